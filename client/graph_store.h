@@ -1,0 +1,48 @@
+// GraphStore: minibatch sampling, wherever the topology is. Implementations: local/ (mapped
+// partition folder) and remote/ (partition servers). For the same partition folder they give the
+// same minibatches, bit for bit (invariant 4).
+//
+// Thread-safe: any number of threads may sample at once.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/base/status.h"
+#include "common/graph/partition_book.h"
+#include "common/graph/schema.h"
+#include "common/sampling/minibatch.h"
+#include "common/sampling/request.h"
+
+namespace halograph {
+
+// Version of common/sampling/SAMPLING.md that this build draws by.
+inline constexpr uint32_t kSamplingContract = 1;
+
+// What a store is a store of.
+struct GraphInfo {
+  std::string identity;
+  Schema schema;
+  PartitionBook book;
+};
+
+class GraphStore {
+ public:
+  virtual ~GraphStore() = default;
+
+  // Known since opening; lives as long as the store.
+  [[nodiscard]] virtual const GraphInfo& info() const = 0;
+
+  //   InvalidArgument, OutOfRange  the request (ValidateRequest), before anything is sent
+  //   ResourceExhausted            too large, with what to do
+  //   Unavailable, DeadlineExceeded  remote: the server and the call are named; retried within the
+  //                                store's timeout before
+  //   Cancelled                    Shutdown was called
+  [[nodiscard]] virtual StatusOr<Minibatch> Sample(const SampleRequest& request) = 0;
+
+  // Ends calls in flight and every later one with Cancelled, soon. Idempotent.
+  virtual void Shutdown() = 0;
+};
+
+}  // namespace halograph

@@ -1,0 +1,37 @@
+# Every third-party library that the project links, found once. Debian 12 packages: deploy/packages.txt
+include_guard()
+
+find_package(Threads REQUIRED)
+find_package(absl REQUIRED)
+find_package(fmt REQUIRED)
+find_package(spdlog REQUIRED)
+find_package(ZLIB REQUIRED)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
+find_path(HALOGRAPH_JSON_INCLUDE nlohmann/json.hpp REQUIRED)
+find_path(HALOGRAPH_CLI11_INCLUDE CLI/CLI.hpp REQUIRED)
+
+if(HALOGRAPH_PARTITIONER)
+  find_package(yaml-cpp REQUIRED)
+  find_library(HALOGRAPH_METIS metis REQUIRED)
+endif()
+
+if(HALOGRAPH_REMOTE)
+  find_package(Protobuf REQUIRED)
+  pkg_check_modules(GRPCPP REQUIRED IMPORTED_TARGET grpc++)
+  find_library(HALOGRAPH_GRPC_REFLECTION grpc++_reflection REQUIRED)
+  find_program(HALOGRAPH_PROTOC protoc REQUIRED)
+  find_program(HALOGRAPH_GRPC_PLUGIN grpc_cpp_plugin REQUIRED)
+endif()
+
+if(HALOGRAPH_TRAINER)
+  find_package(Torch REQUIRED)
+  find_library(HALOGRAPH_GLOO gloo REQUIRED)
+endif()
+
+if(HALOGRAPH_TESTS)
+  find_package(GTest REQUIRED)
+endif()
+if(HALOGRAPH_TESTS AND HALOGRAPH_BENCH)
+  find_package(benchmark REQUIRED)
+endif()

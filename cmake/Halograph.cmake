@@ -1,0 +1,62 @@
+# How every target of the project is made: one function a kind, one target a folder.
+#   halograph_library(common_graph SOURCES a.cc b.cc DEPS halograph::common_base)
+#     makes the static library `halograph_common_graph`, named by others halograph::common_graph.
+#   halograph_program(halograph-server SOURCES main.cc DEPS ...)  -> build/<preset>/bin
+#   halograph_test(NAME SOURCES x_test.cc DEPS ... [LABELS unit])  one GoogleTest program
+include_guard()
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
+
+find_program(HALOGRAPH_CCACHE ccache)
+if(HALOGRAPH_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  # Precompiled headers hide from ccache unless it is told that time stamps do not matter.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
+      CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+      ${HALOGRAPH_CCACHE})
+endif()
+
+add_library(halograph_flags INTERFACE)
+target_include_directories(halograph_flags INTERFACE ${CMAKE_SOURCE_DIR})
+# -Werror=unused-result with [[nodiscard]]: an ignored status does not compile.
+target_compile_options(halograph_flags INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Werror -Wno-error=deprecated-declarations)
+if(HALOGRAPH_SANITIZE)
+  target_compile_options(halograph_flags INTERFACE
+    -fsanitize=${HALOGRAPH_SANITIZE} -fno-omit-frame-pointer -g1)
+  target_link_options(halograph_flags INTERFACE -fsanitize=${HALOGRAPH_SANITIZE})
+  if(HALOGRAPH_SANITIZE MATCHES "undefined")
+    target_compile_options(halograph_flags INTERFACE -fno-sanitize-recover=undefined)
+  endif()
+endif()
+
+function(halograph_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  add_library(halograph_${name} STATIC ${ARG_SOURCES})
+  add_library(halograph::${name} ALIAS halograph_${name})
+  target_link_libraries(halograph_${name} PUBLIC halograph_flags ${ARG_DEPS})
+endfunction()
+
+function(halograph_program name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE halograph_flags ${ARG_DEPS})
+endfunction()
+
+function(halograph_test name)
+  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPS;LABELS;ENVIRONMENT" ${ARGN})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 300)
+  endif()
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE halograph_flags ${ARG_DEPS} GTest::gmock GTest::gtest_main)
+  add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}"
+    ENVIRONMENT "HALOGRAPH_TEST_DATA=${CMAKE_SOURCE_DIR}/tests/data;${ARG_ENVIRONMENT}")
+endfunction()

@@ -1,0 +1,46 @@
+// One progress line for a long phase: rewritten in place on a terminal (at most ten times a
+// second), plain lines every few seconds elsewhere, nothing for phases that end at once.
+//   Progress progress("reading edges", total);  progress.Advance(chunk);  progress.Done();
+// Writes to stderr. Advance is thread-safe and cheap.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <mutex>
+#include <string>
+
+namespace halograph {
+
+class Progress {
+ public:
+  // `total` in items, 0 if unknown. The line shows count, rate and, with a total, the time left.
+  explicit Progress(std::string phase, int64_t total = 0);
+  ~Progress();  // calls Done
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  void Advance(int64_t items);
+  // The last line: items and seconds taken. Idempotent.
+  void Done();
+  // A note shown at the end of the line ("loss 0.61"); thread-safe.
+  void Note(std::string note);
+
+  // Turns every progress line of the process off or on (option --quiet; tests).
+  static void Enable(bool enabled);
+
+ private:
+  void Show(bool last);
+
+  const std::string phase_;
+  const int64_t total_;
+  const std::chrono::steady_clock::time_point start_;
+  std::atomic<int64_t> count_{0};
+  std::atomic<int64_t> next_show_ns_;
+  std::mutex mutex_;
+  std::string note_;
+  bool shown_ = false;
+  bool done_ = false;
+};
+
+}  // namespace halograph

@@ -1,0 +1,71 @@
+// The two manifests of a partition folder, as values (the format: common/graph/FORMAT.md).
+// Plain values; reading and writing touches only the manifest file itself.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "common/base/status.h"
+#include "common/graph/partition_book.h"
+#include "common/graph/schema.h"
+#include "common/storage/file_checksums.h"
+
+namespace halograph {
+
+inline constexpr int kFormatVersion = 1;
+// Feature bits that a reader must know to open a folder. None is defined yet.
+inline constexpr uint64_t kKnownFeatureBits = 0;
+
+// part-0000/manifest.json
+struct PartManifest {
+  std::string identity;  // 32 hex digits, the same in every part of a graph
+  std::string build;     // not part of the identity
+  int part = 0;
+  Schema schema;
+  PartitionBook book;
+  std::vector<int64_t> halo_nodes;  // per node type
+  std::vector<int64_t> task_rows;   // rows here, per task set in schema order (tasks, then sets)
+  std::vector<FileEntry> files;     // by path
+};
+
+// GRAPH/manifest.json
+struct GraphManifest {
+  std::string identity;
+  std::string build;
+  Schema schema;
+  PartitionBook book;
+  Json options = Json::object();  // as the partitioner ran: method, seed, format, edge options...
+  std::vector<std::string> part_digests;  // per part: FilesDigest of its files
+  std::vector<Json> part_stats;           // per part: what `inspect` shows
+};
+
+// XXH3-128 over the canonical JSON of a part's file entries.
+[[nodiscard]] std::string FilesDigest(const std::vector<FileEntry>& files);
+// XXH3-128 over the canonical JSON of {schema, book, part digests}.
+[[nodiscard]] std::string GraphIdentity(const Schema& schema, const PartitionBook& book,
+                                        const std::vector<std::string>& part_digests);
+
+[[nodiscard]] Status WritePartManifest(const std::filesystem::path& part_folder,
+                                       const PartManifest& manifest);
+[[nodiscard]] Status WriteGraphManifest(const std::filesystem::path& graph_folder,
+                                        const GraphManifest& manifest);
+
+//   NotFound            no manifest.json: "not a partition folder", with what to do
+//   DataLoss            checksum, missing or wrong fields
+//   FailedPrecondition  a format version or feature bit that this build does not know
+[[nodiscard]] StatusOr<PartManifest> ReadPartManifest(const std::filesystem::path& part_folder);
+[[nodiscard]] StatusOr<GraphManifest> ReadGraphManifest(const std::filesystem::path& graph_folder);
+
+// "part-0007"
+[[nodiscard]] std::string PartFolderName(int part);
+
+// Paths inside a part folder, names percent-encoded.
+[[nodiscard]] std::string NodeFolder(const std::string& node_type);  // nodes/<type>
+[[nodiscard]] std::string EdgeFolder(const std::string& triple);     // edges/<relation>
+[[nodiscard]] std::string TaskSetFolder(const std::string& task, const std::string& set,
+                                        const std::string& type);  // tasks/<task>/<set>/<type>
+[[nodiscard]] std::string FeatureFile(const std::string& folder, const std::string& name);
+
+}  // namespace halograph

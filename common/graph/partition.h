@@ -1,0 +1,88 @@
+// One part of a partition folder, mapped; and several parts of one graph together.
+// Immutable after Open: const methods need no lock. All spans point into mappings and live as
+// long as the object. Opening allocates nothing that grows with nodes, edges or features.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/base/status.h"
+#include "common/graph/manifest.h"
+#include "common/graph/topology.h"
+#include "common/storage/npy.h"
+
+namespace halograph {
+
+enum class VerifyLevel {
+  kHeaders,   // existence, sizes, .npy headers, ends of indptr
+  kContents,  // and every checksum
+};
+// "headers" or "contents"
+[[nodiscard]] StatusOr<VerifyLevel> ParseVerifyLevel(std::string_view text);
+
+class Partition {
+ public:
+  // `folder` is part-XXXX itself.
+  //   NotFound            a file of the manifest is missing
+  //   DataLoss            truncated, flipped byte (file and byte range), indptr that disagrees
+  //                       with indices, arrays that disagree with the schema
+  //   FailedPrecondition  format version, feature bit or dtype that this build cannot read
+  // Messages carry the path, the value found and the value expected.
+  [[nodiscard]] static StatusOr<std::unique_ptr<Partition>> Open(
+      const std::filesystem::path& folder, VerifyLevel verify);
+
+  [[nodiscard]] const PartManifest& manifest() const { return manifest_; }
+  [[nodiscard]] const Schema& schema() const { return manifest_.schema; }
+  [[nodiscard]] const PartitionBook& book() const { return manifest_.book; }
+  [[nodiscard]] int part() const { return manifest_.part; }
+
+  [[nodiscard]] const CscSegment& Edges(int relation) const { return edges_[relation]; }
+  // Row i belongs to global id range begin + i. Index of the feature as in the schema.
+  [[nodiscard]] const NpyArray& NodeFeature(int node_type, int feature) const;
+  [[nodiscard]] const NpyArray& EdgeFeature(int relation, int feature) const;
+  [[nodiscard]] std::span<const int64_t> NodeOriginalIds(int node_type) const;
+  [[nodiscard]] std::span<const int64_t> EdgeOriginalIds(int relation) const;
+  [[nodiscard]] std::span<const int64_t> HaloIds(int node_type) const;
+  // One array of a task set, rows that this part owns in input order; a set without rows here has
+  // arrays of 0 rows. Indexes as in the schema.
+  [[nodiscard]] const NpyArray& TaskArray(int task, int set, int array) const;
+
+ private:
+  Partition() = default;
+  struct Arrays;
+  [[nodiscard]] Status Map(const std::filesystem::path& folder);
+
+  PartManifest manifest_;
+  std::vector<CscSegment> edges_;
+  std::shared_ptr<const Arrays> arrays_;
+};
+
+// Parts of one graph, in ascending order of part.
+class PartitionSet {
+ public:
+  // `graph` is the folder that holds part-XXXX; `parts` empty means all that the book names.
+  // Also: FailedPrecondition if identities differ (both named), or differ from
+  // GRAPH/manifest.json where that is present; NotFound if a part is missing, naming it.
+  [[nodiscard]] static StatusOr<std::unique_ptr<PartitionSet>> Open(
+      const std::filesystem::path& graph, const std::vector<int>& parts, VerifyLevel verify);
+
+  [[nodiscard]] const Schema& schema() const { return parts_.front()->schema(); }
+  [[nodiscard]] const PartitionBook& book() const { return parts_.front()->book(); }
+  [[nodiscard]] const std::string& identity() const { return parts_.front()->manifest().identity; }
+  [[nodiscard]] std::span<const std::unique_ptr<Partition>> parts() const { return parts_; }
+  // The part, or nullptr if it is not here.
+  [[nodiscard]] const Partition* Find(int part) const;
+  // Segments of all parts here. (Invariant 3: with all parts, the whole graph.)
+  [[nodiscard]] const Topology& topology() const { return topology_; }
+
+ private:
+  PartitionSet() = default;
+  std::vector<std::unique_ptr<Partition>> parts_;
+  std::vector<const Partition*> by_part_;
+  Topology topology_;
+};
+
+}  // namespace halograph

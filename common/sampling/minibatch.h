@@ -1,0 +1,40 @@
+// What sampling gives: compacted blocks and the unique nodes that they are over.
+// Defined bit by bit in common/sampling/SAMPLING.md. Plain values.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace halograph {
+
+// One layer's sampled in-edges of one relation, as CSC over positions in the minibatch's node
+// lists. Edge j of destination i: indices[indptr[i] + j], a position in the source type's list.
+// Destination i is position i of the destination type's list.
+struct Block {
+  int relation = 0;             // index in the schema
+  std::vector<int64_t> indptr;  // destinations + 1
+  std::vector<int32_t> indices;
+
+  bool operator==(const Block&) const = default;
+};
+
+// The blocks of one hop. Layer 0 is at the seeds.
+struct SampledLayer {
+  std::vector<Block> blocks;              // one a requested relation, in schema order
+  std::vector<int64_t> num_destinations;  // per node type: length of its list when the layer began
+  std::vector<int64_t> num_sources;       // per node type: its length when the layer ended
+
+  bool operator==(const SampledLayer&) const = default;
+};
+
+struct Minibatch {
+  std::vector<SampledLayer> layers;
+  std::vector<std::vector<int64_t>>
+      nodes;  // per node type: unique global ids, seeds first; the input nodes
+  std::vector<int32_t> seed_positions;  // position in nodes[seed type] of each listed seed
+  int64_t sampled_edges = 0;
+
+  bool operator==(const Minibatch&) const = default;
+};
+
+}  // namespace halograph

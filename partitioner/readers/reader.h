@@ -1,0 +1,43 @@
+// Opening an input of any format. One function a format behind it, one file each.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "common/base/status.h"
+#include "common/storage/json.h"
+#include "partitioner/readers/dataset.h"
+
+namespace halograph {
+
+enum class EdgePolicy { kKeep, kDrop };
+
+// How edges are taken; written into GRAPH/manifest.json, so that verify reads alike.
+struct ReadOptions {
+  std::string format = "auto";  // auto, graphbolt, ogb, edgelist
+  // Adds (v, u) for each (u, v). Where both ends have one type: original edge ids become 2i for
+  // edge i as given and 2i + 1 for its reverse (as OGB's add_inverse_edge), features repeated.
+  // Else a relation `dst:rev_<name>:src` is added, whose edge i is the reverse of edge i.
+  bool undirected = false;
+  EdgePolicy self_loops = EdgePolicy::kKeep;  // dropped in the stream
+  EdgePolicy duplicates =
+      EdgePolicy::kKeep;          // dropped where in-edges are grouped: the first id stays
+  int64_t num_nodes = -1;         // edgelist: ids are 0..n-1; -1: the distinct ids that occur
+  std::string task;               // ogb: name of the split folder if there are several
+  std::filesystem::path scratch;  // folder for temporary files; must exist
+
+  [[nodiscard]] Json ToJson() const;  // without scratch
+  [[nodiscard]] static StatusOr<ReadOptions> FromJson(const Json& value, std::string_view where);
+};
+
+// Reads descriptions, checks files against them, converts what cannot be mapped (text, CSV,
+// Fortran order) to temporary .npy files under options.scratch with bounded memory.
+//   NotFound           a file is missing
+//   InvalidArgument    a description with a wrong or missing field (file and field), rows that do
+//                      not match a count, a format that cannot be told (what was looked for)
+//   OutOfRange         a seed or edge id beyond its count (file and position)
+//   Unimplemented      torch (.pt) files: what to convert them to
+[[nodiscard]] StatusOr<Dataset> OpenDataset(const std::filesystem::path& input,
+                                            const ReadOptions& options);
+
+}  // namespace halograph
