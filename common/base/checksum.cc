@@ -1,0 +1,19 @@
+#include "common/base/checksum.h"
+
+#include <fmt/core.h>
+#include <xxhash.h>
+
+namespace halograph {
+
+uint64_t Checksum64(std::span<const std::byte> bytes) {
+  return XXH3_64bits(bytes.data(), bytes.size());
+}
+
+std::string Hex64(uint64_t checksum) { return fmt::format("{:016x}", checksum); }
+
+std::string Checksum128Hex(std::string_view text) {
+  const XXH128_hash_t hash = XXH3_128bits(text.data(), text.size());
+  return Hex64(hash.high64) + Hex64(hash.low64);
+}
+
+}  // namespace halograph

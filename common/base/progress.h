@@ -12,6 +12,18 @@
 
 namespace halograph {
 
+// The text of a line, without terminal control: "reading edges: 1,200 of 2,400 (50 %), 600/s,
+// 2.0 s left, <note>"; the last one ends in the time taken instead. Pure.
+struct ProgressState {
+  std::string phase;
+  int64_t count = 0;
+  int64_t total = 0;  // 0: unknown
+  double seconds = 0;
+  std::string note;
+  bool last = false;
+};
+[[nodiscard]] std::string ProgressLine(const ProgressState& state);
+
 class Progress {
  public:
   // `total` in items, 0 if unknown. The line shows count, rate and, with a total, the time left.
@@ -27,7 +39,7 @@ class Progress {
   void Note(std::string note);
 
   // Turns every progress line of the process off or on (option --quiet; tests).
-  static void Enable(bool enabled);
+  static void Enable(bool on);
 
  private:
   void Show(bool last);

@@ -55,8 +55,8 @@ HALOGRAPH_DEFINE_ERROR(Internal, kInternal)
 [[nodiscard]] Status Annotate(const Status& status, std::string_view context);
 
 // The status of a failed system call: "<what> <path>: <strerror>", with the code that fits errno
-// (ENOENT -> NotFound, ENOSPC and EDQUOT -> ResourceExhausted, EACCES -> FailedPrecondition,
-// EEXIST -> AlreadyExists, else Internal).
+// (ENOENT, ENOTDIR -> NotFound; ENOSPC, EDQUOT, EFBIG -> ResourceExhausted; EACCES, EPERM, EROFS,
+// EISDIR -> FailedPrecondition; EEXIST -> AlreadyExists; else Internal).
 [[nodiscard]] Status ErrnoStatus(int error_number, std::string_view what, std::string_view path);
 
 // "NOT_FOUND: message", for a log line or a person.

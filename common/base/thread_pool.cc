@@ -1,0 +1,97 @@
+#include "common/base/thread_pool.h"
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include <pthread.h>
+
+namespace halograph {
+namespace {
+
+constexpr size_t kThreadNameBytes = 15;  // the kernel's limit
+
+// One parallel loop. Helpers hold it by shared_ptr: one that starts after the loop has returned
+// finds no chunk left and touches nothing else, `body` least of all.
+class Loop {
+ public:
+  Loop(int64_t n, int64_t grain, const std::function<void(int64_t, int64_t)>& body)
+      : n_(n), grain_(grain), chunks_((n - 1) / grain + 1), body_(body) {}
+
+  [[nodiscard]] int64_t chunks() const { return chunks_; }
+
+  // Runs chunks until none is left to take.
+  void Work() {
+    int64_t ran = 0;
+    for (;; ++ran) {
+      const int64_t chunk = next_.fetch_add(1, std::memory_order_relaxed);
+      if (chunk >= chunks_) break;
+      const int64_t begin = chunk * grain_;
+      body_(begin, begin + std::min(grain_, n_ - begin));
+    }
+    if (ran == 0) return;
+    std::lock_guard lock(mutex_);
+    finished_ += ran;
+    if (finished_ == chunks_) done_.notify_all();
+  }
+
+  // Returns when every chunk has been run; what they wrote is visible then.
+  void Wait() {
+    std::unique_lock lock(mutex_);
+    done_.wait(lock, [&] { return finished_ == chunks_; });
+  }
+
+ private:
+  const int64_t n_;
+  const int64_t grain_;
+  const int64_t chunks_;
+  const std::function<void(int64_t, int64_t)>& body_;  // the caller's, alive until Wait returns
+  std::atomic<int64_t> next_{0};
+  std::mutex mutex_;
+  std::condition_variable done_;
+  int64_t finished_ = 0;
+};
+
+}  // namespace
+
+ThreadPool::ThreadPool(std::string name, size_t threads, size_t queue_capacity)
+    : queue_(queue_capacity) {
+  name.resize(std::min(name.size(), kThreadNameBytes));
+  threads_.reserve(threads);
+  for (size_t i = 0; i < threads; ++i) {
+    threads_.emplace_back([this, name] {
+      pthread_setname_np(pthread_self(), name.c_str());
+      while (auto task = queue_.Pop()) (*task)();
+    });
+  }
+}
+
+ThreadPool::~ThreadPool() { Shutdown(); }
+
+bool ThreadPool::TrySubmit(std::function<void()> task) { return queue_.TryPush(task); }
+
+void ThreadPool::Shutdown() {
+  queue_.Close();
+  for (std::thread& thread : threads_) {
+    if (thread.joinable()) thread.join();
+  }
+}
+
+void ParallelFor(ThreadPool* pool, int64_t n, int64_t grain,
+                 const std::function<void(int64_t begin, int64_t end)>& body) {
+  if (n <= 0) return;
+  const auto loop = std::make_shared<Loop>(n, std::max<int64_t>(grain, 1), body);
+  if (pool != nullptr) {
+    const int64_t helpers = std::min(static_cast<int64_t>(pool->threads()), loop->chunks() - 1);
+    for (int64_t i = 0; i < helpers; ++i) {
+      if (!pool->TrySubmit([loop] { loop->Work(); })) break;
+    }
+  }
+  loop->Work();
+  loop->Wait();
+}
+
+}  // namespace halograph
