@@ -55,6 +55,8 @@ class FileWriter {
   // ResourceExhausted with the path and the bytes missing on a full disk.
   [[nodiscard]] Status Append(std::span<const std::byte> bytes);
   [[nodiscard]] Status Append(std::string_view text);
+  // Writes over bytes appended before: OutOfRange beyond bytes_written().
+  [[nodiscard]] Status Overwrite(int64_t offset, std::string_view bytes);
   // Flushes, fsyncs, closes.
   [[nodiscard]] Status Close();
   [[nodiscard]] int64_t bytes_written() const { return written_; }
@@ -83,7 +85,9 @@ class TemporaryFolder {
 
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
   // fsyncs the folders, renames to the target, fsyncs the parent. With `replace` the old target
-  // is moved away first and then removed.
+  // and the new one change places at once where the file system can do that (else the old one is
+  // first moved to "<target>.old-<pid>-<n>"); then the old one is removed. AlreadyExists if a
+  // target appeared meanwhile. After an error the temporary folder is still there to be dropped.
   [[nodiscard]] Status Commit();
 
  private:

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "common/base/status.h"
@@ -26,7 +27,8 @@ struct NpyHeader {
 
 // Parses the start of a file. Errors say the byte position and what was found:
 //   DataLoss            no magic, truncated or malformed header
-//   FailedPrecondition  a dtype or byte order that is not supported (big-endian, objects, strings)
+//   FailedPrecondition  a dtype, byte order (big-endian, objects, strings) or format version that
+//                       is not supported
 [[nodiscard]] StatusOr<NpyHeader> ParseNpyHeader(std::span<const std::byte> file_start);
 
 // The header's bytes, padded so that data starts at a multiple of 64. `minimum_bytes`: reserve at
@@ -54,7 +56,8 @@ class NpyArray {
   [[nodiscard]] std::span<const std::byte> data() const;
   [[nodiscard]] const MappedFile& file() const { return file_; }
 
-  // The elements as T. FailedPrecondition (path, dtype found and wanted) if T is another type.
+  // The elements as T. FailedPrecondition (path, dtype found and wanted) if T is another type, or
+  // if the file's header ends where T is not aligned.
   template <typename T>
   [[nodiscard]] StatusOr<std::span<const T>> As() const;
 
@@ -74,7 +77,7 @@ class NpyWriter {
   // `rank` 1 makes shape [rows], 2 [rows, cols]. Creates the parent folders.
   [[nodiscard]] static StatusOr<NpyWriter> Create(const std::filesystem::path& path, DType dtype,
                                                   int64_t rows, int64_t cols, int rank);
-  // Whole rows, C order.
+  // Whole rows, C order; InvalidArgument for part of a row.
   [[nodiscard]] Status Append(std::span<const std::byte> rows);
   // FailedPrecondition if the rows written are not those announced.
   [[nodiscard]] Status Close();
@@ -117,6 +120,10 @@ StatusOr<std::span<const T>> NpyArray::As() const {
   if (dtype() != DTypeOf<T>()) {
     return FailedPrecondition("{}: holds {}, expected {}", file_.path().string(),
                               DTypeName(dtype()), DTypeName(DTypeOf<T>()));
+  }
+  if (header_.data_offset % alignof(T) != 0) {
+    return FailedPrecondition("{}: data starts at byte {}, not aligned for {}; save it again",
+                              file_.path().string(), header_.data_offset, DTypeName(dtype()));
   }
   return std::span<const T>(reinterpret_cast<const T*>(data().data()), data().size() / sizeof(T));
 }
