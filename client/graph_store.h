@@ -17,9 +17,6 @@
 
 namespace halograph {
 
-// Version of common/sampling/SAMPLING.md that this build draws by.
-inline constexpr uint32_t kSamplingContract = 1;
-
 // What a store is a store of.
 struct GraphInfo {
   std::string identity;

@@ -67,5 +67,6 @@ struct GraphManifest {
 [[nodiscard]] std::string TaskSetFolder(const std::string& task, const std::string& set,
                                         const std::string& type);  // tasks/<task>/<set>/<type>
 [[nodiscard]] std::string FeatureFile(const std::string& folder, const std::string& name);
+[[nodiscard]] std::string TaskArrayFile(const std::string& set_folder, const std::string& name);
 
 }  // namespace halograph

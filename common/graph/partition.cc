@@ -1,0 +1,235 @@
+#include "common/graph/partition.h"
+
+#include <algorithm>
+#include <limits>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "common/graph/partition_check.h"
+
+namespace halograph {
+
+// Every mapped array, by its place in the schema.
+struct Partition::Arrays {
+  struct Node {
+    NpyArray original_ids, halo_ids;
+    std::vector<NpyArray> features;
+  };
+  struct Edge {
+    NpyArray indptr, indices, original_ids;
+    std::vector<NpyArray> features;
+  };
+  std::vector<Node> nodes;
+  std::vector<Edge> edges;
+  std::vector<std::vector<std::vector<NpyArray>>> tasks;  // [task][set][array]
+};
+
+namespace {
+
+// What an array must be by schema and book.
+struct Expected {
+  DType dtype = DType::kInt64;
+  int rank = 1;
+  int64_t rows = 0;
+  int64_t dim = 1;
+
+  static Expected Ids(int64_t rows) { return {.rows = rows}; }
+  static Expected Of(const TensorSpec& spec, int64_t rows) {
+    return {.dtype = spec.dtype, .rank = spec.rank, .rows = rows, .dim = spec.dim};
+  }
+  // numpy has no bfloat16: such arrays are stored as uint16 (storage/dtype.h).
+  [[nodiscard]] DType stored() const { return dtype == DType::kBFloat16 ? DType::kUInt16 : dtype; }
+  [[nodiscard]] std::vector<int64_t> shape() const {
+    return rank == 1 ? std::vector{rows} : std::vector{rows, dim};
+  }
+};
+
+// Maps the arrays of one folder, each only if the manifest lists it and it is what is expected.
+class ArrayOpener {
+ public:
+  ArrayOpener(const std::filesystem::path& folder, const std::vector<FileEntry>& files)
+      : folder_(folder), files_(files) {}
+
+  [[nodiscard]] StatusOr<NpyArray> Open(const std::string& path, const Expected& expected) const {
+    const auto listed = std::lower_bound(
+        files_.begin(), files_.end(), path,
+        [](const FileEntry& entry, const std::string& wanted) { return entry.path < wanted; });
+    if (listed == files_.end() || listed->path != path) {
+      return DataLoss("{}: the schema asks for file '{}', which 'files' does not list",
+                      (folder_ / "manifest.json").string(), path);
+    }
+    HG_ASSIGN_OR_RETURN(NpyArray array, NpyArray::Open(folder_ / path));
+    if (array.dtype() != expected.stored()) {
+      return DataLoss("{}: holds {}, expected {}", (folder_ / path).string(),
+                      DTypeName(array.dtype()), DTypeName(expected.stored()));
+    }
+    if (array.shape() != expected.shape()) {
+      return DataLoss("{}: has shape [{}], expected [{}]", (folder_ / path).string(),
+                      fmt::join(array.shape(), ", "), fmt::join(expected.shape(), ", "));
+    }
+    if (array.fortran_order() && expected.rank == 2) {
+      return DataLoss("{}: is in Fortran order, expected C order", (folder_ / path).string());
+    }
+    return array;
+  }
+
+  [[nodiscard]] StatusOr<std::vector<NpyArray>> OpenFeatures(
+      const std::string& folder, const std::vector<TensorSpec>& features, int64_t rows) const {
+    std::vector<NpyArray> arrays;
+    for (const TensorSpec& spec : features) {
+      HG_ASSIGN_OR_RETURN(NpyArray array,
+                          Open(FeatureFile(folder, spec.name), Expected::Of(spec, rows)));
+      arrays.push_back(std::move(array));
+    }
+    return arrays;
+  }
+
+ private:
+  const std::filesystem::path& folder_;
+  const std::vector<FileEntry>& files_;
+};
+
+// Source ids are uint32 if every id of the type fits.
+DType IndexDType(int64_t source_count) {
+  return source_count <= int64_t{std::numeric_limits<uint32_t>::max()} + 1 ? DType::kUInt32
+                                                                           : DType::kInt64;
+}
+
+template <typename T>
+const T* Data(const NpyArray& array) {
+  return reinterpret_cast<const T*>(array.data().data());
+}
+
+std::span<const int64_t> Ids(const NpyArray& array) {
+  return {Data<int64_t>(array), static_cast<size_t>(array.rows())};
+}
+
+Status CheckIndptrEnds(const NpyArray& indptr, int64_t edges) {
+  const std::span<const int64_t> offsets = Ids(indptr);
+  if (offsets.front() == 0 && offsets.back() == edges) return OkStatus();
+  return DataLoss("{}: starts at {} and ends at {}, expected 0 and the part's {} edges",
+                  indptr.file().path().string(), offsets.front(), offsets.back(), edges);
+}
+
+Status CheckFiles(const std::filesystem::path& folder, const std::vector<FileEntry>& files,
+                  VerifyLevel verify) {
+  // Sizes first, and of all files: a missing one is found before gigabytes are read.
+  for (const FileEntry& entry : files) HG_RETURN_IF_ERROR(CheckFileSize(folder, entry));
+  if (verify == VerifyLevel::kHeaders) return OkStatus();
+  for (const FileEntry& entry : files) HG_RETURN_IF_ERROR(VerifyFile(folder, entry));
+  return OkStatus();
+}
+
+}  // namespace
+
+StatusOr<VerifyLevel> ParseVerifyLevel(std::string_view text) {
+  if (text == "headers") return VerifyLevel::kHeaders;
+  if (text == "contents") return VerifyLevel::kContents;
+  return InvalidArgument("verify level '{}' is unknown; use headers or contents", text);
+}
+
+StatusOr<std::unique_ptr<Partition>> Partition::Open(const std::filesystem::path& folder,
+                                                     VerifyLevel verify) {
+  auto partition = std::unique_ptr<Partition>(new Partition());
+  HG_ASSIGN_OR_RETURN(partition->manifest_, ReadPartManifest(folder));
+  HG_RETURN_IF_ERROR(CheckFiles(folder, partition->manifest_.files, verify));
+  HG_RETURN_IF_ERROR(partition->Map(folder));
+  if (verify == VerifyLevel::kContents) {
+    HG_RETURN_IF_ERROR(CheckPartitionContents(*partition, folder));
+  }
+  return partition;
+}
+
+Status Partition::Map(const std::filesystem::path& folder) {
+  auto arrays = std::make_shared<Arrays>();
+  arrays_ = arrays;
+  HG_RETURN_IF_ERROR(MapNodes(folder, arrays.get()));
+  HG_RETURN_IF_ERROR(MapEdges(folder, arrays.get()));
+  return MapTasks(folder, arrays.get());
+}
+
+Status Partition::MapNodes(const std::filesystem::path& folder, Arrays* arrays) {
+  const ArrayOpener opener(folder, manifest_.files);
+  for (int t = 0; t < static_cast<int>(schema().node_types.size()); ++t) {
+    const NodeType& type = schema().node_types[t];
+    const int64_t core = book().NodeRange(t, part()).size();
+    const std::string base = NodeFolder(type.name);
+    Arrays::Node node;
+    HG_ASSIGN_OR_RETURN(node.original_ids,
+                        opener.Open(base + "/original_ids.npy", Expected::Ids(core)));
+    HG_ASSIGN_OR_RETURN(
+        node.halo_ids, opener.Open(base + "/halo_ids.npy", Expected::Ids(manifest_.halo_nodes[t])));
+    HG_ASSIGN_OR_RETURN(node.features, opener.OpenFeatures(base, type.features, core));
+    arrays->nodes.push_back(std::move(node));
+  }
+  return OkStatus();
+}
+
+Status Partition::MapEdges(const std::filesystem::path& folder, Arrays* arrays) {
+  const ArrayOpener opener(folder, manifest_.files);
+  for (int r = 0; r < static_cast<int>(schema().relations.size()); ++r) {
+    const Relation& relation = schema().relations[r];
+    const IdRange nodes = book().NodeRange(schema().DestinationType(r), part());
+    const IdRange ids = book().EdgeRange(r, part());
+    const DType index = IndexDType(schema().node_types[schema().SourceType(r)].count);
+    const std::string base = EdgeFolder(relation.triple());
+    Arrays::Edge edge;
+    HG_ASSIGN_OR_RETURN(edge.indptr,
+                        opener.Open(base + "/indptr.npy", Expected::Ids(nodes.size() + 1)));
+    HG_ASSIGN_OR_RETURN(edge.indices,
+                        opener.Open(base + "/indices.npy", {.dtype = index, .rows = ids.size()}));
+    HG_ASSIGN_OR_RETURN(edge.original_ids,
+                        opener.Open(base + "/original_ids.npy", Expected::Ids(ids.size())));
+    HG_ASSIGN_OR_RETURN(edge.features, opener.OpenFeatures(base, relation.features, ids.size()));
+    HG_RETURN_IF_ERROR(CheckIndptrEnds(edge.indptr, ids.size()));
+    const bool wide = index == DType::kInt64;
+    edges_.push_back({.nodes = nodes,
+                      .indptr = Data<int64_t>(edge.indptr),
+                      .indices32 = wide ? nullptr : Data<uint32_t>(edge.indices),
+                      .indices64 = wide ? Data<int64_t>(edge.indices) : nullptr,
+                      .first_edge = ids.begin});
+    arrays->edges.push_back(std::move(edge));
+  }
+  return OkStatus();
+}
+
+Status Partition::MapTasks(const std::filesystem::path& folder, Arrays* arrays) {
+  const ArrayOpener opener(folder, manifest_.files);
+  size_t next_count = 0;
+  for (const Task& task : schema().tasks) {
+    auto& sets = arrays->tasks.emplace_back();
+    for (const TaskSetSpec& set : task.sets) {
+      const int64_t rows = manifest_.task_rows[next_count++];
+      const std::string base = TaskSetFolder(task.name, set.set, set.type);
+      auto& mapped = sets.emplace_back();
+      for (const TensorSpec& spec : set.arrays) {
+        HG_ASSIGN_OR_RETURN(NpyArray array,
+                            opener.Open(TaskArrayFile(base, spec.name), Expected::Of(spec, rows)));
+        mapped.push_back(std::move(array));
+      }
+    }
+  }
+  return OkStatus();
+}
+
+const NpyArray& Partition::NodeFeature(int node_type, int feature) const {
+  return arrays_->nodes[node_type].features[feature];
+}
+const NpyArray& Partition::EdgeFeature(int relation, int feature) const {
+  return arrays_->edges[relation].features[feature];
+}
+std::span<const int64_t> Partition::NodeOriginalIds(int node_type) const {
+  return Ids(arrays_->nodes[node_type].original_ids);
+}
+std::span<const int64_t> Partition::EdgeOriginalIds(int relation) const {
+  return Ids(arrays_->edges[relation].original_ids);
+}
+std::span<const int64_t> Partition::HaloIds(int node_type) const {
+  return Ids(arrays_->nodes[node_type].halo_ids);
+}
+const NpyArray& Partition::TaskArray(int task, int set, int array) const {
+  return arrays_->tasks[task][set][array];
+}
+
+}  // namespace halograph

@@ -18,7 +18,7 @@ namespace halograph {
 
 enum class VerifyLevel {
   kHeaders,   // existence, sizes, .npy headers, ends of indptr
-  kContents,  // and every checksum
+  kContents,  // and every checksum, monotone offsets, ranges of ids
 };
 // "headers" or "contents"
 [[nodiscard]] StatusOr<VerifyLevel> ParseVerifyLevel(std::string_view text);
@@ -54,6 +54,9 @@ class Partition {
   Partition() = default;
   struct Arrays;
   [[nodiscard]] Status Map(const std::filesystem::path& folder);
+  [[nodiscard]] Status MapNodes(const std::filesystem::path& folder, Arrays* arrays);
+  [[nodiscard]] Status MapEdges(const std::filesystem::path& folder, Arrays* arrays);
+  [[nodiscard]] Status MapTasks(const std::filesystem::path& folder, Arrays* arrays);
 
   PartManifest manifest_;
   std::vector<CscSegment> edges_;
@@ -64,8 +67,9 @@ class Partition {
 class PartitionSet {
  public:
   // `graph` is the folder that holds part-XXXX; `parts` empty means all that the book names.
-  // Also: FailedPrecondition if identities differ (both named), or differ from
-  // GRAPH/manifest.json where that is present; NotFound if a part is missing, naming it.
+  // Also: FailedPrecondition if identities differ (both named), differ from GRAPH/manifest.json
+  // where that is present, or from what all parts together give; NotFound if a part is missing,
+  // naming it; InvalidArgument if a part is asked for twice or negative.
   [[nodiscard]] static StatusOr<std::unique_ptr<PartitionSet>> Open(
       const std::filesystem::path& graph, const std::vector<int>& parts, VerifyLevel verify);
 

@@ -11,6 +11,9 @@
 
 namespace halograph {
 
+// Version of common/sampling/SAMPLING.md that this build draws by.
+inline constexpr uint32_t kSamplingContract = 1;
+
 inline constexpr int32_t kFullNeighborhood = -1;
 inline constexpr int32_t kMaxFanout = 1 << 20;
 
