@@ -49,6 +49,9 @@ class PartitionMethod {
                                                     const MethodOptions& options) const = 0;
 };
 
+// InvalidArgument unless 1 <= parts <= kMaxParts and parts <= nodes (of all types). For methods.
+[[nodiscard]] Status CheckParts(const Dataset& dataset, int parts);
+
 // InvalidArgument naming the methods that exist.
 [[nodiscard]] StatusOr<std::unique_ptr<PartitionMethod>> MakeMethod(std::string_view name);
 [[nodiscard]] std::vector<std::string> MethodNames();

@@ -1,0 +1,22 @@
+// One call of METIS_PartGraphKway: the only place that names METIS.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "common/base/status.h"
+#include "partitioner/methods/folded_graph.h"
+#include "partitioner/methods/vertex_weights.h"
+
+namespace halograph {
+
+// Owners per node for `parts` >= 2. A pure function of the arguments: the seed may be any number
+// (METIS itself takes 31 bits and gives 0 and 1 the same result). METIS changes none of the
+// arrays. Calls of one process wait for one another, since METIS keeps global state.
+//   ResourceExhausted  METIS ran out of memory
+//   Internal           METIS refused the input or failed
+[[nodiscard]] StatusOr<std::vector<int32_t>> CallMetis(const FoldedGraph& graph,
+                                                       const VertexWeights& weights, int parts,
+                                                       uint64_t seed);
+
+}  // namespace halograph

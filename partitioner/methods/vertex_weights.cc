@@ -1,0 +1,92 @@
+#include "partitioner/methods/vertex_weights.h"
+
+#include <numeric>
+
+#include "common/base/units.h"
+#include "partitioner/methods/task_columns.h"
+
+namespace halograph {
+namespace {
+
+int64_t TaskRows(const Dataset& dataset, std::string_view set_name) {
+  int64_t rows = 0;
+  for (const InputTask& task : dataset.tasks) {
+    for (const InputTaskSet& set : task.sets) {
+      if (set.set == set_name && !set.arrays.empty()) rows += set.arrays.front().array->rows();
+    }
+  }
+  return rows;
+}
+
+std::vector<Constraint> ChooseConstraints(const Dataset& dataset, const FoldedGraph& graph,
+                                          const BalanceOptions& balance) {
+  std::vector<Constraint> constraints;
+  auto add = [&](bool wanted, std::string name, int64_t total, double tolerance) {
+    if (wanted && total > 0) constraints.push_back({std::move(name), total, tolerance});
+  };
+  for (const InputNodeType& type : dataset.node_types) {
+    add(balance.nodes, "nodes/" + type.name, type.count, kNodeTolerance);
+  }
+  const auto in_edges =
+      std::accumulate(graph.in_degrees.begin(), graph.in_degrees.end(), int64_t{0});
+  add(balance.edges, "edges", in_edges, kEdgeTolerance);
+  add(balance.train, "train", TaskRows(dataset, "train"), kNodeTolerance);
+  add(balance.valid, "valid", TaskRows(dataset, "valid"), kNodeTolerance);
+  add(balance.test, "test", TaskRows(dataset, "test"), kNodeTolerance);
+  if (constraints.empty()) add(true, "nodes", graph.num_nodes(), kNodeTolerance);
+  return constraints;
+}
+
+Status AddTaskRows(const Dataset& dataset, const FoldedGraph& graph, std::string_view set_name,
+                   size_t constraint, VertexWeights* weights) {
+  for (const InputTask& task : dataset.tasks) {
+    for (const InputTaskSet& set : task.sets) {
+      if (set.set != set_name) continue;
+      HG_ASSIGN_OR_RETURN(const TaskColumns columns, ResolveTaskColumns(dataset, set));
+      const int64_t offset = graph.type_offsets[static_cast<size_t>(columns.owner_type())];
+      for (int64_t row = 0; row < columns.rows; ++row) {
+        const auto node = static_cast<size_t>(offset + columns.OwnerId(row));
+        ++weights->values[node * weights->count() + constraint];
+      }
+    }
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+StatusOr<VertexWeights> BuildVertexWeights(const Dataset& dataset, const FoldedGraph& graph,
+                                           const BalanceOptions& balance, int64_t limit) {
+  VertexWeights weights;
+  weights.constraints = ChooseConstraints(dataset, graph, balance);
+  for (const Constraint& constraint : weights.constraints) {
+    if (constraint.total > limit) {
+      return ResourceExhausted(
+          "metis: constraint {} sums up to {}, more than its 32-bit weights hold ({}); leave it "
+          "out with --balance, or use --method random",
+          constraint.name, FormatCount(constraint.total), FormatCount(limit));
+    }
+  }
+  const size_t count = weights.count();
+  const auto nodes = static_cast<size_t>(graph.num_nodes());
+  weights.values.assign(nodes * count, 0);
+  for (size_t c = 0; c < count; ++c) {
+    const std::string& name = weights.constraints[c].name;
+    if (name == "edges") {
+      for (size_t v = 0; v < nodes; ++v) weights.values[v * count + c] = graph.in_degrees[v];
+    } else if (name == "nodes") {
+      for (size_t v = 0; v < nodes; ++v) weights.values[v * count + c] = 1;
+    } else if (!name.starts_with("nodes/")) {
+      HG_RETURN_IF_ERROR(AddTaskRows(dataset, graph, name, c, &weights));
+    } else {
+      const auto type = static_cast<size_t>(dataset.NodeTypeIndex(name.substr(6)));
+      for (auto v = static_cast<size_t>(graph.type_offsets[type]);
+           v < static_cast<size_t>(graph.type_offsets[type + 1]); ++v) {
+        weights.values[v * count + c] = 1;
+      }
+    }
+  }
+  return weights;
+}
+
+}  // namespace halograph

@@ -1,0 +1,46 @@
+// What METIS balances, as DistDGLv2 section 5.3.2: one constraint a quantity, each a weight per
+// node. Plain values.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/base/status.h"
+#include "partitioner/methods/folded_graph.h"
+#include "partitioner/methods/method.h"
+
+namespace halograph {
+
+// A partition may hold at most this much of its even share: what is promised of nodes and task
+// rows, and of edges, whose weights (degrees) are far more uneven.
+inline constexpr double kNodeTolerance = 1.05;
+inline constexpr double kEdgeTolerance = 1.12;
+
+struct Constraint {
+  std::string name;  // "nodes/<type>", "edges", "train", "valid", "test"
+  int64_t total = 0;
+  double tolerance = kNodeTolerance;
+};
+
+struct VertexWeights {
+  std::vector<Constraint> constraints;
+  std::vector<int32_t> values;  // node-major: [nodes * constraints]
+
+  [[nodiscard]] size_t count() const { return constraints.size(); }
+  [[nodiscard]] const int32_t* Row(int64_t node) const {
+    return values.data() + static_cast<size_t>(node) * count();
+  }
+};
+
+// Constraints in the order nodes (per type), edges (in-edges), train, valid, test (rows of all
+// tasks' sets, at their owning node). One that `balance` leaves out or whose weights are all zero
+// is dropped; if all are, nodes of any type are counted together as "nodes".
+//   ResourceExhausted  a sum exceeds `limit`
+//   InvalidArgument    a task set that makes no sense (ResolveTaskColumns)
+[[nodiscard]] StatusOr<VertexWeights> BuildVertexWeights(const Dataset& dataset,
+                                                         const FoldedGraph& graph,
+                                                         const BalanceOptions& balance,
+                                                         int64_t limit = kMetisLimit);
+
+}  // namespace halograph
