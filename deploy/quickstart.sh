@@ -1,0 +1,294 @@
+#!/usr/bin/env bash
+# From a fresh clone to trained models: installs what is missing, builds a release, partitions a
+# graph in two and trains GraphSAGE on it, each run ending with a table. First Cora, which the
+# repository carries, then a generated graph of 100,000 nodes.
+#
+# Usage: deploy/quickstart.sh [--cluster] [--data DIR] [--epochs N] [--limit SECONDS] [--help]
+#   --cluster         two servers and two trainer ranks on loopback, on free ports; else one trainer
+#                     that maps the partition folders itself
+#   --data DIR        the graph in DIR instead (GraphBolt folder, OGB raw folder or edge list)
+#   --epochs N        epochs for every graph (default: 50 for Cora, 5 for others)
+#   --limit SECONDS   a training run that takes longer is ended (default 3600)
+# Everything goes to build/quickstart, or to the folder named by HALOGRAPH_WORK; what is there and
+# still right is used again. Nothing is left running, however this ends.
+# Exit code: 0 done, 1 failed, 2 wrong usage.
+set -euo pipefail
+
+here=$PWD
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+bin=$root/build/release/bin
+parts=2
+cluster=no
+data=
+epochs=
+limit=3600
+started=()  # ids of the processes that may run
+
+say() { printf '%s\n' "quickstart: $*" >&2; }
+usage() { sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}"; }
+
+fail() {
+  say "$@"
+  exit 1
+}
+
+wrong_usage() {
+  say "$@"
+  usage >&2
+  exit 2
+}
+
+# --- Processes. All run in the background, so that a signal is acted upon at once. ---------------
+
+# Starts "$2..." with its output in file $1 ("-": where this script writes); its id is in `last`.
+launch() {
+  local output=$1
+  shift
+  if [ "$output" = - ]; then
+    "$@" &
+  else
+    "$@" >"$output" 2>&1 &
+  fi
+  last=$!
+  started+=("$last")
+}
+
+# Sets `left` to the ids $2... without $1.
+drop() {
+  local gone=$1 pid
+  shift
+  left=()
+  for pid in "$@"; do
+    [ "$pid" = "$gone" ] || left+=("$pid")
+  done
+}
+
+forget() {
+  drop "$1" "${started[@]}"
+  started=(${left[@]+"${left[@]}"})
+}
+
+# Runs a command to its end, at most --limit seconds.
+run() {
+  launch - "$@"
+  await "$(basename "$1")" "$last"
+}
+
+# Waits for the processes $2..., called $1, until all ended well (0), one did not (1) or --limit.
+await() {
+  local name=$1 ended timer code
+  shift
+  sleep "$limit" &
+  timer=$!
+  started+=("$timer")
+  while [ $# -gt 0 ]; do
+    code=0
+    wait -n -p ended "$@" "$timer" || code=$?
+    if [ "$ended" = "$timer" ]; then
+      say "$name: not done within --limit $limit s"
+      return 1
+    elif [ "$code" != 0 ]; then
+      say "$name: ended with exit code $code"
+      return 1
+    fi
+    drop "$ended" "$@"
+    set -- ${left[@]+"${left[@]}"}
+    forget "$ended"
+  done
+  kill "$timer"
+  wait "$timer" 2>/dev/null || true
+  forget "$timer"
+}
+
+some_run() {
+  local pid
+  for pid in "$@"; do
+    if kill -0 "$pid" 2>/dev/null; then return 0; fi
+  done
+  return 1
+}
+
+# Ends processes: asks them, and after 15 s kills those that are left.
+end_processes() {
+  local pid tries=150
+  [ $# -gt 0 ] || return 0
+  kill -TERM "$@" 2>/dev/null || true
+  while some_run "$@" && [ "$tries" -gt 0 ]; do
+    sleep 0.1
+    tries=$((tries - 1))
+  done
+  kill -KILL "$@" 2>/dev/null || true
+  for pid in "$@"; do
+    wait "$pid" 2>/dev/null || true
+    forget "$pid"
+  done
+}
+
+leave() {
+  local code=$?
+  trap '' INT TERM HUP
+  end_processes ${started[@]+"${started[@]}"}
+  exit "$code"
+}
+
+# --- Graphs --------------------------------------------------------------------------------------
+
+# Partitions the input $2 into the folder $3, called $1, unless that is there and holds that input.
+partition() {
+  local name=$1 input=$2 graph=$3
+  if [ -f "$graph/manifest.json" ]; then
+    if "$bin/halograph-partition" verify --input "$input" --graph "$graph" >"$work/$name.verify" 2>&1
+    then
+      say "$name: $graph holds this graph already"
+      return
+    fi
+    say "$name: $graph is not this graph (see $work/$name.verify); made anew"
+  fi
+  rm -rf "$graph"
+  run "$bin/halograph-partition" run --input "$input" --output "$graph" --parts "$parts" \
+    --method metis --seed 1
+}
+
+generate() {
+  local folder=$1
+  if [ -f "$folder/metadata.yaml" ]; then return; fi
+  rm -rf "$folder"
+  run "$bin/halograph-partition" generate sbm --output "$folder" --nodes 100000 --edges 1000000 \
+    --features 64 --classes 8 --seed 1
+}
+
+# --- Training ------------------------------------------------------------------------------------
+
+train_embedded() {
+  local name=$1 graph=$2
+  shift 2
+  run "$bin/halograph-train" --graph "$graph" --log "$work/$name.jsonl" "$@"
+}
+
+# Waits until the server with id $1 has written its address to the file $2, and prints it.
+address_of() {
+  local tries=300
+  until [ -s "$2" ]; do
+    kill -0 "$1" 2>/dev/null || return 1
+    [ "$tries" -gt 0 ] || return 1
+    sleep 0.1
+    tries=$((tries - 1))
+  done
+  cat "$2"
+}
+
+free_port() {
+  python3 -c 'import socket
+with socket.socket() as probe:
+    probe.bind(("127.0.0.1", 0))
+    print(probe.getsockname()[1])'
+}
+
+show_outputs() {
+  local file
+  for file in "$@"; do
+    say "the end of $file:"
+    tail -n 20 "$file" >&2 || true
+  done
+}
+
+# Two servers, two ranks; the servers are asked for their status and ended.
+train_cluster() {
+  local name=$1 graph=$2 part pid port addresses=() servers=() ranks=() outputs=()
+  shift 2
+  for part in $(seq 0 $((parts - 1))); do
+    rm -f "$work/$name.address$part"
+    outputs+=("$work/$name.server$part")
+    launch "${outputs[-1]}" "$bin/halograph-server" --graph "$graph" --part "$part" \
+      --listen 127.0.0.1:0 --address-file "$work/$name.address$part"
+    servers+=("$last")
+  done
+  for part in "${!servers[@]}"; do
+    addresses+=("$(address_of "${servers[part]}" "$work/$name.address$part")") || {
+      show_outputs "${outputs[part]}"
+      fail "$name: server $part does not serve"
+    }
+  done
+  say "$name: servers at ${addresses[*]}"
+
+  local list
+  list=$(IFS=, && echo "${addresses[*]}")
+  port=$(free_port)
+  local common=(--servers "$list" --world-size 2 --master-addr 127.0.0.1 --master-port "$port" "$@")
+  outputs+=("$work/$name.rank1")
+  launch - "$bin/halograph-train" --rank 0 --log "$work/$name.jsonl" "${common[@]}"
+  ranks+=("$last")
+  launch "${outputs[-1]}" "$bin/halograph-train" --rank 1 "${common[@]}"
+  ranks+=("$last")
+  await "$name: a trainer rank" "${ranks[@]}" || {
+    show_outputs "${outputs[@]}"
+    fail "$name: training failed"
+  }
+  run "$bin/halograph-ctl" status --servers "$list"
+  end_processes "${servers[@]}"
+}
+
+# Partitions and trains: name, title of the table, input, default epochs, options of the trainer.
+graph() {
+  local name=$1 title=$2 input=$3 count=${epochs:-$4} mode=embedded
+  shift 4
+  if [ "$cluster" = yes ]; then mode=cluster; fi
+  partition "$name" "$input" "$work/$name-$parts"
+  rm -f "$work/$name.jsonl"
+  "train_$mode" "$name" "$work/$name-$parts" --epochs "$count" --seed 1 "$@"
+  "$root/deploy/summary.py" "$title, $mode" "$work/$name.jsonl"
+}
+
+read_options() {
+  while [ $# -gt 0 ]; do
+    case $1 in
+      --cluster) cluster=yes ;;
+      --data | --epochs | --limit)
+        [ $# -ge 2 ] || wrong_usage "$1 needs a value"
+        printf -v "${1#--}" '%s' "$2"
+        shift ;;
+      -h | --help)
+        usage
+        exit 0 ;;
+      *) wrong_usage "unknown option '$1'" ;;
+    esac
+    shift
+  done
+  [[ "${epochs:-1}" =~ ^[1-9][0-9]*$ ]] || wrong_usage "--epochs '$epochs' is not a positive number"
+  [[ "$limit" =~ ^[1-9][0-9]*$ ]] || wrong_usage "--limit '$limit' is not a positive number"
+  if [ -n "$data" ]; then
+    case $data in /*) ;; *) data=$here/$data ;; esac
+    [ -e "$data" ] || wrong_usage "--data '$data' is not there"
+  fi
+}
+
+main() {
+  read_options "$@"
+  cd "$root"
+  work=${HALOGRAPH_WORK:-$root/build/quickstart}
+  case $work in /*) ;; *) work=$here/$work ;; esac
+  trap leave EXIT
+  trap 'exit 130' INT
+  trap 'exit 143' TERM
+  trap 'exit 129' HUP
+
+  ./deploy/install-packages.sh build
+  local tests=()
+  # A build folder that already has the tests keeps them.
+  [ -f build/release/build.ninja ] || tests=(-DHALOGRAPH_TESTS=OFF)
+  ./deploy/build.sh release ${tests[@]+"${tests[@]}"} halograph-partition halograph-server \
+    halograph-train halograph-ctl
+  mkdir -p "$work"
+
+  if [ -n "$data" ]; then
+    graph "$(basename "${data%/}")" "$data" "$data" 5
+    return
+  fi
+  graph cora "Cora (2,708 nodes, 7 classes)" "$root/tests/data/cora" 50 --normalize-features \
+    --lr 0.01 --weight-decay 0.0005 --dropout 0.5 --fanouts 15,10
+  generate "$work/sbm-input"
+  graph sbm "Planted partition (100,000 nodes, 8 classes)" "$work/sbm-input" 5 --hidden 64 \
+    --fanouts 10,5
+}
+
+main "$@"

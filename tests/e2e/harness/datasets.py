@@ -1,0 +1,133 @@
+"""Input folders: the repository's, those of HALOGRAPH_DATA, and small ones made here."""
+import os
+import pathlib
+import re
+import shutil
+import unittest
+
+from harness import npy
+
+SETS = {"train_set": "train", "validation_set": "valid", "test_set": "test"}
+HOMOGENEOUS_NODE, HOMOGENEOUS_RELATION = "node", "node:edge:node"
+
+
+def cora():
+    folder = os.environ.get("HALOGRAPH_TEST_DATA")
+    base = pathlib.Path(folder) if folder else pathlib.Path(__file__).parents[2] / "data"
+    return base / "cora"
+
+
+def real(name):
+    """A data set of HALOGRAPH_DATA; skips the test, saying so, where there is none."""
+    folder = os.environ.get("HALOGRAPH_DATA")
+    if not folder:
+        raise unittest.SkipTest(f"HALOGRAPH_DATA is not set: no real data set '{name}'")
+    path = pathlib.Path(folder) / name
+    if not path.exists():
+        raise unittest.SkipTest(f"HALOGRAPH_DATA has no '{name}'")
+    return path
+
+
+class GraphBolt:
+    """What `metadata.yaml` of our data sets says. Not a YAML reader: it knows the one way in which
+    these files are written."""
+
+    def __init__(self, folder):
+        self.folder = pathlib.Path(folder)
+        text = (self.folder / "metadata.yaml").read_text()
+        graph, _, rest = text.partition("\nfeature_data:")
+        if not rest:
+            graph, _, rest = text.partition("\ntasks:")
+        self.nodes = {name or HOMOGENEOUS_NODE: int(count) for name, count in
+                      re.findall(r'- \{?(?:type: "([^"]*)", )?num: (\d+)', graph)}
+        self.edges = {name or HOMOGENEOUS_RELATION: self.folder / path for name, path in
+                      re.findall(r'- (?:type: "([^"]*)"\n +)?format: numpy\n +path: (\S+)', graph)}
+        self.features = {(kind or HOMOGENEOUS_NODE, name): self.folder / path for kind, name, path in
+                         re.findall(r'- domain: node\n(?: +type: "([^"]*)"\n)? +name: (\S+)\n'
+                                    r' +format: numpy\n +in_memory: \w+\n +path: (\S+)', text)}
+        self.tasks = self._tasks(text.partition("\ntasks:")[2])
+
+    def _tasks(self, text):
+        """{(set, type): {array name: path}} of the only task."""
+        found, current = {}, None
+        for line in text.splitlines():
+            if match := re.match(r" +(\w+_set):", line):
+                current, kind = SETS[match[1]], None
+            elif match := re.match(r' +- type: "([^"]*)"', line):
+                kind = match[1]
+            elif match := re.match(r" +- \{name: (\w+), format: numpy, path: (\S+)\}", line):
+                key = (current, kind or HOMOGENEOUS_NODE)
+                found.setdefault(key, {})[match[1]] = self.folder / match[2]
+        return found
+
+    def edge_list(self, relation=HOMOGENEOUS_RELATION):
+        """[(source, destination)] by original edge id."""
+        values = npy.load(self.edges[relation])
+        return list(zip(values.row(0), values.row(1)))
+
+    @property
+    def num_edges(self):
+        return sum(npy.load(path).shape[1] for path in self.edges.values())
+
+
+def copy_of(source, target):
+    """A copy whose files may be changed."""
+    shutil.copytree(source, target, copy_function=shutil.copyfile)
+    return target
+
+
+METADATA = """dataset_name: made
+graph:
+  nodes:
+    - num: {nodes}
+  edges:
+    - format: numpy
+      path: edges.npy
+feature_data:
+  - domain: node
+    name: feat
+    format: numpy
+    in_memory: false
+    path: feat.npy
+tasks:
+  - name: node_classification
+    num_classes: 2
+    train_set:
+      - data:
+          - {{name: seeds, format: numpy, path: train_seeds.npy}}
+          - {{name: labels, format: numpy, path: train_labels.npy}}
+    validation_set:
+      - data:
+          - {{name: seeds, format: numpy, path: valid_seeds.npy}}
+          - {{name: labels, format: numpy, path: valid_labels.npy}}
+    test_set:
+      - data:
+          - {{name: seeds, format: numpy, path: test_seeds.npy}}
+          - {{name: labels, format: numpy, path: test_labels.npy}}
+"""
+
+
+def write(folder, num_nodes, edges, width=3):
+    """A homogeneous data set: node v has features v, v + 0.5, ..., class v % 2; a third of the nodes
+    are in each set."""
+    folder.mkdir(parents=True)
+    (folder / "metadata.yaml").write_text(METADATA.format(nodes=num_nodes))
+    npy.save(folder / "edges.npy", "<i8", (2, len(edges)),
+             [u for u, _ in edges] + [v for _, v in edges])
+    npy.save(folder / "feat.npy", "<f4", (num_nodes, width),
+             [v + i / 2 for v in range(num_nodes) for i in range(width)])
+    for i, name in enumerate(("train", "valid", "test")):
+        seeds = list(range(i, num_nodes, 3))
+        npy.save(folder / f"{name}_seeds.npy", "<i8", (len(seeds),), seeds)
+        npy.save(folder / f"{name}_labels.npy", "<i8", (len(seeds),), [v % 2 for v in seeds])
+    return folder
+
+
+def write_edge_list(path, edges, comment="# made"):
+    path.write_text(comment + "\n" + "".join(f"{u}\t{v}\n" for u, v in edges))
+    return path
+
+
+def read_edge_list(lines):
+    """[(source, destination)] of SNAP's text."""
+    return [tuple(map(int, line.split())) for line in lines if line.strip() and line[0] != "#"]

@@ -1,0 +1,214 @@
+"""Runs the programs of HALOGRAPH_BIN. Every wait has an end, and every process that a test starts
+is gone when the test ends: it is killed then by its id, and by the kernel should Python die.
+
+HALOGRAPH_TIME_SCALE stretches all waits, for builds that a sanitizer slows down.
+"""
+import ctypes
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+import unittest
+import uuid
+
+TIME_SCALE = float(os.environ.get("HALOGRAPH_TIME_SCALE", "1"))
+MARK = "HALOGRAPH_TEST_MARK"
+PR_SET_PDEATHSIG = 1
+LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+def seconds(value):
+    return value * TIME_SCALE
+
+
+def binary(program):
+    folder = os.environ.get("HALOGRAPH_BIN")
+    if not folder:
+        raise RuntimeError("HALOGRAPH_BIN is not set: run through ctest, or name build/release/bin")
+    return str(pathlib.Path(folder) / program)
+
+
+def free_port():
+    """A port that was free a moment ago on loopback."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def wait_until(condition, timeout, what):
+    """Asks `condition` until it gives something true, which is returned."""
+    end = time.monotonic() + timeout
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > end:
+            raise TimeoutError(f"{what}: not within {timeout:.0f} s")
+        time.sleep(0.01)
+
+
+class Process:
+    """A program in the background, its output in files."""
+
+    def __init__(self, folder, mark, program, args, env=None):
+        self.name = program
+        stem = pathlib.Path(tempfile.mkdtemp(prefix=program + "-", dir=folder))
+        self.out_path, self.err_path = stem / "out", stem / "err"
+        self.command = [binary(program), *map(str, args)]
+        self.started = time.monotonic()
+        with open(self.out_path, "wb") as out, open(self.err_path, "wb") as err:
+            self.popen = subprocess.Popen(
+                self.command, stdin=subprocess.DEVNULL, stdout=out, stderr=err,
+                env={**os.environ, **(env or {}), MARK: mark},
+                preexec_fn=lambda: LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL))
+
+    @property
+    def pid(self):
+        return self.popen.pid
+
+    @property
+    def out(self):
+        return self.out_path.read_text(errors="replace")
+
+    @property
+    def err(self):
+        return self.err_path.read_text(errors="replace")
+
+    @property
+    def text(self):
+        return self.out + self.err
+
+    def running(self):
+        return self.popen.poll() is None
+
+    def signal(self, number):
+        self.popen.send_signal(number)
+
+    def wait(self, timeout):
+        """The exit code (negative: the signal that ended it)."""
+        try:
+            return self.popen.wait(timeout)
+        except subprocess.TimeoutExpired:
+            raise TimeoutError(f"{' '.join(self.command)}\nstill runs after {timeout:.0f} s:\n"
+                               f"{self.text[-4000:]}") from None
+
+    def end(self):
+        if self.running():
+            self.popen.kill()
+            self.popen.wait()
+
+
+class Result:
+    """A program that has ended."""
+
+    def __init__(self, process, code):
+        self.command, self.code = " ".join(process.command), code
+        self.out, self.err = process.out, process.err
+        self.seconds = time.monotonic() - process.started
+
+    @property
+    def text(self):
+        return self.out + self.err
+
+    def __str__(self):
+        return f"{self.command}\nended with {self.code}:\n{self.out[-3000:]}{self.err[-5000:]}"
+
+
+class Sandbox:
+    """A temporary folder and the processes that belong to it."""
+
+    def __init__(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="halograph-test-"))
+        self.mark = uuid.uuid4().hex
+        self.processes = []
+
+    def close(self):
+        for process in self.processes:
+            process.end()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def start(self, program, *args, env=None):
+        process = Process(self.folder, self.mark, program, args, env)
+        self.processes.append(process)
+        return process
+
+    def run(self, program, *args, timeout=120, env=None):
+        process = self.start(program, *args, env=env)
+        return Result(process, process.wait(seconds(timeout)))
+
+    def start_server(self, graph, part, *args, listen="127.0.0.1:0"):
+        """A server that does not answer yet; `address()` waits for it."""
+        address_file = pathlib.Path(tempfile.mkdtemp(prefix="address-", dir=self.folder)) / "address"
+        server = self.start("halograph-server", "--graph", graph, "--part", part, "--listen", listen,
+                            "--address-file", address_file, *args)
+        server.address_file = address_file
+        return server
+
+    def servers(self, graph, parts, *args):
+        """Servers for the lists of parts, listening; their addresses."""
+        started = [self.start_server(graph, part, *args) for part in parts]
+        return started, [address(server) for server in started]
+
+    def leftovers(self):
+        """Ids of processes that this sandbox started, or that those started, and that still run."""
+        found = []
+        wanted = f"{MARK}={self.mark}".encode()
+        for entry in os.listdir("/proc"):
+            if not entry.isdigit() or int(entry) == os.getpid():
+                continue
+            try:
+                with open(f"/proc/{entry}/environ", "rb") as handle:
+                    marks = handle.read().split(b"\0")
+            except OSError:  # ended meanwhile, or another user's
+                continue
+            if wanted in marks:
+                found.append(int(entry))
+        return found
+
+
+def address(server, timeout=30):
+    """Waits for the server's address file; HOST:PORT."""
+    def written():
+        if not server.running():
+            raise RuntimeError(f"the server ended with {server.popen.returncode}:\n{server.text}")
+        return server.address_file.exists()
+    wait_until(written, seconds(timeout), "the server's address file")
+    return server.address_file.read_text()
+
+
+class ProgramTest(unittest.TestCase):
+    """A test with a sandbox of its own (`self.box`) and one that its class shares (`cls.shared`)."""
+    maxDiff = 2000
+
+    @classmethod
+    def setUpClass(cls):
+        cls.shared = Sandbox()
+        cls.addClassCleanup(cls.shared.close)
+
+    def setUp(self):
+        self.box = Sandbox()
+        self.addCleanup(self.box.close)
+
+    def assertCode(self, expected, result, *mentioned):
+        """The exit code, and words that the output must have."""
+        self.assertEqual(expected, result.code, str(result))
+        for word in mentioned:
+            self.assertIn(str(word), result.text, str(result))
+
+    def assertNothingRuns(self, box=None):
+        self.assertEqual([], (box or self.box).leftovers())
+
+
+def must(result):
+    """For what is not itself under test."""
+    if result.code != 0:
+        raise AssertionError(str(result))
+    return result
+
+
+def main():
+    unittest.main(verbosity=2)
