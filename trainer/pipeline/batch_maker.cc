@@ -1,0 +1,56 @@
+#include "trainer/pipeline/batch_maker.h"
+
+#include <chrono>
+#include <memory>
+#include <utility>
+
+#include "common/storage/dtype.h"
+
+namespace halograph {
+namespace {
+
+double SecondsSince(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+}  // namespace
+
+BatchMaker::BatchMaker(GraphStore* graph, KVStore* kv, BatchRecipe recipe)
+    : graph_(graph), kv_(kv), recipe_(std::move(recipe)) {}
+
+StatusOr<PreparedBatch> BatchMaker::Make(std::span<const int64_t> seeds,
+                                         uint64_t batch_seed) const {
+  PreparedBatch batch;
+  if (seeds.empty()) return batch;
+  const auto sample_start = std::chrono::steady_clock::now();
+  const SampleRequest request{recipe_.node_type, seeds, batch_seed, &recipe_.sampling};
+  auto sampled = graph_->Sample(request);
+  if (!sampled.ok()) return Annotate(sampled.status(), "sampling a minibatch");
+  batch.minibatch = std::move(sampled).value();
+  batch.sample_seconds = SecondsSince(sample_start);
+
+  const auto pull_start = std::chrono::steady_clock::now();
+  HG_RETURN_IF_ERROR(Annotate(PullFeatures(batch.minibatch.nodes[recipe_.node_type], &batch),
+                              "pulling features of a minibatch"));
+  batch.pull_seconds = SecondsSince(pull_start);
+  return batch;
+}
+
+Status BatchMaker::PullFeatures(std::span<const int64_t> ids, PreparedBatch* batch) const {
+  const TensorSpec& spec = recipe_.feature_spec;
+  batch->features = FeatureMatrix(static_cast<int64_t>(ids.size()), spec.dim);
+  const std::span<float> values = batch->features.values();
+  if (spec.dtype == DType::kFloat32) {
+    HG_RETURN_IF_ERROR(
+        kv_->Pull(recipe_.feature, ids, std::as_writable_bytes(values), &batch->pulled));
+  } else {
+    const size_t bytes = ids.size() * spec.row_bytes();
+    const auto stored = std::make_unique_for_overwrite<std::byte[]>(bytes);
+    HG_RETURN_IF_ERROR(kv_->Pull(recipe_.feature, ids, {stored.get(), bytes}, &batch->pulled));
+    ConvertToFloat(spec.dtype, stored.get(), values.size(), values.data());
+  }
+  if (recipe_.normalization == FeatureNormalization::kRow) NormalizeRows(values, spec.dim);
+  return OkStatus();
+}
+
+}  // namespace halograph

@@ -1,0 +1,43 @@
+// The order in which a rank goes through its seeds: a Fisher-Yates shuffle an epoch, from a
+// counter-based stream, so that it depends on (seed, epoch, rank) alone.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "common/graph/partition_book.h"
+
+namespace halograph {
+
+// Streams of the trainer beside the batch seeds of common/sampling/request.h, whose purposes they
+// continue: key(key(key(mix(seed), purpose), epoch), rank).
+enum class TrainerStream : uint64_t { kShuffle = 16, kDropout = 17, kInitialWeights = 18 };
+[[nodiscard]] uint64_t TrainerKey(uint64_t seed, TrainerStream stream, uint64_t epoch,
+                                  uint64_t rank);
+
+// A permutation of [0, count).
+[[nodiscard]] std::vector<int64_t> ShuffledPositions(int64_t count, uint64_t key);
+
+// The shuffled orders of the epochs that are being prepared. Thread-safe.
+class EpochOrders {
+ public:
+  // `count`: seeds of the rank. `epochs_kept`: how many orders are held at most; an older one is
+  // computed again when asked for.
+  EpochOrders(int64_t count, uint64_t seed, int rank, size_t epochs_kept);
+
+  // What is returned stays valid for as long as it is held.
+  [[nodiscard]] std::shared_ptr<const std::vector<int64_t>> Of(int64_t epoch);
+
+ private:
+  const int64_t count_;
+  const uint64_t seed_;
+  const int rank_;
+  const size_t epochs_kept_;
+  std::mutex mutex_;
+  std::map<int64_t, std::shared_ptr<const std::vector<int64_t>>> orders_;
+};
+
+}  // namespace halograph

@@ -1,0 +1,189 @@
+#include "trainer/pipeline/labeled_seeds.h"
+
+#include <algorithm>
+#include <numeric>
+#include <span>
+#include <utility>
+
+#include "common/graph/tensor_ref.h"
+
+namespace halograph {
+namespace {
+
+constexpr int64_t kMaxClasses = int64_t{1} << 24;
+
+template <typename T>
+std::vector<int64_t> Widen(std::span<const std::byte> bytes) {
+  const auto* values = reinterpret_cast<const T*>(bytes.data());
+  return {values, values + bytes.size() / sizeof(T)};
+}
+
+StatusOr<std::vector<int64_t>> AsLabels(const TaskArray& array, const std::string& where) {
+  if (array.spec.dim != 1) {
+    return InvalidArgument("{}: labels have {} columns, expected one class a seed", where,
+                           array.spec.dim);
+  }
+  switch (array.spec.dtype) {
+    case DType::kInt64:
+      return Widen<int64_t>(array.data);
+    case DType::kInt32:
+      return Widen<int32_t>(array.data);
+    case DType::kInt16:
+      return Widen<int16_t>(array.data);
+    case DType::kInt8:
+      return Widen<int8_t>(array.data);
+    case DType::kUInt64:
+      return Widen<uint64_t>(array.data);
+    case DType::kUInt32:
+      return Widen<uint32_t>(array.data);
+    case DType::kUInt16:
+      return Widen<uint16_t>(array.data);
+    case DType::kUInt8:
+      return Widen<uint8_t>(array.data);
+    case DType::kBool:
+      return Widen<uint8_t>(array.data);
+    default:
+      return InvalidArgument("{}: labels are {}, expected integers (classes)", where,
+                             DTypeName(array.spec.dtype));
+  }
+}
+
+LabeledSeeds SortedBySeed(std::span<const int64_t> seeds, const std::vector<int64_t>& labels) {
+  std::vector<int64_t> order(seeds.size());
+  std::iota(order.begin(), order.end(), int64_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int64_t a, int64_t b) { return seeds[a] < seeds[b]; });
+  LabeledSeeds sorted;
+  sorted.seeds.reserve(order.size());
+  sorted.labels.reserve(order.size());
+  for (int64_t row : order) {
+    sorted.seeds.push_back(seeds[row]);
+    sorted.labels.push_back(labels[row]);
+  }
+  return sorted;
+}
+
+StatusOr<LabeledSeeds> ReadSet(KVStore& kv, const Task& task, const TaskSetSpec& spec) {
+  const std::string where =
+      fmt::format("task '{}', {} set of '{}'", task.name, spec.set, spec.type);
+  if (spec.edges) {
+    return InvalidArgument("{}: seeds are edges; this version trains node classification only",
+                           where);
+  }
+  HG_ASSIGN_OR_RETURN(const TaskSet set, kv.ReadTaskSet(task.name, spec.set, spec.type));
+  if (set.arrays.empty() || set.arrays.front().spec.dim != 1) {
+    return InvalidArgument("{}: seeds are tuples; this version trains on single nodes only", where);
+  }
+  auto array = set.Find("labels");
+  if (!array.ok()) {
+    return FailedPrecondition("{}: has no labels, which classification needs", where);
+  }
+  HG_ASSIGN_OR_RETURN(const std::vector<int64_t> labels, AsLabels(**array, where));
+  if (labels.size() != set.seeds().size()) {
+    return DataLoss("{}: {} seeds but {} labels", where, set.seeds().size(), labels.size());
+  }
+  return SortedBySeed(set.seeds(), labels);
+}
+
+// The node type that all sets are of.
+StatusOr<int> SeedType(const Schema& schema, const Task& task) {
+  for (const TaskSetSpec& spec : task.sets) {
+    if (spec.type != task.sets.front().type) {
+      return InvalidArgument(
+          "task '{}' has seeds of '{}' and of '{}'; this version trains on one node type only",
+          task.name, task.sets.front().type, spec.type);
+    }
+  }
+  if (task.sets.empty()) return FailedPrecondition("task '{}' has no sets", task.name);
+  if (task.sets.front().edges) {
+    return InvalidArgument(
+        "task '{}' is about edges ('{}'); this version trains node "
+        "classification only",
+        task.name, task.sets.front().type);
+  }
+  return schema.NodeTypeIndex(task.sets.front().type);
+}
+
+StatusOr<int64_t> NumClasses(const Task& task, const ClassificationTask& read) {
+  if (task.metadata.contains("num_classes")) {
+    HG_ASSIGN_OR_RETURN(const int64_t classes,
+                        GetInt(task.metadata, "num_classes", "task '" + task.name + "'"));
+    if (classes < 1 || classes > kMaxClasses) {
+      return InvalidArgument("task '{}': num_classes is {}, expected 1 to {}", task.name, classes,
+                             kMaxClasses);
+    }
+    return classes;
+  }
+  int64_t largest = 0;
+  for (const LabeledSeeds* set : {&read.train, &read.valid, &read.test}) {
+    for (int64_t label : set->labels) largest = std::max(largest, label);
+  }
+  if (largest >= kMaxClasses) {
+    return InvalidArgument("task '{}': the largest label is {}, expected classes below {}",
+                           task.name, largest, kMaxClasses);
+  }
+  return largest + 1;
+}
+
+// The id that the user knows a node by, as text; the global id, said to be so, if the store fails.
+std::string OriginalId(KVStore& kv, const std::string& type, int64_t id) {
+  int64_t original = -1;
+  const Status status = kv.Pull(TensorRef{false, type, kOriginalIdTensor}, std::span(&id, 1),
+                                std::as_writable_bytes(std::span(&original, 1)), nullptr);
+  return status.ok() ? fmt::format("original id {}", original) : fmt::format("global id {}", id);
+}
+
+Status CheckLabels(KVStore& kv, const ClassificationTask& task, const LabeledSeeds& set,
+                   std::string_view set_name) {
+  for (size_t i = 0; i < set.labels.size(); ++i) {
+    if (set.labels[i] >= 0 && set.labels[i] < task.num_classes) continue;
+    const std::string& type = kv.info().schema.node_types[task.node_type].name;
+    return OutOfRange("task '{}', {} set: the label of {} '{}' is {}, expected 0 to {}", task.name,
+                      set_name, type, OriginalId(kv, type, set.seeds[i]), set.labels[i],
+                      task.num_classes - 1);
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+StatusOr<int> ChooseTask(const Schema& schema, const std::string& name) {
+  std::string known;
+  for (size_t i = 0; i < schema.tasks.size(); ++i) {
+    if (!name.empty() && schema.tasks[i].name == name) return static_cast<int>(i);
+    known += (i == 0 ? "'" : ", '") + schema.tasks[i].name + "'";
+  }
+  if (schema.tasks.empty()) {
+    return NotFound("the graph has no task to train for; partition data that has one");
+  }
+  if (!name.empty()) return NotFound("no task '{}'; the graph has {}", name, known);
+  if (schema.tasks.size() > 1) {
+    return InvalidArgument("the graph has several tasks ({}): choose with --task", known);
+  }
+  return 0;
+}
+
+StatusOr<ClassificationTask> ReadClassificationTask(KVStore& kv, const std::string& name) {
+  const Schema& schema = kv.info().schema;
+  HG_ASSIGN_OR_RETURN(const int index, ChooseTask(schema, name));
+  const Task& task = schema.tasks[index];
+  ClassificationTask read;
+  read.name = task.name;
+  HG_ASSIGN_OR_RETURN(read.node_type, SeedType(schema, task));
+  for (const TaskSetSpec& spec : task.sets) {
+    HG_ASSIGN_OR_RETURN(LabeledSeeds set, ReadSet(kv, task, spec));
+    (spec.set == "train"   ? read.train
+     : spec.set == "valid" ? read.valid
+                           : read.test) = std::move(set);
+  }
+  if (read.train.seeds.empty()) {
+    return FailedPrecondition("task '{}' has no train seeds", task.name);
+  }
+  HG_ASSIGN_OR_RETURN(read.num_classes, NumClasses(task, read));
+  HG_RETURN_IF_ERROR(CheckLabels(kv, read, read.train, "train"));
+  HG_RETURN_IF_ERROR(CheckLabels(kv, read, read.valid, "valid"));
+  HG_RETURN_IF_ERROR(CheckLabels(kv, read, read.test, "test"));
+  return read;
+}
+
+}  // namespace halograph

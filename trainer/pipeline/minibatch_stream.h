@@ -1,0 +1,61 @@
+// The minibatches of one rank, prepared ahead in background threads and handed over in order:
+// all epochs of training in one stream, so that the next epoch is being prepared while this one
+// is evaluated, or one pass over an evaluation set.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "common/base/status.h"
+#include "common/sampling/request.h"
+#include "trainer/pipeline/batch_maker.h"
+#include "trainer/pipeline/batch_schedule.h"
+#include "trainer/pipeline/ordered_pipeline.h"
+#include "trainer/pipeline/seed_split.h"
+
+namespace halograph {
+
+struct StreamOptions {
+  BatchPurpose purpose = BatchPurpose::kTrain;
+  uint64_t seed = 0;
+  int rank = 0;
+  int world_size = 1;
+  int64_t batch_size = 1000;
+  int64_t epochs = 1;   // passes over the seeds, 1 unless training
+  size_t threads = 1;   // that prepare
+  size_t prefetch = 4;  // minibatches prepared or in the making at most
+};
+
+// For one consumer thread. `maker`, `seeds` and `labels` must outlive the stream.
+class MinibatchStream {
+ public:
+  // `seeds` and `labels` (or none): of all ranks, sorted; `shards` says which are this rank's.
+  // Training shuffles them every epoch; the other purposes go through them in order.
+  MinibatchStream(const BatchMaker* maker, std::span<const int64_t> seeds,
+                  std::span<const int64_t> labels, SeedShards shards, StreamOptions options);
+
+  [[nodiscard]] int64_t steps_per_epoch() const { return steps_; }
+  // Minibatch (epoch, step), steps innermost; nullopt after the last. Errors as
+  // OrderedPipeline::Next and BatchMaker::Make.
+  [[nodiscard]] StatusOr<std::optional<PreparedBatch>> Next() { return pipeline_->Next(); }
+
+  // As OrderedPipeline::Close: shut the stores down first where a call may be waiting.
+  void Close() { pipeline_->Close(); }
+
+ private:
+  [[nodiscard]] StatusOr<PreparedBatch> Prepare(int64_t index);
+
+  const BatchMaker* const maker_;
+  const std::span<const int64_t> seeds_;   // this rank's
+  const std::span<const int64_t> labels_;  // this rank's
+  const SeedShards shards_;
+  const StreamOptions options_;
+  const int64_t steps_;
+  EpochOrders orders_;
+  // Last: its threads use all of the above.
+  std::unique_ptr<OrderedPipeline<PreparedBatch>> pipeline_;
+};
+
+}  // namespace halograph
