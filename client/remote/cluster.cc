@@ -1,0 +1,64 @@
+#include "client/remote/cluster.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "client/remote/description.h"
+#include "client/remote/message_io.h"
+#include "common/graph/partition_book.h"
+
+namespace halograph {
+
+StatusOr<std::shared_ptr<Cluster>> Cluster::Connect(const RemoteOptions& options) {
+  HG_RETURN_IF_ERROR(options.Validate());
+  std::shared_ptr<Cluster> cluster(new Cluster(options));
+  HG_RETURN_IF_ERROR(cluster->Describe());
+  return cluster;
+}
+
+Status Cluster::Describe() {
+  const auto servers = static_cast<size_t>(rpc_.num_servers());
+  std::vector<ServerDescription> descriptions(servers);
+  std::vector<Rpc> calls(servers);
+  for (size_t server = 0; server < servers; ++server) {
+    calls[server].server = static_cast<int>(server);
+    calls[server].method = "GraphService/Describe";
+    calls[server].make_request = [] { return std::string(); };  // an empty DescribeRequest
+    calls[server].on_reply = [out = &descriptions[server]](ReplyPieces reply, std::vector<Rpc>*) {
+      HG_ASSIGN_OR_RETURN(*out, ReadDescription(reply));
+      return OkStatus();
+    };
+  }
+  CallScope scope;
+  HG_RETURN_IF_ERROR(rpc_.Run(scope, std::move(calls)));
+  HG_RETURN_IF_ERROR(CheckDescriptions(rpc_.options().servers, descriptions));
+
+  server_of_part_.assign(static_cast<size_t>(descriptions[0].graph.book.num_parts()), -1);
+  const int64_t ours = rpc_.options().max_message_bytes;
+  for (size_t server = 0; server < servers; ++server) {
+    for (const int part : descriptions[server].parts) {
+      int& owner = server_of_part_[static_cast<size_t>(part)];
+      if (owner < 0) owner = static_cast<int>(server);
+    }
+    const int64_t theirs = descriptions[server].max_message_bytes;
+    planned_bytes_.push_back(PlannedBytes(std::min(ours, theirs)));
+    sends_more_.push_back(theirs > ours);
+  }
+  info_ = std::move(descriptions[0].graph);
+  return OkStatus();
+}
+
+std::vector<ServerShare> SplitByServer(const Cluster& cluster, int num_servers,
+                                       std::span<const int64_t> boundaries,
+                                       std::span<const int64_t> ids) {
+  std::vector<ServerShare> shares(static_cast<size_t>(num_servers));
+  for (size_t i = 0; i < ids.size(); ++i) {
+    const int part = FindRange(boundaries, ids[i]);
+    ServerShare& share = shares[static_cast<size_t>(cluster.ServerOfPart(part))];
+    share.ids.push_back(ids[i]);
+    share.positions.push_back(static_cast<int64_t>(i));
+  }
+  return shares;
+}
+
+}  // namespace halograph

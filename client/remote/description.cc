@@ -1,0 +1,179 @@
+#include "client/remote/description.h"
+
+#include <algorithm>
+
+#include <fmt/ranges.h>
+
+#include "client/remote/message_io.h"
+#include "halograph/v1/graph.pb.h"
+
+namespace halograph {
+
+namespace {
+
+StatusOr<TensorSpec> ToTensorSpec(const v1::TensorSpec& wire) {
+  TensorSpec spec;
+  spec.name = wire.name();
+  spec.rank = static_cast<int>(wire.rank());
+  spec.dim = wire.dim();
+  if (wire.dtype() < v1::DTYPE_FLOAT32 || wire.dtype() > v1::DTYPE_BOOL) {
+    return DataLoss("tensor '{}' has dtype {}, unknown to this build", spec.name,
+                    static_cast<int>(wire.dtype()));
+  }
+  spec.dtype = static_cast<DType>(wire.dtype());
+  const bool valid = spec.rank == 2 ? spec.dim >= 0 : spec.rank == 1 && spec.dim == 1;
+  if (!valid || spec.dim > (int64_t{1} << 40)) {
+    return DataLoss("tensor '{}' has rank {} and dim {}", spec.name, wire.rank(), wire.dim());
+  }
+  return spec;
+}
+
+template <typename WireTensors>
+StatusOr<std::vector<TensorSpec>> ToTensorSpecs(const WireTensors& wire) {
+  std::vector<TensorSpec> specs;
+  for (const v1::TensorSpec& tensor : wire) {
+    HG_ASSIGN_OR_RETURN(specs.emplace_back(), ToTensorSpec(tensor));
+  }
+  return specs;
+}
+
+StatusOr<Task> ToTask(const v1::Task& wire) {
+  Task task;
+  task.name = wire.name();
+  HG_ASSIGN_OR_RETURN(task.metadata,
+                      ParseJson(wire.metadata_json(), "metadata of task " + task.name));
+  for (const v1::TaskSetSpec& wire_set : wire.sets()) {
+    TaskSetSpec& set = task.sets.emplace_back();
+    set.set = wire_set.set();
+    set.type = wire_set.type();
+    set.edges = wire_set.edges();
+    set.rows = wire_set.rows();
+    HG_ASSIGN_OR_RETURN(set.arrays, ToTensorSpecs(wire_set.arrays()));
+  }
+  return task;
+}
+
+StatusOr<Schema> ToSchema(const v1::Schema& wire) {
+  Schema schema;
+  schema.graph_name = wire.graph_name();
+  for (const v1::NodeType& wire_type : wire.node_types()) {
+    NodeType& type = schema.node_types.emplace_back();
+    type.name = wire_type.name();
+    type.count = wire_type.count();
+    HG_ASSIGN_OR_RETURN(type.features, ToTensorSpecs(wire_type.features()));
+  }
+  for (const v1::Relation& wire_relation : wire.relations()) {
+    Relation& relation = schema.relations.emplace_back();
+    relation.source = wire_relation.source();
+    relation.name = wire_relation.name();
+    relation.destination = wire_relation.destination();
+    relation.count = wire_relation.count();
+    HG_ASSIGN_OR_RETURN(relation.features, ToTensorSpecs(wire_relation.features()));
+  }
+  for (const v1::Task& wire_task : wire.tasks()) {
+    HG_ASSIGN_OR_RETURN(schema.tasks.emplace_back(), ToTask(wire_task));
+  }
+  HG_RETURN_IF_ERROR(schema.Validate());
+  return schema;
+}
+
+template <typename WireBoundaries>
+std::vector<std::vector<int64_t>> ToBoundaries(const WireBoundaries& wire) {
+  std::vector<std::vector<int64_t>> all;
+  for (const v1::Boundaries& boundaries : wire) {
+    all.emplace_back(boundaries.values().begin(), boundaries.values().end());
+  }
+  return all;
+}
+
+StatusOr<ServerDescription> ToDescription(const v1::DescribeReply& wire) {
+  ServerDescription description;
+  description.graph.identity = wire.identity();
+  HG_ASSIGN_OR_RETURN(description.graph.schema, ToSchema(wire.schema()));
+  HG_ASSIGN_OR_RETURN(
+      description.graph.book,
+      PartitionBook::Create(description.graph.schema, ToBoundaries(wire.book().nodes()),
+                            ToBoundaries(wire.book().edges())));
+  description.sampling_contract = wire.sampling_contract();
+  description.max_message_bytes = wire.max_message_bytes();
+  if (description.max_message_bytes <= 0) {
+    return DataLoss("max_message_bytes is {}", description.max_message_bytes);
+  }
+  const auto parts = static_cast<uint32_t>(description.graph.book.num_parts());
+  for (const uint32_t part : wire.parts()) {
+    if (part >= parts) return DataLoss("serves partition {} of {}", part, parts);
+    description.parts.push_back(static_cast<int>(part));
+  }
+  return description;
+}
+
+}  // namespace
+
+StatusOr<ServerDescription> ReadDescription(ReplyPieces reply) {
+  v1::DescribeReply wire;
+  HG_RETURN_IF_ERROR(ParseReply(reply, &wire));
+  StatusOr<ServerDescription> description = ToDescription(wire);
+  if (!description.ok()) {
+    return DataLoss("its description cannot be used: {}", Message(description.status()));
+  }
+  return description;
+}
+
+namespace {
+
+Status CheckSameGraph(const std::string& first_address, const ServerDescription& first,
+                      const std::string& address, const ServerDescription& other) {
+  if (other.graph.identity != first.graph.identity) {
+    return FailedPrecondition(
+        "servers of different graphs: {} serves '{}' with identity {}, {} serves '{}' with "
+        "identity {}; start them on parts of one partition folder",
+        first_address, first.graph.schema.graph_name, first.graph.identity, address,
+        other.graph.schema.graph_name, other.graph.identity);
+  }
+  if (other.graph.schema != first.graph.schema || other.graph.book != first.graph.book) {
+    return FailedPrecondition(
+        "{} and {} both claim identity {} but describe different {}; one of them is another build "
+        "or was tampered with",
+        first_address, address, first.graph.identity,
+        other.graph.schema != first.graph.schema ? "schemas" : "partition books");
+  }
+  return OkStatus();
+}
+
+Status CheckComplete(const std::vector<std::string>& addresses,
+                     const std::vector<ServerDescription>& descriptions) {
+  const int parts = descriptions.front().graph.book.num_parts();
+  std::vector<bool> served(static_cast<size_t>(parts), false);
+  std::vector<std::string> who;
+  for (size_t i = 0; i < descriptions.size(); ++i) {
+    for (const int part : descriptions[i].parts) served[static_cast<size_t>(part)] = true;
+    who.push_back(fmt::format("{} serves {}", addresses[i], fmt::join(descriptions[i].parts, ",")));
+  }
+  std::vector<int> missing;
+  for (int part = 0; part < parts; ++part) {
+    if (!served[static_cast<size_t>(part)]) missing.push_back(part);
+  }
+  if (missing.empty()) return OkStatus();
+  return FailedPrecondition(
+      "no server serves partition {} of {} ({}); add the servers that do to the list",
+      fmt::join(missing, ","), parts, fmt::join(who, "; "));
+}
+
+}  // namespace
+
+Status CheckDescriptions(const std::vector<std::string>& addresses,
+                         const std::vector<ServerDescription>& descriptions) {
+  for (size_t i = 0; i < descriptions.size(); ++i) {
+    HG_RETURN_IF_ERROR(
+        CheckSameGraph(addresses[0], descriptions[0], addresses[i], descriptions[i]));
+    if (descriptions[i].sampling_contract != kSamplingContract) {
+      return FailedPrecondition(
+          "{} samples by version {} of the contract, this client by version {}; use builds of one "
+          "version",
+          addresses[i], descriptions[i].sampling_contract, kSamplingContract);
+    }
+  }
+  return CheckComplete(addresses, descriptions);
+}
+
+}  // namespace halograph

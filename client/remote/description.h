@@ -1,0 +1,30 @@
+// A server's description, from wire to values: the schema, the partition book and what it serves.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "client/graph_store.h"
+#include "client/remote/transport.h"
+#include "common/base/status.h"
+
+namespace halograph {
+
+struct ServerDescription {
+  GraphInfo graph;
+  uint32_t sampling_contract = 0;
+  std::vector<int> parts;
+  int64_t max_message_bytes = 0;
+};
+
+// DataLoss if the reply is no DescribeReply or contradicts itself: schema, boundaries, parts.
+[[nodiscard]] StatusOr<ServerDescription> ReadDescription(ReplyPieces reply);
+
+// Checks that the servers are of one graph, drawn by the contract of this build, and that they
+// serve all of it. FailedPrecondition: servers, values and partitions are named. `addresses` and
+// `descriptions` correspond and are not empty.
+[[nodiscard]] Status CheckDescriptions(const std::vector<std::string>& addresses,
+                                       const std::vector<ServerDescription>& descriptions);
+
+}  // namespace halograph

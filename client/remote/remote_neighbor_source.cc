@@ -1,0 +1,170 @@
+#include "client/remote/remote_neighbor_source.h"
+
+#include <algorithm>
+#include <memory>
+#include <mutex>
+
+#include "client/remote/sample_call.h"
+
+namespace halograph {
+
+namespace {
+
+// The calls of one SampleLayer and the answers that have come.
+class LayerCalls {
+ public:
+  LayerCalls(Cluster* cluster, const SampleLayerSpec& spec) : cluster_(*cluster), spec_(spec) {}
+
+  void Split();
+  [[nodiscard]] std::vector<Rpc> Plan();
+  void Assemble(std::vector<NeighborPicks>* picks);
+
+ private:
+  using Request = std::vector<SamplePiece>;
+
+  [[nodiscard]] std::vector<Rpc> ToRpcs(int server, std::vector<Request> requests);
+  [[nodiscard]] Rpc ToRpc(int server, Request request);
+  [[nodiscard]] Status OnReply(int server, const Request& request, ReplyPieces reply,
+                               std::vector<Rpc>* more);
+  [[nodiscard]] Status OnError(int server, const Request& request, const Status& error,
+                               std::vector<Rpc>* more);
+
+  Cluster& cluster_;
+  const SampleLayerSpec spec_;
+  std::vector<std::vector<ServerShare>> shares_;  // per group, per server
+  std::mutex mutex_;
+  std::vector<SampleAnswer> answers_;  // guarded by mutex_ while calls run
+};
+
+void LayerCalls::Split() {
+  const int servers = cluster_.rpc().num_servers();
+  for (const LayerGroup& group : spec_.groups) {
+    if (group.fanout == 0) {
+      shares_.emplace_back(static_cast<size_t>(servers));
+      continue;
+    }
+    const int type = spec_.schema->DestinationType(group.relation);
+    shares_.push_back(SplitByServer(cluster_, servers, cluster_.info().book.NodeBoundaries(type),
+                                    group.destinations));
+  }
+}
+
+std::vector<Rpc> LayerCalls::Plan() {
+  std::vector<Rpc> calls;
+  for (int server = 0; server < cluster_.rpc().num_servers(); ++server) {
+    Request pieces;
+    for (size_t group = 0; group < shares_.size(); ++group) {
+      const ServerShare& share = shares_[group][static_cast<size_t>(server)];
+      if (!share.ids.empty()) pieces.push_back({group, &share, 0, share.ids.size()});
+    }
+    for (Rpc& rpc : ToRpcs(server, {std::move(pieces)})) calls.push_back(std::move(rpc));
+  }
+  return calls;
+}
+
+std::vector<Rpc> LayerCalls::ToRpcs(int server, std::vector<Request> requests) {
+  std::vector<Rpc> calls;
+  for (Request& request : requests) {
+    for (Request& planned :
+         PlanSampleRequests(spec_, std::move(request), cluster_.PlannedMessageBytes(server))) {
+      calls.push_back(ToRpc(server, std::move(planned)));
+    }
+  }
+  return calls;
+}
+
+Rpc LayerCalls::ToRpc(int server, Request request) {
+  auto shared = std::make_shared<const Request>(std::move(request));
+  Rpc rpc;
+  rpc.server = server;
+  rpc.method = "GraphService/Sample";
+  rpc.make_request = [this, shared] { return EncodeSampleRequest(spec_, *shared); };
+  rpc.on_reply = [this, server, shared](ReplyPieces reply, std::vector<Rpc>* more) {
+    return OnReply(server, *shared, reply, more);
+  };
+  rpc.on_error = [this, server, shared](const Status& error, std::vector<Rpc>* more) {
+    return OnError(server, *shared, error, more);
+  };
+  return rpc;
+}
+
+Status LayerCalls::OnReply(int server, const Request& request, ReplyPieces reply,
+                           std::vector<Rpc>* more) {
+  std::vector<SampleAnswer> answers;
+  Request rest;
+  HG_RETURN_IF_ERROR(DecodeSampleReply(spec_, request, reply, &answers, &rest));
+  if (!rest.empty()) *more = ToRpcs(server, {std::move(rest)});
+  std::lock_guard lock(mutex_);
+  for (SampleAnswer& answer : answers) answers_.push_back(std::move(answer));
+  return OkStatus();
+}
+
+// A server cuts replies at its own limit. Where ours is lower it cannot know: ask for halves.
+Status LayerCalls::OnError(int server, const Request& request, const Status& error,
+                           std::vector<Rpc>* more) {
+  size_t destinations = 0;
+  for (const SamplePiece& piece : request) destinations += piece.end - piece.begin;
+  if (error.code() != absl::StatusCode::kResourceExhausted || destinations < 2 ||
+      !cluster_.SendsMoreThanWeTake(server)) {
+    return error;
+  }
+  Request halves[2];
+  size_t left = destinations / 2;  // for the first half
+  for (SamplePiece piece : request) {
+    const size_t take = std::min(left, piece.end - piece.begin);
+    if (take > 0) halves[0].push_back({piece.group, piece.share, piece.begin, piece.begin + take});
+    if (piece.begin + take < piece.end) {
+      halves[1].push_back({piece.group, piece.share, piece.begin + take, piece.end});
+    }
+    left -= take;
+  }
+  *more = ToRpcs(server, {std::move(halves[0]), std::move(halves[1])});
+  return OkStatus();
+}
+
+// Counts, prefix sum, one exact allocation, then every answer to its place.
+void LayerCalls::Assemble(std::vector<NeighborPicks>* picks) {
+  picks->resize(spec_.groups.size());
+  for (size_t group = 0; group < spec_.groups.size(); ++group) {
+    (*picks)[group].offsets.assign(spec_.groups[group].destinations.size() + 1, 0);
+  }
+  for (const SampleAnswer& answer : answers_) {
+    const int64_t* positions = answer.piece.share->positions.data() + answer.piece.begin;
+    std::vector<int64_t>& offsets = (*picks)[answer.piece.group].offsets;
+    for (size_t i = 0; i < answer.counts.size(); ++i) {
+      offsets[static_cast<size_t>(positions[i]) + 1] = answer.counts[i];
+    }
+  }
+  for (NeighborPicks& pick : *picks) {
+    for (size_t i = 1; i < pick.offsets.size(); ++i) pick.offsets[i] += pick.offsets[i - 1];
+    pick.sources.resize(static_cast<size_t>(pick.offsets.back()));
+  }
+  for (const SampleAnswer& answer : answers_) {
+    const int64_t* positions = answer.piece.share->positions.data() + answer.piece.begin;
+    NeighborPicks& pick = (*picks)[answer.piece.group];
+    const int64_t* from = answer.sources.data();
+    for (size_t i = 0; i < answer.counts.size(); ++i) {
+      const int64_t begin = pick.offsets[static_cast<size_t>(positions[i])];
+      std::copy_n(from, answer.counts[i], pick.sources.data() + begin);
+      from += answer.counts[i];
+    }
+  }
+}
+
+}  // namespace
+
+Status RemoteNeighborSource::SampleLayer(int layer, uint64_t batch_seed, bool replace,
+                                         std::span<const LayerGroup> groups,
+                                         std::vector<NeighborPicks>* picks) {
+  LayerCalls calls(cluster_, {.schema = &cluster_->info().schema,
+                              .batch_seed = batch_seed,
+                              .layer = layer,
+                              .replace = replace,
+                              .groups = groups});
+  calls.Split();
+  HG_RETURN_IF_ERROR(cluster_->rpc().Run(*scope_, calls.Plan()));
+  calls.Assemble(picks);
+  return OkStatus();
+}
+
+}  // namespace halograph

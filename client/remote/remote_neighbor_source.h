@@ -1,0 +1,32 @@
+// Where BuildMinibatch gets its edges in partitioned mode: one layer's destinations are grouped by
+// owner, every owner is asked at once, and the answers are put back into the caller's order.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "client/remote/cluster.h"
+#include "common/sampling/minibatch_builder.h"
+
+namespace halograph {
+
+// Thread-safe as long as each call has its own. Borrows cluster and scope.
+class RemoteNeighborSource final : public NeighborSource {
+ public:
+  RemoteNeighborSource(Cluster* cluster, CallScope* scope) : cluster_(cluster), scope_(scope) {}
+
+  // A layer without destinations, or with fanouts 0 only, sends nothing.
+  //   DataLoss           a reply that does not fit its request: the server is named
+  //   ResourceExhausted  the edges of one destination exceed the message limits
+  //   else               as RpcClient::Run
+  [[nodiscard]] Status SampleLayer(int layer, uint64_t batch_seed, bool replace,
+                                   std::span<const LayerGroup> groups,
+                                   std::vector<NeighborPicks>* picks) override;
+
+ private:
+  Cluster* cluster_;
+  CallScope* scope_;
+};
+
+}  // namespace halograph

@@ -1,0 +1,128 @@
+#include "client/remote/remote_store.h"
+
+#include <climits>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/numbers.h"
+#include "client/remote/cluster.h"
+#include "client/remote/pull_call.h"
+#include "client/remote/remote_neighbor_source.h"
+#include "client/remote/task_set_call.h"
+
+namespace halograph {
+
+namespace {
+
+Status CheckRange(std::string_view field, int64_t value, int64_t least, int64_t most) {
+  if (value >= least && value <= most) return OkStatus();
+  return InvalidArgument("{} is {}, must be {} to {}", field, value, least, most);
+}
+
+Status CheckAddress(const std::string& address) {
+  const size_t colon = address.rfind(':');
+  int port = 0;
+  if (colon == std::string::npos || colon == 0 ||
+      !absl::SimpleAtoi(ToAbsl(std::string_view(address).substr(colon + 1)), &port) || port < 1 ||
+      port > 65535) {
+    return InvalidArgument("server '{}' is not HOST:PORT", address);
+  }
+  return OkStatus();
+}
+
+class RemoteGraphStore final : public GraphStore {
+ public:
+  explicit RemoteGraphStore(std::shared_ptr<Cluster> cluster) : cluster_(std::move(cluster)) {}
+
+  const GraphInfo& info() const override { return cluster_->info(); }
+
+  StatusOr<Minibatch> Sample(const SampleRequest& request) override {
+    HG_RETURN_IF_ERROR(scope_.Check());
+    RemoteNeighborSource source(cluster_.get(), &scope_);
+    return BuildMinibatch(cluster_->info().schema, request, source);
+  }
+
+  void Shutdown() override { scope_.Cancel(); }
+
+ private:
+  const std::shared_ptr<Cluster> cluster_;
+  CallScope scope_;
+};
+
+class RemoteKVStore final : public KVStore {
+ public:
+  explicit RemoteKVStore(std::shared_ptr<Cluster> cluster) : cluster_(std::move(cluster)) {}
+
+  const GraphInfo& info() const override { return cluster_->info(); }
+
+  Status Pull(const TensorRef& tensor, std::span<const int64_t> ids,
+              std::span<std::byte> destination, PullStats* stats) override;
+
+  StatusOr<TaskSet> ReadTaskSet(const std::string& task, const std::string& set,
+                                const std::string& type) override {
+    HG_RETURN_IF_ERROR(scope_.Check());
+    return ReadTaskSetRemotely(cluster_.get(), &scope_, task, set, type);
+  }
+
+  void Shutdown() override { scope_.Cancel(); }
+
+ private:
+  const std::shared_ptr<Cluster> cluster_;
+  CallScope scope_;
+};
+
+Status CheckPull(const TensorRef& tensor, const ResolvedTensor& resolved,
+                 std::span<const int64_t> ids, std::span<std::byte> destination) {
+  const size_t row_bytes = resolved.spec.row_bytes();
+  if (destination.size() != ids.size() * row_bytes) {
+    return InvalidArgument("{}: the destination has {} bytes, {} rows of {} need {}",
+                           tensor.ToString(), destination.size(), ids.size(), row_bytes,
+                           ids.size() * row_bytes);
+  }
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (ids[i] < 0 || ids[i] >= resolved.rows) {
+      return OutOfRange("{}: id {} at position {} is outside its {} rows", tensor.ToString(),
+                        ids[i], i, resolved.rows);
+    }
+  }
+  return OkStatus();
+}
+
+Status RemoteKVStore::Pull(const TensorRef& tensor, std::span<const int64_t> ids,
+                           std::span<std::byte> destination, PullStats* stats) {
+  HG_RETURN_IF_ERROR(scope_.Check());
+  HG_ASSIGN_OR_RETURN(const ResolvedTensor resolved,
+                      ResolveTensor(cluster_->info().schema, tensor));
+  HG_RETURN_IF_ERROR(CheckPull(tensor, resolved, ids, destination));
+  if (ids.empty()) return OkStatus();
+  HG_RETURN_IF_ERROR(PullRows(cluster_.get(), &scope_, tensor, resolved, ids, destination.data()));
+  if (stats != nullptr) stats->remote_bytes += static_cast<int64_t>(destination.size());
+  return OkStatus();
+}
+
+}  // namespace
+
+Status RemoteOptions::Validate() const {
+  if (servers.empty()) return InvalidArgument("no servers given");
+  absl::flat_hash_set<std::string> seen;
+  for (const std::string& server : servers) {
+    HG_RETURN_IF_ERROR(CheckAddress(server));
+    if (!seen.insert(server).second) return InvalidArgument("server '{}' is listed twice", server);
+  }
+  if (timeout <= std::chrono::nanoseconds::zero() || timeout > std::chrono::hours(24 * 365)) {
+    return InvalidArgument("timeout is {} s, must be above 0 and at most a year",
+                           std::chrono::duration<double>(timeout).count());
+  }
+  // gRPC counts message sizes in int; below the smallest not even a schema comes through.
+  HG_RETURN_IF_ERROR(CheckRange("max_message_bytes", max_message_bytes, 4096, INT_MAX));
+  HG_RETURN_IF_ERROR(CheckRange("channels_per_server", channels_per_server, 1, 64));
+  HG_RETURN_IF_ERROR(CheckRange("calls_in_flight", calls_in_flight, 1, 1024));
+  return OkStatus();
+}
+
+StatusOr<RemoteStores> OpenRemoteStores(const RemoteOptions& options) {
+  HG_ASSIGN_OR_RETURN(std::shared_ptr<Cluster> cluster, Cluster::Connect(options));
+  return RemoteStores{.graph = std::make_unique<RemoteGraphStore>(cluster),
+                      .kv = std::make_unique<RemoteKVStore>(cluster)};
+}
+
+}  // namespace halograph

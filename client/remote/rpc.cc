@@ -1,0 +1,319 @@
+#include "client/remote/rpc.h"
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <list>
+#include <random>
+
+#include "client/remote/backoff.h"
+#include "common/base/log.h"
+#include "common/base/rng.h"
+#include "common/base/units.h"
+
+namespace halograph {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::seconds kFirstWarning{3};
+constexpr std::chrono::seconds kNextWarning{10};
+
+// Unique over processes (a random prefix) and within one (a counter).
+std::string NextRequestId() {
+  static const uint64_t prefix = [] {
+    std::random_device device;
+    return (uint64_t{device()} << 32) | device();
+  }();
+  static std::atomic<uint64_t> counter{0};
+  return fmt::format("{:016x}-{:x}", prefix, counter.fetch_add(1, std::memory_order_relaxed));
+}
+
+// Jitter is not part of any contract: it need not be reproducible.
+uint64_t NextJitter() {
+  static std::atomic<uint64_t> counter{std::random_device()()};
+  return Mix(counter.fetch_add(kGolden, std::memory_order_relaxed));
+}
+
+double Seconds(std::chrono::nanoseconds duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
+TransportOptions ToTransportOptions(const RemoteOptions& options) {
+  return {.servers = options.servers,
+          .max_message_bytes = options.max_message_bytes,
+          .channels_per_server = options.channels_per_server,
+          .rank = options.rank};
+}
+
+}  // namespace
+
+// The calls of one Run. All but Wake and Completed happens on the thread that runs it.
+class RpcBatch {
+ public:
+  RpcBatch(RpcClient* client, CallScope* scope)
+      : client_(*client),
+        scope_(*scope),
+        ready_(static_cast<size_t>(client->num_servers())),
+        started_(ready_.size(), 0),
+        next_warning_(ready_.size(), Clock::time_point::max()) {}
+
+  Status Run(std::vector<Rpc> calls);
+  // Lets Run look at the scope again. Any thread.
+  void Wake();
+
+ private:
+  struct Task {
+    Rpc rpc;
+    std::shared_ptr<const std::string> request;
+    std::string request_id;
+    Clock::time_point begin;
+    Clock::time_point deadline;
+    Clock::time_point not_before;
+    int attempts = 0;
+    Status last_error;
+    std::unique_ptr<Transport::Attempt> attempt;  // set: under way
+    AttemptResult result;
+    std::vector<Rpc> more;
+  };
+  using TaskPtr = std::unique_ptr<Task>;
+
+  void Add(std::vector<Rpc> calls);
+  void StartReady();
+  void Begin(TaskPtr task);
+  void StartAttempt(Task* task);
+  void Completed(Task* task, AttemptResult result);
+  [[nodiscard]] std::vector<Task*> WaitForCompletions();
+  [[nodiscard]] Clock::time_point NextWakeUp() const;
+  void Handle(Task* task);
+  void Retry(Task* task, const AttemptResult& result);
+  void FinishWithError(Task* task, const Status& error);
+  void Drop(Task* task);
+  void Fail(const Status& error);
+  void WarnIfSlow();
+  [[nodiscard]] Status FinalError(const Task& task, const Status& error) const;
+
+  RpcClient& client_;
+  CallScope& scope_;
+  std::vector<std::deque<Rpc>> ready_;           // per server: not begun
+  std::vector<int> started_;                     // per server: begun and not finished
+  std::vector<Clock::time_point> next_warning_;  // per server
+  std::list<TaskPtr> tasks_;                     // begun: under way, or waiting to be retried
+  Status error_;
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::vector<Task*> completed_;  // guarded by mutex_
+  bool woken_ = false;            // guarded by mutex_
+};
+
+void CallScope::Cancel() {
+  std::lock_guard lock(mutex_);
+  cancelled_ = true;
+  for (RpcBatch* batch : batches_) batch->Wake();
+}
+
+Status CallScope::Check() const {
+  std::lock_guard lock(mutex_);
+  return cancelled_ ? Cancelled("the store was shut down") : OkStatus();
+}
+
+Status CallScope::Enter(RpcBatch* batch) {
+  std::lock_guard lock(mutex_);
+  if (cancelled_) return Cancelled("the store was shut down");
+  batches_.insert(batch);
+  return OkStatus();
+}
+
+void CallScope::Leave(RpcBatch* batch) {
+  std::lock_guard lock(mutex_);
+  batches_.erase(batch);
+}
+
+void RpcBatch::Wake() {
+  std::lock_guard lock(mutex_);
+  woken_ = true;
+  wake_.notify_one();
+}
+
+Status RpcBatch::Run(std::vector<Rpc> calls) {
+  HG_RETURN_IF_ERROR(scope_.Enter(this));
+  Add(std::move(calls));
+  StartReady();
+  while (!tasks_.empty()) {
+    for (Task* task : WaitForCompletions()) Handle(task);
+    if (Status cancelled = scope_.Check(); !cancelled.ok()) Fail(cancelled);
+    WarnIfSlow();
+    StartReady();
+  }
+  scope_.Leave(this);
+  return error_;
+}
+
+void RpcBatch::Add(std::vector<Rpc> calls) {
+  for (Rpc& rpc : calls) ready_[static_cast<size_t>(rpc.server)].push_back(std::move(rpc));
+}
+
+void RpcBatch::StartReady() {
+  if (!error_.ok()) return;
+  const Clock::time_point now = Clock::now();
+  for (const TaskPtr& task : tasks_) {
+    if (task->attempt == nullptr && task->not_before <= now) StartAttempt(task.get());
+  }
+  for (size_t server = 0; server < ready_.size(); ++server) {
+    while (!ready_[server].empty() && started_[server] < client_.options_.calls_in_flight) {
+      auto task = std::make_unique<Task>();
+      task->rpc = std::move(ready_[server].front());
+      ready_[server].pop_front();
+      Begin(std::move(task));
+    }
+  }
+}
+
+void RpcBatch::Begin(TaskPtr task) {
+  const auto server = static_cast<size_t>(task->rpc.server);
+  task->request = std::make_shared<const std::string>(task->rpc.make_request());
+  task->request_id = NextRequestId();
+  task->begin = Clock::now();
+  task->deadline = task->begin + client_.options_.timeout;
+  if (started_[server]++ == 0) next_warning_[server] = task->begin + kFirstWarning;
+  tasks_.push_back(std::move(task));
+  StartAttempt(tasks_.back().get());
+}
+
+void RpcBatch::StartAttempt(Task* task) {
+  ++task->attempts;
+  task->attempt = client_.transport_.Start(
+      {.server = task->rpc.server,
+       .method = task->rpc.method,
+       .request = task->request,
+       .request_id = task->request_id,
+       .deadline = task->deadline},
+      [task](ReplyPieces pieces) { return task->rpc.on_reply(pieces, &task->more); },
+      [this, task](AttemptResult result) { Completed(task, std::move(result)); });
+}
+
+void RpcBatch::Completed(Task* task, AttemptResult result) {
+  std::lock_guard lock(mutex_);  // notified under the lock: Run may end as soon as it is free
+  task->result = std::move(result);
+  completed_.push_back(task);
+  wake_.notify_one();
+}
+
+std::vector<RpcBatch::Task*> RpcBatch::WaitForCompletions() {
+  std::unique_lock lock(mutex_);
+  wake_.wait_until(lock, NextWakeUp(), [&] { return woken_ || !completed_.empty(); });
+  woken_ = false;
+  return std::exchange(completed_, {});
+}
+
+Clock::time_point RpcBatch::NextWakeUp() const {
+  // Attempts end at their deadline by themselves; a bound keeps the clock's arithmetic safe.
+  Clock::time_point next = Clock::now() + std::chrono::hours(1);
+  for (const TaskPtr& task : tasks_) {
+    if (task->attempt == nullptr) next = std::min(next, task->not_before);
+  }
+  for (size_t server = 0; server < started_.size(); ++server) {
+    if (started_[server] > 0) next = std::min(next, next_warning_[server]);
+  }
+  return next;
+}
+
+void RpcBatch::Handle(Task* task) {
+  task->attempt.reset();
+  AttemptResult result = std::move(task->result);
+  if (!error_.ok()) return Drop(task);
+  if (result.status.ok()) {
+    Add(std::exchange(task->more, {}));
+    return Drop(task);
+  }
+  // A server that is being stopped cancels calls of its own accord; ours are dropped above.
+  const absl::StatusCode code = result.status.code();
+  if (code == absl::StatusCode::kUnavailable || code == absl::StatusCode::kCancelled) {
+    return Retry(task, result);
+  }
+  FinishWithError(task, result.status);
+}
+
+void RpcBatch::Retry(Task* task, const AttemptResult& result) {
+  task->last_error = result.status;
+  const Clock::time_point now = Clock::now();
+  task->not_before = now + RetryPause(task->attempts, result.pushback, NextJitter());
+  if (task->not_before >= task->deadline) FinishWithError(task, result.status);
+}
+
+Status RpcBatch::FinalError(const Task& task, const Status& error) const {
+  const std::string where =
+      fmt::format("{}: {}", client_.address(task.rpc.server), task.rpc.method);
+  const bool timed_out = error.code() == absl::StatusCode::kDeadlineExceeded;
+  if (!timed_out && task.last_error != error) return Annotate(error, where);
+  std::string text = fmt::format("{}: no answer within {}", where,
+                                 FormatSeconds(Seconds(client_.options_.timeout)));
+  if (task.last_error.ok()) return DeadlineExceeded("{}", text);
+  return Unavailable("{}; last of {} attempts: {}", text, task.attempts, ToString(task.last_error));
+}
+
+void RpcBatch::FinishWithError(Task* task, const Status& error) {
+  Status final_error = FinalError(*task, error);
+  std::vector<Rpc> more;
+  if (task->rpc.on_error) final_error = task->rpc.on_error(final_error, &more);
+  Drop(task);
+  if (!final_error.ok()) return Fail(final_error);
+  Add(std::move(more));
+}
+
+void RpcBatch::Drop(Task* task) {
+  --started_[static_cast<size_t>(task->rpc.server)];
+  tasks_.remove_if([task](const TaskPtr& other) { return other.get() == task; });
+}
+
+void RpcBatch::Fail(const Status& error) {
+  if (!error_.ok()) return;
+  error_ = error;
+  for (auto& queue : ready_) queue.clear();
+  // What waits to be retried is not under way: nothing would ever complete it.
+  tasks_.remove_if([this](const TaskPtr& task) {
+    if (task->attempt != nullptr) return false;
+    --started_[static_cast<size_t>(task->rpc.server)];
+    return true;
+  });
+  for (const TaskPtr& task : tasks_) task->attempt->Cancel();
+}
+
+void RpcBatch::WarnIfSlow() {
+  const Clock::time_point now = Clock::now();
+  for (size_t server = 0; server < started_.size(); ++server) {
+    if (started_[server] == 0 || now < next_warning_[server]) continue;
+    const Task* oldest = nullptr;
+    for (const TaskPtr& task : tasks_) {
+      if (static_cast<size_t>(task->rpc.server) != server) continue;
+      if (oldest == nullptr || task->begin < oldest->begin) oldest = task.get();
+    }
+    if (now < oldest->begin + kFirstWarning) {
+      next_warning_[server] = oldest->begin + kFirstWarning;
+      continue;
+    }
+    next_warning_[server] = now + kNextWarning;
+    spdlog::warn("waiting for {}: {} has taken {} of {} so far{}",
+                 client_.address(oldest->rpc.server), oldest->rpc.method,
+                 FormatSeconds(Seconds(now - oldest->begin)),
+                 FormatSeconds(Seconds(client_.options_.timeout)),
+                 oldest->last_error.ok() ? "" : "; last error: " + ToString(oldest->last_error));
+  }
+}
+
+RpcClient::RpcClient(const RemoteOptions& options)
+    : options_(options), transport_(ToTransportOptions(options)) {}
+
+const std::string& RpcClient::address(int server) const {
+  return options_.servers[static_cast<size_t>(server)];
+}
+
+Status RpcClient::Run(CallScope& scope, std::vector<Rpc> calls) {
+  if (calls.empty()) return scope.Check();
+  return RpcBatch(this, &scope).Run(std::move(calls));
+}
+
+}  // namespace halograph

@@ -1,0 +1,61 @@
+// One layer's sampling calls: what each asks for, and what its reply must look like.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "client/remote/cluster.h"
+#include "client/remote/transport.h"
+#include "common/base/status.h"
+#include "common/graph/schema.h"
+#include "common/sampling/minibatch_builder.h"
+
+namespace halograph {
+
+// A run of destinations of one server's share of a group.
+struct SamplePiece {
+  size_t group = 0;                    // in the layer
+  const ServerShare* share = nullptr;  // ids and positions of the whole share
+  size_t begin = 0;                    // [begin, end) of the share
+  size_t end = 0;
+};
+
+// The answer to the first destinations of a piece.
+struct SampleAnswer {
+  SamplePiece piece;  // cut to what was answered
+  std::vector<uint32_t> counts;
+  std::vector<int64_t> sources;
+};
+
+// What is the same for all calls of a layer. Borrowed values outlive the calls.
+struct SampleLayerSpec {
+  const Schema* schema = nullptr;
+  uint64_t batch_seed = 0;
+  int layer = 0;
+  bool replace = false;
+  std::span<const LayerGroup> groups;
+};
+
+// Packs pieces, in order, into requests of which neither request nor expected reply exceeds
+// `planned_bytes`; a piece may be cut, a destination never is. The reply is only estimated (by
+// fanout, bounded by a few times the relation's mean degree): servers cut what is longer.
+[[nodiscard]] std::vector<std::vector<SamplePiece>> PlanSampleRequests(
+    const SampleLayerSpec& spec, std::vector<SamplePiece> pieces, int64_t planned_bytes);
+
+// Serialised SampleRequest.
+[[nodiscard]] std::string EncodeSampleRequest(const SampleLayerSpec& spec,
+                                              std::span<const SamplePiece> pieces);
+
+// Reads the reply to `pieces` into `answers` and what it left unanswered into `rest`.
+// DataLoss: groups or counts that do not fit the request, a source outside its type, no progress.
+[[nodiscard]] Status DecodeSampleReply(const SampleLayerSpec& spec,
+                                       std::span<const SamplePiece> pieces, ReplyPieces reply,
+                                       std::vector<SampleAnswer>* answers,
+                                       std::vector<SamplePiece>* rest);
+
+}  // namespace halograph

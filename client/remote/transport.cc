@@ -1,0 +1,133 @@
+#include "client/remote/transport.h"
+
+#include <atomic>
+
+#include <grpcpp/create_channel.h>
+#include <grpcpp/generic/generic_stub.h>
+#include <grpcpp/security/credentials.h>
+#include <grpcpp/support/byte_buffer.h>
+#include <grpcpp/support/channel_arguments.h>
+
+#include "absl/strings/numbers.h"
+
+namespace halograph {
+
+namespace {
+
+grpc::ChannelArguments MakeArguments(const TransportOptions& options) {
+  grpc::ChannelArguments arguments;
+  // Channels to one address would share one connection; each is to have its own.
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  arguments.SetMaxReceiveMessageSize(static_cast<int>(options.max_message_bytes));
+  arguments.SetMaxSendMessageSize(static_cast<int>(options.max_message_bytes));
+  // A restarting server is found again soon: our retries come at most 2 s apart.
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
+  // Servers are peers of the cluster; a proxy of the environment is meant for the web.
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  return arguments;
+}
+
+// One slice that owns a reference to the request. Borrowing the caller's memory instead would
+// not be safe: after a cancelled call gRPC may still be writing it to the socket.
+grpc::ByteBuffer ToBuffer(const std::shared_ptr<const std::string>& request) {
+  using Owner = std::shared_ptr<const std::string>;
+  auto* owner = new Owner(request);
+  grpc::Slice slice(
+      const_cast<char*>((*owner)->data()), (*owner)->size(),
+      [](void* data) { delete static_cast<Owner*>(data); }, owner);
+  return {&slice, 1};
+}
+
+std::chrono::system_clock::time_point ToSystemClock(std::chrono::steady_clock::time_point when) {
+  return std::chrono::system_clock::now() +
+         std::chrono::duration_cast<std::chrono::system_clock::duration>(
+             when - std::chrono::steady_clock::now());
+}
+
+Status ToStatus(const grpc::Status& status) {
+  return MakeStatus(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
+}
+
+Status HandleReply(const grpc::ByteBuffer& reply, const Transport::ReplyHandler& on_reply) {
+  std::vector<grpc::Slice> slices;
+  if (reply.Valid() && !reply.Dump(&slices).ok()) return DataLoss("the reply cannot be read");
+  std::vector<std::span<const std::byte>> pieces;
+  pieces.reserve(slices.size());
+  for (const grpc::Slice& slice : slices) {
+    pieces.push_back(std::as_bytes(std::span(slice.begin(), slice.size())));
+  }
+  return on_reply(pieces);
+}
+
+class GrpcAttempt final : public Transport::Attempt {
+ public:
+  void Cancel() override { context.TryCancel(); }
+
+  AttemptResult Finish(const grpc::Status& status, const Transport::ReplyHandler& on_reply) {
+    AttemptResult result;
+    if (status.ok()) {
+      result.status = HandleReply(reply, on_reply);
+      return result;
+    }
+    result.status = ToStatus(status);
+    const auto& trailers = context.GetServerTrailingMetadata();
+    const auto pushback = trailers.find("grpc-retry-pushback-ms");
+    int64_t milliseconds = 0;
+    if (pushback != trailers.end() &&
+        absl::SimpleAtoi(absl::string_view(pushback->second.data(), pushback->second.size()),
+                         &milliseconds) &&
+        milliseconds >= 0) {
+      result.pushback = std::chrono::milliseconds(milliseconds);
+    }
+    return result;
+  }
+
+  grpc::ClientContext context;
+  grpc::ByteBuffer request;
+  grpc::ByteBuffer reply;
+};
+
+}  // namespace
+
+struct Transport::Server {
+  std::vector<std::unique_ptr<grpc::GenericStub>> stubs;
+  std::atomic<uint32_t> next{0};
+
+  grpc::GenericStub& Next() {
+    return *stubs[next.fetch_add(1, std::memory_order_relaxed) % stubs.size()];
+  }
+};
+
+Transport::Transport(const TransportOptions& options) : rank_(options.rank) {
+  const grpc::ChannelArguments arguments = MakeArguments(options);
+  for (const std::string& address : options.servers) {
+    auto server = std::make_unique<Server>();
+    for (int i = 0; i < options.channels_per_server; ++i) {
+      server->stubs.push_back(std::make_unique<grpc::GenericStub>(
+          grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments)));
+    }
+    servers_.push_back(std::move(server));
+  }
+}
+
+Transport::~Transport() = default;
+
+std::unique_ptr<Transport::Attempt> Transport::Start(const AttemptSpec& spec, ReplyHandler on_reply,
+                                                     DoneHandler done) {
+  auto attempt = std::make_unique<GrpcAttempt>();
+  attempt->context.set_deadline(ToSystemClock(spec.deadline));
+  attempt->context.AddMetadata("halograph-request-id", std::string(spec.request_id));
+  if (rank_ >= 0) attempt->context.AddMetadata("halograph-rank", std::to_string(rank_));
+  attempt->request = ToBuffer(spec.request);
+  GrpcAttempt* raw = attempt.get();
+  servers_[static_cast<size_t>(spec.server)]->Next().UnaryCall(
+      &raw->context, "/halograph.v1." + std::string(spec.method), grpc::StubOptions(),
+      &raw->request, &raw->reply,
+      [raw, on_reply = std::move(on_reply), done = std::move(done)](const grpc::Status& status) {
+        done(raw->Finish(status, on_reply));  // the attempt may be gone when this returns
+      });
+  return attempt;
+}
+
+}  // namespace halograph

@@ -1,0 +1,75 @@
+// Single attempts at unary calls to a list of servers: the only place in client/ that touches
+// gRPC. Payloads are plain bytes: callers bring their own serialisation, so that tensor rows never
+// pass through a protobuf copy. Retries, deadlines of whole calls and cancelling live in rpc.h.
+//
+// Thread-safe. Every attempt must have finished before the Transport is destroyed.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/base/status.h"
+
+namespace halograph {
+
+// The bytes of one message as they arrived: consecutive pieces, cut anywhere, not aligned.
+using ReplyPieces = std::span<const std::span<const std::byte>>;
+
+struct TransportOptions {
+  std::vector<std::string> servers;
+  int64_t max_message_bytes = 4194304;  // either way; a larger reply is ResourceExhausted
+  int channels_per_server = 2;
+  int rank = -1;  // metadata `halograph-rank` if >= 0
+};
+
+struct AttemptSpec {
+  int server = 0;
+  std::string_view method;                     // "GraphService/Sample"
+  std::shared_ptr<const std::string> request;  // kept until gRPC has no use for it
+  std::string_view request_id;                 // metadata `halograph-request-id`
+  std::chrono::steady_clock::time_point deadline;
+};
+
+struct AttemptResult {
+  Status status;  // of the call, message as the server gave it; or what the reply handler returned
+  std::optional<std::chrono::milliseconds> pushback;  // `grpc-retry-pushback-ms`
+};
+
+class Transport {
+ public:
+  class Attempt {
+   public:
+    virtual ~Attempt() = default;
+    // Makes the attempt end soon with Cancelled, if it has not ended. Thread-safe.
+    virtual void Cancel() = 0;
+  };
+  // Reads a reply; the pieces live until it returns. Called on a thread of gRPC: never blocks.
+  using ReplyHandler = std::function<Status(ReplyPieces)>;
+  // Called once, after the reply handler, on a thread of gRPC, maybe before Start returns.
+  using DoneHandler = std::function<void(AttemptResult)>;
+
+  // Connects lazily; never fails.
+  explicit Transport(const TransportOptions& options);
+  ~Transport();
+  Transport(const Transport&) = delete;
+  Transport& operator=(const Transport&) = delete;
+
+  // The attempt may be destroyed once `done` has been called, not before.
+  [[nodiscard]] std::unique_ptr<Attempt> Start(const AttemptSpec& spec, ReplyHandler on_reply,
+                                               DoneHandler done);
+
+ private:
+  struct Server;
+  int rank_;
+  std::vector<std::unique_ptr<Server>> servers_;
+};
+
+}  // namespace halograph
