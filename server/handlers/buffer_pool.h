@@ -1,0 +1,83 @@
+// Buffers for replies: reused, and bounded in bytes. A buffer outlives the call that filled it (it
+// is given back on whatever thread has sent it), and keeps its pool alive.
+// Thread-safe; a buffer itself has one owner.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "common/base/status.h"
+
+namespace halograph::server {
+
+class BufferPool;
+
+// Movable; gives its memory back to the pool when destroyed. Contents are undefined at first.
+class PooledBuffer {
+ public:
+  PooledBuffer() = default;
+  PooledBuffer(PooledBuffer&&) = default;
+  PooledBuffer& operator=(PooledBuffer&& other) noexcept;
+  ~PooledBuffer();
+
+  [[nodiscard]] std::byte* data() const { return data_.get(); }  // aligned to 64 bytes
+  [[nodiscard]] size_t capacity() const { return capacity_; }
+
+ private:
+  friend class BufferPool;
+  struct Free {
+    void operator()(std::byte* data) const;
+  };
+  using Memory = std::unique_ptr<std::byte, Free>;
+  PooledBuffer(std::shared_ptr<BufferPool> pool, Memory data, size_t capacity)
+      : pool_(std::move(pool)), data_(std::move(data)), capacity_(capacity) {}
+  void GiveBack();
+
+  std::shared_ptr<BufferPool> pool_;
+  Memory data_;
+  size_t capacity_ = 0;
+};
+
+class BufferPool : public std::enable_shared_from_this<BufferPool> {
+ public:
+  // Buffers in use and kept for reuse together take at most `max_bytes`; what that bound makes
+  // impossible waits up to `patience`.
+  [[nodiscard]] static std::shared_ptr<BufferPool> Create(int64_t max_bytes,
+                                                          std::chrono::nanoseconds patience);
+
+  // A buffer of at least `bytes`.
+  //   Unavailable        the pool was full for all of `patience`: try again
+  //   ResourceExhausted  larger than the whole pool
+  [[nodiscard]] StatusOr<PooledBuffer> Acquire(size_t bytes);
+
+  struct Usage {
+    int64_t in_use_bytes = 0;
+    int64_t kept_bytes = 0;
+  };
+  [[nodiscard]] Usage usage() const;
+
+ private:
+  friend class PooledBuffer;
+  BufferPool(int64_t max_bytes, std::chrono::nanoseconds patience)
+      : max_bytes_(max_bytes), patience_(patience) {}
+  void Return(PooledBuffer::Memory data, size_t capacity);
+  // Requires the lock. A kept buffer that fits without waste, or an empty one.
+  PooledBuffer TakeKept(size_t capacity);
+  // Requires the lock. Frees kept buffers until `bytes` more fit, if that can be.
+  bool MakeRoom(int64_t bytes);
+
+  const int64_t max_bytes_;
+  const std::chrono::nanoseconds patience_;
+  mutable std::mutex mutex_;
+  std::condition_variable returned_;
+  std::multimap<size_t, PooledBuffer::Memory> kept_;  // by capacity
+  int64_t kept_bytes_ = 0;
+  int64_t in_use_bytes_ = 0;
+};
+
+}  // namespace halograph::server

@@ -1,0 +1,74 @@
+#include "server/handlers/dispatcher.h"
+
+namespace halograph::server {
+
+Ticket& Ticket::operator=(Ticket&& other) noexcept {
+  if (this != &other) {
+    Leave();
+    dispatcher_ = std::exchange(other.dispatcher_, nullptr);
+    bytes_ = other.bytes_;
+  }
+  return *this;
+}
+
+Ticket::~Ticket() { Leave(); }
+
+void Ticket::Leave() {
+  if (dispatcher_ != nullptr) std::exchange(dispatcher_, nullptr)->Leave(bytes_);
+}
+
+Dispatcher::Dispatcher(const DispatcherLimits& limits)
+    : limits_(limits), pool_("hg-work", limits.threads, limits.queue) {}
+
+Dispatcher::~Dispatcher() { Shutdown(); }
+
+StatusOr<Ticket> Dispatcher::Enter(int64_t request_bytes) {
+  std::lock_guard lock(mutex_);
+  if (closed_) return Unavailable("this server is shutting down and takes no new calls");
+  if (in_flight_ > 0 && request_bytes_ + request_bytes > limits_.request_bytes) {
+    return Unavailable(
+        "busy: {} requests of {} bytes are in flight, at most {} bytes may be: try again",
+        in_flight_, request_bytes_, limits_.request_bytes);
+  }
+  ++in_flight_;
+  request_bytes_ += request_bytes;
+  return Ticket(this, request_bytes);
+}
+
+Status Dispatcher::Run(std::function<void()> task) {
+  if (pool_.TrySubmit(std::move(task))) return OkStatus();
+  return Unavailable("busy: the queue of {} calls is full: try again", pool_.queue_capacity());
+}
+
+void Dispatcher::CloseGate() {
+  std::lock_guard lock(mutex_);
+  closed_ = true;
+}
+
+bool Dispatcher::WaitUntilEmpty(std::chrono::nanoseconds timeout) {
+  std::unique_lock lock(mutex_);
+  return empty_.wait_for(lock, timeout, [&] { return in_flight_ == 0; });
+}
+
+void Dispatcher::Shutdown() {
+  CloseGate();
+  pool_.Shutdown();
+}
+
+bool Dispatcher::draining() const {
+  std::lock_guard lock(mutex_);
+  return closed_;
+}
+
+int64_t Dispatcher::in_flight() const {
+  std::lock_guard lock(mutex_);
+  return in_flight_;
+}
+
+void Dispatcher::Leave(int64_t bytes) {
+  std::lock_guard lock(mutex_);  // notified under it: the waiter may destroy this next
+  request_bytes_ -= bytes;
+  if (--in_flight_ == 0) empty_.notify_all();
+}
+
+}  // namespace halograph::server

@@ -1,0 +1,88 @@
+// Which calls come in, and where they run: a gate that counts calls in flight and bounds the bytes
+// of their requests, and one bounded pool of threads. Thread-safe.
+//
+// A call passes the gate (Enter), runs as a task (Run), and leaves the gate when its ticket goes,
+// which is after its reply has been sent. Draining closes the gate and waits for the tickets.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <utility>
+
+#include "common/base/status.h"
+#include "common/base/thread_pool.h"
+
+namespace halograph::server {
+
+class Dispatcher;
+
+// A call's place in flight. Movable; gives the place back when destroyed. The dispatcher must
+// outlive it.
+class Ticket {
+ public:
+  Ticket() = default;
+  Ticket(Ticket&& other) noexcept
+      : dispatcher_(std::exchange(other.dispatcher_, nullptr)), bytes_(other.bytes_) {}
+  Ticket& operator=(Ticket&& other) noexcept;
+  ~Ticket();
+
+  [[nodiscard]] bool valid() const { return dispatcher_ != nullptr; }
+
+ private:
+  friend class Dispatcher;
+  Ticket(Dispatcher* dispatcher, int64_t bytes) : dispatcher_(dispatcher), bytes_(bytes) {}
+  void Leave();
+
+  Dispatcher* dispatcher_ = nullptr;
+  int64_t bytes_ = 0;
+};
+
+struct DispatcherLimits {
+  size_t threads = 1;
+  size_t queue = 1;                  // calls that wait for a thread
+  int64_t request_bytes = 16 << 20;  // of calls in flight together
+};
+
+class Dispatcher {
+ public:
+  // Requires positive limits.
+  explicit Dispatcher(const DispatcherLimits& limits);
+  // Shuts down.
+  ~Dispatcher();
+
+  // Unavailable: draining, or the requests in flight would exceed their bytes (a request that is
+  // alone is always let in).
+  [[nodiscard]] StatusOr<Ticket> Enter(int64_t request_bytes);
+
+  // Runs `task` on the pool. Unavailable, and the task is not run, if the queue is full.
+  [[nodiscard]] Status Run(std::function<void()> task);
+
+  // Lets nobody in any more. Idempotent.
+  void CloseGate();
+  // Waits until no call is in flight; false if some still are after `timeout`.
+  [[nodiscard]] bool WaitUntilEmpty(std::chrono::nanoseconds timeout);
+  // Closes the gate, runs what is queued, joins the threads. Idempotent.
+  void Shutdown();
+
+  [[nodiscard]] bool draining() const;
+  [[nodiscard]] int64_t in_flight() const;
+  [[nodiscard]] const ThreadPool& pool() const { return pool_; }
+
+ private:
+  friend class Ticket;
+  void Leave(int64_t bytes);
+
+  const DispatcherLimits limits_;
+  mutable std::mutex mutex_;
+  std::condition_variable empty_;
+  bool closed_ = false;
+  int64_t in_flight_ = 0;
+  int64_t request_bytes_ = 0;
+  ThreadPool pool_;
+};
+
+}  // namespace halograph::server

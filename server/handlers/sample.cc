@@ -1,0 +1,134 @@
+#include "server/handlers/sample.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "common/sampling/kernel.h"
+#include "common/sampling/request.h"
+
+namespace halograph::server {
+namespace {
+
+// Tags and lengths of a group, of its counts and of its sources: six bytes each at most.
+constexpr int64_t kGroupOverheadBytes = 18;
+// Edges drawn at a time (one destination may have more), and what a thread keeps between calls:
+// bounds the memory between the kernel and the reply.
+constexpr int64_t kDrawEdges = 1 << 15;
+constexpr size_t kKeptEdges = 1 << 17;
+
+int64_t VarintBytes(uint32_t value) {
+  int64_t bytes = 1;
+  for (; value >= 0x80; value >>= 7) ++bytes;
+  return bytes;
+}
+
+// Fills plan->counts and edges for the longest prefix of `destinations` whose answer takes at most
+// `room` bytes; returns the bytes it takes.
+int64_t CountWhatFits(const RelationTopology& topology, std::span<const int64_t> destinations,
+                      int64_t room, LayerSamplePlan* plan) {
+  const int64_t source_bytes = plan->wide ? sizeof(uint64_t) : sizeof(uint32_t);
+  int64_t bytes = 0;
+  for (const int64_t v : destinations) {
+    const int64_t count = CountPicks(topology, v, plan->fanout, plan->replace);
+    if (count > room) break;  // first, so that the products below are small
+    const int64_t more = count * source_bytes + VarintBytes(static_cast<uint32_t>(count));
+    if (bytes + more > room) break;
+    bytes += more;
+    plan->counts.push_back(static_cast<uint32_t>(count));
+    plan->edges += count;
+  }
+  plan->destinations = destinations.first(plan->counts.size());
+  return bytes;
+}
+
+// Copies ids of 8 bytes as ids of 4; returns the end of what was written.
+std::byte* WriteNarrow(std::span<const int64_t> ids, std::byte* out) {
+  for (const int64_t id : ids) {
+    const auto narrow = static_cast<uint32_t>(id);
+    std::memcpy(out, &narrow, sizeof(narrow));
+    out += sizeof(narrow);
+  }
+  return out;
+}
+
+std::byte* WriteWide(std::span<const int64_t> ids, std::byte* out) {
+  if (!ids.empty()) std::memcpy(out, ids.data(), ids.size_bytes());
+  return out + ids.size_bytes();
+}
+
+}  // namespace
+
+StatusOr<LayerSamplePlan> SampleHandler::Resolve(const LayerSampleRequest& request,
+                                                 const LayerSampleGroup& group) const {
+  const Schema& schema = graph_->schema();
+  LayerSamplePlan plan;
+  HG_ASSIGN_OR_RETURN(plan.relation, schema.RelationIndex(group.relation));
+  if (Status status = ValidateFanout(group.fanout); !status.ok()) {
+    return Annotate(status, group.relation);
+  }
+  const NodeType& destination = schema.node_types[schema.DestinationType(plan.relation)];
+  HG_RETURN_IF_ERROR(
+      graph_->CheckOwned(graph_->book().NodeBoundaries(schema.DestinationType(plan.relation)),
+                         group.destinations, "node type " + destination.name));
+  plan.fanout = group.fanout;
+  plan.replace = request.replace;
+  plan.layer_key = LayerKey(request.batch_seed, static_cast<int>(request.layer),
+                            static_cast<int>(schema.relations.size()), plan.relation);
+  plan.wide = schema.node_types[schema.SourceType(plan.relation)].count > (int64_t{1} << 32);
+  return plan;
+}
+
+StatusOr<std::vector<LayerSamplePlan>> SampleHandler::Plan(
+    const LayerSampleRequest& request) const {
+  if (request.groups.size() > kMaxGroups) {
+    return InvalidArgument("{} groups in one request, at most {} are taken: split it",
+                           request.groups.size(), kMaxGroups);
+  }
+  if (request.layer > static_cast<uint32_t>(std::numeric_limits<int32_t>::max())) {
+    return InvalidArgument("layer {} is above 2^31 - 1", request.layer);
+  }
+  std::vector<LayerSamplePlan> plans;
+  plans.reserve(request.groups.size());
+  for (const LayerSampleGroup& group : request.groups) {  // all of it is checked, even if cut
+    HG_ASSIGN_OR_RETURN(LayerSamplePlan plan, Resolve(request, group));
+    plans.push_back(std::move(plan));
+  }
+  int64_t bytes = 0;
+  for (size_t g = 0; g < plans.size(); ++g) {
+    LayerSamplePlan& plan = plans[g];
+    const std::span<const int64_t> destinations = request.groups[g].destinations;
+    const RelationTopology& topology = graph_->topology()[plan.relation];
+    bytes += kGroupOverheadBytes;
+    bytes += CountWhatFits(topology, destinations, max_reply_bytes_ - bytes, &plan);
+    if (plan.counts.size() == destinations.size() && bytes <= max_reply_bytes_) continue;
+    if (g == 0 && plan.counts.empty()) {
+      return ResourceExhausted(
+          "{}: node {} alone draws {} edges, more than a message of {} bytes holds: lower the "
+          "fanout {}, or start the server with a larger --max-message-bytes",
+          request.groups[g].relation, destinations[0],
+          CountPicks(topology, destinations[0], plan.fanout, plan.replace), max_reply_bytes_,
+          plan.fanout);
+    }
+    plans.resize(plan.counts.empty() ? g : g + 1);
+    break;
+  }
+  return plans;
+}
+
+void SampleHandler::Draw(const LayerSamplePlan& plan, std::byte* out) const {
+  const RelationTopology& topology = graph_->topology()[plan.relation];
+  thread_local NeighborPicks picks;  // its memory is reused
+  for (size_t begin = 0, end = 0; begin < plan.destinations.size(); begin = end) {
+    int64_t edges = 0;
+    do {
+      edges += plan.counts[end++];
+    } while (end < plan.destinations.size() && edges + plan.counts[end] <= kDrawEdges);
+    SampleNeighbors(topology, plan.destinations.subspan(begin, end - begin), plan.fanout,
+                    plan.replace, plan.layer_key, nullptr, &picks);
+    out = plan.wide ? WriteWide(picks.sources, out) : WriteNarrow(picks.sources, out);
+  }
+  if (picks.sources.capacity() > kKeptEdges) picks = NeighborPicks();
+}
+
+}  // namespace halograph::server

@@ -1,0 +1,80 @@
+// GraphService/Sample without its wire: one layer of neighbour sampling for destinations that are
+// owned here. Immutable; thread-safe.
+//
+// A request is planned first: every name, fanout and id is checked, the edges of each destination
+// are counted, and the answer is cut where a message ends. Then the sources are drawn straight
+// into the reply.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/base/status.h"
+#include "server/handlers/served_graph.h"
+
+namespace halograph::server {
+
+struct LayerSampleGroup {
+  std::string relation;  // source:name:destination
+  int32_t fanout = 0;
+  std::vector<int64_t> destinations;  // global ids
+};
+
+struct LayerSampleRequest {
+  uint64_t batch_seed = 0;
+  uint32_t layer = 0;  // from 0 at the seeds
+  bool replace = false;
+  std::vector<LayerSampleGroup> groups;
+};
+
+// The answer to one group, before its sources are drawn.
+struct LayerSamplePlan {
+  int relation = 0;
+  int32_t fanout = 0;
+  bool replace = false;
+  uint64_t layer_key = 0;
+  bool wide = false;  // sources take 8 bytes each instead of 4
+  // The destinations answered: a prefix of the request's group, which must outlive the plan.
+  std::span<const int64_t> destinations;
+  std::vector<uint32_t> counts;  // edges of each
+  int64_t edges = 0;             // their sum
+
+  [[nodiscard]] size_t source_bytes() const {
+    return static_cast<size_t>(edges) * (wide ? sizeof(uint64_t) : sizeof(uint32_t));
+  }
+};
+
+class SampleHandler {
+ public:
+  // Groups of one request.
+  static constexpr size_t kMaxGroups = 1 << 16;
+
+  // `graph` must outlive the handler. `max_reply_bytes`: of a whole reply.
+  SampleHandler(const ServedGraph* graph, int64_t max_reply_bytes)
+      : graph_(graph), max_reply_bytes_(max_reply_bytes) {}
+
+  // One plan a group, in order; fewer groups, and fewer destinations in the last, where the whole
+  // answer would exceed the message limit.
+  //   InvalidArgument    more than kMaxGroups groups, or a layer above 2^31 - 1
+  //   NotFound           an unknown relation
+  //   OutOfRange         a fanout beyond its bounds, or an id not owned here
+  //   ResourceExhausted  not even the first destination fits: says which, and what to do
+  [[nodiscard]] StatusOr<std::vector<LayerSamplePlan>> Plan(
+      const LayerSampleRequest& request) const;
+
+  // Draws the sources of `plan` and writes them, little-endian, to `out` (any alignment), which
+  // must have plan.source_bytes() bytes of room.
+  void Draw(const LayerSamplePlan& plan, std::byte* out) const;
+
+ private:
+  [[nodiscard]] StatusOr<LayerSamplePlan> Resolve(const LayerSampleRequest& request,
+                                                  const LayerSampleGroup& group) const;
+
+  const ServedGraph* graph_;
+  int64_t max_reply_bytes_;
+};
+
+}  // namespace halograph::server

@@ -1,0 +1,52 @@
+// What a server serves: some parts of one graph, mapped, and the checks that every handler makes
+// of ids. Immutable; thread-safe. Spans and references live as long as the object.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/base/status.h"
+#include "common/graph/partition.h"
+
+namespace halograph::server {
+
+// Version of the sampling contract (common/sampling/SAMPLING.md) that this build draws by.
+inline constexpr uint32_t kSamplingContract = 1;
+
+class ServedGraph {
+ public:
+  // Requires a set of at least one part.
+  explicit ServedGraph(std::unique_ptr<PartitionSet> set);
+
+  [[nodiscard]] const Schema& schema() const { return set_->schema(); }
+  [[nodiscard]] const PartitionBook& book() const { return set_->book(); }
+  [[nodiscard]] const std::string& identity() const { return set_->identity(); }
+  [[nodiscard]] const Topology& topology() const { return set_->topology(); }
+  [[nodiscard]] std::span<const std::unique_ptr<Partition>> parts() const { return set_->parts(); }
+  // The part, or nullptr if it is not served here (any number may be asked for).
+  [[nodiscard]] const Partition* Find(int64_t part) const;
+  // Ascending.
+  [[nodiscard]] const std::vector<int>& part_numbers() const { return part_numbers_; }
+  // "part 0" or "parts 0, 2"
+  [[nodiscard]] const std::string& parts_text() const { return parts_text_; }
+
+  // OutOfRange for the first id that no part here owns: names the id, its position, and its owner
+  // and the parts served here, or the count. `boundaries`: those of the ids' type; `what`: "node
+  // type paper".
+  [[nodiscard]] Status CheckOwned(std::span<const int64_t> boundaries, std::span<const int64_t> ids,
+                                  std::string_view what) const;
+
+ private:
+  [[nodiscard]] Status NotOwned(std::span<const int64_t> boundaries, std::span<const int64_t> ids,
+                                size_t position, std::string_view what) const;
+
+  std::unique_ptr<PartitionSet> set_;
+  std::vector<int> part_numbers_;
+  std::string parts_text_;
+};
+
+}  // namespace halograph::server

@@ -1,0 +1,106 @@
+#include "server/handlers/stats.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace halograph::server {
+namespace {
+
+constexpr double kFirstUpper = 1e-5;
+
+std::array<double, LatencyHistogram::kBuckets> MakeUppers() {
+  std::array<double, LatencyHistogram::kBuckets> uppers{};
+  for (size_t i = 0; i < uppers.size(); ++i) {
+    uppers[i] = kFirstUpper * std::exp2(static_cast<double>(i) / 2);
+  }
+  uppers.back() = std::numeric_limits<double>::infinity();
+  return uppers;
+}
+
+const std::array<double, LatencyHistogram::kBuckets>& Uppers() {
+  static const std::array<double, LatencyHistogram::kBuckets> uppers = MakeUppers();
+  return uppers;
+}
+
+double Seconds(int64_t nanoseconds) { return static_cast<double>(nanoseconds) * 1e-9; }
+
+}  // namespace
+
+std::string_view MethodName(Method method) {
+  switch (method) {
+    case Method::kDescribe:
+      return "GraphService/Describe";
+    case Method::kSample:
+      return "GraphService/Sample";
+    case Method::kReadTaskSet:
+      return "GraphService/ReadTaskSet";
+    case Method::kPull:
+      return "KVService/Pull";
+    case Method::kStats:
+      return "AdminService/Stats";
+  }
+  return "unknown";
+}
+
+double LatencyHistogram::Upper(size_t bucket) { return Uppers()[bucket]; }
+
+void LatencyHistogram::Add(std::chrono::nanoseconds latency) {
+  const int64_t ns = std::max<int64_t>(0, latency.count());
+  const auto& uppers = Uppers();
+  const auto bucket = std::lower_bound(uppers.begin(), uppers.end(), Seconds(ns)) - uppers.begin();
+  counts_[bucket].fetch_add(1, std::memory_order_relaxed);
+  int64_t longest = longest_ns_.load(std::memory_order_relaxed);
+  while (ns > longest &&
+         !longest_ns_.compare_exchange_weak(longest, ns, std::memory_order_relaxed)) {
+  }
+}
+
+LatencyHistogram::Snapshot LatencyHistogram::Take() const {
+  Snapshot snapshot;
+  for (size_t i = 0; i < kBuckets; ++i) {
+    snapshot.counts[i] = counts_[i].load(std::memory_order_relaxed);
+  }
+  snapshot.longest_seconds = Seconds(longest_ns_.load(std::memory_order_relaxed));
+  return snapshot;
+}
+
+double LatencyHistogram::Snapshot::Quantile(double quantile) const {
+  int64_t total = 0;
+  for (const int64_t count : counts) total += count;
+  if (total == 0) return 0;
+  const auto rank = static_cast<int64_t>(std::ceil(quantile * static_cast<double>(total)));
+  int64_t seen = 0;
+  for (size_t i = 0; i < kBuckets; ++i) {
+    seen += counts[i];
+    if (seen >= rank) return std::min(Upper(i), longest_seconds);
+  }
+  return longest_seconds;
+}
+
+void MethodStats::End(bool ok, int64_t request_bytes, int64_t reply_bytes,
+                      std::chrono::nanoseconds latency) {
+  latency_.Add(latency);
+  request_bytes_.fetch_add(request_bytes, std::memory_order_relaxed);
+  reply_bytes_.fetch_add(reply_bytes, std::memory_order_relaxed);
+  if (!ok) errors_.fetch_add(1, std::memory_order_relaxed);
+  calls_.fetch_add(1, std::memory_order_relaxed);
+  in_flight_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+MethodStats::Snapshot MethodStats::Take() const {
+  Snapshot snapshot;
+  snapshot.calls = calls_.load(std::memory_order_relaxed);
+  snapshot.errors = errors_.load(std::memory_order_relaxed);
+  snapshot.in_flight = in_flight_.load(std::memory_order_relaxed);
+  snapshot.request_bytes = request_bytes_.load(std::memory_order_relaxed);
+  snapshot.reply_bytes = reply_bytes_.load(std::memory_order_relaxed);
+  snapshot.latency = latency_.Take();
+  return snapshot;
+}
+
+double ServerStats::UptimeSeconds() const {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+}
+
+}  // namespace halograph::server

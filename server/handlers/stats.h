@@ -1,0 +1,83 @@
+// What a server counts: per method calls, errors, bytes and latency. Thread-safe without locks;
+// a snapshot taken while calls run is consistent per figure, not between figures.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace halograph::server {
+
+enum class Method { kDescribe, kSample, kReadTaskSet, kPull, kStats };
+inline constexpr size_t kMethods = 5;
+// "GraphService/Sample"
+[[nodiscard]] std::string_view MethodName(Method method);
+
+// Counts of durations in buckets (upper of the one before, own upper], in seconds. Uppers grow by
+// the square root of 2 from 10 microseconds to about two minutes; a last bucket has no end.
+class LatencyHistogram {
+ public:
+  static constexpr size_t kBuckets = 49;
+  // Infinity for the last.
+  [[nodiscard]] static double Upper(size_t bucket);
+
+  void Add(std::chrono::nanoseconds latency);
+
+  struct Snapshot {
+    std::array<int64_t, kBuckets> counts{};
+    double longest_seconds = 0;
+
+    // The upper bound of the bucket in which the `quantile` (in (0, 1]) of the calls lies, but not
+    // more than the longest seen; 0 if there are none.
+    [[nodiscard]] double Quantile(double quantile) const;
+  };
+  [[nodiscard]] Snapshot Take() const;
+
+ private:
+  std::array<std::atomic<int64_t>, kBuckets> counts_{};
+  std::atomic<int64_t> longest_ns_{0};
+};
+
+class MethodStats {
+ public:
+  void Begin() { in_flight_.fetch_add(1, std::memory_order_relaxed); }
+  // Once for each Begin.
+  void End(bool ok, int64_t request_bytes, int64_t reply_bytes, std::chrono::nanoseconds latency);
+
+  struct Snapshot {
+    int64_t calls = 0;   // finished
+    int64_t errors = 0;  // of these, not OK
+    int64_t in_flight = 0;
+    int64_t request_bytes = 0;
+    int64_t reply_bytes = 0;
+    LatencyHistogram::Snapshot latency;
+  };
+  [[nodiscard]] Snapshot Take() const;
+
+ private:
+  std::atomic<int64_t> calls_{0};
+  std::atomic<int64_t> errors_{0};
+  std::atomic<int64_t> in_flight_{0};
+  std::atomic<int64_t> request_bytes_{0};
+  std::atomic<int64_t> reply_bytes_{0};
+  LatencyHistogram latency_;
+};
+
+class ServerStats {
+ public:
+  [[nodiscard]] MethodStats& Of(Method method) { return methods_[static_cast<size_t>(method)]; }
+  [[nodiscard]] const MethodStats& Of(Method method) const {
+    return methods_[static_cast<size_t>(method)];
+  }
+  [[nodiscard]] double UptimeSeconds() const;
+
+ private:
+  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  std::array<MethodStats, kMethods> methods_;
+};
+
+}  // namespace halograph::server
