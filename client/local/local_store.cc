@@ -1,0 +1,35 @@
+#include "client/local/local_store.h"
+
+#include <algorithm>
+
+#include "client/local/mapped_graph.h"
+
+namespace halograph {
+namespace {
+
+constexpr int kMaxThreads = 1024;
+constexpr size_t kQueuedPerThread = 64;  // chunks that callers may leave to the pool at once
+
+}  // namespace
+
+StatusOr<LocalStores> OpenLocalStores(const std::filesystem::path& graph, VerifyLevel verify,
+                                      int threads) {
+  if (threads < 0 || threads > kMaxThreads) {
+    return InvalidArgument("threads {} is outside [0, {}]", threads, kMaxThreads);
+  }
+  auto mapped = std::make_shared<MappedGraph>();
+  HG_ASSIGN_OR_RETURN(mapped->parts, PartitionSet::Open(graph, {}, verify));
+  mapped->info = {.identity = mapped->parts->identity(),
+                  .schema = mapped->parts->schema(),
+                  .book = mapped->parts->book()};
+  if (threads > 0) {
+    const auto count = static_cast<size_t>(threads);
+    mapped->pool = std::make_unique<ThreadPool>("hg-local", count, count * kQueuedPerThread);
+  }
+  LocalStores stores;
+  stores.graph = MakeLocalGraphStore(mapped);
+  stores.kv = MakeLocalKVStore(mapped);
+  return stores;
+}
+
+}  // namespace halograph

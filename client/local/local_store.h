@@ -17,7 +17,7 @@ struct LocalStores {
 };
 
 // Maps all parts of `graph`. `threads`: how many work on one call besides the caller (0: none).
-// Errors as PartitionSet::Open.
+// Errors as PartitionSet::Open; InvalidArgument: threads below 0 or above 1024.
 [[nodiscard]] StatusOr<LocalStores> OpenLocalStores(const std::filesystem::path& graph,
                                                     VerifyLevel verify, int threads);
 
