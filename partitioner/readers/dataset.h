@@ -33,6 +33,10 @@ struct EdgeChunk {
 
 inline constexpr size_t kEdgeChunk = size_t{1} << 16;  // edges a chunk holds at most
 
+// Names that a homogeneous graph's node type and relation get.
+inline constexpr char kHomogeneousNode[] = "node";
+inline constexpr char kHomogeneousEdge[] = "edge";
+
 class EdgeCursor {
  public:
   virtual ~EdgeCursor() = default;
@@ -74,7 +78,10 @@ struct InputRelation {
   [[nodiscard]] std::string triple() const { return source + ":" + name + ":" + destination; }
 };
 
-// rows of every array agree; "seeds" is there and holds input ids (int64).
+// Rows of every array agree; "seeds" is there and holds input ids (int64), checked against the
+// counts: [n] are nodes, [n, k] tuples. A pair of a relation holds a source and a destination; a
+// wider tuple is only given where both ends are one type. In a homogeneous graph tuples belong to
+// the relation. labels and the rest keep the dtype of the input.
 struct InputTaskSet {
   std::string set;   // train, valid, test
   std::string type;  // node type or relation triple

@@ -1,0 +1,127 @@
+#include "partitioner/readers/reader.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "partitioner/readers/edge_filters.h"
+#include "partitioner/readers/edge_list.h"
+#include "partitioner/readers/graphbolt.h"
+#include "partitioner/readers/scratch.h"
+
+namespace halograph {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool Exists(const fs::path& path) {
+  std::error_code error;
+  return fs::exists(path, error);
+}
+
+StatusOr<std::string> DetectFormat(const fs::path& input) {
+  std::error_code error;
+  if (!fs::is_directory(input, error)) return "edgelist";
+  if (Exists(input / "metadata.yaml")) return "graphbolt";
+  if (Exists(input / "raw")) return "ogb";
+  if (Exists(input / "metadata.json")) {
+    return Unimplemented(
+        "{}: this looks like DGL's chunked graph, which is not read yet: convert it to a "
+        "GraphBolt folder (metadata.yaml with numpy files)",
+        (input / "metadata.json").string());
+  }
+  return InvalidArgument(
+      "{}: cannot tell the format of this folder: it has no metadata.yaml (GraphBolt), no raw/ "
+      "(OGB) and no metadata.json (DGL)",
+      input.string());
+}
+
+Status CheckOptions(const ReadOptions& options, const std::string& format) {
+  if (options.num_nodes >= 0 && format != "edgelist") {
+    return InvalidArgument("--num-nodes is for edge lists, but the input's format is {}", format);
+  }
+  if (!options.task.empty() && format != "ogb") {
+    return InvalidArgument("--task is for OGB folders, but the input's format is {}", format);
+  }
+  return OkStatus();
+}
+
+StatusOr<Dataset> ReadFormat(const fs::path& input, const std::string& format,
+                             const ReadOptions& options, Scratch* scratch) {
+  if (format == "graphbolt") return ReadGraphBolt(input, scratch);
+  if (format == "edgelist") return ReadEdgeList(input, options.num_nodes, scratch);
+  return InvalidArgument("unknown format `{}`, expected auto, graphbolt, ogb or edgelist", format);
+}
+
+// Readers keep the order of their description; the graph's order is that of bytes.
+void SortByName(Dataset* dataset) {
+  const auto by_name = [](const auto& a, const auto& b) { return a.name < b.name; };
+  const auto by_tensor = [](const InputTensor& a, const InputTensor& b) {
+    return a.spec.name < b.spec.name;
+  };
+  std::sort(dataset->node_types.begin(), dataset->node_types.end(), by_name);
+  std::sort(dataset->relations.begin(), dataset->relations.end(),
+            [](const InputRelation& a, const InputRelation& b) { return a.triple() < b.triple(); });
+  for (InputNodeType& node_type : dataset->node_types) {
+    std::sort(node_type.features.begin(), node_type.features.end(), by_tensor);
+  }
+  for (InputRelation& relation : dataset->relations) {
+    std::sort(relation.features.begin(), relation.features.end(), by_tensor);
+  }
+}
+
+std::string_view PolicyName(EdgePolicy policy) {
+  return policy == EdgePolicy::kKeep ? "keep" : "drop";
+}
+
+StatusOr<EdgePolicy> GetPolicy(const Json& object, std::string_view key, std::string_view where) {
+  HG_ASSIGN_OR_RETURN(const std::string word, GetString(object, key, where));
+  if (word == "keep") return EdgePolicy::kKeep;
+  if (word == "drop") return EdgePolicy::kDrop;
+  return DataLoss("{}: field `{}` is `{}`, expected keep or drop", where, key, word);
+}
+
+}  // namespace
+
+Json ReadOptions::ToJson() const {
+  return Json{{"format", format},
+              {"undirected", undirected},
+              {"self_loops", PolicyName(self_loops)},
+              {"duplicates", PolicyName(duplicates)},
+              {"num_nodes", num_nodes},
+              {"task", task}};
+}
+
+StatusOr<ReadOptions> ReadOptions::FromJson(const Json& value, std::string_view where) {
+  ReadOptions options;
+  HG_ASSIGN_OR_RETURN(options.format, GetString(value, "format", where));
+  const auto undirected = value.find("undirected");
+  if (undirected == value.end() || !undirected->is_boolean()) {
+    return DataLoss("{}: field `undirected` is missing or not true or false", where);
+  }
+  options.undirected = undirected->get<bool>();
+  HG_ASSIGN_OR_RETURN(options.self_loops, GetPolicy(value, "self_loops", where));
+  HG_ASSIGN_OR_RETURN(options.duplicates, GetPolicy(value, "duplicates", where));
+  HG_ASSIGN_OR_RETURN(options.num_nodes, GetInt(value, "num_nodes", where));
+  HG_ASSIGN_OR_RETURN(options.task, GetString(value, "task", where));
+  return options;
+}
+
+StatusOr<Dataset> OpenDataset(const fs::path& input, const ReadOptions& options) {
+  if (!Exists(input)) return NotFound("{}: no such file or folder", input.string());
+  // A metadata.yaml stands for the folder that it describes.
+  const fs::path root = input.filename() == "metadata.yaml" ? input.parent_path() : input;
+  std::string format = options.format;
+  if (format == "auto") {
+    HG_ASSIGN_OR_RETURN(format, DetectFormat(root.empty() ? fs::path(".") : root));
+  }
+  HG_RETURN_IF_ERROR(CheckOptions(options, format));
+  auto scratch = std::make_shared<Scratch>(options.scratch);
+  HG_ASSIGN_OR_RETURN(Dataset dataset, ReadFormat(root, format, options, scratch.get()));
+  dataset.scratch = std::move(scratch);
+  HG_RETURN_IF_ERROR(ApplyEdgeOptions(options, &dataset));
+  SortByName(&dataset);
+  return dataset;
+}
+
+}  // namespace halograph

@@ -1,0 +1,26 @@
+// Edge options as wrappers around edge sources; what ReadOptions says about them, done to a whole
+// dataset after a reader made it.
+#pragma once
+
+#include <memory>
+
+#include "common/base/status.h"
+#include "partitioner/readers/dataset.h"
+#include "partitioner/readers/reader.h"
+
+namespace halograph {
+
+// Edge i becomes edges 2i, as given, and 2i + 1, reversed.
+[[nodiscard]] std::shared_ptr<const EdgeSource> WithReverse(
+    std::shared_ptr<const EdgeSource> edges);
+// Edge i becomes edge i reversed.
+[[nodiscard]] std::shared_ptr<const EdgeSource> Reversed(std::shared_ptr<const EdgeSource> edges);
+// Leaves out edges whose ends are one node; the others keep their ids.
+[[nodiscard]] std::shared_ptr<const EdgeSource> WithoutSelfLoops(
+    std::shared_ptr<const EdgeSource> edges);
+
+// Reverse edges first, then self-loops (of relations within one type). Duplicates are not dropped
+// here: see ReadOptions. InvalidArgument if a relation to be added is there already.
+[[nodiscard]] Status ApplyEdgeOptions(const ReadOptions& options, Dataset* dataset);
+
+}  // namespace halograph

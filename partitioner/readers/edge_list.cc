@@ -1,0 +1,177 @@
+#include "partitioner/readers/edge_list.h"
+
+#include <algorithm>
+#include <charconv>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "partitioner/readers/edge_array.h"
+#include "partitioner/readers/id_set.h"
+#include "partitioner/readers/line_reader.h"
+
+namespace halograph {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kBlock = size_t{1} << 17;  // int64 values buffered before they are written
+
+bool IsSeparator(char c) { return c == ' ' || c == '\t' || c == ','; }
+
+// Takes one integer with the separators around it off the front of `line`.
+bool TakeInteger(std::string_view* line, int64_t* value) {
+  const auto skip = [&] {
+    while (!line->empty() && IsSeparator(line->front())) line->remove_prefix(1);
+  };
+  skip();
+  const char* end = line->data() + line->size();
+  const auto [stop, error] = std::from_chars(line->data(), end, *value);
+  if (error != std::errc() || (stop != end && !IsSeparator(*stop))) return false;
+  line->remove_prefix(stop - line->data());
+  skip();
+  return true;
+}
+
+bool IsBlankOrComment(std::string_view line) {
+  const auto first = std::find_if_not(line.begin(), line.end(), IsSeparator);
+  return first == line.end() || *first == '#' || *first == '%';
+}
+
+class EdgeListReader {
+ public:
+  EdgeListReader(fs::path path, int64_t num_nodes, Scratch* scratch)
+      : path_(std::move(path)), num_nodes_(num_nodes), scratch_(scratch) {}
+
+  StatusOr<Dataset> Read() {
+    Dataset dataset;
+    dataset.format = "edgelist";
+    dataset.name = (path_.extension() == ".gz" ? path_.stem().stem() : path_.stem()).string();
+    InputNodeType& node_type = dataset.node_types.emplace_back();
+    node_type.name = kHomogeneousNode;
+    HG_ASSIGN_OR_RETURN(fs::path edges, ConvertText());
+    if (num_nodes_ >= 0) {
+      node_type.count = num_nodes_;
+    } else {
+      ids_.Seal();
+      if (ids_.empty()) {
+        return InvalidArgument("{}: no edge in it; a graph without edges needs --num-nodes",
+                               path_.string());
+      }
+      node_type.count = ids_.size();
+      if (!ids_.IsRange()) {
+        HG_ASSIGN_OR_RETURN(edges, Renumber(edges));
+        HG_ASSIGN_OR_RETURN(node_type.original_ids, WriteOriginalIds());
+      }
+    }
+    InputRelation& relation = dataset.relations.emplace_back();
+    relation.source = relation.destination = kHomogeneousNode;
+    relation.name = kHomogeneousEdge;
+    HG_ASSIGN_OR_RETURN(relation.edges,
+                        OpenEdgeArray(edges, EdgeLayout::kPairs, EndsOf(dataset, relation)));
+    return dataset;
+  }
+
+ private:
+  // Writes the edges with the ids of the file; collects the ids unless their range is given.
+  StatusOr<fs::path> ConvertText() {
+    HG_ASSIGN_OR_RETURN(LineReader reader, LineReader::Open(path_, "reading"));
+    HG_ASSIGN_OR_RETURN(const fs::path output, scratch_->NewFile("edges"));
+    HG_ASSIGN_OR_RETURN(NpyWriter writer, NpyWriter::Create(output, DType::kInt64, -1, 2, 2));
+    std::vector<int64_t> block;
+    block.reserve(kBlock);
+    std::string_view line;
+    while (true) {
+      HG_ASSIGN_OR_RETURN(const bool more, reader.Next(&line));
+      if (!more) break;
+      if (IsBlankOrComment(line)) continue;
+      HG_RETURN_IF_ERROR(TakeEdge(reader, line, &block));
+      if (block.size() >= kBlock) {
+        HG_RETURN_IF_ERROR(writer.Append(std::as_bytes(std::span(block))));
+        block.clear();
+      }
+    }
+    HG_RETURN_IF_ERROR(writer.Append(std::as_bytes(std::span(block))));
+    HG_RETURN_IF_ERROR(writer.Close());
+    return output;
+  }
+
+  Status TakeEdge(const LineReader& reader, std::string_view line, std::vector<int64_t>* block) {
+    std::string_view rest = line;
+    int64_t source = 0, destination = 0;
+    if (!TakeInteger(&rest, &source) || !TakeInteger(&rest, &destination)) {
+      return InvalidArgument("{}: expected two integers, found `{}`", reader.Place(),
+                             Excerpt(line));
+    }
+    if (source < 0 || destination < 0) {
+      return InvalidArgument("{}: negative node id in `{}`", reader.Place(), Excerpt(line));
+    }
+    if (num_nodes_ >= 0) {
+      if (source >= num_nodes_ || destination >= num_nodes_) {
+        const EdgeEnds ends{kHomogeneousNode, kHomogeneousNode, num_nodes_, num_nodes_};
+        return CheckEdge(ends, source, destination, reader.Place());
+      }
+    } else {
+      ids_.Insert(source);
+      ids_.Insert(destination);
+    }
+    block->push_back(source);
+    block->push_back(destination);
+    return OkStatus();
+  }
+
+  // Rewrites the edges with the rank of each id.
+  StatusOr<fs::path> Renumber(const fs::path& given) {
+    HG_ASSIGN_OR_RETURN(const NpyArray array, NpyArray::Open(given));
+    HG_ASSIGN_OR_RETURN(const std::span<const int64_t> ids, array.As<int64_t>());
+    HG_ASSIGN_OR_RETURN(const fs::path output, scratch_->NewFile("edges"));
+    HG_ASSIGN_OR_RETURN(NpyWriter writer,
+                        NpyWriter::Create(output, DType::kInt64, array.rows(), 2, 2));
+    Progress progress("numbering nodes", array.rows());
+    std::vector<int64_t> block;
+    for (size_t begin = 0; begin < ids.size(); begin += block.size()) {
+      block.resize(std::min(kBlock, ids.size() - begin));
+      for (size_t i = 0; i < block.size(); ++i) block[i] = ids_.Rank(ids[begin + i]);
+      HG_RETURN_IF_ERROR(writer.Append(std::as_bytes(std::span(block))));
+      progress.Advance(static_cast<int64_t>(block.size() / 2));
+    }
+    HG_RETURN_IF_ERROR(writer.Close());
+    std::error_code ignored;
+    fs::remove(given, ignored);  // the mapping keeps it readable until here
+    return output;
+  }
+
+  StatusOr<std::shared_ptr<const NpyArray>> WriteOriginalIds() {
+    HG_ASSIGN_OR_RETURN(const fs::path output, scratch_->NewFile("original-ids"));
+    HG_ASSIGN_OR_RETURN(NpyWriter writer,
+                        NpyWriter::Create(output, DType::kInt64, ids_.size(), 1, 1));
+    std::vector<int64_t> block;
+    Status status;
+    ids_.ForEach([&](int64_t id) {
+      block.push_back(id);
+      if (block.size() < kBlock) return true;
+      status = writer.Append(std::as_bytes(std::span(block)));
+      block.clear();
+      return status.ok();
+    });
+    HG_RETURN_IF_ERROR(status);
+    HG_RETURN_IF_ERROR(writer.Append(std::as_bytes(std::span(block))));
+    HG_RETURN_IF_ERROR(writer.Close());
+    HG_ASSIGN_OR_RETURN(NpyArray array, NpyArray::Open(output));
+    return std::shared_ptr<const NpyArray>(std::make_shared<NpyArray>(std::move(array)));
+  }
+
+  const fs::path path_;
+  const int64_t num_nodes_;
+  Scratch* const scratch_;
+  IdSet ids_;
+};
+
+}  // namespace
+
+StatusOr<Dataset> ReadEdgeList(const fs::path& path, int64_t num_nodes, Scratch* scratch) {
+  return EdgeListReader(path, num_nodes, scratch).Read();
+}
+
+}  // namespace halograph

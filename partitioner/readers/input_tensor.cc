@@ -1,0 +1,120 @@
+#include "partitioner/readers/input_tensor.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "common/base/progress.h"
+#include "partitioner/readers/integers.h"
+
+namespace halograph {
+namespace {
+
+constexpr int64_t kBlockBytes = int64_t{8} << 20;
+
+// Copies element (row, column) of a Fortran-order matrix to its place in C order, for a block of
+// rows: each column's piece is read in one go.
+void TransposeBlock(const NpyArray& array, int64_t begin, int64_t rows,
+                    std::vector<std::byte>* block) {
+  const size_t size = DTypeSize(array.dtype());
+  const size_t row_bytes = array.row_bytes();
+  for (int64_t column = 0; column < array.cols(); ++column) {
+    const std::byte* source = array.data().data() + (column * array.rows() + begin) * size;
+    std::byte* destination = block->data() + column * size;
+    for (int64_t row = 0; row < rows; ++row) {
+      std::memcpy(destination + row * row_bytes, source + row * size, size);
+    }
+  }
+}
+
+StatusOr<NpyArray> RewriteInCOrder(const NpyArray& array, std::string_view name, Scratch* scratch) {
+  HG_ASSIGN_OR_RETURN(const std::filesystem::path path, scratch->NewFile(name));
+  HG_RETURN_IF_ERROR(CheckDiskSpace(path.parent_path(), static_cast<int64_t>(array.data().size())));
+  HG_ASSIGN_OR_RETURN(NpyWriter writer,
+                      NpyWriter::Create(path, array.dtype(), array.rows(), array.cols(), 2));
+  const int64_t step = std::max<int64_t>(1, kBlockBytes / static_cast<int64_t>(array.row_bytes()));
+  std::vector<std::byte> block;
+  Progress progress(fmt::format("transposing {}", array.file().path().filename().string()),
+                    array.rows());
+  for (int64_t begin = 0; begin < array.rows(); begin += step) {
+    const int64_t rows = std::min(step, array.rows() - begin);
+    block.resize(static_cast<size_t>(rows) * array.row_bytes());
+    TransposeBlock(array, begin, rows, &block);
+    HG_RETURN_IF_ERROR(writer.Append(block));
+    progress.Advance(rows);
+  }
+  HG_RETURN_IF_ERROR(writer.Close());
+  return NpyArray::Open(path);
+}
+
+StatusOr<NpyArray> RewriteAsInt64(const NpyArray& array, std::string_view name, Scratch* scratch) {
+  HG_ASSIGN_OR_RETURN(const std::filesystem::path path, scratch->NewFile(name));
+  HG_ASSIGN_OR_RETURN(NpyWriter writer,
+                      NpyWriter::Create(path, DType::kInt64, array.rows(), array.cols(),
+                                        static_cast<int>(array.shape().size())));
+  const int64_t step = std::max<int64_t>(1, kBlockBytes / 8 / array.cols());
+  std::vector<int64_t> block;
+  for (int64_t begin = 0; begin < array.rows(); begin += step) {
+    const int64_t first = begin * array.cols();
+    block.resize(static_cast<size_t>(std::min(step, array.rows() - begin) * array.cols()));
+    WithIntegerType(array.dtype(), [&](auto zero) {
+      const auto* source = reinterpret_cast<const decltype(zero)*>(array.data().data()) + first;
+      for (size_t i = 0; i < block.size(); ++i) block[i] = static_cast<int64_t>(source[i]);
+    });
+    HG_RETURN_IF_ERROR(writer.Append(std::as_bytes(std::span(block))));
+  }
+  HG_RETURN_IF_ERROR(writer.Close());
+  return NpyArray::Open(path);
+}
+
+// Opens, checks the shape, and brings the array to C order.
+StatusOr<NpyArray> OpenCOrder(const std::filesystem::path& path, std::string_view name,
+                              Scratch* scratch) {
+  HG_ASSIGN_OR_RETURN(NpyArray array, NpyArray::Open(path));
+  if (array.shape().size() == 2 && array.cols() == 0) {
+    return InvalidArgument("{}: shape ({}, 0) has no columns", path.string(), array.rows());
+  }
+  const bool same_layout = array.shape().size() == 1 || array.cols() == 1 || array.rows() <= 1;
+  if (!array.fortran_order() || same_layout) return array;
+  return RewriteInCOrder(array, name, scratch);
+}
+
+}  // namespace
+
+InputTensor MakeTensor(std::string name, std::shared_ptr<const NpyArray> array) {
+  InputTensor tensor;
+  tensor.spec.name = std::move(name);
+  tensor.spec.dtype = array->dtype();
+  tensor.spec.rank = static_cast<int>(array->shape().size());
+  tensor.spec.dim = array->cols();
+  tensor.array = std::move(array);
+  return tensor;
+}
+
+StatusOr<InputTensor> MapTensor(const std::filesystem::path& path, std::string name,
+                                Scratch* scratch) {
+  HG_ASSIGN_OR_RETURN(NpyArray array, OpenCOrder(path, name, scratch));
+  return MakeTensor(std::move(name), std::make_shared<const NpyArray>(std::move(array)));
+}
+
+StatusOr<InputTensor> MapIds(const std::filesystem::path& path, std::string name,
+                             Scratch* scratch) {
+  HG_ASSIGN_OR_RETURN(NpyArray array, OpenCOrder(path, name, scratch));
+  if (!IsInteger(array.dtype())) {
+    return InvalidArgument("{}: `{}` holds {}, but ids are integers", path.string(), name,
+                           DTypeName(array.dtype()));
+  }
+  if (array.dtype() != DType::kInt64) {
+    HG_ASSIGN_OR_RETURN(array, RewriteAsInt64(array, name, scratch));
+  }
+  return MakeTensor(std::move(name), std::make_shared<const NpyArray>(std::move(array)));
+}
+
+Status CheckRows(const InputTensor& tensor, int64_t rows, std::string_view what) {
+  if (tensor.array->rows() == rows) return OkStatus();
+  return InvalidArgument("{}: {} rows, but there are {} {}", tensor.array->file().path().string(),
+                         tensor.array->rows(), rows, what);
+}
+
+}  // namespace halograph

@@ -1,0 +1,34 @@
+// Opening .npy files of the input as InputTensor: mapped where they lie if they can be used as they
+// are, else rewritten once under the scratch folder, block by block.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "common/base/status.h"
+#include "partitioner/readers/dataset.h"
+#include "partitioner/readers/scratch.h"
+
+namespace halograph {
+
+// A matrix of any dtype, C order afterwards.
+//   NotFound            no such file
+//   DataLoss            not a .npy, or truncated
+//   FailedPrecondition  dtype or rank that is not supported
+//   InvalidArgument     no columns
+[[nodiscard]] StatusOr<InputTensor> MapTensor(const std::filesystem::path& path, std::string name,
+                                              Scratch* scratch);
+
+// Node ids: an integer array, int64 in C order afterwards. InvalidArgument for other dtypes.
+[[nodiscard]] StatusOr<InputTensor> MapIds(const std::filesystem::path& path, std::string name,
+                                           Scratch* scratch);
+
+// InvalidArgument with both numbers and `what` the rows stand for ("nodes of type `paper`").
+[[nodiscard]] Status CheckRows(const InputTensor& tensor, int64_t rows, std::string_view what);
+
+// An InputTensor over an array that is already as it should be.
+[[nodiscard]] InputTensor MakeTensor(std::string name, std::shared_ptr<const NpyArray> array);
+
+}  // namespace halograph

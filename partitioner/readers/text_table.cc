@@ -1,0 +1,193 @@
+#include "partitioner/readers/text_table.h"
+
+#include <array>
+#include <charconv>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "partitioner/readers/input_tensor.h"
+#include "partitioner/readers/line_reader.h"
+
+namespace halograph {
+namespace {
+
+constexpr size_t kBlockBytes = size_t{1} << 20;
+
+// Without blanks around it, and without the quotes that writers put around an empty cell.
+std::string_view Trim(std::string_view text) {
+  const auto blank = [](char c) { return c == ' ' || c == '\t'; };
+  while (!text.empty() && blank(text.front())) text.remove_prefix(1);
+  while (!text.empty() && blank(text.back())) text.remove_suffix(1);
+  if (text.size() >= 2 && text.front() == '"' && text.back() == '"') {
+    text = text.substr(1, text.size() - 2);
+  }
+  return text;
+}
+
+// Takes the text up to the next comma off `line`; false after the last cell.
+bool NextCell(std::optional<std::string_view>* line, std::string_view* cell) {
+  if (!line->has_value()) return false;
+  const size_t comma = (*line)->find(',');
+  *cell = Trim((*line)->substr(0, comma));
+  if (comma == std::string_view::npos) {
+    line->reset();
+  } else {
+    (*line)->remove_prefix(comma + 1);
+  }
+  return true;
+}
+
+template <typename T>
+bool ParseNumber(std::string_view text, T* value) {
+  if (!text.empty() && text.front() == '+') text.remove_prefix(1);
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, *value);
+  return error == std::errc() && stop == end;
+}
+
+bool ParseCell(std::string_view cell, int64_t* value) { return ParseNumber(cell, value); }
+
+bool ParseCell(std::string_view cell, float* value) {
+  *value = std::numeric_limits<float>::quiet_NaN();
+  return cell.empty() || ParseNumber(cell, value);
+}
+
+// Rows of T, appended to a file in blocks.
+template <typename T>
+class RowWriter {
+ public:
+  [[nodiscard]] Status Open(const std::filesystem::path& path, int64_t cols) {
+    HG_ASSIGN_OR_RETURN(NpyWriter writer,
+                        NpyWriter::Create(path, DTypeOf<T>(), -1, cols, cols > 1 ? 2 : 1));
+    writer_.emplace(std::move(writer));
+    return OkStatus();
+  }
+  [[nodiscard]] bool is_open() const { return writer_.has_value(); }
+  std::vector<T>* block() { return &block_; }
+  // To be called after whole rows.
+  [[nodiscard]] Status FlushIfFull() {
+    return block_.size() * sizeof(T) < kBlockBytes ? OkStatus() : Flush();
+  }
+  [[nodiscard]] Status Close() {
+    HG_RETURN_IF_ERROR(Flush());
+    return writer_->Close();
+  }
+
+ private:
+  [[nodiscard]] Status Flush() {
+    HG_RETURN_IF_ERROR(writer_->Append(std::as_bytes(std::span(block_))));
+    block_.clear();
+    return OkStatus();
+  }
+
+  std::optional<NpyWriter> writer_;
+  std::vector<T> block_;
+};
+
+// Writes the table as T; false (and an unfinished file) at the first cell that is no T, but maybe
+// a number of another type.
+template <typename T>
+StatusOr<bool> ConvertAs(const std::filesystem::path& path, const std::filesystem::path& output) {
+  HG_ASSIGN_OR_RETURN(LineReader reader, LineReader::Open(path, "reading"));
+  RowWriter<T> writer;
+  std::string_view line;
+  int64_t columns = 0;
+  while (true) {
+    HG_ASSIGN_OR_RETURN(const bool more, reader.Next(&line));
+    if (!more) break;
+    const size_t before = writer.block()->size();
+    std::optional<std::string_view> rest = line;
+    std::string_view cell;
+    while (NextCell(&rest, &cell)) {
+      if (ParseCell(cell, &writer.block()->emplace_back())) continue;
+      if constexpr (std::is_same_v<T, int64_t>) return false;
+      return InvalidArgument("{}: `{}` is not a number", reader.Place(), Excerpt(cell));
+    }
+    const auto found = static_cast<int64_t>(writer.block()->size() - before);
+    if (!writer.is_open()) {
+      columns = found;
+      HG_RETURN_IF_ERROR(writer.Open(output, columns));
+    } else if (found != columns) {
+      return InvalidArgument("{}: {} cells, but the lines before have {}", reader.Place(), found,
+                             columns);
+    }
+    HG_RETURN_IF_ERROR(writer.FlushIfFull());
+  }
+  if (!writer.is_open()) HG_RETURN_IF_ERROR(writer.Open(output, 1));  // an empty file: no rows
+  HG_RETURN_IF_ERROR(writer.Close());
+  return true;
+}
+
+Status ParseEdge(const LineReader& reader, std::string_view line, std::array<int64_t, 2>* edge) {
+  std::optional<std::string_view> rest = line;
+  std::string_view source, destination, more;
+  if (NextCell(&rest, &source) && NextCell(&rest, &destination) && !NextCell(&rest, &more) &&
+      ParseNumber(source, &(*edge)[0]) && ParseNumber(destination, &(*edge)[1])) {
+    return OkStatus();
+  }
+  return InvalidArgument("{}: expected `source,destination`, two integers; found `{}`",
+                         reader.Place(), Excerpt(line));
+}
+
+}  // namespace
+
+bool ParseInteger(std::string_view text, int64_t* value) { return ParseNumber(Trim(text), value); }
+
+StatusOr<std::shared_ptr<const EdgeSource>> ConvertEdgeTable(const std::filesystem::path& path,
+                                                             EdgeEnds ends, Scratch* scratch) {
+  HG_ASSIGN_OR_RETURN(LineReader reader, LineReader::Open(path, "reading"));
+  HG_ASSIGN_OR_RETURN(const std::filesystem::path output, scratch->NewFile("edges"));
+  RowWriter<int64_t> writer;
+  HG_RETURN_IF_ERROR(writer.Open(output, 2));
+  std::string_view line;
+  while (true) {
+    HG_ASSIGN_OR_RETURN(const bool more, reader.Next(&line));
+    if (!more) break;
+    if (Trim(line).empty()) continue;
+    std::array<int64_t, 2> edge = {};
+    HG_RETURN_IF_ERROR(ParseEdge(reader, line, &edge));
+    if (static_cast<uint64_t>(edge[0]) >= static_cast<uint64_t>(ends.sources) ||
+        static_cast<uint64_t>(edge[1]) >= static_cast<uint64_t>(ends.destinations)) {
+      return CheckEdge(ends, edge[0], edge[1], reader.Place());
+    }
+    writer.block()->insert(writer.block()->end(), edge.begin(), edge.end());
+    HG_RETURN_IF_ERROR(writer.FlushIfFull());
+  }
+  HG_RETURN_IF_ERROR(writer.Close());
+  return OpenEdgeArray(output, EdgeLayout::kPairs, std::move(ends));
+}
+
+StatusOr<InputTensor> ConvertMatrix(const std::filesystem::path& path, std::string name,
+                                    Scratch* scratch) {
+  HG_ASSIGN_OR_RETURN(std::filesystem::path output, scratch->NewFile(name));
+  HG_ASSIGN_OR_RETURN(const bool integers, ConvertAs<int64_t>(path, output));
+  if (!integers) {
+    std::error_code ignored;
+    std::filesystem::remove(output, ignored);
+    HG_ASSIGN_OR_RETURN(output, scratch->NewFile(name));
+    HG_RETURN_IF_ERROR(ConvertAs<float>(path, output).status());
+  }
+  return MapTensor(output, std::move(name), scratch);
+}
+
+StatusOr<std::vector<std::vector<std::string>>> ReadTextTable(const std::filesystem::path& path,
+                                                              size_t max_rows) {
+  HG_ASSIGN_OR_RETURN(LineReader reader, LineReader::Open(path, "reading"));
+  std::vector<std::vector<std::string>> rows;
+  std::string_view line;
+  while (true) {
+    HG_ASSIGN_OR_RETURN(const bool more, reader.Next(&line));
+    if (!more) return rows;
+    if (Trim(line).empty()) continue;
+    if (rows.size() == max_rows) {
+      return InvalidArgument("{}: more than {} lines", reader.Place(), max_rows);
+    }
+    std::optional<std::string_view> rest = line;
+    std::string_view cell;
+    std::vector<std::string>& row = rows.emplace_back();
+    while (NextCell(&rest, &cell)) row.emplace_back(cell);
+  }
+}
+
+}  // namespace halograph
