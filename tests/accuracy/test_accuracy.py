@@ -1,0 +1,58 @@
+#!/usr/bin/env python3
+"""GraphSAGE learns what it should on real graphs. Prints every accuracy."""
+from harness import datasets, programs
+from harness.programs import must
+from harness.training import read_log, start_ranks, train
+
+CORA = dict(hidden=256, fanouts="15,10", lr=0.01, weight_decay=0.0005, dropout=0.5, epochs=30,
+            normalize_features=True, batch_size=1000)
+AMAZON_PHOTO = dict(hidden=64, fanouts="10,5", lr=0.005, dropout=0.5, epochs=12, batch_size=500)
+
+
+def mean(values):
+    return sum(values) / len(values)
+
+
+class AccuracyBase(programs.ProgramTest):
+    def partitioned(self, source):
+        graph = self.box.folder / "graph"
+        must(self.box.run("halograph-partition", "run", "--input", source, "--output", graph,
+                          "--parts", 2, "--seed", 1))
+        return graph
+
+    def embedded(self, graph, seeds, settings):
+        found = []
+        for seed in seeds:
+            found.append(train(self.box, 600, graph=graph, seed=seed, **settings)[2]["test_acc"])
+            print(f"  seed {seed}: {found[-1]:.4f}", flush=True)
+        return found
+
+    def two_ranks(self, graph, seeds, settings):
+        servers = ",".join(self.box.servers(graph, [0, 1])[1])
+        found = []
+        for seed in seeds:
+            for rank in start_ranks(self.box, 2, servers=servers, seed=seed, threads=1, **settings):
+                self.assertEqual(0, rank.wait(programs.seconds(600)), rank.text)
+            found.append(read_log(self.box.folder / "rank0.jsonl")[2]["test_acc"])
+            print(f"  seed {seed}, two ranks: {found[-1]:.4f}", flush=True)
+        return found
+
+
+class CoraTest(AccuracyBase):
+    def test_public_split(self):
+        graph = self.partitioned(datasets.cora())
+        self.assertGreaterEqual(mean(self.embedded(graph, range(5), CORA)), 0.77)
+
+
+class AmazonPhotoTest(AccuracyBase):
+    def test_embedded_and_partitioned(self):
+        """And two servers with two ranks come as far as one embedded trainer."""
+        graph = self.partitioned(datasets.real("amazon-photo"))
+        alone = mean(self.embedded(graph, range(3), AMAZON_PHOTO))
+        self.assertGreaterEqual(alone, 0.92)
+        together = mean(self.two_ranks(graph, range(3), AMAZON_PHOTO))
+        self.assertLessEqual(abs(together - alone), 0.015)
+
+
+if __name__ == "__main__":
+    programs.main()

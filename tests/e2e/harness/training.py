@@ -1,0 +1,46 @@
+"""Running trainers and reading their logs."""
+import json
+
+from harness import programs
+from harness.programs import must
+
+
+def read_log(path):
+    """(configuration, epochs, last line)."""
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    return (lines[0]["config"], [line for line in lines[1:] if not line.get("final")],
+            next((line for line in lines if line.get("final")), None))
+
+
+def num_epochs(path):
+    """Epoch lines that a running trainer has written."""
+    return path.read_text().count('"loss"') if path.exists() else 0
+
+
+def options(**given):
+    """Options of the trainer: batch_size=10 is --batch-size 10; True is an option without value."""
+    found = []
+    for name, value in given.items():
+        found.append("--" + name.replace("_", "-"))
+        if value is not True:
+            found.append(value)
+    return found
+
+
+def train(box, timeout=240, **given):
+    """One rank, to its end; its log."""
+    path = box.folder / f"log{len(box.processes)}.jsonl"
+    must(box.run("halograph-train", *options(log=path, **given), timeout=timeout))
+    return read_log(path)
+
+
+def start_ranks(box, world_size, rank_options=None, **given):
+    """The ranks of one run in the background, each with a log `rank<r>.jsonl`."""
+    port = programs.free_port()
+    ranks = []
+    for rank in range(world_size):
+        more = {**given, **(rank_options(rank) if rank_options else {})}
+        ranks.append(box.start("halograph-train", *options(
+            rank=rank, world_size=world_size, master_addr="127.0.0.1", master_port=port,
+            log=box.folder / f"rank{rank}.jsonl", **more)))
+    return ranks

@@ -1,0 +1,373 @@
+#!/usr/bin/env python3
+"""Partitioning real graphs: what went in is found again, counted by other code than made it."""
+import gzip
+import json
+import shutil
+import unittest
+
+from harness import datasets, npy, programs
+from harness.folder import PartitionFolder
+from harness.programs import must
+
+
+def partition(box, source, output, *options, parts=2, method="metis"):
+    return box.run("halograph-partition", "run", "--input", source, "--output", output, "--parts",
+                   parts, "--method", method, "--seed", 1, *options)
+
+
+class PartitionBase(programs.ProgramTest):
+    def made(self, source, *options, **keywords):
+        """A new partition folder of `source`."""
+        path = self.box.folder / f"graph{len(self.box.processes)}"
+        must(partition(self.box, source, path, *options, **keywords))
+        return PartitionFolder(path)
+
+    def verified(self, source, folder):
+        self.assertCode(0, self.box.run("halograph-partition", "verify", "--input", source,
+                                        "--graph", folder.path))
+
+    def inspected(self, folder):
+        result = must(self.box.run("halograph-partition", "inspect", "--graph", folder.path, "--json"))
+        return json.loads(result.out)
+
+
+def on_each_graph(test):
+    """Runs `test(self, folder, parts)` on every graph of the class."""
+    def run(self):
+        for (method, parts), folder in self.graphs.items():
+            with self.subTest(method=method, parts=parts):
+                test(self, folder, parts)
+    return run
+
+
+class CoraTest(PartitionBase):
+    """The graph that the repository carries."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.input = datasets.GraphBolt(datasets.cora())
+        cls.graphs = {}
+        for method, parts in (("metis", 2), ("metis", 4), ("random", 2), ("random", 4)):
+            path = cls.shared.folder / f"{method}{parts}"
+            must(partition(cls.shared, datasets.cora(), path, parts=parts, method=method))
+            cls.graphs[method, parts] = PartitionFolder(path)
+
+    @on_each_graph
+    def test_verify_finds_everything(self, folder, parts):
+        self.verified(datasets.cora(), folder)
+
+    @on_each_graph
+    def test_every_node_has_one_owner(self, folder, parts):
+        self.assertEqual(parts, len(folder.parts))
+        self.assertEqual(list(range(2708)), sorted(folder.original()))
+
+    @on_each_graph
+    def test_every_edge_is_with_the_owner_of_its_destination(self, folder, parts):
+        wanted = sorted((i, u, v) for i, (u, v) in enumerate(self.input.edge_list()))
+        self.assertEqual(wanted, sorted(folder.edges()))
+
+    @on_each_graph
+    def test_in_edges_of_a_node_ascend_by_original_edge_id(self, folder, parts):
+        last = {}
+        for edge, _, node in folder.edges():
+            self.assertLess(last.get(node, -1), edge)
+            last[node] = edge
+
+    @on_each_graph
+    def test_halo_nodes_are_the_foreign_sources(self, folder, parts):
+        owners, original = folder.owners(), folder.original()
+        position = {v: i for i, v in enumerate(original)}
+        for p in range(parts):
+            foreign = {position[u] for _, u, v in folder.edges()
+                       if owners[v] == p and owners[u] != p}
+            self.assertEqual(sorted(foreign), folder.halo(p))
+
+    def test_feature_rows_follow_their_nodes(self):
+        wanted = npy.load(self.input.features["node", "feat"])
+        folder = self.graphs["metis", 2]
+        for p, core in enumerate(folder.core()):
+            found = npy.load(folder.node_folder(p) / "features" / "feat.npy")
+            self.assertEqual((len(core), 1433), found.shape)
+            self.assertEqual(wanted.descr, found.descr)
+            for row, node in enumerate(core):
+                self.assertEqual(wanted.row(node), found.row(row))
+
+    @on_each_graph
+    def test_labels_follow_their_seeds_in_input_order(self, folder, parts):
+        original, owners = folder.original(), folder.owners()
+        for (name, _), paths in self.input.tasks.items():
+            pairs = list(zip(npy.load(paths["seeds"]).values, npy.load(paths["labels"]).values))
+            seeds = folder.task("node_classification", name, "seeds")
+            labels = folder.task("node_classification", name, "labels")
+            for p in range(parts):
+                found = list(zip((original[g] for g in seeds[p].values), labels[p].values))
+                self.assertEqual([pair for pair in pairs if owners[pair[0]] == p], found)
+
+    @on_each_graph
+    def test_edge_cut_of_inspect_is_the_number_of_crossing_edges(self, folder, parts):
+        self.assertEqual(folder.edge_cut(), self.inspected(folder)["edge_cut"])
+
+    @on_each_graph
+    def test_inspect_counts_core_halo_edges_and_train_nodes(self, folder, parts):
+        text = must(self.box.run("halograph-partition", "inspect", "--graph", folder.path)).out
+        core = [len(part) for part in folder.core()]
+        halo = [len(folder.halo(p)) for p in range(parts)]
+        owners, edges = folder.owners(), [0] * parts
+        for _, _, v in folder.edges():
+            edges[owners[v]] += 1
+        train = [len(seeds) for seeds in folder.task("node_classification", "train", "seeds")]
+        numbers = text.replace(",", "")
+        for counts in (core, halo, edges, train):
+            for count in counts:
+                self.assertRegex(numbers, rf"\b{count}\b")
+
+    def test_metis_cuts_less_than_random(self):
+        for parts in (2, 4):
+            self.assertLess(self.graphs["metis", parts].edge_cut(),
+                            self.graphs["random", parts].edge_cut() / 2)
+
+    def test_same_seed_gives_the_same_files(self):
+        first, again = self.graphs["metis", 2], self.made(datasets.cora())
+        for path in sorted(p for p in first.path.rglob("*.npy")):
+            other = again.path / path.relative_to(first.path)
+            self.assertEqual(path.read_bytes(), other.read_bytes(), str(path))
+        self.assertEqual(first.manifest["identity"], again.manifest["identity"])
+
+    def test_verify_names_a_changed_feature(self):
+        changed = datasets.copy_of(datasets.cora(), self.box.folder / "cora")
+        features = npy.load(changed / "features" / "feat.npy")
+        features.values[1433 * 17 + 3] ^= 1
+        npy.save(changed / "features" / "feat.npy", features.descr, features.shape, features.values)
+        result = self.box.run("halograph-partition", "verify", "--input", changed, "--graph",
+                              self.graphs["metis", 2].path)
+        self.assertCode(1, result, "feat", "17")
+
+    def test_verify_names_a_changed_label(self):
+        changed = datasets.copy_of(datasets.cora(), self.box.folder / "cora")
+        path = changed / "tasks" / "train_labels.npy"
+        labels = npy.load(path)
+        labels.values[5] = (labels.values[5] + 1) % 7
+        npy.save(path, labels.descr, labels.shape, labels.values)
+        self.assertCode(1, self.box.run("halograph-partition", "verify", "--input", changed, "--graph",
+                                        self.graphs["metis", 2].path), "label", "train")
+
+    def test_verify_names_a_changed_edge(self):
+        changed = datasets.copy_of(datasets.cora(), self.box.folder / "cora")
+        path = changed / "edges" / "edge.npy"
+        edges = npy.load(path)
+        edges.values[1234] = (edges.values[1234] + 1) % 2708
+        npy.save(path, edges.descr, edges.shape, edges.values)
+        self.assertCode(1, self.box.run("halograph-partition", "verify", "--input", changed, "--graph",
+                                        self.graphs["metis", 2].path), "1234")
+
+    def test_verify_names_a_changed_split(self):
+        changed = datasets.copy_of(datasets.cora(), self.box.folder / "cora")
+        path = changed / "tasks" / "test_seeds.npy"
+        seeds = npy.load(path)
+        seeds.values[0] = 3
+        npy.save(path, seeds.descr, seeds.shape, seeds.values)
+        self.assertCode(1, self.box.run("halograph-partition", "verify", "--input", changed, "--graph",
+                                        self.graphs["metis", 2].path), "test")
+
+
+class TypedGraphTest(PartitionBase):
+    """Node types and relations."""
+
+    def round_trip(self, name, parts):
+        source = datasets.GraphBolt(datasets.real(name))
+        folder = self.made(source.folder, parts=parts)
+        self.verified(source.folder, folder)
+        self.assertEqual(sorted(source.nodes), folder.named("nodes"))
+        self.assertEqual(sorted(source.edges), folder.named("edges"))
+        for node_type, count in source.nodes.items():
+            self.assertEqual(list(range(count)), sorted(folder.original(node_type)))
+        return source, folder
+
+    def check_edges(self, source, folder, relations):
+        for relation in relations:
+            wanted = sorted((i, u, v) for i, (u, v) in enumerate(source.edge_list(relation)))
+            self.assertEqual(wanted, sorted(folder.edges(relation)), relation)
+
+    def test_aifb(self):
+        source, folder = self.round_trip("aifb", 2)
+        self.check_edges(source, folder, source.edges)
+        self.assertEqual(folder.edge_cut(), self.inspected(folder)["edge_cut"])
+
+    def test_imdb_hetero(self):
+        source, folder = self.round_trip("imdb-hetero", 3)
+        self.check_edges(source, folder, source.edges)
+        self.assertEqual(folder.edge_cut(), self.inspected(folder)["edge_cut"])
+        features = npy.load(source.features["movie", "feat"])
+        for p, core in enumerate(folder.core("movie")):
+            found = npy.load(folder.node_folder(p, "movie") / "features" / "feat.npy")
+            self.assertEqual([features.row(node) for node in core], found.rows())
+
+    def test_fb15k_237(self):
+        source, folder = self.round_trip("fb15k-237", 2)
+        relations = sorted(source.edges)
+        self.check_edges(source, folder, relations[::40])
+        relation = next(r for r in relations if ("valid", r) in source.tasks)
+        pairs = npy.load(source.tasks["valid", relation]["seeds"]).rows()
+        original, owners = folder.original("entity"), folder.owners("entity")
+        seeds = folder.task("link_prediction", "valid", "seeds", relation)
+        for p in range(2):
+            found = [[original[g] for g in row] for row in seeds[p].rows()]
+            self.assertEqual([list(row) for row in pairs if owners[row[1]] == p], found)
+
+
+class EdgeOptionTest(PartitionBase):
+    """Reverse edges, self-loops and parallel edges: kept or dropped, and counted."""
+
+    EDGES = [(0, 1), (0, 1), (1, 0), (2, 2), (2, 3), (3, 2), (2, 2), (4, 0), (5, 4), (0, 1)]
+
+    def edges_of(self, *options):
+        source = self.box.folder / "made"
+        if not source.exists():
+            datasets.write(source, 6, self.EDGES)
+        folder = self.made(source, *options)
+        self.verified(source, folder)
+        return sorted(folder.edges())
+
+    def numbered(self, keep):
+        return [(i, u, v) for i, (u, v) in enumerate(self.EDGES) if keep(i, u, v)]
+
+    def test_all_are_kept_unless_told(self):
+        self.assertEqual(self.numbered(lambda i, u, v: True), self.edges_of())
+
+    def test_self_loops_dropped(self):
+        self.assertEqual(self.numbered(lambda i, u, v: u != v), self.edges_of("--self-loops", "drop"))
+
+    def test_duplicates_dropped_keep_the_first(self):
+        self.assertEqual(self.numbered(lambda i, u, v: i not in (1, 6, 9)),
+                         self.edges_of("--duplicates", "drop"))
+
+    def test_undirected_gives_each_edge_its_reverse(self):
+        wanted = [(2 * i, u, v) for i, (u, v) in enumerate(self.EDGES)]
+        wanted += [(2 * i + 1, v, u) for i, (u, v) in enumerate(self.EDGES)]
+        self.assertEqual(sorted(wanted), self.edges_of("--undirected"))
+
+    def test_dropped_edges_are_counted(self):
+        source = datasets.write(self.box.folder / "made", 6, self.EDGES)
+        result = must(partition(self.box, source, self.box.folder / "g", "--self-loops", "drop",
+                                "--duplicates", "drop"))
+        manifest = (self.box.folder / "g" / "manifest.json").read_text()
+        self.assertRegex(result.text + manifest, r"self.loops?\D{0,40}2|2 self.loops?")
+        self.assertRegex(result.text + manifest, r"duplicates?\D{0,40}2|2 (parallel|duplicate)")
+
+
+class EdgeListTest(PartitionBase):
+    """SNAP's files: text or gzip, `#` comments, ids with gaps."""
+
+    def lines(self, name):
+        path = datasets.real("snap") / name
+        opened = gzip.open(path, "rt") if path.suffix == ".gz" else open(path)
+        with opened as handle:
+            return path, datasets.read_edge_list(handle)
+
+    def check(self, name, *options):
+        path, wanted = self.lines(name)
+        folder = self.made(path, *options)
+        self.verified(path, folder)
+        return wanted, folder
+
+    def test_gaps_in_ids(self):
+        for name, nodes in (("ca-GrQc.txt", 5242), ("wiki-Vote.txt", 7115)):
+            with self.subTest(name):
+                wanted, folder = self.check(name)
+                self.assertEqual(nodes, len(folder.original()))
+                self.assertEqual({v for edge in wanted for v in edge}, set(folder.original()))
+                self.assertEqual([(i, *edge) for i, edge in enumerate(wanted)], sorted(folder.edges()))
+
+    def test_gzip(self):
+        wanted, folder = self.check("email-Enron.txt.gz")
+        self.assertEqual(367662, len(wanted))
+        self.assertEqual([(i, *edge) for i, edge in enumerate(wanted)], sorted(folder.edges()))
+
+    def test_self_loops_of_ca_grqc(self):
+        wanted, folder = self.check("ca-GrQc.txt", "--self-loops", "drop")
+        self.assertEqual(12, sum(u == v for u, v in wanted))
+        self.assertEqual(28980 - 12, len(folder.edges()))
+
+    def test_undirected_without_duplicates_is_the_symmetric_closure(self):
+        wanted, folder = self.check("wiki-Vote.txt", "--undirected", "--duplicates", "drop")
+        closure = {(u, v) for u, v in wanted} | {(v, u) for u, v in wanted}
+        found = [(u, v) for _, u, v in folder.edges()]
+        self.assertEqual(len(closure), len(found))
+        self.assertEqual(closure, set(found))
+
+    def test_edges_on_both_ends_of_a_line_and_no_last_newline(self):
+        path = self.box.folder / "small.txt"
+        path.write_text("# comment\r\n7 3\r\n\r\n3\t7\n# another\n3 9")
+        folder = self.made(path)
+        self.assertEqual([(0, 7, 3), (1, 3, 7), (2, 3, 9)], sorted(folder.edges()))
+
+
+class OgbTest(PartitionBase):
+    """OGB's raw CSV folder: Cora written that way is Cora."""
+
+    def test_raw_folder(self):
+        path = datasets.real("cora-ogb-raw")
+        folder = self.made(path)
+        self.verified(path, folder)
+        self.assertEqual(5278, len(folder.edges()))
+
+    def test_undirected_gives_the_edges_of_cora(self):
+        path = datasets.real("cora-ogb-raw")
+        folder = self.made(path, "--undirected")
+        self.verified(path, folder)
+        cora = datasets.GraphBolt(datasets.cora())
+        self.assertEqual(sorted(cora.edge_list()), sorted((u, v) for _, u, v in folder.edges()))
+        rows = [len(seeds) for name in ("train", "valid", "test")
+                for seeds in folder.task(next((folder.parts[0] / "tasks").iterdir()).name, name, "seeds")]
+        self.assertEqual(140 + 500 + 1000, sum(rows))
+
+    def test_missing_edge_file_is_named(self):
+        path = datasets.real("ogbn-arxiv-partial")
+        output = self.box.folder / "g"
+        self.assertCode(1, partition(self.box, path, output), "edge.csv.gz")
+        self.assertFalse(output.exists())
+
+
+class OutputTest(PartitionBase):
+    def test_an_existing_output_is_left_alone(self):
+        output = self.box.folder / "g"
+        output.mkdir()
+        (output / "mine").write_text("kept")
+        self.assertCode(1, partition(self.box, datasets.cora(), output), output)
+        self.assertEqual(["mine"], [entry.name for entry in output.iterdir()])
+
+    def test_a_moved_folder_still_verifies(self):
+        folder = self.made(datasets.cora())
+        moved = self.box.folder / "moved"
+        shutil.move(folder.path, moved)
+        self.verified(datasets.cora(), PartitionFolder(moved))
+
+    def test_nothing_else_is_left_beside_the_output(self):
+        folder = self.made(datasets.cora())
+        beside = {entry.name for entry in self.box.folder.iterdir()
+                  if not entry.name.startswith("halograph-partition-")}
+        self.assertEqual({folder.path.name}, beside)
+
+
+class UsageTest(PartitionBase):
+    def test_wrong_usage_exits_2(self):
+        for arguments in ([], ["run"], ["run", "--no-such-option"], ["no-such-command"],
+                          ["run", "--input", datasets.cora(), "--output", self.box.folder / "g",
+                           "--parts", "many"]):
+            with self.subTest(arguments):
+                self.assertCode(2, self.box.run("halograph-partition", *arguments))
+
+    def test_unknown_method_names_those_that_exist(self):
+        result = partition(self.box, datasets.cora(), self.box.folder / "g", method="magic")
+        self.assertIn(result.code, (1, 2), str(result))
+        self.assertIn("metis", result.text)
+        self.assertIn("random", result.text)
+
+    def test_help_exits_0(self):
+        for arguments in (["--help"], ["run", "--help"], ["generate", "--help"]):
+            self.assertCode(0, self.box.run("halograph-partition", *arguments))
+
+
+if __name__ == "__main__":
+    programs.main()

@@ -1,0 +1,165 @@
+#!/usr/bin/env python3
+"""The server as an operator meets it: addresses, signals, status, garbage."""
+import os
+import random
+import signal
+import socket
+import time
+import unittest
+
+from harness import datasets, npy, programs
+from harness.programs import must
+
+
+class ServerBase(programs.ProgramTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.graph = cls.shared.folder / "cora"
+        must(cls.shared.run("halograph-partition", "run", "--input", datasets.cora(), "--output",
+                            cls.graph, "--parts", 2, "--seed", 1))
+
+    def one(self, *options, part="all"):
+        servers, addresses = self.box.servers(self.graph, [part], *options)
+        return servers[0], addresses[0]
+
+    def status(self, *addresses, options=()):
+        return self.box.run("halograph-ctl", "status", "--servers", ",".join(addresses), *options,
+                            timeout=60)
+
+
+class AddressTest(ServerBase):
+    def test_address_file_holds_exactly_host_and_port(self):
+        _, address = self.one()
+        self.assertRegex(address, r"\A127\.0\.0\.1:[1-9]\d{0,4}\Z")
+        host, port = address.split(":")
+        socket.create_connection((host, int(port)), 5).close()
+
+    def test_address_is_printed_as_one_line(self):
+        server, address = self.one()
+        self.assertEqual(1, sum(address in line for line in server.text.splitlines()), server.text)
+
+    def test_two_servers_on_port_0_get_two_ports(self):
+        _, addresses = self.box.servers(self.graph, [0, 1])
+        self.assertEqual(2, len(set(addresses)))
+
+    def test_port_in_use(self):
+        _, address = self.one()
+        second = self.box.start_server(self.graph, "all", listen=address)
+        result = programs.Result(second, second.wait(programs.seconds(30)))
+        self.assertCode(1, result, address)
+        self.assertFalse(second.address_file.exists())
+
+    def test_an_old_address_file_is_replaced(self):
+        path = self.box.folder / "address"
+        path.write_text("10.0.0.1:1")
+        server = self.box.start("halograph-server", "--graph", self.graph, "--part", "0", "--listen",
+                                "127.0.0.1:0", "--address-file", path)
+        programs.wait_until(lambda: path.read_text().startswith("127.0.0.1:"), programs.seconds(30),
+                            "a new address file")
+        self.assertTrue(server.running())
+        self.assertEqual([], [entry.name for entry in self.box.folder.iterdir()
+                              if entry.name.startswith("address") and entry != path])
+
+
+class SignalTest(ServerBase):
+    def test_sigterm_ends_an_idle_server_at_once(self):
+        server, _ = self.one()
+        server.signal(signal.SIGTERM)
+        start = time.monotonic()
+        self.assertEqual(0, server.wait(programs.seconds(8)), server.text)
+        self.assertLess(time.monotonic() - start, programs.seconds(8))
+
+    def test_sigint_ends_it_as_well(self):
+        server, _ = self.one()
+        server.signal(signal.SIGINT)
+        self.assertEqual(0, server.wait(programs.seconds(8)), server.text)
+
+    def test_port_is_free_again_afterwards(self):
+        server, address = self.one()
+        server.signal(signal.SIGTERM)
+        server.wait(programs.seconds(8))
+        again = self.box.start_server(self.graph, "all", listen=address)
+        self.assertEqual(address, programs.address(again))
+
+
+class UsageTest(ServerBase):
+    def test_wrong_usage_exits_2(self):
+        graph = ["--graph", self.graph]
+        for arguments in ([], graph, [*graph, "--part", "one", "--listen", "127.0.0.1:0"],
+                          [*graph, "--part", "0", "--listen", "127.0.0.1:0", "--no-such-option"],
+                          [*graph, "--part", "0", "--listen", "127.0.0.1:0", "--threads", "-3"],
+                          [*graph, "--part", "0", "--listen", "no port"]):
+            with self.subTest(arguments):
+                self.assertCode(2, self.box.run("halograph-server", *arguments))
+        for arguments in ([], ["status"], ["no-such-command"]):
+            with self.subTest(arguments):
+                self.assertCode(2, self.box.run("halograph-ctl", *arguments))
+
+    def test_help_exits_0(self):
+        for program in ("halograph-server", "halograph-ctl", "halograph-train"):
+            self.assertCode(0, self.box.run(program, "--help"), "Usage")
+
+
+class StatusTest(ServerBase):
+    def test_lists_every_server(self):
+        _, addresses = self.box.servers(self.graph, [0, 1])
+        self.assertCode(0, self.status(*addresses), *addresses)
+
+    def test_names_the_server_that_is_down(self):
+        servers, addresses = self.box.servers(self.graph, [0, 1])
+        servers[1].end()
+        result = self.status(*addresses)
+        self.assertCode(1, result, *addresses)
+        row = [line for line in result.text.splitlines() if addresses[1] in line]
+        self.assertTrue(any("down" in line.lower() or "unreach" in line.lower() or "refused" in
+                            line.lower() for line in row), str(result))
+
+    def test_server_that_never_answers_is_down_within_the_deadline(self):
+        servers, addresses = self.box.servers(self.graph, [0, 1])
+        servers[0].signal(signal.SIGSTOP)
+        result = self.status(*addresses, options=("--timeout", 2))
+        self.assertCode(1, result, addresses[0])
+        self.assertLess(result.seconds, programs.seconds(10))
+
+
+class GarbageTest(ServerBase):
+    def test_random_bytes_do_not_end_the_server(self):
+        server, address = self.one()
+        host, port = address.split(":")
+        source = random.Random(5)
+        preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+        for i in range(60):
+            start = (b"", preface, b"GET / HTTP/1.1\r\n\r\n")[i % 3]
+            with socket.create_connection((host, int(port)), 5) as stream:
+                try:
+                    stream.sendall(start + source.randbytes(source.randrange(1, 4096)))
+                except OSError:  # closed on us: its right
+                    pass
+        self.assertTrue(server.running())
+        self.assertCode(0, self.status(address))
+
+
+class MemoryTest(ServerBase):
+    @unittest.skipIf(programs.TIME_SCALE > 1, "a sanitizer's own memory would be counted")
+    def test_features_are_mapped_not_copied(self):
+        source = datasets.write(self.box.folder / "input", 60000,
+                                [(i, (i * 7 + 1) % 60000) for i in range(60000)], width=1)
+        header = npy.load(source / "feat.npy")
+        self.assertEqual((60000, 1), header.shape)
+        text = f"{{'descr': '<f4', 'fortran_order': False, 'shape': (60000, 1000), }}"
+        text += " " * (-(len(text) + 11) % 64) + "\n"
+        with open(source / "feat.npy", "wb") as handle:  # 240 MB, a hole in the file
+            handle.write(npy.MAGIC + b"\x01\x00" + len(text).to_bytes(2, "little") + text.encode())
+            handle.truncate(handle.tell() + 60000 * 1000 * 4)
+        graph = self.box.folder / "graph"
+        must(self.box.run("halograph-partition", "run", "--input", source, "--output", graph,
+                          "--parts", 1, "--method", "random"))
+        servers, _ = self.box.servers(graph, ["all"])
+        with open(f"/proc/{servers[0].pid}/status") as handle:
+            kilobytes = next(int(line.split()[1]) for line in handle if line.startswith("RssAnon"))
+        self.assertLess(kilobytes * 1024, 100e6)
+
+
+if __name__ == "__main__":
+    programs.main()

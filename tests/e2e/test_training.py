@@ -1,0 +1,212 @@
+#!/usr/bin/env python3
+"""Training: the same numbers in every mode, what the log says, predictions."""
+import csv
+
+from harness import datasets, npy, programs
+from harness.folder import PartitionFolder
+from harness.programs import must
+from harness.training import options, read_log, start_ranks, train
+
+LOG_KEYS = {"epoch", "loss", "valid_acc", "test_acc", "seconds", "sample_wait_s", "feature_wait_s",
+            "compute_s", "sampled_edges", "local_bytes", "remote_bytes"}
+SMALL = dict(hidden=16, fanouts="5,3", batch_size=50, seed=3, threads=1)
+
+
+class TrainingBase(programs.ProgramTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.input = datasets.GraphBolt(datasets.cora())
+        cls.graph = cls.shared.folder / "cora"
+        must(cls.shared.run("halograph-partition", "run", "--input", datasets.cora(), "--output",
+                            cls.graph, "--parts", 2, "--seed", 1))
+
+    def remote(self, *parts):
+        """The value of --servers for servers of these parts."""
+        return ",".join(self.box.servers(self.graph, parts)[1])
+
+
+class SameEverywhereTest(TrainingBase):
+    RUN = dict(SMALL, epochs=3, dropout=0.5)
+
+    def numbers(self, **mode):
+        _, epochs, final = train(self.box, **mode, **self.RUN)
+        return [(line["loss"], line["valid_acc"], line["test_acc"], line["sampled_edges"])
+                for line in epochs], final["test_acc"]
+
+    def test_losses_are_equal_bit_for_bit_in_every_mode(self):
+        wanted = self.numbers(graph=self.graph)
+        self.assertEqual(3, len(wanted[0]))
+        self.assertEqual(wanted, self.numbers(graph=self.graph), "embedded again")
+        self.assertEqual(wanted, self.numbers(servers=self.remote("all")), "one server")
+        self.assertEqual(wanted, self.numbers(servers=self.remote(0, 1)), "two servers")
+        self.assertEqual(wanted, self.numbers(servers=self.remote(1, 0)), "in any order")
+
+    def test_another_seed_gives_other_losses(self):
+        first = self.numbers(graph=self.graph)
+        _, epochs, _ = train(self.box, graph=self.graph, **{**self.RUN, "seed": 4})
+        self.assertNotEqual([line[0] for line in first[0]], [line["loss"] for line in epochs])
+
+
+class LogTest(TrainingBase):
+    def test_lines_and_keys(self):
+        config, epochs, final = train(self.box, graph=self.graph, epochs=3, **SMALL)
+        self.assertIsInstance(config, dict)
+        for name, value in (("hidden", 16), ("batch_size", 50), ("epochs", 3)):
+            self.assertEqual(value, config[name])
+        self.assertEqual(3, len(epochs))
+        for line in epochs:
+            self.assertLessEqual(LOG_KEYS, set(line))
+        numbers = [line["epoch"] for line in epochs]
+        self.assertEqual(list(range(numbers[0], numbers[0] + 3)), numbers)
+        best = max(epochs, key=lambda line: line["valid_acc"])
+        self.assertEqual(best["test_acc"], final["test_acc"])
+        self.assertIs(True, final["final"])
+
+    def test_sampled_edges_counts_the_training_batches_only(self):
+        """Full neighbourhood, one layer: the in-degrees of the training nodes, whatever is
+        evaluated."""
+        edges = self.input.edge_list()
+        seeds = set(npy.load(self.input.tasks["train", "node"]["seeds"]).values)
+        wanted = sum(v in seeds for _, v in edges)
+        small = dict(SMALL, layers=1, fanouts="-1", graph=self.graph)
+        _, epochs, _ = train(self.box, epochs=1, **small)
+        self.assertEqual(wanted, epochs[0]["sampled_edges"])
+
+    def test_embedded_moves_no_remote_bytes_and_servers_do(self):
+        _, epochs, _ = train(self.box, graph=self.graph, epochs=1, **SMALL)
+        self.assertEqual(0, epochs[0]["remote_bytes"])
+        self.assertGreater(epochs[0]["local_bytes"], 0)
+        _, epochs, _ = train(self.box, servers=self.remote(0, 1), epochs=1, **SMALL)
+        self.assertGreater(epochs[0]["remote_bytes"], 0)
+
+    def test_eval_every(self):
+        _, epochs, _ = train(self.box, graph=self.graph, epochs=4, eval_every=2, **SMALL)
+        evaluated = [line.get("valid_acc") is not None for line in epochs]
+        self.assertEqual(2, sum(evaluated), epochs)
+
+    def test_loss_falls(self):
+        _, epochs, final = train(self.box, graph=self.graph, epochs=15, normalize_features=True,
+                                 lr=0.01, **SMALL)
+        self.assertLess(epochs[-1]["loss"], epochs[0]["loss"] * 0.7)
+        self.assertGreater(final["test_acc"], 0.4)
+
+
+class PredictTest(TrainingBase):
+    """Full neighbourhoods, so that nothing is drawn: the predictions give the reported accuracy."""
+    RUN = dict(SMALL, fanouts="-1,-1", epochs=4, normalize_features=True, lr=0.01)
+
+    def accuracy(self, predicted):
+        paths = self.input.tasks["test", "node"]
+        pairs = list(zip(npy.load(paths["seeds"]).values, npy.load(paths["labels"]).values))
+        return sum(predicted[v] == label for v, label in pairs) / len(pairs)
+
+    def check(self, predicted, final):
+        self.assertLessEqual(set(predicted), set(range(2708)))
+        self.assertAlmostEqual(final["test_acc"], self.accuracy(predicted), delta=0.0021)
+        self.assertGreater(final["test_acc"], 0.3)
+
+    def test_csv_under_original_ids(self):
+        path = self.box.folder / "predicted.csv"
+        _, _, final = train(self.box, graph=self.graph, predict=path, **self.RUN)
+        with open(path, newline="") as handle:
+            rows = [row for row in csv.reader(handle) if row and row[0].lstrip("-").isdigit()]
+        self.assertEqual(len(rows), len({row[0] for row in rows}))
+        self.check({int(row[0]): int(row[1]) for row in rows}, final)
+
+    def test_npy_under_original_ids(self):
+        path = self.box.folder / "predicted.npy"
+        _, _, final = train(self.box, servers=self.remote(0, 1), predict=path, **self.RUN)
+        found = npy.load(path)
+        if len(found.shape) == 1:  # one prediction a node
+            self.assertEqual((2708,), found.shape)
+            predicted = dict(enumerate(found.values))
+        else:  # original id, prediction
+            predicted = {row[0]: row[1] for row in found.rows()}
+        self.check(predicted, final)
+
+
+class RanksTest(TrainingBase):
+    def test_two_ranks_on_two_servers(self):
+        servers = self.remote(0, 1)
+        ranks = start_ranks(self.box, 2, servers=servers, epochs=3, **SMALL)
+        for rank in ranks:
+            self.assertEqual(0, rank.wait(programs.seconds(120)), rank.text)
+        _, epochs, final = read_log(self.box.folder / "rank0.jsonl")
+        self.assertEqual(3, len(epochs))
+        self.assertIsNotNone(final["test_acc"])
+
+    def test_two_ranks_embedded_are_repeatable(self):
+        found = []
+        for name in ("first", "second"):
+            box = programs.Sandbox()
+            self.addCleanup(box.close)
+            for rank in start_ranks(box, 2, graph=self.graph, epochs=2, **SMALL):
+                self.assertEqual(0, rank.wait(programs.seconds(120)), f"{name}: {rank.text}")
+            _, epochs, _ = read_log(box.folder / "rank0.jsonl")
+            found.append([line["loss"] for line in epochs])
+        self.assertEqual(*found)
+
+    def test_ranks_read_the_launcher_s_environment(self):
+        port = programs.free_port()
+        log = self.box.folder / "log.jsonl"
+        ranks = [self.box.start(
+            "halograph-train", *options(graph=self.graph, epochs=1, log=log, **SMALL),
+            env={"RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1",
+                 "MASTER_PORT": str(port)}) for rank in range(2)]
+        for rank in ranks:
+            self.assertEqual(0, rank.wait(programs.seconds(120)), rank.text)
+        config, epochs, _ = read_log(log)
+        self.assertEqual(2, config["world_size"])
+        self.assertEqual(1, len(epochs))
+
+
+class UsageTest(TrainingBase):
+    def test_wrong_usage_exits_2(self):
+        graph = ["--graph", self.graph]
+        for arguments in ([], [*graph, "--servers", "127.0.0.1:1"], [*graph, "--no-such-option"],
+                          [*graph, "--layers", "2", "--fanouts", "5"], [*graph, "--fanouts", "5,x"],
+                          [*graph, "--batch-size", "0"], [*graph, "--dropout", "1.5"],
+                          [*graph, "--rank", "2", "--world-size", "2"]):
+            with self.subTest(arguments):
+                self.assertCode(2, self.box.run("halograph-train", *arguments))
+
+    def test_unknown_model_names_those_that_exist(self):
+        result = self.box.run("halograph-train", *options(graph=self.graph, model="magic"))
+        self.assertIn(result.code, (1, 2), str(result))
+        self.assertIn("sage", result.text)
+
+    def test_a_log_that_cannot_be_written_is_named(self):
+        path = self.box.folder / "no" / "such" / "log.jsonl"
+        self.assertCode(1, self.box.run("halograph-train", *options(
+            graph=self.graph, epochs=1, log=path, **SMALL)), path)
+
+    def test_servers_of_two_graphs_are_refused_naming_them(self):
+        other = self.box.folder / "other"
+        must(self.box.run("halograph-partition", "run", "--input", datasets.cora(), "--output", other,
+                          "--parts", 2, "--method", "random"))
+        first = self.box.servers(self.graph, [0])[1]
+        second = self.box.servers(other, [1])[1]
+        self.assertCode(1, self.box.run("halograph-train", *options(
+            servers=",".join(first + second), epochs=1, **SMALL)), second[0])
+
+    def test_a_part_that_no_server_has_is_named(self):
+        address = self.remote(0)
+        result = self.box.run("halograph-train", *options(servers=address, epochs=1, **SMALL))
+        self.assertCode(1, result)
+        self.assertRegex(result.text, r"\bpart(ition)?s?\b.{0,20}\b1\b")
+
+
+class FolderTest(TrainingBase):
+    def test_training_changes_nothing_in_the_partition_folder(self):
+        def state():
+            return {path: path.stat().st_mtime_ns for path in self.graph.rglob("*")}
+        before = state()
+        train(self.box, graph=self.graph, epochs=1, **SMALL)
+        train(self.box, servers=self.remote("all"), epochs=1, **SMALL)
+        self.assertEqual(before, state())
+        self.assertEqual(2, len(PartitionFolder(self.graph).parts))
+
+
+if __name__ == "__main__":
+    programs.main()

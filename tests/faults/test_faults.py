@@ -1,0 +1,185 @@
+#!/usr/bin/env python3
+"""What breaks while training: the trainers end within their deadline, with an error that names the
+server and the call (or the rank), a non-zero code, and no process left behind on any rank."""
+import re
+import signal
+import socket
+import time
+
+from harness import datasets, programs
+from harness.programs import must, seconds, wait_until
+from harness.training import num_epochs, start_ranks
+
+DEADLINE = 5        # --timeout of the trainers
+MARGIN = 10         # for noticing it, and for ending
+CALL = re.compile(r"Describe|Sample|ReadTaskSet|Pull|Health")
+LONG = dict(epochs=100000, hidden=16, fanouts="5,3", batch_size=10, seed=1, threads=1,
+            timeout=DEADLINE)
+
+
+class FaultBase(programs.ProgramTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.graph = cls.shared.folder / "cora"
+        must(cls.shared.run("halograph-partition", "run", "--input", datasets.cora(), "--output",
+                            cls.graph, "--parts", 2, "--seed", 1))
+
+    def setUp(self):
+        super().setUp()
+        self.servers, self.addresses = self.box.servers(self.graph, [0, 1])
+
+    def start(self, world_size, addresses=None):
+        return start_ranks(self.box, world_size, servers=",".join(addresses or self.addresses), **LONG)
+
+    def in_the_middle(self, ranks):
+        """Waits until the run has written its second epoch."""
+        def going():
+            for rank in ranks:
+                self.assertTrue(rank.running(), rank.text)
+            return num_epochs(self.box.folder / "rank0.jsonl") >= 2
+        wait_until(going, seconds(90), "two epochs")
+
+    def end(self, ranks, since):
+        """Every rank's error, after it ended in time."""
+        for rank in ranks:
+            code = rank.wait(seconds(DEADLINE + MARGIN))
+            self.assertNotEqual(0, code, rank.text)
+            self.assertGreater(code, 0, f"ended by a signal:\n{rank.text}")
+        self.assertLess(time.monotonic() - since, seconds(DEADLINE + MARGIN))
+        return [rank.err for rank in ranks]
+
+    def nothing_left(self):
+        for server in self.servers:
+            server.end()
+        self.assertNothingRuns()
+
+    def check(self, ranks, since, address):
+        """All end in time; at least one names the server and the call, the others that or a rank."""
+        errors = self.end(ranks, since)
+        self.assertTrue(any(address in error and CALL.search(error) for error in errors),
+                        "\n".join(errors))
+        for error in errors:
+            self.assertRegex(error, re.escape(address) + r"|\b[Rr]ank", error)
+        self.nothing_left()
+
+
+class AbsentServerTest(FaultBase):
+    def test_nobody_listens(self):
+        self.servers[1].end()
+        since = time.monotonic()
+        self.check(self.start(1), since, self.addresses[1])
+
+    def test_a_listener_that_never_answers(self):
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            address = f"127.0.0.1:{listener.getsockname()[1]}"
+            since = time.monotonic()
+            self.check(self.start(1, [self.addresses[0], address]), since, address)
+
+    def test_a_listener_that_closes_every_connection(self):
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            listener.settimeout(0.1)
+            address = f"127.0.0.1:{listener.getsockname()[1]}"
+            since = time.monotonic()
+            ranks = self.start(1, [self.addresses[0], address])
+            while ranks[0].running() and time.monotonic() - since < seconds(DEADLINE + MARGIN):
+                try:
+                    listener.accept()[0].close()
+                except TimeoutError:
+                    pass
+            self.check(ranks, since, address)
+
+    def test_two_ranks_both_end(self):
+        self.servers[1].end()
+        since = time.monotonic()
+        self.check(self.start(2), since, self.addresses[1])
+
+
+class ServerFaultTest(FaultBase):
+    def test_killed_in_the_middle_one_rank(self):
+        ranks = self.start(1)
+        self.in_the_middle(ranks)
+        self.servers[1].end()
+        self.check(ranks, time.monotonic(), self.addresses[1])
+
+    def test_killed_in_the_middle_two_ranks(self):
+        ranks = self.start(2)
+        self.in_the_middle(ranks)
+        self.servers[0].end()
+        self.check(ranks, time.monotonic(), self.addresses[0])
+
+    def test_stopped_in_the_middle_one_rank(self):
+        ranks = self.start(1)
+        self.in_the_middle(ranks)
+        self.servers[0].signal(signal.SIGSTOP)
+        self.check(ranks, time.monotonic(), self.addresses[0])
+
+    def test_stopped_in_the_middle_two_ranks(self):
+        ranks = self.start(2)
+        self.in_the_middle(ranks)
+        self.servers[1].signal(signal.SIGSTOP)
+        self.check(ranks, time.monotonic(), self.addresses[1])
+
+    def test_drained_in_the_middle(self):
+        ranks = self.start(1)
+        self.in_the_middle(ranks)
+        since = time.monotonic()
+        self.servers[1].signal(signal.SIGTERM)
+        self.assertEqual(0, self.servers[1].wait(seconds(10 + MARGIN)), self.servers[1].text)
+        self.check(ranks, since, self.addresses[1])
+
+    def test_a_server_that_comes_back_in_time_is_used_again(self):
+        ranks = self.start(1)
+        self.in_the_middle(ranks)
+        before = num_epochs(self.box.folder / "rank0.jsonl")
+        self.servers[1].end()
+        again = self.box.start_server(self.graph, 1, listen=self.addresses[1])
+        programs.address(again)
+        wait_until(lambda: not ranks[0].running() or
+                   num_epochs(self.box.folder / "rank0.jsonl") > before + 3,
+                   seconds(60), "training to go on")
+        self.assertTrue(ranks[0].running(), ranks[0].text)
+
+
+class RankFaultTest(FaultBase):
+    def test_killed_rank_ends_the_other(self):
+        for victim in (0, 1):
+            with self.subTest(killed=victim):
+                ranks = self.start(2)
+                self.in_the_middle(ranks)
+                ranks[victim].end()
+                error, = self.end([ranks[1 - victim]], time.monotonic())
+                self.assertRegex(error, r"\b[Rr]ank")
+                (self.box.folder / "rank0.jsonl").unlink()
+        self.nothing_left()
+
+    def test_stopped_rank_ends_the_other(self):
+        ranks = self.start(2)
+        self.in_the_middle(ranks)
+        ranks[1].signal(signal.SIGSTOP)
+        error, = self.end(ranks[:1], time.monotonic())
+        self.assertRegex(error, r"\b[Rr]ank")
+        ranks[1].end()
+        self.nothing_left()
+
+    def test_a_rank_that_never_comes(self):
+        since = time.monotonic()
+        ranks = start_ranks(self.box, 2, servers=",".join(self.addresses), **LONG)
+        ranks[1].end()
+        error, = self.end(ranks[:1], since)
+        self.assertRegex(error, r"\b[Rr]ank")
+        self.nothing_left()
+
+    def test_sigterm_stops_a_trainer_cleanly(self):
+        ranks = self.start(1)
+        self.in_the_middle(ranks)
+        ranks[0].signal(signal.SIGTERM)
+        code = ranks[0].wait(seconds(DEADLINE + MARGIN))
+        self.assertGreaterEqual(code, 0, f"ended by a signal:\n{ranks[0].text}")
+        for line in (self.box.folder / "rank0.jsonl").read_text().splitlines():
+            self.assertTrue(line.startswith("{") and line.endswith("}"), line)
+        self.nothing_left()
+
+
+if __name__ == "__main__":
+    programs.main()
