@@ -284,7 +284,7 @@ main() {
     graph "$(basename "${data%/}")" "$data" "$data" 5
     return
   fi
-  graph cora "Cora (2,708 nodes, 7 classes)" "$root/tests/data/cora" 50 --normalize-features \
+  graph cora "Cora (2,708 nodes, 7 classes)" "$root/tests/data/cora" 50 --normalize-features row \
     --lr 0.01 --weight-decay 0.0005 --dropout 0.5 --fanouts 15,10
   generate "$work/sbm-input"
   graph sbm "Planted partition (100,000 nodes, 8 classes)" "$work/sbm-input" 5 --hidden 64 \

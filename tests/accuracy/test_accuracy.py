@@ -5,7 +5,7 @@ from harness.programs import must
 from harness.training import read_log, start_ranks, train
 
 CORA = dict(hidden=256, fanouts="15,10", lr=0.01, weight_decay=0.0005, dropout=0.5, epochs=30,
-            normalize_features=True, batch_size=1000)
+            normalize_features="row", batch_size=1000)
 AMAZON_PHOTO = dict(hidden=64, fanouts="10,5", lr=0.005, dropout=0.5, epochs=12, batch_size=500)
 
 

@@ -86,7 +86,7 @@ class LogTest(TrainingBase):
         self.assertEqual(2, sum(evaluated), epochs)
 
     def test_loss_falls(self):
-        _, epochs, final = train(self.box, graph=self.graph, epochs=15, normalize_features=True,
+        _, epochs, final = train(self.box, graph=self.graph, epochs=15, normalize_features="row",
                                  lr=0.01, **SMALL)
         self.assertLess(epochs[-1]["loss"], epochs[0]["loss"] * 0.7)
         self.assertGreater(final["test_acc"], 0.4)
@@ -94,7 +94,7 @@ class LogTest(TrainingBase):
 
 class PredictTest(TrainingBase):
     """Full neighbourhoods, so that nothing is drawn: the predictions give the reported accuracy."""
-    RUN = dict(SMALL, fanouts="-1,-1", epochs=4, normalize_features=True, lr=0.01)
+    RUN = dict(SMALL, fanouts="-1,-1", epochs=4, normalize_features="row", lr=0.01)
 
     def accuracy(self, predicted):
         paths = self.input.tasks["test", "node"]
