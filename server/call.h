@@ -1,0 +1,44 @@
+// One unary call from arrival to end, the same for every method: it passes the gate, runs on the
+// pool, and is counted and logged. Methods are raw (bytes in, bytes out), so that bytes are counted
+// exactly, a malformed request is INVALID_ARGUMENT, and rows pass without a protobuf copy.
+#pragma once
+
+#include <functional>
+
+#include <grpcpp/support/byte_buffer.h>
+#include <grpcpp/support/server_callback.h>
+
+#include "common/base/status.h"
+#include "server/handlers/dispatcher.h"
+#include "server/handlers/stats.h"
+
+namespace grpc {
+class CallbackServerContext;
+}
+
+namespace halograph::server {
+
+// Shared by all calls of a server; must outlive them.
+struct CallEnvironment {
+  Dispatcher* dispatcher = nullptr;
+  ServerStats* stats = nullptr;
+};
+
+enum class Admission {
+  kPool,    // through the gate, on the pool
+  kInline,  // through the gate, at once on gRPC's thread: for what takes microseconds
+  kAlways,  // as kInline, but also while draining: for statistics
+};
+
+// Turns a request into a reply. `request` may be read from.
+using CallWork = std::function<Status(grpc::ByteBuffer* request, grpc::ByteBuffer* reply)>;
+
+// Starts the call and returns its reactor, which deletes itself. Refused calls (gate, queue) end
+// with UNAVAILABLE and trailing metadata `grpc-retry-pushback-ms`. `work` is not run for a call
+// that its client has given up. The rest as gRPC hands it to a raw method.
+grpc::ServerUnaryReactor* StartCall(const CallEnvironment& environment, Method method,
+                                    Admission admission, grpc::CallbackServerContext* context,
+                                    const grpc::ByteBuffer* request, grpc::ByteBuffer* reply,
+                                    CallWork work);
+
+}  // namespace halograph::server

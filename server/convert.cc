@@ -1,0 +1,156 @@
+#include "server/convert.h"
+
+#include <grpcpp/support/proto_buffer_reader.h>
+#include <grpcpp/support/slice.h>
+
+#include "halograph/v1/admin.pb.h"
+#include "halograph/v1/graph.pb.h"
+
+namespace halograph::server {
+namespace {
+
+Status Parse(grpc::ByteBuffer* bytes, google::protobuf::Message* message) {
+  if (bytes->Length() == 0) return OkStatus();
+  grpc::ProtoBufferReader reader(bytes);
+  if (reader.status().ok() && message->ParseFromZeroCopyStream(&reader)) return OkStatus();
+  return InvalidArgument("malformed request: {} bytes that are no {}", bytes->Length(),
+                         message->GetTypeName());
+}
+
+StatusOr<grpc::ByteBuffer> Serialize(const google::protobuf::Message& message) {
+  std::string bytes;
+  if (!message.SerializeToString(&bytes)) {
+    return Internal("{} cannot be serialized", message.GetTypeName());
+  }
+  const grpc::Slice slice(bytes);
+  return grpc::ByteBuffer(&slice, 1);
+}
+
+template <typename Repeated>
+void ToProto(const std::vector<TensorSpec>& tensors, Repeated* out) {
+  for (const TensorSpec& tensor : tensors) {
+    v1::TensorSpec* spec = out->Add();
+    spec->set_name(tensor.name);
+    spec->set_dtype(static_cast<v1::DType>(tensor.dtype));
+    spec->set_rank(static_cast<uint32_t>(tensor.rank));
+    spec->set_dim(tensor.dim);
+  }
+}
+
+void ToProto(const Task& task, v1::Task* out) {
+  out->set_name(task.name);
+  out->set_metadata_json(CanonicalJson(task.metadata));
+  for (const TaskSetSpec& set : task.sets) {
+    v1::TaskSetSpec* spec = out->add_sets();
+    spec->set_set(set.set);
+    spec->set_type(set.type);
+    spec->set_edges(set.edges);
+    spec->set_rows(set.rows);
+    ToProto(set.arrays, spec->mutable_arrays());
+  }
+}
+
+void ToProto(const Schema& schema, v1::Schema* out) {
+  out->set_graph_name(schema.graph_name);
+  for (const NodeType& type : schema.node_types) {
+    v1::NodeType* node_type = out->add_node_types();
+    node_type->set_name(type.name);
+    node_type->set_count(type.count);
+    ToProto(type.features, node_type->mutable_features());
+  }
+  for (const Relation& relation : schema.relations) {
+    v1::Relation* triple = out->add_relations();
+    triple->set_source(relation.source);
+    triple->set_name(relation.name);
+    triple->set_destination(relation.destination);
+    triple->set_count(relation.count);
+    ToProto(relation.features, triple->mutable_features());
+  }
+  for (const Task& task : schema.tasks) ToProto(task, out->add_tasks());
+}
+
+void ToProto(std::span<const int64_t> boundaries, v1::Boundaries* out) {
+  out->mutable_values()->Add(boundaries.begin(), boundaries.end());
+}
+
+void ToProto(const Schema& schema, const PartitionBook& book, v1::PartitionBook* out) {
+  for (size_t t = 0; t < schema.node_types.size(); ++t) {
+    ToProto(book.NodeBoundaries(static_cast<int>(t)), out->add_nodes());
+  }
+  for (size_t r = 0; r < schema.relations.size(); ++r) {
+    ToProto(book.EdgeBoundaries(static_cast<int>(r)), out->add_edges());
+  }
+}
+
+void ToProto(Method method, const MethodStats::Snapshot& stats, v1::MethodStats* out) {
+  out->set_method(std::string(MethodName(method)));
+  out->set_calls(stats.calls);
+  out->set_errors(stats.errors);
+  out->set_in_flight(stats.in_flight);
+  out->set_request_bytes(stats.request_bytes);
+  out->set_reply_bytes(stats.reply_bytes);
+  for (size_t b = 0; b < LatencyHistogram::kBuckets; ++b) {
+    v1::Bucket* bucket = out->add_latency();
+    bucket->set_upper_seconds(LatencyHistogram::Upper(b));
+    bucket->set_count(stats.latency.counts[b]);
+  }
+  out->set_p50_seconds(stats.latency.Quantile(0.5));
+  out->set_p99_seconds(stats.latency.Quantile(0.99));
+}
+
+}  // namespace
+
+StatusOr<grpc::ByteBuffer> ToDescribeReply(const Description& description) {
+  v1::DescribeReply reply;
+  reply.set_identity(description.identity);
+  reply.set_format_version(description.format_version);
+  reply.set_build_version(description.build_version);
+  reply.set_sampling_contract(description.sampling_contract);
+  ToProto(*description.schema, reply.mutable_schema());
+  ToProto(*description.schema, *description.book, reply.mutable_book());
+  for (const int part : description.parts) reply.add_parts(static_cast<uint32_t>(part));
+  reply.set_max_message_bytes(description.max_message_bytes);
+  return Serialize(reply);
+}
+
+StatusOr<grpc::ByteBuffer> ToStatsReply(const ServerSnapshot& snapshot) {
+  v1::StatsReply reply;
+  reply.set_identity(snapshot.identity);
+  reply.set_graph_name(snapshot.graph_name);
+  reply.set_build_version(snapshot.build_version);
+  for (const int part : snapshot.parts) reply.add_parts(static_cast<uint32_t>(part));
+  reply.set_serving(snapshot.serving);
+  reply.set_uptime_seconds(snapshot.uptime_seconds);
+  reply.set_pool_threads(snapshot.pool_threads);
+  reply.set_pool_queued(snapshot.pool_queued);
+  reply.set_pool_queue_capacity(snapshot.pool_queue_capacity);
+  reply.set_draining(snapshot.draining);
+  for (size_t m = 0; m < snapshot.methods.size(); ++m) {
+    ToProto(static_cast<Method>(m), snapshot.methods[m], reply.add_methods());
+  }
+  return Serialize(reply);
+}
+
+StatusOr<TaskSetRequest> ParseTaskSetRequest(grpc::ByteBuffer* bytes) {
+  v1::ReadTaskSetRequest message;
+  HG_RETURN_IF_ERROR(Parse(bytes, &message));
+  TaskSetRequest request;
+  request.task = message.task();
+  request.set = message.set();
+  request.type = message.type();
+  request.part = message.part();
+  request.first_row = message.first_row();
+  return request;
+}
+
+Status CheckDescribeRequest(grpc::ByteBuffer* bytes) {
+  v1::DescribeRequest message;
+  return Parse(bytes, &message);
+}
+
+Status CheckStatsRequest(grpc::ByteBuffer* bytes) {
+  v1::StatsRequest message;
+  return Parse(bytes, &message);
+}
+
+}  // namespace halograph::server

@@ -1,0 +1,85 @@
+#include <utility>
+
+#include "halograph/v1/graph.grpc.pb.h"
+#include "server/convert.h"
+#include "server/services.h"
+#include "server/wire.h"
+
+namespace halograph::server {
+namespace {
+
+using Base =
+    v1::GraphService::WithRawCallbackMethod_Describe<v1::GraphService::WithRawCallbackMethod_Sample<
+        v1::GraphService::WithRawCallbackMethod_ReadTaskSet<v1::GraphService::Service>>>;
+
+class GraphServiceImpl final : public Base {
+ public:
+  GraphServiceImpl(const ServiceContext& context, grpc::ByteBuffer description)
+      : context_(context),
+        description_(std::move(description)),
+        sample_(context.graph.get(), context.max_message_bytes),
+        task_set_(context.graph.get(), context.max_message_bytes) {}
+
+  grpc::ServerUnaryReactor* Describe(grpc::CallbackServerContext* context,
+                                     const grpc::ByteBuffer* request,
+                                     grpc::ByteBuffer* reply) override {
+    return StartCall(context_.calls, Method::kDescribe, Admission::kInline, context, request, reply,
+                     [this](grpc::ByteBuffer* bytes, grpc::ByteBuffer* out) {
+                       HG_RETURN_IF_ERROR(CheckDescribeRequest(bytes));
+                       *out = description_;  // shares the bytes
+                       return OkStatus();
+                     });
+  }
+
+  grpc::ServerUnaryReactor* Sample(grpc::CallbackServerContext* context,
+                                   const grpc::ByteBuffer* request,
+                                   grpc::ByteBuffer* reply) override {
+    return StartCall(
+        context_.calls, Method::kSample, Admission::kPool, context, request, reply,
+        [this](grpc::ByteBuffer* bytes, grpc::ByteBuffer* out) { return DoSample(bytes, out); });
+  }
+
+  grpc::ServerUnaryReactor* ReadTaskSet(grpc::CallbackServerContext* context,
+                                        const grpc::ByteBuffer* request,
+                                        grpc::ByteBuffer* reply) override {
+    return StartCall(context_.calls, Method::kReadTaskSet, Admission::kPool, context, request,
+                     reply, [this](grpc::ByteBuffer* bytes, grpc::ByteBuffer* out) {
+                       return DoReadTaskSet(bytes, out);
+                     });
+  }
+
+ private:
+  Status DoSample(grpc::ByteBuffer* bytes, grpc::ByteBuffer* reply) const {
+    HG_ASSIGN_OR_RETURN(const LayerSampleRequest request, ParseSampleRequest(bytes));
+    HG_ASSIGN_OR_RETURN(const std::vector<LayerSamplePlan> plans, sample_.Plan(request));
+    return WriteSampleReply(sample_, plans, *context_.buffers, reply);
+  }
+
+  Status DoReadTaskSet(grpc::ByteBuffer* bytes, grpc::ByteBuffer* reply) const {
+    HG_ASSIGN_OR_RETURN(const TaskSetRequest request, ParseTaskSetRequest(bytes));
+    HG_ASSIGN_OR_RETURN(const TaskSetPage page, task_set_.Read(request));
+    *reply = WriteTaskSetReply(page, context_.graph);
+    return OkStatus();
+  }
+
+  const ServiceContext context_;
+  const grpc::ByteBuffer description_;  // the same for every caller
+  const SampleHandler sample_;
+  const TaskSetHandler task_set_;
+};
+
+}  // namespace
+
+StatusOr<std::unique_ptr<grpc::Service>> MakeGraphService(const ServiceContext& context) {
+  HG_ASSIGN_OR_RETURN(grpc::ByteBuffer description,
+                      ToDescribeReply(server::Describe(*context.graph, context.max_message_bytes)));
+  if (static_cast<int64_t>(description.Length()) > context.max_message_bytes) {
+    return ResourceExhausted(
+        "the description of the graph takes {} bytes, a message at most {}: start the server with "
+        "a larger --max-message-bytes",
+        description.Length(), context.max_message_bytes);
+  }
+  return std::unique_ptr<grpc::Service>(new GraphServiceImpl(context, std::move(description)));
+}
+
+}  // namespace halograph::server

@@ -1,0 +1,55 @@
+#include "server/handlers/describe.h"
+
+#include "common/base/build_info.h"
+
+namespace halograph::server {
+namespace {
+
+// What there is to ask for: a graph may be without features or tasks.
+std::string Serving(const Schema& schema) {
+  bool features = false;
+  for (const NodeType& type : schema.node_types) features = features || !type.features.empty();
+  for (const Relation& relation : schema.relations) {
+    features = features || !relation.features.empty();
+  }
+  std::string serving = "topology";
+  if (features) serving += ",features";
+  if (!schema.tasks.empty()) serving += ",tasks";
+  return serving;
+}
+
+}  // namespace
+
+Description Describe(const ServedGraph& graph, int64_t max_message_bytes) {
+  Description description;
+  description.identity = graph.identity();
+  description.format_version = kFormatVersion;
+  description.build_version = BuildVersion();
+  description.sampling_contract = kSamplingContract;
+  description.schema = &graph.schema();
+  description.book = &graph.book();
+  description.parts = graph.part_numbers();
+  description.max_message_bytes = max_message_bytes;
+  return description;
+}
+
+ServerSnapshot TakeSnapshot(const ServedGraph& graph, const ServerStats& stats,
+                            const Dispatcher& dispatcher) {
+  ServerSnapshot snapshot;
+  snapshot.identity = graph.identity();
+  snapshot.graph_name = graph.schema().graph_name;
+  snapshot.build_version = BuildVersion();
+  snapshot.parts = graph.part_numbers();
+  snapshot.serving = Serving(graph.schema());
+  snapshot.uptime_seconds = stats.UptimeSeconds();
+  snapshot.pool_threads = static_cast<int64_t>(dispatcher.pool().threads());
+  snapshot.pool_queued = static_cast<int64_t>(dispatcher.pool().queued());
+  snapshot.pool_queue_capacity = static_cast<int64_t>(dispatcher.pool().queue_capacity());
+  snapshot.draining = dispatcher.draining();
+  for (size_t m = 0; m < kMethods; ++m) {
+    snapshot.methods.push_back(stats.Of(static_cast<Method>(m)).Take());
+  }
+  return snapshot;
+}
+
+}  // namespace halograph::server

@@ -1,0 +1,43 @@
+// GraphService/Describe and what AdminService/Stats says of the graph, as values.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "server/handlers/dispatcher.h"
+#include "server/handlers/served_graph.h"
+#include "server/handlers/stats.h"
+
+namespace halograph::server {
+
+struct Description {
+  std::string identity;
+  uint32_t format_version = 0;  // of the partition folder
+  std::string build_version;
+  uint32_t sampling_contract = 0;
+  const Schema* schema = nullptr;       // the graph's
+  const PartitionBook* book = nullptr;  // the graph's
+  std::vector<int> parts;
+  int64_t max_message_bytes = 0;
+};
+// Points into `graph`.
+[[nodiscard]] Description Describe(const ServedGraph& graph, int64_t max_message_bytes);
+
+struct ServerSnapshot {
+  std::string identity;
+  std::string graph_name;
+  std::string build_version;
+  std::vector<int> parts;
+  std::string serving;  // "topology,features,tasks"
+  double uptime_seconds = 0;
+  int64_t pool_threads = 0;
+  int64_t pool_queued = 0;
+  int64_t pool_queue_capacity = 0;
+  bool draining = false;
+  std::vector<MethodStats::Snapshot> methods;  // in the order of Method
+};
+[[nodiscard]] ServerSnapshot TakeSnapshot(const ServedGraph& graph, const ServerStats& stats,
+                                          const Dispatcher& dispatcher);
+
+}  // namespace halograph::server

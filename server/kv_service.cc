@@ -1,0 +1,40 @@
+#include "halograph/v1/kv.grpc.pb.h"
+#include "server/services.h"
+#include "server/wire.h"
+
+namespace halograph::server {
+namespace {
+
+using Base = v1::KVService::WithRawCallbackMethod_Pull<v1::KVService::Service>;
+
+class KvServiceImpl final : public Base {
+ public:
+  explicit KvServiceImpl(const ServiceContext& context)
+      : context_(context), pull_(context.graph.get(), context.max_message_bytes) {}
+
+  grpc::ServerUnaryReactor* Pull(grpc::CallbackServerContext* context,
+                                 const grpc::ByteBuffer* request,
+                                 grpc::ByteBuffer* reply) override {
+    return StartCall(
+        context_.calls, Method::kPull, Admission::kPool, context, request, reply,
+        [this](grpc::ByteBuffer* bytes, grpc::ByteBuffer* out) { return DoPull(bytes, out); });
+  }
+
+ private:
+  Status DoPull(grpc::ByteBuffer* bytes, grpc::ByteBuffer* reply) const {
+    HG_ASSIGN_OR_RETURN(const PullRequest request, ParsePullRequest(bytes));
+    HG_ASSIGN_OR_RETURN(const PullPlan plan, pull_.Plan(request));
+    return WritePullReply(pull_, plan, request.ids, *context_.buffers, reply);
+  }
+
+  const ServiceContext context_;
+  const PullHandler pull_;
+};
+
+}  // namespace
+
+std::unique_ptr<grpc::Service> MakeKvService(const ServiceContext& context) {
+  return std::make_unique<KvServiceImpl>(context);
+}
+
+}  // namespace halograph::server

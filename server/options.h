@@ -1,0 +1,54 @@
+// What a server is told at start: every bound has its name, default and range here.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "common/base/status.h"
+#include "common/graph/partition.h"
+
+namespace halograph::server {
+
+struct ServerOptions {
+  std::filesystem::path graph;          // the partition folder, that holds part-XXXX
+  std::vector<int> parts;               // served; empty: all
+  std::string listen = "127.0.0.1:0";   // HOST:PORT; port 0 picks a free one
+  int threads = 0;                      // that work on calls; 0: one a core
+  int queue = 256;                      // calls that wait for a thread; more are UNAVAILABLE
+  int64_t max_message_bytes = 4194304;  // of a request or reply; beyond: RESOURCE_EXHAUSTED
+  // Bytes of requests in flight, and of replies being built or sent; beyond: UNAVAILABLE.
+  // 0: 16 and 48 MiB, or four messages where that is more.
+  int64_t request_memory = 0;
+  int64_t reply_memory = 0;
+  std::filesystem::path address_file;  // empty: none
+  std::chrono::nanoseconds drain_timeout = std::chrono::seconds(10);
+  VerifyLevel verify = VerifyLevel::kContents;
+
+  // InvalidArgument naming the option, the value and what is allowed.
+  [[nodiscard]] Status Validate() const;
+
+  // The defaults resolved. Require valid options.
+  [[nodiscard]] int NumThreads() const;
+  [[nodiscard]] int64_t RequestMemory() const;
+  [[nodiscard]] int64_t ReplyMemory() const;
+};
+
+// "all" gives none (which means all); "0,2" gives 0 and 2. InvalidArgument for anything else, and
+// for a part given twice.
+[[nodiscard]] StatusOr<std::vector<int>> ParseParts(std::string_view text);
+
+struct HostPort {
+  std::string host;  // without the brackets of an IPv6 address
+  int port = 0;
+};
+// "localhost:7000", "[::1]:0". InvalidArgument with the text.
+[[nodiscard]] StatusOr<HostPort> ParseHostPort(std::string_view text);
+// "[::1]:7000"
+[[nodiscard]] std::string ToString(const HostPort& address);
+// Whether only this machine can reach what listens on `host`.
+[[nodiscard]] bool IsLoopback(std::string_view host);
+
+}  // namespace halograph::server

@@ -1,0 +1,139 @@
+#include "server/server.h"
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include <grpc/support/log.h>
+#include <grpcpp/ext/proto_server_reflection_plugin.h>
+#include <grpcpp/health_check_service_interface.h>
+#include <grpcpp/server.h>
+#include <grpcpp/server_builder.h>
+#include <netdb.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/base/log.h"
+#include "server/services.h"
+
+namespace halograph::server {
+namespace {
+
+// How long a reply waits for memory that replies before it hold.
+constexpr std::chrono::milliseconds kReplyMemoryPatience{200};
+// Calls that one connection may have open; more wait at the client.
+constexpr int kStreamsPerConnection = 256;
+
+void LogOfGrpc(gpr_log_func_args* args) {
+  const auto level =
+      args->severity == GPR_LOG_SEVERITY_ERROR ? spdlog::level::warn : spdlog::level::debug;
+  spdlog::log(level, "gRPC: {}", args->message);
+}
+
+// Once a process: plugins of later builders.
+void PrepareGrpc() {
+  [[maybe_unused]] static const bool prepared = [] {
+    gpr_set_log_function(LogOfGrpc);
+    grpc::EnableDefaultHealthCheckService(true);
+    grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+    return true;
+  }();
+}
+
+// Why `address` cannot be listened on: gRPC tells nobody but its log.
+std::string WhyNot(const HostPort& address) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_PASSIVE;
+  addrinfo* found = nullptr;
+  const int error =
+      getaddrinfo(address.host.c_str(), std::to_string(address.port).c_str(), &hints, &found);
+  if (error != 0) return gai_strerror(error);
+  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> list(found, freeaddrinfo);
+  for (const addrinfo* entry = found; entry != nullptr; entry = entry->ai_next) {
+    const int fd = socket(entry->ai_family, entry->ai_socktype | SOCK_CLOEXEC, 0);
+    if (fd < 0) continue;
+    const int on = 1;
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+    const bool bound = bind(fd, entry->ai_addr, entry->ai_addrlen) == 0 && listen(fd, 1) == 0;
+    const int bind_error = errno;
+    close(fd);
+    if (!bound) return std::strerror(bind_error);
+  }
+  return "gRPC could not start";
+}
+
+}  // namespace
+
+// Members are destroyed in reverse: the gRPC server first, what its calls use after it.
+struct Server::State {
+  explicit State(const ServerOptions& options)
+      : dispatcher({.threads = static_cast<size_t>(options.NumThreads()),
+                    .queue = static_cast<size_t>(options.queue),
+                    .request_bytes = options.RequestMemory()}) {}
+
+  ServerStats stats;
+  Dispatcher dispatcher;
+  std::unique_ptr<grpc::Service> graph_service;
+  std::unique_ptr<grpc::Service> kv_service;
+  std::unique_ptr<grpc::Service> admin_service;
+  std::unique_ptr<grpc::Server> server;
+  std::string address;
+};
+
+Server::Server(std::unique_ptr<State> state) : state_(std::move(state)) {}
+
+StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options) {
+  HG_RETURN_IF_ERROR(options.Validate());
+  HG_ASSIGN_OR_RETURN(HostPort address, ParseHostPort(options.listen));
+  HG_ASSIGN_OR_RETURN(std::unique_ptr<PartitionSet> parts,
+                      PartitionSet::Open(options.graph, options.parts, options.verify));
+  auto state = std::make_unique<State>(options);
+  ServiceContext context;
+  context.calls = {&state->dispatcher, &state->stats};
+  context.graph = std::make_shared<const ServedGraph>(std::move(parts));
+  context.buffers = BufferPool::Create(options.ReplyMemory(), kReplyMemoryPatience);
+  context.max_message_bytes = options.max_message_bytes;
+  HG_ASSIGN_OR_RETURN(state->graph_service, MakeGraphService(context));
+  state->kv_service = MakeKvService(context);
+  state->admin_service = MakeAdminService(context);
+
+  PrepareGrpc();
+  grpc::ServerBuilder builder;
+  int port = 0;
+  builder.AddListeningPort(ToString(address), grpc::InsecureServerCredentials(), &port);
+  builder.SetMaxReceiveMessageSize(static_cast<int>(options.max_message_bytes));
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kStreamsPerConnection);
+  builder.RegisterService(state->graph_service.get());
+  builder.RegisterService(state->kv_service.get());
+  builder.RegisterService(state->admin_service.get());
+  state->server = builder.BuildAndStart();
+  if (state->server == nullptr || port == 0) {
+    return FailedPrecondition("cannot listen on {}: {}", options.listen, WhyNot(address));
+  }
+  address.port = port;
+  state->address = ToString(address);
+  state->server->GetHealthCheckService()->SetServingStatus(true);
+  return std::unique_ptr<Server>(new Server(std::move(state)));
+}
+
+Server::~Server() {
+  if (state_->server == nullptr) return;
+  state_->dispatcher.CloseGate();
+  state_->server->Shutdown(std::chrono::system_clock::now());
+}
+
+const std::string& Server::address() const { return state_->address; }
+
+bool Server::Drain(std::chrono::nanoseconds timeout) {
+  state_->server->GetHealthCheckService()->SetServingStatus(false);
+  state_->dispatcher.CloseGate();
+  const bool empty = state_->dispatcher.WaitUntilEmpty(timeout);
+  state_->server->Shutdown(std::chrono::system_clock::now());
+  return empty;
+}
+
+Dispatcher& Server::dispatcher() { return state_->dispatcher; }
+
+}  // namespace halograph::server

@@ -1,0 +1,47 @@
+// A partition server within a process: maps its parts, listens, drains. What main runs, and what
+// integration tests start on port 0. No gRPC type shows here.
+//
+// Thread-safe.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "common/base/status.h"
+#include "server/handlers/dispatcher.h"
+#include "server/options.h"
+
+namespace halograph::server {
+
+class Server {
+ public:
+  // Opens the parts, binds, and serves. Writes no address file.
+  //   InvalidArgument     options.Validate()
+  //   FailedPrecondition  the address cannot be listened on: says why
+  //   ResourceExhausted   the graph's description is larger than a message may be
+  //   else                as PartitionSet::Open
+  [[nodiscard]] static StatusOr<std::unique_ptr<Server>> Start(const ServerOptions& options);
+  // Stops at once: calls in flight are cancelled.
+  ~Server();
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  // HOST:PORT with the port that was bound.
+  [[nodiscard]] const std::string& address() const;
+
+  // Health says NOT_SERVING, new calls get UNAVAILABLE, calls in flight finish: at most `timeout`
+  // long, then they are cancelled. Returns when nothing is served any more; false if calls had to
+  // be cancelled. Once only.
+  [[nodiscard]] bool Drain(std::chrono::nanoseconds timeout);
+
+  // The gate and pool that calls go through.
+  [[nodiscard]] Dispatcher& dispatcher();
+
+ private:
+  struct State;
+  explicit Server(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace halograph::server

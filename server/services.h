@@ -1,0 +1,32 @@
+// The three services, one source file each, over the handlers. What they share is here; generated
+// headers are slow to compile and stay in the sources.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include <grpcpp/impl/codegen/service_type.h>
+#include <grpcpp/support/byte_buffer.h>
+
+#include "common/base/status.h"
+#include "server/call.h"
+#include "server/handlers/buffer_pool.h"
+#include "server/handlers/served_graph.h"
+
+namespace halograph::server {
+
+// Must outlive the services; so must what it points to.
+struct ServiceContext {
+  CallEnvironment calls;
+  std::shared_ptr<const ServedGraph> graph;
+  std::shared_ptr<BufferPool> buffers;
+  int64_t max_message_bytes = 0;
+};
+
+// ResourceExhausted if the graph's description does not fit in a message.
+[[nodiscard]] StatusOr<std::unique_ptr<grpc::Service>> MakeGraphService(
+    const ServiceContext& context);
+[[nodiscard]] std::unique_ptr<grpc::Service> MakeKvService(const ServiceContext& context);
+[[nodiscard]] std::unique_ptr<grpc::Service> MakeAdminService(const ServiceContext& context);
+
+}  // namespace halograph::server

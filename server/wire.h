@@ -1,0 +1,38 @@
+// The hot messages of proto/halograph/v1, read and written by hand so that ids and rows are copied
+// once and memory is bounded before it is taken. The bytes are exactly what generated code reads
+// and writes. Functions are thread-safe.
+#pragma once
+
+#include <memory>
+
+#include <grpcpp/support/byte_buffer.h>
+
+#include "common/base/status.h"
+#include "server/handlers/buffer_pool.h"
+#include "server/handlers/pull.h"
+#include "server/handlers/sample.h"
+#include "server/handlers/task_set.h"
+
+namespace halograph::server {
+
+// InvalidArgument if the bytes are no such message. Unknown fields are skipped. `bytes` is read
+// from: what it holds afterwards is not defined.
+[[nodiscard]] StatusOr<PullRequest> ParsePullRequest(grpc::ByteBuffer* bytes);
+[[nodiscard]] StatusOr<LayerSampleRequest> ParseSampleRequest(grpc::ByteBuffer* bytes);
+
+// Gathers the rows into one buffer of `pool`, the message's header right before them; the reply
+// owns the buffer until it has been sent. Errors as BufferPool::Acquire.
+[[nodiscard]] Status WritePullReply(const PullHandler& handler, const PullPlan& plan,
+                                    std::span<const int64_t> ids, BufferPool& pool,
+                                    grpc::ByteBuffer* reply);
+
+// Draws the plans' sources into one buffer of `pool`. Errors as BufferPool::Acquire.
+[[nodiscard]] Status WriteSampleReply(const SampleHandler& handler,
+                                      std::span<const LayerSamplePlan> plans, BufferPool& pool,
+                                      grpc::ByteBuffer* reply);
+
+// The page's rows are sent out of the mapped files; the reply keeps `graph` alive until then.
+[[nodiscard]] grpc::ByteBuffer WriteTaskSetReply(const TaskSetPage& page,
+                                                 const std::shared_ptr<const ServedGraph>& graph);
+
+}  // namespace halograph::server
