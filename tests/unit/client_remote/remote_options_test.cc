@@ -1,0 +1,54 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "client/remote/remote_store.h"
+
+namespace halograph {
+namespace {
+
+using ::testing::HasSubstr;
+
+RemoteOptions Valid() {
+  RemoteOptions options;
+  options.servers = {"localhost:1", "[::1]:2"};
+  return options;
+}
+
+void ExpectInvalid(const RemoteOptions& options, const std::string& text) {
+  const Status status = options.Validate();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(Message(status), HasSubstr(text));
+}
+
+TEST(RemoteOptionsTest, DefaultsAreValid) { EXPECT_TRUE(Valid().Validate().ok()); }
+
+TEST(RemoteOptionsTest, ServersMustBeGivenOnceAsHostAndPort) {
+  RemoteOptions options;
+  ExpectInvalid(options, "no servers");
+  for (const char* wrong : {"", "host", ":1", "host:", "host:x", "host:0", "host:65536"}) {
+    options.servers = {wrong};
+    ExpectInvalid(options, "is not HOST:PORT");
+  }
+  options.servers = {"a:1", "b:1", "a:1"};
+  ExpectInvalid(options, "'a:1' is listed twice");
+}
+
+TEST(RemoteOptionsTest, NumbersOutOfRangeAreNamed) {
+  RemoteOptions options = Valid();
+  options.timeout = std::chrono::nanoseconds(0);
+  ExpectInvalid(options, "timeout");
+  options = Valid();
+  options.max_message_bytes = 4095;
+  ExpectInvalid(options, "max_message_bytes is 4095");
+  options.max_message_bytes = int64_t{1} << 31;
+  ExpectInvalid(options, "max_message_bytes");
+  options = Valid();
+  options.channels_per_server = 0;
+  ExpectInvalid(options, "channels_per_server is 0");
+  options = Valid();
+  options.calls_in_flight = 0;
+  ExpectInvalid(options, "calls_in_flight is 0");
+}
+
+}  // namespace
+}  // namespace halograph

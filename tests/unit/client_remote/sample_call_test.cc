@@ -1,0 +1,214 @@
+#include "client/remote/sample_call.h"
+
+#include <numeric>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "client/remote/pull_call.h"
+#include "halograph/v1/graph.pb.h"
+
+namespace halograph {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// Two types: `big` needs ids of 64 bits, `small` does not.
+Schema TwoTypes() {
+  Schema schema;
+  schema.node_types = {{"big", int64_t{1} << 33, {}}, {"small", 1000, {}}};
+  schema.relations = {{"big", "of", "small", 10000, {}}, {"small", "of", "small", 10000, {}}};
+  return schema;
+}
+
+class SampleCallTest : public testing::Test {
+ protected:
+  SampleCallTest() {
+    share_.ids.resize(1000);
+    share_.positions.resize(1000);
+    std::iota(share_.ids.begin(), share_.ids.end(), 0);
+    std::iota(share_.positions.begin(), share_.positions.end(), 0);
+    groups_ = {{.relation = 0, .fanout = 2, .layer_key = 0, .destinations = share_.ids},
+               {.relation = 1, .fanout = 2, .layer_key = 0, .destinations = share_.ids}};
+    spec_ = {.schema = &schema_, .batch_seed = 9, .layer = 1, .replace = false, .groups = groups_};
+  }
+
+  Status Decode(const v1::SampleReply& reply, const std::vector<SamplePiece>& pieces) {
+    const std::string message = reply.SerializeAsString();
+    const auto bytes = std::as_bytes(std::span(message));
+    // In two pieces, as it may come from the network.
+    const std::vector<std::span<const std::byte>> cut = {bytes.first(bytes.size() / 2),
+                                                         bytes.subspan(bytes.size() / 2)};
+    answers_.clear();
+    rest_.clear();
+    return DecodeSampleReply(spec_, pieces, cut, &answers_, &rest_);
+  }
+
+  // The first `destinations` of a piece of relation 1, two edges each.
+  static v1::SampleReply Reply(int destinations) {
+    v1::SampleReply reply;
+    v1::SampleGroupReply* group = reply.add_groups();
+    for (int i = 0; i < destinations; ++i) {
+      group->add_counts(2);
+      group->add_sources32(static_cast<uint32_t>(i));
+      group->add_sources32(static_cast<uint32_t>(i + 1));
+    }
+    return reply;
+  }
+
+  void ExpectDataLoss(const v1::SampleReply& reply, const std::string& text) {
+    const Status status = Decode(reply, {Piece(1, 0, 10)});
+    EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << ToString(status);
+    EXPECT_THAT(Message(status), HasSubstr(text));
+  }
+
+  SamplePiece Piece(size_t group, size_t begin, size_t end) { return {group, &share_, begin, end}; }
+
+  const Schema schema_ = TwoTypes();
+  ServerShare share_;
+  std::vector<LayerGroup> groups_;
+  SampleLayerSpec spec_;
+  std::vector<SampleAnswer> answers_;
+  std::vector<SamplePiece> rest_;
+};
+
+TEST_F(SampleCallTest, PlansEveryDestinationOnceInOrderUnderTheLimit) {
+  for (const int64_t limit : {100, 500, 2000, 5000, 100000}) {
+    const auto requests = PlanSampleRequests(spec_, {Piece(0, 0, 1000), Piece(1, 0, 1000)}, limit);
+    size_t group = 0;
+    size_t next = 0;
+    for (const std::vector<SamplePiece>& request : requests) {
+      ASSERT_FALSE(request.empty());
+      EXPECT_LE(EncodeSampleRequest(spec_, request).size(), static_cast<size_t>(limit));
+      for (const SamplePiece& piece : request) {
+        if (piece.group != group) {
+          EXPECT_EQ(next, 1000U);
+          group = piece.group;
+          next = 0;
+        }
+        EXPECT_EQ(piece.begin, next);
+        EXPECT_GT(piece.end, piece.begin);
+        next = piece.end;
+      }
+    }
+    EXPECT_EQ(group, 1U);
+    EXPECT_EQ(next, 1000U);
+    if (limit == 100000) {
+      EXPECT_EQ(requests.size(), 1U);
+    }
+  }
+}
+
+TEST_F(SampleCallTest, ADestinationThatDoesNotFitTravelsAlone) {
+  const auto requests = PlanSampleRequests(spec_, {Piece(1, 0, 3)}, 10);
+  ASSERT_EQ(requests.size(), 3U);
+  EXPECT_EQ(requests[2][0].begin, 2U);
+}
+
+TEST_F(SampleCallTest, RequestCarriesWhatTheContractIsMadeOf) {
+  v1::SampleRequest request;
+  ASSERT_TRUE(request.ParseFromString(EncodeSampleRequest(spec_, std::vector{Piece(1, 5, 8)})));
+  EXPECT_EQ(request.batch_seed(), 9U);
+  EXPECT_EQ(request.layer(), 1U);
+  EXPECT_FALSE(request.replace());
+  ASSERT_EQ(request.groups_size(), 1);
+  EXPECT_EQ(request.groups(0).relation(), "small:of:small");
+  EXPECT_EQ(request.groups(0).fanout(), 2);
+  EXPECT_THAT(request.groups(0).destinations(), ElementsAre(5, 6, 7));
+}
+
+TEST_F(SampleCallTest, ACutReplyLeavesTheRest) {
+  ASSERT_TRUE(Decode(Reply(4), {Piece(1, 0, 10), Piece(1, 20, 30)}).ok());
+  ASSERT_EQ(answers_.size(), 1U);
+  EXPECT_EQ(answers_[0].piece.end, 4U);
+  EXPECT_THAT(answers_[0].counts, ElementsAre(2, 2, 2, 2));
+  EXPECT_THAT(answers_[0].sources, ElementsAre(0, 1, 1, 2, 2, 3, 3, 4));
+  ASSERT_EQ(rest_.size(), 2U);
+  EXPECT_EQ(rest_[0].begin, 4U);
+  EXPECT_EQ(rest_[0].end, 10U);
+  EXPECT_EQ(rest_[1].begin, 20U);
+}
+
+TEST_F(SampleCallTest, WideIdsComeIn64Bits) {
+  v1::SampleReply reply;
+  v1::SampleGroupReply* group = reply.add_groups();
+  group->add_counts(1);
+  group->add_sources64((uint64_t{1} << 33) - 1);
+  ASSERT_TRUE(Decode(reply, {Piece(0, 0, 1)}).ok());
+  EXPECT_THAT(answers_[0].sources, ElementsAre((int64_t{1} << 33) - 1));
+  group->set_sources64(0, uint64_t{1} << 33);
+  EXPECT_EQ(Decode(reply, {Piece(0, 0, 1)}).code(), absl::StatusCode::kDataLoss);
+}
+
+TEST_F(SampleCallTest, NoAnswerAtAllIsDataLoss) {
+  ExpectDataLoss(v1::SampleReply(), "answers none");
+  ExpectDataLoss(Reply(0), "answers none");
+}
+
+TEST_F(SampleCallTest, MoreCountsThanDestinationsAreDataLoss) {
+  ExpectDataLoss(Reply(11), "11 counts for 10 destinations");
+}
+
+TEST_F(SampleCallTest, MoreGroupsThanAskedAreDataLoss) {
+  v1::SampleReply reply = Reply(10);
+  reply.add_groups();
+  ExpectDataLoss(reply, "2 groups, asked for 1");
+}
+
+TEST_F(SampleCallTest, ACutBeforeTheLastGroupIsDataLoss) {
+  v1::SampleReply reply = Reply(4);
+  *reply.add_groups() = Reply(10).groups(0);
+  const Status status = Decode(reply, {Piece(1, 0, 10), Piece(1, 20, 30)});
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(Message(status), HasSubstr("group 0 of 2 is cut"));
+}
+
+TEST_F(SampleCallTest, SourcesThatDoNotFitTheCountsAreDataLoss) {
+  v1::SampleReply reply = Reply(10);
+  reply.mutable_groups(0)->mutable_sources32()->RemoveLast();
+  ExpectDataLoss(reply, "19 sources");
+  reply.mutable_groups(0)->set_counts(0, UINT32_MAX);
+  ExpectDataLoss(reply, "19 sources");
+  reply = Reply(10);
+  reply.mutable_groups(0)->add_sources64(1);
+  ExpectDataLoss(reply, "1 in the other width");
+}
+
+TEST_F(SampleCallTest, MoreEdgesThanTheFanoutAreDataLoss) {
+  v1::SampleReply reply = Reply(10);
+  reply.mutable_groups(0)->set_counts(3, 3);
+  reply.mutable_groups(0)->set_counts(4, 1);
+  ExpectDataLoss(reply, "3 edges for a fanout of 2");
+}
+
+TEST_F(SampleCallTest, ASourceOutsideItsTypeIsDataLossNamingIt) {
+  v1::SampleReply reply = Reply(10);
+  reply.mutable_groups(0)->set_sources32(3, 1000);
+  ExpectDataLoss(reply, "source 1000 of a type with 1000 nodes");
+}
+
+TEST_F(SampleCallTest, BytesThatAreNoMessageAreDataLoss) {
+  const std::vector<std::byte> garbage(20, std::byte{0xff});
+  const std::vector<std::span<const std::byte>> pieces = {garbage};
+  const std::vector<SamplePiece> asked = {Piece(1, 0, 10)};
+  EXPECT_EQ(DecodeSampleReply(spec_, asked, pieces, &answers_, &rest_).code(),
+            absl::StatusCode::kDataLoss);
+}
+
+TEST(RowsPerCallTest, RepliesStayUnderTheLimitAndKeepCallsBusy) {
+  constexpr int64_t kPlanned = 4194304 - 65536;
+  // 40 MB over four calls in flight: at the limit.
+  EXPECT_EQ(RowsPerCall(100000, 400, kPlanned, 4), (kPlanned - 64) / 400);
+  // 4 MB: eight calls rather than one.
+  EXPECT_EQ(RowsPerCall(10000, 400, kPlanned, 4), (1251 * 400 - 64) / 400);
+  // Little is not split below 256 KiB.
+  EXPECT_EQ(RowsPerCall(100, 400, kPlanned, 4), (262144 - 64) / 400);
+  // Narrow rows: the request is what would be too long.
+  EXPECT_EQ(RowsPerCall(100000000, 1, kPlanned, 4), (kPlanned - 1024) / 8);
+  EXPECT_EQ(RowsPerCall(100, 5000, 2048, 4), 1);
+}
+
+}  // namespace
+}  // namespace halograph
