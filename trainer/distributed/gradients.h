@@ -1,0 +1,33 @@
+// The gradients of a model as one flat buffer, summed over ranks in one collective.
+// Not thread-safe.
+#pragma once
+
+#include <vector>
+
+#include "common/base/status.h"
+#include "trainer/distributed/communicator.h"
+#include "trainer/models/torch_api.h"
+
+namespace halograph {
+
+class GradientBuffer {
+ public:
+  // Makes every parameter's gradient a view of one buffer, which backward then adds to. Parameters
+  // must be float32. Do not let an optimizer set gradients to undefined: call Zero instead.
+  explicit GradientBuffer(const std::vector<torch::Tensor>& parameters);
+
+  void Zero();
+  // Sums over ranks. Errors as Communicator::AllReduceSum.
+  [[nodiscard]] Status AllReduce(Communicator& communicator);
+
+  [[nodiscard]] const torch::Tensor& flat() const { return flat_; }
+
+ private:
+  torch::Tensor flat_;
+};
+
+// Gives all ranks rank 0's parameters.
+[[nodiscard]] Status BroadcastParameters(const std::vector<torch::Tensor>& parameters,
+                                         Communicator& communicator);
+
+}  // namespace halograph

@@ -1,0 +1,64 @@
+// Where the ranks of one run meet: c10d's TCPStore, held by rank 0. Says who is missing while it
+// waits, carries why a rank stopped to the others, and checks that all ranks run the same thing.
+// Not thread-safe.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "common/base/status.h"
+#include "common/storage/json.h"
+#include "trainer/models/torch_api.h"
+
+namespace halograph {
+
+struct GroupOptions {
+  int rank = 0;
+  int world_size = 1;
+  std::string master_addr = "127.0.0.1";                        // where rank 0 is
+  int master_port = 29500;                                      // that rank 0 listens on
+  std::chrono::nanoseconds timeout = std::chrono::seconds(30);  // of joining and every collective
+  const std::atomic<bool>* stop = nullptr;  // ends waiting with Cancelled when it turns true
+};
+
+class Rendezvous {
+ public:
+  // Rank 0 listens, the others connect; then waits until all ranks are there.
+  //   FailedPrecondition  rank 0 cannot listen on the port
+  //   DeadlineExceeded    rank 0 does not answer, or ranks are missing: named
+  //   Cancelled           stop was set
+  [[nodiscard]] static StatusOr<std::unique_ptr<Rendezvous>> Join(const GroupOptions& options);
+
+  [[nodiscard]] const c10::intrusive_ptr<::c10d::Store>& store() const { return store_; }
+
+  // Compares `facts`, an object, with rank 0's. FailedPrecondition naming the first field that
+  // differs, both values and this rank.
+  [[nodiscard]] Status Agree(const Json& facts);
+
+  // Tells the others why this rank stops. Once; never fails, never waits for others.
+  void Leave(std::string_view reason);
+
+  // Who is to blame for a failed collective, as far as can be found out within a few seconds:
+  // "rank 1 (host b, pid 17) stopped: ...", "rank 1 (...) does not answer". Empty if all are well.
+  [[nodiscard]] std::string Blame();
+
+ private:
+  explicit Rendezvous(const GroupOptions& options) : options_(options) {}
+  [[nodiscard]] Status Connect(std::chrono::steady_clock::time_point deadline);
+  [[nodiscard]] Status AwaitAll(std::chrono::steady_clock::time_point deadline);
+  [[nodiscard]] StatusOr<std::string> AwaitKey(const std::string& key, std::string_view what);
+  void Set(const std::string& key, std::string_view value);
+  [[nodiscard]] std::string Get(const std::string& key);
+  [[nodiscard]] bool Has(const std::string& key);
+  [[nodiscard]] std::string NameOf(int rank);
+  [[nodiscard]] std::string Master() const;
+
+  const GroupOptions options_;
+  c10::intrusive_ptr<::c10d::Store> store_;
+  bool left_ = false;
+};
+
+}  // namespace halograph

@@ -1,0 +1,33 @@
+// The one door to libtorch: its headers, precompiled for all of the trainer, and the few places
+// where its versions differ (1.13 on Debian 12; 2.x where a newer one is installed).
+#pragma once
+
+#include <string>
+
+#include <c10/util/Optional.h>
+#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
+#include <torch/csrc/distributed/c10d/TCPStore.hpp>
+#include <torch/torch.h>
+#include <torch/version.h>
+
+namespace halograph {
+
+#if TORCH_VERSION_MAJOR >= 2
+template <typename T>
+using TorchOptional = std::optional<T>;
+#else
+template <typename T>
+using TorchOptional = c10::optional<T>;
+#endif
+
+using GlooGroup = ::c10d::ProcessGroupGloo;
+
+inline std::string TorchVersion() { return TORCH_VERSION; }
+
+// The message of a libtorch exception without its C++ backtrace.
+inline std::string TorchMessage(const std::exception& error) {
+  const auto* torch_error = dynamic_cast<const c10::Error*>(&error);
+  return torch_error != nullptr ? torch_error->what_without_backtrace() : error.what();
+}
+
+}  // namespace halograph

@@ -1,0 +1,49 @@
+// A stream of minibatches as the loops consume it: measured, and ended for good when abandoned.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "common/base/status.h"
+#include "trainer/pipeline/minibatch_stream.h"
+#include "trainer/run/session.h"
+
+namespace halograph {
+
+// How long a loop stood still for minibatches, in seconds. A wait is shared between sampling and
+// features as the two shared the minibatch's preparation.
+struct FeedWaits {
+  double sample_s = 0;
+  double feature_s = 0;
+};
+
+class BatchFeed {
+ public:
+  // One pass, or all epochs of training, over `seeds` (sorted; of all ranks).
+  BatchFeed(const Session& session, BatchPurpose purpose, std::span<const int64_t> seeds,
+            std::span<const int64_t> labels);
+  // A feed that was not read to its end is one that failed: shuts the stores down, so that no
+  // call keeps the pipeline's threads from joining.
+  ~BatchFeed();
+  BatchFeed(const BatchFeed&) = delete;
+  BatchFeed& operator=(const BatchFeed&) = delete;
+
+  [[nodiscard]] int64_t steps_per_epoch() const { return stream_.steps_per_epoch(); }
+  [[nodiscard]] const SeedShards& shards() const { return shards_; }
+  // Requires a next minibatch. Errors as MinibatchStream::Next; Cancelled after a stop signal.
+  [[nodiscard]] StatusOr<PreparedBatch> Next(FeedWaits* waits);
+
+ private:
+  const Session& session_;
+  const SeedShards shards_;
+  int64_t left_;
+  MinibatchStream stream_;
+};
+
+// Views as tensors, without a copy: the features' memory goes to the tensor; labels live with the
+// minibatch.
+[[nodiscard]] torch::Tensor TakeFeatures(PreparedBatch& batch);
+[[nodiscard]] torch::Tensor LabelsOf(const PreparedBatch& batch);
+
+}  // namespace halograph

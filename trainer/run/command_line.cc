@@ -1,0 +1,207 @@
+#include "trainer/run/command_line.h"
+
+#include <cstdio>
+#include <map>
+
+#include <CLI/CLI.hpp>
+
+#include "common/base/build_info.h"
+#include "common/base/units.h"
+
+namespace halograph {
+namespace {
+
+constexpr int kWrongUsage = 2;
+
+// What CLI11 parses as text and the library understands otherwise.
+struct Texts {
+  std::string timeout = "30s";
+  std::string normalization = "none";
+  std::string verify = "headers";
+  std::string predict_nodes = "all";
+};
+
+void AddGraphOptions(CLI::App& app, TrainOptions& o, Texts& texts) {
+  app.add_option("--graph", o.graph, "Partition folder, mapped here (embedded)")->group("Graph");
+  app.add_option("--servers", o.servers, "HOST:PORT of every partition server (partitioned)")
+      ->delimiter(',')
+      ->group("Graph");
+  app.add_option("--task", o.task, "Task to train for; default: the only one")->group("Graph");
+  app.add_option("--features", o.features, "Features by name; default: the only ones, else feat")
+      ->group("Graph");
+  app.add_option("--normalize-features", texts.normalization,
+                 "row: each row divided by the sum of its absolute values; none")
+      ->check(CLI::IsMember({"row", "none"}))
+      ->capture_default_str()
+      ->group("Graph");
+  app.add_option("--verify", texts.verify, "What to check on opening --graph: headers, contents")
+      ->check(CLI::IsMember({"headers", "contents"}))
+      ->capture_default_str()
+      ->group("Graph");
+}
+
+void AddRankOptions(CLI::App& app, TrainOptions& o, Texts& texts) {
+  const std::string group = "Ranks";
+  app.add_option("--rank", o.rank, "This process, from 0; default: RANK, Open MPI's, Slurm's")
+      ->group(group);
+  app.add_option("--world-size", o.world_size, "Processes; default: WORLD_SIZE, and so on")
+      ->group(group);
+  app.add_option("--master-addr", o.master_addr, "Where rank 0 is; default: MASTER_ADDR")
+      ->capture_default_str()
+      ->group(group);
+  app.add_option("--master-port", o.master_port, "Where rank 0 listens; default: MASTER_PORT")
+      ->capture_default_str()
+      ->group(group);
+  app.add_option("--timeout", texts.timeout, "Of every call and collective: 30s, 500ms, 2m")
+      ->capture_default_str()
+      ->group(group);
+}
+
+void AddModelOptions(CLI::App& app, TrainOptions& o) {
+  const std::string group = "Model";
+  app.add_option("--model", o.model, "sage: GraphSAGE, mean")->capture_default_str()->group(group);
+  app.add_option("--layers", o.layers, "Layers")->capture_default_str()->group(group);
+  app.add_option("--hidden", o.hidden, "Width of the hidden layers")
+      ->capture_default_str()
+      ->group(group);
+  app.add_option("--dropout", o.dropout, "On hidden layers, [0, 1)")
+      ->capture_default_str()
+      ->group(group);
+  app.add_option("--fanouts", o.fanouts, "From the seeds outward, one a layer; -1: all")
+      ->delimiter(',')
+      ->capture_default_str()
+      ->group(group);
+  app.add_flag("--replace", o.replace, "Sample with replacement")->group(group);
+}
+
+void AddTrainingOptions(CLI::App& app, TrainOptions& o) {
+  const std::string group = "Training";
+  app.add_option("--batch-size", o.batch_size, "Seeds a step and rank")
+      ->capture_default_str()
+      ->group(group);
+  app.add_option("--epochs", o.epochs, "Passes over the train seeds")
+      ->capture_default_str()
+      ->group(group);
+  app.add_option("--lr", o.learning_rate, "Learning rate of Adam")
+      ->capture_default_str()
+      ->group(group);
+  app.add_option("--weight-decay", o.weight_decay, "L2 term of Adam")
+      ->capture_default_str()
+      ->group(group);
+  app.add_option("--seed", o.seed, "Of all that is random")->capture_default_str()->group(group);
+  app.add_option("--eval-every", o.eval_every, "Epochs between evaluations; 0: after the last only")
+      ->capture_default_str()
+      ->group(group);
+  app.add_option("--eval-fanouts", o.eval_fanouts, "Default: as --fanouts")
+      ->delimiter(',')
+      ->group(group);
+  app.add_option("--eval-batch-size", o.eval_batch_size, "Default: as --batch-size")->group(group);
+}
+
+void AddMachineOptions(CLI::App& app, TrainOptions& o) {
+  const std::string group = "Machine";
+  app.add_option("--threads", o.threads,
+                 "That compute; 1 gives the same bits always; 0: the cores, shared by local ranks")
+      ->capture_default_str()
+      ->group(group);
+  app.add_option("--sample-threads", o.sample_threads, "That prepare minibatches")
+      ->capture_default_str()
+      ->group(group);
+  app.add_option("--prefetch", o.prefetch, "Minibatches prepared ahead at most")
+      ->capture_default_str()
+      ->group(group);
+}
+
+void AddOutputOptions(CLI::App& app, TrainOptions& o, Texts& texts, std::string& log_level) {
+  const std::string group = "Output";
+  app.add_option("--log", o.log, "JSON lines: configuration, one an epoch, final")->group(group);
+  app.add_option("--predict", o.predict, "Predictions under original ids: FILE.npy or FILE.csv")
+      ->group(group);
+  app.add_option("--predict-nodes", texts.predict_nodes, "all nodes of the seeds' type, or test")
+      ->check(CLI::IsMember({"all", "test"}))
+      ->capture_default_str()
+      ->group(group);
+  app.add_flag("--quiet", o.quiet, "No progress line")->group(group);
+  app.add_option("--log-level", log_level, "trace, debug, info, warning, error, off")
+      ->check(CLI::IsMember({"trace", "debug", "info", "warning", "error", "off"}))
+      ->capture_default_str()
+      ->group(group);
+}
+
+// Launcher's values for options that were not given.
+Status ApplyLaunchDefaults(const CLI::App& app, const Environment& environment, TrainOptions& o) {
+  const bool rank_given = app.count("--rank") > 0;
+  const bool size_given = app.count("--world-size") > 0;
+  if (rank_given && !size_given) return InvalidArgument("--rank needs --world-size beside it");
+  if (size_given && !rank_given && o.world_size > 1) {
+    return InvalidArgument("--world-size {} needs --rank beside it", o.world_size);
+  }
+  HG_ASSIGN_OR_RETURN(const LaunchDefaults defaults, ReadLaunchDefaults(environment));
+  if (!rank_given && !size_given) {
+    o.rank = defaults.rank.value_or(o.rank);
+    o.world_size = defaults.world_size.value_or(o.world_size);
+  }
+  const bool addr_given = app.count("--master-addr") > 0 || defaults.master_addr.has_value();
+  if (app.count("--master-addr") == 0) {
+    o.master_addr = defaults.master_addr.value_or(o.master_addr);
+  }
+  const bool port_given = app.count("--master-port") > 0 || defaults.master_port.has_value();
+  if (app.count("--master-port") == 0) {
+    o.master_port = defaults.master_port.value_or(o.master_port);
+  }
+  if (o.world_size > 1 && !(addr_given && port_given)) {
+    return InvalidArgument("world size {} needs --master-{} (or {}): where the ranks meet",
+                           o.world_size, addr_given ? "port" : "addr",
+                           addr_given ? "MASTER_PORT" : "MASTER_ADDR");
+  }
+  return OkStatus();
+}
+
+Status ApplyTexts(const Texts& texts, TrainOptions& o) {
+  auto timeout = ParseDuration(texts.timeout);
+  if (!timeout.ok()) return Annotate(timeout.status(), "--timeout");
+  o.timeout = *timeout;
+  HG_ASSIGN_OR_RETURN(o.verify, ParseVerifyLevel(texts.verify));
+  o.normalization =
+      texts.normalization == "row" ? FeatureNormalization::kRow : FeatureNormalization::kNone;
+  o.predict_nodes = texts.predict_nodes == "all" ? PredictNodes::kAll : PredictNodes::kTest;
+  return OkStatus();
+}
+
+Status Finish(const CLI::App& app, const Texts& texts, const Environment& environment,
+              TrainOptions& o) {
+  HG_RETURN_IF_ERROR(ApplyTexts(texts, o));
+  HG_RETURN_IF_ERROR(ApplyLaunchDefaults(app, environment, o));
+  HG_RETURN_IF_ERROR(o.Validate());
+  o.Resolve();
+  return OkStatus();
+}
+
+}  // namespace
+
+ParsedCommandLine ParseCommandLine(int argc, const char* const* argv,
+                                   const Environment& environment) {
+  ParsedCommandLine parsed;
+  Texts texts;
+  CLI::App app("Trains a graph neural network on a partitioned graph", "halograph-train");
+  app.set_version_flag("--version", "halograph-train " + BuildVersion());
+  AddGraphOptions(app, parsed.options, texts);
+  AddRankOptions(app, parsed.options, texts);
+  AddModelOptions(app, parsed.options);
+  AddTrainingOptions(app, parsed.options);
+  AddMachineOptions(app, parsed.options);
+  AddOutputOptions(app, parsed.options, texts, parsed.log_level);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    parsed.exit_code = app.exit(error) == 0 ? 0 : kWrongUsage;
+    return parsed;
+  }
+  if (const Status status = Finish(app, texts, environment, parsed.options); !status.ok()) {
+    fmt::print(stderr, "halograph-train: {}\nRun with --help for the options.\n", Message(status));
+    parsed.exit_code = kWrongUsage;
+  }
+  return parsed;
+}
+
+}  // namespace halograph

@@ -1,0 +1,98 @@
+#include "trainer/run/evaluation.h"
+
+#include <numeric>
+
+#include "common/graph/tensor_ref.h"
+#include "trainer/run/batch_feed.h"
+
+namespace halograph {
+namespace {
+
+// Ranks meet so often, so that a slow one makes no collective of the others run into its timeout.
+constexpr int64_t kStepsBetweenMeetings = 16;
+
+// The class of each listed seed.
+torch::Tensor Classes(Session& session, PreparedBatch& batch) {
+  const torch::Tensor features = TakeFeatures(batch);
+  return session.model->forward(features, batch.minibatch).argmax(1);
+}
+
+// One message of a rank's predictions for a step: count, original ids, classes; the rest unused.
+StatusOr<torch::Tensor> PackStep(Session& session, PreparedBatch& batch, int64_t capacity) {
+  torch::Tensor packed = torch::zeros({1 + 2 * capacity}, torch::kInt64);
+  const int64_t count = batch.num_seeds();
+  if (count == 0) return packed;
+  auto* values = packed.data_ptr<int64_t>();
+  values[0] = count;
+  const std::vector<int64_t>& nodes = batch.minibatch.nodes[session.task.node_type];
+  std::vector<int64_t> ids;
+  for (int32_t position : batch.minibatch.seed_positions) ids.push_back(nodes[position]);
+  const Schema& schema = session.stores.kv->info().schema;
+  const TensorRef original{false, schema.node_types[session.task.node_type].name,
+                           kOriginalIdTensor};
+  HG_RETURN_IF_ERROR(session.stores.kv->Pull(
+      original, ids, std::as_writable_bytes(std::span(values + 1, ids.size())), nullptr));
+  packed.narrow(0, 1 + capacity, count).copy_(Classes(session, batch));
+  return packed;
+}
+
+void Unpack(const torch::Tensor& packed, int64_t capacity, std::vector<Prediction>* predictions) {
+  const auto* values = packed.data_ptr<int64_t>();
+  for (int64_t i = 0; i < values[0]; ++i) {
+    predictions->push_back({values[1 + i], values[1 + capacity + i]});
+  }
+}
+
+std::vector<int64_t> NodesToPredict(const Session& session) {
+  if (session.options.predict_nodes == PredictNodes::kTest) return session.task.test.seeds;
+  const Schema& schema = session.stores.graph->info().schema;
+  std::vector<int64_t> nodes(schema.node_types[session.task.node_type].count);
+  std::iota(nodes.begin(), nodes.end(), int64_t{0});
+  return nodes;
+}
+
+}  // namespace
+
+StatusOr<std::optional<double>> Accuracy(Session& session, const LabeledSeeds& set,
+                                         BatchPurpose purpose) {
+  if (set.seeds.empty()) return std::optional<double>();
+  const torch::NoGradGuard no_grad;
+  session.model->eval();
+  BatchFeed feed(session, purpose, set.seeds, set.labels);
+  torch::Tensor sums = torch::zeros({2}, torch::kInt64);
+  auto* correct_and_all = sums.data_ptr<int64_t>();
+  FeedWaits waits;
+  for (int64_t step = 0; step < feed.steps_per_epoch(); ++step) {
+    HG_ASSIGN_OR_RETURN(PreparedBatch batch, feed.Next(&waits));
+    if (batch.num_seeds() > 0) {
+      correct_and_all[0] += (Classes(session, batch) == LabelsOf(batch)).sum().item<int64_t>();
+      correct_and_all[1] += batch.num_seeds();
+    }
+    if ((step + 1) % kStepsBetweenMeetings == 0) {
+      HG_RETURN_IF_ERROR(session.ranks->Barrier("meeting during evaluation"));
+    }
+  }
+  HG_RETURN_IF_ERROR(session.ranks->AllReduceSum(sums, "all-reduce of accuracy"));
+  return std::optional<double>(static_cast<double>(correct_and_all[0]) /
+                               static_cast<double>(correct_and_all[1]));
+}
+
+StatusOr<std::vector<Prediction>> Predict(Session& session) {
+  const torch::NoGradGuard no_grad;
+  session.model->eval();
+  const std::vector<int64_t> nodes = NodesToPredict(session);
+  const int64_t capacity = session.options.eval_batch_size;
+  BatchFeed feed(session, BatchPurpose::kPredict, nodes, {});
+  std::vector<Prediction> predictions;
+  FeedWaits waits;
+  for (int64_t step = 0; step < feed.steps_per_epoch(); ++step) {
+    HG_ASSIGN_OR_RETURN(PreparedBatch batch, feed.Next(&waits));
+    HG_ASSIGN_OR_RETURN(const torch::Tensor packed, PackStep(session, batch, capacity));
+    HG_ASSIGN_OR_RETURN(const auto gathered,
+                        session.ranks->Gather(packed, "gathering predictions"));
+    for (const torch::Tensor& part : gathered) Unpack(part, capacity, &predictions);
+  }
+  return predictions;
+}
+
+}  // namespace halograph

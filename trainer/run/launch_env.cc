@@ -1,0 +1,83 @@
+#include "trainer/run/launch_env.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <limits>
+#include <thread>
+
+#include <sched.h>
+
+namespace halograph {
+namespace {
+
+std::optional<int> ParseNumber(const std::string& text) {
+  int value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stopped, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || stopped != end || text.empty() || value < 0) return std::nullopt;
+  return value;
+}
+
+StatusOr<std::optional<int>> Number(const Environment& environment, const char* name) {
+  const auto text = environment(name);
+  if (!text.has_value()) return std::optional<int>();
+  const auto value = ParseNumber(*text);
+  if (!value.has_value()) {
+    return InvalidArgument("environment variable {} is '{}', expected a number", name, *text);
+  }
+  return value;
+}
+
+struct Pair {
+  const char* rank;
+  const char* size;
+};
+constexpr Pair kLaunchers[] = {{"RANK", "WORLD_SIZE"},
+                               {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+                               {"SLURM_PROCID", "SLURM_NTASKS"}};
+
+}  // namespace
+
+Environment ProcessEnvironment() {
+  return [](const char* name) -> std::optional<std::string> {
+    const char* value = std::getenv(name);
+    return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+  };
+}
+
+StatusOr<LaunchDefaults> ReadLaunchDefaults(const Environment& environment) {
+  LaunchDefaults defaults;
+  for (const Pair& pair : kLaunchers) {
+    HG_ASSIGN_OR_RETURN(defaults.rank, Number(environment, pair.rank));
+    HG_ASSIGN_OR_RETURN(defaults.world_size, Number(environment, pair.size));
+    if (defaults.rank.has_value() != defaults.world_size.has_value()) {
+      const bool rank_set = defaults.rank.has_value();
+      return InvalidArgument("environment variable {} is set but {} is not: set both or neither",
+                             rank_set ? pair.rank : pair.size, rank_set ? pair.size : pair.rank);
+    }
+    if (defaults.rank.has_value()) break;
+  }
+  defaults.master_addr = environment("MASTER_ADDR");
+  HG_ASSIGN_OR_RETURN(defaults.master_port, Number(environment, "MASTER_PORT"));
+  return defaults;
+}
+
+int RanksOnThisMachine(const Environment& environment) {
+  for (const char* name :
+       {"LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "SLURM_NTASKS_PER_NODE"}) {
+    const auto text = environment(name);
+    const auto value = text.has_value() ? ParseNumber(*text) : std::nullopt;
+    if (value.has_value() && *value > 0) return *value;
+  }
+  return 1;
+}
+
+int AvailableCores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof(set), &set) == 0) return std::max(1, CPU_COUNT(&set));
+  return static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+}
+
+}  // namespace halograph

@@ -1,0 +1,35 @@
+// What launchers (torchrun-like ones, mpirun, srun, Kubernetes jobs) say in the environment.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "common/base/status.h"
+
+namespace halograph {
+
+// The value of a variable; nullopt if it is not set.
+using Environment = std::function<std::optional<std::string>(const char* name)>;
+[[nodiscard]] Environment ProcessEnvironment();
+
+// Defaults of the options of these names; nullopt where no launcher says.
+struct LaunchDefaults {
+  std::optional<int> rank;
+  std::optional<int> world_size;
+  std::optional<std::string> master_addr;
+  std::optional<int> master_port;
+};
+
+// Rank and world size come from one launcher: RANK and WORLD_SIZE, else Open MPI's, else Slurm's
+// (SLURM_PROCID, SLURM_NTASKS). MASTER_ADDR and MASTER_PORT have no other names.
+// InvalidArgument naming the variable: only one of a pair set, or a value that is no number.
+[[nodiscard]] StatusOr<LaunchDefaults> ReadLaunchDefaults(const Environment& environment);
+
+// How many ranks the launcher put on this machine: LOCAL_WORLD_SIZE, Open MPI's, Slurm's; else 1.
+[[nodiscard]] int RanksOnThisMachine(const Environment& environment);
+
+// Cores that this process may run on.
+[[nodiscard]] int AvailableCores();
+
+}  // namespace halograph

@@ -1,0 +1,72 @@
+// All that a training run is told. Plain values with their defaults; wired to the command line in
+// command_line.h.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/base/status.h"
+#include "common/graph/partition.h"
+#include "common/storage/json.h"
+#include "trainer/pipeline/feature_matrix.h"
+
+namespace halograph {
+
+enum class PredictNodes { kAll, kTest };
+
+struct TrainOptions {
+  // Where the graph is: exactly one of the two.
+  std::string graph;                           // partition folder: embedded
+  std::vector<std::string> servers;            // HOST:PORT of each: partitioned
+  VerifyLevel verify = VerifyLevel::kHeaders;  // of an embedded graph
+
+  int rank = 0;
+  int world_size = 1;
+  std::string master_addr = "127.0.0.1";
+  int master_port = 29500;
+  std::chrono::nanoseconds timeout = std::chrono::seconds(30);  // of every call and collective
+
+  std::string task;      // empty: the only one
+  std::string features;  // empty: the only one, else `feat`
+  FeatureNormalization normalization = FeatureNormalization::kNone;
+
+  std::string model = "sage";
+  int64_t layers = 2;
+  int64_t hidden = 256;
+  double dropout = 0.5;
+
+  std::vector<int32_t> fanouts = {15, 10};  // from the seeds outward, one a layer
+  bool replace = false;
+  int64_t batch_size = 1000;  // per rank
+  int64_t epochs = 10;
+  double learning_rate = 0.01;
+  double weight_decay = 0;
+  uint64_t seed = 0;
+
+  int64_t eval_every = 1;             // epochs; 0: after the last only
+  std::vector<int32_t> eval_fanouts;  // empty: as fanouts
+  int64_t eval_batch_size = 0;        // 0: as batch_size
+
+  int threads = 0;         // that compute; 0: this machine's cores shared by its ranks
+  int sample_threads = 2;  // that prepare minibatches
+  int prefetch = 4;        // minibatches prepared or in the making at most
+
+  std::string log;      // JSON lines; empty: none
+  std::string predict;  // .npy or .csv; empty: none
+  PredictNodes predict_nodes = PredictNodes::kAll;
+  bool quiet = false;  // no progress line
+
+  // Fills in what follows from others: eval_fanouts, eval_batch_size, threads.
+  void Resolve();
+  // InvalidArgument naming the option, the value found and what is allowed.
+  [[nodiscard]] Status Validate() const;
+};
+
+// Every option by name, for the log. Keys snake_case, durations in seconds.
+[[nodiscard]] Json ToJson(const TrainOptions& options);
+// Those that all ranks must have alike.
+[[nodiscard]] Json SharedFacts(const TrainOptions& options);
+
+}  // namespace halograph

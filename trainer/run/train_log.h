@@ -1,0 +1,32 @@
+// The file of option --log: one JSON object a line, each flushed as it is written, so that what is
+// there is always valid. Not thread-safe.
+#pragma once
+
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "common/base/status.h"
+#include "common/storage/json.h"
+
+namespace halograph {
+
+class TrainLog {
+ public:
+  // Nothing is written if `path` is empty.
+  TrainLog() = default;
+  // Begins the file anew. Errors as ErrnoStatus with the path.
+  [[nodiscard]] static StatusOr<TrainLog> Create(const std::string& path);
+
+  // ResourceExhausted and such with the path if the line could not be written.
+  [[nodiscard]] Status Write(const Json& line);
+
+ private:
+  struct Closer {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+  std::string path_;
+  std::unique_ptr<std::FILE, Closer> file_;
+};
+
+}  // namespace halograph
