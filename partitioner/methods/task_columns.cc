@@ -34,8 +34,14 @@ StatusOr<TaskColumns> ResolveTaskColumns(const Dataset& dataset, const InputTask
   HG_ASSIGN_OR_RETURN(columns.seeds, array.As<int64_t>());
   columns.rows = array.rows();
   const auto width = static_cast<size_t>(array.cols());
+  if (set.edges && width < 2) {
+    return InvalidArgument(
+        "task set {} of {}: {} has one column, but the seeds of a relation are tuples of nodes; "
+        "give (source, destination) rows",
+        set.set, set.type, array.file().path().string());
+  }
   if (width == 1) {
-    columns.node_types = {ends.second};
+    columns.node_types = {ends.first};
   } else if (width == 2) {
     columns.node_types = {ends.first, ends.second};
     columns.owner_column = 1;

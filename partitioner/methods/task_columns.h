@@ -22,10 +22,11 @@ struct TaskColumns {
   }
 };
 
-// One column: node ids of the set's node type (for a relation: of its destination). Two: source
-// and destination, owned by the second. More: owned by the first.
-//   InvalidArgument  an unknown type; "seeds" missing or not int64; more than two columns for a
-//                    relation between different types (which column is of which type is unknown)
+// One column: node ids of the set's node type. Two: source and destination, owned by the second.
+// More: owned by the first.
+//   InvalidArgument  an unknown type; "seeds" missing or not int64; one column for a relation;
+//                    more than two for a relation between different types (which column is of
+//                    which type is unknown)
 [[nodiscard]] StatusOr<TaskColumns> ResolveTaskColumns(const Dataset& dataset,
                                                        const InputTaskSet& set);
 

@@ -1,0 +1,25 @@
+// The subcommands of halograph-partition: one function each adds its options to the program and,
+// where it is the one that was asked for, says what to do. One file a subcommand.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include <CLI/CLI.hpp>
+
+#include "common/base/status.h"
+
+namespace halograph {
+
+// Runs after the command line was understood.
+using Action = std::function<Status()>;
+
+// Each adds a subcommand whose parsed options live in what `*action` captures; `*action` is set
+// when that subcommand was given.
+void AddRunCommand(CLI::App* app, Action* action);
+void AddInspectCommand(CLI::App* app, Action* action);
+
+// The whole program. Returns its exit code: 0 done, 1 failed, 2 wrong usage.
+int PartitionMain(int argc, const char* const* argv);
+
+}  // namespace halograph

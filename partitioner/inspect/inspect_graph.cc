@@ -1,0 +1,138 @@
+#include "partitioner/inspect/inspect_graph.h"
+
+#include <algorithm>
+#include <functional>
+
+#include <fmt/format.h>
+
+#include "common/graph/manifest.h"
+#include "common/graph/partition.h"
+
+namespace halograph {
+namespace {
+
+// {"name": count, ...}; DataLoss for anything but counts.
+StatusOr<std::map<std::string, int64_t>> ReadCounts(const Json& stats, std::string_view key,
+                                                    const std::string& where) {
+  std::map<std::string, int64_t> counts;
+  if (!stats.contains(std::string(key))) return counts;  // a graph without relations has none
+  HG_ASSIGN_OR_RETURN(const Json object, GetObject(stats, key, where));
+  for (const auto& [name, value] : object.items()) {
+    HG_ASSIGN_OR_RETURN(counts[name], GetInt(object, name, fmt::format("{}: {}", where, key)));
+  }
+  return counts;
+}
+
+int64_t Sum(const std::map<std::string, int64_t>& counts) {
+  int64_t sum = 0;
+  for (const auto& [name, count] : counts) sum += count;
+  return sum;
+}
+
+StatusOr<PartSummary> ReadPart(const Json& stats, const std::string& where) {
+  PartSummary part;
+  HG_ASSIGN_OR_RETURN(part.core_by_type, ReadCounts(stats, "core_nodes", where));
+  HG_ASSIGN_OR_RETURN(const auto halo, ReadCounts(stats, "halo_nodes", where));
+  HG_ASSIGN_OR_RETURN(const auto edges, ReadCounts(stats, "edges", where));
+  HG_ASSIGN_OR_RETURN(part.task_rows, ReadCounts(stats, "task_rows", where));
+  HG_ASSIGN_OR_RETURN(part.cut_edges, GetInt(stats, "cut_edges", where));
+  HG_ASSIGN_OR_RETURN(part.bytes, GetInt(stats, "bytes", where));
+  part.core_nodes = Sum(part.core_by_type);
+  part.halo_nodes = Sum(halo);
+  part.edges = Sum(edges);
+  return part;
+}
+
+using Quantity = std::function<int64_t(const PartSummary&)>;
+
+void AddBalance(const std::string& name, const Quantity& quantity, GraphSummary* summary) {
+  int64_t largest = 0;
+  int64_t total = 0;
+  for (const PartSummary& part : summary->parts) {
+    largest = std::max(largest, quantity(part));
+    total += quantity(part);
+  }
+  if (total == 0) return;
+  const double mean = static_cast<double>(total) / static_cast<double>(summary->parts.size());
+  summary->balance[name] = static_cast<double>(largest) / mean;
+}
+
+void Summarise(GraphSummary* summary) {
+  int64_t kept = 0;
+  for (const PartSummary& part : summary->parts) {
+    summary->nodes += part.core_nodes;
+    summary->edges += part.edges;
+    summary->edge_cut += part.cut_edges;
+    kept += part.core_nodes + part.halo_nodes;
+  }
+  if (summary->nodes > 0) {
+    summary->replication_factor = static_cast<double>(kept) / static_cast<double>(summary->nodes);
+  }
+  AddBalance(
+      "nodes", [](const PartSummary& part) { return part.core_nodes; }, summary);
+  AddBalance(
+      "edges", [](const PartSummary& part) { return part.edges; }, summary);
+  const auto& types = summary->parts.front().core_by_type;
+  for (const auto& [name, count] : types) {
+    if (types.size() == 1) break;
+    AddBalance(
+        "nodes/" + name,
+        [&key = name](const PartSummary& part) { return part.core_by_type.at(key); }, summary);
+  }
+  for (const auto& [name, count] : summary->parts.front().task_rows) {
+    AddBalance(
+        name, [&key = name](const PartSummary& part) { return part.task_rows.at(key); }, summary);
+  }
+}
+
+}  // namespace
+
+StatusOr<GraphSummary> InspectGraph(const std::filesystem::path& graph) {
+  HG_ASSIGN_OR_RETURN(const GraphManifest manifest, ReadGraphManifest(graph));
+  HG_ASSIGN_OR_RETURN(const auto set, PartitionSet::Open(graph, {}, VerifyLevel::kHeaders));
+  GraphSummary summary;
+  summary.name = manifest.schema.graph_name;
+  summary.identity = manifest.identity;
+  summary.build = manifest.build;
+  summary.options = manifest.options;
+  const std::string path = (graph / "manifest.json").string();
+  for (size_t p = 0; p < manifest.part_stats.size(); ++p) {
+    const std::string where = fmt::format("{}: parts[{}]: stats", path, p);
+    HG_ASSIGN_OR_RETURN(PartSummary part, ReadPart(manifest.part_stats[p], where));
+    if (p > 0 && (part.core_by_type.size() != summary.parts[0].core_by_type.size() ||
+                  part.task_rows.size() != summary.parts[0].task_rows.size())) {
+      return DataLoss("{}: other node types or task sets than parts[0]", where);
+    }
+    summary.parts.push_back(std::move(part));
+  }
+  Summarise(&summary);
+  return summary;
+}
+
+Json ToJson(const GraphSummary& summary) {
+  Json parts = Json::array();
+  for (size_t p = 0; p < summary.parts.size(); ++p) {
+    const PartSummary& part = summary.parts[p];
+    parts.push_back({{"part", p},
+                     {"core_nodes", part.core_nodes},
+                     {"halo_nodes", part.halo_nodes},
+                     {"edges", part.edges},
+                     {"cut_edges", part.cut_edges},
+                     {"bytes", part.bytes},
+                     {"task_rows", part.task_rows},
+                     {"core_by_type", part.core_by_type}});
+  }
+  return {{"name", summary.name},
+          {"identity", summary.identity},
+          {"build", summary.build},
+          {"options", summary.options},
+          {"nodes", summary.nodes},
+          {"edges", summary.edges},
+          {"edge_cut", summary.edge_cut},
+          {"edge_cut_share", summary.edge_cut_share()},
+          {"replication_factor", summary.replication_factor},
+          {"balance", summary.balance},
+          {"parts", std::move(parts)}};
+}
+
+}  // namespace halograph

@@ -1,0 +1,60 @@
+// What a partition folder holds and how good the partitioning is. Plain values; pure functions
+// but for InspectGraph, which reads manifests and headers.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "common/base/status.h"
+#include "common/storage/json.h"
+
+namespace halograph {
+
+struct PartSummary {
+  int64_t core_nodes = 0;  // of all types
+  int64_t halo_nodes = 0;
+  int64_t edges = 0;      // in-edges of core nodes
+  int64_t cut_edges = 0;  // of them, those whose source is owned elsewhere
+  int64_t bytes = 0;      // of all files but the manifest
+  // Task rows per set (train, valid, test), over all tasks and types.
+  std::map<std::string, int64_t> task_rows;
+  std::map<std::string, int64_t> core_by_type;
+};
+
+struct GraphSummary {
+  std::string name;
+  std::string identity;
+  std::string build;
+  Json options;
+  int64_t nodes = 0;
+  int64_t edges = 0;
+  int64_t edge_cut = 0;  // directed edges between different owners
+  // (core + halo) / nodes, over all partitions: 1 if no partition needs a node of another.
+  double replication_factor = 1;
+  // max / mean over partitions of nodes, nodes/<type> (if there are several), edges, train, valid
+  // and test; what the graph does not have is left out.
+  std::map<std::string, double> balance;
+  std::vector<PartSummary> parts;
+
+  [[nodiscard]] double edge_cut_share() const {
+    return edges == 0 ? 0 : static_cast<double>(edge_cut) / static_cast<double>(edges);
+  }
+};
+
+// Opens every part (manifests, existence and sizes of files, headers; no checksum of contents).
+// Errors as those of PartitionSet::Open, and
+//   NotFound  no GRAPH/manifest.json
+//   DataLoss  a statistic is missing or wrong in it
+[[nodiscard]] StatusOr<GraphSummary> InspectGraph(const std::filesystem::path& graph);
+
+// "edge_cut", "edge_cut_share", "replication_factor", "balance", "nodes", "edges", "parts" (list)
+// and what else GraphSummary has.
+[[nodiscard]] Json ToJson(const GraphSummary& summary);
+
+// A table for people, ending with a newline.
+[[nodiscard]] std::string FormatTable(const GraphSummary& summary);
+
+}  // namespace halograph

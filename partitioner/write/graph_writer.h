@@ -1,0 +1,28 @@
+// A whole partition folder from a data set and an assignment: the one path that all partition
+// methods share.
+#pragma once
+
+#include <cstdint>
+
+#include "common/base/status.h"
+#include "common/graph/manifest.h"
+#include "partitioner/write/edge_writer.h"
+#include "partitioner/write/write_context.h"
+
+namespace halograph {
+
+struct WrittenGraph {
+  GraphManifest manifest;
+  EdgeCounts edges;  // over all relations
+};
+
+// Writes everything below context.folder, an empty folder: per part the arrays, then its manifest;
+// manifest.json last, with `graph_options` as its options. Nothing is renamed into place: see
+// PartitionGraph. Errors as those of the writers, and
+//   ResourceExhausted  the file system has less room than the output takes (checked first)
+[[nodiscard]] StatusOr<WrittenGraph> WriteGraph(const WriteContext& context, Json graph_options);
+
+// Bytes that the output takes at least (halo ids aside, which are not known before).
+[[nodiscard]] int64_t EstimateOutputBytes(const Dataset& dataset);
+
+}  // namespace halograph

@@ -1,0 +1,58 @@
+#include "partitioner/write/nan_check.h"
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+
+namespace halograph {
+namespace {
+
+// Elements may be unaligned: the input's header need not be a multiple of their size.
+template <typename T, typename IsNan>
+std::optional<size_t> FindIf(std::span<const std::byte> elements, IsNan is_nan) {
+  const size_t count = elements.size() / sizeof(T);
+  // Blocks without a branch inside, since there is hardly ever anything to find.
+  constexpr size_t kBlock = 1024;
+  for (size_t begin = 0; begin < count; begin += kBlock) {
+    const size_t end = std::min(begin + kBlock, count);
+    bool any = false;
+    for (size_t i = begin; i < end; ++i) {
+      T value;
+      std::memcpy(&value, elements.data() + i * sizeof(T), sizeof(T));
+      any |= is_nan(value);
+    }
+    if (!any) continue;
+    for (size_t i = begin; i < end; ++i) {
+      T value;
+      std::memcpy(&value, elements.data() + i * sizeof(T), sizeof(T));
+      if (is_nan(value)) return i;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<size_t> FindNan(DType dtype, std::span<const std::byte> elements) {
+  switch (dtype) {
+    case DType::kFloat32:
+      return FindIf<float>(elements, [](float value) { return std::isnan(value); });
+    case DType::kFloat64:
+      return FindIf<double>(elements, [](double value) { return std::isnan(value); });
+    case DType::kFloat16:
+      return FindIf<uint16_t>(elements, [](uint16_t bits) { return (bits & 0x7fff) > 0x7c00; });
+    case DType::kBFloat16:
+      return FindIf<uint16_t>(elements, [](uint16_t bits) { return (bits & 0x7fff) > 0x7f80; });
+    default:
+      return std::nullopt;
+  }
+}
+
+Status NanError(const InputTensor& tensor, int64_t file_row, int64_t column) {
+  return InvalidArgument(
+      "{}: NaN at row {}, column {} of feature {}; fix the input, or take it as it is with "
+      "--allow-nan",
+      tensor.array->file().path().string(), file_row, column, tensor.spec.name);
+}
+
+}  // namespace halograph

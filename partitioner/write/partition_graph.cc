@@ -1,0 +1,70 @@
+#include "partitioner/write/partition_graph.h"
+
+#include <chrono>
+#include <utility>
+
+#include "common/storage/file.h"
+
+namespace halograph {
+namespace {
+
+// "out/" and "out" name the same folder.
+std::filesystem::path WithoutTrailingSlash(const std::filesystem::path& path) {
+  const std::filesystem::path normal = path.lexically_normal();
+  return normal.has_filename() ? normal : normal.parent_path();
+}
+
+Json OptionsJson(const PartitionRun& run, Json report) {
+  return {{"read", run.read.ToJson()},  {"method", run.method},
+          {"seed", run.options.seed},   {"balance", run.options.balance.ToString()},
+          {"parts", run.options.parts}, {"allow_nan", run.allow_nan},
+          {"report", std::move(report)}};
+}
+
+class Stopwatch {
+ public:
+  // Seconds since the last call or the start.
+  double Lap() {
+    const auto now = std::chrono::steady_clock::now();
+    return std::chrono::duration<double>(now - std::exchange(start_, now)).count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace
+
+StatusOr<PartitionSummary> PartitionGraph(const PartitionRun& run) {
+  HG_ASSIGN_OR_RETURN(const auto method, MakeMethod(run.method));
+  HG_ASSIGN_OR_RETURN(TemporaryFolder folder,
+                      TemporaryFolder::Create(WithoutTrailingSlash(run.output), run.replace));
+  PartitionSummary summary;
+  Stopwatch watch;
+  ReadOptions read = run.read;
+  read.scratch = folder.path() / "scratch";
+  HG_RETURN_IF_ERROR(MakeFolder(read.scratch));
+  {
+    HG_ASSIGN_OR_RETURN(const Dataset dataset, OpenDataset(run.input, read));
+    summary.open_seconds = watch.Lap();
+    MethodOptions options = run.options;
+    options.drop_duplicates = read.duplicates == EdgePolicy::kDrop;
+    HG_ASSIGN_OR_RETURN(Assignment assignment, method->Assign(dataset, options));
+    Json report = std::move(assignment.report);
+    HG_ASSIGN_OR_RETURN(const Renumbering numbering,
+                        Renumbering::Create(dataset, std::move(assignment), options.parts));
+    summary.assign_seconds = watch.Lap();
+    const WriteOptions write{.drop_duplicates = options.drop_duplicates,
+                             .allow_nan = run.allow_nan};
+    HG_ASSIGN_OR_RETURN(summary.graph, WriteGraph({dataset, numbering, folder.path(), write},
+                                                  OptionsJson(run, std::move(report))));
+  }
+  std::error_code error;
+  std::filesystem::remove_all(read.scratch, error);
+  if (error) return ErrnoStatus(error.value(), "cannot remove", read.scratch.string());
+  HG_RETURN_IF_ERROR(folder.Commit());
+  summary.write_seconds = watch.Lap();
+  return summary;
+}
+
+}  // namespace halograph

@@ -1,0 +1,30 @@
+// What every writer of a part of the output is given. Plain references: whoever makes one keeps
+// what they name alive.
+#pragma once
+
+#include <filesystem>
+
+#include "common/graph/manifest.h"
+#include "partitioner/readers/dataset.h"
+#include "partitioner/renumber/renumbering.h"
+
+namespace halograph {
+
+struct WriteOptions {
+  bool drop_duplicates = false;  // of parallel edges of a relation only the first id stays
+  bool allow_nan = false;        // else a NaN among features is an error
+};
+
+struct WriteContext {
+  const Dataset& dataset;
+  const Renumbering& numbering;
+  const std::filesystem::path& folder;  // of the graph under construction
+  const WriteOptions& options;
+
+  [[nodiscard]] int num_parts() const { return numbering.num_parts(); }
+  [[nodiscard]] std::filesystem::path PartFolder(int part) const {
+    return folder / PartFolderName(part);
+  }
+};
+
+}  // namespace halograph
