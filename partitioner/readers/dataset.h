@@ -58,6 +58,7 @@ class EdgeSource {
 // (2 where each edge was given its reverse and both share a row).
 struct InputTensor {
   TensorSpec spec;
+  std::string path;  // the input's file, for messages; array may be a converted copy
   std::shared_ptr<const NpyArray> array;
   int64_t row_divisor = 1;
 };

@@ -82,20 +82,21 @@ StatusOr<NpyArray> OpenCOrder(const std::filesystem::path& path, std::string_vie
 
 }  // namespace
 
-InputTensor MakeTensor(std::string name, std::shared_ptr<const NpyArray> array) {
+InputTensor MakeTensor(std::string name, const std::filesystem::path& path, NpyArray array) {
   InputTensor tensor;
   tensor.spec.name = std::move(name);
-  tensor.spec.dtype = array->dtype();
-  tensor.spec.rank = static_cast<int>(array->shape().size());
-  tensor.spec.dim = array->cols();
-  tensor.array = std::move(array);
+  tensor.spec.dtype = array.dtype();
+  tensor.spec.rank = static_cast<int>(array.shape().size());
+  tensor.spec.dim = array.cols();
+  tensor.path = path.string();
+  tensor.array = std::make_shared<const NpyArray>(std::move(array));
   return tensor;
 }
 
 StatusOr<InputTensor> MapTensor(const std::filesystem::path& path, std::string name,
                                 Scratch* scratch) {
   HG_ASSIGN_OR_RETURN(NpyArray array, OpenCOrder(path, name, scratch));
-  return MakeTensor(std::move(name), std::make_shared<const NpyArray>(std::move(array)));
+  return MakeTensor(std::move(name), path, std::move(array));
 }
 
 StatusOr<InputTensor> MapIds(const std::filesystem::path& path, std::string name,
@@ -108,13 +109,13 @@ StatusOr<InputTensor> MapIds(const std::filesystem::path& path, std::string name
   if (array.dtype() != DType::kInt64) {
     HG_ASSIGN_OR_RETURN(array, RewriteAsInt64(array, name, scratch));
   }
-  return MakeTensor(std::move(name), std::make_shared<const NpyArray>(std::move(array)));
+  return MakeTensor(std::move(name), path, std::move(array));
 }
 
 Status CheckRows(const InputTensor& tensor, int64_t rows, std::string_view what) {
   if (tensor.array->rows() == rows) return OkStatus();
-  return InvalidArgument("{}: {} rows, but there are {} {}", tensor.array->file().path().string(),
-                         tensor.array->rows(), rows, what);
+  return InvalidArgument("{}: {} rows, but there are {} {}", tensor.path, tensor.array->rows(),
+                         rows, what);
 }
 
 }  // namespace halograph

@@ -28,7 +28,8 @@ namespace halograph {
 // InvalidArgument with both numbers and `what` the rows stand for ("nodes of type `paper`").
 [[nodiscard]] Status CheckRows(const InputTensor& tensor, int64_t rows, std::string_view what);
 
-// An InputTensor over an array that is already as it should be.
-[[nodiscard]] InputTensor MakeTensor(std::string name, std::shared_ptr<const NpyArray> array);
+// An InputTensor over an array that is already as it should be. `path`: of the input's file.
+[[nodiscard]] InputTensor MakeTensor(std::string name, const std::filesystem::path& path,
+                                     NpyArray array);
 
 }  // namespace halograph

@@ -7,6 +7,7 @@
 #include "partitioner/readers/edge_filters.h"
 #include "partitioner/readers/edge_list.h"
 #include "partitioner/readers/graphbolt.h"
+#include "partitioner/readers/ogb.h"
 #include "partitioner/readers/scratch.h"
 
 namespace halograph {
@@ -49,6 +50,7 @@ Status CheckOptions(const ReadOptions& options, const std::string& format) {
 StatusOr<Dataset> ReadFormat(const fs::path& input, const std::string& format,
                              const ReadOptions& options, Scratch* scratch) {
   if (format == "graphbolt") return ReadGraphBolt(input, scratch);
+  if (format == "ogb") return ReadOgb(input, options.task, scratch);
   if (format == "edgelist") return ReadEdgeList(input, options.num_nodes, scratch);
   return InvalidArgument("unknown format `{}`, expected auto, graphbolt, ogb or edgelist", format);
 }

@@ -16,10 +16,15 @@ enum class EdgePolicy { kKeep, kDrop };
 struct ReadOptions {
   std::string format = "auto";  // auto, graphbolt, ogb, edgelist
   // Adds (v, u) for each (u, v). Where both ends have one type: original edge ids become 2i for
-  // edge i as given and 2i + 1 for its reverse (as OGB's add_inverse_edge), features repeated.
-  // Else a relation `dst:rev_<name>:src` is added, whose edge i is the reverse of edge i.
+  // edge i as given and 2i + 1 for its reverse (as OGB's add_inverse_edge), and both have the
+  // features of edge i. Else a relation `dst:rev_<name>:src` is added, whose edge i is the reverse
+  // of edge i, with its features; InvalidArgument if the input has that relation already. A
+  // self-loop gets a reverse too, so it is there twice unless loops or duplicates are dropped; an
+  // input that lists both directions has each twice then. Task sets stay as they are: no seed is
+  // added for a reverse edge.
   bool undirected = false;
-  EdgePolicy self_loops = EdgePolicy::kKeep;  // dropped in the stream
+  // Dropped in the stream, of relations within one type; the other edges keep their ids.
+  EdgePolicy self_loops = EdgePolicy::kKeep;
   EdgePolicy duplicates =
       EdgePolicy::kKeep;          // dropped where in-edges are grouped: the first id stays
   int64_t num_nodes = -1;         // edgelist: ids are 0..n-1; -1: the distinct ids that occur

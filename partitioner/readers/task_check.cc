@@ -17,7 +17,7 @@ const InputRelation* FindRelation(const Dataset& dataset, const std::string& tri
 // The node type that each column of the seeds holds ids of.
 StatusOr<std::vector<std::string>> ColumnTypes(const Dataset& dataset, const InputTaskSet& set) {
   const TensorSpec& seeds = set.arrays.front().spec;
-  const std::string file = set.arrays.front().array->file().path().string();
+  const std::string& file = set.arrays.front().path;
   if (!set.edges) return std::vector<std::string>(seeds.dim, set.type);
   const InputRelation& relation = *FindRelation(dataset, set.type);
   if (seeds.rank != 2 || seeds.dim < 2) {
@@ -47,7 +47,7 @@ Status CheckSeedRange(const Dataset& dataset, const InputTaskSet& set) {
     const int64_t count = counts[i % columns];
     if (ids[i] >= 0 && ids[i] < count) continue;
     return OutOfRange("{}: row {}: seed {} is beyond the {} nodes of type `{}`",
-                      seeds.file().path().string(), i / columns, ids[i], count, types[i % columns]);
+                      set.arrays.front().path, i / columns, ids[i], count, types[i % columns]);
   }
   return OkStatus();
 }
@@ -63,10 +63,8 @@ Status ResolveTaskSet(const Dataset& dataset, InputTaskSet* set) {
   const InputTensor& seeds = set->arrays.front();
   for (const InputTensor& array : set->arrays) {
     if (array.array->rows() == seeds.array->rows()) continue;
-    return InvalidArgument("{}: `{}` has {} rows, but `seeds` ({}) has {}",
-                           array.array->file().path().string(), array.spec.name,
-                           array.array->rows(), seeds.array->file().path().string(),
-                           seeds.array->rows());
+    return InvalidArgument("{}: `{}` has {} rows, but `seeds` ({}) has {}", array.path,
+                           array.spec.name, array.array->rows(), seeds.path, seeds.array->rows());
   }
   return CheckSeedRange(dataset, *set);
 }

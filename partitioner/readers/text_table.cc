@@ -168,7 +168,8 @@ StatusOr<InputTensor> ConvertMatrix(const std::filesystem::path& path, std::stri
     HG_ASSIGN_OR_RETURN(output, scratch->NewFile(name));
     HG_RETURN_IF_ERROR(ConvertAs<float>(path, output).status());
   }
-  return MapTensor(output, std::move(name), scratch);
+  HG_ASSIGN_OR_RETURN(NpyArray array, NpyArray::Open(output));
+  return MakeTensor(std::move(name), path, std::move(array));
 }
 
 StatusOr<std::vector<std::vector<std::string>>> ReadTextTable(const std::filesystem::path& path,

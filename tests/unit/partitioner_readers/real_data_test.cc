@@ -127,5 +127,49 @@ TEST_F(RealDataTest, SnapWikiVote) {
   EXPECT_EQ(CountEdges(dataset), 103689);
 }
 
+TEST_F(RealDataTest, CoraInOgbLayoutIsCoraWithReverseEdges) {
+  options_.undirected = true;
+  const Dataset dataset = Open("cora-ogb-raw");
+  EXPECT_EQ(dataset.format, "ogb");
+  EXPECT_EQ(dataset.node_types.at(0).count, 2708);
+  EXPECT_EQ(dataset.node_types[0].features.at(0).spec,
+            (TensorSpec{"feat", DType::kFloat32, 2, 1433}));
+  EXPECT_EQ(CountEdges(dataset), 10556);
+  EXPECT_THAT(SetRows(dataset.tasks.at(0)), testing::ElementsAre(140, 500, 1000));
+  EXPECT_EQ(dataset.tasks[0].metadata["num_classes"], 7);
+
+  // The labels are those of the GraphBolt folder, seed by seed.
+  options_.undirected = false;
+  const Dataset other = Open("cora");
+  for (size_t set = 0; set < 3; ++set) {
+    for (size_t array = 0; array < 2; ++array) {
+      const auto a = dataset.tasks[0].sets.at(set).arrays.at(array).array->As<int64_t>();
+      const auto b = other.tasks.at(0).sets.at(set).arrays.at(array).array->As<int64_t>();
+      ASSERT_TRUE(a.ok() && b.ok());
+      EXPECT_THAT(*a, testing::ElementsAreArray(*b));
+    }
+  }
+}
+
+TEST_F(RealDataTest, OgbnArxivPartialLacksItsEdges) {
+  ExpectError(OpenDataset(RealData() / "ogbn-arxiv-partial", options_).status(),
+              absl::StatusCode::kNotFound, {"raw/edge.csv.gz", "missing"});
+}
+
+// Its labels, years and split are real; with edges of our own the rest must read.
+TEST_F(RealDataTest, OgbnArxivLabelsYearsAndSplitAtFullSize) {
+  const std::filesystem::path copy = folder_ / "arxiv";
+  std::filesystem::copy(RealData() / "ogbn-arxiv-partial", copy,
+                        std::filesystem::copy_options::recursive);
+  WriteText("arxiv/raw/edge.csv.gz", "0,169342\n");
+  WriteText("arxiv/raw/num-edge-list.csv.gz", "1\n");
+  const StatusOr<Dataset> dataset = OpenDataset(copy, options_);
+  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  EXPECT_EQ(dataset->node_types.at(0).count, 169343);
+  EXPECT_EQ(dataset->node_types[0].features.at(0).spec.name, "year");
+  EXPECT_EQ(dataset->tasks.at(0).metadata["num_classes"], 40);
+  EXPECT_THAT(SetRows(dataset->tasks[0]), testing::ElementsAre(90941, 29799, 48603));
+}
+
 }  // namespace
 }  // namespace halograph
