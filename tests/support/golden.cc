@@ -1,0 +1,76 @@
+#include "tests/support/golden.h"
+
+#include <cstdlib>
+
+namespace halograph {
+namespace {
+
+TestGraphSpec ReadGraph(const Json& graph) {
+  TestGraphSpec spec{.name = "golden", .parts = graph.at("parts")};
+  for (const Json& type : graph.at("node_types")) {
+    spec.node_types.push_back({.name = type.at("name"), .owners = type.at("owners")});
+  }
+  for (const Json& relation : graph.at("relations")) {
+    spec.relations.push_back({.source = relation.at("source"),
+                              .name = relation.at("name"),
+                              .destination = relation.at("destination"),
+                              .edges = relation.at("edges")});
+  }
+  return spec;
+}
+
+Minibatch ReadMinibatch(const Json& value) {
+  Minibatch minibatch;
+  for (const Json& layer : value.at("layers")) {
+    SampledLayer& sampled = minibatch.layers.emplace_back();
+    for (const Json& block : layer.at("blocks")) {
+      sampled.blocks.push_back({.relation = block.at("relation"),
+                                .indptr = block.at("indptr"),
+                                .indices = block.at("indices")});
+    }
+    sampled.num_destinations = layer.at("num_destinations").get<std::vector<int64_t>>();
+    sampled.num_sources = layer.at("num_sources").get<std::vector<int64_t>>();
+  }
+  minibatch.nodes = value.at("nodes").get<std::vector<std::vector<int64_t>>>();
+  minibatch.seed_positions = value.at("seed_positions").get<std::vector<int32_t>>();
+  minibatch.sampled_edges = value.at("sampled_edges");
+  return minibatch;
+}
+
+GoldenMinibatch ReadCase(const Json& value, const Schema& schema) {
+  GoldenMinibatch golden;
+  golden.name = value.at("name");
+  golden.seed_type = *schema.NodeTypeIndex(value.at("seed_type").get<std::string>());
+  golden.seeds = value.at("seeds").get<std::vector<int64_t>>();
+  golden.spec.replace = value.at("replace");
+  for (const Json& layer : value.at("layers")) {
+    auto& fanouts = golden.spec.layers.emplace_back();
+    for (const Json& entry : layer) {
+      fanouts.push_back({.relation = *schema.RelationIndex(entry.at("relation").get<std::string>()),
+                         .fanout = entry.at("fanout")});
+    }
+  }
+  golden.batch_seed = FromHex(value.at("batch_seed"));
+  golden.expected = ReadMinibatch(value.at("expected"));
+  return golden;
+}
+
+}  // namespace
+
+uint64_t FromHex(const Json& text) { return std::stoull(text.get<std::string>(), nullptr, 16); }
+
+StatusOr<GoldenSampling> LoadGoldenSampling() {
+  const char* const folder = std::getenv("HALOGRAPH_TEST_DATA");
+  if (folder == nullptr) return NotFound("HALOGRAPH_TEST_DATA is not set: run by ctest");
+  GoldenSampling golden;
+  HG_ASSIGN_OR_RETURN(golden.raw,
+                      ReadJsonFile(std::filesystem::path(folder) / "sampling" / "golden_v1.json"));
+  golden.spec = ReadGraph(golden.raw.at("graph"));
+  const Schema schema = TestSchema(golden.spec);
+  for (const Json& value : golden.raw.at("minibatches")) {
+    golden.minibatches.push_back(ReadCase(value, schema));
+  }
+  return golden;
+}
+
+}  // namespace halograph

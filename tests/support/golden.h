@@ -1,0 +1,43 @@
+// The golden vectors of the sampling contract (tests/data/sampling/golden_v1.json, made by
+// oracle.py beside it): every store, embedded or remote, must give these minibatches.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/base/status.h"
+#include "common/sampling/minibatch.h"
+#include "common/sampling/request.h"
+#include "tests/support/graph_fixture.h"
+
+namespace halograph {
+
+struct GoldenMinibatch {
+  std::string name;
+  int seed_type = 0;
+  std::vector<int64_t> seeds;
+  SamplingSpec spec;
+  uint64_t batch_seed = 0;
+  Minibatch expected;
+
+  // Points into this object.
+  [[nodiscard]] SampleRequest request() const {
+    return {.seed_type = seed_type, .seeds = seeds, .batch_seed = batch_seed, .spec = &spec};
+  }
+};
+
+struct GoldenSampling {
+  Json raw;            // the whole file: keys, bounded, picks, ...
+  TestGraphSpec spec;  // for WriteTestGraph
+  std::vector<GoldenMinibatch> minibatches;
+};
+
+// Reads the file below the folder that the environment variable HALOGRAPH_TEST_DATA names (the
+// tests of this project are run with it).
+[[nodiscard]] StatusOr<GoldenSampling> LoadGoldenSampling();
+
+// 16 hex digits.
+[[nodiscard]] uint64_t FromHex(const Json& text);
+
+}  // namespace halograph

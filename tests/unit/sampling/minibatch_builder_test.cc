@@ -1,0 +1,200 @@
+#include "common/sampling/minibatch_builder.h"
+
+#include <algorithm>
+#include <set>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "common/base/rng.h"
+#include "tests/support/random_graph.h"
+#include "tests/unit/sampling/memory_graph.h"
+#include "tests/unit/sampling/slow_sampling.h"
+
+namespace halograph {
+namespace {
+
+std::vector<int64_t> RandomSeeds(int64_t count, int64_t nodes, uint64_t seed) {
+  CounterRng rng(seed);
+  std::vector<int64_t> seeds(count);
+  for (int64_t& id : seeds) id = static_cast<int64_t>(rng.NextBounded(nodes));
+  return seeds;
+}
+
+SamplingSpec RandomSpec(const Schema& schema, CounterRng* rng) {
+  constexpr int32_t kFanouts[] = {-1, 0, 1, 2, 3, 5, 10, 100};
+  SamplingSpec spec;
+  spec.replace = rng->NextBounded(3) == 0;
+  spec.layers.resize(1 + rng->NextBounded(3));
+  for (auto& layer : spec.layers) {
+    for (int r = 0; r < static_cast<int>(schema.relations.size()); ++r) {
+      if (rng->NextBounded(4) == 0) continue;
+      layer.push_back({.relation = r, .fanout = kFanouts[rng->NextBounded(std::size(kFanouts))]});
+    }
+  }
+  return spec;
+}
+
+// Every block holds true in-edges only, between nodes of the lists.
+void ExpectTrueEdges(const MemoryGraph& graph, const Minibatch& minibatch) {
+  for (const SampledLayer& layer : minibatch.layers) {
+    for (const Block& block : layer.blocks) {
+      const int source_type = graph.schema.SourceType(block.relation);
+      const int type = graph.schema.DestinationType(block.relation);
+      ASSERT_EQ(static_cast<int64_t>(block.indptr.size()), layer.num_destinations[type] + 1);
+      for (size_t i = 0; i + 1 < block.indptr.size(); ++i) {
+        const auto& list = graph.relations[block.relation]->in_edges()[minibatch.nodes[type][i]];
+        const std::set<int64_t> sources(list.begin(), list.end());
+        for (int64_t e = block.indptr[i]; e < block.indptr[i + 1]; ++e) {
+          ASSERT_LT(block.indices[e], layer.num_sources[source_type]);
+          EXPECT_TRUE(sources.contains(minibatch.nodes[source_type][block.indices[e]]));
+        }
+      }
+    }
+  }
+  for (const std::vector<int64_t>& nodes : minibatch.nodes) {
+    EXPECT_EQ(std::set<int64_t>(nodes.begin(), nodes.end()).size(), nodes.size());
+  }
+}
+
+void ExpectLikeTheOracle(const TestGraphSpec& spec, uint64_t seed) {
+  CounterRng rng(Mix(seed));
+  const MemoryGraph graph(spec, rng.NextBounded(2) == 0 ? IdWidth::k32 : IdWidth::k64);
+  LocalNeighborSource source(&graph.topology, nullptr);
+  for (int i = 0; i < 4; ++i) {
+    const SamplingSpec sampling = RandomSpec(graph.schema, &rng);
+    SampleRequest request{
+        .seed_type = static_cast<int>(rng.NextBounded(graph.schema.node_types.size())),
+        .seeds = {},
+        .batch_seed = rng.Next(),
+        .spec = &sampling};
+    const int64_t nodes = graph.schema.node_types[request.seed_type].count;
+    const std::vector<int64_t> seeds =
+        RandomSeeds(static_cast<int64_t>(rng.NextBounded(2 * nodes)), nodes, rng.Next());
+    request.seeds = seeds;
+    const auto minibatch = BuildMinibatch(graph.schema, request, source);
+    ASSERT_TRUE(minibatch.ok()) << minibatch.status();
+    EXPECT_TRUE(*minibatch == SlowMinibatch(graph, request)) << "graph " << seed << " batch " << i;
+    ExpectTrueEdges(graph, *minibatch);
+  }
+}
+
+TEST(BuildMinibatchTest, AgreesWithTheSlowOracleOnRandomGraphs) {
+  for (uint64_t seed = 0; seed < 40; ++seed) {
+    ExpectLikeTheOracle(RandomGraph({.seed = seed,
+                                     .parts = 1 + static_cast<int>(seed % 4),
+                                     .nodes = 1 + static_cast<int64_t>(7 * seed % 90),
+                                     .mean_degree = 0.5 + static_cast<double>(seed % 12)}),
+                        seed);
+  }
+}
+
+TEST(BuildMinibatchTest, AgreesWithTheSlowOracleOnRandomTypedGraphs) {
+  for (uint64_t seed = 0; seed < 40; ++seed) {
+    ExpectLikeTheOracle(RandomTypedGraph({.seed = seed,
+                                          .parts = 1 + static_cast<int>(seed % 5),
+                                          .nodes = 3 + static_cast<int64_t>(11 * seed % 120),
+                                          .mean_degree = 1 + static_cast<double>(seed % 7)}),
+                        seed + 1000);
+  }
+}
+
+TEST(BuildMinibatchTest, SelfLoopsAndParallelEdgesAreEdgesLikeOthers) {
+  const TestGraphSpec spec{.parts = 1,
+                           .node_types = {{.owners = {0, 0, 0}}},
+                           .relations = {{.edges = {{1, 1}, {1, 1}, {0, 1}, {1, 1}}}}};
+  const MemoryGraph graph(spec, IdWidth::k32);
+  LocalNeighborSource source(&graph.topology, nullptr);
+  const SamplingSpec sampling = SamplingSpec::Uniform(graph.schema, std::vector<int32_t>{3});
+  const std::vector<int64_t> seeds = {1, 2};
+  const auto minibatch =
+      BuildMinibatch(graph.schema, {.seeds = seeds, .batch_seed = 3, .spec = &sampling}, source);
+  ASSERT_TRUE(minibatch.ok());
+  const Block& block = minibatch->layers[0].blocks[0];
+  EXPECT_EQ(block.indptr, (std::vector<int64_t>{0, 3, 3}));
+  EXPECT_GE(std::count(block.indices.begin(), block.indices.end(), 0), 2);
+}
+
+TEST(BuildMinibatchTest, IsolatedAndEmptySeedsGiveBlocksWithoutEdges) {
+  const TestGraphSpec spec{
+      .parts = 2, .node_types = {{.owners = {0, 1}}}, .relations = {{.edges = {{0, 1}}}}};
+  const MemoryGraph graph(spec, IdWidth::k32);
+  LocalNeighborSource source(&graph.topology, nullptr);
+  const SamplingSpec sampling = SamplingSpec::Uniform(graph.schema, std::vector<int32_t>{2, 2});
+  const std::vector<int64_t> isolated = {0};
+  const auto one = BuildMinibatch(graph.schema, {.seeds = isolated, .spec = &sampling}, source);
+  ASSERT_TRUE(one.ok());
+  EXPECT_EQ(one->nodes, (std::vector<std::vector<int64_t>>{{0}}));
+  EXPECT_EQ(one->layers[1].blocks[0].indptr, (std::vector<int64_t>{0, 0}));
+  const auto none = BuildMinibatch(graph.schema, {.seeds = {}, .spec = &sampling}, source);
+  ASSERT_TRUE(none.ok());
+  EXPECT_EQ(none->layers[0].blocks[0].indptr, (std::vector<int64_t>{0}));
+  EXPECT_EQ(none->sampled_edges, 0);
+}
+
+TEST(BuildMinibatchTest, RepeatedSeedsAreOneDestinationEachWithTheirPositions) {
+  const MemoryGraph graph(RandomGraph({.parts = 2}), IdWidth::k32);
+  LocalNeighborSource source(&graph.topology, nullptr);
+  const SamplingSpec sampling = SamplingSpec::Uniform(graph.schema, std::vector<int32_t>{2});
+  const std::vector<int64_t> seeds = {9, 4, 9, 9, 0, 4};
+  const auto minibatch = BuildMinibatch(graph.schema, {.seeds = seeds, .spec = &sampling}, source);
+  ASSERT_TRUE(minibatch.ok());
+  EXPECT_EQ(minibatch->seed_positions, (std::vector<int32_t>{0, 1, 0, 0, 2, 1}));
+  EXPECT_EQ(minibatch->layers[0].num_destinations, (std::vector<int64_t>{3}));
+  EXPECT_EQ(std::vector<int64_t>(minibatch->nodes[0].begin(), minibatch->nodes[0].begin() + 3),
+            (std::vector<int64_t>{9, 4, 0}));
+}
+
+TEST(BuildMinibatchTest, SameMinibatchWithOneAndFourThreadsAndFromManyCallers) {
+  const MemoryGraph graph(RandomTypedGraph({.parts = 3, .nodes = 3000, .mean_degree = 8}),
+                          IdWidth::k32);
+  const SamplingSpec sampling = SamplingSpec::Uniform(graph.schema, std::vector<int32_t>{6, 4});
+  const std::vector<int64_t> seeds = RandomSeeds(1500, 3000, 4);
+  const SampleRequest request{.seed_type = *graph.schema.NodeTypeIndex("paper"),
+                              .seeds = seeds,
+                              .batch_seed = 11,
+                              .spec = &sampling};
+  LocalNeighborSource alone(&graph.topology, nullptr);
+  const auto expected = BuildMinibatch(graph.schema, request, alone);
+  ASSERT_TRUE(expected.ok());
+  ThreadPool pool("test", 3, 64);
+  std::vector<std::thread> callers;
+  std::vector<StatusOr<Minibatch>> results(4, Internal("not run"));
+  for (size_t c = 0; c < results.size(); ++c) {
+    callers.emplace_back([&, c] {
+      LocalNeighborSource source(&graph.topology, &pool);
+      results[c] = BuildMinibatch(graph.schema, request, source);
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  for (const auto& result : results) {
+    ASSERT_TRUE(result.ok());
+    EXPECT_TRUE(*result == *expected);
+  }
+}
+
+// Answers one offset too few: what a broken source could do.
+class ShortSource final : public NeighborSource {
+ public:
+  Status SampleLayer(int, uint64_t, bool, std::span<const LayerGroup> groups,
+                     std::vector<NeighborPicks>* picks) override {
+    picks->assign(groups.size(), NeighborPicks{.offsets = {0}, .sources = {}});
+    return status_;
+  }
+  Status status_ = OkStatus();
+};
+
+TEST(BuildMinibatchTest, SourceThatFailsOrAnswersShortIsAnError) {
+  const MemoryGraph graph(RandomGraph({.parts = 1}), IdWidth::k32);
+  const SamplingSpec sampling = SamplingSpec::Uniform(graph.schema, std::vector<int32_t>{2});
+  const std::vector<int64_t> seeds = {1, 2};
+  const SampleRequest request{.seeds = seeds, .spec = &sampling};
+  ShortSource source;
+  EXPECT_EQ(BuildMinibatch(graph.schema, request, source).status().code(),
+            absl::StatusCode::kInternal);
+  source.status_ = Unavailable("server a:1 does not answer");
+  EXPECT_EQ(BuildMinibatch(graph.schema, request, source).status(), source.status_);
+}
+
+}  // namespace
+}  // namespace halograph

@@ -1,0 +1,75 @@
+#include "common/sampling/request.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/random_graph.h"
+
+namespace halograph {
+namespace {
+
+using testing::HasSubstr;
+
+class ValidateRequestTest : public testing::Test {
+ protected:
+  [[nodiscard]] Status Validate() const { return ValidateRequest(schema_, request_); }
+  void ExpectError(absl::StatusCode code, const std::vector<std::string>& parts) const {
+    const Status status = Validate();
+    EXPECT_EQ(status.code(), code) << status;
+    for (const std::string& part : parts) EXPECT_THAT(Message(status), HasSubstr(part));
+  }
+
+  Schema schema_ = TestSchema(RandomTypedGraph({.nodes = 40}));
+  SamplingSpec spec_ = SamplingSpec::Uniform(schema_, std::vector<int32_t>{3, -1, 0, kMaxFanout});
+  std::vector<int64_t> seeds_ = {0, 39, 7};
+  SampleRequest request_{.seed_type = 1, .seeds = seeds_, .batch_seed = 1, .spec = &spec_};
+};
+
+TEST_F(ValidateRequestTest, BoundsThemselvesAreValid) { EXPECT_TRUE(Validate().ok()); }
+
+TEST_F(ValidateRequestTest, NoLayerIsInvalid) {
+  spec_.layers.clear();
+  ExpectError(absl::StatusCode::kInvalidArgument, {"no layer"});
+  request_.spec = nullptr;
+  ExpectError(absl::StatusCode::kInvalidArgument, {"no layer"});
+}
+
+TEST_F(ValidateRequestTest, FanoutOutOfRangeNamesValueLayerAndRelation) {
+  spec_.layers[2][1].fanout = -2;
+  ExpectError(absl::StatusCode::kOutOfRange, {"-2", "layer 2", schema_.relations[1].triple()});
+  spec_.layers[2][1].fanout = kMaxFanout + 1;
+  ExpectError(absl::StatusCode::kOutOfRange, {"1048577"});
+}
+
+TEST_F(ValidateRequestTest, UnknownRepeatedOrUnorderedRelationIsInvalid) {
+  spec_.layers[1][0].relation = 4;
+  ExpectError(absl::StatusCode::kInvalidArgument, {"layer 1", "relation 4"});
+  spec_.layers[1][0].relation = -1;
+  ExpectError(absl::StatusCode::kInvalidArgument, {"relation -1"});
+  spec_.layers[1][0].relation = 1;
+  ExpectError(absl::StatusCode::kInvalidArgument, {"relation 1 after 1"});
+}
+
+TEST_F(ValidateRequestTest, SeedOutsideItsTypeNamesSeedPositionAndCount) {
+  seeds_[1] = 40;
+  ExpectError(absl::StatusCode::kOutOfRange, {"seed 40", "position 1", "'paper' of 40"});
+  seeds_[1] = -1;
+  ExpectError(absl::StatusCode::kOutOfRange, {"seed -1"});
+}
+
+TEST_F(ValidateRequestTest, UnknownSeedTypeIsInvalid) {
+  request_.seed_type = 3;
+  ExpectError(absl::StatusCode::kInvalidArgument, {"type 3"});
+}
+
+TEST(BatchSeedTest, DiffersByEveryArgument) {
+  const uint64_t base = BatchSeed(1, BatchPurpose::kTrain, 2, 3, 4, 1);
+  EXPECT_NE(base, BatchSeed(2, BatchPurpose::kTrain, 2, 3, 4, 1));
+  EXPECT_NE(base, BatchSeed(1, BatchPurpose::kValid, 2, 3, 4, 1));
+  EXPECT_NE(base, BatchSeed(1, BatchPurpose::kTrain, 3, 3, 4, 1));
+  EXPECT_NE(base, BatchSeed(1, BatchPurpose::kTrain, 2, 4, 4, 1));
+  EXPECT_NE(base, BatchSeed(1, BatchPurpose::kTrain, 2, 3, 4, 2));
+}
+
+}  // namespace
+}  // namespace halograph
