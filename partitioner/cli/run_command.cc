@@ -1,4 +1,3 @@
-#include <map>
 #include <string>
 
 #include <fmt/format.h>
@@ -12,12 +11,11 @@
 namespace halograph {
 namespace {
 
-const std::map<std::string, EdgePolicy> kEdgePolicies = {{"keep", EdgePolicy::kKeep},
-                                                         {"drop", EdgePolicy::kDrop}};
-
 struct RunOptions {
   PartitionRun run;
   std::string balance;
+  std::string self_loops = "keep";
+  std::string duplicates = "keep";
   const CLI::Option* quiet = nullptr;
 };
 
@@ -46,6 +44,11 @@ Status Run(RunOptions options) {
   if (!options.balance.empty()) {
     HG_ASSIGN_OR_RETURN(run.options.balance, BalanceOptions::Parse(options.balance));
   }
+  const auto policy = [](const std::string& word) {
+    return word == "drop" ? EdgePolicy::kDrop : EdgePolicy::kKeep;
+  };
+  run.read.self_loops = policy(options.self_loops);
+  run.read.duplicates = policy(options.duplicates);
   HG_ASSIGN_OR_RETURN(const PartitionSummary summary, PartitionGraph(run));
   return options.quiet->count() > 0 ? OkStatus() : PrintSummary(run, summary);
 }
@@ -57,12 +60,12 @@ void AddInputOptions(CLI::App* command, RunOptions* options) {
       ->check(CLI::IsMember({"auto", "graphbolt", "ogb", "edgelist"}))
       ->capture_default_str();
   command->add_flag("--undirected", read.undirected, "Add the reverse of every edge");
-  command->add_option("--self-loops", read.self_loops, "keep or drop")
-      ->transform(CLI::CheckedTransformer(kEdgePolicies))
-      ->default_str("keep");
-  command->add_option("--duplicates", read.duplicates, "keep or drop parallel edges")
-      ->transform(CLI::CheckedTransformer(kEdgePolicies))
-      ->default_str("keep");
+  command->add_option("--self-loops", options->self_loops, "keep or drop")
+      ->check(CLI::IsMember({"keep", "drop"}))
+      ->capture_default_str();
+  command->add_option("--duplicates", options->duplicates, "keep or drop parallel edges")
+      ->check(CLI::IsMember({"keep", "drop"}))
+      ->capture_default_str();
   command
       ->add_option("--num-nodes", read.num_nodes,
                    "Edge lists: ids are 0 .. N-1 (default: the distinct ids that occur)")

@@ -36,7 +36,9 @@ struct MethodOptions {
 // owners[type][input id] = partition.
 struct Assignment {
   std::vector<std::vector<uint16_t>> owners;
-  Json report = Json::object();  // what the method wants kept: seconds, objective, ...
+  // What the method wants kept: objective, attempts, ... Goes into GRAPH/manifest.json, so nothing
+  // that differs from run to run (seconds).
+  Json report = Json::object();
 };
 
 class PartitionMethod {

@@ -1,12 +1,10 @@
 #include "partitioner/methods/metis_method.h"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 #include <malloc.h>
 
-#include "common/base/log.h"
 #include "common/base/progress.h"
 #include "common/base/rng.h"
 #include "partitioner/methods/folded_graph.h"
@@ -32,7 +30,6 @@ struct Result {
   double excess = 0;
   int64_t cut = 0;  // METIS' objective: weight of folded edges cut
   int64_t moves = 0;
-  double metis_seconds = 0;
 
   [[nodiscard]] bool BetterThan(const Result& other) const {
     return std::pair(excess, cut) < std::pair(other.excess, other.cut);
@@ -54,7 +51,6 @@ int64_t Cut(const FoldedGraph& graph, const std::vector<int32_t>& owners) {
 StatusOr<Result> Attempt(const FoldedGraph& graph, const VertexWeights& weights, int parts,
                          uint64_t seed) {
   Result result;
-  const auto start = std::chrono::steady_clock::now();
   const bool metis = graph.num_arcs() > 0 && graph.num_nodes() >= kNodesPerPart * parts;
   if (metis) {
     HG_ASSIGN_OR_RETURN(result.owners, CallMetis(graph, weights, parts, seed));
@@ -62,8 +58,6 @@ StatusOr<Result> Attempt(const FoldedGraph& graph, const VertexWeights& weights,
     const std::vector<uint16_t> dealt = DealOwners(graph.num_nodes(), parts, Mix(seed));
     result.owners.assign(dealt.begin(), dealt.end());
   }
-  result.metis_seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   PartLoads loads(weights, result.owners, parts);
   result.moves = Rebalance(graph, weights, parts, kRebalanceRounds, &result.owners, &loads);
   result.excess = loads.Excess();
@@ -84,7 +78,6 @@ Json Report(const FoldedGraph& graph, const VertexWeights& weights, const Result
           {"objective", result.cut},
           {"attempts", attempts},
           {"rebalanced_nodes", result.moves},
-          {"metis_seconds", result.metis_seconds},
           {"constraints", std::move(constraints)}};
 }
 

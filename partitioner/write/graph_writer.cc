@@ -8,6 +8,7 @@
 #include "common/base/progress.h"
 #include "common/base/units.h"
 #include "partitioner/write/halo_writer.h"
+#include "partitioner/write/mapped_npy.h"
 #include "partitioner/write/node_writer.h"
 #include "partitioner/write/schema_builder.h"
 #include "partitioner/write/task_writer.h"
@@ -194,6 +195,7 @@ StatusOr<WrittenGraph> WriteGraph(const WriteContext& context, Json graph_option
   for (int part = 0; part < context.num_parts(); ++part) {
     graph.part_stats.push_back(PartStats(context, parts, part));
   }
+  HG_RETURN_IF_ERROR(SyncFileSystem(context.folder));
   HG_RETURN_IF_ERROR(WritePartManifests(context, graph, parts));
   HG_RETURN_IF_ERROR(WriteGraphManifest(context.folder, graph));
   return written;

@@ -38,7 +38,7 @@ class MappedNpy {
   void ReleaseBefore(int64_t row);
   // Keeps only the first `rows` rows; FailedPrecondition for more than there are.
   [[nodiscard]] Status Truncate(int64_t rows);
-  // Unmaps and fsyncs.
+  // Unmaps and has the kernel start to write; what is on disk is known after SyncFileSystem.
   [[nodiscard]] Status Close();
 
  private:
@@ -55,5 +55,10 @@ class MappedNpy {
   std::byte* mapping_ = nullptr;
   size_t mapped_bytes_ = 0;
 };
+
+// Waits until all that was written to the folder's file system is on disk. One call for thousands
+// of small files (a graph of 237 relations took 34 s with an fsync each, and 2 s so). Reports
+// errors of writing back.
+[[nodiscard]] Status SyncFileSystem(const std::filesystem::path& folder);
 
 }  // namespace halograph

@@ -52,7 +52,7 @@ Status NanError(const InputTensor& tensor, int64_t file_row, int64_t column) {
   return InvalidArgument(
       "{}: NaN at row {}, column {} of feature {}; fix the input, or take it as it is with "
       "--allow-nan",
-      tensor.array->file().path().string(), file_row, column, tensor.spec.name);
+      tensor.path, file_row, column, tensor.spec.name);
 }
 
 }  // namespace halograph

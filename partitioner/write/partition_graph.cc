@@ -37,8 +37,11 @@ class Stopwatch {
 
 StatusOr<PartitionSummary> PartitionGraph(const PartitionRun& run) {
   HG_ASSIGN_OR_RETURN(const auto method, MakeMethod(run.method));
-  HG_ASSIGN_OR_RETURN(TemporaryFolder folder,
-                      TemporaryFolder::Create(WithoutTrailingSlash(run.output), run.replace));
+  auto created = TemporaryFolder::Create(WithoutTrailingSlash(run.output), run.replace);
+  if (absl::IsAlreadyExists(created.status())) {
+    return AlreadyExists("{}, or replace it with --force", Message(created.status()));
+  }
+  HG_ASSIGN_OR_RETURN(TemporaryFolder folder, std::move(created));
   PartitionSummary summary;
   Stopwatch watch;
   ReadOptions read = run.read;
