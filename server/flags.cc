@@ -12,7 +12,7 @@ namespace {
 
 struct Texts {
   std::string graph;
-  std::string part = "all";
+  std::string part;
   std::string verify = "contents";
   std::string drain_timeout = "10s";
   std::string max_message_bytes;
@@ -24,9 +24,8 @@ struct Texts {
 void AddOptions(CLI::App& app, Texts& texts, Flags& flags) {
   ServerOptions& options = flags.options;
   app.add_option("--graph", texts.graph, "Partition folder that holds part-XXXX")->required();
-  app.add_option("--part", texts.part, "Parts to serve: P[,P...] or all")->capture_default_str();
-  app.add_option("--listen", options.listen, "HOST:PORT; port 0 picks a free one")
-      ->capture_default_str();
+  app.add_option("--part", texts.part, "Parts to serve: P[,P...] or all")->required();
+  app.add_option("--listen", options.listen, "HOST:PORT; port 0 picks a free one")->required();
   app.add_option("--threads", options.threads, "Threads that work on calls; 0: one a core")
       ->capture_default_str();
   app.add_option("--queue", options.queue,

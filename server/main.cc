@@ -1,8 +1,6 @@
 // halograph-server: serves partitions of a graph until it is told to stop.
 // Exit codes: 0 done, 1 failed, 2 wrong usage.
-#include <filesystem>
 #include <iostream>
-#include <system_error>
 
 #include <malloc.h>
 
@@ -37,16 +35,7 @@ void WarnIfOpen(const std::string& address) {
   }
 }
 
-// The file of an earlier run would name a port that is gone.
-Status RemoveStale(const std::filesystem::path& file) {
-  std::error_code error;
-  if (!file.empty()) std::filesystem::remove(file, error);
-  if (!error) return OkStatus();
-  return FailedPrecondition("--address-file {}: {}", file.string(), error.message());
-}
-
 Status Serve(const ServerOptions& options, StopSignals& signals) {
-  HG_RETURN_IF_ERROR(RemoveStale(options.address_file));
   HG_ASSIGN_OR_RETURN(const std::unique_ptr<Server> server, Server::Start(options));
   signals.Arm();
   WarnIfOpen(server->address());

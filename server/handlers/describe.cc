@@ -1,6 +1,7 @@
 #include "server/handlers/describe.h"
 
 #include "common/base/build_info.h"
+#include "common/sampling/request.h"
 
 namespace halograph::server {
 namespace {

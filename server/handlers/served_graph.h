@@ -14,9 +14,6 @@
 
 namespace halograph::server {
 
-// Version of the sampling contract (common/sampling/SAMPLING.md) that this build draws by.
-inline constexpr uint32_t kSamplingContract = 1;
-
 class ServedGraph {
  public:
   // Requires a set of at least one part.

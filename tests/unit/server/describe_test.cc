@@ -1,0 +1,42 @@
+#include "server/handlers/describe.h"
+
+#include "common/sampling/request.h"
+#include "tests/unit/server/served_fixture.h"
+
+namespace halograph::server {
+namespace {
+
+class DescribeTest : public ServedTest {};
+
+TEST_F(DescribeTest, SaysWhatIsServed) {
+  const auto served = Open({2, 0});
+  const Description description = Describe(*served, 12345);
+  EXPECT_EQ(description.parts, (std::vector<int>{0, 2}));
+  EXPECT_EQ(description.identity, all_->identity());
+  EXPECT_EQ(description.format_version, static_cast<uint32_t>(kFormatVersion));
+  EXPECT_EQ(description.sampling_contract, kSamplingContract);
+  EXPECT_EQ(description.max_message_bytes, 12345);
+  EXPECT_EQ(*description.schema, TestSchema(spec_));
+  EXPECT_EQ(description.book->num_parts(), 3);
+}
+
+TEST_F(DescribeTest, SnapshotShowsPoolMethodsAndDraining) {
+  ServerStats stats;
+  Dispatcher dispatcher({.threads = 2, .queue = 9});
+  stats.Of(Method::kSample).Begin();
+  ServerSnapshot snapshot = TakeSnapshot(*all_, stats, dispatcher);
+  EXPECT_EQ(snapshot.graph_name, "random-typed");
+  EXPECT_EQ(snapshot.serving, "topology,features,tasks");
+  EXPECT_EQ(snapshot.pool_threads, 2);
+  EXPECT_EQ(snapshot.pool_queue_capacity, 9);
+  EXPECT_FALSE(snapshot.draining);
+  EXPECT_GE(snapshot.uptime_seconds, 0);
+  ASSERT_EQ(snapshot.methods.size(), kMethods);
+  EXPECT_EQ(snapshot.methods[static_cast<size_t>(Method::kSample)].in_flight, 1);
+  EXPECT_EQ(MethodName(Method::kSample), "GraphService/Sample");
+  dispatcher.CloseGate();
+  EXPECT_TRUE(TakeSnapshot(*all_, stats, dispatcher).draining);
+}
+
+}  // namespace
+}  // namespace halograph::server

@@ -1,0 +1,184 @@
+#include "server/handlers/sample.h"
+
+#include <cstring>
+
+#include <gmock/gmock.h>
+
+#include "common/sampling/kernel.h"
+#include "common/sampling/request.h"
+#include "tests/unit/server/served_fixture.h"
+
+namespace halograph::server {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr int64_t kLimit = 4 << 20;
+constexpr char kCites[] = "paper:cites:paper";
+constexpr char kWrites[] = "author:writes:paper";
+
+struct Answer {
+  std::vector<uint32_t> counts;
+  std::vector<int64_t> sources;
+  bool operator==(const Answer&) const = default;
+};
+
+class SampleHandlerTest : public ServedTest {
+ protected:
+  Answer Draw(const SampleHandler& handler, const LayerSamplePlan& plan) {
+    std::vector<uint32_t> narrow(plan.edges);
+    EXPECT_EQ(plan.source_bytes(), narrow.size() * sizeof(uint32_t));
+    handler.Draw(plan, reinterpret_cast<std::byte*>(narrow.data()));
+    return {plan.counts, {narrow.begin(), narrow.end()}};
+  }
+
+  // Asks again from where each answer ends, as a client does. Also counts the rounds.
+  std::vector<Answer> DrawAll(const SampleHandler& handler, LayerSampleRequest request,
+                              int* rounds) {
+    std::vector<Answer> answers(request.groups.size());
+    for (size_t first = 0; !request.groups.empty(); ++*rounds) {
+      const auto plans = handler.Plan(request);
+      EXPECT_TRUE(plans.ok()) << plans.status();
+      if (!plans.ok() || plans->empty()) return answers;
+      for (size_t g = 0; g < plans->size(); ++g) {
+        const Answer more = Draw(handler, (*plans)[g]);
+        Answer& answer = answers[first + g];
+        answer.counts.insert(answer.counts.end(), more.counts.begin(), more.counts.end());
+        answer.sources.insert(answer.sources.end(), more.sources.begin(), more.sources.end());
+      }
+      const size_t last = plans->size() - 1;
+      std::vector<int64_t>& rest = request.groups[last].destinations;
+      const auto answered = static_cast<int64_t>((*plans)[last].counts.size());
+      rest.erase(rest.begin(), rest.begin() + answered);
+      const size_t done = rest.empty() ? last + 1 : last;
+      request.groups.erase(request.groups.begin(), request.groups.begin() + done);
+      first += done;
+    }
+    return answers;
+  }
+
+  // What the kernel draws over the whole graph.
+  Answer Expected(const LayerSampleRequest& request, const LayerSampleGroup& group) {
+    const int relation = all_->schema().RelationIndex(group.relation).value();
+    NeighborPicks picks;
+    SampleNeighbors(all_->topology()[relation], group.destinations, group.fanout, request.replace,
+                    LayerKey(request.batch_seed, static_cast<int>(request.layer),
+                             static_cast<int>(all_->schema().relations.size()), relation),
+                    nullptr, &picks);
+    Answer answer{{}, picks.sources};
+    for (size_t i = 1; i < picks.offsets.size(); ++i) {
+      answer.counts.push_back(static_cast<uint32_t>(picks.offsets[i] - picks.offsets[i - 1]));
+    }
+    return answer;
+  }
+
+  Status Refused(const LayerSampleRequest& request, int64_t limit = kLimit) {
+    return SampleHandler(all_.get(), limit).Plan(request).status();
+  }
+};
+
+TEST_F(SampleHandlerTest, DrawsWhatTheKernelDrawsOverTheWholeGraph) {
+  for (const bool replace : {false, true}) {
+    for (int part = 0; part < 3; ++part) {
+      const auto served = Open({part});
+      const SampleHandler handler(served.get(), kLimit);
+      LayerSampleRequest request{.batch_seed = 11, .layer = 1, .replace = replace, .groups = {}};
+      for (const int32_t fanout : {3, -1, 0, 1 << 20}) {
+        if (replace && fanout > 3) continue;
+        request.groups.push_back({kCites, fanout, Owned(NodeType("paper"), part)});
+        request.groups.push_back({kWrites, fanout, Owned(NodeType("paper"), part)});
+      }
+      request.groups.push_back({kCites, 2, {}});
+      const auto plans = handler.Plan(request);
+      ASSERT_TRUE(plans.ok()) << plans.status();
+      ASSERT_EQ(plans->size(), request.groups.size());
+      for (size_t g = 0; g < plans->size(); ++g) {
+        EXPECT_EQ(Draw(handler, (*plans)[g]), Expected(request, request.groups[g])) << g;
+      }
+    }
+  }
+}
+
+TEST_F(SampleHandlerTest, AnswersCutAtTheLimitAddUpToTheWhole) {
+  LayerSampleRequest request{.batch_seed = 5, .layer = 0, .replace = true, .groups = {}};
+  request.groups.push_back({kCites, 40, All(NodeType("paper"))});
+  request.groups.push_back({kWrites, 7, All(NodeType("paper"))});
+  request.groups.push_back({kCites, -1, All(NodeType("paper"))});
+  for (const int64_t limit : {300, 1000, 4096, 1 << 20}) {
+    int rounds = 0;
+    const auto answers = DrawAll(SampleHandler(all_.get(), limit), request, &rounds);
+    for (size_t g = 0; g < answers.size(); ++g) {
+      EXPECT_EQ(answers[g], Expected(request, request.groups[g])) << limit << " group " << g;
+    }
+    EXPECT_EQ(rounds == 1, limit == 1 << 20);
+  }
+}
+
+TEST_F(SampleHandlerTest, PlannedBytesStayWithinTheLimit) {
+  for (int64_t limit = 200; limit < 1200; limit += 37) {
+    const SampleHandler handler(all_.get(), limit);
+    const LayerSampleRequest request{
+        .batch_seed = 1,
+        .groups = {{kCites, 5, All(NodeType("paper"))}, {kWrites, 5, All(NodeType("paper"))}}};
+    const auto plans = handler.Plan(request);
+    ASSERT_TRUE(plans.ok());
+    size_t bytes = 0;
+    for (const LayerSamplePlan& plan : *plans) bytes += plan.counts.size() + plan.source_bytes();
+    EXPECT_LE(bytes, static_cast<size_t>(limit));
+  }
+}
+
+TEST_F(SampleHandlerTest, DestinationTooLargeAloneIsRefusedWithAdvice) {
+  const Status status = Refused({.batch_seed = 1,
+                                 .replace = true,
+                                 .groups = {{kCites, 1000, {GlobalNodeIds(spec_, "paper")[0]}}}},
+                                300);
+  EXPECT_TRUE(absl::IsResourceExhausted(status));
+  EXPECT_THAT(Message(status), HasSubstr("draws 1000 edges"));
+  EXPECT_THAT(Message(status), HasSubstr("lower the fanout 1000"));
+}
+
+TEST_F(SampleHandlerTest, ManyEmptyGroupsAreCutAtTheLimitToo) {
+  LayerSampleRequest request{.batch_seed = 1, .groups = {}};
+  for (int i = 0; i < 100; ++i) request.groups.push_back({kCites, 5, {}});
+  const auto plans = SampleHandler(all_.get(), 300).Plan(request);
+  ASSERT_TRUE(plans.ok());
+  EXPECT_GT(plans->size(), 0U);
+  EXPECT_LT(plans->size(), 100U);
+}
+
+TEST_F(SampleHandlerTest, UnknownRelationIsNotFound) {
+  const Status status = Refused({.groups = {{"paper:likes:paper", 5, {0}}}});
+  EXPECT_TRUE(absl::IsNotFound(status));
+  EXPECT_THAT(Message(status), HasSubstr("paper:likes:paper"));
+}
+
+TEST_F(SampleHandlerTest, FanoutBeyondItsBoundsIsOutOfRange) {
+  for (const int32_t fanout : {-2, (1 << 20) + 1}) {
+    const Status status = Refused({.groups = {{kCites, fanout, {0}}}});
+    EXPECT_TRUE(absl::IsOutOfRange(status)) << fanout;
+    EXPECT_THAT(Message(status), HasSubstr(std::to_string(fanout)));
+  }
+}
+
+TEST_F(SampleHandlerTest, ForeignDestinationOfALaterGroupIsOutOfRange) {
+  const auto served = Open({0});
+  const int64_t foreign = all_->book().NodeRange(NodeType("paper"), 2).begin;
+  const SampleHandler handler(served.get(), 200);  // the first group alone would be cut
+  const Status status =
+      handler.Plan({.groups = {{kCites, -1, Owned(NodeType("paper"), 0)}, {kCites, 1, {foreign}}}})
+          .status();
+  EXPECT_TRUE(absl::IsOutOfRange(status));
+  EXPECT_THAT(Message(status), HasSubstr("owned by part 2"));
+  EXPECT_THAT(Message(status), HasSubstr("serves part 0"));
+}
+
+TEST_F(SampleHandlerTest, TooManyGroupsAndLayersAreInvalid) {
+  LayerSampleRequest request;
+  request.groups.resize(SampleHandler::kMaxGroups + 1);
+  EXPECT_TRUE(absl::IsInvalidArgument(Refused(request)));
+  EXPECT_TRUE(absl::IsInvalidArgument(Refused({.layer = 1U << 31, .groups = {}})));
+}
+
+}  // namespace
+}  // namespace halograph::server

@@ -1,0 +1,71 @@
+#include "server/handlers/stats.h"
+
+#include <cmath>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace halograph::server {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+
+TEST(LatencyHistogramTest, UppersAscendAndTheLastHasNoEnd) {
+  for (size_t i = 1; i < LatencyHistogram::kBuckets; ++i) {
+    EXPECT_LT(LatencyHistogram::Upper(i - 1), LatencyHistogram::Upper(i));
+  }
+  EXPECT_TRUE(std::isinf(LatencyHistogram::Upper(LatencyHistogram::kBuckets - 1)));
+  EXPECT_GT(LatencyHistogram::Upper(LatencyHistogram::kBuckets - 2), 100.0);
+}
+
+TEST(LatencyHistogramTest, QuantilesLieWithinABucketOfTheTruth) {
+  LatencyHistogram histogram;
+  for (int i = 0; i < 980; ++i) histogram.Add(microseconds(500));
+  for (int i = 0; i < 20; ++i) histogram.Add(milliseconds(80));
+  const auto snapshot = histogram.Take();
+  EXPECT_GE(snapshot.Quantile(0.5), 500e-6);
+  EXPECT_LE(snapshot.Quantile(0.5), 500e-6 * 1.4143);
+  EXPECT_GE(snapshot.Quantile(0.99), 0.0566);
+  EXPECT_LE(snapshot.Quantile(0.99), 0.08 + 1e-12);
+}
+
+TEST(LatencyHistogramTest, EmptyAndBeyondTheLastBucket) {
+  LatencyHistogram histogram;
+  EXPECT_EQ(histogram.Take().Quantile(0.5), 0.0);
+  histogram.Add(std::chrono::hours(1));
+  EXPECT_DOUBLE_EQ(histogram.Take().Quantile(0.99), 3600.0);
+  histogram.Add(std::chrono::nanoseconds(-5));  // a clock that steps back is no crash
+  EXPECT_EQ(histogram.Take().counts[0], 1);
+}
+
+TEST(MethodStatsTest, CountsFromManyThreadsAddUp) {
+  ServerStats stats;
+  constexpr int kThreads = 4;
+  constexpr int kCalls = 1000;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&stats] {
+      for (int i = 0; i < kCalls; ++i) {
+        stats.Of(Method::kPull).Begin();
+        stats.Of(Method::kPull).End(i % 4 != 0, 10, 100, microseconds(i));
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  stats.Of(Method::kPull).Begin();
+  const auto snapshot = stats.Of(Method::kPull).Take();
+  EXPECT_EQ(snapshot.calls, kThreads * kCalls);
+  EXPECT_EQ(snapshot.errors, kThreads * kCalls / 4);
+  EXPECT_EQ(snapshot.in_flight, 1);
+  EXPECT_EQ(snapshot.request_bytes, kThreads * kCalls * 10);
+  EXPECT_EQ(snapshot.reply_bytes, kThreads * kCalls * 100);
+  int64_t counted = 0;
+  for (const int64_t count : snapshot.latency.counts) counted += count;
+  EXPECT_EQ(counted, snapshot.calls);
+  EXPECT_EQ(stats.Of(Method::kSample).Take().calls, 0);
+}
+
+}  // namespace
+}  // namespace halograph::server
