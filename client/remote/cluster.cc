@@ -42,10 +42,19 @@ Status Cluster::Describe() {
     }
     const int64_t theirs = descriptions[server].max_message_bytes;
     planned_bytes_.push_back(PlannedBytes(std::min(ours, theirs)));
-    sends_more_.push_back(theirs > ours);
+    server_limits_.push_back(theirs);
   }
   info_ = std::move(descriptions[0].graph);
   return OkStatus();
+}
+
+Status Cluster::ExplainTooLarge(int server, const Status& error) const {
+  if (error.code() != absl::StatusCode::kResourceExhausted) return error;
+  return ResourceExhausted(
+      "{} (the server's messages have at most {} bytes, this client's {}; raise "
+      "--max-message-bytes, here at least to the server's)",
+      Message(error), server_limits_[static_cast<size_t>(server)],
+      rpc_.options().max_message_bytes);
 }
 
 std::vector<ServerShare> SplitByServer(const Cluster& cluster, int num_servers,

@@ -31,8 +31,10 @@ class Cluster {
   }
   // True if the server may send replies that this client does not take.
   [[nodiscard]] bool SendsMoreThanWeTake(int server) const {
-    return sends_more_[static_cast<size_t>(server)];
+    return server_limits_[static_cast<size_t>(server)] > rpc_.options().max_message_bytes;
   }
+  // `error` of a call to this server; if it is ResourceExhausted, with the limits and what to do.
+  [[nodiscard]] Status ExplainTooLarge(int server, const Status& error) const;
 
  private:
   explicit Cluster(const RemoteOptions& options) : rpc_(options) {}
@@ -42,7 +44,7 @@ class Cluster {
   GraphInfo info_;
   std::vector<int> server_of_part_;
   std::vector<int64_t> planned_bytes_;
-  std::vector<bool> sends_more_;
+  std::vector<int64_t> server_limits_;
 };
 
 // Which rows of a request go to one server, in the caller's order.

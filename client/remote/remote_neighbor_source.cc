@@ -106,7 +106,7 @@ Status LayerCalls::OnError(int server, const Request& request, const Status& err
   for (const SamplePiece& piece : request) destinations += piece.end - piece.begin;
   if (error.code() != absl::StatusCode::kResourceExhausted || destinations < 2 ||
       !cluster_.SendsMoreThanWeTake(server)) {
-    return error;
+    return cluster_.ExplainTooLarge(server, error);
   }
   Request halves[2];
   size_t left = destinations / 2;  // for the first half

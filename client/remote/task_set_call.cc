@@ -82,6 +82,9 @@ Rpc TaskSetCalls::ToRpc(PartPages* pages) {
   rpc.on_reply = [this, pages](ReplyPieces reply, std::vector<Rpc>* more) {
     return OnReply(pages, reply, more);
   };
+  rpc.on_error = [this, server = rpc.server](const Status& error, std::vector<Rpc>*) {
+    return cluster_.ExplainTooLarge(server, error);
+  };
   return rpc;
 }
 

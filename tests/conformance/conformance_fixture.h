@@ -1,0 +1,65 @@
+// The graphs that the conformance suites run on, opened through one kind of store.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "tests/conformance/store_conformance.h"
+#include "tests/support/graph_fixture.h"
+#include "tests/support/random_graph.h"
+#include "tests/support/test_folder.h"
+
+namespace halograph {
+
+// A folder with a graph of four parts, written once a process: stores only read it.
+struct ConformanceFolder {
+  explicit ConformanceFolder(const TestGraphSpec& written);
+
+  TestFolder folder;
+  TestGraphSpec spec;
+  std::filesystem::path path;
+};
+
+// 3,000 nodes: as seeds they need several messages where these are small.
+[[nodiscard]] const ConformanceFolder& ConformanceGraph();
+[[nodiscard]] const ConformanceFolder& TypedConformanceGraph();
+
+// Stores under test over one of these.
+class ConformanceGraphUnderTest {
+ public:
+  ConformanceGraphUnderTest(const ConformanceFolder& graph, const StoreKind& kind)
+      : spec(graph.spec), path(graph.path) {
+    auto opened = kind.open(path);
+    EXPECT_TRUE(opened.ok()) << ToString(opened.status());
+    if (opened.ok()) stores = std::move(*opened);
+  }
+  [[nodiscard]] bool ok() const { return stores.graph != nullptr && stores.kv != nullptr; }
+
+  const TestGraphSpec& spec;
+  const std::filesystem::path path;
+  OpenedStores stores;
+};
+
+// One case of a suite, as a test of its own.
+class ConformanceTest : public testing::Test {
+ public:
+  ConformanceTest(StoreKind kind, std::function<void(const StoreKind&)> body)
+      : kind_(std::move(kind)), body_(std::move(body)) {}
+  void TestBody() override { body_(kind_); }
+
+ private:
+  const StoreKind kind_;
+  const std::function<void(const StoreKind&)> body_;
+};
+
+inline void RegisterCase(const std::string& suite, const StoreKind& kind, const char* name,
+                         const std::function<void(const StoreKind&)>& body) {
+  testing::RegisterTest(
+      (suite + "/" + kind.name).c_str(), name, nullptr, nullptr, __FILE__, __LINE__,
+      [kind, body]() -> ConformanceTest* { return new ConformanceTest(kind, body); });
+}
+
+}  // namespace halograph

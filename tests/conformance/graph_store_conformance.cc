@@ -1,0 +1,236 @@
+#include <numeric>
+#include <thread>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "client/local/local_store.h"
+#include "common/base/rng.h"
+#include "tests/conformance/conformance_fixture.h"
+
+namespace halograph {
+namespace {
+
+using Layers = std::vector<std::vector<RelationFanout>>;
+
+// A graph under test beside its reference.
+struct Subject {
+  Subject(const ConformanceFolder& folder, const StoreKind& kind) : graph(folder, kind) {
+    auto opened = OpenLocalStores(graph.path, VerifyLevel::kHeaders, 0);
+    EXPECT_TRUE(opened.ok()) << ToString(opened.status());
+    if (opened.ok()) reference = std::move(*opened);
+  }
+  [[nodiscard]] bool ok() const { return graph.ok() && reference.graph != nullptr; }
+  [[nodiscard]] const Schema& schema() const { return reference.graph->info().schema; }
+
+  ConformanceGraphUnderTest graph;
+  LocalStores reference;
+};
+
+// Random seeds with repeats.
+std::vector<int64_t> Seeds(int64_t nodes, size_t count, uint64_t key) {
+  CounterRng rng(Mix(key));
+  std::vector<int64_t> seeds(count);
+  for (int64_t& seed : seeds) {
+    seed = static_cast<int64_t>(rng.NextBounded(static_cast<uint64_t>(nodes)));
+  }
+  return seeds;
+}
+
+void ExpectReference(Subject& subject, const SampleRequest& request) {
+  const auto expected = subject.reference.graph->Sample(request);
+  const auto found = subject.graph.stores.graph->Sample(request);
+  ASSERT_TRUE(expected.ok()) << ToString(expected.status());
+  ASSERT_TRUE(found.ok()) << ToString(found.status());
+  EXPECT_EQ(found->nodes, expected->nodes);
+  EXPECT_EQ(found->seed_positions, expected->seed_positions);
+  EXPECT_EQ(found->sampled_edges, expected->sampled_edges);
+  EXPECT_TRUE(*found == *expected);
+}
+
+void ExpectReferenceForFanouts(const StoreKind& kind, const ConformanceFolder& folder,
+                               size_t num_seeds, const std::vector<int32_t>& fanouts,
+                               bool replace) {
+  Subject subject(folder, kind);
+  ASSERT_TRUE(subject.ok());
+  const SamplingSpec sampling = SamplingSpec::Uniform(subject.schema(), fanouts, replace);
+  for (int type = 0; type < static_cast<int>(subject.schema().node_types.size()); ++type) {
+    const int64_t nodes = subject.schema().node_types[static_cast<size_t>(type)].count;
+    const std::vector<int64_t> seeds = Seeds(nodes, num_seeds, 5 + static_cast<uint64_t>(type));
+    for (const uint64_t batch_seed : {uint64_t{0}, uint64_t{42}, UINT64_MAX}) {
+      ExpectReference(
+          subject,
+          {.seed_type = type, .seeds = seeds, .batch_seed = batch_seed, .spec = &sampling});
+    }
+  }
+}
+
+void ExpectCode(const StoreKind& kind, const std::vector<int64_t>& seeds, const Layers& layers,
+                absl::StatusCode code, const std::string& text) {
+  Subject subject(ConformanceGraph(), kind);
+  ASSERT_TRUE(subject.ok());
+  const SamplingSpec sampling{.layers = layers, .replace = false};
+  const auto found = subject.graph.stores.graph->Sample(
+      {.seed_type = 0, .seeds = seeds, .batch_seed = 1, .spec = &sampling});
+  EXPECT_EQ(found.status().code(), code) << ToString(found.status());
+  EXPECT_THAT(Message(found.status()), testing::HasSubstr(text));
+}
+
+void InfoIsThatOfTheFolder(const StoreKind& kind) {
+  Subject subject(TypedConformanceGraph(), kind);
+  ASSERT_TRUE(subject.ok());
+  for (const GraphInfo* info :
+       {&subject.graph.stores.graph->info(), &subject.graph.stores.kv->info()}) {
+    EXPECT_EQ(info->identity, subject.reference.graph->info().identity);
+    EXPECT_TRUE(info->schema == subject.schema());
+    EXPECT_TRUE(info->book == subject.reference.graph->info().book);
+  }
+}
+
+void AllNodesAsSeedsInAnyOrder(const StoreKind& kind) {
+  Subject subject(ConformanceGraph(), kind);
+  ASSERT_TRUE(subject.ok());
+  const SamplingSpec sampling =
+      SamplingSpec::Uniform(subject.schema(), std::vector<int32_t>{-1}, false);
+  std::vector<int64_t> seeds(3000);
+  std::iota(seeds.rbegin(), seeds.rend(), 0);
+  ExpectReference(subject, {.seed_type = 0, .seeds = seeds, .batch_seed = 3, .spec = &sampling});
+}
+
+void NoSeedsGiveAnEmptyMinibatch(const StoreKind& kind) {
+  Subject subject(ConformanceGraph(), kind);
+  ASSERT_TRUE(subject.ok());
+  const SamplingSpec sampling =
+      SamplingSpec::Uniform(subject.schema(), std::vector<int32_t>{5, 5}, false);
+  ExpectReference(subject, {.seed_type = 0, .seeds = {}, .batch_seed = 3, .spec = &sampling});
+}
+
+// Relations of different fanouts, one of them left out, one not sampled at all.
+void LayersMayDifferInRelations(const StoreKind& kind) {
+  Subject subject(TypedConformanceGraph(), kind);
+  ASSERT_TRUE(subject.ok());
+  const int paper = *subject.schema().NodeTypeIndex("paper");
+  const SamplingSpec sampling{.layers = {{{0, 3}, {1, 0}, {3, -1}}, {{1, 2}, {2, 4}}},
+                              .replace = false};
+  const std::vector<int64_t> seeds = Seeds(600, 200, 8);
+  ExpectReference(subject,
+                  {.seed_type = paper, .seeds = seeds, .batch_seed = 4, .spec = &sampling});
+}
+
+void FourThreadsAtOnceGiveWhatOneGives(const StoreKind& kind) {
+  Subject subject(ConformanceGraph(), kind);
+  ASSERT_TRUE(subject.ok());
+  const SamplingSpec sampling =
+      SamplingSpec::Uniform(subject.schema(), std::vector<int32_t>{6, 4}, false);
+  const std::vector<int64_t> seeds = Seeds(3000, 300, 6);
+  const auto sample = [&](GraphStore& store, uint64_t batch_seed) {
+    return store.Sample(
+        {.seed_type = 0, .seeds = seeds, .batch_seed = batch_seed, .spec = &sampling});
+  };
+  constexpr int kBatches = 6;
+  std::vector<std::vector<StatusOr<Minibatch>>> found(4);
+  std::vector<std::thread> threads;
+  for (auto& mine : found) {
+    threads.emplace_back([&] {
+      for (uint64_t batch = 0; batch < kBatches; ++batch) {
+        mine.push_back(sample(*subject.graph.stores.graph, batch));
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (uint64_t batch = 0; batch < kBatches; ++batch) {
+    const auto expected = sample(*subject.reference.graph, batch);
+    ASSERT_TRUE(expected.ok());
+    for (const auto& mine : found) {
+      ASSERT_TRUE(mine[batch].ok()) << ToString(mine[batch].status());
+      EXPECT_TRUE(*mine[batch] == *expected);
+    }
+  }
+}
+
+void AfterShutdownEveryCallIsCancelled(const StoreKind& kind) {
+  Subject subject(ConformanceGraph(), kind);
+  ASSERT_TRUE(subject.ok());
+  const SamplingSpec sampling =
+      SamplingSpec::Uniform(subject.schema(), std::vector<int32_t>{5}, false);
+  const std::vector<int64_t> seeds = {1, 2, 3};
+  const SampleRequest request{.seed_type = 0, .seeds = seeds, .batch_seed = 1, .spec = &sampling};
+  EXPECT_TRUE(subject.graph.stores.graph->Sample(request).ok());
+  subject.graph.stores.graph->Shutdown();
+  subject.graph.stores.graph->Shutdown();
+  EXPECT_EQ(subject.graph.stores.graph->Sample(request).status().code(),
+            absl::StatusCode::kCancelled);
+}
+
+// Sampling threads that run into a shutdown end with OK or Cancelled, and they end.
+void ShutdownEndsCallsUnderWay(const StoreKind& kind) {
+  Subject subject(ConformanceGraph(), kind);
+  ASSERT_TRUE(subject.ok());
+  const SamplingSpec sampling =
+      SamplingSpec::Uniform(subject.schema(), std::vector<int32_t>{5, 5}, false);
+  const std::vector<int64_t> seeds = Seeds(3000, 100, 7);
+  std::vector<Status> last(3);
+  std::vector<std::thread> threads;
+  for (Status& status : last) {
+    threads.emplace_back([&] {
+      while (status.ok()) {
+        status = subject.graph.stores.graph
+                     ->Sample({.seed_type = 0, .seeds = seeds, .batch_seed = 1, .spec = &sampling})
+                     .status();
+      }
+    });
+  }
+  subject.graph.stores.graph->Shutdown();
+  for (std::thread& thread : threads) thread.join();
+  for (const Status& status : last) {
+    EXPECT_EQ(status.code(), absl::StatusCode::kCancelled) << ToString(status);
+  }
+}
+
+}  // namespace
+
+void RegisterGraphStoreConformance(const StoreKind& kind) {
+  const auto add = [&](const char* name, const std::function<void(const StoreKind&)>& body) {
+    RegisterCase("GraphStoreConformance", kind, name, body);
+  };
+  const auto add_fanouts = [&](const char* name, const std::vector<int32_t>& fanouts,
+                               bool replace) {
+    add(name, [=](const StoreKind& k) {
+      ExpectReferenceForFanouts(k, ConformanceGraph(), 400, fanouts, replace);
+    });
+  };
+  add("InfoIsThatOfTheFolder", InfoIsThatOfTheFolder);
+  add_fanouts("SameMinibatchWithoutReplacement", {10, 5}, false);
+  add_fanouts("SameMinibatchWithReplacement", {10, 5}, true);
+  add_fanouts("SameMinibatchOfFullNeighbourhoods", {-1, -1}, false);
+  add_fanouts("SameMinibatchOfFanoutZeroAndOne", {1, 0, 1}, false);
+  add_fanouts("SameMinibatchOfTheLargestFanout", {kMaxFanout}, false);
+  add("SameMinibatchOfTypedGraph", [](const StoreKind& k) {
+    ExpectReferenceForFanouts(k, TypedConformanceGraph(), 100, {4, 3, -1}, false);
+  });
+  add("SameMinibatchOfTypedGraphWithReplacement", [](const StoreKind& k) {
+    ExpectReferenceForFanouts(k, TypedConformanceGraph(), 100, {4, 3}, true);
+  });
+  add("SameMinibatchOfDuplicateSeeds", [](const StoreKind& k) {
+    ExpectReferenceForFanouts(k, ConformanceGraph(), 9000, {3}, false);
+  });
+  add("AllNodesAsSeedsInAnyOrder", AllNodesAsSeedsInAnyOrder);
+  add("NoSeedsGiveAnEmptyMinibatch", NoSeedsGiveAnEmptyMinibatch);
+  add("LayersMayDifferInRelations", LayersMayDifferInRelations);
+  add("SeedOutOfRangeIsOutOfRangeNamingIt", [](const StoreKind& k) {
+    ExpectCode(k, {0, 3000}, {{{0, 5}}}, absl::StatusCode::kOutOfRange, "3000");
+    ExpectCode(k, {-1}, {{{0, 5}}}, absl::StatusCode::kOutOfRange, "-1");
+  });
+  add("FanoutOutOfRangeIsOutOfRangeNamingIt", [](const StoreKind& k) {
+    ExpectCode(k, {0}, {{{0, -2}}}, absl::StatusCode::kOutOfRange, "-2");
+  });
+  add("UnknownRelationIsInvalidArgument", [](const StoreKind& k) {
+    ExpectCode(k, {0}, {{{1, 5}}}, absl::StatusCode::kInvalidArgument, "1");
+  });
+  add("FourThreadsAtOnceGiveWhatOneGives", FourThreadsAtOnceGiveWhatOneGives);
+  add("AfterShutdownEveryCallIsCancelled", AfterShutdownEveryCallIsCancelled);
+  add("ShutdownEndsCallsUnderWay", ShutdownEndsCallsUnderWay);
+}
+
+}  // namespace halograph

@@ -1,0 +1,12 @@
+#include <gtest/gtest.h>
+
+#include "tests/conformance/kinds.h"
+
+int main(int argc, char** argv) {
+  testing::InitGoogleTest(&argc, argv);
+  for (const halograph::StoreKind& kind : halograph::RemoteKinds()) {
+    halograph::RegisterGraphStoreConformance(kind);
+    halograph::RegisterKVStoreConformance(kind);
+  }
+  return RUN_ALL_TESTS();
+}

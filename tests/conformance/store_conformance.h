@@ -1,0 +1,34 @@
+// What every GraphStore and KVStore must do, whatever is behind it: one suite, registered for each
+// kind of store. The reference is the embedded store on the caller's thread alone, and for rows
+// the input that the folder was written from.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "client/graph_store.h"
+#include "client/kv_store.h"
+#include "common/base/status.h"
+
+namespace halograph {
+
+struct OpenedStores {
+  std::shared_ptr<void> backing;  // outlives the stores: servers, say
+  std::unique_ptr<GraphStore> graph;
+  std::unique_ptr<KVStore> kv;
+};
+
+struct StoreKind {
+  std::string name;  // "Local", "Remote2Servers"
+  // Opens stores over all parts of a partition folder.
+  std::function<StatusOr<OpenedStores>(const std::filesystem::path& graph)> open;
+};
+
+// Registers the suites GraphStoreConformance/<name> and KVStoreConformance/<name>. Call before
+// RUN_ALL_TESTS.
+void RegisterGraphStoreConformance(const StoreKind& kind);
+void RegisterKVStoreConformance(const StoreKind& kind);
+
+}  // namespace halograph
