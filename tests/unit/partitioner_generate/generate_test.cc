@@ -1,0 +1,337 @@
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <numeric>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "common/base/rng.h"
+#include "partitioner/generate/random.h"
+#include "partitioner/generate/rmat.h"
+#include "partitioner/generate/sbm.h"
+#include "partitioner/readers/reader.h"
+
+namespace halograph {
+namespace {
+
+namespace fs = std::filesystem;
+using EdgePair = std::pair<int64_t, int64_t>;
+
+class GenerateTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    const auto* info = testing::UnitTest::GetInstance()->current_test_info();
+    folder_ = fs::path(testing::TempDir()) /
+              fmt::format("{}-{}-{}", info->test_suite_name(), info->name(), getpid());
+    fs::create_directories(folder_);
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  Dataset Open(const std::string& name) {
+    StatusOr<Dataset> dataset = OpenDataset(folder_ / name, ReadOptions());
+    EXPECT_TRUE(dataset.ok()) << dataset.status();
+    return dataset.ok() ? *std::move(dataset) : Dataset();
+  }
+
+  static std::vector<EdgePair> Edges(const Dataset& dataset) {
+    std::vector<EdgePair> edges;
+    const auto cursor = dataset.relations.at(0).edges->Open();
+    EXPECT_TRUE(cursor.ok()) << cursor.status();
+    EdgeChunk chunk;
+    while (true) {
+      const StatusOr<bool> more = (*cursor)->Next(&chunk);
+      EXPECT_TRUE(more.ok()) << more.status();
+      if (!more.ok() || !*more) return edges;
+      for (size_t i = 0; i < chunk.size(); ++i) {
+        edges.emplace_back(chunk.sources[i], chunk.destinations[i]);
+      }
+    }
+  }
+
+  // Every file below a folder: relative path and contents.
+  static std::map<std::string, std::string> Contents(const fs::path& folder) {
+    std::map<std::string, std::string> files;
+    for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+      if (!entry.is_regular_file()) continue;
+      std::ostringstream text;
+      text << std::ifstream(entry.path(), std::ios::binary).rdbuf();
+      files[fs::relative(entry.path(), folder).string()] = text.str();
+    }
+    return files;
+  }
+
+  GenerateTarget Target(const std::string& name) const { return {folder_ / name, false}; }
+
+  fs::path folder_;
+};
+
+TEST(GaussianLikeTest, MeanVarianceAndBounds) {
+  double sum = 0, squares = 0;
+  constexpr int kDraws = 200000;
+  for (int i = 0; i < kDraws; ++i) {
+    const double x = GaussianLike(SubKey(7, i));
+    ASSERT_LT(std::abs(x), 3.47);
+    sum += x;
+    squares += x * x;
+  }
+  EXPECT_NEAR(sum / kDraws, 0, 0.01);
+  EXPECT_NEAR(squares / kDraws, 1, 0.01);
+}
+
+using SbmTest = GenerateTest;
+
+SbmOptions SmallSbm() {
+  SbmOptions options;
+  options.nodes = 8000;
+  options.seed = 3;
+  return options;
+}
+
+TEST_F(SbmTest, OpensAsGraphBoltFolderWithWhatWasAskedFor) {
+  ASSERT_EQ(GenerateSbm(SmallSbm(), Target("g")), OkStatus());
+  const Dataset dataset = Open("g");
+  EXPECT_EQ(dataset.node_types.at(0).count, 8000);
+  EXPECT_EQ(dataset.node_types[0].features.at(0).spec,
+            (TensorSpec{"feat", DType::kFloat32, 2, 64}));
+  EXPECT_NEAR(static_cast<double>(dataset.relations.at(0).edges->max_edges()), 80000, 1600);
+  const InputTask& task = dataset.tasks.at(0);
+  EXPECT_EQ(task.name, "node_classification");
+  EXPECT_EQ(task.metadata, (Json{{"num_classes", 8}}));
+  std::set<int64_t> seen;
+  for (size_t i = 0; i < 3; ++i) {
+    const auto seeds = task.sets.at(i).arrays.at(0).array->As<int64_t>();
+    ASSERT_TRUE(seeds.ok());
+    EXPECT_EQ(seeds->size(), i == 1 ? 400U : 800U);
+    EXPECT_TRUE(std::is_sorted(seeds->begin(), seeds->end()));
+    seen.insert(seeds->begin(), seeds->end());
+  }
+  EXPECT_EQ(seen.size(), 2000U);  // no node in two sets
+}
+
+TEST_F(SbmTest, EdgesAreSymmetricWithoutLoopsOrDuplicates) {
+  ASSERT_EQ(GenerateSbm(SmallSbm(), Target("g")), OkStatus());
+  const std::vector<EdgePair> edges = Edges(Open("g"));
+  const std::set<EdgePair> distinct(edges.begin(), edges.end());
+  EXPECT_EQ(distinct.size(), edges.size());
+  for (const auto& [source, destination] : edges) {
+    ASSERT_NE(source, destination);
+    ASSERT_TRUE(distinct.contains({destination, source}));
+  }
+}
+
+TEST_F(SbmTest, SameOptionsGiveTheSameBytesAndAnotherSeedDoesNot) {
+  SbmOptions options = SmallSbm();
+  ASSERT_EQ(GenerateSbm(options, Target("a")), OkStatus());
+  ASSERT_EQ(GenerateSbm(options, Target("b")), OkStatus());
+  options.seed = 4;
+  ASSERT_EQ(GenerateSbm(options, Target("c")), OkStatus());
+  const auto a = Contents(folder_ / "a"), b = Contents(folder_ / "b"), c = Contents(folder_ / "c");
+  EXPECT_EQ(a.size(), 9U);
+  EXPECT_TRUE(a == b);
+  for (const char* file : {"edges/edge.npy", "features/feat.npy", "tasks/train_seeds.npy"}) {
+    EXPECT_FALSE(a.at(file) == c.at(file)) << file;
+  }
+}
+
+// The best class by the class means, from rows of `dim` floats; the share that is right.
+double ClassMeanAccuracy(const std::vector<float>& rows, const std::vector<int64_t>& labels,
+                         size_t dim, size_t classes) {
+  std::vector<double> means(classes * dim);
+  std::vector<double> counts(classes);
+  for (size_t v = 0; v < labels.size(); ++v) {
+    ++counts[labels[v]];
+    for (size_t i = 0; i < dim; ++i) means[labels[v] * dim + i] += rows[v * dim + i];
+  }
+  for (size_t i = 0; i < means.size(); ++i) means[i] /= counts[i / dim];
+  size_t right = 0;
+  for (size_t v = 0; v < labels.size(); ++v) {
+    size_t best = 0;
+    double best_distance = 1e300;
+    for (size_t c = 0; c < classes; ++c) {
+      double distance = 0;
+      for (size_t i = 0; i < dim; ++i) {
+        const double difference = rows[v * dim + i] - means[c * dim + i];
+        distance += difference * difference;
+      }
+      if (distance < best_distance) best = c;
+      best_distance = std::min(best_distance, distance);
+    }
+    right += best == static_cast<size_t>(labels[v]);
+  }
+  return static_cast<double>(right) / static_cast<double>(labels.size());
+}
+
+TEST_F(SbmTest, FeaturesAloneAreNotEnoughButWithNeighboursTheyAre) {
+  SbmOptions options = SmallSbm();
+  options.shares = {1, 0, 0};  // every label is in the training set
+  ASSERT_EQ(GenerateSbm(options, Target("g")), OkStatus());
+  const Dataset dataset = Open("g");
+  const auto labels = *dataset.tasks.at(0).sets.at(0).arrays.at(1).array->As<int64_t>();
+  const auto features = *dataset.node_types.at(0).features.at(0).array->As<float>();
+  const std::vector<int64_t> classes(labels.begin(), labels.end());
+  const std::vector<float> alone(features.begin(), features.end());
+  std::vector<float> smoothed = alone;
+  int64_t within = 0;
+  const std::vector<EdgePair> edges = Edges(dataset);
+  for (const auto& [source, destination] : edges) {
+    within += classes[source] == classes[destination];
+    for (size_t i = 0; i < 64; ++i) smoothed[destination * 64 + i] += alone[source * 64 + i];
+  }
+  std::vector<float> degrees(classes.size(), 1);
+  for (const auto& edge : edges) ++degrees[edge.second];
+  for (size_t i = 0; i < smoothed.size(); ++i) smoothed[i] /= degrees[i / 64];
+  EXPECT_NEAR(static_cast<double>(within) / static_cast<double>(edges.size()), 0.8, 0.01);
+  const double by_features = ClassMeanAccuracy(alone, classes, 64, 8);
+  const double by_both = ClassMeanAccuracy(smoothed, classes, 64, 8);
+  EXPECT_GT(by_features, 0.5);
+  EXPECT_LT(by_features, 0.7);
+  EXPECT_GT(by_both, 0.93);
+}
+
+TEST_F(SbmTest, OptionsOutOfRangeAreNamed) {
+  const auto expect = [&](const std::string& part, auto change) {
+    SbmOptions options = SmallSbm();
+    change(&options);
+    const Status status = GenerateSbm(options, Target("g"));
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+    EXPECT_THAT(Message(status), testing::HasSubstr(part));
+    EXPECT_FALSE(fs::exists(folder_ / "g"));
+  };
+  expect("nodes is 0", [](SbmOptions* o) { o->nodes = 0; });
+  expect("classes is 0", [](SbmOptions* o) { o->classes = 0; });
+  expect("homophily is 1.5", [](SbmOptions* o) { o->homophily = 1.5; });
+  expect("average_degree is -1", [](SbmOptions* o) { o->average_degree = -1; });
+  expect("feature_dim is -1", [](SbmOptions* o) { o->feature_dim = -1; });
+  expect("noise is -1", [](SbmOptions* o) { o->noise = -1; });
+  expect("more than 1 together", [](SbmOptions* o) { o->shares = {0.6, 0.3, 0.3}; });
+  expect("can hold", [](SbmOptions* o) {
+    o->nodes = 20;
+    o->average_degree = 20;
+  });
+}
+
+TEST_F(SbmTest, ExistingFolderStaysUnlessReplaced) {
+  SbmOptions options = SmallSbm();
+  options.nodes = 100;
+  ASSERT_EQ(GenerateSbm(options, Target("g")), OkStatus());
+  EXPECT_EQ(GenerateSbm(options, Target("g")).code(), absl::StatusCode::kAlreadyExists);
+  options.nodes = 200;
+  EXPECT_EQ(GenerateSbm(options, {folder_ / "g", true}), OkStatus());
+  EXPECT_EQ(Open("g").node_types.at(0).count, 200);
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()), 1);
+}
+
+TEST_F(SbmTest, SmallestGraphs) {
+  SbmOptions options = SmallSbm();
+  options.nodes = options.classes = 1;
+  options.average_degree = 0;
+  ASSERT_EQ(GenerateSbm(options, Target("one")), OkStatus());
+  EXPECT_TRUE(Edges(Open("one")).empty());
+}
+
+using RmatTest = GenerateTest;
+
+RmatOptions SmallRmat() {
+  RmatOptions options;
+  options.log2_nodes = 12;
+  options.edges = 40000;
+  options.seed = 5;
+  return options;
+}
+
+std::vector<int64_t> OutDegrees(const std::vector<EdgePair>& edges, int64_t nodes) {
+  std::vector<int64_t> degrees(nodes);
+  for (const EdgePair& edge : edges) ++degrees[edge.first];
+  return degrees;
+}
+
+TEST_F(RmatTest, DegreesAreSkewedUnlessQuadrantsAreEqual) {
+  RmatOptions options = SmallRmat();
+  ASSERT_EQ(GenerateRmat(options, Target("skewed")), OkStatus());
+  const Dataset dataset = Open("skewed");
+  EXPECT_EQ(dataset.node_types.at(0).count, 4096);
+  EXPECT_TRUE(dataset.tasks.empty());
+  std::vector<int64_t> degrees = OutDegrees(Edges(dataset), 4096);
+  EXPECT_EQ(std::accumulate(degrees.begin(), degrees.end(), int64_t{0}), 40000);
+  EXPECT_GT(*std::max_element(degrees.begin(), degrees.end()), 200);
+  options.a = options.b = options.c = options.d = 0.25;
+  ASSERT_EQ(GenerateRmat(options, Target("even")), OkStatus());
+  degrees = OutDegrees(Edges(Open("even")), 4096);
+  EXPECT_LT(*std::max_element(degrees.begin(), degrees.end()), 40);
+}
+
+TEST_F(RmatTest, PermutedIdsGiveTheSameDegreesElsewhere) {
+  RmatOptions options = SmallRmat();
+  ASSERT_EQ(GenerateRmat(options, Target("permuted")), OkStatus());
+  options.permute_ids = false;
+  ASSERT_EQ(GenerateRmat(options, Target("plain")), OkStatus());
+  std::vector<int64_t> permuted = OutDegrees(Edges(Open("permuted")), 4096);
+  std::vector<int64_t> plain = OutDegrees(Edges(Open("plain")), 4096);
+  EXPECT_EQ(std::max_element(plain.begin(), plain.end()) - plain.begin(), 0);
+  EXPECT_FALSE(permuted == plain);
+  std::sort(permuted.begin(), permuted.end());
+  std::sort(plain.begin(), plain.end());
+  EXPECT_TRUE(permuted == plain);  // only a bijection does that
+}
+
+TEST_F(RmatTest, DedupDropsLoopsAndDuplicates) {
+  RmatOptions options = SmallRmat();
+  ASSERT_EQ(GenerateRmat(options, Target("all")), OkStatus());
+  const std::vector<EdgePair> all = Edges(Open("all"));
+  std::set<EdgePair> expected(all.begin(), all.end());
+  std::erase_if(expected, [](const EdgePair& edge) { return edge.first == edge.second; });
+  options.dedup = true;
+  ASSERT_EQ(GenerateRmat(options, Target("distinct")), OkStatus());
+  const std::vector<EdgePair> distinct = Edges(Open("distinct"));
+  EXPECT_LT(distinct.size(), all.size());
+  EXPECT_TRUE(std::equal(distinct.begin(), distinct.end(), expected.begin(), expected.end()));
+}
+
+TEST_F(RmatTest, UndirectedListsBothDirections) {
+  RmatOptions options = SmallRmat();
+  options.undirected = true;
+  ASSERT_EQ(GenerateRmat(options, Target("g")), OkStatus());
+  const std::vector<EdgePair> edges = Edges(Open("g"));
+  ASSERT_EQ(edges.size(), 80000U);
+  for (size_t i = 0; i < edges.size(); i += 2) {
+    ASSERT_EQ(edges[i].first, edges[i + 1].second);
+    ASSERT_EQ(edges[i].second, edges[i + 1].first);
+  }
+}
+
+TEST_F(RmatTest, FeaturesAndLabelsOnRequestAndTheSameBytesTwice) {
+  RmatOptions options = SmallRmat();
+  options.feature_dim = 16;
+  options.classes = 5;
+  ASSERT_EQ(GenerateRmat(options, Target("a")), OkStatus());
+  ASSERT_EQ(GenerateRmat(options, Target("b")), OkStatus());
+  EXPECT_TRUE(Contents(folder_ / "a") == Contents(folder_ / "b"));
+  const Dataset dataset = Open("a");
+  EXPECT_EQ(dataset.node_types.at(0).features.at(0).spec.dim, 16);
+  EXPECT_EQ(dataset.tasks.at(0).metadata["num_classes"], 5);
+}
+
+TEST_F(RmatTest, OptionsOutOfRangeAreNamed) {
+  const auto expect = [&](const std::string& part, auto change) {
+    RmatOptions options = SmallRmat();
+    change(&options);
+    const Status status = GenerateRmat(options, Target("g"));
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+    EXPECT_THAT(Message(status), testing::HasSubstr(part));
+  };
+  expect("log2_nodes is 32", [](RmatOptions* o) { o->log2_nodes = 32; });
+  expect("edges is -1", [](RmatOptions* o) { o->edges = -1; });
+  expect("sum is 1.1", [](RmatOptions* o) { o->d = 0.15; });
+  expect("each is 0 to 1", [](RmatOptions* o) { o->a = -0.5; });
+  expect("classes is -1", [](RmatOptions* o) { o->classes = -1; });
+}
+
+}  // namespace
+}  // namespace halograph
