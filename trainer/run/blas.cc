@@ -1,10 +1,36 @@
 #include "trainer/run/blas.h"
 
+#include <climits>
+#include <cstdlib>
+
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include "common/base/log.h"
 
 namespace halograph {
+namespace {
+
+constexpr char kCoreType[] = "OPENBLAS_CORETYPE";
+
+bool HasAvx2() {
+#ifdef __x86_64__
+  return __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0;
+#else
+  return false;
+#endif
+}
+
+bool HasAvx512() {
+#ifdef __x86_64__
+  return __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512dq") != 0 &&
+         __builtin_cpu_supports("avx512bw") != 0 && __builtin_cpu_supports("avx512vl") != 0;
+#else
+  return false;
+#endif
+}
+
+}  // namespace
 
 std::string FastBlasName() {
   // Asked of the loaded libraries, since which BLAS it is, is a choice of the system.
@@ -21,6 +47,23 @@ void WarnIfSlowBlas() {
   spdlog::warn(
       "libtorch computes with a BLAS that is not OpenBLAS; matrix products may be 40 times slower. "
       "On Debian: apt-get install libopenblas0-openmp");
+}
+
+std::string BetterCoreType(const std::string& blas_name, bool has_avx2, bool has_avx512) {
+  // Prescott is what OpenBLAS falls back to: no processor with AVX2 is one.
+  if (blas_name.find("Prescott") == std::string::npos) return {};
+  if (has_avx512) return "SkylakeX";
+  return has_avx2 ? "Haswell" : "";
+}
+
+void RestartWithBetterBlasKernels(char** argv) {
+  if (std::getenv(kCoreType) != nullptr) return;
+  const std::string core_type = BetterCoreType(FastBlasName(), HasAvx2(), HasAvx512());
+  if (core_type.empty()) return;
+  char program[PATH_MAX] = "";
+  if (readlink("/proc/self/exe", program, sizeof(program) - 1) <= 0) return;
+  // The variable is set when main begins again, which ends the circle.
+  if (setenv(kCoreType, core_type.c_str(), 1) == 0) execv(program, argv);
 }
 
 }  // namespace halograph

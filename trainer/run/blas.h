@@ -1,15 +1,27 @@
-// Which BLAS libtorch computes with.
+// Which BLAS libtorch computes with, and whether it uses what the processor can.
 #pragma once
 
 #include <string>
 
 namespace halograph {
 
-// OpenBLAS' own description ("OpenBLAS 0.3.21 ... Haswell"), "MKL", or empty for one that is
+// OpenBLAS' own description ("OpenBLAS 0.3.21 ... Haswell ..."), "MKL", or empty for one that is
 // neither, such as the slow reference BLAS that libtorch may come with.
 [[nodiscard]] std::string FastBlasName();
 
 // Logs a warning with what to install if FastBlasName is empty.
 void WarnIfSlowBlas();
+
+// The value of OPENBLAS_CORETYPE that makes OpenBLAS, described by `blas_name`, use the vector
+// units that the processor has, or empty if it does already. OpenBLAS 0.3.21 takes processors
+// newer than itself for a Prescott of 2004; training on one (Sapphire Rapids) was 3.3 times slower
+// than with the kernels for AVX-512.
+[[nodiscard]] std::string BetterCoreType(const std::string& blas_name, bool has_avx2,
+                                         bool has_avx512);
+
+// OpenBLAS chooses its kernels as it is loaded, before main: where it chose badly, starts this
+// program again in the same process, with OPENBLAS_CORETYPE set. Call first thing in main. Returns
+// if there is nothing to do, the user set the variable, or the program cannot be started again.
+void RestartWithBetterBlasKernels(char** argv);
 
 }  // namespace halograph
