@@ -1,0 +1,114 @@
+#include "trainer/pipeline/labeled_seeds.h"
+
+#include <algorithm>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/unit/trainer_pipeline/opened_graph.h"
+
+namespace halograph {
+namespace {
+
+using testing::HasSubstr;
+
+class LabeledSeedsTest : public OpenedGraphTest {
+ protected:
+  // Opens `spec` after replacing the labels of a set.
+  template <typename T>
+  void OpenWithLabels(TestGraphSpec spec, size_t set, const std::vector<T>& labels) {
+    spec.tasks[0].sets[set].arrays[1] = MakeTensor("labels", labels);
+    Open(spec);
+  }
+  Status Error(const std::string& task = "") {
+    return ReadClassificationTask(*stores_.kv, task).status();
+  }
+};
+
+TEST_F(LabeledSeedsTest, SortsSeedsAndKeepsTheirLabels) {
+  const TestGraphSpec spec = RandomGraph({.nodes = 40, .num_classes = 5});
+  Open(spec);
+  auto task = ReadClassificationTask(*stores_.kv, "");
+  ASSERT_TRUE(task.ok()) << task.status();
+  EXPECT_EQ(task->num_classes, 5);
+  EXPECT_EQ(task->train.seeds.size(), 20U);
+  EXPECT_EQ(task->valid.seeds.size(), 10U);
+  EXPECT_EQ(task->test.seeds.size(), 10U);
+  const std::vector<int64_t> global = GlobalNodeIds(spec, "node");
+  for (const LabeledSeeds* set : {&task->train, &task->valid, &task->test}) {
+    EXPECT_TRUE(std::is_sorted(set->seeds.begin(), set->seeds.end()));
+    for (size_t i = 0; i < set->seeds.size(); ++i) {
+      const auto input = std::find(global.begin(), global.end(), set->seeds[i]) - global.begin();
+      EXPECT_EQ(set->labels[i], input % 5);
+    }
+  }
+}
+
+TEST_F(LabeledSeedsTest, ClassesAreCountedWhereTheTaskDoesNotSay) {
+  TestGraphSpec spec = RandomGraph({.nodes = 8});
+  spec.tasks[0].metadata = Json::object();
+  OpenWithLabels<int32_t>(spec, 2, {0, 6});
+  auto task = ReadClassificationTask(*stores_.kv, "");
+  ASSERT_TRUE(task.ok()) << task.status();
+  EXPECT_EQ(task->num_classes, 7);
+}
+
+TEST_F(LabeledSeedsTest, LabelOutOfRangeNamesTheOriginalId) {
+  // Input nodes 6 and 2 are validated, in this order.
+  OpenWithLabels<int64_t>(RandomGraph({.nodes = 8, .num_classes = 3}), 1, {1, 3});
+  const Status status = Error();
+  EXPECT_EQ(status.code(), absl::StatusCode::kOutOfRange);
+  EXPECT_THAT(Message(status), HasSubstr("valid set: the label of node with original id 2 is 3"));
+  EXPECT_THAT(Message(status), HasSubstr("expected 0 to 2"));
+}
+
+TEST_F(LabeledSeedsTest, NegativeLabelIsRefusedEvenWithoutNumClasses) {
+  TestGraphSpec spec = RandomGraph({.nodes = 8});
+  spec.tasks[0].metadata = Json::object();
+  OpenWithLabels<int64_t>(spec, 1, {-1, 0});
+  EXPECT_THAT(Message(Error()), HasSubstr("original id 6 is -1"));
+}
+
+TEST_F(LabeledSeedsTest, FractionsAreNoClasses) {
+  OpenWithLabels<float>(RandomGraph({.nodes = 8}), 1, {0.5F, 1});
+  EXPECT_EQ(Error().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(Message(Error()), HasSubstr("float32"));
+}
+
+TEST_F(LabeledSeedsTest, ASetWithoutLabelsIsNamed) {
+  TestGraphSpec spec = RandomGraph({.nodes = 8});
+  spec.tasks[0].sets[2].arrays.pop_back();
+  Open(spec);
+  EXPECT_EQ(Error().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(Message(Error()), HasSubstr("test set of 'node': has no labels"));
+}
+
+TEST_F(LabeledSeedsTest, NoTrainSeedsIsRefused) {
+  TestGraphSpec spec = RandomGraph({.nodes = 8});
+  spec.tasks[0].sets.erase(spec.tasks[0].sets.begin());
+  Open(spec);
+  EXPECT_THAT(Message(Error()), HasSubstr("no train seeds"));
+}
+
+TEST_F(LabeledSeedsTest, UnknownTaskNamesThoseThatExist) {
+  Open(RandomGraph({.nodes = 8}));
+  const Status status = Error("segmentation");
+  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(Message(status), HasSubstr("'node_classification'"));
+}
+
+TEST_F(LabeledSeedsTest, SeveralTasksMustBeChosenFrom) {
+  Open(RandomTypedGraph({.nodes = 20}));
+  const Status status = Error();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(Message(status), HasSubstr("link_prediction"));
+}
+
+TEST_F(LabeledSeedsTest, ALinkTaskIsRefused) {
+  Open(RandomTypedGraph({.nodes = 20}));
+  EXPECT_THAT(Message(Error("link_prediction")), HasSubstr("node classification only"));
+}
+
+}  // namespace
+}  // namespace halograph

@@ -1,0 +1,196 @@
+#include "trainer/pipeline/minibatch_stream.h"
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/unit/trainer_pipeline/opened_graph.h"
+#include "trainer/pipeline/labeled_seeds.h"
+
+namespace halograph {
+namespace {
+
+class MinibatchStreamTest : public OpenedGraphTest {
+ protected:
+  void SetUp() override {
+    Open(RandomGraph({.seed = 5, .parts = 3, .nodes = 120, .num_classes = 4}));
+    auto task = ReadClassificationTask(*stores_.kv, "");
+    ASSERT_TRUE(task.ok()) << task.status();
+    train_ = task->train;
+  }
+  BatchRecipe Recipe() {
+    const Schema& schema = stores_.graph->info().schema;
+    BatchRecipe recipe;
+    recipe.sampling = SamplingSpec::Uniform(schema, std::vector<int32_t>{3, 2});
+    recipe.feature = TensorRef{false, "node", "feat"};
+    recipe.feature_spec = schema.node_types[0].features[0];
+    return recipe;
+  }
+  SeedShards Shards(int world_size) {
+    return SplitSeeds(train_.seeds, stores_.graph->info().book.NodeBoundaries(0), world_size);
+  }
+  // All minibatches of a stream.
+  std::vector<PreparedBatch> Drain(GraphStore* graph, StreamOptions options) {
+    const BatchMaker maker(graph, stores_.kv.get(), Recipe());
+    MinibatchStream stream(&maker, train_.seeds, train_.labels, Shards(options.world_size),
+                           options);
+    std::vector<PreparedBatch> batches;
+    for (;;) {
+      auto next = stream.Next();
+      EXPECT_TRUE(next.ok()) << next.status();
+      if (!next.ok() || !next->has_value()) return batches;
+      batches.push_back(std::move(**next));
+    }
+  }
+  static std::vector<int64_t> SeedsOf(const PreparedBatch& batch) {
+    std::vector<int64_t> seeds;
+    for (int32_t position : batch.minibatch.seed_positions) {
+      seeds.push_back(batch.minibatch.nodes[0][position]);
+    }
+    return seeds;
+  }
+
+  LabeledSeeds train_;
+};
+
+TEST_F(MinibatchStreamTest, EachEpochVisitsEverySeedOfTheRanksOnceWithItsLabel) {
+  constexpr int kWorld = 3, kEpochs = 2;
+  std::vector<std::vector<int64_t>> visited(kEpochs);
+  for (int rank = 0; rank < kWorld; ++rank) {
+    const auto batches = Drain(stores_.graph.get(), {.rank = rank,
+                                                     .world_size = kWorld,
+                                                     .batch_size = 7,
+                                                     .epochs = kEpochs,
+                                                     .threads = 3,
+                                                     .prefetch = 4});
+    const size_t steps = batches.size() / kEpochs;
+    EXPECT_EQ(steps, static_cast<size_t>(Shards(kWorld).Steps(7)));
+    for (size_t i = 0; i < batches.size(); ++i) {
+      const std::vector<int64_t> seeds = SeedsOf(batches[i]);
+      ASSERT_EQ(seeds.size(), batches[i].labels.size());
+      for (size_t s = 0; s < seeds.size(); ++s) {
+        const auto row = std::lower_bound(train_.seeds.begin(), train_.seeds.end(), seeds[s]) -
+                         train_.seeds.begin();
+        EXPECT_EQ(batches[i].labels[s], train_.labels[row]);
+        visited[i / steps].push_back(seeds[s]);
+      }
+    }
+  }
+  EXPECT_NE(visited[0], visited[1]) << "epochs are shuffled differently";
+  for (std::vector<int64_t>& epoch : visited) {
+    std::sort(epoch.begin(), epoch.end());
+    EXPECT_EQ(epoch, train_.seeds);
+  }
+}
+
+TEST_F(MinibatchStreamTest, ThreadsAndPrefetchChangeNothing) {
+  const StreamOptions one{.seed = 9, .batch_size = 8, .epochs = 3, .threads = 1, .prefetch = 1};
+  const auto wanted = Drain(stores_.graph.get(), one);
+  for (const auto& [threads, prefetch] : {std::pair<size_t, size_t>{2, 3}, {4, 16}}) {
+    StreamOptions more = one;
+    more.threads = threads;
+    more.prefetch = prefetch;
+    const auto found = Drain(stores_.graph.get(), more);
+    ASSERT_EQ(found.size(), wanted.size());
+    for (size_t i = 0; i < found.size(); ++i) {
+      EXPECT_EQ(found[i].minibatch, wanted[i].minibatch);
+      EXPECT_EQ(found[i].labels, wanted[i].labels);
+      EXPECT_TRUE(std::ranges::equal(found[i].features.values(), wanted[i].features.values()));
+    }
+  }
+}
+
+// Remembers the batch seeds that it was asked with.
+class RecordingStore final : public GraphStore {
+ public:
+  explicit RecordingStore(GraphStore* store) : store_(store) {}
+  const GraphInfo& info() const override { return store_->info(); }
+  StatusOr<Minibatch> Sample(const SampleRequest& request) override {
+    {
+      std::lock_guard lock(mutex_);
+      batch_seeds.push_back(request.batch_seed);
+    }
+    return store_->Sample(request);
+  }
+  void Shutdown() override { store_->Shutdown(); }
+
+  std::vector<uint64_t> batch_seeds;
+
+ private:
+  GraphStore* store_;
+  std::mutex mutex_;
+};
+
+TEST_F(MinibatchStreamTest, BatchSeedsAreTheContracts) {
+  RecordingStore recording(stores_.graph.get());
+  const StreamOptions options{.purpose = BatchPurpose::kTrain,
+                              .seed = 3,
+                              .rank = 1,
+                              .world_size = 2,
+                              .batch_size = 10,
+                              .epochs = 2,
+                              .threads = 1};
+  (void)Drain(&recording, options);
+  std::vector<uint64_t> wanted;
+  for (uint64_t epoch : {0, 1}) {
+    for (uint64_t step : {0, 1, 2}) {
+      wanted.push_back(BatchSeed(3, BatchPurpose::kTrain, epoch, step, 2, 1));
+    }
+  }
+  EXPECT_EQ(recording.batch_seeds, wanted);
+}
+
+TEST_F(MinibatchStreamTest, EvaluationKeepsTheOrder) {
+  const auto batches =
+      Drain(stores_.graph.get(), {.purpose = BatchPurpose::kTest, .batch_size = 9, .threads = 2});
+  std::vector<int64_t> seeds;
+  for (const PreparedBatch& batch : batches) {
+    for (int64_t seed : SeedsOf(batch)) seeds.push_back(seed);
+  }
+  EXPECT_EQ(seeds, train_.seeds);
+}
+
+// Blocks every call until Shutdown.
+class HangingStore final : public GraphStore {
+ public:
+  explicit HangingStore(GraphStore* store) : store_(store) {}
+  const GraphInfo& info() const override { return store_->info(); }
+  StatusOr<Minibatch> Sample(const SampleRequest&) override {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return shut_down_; });
+    return Cancelled("shut down");
+  }
+  void Shutdown() override {
+    {
+      std::lock_guard lock(mutex_);
+      shut_down_ = true;
+    }
+    changed_.notify_all();
+  }
+
+ private:
+  GraphStore* store_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool shut_down_ = false;
+};
+
+TEST_F(MinibatchStreamTest, ShutdownOfAHangingStoreEndsTheStream) {
+  HangingStore hanging(stores_.graph.get());
+  const BatchMaker maker(&hanging, stores_.kv.get(), Recipe());
+  MinibatchStream stream(&maker, train_.seeds, train_.labels, Shards(1),
+                         {.batch_size = 10, .threads = 3, .prefetch = 4});
+  std::thread stopper([&] { hanging.Shutdown(); });
+  EXPECT_EQ(stream.Next().status().code(), absl::StatusCode::kCancelled);
+  stream.Close();
+  stopper.join();
+}
+
+}  // namespace
+}  // namespace halograph

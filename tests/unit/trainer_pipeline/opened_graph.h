@@ -1,0 +1,27 @@
+// A small written graph, opened as the embedded stores.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include "client/local/local_store.h"
+#include "tests/support/graph_fixture.h"
+#include "tests/support/random_graph.h"
+#include "tests/support/test_folder.h"
+
+namespace halograph {
+
+class OpenedGraphTest : public testing::Test {
+ protected:
+  void Open(const TestGraphSpec& spec) {
+    auto graph = WriteTestGraph(spec, folder_.path() / "graph");
+    ASSERT_TRUE(graph.ok()) << graph.status();
+    auto stores = OpenLocalStores(*graph, VerifyLevel::kContents, 0);
+    ASSERT_TRUE(stores.ok()) << stores.status();
+    stores_ = std::move(*stores);
+  }
+
+  TestFolder folder_;
+  LocalStores stores_;
+};
+
+}  // namespace halograph
