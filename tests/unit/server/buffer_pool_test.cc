@@ -31,7 +31,7 @@ TEST(BufferPoolTest, GivesAlignedRoomAndReusesIt) {
 }
 
 TEST(BufferPoolTest, FullPoolIsUnavailableAndTooLargeIsResourceExhausted) {
-  const auto pool = BufferPool::Create(400 << 10, milliseconds(1));
+  const auto pool = BufferPool::Create(390 << 10, milliseconds(1));
   EXPECT_TRUE(absl::IsResourceExhausted(pool->Acquire(1 << 20).status()));
   auto held = pool->Acquire(120 << 10);
   ASSERT_TRUE(held.ok());

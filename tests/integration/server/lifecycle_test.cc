@@ -1,0 +1,178 @@
+// Starting, being busy, and stopping.
+#include <atomic>
+#include <csignal>
+#include <sstream>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <spdlog/sinks/ostream_sink.h>
+
+#include "common/base/log.h"
+#include "server/signals.h"
+#include "tests/integration/server/server_fixture.h"
+
+namespace halograph::server {
+namespace {
+
+using grpc::StatusCode;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using testing::HasSubstr;
+
+constexpr char kHealth[] = "/grpc.health.v1.Health/Check";
+// PullRequest: no ids of type paper, name feat.
+constexpr char kEmptyPull[] =
+    "\x12\x05paper\x1a\x04"
+    "feat";
+
+class LifecycleTest : public ServerTest {};
+
+TEST_F(LifecycleTest, HealthAndReflectionAnswer) {
+  Start(Options());
+  EXPECT_EQ(RawCall(channel_, kHealth, "").bytes, "\x08\x01");  // SERVING
+  EXPECT_EQ(RawCall(channel_, kHealth, "\x0a\x17halograph.v1.KVService").bytes.size(), 2U);
+  const RawReply services =
+      RawStream(channel_, "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
+                std::string("\x3a\x00", 2));  // list_services
+  for (const char* name : {"GraphService", "KVService", "AdminService"}) {
+    EXPECT_THAT(services.bytes, HasSubstr(std::string("halograph.v1.") + name));
+  }
+  const RawReply file =
+      RawStream(channel_, "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
+                "\x22\x16halograph.v1.KVService");  // file_containing_symbol
+  EXPECT_THAT(file.bytes, HasSubstr("PullRequest"));
+}
+
+TEST_F(LifecycleTest, FullQueueIsUnavailableWithPushback) {
+  ServerOptions options = Options();
+  options.threads = 1;
+  options.queue = 1;
+  Start(options);
+  Blocker blocker(server_->dispatcher());
+  ASSERT_TRUE(server_->dispatcher().Run([] {}).ok());  // fills the queue
+  const RawReply refused = RawCall(channel_, kPull, kEmptyPull);
+  EXPECT_EQ(refused.status.error_code(), StatusCode::UNAVAILABLE);
+  EXPECT_THAT(refused.status.error_message(), HasSubstr("queue of 1"));
+  ASSERT_EQ(refused.trailers.count("grpc-retry-pushback-ms"), 1U);
+  EXPECT_GT(std::stoi(refused.trailers.at("grpc-retry-pushback-ms")), 0);
+  EXPECT_TRUE(RawCall(channel_, kStats, "").status.ok());  // an operator can still look
+  EXPECT_TRUE(RawCall(channel_, kDescribe, "").status.ok());
+  blocker.Release();
+}
+
+TEST_F(LifecycleTest, DrainLetsCallsFinishAndRefusesNewOnes) {
+  ServerOptions options = Options();
+  options.threads = 1;
+  Start(options);
+  Blocker blocker(server_->dispatcher());
+  RawReply in_flight;
+  std::thread caller([&] { in_flight = RawCall(channel_, kPull, kEmptyPull); });
+  while (server_->dispatcher().in_flight() < 1) std::this_thread::yield();
+  bool drained = false;
+  std::thread drainer([&] { drained = server_->Drain(seconds(60)); });
+  while (!server_->dispatcher().draining()) std::this_thread::yield();
+  for (const char* method : {kPull, kDescribe, kSample, kReadTaskSet}) {
+    const RawReply refused = RawCall(channel_, method, kEmptyPull);
+    EXPECT_EQ(refused.status.error_code(), StatusCode::UNAVAILABLE) << method;
+    EXPECT_EQ(refused.trailers.count("grpc-retry-pushback-ms"), 1U);
+  }
+  EXPECT_EQ(RawCall(channel_, kHealth, "").bytes, "\x08\x02");  // NOT_SERVING
+  EXPECT_TRUE(RawCall(channel_, kStats, "").status.ok());
+  blocker.Release();
+  caller.join();
+  drainer.join();
+  EXPECT_TRUE(in_flight.status.ok()) << in_flight.status.error_message();
+  EXPECT_TRUE(drained);
+  EXPECT_FALSE(RawCall(Connect(server_->address()), kStats, "").status.ok());
+}
+
+TEST_F(LifecycleTest, CallsThatOutlastTheDrainAreCancelled) {
+  ServerOptions options = Options();
+  options.threads = 1;
+  Start(options);
+  Blocker blocker(server_->dispatcher());
+  RawReply in_flight;
+  std::thread caller([&] {
+    in_flight = RawCall(channel_, kPull, kEmptyPull);
+    blocker.Release();  // the worker is stuck until the caller has its answer
+  });
+  while (server_->dispatcher().in_flight() < 1) std::this_thread::yield();
+  EXPECT_FALSE(server_->Drain(milliseconds(1)));
+  caller.join();
+  EXPECT_FALSE(in_flight.status.ok());
+}
+
+TEST_F(LifecycleTest, PortInUseIsAClearError) {
+  Start(Options());
+  ServerOptions second = Options();
+  second.listen = server_->address();
+  const Status status = Server::Start(second).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(Message(status), HasSubstr(server_->address()));
+  EXPECT_THAT(Message(status), HasSubstr("in use"));
+}
+
+TEST_F(LifecycleTest, AddressThatIsNotOursIsAClearError) {
+  ServerOptions options = Options();
+  options.listen = "192.0.2.1:0";  // reserved for documentation
+  const Status status = Server::Start(options).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(Message(status), HasSubstr("192.0.2.1:0"));
+}
+
+TEST_F(LifecycleTest, MissingPartAndFolderAreNotFound) {
+  ServerOptions options = Options();
+  options.parts = {7};
+  EXPECT_TRUE(absl::IsNotFound(Server::Start(options).status()));
+  options = Options();
+  options.graph /= "nothing-here";
+  EXPECT_TRUE(absl::IsNotFound(Server::Start(options).status()));
+}
+
+TEST_F(LifecycleTest, LogNamesRequestAndRank) {
+  Start(Options());
+  std::ostringstream text;
+  const auto sink = std::make_shared<spdlog::sinks::ostream_sink_mt>(text);
+  const auto before = spdlog::default_logger();
+  spdlog::set_default_logger(std::make_shared<spdlog::logger>("test", sink));
+  spdlog::set_level(spdlog::level::debug);
+  const std::map<std::string, std::string> metadata = {{"halograph-request-id", "r-17"},
+                                                       {"halograph-rank", "3"}};
+  EXPECT_TRUE(RawCall(channel_, kPull, kEmptyPull, metadata).status.ok());
+  EXPECT_FALSE(RawCall(channel_, kPull, "\x12\x03xyz", metadata).status.ok());
+  server_.reset();
+  spdlog::set_default_logger(before);
+  EXPECT_THAT(text.str(), HasSubstr("KVService/Pull request r-17 rank 3"));
+  EXPECT_THAT(text.str(), HasSubstr("NOT_FOUND"));
+}
+
+using StopSignalsDeathTest = testing::Test;
+
+// Each runs in a process of its own, before any other thread is there.
+TEST(StopSignalsDeathTest, FirstSignalIsWaitedForAndTheSecondEndsAtOnce) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        auto* signals = new StopSignals;
+        signals->Arm();
+        kill(getpid(), SIGTERM);
+        if (signals->Wait() != SIGTERM) _exit(5);
+        kill(getpid(), SIGINT);
+        for (;;) pause();
+      },
+      testing::ExitedWithCode(1), "second signal");
+}
+
+TEST(StopSignalsDeathTest, SignalBeforeServingEndsWithZero) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        [[maybe_unused]] auto* signals = new StopSignals;
+        kill(getpid(), SIGINT);
+        for (;;) pause();
+      },
+      testing::ExitedWithCode(0), "");
+}
+
+}  // namespace
+}  // namespace halograph::server

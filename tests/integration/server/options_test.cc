@@ -1,0 +1,84 @@
+#include "server/options.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace halograph::server {
+namespace {
+
+using testing::HasSubstr;
+
+ServerOptions Valid() {
+  ServerOptions options;
+  options.graph = "graph";
+  return options;
+}
+
+TEST(ServerOptionsTest, DefaultsAreValid) {
+  EXPECT_TRUE(Valid().Validate().ok());
+  EXPECT_GE(Valid().NumThreads(), 1);
+  EXPECT_EQ(Valid().RequestMemory() + Valid().ReplyMemory(), 64 << 20);
+}
+
+TEST(ServerOptionsTest, EachValueOutOfBoundsIsNamed) {
+  ServerOptions options = Valid();
+  options.graph.clear();
+  EXPECT_THAT(Message(options.Validate()), HasSubstr("--graph"));
+  options = Valid();
+  options.threads = -1;
+  EXPECT_THAT(Message(options.Validate()), HasSubstr("--threads -1"));
+  options = Valid();
+  options.queue = 0;
+  EXPECT_THAT(Message(options.Validate()), HasSubstr("--queue 0"));
+  options = Valid();
+  options.max_message_bytes = 1000;
+  EXPECT_THAT(Message(options.Validate()), HasSubstr("--max-message-bytes 1000"));
+  options = Valid();
+  options.reply_memory = 1 << 20;
+  EXPECT_THAT(Message(options.Validate()), HasSubstr("--reply-memory 1048576"));
+  options = Valid();
+  options.drain_timeout = std::chrono::seconds(-1);
+  EXPECT_THAT(Message(options.Validate()), HasSubstr("--drain-timeout"));
+}
+
+TEST(ServerOptionsTest, MemoryGrowsWithTheMessages) {
+  ServerOptions options = Valid();
+  options.max_message_bytes = 64 << 20;
+  EXPECT_TRUE(options.Validate().ok());
+  EXPECT_EQ(options.ReplyMemory(), 4 * options.max_message_bytes);
+}
+
+TEST(ParsePartsTest, ReadsListsAndAll) {
+  EXPECT_EQ(ParseParts("all").value(), std::vector<int>{});
+  EXPECT_EQ(ParseParts("3").value(), std::vector<int>{3});
+  EXPECT_EQ(ParseParts("2,0").value(), (std::vector<int>{2, 0}));
+}
+
+TEST(ParsePartsTest, RefusesAnythingElse) {
+  for (const char* text : {"", "one", "1,", ",1", "1,1", "-1", "1 2", "99999999999"}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(ParseParts(text).status())) << text;
+  }
+}
+
+TEST(ParseHostPortTest, ReadsNamesAndAddresses) {
+  EXPECT_EQ(ParseHostPort("localhost:7000")->port, 7000);
+  EXPECT_EQ(ParseHostPort("[::1]:0")->host, "::1");
+  EXPECT_EQ(ToString(ParseHostPort("[::1]:5").value()), "[::1]:5");
+  EXPECT_EQ(ToString(ParseHostPort("10.0.0.1:5").value()), "10.0.0.1:5");
+}
+
+TEST(ParseHostPortTest, RefusesAnythingElse) {
+  for (const char* text :
+       {"", "localhost", ":80", "host:", "host:x", "host:65536", "::1:80", "h:-1"}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(ParseHostPort(text).status())) << text;
+  }
+}
+
+TEST(IsLoopbackTest, KnowsThisMachineOnly) {
+  EXPECT_TRUE(IsLoopback("127.0.0.1") && IsLoopback("127.1.2.3") && IsLoopback("::1") &&
+              IsLoopback("localhost"));
+  EXPECT_FALSE(IsLoopback("0.0.0.0") || IsLoopback("::") || IsLoopback("10.0.0.1"));
+}
+
+}  // namespace
+}  // namespace halograph::server

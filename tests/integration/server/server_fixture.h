@@ -1,0 +1,87 @@
+// A server in this process on a free loopback port, over a typed random graph in three parts.
+#pragma once
+
+#include <future>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include <gtest/gtest.h>
+
+#include "common/graph/partition.h"
+#include "server/server.h"
+#include "tests/integration/server/raw_channel.h"
+#include "tests/support/graph_fixture.h"
+#include "tests/support/random_graph.h"
+#include "tests/support/test_folder.h"
+
+namespace halograph::server {
+
+inline constexpr char kDescribe[] = "/halograph.v1.GraphService/Describe";
+inline constexpr char kSample[] = "/halograph.v1.GraphService/Sample";
+inline constexpr char kReadTaskSet[] = "/halograph.v1.GraphService/ReadTaskSet";
+inline constexpr char kPull[] = "/halograph.v1.KVService/Pull";
+inline constexpr char kStats[] = "/halograph.v1.AdminService/Stats";
+
+class ServerTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = std::make_unique<TestFolder>();
+    const auto graph = WriteTestGraph(spec_, folder_->path() / "graph");
+    ASSERT_TRUE(graph.ok()) << graph.status();
+    graph_folder_ = *graph;
+    auto set = PartitionSet::Open(graph_folder_, {}, VerifyLevel::kHeaders);
+    ASSERT_TRUE(set.ok()) << set.status();
+    local_ = std::move(set).value();
+  }
+  static void TearDownTestSuite() {
+    local_.reset();
+    folder_.reset();
+  }
+
+  static ServerOptions Options() {
+    ServerOptions options;
+    options.graph = graph_folder_;
+    options.threads = 2;
+    return options;
+  }
+  void Start(const ServerOptions& options) {
+    auto started = Server::Start(options);
+    ASSERT_TRUE(started.ok()) << started.status();
+    server_ = std::move(started).value();
+    channel_ = Connect(server_->address());
+  }
+
+  static inline const TestGraphSpec spec_ =
+      RandomTypedGraph({.seed = 3, .parts = 3, .nodes = 200, .feature_dim = 100});
+  static inline std::unique_ptr<TestFolder> folder_;
+  static inline std::filesystem::path graph_folder_;
+  static inline std::unique_ptr<PartitionSet> local_;  // all parts
+  std::unique_ptr<Server> server_;
+  std::shared_ptr<grpc::Channel> channel_;
+};
+
+// Holds one thread of a dispatcher until Release, which the destructor calls too.
+class Blocker {
+ public:
+  explicit Blocker(Dispatcher& dispatcher) {
+    EXPECT_TRUE(dispatcher
+                    .Run([this, released = release_.get_future().share()] {
+                      started_.set_value();
+                      released.wait();
+                    })
+                    .ok());
+    started_.get_future().wait();
+  }
+  ~Blocker() { Release(); }
+  void Release() {
+    if (!std::exchange(done_, true)) release_.set_value();
+  }
+
+ private:
+  std::promise<void> started_;
+  std::promise<void> release_;
+  bool done_ = false;
+};
+
+}  // namespace halograph::server

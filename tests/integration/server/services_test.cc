@@ -1,0 +1,220 @@
+// The services as generated stubs see them: every value right, and the bytes written by hand
+// those that generated code writes.
+#include <cstring>
+
+#include <grpcpp/client_context.h>
+
+#include "common/graph/tensor_ref.h"
+#include "common/sampling/kernel.h"
+#include "common/sampling/request.h"
+#include "halograph/v1/admin.grpc.pb.h"
+#include "halograph/v1/graph.grpc.pb.h"
+#include "halograph/v1/kv.grpc.pb.h"
+#include "tests/integration/server/server_fixture.h"
+
+namespace halograph::server {
+namespace {
+
+class ServicesTest : public ServerTest {
+ protected:
+  void SetUp() override {
+    ServerOptions options = Options();
+    options.parts = {0, 2};
+    Start(options);
+    graph_ = v1::GraphService::NewStub(channel_);
+    kv_ = v1::KVService::NewStub(channel_);
+    admin_ = v1::AdminService::NewStub(channel_);
+  }
+  int NodeType(const char* name) const { return local_->schema().NodeTypeIndex(name).value(); }
+
+  v1::SampleRequest LayerRequest(int32_t fanout) const {
+    v1::SampleRequest request;
+    request.set_batch_seed(99);
+    request.set_layer(1);
+    for (const char* relation : {"paper:cites:paper", "author:writes:paper"}) {
+      v1::SampleGroup* group = request.add_groups();
+      group->set_relation(relation);
+      group->set_fanout(fanout);
+      for (const int part : {2, 0}) {
+        const IdRange range = local_->book().NodeRange(NodeType("paper"), part);
+        for (int64_t id = range.begin; id < range.end; ++id) group->add_destinations(id);
+      }
+    }
+    return request;
+  }
+
+  std::unique_ptr<v1::GraphService::Stub> graph_;
+  std::unique_ptr<v1::KVService::Stub> kv_;
+  std::unique_ptr<v1::AdminService::Stub> admin_;
+  grpc::ClientContext context_;
+};
+
+TEST_F(ServicesTest, DescribeTellsTheWholeSchemaAndBook) {
+  v1::DescribeReply reply;
+  const grpc::Status status = graph_->Describe(&context_, {}, &reply);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  EXPECT_EQ(reply.identity(), local_->identity());
+  EXPECT_EQ(reply.sampling_contract(), kSamplingContract);
+  EXPECT_EQ(reply.max_message_bytes(), 4194304);
+  ASSERT_EQ(reply.parts_size(), 2);
+  EXPECT_EQ(reply.parts(1), 2U);
+  const Schema& schema = local_->schema();
+  ASSERT_EQ(reply.schema().node_types_size(), static_cast<int>(schema.node_types.size()));
+  ASSERT_EQ(reply.schema().relations_size(), static_cast<int>(schema.relations.size()));
+  for (size_t r = 0; r < schema.relations.size(); ++r) {
+    const v1::Relation& relation = reply.schema().relations(static_cast<int>(r));
+    EXPECT_EQ(relation.source() + ":" + relation.name() + ":" + relation.destination(),
+              schema.relations[r].triple());
+    EXPECT_EQ(relation.count(), schema.relations[r].count);
+  }
+  const int paper = NodeType("paper");
+  const v1::NodeType& type = reply.schema().node_types(paper);
+  EXPECT_EQ(type.count(), 200);
+  ASSERT_EQ(type.features_size(), 2);
+  EXPECT_EQ(type.features(0).name(), "feat");
+  EXPECT_EQ(type.features(0).dtype(), v1::DTYPE_FLOAT32);
+  EXPECT_EQ(type.features(0).dim(), 100);
+  const auto boundaries = local_->book().NodeBoundaries(paper);
+  EXPECT_EQ(std::vector<int64_t>(reply.book().nodes(paper).values().begin(),
+                                 reply.book().nodes(paper).values().end()),
+            std::vector<int64_t>(boundaries.begin(), boundaries.end()));
+  ASSERT_EQ(reply.schema().tasks_size(), 2);
+  EXPECT_EQ(reply.schema().tasks(0).metadata_json(), R"({"num_classes":3})");
+}
+
+TEST_F(ServicesTest, PulledRowsAndBytesAreThoseOfGeneratedCode) {
+  v1::PullRequest request;
+  request.set_type("paper");
+  request.set_name("feat");
+  const int paper = NodeType("paper");
+  for (const int part : {2, 0}) {
+    request.add_ids(local_->book().NodeRange(paper, part).begin);
+    request.add_ids(local_->book().NodeRange(paper, part).end - 1);
+  }
+  v1::PullReply reply;
+  const grpc::Status status = kv_->Pull(&context_, request, &reply);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  EXPECT_EQ(reply.dtype(), v1::DTYPE_FLOAT32);
+  EXPECT_EQ(std::vector<int64_t>(reply.shape().begin(), reply.shape().end()),
+            (std::vector<int64_t>{4, 100}));
+  const ResolvedTensor tensor =
+      ResolveTensor(local_->schema(), {.edge = false, .type = "paper", .name = "feat"}).value();
+  std::string expected;
+  for (const uint64_t id : request.ids()) {
+    const int owner = local_->book().NodeOwner(paper, static_cast<int64_t>(id));
+    const TensorRows rows = RowsOf(*local_->Find(owner), tensor);
+    const auto row = rows.bytes.subspan((id - rows.ids.begin) * 400, 400);
+    expected.append(reinterpret_cast<const char*>(row.data()), row.size());
+  }
+  EXPECT_EQ(reply.rows(), expected);
+  EXPECT_EQ(RawCall(channel_, kPull, request.SerializeAsString()).bytes, reply.SerializeAsString());
+  request.clear_ids();
+  const RawReply empty = RawCall(channel_, kPull, request.SerializeAsString());
+  ASSERT_TRUE(reply.ParseFromString(empty.bytes));
+  EXPECT_EQ(reply.shape(0), 0);
+  EXPECT_TRUE(reply.rows().empty());
+}
+
+TEST_F(ServicesTest, UnpackedIdsAndUnknownFieldsAreRead) {
+  const int64_t id = local_->book().NodeRange(NodeType("paper"), 0).begin;
+  std::string request = "\x12\x05paper\x1a\x04year";
+  for (int i = 0; i < 2; ++i) {
+    request += '\x21';
+    request.append(reinterpret_cast<const char*>(&id), sizeof(id));
+  }
+  request += std::string("\x78\x05\x72\x03xyz", 7);  // fields 15 and 14
+  const RawReply raw = RawCall(channel_, kPull, request);
+  ASSERT_TRUE(raw.status.ok()) << raw.status.error_message();
+  v1::PullReply reply;
+  ASSERT_TRUE(reply.ParseFromString(raw.bytes));
+  EXPECT_EQ(reply.shape(0), 2);
+}
+
+TEST_F(ServicesTest, SampledSourcesAndBytesAreThoseOfGeneratedCode) {
+  for (const int32_t fanout : {3, -1, 0}) {
+    const v1::SampleRequest request = LayerRequest(fanout);
+    const RawReply raw = RawCall(channel_, kSample, request.SerializeAsString());
+    ASSERT_TRUE(raw.status.ok()) << raw.status.error_message();
+    v1::SampleReply reply;
+    ASSERT_TRUE(reply.ParseFromString(raw.bytes));
+    EXPECT_EQ(reply.SerializeAsString(), raw.bytes);
+    ASSERT_EQ(reply.groups_size(), 2);
+    for (int g = 0; g < 2; ++g) {
+      const int relation = local_->schema().RelationIndex(request.groups(g).relation()).value();
+      const std::vector<int64_t> destinations(request.groups(g).destinations().begin(),
+                                              request.groups(g).destinations().end());
+      NeighborPicks picks;
+      SampleNeighbors(
+          local_->topology()[relation], destinations, fanout, false,
+          LayerKey(99, 1, static_cast<int>(local_->schema().relations.size()), relation), nullptr,
+          &picks);
+      const auto& sources = reply.groups(g).sources32();
+      EXPECT_EQ(std::vector<int64_t>(sources.begin(), sources.end()), picks.sources);
+      EXPECT_EQ(reply.groups(g).counts_size(), static_cast<int>(destinations.size()));
+    }
+  }
+}
+
+TEST_F(ServicesTest, TaskSetPagesAndBytesAreThoseOfGeneratedCode) {
+  ServerOptions options = Options();
+  options.max_message_bytes = 64 << 10;
+  Start(options);
+  v1::ReadTaskSetRequest request;
+  request.set_task("link_prediction");
+  request.set_set("train");
+  request.set_type("paper:cites:paper");
+  request.set_part(1);
+  const RawReply raw = RawCall(channel_, kReadTaskSet, request.SerializeAsString());
+  ASSERT_TRUE(raw.status.ok()) << raw.status.error_message();
+  v1::ReadTaskSetReply reply;
+  ASSERT_TRUE(reply.ParseFromString(raw.bytes));
+  EXPECT_EQ(reply.SerializeAsString(), raw.bytes);
+  ASSERT_EQ(reply.arrays_size(), 2);
+  EXPECT_EQ(reply.arrays(0).name(), "seeds");
+  EXPECT_EQ(reply.arrays(0).shape_size(), 2);
+  EXPECT_EQ(reply.arrays(1).shape_size(), 1);
+  EXPECT_EQ(reply.rows(), reply.total_rows());
+  const auto seeds = local_->Find(1)->TaskArray(1, 0, 0).data();
+  EXPECT_EQ(reply.arrays(0).data(),
+            std::string(reinterpret_cast<const char*>(seeds.data()), seeds.size()));
+}
+
+TEST_F(ServicesTest, StatisticsCountCallsErrorsAndBytes) {
+  v1::PullRequest request;
+  request.set_type("paper");
+  request.set_name("year");
+  request.add_ids(local_->book().NodeRange(NodeType("paper"), 0).begin);
+  const std::string good = request.SerializeAsString();
+  request.set_name("colour");
+  const std::string bad = request.SerializeAsString();
+  size_t reply_bytes = 0;
+  for (int i = 0; i < 3; ++i) reply_bytes += RawCall(channel_, kPull, good).bytes.size();
+  EXPECT_EQ(RawCall(channel_, kPull, bad).status.error_code(), grpc::StatusCode::NOT_FOUND);
+  v1::StatsReply stats;
+  // A call is counted when its reply is out: its client may be faster.
+  const auto pull = [&]() -> const v1::MethodStats& {
+    for (;;) {
+      EXPECT_TRUE(stats.ParseFromString(RawCall(channel_, kStats, "").bytes));
+      for (const v1::MethodStats& method : stats.methods()) {
+        if (method.method() == "KVService/Pull" && method.calls() == 4) return method;
+      }
+    }
+  }();
+  EXPECT_EQ(pull.errors(), 1);
+  EXPECT_EQ(pull.in_flight(), 0);
+  EXPECT_EQ(pull.request_bytes(), static_cast<int64_t>(3 * good.size() + bad.size()));
+  EXPECT_EQ(pull.reply_bytes(), static_cast<int64_t>(reply_bytes));
+  int64_t counted = 0;
+  for (const v1::Bucket& bucket : pull.latency()) counted += bucket.count();
+  EXPECT_EQ(counted, 4);
+  EXPECT_GT(pull.p99_seconds(), 0);
+  EXPECT_GE(pull.p99_seconds(), pull.p50_seconds());
+  EXPECT_EQ(stats.identity(), local_->identity());
+  EXPECT_EQ(stats.graph_name(), "random-typed");
+  EXPECT_EQ(stats.parts_size(), 2);
+  EXPECT_EQ(stats.pool_threads(), 2);
+  EXPECT_FALSE(stats.draining());
+}
+
+}  // namespace
+}  // namespace halograph::server
