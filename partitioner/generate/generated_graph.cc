@@ -125,8 +125,10 @@ Status SetShares::Validate() const {
 }
 
 Status WriteGeneratedGraph(const GeneratedGraph& graph, const GenerateTarget& target) {
-  HG_ASSIGN_OR_RETURN(TemporaryFolder folder,
-                      TemporaryFolder::Create(target.folder, target.replace));
+  // "out/" and "out" name the same folder.
+  fs::path output = target.folder.lexically_normal();
+  if (!output.has_filename()) output = output.parent_path();
+  HG_ASSIGN_OR_RETURN(TemporaryFolder folder, TemporaryFolder::Create(output, target.replace));
   const int64_t bytes = 16 * graph.edges + 4 * graph.nodes * graph.feature_dim +
                         (graph.classes > 0 ? 16 : 0) * graph.nodes;
   HG_RETURN_IF_ERROR(CheckDiskSpace(folder.path(), bytes));

@@ -147,8 +147,8 @@ Status RmatOptions::Validate() const {
     }
   }
   if (std::abs(a + b + c + d - 1) > 1e-6) {
-    return InvalidArgument("a, b, c, d are {}, {}, {}, {}: their sum is {:.6g}, expected 1", a, b, c, d,
-                           a + b + c + d);
+    return InvalidArgument("a, b, c, d are {}, {}, {}, {}: their sum is {:.6g}, expected 1", a, b,
+                           c, d, a + b + c + d);
   }
   if (feature_dim < 0 || feature_dim > kMaxFeatureDim) {
     return InvalidArgument("feature_dim is {}, expected 0 to {}", feature_dim, kMaxFeatureDim);

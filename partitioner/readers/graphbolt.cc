@@ -8,6 +8,7 @@
 
 #include "common/base/log.h"
 #include "partitioner/readers/edge_array.h"
+#include "partitioner/readers/folder_name.h"
 #include "partitioner/readers/graphbolt_tasks.h"
 #include "partitioner/readers/input_tensor.h"
 #include "partitioner/readers/text_table.h"
@@ -40,7 +41,7 @@ class GraphBoltReader {
     HG_ASSIGN_OR_RETURN(const YamlValue description,
                         YamlValue::ReadFile(folder_ / "metadata.yaml"));
     dataset_.format = "graphbolt";
-    dataset_.name = folder_.lexically_normal().filename().string();
+    dataset_.name = FolderName(folder_);
     if (description.Find("dataset_name") != nullptr) {
       HG_ASSIGN_OR_RETURN(dataset_.name, description.RequireText("dataset_name"));
     }

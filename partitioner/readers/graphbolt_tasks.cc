@@ -22,6 +22,11 @@ std::string CurrentName(const std::string& name) {
   return name == "seed_nodes" || name == "node_pairs" ? "seeds" : name;
 }
 
+// Arrays that hold node ids: int64 afterwards, whatever they are stored as.
+bool HoldsNodeIds(const std::string& name) {
+  return name == "seeds" || name == "negative_srcs" || name == "negative_dsts";
+}
+
 class TaskReader {
  public:
   TaskReader(std::filesystem::path folder, bool homogeneous, Scratch* scratch, Dataset* dataset)
@@ -112,8 +117,8 @@ class TaskReader {
     HG_RETURN_IF_ERROR(CheckArrayFormat(entry));
     HG_ASSIGN_OR_RETURN(const std::string path, entry.RequireText("path"));
     const std::string name = CurrentName(given);
-    StatusOr<InputTensor> tensor = name == "seeds" ? MapIds(folder_ / path, name, scratch_)
-                                                   : MapTensor(folder_ / path, name, scratch_);
+    StatusOr<InputTensor> tensor = HoldsNodeIds(name) ? MapIds(folder_ / path, name, scratch_)
+                                                      : MapTensor(folder_ / path, name, scratch_);
     if (!tensor.ok()) return entry.Find("path")->Annotated(tensor.status());
     return tensor;
   }

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "common/base/log.h"
+#include "partitioner/readers/folder_name.h"
 #include "partitioner/readers/ogb_files.h"
 #include "partitioner/readers/ogb_task.h"
 #include "partitioner/readers/text_table.h"
@@ -25,7 +26,7 @@ class OgbReader {
 
   StatusOr<Dataset> Read() {
     dataset_.format = "ogb";
-    dataset_.name = folder_.lexically_normal().filename().string();
+    dataset_.name = FolderName(folder_);
     HG_RETURN_IF_ERROR(CheckKind());
     const bool typed = FileExists(raw_ / "triplet-type-list.csv.gz");
     HG_RETURN_IF_ERROR(typed ? ReadTypedGraph() : ReadHomogeneousGraph());

@@ -13,8 +13,9 @@
 namespace halograph {
 
 struct VerifyOptions {
-  std::filesystem::path scratch;  // folder for temporary files, as ReadOptions::scratch
-  size_t max_differences = 10;    // that the report puts in words
+  // Folder for temporary files, as ReadOptions::scratch; empty: the system's.
+  std::filesystem::path scratch;
+  size_t max_differences = 10;  // that the report puts in words
 };
 
 struct VerifyReport {
@@ -38,9 +39,10 @@ struct VerifyReport {
 //     once; in-edges of a node in ascending order of original edge id;
 //   - halo nodes: exactly the sources that other parts own;
 //   - feature rows: byte by byte; task sets: the rows that a part owns, in input order.
+// If the first do not agree, the rest is not compared.
 // Memory: 16 bytes a node, and of one relation at a time 8 bytes an edge (16 beyond 2^32 nodes of a
-// type). Errors are those of OpenDataset and PartitionSet::Open, and DataLoss for a manifest
-// without read options.
+// type) and about 40 a dropped duplicate. Errors are those of OpenDataset and PartitionSet::Open,
+// and DataLoss for a manifest without read options.
 [[nodiscard]] StatusOr<VerifyReport> Verify(const std::filesystem::path& input,
                                             const std::filesystem::path& graph_folder,
                                             const VerifyOptions& options);

@@ -223,7 +223,7 @@ TEST_F(SbmTest, ExistingFolderStaysUnlessReplaced) {
   ASSERT_EQ(GenerateSbm(options, Target("g")), OkStatus());
   EXPECT_EQ(GenerateSbm(options, Target("g")).code(), absl::StatusCode::kAlreadyExists);
   options.nodes = 200;
-  EXPECT_EQ(GenerateSbm(options, {folder_ / "g", true}), OkStatus());
+  EXPECT_EQ(GenerateSbm(options, {folder_ / "g/", true}), OkStatus());
   EXPECT_EQ(Open("g").node_types.at(0).count, 200);
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()), 1);
 }

@@ -322,7 +322,7 @@ TEST_F(GraphBoltTest, LegacyNamesAndNegativesPass) {
                "          - {name: node_pairs");
   WriteText("metadata.yaml", text);
   WriteArray<int64_t>("seeds.npy", {3, 1, 0, 2}, 2);
-  WriteArray<int64_t>("neg.npy", {3, 1, 0, 2, 2, 2}, 3);
+  WriteArray<int32_t>("neg.npy", {3, 1, 0, 2, 2, 2}, 3);
   const StatusOr<Dataset> dataset = Open();
   ASSERT_TRUE(dataset.ok()) << dataset.status();
   const InputTaskSet& set = dataset->tasks.at(0).sets.at(0);
@@ -331,7 +331,7 @@ TEST_F(GraphBoltTest, LegacyNamesAndNegativesPass) {
   ASSERT_EQ(set.arrays.size(), 3U);
   EXPECT_EQ(set.arrays[0].spec, (TensorSpec{"seeds", DType::kInt64, 2, 2}));
   EXPECT_EQ(set.arrays[1].spec.name, "labels");
-  EXPECT_EQ(set.arrays[2].spec.name, "negative_srcs");
+  EXPECT_EQ(set.arrays[2].spec, (TensorSpec{"negative_srcs", DType::kInt64, 2, 3}));
 }
 
 TEST_F(GraphBoltTest, PreprocessedFolderIsIgnoredAndRefusedAsInput) {
