@@ -1,0 +1,89 @@
+#include <cstdlib>
+#include <sstream>
+
+#include <gmock/gmock.h>
+
+#include "partitioner/cli/command.h"
+#include "tests/support/test_folder.h"
+
+namespace halograph {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+class CommandLineTest : public testing::Test {
+ protected:
+  int Call(std::vector<std::string> words) {
+    words.insert(words.begin(), "halograph-partition");
+    std::vector<const char*> argv;
+    for (const std::string& word : words) argv.push_back(word.c_str());
+    testing::internal::CaptureStdout();
+    testing::internal::CaptureStderr();
+    const int code = PartitionMain(static_cast<int>(argv.size()), argv.data());
+    out_ = testing::internal::GetCapturedStdout();
+    error_ = testing::internal::GetCapturedStderr();
+    return code;
+  }
+
+  std::string Cora() { return std::string(std::getenv("HALOGRAPH_TEST_DATA")) + "/cora"; }
+  std::string Path(const std::string& name) { return (folder_.path() / name).string(); }
+
+  TestFolder folder_;
+  std::string out_, error_;
+};
+
+TEST_F(CommandLineTest, RunThenInspect) {
+  ASSERT_EQ(Call({"run", "--input", Cora(), "--output", Path("g"), "--parts", "2"}), 0) << error_;
+  EXPECT_THAT(
+      out_, AllOf(HasSubstr("edge cut"), HasSubstr("edges read 10,556"), HasSubstr("peak memory")));
+  ASSERT_EQ(Call({"inspect", "--graph", Path("g"), "--json"}), 0) << error_;
+  EXPECT_THAT(out_, HasSubstr("\"edge_cut\""));
+}
+
+TEST_F(CommandLineTest, QuietRunPrintsNothing) {
+  ASSERT_EQ(Call({"run", "--input", Cora(), "--output", Path("g"), "--parts", "2", "--quiet"}), 0);
+  EXPECT_EQ(out_ + error_, "");
+}
+
+TEST_F(CommandLineTest, WrongUsageIsTwoWithOneLine) {
+  const std::vector<std::vector<std::string>> wrong = {
+      {},
+      {"dance"},
+      {"run"},
+      {"run", "--input", "x", "--output", "y"},
+      {"run", "--input", "x", "--output", "y", "--parts", "0"},
+      {"run", "--input", "x", "--output", "y", "--parts", "two"},
+      {"run", "--input", "x", "--output", "y", "--parts", "2", "--method", "magic"},
+      {"run", "--input", "x", "--output", "y", "--parts", "2", "--balance", "halo"},
+      {"run", "--input", "x", "--output", "y", "--parts", "2", "--self-loops", "maybe"},
+      {"run", "--input", "x", "--output", "y", "--parts", "2", "--format", "parquet"},
+      {"inspect"},
+      {"inspect", "--graph", "x", "--log-level", "loud"},
+  };
+  for (const auto& words : wrong) {
+    EXPECT_EQ(Call(words), 2) << testing::PrintToString(words);
+    EXPECT_THAT(error_, testing::StartsWith("halograph-partition: "));
+    EXPECT_EQ(std::count(error_.begin(), error_.end(), '\n'), 1) << error_;
+  }
+}
+
+TEST_F(CommandLineTest, FailureIsOneWithOneLine) {
+  EXPECT_EQ(Call({"run", "--input", Path("nowhere"), "--output", Path("g"), "--parts", "2"}), 1);
+  EXPECT_THAT(error_, AllOf(testing::StartsWith("halograph-partition: "), HasSubstr("nowhere")));
+  EXPECT_EQ(std::count(error_.begin(), error_.end(), '\n'), 1) << error_;
+  EXPECT_EQ(Call({"inspect", "--graph", Path("nowhere")}), 1);
+  EXPECT_THAT(error_, HasSubstr("nowhere"));
+}
+
+TEST_F(CommandLineTest, HelpAndVersionAreDone) {
+  for (const char* word : {"--help", "--version"}) {
+    EXPECT_EQ(Call({word}), 0);
+    EXPECT_THAT(out_, HasSubstr("halograph-partition"));
+  }
+  EXPECT_EQ(Call({"run", "--help"}), 0);
+  EXPECT_THAT(out_, HasSubstr("--balance"));
+}
+
+}  // namespace
+}  // namespace halograph

@@ -1,0 +1,300 @@
+#include "partitioner/write/graph_writer.h"
+
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include <gmock/gmock.h>
+
+#include "common/graph/partition.h"
+#include "partitioner/methods/random_method.h"
+#include "tests/unit/partitioner_methods/memory_dataset.h"
+
+namespace halograph {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class GraphWriterTest : public testing::Test {
+ protected:
+  StatusOr<WrittenGraph> TryWrite(const DatasetBuilder& builder, Assignment assignment, int parts,
+                                  const WriteOptions& options = {}) {
+    HG_ASSIGN_OR_RETURN(const Renumbering numbering,
+                        Renumbering::Create(builder.dataset(), std::move(assignment), parts));
+    HG_RETURN_IF_ERROR(MakeFolder(folder_.path() / "graph"));
+    return WriteGraph({builder.dataset(), numbering, folder_.path() / "graph", options},
+                      {{"seed", 3}});
+  }
+
+  // Writes, opens with every check, and keeps both.
+  void Write(const DatasetBuilder& builder, Assignment assignment, int parts,
+             const WriteOptions& options = {}) {
+    auto written = TryWrite(builder, std::move(assignment), parts, options);
+    ASSERT_TRUE(written.ok()) << written.status();
+    written_ = std::move(written).value();
+    auto opened = PartitionSet::Open(folder_.path() / "graph", {}, VerifyLevel::kContents);
+    ASSERT_TRUE(opened.ok()) << opened.status();
+    set_ = std::move(opened).value();
+  }
+
+  Assignment Dealt(const DatasetBuilder& builder, int parts, uint64_t seed) {
+    return *RandomMethod().Assign(
+        builder.dataset(), {.parts = parts, .seed = seed, .balance = {}, .drop_duplicates = false});
+  }
+
+  // Input id of each global id.
+  std::vector<int64_t> InputIds(int node_type) {
+    std::vector<int64_t> ids;
+    for (const auto& part : set_->parts()) {
+      const auto here = part->NodeOriginalIds(node_type);
+      ids.insert(ids.end(), here.begin(), here.end());
+    }
+    return ids;
+  }
+
+  struct Edge {
+    int64_t id, source, destination;
+    auto operator<=>(const Edge&) const = default;
+  };
+  // All edges of a relation under input ids, in global order.
+  std::vector<Edge> Edges(int relation) {
+    const std::vector<int64_t> sources = InputIds(set_->schema().SourceType(relation));
+    const std::vector<int64_t> destinations = InputIds(set_->schema().DestinationType(relation));
+    std::vector<Edge> edges;
+    for (const auto& part : set_->parts()) {
+      const CscSegment& csc = part->Edges(relation);
+      for (int64_t v = 0; v < csc.nodes.size(); ++v) {
+        for (int64_t i = csc.indptr[v]; i < csc.indptr[v + 1]; ++i) {
+          edges.push_back({part->EdgeOriginalIds(relation)[i], sources[csc.Source(i)],
+                           destinations[csc.nodes.begin + v]});
+        }
+      }
+    }
+    return edges;
+  }
+
+  template <typename T>
+  std::vector<T> TaskValues(int part, int set, int array) {
+    const auto values = set_->parts()[part]->TaskArray(0, set, array).As<T>();
+    EXPECT_TRUE(values.ok()) << values.status();
+    return {values->begin(), values->end()};
+  }
+
+  TestFolder folder_;
+  WrittenGraph written_;
+  std::unique_ptr<PartitionSet> set_;
+};
+
+// 0 -> 1, 2 -> 1, 3 -> 0, 1 -> 3 with 0, 3 in part 0 and 1, 2 in part 1
+TEST_F(GraphWriterTest, SmallGraphByHand) {
+  DatasetBuilder builder;
+  builder.Nodes("node", 4).Edges("node", "edge", "node", {{2, 1}, {0, 1}, {3, 0}, {1, 3}});
+  Write(builder, {{{0, 1, 1, 0}}, {}}, 2);
+  EXPECT_THAT(InputIds(0), ElementsAre(0, 3, 1, 2));
+  EXPECT_THAT(Edges(0), ElementsAre(Edge{2, 3, 0}, Edge{3, 1, 3}, Edge{0, 2, 1}, Edge{1, 0, 1}));
+  EXPECT_THAT(set_->book().EdgeBoundaries(0), ElementsAre(0, 2, 4));
+  EXPECT_THAT(set_->parts()[0]->HaloIds(0), ElementsAre(2));  // global id of 1
+  EXPECT_THAT(set_->parts()[1]->HaloIds(0), ElementsAre(0));
+  EXPECT_EQ(written_.manifest.part_stats[0]["cut_edges"], 1);
+  EXPECT_EQ(written_.manifest.part_stats[1]["cut_edges"], 1);
+  EXPECT_EQ(written_.manifest.options["seed"], 3);
+}
+
+TEST_F(GraphWriterTest, RandomTypedGraphMatchesOracle) {
+  EdgePairs in = RandomEdges(30, 50, 300, 1);
+  EdgePairs knows = RandomEdges(30, 30, 200, 2);
+  DatasetBuilder builder;
+  builder.Nodes("actor", 30)
+      .Nodes("movie", 50)
+      .Edges("actor", "in", "movie", in)
+      .Edges("actor", "knows", "actor", knows)
+      .Edges("movie", "no", "movie", {});
+  const Assignment assignment = Dealt(builder, 3, 5);
+  Write(builder, assignment, 3);
+  const std::vector<EdgePairs> inputs = {in, knows, {}};
+  for (int relation = 0; relation < 3; ++relation) {
+    std::vector<Edge> found = Edges(relation);
+    std::map<int64_t, int64_t> last;  // of each destination
+    for (const Edge& edge : found) {
+      const auto [at, first] = last.try_emplace(edge.destination, edge.id);
+      if (!first) {
+        EXPECT_LT(std::exchange(at->second, edge.id), edge.id);
+      }
+    }
+    std::vector<Edge> wanted;
+    for (const auto& [u, v] : inputs[relation]) {
+      wanted.push_back({static_cast<int64_t>(wanted.size()), u, v});
+    }
+    std::sort(found.begin(), found.end());
+    EXPECT_EQ(found, wanted) << "relation " << relation;
+  }
+  for (int part = 0; part < 3; ++part) {
+    std::set<int64_t> halo;
+    auto add = [&](const EdgePairs& edges, int destination_type) {
+      for (const auto& [u, v] : edges) {
+        if (assignment.owners[destination_type][v] != part) continue;
+        if (assignment.owners[0][u] != part) halo.insert(u);
+      }
+    };
+    add(in, 1);
+    add(knows, 0);
+    const std::vector<int64_t> actors = InputIds(0);
+    std::set<int64_t> found;
+    for (const int64_t id : set_->parts()[part]->HaloIds(0)) found.insert(actors[id]);
+    EXPECT_EQ(found, halo) << "part " << part;
+    EXPECT_TRUE(set_->parts()[part]->HaloIds(1).empty());
+  }
+}
+
+TEST_F(GraphWriterTest, NodeAndEdgeFeaturesFollowTheirOwners) {
+  std::vector<float> features(40 * 3);
+  std::iota(features.begin(), features.end(), 0.5F);
+  std::vector<uint8_t> flags(40);
+  std::iota(flags.begin(), flags.end(), uint8_t{7});
+  std::vector<int16_t> weights(100 * 2);
+  std::iota(weights.begin(), weights.end(), int16_t{-9});
+  DatasetBuilder builder;
+  builder.Nodes("node", 40)
+      .NodeFeature("feat", features, 3)
+      .NodeFeature("flag", flags, 0)
+      // Two edges share a row, as where each edge was given its reverse.
+      .Edges("node", "edge", "node", RandomEdges(40, 40, 200, 3))
+      .EdgeFeature("weight", weights, 2, 2);
+  Write(builder, Dealt(builder, 3, 1), 3);
+  for (const auto& part : set_->parts()) {
+    const auto ids = part->NodeOriginalIds(0);
+    const auto feat = *part->NodeFeature(0, 0).As<float>();
+    const auto flag = *part->NodeFeature(0, 1).As<uint8_t>();
+    for (size_t row = 0; row < ids.size(); ++row) {
+      for (size_t c = 0; c < 3; ++c) EXPECT_EQ(feat[row * 3 + c], features[ids[row] * 3 + c]);
+      EXPECT_EQ(flag[row], flags[ids[row]]);
+    }
+    const auto edge_ids = part->EdgeOriginalIds(0);
+    const auto weight = *part->EdgeFeature(0, 0).As<int16_t>();
+    for (size_t row = 0; row < edge_ids.size(); ++row) {
+      EXPECT_EQ(weight[row * 2], weights[edge_ids[row] / 2 * 2]);
+      EXPECT_EQ(weight[row * 2 + 1], weights[edge_ids[row] / 2 * 2 + 1]);
+    }
+  }
+}
+
+TEST_F(GraphWriterTest, DuplicatesAreDroppedAndCounted) {
+  DatasetBuilder builder;
+  builder.Nodes("node", 3)
+      .Edges("node", "edge", "node", {{0, 1}, {2, 1}, {0, 1}, {1, 1}, {1, 1}, {0, 2}, {0, 1}})
+      .EdgeFeature("weight", std::vector<float>{0, 1, 2, 3, 4, 5, 6}, 0);
+  Write(builder, {{{0, 1, 1}}, {}}, 2, {.drop_duplicates = true, .allow_nan = false});
+  EXPECT_THAT(Edges(0), ElementsAre(Edge{0, 0, 1}, Edge{1, 2, 1}, Edge{3, 1, 1}, Edge{5, 0, 2}));
+  EXPECT_EQ(set_->schema().relations[0].count, 4);
+  EXPECT_THAT(*set_->parts()[1]->EdgeFeature(0, 0).As<float>(), ElementsAre(0, 1, 3, 5));
+  EXPECT_EQ(written_.edges.read, 7);
+  EXPECT_EQ(written_.edges.duplicates, 3);
+  EXPECT_EQ(written_.edges.duplicates_dropped, 3);
+  EXPECT_EQ(written_.edges.self_loops, 2);
+}
+
+TEST_F(GraphWriterTest, SelfLoopsThatTheStreamDropsAreCounted) {
+  DatasetBuilder builder;
+  builder.Nodes("node", 3).Edges("node", "edge", "node", {{0, 0}, {0, 1}, {1, 1}, {0, 1}}, true);
+  Write(builder, {{{0, 1, 1}}, {}}, 2);
+  EXPECT_THAT(Edges(0), ElementsAre(Edge{1, 0, 1}, Edge{3, 0, 1}));
+  EXPECT_EQ(written_.edges.self_loops_dropped, 2);
+  EXPECT_EQ(written_.edges.self_loops, 0);
+  EXPECT_EQ(written_.edges.duplicates, 1);
+  EXPECT_EQ(written_.edges.duplicates_dropped, 0);
+}
+
+TEST_F(GraphWriterTest, TaskRowsGoToTheirOwnersInInputOrder) {
+  DatasetBuilder builder;
+  builder.Nodes("a", 4)
+      .Nodes("b", 3)
+      .Edges("a", "to", "b", {{0, 0}})
+      .TaskSet("train", "a", false, {3, 0, 3, 1, 2})
+      .TaskArray<int64_t>("labels", {30, 0, 31, 10, 20})
+      .TaskSet("valid", "a:to:b", true, {0, 2, 3, 0, 1, 2}, 2)
+      .TaskArray<int64_t>("negative_srcs", {1, 2, 0, 1, 3, 3}, 2)
+      .TaskSet("test", "b", false, {});
+  // a: 0, 2 in part 0 (global 0, 1), 1, 3 in part 1 (2, 3); b: 0 in part 0, 1, 2 in part 1
+  Write(builder, {{{0, 1, 0, 1}, {0, 1, 1}}, {}}, 2);
+  EXPECT_THAT(TaskValues<int64_t>(0, 0, 0), ElementsAre(0, 1));
+  EXPECT_THAT(TaskValues<int64_t>(0, 0, 1), ElementsAre(0, 20));
+  EXPECT_THAT(TaskValues<int64_t>(1, 0, 0), ElementsAre(3, 3, 2));
+  EXPECT_THAT(TaskValues<int64_t>(1, 0, 1), ElementsAre(30, 31, 10));
+  EXPECT_THAT(TaskValues<int64_t>(0, 1, 0), ElementsAre(3, 0));
+  EXPECT_THAT(TaskValues<int64_t>(1, 1, 0), ElementsAre(0, 2, 2, 2));
+  EXPECT_THAT(TaskValues<int64_t>(0, 1, 1), ElementsAre(0, 2));
+  EXPECT_THAT(TaskValues<int64_t>(1, 1, 1), ElementsAre(2, 1, 3, 3));
+  EXPECT_TRUE(TaskValues<int64_t>(0, 2, 0).empty());
+  EXPECT_THAT(set_->parts()[1]->manifest().task_rows, ElementsAre(3, 2, 0));
+  EXPECT_EQ(set_->schema().tasks[0].metadata["num_classes"], 3);
+}
+
+TEST_F(GraphWriterTest, NegativeIdBeyondItsCountIsOutOfRange) {
+  DatasetBuilder builder;
+  builder.Nodes("a", 4)
+      .Edges("a", "to", "a", {{0, 0}})
+      .TaskSet("train", "a:to:a", true, {0, 1, 2, 3}, 2)
+      .TaskArray<int64_t>("negative_dsts", {1, 4}, 0);
+  const auto written = TryWrite(builder, Dealt(builder, 2, 1), 2);
+  EXPECT_TRUE(absl::IsOutOfRange(written.status())) << written.status();
+  EXPECT_THAT(Message(written.status()), AllOf(HasSubstr("row 1"), HasSubstr("4 nodes")));
+}
+
+TEST_F(GraphWriterTest, NanFeatureIsRefusedNamingFileRowAndColumn) {
+  std::vector<float> features(10 * 3, 1.0F);
+  features[7 * 3 + 2] = std::nanf("");
+  DatasetBuilder builder;
+  builder.Nodes("node", 10).NodeFeature("feat", features, 3).Edges("node", "edge", "node", {});
+  const auto written = TryWrite(builder, Dealt(builder, 2, 1), 2);
+  EXPECT_TRUE(absl::IsInvalidArgument(written.status())) << written.status();
+  EXPECT_THAT(Message(written.status()),
+              AllOf(HasSubstr("feat.npy"), HasSubstr("row 7, column 2"), HasSubstr("--allow-nan")));
+  EXPECT_FALSE(std::filesystem::exists(folder_.path() / "graph" / "manifest.json"));
+}
+
+TEST_F(GraphWriterTest, NanEdgeFeatureIsRefusedOnlyWhereItsEdgeStays) {
+  DatasetBuilder builder;
+  builder.Nodes("node", 3)
+      .Edges("node", "edge", "node", {{0, 1}, {0, 1}, {1, 2}})
+      .EdgeFeature("weight", std::vector<double>{1, std::nan(""), 3}, 0);
+  const auto written = TryWrite(builder, Dealt(builder, 2, 1), 2);
+  EXPECT_THAT(Message(written.status()), HasSubstr("row 1, column 0"));
+  std::filesystem::remove_all(folder_.path() / "graph");
+  Write(builder, Dealt(builder, 2, 1), 2, {.drop_duplicates = true, .allow_nan = false});
+}
+
+TEST_F(GraphWriterTest, NanIsTakenWhereItIsAllowed) {
+  DatasetBuilder builder;
+  builder.Nodes("node", 2).NodeFeature("feat", std::vector<float>{1, std::nanf("")}, 0);
+  Write(builder, {{{0, 1}}, {}}, 2, {.drop_duplicates = false, .allow_nan = true});
+  EXPECT_TRUE(std::isnan((*set_->parts()[1]->NodeFeature(0, 0).As<float>())[0]));
+}
+
+TEST_F(GraphWriterTest, PartWithoutNodesIsWholeToo) {
+  DatasetBuilder builder;
+  builder.Nodes("node", 2)
+      .NodeFeature("feat", std::vector<float>{1, 2, 3, 4}, 2)
+      .Edges("node", "edge", "node", {{0, 1}})
+      .TaskSet("train", "node", false, {1});
+  Write(builder, {{{2, 2}}, {}}, 3);
+  EXPECT_EQ(set_->book().NodeRange(0, 1).size(), 0);
+  EXPECT_THAT(Edges(0), ElementsAre(Edge{0, 0, 1}));
+}
+
+TEST_F(GraphWriterTest, IdentityFollowsTheContents) {
+  std::set<std::string> identities;
+  for (const float value : {1.0F, 1.0F, 2.0F}) {
+    DatasetBuilder builder;
+    builder.Nodes("node", 2).NodeFeature("feat", std::vector<float>{1, value}, 0);
+    std::filesystem::remove_all(folder_.path() / "graph");
+    Write(builder, {{{0, 1}}, {}}, 2);
+    identities.insert(written_.manifest.identity);
+  }
+  EXPECT_EQ(identities.size(), 2U);
+}
+
+}  // namespace
+}  // namespace halograph
