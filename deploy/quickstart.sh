@@ -10,13 +10,14 @@
 #   --epochs N        epochs for every graph (default: 50 for Cora, 5 for others)
 #   --limit SECONDS   a training run that takes longer is ended (default 3600)
 # Everything goes to build/quickstart, or to the folder named by HALOGRAPH_WORK; what is there and
-# still right is used again. Nothing is left running, however this ends.
+# still right is used again. Where HALOGRAPH_BIN names a folder of built programs, those run and
+# nothing is installed or built. Nothing is left running, however this ends.
 # Exit code: 0 done, 1 failed, 2 wrong usage.
 set -euo pipefail
 
 here=$PWD
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-bin=$root/build/release/bin
+bin=${HALOGRAPH_BIN:-$root/build/release/bin}
 parts=2
 cluster=no
 data=
@@ -228,15 +229,15 @@ train_cluster() {
   end_processes "${servers[@]}"
 }
 
-# Partitions and trains: name, title of the table, input, default epochs, options of the trainer.
+# Partitions and trains: name, title, input, default epochs, options of the trainer.
 graph() {
   local name=$1 title=$2 input=$3 count=${epochs:-$4} mode=embedded
   shift 4
   if [ "$cluster" = yes ]; then mode=cluster; fi
   partition "$name" "$input" "$work/$name-$parts"
-  rm -f "$work/$name.jsonl"
+  say "$title, $mode"
   "train_$mode" "$name" "$work/$name-$parts" --epochs "$count" --seed 1 "$@"
-  "$root/deploy/summary.py" "$title, $mode" "$work/$name.jsonl"
+  say "$title, $mode: every epoch is in $work/$name.jsonl"
 }
 
 read_options() {
@@ -257,27 +258,39 @@ read_options() {
   [[ "${epochs:-1}" =~ ^[1-9][0-9]*$ ]] || wrong_usage "--epochs '$epochs' is not a positive number"
   [[ "$limit" =~ ^[1-9][0-9]*$ ]] || wrong_usage "--limit '$limit' is not a positive number"
   if [ -n "$data" ]; then
-    case $data in /*) ;; *) data=$here/$data ;; esac
+    data=$(absolute "$data")
     [ -e "$data" ] || wrong_usage "--data '$data' is not there"
   fi
 }
 
+# A path as seen from where the script was started.
+absolute() {
+  case $1 in
+    /*) printf '%s' "$1" ;;
+    *) printf '%s' "$here/$1" ;;
+  esac
+}
+
+build_programs() {
+  local tests=()
+  ./deploy/install-packages.sh build
+  # A build folder that already has the tests keeps them.
+  [ -f build/release/build.ninja ] || tests=(-DHALOGRAPH_TESTS=OFF)
+  ./deploy/build.sh release ${tests[@]+"${tests[@]}"} halograph-partition halograph-server \
+    halograph-train halograph-ctl
+}
+
 main() {
   read_options "$@"
+  work=$(absolute "${HALOGRAPH_WORK:-$root/build/quickstart}")
+  bin=$(absolute "$bin")
   cd "$root"
-  work=${HALOGRAPH_WORK:-$root/build/quickstart}
-  case $work in /*) ;; *) work=$here/$work ;; esac
   trap leave EXIT
   trap 'exit 130' INT
   trap 'exit 143' TERM
   trap 'exit 129' HUP
 
-  ./deploy/install-packages.sh build
-  local tests=()
-  # A build folder that already has the tests keeps them.
-  [ -f build/release/build.ninja ] || tests=(-DHALOGRAPH_TESTS=OFF)
-  ./deploy/build.sh release ${tests[@]+"${tests[@]}"} halograph-partition halograph-server \
-    halograph-train halograph-ctl
+  [ -n "${HALOGRAPH_BIN:-}" ] || build_programs
   mkdir -p "$work"
 
   if [ -n "$data" ]; then

@@ -208,11 +208,13 @@ class BrokenFolderTest(programs.ProgramTest):
         return self.box.run("halograph-train", "--graph", self.graph, "--epochs", 1, "--threads", 1)
 
     def refused(self, *mentioned, part="0"):
-        """By the server, the trainer and verify."""
-        for result in (self.server(part), self.trainer(),
-                       self.box.run("halograph-partition", "verify", "--input", self.input,
-                                    "--graph", self.graph)):
+        """By the server, the trainer and verify; what they say."""
+        results = [self.server(part), self.trainer(),
+                   self.box.run("halograph-partition", "verify", "--input", self.input, "--graph",
+                                self.graph)]
+        for result in results:
             self.assertCode(1, result, *mentioned)
+        return results
 
     @staticmethod
     def flip(path, position):
@@ -277,7 +279,8 @@ class BrokenFolderTest(programs.ProgramTest):
     def test_foreign_part(self):
         shutil.rmtree(self.graph / "part-0001")
         shutil.copytree(self.shared.folder / "foreign" / "part-0001", self.graph / "part-0001")
-        self.refused("part-0001", part="all")
+        for result in self.refused(part="all"):
+            self.assertRegex(result.text, r"\bpart[- ]0*1\b", str(result))
 
     def test_missing_part(self):
         shutil.rmtree(self.graph / "part-0001")

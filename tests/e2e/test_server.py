@@ -55,8 +55,8 @@ class AddressTest(ServerBase):
         path.write_text("10.0.0.1:1")
         server = self.box.start("halograph-server", "--graph", self.graph, "--part", "0", "--listen",
                                 "127.0.0.1:0", "--address-file", path)
-        programs.wait_until(lambda: path.read_text().startswith("127.0.0.1:"), programs.seconds(30),
-                            "a new address file")
+        programs.wait_until(lambda: path.exists() and path.read_text().startswith("127.0.0.1:"),
+                            programs.seconds(30), "a new address file")
         self.assertTrue(server.running())
         self.assertEqual([], [entry.name for entry in self.box.folder.iterdir()
                               if entry.name.startswith("address") and entry != path])
@@ -86,7 +86,7 @@ class SignalTest(ServerBase):
 class UsageTest(ServerBase):
     def test_wrong_usage_exits_2(self):
         graph = ["--graph", self.graph]
-        for arguments in ([], graph, [*graph, "--part", "one", "--listen", "127.0.0.1:0"],
+        for arguments in ([], [*graph, "--part", "one", "--listen", "127.0.0.1:0"],
                           [*graph, "--part", "0", "--listen", "127.0.0.1:0", "--no-such-option"],
                           [*graph, "--part", "0", "--listen", "127.0.0.1:0", "--threads", "-3"],
                           [*graph, "--part", "0", "--listen", "no port"]):

@@ -28,6 +28,7 @@ def seconds(value):
 
 
 def binary(program):
+    """The path of a program by name; an absolute path is itself."""
     folder = os.environ.get("HALOGRAPH_BIN")
     if not folder:
         raise RuntimeError("HALOGRAPH_BIN is not set: run through ctest, or name build/release/bin")
@@ -57,8 +58,8 @@ class Process:
     """A program in the background, its output in files."""
 
     def __init__(self, folder, mark, program, args, env=None):
-        self.name = program
-        stem = pathlib.Path(tempfile.mkdtemp(prefix=program + "-", dir=folder))
+        name = pathlib.Path(program).name
+        stem = pathlib.Path(tempfile.mkdtemp(prefix=name + "-", dir=folder))
         self.out_path, self.err_path = stem / "out", stem / "err"
         self.command = [binary(program), *map(str, args)]
         self.started = time.monotonic()

@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+"""deploy/quickstart.sh with programs that are built already: it trains, can be run again, and leaves
+nothing running, however it ends."""
+import pathlib
+import signal
+
+from harness import datasets, programs
+from harness.programs import Result, seconds, wait_until
+from harness.training import num_epochs, read_log
+
+SCRIPT = pathlib.Path(__file__).parents[2] / "deploy" / "quickstart.sh"
+
+
+class QuickstartBase(programs.ProgramTest):
+    def start(self, *options, work=None):
+        return self.box.start(SCRIPT, *options,
+                              env={"HALOGRAPH_WORK": str(work or self.box.folder / "work")})
+
+    def run_to_end(self, *options):
+        process = self.start(*options)
+        return Result(process, process.wait(seconds(120)))
+
+    def train_cora(self, *options):
+        return self.run_to_end("--data", datasets.cora(), *options)
+
+
+class TrainTest(QuickstartBase):
+    TABLE = ("loss", "validation accuracy", "test accuracy", "seconds per epoch",
+             "sampled edges per second")
+
+    def test_embedded(self):
+        self.assertCode(0, self.train_cora("--epochs", 2), *self.TABLE)
+        self.assertEqual(2, len(read_log(self.box.folder / "work" / "cora.jsonl")[1]))
+        self.assertNothingRuns()
+
+    def test_cluster(self):
+        result = self.train_cora("--cluster", "--epochs", 2)
+        self.assertCode(0, result, "SERVER", *self.TABLE)
+        self.assertNothingRuns()
+
+    def test_again_uses_what_is_there(self):
+        self.train_cora("--epochs", 1)
+        manifest = self.box.folder / "work" / "cora-2" / "manifest.json"
+        before = manifest.stat().st_mtime_ns
+        self.assertCode(0, self.train_cora("--epochs", 1), "holds this graph already")
+        self.assertEqual(before, manifest.stat().st_mtime_ns)
+
+    def test_damaged_partition_folder_is_made_anew(self):
+        self.train_cora("--epochs", 1)
+        part = self.box.folder / "work" / "cora-2" / "part-0001" / "manifest.json"
+        part.write_text(part.read_text().replace("1", "2"))
+        self.assertCode(0, self.train_cora("--epochs", 1), "made anew")
+
+    def test_relative_folders_are_those_of_the_caller(self):
+        process = self.start("--data", "nowhere/at/all", work="elsewhere")
+        self.assertEqual(2, process.wait(seconds(30)))
+        self.assertIn(f"{pathlib.Path.cwd()}/nowhere/at/all", process.text)
+
+
+class EndTest(QuickstartBase):
+    """It ends before its time."""
+
+    def in_the_middle(self, *options):
+        process = self.start("--data", datasets.cora(), "--epochs", 100000, *options)
+        log = self.box.folder / "work" / "cora.jsonl"
+
+        def training():
+            self.assertTrue(process.running(), process.text)
+            return num_epochs(log) >= 2
+        wait_until(training, seconds(60), "two epochs")
+        return process
+
+    def test_sigterm_ends_everything(self):
+        for options in ([], ["--cluster"]):
+            for number in (signal.SIGTERM, signal.SIGINT):
+                with self.subTest(options=options, signal=number):
+                    process = self.in_the_middle(*options)
+                    process.signal(number)
+                    self.assertEqual(128 + number, process.wait(seconds(40)), process.text)
+                    self.assertNothingRuns()
+                    (self.box.folder / "work" / "cora.jsonl").unlink()
+
+    def test_limit(self):
+        result = self.train_cora("--cluster", "--epochs", 100000, "--limit", 6)
+        self.assertCode(1, result, "--limit")
+        self.assertNothingRuns()
+
+    def test_a_graph_without_a_task_fails_and_leaves_nothing(self):
+        path = datasets.write_edge_list(self.box.folder / "edges.txt",
+                                        [(i, (i + 1) % 50) for i in range(50)])
+        for options in ([], ["--cluster"]):
+            self.assertCode(1, self.run_to_end("--data", path, *options))
+            self.assertNothingRuns()
+
+
+class UsageTest(QuickstartBase):
+    def test_wrong_usage_exits_2(self):
+        for options in (["--no-such"], ["--epochs", "many"], ["--epochs", 0], ["--limit"],
+                        ["--data", self.box.folder / "nowhere"]):
+            with self.subTest(options):
+                self.assertCode(2, self.run_to_end(*options))
+
+    def test_help_exits_0(self):
+        self.assertCode(0, self.run_to_end("--help"), "--cluster")
+
+
+if __name__ == "__main__":
+    programs.main()
