@@ -1,6 +1,8 @@
-// Which of this machine's addresses the other ranks should connect to.
+// Addresses between ranks: which of this machine's the others should connect to, and whether
+// somebody listens at theirs. Thread-safe.
 #pragma once
 
+#include <chrono>
 #include <string>
 
 #include "common/base/status.h"
@@ -12,5 +14,10 @@ namespace halograph {
 // Gloo takes by itself, is 127.0.1.1 on a stock Debian.) Sends nothing.
 // Unavailable if `host` is unknown or unreachable, naming it.
 [[nodiscard]] StatusOr<std::string> LocalAddressTowards(const std::string& host, int port);
+
+// OK if somebody accepts a TCP connection at `host`:`port` within `timeout`, which is then closed.
+// c10d's own attempts wait in whole seconds and complain on stderr. Unavailable with the reason.
+[[nodiscard]] Status ProbeListener(const std::string& host, int port,
+                                   std::chrono::milliseconds timeout);
 
 }  // namespace halograph

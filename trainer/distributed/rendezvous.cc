@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "common/base/log.h"
+#include "trainer/distributed/device_address.h"
 
 namespace halograph {
 namespace {
@@ -16,6 +17,7 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kPoll{20};
 constexpr milliseconds kConnectAttempt{1000};
+constexpr milliseconds kShortestConnect{5000};
 constexpr milliseconds kSayWhomAfter{5000};
 constexpr milliseconds kBlameGrace{2000};
 constexpr size_t kMaxReasonBytes = 4096;
@@ -54,31 +56,39 @@ StatusOr<std::unique_ptr<Rendezvous>> Rendezvous::Join(const GroupOptions& optio
 }
 
 Status Rendezvous::Connect(Clock::time_point deadline) {
+  if (options_.rank != 0) HG_RETURN_IF_ERROR(AwaitMaster(deadline));
   ::c10d::TCPStoreOptions store;
   store.port = static_cast<uint16_t>(options_.master_port);
   store.isServer = options_.rank == 0;
   store.numWorkers = static_cast<size_t>(options_.world_size);
   store.waitWorkers = false;
+  // c10d counts in whole seconds, and gives up at once with one.
+  store.timeout = std::max(Milliseconds(options_.timeout), kShortestConnect);
+  try {
+    store_ = c10::make_intrusive<::c10d::TCPStore>(options_.master_addr, store);
+    return OkStatus();
+  } catch (const std::exception& error) {
+    if (options_.rank == 0) {
+      return FailedPrecondition("rank 0 cannot listen at {}: {}", Master(), TorchMessage(error));
+    }
+    return Unavailable("rank {}: rank 0 did not answer at {}: {}", options_.rank, Master(),
+                       TorchMessage(error));
+  }
+}
+
+Status Rendezvous::AwaitMaster(Clock::time_point deadline) {
   auto say_next = Clock::now() + kSayWhomAfter;
   for (;;) {
     if (options_.stop != nullptr && options_.stop->load()) return Cancelled("stopped by signal");
-    const auto left = Milliseconds(deadline - Clock::now());
-    store.timeout = std::min(left, kConnectAttempt);
-    try {
-      store_ = c10::make_intrusive<::c10d::TCPStore>(options_.master_addr, store);
-      store_->setTimeout(Milliseconds(options_.timeout));
-      return OkStatus();
-    } catch (const std::exception& error) {
-      if (options_.rank == 0) {
-        return FailedPrecondition("rank 0 cannot listen at {}: {}", Master(), TorchMessage(error));
-      }
-      if (Clock::now() >= deadline) {
-        return DeadlineExceeded("rank {}: rank 0 did not answer at {}: {}", options_.rank, Master(),
-                                TorchMessage(error));
-      }
+    const auto left = std::min(Milliseconds(deadline - Clock::now()), kConnectAttempt);
+    const Status probe = ProbeListener(options_.master_addr, options_.master_port, left);
+    if (probe.ok()) return OkStatus();
+    if (Clock::now() >= deadline) {
+      return DeadlineExceeded("rank {}: rank 0 did not answer at {}: {}", options_.rank, Master(),
+                              Message(probe));
     }
     if (Clock::now() >= say_next) {
-      spdlog::warn("rank {} waits for rank 0 at {}", options_.rank, Master());
+      spdlog::warn("rank {} waits for rank 0 at {}: {}", options_.rank, Master(), Message(probe));
       say_next += kSayWhomAfter;
     }
     std::this_thread::sleep_for(kPoll);
@@ -153,6 +163,22 @@ void Rendezvous::Leave(std::string_view reason) {
   }
 }
 
+void Rendezvous::AwaitHeard() {
+  if (options_.rank != 0) return;
+  try {
+    const auto deadline = Clock::now() + kBlameGrace;
+    for (bool heard = false; !heard && Clock::now() < deadline;) {
+      heard = true;
+      for (int rank = 1; rank < options_.world_size; ++rank) {
+        heard = heard && (Has(Key("heard", rank)) || Has(Key("stopped", rank)));
+      }
+      if (!heard) std::this_thread::sleep_for(kPoll);
+    }
+  } catch (const std::exception& error) {
+    spdlog::debug("rank 0 could not wait for the others: {}", TorchMessage(error));
+  }
+}
+
 std::string Rendezvous::Blame() {
   std::vector<std::string> culprits;
   try {
@@ -172,6 +198,7 @@ std::string Rendezvous::Blame() {
       }
       if (culprits.empty()) std::this_thread::sleep_for(kPoll);
     }
+    Set(Key("heard", options_.rank), "1");
     for (int rank = 0; rank < options_.world_size && culprits.empty(); ++rank) {
       if (rank == options_.rank || Has(Key("noticed", rank))) continue;
       culprits.push_back(fmt::format("{} does not answer", NameOf(rank)));

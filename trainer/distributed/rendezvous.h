@@ -38,8 +38,12 @@ class Rendezvous {
   // differs, both values and this rank.
   [[nodiscard]] Status Agree(const Json& facts);
 
-  // Tells the others why this rank stops. Once; never fails, never waits for others.
+  // Tells the others why this rank stops. Once; never fails.
   void Leave(std::string_view reason);
+
+  // On rank 0, which holds the store: waits, a few seconds at most, until the others had the
+  // chance to read why it stops. Returns at once on the others.
+  void AwaitHeard();
 
   // Who is to blame for a failed collective, as far as can be found out within a few seconds:
   // "rank 1 (host b, pid 17) stopped: ...", "rank 1 (...) does not answer". Empty if all are well.
@@ -48,6 +52,7 @@ class Rendezvous {
  private:
   explicit Rendezvous(const GroupOptions& options) : options_(options) {}
   [[nodiscard]] Status Connect(std::chrono::steady_clock::time_point deadline);
+  [[nodiscard]] Status AwaitMaster(std::chrono::steady_clock::time_point deadline);
   [[nodiscard]] Status AwaitAll(std::chrono::steady_clock::time_point deadline);
   [[nodiscard]] StatusOr<std::string> AwaitKey(const std::string& key, std::string_view what);
   void Set(const std::string& key, std::string_view value);

@@ -1,0 +1,56 @@
+// The ranks of one run as threads of the test, meeting over loopback.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "trainer/distributed/communicator.h"
+
+namespace halograph {
+
+// A loopback port that was free just now.
+inline int FreePort() {
+  const int fd = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof(address);
+  auto* generic = reinterpret_cast<sockaddr*>(&address);
+  const bool bound = bind(fd, generic, length) == 0 && getsockname(fd, generic, &length) == 0;
+  close(fd);
+  return bound ? ntohs(address.sin_port) : 0;
+}
+
+inline GroupOptions LoopbackGroup(int rank, int world_size, int port) {
+  GroupOptions options;
+  options.rank = rank;
+  options.world_size = world_size;
+  options.master_addr = "127.0.0.1";
+  options.master_port = port;
+  options.timeout = std::chrono::seconds(20);
+  return options;
+}
+
+// Runs `body` on every rank, each in its thread; returns when all are done.
+inline void RunRanks(int world_size,
+                     const std::function<void(std::unique_ptr<Communicator>)>& body) {
+  const int port = FreePort();
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < world_size; ++rank) {
+    threads.emplace_back([&, rank] {
+      auto joined = Communicator::Join(LoopbackGroup(rank, world_size, port));
+      ASSERT_TRUE(joined.ok()) << joined.status();
+      body(std::move(*joined));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+}  // namespace halograph

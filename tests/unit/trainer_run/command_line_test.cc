@@ -1,0 +1,130 @@
+#include "trainer/run/command_line.h"
+
+#include <map>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace halograph {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+ParsedCommandLine Parse(std::vector<const char*> arguments,
+                        std::map<std::string, std::string> variables = {}) {
+  arguments.insert(arguments.begin(), "halograph-train");
+  return ParseCommandLine(static_cast<int>(arguments.size()), arguments.data(),
+                          [&](const char* name) -> std::optional<std::string> {
+                            const auto found = variables.find(name);
+                            if (found == variables.end()) return std::nullopt;
+                            return found->second;
+                          });
+}
+
+// The message of wrong usage.
+std::string Refusal(const std::vector<const char*>& arguments,
+                    const std::map<std::string, std::string>& variables = {}) {
+  testing::internal::CaptureStderr();
+  const ParsedCommandLine parsed = Parse(arguments, variables);
+  std::string message = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(parsed.exit_code, 2) << message;
+  return message;
+}
+
+TEST(CommandLineTest, OptionsArriveAndDefaultsAreResolved) {
+  const ParsedCommandLine parsed = Parse({"--graph",
+                                          "g",
+                                          "--layers",
+                                          "3",
+                                          "--fanouts",
+                                          "5,-1,2",
+                                          "--batch-size",
+                                          "7",
+                                          "--timeout",
+                                          "500ms",
+                                          "--normalize-features",
+                                          "row",
+                                          "--replace",
+                                          "--predict",
+                                          "p.csv",
+                                          "--predict-nodes",
+                                          "test",
+                                          "--verify",
+                                          "contents",
+                                          "--lr",
+                                          "0.5"});
+  ASSERT_FALSE(parsed.exit_code.has_value());
+  const TrainOptions& o = parsed.options;
+  EXPECT_EQ(o.graph, "g");
+  EXPECT_THAT(o.fanouts, ElementsAre(5, -1, 2));
+  EXPECT_THAT(o.eval_fanouts, ElementsAre(5, -1, 2));
+  EXPECT_EQ(o.eval_batch_size, 7);
+  EXPECT_EQ(o.timeout, std::chrono::milliseconds(500));
+  EXPECT_EQ(o.normalization, FeatureNormalization::kRow);
+  EXPECT_EQ(o.predict_nodes, PredictNodes::kTest);
+  EXPECT_EQ(o.verify, VerifyLevel::kContents);
+  EXPECT_TRUE(o.replace);
+  EXPECT_EQ(o.learning_rate, 0.5);
+  EXPECT_GE(o.threads, 1);
+}
+
+TEST(CommandLineTest, ServersAreAList) {
+  const ParsedCommandLine parsed = Parse({"--servers", "a:1,b:2"});
+  ASSERT_FALSE(parsed.exit_code.has_value());
+  EXPECT_THAT(parsed.options.servers, ElementsAre("a:1", "b:2"));
+}
+
+TEST(CommandLineTest, TheLaunchersValuesAreDefaultsOfTheOptions) {
+  const std::map<std::string, std::string> launcher = {
+      {"RANK", "1"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "h"}, {"MASTER_PORT", "77"}};
+  TrainOptions o = Parse({"--graph", "g"}, launcher).options;
+  EXPECT_EQ(o.rank, 1);
+  EXPECT_EQ(o.world_size, 2);
+  EXPECT_EQ(o.master_addr, "h");
+  EXPECT_EQ(o.master_port, 77);
+  o = Parse({"--graph", "g", "--rank", "2", "--world-size", "3", "--master-port", "78"}, launcher)
+          .options;
+  EXPECT_EQ(o.rank, 2);
+  EXPECT_EQ(o.world_size, 3);
+  EXPECT_EQ(o.master_port, 78);
+}
+
+TEST(CommandLineTest, WrongUsageNamesTheOptionAndExitsWithTwo) {
+  EXPECT_THAT(Refusal({}), HasSubstr("either --graph DIR"));
+  EXPECT_THAT(Refusal({"--graph", "g", "--servers", "a:1"}), HasSubstr("not both"));
+  EXPECT_THAT(Refusal({"--graph", "g", "--model", "gat"}), HasSubstr("expected sage"));
+  EXPECT_THAT(Refusal({"--graph", "g", "--fanouts", "5"}), HasSubstr("--layers"));
+  EXPECT_THAT(Refusal({"--graph", "g", "--fanouts", "5,-2"}), HasSubstr("-2"));
+  EXPECT_THAT(Refusal({"--graph", "g", "--eval-fanouts", "5"}), HasSubstr("--eval-fanouts"));
+  EXPECT_THAT(Refusal({"--graph", "g", "--dropout", "1"}), HasSubstr("--dropout is 1"));
+  EXPECT_THAT(Refusal({"--graph", "g", "--batch-size", "0"}), HasSubstr("--batch-size is 0"));
+  EXPECT_THAT(Refusal({"--graph", "g", "--lr", "0"}), HasSubstr("--lr"));
+  EXPECT_THAT(Refusal({"--graph", "g", "--timeout", "soon"}), HasSubstr("--timeout"));
+  EXPECT_THAT(Refusal({"--graph", "g", "--predict", "p.txt"}), HasSubstr(".csv"));
+  EXPECT_THAT(Refusal({"--graph", "g", "--no-such"}), HasSubstr("--no-such"));
+}
+
+TEST(CommandLineTest, RanksMustBeWholeAndMeetSomewhere) {
+  EXPECT_THAT(Refusal({"--graph", "g", "--rank", "0"}), HasSubstr("--world-size"));
+  EXPECT_THAT(Refusal({"--graph", "g", "--world-size", "2"}), HasSubstr("--rank"));
+  EXPECT_THAT(Refusal({"--graph", "g", "--rank", "2", "--world-size", "2", "--master-addr", "h",
+                       "--master-port", "1"}),
+              HasSubstr("--rank is 2"));
+  EXPECT_THAT(Refusal({"--graph", "g", "--rank", "0", "--world-size", "2"}),
+              HasSubstr("--master-addr"));
+  EXPECT_THAT(Refusal({"--graph", "g", "--rank", "0", "--world-size", "2", "--master-addr", "h"}),
+              HasSubstr("--master-port"));
+  EXPECT_THAT(Refusal({"--graph", "g"}, {{"RANK", "0"}}), HasSubstr("WORLD_SIZE"));
+}
+
+TEST(CommandLineTest, HelpAndVersionExitWithZero) {
+  testing::internal::CaptureStdout();
+  EXPECT_EQ(Parse({"--help"}).exit_code, 0);
+  EXPECT_EQ(Parse({"--version"}).exit_code, 0);
+  EXPECT_THAT(testing::internal::GetCapturedStdout(), HasSubstr("halograph-train "));
+}
+
+}  // namespace
+}  // namespace halograph

@@ -1,0 +1,73 @@
+#include "trainer/run/launch_env.h"
+
+#include <map>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace halograph {
+namespace {
+
+using testing::HasSubstr;
+
+Environment Of(std::map<std::string, std::string> variables) {
+  return [variables = std::move(variables)](const char* name) -> std::optional<std::string> {
+    const auto found = variables.find(name);
+    return found == variables.end() ? std::nullopt : std::optional(found->second);
+  };
+}
+
+TEST(LaunchDefaultsTest, NothingSetIsNothing) {
+  auto defaults = ReadLaunchDefaults(Of({}));
+  ASSERT_TRUE(defaults.ok());
+  EXPECT_FALSE(defaults->rank.has_value() || defaults->world_size.has_value());
+}
+
+TEST(LaunchDefaultsTest, RankAndWorldSizeComeBeforeOpenMpiBeforeSlurm) {
+  std::map<std::string, std::string> all = {{"RANK", "1"},
+                                            {"WORLD_SIZE", "4"},
+                                            {"OMPI_COMM_WORLD_RANK", "2"},
+                                            {"SLURM_PROCID", "3"},
+                                            {"SLURM_NTASKS", "6"},
+                                            {"OMPI_COMM_WORLD_SIZE", "5"},
+                                            {"MASTER_ADDR", "node7"},
+                                            {"MASTER_PORT", "1234"}};
+  auto defaults = ReadLaunchDefaults(Of(all));
+  ASSERT_TRUE(defaults.ok());
+  EXPECT_EQ(defaults->rank, 1);
+  EXPECT_EQ(defaults->world_size, 4);
+  EXPECT_EQ(defaults->master_addr, "node7");
+  EXPECT_EQ(defaults->master_port, 1234);
+  all.erase("RANK");
+  all.erase("WORLD_SIZE");
+  EXPECT_EQ(ReadLaunchDefaults(Of(all))->rank, 2);
+  EXPECT_EQ(ReadLaunchDefaults(Of(all))->world_size, 5);
+  all.erase("OMPI_COMM_WORLD_RANK");
+  all.erase("OMPI_COMM_WORLD_SIZE");
+  EXPECT_EQ(ReadLaunchDefaults(Of(all))->rank, 3);
+  EXPECT_EQ(ReadLaunchDefaults(Of(all))->world_size, 6);
+}
+
+TEST(LaunchDefaultsTest, HalfAPairIsRefusedNamingBoth) {
+  const Status status = ReadLaunchDefaults(Of({{"RANK", "1"}})).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(Message(status), HasSubstr("RANK is set but WORLD_SIZE is not"));
+}
+
+TEST(LaunchDefaultsTest, WhatIsNoNumberIsNamed) {
+  for (const char* text : {"", "x", "1x", "-1", "99999999999"}) {
+    const Status status = ReadLaunchDefaults(Of({{"RANK", text}, {"WORLD_SIZE", "2"}})).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << text;
+    EXPECT_THAT(Message(status), HasSubstr("RANK is"));
+  }
+}
+
+TEST(RanksOnThisMachineTest, LaunchersSayHowMany) {
+  EXPECT_EQ(RanksOnThisMachine(Of({})), 1);
+  EXPECT_EQ(RanksOnThisMachine(Of({{"LOCAL_WORLD_SIZE", "3"}})), 3);
+  EXPECT_EQ(RanksOnThisMachine(Of({{"SLURM_NTASKS_PER_NODE", "8"}})), 8);
+  EXPECT_EQ(RanksOnThisMachine(Of({{"LOCAL_WORLD_SIZE", "many"}})), 1);
+}
+
+}  // namespace
+}  // namespace halograph

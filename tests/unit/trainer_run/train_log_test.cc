@@ -1,0 +1,46 @@
+#include "trainer/run/train_log.h"
+
+#include <limits>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/storage/file.h"
+#include "tests/support/test_folder.h"
+
+namespace halograph {
+namespace {
+
+TEST(TrainLogTest, EveryLineIsThereAsSoonAsItIsWritten) {
+  const TestFolder folder;
+  const auto path = folder.path() / "log.jsonl";
+  auto log = TrainLog::Create(path.string());
+  ASSERT_TRUE(log.ok()) << log.status();
+  ASSERT_TRUE(log->Write({{"epoch", 0}}).ok());
+  EXPECT_EQ(*ReadTextFile(path), "{\"epoch\":0}\n");
+  ASSERT_TRUE(log->Write({{"loss", std::numeric_limits<double>::quiet_NaN()}}).ok());
+  EXPECT_EQ(*ReadTextFile(path), "{\"epoch\":0}\n{\"loss\":null}\n");
+}
+
+TEST(TrainLogTest, BytesThatAreNoUtf8AreReplaced) {
+  const TestFolder folder;
+  const auto path = folder.path() / "log.jsonl";
+  auto log = TrainLog::Create(path.string());
+  ASSERT_TRUE(log->Write({{"graph", "a\xff"}}).ok());
+  EXPECT_TRUE(ParseJson(*ReadTextFile(path), "log").ok());
+}
+
+TEST(TrainLogTest, APathThatCannotBeCreatedIsNamed) {
+  const Status status = TrainLog::Create("no/such/folder/log.jsonl").status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(Message(status), testing::HasSubstr("no/such/folder/log.jsonl"));
+}
+
+TEST(TrainLogTest, WithoutAPathNothingIsWritten) {
+  auto log = TrainLog::Create("");
+  ASSERT_TRUE(log.ok());
+  EXPECT_TRUE(log->Write({{"epoch", 0}}).ok());
+}
+
+}  // namespace
+}  // namespace halograph
