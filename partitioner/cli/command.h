@@ -14,9 +14,11 @@ namespace halograph {
 // Runs after the command line was understood.
 using Action = std::function<Status()>;
 
-// Each adds a subcommand whose parsed options live in what `*action` captures; `*action` is set
-// when that subcommand was given.
+// Each adds a subcommand to the program, which has the option --quiet. The parsed options live in
+// what `*action` captures; `*action` is set when that subcommand was given.
 void AddRunCommand(CLI::App* app, Action* action);
+void AddGenerateCommand(CLI::App* app, Action* action);
+void AddVerifyCommand(CLI::App* app, Action* action);
 void AddInspectCommand(CLI::App* app, Action* action);
 
 // The whole program. Returns its exit code: 0 done, 1 failed, 2 wrong usage.

@@ -28,12 +28,15 @@ int ParseAndRun(int argc, const char* const* argv) {
   std::string log_level = "info";
   Action action;
   app.add_flag("--quiet", quiet, "No progress lines and no summary");
-  app.add_option("--log-level", log_level, "trace, debug, info, warning, error or off")
-      ->capture_default_str();
+  const CLI::Option* level =
+      app.add_option("--log-level", log_level, "trace, debug, info, warning, error or off")
+          ->capture_default_str();
   app.set_version_flag("--version", std::string(kProgram) + " " + BuildVersion());
   app.require_subcommand(1);
   app.fallthrough();  // options of the program may follow the subcommand
   AddRunCommand(&app, &action);
+  AddGenerateCommand(&app, &action);
+  AddVerifyCommand(&app, &action);
   AddInspectCommand(&app, &action);
   try {
     app.parse(argc, argv);
@@ -42,6 +45,7 @@ int ParseAndRun(int argc, const char* const* argv) {
   } catch (const CLI::ParseError& error) {
     return Fail(kWrongUsage, fmt::format("{} (see --help)", error.what()));
   }
+  if (quiet && level->count() == 0) log_level = "warning";
   if (const Status log = InitLog(kProgram, log_level); !log.ok()) {
     return Fail(kWrongUsage, Message(log));
   }

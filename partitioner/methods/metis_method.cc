@@ -5,8 +5,10 @@
 
 #include <malloc.h>
 
+#include "common/base/log.h"
 #include "common/base/progress.h"
 #include "common/base/rng.h"
+#include "common/base/units.h"
 #include "partitioner/methods/folded_graph.h"
 #include "partitioner/methods/metis_call.h"
 #include "partitioner/methods/random_method.h"
@@ -110,7 +112,13 @@ StatusOr<Assignment> MetisMethod::Assign(const Dataset& dataset,
     HG_ASSIGN_OR_RETURN(const VertexWeights weights,
                         BuildVertexWeights(dataset, graph, options.balance));
     graph.in_degrees = {};
-    Progress progress("metis");
+    if (graph.num_arcs() > kSmallArcs) {
+      // METIS gives no sign of life, for minutes on a large graph.
+      spdlog::info("metis: {} nodes, {} pairs of neighbours, {} constraints, {} parts",
+                   FormatCount(graph.num_nodes()), FormatCount(graph.num_arcs() / 2),
+                   weights.count(), options.parts);
+    }
+    Progress progress("metis (nodes)");
     const int max_attempts = graph.num_arcs() <= kSmallArcs ? kAttempts : 1;
     int attempts = 1;
     HG_ASSIGN_OR_RETURN(Result best, Attempt(graph, weights, options.parts, options.seed));
@@ -119,6 +127,7 @@ StatusOr<Assignment> MetisMethod::Assign(const Dataset& dataset,
       HG_ASSIGN_OR_RETURN(Result other, Attempt(graph, weights, options.parts, seed));
       if (other.BetterThan(best)) best = std::move(other);
     }
+    progress.Advance(graph.num_nodes());
     assignment = SplitByType(graph, best.owners);
     assignment.report = Report(graph, weights, best, attempts);
   }

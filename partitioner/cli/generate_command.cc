@@ -1,0 +1,111 @@
+#include <string>
+
+#include <fmt/core.h>
+
+#include "partitioner/cli/command.h"
+#include "partitioner/generate/rmat.h"
+#include "partitioner/generate/sbm.h"
+
+namespace halograph {
+namespace {
+
+struct RmatCommand {
+  RmatOptions options;
+  GenerateTarget target;
+  bool keep_ids = false;
+};
+
+struct SbmCommand {
+  SbmOptions options;
+  GenerateTarget target;
+  int64_t edges = -1;
+};
+
+void AddTargetOptions(CLI::App* command, GenerateTarget* target) {
+  command->add_option("--output", target->folder, "Folder to write, in GraphBolt's layout")
+      ->required();
+  command->add_flag("--force", target->replace, "Replace an existing output");
+}
+
+void AddShareOptions(CLI::App* command, SetShares* shares) {
+  command->add_option("--train", shares->train, "Share of nodes in the training set")
+      ->capture_default_str();
+  command->add_option("--valid", shares->valid, "Share of nodes in the validation set")
+      ->capture_default_str();
+  command->add_option("--test", shares->test, "Share of nodes in the test set")
+      ->capture_default_str();
+}
+
+void AddRmat(CLI::App* generate, Action* action) {
+  auto rmat = std::make_shared<RmatCommand>();
+  RmatOptions& options = rmat->options;
+  CLI::App* command =
+      generate->add_subcommand("rmat", "A recursive-matrix graph: skewed degrees at any size");
+  AddTargetOptions(command, &rmat->target);
+  command->add_option("--log2-nodes", options.log2_nodes, "2^N nodes")->capture_default_str();
+  command->add_option("--edges", options.edges, "Edges to draw")->capture_default_str();
+  command->add_option("-a", options.a, "Probability of the upper left quadrant")
+      ->capture_default_str();
+  command->add_option("-b", options.b, "Probability of the upper right quadrant")
+      ->capture_default_str();
+  command->add_option("-c", options.c, "Probability of the lower left quadrant")
+      ->capture_default_str();
+  command->add_option("-d", options.d, "Probability of the lower right quadrant")
+      ->capture_default_str();
+  command->add_flag("--undirected", options.undirected, "List each edge in both directions");
+  command->add_flag("--dedup", options.dedup, "Drop self-loops and parallel edges");
+  command->add_flag("--keep-ids", rmat->keep_ids, "Low ids have the high degrees (else shuffled)");
+  command->add_option("--features", options.feature_dim, "Random features a node")
+      ->capture_default_str();
+  command->add_option("--classes", options.classes, "Random labels of so many classes")
+      ->capture_default_str();
+  AddShareOptions(command, &options.shares);
+  command->add_option("--seed", options.seed, "Same seed, same graph")->capture_default_str();
+  command->callback([=] {
+    *action = [=] {
+      rmat->options.permute_ids = !rmat->keep_ids;
+      return GenerateRmat(rmat->options, rmat->target);
+    };
+  });
+}
+
+void AddSbm(CLI::App* generate, Action* action) {
+  auto sbm = std::make_shared<SbmCommand>();
+  SbmOptions& options = sbm->options;
+  CLI::App* command = generate->add_subcommand(
+      "sbm", "A planted partition with features and labels that can be learned");
+  AddTargetOptions(command, &sbm->target);
+  command->add_option("--nodes", options.nodes, "Nodes")->capture_default_str();
+  command
+      ->add_option("--edges", sbm->edges,
+                   "Directed edges, about; each is listed in both directions (default: 10 a node)")
+      ->check(CLI::NonNegativeNumber);
+  command->add_option("--classes", options.classes, "Communities, which are the labels")
+      ->capture_default_str();
+  command->add_option("--homophily", options.homophily, "Share of edges within a community")
+      ->capture_default_str();
+  command->add_option("--features", options.feature_dim, "Features a node")->capture_default_str();
+  command->add_option("--noise", options.noise, "Noise of the features")->capture_default_str();
+  AddShareOptions(command, &options.shares);
+  command->add_option("--seed", options.seed, "Same seed, same graph")->capture_default_str();
+  command->callback([=] {
+    *action = [=] {
+      SbmOptions& chosen = sbm->options;
+      if (sbm->edges >= 0 && chosen.nodes > 0) {
+        chosen.average_degree = static_cast<double>(sbm->edges) / static_cast<double>(chosen.nodes);
+      }
+      return GenerateSbm(chosen, sbm->target);
+    };
+  });
+}
+
+}  // namespace
+
+void AddGenerateCommand(CLI::App* app, Action* action) {
+  CLI::App* command = app->add_subcommand("generate", "Makes a graph, to try things with");
+  command->require_subcommand(1);
+  AddRmat(command, action);
+  AddSbm(command, action);
+}
+
+}  // namespace halograph

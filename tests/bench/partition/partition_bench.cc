@@ -1,0 +1,189 @@
+// What the whole of `halograph-partition run` costs beside a bare METIS call on the same graph:
+// seconds and peak anonymous memory, topology only, on an R-MAT graph of any size.
+//
+// The bare call is METIS_PartGraphKway in a process of its own, on the folded graph and the vertex
+// weights (nodes, edges) that the run gives it, with the same seed. Its time is that of the call
+// alone; its memory is the graph in METIS' form and what METIS adds. Of the run everything counts:
+// reading, folding, METIS, balancing, renumbering, writing, checksums, syncing.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <malloc.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/base/build_info.h"
+#include "common/base/progress.h"
+#include "common/base/units.h"
+#include "partitioner/generate/rmat.h"
+#include "partitioner/methods/metis_call.h"
+#include "partitioner/readers/reader.h"
+#include "tests/bench/partition/anonymous_memory.h"
+
+namespace halograph {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+struct Options {
+  RmatOptions rmat{.log2_nodes = 20, .edges = 16'000'000};
+  int parts = 2;
+  uint64_t seed = 1;
+  int repeats = 3;
+  fs::path work;
+  fs::path program;
+};
+
+struct Cost {
+  double seconds = 0;
+  int64_t peak_bytes = 0;
+};
+
+double SecondsSince(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+StatusOr<Cost> CallMetisOnce(const fs::path& input, const Options& options) {
+  ReadOptions read;
+  read.scratch = options.work;
+  HG_ASSIGN_OR_RETURN(const Dataset dataset, OpenDataset(input, read));
+  HG_ASSIGN_OR_RETURN(FoldedGraph graph, BuildFoldedGraph(dataset, false));
+  HG_ASSIGN_OR_RETURN(const VertexWeights weights, BuildVertexWeights(dataset, graph, {}));
+  graph.in_degrees = {};
+  malloc_trim(0);
+  AnonymousPeak peak(::getpid());
+  const auto start = Clock::now();
+  HG_ASSIGN_OR_RETURN(const auto owners, CallMetis(graph, weights, options.parts, options.seed));
+  return Cost{SecondsSince(start), peak.Stop()};
+}
+
+// The bare call in a child, which hands its cost back through a file.
+StatusOr<Cost> MeasureMetis(const fs::path& input, const Options& options) {
+  const fs::path result = options.work / "metis-cost";
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const auto cost = CallMetisOnce(input, options);
+    if (!cost.ok()) fmt::print(stderr, "{}\n", ToString(cost.status()));
+    if (cost.ok()) std::ofstream(result) << cost->seconds << ' ' << cost->peak_bytes;
+    ::_exit(cost.ok() ? 0 : 1);
+  }
+  int status = 0;
+  if (::waitpid(child, &status, 0) != child || status != 0) return Internal("bare METIS failed");
+  Cost cost;
+  std::ifstream(result) >> cost.seconds >> cost.peak_bytes;
+  return cost;
+}
+
+StatusOr<Cost> MeasureRun(const fs::path& input, const Options& options) {
+  const fs::path output = options.work / "graph";
+  fs::remove_all(output);
+  const auto start = Clock::now();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::execl(options.program.c_str(), options.program.c_str(), "run", "--quiet", "--input",
+            input.c_str(), "--output", output.c_str(), "--parts",
+            std::to_string(options.parts).c_str(), "--seed", std::to_string(options.seed).c_str(),
+            nullptr);
+    ::_exit(127);
+  }
+  AnonymousPeak peak(child);
+  int status = 0;
+  if (::waitpid(child, &status, 0) != child || status != 0) {
+    return Internal("{} run failed with status {}", options.program.string(), status);
+  }
+  return Cost{SecondsSince(start), peak.Stop()};
+}
+
+std::string CpuModel() {
+  std::ifstream info("/proc/cpuinfo");
+  for (std::string line; std::getline(info, line);) {
+    if (line.starts_with("model name")) return line.substr(line.find(": ") + 2);
+  }
+  return "unknown";
+}
+
+Json ToJson(std::vector<Cost> costs) {
+  std::sort(costs.begin(), costs.end(),
+            [](const Cost& a, const Cost& b) { return a.seconds < b.seconds; });
+  int64_t peak = 0;
+  for (const Cost& cost : costs) peak = std::max(peak, cost.peak_bytes);
+  return {{"seconds_median", costs[costs.size() / 2].seconds},
+          {"seconds_min", costs.front().seconds},
+          {"seconds_max", costs.back().seconds},
+          {"peak_anonymous_bytes", peak}};
+}
+
+Status Bench(const Options& options) {
+  const fs::path input = options.work / "rmat";
+  if (!fs::exists(input)) {
+    HG_RETURN_IF_ERROR(GenerateRmat(options.rmat, {.folder = input, .replace = false}));
+  }
+  std::vector<Cost> metis;
+  std::vector<Cost> run;
+  for (int i = 0; i < options.repeats; ++i) {
+    HG_ASSIGN_OR_RETURN(const Cost bare, MeasureMetis(input, options));
+    HG_ASSIGN_OR_RETURN(const Cost whole, MeasureRun(input, options));
+    metis.push_back(bare);
+    run.push_back(whole);
+    fmt::print(stderr, "bare METIS {:.2f} s, {}; whole run {:.2f} s, {}\n", bare.seconds,
+               FormatBytes(bare.peak_bytes), whole.seconds, FormatBytes(whole.peak_bytes));
+  }
+  Json result = {{"benchmark", "partition"},
+                 {"build", BuildVersion()},
+                 {"cpu", CpuModel()},
+                 {"cpus", std::thread::hardware_concurrency()},
+                 {"log2_nodes", options.rmat.log2_nodes},
+                 {"edges", options.rmat.edges * (options.rmat.undirected ? 2 : 1)},
+                 {"undirected", options.rmat.undirected},
+                 {"parts", options.parts},
+                 {"seed", options.seed},
+                 {"repeats", options.repeats},
+                 {"metis", ToJson(metis)},
+                 {"run", ToJson(run)}};
+  const auto ratio = [&](const char* key) {
+    return result["run"][key].get<double>() / result["metis"][key].get<double>();
+  };
+  result["seconds_ratio"] = ratio("seconds_median");
+  result["memory_ratio"] = ratio("peak_anonymous_bytes");
+  fmt::print("{}\n", result.dump(2));
+  return OkStatus();
+}
+
+int Main(int argc, char** argv) {
+  Options options;
+  options.work = fs::temp_directory_path() / fmt::format("halograph-partition-bench-{}", getpid());
+  std::error_code error;
+  options.program = fs::read_symlink("/proc/self/exe", error).parent_path() / "halograph-partition";
+  CLI::App app("Compares halograph-partition run with a bare METIS call.");
+  app.add_option("--log2-nodes", options.rmat.log2_nodes)->capture_default_str();
+  app.add_option("--edges", options.rmat.edges, "Edges to draw")->capture_default_str();
+  app.add_flag("--undirected", options.rmat.undirected, "List each edge in both directions");
+  app.add_option("--parts", options.parts)->check(CLI::Range(2, 4096))->capture_default_str();
+  app.add_option("--seed", options.seed)->capture_default_str();
+  app.add_option("--repeats", options.repeats)->check(CLI::Range(1, 100))->capture_default_str();
+  app.add_option("--work", options.work, "Folder for the graph and the output; kept if given");
+  CLI11_PARSE(app, argc, argv);
+#ifndef NDEBUG
+  fmt::print(stderr, "WARNING: not an optimised build\n");
+#endif
+  Progress::Enable(false);
+  const bool keep = app.get_option("--work")->count() > 0;
+  Status status = MakeFolder(options.work);
+  if (status.ok()) status = Bench(options);
+  if (!keep) fs::remove_all(options.work, error);
+  if (!status.ok()) fmt::print(stderr, "partition_bench: {}\n", ToString(status));
+  return status.ok() ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace halograph
+
+int main(int argc, char** argv) { return halograph::Main(argc, argv); }
