@@ -40,6 +40,15 @@ void PrepareGrpc() {
   }();
 }
 
+// What the standard health service answers: of the whole server, and by name of each service.
+void SetServing(grpc::Server& server, bool serving) {
+  grpc::HealthCheckServiceInterface* health = server.GetHealthCheckService();
+  for (const char* service : {"GraphService", "KVService", "AdminService"}) {
+    health->SetServingStatus(std::string("halograph.v1.") + service, serving);
+  }
+  health->SetServingStatus(serving);
+}
+
 // Why `address` cannot be listened on: gRPC tells nobody but its log.
 std::string WhyNot(const HostPort& address) {
   addrinfo hints{};
@@ -114,7 +123,7 @@ StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options) {
   }
   address.port = port;
   state->address = ToString(address);
-  state->server->GetHealthCheckService()->SetServingStatus(true);
+  SetServing(*state->server, true);
   return std::unique_ptr<Server>(new Server(std::move(state)));
 }
 
@@ -127,7 +136,7 @@ Server::~Server() {
 const std::string& Server::address() const { return state_->address; }
 
 bool Server::Drain(std::chrono::nanoseconds timeout) {
-  state_->server->GetHealthCheckService()->SetServingStatus(false);
+  SetServing(*state_->server, false);
   state_->dispatcher.CloseGate();
   const bool empty = state_->dispatcher.WaitUntilEmpty(timeout);
   state_->server->Shutdown(std::chrono::system_clock::now());
