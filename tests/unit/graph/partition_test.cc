@@ -1,19 +1,277 @@
 #include "common/graph/partition.h"
 
+#include <set>
+
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/support/random_graph.h"
 #include "tests/support/test_folder.h"
+#include "tests/unit/graph/damage.h"
 
 namespace halograph {
 namespace {
 
-TEST(PartitionSetTest, RandomTypedGraphOpensWithContents) {
-  const TestFolder folder;
-  const auto graph = WriteTestGraph(RandomTypedGraph({}), folder.path() / "graph");
-  ASSERT_TRUE(graph.ok()) << graph.status();
-  const auto set = PartitionSet::Open(*graph, {}, VerifyLevel::kContents);
-  EXPECT_TRUE(set.ok()) << set.status();
+using testing::HasSubstr;
+namespace fs = std::filesystem;
+
+constexpr char kCites[] = "paper:cites:paper";
+
+class PartitionTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    const auto graph = WriteTestGraph(spec_, folder_.path() / "graph");
+    ASSERT_TRUE(graph.ok()) << graph.status();
+    part_ = *graph / "part-0001";
+  }
+
+  [[nodiscard]] Status Open(VerifyLevel verify) const {
+    return Partition::Open(part_, verify).status();
+  }
+  // The code, and every text in the message.
+  void ExpectError(VerifyLevel verify, absl::StatusCode code,
+                   const std::vector<std::string>& texts) const {
+    const Status status = Open(verify);
+    EXPECT_EQ(status.code(), code) << status;
+    for (const std::string& text : texts) EXPECT_THAT(Message(status), HasSubstr(text));
+  }
+  // Damage under fitting checksums that only a look at the contents finds.
+  void ExpectFoundInContents(const std::vector<std::string>& texts) const {
+    Reseal(part_);
+    EXPECT_TRUE(Open(VerifyLevel::kHeaders).ok()) << Open(VerifyLevel::kHeaders);
+    ExpectError(VerifyLevel::kContents, absl::StatusCode::kDataLoss, texts);
+  }
+  [[nodiscard]] fs::path Cites(const std::string& file) const {
+    return part_ / EdgeFolder(kCites) / file;
+  }
+
+  TestFolder folder_;
+  TestGraphSpec spec_ = RandomTypedGraph({.parts = 3, .nodes = 60, .mean_degree = 4});
+  fs::path part_;
+};
+
+TEST_F(PartitionTest, MissingManifestIsNotFoundAndSaysWhatToDo) {
+  fs::remove(part_ / "manifest.json");
+  ExpectError(VerifyLevel::kHeaders, absl::StatusCode::kNotFound,
+              {"part-0001/manifest.json", "halograph-partition"});
+}
+
+TEST_F(PartitionTest, FlippedByteInManifestIsDataLoss) {
+  FlipByte(part_ / "manifest.json", -40);
+  ExpectError(VerifyLevel::kHeaders, absl::StatusCode::kDataLoss, {"manifest.json"});
+}
+
+TEST_F(PartitionTest, CutManifestIsDataLoss) {
+  Truncate(part_ / "manifest.json", 10);
+  ExpectError(VerifyLevel::kHeaders, absl::StatusCode::kDataLoss, {"manifest.json"});
+}
+
+TEST_F(PartitionTest, UnknownFormatVersionIsFailedPreconditionNamingBoth) {
+  EditManifest(part_, [](Json* value) { (*value)["format_version"] = 2; });
+  ExpectError(VerifyLevel::kHeaders, absl::StatusCode::kFailedPrecondition,
+              {"format version 2", "reads 1"});
+}
+
+TEST_F(PartitionTest, UnknownFeatureBitIsFailedPreconditionNamingIt) {
+  EditManifest(part_, [](Json* value) { (*value)["feature_bits"] = 4; });
+  ExpectError(VerifyLevel::kHeaders, absl::StatusCode::kFailedPrecondition, {"0x4"});
+}
+
+TEST_F(PartitionTest, ManifestWithoutAFieldIsDataLossNamingIt) {
+  for (const char* field : {"format", "format_version", "feature_bits", "identity", "part",
+                            "schema", "book", "halo_nodes", "task_rows", "files"}) {
+    Json kept;
+    EditManifest(part_, [&](Json* value) {
+      kept = value->at(field);
+      value->erase(field);
+    });
+    ExpectError(VerifyLevel::kHeaders, absl::StatusCode::kDataLoss, {"manifest.json", field});
+    EditManifest(part_, [&](Json* value) { (*value)[field] = kept; });
+  }
+  EXPECT_TRUE(Open(VerifyLevel::kContents).ok());
+}
+
+TEST_F(PartitionTest, TruncatedFileIsDataLossWithItsName) {
+  Truncate(Cites("indices.npy"), 4);
+  const auto bytes = std::to_string(fs::file_size(Cites("indices.npy")));
+  ExpectError(VerifyLevel::kHeaders, absl::StatusCode::kDataLoss, {"indices.npy", bytes});
+}
+
+TEST_F(PartitionTest, FlippedByteIsDataLossNamingTheFileOnlyIfContentsAreVerified) {
+  FlipByte(part_ / "nodes/paper/features/feat.npy", -3);
+  EXPECT_TRUE(Open(VerifyLevel::kHeaders).ok());
+  ExpectError(VerifyLevel::kContents, absl::StatusCode::kDataLoss, {"features/feat.npy"});
+}
+
+TEST_F(PartitionTest, ListedFileThatIsMissingIsNotFoundNamingIt) {
+  fs::remove(part_ / "nodes/author/halo_ids.npy");
+  ExpectError(VerifyLevel::kHeaders, absl::StatusCode::kNotFound, {"nodes/author/halo_ids.npy"});
+}
+
+TEST_F(PartitionTest, FileThatTheManifestDoesNotListIsDataLoss) {
+  EditManifest(part_, [](Json* value) {
+    Json& files = value->at("files");
+    for (size_t i = 0; i < files.size(); ++i) {
+      if (files[i].at("path") == "nodes/paper/features/year.npy") files.erase(i);
+    }
+  });
+  ExpectError(VerifyLevel::kHeaders, absl::StatusCode::kDataLoss,
+              {"nodes/paper/features/year.npy", "does not list"});
+}
+
+TEST_F(PartitionTest, FilesOutOfOrderAreDataLoss) {
+  EditManifest(part_, [](Json* value) { std::swap(value->at("files")[0], value->at("files")[1]); });
+  ExpectError(VerifyLevel::kHeaders, absl::StatusCode::kDataLoss, {"files[1]", "ascend"});
+}
+
+TEST_F(PartitionTest, ArrayOfAnotherDtypeOrShapeIsDataLossNamingBoth) {
+  const fs::path path = part_ / "nodes/paper/features/year.npy";
+  const std::vector<float> floats(NpyArray::Open(path)->rows());
+  fs::remove(path);
+  ASSERT_TRUE(WriteNpy<float>(path, floats).ok());
+  Reseal(part_);
+  ExpectError(VerifyLevel::kHeaders, absl::StatusCode::kDataLoss, {"year.npy", "float32", "int64"});
+  const std::vector<int64_t> longer(floats.size() + 1);
+  fs::remove(path);
+  ASSERT_TRUE(WriteNpy<int64_t>(path, longer).ok());
+  Reseal(part_);
+  ExpectError(VerifyLevel::kHeaders, absl::StatusCode::kDataLoss,
+              {"year.npy", fmt::format("[{}]", longer.size()), fmt::format("[{}]", floats.size())});
+}
+
+TEST_F(PartitionTest, IndptrThatEndsElsewhereThanItsEdgesIsDataLoss) {
+  const auto rows = NpyArray::Open(Cites("indptr.npy"))->rows();
+  SetElement<int64_t>(Cites("indptr.npy"), rows - 1, 7777);
+  Reseal(part_);
+  ExpectError(VerifyLevel::kHeaders, absl::StatusCode::kDataLoss, {"indptr.npy", "7777"});
+}
+
+TEST_F(PartitionTest, DescendingIndptrIsFoundInContents) {
+  SetElement<int64_t>(Cites("indptr.npy"), 2, -5);
+  ExpectFoundInContents({"indptr.npy", "position 2", "-5"});
+}
+
+TEST_F(PartitionTest, SourceBeyondItsTypeIsFoundInContents) {
+  SetElement<uint32_t>(Cites("indices.npy"), 3, 60);
+  ExpectFoundInContents({"indices.npy", "position 3", "60", "60 nodes"});
+}
+
+TEST_F(PartitionTest, HaloIdsOutOfOrderOrRangeOrOwnedAreFoundInContents) {
+  const fs::path path = part_ / "nodes/paper/halo_ids.npy";
+  const auto array = NpyArray::Open(path);
+  const auto halo = *array->As<int64_t>();
+  ASSERT_GE(halo.size(), 3U);
+  const int64_t first = halo[0];
+  SetElement<int64_t>(path, 1, first);
+  ExpectFoundInContents({"halo_ids.npy", "position 1", "ascend"});
+  SetElement<int64_t>(path, 1, 1000);
+  ExpectFoundInContents({"halo_ids.npy", "1000", "60 nodes"});
+  const auto opened = Partition::Open(part_, VerifyLevel::kHeaders);
+  const int64_t own = (*opened)->book().NodeRange(1, 1).begin;
+  SetElement<int64_t>(path, 0, -1);
+  ExpectFoundInContents({"position 0", "-1"});
+  SetElement<int64_t>(path, 0, own);
+  ExpectFoundInContents({"position 0", "owns"});
+}
+
+TEST_F(PartitionTest, SeedThatAnotherPartOwnsIsFoundInContents) {
+  const fs::path nodes = part_ / "tasks/node_classification/train/paper/seeds.npy";
+  const int64_t own = (*NpyArray::Open(nodes)->As<int64_t>())[0];
+  SetElement<int64_t>(nodes, 0, 0);  // of part 0
+  ExpectFoundInContents({"train/paper/seeds.npy", "row 0"});
+  SetElement<int64_t>(nodes, 0, own);
+  const fs::path pairs = part_ / TaskSetFolder("link_prediction", "valid", kCites) / "seeds.npy";
+  SetElement<int64_t>(pairs, 2, 0);  // row 1, source: may be anyone's
+  Reseal(part_);
+  EXPECT_TRUE(Open(VerifyLevel::kContents).ok()) << Open(VerifyLevel::kContents);
+  SetElement<int64_t>(pairs, 3, 0);  // row 1, destination
+  ExpectFoundInContents({"seeds.npy", "row 1 column 1"});
+}
+
+TEST_F(PartitionTest, FeaturesInFortranOrderAreDataLoss) {
+  const fs::path path = part_ / "nodes/paper/features/feat.npy";
+  const auto rows = NpyArray::Open(path)->rows();
+  fs::remove(path);
+  auto writer = FileWriter::Create(path);
+  ASSERT_TRUE(writer.ok());
+  const int64_t shape[] = {rows, 4};
+  ASSERT_TRUE(writer->Append(EncodeNpyHeader(DType::kFloat32, shape, true)).ok());
+  ASSERT_TRUE(writer->Append(std::string(rows * 16, '\0')).ok());
+  ASSERT_TRUE(writer->Close().ok());
+  Reseal(part_);
+  ExpectError(VerifyLevel::kHeaders, absl::StatusCode::kDataLoss, {"feat.npy", "Fortran"});
+}
+
+TEST_F(PartitionTest, WrittenRowsAreReadBackUnderTheirOriginalIds) {
+  const auto part = Partition::Open(part_, VerifyLevel::kContents);
+  ASSERT_TRUE(part.ok()) << part.status();
+  const int paper = *(*part)->schema().NodeTypeIndex("paper");
+  const auto originals = (*part)->NodeOriginalIds(paper);
+  const auto years = *(*part)->NodeFeature(paper, 1).As<int64_t>();
+  const auto feat = *(*part)->NodeFeature(paper, 0).As<float>();
+  ASSERT_FALSE(originals.empty());
+  for (size_t i = 0; i < originals.size(); ++i) {
+    EXPECT_EQ(spec_.node_types[1].owners[originals[i]], 1);
+    EXPECT_EQ(years[i], 1900 + originals[i]);
+    EXPECT_EQ(feat[4 * i + 1], static_cast<float>(originals[i]) + 0.25F);
+  }
+}
+
+TEST_F(PartitionTest, WrittenEdgesAreReadBackAndHaloIsWhatTheyReach) {
+  const auto part = Partition::Open(part_, VerifyLevel::kContents);
+  ASSERT_TRUE(part.ok()) << part.status();
+  const int paper = *(*part)->schema().NodeTypeIndex("paper");
+  const int cites = *(*part)->schema().RelationIndex(kCites);
+  const std::vector<int64_t> global = GlobalNodeIds(spec_, "paper");
+  const CscSegment& csc = (*part)->Edges(cites);
+  const auto originals = (*part)->EdgeOriginalIds(cites);
+  const auto weights = *(*part)->EdgeFeature(cites, 0).As<float>();
+  const auto& edges = spec_.relations[2].edges;
+  for (int64_t v = csc.nodes.begin; v < csc.nodes.end; ++v) {
+    int64_t before = -1;
+    for (int64_t e = csc.indptr[v - csc.nodes.begin]; e < csc.indptr[v - csc.nodes.begin + 1];
+         ++e) {
+      EXPECT_EQ(global[edges[originals[e]].first], csc.Source(e));
+      EXPECT_EQ(global[edges[originals[e]].second], v);
+      EXPECT_EQ(weights[e], static_cast<float>(originals[e]));
+      EXPECT_GT(originals[e], before);
+      before = originals[e];
+    }
+  }
+  std::set<int64_t> reached;
+  for (int r = 0; r < 4; ++r) {
+    if ((*part)->schema().SourceType(r) != paper) continue;
+    const CscSegment& segment = (*part)->Edges(r);
+    for (int64_t e = 0; e < segment.indptr[segment.nodes.size()]; ++e) {
+      if (!(*part)->book().NodeRange(paper, 1).contains(segment.Source(e))) {
+        reached.insert(segment.Source(e));
+      }
+    }
+  }
+  const auto halo = (*part)->HaloIds(paper);
+  EXPECT_EQ(std::vector<int64_t>(halo.begin(), halo.end()),
+            std::vector<int64_t>(reached.begin(), reached.end()));
+}
+
+TEST_F(PartitionTest, TaskRowsLieWithTheirOwnersInInputOrder) {
+  const auto part = Partition::Open(part_, VerifyLevel::kContents);
+  ASSERT_TRUE(part.ok()) << part.status();
+  const std::vector<int64_t> global = GlobalNodeIds(spec_, "paper");
+  const TestTaskSet& train = spec_.tasks[0].sets[0];
+  const auto* inputs = reinterpret_cast<const int64_t*>(train.arrays[0].data.data());
+  std::vector<int64_t> expected;
+  for (size_t i = 0; i < train.arrays[0].data.size() / 8; ++i) {
+    if (spec_.node_types[1].owners[inputs[i]] == 1) expected.push_back(global[inputs[i]]);
+  }
+  const auto seeds = *(*part)->TaskArray(0, 0, 0).As<int64_t>();
+  EXPECT_EQ(std::vector<int64_t>(seeds.begin(), seeds.end()), expected);
+  EXPECT_EQ((*part)->TaskArray(0, 0, 1).rows(), static_cast<int64_t>(expected.size()));
+}
+
+TEST(VerifyLevelTest, KnowsItsWords) {
+  EXPECT_EQ(*ParseVerifyLevel("headers"), VerifyLevel::kHeaders);
+  EXPECT_EQ(*ParseVerifyLevel("contents"), VerifyLevel::kContents);
+  EXPECT_EQ(ParseVerifyLevel("all").status().code(), absl::StatusCode::kInvalidArgument);
 }
 
 }  // namespace
