@@ -14,6 +14,26 @@ const ConformanceFolder& ConformanceGraph() {
   return graph;
 }
 
+const ConformanceFolder& HubConformanceGraph() {
+  static const ConformanceFolder graph([] {
+    constexpr int64_t kNodes = 2000;
+    TestGraphSpec spec;
+    spec.parts = 4;
+    spec.node_types.resize(1);
+    spec.relations.resize(1);
+    for (int64_t i = 0; i < kNodes; ++i) {
+      spec.node_types[0].owners.push_back(static_cast<int>(i % spec.parts));
+    }
+    for (int64_t hub = 0; hub < 10; ++hub) {
+      for (int64_t i = 0; i < 3500; ++i) {
+        spec.relations[0].edges.emplace_back((i * 7 + hub) % kNodes, hub);
+      }
+    }
+    return spec;
+  }());
+  return graph;
+}
+
 const ConformanceFolder& TypedConformanceGraph() {
   static const ConformanceFolder graph(
       RandomTypedGraph({.seed = 12, .parts = 4, .nodes = 600, .mean_degree = 6, .feature_dim = 3}));

@@ -98,6 +98,21 @@ void AllNodesAsSeedsInAnyOrder(const StoreKind& kind) {
   ExpectReference(subject, {.seed_type = 0, .seeds = seeds, .batch_seed = 3, .spec = &sampling});
 }
 
+// All hubs at once: each of two servers owns five, of which four fit into 64 KiB.
+void SameMinibatchOfHubsBeyondOneMessage(const StoreKind& kind) {
+  Subject subject(HubConformanceGraph(), kind);
+  ASSERT_TRUE(subject.ok());
+  std::vector<int64_t> seeds;
+  for (const int64_t part : {3, 0, 2, 1}) {
+    for (int64_t i = 0; i < 5; ++i) seeds.push_back(part * 500 + i);
+  }
+  for (const auto& [fanouts, replace] :
+       {std::pair{std::vector<int32_t>{-1, 2}, false}, {{3400, -1}, false}, {{3400}, true}}) {
+    const SamplingSpec sampling = SamplingSpec::Uniform(subject.schema(), fanouts, replace);
+    ExpectReference(subject, {.seed_type = 0, .seeds = seeds, .batch_seed = 6, .spec = &sampling});
+  }
+}
+
 void NoSeedsGiveAnEmptyMinibatch(const StoreKind& kind) {
   Subject subject(ConformanceGraph(), kind);
   ASSERT_TRUE(subject.ok());
@@ -215,6 +230,7 @@ void RegisterGraphStoreConformance(const StoreKind& kind) {
   add("SameMinibatchOfDuplicateSeeds", [](const StoreKind& k) {
     ExpectReferenceForFanouts(k, ConformanceGraph(), 9000, {3}, false);
   });
+  add("SameMinibatchOfHubsBeyondOneMessage", SameMinibatchOfHubsBeyondOneMessage);
   add("AllNodesAsSeedsInAnyOrder", AllNodesAsSeedsInAnyOrder);
   add("NoSeedsGiveAnEmptyMinibatch", NoSeedsGiveAnEmptyMinibatch);
   add("LayersMayDifferInRelations", LayersMayDifferInRelations);

@@ -1,0 +1,283 @@
+// Servers that are not there, die, hang, or serve something else: every call ends within its
+// timeout, and the error names the server and the call.
+#include <sstream>
+#include <thread>
+
+#include <spdlog/sinks/ostream_sink.h>
+
+#include "client/ctl/status_table.h"
+#include "common/base/log.h"
+#include "halograph/v1/graph.pb.h"
+#include "tests/integration/client/loopback_socket.h"
+#include "tests/integration/client/remote_fixture.h"
+
+namespace halograph {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr milliseconds kShort{700};
+// How late a call may end on a busy machine under a sanitizer.
+constexpr seconds kSlack{10};
+
+class RemoteFaultTest : public RemoteStoreTest {
+ protected:
+  // A fake that answers as the server at `address` but for one method.
+  static std::function<FakeAnswer(const FakeCall&)> AllBut(
+      const std::string& address, const std::string& method,
+      const std::function<FakeAnswer(const FakeCall&)>& answer) {
+    return [=](const FakeCall& call) {
+      return call.method == method ? answer(call) : Forward(address, call);
+    };
+  }
+  static FakeAnswer Never(const FakeCall&) {
+    return {.status = {}, .bytes = {}, .pushback_ms = {}, .never = true};
+  }
+};
+
+TEST_F(RemoteFaultTest, NothingListeningIsUnavailableNamingServerCallAndCause) {
+  const LoopbackSocket socket(LoopbackSocket::Kind::kRefuses);
+  const Stopwatch watch;
+  const Status status = OpenRemoteStores(Options({socket.address()}, kShort)).status();
+  EXPECT_LT(watch.elapsed(), kShort + kSlack);
+  ExpectError(status, absl::StatusCode::kUnavailable,
+              {socket.address() + ": GraphService/Describe: no answer within 0.7 s", "attempts",
+               "refused"});
+}
+
+TEST_F(RemoteFaultTest, AListenerThatNeverAnswersIsDeadlineExceeded) {
+  const LoopbackSocket socket(LoopbackSocket::Kind::kAcceptsAndNeverAnswers);
+  const Stopwatch watch;
+  const Status status = OpenRemoteStores(Options({socket.address()}, kShort)).status();
+  EXPECT_GE(watch.elapsed(), kShort);
+  EXPECT_LT(watch.elapsed(), kShort + kSlack);
+  ExpectError(status, absl::StatusCode::kDeadlineExceeded,
+              {socket.address() + ": GraphService/Describe: no answer within 0.7 s"});
+}
+
+TEST_F(RemoteFaultTest, ACallThatHangsIsDeadlineExceededNamingIt) {
+  const auto server = Serve(WriteGraph(), {});
+  FakeServer fake(AllBut(server->address(), "GraphService/Sample", Never));
+  const RemoteStores stores = Open(Options({fake.address()}, milliseconds(1500)));
+  ASSERT_NE(stores.graph, nullptr);
+  const Stopwatch watch;
+  ExpectError(Sample(*stores.graph, {1, 2}).status(), absl::StatusCode::kDeadlineExceeded,
+              {fake.address() + ": GraphService/Sample: no answer within 1.5 s"});
+  EXPECT_LT(watch.elapsed(), seconds(1) + kSlack);
+  EXPECT_TRUE(Pull(*stores.kv, {1, 2}).ok());  // the others still work
+}
+
+TEST_F(RemoteFaultTest, AServerKilledBetweenCallsIsUnavailableNamingItAlone) {
+  const auto graph = WriteGraph();
+  const auto first = Serve(graph, {0});
+  auto second = Serve(graph, {1});
+  const std::string dead = second->address();
+  const RemoteStores stores = Open(Options({first->address(), dead}, milliseconds(1500)));
+  const std::vector<int64_t> all = {0, 50, 100, 150, 199};
+  ASSERT_TRUE(Sample(*stores.graph, all).ok());
+  second.reset();
+  const Stopwatch watch;
+  for (const auto& [status, call] :
+       {std::pair{Sample(*stores.graph, all).status(), "GraphService/Sample"},
+        std::pair{Pull(*stores.kv, all), "KVService/Pull"},
+        std::pair{stores.kv->ReadTaskSet("node_classification", "train", "node").status(),
+                  "GraphService/ReadTaskSet"}}) {
+    ExpectError(status, absl::StatusCode::kUnavailable, {dead + ": " + call});
+    EXPECT_THAT(Message(status), testing::Not(testing::HasSubstr(first->address())));
+  }
+  EXPECT_LT(watch.elapsed(), 3 * milliseconds(1500) + kSlack);
+}
+
+TEST_F(RemoteFaultTest, AServerThatRestartsWithinTheTimeoutIsFoundAgain) {
+  const auto graph = WriteGraph();
+  auto server = Serve(graph, {});
+  const std::string address = server->address();
+  const RemoteStores stores = Open(Options({address}, seconds(60)));
+  const auto before = Sample(*stores.graph, {1, 2, 3});
+  server.reset();
+  auto after = std::async(std::launch::async, [&] { return Sample(*stores.graph, {1, 2, 3}); });
+  server::ServerOptions options;
+  options.listen = address;
+  server = Serve(graph, {}, options);
+  const auto found = after.get();
+  ASSERT_TRUE(found.ok()) << ToString(found.status());
+  EXPECT_TRUE(*found == *before);
+}
+
+TEST_F(RemoteFaultTest, ForeignIdentityIsRefusedNamingBothServers) {
+  const auto first = Serve(WriteGraph(1), {0});
+  const auto second = Serve(WriteGraph(2), {1});
+  ExpectError(OpenRemoteStores(Options({first->address(), second->address()})).status(),
+              absl::StatusCode::kFailedPrecondition,
+              {"different graphs", first->address(), second->address(), "identity"});
+}
+
+TEST_F(RemoteFaultTest, MissingPartitionsAreNamed) {
+  const auto graph = WriteGraph(1, 4);
+  const auto first = Serve(graph, {1});
+  const auto second = Serve(graph, {3});
+  ExpectError(
+      OpenRemoteStores(Options({first->address(), second->address()})).status(),
+      absl::StatusCode::kFailedPrecondition,
+      {"partition 0,2 of 4", first->address() + " serves 1", second->address() + " serves 3"});
+}
+
+TEST_F(RemoteFaultTest, AnotherSamplingContractIsRefused) {
+  const auto server = Serve(WriteGraph(), {});
+  FakeServer fake([&](const FakeCall& call) {
+    FakeAnswer answer = Forward(server->address(), call);
+    v1::DescribeReply reply;
+    EXPECT_TRUE(reply.ParseFromString(answer.bytes));
+    reply.set_sampling_contract(99);
+    answer.bytes = reply.SerializeAsString();
+    return answer;
+  });
+  ExpectError(OpenRemoteStores(Options({fake.address()})).status(),
+              absl::StatusCode::kFailedPrecondition, {fake.address(), "version 99", "version 1"});
+}
+
+TEST_F(RemoteFaultTest, SameIdentityWithAnotherSchemaIsRefused) {
+  const auto server = Serve(WriteGraph(), {});
+  FakeServer fake([&](const FakeCall& call) {
+    FakeAnswer answer = Forward(server->address(), call);
+    v1::DescribeReply reply;
+    EXPECT_TRUE(reply.ParseFromString(answer.bytes));
+    reply.mutable_schema()->mutable_node_types(0)->mutable_features(0)->set_dim(5);
+    answer.bytes = reply.SerializeAsString();
+    return answer;
+  });
+  ExpectError(OpenRemoteStores(Options({server->address(), fake.address()})).status(),
+              absl::StatusCode::kFailedPrecondition,
+              {fake.address(), server->address(), "schemas"});
+}
+
+TEST_F(RemoteFaultTest, UnavailableIsRetriedNotBeforeThePushback) {
+  const auto server = Serve(WriteGraph(), {});
+  std::atomic<int> attempts = 0;
+  FakeServer fake(AllBut(server->address(), "GraphService/Sample", [&](const FakeCall& call) {
+    if (++attempts > 2) return Forward(server->address(), call);
+    return FakeAnswer{
+        .status = Unavailable("busy"), .bytes = {}, .pushback_ms = 150, .never = false};
+  }));
+  const RemoteStores stores = Open(Options({fake.address()}));
+  const Stopwatch watch;
+  const auto sample = Sample(*stores.graph, {1, 2});
+  EXPECT_TRUE(sample.ok()) << ToString(sample.status());
+  EXPECT_EQ(attempts, 3);
+  EXPECT_GE(watch.elapsed(), milliseconds(300));
+}
+
+TEST_F(RemoteFaultTest, APushbackBeyondTheTimeoutEndsTheCallWithItsCause) {
+  const auto server = Serve(WriteGraph(), {});
+  FakeServer fake(AllBut(server->address(), "KVService/Pull", [](const FakeCall&) {
+    return FakeAnswer{
+        .status = Unavailable("queue full"), .bytes = {}, .pushback_ms = 60000, .never = false};
+  }));
+  const RemoteStores stores = Open(Options({fake.address()}, milliseconds(1500)));
+  const Stopwatch watch;
+  ExpectError(Pull(*stores.kv, {1}), absl::StatusCode::kUnavailable,
+              {fake.address() + ": KVService/Pull", "queue full"});
+  EXPECT_LT(watch.elapsed(), seconds(2) + kSlack);
+}
+
+TEST_F(RemoteFaultTest, ResourceExhaustedAndOtherErrorsAreNotRetried) {
+  const auto server = Serve(WriteGraph(), {});
+  for (const Status& error :
+       {ResourceExhausted("too large"), Internal("broken"), InvalidArgument("malformed")}) {
+    std::atomic<int> attempts = 0;
+    FakeServer fake(AllBut(server->address(), "KVService/Pull", [&](const FakeCall&) {
+      ++attempts;
+      return FakeAnswer{.status = error, .bytes = {}, .pushback_ms = 1, .never = false};
+    }));
+    const RemoteStores stores = Open(Options({fake.address()}));
+    ExpectError(Pull(*stores.kv, {1}), error.code(),
+                {fake.address() + ": KVService/Pull: " + Message(error)});
+    EXPECT_EQ(attempts, 1);
+  }
+}
+
+// One thread and one place in the queue: most of what comes at once is turned away at first.
+TEST_F(RemoteFaultTest, AFullPoolIsRetriedUntilItTakesTheCall) {
+  server::ServerOptions options;
+  options.threads = 1;
+  options.queue = 1;
+  const auto server = Serve(WriteGraph(), {}, options);
+  RemoteOptions remote = Options({server->address()}, seconds(60));
+  remote.calls_in_flight = 16;
+  const RemoteStores stores = Open(remote);
+  const std::vector<int64_t> ids(400000, 7);  // 6.4 MB: many messages
+  std::vector<std::future<Status>> pulls;
+  for (int i = 0; i < 4; ++i) {
+    pulls.push_back(std::async(std::launch::async, [&] { return Pull(*stores.kv, ids); }));
+  }
+  for (auto& pull : pulls) {
+    const Status status = pull.get();
+    EXPECT_TRUE(status.ok()) << ToString(status);
+  }
+  const auto seen = AskStatus({server->address()}, seconds(20));
+  EXPECT_GT(seen[0].errors, 0) << "no call was turned away: the test shows nothing";
+}
+
+TEST_F(RemoteFaultTest, RepliesThatAreGarbageAreDataLossNamingServerAndCall) {
+  const auto server = Serve(WriteGraph(), {});
+  for (const std::string method : {"GraphService/Describe", "GraphService/Sample",
+                                   "GraphService/ReadTaskSet", "KVService/Pull"}) {
+    for (const std::string& bytes : {std::string(), std::string(100, '\xff')}) {
+      FakeServer fake(AllBut(server->address(), method, [&](const FakeCall&) {
+        return FakeAnswer{.status = {}, .bytes = bytes, .pushback_ms = {}, .never = false};
+      }));
+      auto stores = OpenRemoteStores(Options({fake.address()}));
+      Status status = stores.status();
+      if (status.ok() && method == "GraphService/Sample") {
+        status = Sample(*stores->graph, {1}).status();
+      } else if (status.ok() && method == "KVService/Pull") {
+        status = Pull(*stores->kv, {1});
+      } else if (status.ok()) {
+        status = stores->kv->ReadTaskSet("node_classification", "train", "node").status();
+      }
+      ExpectError(status, absl::StatusCode::kDataLoss, {fake.address() + ": " + method});
+    }
+  }
+}
+
+TEST_F(RemoteFaultTest, ShutdownEndsACallThatHangs) {
+  const auto server = Serve(WriteGraph(), {});
+  std::promise<void> hanging;
+  std::once_flag once;
+  const auto hang = [&](const FakeCall& call) {
+    std::call_once(once, [&] { hanging.set_value(); });
+    return Never(call);
+  };
+  FakeServer fake(AllBut(server->address(), "GraphService/Sample", hang));
+  const RemoteStores stores = Open(Options({fake.address()}, std::chrono::minutes(10)));
+  auto sample = std::async(std::launch::async, [&] { return Sample(*stores.graph, {1}); });
+  hanging.get_future().wait();
+  stores.graph->Shutdown();
+  EXPECT_EQ(sample.get().status().code(), absl::StatusCode::kCancelled);
+  EXPECT_TRUE(Pull(*stores.kv, {1}).ok());  // the other store was not shut down
+}
+
+TEST_F(RemoteFaultTest, ShutdownEndsACallThatWaitsToBeRetried) {
+  auto server = Serve(WriteGraph(), {});
+  const RemoteStores stores = Open(Options({server->address()}, std::chrono::minutes(10)));
+  server.reset();
+  auto pull = std::async(std::launch::async, [&] { return Pull(*stores.kv, {1}); });
+  stores.kv->Shutdown();
+  EXPECT_EQ(pull.get().code(), absl::StatusCode::kCancelled);
+}
+
+TEST_F(RemoteFaultTest, AWarningSaysForWhomAndWhichCallItWaits) {
+  const LoopbackSocket socket(LoopbackSocket::Kind::kAcceptsAndNeverAnswers);
+  std::ostringstream text;
+  const auto previous = spdlog::default_logger();
+  spdlog::set_default_logger(std::make_shared<spdlog::logger>(
+      "test", std::make_shared<spdlog::sinks::ostream_sink_mt>(text)));
+  EXPECT_FALSE(OpenRemoteStores(Options({socket.address()}, milliseconds(3300))).ok());
+  spdlog::set_default_logger(previous);
+  EXPECT_THAT(text.str(), testing::HasSubstr("waiting for " + socket.address() +
+                                             ": GraphService/Describe has taken 3.0 s of 3.3 s"));
+}
+
+}  // namespace
+}  // namespace halograph
