@@ -34,7 +34,7 @@ namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
 struct Options {
-  RmatOptions rmat{.log2_nodes = 20, .edges = 16'000'000};
+  RmatOptions rmat;
   int parts = 2;
   uint64_t seed = 1;
   int repeats = 3;
@@ -159,6 +159,8 @@ Status Bench(const Options& options) {
 
 int Main(int argc, char** argv) {
   Options options;
+  options.rmat.log2_nodes = 20;
+  options.rmat.edges = 16'000'000;
   options.work = fs::temp_directory_path() / fmt::format("halograph-partition-bench-{}", getpid());
   std::error_code error;
   options.program = fs::read_symlink("/proc/self/exe", error).parent_path() / "halograph-partition";
