@@ -7,7 +7,7 @@
 #   --cluster         two servers and two trainer ranks on loopback, on free ports; else one trainer
 #                     that maps the partition folders itself
 #   --data DIR        the graph in DIR instead (GraphBolt folder, OGB raw folder or edge list)
-#   --epochs N        epochs for every graph (default: 50 for Cora, 5 for others)
+#   --epochs N        epochs for every graph (default: 30 for Cora, 5 for others)
 #   --limit SECONDS   a training run that takes longer is ended (default 3600)
 # Everything goes to build/quickstart, or to the folder named by HALOGRAPH_WORK; what is there and
 # still right is used again. Where HALOGRAPH_BIN names a folder of built programs, those run and
@@ -297,7 +297,7 @@ main() {
     graph "$(basename "${data%/}")" "$data" "$data" 5
     return
   fi
-  graph cora "Cora (2,708 nodes, 7 classes)" "$root/tests/data/cora" 50 --normalize-features row \
+  graph cora "Cora (2,708 nodes, 7 classes)" "$root/tests/data/cora" 30 --normalize-features row \
     --lr 0.01 --weight-decay 0.0005 --dropout 0.5 --fanouts 15,10
   generate "$work/sbm-input"
   graph sbm "Planted partition (100,000 nodes, 8 classes)" "$work/sbm-input" 5 --hidden 64 \
