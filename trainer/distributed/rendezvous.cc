@@ -170,6 +170,7 @@ void Rendezvous::AwaitHeard() {
     for (bool heard = false; !heard && Clock::now() < deadline;) {
       heard = true;
       for (int rank = 1; rank < options_.world_size; ++rank) {
+        if (silent_.contains(rank)) continue;
         heard = heard && (Has(Key("heard", rank)) || Has(Key("stopped", rank)));
       }
       if (!heard) std::this_thread::sleep_for(kPoll);
@@ -199,8 +200,10 @@ std::string Rendezvous::Blame() {
       if (culprits.empty()) std::this_thread::sleep_for(kPoll);
     }
     Set(Key("heard", options_.rank), "1");
-    for (int rank = 0; rank < options_.world_size && culprits.empty(); ++rank) {
+    const bool stopped = !culprits.empty();
+    for (int rank = 0; rank < options_.world_size && !stopped; ++rank) {
       if (rank == options_.rank || Has(Key("noticed", rank))) continue;
+      silent_.insert(rank);
       culprits.push_back(fmt::format("{} does not answer", NameOf(rank)));
     }
   } catch (const std::exception&) {

@@ -6,6 +6,8 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -41,8 +43,8 @@ class Rendezvous {
   // Tells the others why this rank stops. Once; never fails.
   void Leave(std::string_view reason);
 
-  // On rank 0, which holds the store: waits, a few seconds at most, until the others had the
-  // chance to read why it stops. Returns at once on the others.
+  // On rank 0, which holds the store: waits, a few seconds at most, until the others that
+  // are still there had the chance to read why it stops. Returns at once on the others.
   void AwaitHeard();
 
   // Who is to blame for a failed collective, as far as can be found out within a few seconds:
@@ -64,6 +66,7 @@ class Rendezvous {
   const GroupOptions options_;
   c10::intrusive_ptr<::c10d::Store> store_;
   bool left_ = false;
+  std::set<int> silent_;  // ranks that Blame found not to answer
 };
 
 }  // namespace halograph

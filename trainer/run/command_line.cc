@@ -1,7 +1,7 @@
 #include "trainer/run/command_line.h"
 
 #include <cstdio>
-#include <map>
+#include <string_view>
 
 #include <CLI/CLI.hpp>
 
@@ -114,7 +114,8 @@ void AddMachineOptions(CLI::App& app, TrainOptions& o) {
 
 void AddOutputOptions(CLI::App& app, TrainOptions& o, Texts& texts, std::string& log_level) {
   const std::string group = "Output";
-  app.add_option("--log", o.log, "JSON lines: configuration, one an epoch, final")->group(group);
+  app.add_option("--log", o.log, "JSON lines, by rank 0: configuration, one an epoch, final")
+      ->group(group);
   app.add_option("--predict", o.predict, "Predictions under original ids: FILE.npy or FILE.csv")
       ->group(group);
   app.add_option("--predict-nodes", texts.predict_nodes, "all nodes of the seeds' type, or test")
@@ -136,8 +137,14 @@ Status ApplyLaunchDefaults(const CLI::App& app, const Environment& environment, 
   if (size_given && !rank_given && o.world_size > 1) {
     return InvalidArgument("--world-size {} needs --rank beside it", o.world_size);
   }
-  HG_ASSIGN_OR_RETURN(const LaunchDefaults defaults, ReadLaunchDefaults(environment));
-  if (!rank_given && !size_given) {
+  // What the user says of ranks counts, whatever half of it a launcher left in the environment.
+  const Environment without_ranks = [&](const char* name) {
+    return std::string_view(name).starts_with("MASTER_") ? environment(name) : std::nullopt;
+  };
+  const bool given = rank_given || size_given;
+  HG_ASSIGN_OR_RETURN(const LaunchDefaults defaults,
+                      ReadLaunchDefaults(given ? without_ranks : environment));
+  if (!given) {
     o.rank = defaults.rank.value_or(o.rank);
     o.world_size = defaults.world_size.value_or(o.world_size);
   }

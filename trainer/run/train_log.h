@@ -1,5 +1,5 @@
-// The file of option --log: one JSON object a line, each flushed as it is written, so that what is
-// there is always valid. Not thread-safe.
+// The file of option --log (LOG.md): one JSON object a line, each flushed as it is written, so that
+// what is there is always valid. Not thread-safe.
 #pragma once
 
 #include <cstdio>
