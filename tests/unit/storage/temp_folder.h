@@ -1,6 +1,7 @@
 // A folder of its own for each test, removed afterwards, and files in it.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <filesystem>
 #include <fstream>
@@ -20,9 +21,11 @@ class TempFolderTest : public testing::Test {
  protected:
   void SetUp() override {
     const auto* test = testing::UnitTest::GetInstance()->current_test_info();
-    folder_ = std::filesystem::path(testing::TempDir()) /
-              (std::string("halograph-") + test->test_suite_name() + "." + test->name() + "-" +
-               std::to_string(::getpid()));
+    std::string name = std::string("halograph-") + test->test_suite_name() + "." + test->name() +
+                       "-" + std::to_string(::getpid());
+    // Suites with parameters have a slash in their name; the folder is one component.
+    std::replace(name.begin(), name.end(), '/', '-');
+    folder_ = std::filesystem::path(testing::TempDir()) / name;
     std::filesystem::remove_all(folder_);
     std::filesystem::create_directories(folder_);
   }
