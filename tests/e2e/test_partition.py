@@ -171,6 +171,32 @@ class CoraTest(PartitionBase):
                                         self.graphs["metis", 2].path), "test")
 
 
+class QualityTest(PartitionBase):
+    """METIS into four parts: the cut against that of random owners, and the balance."""
+
+    def check(self, source, most):
+        metis, random = (self.made(source, parts=4, method=method) for method in ("metis", "random"))
+        self.assertLessEqual(metis.edge_cut(), most * random.edge_cut())
+        core = metis.core()
+        self.balanced([len(part) for part in core], 1.05)
+        owners, edges = metis.owners(), [0] * 4
+        for _, _, v in metis.edges():
+            edges[owners[v]] += 1
+        self.balanced(edges, 1.12)
+        return metis
+
+    def balanced(self, counts, most):
+        self.assertLessEqual(max(counts) * len(counts), most * sum(counts), counts)
+
+    def test_amazon_photo(self):
+        metis = self.check(datasets.real("amazon-photo"), 0.30)
+        train = metis.task("node_classification", "train", "seeds")
+        self.balanced([len(seeds) for seeds in train], 1.05)
+
+    def test_email_enron(self):
+        self.check(datasets.real("snap") / "email-Enron.txt.gz", 0.40)
+
+
 class TypedGraphTest(PartitionBase):
     """Node types and relations."""
 
