@@ -3,14 +3,14 @@
 
 #include "common/base/log.h"
 #include "common/base/status.h"
-#include "trainer/run/blas.h"
 #include "trainer/run/command_line.h"
+#include "trainer/run/restart.h"
 #include "trainer/run/run.h"
 #include "trainer/run/stop_signal.h"
 
 int main(int argc, char** argv) {
   using namespace halograph;
-  RestartWithBetterBlasKernels(argv);
+  RestartWithBetterEnvironment(argv);
   const ParsedCommandLine parsed = ParseCommandLine(argc, argv, ProcessEnvironment());
   if (parsed.exit_code.has_value()) return *parsed.exit_code;
   if (const Status status = InitLog("halograph-train", parsed.log_level); !status.ok()) {

@@ -11,8 +11,6 @@
 namespace halograph {
 namespace {
 
-constexpr char kCoreType[] = "OPENBLAS_CORETYPE";
-
 bool HasAvx2() {
 #ifdef __x86_64__
   return __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0;
@@ -56,14 +54,6 @@ std::string BetterCoreType(const std::string& blas_name, bool has_avx2, bool has
   return has_avx2 ? "Haswell" : "";
 }
 
-void RestartWithBetterBlasKernels(char** argv) {
-  if (std::getenv(kCoreType) != nullptr) return;
-  const std::string core_type = BetterCoreType(FastBlasName(), HasAvx2(), HasAvx512());
-  if (core_type.empty()) return;
-  char program[PATH_MAX] = "";
-  if (readlink("/proc/self/exe", program, sizeof(program) - 1) <= 0) return;
-  // The variable is set when main begins again, which ends the circle.
-  if (setenv(kCoreType, core_type.c_str(), 1) == 0) execv(program, argv);
-}
+std::string BetterCoreTypeHere() { return BetterCoreType(FastBlasName(), HasAvx2(), HasAvx512()); }
 
 }  // namespace halograph

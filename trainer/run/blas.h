@@ -19,9 +19,7 @@ void WarnIfSlowBlas();
 [[nodiscard]] std::string BetterCoreType(const std::string& blas_name, bool has_avx2,
                                          bool has_avx512);
 
-// OpenBLAS chooses its kernels as it is loaded, before main: where it chose badly, starts this
-// program again in the same process, with OPENBLAS_CORETYPE set. Call first thing in main. Returns
-// if there is nothing to do, the user set the variable, or the program cannot be started again.
-void RestartWithBetterBlasKernels(char** argv);
+// BetterCoreType of this process's BLAS and processor.
+[[nodiscard]] std::string BetterCoreTypeHere();
 
 }  // namespace halograph
