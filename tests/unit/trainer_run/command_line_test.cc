@@ -91,6 +91,13 @@ TEST(CommandLineTest, TheLaunchersValuesAreDefaultsOfTheOptions) {
   EXPECT_EQ(o.master_port, 78);
 }
 
+TEST(CommandLineTest, GivenRanksMakeHalfALaunchersPairHarmless) {
+  const ParsedCommandLine parsed =
+      Parse({"--graph", "g", "--rank", "0", "--world-size", "1"}, {{"SLURM_NTASKS", "4"}});
+  EXPECT_FALSE(parsed.exit_code.has_value());
+  EXPECT_EQ(parsed.options.world_size, 1);
+}
+
 TEST(CommandLineTest, WrongUsageNamesTheOptionAndExitsWithTwo) {
   EXPECT_THAT(Refusal({}), HasSubstr("either --graph DIR"));
   EXPECT_THAT(Refusal({"--graph", "g", "--servers", "a:1"}), HasSubstr("not both"));

@@ -1,0 +1,305 @@
+// halograph-train as its users start it, over small written graphs.
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <arpa/inet.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/storage/json.h"
+#include "tests/integration/trainer/learnable_graph.h"
+#include "tests/integration/trainer/program.h"
+#include "tests/support/random_graph.h"
+#include "tests/support/test_folder.h"
+
+namespace halograph {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr int64_t kNodes = 240;
+
+// A loopback port that was free just now.
+std::string FreePort() {
+  const int fd = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof(address);
+  auto* generic = reinterpret_cast<sockaddr*>(&address);
+  const bool bound = bind(fd, generic, length) == 0 && getsockname(fd, generic, &length) == 0;
+  close(fd);
+  return std::to_string(bound ? ntohs(address.sin_port) : 0);
+}
+
+class TrainProgramTest : public testing::Test {
+ protected:
+  void SetUp() override { graph_ = Write(LearnableGraph(kNodes, 2), "graph"); }
+
+  std::string Path(const std::string& name) const { return (folder_.path() / name).string(); }
+
+  std::string Write(const TestGraphSpec& spec, const std::string& name) {
+    auto graph = WriteTestGraph(spec, folder_.path() / name);
+    EXPECT_TRUE(graph.ok()) << graph.status();
+    return Path(name);
+  }
+
+  // Options for a run of seconds; `more` may repeat none of them.
+  std::vector<std::string> Options(const std::vector<std::string>& more, int epochs = 3) const {
+    std::vector<std::string> options = {
+        "--graph", graph_, "--hidden", "16",        "--fanouts", "4,3",      "--batch-size",
+        "25",      "--lr", "0.02",     "--threads", "1",         "--epochs", std::to_string(epochs),
+        "--seed",  "5"};
+    options.insert(options.end(), more.begin(), more.end());
+    return options;
+  }
+  Finished Run(const std::vector<std::string>& options) {
+    return Trainer(folder_.path().string(), options).Wait();
+  }
+  // Every line of a log, each of which must be an object.
+  static std::vector<Json> ReadLog(const std::string& path) {
+    std::vector<Json> lines;
+    std::ifstream file(path);
+    for (std::string text; std::getline(file, text);) {
+      auto line = ParseJson(text, path);
+      EXPECT_TRUE(line.ok() && line->is_object()) << text;
+      if (line.ok()) lines.push_back(*line);
+    }
+    return lines;
+  }
+  std::vector<double> Losses(const std::vector<std::string>& more) {
+    const std::string log = Path("losses.jsonl");
+    std::vector<std::string> options = {"--log", log};
+    options.insert(options.end(), more.begin(), more.end());
+    const Finished finished = Run(Options(options));
+    EXPECT_EQ(finished.exit_code, 0) << finished.err;
+    std::vector<double> losses;
+    for (const Json& line : ReadLog(log)) {
+      if (line.contains("epoch")) losses.push_back(line["loss"]);
+    }
+    return losses;
+  }
+  // original id -> prediction
+  std::map<int64_t, int64_t> ReadCsv(const std::string& path) {
+    std::map<int64_t, int64_t> rows;
+    std::ifstream file(path);
+    std::string line;
+    std::getline(file, line);
+    EXPECT_EQ(line, "original_id,prediction");
+    while (std::getline(file, line))
+      rows[std::stoll(line)] = std::stoll(line.substr(line.find(',') + 1));
+    return rows;
+  }
+
+  TestFolder folder_;
+  std::string graph_;
+};
+
+TEST_F(TrainProgramTest, LogHasConfigurationEpochsAndFinalLine) {
+  const std::string log = Path("log.jsonl");
+  const Finished finished = Run(Options({"--log", log}, 4));
+  ASSERT_EQ(finished.exit_code, 0) << finished.err;
+  const std::vector<Json> lines = ReadLog(log);
+  ASSERT_EQ(lines.size(), 6U);
+  const Json& config = lines.front()["config"];
+  EXPECT_EQ(config["hidden"], 16);
+  EXPECT_EQ(config["fanouts"], Json({4, 3}));
+  EXPECT_EQ(config["eval_fanouts"], Json({4, 3}));
+  EXPECT_EQ(config["graph_identity"].get<std::string>().size(), 32U);
+  for (int epoch = 0; epoch < 4; ++epoch) {
+    const Json& line = lines[1 + epoch];
+    for (const char* key : {"epoch", "loss", "valid_acc", "test_acc", "seconds", "sample_wait_s",
+                            "feature_wait_s", "compute_s", "sync_wait_s", "sampled_edges",
+                            "local_bytes", "remote_bytes", "train_seeds", "steps"}) {
+      EXPECT_TRUE(line.contains(key) && line[key].is_number()) << key << " in " << line;
+    }
+    EXPECT_EQ(line["epoch"], epoch);
+    EXPECT_EQ(line["train_seeds"], 120);
+    EXPECT_EQ(line["steps"], 5);
+  }
+  const Json& last = lines.back();
+  EXPECT_EQ(last["final"], true);
+  EXPECT_EQ(last["epochs"], 4);
+  EXPECT_EQ(last["test_acc"], lines[1 + last["best_epoch"].get<int>()]["test_acc"]);
+  EXPECT_THAT(finished.out, HasSubstr("sampled edges per second"));
+}
+
+TEST_F(TrainProgramTest, ThreadsThatPrepareChangeNoBitOfTheLosses) {
+  const std::vector<double> wanted = Losses({"--sample-threads", "1", "--prefetch", "1"});
+  ASSERT_EQ(wanted.size(), 3U);
+  EXPECT_EQ(Losses({"--sample-threads", "4", "--prefetch", "9"}), wanted);
+  EXPECT_NE(Losses({"--replace"}), wanted);
+}
+
+TEST_F(TrainProgramTest, EvaluationIsDoneWhenDueAndAfterTheLastEpoch) {
+  const std::string log = Path("log.jsonl");
+  ASSERT_EQ(Run(Options({"--log", log, "--eval-every", "2"}, 5)).exit_code, 0);
+  std::vector<bool> evaluated;
+  for (const Json& line : ReadLog(log)) {
+    if (line.contains("epoch")) evaluated.push_back(!line["valid_acc"].is_null());
+  }
+  EXPECT_EQ(evaluated, (std::vector<bool>{false, true, false, true, true}));
+}
+
+TEST_F(TrainProgramTest, PredictsEveryNodeOrTheTestNodesUnderOriginalIds) {
+  const std::string all = Path("all.csv");
+  ASSERT_EQ(Run(Options({"--predict", all}, 10)).exit_code, 0);
+  const auto rows = ReadCsv(all);
+  ASSERT_EQ(rows.size(), static_cast<size_t>(kNodes));
+  int64_t right = 0;
+  for (const auto& [id, label] : rows) right += label == id % kLearnableClasses;
+  EXPECT_GT(right, kNodes * 3 / 4);
+
+  const std::string test = Path("test.csv");
+  ASSERT_EQ(Run(Options({"--predict", test, "--predict-nodes", "test"})).exit_code, 0);
+  const auto test_rows = ReadCsv(test);
+  EXPECT_EQ(test_rows.size(), static_cast<size_t>(kNodes / 4));
+  for (const auto& [id, label] : test_rows) EXPECT_EQ(id % 4, 3);
+}
+
+TEST_F(TrainProgramTest, TwoRanksTrainOverLoopbackAndRankZeroWrites) {
+  const std::string port = FreePort();
+  const auto rank = [&](int r) {
+    return Options({"--rank", std::to_string(r), "--world-size", "2", "--master-addr", "127.0.0.1",
+                    "--master-port", port, "--log", Path("rank" + std::to_string(r)), "--predict",
+                    Path("predicted.csv")},
+                   10);
+  };
+  Trainer other(folder_.path().string(), rank(1));
+  const Finished first = Run(rank(0));
+  EXPECT_EQ(first.exit_code, 0) << first.err;
+  const Finished second = other.Wait();
+  EXPECT_EQ(second.exit_code, 0) << second.err;
+  const std::vector<Json> lines = ReadLog(Path("rank0"));
+  ASSERT_EQ(lines.size(), 12U);
+  EXPECT_EQ(lines[1]["train_seeds"], 120);
+  EXPECT_EQ(lines[1]["steps"], 3);
+  EXPECT_GT(lines.back()["test_acc"], 0.75);
+  EXPECT_FALSE(std::filesystem::exists(Path("rank1")));
+  EXPECT_EQ(ReadCsv(Path("predicted.csv")).size(), static_cast<size_t>(kNodes));
+}
+
+TEST_F(TrainProgramTest, RanksWithOtherOptionsAreRefused) {
+  const std::string port = FreePort();
+  const auto rank = [&](int r, const std::string& dropout) {
+    return Options({"--rank", std::to_string(r), "--world-size", "2", "--master-addr", "127.0.0.1",
+                    "--master-port", port, "--dropout", dropout});
+  };
+  Trainer other(folder_.path().string(), rank(1, "0.25"));
+  const Finished first = Run(rank(0, "0.5"));
+  const Finished second = other.Wait();
+  EXPECT_EQ(second.exit_code, 1);
+  EXPECT_THAT(second.err, HasSubstr("dropout is 0.25 on rank 1 but 0.5 on rank 0"));
+  EXPECT_EQ(first.exit_code, 1);
+  EXPECT_THAT(first.err, HasSubstr("dropout is 0.25 on rank 1"));
+}
+
+// A log in a FIFO: what the run wrote is read as it comes, so that the test knows where it is.
+class RunningTrainer {
+ public:
+  RunningTrainer(const std::string& folder, const std::string& log,
+                 const std::vector<std::string>& options)
+      : trainer(folder, options), log_(log) {}
+  // Returns once so many lines were written.
+  void AwaitLines(int count) {
+    for (std::string line; count > 0 && std::getline(log_, line); --count) {
+    }
+    EXPECT_EQ(count, 0);
+  }
+  // What is written until the end.
+  std::vector<std::string> Rest() {
+    std::vector<std::string> lines;
+    for (std::string line; std::getline(log_, line);) lines.push_back(line);
+    return lines;
+  }
+  Trainer trainer;
+
+ private:
+  std::ifstream log_;
+};
+
+TEST_F(TrainProgramTest, SigtermStopsCleanlyAndTheLogStaysValid) {
+  const std::string log = Path("log.fifo");
+  ASSERT_EQ(mkfifo(log.c_str(), 0600), 0);
+  RunningTrainer running(folder_.path().string(), log, Options({"--log", log}, 1000000));
+  running.AwaitLines(3);
+  running.trainer.Signal(SIGTERM);
+  const std::vector<std::string> rest = running.Rest();
+  const Finished finished = running.trainer.Wait();
+  EXPECT_EQ(finished.exit_code, 1) << finished.err;
+  EXPECT_THAT(finished.err, HasSubstr("stopped by signal"));
+  ASSERT_FALSE(rest.empty());
+  auto last = ParseJson(rest.back(), "log");
+  ASSERT_TRUE(last.ok()) << last.status();
+  EXPECT_THAT((*last)["error"], HasSubstr("stopped by signal"));
+}
+
+TEST_F(TrainProgramTest, ARankThatEndsIsNamedByTheOther) {
+  const std::string log = Path("log.fifo");
+  ASSERT_EQ(mkfifo(log.c_str(), 0600), 0);
+  for (const int signal : {SIGKILL, SIGTERM}) {
+    const std::string port = FreePort();
+    const auto rank = [&](int r) {
+      return Options({"--rank", std::to_string(r), "--world-size", "2", "--master-addr",
+                      "127.0.0.1", "--master-port", port, "--timeout", "20s", "--log", log},
+                     1000000);
+    };
+    Trainer other(folder_.path().string(), rank(1));
+    RunningTrainer first(folder_.path().string(), log, rank(0));
+    first.AwaitLines(3);
+    other.Signal(signal);
+    (void)first.Rest();
+    const Finished finished = first.trainer.Wait();
+    EXPECT_EQ(finished.exit_code, 1) << finished.err;
+    EXPECT_THAT(finished.err, HasSubstr("rank 1 (host"));
+    EXPECT_THAT(finished.err,
+                HasSubstr(signal == SIGKILL ? "does not answer" : "stopped by signal"));
+  }
+}
+
+TEST_F(TrainProgramTest, WrongUsageExitsWithTwo) {
+  EXPECT_EQ(Run({}).exit_code, 2);
+  EXPECT_EQ(Run({"--graph", graph_, "--rank", "1"}).exit_code, 2);
+  EXPECT_EQ(Run({"--graph", graph_, "--layers", "3"}).exit_code, 2);
+}
+
+TEST_F(TrainProgramTest, AGraphThatIsNotThereIsNamed) {
+  const Finished finished = Run({"--graph", Path("nowhere")});
+  EXPECT_EQ(finished.exit_code, 1);
+  EXPECT_THAT(finished.err, HasSubstr(Path("nowhere")));
+}
+
+TEST_F(TrainProgramTest, ALabelOutOfRangeNamesTheSeed) {
+  TestGraphSpec spec = LearnableGraph(12, 1);
+  spec.tasks[0].sets[0].arrays[1] = MakeTensor<int64_t>("labels", {0, 1, 1, 3, 0, 2});
+  graph_ = Write(spec, "damaged");
+  const Finished finished = Run(Options({}));
+  EXPECT_EQ(finished.exit_code, 1);
+  EXPECT_THAT(finished.err, HasSubstr("original id 5 is 3"));
+}
+
+TEST_F(TrainProgramTest, ATypedGraphIsRefusedSayingWhatItIs) {
+  graph_ = Write(RandomTypedGraph({}), "typed");
+  const Finished finished = Run(Options({}));
+  EXPECT_EQ(finished.exit_code, 1);
+  EXPECT_THAT(finished.err, HasSubstr("3 node types and 4 relations"));
+}
+
+TEST_F(TrainProgramTest, AnOutputThatCannotBeWrittenIsFoundBeforeTraining) {
+  const Finished log = Run(Options({"--log", Path("none/log.jsonl")}, 1000000));
+  EXPECT_EQ(log.exit_code, 1);
+  EXPECT_THAT(log.err, HasSubstr("none/log.jsonl"));
+  const Finished predict = Run(Options({"--predict", Path("none/p.csv")}, 1000000));
+  EXPECT_EQ(predict.exit_code, 1);
+  EXPECT_THAT(predict.err, HasSubstr("none/p.csv"));
+}
+
+}  // namespace
+}  // namespace halograph
