@@ -119,6 +119,7 @@ StatusOr<Assignment> MetisMethod::Assign(const Dataset& dataset,
                    weights.count(), options.parts);
     }
     Progress progress("metis (nodes)");
+    progress.Advance(graph.num_nodes());  // for the line at the end: nodes and seconds
     const int max_attempts = graph.num_arcs() <= kSmallArcs ? kAttempts : 1;
     int attempts = 1;
     HG_ASSIGN_OR_RETURN(Result best, Attempt(graph, weights, options.parts, options.seed));
@@ -127,7 +128,6 @@ StatusOr<Assignment> MetisMethod::Assign(const Dataset& dataset,
       HG_ASSIGN_OR_RETURN(Result other, Attempt(graph, weights, options.parts, seed));
       if (other.BetterThan(best)) best = std::move(other);
     }
-    progress.Advance(graph.num_nodes());
     assignment = SplitByType(graph, best.owners);
     assignment.report = Report(graph, weights, best, attempts);
   }

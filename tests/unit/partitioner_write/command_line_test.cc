@@ -41,6 +41,35 @@ TEST_F(CommandLineTest, RunThenInspect) {
   EXPECT_THAT(out_, HasSubstr("\"edge_cut\""));
 }
 
+TEST_F(CommandLineTest, GeneratedGraphsPartitionAndVerify) {
+  const std::vector<std::vector<std::string>> kinds = {
+      {"sbm", "--nodes", "500", "--edges", "3000", "--features", "4", "--classes", "3"},
+      {"rmat", "--log2-nodes", "9", "--edges", "3000", "--undirected"}};
+  for (const auto& kind : kinds) {
+    std::vector<std::string> generate = {"generate"};
+    generate.insert(generate.end(), kind.begin(), kind.end());
+    generate.insert(generate.end(), {"--seed", "1", "--force", "--output", Path("in")});
+    ASSERT_EQ(Call(generate), 0) << error_;
+    ASSERT_EQ(Call({"run", "--input", Path("in"), "--output", Path("g"), "--parts", "3", "--force",
+                    "--duplicates", "drop", "--self-loops", "drop"}),
+              0)
+        << error_;
+    EXPECT_EQ(Call({"verify", "--input", Path("in"), "--graph", Path("g")}), 0) << out_ << error_;
+    EXPECT_THAT(out_, HasSubstr("all there"));
+  }
+}
+
+TEST_F(CommandLineTest, VerifyAgainstAnotherGraphIsOneAndNamesDifferences) {
+  ASSERT_EQ(Call({"generate", "rmat", "--log2-nodes", "5", "--output", Path("a")}), 0) << error_;
+  ASSERT_EQ(Call({"generate", "rmat", "--log2-nodes", "6", "--output", Path("b")}), 0) << error_;
+  ASSERT_EQ(Call({"run", "--input", Path("a"), "--output", Path("g"), "--parts", "2"}), 0)
+      << error_;
+  EXPECT_EQ(Call({"verify", "--input", Path("b"), "--graph", Path("g")}), 1);
+  EXPECT_THAT(out_, HasSubstr("64"));
+  EXPECT_THAT(error_,
+              AllOf(testing::StartsWith("halograph-partition: "), HasSubstr("differences")));
+}
+
 TEST_F(CommandLineTest, QuietRunPrintsNothing) {
   ASSERT_EQ(Call({"run", "--input", Cora(), "--output", Path("g"), "--parts", "2", "--quiet"}), 0);
   EXPECT_EQ(out_ + error_, "");
@@ -59,6 +88,10 @@ TEST_F(CommandLineTest, WrongUsageIsTwoWithOneLine) {
       {"run", "--input", "x", "--output", "y", "--parts", "2", "--self-loops", "maybe"},
       {"run", "--input", "x", "--output", "y", "--parts", "2", "--format", "parquet"},
       {"inspect"},
+      {"generate"},
+      {"generate", "sbm"},
+      {"generate", "rmat", "--output", "x", "--edges", "many"},
+      {"verify", "--input", "x"},
       {"inspect", "--graph", "x", "--log-level", "loud"},
   };
   for (const auto& words : wrong) {
