@@ -45,7 +45,7 @@ class HeaderParser {
       HG_ASSIGN_OR_RETURN(const std::string_view key, ParseString());
       HG_RETURN_IF_ERROR(Expect(':'));
       if (key == "descr") {
-        HG_ASSIGN_OR_RETURN(header.dtype, ParseDescr());
+        HG_RETURN_IF_ERROR(ParseDescr(&header));
         have_descr = true;
       } else if (key == "fortran_order") {
         HG_ASSIGN_OR_RETURN(header.fortran_order, ParseBool());
@@ -99,7 +99,7 @@ class HeaderParser {
     return text_.substr(begin, end - begin);
   }
 
-  StatusOr<DType> ParseDescr() {
+  Status ParseDescr(NpyHeader* header) {
     const char first = Peek();
     const size_t position = start_ + at_;
     if (first == '[') {
@@ -107,14 +107,12 @@ class HeaderParser {
           ".npy header at byte {}: records (structured dtypes) are not supported", position);
     }
     HG_ASSIGN_OR_RETURN(const std::string_view descr, ParseString());
-    if (descr.starts_with('>')) {
-      return FailedPrecondition(
-          ".npy header at byte {}: dtype '{}' is big-endian; save it as little-endian", position,
-          descr);
-    }
     for (int i = static_cast<int>(DType::kFloat32); i <= static_cast<int>(DType::kBool); ++i) {
       const auto dtype = static_cast<DType>(i);
-      if (dtype != DType::kBFloat16 && Matches(descr, dtype)) return dtype;
+      if (dtype == DType::kBFloat16 || !Matches(descr, dtype)) continue;
+      header->dtype = dtype;
+      header->big_endian = descr[0] == '>' && DTypeSize(dtype) > 1;
+      return OkStatus();
     }
     return FailedPrecondition(
         ".npy header at byte {}: dtype '{}' is not supported; use bool, integers or floats",
@@ -125,7 +123,7 @@ class HeaderParser {
   static bool Matches(std::string_view descr, DType dtype) {
     const std::string_view known = NpyDescr(dtype);
     if (descr.size() != known.size() || descr.substr(1) != known.substr(1)) return false;
-    if (descr[0] == '<' || descr[0] == '=') return true;
+    if (descr[0] == '<' || descr[0] == '>' || descr[0] == '=') return true;
     return descr[0] == '|' && DTypeSize(dtype) == 1;
   }
 
@@ -237,7 +235,7 @@ std::string EncodeNpyHeader(DType dtype, std::span<const int64_t> shape, bool fo
   return header;
 }
 
-StatusOr<NpyArray> NpyArray::Open(const std::filesystem::path& path) {
+StatusOr<NpyArray> NpyArray::Open(const std::filesystem::path& path, NpyOrigin origin) {
   NpyArray array;
   HG_ASSIGN_OR_RETURN(array.file_, MappedFile::Open(path));
   StatusOr<NpyHeader> header = ParseNpyHeader(array.file_.bytes());
@@ -248,6 +246,9 @@ StatusOr<NpyArray> NpyArray::Open(const std::filesystem::path& path) {
     return FailedPrecondition("{}: has rank {} (shape {}), expected 1 or 2", path.string(), rank,
                               ShapeText(array.shape()));
   }
+  if (array.big_endian() && origin == NpyOrigin::kOwn) {
+    return FailedPrecondition("{}: is big-endian, expected little-endian", path.string());
+  }
   const size_t expected = array.header_.data_offset +
                           static_cast<size_t>(array.header_.count()) * DTypeSize(array.dtype());
   const size_t found = array.file_.bytes().size();
@@ -257,6 +258,10 @@ StatusOr<NpyArray> NpyArray::Open(const std::filesystem::path& path) {
                     found < expected ? "truncated" : "too long");
   }
   return array;
+}
+
+bool NpyArray::native() const {
+  return !big_endian() && header_.data_offset % DTypeSize(dtype()) == 0;
 }
 
 std::span<const std::byte> NpyArray::data() const {

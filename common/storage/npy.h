@@ -19,7 +19,8 @@ struct NpyHeader {
   DType dtype = DType::kFloat32;
   std::vector<int64_t> shape;  // rank 0 to 2 in what the project accepts
   bool fortran_order = false;
-  size_t data_offset = 0;  // bytes from the start of the file
+  bool big_endian = false;  // elements of more than one byte have their bytes the other way round
+  size_t data_offset = 0;   // bytes from the start of the file
 
   // Elements; the product of the shape.
   [[nodiscard]] int64_t count() const;
@@ -36,18 +37,26 @@ struct NpyHeader {
 [[nodiscard]] std::string EncodeNpyHeader(DType dtype, std::span<const int64_t> shape,
                                           bool fortran_order = false, size_t minimum_bytes = 0);
 
+// Whether a file was written by this project or by somebody else's numpy.
+enum class NpyOrigin { kOwn, kForeign };
+
 // A mapped .npy of rank 1 or 2, read-only. Movable; const methods are thread-safe; what they
 // return lives as long as the object.
 class NpyArray {
  public:
   NpyArray() = default;
   // Header errors as above with the path in front; DataLoss if the file is shorter or longer than
-  // header plus data (both sizes named); FailedPrecondition for rank 0 or above 2.
-  [[nodiscard]] static StatusOr<NpyArray> Open(const std::filesystem::path& path);
+  // header plus data (both sizes named); FailedPrecondition for rank 0 or above 2, and, unless
+  // `origin` is kForeign, for big-endian data.
+  [[nodiscard]] static StatusOr<NpyArray> Open(const std::filesystem::path& path,
+                                               NpyOrigin origin = NpyOrigin::kOwn);
 
   [[nodiscard]] DType dtype() const { return header_.dtype; }
   [[nodiscard]] const std::vector<int64_t>& shape() const { return header_.shape; }
   [[nodiscard]] bool fortran_order() const { return header_.fortran_order; }
+  [[nodiscard]] bool big_endian() const { return header_.big_endian; }
+  // Whether elements can be read in place: byte order and alignment are this machine's.
+  [[nodiscard]] bool native() const;
   [[nodiscard]] int64_t rows() const { return header_.shape[0]; }
   [[nodiscard]] int64_t cols() const { return header_.shape.size() > 1 ? header_.shape[1] : 1; }
   [[nodiscard]] size_t row_bytes() const {

@@ -6,12 +6,14 @@
 #include <fmt/ranges.h>
 
 #include "partitioner/readers/file_stamp.h"
+#include "partitioner/readers/input_tensor.h"
 #include "partitioner/readers/integers.h"
 
 namespace halograph {
 namespace {
 
 struct MappedEdges {
+  std::filesystem::path path;  // the input's; `array` may be a rewritten copy
   NpyArray array;
   FileStamp stamp;
   EdgeEnds ends;
@@ -21,7 +23,7 @@ struct MappedEdges {
   int64_t destination_offset = 0;
 
   [[nodiscard]] std::string Where(int64_t edge) const {
-    return fmt::format("{}: edge {}", array.file().path().string(), edge);
+    return fmt::format("{}: edge {}", path.string(), edge);
   }
 };
 
@@ -70,7 +72,7 @@ class ArraySource : public EdgeSource {
   explicit ArraySource(std::shared_ptr<const MappedEdges> edges) : edges_(std::move(edges)) {}
 
   StatusOr<std::unique_ptr<EdgeCursor>> Open() const override {
-    HG_RETURN_IF_ERROR(CheckUnchanged(edges_->array.file().path(), edges_->stamp));
+    HG_RETURN_IF_ERROR(CheckUnchanged(edges_->path, edges_->stamp));
     edges_->array.file().Advise(MappedFile::Access::kSequential);
     return std::make_unique<ArrayCursor>(edges_);
   }
@@ -106,10 +108,12 @@ Status CheckEdge(const EdgeEnds& ends, int64_t source, int64_t destination,
 }
 
 StatusOr<std::shared_ptr<const EdgeSource>> OpenEdgeArray(const std::filesystem::path& path,
-                                                          EdgeLayout layout, EdgeEnds ends) {
+                                                          EdgeLayout layout, EdgeEnds ends,
+                                                          Scratch* scratch) {
   auto edges = std::make_shared<MappedEdges>();
+  edges->path = path;
   HG_ASSIGN_OR_RETURN(edges->stamp, FileStamp::Of(path));
-  HG_ASSIGN_OR_RETURN(edges->array, NpyArray::Open(path));
+  HG_ASSIGN_OR_RETURN(edges->array, OpenInputArray(path, "edges", scratch));
   const NpyArray& array = edges->array;
   const bool by_rows = layout == EdgeLayout::kRows;
   const std::vector<int64_t>& shape = array.shape();

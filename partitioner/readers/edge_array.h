@@ -7,6 +7,7 @@
 
 #include "common/base/status.h"
 #include "partitioner/readers/dataset.h"
+#include "partitioner/readers/scratch.h"
 
 namespace halograph {
 
@@ -32,11 +33,12 @@ enum class EdgeLayout {
   kPairs,  // shape (E, 2): as text is converted
 };
 
-// Edge i is column (kRows) or row (kPairs) i. Either storage order.
+// Edge i is column (kRows) or row (kPairs) i. Either storage order; `scratch` as OpenInputArray
+// uses it.
 //   NotFound, DataLoss, FailedPrecondition  as NpyArray::Open
 //   InvalidArgument                         another shape, or not integers
 // Ids are checked while streaming.
 [[nodiscard]] StatusOr<std::shared_ptr<const EdgeSource>> OpenEdgeArray(
-    const std::filesystem::path& path, EdgeLayout layout, EdgeEnds ends);
+    const std::filesystem::path& path, EdgeLayout layout, EdgeEnds ends, Scratch* scratch);
 
 }  // namespace halograph

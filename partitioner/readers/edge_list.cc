@@ -68,8 +68,8 @@ class EdgeListReader {
     InputRelation& relation = dataset.relations.emplace_back();
     relation.source = relation.destination = kHomogeneousNode;
     relation.name = kHomogeneousEdge;
-    HG_ASSIGN_OR_RETURN(relation.edges,
-                        OpenEdgeArray(edges, EdgeLayout::kPairs, EndsOf(dataset, relation)));
+    HG_ASSIGN_OR_RETURN(relation.edges, OpenEdgeArray(edges, EdgeLayout::kPairs,
+                                                      EndsOf(dataset, relation), scratch_));
     return dataset;
   }
 

@@ -131,7 +131,7 @@ class GraphBoltReader {
     EdgeEnds ends = EndsOf(dataset_, relation);
     StatusOr<std::shared_ptr<const EdgeSource>> edges = nullptr;
     if (format == "numpy") {
-      edges = OpenEdgeArray(folder_ / name, EdgeLayout::kRows, std::move(ends));
+      edges = OpenEdgeArray(folder_ / name, EdgeLayout::kRows, std::move(ends), scratch_);
     } else if (format == "csv") {
       edges = ConvertEdgeTable(folder_ / name, std::move(ends), scratch_);
     } else {

@@ -68,10 +68,37 @@ StatusOr<NpyArray> RewriteAsInt64(const NpyArray& array, std::string_view name, 
   return NpyArray::Open(path);
 }
 
+// Reverses the bytes of every element of `size` bytes.
+void SwapBytes(std::span<std::byte> elements, size_t size) {
+  for (auto element = elements.begin(); element != elements.end(); element += size) {
+    std::reverse(element, element + size);
+  }
+}
+
+// The same array in the same storage order, elements as this machine reads them.
+StatusOr<NpyArray> RewriteNative(const NpyArray& array, std::string_view name, Scratch* scratch) {
+  HG_ASSIGN_OR_RETURN(const std::filesystem::path path, scratch->NewFile(name));
+  HG_RETURN_IF_ERROR(CheckDiskSpace(path.parent_path(), static_cast<int64_t>(array.data().size())));
+  HG_ASSIGN_OR_RETURN(FileWriter writer, FileWriter::Create(path));
+  HG_RETURN_IF_ERROR(
+      writer.Append(EncodeNpyHeader(array.dtype(), array.shape(), array.fortran_order())));
+  std::vector<std::byte> block;
+  for (std::span<const std::byte> rest = array.data(); !rest.empty();) {
+    const std::span<const std::byte> piece =
+        rest.first(std::min(rest.size(), static_cast<size_t>(kBlockBytes)));
+    rest = rest.subspan(piece.size());
+    block.assign(piece.begin(), piece.end());
+    if (array.big_endian()) SwapBytes(block, DTypeSize(array.dtype()));
+    HG_RETURN_IF_ERROR(writer.Append(block));
+  }
+  HG_RETURN_IF_ERROR(writer.Close());
+  return NpyArray::Open(path);
+}
+
 // Opens, checks the shape, and brings the array to C order.
 StatusOr<NpyArray> OpenCOrder(const std::filesystem::path& path, std::string_view name,
                               Scratch* scratch) {
-  HG_ASSIGN_OR_RETURN(NpyArray array, NpyArray::Open(path));
+  HG_ASSIGN_OR_RETURN(NpyArray array, OpenInputArray(path, name, scratch));
   if (array.shape().size() == 2 && array.cols() == 0) {
     return InvalidArgument("{}: shape ({}, 0) has no columns", path.string(), array.rows());
   }
@@ -81,6 +108,13 @@ StatusOr<NpyArray> OpenCOrder(const std::filesystem::path& path, std::string_vie
 }
 
 }  // namespace
+
+StatusOr<NpyArray> OpenInputArray(const std::filesystem::path& path, std::string_view name,
+                                  Scratch* scratch) {
+  HG_ASSIGN_OR_RETURN(NpyArray array, NpyArray::Open(path, NpyOrigin::kForeign));
+  if (array.native()) return array;
+  return RewriteNative(array, name, scratch);
+}
 
 InputTensor MakeTensor(std::string name, const std::filesystem::path& path, NpyArray array) {
   InputTensor tensor;

@@ -13,6 +13,11 @@
 
 namespace halograph {
 
+// A mapped .npy as any numpy wrote it, in either storage order, with elements that can be read in
+// place: one of foreign byte order or alignment is rewritten. Errors as NpyArray::Open.
+[[nodiscard]] StatusOr<NpyArray> OpenInputArray(const std::filesystem::path& path,
+                                                std::string_view name, Scratch* scratch);
+
 // A matrix of any dtype, C order afterwards.
 //   NotFound            no such file
 //   DataLoss            not a .npy, or truncated

@@ -88,6 +88,26 @@ class GraphBoltTest : public ReaderFixture {
                  column_major.size() * sizeof(T));
     WriteText(name, bytes);
   }
+
+  // A .npy as another machine might have written it: elements with their bytes reversed, or data
+  // at an offset that is `remainder` modulo 64.
+  template <typename T>
+  void WriteForeign(const std::string& name, const std::string& descr, const std::string& shape,
+                    std::vector<T> values, bool reversed, size_t remainder) {
+    const std::string dictionary =
+        "{'descr': '" + descr + "', 'fortran_order': False, 'shape': " + shape + ", }";
+    const size_t length = 128 + remainder % 64 - 10;
+    std::string bytes("\x93NUMPY\x01\x00", 8);
+    bytes += {static_cast<char>(length & 0xff), static_cast<char>(length >> 8)};
+    bytes += dictionary;
+    bytes.append(128 + remainder % 64 - bytes.size(), ' ');
+    for (const T& value : values) {
+      std::string element(reinterpret_cast<const char*>(&value), sizeof(T));
+      if (reversed) std::reverse(element.begin(), element.end());
+      bytes += element;
+    }
+    WriteText(name, bytes);
+  }
 };
 
 TEST_F(GraphBoltTest, HomogeneousGraph) {
@@ -128,6 +148,16 @@ TEST_F(GraphBoltTest, Int32EdgesInCOrder) {
 
 TEST_F(GraphBoltTest, UInt32EdgesInFortranOrder) {
   WriteFortran<uint32_t>("edges.npy", {0, 1, 1, 2, 2, 3, 3, 0, 1, 1}, 2, 5);
+  ExpectTinyEdges();
+}
+
+TEST_F(GraphBoltTest, BigEndianEdges) {
+  WriteForeign<int32_t>("edges.npy", ">i4", "(2, 5)", {0, 1, 2, 3, 1, 1, 2, 3, 0, 1}, true, 64);
+  ExpectTinyEdges();
+}
+
+TEST_F(GraphBoltTest, EdgesBehindAHeaderOfOddLength) {
+  WriteForeign<int64_t>("edges.npy", "<i8", "(2, 5)", {0, 1, 2, 3, 1, 1, 2, 3, 0, 1}, false, 1);
   ExpectTinyEdges();
 }
 
@@ -188,6 +218,15 @@ TEST_F(GraphBoltTest, FortranFeaturesAreRewrittenInCOrder) {
   EXPECT_FALSE(feat.array->fortran_order());
   EXPECT_THAT(*values, ElementsAre(0, 1, 2, 3, 4, 5, 6, 7));
   EXPECT_THAT(feat.path, testing::EndsWith("feat.npy"));
+}
+
+TEST_F(GraphBoltTest, BigEndianFeaturesAreRewritten) {
+  WriteForeign<float>("feat.npy", ">f4", "(4, 2)", {0, 1, 2, 3, 4, 5, 6, 7}, true, 64);
+  const StatusOr<Dataset> dataset = Open();
+  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  const auto values = dataset->node_types[0].features.at(0).array->As<float>();
+  ASSERT_TRUE(values.ok()) << values.status();
+  EXPECT_THAT(*values, ElementsAre(0, 1, 2, 3, 4, 5, 6, 7));
 }
 
 TEST_F(GraphBoltTest, FeatureRowsThatDoNotMatchNameBothNumbers) {

@@ -79,10 +79,10 @@ TEST(NpyHeaderTest, AcceptsWhatOtherWritersWrite) {
   EXPECT_EQ(Parse(Header(1, Dictionary("<f4", "(0, 9)")))->count(), 0);
 }
 
-TEST(NpyHeaderTest, BigEndianIsFailedPrecondition) {
-  const auto header = Parse(Header(1, Dictionary(">f4", "(3,)")));
-  EXPECT_EQ(header.status().code(), StatusCode::kFailedPrecondition);
-  EXPECT_THAT(Message(header.status()), AllOf(HasSubstr("'>f4'"), HasSubstr("big-endian")));
+TEST(NpyHeaderTest, ByteOrderIsKeptWhereElementsHaveOne) {
+  EXPECT_TRUE(Parse(Header(1, Dictionary(">f4", "(3,)")))->big_endian);
+  EXPECT_FALSE(Parse(Header(1, Dictionary("<f4", "(3,)")))->big_endian);
+  EXPECT_FALSE(Parse(Header(1, Dictionary(">u1", "(3,)")))->big_endian);
 }
 
 TEST(NpyHeaderTest, UnsupportedDTypesAreFailedPrecondition) {
@@ -191,6 +191,16 @@ TEST_F(NpyArrayTest, GivesShapeDTypeAndElements) {
   const auto values = array->As<int16_t>();
   ASSERT_TRUE(values.ok()) << values.status();
   EXPECT_THAT(*values, ElementsAre(1, 2, 3, 4, 5, 6));
+}
+
+TEST_F(NpyArrayTest, BigEndianIsFailedPreconditionUnlessForeign) {
+  const auto path = Write("a.npy", Header(1, Dictionary(">i2", "(1,)")) + std::string("\0\1", 2));
+  const auto own = NpyArray::Open(path);
+  EXPECT_EQ(own.status().code(), StatusCode::kFailedPrecondition);
+  EXPECT_THAT(Message(own.status()), AllOf(HasSubstr("a.npy"), HasSubstr("big-endian")));
+  const auto foreign = NpyArray::Open(path, NpyOrigin::kForeign);
+  ASSERT_TRUE(foreign.ok()) << foreign.status();
+  EXPECT_FALSE(foreign->native());
 }
 
 TEST_F(NpyArrayTest, MovedArrayKeepsItsElements) {
