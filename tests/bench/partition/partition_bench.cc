@@ -16,6 +16,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <malloc.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -44,8 +45,22 @@ struct Options {
 
 struct Cost {
   double seconds = 0;
+  double cpu_seconds = 0;  // all threads, user and system: comparable on a busy machine
   int64_t peak_bytes = 0;
 };
+
+double CpuSeconds(const rusage& usage) {
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+double OwnCpuSeconds() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return CpuSeconds(usage);
+}
 
 double SecondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -61,8 +76,9 @@ StatusOr<Cost> CallMetisOnce(const fs::path& input, const Options& options) {
   malloc_trim(0);
   AnonymousPeak peak(::getpid());
   const auto start = Clock::now();
+  const double cpu_start = OwnCpuSeconds();
   HG_ASSIGN_OR_RETURN(const auto owners, CallMetis(graph, weights, options.parts, options.seed));
-  return Cost{SecondsSince(start), peak.Stop()};
+  return Cost{SecondsSince(start), OwnCpuSeconds() - cpu_start, peak.Stop()};
 }
 
 // The bare call in a child, which hands its cost back through a file.
@@ -72,13 +88,15 @@ StatusOr<Cost> MeasureMetis(const fs::path& input, const Options& options) {
   if (child == 0) {
     const auto cost = CallMetisOnce(input, options);
     if (!cost.ok()) fmt::print(stderr, "{}\n", ToString(cost.status()));
-    if (cost.ok()) std::ofstream(result) << cost->seconds << ' ' << cost->peak_bytes;
+    if (cost.ok()) {
+      std::ofstream(result) << cost->seconds << ' ' << cost->cpu_seconds << ' ' << cost->peak_bytes;
+    }
     ::_exit(cost.ok() ? 0 : 1);
   }
   int status = 0;
   if (::waitpid(child, &status, 0) != child || status != 0) return Internal("bare METIS failed");
   Cost cost;
-  std::ifstream(result) >> cost.seconds >> cost.peak_bytes;
+  std::ifstream(result) >> cost.seconds >> cost.cpu_seconds >> cost.peak_bytes;
   return cost;
 }
 
@@ -96,10 +114,11 @@ StatusOr<Cost> MeasureRun(const fs::path& input, const Options& options) {
   }
   AnonymousPeak peak(child);
   int status = 0;
-  if (::waitpid(child, &status, 0) != child || status != 0) {
+  rusage usage{};
+  if (::wait4(child, &status, 0, &usage) != child || status != 0) {
     return Internal("{} run failed with status {}", options.program.string(), status);
   }
-  return Cost{SecondsSince(start), peak.Stop()};
+  return Cost{SecondsSince(start), CpuSeconds(usage), peak.Stop()};
 }
 
 std::string CpuModel() {
@@ -114,10 +133,14 @@ Json ToJson(std::vector<Cost> costs) {
   std::sort(costs.begin(), costs.end(),
             [](const Cost& a, const Cost& b) { return a.seconds < b.seconds; });
   int64_t peak = 0;
+  std::vector<double> cpu;
+  for (const Cost& cost : costs) cpu.push_back(cost.cpu_seconds);
+  std::sort(cpu.begin(), cpu.end());
   for (const Cost& cost : costs) peak = std::max(peak, cost.peak_bytes);
   return {{"seconds_median", costs[costs.size() / 2].seconds},
           {"seconds_min", costs.front().seconds},
           {"seconds_max", costs.back().seconds},
+          {"cpu_seconds_median", cpu[cpu.size() / 2]},
           {"peak_anonymous_bytes", peak}};
 }
 
@@ -152,6 +175,7 @@ Status Bench(const Options& options) {
     return result["run"][key].get<double>() / result["metis"][key].get<double>();
   };
   result["seconds_ratio"] = ratio("seconds_median");
+  result["cpu_seconds_ratio"] = ratio("cpu_seconds_median");
   result["memory_ratio"] = ratio("peak_anonymous_bytes");
   fmt::print("{}\n", result.dump(2));
   return OkStatus();
