@@ -17,7 +17,7 @@ constexpr int kWrongUsage = 2;
 struct Texts {
   std::string timeout = "30s";
   std::string normalization = "none";
-  std::string verify = "headers";
+  std::string verify = "contents";
   std::string predict_nodes = "all";
 };
 

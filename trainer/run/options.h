@@ -20,7 +20,7 @@ struct TrainOptions {
   // Where the graph is: exactly one of the two.
   std::string graph;                           // partition folder: embedded
   std::vector<std::string> servers;            // HOST:PORT of each: partitioned
-  VerifyLevel verify = VerifyLevel::kHeaders;  // of an embedded graph
+  VerifyLevel verify = VerifyLevel::kContents;  // of an embedded graph
 
   int rank = 0;
   int world_size = 1;
