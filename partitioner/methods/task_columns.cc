@@ -29,7 +29,8 @@ StatusOr<TaskColumns> ResolveTaskColumns(const Dataset& dataset, const InputTask
   if (set.arrays.empty() || set.arrays.front().spec.name != "seeds") {
     return InvalidArgument("task set {} of {}: no array \"seeds\"", set.set, set.type);
   }
-  const NpyArray& array = *set.arrays.front().array;
+  const InputTensor& seeds = set.arrays.front();
+  const NpyArray& array = *seeds.array;
   TaskColumns columns;
   HG_ASSIGN_OR_RETURN(columns.seeds, array.As<int64_t>());
   columns.rows = array.rows();
@@ -38,7 +39,7 @@ StatusOr<TaskColumns> ResolveTaskColumns(const Dataset& dataset, const InputTask
     return InvalidArgument(
         "task set {} of {}: {} has one column, but the seeds of a relation are tuples of nodes; "
         "give (source, destination) rows",
-        set.set, set.type, array.file().path().string());
+        set.set, set.type, seeds.path);
   }
   if (width == 1) {
     columns.node_types = {ends.first};
@@ -49,7 +50,7 @@ StatusOr<TaskColumns> ResolveTaskColumns(const Dataset& dataset, const InputTask
     return InvalidArgument(
         "task set {} of {}: {} has {} columns, but only pairs are defined for a relation between "
         "different node types; split the tuples into pairs",
-        set.set, set.type, array.file().path().string(), width);
+        set.set, set.type, seeds.path, width);
   } else {
     columns.node_types.assign(width, ends.first);
   }

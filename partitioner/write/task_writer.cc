@@ -51,7 +51,7 @@ Status MapRow(const Renumbering& numbering, const std::vector<int>& types,
     const std::vector<int64_t>& global_ids = numbering.GlobalIds(types[column]);
     if (id < 0 || id >= static_cast<int64_t>(global_ids.size())) {
       return OutOfRange("{}: row {} column {} holds node id {}, but the type has {} nodes",
-                        tensor.array->file().path().string(), row, column, id, global_ids.size());
+                        tensor.path, row, column, id, global_ids.size());
     }
     std::memcpy(to + column * sizeof(id), &global_ids[static_cast<size_t>(id)], sizeof(id));
   }
