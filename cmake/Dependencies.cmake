@@ -8,6 +8,7 @@ find_package(spdlog REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
+pkg_check_modules(HWY REQUIRED IMPORTED_TARGET libhwy)
 find_path(HALOGRAPH_JSON_INCLUDE nlohmann/json.hpp REQUIRED)
 find_path(HALOGRAPH_CLI11_INCLUDE CLI/CLI.hpp REQUIRED)
 

@@ -7,8 +7,8 @@
 #include <array>
 #include <cassert>
 
-#include "absl/container/flat_hash_set.h"
 #include "common/base/rng.h"
+#include "common/sampling/draws.h"
 #include "common/sampling/request.h"
 
 namespace halograph {
@@ -18,10 +18,6 @@ constexpr int64_t kGrain = 512;       // destinations a task: some 10 us of work
 constexpr int64_t kGroup = 16;        // destinations whose reads are in flight together
 constexpr int64_t kCountAhead = 16;   // destinations that the counting pass prefetches ahead
 constexpr int64_t kSequential = 256;  // longer runs of full neighbourhoods: hardware prefetches
-
-// Up to this fanout a repeat is found by scanning the picks before it (at most 48 * 47 / 2
-// compares, vectorised); beyond it a hash set is cheaper.
-constexpr int64_t kScanPicks = 48;
 
 // Where one destination's in-edges lie.
 struct Row {
@@ -40,51 +36,6 @@ Row Locate(const RelationTopology& topology, int64_t v) {
 void PrefetchOffsets(const RelationTopology& topology, int64_t v) {
   const CscSegment& segment = topology.Owner(v);
   __builtin_prefetch(segment.indptr + (v - segment.nodes.begin));
-}
-
-int64_t PicksOf(int64_t degree, int32_t fanout, bool replace) {
-  if (fanout == kFullNeighborhood || degree == 0) return degree;
-  return replace ? int64_t{fanout} : std::min<int64_t>(fanout, degree);
-}
-
-// Floyd's algorithm: the contract's order, any k < degree.
-class FloydDrawer {
- public:
-  void Draw(uint64_t node_key, int64_t degree, std::span<int64_t> positions) {
-    const auto k = static_cast<int64_t>(positions.size());
-    if (k > kScanPicks) return DrawMany(node_key, degree, positions);
-    for (int64_t i = 0; i < k; ++i) {
-      const int64_t j = degree - k + i;
-      const auto t = static_cast<int64_t>(
-          Bounded(SubKey(node_key, static_cast<uint64_t>(i)), static_cast<uint64_t>(j) + 1));
-      bool taken = false;
-      for (int64_t before = 0; before < i; ++before) taken |= positions[before] == t;
-      positions[i] = taken ? j : t;
-    }
-  }
-
- private:
-  void DrawMany(uint64_t node_key, int64_t degree, std::span<int64_t> positions) {
-    const auto k = static_cast<int64_t>(positions.size());
-    taken_.clear();
-    taken_.reserve(positions.size());
-    for (int64_t i = 0; i < k; ++i) {
-      const int64_t j = degree - k + i;
-      const auto t = static_cast<int64_t>(
-          Bounded(SubKey(node_key, static_cast<uint64_t>(i)), static_cast<uint64_t>(j) + 1));
-      positions[i] = taken_.insert(t).second ? t : j;
-      if (positions[i] == j) taken_.insert(j);
-    }
-  }
-
-  absl::flat_hash_set<int64_t> taken_;
-};
-
-void DrawWithReplacement(uint64_t node_key, int64_t degree, std::span<int64_t> positions) {
-  for (size_t i = 0; i < positions.size(); ++i) {
-    positions[i] = static_cast<int64_t>(
-        Bounded(SubKey(node_key, static_cast<uint64_t>(i)), static_cast<uint64_t>(degree)));
-  }
 }
 
 template <typename IdT>
@@ -141,7 +92,7 @@ class LayerSampler {
     const std::span<int64_t> slots = Slots(i);
     const auto picks = static_cast<int64_t>(slots.size());
     const IdT* const indices = Indices<IdT>(*row.segment) + row.begin;
-    if (TakesAll(picks, row.degree)) {
+    if (TakesAll(row.degree, fanout_, kReplace)) {
       for (int64_t p = 0; p < std::min(picks, kSequential); p += 64 / sizeof(IdT)) {
         __builtin_prefetch(indices + p);
       }
@@ -159,16 +110,11 @@ class LayerSampler {
 
   void LoadSources(const Row& row, std::span<int64_t> slots) const {
     const IdT* const indices = Indices<IdT>(*row.segment) + row.begin;
-    if (TakesAll(static_cast<int64_t>(slots.size()), row.degree)) {
+    if (TakesAll(row.degree, fanout_, kReplace)) {
       std::copy_n(indices, slots.size(), slots.begin());
     } else {
       for (int64_t& slot : slots) slot = static_cast<int64_t>(indices[slot]);
     }
-  }
-
-  // Every edge in file order. (With replacement as many picks as edges are still draws.)
-  [[nodiscard]] bool TakesAll(int64_t picks, int64_t degree) const {
-    return fanout_ == kFullNeighborhood || (!kReplace && picks == degree);
   }
 
   const RelationTopology& topology_;

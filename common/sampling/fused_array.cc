@@ -1,0 +1,41 @@
+#include "common/sampling/fused_array.h"
+
+#include <cerrno>
+#include <new>
+
+#include <sys/mman.h>
+
+namespace halograph::internal {
+namespace {
+
+constexpr size_t kHugePage = size_t{2} << 20;
+
+// Only advice: without it, or on a kernel without huge pages, everything works, slower.
+void AskForHugePages(void* data, size_t bytes) {
+  if (bytes >= kHugePage) static_cast<void>(::madvise(data, bytes, MADV_HUGEPAGE));
+}
+
+}  // namespace
+
+void* MapMemory(size_t bytes) {
+  if (bytes == 0) return nullptr;
+  void* const data =
+      ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (data == MAP_FAILED) throw std::bad_alloc();
+  AskForHugePages(data, bytes);
+  return data;
+}
+
+void* RemapMemory(void* data, size_t old_bytes, size_t new_bytes) {
+  if (data == nullptr) return MapMemory(new_bytes);
+  void* const moved = ::mremap(data, old_bytes, new_bytes, MREMAP_MAYMOVE);
+  if (moved == MAP_FAILED) throw std::bad_alloc();
+  AskForHugePages(moved, new_bytes);
+  return moved;
+}
+
+void UnmapMemory(void* data, size_t bytes) {
+  if (data != nullptr) ::munmap(data, bytes);
+}
+
+}  // namespace halograph::internal

@@ -1,0 +1,59 @@
+// Where the in-edges of a destination lie, found without a search if one segment holds all.
+#pragma once
+
+#include <cassert>
+#include <cstdint>
+#include <type_traits>
+
+#include "common/graph/topology.h"
+
+namespace halograph {
+
+struct FusedRow {
+  uint64_t address = 0;  // of the first entry of `indices`
+  int64_t degree = 0;
+};
+
+// IdT: width of the relation's indices.
+template <typename IdT>
+class FusedRows {
+ public:
+  explicit FusedRows(const RelationTopology& topology)
+      : topology_(topology), single_(topology.segments().size() == 1) {
+    if (single_) segment_ = topology.segments()[0];
+  }
+
+  // Both offsets: they lie on two lines now and then.
+  void Prefetch(int64_t v) const {
+    const CscSegment& segment = Segment(v);
+    const int64_t* const offsets = segment.indptr + (v - segment.nodes.begin);
+    __builtin_prefetch(offsets);
+    __builtin_prefetch(offsets + 1);
+  }
+
+  [[nodiscard]] FusedRow Find(int64_t v) const {
+    const CscSegment& segment = Segment(v);
+    assert(segment.present());
+    const int64_t* const offsets = segment.indptr + (v - segment.nodes.begin);
+    return {.address = BaseAddress(segment) + static_cast<uint64_t>(offsets[0]) * sizeof(IdT),
+            .degree = offsets[1] - offsets[0]};
+  }
+
+ private:
+  [[nodiscard]] const CscSegment& Segment(int64_t v) const {
+    return single_ ? segment_ : topology_.Owner(v);
+  }
+  static uint64_t BaseAddress(const CscSegment& segment) {
+    if constexpr (std::is_same_v<IdT, uint32_t>) {
+      return reinterpret_cast<uint64_t>(segment.indices32);
+    } else {
+      return reinterpret_cast<uint64_t>(segment.indices64);
+    }
+  }
+
+  const RelationTopology& topology_;
+  const bool single_;
+  CscSegment segment_;
+};
+
+}  // namespace halograph
