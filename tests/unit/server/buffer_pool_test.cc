@@ -1,6 +1,7 @@
 #include "server/handlers/buffer_pool.h"
 
 #include <cstring>
+#include <latch>
 #include <optional>
 #include <thread>
 #include <vector>
@@ -70,14 +71,16 @@ TEST(BufferPoolTest, BufferOutlivesTheOwnersOfThePool) {
 
 TEST(BufferPoolTest, StaysWithinItsBoundUnderManyThreads) {
   const auto pool = BufferPool::Create(1 << 20, seconds(60));
+  std::latch together(4);  // short threads would else run one after the other
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
-    threads.emplace_back([&pool, t] {
-      for (int i = 0; i < 300; ++i) {
+    threads.emplace_back([&pool, &together, t] {
+      together.arrive_and_wait();
+      for (int i = 0; i < 2000; ++i) {
         const size_t bytes = static_cast<size_t>(1 + (i * 7919 + t) % 200) << 10;
         auto buffer = pool->Acquire(bytes);
         ASSERT_TRUE(buffer.ok());
-        std::memset(buffer->data(), t, 64);
+        std::memset(buffer->data(), t, 4096);
         const auto usage = pool->usage();
         EXPECT_LE(usage.in_use_bytes + usage.kept_bytes, 1 << 20);
       }

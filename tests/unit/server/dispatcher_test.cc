@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <future>
+#include <latch>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -90,9 +91,11 @@ TEST(DispatcherTest, ManyCallersLoseNoCall) {
   Dispatcher dispatcher({.threads = 3, .queue = 8, .request_bytes = 1000});
   std::atomic<int64_t> admitted = 0;
   std::atomic<int64_t> run = 0;
+  std::latch together(4);
   std::vector<std::thread> callers;
   for (int t = 0; t < 4; ++t) {
     callers.emplace_back([&] {
+      together.arrive_and_wait();
       for (int i = 0; i < 500; ++i) {
         auto entered = dispatcher.Enter(100);
         if (!entered.ok()) continue;

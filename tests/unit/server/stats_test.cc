@@ -1,6 +1,7 @@
 #include "server/handlers/stats.h"
 
 #include <cmath>
+#include <latch>
 #include <thread>
 #include <vector>
 
@@ -44,9 +45,11 @@ TEST(MethodStatsTest, CountsFromManyThreadsAddUp) {
   ServerStats stats;
   constexpr int kThreads = 4;
   constexpr int kCalls = 1000;
+  std::latch together(kThreads);
   std::vector<std::thread> threads;
   for (int t = 0; t < kThreads; ++t) {
-    threads.emplace_back([&stats] {
+    threads.emplace_back([&stats, &together] {
+      together.arrive_and_wait();
       for (int i = 0; i < kCalls; ++i) {
         stats.Of(Method::kPull).Begin();
         stats.Of(Method::kPull).End(i % 4 != 0, 10, 100, microseconds(i));
