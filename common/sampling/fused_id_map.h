@@ -2,6 +2,7 @@
 // kernel is compiled for each. Emptied by moving on, never by walking. Not thread-safe.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 
@@ -40,11 +41,12 @@ class DirectIdMap {
     for (int64_t i = 0; i < count; ++i) {
       const IdT id = ids[i];
       const uint32_t entry = table[id];
-      const bool fresh = entry < base;
-      const uint32_t position = fresh ? static_cast<uint32_t>(size) : entry - base;
+      // An older entry wraps to above every position: 2^32 - base is more than the nodes.
+      const auto next = static_cast<uint32_t>(size);
+      const uint32_t position = std::min(entry - base, next);
       table[id] = base + position;
       list[size] = static_cast<int64_t>(id);
-      size += fresh;
+      size += position == next;
       positions[i] = static_cast<int32_t>(position);
     }
     return size;

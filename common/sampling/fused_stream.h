@@ -3,6 +3,7 @@
 // entry of `indices` asked for -> source id read, its map entry asked for -> compacted.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -54,14 +55,20 @@ class FusedStream {
 
  private:
   void Advance(int64_t load_to, int64_t compact_lag) {
-    for (; asked_ < pushed_; ++asked_) {
-      __builtin_prefetch(reinterpret_cast<const void*>(addresses_[asked_]), 0, 2);
+    // Through locals, so that no write to the buffers makes the compiler read members again.
+    const uint64_t* const addresses = addresses_;
+    for (int64_t i = asked_; i < pushed_; ++i) {
+      __builtin_prefetch(reinterpret_cast<const void*>(addresses[i]), 0, 2);
     }
-    for (; loaded_ < load_to; ++loaded_) {
-      const IdT id = *reinterpret_cast<const IdT*>(addresses_[loaded_]);
-      ids_[loaded_] = id;
-      map_->Prefetch(static_cast<int64_t>(id));
+    asked_ = pushed_;
+    IdT* const ids = ids_;
+    const Map& map = *map_;
+    for (int64_t i = loaded_; i < load_to; ++i) {
+      const IdT id = *reinterpret_cast<const IdT*>(addresses[i]);
+      ids[i] = id;
+      map.Prefetch(static_cast<int64_t>(id));
     }
+    loaded_ = std::max(loaded_, load_to);
     const int64_t count = loaded_ - compact_lag - compacted_;
     if (count <= 0) return;
     sources_->size = map_->FindOrAppend(ids_ + compacted_, count, sources_->ids.data(),
