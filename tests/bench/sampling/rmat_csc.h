@@ -1,0 +1,25 @@
+// The benchmark's graph: R-MAT in memory as one CSC segment, arrays in huge pages.
+#pragma once
+
+#include <cstdint>
+
+#include "common/graph/schema.h"
+#include "common/graph/topology.h"
+#include "common/sampling/fused_array.h"
+
+namespace halograph {
+
+struct RmatCsc {
+  Schema schema;
+  Topology topology;  // one relation, one segment, views of the arrays
+  int64_t nodes = 0;
+  int64_t edges = 0;  // directed
+  FusedArray<int64_t> indptr;
+  FusedArray<uint32_t> indices;
+};
+
+// a 0.57, b 0.19, c 0.19, d 0.05; `drawn` edges, symmetrised, without duplicates, ids permuted.
+// Needs 16 bytes a drawn edge while it works. Same arguments, same graph.
+[[nodiscard]] RmatCsc MakeRmatCsc(int log2_nodes, int64_t drawn, uint64_t seed);
+
+}  // namespace halograph
