@@ -170,7 +170,7 @@ Cost RunRound(std::vector<std::unique_ptr<Worker>>& workers, const Options& opti
 }
 
 void Report(const Options& options, const std::vector<std::array<Cost, 4>>& rounds) {
-  fmt::print("{:<18}{:>10}{:>14}{:>14}{:>14}\n", "variant", "ns/edge", "edges/s (wall)",
+  fmt::print("{:<18}{:>10}{:>16}{:>16}{:>14}\n", "variant", "ns/edge", "edges/s (wall)",
              "seeds/s (wall)", "times fused");
   const double seeds = static_cast<double>(options.batch * options.minibatches * options.threads);
   for (size_t v = 0; v < kNames.size(); ++v) {
@@ -181,7 +181,7 @@ void Report(const Options& options, const std::vector<std::array<Cost, 4>>& roun
       seed_rate.push_back(seeds / round[v].wall);
       ratio.push_back(round[v].ns() / round[0].ns());
     }
-    fmt::print("{:<18}{:>10.2f}{:>14.4g}{:>14.4g}{:>14.2f}\n", kNames[v], Median(ns), Median(edges),
+    fmt::print("{:<18}{:>10.2f}{:>16.4g}{:>16.4g}{:>14.2f}\n", kNames[v], Median(ns), Median(edges),
                Median(seed_rate), Median(ratio));
   }
 }
