@@ -37,6 +37,7 @@ class AddressTest(ServerBase):
 
     def test_address_is_printed_as_one_line(self):
         server, address = self.one()
+        programs.wait_until(lambda: address in server.text, programs.seconds(10), "the line")
         self.assertEqual(1, sum(address in line for line in server.text.splitlines()), server.text)
 
     def test_two_servers_on_port_0_get_two_ports(self):
