@@ -138,8 +138,8 @@ Status CheckLabels(KVStore& kv, const ClassificationTask& task, const LabeledSee
   for (size_t i = 0; i < set.labels.size(); ++i) {
     if (set.labels[i] >= 0 && set.labels[i] < task.num_classes) continue;
     const std::string& type = kv.info().schema.node_types[task.node_type].name;
-    return OutOfRange("task '{}', {} set: the label of {} with {} is {}, expected 0 to {}", task.name,
-                      set_name, type, OriginalId(kv, type, set.seeds[i]), set.labels[i],
+    return OutOfRange("task '{}', {} set: the label of {} with {} is {}, expected 0 to {}",
+                      task.name, set_name, type, OriginalId(kv, type, set.seeds[i]), set.labels[i],
                       task.num_classes - 1);
   }
   return OkStatus();

@@ -18,8 +18,8 @@ enum class PredictNodes { kAll, kTest };
 
 struct TrainOptions {
   // Where the graph is: exactly one of the two.
-  std::string graph;                           // partition folder: embedded
-  std::vector<std::string> servers;            // HOST:PORT of each: partitioned
+  std::string graph;                            // partition folder: embedded
+  std::vector<std::string> servers;             // HOST:PORT of each: partitioned
   VerifyLevel verify = VerifyLevel::kContents;  // of an embedded graph
 
   int rank = 0;
