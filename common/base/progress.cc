@@ -50,6 +50,10 @@ void WriteLine(std::string_view text, bool last) {
 }  // namespace
 
 std::string ProgressLine(const ProgressState& state) {
+  // A phase that counts nothing, one call of a library say, ends with its time alone.
+  if (state.last && state.count == 0 && state.total == 0 && state.note.empty()) {
+    return fmt::format("{}: done in {}", state.phase, FormatSeconds(state.seconds));
+  }
   std::string line = fmt::format("{}: {}", state.phase, FormatCount(state.count));
   if (state.total > 0 && !state.last) {
     line +=

@@ -23,6 +23,10 @@ TEST(ProgressLineTest, LastLineShowsTheTimeTakenAndTheNote) {
             "epoch 3: 8 in 4.0 s, 2.0/s, loss 0.61");
 }
 
+TEST(ProgressLineTest, PhaseThatCountsNothingEndsWithItsTime) {
+  EXPECT_EQ(ProgressLine({"metis", 0, 0, 3.0, "", true}), "metis: done in 3.0 s");
+}
+
 TEST(ProgressLineTest, NothingDoneHasNoRate) {
   EXPECT_EQ(ProgressLine({"waiting", 0, 10, 3.0, "", false}), "waiting: 0 of 10 (0 %)");
 }
