@@ -7,7 +7,6 @@
 #include <grpcpp/server_context.h>
 
 #include "common/base/log.h"
-#include "server/call_log.h"
 #include "server/rpc_status.h"
 
 namespace halograph::server {
@@ -71,8 +70,8 @@ class Call final : public grpc::ServerUnaryReactor {
     ok_ = status.ok();
     if (!ok_) reply_->Clear();
     reply_bytes_ = ok_ ? static_cast<int64_t>(reply_->Length()) : 0;
-    LogCall(*context_, method_, status, request_bytes_, reply_bytes_,
-            std::chrono::steady_clock::now() - start_);
+    environment_.log->Write(*context_, method_, status, request_bytes_, reply_bytes_,
+                            std::chrono::steady_clock::now() - start_);
     if (absl::IsUnavailable(status)) {
       context_->AddTrailingMetadata(kPushbackKey, environment_.dispatcher->draining()
                                                       ? kPushbackDrainingMs

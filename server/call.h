@@ -9,6 +9,7 @@
 #include <grpcpp/support/server_callback.h>
 
 #include "common/base/status.h"
+#include "server/call_log.h"
 #include "server/handlers/dispatcher.h"
 #include "server/handlers/stats.h"
 
@@ -22,6 +23,7 @@ namespace halograph::server {
 struct CallEnvironment {
   Dispatcher* dispatcher = nullptr;
   ServerStats* stats = nullptr;
+  CallLog* log = nullptr;
 };
 
 enum class Admission {

@@ -1,7 +1,7 @@
 #include "server/call_log.h"
 
-#include <mutex>
 #include <string>
+#include <utility>
 
 #include <grpcpp/server_context.h>
 
@@ -17,32 +17,6 @@ constexpr size_t kMetadataShown = 64;
 constexpr size_t kMessageShown = 1024;
 constexpr int kErrorLinesPerSecond = 20;
 
-// Lets so many lines a second through.
-class LineLimit {
- public:
-  // Whether to write a line now; `*left_out`: lines kept back since the last that was let through.
-  bool Allow(int64_t* left_out) {
-    const auto now = std::chrono::steady_clock::now();
-    std::lock_guard lock(mutex_);
-    if (now - second_ >= std::chrono::seconds(1)) {
-      second_ = now;
-      lines_ = 0;
-    }
-    if (++lines_ > kErrorLinesPerSecond) {
-      ++left_out_;
-      return false;
-    }
-    *left_out = std::exchange(left_out_, 0);
-    return true;
-  }
-
- private:
-  std::mutex mutex_;
-  std::chrono::steady_clock::time_point second_;
-  int lines_ = 0;
-  int64_t left_out_ = 0;
-};
-
 std::string Metadata(const grpc::CallbackServerContext& context, const char* key) {
   const auto found = context.client_metadata().find(key);
   if (found == context.client_metadata().end()) return "-";
@@ -51,14 +25,28 @@ std::string Metadata(const grpc::CallbackServerContext& context, const char* key
 
 }  // namespace
 
-void LogCall(const grpc::CallbackServerContext& context, Method method, const Status& status,
-             int64_t request_bytes, int64_t reply_bytes, std::chrono::nanoseconds latency) {
-  static LineLimit limit;
+bool LineLimit::Allow(int64_t* left_out) {
+  const auto now = std::chrono::steady_clock::now();
+  std::lock_guard lock(mutex_);
+  if (now - second_ >= std::chrono::seconds(1)) {
+    second_ = now;
+    lines_ = 0;
+  }
+  if (++lines_ > kErrorLinesPerSecond) {
+    ++left_out_;
+    return false;
+  }
+  *left_out = std::exchange(left_out_, 0);
+  return true;
+}
+
+void CallLog::Write(const grpc::CallbackServerContext& context, Method method, const Status& status,
+                    int64_t request_bytes, int64_t reply_bytes, std::chrono::nanoseconds latency) {
   const bool error = !status.ok() && !absl::IsUnavailable(status) && !absl::IsCancelled(status);
   const auto level = error ? spdlog::level::warn : spdlog::level::debug;
   if (!spdlog::should_log(level)) return;
   int64_t left_out = 0;
-  if (error && !limit.Allow(&left_out)) return;
+  if (error && !limit_.Allow(&left_out)) return;
   if (left_out > 0) spdlog::warn("{} errors of calls were not logged", left_out);
   spdlog::log(level, "{} request {} rank {} from {}: {}, {} bytes in, {} out, {:.6f} s",
               MethodName(method), Metadata(context, kRequestIdKey), Metadata(context, kRankKey),

@@ -1,10 +1,11 @@
-// The server's log of calls: each at debug, errors at warning, with the request id and rank that
-// came in metadata. Errors are limited to some lines a second, and what was left out is counted,
-// so that no client can fill a disk. Thread-safe.
+// The log of one server's calls: each at debug, errors at warning, with the request id and rank
+// that came in metadata. Errors are limited to some lines a second, and what was left out is
+// counted, so that no client can fill a disk. Thread-safe.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
+#include <mutex>
 
 #include "common/base/status.h"
 #include "server/handlers/stats.h"
@@ -15,8 +16,27 @@ class CallbackServerContext;
 
 namespace halograph::server {
 
-// Refusals (Unavailable) and calls given up (Cancelled) are no errors of anybody: debug only.
-void LogCall(const grpc::CallbackServerContext& context, Method method, const Status& status,
+// Lets so many lines a second through.
+class LineLimit {
+ public:
+  // Whether to write a line now; `*left_out`: lines kept back since the last that was let through.
+  [[nodiscard]] bool Allow(int64_t* left_out);
+
+ private:
+  std::mutex mutex_;
+  std::chrono::steady_clock::time_point second_;
+  int lines_ = 0;
+  int64_t left_out_ = 0;
+};
+
+class CallLog {
+ public:
+  // Refusals (Unavailable) and calls given up (Cancelled) are no errors of anybody: debug only.
+  void Write(const grpc::CallbackServerContext& context, Method method, const Status& status,
              int64_t request_bytes, int64_t reply_bytes, std::chrono::nanoseconds latency);
+
+ private:
+  LineLimit limit_;
+};
 
 }  // namespace halograph::server

@@ -82,6 +82,7 @@ struct Server::State {
                     .request_bytes = options.RequestMemory()}) {}
 
   ServerStats stats;
+  CallLog log;
   Dispatcher dispatcher;
   std::unique_ptr<grpc::Service> graph_service;
   std::unique_ptr<grpc::Service> kv_service;
@@ -99,7 +100,7 @@ StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options) {
                       PartitionSet::Open(options.graph, options.parts, options.verify));
   auto state = std::make_unique<State>(options);
   ServiceContext context;
-  context.calls = {&state->dispatcher, &state->stats};
+  context.calls = {&state->dispatcher, &state->stats, &state->log};
   context.graph = std::make_shared<const ServedGraph>(std::move(parts));
   context.buffers = BufferPool::Create(options.ReplyMemory(), kReplyMemoryPatience);
   context.max_message_bytes = options.max_message_bytes;
