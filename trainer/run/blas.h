@@ -14,8 +14,8 @@ void WarnIfSlowBlas();
 
 // The value of OPENBLAS_CORETYPE that makes OpenBLAS, described by `blas_name`, use the vector
 // units that the processor has, or empty if it does already. OpenBLAS 0.3.21 takes processors
-// newer than itself for a Prescott of 2004; training on one (Sapphire Rapids) was 3.3 times slower
-// than with the kernels for AVX-512.
+// newer than itself for a Prescott of 2004; training on one (family 6, model 207) was 3.3 times
+// slower than with the kernels for AVX-512.
 [[nodiscard]] std::string BetterCoreType(const std::string& blas_name, bool has_avx2,
                                          bool has_avx512);
 
