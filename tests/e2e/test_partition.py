@@ -134,41 +134,34 @@ class CoraTest(PartitionBase):
             self.assertEqual(path.read_bytes(), other.read_bytes(), str(path))
         self.assertEqual(first.manifest["identity"], again.manifest["identity"])
 
-    def test_verify_names_a_changed_feature(self):
+    def verified_with(self, path, change):
+        """Verifies the graph against a copy of its input in which `change` was made to a file."""
         changed = datasets.copy_of(datasets.cora(), self.box.folder / "cora")
-        features = npy.load(changed / "features" / "feat.npy")
-        features.values[1433 * 17 + 3] ^= 1
-        npy.save(changed / "features" / "feat.npy", features.descr, features.shape, features.values)
-        result = self.box.run("halograph-partition", "verify", "--input", changed, "--graph",
-                              self.graphs["metis", 2].path)
-        self.assertCode(1, result, "feat", "17")
+        array = npy.load(changed / path)
+        change(array.values)
+        npy.save(changed / path, array.descr, array.shape, array.values)
+        return self.box.run("halograph-partition", "verify", "--input", changed, "--graph",
+                            self.graphs["metis", 2].path)
+
+    def test_verify_names_a_changed_feature(self):
+        def change(values):
+            values[1433 * 17 + 3] ^= 1
+        self.assertCode(1, self.verified_with("features/feat.npy", change), "feat", "17")
 
     def test_verify_names_a_changed_label(self):
-        changed = datasets.copy_of(datasets.cora(), self.box.folder / "cora")
-        path = changed / "tasks" / "train_labels.npy"
-        labels = npy.load(path)
-        labels.values[5] = (labels.values[5] + 1) % 7
-        npy.save(path, labels.descr, labels.shape, labels.values)
-        self.assertCode(1, self.box.run("halograph-partition", "verify", "--input", changed, "--graph",
-                                        self.graphs["metis", 2].path), "label", "train")
+        def change(values):
+            values[5] = (values[5] + 1) % 7
+        self.assertCode(1, self.verified_with("tasks/train_labels.npy", change), "label", "train")
 
     def test_verify_names_a_changed_edge(self):
-        changed = datasets.copy_of(datasets.cora(), self.box.folder / "cora")
-        path = changed / "edges" / "edge.npy"
-        edges = npy.load(path)
-        edges.values[1234] = (edges.values[1234] + 1) % 2708
-        npy.save(path, edges.descr, edges.shape, edges.values)
-        self.assertCode(1, self.box.run("halograph-partition", "verify", "--input", changed, "--graph",
-                                        self.graphs["metis", 2].path), "1234")
+        def change(values):
+            values[1234] = (values[1234] + 1) % 2708
+        self.assertCode(1, self.verified_with("edges/edge.npy", change), "1234")
 
     def test_verify_names_a_changed_split(self):
-        changed = datasets.copy_of(datasets.cora(), self.box.folder / "cora")
-        path = changed / "tasks" / "test_seeds.npy"
-        seeds = npy.load(path)
-        seeds.values[0] = 3
-        npy.save(path, seeds.descr, seeds.shape, seeds.values)
-        self.assertCode(1, self.box.run("halograph-partition", "verify", "--input", changed, "--graph",
-                                        self.graphs["metis", 2].path), "test")
+        def change(values):
+            values[0] = 3
+        self.assertCode(1, self.verified_with("tasks/test_seeds.npy", change), "test")
 
 
 class QualityTest(PartitionBase):

@@ -8,17 +8,11 @@ import time
 import unittest
 
 from harness import datasets, npy, programs
+from harness.cora_in_two import CoraInTwoTest
 from harness.programs import must
 
 
-class ServerBase(programs.ProgramTest):
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        cls.graph = cls.shared.folder / "cora"
-        must(cls.shared.run("halograph-partition", "run", "--input", datasets.cora(), "--output",
-                            cls.graph, "--parts", 2, "--seed", 1))
-
+class ServerBase(CoraInTwoTest):
     def one(self, *options, part="all"):
         servers, addresses = self.box.servers(self.graph, [part], *options)
         return servers[0], addresses[0]

@@ -6,8 +6,9 @@ import signal
 import socket
 import time
 
-from harness import datasets, programs
-from harness.programs import must, seconds, wait_until
+from harness import programs
+from harness.cora_in_two import CoraInTwoTest
+from harness.programs import seconds, wait_until
 from harness.training import num_epochs, start_ranks
 
 DEADLINE = 5        # --timeout of the trainers
@@ -17,14 +18,7 @@ LONG = dict(epochs=100000, hidden=16, fanouts="5,3", batch_size=10, seed=1, thre
             timeout=DEADLINE)
 
 
-class FaultBase(programs.ProgramTest):
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        cls.graph = cls.shared.folder / "cora"
-        must(cls.shared.run("halograph-partition", "run", "--input", datasets.cora(), "--output",
-                            cls.graph, "--parts", 2, "--seed", 1))
-
+class FaultBase(CoraInTwoTest):
     def setUp(self):
         super().setUp()
         self.servers, self.addresses = self.box.servers(self.graph, [0, 1])
