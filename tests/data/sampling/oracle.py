@@ -4,14 +4,15 @@
 Written from common/sampling/SAMPLING.md alone, in the plainest way and with nothing but the
 standard library, so that it shares no mistake with the C++.
 
-    oracle.py            writes golden_v1.json beside this file
-    oracle.py --check    exits 1 if that file is not what the oracle gives
+    oracle.py            writes golden_v1.json and golden_weighted_v1.json beside this file
+    oracle.py --check    exits 1 if those files are not what the oracle gives
 
-The file never changes: other output is another contract version.
+The files never change: other output is another contract version.
 """
 
 import json
 import pathlib
+import struct
 import sys
 
 MASK = (1 << 64) - 1
@@ -70,6 +71,92 @@ def pick_positions(degree, fanout, replace, key):
     return taken
 
 
+# ---- weighted picks ---------------------------------------------------------------------------
+
+
+def alias_table(weights):
+    """(threshold, alias) of each in-edge of one node: Vose's method in IEEE doubles."""
+    degree = len(weights)
+    total = 0.0
+    for weight in weights:
+        total = total + weight
+    if total == 0.0:
+        return [(0, i) for i in range(degree)]
+    share = [(weight / total) * float(degree) for weight in weights]
+    threshold = [0xFFFFFFFF] * degree
+    alias = list(range(degree))
+    small = [i for i in range(degree) if share[i] < 1.0]
+    large = [i for i in range(degree) if not share[i] < 1.0]
+    while small and large:
+        s, g = small.pop(), large.pop()
+        threshold[s] = int(share[s] * 4294967296.0)
+        alias[s] = g
+        share[g] = (share[g] + share[s]) - 1.0
+        (small if share[g] < 1.0 else large).append(g)
+    for s in small:  # left by rounding
+        if weights[s] == 0.0:
+            threshold[s], alias[s] = 0, weights.index(max(weights))
+    return list(zip(threshold, alias))
+
+
+def lane_sum(values):
+    """In four lanes, as vectors add."""
+    lanes = [0.0] * 4
+    for i, value in enumerate(values):
+        lanes[i % 4] = lanes[i % 4] + value
+    return (lanes[0] + lanes[1]) + (lanes[2] + lanes[3])
+
+
+def locate(x, values):
+    """(index, rest of x) where x falls into `values` laid end to end; beyond: the last above 0."""
+    last = None
+    for i, value in enumerate(values):
+        if x < value:
+            return i, x
+        if value > 0.0:
+            last = i
+        x = x - value
+    return last, 0.0
+
+
+def pick_weighted(weights, fanout, replace, key):
+    """Positions in a node's in-edge list, in the order drawn."""
+    degree = len(weights)
+    drawable = [i for i in range(degree) if weights[i] > 0.0]
+    if fanout == -1 or (not replace and fanout >= len(drawable)):
+        return drawable
+    if not drawable:
+        return []
+    table = alias_table(weights)
+
+    def alias_draw(i):
+        product = draw(key, i) * degree
+        slot, fraction = product >> 64, (product & MASK) >> 32
+        return slot if fraction < table[slot][0] else table[slot][1]
+
+    if replace:
+        return [alias_draw(i) for i in range(fanout)]
+    picked, i, limit = [], 0, 2 * fanout + degree // 16
+    while len(picked) < fanout and i < limit:
+        position = alias_draw(i)
+        if position not in picked:
+            picked.append(position)
+        i += 1
+    left = list(weights)
+    for position in picked:
+        left[position] = 0.0
+    while len(picked) < fanout:
+        blocks = [left[begin:begin + 64] for begin in range(0, degree, 64)]
+        sums = [lane_sum(block) for block in blocks]
+        x = (float(draw(key, i) >> 11) * 2.0 ** -53) * lane_sum(sums)
+        block, x = locate(x, sums)
+        inside, _ = locate(x, blocks[block])
+        picked.append(block * 64 + inside)
+        left[picked[-1]] = 0.0
+        i += 1
+    return picked
+
+
 # ---- graphs -----------------------------------------------------------------------------------
 
 
@@ -88,14 +175,19 @@ def renumber(graph):
     for relation in sorted(graph["relations"], key=lambda r: triple(r).encode("utf-8")):
         sources, destinations = ids[relation["source"]], ids[relation["destination"]]
         in_edges = [[] for _ in destinations]
-        for source, destination in relation["edges"]:  # ascending original edge id
+        in_weights = [[] for _ in destinations]
+        edges = relation["edges"]
+        weights = relation.get("weights", [hexadecimal(0)] * len(edges))
+        for (source, destination), weight in zip(edges, weights):  # ascending original edge id
             in_edges[destinations[destination]].append(sources[source])
+            in_weights[destinations[destination]].append(from_bits(weight))
         relations.append({"triple": triple(relation), "source": relation["source"],
-                          "destination": relation["destination"], "in_edges": in_edges})
+                          "destination": relation["destination"], "in_edges": in_edges,
+                          "weights": in_weights})
     return ids, relations
 
 
-def minibatch(type_names, relations, seed_type, seeds, layers, replace, seed):
+def minibatch(type_names, relations, seed_type, seeds, layers, replace, seed, weighted=False):
     """layers: a list of {triple: fanout}, from the seeds outward. seeds: global ids."""
     lists = {name: [] for name in type_names}
 
@@ -116,8 +208,12 @@ def minibatch(type_names, relations, seed_type, seeds, layers, replace, seed):
             indptr, indices = [0], []
             for node in destinations[relation["destination"]]:
                 in_edges = relation["in_edges"][node]
-                for p in pick_positions(len(in_edges), fanouts[relation["triple"]], replace,
-                                        node_key(key, node)):
+                fanout, of_node = fanouts[relation["triple"]], node_key(key, node)
+                if weighted:
+                    picks = pick_weighted(relation["weights"][node], fanout, replace, of_node)
+                else:
+                    picks = pick_positions(len(in_edges), fanout, replace, of_node)
+                for p in picks:
                     indices.append(position(relation["source"], in_edges[p]))
                 indptr.append(len(indices))
             edges += len(indices)
@@ -134,6 +230,14 @@ def minibatch(type_names, relations, seed_type, seeds, layers, replace, seed):
 
 def hexadecimal(value):
     return f"{value:016x}"
+
+
+def to_bits(value):
+    return hexadecimal(struct.unpack("<Q", struct.pack("<d", value))[0])
+
+
+def from_bits(text):
+    return struct.unpack("<d", struct.pack("<Q", int(text, 16)))[0]
 
 
 def golden_keys():
@@ -250,6 +354,10 @@ def golden_minibatches(graph):
         ("differing fanouts", "a", [0, 2, 11, 0],
          [{name: i for i, name in enumerate(triples)}, every(2)], False, MASK),
     ]
+    return golden_cases(cases, type_names, relations, triples, False)
+
+
+def golden_cases(cases, type_names, relations, triples, weighted):
     rows = []
     for name, seed_type, seeds, layers, replace, seed in cases:
         rows.append({"name": name, "seed_type": seed_type, "seeds": seeds,
@@ -257,7 +365,7 @@ def golden_minibatches(graph):
                                 for layer in layers],
                      "replace": replace, "batch_seed": hexadecimal(seed),
                      "expected": minibatch(type_names, relations, seed_type, seeds, layers,
-                                           replace, seed)})
+                                           replace, seed, weighted)})
     return rows
 
 
@@ -277,9 +385,105 @@ def golden():
     }
 
 
-def main():
-    path = pathlib.Path(__file__).with_name("golden_v1.json")
-    value = golden()
+def heavy_tail(key, count):
+    """Small integers over small integers, their fourth powers, and some zeros."""
+    weights = []
+    for i in range(count):
+        over, under = (float(1 + bounded(draw(key, 2 * i + n), 40)) for n in (0, 1))
+        squared = (over / under) * (over / under)
+        weights.append(0.0 if i % 9 == 4 else squared * squared)
+    return weights
+
+
+def golden_weights():
+    """Name and weights of one node's in-edges."""
+    return [
+        ("none", []),
+        ("one", [3.5]),
+        ("one zero", [0.0]),
+        ("all zero", [0.0] * 5),
+        ("one of five", [0.0, 0.0, 1e-300, 0.0, 0.0]),
+        ("all equal", [0.1] * 10),
+        ("ascending", [float(i) for i in range(12)]),
+        ("zeros between", [float(i % 3) for i in range(30)]),
+        ("one dominant", [1e-30] * 6 + [1e30] + [1e-30] * 6),
+        ("powers", [float(1 << (4 * i)) for i in range(14)]),
+        ("geometric", [10.0 ** -(20 * i) for i in range(15)]),
+        ("denormal", [5e-324 * float(1 + i % 4) for i in range(9)]),
+        ("smallest and largest", [5e-324, 1e307, 5e-324, 1e307, 2.5e-308]),
+        ("heavy tail, a block and one", heavy_tail(21, 65)),
+        ("heavy tail, 400", heavy_tail(22, 400)),
+        ("dominant among 2000", [1e18 if i == 1234 else float(1 + i % 5) for i in range(2000)]),
+        ("two blocks matter", [1e12 if i in (3, 170) else 1e-12 * float(i % 2)
+                               for i in range(200)]),
+    ]
+
+
+def golden_tables():
+    rows = []
+    for name, weights in golden_weights():
+        table = alias_table(weights)
+        rows.append({"name": name, "weights": [to_bits(weight) for weight in weights],
+                     "drawable": sum(weight > 0.0 for weight in weights),
+                     "thresholds": [threshold for threshold, _ in table],
+                     "aliases": [alias for _, alias in table]})
+    return rows
+
+
+def golden_weighted_picks():
+    rows = []
+    for table, (_, weights) in enumerate(golden_weights()):
+        fanouts = sorted({-1, 0, 1, 2, 5, 10, len(weights) // 2, max(0, len(weights) - 1),
+                          len(weights)})
+        for fanout in (f for f in fanouts if f <= 100):
+            for replace in (False, True):
+                for seed, node in ((7, 0), (8, 1)):
+                    key = node_key(layer_key(seed, 1, 3, 2), node)
+                    rows.append({"table": table, "fanout": fanout, "replace": replace,
+                                 "node_key": hexadecimal(key),
+                                 "positions": pick_weighted(weights, fanout, replace, key)})
+    return rows
+
+
+def golden_weighted_graph():
+    graph = golden_graph()
+    for i, relation in enumerate(graph["relations"]):
+        weights = heavy_tail(31 + i, len(relation["edges"]))
+        relation["weights"] = [to_bits(weight) for weight in weights]
+    return graph
+
+
+def golden_weighted_minibatches(graph):
+    type_names = sorted((t["name"] for t in graph["node_types"]), key=lambda n: n.encode("utf-8"))
+    _, relations = renumber(graph)
+    triples = [relation["triple"] for relation in relations]
+
+    def every(fanout):
+        return {name: fanout for name in triples}
+
+    cases = [
+        ("without replacement", "a", list(range(39, -1, -1)), [every(4), every(3)], False, 21),
+        ("with replacement", "a", [0, 1, 2, 39, 1], [every(5), every(3)], True, 22),
+        ("full neighbourhood", "a", [0, 12], [every(-1), every(-1)], False, 23),
+        ("fanout over every degree", "b", [2, 5, 0], [every(500), every(1 << 20)], False, 24),
+        ("some relations", "a", [0, 2, 11],
+         [{"a:r:a": 9, "b:r:a": 2}, {"a:r:a": 0, "a:s:b": 4}, {"a-:r:a": 1}], False, 25),
+    ]
+    return golden_cases(cases, type_names, relations, triples, True)
+
+
+def golden_weighted():
+    graph = golden_weighted_graph()
+    return {
+        "contract": 1,
+        "tables": golden_tables(),
+        "picks": golden_weighted_picks(),
+        "graph": graph,
+        "minibatches": golden_weighted_minibatches(graph),
+    }
+
+
+def write_or_check(path, value, check):
     lines = []
     for key, part in value.items():  # one line a case: small, and diffs say which case
         if isinstance(part, list):
@@ -288,11 +492,17 @@ def main():
         else:
             lines.append(f"{json.dumps(key)}:{json.dumps(part, separators=(',', ':'))}")
     text = "{" + ",\n".join(lines) + "}\n"
-    if sys.argv[1:] == ["--check"]:
-        if not path.exists() or path.read_text() != text:
-            sys.exit(f"{path.name} is not what the oracle gives")
-        return
-    path.write_text(text)
+    if not check:
+        path.write_text(text)
+    elif not path.exists() or path.read_text() != text:
+        sys.exit(f"{path.name} is not what the oracle gives")
+
+
+def main():
+    check = sys.argv[1:] == ["--check"]
+    here = pathlib.Path(__file__)
+    write_or_check(here.with_name("golden_v1.json"), golden(), check)
+    write_or_check(here.with_name("golden_weighted_v1.json"), golden_weighted(), check)
 
 
 if __name__ == "__main__":
