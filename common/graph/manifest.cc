@@ -199,6 +199,14 @@ StatusOr<GraphManifest> ReadGraphManifest(const std::filesystem::path& graph_fol
 
 std::string PartFolderName(int part) { return fmt::format("part-{:04}", part); }
 
+bool IsTopologyFile(std::string_view path) {
+  if (path.rfind("edges/", 0) != 0) return false;
+  const size_t slash = path.find('/', std::string_view("edges/").size());
+  if (slash == std::string_view::npos) return false;
+  const std::string_view inside = path.substr(slash + 1);
+  return inside != "original_ids.npy" && inside.rfind("features/", 0) != 0;
+}
+
 std::string NodeFolder(const std::string& node_type) { return "nodes/" + PercentEncode(node_type); }
 std::string EdgeFolder(const std::string& triple) { return "edges/" + PercentEncode(triple); }
 std::string TaskSetFolder(const std::string& task, const std::string& set,

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/base/status.h"
@@ -60,6 +61,10 @@ struct GraphManifest {
 
 // "part-0007"
 [[nodiscard]] std::string PartFolderName(int part);
+
+// Whether a file of a part belongs to its topology: all below edges/ but original_ids.npy and
+// features/ of a relation. `path` as in PartManifest::files.
+[[nodiscard]] bool IsTopologyFile(std::string_view path);
 
 // Paths inside a part folder, names percent-encoded.
 [[nodiscard]] std::string NodeFolder(const std::string& node_type);  // nodes/<type>

@@ -1,6 +1,7 @@
 #include "common/graph/partition.h"
 
 #include <algorithm>
+#include <cassert>
 #include <limits>
 
 #include <fmt/format.h>
@@ -113,11 +114,18 @@ Status CheckIndptrEnds(const NpyArray& indptr, int64_t edges) {
 }
 
 Status CheckFiles(const std::filesystem::path& folder, const std::vector<FileEntry>& files,
-                  VerifyLevel verify) {
+                  VerifyLevel verify, const PartContents& contents) {
+  const auto wanted = [&contents](const FileEntry& entry) {
+    return IsTopologyFile(entry.path) ? contents.topology : contents.features;
+  };
   // Sizes first, and of all files: a missing one is found before gigabytes are read.
-  for (const FileEntry& entry : files) HG_RETURN_IF_ERROR(CheckFileSize(folder, entry));
+  for (const FileEntry& entry : files) {
+    if (wanted(entry)) HG_RETURN_IF_ERROR(CheckFileSize(folder, entry));
+  }
   if (verify == VerifyLevel::kHeaders) return OkStatus();
-  for (const FileEntry& entry : files) HG_RETURN_IF_ERROR(VerifyFile(folder, entry));
+  for (const FileEntry& entry : files) {
+    if (wanted(entry)) HG_RETURN_IF_ERROR(VerifyFile(folder, entry));
+  }
   return OkStatus();
 }
 
@@ -130,10 +138,12 @@ StatusOr<VerifyLevel> ParseVerifyLevel(std::string_view text) {
 }
 
 StatusOr<std::unique_ptr<Partition>> Partition::Open(const std::filesystem::path& folder,
-                                                     VerifyLevel verify) {
+                                                     VerifyLevel verify,
+                                                     const PartContents& contents) {
   auto partition = std::unique_ptr<Partition>(new Partition());
+  partition->contents_ = contents;
   HG_ASSIGN_OR_RETURN(partition->manifest_, ReadPartManifest(folder));
-  HG_RETURN_IF_ERROR(CheckFiles(folder, partition->manifest_.files, verify));
+  HG_RETURN_IF_ERROR(CheckFiles(folder, partition->manifest_.files, verify, contents));
   HG_RETURN_IF_ERROR(partition->Map(folder));
   if (verify == VerifyLevel::kContents) {
     HG_RETURN_IF_ERROR(CheckPartitionContents(*partition, folder));
@@ -144,8 +154,11 @@ StatusOr<std::unique_ptr<Partition>> Partition::Open(const std::filesystem::path
 Status Partition::Map(const std::filesystem::path& folder) {
   auto arrays = std::make_shared<Arrays>();
   arrays_ = arrays;
-  HG_RETURN_IF_ERROR(MapNodes(folder, arrays.get()));
+  arrays->edges.resize(schema().relations.size());
   HG_RETURN_IF_ERROR(MapEdges(folder, arrays.get()));
+  if (!contents_.features) return OkStatus();
+  HG_RETURN_IF_ERROR(MapNodes(folder, arrays.get()));
+  HG_RETURN_IF_ERROR(MapEdgeFeatures(folder, arrays.get()));
   return MapTasks(folder, arrays.get());
 }
 
@@ -169,27 +182,40 @@ Status Partition::MapNodes(const std::filesystem::path& folder, Arrays* arrays) 
 Status Partition::MapEdges(const std::filesystem::path& folder, Arrays* arrays) {
   const ArrayOpener opener(folder, manifest_.files);
   for (int r = 0; r < static_cast<int>(schema().relations.size()); ++r) {
-    const Relation& relation = schema().relations[r];
     const IdRange nodes = book().NodeRange(schema().DestinationType(r), part());
     const IdRange ids = book().EdgeRange(r, part());
+    CscSegment& segment = edges_.emplace_back();
+    segment.nodes = nodes;
+    segment.first_edge = ids.begin;
+    if (!contents_.topology) continue;
     const DType index = IndexDType(schema().node_types[schema().SourceType(r)].count);
-    const std::string base = EdgeFolder(relation.triple());
-    Arrays::Edge edge;
+    const std::string base = EdgeFolder(schema().relations[r].triple());
+    Arrays::Edge& edge = arrays->edges[r];
     HG_ASSIGN_OR_RETURN(edge.indptr,
                         opener.Open(base + "/indptr.npy", Expected::Ids(nodes.size() + 1)));
     HG_ASSIGN_OR_RETURN(edge.indices,
                         opener.Open(base + "/indices.npy", {.dtype = index, .rows = ids.size()}));
-    HG_ASSIGN_OR_RETURN(edge.original_ids,
-                        opener.Open(base + "/original_ids.npy", Expected::Ids(ids.size())));
-    HG_ASSIGN_OR_RETURN(edge.features, opener.OpenFeatures(base, relation.features, ids.size()));
     HG_RETURN_IF_ERROR(CheckIndptrEnds(edge.indptr, ids.size()));
-    const bool wide = index == DType::kInt64;
-    edges_.push_back({.nodes = nodes,
-                      .indptr = Data<int64_t>(edge.indptr),
-                      .indices32 = wide ? nullptr : Data<uint32_t>(edge.indices),
-                      .indices64 = wide ? Data<int64_t>(edge.indices) : nullptr,
-                      .first_edge = ids.begin});
-    arrays->edges.push_back(std::move(edge));
+    segment.indptr = Data<int64_t>(edge.indptr);
+    if (index == DType::kInt64) {
+      segment.indices64 = Data<int64_t>(edge.indices);
+    } else {
+      segment.indices32 = Data<uint32_t>(edge.indices);
+    }
+  }
+  return OkStatus();
+}
+
+Status Partition::MapEdgeFeatures(const std::filesystem::path& folder, Arrays* arrays) {
+  const ArrayOpener opener(folder, manifest_.files);
+  for (int r = 0; r < static_cast<int>(schema().relations.size()); ++r) {
+    const Relation& relation = schema().relations[r];
+    const int64_t edges = book().EdgeRange(r, part()).size();
+    const std::string base = EdgeFolder(relation.triple());
+    Arrays::Edge& edge = arrays->edges[r];
+    HG_ASSIGN_OR_RETURN(edge.original_ids,
+                        opener.Open(base + "/original_ids.npy", Expected::Ids(edges)));
+    HG_ASSIGN_OR_RETURN(edge.features, opener.OpenFeatures(base, relation.features, edges));
   }
   return OkStatus();
 }
@@ -214,21 +240,27 @@ Status Partition::MapTasks(const std::filesystem::path& folder, Arrays* arrays) 
 }
 
 const NpyArray& Partition::NodeFeature(int node_type, int feature) const {
+  assert(contents_.features);
   return arrays_->nodes[node_type].features[feature];
 }
 const NpyArray& Partition::EdgeFeature(int relation, int feature) const {
+  assert(contents_.features);
   return arrays_->edges[relation].features[feature];
 }
 std::span<const int64_t> Partition::NodeOriginalIds(int node_type) const {
+  assert(contents_.features);
   return Ids(arrays_->nodes[node_type].original_ids);
 }
 std::span<const int64_t> Partition::EdgeOriginalIds(int relation) const {
+  assert(contents_.features);
   return Ids(arrays_->edges[relation].original_ids);
 }
 std::span<const int64_t> Partition::HaloIds(int node_type) const {
+  assert(contents_.features);
   return Ids(arrays_->nodes[node_type].halo_ids);
 }
 const NpyArray& Partition::TaskArray(int task, int set, int array) const {
+  assert(contents_.features);
   return arrays_->tasks[task][set][array];
 }
 

@@ -23,23 +23,37 @@ enum class VerifyLevel {
 // "headers" or "contents"
 [[nodiscard]] StatusOr<VerifyLevel> ParseVerifyLevel(std::string_view text);
 
+// What is opened of a part. The files of what is not wanted are neither opened nor checked, and
+// need not be there: a server of features holds no edges, a trainer's copy of the topology no
+// features. Which file belongs to what: IsTopologyFile.
+struct PartContents {
+  bool topology = true;  // in-edges: what sampling needs
+  bool features = true;  // everything else: features, original and halo ids, task sets
+
+  bool operator==(const PartContents&) const = default;
+};
+
 class Partition {
  public:
   // `folder` is part-XXXX itself.
-  //   NotFound            a file of the manifest is missing
+  //   NotFound            a file of the manifest that is wanted is missing
   //   DataLoss            truncated, flipped byte (file and byte range), indptr that disagrees
   //                       with indices, arrays that disagree with the schema
   //   FailedPrecondition  format version, feature bit or dtype that this build cannot read
   // Messages carry the path, the value found and the value expected.
   [[nodiscard]] static StatusOr<std::unique_ptr<Partition>> Open(
-      const std::filesystem::path& folder, VerifyLevel verify);
+      const std::filesystem::path& folder, VerifyLevel verify, const PartContents& contents = {});
 
   [[nodiscard]] const PartManifest& manifest() const { return manifest_; }
   [[nodiscard]] const Schema& schema() const { return manifest_.schema; }
   [[nodiscard]] const PartitionBook& book() const { return manifest_.book; }
   [[nodiscard]] int part() const { return manifest_.part; }
+  [[nodiscard]] const PartContents& contents() const { return contents_; }
 
+  // Not present() if the topology was not opened.
   [[nodiscard]] const CscSegment& Edges(int relation) const { return edges_[relation]; }
+
+  // All that follow require contents().features (asserted).
   // Row i belongs to global id range begin + i. Index of the feature as in the schema.
   [[nodiscard]] const NpyArray& NodeFeature(int node_type, int feature) const;
   [[nodiscard]] const NpyArray& EdgeFeature(int relation, int feature) const;
@@ -56,9 +70,11 @@ class Partition {
   [[nodiscard]] Status Map(const std::filesystem::path& folder);
   [[nodiscard]] Status MapNodes(const std::filesystem::path& folder, Arrays* arrays);
   [[nodiscard]] Status MapEdges(const std::filesystem::path& folder, Arrays* arrays);
+  [[nodiscard]] Status MapEdgeFeatures(const std::filesystem::path& folder, Arrays* arrays);
   [[nodiscard]] Status MapTasks(const std::filesystem::path& folder, Arrays* arrays);
 
   PartManifest manifest_;
+  PartContents contents_;
   std::vector<CscSegment> edges_;
   std::shared_ptr<const Arrays> arrays_;
 };
@@ -71,7 +87,8 @@ class PartitionSet {
   // where that is present, or from what all parts together give; NotFound if a part is missing,
   // naming it; InvalidArgument if a part is asked for twice or negative.
   [[nodiscard]] static StatusOr<std::unique_ptr<PartitionSet>> Open(
-      const std::filesystem::path& graph, const std::vector<int>& parts, VerifyLevel verify);
+      const std::filesystem::path& graph, const std::vector<int>& parts, VerifyLevel verify,
+      const PartContents& contents = {});
 
   [[nodiscard]] const Schema& schema() const { return parts_.front()->schema(); }
   [[nodiscard]] const PartitionBook& book() const { return parts_.front()->book(); }
@@ -79,7 +96,8 @@ class PartitionSet {
   [[nodiscard]] std::span<const std::unique_ptr<Partition>> parts() const { return parts_; }
   // The part, or nullptr if it is not here.
   [[nodiscard]] const Partition* Find(int part) const;
-  // Segments of all parts here. (Invariant 3: with all parts, the whole graph.)
+  // Segments of all parts here. (Invariant 3: with all parts, the whole graph.) None is present()
+  // if the topology was not opened.
   [[nodiscard]] const Topology& topology() const { return topology_; }
 
  private:

@@ -83,14 +83,17 @@ OwnerColumn SeedOwnerColumn(const Schema& schema, const TaskSetSpec& set) {
 
 Status CheckPartitionContents(const Partition& partition, const std::filesystem::path& folder) {
   const Schema& schema = partition.schema();
+  if (partition.contents().topology) {
+    for (int r = 0; r < static_cast<int>(schema.relations.size()); ++r) {
+      HG_RETURN_IF_ERROR(CheckEdges(partition, r, folder));
+    }
+  }
+  if (!partition.contents().features) return OkStatus();
   for (int t = 0; t < static_cast<int>(schema.node_types.size()); ++t) {
     const std::filesystem::path path = folder / NodeFolder(schema.node_types[t].name);
     HG_RETURN_IF_ERROR(CheckHalo(partition.HaloIds(t), schema.node_types[t].count,
                                  partition.book().NodeRange(t, partition.part()),
                                  (path / "halo_ids.npy").string()));
-  }
-  for (int r = 0; r < static_cast<int>(schema.relations.size()); ++r) {
-    HG_RETURN_IF_ERROR(CheckEdges(partition, r, folder));
   }
   for (int t = 0; t < static_cast<int>(schema.tasks.size()); ++t) {
     for (int s = 0; s < static_cast<int>(schema.tasks[t].sets.size()); ++s) {

@@ -13,7 +13,7 @@ namespace halograph {
 
 // DataLoss naming file, position and value: an indptr that descends, a source id outside its node
 // type, halo ids that do not ascend, lie outside the type or are owned here, a seed that this part
-// does not own.
+// does not own. Only of what is open (Partition::contents).
 [[nodiscard]] Status CheckPartitionContents(const Partition& partition,
                                             const std::filesystem::path& folder);
 

@@ -6,9 +6,9 @@ namespace halograph {
 namespace {
 
 StatusOr<std::unique_ptr<Partition>> OpenPart(const std::filesystem::path& graph, int part,
-                                              VerifyLevel verify) {
+                                              VerifyLevel verify, const PartContents& contents) {
   const std::filesystem::path folder = graph / PartFolderName(part);
-  HG_ASSIGN_OR_RETURN(std::unique_ptr<Partition> opened, Partition::Open(folder, verify));
+  HG_ASSIGN_OR_RETURN(std::unique_ptr<Partition> opened, Partition::Open(folder, verify, contents));
   if (opened->part() != part) {
     return FailedPrecondition("{}: holds part {}, expected part {}; was a folder renamed?",
                               folder.string(), opened->part(), part);
@@ -107,11 +107,12 @@ Topology MakeTopology(const std::vector<const Partition*>& by_part, const Partit
 
 StatusOr<std::unique_ptr<PartitionSet>> PartitionSet::Open(const std::filesystem::path& graph,
                                                            const std::vector<int>& parts,
-                                                           VerifyLevel verify) {
+                                                           VerifyLevel verify,
+                                                           const PartContents& contents) {
   HG_ASSIGN_OR_RETURN(const std::vector<int> wanted, PartsToOpen(graph, parts));
   auto set = std::unique_ptr<PartitionSet>(new PartitionSet());
   for (const int part : wanted) {
-    HG_ASSIGN_OR_RETURN(std::unique_ptr<Partition> opened, OpenPart(graph, part, verify));
+    HG_ASSIGN_OR_RETURN(std::unique_ptr<Partition> opened, OpenPart(graph, part, verify, contents));
     if (!set->parts_.empty()) {
       HG_RETURN_IF_ERROR(CheckSameGraph(graph, *set->parts_.front(), *opened));
     }

@@ -2,6 +2,7 @@
 // Views only: spans into mapped files that the owner (Partition) keeps alive. Thread-safe.
 #pragma once
 
+#include <algorithm>
 #include <cassert>
 #include <cstdint>
 #include <span>
@@ -44,6 +45,11 @@ class RelationTopology {
   }
   [[nodiscard]] int64_t num_destinations() const { return boundaries_.back(); }
   [[nodiscard]] std::span<const CscSegment> segments() const { return segments_; }
+  // All segments have one width; those without edges may have no indices at all.
+  [[nodiscard]] bool HasWideIds() const {
+    return std::any_of(segments_.begin(), segments_.end(),
+                       [](const CscSegment& segment) { return segment.indices64 != nullptr; });
+  }
 
  private:
   std::vector<int64_t> boundaries_;

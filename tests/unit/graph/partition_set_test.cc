@@ -64,6 +64,22 @@ TEST_F(PartitionSetTest, SomePartsAloneAreEnoughAndKnowWhatTheyLack) {
   EXPECT_TRUE(topology.Has(topology.num_destinations() - 1));
 }
 
+TEST_F(PartitionSetTest, WithoutTopologyNoSegmentIsPresentAndTheIdentityIsStillChecked) {
+  for (const char* part : {"part-0000", "part-0001", "part-0002"}) {
+    for (const char* file : {"indptr.npy", "indices.npy"}) {
+      fs::remove(graph_ / part / EdgeFolder("node:edge:node") / file);
+    }
+  }
+  const PartContents features{.topology = false};
+  const auto set = PartitionSet::Open(graph_, {}, VerifyLevel::kContents, features);
+  ASSERT_TRUE(set.ok()) << set.status();
+  EXPECT_FALSE((*set)->topology()[0].Has(0));
+  EXPECT_EQ((*set)->topology()[0].num_destinations(), 40);
+  EditManifest(graph_ / "part-0001", [](Json* value) { (*value)["files"].erase(0); });
+  EXPECT_EQ(PartitionSet::Open(graph_, {}, VerifyLevel::kHeaders, features).status().code(),
+            absl::StatusCode::kFailedPrecondition);
+}
+
 TEST_F(PartitionSetTest, MissingPartIsNotFoundNamingIt) {
   fs::remove_all(graph_ / "part-0002");
   ExpectError({}, absl::StatusCode::kNotFound, {"part-0002"});

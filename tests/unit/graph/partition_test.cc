@@ -268,6 +268,52 @@ TEST_F(PartitionTest, TaskRowsLieWithTheirOwnersInInputOrder) {
   EXPECT_EQ((*part)->TaskArray(0, 0, 1).rows(), static_cast<int64_t>(expected.size()));
 }
 
+TEST_F(PartitionTest, FeaturesAloneNeedNoFileOfTheTopology) {
+  fs::remove(Cites("indptr.npy"));
+  fs::remove(Cites("indices.npy"));
+  ExpectError(VerifyLevel::kHeaders, absl::StatusCode::kNotFound, {"indices.npy"});
+  const auto part = Partition::Open(part_, VerifyLevel::kContents, {.topology = false});
+  ASSERT_TRUE(part.ok()) << part.status();
+  for (int r = 0; r < 4; ++r) EXPECT_FALSE((*part)->Edges(r).present());
+  const int cites = *(*part)->schema().RelationIndex(kCites);
+  EXPECT_EQ((*part)->EdgeFeature(cites, 0).rows(), (*part)->book().EdgeRange(cites, 1).size());
+  EXPECT_EQ((*part)->NodeFeature(1, 0).rows(), (*part)->book().NodeRange(1, 1).size());
+}
+
+TEST_F(PartitionTest, TopologyAloneNeedsNoOtherFile) {
+  fs::remove_all(part_ / "nodes");
+  fs::remove_all(part_ / "tasks");
+  fs::remove_all(Cites("features"));
+  fs::remove(Cites("original_ids.npy"));
+  ExpectError(VerifyLevel::kHeaders, absl::StatusCode::kNotFound, {"features/weight.npy"});
+  const auto part = Partition::Open(part_, VerifyLevel::kContents, {.features = false});
+  ASSERT_TRUE(part.ok()) << part.status();
+  for (int r = 0; r < 4; ++r) {
+    EXPECT_TRUE((*part)->Edges(r).present());
+    EXPECT_EQ((*part)->Edges(r).first_edge, (*part)->book().EdgeRange(r, 1).begin);
+  }
+}
+
+TEST_F(PartitionTest, OnlyWhatIsOpenedIsVerified) {
+  FlipByte(Cites("indices.npy"), -1);
+  EXPECT_TRUE(Partition::Open(part_, VerifyLevel::kContents, {.topology = false}).ok());
+  EXPECT_EQ(Partition::Open(part_, VerifyLevel::kContents, {.features = false}).status().code(),
+            absl::StatusCode::kDataLoss);
+  FlipByte(part_ / "nodes/paper/features/feat.npy", -1);
+  EXPECT_EQ(Partition::Open(part_, VerifyLevel::kContents, {.topology = false}).status().code(),
+            absl::StatusCode::kDataLoss);
+}
+
+TEST(IsTopologyFileTest, IsAllBelowARelationButIdsAndFeatures) {
+  EXPECT_TRUE(IsTopologyFile("edges/a%3Ab%3Ac/indptr.npy"));
+  EXPECT_TRUE(IsTopologyFile("edges/a%3Ab%3Ac/tables/x.npy"));
+  EXPECT_FALSE(IsTopologyFile("edges/a%3Ab%3Ac/original_ids.npy"));
+  EXPECT_FALSE(IsTopologyFile("edges/a%3Ab%3Ac/features/weight.npy"));
+  EXPECT_FALSE(IsTopologyFile("edges/loose.npy"));
+  EXPECT_FALSE(IsTopologyFile("nodes/edges/indptr.npy"));
+  EXPECT_FALSE(IsTopologyFile("manifest.json"));
+}
+
 TEST(VerifyLevelTest, KnowsItsWords) {
   EXPECT_EQ(*ParseVerifyLevel("headers"), VerifyLevel::kHeaders);
   EXPECT_EQ(*ParseVerifyLevel("contents"), VerifyLevel::kContents);
