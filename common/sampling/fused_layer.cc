@@ -6,7 +6,6 @@
 #include <numeric>
 
 #include "common/base/rng.h"
-#include "common/sampling/draws.h"
 #include "common/sampling/fused_rows.h"
 #include "common/sampling/fused_stream.h"
 
@@ -28,132 +27,212 @@ constexpr int64_t kGroup = 8;       // destinations drawn between two pumps of t
 constexpr int64_t kRowsAhead = 16;  // destinations whose offsets are asked for ahead
 constexpr int64_t kPiece = 256;     // of many picks, what is pushed at once
 
-template <typename IdT, typename Map>
+// Destinations of a run: a list that may move while it grows, or an array.
+class Destinations {
+ public:
+  Destinations(const FusedNodes* list, int64_t size) : list_(list), size_(size) {}
+  explicit Destinations(std::span<const int64_t> ids) : ids_(ids.data()), size_(std::ssize(ids)) {}
+
+  // To be read anew after each step of the stream.
+  [[nodiscard]] const int64_t* data() const { return list_ != nullptr ? list_->ids.data() : ids_; }
+  [[nodiscard]] int64_t size() const { return size_; }
+
+ private:
+  const FusedNodes* list_ = nullptr;
+  const int64_t* ids_ = nullptr;
+  int64_t size_;
+};
+
+template <typename IdT, typename Sink>
 class LayerRun {
  public:
-  LayerRun(const FusedLayerTask& task, FusedWorkspace* workspace, Block* block)
-      : task_(task),
-        workspace_(workspace),
-        destinations_(workspace->nodes[task.destination_type]),
-        rows_(*task.topology),
-        indptr_(block->indptr.data()),
-        stream_(&workspace->stage, &workspace->nodes[task.source_type], &block->indices) {}
+  LayerRun(const LayerDraws& draws, const Destinations& destinations, FusedRoom* room, Sink sink,
+           int64_t* indptr)
+      : draws_(draws),
+        destinations_(destinations),
+        scratch_(&room->picks),
+        rows_(*draws.topology),
+        indptr_(indptr),
+        stream_(&room->stage, sink) {}
 
+  // False if the sink took no more.
   [[nodiscard]] HWY_ATTR bool Run() {
-    const bool simd = task_.fanout > 0 && task_.fanout <= kSimdPicks;
-    const bool many = task_.fanout == kFullNeighborhood || task_.fanout > kScanPicks;
-    for (int64_t group = 0; group < task_.num_destinations; group += kGroup) {
-      const int64_t end = std::min(group + kGroup, task_.num_destinations);
-      // Read anew for each group: the list moves when it grows.
-      const int64_t* const nodes = destinations_.ids.data();
-      const int64_t ahead_end = std::min(end + kRowsAhead, task_.num_destinations);
+    if (draws_.drawer != nullptr) return Groups<&LayerRun::DrawOtherwise>();
+    if (draws_.fanout == kFullNeighborhood || draws_.fanout > kScanPicks) {
+      return Groups<&LayerRun::DrawMany>();
+    }
+    return draws_.fanout <= kSimdPicks ? Groups<&LayerRun::DrawFewSimd>()
+                                       : Groups<&LayerRun::DrawFew>();
+  }
+
+ private:
+  // kDraw draws for the destinations [begin, end), at most kGroup.
+  template <bool (LayerRun::*kDraw)(int64_t begin, int64_t end)>
+  [[nodiscard]] HWY_ATTR bool Groups() {
+    for (int64_t group = 0; group < destinations_.size(); group += kGroup) {
+      const int64_t end = std::min(group + kGroup, destinations_.size());
+      const int64_t* const nodes = destinations_.data();
+      const int64_t ahead_end = std::min(end + kRowsAhead, destinations_.size());
       for (int64_t i = group + kRowsAhead; i < ahead_end; ++i) rows_.Prefetch(nodes[i]);
-      if (many) {
-        if (!DrawMany(group, end)) return false;
-        continue;
-      }
-      simd ? DrawFewSimd(nodes, group, end) : DrawFew(nodes, group, end);
-      if (!stream_.Pump()) return false;
+      if (!(this->*kDraw)(group, end)) return false;
     }
     return stream_.Finish();
   }
 
- private:
-  void DrawFew(const int64_t* nodes, int64_t group, int64_t end) {
+  // Up to kScanPicks picks a destination.
+  [[nodiscard]] bool DrawFew(int64_t group, int64_t end) {
+    const int64_t* const nodes = destinations_.data();
     for (int64_t i = group; i < end; ++i) {
       const FusedRow row = rows_.Find(nodes[i]);
       stream_.Push(DrawAddresses(NodeKey(nodes[i]), row, stream_.tail()));
       indptr_[i + 1] = stream_.total();
     }
+    return stream_.Pump();
   }
 
-  HWY_ATTR void DrawFewSimd(const int64_t* nodes, int64_t group, int64_t end) {
+  // Up to kSimdPicks.
+  [[nodiscard]] HWY_ATTR bool DrawFewSimd(int64_t group, int64_t end) {
 #if HALOGRAPH_SIMD_DRAWS
+    std::array<int64_t, kGroup> nodes{};
+    std::copy(destinations_.data() + group, destinations_.data() + end, nodes.begin());
     std::array<uint64_t, kGroup> keys;
-    NodeKeys(task_.layer_key, nodes + group, keys.data());
-    const SimdDraws<IdT> draws(task_.fanout, task_.replace);
+    NodeKeys(draws_.layer_key, nodes.data(), keys.data());
+    const SimdDraws<IdT> draws(draws_.fanout, draws_.replace);
     for (int64_t i = group; i < end; ++i) {
-      const FusedRow row = rows_.Find(nodes[i]);
+      const FusedRow row = rows_.Find(nodes[i - group]);
       const uint64_t key = keys[i - group];
       stream_.Push(HWY_LIKELY(row.degree < kSimdDegree) ? draws.Draw(key, row, stream_.tail())
                                                         : DrawAddresses(key, row, stream_.tail()));
       indptr_[i + 1] = stream_.total();
     }
+    return stream_.Pump();
 #else
-    DrawFew(nodes, group, end);
+    return DrawFew(group, end);
 #endif
   }
 
-  // Writes the addresses of one destination's picks, at most kScanPicks.
-  int64_t DrawAddresses(uint64_t node_key, const FusedRow& row, uint64_t* addresses) {
-    const int64_t count = PicksOf(row.degree, task_.fanout, task_.replace);
-    std::array<int64_t, kScanPicks> positions;
-    Draw(node_key, row.degree, std::span(positions).first(static_cast<size_t>(count)));
-    for (int64_t i = 0; i < count; ++i) addresses[i] = AddressOf(row, positions[i]);
-    return count;
-  }
-
-  // Any number of picks a destination, pushed in pieces.
+  // Any number of picks.
   [[nodiscard]] bool DrawMany(int64_t group, int64_t end) {
     for (int64_t i = group; i < end; ++i) {
-      const int64_t v = destinations_.ids.data()[i];
+      const int64_t v = destinations_.data()[i];
       const FusedRow row = rows_.Find(v);
-      const int64_t count = PicksOf(row.degree, task_.fanout, task_.replace);
-      const bool all = TakesAll(row.degree, task_.fanout, task_.replace);
-      if (!all) {
-        workspace_->positions.resize(static_cast<size_t>(count));
-        Draw(NodeKey(v), row.degree, workspace_->positions);
-      }
-      for (int64_t piece = 0; piece < count; piece += kPiece) {
-        const int64_t size = std::min(kPiece, count - piece);
-        uint64_t* const addresses = stream_.tail();
-        for (int64_t p = 0; p < size; ++p) {
-          addresses[p] = AddressOf(row, all ? piece + p : workspace_->positions[piece + p]);
-        }
-        stream_.Push(size);
-        if (!stream_.Pump()) return false;
+      const int64_t count = PicksOf(row.degree, draws_.fanout, draws_.replace);
+      if (TakesAll(row.degree, draws_.fanout, draws_.replace)) {
+        if (!PushPieces(row, count, [](int64_t p) { return p; })) return false;
+      } else {
+        scratch_->positions.resize(static_cast<size_t>(count));
+        Draw(NodeKey(v), row.degree, scratch_->positions);
+        if (!PushPositions(row)) return false;
       }
       indptr_[i + 1] = stream_.total();
     }
     return true;
   }
 
+  [[nodiscard]] bool DrawOtherwise(int64_t group, int64_t end) {
+    std::array<PickRow, kGroup> rows;
+    std::array<uint64_t, kGroup> keys;
+    for (int64_t i = group; i < end; ++i) {
+      const int64_t v = destinations_.data()[i];
+      rows[i - group] = FindPickRow(*draws_.topology, v);
+      keys[i - group] = NodeKey(v);
+    }
+    draws_.drawer->Expect(std::span(rows).first(static_cast<size_t>(end - group)));
+    for (int64_t i = group; i < end; ++i) {
+      draws_.drawer->Draw(keys[i - group], rows[i - group], scratch_);
+      if (!PushPositions(rows_.Whole(rows[i - group]))) return false;
+      indptr_[i + 1] = stream_.total();
+    }
+    return true;
+  }
+
+  [[nodiscard]] bool PushPositions(const FusedRow& row) {
+    const int64_t* const positions = scratch_->positions.data();
+    return PushPieces(row, std::ssize(scratch_->positions),
+                      [positions](int64_t p) { return positions[p]; });
+  }
+
+  // `count` picks, the p-th at position_of(p).
+  template <typename PositionOf>
+  [[nodiscard]] bool PushPieces(const FusedRow& row, int64_t count, PositionOf position_of) {
+    for (int64_t piece = 0; piece < count; piece += kPiece) {
+      const int64_t size = std::min(kPiece, count - piece);
+      uint64_t* const addresses = stream_.tail();
+      for (int64_t p = 0; p < size; ++p) addresses[p] = AddressOf(row, position_of(piece + p));
+      stream_.Push(size);
+      if (!stream_.Pump()) return false;
+    }
+    return true;
+  }
+
+  // Writes the addresses of one destination's picks, at most kScanPicks.
+  int64_t DrawAddresses(uint64_t node_key, const FusedRow& row, uint64_t* addresses) {
+    const int64_t count = PicksOf(row.degree, draws_.fanout, draws_.replace);
+    std::array<int64_t, kScanPicks> positions;
+    Draw(node_key, row.degree, std::span(positions).first(static_cast<size_t>(count)));
+    for (int64_t i = 0; i < count; ++i) addresses[i] = AddressOf(row, positions[i]);
+    return count;
+  }
+
   void Draw(uint64_t node_key, int64_t degree, std::span<int64_t> positions) {
-    if (TakesAll(degree, task_.fanout, task_.replace)) {
+    if (TakesAll(degree, draws_.fanout, draws_.replace)) {
       std::iota(positions.begin(), positions.end(), 0);
-    } else if (task_.replace) {
+    } else if (draws_.replace) {
       DrawWithReplacement(node_key, degree, positions);
     } else {
-      workspace_->floyd.Draw(node_key, degree, positions);
+      scratch_->floyd.Draw(node_key, degree, positions);
     }
   }
 
   [[nodiscard]] uint64_t NodeKey(int64_t v) const {
-    return SubKey(task_.layer_key, static_cast<uint64_t>(v));
+    return SubKey(draws_.layer_key, static_cast<uint64_t>(v));
   }
   static uint64_t AddressOf(const FusedRow& row, int64_t position) {
     return row.address + static_cast<uint64_t>(position) * sizeof(IdT);
   }
 
-  const FusedLayerTask& task_;
-  FusedWorkspace* workspace_;
-  const FusedNodes& destinations_;
+  const LayerDraws& draws_;
+  const Destinations destinations_;
+  PickScratch* scratch_;
   FusedRows<IdT> rows_;
   int64_t* indptr_;
-  FusedStream<IdT, Map> stream_;
+  FusedStream<IdT, Sink> stream_;
 };
 
 template <typename IdT>
-bool RunWithMap(const FusedLayerTask& task, FusedWorkspace* workspace, Block* block) {
-  if (std::holds_alternative<DirectIdMap>(workspace->nodes[task.source_type].map)) {
-    return LayerRun<IdT, DirectIdMap>(task, workspace, block).Run();
+bool RunCompacting(const FusedLayerTask& task, FusedWorkspace* workspace, Block* block) {
+  FusedNodes* const sources = &workspace->nodes[task.source_type];
+  const Destinations destinations(&workspace->nodes[task.destination_type], task.num_destinations);
+  const auto run = [&](auto sink) {
+    return LayerRun<IdT, decltype(sink)>(task.draws, destinations, &workspace->room, sink,
+                                         block->indptr.data())
+        .Run();
+  };
+  FusedPositions* const positions = &workspace->room.positions;
+  if (std::holds_alternative<DirectIdMap>(sources->map)) {
+    return run(CompactingSink<IdT, DirectIdMap>(positions, sources, &block->indices));
   }
-  return LayerRun<IdT, HashIdMap>(task, workspace, block).Run();
+  return run(CompactingSink<IdT, HashIdMap>(positions, sources, &block->indices));
 }
 
-bool RunLayer(const FusedLayerTask& task, bool wide_ids, FusedWorkspace* workspace, Block* block) {
-  return wide_ids ? RunWithMap<int64_t>(task, workspace, block)
-                  : RunWithMap<uint32_t>(task, workspace, block);
+template <typename IdT>
+bool RunCollecting(const LayerDraws& draws, std::span<const int64_t> destinations, FusedRoom* room,
+                   NeighborPicks* picks) {
+  using Sink = CollectingSink<IdT>;
+  return LayerRun<IdT, Sink>(draws, Destinations(destinations), room, Sink(&picks->sources),
+                             picks->offsets.data())
+      .Run();
+}
+
+bool CompactLayer(const FusedLayerTask& task, FusedWorkspace* workspace, Block* block) {
+  return task.draws.topology->HasWideIds() ? RunCompacting<int64_t>(task, workspace, block)
+                                           : RunCompacting<uint32_t>(task, workspace, block);
+}
+
+bool CollectLayer(const LayerDraws& draws, std::span<const int64_t> destinations, FusedRoom* room,
+                  NeighborPicks* picks) {
+  return draws.topology->HasWideIds() ? RunCollecting<int64_t>(draws, destinations, room, picks)
+                                      : RunCollecting<uint32_t>(draws, destinations, room, picks);
 }
 
 }  // namespace
@@ -165,21 +244,18 @@ HWY_AFTER_NAMESPACE();
 namespace halograph {
 namespace {
 
-HWY_EXPORT(RunLayer);
+HWY_EXPORT(CompactLayer);
+HWY_EXPORT(CollectLayer);
 
 constexpr int64_t kExpectedDegree = 8;  // for a first room only
-constexpr int64_t kReserve = 1 << 22;   // edges that a block has room for before it is known
-
-// All segments of a relation have one width; those without edges may have no indices at all.
-bool HasWideIds(const RelationTopology& topology) {
-  return std::any_of(topology.segments().begin(), topology.segments().end(),
-                     [](const CscSegment& segment) { return segment.indices64 != nullptr; });
-}
+// Edges that there is room for before they are known.
+constexpr int64_t kReserveCompacted = 1 << 22;
+constexpr int64_t kReserveCollected = 1 << 15;
 
 // Room for what is most likely: untouched room costs nothing, growing costs a copy.
-size_t ExpectedEdges(const FusedLayerTask& task) {
-  const int64_t each = task.fanout == kFullNeighborhood ? kExpectedDegree : task.fanout;
-  return static_cast<size_t>(std::min(std::min(task.num_destinations, kReserve) * each, kReserve));
+size_t ExpectedEdges(int64_t destinations, int32_t fanout, int64_t most) {
+  const int64_t each = fanout == kFullNeighborhood ? kExpectedDegree : fanout;
+  return static_cast<size_t>(std::min(std::min(destinations, most) * each, most));
 }
 
 }  // namespace
@@ -187,11 +263,19 @@ size_t ExpectedEdges(const FusedLayerTask& task) {
 bool SampleFusedLayer(const FusedLayerTask& task, FusedWorkspace* workspace, Block* block) {
   block->indices.clear();
   block->indptr.assign(static_cast<size_t>(task.num_destinations) + 1, 0);
-  if (task.num_destinations == 0 || task.fanout == 0) return true;
-  block->indices.reserve(ExpectedEdges(task));
-  // Groups are read whole: beyond the last destination is memory too.
-  workspace->nodes[task.destination_type].Reserve(FusedStage::kCapacity);
-  return HWY_DYNAMIC_DISPATCH(RunLayer)(task, HasWideIds(*task.topology), workspace, block);
+  if (task.num_destinations == 0 || task.draws.fanout == 0) return true;
+  block->indices.reserve(
+      ExpectedEdges(task.num_destinations, task.draws.fanout, kReserveCompacted));
+  return HWY_DYNAMIC_DISPATCH(CompactLayer)(task, workspace, block);
+}
+
+void SampleFusedSources(const LayerDraws& draws, std::span<const int64_t> destinations,
+                        FusedRoom* room, NeighborPicks* picks) {
+  picks->sources.clear();
+  picks->offsets.assign(destinations.size() + 1, 0);
+  if (destinations.empty() || draws.fanout == 0) return;
+  picks->sources.reserve(ExpectedEdges(std::ssize(destinations), draws.fanout, kReserveCollected));
+  static_cast<void>(HWY_DYNAMIC_DISPATCH(CollectLayer)(draws, destinations, room, picks));
 }
 
 }  // namespace halograph

@@ -1,28 +1,31 @@
-// One relation of one layer in one pass: rows, draws, reads and compaction of many edges at a time
-// are under way together.
+// The one sampling kernel: one relation of one layer in one pass, in which rows, draws, reads and
+// compaction of many edges at a time are under way together. Two forms: compacted into a block, and
+// collected as global ids. Thread-safe, as long as each call has memory of its own.
 #pragma once
 
 #include <cstdint>
+#include <span>
 
-#include "common/graph/topology.h"
 #include "common/sampling/fused_workspace.h"
+#include "common/sampling/layer_draws.h"
 #include "common/sampling/minibatch.h"
 
 namespace halograph {
 
 struct FusedLayerTask {
-  const RelationTopology* topology = nullptr;  // holds every destination
+  LayerDraws draws;
   int destination_type = 0;
   int source_type = 0;
   int64_t num_destinations = 0;  // the first ones of the destination type's list
-  int32_t fanout = 0;            // valid
-  bool replace = false;
-  uint64_t layer_key = 0;
 };
 
 // Appends new sources to the workspace's list of the source type and fills indptr and indices of
 // `block`, whose memory is reused. False if the list grew beyond 2^31 - 1. Throws std::bad_alloc.
 [[nodiscard]] bool SampleFusedLayer(const FusedLayerTask& task, FusedWorkspace* workspace,
                                     Block* block);
+
+// Overwrites `picks`, whose memory is reused. Throws std::bad_alloc.
+void SampleFusedSources(const LayerDraws& draws, std::span<const int64_t> destinations,
+                        FusedRoom* room, NeighborPicks* picks);
 
 }  // namespace halograph

@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "common/graph/topology.h"
+#include "common/sampling/layer_draws.h"
 
 namespace halograph {
 
@@ -13,6 +14,16 @@ struct FusedRow {
   uint64_t address = 0;  // of the first entry of `indices`
   int64_t degree = 0;
 };
+
+// Requires `v` present in `topology`.
+inline PickRow FindPickRow(const RelationTopology& topology, int64_t v) {
+  const CscSegment& segment = topology.Owner(v);
+  assert(segment.present());
+  const int64_t* const offsets = segment.indptr + (v - segment.nodes.begin);
+  return {.segment = static_cast<int>(&segment - topology.segments().data()),
+          .begin = offsets[0],
+          .degree = offsets[1] - offsets[0]};
+}
 
 // IdT: width of the relation's indices.
 template <typename IdT>
@@ -37,6 +48,12 @@ class FusedRows {
     const int64_t* const offsets = segment.indptr + (v - segment.nodes.begin);
     return {.address = BaseAddress(segment) + static_cast<uint64_t>(offsets[0]) * sizeof(IdT),
             .degree = offsets[1] - offsets[0]};
+  }
+
+  [[nodiscard]] FusedRow Whole(const PickRow& row) const {
+    const CscSegment& segment = topology_.segments()[static_cast<size_t>(row.segment)];
+    return {.address = BaseAddress(segment) + static_cast<uint64_t>(row.begin) * sizeof(IdT),
+            .degree = row.degree};
   }
 
  private:

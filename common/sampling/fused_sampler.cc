@@ -1,10 +1,9 @@
 #include "common/sampling/fused_sampler.h"
 
 #include <limits>
-#include <new>
-#include <stdexcept>
 
 #include "common/sampling/fused_layer.h"
+#include "common/sampling/no_memory.h"
 
 namespace halograph {
 namespace {
@@ -60,14 +59,14 @@ class FusedRun {
       const auto [relation, fanout] = fanouts[g];
       const int type = schema_.DestinationType(relation);
       const FusedLayerTask task{
-          .topology = &topology_[relation],
+          .draws = {.topology = &topology_[relation],
+                    .fanout = fanout,
+                    .replace = request_.spec->replace,
+                    .layer_key = LayerKey(request_.batch_seed, layer,
+                                          static_cast<int>(schema_.relations.size()), relation)},
           .destination_type = type,
           .source_type = schema_.SourceType(relation),
-          .num_destinations = sampled->num_destinations[type],
-          .fanout = fanout,
-          .replace = request_.spec->replace,
-          .layer_key = LayerKey(request_.batch_seed, layer,
-                                static_cast<int>(schema_.relations.size()), relation)};
+          .num_destinations = sampled->num_destinations[type]};
       Block* const block = &sampled->blocks[g];
       block->relation = relation;
       if (!SampleFusedLayer(task, workspace_, block)) return CheckLength(task.source_type);
@@ -104,18 +103,9 @@ class FusedRun {
 Status FusedSampler::Sample(const SampleRequest& request, FusedWorkspace* workspace,
                             Minibatch* minibatch, const LayerCheck& check) const {
   HG_RETURN_IF_ERROR(ValidateRequest(*schema_, request));
-  try {
+  return CatchNoMemory(std::ssize(request.seeds), "seeds", [&] {
     return FusedRun(*schema_, *topology_, request, workspace, minibatch).Run(check);
-  } catch (const std::bad_alloc&) {
-    return ResourceExhausted(
-        "no memory for a minibatch of {} seeds; use a smaller batch or smaller fanouts",
-        request.seeds.size());
-  } catch (const std::length_error&) {
-    return ResourceExhausted(
-        "a minibatch of {} seeds is larger than memory can be; use a smaller batch or smaller "
-        "fanouts",
-        request.seeds.size());
-  }
+  });
 }
 
 }  // namespace halograph

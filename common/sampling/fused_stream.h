@@ -1,38 +1,35 @@
-// The tail of the kernel: from the addresses of picked entries to compacted ids, as a stream. Three
-// cursors trail one another, each far enough behind for what the one ahead asked for to arrive:
-// entry of `indices` asked for -> source id read, its map entry asked for -> compacted.
+// The tail of the kernel: from the addresses of picked entries to what is made of the source ids,
+// as a stream. Cursors trail one another, each far enough behind for what the one ahead asked for
+// to arrive: entry of `indices` asked for -> source id read -> taken by the sink (fused_sinks.h).
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstring>
-#include <limits>
-#include <vector>
-
-#include "common/sampling/fused_workspace.h"
 
 namespace halograph {
 
-// Edges that a read trails its prefetch by; flat over a wide range around these.
+// Edges that a read trails its prefetch by; flat over a wide range around it.
 inline constexpr int64_t kLoadLag = 128;
-inline constexpr int64_t kCompactLag = 32;
 
-// IdT: width of the relation's indices. Map: of the source type.
-template <typename IdT, typename Map>
-class FusedStream {
- public:
+// Edges on their way through the kernel: address of the entry, source id.
+struct FusedStage {
+  static constexpr int64_t kCapacity = 2048;  // with the sink's, fits the first cache
   // What may be pushed between two pumps, and stored beyond: no pump leaves less room.
   static constexpr int64_t kRoom = 512;
+  alignas(64) std::array<uint64_t, kCapacity> addresses;
+  alignas(64) std::array<int64_t, kCapacity> ids;  // or uint32_t, as the relation has them
+};
 
-  FusedStream(FusedStage* stage, FusedNodes* sources, std::vector<int32_t>* indices)
+// IdT: width of the relation's indices.
+template <typename IdT, typename Sink>
+class FusedStream {
+ public:
+  FusedStream(FusedStage* stage, Sink sink)
       : addresses_(stage->addresses.data()),
         ids_(reinterpret_cast<IdT*>(stage->ids.data())),
-        positions_(stage->positions.data()),
-        sources_(sources),
-        map_(&std::get<Map>(sources->map)),
-        indices_(indices) {
-    sources_->Reserve(FusedStage::kCapacity);
-  }
+        sink_(sink) {}
 
   // Where the next addresses belong; Push says how many were written.
   [[nodiscard]] uint64_t* tail() const { return addresses_ + pushed_; }
@@ -41,10 +38,10 @@ class FusedStream {
   // Edges pushed since the block began.
   [[nodiscard]] int64_t total() const { return flushed_ + pushed_; }
 
-  // Moves every cursor on. False if the list is longer than positions can number.
+  // Moves every cursor on. False if the sink takes no more.
   [[nodiscard]] bool Pump() {
-    Advance(pushed_ - kLoadLag, kCompactLag);
-    return pushed_ <= FusedStage::kCapacity - kRoom || Slide();
+    Advance(pushed_ - kLoadLag, Sink::kLag);
+    return pushed_ <= FusedStage::kCapacity - FusedStage::kRoom || Slide();
   }
 
   // Lets all edges arrive. As Pump.
@@ -54,7 +51,7 @@ class FusedStream {
   }
 
  private:
-  void Advance(int64_t load_to, int64_t compact_lag) {
+  void Advance(int64_t load_to, int64_t lag) {
     // Through locals, so that no write to the buffers makes the compiler read members again.
     const uint64_t* const addresses = addresses_;
     for (int64_t i = asked_; i < pushed_; ++i) {
@@ -62,32 +59,30 @@ class FusedStream {
     }
     asked_ = pushed_;
     IdT* const ids = ids_;
-    const Map& map = *map_;
+    const Sink sink = sink_;
     for (int64_t i = loaded_; i < load_to; ++i) {
       const IdT id = *reinterpret_cast<const IdT*>(addresses[i]);
       ids[i] = id;
-      map.Prefetch(static_cast<int64_t>(id));
+      sink.Prefetch(static_cast<int64_t>(id));
     }
     loaded_ = std::max(loaded_, load_to);
-    const int64_t count = loaded_ - compact_lag - compacted_;
+    const int64_t count = loaded_ - lag - taken_;
     if (count <= 0) return;
-    sources_->size = map_->FindOrAppend(ids_ + compacted_, count, sources_->ids.data(),
-                                        sources_->size, positions_ + compacted_);
-    compacted_ += count;
+    sink_.Take(ids_ + taken_, taken_, count);
+    taken_ += count;
   }
 
-  // Hands the finished positions to the block and moves the rest to the front.
+  // Hands what is finished on and moves the rest to the front.
   [[nodiscard]] bool Slide() {
-    indices_->insert(indices_->end(), positions_, positions_ + compacted_);
-    std::memmove(addresses_, addresses_ + compacted_, Bytes<uint64_t>(pushed_ - compacted_));
-    std::memmove(ids_, ids_ + compacted_, Bytes<IdT>(loaded_ - compacted_));
-    flushed_ += compacted_;
-    pushed_ -= compacted_;
-    asked_ -= compacted_;
-    loaded_ -= compacted_;
-    compacted_ = 0;
-    sources_->Reserve(FusedStage::kCapacity);
-    return sources_->size <= std::numeric_limits<int32_t>::max();
+    const bool more = sink_.Flush(ids_, taken_);
+    std::memmove(addresses_, addresses_ + taken_, Bytes<uint64_t>(pushed_ - taken_));
+    std::memmove(ids_, ids_ + taken_, Bytes<IdT>(loaded_ - taken_));
+    flushed_ += taken_;
+    pushed_ -= taken_;
+    asked_ -= taken_;
+    loaded_ -= taken_;
+    taken_ = 0;
+    return more;
   }
 
   template <typename T>
@@ -97,15 +92,12 @@ class FusedStream {
 
   uint64_t* addresses_;
   IdT* ids_;
-  int32_t* positions_;
-  FusedNodes* sources_;
-  Map* map_;
-  std::vector<int32_t>* indices_;
+  Sink sink_;
   int64_t flushed_ = 0;  // edges before the front of the buffers
   int64_t pushed_ = 0;   // the cursors, counted from the front
   int64_t asked_ = 0;
   int64_t loaded_ = 0;
-  int64_t compacted_ = 0;
+  int64_t taken_ = 0;
 };
 
 }  // namespace halograph

@@ -1,29 +1,6 @@
 #include "common/sampling/fused_workspace.h"
 
-#include <algorithm>
-
 namespace halograph {
-namespace {
-
-std::variant<DirectIdMap, HashIdMap> MakeMap(int64_t nodes, int64_t max_table_nodes) {
-  if (nodes <= max_table_nodes) return DirectIdMap(nodes);
-  return HashIdMap();
-}
-
-}  // namespace
-
-FusedNodes::FusedNodes(int64_t nodes, int64_t max_table_nodes)
-    : map(MakeMap(nodes, max_table_nodes)) {}
-
-void FusedNodes::Restart() {
-  std::visit([&](auto& of_type) { of_type.Restart(size); }, map);
-  size = 0;
-}
-
-void FusedNodes::Reserve(int64_t more) {
-  const auto needed = static_cast<size_t>(size + more);
-  if (needed > ids.size()) ids.GrowTo(std::max(needed, 2 * ids.size()));
-}
 
 FusedWorkspace::FusedWorkspace(const Schema& schema, int64_t max_table_nodes) {
   nodes.reserve(schema.node_types.size());

@@ -1,35 +1,22 @@
-// The one-layer sampler: for each destination, which in-edges are drawn. The server's RPC, the
-// embedded store and the tests call this same function. Thread-safe.
+// The one-layer sampler: for each destination, which in-edges are drawn. What a server answers
+// with; the same kernel as that of whole minibatches, without the compaction. Thread-safe.
 #pragma once
 
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include "common/base/thread_pool.h"
-#include "common/graph/topology.h"
+#include "common/sampling/layer_draws.h"
 
 namespace halograph {
 
-// Drawn sources of a list of destinations: those of destination i are
-// sources[offsets[i] .. offsets[i + 1]), in the order drawn.
-struct NeighborPicks {
-  std::vector<int64_t> offsets;  // destinations + 1
-  std::vector<int64_t> sources;  // global ids
-
-  [[nodiscard]] int64_t size() const { return static_cast<int64_t>(sources.size()); }
-};
-
-// Samples one layer of one relation by the contract. `layer_key`: LayerKey of the layer and
-// relation. Requires a valid fanout, and every destination present in `topology` (callers
-// validate: asserted only). The result does not depend on `pool`, which may be null.
-// `picks` is overwritten; its memory is reused.
-void SampleNeighbors(const RelationTopology& topology, std::span<const int64_t> destinations,
-                     int32_t fanout, bool replace, uint64_t layer_key, ThreadPool* pool,
-                     NeighborPicks* picks);
+// Samples one layer of one relation by the contract. Requires a valid fanout, and every destination
+// present in the topology (callers validate: asserted only). The result does not depend on `pool`,
+// which may be null. `picks` is overwritten; its memory is reused. Throws std::bad_alloc.
+void SampleNeighbors(const LayerDraws& draws, std::span<const int64_t> destinations,
+                     ThreadPool* pool, NeighborPicks* picks);
 
 // How many edges SampleNeighbors would draw for `v`: what a server needs to bound its answer.
-[[nodiscard]] int64_t CountPicks(const RelationTopology& topology, int64_t v, int32_t fanout,
-                                 bool replace);
+[[nodiscard]] int64_t CountPicks(const LayerDraws& draws, int64_t v);
 
 }  // namespace halograph

@@ -2,10 +2,9 @@
 
 #include <algorithm>
 #include <limits>
-#include <new>
-#include <stdexcept>
 
 #include "absl/container/flat_hash_map.h"
+#include "common/sampling/no_memory.h"
 
 namespace halograph {
 namespace {
@@ -148,8 +147,11 @@ Status LocalNeighborSource::SampleLayer(int, uint64_t, bool replace,
                                         std::vector<NeighborPicks>* picks) {
   picks->resize(groups.size());
   for (size_t g = 0; g < groups.size(); ++g) {
-    SampleNeighbors((*topology_)[groups[g].relation], groups[g].destinations, groups[g].fanout,
-                    replace, groups[g].layer_key, pool_, &(*picks)[g]);
+    SampleNeighbors({.topology = &(*topology_)[groups[g].relation],
+                     .fanout = groups[g].fanout,
+                     .replace = replace,
+                     .layer_key = groups[g].layer_key},
+                    groups[g].destinations, pool_, &(*picks)[g]);
   }
   return OkStatus();
 }
@@ -157,18 +159,8 @@ Status LocalNeighborSource::SampleLayer(int, uint64_t, bool replace,
 StatusOr<Minibatch> BuildMinibatch(const Schema& schema, const SampleRequest& request,
                                    NeighborSource& source) {
   HG_RETURN_IF_ERROR(ValidateRequest(schema, request));
-  try {
-    return Builder(schema, request, source).Build();
-  } catch (const std::bad_alloc&) {
-    return ResourceExhausted(
-        "no memory for a minibatch of {} seeds; use a smaller batch or smaller fanouts",
-        request.seeds.size());
-  } catch (const std::length_error&) {
-    return ResourceExhausted(
-        "a minibatch of {} seeds is larger than memory can be; use a smaller batch or smaller "
-        "fanouts",
-        request.seeds.size());
-  }
+  return CatchNoMemory(std::ssize(request.seeds), "seeds",
+                       [&] { return Builder(schema, request, source).Build(); });
 }
 
 }  // namespace halograph

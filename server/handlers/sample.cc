@@ -23,14 +23,22 @@ int64_t VarintBytes(uint32_t value) {
   return bytes;
 }
 
+LayerDraws DrawsOf(const RelationTopology& topology, const LayerSamplePlan& plan) {
+  return {.topology = &topology,
+          .fanout = plan.fanout,
+          .replace = plan.replace,
+          .layer_key = plan.layer_key};
+}
+
 // Fills plan->counts and edges for the longest prefix of `destinations` whose answer takes at most
 // `room` bytes; returns the bytes it takes.
 int64_t CountWhatFits(const RelationTopology& topology, std::span<const int64_t> destinations,
                       int64_t room, LayerSamplePlan* plan) {
   const int64_t source_bytes = plan->wide ? sizeof(uint64_t) : sizeof(uint32_t);
+  const LayerDraws draws = DrawsOf(topology, *plan);
   int64_t bytes = 0;
   for (const int64_t v : destinations) {
-    const int64_t count = CountPicks(topology, v, plan->fanout, plan->replace);
+    const int64_t count = CountPicks(draws, v);
     if (count > room) break;  // first, so that the products below are small
     const int64_t more = count * source_bytes + VarintBytes(static_cast<uint32_t>(count));
     if (bytes + more > room) break;
@@ -107,8 +115,7 @@ StatusOr<std::vector<LayerSamplePlan>> SampleHandler::Plan(
           "{}: node {} alone draws {} edges, more than a message of {} bytes holds: lower the "
           "fanout {}, or start the server with a larger --max-message-bytes",
           request.groups[g].relation, destinations[0],
-          CountPicks(topology, destinations[0], plan.fanout, plan.replace), max_reply_bytes_,
-          plan.fanout);
+          CountPicks(DrawsOf(topology, plan), destinations[0]), max_reply_bytes_, plan.fanout);
     }
     plans.resize(plan.counts.empty() ? g : g + 1);
     break;
@@ -117,15 +124,14 @@ StatusOr<std::vector<LayerSamplePlan>> SampleHandler::Plan(
 }
 
 void SampleHandler::Draw(const LayerSamplePlan& plan, std::byte* out) const {
-  const RelationTopology& topology = graph_->topology()[plan.relation];
+  const LayerDraws draws = DrawsOf(graph_->topology()[plan.relation], plan);
   thread_local NeighborPicks picks;  // its memory is reused
   for (size_t begin = 0, end = 0; begin < plan.destinations.size(); begin = end) {
     int64_t edges = 0;
     do {
       edges += plan.counts[end++];
     } while (end < plan.destinations.size() && edges + plan.counts[end] <= kDrawEdges);
-    SampleNeighbors(topology, plan.destinations.subspan(begin, end - begin), plan.fanout,
-                    plan.replace, plan.layer_key, nullptr, &picks);
+    SampleNeighbors(draws, plan.destinations.subspan(begin, end - begin), nullptr, &picks);
     out = plan.wide ? WriteWide(picks.sources, out) : WriteNarrow(picks.sources, out);
   }
   if (picks.sources.capacity() > kKeptEdges) picks = NeighborPicks();

@@ -66,15 +66,16 @@ TEST_F(SamplingContractTest, PicksAreGoldenAtBothIdWidths) {
     for (const IdWidth width : {IdWidth::k32, IdWidth::k64}) {
       const int64_t node = row.at("node");
       const MemoryRelation relation = CountingRelation(node, row.at("degree"), width);
+      const LayerDraws draws{.topology = &relation.topology(),
+                             .fanout = row.at("fanout"),
+                             .replace = row.at("replace"),
+                             .layer_key = LayerKey(row.at("batch_seed"), row.at("layer"),
+                                                   row.at("num_relations"), row.at("relation"))};
       NeighborPicks picks;
-      SampleNeighbors(relation.topology(), std::span(&node, 1), row.at("fanout"), row.at("replace"),
-                      LayerKey(row.at("batch_seed"), row.at("layer"), row.at("num_relations"),
-                               row.at("relation")),
-                      nullptr, &picks);
+      SampleNeighbors(draws, std::span(&node, 1), nullptr, &picks);
       EXPECT_EQ(picks.sources, row.at("positions").get<std::vector<int64_t>>()) << row;
       EXPECT_EQ(picks.offsets, (std::vector<int64_t>{0, picks.size()})) << row;
-      EXPECT_EQ(CountPicks(relation.topology(), node, row.at("fanout"), row.at("replace")),
-                picks.size());
+      EXPECT_EQ(CountPicks(draws, node), picks.size());
     }
   }
 }

@@ -180,14 +180,14 @@ TEST(FusedSamplerGoldenTest, PicksAreGoldenAtBothIdWidths) {
       workspace.nodes[0].ids.data()[0] = node;
       Block block;
       workspace.nodes[0].size = 1;
-      ASSERT_TRUE(
-          SampleFusedLayer({.topology = &relation.topology(),
-                            .num_destinations = 1,
-                            .fanout = fanout,
-                            .replace = replace,
-                            .layer_key = LayerKey(row.at("batch_seed"), row.at("layer"),
-                                                  row.at("num_relations"), row.at("relation"))},
-                           &workspace, &block));
+      ASSERT_TRUE(SampleFusedLayer(
+          {.draws = {.topology = &relation.topology(),
+                     .fanout = fanout,
+                     .replace = replace,
+                     .layer_key = LayerKey(row.at("batch_seed"), row.at("layer"),
+                                           row.at("num_relations"), row.at("relation"))},
+           .num_destinations = 1},
+          &workspace, &block));
       std::vector<int64_t> positions;
       for (const int32_t index : block.indices) {
         positions.push_back(workspace.nodes[0].ids.data()[index]);

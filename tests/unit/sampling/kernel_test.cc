@@ -16,10 +16,18 @@
 namespace halograph {
 namespace {
 
+LayerDraws Draws(const MemoryRelation& relation, int32_t fanout, bool replace,
+                 uint64_t layer_key = 0) {
+  return {.topology = &relation.topology(),
+          .fanout = fanout,
+          .replace = replace,
+          .layer_key = layer_key};
+}
+
 NeighborPicks Sample(const MemoryRelation& relation, const std::vector<int64_t>& destinations,
                      int32_t fanout, bool replace, uint64_t layer_key, ThreadPool* pool = nullptr) {
   NeighborPicks picks;
-  SampleNeighbors(relation.topology(), destinations, fanout, replace, layer_key, pool, &picks);
+  SampleNeighbors(Draws(relation, fanout, replace, layer_key), destinations, pool, &picks);
   return picks;
 }
 
@@ -75,7 +83,7 @@ TEST(SampleNeighborsTest, WithoutReplacementTakesMinOfFanoutAndDegreeEdgesEachOn
       EXPECT_EQ(static_cast<int64_t>(drawn.size()), std::min<int64_t>(fanout, degree));
       EXPECT_EQ(std::set<int64_t>(drawn.begin(), drawn.end()).size(), drawn.size());
       for (const int64_t position : drawn) EXPECT_LT(position, degree);
-      EXPECT_EQ(CountPicks(relation.topology(), destinations[i], fanout, false),
+      EXPECT_EQ(CountPicks(Draws(relation, fanout, false), destinations[i]),
                 static_cast<int64_t>(drawn.size()));
     }
   }
@@ -90,7 +98,7 @@ TEST(SampleNeighborsTest, WithReplacementTakesFanoutEdgesOfAnyNodeThatHasOne) {
     const std::vector<int64_t> drawn = PicksOf(picks, i);
     EXPECT_EQ(drawn.size(), degree == 0 ? 0U : 12U);
     for (const int64_t position : drawn) EXPECT_LT(position, degree);
-    EXPECT_EQ(CountPicks(relation.topology(), destinations[i], 12, true),
+    EXPECT_EQ(CountPicks(Draws(relation, 12, true), destinations[i]),
               static_cast<int64_t>(drawn.size()));
   }
 }
@@ -119,11 +127,40 @@ TEST(SampleNeighborsTest, PicksDoNotDependOnThreadsCompanyOrReusedMemory) {
   NeighborPicks reused;
   for (const bool replace : {false, true}) {
     const NeighborPicks alone = Sample(relation, destinations, 10, replace, 3);
-    SampleNeighbors(relation.topology(), destinations, 10, replace, 3, &pool, &reused);
+    SampleNeighbors(Draws(relation, 10, replace, 3), destinations, &pool, &reused);
     EXPECT_EQ(reused.sources, alone.sources);
     EXPECT_EQ(reused.offsets, alone.offsets);
     for (const size_t i : {0U, 17U, 4999U}) {
       EXPECT_EQ(Sample(relation, {destinations[i]}, 10, replace, 3).sources, PicksOf(alone, i));
+    }
+  }
+}
+
+// A drawer of another kind: every second edge, from the last, whatever the fanout.
+class EverySecondEdge final : public PickDrawer {
+ public:
+  void Draw(uint64_t, const PickRow& row, PickScratch* scratch) const override {
+    scratch->positions.clear();
+    for (int64_t p = row.degree - 1; p >= 0; p -= 2) scratch->positions.push_back(p);
+  }
+  int64_t Count(const PickRow& row) const override { return (row.degree + 1) / 2; }
+};
+
+TEST(SampleNeighborsTest, DrawerOfTheCallersGivesThePicksAndTheirNumber) {
+  const EverySecondEdge drawer;
+  for (const IdWidth width : {IdWidth::k32, IdWidth::k64}) {
+    const MemoryRelation relation(EveryDegree(600), {0, 0, 250, 251, 600}, width);
+    const std::vector<int64_t> destinations = Shuffled(600, 5);
+    LayerDraws draws = Draws(relation, 4, false);
+    draws.drawer = &drawer;
+    NeighborPicks picks;
+    SampleNeighbors(draws, destinations, nullptr, &picks);
+    for (size_t i = 0; i < destinations.size(); ++i) {
+      std::vector<int64_t> expected;
+      const auto degree = std::ssize(relation.in_edges()[destinations[i]]);
+      for (int64_t p = degree - 1; p >= 0; p -= 2) expected.push_back(p);
+      ASSERT_EQ(PicksOf(picks, i), expected) << "degree " << degree;
+      EXPECT_EQ(CountPicks(draws, destinations[i]), std::ssize(expected));
     }
   }
 }

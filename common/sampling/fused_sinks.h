@@ -1,0 +1,75 @@
+// What becomes of the source ids that a stream has read: compacted into a block, or collected. A
+// sink is a handle: small, copied, with the state behind its pointers.
+//   kLag              edges that Take trails Prefetch by
+//   Prefetch(id)      of an id that Take will get soon
+//   Take(ids, at, n)  n ids, the first of which is at position `at` after the last Flush
+//   Flush(ids, n)     the n taken ids since the last Flush; false if no more can be taken
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "common/sampling/fused_nodes.h"
+#include "common/sampling/fused_stream.h"
+
+namespace halograph {
+
+// Positions of compacted edges before they are handed to the block.
+using FusedPositions = std::array<int32_t, FusedStage::kCapacity>;
+
+// Map: of the source type.
+template <typename IdT, typename Map>
+class CompactingSink {
+ public:
+  static constexpr int64_t kLag = 32;
+
+  CompactingSink(FusedPositions* positions, FusedNodes* sources, std::vector<int32_t>* indices)
+      : positions_(positions->data()),
+        sources_(sources),
+        map_(&std::get<Map>(sources->map)),
+        indices_(indices) {
+    sources_->Reserve(FusedStage::kCapacity);
+  }
+
+  void Prefetch(int64_t id) const { map_->Prefetch(id); }
+
+  void Take(const IdT* ids, int64_t at, int64_t count) const {
+    sources_->size =
+        map_->FindOrAppend(ids, count, sources_->ids.data(), sources_->size, positions_ + at);
+  }
+
+  // False if the list is longer than positions can number.
+  [[nodiscard]] bool Flush(const IdT*, int64_t count) const {
+    indices_->insert(indices_->end(), positions_, positions_ + count);
+    sources_->Reserve(FusedStage::kCapacity);
+    return sources_->size <= std::numeric_limits<int32_t>::max();
+  }
+
+ private:
+  int32_t* positions_;
+  FusedNodes* sources_;
+  Map* map_;
+  std::vector<int32_t>* indices_;
+};
+
+template <typename IdT>
+class CollectingSink {
+ public:
+  static constexpr int64_t kLag = 0;
+
+  explicit CollectingSink(std::vector<int64_t>* sources) : sources_(sources) {}
+
+  void Prefetch(int64_t) const {}
+  void Take(const IdT*, int64_t, int64_t) const {}
+  [[nodiscard]] bool Flush(const IdT* ids, int64_t count) const {
+    sources_->insert(sources_->end(), ids, ids + count);
+    return true;
+  }
+
+ private:
+  std::vector<int64_t>* sources_;
+};
+
+}  // namespace halograph
