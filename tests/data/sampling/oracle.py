@@ -148,6 +148,9 @@ def pick_weighted(weights, fanout, replace, key):
     while len(picked) < fanout:
         blocks = [left[begin:begin + 64] for begin in range(0, degree, 64)]
         sums = [lane_sum(block) for block in blocks]
+        if lane_sum(sums) < 2.0 ** -900:  # too small for a share of it to be told exactly
+            left = [weight * 2.0 ** 900 for weight in left]
+            continue
         x = (float(draw(key, i) >> 11) * 2.0 ** -53) * lane_sum(sums)
         block, x = locate(x, sums)
         inside, _ = locate(x, blocks[block])
@@ -410,6 +413,7 @@ def golden_weights():
         ("powers", [float(1 << (4 * i)) for i in range(14)]),
         ("geometric", [10.0 ** -(20 * i) for i in range(15)]),
         ("denormal", [5e-324 * float(1 + i % 4) for i in range(9)]),
+        ("denormal beside a dominant", [1.0] + [5e-324 * float(i) for i in range(1, 6)]),
         ("smallest and largest", [5e-324, 1e307, 5e-324, 1e307, 2.5e-308]),
         ("heavy tail, a block and one", heavy_tail(21, 65)),
         ("heavy tail, 400", heavy_tail(22, 400)),

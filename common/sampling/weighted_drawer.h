@@ -1,0 +1,65 @@
+// The picks of one destination by weight (SAMPLING.md, "Weighted picks"): the one home of weighted
+// draws. Beside draws.h, which has the uniform ones.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "common/base/rng.h"
+#include "common/graph/weight_table.h"
+#include "common/sampling/request.h"
+
+namespace halograph {
+
+// One node's in-edges as weighted draws see them.
+struct WeightedRow {
+  const AliasEntry* entries = nullptr;
+  int64_t degree = 0;
+  int64_t drawable = 0;  // in-edges of positive weight
+};
+
+// How many edges are picked of a node with `drawable` in-edges of positive weight.
+inline int64_t WeightedPicksOf(int64_t drawable, int32_t fanout, bool replace) {
+  if (fanout == kFullNeighborhood || drawable == 0) return drawable;
+  return replace ? int64_t{fanout} : std::min<int64_t>(fanout, drawable);
+}
+
+// Whether the picks are every edge of positive weight in file order, without a draw.
+inline bool WeightedTakesAll(int64_t drawable, int32_t fanout, bool replace) {
+  return fanout == kFullNeighborhood || drawable == 0 || (!replace && fanout >= drawable);
+}
+
+// Not thread-safe; its memory is reused, and bounded by the largest degree (8.2 bytes an in-edge,
+// given back above kKeptWeights).
+class WeightedDrawer {
+ public:
+  // Writes the positions, in order; positions.size() must be what WeightedPicksOf gives.
+  void Draw(uint64_t node_key, const WeightedRow& row, int32_t fanout, bool replace,
+            std::span<int64_t> positions);
+
+  // Asks for the entries that the first `draws` alias draws of the node will read.
+  static void Prefetch(uint64_t node_key, const WeightedRow& row, int64_t draws) {
+    for (int64_t i = 0; i < draws; ++i) {
+      __builtin_prefetch(row.entries + Bounded(SubKey(node_key, static_cast<uint64_t>(i)),
+                                               static_cast<uint64_t>(row.degree)));
+    }
+  }
+
+ private:
+  static constexpr size_t kKeptWeights = size_t{1} << 20;
+
+  void DrawSuccessively(uint64_t node_key, const WeightedRow& row, std::span<int64_t> positions);
+  void DrawRest(uint64_t node_key, uint64_t next_draw, const WeightedRow& row, size_t picked,
+                std::span<int64_t> positions);
+  [[nodiscard]] std::span<const double> Block(size_t b) const;  // of left_
+  void SumBlocks();
+
+  absl::flat_hash_set<int64_t> taken_;
+  std::vector<double> left_;        // weights of the edges not picked, 0 for the others
+  std::vector<double> block_sums_;  // of left_
+};
+
+}  // namespace halograph

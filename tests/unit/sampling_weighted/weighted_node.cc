@@ -1,0 +1,50 @@
+#include "tests/unit/sampling_weighted/weighted_node.h"
+
+#include <bit>
+#include <cmath>
+#include <cstdlib>
+
+#include "common/sampling/weighted_table.h"
+#include "tests/support/golden.h"
+
+namespace halograph {
+
+WeightedNode::WeightedNode(const std::vector<double>& weights) : entries_(weights.size()) {
+  drawable_ = AliasTableBuilder().Build(weights, entries_.data());
+}
+
+WeightedRow WeightedNode::row() const {
+  return {.entries = entries_.data(),
+          .degree = static_cast<int64_t>(entries_.size()),
+          .drawable = drawable_};
+}
+
+std::vector<int64_t> WeightedNode::Pick(uint64_t node_key, int32_t fanout, bool replace) {
+  std::vector<int64_t> positions(static_cast<size_t>(WeightedPicksOf(drawable_, fanout, replace)));
+  drawer_.Draw(node_key, row(), fanout, replace, positions);
+  return positions;
+}
+
+std::vector<double> HeavyTail(uint64_t seed, int64_t count, double power, bool zeros) {
+  CounterRng rng(Mix(seed));
+  std::vector<double> weights;
+  for (int64_t i = 0; i < count; ++i) {
+    const double weight = std::pow(1.0 - rng.NextDouble(), power);
+    weights.push_back(zeros && rng.NextBounded(10) == 0 ? 0.0 : weight);
+  }
+  return weights;
+}
+
+StatusOr<Json> LoadGoldenWeighted() {
+  const char* const folder = std::getenv("HALOGRAPH_TEST_DATA");
+  if (folder == nullptr) return NotFound("HALOGRAPH_TEST_DATA is not set: run by ctest");
+  return ReadJsonFile(std::filesystem::path(folder) / "sampling" / "golden_weighted_v1.json");
+}
+
+std::vector<double> WeightsFromBits(const Json& list) {
+  std::vector<double> weights;
+  for (const Json& text : list) weights.push_back(std::bit_cast<double>(FromHex(text)));
+  return weights;
+}
+
+}  // namespace halograph
