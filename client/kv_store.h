@@ -1,5 +1,6 @@
 // KVStore: rows of tensors by global id, and task sets, wherever they are. Implementations: local/
-// (mapped partition folder) and remote/ (partition servers).
+// (mapped partition folder), remote/ (partition servers) and own_part/ (some partitions mapped, the
+// rest behind another store).
 //
 // Thread-safe: any number of threads may pull at once.
 #pragma once
@@ -34,12 +35,6 @@ struct TaskSet {
   [[nodiscard]] StatusOr<const TaskArray*> Find(std::string_view name) const;
 };
 
-// Bytes moved by a call, by where they came from.
-struct PullStats {
-  int64_t local_bytes = 0;
-  int64_t remote_bytes = 0;
-};
-
 class KVStore {
  public:
   virtual ~KVStore() = default;
@@ -54,7 +49,7 @@ class KVStore {
   //   InvalidArgument  destination is not ids.size() * row_bytes long
   //   Unavailable, DeadlineExceeded, Cancelled  as GraphStore::Sample
   [[nodiscard]] virtual Status Pull(const TensorRef& tensor, std::span<const int64_t> ids,
-                                    std::span<std::byte> destination, PullStats* stats) = 0;
+                                    std::span<std::byte> destination, CallStats* stats) = 0;
 
   // `set`: "train", "valid" or "test"; `type`: node type name or relation triple.
   // NotFound naming what exists.

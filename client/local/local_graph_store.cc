@@ -43,7 +43,7 @@ class LocalGraphStore final : public GraphStore {
 
   const GraphInfo& info() const override { return graph_->info; }
 
-  StatusOr<Minibatch> Sample(const SampleRequest& request) override {
+  StatusOr<Minibatch> Sample(const SampleRequest& request, CallStats* /*stats*/) override {
     if (graph_->pool == nullptr) return SampleFused(request);
     StoppableSource source(*graph_, &stopped_);
     return BuildMinibatch(graph_->info.schema, request, source);

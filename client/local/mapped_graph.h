@@ -1,8 +1,10 @@
-// What the two embedded stores share: the mapped parts, the threads that work on a call besides the
-// caller, and what the stores say about themselves. Immutable; thread-safe.
+// What stores over mapped files share: the mapped parts, the threads that work on a call besides
+// the caller, and what the stores say about themselves. Immutable; thread-safe.
 #pragma once
 
+#include <filesystem>
 #include <memory>
+#include <vector>
 
 #include "client/graph_store.h"
 #include "client/kv_store.h"
@@ -13,7 +15,7 @@ namespace halograph {
 
 struct MappedGraph {
   GraphInfo info;
-  std::unique_ptr<PartitionSet> parts;  // all of them
+  std::unique_ptr<PartitionSet> parts;  // all of them, or those that are mapped here
   std::unique_ptr<ThreadPool> pool;     // null: the caller works alone
 };
 
@@ -21,6 +23,18 @@ struct MappedGraph {
   return Cancelled("the embedded store was shut down");
 }
 
+struct MapOptions {
+  std::vector<int> parts = {};  // empty: all
+  VerifyLevel verify = VerifyLevel::kContents;
+  int threads = 0;  // that work on one call besides the caller
+  PartContents contents = {};
+};
+
+// Errors as PartitionSet::Open; InvalidArgument: threads below 0 or above 1024.
+[[nodiscard]] StatusOr<std::shared_ptr<const MappedGraph>> MapGraph(
+    const std::filesystem::path& graph, const MapOptions& options);
+
+// The first requires the topology of all parts, the second everything else of them.
 [[nodiscard]] std::unique_ptr<GraphStore> MakeLocalGraphStore(
     std::shared_ptr<const MappedGraph> graph);
 [[nodiscard]] std::unique_ptr<KVStore> MakeLocalKVStore(std::shared_ptr<const MappedGraph> graph);

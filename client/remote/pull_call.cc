@@ -118,20 +118,29 @@ int64_t RowsPerCall(int64_t rows, size_t row_bytes, int64_t planned_bytes, int c
 
 Status PullRows(Cluster* cluster, CallScope* scope, const TensorRef& tensor,
                 const ResolvedTensor& resolved, std::span<const int64_t> ids,
-                std::byte* destination) {
+                std::span<const int64_t> positions, std::byte* destination,
+                const Meanwhile& meanwhile, CallStats* stats) {
   PullCalls calls(cluster, tensor, resolved, destination);
   const int servers = cluster->rpc().num_servers();
   std::vector<ServerShare> shares;
   if (servers == 1) {
-    HG_RETURN_IF_ERROR(calls.Add({0, ids, {}}));
+    HG_RETURN_IF_ERROR(calls.Add({0, ids, positions}));
   } else {
     shares = SplitByServer(*cluster, servers, Boundaries(cluster->info().book, resolved), ids);
     for (int server = 0; server < servers; ++server) {
-      const ServerShare& share = shares[static_cast<size_t>(server)];
+      ServerShare& share = shares[static_cast<size_t>(server)];
+      if (!positions.empty()) {
+        for (int64_t& position : share.positions) position = positions[position];
+      }
       HG_RETURN_IF_ERROR(calls.Add({server, share.ids, share.positions}));
     }
   }
-  return cluster->rpc().Run(*scope, calls.Take());
+  HG_RETURN_IF_ERROR(cluster->rpc().Run(*scope, calls.Take(), meanwhile));
+  if (stats != nullptr && !ids.empty()) {
+    stats->remote_bytes += static_cast<int64_t>(ids.size() * resolved.spec.row_bytes());
+    stats->rounds += kRoundsOfAnExchange;
+  }
+  return OkStatus();
 }
 
 }  // namespace halograph

@@ -1,6 +1,7 @@
 #include "client/remote/remote_neighbor_source.h"
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
 #include <mutex>
 
@@ -18,6 +19,8 @@ class LayerCalls {
   void Split();
   [[nodiscard]] std::vector<Rpc> Plan();
   void Assemble(std::vector<NeighborPicks>* picks);
+  // Of requests and replies, once the calls are done. A request that is tried again counts once.
+  [[nodiscard]] int64_t message_bytes() const { return message_bytes_; }
 
  private:
   using Request = std::vector<SamplePiece>;
@@ -34,6 +37,7 @@ class LayerCalls {
   std::vector<std::vector<ServerShare>> shares_;  // per group, per server
   std::mutex mutex_;
   std::vector<SampleAnswer> answers_;  // guarded by mutex_ while calls run
+  std::atomic<int64_t> message_bytes_ = 0;
 };
 
 void LayerCalls::Split() {
@@ -78,7 +82,11 @@ Rpc LayerCalls::ToRpc(int server, Request request) {
   Rpc rpc;
   rpc.server = server;
   rpc.method = "GraphService/Sample";
-  rpc.make_request = [this, shared] { return EncodeSampleRequest(spec_, *shared); };
+  rpc.make_request = [this, shared] {
+    std::string message = EncodeSampleRequest(spec_, *shared);
+    message_bytes_ += static_cast<int64_t>(message.size());
+    return message;
+  };
   rpc.on_reply = [this, server, shared](ReplyPieces reply, std::vector<Rpc>* more) {
     return OnReply(server, *shared, reply, more);
   };
@@ -90,6 +98,7 @@ Rpc LayerCalls::ToRpc(int server, Request request) {
 
 Status LayerCalls::OnReply(int server, const Request& request, ReplyPieces reply,
                            std::vector<Rpc>* more) {
+  for (const auto piece : reply) message_bytes_ += static_cast<int64_t>(piece.size());
   std::vector<SampleAnswer> answers;
   Request rest;
   HG_RETURN_IF_ERROR(DecodeSampleReply(spec_, request, reply, &answers, &rest));
@@ -162,8 +171,14 @@ Status RemoteNeighborSource::SampleLayer(int layer, uint64_t batch_seed, bool re
                               .replace = replace,
                               .groups = groups});
   calls.Split();
-  HG_RETURN_IF_ERROR(cluster_->rpc().Run(*scope_, calls.Plan()));
+  std::vector<Rpc> first = calls.Plan();
+  const int64_t rounds = first.empty() ? 0 : kRoundsOfAnExchange;
+  HG_RETURN_IF_ERROR(cluster_->rpc().Run(*scope_, std::move(first), meanwhile_));
   calls.Assemble(picks);
+  if (stats_ != nullptr) {
+    stats_->rounds += rounds;
+    stats_->remote_bytes += calls.message_bytes();
+  }
   return OkStatus();
 }
 

@@ -4,17 +4,21 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
+#include "client/partial_stores.h"
 #include "client/remote/cluster.h"
 #include "common/sampling/minibatch_builder.h"
 
 namespace halograph {
 
-// Thread-safe as long as each call has its own. Borrows cluster and scope.
+// Thread-safe as long as each call has its own. Borrows cluster, scope and stats.
 class RemoteNeighborSource final : public NeighborSource {
  public:
-  RemoteNeighborSource(Cluster* cluster, CallScope* scope) : cluster_(cluster), scope_(scope) {}
+  // `meanwhile` and `stats` as LayeredGraphStore::NewSource.
+  RemoteNeighborSource(Cluster* cluster, CallScope* scope, Meanwhile meanwhile, CallStats* stats)
+      : cluster_(cluster), scope_(scope), meanwhile_(std::move(meanwhile)), stats_(stats) {}
 
   // A layer without destinations, or with fanouts 0 only, sends nothing.
   //   DataLoss           a reply that does not fit its request: the server is named
@@ -27,6 +31,8 @@ class RemoteNeighborSource final : public NeighborSource {
  private:
   Cluster* cluster_;
   CallScope* scope_;
+  Meanwhile meanwhile_;
+  CallStats* stats_;
 };
 
 }  // namespace halograph

@@ -4,6 +4,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/numbers.h"
+#include "client/pull_check.h"
 #include "client/remote/cluster.h"
 #include "client/remote/pull_call.h"
 #include "client/remote/remote_neighbor_source.h"
@@ -29,16 +30,21 @@ Status CheckAddress(const std::string& address) {
   return OkStatus();
 }
 
-class RemoteGraphStore final : public GraphStore {
+class RemoteGraphStore final : public LayeredGraphStore {
  public:
   explicit RemoteGraphStore(std::shared_ptr<Cluster> cluster) : cluster_(std::move(cluster)) {}
 
   const GraphInfo& info() const override { return cluster_->info(); }
 
-  StatusOr<Minibatch> Sample(const SampleRequest& request) override {
+  StatusOr<Minibatch> Sample(const SampleRequest& request, CallStats* stats) override {
     HG_RETURN_IF_ERROR(scope_.Check());
-    RemoteNeighborSource source(cluster_.get(), &scope_);
+    RemoteNeighborSource source(cluster_.get(), &scope_, {}, stats);
     return BuildMinibatch(cluster_->info().schema, request, source);
+  }
+
+  std::unique_ptr<NeighborSource> NewSource(Meanwhile meanwhile, CallStats* stats) override {
+    return std::make_unique<RemoteNeighborSource>(cluster_.get(), &scope_, std::move(meanwhile),
+                                                  stats);
   }
 
   void Shutdown() override { scope_.Cancel(); }
@@ -48,14 +54,18 @@ class RemoteGraphStore final : public GraphStore {
   CallScope scope_;
 };
 
-class RemoteKVStore final : public KVStore {
+class RemoteKVStore final : public ScatteringKVStore {
  public:
   explicit RemoteKVStore(std::shared_ptr<Cluster> cluster) : cluster_(std::move(cluster)) {}
 
   const GraphInfo& info() const override { return cluster_->info(); }
 
   Status Pull(const TensorRef& tensor, std::span<const int64_t> ids,
-              std::span<std::byte> destination, PullStats* stats) override;
+              std::span<std::byte> destination, CallStats* stats) override;
+
+  Status PullTo(const TensorRef& tensor, std::span<const int64_t> ids,
+                std::span<const int64_t> positions, std::byte* destination,
+                const Meanwhile& meanwhile, CallStats* stats) override;
 
   StatusOr<TaskSet> ReadTaskSet(const std::string& task, const std::string& set,
                                 const std::string& type) override {
@@ -70,33 +80,22 @@ class RemoteKVStore final : public KVStore {
   CallScope scope_;
 };
 
-Status CheckPull(const TensorRef& tensor, const ResolvedTensor& resolved,
-                 std::span<const int64_t> ids, std::span<std::byte> destination) {
-  const size_t row_bytes = resolved.spec.row_bytes();
-  if (destination.size() != ids.size() * row_bytes) {
-    return InvalidArgument("{}: the destination has {} bytes, {} rows of {} need {}",
-                           tensor.ToString(), destination.size(), ids.size(), row_bytes,
-                           ids.size() * row_bytes);
-  }
-  for (size_t i = 0; i < ids.size(); ++i) {
-    if (ids[i] < 0 || ids[i] >= resolved.rows) {
-      return OutOfRange("{}: id {} at position {} is outside its {} rows", tensor.ToString(),
-                        ids[i], i, resolved.rows);
-    }
-  }
-  return OkStatus();
-}
-
 Status RemoteKVStore::Pull(const TensorRef& tensor, std::span<const int64_t> ids,
-                           std::span<std::byte> destination, PullStats* stats) {
+                           std::span<std::byte> destination, CallStats* stats) {
   HG_RETURN_IF_ERROR(scope_.Check());
   HG_ASSIGN_OR_RETURN(const ResolvedTensor resolved,
+                      CheckPull(cluster_->info().schema, tensor, ids, destination));
+  return PullRows(cluster_.get(), &scope_, tensor, resolved, ids, {}, destination.data(), {},
+                  stats);
+}
+
+Status RemoteKVStore::PullTo(const TensorRef& tensor, std::span<const int64_t> ids,
+                             std::span<const int64_t> positions, std::byte* destination,
+                             const Meanwhile& meanwhile, CallStats* stats) {
+  HG_ASSIGN_OR_RETURN(const ResolvedTensor resolved,
                       ResolveTensor(cluster_->info().schema, tensor));
-  HG_RETURN_IF_ERROR(CheckPull(tensor, resolved, ids, destination));
-  if (ids.empty()) return OkStatus();
-  HG_RETURN_IF_ERROR(PullRows(cluster_.get(), &scope_, tensor, resolved, ids, destination.data()));
-  if (stats != nullptr) stats->remote_bytes += static_cast<int64_t>(destination.size());
-  return OkStatus();
+  return PullRows(cluster_.get(), &scope_, tensor, resolved, ids, positions, destination, meanwhile,
+                  stats);
 }
 
 }  // namespace

@@ -60,7 +60,7 @@ class RpcBatch {
         started_(ready_.size(), 0),
         next_warning_(ready_.size(), Clock::time_point::max()) {}
 
-  Status Run(std::vector<Rpc> calls);
+  Status Run(std::vector<Rpc> calls, const std::function<void()>& meanwhile);
   // Lets Run look at the scope again. Any thread.
   void Wake();
 
@@ -138,10 +138,11 @@ void RpcBatch::Wake() {
   wake_.notify_one();
 }
 
-Status RpcBatch::Run(std::vector<Rpc> calls) {
+Status RpcBatch::Run(std::vector<Rpc> calls, const std::function<void()>& meanwhile) {
   HG_RETURN_IF_ERROR(scope_.Enter(this));
   Add(std::move(calls));
   StartReady();
+  if (meanwhile) meanwhile();
   while (!tasks_.empty()) {
     for (Task* task : WaitForCompletions()) Handle(task);
     if (Status cancelled = scope_.Check(); !cancelled.ok()) Fail(cancelled);
@@ -311,9 +312,9 @@ const std::string& RpcClient::address(int server) const {
   return options_.servers[static_cast<size_t>(server)];
 }
 
-Status RpcClient::Run(CallScope& scope, std::vector<Rpc> calls) {
-  if (calls.empty()) return scope.Check();
-  return RpcBatch(this, &scope).Run(std::move(calls));
+Status RpcClient::Run(CallScope& scope, std::vector<Rpc> calls,
+                      const std::function<void()>& meanwhile) {
+  return RpcBatch(this, &scope).Run(std::move(calls), meanwhile);
 }
 
 }  // namespace halograph

@@ -66,14 +66,17 @@ class RpcClient {
   [[nodiscard]] const std::string& address(int server) const;
 
   // Runs all calls and those that they add, at most options.calls_in_flight of a server at once,
-  // in order; returns when none is under way, whatever happened. A call has options.timeout from
-  // its first attempt on; UNAVAILABLE is tried again within it. The first error ends the rest:
+  // in order; returns when none is under way, whatever happened. `meanwhile`, if not empty, is
+  // called once the first are under way, or at once if there are none; not after Cancel. It must
+  // not throw. A call has options.timeout from its first attempt on; UNAVAILABLE is tried again
+  // within it. The first error ends the rest:
   //   Unavailable, DeadlineExceeded  no answer in time; the last cause is named
   //   Cancelled                      the scope was
   //   else                           as the server or on_reply gave it
   // Messages start with "<address>: <method>: ". While a call takes more than a few seconds a
   // warning says which one.
-  [[nodiscard]] Status Run(CallScope& scope, std::vector<Rpc> calls);
+  [[nodiscard]] Status Run(CallScope& scope, std::vector<Rpc> calls,
+                           const std::function<void()>& meanwhile = {});
 
  private:
   friend class RpcBatch;

@@ -105,7 +105,7 @@ void PullReadsEveryTensorOfEveryType(const StoreKind& kind) {
 void PullOfNothingIsOk(const StoreKind& kind) {
   ConformanceGraphUnderTest graph(ConformanceGraph(), kind);
   ASSERT_TRUE(graph.ok());
-  PullStats stats;
+  CallStats stats;
   EXPECT_TRUE(graph.stores.kv->Pull({false, "node", "feat"}, {}, {}, &stats).ok());
   EXPECT_EQ(stats.local_bytes + stats.remote_bytes, 0);
 }
@@ -113,7 +113,7 @@ void PullOfNothingIsOk(const StoreKind& kind) {
 void PullCountsItsBytes(const StoreKind& kind) {
   ConformanceGraphUnderTest graph(ConformanceGraph(), kind);
   ASSERT_TRUE(graph.ok());
-  PullStats stats{.local_bytes = 1, .remote_bytes = 2};
+  CallStats stats{.local_bytes = 1, .remote_bytes = 2};
   std::vector<std::byte> rows(3 * 20);
   EXPECT_TRUE(
       graph.stores.kv->Pull({false, "node", "feat"}, std::vector<int64_t>{0, 1, 2}, rows, &stats)

@@ -24,7 +24,7 @@ StatusOr<PreparedBatch> BatchMaker::Make(std::span<const int64_t> seeds,
   if (seeds.empty()) return batch;
   const auto sample_start = std::chrono::steady_clock::now();
   const SampleRequest request{recipe_.node_type, seeds, batch_seed, &recipe_.sampling};
-  auto sampled = graph_->Sample(request);
+  auto sampled = graph_->Sample(request, &batch.sampled);
   if (!sampled.ok()) return Annotate(sampled.status(), "sampling a minibatch");
   batch.minibatch = std::move(sampled).value();
   batch.sample_seconds = SecondsSince(sample_start);

@@ -19,7 +19,8 @@ struct PreparedBatch {
   Minibatch minibatch;
   FeatureMatrix features;       // of the input nodes, minibatch.nodes[seed type], in that order
   std::vector<int64_t> labels;  // one a listed seed; empty for prediction
-  PullStats pulled;
+  CallStats sampled;
+  CallStats pulled;
   double sample_seconds = 0;  // spent in GraphStore::Sample
   double pull_seconds = 0;    // spent in KVStore::Pull and conversion
 

@@ -30,7 +30,7 @@ struct TrainingLoop::Sums {
   double compute_s = 0;
   double sync_wait_s = 0;
   int64_t sampled_edges = 0;
-  PullStats pulled;
+  CallStats pulled;
 };
 
 Json ToJson(const EpochStats& stats) {

@@ -44,7 +44,7 @@ class LocalStoreTest : public testing::TestWithParam<int> {  // parts
   TestFolder folder_;
   TestGraphSpec spec_ = SpecOf(GetParam());
   LocalStores stores_;
-  PullStats stats_;
+  CallStats stats_;
 };
 INSTANTIATE_TEST_SUITE_P(Parts, LocalStoreTest, testing::Values(1, 2, 5));
 

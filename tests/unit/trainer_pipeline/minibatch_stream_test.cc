@@ -111,12 +111,12 @@ class RecordingStore final : public GraphStore {
  public:
   explicit RecordingStore(GraphStore* store) : store_(store) {}
   const GraphInfo& info() const override { return store_->info(); }
-  StatusOr<Minibatch> Sample(const SampleRequest& request) override {
+  StatusOr<Minibatch> Sample(const SampleRequest& request, CallStats* stats) override {
     {
       std::lock_guard lock(mutex_);
       batch_seeds.push_back(request.batch_seed);
     }
-    return store_->Sample(request);
+    return store_->Sample(request, stats);
   }
   void Shutdown() override { store_->Shutdown(); }
 
