@@ -13,6 +13,7 @@ Json TensorsToJson(const std::vector<TensorSpec>& tensors) {
                     {"dtype", std::string(DTypeName(tensor.dtype))},
                     {"rank", tensor.rank},
                     {"dim", tensor.dim}});
+    if (tensor.sampling) list.back()["sampling"] = true;
   }
   return list;
 }
@@ -33,6 +34,10 @@ StatusOr<std::vector<TensorSpec>> TensorsFromJson(const Json& object, std::strin
     if (rank != 1 && rank != 2) return DataLoss("{}: rank {}, expected 1 or 2", here, rank);
     tensor.rank = static_cast<int>(rank);
     HG_ASSIGN_OR_RETURN(tensor.dim, GetInt(item, "dim", here));
+    if (const auto sampling = item.find("sampling"); sampling != item.end()) {
+      if (!sampling->is_boolean()) return DataLoss("{}: field 'sampling' is no boolean", here);
+      tensor.sampling = sampling->get<bool>();
+    }
     tensors.push_back(std::move(tensor));
   }
   return tensors;

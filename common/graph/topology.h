@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "common/graph/partition_book.h"
+#include "common/graph/weight_table.h"
 
 namespace halograph {
 
@@ -20,6 +21,8 @@ struct CscSegment {
   const uint32_t* indices32 = nullptr;
   const int64_t* indices64 = nullptr;
   int64_t first_edge = 0;  // global edge id of position 0
+  // One an edge feature of the relation, in the schema's order; null if none has a table.
+  const WeightTable* weights = nullptr;
 
   [[nodiscard]] bool present() const { return indptr != nullptr; }
   [[nodiscard]] int64_t Source(int64_t position) const {
