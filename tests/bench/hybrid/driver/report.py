@@ -1,0 +1,90 @@
+"""From trials to figures: medians, ratios of interleaved runs, and tables."""
+import statistics
+
+MIB = 1 << 20
+
+
+def median_of(trials, key):
+    return statistics.median(epoch[key] for trial in trials for epoch in trial["epochs"])
+
+
+def seconds(trial):
+    return statistics.median(epoch["seconds"] for epoch in trial["epochs"])
+
+
+def summarise(trials, bits_per_s, hosts):
+    """One condition's row of each variant. `trials`: in the order run."""
+    names = list(dict.fromkeys(trial["variant"] for trial in trials))
+    by_name = {name: [trial for trial in trials if trial["variant"] == name] for name in names}
+    return [{"variant": name, **_row(by_name[name], bits_per_s, hosts),
+             "times_faster": {over: ratio(by_name[over], by_name[name])
+                              for over in names if over.startswith("vanilla")}}
+            for name in names]
+
+
+def ratio(slow, fast):
+    """The median over repeats of seconds an epoch, run beside run."""
+    return statistics.median(seconds(a) / seconds(b) for a, b in zip(slow, fast))
+
+
+def _row(trials, bits_per_s, hosts):
+    epoch_s = median_of(trials, "seconds")
+    measured = [epoch for trial in trials for epoch in trial["epochs"]]
+    row = {key: median_of(trials, key) for key in (
+        "seconds", "sample_wait_s", "feature_wait_s", "compute_s", "sync_wait_s", "cpu_compute_s",
+        "cpu_prepare_s", "cpu_server_s", "cpu_proxy_s", "sampled_edges")}
+    row["seconds_range"] = [min(e["seconds"] for e in measured),
+                            max(e["seconds"] for e in measured)]
+    row["rounds_per_minibatch"] = statistics.median(e.get("rounds_per_minibatch", 0) for e in measured)
+    for way in ("sent_bytes", "received_bytes"):
+        row[way] = [statistics.median(e[way][host] for e in measured) for host in range(hosts)]
+    cpu = sum(row[key] for key in ("cpu_compute_s", "cpu_prepare_s", "cpu_server_s", "cpu_proxy_s"))
+    row["core_busy"] = cpu / epoch_s
+    row["link_busy"] = 0.0 if bits_per_s is None else (
+        8 * max(row["sent_bytes"] + row["received_bytes"]) / epoch_s / bits_per_s)
+    row["memory"] = {name: {kind: max(trial["memory"][name][kind] for trial in trials)
+                            for kind in used} for name, used in trials[0]["memory"].items()}
+    return row
+
+
+COLUMNS = [
+    ("variant", 16, lambda r: r["variant"]),
+    ("s/epoch", 8, lambda r: f"{r['seconds']:.2f}"),
+    ("min-max", 12, lambda r: "{:.2f}-{:.2f}".format(*r["seconds_range"])),
+    ("x van.", 7, lambda r: _times(r, "vanilla")),
+    ("x own", 6, lambda r: _times(r, "vanilla-own")),
+    ("wait s+f", 11, lambda r: f"{r['sample_wait_s']:.2f}+{r['feature_wait_s']:.2f}"),
+    ("sync", 6, lambda r: f"{r['sync_wait_s']:.2f}"),
+    ("cpu: train", 11, lambda r: f"{r['cpu_compute_s']:.2f}"),
+    ("prepare", 8, lambda r: f"{r['cpu_prepare_s']:.2f}"),
+    ("server", 7, lambda r: f"{r['cpu_server_s']:.2f}"),
+    ("proxy", 6, lambda r: f"{r['cpu_proxy_s']:.2f}"),
+    ("core", 5, lambda r: f"{100 * r['core_busy']:.0f}%"),
+    ("link", 5, lambda r: f"{100 * r['link_busy']:.0f}%"),
+    ("MiB out/in", 12, lambda r: "{:.0f}/{:.0f}".format(
+        statistics.mean(r["sent_bytes"]) / MIB, statistics.mean(r["received_bytes"]) / MIB)),
+    ("rounds", 7, lambda r: f"{r['rounds_per_minibatch']:.1f}"),
+    ("MiB train a/f", 14, lambda r: _memory(r, "trainer0")),
+    ("server a/f", 11, lambda r: _memory(r, "server0")),
+]
+LEGEND = """All of an epoch and a host (mean over hosts). x van., x own: times faster than vanilla,
+than vanilla-own. wait s+f: the training loop stood still for sampling and for features. cpu: seconds
+of the host's one core, by training (the trainer's first thread), preparing minibatches (its others),
+server and delaying proxy; core: their share of the epoch. link: the busiest direction's share of the
+rate. a/f: peak anonymous and file-backed memory of host 0's trainer and server."""
+
+
+def _times(row, over):
+    value = row["times_faster"].get(over)
+    return "" if value is None else f"{value:.2f}"
+
+
+def _memory(row, process):
+    used = row["memory"].get(process)
+    return "" if used is None else f"{used['anonymous'] / MIB:.0f}/{used['file'] / MIB:.0f}"
+
+
+def table(title, rows):
+    lines = [title, " ".join(f"{name:>{width}}" for name, width, _ in COLUMNS)]
+    lines += [" ".join(f"{text(row):>{width}}" for _, width, text in COLUMNS) for row in rows]
+    return "\n".join(lines)

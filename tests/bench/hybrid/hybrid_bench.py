@@ -1,0 +1,211 @@
+#!/usr/bin/env python3
+"""Seconds an epoch, bytes, rounds and memory of partitioned and hybrid training over networks of
+several speeds, beside sampling in two steps (FastSample's vanilla).
+
+Hosts are network namespaces joined by veth; each runs one server and one trainer rank, pinned to one
+core. Rates are set with tbf, latency comes from delay_proxy. Needs root, iproute2, and the programs
+built with HALOGRAPH_BENCH. Everything made is removed at the end; the graph stays in --work.
+
+Exit codes: 0 done; 1 failed, or variants did not train alike; 2 wrong usage, or not possible here.
+"""
+import argparse
+import dataclasses
+import json
+import os
+import pathlib
+import platform
+import signal
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+
+from driver import graph as graphs  # noqa: E402
+from driver import link, report, variants  # noqa: E402
+from driver.network import Network, NetworkError, why_not  # noqa: E402
+from driver.processes import ProcessError  # noqa: E402
+from driver.trial import Trial, note  # noqa: E402
+
+REPOSITORY = pathlib.Path(__file__).resolve().parents[3]
+RATES = {"1gbit": 10**9, "10gbit": 10**10, "unlimited": None}
+SMOKE = {"nodes": 5000, "edges": 50000, "features": 16, "classes": 8, "train_share": 0.2,
+         "hidden": 16, "batch_size": 100, "epochs": 1, "repeats": 1, "networks": ["10gbit"],
+         "delays_us": [250.0]}
+
+
+@dataclasses.dataclass(frozen=True)
+class Condition:
+    network: Network
+    rate: str
+    delay_us: float
+
+    @property
+    def name(self):
+        return self.rate if self.delay_us == 0 else f"{self.rate} + {2 * self.delay_us / 1000:g} ms"
+
+
+def parse(arguments):
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add = parser.add_argument
+    add("--work", type=pathlib.Path, required=True, help="folder for the graph; kept")
+    add("--bin", type=pathlib.Path, default=REPOSITORY / "build/release/bin",
+        help="folder of the programs (default: build/release/bin)")
+    add("--output", type=pathlib.Path, help="file for the JSON lines")
+    add("--smoke", action="store_true", help="everything once, tiny, in half a minute")
+    add("--hosts", type=int, default=2)
+    add("--networks", type=lambda text: text.split(","), default=list(RATES),
+        help="of " + ", ".join(RATES))
+    add("--delays-us", type=lambda text: [float(word) for word in text.split(",")],
+        default=[0.0, 250.0], help="latency to add each way, microseconds (default 0,250)")
+    add("--variants", type=lambda text: text.split(","),
+        default=[variant.name for variant in variants.VARIANTS],
+        help="; ".join(f"{variant.name}: {variant.what}" for variant in variants.VARIANTS))
+    add("--nodes", type=int, default=400_000)
+    add("--edges", type=int, default=20_000_000, help="directed")
+    add("--features", type=int, default=100, help="a node, float32")
+    add("--classes", type=int, default=47)
+    add("--homophily", type=float, default=0.8)
+    add("--train-share", type=float, default=0.04)
+    add("--fanouts", type=lambda text: [int(word) for word in text.split(",")],
+        default=[15, 10, 5])
+    add("--hidden", type=int, default=256)
+    add("--batch-size", type=int, default=1000, help="seeds a rank")
+    add("--sample-threads", type=int, default=2)
+    add("--prefetch", type=int, default=4)
+    add("--epochs", type=int, default=3, help="measured; one before and one after are not")
+    add("--repeats", type=int, default=2, help="of all variants, in turn")
+    add("--seed", type=int, default=1)
+    add("--trial-timeout", type=float, default=600, help="seconds")
+    add("--no-fetch", action="store_true", help="do not measure --topology local")
+    options = parser.parse_args(arguments)
+    if options.smoke:
+        vars(options).update(SMOKE)
+    check(parser, options)
+    return options
+
+
+def check(parser, options):
+    known = [variant.name for variant in variants.VARIANTS]
+    for name in options.variants:
+        if name not in known:
+            parser.error(f"--variants: '{name}' is none of {', '.join(known)}")
+    for name in options.networks:
+        if name not in RATES:
+            parser.error(f"--networks: '{name}' is none of {', '.join(RATES)}")
+    if not 2 <= options.hosts <= 64:
+        parser.error(f"--hosts is {options.hosts}, expected 2 to 64")
+    if options.epochs < 1 or options.repeats < 1:
+        parser.error("--epochs and --repeats must be at least 1")
+    needed = {"halograph-partition", "delay_proxy"}
+    for variant in map(variants.by_name, options.variants):
+        needed |= {variant.trainer} | ({variant.server} if variant.serve else set())
+    missing = [name for name in sorted(needed) if not (options.bin / name).exists()]
+    if missing:
+        parser.error(f"--bin {options.bin} lacks {', '.join(missing)}: build them with "
+                     "-DHALOGRAPH_BENCH=ON")
+    reason = why_not()
+    if reason:
+        parser.error(reason)
+
+
+class Output:
+    def __init__(self, path):
+        self.file = open(path, "w", encoding="utf-8") if path else None
+
+    def write(self, kind, value):
+        if self.file:
+            print(json.dumps({kind: value}), file=self.file, flush=True)
+
+
+def machine():
+    with open("/proc/cpuinfo", encoding="ascii", errors="replace") as lines:
+        models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return {"cpu": models[0] if models else platform.machine(), "kernel": platform.release(),
+            "cores": sorted(os.sched_getaffinity(0)), "load": os.getloadavg()}
+
+
+def version(options):
+    return subprocess.run([options.bin / "halograph-train", "--version"], capture_output=True,
+                          text=True, check=False).stdout.strip()
+
+
+def measure_condition(options, graph, condition, output):
+    measured = link.measure(options, condition)
+    output.write("link", {"condition": condition.name, **measured})
+    note(f"{condition.name}: round trip {1e3 * measured['round_trip_s']:.3f} ms, "
+         f"{8e-9 * measured['bytes_per_s']:.2f} Gbit/s")
+    trials = []
+    for repeat in range(options.repeats):
+        for name in options.variants:
+            trial = Trial(options, graph, condition, variants.by_name(name), options.epochs + 2)
+            result = {"repeat": repeat, "load": os.getloadavg()[0], **trial.run()}
+            note(f"{condition.name}, {name}: {report.seconds(result):.2f} s an epoch, load "
+                 f"{result['load']:.1f}")
+            output.write("trial", result)
+            trials.append(result)
+    rows = report.summarise(trials, RATES[condition.rate], options.hosts)
+    output.write("summary", {"condition": condition.name, "rows": rows})
+    return trials, report.table(condition.name, rows)
+
+
+def fetch_topology(options, graph, condition, output):
+    """How long the trainers of all hosts take to fetch the topology, at once, and to start."""
+    result = Trial(options, graph, condition, variants.FETCH, 3).run()
+    output.write("fetch", {"condition": condition.name, **result})
+    return f"{condition.name}: {result['setup_s']:.1f} s to start with --topology local"
+
+
+def compare(trials):
+    """None, or how variants differ that must train alike, or did not use what they are called by."""
+    losses = {json.dumps(trial["losses"]) for trial in trials}
+    if len(losses) != 1:
+        return "variants trained differently: their losses are not the same"
+    for trial in trials:
+        if not trial["variant"].startswith("vanilla"):
+            continue
+        calls = trial["two_step_calls"]
+        if not calls or min(calls.values()) == 0:
+            return f"{trial['variant']} did not sample in two steps: {calls}"
+    return None
+
+
+def run(options, output):
+    options.work = options.work.resolve()
+    options.work.mkdir(parents=True, exist_ok=True)
+    graph = graphs.prepare(options)
+    output.write("config", {"command": sys.argv, "build": version(options), "machine": machine(),
+                            "options": {key: str(value) if isinstance(value, pathlib.Path) else value
+                                        for key, value in vars(options).items()}})
+    trials, tables, fetches = [], [], []
+    with Network(options.hosts) as network:
+        for rate in options.networks:
+            network.set_rate(RATES[rate])
+            for delay_us in options.delays_us:
+                condition = Condition(network, rate, delay_us)
+                more, text = measure_condition(options, graph, condition, output)
+                trials += more
+                tables.append(text)
+            if not options.no_fetch:
+                fetches.append(fetch_topology(options, graph, Condition(network, rate, 0), output))
+    print("\n\n".join(tables + ["\n".join(fetches), report.LEGEND]))
+    difference = compare(trials)
+    if difference:
+        note(difference)
+    return 1 if difference else 0
+
+
+def main():
+    options = parse(sys.argv[1:])
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that everything is undone
+    try:
+        return run(options, Output(options.output))
+    except (NetworkError, ProcessError, graphs.GraphError) as error:
+        note(f"hybrid_bench: {error}")
+        return 1
+    except KeyboardInterrupt:
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
