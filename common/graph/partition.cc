@@ -20,6 +20,8 @@ struct Partition::Arrays {
   struct Edge {
     NpyArray indptr, indices, original_ids;
     std::vector<NpyArray> features;
+    std::vector<NpyArray> tables;  // what `weights` points into
+    std::vector<WeightTable> weights;
   };
   std::vector<Node> nodes;
   std::vector<Edge> edges;
@@ -202,7 +204,34 @@ Status Partition::MapEdges(const std::filesystem::path& folder, Arrays* arrays) 
     } else {
       segment.indices32 = Data<uint32_t>(edge.indices);
     }
+    HG_RETURN_IF_ERROR(MapWeights(folder, r, arrays));
   }
+  return OkStatus();
+}
+
+Status Partition::MapWeights(const std::filesystem::path& folder, int relation, Arrays* arrays) {
+  const ArrayOpener opener(folder, manifest_.files);
+  const std::vector<TensorSpec>& features = schema().relations[relation].features;
+  const std::string base = EdgeFolder(schema().relations[relation].triple());
+  Arrays::Edge& edge = arrays->edges[relation];
+  CscSegment& segment = edges_[relation];
+  for (size_t f = 0; f < features.size(); ++f) {
+    if (!features[f].sampling) continue;
+    HG_ASSIGN_OR_RETURN(NpyArray entries,
+                        opener.Open(AliasEntriesFile(base, features[f].name),
+                                    {.dtype = DType::kUInt64,
+                                     .rank = 2,
+                                     .rows = book().EdgeRange(relation, part()).size(),
+                                     .dim = sizeof(AliasEntry) / sizeof(uint64_t)}));
+    HG_ASSIGN_OR_RETURN(NpyArray drawable,
+                        opener.Open(DrawableFile(base, features[f].name),
+                                    {.dtype = DType::kUInt32, .rows = segment.nodes.size()}));
+    edge.weights.resize(features.size());
+    edge.weights[f] = {.entries = Data<AliasEntry>(entries), .drawable = Data<uint32_t>(drawable)};
+    edge.tables.push_back(std::move(entries));
+    edge.tables.push_back(std::move(drawable));
+  }
+  if (!edge.weights.empty()) segment.weights = edge.weights.data();
   return OkStatus();
 }
 

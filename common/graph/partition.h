@@ -70,6 +70,8 @@ class Partition {
   [[nodiscard]] Status Map(const std::filesystem::path& folder);
   [[nodiscard]] Status MapNodes(const std::filesystem::path& folder, Arrays* arrays);
   [[nodiscard]] Status MapEdges(const std::filesystem::path& folder, Arrays* arrays);
+  [[nodiscard]] Status MapWeights(const std::filesystem::path& folder, int relation,
+                                  Arrays* arrays);
   [[nodiscard]] Status MapEdgeFeatures(const std::filesystem::path& folder, Arrays* arrays);
   [[nodiscard]] Status MapTasks(const std::filesystem::path& folder, Arrays* arrays);
 

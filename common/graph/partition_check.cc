@@ -1,6 +1,7 @@
 #include "common/graph/partition_check.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace halograph {
 namespace {
@@ -54,12 +55,48 @@ Status CheckSeeds(const NpyArray& seeds, int64_t column, const IdRange& own) {
   return OkStatus();
 }
 
+// That no draw can leave the node's list or give an edge of weight 0.
+Status CheckWeightTable(const CscSegment& csc, const WeightTable& table, const std::string& path) {
+  for (int64_t v = 0; v < csc.nodes.size(); ++v) {
+    const std::span entries(table.entries + csc.indptr[v], table.entries + csc.indptr[v + 1]);
+    const auto positive = std::count_if(entries.begin(), entries.end(),
+                                        [](const AliasEntry& entry) { return entry.weight > 0; });
+    if (positive != table.drawable[v]) {
+      return DataLoss("{}: node {} has {} weights above 0, but {} are noted", path,
+                      csc.nodes.begin + v, positive, table.drawable[v]);
+    }
+    for (size_t i = 0; i < entries.size(); ++i) {
+      const AliasEntry& entry = entries[i];
+      const auto row = csc.indptr[v] + static_cast<int64_t>(i);
+      if (!(entry.weight >= 0 && std::isfinite(entry.weight))) {
+        return DataLoss("{}: row {} holds weight {}", path, row, entry.weight);
+      }
+      if (entry.alias >= entries.size()) {
+        return DataLoss("{}: row {} holds alias {} of {} in-edges", path, row, entry.alias,
+                        entries.size());
+      }
+      if (positive > 0 &&
+          ((entry.threshold > 0 && entry.weight == 0) || entries[entry.alias].weight == 0)) {
+        return DataLoss("{}: row {} can give an edge of weight 0", path, row);
+      }
+    }
+  }
+  return OkStatus();
+}
+
 Status CheckEdges(const Partition& partition, int relation, const std::filesystem::path& folder) {
   const Schema& schema = partition.schema();
   const CscSegment& csc = partition.Edges(relation);
   const std::filesystem::path base = folder / EdgeFolder(schema.relations[relation].triple());
   HG_RETURN_IF_ERROR(CheckIndptr({csc.indptr, static_cast<size_t>(csc.nodes.size() + 1)},
                                  (base / "indptr.npy").string()));
+  const std::vector<TensorSpec>& features = schema.relations[relation].features;
+  for (size_t f = 0; f < features.size(); ++f) {
+    if (!features[f].sampling) continue;
+    const std::string edge_folder = EdgeFolder(schema.relations[relation].triple());
+    HG_RETURN_IF_ERROR(CheckWeightTable(
+        csc, csc.weights[f], (folder / AliasEntriesFile(edge_folder, features[f].name)).string()));
+  }
   const auto edges = static_cast<size_t>(csc.indptr[csc.nodes.size()]);
   const int64_t count = schema.node_types[schema.SourceType(relation)].count;
   const std::string path = (base / "indices.npy").string();

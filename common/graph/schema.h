@@ -17,8 +17,8 @@ namespace halograph {
 struct TensorSpec {
   std::string name;
   DType dtype = DType::kFloat32;
-  int rank = 2;     // 1: [rows], 2: [rows, dim]
-  int64_t dim = 1;  // elements a row; 1 for rank 1
+  int rank = 2;           // 1: [rows], 2: [rows, dim]
+  int64_t dim = 1;        // elements a row; 1 for rank 1
   bool sampling = false;  // of a relation: alias tables were made of it, sampling can go by it
 
   [[nodiscard]] size_t row_bytes() const { return static_cast<size_t>(dim) * DTypeSize(dtype); }
