@@ -137,7 +137,8 @@ class LayerRun {
       rows[i - group] = FindPickRow(*draws_.topology, v);
       keys[i - group] = NodeKey(v);
     }
-    draws_.drawer->Expect(std::span(rows).first(static_cast<size_t>(end - group)));
+    const auto size = static_cast<size_t>(end - group);
+    draws_.drawer->Expect(std::span(rows).first(size), std::span(keys).first(size));
     for (int64_t i = group; i < end; ++i) {
       draws_.drawer->Draw(keys[i - group], rows[i - group], scratch_);
       if (!PushPositions(rows_.Whole(rows[i - group]))) return false;

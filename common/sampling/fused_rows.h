@@ -21,6 +21,7 @@ inline PickRow FindPickRow(const RelationTopology& topology, int64_t v) {
   assert(segment.present());
   const int64_t* const offsets = segment.indptr + (v - segment.nodes.begin);
   return {.segment = static_cast<int>(&segment - topology.segments().data()),
+          .node = v - segment.nodes.begin,
           .begin = offsets[0],
           .degree = offsets[1] - offsets[0]};
 }

@@ -1,9 +1,11 @@
 #include "common/sampling/fused_sampler.h"
 
 #include <limits>
+#include <optional>
 
 #include "common/sampling/fused_layer.h"
 #include "common/sampling/no_memory.h"
+#include "common/sampling/weighted_picks.h"
 
 namespace halograph {
 namespace {
@@ -58,7 +60,7 @@ class FusedRun {
     for (size_t g = 0; g < fanouts.size(); ++g) {
       const auto [relation, fanout] = fanouts[g];
       const int type = schema_.DestinationType(relation);
-      const FusedLayerTask task{
+      FusedLayerTask task{
           .draws = {.topology = &topology_[relation],
                     .fanout = fanout,
                     .replace = request_.spec->replace,
@@ -67,6 +69,11 @@ class FusedRun {
           .destination_type = type,
           .source_type = schema_.SourceType(relation),
           .num_destinations = sampled->num_destinations[type]};
+      std::optional<WeightedPicks> weighted;
+      if (const int weight = SamplingWeightOf(schema_, *request_.spec, fanouts[g]); weight >= 0) {
+        weighted.emplace(topology_[relation], weight, fanout, task.draws.replace);
+        task.draws.drawer = &*weighted;
+      }
       Block* const block = &sampled->blocks[g];
       block->relation = relation;
       if (!SampleFusedLayer(task, workspace_, block)) return CheckLength(task.source_type);

@@ -7,12 +7,14 @@
 
 #include "common/graph/topology.h"
 #include "common/sampling/draws.h"
+#include "common/sampling/weighted_drawer.h"
 
 namespace halograph {
 
 // Where the in-edges of one destination lie.
 struct PickRow {
   int segment = 0;    // index in RelationTopology::segments()
+  int64_t node = 0;   // the destination, counted from the segment's first
   int64_t begin = 0;  // of the segment's `indices`; what lies beside the edges is found with it
   int64_t degree = 0;
 };
@@ -21,6 +23,7 @@ struct PickRow {
 struct PickScratch {
   std::vector<int64_t> positions;  // of one destination
   FloydDrawer floyd;
+  WeightedDrawer weighted;
 };
 
 // A way to draw. It is chosen once a layer and called by the destination, which costs nothing
@@ -30,8 +33,9 @@ class PickDrawer {
  public:
   virtual ~PickDrawer() = default;
 
-  // Rows that are drawn next, eight at most: their tables can be asked for (prefetched) together.
-  virtual void Expect(std::span<const PickRow>) const {}
+  // Rows that are drawn next, with these node keys, eight at most: their tables can be asked for
+  // (prefetched) together.
+  virtual void Expect(std::span<const PickRow>, std::span<const uint64_t>) const {}
 
   // Sets scratch->positions to the picks of one destination in the order drawn, each in
   // [0, row.degree). Their number is the drawer's: Count(row). `node_key` as in SAMPLING.md.

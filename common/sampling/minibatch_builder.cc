@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 
 #include "absl/container/flat_hash_map.h"
 #include "common/sampling/no_memory.h"
+#include "common/sampling/weighted_picks.h"
 
 namespace halograph {
 namespace {
@@ -75,10 +77,12 @@ class Builder {
     sampled.num_destinations = ListSizes();
     std::vector<LayerGroup> groups;
     groups.reserve(fanouts.size());
-    for (const auto& [relation, fanout] : fanouts) {
+    for (const RelationFanout& wanted : fanouts) {
+      const auto [relation, fanout] = wanted;
       const int type = schema_.DestinationType(relation);
       groups.push_back({.relation = relation,
                         .fanout = fanout,
+                        .weight = SamplingWeightOf(schema_, *request_.spec, wanted),
                         .layer_key = LayerKey(request_.batch_seed, layer,
                                               static_cast<int>(schema_.relations.size()), relation),
                         .destinations = lists_[type].first(sampled.num_destinations[type])});
@@ -147,11 +151,17 @@ Status LocalNeighborSource::SampleLayer(int, uint64_t, bool replace,
                                         std::vector<NeighborPicks>* picks) {
   picks->resize(groups.size());
   for (size_t g = 0; g < groups.size(); ++g) {
-    SampleNeighbors({.topology = &(*topology_)[groups[g].relation],
-                     .fanout = groups[g].fanout,
+    const LayerGroup& group = groups[g];
+    LayerDraws draws{.topology = &(*topology_)[group.relation],
+                     .fanout = group.fanout,
                      .replace = replace,
-                     .layer_key = groups[g].layer_key},
-                    groups[g].destinations, pool_, &(*picks)[g]);
+                     .layer_key = group.layer_key};
+    std::optional<WeightedPicks> weighted;
+    if (group.weight >= 0) {
+      weighted.emplace(*draws.topology, group.weight, group.fanout, replace);
+      draws.drawer = &*weighted;
+    }
+    SampleNeighbors(draws, group.destinations, pool_, &(*picks)[g]);
   }
   return OkStatus();
 }

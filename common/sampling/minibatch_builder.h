@@ -20,6 +20,7 @@ namespace halograph {
 struct LayerGroup {
   int relation = 0;
   int32_t fanout = 0;
+  int weight = -1;  // index of the edge feature to draw by; -1: uniformly
   uint64_t layer_key = 0;
   std::span<const int64_t> destinations;  // unique global ids
 };

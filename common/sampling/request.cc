@@ -24,8 +24,8 @@ Status ValidateFanout(int32_t fanout) {
 
 namespace {
 
-Status ValidateLayer(const Schema& schema, size_t layer,
-                     const std::vector<RelationFanout>& fanouts) {
+Status ValidateLayer(const Schema& schema, size_t layer, const std::vector<RelationFanout>& fanouts,
+                     const std::string& weight) {
   const int relations = static_cast<int>(schema.relations.size());
   int before = -1;
   for (const auto& [relation, fanout] : fanouts) {
@@ -42,6 +42,9 @@ Status ValidateLayer(const Schema& schema, size_t layer,
       return OutOfRange("layer {}, relation '{}': {}", layer, schema.relations[relation].triple(),
                         Message(valid));
     }
+    if (!weight.empty() && fanout != 0) {
+      HG_RETURN_IF_ERROR(FindSamplingWeight(schema, relation, weight).status());
+    }
   }
   return OkStatus();
 }
@@ -57,7 +60,7 @@ Status ValidateRequest(const Schema& schema, const SampleRequest& request) {
                            schema.node_types.size());
   }
   for (size_t l = 0; l < request.spec->layers.size(); ++l) {
-    HG_RETURN_IF_ERROR(ValidateLayer(schema, l, request.spec->layers[l]));
+    HG_RETURN_IF_ERROR(ValidateLayer(schema, l, request.spec->layers[l], request.spec->weight));
   }
   const NodeType& type = schema.node_types[request.seed_type];
   for (size_t i = 0; i < request.seeds.size(); ++i) {
@@ -67,6 +70,28 @@ Status ValidateRequest(const Schema& schema, const SampleRequest& request) {
     }
   }
   return OkStatus();
+}
+
+StatusOr<int> FindSamplingWeight(const Schema& schema, int relation, std::string_view weight) {
+  const Relation& of = schema.relations[relation];
+  std::string drawable;
+  bool is_feature = false;
+  for (size_t f = 0; f < of.features.size(); ++f) {
+    const TensorSpec& feature = of.features[f];
+    if (feature.sampling && feature.name == weight) return static_cast<int>(f);
+    is_feature |= feature.name == weight;
+    if (feature.sampling) drawable += (drawable.empty() ? "'" : ", '") + feature.name + "'";
+  }
+  return NotFound(
+      "relation '{}' cannot be sampled by '{}': {}, and it has tables by {}; partition with "
+      "--sampling-weights {}, use one that is there, or fanout 0",
+      of.triple(), weight, is_feature ? "the feature has no tables" : "it has no such feature",
+      drawable.empty() ? "none" : drawable, weight);
+}
+
+int SamplingWeightOf(const Schema& schema, const SamplingSpec& spec, const RelationFanout& fanout) {
+  if (spec.weight.empty() || fanout.fanout == 0) return -1;
+  return *FindSamplingWeight(schema, fanout.relation, spec.weight);
 }
 
 uint64_t LayerKey(uint64_t batch_seed, int layer, int num_relations, int relation) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -26,6 +27,8 @@ struct RelationFanout {
 struct SamplingSpec {
   std::vector<std::vector<RelationFanout>> layers;  // from the seeds outward; relations ascending
   bool replace = false;
+  // Edge feature to draw by; empty: uniformly. Relations of fanout 0 need not have it.
+  std::string weight = {};
 
   // The same fanouts for every relation of the schema, one a layer.
   [[nodiscard]] static SamplingSpec Uniform(const Schema& schema, std::span<const int32_t> fanouts,
@@ -42,8 +45,17 @@ struct SampleRequest {
 // OutOfRange naming the value: below -1 or above kMaxFanout.
 [[nodiscard]] Status ValidateFanout(int32_t fanout);
 // InvalidArgument: no layer, a relation unknown or out of order; OutOfRange: a fanout, or a seed
-// outside the node type (the seed, its position, and the count are named).
+// outside the node type (the seed, its position, and the count are named); NotFound: a relation
+// that cannot be drawn by spec->weight (FindSamplingWeight).
 [[nodiscard]] Status ValidateRequest(const Schema& schema, const SampleRequest& request);
+
+// Index of the edge feature `weight` of a relation. NotFound naming the relation, what it can be
+// drawn by and what to do, if it has no such feature or no alias tables were made of it.
+[[nodiscard]] StatusOr<int> FindSamplingWeight(const Schema& schema, int relation,
+                                               std::string_view weight);
+// The same of a valid request; -1 where draws are uniform or the fanout is 0.
+[[nodiscard]] int SamplingWeightOf(const Schema& schema, const SamplingSpec& spec,
+                                   const RelationFanout& fanout);
 
 // Keys of the contract.
 [[nodiscard]] uint64_t LayerKey(uint64_t batch_seed, int layer, int num_relations, int relation);

@@ -1,0 +1,55 @@
+#include "common/sampling/weighted_picks.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace halograph {
+
+namespace {
+
+constexpr int64_t kExpectedDraws = 16;  // of a node, asked for before the first is needed
+
+}  // namespace
+
+WeightedPicks::WeightedPicks(const RelationTopology& topology, int feature, int32_t fanout,
+                             bool replace)
+    : fanout_(fanout), replace_(replace) {
+  for (const CscSegment& segment : topology.segments()) {
+    assert(!segment.present() || segment.weights != nullptr);
+    tables_.push_back(segment.weights != nullptr ? segment.weights[feature] : WeightTable{});
+  }
+}
+
+WeightedRow WeightedPicks::Find(const PickRow& row) const {
+  const WeightTable& table = tables_[static_cast<size_t>(row.segment)];
+  return {.entries = table.entries + row.begin,
+          .degree = row.degree,
+          .drawable = table.drawable[row.node]};
+}
+
+void WeightedPicks::Expect(std::span<const PickRow> rows,
+                           std::span<const uint64_t> node_keys) const {
+  for (const PickRow& row : rows) {
+    __builtin_prefetch(tables_[static_cast<size_t>(row.segment)].drawable + row.node);
+  }
+  if (fanout_ == kFullNeighborhood) return;  // read one after the other
+  const int64_t draws = std::min<int64_t>(fanout_, kExpectedDraws);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const WeightTable& table = tables_[static_cast<size_t>(rows[i].segment)];
+    WeightedDrawer::Prefetch(
+        node_keys[i], {.entries = table.entries + rows[i].begin, .degree = rows[i].degree}, draws);
+  }
+}
+
+void WeightedPicks::Draw(uint64_t node_key, const PickRow& row, PickScratch* scratch) const {
+  const WeightedRow weighted = Find(row);
+  scratch->positions.resize(
+      static_cast<size_t>(WeightedPicksOf(weighted.drawable, fanout_, replace_)));
+  scratch->weighted.Draw(node_key, weighted, fanout_, replace_, scratch->positions);
+}
+
+int64_t WeightedPicks::Count(const PickRow& row) const {
+  return WeightedPicksOf(Find(row).drawable, fanout_, replace_);
+}
+
+}  // namespace halograph
