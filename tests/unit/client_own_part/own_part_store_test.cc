@@ -1,0 +1,153 @@
+#include "client/own_part/own_part_store.h"
+
+#include <numeric>
+#include <thread>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "client/own_part/same_graph.h"
+#include "tests/support/random_graph.h"
+#include "tests/support/test_folder.h"
+#include "tests/support/whole_rest.h"
+
+namespace halograph {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr int64_t kNodes = 400;
+constexpr int kOwnPart = 1;
+
+// Four parts, of which part 1 is mapped.
+class OwnPartStoreTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    const auto path = WriteTestGraph(
+        RandomGraph({.seed = 5, .parts = 4, .nodes = kNodes, .mean_degree = 8, .feature_dim = 3}),
+        folder_.path() / "graph");
+    ASSERT_TRUE(path.ok()) << path.status();
+    auto whole = MapGraph(*path, {});
+    auto own = MapGraph(*path, {.parts = {kOwnPart}});
+    ASSERT_TRUE(whole.ok() && own.ok()) << whole.status() << own.status();
+    whole_ = *whole;
+    graph_ = MakeOwnPartGraphStore(*own, std::make_unique<WholeRestGraphStore>(whole_, record_));
+    kv_ = MakeOwnPartKVStore(*own, std::make_unique<WholeRestKVStore>(whole_, record_));
+    range_ = whole_->info.book.NodeRange(0, kOwnPart);
+  }
+
+  std::vector<int64_t> OwnNodes() const {
+    std::vector<int64_t> nodes(static_cast<size_t>(range_.size()));
+    std::iota(nodes.begin(), nodes.end(), range_.begin);
+    return nodes;
+  }
+  StatusOr<Minibatch> Sample(GraphStore& store, const std::vector<int64_t>& seeds,
+                             const std::vector<int32_t>& fanouts, CallStats* stats = nullptr) {
+    const SamplingSpec spec = SamplingSpec::Uniform(whole_->info.schema, fanouts);
+    return store.Sample({.seed_type = 0, .seeds = seeds, .batch_seed = 3, .spec = &spec}, stats);
+  }
+  Status Pull(const std::vector<int64_t>& ids, std::vector<float>* rows, CallStats* stats) {
+    rows->resize(ids.size() * 3);
+    return kv_->Pull({false, "node", "feat"}, ids, std::as_writable_bytes(std::span(*rows)), stats);
+  }
+
+  TestFolder folder_;
+  std::shared_ptr<const MappedGraph> whole_;
+  std::shared_ptr<RestRecord> record_ = std::make_shared<RestRecord>();
+  std::unique_ptr<GraphStore> graph_;
+  std::unique_ptr<KVStore> kv_;
+  IdRange range_;
+};
+
+TEST_F(OwnPartStoreTest, LayersOfOwnDestinationsAskNobody) {
+  const auto minibatch = Sample(*graph_, OwnNodes(), {5});
+  ASSERT_TRUE(minibatch.ok()) << minibatch.status();
+  EXPECT_GT(minibatch->sampled_edges, 0);
+  EXPECT_TRUE(record_->ids.empty());
+}
+
+TEST_F(OwnPartStoreTest, TheRestIsAskedForOthersNodesOnly) {
+  CallStats stats;
+  const auto minibatch = Sample(*graph_, OwnNodes(), {5, 5, 5}, &stats);
+  ASSERT_TRUE(minibatch.ok()) << minibatch.status();
+  EXPECT_FALSE(record_->ids.empty());
+  for (const int64_t id : record_->ids) EXPECT_FALSE(range_.contains(id)) << id;
+  EXPECT_EQ(stats.rounds, 4);  // 2 (L - 1)
+  const auto expected = Sample(*MakeLocalGraphStore(whole_), OwnNodes(), {5, 5, 5});
+  ASSERT_TRUE(expected.ok()) << expected.status();
+  EXPECT_EQ(*minibatch, *expected);
+}
+
+TEST_F(OwnPartStoreTest, PullsOnlyOthersRowsFromTheRest) {
+  std::vector<int64_t> ids(kNodes);
+  std::iota(ids.rbegin(), ids.rend(), 0);
+  std::vector<float> rows;
+  CallStats stats;
+  ASSERT_TRUE(Pull(ids, &rows, &stats).ok());
+  for (const int64_t id : record_->ids) EXPECT_FALSE(range_.contains(id)) << id;
+  EXPECT_EQ(stats.local_bytes, range_.size() * 12);
+  EXPECT_EQ(stats.remote_bytes, (kNodes - range_.size()) * 12);
+  EXPECT_EQ(stats.rounds, 2);
+  std::vector<float> expected(rows.size());
+  ASSERT_TRUE(
+      MakeLocalKVStore(whole_)
+          ->Pull({false, "node", "feat"}, ids, std::as_writable_bytes(std::span(expected)), nullptr)
+          .ok());
+  EXPECT_EQ(rows, expected);
+  ASSERT_TRUE(Pull(OwnNodes(), &rows, &stats).ok());
+  EXPECT_EQ(stats.rounds, 2) << "own rows make no round";
+}
+
+TEST_F(OwnPartStoreTest, ErrorsOfTheRestAreTheCallers) {
+  record_->fail_with = Unavailable("server 2 is gone");
+  const auto minibatch = Sample(*graph_, OwnNodes(), {5, 5});
+  EXPECT_EQ(minibatch.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(Message(minibatch.status()), HasSubstr("server 2"));
+  std::vector<float> rows;
+  EXPECT_EQ(Pull({0, 1}, &rows, nullptr).code(), absl::StatusCode::kUnavailable);
+}
+
+TEST_F(OwnPartStoreTest, AfterShutdownOwnNodesAreCancelledToo) {
+  graph_->Shutdown();
+  kv_->Shutdown();
+  EXPECT_EQ(Sample(*graph_, OwnNodes(), {5}).status().code(), absl::StatusCode::kCancelled);
+  std::vector<float> rows;
+  EXPECT_EQ(Pull(OwnNodes(), &rows, nullptr).code(), absl::StatusCode::kCancelled);
+}
+
+TEST_F(OwnPartStoreTest, ThreadsThatSampleAndPullAtOnceGetWhatOneGets) {
+  std::vector<int64_t> seeds(kNodes / 2);
+  std::iota(seeds.begin(), seeds.end(), 50);
+  const auto expected = Sample(*MakeLocalGraphStore(whole_), seeds, {4, 4});
+  ASSERT_TRUE(expected.ok()) << expected.status();
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      for (int round = 0; round < 10; ++round) {
+        const auto found = Sample(*graph_, seeds, {4, 4});
+        ASSERT_TRUE(found.ok()) << found.status();
+        ASSERT_EQ(*found, *expected);
+        std::vector<float> rows;
+        ASSERT_TRUE(Pull(found->nodes[0], &rows, nullptr).ok());
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST_F(OwnPartStoreTest, FilesOfAnotherGraphAreRefusedNamingBoth) {
+  const auto path = WriteTestGraph(RandomGraph({.seed = 6, .parts = 4, .nodes = kNodes}),
+                                   folder_.path() / "other");
+  ASSERT_TRUE(path.ok()) << path.status();
+  const auto other = MapGraph(*path, {.parts = {0}});
+  ASSERT_TRUE(other.ok()) << other.status();
+  EXPECT_TRUE(CheckSameGraph(whole_->info, "--local", whole_->info, "the servers").ok());
+  const Status status = CheckSameGraph((*other)->info, "--local", whole_->info, "the servers");
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(Message(status), HasSubstr("--local: is of graph " + (*other)->info.identity));
+  EXPECT_THAT(Message(status), HasSubstr(whole_->info.identity));
+}
+
+}  // namespace
+}  // namespace halograph
