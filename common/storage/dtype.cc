@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 namespace halograph {
 namespace {
@@ -63,12 +64,48 @@ struct Bool {
   explicit operator float() const { return byte != 0 ? 1.0f : 0.0f; }
 };
 
-template <typename T>
-void Convert(const std::byte* source, size_t count, float* destination) {
+template <typename T, typename Out>
+void Convert(const std::byte* source, size_t count, Out* destination) {
   for (size_t i = 0; i < count; ++i) {
     T value;
     std::memcpy(&value, source + i * sizeof(T), sizeof(T));
-    destination[i] = static_cast<float>(value);
+    if constexpr (std::is_arithmetic_v<T>) {
+      destination[i] = static_cast<Out>(value);
+    } else {
+      destination[i] = static_cast<float>(value);
+    }
+  }
+}
+
+template <typename Out>
+void ConvertTo(DType dtype, const std::byte* source, size_t count, Out* destination) {
+  switch (dtype) {
+    case DType::kFloat32:
+      return Convert<float>(source, count, destination);
+    case DType::kFloat64:
+      return Convert<double>(source, count, destination);
+    case DType::kFloat16:
+      return Convert<Half>(source, count, destination);
+    case DType::kBFloat16:
+      return Convert<Brain>(source, count, destination);
+    case DType::kInt8:
+      return Convert<int8_t>(source, count, destination);
+    case DType::kInt16:
+      return Convert<int16_t>(source, count, destination);
+    case DType::kInt32:
+      return Convert<int32_t>(source, count, destination);
+    case DType::kInt64:
+      return Convert<int64_t>(source, count, destination);
+    case DType::kUInt8:
+      return Convert<uint8_t>(source, count, destination);
+    case DType::kUInt16:
+      return Convert<uint16_t>(source, count, destination);
+    case DType::kUInt32:
+      return Convert<uint32_t>(source, count, destination);
+    case DType::kUInt64:
+      return Convert<uint64_t>(source, count, destination);
+    case DType::kBool:
+      return Convert<Bool>(source, count, destination);
   }
 }
 
@@ -99,35 +136,15 @@ float ToFloat(DType dtype, const std::byte* data) {
 }
 
 void ConvertToFloat(DType dtype, const std::byte* source, size_t count, float* destination) {
-  switch (dtype) {
-    case DType::kFloat32:
-      if (count > 0) std::memcpy(destination, source, count * sizeof(float));
-      return;
-    case DType::kFloat64:
-      return Convert<double>(source, count, destination);
-    case DType::kFloat16:
-      return Convert<Half>(source, count, destination);
-    case DType::kBFloat16:
-      return Convert<Brain>(source, count, destination);
-    case DType::kInt8:
-      return Convert<int8_t>(source, count, destination);
-    case DType::kInt16:
-      return Convert<int16_t>(source, count, destination);
-    case DType::kInt32:
-      return Convert<int32_t>(source, count, destination);
-    case DType::kInt64:
-      return Convert<int64_t>(source, count, destination);
-    case DType::kUInt8:
-      return Convert<uint8_t>(source, count, destination);
-    case DType::kUInt16:
-      return Convert<uint16_t>(source, count, destination);
-    case DType::kUInt32:
-      return Convert<uint32_t>(source, count, destination);
-    case DType::kUInt64:
-      return Convert<uint64_t>(source, count, destination);
-    case DType::kBool:
-      return Convert<Bool>(source, count, destination);
+  if (dtype == DType::kFloat32) {
+    if (count > 0) std::memcpy(destination, source, count * sizeof(float));
+    return;
   }
+  ConvertTo(dtype, source, count, destination);
+}
+
+void ConvertToDouble(DType dtype, const std::byte* source, size_t count, double* destination) {
+  ConvertTo(dtype, source, count, destination);
 }
 
 }  // namespace halograph

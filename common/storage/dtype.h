@@ -41,4 +41,7 @@ enum class DType : int {
 // Converts `count` elements at `source` (any alignment) to float32.
 void ConvertToFloat(DType dtype, const std::byte* source, size_t count, float* destination);
 
+// The same to float64; rounds 64-bit integers that it cannot hold to nearest even.
+void ConvertToDouble(DType dtype, const std::byte* source, size_t count, double* destination);
+
 }  // namespace halograph

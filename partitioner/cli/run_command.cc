@@ -1,6 +1,7 @@
 #include <string>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/resource.h>
 
 #include "common/base/units.h"
@@ -33,6 +34,10 @@ Status PrintSummary(const PartitionRun& run, const PartitionSummary& summary) {
              FormatCount(edges.read), FormatCount(edges.self_loops),
              FormatCount(edges.self_loops_dropped), FormatCount(edges.duplicates),
              FormatCount(edges.duplicates_dropped));
+  if (!run.sampling_weights.empty()) {
+    fmt::print("alias tables by {}; nodes with in-edges of weight 0 only: {}\n",
+               fmt::join(run.sampling_weights, ", "), FormatCount(summary.graph.undrawable_nodes));
+  }
   fmt::print("opened in {}, {} in {}, written in {}; peak memory {} (mapped files included)\n",
              FormatSeconds(summary.open_seconds), run.method, FormatSeconds(summary.assign_seconds),
              FormatSeconds(summary.write_seconds), PeakMemory());
@@ -96,6 +101,11 @@ void AddRunCommand(CLI::App* app, Action* action) {
         const auto parsed = BalanceOptions::Parse(list);
         return parsed.ok() ? std::string() : Message(parsed.status());
       });
+  command
+      ->add_option("--sampling-weights", run.sampling_weights,
+                   "Edge features (one number an edge, comma-separated) that sampling can go by: "
+                   "makes alias tables, 16 bytes an edge each")
+      ->delimiter(',');
   command->add_option("--seed", run.options.seed, "Same seed, same partitioning")
       ->capture_default_str();
   command->add_flag("--force", run.replace, "Replace an existing output");

@@ -10,6 +10,7 @@
 #include "partitioner/verify/node_maps.h"
 #include "partitioner/verify/schema_check.h"
 #include "partitioner/verify/task_check.h"
+#include "partitioner/verify/weight_check.h"
 
 namespace halograph {
 namespace {
@@ -49,6 +50,7 @@ StatusOr<VerifyReport> Verify(const fs::path& input, const fs::path& graph_folde
   }
   VerifyHaloNodes(*graph, &findings);
   VerifyFeatures(dataset, *graph, maps, &findings);
+  VerifyWeights(*graph, &findings);
   HG_RETURN_IF_ERROR(VerifyTasks(dataset, *graph, maps, &findings));
   return report;
 }

@@ -8,6 +8,7 @@
 #include "common/base/progress.h"
 #include "partitioner/write/csc_files.h"
 #include "partitioner/write/edge_features.h"
+#include "partitioner/write/sampling_weights.h"
 
 namespace halograph {
 namespace {
@@ -183,6 +184,7 @@ void EdgeCounts::Add(const EdgeCounts& other) {
 StatusOr<WrittenRelation> WriteRelation(const WriteContext& context, int relation) {
   HG_ASSIGN_OR_RETURN(WrittenRelation written, RelationWriter(context, relation).Write());
   HG_RETURN_IF_ERROR(WriteEdgeFeatures(context, relation));
+  HG_ASSIGN_OR_RETURN(written.undrawable_nodes, WriteWeightTables(context, relation));
   return written;
 }
 

@@ -24,11 +24,13 @@ struct EdgeCounts {
 struct WrittenRelation {
   std::vector<int64_t> edges;  // per partition, after dropping
   EdgeCounts counts;
+  int64_t undrawable_nodes = 0;  // with in-edges, but by some sampling weight none to draw
 };
 
-// Writes indptr.npy, indices.npy, original_ids.npy and features/*.npy of one relation for every
-// partition.
-//   InvalidArgument    a NaN among the features (file, row, column), unless options.allow_nan
+// Writes indptr.npy, indices.npy, original_ids.npy, features/*.npy and sampling/*/*.npy of one
+// relation for every partition.
+//   InvalidArgument    a NaN among the features (file, row, column), unless options.allow_nan;
+//                      a weight that WriteWeightTables refuses
 //   ResourceExhausted  disk full
 //   DataLoss           the two passes gave different edges
 [[nodiscard]] StatusOr<WrittenRelation> WriteRelation(const WriteContext& context, int relation);

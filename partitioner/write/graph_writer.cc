@@ -10,6 +10,7 @@
 #include "partitioner/write/halo_writer.h"
 #include "partitioner/write/mapped_npy.h"
 #include "partitioner/write/node_writer.h"
+#include "partitioner/write/sampling_weights.h"
 #include "partitioner/write/schema_builder.h"
 #include "partitioner/write/task_writer.h"
 
@@ -24,11 +25,12 @@ struct Parts {
   std::vector<std::vector<FileEntry>> files;    // [part]
 };
 
-Status WriteArrays(const WriteContext& context, Parts* parts, EdgeCounts* counts) {
+Status WriteArrays(const WriteContext& context, Parts* parts, WrittenGraph* graph) {
   const Dataset& dataset = context.dataset;
   for (int relation = 0; relation < static_cast<int>(dataset.relations.size()); ++relation) {
     HG_ASSIGN_OR_RETURN(WrittenRelation written, WriteRelation(context, relation));
-    counts->Add(written.counts);
+    graph->edges.Add(written.counts);
+    graph->undrawable_nodes += written.undrawable_nodes;
     parts->edges.push_back(std::move(written.edges));
   }
   for (int type = 0; type < static_cast<int>(dataset.node_types.size()); ++type) {
@@ -149,9 +151,10 @@ int64_t EstimateOutputBytes(const Dataset& dataset) {
   for (const InputRelation& relation : dataset.relations) {
     const int64_t edges = relation.edges->max_edges();
     const auto destination = static_cast<size_t>(dataset.NodeTypeIndex(relation.destination));
-    bytes += dataset.node_types[destination].count * int64_t{sizeof(int64_t)} +
+    const int64_t nodes = dataset.node_types[destination].count;
+    bytes += nodes * int64_t{sizeof(int64_t)} +
              edges * int64_t{sizeof(uint32_t) + sizeof(int64_t)} +
-             TensorBytes(relation.features, edges);
+             TensorBytes(relation.features, edges) + WeightTableBytes(relation, edges, nodes);
   }
   for (const InputTask& task : dataset.tasks) {
     for (const InputTaskSet& set : task.sets) {
@@ -167,7 +170,7 @@ StatusOr<WrittenGraph> WriteGraph(const WriteContext& context, Json graph_option
   HG_RETURN_IF_ERROR(CheckDiskSpace(context.folder, EstimateOutputBytes(context.dataset)));
   Parts parts;
   WrittenGraph written;
-  HG_RETURN_IF_ERROR(WriteArrays(context, &parts, &written.edges));
+  HG_RETURN_IF_ERROR(WriteArrays(context, &parts, &written));
 
   GraphManifest& graph = written.manifest;
   {

@@ -13,7 +13,8 @@ namespace halograph {
 
 struct WrittenGraph {
   GraphManifest manifest;
-  EdgeCounts edges;  // over all relations
+  EdgeCounts edges;              // over all relations
+  int64_t undrawable_nodes = 0;  // the same: WrittenRelation
 };
 
 // Writes everything below context.folder, an empty folder: per part the arrays, then its manifest;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "common/storage/file.h"
+#include "partitioner/write/sampling_weights.h"
 
 namespace halograph {
 namespace {
@@ -15,9 +16,13 @@ std::filesystem::path WithoutTrailingSlash(const std::filesystem::path& path) {
 }
 
 Json OptionsJson(const PartitionRun& run, Json report) {
-  return {{"read", run.read.ToJson()},  {"method", run.method},
-          {"seed", run.options.seed},   {"balance", run.options.balance.ToString()},
-          {"parts", run.options.parts}, {"allow_nan", run.allow_nan},
+  return {{"read", run.read.ToJson()},
+          {"method", run.method},
+          {"seed", run.options.seed},
+          {"balance", run.options.balance.ToString()},
+          {"parts", run.options.parts},
+          {"allow_nan", run.allow_nan},
+          {"sampling_weights", run.sampling_weights},
           {"report", std::move(report)}};
 }
 
@@ -48,7 +53,8 @@ StatusOr<PartitionSummary> PartitionGraph(const PartitionRun& run) {
   read.scratch = folder.path() / "scratch";
   HG_RETURN_IF_ERROR(MakeFolder(read.scratch));
   {
-    HG_ASSIGN_OR_RETURN(const Dataset dataset, OpenDataset(run.input, read));
+    HG_ASSIGN_OR_RETURN(Dataset dataset, OpenDataset(run.input, read));
+    HG_RETURN_IF_ERROR(MarkSamplingWeights(run.sampling_weights, &dataset));
     summary.open_seconds = watch.Lap();
     MethodOptions options = run.options;
     options.drop_duplicates = read.duplicates == EdgePolicy::kDrop;

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "common/base/status.h"
 #include "partitioner/methods/method.h"
@@ -19,7 +20,8 @@ struct PartitionRun {
   std::string method = "metis";
   MethodOptions options;  // drop_duplicates is taken from read.duplicates
   bool allow_nan = false;
-  bool replace = false;  // of an existing output, once the new one is complete
+  std::vector<std::string> sampling_weights;  // edge features that sampling can go by
+  bool replace = false;                       // of an existing output, once the new one is complete
 };
 
 struct PartitionSummary {
