@@ -23,7 +23,9 @@ int64_t AliasDraw(uint64_t node_key, uint64_t i, const WeightedRow& row) {
   const auto position = static_cast<uint64_t>(product >> 64);
   const auto fraction = static_cast<uint32_t>(static_cast<uint64_t>(product) >> 32);
   const AliasEntry& entry = row.entries[position];
-  return fraction < entry.threshold ? static_cast<int64_t>(position) : int64_t{entry.alias};
+  // An alias beyond the list is damage that opening with headers only does not see.
+  const bool own = fraction < entry.threshold || entry.alias >= static_cast<uint64_t>(row.degree);
+  return own ? static_cast<int64_t>(position) : int64_t{entry.alias};
 }
 
 // The contract's sum: four lanes.
@@ -57,9 +59,9 @@ void WeightedDrawer::Draw(uint64_t node_key, const WeightedRow& row, int32_t fan
   assert(static_cast<int64_t>(positions.size()) == WeightedPicksOf(row.drawable, fanout, replace));
   if (WeightedTakesAll(row.drawable, fanout, replace)) {
     const bool none_is_zero = row.drawable == row.degree;
+    std::fill(positions.begin(), positions.end(), 0);  // in a damaged table some would be missing
     size_t picked = 0;
-    for (int64_t i = 0; picked < positions.size(); ++i) {
-      assert(i < row.degree);
+    for (int64_t i = 0; i < row.degree && picked < positions.size(); ++i) {
       if (none_is_zero || row.entries[i].weight > 0) positions[picked++] = i;
     }
   } else if (replace) {

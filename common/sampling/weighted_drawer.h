@@ -14,11 +14,12 @@
 
 namespace halograph {
 
-// One node's in-edges as weighted draws see them.
+// One node's in-edges as weighted draws see them. Damaged entries give damaged picks, but positions
+// within the list.
 struct WeightedRow {
   const AliasEntry* entries = nullptr;
   int64_t degree = 0;
-  int64_t drawable = 0;  // in-edges of positive weight
+  int64_t drawable = 0;  // in-edges of positive weight; at most degree
 };
 
 // How many edges are picked of a node with `drawable` in-edges of positive weight.

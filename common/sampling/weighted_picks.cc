@@ -24,7 +24,7 @@ WeightedRow WeightedPicks::Find(const PickRow& row) const {
   const WeightTable& table = tables_[static_cast<size_t>(row.segment)];
   return {.entries = table.entries + row.begin,
           .degree = row.degree,
-          .drawable = table.drawable[row.node]};
+          .drawable = std::min<int64_t>(table.drawable[row.node], row.degree)};
 }
 
 void WeightedPicks::Expect(std::span<const PickRow> rows,

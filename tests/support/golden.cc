@@ -1,5 +1,6 @@
 #include "tests/support/golden.h"
 
+#include <bit>
 #include <cstdlib>
 
 namespace halograph {
@@ -15,6 +16,13 @@ TestGraphSpec ReadGraph(const Json& graph) {
                               .name = relation.at("name"),
                               .destination = relation.at("destination"),
                               .edges = relation.at("edges")});
+    if (!relation.contains("weights")) continue;
+    std::vector<double> weights;
+    for (const Json& bits : relation.at("weights")) {
+      weights.push_back(std::bit_cast<double>(FromHex(bits)));
+    }
+    spec.relations.back().features = {MakeTensor("w", weights)};
+    spec.relations.back().features[0].spec.sampling = true;
   }
   return spec;
 }
@@ -59,16 +67,18 @@ GoldenMinibatch ReadCase(const Json& value, const Schema& schema) {
 
 uint64_t FromHex(const Json& text) { return std::stoull(text.get<std::string>(), nullptr, 16); }
 
-StatusOr<GoldenSampling> LoadGoldenSampling() {
+StatusOr<GoldenSampling> LoadGoldenSampling(const std::string& name) {
   const char* const folder = std::getenv("HALOGRAPH_TEST_DATA");
   if (folder == nullptr) return NotFound("HALOGRAPH_TEST_DATA is not set: run by ctest");
   GoldenSampling golden;
-  HG_ASSIGN_OR_RETURN(golden.raw,
-                      ReadJsonFile(std::filesystem::path(folder) / "sampling" / "golden_v1.json"));
+  HG_ASSIGN_OR_RETURN(golden.raw, ReadJsonFile(std::filesystem::path(folder) / "sampling" / name));
   golden.spec = ReadGraph(golden.raw.at("graph"));
   const Schema schema = TestSchema(golden.spec);
+  const bool weighted = golden.raw.at("graph").at("relations").at(0).contains("weights");
+  const std::string weight(weighted ? "w" : "");
   for (const Json& value : golden.raw.at("minibatches")) {
     golden.minibatches.push_back(ReadCase(value, schema));
+    golden.minibatches.back().spec.weight = weight;
   }
   return golden;
 }

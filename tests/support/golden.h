@@ -35,7 +35,9 @@ struct GoldenSampling {
 
 // Reads the file below the folder that the environment variable HALOGRAPH_TEST_DATA names (the
 // tests of this project are run with it).
-[[nodiscard]] StatusOr<GoldenSampling> LoadGoldenSampling();
+// golden_weighted_v1.json: its edges have the feature "w", and all minibatches are drawn by it.
+[[nodiscard]] StatusOr<GoldenSampling> LoadGoldenSampling(
+    const std::string& name = "golden_v1.json");
 
 // 16 hex digits.
 [[nodiscard]] uint64_t FromHex(const Json& text);

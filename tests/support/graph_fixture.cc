@@ -8,6 +8,7 @@
 #include "common/base/build_info.h"
 #include "common/graph/manifest.h"
 #include "common/graph/partition_check.h"
+#include "common/sampling/weighted_table.h"
 #include "common/storage/file.h"
 
 namespace halograph {
@@ -272,8 +273,35 @@ class Writer {
         WriteIds(base + "/original_ids.npy", std::vector<int64_t>(own.begin(), own.end())));
     for (const TestTensor& tensor : relation.spec->features) {
       HG_RETURN_IF_ERROR(WriteRows(FeatureFile(base, tensor.spec.name), tensor, own));
+      if (tensor.spec.sampling) {
+        HG_RETURN_IF_ERROR(WriteWeightTable(base, tensor, own, indptr));
+      }
     }
     return OkStatus();
+  }
+
+  [[nodiscard]] Status WriteWeightTable(const std::string& base, const TestTensor& tensor,
+                                        std::span<const int64_t> edges,
+                                        const std::vector<int64_t>& indptr) {
+    std::vector<double> weights(edges.size());
+    for (size_t i = 0; i < edges.size(); ++i) {
+      ConvertToDouble(tensor.spec.dtype,
+                      tensor.data.data() + static_cast<size_t>(edges[i]) * tensor.spec.row_bytes(),
+                      1, &weights[i]);
+    }
+    std::vector<AliasEntry> entries(edges.size());
+    std::vector<uint32_t> drawable;
+    AliasTableBuilder builder;
+    for (size_t v = 0; v + 1 < indptr.size(); ++v) {
+      const auto degree = static_cast<size_t>(indptr[v + 1] - indptr[v]);
+      drawable.push_back(
+          builder.Build(std::span(weights).subspan(indptr[v], degree), entries.data() + indptr[v]));
+    }
+    paths_.push_back(AliasEntriesFile(base, tensor.spec.name));
+    HG_RETURN_IF_ERROR(WriteArray(
+        part_folder_ / paths_.back(), {.name = "", .dtype = DType::kUInt64, .rank = 2, .dim = 2},
+        static_cast<int64_t>(entries.size()), std::as_bytes(std::span(entries))));
+    return WriteIds(DrawableFile(base, tensor.spec.name), drawable);
   }
 
   // Rows whose owner is `part`; seeds become global ids.

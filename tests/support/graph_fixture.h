@@ -8,6 +8,8 @@
 //   spec.node_types[0].features = {MakeTensor<float>("feat", {1, 2, 3, 4, 5, 6}, 2)};
 //   HG_ASSIGN_OR_RETURN(path graph, WriteTestGraph(spec, folder / "graph"));
 //
+// An edge feature of one column whose spec.sampling is set gets alias tables (no NaN or negative
+// number in it: not checked).
 // All ids in a spec are input ("original") ids, from 0 per node type. Global ids: GlobalNodeIds.
 // Not thread-safe.
 #pragma once

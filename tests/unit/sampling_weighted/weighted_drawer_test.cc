@@ -2,6 +2,7 @@
 #include "common/sampling/weighted_drawer.h"
 
 #include <algorithm>
+#include <bit>
 #include <numeric>
 #include <set>
 
@@ -91,6 +92,34 @@ TEST(WeightedDrawerTest, OneDominatingWeightStillGivesAllThatIsAsked) {
     CheckPicks(weights, 20, false, picks);
     EXPECT_EQ(picks.front(), 777);
     EXPECT_EQ(node.Pick(key, 20, true), std::vector<int64_t>(20, 777));
+  }
+}
+
+// Files opened without a look at their contents may hold anything.
+TEST(WeightedDrawerTest, DamagedEntriesGivePositionsWithinTheList) {
+  CounterRng rng(77);
+  WeightedDrawer drawer;
+  for (int round = 0; round < 2000; ++round) {
+    std::vector<AliasEntry> entries(1 + rng.NextBounded(300));
+    for (AliasEntry& entry : entries) {
+      entry = {.threshold = static_cast<uint32_t>(rng.Next()),
+               .alias = static_cast<uint32_t>(rng.Next() >> rng.NextBounded(64)),
+               .weight = std::bit_cast<double>(rng.Next())};
+    }
+    const auto degree = static_cast<int64_t>(entries.size());
+    const WeightedRow row{.entries = entries.data(),
+                          .degree = degree,
+                          .drawable = static_cast<int64_t>(rng.NextBounded(entries.size() + 1))};
+    const auto fanout = static_cast<int32_t>(rng.NextBounded(80)) - 1;
+    for (const bool replace : {false, true}) {
+      std::vector<int64_t> picks(
+          static_cast<size_t>(WeightedPicksOf(row.drawable, fanout, replace)));
+      drawer.Draw(rng.Next(), row, fanout, replace, picks);
+      for (const int64_t position : picks) {
+        ASSERT_GE(position, 0);
+        ASSERT_LT(position, degree);
+      }
+    }
   }
 }
 

@@ -1,0 +1,85 @@
+// Whole minibatches by weight: the golden ones, whichever way they are made.
+#include <gtest/gtest.h>
+
+#include "common/base/thread_pool.h"
+#include "common/graph/partition.h"
+#include "common/sampling/fused_sampler.h"
+#include "common/sampling/kernel.h"
+#include "common/sampling/minibatch_builder.h"
+#include "common/sampling/weighted_picks.h"
+#include "tests/support/golden.h"
+#include "tests/support/random_graph.h"
+#include "tests/support/test_folder.h"
+#include "tests/unit/sampling_weighted/weighted_node.h"
+
+namespace halograph {
+namespace {
+
+std::unique_ptr<PartitionSet> WriteAndOpen(const TestGraphSpec& spec, const TestFolder& folder) {
+  const auto path = WriteTestGraph(spec, folder.path() / "graph");
+  EXPECT_TRUE(path.ok()) << path.status();
+  if (!path.ok()) return nullptr;
+  auto set = PartitionSet::Open(*path, {}, VerifyLevel::kContents);
+  EXPECT_TRUE(set.ok()) << set.status();
+  return set.ok() ? std::move(*set) : nullptr;
+}
+
+TEST(WeightedMinibatchTest, BuiltAndFusedMinibatchesAreGolden) {
+  const auto golden = LoadGoldenSampling("golden_weighted_v1.json");
+  ASSERT_TRUE(golden.ok()) << golden.status();
+  EXPECT_EQ(golden->raw.at("contract"), kSamplingContract);
+  const TestFolder folder;
+  const auto set = WriteAndOpen(golden->spec, folder);
+  ASSERT_NE(set, nullptr);
+  ThreadPool pool("test", 3, 64);
+  LocalNeighborSource source(&set->topology(), &pool);
+  const FusedSampler fused(&set->schema(), &set->topology());
+  FusedWorkspace workspace(set->schema());
+  ASSERT_GE(golden->minibatches.size(), 5U);
+  for (const GoldenMinibatch& expected : golden->minibatches) {
+    const auto built = BuildMinibatch(set->schema(), expected.request(), source);
+    ASSERT_TRUE(built.ok()) << built.status();
+    EXPECT_TRUE(*built == expected.expected) << expected.name;
+    Minibatch minibatch;
+    ASSERT_EQ(fused.Sample(expected.request(), &workspace, &minibatch), OkStatus());
+    EXPECT_TRUE(minibatch == expected.expected) << expected.name;
+  }
+}
+
+// Enough destinations for several chunks, with hubs that take the long way.
+TEST(WeightedMinibatchTest, ThreadsChangeNothing) {
+  TestGraphSpec spec =
+      RandomGraph({.seed = 5, .parts = 3, .nodes = 4000, .mean_degree = 20, .feature_dim = 0});
+  TestRelation& relation = spec.relations[0];
+  const auto edges = static_cast<int64_t>(relation.edges.size());
+  relation.features = {MakeTensor("w", HeavyTail(3, edges, -6, true))};
+  relation.features[0].spec.sampling = true;
+  const TestFolder folder;
+  const auto set = WriteAndOpen(spec, folder);
+  ASSERT_NE(set, nullptr);
+  std::vector<int64_t> destinations(4000);
+  for (int64_t v = 0; v < 4000; ++v) destinations[v] = (v * 1597) % 4000;
+  for (const bool replace : {false, true}) {
+    for (const int32_t fanout : {-1, 0, 3, 40}) {
+      const WeightedPicks weighted(set->topology()[0], 0, fanout, replace);
+      const LayerDraws draws{.topology = &set->topology()[0],
+                             .fanout = fanout,
+                             .replace = replace,
+                             .layer_key = LayerKey(1, 0, 1, 0),
+                             .drawer = &weighted};
+      NeighborPicks alone;
+      static_cast<void>(SampleNeighbors(draws, destinations, nullptr, &alone));
+      ThreadPool pool("test", 4, 64);
+      NeighborPicks together;
+      static_cast<void>(SampleNeighbors(draws, destinations, &pool, &together));
+      EXPECT_EQ(together.offsets, alone.offsets) << fanout;
+      EXPECT_EQ(together.sources, alone.sources) << fanout;
+      for (size_t i = 0; i < destinations.size(); ++i) {
+        ASSERT_EQ(CountPicks(draws, destinations[i]), alone.offsets[i + 1] - alone.offsets[i]);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace halograph
