@@ -110,6 +110,7 @@ StatusOr<grpc::ByteBuffer> ToDescribeReply(const Description& description) {
   ToProto(*description.schema, *description.book, reply.mutable_book());
   for (const int part : description.parts) reply.add_parts(static_cast<uint32_t>(part));
   reply.set_max_message_bytes(description.max_message_bytes);
+  for (const std::string& served : description.serving) reply.add_serving(served);
   return Serialize(reply);
 }
 
@@ -141,6 +142,15 @@ StatusOr<TaskSetRequest> ParseTaskSetRequest(grpc::ByteBuffer* bytes) {
   request.part = message.part();
   request.first_row = message.first_row();
   return request;
+}
+
+StatusOr<TopologyRequest> ParseTopologyRequest(grpc::ByteBuffer* bytes) {
+  v1::ReadTopologyRequest message;
+  HG_RETURN_IF_ERROR(Parse(bytes, &message));
+  return TopologyRequest{.part = message.part(),
+                         .path = message.path(),
+                         .offset = message.offset(),
+                         .length = message.length()};
 }
 
 Status CheckDescribeRequest(grpc::ByteBuffer* bytes) {

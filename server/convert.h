@@ -7,6 +7,7 @@
 #include "common/base/status.h"
 #include "server/handlers/describe.h"
 #include "server/handlers/task_set.h"
+#include "server/handlers/topology_files.h"
 
 namespace halograph::server {
 
@@ -15,6 +16,7 @@ namespace halograph::server {
 
 // InvalidArgument if the bytes are no such message.
 [[nodiscard]] StatusOr<TaskSetRequest> ParseTaskSetRequest(grpc::ByteBuffer* bytes);
+[[nodiscard]] StatusOr<TopologyRequest> ParseTopologyRequest(grpc::ByteBuffer* bytes);
 // Those of an empty message, unknown fields allowed.
 [[nodiscard]] Status CheckDescribeRequest(grpc::ByteBuffer* bytes);
 [[nodiscard]] Status CheckStatsRequest(grpc::ByteBuffer* bytes);

@@ -13,6 +13,7 @@ namespace {
 struct Texts {
   std::string graph;
   std::string part;
+  std::string serve = "all";
   std::string verify = "contents";
   std::string drain_timeout = "10s";
   std::string max_message_bytes;
@@ -25,6 +26,9 @@ void AddOptions(CLI::App& app, Texts& texts, Flags& flags) {
   ServerOptions& options = flags.options;
   app.add_option("--graph", texts.graph, "Partition folder that holds part-XXXX")->required();
   app.add_option("--part", texts.part, "Parts to serve: P[,P...] or all")->required();
+  app.add_option("--serve", texts.serve,
+                 "all, or features: the topology is not opened (trainers bring it, hybrid mode)")
+      ->capture_default_str();
   app.add_option("--listen", options.listen, "HOST:PORT; port 0 picks a free one")->required();
   app.add_option("--threads", options.threads, "Threads that work on calls; 0: one a core")
       ->capture_default_str();
@@ -62,6 +66,7 @@ Status Resolve(const Texts& texts, ServerOptions* options) {
   options->graph = texts.graph;
   options->address_file = texts.address_file;
   HG_ASSIGN_OR_RETURN(options->parts, ParseParts(texts.part));
+  HG_ASSIGN_OR_RETURN(options->contents, ParseServe(texts.serve));
   HG_ASSIGN_OR_RETURN(options->verify, ParseVerifyLevel(texts.verify));
   StatusOr<std::chrono::nanoseconds> drain = ParseDuration(texts.drain_timeout);
   if (!drain.ok()) return Annotate(drain.status(), "--drain-timeout");

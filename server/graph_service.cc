@@ -10,7 +10,8 @@ namespace {
 
 using Base =
     v1::GraphService::WithRawCallbackMethod_Describe<v1::GraphService::WithRawCallbackMethod_Sample<
-        v1::GraphService::WithRawCallbackMethod_ReadTaskSet<v1::GraphService::Service>>>;
+        v1::GraphService::WithRawCallbackMethod_ReadTaskSet<
+            v1::GraphService::WithRawCallbackMethod_ReadTopology<v1::GraphService::Service>>>>;
 
 class GraphServiceImpl final : public Base {
  public:
@@ -18,7 +19,8 @@ class GraphServiceImpl final : public Base {
       : context_(context),
         description_(std::move(description)),
         sample_(context.graph.get(), context.max_message_bytes),
-        task_set_(context.graph.get(), context.max_message_bytes) {}
+        task_set_(context.graph.get(), context.max_message_bytes),
+        topology_(context.graph.get(), context.topology_files.get(), context.max_message_bytes) {}
 
   grpc::ServerUnaryReactor* Describe(grpc::CallbackServerContext* context,
                                      const grpc::ByteBuffer* request,
@@ -48,6 +50,15 @@ class GraphServiceImpl final : public Base {
                      });
   }
 
+  grpc::ServerUnaryReactor* ReadTopology(grpc::CallbackServerContext* context,
+                                         const grpc::ByteBuffer* request,
+                                         grpc::ByteBuffer* reply) override {
+    return StartCall(context_.calls, Method::kReadTopology, Admission::kPool, context, request,
+                     reply, [this](grpc::ByteBuffer* bytes, grpc::ByteBuffer* out) {
+                       return DoReadTopology(bytes, out);
+                     });
+  }
+
  private:
   Status DoSample(grpc::ByteBuffer* bytes, grpc::ByteBuffer* reply) const {
     HG_ASSIGN_OR_RETURN(const LayerSampleRequest request, ParseSampleRequest(bytes));
@@ -62,10 +73,18 @@ class GraphServiceImpl final : public Base {
     return OkStatus();
   }
 
+  Status DoReadTopology(grpc::ByteBuffer* bytes, grpc::ByteBuffer* reply) const {
+    HG_ASSIGN_OR_RETURN(const TopologyRequest request, ParseTopologyRequest(bytes));
+    HG_ASSIGN_OR_RETURN(const TopologyRange range, topology_.Read(request));
+    *reply = WriteTopologyReply(range, context_.topology_files);
+    return OkStatus();
+  }
+
   const ServiceContext context_;
   const grpc::ByteBuffer description_;  // the same for every caller
   const SampleHandler sample_;
   const TaskSetHandler task_set_;
+  const TopologyHandler topology_;
 };
 
 }  // namespace

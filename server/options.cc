@@ -83,6 +83,12 @@ StatusOr<std::vector<int>> ParseParts(std::string_view text) {
   return parts;
 }
 
+StatusOr<PartContents> ParseServe(std::string_view text) {
+  if (text == "all") return PartContents{};
+  if (text == "features") return PartContents{.topology = false};
+  return InvalidArgument("--serve '{}' is unknown: use all or features", text);
+}
+
 StatusOr<HostPort> ParseHostPort(std::string_view text) {
   const size_t colon = text.rfind(':');
   HostPort address;

@@ -26,6 +26,7 @@ struct ServerOptions {
   std::filesystem::path address_file;  // empty: none
   std::chrono::nanoseconds drain_timeout = std::chrono::seconds(10);
   VerifyLevel verify = VerifyLevel::kContents;
+  PartContents contents;  // what is opened and served (--serve)
 
   // InvalidArgument naming the option, the value and what is allowed.
   [[nodiscard]] Status Validate() const;
@@ -39,6 +40,10 @@ struct ServerOptions {
 // "all" gives none (which means all); "0,2" gives 0 and 2. InvalidArgument for anything else, and
 // for a part given twice.
 [[nodiscard]] StatusOr<std::vector<int>> ParseParts(std::string_view text);
+
+// "all", or "features": everything but the topology, whose files need not be there.
+// InvalidArgument for anything else.
+[[nodiscard]] StatusOr<PartContents> ParseServe(std::string_view text);
 
 struct HostPort {
   std::string host;  // without the brackets of an IPv6 address

@@ -96,14 +96,16 @@ Server::Server(std::unique_ptr<State> state) : state_(std::move(state)) {}
 StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options) {
   HG_RETURN_IF_ERROR(options.Validate());
   HG_ASSIGN_OR_RETURN(HostPort address, ParseHostPort(options.listen));
-  HG_ASSIGN_OR_RETURN(std::unique_ptr<PartitionSet> parts,
-                      PartitionSet::Open(options.graph, options.parts, options.verify));
+  HG_ASSIGN_OR_RETURN(
+      std::unique_ptr<PartitionSet> parts,
+      PartitionSet::Open(options.graph, options.parts, options.verify, options.contents));
   auto state = std::make_unique<State>(options);
   ServiceContext context;
   context.calls = {&state->dispatcher, &state->stats, &state->log};
   context.graph = std::make_shared<const ServedGraph>(std::move(parts));
   context.buffers = BufferPool::Create(options.ReplyMemory(), kReplyMemoryPatience);
   context.max_message_bytes = options.max_message_bytes;
+  HG_ASSIGN_OR_RETURN(context.topology_files, TopologyFiles::Open(*context.graph, options.graph));
   HG_ASSIGN_OR_RETURN(state->graph_service, MakeGraphService(context));
   state->kv_service = MakeKvService(context);
   state->admin_service = MakeAdminService(context);

@@ -12,6 +12,7 @@
 #include "server/call.h"
 #include "server/handlers/buffer_pool.h"
 #include "server/handlers/served_graph.h"
+#include "server/handlers/topology_files.h"
 
 namespace halograph::server {
 
@@ -19,6 +20,7 @@ namespace halograph::server {
 struct ServiceContext {
   CallEnvironment calls;
   std::shared_ptr<const ServedGraph> graph;
+  std::shared_ptr<const TopologyFiles> topology_files;
   std::shared_ptr<BufferPool> buffers;
   int64_t max_message_bytes = 0;
 };

@@ -215,6 +215,14 @@ uint8_t* WriteGroup(const SampleHandler& handler, const LayerSamplePlan& plan, u
   return out + plan.source_bytes();
 }
 
+// A slice over mapped bytes that keeps their owner alive until gRPC has sent them.
+template <typename Owner>
+grpc::Slice Borrow(std::span<const std::byte> bytes, const std::shared_ptr<Owner>& owner) {
+  using Kept = std::shared_ptr<Owner>;
+  return {const_cast<std::byte*>(bytes.data()), bytes.size(),
+          [](void* user_data) { delete static_cast<Kept*>(user_data); }, new Kept(owner)};
+}
+
 grpc::Slice HeaderSlice(const std::string& header) { return {header.data(), header.size()}; }
 
 // Everything of a Tensor but its data, with the length of the whole in front.
@@ -286,12 +294,24 @@ grpc::ByteBuffer WriteTaskSetReply(const TaskSetPage& page,
   for (const TaskSetArray& array : page.arrays) {
     slices.push_back(HeaderSlice(TensorHeader(array, page.rows)));
     if (array.data.empty()) continue;
-    using Owner = std::shared_ptr<const ServedGraph>;
-    slices.emplace_back(
-        const_cast<std::byte*>(array.data.data()), array.data.size(),
-        [](void* user_data) { delete static_cast<Owner*>(user_data); }, new Owner(graph));
+    slices.push_back(Borrow(array.data, graph));
   }
   return {slices.data(), slices.size()};
+}
+
+grpc::ByteBuffer WriteTopologyReply(const TopologyRange& range,
+                                    const std::shared_ptr<const TopologyFiles>& files) {
+  std::array<uint8_t, TopologyFiles::kHeaderBytes> header{};
+  uint8_t* end = CodedOutputStream::WriteTagToArray(Tag(1, kVarint), header.data());
+  end = CodedOutputStream::WriteVarint64ToArray(static_cast<uint64_t>(range.file_bytes), end);
+  if (range.data.empty()) {
+    const grpc::Slice slice(header.data(), end - header.data());
+    return {&slice, 1};
+  }
+  end = WriteBytesHeader(2, range.data.size(), end);
+  const grpc::Slice slices[] = {grpc::Slice(header.data(), end - header.data()),
+                                Borrow(range.data, files)};
+  return {slices, 2};
 }
 
 }  // namespace halograph::server

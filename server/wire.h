@@ -12,6 +12,7 @@
 #include "server/handlers/pull.h"
 #include "server/handlers/sample.h"
 #include "server/handlers/task_set.h"
+#include "server/handlers/topology_files.h"
 
 namespace halograph::server {
 
@@ -34,5 +35,9 @@ namespace halograph::server {
 // The page's rows are sent out of the mapped files; the reply keeps `graph` alive until then.
 [[nodiscard]] grpc::ByteBuffer WriteTaskSetReply(const TaskSetPage& page,
                                                  const std::shared_ptr<const ServedGraph>& graph);
+
+// The bytes are sent out of the mapped file; the reply keeps `files` alive until then.
+[[nodiscard]] grpc::ByteBuffer WriteTopologyReply(
+    const TopologyRange& range, const std::shared_ptr<const TopologyFiles>& files);
 
 }  // namespace halograph::server

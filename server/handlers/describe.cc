@@ -1,21 +1,20 @@
 #include "server/handlers/describe.h"
 
+#include <fmt/format.h>
+
 #include "common/base/build_info.h"
 #include "common/sampling/request.h"
 
 namespace halograph::server {
 namespace {
 
-// What there is to ask for: a graph may be without features or tasks.
-std::string Serving(const Schema& schema) {
-  bool features = false;
-  for (const NodeType& type : schema.node_types) features = features || !type.features.empty();
-  for (const Relation& relation : schema.relations) {
-    features = features || !relation.features.empty();
+std::vector<std::string> Serving(const PartContents& contents) {
+  std::vector<std::string> serving;
+  if (contents.topology) serving.emplace_back("topology");
+  if (contents.features) {
+    serving.emplace_back("features");
+    serving.emplace_back("tasks");
   }
-  std::string serving = "topology";
-  if (features) serving += ",features";
-  if (!schema.tasks.empty()) serving += ",tasks";
   return serving;
 }
 
@@ -31,6 +30,7 @@ Description Describe(const ServedGraph& graph, int64_t max_message_bytes) {
   description.book = &graph.book();
   description.parts = graph.part_numbers();
   description.max_message_bytes = max_message_bytes;
+  description.serving = Serving(graph.contents());
   return description;
 }
 
@@ -41,7 +41,7 @@ ServerSnapshot TakeSnapshot(const ServedGraph& graph, const ServerStats& stats,
   snapshot.graph_name = graph.schema().graph_name;
   snapshot.build_version = BuildVersion();
   snapshot.parts = graph.part_numbers();
-  snapshot.serving = Serving(graph.schema());
+  snapshot.serving = fmt::format("{}", fmt::join(Serving(graph.contents()), ","));
   snapshot.uptime_seconds = stats.UptimeSeconds();
   snapshot.pool_threads = static_cast<int64_t>(dispatcher.pool().threads());
   snapshot.pool_queued = static_cast<int64_t>(dispatcher.pool().queued());

@@ -20,6 +20,7 @@ struct Description {
   const PartitionBook* book = nullptr;  // the graph's
   std::vector<int> parts;
   int64_t max_message_bytes = 0;
+  std::vector<std::string> serving;  // of: "topology", "features", "tasks"
 };
 // Points into `graph`.
 [[nodiscard]] Description Describe(const ServedGraph& graph, int64_t max_message_bytes);

@@ -89,6 +89,7 @@ StatusOr<LayerSamplePlan> SampleHandler::Resolve(const LayerSampleRequest& reque
 
 StatusOr<std::vector<LayerSamplePlan>> SampleHandler::Plan(
     const LayerSampleRequest& request) const {
+  HG_RETURN_IF_ERROR(graph_->CheckServesTopology());
   if (request.groups.size() > kMaxGroups) {
     return InvalidArgument("{} groups in one request, at most {} are taken: split it",
                            request.groups.size(), kMaxGroups);

@@ -58,6 +58,7 @@ class SampleHandler {
 
   // One plan a group, in order; fewer groups, and fewer destinations in the last, where the whole
   // answer would exceed the message limit.
+  //   FailedPrecondition the topology is not served: says what to do
   //   InvalidArgument    more than kMaxGroups groups, or a layer above 2^31 - 1
   //   NotFound           an unknown relation
   //   OutOfRange         a fanout beyond its bounds, or an id not owned here

@@ -15,6 +15,15 @@ const Partition* ServedGraph::Find(int64_t part) const {
   return set_->Find(static_cast<int>(part));
 }
 
+Status ServedGraph::CheckServesTopology() const {
+  if (contents().topology) return OkStatus();
+  return FailedPrecondition(
+      "this server serves the features of {} but not the topology (--serve features): start it "
+      "with --serve all, or trainers with --topology DIR, or with --topology local from a server "
+      "that has it",
+      parts_text_);
+}
+
 Status ServedGraph::CheckOwned(std::span<const int64_t> boundaries, std::span<const int64_t> ids,
                                std::string_view what) const {
   if (part_numbers_.size() == 1) {  // no search: one range

@@ -24,6 +24,10 @@ class ServedGraph {
   [[nodiscard]] const std::string& identity() const { return set_->identity(); }
   [[nodiscard]] const Topology& topology() const { return set_->topology(); }
   [[nodiscard]] std::span<const std::unique_ptr<Partition>> parts() const { return set_->parts(); }
+  // Of every part: what was opened, which is what is served.
+  [[nodiscard]] const PartContents& contents() const { return set_->parts()[0]->contents(); }
+  // FailedPrecondition, saying what to do, if the topology was not opened.
+  [[nodiscard]] Status CheckServesTopology() const;
   // The part, or nullptr if it is not served here (any number may be asked for).
   [[nodiscard]] const Partition* Find(int64_t part) const;
   // Ascending.

@@ -35,6 +35,8 @@ std::string_view MethodName(Method method) {
       return "GraphService/Sample";
     case Method::kReadTaskSet:
       return "GraphService/ReadTaskSet";
+    case Method::kReadTopology:
+      return "GraphService/ReadTopology";
     case Method::kPull:
       return "KVService/Pull";
     case Method::kStats:

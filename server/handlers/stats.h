@@ -12,8 +12,8 @@
 
 namespace halograph::server {
 
-enum class Method { kDescribe, kSample, kReadTaskSet, kPull, kStats };
-inline constexpr size_t kMethods = 5;
+enum class Method { kDescribe, kSample, kReadTaskSet, kReadTopology, kPull, kStats };
+inline constexpr size_t kMethods = 6;
 // "GraphService/Sample"
 [[nodiscard]] std::string_view MethodName(Method method);
 

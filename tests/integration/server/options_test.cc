@@ -80,5 +80,15 @@ TEST(IsLoopbackTest, KnowsThisMachineOnly) {
   EXPECT_FALSE(IsLoopback("0.0.0.0") || IsLoopback("::") || IsLoopback("10.0.0.1"));
 }
 
+TEST(ServeTest, AllOrFeatures) {
+  EXPECT_TRUE(ParseServe("all")->topology);
+  EXPECT_TRUE(ParseServe("all")->features);
+  EXPECT_FALSE(ParseServe("features")->topology);
+  EXPECT_TRUE(ParseServe("features")->features);
+  const Status status = ParseServe("topology").status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_NE(Message(status).find("'topology'"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace halograph::server

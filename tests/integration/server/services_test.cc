@@ -180,6 +180,72 @@ TEST_F(ServicesTest, TaskSetPagesAndBytesAreThoseOfGeneratedCode) {
             std::string(reinterpret_cast<const char*>(seeds.data()), seeds.size()));
 }
 
+TEST_F(ServicesTest, TopologyRangesAndBytesAreThoseOfGeneratedCode) {
+  const std::string path = EdgeFolder("paper:cites:paper") + "/indices.npy";
+  const auto file = MappedFile::Open(graph_folder_ / "part-0002" / path);
+  ASSERT_TRUE(file.ok()) << file.status();
+  const std::string bytes(reinterpret_cast<const char*>(file->bytes().data()),
+                          file->bytes().size());
+  v1::ReadTopologyRequest request;
+  request.set_part(2);
+  request.set_path(path);
+  request.set_offset(7);
+  for (const int64_t length : {0, 100}) {
+    request.set_length(length);
+    const RawReply raw = RawCall(channel_, kReadTopology, request.SerializeAsString());
+    ASSERT_TRUE(raw.status.ok()) << raw.status.error_message();
+    v1::ReadTopologyReply reply;
+    ASSERT_TRUE(reply.ParseFromString(raw.bytes));
+    EXPECT_EQ(reply.SerializeAsString(), raw.bytes);
+    EXPECT_EQ(reply.file_bytes(), static_cast<int64_t>(bytes.size()));
+    EXPECT_EQ(reply.data(), bytes.substr(7, length == 0 ? std::string::npos : length));
+  }
+  request.set_offset(static_cast<int64_t>(bytes.size()));
+  request.set_length(0);
+  const RawReply end = RawCall(channel_, kReadTopology, request.SerializeAsString());
+  v1::ReadTopologyReply reply;
+  ASSERT_TRUE(reply.ParseFromString(end.bytes));
+  EXPECT_TRUE(reply.data().empty());
+}
+
+TEST_F(ServicesTest, ServerOfFeaturesNeedsNoFileOfTheTopologyAndPullsAllTheSame) {
+  const std::filesystem::path copy = folder_->path() / "features";
+  std::filesystem::copy(graph_folder_, copy, std::filesystem::copy_options::recursive);
+  for (const Relation& relation : local_->schema().relations) {
+    for (const char* file : {"indptr.npy", "indices.npy"}) {
+      ASSERT_TRUE(
+          std::filesystem::remove(copy / "part-0002" / EdgeFolder(relation.triple()) / file));
+    }
+  }
+  ServerOptions options = Options();
+  options.graph = copy;
+  options.parts = {2};
+  EXPECT_EQ(Server::Start(options).status().code(), absl::StatusCode::kNotFound);
+  options.contents.topology = false;
+  Start(options);
+  v1::DescribeReply description;
+  ASSERT_TRUE(description.ParseFromString(RawCall(channel_, kDescribe, "").bytes));
+  EXPECT_EQ(std::vector<std::string>(description.serving().begin(), description.serving().end()),
+            (std::vector<std::string>{"features", "tasks"}));
+  v1::StatsReply stats;
+  ASSERT_TRUE(stats.ParseFromString(RawCall(channel_, kStats, "").bytes));
+  EXPECT_EQ(stats.serving(), "features,tasks");
+  v1::PullRequest pull;
+  pull.set_type("paper");
+  pull.set_name("feat");
+  pull.add_ids(local_->book().NodeRange(NodeType("paper"), 2).begin);
+  EXPECT_TRUE(RawCall(channel_, kPull, pull.SerializeAsString()).status.ok());
+  v1::ReadTopologyRequest read;
+  read.set_part(2);
+  read.set_path("manifest.json");
+  for (const auto& [method, request] : {std::pair{kSample, LayerRequest(2).SerializeAsString()},
+                                        {kReadTopology, read.SerializeAsString()}}) {
+    const grpc::Status status = RawCall(channel_, method, request).status;
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+    EXPECT_NE(status.error_message().find("--serve all"), std::string::npos);
+  }
+}
+
 TEST_F(ServicesTest, StatisticsCountCallsErrorsAndBytes) {
   v1::PullRequest request;
   request.set_type("paper");

@@ -18,6 +18,17 @@ TEST_F(DescribeTest, SaysWhatIsServed) {
   EXPECT_EQ(description.max_message_bytes, 12345);
   EXPECT_EQ(*description.schema, TestSchema(spec_));
   EXPECT_EQ(description.book->num_parts(), 3);
+  EXPECT_EQ(description.serving, (std::vector<std::string>{"topology", "features", "tasks"}));
+}
+
+TEST_F(DescribeTest, ServerOfFeaturesSaysThatItHasNoTopology) {
+  const auto served = Open({1}, {.topology = false});
+  const Description description = Describe(*served, 12345);
+  EXPECT_EQ(description.serving, (std::vector<std::string>{"features", "tasks"}));
+  EXPECT_EQ(description.identity, all_->identity());
+  ServerStats stats;
+  Dispatcher dispatcher({.threads = 1, .queue = 1});
+  EXPECT_EQ(TakeSnapshot(*served, stats, dispatcher).serving, "features,tasks");
 }
 
 TEST_F(DescribeTest, SnapshotShowsPoolMethodsAndDraining) {

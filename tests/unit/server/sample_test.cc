@@ -183,5 +183,14 @@ TEST_F(SampleHandlerTest, TooManyGroupsAndLayersAreInvalid) {
   EXPECT_TRUE(absl::IsInvalidArgument(Refused({.layer = 1U << 31, .groups = {}})));
 }
 
+TEST_F(SampleHandlerTest, ServerOfFeaturesRefusesAndSaysWhatToDo) {
+  const auto served = Open({1}, {.topology = false});
+  const Status status = SampleHandler(served.get(), 4 << 20).Plan({}).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  for (const char* text : {"part 1", "--serve all", "--topology DIR", "--topology local"}) {
+    EXPECT_THAT(Message(status), HasSubstr(text));
+  }
+}
+
 }  // namespace
 }  // namespace halograph::server

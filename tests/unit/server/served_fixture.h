@@ -31,8 +31,9 @@ class ServedTest : public testing::Test {
   }
 
   // Parts of the graph; empty: all.
-  static std::unique_ptr<ServedGraph> Open(const std::vector<int>& parts) {
-    auto set = PartitionSet::Open(graph_folder_, parts, VerifyLevel::kContents);
+  static std::unique_ptr<ServedGraph> Open(const std::vector<int>& parts,
+                                           const PartContents& contents = {}) {
+    auto set = PartitionSet::Open(graph_folder_, parts, VerifyLevel::kContents, contents);
     EXPECT_TRUE(set.ok()) << set.status();
     if (!set.ok()) return nullptr;
     return std::make_unique<ServedGraph>(std::move(set).value());
