@@ -41,6 +41,7 @@ TEST_F(BatchMakerTest, FeaturesAreThoseOfTheInputNodes) {
   }
   EXPECT_EQ(batch->pulled.local_bytes, static_cast<int64_t>(nodes.size() * 16));
   EXPECT_EQ(batch->pulled.remote_bytes, 0);
+  EXPECT_EQ(batch->pulled.rounds + batch->sampled.rounds, 0);
 }
 
 TEST_F(BatchMakerTest, StoredIntegersAreConvertedAndNormalised) {

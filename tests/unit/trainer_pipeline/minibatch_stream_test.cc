@@ -161,7 +161,7 @@ class HangingStore final : public GraphStore {
  public:
   explicit HangingStore(GraphStore* store) : store_(store) {}
   const GraphInfo& info() const override { return store_->info(); }
-  StatusOr<Minibatch> Sample(const SampleRequest&) override {
+  StatusOr<Minibatch> Sample(const SampleRequest&, CallStats*) override {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return shut_down_; });
     return Cancelled("shut down");
