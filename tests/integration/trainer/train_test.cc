@@ -1,106 +1,21 @@
 // halograph-train as its users start it, over small written graphs.
 #include <csignal>
 #include <filesystem>
-#include <fstream>
-#include <map>
 #include <string>
 #include <vector>
 
-#include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include "common/storage/json.h"
-#include "tests/integration/trainer/learnable_graph.h"
-#include "tests/integration/trainer/program.h"
+#include "tests/integration/trainer/train_fixture.h"
+#include "tests/support/free_port.h"
 #include "tests/support/random_graph.h"
-#include "tests/support/test_folder.h"
 
 namespace halograph {
 namespace {
 
 using testing::HasSubstr;
-
-constexpr int64_t kNodes = 240;
-
-// A loopback port that was free just now.
-std::string FreePort() {
-  const int fd = socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t length = sizeof(address);
-  auto* generic = reinterpret_cast<sockaddr*>(&address);
-  const bool bound = bind(fd, generic, length) == 0 && getsockname(fd, generic, &length) == 0;
-  close(fd);
-  return std::to_string(bound ? ntohs(address.sin_port) : 0);
-}
-
-class TrainProgramTest : public testing::Test {
- protected:
-  void SetUp() override { graph_ = Write(LearnableGraph(kNodes, 2), "graph"); }
-
-  std::string Path(const std::string& name) const { return (folder_.path() / name).string(); }
-
-  std::string Write(const TestGraphSpec& spec, const std::string& name) {
-    auto graph = WriteTestGraph(spec, folder_.path() / name);
-    EXPECT_TRUE(graph.ok()) << graph.status();
-    return Path(name);
-  }
-
-  // Options for a run of seconds; `more` may repeat none of them.
-  std::vector<std::string> Options(const std::vector<std::string>& more, int epochs = 3) const {
-    std::vector<std::string> options = {
-        "--graph", graph_, "--hidden", "16",        "--fanouts", "4,3",      "--batch-size",
-        "25",      "--lr", "0.02",     "--threads", "1",         "--epochs", std::to_string(epochs),
-        "--seed",  "5"};
-    options.insert(options.end(), more.begin(), more.end());
-    return options;
-  }
-  Finished Run(const std::vector<std::string>& options) {
-    return Trainer(folder_.path().string(), options).Wait();
-  }
-  // Every line of a log, each of which must be an object.
-  static std::vector<Json> ReadLog(const std::string& path) {
-    std::vector<Json> lines;
-    std::ifstream file(path);
-    for (std::string text; std::getline(file, text);) {
-      auto line = ParseJson(text, path);
-      EXPECT_TRUE(line.ok() && line->is_object()) << text;
-      if (line.ok()) lines.push_back(*line);
-    }
-    return lines;
-  }
-  std::vector<double> Losses(const std::vector<std::string>& more) {
-    const std::string log = Path("losses.jsonl");
-    std::vector<std::string> options = {"--log", log};
-    options.insert(options.end(), more.begin(), more.end());
-    const Finished finished = Run(Options(options));
-    EXPECT_EQ(finished.exit_code, 0) << finished.err;
-    std::vector<double> losses;
-    for (const Json& line : ReadLog(log)) {
-      if (line.contains("epoch")) losses.push_back(line["loss"]);
-    }
-    return losses;
-  }
-  // original id -> prediction
-  std::map<int64_t, int64_t> ReadCsv(const std::string& path) {
-    std::map<int64_t, int64_t> rows;
-    std::ifstream file(path);
-    std::string line;
-    std::getline(file, line);
-    EXPECT_EQ(line, "original_id,prediction");
-    while (std::getline(file, line))
-      rows[std::stoll(line)] = std::stoll(line.substr(line.find(',') + 1));
-    return rows;
-  }
-
-  TestFolder folder_;
-  std::string graph_;
-};
 
 TEST_F(TrainProgramTest, LogHasConfigurationEpochsAndFinalLine) {
   const std::string log = Path("log.jsonl");
@@ -165,7 +80,7 @@ TEST_F(TrainProgramTest, PredictsEveryNodeOrTheTestNodesUnderOriginalIds) {
 }
 
 TEST_F(TrainProgramTest, TwoRanksTrainOverLoopbackAndRankZeroWrites) {
-  const std::string port = FreePort();
+  const std::string port = std::to_string(FreePort());
   const auto rank = [&](int r) {
     return Options({"--rank", std::to_string(r), "--world-size", "2", "--master-addr", "127.0.0.1",
                     "--master-port", port, "--log", Path("rank" + std::to_string(r)), "--predict",
@@ -187,7 +102,7 @@ TEST_F(TrainProgramTest, TwoRanksTrainOverLoopbackAndRankZeroWrites) {
 }
 
 TEST_F(TrainProgramTest, RanksWithOtherOptionsAreRefused) {
-  const std::string port = FreePort();
+  const std::string port = std::to_string(FreePort());
   const auto rank = [&](int r, const std::string& dropout) {
     return Options({"--rank", std::to_string(r), "--world-size", "2", "--master-addr", "127.0.0.1",
                     "--master-port", port, "--dropout", dropout});
@@ -200,30 +115,6 @@ TEST_F(TrainProgramTest, RanksWithOtherOptionsAreRefused) {
   EXPECT_EQ(first.exit_code, 1);
   EXPECT_THAT(first.err, HasSubstr("dropout is 0.25 on rank 1"));
 }
-
-// A log in a FIFO: what the run wrote is read as it comes, so that the test knows where it is.
-class RunningTrainer {
- public:
-  RunningTrainer(const std::string& folder, const std::string& log,
-                 const std::vector<std::string>& options)
-      : trainer(folder, options), log_(log) {}
-  // Returns once so many lines were written.
-  void AwaitLines(int count) {
-    for (std::string line; count > 0 && std::getline(log_, line); --count) {
-    }
-    EXPECT_EQ(count, 0);
-  }
-  // What is written until the end.
-  std::vector<std::string> Rest() {
-    std::vector<std::string> lines;
-    for (std::string line; std::getline(log_, line);) lines.push_back(line);
-    return lines;
-  }
-  Trainer trainer;
-
- private:
-  std::ifstream log_;
-};
 
 TEST_F(TrainProgramTest, SigtermStopsCleanlyAndTheLogStaysValid) {
   const std::string log = Path("log.fifo");
@@ -245,7 +136,7 @@ TEST_F(TrainProgramTest, ARankThatEndsIsNamedByTheOther) {
   const std::string log = Path("log.fifo");
   ASSERT_EQ(mkfifo(log.c_str(), 0600), 0);
   for (const int signal : {SIGKILL, SIGTERM}) {
-    const std::string port = FreePort();
+    const std::string port = std::to_string(FreePort());
     const auto rank = [&](int r) {
       return Options({"--rank", std::to_string(r), "--world-size", "2", "--master-addr",
                       "127.0.0.1", "--master-port", port, "--timeout", "20s", "--log", log},

@@ -6,27 +6,12 @@
 #include <thread>
 #include <vector>
 
-#include <arpa/inet.h>
 #include <gtest/gtest.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
+#include "tests/support/free_port.h"
 #include "trainer/distributed/communicator.h"
 
 namespace halograph {
-
-// A loopback port that was free just now.
-inline int FreePort() {
-  const int fd = socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t length = sizeof(address);
-  auto* generic = reinterpret_cast<sockaddr*>(&address);
-  const bool bound = bind(fd, generic, length) == 0 && getsockname(fd, generic, &length) == 0;
-  close(fd);
-  return bound ? ntohs(address.sin_port) : 0;
-}
 
 inline GroupOptions LoopbackGroup(int rank, int world_size, int port) {
   GroupOptions options;
