@@ -1,6 +1,7 @@
 #include "client/remote/cluster.h"
 
 #include <algorithm>
+#include <cassert>
 #include <optional>
 
 #include "client/remote/description.h"
@@ -31,14 +32,20 @@ Status Cluster::Describe() {
   }
   CallScope scope;
   HG_RETURN_IF_ERROR(rpc_.Run(scope, std::move(calls)));
-  HG_RETURN_IF_ERROR(CheckDescriptions(rpc_.options().servers, descriptions));
+  HG_RETURN_IF_ERROR(
+      CheckDescriptions(rpc_.options().servers, descriptions, rpc_.options().needs_topology));
 
-  server_of_part_.assign(static_cast<size_t>(descriptions[0].graph.book.num_parts()), -1);
+  const auto parts = static_cast<size_t>(descriptions[0].graph.book.num_parts());
+  feature_server_.assign(parts, -1);
+  topology_server_.assign(parts, -1);
   const int64_t ours = rpc_.options().max_message_bytes;
   for (size_t server = 0; server < servers; ++server) {
     for (const int part : descriptions[server].parts) {
-      int& owner = server_of_part_[static_cast<size_t>(part)];
-      if (owner < 0) owner = static_cast<int>(server);
+      int& features = feature_server_[static_cast<size_t>(part)];
+      int& topology = topology_server_[static_cast<size_t>(part)];
+      const PartContents& serving = descriptions[server].serving;
+      if (features < 0 && serving.features) features = static_cast<int>(server);
+      if (topology < 0 && serving.topology) topology = static_cast<int>(server);
     }
     const int64_t theirs = descriptions[server].max_message_bytes;
     planned_bytes_.push_back(PlannedBytes(std::min(ours, theirs)));
@@ -57,16 +64,45 @@ Status Cluster::ExplainTooLarge(int server, const Status& error) const {
       rpc_.options().max_message_bytes);
 }
 
+StatusOr<int> Cluster::TopologyServer(int part) const {
+  const int server = topology_server_[static_cast<size_t>(part)];
+  if (server >= 0) return server;
+  return NoTopology(fmt::format("{} of {}", part, topology_server_.size()));
+}
+
+namespace {
+
+// Fills one share a server. Returns the first part found without a server, or -1.
+int Split(std::span<const int> server_of_part, std::span<const int64_t> boundaries,
+          std::span<const int64_t> ids, std::vector<ServerShare>* shares) {
+  for (size_t i = 0; i < ids.size(); ++i) {
+    const int part = FindRange(boundaries, ids[i]);
+    const int server = server_of_part[static_cast<size_t>(part)];
+    if (server < 0) return part;
+    ServerShare& share = (*shares)[static_cast<size_t>(server)];
+    share.ids.push_back(ids[i]);
+    share.positions.push_back(static_cast<int64_t>(i));
+  }
+  return -1;
+}
+
+}  // namespace
+
 std::vector<ServerShare> SplitByServer(const Cluster& cluster, int num_servers,
                                        std::span<const int64_t> boundaries,
                                        std::span<const int64_t> ids) {
   std::vector<ServerShare> shares(static_cast<size_t>(num_servers));
-  for (size_t i = 0; i < ids.size(); ++i) {
-    const int part = FindRange(boundaries, ids[i]);
-    ServerShare& share = shares[static_cast<size_t>(cluster.ServerOfPart(part))];
-    share.ids.push_back(ids[i]);
-    share.positions.push_back(static_cast<int64_t>(i));
-  }
+  [[maybe_unused]] const int without = Split(cluster.feature_servers(), boundaries, ids, &shares);
+  assert(without < 0);  // Connect saw to it
+  return shares;
+}
+
+StatusOr<std::vector<ServerShare>> SplitByTopologyServer(const Cluster& cluster, int num_servers,
+                                                         std::span<const int64_t> boundaries,
+                                                         std::span<const int64_t> ids) {
+  std::vector<ServerShare> shares(static_cast<size_t>(num_servers));
+  const int without = Split(cluster.topology_servers(), boundaries, ids, &shares);
+  if (without >= 0) return cluster.TopologyServer(without).status();
   return shares;
 }
 

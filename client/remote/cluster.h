@@ -21,10 +21,17 @@ class Cluster {
 
   [[nodiscard]] const GraphInfo& info() const { return info_; }
   [[nodiscard]] RpcClient& rpc() { return rpc_; }
-  // The server to ask for a partition's nodes and edges.
-  [[nodiscard]] int ServerOfPart(int part) const {
-    return server_of_part_[static_cast<size_t>(part)];
+  // The server to ask for a partition's features and task sets.
+  [[nodiscard]] int FeatureServer(int part) const {
+    return feature_server_[static_cast<size_t>(part)];
   }
+  // The server to ask for a partition's in-edges.
+  // FailedPrecondition, naming the partition and what to do: none serves them (never with
+  // RemoteOptions::needs_topology).
+  [[nodiscard]] StatusOr<int> TopologyServer(int part) const;
+  // By part; -1: none (topology only).
+  [[nodiscard]] std::span<const int> feature_servers() const { return feature_server_; }
+  [[nodiscard]] std::span<const int> topology_servers() const { return topology_server_; }
   // What requests to and replies from this server should stay under.
   [[nodiscard]] int64_t PlannedMessageBytes(int server) const {
     return planned_bytes_[static_cast<size_t>(server)];
@@ -42,7 +49,8 @@ class Cluster {
 
   RpcClient rpc_;
   GraphInfo info_;
-  std::vector<int> server_of_part_;
+  std::vector<int> feature_server_;
+  std::vector<int> topology_server_;  // -1: none
   std::vector<int64_t> planned_bytes_;
   std::vector<int64_t> server_limits_;
 };
@@ -53,10 +61,15 @@ struct ServerShare {
   std::vector<int64_t> positions;  // of these in the caller's list
 };
 
-// Splits `ids`, owned as `boundaries` say, by server; one share a server of the cluster, maybe
-// empty. Requires ids within the boundaries.
+// Splits `ids`, owned as `boundaries` say, by the server of their features; one share a server of
+// the cluster, maybe empty. Requires ids within the boundaries.
 [[nodiscard]] std::vector<ServerShare> SplitByServer(const Cluster& cluster, int num_servers,
                                                      std::span<const int64_t> boundaries,
                                                      std::span<const int64_t> ids);
+
+// As SplitByServer, by the server of their in-edges. Errors as Cluster::TopologyServer.
+[[nodiscard]] StatusOr<std::vector<ServerShare>> SplitByTopologyServer(
+    const Cluster& cluster, int num_servers, std::span<const int64_t> boundaries,
+    std::span<const int64_t> ids);
 
 }  // namespace halograph

@@ -104,6 +104,12 @@ StatusOr<ServerDescription> ToDescription(const v1::DescribeReply& wire) {
     if (part >= parts) return DataLoss("serves partition {} of {}", part, parts);
     description.parts.push_back(static_cast<int>(part));
   }
+  if (wire.serving_size() > 0) {  // else an older server, which serves all
+    const auto serves = [&wire](const char* what) {
+      return std::find(wire.serving().begin(), wire.serving().end(), what) != wire.serving().end();
+    };
+    description.serving = {.topology = serves("topology"), .features = serves("features")};
+  }
   return description;
 }
 
@@ -140,29 +146,49 @@ Status CheckSameGraph(const std::string& first_address, const ServerDescription&
   return OkStatus();
 }
 
-Status CheckComplete(const std::vector<std::string>& addresses,
-                     const std::vector<ServerDescription>& descriptions) {
+std::string Serving(const PartContents& contents) {
+  if (contents.topology && contents.features) return "topology and features";
+  if (contents.topology) return "topology only";
+  return contents.features ? "features only" : "nothing";
+}
+
+// "1,3 of 4": those that no server serves `what` of; empty if all are served.
+std::string Missing(const std::vector<ServerDescription>& descriptions, bool PartContents::*what) {
   const int parts = descriptions.front().graph.book.num_parts();
   std::vector<bool> served(static_cast<size_t>(parts), false);
-  std::vector<std::string> who;
-  for (size_t i = 0; i < descriptions.size(); ++i) {
-    for (const int part : descriptions[i].parts) served[static_cast<size_t>(part)] = true;
-    who.push_back(fmt::format("{} serves {}", addresses[i], fmt::join(descriptions[i].parts, ",")));
+  for (const ServerDescription& description : descriptions) {
+    if (!(description.serving.*what)) continue;
+    for (const int part : description.parts) served[static_cast<size_t>(part)] = true;
   }
   std::vector<int> missing;
   for (int part = 0; part < parts; ++part) {
     if (!served[static_cast<size_t>(part)]) missing.push_back(part);
   }
-  if (missing.empty()) return OkStatus();
-  return FailedPrecondition(
-      "no server serves partition {} of {} ({}); add the servers that do to the list",
-      fmt::join(missing, ","), parts, fmt::join(who, "; "));
+  return missing.empty() ? "" : fmt::format("{} of {}", fmt::join(missing, ","), parts);
+}
+
+Status CheckComplete(const std::vector<std::string>& addresses,
+                     const std::vector<ServerDescription>& descriptions, bool needs_topology) {
+  std::vector<std::string> who;
+  for (size_t i = 0; i < descriptions.size(); ++i) {
+    who.push_back(fmt::format("{} serves {} of {}", addresses[i], Serving(descriptions[i].serving),
+                              fmt::join(descriptions[i].parts, ",")));
+  }
+  const std::string features = Missing(descriptions, &PartContents::features);
+  if (!features.empty()) {
+    return FailedPrecondition(
+        "no server serves partition {} ({}); add the servers that do to the list", features,
+        fmt::join(who, "; "));
+  }
+  const std::string topology = Missing(descriptions, &PartContents::topology);
+  if (!needs_topology || topology.empty()) return OkStatus();
+  return Annotate(NoTopology(topology), fmt::format("{}", fmt::join(who, "; ")));
 }
 
 }  // namespace
 
 Status CheckDescriptions(const std::vector<std::string>& addresses,
-                         const std::vector<ServerDescription>& descriptions) {
+                         const std::vector<ServerDescription>& descriptions, bool needs_topology) {
   for (size_t i = 0; i < descriptions.size(); ++i) {
     HG_RETURN_IF_ERROR(
         CheckSameGraph(addresses[0], descriptions[0], addresses[i], descriptions[i]));
@@ -173,7 +199,14 @@ Status CheckDescriptions(const std::vector<std::string>& addresses,
           addresses[i], descriptions[i].sampling_contract, kSamplingContract);
     }
   }
-  return CheckComplete(addresses, descriptions);
+  return CheckComplete(addresses, descriptions, needs_topology);
+}
+
+Status NoTopology(std::string_view parts) {
+  return FailedPrecondition(
+      "no server serves the topology of partition {}: start servers of these with --serve all, or "
+      "the trainer with --topology DIR",
+      parts);
 }
 
 }  // namespace halograph

@@ -3,11 +3,13 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "client/graph_store.h"
 #include "client/remote/transport.h"
 #include "common/base/status.h"
+#include "common/graph/partition.h"
 
 namespace halograph {
 
@@ -15,6 +17,7 @@ struct ServerDescription {
   GraphInfo graph;
   uint32_t sampling_contract = 0;
   std::vector<int> parts;
+  PartContents serving;  // what of them; task sets go with the features
   int64_t max_message_bytes = 0;
 };
 
@@ -22,9 +25,14 @@ struct ServerDescription {
 [[nodiscard]] StatusOr<ServerDescription> ReadDescription(ReplyPieces reply);
 
 // Checks that the servers are of one graph, drawn by the contract of this build, and that they
-// serve all of it. FailedPrecondition: servers, values and partitions are named. `addresses` and
-// `descriptions` correspond and are not empty.
+// serve the features of every partition, and with `needs_topology` the topology.
+// FailedPrecondition: servers, values and partitions are named. `addresses` and `descriptions`
+// correspond and are not empty.
 [[nodiscard]] Status CheckDescriptions(const std::vector<std::string>& addresses,
-                                       const std::vector<ServerDescription>& descriptions);
+                                       const std::vector<ServerDescription>& descriptions,
+                                       bool needs_topology);
+
+// What to do where no server has the topology of `parts` ("1,3 of 4").
+[[nodiscard]] Status NoTopology(std::string_view parts);
 
 }  // namespace halograph

@@ -16,7 +16,7 @@ class LayerCalls {
  public:
   LayerCalls(Cluster* cluster, const SampleLayerSpec& spec) : cluster_(*cluster), spec_(spec) {}
 
-  void Split();
+  [[nodiscard]] Status Split();
   [[nodiscard]] std::vector<Rpc> Plan();
   void Assemble(std::vector<NeighborPicks>* picks);
   // Of requests and replies, once the calls are done. A request that is tried again counts once.
@@ -40,7 +40,7 @@ class LayerCalls {
   std::atomic<int64_t> message_bytes_ = 0;
 };
 
-void LayerCalls::Split() {
+Status LayerCalls::Split() {
   const int servers = cluster_.rpc().num_servers();
   for (const LayerGroup& group : spec_.groups) {
     if (group.fanout == 0) {
@@ -48,9 +48,12 @@ void LayerCalls::Split() {
       continue;
     }
     const int type = spec_.schema->DestinationType(group.relation);
-    shares_.push_back(SplitByServer(cluster_, servers, cluster_.info().book.NodeBoundaries(type),
-                                    group.destinations));
+    HG_ASSIGN_OR_RETURN(
+        shares_.emplace_back(),
+        SplitByTopologyServer(cluster_, servers, cluster_.info().book.NodeBoundaries(type),
+                              group.destinations));
   }
+  return OkStatus();
 }
 
 std::vector<Rpc> LayerCalls::Plan() {
@@ -170,7 +173,7 @@ Status RemoteNeighborSource::SampleLayer(int layer, uint64_t batch_seed, bool re
                               .layer = layer,
                               .replace = replace,
                               .groups = groups});
-  calls.Split();
+  HG_RETURN_IF_ERROR(calls.Split());
   std::vector<Rpc> first = calls.Plan();
   const int64_t rounds = first.empty() ? 0 : kRoundsOfAnExchange;
   HG_RETURN_IF_ERROR(cluster_->rpc().Run(*scope_, std::move(first), meanwhile_));

@@ -21,6 +21,7 @@ class RemoteNeighborSource final : public NeighborSource {
       : cluster_(cluster), scope_(scope), meanwhile_(std::move(meanwhile)), stats_(stats) {}
 
   // A layer without destinations, or with fanouts 0 only, sends nothing.
+  //   FailedPrecondition  no server serves the topology of a destination: the part is named
   //   DataLoss           a reply that does not fit its request: the server is named
   //   ResourceExhausted  the edges of one destination exceed the message limits
   //   else               as RpcClient::Run

@@ -68,7 +68,7 @@ std::vector<Rpc> TaskSetCalls::Plan() {
 
 Rpc TaskSetCalls::ToRpc(PartPages* pages) {
   Rpc rpc;
-  rpc.server = cluster_.ServerOfPart(pages->part);
+  rpc.server = cluster_.FeatureServer(pages->part);
   rpc.method = "GraphService/ReadTaskSet";
   rpc.make_request = [this, pages] {
     v1::ReadTaskSetRequest request;

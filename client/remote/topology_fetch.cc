@@ -1,0 +1,109 @@
+#include "client/remote/topology_fetch.h"
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "client/remote/cluster.h"
+#include "client/remote/topology_fetch_calls.h"
+#include "client/remote/topology_fetch_folder.h"
+#include "client/remote/topology_fetch_lock.h"
+#include "common/base/log.h"
+#include "common/base/units.h"
+
+namespace halograph {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// How long one that fetches may be silent for those who wait: its calls have their own timeout,
+// and a file is synced or checked between two notes.
+std::chrono::nanoseconds Patience(const RemoteOptions& options) {
+  return 2 * options.timeout + std::chrono::minutes(2);
+}
+
+// It becomes part of a path.
+Status CheckIdentityText(const std::string& identity) {
+  if (identity.size() == 32 &&
+      identity.find_first_not_of("0123456789abcdef") == std::string::npos) {
+    return OkStatus();
+  }
+  return DataLoss("the servers' identity is no 32 hex digits: '{}'", identity.substr(0, 64));
+}
+
+Status CheckCopy(const fs::path& copy, const std::string& identity, VerifyLevel verify) {
+  const auto opened = PartitionSet::Open(copy, {}, verify, {.features = false});
+  HG_RETURN_IF_ERROR(opened.status());
+  if ((*opened)->identity() == identity) return OkStatus();
+  return FailedPrecondition("{}: is of graph {}", copy.string(), (*opened)->identity());
+}
+
+// Whether the copy is there; an error if it is, but damaged.
+StatusOr<bool> IsComplete(const fs::path& copy, const std::string& identity, VerifyLevel verify) {
+  std::error_code error;
+  if (!fs::exists(copy, error)) return false;
+  const Status status = CheckCopy(copy, identity, verify);
+  if (status.ok()) return true;
+  return MakeStatus(status.code(),
+                    fmt::format("the cached topology cannot be used; remove the folder {} to have "
+                                "it fetched again: {}",
+                                copy.string(), Message(status)));
+}
+
+Status CheckServed(const Cluster& cluster) {
+  for (int part = 0; part < cluster.info().book.num_parts(); ++part) {
+    HG_RETURN_IF_ERROR(cluster.TopologyServer(part).status());
+  }
+  return OkStatus();
+}
+
+Status FetchAll(Cluster* cluster, CallScope* scope, const fs::path& copy, VerifyLevel verify,
+                TopologyFetchLock* lock) {
+  const std::string& identity = cluster->info().identity;
+  const fs::path partial = copy.string() + ".partial";
+  HG_RETURN_IF_ERROR(CheckServed(*cluster));
+  HG_ASSIGN_OR_RETURN(TopologyFetchFolder folder, TopologyFetchFolder::Open(partial));
+  HG_RETURN_IF_ERROR(FetchManifests(cluster, scope, &folder));
+  HG_RETURN_IF_ERROR(folder.Allocate(identity));
+  HG_RETURN_IF_ERROR(FetchChunks(cluster, scope, folder, lock));
+  lock->Note("checks what it has fetched");
+  HG_RETURN_IF_ERROR(CheckCopy(partial, identity, verify));
+  HG_RETURN_IF_ERROR(scope->Check());
+  return folder.Commit(copy, [lock](const std::string& path) { lock->Note("syncs " + path); });
+}
+
+}  // namespace
+
+StatusOr<fs::path> FetchTopology(const RemoteOptions& options, const fs::path& cache_dir,
+                                 VerifyLevel verify, CallScope* scope) {
+  CallScope own_scope;
+  if (scope == nullptr) scope = &own_scope;
+  RemoteOptions connect = options;
+  connect.needs_topology = false;
+  HG_ASSIGN_OR_RETURN(const std::shared_ptr<Cluster> cluster, Cluster::Connect(connect));
+  const std::string& identity = cluster->info().identity;
+  HG_RETURN_IF_ERROR(CheckIdentityText(identity));
+  HG_RETURN_IF_ERROR(MakeFolder(cache_dir));
+  fs::path copy = cache_dir / identity;
+  HG_ASSIGN_OR_RETURN(bool complete, IsComplete(copy, identity, verify));
+  if (!complete) {
+    HG_ASSIGN_OR_RETURN(
+        TopologyFetchLock lock,
+        TopologyFetchLock::Acquire(copy.string() + ".lock", Patience(options), *scope));
+    // Whoever held the lock may have fetched it.
+    HG_ASSIGN_OR_RETURN(complete, IsComplete(copy, identity, verify));
+    if (!complete) {
+      HG_RETURN_IF_ERROR(FetchAll(cluster.get(), scope, copy, verify, &lock));
+      return copy;
+    }
+  }
+  spdlog::info("the topology of '{}' is in {} already", cluster->info().schema.graph_name,
+               copy.string());
+  return copy;
+}
+
+}  // namespace halograph

@@ -1,0 +1,261 @@
+#include "client/remote/topology_fetch_calls.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <deque>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "client/remote/topology_reply.h"
+#include "common/base/log.h"
+#include "common/base/progress.h"
+#include "common/base/units.h"
+#include "common/storage/file_checksums.h"
+#include "halograph/v1/graph.pb.h"
+
+namespace halograph {
+
+namespace {
+
+constexpr int64_t kMiB = 1 << 20;
+// A manifest has some 20 bytes a chunk of 64 MiB: this one would list hundreds of terabytes.
+constexpr int64_t kLargestManifest = 256 * kMiB;
+
+constexpr char kManifestPath[] = "manifest.json";
+constexpr std::string_view kMethod = "GraphService/ReadTopology";
+
+std::string EncodeRequest(int part, const std::string& path, int64_t offset, int64_t length) {
+  v1::ReadTopologyRequest request;
+  request.set_part(static_cast<uint32_t>(part));
+  request.set_path(path);
+  request.set_offset(offset);
+  request.set_length(length);
+  return request.SerializeAsString();
+}
+
+// ---- manifests -------------------------------------------------------------------------------
+
+struct ManifestCall {
+  Cluster* cluster = nullptr;
+  int part = 0;
+  int server = 0;
+  std::string bytes;  // what has come; one call at a time adds to it
+
+  Rpc Next();
+  Status OnReply(ReplyPieces pieces, std::vector<Rpc>* more);
+};
+
+Rpc ManifestCall::Next() {
+  Rpc rpc;
+  rpc.server = server;
+  rpc.method = kMethod;
+  rpc.make_request = [this] {
+    // The size is not known yet: the server sends as much as its messages hold, or ours.
+    return EncodeRequest(part, kManifestPath, static_cast<int64_t>(bytes.size()), 0);
+  };
+  rpc.on_reply = [this](ReplyPieces pieces, std::vector<Rpc>* more) {
+    return OnReply(pieces, more);
+  };
+  rpc.on_error = [this](const Status& error, std::vector<Rpc>*) {
+    return cluster->ExplainTooLarge(server, error);
+  };
+  return rpc;
+}
+
+Status ManifestCall::OnReply(ReplyPieces pieces, std::vector<Rpc>* more) {
+  HG_ASSIGN_OR_RETURN(const TopologyReply reply, ReadTopologyReply(pieces));
+  const int64_t left = reply.file_bytes - static_cast<int64_t>(bytes.size());
+  if (reply.file_bytes > kLargestManifest || reply.data_bytes > left ||
+      (reply.data_bytes == 0 && left != 0)) {
+    return DataLoss("{} of part {}: {} bytes from {} on of {}", kManifestPath, part,
+                    reply.data_bytes, bytes.size(), reply.file_bytes);
+  }
+  for (const std::span<const std::byte> piece : reply.data) {
+    bytes.append(reinterpret_cast<const char*>(piece.data()), piece.size());
+  }
+  if (reply.data_bytes < left) more->push_back(Next());
+  return OkStatus();
+}
+
+// ---- chunks ----------------------------------------------------------------------------------
+
+// What has come of all chunks, for people. Thread-safe.
+class FetchProgress {
+ public:
+  FetchProgress(int64_t bytes, TopologyFetchLock* lock)
+      : bytes_(bytes), lock_(*lock), progress_("fetching the topology, MiB", bytes / kMiB) {}
+
+  void Advance(int64_t bytes) {
+    const int64_t before = done_.fetch_add(bytes);
+    progress_.Advance((before + bytes) / kMiB - before / kMiB);
+    std::lock_guard guard(mutex_);
+    const auto now = std::chrono::steady_clock::now();
+    if (now < next_note_) return;
+    next_note_ = now + std::chrono::seconds(1);
+    lock_.Note(fmt::format("fetched {} of {}", FormatBytes(before + bytes), FormatBytes(bytes_)));
+  }
+
+ private:
+  const int64_t bytes_;
+  TopologyFetchLock& lock_;
+  Progress progress_;
+  std::atomic<int64_t> done_ = 0;
+  std::mutex mutex_;
+  std::chrono::steady_clock::time_point next_note_;
+};
+
+// A missing chunk, read by several calls at once.
+struct ChunkState {
+  TopologyChunk chunk;
+  int server = 0;
+  std::atomic<int64_t> left = 0;  // bytes that have not been written
+  bool again = false;             // it was wrong once; changed while no call of it is under way
+};
+
+class ChunkCalls {
+ public:
+  ChunkCalls(Cluster* cluster, const TopologyFetchFolder& folder, FetchProgress* progress)
+      : cluster_(*cluster), folder_(folder), progress_(*progress) {}
+
+  // Requires that every part's topology has a server.
+  std::vector<Rpc> Plan(const std::vector<TopologyChunk>& chunks);
+
+ private:
+  void AddReads(ChunkState* state, std::vector<Rpc>* calls);
+  Rpc Read(ChunkState* state, int64_t offset, int64_t bytes);
+  Status OnReply(ChunkState* state, int64_t offset, int64_t bytes, ReplyPieces pieces,
+                 std::vector<Rpc>* more);
+  Status Check(ChunkState* state, std::vector<Rpc>* more);
+
+  Cluster& cluster_;
+  const TopologyFetchFolder& folder_;
+  FetchProgress& progress_;
+  std::deque<ChunkState> states_;
+};
+
+std::vector<Rpc> ChunkCalls::Plan(const std::vector<TopologyChunk>& chunks) {
+  std::vector<Rpc> calls;
+  for (const TopologyChunk& chunk : chunks) {
+    ChunkState& state = states_.emplace_back();
+    state.chunk = chunk;
+    state.server = cluster_.TopologyServer(chunk.part).value();
+    AddReads(&state, &calls);
+  }
+  return calls;
+}
+
+void ChunkCalls::AddReads(ChunkState* state, std::vector<Rpc>* calls) {
+  state->left = state->chunk.bytes;
+  const int64_t most = cluster_.PlannedMessageBytes(state->server);
+  const int64_t end = state->chunk.offset + state->chunk.bytes;
+  for (int64_t offset = state->chunk.offset; offset < end; offset += most) {
+    calls->push_back(Read(state, offset, std::min(most, end - offset)));
+  }
+}
+
+Rpc ChunkCalls::Read(ChunkState* state, int64_t offset, int64_t bytes) {
+  Rpc rpc;
+  rpc.server = state->server;
+  rpc.method = kMethod;
+  rpc.make_request = [this, state, offset, bytes] {
+    return EncodeRequest(state->chunk.part, folder_.entry(state->chunk).path, offset, bytes);
+  };
+  rpc.on_reply = [this, state, offset, bytes](ReplyPieces pieces, std::vector<Rpc>* more) {
+    return OnReply(state, offset, bytes, pieces, more);
+  };
+  rpc.on_error = [this, server = state->server](const Status& error, std::vector<Rpc>*) {
+    return cluster_.ExplainTooLarge(server, error);
+  };
+  return rpc;
+}
+
+// Writes on gRPC's thread: a disk that is slower than the network then slows the network down,
+// and nothing piles up in memory.
+Status ChunkCalls::OnReply(ChunkState* state, int64_t offset, int64_t bytes, ReplyPieces pieces,
+                           std::vector<Rpc>* more) {
+  HG_ASSIGN_OR_RETURN(const TopologyReply reply, ReadTopologyReply(pieces));
+  const FileEntry& entry = folder_.entry(state->chunk);
+  if (reply.file_bytes != entry.bytes || reply.data_bytes <= 0 || reply.data_bytes > bytes) {
+    return DataLoss(
+        "{} of part {}: {} of the {} bytes from {} on came, out of {}; its manifest says the file "
+        "has {}",
+        entry.path, state->chunk.part, reply.data_bytes, bytes, offset, reply.file_bytes,
+        entry.bytes);
+  }
+  HG_RETURN_IF_ERROR(folder_.Write(state->chunk, offset, reply.data));
+  if (reply.data_bytes < bytes) {
+    more->push_back(Read(state, offset + reply.data_bytes, bytes - reply.data_bytes));
+  }
+  progress_.Advance(reply.data_bytes);
+  if (state->left.fetch_sub(reply.data_bytes) > reply.data_bytes) return OkStatus();
+  return Check(state, more);
+}
+
+Status ChunkCalls::Check(ChunkState* state, std::vector<Rpc>* more) {
+  const TopologyChunk& chunk = state->chunk;
+  HG_ASSIGN_OR_RETURN(const bool fits, folder_.Fits(chunk));
+  if (fits) return OkStatus();
+  const std::string what = fmt::format("{} of part {}: bytes {} to {}", folder_.entry(chunk).path,
+                                       chunk.part, chunk.offset, chunk.offset + chunk.bytes - 1);
+  if (state->again) {
+    return DataLoss(
+        "{} came twice with another checksum than the manifest's: the server's file or the way to "
+        "it is damaged; restart the server with --verify contents",
+        what);
+  }
+  spdlog::warn("{}: {} came with a wrong checksum and are fetched again",
+               cluster_.rpc().address(state->server), what);
+  state->again = true;
+  progress_.Advance(-chunk.bytes);
+  AddReads(state, more);
+  return OkStatus();
+}
+
+}  // namespace
+
+Status FetchManifests(Cluster* cluster, CallScope* scope, TopologyFetchFolder* folder) {
+  std::vector<ManifestCall> manifests(static_cast<size_t>(cluster->info().book.num_parts()));
+  std::vector<Rpc> calls;
+  for (size_t part = 0; part < manifests.size(); ++part) {
+    manifests[part].cluster = cluster;
+    manifests[part].part = static_cast<int>(part);
+    HG_ASSIGN_OR_RETURN(manifests[part].server, cluster->TopologyServer(static_cast<int>(part)));
+    calls.push_back(manifests[part].Next());
+  }
+  HG_RETURN_IF_ERROR(cluster->rpc().Run(*scope, std::move(calls)));
+  for (const ManifestCall& manifest : manifests) {
+    if (Status status = folder->AddManifest(manifest.bytes, cluster->info().identity);
+        !status.ok()) {
+      return Annotate(status, cluster->rpc().address(manifest.server));
+    }
+  }
+  return OkStatus();
+}
+
+Status FetchChunks(Cluster* cluster, CallScope* scope, const TopologyFetchFolder& folder,
+                   TopologyFetchLock* lock) {
+  HG_ASSIGN_OR_RETURN(
+      const std::vector<TopologyChunk> missing,
+      folder.Missing([lock](const std::string& path) { lock->Note("looks at " + path); }));
+  int64_t bytes = 0;
+  for (const TopologyChunk& chunk : missing) bytes += chunk.bytes;
+  spdlog::info("fetching the topology of '{}': {}, {} of it there from an earlier fetch",
+               cluster->info().schema.graph_name, FormatBytes(folder.total_bytes()),
+               FormatBytes(folder.total_bytes() - bytes));
+  const auto start = std::chrono::steady_clock::now();
+  {
+    FetchProgress progress(bytes, lock);
+    ChunkCalls calls(cluster, folder, &progress);
+    HG_RETURN_IF_ERROR(cluster->rpc().Run(*scope, calls.Plan(missing)));
+  }
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  spdlog::info(
+      "fetched {} of topology in {}, {}/s", FormatBytes(bytes), FormatSeconds(seconds),
+      FormatBytes(static_cast<int64_t>(static_cast<double>(bytes) / std::max(seconds, 1e-9))));
+  return OkStatus();
+}
+
+}  // namespace halograph
