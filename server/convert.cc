@@ -34,6 +34,7 @@ void ToProto(const std::vector<TensorSpec>& tensors, Repeated* out) {
     spec->set_dtype(static_cast<v1::DType>(tensor.dtype));
     spec->set_rank(static_cast<uint32_t>(tensor.rank));
     spec->set_dim(tensor.dim);
+    spec->set_sampling(tensor.sampling);
   }
 }
 

@@ -132,6 +132,8 @@ bool ReadSample(CodedInputStream& in, LayerSampleRequest* request) {
         // up a message of some MB into many times that.
         if (request->groups.size() > SampleHandler::kMaxGroups) request->groups.pop_back();
         return ReadGroup(in, &request->groups.emplace_back());
+      case Tag(5, kBytes):
+        return ReadText(in, &request->weight);
       default:
         return WireFormatLite::SkipField(&in, tag);
     }

@@ -76,8 +76,12 @@ std::string EncodeSampleRequest(const SampleLayerSpec& spec, std::span<const Sam
   request.set_replace(spec.replace);
   for (const SamplePiece& piece : pieces) {
     const LayerGroup& group = spec.groups[piece.group];
+    const Relation& relation = spec.schema->relations[static_cast<size_t>(group.relation)];
+    if (group.weight >= 0) {  // of one name in all groups
+      request.set_weight(relation.features[static_cast<size_t>(group.weight)].name);
+    }
     v1::SampleGroup* wire = request.add_groups();
-    wire->set_relation(spec.schema->relations[static_cast<size_t>(group.relation)].triple());
+    wire->set_relation(relation.triple());
     wire->set_fanout(group.fanout);
     const auto first = piece.share->ids.begin();
     wire->mutable_destinations()->Add(first + static_cast<ptrdiff_t>(piece.begin),

@@ -6,6 +6,7 @@
 
 #include "common/sampling/kernel.h"
 #include "common/sampling/request.h"
+#include "common/sampling/weighted_picks.h"
 
 namespace halograph::server {
 namespace {
@@ -27,7 +28,8 @@ LayerDraws DrawsOf(const RelationTopology& topology, const LayerSamplePlan& plan
   return {.topology = &topology,
           .fanout = plan.fanout,
           .replace = plan.replace,
-          .layer_key = plan.layer_key};
+          .layer_key = plan.layer_key,
+          .drawer = plan.drawer.get()};
 }
 
 // Fills plan->counts and edges for the longest prefix of `destinations` whose answer takes at most
@@ -84,6 +86,12 @@ StatusOr<LayerSamplePlan> SampleHandler::Resolve(const LayerSampleRequest& reque
   plan.layer_key = LayerKey(request.batch_seed, static_cast<int>(request.layer),
                             static_cast<int>(schema.relations.size()), plan.relation);
   plan.wide = schema.node_types[schema.SourceType(plan.relation)].count > (int64_t{1} << 32);
+  if (!request.weight.empty() && group.fanout != 0) {
+    HG_ASSIGN_OR_RETURN(const int weight,
+                        FindSamplingWeight(schema, plan.relation, request.weight));
+    plan.drawer = std::make_shared<const WeightedPicks>(graph_->topology()[plan.relation], weight,
+                                                        group.fanout, request.replace);
+  }
   return plan;
 }
 

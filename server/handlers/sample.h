@@ -8,11 +8,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "common/base/status.h"
+#include "common/sampling/layer_draws.h"
 #include "server/handlers/served_graph.h"
 
 namespace halograph::server {
@@ -27,6 +29,7 @@ struct LayerSampleRequest {
   uint64_t batch_seed = 0;
   uint32_t layer = 0;  // from 0 at the seeds
   bool replace = false;
+  std::string weight;  // edge feature to draw by; empty: uniformly
   std::vector<LayerSampleGroup> groups;
 };
 
@@ -36,7 +39,8 @@ struct LayerSamplePlan {
   int32_t fanout = 0;
   bool replace = false;
   uint64_t layer_key = 0;
-  bool wide = false;  // sources take 8 bytes each instead of 4
+  std::shared_ptr<const PickDrawer> drawer;  // null: uniformly
+  bool wide = false;                         // sources take 8 bytes each instead of 4
   // The destinations answered: a prefix of the request's group, which must outlive the plan.
   std::span<const int64_t> destinations;
   std::vector<uint32_t> counts;  // edges of each
@@ -60,7 +64,7 @@ class SampleHandler {
   // answer would exceed the message limit.
   //   FailedPrecondition the topology is not served: says what to do
   //   InvalidArgument    more than kMaxGroups groups, or a layer above 2^31 - 1
-  //   NotFound           an unknown relation
+  //   NotFound           an unknown relation, or one that has no tables by request.weight
   //   OutOfRange         a fanout beyond its bounds, or an id not owned here
   //   ResourceExhausted  not even the first destination fits: says which, and what to do
   [[nodiscard]] StatusOr<std::vector<LayerSamplePlan>> Plan(
