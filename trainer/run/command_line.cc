@@ -72,6 +72,9 @@ void AddModelOptions(CLI::App& app, TrainOptions& o) {
       ->capture_default_str()
       ->group(group);
   app.add_flag("--replace", o.replace, "Sample with replacement")->group(group);
+  app.add_option("--sampling-weights", o.sampling_weights,
+                 "Edge feature to sample by, of the graph's alias tables; default: uniformly")
+      ->group(group);
 }
 
 void AddTrainingOptions(CLI::App& app, TrainOptions& o) {

@@ -128,6 +128,7 @@ Json SharedFacts(const TrainOptions& o) {
               {"dropout", o.dropout},
               {"fanouts", o.fanouts},
               {"replace", o.replace},
+              {"sampling_weights", o.sampling_weights.empty() ? Json() : Json(o.sampling_weights)},
               {"batch_size", o.batch_size},
               {"epochs", o.epochs},
               {"lr", o.learning_rate},

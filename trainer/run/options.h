@@ -39,7 +39,8 @@ struct TrainOptions {
 
   std::vector<int32_t> fanouts = {15, 10};  // from the seeds outward, one a layer
   bool replace = false;
-  int64_t batch_size = 1000;  // per rank
+  std::string sampling_weights;  // edge feature to draw by; empty: uniformly
+  int64_t batch_size = 1000;     // per rank
   int64_t epochs = 10;
   double learning_rate = 0.01;
   double weight_decay = 0;

@@ -33,6 +33,7 @@ BatchRecipe RecipeOf(const Session& session, const TensorSpec& feature,
   BatchRecipe recipe;
   recipe.node_type = session.task.node_type;
   recipe.sampling = SamplingSpec::Uniform(schema, fanouts, session.options.replace);
+  recipe.sampling.weight = session.options.sampling_weights;
   recipe.feature = TensorRef{false, schema.node_types[recipe.node_type].name, feature.name};
   recipe.feature_spec = feature;
   recipe.normalization = session.options.normalization;
@@ -47,12 +48,16 @@ Status Prepare(Session& session, TensorSpec* feature) {
   HG_ASSIGN_OR_RETURN(*feature,
                       ChooseFeatures(session.stores.graph->info().schema, options.features));
   HG_ASSIGN_OR_RETURN(session.task, ReadClassificationTask(*session.stores.kv, options.task));
-  session.train_maker =
-      std::make_unique<BatchMaker>(session.stores.graph.get(), session.stores.kv.get(),
-                                   RecipeOf(session, *feature, options.fanouts));
-  session.eval_maker =
-      std::make_unique<BatchMaker>(session.stores.graph.get(), session.stores.kv.get(),
-                                   RecipeOf(session, *feature, options.eval_fanouts));
+  for (auto [maker, fanouts] : {std::pair{&session.train_maker, &options.fanouts},
+                                {&session.eval_maker, &options.eval_fanouts}}) {
+    const BatchRecipe recipe = RecipeOf(session, *feature, *fanouts);
+    // What no minibatch could be made of is an error now, not after the ranks have met.
+    HG_RETURN_IF_ERROR(ValidateRequest(
+        session.stores.graph->info().schema,
+        {.seed_type = recipe.node_type, .seeds = {}, .batch_seed = 0, .spec = &recipe.sampling}));
+    *maker =
+        std::make_unique<BatchMaker>(session.stores.graph.get(), session.stores.kv.get(), recipe);
+  }
   HG_ASSIGN_OR_RETURN(session.ranks, Communicator::Join({options.rank, options.world_size,
                                                          options.master_addr, options.master_port,
                                                          options.timeout, session.stop->flag()}));
