@@ -34,7 +34,7 @@ class GraphStore {
   [[nodiscard]] virtual const GraphInfo& info() const = 0;
 
   // `stats`, if not null, is added to.
-  //   InvalidArgument, OutOfRange  the request (ValidateRequest), before anything is sent
+  //   InvalidArgument, OutOfRange, NotFound  the request (ValidateRequest), before anything is sent
   //   ResourceExhausted            too large, with what to do
   //   Unavailable, DeadlineExceeded  remote: the server and the call are named; retried within the
   //                                store's timeout before
