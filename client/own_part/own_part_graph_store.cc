@@ -97,13 +97,13 @@ class OwnPartSource final : public NeighborSource {
 class OwnPartGraphStore final : public GraphStore {
  public:
   OwnPartGraphStore(std::shared_ptr<const MappedGraph> own, std::unique_ptr<LayeredGraphStore> rest)
-      : own_(std::move(own)), rest_(std::move(rest)) {}
+      : own_(std::move(own)), rest_(std::move(rest)), workspaces_(&own_->info.schema) {}
 
   const GraphInfo& info() const override { return rest_->info(); }
 
   StatusOr<Minibatch> Sample(const SampleRequest& request, CallStats* stats) override {
     OwnPartSource source(*own_, *rest_, stats);
-    return BuildMinibatch(own_->info.schema, request, source);
+    return BuildMinibatch(own_->info.schema, request, source, &workspaces_);
   }
 
   void Shutdown() override { rest_->Shutdown(); }
@@ -111,6 +111,7 @@ class OwnPartGraphStore final : public GraphStore {
  private:
   const std::shared_ptr<const MappedGraph> own_;
   const std::unique_ptr<LayeredGraphStore> rest_;
+  BuilderWorkspaces workspaces_;
 };
 
 }  // namespace

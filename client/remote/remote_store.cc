@@ -32,14 +32,15 @@ Status CheckAddress(const std::string& address) {
 
 class RemoteGraphStore final : public LayeredGraphStore {
  public:
-  explicit RemoteGraphStore(std::shared_ptr<Cluster> cluster) : cluster_(std::move(cluster)) {}
+  explicit RemoteGraphStore(std::shared_ptr<Cluster> cluster)
+      : cluster_(std::move(cluster)), workspaces_(&cluster_->info().schema) {}
 
   const GraphInfo& info() const override { return cluster_->info(); }
 
   StatusOr<Minibatch> Sample(const SampleRequest& request, CallStats* stats) override {
     HG_RETURN_IF_ERROR(scope_.Check());
     RemoteNeighborSource source(cluster_.get(), &scope_, {}, stats);
-    return BuildMinibatch(cluster_->info().schema, request, source);
+    return BuildMinibatch(cluster_->info().schema, request, source, &workspaces_);
   }
 
   std::unique_ptr<NeighborSource> NewSource(Meanwhile meanwhile, CallStats* stats) override {
@@ -51,6 +52,7 @@ class RemoteGraphStore final : public LayeredGraphStore {
 
  private:
   const std::shared_ptr<Cluster> cluster_;
+  BuilderWorkspaces workspaces_;
   CallScope scope_;
 };
 

@@ -55,8 +55,17 @@ class LayerRun {
         indptr_(indptr),
         stream_(&room->stage, sink) {}
 
-  // False if the sink took no more.
-  [[nodiscard]] HWY_ATTR bool Run() {
+  [[nodiscard]] HWY_ATTR FusedOutcome Run() {
+    if (!RunWith()) return damage_.done() ? stream_.outcome() : damage_;
+    if (rows_.damaged() >= 0) {
+      return {.kind = FusedOutcome::Kind::kDamagedOffsets, .id = rows_.damaged()};
+    }
+    return {};
+  }
+
+ private:
+  // False if it stopped early.
+  [[nodiscard]] HWY_ATTR bool RunWith() {
     if (draws_.drawer != nullptr) return Groups<&LayerRun::DrawOtherwise>();
     if (draws_.fanout == kFullNeighborhood || draws_.fanout > kScanPicks) {
       return Groups<&LayerRun::DrawMany>();
@@ -65,7 +74,6 @@ class LayerRun {
                                        : Groups<&LayerRun::DrawFew>();
   }
 
- private:
   // kDraw draws for the destinations [begin, end), at most kGroup.
   template <bool (LayerRun::*kDraw)(int64_t begin, int64_t end)>
   [[nodiscard]] HWY_ATTR bool Groups() {
@@ -136,15 +144,27 @@ class LayerRun {
       const int64_t v = destinations_.data()[i];
       rows[i - group] = FindPickRow(*draws_.topology, v);
       keys[i - group] = NodeKey(v);
+      if (rows[i - group].degree < 0) return Stop(FusedOutcome::Kind::kDamagedOffsets, v);
     }
-    const auto size = static_cast<size_t>(end - group);
-    draws_.drawer->Expect(std::span(rows).first(size), std::span(keys).first(size));
+    const auto count = static_cast<size_t>(end - group);
+    draws_.drawer->Expect(std::span(rows).first(count), std::span(keys).first(count));
     for (int64_t i = group; i < end; ++i) {
-      draws_.drawer->Draw(keys[i - group], rows[i - group], scratch_);
-      if (!PushPositions(rows_.Whole(rows[i - group]))) return false;
+      const PickRow& row = rows[i - group];
+      draws_.drawer->Draw(keys[i - group], row, scratch_);
+      for (const int64_t position : scratch_->positions) {
+        if (static_cast<uint64_t>(position) >= static_cast<uint64_t>(row.degree)) {
+          return Stop(FusedOutcome::Kind::kDamagedDrawer, destinations_.data()[i]);
+        }
+      }
+      if (!PushPositions(rows_.Whole(row))) return false;
       indptr_[i + 1] = stream_.total();
     }
     return true;
+  }
+
+  [[nodiscard]] bool Stop(FusedOutcome::Kind kind, int64_t v) {
+    damage_ = {.kind = kind, .id = v};
+    return false;
   }
 
   [[nodiscard]] bool PushPositions(const FusedRow& row) {
@@ -198,10 +218,11 @@ class LayerRun {
   FusedRows<IdT> rows_;
   int64_t* indptr_;
   FusedStream<IdT, Sink> stream_;
+  FusedOutcome damage_;
 };
 
 template <typename IdT>
-bool RunCompacting(const FusedLayerTask& task, FusedWorkspace* workspace, Block* block) {
+FusedOutcome RunCompacting(const FusedLayerTask& task, FusedWorkspace* workspace, Block* block) {
   FusedNodes* const sources = &workspace->nodes[task.source_type];
   const Destinations destinations(&workspace->nodes[task.destination_type], task.num_destinations);
   const auto run = [&](auto sink) {
@@ -217,21 +238,21 @@ bool RunCompacting(const FusedLayerTask& task, FusedWorkspace* workspace, Block*
 }
 
 template <typename IdT>
-bool RunCollecting(const LayerDraws& draws, std::span<const int64_t> destinations, FusedRoom* room,
-                   NeighborPicks* picks) {
+FusedOutcome RunCollecting(const LayerDraws& draws, std::span<const int64_t> destinations,
+                           FusedRoom* room, NeighborPicks* picks) {
   using Sink = CollectingSink<IdT>;
   return LayerRun<IdT, Sink>(draws, Destinations(destinations), room, Sink(&picks->sources),
                              picks->offsets.data())
       .Run();
 }
 
-bool CompactLayer(const FusedLayerTask& task, FusedWorkspace* workspace, Block* block) {
+FusedOutcome CompactLayer(const FusedLayerTask& task, FusedWorkspace* workspace, Block* block) {
   return task.draws.topology->HasWideIds() ? RunCompacting<int64_t>(task, workspace, block)
                                            : RunCompacting<uint32_t>(task, workspace, block);
 }
 
-bool CollectLayer(const LayerDraws& draws, std::span<const int64_t> destinations, FusedRoom* room,
-                  NeighborPicks* picks) {
+FusedOutcome CollectLayer(const LayerDraws& draws, std::span<const int64_t> destinations,
+                          FusedRoom* room, NeighborPicks* picks) {
   return draws.topology->HasWideIds() ? RunCollecting<int64_t>(draws, destinations, room, picks)
                                       : RunCollecting<uint32_t>(draws, destinations, room, picks);
 }
@@ -261,22 +282,22 @@ size_t ExpectedEdges(int64_t destinations, int32_t fanout, int64_t most) {
 
 }  // namespace
 
-bool SampleFusedLayer(const FusedLayerTask& task, FusedWorkspace* workspace, Block* block) {
+FusedOutcome SampleFusedLayer(const FusedLayerTask& task, FusedWorkspace* workspace, Block* block) {
   block->indices.clear();
   block->indptr.assign(static_cast<size_t>(task.num_destinations) + 1, 0);
-  if (task.num_destinations == 0 || task.draws.fanout == 0) return true;
+  if (task.num_destinations == 0 || task.draws.fanout == 0) return {};
   block->indices.reserve(
       ExpectedEdges(task.num_destinations, task.draws.fanout, kReserveCompacted));
   return HWY_DYNAMIC_DISPATCH(CompactLayer)(task, workspace, block);
 }
 
-void SampleFusedSources(const LayerDraws& draws, std::span<const int64_t> destinations,
-                        FusedRoom* room, NeighborPicks* picks) {
+FusedOutcome SampleFusedSources(const LayerDraws& draws, std::span<const int64_t> destinations,
+                                FusedRoom* room, NeighborPicks* picks) {
   picks->sources.clear();
   picks->offsets.assign(destinations.size() + 1, 0);
-  if (destinations.empty() || draws.fanout == 0) return;
+  if (destinations.empty() || draws.fanout == 0) return {};
   picks->sources.reserve(ExpectedEdges(std::ssize(destinations), draws.fanout, kReserveCollected));
-  static_cast<void>(HWY_DYNAMIC_DISPATCH(CollectLayer)(draws, destinations, room, picks));
+  return HWY_DYNAMIC_DISPATCH(CollectLayer)(draws, destinations, room, picks);
 }
 
 }  // namespace halograph

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 
+#include "common/sampling/fused_outcome.h"
 #include "common/sampling/fused_workspace.h"
 #include "common/sampling/layer_draws.h"
 #include "common/sampling/minibatch.h"
@@ -20,12 +21,14 @@ struct FusedLayerTask {
 };
 
 // Appends new sources to the workspace's list of the source type and fills indptr and indices of
-// `block`, whose memory is reused. False if the list grew beyond 2^31 - 1. Throws std::bad_alloc.
-[[nodiscard]] bool SampleFusedLayer(const FusedLayerTask& task, FusedWorkspace* workspace,
-                                    Block* block);
+// `block`, whose memory is reused. Any outcome is possible. Throws std::bad_alloc.
+[[nodiscard]] FusedOutcome SampleFusedLayer(const FusedLayerTask& task, FusedWorkspace* workspace,
+                                            Block* block);
 
-// Overwrites `picks`, whose memory is reused. Throws std::bad_alloc.
-void SampleFusedSources(const LayerDraws& draws, std::span<const int64_t> destinations,
-                        FusedRoom* room, NeighborPicks* picks);
+// Overwrites `picks`, whose memory is reused. Sources are as the files have them, unchecked; any
+// outcome is possible but those of the list. Throws std::bad_alloc.
+[[nodiscard]] FusedOutcome SampleFusedSources(const LayerDraws& draws,
+                                              std::span<const int64_t> destinations,
+                                              FusedRoom* room, NeighborPicks* picks);
 
 }  // namespace halograph

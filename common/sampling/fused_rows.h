@@ -15,15 +15,23 @@ struct FusedRow {
   int64_t degree = 0;
 };
 
-// Requires `v` present in `topology`.
+// Whether a row lies within `edges`, and its offsets ascend. Negative ones are larger than all.
+inline bool ValidOffsets(const int64_t* offsets, int64_t edges) {
+  const auto begin = static_cast<uint64_t>(offsets[0]);
+  const auto end = static_cast<uint64_t>(offsets[1]);
+  return begin <= end && end <= static_cast<uint64_t>(edges);
+}
+
+// Requires `v` present in `topology`. The degree is -1 if the offsets are damaged.
 inline PickRow FindPickRow(const RelationTopology& topology, int64_t v) {
   const CscSegment& segment = topology.Owner(v);
   assert(segment.present());
   const int64_t* const offsets = segment.indptr + (v - segment.nodes.begin);
+  const bool valid = ValidOffsets(offsets, segment.indptr[segment.nodes.size()]);
   return {.segment = static_cast<int>(&segment - topology.segments().data()),
           .node = v - segment.nodes.begin,
-          .begin = offsets[0],
-          .degree = offsets[1] - offsets[0]};
+          .begin = valid ? offsets[0] : 0,
+          .degree = valid ? offsets[1] - offsets[0] : -1};
 }
 
 // IdT: width of the relation's indices.
@@ -32,7 +40,9 @@ class FusedRows {
  public:
   explicit FusedRows(const RelationTopology& topology)
       : topology_(topology), single_(topology.segments().size() == 1) {
-    if (single_) segment_ = topology.segments()[0];
+    if (!single_) return;
+    segment_ = topology.segments()[0];
+    edges_ = segment_.indptr[segment_.nodes.size()];
   }
 
   // Both offsets: they lie on two lines now and then.
@@ -43,10 +53,16 @@ class FusedRows {
     __builtin_prefetch(offsets + 1);
   }
 
-  [[nodiscard]] FusedRow Find(int64_t v) const {
+  // A damaged row has no edges, and damaged() tells.
+  [[nodiscard]] FusedRow Find(int64_t v) {
     const CscSegment& segment = Segment(v);
     assert(segment.present());
     const int64_t* const offsets = segment.indptr + (v - segment.nodes.begin);
+    if (!ValidOffsets(offsets, single_ ? edges_ : segment.indptr[segment.nodes.size()]))
+        [[unlikely]] {
+      damaged_ = v;
+      return {};
+    }
     return {.address = BaseAddress(segment) + static_cast<uint64_t>(offsets[0]) * sizeof(IdT),
             .degree = offsets[1] - offsets[0]};
   }
@@ -56,6 +72,9 @@ class FusedRows {
     return {.address = BaseAddress(segment) + static_cast<uint64_t>(row.begin) * sizeof(IdT),
             .degree = row.degree};
   }
+
+  // The last destination found damaged, or -1.
+  [[nodiscard]] int64_t damaged() const { return damaged_; }
 
  private:
   [[nodiscard]] const CscSegment& Segment(int64_t v) const {
@@ -71,7 +90,9 @@ class FusedRows {
 
   const RelationTopology& topology_;
   const bool single_;
-  CscSegment segment_;
+  CscSegment segment_;  // the single one
+  int64_t edges_ = 0;   // its
+  int64_t damaged_ = -1;
 };
 
 }  // namespace halograph

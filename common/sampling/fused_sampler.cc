@@ -1,9 +1,10 @@
 #include "common/sampling/fused_sampler.h"
 
-#include <limits>
-#include <optional>
+#include <deque>
 
 #include "common/sampling/fused_layer.h"
+#include "common/sampling/fused_split.h"
+#include "common/sampling/minibatch_lists.h"
 #include "common/sampling/no_memory.h"
 #include "common/sampling/weighted_picks.h"
 
@@ -13,96 +14,90 @@ namespace {
 class FusedRun {
  public:
   FusedRun(const Schema& schema, const Topology& topology, const SampleRequest& request,
-           FusedWorkspace* workspace, Minibatch* minibatch)
+           ThreadPool* pool, FusedWorkspace* workspace, Minibatch* minibatch)
       : schema_(schema),
         topology_(topology),
         request_(request),
+        pool_(pool),
         workspace_(workspace),
+        lists_(&schema, workspace),
         minibatch_(minibatch) {}
 
   [[nodiscard]] Status Run(const FusedSampler::LayerCheck& check) {
-    for (FusedNodes& nodes : workspace_->nodes) nodes.Restart();
     minibatch_->sampled_edges = 0;
-    HG_RETURN_IF_ERROR(AddSeeds());
+    HG_RETURN_IF_ERROR(lists_.AddSeeds(request_, &minibatch_->seed_positions));
     const auto& layers = request_.spec->layers;
     minibatch_->layers.resize(layers.size());
     for (size_t l = 0; l < layers.size(); ++l) {
       if (check) HG_RETURN_IF_ERROR(check());
       HG_RETURN_IF_ERROR(AddLayer(static_cast<int>(l), layers[l], &minibatch_->layers[l]));
     }
-    minibatch_->nodes.resize(workspace_->nodes.size());
-    for (size_t t = 0; t < workspace_->nodes.size(); ++t) {
-      const FusedNodes& nodes = workspace_->nodes[t];
-      minibatch_->nodes[t].assign(nodes.ids.data(), nodes.ids.data() + nodes.size);
-    }
+    lists_.CopyTo(&minibatch_->nodes);
     return OkStatus();
   }
 
  private:
-  [[nodiscard]] Status AddSeeds() {
-    FusedNodes& nodes = workspace_->nodes[request_.seed_type];
-    const auto count = static_cast<int64_t>(request_.seeds.size());
-    nodes.Reserve(count + 1);
-    minibatch_->seed_positions.resize(request_.seeds.size());
-    nodes.size = std::visit(
-        [&](auto& map) {
-          return map.FindOrAppend(request_.seeds.data(), count, nodes.ids.data(), nodes.size,
-                                  minibatch_->seed_positions.data());
-        },
-        nodes.map);
-    return CheckLength(request_.seed_type);
-  }
-
   [[nodiscard]] Status AddLayer(int layer, const std::vector<RelationFanout>& fanouts,
                                 SampledLayer* sampled) {
-    GetSizes(&sampled->num_destinations);
+    lists_.GetSizes(&sampled->num_destinations);
     sampled->blocks.resize(fanouts.size());
+    tasks_.clear();
+    weighted_.clear();
     for (size_t g = 0; g < fanouts.size(); ++g) {
       const auto [relation, fanout] = fanouts[g];
       const int type = schema_.DestinationType(relation);
-      FusedLayerTask task{
-          .draws = {.topology = &topology_[relation],
-                    .fanout = fanout,
-                    .replace = request_.spec->replace,
-                    .layer_key = LayerKey(request_.batch_seed, layer,
-                                          static_cast<int>(schema_.relations.size()), relation)},
-          .destination_type = type,
-          .source_type = schema_.SourceType(relation),
-          .num_destinations = sampled->num_destinations[type]};
-      std::optional<WeightedPicks> weighted;
-      if (const int weight = SamplingWeightOf(schema_, *request_.spec, fanouts[g]); weight >= 0) {
-        weighted.emplace(topology_[relation], weight, fanout, task.draws.replace);
-        task.draws.drawer = &*weighted;
-      }
-      Block* const block = &sampled->blocks[g];
-      block->relation = relation;
-      if (!SampleFusedLayer(task, workspace_, block)) return CheckLength(task.source_type);
-      minibatch_->sampled_edges += static_cast<int64_t>(block->indices.size());
+      sampled->blocks[g].relation = relation;
+      tasks_.push_back(
+          {.draws = {.topology = &topology_[relation],
+                     .fanout = fanout,
+                     .replace = request_.spec->replace,
+                     .layer_key = LayerKey(request_.batch_seed, layer,
+                                           static_cast<int>(schema_.relations.size()), relation)},
+           .destination_type = type,
+           .source_type = schema_.SourceType(relation),
+           .num_destinations = sampled->num_destinations[type]});
+      const int weight = SamplingWeightOf(schema_, *request_.spec, fanouts[g]);
+      if (weight < 0) continue;
+      tasks_.back().draws.drawer =
+          &weighted_.emplace_back(topology_[relation], weight, fanout, request_.spec->replace);
     }
-    GetSizes(&sampled->num_sources);
+    HG_RETURN_IF_ERROR(SampleTasks(sampled->blocks));
+    for (const Block& block : sampled->blocks) {
+      minibatch_->sampled_edges += std::ssize(block.indices);
+    }
+    lists_.GetSizes(&sampled->num_sources);
     return OkStatus();
   }
 
-  void GetSizes(std::vector<int64_t>* sizes) const {
-    sizes->clear();
-    for (const FusedNodes& nodes : workspace_->nodes) sizes->push_back(nodes.size);
+  [[nodiscard]] Status SampleTasks(std::span<Block> blocks) {
+    if (pool_ != nullptr && PaysToSplit(tasks_)) {
+      const SplitOutcome split = SampleSplitLayer(tasks_, pool_, workspace_, blocks);
+      return StatusOf(split.outcome, split.task, blocks);
+    }
+    for (size_t g = 0; g < tasks_.size(); ++g) {
+      HG_RETURN_IF_ERROR(StatusOf(SampleFusedLayer(tasks_[g], workspace_, &blocks[g]), g, blocks));
+    }
+    return OkStatus();
   }
 
-  [[nodiscard]] Status CheckLength(int type) const {
-    constexpr int64_t kMaxListLength = std::numeric_limits<int32_t>::max();
-    const int64_t size = workspace_->nodes[type].size;
-    if (size <= kMaxListLength) return OkStatus();
-    return ResourceExhausted(
-        "the minibatch has {} nodes of type '{}' or more; a block can number {}: use a smaller "
-        "batch or smaller fanouts",
-        size, schema_.node_types[type].name, kMaxListLength);
+  [[nodiscard]] Status StatusOf(const FusedOutcome& outcome, size_t task,
+                                std::span<const Block> blocks) const {
+    if (outcome.done()) return OkStatus();
+    if (outcome.kind == FusedOutcome::Kind::kListTooLong) {
+      return lists_.CheckLength(tasks_[task].source_type);
+    }
+    return DamageOf(outcome, schema_.relations[blocks[task].relation].triple());
   }
 
   const Schema& schema_;
   const Topology& topology_;
   const SampleRequest& request_;
+  ThreadPool* pool_;
   FusedWorkspace* workspace_;
+  MinibatchLists lists_;
   Minibatch* minibatch_;
+  std::vector<FusedLayerTask> tasks_;   // of one layer
+  std::deque<WeightedPicks> weighted_;  // that they draw with
 };
 
 }  // namespace
@@ -111,7 +106,7 @@ Status FusedSampler::Sample(const SampleRequest& request, FusedWorkspace* worksp
                             Minibatch* minibatch, const LayerCheck& check) const {
   HG_RETURN_IF_ERROR(ValidateRequest(*schema_, request));
   return CatchNoMemory(std::ssize(request.seeds), "seeds", [&] {
-    return FusedRun(*schema_, *topology_, request, workspace, minibatch).Run(check);
+    return FusedRun(*schema_, *topology_, request, pool_, workspace, minibatch).Run(check);
   });
 }
 

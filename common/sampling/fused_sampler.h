@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "common/base/status.h"
+#include "common/base/thread_pool.h"
 #include "common/graph/schema.h"
 #include "common/graph/topology.h"
 #include "common/sampling/fused_workspace.h"
@@ -17,9 +18,10 @@ namespace halograph {
 // Thread-safe, as long as each call has a workspace of its own.
 class FusedSampler {
  public:
-  // Neither is owned. Requires every segment of `topology` to be present.
-  FusedSampler(const Schema* schema, const Topology* topology)
-      : schema_(schema), topology_(topology) {}
+  // None is owned. Requires every segment of `topology` to be present. The threads of `pool`, which
+  // may be null, share the work on a minibatch with the caller; the result does not depend on it.
+  FusedSampler(const Schema* schema, const Topology* topology, ThreadPool* pool = nullptr)
+      : schema_(schema), topology_(topology), pool_(pool) {}
 
   // Called before each layer; an error ends the minibatch with it.
   using LayerCheck = std::function<Status()>;
@@ -28,6 +30,9 @@ class FusedSampler {
   // `workspace`: made for the same schema.
   //   InvalidArgument, OutOfRange  as ValidateRequest
   //   ResourceExhausted            a node list longer than 2^31 - 1, or no memory
+  //   DataLoss                     offsets or ids that the files cannot mean: found where they
+  //   would
+  //                                be followed, in files whose contents were not verified
   //   else                         what `check` returned
   [[nodiscard]] Status Sample(const SampleRequest& request, FusedWorkspace* workspace,
                               Minibatch* minibatch, const LayerCheck& check = {}) const;
@@ -35,6 +40,7 @@ class FusedSampler {
  private:
   const Schema* schema_;
   const Topology* topology_;
+  ThreadPool* pool_;
 };
 
 }  // namespace halograph

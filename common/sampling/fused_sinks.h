@@ -1,6 +1,7 @@
 // What becomes of the source ids that a stream has read: compacted into a block, or collected. A
 // sink is a handle: small, copied, with the state behind its pointers.
 //   kLag              edges that Take trails Prefetch by
+//   limit()           ids are below, or the run stops before they are taken
 //   Prefetch(id)      of an id that Take will get soon
 //   Take(ids, at, n)  n ids, the first of which is at position `at` after the last Flush
 //   Flush(ids, n)     the n taken ids since the last Flush; false if no more can be taken
@@ -33,6 +34,7 @@ class CompactingSink {
     sources_->Reserve(FusedStage::kCapacity);
   }
 
+  [[nodiscard]] uint64_t limit() const { return static_cast<uint64_t>(sources_->type_nodes); }
   void Prefetch(int64_t id) const { map_->Prefetch(id); }
 
   void Take(const IdT* ids, int64_t at, int64_t count) const {
@@ -61,6 +63,8 @@ class CollectingSink {
 
   explicit CollectingSink(std::vector<int64_t>* sources) : sources_(sources) {}
 
+  // What is collected is not followed: callers check it where they do.
+  [[nodiscard]] static constexpr uint64_t limit() { return ~uint64_t{0}; }
   void Prefetch(int64_t) const {}
   void Take(const IdT*, int64_t, int64_t) const {}
   [[nodiscard]] bool Flush(const IdT* ids, int64_t count) const {

@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "common/sampling/fused_outcome.h"
+
 namespace halograph {
 
 // Edges that a read trails its prefetch by; flat over a wide range around it.
@@ -38,20 +40,23 @@ class FusedStream {
   // Edges pushed since the block began.
   [[nodiscard]] int64_t total() const { return flushed_ + pushed_; }
 
-  // Moves every cursor on. False if the sink takes no more.
+  // Moves every cursor on. False if the sink takes no more, or not what was read: outcome().
   [[nodiscard]] bool Pump() {
-    Advance(pushed_ - kLoadLag, Sink::kLag);
-    return pushed_ <= FusedStage::kCapacity - FusedStage::kRoom || Slide();
+    return Advance(pushed_ - kLoadLag, Sink::kLag) &&
+           (pushed_ <= FusedStage::kCapacity - FusedStage::kRoom || Slide());
   }
 
   // Lets all edges arrive. As Pump.
-  [[nodiscard]] bool Finish() {
-    Advance(pushed_, 0);
-    return Slide();
+  [[nodiscard]] bool Finish() { return Advance(pushed_, 0) && Slide(); }
+
+  // After a false one.
+  [[nodiscard]] FusedOutcome outcome() const {
+    if (largest_ < sink_.limit()) return {.kind = FusedOutcome::Kind::kListTooLong};
+    return {.kind = FusedOutcome::Kind::kUnknownSource, .id = static_cast<int64_t>(largest_)};
   }
 
  private:
-  void Advance(int64_t load_to, int64_t lag) {
+  [[nodiscard]] bool Advance(int64_t load_to, int64_t lag) {
     // Through locals, so that no write to the buffers makes the compiler read members again.
     const uint64_t* const addresses = addresses_;
     for (int64_t i = asked_; i < pushed_; ++i) {
@@ -60,16 +65,21 @@ class FusedStream {
     asked_ = pushed_;
     IdT* const ids = ids_;
     const Sink sink = sink_;
+    uint64_t largest = largest_;
     for (int64_t i = loaded_; i < load_to; ++i) {
       const IdT id = *reinterpret_cast<const IdT*>(addresses[i]);
       ids[i] = id;
+      largest = std::max(largest, static_cast<uint64_t>(id));
       sink.Prefetch(static_cast<int64_t>(id));
     }
+    largest_ = largest;
+    if (largest >= sink.limit()) return false;
     loaded_ = std::max(loaded_, load_to);
     const int64_t count = loaded_ - lag - taken_;
-    if (count <= 0) return;
+    if (count <= 0) return true;
     sink_.Take(ids_ + taken_, taken_, count);
     taken_ += count;
+    return true;
   }
 
   // Hands what is finished on and moves the rest to the front.
@@ -98,6 +108,7 @@ class FusedStream {
   int64_t asked_ = 0;
   int64_t loaded_ = 0;
   int64_t taken_ = 0;
+  uint64_t largest_ = 0;  // id that was read; a negative one is larger than all
 };
 
 }  // namespace halograph

@@ -16,7 +16,7 @@ FusedWorkspacePool::Lease FusedWorkspacePool::Take() {
   returned_.wait(lock, [&] { return !idle_.empty() || out_ < limit_; });
   std::unique_ptr<FusedWorkspace> workspace;
   if (idle_.empty()) {
-    workspace = std::make_unique<FusedWorkspace>(*schema_);
+    workspace = std::make_unique<FusedWorkspace>(*schema_, max_table_nodes_);
     idle_.reserve(static_cast<size_t>(limit_));  // so that Return cannot fail
   } else {
     workspace = std::move(idle_.back());

@@ -32,13 +32,15 @@ class FusedWorkspace {
 
   std::vector<FusedNodes> nodes;  // per node type
   FusedRoom room;
+  std::vector<NeighborPicks> slots;  // of chunks that several threads sample
 };
 
 // At most `limit` workspaces over one schema, made when first needed. Thread-safe.
 class FusedWorkspacePool {
  public:
   // Requires limit > 0. `schema` must outlive the pool, the pool its leases.
-  FusedWorkspacePool(const Schema* schema, int limit) : schema_(schema), limit_(limit) {}
+  FusedWorkspacePool(const Schema* schema, int limit, int64_t max_table_nodes = kMaxTableNodes)
+      : schema_(schema), limit_(limit), max_table_nodes_(max_table_nodes) {}
 
   class Lease {
    public:
@@ -62,6 +64,7 @@ class FusedWorkspacePool {
 
   const Schema* schema_;
   const int limit_;
+  const int64_t max_table_nodes_;
   std::mutex mutex_;
   std::condition_variable returned_;
   std::vector<std::unique_ptr<FusedWorkspace>> idle_;

@@ -11,23 +11,24 @@
 
 namespace halograph {
 
-void SampleNeighbors(const LayerDraws& draws, std::span<const int64_t> destinations,
-                     ThreadPool* pool, NeighborPicks* picks) {
+FusedOutcome SampleNeighbors(const LayerDraws& draws, std::span<const int64_t> destinations,
+                             ThreadPool* pool, NeighborPicks* picks) {
   assert(ValidateFanout(draws.fanout).ok());
   FusedRoom room;
   const int64_t count = std::ssize(destinations);
-  if (pool == nullptr || count <= kChunkDestinations) {
+  const int64_t each = ChunkDestinations(draws.fanout);
+  if (pool == nullptr || count <= each) {
     return SampleFusedSources(draws, destinations, &room, picks);
   }
   picks->offsets.assign(1, 0);
   picks->sources.clear();
   std::vector<NeighborPicks> slots;
   const auto sample = [&](int64_t chunk, FusedRoom* of_thread, NeighborPicks* of_chunk) {
-    const int64_t begin = chunk * kChunkDestinations;
-    const int64_t size = std::min(kChunkDestinations, count - begin);
-    SampleFusedSources(draws,
-                       destinations.subspan(static_cast<size_t>(begin), static_cast<size_t>(size)),
-                       of_thread, of_chunk);
+    const int64_t begin = chunk * each;
+    const int64_t size = std::min(each, count - begin);
+    return SampleFusedSources(
+        draws, destinations.subspan(static_cast<size_t>(begin), static_cast<size_t>(size)),
+        of_thread, of_chunk);
   };
   const auto take = [&](int64_t, const NeighborPicks& of_chunk) {
     const int64_t before = picks->size();
@@ -35,14 +36,15 @@ void SampleNeighbors(const LayerDraws& draws, std::span<const int64_t> destinati
       picks->offsets.push_back(before + of_chunk.offsets[i]);
     }
     picks->sources.insert(picks->sources.end(), of_chunk.sources.begin(), of_chunk.sources.end());
-    return true;
+    return FusedOutcome();
   };
-  const int64_t chunks = (count - 1) / kChunkDestinations + 1;
-  static_cast<void>(OrderedChunks(pool, chunks, &room, &slots, sample, take));
+  const int64_t chunks = (count - 1) / each + 1;
+  return OrderedChunks(pool, chunks, &room, &slots, sample, take).outcome;
 }
 
 int64_t CountPicks(const LayerDraws& draws, int64_t v) {
   const PickRow row = FindPickRow(*draws.topology, v);
+  if (row.degree < 0) return -1;
   return draws.drawer != nullptr ? draws.drawer->Count(row)
                                  : PicksOf(row.degree, draws.fanout, draws.replace);
 }

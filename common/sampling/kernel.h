@@ -6,17 +6,21 @@
 #include <span>
 
 #include "common/base/thread_pool.h"
+#include "common/sampling/fused_outcome.h"
 #include "common/sampling/layer_draws.h"
 
 namespace halograph {
 
 // Samples one layer of one relation by the contract. Requires a valid fanout, and every destination
 // present in the topology (callers validate: asserted only). The result does not depend on `pool`,
-// which may be null. `picks` is overwritten; its memory is reused. Throws std::bad_alloc.
-void SampleNeighbors(const LayerDraws& draws, std::span<const int64_t> destinations,
-                     ThreadPool* pool, NeighborPicks* picks);
+// which may be null. `picks` is overwritten; its memory is reused. Sources are as the files have
+// them: who follows them checks them. Any outcome but those of a list. Throws std::bad_alloc.
+[[nodiscard]] FusedOutcome SampleNeighbors(const LayerDraws& draws,
+                                           std::span<const int64_t> destinations, ThreadPool* pool,
+                                           NeighborPicks* picks);
 
-// How many edges SampleNeighbors would draw for `v`: what a server needs to bound its answer.
+// How many edges SampleNeighbors would draw for `v`: what a server needs to bound its answer. -1 if
+// the offsets of `v` are damaged, which SampleNeighbors would find.
 [[nodiscard]] int64_t CountPicks(const LayerDraws& draws, int64_t v);
 
 }  // namespace halograph

@@ -1,80 +1,34 @@
 #include "common/sampling/minibatch_builder.h"
 
-#include <algorithm>
-#include <limits>
 #include <optional>
 
-#include "absl/container/flat_hash_map.h"
+#include "common/sampling/kernel.h"
+#include "common/sampling/minibatch_lists.h"
 #include "common/sampling/no_memory.h"
 #include "common/sampling/weighted_picks.h"
 
 namespace halograph {
 namespace {
 
-constexpr int64_t kMaxListLength = std::numeric_limits<int32_t>::max();
-
-// The unique nodes of one type, in order of first appearance.
-class NodeList {
- public:
-  explicit NodeList(const NodeType& type) : type_(&type) {}
-
-  // Position of `id`, appended if new. Wraps beyond kMaxListLength: see CheckLength.
-  int32_t Add(int64_t id) {
-    const auto [entry, added] = positions_.try_emplace(id, static_cast<int32_t>(ids_.size()));
-    if (added) ids_.push_back(id);
-    return entry->second;
-  }
-
-  // Before adding at most `more` ids: one rehash instead of several.
-  void Reserve(int64_t more) {
-    positions_.reserve(static_cast<size_t>(std::min(size() + more, type_->count)));
-  }
-
-  // After adding: whether every position fitted.
-  [[nodiscard]] Status CheckLength() const {
-    if (size() <= kMaxListLength) return OkStatus();
-    return ResourceExhausted(
-        "the minibatch has {} nodes of type '{}', more than the {} that a block can number; use a "
-        "smaller batch or smaller fanouts",
-        size(), type_->name, kMaxListLength);
-  }
-
-  [[nodiscard]] int64_t size() const { return static_cast<int64_t>(ids_.size()); }
-  [[nodiscard]] std::span<const int64_t> first(int64_t n) const {
-    return std::span(ids_).first(static_cast<size_t>(n));
-  }
-  [[nodiscard]] std::vector<int64_t> Take() { return std::move(ids_); }
-
- private:
-  const NodeType* type_;
-  std::vector<int64_t> ids_;
-  absl::flat_hash_map<int64_t, int32_t> positions_;
-};
-
 class Builder {
  public:
-  Builder(const Schema& schema, const SampleRequest& request, NeighborSource& source)
-      : schema_(schema), request_(request), source_(source) {
-    for (const NodeType& type : schema.node_types) lists_.emplace_back(type);
-  }
+  Builder(const Schema& schema, const SampleRequest& request, NeighborSource& source,
+          FusedWorkspace* workspace)
+      : schema_(schema), request_(request), source_(source), lists_(&schema, workspace) {}
 
   [[nodiscard]] StatusOr<Minibatch> Build() {
-    NodeList& list = lists_[request_.seed_type];
-    list.Reserve(static_cast<int64_t>(request_.seeds.size()));
-    result_.seed_positions.reserve(request_.seeds.size());
-    for (const int64_t seed : request_.seeds) result_.seed_positions.push_back(list.Add(seed));
-    HG_RETURN_IF_ERROR(list.CheckLength());
+    HG_RETURN_IF_ERROR(lists_.AddSeeds(request_, &result_.seed_positions));
     for (size_t l = 0; l < request_.spec->layers.size(); ++l) {
       HG_RETURN_IF_ERROR(AddLayer(static_cast<int>(l), request_.spec->layers[l]));
     }
-    for (NodeList& nodes : lists_) result_.nodes.push_back(nodes.Take());
+    lists_.CopyTo(&result_.nodes);
     return std::move(result_);
   }
 
  private:
   [[nodiscard]] Status AddLayer(int layer, const std::vector<RelationFanout>& fanouts) {
     SampledLayer sampled;
-    sampled.num_destinations = ListSizes();
+    lists_.GetSizes(&sampled.num_destinations);
     std::vector<LayerGroup> groups;
     groups.reserve(fanouts.size());
     for (const RelationFanout& wanted : fanouts) {
@@ -85,7 +39,8 @@ class Builder {
                         .weight = SamplingWeightOf(schema_, *request_.spec, wanted),
                         .layer_key = LayerKey(request_.batch_seed, layer,
                                               static_cast<int>(schema_.relations.size()), relation),
-                        .destinations = lists_[type].first(sampled.num_destinations[type])});
+                        .destinations = {lists_.of(type).ids.data(),
+                                         static_cast<size_t>(sampled.num_destinations[type])}});
     }
     picks_.resize(groups.size());
     HG_RETURN_IF_ERROR(
@@ -95,7 +50,7 @@ class Builder {
     for (size_t g = 0; g < groups.size(); ++g) {
       HG_RETURN_IF_ERROR(AddBlock(groups[g].relation, &picks_[g], &sampled));
     }
-    sampled.num_sources = ListSizes();
+    lists_.GetSizes(&sampled.num_sources);
     result_.layers.push_back(std::move(sampled));
     return OkStatus();
   }
@@ -117,29 +72,24 @@ class Builder {
   }
 
   [[nodiscard]] Status AddBlock(int relation, NeighborPicks* picks, SampledLayer* sampled) {
-    NodeList& list = lists_[schema_.SourceType(relation)];
-    list.Reserve(picks->size());
-    Block block;
-    block.relation = relation;
-    block.indices.reserve(picks->sources.size());
-    for (const int64_t source : picks->sources) block.indices.push_back(list.Add(source));
-    HG_RETURN_IF_ERROR(list.CheckLength());
-    block.indptr = std::move(picks->offsets);
+    const int type = schema_.SourceType(relation);
+    Block block{.relation = relation, .indptr = std::move(picks->offsets), .indices = {}};
+    if (!lists_.of(type).Compact(picks->sources, &block.indices)) {
+      return Internal("the source answered node {} in '{}', but type '{}' has {} nodes",
+                      lists_.of(type).UnknownIn(picks->sources),
+                      schema_.relations[relation].triple(), schema_.node_types[type].name,
+                      schema_.node_types[type].count);
+    }
+    HG_RETURN_IF_ERROR(lists_.CheckLength(type));
     result_.sampled_edges += picks->size();
     sampled->blocks.push_back(std::move(block));
     return OkStatus();
   }
 
-  [[nodiscard]] std::vector<int64_t> ListSizes() const {
-    std::vector<int64_t> sizes;
-    for (const NodeList& list : lists_) sizes.push_back(list.size());
-    return sizes;
-  }
-
   const Schema& schema_;
   const SampleRequest& request_;
   NeighborSource& source_;
-  std::vector<NodeList> lists_;       // per node type
+  MinibatchLists lists_;
   std::vector<NeighborPicks> picks_;  // reused over layers
   Minibatch result_;
 };
@@ -161,16 +111,19 @@ Status LocalNeighborSource::SampleLayer(int, uint64_t, bool replace,
       weighted.emplace(*draws.topology, group.weight, group.fanout, replace);
       draws.drawer = &*weighted;
     }
-    SampleNeighbors(draws, group.destinations, pool_, &(*picks)[g]);
+    const FusedOutcome outcome = SampleNeighbors(draws, group.destinations, pool_, &(*picks)[g]);
+    if (!outcome.done()) return DamageOf(outcome, fmt::format("relation {}", group.relation));
   }
   return OkStatus();
 }
 
 StatusOr<Minibatch> BuildMinibatch(const Schema& schema, const SampleRequest& request,
-                                   NeighborSource& source) {
+                                   NeighborSource& source, BuilderWorkspaces* workspaces) {
   HG_RETURN_IF_ERROR(ValidateRequest(schema, request));
-  return CatchNoMemory(std::ssize(request.seeds), "seeds",
-                       [&] { return Builder(schema, request, source).Build(); });
+  return CatchNoMemory(std::ssize(request.seeds), "seeds", [&] {
+    const FusedWorkspacePool::Lease workspace = workspaces->Take();
+    return Builder(schema, request, source, &*workspace).Build();
+  });
 }
 
 }  // namespace halograph

@@ -1,5 +1,6 @@
-// From seeds to a minibatch, layer by layer: the one compaction of the tree. Where the drawn edges
-// come from is behind NeighborSource: the kernel over mapped files, or the owners' servers.
+// From seeds to a minibatch, layer by layer, where the drawn edges come from is behind
+// NeighborSource: the owners' servers, or some of them mapped. (For a topology that is all here,
+// fused_sampler.h does both at once.)
 #pragma once
 
 #include <cstdint>
@@ -10,7 +11,8 @@
 #include "common/base/thread_pool.h"
 #include "common/graph/schema.h"
 #include "common/graph/topology.h"
-#include "common/sampling/kernel.h"
+#include "common/sampling/fused_workspace.h"
+#include "common/sampling/layer_draws.h"
 #include "common/sampling/minibatch.h"
 #include "common/sampling/request.h"
 
@@ -35,8 +37,8 @@ class NeighborSource {
                                            std::vector<NeighborPicks>* picks) = 0;
 };
 
-// Draws with the kernel from `topology`, which must hold every destination asked for. Neither
-// pointer is owned; `pool` may be null.
+// Draws with the kernel from `topology`, which must hold every destination asked for. DataLoss as
+// FusedSampler. Neither pointer is owned; `pool` may be null.
 class LocalNeighborSource final : public NeighborSource {
  public:
   LocalNeighborSource(const Topology* topology, ThreadPool* pool)
@@ -50,11 +52,26 @@ class LocalNeighborSource final : public NeighborSource {
   ThreadPool* pool_;
 };
 
-// Validates the request, then samples and compacts all layers.
-//   InvalidArgument, OutOfRange  as ValidateRequest
-//   ResourceExhausted            a node list longer than 2^31 - 1
+// What builders work in. They wait for answers most of the time, so there may be many at once, each
+// with tables of less memory than the fused sampler's.
+class BuilderWorkspaces : public FusedWorkspacePool {
+ public:
+  static constexpr int kLimit = 64;  // builders at once; more wait
+  static constexpr int64_t kTableNodes = int64_t{1} << 24;
+
+  // `schema` must outlive it.
+  explicit BuilderWorkspaces(const Schema* schema)
+      : FusedWorkspacePool(schema, kLimit, kTableNodes) {}
+};
+
+// Validates the request, then samples and compacts all layers. `workspaces`: made for the same
+// schema. Thread-safe.
+//   InvalidArgument, OutOfRange, NotFound  as ValidateRequest
+//   ResourceExhausted            a node list longer than 2^31 - 1, or no memory
+//   Internal                     an answer of the source that fits no question
 //   else                         what the source returned
 [[nodiscard]] StatusOr<Minibatch> BuildMinibatch(const Schema& schema, const SampleRequest& request,
-                                                 NeighborSource& source);
+                                                 NeighborSource& source,
+                                                 BuilderWorkspaces* workspaces);
 
 }  // namespace halograph

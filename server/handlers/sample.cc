@@ -33,14 +33,16 @@ LayerDraws DrawsOf(const RelationTopology& topology, const LayerSamplePlan& plan
 }
 
 // Fills plan->counts and edges for the longest prefix of `destinations` whose answer takes at most
-// `room` bytes; returns the bytes it takes.
-int64_t CountWhatFits(const RelationTopology& topology, std::span<const int64_t> destinations,
-                      int64_t room, LayerSamplePlan* plan) {
+// `room` bytes; gives the bytes it takes. DataLoss: the offsets of one of them are damaged.
+StatusOr<int64_t> CountWhatFits(const LayerDraws& draws, std::span<const int64_t> destinations,
+                                const std::string& relation, int64_t room, LayerSamplePlan* plan) {
   const int64_t source_bytes = plan->wide ? sizeof(uint64_t) : sizeof(uint32_t);
-  const LayerDraws draws = DrawsOf(topology, *plan);
   int64_t bytes = 0;
   for (const int64_t v : destinations) {
     const int64_t count = CountPicks(draws, v);
+    if (count < 0) {
+      return DamageOf({.kind = FusedOutcome::Kind::kDamagedOffsets, .id = v}, relation);
+    }
     if (count > room) break;  // first, so that the products below are small
     const int64_t more = count * source_bytes + VarintBytes(static_cast<uint32_t>(count));
     if (bytes + more > room) break;
@@ -117,7 +119,10 @@ StatusOr<std::vector<LayerSamplePlan>> SampleHandler::Plan(
     const std::span<const int64_t> destinations = request.groups[g].destinations;
     const RelationTopology& topology = graph_->topology()[plan.relation];
     bytes += kGroupOverheadBytes;
-    bytes += CountWhatFits(topology, destinations, max_reply_bytes_ - bytes, &plan);
+    HG_ASSIGN_OR_RETURN(const int64_t more,
+                        CountWhatFits(DrawsOf(topology, plan), destinations,
+                                      request.groups[g].relation, max_reply_bytes_ - bytes, &plan));
+    bytes += more;
     if (plan.counts.size() == destinations.size() && bytes <= max_reply_bytes_) continue;
     if (g == 0 && plan.counts.empty()) {
       return ResourceExhausted(
@@ -134,13 +139,20 @@ StatusOr<std::vector<LayerSamplePlan>> SampleHandler::Plan(
 
 void SampleHandler::Draw(const LayerSamplePlan& plan, std::byte* out) const {
   const LayerDraws draws = DrawsOf(graph_->topology()[plan.relation], plan);
+  const std::byte* const stop = out + plan.source_bytes();
   thread_local NeighborPicks picks;  // its memory is reused
   for (size_t begin = 0, end = 0; begin < plan.destinations.size(); begin = end) {
     int64_t edges = 0;
     do {
       edges += plan.counts[end++];
     } while (end < plan.destinations.size() && edges + plan.counts[end] <= kDrawEdges);
-    SampleNeighbors(draws, plan.destinations.subspan(begin, end - begin), nullptr, &picks);
+    const FusedOutcome outcome =
+        SampleNeighbors(draws, plan.destinations.subspan(begin, end - begin), nullptr, &picks);
+    if (!outcome.done() || picks.size() != edges) {
+      // Of damage found after the counts were promised: ids that no client takes.
+      std::memset(out, 0xff, static_cast<size_t>(stop - out));
+      break;
+    }
     out = plan.wide ? WriteWide(picks.sources, out) : WriteNarrow(picks.sources, out);
   }
   if (picks.sources.capacity() > kKeptEdges) picks = NeighborPicks();

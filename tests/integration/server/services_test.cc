@@ -144,11 +144,13 @@ TEST_F(ServicesTest, SampledSourcesAndBytesAreThoseOfGeneratedCode) {
       const std::vector<int64_t> destinations(request.groups(g).destinations().begin(),
                                               request.groups(g).destinations().end());
       NeighborPicks picks;
-      SampleNeighbors({.topology = &local_->topology()[relation],
-                       .fanout = fanout,
-                       .layer_key = LayerKey(
-                           99, 1, static_cast<int>(local_->schema().relations.size()), relation)},
-                      destinations, nullptr, &picks);
+      const FusedOutcome outcome = SampleNeighbors(
+          {.topology = &local_->topology()[relation],
+           .fanout = fanout,
+           .layer_key =
+               LayerKey(99, 1, static_cast<int>(local_->schema().relations.size()), relation)},
+          destinations, nullptr, &picks);
+      EXPECT_TRUE(outcome.done());
       const auto& sources = reply.groups(g).sources32();
       EXPECT_EQ(std::vector<int64_t>(sources.begin(), sources.end()), picks.sources);
       EXPECT_EQ(reply.groups(g).counts_size(), static_cast<int>(destinations.size()));

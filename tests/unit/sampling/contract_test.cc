@@ -3,6 +3,7 @@
 
 #include "common/base/rng.h"
 #include "common/graph/partition.h"
+#include "common/sampling/kernel.h"
 #include "common/sampling/minibatch_builder.h"
 #include "tests/support/golden.h"
 #include "tests/support/test_folder.h"
@@ -72,7 +73,7 @@ TEST_F(SamplingContractTest, PicksAreGoldenAtBothIdWidths) {
                              .layer_key = LayerKey(row.at("batch_seed"), row.at("layer"),
                                                    row.at("num_relations"), row.at("relation"))};
       NeighborPicks picks;
-      SampleNeighbors(draws, std::span(&node, 1), nullptr, &picks);
+      EXPECT_TRUE(SampleNeighbors(draws, std::span(&node, 1), nullptr, &picks).done());
       EXPECT_EQ(picks.sources, row.at("positions").get<std::vector<int64_t>>()) << row;
       EXPECT_EQ(picks.offsets, (std::vector<int64_t>{0, picks.size()})) << row;
       EXPECT_EQ(CountPicks(draws, node), picks.size());
@@ -117,7 +118,7 @@ TEST_F(SamplingContractTest, MinibatchesFromAWrittenGraphAreGolden) {
   LocalNeighborSource source(&(*set)->topology(), nullptr);
   ASSERT_GE(golden_.minibatches.size(), 12U);
   for (const GoldenMinibatch& golden : golden_.minibatches) {
-    const auto minibatch = BuildMinibatch((*set)->schema(), golden.request(), source);
+    const auto minibatch = BuildAlone((*set)->schema(), golden.request(), source);
     ASSERT_TRUE(minibatch.ok()) << minibatch.status();
     EXPECT_EQ(minibatch->nodes, golden.expected.nodes) << golden.name;
     EXPECT_TRUE(*minibatch == golden.expected) << golden.name;

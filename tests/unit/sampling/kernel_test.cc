@@ -27,7 +27,9 @@ LayerDraws Draws(const MemoryRelation& relation, int32_t fanout, bool replace,
 NeighborPicks Sample(const MemoryRelation& relation, const std::vector<int64_t>& destinations,
                      int32_t fanout, bool replace, uint64_t layer_key, ThreadPool* pool = nullptr) {
   NeighborPicks picks;
-  SampleNeighbors(Draws(relation, fanout, replace, layer_key), destinations, pool, &picks);
+  EXPECT_TRUE(
+      SampleNeighbors(Draws(relation, fanout, replace, layer_key), destinations, pool, &picks)
+          .done());
   return picks;
 }
 
@@ -127,7 +129,8 @@ TEST(SampleNeighborsTest, PicksDoNotDependOnThreadsCompanyOrReusedMemory) {
   NeighborPicks reused;
   for (const bool replace : {false, true}) {
     const NeighborPicks alone = Sample(relation, destinations, 10, replace, 3);
-    SampleNeighbors(Draws(relation, 10, replace, 3), destinations, &pool, &reused);
+    EXPECT_TRUE(
+        SampleNeighbors(Draws(relation, 10, replace, 3), destinations, &pool, &reused).done());
     EXPECT_EQ(reused.sources, alone.sources);
     EXPECT_EQ(reused.offsets, alone.offsets);
     for (const size_t i : {0U, 17U, 4999U}) {
@@ -154,7 +157,7 @@ TEST(SampleNeighborsTest, DrawerOfTheCallersGivesThePicksAndTheirNumber) {
     LayerDraws draws = Draws(relation, 4, false);
     draws.drawer = &drawer;
     NeighborPicks picks;
-    SampleNeighbors(draws, destinations, nullptr, &picks);
+    EXPECT_TRUE(SampleNeighbors(draws, destinations, nullptr, &picks).done());
     for (size_t i = 0; i < destinations.size(); ++i) {
       std::vector<int64_t> expected;
       const auto degree = std::ssize(relation.in_edges()[destinations[i]]);

@@ -60,4 +60,10 @@ MemoryGraph::MemoryGraph(const TestGraphSpec& spec, IdWidth width) : schema(Test
   }
 }
 
+StatusOr<Minibatch> BuildAlone(const Schema& schema, const SampleRequest& request,
+                               NeighborSource& source) {
+  BuilderWorkspaces workspaces(&schema);
+  return BuildMinibatch(schema, request, source, &workspaces);
+}
+
 }  // namespace halograph

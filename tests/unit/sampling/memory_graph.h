@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/graph/topology.h"
+#include "common/sampling/minibatch_builder.h"
 #include "tests/support/graph_fixture.h"
 
 namespace halograph {
@@ -42,5 +43,9 @@ struct MemoryGraph {
   std::vector<std::unique_ptr<MemoryRelation>> relations;  // in the schema's order
   Topology topology;                                       // views of them
 };
+
+// BuildMinibatch in a workspace of its own.
+[[nodiscard]] StatusOr<Minibatch> BuildAlone(const Schema& schema, const SampleRequest& request,
+                                             NeighborSource& source);
 
 }  // namespace halograph

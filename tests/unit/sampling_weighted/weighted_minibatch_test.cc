@@ -34,10 +34,11 @@ TEST(WeightedMinibatchTest, BuiltAndFusedMinibatchesAreGolden) {
   ThreadPool pool("test", 3, 64);
   LocalNeighborSource source(&set->topology(), &pool);
   const FusedSampler fused(&set->schema(), &set->topology());
+  BuilderWorkspaces workspaces(&set->schema());
   FusedWorkspace workspace(set->schema());
   ASSERT_GE(golden->minibatches.size(), 5U);
   for (const GoldenMinibatch& expected : golden->minibatches) {
-    const auto built = BuildMinibatch(set->schema(), expected.request(), source);
+    const auto built = BuildMinibatch(set->schema(), expected.request(), source, &workspaces);
     ASSERT_TRUE(built.ok()) << built.status();
     EXPECT_TRUE(*built == expected.expected) << expected.name;
     Minibatch minibatch;

@@ -61,13 +61,14 @@ class SampleHandlerTest : public ServedTest {
   Answer Expected(const LayerSampleRequest& request, const LayerSampleGroup& group) {
     const int relation = all_->schema().RelationIndex(group.relation).value();
     NeighborPicks picks;
-    SampleNeighbors(
+    const FusedOutcome outcome = SampleNeighbors(
         {.topology = &all_->topology()[relation],
          .fanout = group.fanout,
          .replace = request.replace,
          .layer_key = LayerKey(request.batch_seed, static_cast<int>(request.layer),
                                static_cast<int>(all_->schema().relations.size()), relation)},
         group.destinations, nullptr, &picks);
+    EXPECT_TRUE(outcome.done());
     Answer answer{{}, picks.sources};
     for (size_t i = 1; i < picks.offsets.size(); ++i) {
       answer.counts.push_back(static_cast<uint32_t>(picks.offsets[i] - picks.offsets[i - 1]));

@@ -1,0 +1,90 @@
+// Every way to make a minibatch against the slow oracle, over many small graphs of odd shapes: the
+// fused sampler with each map, alone and on several threads, and the builder over the one-layer
+// form, alone and on several threads.
+#include <gtest/gtest.h>
+
+#include "common/base/rng.h"
+#include "common/sampling/fused_sampler.h"
+#include "common/sampling/minibatch_builder.h"
+#include "tests/unit/sampling/memory_graph.h"
+#include "tests/unit/sampling/odd_graph.h"
+#include "tests/unit/sampling/slow_sampling.h"
+
+namespace halograph {
+namespace {
+
+constexpr int32_t kFanouts[] = {-1, 0, 1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 33, 48, 49, 130, 5000};
+
+SamplingSpec OddSpec(const Schema& schema, CounterRng* rng) {
+  SamplingSpec spec;
+  spec.replace = rng->NextBounded(3) == 0;
+  spec.layers.resize(1 + rng->NextBounded(3));
+  for (auto& layer : spec.layers) {
+    for (int r = 0; r < static_cast<int>(schema.relations.size()); ++r) {
+      if (rng->NextBounded(6) == 0) continue;
+      layer.push_back({.relation = r, .fanout = kFanouts[rng->NextBounded(std::size(kFanouts))]});
+    }
+  }
+  return spec;
+}
+
+// None, one, or up to a few hundred of few nodes: most are there more than once.
+std::vector<int64_t> OddSeeds(int64_t nodes, CounterRng* rng) {
+  constexpr uint64_t kCounts[] = {0, 1, 2, 30, 150, 300};
+  std::vector<int64_t> seeds(kCounts[rng->NextBounded(std::size(kCounts))]);
+  for (int64_t& id : seeds) id = static_cast<int64_t>(rng->NextBounded(nodes));
+  return seeds;
+}
+
+class SamplingFuzzTest : public testing::TestWithParam<uint64_t> {
+ protected:
+  static constexpr int kGraphs = 50;
+  static constexpr int kBatches = 3;
+
+  ThreadPool one_{"one", 1, 8};
+  ThreadPool three_{"three", 3, 32};
+
+  void ExpectAllAlike(const MemoryGraph& graph, const SampleRequest& request, FusedWorkspace* table,
+                      FusedWorkspace* hash) {
+    const Minibatch expected = SlowMinibatch(graph, request);
+    for (ThreadPool* pool : {static_cast<ThreadPool*>(nullptr), &one_, &three_}) {
+      const size_t threads = pool == nullptr ? 1 : 1 + pool->threads();
+      const FusedSampler sampler(&graph.schema, &graph.topology, pool);
+      for (FusedWorkspace* workspace : {table, hash}) {
+        ASSERT_TRUE(sampler.Sample(request, workspace, &fused_).ok());
+        EXPECT_TRUE(fused_ == expected)
+            << "fused, " << threads << " threads, " << (workspace == table ? "table" : "hash");
+      }
+      LocalNeighborSource source(&graph.topology, pool);
+      const auto built = BuildAlone(graph.schema, request, source);
+      ASSERT_TRUE(built.ok()) << built.status();
+      EXPECT_TRUE(*built == expected) << "built, " << threads << " threads";
+    }
+  }
+
+ private:
+  Minibatch fused_;  // its memory is reused, too
+};
+
+TEST_P(SamplingFuzzTest, EveryWayGivesTheOraclesMinibatch) {
+  for (int g = 0; g < kGraphs; ++g) {
+    CounterRng rng(SubKey(GetParam(), static_cast<uint64_t>(g)));
+    const MemoryGraph graph(OddGraph(&rng), g % 2 == 0 ? IdWidth::k32 : IdWidth::k64);
+    FusedWorkspace table(graph.schema);
+    FusedWorkspace hash(graph.schema, 0);
+    for (int b = 0; b < kBatches; ++b) {
+      SCOPED_TRACE(testing::Message() << "graph " << g << " batch " << b);
+      const SamplingSpec spec = OddSpec(graph.schema, &rng);
+      const auto type = static_cast<int>(rng.NextBounded(graph.schema.node_types.size()));
+      const std::vector<int64_t> seeds = OddSeeds(graph.schema.node_types[type].count, &rng);
+      ExpectAllAlike(graph,
+                     {.seed_type = type, .seeds = seeds, .batch_seed = rng.Next(), .spec = &spec},
+                     &table, &hash);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, SamplingFuzzTest, testing::Values(1, 2, 3, 4));
+
+}  // namespace
+}  // namespace halograph
