@@ -83,9 +83,11 @@ void WeightedDrawer::DrawSuccessively(uint64_t node_key, const WeightedRow& row,
   size_t picked = 0;
   for (uint64_t begin = 0; begin < limit && picked < k;) {
     std::array<int64_t, kBatch> candidates;
-    const auto batch = std::min<uint64_t>({limit - begin, k - picked, kBatch});
+    // The first draws are likely to do; where they are not, most of the next are repeats, too, and
+    // reading too many at once is cheaper than waiting for a few again and again.
+    const auto batch = std::min<uint64_t>({limit - begin, begin == 0 ? k : kBatch, kBatch});
     for (uint64_t b = 0; b < batch; ++b) candidates[b] = AliasDraw(node_key, begin + b, row);
-    for (uint64_t b = 0; b < batch; ++b) {
+    for (uint64_t b = 0; b < batch && picked < k; ++b) {
       bool taken = false;
       if (scan) {
         for (size_t before = 0; before < picked; ++before) {
