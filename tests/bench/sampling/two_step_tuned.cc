@@ -26,7 +26,7 @@ HWY_ATTR int64_t DrawAll(const RelationTopology& topology, std::span<const int64
 #if HALOGRAPH_SIMD_DRAWS
   constexpr int64_t kLag = 128;
   constexpr int64_t kCapacity = 2048;
-  const FusedRows<uint32_t> rows(topology);
+  FusedRows<uint32_t> rows(topology);
   const SimdDraws<uint32_t> draws(fanout, false);
   std::array<uint64_t, 8> keys;
   const auto count = std::ssize(nodes);
