@@ -2,9 +2,10 @@
 """Seconds an epoch, bytes, rounds and memory of partitioned and hybrid training over networks of
 several speeds, beside sampling in two steps (FastSample's vanilla).
 
-Hosts are network namespaces joined by veth; each runs one server and one trainer rank, pinned to one
-core. Rates are set with tbf, latency comes from delay_proxy. Needs root, iproute2, and the programs
-built with HALOGRAPH_BENCH. Everything made is removed at the end; the graph stays in --work.
+Hosts are network namespaces joined by veth; each runs one server and one trainer rank, pinned to
+one core. Rates are set with tbf, latency comes from delay_proxy. Needs root, iproute2, and the
+programs built with HALOGRAPH_BENCH. All that is made is removed at the end; the graph stays in
+--work.
 
 Exit codes: 0 done; 1 failed, or variants did not train alike; 2 wrong usage, or not possible here.
 """
@@ -70,6 +71,7 @@ def parse(arguments):
     add("--fanouts", type=lambda text: [int(word) for word in text.split(",")],
         default=[15, 10, 5])
     add("--hidden", type=int, default=256)
+    add("--dropout", type=float, default=0.5)
     add("--batch-size", type=int, default=1000, help="seeds a rank")
     add("--sample-threads", type=int, default=2)
     add("--prefetch", type=int, default=4)
@@ -150,23 +152,29 @@ def measure_condition(options, graph, condition, output):
 
 
 def fetch_topology(options, graph, condition, output):
-    """How long the trainers of all hosts take to fetch the topology, at once, and to start."""
-    result = Trial(options, graph, condition, variants.FETCH, 3).run()
-    output.write("fetch", {"condition": condition.name, **result})
-    return f"{condition.name}: {result['setup_s']:.1f} s to start with --topology local"
+    """The topology fetched from the servers by all trainers at once, against mapped."""
+    hybrid = Trial(options, graph, condition, variants.by_name("hybrid"), 3).run()
+    fetched = Trial(options, graph, condition, variants.FETCH, 3).run()
+    output.write("fetch", {"condition": condition.name, "hybrid": hybrid, "fetched": fetched})
+    more = fetched["setup"]["seconds"] - hybrid["setup"]["seconds"]
+    received = fetched["setup"]["received_bytes"][0] / report.MIB
+    return [hybrid, fetched], (f"{condition.name}: --topology local takes {more:.1f} s more to "
+                               f"start; host 0 receives {received:.0f} MiB before it trains")
 
 
-def compare(trials):
-    """None, or how variants differ that must train alike, or did not use what they are called by."""
+def compare(trials, short_trials):
+    """None, or how variants differ that must train alike, or that they are not what they say."""
     losses = {json.dumps(trial["losses"]) for trial in trials}
-    if len(losses) != 1:
+    short_losses = {json.dumps(trial["losses"]) for trial in short_trials}
+    if len(losses) > 1 or len(short_losses) > 1:
         return "variants trained differently: their losses are not the same"
     for trial in trials:
         if not trial["variant"].startswith("vanilla"):
             continue
-        calls = trial["two_step_calls"]
-        if not calls or min(calls.values()) == 0:
-            return f"{trial['variant']} did not sample in two steps: {calls}"
+        for rank in range(trial["config"]["world_size"]):
+            for what in (f"trainer{rank} minibatches", f"server{rank} layers"):
+                if trial["two_step_calls"].get(what, 0) == 0:
+                    return f"{trial['variant']}: no {what} were sampled in two steps"
     return None
 
 
@@ -174,10 +182,11 @@ def run(options, output):
     options.work = options.work.resolve()
     options.work.mkdir(parents=True, exist_ok=True)
     graph = graphs.prepare(options)
+    told = {key: str(value) if isinstance(value, pathlib.Path) else value
+            for key, value in vars(options).items()}
     output.write("config", {"command": sys.argv, "build": version(options), "machine": machine(),
-                            "options": {key: str(value) if isinstance(value, pathlib.Path) else value
-                                        for key, value in vars(options).items()}})
-    trials, tables, fetches = [], [], []
+                            "options": told})
+    trials, tables, fetches, alike = [], [], [], []
     with Network(options.hosts) as network:
         for rate in options.networks:
             network.set_rate(RATES[rate])
@@ -187,9 +196,11 @@ def run(options, output):
                 trials += more
                 tables.append(text)
             if not options.no_fetch:
-                fetches.append(fetch_topology(options, graph, Condition(network, rate, 0), output))
+                more, text = fetch_topology(options, graph, Condition(network, rate, 0), output)
+                fetches.append(text)
+                alike += more
     print("\n\n".join(tables + ["\n".join(fetches), report.LEGEND]))
-    difference = compare(trials)
+    difference = compare(trials, alike)
     if difference:
         note(difference)
     return 1 if difference else 0

@@ -12,8 +12,8 @@ namespace halograph {
 
 // The project's own.
 StatusOr<Minibatch> OwnMinibatch(
-    const Schema& schema, const SampleRequest& request,
-    NeighborSource& source) __asm__("__real_" HALOGRAPH_BUILD_MINIBATCH);
+    const Schema& schema, const SampleRequest& request, NeighborSource& source,
+    BuilderWorkspaces* workspaces) __asm__("__real_" HALOGRAPH_BUILD_MINIBATCH);
 
 namespace {
 
@@ -75,12 +75,13 @@ Status AddLayer(int layer, const SampleRequest& request, NeighborSource& source,
 }  // namespace
 
 StatusOr<Minibatch> TwoStepMinibatch(const Schema& schema, const SampleRequest& request,
-                                     NeighborSource& source) {
+                                     NeighborSource& source, BuilderWorkspaces* workspaces) {
   HG_RETURN_IF_ERROR(ValidateRequest(schema, request));
   const auto whole = [](const auto& layer) { return layer.size() == 1; };
   if (schema.node_types.size() != 1 || schema.relations.size() != 1 ||
+      !request.spec->weight.empty() ||
       !std::all_of(request.spec->layers.begin(), request.spec->layers.end(), whole)) {
-    return OwnMinibatch(schema, request, source);
+    return OwnMinibatch(schema, request, source, workspaces);
   }
   minibatches.Add();
   Minibatch result;

@@ -1,16 +1,19 @@
-// The second step of sampling as common libraries have it: edges in COO, ids compacted with a
-// concurrent hash map, COO to CSC; all ids 64 bits wide, edge ids carried along. For the baselines
-// of the benchmarks only.
+// Sampling as common libraries have it, in two steps: a layer sampled to COO; then ids compacted
+// with a concurrent hash map, and COO turned to CSC. All ids are 64 bits wide, edge ids are carried
+// along. For the baselines of the benchmarks only. Parallel over `pool` where there is one; it may
+// be null.
 #pragma once
 
 #include <atomic>
 #include <bit>
 #include <cstdint>
+#include <numeric>
 #include <span>
 #include <vector>
 
 #include "common/base/rng.h"
 #include "common/base/thread_pool.h"
+#include "common/sampling/draws.h"
 
 namespace halograph {
 
@@ -55,12 +58,53 @@ struct Coo {
   std::vector<int64_t> sources, destinations, edge_ids;
 };
 
+// The edges drawn without replacement for `destinations`, those of destination i from (*offsets)[i]
+// on. Graph: Find(v) gives a row with first_edge and degree, Source(row, position) an edge's
+// source.
+template <typename Graph>
+Coo SampleToCoo(const Graph& graph, std::span<const int64_t> destinations, int32_t fanout,
+                uint64_t layer_key, ThreadPool* pool, std::vector<int64_t>* offsets) {
+  const auto n = std::ssize(destinations);
+  offsets->assign(destinations.size() + 1, 0);
+  ParallelFor(pool, n, kTwoStepGrain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      (*offsets)[i + 1] = PicksOf(graph.Find(destinations[i]).degree, fanout, false);
+    }
+  });
+  for (int64_t i = 0; i < n; ++i) (*offsets)[i + 1] += (*offsets)[i];
+  const auto edges = static_cast<size_t>(offsets->back());
+  Coo coo{.sources = std::vector<int64_t>(edges),
+          .destinations = std::vector<int64_t>(edges),
+          .edge_ids = std::vector<int64_t>(edges)};
+  ParallelFor(pool, n, kTwoStepGrain, [&](int64_t begin, int64_t end) {
+    FloydDrawer floyd;
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t v = destinations[i];
+      const auto row = graph.Find(v);
+      const int64_t first = (*offsets)[i];
+      const std::span<int64_t> picks(coo.edge_ids.data() + first,
+                                     static_cast<size_t>((*offsets)[i + 1] - first));
+      if (TakesAll(row.degree, fanout, false)) {
+        std::iota(picks.begin(), picks.end(), int64_t{0});
+      } else {
+        floyd.Draw(SubKey(layer_key, static_cast<uint64_t>(v)), row.degree, picks);
+      }
+      for (int64_t e = first; e < (*offsets)[i + 1]; ++e) {
+        coo.sources[e] = graph.Source(row, coo.edge_ids[e]);
+        coo.destinations[e] = v;
+        coo.edge_ids[e] += row.first_edge;
+      }
+    }
+  });
+  return coo;
+}
+
 struct Csc {
   std::vector<int64_t> indptr, indices, edge_ids;
 };
 
 // Unique ids of `first`, then of the edges' sources, by first occurrence; if `compact` is not null,
-// the edges over them. Parallel over `pool`, which may be null.
+// the edges over them.
 inline std::vector<int64_t> CompactCoo(std::span<const int64_t> first, const Coo& coo,
                                        ThreadPool* pool, Coo* compact) {
   const auto head = std::ssize(first);

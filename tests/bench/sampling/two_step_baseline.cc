@@ -1,16 +1,35 @@
 #include <memory>
 
-#include "common/base/rng.h"
-#include "common/sampling/draws.h"
+#include "common/sampling/request.h"
 #include "tests/bench/sampling/rivals.h"
 #include "tests/bench/sampling/two_step.h"
 
 namespace halograph {
 namespace {
 
+class RmatRows {
+ public:
+  struct Row {
+    int64_t first_edge = 0;
+    int64_t degree = 0;
+  };
+  explicit RmatRows(const RmatCsc* graph) : graph_(*graph) {}
+
+  Row Find(int64_t v) const {
+    const int64_t* const ends = graph_.indptr.data() + v;
+    return {.first_edge = ends[0], .degree = ends[1] - ends[0]};
+  }
+  int64_t Source(const Row& row, int64_t position) const {
+    return graph_.indices.data()[row.first_edge + position];
+  }
+
+ private:
+  const RmatCsc& graph_;
+};
+
 class TwoStepBaseline final : public Rival {
  public:
-  TwoStepBaseline(const RmatCsc* graph, ThreadPool* pool) : graph_(graph), pool_(pool) {}
+  TwoStepBaseline(const RmatCsc* graph, ThreadPool* pool) : rows_(graph), pool_(pool) {}
 
   int64_t Sample(std::span<const int64_t> seeds, std::span<const int32_t> fanouts,
                  uint64_t batch_seed) override {
@@ -18,7 +37,9 @@ class TwoStepBaseline final : public Rival {
     nodes_ = CompactCoo(seeds, {}, pool_, nullptr);
     int64_t edges = 0;
     for (size_t l = 0; l < fanouts.size(); ++l) {
-      const Coo coo = SampleToCoo(fanouts[l], LayerKey(batch_seed, static_cast<int>(l), 1, 0));
+      std::vector<int64_t> offsets;
+      const Coo coo = SampleToCoo(rows_, nodes_, fanouts[l],
+                                  LayerKey(batch_seed, static_cast<int>(l), 1, 0), pool_, &offsets);
       Coo compact;
       std::vector<int64_t> unique = CompactCoo(nodes_, coo, pool_, &compact);
       blocks_.push_back(CooToCsc(compact, std::ssize(nodes_)));
@@ -31,45 +52,8 @@ class TwoStepBaseline final : public Rival {
   int64_t unique_nodes() const override { return std::ssize(nodes_); }
 
  private:
-  Coo SampleToCoo(int32_t fanout, uint64_t layer_key) {
-    const auto n = std::ssize(nodes_);
-    const int64_t* const indptr = graph_->indptr.data();
-    std::vector<int64_t> offsets(nodes_.size() + 1);
-    ParallelFor(pool_, n, kTwoStepGrain, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        const int64_t v = nodes_[i];
-        offsets[i + 1] = PicksOf(indptr[v + 1] - indptr[v], fanout, false);
-      }
-    });
-    for (int64_t i = 0; i < n; ++i) offsets[i + 1] += offsets[i];
-    const auto edges = static_cast<size_t>(offsets[n]);
-    Coo coo{.sources = std::vector<int64_t>(edges),
-            .destinations = std::vector<int64_t>(edges),
-            .edge_ids = std::vector<int64_t>(edges)};
-    ParallelFor(pool_, n, kTwoStepGrain, [&](int64_t begin, int64_t end) {
-      FloydDrawer floyd;
-      for (int64_t i = begin; i < end; ++i) {
-        const int64_t v = nodes_[i];
-        const std::span<int64_t> picks(coo.edge_ids.data() + offsets[i],
-                                       static_cast<size_t>(offsets[i + 1] - offsets[i]));
-        const int64_t degree = indptr[v + 1] - indptr[v];
-        if (TakesAll(degree, fanout, false)) {
-          for (int64_t p = 0; p < degree; ++p) picks[p] = p;
-        } else {
-          floyd.Draw(SubKey(layer_key, static_cast<uint64_t>(v)), degree, picks);
-        }
-        for (int64_t e = offsets[i]; e < offsets[i + 1]; ++e) {
-          coo.edge_ids[e] += indptr[v];
-          coo.sources[e] = graph_->indices.data()[coo.edge_ids[e]];
-          coo.destinations[e] = v;
-        }
-      }
-    });
-    return coo;
-  }
-
-  const RmatCsc* graph_;
-  ThreadPool* pool_;
+  const RmatRows rows_;
+  ThreadPool* const pool_;
   std::vector<int64_t> nodes_;
   std::vector<Csc> blocks_;
 };

@@ -3,6 +3,7 @@ interface, address or route of this machine is touched, and deleting the namespa
 """
 import json
 import os
+import re
 import subprocess
 
 PORT_BURST_S = 0.001  # tbf lets this much of the rate through at once, and no less than MIN_BURST
@@ -33,6 +34,14 @@ def call(*command):
     return done.stdout
 
 
+def remove_stale():
+    """Namespaces of runs that were killed: their names carry the id of a process that is gone."""
+    for line in call("ip", "netns", "list").splitlines():
+        found = re.match(r"hgb(\d+)-\w+", line)
+        if found and not os.path.exists(f"/proc/{found[1]}"):
+            call("ip", "netns", "del", found[0])
+
+
 class Network:
     """`with Network(2) as network:`; gone at the end, whatever happens but SIGKILL."""
 
@@ -43,6 +52,7 @@ class Network:
         self.made = []
 
     def __enter__(self):
+        remove_stale()
         try:
             self._make()
         except BaseException:
@@ -73,7 +83,8 @@ class Network:
 
     def _delete(self):
         while self.made:
-            subprocess.run(["ip", "netns", "del", self.made.pop()], capture_output=True, check=False)
+            command = ["ip", "netns", "del", self.made.pop()]
+            subprocess.run(command, capture_output=True, check=False)
 
     def address(self, host):
         return f"10.77.{host // 250}.{host % 250 + 1}"

@@ -1,4 +1,5 @@
 """Programs on hosts: pinned to a core, ended with their group, and what they used."""
+import contextlib
 import ctypes
 import os
 import pathlib
@@ -26,7 +27,8 @@ class Process:
             LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
             os.sched_setaffinity(0, {core})
             if real_time:
-                os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+                with contextlib.suppress(OSError):  # then it waits for its turn
+                    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
 
         with open(self.output_path, "wb") as output:
             self.popen = subprocess.Popen(self.command, stdin=subprocess.DEVNULL, stdout=output,

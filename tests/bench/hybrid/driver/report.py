@@ -35,7 +35,7 @@ def _row(trials, bits_per_s, hosts):
         "cpu_prepare_s", "cpu_server_s", "cpu_proxy_s", "sampled_edges")}
     row["seconds_range"] = [min(e["seconds"] for e in measured),
                             max(e["seconds"] for e in measured)]
-    row["rounds_per_minibatch"] = statistics.median(e.get("rounds_per_minibatch", 0) for e in measured)
+    row["rounds_per_minibatch"] = median_of(trials, "rounds_per_minibatch")
     for way in ("sent_bytes", "received_bytes"):
         row[way] = [statistics.median(e[way][host] for e in measured) for host in range(hosts)]
     cpu = sum(row[key] for key in ("cpu_compute_s", "cpu_prepare_s", "cpu_server_s", "cpu_proxy_s"))
@@ -67,11 +67,11 @@ COLUMNS = [
     ("MiB train a/f", 14, lambda r: _memory(r, "trainer0")),
     ("server a/f", 11, lambda r: _memory(r, "server0")),
 ]
-LEGEND = """All of an epoch and a host (mean over hosts). x van., x own: times faster than vanilla,
-than vanilla-own. wait s+f: the training loop stood still for sampling and for features. cpu: seconds
-of the host's one core, by training (the trainer's first thread), preparing minibatches (its others),
-server and delaying proxy; core: their share of the epoch. link: the busiest direction's share of the
-rate. a/f: peak anonymous and file-backed memory of host 0's trainer and server."""
+LEGEND = """All of an epoch and a host (mean over hosts). x van., x own: times faster than vanilla, than
+vanilla-own. wait s+f: the training loop stood still for sampling and for features. cpu: seconds of
+the host's one core, by training (the trainer's first thread), preparing minibatches (its others),
+server and delaying proxy; core: their share of the epoch. link: the busiest direction's share of
+the rate. a/f: peak anonymous and file-backed memory of host 0's trainer and server."""
 
 
 def _times(row, over):

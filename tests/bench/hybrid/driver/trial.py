@@ -8,6 +8,7 @@ import tempfile
 import time
 
 from driver import variants
+from driver.graph import own_part
 from driver.processes import Group, ProcessError
 
 MEASURE_EVERY_S = 0.1  # memory
@@ -73,16 +74,16 @@ class Trial:
 
     def _start_trainers(self, servers):
         meet = (self.condition.network.address(0), self.port + MEET_PORT)
-        self.started = time.monotonic()
+        self.started = self._snapshot()
         self.trainers = [self.group.start(rank, f"trainer{rank}", variants.trainer_command(
-            self.variant, self.options, self.graph, rank, servers[rank], meet, self.log,
-            self.folder / f"cache{rank}", self.epochs)) for rank in range(self.options.hosts)]
+            self.variant, self.options, self.graph, own_part(self.graph, rank, self.folder), rank,
+            servers[rank], meet, self.folder, self.epochs)) for rank in range(self.options.hosts)]
 
     def _watch(self):
         next_measure = 0
         while any(trainer.running() for trainer in self.trainers):
             now = time.monotonic()
-            if now > self.started + self.options.trial_timeout:
+            if now > self.started["time"] + self.options.trial_timeout:
                 raise ProcessError(f"{self.variant.name}: not done within "
                                    f"{self.options.trial_timeout} s")
             if now >= next_measure:
@@ -121,12 +122,19 @@ class Trial:
     def _result(self):
         epochs = [line for line in self.lines if "epoch" in line]
         result = {"variant": self.variant.name, "network": self.condition.name,
-                  "delay_us": self.condition.delay_us, "setup_s": self.marks[0]["time"] - self.started,
+                  "delay_us": self.condition.delay_us, "setup": self._setup(),
                   "two_step_calls": self._two_step_calls(), "losses": [e["loss"] for e in epochs],
                   "config": self.lines[0]["config"], "memory": self._memory()}
         # The first epoch waits for the pipeline to fill, in the last there is no next to prepare.
         result["epochs"] = [self._epoch(epochs, number) for number in range(1, self.epochs - 1)]
         return result
+
+    def _setup(self):
+        """From the start of the trainers to the start of the training."""
+        before, after = self.started, self.marks[0]
+        return {"seconds": after["time"] - before["time"],
+                "received_bytes": [end[1] - start[1] for start, end in
+                                   zip(before["traffic"], after["traffic"])]}
 
     def _epoch(self, epochs, number):
         """The log's line, and what was used between the ends of the epoch before and of this."""

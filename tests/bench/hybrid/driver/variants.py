@@ -41,25 +41,27 @@ def server_command(variant, options, graph, part, address):
             "--serve", variant.serve, "--verify", "headers", "--log-level", "warning"]
 
 
-def trainer_command(variant, options, graph, rank, servers, meet, log, cache, epochs):
-    """`servers`: addresses of all; `meet`: address and port of rank 0."""
+def trainer_command(variant, options, graph, own, rank, servers, meet, folder, epochs):
+    """`own`: partition folder of the host's part alone; `servers`: addresses of all; `meet`: address
+    and port of rank 0; `folder`: for the log, and what is fetched."""
     command = [options.bin / variant.trainer, "--rank", rank, "--world-size", options.hosts,
                "--master-addr", meet[0], "--master-port", meet[1], "--timeout", "120s",
                "--layers", len(options.fanouts), "--hidden", options.hidden,
+               "--dropout", options.dropout,
                "--fanouts", ",".join(map(str, options.fanouts)),
                "--batch-size", options.batch_size, "--epochs", epochs, "--eval-every", 0,
                "--seed", options.seed, "--threads", 1,
                "--sample-threads", options.sample_threads, "--prefetch", options.prefetch,
                "--verify", "headers", "--quiet", "--log-level", "warning"]
     if rank == 0:
-        command += ["--log", log]
+        command += ["--log", folder / "log.jsonl"]
     if variant.serve is None:
         return command + ["--graph", graph]
     command += ["--servers", ",".join(servers)]
     if variant.own_part:
-        command += ["--local", graph / f"part-{rank:04d}"]
+        command += ["--local", own]
     if variant.topology == "folder":
         command += ["--topology", graph]
     elif variant.topology == "local":
-        command += ["--topology", "local", "--cache-dir", cache]
+        command += ["--topology", "local", "--cache-dir", folder / f"cache{rank}"]
     return command
