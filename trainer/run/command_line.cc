@@ -1,6 +1,9 @@
 #include "trainer/run/command_line.h"
 
 #include <cstdio>
+#include <filesystem>
+#include <optional>
+#include <string>
 #include <string_view>
 
 #include <CLI/CLI.hpp>
@@ -23,8 +26,23 @@ struct Texts {
 
 void AddGraphOptions(CLI::App& app, TrainOptions& o, Texts& texts) {
   app.add_option("--graph", o.graph, "Partition folder, mapped here (embedded)")->group("Graph");
-  app.add_option("--servers", o.servers, "HOST:PORT of every partition server (partitioned)")
+  app.add_option("--servers", o.servers,
+                 "HOST:PORT of every partition server (partitioned, hybrid)")
       ->delimiter(',')
+      ->group("Graph");
+  app.add_option(
+         "--topology", o.topology,
+         "With --servers: servers (they sample; the default), or hybrid: local (fetched from "
+         "them once), or a partition folder; write ./local for a folder of that name")
+      ->group("Graph");
+  app.add_option(
+         "--local", o.local,
+         "With --servers: partition folder; its parts are mapped, servers asked for the rest")
+      ->group("Graph");
+  app.add_option(
+         "--cache-dir", o.cache_dir,
+         "Where --topology local keeps what it fetched; default: $XDG_CACHE_HOME/halograph, "
+         "else ~/.cache/halograph")
       ->group("Graph");
   app.add_option("--task", o.task, "Task to train for; default: the only one")->group("Graph");
   app.add_option("--features", o.features, "Features by name; default: the only ones, else feat")
@@ -34,7 +52,8 @@ void AddGraphOptions(CLI::App& app, TrainOptions& o, Texts& texts) {
       ->check(CLI::IsMember({"row", "none"}))
       ->capture_default_str()
       ->group("Graph");
-  app.add_option("--verify", texts.verify, "What to check on opening --graph: headers, contents")
+  app.add_option("--verify", texts.verify,
+                 "What to check of folders that are mapped: headers, contents")
       ->check(CLI::IsMember({"headers", "contents"}))
       ->capture_default_str()
       ->group("Graph");
@@ -178,10 +197,23 @@ Status ApplyTexts(const Texts& texts, TrainOptions& o) {
   return OkStatus();
 }
 
+// As the XDG base directory specification says; empty if the environment names no folder.
+std::string UserCacheDir(const Environment& environment) {
+  const auto absolute = [&](const char* name) -> std::optional<std::filesystem::path> {
+    const auto value = environment(name);
+    if (!value.has_value() || !std::filesystem::path(*value).is_absolute()) return std::nullopt;
+    return *value;
+  };
+  if (const auto cache = absolute("XDG_CACHE_HOME")) return *cache / "halograph";
+  if (const auto home = absolute("HOME")) return *home / ".cache" / "halograph";
+  return "";
+}
+
 Status Finish(const CLI::App& app, const Texts& texts, const Environment& environment,
               TrainOptions& o) {
   HG_RETURN_IF_ERROR(ApplyTexts(texts, o));
   HG_RETURN_IF_ERROR(ApplyLaunchDefaults(app, environment, o));
+  if (o.topology == kTopologyLocal && o.cache_dir.empty()) o.cache_dir = UserCacheDir(environment);
   HG_RETURN_IF_ERROR(o.Validate());
   o.Resolve();
   return OkStatus();

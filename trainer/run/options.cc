@@ -40,13 +40,32 @@ bool EndsWith(const std::string& text, std::string_view end) {
   return text.size() > end.size() && std::string_view(text).substr(text.size() - end.size()) == end;
 }
 
+Status CheckTopology(const TrainOptions& o) {
+  if (o.servers.empty()) {
+    const auto unused = [](std::string_view option) {
+      return InvalidArgument("{} needs --servers: with --graph everything is mapped here", option);
+    };
+    if (!o.topology.empty()) return unused("--topology");
+    if (!o.local.empty()) return unused("--local");
+  }
+  if (o.topology == kTopologyLocal) {
+    if (!o.cache_dir.empty()) return OkStatus();
+    return InvalidArgument(
+        "--topology local needs --cache-dir: neither XDG_CACHE_HOME nor HOME is an absolute path");
+  }
+  if (o.cache_dir.empty()) return OkStatus();
+  return InvalidArgument("--cache-dir is for --topology local{}",
+                         o.servers.empty() ? "" : "; elsewhere nothing is fetched");
+}
+
 Status CheckWhere(const TrainOptions& o) {
   if (o.graph.empty() == o.servers.empty()) {
     return InvalidArgument(
         "give either --graph DIR (embedded) or --servers HOST:PORT,... "
-        "(partitioned){}",
+        "(partitioned, hybrid){}",
         o.graph.empty() ? "" : ", not both");
   }
+  HG_RETURN_IF_ERROR(CheckTopology(o));
   HG_RETURN_IF_ERROR(CheckRange("--world-size", o.world_size, 1, kMaxWorldSize));
   if (o.rank < 0 || o.rank >= o.world_size) {
     return InvalidArgument("--rank is {}, expected 0 to {} (--world-size is {})", o.rank,
@@ -93,6 +112,8 @@ Status CheckTraining(const TrainOptions& o) {
   return CheckRange("--prefetch", o.prefetch, 1, kMaxPrefetch);
 }
 
+Json OrNull(const std::string& text) { return text.empty() ? Json() : Json(text); }
+
 std::string_view NameOf(FeatureNormalization normalization) {
   return normalization == FeatureNormalization::kRow ? "row" : "none";
 }
@@ -100,6 +121,7 @@ std::string_view NameOf(FeatureNormalization normalization) {
 }  // namespace
 
 void TrainOptions::Resolve() {
+  if (topology.empty() && !servers.empty()) topology = kTopologyServers;
   if (eval_fanouts.empty()) eval_fanouts = fanouts;
   if (eval_batch_size == 0) eval_batch_size = batch_size;
   if (threads == 0) {
@@ -143,9 +165,12 @@ Json SharedFacts(const TrainOptions& o) {
 
 Json ToJson(const TrainOptions& o) {
   Json json = SharedFacts(o);
-  json["graph"] = o.graph.empty() ? Json() : Json(o.graph);
+  json["graph"] = OrNull(o.graph);
   json["servers"] = o.servers;
-  json["mode"] = o.servers.empty() ? "embedded" : "partitioned";
+  json["mode"] = o.servers.empty() ? "embedded" : o.hybrid() ? "hybrid" : "partitioned";
+  json["topology"] = OrNull(o.topology);
+  json["local"] = OrNull(o.local);
+  json["cache_dir"] = OrNull(o.cache_dir);
   json["verify"] = o.verify == VerifyLevel::kContents ? "contents" : "headers";
   json["rank"] = o.rank;
   json["master_addr"] = o.master_addr;
@@ -155,7 +180,7 @@ Json ToJson(const TrainOptions& o) {
   json["sample_threads"] = o.sample_threads;
   json["prefetch"] = o.prefetch;
   json["log"] = o.log;
-  json["predict"] = o.predict.empty() ? Json() : Json(o.predict);
+  json["predict"] = OrNull(o.predict);
   return json;
 }
 

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/base/status.h"
@@ -16,11 +17,20 @@ namespace halograph {
 
 enum class PredictNodes { kAll, kTest };
 
+// Values of --topology that are no folders.
+inline constexpr std::string_view kTopologyServers = "servers";
+inline constexpr std::string_view kTopologyLocal = "local";
+
 struct TrainOptions {
   // Where the graph is: exactly one of the two.
   std::string graph;                            // partition folder: embedded
-  std::vector<std::string> servers;             // HOST:PORT of each: partitioned
-  VerifyLevel verify = VerifyLevel::kContents;  // of an embedded graph
+  std::vector<std::string> servers;             // HOST:PORT of each: partitioned or hybrid
+  VerifyLevel verify = VerifyLevel::kContents;  // of all that is mapped
+  // With servers only. Where the topology is: with them (kTopologyServers, or empty: partitioned),
+  // fetched from them into cache_dir (kTopologyLocal), or in a partition folder (hybrid).
+  std::string topology;
+  std::string local;      // partition folder whose parts are mapped instead of asked for; or empty
+  std::string cache_dir;  // with kTopologyLocal only; empty: the user's
 
   int rank = 0;
   int world_size = 1;
@@ -59,7 +69,10 @@ struct TrainOptions {
   PredictNodes predict_nodes = PredictNodes::kAll;
   bool quiet = false;  // no progress line
 
-  // Fills in what follows from others: eval_fanouts, eval_batch_size, threads.
+  // Topology mapped here, features behind servers.
+  [[nodiscard]] bool hybrid() const { return !topology.empty() && topology != kTopologyServers; }
+
+  // Fills in what follows from others: topology, eval_fanouts, eval_batch_size, threads.
   void Resolve();
   // InvalidArgument naming the option, the value found and what is allowed.
   [[nodiscard]] Status Validate() const;

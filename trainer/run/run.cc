@@ -43,7 +43,7 @@ BatchRecipe RecipeOf(const Session& session, const TensorSpec& feature,
 // Graph, task and ranks; then a model with the same weights on every rank.
 Status Prepare(Session& session, TensorSpec* feature) {
   const TrainOptions& options = session.options;
-  HG_ASSIGN_OR_RETURN(session.stores, OpenStores(options));
+  HG_ASSIGN_OR_RETURN(session.stores, OpenStores(options, session.stop));
   session.stop->OnStop([&session] { session.stores.Shutdown(); });
   HG_ASSIGN_OR_RETURN(*feature,
                       ChooseFeatures(session.stores.graph->info().schema, options.features));

@@ -7,6 +7,7 @@
 #include "client/kv_store.h"
 #include "common/base/status.h"
 #include "trainer/run/options.h"
+#include "trainer/run/stop_signal.h"
 
 namespace halograph {
 
@@ -18,9 +19,11 @@ struct Stores {
   void Shutdown() const;
 };
 
-// Errors as OpenLocalStores and OpenRemoteStores; Unimplemented for --servers in a build without
-// HALOGRAPH_REMOTE.
-[[nodiscard]] StatusOr<Stores> OpenStores(const TrainOptions& options);
+// Errors as OpenLocalStores, OpenRemoteStores, FetchTopology and MapGraph, these with the option in
+// front; FailedPrecondition naming both identities if a folder is not of the servers' graph;
+// Unimplemented for --servers in a build without HALOGRAPH_REMOTE. `stop`, if not null, ends
+// fetching with Cancelled; its callback is used and none is left.
+[[nodiscard]] StatusOr<Stores> OpenStores(const TrainOptions& options, StopSignal* stop);
 
 // What the sage model can train on: one node type with one relation and a matrix of features.
 //   Unimplemented  a typed graph: its types and relations are counted

@@ -30,6 +30,8 @@ struct TrainingLoop::Sums {
   double compute_s = 0;
   double sync_wait_s = 0;
   int64_t sampled_edges = 0;
+  int64_t minibatches = 0;  // with seeds
+  CallStats sampled;
   CallStats pulled;
 };
 
@@ -48,7 +50,9 @@ Json ToJson(const EpochStats& stats) {
               {"steps", stats.steps},
               {"sampled_edges", std::llround(stats.sampled_edges)},
               {"local_bytes", std::llround(stats.local_bytes)},
-              {"remote_bytes", std::llround(stats.remote_bytes)}};
+              {"remote_bytes", std::llround(stats.remote_bytes)},
+              {"remote_sample_bytes", std::llround(stats.remote_sample_bytes)},
+              {"rounds_per_minibatch", stats.rounds_per_minibatch}};
 }
 
 TrainingLoop::TrainingLoop(Session& session, OnStep on_step, OnEpoch on_epoch)
@@ -125,11 +129,12 @@ Status TrainingLoop::Step(int64_t epoch, int64_t step, Sums* sums) {
 
 Status TrainingLoop::ComputeGradients(PreparedBatch& batch, int64_t seeds_in_step, Sums* sums) {
   gradients_.Zero();
-  sums->pulled.local_bytes += batch.pulled.local_bytes;
-  sums->pulled.remote_bytes += batch.pulled.remote_bytes;
+  sums->sampled += batch.sampled;
+  sums->pulled += batch.pulled;
   sums->sampled_edges += batch.minibatch.sampled_edges;
   sums->seeds += batch.num_seeds();
   if (batch.num_seeds() == 0) return OkStatus();
+  ++sums->minibatches;
   const torch::Tensor scores = session_.model->forward(TakeFeatures(batch), batch.minibatch);
   const torch::Tensor loss = torch::nn::functional::cross_entropy(
       scores, LabelsOf(batch),
@@ -150,7 +155,10 @@ StatusOr<EpochStats> TrainingLoop::Reduce(const Sums& sums) {
   torch::Tensor reduced = torch::tensor(
       {sums.loss, static_cast<double>(sums.seeds), sums.waits.sample_s, sums.waits.feature_s,
        sums.compute_s, sums.sync_wait_s, static_cast<double>(sums.sampled_edges),
-       static_cast<double>(sums.pulled.local_bytes), static_cast<double>(sums.pulled.remote_bytes)},
+       static_cast<double>(sums.pulled.local_bytes), static_cast<double>(sums.pulled.remote_bytes),
+       static_cast<double>(sums.sampled.remote_bytes),
+       static_cast<double>(sums.sampled.rounds + sums.pulled.rounds),
+       static_cast<double>(sums.minibatches)},
       torch::kFloat64);
   HG_RETURN_IF_ERROR(session_.ranks->AllReduceSum(reduced, "all-reduce of an epoch's sums"));
   const auto* values = reduced.data_ptr<double>();
@@ -165,6 +173,8 @@ StatusOr<EpochStats> TrainingLoop::Reduce(const Sums& sums) {
   stats.sampled_edges = values[6];
   stats.local_bytes = values[7];
   stats.remote_bytes = values[8];
+  stats.remote_sample_bytes = values[9];
+  stats.rounds_per_minibatch = values[10] / values[11];
   return stats;
 }
 

@@ -27,8 +27,10 @@ struct EpochStats {
   double sync_wait_s = 0;
   double eval_s = 0;
   double sampled_edges = 0;
-  double local_bytes = 0;
+  double local_bytes = 0;  // of features
   double remote_bytes = 0;
+  double remote_sample_bytes = 0;
+  double rounds_per_minibatch = 0;
   std::optional<double> valid_acc;  // none: no such set, or not evaluated after this epoch
   std::optional<double> test_acc;
 };

@@ -76,6 +76,43 @@ TEST(CommandLineTest, ServersAreAList) {
   EXPECT_THAT(parsed.options.servers, ElementsAre("a:1", "b:2"));
 }
 
+TEST(CommandLineTest, TheTopologyIsWithTheServersUnlessSaidOtherwise) {
+  const TrainOptions partitioned = Parse({"--servers", "a:1", "--local", "g"}).options;
+  EXPECT_EQ(partitioned.topology, "servers");
+  EXPECT_EQ(partitioned.local, "g");
+  EXPECT_FALSE(partitioned.hybrid());
+  EXPECT_EQ(ToJson(partitioned)["mode"], "partitioned");
+  EXPECT_FALSE(Parse({"--servers", "a:1", "--topology", "servers"}).options.hybrid());
+  const TrainOptions folder = Parse({"--servers", "a:1", "--topology", "./local"}).options;
+  EXPECT_TRUE(folder.hybrid());
+  EXPECT_EQ(folder.topology, "./local");
+  EXPECT_EQ(ToJson(folder)["mode"], "hybrid");
+  EXPECT_EQ(ToJson(Parse({"--graph", "g"}).options)["mode"], "embedded");
+}
+
+TEST(CommandLineTest, FetchedTopologyGoesToTheUsersCacheOrWhereSaid) {
+  const std::vector<const char*> fetched = {"--servers", "a:1", "--topology", "local"};
+  EXPECT_EQ(Parse(fetched, {{"HOME", "/h"}}).options.cache_dir, "/h/.cache/halograph");
+  EXPECT_EQ(Parse(fetched, {{"HOME", "/h"}, {"XDG_CACHE_HOME", "/c"}}).options.cache_dir,
+            "/c/halograph");
+  EXPECT_EQ(Parse(fetched, {{"HOME", "/h"}, {"XDG_CACHE_HOME", "c"}}).options.cache_dir,
+            "/h/.cache/halograph");
+  EXPECT_EQ(
+      Parse({"--servers", "a:1", "--topology", "local", "--cache-dir", "d"}).options.cache_dir,
+      "d");
+  EXPECT_THAT(Refusal(fetched), HasSubstr("--cache-dir"));
+}
+
+TEST(CommandLineTest, OptionsOfModesThatDoNotGoTogetherAreRefused) {
+  EXPECT_THAT(Refusal({"--graph", "g", "--topology", "local"}), HasSubstr("--topology needs"));
+  EXPECT_THAT(Refusal({"--graph", "g", "--topology", "servers"}), HasSubstr("--topology needs"));
+  EXPECT_THAT(Refusal({"--graph", "g", "--local", "l"}), HasSubstr("--local needs --servers"));
+  EXPECT_THAT(Refusal({"--graph", "g", "--cache-dir", "d"}), HasSubstr("--cache-dir is for"));
+  EXPECT_THAT(Refusal({"--servers", "a:1", "--cache-dir", "d"}), HasSubstr("--cache-dir is for"));
+  EXPECT_THAT(Refusal({"--servers", "a:1", "--topology", "g", "--cache-dir", "d"}),
+              HasSubstr("nothing is fetched"));
+}
+
 TEST(CommandLineTest, TheLaunchersValuesAreDefaultsOfTheOptions) {
   const std::map<std::string, std::string> launcher = {
       {"RANK", "1"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "h"}, {"MASTER_PORT", "77"}};

@@ -40,7 +40,7 @@ class TrainingLoopTest : public testing::Test {
     session->options = options;
     session->stop = stop_.get();
     session->ranks = std::move(ranks);
-    session->stores = std::move(*OpenStores(options));
+    session->stores = std::move(*OpenStores(options, nullptr));
     session->task = std::move(*ReadClassificationTask(*session->stores.kv, ""));
     const Schema& schema = session->stores.graph->info().schema;
     BatchRecipe recipe;
@@ -96,6 +96,8 @@ TEST_F(TrainingLoopTest, LearnsASmallGraph) {
   EXPECT_EQ(epochs[0].steps, 5);
   EXPECT_GT(epochs[0].local_bytes, 0);
   EXPECT_EQ(epochs[0].remote_bytes, 0);
+  EXPECT_EQ(epochs[0].remote_sample_bytes, 0);
+  EXPECT_EQ(epochs[0].rounds_per_minibatch, 0);
 }
 
 TEST_F(TrainingLoopTest, WeightsAreEqualOnAllRanksAfterEveryStep) {
