@@ -3,23 +3,22 @@
 import csv
 
 from harness import datasets, npy, programs
+from harness.cora_in_two import CoraInTwoTest
 from harness.folder import PartitionFolder
 from harness.programs import must
 from harness.training import options, read_log, start_ranks, train
 
 LOG_KEYS = {"epoch", "loss", "valid_acc", "test_acc", "seconds", "sample_wait_s", "feature_wait_s",
-            "compute_s", "sampled_edges", "local_bytes", "remote_bytes"}
+            "compute_s", "sampled_edges", "local_bytes", "remote_bytes", "remote_sample_bytes",
+            "rounds_per_minibatch"}
 SMALL = dict(hidden=16, fanouts="5,3", batch_size=50, seed=3, threads=1)
 
 
-class TrainingBase(programs.ProgramTest):
+class TrainingBase(CoraInTwoTest):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
         cls.input = datasets.GraphBolt(datasets.cora())
-        cls.graph = cls.shared.folder / "cora"
-        must(cls.shared.run("halograph-partition", "run", "--input", datasets.cora(), "--output",
-                            cls.graph, "--parts", 2, "--seed", 1))
 
     def remote(self, *parts):
         """The value of --servers for servers of these parts."""
@@ -167,6 +166,8 @@ class UsageTest(TrainingBase):
         for arguments in ([], [*graph, "--servers", "127.0.0.1:1"], [*graph, "--no-such-option"],
                           [*graph, "--layers", "2", "--fanouts", "5"], [*graph, "--fanouts", "5,x"],
                           [*graph, "--batch-size", "0"], [*graph, "--dropout", "1.5"],
+                          [*graph, "--topology", "local"], [*graph, "--local", self.graph],
+                          ["--servers", "127.0.0.1:1", "--cache-dir", "."],
                           [*graph, "--rank", "2", "--world-size", "2"]):
             with self.subTest(arguments):
                 self.assertCode(2, self.box.run("halograph-train", *arguments))
