@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 """Sampling by an edge feature, from the input folder to equal losses in every mode."""
+import shutil
+
 from harness import datasets, npy, programs
 from harness.programs import must
 from harness.training import train
@@ -24,6 +26,10 @@ def write_input(folder, weights):
 
 
 class WeightedTest(programs.ProgramTest):
+    # Where the topology is, beside servers.
+    WHERE = (dict(), dict(local="{0.own}"), dict(topology="{0.graph}"),
+             dict(topology="local", cache_dir="{0.box.folder}/cache"))
+
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
@@ -35,6 +41,8 @@ class WeightedTest(programs.ProgramTest):
         cls.summary = must(cls.shared.run(
             "halograph-partition", "run", "--input", cls.input, "--output", cls.graph, "--parts", 2,
             "--seed", 1, "--sampling-weights", "w"))
+        cls.own = datasets.copy_of(cls.graph, cls.shared.folder / "own")
+        shutil.rmtree(cls.own / "part-0000")
 
     def losses(self, **given):
         _, epochs, _ = train(self.box, **{**SMALL, **given})
@@ -47,7 +55,10 @@ class WeightedTest(programs.ProgramTest):
         for mode in (dict(), dict(replace=True)):
             wanted = self.losses(graph=self.graph, sampling_weights="w", **mode)
             for servers in (self.servers("all"), self.servers(1, 0)):
-                self.assertEqual(wanted, self.losses(servers=servers, sampling_weights="w", **mode))
+                for where in self.WHERE:
+                    given = {name: value.format(self) for name, value in where.items()}
+                    self.assertEqual(wanted, self.losses(servers=servers, sampling_weights="w",
+                                                         **given, **mode), where)
             self.assertNotEqual(wanted, self.losses(graph=self.graph, **mode))
 
     def test_edges_of_weight_zero_are_not_there_whatever_the_fanout(self):
