@@ -17,14 +17,26 @@ def summarise(trials, bits_per_s, hosts):
     names = list(dict.fromkeys(trial["variant"] for trial in trials))
     by_name = {name: [trial for trial in trials if trial["variant"] == name] for name in names}
     return [{"variant": name, **_row(by_name[name], bits_per_s, hosts),
-             "times_faster": {over: ratio(by_name[over], by_name[name])
-                              for over in names if over.startswith("vanilla")}}
+             "times": {over: _times(by_name[over], by_name[name])
+                       for over in names if over.startswith("vanilla")}}
             for name in names]
 
 
-def ratio(slow, fast):
-    """The median over repeats of seconds an epoch, run beside run."""
-    return statistics.median(seconds(a) / seconds(b) for a, b in zip(slow, fast))
+PREPARING = ("cpu_prepare_s", "cpu_server_s", "cpu_proxy_s")
+CPU = ("cpu_compute_s", *PREPARING)
+
+
+def _times(slow, fast):
+    """How many times slower; medians over repeats, run beside run. Of seconds an epoch, of a host's
+    processor seconds (which other load on the machine changes less), of those without training."""
+    def median(cost):
+        return statistics.median(cost(a) / cost(b) for a, b in zip(slow, fast) if cost(b) > 0)
+    return {"seconds": median(seconds), "cpu": median(lambda trial: cpu_seconds(trial, CPU)),
+            "preparing": median(lambda trial: cpu_seconds(trial, PREPARING))}
+
+
+def cpu_seconds(trial, kinds):
+    return statistics.median(sum(epoch[kind] for kind in kinds) for epoch in trial["epochs"])
 
 
 def _row(trials, bits_per_s, hosts):
@@ -38,8 +50,7 @@ def _row(trials, bits_per_s, hosts):
     row["rounds_per_minibatch"] = median_of(trials, "rounds_per_minibatch")
     for way in ("sent_bytes", "received_bytes"):
         row[way] = [statistics.median(e[way][host] for e in measured) for host in range(hosts)]
-    cpu = sum(row[key] for key in ("cpu_compute_s", "cpu_prepare_s", "cpu_server_s", "cpu_proxy_s"))
-    row["core_busy"] = cpu / epoch_s
+    row["core_busy"] = sum(row[key] for key in CPU) / epoch_s
     row["link_busy"] = 0.0 if bits_per_s is None else (
         8 * max(row["sent_bytes"] + row["received_bytes"]) / epoch_s / bits_per_s)
     row["memory"] = {name: {kind: max(trial["memory"][name][kind] for trial in trials)
@@ -51,8 +62,10 @@ COLUMNS = [
     ("variant", 16, lambda r: r["variant"]),
     ("s/epoch", 8, lambda r: f"{r['seconds']:.2f}"),
     ("min-max", 12, lambda r: "{:.2f}-{:.2f}".format(*r["seconds_range"])),
-    ("x van.", 7, lambda r: _times(r, "vanilla")),
-    ("x own", 6, lambda r: _times(r, "vanilla-own")),
+    ("x van.", 7, lambda r: _ratio(r, "vanilla", "seconds")),
+    ("x own", 6, lambda r: _ratio(r, "vanilla-own", "seconds")),
+    ("cpu x", 6, lambda r: _ratio(r, "vanilla", "cpu")),
+    ("prep x", 6, lambda r: _ratio(r, "vanilla", "preparing")),
     ("wait s+f", 11, lambda r: f"{r['sample_wait_s']:.2f}+{r['feature_wait_s']:.2f}"),
     ("sync", 6, lambda r: f"{r['sync_wait_s']:.2f}"),
     ("cpu: train", 11, lambda r: f"{r['cpu_compute_s']:.2f}"),
@@ -67,16 +80,16 @@ COLUMNS = [
     ("MiB train a/f", 14, lambda r: _memory(r, "trainer0")),
     ("server a/f", 11, lambda r: _memory(r, "server0")),
 ]
-LEGEND = """All of an epoch and a host (mean over hosts). x van., x own: times faster than vanilla, than
-vanilla-own. wait s+f: the training loop stood still for sampling and for features. cpu: seconds of
-the host's one core, by training (the trainer's first thread), preparing minibatches (its others),
-server and delaying proxy; core: their share of the epoch. link: the busiest direction's share of
-the rate. a/f: peak anonymous and file-backed memory of host 0's trainer and server."""
+LEGEND = """All of an epoch and a host (mean over hosts). x van., x own: times faster than vanilla,
+than vanilla-own. cpu x, prep x: vanilla's processor seconds over these: all, and without training.
+wait s+f: the training loop stood still for sampling and for features. cpu: seconds of the host's
+one core, by training (the trainer's first thread), preparing minibatches (its others), server and
+delaying proxy; core: their share of the epoch. link: the busiest direction's share of the rate.
+a/f: peak anonymous and file-backed memory of host 0's trainer and server."""
 
 
-def _times(row, over):
-    value = row["times_faster"].get(over)
-    return "" if value is None else f"{value:.2f}"
+def _ratio(row, over, of):
+    return f"{row['times'][over][of]:.2f}" if over in row["times"] else ""
 
 
 def _memory(row, process):

@@ -42,8 +42,8 @@ def server_command(variant, options, graph, part, address):
 
 
 def trainer_command(variant, options, graph, own, rank, servers, meet, folder, epochs):
-    """`own`: partition folder of the host's part alone; `servers`: addresses of all; `meet`: address
-    and port of rank 0; `folder`: for the log, and what is fetched."""
+    """`own`: partition folder of the host's part alone; `servers`: addresses of all; `meet`:
+    address and port of rank 0; `folder`: for the log, and what is fetched."""
     command = [options.bin / variant.trainer, "--rank", rank, "--world-size", options.hosts,
                "--master-addr", meet[0], "--master-port", meet[1], "--timeout", "120s",
                "--layers", len(options.fanouts), "--hidden", options.hidden,
