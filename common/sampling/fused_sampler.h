@@ -28,11 +28,10 @@ class FusedSampler {
 
   // `minibatch` is overwritten, and its memory reused; after an error it holds nothing of use.
   // `workspace`: made for the same schema.
-  //   InvalidArgument, OutOfRange  as ValidateRequest
+  //   InvalidArgument, OutOfRange, NotFound  as ValidateRequest
   //   ResourceExhausted            a node list longer than 2^31 - 1, or no memory
-  //   DataLoss                     offsets or ids that the files cannot mean: found where they
-  //   would
-  //                                be followed, in files whose contents were not verified
+  //   DataLoss                     offsets or ids that the files cannot mean, found where they are
+  //                                followed (SAMPLING.md, "What is trusted")
   //   else                         what `check` returned
   [[nodiscard]] Status Sample(const SampleRequest& request, FusedWorkspace* workspace,
                               Minibatch* minibatch, const LayerCheck& check = {}) const;
