@@ -12,20 +12,33 @@ namespace {
 constexpr size_t kBlock = 64;            // weights that share a sum
 constexpr uint64_t kDrawsPerPick = 2;    // before the rest is drawn from sums,
 constexpr uint64_t kDegreePerDraw = 16;  // and one draw more for so many in-edges: as dear as sums
+// Alias draws whose reads are under way together: first as many as picks, then twice as many each
+// time. Reading some in vain is cheaper than waiting for a few again and again.
+constexpr uint64_t kFirstBatch = 16;
+constexpr uint64_t kMaxBatch = 64;
 // Below, a share of the sum left would be rounded to a multiple of the smallest double.
 constexpr double kTiny = 0x1p-900;
 constexpr double kScale = 0x1p900;
-constexpr size_t kBatch = 16;  // alias draws whose reads are under way together
 
-int64_t AliasDraw(uint64_t node_key, uint64_t i, const WeightedRow& row) {
+// An alias draw before its entry is read.
+struct Landing {
+  uint64_t position;
+  uint32_t fraction;
+};
+
+Landing Land(uint64_t node_key, uint64_t i, const WeightedRow& row) {
   __extension__ using Wide = unsigned __int128;
   const Wide product = static_cast<Wide>(SubKey(node_key, i)) * static_cast<uint64_t>(row.degree);
-  const auto position = static_cast<uint64_t>(product >> 64);
-  const auto fraction = static_cast<uint32_t>(static_cast<uint64_t>(product) >> 32);
-  const AliasEntry& entry = row.entries[position];
+  return {.position = static_cast<uint64_t>(product >> 64),
+          .fraction = static_cast<uint32_t>(static_cast<uint64_t>(product) >> 32)};
+}
+
+int64_t Resolve(const Landing& landing, const WeightedRow& row) {
+  const AliasEntry& entry = row.entries[landing.position];
   // An alias beyond the list is damage that opening with headers only does not see.
-  const bool own = fraction < entry.threshold || entry.alias >= static_cast<uint64_t>(row.degree);
-  return own ? static_cast<int64_t>(position) : int64_t{entry.alias};
+  const bool own =
+      landing.fraction < entry.threshold || entry.alias >= static_cast<uint64_t>(row.degree);
+  return own ? static_cast<int64_t>(landing.position) : int64_t{entry.alias};
 }
 
 // The contract's sum: four lanes.
@@ -65,7 +78,9 @@ void WeightedDrawer::Draw(uint64_t node_key, const WeightedRow& row, int32_t fan
       if (none_is_zero || row.entries[i].weight > 0) positions[picked++] = i;
     }
   } else if (replace) {
-    for (size_t i = 0; i < positions.size(); ++i) positions[i] = AliasDraw(node_key, i, row);
+    for (size_t i = 0; i < positions.size(); ++i) {
+      positions[i] = Resolve(Land(node_key, i, row), row);
+    }
   } else {
     DrawSuccessively(node_key, row, positions);
   }
@@ -80,26 +95,28 @@ void WeightedDrawer::DrawSuccessively(uint64_t node_key, const WeightedRow& row,
     taken_.clear();
     taken_.reserve(k);
   }
-  size_t picked = 0;
-  for (uint64_t begin = 0; begin < limit && picked < k;) {
-    std::array<int64_t, kBatch> candidates;
-    // The first draws are likely to do; where they are not, most of the next are repeats, too, and
-    // reading too many at once is cheaper than waiting for a few again and again.
-    const auto batch = std::min<uint64_t>({limit - begin, begin == 0 ? k : kBatch, kBatch});
-    for (uint64_t b = 0; b < batch; ++b) candidates[b] = AliasDraw(node_key, begin + b, row);
-    for (uint64_t b = 0; b < batch && picked < k; ++b) {
-      bool taken = false;
-      if (scan) {
-        for (size_t before = 0; before < picked; ++before) {
-          taken |= positions[before] == candidates[b];
-        }
-      } else {
-        taken = !taken_.insert(candidates[b]).second;
-      }
-      positions[picked] = candidates[b];
-      picked += taken ? 0 : 1;
+  const auto is_taken = [&](int64_t candidate, size_t picked) {
+    if (!scan) return !taken_.insert(candidate).second;
+    for (size_t before = 0; before < picked; ++before) {  // a repeat is most often of the first
+      if (positions[before] == candidate) return true;
     }
-    begin += batch;
+    return false;
+  };
+  std::array<Landing, kMaxBatch> landings;
+  size_t picked = 0;
+  uint64_t batch = std::min<uint64_t>(k, kFirstBatch);
+  for (uint64_t begin = 0; begin < limit && picked < k;) {
+    const uint64_t count = std::min(batch, limit - begin);
+    for (uint64_t i = 0; i < count; ++i) {
+      landings[i] = Land(node_key, begin + i, row);
+      __builtin_prefetch(row.entries + landings[i].position);
+    }
+    for (uint64_t i = 0; i < count && picked < k; ++i) {
+      const int64_t candidate = Resolve(landings[i], row);
+      if (!is_taken(candidate, picked)) positions[picked++] = candidate;
+    }
+    begin += count;
+    batch = std::min(std::max(2 * batch, kFirstBatch), kMaxBatch);
   }
   if (picked < k) DrawRest(node_key, limit, row, picked, positions);
 }
