@@ -11,9 +11,8 @@
 #include "common/graph/partition.h"
 #include "server/server.h"
 #include "tests/integration/server/raw_channel.h"
-#include "tests/support/graph_fixture.h"
 #include "tests/support/random_graph.h"
-#include "tests/support/test_folder.h"
+#include "tests/support/written_graph.h"
 
 namespace halograph::server {
 
@@ -27,10 +26,8 @@ inline constexpr char kStats[] = "/halograph.v1.AdminService/Stats";
 class ServerTest : public testing::Test {
  protected:
   static void SetUpTestSuite() {
-    folder_ = std::make_unique<TestFolder>();
-    const auto graph = WriteTestGraph(spec_, folder_->path() / "graph");
-    ASSERT_TRUE(graph.ok()) << graph.status();
-    graph_folder_ = *graph;
+    graph_folder_ = WriteGraphInto(&folder_, spec_);
+    ASSERT_FALSE(graph_folder_.empty());
     auto set = PartitionSet::Open(graph_folder_, {}, VerifyLevel::kHeaders);
     ASSERT_TRUE(set.ok()) << set.status();
     local_ = std::move(set).value();

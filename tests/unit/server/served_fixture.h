@@ -10,19 +10,16 @@
 
 #include "common/graph/partition.h"
 #include "server/handlers/served_graph.h"
-#include "tests/support/graph_fixture.h"
 #include "tests/support/random_graph.h"
-#include "tests/support/test_folder.h"
+#include "tests/support/written_graph.h"
 
 namespace halograph::server {
 
 class ServedTest : public testing::Test {
  protected:
   static void SetUpTestSuite() {
-    folder_ = std::make_unique<TestFolder>();
-    const auto graph = WriteTestGraph(spec_, folder_->path() / "graph");
-    ASSERT_TRUE(graph.ok()) << graph.status();
-    graph_folder_ = *graph;
+    graph_folder_ = WriteGraphInto(&folder_, spec_);
+    ASSERT_FALSE(graph_folder_.empty());
     all_ = Open({});
   }
   static void TearDownTestSuite() {
