@@ -147,10 +147,17 @@ Status CheckSameGraph(const std::string& first_address, const ServerDescription&
   return OkStatus();
 }
 
-std::string Serving(const PartContents& contents) {
-  if (contents.topology && contents.features) return "topology and features";
-  if (contents.topology) return "topology only";
-  return contents.features ? "features only" : "nothing";
+// "1,3", with what is left out of them.
+std::string Serving(const ServerDescription& description) {
+  const PartContents& serving = description.serving;
+  const char* what = " (nothing)";
+  if (serving.topology && serving.features)
+    what = "";
+  else if (serving.topology)
+    what = " (topology only)";
+  else if (serving.features)
+    what = " (features only)";
+  return fmt::format("{}{}", fmt::join(description.parts, ","), what);
 }
 
 // "1,3 of 4": those that no server serves `what` of; empty if all are served.
@@ -172,8 +179,7 @@ Status CheckComplete(const std::vector<std::string>& addresses,
                      const std::vector<ServerDescription>& descriptions, bool needs_topology) {
   std::vector<std::string> who;
   for (size_t i = 0; i < descriptions.size(); ++i) {
-    who.push_back(fmt::format("{} serves {} of {}", addresses[i], Serving(descriptions[i].serving),
-                              fmt::join(descriptions[i].parts, ",")));
+    who.push_back(fmt::format("{} serves {}", addresses[i], Serving(descriptions[i])));
   }
   const std::string features = Missing(descriptions, &PartContents::features);
   if (!features.empty()) {

@@ -41,7 +41,8 @@ struct ManifestCall {
   Cluster* cluster = nullptr;
   int part = 0;
   int server = 0;
-  std::string bytes;  // what has come; one call at a time adds to it
+  int64_t file_bytes = 1;  // known with the first reply, to a request for one byte
+  std::string bytes;       // what has come; one call at a time adds to it
 
   Rpc Next();
   Status OnReply(ReplyPieces pieces, std::vector<Rpc>* more);
@@ -52,8 +53,9 @@ Rpc ManifestCall::Next() {
   rpc.server = server;
   rpc.method = kMethod;
   rpc.make_request = [this] {
-    // The size is not known yet: the server sends as much as its messages hold, or ours.
-    return EncodeRequest(part, kManifestPath, static_cast<int64_t>(bytes.size()), 0);
+    const auto offset = static_cast<int64_t>(bytes.size());
+    return EncodeRequest(part, kManifestPath, offset,
+                         std::min(file_bytes - offset, cluster->PlannedMessageBytes(server)));
   };
   rpc.on_reply = [this](ReplyPieces pieces, std::vector<Rpc>* more) {
     return OnReply(pieces, more);
@@ -75,6 +77,7 @@ Status ManifestCall::OnReply(ReplyPieces pieces, std::vector<Rpc>* more) {
   for (const std::span<const std::byte> piece : reply.data) {
     bytes.append(reinterpret_cast<const char*>(piece.data()), piece.size());
   }
+  file_bytes = reply.file_bytes;
   if (reply.data_bytes < left) more->push_back(Next());
   return OkStatus();
 }
