@@ -1,4 +1,4 @@
-// The kinds of store that the conformance program covers.
+// The kinds of store that a conformance program covers: each program links one definition.
 #pragma once
 
 #include <vector>
@@ -7,10 +7,6 @@
 
 namespace halograph {
 
-// The embedded stores, on one and on four threads.
-[[nodiscard]] std::vector<StoreKind> LocalKinds();
-// The remote stores: 1, 2 and 4 servers of one and four threads, and messages so small that
-// requests are split and replies cut. Not built without gRPC.
-[[nodiscard]] std::vector<StoreKind> RemoteKinds();
+[[nodiscard]] std::vector<StoreKind> StoreKinds();
 
 }  // namespace halograph

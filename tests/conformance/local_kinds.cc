@@ -1,5 +1,7 @@
 #include "client/local/local_store.h"
+#include "client/own_part/own_part_store.h"
 #include "tests/conformance/kinds.h"
+#include "tests/support/whole_rest.h"
 
 namespace halograph {
 
@@ -13,11 +15,26 @@ StoreKind LocalKind(const std::string& name, int threads) {
           }};
 }
 
+StoreKind OwnPartKind(const std::string& name, const std::vector<int>& parts, int threads) {
+  return {name, [=](const std::filesystem::path& graph) -> StatusOr<OpenedStores> {
+            HG_ASSIGN_OR_RETURN(const auto whole, MapGraph(graph, {}));
+            HG_ASSIGN_OR_RETURN(const auto own,
+                                MapGraph(graph, {.parts = parts, .threads = threads}));
+            const auto record = std::make_shared<RestRecord>();
+            return OpenedStores{
+                nullptr,
+                MakeOwnPartGraphStore(own, std::make_unique<WholeRestGraphStore>(whole, record)),
+                MakeOwnPartKVStore(own, std::make_unique<WholeRestKVStore>(whole, record))};
+          }};
+}
+
 }  // namespace
 
-// "threads" of OpenLocalStores work besides the caller: 3 makes four.
-std::vector<StoreKind> LocalKinds() {
-  return {LocalKind("Local1Thread", 0), LocalKind("Local4Threads", 3)};
+// The embedded stores, on one and on four threads ("threads" of OpenLocalStores work besides the
+// caller), and composed ones of some mapped parts and a rest that is embedded too.
+std::vector<StoreKind> StoreKinds() {
+  return {LocalKind("Local1Thread", 0), LocalKind("Local4Threads", 3),
+          OwnPartKind("OwnPart1Of4", {3}, 0), OwnPartKind("OwnPart3Of4With4Threads", {0, 1, 3}, 3)};
 }
 
 }  // namespace halograph

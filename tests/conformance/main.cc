@@ -4,7 +4,7 @@
 
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
-  for (const halograph::StoreKind& kind : halograph::LocalKinds()) {
+  for (const halograph::StoreKind& kind : halograph::StoreKinds()) {
     halograph::RegisterGraphStoreConformance(kind);
     halograph::RegisterKVStoreConformance(kind);
   }
