@@ -1,5 +1,7 @@
 #include "tests/conformance/conformance_fixture.h"
 
+#include "common/base/rng.h"
+
 namespace halograph {
 
 ConformanceFolder::ConformanceFolder(const TestGraphSpec& written) : spec(written) {
@@ -37,6 +39,26 @@ const ConformanceFolder& HubConformanceGraph() {
 const ConformanceFolder& TypedConformanceGraph() {
   static const ConformanceFolder graph(
       RandomTypedGraph({.seed = 12, .parts = 4, .nodes = 600, .mean_degree = 6, .feature_dim = 3}));
+  return graph;
+}
+
+const ConformanceFolder& WeightedConformanceGraph() {
+  static const ConformanceFolder graph([] {
+    TestGraphSpec spec = RandomTypedGraph(
+        {.seed = 13, .parts = 4, .nodes = 600, .mean_degree = 12, .feature_dim = 3});
+    CounterRng rng(Mix(14));
+    for (TestRelation& relation : spec.relations) {
+      std::vector<double> weights;
+      for (size_t i = 0; i < relation.edges.size(); ++i) {
+        const double share = rng.NextDouble();
+        weights.push_back(rng.NextBounded(8) == 0 ? 0 : share * share / (1 - share));
+        if (rng.NextBounded(50) == 0) weights.back() *= 1e20;  // dominates its node
+      }
+      relation.features.push_back(MakeTensor("w", weights));
+      relation.features.back().spec.sampling = true;
+    }
+    return spec;
+  }());
   return graph;
 }
 

@@ -26,6 +26,9 @@ struct ConformanceFolder {
 // 3,000 nodes: as seeds they need several messages where these are small.
 [[nodiscard]] const ConformanceFolder& ConformanceGraph();
 [[nodiscard]] const ConformanceFolder& TypedConformanceGraph();
+// Typed, too; every relation has an edge feature "w" to sample by: float64, some 0, over many
+// decades.
+[[nodiscard]] const ConformanceFolder& WeightedConformanceGraph();
 // 2,000 nodes, of which the first ten have 3,500 in-edges each: 14,000 bytes of sources, so that
 // the neighbourhoods of a few of them exceed a small message.
 [[nodiscard]] const ConformanceFolder& HubConformanceGraph();

@@ -2,6 +2,7 @@
 #include <thread>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -133,6 +134,43 @@ void LayersMayDifferInRelations(const StoreKind& kind) {
                   {.seed_type = paper, .seeds = seeds, .batch_seed = 4, .spec = &sampling});
 }
 
+// Both modes and all kinds of fanouts; layers of no draws beside them.
+void SameMinibatchByWeight(const StoreKind& kind) {
+  Subject subject(WeightedConformanceGraph(), kind);
+  ASSERT_TRUE(subject.ok());
+  for (const bool replace : {false, true}) {
+    for (const std::vector<int32_t>& fanouts :
+         {std::vector<int32_t>{4, 3}, {-1, 2}, {0, 5}, {60, 11}}) {
+      SamplingSpec sampling = SamplingSpec::Uniform(subject.schema(), fanouts, replace);
+      sampling.weight = std::string("w");
+      for (int type = 0; type < static_cast<int>(subject.schema().node_types.size()); ++type) {
+        const int64_t nodes = subject.schema().node_types[static_cast<size_t>(type)].count;
+        const std::vector<int64_t> seeds = Seeds(nodes, 150, 9);
+        ExpectReference(subject,
+                        {.seed_type = type, .seeds = seeds, .batch_seed = 7, .spec = &sampling});
+      }
+    }
+  }
+}
+
+void WeightWithoutTablesIsNotFoundNamingRelationAndRemedy(const StoreKind& kind) {
+  Subject subject(WeightedConformanceGraph(), kind);
+  ASSERT_TRUE(subject.ok());
+  const int cites = *subject.schema().RelationIndex("paper:cites:paper");
+  const int paper = *subject.schema().NodeTypeIndex("paper");
+  const std::vector<int64_t> seeds = {0};
+  for (const std::string weight :
+       {"nowhere", "weight"}) {  // the second is a feature without tables
+    const SamplingSpec sampling{.layers = {{{cites, 3}}}, .replace = false, .weight = weight};
+    const auto found = subject.graph.stores.graph->Sample(
+        {.seed_type = paper, .seeds = seeds, .batch_seed = 1, .spec = &sampling});
+    EXPECT_EQ(found.status().code(), absl::StatusCode::kNotFound) << ToString(found.status());
+    EXPECT_THAT(Message(found.status()),
+                testing::AllOf(testing::HasSubstr("'paper:cites:paper'"), testing::HasSubstr("'w'"),
+                               testing::HasSubstr(fmt::format("--sampling-weights {}", weight))));
+  }
+}
+
 void FourThreadsAtOnceGiveWhatOneGives(const StoreKind& kind) {
   Subject subject(ConformanceGraph(), kind);
   ASSERT_TRUE(subject.ok());
@@ -234,6 +272,9 @@ void RegisterGraphStoreConformance(const StoreKind& kind) {
   add("AllNodesAsSeedsInAnyOrder", AllNodesAsSeedsInAnyOrder);
   add("NoSeedsGiveAnEmptyMinibatch", NoSeedsGiveAnEmptyMinibatch);
   add("LayersMayDifferInRelations", LayersMayDifferInRelations);
+  add("SameMinibatchByWeight", SameMinibatchByWeight);
+  add("WeightWithoutTablesIsNotFoundNamingRelationAndRemedy",
+      WeightWithoutTablesIsNotFoundNamingRelationAndRemedy);
   add("SeedOutOfRangeIsOutOfRangeNamingIt", [](const StoreKind& k) {
     ExpectCode(k, {0, 3000}, {{{0, 5}}}, absl::StatusCode::kOutOfRange, "3000");
     ExpectCode(k, {-1}, {{{0, 5}}}, absl::StatusCode::kOutOfRange, "-1");
