@@ -48,15 +48,46 @@ TEST(WeightedMinibatchTest, BuiltAndFusedMinibatchesAreGolden) {
 }
 
 // Enough destinations for several chunks, with hubs that take the long way.
-TEST(WeightedMinibatchTest, ThreadsChangeNothing) {
+TestGraphSpec LargerGraph() {
   TestGraphSpec spec =
       RandomGraph({.seed = 5, .parts = 3, .nodes = 4000, .mean_degree = 20, .feature_dim = 0});
   TestRelation& relation = spec.relations[0];
   const auto edges = static_cast<int64_t>(relation.edges.size());
   relation.features = {MakeTensor("w", HeavyTail(3, edges, -6, true))};
   relation.features[0].spec.sampling = true;
+  return spec;
+}
+
+TEST(WeightedMinibatchTest, ThreadsChangeNoMinibatch) {
   const TestFolder folder;
-  const auto set = WriteAndOpen(spec, folder);
+  const auto set = WriteAndOpen(LargerGraph(), folder);
+  ASSERT_NE(set, nullptr);
+  std::vector<int64_t> seeds(3000);
+  for (int64_t i = 0; i < 3000; ++i) seeds[i] = (i * 1597) % 4000;
+  ThreadPool pool("test", 4, 64);
+  LocalNeighborSource source(&set->topology(), nullptr);
+  BuilderWorkspaces workspaces(&set->schema());
+  for (const bool replace : {false, true}) {
+    SamplingSpec spec =
+        SamplingSpec::Uniform(set->schema(), std::vector<int32_t>{10, 7, 3}, replace);
+    spec.weight = std::string("w");
+    const SampleRequest request{.seed_type = 0, .seeds = seeds, .batch_seed = 4, .spec = &spec};
+    const auto expected = BuildMinibatch(set->schema(), request, source, &workspaces);
+    ASSERT_TRUE(expected.ok()) << expected.status();
+    for (ThreadPool* const threads : {static_cast<ThreadPool*>(nullptr), &pool}) {
+      FusedWorkspace workspace(set->schema());
+      Minibatch minibatch;
+      ASSERT_EQ(FusedSampler(&set->schema(), &set->topology(), threads)
+                    .Sample(request, &workspace, &minibatch),
+                OkStatus());
+      EXPECT_TRUE(minibatch == *expected);
+    }
+  }
+}
+
+TEST(WeightedMinibatchTest, ThreadsChangeNoLayer) {
+  const TestFolder folder;
+  const auto set = WriteAndOpen(LargerGraph(), folder);
   ASSERT_NE(set, nullptr);
   std::vector<int64_t> destinations(4000);
   for (int64_t v = 0; v < 4000; ++v) destinations[v] = (v * 1597) % 4000;
