@@ -4,7 +4,40 @@
 
 namespace halograph {
 
-Replay::Replay(const RmatCsc* graph) : graph_(graph), map_(static_cast<size_t>(graph->nodes)) {}
+namespace {
+
+constexpr int kDegreeBits = 24;
+
+struct OffsetRows {
+  const int64_t* indptr;
+  void Prefetch(int64_t v) const { __builtin_prefetch(indptr + v); }
+  [[nodiscard]] int64_t Start(int64_t v, uint64_t* degree) const {
+    *degree = static_cast<uint64_t>(indptr[v + 1] - indptr[v]);
+    return indptr[v];
+  }
+};
+
+struct PackedRows {
+  const uint64_t* packed;
+  void Prefetch(int64_t v) const { __builtin_prefetch(packed + v); }
+  [[nodiscard]] int64_t Start(int64_t v, uint64_t* degree) const {
+    *degree = packed[v] & ((uint64_t{1} << kDegreeBits) - 1);
+    return static_cast<int64_t>(packed[v] >> kDegreeBits);
+  }
+};
+
+}  // namespace
+
+Replay::Replay(const RmatCsc* graph, bool packed)
+    : graph_(graph), map_(static_cast<size_t>(graph->nodes)) {
+  if (!packed) return;
+  packed_ = FusedArray<uint64_t>(static_cast<size_t>(graph->nodes));
+  const int64_t* const indptr = graph->indptr.data();
+  for (int64_t v = 0; v < graph->nodes; ++v) {
+    packed_.data()[v] = static_cast<uint64_t>(indptr[v]) << kDegreeBits |
+                        static_cast<uint64_t>(indptr[v + 1] - indptr[v]);
+  }
+}
 
 void Replay::Record(const Minibatch& minibatch, std::span<const int32_t> fanouts,
                     uint64_t batch_seed) {
@@ -30,6 +63,12 @@ void Replay::Record(const Minibatch& minibatch, std::span<const int32_t> fanouts
 }
 
 int64_t Replay::Run() {
+  if (packed_.size() > 0) return RunOver(PackedRows{packed_.data()});
+  return RunOver(OffsetRows{graph_->indptr.data()});
+}
+
+template <typename Rows>
+int64_t Replay::RunOver(const Rows& rows) {
   constexpr int64_t kRing = 1024;  // more than the lags and eight destinations
   constexpr int64_t kMask = kRing - 1;
   const uint32_t* addresses[kRing];
@@ -51,13 +90,14 @@ int64_t Replay::Run() {
     for (int64_t group = 0; group < n; group += 8) {
       const int64_t end = std::min(n, group + 8);
       for (int64_t i = group + 16; i < std::min(n, group + 24); ++i) {
-        __builtin_prefetch(graph_->indptr.data() + nodes_[i]);
+        rows.Prefetch(nodes_[i]);
       }
       for (int64_t i = group; i < end; ++i) {
-        const int64_t* const row = graph_->indptr.data() + nodes_[i];
-        sum += static_cast<uint64_t>(row[1]);
+        uint64_t degree = 0;
+        const int64_t start = rows.Start(nodes_[i], &degree);
+        sum += degree;
         for (; pushed < layer.offsets[i + 1]; ++pushed) {
-          const uint32_t* const entry = graph_->indices.data() + row[0] + layer.positions[pushed];
+          const uint32_t* const entry = graph_->indices.data() + start + layer.positions[pushed];
           addresses[pushed & kMask] = entry;
           __builtin_prefetch(entry, 0, 2);
         }

@@ -32,10 +32,11 @@ class Rival {
 // list, 32-bit ids, pooled memory, no COO.
 [[nodiscard]] std::unique_ptr<Rival> MakeTwoStepTuned(const RmatCsc* graph);
 
-// (3) The kernel's own reads again, and nothing else: start and degree, index, map.
+// (3) The kernel's own reads again, and nothing else: start and degree, index, map. `packed`: with
+// start and degree in one word of an array made for it, which no file has.
 class Replay {
  public:
-  explicit Replay(const RmatCsc* graph);
+  Replay(const RmatCsc* graph, bool packed);
   // Draws and keeps what a minibatch reads (not to be measured).
   void Record(const Minibatch& minibatch, std::span<const int32_t> fanouts, uint64_t batch_seed);
   [[nodiscard]] int64_t Run();
@@ -45,8 +46,12 @@ class Replay {
     std::vector<uint32_t> positions;  // of the edges, in the destination's list
     std::vector<int64_t> offsets;
   };
+  template <typename Rows>
+  int64_t RunOver(const Rows& rows);
+
   const RmatCsc* graph_;
   FusedArray<uint32_t> map_;
+  FusedArray<uint64_t> packed_;  // start << 24 | degree
   std::vector<int64_t> nodes_;
   std::vector<Layer> layers_;
   uint64_t sum_ = 0;  // so that no read is dropped

@@ -1,143 +1,41 @@
 // Sampling of whole minibatches on an R-MAT graph: the fused sampler beside a two-step baseline, a
 // two-step path with all its tricks, and a replay of its reads (rivals.h). Rounds are interleaved;
 // what counts is thread CPU time, and ratios are medians over rounds. With --threads 2, as many
-// threads sample their own minibatches side by side.
+// threads sample their own minibatches side by side; with --split 2, one minibatch is made by two
+// threads, too. One JSON line a configuration and variant; "..._times_fused" is the variant's time
+// over the fused sampler's in the same round.
 #include <algorithm>
 #include <array>
-#include <chrono>
-#include <cstdio>
 #include <fstream>
 #include <string>
 #include <thread>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
-#include <time.h>
+#include <nlohmann/json.hpp>
 
 #include "common/base/build_info.h"
 #include "common/base/rng.h"
-#include "tests/bench/sampling/rivals.h"
+#include "tests/bench/sampling/bench_worker.h"
 
 namespace halograph {
 namespace {
 
+using OrderedJson = nlohmann::ordered_json;
+
 struct Options {
   int log2_nodes = 21;
   int64_t drawn = 32'000'000;
-  std::vector<int32_t> fanouts = {15, 10, 5};
-  int64_t batch = 1024;
-  int threads = 1;
+  std::vector<std::string> fanouts = {"15,10,5"};
+  std::vector<int64_t> batches = {1024};
+  std::vector<int> threads = {1};
+  int split = 1;
   int rounds = 11;
   int minibatches = 2;  // a round, thread and variant
   uint64_t seed = 1;
 };
 
-constexpr std::array<const char*, 4> kNames = {"fused", "two_step_baseline", "two_step_tuned",
-                                               "replay"};
-
-struct Cost {
-  double cpu = 0;   // seconds, of all threads
-  double wall = 0;  // seconds, of the slowest thread
-  int64_t edges = 0;
-
-  [[nodiscard]] double ns() const { return 1e9 * cpu / static_cast<double>(edges); }
-};
-
-double ThreadCpu() {
-  timespec now{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
-
-double Wall() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-// One thread's samplers over the shared graph.
-class Worker {
- public:
-  Worker(const RmatCsc* graph, const Options* options, int thread)
-      : options_(options),
-        graph_(graph),
-        sampler_(&graph->schema, &graph->topology),
-        workspace_(graph->schema),
-        baseline_(MakeTwoStepBaseline(graph, nullptr)),
-        tuned_(MakeTwoStepTuned(graph)),
-        replay_(graph),
-        key_(SubKey(options->seed, static_cast<uint64_t>(thread))) {}
-
-  // Minibatch `index` of this thread by one variant, measured.
-  void Run(size_t variant, uint64_t index, Cost* cost) {
-    Prepare(index);
-    if (variant == 3) {
-      static_cast<void>(Fused(index));
-      replay_.Record(minibatch_, options_->fanouts, index);
-    }
-    const double cpu = ThreadCpu();
-    const double wall = Wall();
-    cost->edges += Sample(variant, index);
-    cost->cpu += ThreadCpu() - cpu;
-    cost->wall += Wall() - wall;
-  }
-
-  // Whether all variants sample the same number of edges and of nodes.
-  [[nodiscard]] bool Agree(uint64_t index) {
-    Prepare(index);
-    const int64_t edges = Fused(index);
-    const auto nodes = std::ssize(minibatch_.nodes[0]);
-    const bool same = Sample(1, index) == edges && Sample(2, index) == edges &&
-                      baseline_->unique_nodes() == nodes && tuned_->unique_nodes() == nodes;
-    fmt::print("{} sampled edges, {} input nodes a minibatch; variants {}\n", edges, nodes,
-               same ? "agree" : "DISAGREE");
-    return same;
-  }
-
- private:
-  void Prepare(uint64_t index) {
-    CounterRng rng(SubKey(key_, index));
-    seeds_.resize(static_cast<size_t>(options_->batch));
-    for (int64_t& seed : seeds_) {
-      seed = static_cast<int64_t>(rng.NextBounded(static_cast<uint64_t>(graph_->nodes)));
-    }
-  }
-
-  int64_t Sample(size_t variant, uint64_t index) {
-    switch (variant) {
-      case 0:
-        return Fused(index);
-      case 1:
-        return baseline_->Sample(seeds_, options_->fanouts, index);
-      case 2:
-        return tuned_->Sample(seeds_, options_->fanouts, index);
-      default:
-        return replay_.Run();
-    }
-  }
-
-  int64_t Fused(uint64_t index) {
-    const SamplingSpec spec = SamplingSpec::Uniform(graph_->schema, options_->fanouts);
-    const Status status = sampler_.Sample({.seeds = seeds_, .batch_seed = index, .spec = &spec},
-                                          &workspace_, &minibatch_);
-    return status.ok() ? minibatch_.sampled_edges : -1;
-  }
-
-  const Options* options_;
-  const RmatCsc* graph_;
-  FusedSampler sampler_;
-  FusedWorkspace workspace_;
-  std::unique_ptr<Rival> baseline_;
-  std::unique_ptr<Rival> tuned_;
-  Replay replay_;
-  uint64_t key_;
-  std::vector<int64_t> seeds_;
-  Minibatch minibatch_;
-};
-
-double Median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
+using Round = std::array<Cost, kVariants>;
 
 std::string CpuModel() {
   std::ifstream file("/proc/cpuinfo");
@@ -147,67 +45,124 @@ std::string CpuModel() {
   return "unknown";
 }
 
-// One variant in one round, on all threads at once.
-Cost RunRound(std::vector<std::unique_ptr<Worker>>& workers, const Options& options, size_t variant,
-              int round) {
-  std::vector<Cost> costs(workers.size());
+// "15,10,5": 1 to 16 each, as the rivals can draw.
+std::vector<int32_t> ParseFanouts(const std::string& text) {
+  std::vector<int32_t> fanouts;
+  for (const std::string& part : CLI::detail::split(text, ',')) {
+    int32_t fanout = 0;
+    if (!CLI::detail::lexical_cast(part, fanout) || fanout < 1 || fanout > 16) {
+      throw CLI::ValidationError("--fanouts", part + " is outside [1, 16]");
+    }
+    fanouts.push_back(fanout);
+  }
+  return fanouts;
+}
+
+// One variant in one round, on all of the configuration's threads at once.
+Cost RunRound(const std::vector<std::unique_ptr<Worker>>& workers, const Config& config,
+              const Options& options, Variant variant, int round) {
+  const auto count = static_cast<size_t>(config.threads);
+  std::vector<Cost> costs(count);
   std::vector<std::thread> threads;
-  for (size_t t = 0; t < workers.size(); ++t) {
+  for (size_t t = 0; t < count; ++t) {
     threads.emplace_back([&, t] {
       for (int m = 0; m < options.minibatches; ++m) {
-        workers[t]->Run(variant, static_cast<uint64_t>(round * options.minibatches + m), &costs[t]);
+        workers[t]->Run(variant, config, static_cast<uint64_t>(round * options.minibatches + m),
+                        &costs[t]);
       }
     });
   }
   Cost sum;
-  for (size_t t = 0; t < workers.size(); ++t) {
+  for (size_t t = 0; t < count; ++t) {
     threads[t].join();
     sum.cpu += costs[t].cpu;
     sum.wall = std::max(sum.wall, costs[t].wall);
     sum.edges += costs[t].edges;
+    sum.unique_nodes += costs[t].unique_nodes;
   }
   return sum;
 }
 
-void Report(const Options& options, const std::vector<std::array<Cost, 4>>& rounds) {
-  fmt::print("{:<18}{:>10}{:>16}{:>16}{:>14}\n", "variant", "ns/edge", "edges/s (wall)",
-             "seeds/s (wall)", "times fused");
-  const double seeds = static_cast<double>(options.batch * options.minibatches * options.threads);
-  for (size_t v = 0; v < kNames.size(); ++v) {
-    std::vector<double> ns, edges, seed_rate, ratio;
-    for (const auto& round : rounds) {
-      ns.push_back(round[v].ns());
-      edges.push_back(static_cast<double>(round[v].edges) / round[v].wall);
-      seed_rate.push_back(seeds / round[v].wall);
-      ratio.push_back(round[v].ns() / round[0].ns());
-    }
-    fmt::print("{:<18}{:>10.2f}{:>16.4g}{:>16.4g}{:>14.2f}\n", kNames[v], Median(ns), Median(edges),
-               Median(seed_rate), Median(ratio));
-  }
+// Median, least and most over rounds.
+template <typename Value>
+OrderedJson Spread(const std::vector<Round>& rounds, Value value) {
+  std::vector<double> values;
+  for (const Round& round : rounds) values.push_back(value(round));
+  std::sort(values.begin(), values.end());
+  return {{"median", values[values.size() / 2]}, {"min", values.front()}, {"max", values.back()}};
 }
 
-int Main(const Options& options) {
-  fmt::print(
-      "{} on {}; R-MAT 2^{} nodes, {} edges drawn; fanouts {}, batch {}, threads {}, "
-      "rounds {} of {}, seed {}\n",
-      BuildVersion(), CpuModel(), options.log2_nodes, options.drawn,
-      fmt::join(options.fanouts, ","), options.batch, options.threads, options.rounds,
-      options.minibatches, options.seed);
-  const RmatCsc graph = MakeRmatCsc(options.log2_nodes, options.drawn, options.seed);
-  fmt::print("{} nodes, {} directed edges\n", graph.nodes, graph.edges);
-  std::vector<std::unique_ptr<Worker>> workers;
-  for (int t = 0; t < options.threads; ++t) {
-    workers.push_back(std::make_unique<Worker>(&graph, &options, t));
-    if (!workers.back()->Agree(1'000'000)) return 1;
+OrderedJson Line(const OrderedJson& about, const Config& config, const Options& options,
+                 const std::vector<Round>& rounds, Variant v) {
+  const int64_t minibatches = int64_t{config.threads} * options.minibatches;
+  const auto seeds = static_cast<double>(config.batch * minibatches);
+  OrderedJson line = about;
+  line["fanouts"] = config.fanouts;
+  line["batch"] = config.batch;
+  line["threads"] = config.threads;
+  if (v == kFusedSplit) line["split"] = options.split;
+  line["variant"] = kVariantNames[v];
+  line["ns_per_edge"] = Spread(rounds, [&](const Round& r) { return r[v].ns(); });
+  line["edges_per_s"] =
+      Spread(rounds, [&](const Round& r) { return static_cast<double>(r[v].edges) / r[v].wall; });
+  line["seeds_per_s"] = Spread(rounds, [&](const Round& r) { return seeds / r[v].wall; });
+  line["cpu_s"] = Spread(rounds, [&](const Round& r) { return r[v].cpu; });
+  line["wall_s"] = Spread(rounds, [&](const Round& r) { return r[v].wall; });
+  line["cpu_times_fused"] =
+      Spread(rounds, [&](const Round& r) { return r[v].cpu / r[kFused].cpu; });
+  line["wall_times_fused"] =
+      Spread(rounds, [&](const Round& r) { return r[v].wall / r[kFused].wall; });
+  line["edges_per_minibatch"] = rounds[0][kFused].edges / minibatches;
+  line["unique_input_nodes"] = rounds[0][kFused].unique_nodes / minibatches;
+  return line;
+}
+
+bool RunConfig(const OrderedJson& about, const Config& config, const Options& options,
+               const std::vector<std::unique_ptr<Worker>>& workers) {
+  for (const auto& worker : workers) {
+    if (worker->Agree(config, 1'000'000)) continue;
+    fmt::print(stderr, "the variants sample differently\n");
+    return false;
   }
-  std::vector<std::array<Cost, 4>> rounds(static_cast<size_t>(options.rounds));
+  std::vector<Round> rounds(static_cast<size_t>(options.rounds));
+  const auto runs = [&](Variant v) {
+    return v != kFusedSplit || (options.split > 1 && config.threads == 1);
+  };
   for (int r = -1; r < options.rounds; ++r) {  // the first one warms up
-    for (size_t v = 0; v < kNames.size(); ++v) {
-      const Cost cost = RunRound(workers, options, v, std::max(r, 0));
-      if (r >= 0) rounds[static_cast<size_t>(r)][v] = cost;
+    for (int v = 0; v < kVariants; ++v) {
+      if (!runs(Variant{v})) continue;
+      const Cost cost = RunRound(workers, config, options, Variant{v}, std::max(r, 0));
+      if (r >= 0) rounds[static_cast<size_t>(r)][static_cast<size_t>(v)] = cost;
     }
   }
-  Report(options, rounds);
+  for (int v = 0; v < kVariants; ++v) {
+    if (!runs(Variant{v})) continue;
+    fmt::print("{}\n", Line(about, config, options, rounds, Variant{v}).dump());
+    std::fflush(stdout);
+  }
+  return true;
+}
+
+int Main(const Options& options, const std::string& command) {
+  const RmatCsc graph = MakeRmatCsc(options.log2_nodes, options.drawn, options.seed);
+  const OrderedJson about = {{"build", BuildVersion()},  {"cpu", CpuModel()},
+                             {"command", command},       {"seed", options.seed},
+                             {"nodes", graph.nodes},     {"edges", graph.edges},
+                             {"rounds", options.rounds}, {"minibatches", options.minibatches}};
+  std::vector<std::unique_ptr<Worker>> workers;
+  const int most = *std::max_element(options.threads.begin(), options.threads.end());
+  for (int t = 0; t < most; ++t) {
+    workers.push_back(std::make_unique<Worker>(&graph, t == 0 ? options.split : 1,
+                                               SubKey(options.seed, static_cast<uint64_t>(t))));
+  }
+  for (const std::string& fanouts : options.fanouts) {
+    for (const int64_t batch : options.batches) {
+      for (const int threads : options.threads) {
+        const Config config{.fanouts = ParseFanouts(fanouts), .batch = batch, .threads = threads};
+        if (!RunConfig(about, config, options, workers)) return 1;
+      }
+    }
+  }
   return 0;
 }
 
@@ -223,17 +178,33 @@ int main(int argc, char** argv) {
   app.add_option("--drawn", options.drawn, "edges drawn before symmetrising")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 33))
       ->capture_default_str();
-  app.add_option("--fanouts", options.fanouts, "from the seeds outward, 1 to 16 each")
-      ->delimiter(',')
-      ->check(CLI::Range(1, 16))
+  app.add_option("--fanouts", options.fanouts,
+                 "from the seeds outward, 1 to 16 each; several lists: one run each")
+      ->check([](const std::string& text) {
+        try {
+          halograph::ParseFanouts(text);
+          return std::string();
+        } catch (const CLI::ValidationError& error) {
+          return std::string(error.what());
+        }
+      })
       ->capture_default_str();
-  app.add_option("--batch", options.batch)->check(CLI::PositiveNumber)->capture_default_str();
-  app.add_option("--threads", options.threads)->check(CLI::Range(1, 64))->capture_default_str();
+  app.add_option("--batch", options.batches, "several: one run each")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--threads", options.threads, "several: one run each")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
+  app.add_option("--split", options.split, "threads that one minibatch is split over")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
   app.add_option("--rounds", options.rounds)->check(CLI::Range(1, 1000))->capture_default_str();
   app.add_option("--minibatches", options.minibatches, "a round, thread and variant")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   app.add_option("--seed", options.seed)->capture_default_str();
   CLI11_PARSE(app, argc, argv);
-  return halograph::Main(options);
+  std::string command = "sampling_bench";
+  for (int i = 1; i < argc; ++i) command += std::string(" ") + argv[i];
+  return halograph::Main(options, command);
 }
