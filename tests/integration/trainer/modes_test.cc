@@ -1,0 +1,202 @@
+// halograph-train in every mode, against servers in this process: the same training, and the
+// communication that each mode is about.
+#include <filesystem>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include "server/server.h"
+#include "tests/integration/trainer/train_fixture.h"
+#include "tests/support/free_port.h"
+
+namespace halograph {
+namespace {
+
+using testing::AllOf;
+using testing::Each;
+using testing::HasSubstr;
+
+constexpr PartContents kFeaturesOnly{.topology = false, .features = true};
+using Arguments = std::vector<std::string>;
+
+class ModesTest : public TrainProgramTest {
+ protected:
+  // Two servers, of one part each; the value of --servers.
+  std::string Serve(const PartContents& contents = {}) {
+    std::string addresses;
+    for (const int part : {0, 1}) {
+      server::ServerOptions options;
+      options.graph = graph_;
+      options.parts = {part};
+      options.threads = 2;
+      options.contents = contents;
+      auto server = server::Server::Start(options);
+      EXPECT_TRUE(server.ok()) << server.status();
+      addresses += (part == 0 ? "" : ",") + (*server)->address();
+      servers_.push_back(std::move(*server));
+    }
+    return addresses;
+  }
+  // A folder as the machine of one partition has it.
+  std::string OnlyPart(int part) {
+    const std::string name = "part-000" + std::to_string(part);
+    const std::filesystem::path folder = Path("only" + std::to_string(part));
+    std::filesystem::create_directory(folder);
+    std::filesystem::create_directory_symlink(std::filesystem::path(graph_) / name, folder / name);
+    return folder.string();
+  }
+  static Arguments With(Arguments mode, const std::string& fanouts, int epochs = 2) {
+    mode.insert(mode.end(), {"--fanouts", fanouts, "--layers",
+                             std::to_string(1 + std::count(fanouts.begin(), fanouts.end(), ','))});
+    for (const std::string& option : OptionsOfAnyMode(epochs)) mode.push_back(option);
+    return mode;
+  }
+  // The lines of the epochs of one rank's run.
+  std::vector<Json> Epochs(const Arguments& mode, const std::string& fanouts) {
+    Arguments options = With(mode, fanouts);
+    options.insert(options.end(), {"--log", Path("log.jsonl")});
+    const Finished finished = Run(options);
+    EXPECT_EQ(finished.exit_code, 0) << finished.err;
+    return EpochsOf("log.jsonl");
+  }
+  // Of two ranks, each beside its own part.
+  std::vector<Json> EpochsOfTwoRanks(const Arguments& mode, const std::string& fanouts) {
+    const std::string port = std::to_string(FreePort());
+    std::vector<std::unique_ptr<Trainer>> ranks;
+    for (const int rank : {0, 1}) {
+      Arguments options = With(mode, fanouts);
+      options.insert(options.end(), {"--local", OnlyPart(rank), "--rank", std::to_string(rank),
+                                     "--world-size", "2", "--master-addr", "127.0.0.1",
+                                     "--master-port", port, "--log", Path("log.jsonl")});
+      ranks.push_back(std::make_unique<Trainer>(folder_.path().string(), options));
+    }
+    for (const auto& rank : ranks) {
+      const Finished finished = rank->Wait();
+      EXPECT_EQ(finished.exit_code, 0) << finished.err;
+    }
+    for (const int rank : {0, 1}) std::filesystem::remove_all(Path("only" + std::to_string(rank)));
+    return EpochsOf("log.jsonl");
+  }
+  std::vector<Json> EpochsOf(const std::string& log) {
+    std::vector<Json> epochs;
+    for (const Json& line : ReadLog(Path(log))) {
+      if (line.contains("epoch")) epochs.push_back(line);
+    }
+    EXPECT_EQ(epochs.size(), 2U);
+    return epochs;
+  }
+  static std::vector<Json> Values(const std::vector<Json>& epochs, const std::string& key) {
+    std::vector<Json> values;
+    for (const Json& epoch : epochs) values.push_back(epoch[key]);
+    return values;
+  }
+  void ExpectFailure(const Arguments& mode, const std::vector<std::string>& texts) {
+    const Finished finished = Run(With(mode, "4,3"));
+    EXPECT_EQ(finished.exit_code, 1) << finished.err;
+    for (const std::string& text : texts) EXPECT_THAT(finished.err, HasSubstr(text));
+  }
+
+  std::vector<std::unique_ptr<server::Server>> servers_;
+};
+
+TEST_F(ModesTest, LossesAreEqualBitForBit) {
+  const std::string all = Serve();
+  const std::string features = Serve(kFeaturesOnly);
+  const std::string own = OnlyPart(0);
+  const auto wanted = Epochs({"--graph", graph_}, "4,3");
+  for (const Arguments& mode : std::vector<Arguments>{
+           {"--servers", all},
+           {"--servers", all, "--topology", "servers", "--local", own},
+           {"--servers", features, "--topology", graph_},
+           {"--servers", features, "--topology", graph_, "--local", own},
+           {"--servers", all, "--topology", "local", "--cache-dir", Path("cache")}}) {
+    SCOPED_TRACE(testing::PrintToString(mode));
+    const auto found = Epochs(mode, "4,3");
+    EXPECT_EQ(Values(found, "loss"), Values(wanted, "loss"));
+    EXPECT_EQ(Values(found, "test_acc"), Values(wanted, "test_acc"));
+    EXPECT_EQ(Values(found, "sampled_edges"), Values(wanted, "sampled_edges"));
+  }
+}
+
+TEST_F(ModesTest, RoundsAreThoseOfTheMode) {
+  const std::string servers = Serve();
+  for (const auto& [fanouts, layers] : {std::pair{"4,3", 2}, {"4,3,2", 3}}) {
+    SCOPED_TRACE(fanouts);
+    EXPECT_THAT(Values(Epochs({"--graph", graph_}, fanouts), "rounds_per_minibatch"), Each(0));
+    EXPECT_THAT(Values(Epochs({"--servers", servers}, fanouts), "rounds_per_minibatch"),
+                Each(2 * layers + 2));
+    EXPECT_THAT(Values(Epochs({"--servers", servers, "--topology", graph_}, fanouts),
+                       "rounds_per_minibatch"),
+                Each(2));
+    // Each rank's seeds are of its own part: 2 (L - 1) and 2.
+    EXPECT_THAT(Values(EpochsOfTwoRanks({"--servers", servers}, fanouts), "rounds_per_minibatch"),
+                Each(2 * (layers - 1) + 2));
+  }
+}
+
+TEST_F(ModesTest, BytesAreThoseOfTheMode) {
+  const std::string servers = Serve();
+  const auto partitioned = Epochs({"--servers", servers}, "4,3").front();
+  EXPECT_EQ(partitioned["local_bytes"], 0);
+  EXPECT_GT(partitioned["remote_bytes"], 0);
+  EXPECT_GT(partitioned["remote_sample_bytes"], 0);
+  const auto own = Epochs({"--servers", servers, "--local", OnlyPart(1)}, "4,3").front();
+  EXPECT_GT(own["local_bytes"], 0);
+  EXPECT_GT(own["remote_bytes"], 0);
+  EXPECT_EQ(own["local_bytes"].get<int64_t>() + own["remote_bytes"].get<int64_t>(),
+            partitioned["remote_bytes"]);
+  EXPECT_LT(own["remote_sample_bytes"], partitioned["remote_sample_bytes"]);
+  const auto hybrid = Epochs({"--servers", servers, "--topology", graph_}, "4,3").front();
+  EXPECT_EQ(hybrid["remote_bytes"], partitioned["remote_bytes"]);
+  EXPECT_EQ(hybrid["remote_sample_bytes"], 0);
+}
+
+TEST_F(ModesTest, ConfigurationSaysTheMode) {
+  const std::string servers = Serve();
+  (void)Epochs({"--servers", servers, "--topology", graph_}, "4,3");
+  const Json config = ReadLog(Path("log.jsonl")).front()["config"];
+  EXPECT_EQ(config["mode"], "hybrid");
+  EXPECT_EQ(config["topology"], graph_);
+  EXPECT_TRUE(config["local"].is_null());
+}
+
+TEST_F(ModesTest, FilesOfAnotherGraphAreRefusedNamingBoth) {
+  const std::string servers = Serve();
+  const std::string other = Write(LearnableGraph(kNodes + 12, 2), "other");
+  const auto identity = [](const std::string& graph) {
+    auto set = PartitionSet::Open(graph, {}, VerifyLevel::kHeaders);
+    EXPECT_TRUE(set.ok()) << set.status();
+    return (*set)->identity();
+  };
+  for (const std::string option : {"--topology", "--local"}) {
+    ExpectFailure({"--servers", servers, option, other},
+                  {option + " " + other, identity(other), identity(graph_)});
+    ExpectFailure({"--servers", servers, option, Path("nowhere")},
+                  {option + " " + Path("nowhere")});
+  }
+}
+
+TEST_F(ModesTest, ServersOfFeaturesDoNotDoForPartitionedTraining) {
+  const std::string servers = Serve(kFeaturesOnly);
+  ExpectFailure({"--servers", servers}, {servers_.front()->address(), "topology"});
+}
+
+TEST_F(ModesTest, AServerThatDiesInHybridModeIsNamedWithTheCall) {
+  const std::string servers = Serve(kFeaturesOnly);
+  const std::string log = Path("log.fifo");
+  ASSERT_EQ(mkfifo(log.c_str(), 0600), 0);
+  Arguments options = With({"--servers", servers, "--topology", graph_}, "4,3", 1000000);
+  options.insert(options.end(), {"--log", log, "--timeout", "2s"});
+  RunningTrainer running(folder_.path().string(), log, options);
+  running.AwaitLines(3);
+  const std::string address = servers_.back()->address();
+  servers_.pop_back();
+  (void)running.Rest();
+  const Finished finished = running.trainer.Wait();
+  EXPECT_EQ(finished.exit_code, 1);
+  EXPECT_THAT(finished.err, AllOf(HasSubstr(address), HasSubstr("KVService/Pull")));
+}
+
+}  // namespace
+}  // namespace halograph
