@@ -27,10 +27,14 @@ CPU = ("cpu_compute_s", *PREPARING)
 
 
 def _times(slow, fast):
-    """How many times slower; medians over repeats, run beside run. Of seconds an epoch, of a host's
-    processor seconds (which other load on the machine changes less), of those without training."""
+    """How many times slower: medians over repeats, run beside run; of seconds an epoch, of a host's
+    processor seconds (which other load on the machine changes less), of those without training.
+    None where what is divided by is too small to be measured."""
     def median(cost):
-        return statistics.median(cost(a) / cost(b) for a, b in zip(slow, fast) if cost(b) > 0)
+        pairs = [(cost(a), cost(b)) for a, b in zip(slow, fast)]
+        if min(b for _, b in pairs) <= 0:
+            return None
+        return statistics.median(a / b for a, b in pairs)
     return {"seconds": median(seconds), "cpu": median(lambda trial: cpu_seconds(trial, CPU)),
             "preparing": median(lambda trial: cpu_seconds(trial, PREPARING))}
 
@@ -89,7 +93,8 @@ a/f: peak anonymous and file-backed memory of host 0's trainer and server."""
 
 
 def _ratio(row, over, of):
-    return f"{row['times'][over][of]:.2f}" if over in row["times"] else ""
+    times = row["times"].get(over, {}).get(of)
+    return "" if times is None else f"{times:.2f}"
 
 
 def _memory(row, process):
