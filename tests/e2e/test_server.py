@@ -2,6 +2,7 @@
 """The server as an operator meets it: addresses, signals, status, garbage."""
 import os
 import random
+import shutil
 import signal
 import socket
 import time
@@ -133,6 +134,26 @@ class GarbageTest(ServerBase):
                     pass
         self.assertTrue(server.running())
         self.assertCode(0, self.status(address))
+
+
+class FeatureServerTest(ServerBase):
+    def test_it_needs_no_topology_on_its_disk_and_says_what_it_serves(self):
+        graph = self.box.folder / "features-only"
+        shutil.copytree(self.graph, graph)
+        for path in graph.glob("part-*/edges/*/ind*.npy"):
+            path.unlink()
+        _, addresses = self.box.servers(graph, ["all"], "--serve", "features")
+        status = self.status(*addresses)
+        self.assertCode(0, status, "features,tasks")
+        self.assertNotIn("topology", status.out)
+
+    def test_without_the_option_the_missing_file_is_named(self):
+        graph = self.box.folder / "features-only"
+        shutil.copytree(self.graph, graph)
+        next(graph.glob("part-0001/edges/*/indices.npy")).unlink()
+        server = self.box.start_server(graph, "all")
+        self.assertEqual(1, server.wait(programs.seconds(30)), server.text)
+        self.assertIn("indices.npy", server.text)
 
 
 class MemoryTest(ServerBase):
