@@ -29,7 +29,7 @@ struct LayerSampleRequest {
   uint64_t batch_seed = 0;
   uint32_t layer = 0;  // from 0 at the seeds
   bool replace = false;
-  std::string weight;  // edge feature to draw by; empty: uniformly
+  std::string weight = {};  // edge feature to draw by; empty: uniformly
   std::vector<LayerSampleGroup> groups;
 };
 
