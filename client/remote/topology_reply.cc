@@ -1,11 +1,11 @@
 #include "client/remote/topology_reply.h"
 
 #include <algorithm>
-#include <deque>
 
 #include <google/protobuf/io/coded_stream.h>
-#include <google/protobuf/io/zero_copy_stream_impl.h>
 #include <google/protobuf/wire_format_lite.h>
+
+#include "client/remote/reply_stream.h"
 
 namespace halograph {
 
@@ -54,17 +54,8 @@ bool Read(CodedInputStream& in, TopologyReply* reply) {
 }  // namespace
 
 StatusOr<TopologyReply> ReadTopologyReply(ReplyPieces pieces) {
-  using google::protobuf::io::ArrayInputStream;
-  using google::protobuf::io::ConcatenatingInputStream;
-  using google::protobuf::io::ZeroCopyInputStream;
-  std::deque<ArrayInputStream> streams;
-  std::vector<ZeroCopyInputStream*> pointers;
-  for (const std::span<const std::byte> piece : pieces) {
-    streams.emplace_back(piece.data(), static_cast<int>(piece.size()));
-    pointers.push_back(&streams.back());
-  }
-  ConcatenatingInputStream whole(pointers.data(), static_cast<int>(pointers.size()));
-  CodedInputStream in(&whole);
+  ReplyStream stream(pieces);
+  CodedInputStream in(stream.get());
   TopologyReply reply;
   if (!Read(in, &reply)) return DataLoss("the reply is no halograph.v1.ReadTopologyReply");
   return reply;
