@@ -41,12 +41,12 @@ std::vector<uint64_t> DrawEdges(int log2_nodes, int64_t drawn, uint64_t seed) {
 
 }  // namespace
 
-RmatCsc MakeRmatCsc(int log2_nodes, int64_t drawn, uint64_t seed) {
-  std::vector<uint64_t> edges = DrawEdges(log2_nodes, drawn, seed);
+RmatCsc MakeRmatCsc(const RmatOptions& options) {
+  std::vector<uint64_t> edges = DrawEdges(options.log2_nodes, options.drawn, options.seed);
   std::sort(edges.begin(), edges.end());
   edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
   RmatCsc graph;
-  graph.nodes = int64_t{1} << log2_nodes;
+  graph.nodes = int64_t{1} << options.log2_nodes;
   graph.edges = std::ssize(edges);
   graph.indptr = FusedArray<int64_t>(static_cast<size_t>(graph.nodes) + 1);
   graph.indices = FusedArray<uint32_t>(edges.size());

@@ -18,8 +18,14 @@ struct RmatCsc {
   FusedArray<uint32_t> indices;
 };
 
+struct RmatOptions {
+  int log2_nodes = 21;
+  int64_t drawn = 32'000'000;  // edges, before symmetrising
+  uint64_t seed = 1;
+};
+
 // a 0.57, b 0.19, c 0.19, d 0.05; `drawn` edges, symmetrised, without duplicates, ids permuted.
 // Needs 16 bytes a drawn edge while it works. Same arguments, same graph.
-[[nodiscard]] RmatCsc MakeRmatCsc(int log2_nodes, int64_t drawn, uint64_t seed);
+[[nodiscard]] RmatCsc MakeRmatCsc(const RmatOptions& options);
 
 }  // namespace halograph

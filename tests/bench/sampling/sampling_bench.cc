@@ -17,6 +17,7 @@
 #include "common/base/build_info.h"
 #include "common/base/rng.h"
 #include "tests/bench/sampling/bench_worker.h"
+#include "tests/bench/sampling/rmat_options.h"
 
 namespace halograph {
 namespace {
@@ -24,15 +25,13 @@ namespace {
 using OrderedJson = nlohmann::ordered_json;
 
 struct Options {
-  int log2_nodes = 21;
-  int64_t drawn = 32'000'000;
+  RmatOptions graph;
   std::vector<std::string> fanouts = {"15,10,5"};
   std::vector<int64_t> batches = {1024};
   std::vector<int> threads = {1};
   int split = 1;
   int rounds = 11;
   int minibatches = 2;  // a round, thread and variant
-  uint64_t seed = 1;
 };
 
 using Round = std::array<Cost, kVariants>;
@@ -144,16 +143,16 @@ bool RunConfig(const OrderedJson& about, const Config& config, const Options& op
 }
 
 int Main(const Options& options, const std::string& command) {
-  const RmatCsc graph = MakeRmatCsc(options.log2_nodes, options.drawn, options.seed);
+  const RmatCsc graph = MakeRmatCsc(options.graph);
   const OrderedJson about = {{"build", BuildVersion()},  {"cpu", CpuModel()},
-                             {"command", command},       {"seed", options.seed},
+                             {"command", command},       {"seed", options.graph.seed},
                              {"nodes", graph.nodes},     {"edges", graph.edges},
                              {"rounds", options.rounds}, {"minibatches", options.minibatches}};
   std::vector<std::unique_ptr<Worker>> workers;
   const int most = *std::max_element(options.threads.begin(), options.threads.end());
   for (int t = 0; t < most; ++t) {
-    workers.push_back(std::make_unique<Worker>(&graph, t == 0 ? options.split : 1,
-                                               SubKey(options.seed, static_cast<uint64_t>(t))));
+    workers.push_back(std::make_unique<Worker>(
+        &graph, t == 0 ? options.split : 1, SubKey(options.graph.seed, static_cast<uint64_t>(t))));
   }
   for (const std::string& fanouts : options.fanouts) {
     for (const int64_t batch : options.batches) {
@@ -172,12 +171,7 @@ int Main(const Options& options, const std::string& command) {
 int main(int argc, char** argv) {
   halograph::Options options;
   CLI::App app("Fused sampling beside two-step rivals and the replay of its reads");
-  app.add_option("--log2-nodes", options.log2_nodes)
-      ->check(CLI::Range(1, 31))
-      ->capture_default_str();
-  app.add_option("--drawn", options.drawn, "edges drawn before symmetrising")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 33))
-      ->capture_default_str();
+  halograph::AddRmatOptions(&app, &options.graph);
   app.add_option("--fanouts", options.fanouts,
                  "from the seeds outward, 1 to 16 each; several lists: one run each")
       ->check([](const std::string& text) {
@@ -202,7 +196,6 @@ int main(int argc, char** argv) {
   app.add_option("--minibatches", options.minibatches, "a round, thread and variant")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
-  app.add_option("--seed", options.seed)->capture_default_str();
   CLI11_PARSE(app, argc, argv);
   std::string command = "sampling_bench";
   for (int i = 1; i < argc; ++i) command += std::string(" ") + argv[i];

@@ -17,19 +17,17 @@
 #include "common/base/rng.h"
 #include "common/sampling/fused_sampler.h"
 #include "common/sampling/weighted_table.h"
-#include "tests/bench/sampling/rmat_csc.h"
+#include "tests/bench/sampling/rmat_options.h"
 
 namespace halograph {
 namespace {
 
 struct Options {
-  int log2_nodes = 21;
-  int64_t drawn = 32'000'000;
+  RmatOptions graph;
   std::vector<int32_t> fanouts = {15, 10, 5};
   int64_t batch = 1024;
   int rounds = 7;
   int minibatches = 2;  // a round and variant
-  uint64_t seed = 1;
 };
 
 enum class Tail { kEqual, kUniform, kPareto, kPareto2, kDominated };
@@ -81,8 +79,7 @@ double WeightOf(Tail tail, CounterRng* rng) {
 // The graph with one weight on its relation, whose tables can be made anew.
 class WeightedGraph {
  public:
-  explicit WeightedGraph(const Options& options)
-      : graph_(MakeRmatCsc(options.log2_nodes, options.drawn, options.seed)) {
+  explicit WeightedGraph(const Options& options) : graph_(MakeRmatCsc(options.graph)) {
     TensorSpec weight{.name = "w", .dtype = DType::kFloat64, .rank = 1};
     weight.sampling = true;
     graph_.schema.relations[0].features = {weight};
@@ -153,7 +150,7 @@ class Bench {
   }
 
   [[nodiscard]] bool Run(const Kind& kind) {
-    const double seconds = graph_.MakeTables(kind.tail, options_.seed);
+    const double seconds = graph_.MakeTables(kind.tail, options_.graph.seed);
     fmt::print("\nweights {}: tables made in {:.1f} ns an edge\n", kind.name,
                1e9 * seconds / static_cast<double>(graph_.csc().edges));
     std::array<std::vector<double>, kVariants.size()> ns;
@@ -183,7 +180,7 @@ class Bench {
     int64_t edges = 0;
     for (int m = 0; m < options_.minibatches; ++m) {
       const auto index = static_cast<uint64_t>(round * options_.minibatches + m);
-      CounterRng rng(SubKey(options_.seed, index));
+      CounterRng rng(SubKey(options_.graph.seed, index));
       seeds_.resize(static_cast<size_t>(options_.batch));
       for (int64_t& seed : seeds_) {
         seed = static_cast<int64_t>(rng.NextBounded(static_cast<uint64_t>(graph_.csc().nodes)));
@@ -213,9 +210,9 @@ int Main(const Options& options) {
   fmt::print(
       "{} on {}; R-MAT 2^{} nodes, {} edges drawn; fanouts {}, batch {}, rounds {} of {}, seed "
       "{}\n",
-      BuildVersion(), CpuModel(), options.log2_nodes, options.drawn,
+      BuildVersion(), CpuModel(), options.graph.log2_nodes, options.graph.drawn,
       fmt::join(options.fanouts, ","), options.batch, options.rounds, options.minibatches,
-      options.seed);
+      options.graph.seed);
   Bench bench(options);
   return std::all_of(kKinds.begin(), kKinds.end(),
                      [&](const Kind& kind) { return bench.Run(kind); })
@@ -229,12 +226,7 @@ int Main(const Options& options) {
 int main(int argc, char** argv) {
   halograph::Options options;
   CLI::App app("Sampling by weight beside uniform sampling");
-  app.add_option("--log2-nodes", options.log2_nodes)
-      ->check(CLI::Range(1, 31))
-      ->capture_default_str();
-  app.add_option("--drawn", options.drawn, "edges drawn before symmetrising")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 33))
-      ->capture_default_str();
+  halograph::AddRmatOptions(&app, &options.graph);
   app.add_option("--fanouts", options.fanouts, "from the seeds outward")
       ->delimiter(',')
       ->check(CLI::Range(1, halograph::kMaxFanout))
@@ -244,7 +236,6 @@ int main(int argc, char** argv) {
   app.add_option("--minibatches", options.minibatches, "a round and variant")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
-  app.add_option("--seed", options.seed)->capture_default_str();
   CLI11_PARSE(app, argc, argv);
   return halograph::Main(options);
 }
