@@ -7,6 +7,8 @@
 
 #include "common/base/progress.h"
 #include "common/base/units.h"
+#include "partitioner/stream/edge_pass.h"
+#include "partitioner/stream/union_nodes.h"
 
 namespace halograph {
 namespace {
@@ -16,30 +18,6 @@ Status TooLarge(std::string_view what, int64_t found, int64_t limit) {
       "metis: {} {} are more than its 32-bit index holds ({}); use --method random, or leave out "
       "constraints with --balance",
       FormatCount(found), what, FormatCount(limit));
-}
-
-// Calls visit(source, destination) with union ids for every edge of every relation.
-template <typename Visit>
-Status ForEachEdge(const Dataset& dataset, const std::vector<int64_t>& type_offsets,
-                   std::string_view phase, Visit visit) {
-  int64_t total = 0;
-  for (const InputRelation& relation : dataset.relations) total += relation.edges->max_edges();
-  Progress progress(std::string(phase), total);
-  EdgeChunk chunk;
-  for (const InputRelation& relation : dataset.relations) {
-    const auto source = static_cast<size_t>(dataset.NodeTypeIndex(relation.source));
-    const auto destination = static_cast<size_t>(dataset.NodeTypeIndex(relation.destination));
-    const int64_t source_offset = type_offsets[source];
-    const int64_t destination_offset = type_offsets[destination];
-    HG_ASSIGN_OR_RETURN(const auto cursor, relation.edges->Open());
-    while (true) {
-      HG_ASSIGN_OR_RETURN(const bool more, cursor->Next(&chunk));
-      if (!more) break;
-      visit(chunk, source_offset, destination_offset);
-      progress.Advance(static_cast<int64_t>(chunk.size()));
-    }
-  }
-  return OkStatus();
 }
 
 // One entry a neighbour and direction: twice the neighbour, plus one where the edge comes in.
@@ -57,43 +35,49 @@ struct RawLists {
 };
 
 Status CountDegrees(const Dataset& dataset, FoldedGraph* graph, std::vector<int64_t>* degrees) {
-  auto count = [&](const EdgeChunk& chunk, int64_t source_offset, int64_t destination_offset) {
-    for (size_t i = 0; i < chunk.size(); ++i) {
-      const int64_t u = chunk.sources[i] + source_offset;
-      const int64_t v = chunk.destinations[i] + destination_offset;
+  return ForEachUnionEdges(dataset, "counting edges", [&](const UnionEdges& edges) {
+    for (size_t i = 0; i < edges.sources.size(); ++i) {
+      const int64_t u = edges.sources[i];
+      const int64_t v = edges.destinations[i];
       ++graph->in_degrees[static_cast<size_t>(v)];
       if (u == v) continue;
       ++(*degrees)[static_cast<size_t>(u)];
       ++(*degrees)[static_cast<size_t>(v)];
     }
-    graph->directed_edges += static_cast<int64_t>(chunk.size());
-  };
-  return ForEachEdge(dataset, graph->type_offsets, "counting edges", count);
+    graph->directed_edges += static_cast<int64_t>(edges.sources.size());
+    return OkStatus();
+  });
 }
 
 // Before: lists->ends[v] = the start of node v's list. After: its end.
 Status FillLists(const Dataset& dataset, const FoldedGraph& graph, RawLists* lists) {
   uint32_t* entries = lists->entries.data();
   int64_t* next = lists->ends.data();
-  auto fill = [&](const EdgeChunk& chunk, int64_t source_offset, int64_t destination_offset) {
-    for (size_t i = 0; i < chunk.size(); ++i) {
-      if (i + kAhead < chunk.size()) {
-        __builtin_prefetch(next + chunk.sources[i + kAhead] + source_offset, 1);
-        __builtin_prefetch(next + chunk.destinations[i + kAhead] + destination_offset, 1);
+  int64_t filled = 0;
+  return ForEachUnionEdges(dataset, "gathering edges", [&](const UnionEdges& edges) {
+    const size_t size = edges.sources.size();
+    filled += static_cast<int64_t>(size);
+    // A stream that grew between the passes would be written beyond the lists.
+    if (filled > graph.directed_edges) {
+      return CheckSameEdges("gathering edges", graph.directed_edges, filled);
+    }
+    for (size_t i = 0; i < size; ++i) {
+      if (i + kAhead < size) {
+        __builtin_prefetch(next + edges.sources[i + kAhead], 1);
+        __builtin_prefetch(next + edges.destinations[i + kAhead], 1);
       }
-      if (i + kAhead / 2 < chunk.size()) {
-        __builtin_prefetch(entries + next[chunk.sources[i + kAhead / 2] + source_offset], 1);
-        __builtin_prefetch(entries + next[chunk.destinations[i + kAhead / 2] + destination_offset],
-                           1);
+      if (i + kAhead / 2 < size) {
+        __builtin_prefetch(entries + next[edges.sources[i + kAhead / 2]], 1);
+        __builtin_prefetch(entries + next[edges.destinations[i + kAhead / 2]], 1);
       }
-      const int64_t u = chunk.sources[i] + source_offset;
-      const int64_t v = chunk.destinations[i] + destination_offset;
+      const int64_t u = edges.sources[i];
+      const int64_t v = edges.destinations[i];
       if (u == v) continue;
       entries[next[u]++] = Entry(v, false);
       entries[next[v]++] = Entry(u, true);
     }
-  };
-  return ForEachEdge(dataset, graph.type_offsets, "gathering edges", fill);
+    return OkStatus();
+  });
 }
 
 struct RunStats {
@@ -203,10 +187,7 @@ void ShrinkableArray::ShrinkTo(size_t count) {
 StatusOr<FoldedGraph> BuildFoldedGraph(const Dataset& dataset, bool drop_duplicates,
                                        int64_t limit) {
   FoldedGraph graph;
-  graph.type_offsets.push_back(0);
-  for (const InputNodeType& type : dataset.node_types) {
-    graph.type_offsets.push_back(graph.type_offsets.back() + type.count);
-  }
+  graph.type_offsets = UnionNodes(dataset).offsets();
   // One bit of an entry is the direction.
   if (graph.num_nodes() >= limit) return TooLarge("nodes", graph.num_nodes(), limit);
   const auto nodes = static_cast<size_t>(graph.num_nodes());

@@ -21,6 +21,21 @@ constexpr std::array<std::pair<std::string_view, Member>, 5> kBalanceWords = {{
     {"test", &BalanceOptions::test},
 }};
 
+template <typename MethodT>
+std::unique_ptr<PartitionMethod> Make() {
+  return std::make_unique<MethodT>();
+}
+
+struct MethodEntry {
+  std::string_view name;
+  std::unique_ptr<PartitionMethod> (*make)();
+};
+
+constexpr auto kMethods = std::to_array<MethodEntry>({
+    {"metis", Make<MetisMethod>},
+    {"random", Make<RandomMethod>},
+});
+
 }  // namespace
 
 StatusOr<BalanceOptions> BalanceOptions::Parse(std::string_view list) {
@@ -66,18 +81,17 @@ Status CheckParts(const Dataset& dataset, int parts) {
 }
 
 StatusOr<std::unique_ptr<PartitionMethod>> MakeMethod(std::string_view name) {
-  std::unique_ptr<PartitionMethod> method;
-  if (name == "metis") {
-    method = std::make_unique<MetisMethod>();
-  } else if (name == "random") {
-    method = std::make_unique<RandomMethod>();
-  } else {
-    return InvalidArgument("method: unknown method \"{}\"; there are {}", name,
-                           fmt::join(MethodNames(), ", "));
+  for (const MethodEntry& entry : kMethods) {
+    if (entry.name == name) return entry.make();
   }
-  return method;
+  return InvalidArgument("method: unknown method \"{}\"; there are {}", name,
+                         fmt::join(MethodNames(), ", "));
 }
 
-std::vector<std::string> MethodNames() { return {"metis", "random"}; }
+std::vector<std::string> MethodNames() {
+  std::vector<std::string> names;
+  for (const MethodEntry& entry : kMethods) names.emplace_back(entry.name);
+  return names;
+}
 
 }  // namespace halograph

@@ -14,6 +14,7 @@
 #include "partitioner/methods/random_method.h"
 #include "partitioner/methods/rebalance.h"
 #include "partitioner/methods/vertex_weights.h"
+#include "partitioner/stream/edge_pass.h"
 
 namespace halograph {
 namespace {
@@ -101,6 +102,28 @@ Assignment AllInOnePart(const Dataset& dataset) {
 }
 
 }  // namespace
+
+MemoryPlan MetisMethod::PlanMemory(const GraphCounts& counts, const MethodOptions& options) const {
+  const int64_t nodes = counts.num_nodes();
+  const int64_t entries = 2 * counts.num_edges();
+  const auto constraints = static_cast<int64_t>((options.balance.nodes ? counts.nodes.size() : 0) +
+                                                (options.balance.edges ? 1 : 0) +
+                                                (options.balance.train && counts.train ? 1 : 0) +
+                                                (options.balance.valid && counts.valid ? 1 : 0) +
+                                                (options.balance.test && counts.test ? 1 : 0));
+  constexpr int64_t kInt = sizeof(int32_t);
+  const int64_t lists = kInt * entries;
+  const int64_t weights = kInt * nodes * std::max<int64_t>(constraints, 1);
+  return {{{"folding edges",
+            {{"neighbours", lists},
+             {"list ends and degrees", 12 * nodes},
+             {"edge chunks", kEdgePassBytes}}},
+           {"metis",
+            {{"neighbours", lists},
+             {"node weights", weights},
+             {"offsets and owners", 8 * nodes},
+             {"inside METIS (estimate)", 2 * lists + 2 * weights + 24 * nodes}}}}};
+}
 
 StatusOr<Assignment> MetisMethod::Assign(const Dataset& dataset,
                                          const MethodOptions& options) const {

@@ -12,6 +12,8 @@ class MetisMethod : public PartitionMethod {
   // Besides the errors of the interface: ResourceExhausted if METIS runs out of memory, Internal
   // if it fails otherwise. Calls of one process run one at a time: METIS keeps global state.
   // Peak memory is METIS' own plus the graph in its form, which is freed before this returns.
+  [[nodiscard]] MemoryPlan PlanMemory(const GraphCounts& counts,
+                                      const MethodOptions& options) const override;
   [[nodiscard]] StatusOr<Assignment> Assign(const Dataset& dataset,
                                             const MethodOptions& options) const override;
 };

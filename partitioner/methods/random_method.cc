@@ -18,6 +18,10 @@ std::vector<uint16_t> DealOwners(int64_t count, int parts, uint64_t key) {
   return owners;
 }
 
+MemoryPlan RandomMethod::PlanMemory(const GraphCounts& counts, const MethodOptions&) const {
+  return {{{"dealing nodes", {{"owners", 2 * counts.num_nodes()}}}}};
+}
+
 StatusOr<Assignment> RandomMethod::Assign(const Dataset& dataset,
                                           const MethodOptions& options) const {
   HG_RETURN_IF_ERROR(CheckParts(dataset, options.parts));

@@ -10,6 +10,8 @@ class RandomMethod : public PartitionMethod {
  public:
   [[nodiscard]] std::string_view name() const override { return "random"; }
   // Owners of a type differ in number by one at most. Needs no memory beyond the answer.
+  [[nodiscard]] MemoryPlan PlanMemory(const GraphCounts& counts,
+                                      const MethodOptions& options) const override;
   [[nodiscard]] StatusOr<Assignment> Assign(const Dataset& dataset,
                                             const MethodOptions& options) const override;
 };

@@ -1,0 +1,48 @@
+// What a run will hold in anonymous memory, phase by phase, computed before it starts: the promise
+// behind --memory, and what `plan` prints. Mapped input and output files are not counted: the
+// kernel gives them back when memory is short.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/base/status.h"
+
+namespace halograph {
+
+struct HeldMemory {
+  std::string what;  // "owners", "degrees", "METIS (estimate)"
+  int64_t bytes = 0;
+};
+
+struct MemoryPhase {
+  std::string name;  // "clustering", "writing"
+  std::vector<HeldMemory> held;
+
+  [[nodiscard]] int64_t bytes() const;
+};
+
+// Plain value; phases in the order they run.
+struct MemoryPlan {
+  std::vector<MemoryPhase> phases;
+
+  // The largest phase; 0 without phases.
+  [[nodiscard]] int64_t peak_bytes() const;
+  void Append(const MemoryPlan& later);
+  // One line a phase with its bytes and what it holds, the largest marked.
+  [[nodiscard]] std::string ToText() const;
+};
+
+// The program itself, its libraries, stacks and small buffers: part of every promise.
+inline constexpr int64_t kProgramBytes = int64_t{32} << 20;
+
+// ResourceExhausted if the plan with kProgramBytes exceeds `limit`: names both figures, the phase
+// and what it holds most of, and the least limit that would do.
+[[nodiscard]] Status CheckMemory(const MemoryPlan& plan, int64_t limit);
+
+// What --memory is where it is not given: most of what the machine has free, or of what the
+// control group of the process may still take, whichever is less.
+[[nodiscard]] int64_t AvailableMemory();
+
+}  // namespace halograph
