@@ -7,6 +7,7 @@
 #include "common/base/units.h"
 #include "partitioner/cli/command.h"
 #include "partitioner/inspect/inspect_graph.h"
+#include "partitioner/methods/registry/registry.h"
 #include "partitioner/write/partition_graph.h"
 
 namespace halograph {

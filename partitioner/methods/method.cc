@@ -6,8 +6,6 @@
 #include <fmt/ranges.h>
 
 #include "absl/strings/str_split.h"
-#include "partitioner/methods/metis_method.h"
-#include "partitioner/methods/random_method.h"
 
 namespace halograph {
 namespace {
@@ -20,21 +18,6 @@ constexpr std::array<std::pair<std::string_view, Member>, 5> kBalanceWords = {{
     {"valid", &BalanceOptions::valid},
     {"test", &BalanceOptions::test},
 }};
-
-template <typename MethodT>
-std::unique_ptr<PartitionMethod> Make() {
-  return std::make_unique<MethodT>();
-}
-
-struct MethodEntry {
-  std::string_view name;
-  std::unique_ptr<PartitionMethod> (*make)();
-};
-
-constexpr auto kMethods = std::to_array<MethodEntry>({
-    {"metis", Make<MetisMethod>},
-    {"random", Make<RandomMethod>},
-});
 
 }  // namespace
 
@@ -78,20 +61,6 @@ Status CheckParts(const Dataset& dataset, int parts) {
         parts, nodes);
   }
   return OkStatus();
-}
-
-StatusOr<std::unique_ptr<PartitionMethod>> MakeMethod(std::string_view name) {
-  for (const MethodEntry& entry : kMethods) {
-    if (entry.name == name) return entry.make();
-  }
-  return InvalidArgument("method: unknown method \"{}\"; there are {}", name,
-                         fmt::join(MethodNames(), ", "));
-}
-
-std::vector<std::string> MethodNames() {
-  std::vector<std::string> names;
-  for (const MethodEntry& entry : kMethods) names.emplace_back(entry.name);
-  return names;
 }
 
 }  // namespace halograph

@@ -1,6 +1,6 @@
 // A partition method: an owner for every node, and nothing else. What follows (renumbering, halo
-// nodes, splitting, writing) is one path that all methods share. To add one: a class here, a line
-// in MakeMethod, a case in the method conformance suite.
+// nodes, splitting, writing) is one path that all methods share. To add one: a class in a
+// folder here, a line in registry/registry.cc; the method conformance suite runs over all there.
 #pragma once
 
 #include <cstdint>
@@ -89,9 +89,5 @@ class PartitionMethod {
 
 // InvalidArgument unless 1 <= parts <= kMaxParts and parts <= nodes (of all types). For methods.
 [[nodiscard]] Status CheckParts(const Dataset& dataset, int parts);
-
-// InvalidArgument naming the methods that exist.
-[[nodiscard]] StatusOr<std::unique_ptr<PartitionMethod>> MakeMethod(std::string_view name);
-[[nodiscard]] std::vector<std::string> MethodNames();
 
 }  // namespace halograph

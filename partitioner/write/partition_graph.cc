@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "common/storage/file.h"
+#include "partitioner/methods/registry/registry.h"
 #include "partitioner/write/sampling_weights.h"
 
 namespace halograph {

@@ -1,7 +1,7 @@
 // What every partition method owes, run on every method.
 #include <gmock/gmock.h>
 
-#include "partitioner/methods/method.h"
+#include "partitioner/methods/registry/registry.h"
 #include "tests/unit/partitioner_methods/memory_dataset.h"
 
 namespace halograph {

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "partitioner/methods/folded_graph.h"
-#include "partitioner/methods/method.h"
+#include "partitioner/methods/registry/registry.h"
 #include "partitioner/methods/rebalance.h"
 #include "partitioner/methods/vertex_weights.h"
 #include "partitioner/readers/reader.h"

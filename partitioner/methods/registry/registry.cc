@@ -1,0 +1,44 @@
+#include "partitioner/methods/registry/registry.h"
+
+#include <array>
+
+#include <fmt/ranges.h>
+
+#include "partitioner/methods/metis_method.h"
+#include "partitioner/methods/random_method.h"
+
+namespace halograph {
+namespace {
+
+template <typename MethodT>
+std::unique_ptr<PartitionMethod> Make() {
+  return std::make_unique<MethodT>();
+}
+
+struct MethodEntry {
+  std::string_view name;
+  std::unique_ptr<PartitionMethod> (*make)();
+};
+
+constexpr auto kMethods = std::to_array<MethodEntry>({
+    {"metis", Make<MetisMethod>},
+    {"random", Make<RandomMethod>},
+});
+
+}  // namespace
+
+StatusOr<std::unique_ptr<PartitionMethod>> MakeMethod(std::string_view name) {
+  for (const MethodEntry& entry : kMethods) {
+    if (entry.name == name) return entry.make();
+  }
+  return InvalidArgument("method: unknown method \"{}\"; there are {}", name,
+                         fmt::join(MethodNames(), ", "));
+}
+
+std::vector<std::string> MethodNames() {
+  std::vector<std::string> names;
+  for (const MethodEntry& entry : kMethods) names.emplace_back(entry.name);
+  return names;
+}
+
+}  // namespace halograph
