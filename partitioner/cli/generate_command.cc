@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "partitioner/cli/command.h"
+#include "partitioner/generate/hierarchical.h"
 #include "partitioner/generate/rmat.h"
 #include "partitioner/generate/sbm.h"
 
@@ -21,6 +22,13 @@ struct SbmCommand {
   int64_t edges = -1;
 };
 
+struct HierarchicalCommand {
+  HierarchicalOptions options;
+  GenerateTarget target;
+  int64_t edges = -1;
+  bool no_labels = false;
+};
+
 void AddTargetOptions(CLI::App* command, GenerateTarget* target) {
   command->add_option("--output", target->folder, "Folder to write, in GraphBolt's layout")
       ->required();
@@ -34,6 +42,22 @@ void AddShareOptions(CLI::App* command, SetShares* shares) {
       ->capture_default_str();
   command->add_option("--test", shares->test, "Share of nodes in the test set")
       ->capture_default_str();
+}
+
+void AddEdgesOption(CLI::App* command, int64_t* edges, double average_degree) {
+  command
+      ->add_option(
+          "--edges", *edges,
+          fmt::format(
+              "Directed edges, about; each is listed in both directions (default: {} a node)",
+              average_degree))
+      ->check(CLI::NonNegativeNumber);
+}
+
+// `edges` as --edges has it: negative if it was not given.
+void SetAverageDegree(int64_t edges, int64_t nodes, double* average_degree) {
+  if (edges < 0 || nodes <= 0) return;
+  *average_degree = static_cast<double>(edges) / static_cast<double>(nodes);
 }
 
 void AddRmat(CLI::App* generate, Action* action) {
@@ -76,10 +100,7 @@ void AddSbm(CLI::App* generate, Action* action) {
       "sbm", "A planted partition with features and labels that can be learned");
   AddTargetOptions(command, &sbm->target);
   command->add_option("--nodes", options.nodes, "Nodes")->capture_default_str();
-  command
-      ->add_option("--edges", sbm->edges,
-                   "Directed edges, about; each is listed in both directions (default: 10 a node)")
-      ->check(CLI::NonNegativeNumber);
+  AddEdgesOption(command, &sbm->edges, options.average_degree);
   command->add_option("--classes", options.classes, "Communities, which are the labels")
       ->capture_default_str();
   command->add_option("--homophily", options.homophily, "Share of edges within a community")
@@ -91,10 +112,46 @@ void AddSbm(CLI::App* generate, Action* action) {
   command->callback([=] {
     *action = [=] {
       SbmOptions& chosen = sbm->options;
-      if (sbm->edges >= 0 && chosen.nodes > 0) {
-        chosen.average_degree = static_cast<double>(sbm->edges) / static_cast<double>(chosen.nodes);
-      }
+      SetAverageDegree(sbm->edges, chosen.nodes, &chosen.average_degree);
       return GenerateSbm(chosen, sbm->target);
+    };
+  });
+}
+
+void AddHierarchical(CLI::App* generate, Action* action) {
+  auto graph = std::make_shared<HierarchicalCommand>();
+  HierarchicalOptions& options = graph->options;
+  CLI::App* command =
+      generate->add_subcommand("hierarchical", "Blocks within blocks, and hubs of high degree");
+  AddTargetOptions(command, &graph->target);
+  command->add_option("--nodes", options.nodes, "Nodes")->capture_default_str();
+  AddEdgesOption(command, &graph->edges, options.average_degree);
+  command
+      ->add_option("--blocks", options.blocks,
+                   "Blocks of each level within one of the level above, outermost first")
+      ->delimiter(',')
+      ->capture_default_str();
+  command
+      ->add_option("--shares", options.shares,
+                   "Share of edges within a block of each level; the rest goes anywhere")
+      ->delimiter(',')
+      ->capture_default_str();
+  command->add_option("--hubs", options.hubs, "Share of nodes that are hubs")
+      ->capture_default_str();
+  command->add_option("--hub-edges", options.hub_edges, "Share of edges that start at a hub")
+      ->capture_default_str();
+  command->add_flag("--no-labels", graph->no_labels,
+                    "No labels (else the outermost block), no task");
+  command->add_option("--features", options.feature_dim, "Features a node")->capture_default_str();
+  command->add_option("--noise", options.noise, "Noise of the features")->capture_default_str();
+  AddShareOptions(command, &options.set_shares);
+  command->add_option("--seed", options.seed, "Same seed, same graph")->capture_default_str();
+  command->callback([=] {
+    *action = [=] {
+      HierarchicalOptions& chosen = graph->options;
+      chosen.labels = !graph->no_labels;
+      SetAverageDegree(graph->edges, chosen.nodes, &chosen.average_degree);
+      return GenerateHierarchical(chosen, graph->target);
     };
   });
 }
@@ -106,6 +163,7 @@ void AddGenerateCommand(CLI::App* app, Action* action) {
   command->require_subcommand(1);
   AddRmat(command, action);
   AddSbm(command, action);
+  AddHierarchical(command, action);
 }
 
 }  // namespace halograph

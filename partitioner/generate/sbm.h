@@ -31,7 +31,7 @@ struct SbmOptions {
 
 // Writes the graph: no self-loops, no duplicates, in- equal to out-neighbours, about
 // nodes * average_degree directed edges. The same options give the same bytes. Memory: 8 bytes an
-// undirected edge (16 while drawing), 14 a node.
+// undirected edge (16 while drawing), 16 a node.
 //   InvalidArgument  options; more edges than such communities can hold
 // and what WriteGeneratedGraph reports.
 [[nodiscard]] Status GenerateSbm(const SbmOptions& options, const GenerateTarget& target);

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <numeric>
 #include <set>
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 #include "common/base/rng.h"
+#include "partitioner/generate/hierarchical.h"
 #include "partitioner/generate/random.h"
 #include "partitioner/generate/rmat.h"
 #include "partitioner/generate/sbm.h"
@@ -331,6 +333,145 @@ TEST_F(RmatTest, OptionsOutOfRangeAreNamed) {
   expect("sum is 1.1", [](RmatOptions* o) { o->d = 0.15; });
   expect("each is 0 to 1", [](RmatOptions* o) { o->a = -0.5; });
   expect("classes is -1", [](RmatOptions* o) { o->classes = -1; });
+}
+
+using HierarchicalTest = GenerateTest;
+
+HierarchicalOptions SmallHierarchical() {
+  HierarchicalOptions options;
+  options.nodes = 16000;
+  options.blocks = {4, 4, 4};
+  options.shares = {0.15, 0.2, 0.45};
+  options.hubs = 0;
+  options.feature_dim = 8;
+  options.seed = 3;
+  return options;
+}
+
+// Share of edges whose ends have the same label.
+double SameLabelShare(const std::vector<EdgePair>& edges, std::span<const int64_t> seeds,
+                      std::span<const int64_t> labels, int64_t nodes) {
+  std::vector<int64_t> label(static_cast<size_t>(nodes), -1);
+  for (size_t i = 0; i < seeds.size(); ++i) label[static_cast<size_t>(seeds[i])] = labels[i];
+  int64_t same = 0;
+  for (const auto& [u, v] : edges) {
+    same += label[static_cast<size_t>(u)] == label[static_cast<size_t>(v)] ? 1 : 0;
+  }
+  return static_cast<double>(same) / static_cast<double>(edges.size());
+}
+
+TEST_F(HierarchicalTest, SharesOfEdgesStayWithinTheOutermostBlocks) {
+  HierarchicalOptions options = SmallHierarchical();
+  options.set_shares = {1, 0, 0};
+  ASSERT_EQ(GenerateHierarchical(options, Target("g")), OkStatus());
+  const Dataset dataset = Open("g");
+  const std::vector<EdgePair> edges = Edges(dataset);
+  EXPECT_NEAR(static_cast<double>(edges.size()), 16000 * 16, 3000);
+  EXPECT_EQ(dataset.node_types.at(0).features.at(0).spec.dim, 8);
+  EXPECT_EQ(dataset.tasks.at(0).metadata["num_classes"], 4);
+  const auto seeds = *dataset.tasks.at(0).sets.at(0).arrays.at(0).array->As<int64_t>();
+  const auto labels = *dataset.tasks.at(0).sets.at(0).arrays.at(1).array->As<int64_t>();
+  // 80 % on purpose, and a quarter of the rest by chance.
+  EXPECT_NEAR(SameLabelShare(edges, seeds, labels, 16000), 0.85, 0.01);
+}
+
+TEST_F(HierarchicalTest, InnerBlocksAreDenser) {
+  HierarchicalOptions options = SmallHierarchical();
+  options.shares = {0, 0, 1};
+  options.labels = false;
+  ASSERT_EQ(GenerateHierarchical(options, Target("g")), OkStatus());
+  const Dataset dataset = Open("g");
+  EXPECT_TRUE(dataset.tasks.empty());
+  // With all edges within the innermost blocks there are 64 components, of 250 nodes about.
+  std::vector<int64_t> root(16000);
+  std::iota(root.begin(), root.end(), 0);
+  const auto find = [&](int64_t node) {
+    while (root[static_cast<size_t>(node)] != node) node = root[static_cast<size_t>(node)];
+    return node;
+  };
+  for (const auto& [u, v] : Edges(dataset)) {
+    const int64_t a = find(u), b = find(v);
+    root[static_cast<size_t>(std::max(a, b))] = std::min(a, b);
+  }
+  std::map<int64_t, int64_t> sizes;
+  for (int64_t node = 0; node < 16000; ++node) ++sizes[find(node)];
+  EXPECT_EQ(sizes.size(), 64U);
+  for (const auto& [node, size] : sizes) EXPECT_NEAR(static_cast<double>(size), 250, 80) << node;
+}
+
+TEST_F(HierarchicalTest, HubsHaveMostOfTheHighDegrees) {
+  HierarchicalOptions options = SmallHierarchical();
+  options.hubs = 0.002;
+  ASSERT_EQ(GenerateHierarchical(options, Target("hubs")), OkStatus());
+  std::vector<int64_t> degrees = OutDegrees(Edges(Open("hubs")), 16000);
+  std::sort(degrees.begin(), degrees.end(), std::greater<>());
+  // 12,800 edges start at 32 hubs: 400 each, the first one more.
+  EXPECT_GT(degrees[0], 1000);
+  EXPECT_GT(degrees[28], 100);
+  EXPECT_LT(degrees[32], 60);
+  options.hubs = 0;
+  ASSERT_EQ(GenerateHierarchical(options, Target("none")), OkStatus());
+  degrees = OutDegrees(Edges(Open("none")), 16000);
+  EXPECT_LT(*std::max_element(degrees.begin(), degrees.end()), 60);
+}
+
+TEST_F(HierarchicalTest, EdgesAreSymmetricWithoutLoopsOrDuplicates) {
+  HierarchicalOptions options = SmallHierarchical();
+  options.hubs = 0.002;
+  ASSERT_EQ(GenerateHierarchical(options, Target("g")), OkStatus());
+  const std::vector<EdgePair> edges = Edges(Open("g"));
+  const std::set<EdgePair> distinct(edges.begin(), edges.end());
+  EXPECT_EQ(distinct.size(), edges.size());
+  for (const auto& [source, destination] : edges) {
+    ASSERT_NE(source, destination);
+    ASSERT_TRUE(distinct.contains({destination, source}));
+  }
+}
+
+TEST_F(HierarchicalTest, SameOptionsGiveTheSameBytesAndAnotherSeedDoesNot) {
+  HierarchicalOptions options = SmallHierarchical();
+  options.nodes = 2000;
+  options.hubs = 0.01;
+  ASSERT_EQ(GenerateHierarchical(options, Target("a")), OkStatus());
+  ASSERT_EQ(GenerateHierarchical(options, Target("b")), OkStatus());
+  options.seed = 4;
+  ASSERT_EQ(GenerateHierarchical(options, Target("c")), OkStatus());
+  const auto a = Contents(folder_ / "a"), b = Contents(folder_ / "b"), c = Contents(folder_ / "c");
+  EXPECT_TRUE(a == b);
+  EXPECT_FALSE(a.at("edges/edge.npy") == c.at("edges/edge.npy"));
+}
+
+TEST_F(HierarchicalTest, OptionsOutOfRangeAreNamed) {
+  const auto expect = [&](const std::string& part, auto change) {
+    HierarchicalOptions options = SmallHierarchical();
+    change(&options);
+    const Status status = GenerateHierarchical(options, Target("g"));
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+    EXPECT_THAT(Message(status), testing::HasSubstr(part));
+    EXPECT_FALSE(fs::exists(folder_ / "g"));
+  };
+  expect("nodes is 0", [](HierarchicalOptions* o) { o->nodes = 0; });
+  expect("average_degree is -1", [](HierarchicalOptions* o) { o->average_degree = -1; });
+  expect("one number of each a level", [](HierarchicalOptions* o) { o->shares = {0.5}; });
+  expect("blocks are 4,0,4", [](HierarchicalOptions* o) { o->blocks = {4, 0, 4}; });
+  expect("product", [](HierarchicalOptions* o) { o->blocks = {1 << 20, 1 << 20, 1 << 30}; });
+  expect("more than 1 together", [](HierarchicalOptions* o) { o->shares = {0.5, 0.5, 0.5}; });
+  expect("share of the edges is -0.5", [](HierarchicalOptions* o) { o->shares = {-0.5, 0, 0}; });
+  expect("hubs is 2", [](HierarchicalOptions* o) { o->hubs = 2; });
+  expect("hub_edges is -1", [](HierarchicalOptions* o) { o->hub_edges = -1; });
+  expect("can hold", [](HierarchicalOptions* o) {
+    o->nodes = 20;
+    o->average_degree = 20;
+  });
+}
+
+TEST_F(HierarchicalTest, SmallestGraphs) {
+  HierarchicalOptions options = SmallHierarchical();
+  options.nodes = 1;
+  options.average_degree = 0;
+  options.hubs = 1;
+  ASSERT_EQ(GenerateHierarchical(options, Target("one")), OkStatus());
+  EXPECT_TRUE(Edges(Open("one")).empty());
 }
 
 }  // namespace
