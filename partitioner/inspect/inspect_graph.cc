@@ -57,6 +57,8 @@ void AddBalance(const std::string& name, const Quantity& quantity, GraphSummary*
   summary->balance[name] = static_cast<double>(largest) / mean;
 }
 
+}  // namespace
+
 void Summarise(GraphSummary* summary) {
   int64_t kept = 0;
   for (const PartSummary& part : summary->parts) {
@@ -84,8 +86,6 @@ void Summarise(GraphSummary* summary) {
         name, [&key = name](const PartSummary& part) { return part.task_rows.at(key); }, summary);
   }
 }
-
-}  // namespace
 
 StatusOr<GraphSummary> InspectGraph(const std::filesystem::path& graph) {
   HG_ASSIGN_OR_RETURN(const GraphManifest manifest, ReadGraphManifest(graph));

@@ -44,6 +44,10 @@ struct GraphSummary {
   }
 };
 
+// Fills what follows from `parts`, of which there is at least one: nodes, edges, edge_cut,
+// replication_factor and balance. All parts have the same types and sets.
+void Summarise(GraphSummary* summary);
+
 // Opens every part (manifests, existence and sizes of files, headers; no checksum of contents).
 // Errors as those of PartitionSet::Open, and
 //   NotFound  no GRAPH/manifest.json

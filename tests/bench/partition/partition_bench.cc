@@ -23,10 +23,10 @@
 #include "common/base/build_info.h"
 #include "common/base/progress.h"
 #include "common/base/units.h"
+#include "partitioner/compare/anonymous_peak.h"
 #include "partitioner/generate/rmat.h"
 #include "partitioner/methods/metis_call.h"
 #include "partitioner/readers/reader.h"
-#include "tests/bench/partition/anonymous_memory.h"
 
 namespace halograph {
 namespace {

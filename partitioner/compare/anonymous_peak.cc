@@ -1,4 +1,4 @@
-#include "tests/bench/partition/anonymous_memory.h"
+#include "partitioner/compare/anonymous_peak.h"
 
 #include <algorithm>
 #include <chrono>

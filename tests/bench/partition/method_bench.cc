@@ -1,0 +1,174 @@
+// How good partition methods are, and what they take: methods x graphs x partitions x order of the
+// stream, each run in a process of its own. Prints a line a run, then the replication of one method
+// against each other, compared only where both keep the balance (MethodResult::Balanced).
+#include <cstdio>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include "common/base/build_info.h"
+#include "common/base/log.h"
+#include "common/base/progress.h"
+#include "common/base/units.h"
+#include "common/storage/file.h"
+#include "partitioner/compare/method_run.h"
+#include "partitioner/methods/registry/registry.h"
+#include "partitioner/quality/quality.h"
+#include "tests/bench/partition/bench_graphs.h"
+#include "tests/bench/partition/method_ratios.h"
+
+namespace halograph {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Options {
+  std::vector<std::string> methods = MethodNames();
+  std::vector<std::string> graphs = RealGraphNames();
+  std::vector<std::string> orders = {"given", "shuffled"};
+  std::vector<int> parts = {2, 4, 8};
+  std::string against = "stream-metis";
+  std::string balance = "nodes,edges";
+  uint64_t seed = 1;
+  int64_t nodes = 1'000'000;
+  std::string memory;
+  fs::path work;
+  fs::path json;
+};
+
+// "2ps-l:random": the method and its owner rule.
+StatusOr<std::string> ParseMethod(const std::string& word, MethodOptions* options) {
+  const size_t colon = word.find(':');
+  const std::string name = word.substr(0, colon);
+  HG_RETURN_IF_ERROR(MakeMethod(name).status());
+  if (colon == std::string::npos) return name;
+  const std::string rule = word.substr(colon + 1);
+  if (rule != "random" && rule != "majority") {
+    return InvalidArgument("--methods {}: owner rule \"{}\", expected random or majority", word,
+                           rule);
+  }
+  options->edge.owner = rule == "random" ? OwnerRule::kRandom : OwnerRule::kMajority;
+  return name;
+}
+
+Status Measure(const Dataset& dataset, const std::string& name, const MethodOptions& options,
+               const fs::path& work, MethodResult* result) {
+  HG_ASSIGN_OR_RETURN(const auto method, MakeMethod(name));
+  result->planned_bytes =
+      kProgramBytes + method->PlanMemory(GraphCounts::Of(dataset), options).peak_bytes();
+  HG_ASSIGN_OR_RETURN(const MethodRun run, RunMethodInChild(dataset, name, options, work));
+  HG_ASSIGN_OR_RETURN(const GraphSummary quality,
+                      QualityOf(dataset, run.assignment, options.parts));
+  result->replication = quality.replication_factor;
+  result->edge_cut_share = quality.edge_cut_share();
+  result->balance = quality.balance;
+  result->seconds = run.seconds;
+  result->cpu_seconds = run.cpu_seconds;
+  result->peak_bytes = run.peak_anonymous_bytes;
+  return OkStatus();
+}
+
+Status MeasureGraph(const Options& options, const BenchGraph& graph,
+                    std::vector<MethodResult>* results) {
+  HG_ASSIGN_OR_RETURN(const Dataset dataset,
+                      OpenBenchGraph(graph, options.nodes, options.seed, options.work));
+  for (const int parts : options.parts) {
+    for (const std::string& word : options.methods) {
+      MethodOptions method{.parts = parts, .seed = options.seed};
+      HG_ASSIGN_OR_RETURN(method.balance, BalanceOptions::Parse(options.balance));
+      if (!options.memory.empty()) {
+        HG_ASSIGN_OR_RETURN(method.memory, ParseBytes(options.memory));
+      }
+      HG_ASSIGN_OR_RETURN(const std::string name, ParseMethod(word, &method));
+      MethodResult result;
+      result.method = word;
+      result.graph = fs::path(graph.name).filename().string();
+      result.shuffled = graph.shuffled;
+      result.parts = parts;
+      const Status status = Measure(dataset, name, method, options.work, &result);
+      if (!status.ok()) result.failure = ToString(status);
+      fmt::print("{}", ResultLine(result));
+      std::fflush(stdout);
+      results->push_back(std::move(result));
+    }
+  }
+  return OkStatus();
+}
+
+Status Bench(const Options& options) {
+  std::vector<MethodResult> results;
+  fmt::print("{}", ResultHeader());
+  for (const std::string& graph : options.graphs) {
+    for (const std::string& order : options.orders) {
+      HG_RETURN_IF_ERROR(MeasureGraph(options, {graph, order == "shuffled"}, &results));
+    }
+  }
+  const Json ratios = Ratios(results, options.against);
+  fmt::print("\n{}", RatioTable(ratios, options.against));
+  if (options.json.empty()) return OkStatus();
+  Json runs = Json::array();
+  for (const MethodResult& result : results) runs.push_back(ToJson(result));
+  const Json report = {{"benchmark", "partition_methods"},
+                       {"build", BuildVersion()},
+                       {"cpus", std::thread::hardware_concurrency()},
+                       {"seed", options.seed},
+                       {"balance", options.balance},
+                       {"runs", std::move(runs)},
+                       {"against", options.against},
+                       {"ratios", ratios}};
+  return WriteFileAtomically(options.json, report.dump(2) + "\n");
+}
+
+void AddOptions(CLI::App* app, Options* options) {
+  app->add_option("--methods", options->methods,
+                  "Comma-separated; with an owner rule as \"2ps-l:random\" (default: all)")
+      ->delimiter(',');
+  app->add_option("--graphs", options->graphs,
+                  "Comma-separated: cora, citeseer, amazon-photo, ca-GrQc, wiki-Vote, email-Enron "
+                  "(default: these), planted, hierarchical, or paths of graphs")
+      ->delimiter(',');
+  app->add_option("--orders", options->orders, "Order of the stream of edges: given, shuffled")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"given", "shuffled"}));
+  app->add_option("--parts", options->parts)->delimiter(',')->check(CLI::Range(1, kMaxParts));
+  app->add_option("--against", options->against, "The method that the others are compared with")
+      ->capture_default_str();
+  app->add_option("--balance", options->balance, "What methods balance, as run's")
+      ->capture_default_str();
+  app->add_option("--seed", options->seed)->capture_default_str();
+  app->add_option("--nodes", options->nodes, "Of planted and hierarchical graphs")
+      ->capture_default_str();
+  app->add_option("--memory", options->memory, "What a method may hold (default: no limit)");
+  app->add_option("--work", options->work, "Folder for graphs that are made; kept if given");
+  app->add_option("--json", options->json, "Writes all figures there");
+}
+
+int Main(int argc, char** argv) {
+  Options options;
+  options.work = fs::temp_directory_path() / fmt::format("halograph-method-bench-{}", getpid());
+  CLI::App app("Compares partition methods.");
+  AddOptions(&app, &options);
+  CLI11_PARSE(app, argc, argv);
+#ifndef NDEBUG
+  fmt::print(stderr, "WARNING: not an optimised build\n");
+#endif
+  Progress::Enable(false);
+  Status status = InitLog("method_bench", "warning");
+  const bool keep = app.get_option("--work")->count() > 0;
+  if (status.ok()) status = MakeFolder(options.work);
+  if (status.ok()) status = Bench(options);
+  std::error_code ignored;
+  if (!keep) fs::remove_all(options.work, ignored);
+  if (!status.ok()) fmt::print(stderr, "method_bench: {}\n", ToString(status));
+  return status.ok() ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace halograph
+
+int main(int argc, char** argv) { return halograph::Main(argc, argv); }
