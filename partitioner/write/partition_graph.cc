@@ -3,9 +3,12 @@
 #include <chrono>
 #include <utility>
 
+#include "common/base/log.h"
+#include "common/base/units.h"
 #include "common/storage/file.h"
 #include "partitioner/methods/registry/registry.h"
 #include "partitioner/write/sampling_weights.h"
+#include "partitioner/write/writing_plan.h"
 
 namespace halograph {
 namespace {
@@ -25,6 +28,27 @@ Json OptionsJson(const PartitionRun& run, Json report) {
           {"allow_nan", run.allow_nan},
           {"sampling_weights", run.sampling_weights},
           {"report", std::move(report)}};
+}
+
+// What the run will hold; refused here if that is more than it may.
+Status PlanRun(const PartitionMethod& method, const GraphCounts& counts,
+               const MethodOptions& options) {
+  MemoryPlan plan = method.PlanMemory(counts, options);
+  plan.Append(PlanWriting(counts, options.memory));
+  spdlog::info("memory: {} at most, of {}\n{}", FormatBytes(kProgramBytes + plan.peak_bytes()),
+               FormatBytes(options.memory), plan.ToText());
+  return CheckMemory(plan, options.memory);
+}
+
+// A folder for the method's own files, gone afterwards.
+StatusOr<Assignment> Assign(const PartitionMethod& method, const Dataset& dataset,
+                            const MethodOptions& options) {
+  HG_RETURN_IF_ERROR(MakeFolder(options.scratch));
+  StatusOr<Assignment> assignment = method.Assign(dataset, options);
+  std::error_code error;
+  std::filesystem::remove_all(options.scratch, error);
+  if (error) return ErrnoStatus(error.value(), "cannot remove", options.scratch.string());
+  return assignment;
 }
 
 class Stopwatch {
@@ -59,7 +83,10 @@ StatusOr<PartitionSummary> PartitionGraph(const PartitionRun& run) {
     summary.open_seconds = watch.Lap();
     MethodOptions options = run.options;
     options.drop_duplicates = read.duplicates == EdgePolicy::kDrop;
-    HG_ASSIGN_OR_RETURN(Assignment assignment, method->Assign(dataset, options));
+    options.memory = run.memory;
+    options.scratch = read.scratch / "method";
+    HG_RETURN_IF_ERROR(PlanRun(*method, GraphCounts::Of(dataset), options));
+    HG_ASSIGN_OR_RETURN(Assignment assignment, Assign(*method, dataset, options));
     Json report = std::move(assignment.report);
     HG_ASSIGN_OR_RETURN(const Renumbering numbering,
                         Renumbering::Create(dataset, std::move(assignment), options.parts));

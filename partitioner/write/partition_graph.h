@@ -9,6 +9,7 @@
 #include "common/base/status.h"
 #include "partitioner/methods/method.h"
 #include "partitioner/readers/reader.h"
+#include "partitioner/stream/memory_plan.h"
 #include "partitioner/write/graph_writer.h"
 
 namespace halograph {
@@ -18,10 +19,14 @@ struct PartitionRun {
   std::filesystem::path output;
   ReadOptions read;  // scratch is chosen by PartitionGraph
   std::string method = "metis";
-  MethodOptions options;  // drop_duplicates is taken from read.duplicates
+  // drop_duplicates is taken from read.duplicates; memory and scratch are set by PartitionGraph
+  MethodOptions options;
   bool allow_nan = false;
   std::vector<std::string> sampling_weights;  // edge features that sampling can go by
   bool replace = false;                       // of an existing output, once the new one is complete
+  // Anonymous memory that the whole run may hold; what it will hold is computed from the counts,
+  // logged, and refused before anything is computed or written if it is more.
+  int64_t memory = AvailableMemory();
 };
 
 struct PartitionSummary {
@@ -33,7 +38,8 @@ struct PartitionSummary {
 
 // The output appears whole or not at all, also if the process is killed: it is written beside the
 // target, temporary files included. Not thread-safe for one output.
-//   AlreadyExists  output exists and `replace` is false
+//   AlreadyExists      output exists and `replace` is false
+//   ResourceExhausted  the run would hold more than `memory` (CheckMemory)
 // and whatever reading, the method and writing report.
 [[nodiscard]] StatusOr<PartitionSummary> PartitionGraph(const PartitionRun& run);
 
