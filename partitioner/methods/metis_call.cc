@@ -12,18 +12,14 @@ namespace {
 
 static_assert(sizeof(idx_t) == sizeof(int32_t), "built for METIS with 32-bit ids");
 
-// METIS aims well below the bounds that are promised, since with several constraints it misses
-// what it aims at by some per cent.
-constexpr real_t kNodeImbalance = 1.02F;
-constexpr real_t kEdgeImbalance = 1.06F;
-
 // srand() makes one of 0 and 1.
 idx_t MetisSeed(uint64_t seed) { return static_cast<idx_t>(2 + (Mix(seed) >> 34)); }
 
 }  // namespace
 
 StatusOr<std::vector<int32_t>> CallMetis(const FoldedGraph& graph, const VertexWeights& weights,
-                                         int parts, uint64_t seed) {
+                                         int parts, uint64_t seed,
+                                         const MetisImbalance& imbalance) {
   static std::mutex metis_mutex;
   const std::lock_guard lock(metis_mutex);
   std::array<idx_t, METIS_NOPTIONS> options;
@@ -32,9 +28,9 @@ StatusOr<std::vector<int32_t>> CallMetis(const FoldedGraph& graph, const VertexW
   auto nodes = static_cast<idx_t>(graph.num_nodes());
   auto constraints = static_cast<idx_t>(weights.count());
   auto num_parts = static_cast<idx_t>(parts);
-  std::vector<real_t> imbalance;
+  std::vector<real_t> aims;
   for (const Constraint& constraint : weights.constraints) {
-    imbalance.push_back(constraint.tolerance > kNodeTolerance ? kEdgeImbalance : kNodeImbalance);
+    aims.push_back(constraint.tolerance > kNodeTolerance ? imbalance.edges : imbalance.nodes);
   }
   std::vector<int32_t> owners(static_cast<size_t>(nodes));
   idx_t cut = 0;
@@ -44,7 +40,7 @@ StatusOr<std::vector<int32_t>> CallMetis(const FoldedGraph& graph, const VertexW
       reinterpret_cast<idx_t*>(const_cast<uint32_t*>(graph.neighbours.data())),
       const_cast<idx_t*>(weights.values.data()), nullptr,
       graph.weights.empty() ? nullptr : const_cast<idx_t*>(graph.weights.data()), &num_parts,
-      nullptr, imbalance.data(), options.data(), &cut, owners.data());
+      nullptr, aims.data(), options.data(), &cut, owners.data());
   if (result == METIS_ERROR_MEMORY) {
     return ResourceExhausted(
         "metis: out of memory for {} nodes and {} neighbours; use --method random, or a machine "

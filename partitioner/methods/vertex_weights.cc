@@ -18,47 +18,46 @@ int64_t TaskRows(const Dataset& dataset, std::string_view set_name) {
   return rows;
 }
 
-std::vector<Constraint> ChooseConstraints(const Dataset& dataset, const FoldedGraph& graph,
+}  // namespace
+
+std::vector<Constraint> ChooseConstraints(const Dataset& dataset, int64_t in_edges,
                                           const BalanceOptions& balance) {
   std::vector<Constraint> constraints;
   auto add = [&](bool wanted, std::string name, int64_t total, double tolerance) {
     if (wanted && total > 0) constraints.push_back({std::move(name), total, tolerance});
   };
+  int64_t nodes = 0;
   for (const InputNodeType& type : dataset.node_types) {
     add(balance.nodes, "nodes/" + type.name, type.count, kNodeTolerance);
+    nodes += type.count;
   }
-  const auto in_edges =
-      std::accumulate(graph.in_degrees.begin(), graph.in_degrees.end(), int64_t{0});
   add(balance.edges, "edges", in_edges, kEdgeTolerance);
   add(balance.train, "train", TaskRows(dataset, "train"), kNodeTolerance);
   add(balance.valid, "valid", TaskRows(dataset, "valid"), kNodeTolerance);
   add(balance.test, "test", TaskRows(dataset, "test"), kNodeTolerance);
-  if (constraints.empty()) add(true, "nodes", graph.num_nodes(), kNodeTolerance);
+  if (constraints.empty()) add(true, "nodes", nodes, kNodeTolerance);
   return constraints;
 }
 
-Status AddTaskRows(const Dataset& dataset, const FoldedGraph& graph, std::string_view set_name,
-                   size_t constraint, VertexWeights* weights) {
+Status ForEachTaskRow(const Dataset& dataset, const std::vector<int64_t>& type_offsets,
+                      std::string_view set_name, const std::function<void(int64_t)>& visit) {
   for (const InputTask& task : dataset.tasks) {
     for (const InputTaskSet& set : task.sets) {
       if (set.set != set_name) continue;
       HG_ASSIGN_OR_RETURN(const TaskColumns columns, ResolveTaskColumns(dataset, set));
-      const int64_t offset = graph.type_offsets[static_cast<size_t>(columns.owner_type())];
-      for (int64_t row = 0; row < columns.rows; ++row) {
-        const auto node = static_cast<size_t>(offset + columns.OwnerId(row));
-        ++weights->values[node * weights->count() + constraint];
-      }
+      const int64_t offset = type_offsets[static_cast<size_t>(columns.owner_type())];
+      for (int64_t row = 0; row < columns.rows; ++row) visit(offset + columns.OwnerId(row));
     }
   }
   return OkStatus();
 }
 
-}  // namespace
-
 StatusOr<VertexWeights> BuildVertexWeights(const Dataset& dataset, const FoldedGraph& graph,
                                            const BalanceOptions& balance, int64_t limit) {
   VertexWeights weights;
-  weights.constraints = ChooseConstraints(dataset, graph, balance);
+  weights.constraints = ChooseConstraints(
+      dataset, std::accumulate(graph.in_degrees.begin(), graph.in_degrees.end(), int64_t{0}),
+      balance);
   for (const Constraint& constraint : weights.constraints) {
     if (constraint.total > limit) {
       return ResourceExhausted(
@@ -77,7 +76,9 @@ StatusOr<VertexWeights> BuildVertexWeights(const Dataset& dataset, const FoldedG
     } else if (name == "nodes") {
       for (size_t v = 0; v < nodes; ++v) weights.values[v * count + c] = 1;
     } else if (!name.starts_with("nodes/")) {
-      HG_RETURN_IF_ERROR(AddTaskRows(dataset, graph, name, c, &weights));
+      HG_RETURN_IF_ERROR(ForEachTaskRow(dataset, graph.type_offsets, name, [&](int64_t node) {
+        ++weights.values[static_cast<size_t>(node) * count + c];
+      }));
     } else {
       const auto type = static_cast<size_t>(dataset.NodeTypeIndex(name.substr(6)));
       for (auto v = static_cast<size_t>(graph.type_offsets[type]);

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/base/status.h"
@@ -36,6 +38,17 @@ struct VertexWeights {
 // Constraints in the order nodes (per type), edges (in-edges), train, valid, test (rows of all
 // tasks' sets, at their owning node). One that `balance` leaves out or whose weights are all zero
 // is dropped; if all are, nodes of any type are counted together as "nodes".
+[[nodiscard]] std::vector<Constraint> ChooseConstraints(const Dataset& dataset, int64_t in_edges,
+                                                        const BalanceOptions& balance);
+
+// The node (type_offsets[type] + input id) that each row of the tasks' sets `set_name` lives with.
+// InvalidArgument as ResolveTaskColumns.
+[[nodiscard]] Status ForEachTaskRow(const Dataset& dataset,
+                                    const std::vector<int64_t>& type_offsets,
+                                    std::string_view set_name,
+                                    const std::function<void(int64_t)>& visit);
+
+// One weight a node and constraint of ChooseConstraints.
 //   ResourceExhausted  a sum exceeds `limit`
 //   InvalidArgument    a task set that makes no sense (ResolveTaskColumns)
 [[nodiscard]] StatusOr<VertexWeights> BuildVertexWeights(const Dataset& dataset,
