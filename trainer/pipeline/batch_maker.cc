@@ -45,9 +45,11 @@ Status BatchMaker::PullFeatures(std::span<const int64_t> ids, PreparedBatch* bat
         kv_->Pull(recipe_.feature, ids, std::as_writable_bytes(values), &batch->pulled));
   } else {
     const size_t bytes = ids.size() * spec.row_bytes();
-    const auto stored = std::make_unique_for_overwrite<std::byte[]>(bytes);
-    HG_RETURN_IF_ERROR(kv_->Pull(recipe_.feature, ids, {stored.get(), bytes}, &batch->pulled));
-    ConvertToFloat(spec.dtype, stored.get(), values.size(), values.data());
+    const std::unique_ptr<void, void (*)(void*)> memory(TakeFeatureMemory(bytes),
+                                                        GiveFeatureMemory);
+    auto* const stored = static_cast<std::byte*>(memory.get());
+    HG_RETURN_IF_ERROR(kv_->Pull(recipe_.feature, ids, {stored, bytes}, &batch->pulled));
+    ConvertToFloat(spec.dtype, stored, values.size(), values.data());
   }
   if (recipe_.normalization == FeatureNormalization::kRow) NormalizeRows(values, spec.dim);
   return OkStatus();

@@ -5,7 +5,7 @@
 namespace halograph {
 
 FeatureMatrix::FeatureMatrix(int64_t rows, int64_t cols) : rows_(rows), cols_(cols) {
-  data_.reset(static_cast<float*>(::operator new(Count() * sizeof(float), kAlignment)));
+  data_.reset(static_cast<float*>(TakeFeatureMemory(Count() * sizeof(float))));
 }
 
 float* FeatureMatrix::Release() {

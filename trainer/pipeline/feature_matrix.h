@@ -5,10 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <new>
 #include <span>
 
 #include "common/storage/dtype.h"
+#include "trainer/pipeline/feature_memory.h"
 
 namespace halograph {
 
@@ -17,7 +17,7 @@ enum class FeatureNormalization {
   kRow,  // each row divided by the sum of its absolute values; rows of zeros stay
 };
 
-// A row-major float32 matrix, 64-byte aligned, not initialised. Movable.
+// A row-major float32 matrix, 64-byte aligned, not initialised, of pooled memory. Movable.
 class FeatureMatrix {
  public:
   FeatureMatrix() = default;
@@ -29,10 +29,9 @@ class FeatureMatrix {
   [[nodiscard]] std::span<const float> values() const { return {data_.get(), Count()}; }
   // Gives the memory away; free with FeatureMatrix::Free. The matrix is then empty.
   [[nodiscard]] float* Release();
-  static void Free(void* data) { ::operator delete(data, kAlignment); }
+  static void Free(void* data) { GiveFeatureMemory(data); }
 
  private:
-  static constexpr std::align_val_t kAlignment{64};
   struct Deleter {
     void operator()(float* data) const { Free(data); }
   };
