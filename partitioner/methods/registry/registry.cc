@@ -6,6 +6,7 @@
 
 #include "partitioner/methods/metis_method.h"
 #include "partitioner/methods/random_method.h"
+#include "partitioner/methods/stream_metis/stream_metis_method.h"
 
 namespace halograph {
 namespace {
@@ -23,6 +24,7 @@ struct MethodEntry {
 constexpr auto kMethods = std::to_array<MethodEntry>({
     {"metis", Make<MetisMethod>},
     {"random", Make<RandomMethod>},
+    {"stream-metis", Make<StreamMetisMethod>},
 });
 
 }  // namespace

@@ -95,13 +95,19 @@ TEST_P(MethodConformance, SameSeedSameOwnersOtherSeedOtherOwners) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Methods, MethodConformance, testing::ValuesIn(MethodNames()),
-                         [](const auto& param) { return param.param; });
+                         [](const auto& param) {
+                           std::string name = param.param;  // a test's name takes no hyphen
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
 
 TEST(MakeMethodTest, UnknownNameIsInvalidAndNamesTheMethods) {
   const auto method = MakeMethod("magic");
   EXPECT_TRUE(absl::IsInvalidArgument(method.status()));
   EXPECT_THAT(Message(method.status()), HasSubstr("\"magic\""));
-  EXPECT_THAT(Message(method.status()), HasSubstr("metis, random"));
+  for (const std::string& name : MethodNames()) {
+    EXPECT_THAT(Message(method.status()), HasSubstr(name));
+  }
 }
 
 TEST(BalanceOptionsTest, ListRoundTrips) {

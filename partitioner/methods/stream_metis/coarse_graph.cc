@@ -1,0 +1,159 @@
+#include "partitioner/methods/stream_metis/coarse_graph.h"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <utility>
+
+#include "common/base/rng.h"
+#include "partitioner/methods/stream_metis/ahead.h"
+#include "partitioner/methods/stream_metis/pair_sample.h"
+#include "partitioner/stream/edge_pass.h"
+
+namespace halograph {
+namespace {
+
+// Half of what METIS' sums hold, since it adds before it compares.
+constexpr int64_t kMaxSum = kMetisLimit / 2;
+
+// Pairs are gathered, asked for, then added.
+constexpr size_t kBatch = 64;
+
+class PairStream {
+ public:
+  PairStream(const uint32_t* cluster, PairSample* sample) : cluster_(cluster), sample_(sample) {}
+
+  void Chunk(const UnionEdges& edges) {
+    for (size_t i = 0; i < edges.sources.size(); ++i) {
+      PrefetchEnds(edges, i + kFarAhead, cluster_);
+      const uint32_t a = cluster_[edges.sources[i]];
+      const uint32_t b = cluster_[edges.destinations[i]];
+      if (a == b) continue;
+      sample_->Prefetch(a, b);
+      waiting_[count_++] = {a, b};
+      if (count_ == kBatch) Flush();
+    }
+    Flush();
+  }
+
+ private:
+  void Flush() {
+    for (size_t i = 0; i < count_; ++i) sample_->Add(waiting_[i].first, waiting_[i].second);
+    count_ = 0;
+  }
+
+  const uint32_t* cluster_;
+  PairSample* sample_;
+  std::array<std::pair<uint32_t, uint32_t>, kBatch> waiting_;
+  size_t count_ = 0;
+};
+
+// Rounded up: no edge becomes nothing.
+int64_t Divided(int64_t weight, int64_t divisor) { return (weight + divisor - 1) / divisor; }
+
+int64_t EdgeDivisor(const PairSample& sample) {
+  int64_t sum = 0;
+  sample.ForEach([&](const PairSample::Pair& pair) { sum += 2 * int64_t{pair.weight}; });
+  // Rounding up adds one a pair and direction at most.
+  return 1 + sum / std::max<int64_t>(kMaxSum - 2 * sample.size(), 1);
+}
+
+// Ascending neighbours, so that the graph depends on the pairs alone, not on their order.
+void SortNeighbours(FoldedGraph* graph) {
+  std::vector<std::pair<uint32_t, int32_t>> list;
+  for (int64_t v = 0; v < graph->num_nodes(); ++v) {
+    const auto begin = static_cast<size_t>(graph->xadj[static_cast<size_t>(v)]);
+    const auto end = static_cast<size_t>(graph->xadj[static_cast<size_t>(v) + 1]);
+    list.clear();
+    for (size_t i = begin; i < end; ++i) {
+      list.emplace_back(graph->neighbours.data()[i], graph->weights[i]);
+    }
+    std::sort(list.begin(), list.end());
+    for (size_t i = begin; i < end; ++i) {
+      graph->neighbours.data()[i] = list[i - begin].first;
+      graph->weights[i] = list[i - begin].second;
+    }
+  }
+}
+
+Status FillGraph(const PairSample& sample, int64_t clusters, FoldedGraph* graph) {
+  graph->type_offsets = {0, clusters};
+  graph->xadj.assign(static_cast<size_t>(clusters) + 1, 0);
+  sample.ForEach([&](const PairSample::Pair& pair) {
+    ++graph->xadj[pair.a + 1];
+    ++graph->xadj[pair.b + 1];
+  });
+  std::partial_sum(graph->xadj.begin(), graph->xadj.end(), graph->xadj.begin());
+  const auto arcs = static_cast<size_t>(graph->num_arcs());
+  HG_RETURN_IF_ERROR(graph->neighbours.Allocate(arcs, "stream-metis: pairs of clusters"));
+  graph->weights.resize(arcs);
+  const int64_t divisor = EdgeDivisor(sample);
+  // xadj[v] walks from the start of v's list to its end, which is the start of the next.
+  const auto put = [&](uint32_t from, uint32_t to, int64_t weight) {
+    const auto place = static_cast<size_t>(graph->xadj[from]++);
+    graph->neighbours.data()[place] = to;
+    graph->weights[place] = static_cast<int32_t>(weight);
+  };
+  sample.ForEach([&](const PairSample::Pair& pair) {
+    const int64_t weight = Divided(pair.weight, divisor);
+    put(pair.a, pair.b, weight);
+    put(pair.b, pair.a, weight);
+  });
+  std::move_backward(graph->xadj.begin(), graph->xadj.end() - 1, graph->xadj.end());
+  graph->xadj.front() = 0;
+  SortNeighbours(graph);
+  return OkStatus();
+}
+
+// Sums of a constraint that has too much for 32 bits are divided; what rounding takes from one
+// node is given with the next.
+VertexWeights SumWeights(const Clusters& clusters, const NodeWeights& weights) {
+  const size_t count = weights.count();
+  VertexWeights sums;
+  sums.constraints = weights.constraints();
+  std::vector<int64_t> divisors;
+  for (Constraint& constraint : sums.constraints) {
+    divisors.push_back(1 + constraint.total / kMaxSum);
+    constraint.total = 0;  // of nodes that are in clusters
+  }
+  sums.values.assign(static_cast<size_t>(clusters.count) * count, 0);
+  std::vector<int32_t> row(count);
+  std::vector<int64_t> rest(count, 0);
+  for (int64_t v = 0; v < clusters.of.size(); ++v) {
+    if (clusters.of[v] == kNoCluster) continue;
+    weights.Row(v, row.data());
+    int32_t* sum = sums.values.data() + size_t{clusters.of[v]} * count;
+    for (size_t c = 0; c < count; ++c) {
+      rest[c] += row[c];
+      const int64_t given = rest[c] / divisors[c];
+      sum[c] += static_cast<int32_t>(given);
+      sums.constraints[c].total += given;
+      rest[c] %= divisors[c];
+    }
+  }
+  return sums;
+}
+
+}  // namespace
+
+StatusOr<CoarseGraph> BuildCoarseGraph(const Dataset& dataset, const Clusters& clusters,
+                                       const NodeWeights& weights, int64_t edges, int64_t max_pairs,
+                                       uint64_t seed) {
+  CoarseGraph coarse;
+  HG_ASSIGN_OR_RETURN(PairSample sample, PairSample::Make(max_pairs, Mix(seed)));
+  PairStream stream(clusters.of.data(), &sample);
+  int64_t now = 0;
+  HG_RETURN_IF_ERROR(ForEachUnionEdges(dataset, "coarse graph", [&](const UnionEdges& chunk) {
+    stream.Chunk(chunk);
+    now += static_cast<int64_t>(chunk.sources.size());
+    return OkStatus();
+  }));
+  HG_RETURN_IF_ERROR(CheckSameEdges("coarse graph", edges, now));
+  coarse.share = sample.share();
+  HG_RETURN_IF_ERROR(FillGraph(sample, clusters.count, &coarse.graph));
+  coarse.graph.directed_edges = edges;
+  coarse.weights = SumWeights(clusters, weights);
+  return coarse;
+}
+
+}  // namespace halograph

@@ -1,0 +1,32 @@
+// Step 4 of stream-metis: the graph of the clusters as METIS takes it, out of one pass.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "common/base/status.h"
+#include "partitioner/methods/folded_graph.h"
+#include "partitioner/methods/stream_metis/node_weights.h"
+#include "partitioner/methods/stream_metis/streaming_clustering.h"
+#include "partitioner/methods/vertex_weights.h"
+#include "partitioner/readers/dataset.h"
+
+namespace halograph {
+
+struct CoarseGraph {
+  FoldedGraph graph;      // a vertex a cluster, one type; weights: edges between two clusters
+  VertexWeights weights;  // sums over a cluster's nodes, of all constraints
+  double share = 1;       // of the pairs of clusters that are in the graph; 1: all
+};
+
+// At most max_pairs >= 1 pairs of clusters, sampled by hash (PairSample). Weights are divided by
+// one number where sums would not fit METIS' 32 bits.
+//   ResourceExhausted  no memory
+//   DataLoss           the number of edges differs from that of the degree pass
+// and what the edge stream reports.
+[[nodiscard]] StatusOr<CoarseGraph> BuildCoarseGraph(const Dataset& dataset,
+                                                     const Clusters& clusters,
+                                                     const NodeWeights& weights, int64_t edges,
+                                                     int64_t max_pairs, uint64_t seed);
+
+}  // namespace halograph

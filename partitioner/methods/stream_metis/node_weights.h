@@ -1,0 +1,60 @@
+// What a node weighs in every constraint that is balanced (ChooseConstraints): its type, its
+// in-edges, its rows in train, valid and test. 1 byte a node and set beside the degrees.
+// Immutable; thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "common/base/status.h"
+#include "partitioner/methods/method.h"
+#include "partitioner/methods/stream_metis/degree_pass.h"
+#include "partitioner/methods/stream_metis/node_array.h"
+#include "partitioner/methods/vertex_weights.h"
+#include "partitioner/readers/dataset.h"
+#include "partitioner/stream/union_nodes.h"
+
+namespace halograph {
+
+// What a partition may hold of its even share at the end.
+inline constexpr double kStreamNodeTolerance = 1.03;
+inline constexpr double kStreamEdgeTolerance = 1.10;
+inline constexpr double kStreamTaskTolerance = 1.05;
+
+class NodeWeights {
+ public:
+  // Keeps a reference to `degrees`. InvalidArgument as ResolveTaskColumns; ResourceExhausted.
+  [[nodiscard]] static StatusOr<NodeWeights> Build(const Dataset& dataset, const Degrees& degrees,
+                                                   const BalanceOptions& balance);
+
+  // With the tolerances above.
+  [[nodiscard]] const std::vector<Constraint>& constraints() const { return constraints_; }
+  [[nodiscard]] size_t count() const { return constraints_.size(); }
+  [[nodiscard]] int64_t num_nodes() const { return degrees_->num_nodes(); }
+  // row[count()].
+  void Row(int64_t node, int32_t* row) const;
+
+ private:
+  // Rows of one set a node: up to 254 in a byte, else 255 and the rest of the truth in `large`.
+  struct SetRows {
+    size_t constraint = 0;
+    NodeArray<uint8_t> small;
+    absl::flat_hash_map<int64_t, int32_t> large;
+
+    void Add(int64_t node);
+    [[nodiscard]] int32_t Of(int64_t node) const;
+  };
+
+  NodeWeights(const Dataset& dataset, const Degrees& degrees)
+      : types_(dataset), degrees_(&degrees) {}
+
+  std::vector<Constraint> constraints_;
+  UnionNodes types_;
+  std::vector<int> type_constraint_;  // per node type; -1: not balanced
+  int edge_constraint_ = -1;
+  std::vector<SetRows> sets_;
+  const Degrees* degrees_;
+};
+
+}  // namespace halograph

@@ -1,0 +1,65 @@
+// Sums of pairs of clusters as a stream gives them, for no more than so many different pairs: a
+// sample by hash. While there is room every pair is kept; when there is none, the share that is
+// kept is halved: those whose hash is in the upper half leave, and are not taken again. A pair that
+// is kept at the end was kept all along, so its sum is whole, and whether it is kept depends on
+// nothing but its hash: any sum over kept pairs, divided by share(), is an unbiased estimate.
+// Not thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "common/base/status.h"
+#include "partitioner/methods/stream_metis/degree_pass.h"
+#include "partitioner/methods/stream_metis/node_array.h"
+
+namespace halograph {
+
+class PairSample {
+ public:
+  struct Pair {
+    uint32_t a = 0;  // a < b
+    uint32_t b = 0;
+    uint32_t weight = 0;  // 0: an empty place; stops at kMaxDegree
+  };
+
+  // Keeps at most max_pairs >= 1. ResourceExhausted: no memory.
+  [[nodiscard]] static StatusOr<PairSample> Make(int64_t max_pairs, uint64_t key);
+
+  // Adds 1 to the pair {a, b}; a != b. The order of a and b does not matter.
+  void Add(uint32_t a, uint32_t b);
+  // Hints that {a, b} will be added soon.
+  void Prefetch(uint32_t a, uint32_t b) const;
+
+  [[nodiscard]] int64_t size() const { return size_; }
+  // Of the pairs that were added: 1, 1/2, 1/4, ...
+  [[nodiscard]] double share() const;
+  // Calls visit(pair), in an order that depends on what was added.
+  template <typename Visit>
+  void ForEach(Visit visit) const {
+    for (const Pair& pair : places_.span()) {
+      if (pair.weight > 0) visit(pair);
+    }
+  }
+
+ private:
+  PairSample(int64_t max_pairs, uint64_t key) : max_pairs_(max_pairs), key_(key) {}
+  [[nodiscard]] uint64_t Hash(uint32_t a, uint32_t b) const;
+  // The low bits decide about keeping, the high bits about the place.
+  [[nodiscard]] bool Kept(uint64_t hash) const { return (hash & drop_mask_) == 0; }
+  [[nodiscard]] int64_t Place(uint64_t hash) const;
+  [[nodiscard]] int64_t Find(uint64_t hash, uint32_t a, uint32_t b) const;
+  void Halve();
+
+  int64_t max_pairs_;
+  uint64_t key_;
+  uint64_t drop_mask_ = 0;
+  int64_t size_ = 0;
+  NodeArray<Pair> places_;
+};
+
+// Memory of a sample, a pair that it keeps at most: 12 bytes a place, four places for three pairs,
+// and the survivors while it is halved.
+inline constexpr int64_t kPairSampleBytes = 12 * 4 / 3 + 6;
+
+}  // namespace halograph

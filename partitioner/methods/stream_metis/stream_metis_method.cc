@@ -1,0 +1,137 @@
+#include "partitioner/methods/stream_metis/stream_metis_method.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include <malloc.h>
+
+#include "common/base/log.h"
+#include "common/base/rng.h"
+#include "common/base/units.h"
+#include "partitioner/methods/stream_metis/coarse_budget.h"
+#include "partitioner/methods/stream_metis/coarse_graph.h"
+#include "partitioner/methods/stream_metis/coarse_partition.h"
+#include "partitioner/methods/stream_metis/degree_pass.h"
+#include "partitioner/methods/stream_metis/node_weights.h"
+#include "partitioner/methods/stream_metis/streaming_clustering.h"
+#include "partitioner/stream/union_nodes.h"
+
+namespace halograph {
+namespace {
+
+constexpr int kMaxRefinementRounds = 16;
+
+Status CheckOptions(const MethodOptions& options) {
+  const StreamMetisOptions& own = options.stream_metis;
+  if (own.clusters < 0) {
+    return InvalidArgument("stream-metis: {} clusters; give 0 (chosen) or more", own.clusters);
+  }
+  if (own.refinement_rounds < 0 || own.refinement_rounds > kMaxRefinementRounds) {
+    return InvalidArgument("stream-metis: {} refinement rounds are not between 0 and {}",
+                           own.refinement_rounds, kMaxRefinementRounds);
+  }
+  return OkStatus();
+}
+
+// A cluster as large as this holds the nodes it should on average, while clusters stay light
+// enough for the partitions to be even.
+constexpr double kVolumeFactor = 1.5;
+constexpr int64_t kLeastClustersPerPart = 20;
+
+int64_t MaxVolume(const Degrees& degrees, int64_t clusters, int parts) {
+  const double even = static_cast<double>(degrees.volume) / static_cast<double>(clusters);
+  return std::min(static_cast<int64_t>(kVolumeFactor * even),
+                  degrees.volume / (kLeastClustersPerPart * parts));
+}
+
+StatusOr<Clusters> MakeClusters(const Dataset& dataset, const Degrees& degrees,
+                                const CoarseBudget& budget, int parts) {
+  if (degrees.connected <= budget.clusters) return SingleNodes(degrees);
+  return ClusterStream(dataset, degrees, MaxVolume(degrees, budget.clusters, parts));
+}
+
+// Nodes without neighbours are dealt in turn, each type for itself.
+std::vector<uint16_t> Project(const Clusters& clusters, const UnionNodes& nodes,
+                              const std::vector<int32_t>& cluster_owners, int parts) {
+  std::vector<uint16_t> owners(static_cast<size_t>(nodes.count()));
+  for (int type = 0; type < nodes.num_types(); ++type) {
+    int next = 0;
+    for (int64_t v = nodes.offset(type); v < nodes.offset(type + 1); ++v) {
+      const uint32_t cluster = clusters.of[v];
+      if (cluster != kNoCluster) {
+        owners[static_cast<size_t>(v)] = static_cast<uint16_t>(cluster_owners[cluster]);
+        continue;
+      }
+      owners[static_cast<size_t>(v)] = static_cast<uint16_t>(next);
+      next = next + 1 == parts ? 0 : next + 1;
+    }
+  }
+  return owners;
+}
+
+struct CoarseResult {
+  std::vector<uint16_t> owners;  // per node
+  Json report;
+};
+
+StatusOr<CoarseResult> AssignByClusters(const Dataset& dataset, const MethodOptions& options,
+                                        const Degrees& degrees, const CoarseBudget& budget,
+                                        const NodeWeights& weights) {
+  HG_ASSIGN_OR_RETURN(Clusters clusters, MakeClusters(dataset, degrees, budget, options.parts));
+  clusters.volume.Free();
+  CoarsePartition partition;
+  Json report;
+  {
+    HG_ASSIGN_OR_RETURN(
+        const CoarseGraph coarse,
+        BuildCoarseGraph(dataset, clusters, weights, degrees.edges, budget.pairs, options.seed));
+    spdlog::info("stream-metis: {} nodes in {} clusters, {} pairs of them{}",
+                 FormatCount(degrees.connected), FormatCount(clusters.count),
+                 FormatCount(coarse.graph.num_arcs() / 2),
+                 coarse.share < 1 ? fmt::format(" (a sample, 1 of {:.0f})", 1 / coarse.share) : "");
+    HG_ASSIGN_OR_RETURN(partition, PartitionCoarse(coarse, options.parts, options.seed));
+    report = {{"clusters", clusters.count},
+              {"pairs", coarse.graph.num_arcs() / 2},
+              {"pairs_share", coarse.share},
+              {"coarse_cut", partition.cut},
+              {"attempts", partition.attempts}};
+  }
+  // METIS' memory goes back to the system before counters are asked for.
+  malloc_trim(0);
+  return CoarseResult{Project(clusters, UnionNodes(dataset), partition.owners, options.parts),
+                      std::move(report)};
+}
+
+Assignment AllInOnePart(const UnionNodes& nodes) {
+  Assignment assignment;
+  assignment.owners = nodes.SplitByType(std::vector<uint16_t>(static_cast<size_t>(nodes.count())));
+  return assignment;
+}
+
+}  // namespace
+
+MemoryPlan StreamMetisMethod::PlanMemory(const GraphCounts& counts,
+                                         const MethodOptions& options) const {
+  return PlanOfBudget(counts, options, ChooseBudget(counts, options));
+}
+
+StatusOr<Assignment> StreamMetisMethod::Assign(const Dataset& dataset,
+                                               const MethodOptions& options) const {
+  HG_RETURN_IF_ERROR(CheckParts(dataset, options.parts));
+  HG_RETURN_IF_ERROR(CheckOptions(options));
+  const UnionNodes nodes(dataset);
+  if (options.parts == 1) return AllInOnePart(nodes);
+  const CoarseBudget budget = ChooseBudget(GraphCounts::Of(dataset), options);
+  HG_ASSIGN_OR_RETURN(const Degrees degrees, CountDegrees(dataset));
+  HG_ASSIGN_OR_RETURN(const NodeWeights weights,
+                      NodeWeights::Build(dataset, degrees, options.balance));
+  HG_ASSIGN_OR_RETURN(CoarseResult coarse,
+                      AssignByClusters(dataset, options, degrees, budget, weights));
+  Assignment assignment;
+  assignment.owners = nodes.SplitByType(coarse.owners);
+  assignment.report = std::move(coarse.report);
+  return assignment;
+}
+
+}  // namespace halograph

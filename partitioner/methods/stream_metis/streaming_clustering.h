@@ -1,0 +1,40 @@
+// Step 2 of stream-metis: clusters of a few nodes in one pass, after Hollocou, Maudet, Bonald and
+// Lelarge, "A streaming algorithm for graph clustering" (2017), with degrees known beforehand.
+//
+// Every node starts as a cluster c with volume vol(c), the sum of its nodes' degrees. An edge (u,
+// v) between two clusters, both at most v_max: the node of the one with the lower volume moves to
+// the other, unless that would then exceed v_max. What is joined early in the stream is mostly
+// joined by chance within a community, as there are more edges within than between.
+#pragma once
+
+#include <cstdint>
+
+#include "common/base/status.h"
+#include "partitioner/methods/stream_metis/degree_pass.h"
+#include "partitioner/methods/stream_metis/node_array.h"
+#include "partitioner/readers/dataset.h"
+
+namespace halograph {
+
+// A node without neighbours is in no cluster.
+inline constexpr uint32_t kNoCluster = 4294967295;
+
+struct Clusters {
+  NodeArray<uint32_t> of;      // per node: 0 .. count-1, or kNoCluster
+  NodeArray<uint32_t> volume;  // per cluster (size() may be larger than count)
+  int64_t count = 0;
+};
+
+// Each node with a neighbour alone. ResourceExhausted: no memory.
+[[nodiscard]] StatusOr<Clusters> SingleNodes(const Degrees& degrees);
+
+// No cluster exceeds max_volume but those of one node with a larger degree. DataLoss: the number
+// of edges differs from that of the degree pass; and what the edge stream reports.
+[[nodiscard]] StatusOr<Clusters> ClusterStream(const Dataset& dataset, const Degrees& degrees,
+                                               int64_t max_volume);
+
+// Makes ids dense again where clusters became empty (volume 0), keeping their order.
+// ResourceExhausted: no memory.
+[[nodiscard]] Status CompactClusters(Clusters* clusters);
+
+}  // namespace halograph
