@@ -4,6 +4,12 @@
 
 #include <fmt/ranges.h>
 
+#include "partitioner/methods/edge/dbh.h"
+#include "partitioner/methods/edge/edge_method.h"
+#include "partitioner/methods/edge/greedy.h"
+#include "partitioner/methods/edge/hdrf.h"
+#include "partitioner/methods/edge/spring.h"
+#include "partitioner/methods/edge/two_phase.h"
 #include "partitioner/methods/metis_method.h"
 #include "partitioner/methods/random_method.h"
 #include "partitioner/methods/stream_metis/stream_metis_method.h"
@@ -22,8 +28,13 @@ struct MethodEntry {
 };
 
 constexpr auto kMethods = std::to_array<MethodEntry>({
+    {"2ps-l", Make<EdgeMethod<TwoPhase>>},
+    {"dbh", Make<EdgeMethod<Dbh>>},
+    {"greedy", Make<EdgeMethod<Greedy>>},
+    {"hdrf", Make<EdgeMethod<Hdrf>>},
     {"metis", Make<MetisMethod>},
     {"random", Make<RandomMethod>},
+    {"spring", Make<EdgeMethod<Spring>>},
     {"stream-metis", Make<StreamMetisMethod>},
 });
 

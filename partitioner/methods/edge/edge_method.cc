@@ -1,0 +1,210 @@
+#include "partitioner/methods/edge/edge_method.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "common/base/rng.h"
+#include "partitioner/methods/edge/owner_choice.h"
+
+namespace halograph {
+namespace {
+
+bool HoldsReplicas(const EdgePartitionerTraits& traits, const MethodOptions& options) {
+  return traits.needs_replicas || options.edge.owner == OwnerRule::kRandom;
+}
+
+int64_t ReplicaBytes(const EdgePartitionerTraits& traits, int64_t nodes,
+                     const MethodOptions& options) {
+  return HoldsReplicas(traits, options) ? nodes * ReplicaSets::RowBytes(options.parts) : 0;
+}
+
+// All that is held while edges are placed but the counts per node and partition.
+std::vector<HeldMemory> HeldWhilePlacing(const EdgePartitionerTraits& traits,
+                                         const GraphCounts& counts, const MethodOptions& options) {
+  const int64_t nodes = counts.num_nodes();
+  const BalanceOptions& balance = options.balance;
+  const bool classes = (balance.train && counts.train) || (balance.valid && counts.valid) ||
+                       (balance.test && counts.test);
+  return {{"degrees", nodes * static_cast<int64_t>(sizeof(NodeDegree))},
+          {std::string(traits.name), nodes * traits.held_bytes},
+          {"replica sets", ReplicaBytes(traits, nodes, options)},
+          {"owners", 2 * nodes},
+          {"task sets of nodes", classes ? nodes : 0},
+          {"edge chunks", kEdgePassBytes}};
+}
+
+// How many nodes are counted in one round.
+int64_t CountedNodes(const EdgePartitionerTraits& traits, const GraphCounts& counts,
+                     const MethodOptions& options) {
+  const int64_t nodes = counts.num_nodes();
+  if (options.edge.owner == OwnerRule::kRandom) return nodes;
+  const MemoryPhase fixed{"", HeldWhilePlacing(traits, counts, options)};
+  const int64_t left = std::max<int64_t>(0, options.memory - kProgramBytes - fixed.bytes());
+  const int64_t least = (nodes + kMaxCountingRounds - 1) / kMaxCountingRounds;
+  // Rounds of one size each.
+  const int64_t fit =
+      std::clamp(left / options.parts, std::max<int64_t>(least, 1), std::max<int64_t>(nodes, 1));
+  const int64_t rounds = std::max<int64_t>(1, (nodes + fit - 1) / fit);
+  return (nodes + rounds - 1) / rounds;
+}
+
+Status CheckOptions(const EdgePartitionOptions& options) {
+  if (!(options.hdrf_lambda > 0)) {
+    return InvalidArgument("hdrf lambda {} must be above 0", options.hdrf_lambda);
+  }
+  if (!(options.volume_factor > 0)) {
+    return InvalidArgument("volume factor {} must be above 0", options.volume_factor);
+  }
+  if (!(options.edge_imbalance >= 1)) {
+    return InvalidArgument("edge imbalance {} must be at least 1 (1.05: five percent)",
+                           options.edge_imbalance);
+  }
+  return OkStatus();
+}
+
+// One run of the placing passes over all edges.
+class Placing {
+ public:
+  Placing(const Dataset& dataset, EdgePartitioner* partitioner, int64_t num_edges, int parts)
+      : dataset_(dataset),
+        partitioner_(partitioner),
+        num_edges_(num_edges),
+        edges_of_part_(static_cast<size_t>(parts), 0),
+        parts_(kEdgeChunk) {}
+
+  // counts may be null. DataLoss if the passes saw other edges than the degree pass.
+  [[nodiscard]] Status Run(ReplicaSets* replicas, PartCounts* counts) {
+    std::fill(edges_of_part_.begin(), edges_of_part_.end(), 0);
+    if (replicas != nullptr) replicas->Clear();
+    partitioner_->Restart(replicas);
+    for (int pass = 0; pass < partitioner_->placing_passes(); ++pass) {
+      int64_t seen = 0;
+      HG_RETURN_IF_ERROR(ForEachUnionEdges(dataset_, "placing edges", [&](const UnionEdges& edges) {
+        if (edges.sources.size() > parts_.size()) parts_.resize(edges.sources.size());
+        partitioner_->PlaceChunk(pass, edges, {parts_.data(), edges.sources.size()});
+        Count(edges, counts);
+        seen += static_cast<int64_t>(edges.sources.size());
+        return OkStatus();
+      }));
+      HG_RETURN_IF_ERROR(CheckSameEdges("placing edges", num_edges_, seen));
+      ++passes_;
+    }
+    return OkStatus();
+  }
+  [[nodiscard]] int passes() const { return passes_; }
+  [[nodiscard]] double Balance() const {
+    if (num_edges_ == 0) return 1;
+    const auto most = *std::max_element(edges_of_part_.begin(), edges_of_part_.end());
+    return static_cast<double>(most) * static_cast<double>(edges_of_part_.size()) /
+           static_cast<double>(num_edges_);
+  }
+
+ private:
+  void Count(const UnionEdges& edges, PartCounts* counts) {
+    for (size_t i = 0; i < edges.sources.size(); ++i) {
+      if (counts != nullptr && i + kPrefetchEdges < edges.sources.size()) {
+        counts->Prefetch(edges.sources[i + kPrefetchEdges]);
+        counts->Prefetch(edges.destinations[i + kPrefetchEdges]);
+      }
+      const uint16_t part = parts_[i];
+      if (part == kPlacedElsewhere) continue;
+      ++edges_of_part_[part];
+      if (counts == nullptr) continue;
+      counts->Add(edges.sources[i], part);
+      counts->Add(edges.destinations[i], part);
+    }
+  }
+
+  const Dataset& dataset_;
+  EdgePartitioner* partitioner_;
+  int64_t num_edges_;
+  std::vector<int64_t> edges_of_part_;
+  std::vector<uint16_t> parts_;
+  int passes_ = 0;
+};
+
+Assignment AllInOnePart(const Dataset& dataset) {
+  Assignment assignment;
+  for (const InputNodeType& type : dataset.node_types) {
+    assignment.owners.emplace_back(static_cast<size_t>(type.count), uint16_t{0});
+  }
+  return assignment;
+}
+
+Json Report(const EdgePartitionerTraits& traits, const MethodOptions& options,
+            const Placing& placing, const OwnerChoice& choice) {
+  const auto nodes = static_cast<double>(std::max<int64_t>(1, choice.nodes_with_edges()));
+  return {{"method", traits.name},
+          {"owner", options.edge.owner == OwnerRule::kRandom ? "random" : "majority"},
+          {"placing_passes", placing.passes()},
+          {"edge_partition",
+           {{"replication", static_cast<double>(choice.replicas()) / nodes},
+            {"edges_max_over_mean", placing.Balance()}}},
+          {"owners",
+           {{"nodes_max_over_mean", choice.room().NodeBalance()},
+            {"edges_max_over_mean", choice.room().EdgeBalance()},
+            {"nodes_without_room_at_a_replica", choice.turned_away()}}}};
+}
+
+}  // namespace
+
+MemoryPlan PlanEdgeMethod(const EdgePartitionerTraits& traits, const GraphCounts& counts,
+                          const MethodOptions& options) {
+  const int64_t nodes = counts.num_nodes();
+  if (options.parts == 1) return {{{"one partition", {{"owners", 2 * nodes}}}}};
+  const int64_t degrees = nodes * static_cast<int64_t>(sizeof(NodeDegree));
+  MemoryPlan plan;
+  plan.phases.push_back({"degrees", {{"degrees", degrees}, {"edge chunks", kEdgePassBytes}}});
+  if (traits.start_bytes > 0) {
+    plan.phases.push_back({"clustering",
+                           {{"degrees", degrees},
+                            {std::string(traits.name), nodes * traits.start_bytes},
+                            {"edge chunks", kEdgePassBytes}}});
+  }
+  plan.phases.push_back({"placing edges", HeldWhilePlacing(traits, counts, options)});
+  if (options.edge.owner == OwnerRule::kMajority) {
+    plan.phases.back().held.push_back(
+        {"counts per partition", CountedNodes(traits, counts, options) * options.parts});
+  }
+  return plan;
+}
+
+StatusOr<Assignment> RunEdgeMethod(const EdgePartitionerTraits& traits,
+                                   EdgePartitioner* partitioner, const Dataset& dataset,
+                                   const MethodOptions& options) {
+  HG_RETURN_IF_ERROR(CheckParts(dataset, options.parts));
+  HG_RETURN_IF_ERROR(CheckOptions(options.edge));
+  if (options.parts == 1) return AllInOnePart(dataset);
+  HG_ASSIGN_OR_RETURN(const NodeDegrees degrees, NodeDegrees::Count(dataset));
+  HG_RETURN_IF_ERROR(
+      partitioner->Start({&dataset, &degrees, options.parts, options.seed, options.edge}));
+  HG_ASSIGN_OR_RETURN(const TaskClasses classes, TaskClasses::Of(dataset, options.balance));
+  const int64_t nodes = UnionNodes(dataset).count();
+  ReplicaSets replicas;
+  if (HoldsReplicas(traits, options)) {
+    HG_ASSIGN_OR_RETURN(replicas, ReplicaSets::Make(nodes, options.parts));
+  }
+  ReplicaSets* const held = HoldsReplicas(traits, options) ? &replicas : nullptr;
+  OwnerChoice choice(dataset, degrees, classes, options.parts, options.balance);
+  Placing placing(dataset, partitioner, degrees.edges, options.parts);
+  if (options.edge.owner == OwnerRule::kRandom) {
+    HG_RETURN_IF_ERROR(placing.Run(held, nullptr));
+    choice.ByChance(replicas, SubKey(Mix(options.seed), 1));
+  } else {
+    const int64_t at_once = CountedNodes(traits, GraphCounts::Of(dataset), options);
+    HG_ASSIGN_OR_RETURN(PartCounts counts, PartCounts::Make(at_once, options.parts));
+    for (int64_t first = 0; first < nodes; first += at_once) {
+      counts.Restart(first);
+      HG_RETURN_IF_ERROR(placing.Run(held, &counts));
+      choice.ByMajority(first, std::min(nodes, first + at_once), counts);
+    }
+  }
+  choice.DealRest();
+  Assignment assignment;
+  assignment.report = Report(traits, options, placing, choice);
+  assignment.owners = std::move(*choice.owners());
+  return assignment;
+}
+
+}  // namespace halograph

@@ -1,0 +1,86 @@
+#include "partitioner/methods/edge/owner_room.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <tuple>
+
+namespace halograph {
+namespace {
+
+constexpr int64_t kNoCap = std::numeric_limits<int64_t>::max();
+
+// `tolerance` times the even share, and room for all.
+int64_t Cap(int64_t count, int parts, double tolerance) {
+  const auto share = static_cast<double>(count) / parts;
+  return std::max((count + parts - 1) / parts, static_cast<int64_t>(tolerance * share));
+}
+
+double Balance(const std::vector<int64_t>& loads) {
+  const auto sum = std::accumulate(loads.begin(), loads.end(), int64_t{0});
+  if (sum == 0) return 1;
+  return static_cast<double>(*std::max_element(loads.begin(), loads.end())) *
+         static_cast<double>(loads.size()) / static_cast<double>(sum);
+}
+
+}  // namespace
+
+OwnerRoom::OwnerRoom(const std::vector<int64_t>& nodes, int64_t edges, int parts,
+                     const BalanceOptions& balance)
+    : parts_(parts), all_cap_(kNoCap), edge_cap_(kNoCap) {
+  const size_t types = nodes.size() / kNumTaskClasses;
+  const auto slots = static_cast<size_t>(parts);
+  if (balance.edges) edge_cap_ = Cap(edges, parts, kOwnedEdges);
+  if (!balance.edges && !balance.nodes) {
+    all_cap_ = Cap(std::accumulate(nodes.begin(), nodes.end(), int64_t{0}), parts, kOwnedNodes);
+  }
+  for (size_t type = 0; type < types; ++type) {
+    const auto classes = nodes.begin() + static_cast<std::ptrdiff_t>(type * kNumTaskClasses);
+    const int64_t count = std::accumulate(classes, classes + kNumTaskClasses, int64_t{0});
+    type_caps_.push_back(balance.nodes ? Cap(count, parts, kOwnedNodes) : kNoCap);
+    for (int c = 0; c < kNumTaskClasses; ++c) {
+      // Nodes in no set are bounded by their type.
+      group_caps_.push_back(c == 0 ? kNoCap : Cap(*(classes + c), parts, kOwnedNodes));
+    }
+  }
+  nodes_.assign(slots, 0);
+  edges_.assign(slots, 0);
+  of_type_.assign(types * slots, 0);
+  of_group_.assign(nodes.size() * slots, 0);
+}
+
+void OwnerRoom::Take(int part, const OwnedNode& node) {
+  ++nodes_[static_cast<size_t>(part)];
+  edges_[static_cast<size_t>(part)] += node.in_degree;
+  ++of_type_[TypeSlot(part, node.type)];
+  ++of_group_[GroupSlot(part, node)];
+}
+
+int OwnerRoom::Emptiest(const OwnedNode& node) const {
+  const auto rank = [&](int part) {
+    return std::tuple(!HasNodes(part, node), !HasEdges(part, node), !HasClass(part, node),
+                      edges_[static_cast<size_t>(part)], nodes_[static_cast<size_t>(part)]);
+  };
+  int best = 0;
+  for (int part = 1; part < parts_; ++part) {
+    if (rank(part) < rank(best)) best = part;
+  }
+  return best;
+}
+
+int OwnerRoom::FewestOfClass(const OwnedNode& node) const {
+  const auto rank = [&](int part) {
+    return std::tuple(of_group_[GroupSlot(part, node)], of_type_[TypeSlot(part, node.type)],
+                      nodes_[static_cast<size_t>(part)]);
+  };
+  int best = 0;
+  for (int part = 1; part < parts_; ++part) {
+    if (rank(part) < rank(best)) best = part;
+  }
+  return best;
+}
+
+double OwnerRoom::NodeBalance() const { return Balance(nodes_); }
+double OwnerRoom::EdgeBalance() const { return Balance(edges_); }
+
+}  // namespace halograph
