@@ -4,20 +4,30 @@
 #include <fmt/ranges.h>
 #include <sys/resource.h>
 
+#include "common/base/log.h"
 #include "common/base/units.h"
 #include "partitioner/cli/command.h"
+#include "partitioner/cli/input_options.h"
+#include "partitioner/cli/method_flags.h"
 #include "partitioner/inspect/inspect_graph.h"
+#include "partitioner/methods/owners/load_owners.h"
+#include "partitioner/methods/registry/owners_method.h"
 #include "partitioner/methods/registry/registry.h"
+#include "partitioner/plan/parts_choice.h"
 #include "partitioner/write/partition_graph.h"
 
 namespace halograph {
 namespace {
 
+constexpr char kAutoParts[] = "auto";
+
 struct RunOptions {
   PartitionRun run;
-  std::string balance;
-  std::string self_loops = "keep";
-  std::string duplicates = "keep";
+  InputOptions input;
+  MethodFlags flags;
+  std::string parts;
+  std::string memory_per_part;
+  std::filesystem::path owners;
   const CLI::Option* quiet = nullptr;
 };
 
@@ -25,6 +35,12 @@ std::string PeakMemory() {
   rusage usage{};
   ::getrusage(RUSAGE_SELF, &usage);
   return FormatBytes(int64_t{usage.ru_maxrss} * 1024);
+}
+
+// The method that auto chose, as its report says.
+std::string ChosenMethod(const PartitionRun& run, const GraphSummary& graph) {
+  const Json report = graph.options.value("report", Json::object());
+  return report.value("method", run.method);
 }
 
 Status PrintSummary(const PartitionRun& run, const PartitionSummary& summary) {
@@ -40,44 +56,95 @@ Status PrintSummary(const PartitionRun& run, const PartitionSummary& summary) {
                fmt::join(run.sampling_weights, ", "), FormatCount(summary.graph.undrawable_nodes));
   }
   fmt::print("opened in {}, {} in {}, written in {}; peak memory {} (mapped files included)\n",
-             FormatSeconds(summary.open_seconds), run.method, FormatSeconds(summary.assign_seconds),
-             FormatSeconds(summary.write_seconds), PeakMemory());
+             FormatSeconds(summary.open_seconds), ChosenMethod(run, graph),
+             FormatSeconds(summary.assign_seconds), FormatSeconds(summary.write_seconds),
+             PeakMemory());
   return OkStatus();
 }
 
-Status Run(RunOptions options) {
-  PartitionRun& run = options.run;
-  if (!options.balance.empty()) {
-    HG_ASSIGN_OR_RETURN(run.options.balance, BalanceOptions::Parse(options.balance));
+StatusOr<int> PartsFromMemory(const Dataset& dataset, int64_t memory_per_part) {
+  HG_ASSIGN_OR_RETURN(const PartsChoice choice,
+                      ChooseParts(GraphSizes::Of(dataset), memory_per_part));
+  spdlog::info("--parts auto: {}", choice.why);
+  return choice.parts;
+}
+
+// Where the number of partitions comes from, if it is not given.
+Status SetParts(const RunOptions& options, PartitionRun* run) {
+  if (options.parts == kAutoParts) {
+    HG_ASSIGN_OR_RETURN(const int64_t memory, ParseBytes(options.memory_per_part));
+    run->choose_parts = [memory](const Dataset& dataset) {
+      return PartsFromMemory(dataset, memory);
+    };
+  } else if (!options.parts.empty()) {
+    run->options.parts = std::stoi(options.parts);  // checked when it was parsed
+  } else {
+    run->choose_parts = [path = options.owners](const Dataset& dataset) -> StatusOr<int> {
+      HG_ASSIGN_OR_RETURN(const LoadedOwners loaded, LoadOwners(path, dataset, 0));
+      return loaded.parts;
+    };
   }
-  const auto policy = [](const std::string& word) {
-    return word == "drop" ? EdgePolicy::kDrop : EdgePolicy::kKeep;
-  };
-  run.read.self_loops = policy(options.self_loops);
-  run.read.duplicates = policy(options.duplicates);
+  return OkStatus();
+}
+
+Status Run(const RunOptions& options) {
+  PartitionRun run = options.run;
+  run.input = options.input.input;
+  run.read = options.input.Read();
+  run.options = options.flags.Options();
+  run.memory = run.options.memory;
+  HG_RETURN_IF_ERROR(SetParts(options, &run));
+  if (!options.owners.empty()) {
+    run.method = "owners";
+    run.custom_method = std::make_shared<OwnersMethod>(options.owners);
+  }
   HG_ASSIGN_OR_RETURN(const PartitionSummary summary, PartitionGraph(run));
   return options.quiet->count() > 0 ? OkStatus() : PrintSummary(run, summary);
 }
 
-void AddInputOptions(CLI::App* command, RunOptions* options) {
-  ReadOptions& read = options->run.read;
-  command->add_option("--input", options->run.input, "Folder or file of the graph")->required();
-  command->add_option("--format", read.format, "auto, graphbolt, ogb or edgelist")
-      ->check(CLI::IsMember({"auto", "graphbolt", "ogb", "edgelist"}))
-      ->capture_default_str();
-  command->add_flag("--undirected", read.undirected, "Add the reverse of every edge");
-  command->add_option("--self-loops", options->self_loops, "keep or drop")
-      ->check(CLI::IsMember({"keep", "drop"}))
-      ->capture_default_str();
-  command->add_option("--duplicates", options->duplicates, "keep or drop parallel edges")
-      ->check(CLI::IsMember({"keep", "drop"}))
-      ->capture_default_str();
+std::string CheckPartsWord(const std::string& text) {
+  int parts = 0;
+  if (text == kAutoParts) return {};
+  const bool number = CLI::detail::lexical_cast(text, parts) && parts >= 1 && parts <= kMaxParts;
+  return number ? std::string()
+                : fmt::format("expected 1 to {} or {}, got {}", kMaxParts, kAutoParts, text);
+}
+
+void AddPartsOptions(CLI::App* command, RunOptions* options) {
   command
-      ->add_option("--num-nodes", read.num_nodes,
-                   "Edge lists: ids are 0 .. N-1 (default: the distinct ids that occur)")
-      ->check(CLI::NonNegativeNumber);
-  command->add_option("--task", read.task, "OGB: name of the split folder, if there are several");
-  command->add_flag("--allow-nan", options->run.allow_nan, "Take features with NaN as they are");
+      ->add_option("--parts", options->parts,
+                   "Number of partitions, or auto: as few as fit --memory-per-part")
+      ->check(CheckPartsWord);
+  command
+      ->add_option("--memory-per-part", options->memory_per_part,
+                   "With --parts auto: memory of the machine that holds one partition, as 16GiB")
+      ->check(CheckBytes);
+  command
+      ->add_option("--method", options->run.method,
+                   fmt::format("auto (METIS where it fits, else stream-metis) or {}",
+                               fmt::join(MethodNames(), ", ")))
+      ->check(CheckMethodName)
+      ->capture_default_str();
+  command->add_option("--owners", options->owners,
+                      "Takes an assignment made elsewhere in place of a method: an .npy file, or a "
+                      "folder with one .npy or .txt a node type");
+}
+
+// What only several options together make wrong.
+void RequireSense(const CLI::App& command, const RunOptions& options) {
+  const bool owners = !options.owners.empty();
+  if (options.parts.empty() && !owners) throw CLI::RequiredError("--parts");
+  const bool automatic = options.parts == kAutoParts;
+  if (automatic && owners) {
+    throw CLI::ValidationError("--parts auto: the file of --owners says how many there are");
+  }
+  if (automatic != (command.count("--memory-per-part") > 0)) {
+    throw CLI::ValidationError("--parts auto and --memory-per-part need each other");
+  }
+  if (owners && command.count("--method") > 0) {
+    throw CLI::ValidationError("--owners takes the place of --method: give one of them");
+  }
+  RequireOptionsTaken(options.flags, {owners ? "--owners" : options.run.method});
 }
 
 }  // namespace
@@ -87,30 +154,21 @@ void AddRunCommand(CLI::App* app, Action* action) {
   options->quiet = app->get_option("--quiet");
   PartitionRun& run = options->run;
   CLI::App* command = app->add_subcommand("run", "Partitions a graph");
-  AddInputOptions(command, options.get());
+  AddInputOptions(command, &options->input)->required();
+  command->add_flag("--allow-nan", run.allow_nan, "Take features with NaN as they are");
   command->add_option("--output", run.output, "The partition folder to write")->required();
-  command->add_option("--parts", run.options.parts, "Number of partitions")
-      ->required()
-      ->check(CLI::Range(1, kMaxParts));
-  command->add_option("--method", run.method, "metis or random")
-      ->check(CLI::IsMember(MethodNames()))
-      ->capture_default_str();
-  command
-      ->add_option("--balance", options->balance,
-                   "What to balance, of nodes,edges,train,valid,test (default: all)")
-      ->check([](const std::string& list) {
-        const auto parsed = BalanceOptions::Parse(list);
-        return parsed.ok() ? std::string() : Message(parsed.status());
-      });
+  AddPartsOptions(command, options.get());
+  AddMethodFlags(command, &options->flags);
   command
       ->add_option("--sampling-weights", run.sampling_weights,
                    "Edge features (one number an edge, comma-separated) that sampling can go by: "
                    "makes alias tables, 16 bytes an edge each")
       ->delimiter(',');
-  command->add_option("--seed", run.options.seed, "Same seed, same partitioning")
-      ->capture_default_str();
   command->add_flag("--force", run.replace, "Replace an existing output");
-  command->callback([=] { *action = [=] { return Run(*options); }; });
+  command->callback([=] {
+    RequireSense(*command, *options);
+    *action = [=] { return Run(*options); };
+  });
 }
 
 }  // namespace halograph

@@ -19,12 +19,12 @@ std::filesystem::path WithoutTrailingSlash(const std::filesystem::path& path) {
   return normal.has_filename() ? normal : normal.parent_path();
 }
 
-Json OptionsJson(const PartitionRun& run, Json report) {
+Json OptionsJson(const PartitionRun& run, const MethodOptions& options, Json report) {
   return {{"read", run.read.ToJson()},
           {"method", run.method},
-          {"seed", run.options.seed},
-          {"balance", run.options.balance.ToString()},
-          {"parts", run.options.parts},
+          {"seed", options.seed},
+          {"balance", options.balance.ToString()},
+          {"parts", options.parts},
           {"allow_nan", run.allow_nan},
           {"sampling_weights", run.sampling_weights},
           {"report", std::move(report)}};
@@ -66,7 +66,10 @@ class Stopwatch {
 }  // namespace
 
 StatusOr<PartitionSummary> PartitionGraph(const PartitionRun& run) {
-  HG_ASSIGN_OR_RETURN(const auto method, MakeMethod(run.method));
+  std::shared_ptr<const PartitionMethod> method = run.custom_method;
+  if (method == nullptr) {
+    HG_ASSIGN_OR_RETURN(method, MakeMethod(run.method));
+  }
   auto created = TemporaryFolder::Create(WithoutTrailingSlash(run.output), run.replace);
   if (absl::IsAlreadyExists(created.status())) {
     return AlreadyExists("{}, or replace it with --force", Message(created.status()));
@@ -85,6 +88,9 @@ StatusOr<PartitionSummary> PartitionGraph(const PartitionRun& run) {
     options.drop_duplicates = read.duplicates == EdgePolicy::kDrop;
     options.memory = run.memory;
     options.scratch = read.scratch / "method";
+    if (run.choose_parts) {
+      HG_ASSIGN_OR_RETURN(options.parts, run.choose_parts(dataset));
+    }
     HG_RETURN_IF_ERROR(PlanRun(*method, GraphCounts::Of(dataset), options));
     HG_ASSIGN_OR_RETURN(Assignment assignment, Assign(*method, dataset, options));
     Json report = std::move(assignment.report);
@@ -94,7 +100,7 @@ StatusOr<PartitionSummary> PartitionGraph(const PartitionRun& run) {
     const WriteOptions write{.drop_duplicates = options.drop_duplicates,
                              .allow_nan = run.allow_nan};
     HG_ASSIGN_OR_RETURN(summary.graph, WriteGraph({dataset, numbering, folder.path(), write},
-                                                  OptionsJson(run, std::move(report))));
+                                                  OptionsJson(run, options, std::move(report))));
   }
   std::error_code error;
   std::filesystem::remove_all(read.scratch, error);

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -18,7 +20,11 @@ struct PartitionRun {
   std::filesystem::path input;
   std::filesystem::path output;
   ReadOptions read;  // scratch is chosen by PartitionGraph
-  std::string method = "metis";
+  std::string method = "auto";
+  // Used instead of the method of that name, which is then only what the manifest says.
+  std::shared_ptr<const PartitionMethod> custom_method = nullptr;
+  // Asked for the number of partitions once the input is open, in place of options.parts.
+  std::function<StatusOr<int>(const Dataset&)> choose_parts = nullptr;
   // drop_duplicates is taken from read.duplicates; memory and scratch are set by PartitionGraph
   MethodOptions options;
   bool allow_nan = false;

@@ -12,6 +12,8 @@
 #include "partitioner/methods/edge/two_phase.h"
 #include "partitioner/methods/metis_method.h"
 #include "partitioner/methods/random_method.h"
+#include "partitioner/methods/registry/auto_method.h"
+#include "partitioner/methods/registry/method_choice.h"
 #include "partitioner/methods/stream_metis/stream_metis_method.h"
 
 namespace halograph {
@@ -44,7 +46,8 @@ StatusOr<std::unique_ptr<PartitionMethod>> MakeMethod(std::string_view name) {
   for (const MethodEntry& entry : kMethods) {
     if (entry.name == name) return entry.make();
   }
-  return InvalidArgument("method: unknown method \"{}\"; there are {}", name,
+  if (name == kAutoMethod) return Make<AutoMethod>();
+  return InvalidArgument("method: unknown method \"{}\"; there are {}, {}", name, kAutoMethod,
                          fmt::join(MethodNames(), ", "));
 }
 

@@ -11,7 +11,7 @@
 
 namespace halograph {
 
-// InvalidArgument naming the methods that exist.
+// One of MethodNames(), or "auto" (AutoMethod). InvalidArgument naming the methods that exist.
 [[nodiscard]] StatusOr<std::unique_ptr<PartitionMethod>> MakeMethod(std::string_view name);
 [[nodiscard]] std::vector<std::string> MethodNames();
 

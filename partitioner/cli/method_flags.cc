@@ -1,0 +1,114 @@
+#include "partitioner/cli/method_flags.h"
+
+#include <limits>
+
+#include "common/base/units.h"
+#include "partitioner/methods/registry/method_options.h"
+#include "partitioner/methods/registry/registry.h"
+
+namespace halograph {
+namespace {
+
+constexpr double kNone = std::numeric_limits<double>::max();
+
+std::string CheckBalance(const std::string& list) {
+  const auto parsed = BalanceOptions::Parse(list);
+  return parsed.ok() ? std::string() : Message(parsed.status());
+}
+
+std::string CheckPositive(const std::string& text) {
+  double value = 0;
+  return CLI::detail::lexical_cast(text, value) && value > 0 && value < kNone
+             ? std::string()
+             : "expected a number above 0, got " + text;
+}
+
+void AddEdgeFlags(CLI::App* command, MethodFlags* flags) {
+  EdgePartitionOptions& edge = flags->options.edge;
+  flags->of_methods.push_back(
+      command
+          ->add_option("--owner", flags->owner,
+                       "Edge partitioners: which of a node's replicas owns it, random (as CATGNN) "
+                       "or majority (the one with most of its edges)")
+          ->check(CLI::IsMember({"random", "majority"}))
+          ->capture_default_str());
+  flags->of_methods.push_back(
+      command->add_option("--hdrf-lambda", edge.hdrf_lambda, "hdrf: weight of balance in its score")
+          ->check(CheckPositive)
+          ->capture_default_str());
+  flags->of_methods.push_back(
+      command
+          ->add_option("--volume-factor", edge.volume_factor,
+                       "spring, 2ps-l: volume of a cluster at most, in even shares of the edges")
+          ->check(CheckPositive)
+          ->capture_default_str());
+  flags->of_methods.push_back(
+      command
+          ->add_option("--edge-imbalance", edge.edge_imbalance,
+                       "Edge partitioners: edges of a partition at most, in even shares")
+          ->check(CLI::Range(1.0, kNone))
+          ->capture_default_str());
+}
+
+void AddStreamMetisFlags(CLI::App* command, MethodFlags* flags) {
+  StreamMetisOptions& stream = flags->options.stream_metis;
+  flags->of_methods.push_back(
+      command
+          ->add_option("--clusters", stream.clusters,
+                       "stream-metis: clusters of its coarse graph, about (0: from nodes and "
+                       "memory)")
+          ->check(CLI::NonNegativeNumber)
+          ->capture_default_str());
+  flags->of_methods.push_back(command
+                                  ->add_option("--refinement-rounds", stream.refinement_rounds,
+                                               "stream-metis: passes that refine, 0 to 16")
+                                  ->check(CLI::Range(0, 16))
+                                  ->capture_default_str());
+}
+
+}  // namespace
+
+MethodOptions MethodFlags::Options() const {
+  MethodOptions result = options;
+  // Both words were checked when they were parsed.
+  if (!balance.empty()) result.balance = BalanceOptions::Parse(balance).value();
+  result.memory = memory.empty() ? AvailableMemory() : ParseBytes(memory).value();
+  result.edge.owner = owner == "random" ? OwnerRule::kRandom : OwnerRule::kMajority;
+  return result;
+}
+
+void AddMethodFlags(CLI::App* command, MethodFlags* flags) {
+  command
+      ->add_option("--balance", flags->balance,
+                   "What to balance, of nodes,edges,train,valid,test (default: all)")
+      ->check(CheckBalance);
+  command
+      ->add_option("--memory", flags->memory,
+                   "Memory that the whole run may hold, as 8GiB (default: most of what is free)")
+      ->check(CheckBytes);
+  command->add_option("--seed", flags->options.seed, "Same seed, same partitioning")
+      ->capture_default_str();
+  AddEdgeFlags(command, flags);
+  AddStreamMetisFlags(command, flags);
+}
+
+void RequireOptionsTaken(const MethodFlags& flags, const std::vector<std::string>& methods) {
+  for (const CLI::Option* option : flags.of_methods) {
+    if (option->count() == 0) continue;
+    const std::string name = option->get_lnames().front();
+    const Status taken = CheckOptionTaken(name, methods);
+    if (!taken.ok()) throw CLI::ValidationError(Message(taken));
+  }
+}
+
+std::string CheckBytes(const std::string& text) {
+  const auto parsed = ParseBytes(text);
+  return parsed.ok() ? std::string() : Message(parsed.status());
+}
+
+std::string CheckMethodName(const std::string& name) {
+  const auto method = MakeMethod(name);
+  return method.ok() ? std::string() : Message(method.status());
+}
+
+}  // namespace halograph

@@ -1,0 +1,27 @@
+// What is known of a graph's size before its edges are read, features included. Plain values, from
+// a data set or from the numbers of somebody who has none yet.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "partitioner/readers/dataset.h"
+#include "partitioner/stream/graph_counts.h"
+
+namespace halograph {
+
+struct GraphSizes {
+  GraphCounts counts;
+  std::vector<int64_t> node_row_bytes;  // per type: features of one node
+  std::vector<int64_t> edge_row_bytes;  // per relation: features of one edge
+  int64_t task_bytes = 0;               // arrays of all task sets
+
+  [[nodiscard]] static GraphSizes Of(const Dataset& dataset);
+  // One node type and one relation. `feature_bytes`: of one node.
+  [[nodiscard]] static GraphSizes Of(int64_t nodes, int64_t edges, int64_t feature_bytes);
+
+  [[nodiscard]] int64_t node_feature_bytes() const;  // of all nodes
+  [[nodiscard]] int64_t edge_feature_bytes() const;  // of all edges
+};
+
+}  // namespace halograph
