@@ -9,11 +9,15 @@
 #include "common/base/log.h"
 #include "common/base/rng.h"
 #include "common/base/units.h"
+#include "partitioner/methods/stream_metis/balance.h"
+#include "partitioner/methods/stream_metis/cluster_merge.h"
 #include "partitioner/methods/stream_metis/coarse_budget.h"
 #include "partitioner/methods/stream_metis/coarse_graph.h"
 #include "partitioner/methods/stream_metis/coarse_partition.h"
 #include "partitioner/methods/stream_metis/degree_pass.h"
+#include "partitioner/methods/stream_metis/node_loads.h"
 #include "partitioner/methods/stream_metis/node_weights.h"
+#include "partitioner/methods/stream_metis/refinement.h"
 #include "partitioner/methods/stream_metis/streaming_clustering.h"
 #include "partitioner/stream/union_nodes.h"
 
@@ -48,7 +52,10 @@ int64_t MaxVolume(const Degrees& degrees, int64_t clusters, int parts) {
 StatusOr<Clusters> MakeClusters(const Dataset& dataset, const Degrees& degrees,
                                 const CoarseBudget& budget, int parts) {
   if (degrees.connected <= budget.clusters) return SingleNodes(degrees);
-  return ClusterStream(dataset, degrees, MaxVolume(degrees, budget.clusters, parts));
+  HG_ASSIGN_OR_RETURN(Clusters clusters,
+                      ClusterStream(dataset, degrees, MaxVolume(degrees, budget.clusters, parts)));
+  HG_RETURN_IF_ERROR(MergeClusters(dataset, degrees, budget.max_clusters, &clusters));
+  return clusters;
 }
 
 // Nodes without neighbours are dealt in turn, each type for itself.
@@ -70,6 +77,8 @@ std::vector<uint16_t> Project(const Clusters& clusters, const UnionNodes& nodes,
   return owners;
 }
 
+constexpr int64_t kLargeGraph = 100'000;
+
 struct CoarseResult {
   std::vector<uint16_t> owners;  // per node
   Json report;
@@ -86,10 +95,12 @@ StatusOr<CoarseResult> AssignByClusters(const Dataset& dataset, const MethodOpti
     HG_ASSIGN_OR_RETURN(
         const CoarseGraph coarse,
         BuildCoarseGraph(dataset, clusters, weights, degrees.edges, budget.pairs, options.seed));
-    spdlog::info("stream-metis: {} nodes in {} clusters, {} pairs of them{}",
-                 FormatCount(degrees.connected), FormatCount(clusters.count),
-                 FormatCount(coarse.graph.num_arcs() / 2),
-                 coarse.share < 1 ? fmt::format(" (a sample, 1 of {:.0f})", 1 / coarse.share) : "");
+    // A small graph is done before anybody asks.
+    const auto level = degrees.connected < kLargeGraph ? spdlog::level::debug : spdlog::level::info;
+    spdlog::log(level, "stream-metis: {} nodes in {} clusters, {} pairs of them{}",
+                FormatCount(degrees.connected), FormatCount(clusters.count),
+                FormatCount(coarse.graph.num_arcs() / 2),
+                coarse.share < 1 ? fmt::format(" (a sample, 1 of {:.0f})", 1 / coarse.share) : "");
     HG_ASSIGN_OR_RETURN(partition, PartitionCoarse(coarse, options.parts, options.seed));
     report = {{"clusters", clusters.count},
               {"pairs", coarse.graph.num_arcs() / 2},
@@ -101,6 +112,27 @@ StatusOr<CoarseResult> AssignByClusters(const Dataset& dataset, const MethodOpti
   malloc_trim(0);
   return CoarseResult{Project(clusters, UnionNodes(dataset), partition.owners, options.parts),
                       std::move(report)};
+}
+
+// Moves single nodes: to where their neighbours are, and into bounds.
+StatusOr<Json> RefineNodes(const RefinedOwners& state, int rounds) {
+  Json report = Json::object();
+  HG_ASSIGN_OR_RETURN(int64_t balance_moves, BalanceOwners(state));
+  HG_ASSIGN_OR_RETURN(const std::vector<RefinementRound> done, Refine(state, rounds));
+  HG_ASSIGN_OR_RETURN(const int64_t last_moves, BalanceOwners(state));
+  report["balance_moves"] = balance_moves + last_moves;
+  report["rounds"] = Json::array();
+  for (const RefinementRound& round : done) {
+    report["rounds"].push_back({{"cut_before", round.cut}, {"moves", round.moves}});
+  }
+  report["constraints"] = Json::array();
+  const std::vector<double> balance = state.loads->parts().Balance();
+  for (size_t c = 0; c < balance.size(); ++c) {
+    const Constraint& constraint = state.loads->constraints()[c];
+    report["constraints"].push_back(
+        {{"name", constraint.name}, {"total", constraint.total}, {"max_over_mean", balance[c]}});
+  }
+  return report;
 }
 
 Assignment AllInOnePart(const UnionNodes& nodes) {
@@ -128,6 +160,16 @@ StatusOr<Assignment> StreamMetisMethod::Assign(const Dataset& dataset,
                       NodeWeights::Build(dataset, degrees, options.balance));
   HG_ASSIGN_OR_RETURN(CoarseResult coarse,
                       AssignByClusters(dataset, options, degrees, budget, weights));
+  NodeLoads loads(weights, coarse.owners, options.parts);
+  HG_ASSIGN_OR_RETURN(Json refined, RefineNodes({.dataset = &dataset,
+                                                 .degrees = &degrees,
+                                                 .parts = options.parts,
+                                                 .counter_bytes = budget.counter_bytes,
+                                                 .seed = options.seed,
+                                                 .owners = coarse.owners,
+                                                 .loads = &loads},
+                                                options.stream_metis.refinement_rounds));
+  coarse.report.update(refined);
   Assignment assignment;
   assignment.owners = nodes.SplitByType(coarse.owners);
   assignment.report = std::move(coarse.report);

@@ -1,0 +1,170 @@
+#include "partitioner/methods/stream_metis/cluster_merge.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "partitioner/methods/stream_metis/ahead.h"
+#include "partitioner/stream/edge_pass.h"
+
+namespace halograph {
+namespace {
+
+struct Favourite {
+  uint32_t candidate = kNoCluster;
+  uint32_t count = 0;
+
+  void For(uint32_t cluster) {
+    if (candidate == cluster) {
+      count += count < kMaxDegree ? 1 : 0;
+    } else if (count == 0) {
+      candidate = cluster;
+      count = 1;
+    } else {
+      --count;
+    }
+  }
+};
+
+// Clusters that have joined point to what they joined (u32 a cluster).
+class Joined {
+ public:
+  explicit Joined(NodeArray<uint32_t> parent) : parent_(std::move(parent)) {
+    std::iota(parent_.span().begin(), parent_.span().end(), uint32_t{0});
+  }
+  [[nodiscard]] uint32_t Root(uint32_t cluster) {
+    while (parent_[cluster] != cluster) {
+      parent_[cluster] = parent_[parent_[cluster]];
+      cluster = parent_[cluster];
+    }
+    return cluster;
+  }
+  void Join(uint32_t root, uint32_t to_root) { parent_[root] = to_root; }
+
+ private:
+  NodeArray<uint32_t> parent_;
+};
+
+class Merger {
+ public:
+  Merger(int64_t max_clusters, Clusters* clusters, Joined joined)
+      : max_clusters_(max_clusters), clusters_(clusters), joined_(std::move(joined)) {}
+
+  Status Vote(const Dataset& dataset, const Degrees& degrees);
+  Status JoinFavourites(int64_t cap);
+  // Until there are few enough.
+  void Pack();
+  [[nodiscard]] bool Done() const { return clusters_->count <= max_clusters_ + gone_; }
+  Status Apply();
+
+ private:
+  // Ids of clusters that are left, by ascending volume.
+  [[nodiscard]] std::vector<uint32_t> BySize() const;
+  // `a` becomes part of `b`, both roots, if that keeps the cap.
+  bool JoinUnder(int64_t cap, uint32_t a, uint32_t b);
+
+  int64_t max_clusters_;
+  Clusters* clusters_;
+  Joined joined_;
+  NodeArray<Favourite> votes_;
+  int64_t gone_ = 0;
+};
+
+Status Merger::Vote(const Dataset& dataset, const Degrees& degrees) {
+  HG_ASSIGN_OR_RETURN(votes_, NodeArray<Favourite>::Make(clusters_->count, "votes of clusters"));
+  std::ranges::fill(votes_.span(), Favourite{});
+  const uint32_t* of = clusters_->of.data();
+  int64_t now = 0;
+  HG_RETURN_IF_ERROR(ForEachUnionEdges(dataset, "merging clusters", [&](const UnionEdges& edges) {
+    for (size_t i = 0; i < edges.sources.size(); ++i) {
+      PrefetchEnds(edges, i + kFarAhead, of);
+      if (of[edges.sources[i]] == of[edges.destinations[i]]) continue;
+      const uint32_t a = joined_.Root(of[edges.sources[i]]);
+      const uint32_t b = joined_.Root(of[edges.destinations[i]]);
+      if (a == b) continue;
+      votes_[a].For(b);
+      votes_[b].For(a);
+    }
+    now += static_cast<int64_t>(edges.sources.size());
+    return OkStatus();
+  }));
+  return CheckSameEdges("merging clusters", degrees.edges, now);
+}
+
+std::vector<uint32_t> Merger::BySize() const {
+  std::vector<uint32_t> order;
+  order.reserve(static_cast<size_t>(clusters_->count - gone_));
+  for (int64_t c = 0; c < clusters_->count; ++c) {
+    if (clusters_->volume[c] > 0) order.push_back(static_cast<uint32_t>(c));
+  }
+  std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
+    return std::pair(clusters_->volume[a], a) < std::pair(clusters_->volume[b], b);
+  });
+  return order;
+}
+
+bool Merger::JoinUnder(int64_t cap, uint32_t a, uint32_t b) {
+  uint32_t& from = clusters_->volume[a];
+  uint32_t& to = clusters_->volume[b];
+  if (int64_t{from} + to > std::min<int64_t>(cap, kMaxDegree)) return false;
+  to += std::exchange(from, 0);
+  joined_.Join(a, b);
+  ++gone_;
+  return true;
+}
+
+Status Merger::JoinFavourites(int64_t cap) {
+  // The last cluster that found its favourite full waits there for company.
+  HG_ASSIGN_OR_RETURN(auto waiting,
+                      NodeArray<uint32_t>::Make(clusters_->count, "waiting clusters"));
+  std::ranges::fill(waiting.span(), kNoCluster);
+  for (const uint32_t a : BySize()) {
+    if (Done()) break;
+    if (clusters_->volume[a] == 0 || votes_[a].candidate == kNoCluster) continue;
+    const uint32_t favourite = joined_.Root(votes_[a].candidate);
+    if (favourite == a || JoinUnder(cap, a, favourite)) continue;
+    const uint32_t other = waiting[favourite];
+    waiting[favourite] = a;
+    if (other == kNoCluster) continue;
+    // What waited may have been joined by others since.
+    const uint32_t root = joined_.Root(other);
+    if (root != a && JoinUnder(cap, a, root)) waiting[favourite] = root;
+  }
+  return OkStatus();
+}
+
+void Merger::Pack() {
+  // Neighbours in order of size pair up, which halves their number; as often as it takes.
+  while (!Done()) {
+    const std::vector<uint32_t> order = BySize();
+    for (size_t i = 0; i + 1 < order.size() && !Done(); i += 2) {
+      if (!JoinUnder(kMaxDegree, order[i], order[i + 1])) return;
+    }
+  }
+}
+
+Status Merger::Apply() {
+  for (uint32_t& cluster : clusters_->of.span()) {
+    if (cluster != kNoCluster) cluster = joined_.Root(cluster);
+  }
+  return CompactClusters(clusters_);
+}
+
+}  // namespace
+
+Status MergeClusters(const Dataset& dataset, const Degrees& degrees, int64_t max_clusters,
+                     Clusters* clusters) {
+  if (clusters->count <= max_clusters) return OkStatus();
+  HG_ASSIGN_OR_RETURN(auto parent, NodeArray<uint32_t>::Make(clusters->count, "joined clusters"));
+  Merger merger(max_clusters, clusters, Joined(std::move(parent)));
+  int64_t cap = 2 * (degrees.volume / max_clusters + 1);
+  for (int pass = 0; pass < kMaxMergePasses && !merger.Done(); ++pass, cap *= 2) {
+    HG_RETURN_IF_ERROR(merger.Vote(dataset, degrees));
+    HG_RETURN_IF_ERROR(merger.JoinFavourites(cap));
+  }
+  merger.Pack();
+  return merger.Apply();
+}
+
+}  // namespace halograph

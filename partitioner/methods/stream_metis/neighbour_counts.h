@@ -1,0 +1,80 @@
+// How many neighbours a node has in each partition, as one pass over the edges tells: a byte a node
+// and partition, for a range of nodes. Counts stop at 255; so that they do not for a node of many
+// neighbours, such a node counts only the edges of a hashed share of 1/2, 1/4, ... of the other
+// ends, which is unbiased. Not thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "common/base/rng.h"
+#include "common/base/status.h"
+#include "partitioner/methods/stream_metis/degree_pass.h"
+#include "partitioner/methods/stream_metis/node_array.h"
+#include "partitioner/readers/dataset.h"
+#include "partitioner/stream/edge_pass.h"
+
+namespace halograph {
+
+// Nodes [begin, end) of the union.
+struct NodeRange {
+  int64_t begin = 0;
+  int64_t end = 0;
+
+  [[nodiscard]] int64_t size() const { return end - begin; }
+  // One comparison: ids below `begin` wrap.
+  [[nodiscard]] bool Has(int64_t node) const {
+    return static_cast<uint64_t>(node - begin) < static_cast<uint64_t>(end - begin);
+  }
+};
+
+// Half of the nodes by hash; `odd` is the other half.
+struct HashedHalf {
+  uint64_t key = 0;
+  bool odd = false;
+
+  [[nodiscard]] bool Has(int64_t node) const {
+    return ((Mix(key ^ static_cast<uint64_t>(node)) & 1) != 0) == odd;
+  }
+};
+
+class NeighbourCounts {
+ public:
+  // For ranges of at most max_nodes. Keeps a reference to `degrees`. ResourceExhausted: no memory.
+  [[nodiscard]] static StatusOr<NeighbourCounts> Make(const Degrees& degrees, int parts,
+                                                      int64_t max_nodes, uint64_t key);
+
+  // One pass that counts for the nodes of `range`; with `half` for its nodes only, the rest stays
+  // 0. Edges count in both directions, self-loops not at all. Returns the edges of the stream whose
+  // ends have different owners. DataLoss: another number of edges than in the degree pass; and what
+  // the edge stream reports.
+  [[nodiscard]] StatusOr<int64_t> Count(const Dataset& dataset, std::span<const uint16_t> owners,
+                                        NodeRange range, const HashedHalf* half);
+
+  // [parts], of a node of the range. Times Scale, about the number of edges to a partition.
+  [[nodiscard]] const uint8_t* Of(int64_t node) const {
+    return counts_.data() + (node - range_.begin) * parts_;
+  }
+  [[nodiscard]] int Scale(int64_t node) const { return 1 << Shift(degrees_->of[node].total); }
+
+ private:
+  NeighbourCounts(const Degrees& degrees, int parts, uint64_t key)
+      : degrees_(&degrees), parts_(parts), key_(key) {}
+
+  static constexpr uint32_t kManyNeighbours = 256;
+  // Of edge ends, one of 2^Shift is counted: 128 of them at most, about.
+  [[nodiscard]] static int Shift(uint32_t degree) {
+    return degree < kManyNeighbours ? 0 : 25 - __builtin_clz(degree);
+  }
+  void Add(int64_t node, int64_t neighbour, uint16_t owner);
+  template <typename Wanted>
+  int64_t CountChunk(const UnionEdges& edges, const uint16_t* owners, Wanted wanted);
+
+  const Degrees* degrees_;
+  int parts_;
+  uint64_t key_;
+  NodeRange range_;
+  NodeArray<uint8_t> counts_;
+};
+
+}  // namespace halograph

@@ -1,0 +1,46 @@
+// Step 5 of stream-metis: nodes move to where most of their neighbours are. One round is one pass
+// over the edges (more, where counters for all nodes do not fit): a hashed half of the nodes, so
+// that few neighbours move at once, by descending gain, never above a bound. Rounds take the halves
+// in turn.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "common/base/status.h"
+#include "partitioner/methods/stream_metis/degree_pass.h"
+#include "partitioner/methods/stream_metis/neighbour_counts.h"
+#include "partitioner/methods/stream_metis/node_loads.h"
+#include "partitioner/readers/dataset.h"
+
+namespace halograph {
+
+// Passes that one round takes at most. Where counters for all nodes need more, rounds take turns.
+inline constexpr int64_t kMaxPassesPerRound = 8;
+
+// What refinement and balance work on; owners and loads agree before and after each step.
+struct RefinedOwners {
+  const Dataset* dataset = nullptr;
+  const Degrees* degrees = nullptr;
+  int parts = 0;
+  int64_t counter_bytes = 0;  // at least `parts`
+  uint64_t seed = 0;
+  std::span<uint16_t> owners;  // per node
+  NodeLoads* loads = nullptr;
+
+  // Nodes whose counters fit.
+  [[nodiscard]] int64_t NodesPerPass() const;
+  // In order, covering all nodes.
+  [[nodiscard]] std::vector<NodeRange> Ranges() const;
+};
+
+struct RefinementRound {
+  int64_t cut = 0;  // edges of the stream between different owners, before the round
+  int64_t moves = 0;
+};
+
+// Rounds end early where one finds nothing to move. Errors as NeighbourCounts.
+[[nodiscard]] StatusOr<std::vector<RefinementRound>> Refine(const RefinedOwners& state, int rounds);
+
+}  // namespace halograph
