@@ -38,6 +38,7 @@ int ParseAndRun(int argc, const char* const* argv) {
   AddGenerateCommand(&app, &action);
   AddVerifyCommand(&app, &action);
   AddInspectCommand(&app, &action);
+  AddCompareCommand(&app, &action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {

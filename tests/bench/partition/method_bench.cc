@@ -17,6 +17,7 @@
 #include "common/base/units.h"
 #include "common/storage/file.h"
 #include "partitioner/compare/method_run.h"
+#include "partitioner/compare/method_word.h"
 #include "partitioner/methods/registry/registry.h"
 #include "partitioner/quality/quality.h"
 #include "tests/bench/partition/bench_graphs.h"
@@ -40,21 +41,6 @@ struct Options {
   fs::path work;
   fs::path json;
 };
-
-// "2ps-l:random": the method and its owner rule.
-StatusOr<std::string> ParseMethod(const std::string& word, MethodOptions* options) {
-  const size_t colon = word.find(':');
-  const std::string name = word.substr(0, colon);
-  HG_RETURN_IF_ERROR(MakeMethod(name).status());
-  if (colon == std::string::npos) return name;
-  const std::string rule = word.substr(colon + 1);
-  if (rule != "random" && rule != "majority") {
-    return InvalidArgument("--methods {}: owner rule \"{}\", expected random or majority", word,
-                           rule);
-  }
-  options->edge.owner = rule == "random" ? OwnerRule::kRandom : OwnerRule::kMajority;
-  return name;
-}
 
 Status Measure(const Dataset& dataset, const std::string& name, const MethodOptions& options,
                const fs::path& work, MethodResult* result) {
@@ -84,7 +70,7 @@ Status MeasureGraph(const Options& options, const BenchGraph& graph,
       if (!options.memory.empty()) {
         HG_ASSIGN_OR_RETURN(method.memory, ParseBytes(options.memory));
       }
-      HG_ASSIGN_OR_RETURN(const std::string name, ParseMethod(word, &method));
+      HG_ASSIGN_OR_RETURN(const std::string name, ParseMethodWord(word, &method));
       MethodResult result;
       result.method = word;
       result.graph = fs::path(graph.name).filename().string();

@@ -1,0 +1,49 @@
+// Methods side by side on one graph: what each would cost, and what a trainer would have of it.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "common/base/status.h"
+#include "common/storage/json.h"
+#include "partitioner/compare/remote_cost.h"
+#include "partitioner/inspect/inspect_graph.h"
+#include "partitioner/methods/method.h"
+
+namespace halograph {
+
+struct CompareOptions {
+  std::vector<std::string> methods;  // as ParseMethodWord takes them
+  std::vector<int> parts = {2, 4, 8};
+  MethodOptions method;  // parts and scratch are set for each run
+  SamplingPlan sampling;
+};
+
+// One method at one number of partitions.
+struct CompareRow {
+  std::string method;
+  int parts = 0;
+  std::string failure;  // why there are no figures; else empty
+  GraphSummary quality;
+  RemoteCost remote;
+  double seconds = 0;
+  int64_t peak_anonymous_bytes = 0;
+  int64_t planned_bytes = 0;  // of the method, the program included; also of one that failed
+};
+
+// A row a method and number of partitions, by number. Each run is a process of its own
+// (RunMethodInChild); one that fails is a row with its reason. `scratch`: an empty folder, for
+// temporary files; its owner removes it.
+//   InvalidArgument  what ParseMethodWord and MeasureRemoteCost refuse: before the first run
+// and what writing the topology reports.
+[[nodiscard]] StatusOr<std::vector<CompareRow>> CompareMethods(
+    const Dataset& dataset, const CompareOptions& options, const std::filesystem::path& scratch);
+
+[[nodiscard]] Json ToJson(const std::vector<CompareRow>& rows, const CompareOptions& options);
+// For people, ending with a newline; says what an edge's owner and a halo node are.
+[[nodiscard]] std::string FormatTable(const std::vector<CompareRow>& rows,
+                                      const CompareOptions& options);
+
+}  // namespace halograph

@@ -1,0 +1,261 @@
+#include "partitioner/compare/compare.h"
+
+#include <cstdlib>
+#include <fstream>
+
+#include "common/storage/file.h"
+#include "partitioner/compare/method_run.h"
+#include "partitioner/compare/method_word.h"
+#include "partitioner/compare/plot.h"
+#include "partitioner/methods/registry/method_options.h"
+#include "partitioner/methods/registry/registry.h"
+#include "partitioner/quality/quality.h"
+#include "tests/unit/partitioner_methods/memory_dataset.h"
+#include "tests/unit/partitioner_tools/program_fixture.h"
+
+namespace halograph {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+TEST(ParseMethodWordTest, NameAndRule) {
+  MethodOptions options;
+  EXPECT_EQ(*ParseMethodWord("metis", &options), "metis");
+  EXPECT_EQ(options.edge.owner, OwnerRule::kMajority);
+  for (const std::string& method : MethodsThatTake("owner")) {
+    EXPECT_EQ(*ParseMethodWord(method + ":random", &options), method);
+    EXPECT_EQ(options.edge.owner, OwnerRule::kRandom);
+    EXPECT_EQ(*ParseMethodWord(method + ":majority", &options), method);
+    EXPECT_EQ(options.edge.owner, OwnerRule::kMajority);
+  }
+  for (const char* wrong : {"magic", "", "hdrf:first", "metis:random", ":random"}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(ParseMethodWord(wrong, &options).status())) << wrong;
+  }
+}
+
+class CompareTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    builder_.Nodes("node", 400)
+        .NodeFeature("feat", std::vector<float>(1200, 1), 3)
+        .Edges("node", "edge", "node", RingsOfNodes(4, 100));
+    ASSERT_TRUE(MakeFolder(Scratch()).ok());
+  }
+  [[nodiscard]] const Dataset& dataset() const { return builder_.dataset(); }
+  std::filesystem::path Scratch() { return folder_.path() / "scratch"; }
+  bool ScratchIsEmpty() { return std::filesystem::is_empty(Scratch()); }
+
+  TestFolder folder_;
+  DatasetBuilder builder_;
+};
+
+TEST_F(CompareTest, RunInAChildGivesWhatTheMethodGives) {
+  for (const std::string& name : MethodNames()) {
+    const MethodOptions options{.parts = 4, .seed = 5};
+    const auto run = RunMethodInChild(dataset(), name, options, Scratch());
+    ASSERT_TRUE(run.ok()) << run.status();
+    MethodOptions direct = options;
+    direct.scratch = folder_.path() / "direct";
+    ASSERT_TRUE(MakeFolder(direct.scratch).ok());
+    const auto assignment = (*MakeMethod(name))->Assign(dataset(), direct);
+    ASSERT_TRUE(assignment.ok()) << assignment.status();
+    EXPECT_EQ(run->assignment.owners, assignment->owners) << name;
+    EXPECT_EQ(run->assignment.report, assignment->report) << name;
+    EXPECT_TRUE(ScratchIsEmpty()) << name;
+  }
+}
+
+TEST_F(CompareTest, FailureInAChildKeepsItsStatus) {
+  const auto many = RunMethodInChild(dataset(), "metis", {.parts = 401}, Scratch());
+  EXPECT_TRUE(absl::IsInvalidArgument(many.status())) << many.status();
+  EXPECT_THAT(Message(many.status()), HasSubstr("401 partitions"));
+  MethodOptions tight;
+  tight.memory = 1 << 20;
+  const auto large = RunMethodInChild(dataset(), "metis", tight, Scratch());
+  EXPECT_TRUE(absl::IsResourceExhausted(large.status())) << large.status();
+  EXPECT_TRUE(
+      absl::IsInvalidArgument(RunMethodInChild(dataset(), "magic", {}, Scratch()).status()));
+  EXPECT_TRUE(ScratchIsEmpty());
+}
+
+// One minibatch a partition of all its nodes, all in-edges of one layer: its remote nodes are the
+// halo nodes, counted by other code.
+TEST_F(CompareTest, RemoteNodesOfWholePartitionsAreTheirHaloNodes) {
+  const auto topology = WholeTopology::Create(dataset(), Scratch(), kQualityBytes);
+  ASSERT_TRUE(topology.ok()) << topology.status();
+  for (const int parts : {1, 3, 4}) {
+    const MethodOptions options{.parts = parts, .seed = 2};
+    const Assignment assignment = *(*MakeMethod("random"))->Assign(dataset(), options);
+    const SamplingPlan plan{.fanouts = {-1}, .batch_size = 400, .batches = 5};
+    const auto cost = MeasureRemoteCost(*topology, dataset(), assignment, parts, plan);
+    ASSERT_TRUE(cost.ok()) << cost.status();
+    const auto quality = QualityOf(dataset(), assignment, parts);
+    ASSERT_TRUE(quality.ok()) << quality.status();
+    int64_t halo = 0, most = 0;
+    for (const PartSummary& part : quality->parts) {
+      halo += part.halo_nodes;
+      most = std::max(most, part.halo_nodes);
+    }
+    EXPECT_EQ(cost->batches, parts);
+    EXPECT_DOUBLE_EQ(cost->remote_nodes, static_cast<double>(halo) / parts);
+    EXPECT_DOUBLE_EQ(cost->remote_bytes, 12.0 * static_cast<double>(halo) / parts);
+    EXPECT_DOUBLE_EQ(cost->worst_remote_bytes, 12.0 * static_cast<double>(most));
+    EXPECT_DOUBLE_EQ(cost->input_nodes, (400.0 + static_cast<double>(halo)) / parts);
+  }
+}
+
+TEST_F(CompareTest, SeedsAreTheTrainingSetWhereThereIsOne) {
+  builder_.TaskSet("train", "node", false, {0, 1, 2, 399});
+  const auto topology = WholeTopology::Create(dataset(), Scratch(), kQualityBytes);
+  ASSERT_TRUE(topology.ok()) << topology.status();
+  Assignment halves;
+  halves.owners.emplace_back(400, uint16_t{0});
+  std::fill(halves.owners[0].begin() + 200, halves.owners[0].end(), uint16_t{1});
+  const SamplingPlan plan{.fanouts = {0}, .batch_size = 2, .batches = 5};
+  const auto cost = MeasureRemoteCost(*topology, dataset(), halves, 2, plan);
+  ASSERT_TRUE(cost.ok()) << cost.status();
+  EXPECT_EQ(cost->batches, 3);  // 2 and 1 seeds of one partition, 1 of the other
+  EXPECT_DOUBLE_EQ(cost->input_nodes, 4.0 / 3);
+  EXPECT_DOUBLE_EQ(cost->remote_nodes, 0);
+}
+
+TEST_F(CompareTest, SamplingPlanThatMakesNoSenseIsRefused) {
+  const auto topology = WholeTopology::Create(dataset(), Scratch(), kQualityBytes);
+  ASSERT_TRUE(topology.ok()) << topology.status();
+  const Assignment one = *(*MakeMethod("random"))->Assign(dataset(), {.parts = 1});
+  for (const SamplingPlan& plan :
+       std::vector<SamplingPlan>{{.fanouts = {}}, {.batch_size = 0}, {.batches = 0}}) {
+    EXPECT_TRUE(
+        absl::IsInvalidArgument(MeasureRemoteCost(*topology, dataset(), one, 1, plan).status()));
+  }
+  EXPECT_TRUE(absl::IsOutOfRange(
+      MeasureRemoteCost(*topology, dataset(), one, 1, {.fanouts = {-2}}).status()));
+}
+
+TEST_F(CompareTest, MethodThatFailsIsARowWithItsReason) {
+  CompareOptions options;
+  options.methods = {"metis", "random"};
+  options.parts = {2, 3};
+  options.method.memory = kProgramBytes + (1 << 20);  // METIS needs more
+  options.sampling = {.fanouts = {5}, .batch_size = 10, .batches = 2};
+  const auto rows = CompareMethods(dataset(), options, Scratch());
+  ASSERT_TRUE(rows.ok()) << rows.status();
+  ASSERT_EQ(rows->size(), 4U);
+  EXPECT_THAT((*rows)[0].failure, HasSubstr("give at least --memory"));
+  EXPECT_EQ((*rows)[1].method, "random");
+  EXPECT_THAT((*rows)[1].failure, IsEmpty());
+  EXPECT_GT((*rows)[1].quality.replication_factor, 1);
+  EXPECT_GT((*rows)[1].remote.remote_nodes, 0);
+  EXPECT_EQ((*rows)[3].parts, 3);
+  const Json json = ToJson(*rows, options);
+  EXPECT_TRUE(json.at("runs")[0].contains("failure"));
+  EXPECT_EQ(json.at("runs")[1].at("edge_cut"), (*rows)[1].quality.edge_cut);
+  EXPECT_THAT(FormatTable(*rows, options),
+              AllOf(HasSubstr("owner of its destination"), HasSubstr("give at least --memory")));
+}
+
+TEST_F(CompareTest, UnknownMethodIsRefusedBeforeTheFirstRun) {
+  CompareOptions options;
+  options.methods = {"random", "magic"};
+  EXPECT_TRUE(absl::IsInvalidArgument(CompareMethods(dataset(), options, Scratch()).status()));
+  EXPECT_TRUE(ScratchIsEmpty());
+}
+
+CompareRow Row(const std::string& method, int parts, double replication) {
+  CompareRow row;
+  row.method = method;
+  row.parts = parts;
+  row.quality.replication_factor = replication;
+  row.seconds = 1;
+  return row;
+}
+
+TEST_F(CompareTest, PlotDrawsALineAMethodAndLeavesOutFailures) {
+  CompareRow failed = Row("hdrf", 2, 0);
+  failed.failure = "too large";
+  const std::vector<CompareRow> rows = {Row("metis", 2, 1.25), Row("metis", 4, 1.5),
+                                        Row("random", 2, 1.75), failed};
+  const std::string script = PlotScript(rows, "it's.svg");
+  EXPECT_THAT(script, AllOf(HasSubstr("set output 'it''s.svg'"), HasSubstr("title 'metis'"),
+                            HasSubstr("2 1.25\n4 1.5\ne\n2 1.75\ne\n")));
+  EXPECT_THAT(script, testing::Not(HasSubstr("hdrf")));
+  if (!CheckGnuplot().ok()) GTEST_SKIP() << "gnuplot is not installed";
+  ASSERT_TRUE(Plot(rows, folder_.path() / "it's.svg").ok());
+  std::ifstream file(folder_.path() / "it's.svg");
+  const std::string svg{std::istreambuf_iterator<char>(file), {}};
+  EXPECT_THAT(svg, AllOf(HasSubstr("<svg"), HasSubstr("metis"), HasSubstr("</svg>")));
+  testing::internal::CaptureStderr();
+  EXPECT_TRUE(absl::IsInternal(Plot(rows, folder_.path() / "no" / "folder.svg")));
+  testing::internal::GetCapturedStderr();
+}
+
+TEST_F(CompareTest, PlotWithoutGnuplotSaysWhatToInstall) {
+  const std::string path = std::getenv("PATH");
+  ::setenv("PATH", folder_.path().c_str(), 1);
+  const Status status = Plot({Row("metis", 2, 1)}, folder_.path() / "x.svg");
+  ::setenv("PATH", path.c_str(), 1);
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(Message(status), HasSubstr("gnuplot-nox"));
+}
+
+class CompareCommandTest : public ProgramFixture {
+ protected:
+  int Compare(std::vector<std::string> more) {
+    std::vector<std::string> words = {"compare", "--input", Cora(), "--scratch", Path("")};
+    words.insert(words.end(), more.begin(), more.end());
+    return Call(words);
+  }
+};
+
+TEST_F(CompareCommandTest, TableAndJsonOfTheRunsThatWereAskedFor) {
+  ASSERT_EQ(Compare({"--methods", "metis,random", "--parts", "2,3", "--batch-size", "50"}), 0)
+      << error_;
+  EXPECT_THAT(out_, AllOf(HasSubstr("metis"), HasSubstr("random"), HasSubstr("remote bytes")));
+  ASSERT_EQ(Compare({"--methods", "metis,random", "--parts", "2,3", "--json", "--quiet"}), 0);
+  EXPECT_EQ(error_, "");
+  const auto json = ParseJson(out_, "stdout");
+  ASSERT_TRUE(json.ok()) << json.status();
+  std::vector<std::string> runs;
+  for (const Json& run : json->at("runs")) {
+    runs.push_back(
+        fmt::format("{} {}", run.at("method").get<std::string>(), run.at("parts").get<int>()));
+    EXPECT_TRUE(run.at("balance").contains("train"));
+    EXPECT_GT(run.at("remote_bytes_per_minibatch").get<double>(), 0);
+  }
+  EXPECT_THAT(runs, ElementsAre("metis 2", "random 2", "metis 3", "random 3"));
+  EXPECT_TRUE(std::filesystem::is_empty(folder_.path())) << "temporary files stay";
+}
+
+TEST_F(CompareCommandTest, OneFailureIsARowAllAreAnError) {
+  EXPECT_EQ(Compare({"--methods", "metis,random", "--parts", "2", "--memory", "33MiB"}), 0);
+  EXPECT_THAT(out_, HasSubstr("give at least --memory"));
+  EXPECT_EQ(Compare({"--methods", "metis", "--parts", "2", "--memory", "33MiB"}), 1);
+  EXPECT_THAT(error_, HasSubstr("every method failed"));
+  EXPECT_EQ(Compare({"--methods", "metis,random", "--parts", "2709"}), 1);
+}
+
+TEST_F(CompareCommandTest, WrongWordsAreWrongUsage) {
+  const std::vector<std::vector<std::string>> wrong = {
+      {"--methods", "magic"},
+      {"--methods", "metis:random"},
+      {"--methods", "metis", "--hdrf-lambda", "2"},
+      {"--parts", "0"},
+      {"--parts", "two"},
+      {"--fanouts", "-2"},
+      {"--fanouts", "many"},
+      {"--batch-size", "0"},
+      {"--batches", "0"},
+      {"--memory", "all"},
+  };
+  for (const auto& words : wrong) {
+    EXPECT_EQ(Compare(words), 2) << testing::PrintToString(words);
+    EXPECT_EQ(std::count(error_.begin(), error_.end(), '\n'), 1) << error_;
+  }
+  EXPECT_EQ(Call({"compare"}), 2);
+}
+
+}  // namespace
+}  // namespace halograph
