@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <limits>
 
 #include "common/base/rng.h"
 
@@ -11,38 +10,49 @@ namespace {
 
 // A slot without an owner yet holds kWaiting + the level at which its node chooses.
 constexpr uint16_t kWaiting = 0xff00;
-constexpr int kLevels = 10;
+constexpr int kLevels = 9;
 static_assert(kMaxParts < kWaiting);
 
-// A node whose in-edges are more than this part of a partition's share is a hub: hubs choose first,
-// while there is room for them.
-constexpr int64_t kHubShare = 32;
-
-std::vector<int64_t> CountGroups(const UnionNodes& nodes, const NodeDegrees& degrees,
-                                 const TaskClasses& classes) {
-  std::vector<int64_t> groups(static_cast<size_t>(nodes.num_types()) * kNumTaskClasses, 0);
+OwnedTotals Count(const UnionNodes& nodes, const NodeDegrees& degrees, const TaskClasses& classes) {
+  OwnedTotals totals{
+      .nodes = std::vector<int64_t>(static_cast<size_t>(nodes.num_types()) * kNumTaskClasses, 0),
+      .edges = degrees.edges};
+  int64_t all = 0;
   for (int type = 0; type < nodes.num_types(); ++type) {
     for (int64_t node = nodes.offset(type); node < nodes.offset(type + 1); ++node) {
       if (degrees.of[node].total == 0) continue;
-      ++groups[static_cast<size_t>(type * kNumTaskClasses + classes[node])];
+      ++totals.nodes[static_cast<size_t>(type * kNumTaskClasses + classes[node])];
+      ++all;
     }
   }
-  return groups;
+  int64_t small = 0, small_in = 0;
+  for (const NodeDegree& degree : degrees.of.view()) {
+    if (degree.total == 0 || degree.in > degrees.edges / all) continue;
+    ++small;
+    small_in += degree.in;
+  }
+  if (small > 0)
+    totals.small_in_degree = static_cast<double>(small_in) / static_cast<double>(small);
+  return totals;
 }
 
-uint32_t HubDegree(int64_t edges, int parts) {
-  return static_cast<uint32_t>(
-      std::clamp<int64_t>(edges / (kHubShare * parts), 1, std::numeric_limits<uint32_t>::max()));
-}
-
-// 1 for the largest lead of a node's first partition over its second, 9 for none.
-int LevelOfLead(std::span<const uint8_t> counts) {
+// The lead of a node's first partition over its second, up to 255.
+int64_t Lead(std::span<const uint8_t> counts) {
   uint8_t first = 0, second = 0;
   for (const uint8_t count : counts) {
     second = std::max(second, std::min(first, count));
     first = std::max(first, count);
   }
-  return kLevels - 1 - std::bit_width(static_cast<unsigned>(first - second));
+  return first - second;
+}
+
+// 0 chooses first. A lead is what the node has to lose; in-degrees, in means, that a partition has
+// to have room for count as well, or large nodes would come when only full partitions are left.
+int Level(int64_t lead, double mean_in_degrees) {
+  constexpr double kLeadOfMean = 8;
+  const auto size = static_cast<int64_t>(std::min(255.0, kLeadOfMean * mean_in_degrees));
+  const auto worth = static_cast<uint64_t>(std::max(lead, size));
+  return kLevels - 1 - std::bit_width(worth);
 }
 
 int CountReplicas(std::span<const uint8_t> counts) {
@@ -84,8 +94,9 @@ OwnerChoice::OwnerChoice(const Dataset& dataset, const NodeDegrees& degrees,
     : nodes_(dataset),
       degrees_(degrees),
       classes_(classes),
-      room_(CountGroups(nodes_, degrees, classes), degrees.edges, parts, balance),
-      hub_degree_(HubDegree(degrees.edges, parts)) {
+      room_(Count(nodes_, degrees, classes), parts, balance),
+      mean_in_degree_(std::max(1.0, static_cast<double>(degrees.edges)) /
+                      std::max(1.0, static_cast<double>(degrees.of.size()))) {
   for (const InputNodeType& type : dataset.node_types) {
     owners_.emplace_back(static_cast<size_t>(type.count), kWaiting);
   }
@@ -103,16 +114,16 @@ void OwnerChoice::ForEachNode(int64_t first, int64_t last, const Visit& visit) {
   }
 }
 
-template <typename Level, typename Pick>
-void OwnerChoice::Choose(int64_t first, int64_t last, const Level& level, const Pick& pick) {
+template <typename LeadOf, typename Pick>
+void OwnerChoice::Choose(int64_t first, int64_t last, const LeadOf& lead, const Pick& pick) {
   const auto weight = [&](int64_t node, int type) {
     return OwnedNode{type, classes_[node], degrees_.of[node].in};
   };
-  ForEachNode(first, last, [&](int64_t node, int type, uint16_t* owner) {
+  ForEachNode(first, last, [&](int64_t node, int, uint16_t* owner) {
     if (degrees_.of[node].total == 0) return;
     ++nodes_with_edges_;
-    const int own_level = level(node);
-    *owner = static_cast<uint16_t>(kWaiting + (IsHub(weight(node, type)) ? 0 : own_level));
+    const double mean_in_degrees = degrees_.of[node].in / mean_in_degree_;
+    *owner = static_cast<uint16_t>(kWaiting + Level(lead(node), mean_in_degrees));
   });
   for (int now = 0; now < kLevels; ++now) {
     ForEachNode(first, last, [&](int64_t node, int type, uint16_t* owner) {
@@ -130,33 +141,33 @@ void OwnerChoice::Choose(int64_t first, int64_t last, const Level& level, const 
 }
 
 void OwnerChoice::ByMajority(int64_t first, int64_t last, const PartCounts& counts) {
-  const auto level = [&](int64_t node) {
+  const auto lead = [&](int64_t node) {
     replicas_ += CountReplicas(counts.Row(node));
-    return LevelOfLead(counts.Row(node));
+    return Lead(counts.Row(node));
   };
   const auto pick = [&](int64_t node, const OwnedNode& weighed) {
     return PickMajority(counts.Row(node), room_, weighed);
   };
-  Choose(first, last, level, pick);
+  Choose(first, last, lead, pick);
 }
 
 void OwnerChoice::ByChance(const ReplicaSets& replicas, uint64_t key) {
-  const auto level = [&](int64_t node) {
+  const auto lead = [&](int64_t node) {
     replicas_ += replicas.Count(node);
-    return 1;
+    return int64_t{0};
   };
   const auto pick = [&](int64_t node, const OwnedNode& weighed) {
     return PickByChance(replicas, node, key, room_, weighed);
   };
-  Choose(0, nodes_.count(), level, pick);
+  Choose(0, nodes_.count(), lead, pick);
 }
 
 void OwnerChoice::DealRest() {
-  // First those in task sets, whose share is exact, then the others, which even out the types.
+  // First those in task sets, while partitions differ in nothing but them; then the many others.
   ForEachNode(0, nodes_.count(), [&](int64_t node, int type, uint16_t* owner) {
     if (degrees_.of[node].total != 0 || classes_[node] == 0) return;
     const OwnedNode weighed{type, classes_[node], 0};
-    const int part = room_.FewestOfClass(weighed);
+    const int part = room_.FewestOfType(weighed);
     room_.Take(part, weighed);
     *owner = static_cast<uint16_t>(part);
   });

@@ -40,17 +40,16 @@ class OwnerChoice {
   // Calls visit(node, weight, owner slot) for [first, last), type by type.
   template <typename Visit>
   void ForEachNode(int64_t first, int64_t last, const Visit& visit);
-  // Marks nodes with level(node), lowest first to choose; then pick(node, weight) gives each its
-  // partition, or -1.
-  template <typename Level, typename Pick>
-  void Choose(int64_t first, int64_t last, const Level& level, const Pick& pick);
-  [[nodiscard]] bool IsHub(const OwnedNode& node) const { return node.in_degree > hub_degree_; }
+  // lead(node): what the node has to lose, 0 to 255, which decides when it chooses; then
+  // pick(node, weight) gives each its partition, or -1.
+  template <typename LeadOf, typename Pick>
+  void Choose(int64_t first, int64_t last, const LeadOf& lead, const Pick& pick);
 
   const UnionNodes nodes_;
   const NodeDegrees& degrees_;
   const TaskClasses& classes_;
   OwnerRoom room_;
-  uint32_t hub_degree_;
+  double mean_in_degree_;
   std::vector<std::vector<uint16_t>> owners_;
   int64_t turned_away_ = 0, nodes_with_edges_ = 0, replicas_ = 0;
 };

@@ -25,15 +25,18 @@ double Balance(const std::vector<int64_t>& loads) {
 
 }  // namespace
 
-OwnerRoom::OwnerRoom(const std::vector<int64_t>& nodes, int64_t edges, int parts,
-                     const BalanceOptions& balance)
+OwnerRoom::OwnerRoom(const OwnedTotals& totals, int parts, const BalanceOptions& balance)
     : parts_(parts), all_cap_(kNoCap), edge_cap_(kNoCap) {
+  const std::vector<int64_t>& nodes = totals.nodes;
+  const int64_t all = std::accumulate(nodes.begin(), nodes.end(), int64_t{0});
   const size_t types = nodes.size() / kNumTaskClasses;
   const auto slots = static_cast<size_t>(parts);
-  if (balance.edges) edge_cap_ = Cap(edges, parts, kOwnedEdges);
-  if (!balance.edges && !balance.nodes) {
-    all_cap_ = Cap(std::accumulate(nodes.begin(), nodes.end(), int64_t{0}), parts, kOwnedNodes);
+  if (balance.edges) edge_cap_ = Cap(totals.edges, parts, kOwnedEdges);
+  if (balance.edges && balance.nodes) {
+    least_nodes_ = std::max<int64_t>(0, all - (parts - 1) * Cap(all, parts, kOwnedNodes));
+    small_in_degree_ = totals.small_in_degree;
   }
+  if (!balance.edges && !balance.nodes) all_cap_ = Cap(all, parts, kOwnedNodes);
   for (size_t type = 0; type < types; ++type) {
     const auto classes = nodes.begin() + static_cast<std::ptrdiff_t>(type * kNumTaskClasses);
     const int64_t count = std::accumulate(classes, classes + kNumTaskClasses, int64_t{0});
@@ -68,9 +71,9 @@ int OwnerRoom::Emptiest(const OwnedNode& node) const {
   return best;
 }
 
-int OwnerRoom::FewestOfClass(const OwnedNode& node) const {
+int OwnerRoom::FewestOfType(const OwnedNode& node) const {
   const auto rank = [&](int part) {
-    return std::tuple(of_group_[GroupSlot(part, node)], of_type_[TypeSlot(part, node.type)],
+    return std::tuple(of_type_[TypeSlot(part, node.type)], of_group_[GroupSlot(part, node)],
                       nodes_[static_cast<size_t>(part)]);
   };
   int best = 0;

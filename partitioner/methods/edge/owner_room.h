@@ -2,6 +2,7 @@
 // may take. The bounds of all edge partitioners. Not thread-safe.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -23,12 +24,18 @@ struct OwnedNode {
   uint32_t in_degree = 0;
 };
 
+// Of the nodes with edges.
+struct OwnedTotals {
+  std::vector<int64_t> nodes;  // [type * kNumTaskClasses + class]
+  int64_t edges = 0;
+  double small_in_degree = 0;  // mean in-degree of the nodes that have at most the mean in-degree
+};
+
 class OwnerRoom {
  public:
-  // nodes[type * kNumTaskClasses + class]: nodes with edges. A bound that `balance` leaves out is
-  // not kept; without nodes and edges all nodes are bounded together.
-  OwnerRoom(const std::vector<int64_t>& nodes, int64_t edges, int parts,
-            const BalanceOptions& balance);
+  // A bound that `balance` leaves out is not kept; without nodes and edges all nodes are bounded
+  // together.
+  OwnerRoom(const OwnedTotals& totals, int parts, const BalanceOptions& balance);
 
   [[nodiscard]] int parts() const { return parts_; }
   // In all bounds.
@@ -39,9 +46,9 @@ class OwnerRoom {
   // The partition to take a node that no wanted one has room for: with room in as many bounds as
   // there is, then the fewest in-edges, then the fewest nodes. O(parts).
   [[nodiscard]] int Emptiest(const OwnedNode& node) const;
-  // The partition with the fewest nodes of the node's type and class; then of its type, then of
-  // all. O(parts).
-  [[nodiscard]] int FewestOfClass(const OwnedNode& node) const;
+  // The partition with the fewest nodes of the node's type; then of its class, then of all.
+  // O(parts).
+  [[nodiscard]] int FewestOfType(const OwnedNode& node) const;
   [[nodiscard]] int64_t of_type(int part, int type) const { return of_type_[TypeSlot(part, type)]; }
   [[nodiscard]] int64_t edges(int part) const { return edges_[static_cast<size_t>(part)]; }
   // Largest of a partition over the mean: of all nodes, of in-edges.
@@ -66,11 +73,18 @@ class OwnerRoom {
     return of_group_[GroupSlot(part, node)] < group_caps_[Group(node)];
   }
   [[nodiscard]] bool HasEdges(int part, const OwnedNode& node) const {
-    return edges_[static_cast<size_t>(part)] + node.in_degree <= edge_cap_;
+    // A partition short of nodes will have to take more in the end, the small ones that others
+    // have no room for: their edges are kept free.
+    const int64_t short_of =
+        std::max<int64_t>(0, least_nodes_ - 1 - nodes_[static_cast<size_t>(part)]);
+    const auto kept_free = static_cast<int64_t>(static_cast<double>(short_of) * small_in_degree_);
+    return edges_[static_cast<size_t>(part)] + node.in_degree + kept_free <= edge_cap_;
   }
 
   int parts_;
   int64_t all_cap_, edge_cap_;
+  int64_t least_nodes_ = 0;  // that a partition gets if all others are full
+  double small_in_degree_ = 0;
   std::vector<int64_t> type_caps_, group_caps_;
   std::vector<int64_t> nodes_, edges_;       // [parts]
   std::vector<int64_t> of_type_, of_group_;  // [types * parts], [types * classes * parts]
