@@ -1,4 +1,5 @@
-// Compiled once for each instruction set and chosen when first called (Highway).
+// Compiled once for each instruction set and chosen when first called
+// (Highway).
 #include "common/sampling/fused_layer.h"
 
 #include <algorithm>
@@ -70,8 +71,7 @@ class LayerRun {
     if (draws_.fanout == kFullNeighborhood || draws_.fanout > kScanPicks) {
       return Groups<&LayerRun::DrawMany>();
     }
-    return draws_.fanout <= kSimdPicks ? Groups<&LayerRun::DrawFewSimd>()
-                                       : Groups<&LayerRun::DrawFew>();
+    return draws_.fanout <= kSimdPicks ? DrawAllSimd() : Groups<&LayerRun::DrawFew>();
   }
 
   // kDraw draws for the destinations [begin, end), at most kGroup.
@@ -98,25 +98,55 @@ class LayerRun {
     return stream_.Pump();
   }
 
-  // Up to kSimdPicks.
-  [[nodiscard]] HWY_ATTR bool DrawFewSimd(int64_t group, int64_t end) {
+  // Up to kSimdPicks a destination: the loop that most sampling is spent in. It
+  // pumps after each destination, so that the processor, which looks some ten
+  // edges ahead, always finds reads of memory to start beside the arithmetic of
+  // draws.
+  [[nodiscard]] HWY_ATTR bool DrawAllSimd() {
 #if HALOGRAPH_SIMD_DRAWS
-    std::array<int64_t, kGroup> nodes{};
-    std::copy(destinations_.data() + group, destinations_.data() + end, nodes.begin());
-    std::array<uint64_t, kGroup> keys;
-    NodeKeys(draws_.layer_key, nodes.data(), keys.data());
     const SimdDraws<IdT> draws(draws_.fanout, draws_.replace);
-    for (int64_t i = group; i < end; ++i) {
-      const FusedRow row = rows_.Find(nodes[i - group]);
-      const uint64_t key = keys[i - group];
-      stream_.Push(HWY_LIKELY(row.degree < kSimdDegree) ? draws.Draw(key, row, stream_.tail())
-                                                        : DrawAddresses(key, row, stream_.tail()));
-      indptr_[i + 1] = stream_.total();
+    const int64_t size = destinations_.size();
+    // In locals, which no write to memory can change.
+    FusedStream<IdT, Sink> stream = stream_;
+    FusedRows<IdT> rows = rows_;
+    int64_t* const indptr = indptr_ + 1;
+    std::array<int64_t, kGroup> nodes;
+    std::array<int64_t, kGroup> ahead;
+    std::array<uint64_t, kGroup> keys;
+    bool more = true;
+    for (int64_t group = 0; more && group < size; group += kGroup) {
+      CopyGroup(group, nodes.data());
+      CopyGroup(group + kRowsAhead, ahead.data());
+      NodeKeys(draws_.layer_key, nodes.data(), keys.data());
+      const int64_t count = std::min(kGroup, size - group);
+      for (int64_t i = 0; more && i < count; ++i) {
+        rows.Prefetch(ahead[i]);
+        const FusedRow row = rows.Find(nodes[i]);
+        stream.Push(HWY_LIKELY(row.degree < kSimdDegree)
+                        ? draws.Draw(keys[i], row, stream.tail())
+                        : DrawAddresses(keys[i], row, stream.tail()));
+        indptr[group + i] = stream.total();
+        more = stream.Pump();
+      }
     }
-    return stream_.Pump();
+    more = more && stream.Finish();
+    stream_ = stream;
+    rows_.AddDamage(rows);
+    return more;
 #else
-    return DrawFew(group, end);
+    return Groups<&LayerRun::DrawFew>();
 #endif
+  }
+
+  // kGroup destinations from `first` on; beyond the last, any one of them.
+  HWY_INLINE void CopyGroup(int64_t first, int64_t* nodes) const {
+    const int64_t* const all = destinations_.data();
+    if (HWY_LIKELY(first + kGroup <= destinations_.size())) {
+      std::copy(all + first, all + first + kGroup, nodes);
+    } else {
+      for (int64_t i = 0; i < kGroup; ++i)
+        nodes[i] = all[std::min(first + i, destinations_.size() - 1)];
+    }
   }
 
   // Any number of picks.
@@ -274,7 +304,8 @@ constexpr int64_t kExpectedDegree = 8;  // for a first room only
 constexpr int64_t kReserveCompacted = 1 << 22;
 constexpr int64_t kReserveCollected = 1 << 15;
 
-// Room for what is most likely: untouched room costs nothing, growing costs a copy.
+// Room for what is most likely: untouched room costs nothing, growing costs a
+// copy.
 size_t ExpectedEdges(int64_t destinations, int32_t fanout, int64_t most) {
   const int64_t each = fanout == kFullNeighborhood ? kExpectedDegree : fanout;
   return static_cast<size_t>(std::min(std::min(destinations, most) * each, most));

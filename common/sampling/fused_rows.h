@@ -1,12 +1,15 @@
-// Where the in-edges of a destination lie, found without a search if one segment holds all.
+// Where the in-edges of a destination lie, found without a search if one
+// segment holds all.
 #pragma once
 
+#include <algorithm>
 #include <cassert>
 #include <cstdint>
 #include <type_traits>
 
 #include "common/graph/topology.h"
 #include "common/sampling/layer_draws.h"
+#include "hwy/base.h"
 
 namespace halograph {
 
@@ -15,14 +18,16 @@ struct FusedRow {
   int64_t degree = 0;
 };
 
-// Whether a row lies within `edges`, and its offsets ascend. Negative ones are larger than all.
+// Whether a row lies within `edges`, and its offsets ascend. Negative ones are
+// larger than all.
 inline bool ValidOffsets(const int64_t* offsets, int64_t edges) {
   const auto begin = static_cast<uint64_t>(offsets[0]);
   const auto end = static_cast<uint64_t>(offsets[1]);
   return begin <= end && end <= static_cast<uint64_t>(edges);
 }
 
-// Requires `v` present in `topology`. The degree is -1 if the offsets are damaged.
+// Requires `v` present in `topology`. The degree is -1 if the offsets are
+// damaged.
 inline PickRow FindPickRow(const RelationTopology& topology, int64_t v) {
   const CscSegment& segment = topology.Owner(v);
   assert(segment.present());
@@ -46,7 +51,7 @@ class FusedRows {
   }
 
   // Both offsets: they lie on two lines now and then.
-  void Prefetch(int64_t v) const {
+  HWY_INLINE void Prefetch(int64_t v) const {
     const CscSegment& segment = Segment(v);
     const int64_t* const offsets = segment.indptr + (v - segment.nodes.begin);
     __builtin_prefetch(offsets);
@@ -54,7 +59,7 @@ class FusedRows {
   }
 
   // A damaged row has no edges, and damaged() tells.
-  [[nodiscard]] FusedRow Find(int64_t v) {
+  [[nodiscard]] HWY_INLINE FusedRow Find(int64_t v) {
     const CscSegment& segment = Segment(v);
     assert(segment.present());
     const int64_t* const offsets = segment.indptr + (v - segment.nodes.begin);
@@ -73,7 +78,9 @@ class FusedRows {
             .degree = row.degree};
   }
 
-  // The last destination found damaged, or -1.
+  // Takes over what a copy has found damaged.
+  void AddDamage(const FusedRows& copy) { damaged_ = std::max(damaged_, copy.damaged_); }
+  // A destination found damaged, or -1.
   [[nodiscard]] int64_t damaged() const { return damaged_; }
 
  private:

@@ -1,6 +1,7 @@
-// Draws of up to 16 picks a destination in vectors, compiled for each instruction set: the
-// contract's positions, bit for bit. All lanes are drawn as if none repeated; a repeat is detected
-// and settled in order. Included by fused_layer.cc only.
+// Draws of up to 16 picks a destination in vectors, compiled for each
+// instruction set: the contract's positions, bit for bit. All lanes are drawn
+// as if none repeated; a repeat is detected and settled in order. Included by
+// fused_layer.cc only.
 
 // Highway's guard: once a target.
 #if defined(HALOGRAPH_COMMON_SAMPLING_FUSED_SIMD_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -30,7 +31,8 @@ namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 inline constexpr int32_t kSimdPicks = 16;
-// 32-bit halves are multiplied, and the largest positions mark lanes that are not drawn.
+// 32-bit halves are multiplied, and the largest positions mark lanes that are
+// not drawn.
 inline constexpr int64_t kSimdDegree = int64_t{1} << 31;
 
 using D64 = hn::ScalableTag<uint64_t>;
@@ -72,8 +74,9 @@ HWY_INLINE HWY_ATTR void NodeKeys(uint64_t layer_key, const int64_t* nodes, uint
   }
 }
 
-// Zero in some lane if `a` and `b`, or `a` and itself, hold an equal pair in different lanes.
-// kSteps rotations of b are compared: half the lanes for itself.
+// Zero in some lane if `a` and `b`, or `a` and itself, hold an equal pair in
+// different lanes. kSteps rotations of b are compared: half the lanes for
+// itself.
 template <class D, size_t kSteps>
 HWY_INLINE HWY_ATTR hn::Vec<D> PairDifferences(D d, hn::Vec<D> a, hn::Vec<D> b) {
   alignas(64) uint32_t next[hn::MaxLanes(D())];
@@ -107,14 +110,15 @@ HWY_INLINE HWY_ATTR bool HasRepeat(V32 a, V32 b) {
   return !hn::AllFalse(d, hn::Eq(least, hn::Zero(d)));
 }
 
-// Draws for all destinations of a layer: IdT as the relation's indices, fanout 1 .. kSimdPicks.
+// Draws for all destinations of a layer: IdT as the relation's indices, fanout
+// 1 .. kSimdPicks.
 template <typename IdT>
 class SimdDraws {
  public:
   SimdDraws(int32_t fanout, bool replace) : fanout_(fanout), replace_(replace) {}
 
-  // Writes addresses of the picks, and up to kSimdPicks in all; returns how many are picks.
-  // Requires row.degree < kSimdDegree.
+  // Writes addresses of the picks, and up to kSimdPicks in all; returns how
+  // many are picks. Requires row.degree < kSimdDegree.
   HWY_INLINE HWY_ATTR int64_t Draw(uint64_t node_key, const FusedRow& row,
                                    uint64_t* addresses) const {
     if (replace_) return DrawWithRepeats(node_key, row, addresses);
@@ -139,8 +143,8 @@ class SimdDraws {
     return row.degree == 0 ? 0 : fanout_;
   }
 
-  // Draws first .. first + 7 without a look at repeats; every edge where the fanout allows it.
-  // Lanes beyond the fanout differ from all others.
+  // Draws first .. first + 7 without a look at repeats; every edge where the
+  // fanout allows it. Lanes beyond the fanout differ from all others.
   HWY_INLINE HWY_ATTR V32 Eight(uint64_t node_key, const FusedRow& row, uint64_t first,
                                 uint64_t* addresses) const {
     const D32 d;
@@ -178,19 +182,55 @@ class SimdDraws {
     hn::StoreU(hn::Add(hn::Set(d, row.address), hn::ShiftLeft<kShift>(positions)), d, addresses);
   }
 
-  // Floyd's rule for repeats, in order: the i-th repeat of an earlier pick becomes j.
+  // Floyd's rule for repeats: a pick that is taken already becomes j = degree -
+  // fanout + its number. Taken are the earlier picks, and the js of those among
+  // them that were repeats.
   HWY_ATTR HWY_NOINLINE void Settle(V32 first, V32 second, const FusedRow& row,
                                     uint64_t* addresses) const {
     const D32 d;
     std::array<uint32_t, kSimdPicks> picks;
     hn::StoreU(first, d, picks.data());
     hn::StoreU(second, d, picks.data() + 8);
-    for (int32_t i = 0; i < fanout_; ++i) {
-      if (std::find(picks.begin(), picks.begin() + i, picks[i]) != picks.begin() + i) {
-        picks[i] = static_cast<uint32_t>(row.degree - fanout_ + i);
-      }
-      addresses[i] = row.address + uint64_t{picks[i]} * sizeof(IdT);
+    uint32_t repeats = 0;  // a bit a pick
+    for (int32_t i = 0; i + 1 < fanout_; ++i) {
+      const V32 pick = hn::Set(d, picks[i]);
+      const uint32_t equal = Bits(hn::Eq(first, pick)) | Bits(hn::Eq(second, pick)) << 8;
+      repeats |= equal & (~uint32_t{1} << i);
     }
+    const auto least_j = static_cast<uint32_t>(row.degree - fanout_);
+    const V32 first_js = hn::Iota(d, least_j);
+    const V32 second_js = hn::Iota(d, least_j + 8);
+    // Picks that are an earlier pick's j.
+    uint32_t js = Bits(hn::Lt(hn::Sub(first, hn::Set(d, least_j)), hn::Iota(d, 0))) |
+                  Bits(hn::Lt(hn::Sub(second, hn::Set(d, least_j)), hn::Iota(d, 8))) << 8;
+    for (js &= ~repeats & ((uint32_t{1} << fanout_) - 1); js != 0; js &= js - 1) {
+      const auto i = static_cast<uint32_t>(hwy::Num0BitsBelowLS1Bit_Nonzero32(js));
+      repeats |= (repeats >> (picks[i] - least_j) & 1) << i;
+    }
+    StorePicks(hn::IfThenElse(Lanes(repeats), first_js, first), row, addresses);
+    if (fanout_ > 8) {
+      StorePicks(hn::IfThenElse(Lanes(repeats >> 8), second_js, second), row, addresses + 8);
+    }
+  }
+
+  static HWY_INLINE HWY_ATTR uint32_t Bits(hn::Mask<D32> mask) {
+    std::array<uint8_t, 8> bits{};
+    hn::StoreMaskBits(D32(), mask, bits.data());
+    return bits[0];
+  }
+  static HWY_INLINE HWY_ATTR hn::Mask<D32> Lanes(uint32_t bits) {
+    const std::array<uint8_t, 8> bytes = {static_cast<uint8_t>(bits)};
+    return hn::LoadMaskBits(D32(), bytes.data());
+  }
+  static HWY_INLINE HWY_ATTR void StorePicks(V32 picks, const FusedRow& row, uint64_t* addresses) {
+    const D64 d;
+#if HWY_MAX_BYTES >= 64
+    StoreAddresses(hn::PromoteTo(d, picks), row, addresses);
+#else
+    const hn::Half<D32> half;
+    StoreAddresses(hn::PromoteTo(d, hn::LowerHalf(half, picks)), row, addresses);
+    StoreAddresses(hn::PromoteTo(d, hn::UpperHalf(half, picks)), row, addresses + 4);
+#endif
   }
 
   const int32_t fanout_;

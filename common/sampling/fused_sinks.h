@@ -1,10 +1,14 @@
-// What becomes of the source ids that a stream has read: compacted into a block, or collected. A
-// sink is a handle: small, copied, with the state behind its pointers.
+// What becomes of the source ids that a stream has read: compacted into a
+// block, or collected. A sink is a handle: small, copied, with the state behind
+// its pointers.
 //   kLag              edges that Take trails Prefetch by
 //   limit()           ids are below, or the run stops before they are taken
 //   Prefetch(id)      of an id that Take will get soon
-//   Take(ids, at, n)  n ids, the first of which is at position `at` after the last Flush
-//   Flush(ids, n)     the n taken ids since the last Flush; false if no more can be taken
+//   Take(ids, at, n)  n ids, the first of which is at position `at` after the
+//   last Flush Flush(ids, n)     the n taken ids since the last Flush; false if
+//   no more can be taken
+// What is called by the edge is always inlined: GCC drops calls of functions
+// that only prefetch.
 #pragma once
 
 #include <array>
@@ -14,6 +18,7 @@
 
 #include "common/sampling/fused_nodes.h"
 #include "common/sampling/fused_stream.h"
+#include "hwy/base.h"
 
 namespace halograph {
 
@@ -35,9 +40,9 @@ class CompactingSink {
   }
 
   [[nodiscard]] uint64_t limit() const { return static_cast<uint64_t>(sources_->type_nodes); }
-  void Prefetch(int64_t id) const { map_->Prefetch(id); }
+  HWY_INLINE void Prefetch(int64_t id) const { map_->Prefetch(id); }
 
-  void Take(const IdT* ids, int64_t at, int64_t count) const {
+  HWY_INLINE void Take(const IdT* ids, int64_t at, int64_t count) const {
     sources_->size =
         map_->FindOrAppend(ids, count, sources_->ids.data(), sources_->size, positions_ + at);
   }
@@ -65,8 +70,8 @@ class CollectingSink {
 
   // What is collected is not followed: callers check it where they do.
   [[nodiscard]] static constexpr uint64_t limit() { return ~uint64_t{0}; }
-  void Prefetch(int64_t) const {}
-  void Take(const IdT*, int64_t, int64_t) const {}
+  HWY_INLINE void Prefetch(int64_t) const {}
+  HWY_INLINE void Take(const IdT*, int64_t, int64_t) const {}
   [[nodiscard]] bool Flush(const IdT* ids, int64_t count) const {
     sources_->insert(sources_->end(), ids, ids + count);
     return true;

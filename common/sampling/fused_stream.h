@@ -1,6 +1,7 @@
-// The tail of the kernel: from the addresses of picked entries to what is made of the source ids,
-// as a stream. Cursors trail one another, each far enough behind for what the one ahead asked for
-// to arrive: entry of `indices` asked for -> source id read -> taken by the sink (fused_sinks.h).
+// The tail of the kernel: from the addresses of picked entries to what is made
+// of the source ids, as a stream. Cursors trail one another, each far enough
+// behind for what the one ahead asked for to arrive: picks pushed -> entry of
+// `indices` asked for -> source id read -> taken by the sink (fused_sinks.h).
 #pragma once
 
 #include <algorithm>
@@ -9,22 +10,30 @@
 #include <cstring>
 
 #include "common/sampling/fused_outcome.h"
+#include "hwy/base.h"
 
 namespace halograph {
 
+// Edges that an entry is asked for after they were pushed, so that no address
+// is waited for.
+inline constexpr int64_t kAskLag = 8;
 // Edges that a read trails its prefetch by; flat over a wide range around it.
 inline constexpr int64_t kLoadLag = 128;
 
 // Edges on their way through the kernel: address of the entry, source id.
 struct FusedStage {
   static constexpr int64_t kCapacity = 2048;  // with the sink's, fits the first cache
-  // What may be pushed between two pumps, and stored beyond: no pump leaves less room.
+  // What may be pushed between two pumps, and stored beyond: no pump leaves
+  // less room.
   static constexpr int64_t kRoom = 512;
   alignas(64) std::array<uint64_t, kCapacity> addresses;
-  alignas(64) std::array<int64_t, kCapacity> ids;  // or uint32_t, as the relation has them
+  alignas(64) std::array<int64_t, kCapacity> ids;  // or uint32_t, as the
+                                                   // relation has them
 };
 
-// IdT: width of the relation's indices.
+// IdT: width of the relation's indices. A hot loop works on a copy of its own
+// and pumps often: the cursors stay in registers, and draws and reads of memory
+// are under way together.
 template <typename IdT, typename Sink>
 class FusedStream {
  public:
@@ -34,20 +43,31 @@ class FusedStream {
         sink_(sink) {}
 
   // Where the next addresses belong; Push says how many were written.
-  [[nodiscard]] uint64_t* tail() const { return addresses_ + pushed_; }
-  void Push(int64_t count) { pushed_ += count; }
+  [[nodiscard]] HWY_INLINE uint64_t* tail() const { return addresses_ + pushed_; }
+  HWY_INLINE void Push(int64_t count) { pushed_ += count; }
 
   // Edges pushed since the block began.
-  [[nodiscard]] int64_t total() const { return flushed_ + pushed_; }
+  [[nodiscard]] HWY_INLINE int64_t total() const { return flushed_ + pushed_; }
 
-  // Moves every cursor on. False if the sink takes no more, or not what was read: outcome().
-  [[nodiscard]] bool Pump() {
-    return Advance(pushed_ - kLoadLag, Sink::kLag) &&
-           (pushed_ <= FusedStage::kCapacity - FusedStage::kRoom || Slide());
+  // Moves every cursor on, by whole chunks. False if the sink takes no more, or
+  // not what was read: outcome().
+  [[nodiscard]] HWY_INLINE bool Pump() {
+    while (pushed_ - asked_ >= kAskLag + kChunk) {
+      Ask(kChunk);
+      if (HWY_UNLIKELY(asked_ - loaded_ < kLoadLag + kChunk)) continue;
+      Load(kChunk);
+      if (HWY_UNLIKELY(loaded_ - taken_ < Sink::kLag + kChunk)) continue;
+      if (HWY_UNLIKELY(!Take(kChunk))) return false;
+    }
+    return HWY_LIKELY(pushed_ <= FusedStage::kCapacity - FusedStage::kRoom) || Slide();
   }
 
   // Lets all edges arrive. As Pump.
-  [[nodiscard]] bool Finish() { return Advance(pushed_, 0) && Slide(); }
+  [[nodiscard]] HWY_INLINE bool Finish() {
+    Ask(pushed_ - asked_);
+    Load(asked_ - loaded_);
+    return Take(loaded_ - taken_) && Slide();
+  }
 
   // After a false one.
   [[nodiscard]] FusedOutcome outcome() const {
@@ -56,35 +76,45 @@ class FusedStream {
   }
 
  private:
-  [[nodiscard]] bool Advance(int64_t load_to, int64_t lag) {
-    // Through locals, so that no write to the buffers makes the compiler read members again.
-    const uint64_t* const addresses = addresses_;
-    for (int64_t i = asked_; i < pushed_; ++i) {
+  static constexpr int64_t kChunk = 8;
+
+  // The steps read members through locals: else each write to a buffer makes
+  // the compiler read them again.
+  HWY_INLINE void Ask(int64_t count) {
+    const uint64_t* const addresses = addresses_ + asked_;
+    for (int64_t i = 0; i < count; ++i) {
       __builtin_prefetch(reinterpret_cast<const void*>(addresses[i]), 0, 2);
     }
-    asked_ = pushed_;
-    IdT* const ids = ids_;
+    asked_ += count;
+  }
+
+  HWY_INLINE void Load(int64_t count) {
+    const uint64_t* const addresses = addresses_ + loaded_;
+    IdT* const ids = ids_ + loaded_;
     const Sink sink = sink_;
     uint64_t largest = largest_;
-    for (int64_t i = loaded_; i < load_to; ++i) {
+    for (int64_t i = 0; i < count; ++i) {
       const IdT id = *reinterpret_cast<const IdT*>(addresses[i]);
       ids[i] = id;
       largest = std::max(largest, static_cast<uint64_t>(id));
       sink.Prefetch(static_cast<int64_t>(id));
     }
     largest_ = largest;
-    if (largest >= sink.limit()) return false;
-    loaded_ = std::max(loaded_, load_to);
-    const int64_t count = loaded_ - lag - taken_;
-    if (count <= 0) return true;
-    sink_.Take(ids_ + taken_, taken_, count);
+    loaded_ += count;
+  }
+
+  [[nodiscard]] HWY_INLINE bool Take(int64_t count) {
+    const Sink sink = sink_;
+    if (HWY_UNLIKELY(largest_ >= sink.limit())) return false;
+    sink.Take(ids_ + taken_, taken_, count);
     taken_ += count;
     return true;
   }
 
   // Hands what is finished on and moves the rest to the front.
-  [[nodiscard]] bool Slide() {
-    const bool more = sink_.Flush(ids_, taken_);
+  [[nodiscard]] HWY_INLINE bool Slide() {
+    const Sink sink = sink_;
+    const bool more = sink.Flush(ids_, taken_);
     std::memmove(addresses_, addresses_ + taken_, Bytes<uint64_t>(pushed_ - taken_));
     std::memmove(ids_, ids_ + taken_, Bytes<IdT>(loaded_ - taken_));
     flushed_ += taken_;
