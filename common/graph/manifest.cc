@@ -214,11 +214,9 @@ std::string TaskSetFolder(const std::string& task, const std::string& set,
   return fmt::format("tasks/{}/{}/{}", PercentEncode(task), PercentEncode(set),
                      PercentEncode(type));
 }
-std::string AliasEntriesFile(const std::string& edge_folder, const std::string& name) {
-  return edge_folder + "/sampling/" + PercentEncode(name) + "/entries.npy";
-}
-std::string DrawableFile(const std::string& edge_folder, const std::string& name) {
-  return edge_folder + "/sampling/" + PercentEncode(name) + "/drawable.npy";
+std::string WeightTableFile(const std::string& edge_folder, const std::string& name,
+                            std::string_view array) {
+  return fmt::format("{}/sampling/{}/{}.npy", edge_folder, PercentEncode(name), array);
 }
 std::string FeatureFile(const std::string& folder, const std::string& name) {
   return fmt::format("{}/features/{}.npy", folder, PercentEncode(name));

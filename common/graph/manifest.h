@@ -71,9 +71,10 @@ struct GraphManifest {
 [[nodiscard]] std::string EdgeFolder(const std::string& triple);     // edges/<relation>
 [[nodiscard]] std::string TaskSetFolder(const std::string& task, const std::string& set,
                                         const std::string& type);  // tasks/<task>/<set>/<type>
-// edges/<relation>/sampling/<name>/{entries,drawable}.npy: the alias tables by an edge feature.
-[[nodiscard]] std::string AliasEntriesFile(const std::string& edge_folder, const std::string& name);
-[[nodiscard]] std::string DrawableFile(const std::string& edge_folder, const std::string& name);
+// edges/<relation>/sampling/<name>/<array>.npy: the tables of sampling by an edge feature. Arrays:
+// entries, weights, heavy, drawable (weight_table.h).
+[[nodiscard]] std::string WeightTableFile(const std::string& edge_folder, const std::string& name,
+                                          std::string_view array);
 [[nodiscard]] std::string FeatureFile(const std::string& folder, const std::string& name);
 [[nodiscard]] std::string TaskArrayFile(const std::string& set_folder, const std::string& name);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <limits>
+#include <type_traits>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -217,19 +218,27 @@ Status Partition::MapWeights(const std::filesystem::path& folder, int relation, 
   CscSegment& segment = edges_[relation];
   for (size_t f = 0; f < features.size(); ++f) {
     if (!features[f].sampling) continue;
-    HG_ASSIGN_OR_RETURN(NpyArray entries,
-                        opener.Open(AliasEntriesFile(base, features[f].name),
-                                    {.dtype = DType::kUInt64,
-                                     .rank = 2,
-                                     .rows = book().EdgeRange(relation, part()).size(),
-                                     .dim = sizeof(AliasEntry) / sizeof(uint64_t)}));
-    HG_ASSIGN_OR_RETURN(NpyArray drawable,
-                        opener.Open(DrawableFile(base, features[f].name),
-                                    {.dtype = DType::kUInt32, .rows = segment.nodes.size()}));
     edge.weights.resize(features.size());
-    edge.weights[f] = {.entries = Data<AliasEntry>(entries), .drawable = Data<uint32_t>(drawable)};
-    edge.tables.push_back(std::move(entries));
-    edge.tables.push_back(std::move(drawable));
+    WeightTable& table = edge.weights[f];
+    const int64_t edges = book().EdgeRange(relation, part()).size();
+    const auto map = [&](std::string_view array, const Expected& expected, auto* place) -> Status {
+      HG_ASSIGN_OR_RETURN(NpyArray mapped,
+                          opener.Open(WeightTableFile(base, features[f].name, array), expected));
+      *place = Data<std::remove_cvref_t<decltype(**place)>>(mapped);
+      edge.tables.push_back(std::move(mapped));
+      return OkStatus();
+    };
+    HG_RETURN_IF_ERROR(map("entries", {.dtype = DType::kUInt32, .rank = 2, .rows = edges, .dim = 2},
+                           &table.entries));
+    HG_RETURN_IF_ERROR(map("weights", {.dtype = DType::kFloat64, .rows = edges}, &table.weights));
+    HG_RETURN_IF_ERROR(map("heavy",
+                           {.dtype = DType::kUInt64,
+                            .rank = 2,
+                            .rows = edges / kHeavyDegree,
+                            .dim = sizeof(HeavyEdges) / sizeof(uint64_t)},
+                           &table.heavy));
+    HG_RETURN_IF_ERROR(
+        map("drawable", {.dtype = DType::kUInt32, .rows = segment.nodes.size()}, &table.drawable));
   }
   if (!edge.weights.empty()) segment.weights = edge.weights.data();
   return OkStatus();

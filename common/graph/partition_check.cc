@@ -55,31 +55,78 @@ Status CheckSeeds(const NpyArray& seeds, int64_t column, const IdRange& own) {
   return OkStatus();
 }
 
+// One node's in-edges in the table of a feature.
+struct WeightRow {
+  int64_t node = 0;   // global id
+  int64_t begin = 0;  // row of the first
+  std::span<const AliasEntry> entries;
+  std::span<const double> weights;
+  const HeavyEdges* heavy = nullptr;
+  int64_t drawable = 0;
+};
+
+Status CheckWeights(const WeightRow& row, const std::filesystem::path& folder) {
+  const auto bad = std::find_if(row.weights.begin(), row.weights.end(),
+                                [](double w) { return !(w >= 0 && std::isfinite(w)); });
+  if (bad != row.weights.end()) {
+    return DataLoss("{}: row {} holds weight {}", (folder / "weights.npy").string(),
+                    row.begin + (bad - row.weights.begin()), *bad);
+  }
+  const auto positive =
+      std::count_if(row.weights.begin(), row.weights.end(), [](double w) { return w > 0; });
+  if (positive == row.drawable) return OkStatus();
+  return DataLoss("{}: node {} has {} weights above 0, but {} are noted",
+                  (folder / "drawable.npy").string(), row.node, positive, row.drawable);
+}
+
+// That the edges set apart are edges of the node.
+Status CheckHeavy(const WeightRow& row, const std::filesystem::path& folder) {
+  if (row.heavy == nullptr) return OkStatus();
+  for (size_t i = 0; i < kHeavyEdges; ++i) {
+    const uint32_t position = row.heavy->positions[i];
+    if (position >= row.weights.size() || row.weights[position] != row.heavy->weights[i]) {
+      return DataLoss("{}: node {} has position {} with weight {} set apart, which it has not",
+                      (folder / "heavy.npy").string(), row.node, position, row.heavy->weights[i]);
+    }
+  }
+  if (row.heavy->rest >= 0 && std::isfinite(row.heavy->rest)) return OkStatus();
+  return DataLoss("{}: node {} has a rest of {}", (folder / "heavy.npy").string(), row.node,
+                  row.heavy->rest);
+}
+
 // That no draw can leave the node's list or give an edge of weight 0.
-Status CheckWeightTable(const CscSegment& csc, const WeightTable& table, const std::string& path) {
+Status CheckAliases(const WeightRow& row, const std::filesystem::path& folder) {
+  const bool drawn = row.heavy != nullptr ? row.heavy->rest > 0 : row.drawable > 0;
+  for (size_t i = 0; i < row.entries.size(); ++i) {
+    const AliasEntry& entry = row.entries[i];
+    const int64_t number = row.begin + static_cast<int64_t>(i);
+    if (entry.alias >= row.entries.size()) {
+      return DataLoss("{}: row {} holds alias {} of {} in-edges", (folder / "entries.npy").string(),
+                      number, entry.alias, row.entries.size());
+    }
+    if (drawn && ((entry.threshold > 0 && row.weights[i] == 0) || row.weights[entry.alias] == 0)) {
+      return DataLoss("{}: row {} can give an edge of weight 0", (folder / "entries.npy").string(),
+                      number);
+    }
+  }
+  return OkStatus();
+}
+
+// `folder`: of the table's files.
+Status CheckWeightTable(const CscSegment& csc, const WeightTable& table,
+                        const std::filesystem::path& folder) {
   for (int64_t v = 0; v < csc.nodes.size(); ++v) {
-    const std::span entries(table.entries + csc.indptr[v], table.entries + csc.indptr[v + 1]);
-    const auto positive = std::count_if(entries.begin(), entries.end(),
-                                        [](const AliasEntry& entry) { return entry.weight > 0; });
-    if (positive != table.drawable[v]) {
-      return DataLoss("{}: node {} has {} weights above 0, but {} are noted", path,
-                      csc.nodes.begin + v, positive, table.drawable[v]);
-    }
-    for (size_t i = 0; i < entries.size(); ++i) {
-      const AliasEntry& entry = entries[i];
-      const auto row = csc.indptr[v] + static_cast<int64_t>(i);
-      if (!(entry.weight >= 0 && std::isfinite(entry.weight))) {
-        return DataLoss("{}: row {} holds weight {}", path, row, entry.weight);
-      }
-      if (entry.alias >= entries.size()) {
-        return DataLoss("{}: row {} holds alias {} of {} in-edges", path, row, entry.alias,
-                        entries.size());
-      }
-      if (positive > 0 &&
-          ((entry.threshold > 0 && entry.weight == 0) || entries[entry.alias].weight == 0)) {
-        return DataLoss("{}: row {} can give an edge of weight 0", path, row);
-      }
-    }
+    const int64_t begin = csc.indptr[v];
+    const int64_t degree = csc.indptr[v + 1] - begin;
+    const WeightRow row{.node = csc.nodes.begin + v,
+                        .begin = begin,
+                        .entries = {table.entries + begin, static_cast<size_t>(degree)},
+                        .weights = {table.weights + begin, static_cast<size_t>(degree)},
+                        .heavy = table.Heavy(v, begin, degree),
+                        .drawable = table.Drawable(v)};
+    HG_RETURN_IF_ERROR(CheckWeights(row, folder));
+    HG_RETURN_IF_ERROR(CheckHeavy(row, folder));
+    HG_RETURN_IF_ERROR(CheckAliases(row, folder));
   }
   return OkStatus();
 }
@@ -94,8 +141,9 @@ Status CheckEdges(const Partition& partition, int relation, const std::filesyste
   for (size_t f = 0; f < features.size(); ++f) {
     if (!features[f].sampling) continue;
     const std::string edge_folder = EdgeFolder(schema.relations[relation].triple());
-    HG_RETURN_IF_ERROR(CheckWeightTable(
-        csc, csc.weights[f], (folder / AliasEntriesFile(edge_folder, features[f].name)).string()));
+    const std::filesystem::path entries =
+        folder / WeightTableFile(edge_folder, features[f].name, "entries");
+    HG_RETURN_IF_ERROR(CheckWeightTable(csc, csc.weights[f], entries.parent_path()));
   }
   const auto edges = static_cast<size_t>(csc.indptr[csc.nodes.size()]);
   const int64_t count = schema.node_types[schema.SourceType(relation)].count;

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "common/graph/schema.h"
+#include "common/graph/weight_table.h"
 
 namespace halograph {
 namespace {
@@ -13,7 +14,7 @@ Json TensorsToJson(const std::vector<TensorSpec>& tensors) {
                     {"dtype", std::string(DTypeName(tensor.dtype))},
                     {"rank", tensor.rank},
                     {"dim", tensor.dim}});
-    if (tensor.sampling) list.back()["sampling"] = true;
+    if (tensor.sampling) list.back()["sampling"] = kWeightTableLayout;
   }
   return list;
 }
@@ -35,8 +36,13 @@ StatusOr<std::vector<TensorSpec>> TensorsFromJson(const Json& object, std::strin
     tensor.rank = static_cast<int>(rank);
     HG_ASSIGN_OR_RETURN(tensor.dim, GetInt(item, "dim", here));
     if (const auto sampling = item.find("sampling"); sampling != item.end()) {
-      if (!sampling->is_boolean()) return DataLoss("{}: field 'sampling' is no boolean", here);
-      tensor.sampling = sampling->get<bool>();
+      if (*sampling != kWeightTableLayout) {
+        return FailedPrecondition(
+            "{}: the tables of sampling by '{}' have layout {}, this build knows {}; partition the "
+            "graph again, or use the build that wrote it",
+            here, tensor.name, sampling->dump(), kWeightTableLayout);
+      }
+      tensor.sampling = true;
     }
     tensors.push_back(std::move(tensor));
   }

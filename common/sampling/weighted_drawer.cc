@@ -5,6 +5,8 @@
 #include <cassert>
 
 #include "common/sampling/draws.h"
+#include "common/sampling/weighted_heavy.h"
+#include "common/sampling/weighted_sums.h"
 
 namespace halograph {
 namespace {
@@ -16,9 +18,8 @@ constexpr uint64_t kDegreePerDraw = 16;  // and one draw more for so many in-edg
 // time. Reading some in vain is cheaper than waiting for a few again and again.
 constexpr uint64_t kFirstBatch = 16;
 constexpr uint64_t kMaxBatch = 64;
-// Below, a share of the sum left would be rounded to a multiple of the smallest double.
-constexpr double kTiny = 0x1p-900;
-constexpr double kScale = 0x1p900;
+// Of a top-heavy node, draws whose alias entries are asked for at the start.
+constexpr size_t kExpectedDraws = 16;
 
 // An alias draw before its entry is read.
 struct Landing {
@@ -41,28 +42,18 @@ int64_t Resolve(const Landing& landing, const WeightedRow& row) {
   return own ? static_cast<int64_t>(landing.position) : int64_t{entry.alias};
 }
 
-// The contract's sum: four lanes.
-double LaneSum(std::span<const double> values) {
-  std::array<double, 4> lanes = {};
-  size_t i = 0;
-  for (; i + 4 <= values.size(); i += 4) {
-    for (size_t lane = 0; lane < 4; ++lane) lanes[lane] += values[i + lane];
-  }
-  for (; i < values.size(); ++i) lanes[i % 4] += values[i];
-  return (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]);
+int64_t HeavyPosition(const WeightedRow& row, int heavy) {
+  return std::min<int64_t>(row.heavy->positions[static_cast<size_t>(heavy)], row.degree - 1);
 }
 
-// Where `x` falls into the values laid end to end, and in `x` how far into that one. Requires a
-// value above 0.
-size_t Locate(std::span<const double> values, double* x) {
-  for (size_t i = 0; i < values.size(); ++i) {
-    if (*x < values[i]) return i;
-    *x -= values[i];
+// Asks for the alias entries that will be needed, most likely: the greater weights are picked
+// first, and the less of them is left, the more draws fall on others.
+void PrefetchOthers(uint64_t node_key, const WeightedRow& row, const HeavyDraws& heavy, size_t k) {
+  const std::array<double, kHeavyEdges> tails = heavy.Tails();
+  for (size_t t = 0; t < std::min(k, kExpectedDraws); ++t) {
+    const bool needed = t >= tails.size() || heavy.FallsOnNone(SubKey(node_key, 2 * t), tails[t]);
+    if (needed) __builtin_prefetch(row.entries + Land(node_key, 2 * t + 1, row).position);
   }
-  *x = 0;  // rounding left it beyond the end
-  size_t last = values.size() - 1;
-  while (last > 0 && !(values[last] > 0)) --last;
-  return last;
 }
 
 }  // namespace
@@ -75,14 +66,28 @@ void WeightedDrawer::Draw(uint64_t node_key, const WeightedRow& row, int32_t fan
     std::fill(positions.begin(), positions.end(), 0);  // in a damaged table some would be missing
     size_t picked = 0;
     for (int64_t i = 0; i < row.degree && picked < positions.size(); ++i) {
-      if (none_is_zero || row.entries[i].weight > 0) positions[picked++] = i;
+      if (none_is_zero || row.weights[i] > 0) positions[picked++] = i;
     }
   } else if (replace) {
+    DrawWithReplacement(node_key, row, positions);
+  } else {
+    DrawSuccessively(node_key, row, positions);
+  }
+}
+
+void WeightedDrawer::DrawWithReplacement(uint64_t node_key, const WeightedRow& row,
+                                         std::span<int64_t> positions) {
+  if (row.heavy == nullptr) {
     for (size_t i = 0; i < positions.size(); ++i) {
       positions[i] = Resolve(Land(node_key, i, row), row);
     }
-  } else {
-    DrawSuccessively(node_key, row, positions);
+    return;
+  }
+  const HeavyDraws draws(*row.heavy);
+  for (size_t i = 0; i < positions.size(); ++i) {
+    const int heavy = draws.Locate(SubKey(node_key, 2 * i));
+    positions[i] = heavy != HeavyDraws::kNone ? HeavyPosition(row, heavy)
+                                              : Resolve(Land(node_key, 2 * i + 1, row), row);
   }
 }
 
@@ -90,18 +95,19 @@ void WeightedDrawer::DrawSuccessively(uint64_t node_key, const WeightedRow& row,
                                       std::span<int64_t> positions) {
   const size_t k = positions.size();
   const uint64_t limit = kDrawsPerPick * k + static_cast<uint64_t>(row.degree) / kDegreePerDraw;
-  const bool scan = k <= static_cast<size_t>(kScanPicks);
-  if (!scan) {
+  if (k > static_cast<size_t>(kScanPicks)) {
     taken_.clear();
     taken_.reserve(k);
   }
-  const auto is_taken = [&](int64_t candidate, size_t picked) {
-    if (!scan) return !taken_.insert(candidate).second;
-    for (size_t before = 0; before < picked; ++before) {  // a repeat is most often of the first
-      if (positions[before] == candidate) return true;
-    }
-    return false;
-  };
+  const bool top_heavy = row.heavy != nullptr;
+  const size_t picked = top_heavy ? DrawTopHeavy(node_key, row, limit, positions)
+                                  : DrawByAlias(node_key, row, limit, positions);
+  if (picked < k) DrawRest(node_key, top_heavy ? 2 * limit : limit, row, picked, positions);
+}
+
+size_t WeightedDrawer::DrawByAlias(uint64_t node_key, const WeightedRow& row, uint64_t limit,
+                                   std::span<int64_t> positions) {
+  const size_t k = positions.size();
   std::array<Landing, kMaxBatch> landings;
   size_t picked = 0;
   uint64_t batch = std::min<uint64_t>(k, kFirstBatch);
@@ -112,31 +118,62 @@ void WeightedDrawer::DrawSuccessively(uint64_t node_key, const WeightedRow& row,
       __builtin_prefetch(row.entries + landings[i].position);
     }
     for (uint64_t i = 0; i < count && picked < k; ++i) {
-      const int64_t candidate = Resolve(landings[i], row);
-      if (!is_taken(candidate, picked)) positions[picked++] = candidate;
+      picked += Take(Resolve(landings[i], row), picked, positions) ? 1 : 0;
     }
     begin += count;
     batch = std::min(std::max(2 * batch, kFirstBatch), kMaxBatch);
   }
-  if (picked < k) DrawRest(node_key, limit, row, picked, positions);
+  return picked;
+}
+
+size_t WeightedDrawer::DrawTopHeavy(uint64_t node_key, const WeightedRow& row, uint64_t limit,
+                                    std::span<int64_t> positions) {
+  const size_t k = positions.size();
+  HeavyDraws draws(*row.heavy);
+  PrefetchOthers(node_key, row, draws, k);
+  size_t picked = 0;
+  for (uint64_t i = 0; i < limit && picked < k; ++i) {
+    if (i + kExpectedDraws < k) {
+      const Landing ahead = Land(node_key, 2 * (i + kExpectedDraws) + 1, row);
+      __builtin_prefetch(row.entries + ahead.position);
+    }
+    const int heavy = draws.Locate(SubKey(node_key, 2 * i));
+    if (heavy != HeavyDraws::kNone) draws.Remove(heavy);
+    const int64_t candidate = heavy != HeavyDraws::kNone
+                                  ? HeavyPosition(row, heavy)
+                                  : Resolve(Land(node_key, 2 * i + 1, row), row);
+    picked += Take(candidate, picked, positions) ? 1 : 0;
+  }
+  return picked;
+}
+
+bool WeightedDrawer::Take(int64_t candidate, size_t picked, std::span<int64_t> positions) {
+  if (positions.size() > static_cast<size_t>(kScanPicks)) {
+    if (!taken_.insert(candidate).second) return false;
+  } else {
+    for (size_t before = 0; before < picked; ++before) {  // a repeat is most often of the first
+      if (positions[before] == candidate) return false;
+    }
+  }
+  positions[picked] = candidate;
+  return true;
 }
 
 void WeightedDrawer::DrawRest(uint64_t node_key, uint64_t next_draw, const WeightedRow& row,
                               size_t picked, std::span<int64_t> positions) {
-  left_.resize(static_cast<size_t>(row.degree));
-  for (size_t i = 0; i < left_.size(); ++i) left_[i] = row.entries[i].weight;
+  left_.assign(row.weights, row.weights + row.degree);
   for (const int64_t position : positions.first(picked)) left_[position] = 0;
   SumBlocks();
   for (; picked < positions.size(); ++picked) {
     double total = LaneSum(block_sums_);
-    if (total < kTiny) {  // once at most: what is left is then at least 2^-174
-      for (double& weight : left_) weight *= kScale;
+    if (total < kTinyWeightSum) {  // once at most: what is left is then at least 2^-174
+      for (double& weight : left_) weight *= kWeightScale;
       SumBlocks();
       total = LaneSum(block_sums_);
     }
-    double x = static_cast<double>(SubKey(node_key, next_draw++) >> 11) * 0x1p-53 * total;
-    const size_t b = Locate(block_sums_, &x);
-    const size_t position = b * kBlock + Locate(Block(b), &x);
+    double x = DrawnShare(SubKey(node_key, next_draw++)) * total;
+    const size_t b = LocateWeight(block_sums_, &x);
+    const size_t position = b * kBlock + LocateWeight(Block(b), &x);
     positions[picked] = static_cast<int64_t>(position);
     left_[position] = 0;
     block_sums_[b] = LaneSum(Block(b));

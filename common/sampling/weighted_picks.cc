@@ -22,9 +22,7 @@ WeightedPicks::WeightedPicks(const RelationTopology& topology, int feature, int3
 
 WeightedRow WeightedPicks::Find(const PickRow& row) const {
   const WeightTable& table = tables_[static_cast<size_t>(row.segment)];
-  return {.entries = table.entries + row.begin,
-          .degree = row.degree,
-          .drawable = std::min<int64_t>(table.drawable[row.node], row.degree)};
+  return WeightedRow::Of(table, row.node, row.begin, row.degree);
 }
 
 void WeightedPicks::Expect(std::span<const PickRow> rows,
@@ -35,9 +33,7 @@ void WeightedPicks::Expect(std::span<const PickRow> rows,
   if (fanout_ == kFullNeighborhood) return;  // read one after the other
   const int64_t draws = std::min<int64_t>(fanout_, kExpectedDraws);
   for (size_t i = 0; i < rows.size(); ++i) {
-    const WeightTable& table = tables_[static_cast<size_t>(rows[i].segment)];
-    WeightedDrawer::Prefetch(
-        node_keys[i], {.entries = table.entries + rows[i].begin, .degree = rows[i].degree}, draws);
+    WeightedDrawer::Prefetch(node_keys[i], Find(rows[i]), draws);
   }
 }
 

@@ -6,6 +6,24 @@
 #include <limits>
 
 namespace halograph {
+namespace {
+
+// The heaviest edges, greater weights first, of equal ones the first. Requires enough weights.
+void FindHeaviest(std::span<const double> weights, HeavyEdges* heavy) {
+  size_t found = 0;
+  for (size_t i = 0; i < weights.size(); ++i) {
+    if (found == kHeavyEdges && !(weights[i] > heavy->weights.back())) continue;
+    size_t at = found < kHeavyEdges ? found++ : kHeavyEdges - 1;
+    for (; at > 0 && heavy->weights[at - 1] < weights[i]; --at) {
+      heavy->weights[at] = heavy->weights[at - 1];
+      heavy->positions[at] = heavy->positions[at - 1];
+    }
+    heavy->weights[at] = weights[i];
+    heavy->positions[at] = static_cast<uint32_t>(i);
+  }
+}
+
+}  // namespace
 
 double SumOfWeights(std::span<const double> weights) {
   double sum = 0;
@@ -13,18 +31,43 @@ double SumOfWeights(std::span<const double> weights) {
   return sum;
 }
 
-uint32_t AliasTableBuilder::Build(std::span<const double> weights, AliasEntry* entries) {
+void WeightTableBuilder::Build(std::span<const double> weights, int64_t node, int64_t begin,
+                               const WeightTableRoom& room) {
+  assert(static_cast<int64_t>(weights.size()) <= kMaxWeightedDegree);
+  AliasEntry* const entries = room.entries + begin;
+  std::copy(weights.begin(), weights.end(), room.weights + begin);
+  const auto drawable = static_cast<uint32_t>(
+      std::count_if(weights.begin(), weights.end(), [](double weight) { return weight > 0; }));
+  room.drawable[node] = drawable;
+  if (static_cast<int64_t>(weights.size()) >= kHeavyDegree) {
+    if (SetHeavyApart(weights, room.heavy + begin / kHeavyDegree)) {
+      room.drawable[node] |= WeightTable::kTopHeavy;
+      return MakeAliases(rest_, entries);
+    }
+  }
+  MakeAliases(weights, entries);
+}
+
+bool WeightTableBuilder::SetHeavyApart(std::span<const double> weights, HeavyEdges* heavy) {
+  FindHeaviest(weights, heavy);
+  rest_.assign(weights.begin(), weights.end());
+  for (const uint32_t position : heavy->positions) rest_[position] = 0;
+  heavy->rest = SumOfWeights(rest_);
+  const double sum = SumOfWeights(heavy->weights);
+  const bool top_heavy = sum > 0 && sum >= heavy->rest;
+  if (!top_heavy) *heavy = {};
+  return top_heavy;
+}
+
+void WeightTableBuilder::MakeAliases(std::span<const double> weights, AliasEntry* entries) {
   constexpr uint32_t kAlways = std::numeric_limits<uint32_t>::max();
-  assert(weights.size() <= kAlways);
   const auto degree = static_cast<uint32_t>(weights.size());
   const double sum = SumOfWeights(weights);
   assert(sum >= 0 && sum <= kMaxWeightSum);
-  uint32_t drawable = 0;
   for (uint32_t i = 0; i < degree; ++i) {
-    entries[i] = {.threshold = sum > 0 ? kAlways : 0, .alias = i, .weight = weights[i]};
-    drawable += weights[i] > 0 ? 1 : 0;
+    entries[i] = {.threshold = sum > 0 ? kAlways : 0, .alias = i};
   }
-  if (drawable == 0) return 0;
+  if (sum == 0) return;
   shares_.resize(degree);
   small_.clear();
   large_.clear();
@@ -48,7 +91,6 @@ uint32_t AliasTableBuilder::Build(std::span<const double> weights, AliasEntry* e
     entries[s].threshold = 0;
     entries[s].alias = static_cast<uint32_t>(greatest - weights.begin());
   }
-  return drawable;
 }
 
 }  // namespace halograph

@@ -52,7 +52,7 @@ Status PrintSummary(const PartitionRun& run, const PartitionSummary& summary) {
              FormatCount(edges.self_loops_dropped), FormatCount(edges.duplicates),
              FormatCount(edges.duplicates_dropped));
   if (!run.sampling_weights.empty()) {
-    fmt::print("alias tables by {}; nodes with in-edges of weight 0 only: {}\n",
+    fmt::print("tables by {}; nodes with in-edges of weight 0 only: {}\n",
                fmt::join(run.sampling_weights, ", "), FormatCount(summary.graph.undrawable_nodes));
   }
   fmt::print("opened in {}, {} in {}, written in {}; peak memory {} (mapped files included)\n",
@@ -162,7 +162,7 @@ void AddRunCommand(CLI::App* app, Action* action) {
   command
       ->add_option("--sampling-weights", run.sampling_weights,
                    "Edge features (one number an edge, comma-separated) that sampling can go by: "
-                   "makes alias tables, 16 bytes an edge each")
+                   "makes tables, 18 bytes an edge each")
       ->delimiter(',');
   command->add_flag("--force", run.replace, "Replace an existing output");
   command->callback([=] {

@@ -1,4 +1,4 @@
-// Alias tables of a partition folder against the features that they are of.
+// Tables of weighted sampling of a partition folder against the features that they are of.
 #pragma once
 
 #include "common/graph/partition.h"
@@ -6,8 +6,8 @@
 
 namespace halograph {
 
-// Makes every table anew from the part's own feature; at most one difference a part and feature is
-// noted. (That the feature is the input's: VerifyFeatures.)
+// Makes every node's tables anew from the part's own feature; at most one difference a part and
+// feature is noted. (That the feature is the input's: VerifyFeatures.)
 void VerifyWeights(const PartitionSet& graph, Findings* findings);
 
 }  // namespace halograph

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <set>
 
 #include <fmt/format.h>
@@ -41,14 +40,14 @@ class TableWriter {
       const int64_t begin = indptr[node];
       const int64_t degree = indptr[node + 1] - begin;
       HG_RETURN_IF_ERROR(ReadWeights(begin, degree));
-      const uint32_t drawable = builder_.Build(weights_, entries_.As<AliasEntry>() + begin);
-      drawable_.As<uint32_t>()[node] = drawable;
-      undrawable += degree > 0 && drawable == 0 ? 1 : 0;
-      if (node % kReleaseNodes == 0) entries_.ReleaseBefore(begin);
+      builder_.Build(weights_, node, begin, Room());
+      undrawable += degree > 0 && Room().drawable[node] == 0 ? 1 : 0;
+      if (node % kReleaseNodes == 0) ReleaseBefore(begin);
     }
     progress->Advance(entries_.rows());
-    HG_RETURN_IF_ERROR(entries_.Close());
-    HG_RETURN_IF_ERROR(drawable_.Close());
+    for (MappedNpy* const file : {&entries_, &copies_, &heavy_, &drawable_}) {
+      HG_RETURN_IF_ERROR(file->Close());
+    }
     return undrawable;
   }
 
@@ -61,22 +60,40 @@ class TableWriter {
     HG_ASSIGN_OR_RETURN(indptr_, NpyArray::Open(part_folder_ / folder / "indptr.npy"));
     HG_ASSIGN_OR_RETURN(ids_, NpyArray::Open(part_folder_ / folder / "original_ids.npy"));
     HG_ASSIGN_OR_RETURN(values_, NpyArray::Open(part_folder_ / FeatureFile(folder, name)));
-    HG_ASSIGN_OR_RETURN(
-        entries_, MappedNpy::Create(part_folder_ / AliasEntriesFile(folder, name), DType::kUInt64,
-                                    ids_.rows(), sizeof(AliasEntry) / sizeof(uint64_t), 2));
-    HG_ASSIGN_OR_RETURN(drawable_, MappedNpy::Create(part_folder_ / DrawableFile(folder, name),
-                                                     DType::kUInt32, indptr_.rows() - 1));
+    const int64_t edges = ids_.rows();
+    const auto path = [&](std::string_view array) {
+      return part_folder_ / WeightTableFile(folder, name, array);
+    };
+    HG_ASSIGN_OR_RETURN(entries_, MappedNpy::Create(path("entries"), DType::kUInt32, edges, 2, 2));
+    HG_ASSIGN_OR_RETURN(copies_, MappedNpy::Create(path("weights"), DType::kFloat64, edges));
+    HG_ASSIGN_OR_RETURN(heavy_,
+                        MappedNpy::Create(path("heavy"), DType::kUInt64, edges / kHeavyDegree,
+                                          sizeof(HeavyEdges) / sizeof(uint64_t), 2));
+    HG_ASSIGN_OR_RETURN(drawable_,
+                        MappedNpy::Create(path("drawable"), DType::kUInt32, indptr_.rows() - 1));
     return OkStatus();
+  }
+
+  [[nodiscard]] WeightTableRoom Room() const {
+    return {.entries = entries_.As<AliasEntry>(),
+            .weights = copies_.As<double>(),
+            .heavy = heavy_.As<HeavyEdges>(),
+            .drawable = drawable_.As<uint32_t>()};
+  }
+  void ReleaseBefore(int64_t edge) {
+    entries_.ReleaseBefore(edge);
+    copies_.ReleaseBefore(edge);
+    heavy_.ReleaseBefore(edge / kHeavyDegree);
   }
 
   // Weights of one node's in-edges, checked.
   [[nodiscard]] Status ReadWeights(int64_t begin, int64_t degree) {
     HG_ASSIGN_OR_RETURN(const std::span<const int64_t> ids, ids_.As<int64_t>());
-    if (degree > int64_t{std::numeric_limits<uint32_t>::max()}) {
+    if (degree > kMaxWeightedDegree) {
       return InvalidArgument(
           "relation '{}': a node with {} in-edges, more than weighted sampling "
-          "takes (2^32 - 1)",
-          triple_, degree);
+          "takes ({})",
+          triple_, degree, kMaxWeightedDegree);
     }
     weights_.resize(static_cast<size_t>(degree));
     ConvertToDouble(tensor_.spec.dtype,
@@ -98,9 +115,9 @@ class TableWriter {
   const std::string triple_;
   const std::filesystem::path part_folder_;
   NpyArray indptr_, ids_, values_;
-  MappedNpy entries_, drawable_;
+  MappedNpy entries_, copies_, heavy_, drawable_;
   std::vector<double> weights_;  // of one node
-  AliasTableBuilder builder_;
+  WeightTableBuilder builder_;
 };
 
 }  // namespace
@@ -134,7 +151,9 @@ Status MarkSamplingWeights(const std::vector<std::string>& names, Dataset* datas
 int64_t WeightTableBytes(const InputRelation& relation, int64_t edges, int64_t nodes) {
   const auto tables = std::count_if(relation.features.begin(), relation.features.end(),
                                     [](const InputTensor& tensor) { return tensor.spec.sampling; });
-  return tables * (edges * int64_t{sizeof(AliasEntry)} + nodes * int64_t{sizeof(uint32_t)});
+  return tables *
+         (edges * int64_t{sizeof(AliasEntry) + sizeof(double)} +
+          edges / kHeavyDegree * int64_t{sizeof(HeavyEdges)} + nodes * int64_t{sizeof(uint32_t)});
 }
 
 StatusOr<int64_t> WriteWeightTables(const WriteContext& context, int relation) {
@@ -142,7 +161,7 @@ StatusOr<int64_t> WriteWeightTables(const WriteContext& context, int relation) {
   int64_t undrawable = 0;
   for (const InputTensor& tensor : input.features) {
     if (!tensor.spec.sampling) continue;
-    Progress progress(fmt::format("alias tables by {} of {}", tensor.spec.name, input.triple()),
+    Progress progress(fmt::format("sampling tables by {} of {}", tensor.spec.name, input.triple()),
                       input.edges->max_edges());
     for (int part = 0; part < context.num_parts(); ++part) {
       HG_ASSIGN_OR_RETURN(

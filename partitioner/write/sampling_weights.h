@@ -1,4 +1,4 @@
-// edges/<relation>/sampling/<name>: alias tables, by which the sampler draws in-edges with
+// edges/<relation>/sampling/<name>: tables by which the sampler draws in-edges with
 // probabilities proportional to an edge feature (common/sampling/SAMPLING.md, "Weighted picks").
 #pragma once
 
@@ -23,7 +23,7 @@ namespace halograph {
 // have in-edges, but none that can be drawn by a feature (over all of them). Requires the
 // relation's other files to be written. Memory: O(largest in-degree).
 //   InvalidArgument    a weight that is NaN, infinite or negative (file, relation, edge), a node
-//                      whose weights add up to more than 2^1023, or with 2^32 in-edges or more
+//                      whose weights add up to more than 2^1023, or with 2^31 in-edges or more
 //   ResourceExhausted  disk full
 [[nodiscard]] StatusOr<int64_t> WriteWeightTables(const WriteContext& context, int relation);
 

@@ -289,19 +289,30 @@ class Writer {
                       tensor.data.data() + static_cast<size_t>(edges[i]) * tensor.spec.row_bytes(),
                       1, &weights[i]);
     }
-    std::vector<AliasEntry> entries(edges.size());
-    std::vector<uint32_t> drawable;
-    AliasTableBuilder builder;
-    for (size_t v = 0; v + 1 < indptr.size(); ++v) {
+    const auto nodes = std::ssize(indptr) - 1;
+    WeightTableMemory table(nodes, std::ssize(weights));
+    WeightTableBuilder builder;
+    for (int64_t v = 0; v < nodes; ++v) {
       const auto degree = static_cast<size_t>(indptr[v + 1] - indptr[v]);
-      drawable.push_back(
-          builder.Build(std::span(weights).subspan(indptr[v], degree), entries.data() + indptr[v]));
+      builder.Build(std::span(weights).subspan(indptr[v], degree), v, indptr[v], table.room());
     }
-    paths_.push_back(AliasEntriesFile(base, tensor.spec.name));
-    HG_RETURN_IF_ERROR(WriteArray(
-        part_folder_ / paths_.back(), {.name = "", .dtype = DType::kUInt64, .rank = 2, .dim = 2},
-        static_cast<int64_t>(entries.size()), std::as_bytes(std::span(entries))));
-    return WriteIds(DrawableFile(base, tensor.spec.name), drawable);
+    const auto path = [&](std::string_view array) {
+      return paths_.emplace_back(WeightTableFile(base, tensor.spec.name, array));
+    };
+    HG_RETURN_IF_ERROR(WriteRecords(path("entries"), DType::kUInt32, table.entries()));
+    HG_RETURN_IF_ERROR(WriteRecords(path("heavy"), DType::kUInt64, table.heavy()));
+    HG_RETURN_IF_ERROR(
+        WriteIds(WeightTableFile(base, tensor.spec.name, "weights"), table.weights()));
+    return WriteIds(WeightTableFile(base, tensor.spec.name, "drawable"), table.drawable());
+  }
+
+  // Structs as rows of plain numbers.
+  template <typename T>
+  [[nodiscard]] Status WriteRecords(const std::string& path, DType dtype,
+                                    const std::vector<T>& records) {
+    const auto dim = static_cast<int64_t>(sizeof(T) / DTypeSize(dtype));
+    return WriteArray(part_folder_ / path, {.name = "", .dtype = dtype, .rank = 2, .dim = dim},
+                      std::ssize(records), std::as_bytes(std::span(records)));
   }
 
   // Rows whose owner is `part`; seeds become global ids.

@@ -1,6 +1,6 @@
 // What sampling by weight costs beside uniform sampling: whole minibatches by the same sampler on
 // the same R-MAT graph, for weights from equal ones to those where one edge dominates its node, and
-// what making the alias tables costs. One thread; rounds are interleaved; what counts is thread CPU
+// what making the tables costs. One thread; rounds are interleaved; what counts is thread CPU
 // time, and ratios are medians over rounds.
 #include <algorithm>
 #include <array>
@@ -84,8 +84,11 @@ class WeightedGraph {
     weight.sampling = true;
     graph_.schema.relations[0].features = {weight};
     entries_.GrowTo(static_cast<size_t>(graph_.edges));
+    weights_.GrowTo(static_cast<size_t>(graph_.edges));
+    heavy_.GrowTo(static_cast<size_t>(graph_.edges / kHeavyDegree));
     drawable_.resize(static_cast<size_t>(graph_.nodes));
-    table_ = {.entries = entries_.data(), .drawable = drawable_.data()};
+    room_ = {entries_.data(), weights_.data(), heavy_.data(), drawable_.data()};
+    table_ = room_.view();
     std::vector<CscSegment> segments(graph_.topology[0].segments().begin(),
                                      graph_.topology[0].segments().end());
     segments[0].weights = &table_;
@@ -94,7 +97,7 @@ class WeightedGraph {
 
   // Gives the seconds of making the tables, without those of making up weights.
   double MakeTables(Tail tail, uint64_t seed) {
-    AliasTableBuilder builder;
+    WeightTableBuilder builder;
     CounterRng rng(Mix(seed));
     std::vector<double> weights;
     double seconds = 0;
@@ -109,9 +112,8 @@ class WeightedGraph {
       for (int64_t v = begin; v < end; ++v) {
         const int64_t row = graph_.indptr.data()[v];
         const auto degree = static_cast<size_t>(graph_.indptr.data()[v + 1] - row);
-        drawable_[v] =
-            builder.Build(std::span(weights).subspan(static_cast<size_t>(row - first), degree),
-                          entries_.data() + row);
+        builder.Build(std::span(weights).subspan(static_cast<size_t>(row - first), degree), v, row,
+                      room_);
       }
       seconds += ThreadCpu() - start;
       begin = end;
@@ -124,7 +126,10 @@ class WeightedGraph {
  private:
   RmatCsc graph_;
   FusedArray<AliasEntry> entries_;
+  FusedArray<double> weights_;
+  FusedArray<HeavyEdges> heavy_;
   std::vector<uint32_t> drawable_;
+  WeightTableRoom room_;
   WeightTable table_;
 };
 
@@ -146,7 +151,9 @@ class Bench {
         sampler_(&graph_.csc().schema, &graph_.csc().topology),
         workspace_(graph_.csc().schema) {
     fmt::print("{} nodes, {} directed edges; tables {} bytes an edge, {} a node\n",
-               graph_.csc().nodes, graph_.csc().edges, sizeof(AliasEntry), sizeof(uint32_t));
+               graph_.csc().nodes, graph_.csc().edges,
+               sizeof(AliasEntry) + sizeof(double) + sizeof(HeavyEdges) / kHeavyDegree,
+               sizeof(uint32_t));
   }
 
   [[nodiscard]] bool Run(const Kind& kind) {

@@ -74,15 +74,39 @@ def pick_positions(degree, fanout, replace, key):
 # ---- weighted picks ---------------------------------------------------------------------------
 
 
+HEAVY_DEGREE, HEAVY_EDGES = 64, 10
+SEEN = set()  # ways that weighted picks went: the golden vectors must have gone them all
+
+
+def total(values):
+    """One after the other."""
+    result = 0.0
+    for value in values:
+        result = result + value
+    return result
+
+
+def set_apart(weights):
+    """Positions of the heaviest edges, if they are drawn apart from the others, else none."""
+    if len(weights) < HEAVY_DEGREE:
+        return []
+    heavy = sorted(range(len(weights)), key=lambda i: (-weights[i], i))[:HEAVY_EDGES]
+    of_heavy = total(weights[i] for i in heavy)
+    return heavy if of_heavy > 0.0 and of_heavy >= total(others(weights, heavy)) else []
+
+
+def others(weights, heavy):
+    """The weights, 0 for those set apart."""
+    return [0.0 if i in heavy else weight for i, weight in enumerate(weights)]
+
+
 def alias_table(weights):
     """(threshold, alias) of each in-edge of one node: Vose's method in IEEE doubles."""
     degree = len(weights)
-    total = 0.0
-    for weight in weights:
-        total = total + weight
-    if total == 0.0:
+    whole = total(weights)
+    if whole == 0.0:
         return [(0, i) for i in range(degree)]
-    share = [(weight / total) * float(degree) for weight in weights]
+    share = [(weight / whole) * float(degree) for weight in weights]
     threshold = [0xFFFFFFFF] * degree
     alias = list(range(degree))
     small = [i for i in range(degree) if share[i] < 1.0]
@@ -119,45 +143,87 @@ def locate(x, values):
     return last, 0.0
 
 
+def share_of(value):
+    return float(value >> 11) * 2.0 ** -53
+
+
+class Draws:
+    """The i-th draw of a node: a position. Edges of `removed` that were set apart have no chance."""
+
+    def __init__(self, weights, key):
+        self.key, self.degree = key, len(weights)
+        self.heavy = set_apart(weights)
+        self.left = [weights[i] for i in self.heavy]
+        rest = others(weights, self.heavy)
+        self.rest, self.table = total(rest), alias_table(rest)
+        self.keys = 2 if self.heavy else 1  # a draw takes
+
+    def alias(self, i):
+        SEEN.add("other edge" if self.heavy else "alias")
+        product = draw(self.key, i) * self.degree
+        slot, fraction = product >> 64, (product & MASK) >> 32
+        return slot if fraction < self.table[slot][0] else self.table[slot][1]
+
+    def __call__(self, i):
+        if not self.heavy:
+            return self.alias(i)
+        if total(self.left) + self.rest < 2.0 ** -900:
+            SEEN.add("tiny heavy")
+            self.left = [weight * 2.0 ** 900 for weight in self.left]
+            self.rest = self.rest * 2.0 ** 900
+        of_heavy = total(self.left)
+        x = share_of(draw(self.key, 2 * i)) * (of_heavy + self.rest)
+        if x < of_heavy or self.rest == 0.0:
+            SEEN.add("heavy edge" if self.rest > 0.0 else "heavy edges only")
+            return self.heavy[locate(x, self.left)[0]]
+        return self.alias(2 * i + 1)
+
+    def remove(self, position):
+        if position in self.heavy:
+            self.left[self.heavy.index(position)] = 0.0
+
+
 def pick_weighted(weights, fanout, replace, key):
     """Positions in a node's in-edge list, in the order drawn."""
-    degree = len(weights)
-    drawable = [i for i in range(degree) if weights[i] > 0.0]
+    drawable = [i for i, weight in enumerate(weights) if weight > 0.0]
     if fanout == -1 or (not replace and fanout >= len(drawable)):
         return drawable
     if not drawable:
         return []
-    table = alias_table(weights)
-
-    def alias_draw(i):
-        product = draw(key, i) * degree
-        slot, fraction = product >> 64, (product & MASK) >> 32
-        return slot if fraction < table[slot][0] else table[slot][1]
-
+    draws = Draws(weights, key)
     if replace:
-        return [alias_draw(i) for i in range(fanout)]
-    picked, i, limit = [], 0, 2 * fanout + degree // 16
+        return [draws(i) for i in range(fanout)]
+    picked, i, limit = [], 0, 2 * fanout + len(weights) // 16
     while len(picked) < fanout and i < limit:
-        position = alias_draw(i)
-        if position not in picked:
+        position = draws(i)
+        if position in picked:
+            SEEN.add("repeat")
+        else:
             picked.append(position)
+            draws.remove(position)
         i += 1
-    left = list(weights)
-    for position in picked:
-        left[position] = 0.0
+    if len(picked) < fanout:
+        SEEN.add("rest of a top-heavy node" if draws.heavy else "rest")
+        pick_rest(weights, picked, fanout, key, i * draws.keys)
+    return picked
+
+
+def pick_rest(weights, picked, fanout, key, i):
+    """Adds to `picked` what is missing, from the sums of what is left."""
+    left = others(weights, picked)
     while len(picked) < fanout:
-        blocks = [left[begin:begin + 64] for begin in range(0, degree, 64)]
+        blocks = [left[begin:begin + 64] for begin in range(0, len(left), 64)]
         sums = [lane_sum(block) for block in blocks]
         if lane_sum(sums) < 2.0 ** -900:  # too small for a share of it to be told exactly
+            SEEN.add("tiny rest")
             left = [weight * 2.0 ** 900 for weight in left]
             continue
-        x = (float(draw(key, i) >> 11) * 2.0 ** -53) * lane_sum(sums)
+        x = share_of(draw(key, i)) * lane_sum(sums)
         block, x = locate(x, sums)
         inside, _ = locate(x, blocks[block])
         picked.append(block * 64 + inside)
         left[picked[-1]] = 0.0
         i += 1
-    return picked
 
 
 # ---- graphs -----------------------------------------------------------------------------------
@@ -333,36 +399,39 @@ def golden_graph():
     }
 
 
-def golden_minibatches(graph):
+# Name, seed type, seeds, layers, replace, batch seed. A layer is the fanout of all relations, a list
+# of fanouts by relation, or those of some.
+UNIFORM_CASES = [
+    ("one layer", "a", [3, 0, 7], [2], False, 1),
+    ("duplicate seeds", "a", [5, 1, 5, 5, 1, 30], [3, 2], False, 2),
+    ("no seeds", "a", [], [3, 2], False, 3),
+    ("all seeds, two layers", "a", list(range(39, -1, -1)), [4, 3], False, 4),
+    ("full neighbourhood", "a", [0, 12], [-1, -1], False, 5),
+    ("full then sampled", "b", [2, 5, 0], [-1, 2, 1], False, 6),
+    ("fanout 0 between", "a", [4, 9], [2, 0, 2], False, 7),
+    ("with replacement", "a", [0, 1, 2, 39], [5, 3], True, 8),
+    ("full with replacement", "a-", [16, 0], [-1, 4], True, 9),
+    ("fanout over every degree", "a", [0, 8, 21], [1 << 20, 500], False, 10),
+    ("some relations", "a", [0, 2, 11],
+     [{"a:r:a": 3, "b:r:a": 2}, {"a:r:a": 2, "a:s:b": 4}, {"a-:r:a": 1}], False, 11),
+    ("differing fanouts", "a", [0, 2, 11, 0],
+     [[0, 1, 2, 3, 4, 5], 2], False, MASK),
+]
+
+
+def golden_minibatches(graph, cases, weighted=False):
     type_names = sorted((t["name"] for t in graph["node_types"]), key=lambda n: n.encode("utf-8"))
     _, relations = renumber(graph)
     triples = [relation["triple"] for relation in relations]
 
-    def every(fanout):
-        return {name: fanout for name in triples}
+    def fanouts(layer):
+        if isinstance(layer, dict):
+            return layer
+        return dict(zip(triples, layer if isinstance(layer, list) else [layer] * len(triples)))
 
-    cases = [
-        ("one layer", "a", [3, 0, 7], [every(2)], False, 1),
-        ("duplicate seeds", "a", [5, 1, 5, 5, 1, 30], [every(3), every(2)], False, 2),
-        ("no seeds", "a", [], [every(3), every(2)], False, 3),
-        ("all seeds, two layers", "a", list(range(39, -1, -1)), [every(4), every(3)], False, 4),
-        ("full neighbourhood", "a", [0, 12], [every(-1), every(-1)], False, 5),
-        ("full then sampled", "b", [2, 5, 0], [every(-1), every(2), every(1)], False, 6),
-        ("fanout 0 between", "a", [4, 9], [every(2), every(0), every(2)], False, 7),
-        ("with replacement", "a", [0, 1, 2, 39], [every(5), every(3)], True, 8),
-        ("full with replacement", "a-", [16, 0], [every(-1), every(4)], True, 9),
-        ("fanout over every degree", "a", [0, 8, 21], [every(1 << 20), every(500)], False, 10),
-        ("some relations", "a", [0, 2, 11],
-         [{"a:r:a": 3, "b:r:a": 2}, {"a:r:a": 2, "a:s:b": 4}, {"a-:r:a": 1}], False, 11),
-        ("differing fanouts", "a", [0, 2, 11, 0],
-         [{name: i for i, name in enumerate(triples)}, every(2)], False, MASK),
-    ]
-    return golden_cases(cases, type_names, relations, triples, False)
-
-
-def golden_cases(cases, type_names, relations, triples, weighted):
     rows = []
     for name, seed_type, seeds, layers, replace, seed in cases:
+        layers = [fanouts(layer) for layer in layers]
         rows.append({"name": name, "seed_type": seed_type, "seeds": seeds,
                      "layers": [[{"relation": t, "fanout": layer[t]} for t in triples if t in layer]
                                 for layer in layers],
@@ -384,7 +453,7 @@ def golden():
         "graph": graph,
         "global_ids": {name: [of[v] for v in range(len(of))] for name, of in ids.items()},
         "relations": [{"triple": r["triple"], "in_edges": r["in_edges"]} for r in relations],
-        "minibatches": golden_minibatches(graph),
+        "minibatches": golden_minibatches(graph, UNIFORM_CASES),
     }
 
 
@@ -420,14 +489,33 @@ def golden_weights():
         ("dominant among 2000", [1e18 if i == 1234 else float(1 + i % 5) for i in range(2000)]),
         ("two blocks matter", [1e12 if i in (3, 170) else 1e-12 * float(i % 2)
                                for i in range(200)]),
+        ("heavy tail, one below a block", heavy_tail(23, 63)),
+        ("heavy tail, a block", heavy_tail(24, 64)),
+        ("equal, a block", [0.3] * 64),
+        ("equal, 100", [1.0] * 100),
+        ("ten as heavy as the others", [27.0 if i % 6 == 5 and i < 60 else 5.0 for i in range(64)]),
+        ("ten less heavy than the others", [27.0 if i % 6 == 5 and i < 60 else 5.0 + float(i == 63)
+                                            for i in range(64)]),
+        ("ten of 90", [float(1 + i) if i % 9 == 2 else 0.0 for i in range(90)]),
+        ("eleven of 99", [float(1 << i % 37) if i % 9 == 2 else 0.0 for i in range(99)]),
+        ("600 decades", [1.5 * 10.0 ** (300 - 6 * (37 * i % 101)) for i in range(101)]),
+        ("powers, 70", [2.0 ** (10 * (11 * i % 70)) for i in range(70)]),
+        ("denormal, 70", [5e-324 * float(1 + (1000 if i % 8 == 3 else i % 5)) for i in range(70)]),
+        ("tiny beside dominants", [1e30 if i in (2, 68) else 1e-290 * 10.0 ** -(i % 19)
+                                   for i in range(70)]),
+        ("squares, 4096", [(4096.0 / float(1 + 1597 * i % 4096)) * (4096.0 / float(1 + 1597 * i % 4096))
+                           for i in range(4096)]),
     ]
 
 
 def golden_tables():
     rows = []
     for name, weights in golden_weights():
-        table = alias_table(weights)
+        heavy = set_apart(weights)
+        rest = others(weights, heavy)
+        table = alias_table(rest)
         rows.append({"name": name, "weights": [to_bits(weight) for weight in weights],
+                     "heavy": heavy, "rest": to_bits(total(rest)),
                      "drawable": sum(weight > 0.0 for weight in weights),
                      "thresholds": [threshold for threshold, _ in table],
                      "aliases": [alias for _, alias in table]})
@@ -457,33 +545,27 @@ def golden_weighted_graph():
     return graph
 
 
-def golden_weighted_minibatches(graph):
-    type_names = sorted((t["name"] for t in graph["node_types"]), key=lambda n: n.encode("utf-8"))
-    _, relations = renumber(graph)
-    triples = [relation["triple"] for relation in relations]
-
-    def every(fanout):
-        return {name: fanout for name in triples}
-
-    cases = [
-        ("without replacement", "a", list(range(39, -1, -1)), [every(4), every(3)], False, 21),
-        ("with replacement", "a", [0, 1, 2, 39, 1], [every(5), every(3)], True, 22),
-        ("full neighbourhood", "a", [0, 12], [every(-1), every(-1)], False, 23),
-        ("fanout over every degree", "b", [2, 5, 0], [every(500), every(1 << 20)], False, 24),
-        ("some relations", "a", [0, 2, 11],
-         [{"a:r:a": 9, "b:r:a": 2}, {"a:r:a": 0, "a:s:b": 4}, {"a-:r:a": 1}], False, 25),
-    ]
-    return golden_cases(cases, type_names, relations, triples, True)
+WEIGHTED_CASES = [
+    ("without replacement", "a", list(range(39, -1, -1)), [4, 3], False, 21),
+    ("with replacement", "a", [0, 1, 2, 39, 1], [5, 3], True, 22),
+    ("full neighbourhood", "a", [0, 12], [-1, -1], False, 23),
+    ("fanout over every degree", "b", [2, 5, 0], [500, 1 << 20], False, 24),
+    ("some relations", "a", [0, 2, 11],
+     [{"a:r:a": 9, "b:r:a": 2}, {"a:r:a": 0, "a:s:b": 4}, {"a-:r:a": 1}], False, 25),
+]
 
 
 def golden_weighted():
     graph = golden_weighted_graph()
+    picks = golden_weighted_picks()
+    assert SEEN == {"alias", "repeat", "rest", "tiny rest", "heavy edge", "heavy edges only",
+                    "other edge", "tiny heavy", "rest of a top-heavy node"}, SEEN
     return {
         "contract": 1,
         "tables": golden_tables(),
-        "picks": golden_weighted_picks(),
+        "picks": picks,
         "graph": graph,
-        "minibatches": golden_weighted_minibatches(graph),
+        "minibatches": golden_minibatches(graph, WEIGHTED_CASES, weighted=True),
     }
 
 

@@ -1,4 +1,4 @@
-// --sampling-weights from an input folder to mapped alias tables; what is refused, and damage.
+// --sampling-weights from an input folder to mapped tables; what is refused, and damage.
 #include "partitioner/write/sampling_weights.h"
 
 #include <bit>
@@ -7,6 +7,7 @@
 #include <functional>
 #include <limits>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -25,22 +26,26 @@ namespace {
 namespace fs = std::filesystem;
 using testing::HasSubstr;
 
-constexpr char kTable[] = "edges/node%3Aedge%3Anode/sampling/w/entries.npy";
+constexpr char kEntries[] = "edges/node%3Aedge%3Anode/sampling/w/entries.npy";
+constexpr char kWeights[] = "edges/node%3Aedge%3Anode/sampling/w/weights.npy";
+constexpr char kHeavy[] = "edges/node%3Aedge%3Anode/sampling/w/heavy.npy";
 constexpr char kDrawable[] = "edges/node%3Aedge%3Anode/sampling/w/drawable.npy";
 
-// 40 nodes, 400 edges into half of them; edge features "w" (float32), "pair" (two columns).
+// 40 nodes, 600 edges into half of them, most into three; edge features "w" (float32, over eight
+// decades), "pair" (two columns).
 class SamplingWeightsTest : public testing::Test {
  protected:
   static constexpr int64_t kNodes = 40;
-  static constexpr int64_t kEdges = 400;
+  static constexpr int64_t kEdges = 600;
 
   SamplingWeightsTest() {
     Progress::Enable(false);
     CounterRng rng(Mix(8));
     for (int64_t e = 0; e < kEdges; ++e) {
       sources_.push_back(static_cast<int64_t>(rng.NextBounded(kNodes)));
-      destinations_.push_back(static_cast<int64_t>(rng.NextBounded(kNodes / 2)));
-      weights_.push_back(rng.NextBounded(5) == 0 ? 0.0f : static_cast<float>(rng.NextDouble()));
+      destinations_.push_back(static_cast<int64_t>(rng.NextBounded(e % 3 == 0 ? kNodes / 2 : 3)));
+      const auto u = static_cast<float>(rng.NextDouble() + 1e-4);
+      weights_.push_back(rng.NextBounded(5) == 0 ? 0.0f : 1 / (u * u));
     }
     run_.input = folder_.path() / "input";
     run_.output = folder_.path() / "graph";
@@ -89,7 +94,7 @@ tasks: []
   // would have written it.
   template <typename T>
   void Damage(const std::string& file, const std::function<void(std::span<T>)>& change) {
-    const fs::path part = run_.output / "part-0001";
+    const fs::path part = run_.output / PartFolderName(DamagedPart());
     std::vector<T> values;
     int64_t cols = 0;
     {
@@ -126,10 +131,43 @@ tasks: []
     EXPECT_THAT(Message(status), HasSubstr(text));
   }
 
-  // Row of part 1 that the first node with at least two in-edges begins with.
+  // Damages the record of a top-heavy node.
+  void DamageHeavy(const std::function<void(std::span<uint64_t>)>& change) {
+    constexpr size_t kWords = sizeof(HeavyEdges) / sizeof(uint64_t);
+    Damage<uint64_t>(kHeavy, [&](std::span<uint64_t> words) {
+      for (size_t at = 0; at < words.size(); at += kWords) {
+        if (words[at + 1] != 0) return change(words.subspan(at, kWords));
+      }
+      ADD_FAILURE() << "no record to damage";
+    });
+  }
+
+  void ExpectFoundByVerify() {
+    const auto report = Verify(run_.input, run_.output, {});
+    ASSERT_TRUE(report.ok()) << report.status();
+    ASSERT_EQ(report->differences.size(), 1U);
+    EXPECT_THAT(report->differences[0],
+                testing::AllOf(HasSubstr("`w`"), HasSubstr(fmt::format("part {}", DamagedPart()))));
+  }
+
+  // One that has a top-heavy node.
+  [[nodiscard]] int DamagedPart() const {
+    const auto set = Open(VerifyLevel::kHeaders);
+    for (const auto& part : (*set)->parts()) {
+      const CscSegment& csc = part->Edges(0);
+      for (int64_t v = 0; v < csc.nodes.size(); ++v) {
+        const int64_t degree = csc.indptr[v + 1] - csc.indptr[v];
+        if (csc.weights[1].Heavy(v, csc.indptr[v], degree) != nullptr) return part->part();
+      }
+    }
+    ADD_FAILURE() << "no node is top-heavy";
+    return 0;
+  }
+
+  // Row of that part which its first node with at least two in-edges begins with.
   [[nodiscard]] int64_t RowOfAPair() const {
     const auto set = Open(VerifyLevel::kHeaders);
-    const CscSegment& csc = (*set)->parts()[1]->Edges(0);
+    const CscSegment& csc = (*set)->parts()[DamagedPart()]->Edges(0);
     int64_t v = 0;
     while (csc.indptr[v + 1] - csc.indptr[v] < 2) ++v;
     return csc.indptr[v];
@@ -149,25 +187,33 @@ TEST_F(SamplingWeightsTest, EveryNodeHasTheTableOfItsWeights) {
   ASSERT_EQ(features.size(), 2U);
   EXPECT_FALSE(features[0].sampling);
   EXPECT_TRUE(features[1].sampling);
-  AliasTableBuilder builder;
   int64_t edges = 0;
+  int64_t apart = 0;
   for (const auto& part : (*set)->parts()) {
     const CscSegment& csc = part->Edges(0);
     ASSERT_FALSE(csc.weights[0].present());
     const WeightTable& table = csc.weights[1];
     for (int64_t v = 0; v < csc.nodes.size(); ++v) {
+      const int64_t begin = csc.indptr[v];
+      const int64_t degree = csc.indptr[v + 1] - begin;
       std::vector<double> weights;
-      for (int64_t i = csc.indptr[v]; i < csc.indptr[v + 1]; ++i) {
+      for (int64_t i = begin; i < begin + degree; ++i) {
         weights.push_back(weights_[part->EdgeOriginalIds(0)[i]]);
       }
-      std::vector<AliasEntry> expected(weights.size());
-      EXPECT_EQ(builder.Build(weights, expected.data()), table.drawable[v]);
-      for (size_t i = 0; i < weights.size(); ++i) {
-        EXPECT_EQ(table.entries[csc.indptr[v] + static_cast<int64_t>(i)], expected[i]);
+      WeightTableMemory expected(1, degree);
+      WeightTableBuilder().Build(weights, 0, 0, expected.room());
+      EXPECT_EQ(table.drawable[v], expected.drawable()[0]);
+      EXPECT_EQ(std::vector(table.weights + begin, table.weights + begin + degree), weights);
+      EXPECT_EQ(std::vector(table.entries + begin, table.entries + begin + degree),
+                expected.entries());
+      if (const HeavyEdges* const heavy = table.Heavy(v, begin, degree); heavy != nullptr) {
+        EXPECT_EQ(*heavy, expected.heavy()[0]);
+        ++apart;
       }
-      edges += static_cast<int64_t>(weights.size());
+      edges += degree;
     }
   }
+  EXPECT_EQ(apart, 3);
   EXPECT_EQ(edges, kEdges);
 }
 
@@ -236,7 +282,7 @@ TEST_F(SamplingWeightsTest, VerifyAndInspectTakeTheGraphWithTables) {
 
 TEST_F(SamplingWeightsTest, FlippedByteOfATableIsDataLossNamingTheFile) {
   ASSERT_TRUE(Run().ok());
-  const fs::path file = run_.output / "part-0001" / kTable;
+  const fs::path file = run_.output / "part-0001" / kEntries;
   fs::permissions(file, fs::perms::owner_write, fs::perm_options::add);
   std::fstream stream(file, std::ios::in | std::ios::out | std::ios::binary);
   stream.seekg(-3, std::ios::end);
@@ -245,7 +291,7 @@ TEST_F(SamplingWeightsTest, FlippedByteOfATableIsDataLossNamingTheFile) {
   stream.put(byte);
   stream.close();
   EXPECT_TRUE(Open(VerifyLevel::kHeaders).ok());
-  ExpectDataLoss(kTable);
+  ExpectDataLoss(kEntries);
 }
 
 TEST_F(SamplingWeightsTest, MissingTableIsNotFoundNamingTheFile) {
@@ -256,14 +302,37 @@ TEST_F(SamplingWeightsTest, MissingTableIsNotFoundNamingTheFile) {
   EXPECT_THAT(Message(status), HasSubstr(kDrawable));
 }
 
+TEST_F(SamplingWeightsTest, TablesOfAnotherLayoutAreFailedPreconditionSayingWhatToDo) {
+  ASSERT_TRUE(Run().ok());
+  Json schema = ToJson((*Open(VerifyLevel::kHeaders))->schema());
+  Json& sampling = schema["relations"][0]["features"][1]["sampling"];
+  EXPECT_EQ(sampling, kWeightTableLayout);
+  for (const Json& other : {Json(true), Json(1), Json(kWeightTableLayout + 1), Json("yes")}) {
+    sampling = other;
+    const Status status = SchemaFromJson(schema, "manifest.json").status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
+    EXPECT_THAT(Message(status),
+                testing::AllOf(HasSubstr("manifest.json"), HasSubstr("'w'"),
+                               HasSubstr(other.dump()), HasSubstr("partition the graph again")));
+  }
+}
+
 TEST_F(SamplingWeightsTest, AliasBeyondTheNodesListIsFoundInContents) {
   ASSERT_TRUE(Run().ok());
   const int64_t row = RowOfAPair();
-  Damage<uint64_t>(kTable, [&](std::span<uint64_t> table) {
-    table[2 * row] = (table[2 * row] & 0xffffffffU) | (uint64_t{1} << 40);
-  });
+  Damage<uint32_t>(kEntries, [&](std::span<uint32_t> table) { table[2 * row + 1] = 1000; });
   EXPECT_TRUE(Open(VerifyLevel::kHeaders).ok());
-  ExpectDataLoss("alias 256");
+  ExpectDataLoss("alias 1000");
+}
+
+TEST_F(SamplingWeightsTest, EdgeOfWeightZeroThatCouldBeDrawnIsFoundInContents) {
+  ASSERT_TRUE(Run().ok());
+  int64_t zero = 0;
+  Damage<double>(kWeights, [&](std::span<double> weights) {
+    zero = std::find(weights.begin(), weights.end(), 0.0) - weights.begin();
+  });
+  Damage<uint32_t>(kEntries, [&](std::span<uint32_t> table) { table[2 * zero] = 5; });
+  ExpectDataLoss("weight 0");
 }
 
 TEST_F(SamplingWeightsTest, WrongNumberOfDrawableEdgesIsFoundInContents) {
@@ -275,23 +344,37 @@ TEST_F(SamplingWeightsTest, WrongNumberOfDrawableEdgesIsFoundInContents) {
 TEST_F(SamplingWeightsTest, NegativeWeightInATableIsFoundInContents) {
   ASSERT_TRUE(Run().ok());
   const int64_t row = RowOfAPair();
-  Damage<uint64_t>(kTable, [&](std::span<uint64_t> table) {
-    table[2 * row + 1] = std::bit_cast<uint64_t>(-1.0);
-  });
-  ExpectDataLoss("entries.npy");
+  Damage<double>(kWeights, [&](std::span<double> weights) { weights[row] = -1.0; });
+  ExpectDataLoss("weights.npy");
+}
+
+TEST_F(SamplingWeightsTest, WrongEdgeSetApartIsFoundInContents) {
+  ASSERT_TRUE(Run().ok());
+  DamageHeavy([](std::span<uint64_t> record) { record[11] ^= 1; });  // the first position
+  EXPECT_TRUE(Open(VerifyLevel::kHeaders).ok());
+  ExpectDataLoss("heavy.npy");
 }
 
 TEST_F(SamplingWeightsTest, TableOfOtherWeightsIsFoundByVerify) {
   ASSERT_TRUE(Run().ok());
-  const int64_t row = RowOfAPair();
-  Damage<uint64_t>(kTable, [&](std::span<uint64_t> table) {
-    if ((table[2 * row] & 0xffffffffU) > 1) --table[2 * row];  // one threshold, one too low
-    table[2 * row + 1] = std::bit_cast<uint64_t>(std::bit_cast<double>(table[2 * row + 1]) * 2);
+  Damage<uint32_t>(kEntries, [](std::span<uint32_t> table) {
+    for (size_t i = 0; i < table.size(); i += 2) {  // thresholds, all but one kept
+      if (table[i] > 1 && table[i] + 1 != 0) {
+        --table[i];
+        return;
+      }
+    }
+    ADD_FAILURE() << "no threshold to damage";
   });
-  const auto report = Verify(run_.input, run_.output, {});
-  ASSERT_TRUE(report.ok()) << report.status();
-  ASSERT_EQ(report->differences.size(), 1U);
-  EXPECT_THAT(report->differences[0], testing::AllOf(HasSubstr("`w`"), HasSubstr("part 1")));
+  ExpectFoundByVerify();
+}
+
+TEST_F(SamplingWeightsTest, WrongRestOfATopHeavyNodeIsFoundByVerify) {
+  ASSERT_TRUE(Run().ok());
+  DamageHeavy([](std::span<uint64_t> record) {
+    record[0] = std::bit_cast<uint64_t>(std::bit_cast<double>(record[0]) * 1.5);
+  });
+  ExpectFoundByVerify();
 }
 
 }  // namespace

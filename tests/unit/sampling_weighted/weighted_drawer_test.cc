@@ -96,20 +96,28 @@ TEST(WeightedDrawerTest, OneDominatingWeightStillGivesAllThatIsAsked) {
 }
 
 // Files opened without a look at their contents may hold anything.
-TEST(WeightedDrawerTest, DamagedEntriesGivePositionsWithinTheList) {
+TEST(WeightedDrawerTest, DamagedTablesGivePositionsWithinTheList) {
   CounterRng rng(77);
   WeightedDrawer drawer;
   for (int round = 0; round < 2000; ++round) {
-    std::vector<AliasEntry> entries(1 + rng.NextBounded(300));
-    for (AliasEntry& entry : entries) {
-      entry = {.threshold = static_cast<uint32_t>(rng.Next()),
-               .alias = static_cast<uint32_t>(rng.Next() >> rng.NextBounded(64)),
-               .weight = std::bit_cast<double>(rng.Next())};
+    const auto degree = static_cast<int64_t>(1 + rng.NextBounded(300));
+    WeightTableMemory table(1, degree);
+    const WeightTableRoom room = table.room();
+    for (int64_t i = 0; i < degree; ++i) {
+      room.entries[i] = {.threshold = static_cast<uint32_t>(rng.Next()),
+                         .alias = static_cast<uint32_t>(rng.Next() >> rng.NextBounded(64))};
+      room.weights[i] = std::bit_cast<double>(rng.Next());
     }
-    const auto degree = static_cast<int64_t>(entries.size());
-    const WeightedRow row{.entries = entries.data(),
-                          .degree = degree,
-                          .drawable = static_cast<int64_t>(rng.NextBounded(entries.size() + 1))};
+    room.drawable[0] = static_cast<uint32_t>(rng.Next() >> rng.NextBounded(64));
+    if (degree >= kHeavyDegree) {
+      for (double& weight : room.heavy->weights) weight = std::bit_cast<double>(rng.Next());
+      for (uint32_t& position : room.heavy->positions) {
+        position = static_cast<uint32_t>(rng.Next() >> rng.NextBounded(64));
+      }
+      room.heavy->rest = round % 4 == 0 ? 0 : std::bit_cast<double>(rng.Next());
+    }
+    const WeightedRow row = WeightedRow::Of(room.view(), 0, 0, degree);
+    ASSERT_LE(row.drawable, degree);
     const auto fanout = static_cast<int32_t>(rng.NextBounded(80)) - 1;
     for (const bool replace : {false, true}) {
       std::vector<int64_t> picks(

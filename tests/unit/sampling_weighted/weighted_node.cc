@@ -4,23 +4,22 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "common/sampling/weighted_table.h"
 #include "tests/support/golden.h"
 
 namespace halograph {
 
-WeightedNode::WeightedNode(const std::vector<double>& weights) : entries_(weights.size()) {
-  drawable_ = AliasTableBuilder().Build(weights, entries_.data());
+WeightedNode::WeightedNode(const std::vector<double>& weights)
+    : table_(1, std::ssize(weights)), view_(table_.room().view()) {
+  WeightTableBuilder().Build(weights, 0, 0, table_.room());
 }
 
 WeightedRow WeightedNode::row() const {
-  return {.entries = entries_.data(),
-          .degree = static_cast<int64_t>(entries_.size()),
-          .drawable = drawable_};
+  return WeightedRow::Of(view_, 0, 0, std::ssize(table_.weights()));
 }
 
 std::vector<int64_t> WeightedNode::Pick(uint64_t node_key, int32_t fanout, bool replace) {
-  std::vector<int64_t> positions(static_cast<size_t>(WeightedPicksOf(drawable_, fanout, replace)));
+  std::vector<int64_t> positions(
+      static_cast<size_t>(WeightedPicksOf(row().drawable, fanout, replace)));
   drawer_.Draw(node_key, row(), fanout, replace, positions);
   return positions;
 }

@@ -6,6 +6,7 @@
 
 #include "common/base/status.h"
 #include "common/sampling/weighted_drawer.h"
+#include "common/sampling/weighted_table.h"
 #include "common/storage/json.h"
 
 namespace halograph {
@@ -14,14 +15,16 @@ class WeightedNode {
  public:
   explicit WeightedNode(const std::vector<double>& weights);
 
-  [[nodiscard]] const std::vector<AliasEntry>& entries() const { return entries_; }
+  [[nodiscard]] const std::vector<AliasEntry>& entries() const { return table_.entries(); }
+  // Null if no edges are set apart.
+  [[nodiscard]] const HeavyEdges* heavy() const { return row().heavy; }
   [[nodiscard]] WeightedRow row() const;
   // The positions picked, in order.
   [[nodiscard]] std::vector<int64_t> Pick(uint64_t node_key, int32_t fanout, bool replace);
 
  private:
-  std::vector<AliasEntry> entries_;
-  int64_t drawable_ = 0;
+  WeightTableMemory table_;
+  WeightTable view_;
   WeightedDrawer drawer_;
 };
 
