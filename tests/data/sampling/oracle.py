@@ -6,12 +6,17 @@ standard library, so that it shares no mistake with the C++.
 
     oracle.py            writes golden_v1.json and golden_weighted_v1.json beside this file
     oracle.py --check    exits 1 if those files are not what the oracle gives
+    oracle.py --fuzz SEED FOLDER
+                         writes tables and picks of random nodes to FOLDER/sampling, under the name
+                         of the second file: run the tests of tests/unit/sampling_weighted that
+                         compare with it under HALOGRAPH_TEST_DATA=FOLDER
 
 The files never change: other output is another contract version.
 """
 
 import json
 import pathlib
+import random
 import struct
 import sys
 
@@ -508,9 +513,23 @@ def golden_weights():
     ]
 
 
-def golden_tables():
+def random_weights(seed):
+    """Name and weights of one node's in-edges: sizes about the borders, up to 600 decades."""
+    rng = random.Random(seed)
+    degree = rng.choice([rng.randrange(1, 40), 63, 64, 65, 128, rng.randrange(64, 400), 1000])
+    power = rng.choice([0.0, 0.5, 1.0, 2.0, 8.0, 60.0])
+    unit = 10.0 ** rng.choice([0, 0, 100, -100, -300, -318])
+    zeros = rng.choice([0.0, 0.0, 0.2, 0.9])
+    weights = [0.0 if rng.random() < zeros else min(unit * (1.0 - rng.random()) ** -power, 1e300)
+               for _ in range(degree)]
+    for _ in range(rng.choice([0, 0, 1, 3, 12])):
+        weights[rng.randrange(degree)] = 1e18 * unit if unit < 1e200 else 1e300
+    return f"random {seed}", weights
+
+
+def golden_tables(nodes):
     rows = []
-    for name, weights in golden_weights():
+    for name, weights in nodes:
         heavy = set_apart(weights)
         rest = others(weights, heavy)
         table = alias_table(rest)
@@ -522,9 +541,9 @@ def golden_tables():
     return rows
 
 
-def golden_weighted_picks():
+def golden_weighted_picks(nodes):
     rows = []
-    for table, (_, weights) in enumerate(golden_weights()):
+    for table, (_, weights) in enumerate(nodes):
         fanouts = sorted({-1, 0, 1, 2, 5, 10, len(weights) // 2, max(0, len(weights) - 1),
                           len(weights)})
         for fanout in (f for f in fanouts if f <= 100):
@@ -557,12 +576,12 @@ WEIGHTED_CASES = [
 
 def golden_weighted():
     graph = golden_weighted_graph()
-    picks = golden_weighted_picks()
+    picks = golden_weighted_picks(golden_weights())
     assert SEEN == {"alias", "repeat", "rest", "tiny rest", "heavy edge", "heavy edges only",
                     "other edge", "tiny heavy", "rest of a top-heavy node"}, SEEN
     return {
         "contract": 1,
-        "tables": golden_tables(),
+        "tables": golden_tables(golden_weights()),
         "picks": picks,
         "graph": graph,
         "minibatches": golden_minibatches(graph, WEIGHTED_CASES, weighted=True),
@@ -584,7 +603,18 @@ def write_or_check(path, value, check):
         sys.exit(f"{path.name} is not what the oracle gives")
 
 
+def fuzz(seed, folder):
+    nodes = [random_weights(seed * 1000 + i) for i in range(300)]
+    path = folder / "sampling" / "golden_weighted_v1.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_or_check(path, {"tables": golden_tables(nodes), "picks": golden_weighted_picks(nodes)},
+                   False)
+
+
 def main():
+    if sys.argv[1:2] == ["--fuzz"]:
+        fuzz(int(sys.argv[2]), pathlib.Path(sys.argv[3]))
+        return
     check = sys.argv[1:] == ["--check"]
     here = pathlib.Path(__file__)
     write_or_check(here.with_name("golden_v1.json"), golden(), check)

@@ -79,6 +79,17 @@ struct ProbabilityCase {
   bool replace;
 };
 
+// Ten weights from `heaviest` down and between them others of 1, 2, 3 and 0, all times `unit`.
+std::vector<double> TopHeavy(int64_t degree, double heaviest, double unit = 1) {
+  std::vector<double> weights;
+  for (int64_t i = 0; i < degree; ++i) {
+    const bool heavy = i % (degree / 10) == 3 && i < degree / 10 * 10;
+    weights.push_back(unit *
+                      (heavy ? heaviest - static_cast<double>(i) / 8 : static_cast<double>(i % 4)));
+  }
+  return weights;
+}
+
 void PrintTo(const ProbabilityCase& test, std::ostream* out) { *out << test.name; }
 
 class WeightedProbabilityTest : public testing::TestWithParam<ProbabilityCase> {};
@@ -108,32 +119,106 @@ INSTANTIATE_TEST_SUITE_P(
         // Most nodes get past the alias draws here:
         ProbabilityCase{"DominatedWithout", {1, 1000, 2, 3, 0, 4}, 4, false},
         ProbabilityCase{"OnlySumsTellThemApart", {1e30, 1e-30, 2e-30, 3e-30, 4e-30}, 3, false},
-        ProbabilityCase{"DenormalWithout", {5e-324, 1e-323, 1.5e-323, 2e-323}, 2, false}),
+        ProbabilityCase{"DenormalWithout", {5e-324, 1e-323, 1.5e-323, 2e-323}, 2, false},
+        // Ten edges are set apart:
+        ProbabilityCase{"TopHeavyWith", TopHeavy(64, 100), 2, true},
+        ProbabilityCase{"TopHeavyWithout", TopHeavy(64, 30), 2, false},
+        ProbabilityCase{"OneMoreThanABlock", TopHeavy(65, 40), 2, false},
+        ProbabilityCase{"SeveralBlocks", TopHeavy(150, 80), 2, false},
+        ProbabilityCase{"TopHeavyDenormal", TopHeavy(70, 64, 4e-323), 2, false},
+        ProbabilityCase{"TopHeavyDenormalWith", TopHeavy(70, 64, 4e-323), 1, true},
+        ProbabilityCase{"TopHeavyLarge", TopHeavy(70, 40, 1e300), 2, false}),
     [](const auto& test) { return test.param.name; });
 
-// The first picks of a long list: the sums of more than one block matter.
-TEST(WeightedSuccessionTest, LongListsAreDrawnByShareBeyondTheDominatingEdge) {
-  constexpr int64_t kDegree = 200;
-  std::vector<double> weights(kDegree);
-  double rest = 0;
-  for (int64_t i = 0; i < kDegree; ++i) {
-    weights[i] = static_cast<double>(1 + i % 7);
-    rest += weights[i];
+TEST(WeightedProbabilityTest, CasesThatShouldBeAreTopHeavy) {
+  for (const auto& weights :
+       {TopHeavy(64, 100), TopHeavy(64, 30), TopHeavy(65, 40), TopHeavy(150, 80),
+        TopHeavy(70, 64, 4e-323), TopHeavy(70, 40, 1e300)}) {
+    EXPECT_NE(WeightedNode(weights).heavy(), nullptr);
   }
-  rest -= weights[130];
-  weights[130] = 1e12;
+}
+
+// A node of which `dominant` edges, spread evenly, are sure to be picked first.
+struct DominatedCase {
+  int64_t degree;
+  int64_t dominant;
+};
+
+void PrintTo(const DominatedCase& test, std::ostream* out) {
+  *out << test.degree << "_" << test.dominant;
+}
+
+class DominatedProbabilityTest : public testing::TestWithParam<DominatedCase> {};
+
+// One edge more than the dominant ones: it comes by its share of what is left. With more dominant
+// edges than are set apart, the sums of blocks with picked edges and without matter.
+TEST_P(DominatedProbabilityTest, NextPickComesByItsShareOfTheRest) {
+  const auto [degree, dominant] = GetParam();
+  std::vector<double> weights;
+  double rest = 0;
+  for (int64_t i = 0; i < degree; ++i) {
+    const bool dominates = i % (degree / dominant) == 0 && i < degree / dominant * dominant;
+    weights.push_back(dominates ? 1e18 : static_cast<double>(i % 7));
+    rest += dominates ? 0 : weights.back();
+  }
   WeightedNode node(weights);
   std::map<Outcome, int64_t> counts;
-  Chances chances;
   for (int64_t v = 0; v < kDraws; ++v) {
-    const Outcome picks = node.Pick(SubKey(5, static_cast<uint64_t>(v)), 2, false);
-    ASSERT_EQ(picks.front(), 130);
-    ++counts[{picks[1]}];
+    const Outcome picks =
+        node.Pick(SubKey(5, static_cast<uint64_t>(v)), static_cast<int32_t>(dominant + 1), false);
+    for (int64_t i = 0; i < dominant; ++i) ASSERT_EQ(weights[picks[i]], 1e18);
+    ++counts[{picks.back()}];
   }
-  for (int64_t i = 0; i < kDegree; ++i) {
-    if (i != 130) chances[{i}] = weights[i] / rest;
+  Chances chances;
+  for (int64_t i = 0; i < degree; ++i) {
+    if (weights[i] > 0 && weights[i] < 1e18) chances[{i}] = weights[i] / rest;
   }
   ExpectChances(counts, chances);
+}
+
+INSTANTIATE_TEST_SUITE_P(Nodes, DominatedProbabilityTest,
+                         testing::Values(DominatedCase{63, 1}, DominatedCase{63, 5},
+                                         DominatedCase{64, 1}, DominatedCase{65, 4},
+                                         DominatedCase{65, 12}, DominatedCase{128, 11},
+                                         DominatedCase{200, 14}, DominatedCase{4096, 1},
+                                         DominatedCase{4096, 15}),
+                         [](const auto& test) {
+                           return "Degree" + std::to_string(test.param.degree) + "Dominant" +
+                                  std::to_string(test.param.dominant);
+                         });
+
+TEST(WeightedSuccessionTest, AllButOneOfManyLeavesEachOutAlike) {
+  constexpr int64_t kDegree = 100;
+  WeightedNode node(std::vector<double>(kDegree, 0.3));  // not top-heavy; most need the sums
+  std::map<Outcome, int64_t> counts;
+  for (int64_t v = 0; v < kDraws; ++v) {
+    int64_t left = kDegree * (kDegree - 1) / 2;
+    for (const int64_t p : node.Pick(SubKey(6, static_cast<uint64_t>(v)), kDegree - 1, false)) {
+      left -= p;
+    }
+    ++counts[{left}];
+  }
+  Chances chances;
+  for (int64_t i = 0; i < kDegree; ++i) chances[{i}] = 1.0 / kDegree;
+  ExpectChances(counts, chances);
+}
+
+TEST(WeightedSuccessionTest, SixHundredDecadesComeInOrder) {
+  constexpr int64_t kDegree = 101;
+  std::vector<double> weights(kDegree);
+  std::vector<int64_t> order(kDegree);
+  for (int64_t rank = 0; rank < kDegree; ++rank) {
+    const int64_t position = rank * 37 % kDegree;
+    weights[position] = std::pow(10.0, 300.0 - 6 * static_cast<double>(rank));
+    order[rank] = position;
+  }
+  WeightedNode node(weights);
+  for (const int64_t fanout : {1, 5, 11, 40, 100}) {  // a million to one each, and fixed keys
+    for (uint64_t key = 0; key < 20; ++key) {
+      EXPECT_EQ(node.Pick(Mix(key), static_cast<int32_t>(fanout), false),
+                std::vector<int64_t>(order.begin(), order.begin() + fanout));
+    }
+  }
 }
 
 TEST(WeightedSuccessionTest, TestSeesDrawsThatIgnoreTheWeights) {
