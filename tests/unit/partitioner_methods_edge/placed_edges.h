@@ -91,7 +91,7 @@ inline EdgePairs SkewedEdges(int64_t nodes, int64_t count, uint64_t key) {
     const auto u = static_cast<int64_t>(rng.NextBounded(range));
     edges.emplace_back(u, static_cast<int64_t>(rng.NextBounded(static_cast<uint64_t>(nodes))));
     if (i % 40 == 0) edges.emplace_back(u, u);
-    if (i % 50 == 0) edges.push_back(edges.front());
+    if (i % 50 == 0) edges.push_back(edges[edges.size() / 2]);
   }
   return edges;
 }

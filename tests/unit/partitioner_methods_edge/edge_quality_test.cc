@@ -1,0 +1,82 @@
+// How well edge partitioners do on real graphs, owners by majority: replication as `inspect` counts
+// it (nodes owned, and sources of their in-edges owned elsewhere) against random owners'.
+#include <cstdlib>
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "partitioner/methods/edge/dbh.h"
+#include "partitioner/methods/edge/edge_method.h"
+#include "partitioner/methods/edge/greedy.h"
+#include "partitioner/methods/edge/hdrf.h"
+#include "partitioner/methods/edge/spring.h"
+#include "partitioner/methods/edge/two_phase.h"
+#include "partitioner/methods/random_method.h"
+#include "partitioner/readers/reader.h"
+#include "tests/support/test_folder.h"
+
+namespace halograph {
+namespace {
+
+constexpr int kParts = 8;
+
+class EdgeQuality : public testing::Test {
+ protected:
+  void OpenData(const std::string& name) {
+    const char* folder = std::getenv("HALOGRAPH_DATA");
+    if (folder == nullptr || *folder == '\0') {
+      GTEST_SKIP() << "HALOGRAPH_DATA is not set, so " << name << " is not there";
+    }
+    ReadOptions options;
+    options.scratch = folder_.path();
+    auto opened = OpenDataset(std::filesystem::path(folder) / name, options);
+    ASSERT_TRUE(opened.ok()) << opened.status();
+    dataset_ = std::move(opened).value();
+  }
+
+  // Of a graph with one node type.
+  double Replication(const PartitionMethod& method) {
+    MethodOptions options;
+    options.parts = kParts;
+    options.seed = 1;
+    const auto assignment = method.Assign(dataset_, options);
+    EXPECT_TRUE(assignment.ok()) << assignment.status();
+    const std::vector<uint16_t>& owners = assignment->owners[0];
+    std::set<std::pair<int64_t, uint16_t>> halo;
+    const Status status = ForEachUnionEdges(dataset_, "test", [&](const UnionEdges& edges) {
+      for (size_t i = 0; i < edges.sources.size(); ++i) {
+        const int64_t u = edges.sources[i];
+        const uint16_t part = owners[edges.destinations[i]];
+        if (owners[u] != part) halo.emplace(u, part);
+      }
+      return OkStatus();
+    });
+    EXPECT_TRUE(status.ok()) << status;
+    return 1 + static_cast<double>(halo.size()) / static_cast<double>(owners.size());
+  }
+
+  void ExpectSharesOfRandom() {
+    const double random = Replication(RandomMethod());
+    EXPECT_LE(Replication(EdgeMethod<Dbh>()), 0.99 * random);
+    EXPECT_LE(Replication(EdgeMethod<Hdrf>()), 0.85 * random);
+    EXPECT_LE(Replication(EdgeMethod<Greedy>()), 0.73 * random);
+    EXPECT_LE(Replication(EdgeMethod<TwoPhase>()), 0.71 * random);
+    EXPECT_LE(Replication(EdgeMethod<Spring>()), 0.70 * random);
+  }
+
+  TestFolder folder_;
+  Dataset dataset_;
+};
+
+TEST_F(EdgeQuality, EmailEnronInEightParts) {
+  OpenData("snap/email-Enron.txt.gz");
+  if (!IsSkipped()) ExpectSharesOfRandom();
+}
+
+TEST_F(EdgeQuality, AmazonPhotoInEightParts) {
+  OpenData("amazon-photo");
+  if (!IsSkipped()) ExpectSharesOfRandom();
+}
+
+}  // namespace
+}  // namespace halograph
