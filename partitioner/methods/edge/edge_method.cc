@@ -162,6 +162,11 @@ MemoryPlan PlanEdgeMethod(const EdgePartitionerTraits& traits, const GraphCounts
                             {std::string(traits.name), nodes * traits.start_bytes},
                             {"edge chunks", kEdgePassBytes}}});
   }
+  if (traits.settle_bytes > 0) {
+    plan.phases.push_back(
+        {"clusters to partitions",
+         {{"degrees", degrees}, {std::string(traits.name), nodes * traits.settle_bytes}}});
+  }
   plan.phases.push_back({"placing edges", HeldWhilePlacing(traits, counts, options)});
   if (options.edge.owner == OwnerRule::kMajority) {
     plan.phases.back().held.push_back(

@@ -39,8 +39,9 @@ struct EdgeStream {
 struct EdgePartitionerTraits {
   std::string_view name;
   bool needs_replicas = false;  // its rule looks at A(v)
-  int64_t start_bytes = 0;      // while Start runs
-  int64_t held_bytes = 0;       // after it
+  int64_t start_bytes = 0;      // in the passes of Start
+  int64_t settle_bytes = 0;     // behind them, in Start too
+  int64_t held_bytes = 0;       // after Start
 };
 
 // Deterministic. Start once, then any number of rounds: Restart and PlaceChunk for all chunks of

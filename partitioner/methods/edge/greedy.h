@@ -19,10 +19,8 @@ namespace halograph {
 
 class Greedy : public EdgePartitioner {
  public:
-  static constexpr EdgePartitionerTraits kTraits = {.name = "greedy",
-                                                    .needs_replicas = true,
-                                                    .start_bytes = sizeof(uint32_t),
-                                                    .held_bytes = sizeof(uint32_t)};
+  static constexpr EdgePartitionerTraits kTraits = {
+      .name = "greedy", .needs_replicas = true, .held_bytes = sizeof(uint32_t)};
 
   Status Start(const EdgeStream& stream) override {
     stream_ = stream;

@@ -54,11 +54,13 @@ class Hdrf : public EdgePartitioner {
       ForEachPart(of_u | of_v, w, [&](int part) {
         const int bit = part % 64;
         const double score = weight * (most - static_cast<double>(loads_.of(part))) +
-                             ((of_u >> bit & 1) != 0 ? gain_u : 0) +
-                             ((of_v >> bit & 1) != 0 ? gain_v : 0);
-        if (score < best_score || !loads_.HasRoom(part)) return;
-        best = part;
-        best_score = score;
+                             static_cast<double>(of_u >> bit & 1) * gain_u +
+                             static_cast<double>(of_v >> bit & 1) * gain_v;
+        // No branches: which partition wins is as good as random to the processor.
+        const bool better =
+            static_cast<int>(score >= best_score) & static_cast<int>(loads_.HasRoom(part));
+        best = better ? part : best;
+        best_score = better ? score : best_score;
       });
     }
     loads_.Add(best);

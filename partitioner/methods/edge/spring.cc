@@ -44,6 +44,7 @@ class Merging {
       return sizes_[a] != sizes_[b] ? sizes_[a] < sizes_[b] : a < b;
     });
     for (const uint32_t* c = begin; c != end; ++c) Merge(*c);
+    richest_ = {};  // makes place for what comes next
     return OkStatus();
   }
 

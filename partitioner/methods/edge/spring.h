@@ -24,10 +24,12 @@ namespace halograph {
 class Spring : public EdgePartitioner {
  public:
   static constexpr double kVolumeShare = 0.1;
-  // While starting: clusters, and then four numbers a cluster; after it the partition of each node.
+  // Clusters and richest neighbours; then clusters and four numbers of each; then the partition of
+  // each node alone.
   static constexpr EdgePartitionerTraits kTraits = {
       .name = "spring",
-      .start_bytes = StreamClusters::kBytesPerNode + 4 * sizeof(uint32_t),
+      .start_bytes = StreamClusters::kBytesPerNode + sizeof(uint32_t),
+      .settle_bytes = StreamClusters::kBytesPerNode + 4 * sizeof(uint32_t),
       .held_bytes = sizeof(uint16_t)};
 
   Status Start(const EdgeStream& stream) override;

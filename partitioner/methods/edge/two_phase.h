@@ -19,11 +19,12 @@ namespace halograph {
 
 class TwoPhase : public EdgePartitioner {
  public:
-  // While clustering: clusters, and then their order. After: clusters, and partitions of nodes.
+  // Clusters; then their order and partitions as well; then the partitions of nodes instead.
   static constexpr EdgePartitionerTraits kTraits = {
       .name = "2ps-l",
       .needs_replicas = true,
-      .start_bytes = StreamClusters::kBytesPerNode + 4 + 2 * 2,
+      .start_bytes = StreamClusters::kBytesPerNode,
+      .settle_bytes = StreamClusters::kBytesPerNode + 4 + 2,
       .held_bytes = StreamClusters::kBytesPerNode + 2};
 
   Status Start(const EdgeStream& stream) override;
