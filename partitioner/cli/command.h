@@ -21,6 +21,7 @@ void AddGenerateCommand(CLI::App* app, Action* action);
 void AddVerifyCommand(CLI::App* app, Action* action);
 void AddInspectCommand(CLI::App* app, Action* action);
 void AddCompareCommand(CLI::App* app, Action* action);
+void AddPlanCommand(CLI::App* app, Action* action);
 
 // The whole program. Returns its exit code: 0 done, 1 failed, 2 wrong usage.
 int PartitionMain(int argc, const char* const* argv);

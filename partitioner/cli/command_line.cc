@@ -39,6 +39,7 @@ int ParseAndRun(int argc, const char* const* argv) {
   AddVerifyCommand(&app, &action);
   AddInspectCommand(&app, &action);
   AddCompareCommand(&app, &action);
+  AddPlanCommand(&app, &action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {

@@ -18,4 +18,8 @@ class MetisMethod : public PartitionMethod {
                                             const MethodOptions& options) const override;
 };
 
+// Levels of METIS' coarsening that have about as many pairs of neighbours as the graph itself: what
+// its memory and time grow by. At least 2.
+[[nodiscard]] double MetisLevels(int64_t nodes, int64_t arcs);
+
 }  // namespace halograph

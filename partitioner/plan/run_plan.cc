@@ -1,0 +1,161 @@
+#include "partitioner/plan/run_plan.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "common/base/progress.h"
+#include "partitioner/methods/registry/method_choice.h"
+#include "partitioner/methods/registry/registry.h"
+#include "partitioner/methods/stream_metis/coarse_budget.h"
+#include "partitioner/plan/machine_speed.h"
+#include "partitioner/plan/parts_choice.h"
+#include "partitioner/plan/time_model.h"
+#include "partitioner/plan/trial.h"
+#include "partitioner/write/writing_plan.h"
+
+namespace halograph {
+namespace {
+
+constexpr int64_t kId = sizeof(int64_t);
+
+// Lists of neighbours that lp-metis keeps on disk, gathered and sorted.
+constexpr int64_t kLpMetisEdgeBytes = 20;
+
+int64_t ScratchBytes(const std::string& method, const GraphCounts& counts) {
+  return method == "lp-metis" ? kLpMetisEdgeBytes * counts.num_edges() : 0;
+}
+
+// As if the edges that fold into another were not there.
+GraphCounts Folded(GraphCounts counts, double reciprocity) {
+  for (RelationCounts& relation : counts.relations) {
+    relation.edges =
+        static_cast<int64_t>(static_cast<double>(relation.edges) * (1 - reciprocity / 2));
+  }
+  return counts;
+}
+
+// stream-metis clusters a large graph, and a small one not at all: the trial has to.
+MethodOptions TrialOptions(const GraphCounts& counts, const TrialSize& size,
+                           const MethodOptions& options) {
+  MethodOptions trial = options;
+  trial.memory = std::numeric_limits<int64_t>::max();
+  const int64_t clusters = ChooseBudget(counts, options).clusters;
+  if (clusters < counts.num_nodes()) {
+    trial.stream_metis.clusters = std::max<int64_t>(
+        1, static_cast<int64_t>(static_cast<double>(size.nodes) * static_cast<double>(clusters) /
+                                static_cast<double>(counts.num_nodes())));
+  }
+  return trial;
+}
+
+// Trials and speeds that all methods share.
+class Trials {
+ public:
+  Trials(const GraphSizes& sizes, const EdgeSample& sample, const PlanOptions& options,
+         std::filesystem::path scratch)
+      : sizes_(sizes),
+        sample_(sample),
+        options_(options),
+        scratch_(std::move(scratch)),
+        size_(TrialSize::For(sizes.counts, sample.reciprocity)) {}
+
+  [[nodiscard]] Status Writing(RunPlan* plan) {
+    TrialSize small = size_;
+    small.nodes = std::max<int64_t>(size_.nodes / 4, 1);
+    small.edges = size_.edges / 4;
+    const int parts = PartsOf(small.nodes);
+    HG_ASSIGN_OR_RETURN(writing_.small_seconds, TryWriting(parts, small, scratch_));
+    HG_ASSIGN_OR_RETURN(writing_.large_seconds, TryWriting(parts, size_, scratch_));
+    writing_.small_edges = small.edges;
+    writing_.large_edges = size_.edges;
+    HG_ASSIGN_OR_RETURN(plan->write_bytes_per_second, WriteSpeed(scratch_));
+    plan->random_access_ns = RandomAccessNs(kId * sizes_.counts.num_nodes());
+    return OkStatus();
+  }
+
+  [[nodiscard]] Status Method(const RunPlan& plan, MethodPlan* row) {
+    const GraphCounts& counts = sizes_.counts;
+    HG_ASSIGN_OR_RETURN(row->memory,
+                        PlanRunMemory(row->method, counts, sample_.reciprocity, options_.method));
+    row->memory_bytes = kProgramBytes + row->memory.peak_bytes();
+    row->temporary_bytes = std::max(ScratchBytes(row->method, counts), WritingBytes());
+    MethodOptions trial_options = TrialOptions(counts, size_, options_.method);
+    trial_options.parts = PartsOf(size_.nodes);
+    HG_ASSIGN_OR_RETURN(const MethodTrial trial,
+                        TryMethod(row->method, trial_options, size_, scratch_));
+    const AccessCost cost{.small_ns = RandomAccessNs(kId * size_.nodes),
+                          .large_ns = plan.random_access_ns,
+                          .read_ns = sample_.read_ns};
+    row->assign_seconds = PredictAssign(row->method, trial, counts, cost);
+    row->write_seconds = PredictWriting(writing_, counts.num_edges(),
+                                        sizes_.node_feature_bytes() + sizes_.edge_feature_bytes(),
+                                        plan.write_bytes_per_second, cost);
+    return OkStatus();
+  }
+
+ private:
+  [[nodiscard]] int PartsOf(int64_t nodes) const {
+    return static_cast<int>(std::clamp<int64_t>(options_.method.parts, 1, nodes));
+  }
+  // What waits on disk until it is written.
+  [[nodiscard]] int64_t WritingBytes() const { return 0; }
+
+  const GraphSizes& sizes_;
+  const EdgeSample& sample_;
+  const PlanOptions& options_;
+  const std::filesystem::path scratch_;
+  const TrialSize size_;
+  WritingTrials writing_;
+};
+
+}  // namespace
+
+int64_t PlanOutputBytes(const GraphSizes& sizes, int parts) {
+  int64_t bytes = sizes.node_feature_bytes() + sizes.edge_feature_bytes() + sizes.task_bytes;
+  bytes += kId * sizes.counts.num_nodes();
+  bytes += kId * NeedsOfPart(sizes, parts).halo_nodes * parts;
+  for (const RelationCounts& relation : sizes.counts.relations) {
+    const auto source = static_cast<size_t>(relation.source_type);
+    const auto destination = static_cast<size_t>(relation.destination_type);
+    const bool narrow = sizes.counts.nodes[source] <= std::numeric_limits<uint32_t>::max();
+    bytes += relation.edges * (kId + (narrow ? 4 : kId));
+    bytes += kId * (sizes.counts.nodes[destination] + parts);
+  }
+  return bytes;
+}
+
+StatusOr<MemoryPlan> PlanRunMemory(const std::string& method, const GraphCounts& counts,
+                                   double reciprocity, const MethodOptions& options) {
+  HG_ASSIGN_OR_RETURN(const auto made, MakeMethod(method));
+  MemoryPlan plan =
+      made->PlanMemory(method == "metis" ? Folded(counts, reciprocity) : counts, options);
+  plan.Append(PlanWriting(counts, options.memory));
+  return plan;
+}
+
+StatusOr<RunPlan> PlanRun(const GraphSizes& sizes, const EdgeSample& sample,
+                          const PlanOptions& options, const std::filesystem::path& scratch) {
+  RunPlan plan;
+  plan.sizes = sizes;
+  plan.sample = sample;
+  plan.parts = options.method.parts;
+  plan.memory_limit = options.method.memory;
+  plan.output_bytes = PlanOutputBytes(sizes, plan.parts);
+  const MethodChoice choice = ChooseMethod(sizes.counts, options.method);
+  plan.chosen = choice.method;
+  plan.why = choice.why;
+  Trials trials(sizes, sample, options, scratch);
+  HG_RETURN_IF_ERROR(trials.Writing(&plan));
+  Progress progress("trying methods", static_cast<int64_t>(options.methods.size()));
+  for (const std::string& method : options.methods) {
+    MethodPlan& row = plan.methods.emplace_back();
+    row.method = method;
+    const Status status = trials.Method(plan, &row);
+    if (!status.ok()) row.failure = ToString(status);
+    progress.Advance(1);
+  }
+  return plan;
+}
+
+}  // namespace halograph

@@ -1,0 +1,51 @@
+#include "partitioner/plan/time_model.h"
+
+#include <algorithm>
+
+#include "partitioner/methods/metis_method.h"
+
+namespace halograph {
+namespace {
+
+constexpr double kAccessesPerPass = 2;
+// METIS' own random accesses an edge and level: matching, contracting, refining.
+constexpr double kMetisAccesses = 6;
+// Up to so many arcs methods call METIS several times and take the best.
+constexpr int64_t kSmallArcs = int64_t{4} << 20;
+
+bool CallsMetis(std::string_view method) { return method.find("metis") != std::string_view::npos; }
+
+}  // namespace
+
+double PredictAssign(std::string_view method, const MethodTrial& trial, const GraphCounts& counts,
+                     const AccessCost& cost) {
+  const auto edges = static_cast<double>(counts.num_edges());
+  const double scale = edges / static_cast<double>(std::max<int64_t>(trial.size.edges, 1));
+  const double added = std::max(0.0, cost.large_ns - cost.small_ns) * 1e-9;
+  double work = trial.seconds * scale;
+  double accesses = kAccessesPerPass * trial.passes;
+  if (CallsMetis(method)) {
+    if (counts.num_edges() > kSmallArcs) work /= trial.attempts;
+    const double levels = MetisLevels(counts.num_nodes(), counts.num_edges());
+    work *= levels / MetisLevels(trial.size.nodes, trial.size.edges);
+    accesses += kMetisAccesses * levels;
+  }
+  const double reading = trial.passes * edges * cost.read_ns * 1e-9;
+  return std::max(work + accesses * edges * added, reading);
+}
+
+double PredictWriting(const WritingTrials& trials, int64_t edges, int64_t feature_bytes,
+                      double bytes_per_second, const AccessCost& cost) {
+  const auto more = static_cast<double>(trials.large_edges - trials.small_edges);
+  const double an_edge =
+      more > 0 ? std::max(0.0, trials.large_seconds - trials.small_seconds) / more : 0;
+  const double fixed =
+      std::max(0.0, trials.small_seconds - an_edge * static_cast<double>(trials.small_edges));
+  const double added = std::max(0.0, cost.large_ns - cost.small_ns) * 1e-9;
+  return fixed +
+         static_cast<double>(edges) *
+             std::max(an_edge + kAccessesPerPass * added, cost.read_ns * 1e-9) +
+         static_cast<double>(feature_bytes) / std::max(bytes_per_second, 1.0);
+}
+
+}  // namespace halograph

@@ -1,0 +1,37 @@
+// From what a method took on a small graph to what it will take on a large one. Pure functions.
+//
+// A method makes `passes` over the edges. What an edge costs in one is what it cost in the trial,
+// plus what memory adds: two random accesses, an access of the large arrays in place of one of the
+// small ones. A pass takes no less than reading does, which goes on beside it. METIS works on every
+// level of its coarsening, of which a large graph has more.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "partitioner/plan/trial.h"
+#include "partitioner/stream/graph_counts.h"
+
+namespace halograph {
+
+struct AccessCost {
+  double small_ns = 0;  // a random access to the arrays of the trial
+  double large_ns = 0;  // of the graph that is planned for
+  double read_ns = 0;   // reading an edge from the input
+};
+
+// Seconds of Assign.
+[[nodiscard]] double PredictAssign(std::string_view method, const MethodTrial& trial,
+                                   const GraphCounts& counts, const AccessCost& cost);
+
+// Writing takes a fixed time (files are synced) and a time an edge, both from two trials; features
+// are copied at the disk's speed.
+struct WritingTrials {
+  double small_seconds = 0, large_seconds = 0;
+  int64_t small_edges = 0, large_edges = 0;
+};
+[[nodiscard]] double PredictWriting(const WritingTrials& trials, int64_t edges,
+                                    int64_t feature_bytes, double bytes_per_second,
+                                    const AccessCost& cost);
+
+}  // namespace halograph
