@@ -10,6 +10,7 @@
 #include "partitioner/methods/edge/hdrf.h"
 #include "partitioner/methods/edge/spring.h"
 #include "partitioner/methods/edge/two_phase.h"
+#include "partitioner/methods/lp_metis/lp_metis_method.h"
 #include "partitioner/methods/metis_method.h"
 #include "partitioner/methods/random_method.h"
 #include "partitioner/methods/registry/auto_method.h"
@@ -34,6 +35,7 @@ constexpr auto kMethods = std::to_array<MethodEntry>({
     {"dbh", Make<EdgeMethod<Dbh>>},
     {"greedy", Make<EdgeMethod<Greedy>>},
     {"hdrf", Make<EdgeMethod<Hdrf>>},
+    {"lp-metis", Make<LpMetisMethod>},
     {"metis", Make<MetisMethod>},
     {"random", Make<RandomMethod>},
     {"spring", Make<EdgeMethod<Spring>>},

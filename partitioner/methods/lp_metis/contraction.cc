@@ -1,0 +1,114 @@
+#include "partitioner/methods/lp_metis/contraction.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "common/base/progress.h"
+#include "common/base/units.h"
+
+namespace halograph {
+namespace {
+
+// Sums the entries of one cluster's nodes by cluster, in an array that is cheap to reset.
+class ClusterArcs {
+ public:
+  ClusterArcs(const DiskCsr& graph, const Clustering& clustering)
+      : graph_(graph), clustering_(clustering) {
+    starts_.assign(static_cast<size_t>(clustering.clusters) + 1, 0);
+    for (const uint32_t cluster : clustering.cluster_of) ++starts_[cluster + 1];
+    for (size_t c = 1; c < starts_.size(); ++c) starts_[c] += starts_[c - 1];
+    members_.resize(clustering.cluster_of.size());
+    std::vector<uint32_t> next(starts_.begin(), starts_.end() - 1);
+    for (size_t v = 0; v < members_.size(); ++v) {
+      members_[next[clustering.cluster_of[v]]++] = static_cast<uint32_t>(v);
+    }
+    sums_.assign(static_cast<size_t>(clustering.clusters), 0);
+  }
+
+  // Calls emit(cluster, sum) for each other cluster that this one has edges with.
+  template <typename Emit>
+  void ForEach(uint32_t cluster, Emit emit) {
+    for (uint32_t i = starts_[cluster]; i < starts_[cluster + 1]; ++i) Add(members_[i], cluster);
+    for (const uint32_t other : touched_) emit(other, std::exchange(sums_[other], 0));
+    touched_.clear();
+  }
+
+ private:
+  void Add(uint32_t node, uint32_t cluster) {
+    const int64_t end = graph_.offsets()[size_t{node} + 1];
+    for (int64_t i = graph_.offsets()[node]; i < end; ++i) {
+      const uint32_t other = clustering_.cluster_of[graph_.neighbours()[i]];
+      if (other == cluster) continue;
+      if (sums_[other] == 0) touched_.push_back(other);
+      sums_[other] += graph_.Weight(i);
+    }
+  }
+
+  const DiskCsr& graph_;
+  const Clustering& clustering_;
+  std::vector<uint32_t> starts_;  // of each cluster in members_, and the end
+  std::vector<uint32_t> members_;
+  std::vector<int64_t> sums_;  // per cluster
+  std::vector<uint32_t> touched_;
+};
+
+// Starts of the lists, and the sum of all weights.
+StatusOr<int64_t> CountArcs(int64_t limit, ClusterArcs* arcs, std::vector<int32_t>* xadj) {
+  int64_t count = 0;
+  int64_t weight = 0;
+  for (size_t c = 0; c + 1 < xadj->size(); ++c) {
+    arcs->ForEach(static_cast<uint32_t>(c), [&](uint32_t, int64_t sum) {
+      ++count;
+      weight += sum;
+    });
+    if (count > limit) {
+      return ResourceExhausted(
+          "lp-metis: more than {} pairs of clusters, which METIS' 32-bit index does not hold; use "
+          "--method stream-metis",
+          FormatCount(limit / 2));
+    }
+    (*xadj)[c + 1] = static_cast<int32_t>(count);
+  }
+  return weight;
+}
+
+VertexWeights SumWeights(const Clustering& clustering, const VertexWeights& weights) {
+  VertexWeights sums;
+  sums.constraints = weights.constraints;
+  sums.values.assign(static_cast<size_t>(clustering.clusters) * weights.count(), 0);
+  for (size_t v = 0; v < clustering.cluster_of.size(); ++v) {
+    int32_t* row = sums.values.data() + size_t{clustering.cluster_of[v]} * weights.count();
+    const int32_t* added = weights.Row(static_cast<int64_t>(v));
+    for (size_t c = 0; c < weights.count(); ++c) row[c] += added[c];
+  }
+  return sums;
+}
+
+}  // namespace
+
+StatusOr<CoarseGraph> Contract(const DiskCsr& graph, const Clustering& clustering,
+                               const VertexWeights& weights, int64_t limit) {
+  CoarseGraph result;
+  result.weights = SumWeights(clustering, weights);
+  result.graph.type_offsets = {0, clustering.clusters};
+  result.graph.xadj.assign(static_cast<size_t>(clustering.clusters) + 1, 0);
+  ClusterArcs arcs(graph, clustering);
+  Progress progress("contracting clusters", 2 * clustering.clusters);
+  HG_ASSIGN_OR_RETURN(const int64_t weight, CountArcs(limit, &arcs, &result.graph.xadj));
+  progress.Advance(clustering.clusters);
+  int shift = 0;
+  while (weight >> shift > limit) ++shift;
+  const auto count = static_cast<size_t>(result.graph.num_arcs());
+  HG_RETURN_IF_ERROR(result.graph.neighbours.Allocate(count, "lp-metis: pairs of clusters"));
+  result.graph.weights.resize(count);
+  size_t place = 0;
+  for (int64_t c = 0; c < clustering.clusters; ++c) {
+    arcs.ForEach(static_cast<uint32_t>(c), [&](uint32_t other, int64_t sum) {
+      result.graph.neighbours.data()[place] = other;
+      result.graph.weights[place++] = static_cast<int32_t>(std::max<int64_t>(sum >> shift, 1));
+    });
+  }
+  return result;
+}
+
+}  // namespace halograph

@@ -1,0 +1,261 @@
+#include "partitioner/methods/lp_metis/disk_csr.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "common/base/progress.h"
+#include "common/base/units.h"
+#include "partitioner/stream/edge_pass.h"
+#include "partitioner/stream/union_nodes.h"
+
+namespace halograph {
+namespace {
+
+// One bit of an entry is the direction.
+constexpr int64_t kMaxNodes = (int64_t{1} << 31) - 1;
+constexpr int32_t kMaxInDegree = std::numeric_limits<int32_t>::max();
+constexpr int64_t kMaxWeight = 255;
+constexpr char kGathering[] = "gathering neighbours";
+
+// Loads that miss the cache are asked for this many edges ahead.
+constexpr size_t kAhead = 24;
+// Nodes whose lists are sorted between two progress reports.
+constexpr int64_t kProgressNodes = 65536;
+
+constexpr uint32_t Entry(int64_t neighbour, bool incoming) {
+  return static_cast<uint32_t>(neighbour) << 1 | static_cast<uint32_t>(incoming);
+}
+
+Status OtherEdges() {
+  return DataLoss(
+      "{}: the input gives other edges than in the first pass; it changed while being read: start "
+      "again once nothing writes to it",
+      kGathering);
+}
+
+// Calls emit(neighbour, weight) for each run of one neighbour in a sorted list. A weight counts
+// both directions apart: with drop_duplicates each at most once.
+template <typename Emit>
+void ForEachRun(const uint32_t* begin, const uint32_t* end, bool drop_duplicates, Emit emit) {
+  while (begin < end) {
+    const uint32_t neighbour = *begin >> 1;
+    int64_t weight = 1;
+    const uint32_t* next = begin + 1;
+    for (; next < end && *next >> 1 == neighbour; ++next) {
+      weight += !drop_duplicates || *next != *(next - 1) ? 1 : 0;
+    }
+    emit(neighbour, weight);
+    begin = next;
+  }
+}
+
+int32_t RepeatedInEdges(const uint32_t* begin, const uint32_t* end) {
+  int32_t repeated = 0;
+  for (const uint32_t* entry = begin; entry + 1 < end; ++entry) {
+    repeated += entry[0] == entry[1] && (entry[0] & 1) != 0 ? 1 : 0;
+  }
+  return repeated;
+}
+
+}  // namespace
+
+class DiskCsrBuilder {
+ public:
+  DiskCsrBuilder(const Dataset& dataset, const DiskCsr::Options& options)
+      : dataset_(dataset),
+        options_(options),
+        nodes_(UnionNodes(dataset).count()),
+        fold_(options.drop_duplicates && dataset.relations.size() == 1) {}
+
+  StatusOr<DiskCsr> Build() {
+    if (nodes_ > kMaxNodes) {
+      return ResourceExhausted(
+          "lp-metis: {} nodes are more than its 31-bit ids hold ({}); use --method stream-metis",
+          FormatCount(nodes_), FormatCount(kMaxNodes));
+    }
+    HG_RETURN_IF_ERROR(CountDegrees());
+    HG_ASSIGN_OR_RETURN(csr_.neighbours_, ScratchArray<uint32_t>::Create(
+                                              options_.scratch, arcs_, "the lists of neighbours"));
+    HG_ASSIGN_OR_RETURN(csr_.weights_,
+                        ScratchArray<uint8_t>::Create(options_.scratch, arcs_, "weights of edges"));
+    ChooseWindows();
+    HG_RETURN_IF_ERROR(windows_.size() <= 2 ? ScatterDirectly() : ScatterByWindows());
+    return std::move(csr_);
+  }
+
+ private:
+  // offsets()[v + 1]: entries of node v before merging; then the start of its list, which moves to
+  // its end while the list is filled.
+  int64_t* next() { return csr_.offsets_.data() + 1; }
+
+  Status CountDegrees() {
+    csr_.offsets_.assign(static_cast<size_t>(nodes_) + 1, 0);
+    csr_.in_degrees_.assign(static_cast<size_t>(nodes_), 0);
+    HG_RETURN_IF_ERROR(
+        ForEachUnionEdges(dataset_, "counting neighbours", [this](const UnionEdges& edges) {
+          for (size_t i = 0; i < edges.sources.size(); ++i) {
+            const int64_t u = edges.sources[i];
+            const int64_t v = edges.destinations[i];
+            int32_t& in_degree = csr_.in_degrees_[static_cast<size_t>(v)];
+            in_degree += in_degree < kMaxInDegree ? 1 : 0;
+            if (u == v) continue;
+            ++next()[u];
+            ++next()[v];
+          }
+          csr_.directed_edges_ += static_cast<int64_t>(edges.sources.size());
+          return OkStatus();
+        }));
+    for (int64_t v = 0; v < nodes_; ++v) arcs_ += std::exchange(next()[v], arcs_);
+    return OkStatus();
+  }
+
+  // Ranges of nodes with window_arcs entries each, or one node.
+  void ChooseWindows() {
+    windows_ = {0};
+    for (int64_t v = 0; v < nodes_; ++v) {
+      const int64_t end = v + 1 < nodes_ ? next()[v + 1] : arcs_;
+      if (end - next()[windows_.back()] > options_.window_arcs && v > windows_.back()) {
+        windows_.push_back(v);
+      }
+    }
+    windows_.push_back(nodes_);
+  }
+
+  // Whether the list of `node` may take an entry more: not where the input changed.
+  bool Append(int64_t node, uint32_t entry) {
+    const int64_t place = next()[node]++;
+    if (place >= arcs_) return false;
+    csr_.neighbours_.data()[place] = entry;
+    return true;
+  }
+
+  Status ScatterDirectly() {
+    int64_t edges_seen = 0;
+    const uint32_t* entries = csr_.neighbours_.data();
+    HG_RETURN_IF_ERROR(ForEachUnionEdges(dataset_, kGathering, [&](const UnionEdges& edges) {
+      const size_t size = edges.sources.size();
+      edges_seen += static_cast<int64_t>(size);
+      for (size_t i = 0; i < size; ++i) {
+        if (i + kAhead < size) {
+          __builtin_prefetch(next() + edges.sources[i + kAhead], 1);
+          __builtin_prefetch(next() + edges.destinations[i + kAhead], 1);
+        }
+        if (i + kAhead / 2 < size) {
+          __builtin_prefetch(entries + next()[edges.sources[i + kAhead / 2]], 1);
+          __builtin_prefetch(entries + next()[edges.destinations[i + kAhead / 2]], 1);
+        }
+        const int64_t u = edges.sources[i];
+        const int64_t v = edges.destinations[i];
+        if (u == v) continue;
+        if (!Append(u, Entry(v, false)) || !Append(v, Entry(u, true))) return OtherEdges();
+      }
+      return OkStatus();
+    }));
+    HG_RETURN_IF_ERROR(CheckSameEdges(kGathering, csr_.directed_edges_, edges_seen));
+    MergeLists(0, nodes_);
+    return Finish();
+  }
+
+  // Deals entries to their windows first, each window's one after the other on disk.
+  Status ScatterByWindows() {
+    HG_ASSIGN_OR_RETURN(const auto dealt, ScratchArray<uint64_t>::Create(options_.scratch, arcs_,
+                                                                         "entries by window"));
+    HG_RETURN_IF_ERROR(DealToWindows(dealt.data()));
+    for (size_t w = 0; w + 1 < windows_.size(); ++w) {
+      const int64_t begin = next()[windows_[w]];
+      const int64_t end = w + 2 < windows_.size() ? next()[windows_[w + 1]] : arcs_;
+      for (int64_t i = begin; i < end; ++i) {
+        const uint64_t record = dealt.data()[i];
+        if (!Append(static_cast<int64_t>(record >> 32), static_cast<uint32_t>(record))) {
+          return OtherEdges();
+        }
+      }
+      dealt.Release(begin, end);
+      MergeLists(windows_[w], windows_[w + 1]);
+    }
+    return Finish();
+  }
+
+  Status DealToWindows(uint64_t* dealt) {
+    std::vector<int64_t> place, end;
+    for (size_t w = 0; w + 1 < windows_.size(); ++w) {
+      place.push_back(next()[windows_[w]]);
+      if (w > 0) end.push_back(place.back());
+    }
+    end.push_back(arcs_);
+    int64_t edges_seen = 0;
+    bool fits = true;
+    const auto deal = [&](int64_t node, uint32_t entry) {
+      const auto window = static_cast<size_t>(
+          std::upper_bound(windows_.begin(), windows_.end(), node) - windows_.begin() - 1);
+      fits = fits && place[window] < end[window];
+      if (fits) dealt[place[window]++] = static_cast<uint64_t>(node) << 32 | entry;
+    };
+    HG_RETURN_IF_ERROR(ForEachUnionEdges(dataset_, kGathering, [&](const UnionEdges& edges) {
+      edges_seen += static_cast<int64_t>(edges.sources.size());
+      for (size_t i = 0; i < edges.sources.size(); ++i) {
+        const int64_t u = edges.sources[i];
+        const int64_t v = edges.destinations[i];
+        if (u == v) continue;
+        deal(u, Entry(v, false));
+        deal(v, Entry(u, true));
+      }
+      return fits ? OkStatus() : OtherEdges();
+    }));
+    HG_RETURN_IF_ERROR(CheckSameEdges(kGathering, csr_.directed_edges_, edges_seen));
+    return place == end ? OkStatus() : OtherEdges();
+  }
+
+  // Sorts the lists of these nodes and writes their runs behind those of all nodes before, which
+  // is never beyond what they come from.
+  void MergeLists(int64_t begin_node, int64_t end_node) {
+    uint32_t* entries = csr_.neighbours_.data();
+    uint8_t* weights = csr_.weights_.data();
+    Progress progress("sorting neighbours", end_node - begin_node);
+    for (int64_t v = begin_node; v < end_node; ++v) {
+      uint32_t* first = entries + list_begin_;
+      uint32_t* last = entries + next()[v];
+      list_begin_ = next()[v];
+      std::sort(first, last);
+      if (fold_) {
+        csr_.in_degrees_[static_cast<size_t>(v)] -= RepeatedInEdges(first, last);
+        repeated_ += RepeatedInEdges(first, last);
+      }
+      ForEachRun(first, last, fold_, [&](uint32_t neighbour, int64_t weight) {
+        least_weight_ = std::min(least_weight_, weight);
+        most_weight_ = std::max(most_weight_, weight);
+        weights[merged_] = static_cast<uint8_t>(std::min(weight, kMaxWeight));
+        entries[merged_++] = neighbour;
+      });
+      next()[v] = merged_;
+      if (v % kProgressNodes == kProgressNodes - 1) progress.Advance(kProgressNodes);
+    }
+  }
+
+  Status Finish() {
+    if (least_weight_ >= most_weight_) csr_.weights_ = ScratchArray<uint8_t>();
+    csr_.directed_edges_ -= repeated_;
+    return OkStatus();
+  }
+
+  const Dataset& dataset_;
+  const DiskCsr::Options& options_;
+  const int64_t nodes_;
+  const bool fold_;
+  int64_t arcs_ = 0;  // before merging
+  std::vector<int64_t> windows_;
+  // Of merging, which goes through all lists in order.
+  int64_t list_begin_ = 0;
+  int64_t merged_ = 0;
+  int64_t repeated_ = 0;
+  int64_t least_weight_ = std::numeric_limits<int64_t>::max();
+  int64_t most_weight_ = 0;
+  DiskCsr csr_;
+};
+
+StatusOr<DiskCsr> DiskCsr::Build(const Dataset& dataset, const Options& options) {
+  return DiskCsrBuilder(dataset, options).Build();
+}
+
+}  // namespace halograph

@@ -1,0 +1,168 @@
+#include "partitioner/methods/lp_metis/lp_metis_method.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include <malloc.h>
+
+#include "common/base/log.h"
+#include "common/base/rng.h"
+#include "common/base/units.h"
+#include "partitioner/methods/lp_metis/contraction.h"
+#include "partitioner/methods/lp_metis/disk_csr.h"
+#include "partitioner/methods/lp_metis/label_propagation.h"
+#include "partitioner/methods/lp_metis/refinement.h"
+#include "partitioner/methods/stream_metis/coarse_partition.h"
+#include "partitioner/methods/stream_metis/node_weights.h"
+#include "partitioner/stream/edge_pass.h"
+#include "partitioner/stream/union_nodes.h"
+
+namespace halograph {
+namespace {
+
+// Clusters as large as this give METIS' quality; five times larger ones cost 7 % of the cut on a
+// planted partition.
+constexpr int64_t kLeastClusters = 5000;
+constexpr int64_t kLeastClustersPerPart = 200;
+// Each further round takes as long as the first and changes the result by less than a per cent,
+// which refinement makes up for.
+constexpr int kPropagationRounds = 2;
+constexpr int kRefinementRounds = 8;
+// A smaller graph is done before anybody asks.
+constexpr int64_t kLargeGraph = 100'000;
+
+// Keys below the seed's.
+enum Purpose : uint64_t { kPropagation, kMetis, kRefinement };
+
+// Weights of the nodes under the bounds that are kept at the end.
+StatusOr<VertexWeights> WeighNodes(const Dataset& dataset, const BalanceOptions& balance,
+                                   DiskCsr* graph) {
+  FoldedGraph counts;  // only what weights are made of
+  counts.type_offsets = UnionNodes(dataset).offsets();
+  counts.in_degrees = graph->TakeInDegrees();
+  HG_ASSIGN_OR_RETURN(
+      VertexWeights weights,
+      BuildVertexWeights(dataset, counts, balance, std::numeric_limits<int64_t>::max()));
+  for (Constraint& constraint : weights.constraints) {
+    constraint.tolerance = constraint.name == "edges"             ? kStreamEdgeTolerance
+                           : constraint.name.starts_with("nodes") ? kStreamNodeTolerance
+                                                                  : kStreamTaskTolerance;
+  }
+  return weights;
+}
+
+struct Projected {
+  std::vector<int32_t> owners;  // per node
+  Json report;
+};
+
+// Clusters, METIS on their graph, and the clusters' owners for their nodes.
+StatusOr<Projected> PartitionClusters(const DiskCsr& graph, const VertexWeights& weights,
+                                      const MethodOptions& options) {
+  const Clustering clustering =
+      PropagateLabels(graph, {.max_nodes = MaxClusterNodes(graph.num_nodes(), options.parts),
+                              .rounds = kPropagationRounds,
+                              .seed = SubKey(options.seed, kPropagation)});
+  HG_ASSIGN_OR_RETURN(const CoarseGraph coarse, Contract(graph, clustering, weights));
+  const bool small = graph.num_nodes() < kLargeGraph;
+  spdlog::log(small ? spdlog::level::debug : spdlog::level::info,
+              "lp-metis: {} nodes, {} pairs of neighbours; METIS takes {} clusters, {} pairs",
+              FormatCount(graph.num_nodes()), FormatCount(graph.num_arcs() / 2),
+              FormatCount(clustering.clusters), FormatCount(coarse.graph.num_arcs() / 2));
+  HG_ASSIGN_OR_RETURN(const CoarsePartition partition,
+                      PartitionCoarse(coarse, options.parts, SubKey(options.seed, kMetis)));
+  Projected projected;
+  projected.owners.resize(clustering.cluster_of.size());
+  for (size_t v = 0; v < projected.owners.size(); ++v) {
+    projected.owners[v] = partition.owners[clustering.cluster_of[v]];
+  }
+  projected.report = {{"folded_edges", graph.num_arcs() / 2},
+                      {"clusters", clustering.clusters},
+                      {"pairs", coarse.graph.num_arcs() / 2},
+                      {"coarse_cut", partition.cut},
+                      {"attempts", partition.attempts}};
+  return projected;
+}
+
+// Into bounds, to the neighbours, and into bounds again, which the second step keeps.
+void MoveNodes(const DiskCsr& graph, const VertexWeights& weights, const MethodOptions& options,
+               Projected* projected) {
+  PartLoads loads(weights, projected->owners, options.parts);
+  RefinementOptions refinement{.parts = options.parts,
+                               .rounds = kRefinementRounds,
+                               .seed = SubKey(options.seed, kRefinement)};
+  Json& report = projected->report;
+  report["balance_moves"] = Repair(graph, weights, refinement, &projected->owners, &loads);
+  report["refined_nodes"] = Refine(graph, weights, refinement, &projected->owners, &loads);
+  report["objective"] = CutWeight(graph, projected->owners);
+  report["constraints"] = Json::array();
+  const std::vector<double> balance = loads.Balance();
+  for (size_t c = 0; c < weights.count(); ++c) {
+    report["constraints"].push_back({{"name", weights.constraints[c].name},
+                                     {"total", weights.constraints[c].total},
+                                     {"max_over_mean", balance[c]}});
+  }
+}
+
+}  // namespace
+
+int64_t MaxClusterNodes(int64_t nodes, int parts) {
+  const int64_t least = std::max<int64_t>(kLeastClusters, kLeastClustersPerPart * parts);
+  return std::max<int64_t>(1, nodes / least);
+}
+
+MemoryPlan LpMetisMethod::PlanMemory(const GraphCounts& counts,
+                                     const MethodOptions& options) const {
+  const int64_t nodes = counts.num_nodes();
+  const auto constraints = static_cast<int64_t>((options.balance.nodes ? counts.nodes.size() : 0) +
+                                                (options.balance.edges ? 1 : 0) +
+                                                (options.balance.train && counts.train ? 1 : 0) +
+                                                (options.balance.valid && counts.valid ? 1 : 0) +
+                                                (options.balance.test && counts.test ? 1 : 0));
+  constexpr int64_t kInt = sizeof(int32_t);
+  const int64_t weights = kInt * nodes * std::max<int64_t>(constraints, 1);
+  // Pairs are listed in both directions, or else as many lie within clusters.
+  const int64_t lists = 2 * kInt * counts.num_edges();
+  return {
+      {{"gathering neighbours",
+        {{"offsets and degrees", 12 * nodes}, {"edge chunks", kEdgePassBytes}}},
+       {"clustering",
+        {{"offsets", 8 * nodes}, {"node weights", weights}, {"labels and sizes", 12 * nodes}}},
+       {"metis on clusters",
+        {{"offsets and clusters", 12 * nodes},
+         {"node weights", weights},
+         {"pairs of clusters (estimate)", lists},
+         {"inside METIS (estimate)", 2 * lists}}},
+       {"refining", {{"offsets", 8 * nodes}, {"node weights", weights}, {"owners", 6 * nodes}}}}};
+}
+
+StatusOr<Assignment> LpMetisMethod::Assign(const Dataset& dataset,
+                                           const MethodOptions& options) const {
+  HG_RETURN_IF_ERROR(CheckParts(dataset, options.parts));
+  const UnionNodes nodes(dataset);
+  Assignment assignment;
+  if (options.parts == 1) {
+    assignment.owners =
+        nodes.SplitByType(std::vector<uint16_t>(static_cast<size_t>(nodes.count())));
+    return assignment;
+  }
+  {
+    HG_ASSIGN_OR_RETURN(DiskCsr graph,
+                        DiskCsr::Build(dataset, {.scratch = options.scratch,
+                                                 .drop_duplicates = options.drop_duplicates}));
+    HG_ASSIGN_OR_RETURN(const VertexWeights weights, WeighNodes(dataset, options.balance, &graph));
+    HG_ASSIGN_OR_RETURN(Projected projected, PartitionClusters(graph, weights, options));
+    malloc_trim(0);
+    MoveNodes(graph, weights, options, &projected);
+    assignment.report = std::move(projected.report);
+    const std::vector<uint16_t> owners(projected.owners.begin(), projected.owners.end());
+    assignment.owners = nodes.SplitByType(owners);
+  }
+  // What was freed goes back to the system before the writer starts.
+  malloc_trim(0);
+  return assignment;
+}
+
+}  // namespace halograph

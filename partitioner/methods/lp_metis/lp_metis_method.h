@@ -1,0 +1,28 @@
+// METIS' quality at a fraction of its time: clusters by size-constrained label propagation on lists
+// of neighbours that lie on disk, METIS on the graph of the clusters, then nodes moved one by one
+// to where their neighbours are. Stateless; thread-safe.
+#pragma once
+
+#include "partitioner/methods/method.h"
+
+namespace halograph {
+
+class LpMetisMethod : public PartitionMethod {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "lp-metis"; }
+  // On disk, in options.scratch: 5 bytes an entry of the lists (a directed edge has two, one where
+  // its reverse is in the graph too, but twice that while they are gathered), 13 beyond
+  // kWindowArcs. In memory: what is held a node, and the graph of the clusters, whose size is an
+  // estimate.
+  [[nodiscard]] MemoryPlan PlanMemory(const GraphCounts& counts,
+                                      const MethodOptions& options) const override;
+  // Besides the errors of the interface: ResourceExhausted, DataLoss as DiskCsr::Build,
+  // ResourceExhausted as Contract, and what METIS reports.
+  [[nodiscard]] StatusOr<Assignment> Assign(const Dataset& dataset,
+                                            const MethodOptions& options) const override;
+};
+
+// Nodes that a cluster holds at most: 1 where METIS itself takes no time.
+[[nodiscard]] int64_t MaxClusterNodes(int64_t nodes, int parts);
+
+}  // namespace halograph

@@ -1,0 +1,55 @@
+// Sums of weights by key, for the neighbours of one node at a time: a small open-addressing table
+// that is emptied in time proportional to what it holds.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "common/base/rng.h"
+
+namespace halograph {
+
+// Not thread-safe.
+class Ratings {
+ public:
+  struct Rating {
+    uint32_t key;
+    int64_t weight;
+  };
+
+  // Empties it and makes room for `keys` different keys.
+  void Reset(int64_t keys) {
+    for (const uint32_t slot : used_) slots_[slot] = 0;
+    used_.clear();
+    ratings_.clear();
+    const size_t wanted = std::bit_ceil(2 * static_cast<uint64_t>(keys) + 2);
+    if (wanted > slots_.size()) slots_.assign(wanted, 0);
+    mask_ = static_cast<uint32_t>(wanted - 1);
+  }
+
+  void Add(uint32_t key, int64_t weight) {
+    auto slot = static_cast<uint32_t>(key * kGolden >> 32) & mask_;
+    for (; slots_[slot] != 0; slot = (slot + 1) & mask_) {
+      Rating& rating = ratings_[slots_[slot] - 1];
+      if (rating.key != key) continue;
+      rating.weight += weight;
+      return;
+    }
+    ratings_.push_back({key, weight});
+    slots_[slot] = static_cast<uint32_t>(ratings_.size());
+    used_.push_back(slot);
+  }
+
+  // In the order in which keys were first added.
+  [[nodiscard]] std::span<const Rating> all() const { return ratings_; }
+
+ private:
+  uint32_t mask_ = 0;
+  std::vector<uint32_t> slots_;  // 0: free; else index of the rating + 1
+  std::vector<uint32_t> used_;
+  std::vector<Rating> ratings_;
+};
+
+}  // namespace halograph

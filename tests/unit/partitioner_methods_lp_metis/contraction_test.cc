@@ -1,0 +1,74 @@
+#include "partitioner/methods/lp_metis/contraction.h"
+
+#include <map>
+#include <numeric>
+
+#include <gmock/gmock.h>
+
+#include "tests/unit/partitioner_methods_lp_metis/graph_of.h"
+
+namespace halograph {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+TEST(ContractTest, SumsEdgesAndNodesOfClusters) {
+  const TestGraph graph = GraphOf(300, RandomEdges(300, 300, 3000, 3));
+  Clustering clustering;
+  clustering.clusters = 20;
+  for (uint32_t v = 0; v < 300; ++v) clustering.cluster_of.push_back(v % 20);
+  const auto coarse = Contract(graph.csr, clustering, graph.weights);
+  ASSERT_TRUE(coarse.ok()) << coarse.status();
+  std::map<std::pair<uint32_t, uint32_t>, int64_t> expected;
+  for (uint32_t v = 0; v < 300; ++v) {
+    for (int64_t i = graph.csr.offsets()[v]; i < graph.csr.offsets()[v + 1]; ++i) {
+      const uint32_t u = graph.csr.neighbours()[i];
+      if (u % 20 != v % 20) expected[{v % 20, u % 20}] += graph.csr.Weight(i);
+    }
+  }
+  std::map<std::pair<uint32_t, uint32_t>, int64_t> found;
+  for (uint32_t c = 0; c < 20; ++c) {
+    for (auto i = static_cast<size_t>(coarse->graph.xadj[c]);
+         i < static_cast<size_t>(coarse->graph.xadj[c + 1]); ++i) {
+      const bool first =
+          found.emplace(std::pair(c, coarse->graph.neighbours.data()[i]), coarse->graph.weights[i])
+              .second;
+      EXPECT_TRUE(first);
+    }
+  }
+  EXPECT_EQ(found, expected);
+  ASSERT_EQ(coarse->weights.count(), 2U);  // nodes and edges
+  int64_t in_edges = 0;
+  for (int64_t c = 0; c < 20; ++c) {
+    EXPECT_EQ(coarse->weights.Row(c)[0], 15);
+    in_edges += coarse->weights.Row(c)[1];
+  }
+  EXPECT_EQ(in_edges, 3000);
+}
+
+TEST(ContractTest, OneClusterHasNoPairs) {
+  const TestGraph graph = GraphOf(4, {{0, 1}, {1, 2}, {2, 3}});
+  const auto coarse = Contract(graph.csr, {{0, 0, 0, 0}, 1}, graph.weights);
+  ASSERT_TRUE(coarse.ok()) << coarse.status();
+  EXPECT_THAT(coarse->graph.xadj, ElementsAre(0, 0));
+}
+
+TEST(ContractTest, WeightsAreHalvedUntilTheirSumFits) {
+  EdgePairs edges(100, {0, 1});
+  edges.insert(edges.end(), 3, {1, 2});
+  const TestGraph graph = GraphOf(3, edges);
+  const auto coarse = Contract(graph.csr, {{0, 1, 2}, 3}, graph.weights, 60);
+  ASSERT_TRUE(coarse.ok()) << coarse.status();
+  EXPECT_THAT(coarse->graph.weights, ElementsAre(25, 25, 1, 1));  // 206 / 4
+}
+
+TEST(ContractTest, MorePairsThanTheLimitIsResourceExhausted) {
+  const TestGraph graph = GraphOf(4, {{0, 1}, {1, 2}, {2, 3}});
+  const auto coarse = Contract(graph.csr, {{0, 1, 2, 3}, 4}, graph.weights, 5);
+  EXPECT_TRUE(absl::IsResourceExhausted(coarse.status())) << coarse.status();
+  EXPECT_THAT(Message(coarse.status()), HasSubstr("stream-metis"));
+}
+
+}  // namespace
+}  // namespace halograph
