@@ -169,21 +169,24 @@ EdgePairs CliquesOfGrowingSize() {
   return edges;
 }
 
-TEST(SpringTest, GroupsOfAlgorithm1StayTogether) {
-  const EdgePairs edges = CliquesOfGrowingSize();
-  const int64_t nodes = 99;
-  for (const int parts : {2, 3, 4}) {
+void ExpectGroupsTogether(int64_t nodes, const EdgePairs& edges) {
+  for (const int parts : {2, 3, 4, 9}) {
     PlacedEdges<Spring> run(nodes, edges, parts);
     const auto groups = SlowSpring(
         edges, parts, [&](int64_t node) { return static_cast<int64_t>(run.degree(node)); });
-    EXPECT_LT(groups.size(), 99u);
+    EXPECT_LT(static_cast<int64_t>(groups.size()), nodes);
     for (const std::set<int64_t>& group : groups) {
       for (const int64_t node : group) {
-        EXPECT_EQ(run.partitioner().PartOf(node), run.partitioner().PartOf(*group.begin()))
+        ASSERT_EQ(run.partitioner().PartOf(node), run.partitioner().PartOf(*group.begin()))
             << "node " << node << ", " << parts << " partitions";
       }
     }
   }
+}
+
+TEST(SpringTest, GroupsOfAlgorithm1StayTogether) {
+  ExpectGroupsTogether(99, CliquesOfGrowingSize());
+  for (uint64_t key = 10; key < 16; ++key) ExpectGroupsTogether(kNodes, Communities(key));
 }
 
 TEST(SpringTest, AnEdgeGoesToTheClusterOfItsDestination) {
