@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "common/base/progress.h"
-#include "common/base/units.h"
+#include "common/base/rng.h"
 
 namespace halograph {
 namespace {
@@ -52,25 +52,44 @@ class ClusterArcs {
   std::vector<uint32_t> touched_;
 };
 
-// Starts of the lists, and the sum of all weights.
-StatusOr<int64_t> CountArcs(int64_t limit, ClusterArcs* arcs, std::vector<int32_t>* xadj) {
+// Which pairs of clusters are kept; the same in both directions.
+class PairFilter {
+ public:
+  PairFilter(double share, uint64_t seed)
+      : bound_(share < 1 ? static_cast<uint64_t>(share * 0x1p64) : ~uint64_t{0}), key_(Mix(seed)) {}
+
+  [[nodiscard]] bool Keeps(uint32_t a, uint32_t b) const {
+    if (bound_ == ~uint64_t{0}) return true;
+    return SubKey(key_, uint64_t{std::min(a, b)} << 32 | std::max(a, b)) < bound_;
+  }
+
+ private:
+  uint64_t bound_;
+  uint64_t key_;
+};
+
+struct ArcSums {
   int64_t count = 0;
   int64_t weight = 0;
+};
+
+// Also fills the starts of the lists, as far as they fit their type.
+ArcSums CountArcs(const PairFilter& filter, ClusterArcs* arcs, std::vector<int32_t>* xadj) {
+  ArcSums sums;
   for (size_t c = 0; c + 1 < xadj->size(); ++c) {
-    arcs->ForEach(static_cast<uint32_t>(c), [&](uint32_t, int64_t sum) {
-      ++count;
-      weight += sum;
+    const auto cluster = static_cast<uint32_t>(c);
+    arcs->ForEach(cluster, [&](uint32_t other, int64_t weight) {
+      if (!filter.Keeps(cluster, other)) return;
+      ++sums.count;
+      sums.weight += weight;
     });
-    if (count > limit) {
-      return ResourceExhausted(
-          "lp-metis: more than {} pairs of clusters, which METIS' 32-bit index does not hold; use "
-          "--method stream-metis",
-          FormatCount(limit / 2));
-    }
-    (*xadj)[c + 1] = static_cast<int32_t>(count);
+    (*xadj)[c + 1] = static_cast<int32_t>(std::min(sums.count, kMetisLimit));
   }
-  return weight;
+  return sums;
 }
+
+// Room for what a sample by hash has more than its share.
+constexpr double kSampleMargin = 0.97;
 
 VertexWeights SumWeights(const Clustering& clustering, const VertexWeights& weights) {
   VertexWeights sums;
@@ -87,23 +106,31 @@ VertexWeights SumWeights(const Clustering& clustering, const VertexWeights& weig
 }  // namespace
 
 StatusOr<CoarseGraph> Contract(const DiskCsr& graph, const Clustering& clustering,
-                               const VertexWeights& weights, int64_t limit) {
+                               const VertexWeights& weights, const ContractionOptions& options) {
   CoarseGraph result;
   result.weights = SumWeights(clustering, weights);
   result.graph.type_offsets = {0, clustering.clusters};
   result.graph.xadj.assign(static_cast<size_t>(clustering.clusters) + 1, 0);
   ClusterArcs arcs(graph, clustering);
-  Progress progress("contracting clusters", 2 * clustering.clusters);
-  HG_ASSIGN_OR_RETURN(const int64_t weight, CountArcs(limit, &arcs, &result.graph.xadj));
+  Progress progress("contracting clusters");
+  PairFilter filter(1, options.seed);
+  ArcSums sums = CountArcs(filter, &arcs, &result.graph.xadj);
   progress.Advance(clustering.clusters);
+  while (sums.count > options.max_arcs) {
+    result.share *=
+        kSampleMargin * static_cast<double>(options.max_arcs) / static_cast<double>(sums.count);
+    filter = PairFilter(result.share, options.seed);
+    sums = CountArcs(filter, &arcs, &result.graph.xadj);
+  }
   int shift = 0;
-  while (weight >> shift > limit) ++shift;
-  const auto count = static_cast<size_t>(result.graph.num_arcs());
+  while (sums.weight >> shift > options.max_weight) ++shift;
+  const auto count = static_cast<size_t>(sums.count);
   HG_RETURN_IF_ERROR(result.graph.neighbours.Allocate(count, "lp-metis: pairs of clusters"));
   result.graph.weights.resize(count);
   size_t place = 0;
-  for (int64_t c = 0; c < clustering.clusters; ++c) {
-    arcs.ForEach(static_cast<uint32_t>(c), [&](uint32_t other, int64_t sum) {
+  for (uint32_t c = 0; c < clustering.clusters; ++c) {
+    arcs.ForEach(c, [&](uint32_t other, int64_t sum) {
+      if (!filter.Keeps(c, other)) return;
       result.graph.neighbours.data()[place] = other;
       result.graph.weights[place++] = static_cast<int32_t>(std::max<int64_t>(sum >> shift, 1));
     });

@@ -1,4 +1,4 @@
-// The graph of the clusters, as METIS takes it.
+// Clusters as the vertices of a graph that METIS takes.
 #pragma once
 
 #include "common/base/status.h"
@@ -9,11 +9,18 @@
 
 namespace halograph {
 
-// Weights of edges are halved until their sum fits `limit`; none becomes 0. Memory: 4 bytes a node
-// and 4 a cluster besides the answer.
-//   ResourceExhausted  more pairs of clusters than `limit` / 2
+struct ContractionOptions {
+  // Of both directions together; a graph with more pairs gets a part of them, chosen by hash.
+  int64_t max_arcs = kMetisLimit;
+  // Weights of edges are halved until their sum fits; none becomes 0.
+  int64_t max_weight = kMetisLimit;
+  uint64_t seed = 0;
+};
+
+// The graph of the clusters. Memory: 4 bytes a node and 16 a cluster besides the answer.
+//   ResourceExhausted  no memory
 [[nodiscard]] StatusOr<CoarseGraph> Contract(const DiskCsr& graph, const Clustering& clustering,
                                              const VertexWeights& weights,
-                                             int64_t limit = kMetisLimit);
+                                             const ContractionOptions& options = {});
 
 }  // namespace halograph

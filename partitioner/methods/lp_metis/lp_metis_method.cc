@@ -30,11 +30,18 @@ constexpr int64_t kLeastClustersPerPart = 200;
 // which refinement makes up for.
 constexpr int kPropagationRounds = 2;
 constexpr int kRefinementRounds = 8;
+// METIS is given no more pairs of clusters than there are edges (or what takes no time), and no
+// more than it can take in minutes: stream-metis has the same bound.
+constexpr int64_t kFewArcs = int64_t{4} << 20;
+constexpr int64_t kMostArcs = int64_t{80} << 20;
 // A smaller graph is done before anybody asks.
 constexpr int64_t kLargeGraph = 100'000;
 
 // Keys below the seed's.
-enum Purpose : uint64_t { kPropagation, kMetis, kRefinement };
+enum Purpose : uint64_t { kPropagation, kMetis, kRefinement, kSample };
+
+// Of the graph of the clusters, both directions together.
+int64_t MaxArcs(int64_t edges) { return std::min(std::max(edges, kFewArcs), kMostArcs); }
 
 // Weights of the nodes under the bounds that are kept at the end.
 StatusOr<VertexWeights> WeighNodes(const Dataset& dataset, const BalanceOptions& balance,
@@ -65,7 +72,10 @@ StatusOr<Projected> PartitionClusters(const DiskCsr& graph, const VertexWeights&
       PropagateLabels(graph, {.max_nodes = MaxClusterNodes(graph.num_nodes(), options.parts),
                               .rounds = kPropagationRounds,
                               .seed = SubKey(options.seed, kPropagation)});
-  HG_ASSIGN_OR_RETURN(const CoarseGraph coarse, Contract(graph, clustering, weights));
+  HG_ASSIGN_OR_RETURN(const CoarseGraph coarse,
+                      Contract(graph, clustering, weights,
+                               {.max_arcs = MaxArcs(graph.directed_edges()),
+                                .seed = SubKey(options.seed, kSample)}));
   const bool small = graph.num_nodes() < kLargeGraph;
   spdlog::log(small ? spdlog::level::debug : spdlog::level::info,
               "lp-metis: {} nodes, {} pairs of neighbours; METIS takes {} clusters, {} pairs",
@@ -78,11 +88,9 @@ StatusOr<Projected> PartitionClusters(const DiskCsr& graph, const VertexWeights&
   for (size_t v = 0; v < projected.owners.size(); ++v) {
     projected.owners[v] = partition.owners[clustering.cluster_of[v]];
   }
-  projected.report = {{"folded_edges", graph.num_arcs() / 2},
-                      {"clusters", clustering.clusters},
-                      {"pairs", coarse.graph.num_arcs() / 2},
-                      {"coarse_cut", partition.cut},
-                      {"attempts", partition.attempts}};
+  projected.report = {{"folded_edges", graph.num_arcs() / 2}, {"clusters", clustering.clusters},
+                      {"pairs", coarse.graph.num_arcs() / 2}, {"pairs_share", coarse.share},
+                      {"coarse_cut", partition.cut},          {"attempts", partition.attempts}};
   return projected;
 }
 
@@ -123,8 +131,8 @@ MemoryPlan LpMetisMethod::PlanMemory(const GraphCounts& counts,
                                                 (options.balance.test && counts.test ? 1 : 0));
   constexpr int64_t kInt = sizeof(int32_t);
   const int64_t weights = kInt * nodes * std::max<int64_t>(constraints, 1);
-  // Pairs are listed in both directions, or else as many lie within clusters.
-  const int64_t lists = 2 * kInt * counts.num_edges();
+  const int64_t edges = counts.num_edges();
+  const int64_t lists = 2 * kInt * std::min(2 * edges, MaxArcs(edges));
   return {
       {{"gathering neighbours",
         {{"offsets and degrees", 12 * nodes}, {"edge chunks", kEdgePassBytes}}},
@@ -133,9 +141,9 @@ MemoryPlan LpMetisMethod::PlanMemory(const GraphCounts& counts,
        {"metis on clusters",
         {{"offsets and clusters", 12 * nodes},
          {"node weights", weights},
-         {"pairs of clusters (estimate)", lists},
-         {"inside METIS (estimate)", 2 * lists}}},
-       {"refining", {{"offsets", 8 * nodes}, {"node weights", weights}, {"owners", 6 * nodes}}}}};
+         {"pairs of clusters", lists},
+         {"inside METIS (estimate)", lists / 2 * 5}}},
+       {"refining", {{"offsets", 8 * nodes}, {"node weights", weights}, {"owners", 8 * nodes}}}}};
 }
 
 StatusOr<Assignment> LpMetisMethod::Assign(const Dataset& dataset,

@@ -12,12 +12,12 @@ class LpMetisMethod : public PartitionMethod {
   [[nodiscard]] std::string_view name() const override { return "lp-metis"; }
   // On disk, in options.scratch: 5 bytes an entry of the lists (a directed edge has two, one where
   // its reverse is in the graph too, but twice that while they are gathered), 13 beyond
-  // kWindowArcs. In memory: what is held a node, and the graph of the clusters, whose size is an
-  // estimate.
+  // kWindowArcs. In memory: what is held a node, and the graph of the clusters with what METIS
+  // makes of it, which is bounded by a sample of the pairs but not known before.
   [[nodiscard]] MemoryPlan PlanMemory(const GraphCounts& counts,
                                       const MethodOptions& options) const override;
   // Besides the errors of the interface: ResourceExhausted, DataLoss as DiskCsr::Build,
-  // ResourceExhausted as Contract, and what METIS reports.
+  // and what METIS reports.
   [[nodiscard]] StatusOr<Assignment> Assign(const Dataset& dataset,
                                             const MethodOptions& options) const override;
 };
