@@ -10,7 +10,7 @@ namespace halograph {
 namespace {
 
 // One set of counts serves some rounds: they are off by what moved since, which is little.
-constexpr int kRoundsPerPass = 10;
+constexpr int kRoundsPerPass = 30;
 // A change of excess below this is rounding.
 constexpr double kEpsilon = 1e-9;
 
@@ -42,24 +42,33 @@ bool FindRelief(const RefinedOwners& state, const NeighbourCounts& counts, int64
   return found;
 }
 
+bool Cheaper(const Relief& a, const Relief& b) {
+  return a.cost != b.cost ? a.cost < b.cost : a.node < b.node;
+}
+
+// The cheapest first.
 std::vector<Relief> Reliefs(const RefinedOwners& state, const NeighbourCounts& counts,
                             NodeRange range) {
   std::vector<int> emptiest;
   for (int part = 0; part < state.parts; ++part) {
     emptiest.push_back(state.loads->parts().Emptiest(part));
   }
-  // A third of the nodes at most, which is the memory of refinement's candidates: beyond a small
-  // graph there is little to relieve, and many that could.
+  // A third of the nodes at once is the memory of refinement's candidates. Where there are more,
+  // the cheapest half stays.
   const size_t most = static_cast<size_t>(range.size() / 3) + 64;
   std::vector<Relief> reliefs;
   reliefs.reserve(most);  // touched as far as it is used
   Relief relief;
-  for (int64_t v = range.begin; v < range.end && reliefs.size() < most; ++v) {
-    if (FindRelief(state, counts, v, emptiest, &relief)) reliefs.push_back(relief);
+  for (int64_t v = range.begin; v < range.end; ++v) {
+    if (!FindRelief(state, counts, v, emptiest, &relief)) continue;
+    if (reliefs.size() == most) {
+      const auto half = reliefs.begin() + static_cast<std::ptrdiff_t>(most / 2);
+      std::nth_element(reliefs.begin(), half, reliefs.end(), Cheaper);
+      reliefs.erase(half, reliefs.end());
+    }
+    reliefs.push_back(relief);
   }
-  std::sort(reliefs.begin(), reliefs.end(), [](const Relief& a, const Relief& b) {
-    return a.cost != b.cost ? a.cost < b.cost : a.node < b.node;
-  });
+  std::sort(reliefs.begin(), reliefs.end(), Cheaper);
   return reliefs;
 }
 

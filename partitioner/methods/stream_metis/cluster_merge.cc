@@ -1,9 +1,9 @@
 #include "partitioner/methods/stream_metis/cluster_merge.h"
 
 #include <algorithm>
+#include <bit>
 #include <numeric>
 #include <utility>
-#include <vector>
 
 #include "partitioner/methods/stream_metis/ahead.h"
 #include "partitioner/stream/edge_pass.h"
@@ -13,6 +13,7 @@ namespace {
 
 struct Favourite {
   uint32_t candidate = kNoCluster;
+  // Votes that are not yet outvoted; later: the last cluster that found this one full.
   uint32_t count = 0;
 
   void For(uint32_t cluster) {
@@ -52,15 +53,17 @@ class Merger {
       : max_clusters_(max_clusters), clusters_(clusters), joined_(std::move(joined)) {}
 
   Status Vote(const Dataset& dataset, const Degrees& degrees);
-  Status JoinFavourites(int64_t cap);
+  void JoinFavourites(int64_t cap);
   // Until there are few enough.
   void Pack();
   [[nodiscard]] bool Done() const { return clusters_->count <= max_clusters_ + gone_; }
   Status Apply();
 
  private:
-  // Ids of clusters that are left, by ascending volume.
-  [[nodiscard]] std::vector<uint32_t> BySize() const;
+  // Calls visit(cluster) for those that are left until Done: volumes of 1, then 2 to 3, 4 to 7, and
+  // so on, which is nearly by size and takes no memory. One that grows is visited again.
+  template <typename Visit>
+  void BySize(Visit visit) const;
   // `a` becomes part of `b`, both roots, if that keeps the cap.
   bool JoinUnder(int64_t cap, uint32_t a, uint32_t b);
 
@@ -92,16 +95,15 @@ Status Merger::Vote(const Dataset& dataset, const Degrees& degrees) {
   return CheckSameEdges("merging clusters", degrees.edges, now);
 }
 
-std::vector<uint32_t> Merger::BySize() const {
-  std::vector<uint32_t> order;
-  order.reserve(static_cast<size_t>(clusters_->count - gone_));
-  for (int64_t c = 0; c < clusters_->count; ++c) {
-    if (clusters_->volume[c] > 0) order.push_back(static_cast<uint32_t>(c));
+template <typename Visit>
+void Merger::BySize(Visit visit) const {
+  for (unsigned bits = 1; bits < 32; ++bits) {
+    for (int64_t c = 0; c < clusters_->count; ++c) {
+      if (std::bit_width(clusters_->volume[c]) != bits) continue;
+      if (Done()) return;
+      visit(static_cast<uint32_t>(c));
+    }
   }
-  std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
-    return std::pair(clusters_->volume[a], a) < std::pair(clusters_->volume[b], b);
-  });
-  return order;
 }
 
 bool Merger::JoinUnder(int64_t cap, uint32_t a, uint32_t b) {
@@ -114,33 +116,32 @@ bool Merger::JoinUnder(int64_t cap, uint32_t a, uint32_t b) {
   return true;
 }
 
-Status Merger::JoinFavourites(int64_t cap) {
-  // The last cluster that found its favourite full waits there for company.
-  HG_ASSIGN_OR_RETURN(auto waiting,
-                      NodeArray<uint32_t>::Make(clusters_->count, "waiting clusters"));
-  std::ranges::fill(waiting.span(), kNoCluster);
-  for (const uint32_t a : BySize()) {
-    if (Done()) break;
-    if (clusters_->volume[a] == 0 || votes_[a].candidate == kNoCluster) continue;
+void Merger::JoinFavourites(int64_t cap) {
+  for (Favourite& vote : votes_.span()) vote.count = kNoCluster;
+  BySize([&](uint32_t a) {
+    if (votes_[a].candidate == kNoCluster) return;
     const uint32_t favourite = joined_.Root(votes_[a].candidate);
-    if (favourite == a || JoinUnder(cap, a, favourite)) continue;
-    const uint32_t other = waiting[favourite];
-    waiting[favourite] = a;
-    if (other == kNoCluster) continue;
+    if (favourite == a || JoinUnder(cap, a, favourite)) return;
+    const uint32_t other = std::exchange(votes_[favourite].count, a);
+    if (other == kNoCluster) return;
     // What waited may have been joined by others since.
     const uint32_t root = joined_.Root(other);
-    if (root != a && JoinUnder(cap, a, root)) waiting[favourite] = root;
-  }
-  return OkStatus();
+    if (root != a && JoinUnder(cap, a, root)) votes_[favourite].count = root;
+  });
 }
 
 void Merger::Pack() {
-  // Neighbours in order of size pair up, which halves their number; as often as it takes.
-  while (!Done()) {
-    const std::vector<uint32_t> order = BySize();
-    for (size_t i = 0; i + 1 < order.size() && !Done(); i += 2) {
-      if (!JoinUnder(kMaxDegree, order[i], order[i + 1])) return;
-    }
+  // Each joins the next of about its size, which halves their number; as often as it takes.
+  for (int64_t before = -1; !Done() && gone_ != before;) {
+    before = gone_;
+    uint32_t last = kNoCluster;
+    BySize([&](uint32_t a) {
+      if (last == kNoCluster || last == a || !JoinUnder(kMaxDegree, last, a)) {
+        last = a;
+      } else {
+        last = kNoCluster;
+      }
+    });
   }
 }
 
@@ -161,7 +162,7 @@ Status MergeClusters(const Dataset& dataset, const Degrees& degrees, int64_t max
   int64_t cap = 2 * (degrees.volume / max_clusters + 1);
   for (int pass = 0; pass < kMaxMergePasses && !merger.Done(); ++pass, cap *= 2) {
     HG_RETURN_IF_ERROR(merger.Vote(dataset, degrees));
-    HG_RETURN_IF_ERROR(merger.JoinFavourites(cap));
+    merger.JoinFavourites(cap);
   }
   merger.Pack();
   return merger.Apply();

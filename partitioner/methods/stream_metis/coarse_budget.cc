@@ -98,6 +98,14 @@ MemoryPlan PlanOfBudget(const GraphCounts& counts, const MethodOptions& options,
   plan.phases.push_back({"degrees", {degrees, chunks}});
   plan.phases.push_back(
       {"clustering", {degrees, {"clusters, their volumes and new ids", 12 * nodes}, chunks}});
+  if (nodes > budget.clusters) {
+    // As many clusters as nodes, at worst.
+    plan.phases.push_back({"merging clusters",
+                           {degrees,
+                            {"clusters and their volumes", 8 * nodes},
+                            {"favourites of clusters", 12 * nodes},
+                            chunks}});
+  }
   const HeldMemory clusters = {"clusters", 4 * nodes};
   const HeldMemory coarse_nodes = {"coarse nodes and METIS on them (estimate)",
                                    budget.max_clusters * ClusterBytes(counts, options)};

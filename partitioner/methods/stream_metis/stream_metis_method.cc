@@ -85,16 +85,14 @@ struct CoarseResult {
 };
 
 StatusOr<CoarseResult> AssignByClusters(const Dataset& dataset, const MethodOptions& options,
-                                        const Degrees& degrees, const CoarseBudget& budget,
-                                        const NodeWeights& weights) {
-  HG_ASSIGN_OR_RETURN(Clusters clusters, MakeClusters(dataset, degrees, budget, options.parts));
-  clusters.volume.Free();
+                                        const Degrees& degrees, const Clusters& clusters,
+                                        const NodeWeights& weights, int64_t max_pairs) {
   CoarsePartition partition;
   Json report;
   {
     HG_ASSIGN_OR_RETURN(
         const CoarseGraph coarse,
-        BuildCoarseGraph(dataset, clusters, weights, degrees.edges, budget.pairs, options.seed));
+        BuildCoarseGraph(dataset, clusters, weights, degrees.edges, max_pairs, options.seed));
     // A small graph is done before anybody asks.
     const auto level = degrees.connected < kLargeGraph ? spdlog::level::debug : spdlog::level::info;
     spdlog::log(level, "stream-metis: {} nodes in {} clusters, {} pairs of them{}",
@@ -156,10 +154,13 @@ StatusOr<Assignment> StreamMetisMethod::Assign(const Dataset& dataset,
   if (options.parts == 1) return AllInOnePart(nodes);
   const CoarseBudget budget = ChooseBudget(GraphCounts::Of(dataset), options);
   HG_ASSIGN_OR_RETURN(const Degrees degrees, CountDegrees(dataset));
+  HG_ASSIGN_OR_RETURN(Clusters clusters, MakeClusters(dataset, degrees, budget, options.parts));
+  clusters.volume.Free();
   HG_ASSIGN_OR_RETURN(const NodeWeights weights,
                       NodeWeights::Build(dataset, degrees, options.balance));
   HG_ASSIGN_OR_RETURN(CoarseResult coarse,
-                      AssignByClusters(dataset, options, degrees, budget, weights));
+                      AssignByClusters(dataset, options, degrees, clusters, weights, budget.pairs));
+  clusters.of.Free();
   NodeLoads loads(weights, coarse.owners, options.parts);
   HG_ASSIGN_OR_RETURN(Json refined, RefineNodes({.dataset = &dataset,
                                                  .degrees = &degrees,
