@@ -11,6 +11,8 @@
 // edge.
 #pragma once
 
+#include <limits>
+
 #include "common/base/rng.h"
 #include "partitioner/methods/edge/edge_loads.h"
 #include "partitioner/methods/edge/edge_partitioner.h"
@@ -71,9 +73,14 @@ class Greedy : public EdgePartitioner {
   template <typename Words>
   [[nodiscard]] int LeastLoaded(const Words& words) const {
     int best = -1;
+    int64_t least = std::numeric_limits<int64_t>::max();
     for (int w = 0; w < replicas_->words(); ++w) {
       ForEachPart(words(w), w, [&](int part) {
-        if (loads_.HasRoom(part) && (best < 0 || loads_.of(part) < loads_.of(best))) best = part;
+        // No branches: which is the least loaded is as good as random to the processor.
+        const int64_t load = loads_.of(part);
+        const bool better = static_cast<int>(load < least) & static_cast<int>(loads_.HasRoom(part));
+        best = better ? part : best;
+        least = better ? load : least;
       });
     }
     return best;

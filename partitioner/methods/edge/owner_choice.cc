@@ -25,14 +25,15 @@ OwnedTotals Count(const UnionNodes& nodes, const NodeDegrees& degrees, const Tas
       ++all;
     }
   }
+  const int64_t mean = degrees.edges / std::max<int64_t>(1, all);
   int64_t small = 0, small_in = 0;
   for (const NodeDegree& degree : degrees.of.view()) {
-    if (degree.total == 0 || degree.in > degrees.edges / all) continue;
+    if (degree.total == 0 || degree.in > mean) continue;
     ++small;
     small_in += degree.in;
   }
-  if (small > 0)
-    totals.small_in_degree = static_cast<double>(small_in) / static_cast<double>(small);
+  totals.small_in_degree =
+      static_cast<double>(small_in) / static_cast<double>(std::max<int64_t>(1, small));
   return totals;
 }
 

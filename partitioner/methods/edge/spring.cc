@@ -50,6 +50,7 @@ class Merging {
 
   [[nodiscard]] uint32_t ClusterOf(int64_t node) { return Root(clusters_->of(node)); }
   [[nodiscard]] ClusterShare Share(int64_t cluster) const {
+    if (nodes_ == 0) return {};
     const double parts = stream_.parts;
     return {.nodes = sizes_[cluster] * parts / static_cast<double>(nodes_),
             .volume = clusters_->volume(cluster) * parts /

@@ -1,5 +1,7 @@
 #include "partitioner/methods/edge/two_phase.h"
 
+#include <algorithm>
+
 #include "common/base/rng.h"
 #include "partitioner/methods/edge/cluster_packing.h"
 
@@ -38,7 +40,8 @@ Status TwoPhase::Start(const EdgeStream& stream) {
     clusters_.JoinAll(edges);
     return OkStatus();
   }));
-  const double even_share = 2 * static_cast<double>(stream.num_edges()) / stream.parts;
+  const double even_share =
+      2 * static_cast<double>(std::max<int64_t>(1, stream.num_edges())) / stream.parts;
   const auto share = [&](int64_t cluster) {
     return ClusterShare{.nodes = 0, .volume = clusters_.volume(cluster) / even_share};
   };
