@@ -1,133 +1,173 @@
 #include "common/sampling/fused_chunks.h"
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <exception>
-#include <memory>
 #include <mutex>
+#include <thread>
+#include <vector>
 
 #include "common/sampling/request.h"
+#include "hwy/cache_control.h"
 
 namespace halograph {
 namespace {
 
-using Sample = std::function<FusedOutcome(int64_t, FusedRoom*, NeighborPicks*)>;
-using Take = std::function<FusedOutcome(int64_t, const NeighborPicks&)>;
+constexpr size_t kSlotsPerThread = 8;
+constexpr int64_t kChunkEdges = 2048;
+constexpr int64_t kLeastDestinations = 32;
+constexpr int64_t kMostDestinations = 512;
+// Looks at what another thread is about to change, before sleeping; each ends by giving the core
+// away. Where the core comes back late, there is more to do than cores: no more looks then.
+constexpr int kLooks = 64;
+constexpr int kPausesALook = 16;
+constexpr std::chrono::microseconds kLate(20);
 
-constexpr int64_t kSlotsPerThread = 3;
-constexpr int64_t kChunkEdges = 8192;
-constexpr int64_t kLeastDestinations = 64;
-constexpr int64_t kMostDestinations = 1024;
+}  // namespace
 
-// What the threads of one call share. Helpers hold it by shared_ptr: one that starts after the call
-// has returned finds it closed and touches nothing else.
-class Chunks {
+// Threads hold it by shared_ptr: one that starts late finds it closed and touches nothing else.
+//   1. chunks_, sample_ and the slots change only while open_ is false and working_ is 0.
+//   2. A thread looks at them only between working_ + 1 followed by a look at open_, and working_ -
+//      1; so when the caller has cleared open_ and then seen working_ at 0, none does.
+//   3. Chunk c is in slot c % slots, sampled only when chunk c - slots has been taken.
+//   4. moved_ grows after every change that somebody may wait for.
+class ChunkCrew::Shared {
  public:
-  Chunks(int64_t chunks, std::vector<NeighborPicks>* slots, const Sample& sample, const Take& take)
-      : chunks_(chunks), slots_(slots), sampled_(slots->size()), sample_(sample), take_(take) {}
+  explicit Shared(size_t slots) : slots_(slots) {}
 
-  // The pool's threads: sample until no chunk is left.
+  // The pool's threads.
   void Help() {
-    std::unique_lock lock(mutex_);
     if (closed_) return;
     FusedRoom room;
-    ++helping_;
-    for (;;) {
-      moved_.wait(lock, [&] { return closed_ || next_ == chunks_ || CanSample(); });
-      if (closed_ || next_ == chunks_) break;
-      SampleNext(&lock, &room);
+    while (!closed_) {
+      const uint64_t seen = moved_;
+      ++working_;
+      bool sampled = false;
+      while (open_ && SampleNext(&room)) sampled = true;
+      --working_;
+      if (!open_) Moved();
+      if (!sampled) WaitBeyond(seen);
     }
-    --helping_;
-    moved_.notify_all();
   }
 
-  // The caller: takes what is ready, else samples, else waits.
-  [[nodiscard]] ChunksOutcome Run(FusedRoom* room) {
-    std::unique_lock lock(mutex_);
-    while (!closed_ && taken_ < chunks_) {
-      if (sampled_[Slot(taken_)].ready) {
-        TakeNext(&lock);
-      } else if (CanSample()) {
-        SampleNext(&lock, room);
-      } else {
-        moved_.wait(lock);
-      }
-    }
+  void Close() {
     closed_ = true;
-    moved_.notify_all();
-    moved_.wait(lock, [&] { return helping_ == 0; });
-    if (error_) std::rethrow_exception(error_);
-    return outcome_;
+    Moved();
   }
 
- private:
-  struct Sampled {
-    bool ready = false;  // and not yet taken
-    FusedOutcome outcome;
-  };
-
-  [[nodiscard]] size_t Slot(int64_t chunk) const {
-    return static_cast<size_t>(chunk) % slots_->size();
-  }
-  [[nodiscard]] bool CanSample() const {
-    return next_ < chunks_ && next_ < taken_ + std::ssize(*slots_);
-  }
-
-  void SampleNext(std::unique_lock<std::mutex>* lock, FusedRoom* room) {
-    const int64_t chunk = next_++;
-    Sampled sampled{.ready = true, .outcome = {}};
-    Unlocked(lock, [&] { sampled.outcome = sample_(chunk, room, &(*slots_)[Slot(chunk)]); });
-    sampled_[Slot(chunk)] = sampled;
-    if (chunk == taken_) moved_.notify_all();
-  }
-
-  void TakeNext(std::unique_lock<std::mutex>* lock) {
-    const size_t slot = Slot(taken_);
-    FusedOutcome outcome = sampled_[slot].outcome;
-    if (outcome.done()) Unlocked(lock, [&] { outcome = take_(taken_, (*slots_)[slot]); });
-    sampled_[slot].ready = false;
-    if (outcome.done()) {
-      ++taken_;
-    } else {
-      outcome_ = {.outcome = outcome, .chunk = taken_};
-      closed_ = true;
-    }
-    moved_.notify_all();
-  }
-
-  // Runs `work` without the lock; what it throws ends the call.
-  template <typename Work>
-  void Unlocked(std::unique_lock<std::mutex>* lock, const Work& work) {
+  [[nodiscard]] ChunksOutcome Run(int64_t chunks, const Sample& sample, const Take& take,
+                                  FusedRoom* room) {
+    chunks_ = chunks;
+    sample_ = &sample;
+    for (Slot& slot : slots_) slot.sampled = 0;
+    next_ = 0;
+    taken_ = 0;
+    open_ = true;
+    Moved();
+    ChunksOutcome outcome;
     std::exception_ptr error;
-    lock->unlock();
     try {
-      work();
+      outcome = TakeAll(take, room);
     } catch (...) {
       error = std::current_exception();
     }
-    lock->lock();
-    if (!error) return;
-    if (!error_) error_ = error;
-    closed_ = true;
-    moved_.notify_all();
+    open_ = false;
+    for (;;) {
+      const uint64_t seen = moved_;
+      if (working_ == 0) break;
+      WaitBeyond(seen);
+    }
+    if (error) std::rethrow_exception(error);
+    return outcome;
   }
 
-  const int64_t chunks_;
-  std::vector<NeighborPicks>* slots_;  // chunk c is in slot c % slots; the caller's, as below
-  std::vector<Sampled> sampled_;       // per slot
-  const Sample& sample_;
-  const Take& take_;
-  std::mutex mutex_;
-  std::condition_variable moved_;
-  int64_t next_ = 0;     // to be sampled
-  int64_t taken_ = 0;    // to be taken; changed by the caller only
-  int64_t helping_ = 0;  // threads that use what is the caller's
-  bool closed_ = false;
-  ChunksOutcome outcome_;
-  std::exception_ptr error_;
-};
+ private:
+  struct Slot {
+    std::atomic<int64_t> sampled{0};  // number of the chunk in it, plus 1; all else is behind it
+    FusedOutcome outcome;
+    std::exception_ptr error;
+  };
 
-}  // namespace
+  [[nodiscard]] size_t SlotOf(int64_t chunk) const {
+    return static_cast<size_t>(chunk) % slots_.size();
+  }
+
+  [[nodiscard]] ChunksOutcome TakeAll(const Take& take, FusedRoom* room) {
+    for (int64_t chunk = 0; chunk < chunks_;) {
+      const uint64_t seen = moved_;
+      Slot& slot = slots_[SlotOf(chunk)];
+      if (slot.sampled == chunk + 1) {
+        if (slot.error) std::rethrow_exception(slot.error);
+        const FusedOutcome outcome =
+            slot.outcome.done() ? take(chunk, SlotOf(chunk)) : slot.outcome;
+        if (!outcome.done()) return {.outcome = outcome, .chunk = chunk};
+        taken_ = ++chunk;
+        Moved();
+      } else if (!SampleNext(room)) {
+        WaitBeyond(seen);
+      }
+    }
+    return {};
+  }
+
+  // False if none is left, or the slots are full.
+  [[nodiscard]] bool SampleNext(FusedRoom* room) {
+    int64_t chunk = next_;
+    do {
+      if (chunk >= chunks_ || chunk >= taken_ + std::ssize(slots_)) return false;
+    } while (!next_.compare_exchange_weak(chunk, chunk + 1));
+    Slot& slot = slots_[SlotOf(chunk)];
+    slot.error = nullptr;
+    try {
+      slot.outcome = (*sample_)(chunk, SlotOf(chunk), room);
+    } catch (...) {
+      slot.error = std::current_exception();
+    }
+    slot.sampled = chunk + 1;
+    Moved();
+    return true;
+  }
+
+  void Moved() {
+    ++moved_;
+    if (sleeping_ == 0) return;
+    { const std::lock_guard lock(mutex_); }  // who found nothing moved is asleep by now
+    wake_.notify_all();
+  }
+
+  // Returns when something has moved since moved_ was `seen`.
+  void WaitBeyond(uint64_t seen) {
+    for (int look = 0; look < kLooks && !crowded_; ++look) {
+      for (int i = 0; i < kPausesALook; ++i) {
+        if (moved_ != seen) return;
+        hwy::Pause();
+      }
+      const auto before = std::chrono::steady_clock::now();
+      std::this_thread::yield();
+      if (std::chrono::steady_clock::now() - before > kLate) crowded_ = true;
+    }
+    std::unique_lock lock(mutex_);
+    ++sleeping_;
+    wake_.wait(lock, [&] { return moved_ != seen; });
+    --sleeping_;
+  }
+
+  std::vector<Slot> slots_;
+  int64_t chunks_ = 0;
+  const Sample* sample_ = nullptr;  // the caller's
+  std::atomic<int64_t> next_{0};    // to be sampled
+  std::atomic<int64_t> taken_{0};
+  std::atomic<bool> open_{false};
+  std::atomic<bool> closed_{false};
+  std::atomic<int> working_{0};
+  std::atomic<uint64_t> moved_{0};
+  std::atomic<int> sleeping_{0};
+  std::atomic<bool> crowded_{false};  // as long as the crew is together
+  std::mutex mutex_;
+  std::condition_variable wake_;
+};
 
 int64_t ChunkDestinations(int32_t fanout) {
   if (fanout == kFullNeighborhood) return kLeastDestinations;
@@ -135,18 +175,25 @@ int64_t ChunkDestinations(int32_t fanout) {
                     kMostDestinations);
 }
 
-ChunksOutcome OrderedChunks(ThreadPool* pool, int64_t chunks, FusedRoom* room,
-                            std::vector<NeighborPicks>* slots, const Sample& sample,
-                            const Take& take) {
-  const int64_t helpers =
-      pool == nullptr ? 0 : std::min(static_cast<int64_t>(pool->threads()), chunks - 1);
-  const auto needed = static_cast<size_t>(std::max<int64_t>(1, (helpers + 1) * kSlotsPerThread));
-  if (slots->size() < needed) slots->resize(needed);
-  const auto work = std::make_shared<Chunks>(chunks, slots, sample, take);
-  for (int64_t i = 0; i < helpers; ++i) {
-    if (!pool->TrySubmit([work] { work->Help(); })) break;
+ChunkCrew::~ChunkCrew() {
+  if (shared_ != nullptr) shared_->Close();
+}
+
+size_t ChunkCrew::slots() const {
+  return ((pool_ == nullptr ? 0 : pool_->threads()) + 1) * kSlotsPerThread;
+}
+
+void ChunkCrew::Wake() {
+  if (shared_ != nullptr) return;
+  shared_ = std::make_shared<Shared>(slots());
+  for (size_t i = 0; pool_ != nullptr && i < pool_->threads(); ++i) {
+    if (!pool_->TrySubmit([shared = shared_] { shared->Help(); })) break;
   }
-  return work->Run(room);
+}
+
+ChunksOutcome ChunkCrew::Run(int64_t chunks, const Sample& sample, const Take& take) {
+  Wake();
+  return shared_->Run(chunks, sample, take, room_);
 }
 
 }  // namespace halograph

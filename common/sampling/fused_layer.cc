@@ -267,13 +267,11 @@ FusedOutcome RunCompacting(const FusedLayerTask& task, FusedWorkspace* workspace
   return run(CompactingSink<IdT, HashIdMap>(positions, sources, &block->indices));
 }
 
-template <typename IdT>
+template <typename IdT, typename OutT>
 FusedOutcome RunCollecting(const LayerDraws& draws, std::span<const int64_t> destinations,
-                           FusedRoom* room, NeighborPicks* picks) {
-  using Sink = CollectingSink<IdT>;
-  return LayerRun<IdT, Sink>(draws, Destinations(destinations), room, Sink(&picks->sources),
-                             picks->offsets.data())
-      .Run();
+                           FusedRoom* room, int64_t* indptr, std::vector<OutT>* sources) {
+  using Sink = CollectingSink<IdT, OutT>;
+  return LayerRun<IdT, Sink>(draws, Destinations(destinations), room, Sink(sources), indptr).Run();
 }
 
 FusedOutcome CompactLayer(const FusedLayerTask& task, FusedWorkspace* workspace, Block* block) {
@@ -281,10 +279,15 @@ FusedOutcome CompactLayer(const FusedLayerTask& task, FusedWorkspace* workspace,
                                            : RunCompacting<uint32_t>(task, workspace, block);
 }
 
+// Into `narrow` if it is not null and the ids are.
 FusedOutcome CollectLayer(const LayerDraws& draws, std::span<const int64_t> destinations,
-                          FusedRoom* room, NeighborPicks* picks) {
-  return draws.topology->HasWideIds() ? RunCollecting<int64_t>(draws, destinations, room, picks)
-                                      : RunCollecting<uint32_t>(draws, destinations, room, picks);
+                          FusedRoom* room, int64_t* indptr, std::vector<uint32_t>* narrow,
+                          std::vector<int64_t>* wide) {
+  if (draws.topology->HasWideIds()) {
+    return RunCollecting<int64_t>(draws, destinations, room, indptr, wide);
+  }
+  if (narrow == nullptr) return RunCollecting<uint32_t>(draws, destinations, room, indptr, wide);
+  return RunCollecting<uint32_t>(draws, destinations, room, indptr, narrow);
 }
 
 }  // namespace
@@ -323,12 +326,22 @@ FusedOutcome SampleFusedLayer(const FusedLayerTask& task, FusedWorkspace* worksp
 }
 
 FusedOutcome SampleFusedSources(const LayerDraws& draws, std::span<const int64_t> destinations,
+                                FusedRoom* room, int64_t* indptr, FusedSources* sources) {
+  sources->narrow.clear();
+  sources->wide.clear();
+  if (destinations.empty() || draws.fanout == 0) return {};
+  return HWY_DYNAMIC_DISPATCH(CollectLayer)(draws, destinations, room, indptr, &sources->narrow,
+                                            &sources->wide);
+}
+
+FusedOutcome SampleFusedSources(const LayerDraws& draws, std::span<const int64_t> destinations,
                                 FusedRoom* room, NeighborPicks* picks) {
   picks->sources.clear();
   picks->offsets.assign(destinations.size() + 1, 0);
   if (destinations.empty() || draws.fanout == 0) return {};
   picks->sources.reserve(ExpectedEdges(std::ssize(destinations), draws.fanout, kReserveCollected));
-  return HWY_DYNAMIC_DISPATCH(CollectLayer)(draws, destinations, room, picks);
+  return HWY_DYNAMIC_DISPATCH(CollectLayer)(draws, destinations, room, picks->offsets.data(),
+                                            nullptr, &picks->sources);
 }
 
 }  // namespace halograph

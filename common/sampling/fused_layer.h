@@ -25,8 +25,15 @@ struct FusedLayerTask {
 [[nodiscard]] FusedOutcome SampleFusedLayer(const FusedLayerTask& task, FusedWorkspace* workspace,
                                             Block* block);
 
-// Overwrites `picks`, whose memory is reused. Sources are as the files have them, unchecked; any
-// outcome is possible but those of the list. Throws std::bad_alloc.
+// Overwrites `sources`, whose memory is reused, and sets indptr[i + 1] to how many there are
+// up to the last of destination i. Sources are as the files have them, unchecked; any outcome is
+// possible but those of the list. Throws std::bad_alloc.
+[[nodiscard]] FusedOutcome SampleFusedSources(const LayerDraws& draws,
+                                              std::span<const int64_t> destinations,
+                                              FusedRoom* room, int64_t* indptr,
+                                              FusedSources* sources);
+
+// The same as wide ids, whatever the files have.
 [[nodiscard]] FusedOutcome SampleFusedSources(const LayerDraws& draws,
                                               std::span<const int64_t> destinations,
                                               FusedRoom* room, NeighborPicks* picks);

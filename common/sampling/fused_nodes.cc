@@ -6,11 +6,39 @@ namespace halograph {
 namespace {
 
 constexpr int64_t kAhead = 64;  // ids whose map entries are asked for ahead
-constexpr int64_t kPiece = 64;
+constexpr int64_t kPiece = 8;
 
 std::variant<DirectIdMap, HashIdMap> MakeMap(int64_t nodes, int64_t max_table_nodes) {
   if (nodes <= max_table_nodes) return DirectIdMap(nodes);
   return HashIdMap();
+}
+
+// In small pieces, each asked for long before it is taken, so that reads are always under way.
+template <typename IdT>
+bool CompactInto(FusedNodes* nodes, std::span<const IdT> all, std::vector<int32_t>* positions) {
+  const auto count = std::ssize(all);
+  const size_t before = positions->size();
+  positions->resize(before + all.size());
+  nodes->Reserve(count + 1);  // one more than needed is written
+  int32_t* const out = positions->data() + before;
+  uint64_t largest = 0;  // a negative id is larger than all
+  const auto compact = [&](auto& map) {
+    const auto ask = [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        largest = std::max(largest, static_cast<uint64_t>(all[i]));
+        map.Prefetch(static_cast<int64_t>(all[i]));
+      }
+    };
+    ask(0, std::min(kAhead, count));
+    for (int64_t begin = 0; begin < count; begin += kPiece) {
+      ask(begin + kAhead, std::min(begin + kPiece + kAhead, count));
+      if (largest >= static_cast<uint64_t>(nodes->type_nodes)) return false;
+      nodes->size = map.FindOrAppend(all.data() + begin, std::min(kPiece, count - begin),
+                                     nodes->ids.data(), nodes->size, out + begin);
+    }
+    return true;
+  };
+  return std::visit(compact, nodes->map);
 }
 
 }  // namespace
@@ -37,34 +65,18 @@ std::span<const int64_t> FusedNodes::Settle(int64_t count) {
 }
 
 bool FusedNodes::Compact(std::span<const int64_t> all, std::vector<int32_t>* positions) {
-  const auto count = std::ssize(all);
-  const size_t before = positions->size();
-  positions->resize(before + all.size());
-  int32_t* const out = positions->data() + before;
-  uint64_t largest = 0;  // a negative id is larger than all
-  const auto compact = [&](auto& of_type) {
-    const auto ask = [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        largest = std::max(largest, static_cast<uint64_t>(all[i]));
-        of_type.Prefetch(all[i]);
-      }
-    };
-    ask(0, std::min(kAhead, count));
-    for (int64_t begin = 0; begin < count; begin += kPiece) {
-      ask(begin + kAhead, std::min(begin + kPiece + kAhead, count));
-      if (largest >= static_cast<uint64_t>(type_nodes)) return false;
-      const int64_t piece = std::min(kPiece, count - begin);
-      Reserve(piece + 1);  // one more than needed is written
-      size = of_type.FindOrAppend(all.data() + begin, piece, ids.data(), size, out + begin);
-    }
-    return true;
-  };
-  return std::visit(compact, map);
+  return CompactInto(this, all, positions);
+}
+bool FusedNodes::Compact(std::span<const uint32_t> all, std::vector<int32_t>* positions) {
+  return CompactInto(this, all, positions);
 }
 
 int64_t FusedNodes::UnknownIn(std::span<const int64_t> all) const {
   return *std::find_if(all.begin(), all.end(),
                        [&](int64_t id) { return id < 0 || id >= type_nodes; });
+}
+int64_t FusedNodes::UnknownIn(std::span<const uint32_t> all) const {
+  return *std::find_if(all.begin(), all.end(), [&](uint32_t id) { return id >= type_nodes; });
 }
 
 }  // namespace halograph

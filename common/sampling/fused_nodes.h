@@ -28,8 +28,10 @@ struct FusedNodes {
   // with `all` taken in part, if an id is not of the type: UnknownIn finds which. Beyond 2^31 - 1
   // nodes positions wrap: callers check the size.
   [[nodiscard]] bool Compact(std::span<const int64_t> all, std::vector<int32_t>* positions);
+  [[nodiscard]] bool Compact(std::span<const uint32_t> all, std::vector<int32_t>* positions);
   // The first id that is not of the type. Requires that Compact did not take all.
   [[nodiscard]] int64_t UnknownIn(std::span<const int64_t> all) const;
+  [[nodiscard]] int64_t UnknownIn(std::span<const uint32_t> all) const;
 
   // The list's first `count` nodes where growing does not move them, for other threads to read
   // while this one appends. Valid until the next call.

@@ -1,5 +1,6 @@
 #include "common/sampling/fused_sampler.h"
 
+#include <algorithm>
 #include <deque>
 
 #include "common/sampling/fused_layer.h"
@@ -11,6 +12,9 @@
 namespace halograph {
 namespace {
 
+constexpr double kUsualDegree = 8;
+constexpr double kLeastToWake = 16384;  // edges: more than waking a thread takes
+
 class FusedRun {
  public:
   FusedRun(const Schema& schema, const Topology& topology, const SampleRequest& request,
@@ -20,11 +24,13 @@ class FusedRun {
         request_(request),
         pool_(pool),
         workspace_(workspace),
+        crew_(pool, &workspace->room),
         lists_(&schema, workspace),
         minibatch_(minibatch) {}
 
   [[nodiscard]] Status Run(const FusedSampler::LayerCheck& check) {
     minibatch_->sampled_edges = 0;
+    if (pool_ != nullptr && MayGrow()) crew_.Wake();
     HG_RETURN_IF_ERROR(lists_.AddSeeds(request_, &minibatch_->seed_positions));
     const auto& layers = request_.spec->layers;
     minibatch_->layers.resize(layers.size());
@@ -37,6 +43,19 @@ class FusedRun {
   }
 
  private:
+  // Whether some layer may pay to be split.
+  [[nodiscard]] bool MayGrow() const {
+    auto nodes = static_cast<double>(request_.seeds.size());
+    for (const auto& layer : request_.spec->layers) {
+      double most = 0;
+      for (const RelationFanout& group : layer) {
+        most = std::max(most, group.fanout == kFullNeighborhood ? kUsualDegree : group.fanout);
+      }
+      nodes *= std::max(most, 1.0);
+    }
+    return nodes >= kLeastToWake;
+  }
+
   [[nodiscard]] Status AddLayer(int layer, const std::vector<RelationFanout>& fanouts,
                                 SampledLayer* sampled) {
     lists_.GetSizes(&sampled->num_destinations);
@@ -71,7 +90,7 @@ class FusedRun {
 
   [[nodiscard]] Status SampleTasks(std::span<Block> blocks) {
     if (pool_ != nullptr && PaysToSplit(tasks_)) {
-      const SplitOutcome split = SampleSplitLayer(tasks_, pool_, workspace_, blocks);
+      const SplitOutcome split = SampleSplitLayer(tasks_, &crew_, workspace_, blocks);
       return StatusOf(split.outcome, split.task, blocks);
     }
     for (size_t g = 0; g < tasks_.size(); ++g) {
@@ -94,6 +113,7 @@ class FusedRun {
   const SampleRequest& request_;
   ThreadPool* pool_;
   FusedWorkspace* workspace_;
+  ChunkCrew crew_;
   MinibatchLists lists_;
   Minibatch* minibatch_;
   std::vector<FusedLayerTask> tasks_;   // of one layer

@@ -61,12 +61,13 @@ class CompactingSink {
   std::vector<int32_t>* indices_;
 };
 
-template <typename IdT>
+// OutT: width of what is collected, IdT or wider.
+template <typename IdT, typename OutT>
 class CollectingSink {
  public:
   static constexpr int64_t kLag = 0;
 
-  explicit CollectingSink(std::vector<int64_t>* sources) : sources_(sources) {}
+  explicit CollectingSink(std::vector<OutT>* sources) : sources_(sources) {}
 
   // What is collected is not followed: callers check it where they do.
   [[nodiscard]] static constexpr uint64_t limit() { return ~uint64_t{0}; }
@@ -78,7 +79,7 @@ class CollectingSink {
   }
 
  private:
-  std::vector<int64_t>* sources_;
+  std::vector<OutT>* sources_;
 };
 
 }  // namespace halograph

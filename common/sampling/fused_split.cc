@@ -9,6 +9,8 @@
 namespace halograph {
 namespace {
 
+constexpr int64_t kLeastChunks = 4;
+
 // Destinations [begin, begin + size) of one task.
 struct Chunk {
   size_t task = 0;
@@ -29,13 +31,15 @@ std::vector<Chunk> ChunksOf(std::span<const FusedLayerTask> tasks) {
   return chunks;
 }
 
-FusedOutcome AddChunk(int64_t begin, const NeighborPicks& picks, FusedNodes* sources,
+// The chunk's offsets, which count from its own begin, are there already.
+template <typename IdT>
+FusedOutcome AddChunk(const Chunk& chunk, std::span<const IdT> ids, FusedNodes* sources,
                       Block* block) {
   const int64_t before = std::ssize(block->indices);
-  int64_t* const indptr = block->indptr.data() + begin;
-  for (size_t i = 1; i < picks.offsets.size(); ++i) indptr[i] = before + picks.offsets[i];
-  if (!sources->Compact(picks.sources, &block->indices)) {
-    return {.kind = FusedOutcome::Kind::kUnknownSource, .id = sources->UnknownIn(picks.sources)};
+  int64_t* const indptr = block->indptr.data() + chunk.begin;
+  for (int64_t i = 1; i <= chunk.size; ++i) indptr[i] += before;
+  if (!sources->Compact(ids, &block->indices)) {
+    return {.kind = FusedOutcome::Kind::kUnknownSource, .id = sources->UnknownIn(ids)};
   }
   if (sources->size <= std::numeric_limits<int32_t>::max()) return {};
   return {.kind = FusedOutcome::Kind::kListTooLong};
@@ -49,10 +53,10 @@ bool PaysToSplit(std::span<const FusedLayerTask> tasks) {
     const int64_t each = ChunkDestinations(task.draws.fanout);
     if (task.draws.fanout != 0) chunks += (task.num_destinations + each - 1) / each;
   }
-  return chunks > 1;
+  return chunks >= kLeastChunks;
 }
 
-SplitOutcome SampleSplitLayer(std::span<const FusedLayerTask> tasks, ThreadPool* pool,
+SplitOutcome SampleSplitLayer(std::span<const FusedLayerTask> tasks, ChunkCrew* crew,
                               FusedWorkspace* workspace, std::span<Block> blocks) {
   std::vector<std::span<const int64_t>> destinations(tasks.size());
   for (size_t t = 0; t < tasks.size(); ++t) {
@@ -62,20 +66,24 @@ SplitOutcome SampleSplitLayer(std::span<const FusedLayerTask> tasks, ThreadPool*
     blocks[t].indptr.assign(static_cast<size_t>(count) + 1, 0);
   }
   const std::vector<Chunk> chunks = ChunksOf(tasks);
-  const auto sample = [&](int64_t c, FusedRoom* room, NeighborPicks* picks) {
+  std::vector<FusedSources>& slots = workspace->slots;
+  if (slots.size() < crew->slots()) slots.resize(crew->slots());
+  const auto sample = [&](int64_t c, size_t slot, FusedRoom* room) {
     const Chunk& chunk = chunks[static_cast<size_t>(c)];
     return SampleFusedSources(tasks[chunk.task].draws,
                               destinations[chunk.task].subspan(static_cast<size_t>(chunk.begin),
                                                                static_cast<size_t>(chunk.size)),
-                              room, picks);
+                              room, blocks[chunk.task].indptr.data() + chunk.begin, &slots[slot]);
   };
-  const auto take = [&](int64_t c, const NeighborPicks& picks) {
+  const auto take = [&](int64_t c, size_t slot) {
     const Chunk& chunk = chunks[static_cast<size_t>(c)];
-    return AddChunk(chunk.begin, picks, &workspace->nodes[tasks[chunk.task].source_type],
-                    &blocks[chunk.task]);
+    FusedNodes* const sources = &workspace->nodes[tasks[chunk.task].source_type];
+    Block* const block = &blocks[chunk.task];
+    return tasks[chunk.task].draws.topology->HasWideIds()
+               ? AddChunk<int64_t>(chunk, slots[slot].wide, sources, block)
+               : AddChunk<uint32_t>(chunk, slots[slot].narrow, sources, block);
   };
-  const ChunksOutcome result =
-      OrderedChunks(pool, std::ssize(chunks), &workspace->room, &workspace->slots, sample, take);
+  const ChunksOutcome result = crew->Run(std::ssize(chunks), sample, take);
   if (result.outcome.done()) return {};
   return {.outcome = result.outcome, .task = chunks[static_cast<size_t>(result.chunk)].task};
 }

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-#include "common/base/thread_pool.h"
+#include "common/sampling/fused_chunks.h"
 #include "common/sampling/fused_layer.h"
 
 namespace halograph {
@@ -19,7 +19,7 @@ struct SplitOutcome {
 };
 
 // Fills blocks[i] for tasks[i], in order, as SampleFusedLayer does. Throws std::bad_alloc.
-[[nodiscard]] SplitOutcome SampleSplitLayer(std::span<const FusedLayerTask> tasks, ThreadPool* pool,
+[[nodiscard]] SplitOutcome SampleSplitLayer(std::span<const FusedLayerTask> tasks, ChunkCrew* crew,
                                             FusedWorkspace* workspace, std::span<Block> blocks);
 
 }  // namespace halograph

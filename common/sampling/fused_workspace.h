@@ -24,6 +24,12 @@ struct FusedRoom {
   PickScratch picks;
 };
 
+// Source ids as the relation's file has them: one of the two is used.
+struct FusedSources {
+  std::vector<uint32_t> narrow;
+  std::vector<int64_t> wide;
+};
+
 class FusedWorkspace {
  public:
   // Maps address space only; memory comes with use.
@@ -32,7 +38,7 @@ class FusedWorkspace {
 
   std::vector<FusedNodes> nodes;  // per node type
   FusedRoom room;
-  std::vector<NeighborPicks> slots;  // of chunks that several threads sample
+  std::vector<FusedSources> slots;  // of chunks that several threads sample
 };
 
 // At most `limit` workspaces over one schema, made when first needed. Thread-safe.

@@ -22,15 +22,17 @@ FusedOutcome SampleNeighbors(const LayerDraws& draws, std::span<const int64_t> d
   }
   picks->offsets.assign(1, 0);
   picks->sources.clear();
-  std::vector<NeighborPicks> slots;
-  const auto sample = [&](int64_t chunk, FusedRoom* of_thread, NeighborPicks* of_chunk) {
+  ChunkCrew crew(pool, &room);
+  std::vector<NeighborPicks> slots(crew.slots());
+  const auto sample = [&](int64_t chunk, size_t slot, FusedRoom* of_thread) {
     const int64_t begin = chunk * each;
     const int64_t size = std::min(each, count - begin);
     return SampleFusedSources(
         draws, destinations.subspan(static_cast<size_t>(begin), static_cast<size_t>(size)),
-        of_thread, of_chunk);
+        of_thread, &slots[slot]);
   };
-  const auto take = [&](int64_t, const NeighborPicks& of_chunk) {
+  const auto take = [&](int64_t, size_t slot) {
+    const NeighborPicks& of_chunk = slots[slot];
     const int64_t before = picks->size();
     for (size_t i = 1; i < of_chunk.offsets.size(); ++i) {
       picks->offsets.push_back(before + of_chunk.offsets[i]);
@@ -38,8 +40,7 @@ FusedOutcome SampleNeighbors(const LayerDraws& draws, std::span<const int64_t> d
     picks->sources.insert(picks->sources.end(), of_chunk.sources.begin(), of_chunk.sources.end());
     return FusedOutcome();
   };
-  const int64_t chunks = (count - 1) / each + 1;
-  return OrderedChunks(pool, chunks, &room, &slots, sample, take).outcome;
+  return crew.Run((count - 1) / each + 1, sample, take).outcome;
 }
 
 int64_t CountPicks(const LayerDraws& draws, int64_t v) {

@@ -1,7 +1,14 @@
 // One minibatch on several threads, and files that hold what they cannot mean.
 #include "common/sampling/fused_split.h"
 
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <set>
 #include <stdexcept>
+#include <string>
+#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -47,59 +54,115 @@ TEST(SampleSplitLayerTest, ManyChunksOfSeveralRelationsAreThoseOfOneThread) {
   }
 }
 
-class OrderedChunksTest : public testing::Test {
+class ChunkCrewTest : public testing::Test {
  protected:
   static constexpr int64_t kChunks = 400;
 
-  // Takes of each chunk its number; `fail_at`: the chunk whose sampling fails.
-  ChunksOutcome Run(ThreadPool* pool, int64_t fail_at = kChunks, bool throws = false) {
+  // Takes of each chunk its number; `fail_at`: the chunk from which on sampling fails.
+  ChunksOutcome Run(ChunkCrew* crew, int64_t chunks = kChunks, int64_t fail_at = kChunks,
+                    bool throws = false) {
     taken_.clear();
-    return OrderedChunks(
-        pool, kChunks, &room_, &slots_,
-        [&](int64_t chunk, FusedRoom*, NeighborPicks* picks) {
-          if (chunk >= fail_at && throws) throw std::bad_alloc();
-          picks->sources.assign(1, chunk);
+    std::vector<int64_t> slots(crew->slots(), -1);
+    return crew->Run(
+        chunks,
+        [&](int64_t chunk, size_t slot, FusedRoom*) {
+          if (chunk >= fail_at && throws) throw std::runtime_error(std::to_string(chunk));
+          slots[slot] = chunk;
           return FusedOutcome{.kind = chunk >= fail_at ? FusedOutcome::Kind::kDamagedOffsets
                                                        : FusedOutcome::Kind::kDone,
                               .id = chunk};
         },
-        [&](int64_t chunk, const NeighborPicks& picks) {
-          EXPECT_EQ(picks.sources, std::vector<int64_t>{chunk});
+        [&](int64_t chunk, size_t slot) {
+          EXPECT_EQ(slots[slot], chunk);
           taken_.push_back(chunk);
           return FusedOutcome();
         });
   }
 
-  FusedRoom room_;
-  std::vector<NeighborPicks> slots_;
   std::vector<int64_t> taken_;
   ThreadPool pool_{"chunks", 3, 4};
+  FusedRoom room_;
+  ChunkCrew alone_{nullptr, &room_};
+  ChunkCrew crew_{&pool_, &room_};
 };
 
-TEST_F(OrderedChunksTest, EachIsTakenOnceAndInOrder) {
-  for (ThreadPool* pool : {static_cast<ThreadPool*>(nullptr), &pool_}) {
-    EXPECT_TRUE(Run(pool).outcome.done());
+TEST_F(ChunkCrewTest, EachIsTakenOnceAndInOrder) {
+  for (ChunkCrew* crew : {&alone_, &crew_}) {
+    EXPECT_TRUE(Run(crew).outcome.done());
     EXPECT_EQ(taken_, FirstNodes(kChunks));
   }
 }
 
-TEST_F(OrderedChunksTest, FirstFailureInOrderEndsIt) {
-  for (ThreadPool* pool : {static_cast<ThreadPool*>(nullptr), &pool_}) {
-    const ChunksOutcome result = Run(pool, 120);
-    EXPECT_EQ(result.chunk, 120);
-    EXPECT_EQ(result.outcome.id, 120);
-    EXPECT_EQ(taken_, FirstNodes(120));
+TEST_F(ChunkCrewTest, ListsFollowOneAnother) {
+  for (int64_t chunks = 0; chunks < 300; ++chunks) {
+    ASSERT_TRUE(Run(&crew_, chunks % 50).outcome.done());
+    ASSERT_EQ(taken_, FirstNodes(chunks % 50));
   }
 }
 
-TEST_F(OrderedChunksTest, WhatIsThrownReachesTheCallerAndThePoolGoesOn) {
-  EXPECT_THROW(static_cast<void>(Run(&pool_, 7, true)), std::bad_alloc);
-  EXPECT_TRUE(Run(&pool_).outcome.done());
+TEST_F(ChunkCrewTest, PoolsThreadsSampleBesideTheCaller) {
+  std::mutex mutex;
+  std::condition_variable arrived;
+  std::set<std::thread::id> threads;
+  const auto sample = [&](int64_t, size_t, FusedRoom*) {
+    std::unique_lock lock(mutex);
+    threads.insert(std::this_thread::get_id());
+    arrived.notify_all();
+    // Nobody goes on alone.
+    arrived.wait_for(lock, std::chrono::seconds(30), [&] { return threads.size() > 1; });
+    return FusedOutcome();
+  };
+  const auto take = [](int64_t, size_t) { return FusedOutcome(); };
+  EXPECT_TRUE(crew_.Run(2, sample, take).outcome.done());
+  EXPECT_EQ(threads.size(), 2U);
 }
 
-TEST_F(OrderedChunksTest, PoolThatTakesNoTaskLeavesTheCallerToWorkAlone) {
+TEST_F(ChunkCrewTest, NoMoreChunksThanSlotsWaitToBeTaken) {
+  std::atomic<int64_t> waiting{0};
+  std::atomic<int64_t> most{0};
+  const auto sample = [&](int64_t, size_t, FusedRoom*) {
+    const int64_t now = ++waiting;
+    for (int64_t seen = most; seen < now && !most.compare_exchange_weak(seen, now);) {
+    }
+    return FusedOutcome();
+  };
+  const auto take = [&](int64_t, size_t) {
+    // Gives the others time to run ahead as far as they may.
+    for (int i = 0; i < 100; ++i) std::this_thread::yield();
+    --waiting;
+    return FusedOutcome();
+  };
+  EXPECT_TRUE(crew_.Run(kChunks, sample, take).outcome.done());
+  EXPECT_LE(most, static_cast<int64_t>(crew_.slots()));
+}
+
+TEST_F(ChunkCrewTest, FirstFailureInOrderEndsItAndTheNextListRuns) {
+  for (ChunkCrew* crew : {&alone_, &crew_}) {
+    const ChunksOutcome result = Run(crew, kChunks, 120);
+    EXPECT_EQ(result.chunk, 120);
+    EXPECT_EQ(result.outcome.id, 120);
+    EXPECT_EQ(taken_, FirstNodes(120));
+    EXPECT_TRUE(Run(crew).outcome.done());
+  }
+}
+
+TEST_F(ChunkCrewTest, FirstThrownInOrderReachesTheCallerAndTheNextListRuns) {
+  for (ChunkCrew* crew : {&alone_, &crew_}) {
+    std::string what;
+    try {
+      static_cast<void>(Run(crew, kChunks, 7, true));
+    } catch (const std::runtime_error& error) {
+      what = error.what();
+    }
+    EXPECT_EQ(what, "7");
+    EXPECT_EQ(taken_, FirstNodes(7));
+    EXPECT_TRUE(Run(crew).outcome.done());
+  }
+}
+
+TEST_F(ChunkCrewTest, PoolThatTakesNoTaskLeavesTheCallerToWorkAlone) {
   pool_.Shutdown();
-  EXPECT_TRUE(Run(&pool_).outcome.done());
+  EXPECT_TRUE(Run(&crew_).outcome.done());
   EXPECT_EQ(taken_, FirstNodes(kChunks));
 }
 
