@@ -32,8 +32,9 @@ Worker::Worker(const RmatCsc* graph, int split, uint64_t key)
 
 void Worker::Run(Variant variant, const Config& config, uint64_t index, Cost* cost) {
   MakeSeeds(config, index);
+  // Every variant finds the caches as this left them, whichever was measured before.
+  static_cast<void>(Fused(sampler_, config, index));
   if (variant == kReplay || variant == kReplayPacked) {
-    static_cast<void>(Fused(sampler_, config, index));
     (variant == kReplay ? replay_ : replay_packed_).Record(minibatch_, config.fanouts, index);
   }
   // A split minibatch is the only one under way: its threads are the process's.

@@ -24,7 +24,9 @@ HWY_ATTR int64_t DrawAll(const RelationTopology& topology, std::span<const int64
                          int32_t fanout, uint64_t layer_key, uint64_t* stage, int64_t* indptr,
                          uint32_t* ids) {
 #if HALOGRAPH_SIMD_DRAWS
+  constexpr int64_t kAskLag = 8;
   constexpr int64_t kLag = 128;
+  constexpr int64_t kChunk = 8;
   constexpr int64_t kCapacity = 2048;
   FusedRows<uint32_t> rows(topology);
   const SimdDraws<uint32_t> draws(fanout, false);
@@ -34,6 +36,16 @@ HWY_ATTR int64_t DrawAll(const RelationTopology& topology, std::span<const int64
   int64_t pushed = 0;
   int64_t asked = 0;
   int64_t loaded = 0;
+  const auto ask = [&](int64_t ask_to) HWY_ATTR {
+    for (; asked < ask_to; ++asked) {
+      __builtin_prefetch(reinterpret_cast<const void*>(stage[asked]), 0, 2);
+    }
+  };
+  const auto load = [&](int64_t load_to) HWY_ATTR {
+    for (; loaded < load_to; ++loaded) {
+      ids[flushed + loaded] = *reinterpret_cast<const uint32_t*>(stage[loaded]);
+    }
+  };
   for (int64_t group = 0; group < count; group += 8) {
     const int64_t end = std::min(group + 8, count);
     const int64_t ahead_end = std::min(end + 16, count);
@@ -42,13 +54,14 @@ HWY_ATTR int64_t DrawAll(const RelationTopology& topology, std::span<const int64
     for (int64_t i = group; i < end; ++i) {
       pushed += draws.Draw(keys[i - group], rows.Find(nodes[i]), stage + pushed);
       indptr[i + 1] = flushed + pushed;
+      while (pushed - asked >= kAskLag + kChunk) {
+        ask(asked + kChunk);
+        if (asked - loaded >= kLag + kChunk) load(loaded + kChunk);
+      }
     }
-    for (; asked < pushed; ++asked) {
-      __builtin_prefetch(reinterpret_cast<const void*>(stage[asked]));
-    }
-    const int64_t load_to = end == count ? pushed : pushed - kLag;
-    for (; loaded < load_to; ++loaded) {
-      ids[flushed + loaded] = *reinterpret_cast<const uint32_t*>(stage[loaded]);
+    if (end == count) {
+      ask(pushed);
+      load(pushed);
     }
     if (pushed > kCapacity - 512) {
       std::copy(stage + loaded, stage + pushed, stage);
@@ -112,7 +125,7 @@ class TwoStepTuned final : public Rival {
         graph_->topology[0], {nodes_.data(), static_cast<size_t>(destinations)}, fanout, layer_key,
         stage_.data(), block->indptr.data(), ids_.data());
     // Step two: compaction, as far behind its prefetches as the kernel's.
-    constexpr int64_t kPiece = 64;
+    constexpr int64_t kPiece = 8;
     constexpr int64_t kLag = 64;
     if (edges < 0) return edges;
     nodes_.GrowTo(static_cast<size_t>(destinations + edges) + 4096);
