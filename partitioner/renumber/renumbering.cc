@@ -1,5 +1,6 @@
 #include "partitioner/renumber/renumbering.h"
 
+#include <type_traits>
 #include <utility>
 
 namespace halograph {
@@ -29,8 +30,11 @@ StatusOr<Renumbering> Renumbering::Create(const Dataset& dataset, Assignment ass
     }
     for (size_t p = 1; p < boundaries.size(); ++p) boundaries[p] += boundaries[p - 1];
     std::vector<int64_t> next(boundaries.begin(), boundaries.end() - 1);
-    std::vector<int64_t> global_ids(owners.size());
-    for (size_t id = 0; id < owners.size(); ++id) global_ids[id] = next[owners[id]]++;
+    GlobalIdArray global_ids(input.count);
+    global_ids.Visit([&](auto* ids) {
+      using Id = std::remove_reference_t<decltype(*ids)>;
+      for (size_t id = 0; id < owners.size(); ++id) ids[id] = static_cast<Id>(next[owners[id]]++);
+    });
     result.boundaries_.push_back(std::move(boundaries));
     result.global_ids_.push_back(std::move(global_ids));
   }

@@ -7,10 +7,11 @@
 
 #include "common/base/status.h"
 #include "partitioner/methods/method.h"
+#include "partitioner/renumber/global_id_array.h"
 
 namespace halograph {
 
-// Immutable after Create; thread-safe. 10 bytes a node.
+// Immutable after Create; thread-safe. 6 bytes a node (10 in types of more than 2^32).
 class Renumbering {
  public:
   // Internal if the assignment does not fit the data set: sizes, or an owner that is none of the
@@ -23,7 +24,7 @@ class Renumbering {
   [[nodiscard]] const std::vector<uint16_t>& Owners(int node_type) const {
     return owners_[static_cast<size_t>(node_type)];
   }
-  [[nodiscard]] const std::vector<int64_t>& GlobalIds(int node_type) const {
+  [[nodiscard]] const GlobalIdArray& GlobalIds(int node_type) const {
     return global_ids_[static_cast<size_t>(node_type)];
   }
   // P + 1, per node type: what the partition book holds.
@@ -37,7 +38,7 @@ class Renumbering {
   Renumbering() = default;
   int num_parts_ = 0;
   std::vector<std::vector<uint16_t>> owners_;
-  std::vector<std::vector<int64_t>> global_ids_;
+  std::vector<GlobalIdArray> global_ids_;
   std::vector<std::vector<int64_t>> boundaries_;
 };
 

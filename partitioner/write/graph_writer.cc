@@ -7,12 +7,14 @@
 #include "common/base/build_info.h"
 #include "common/base/progress.h"
 #include "common/base/units.h"
-#include "partitioner/write/halo_writer.h"
+#include "partitioner/write/edge_features.h"
+#include "partitioner/write/edge_writer.h"
 #include "partitioner/write/mapped_npy.h"
 #include "partitioner/write/node_writer.h"
 #include "partitioner/write/sampling_weights.h"
 #include "partitioner/write/schema_builder.h"
 #include "partitioner/write/task_writer.h"
+#include "partitioner/write/writing_plan.h"
 
 namespace halograph {
 namespace {
@@ -27,11 +29,15 @@ struct Parts {
 
 Status WriteArrays(const WriteContext& context, Parts* parts, WrittenGraph* graph) {
   const Dataset& dataset = context.dataset;
+  HG_ASSIGN_OR_RETURN(WrittenEdges written, WriteEdges(context));
+  parts->halo = std::move(written.halo);
   for (int relation = 0; relation < static_cast<int>(dataset.relations.size()); ++relation) {
-    HG_ASSIGN_OR_RETURN(WrittenRelation written, WriteRelation(context, relation));
-    graph->edges.Add(written.counts);
-    graph->undrawable_nodes += written.undrawable_nodes;
-    parts->edges.push_back(std::move(written.edges));
+    WrittenRelation& here = written.relations[static_cast<size_t>(relation)];
+    graph->edges.Add(here.counts);
+    parts->edges.push_back(std::move(here.edges));
+    HG_RETURN_IF_ERROR(WriteEdgeFeatures(context, relation));
+    HG_ASSIGN_OR_RETURN(const int64_t undrawable, WriteWeightTables(context, relation));
+    graph->undrawable_nodes += undrawable;
   }
   for (int type = 0; type < static_cast<int>(dataset.node_types.size()); ++type) {
     HG_RETURN_IF_ERROR(WriteNodes(context, type));
@@ -41,12 +47,6 @@ Status WriteArrays(const WriteContext& context, Parts* parts, WrittenGraph* grap
       HG_ASSIGN_OR_RETURN(std::vector<int64_t> rows, WriteTaskSet(context, task, set));
       parts->task_rows.push_back(std::move(rows));
     }
-  }
-  Progress progress("finding halo nodes", context.num_parts());
-  for (int part = 0; part < context.num_parts(); ++part) {
-    HG_ASSIGN_OR_RETURN(HaloCounts halo, WriteHalo(context, part));
-    parts->halo.push_back(std::move(halo));
-    progress.Advance(1);
   }
   return OkStatus();
 }
@@ -141,6 +141,14 @@ int64_t TensorBytes(const std::vector<InputTensor>& tensors, int64_t rows) {
   return bytes;
 }
 
+// The output, and what is there beside it while it is made.
+int64_t NeededDiskBytes(const WriteContext& context) {
+  const GraphCounts counts = GraphCounts::Of(context.dataset);
+  return EstimateOutputBytes(context.dataset) +
+         BucketFileBytes(counts,
+                         BudgetWriting(counts, context.options.memory, context.num_parts()));
+}
+
 }  // namespace
 
 int64_t EstimateOutputBytes(const Dataset& dataset) {
@@ -167,7 +175,7 @@ int64_t EstimateOutputBytes(const Dataset& dataset) {
 }
 
 StatusOr<WrittenGraph> WriteGraph(const WriteContext& context, Json graph_options) {
-  HG_RETURN_IF_ERROR(CheckDiskSpace(context.folder, EstimateOutputBytes(context.dataset)));
+  HG_RETURN_IF_ERROR(CheckDiskSpace(context.folder, NeededDiskBytes(context)));
   Parts parts;
   WrittenGraph written;
   HG_RETURN_IF_ERROR(WriteArrays(context, &parts, &written));

@@ -34,7 +34,7 @@ Json OptionsJson(const PartitionRun& run, const MethodOptions& options, Json rep
 Status PlanRun(const PartitionMethod& method, const GraphCounts& counts,
                const MethodOptions& options) {
   MemoryPlan plan = method.PlanMemory(counts, options);
-  plan.Append(PlanWriting(counts, options.memory));
+  plan.Append(PlanWriting(counts, options.memory, options.parts));
   spdlog::info("memory: {} at most, of {}\n{}", FormatBytes(kProgramBytes + plan.peak_bytes()),
                FormatBytes(options.memory), plan.ToText());
   return CheckMemory(plan, options.memory);
@@ -98,7 +98,8 @@ StatusOr<PartitionSummary> PartitionGraph(const PartitionRun& run) {
                         Renumbering::Create(dataset, std::move(assignment), options.parts));
     summary.assign_seconds = watch.Lap();
     const WriteOptions write{.drop_duplicates = options.drop_duplicates,
-                             .allow_nan = run.allow_nan};
+                             .allow_nan = run.allow_nan,
+                             .memory = run.memory};
     HG_ASSIGN_OR_RETURN(summary.graph, WriteGraph({dataset, numbering, folder.path(), write},
                                                   OptionsJson(run, options, std::move(report))));
   }

@@ -48,12 +48,13 @@ Status MapRow(const Renumbering& numbering, const std::vector<int>& types,
   for (size_t column = 0; column < types.size(); ++column) {
     int64_t id = 0;
     std::memcpy(&id, from + column * sizeof(id), sizeof(id));
-    const std::vector<int64_t>& global_ids = numbering.GlobalIds(types[column]);
-    if (id < 0 || id >= static_cast<int64_t>(global_ids.size())) {
+    const GlobalIdArray& global_ids = numbering.GlobalIds(types[column]);
+    if (id < 0 || id >= global_ids.size()) {
       return OutOfRange("{}: row {} column {} holds node id {}, but the type has {} nodes",
                         tensor.path, row, column, id, global_ids.size());
     }
-    std::memcpy(to + column * sizeof(id), &global_ids[static_cast<size_t>(id)], sizeof(id));
+    id = global_ids[id];
+    std::memcpy(to + column * sizeof(id), &id, sizeof(id));
   }
   return OkStatus();
 }
