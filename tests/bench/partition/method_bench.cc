@@ -19,6 +19,7 @@
 #include "partitioner/compare/method_run.h"
 #include "partitioner/compare/method_word.h"
 #include "partitioner/methods/registry/registry.h"
+#include "partitioner/plan/run_plan.h"
 #include "partitioner/quality/quality.h"
 #include "tests/bench/partition/bench_graphs.h"
 #include "tests/bench/partition/method_ratios.h"
@@ -38,15 +39,29 @@ struct Options {
   uint64_t seed = 1;
   int64_t nodes = 1'000'000;
   std::string memory;
+  bool predict = false;
   fs::path work;
   fs::path json;
 };
 
+// What `plan` says of the method's time.
+StatusOr<double> Predict(const Dataset& dataset, const std::string& name,
+                         const MethodOptions& options, const fs::path& work) {
+  HG_ASSIGN_OR_RETURN(const EdgeSample sample, SampleEdges(dataset));
+  const PlanOptions plan_options{.methods = {name}, .method = options};
+  HG_ASSIGN_OR_RETURN(const RunPlan plan,
+                      PlanRun(GraphSizes::Of(dataset), sample, plan_options, work));
+  return plan.methods.front().assign_seconds;
+}
+
 Status Measure(const Dataset& dataset, const std::string& name, const MethodOptions& options,
-               const fs::path& work, MethodResult* result) {
+               const fs::path& work, bool predict, MethodResult* result) {
   HG_ASSIGN_OR_RETURN(const auto method, MakeMethod(name));
   result->planned_bytes =
       kProgramBytes + method->PlanMemory(GraphCounts::Of(dataset), options).peak_bytes();
+  if (predict) {
+    HG_ASSIGN_OR_RETURN(result->predicted_seconds, Predict(dataset, name, options, work));
+  }
   HG_ASSIGN_OR_RETURN(const MethodRun run, RunMethodInChild(dataset, name, options, work));
   HG_ASSIGN_OR_RETURN(const GraphSummary quality,
                       QualityOf(dataset, run.assignment, options.parts));
@@ -76,7 +91,7 @@ Status MeasureGraph(const Options& options, const BenchGraph& graph,
       result.graph = fs::path(graph.name).filename().string();
       result.shuffled = graph.shuffled;
       result.parts = parts;
-      const Status status = Measure(dataset, name, method, options.work, &result);
+      const Status status = Measure(dataset, name, method, options.work, options.predict, &result);
       if (!status.ok()) result.failure = ToString(status);
       fmt::print("{}", ResultLine(result));
       std::fflush(stdout);
@@ -130,6 +145,7 @@ void AddOptions(CLI::App* app, Options* options) {
   app->add_option("--nodes", options->nodes, "Of planted and hierarchical graphs")
       ->capture_default_str();
   app->add_option("--memory", options->memory, "What a method may hold (default: no limit)");
+  app->add_flag("--predict", options->predict, "Also what `plan` says of the time");
   app->add_option("--work", options->work, "Folder for graphs that are made; kept if given");
   app->add_option("--json", options->json, "Writes all figures there");
 }

@@ -26,6 +26,15 @@ std::string BalanceText(const MethodResult& result) {
                      BalanceOf(result, "edges"));
 }
 
+std::string Remarks(const MethodResult& result) {
+  std::string text = result.Balanced() ? "" : "  not balanced";
+  if (result.predicted_seconds > 0) {
+    text += fmt::format("  predicted {:.3f} s ({:.2f} of what it took)", result.predicted_seconds,
+                        result.predicted_seconds / result.seconds);
+  }
+  return text;
+}
+
 using Key = std::tuple<std::string, bool, int>;
 Key KeyOf(const MethodResult& result) { return {result.graph, result.shuffled, result.parts}; }
 
@@ -97,6 +106,7 @@ Json ToJson(const MethodResult& result) {
                {"cpu_seconds", result.cpu_seconds},
                {"peak_anonymous_bytes", result.peak_bytes},
                {"planned_bytes", result.planned_bytes}});
+  if (result.predicted_seconds > 0) json["predicted_seconds"] = result.predicted_seconds;
   return json;
 }
 
@@ -143,7 +153,7 @@ std::string ResultLine(const MethodResult& result) {
                              result.replication, 100 * result.edge_cut_share,
                              BalanceOf(result, "nodes"), BalanceOf(result, "edges"), result.seconds,
                              FormatBytes(result.peak_bytes), FormatBytes(result.planned_bytes),
-                             result.Balanced() ? "" : "  not balanced");
+                             Remarks(result));
 }
 
 std::string RatioTable(const Json& ratios, const std::string& method) {

@@ -24,6 +24,7 @@ struct MethodResult {
   double cpu_seconds = 0;
   int64_t peak_bytes = 0;
   int64_t planned_bytes = 0;
+  double predicted_seconds = 0;  // 0: not asked for
 
   // "cora, shuffled, 8 parts"
   [[nodiscard]] std::string Case() const;
