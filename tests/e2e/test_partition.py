@@ -2,7 +2,9 @@
 """Partitioning real graphs: what went in is found again, counted by other code than made it."""
 import gzip
 import json
+import re
 import shutil
+import signal
 import unittest
 
 from harness import datasets, npy, programs
@@ -367,6 +369,65 @@ class OutputTest(PartitionBase):
         beside = {entry.name for entry in self.box.folder.iterdir()
                   if not entry.name.startswith("halograph-partition-")}
         self.assertEqual({folder.path.name}, beside)
+
+
+class MemoryTest(PartitionBase):
+    """--memory: refused with what would do, and kept where it is given. A million nodes."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.input = cls.shared.folder / "input"
+        must(cls.shared.run("halograph-partition", "generate", "rmat", "--output", cls.input,
+                            "--log2-nodes", 20, "--edges", 3000000))
+
+    def arguments(self, output, memory):
+        return ("run", "--quiet", "--input", self.input, "--output", output, "--parts", 4,
+                "--method", "random", "--memory", memory)
+
+    def least(self):
+        """Bytes that a run with 1 MiB is told to ask for."""
+        output = self.box.folder / "refused"
+        result = self.box.run("halograph-partition", *self.arguments(output, "1MiB"))
+        self.assertCode(1, result, "--memory 1.0 MiB", "give at least")
+        self.assertFalse(output.exists())
+        return int(re.search(r"\((\d+) bytes\)", result.text).group(1))
+
+    def measured(self, output, memory):
+        """Identity of the graph, and the most anonymous memory that its run was seen with."""
+        process = self.box.start("halograph-partition", *self.arguments(output, memory))
+        peak = 0
+        while process.running():
+            try:
+                with open(f"/proc/{process.pid}/status") as handle:
+                    found = re.search(r"RssAnon:\s+(\d+) kB", handle.read())
+            except OSError:  # gone
+                continue
+            peak = max(peak, int(found.group(1)) * 1024 if found else 0)
+        must(programs.Result(process, process.wait(programs.seconds(60))))
+        return json.loads((output / "manifest.json").read_text())["identity"], peak
+
+    def test_least_memory_is_enough_and_is_what_the_run_takes(self):
+        least = self.least()
+        identity, peak = self.measured(self.box.folder / "tight", least)
+        self.assertLessEqual(peak, least)
+        self.assertGreaterEqual(peak, 0.8 * (least - (32 << 20)))  # without the program itself
+        ample, _ = self.measured(self.box.folder / "ample", "4GiB")
+        self.assertEqual(identity, ample)
+
+    def test_killed_run_leaves_nothing_whole_and_the_next_one_clears_up(self):
+        output = self.box.folder / "graph"
+        process = self.box.start("halograph-partition", *self.arguments(output, self.least()))
+        waiting = "graph.tmp-*/scratch/edge-buckets"
+        programs.wait_until(lambda: list(self.box.folder.glob(waiting)), programs.seconds(30),
+                            "edges to wait on disk")
+        process.signal(signal.SIGKILL)
+        process.wait(programs.seconds(30))
+        self.assertFalse(output.exists())
+        self.assertTrue(list(self.box.folder.glob("graph.tmp-*")))
+        must(self.box.run("halograph-partition", *self.arguments(output, "4GiB")))
+        self.assertEqual([], list(self.box.folder.glob("graph.tmp-*")))
+        self.assertFalse((output / "scratch").exists())
 
 
 class UsageTest(PartitionBase):
