@@ -133,7 +133,7 @@ class RichestNeighbours {
 }  // namespace
 
 Status Spring::Start(const EdgeStream& stream) {
-  const uint32_t max_volume = MaxVolume(stream, kVolumeShare * stream.options.volume_factor);
+  const uint32_t max_volume = MaxVolume(stream, stream.options.volume_factor);
   HG_ASSIGN_OR_RETURN(auto clusters,
                       StreamClusters::Make(stream, max_volume, ComparedVolume::kWhole, "spring"));
   StatusOr<RichestNeighbours> richest = RichestNeighbours::Make(stream);

@@ -106,8 +106,7 @@ TEST_P(ClusterRules, TwoPhasePlacesAsAlgorithm2) {
 template <typename Degree>
 std::vector<std::set<int64_t>> SlowSpring(const EdgePairs& edges, int parts, const Degree& d) {
   const auto m = static_cast<double>(edges.size());
-  SlowClusters clusters(
-      edges, std::max<int64_t>(1, static_cast<int64_t>(Spring::kVolumeShare * m / parts)), true, d);
+  SlowClusters clusters(edges, std::max<int64_t>(1, static_cast<int64_t>(m / parts)), true, d);
   std::map<int64_t, int64_t> richest;
   for (const auto& [u, v] : edges) {
     for (const auto& [node, other] : {std::pair(u, v), std::pair(v, u)}) {

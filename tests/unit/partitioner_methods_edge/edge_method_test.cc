@@ -92,8 +92,8 @@ TEST_P(EdgeMethods, CountingInRoundsKeepsPlacementsAndBounds) {
   EXPECT_EQ(rounds->report["placing_passes"],
             kMaxCountingRounds * whole->report["placing_passes"].get<int64_t>());
   const auto [nodes, in_edges] = Balance(edges, rounds->owners[0], 100);
-  EXPECT_LE(nodes, 1.05);  // 21 of 20
-  EXPECT_LE(in_edges, 1.15);
+  EXPECT_LE(nodes, 1.05);     // 21 of 20
+  EXPECT_LE(in_edges, 1.25);  // hubs of later ranges find less room
 }
 
 TEST_P(EdgeMethods, PlanShrinksWithTheMemoryThatThereIs) {
