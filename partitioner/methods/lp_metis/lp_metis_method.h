@@ -10,8 +10,7 @@ namespace halograph {
 class LpMetisMethod : public PartitionMethod {
  public:
   [[nodiscard]] std::string_view name() const override { return "lp-metis"; }
-  // On disk, in options.scratch: 5 bytes an entry of the lists (a directed edge has two, one where
-  // its reverse is in the graph too, but twice that while they are gathered), 13 beyond
+  // On disk, in options.scratch: 10 bytes a directed edge, 26 where there are more than half of
   // kWindowArcs. In memory: what is held a node, and the graph of the clusters with what METIS
   // makes of it, which is bounded by a sample of the pairs but not known before.
   [[nodiscard]] MemoryPlan PlanMemory(const GraphCounts& counts,
