@@ -1,11 +1,17 @@
 #include "partitioner/write/graph_writer.h"
 
 #include <cmath>
+#include <csignal>
+#include <fstream>
 #include <map>
 #include <numeric>
 #include <set>
+#include <sstream>
 
 #include <gmock/gmock.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "common/graph/partition.h"
 #include "partitioner/methods/random_method.h"
@@ -146,6 +152,90 @@ TEST_F(GraphWriterTest, RandomTypedGraphMatchesOracle) {
     for (const int64_t id : set_->parts()[part]->HaloIds(0)) found.insert(actors[id]);
     EXPECT_EQ(found, halo) << "part " << part;
     EXPECT_TRUE(set_->parts()[part]->HaloIds(1).empty());
+  }
+}
+
+// One node has half of the edges, more than are sorted at once with the least memory.
+EdgePairs HubEdges(int64_t nodes, int64_t count) {
+  EdgePairs edges = RandomEdges(nodes, nodes, count, 17);
+  for (size_t i = 0; i < edges.size(); i += 2) edges[i].second = 5;
+  return edges;
+}
+
+TEST_F(GraphWriterTest, LittleMemoryGivesTheSameGraph) {
+  for (const bool drop : {false, true}) {
+    std::set<std::string> identities;
+    for (const int64_t memory : {int64_t{1}, int64_t{64} << 20, int64_t{1} << 40}) {
+      DatasetBuilder builder;
+      builder.Nodes("node", 3000)
+          .Edges("node", "edge", "node", HubEdges(3000, 300000))
+          .Edges("node", "other", "node", RandomEdges(3000, 3000, 20000, 3));
+      std::filesystem::remove_all(folder_.path() / "graph");
+      Write(builder, Dealt(builder, 3, 1), 3,
+            {.drop_duplicates = drop, .allow_nan = false, .memory = memory});
+      identities.insert(written_.manifest.identity);
+      EXPECT_GT(written_.edges.duplicates, 100000);
+      EXPECT_FALSE(std::filesystem::exists(folder_.path() / "graph/scratch/edge-buckets"));
+    }
+    EXPECT_EQ(identities.size(), 1U);
+  }
+}
+
+TEST_F(GraphWriterTest, FullDiskWhileEdgesWaitThereIsResourceExhausted) {
+  DatasetBuilder builder;
+  builder.Nodes("node", 100).Edges("node", "edge", "node", RandomEdges(100, 100, 9000, 3));
+  const auto message = folder_.path() / "message";
+  const pid_t child = ::fork();  // the limit is of a whole process
+  if (child == 0) {
+    std::signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit{50000, 50000};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+    const auto written = TryWrite(builder, Dealt(builder, 2, 1), 2,
+                                  {.drop_duplicates = false, .allow_nan = false, .memory = 1});
+    std::ofstream(message) << Message(written.status());
+    ::_exit(absl::IsResourceExhausted(written.status()) ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+  std::ostringstream text;
+  text << std::ifstream(message).rdbuf();
+  EXPECT_THAT(text.str(), HasSubstr("edge-buckets"));
+  EXPECT_FALSE(std::filesystem::exists(folder_.path() / "graph" / "manifest.json"));
+}
+
+// Says that it has fewer edges than it gives, or fails when it is opened once more.
+class ChangingEdges : public MemoryEdges {
+ public:
+  ChangingEdges(EdgePairs edges, int64_t count, int opens)
+      : MemoryEdges(std::move(edges)), count_(count), opens_(opens) {}
+  StatusOr<std::unique_ptr<EdgeCursor>> Open() const override {
+    if (opens_-- == 0) return DataLoss("edges.npy: changed since it was read first");
+    return MemoryEdges::Open();
+  }
+  int64_t max_edges() const override { return count_; }
+
+ private:
+  const int64_t count_;
+  mutable int opens_;
+};
+
+TEST_F(GraphWriterTest, InputThatChangesIsDataLoss) {
+  const EdgePairs edges = RandomEdges(10, 10, 50, 4);
+  for (const auto& [count, opens] : {std::pair<int64_t, int>{40, 9}, {50, 0}, {50, 1}}) {
+    DatasetBuilder builder;
+    builder.Nodes("node", 10).Edges("node", "edge", "node", {});
+    Dataset dataset = builder.dataset();
+    dataset.relations[0].edges = std::make_shared<ChangingEdges>(edges, count, opens);
+    const auto numbering = Renumbering::Create(dataset, Dealt(builder, 2, 1), 2);
+    ASSERT_TRUE(numbering.ok()) << numbering.status();
+    const std::filesystem::path folder = folder_.path() / "graph";
+    std::filesystem::remove_all(folder);
+    std::filesystem::create_directories(folder);
+    const WriteOptions options;
+    const auto written = WriteGraph({dataset, *numbering, folder, options}, {});
+    EXPECT_TRUE(absl::IsDataLoss(written.status())) << written.status();
+    EXPECT_THAT(Message(written.status()), HasSubstr("changed"));
   }
 }
 
