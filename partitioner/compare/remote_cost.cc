@@ -132,7 +132,7 @@ StatusOr<WholeTopology> WholeTopology::Create(const Dataset& dataset,
   }
   HG_ASSIGN_OR_RETURN(const Renumbering numbering, Renumbering::Create(bare, std::move(one), 1));
   WriteOptions options;
-  (void)memory;
+  options.memory = memory;
   HG_RETURN_IF_ERROR(WriteGraph({bare, numbering, folder, options}, Json::object()).status());
   WholeTopology topology;
   HG_ASSIGN_OR_RETURN(topology.set_, PartitionSet::Open(folder, {}, VerifyLevel::kHeaders,

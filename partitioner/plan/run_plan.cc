@@ -99,7 +99,10 @@ class Trials {
     return static_cast<int>(std::clamp<int64_t>(options_.method.parts, 1, nodes));
   }
   // What waits on disk until it is written.
-  [[nodiscard]] int64_t WritingBytes() const { return 0; }
+  [[nodiscard]] int64_t WritingBytes() const {
+    return BucketFileBytes(
+        sizes_.counts, BudgetWriting(sizes_.counts, options_.method.memory, options_.method.parts));
+  }
 
   const GraphSizes& sizes_;
   const EdgeSample& sample_;
@@ -130,7 +133,7 @@ StatusOr<MemoryPlan> PlanRunMemory(const std::string& method, const GraphCounts&
   HG_ASSIGN_OR_RETURN(const auto made, MakeMethod(method));
   MemoryPlan plan =
       made->PlanMemory(method == "metis" ? Folded(counts, reciprocity) : counts, options);
-  plan.Append(PlanWriting(counts, options.memory));
+  plan.Append(PlanWriting(counts, options.memory, options.parts));
   return plan;
 }
 

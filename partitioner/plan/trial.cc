@@ -22,6 +22,9 @@ constexpr int64_t kLeastNodes = 1024;
 constexpr int64_t kMostNodes = int64_t{1} << 18;
 constexpr int64_t kCommunities = 16;
 constexpr double kInside = 0.8;
+// A short trial is repeated, and the fastest counts: others are disturbed by what else runs.
+constexpr int kMostTrials = 3;
+constexpr double kEnoughSeconds = 0.3;
 
 double SecondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -116,16 +119,22 @@ StatusOr<MethodTrial> TryMethod(const std::string& name, const MethodOptions& op
   const auto edges = std::make_shared<TrialEdges>(size);
   const Dataset dataset = DatasetOf(edges, size);
   HG_ASSIGN_OR_RETURN(const auto method, MakeMethod(name));
-  MethodOptions own = options;
-  HG_ASSIGN_OR_RETURN(const TemporaryFolder folder, TemporaryFolder::Create(scratch / "trial"));
-  own.scratch = folder.path();
-  const auto start = Clock::now();
-  HG_ASSIGN_OR_RETURN(const Assignment assignment, method->Assign(dataset, own));
   MethodTrial trial;
   trial.size = size;
-  trial.seconds = SecondsSince(start);
-  trial.passes = edges->passes();
-  trial.attempts = std::max(1, assignment.report.value("attempts", 1));
+  double total = 0;
+  for (int i = 0; i < kMostTrials && total < kEnoughSeconds; ++i) {
+    HG_ASSIGN_OR_RETURN(const TemporaryFolder folder, TemporaryFolder::Create(scratch / "trial"));
+    MethodOptions own = options;
+    own.scratch = folder.path();
+    const int passes_before = edges->passes();
+    const auto start = Clock::now();
+    HG_ASSIGN_OR_RETURN(const Assignment assignment, method->Assign(dataset, own));
+    const double seconds = SecondsSince(start);
+    trial.seconds = i == 0 ? seconds : std::min(trial.seconds, seconds);
+    trial.passes = edges->passes() - passes_before;
+    trial.attempts = std::max(1, assignment.report.value("attempts", 1));
+    total += seconds;
+  }
   return trial;
 }
 

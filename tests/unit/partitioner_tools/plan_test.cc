@@ -213,6 +213,8 @@ TEST_F(PlanCommandTest, GraphToComeNeedsOnlyItsNumbers) {
   EXPECT_EQ(json->at("auto").at("method"), "stream-metis");
   EXPECT_FALSE(json->at("methods")[0].at("fits").get<bool>());
   EXPECT_GT(json->at("output_bytes").get<int64_t>(), 111059956LL * 512);
+  // 12 bytes an edge do not wait in 8 GiB.
+  EXPECT_GE(json->at("methods")[1].at("temporary_bytes").get<int64_t>(), 12 * 1615685872LL);
 }
 
 TEST_F(PlanCommandTest, WrongWordsAreWrongUsage) {
