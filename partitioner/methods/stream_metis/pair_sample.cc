@@ -1,7 +1,6 @@
 #include "partitioner/methods/stream_metis/pair_sample.h"
 
 #include <algorithm>
-#include <bit>
 #include <utility>
 
 #include "common/base/rng.h"
@@ -46,15 +45,14 @@ void PairSample::Add(uint32_t a, uint32_t b) {
     return;
   }
   pair = {a, b, 1};
-  // A pair that is not kept after halving is gone with the rest.
-  if (++size_ > max_pairs_) Halve();
+  if (++size_ > max_pairs_) Thin();
 }
 
-void PairSample::Halve() {
+void PairSample::Thin() {
   std::vector<Pair> kept;
-  kept.reserve(static_cast<size_t>(size_ / 2 + size_ / 16 + 16));
+  kept.reserve(static_cast<size_t>(size_ / 4 * 3 + size_ / 64 + 16));
   while (size_ > max_pairs_) {
-    drop_mask_ = drop_mask_ << 1 | 1;
+    limit_ = limit_ / 4 * 3;
     kept.clear();
     ForEach([&](const Pair& pair) {
       if (Kept(Hash(pair.a, pair.b))) kept.push_back(pair);
@@ -65,6 +63,6 @@ void PairSample::Halve() {
   for (const Pair& pair : kept) places_[Find(Hash(pair.a, pair.b), pair.a, pair.b)] = pair;
 }
 
-double PairSample::share() const { return 1.0 / static_cast<double>(drop_mask_ + 1); }
+double PairSample::share() const { return (1.0 + limit_) / 4294967296.0; }
 
 }  // namespace halograph

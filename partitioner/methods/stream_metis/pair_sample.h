@@ -1,8 +1,9 @@
 // Sums of pairs of clusters as a stream gives them, for no more than so many different pairs: a
 // sample by hash. While there is room every pair is kept; when there is none, the share that is
-// kept is halved: those whose hash is in the upper half leave, and are not taken again. A pair that
-// is kept at the end was kept all along, so its sum is whole, and whether it is kept depends on
-// nothing but its hash: any sum over kept pairs, divided by share(), is an unbiased estimate.
+// kept goes down by a quarter: pairs whose hash is above the new limit leave, and are not taken
+// again. A pair that is kept at the end was kept all along, so its sum is whole, and whether it is
+// kept depends on nothing but its hash and the limit: any sum over kept pairs, divided by share(),
+// is an unbiased estimate.
 // Not thread-safe.
 #pragma once
 
@@ -32,7 +33,7 @@ class PairSample {
   void Prefetch(uint32_t a, uint32_t b) const;
 
   [[nodiscard]] int64_t size() const { return size_; }
-  // Of the pairs that were added: 1, 1/2, 1/4, ...
+  // Of the pairs that were added: 1, 3/4, 9/16, ...
   [[nodiscard]] double share() const;
   // Calls visit(pair), in an order that depends on what was added.
   template <typename Visit>
@@ -45,21 +46,21 @@ class PairSample {
  private:
   PairSample(int64_t max_pairs, uint64_t key) : max_pairs_(max_pairs), key_(key) {}
   [[nodiscard]] uint64_t Hash(uint32_t a, uint32_t b) const;
-  // The low bits decide about keeping, the high bits about the place.
-  [[nodiscard]] bool Kept(uint64_t hash) const { return (hash & drop_mask_) == 0; }
+  // The low half decides about keeping, the high bits about the place.
+  [[nodiscard]] bool Kept(uint64_t hash) const { return static_cast<uint32_t>(hash) <= limit_; }
   [[nodiscard]] int64_t Place(uint64_t hash) const;
   [[nodiscard]] int64_t Find(uint64_t hash, uint32_t a, uint32_t b) const;
-  void Halve();
+  void Thin();
 
   int64_t max_pairs_;
   uint64_t key_;
-  uint64_t drop_mask_ = 0;
+  uint32_t limit_ = 4294967295;
   int64_t size_ = 0;
   NodeArray<Pair> places_;
 };
 
 // Memory of a sample, a pair that it keeps at most: 12 bytes a place, four places for three pairs,
-// and the survivors while it is halved.
-inline constexpr int64_t kPairSampleBytes = 12 * 4 / 3 + 6;
+// and the survivors while it is thinned.
+inline constexpr int64_t kPairSampleBytes = 12 * 4 / 3 + 12 * 3 / 4;
 
 }  // namespace halograph
