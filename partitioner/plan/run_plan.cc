@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "common/base/progress.h"
+#include "partitioner/methods/lp_metis/disk_csr.h"
 #include "partitioner/methods/registry/method_choice.h"
 #include "partitioner/methods/registry/registry.h"
 #include "partitioner/methods/stream_metis/coarse_budget.h"
@@ -19,11 +20,14 @@ namespace {
 
 constexpr int64_t kId = sizeof(int64_t);
 
-// Lists of neighbours that lp-metis keeps on disk, gathered and sorted.
-constexpr int64_t kLpMetisEdgeBytes = 20;
+// Lists of neighbours that lp-metis keeps on disk: bytes a directed edge, as its header has them.
+constexpr int64_t kLpMetisEdgeBytes = 10;
+constexpr int64_t kLpMetisLargeEdgeBytes = 26;
 
 int64_t ScratchBytes(const std::string& method, const GraphCounts& counts) {
-  return method == "lp-metis" ? kLpMetisEdgeBytes * counts.num_edges() : 0;
+  if (method != "lp-metis") return 0;
+  const int64_t edges = counts.num_edges();
+  return edges * (edges > kWindowArcs / 2 ? kLpMetisLargeEdgeBytes : kLpMetisEdgeBytes);
 }
 
 // As if the edges that fold into another were not there.
