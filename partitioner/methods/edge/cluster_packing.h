@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "common/base/rng.h"
-#include "partitioner/methods/edge/node_array.h"
+#include "partitioner/stream/node_array.h"
 
 namespace halograph {
 

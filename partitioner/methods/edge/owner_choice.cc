@@ -27,7 +27,7 @@ OwnedTotals Count(const UnionNodes& nodes, const NodeDegrees& degrees, const Tas
   }
   const int64_t mean = degrees.edges / std::max<int64_t>(1, all);
   int64_t small = 0, small_in = 0;
-  for (const NodeDegree& degree : degrees.of.view()) {
+  for (const NodeDegree& degree : degrees.of.span()) {
     if (degree.total == 0 || degree.in > mean) continue;
     ++small;
     small_in += degree.in;

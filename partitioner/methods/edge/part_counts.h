@@ -8,7 +8,7 @@
 #include <limits>
 #include <span>
 
-#include "partitioner/methods/edge/node_array.h"
+#include "partitioner/stream/node_array.h"
 
 namespace halograph {
 
@@ -41,7 +41,7 @@ class PartCounts {
     if (Holds(node)) counts_.Prefetch((node - first_) * parts_);
   }
   [[nodiscard]] std::span<const uint8_t> Row(int64_t node) const {
-    return counts_.view().subspan(static_cast<size_t>((node - first_) * parts_),
+    return counts_.span().subspan(static_cast<size_t>((node - first_) * parts_),
                                   static_cast<size_t>(parts_));
   }
 

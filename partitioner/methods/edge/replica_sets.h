@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "partitioner/methods/edge/node_array.h"
+#include "partitioner/stream/node_array.h"
 
 namespace halograph {
 

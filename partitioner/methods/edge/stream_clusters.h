@@ -9,7 +9,7 @@
 
 #include "common/base/status.h"
 #include "partitioner/methods/edge/edge_partitioner.h"
-#include "partitioner/methods/edge/node_array.h"
+#include "partitioner/stream/node_array.h"
 
 namespace halograph {
 

@@ -5,8 +5,8 @@
 #include <cstdint>
 
 #include "common/base/status.h"
-#include "partitioner/methods/edge/node_array.h"
 #include "partitioner/methods/method.h"
+#include "partitioner/stream/node_array.h"
 
 namespace halograph {
 

@@ -10,7 +10,7 @@ namespace {
 
 void Increment(uint32_t* count) { *count += *count < kMaxDegree ? 1 : 0; }
 
-void CountChunk(const UnionEdges& edges, NodeDegree* degrees) {
+void CountChunk(const UnionEdges& edges, StreamDegree* degrees) {
   const size_t size = edges.sources.size();
   for (size_t i = 0; i < size; ++i) {
     PrefetchEnds(edges, i + kFarAhead, degrees);
@@ -33,13 +33,13 @@ StatusOr<Degrees> CountDegrees(const Dataset& dataset) {
         FormatCount(nodes), FormatCount(kMaxStreamNodes));
   }
   Degrees degrees;
-  HG_ASSIGN_OR_RETURN(degrees.of, NodeArray<NodeDegree>::Make(nodes, "degrees"));
+  HG_ASSIGN_OR_RETURN(degrees.of, NodeArray<StreamDegree>::Make(nodes, "degrees"));
   HG_RETURN_IF_ERROR(ForEachUnionEdges(dataset, "degrees", [&](const UnionEdges& edges) {
     CountChunk(edges, degrees.of.data());
     degrees.edges += static_cast<int64_t>(edges.sources.size());
     return OkStatus();
   }));
-  for (const NodeDegree& degree : degrees.of.span()) {
+  for (const StreamDegree& degree : degrees.of.span()) {
     degrees.volume += degree.total;
     degrees.connected += degree.total > 0 ? 1 : 0;
   }

@@ -10,9 +10,9 @@
 #include "common/base/status.h"
 #include "partitioner/methods/method.h"
 #include "partitioner/methods/stream_metis/degree_pass.h"
-#include "partitioner/methods/stream_metis/node_array.h"
 #include "partitioner/methods/vertex_weights.h"
 #include "partitioner/readers/dataset.h"
+#include "partitioner/stream/node_array.h"
 #include "partitioner/stream/union_nodes.h"
 
 namespace halograph {

@@ -12,7 +12,7 @@
 
 #include "common/base/status.h"
 #include "partitioner/methods/stream_metis/degree_pass.h"
-#include "partitioner/methods/stream_metis/node_array.h"
+#include "partitioner/stream/node_array.h"
 
 namespace halograph {
 

@@ -52,7 +52,7 @@ class Joiner {
     cluster_[node] = to;
   }
 
-  const NodeDegree* degrees_;
+  const StreamDegree* degrees_;
   uint32_t* cluster_;
   uint32_t* volume_;
   uint32_t max_volume_;

@@ -11,8 +11,8 @@
 
 #include "common/base/status.h"
 #include "partitioner/methods/stream_metis/degree_pass.h"
-#include "partitioner/methods/stream_metis/node_array.h"
 #include "partitioner/readers/dataset.h"
+#include "partitioner/stream/node_array.h"
 
 namespace halograph {
 

@@ -1,10 +1,10 @@
-#include "partitioner/methods/stream_metis/node_array.h"
+#include "partitioner/stream/node_array.h"
 
 #include <sys/mman.h>
 
 #include "common/base/units.h"
 
-namespace halograph {
+namespace halograph::internal {
 namespace {
 
 // Smaller arrays stay in the cache anyway.
@@ -16,8 +16,10 @@ StatusOr<void*> MapHugePages(size_t bytes, std::string_view what) {
   if (bytes == 0) return static_cast<void*>(nullptr);
   void* data = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (data == MAP_FAILED) {
-    return ResourceExhausted("stream-metis: no memory for {} ({})", what,
-                             FormatBytes(static_cast<int64_t>(bytes)));
+    return ResourceExhausted(
+        "no memory for {} ({}): the system gives no more; free some, or choose a method that holds "
+        "less (halograph-partition plan says which)",
+        what, FormatBytes(static_cast<int64_t>(bytes)));
   }
   // A wish: without huge pages all works, at a third of the speed.
   if (bytes >= kWorthHugePages) static_cast<void>(::madvise(data, bytes, MADV_HUGEPAGE));
@@ -26,4 +28,6 @@ StatusOr<void*> MapHugePages(size_t bytes, std::string_view what) {
 
 void UnmapHugePages(void* data, size_t bytes) { static_cast<void>(::munmap(data, bytes)); }
 
-}  // namespace halograph
+bool ForgetPages(void* data, size_t bytes) { return ::madvise(data, bytes, MADV_DONTNEED) == 0; }
+
+}  // namespace halograph::internal
