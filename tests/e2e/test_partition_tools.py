@@ -7,7 +7,7 @@ from harness import datasets, npy, programs
 from harness.folder import PartitionFolder
 from harness.programs import must
 
-METHODS = ("2ps-l", "dbh", "greedy", "hdrf", "metis", "random", "spring", "stream-metis")
+METHODS = ("2ps-l", "dbh", "greedy", "hdrf", "lp-metis", "metis", "random", "spring", "stream-metis")
 
 
 class ToolsBase(programs.ProgramTest):

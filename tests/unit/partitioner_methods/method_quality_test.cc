@@ -4,8 +4,8 @@
 #include <gmock/gmock.h>
 
 #include "partitioner/methods/folded_graph.h"
-#include "partitioner/methods/registry/registry.h"
 #include "partitioner/methods/rebalance.h"
+#include "partitioner/methods/registry/registry.h"
 #include "partitioner/methods/vertex_weights.h"
 #include "partitioner/readers/reader.h"
 #include "tests/unit/partitioner_methods/memory_dataset.h"
