@@ -66,8 +66,6 @@ function(halograph_test name)
   target_link_libraries(${name} PRIVATE halograph_flags ${ARG_DEPS} GTest::gmock GTest::gtest_main)
   if(NOT ARG_OWN_HEADERS)
     target_precompile_headers(${name} REUSE_FROM halograph_test_headers)
-    # What is tested is in the libraries; the tests themselves compile a quarter faster.
-    target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
   endif()
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}"

@@ -18,5 +18,4 @@ halograph_headers(halograph_headers HEADERS ${common_headers} <spdlog/spdlog.h>)
 if(HALOGRAPH_TESTS)
   halograph_headers(halograph_test_headers HEADERS ${common_headers} <gmock/gmock.h>
                     DEPS GTest::gmock)
-  target_compile_options(halograph_test_headers PRIVATE $<$<CONFIG:Release>:-O1>)
 endif()
