@@ -35,6 +35,15 @@ class TrainingLoopTest : public testing::Test {
     stop_ = std::move(*stop);
   }
 
+  // Other weights on every rank, so that only the broadcast can make them equal. Ranks are threads
+  // here, and torch's generator is one for the process: nobody else may draw in between.
+  static Sage SeededSage(const SageOptions& options, uint64_t seed) {
+    static std::mutex generator;
+    const std::lock_guard lock(generator);
+    torch::manual_seed(seed);
+    return Sage(options);
+  }
+
   std::unique_ptr<Session> MakeSession(TrainOptions options, std::unique_ptr<Communicator> ranks) {
     auto session = std::make_unique<Session>();
     session->options = options;
@@ -51,14 +60,12 @@ class TrainingLoopTest : public testing::Test {
         std::make_unique<BatchMaker>(session->stores.graph.get(), session->stores.kv.get(), recipe);
     session->eval_maker =
         std::make_unique<BatchMaker>(session->stores.graph.get(), session->stores.kv.get(), recipe);
-    // Other weights on every rank, so that only the broadcast can make them equal.
-    torch::manual_seed(static_cast<uint64_t>(options.rank) + 1);
     SageOptions sage;
     sage.in_dim = recipe.feature_spec.dim;
     sage.hidden = options.hidden;
     sage.num_classes = session->task.num_classes;
     sage.dropout = options.dropout;
-    session->model = Sage(sage);
+    session->model = SeededSage(sage, static_cast<uint64_t>(options.rank) + 1);
     EXPECT_TRUE(BroadcastParameters(session->model->parameters(), *session->ranks).ok());
     return session;
   }
