@@ -41,14 +41,10 @@ class ChunkCrew::Shared {
   void Help() {
     if (closed_) return;
     FusedRoom room;
-    while (!closed_) {
+    for (;;) {
       const uint64_t seen = moved_;
-      ++working_;
-      bool sampled = false;
-      while (open_ && SampleNext(&room)) sampled = true;
-      --working_;
-      if (!open_) Moved();
-      if (!sampled) WaitBeyond(seen);
+      if (closed_) return;
+      if (!open_ || !SampleOpen(&room)) WaitBeyond(seen);
     }
   }
 
@@ -110,6 +106,16 @@ class ChunkCrew::Shared {
       }
     }
     return {};
+  }
+
+  // False if no chunk was sampled.
+  [[nodiscard]] bool SampleOpen(FusedRoom* room) {
+    ++working_;
+    bool sampled = false;
+    while (open_ && SampleNext(room)) sampled = true;
+    --working_;
+    if (!open_) Moved();  // the caller may wait for this thread
+    return sampled;
   }
 
   // False if none is left, or the slots are full.

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <ctime>
 #include <mutex>
 #include <set>
 #include <stdexcept>
@@ -134,6 +135,13 @@ TEST_F(ChunkCrewTest, NoMoreChunksThanSlotsWaitToBeTaken) {
   };
   EXPECT_TRUE(crew_.Run(kChunks, sample, take).outcome.done());
   EXPECT_LE(most, static_cast<int64_t>(crew_.slots()));
+}
+
+TEST_F(ChunkCrewTest, ThreadsSleepWhileNoListIsThere) {
+  EXPECT_TRUE(Run(&crew_).outcome.done());
+  const std::clock_t before = std::clock();  // CPU time of all threads
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  EXPECT_LT(static_cast<double>(std::clock() - before) / CLOCKS_PER_SEC, 0.05);
 }
 
 TEST_F(ChunkCrewTest, FirstFailureInOrderEndsItAndTheNextListRuns) {
