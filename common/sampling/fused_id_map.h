@@ -1,6 +1,5 @@
-// From global ids to positions in a minibatch's node list: two ways with one
-// interface, so that the kernel is compiled for each. Emptied by moving on,
-// never by walking. Not thread-safe.
+// From global ids to positions in a minibatch's node list: two ways with one interface, so that the
+// kernel is compiled for each. Emptied by moving on, never by walking. Not thread-safe.
 #pragma once
 
 #include <algorithm>
@@ -13,9 +12,8 @@
 
 namespace halograph {
 
-// A table entry a node: 4 bytes a node of the type. An entry of at least
-// `base_` was written in this minibatch and is base_ + position; the next
-// minibatch begins with the base above all.
+// A table entry a node: 4 bytes a node of the type. An entry of at least `base_` was written in
+// this minibatch and is base_ + position; the next minibatch begins with the base above all.
 class DirectIdMap {
  public:
   // Requires nodes < 2^31, ids in [0, nodes).
@@ -35,9 +33,8 @@ class DirectIdMap {
   // Always inlined: GCC drops calls of functions that only prefetch.
   HWY_INLINE void Prefetch(int64_t id) const { __builtin_prefetch(table_.data() + id, 1); }
 
-  // Positions of `ids` in `list`, which holds `size` and has room for `count`
-  // more; ids that are new are appended. Returns the new size. Without a
-  // branch, as a guess would often be wrong.
+  // Positions of `ids` in `list`, which holds `size` and has room for `count` more; ids that are
+  // new are appended. Returns the new size. Without a branch, as a guess would often be wrong.
   template <typename IdT>
   HWY_INLINE int64_t FindOrAppend(const IdT* __restrict ids, int64_t count,
                                   int64_t* __restrict list, int64_t size,
@@ -47,8 +44,7 @@ class DirectIdMap {
     for (int64_t i = 0; i < count; ++i) {
       const IdT id = ids[i];
       const uint32_t entry = table[id];
-      // An older entry wraps to above every position: 2^32 - base is more than
-      // the nodes.
+      // An older entry wraps to above every position: 2^32 - base is more than the nodes.
       const auto next = static_cast<uint32_t>(size);
       const uint32_t position = std::min(entry - base, next);
       table[id] = base + position;
@@ -70,8 +66,7 @@ class HashIdMap {
   void Restart(int64_t) { map_.clear(); }
   HWY_INLINE void Prefetch(int64_t id) const { map_.prefetch(id); }
 
-  // As DirectIdMap's. Positions beyond 2^31 - 1 wrap: callers check the list's
-  // size.
+  // As DirectIdMap's. Positions beyond 2^31 - 1 wrap: callers check the list's size.
   template <typename IdT>
   int64_t FindOrAppend(const IdT* ids, int64_t count, int64_t* list, int64_t size,
                        int32_t* positions) {

@@ -1,5 +1,4 @@
-// Compiled once for each instruction set and chosen when first called
-// (Highway).
+// Compiled once for each instruction set and chosen when first called (Highway).
 #include "common/sampling/fused_layer.h"
 
 #include <algorithm>
@@ -98,10 +97,9 @@ class LayerRun {
     return stream_.Pump();
   }
 
-  // Up to kSimdPicks a destination: the loop that most sampling is spent in. It
-  // pumps after each destination, so that the processor, which looks some ten
-  // edges ahead, always finds reads of memory to start beside the arithmetic of
-  // draws.
+  // Up to kSimdPicks a destination: the loop that most sampling is spent in. It pumps after each
+  // destination, so that the processor, which looks some ten edges ahead, always finds reads of
+  // memory to start beside the arithmetic of draws.
   [[nodiscard]] HWY_ATTR bool DrawAllSimd() {
 #if HALOGRAPH_SIMD_DRAWS
     const SimdDraws<IdT> draws(draws_.fanout, draws_.replace);
@@ -307,8 +305,7 @@ constexpr int64_t kExpectedDegree = 8;  // for a first room only
 constexpr int64_t kReserveCompacted = 1 << 22;
 constexpr int64_t kReserveCollected = 1 << 15;
 
-// Room for what is most likely: untouched room costs nothing, growing costs a
-// copy.
+// Room for what is most likely: untouched room costs nothing, growing costs a copy.
 size_t ExpectedEdges(int64_t destinations, int32_t fanout, int64_t most) {
   const int64_t each = fanout == kFullNeighborhood ? kExpectedDegree : fanout;
   return static_cast<size_t>(std::min(std::min(destinations, most) * each, most));

@@ -26,8 +26,9 @@ struct FusedLayerTask {
                                             Block* block);
 
 // Overwrites `sources`, whose memory is reused, and sets indptr[i + 1] to how many there are
-// up to the last of destination i. Sources are as the files have them, unchecked; any outcome is
-// possible but those of the list. Throws std::bad_alloc.
+// up to the last of destination i; indptr[0 .. destinations] come as 0, and stay so where the
+// fanout is 0. Sources are as the files have them, unchecked; any outcome is possible but those of
+// the list. Throws std::bad_alloc.
 [[nodiscard]] FusedOutcome SampleFusedSources(const LayerDraws& draws,
                                               std::span<const int64_t> destinations,
                                               FusedRoom* room, int64_t* indptr,

@@ -1,5 +1,4 @@
-// Where the in-edges of a destination lie, found without a search if one
-// segment holds all.
+// Where the in-edges of a destination lie, found without a search if one segment holds all.
 #pragma once
 
 #include <algorithm>
@@ -18,16 +17,14 @@ struct FusedRow {
   int64_t degree = 0;
 };
 
-// Whether a row lies within `edges`, and its offsets ascend. Negative ones are
-// larger than all.
+// Whether a row lies within `edges`, and its offsets ascend. Negative ones are larger than all.
 inline bool ValidOffsets(const int64_t* offsets, int64_t edges) {
   const auto begin = static_cast<uint64_t>(offsets[0]);
   const auto end = static_cast<uint64_t>(offsets[1]);
   return begin <= end && end <= static_cast<uint64_t>(edges);
 }
 
-// Requires `v` present in `topology`. The degree is -1 if the offsets are
-// damaged.
+// Requires `v` present in `topology`. The degree is -1 if the offsets are damaged.
 inline PickRow FindPickRow(const RelationTopology& topology, int64_t v) {
   const CscSegment& segment = topology.Owner(v);
   assert(segment.present());

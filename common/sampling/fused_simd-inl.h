@@ -1,7 +1,6 @@
-// Draws of up to 16 picks a destination in vectors, compiled for each
-// instruction set: the contract's positions, bit for bit. All lanes are drawn
-// as if none repeated; a repeat is detected and settled in order. Included by
-// fused_layer.cc only.
+// Draws of up to 16 picks a destination in vectors, compiled for each instruction set: the
+// contract's positions, bit for bit. All lanes are drawn as if none repeated; a repeat is detected
+// and settled in order. Included by fused_layer.cc only.
 
 // Highway's guard: once a target.
 #if defined(HALOGRAPH_COMMON_SAMPLING_FUSED_SIMD_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -31,8 +30,7 @@ namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 inline constexpr int32_t kSimdPicks = 16;
-// 32-bit halves are multiplied, and the largest positions mark lanes that are
-// not drawn.
+// 32-bit halves are multiplied, and the largest positions mark lanes that are not drawn.
 inline constexpr int64_t kSimdDegree = int64_t{1} << 31;
 
 using D64 = hn::ScalableTag<uint64_t>;
@@ -74,9 +72,8 @@ HWY_INLINE HWY_ATTR void NodeKeys(uint64_t layer_key, const int64_t* nodes, uint
   }
 }
 
-// Zero in some lane if `a` and `b`, or `a` and itself, hold an equal pair in
-// different lanes. kSteps rotations of b are compared: half the lanes for
-// itself.
+// Zero in some lane if `a` and `b`, or `a` and itself, hold an equal pair in different lanes.
+// kSteps rotations of b are compared: half the lanes for itself.
 template <class D, size_t kSteps>
 HWY_INLINE HWY_ATTR hn::Vec<D> PairDifferences(D d, hn::Vec<D> a, hn::Vec<D> b) {
   alignas(64) uint32_t next[hn::MaxLanes(D())];
@@ -110,15 +107,14 @@ HWY_INLINE HWY_ATTR bool HasRepeat(V32 a, V32 b) {
   return !hn::AllFalse(d, hn::Eq(least, hn::Zero(d)));
 }
 
-// Draws for all destinations of a layer: IdT as the relation's indices, fanout
-// 1 .. kSimdPicks.
+// Draws for all destinations of a layer: IdT as the relation's indices, fanout 1 .. kSimdPicks.
 template <typename IdT>
 class SimdDraws {
  public:
   SimdDraws(int32_t fanout, bool replace) : fanout_(fanout), replace_(replace) {}
 
-  // Writes addresses of the picks, and up to kSimdPicks in all; returns how
-  // many are picks. Requires row.degree < kSimdDegree.
+  // Writes addresses of the picks, and up to kSimdPicks in all; returns how many are picks.
+  // Requires row.degree < kSimdDegree.
   HWY_INLINE HWY_ATTR int64_t Draw(uint64_t node_key, const FusedRow& row,
                                    uint64_t* addresses) const {
     if (replace_) return DrawWithRepeats(node_key, row, addresses);
@@ -143,8 +139,8 @@ class SimdDraws {
     return row.degree == 0 ? 0 : fanout_;
   }
 
-  // Draws first .. first + 7 without a look at repeats; every edge where the
-  // fanout allows it. Lanes beyond the fanout differ from all others.
+  // Draws first .. first + 7 without a look at repeats; every edge where the fanout allows it.
+  // Lanes beyond the fanout differ from all others.
   HWY_INLINE HWY_ATTR V32 Eight(uint64_t node_key, const FusedRow& row, uint64_t first,
                                 uint64_t* addresses) const {
     const D32 d;
@@ -182,9 +178,8 @@ class SimdDraws {
     hn::StoreU(hn::Add(hn::Set(d, row.address), hn::ShiftLeft<kShift>(positions)), d, addresses);
   }
 
-  // Floyd's rule for repeats: a pick that is taken already becomes j = degree -
-  // fanout + its number. Taken are the earlier picks, and the js of those among
-  // them that were repeats.
+  // Floyd's rule for repeats: a pick that is taken already becomes j = degree - fanout + its
+  // number. Taken are the earlier picks, and the js of those among them that were repeats.
   HWY_ATTR HWY_NOINLINE void Settle(V32 first, V32 second, const FusedRow& row,
                                     uint64_t* addresses) const {
     const D32 d;

@@ -1,14 +1,11 @@
-// What becomes of the source ids that a stream has read: compacted into a
-// block, or collected. A sink is a handle: small, copied, with the state behind
-// its pointers.
+// What becomes of the source ids that a stream has read: compacted into a block, or collected. A
+// sink is a handle: small, copied, with the state behind its pointers.
 //   kLag              edges that Take trails Prefetch by
 //   limit()           ids are below, or the run stops before they are taken
 //   Prefetch(id)      of an id that Take will get soon
-//   Take(ids, at, n)  n ids, the first of which is at position `at` after the
-//   last Flush Flush(ids, n)     the n taken ids since the last Flush; false if
-//   no more can be taken
-// What is called by the edge is always inlined: GCC drops calls of functions
-// that only prefetch.
+//   Take(ids, at, n)  n ids, the first of which is at position `at` after the last Flush
+//   Flush(ids, n)     the n taken ids since the last Flush; false if no more can be taken
+// What is called by the edge is always inlined: GCC drops calls of functions that only prefetch.
 #pragma once
 
 #include <array>

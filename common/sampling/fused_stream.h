@@ -1,7 +1,7 @@
-// The tail of the kernel: from the addresses of picked entries to what is made
-// of the source ids, as a stream. Cursors trail one another, each far enough
-// behind for what the one ahead asked for to arrive: picks pushed -> entry of
-// `indices` asked for -> source id read -> taken by the sink (fused_sinks.h).
+// The tail of the kernel: from the addresses of picked entries to what is made of the source ids,
+// as a stream. Cursors trail one another, each far enough behind for what the one ahead asked for
+// to arrive: picks pushed -> entry of `indices` asked for -> source id read -> taken by the sink
+// (fused_sinks.h).
 #pragma once
 
 #include <algorithm>
@@ -14,8 +14,7 @@
 
 namespace halograph {
 
-// Edges that an entry is asked for after they were pushed, so that no address
-// is waited for.
+// Edges that an entry is asked for after they were pushed, so that no address is waited for.
 inline constexpr int64_t kAskLag = 8;
 // Edges that a read trails its prefetch by; flat over a wide range around it.
 inline constexpr int64_t kLoadLag = 128;
@@ -23,17 +22,14 @@ inline constexpr int64_t kLoadLag = 128;
 // Edges on their way through the kernel: address of the entry, source id.
 struct FusedStage {
   static constexpr int64_t kCapacity = 2048;  // with the sink's, fits the first cache
-  // What may be pushed between two pumps, and stored beyond: no pump leaves
-  // less room.
+  // What may be pushed between two pumps, and stored beyond: no pump leaves less room.
   static constexpr int64_t kRoom = 512;
   alignas(64) std::array<uint64_t, kCapacity> addresses;
-  alignas(64) std::array<int64_t, kCapacity> ids;  // or uint32_t, as the
-                                                   // relation has them
+  alignas(64) std::array<int64_t, kCapacity> ids;  // or uint32_t, as the relation has them
 };
 
-// IdT: width of the relation's indices. A hot loop works on a copy of its own
-// and pumps often: the cursors stay in registers, and draws and reads of memory
-// are under way together.
+// IdT: width of the relation's indices. A hot loop works on a copy of its own and pumps often: the
+// cursors stay in registers, and draws and reads of memory are under way together.
 template <typename IdT, typename Sink>
 class FusedStream {
  public:
@@ -49,8 +45,8 @@ class FusedStream {
   // Edges pushed since the block began.
   [[nodiscard]] HWY_INLINE int64_t total() const { return flushed_ + pushed_; }
 
-  // Moves every cursor on, by whole chunks. False if the sink takes no more, or
-  // not what was read: outcome().
+  // Moves every cursor on, by whole chunks. False if the sink takes no more, or not what was read:
+  // outcome().
   [[nodiscard]] HWY_INLINE bool Pump() {
     while (pushed_ - asked_ >= kAskLag + kChunk) {
       Ask(kChunk);
@@ -78,8 +74,8 @@ class FusedStream {
  private:
   static constexpr int64_t kChunk = 8;
 
-  // The steps read members through locals: else each write to a buffer makes
-  // the compiler read them again.
+  // The steps read members through locals: else each write to a buffer makes the compiler read them
+  // again.
   HWY_INLINE void Ask(int64_t count) {
     const uint64_t* const addresses = addresses_ + asked_;
     for (int64_t i = 0; i < count; ++i) {
