@@ -6,17 +6,9 @@
 
 #include <sys/mman.h>
 
+#include "common/base/huge_pages.h"
+
 namespace halograph::internal {
-namespace {
-
-constexpr size_t kHugePage = size_t{2} << 20;
-
-// Only advice: without it, or on a kernel without huge pages, everything works, slower.
-void AskForHugePages(void* data, size_t bytes) {
-  if (bytes >= kHugePage) static_cast<void>(::madvise(data, bytes, MADV_HUGEPAGE));
-}
-
-}  // namespace
 
 void* MapMemory(size_t bytes) {
   if (bytes == 0) return nullptr;

@@ -6,13 +6,12 @@
 #include <mutex>
 #include <new>
 
-#include <sys/mman.h>
+#include "common/base/huge_pages.h"
 
 namespace halograph {
 namespace {
 
 constexpr size_t kAlignment = 64;
-constexpr size_t kHugePage = size_t{2} << 20;
 // Below this malloc reuses memory by itself.
 constexpr size_t kLeastPooled = size_t{64} << 10;
 
@@ -28,45 +27,31 @@ size_t CapacityFor(size_t bytes) {
   return (bytes + step - 1) / step * step;
 }
 
+std::align_val_t AlignmentFor(size_t capacity) {
+  return std::align_val_t{capacity >= kHugePageBytes ? kHugePageBytes : kAlignment};
+}
+
 Header* Allocate(size_t capacity) {
-  const size_t alignment = capacity >= kHugePage ? kHugePage : kAlignment;
-  void* const block = ::operator new (capacity, std::align_val_t{alignment});
-  // Only advice: fewer faults and TLB misses where the kernel gives huge pages.
-  if (capacity >= kHugePage) static_cast<void>(::madvise(block, capacity, MADV_HUGEPAGE));
+  void* const block = ::operator new(capacity, AlignmentFor(capacity));
+  AskForHugePages(block, capacity);
   return new (block) Header{capacity};
 }
 
-void Free(Header* header) {
-  const size_t alignment = header->capacity >= kHugePage ? kHugePage : kAlignment;
-  ::operator delete (header, std::align_val_t{alignment});
-}
+void Free(Header* header) { ::operator delete(header, AlignmentFor(header->capacity)); }
 
+// Allocates and frees without its lock: either may be a call of the system.
 class Pool {
  public:
   Header* Take(size_t capacity) {
-    std::lock_guard lock(mutex_);
-    const auto kept = kept_.lower_bound(capacity);
-    Header* header = nullptr;
-    if (kept != kept_.end() && kept->first <= 2 * capacity) {
-      header = kept->second;
-      usage_.kept_bytes -= static_cast<int64_t>(kept->first);
-      kept_.erase(kept);
-    } else {
-      header = Allocate(capacity);
-    }
-    usage_.in_use_bytes += static_cast<int64_t>(header->capacity);
-    most_in_use_ = std::max(most_in_use_, usage_.in_use_bytes);
+    if (Header* const kept = TakeKept(capacity); kept != nullptr) return kept;
+    Header* const header = Allocate(capacity);
+    const std::lock_guard lock(mutex_);
+    AddInUse(capacity);
     return header;
   }
 
   void Give(Header* header) {
-    std::lock_guard lock(mutex_);
-    const auto bytes = static_cast<int64_t>(header->capacity);
-    usage_.in_use_bytes -= bytes;
-    usage_.kept_bytes += bytes;
-    kept_.emplace(header->capacity, header);
-    if (usage_.in_use_bytes == 0) most_in_use_ = 0;
-    while (usage_.in_use_bytes + usage_.kept_bytes > most_in_use_) FreeSmallest();
+    for (const auto& [capacity, block] : Keep(header)) Free(block);
   }
 
   FeatureMemoryUsage usage() const {
@@ -75,15 +60,43 @@ class Pool {
   }
 
  private:
-  void FreeSmallest() {
-    const auto smallest = kept_.begin();
-    usage_.kept_bytes -= static_cast<int64_t>(smallest->first);
-    Free(smallest->second);
-    kept_.erase(smallest);
+  using Blocks = std::multimap<size_t, Header*>;  // by capacity
+
+  // Null if none fits.
+  Header* TakeKept(size_t capacity) {
+    const std::lock_guard lock(mutex_);
+    const auto kept = kept_.lower_bound(capacity);
+    if (kept == kept_.end() || kept->first > 2 * capacity) return nullptr;
+    Header* const header = kept->second;
+    usage_.kept_bytes -= static_cast<int64_t>(kept->first);
+    AddInUse(kept->first);
+    kept_.erase(kept);
+    return header;
+  }
+
+  // Gives what is now too much, the smallest first.
+  Blocks Keep(Header* header) {
+    const std::lock_guard lock(mutex_);
+    const auto bytes = static_cast<int64_t>(header->capacity);
+    usage_.in_use_bytes -= bytes;
+    usage_.kept_bytes += bytes;
+    kept_.emplace(header->capacity, header);
+    if (usage_.in_use_bytes == 0) most_in_use_ = 0;
+    Blocks surplus;
+    while (usage_.in_use_bytes + usage_.kept_bytes > most_in_use_) {
+      usage_.kept_bytes -= static_cast<int64_t>(kept_.begin()->first);
+      surplus.insert(kept_.extract(kept_.begin()));
+    }
+    return surplus;
+  }
+
+  void AddInUse(size_t capacity) {
+    usage_.in_use_bytes += static_cast<int64_t>(capacity);
+    most_in_use_ = std::max(most_in_use_, usage_.in_use_bytes);
   }
 
   mutable std::mutex mutex_;
-  std::multimap<size_t, Header*> kept_;  // by capacity
+  Blocks kept_;
   FeatureMemoryUsage usage_;
   int64_t most_in_use_ = 0;  // since nothing was
 };

@@ -4,8 +4,7 @@
 //
 // One pool a process, thread-safe: a matrix may be freed on whatever thread lets go of it last.
 // What is kept for reuse is never more than was in use at once, which the pipeline bounds
-// (--prefetch and
-// --sample-threads): when nothing is in use, everything goes back to the system.
+// (--prefetch and --sample-threads): when nothing is in use, everything goes back to the system.
 #pragma once
 
 #include <cstddef>
