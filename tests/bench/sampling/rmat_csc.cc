@@ -41,7 +41,7 @@ std::vector<uint64_t> DrawEdges(int log2_nodes, int64_t drawn, uint64_t seed) {
 
 }  // namespace
 
-RmatCsc MakeRmatCsc(const RmatOptions& options) {
+RmatCsc MakeRmatCsc(const RmatCscOptions& options) {
   std::vector<uint64_t> edges = DrawEdges(options.log2_nodes, options.drawn, options.seed);
   std::sort(edges.begin(), edges.end());
   edges.erase(std::unique(edges.begin(), edges.end()), edges.end());

@@ -18,7 +18,8 @@ struct RmatCsc {
   FusedArray<uint32_t> indices;
 };
 
-struct RmatOptions {
+// Of MakeRmatCsc. Not RmatOptions: those are of the generator, which writes files.
+struct RmatCscOptions {
   int log2_nodes = 21;
   int64_t drawn = 32'000'000;  // edges, before symmetrising
   uint64_t seed = 1;
@@ -26,6 +27,6 @@ struct RmatOptions {
 
 // a 0.57, b 0.19, c 0.19, d 0.05; `drawn` edges, symmetrised, without duplicates, ids permuted.
 // Needs 16 bytes a drawn edge while it works. Same arguments, same graph.
-[[nodiscard]] RmatCsc MakeRmatCsc(const RmatOptions& options);
+[[nodiscard]] RmatCsc MakeRmatCsc(const RmatCscOptions& options);
 
 }  // namespace halograph

@@ -17,7 +17,7 @@
 #include "common/base/build_info.h"
 #include "common/base/rng.h"
 #include "tests/bench/sampling/bench_worker.h"
-#include "tests/bench/sampling/rmat_options.h"
+#include "tests/bench/sampling/rmat_csc_options.h"
 
 namespace halograph {
 namespace {
@@ -25,7 +25,7 @@ namespace {
 using OrderedJson = nlohmann::ordered_json;
 
 struct Options {
-  RmatOptions graph;
+  RmatCscOptions graph;
   std::vector<std::string> fanouts = {"15,10,5"};
   std::vector<int64_t> batches = {1024};
   std::vector<int> threads = {1};
@@ -171,7 +171,7 @@ int Main(const Options& options, const std::string& command) {
 int main(int argc, char** argv) {
   halograph::Options options;
   CLI::App app("Fused sampling beside two-step rivals and the replay of its reads");
-  halograph::AddRmatOptions(&app, &options.graph);
+  halograph::AddRmatCscOptions(&app, &options.graph);
   app.add_option("--fanouts", options.fanouts,
                  "from the seeds outward, 1 to 16 each; several lists: one run each")
       ->check([](const std::string& text) {

@@ -17,13 +17,13 @@
 #include "common/base/rng.h"
 #include "common/sampling/fused_sampler.h"
 #include "common/sampling/weighted_table.h"
-#include "tests/bench/sampling/rmat_options.h"
+#include "tests/bench/sampling/rmat_csc_options.h"
 
 namespace halograph {
 namespace {
 
 struct Options {
-  RmatOptions graph;
+  RmatCscOptions graph;
   std::vector<int32_t> fanouts = {15, 10, 5};
   int64_t batch = 1024;
   int rounds = 7;
@@ -233,7 +233,7 @@ int Main(const Options& options) {
 int main(int argc, char** argv) {
   halograph::Options options;
   CLI::App app("Sampling by weight beside uniform sampling");
-  halograph::AddRmatOptions(&app, &options.graph);
+  halograph::AddRmatCscOptions(&app, &options.graph);
   app.add_option("--fanouts", options.fanouts, "from the seeds outward")
       ->delimiter(',')
       ->check(CLI::Range(1, halograph::kMaxFanout))

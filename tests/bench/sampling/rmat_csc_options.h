@@ -8,7 +8,7 @@
 namespace halograph {
 
 // `options` holds the defaults and must outlive the parsing.
-inline void AddRmatOptions(CLI::App* app, RmatOptions* options) {
+inline void AddRmatCscOptions(CLI::App* app, RmatCscOptions* options) {
   app->add_option("--log2-nodes", options->log2_nodes)
       ->check(CLI::Range(1, 31))
       ->capture_default_str();
