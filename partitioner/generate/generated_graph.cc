@@ -8,6 +8,7 @@
 #include "common/base/rng.h"
 #include "common/storage/file.h"
 #include "common/storage/npy.h"
+#include "partitioner/generate/option_checks.h"
 
 namespace halograph {
 namespace {
@@ -113,9 +114,7 @@ std::string Describe(const GeneratedGraph& graph) {
 
 Status SetShares::Validate() const {
   for (const double share : {train, valid, test}) {
-    if (!(share >= 0 && share <= 1)) {
-      return InvalidArgument("a set's share of the nodes is {}, expected 0 to 1", share);
-    }
+    HG_RETURN_IF_ERROR(CheckShare("a set's share of the nodes", share));
   }
   if (train + valid + test > 1 + 1e-9) {
     return InvalidArgument("the sets' shares of the nodes are {}, {} and {}: more than 1 together",

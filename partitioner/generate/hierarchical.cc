@@ -7,17 +7,17 @@
 #include <fmt/ranges.h>
 
 #include "common/base/rng.h"
+#include "partitioner/generate/communities.h"
 #include "partitioner/generate/corner_features.h"
 #include "partitioner/generate/node_groups.h"
 #include "partitioner/generate/node_pairs.h"
+#include "partitioner/generate/option_checks.h"
 
 namespace halograph {
 namespace {
 
-constexpr int64_t kMaxNodes = int64_t{1} << 31;
 constexpr int64_t kMaxLeaves = int64_t{1} << 24;
 constexpr size_t kMaxLevels = 16;
-constexpr int64_t kMaxFeatureDim = 1 << 20;
 
 // What each stream of random numbers is for: the n-th key below the seed's.
 enum Purpose : uint64_t { kBlocks, kEdges, kCorners, kNoise, kSplit, kHubs };
@@ -52,20 +52,12 @@ class Hierarchical {
   }
 
   [[nodiscard]] GeneratedGraph Describe() const {
-    GeneratedGraph graph;
+    GeneratedGraph graph =
+        DescribeCommunities(pairs_, features_, [this](int64_t node) { return OuterBlock(node); });
     graph.name = "hierarchical";
     graph.nodes = options_.nodes;
-    graph.edges = 2 * pairs_.size();
-    graph.fill_edges = [this](int64_t begin, std::span<int64_t> sources,
-                              std::span<int64_t> destinations) {
-      pairs_.FillEdges(begin, sources, destinations);
-    };
     graph.feature_dim = options_.feature_dim;
-    graph.fill_features = [this](int64_t node, std::span<float> row) {
-      features_.Fill(node, static_cast<uint64_t>(OuterBlock(node)), row);
-    };
     graph.classes = options_.labels ? options_.blocks.front() : 0;
-    graph.label = [this](int64_t node) { return OuterBlock(node); };
     graph.shares = options_.set_shares;
     graph.split_key = SubKey(key_, kSplit);
     return graph;
@@ -123,11 +115,6 @@ class Hierarchical {
   NodePairs pairs_;
 };
 
-Status CheckShare(std::string_view what, double share) {
-  if (share >= 0 && share <= 1) return OkStatus();
-  return InvalidArgument("{} is {}, expected 0 to 1", what, share);
-}
-
 Status CheckLevels(const HierarchicalOptions& options) {
   const std::vector<int64_t>& blocks = options.blocks;
   if (blocks.empty() || blocks.size() > kMaxLevels || blocks.size() != options.shares.size()) {
@@ -157,22 +144,13 @@ Status CheckLevels(const HierarchicalOptions& options) {
 }  // namespace
 
 Status HierarchicalOptions::Validate() const {
-  if (nodes < 1 || nodes > kMaxNodes) {
-    return InvalidArgument("nodes is {}, expected 1 to {}", nodes, kMaxNodes);
-  }
-  if (!(average_degree >= 0 && average_degree <= static_cast<double>(nodes))) {
-    return InvalidArgument("average_degree is {}, expected 0 to the number of nodes, {}",
-                           average_degree, nodes);
-  }
+  HG_RETURN_IF_ERROR(CheckNodes(nodes));
+  HG_RETURN_IF_ERROR(CheckAverageDegree(average_degree, nodes));
   HG_RETURN_IF_ERROR(CheckLevels(*this));
   HG_RETURN_IF_ERROR(CheckShare("hubs", hubs));
   HG_RETURN_IF_ERROR(CheckShare("hub_edges", hub_edges));
-  if (feature_dim < 0 || feature_dim > kMaxFeatureDim) {
-    return InvalidArgument("feature_dim is {}, expected 0 to {}", feature_dim, kMaxFeatureDim);
-  }
-  if (!(noise >= 0 && std::isfinite(noise))) {
-    return InvalidArgument("noise is {}, expected 0 or above", noise);
-  }
+  HG_RETURN_IF_ERROR(CheckFeatureDim(feature_dim));
+  HG_RETURN_IF_ERROR(CheckNoise(noise));
   return set_shares.Validate();
 }
 

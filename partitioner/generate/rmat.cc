@@ -8,6 +8,7 @@
 
 #include "common/base/progress.h"
 #include "common/base/rng.h"
+#include "partitioner/generate/option_checks.h"
 #include "partitioner/generate/random.h"
 
 namespace halograph {
@@ -15,7 +16,6 @@ namespace {
 
 constexpr int kMaxLog2Nodes = 31;
 constexpr int64_t kMaxEdges = int64_t{1} << 40;
-constexpr int64_t kMaxFeatureDim = 1 << 20;
 constexpr int64_t kProgressStep = 1 << 16;
 
 enum Purpose : uint64_t { kEdges, kIds, kFeatures, kLabels, kSplit };
@@ -150,9 +150,7 @@ Status RmatOptions::Validate() const {
     return InvalidArgument("a, b, c, d are {}, {}, {}, {}: their sum is {:.6g}, expected 1", a, b,
                            c, d, a + b + c + d);
   }
-  if (feature_dim < 0 || feature_dim > kMaxFeatureDim) {
-    return InvalidArgument("feature_dim is {}, expected 0 to {}", feature_dim, kMaxFeatureDim);
-  }
+  HG_RETURN_IF_ERROR(CheckFeatureDim(feature_dim));
   if (classes < 0) return InvalidArgument("classes is {}, expected 0 or above", classes);
   return shares.Validate();
 }

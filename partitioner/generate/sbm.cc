@@ -1,20 +1,19 @@
 #include "partitioner/generate/sbm.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "common/base/rng.h"
+#include "partitioner/generate/communities.h"
 #include "partitioner/generate/corner_features.h"
 #include "partitioner/generate/node_groups.h"
 #include "partitioner/generate/node_pairs.h"
+#include "partitioner/generate/option_checks.h"
 
 namespace halograph {
 namespace {
 
-constexpr int64_t kMaxNodes = int64_t{1} << 31;
 constexpr int64_t kMaxClasses = 65536;
-constexpr int64_t kMaxFeatureDim = 1 << 20;
 constexpr int kOtherClassTries = 64;
 
 // What each stream of random numbers is for: the n-th key below the seed's.
@@ -42,20 +41,12 @@ class Sbm {
   }
 
   [[nodiscard]] GeneratedGraph Describe() const {
-    GeneratedGraph graph;
+    GeneratedGraph graph = DescribeCommunities(
+        pairs_, features_, [this](int64_t node) { return int64_t{classes_.Of(node)}; });
     graph.name = "sbm";
     graph.nodes = options_.nodes;
-    graph.edges = 2 * pairs_.size();
-    graph.fill_edges = [this](int64_t begin, std::span<int64_t> sources,
-                              std::span<int64_t> destinations) {
-      pairs_.FillEdges(begin, sources, destinations);
-    };
     graph.feature_dim = options_.feature_dim;
-    graph.fill_features = [this](int64_t node, std::span<float> row) {
-      features_.Fill(node, classes_.Of(node), row);
-    };
     graph.classes = options_.classes;
-    graph.label = [this](int64_t node) { return int64_t{classes_.Of(node)}; };
     graph.shares = options_.shares;
     graph.split_key = SubKey(key_, kSplit);
     return graph;
@@ -88,26 +79,15 @@ class Sbm {
 }  // namespace
 
 Status SbmOptions::Validate() const {
-  if (nodes < 1 || nodes > kMaxNodes) {
-    return InvalidArgument("nodes is {}, expected 1 to {}", nodes, kMaxNodes);
-  }
+  HG_RETURN_IF_ERROR(CheckNodes(nodes));
   if (classes < 1 || classes > std::min(kMaxClasses, nodes)) {
     return InvalidArgument("classes is {}, expected 1 to {}", classes,
                            std::min(kMaxClasses, nodes));
   }
-  if (!(average_degree >= 0 && average_degree <= static_cast<double>(nodes))) {
-    return InvalidArgument("average_degree is {}, expected 0 to the number of nodes, {}",
-                           average_degree, nodes);
-  }
-  if (!(homophily >= 0 && homophily <= 1)) {
-    return InvalidArgument("homophily is {}, expected 0 to 1", homophily);
-  }
-  if (feature_dim < 0 || feature_dim > kMaxFeatureDim) {
-    return InvalidArgument("feature_dim is {}, expected 0 to {}", feature_dim, kMaxFeatureDim);
-  }
-  if (!(noise >= 0 && std::isfinite(noise))) {
-    return InvalidArgument("noise is {}, expected 0 or above", noise);
-  }
+  HG_RETURN_IF_ERROR(CheckAverageDegree(average_degree, nodes));
+  HG_RETURN_IF_ERROR(CheckShare("homophily", homophily));
+  HG_RETURN_IF_ERROR(CheckFeatureDim(feature_dim));
+  HG_RETURN_IF_ERROR(CheckNoise(noise));
   return shares.Validate();
 }
 
