@@ -71,6 +71,42 @@ class GenerateTest : public testing::Test {
 
   GenerateTarget Target(const std::string& name) const { return {folder_ / name, false}; }
 
+  // Each edge of a generated folder is there in both directions, once, and none is a self-loop.
+  void ExpectSymmetricWithoutLoopsOrDuplicates(const std::string& name) {
+    const std::vector<EdgePair> edges = Edges(Open(name));
+    const std::set<EdgePair> distinct(edges.begin(), edges.end());
+    EXPECT_EQ(distinct.size(), edges.size());
+    for (const auto& [source, destination] : edges) {
+      ASSERT_NE(source, destination);
+      ASSERT_TRUE(distinct.contains({destination, source}));
+    }
+  }
+
+  template <typename Options>
+  using Generate = Status (*)(const Options&, const GenerateTarget&);
+
+  // Folders "a" and "b" of the same options are the same; "c" of another seed differs in `files`.
+  template <typename Options>
+  void ExpectBytesFollowTheSeed(Generate<Options> generate, Options options,
+                                const std::vector<std::string>& files) {
+    ASSERT_EQ(generate(options, Target("a")), OkStatus());
+    ASSERT_EQ(generate(options, Target("b")), OkStatus());
+    ++options.seed;
+    ASSERT_EQ(generate(options, Target("c")), OkStatus());
+    const auto a = Contents(folder_ / "a"), c = Contents(folder_ / "c");
+    EXPECT_TRUE(a == Contents(folder_ / "b"));
+    for (const std::string& file : files) EXPECT_FALSE(a.at(file) == c.at(file)) << file;
+  }
+
+  // InvalidArgument with `part` in its message, and nothing is written.
+  template <typename Options>
+  void ExpectRefused(Generate<Options> generate, const Options& options, const std::string& part) {
+    const Status status = generate(options, Target("g"));
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+    EXPECT_THAT(Message(status), testing::HasSubstr(part));
+    EXPECT_FALSE(fs::exists(folder_ / "g"));
+  }
+
   fs::path folder_;
 };
 
@@ -119,27 +155,13 @@ TEST_F(SbmTest, OpensAsGraphBoltFolderWithWhatWasAskedFor) {
 
 TEST_F(SbmTest, EdgesAreSymmetricWithoutLoopsOrDuplicates) {
   ASSERT_EQ(GenerateSbm(SmallSbm(), Target("g")), OkStatus());
-  const std::vector<EdgePair> edges = Edges(Open("g"));
-  const std::set<EdgePair> distinct(edges.begin(), edges.end());
-  EXPECT_EQ(distinct.size(), edges.size());
-  for (const auto& [source, destination] : edges) {
-    ASSERT_NE(source, destination);
-    ASSERT_TRUE(distinct.contains({destination, source}));
-  }
+  ExpectSymmetricWithoutLoopsOrDuplicates("g");
 }
 
 TEST_F(SbmTest, SameOptionsGiveTheSameBytesAndAnotherSeedDoesNot) {
-  SbmOptions options = SmallSbm();
-  ASSERT_EQ(GenerateSbm(options, Target("a")), OkStatus());
-  ASSERT_EQ(GenerateSbm(options, Target("b")), OkStatus());
-  options.seed = 4;
-  ASSERT_EQ(GenerateSbm(options, Target("c")), OkStatus());
-  const auto a = Contents(folder_ / "a"), b = Contents(folder_ / "b"), c = Contents(folder_ / "c");
-  EXPECT_EQ(a.size(), 9U);
-  EXPECT_TRUE(a == b);
-  for (const char* file : {"edges/edge.npy", "features/feat.npy", "tasks/train_seeds.npy"}) {
-    EXPECT_FALSE(a.at(file) == c.at(file)) << file;
-  }
+  ExpectBytesFollowTheSeed(GenerateSbm, SmallSbm(),
+                           {"edges/edge.npy", "features/feat.npy", "tasks/train_seeds.npy"});
+  EXPECT_EQ(Contents(folder_ / "a").size(), 9U);
 }
 
 // The best class by the class means, from rows of `dim` floats; the share that is right.
@@ -201,10 +223,7 @@ TEST_F(SbmTest, OptionsOutOfRangeAreNamed) {
   const auto expect = [&](const std::string& part, auto change) {
     SbmOptions options = SmallSbm();
     change(&options);
-    const Status status = GenerateSbm(options, Target("g"));
-    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
-    EXPECT_THAT(Message(status), testing::HasSubstr(part));
-    EXPECT_FALSE(fs::exists(folder_ / "g"));
+    ExpectRefused(GenerateSbm, options, part);
   };
   expect("nodes is 0", [](SbmOptions* o) { o->nodes = 0; });
   expect("classes is 0", [](SbmOptions* o) { o->classes = 0; });
@@ -324,9 +343,7 @@ TEST_F(RmatTest, OptionsOutOfRangeAreNamed) {
   const auto expect = [&](const std::string& part, auto change) {
     RmatOptions options = SmallRmat();
     change(&options);
-    const Status status = GenerateRmat(options, Target("g"));
-    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
-    EXPECT_THAT(Message(status), testing::HasSubstr(part));
+    ExpectRefused(GenerateRmat, options, part);
   };
   expect("log2_nodes is 32", [](RmatOptions* o) { o->log2_nodes = 32; });
   expect("edges is -1", [](RmatOptions* o) { o->edges = -1; });
@@ -419,36 +436,21 @@ TEST_F(HierarchicalTest, EdgesAreSymmetricWithoutLoopsOrDuplicates) {
   HierarchicalOptions options = SmallHierarchical();
   options.hubs = 0.002;
   ASSERT_EQ(GenerateHierarchical(options, Target("g")), OkStatus());
-  const std::vector<EdgePair> edges = Edges(Open("g"));
-  const std::set<EdgePair> distinct(edges.begin(), edges.end());
-  EXPECT_EQ(distinct.size(), edges.size());
-  for (const auto& [source, destination] : edges) {
-    ASSERT_NE(source, destination);
-    ASSERT_TRUE(distinct.contains({destination, source}));
-  }
+  ExpectSymmetricWithoutLoopsOrDuplicates("g");
 }
 
 TEST_F(HierarchicalTest, SameOptionsGiveTheSameBytesAndAnotherSeedDoesNot) {
   HierarchicalOptions options = SmallHierarchical();
   options.nodes = 2000;
   options.hubs = 0.01;
-  ASSERT_EQ(GenerateHierarchical(options, Target("a")), OkStatus());
-  ASSERT_EQ(GenerateHierarchical(options, Target("b")), OkStatus());
-  options.seed = 4;
-  ASSERT_EQ(GenerateHierarchical(options, Target("c")), OkStatus());
-  const auto a = Contents(folder_ / "a"), b = Contents(folder_ / "b"), c = Contents(folder_ / "c");
-  EXPECT_TRUE(a == b);
-  EXPECT_FALSE(a.at("edges/edge.npy") == c.at("edges/edge.npy"));
+  ExpectBytesFollowTheSeed(GenerateHierarchical, options, {"edges/edge.npy"});
 }
 
 TEST_F(HierarchicalTest, OptionsOutOfRangeAreNamed) {
   const auto expect = [&](const std::string& part, auto change) {
     HierarchicalOptions options = SmallHierarchical();
     change(&options);
-    const Status status = GenerateHierarchical(options, Target("g"));
-    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
-    EXPECT_THAT(Message(status), testing::HasSubstr(part));
-    EXPECT_FALSE(fs::exists(folder_ / "g"));
+    ExpectRefused(GenerateHierarchical, options, part);
   };
   expect("nodes is 0", [](HierarchicalOptions* o) { o->nodes = 0; });
   expect("average_degree is -1", [](HierarchicalOptions* o) { o->average_degree = -1; });
