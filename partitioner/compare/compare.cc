@@ -35,6 +35,7 @@ Status FillRow(const Dataset& dataset, const CompareOptions& options, const Whol
 StatusOr<std::vector<CompareRow>> CompareMethods(const Dataset& dataset,
                                                  const CompareOptions& options,
                                                  const std::filesystem::path& scratch) {
+  HG_RETURN_IF_ERROR(options.sampling.Validate());
   for (const std::string& word : options.methods) {
     MethodOptions ignored;
     HG_RETURN_IF_ERROR(ParseMethodWord(word, &ignored).status());

@@ -36,8 +36,8 @@ struct CompareRow {
 // A row a method and number of partitions, by number. Each run is a process of its own
 // (RunMethodInChild); one that fails is a row with its reason. `scratch`: an empty folder, for
 // temporary files; its owner removes it.
-//   InvalidArgument  what ParseMethodWord and MeasureRemoteCost refuse: before the first run
-// and what writing the topology reports.
+//   InvalidArgument  what ParseMethodWord refuses: before the first run
+// and, before it too, what SamplingPlan::Validate and writing the topology report.
 [[nodiscard]] StatusOr<std::vector<CompareRow>> CompareMethods(
     const Dataset& dataset, const CompareOptions& options, const std::filesystem::path& scratch);
 

@@ -13,6 +13,10 @@ namespace {
 constexpr char kOwnerRule[] =
     "an edge belongs to the owner of its destination; halo nodes are sources owned elsewhere";
 
+std::string_view ReplicaOwnerRule(const CompareOptions& options) {
+  return options.method.edge.owner == OwnerRule::kRandom ? "random" : "majority";
+}
+
 Json RowJson(const CompareRow& row) {
   Json json = {
       {"method", row.method}, {"parts", row.parts}, {"planned_memory_bytes", row.planned_bytes}};
@@ -44,10 +48,9 @@ std::string BalanceText(const CompareRow& row, const std::string& key) {
 Json ToJson(const std::vector<CompareRow>& rows, const CompareOptions& options) {
   Json runs = Json::array();
   for (const CompareRow& row : rows) runs.push_back(RowJson(row));
-  const std::string rule = options.method.edge.owner == OwnerRule::kRandom ? "random" : "majority";
   return {{"build", BuildVersion()},
           {"definitions", kOwnerRule},
-          {"replica_owner_rule", rule},
+          {"replica_owner_rule", ReplicaOwnerRule(options)},
           {"seed", options.method.seed},
           {"balance", options.method.balance.ToString()},
           {"fanouts", options.sampling.fanouts},
@@ -78,9 +81,8 @@ std::string FormatTable(const std::vector<CompareRow>& rows, const CompareOption
                  "{}. Nodes, edges, train: max / mean over partitions. Replicas of edge "
                  "partitioners: {} owner, unless the method names another. Remote: of a minibatch "
                  "of {} seeds, fanouts {}. Memory: of the method alone.\n",
-                 kOwnerRule,
-                 options.method.edge.owner == OwnerRule::kRandom ? "random" : "majority",
-                 options.sampling.batch_size, fmt::join(options.sampling.fanouts, ","));
+                 kOwnerRule, ReplicaOwnerRule(options), options.sampling.batch_size,
+                 fmt::join(options.sampling.fanouts, ","));
   return text;
 }
 

@@ -111,17 +111,16 @@ struct Sums {
   }
 };
 
-Status CheckPlan(const SamplingPlan& plan) {
-  if (plan.fanouts.empty()) return InvalidArgument("sampling needs at least one fanout");
-  for (const int32_t fanout : plan.fanouts) HG_RETURN_IF_ERROR(ValidateFanout(fanout));
-  if (plan.batch_size < 1 || plan.batches < 1) {
-    return InvalidArgument("{} batches of {} seeds: both must be at least 1", plan.batches,
-                           plan.batch_size);
+}  // namespace
+
+Status SamplingPlan::Validate() const {
+  if (fanouts.empty()) return InvalidArgument("sampling needs at least one fanout");
+  for (const int32_t fanout : fanouts) HG_RETURN_IF_ERROR(ValidateFanout(fanout));
+  if (batch_size < 1 || batches < 1) {
+    return InvalidArgument("{} batches of {} seeds: both must be at least 1", batches, batch_size);
   }
   return OkStatus();
 }
-
-}  // namespace
 
 StatusOr<WholeTopology> WholeTopology::Create(const Dataset& dataset,
                                               const std::filesystem::path& folder, int64_t memory) {
@@ -143,7 +142,7 @@ StatusOr<WholeTopology> WholeTopology::Create(const Dataset& dataset,
 StatusOr<RemoteCost> MeasureRemoteCost(const WholeTopology& topology, const Dataset& dataset,
                                        const Assignment& assignment, int parts,
                                        const SamplingPlan& plan) {
-  HG_RETURN_IF_ERROR(CheckPlan(plan));
+  HG_RETURN_IF_ERROR(plan.Validate());
   HG_ASSIGN_OR_RETURN(const Seeds seeds, ChooseSeeds(dataset, assignment, parts, plan));
   const Schema& schema = topology.set().schema();
   const SamplingSpec spec = SamplingSpec::Uniform(schema, plan.fanouts);

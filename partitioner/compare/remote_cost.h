@@ -19,6 +19,9 @@ struct SamplingPlan {
   int64_t batch_size = 1000;
   int batches = 20;  // a partition, at most
   uint64_t seed = 0;
+
+  // InvalidArgument: no fanouts, a batch size or number of batches below 1. OutOfRange: a fanout.
+  [[nodiscard]] Status Validate() const;
 };
 
 // Means over the minibatches of all partitions.
@@ -47,7 +50,8 @@ class WholeTopology {
 // Seeds are the nodes that rows of the largest training set belong to, in a random order, each in
 // minibatches of its owner's partition; all nodes of the largest type where no task has a training
 // set. The same plan samples the same neighbours of a seed for any assignment.
-//   InvalidArgument  no fanouts, a batch size or number of batches below 1; OutOfRange: a fanout
+// Errors are those of SamplingPlan::Validate and of a task set that makes no sense
+// (ResolveTaskColumns).
 [[nodiscard]] StatusOr<RemoteCost> MeasureRemoteCost(const WholeTopology& topology,
                                                      const Dataset& dataset,
                                                      const Assignment& assignment, int parts,
