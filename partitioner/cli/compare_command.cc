@@ -6,10 +6,8 @@
 #include <fmt/ranges.h>
 
 #include "common/sampling/request.h"
-#include "common/storage/file.h"
 #include "partitioner/cli/command.h"
-#include "partitioner/cli/input_options.h"
-#include "partitioner/cli/method_flags.h"
+#include "partitioner/cli/report_options.h"
 #include "partitioner/compare/compare.h"
 #include "partitioner/compare/method_word.h"
 #include "partitioner/compare/plot.h"
@@ -21,12 +19,9 @@ namespace {
 namespace fs = std::filesystem;
 
 struct CompareFlags {
-  InputOptions input;
-  MethodFlags flags;
+  ReportOptions report;
   CompareOptions compare;
-  fs::path scratch = fs::temp_directory_path();
   fs::path plot;
-  bool json = false;
 };
 
 // OK if at least one method gave figures.
@@ -39,17 +34,17 @@ Status CheckAnySucceeded(const std::vector<CompareRow>& rows) {
 
 Status Compare(const CompareFlags& flags) {
   if (!flags.plot.empty()) HG_RETURN_IF_ERROR(CheckGnuplot());
-  HG_ASSIGN_OR_RETURN(const TemporaryFolder folder,
-                      TemporaryFolder::Create(flags.scratch / "halograph-compare"));
+  HG_ASSIGN_OR_RETURN(const TemporaryFolder folder, flags.report.MakeScratch("compare"));
   CompareOptions options = flags.compare;
-  options.method = flags.flags.Options();
+  options.method = flags.report.flags.Options();
   options.sampling.seed = options.method.seed;
-  ReadOptions read = flags.input.Read();
+  ReadOptions read = flags.report.input.Read();
   options.method.drop_duplicates = read.duplicates == EdgePolicy::kDrop;
   read.scratch = folder.path();
-  HG_ASSIGN_OR_RETURN(const Dataset dataset, OpenDataset(flags.input.input, read));
+  HG_ASSIGN_OR_RETURN(const Dataset dataset, OpenDataset(flags.report.input.input, read));
   HG_ASSIGN_OR_RETURN(const auto rows, CompareMethods(dataset, options, folder.path()));
-  fmt::print("{}", flags.json ? ToJson(rows, options).dump(2) + "\n" : FormatTable(rows, options));
+  fmt::print("{}",
+             flags.report.json ? ToJson(rows, options).dump(2) + "\n" : FormatTable(rows, options));
   HG_RETURN_IF_ERROR(CheckAnySucceeded(rows));
   return flags.plot.empty() ? OkStatus() : Plot(rows, flags.plot);
 }
@@ -97,7 +92,7 @@ void AddCompareCommand(CLI::App* app, Action* action) {
       "compare",
       "Runs methods on a graph, each in a process of its own, and reports what they cost and what "
       "a trainer would feel; writes no partition folder");
-  AddInputOptions(command, &flags->input)->required();
+  AddInputOptions(command, &flags->report.input)->required();
   command
       ->add_option("--methods", flags->compare.methods,
                    "Comma-separated; \"hdrf:random\" names an owner rule (default: all)")
@@ -108,13 +103,10 @@ void AddCompareCommand(CLI::App* app, Action* action) {
       ->check(CLI::Range(1, kMaxParts))
       ->default_str(fmt::format("{}", fmt::join(flags->compare.parts, ",")));
   AddSamplingFlags(command, &flags->compare.sampling);
-  AddMethodFlags(command, &flags->flags);
-  command->add_flag("--json", flags->json, "JSON instead of a table");
+  AddReportOptions(command, "Folder for temporary files", &flags->report);
   command->add_option("--plot", flags->plot, "Draws the figures to an SVG, with gnuplot");
-  command->add_option("--scratch", flags->scratch, "Folder for temporary files")
-      ->capture_default_str();
   command->callback([=] {
-    RequireOptionsTaken(flags->flags, NamesOf(flags->compare.methods));
+    RequireOptionsTaken(flags->report.flags, NamesOf(flags->compare.methods));
     *action = [=] { return Compare(*flags); };
   });
 }

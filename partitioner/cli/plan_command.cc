@@ -6,10 +6,8 @@
 #include <fmt/ranges.h>
 
 #include "common/base/units.h"
-#include "common/storage/file.h"
 #include "partitioner/cli/command.h"
-#include "partitioner/cli/input_options.h"
-#include "partitioner/cli/method_flags.h"
+#include "partitioner/cli/report_options.h"
 #include "partitioner/methods/registry/registry.h"
 #include "partitioner/plan/run_plan.h"
 
@@ -19,14 +17,11 @@ namespace {
 namespace fs = std::filesystem;
 
 struct PlanFlags {
-  InputOptions input;
-  MethodFlags flags;
+  ReportOptions report;
   PlanOptions plan;
   int64_t nodes = 0;
   int64_t edges = 0;
   std::string feature_bytes = "0";
-  fs::path scratch = fs::temp_directory_path();
-  bool json = false;
 };
 
 struct PlannedGraph {
@@ -37,14 +32,15 @@ struct PlannedGraph {
 // From the input where there is one, else from the numbers given.
 StatusOr<PlannedGraph> GraphOf(const PlanFlags& flags, const fs::path& scratch) {
   PlannedGraph graph;
-  if (flags.input.input.empty()) {
+  const InputOptions& input = flags.report.input;
+  if (input.input.empty()) {
     HG_ASSIGN_OR_RETURN(const int64_t feature_bytes, ParseBytes(flags.feature_bytes));
     graph.sizes = GraphSizes::Of(flags.nodes, flags.edges, feature_bytes);
     return graph;
   }
-  ReadOptions read = flags.input.Read();
+  ReadOptions read = input.Read();
   read.scratch = scratch;
-  HG_ASSIGN_OR_RETURN(const Dataset dataset, OpenDataset(flags.input.input, read));
+  HG_ASSIGN_OR_RETURN(const Dataset dataset, OpenDataset(input.input, read));
   HG_RETURN_IF_ERROR(CheckParts(dataset, flags.plan.method.parts));
   graph.sizes = GraphSizes::Of(dataset);
   HG_ASSIGN_OR_RETURN(graph.sample, SampleEdges(dataset));
@@ -52,15 +48,14 @@ StatusOr<PlannedGraph> GraphOf(const PlanFlags& flags, const fs::path& scratch) 
 }
 
 Status Plan(const PlanFlags& flags) {
-  HG_ASSIGN_OR_RETURN(const TemporaryFolder folder,
-                      TemporaryFolder::Create(flags.scratch / "halograph-plan"));
+  HG_ASSIGN_OR_RETURN(const TemporaryFolder folder, flags.report.MakeScratch("plan"));
   PlanOptions options = flags.plan;
-  options.method = flags.flags.Options();
+  options.method = flags.report.flags.Options();
   options.method.parts = flags.plan.method.parts;
   HG_ASSIGN_OR_RETURN(const PlannedGraph graph, GraphOf(flags, folder.path()));
   HG_ASSIGN_OR_RETURN(const RunPlan plan,
                       PlanRun(graph.sizes, graph.sample, options, folder.path()));
-  fmt::print("{}", flags.json ? ToJson(plan).dump(2) + "\n" : FormatTable(plan));
+  fmt::print("{}", flags.report.json ? ToJson(plan).dump(2) + "\n" : FormatTable(plan));
   return OkStatus();
 }
 
@@ -86,7 +81,7 @@ void RequireSense(const CLI::App& command, const PlanFlags& flags) {
   if (numbers && (command.count("--nodes") == 0 || command.count("--edges") == 0)) {
     throw CLI::ValidationError("--nodes and --edges need each other");
   }
-  RequireOptionsTaken(flags.flags, flags.plan.methods);
+  RequireOptionsTaken(flags.report.flags, flags.plan.methods);
 }
 
 }  // namespace
@@ -98,7 +93,7 @@ void AddPlanCommand(CLI::App* app, Action* action) {
       "plan",
       "Says what each method would take on a graph: memory, disk and time, from its counts, a "
       "sample of its edges, and a few seconds of trying this machine");
-  AddInputOptions(command, &flags->input);
+  AddInputOptions(command, &flags->report.input);
   AddSizeFlags(command, flags.get());
   command->add_option("--parts", flags->plan.method.parts, "Number of partitions")
       ->required()
@@ -106,12 +101,8 @@ void AddPlanCommand(CLI::App* app, Action* action) {
   command->add_option("--methods", flags->plan.methods, "Comma-separated (default: all)")
       ->delimiter(',')
       ->check(CLI::IsMember(MethodNames()));
-  AddMethodFlags(command, &flags->flags);
-  command->add_flag("--json", flags->json, "JSON instead of a table");
-  command
-      ->add_option("--scratch", flags->scratch,
-                   "Folder for temporary files, on the disk that the run will write to")
-      ->capture_default_str();
+  AddReportOptions(command, "Folder for temporary files, on the disk that the run will write to",
+                   &flags->report);
   command->callback([=] {
     RequireSense(*command, *flags);
     *action = [=] { return Plan(*flags); };

@@ -164,6 +164,16 @@ TEST_F(CompareTest, UnknownMethodIsRefusedBeforeTheFirstRun) {
   EXPECT_TRUE(ScratchIsEmpty());
 }
 
+TEST_F(CompareTest, SamplingThatMakesNoSenseIsRefusedBeforeTheFirstRun) {
+  CompareOptions options;
+  options.methods = {"random"};
+  options.sampling.fanouts = {};
+  EXPECT_TRUE(absl::IsInvalidArgument(CompareMethods(dataset(), options, Scratch()).status()));
+  options.sampling.fanouts = {-2};
+  EXPECT_TRUE(absl::IsOutOfRange(CompareMethods(dataset(), options, Scratch()).status()));
+  EXPECT_TRUE(ScratchIsEmpty());
+}
+
 CompareRow Row(const std::string& method, int parts, double replication) {
   CompareRow row;
   row.method = method;
@@ -227,6 +237,17 @@ TEST_F(CompareCommandTest, TableAndJsonOfTheRunsThatWereAskedFor) {
   }
   EXPECT_THAT(runs, ElementsAre("metis 2", "random 2", "metis 3", "random 3"));
   EXPECT_TRUE(std::filesystem::is_empty(folder_.path())) << "temporary files stay";
+}
+
+TEST_F(CompareCommandTest, MissingFolderForTemporaryFilesIsAnErrorOnlyWhereItIsNeeded) {
+  const char* variable = std::getenv("TMPDIR");
+  const std::string before = variable == nullptr ? "" : variable;
+  ::setenv("TMPDIR", Path("nowhere").c_str(), 1);
+  EXPECT_EQ(Call({"--version"}), 0) << error_;
+  EXPECT_EQ(Compare({"--methods", "random", "--parts", "2"}), 0) << error_;
+  EXPECT_EQ(Call({"compare", "--input", Cora()}), 1);
+  EXPECT_THAT(error_, AllOf(HasSubstr("TMPDIR"), HasSubstr("--scratch")));
+  variable == nullptr ? ::unsetenv("TMPDIR") : ::setenv("TMPDIR", before.c_str(), 1);
 }
 
 TEST_F(CompareCommandTest, OneFailureIsARowAllAreAnError) {
