@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include <fmt/format.h>
 
 #include "common/base/units.h"
 #include "partitioner/methods/method.h"
 #include "partitioner/methods/vertex_weights.h"
+#include "partitioner/renumber/global_id_array.h"
 
 namespace halograph {
 namespace {
@@ -64,7 +64,7 @@ PartNeeds NeedsOfPart(const GraphSizes& sizes, int parts) {
     const int64_t edges = Share(relation.edges, parts, kEdgeTolerance);
     const int64_t sources = sizes.counts.nodes[static_cast<size_t>(relation.source_type)];
     const int64_t destinations = sizes.counts.nodes[static_cast<size_t>(relation.destination_type)];
-    const int64_t id = sources <= std::numeric_limits<uint32_t>::max() ? sizeof(uint32_t) : kId;
+    const int64_t id = FitsUint32(sources) ? sizeof(uint32_t) : kId;
     needs.core_features += edges * sizes.edge_row_bytes[r];
     needs.topology += edges * (id + kId) + kId * Share(destinations, parts, kNodeTolerance);
   }

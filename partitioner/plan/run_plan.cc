@@ -13,6 +13,7 @@
 #include "partitioner/plan/parts_choice.h"
 #include "partitioner/plan/time_model.h"
 #include "partitioner/plan/trial.h"
+#include "partitioner/renumber/global_id_array.h"
 #include "partitioner/write/writing_plan.h"
 
 namespace halograph {
@@ -64,21 +65,29 @@ class Trials {
         scratch_(std::move(scratch)),
         size_(TrialSize::For(sizes.counts, sample.reciprocity)) {}
 
+  // First, and once: the rest goes by the speeds that it finds.
   [[nodiscard]] Status Writing(RunPlan* plan) {
     TrialSize small = size_;
     small.nodes = std::max<int64_t>(size_.nodes / 4, 1);
     small.edges = size_.edges / 4;
     const int parts = PartsOf(small.nodes);
-    HG_ASSIGN_OR_RETURN(writing_.small_seconds, TryWriting(parts, small, scratch_));
-    HG_ASSIGN_OR_RETURN(writing_.large_seconds, TryWriting(parts, size_, scratch_));
-    writing_.small_edges = small.edges;
-    writing_.large_edges = size_.edges;
+    WritingTrials writing;
+    writing.small_edges = small.edges;
+    writing.large_edges = size_.edges;
+    HG_ASSIGN_OR_RETURN(writing.small_seconds, TryWriting(parts, small, scratch_));
+    HG_ASSIGN_OR_RETURN(writing.large_seconds, TryWriting(parts, size_, scratch_));
     HG_ASSIGN_OR_RETURN(plan->write_bytes_per_second, WriteSpeed(scratch_));
     plan->random_access_ns = RandomAccessNs(kId * sizes_.counts.num_nodes());
+    cost_ = {.small_ns = RandomAccessNs(kId * size_.nodes),
+             .large_ns = plan->random_access_ns,
+             .read_ns = sample_.read_ns};
+    write_seconds_ = PredictWriting(writing, sizes_.counts.num_edges(),
+                                    sizes_.node_feature_bytes() + sizes_.edge_feature_bytes(),
+                                    plan->write_bytes_per_second, cost_);
     return OkStatus();
   }
 
-  [[nodiscard]] Status Method(const RunPlan& plan, MethodPlan* row) {
+  [[nodiscard]] Status Method(MethodPlan* row) const {
     const GraphCounts& counts = sizes_.counts;
     HG_ASSIGN_OR_RETURN(row->memory,
                         PlanRunMemory(row->method, counts, sample_.reciprocity, options_.method));
@@ -88,13 +97,8 @@ class Trials {
     trial_options.parts = PartsOf(size_.nodes);
     HG_ASSIGN_OR_RETURN(const MethodTrial trial,
                         TryMethod(row->method, trial_options, size_, scratch_));
-    const AccessCost cost{.small_ns = RandomAccessNs(kId * size_.nodes),
-                          .large_ns = plan.random_access_ns,
-                          .read_ns = sample_.read_ns};
-    row->assign_seconds = PredictAssign(row->method, trial, counts, cost);
-    row->write_seconds = PredictWriting(writing_, counts.num_edges(),
-                                        sizes_.node_feature_bytes() + sizes_.edge_feature_bytes(),
-                                        plan.write_bytes_per_second, cost);
+    row->assign_seconds = PredictAssign(row->method, trial, counts, cost_);
+    row->write_seconds = write_seconds_;
     return OkStatus();
   }
 
@@ -113,7 +117,8 @@ class Trials {
   const PlanOptions& options_;
   const std::filesystem::path scratch_;
   const TrialSize size_;
-  WritingTrials writing_;
+  AccessCost cost_;
+  double write_seconds_ = 0;
 };
 
 }  // namespace
@@ -125,8 +130,8 @@ int64_t PlanOutputBytes(const GraphSizes& sizes, int parts) {
   for (const RelationCounts& relation : sizes.counts.relations) {
     const auto source = static_cast<size_t>(relation.source_type);
     const auto destination = static_cast<size_t>(relation.destination_type);
-    const bool narrow = sizes.counts.nodes[source] <= std::numeric_limits<uint32_t>::max();
-    bytes += relation.edges * (kId + (narrow ? 4 : kId));
+    const int64_t id = FitsUint32(sizes.counts.nodes[source]) ? sizeof(uint32_t) : kId;
+    bytes += relation.edges * (kId + id);
     bytes += kId * (sizes.counts.nodes[destination] + parts);
   }
   return bytes;
@@ -158,7 +163,7 @@ StatusOr<RunPlan> PlanRun(const GraphSizes& sizes, const EdgeSample& sample,
   for (const std::string& method : options.methods) {
     MethodPlan& row = plan.methods.emplace_back();
     row.method = method;
-    const Status status = trials.Method(plan, &row);
+    const Status status = trials.Method(&row);
     if (!status.ok()) row.failure = ToString(status);
     progress.Advance(1);
   }
