@@ -67,9 +67,9 @@ Status CountTaskRows(const Dataset& dataset, const Assignment& assignment, Graph
 
 // Which nodes are halo nodes of the partitions [first, first + width): a bit each, a node's side by
 // side, so that an edge costs one access.
-class HaloBits {
+class HaloOfParts {
  public:
-  HaloBits(int64_t nodes, int first, int width)
+  HaloOfParts(int64_t nodes, int first, int width)
       : first_(first),
         width_(width),
         words_((static_cast<size_t>(nodes) * static_cast<size_t>(width) + 63) / 64, 0) {}
@@ -94,7 +94,7 @@ class HaloBits {
 
 // One pass: halo nodes of the partitions that `halo` covers, edges and cut where `first_pass`.
 Status CountEdges(const Dataset& dataset, const Assignment& assignment, bool first_pass,
-                  HaloBits* halo, int64_t* seen, GraphSummary* summary) {
+                  HaloOfParts* halo, int64_t* seen, GraphSummary* summary) {
   const UnionNodes nodes(dataset);
   return ForEachUnionEdges(dataset, "counting cut edges", [&](const UnionEdges& edges) {
     const InputRelation& relation = dataset.relations[static_cast<size_t>(edges.relation)];
@@ -134,7 +134,7 @@ StatusOr<GraphSummary> QualityOf(const Dataset& dataset, const Assignment& assig
   const int width = static_cast<int>(std::clamp<int64_t>(memory / bitmap, 1, parts));
   int64_t edges = 0;
   for (int first = 0; first < parts; first += width) {
-    HaloBits halo(nodes, first, std::min(width, parts - first));
+    HaloOfParts halo(nodes, first, std::min(width, parts - first));
     int64_t seen = 0;
     HG_RETURN_IF_ERROR(CountEdges(dataset, assignment, first == 0, &halo, &seen, &summary));
     if (first == 0) edges = seen;
