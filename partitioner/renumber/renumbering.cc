@@ -3,6 +3,8 @@
 #include <type_traits>
 #include <utility>
 
+#include <fmt/format.h>
+
 namespace halograph {
 
 StatusOr<Renumbering> Renumbering::Create(const Dataset& dataset, Assignment assignment,
@@ -30,7 +32,9 @@ StatusOr<Renumbering> Renumbering::Create(const Dataset& dataset, Assignment ass
     }
     for (size_t p = 1; p < boundaries.size(); ++p) boundaries[p] += boundaries[p - 1];
     std::vector<int64_t> next(boundaries.begin(), boundaries.end() - 1);
-    GlobalIdArray global_ids(input.count);
+    HG_ASSIGN_OR_RETURN(
+        GlobalIdArray global_ids,
+        GlobalIdArray::Make(input.count, fmt::format("global ids of node type {}", input.name)));
     global_ids.Visit([&](auto* ids) {
       using Id = std::remove_reference_t<decltype(*ids)>;
       for (size_t id = 0; id < owners.size(); ++id) ids[id] = static_cast<Id>(next[owners[id]]++);

@@ -14,8 +14,9 @@ namespace halograph {
 // Immutable after Create; thread-safe. 6 bytes a node (10 in types of more than 2^32).
 class Renumbering {
  public:
-  // Internal if the assignment does not fit the data set: sizes, or an owner that is none of the
-  // `parts` partitions (a fault of the method).
+  //   Internal           the assignment does not fit the data set: sizes, or an owner that is none
+  //                      of the `parts` partitions (a fault of the method)
+  //   ResourceExhausted  no memory for the ids
   [[nodiscard]] static StatusOr<Renumbering> Create(const Dataset& dataset, Assignment assignment,
                                                     int parts);
 
