@@ -36,8 +36,6 @@ class MappedNpy {
   // Tells the kernel that rows [0, row) are complete and will not be touched again: keeps the
   // resident size of long sequential writes small.
   void ReleaseBefore(int64_t row);
-  // Keeps only the first `rows` rows; FailedPrecondition for more than there are.
-  [[nodiscard]] Status Truncate(int64_t rows);
   // Unmaps and has the kernel start to write; what is on disk is known after SyncFileSystem.
   [[nodiscard]] Status Close();
 
@@ -45,10 +43,7 @@ class MappedNpy {
   void Unmap();
 
   std::filesystem::path path_;
-  DType dtype_ = DType::kFloat32;
-  int rank_ = 1;
   int64_t rows_ = 0;
-  int64_t cols_ = 1;
   size_t row_bytes_ = 0;
   size_t header_bytes_ = 0;
   size_t released_ = 0;  // bytes from the start that were given back

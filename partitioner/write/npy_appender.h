@@ -11,6 +11,7 @@
 
 #include "common/base/status.h"
 #include "common/storage/dtype.h"
+#include "partitioner/write/raw_file.h"
 
 namespace halograph {
 
@@ -21,9 +22,6 @@ class NpyAppender {
   NpyAppender() = default;
   // Creates `path` and its parent folders; AlreadyExists if the file exists.
   [[nodiscard]] static StatusOr<NpyAppender> Create(const std::filesystem::path& path, DType dtype);
-  ~NpyAppender();
-  NpyAppender(NpyAppender&& other) noexcept;
-  NpyAppender& operator=(NpyAppender&& other) noexcept;
 
   // Whole elements. ResourceExhausted with the path on a full disk.
   [[nodiscard]] Status Append(std::span<const std::byte> bytes);
@@ -38,11 +36,9 @@ class NpyAppender {
   [[nodiscard]] std::string Header(int64_t rows) const;
   [[nodiscard]] Status Flush();
   [[nodiscard]] Status Put(std::span<const std::byte> bytes);
-  [[nodiscard]] Status WriteAt(int64_t offset, std::span<const std::byte> bytes);
 
-  std::filesystem::path path_;
+  RawFile file_;
   DType dtype_ = DType::kInt64;
-  int fd_ = -1;
   int64_t header_bytes_ = 0;
   int64_t flushed_ = 0;  // bytes in the file
   int64_t started_ = 0;  // of those, given to the disk

@@ -1,7 +1,6 @@
 #include "partitioner/write/mapped_npy.h"
 
 #include <csignal>
-#include <numeric>
 
 #include <gmock/gmock.h>
 #include <sys/resource.h>
@@ -71,18 +70,6 @@ TEST(MappedNpyTest, NoRowsIsAFileToo) {
   ASSERT_TRUE(npy.ok()) << npy.status();
   ASSERT_TRUE(npy->Close().ok());
   EXPECT_THAT(ReadBack(folder.path() / "none.npy"), ElementsAre());
-}
-
-TEST(MappedNpyTest, TruncateKeepsTheFirstRows) {
-  const TestFolder folder;
-  auto npy = MappedNpy::Create(folder.path() / "ids.npy", DType::kInt64, 1000);
-  ASSERT_TRUE(npy.ok()) << npy.status();
-  std::iota(npy->As<int64_t>(), npy->As<int64_t>() + 1000, 5);
-  ASSERT_TRUE(npy->Truncate(2).ok());
-  EXPECT_EQ(npy->rows(), 2);
-  EXPECT_TRUE(absl::IsFailedPrecondition(npy->Truncate(3)));
-  ASSERT_TRUE(npy->Close().ok());
-  EXPECT_THAT(ReadBack(folder.path() / "ids.npy"), ElementsAre(5, 6));
 }
 
 TEST(MappedNpyTest, ReleasedRowsKeepWhatWasWritten) {
