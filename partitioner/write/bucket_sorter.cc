@@ -35,6 +35,37 @@ Status ForEachRecord(BucketStore* store, size_t bucket, const BucketedEdges& edg
   return Internal("bucket {}: {} edges went in, {} came out", bucket, edges.count, position);
 }
 
+// The rows of a bucket in ranges of at most `most_edges` edges, or of one row that has more.
+struct RowPieces {
+  std::vector<int64_t> starts = {0};  // first row of each piece, and the end of the last
+  std::vector<uint32_t> of_row;
+};
+
+template <typename RecordT>
+StatusOr<RowPieces> CutRows(BucketStore* store, size_t bucket, const BucketedEdges& edges,
+                            int64_t rows, int64_t most_edges) {
+  RowPieces pieces;
+  pieces.of_row.resize(static_cast<size_t>(rows));
+  std::vector<int64_t> degrees(static_cast<size_t>(rows), 0);
+  HG_RETURN_IF_ERROR(
+      ForEachRecord<RecordT>(store, bucket, edges, [&](std::span<const RecordT> records, int64_t) {
+        for (const RecordT& record : records) ++degrees[record.row];
+        return OkStatus();
+      }));
+  int64_t held = 0;
+  for (int64_t row = 0; row < rows; ++row) {
+    const int64_t degree = degrees[static_cast<size_t>(row)];
+    if (row > pieces.starts.back() && held + degree > most_edges) {
+      pieces.starts.push_back(row);
+      held = 0;
+    }
+    held += degree;
+    pieces.of_row[static_cast<size_t>(row)] = static_cast<uint32_t>(pieces.starts.size() - 1);
+  }
+  pieces.starts.push_back(rows);
+  return pieces;
+}
+
 }  // namespace
 
 template <typename SourceT>
@@ -111,27 +142,8 @@ Status BucketSorter<SourceT>::Split(size_t bucket, const BucketedEdges& edges, i
   sources_.reset();
   ids_.reset();
   reserved_ = 0;
-  std::vector<int64_t> starts = {0};  // first row of each piece, and the end of the last
-  std::vector<uint32_t> piece_of_row(static_cast<size_t>(rows));
-  {
-    std::vector<int64_t> degrees(static_cast<size_t>(rows), 0);
-    HG_RETURN_IF_ERROR(
-        ForEachRecord<Record>(store_, bucket, edges, [&](std::span<const Record> records, int64_t) {
-          for (const Record& record : records) ++degrees[record.row];
-          return OkStatus();
-        }));
-    int64_t held = 0;
-    for (int64_t row = 0; row < rows; ++row) {
-      const int64_t degree = degrees[static_cast<size_t>(row)];
-      if (row > starts.back() && held + degree > sort_edges_) {
-        starts.push_back(row);
-        held = 0;
-      }
-      held += degree;
-      piece_of_row[static_cast<size_t>(row)] = static_cast<uint32_t>(starts.size() - 1);
-    }
-    starts.push_back(rows);
-  }
+  HG_ASSIGN_OR_RETURN(RowPieces cut, CutRows<Record>(store_, bucket, edges, rows, sort_edges_));
+  const std::vector<int64_t>& starts = cut.starts;
   std::vector<BucketedEdges> pieces(starts.size() - 1);
   const size_t first = store_->Add(pieces.size());
   {
@@ -140,7 +152,7 @@ Status BucketSorter<SourceT>::Split(size_t bucket, const BucketedEdges& edges, i
         BufferRecords<SourceT>(static_cast<int64_t>(pieces.size()), 4 * sort_edges_));
     const auto add = [&](std::span<const Record> records, int64_t upper) -> Status {
       for (const Record& record : records) {
-        const size_t piece = piece_of_row[record.row];
+        const size_t piece = cut.of_row[record.row];
         HG_RETURN_IF_ERROR(writer.Add(piece, record.source,
                                       record.row - static_cast<uint32_t>(starts[piece]),
                                       upper | int64_t{record.id}));
@@ -150,7 +162,7 @@ Status BucketSorter<SourceT>::Split(size_t bucket, const BucketedEdges& edges, i
     HG_RETURN_IF_ERROR(ForEachRecord<Record>(store_, bucket, edges, add));
     HG_RETURN_IF_ERROR(writer.FlushAll());
   }
-  std::vector<uint32_t>().swap(piece_of_row);
+  std::vector<uint32_t>().swap(cut.of_row);
   store_->Drop(bucket);
   for (size_t piece = 0; piece < pieces.size(); ++piece) {
     HG_RETURN_IF_ERROR(Sort(first + piece, pieces[piece], starts[piece + 1] - starts[piece], out));

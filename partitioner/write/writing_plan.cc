@@ -26,9 +26,9 @@ constexpr int64_t kFileBuffers = int64_t{1} << 20;  // of files being written an
 struct Sizes {
   int64_t nodes = 0;
   int64_t edges = 0;
-  int64_t ids = 0;      // bytes of owners and global ids
-  int64_t bits = 0;     // bytes of halo bits and of the search for parallel edges
-  int64_t record = 12;  // bytes of an edge in a bucket
+  int64_t ids = 0;   // bytes of owners and global ids
+  int64_t bits = 0;  // bytes of halo bits and of the search for parallel edges
+  int64_t record = sizeof(EdgeRecord<uint32_t>);  // bytes of an edge in a bucket
 };
 
 Sizes SizesOf(const GraphCounts& counts) {
@@ -54,15 +54,20 @@ int64_t Buckets(const GraphCounts& counts, const RelationCounts& relation, int p
   return nodes / budget.BucketWidth(nodes, relation.edges) + std::min<int64_t>(parts, nodes);
 }
 
+// Bytes of each buffer where so many buckets have one: as BufferRecords, not rounded to records.
+int64_t BytesOfABuffer(const WritingBudget& budget, int64_t buckets, int64_t record) {
+  return std::clamp(budget.buffer_bytes / std::max<int64_t>(buckets, 1),
+                    kLeastBufferRecords * record, kMostBufferBytes);
+}
+
 // Buffers that the relation with the most buckets fills.
 int64_t BufferBytes(const GraphCounts& counts, int parts, const WritingBudget& budget,
                     int64_t record) {
   int64_t most = 0;
   for (const RelationCounts& relation : counts.relations) {
     const int64_t buckets = Buckets(counts, relation, parts, budget);
-    const int64_t each = std::clamp(budget.buffer_bytes / std::max<int64_t>(buckets, 1),
-                                    kLeastBufferRecords * record, kMostBufferBytes);
-    most = std::max(most, std::min(buckets * each, relation.edges * record + buckets * kPage));
+    most = std::max(most, std::min(buckets * BytesOfABuffer(budget, buckets, record),
+                                   relation.edges * record + buckets * kPage));
   }
   return most;
 }
@@ -73,9 +78,7 @@ int64_t TableBytes(const GraphCounts& counts, int parts, const WritingBudget& bu
   for (const RelationCounts& relation : counts.relations) {
     buckets += Buckets(counts, relation, parts, budget);
   }
-  const int64_t most = std::max<int64_t>(1, buckets);
-  const int64_t buffer =
-      std::clamp(budget.buffer_bytes / most, kLeastBufferRecords * sizes.record, kMostBufferBytes);
+  const int64_t buffer = BytesOfABuffer(budget, buckets, sizes.record);
   return buckets * kBucketTables + 32 * (sizes.edges * sizes.record / buffer);
 }
 
