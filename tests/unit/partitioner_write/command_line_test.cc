@@ -1,10 +1,7 @@
-#include <cstdlib>
-#include <sstream>
 
 #include <gmock/gmock.h>
 
-#include "partitioner/cli/command.h"
-#include "tests/support/test_folder.h"
+#include "tests/unit/partitioner_tools/program_fixture.h"
 
 namespace halograph {
 namespace {
@@ -12,26 +9,7 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-class CommandLineTest : public testing::Test {
- protected:
-  int Call(std::vector<std::string> words) {
-    words.insert(words.begin(), "halograph-partition");
-    std::vector<const char*> argv;
-    for (const std::string& word : words) argv.push_back(word.c_str());
-    testing::internal::CaptureStdout();
-    testing::internal::CaptureStderr();
-    const int code = PartitionMain(static_cast<int>(argv.size()), argv.data());
-    out_ = testing::internal::GetCapturedStdout();
-    error_ = testing::internal::GetCapturedStderr();
-    return code;
-  }
-
-  std::string Cora() { return std::string(std::getenv("HALOGRAPH_TEST_DATA")) + "/cora"; }
-  std::string Path(const std::string& name) { return (folder_.path() / name).string(); }
-
-  TestFolder folder_;
-  std::string out_, error_;
-};
+using CommandLineTest = ProgramFixture;
 
 TEST_F(CommandLineTest, RunThenInspect) {
   ASSERT_EQ(Call({"run", "--input", Cora(), "--output", Path("g"), "--parts", "2"}), 0) << error_;
