@@ -1,7 +1,8 @@
 #include "tests/bench/partition/bench_graphs.h"
 
+#include <algorithm>
 #include <cstdlib>
-#include <map>
+#include <iterator>
 #include <memory>
 #include <utility>
 
@@ -18,16 +19,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const std::map<std::string, std::string>& RealGraphs() {
-  static const std::map<std::string, std::string> graphs = {
-      {"cora", "cora"},
-      {"citeseer", "citeseer"},
-      {"amazon-photo", "amazon-photo"},
-      {"ca-GrQc", "snap/ca-GrQc.txt"},
-      {"wiki-Vote", "snap/wiki-Vote.txt"},
-      {"email-Enron", "snap/email-Enron.txt.gz"}};
-  return graphs;
-}
+struct RealGraph {
+  const char* name;
+  const char* path;  // below HALOGRAPH_DATA
+};
+constexpr RealGraph kRealGraphs[] = {{"cora", "cora"},
+                                     {"citeseer", "citeseer"},
+                                     {"amazon-photo", "amazon-photo"},
+                                     {"ca-GrQc", "snap/ca-GrQc.txt"},
+                                     {"wiki-Vote", "snap/wiki-Vote.txt"},
+                                     {"email-Enron", "snap/email-Enron.txt.gz"}};
 
 StatusOr<fs::path> Generated(const std::string& name, int64_t nodes, const fs::path& work) {
   const fs::path folder = work / (name + "-" + std::to_string(nodes));
@@ -52,15 +53,16 @@ StatusOr<fs::path> Generated(const std::string& name, int64_t nodes, const fs::p
 
 StatusOr<fs::path> PathOf(const std::string& name, int64_t nodes, const fs::path& work) {
   if (name == "planted" || name == "hierarchical") return Generated(name, nodes, work);
-  const auto real = RealGraphs().find(name);
-  if (real == RealGraphs().end()) return fs::path(name);
+  const auto* const real = std::find_if(std::begin(kRealGraphs), std::end(kRealGraphs),
+                                        [&](const RealGraph& graph) { return graph.name == name; });
+  if (real == std::end(kRealGraphs)) return fs::path(name);
   const char* data = std::getenv("HALOGRAPH_DATA");
   if (data == nullptr || *data == '\0') {
     return FailedPrecondition(
         "{}: set HALOGRAPH_DATA to the folder of the real graphs, or choose others with --graphs",
         name);
   }
-  return fs::path(data) / real->second;
+  return fs::path(data) / real->path;
 }
 
 // The relation's edges in a random order, as an array on disk.
@@ -91,7 +93,9 @@ Status Shuffle(uint64_t seed, const fs::path& path, const Dataset& dataset,
 }  // namespace
 
 std::vector<std::string> RealGraphNames() {
-  return {"cora", "citeseer", "amazon-photo", "ca-GrQc", "wiki-Vote", "email-Enron"};
+  std::vector<std::string> names;
+  for (const RealGraph& graph : kRealGraphs) names.emplace_back(graph.name);
+  return names;
 }
 
 StatusOr<Dataset> OpenBenchGraph(const BenchGraph& graph, int64_t nodes, uint64_t seed,

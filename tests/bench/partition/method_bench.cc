@@ -130,8 +130,9 @@ void AddOptions(CLI::App* app, Options* options) {
                   "Comma-separated; with an owner rule as \"2ps-l:random\" (default: all)")
       ->delimiter(',');
   app->add_option("--graphs", options->graphs,
-                  "Comma-separated: cora, citeseer, amazon-photo, ca-GrQc, wiki-Vote, email-Enron "
-                  "(default: these), planted, hierarchical, or paths of graphs")
+                  fmt::format("Comma-separated: {} (default: these), planted, hierarchical, or "
+                              "paths of graphs",
+                              fmt::join(RealGraphNames(), ", ")))
       ->delimiter(',');
   app->add_option("--orders", options->orders, "Order of the stream of edges: given, shuffled")
       ->delimiter(',')

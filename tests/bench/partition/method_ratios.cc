@@ -21,6 +21,8 @@ double BalanceOf(const MethodResult& result, const std::string& key) {
   return found == result.balance.end() ? 1 : found->second;
 }
 
+std::string_view Order(bool shuffled) { return shuffled ? "shuffled" : "given"; }
+
 std::string BalanceText(const MethodResult& result) {
   return fmt::format("nodes {:.3f} edges {:.3f}", BalanceOf(result, "nodes"),
                      BalanceOf(result, "edges"));
@@ -59,7 +61,7 @@ class PairRatios {
   }
   [[nodiscard]] Json ToJson(const std::string& other, bool shuffled) const {
     Json json = {{"other", other},
-                 {"order", shuffled ? "shuffled" : "given"},
+                 {"order", Order(shuffled)},
                  {"cases", cases_},
                  {"not_comparable", not_comparable_}};
     if (cases_ > 0) {
@@ -82,7 +84,7 @@ class PairRatios {
 }  // namespace
 
 std::string MethodResult::Case() const {
-  return fmt::format("{}, {}, {} parts", graph, shuffled ? "shuffled" : "given", parts);
+  return fmt::format("{}, {}, {} parts", graph, Order(shuffled), parts);
 }
 
 bool MethodResult::Balanced() const {
@@ -92,7 +94,7 @@ bool MethodResult::Balanced() const {
 Json ToJson(const MethodResult& result) {
   Json json = {{"method", result.method},
                {"graph", result.graph},
-               {"order", result.shuffled ? "shuffled" : "given"},
+               {"order", Order(result.shuffled)},
                {"parts", result.parts}};
   if (!result.failure.empty()) {
     json["failure"] = result.failure;
@@ -147,7 +149,7 @@ std::string ResultHeader() {
 
 std::string ResultLine(const MethodResult& result) {
   const std::string start = fmt::format("{:<14} {:<16} {:<8} {:>5} ", result.graph, result.method,
-                                        result.shuffled ? "shuffled" : "given", result.parts);
+                                        Order(result.shuffled), result.parts);
   if (!result.failure.empty()) return start + result.failure + "\n";
   return start + fmt::format("{:>11.4f} {:>7.2f} {:>7.3f} {:>7.3f} {:>9.3f} {:>10} {:>10}{}\n",
                              result.replication, 100 * result.edge_cut_share,
