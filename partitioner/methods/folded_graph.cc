@@ -7,6 +7,7 @@
 
 #include "common/base/progress.h"
 #include "common/base/units.h"
+#include "partitioner/methods/neighbour_lists.h"
 #include "partitioner/stream/edge_pass.h"
 #include "partitioner/stream/union_nodes.h"
 
@@ -20,64 +21,24 @@ Status TooLarge(std::string_view what, int64_t found, int64_t limit) {
       FormatCount(found), what, FormatCount(limit));
 }
 
-// One entry a neighbour and direction: twice the neighbour, plus one where the edge comes in.
-constexpr uint32_t Entry(int64_t neighbour, bool incoming) {
-  return static_cast<uint32_t>(neighbour) << 1 | static_cast<uint32_t>(incoming);
-}
-
-// Loads that miss the cache are asked for this many edges ahead.
-constexpr size_t kAhead = 24;
-
 // Raw lists behind one another; ends[v] is the end of node v's list.
 struct RawLists {
   ShrinkableArray entries;
   std::vector<int64_t> ends;
 };
 
-Status CountDegrees(const Dataset& dataset, FoldedGraph* graph, std::vector<int64_t>* degrees) {
-  return ForEachUnionEdges(dataset, "counting edges", [&](const UnionEdges& edges) {
-    for (size_t i = 0; i < edges.sources.size(); ++i) {
-      const int64_t u = edges.sources[i];
-      const int64_t v = edges.destinations[i];
-      ++graph->in_degrees[static_cast<size_t>(v)];
-      if (u == v) continue;
-      ++(*degrees)[static_cast<size_t>(u)];
-      ++(*degrees)[static_cast<size_t>(v)];
-    }
-    graph->directed_edges += static_cast<int64_t>(edges.sources.size());
-    return OkStatus();
-  });
-}
-
 // Before: lists->ends[v] = the start of node v's list. After: its end.
-Status FillLists(const Dataset& dataset, const FoldedGraph& graph, RawLists* lists) {
-  uint32_t* entries = lists->entries.data();
-  int64_t* next = lists->ends.data();
-  int64_t filled = 0;
-  return ForEachUnionEdges(dataset, "gathering edges", [&](const UnionEdges& edges) {
-    const size_t size = edges.sources.size();
-    filled += static_cast<int64_t>(size);
-    // A stream that grew between the passes would be written beyond the lists.
-    if (filled > graph.directed_edges) {
-      return CheckSameEdges("gathering edges", graph.directed_edges, filled);
-    }
-    for (size_t i = 0; i < size; ++i) {
-      if (i + kAhead < size) {
-        __builtin_prefetch(next + edges.sources[i + kAhead], 1);
-        __builtin_prefetch(next + edges.destinations[i + kAhead], 1);
-      }
-      if (i + kAhead / 2 < size) {
-        __builtin_prefetch(entries + next[edges.sources[i + kAhead / 2]], 1);
-        __builtin_prefetch(entries + next[edges.destinations[i + kAhead / 2]], 1);
-      }
-      const int64_t u = edges.sources[i];
-      const int64_t v = edges.destinations[i];
-      if (u == v) continue;
-      entries[next[u]++] = Entry(v, false);
-      entries[next[v]++] = Entry(u, true);
-    }
-    return OkStatus();
-  });
+Status FillLists(const Dataset& dataset, const EntryCounts& counts, RawLists* lists) {
+  constexpr char kPhase[] = "gathering edges";
+  HG_RETURN_IF_ERROR(RepeatUnionEdges(dataset, kPhase, counts.edges, [&](const UnionEdges& edges) {
+    const bool fits =
+        ScatterEntries(edges, counts.entries, lists->ends.data(), lists->entries.data());
+    return fits ? OkStatus() : OtherEdges(kPhase);
+  }));
+  // Sorting would run over the end of a list that ends before it begins.
+  const std::vector<int64_t>& ends = lists->ends;
+  const bool whole = ends.empty() || ends.back() == counts.entries;
+  return whole && std::is_sorted(ends.begin(), ends.end()) ? OkStatus() : OtherEdges(kPhase);
 }
 
 struct RunStats {
@@ -85,29 +46,6 @@ struct RunStats {
   int64_t weight = 0;
   int64_t divisor = 0;  // greatest common divisor of all weights
 };
-
-// Calls emit(neighbour, weight) for each run of one neighbour in a sorted list.
-template <typename Emit>
-void ForEachRun(const uint32_t* begin, const uint32_t* end, bool drop_duplicates, Emit emit) {
-  while (begin < end) {
-    const uint32_t neighbour = *begin >> 1;
-    int64_t weight = 1;
-    const uint32_t* next = begin + 1;
-    for (; next < end && *next >> 1 == neighbour; ++next) {
-      weight += !drop_duplicates || *next != *(next - 1) ? 1 : 0;
-    }
-    emit(neighbour, weight);
-    begin = next;
-  }
-}
-
-int32_t RepeatedInEdges(const uint32_t* begin, const uint32_t* end) {
-  int32_t repeated = 0;
-  for (const uint32_t* entry = begin; entry + 1 < end; ++entry) {
-    repeated += entry[0] == entry[1] && (entry[0] & 1) != 0 ? 1 : 0;
-  }
-  return repeated;
-}
 
 RunStats SortLists(RawLists* lists, bool drop_duplicates, FoldedGraph* graph) {
   RunStats stats;
@@ -155,17 +93,6 @@ void MergeLists(RawLists* lists, const RunStats& stats, bool drop_duplicates, Fo
   graph->neighbours = std::move(lists->entries);
 }
 
-// Degrees become the starts of the lists; returns their total.
-int64_t PrefixSum(std::vector<int64_t>* degrees) {
-  int64_t total = 0;
-  for (int64_t& degree : *degrees) {
-    const int64_t start = total;
-    total += degree;
-    degree = start;
-  }
-  return total;
-}
-
 }  // namespace
 
 Status ShrinkableArray::Allocate(size_t count, std::string_view what) {
@@ -198,10 +125,11 @@ StatusOr<FoldedGraph> BuildFoldedGraph(const Dataset& dataset, bool drop_duplica
   graph.in_degrees.assign(nodes, 0);
   RawLists lists;
   lists.ends.assign(nodes, 0);
-  HG_RETURN_IF_ERROR(CountDegrees(dataset, &graph, &lists.ends));
-  const int64_t entries = PrefixSum(&lists.ends);
-  HG_RETURN_IF_ERROR(lists.entries.Allocate(static_cast<size_t>(entries), "metis: edges"));
-  HG_RETURN_IF_ERROR(FillLists(dataset, graph, &lists));
+  HG_ASSIGN_OR_RETURN(const EntryCounts counts,
+                      CountEntries(dataset, "counting edges", graph.in_degrees, lists.ends));
+  graph.directed_edges = counts.edges;
+  HG_RETURN_IF_ERROR(lists.entries.Allocate(static_cast<size_t>(counts.entries), "metis: edges"));
+  HG_RETURN_IF_ERROR(FillLists(dataset, counts, &lists));
 
   const bool fold_duplicates = drop_duplicates && dataset.relations.size() == 1;
   const RunStats stats = SortLists(&lists, fold_duplicates, &graph);

@@ -51,6 +51,7 @@ inline constexpr int64_t kMetisLimit = 2147483647;
 // `drop_duplicates`: parallel edges of one direction weigh as one (exact where the graph has one
 // relation; parallel edges over several relations keep their weight).
 //   ResourceExhausted  nodes, arcs or weights exceed `limit` (numbers and advice), or no memory
+//   DataLoss           the second pass gave other edges than the first
 // and whatever the edge stream reports.
 [[nodiscard]] StatusOr<FoldedGraph> BuildFoldedGraph(const Dataset& dataset, bool drop_duplicates,
                                                      int64_t limit = kMetisLimit);

@@ -12,6 +12,8 @@
 namespace halograph {
 namespace {
 
+constexpr char kChanged[] = "; it changed while being read: start again once nothing writes to it";
+
 // Reads one relation on a thread of its own. Chunks go round: those that were visited come back to
 // be filled again, so a pass allocates a handful once.
 class ChunkReader {
@@ -96,6 +98,16 @@ Status ForEachUnionEdges(const Dataset& dataset, const std::string& phase,
   return OkStatus();
 }
 
+Status RepeatUnionEdges(const Dataset& dataset, const std::string& phase, int64_t edges,
+                        const VisitUnionEdges& visit) {
+  int64_t now = 0;
+  HG_RETURN_IF_ERROR(ForEachUnionEdges(dataset, phase, [&](const UnionEdges& chunk) {
+    now += static_cast<int64_t>(chunk.sources.size());
+    return now <= edges ? visit(chunk) : OkStatus();  // what is too much is only counted
+  }));
+  return CheckSameEdges(phase, edges, now);
+}
+
 Status ForEachEdges(const InputRelation& relation, const std::string& phase,
                     const VisitEdges& visit) {
   Progress progress(phase, relation.edges->max_edges());
@@ -104,10 +116,12 @@ Status ForEachEdges(const InputRelation& relation, const std::string& phase,
 
 Status CheckSameEdges(const std::string& phase, int64_t first, int64_t now) {
   if (first == now) return OkStatus();
-  return DataLoss(
-      "{}: the input gave {} edges, {} in the first pass; it changed while being read: start again "
-      "once nothing writes to it",
-      phase, FormatCount(now), FormatCount(first));
+  return DataLoss("{}: the input gave {} edges, {} in the first pass{}", phase, FormatCount(now),
+                  FormatCount(first), kChanged);
+}
+
+Status OtherEdges(const std::string& phase) {
+  return DataLoss("{}: the input gave other edges than in the first pass{}", phase, kChanged);
 }
 
 }  // namespace halograph

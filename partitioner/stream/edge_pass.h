@@ -39,6 +39,11 @@ using VisitEdges = std::function<Status(const EdgeChunk&)>;
 [[nodiscard]] Status ForEachUnionEdges(const Dataset& dataset, const std::string& phase,
                                        const VisitUnionEdges& visit);
 
+// As ForEachUnionEdges, for a pass after the first, which gave `edges` edges: a visit never sees
+// more of them. DataLoss (CheckSameEdges) where the stream now has another number.
+[[nodiscard]] Status RepeatUnionEdges(const Dataset& dataset, const std::string& phase,
+                                      int64_t edges, const VisitUnionEdges& visit);
+
 // One relation, with input ids.
 [[nodiscard]] Status ForEachEdges(const InputRelation& relation, const std::string& phase,
                                   const VisitEdges& visit);
@@ -47,5 +52,7 @@ using VisitEdges = std::function<Status(const EdgeChunk&)>;
 // DataLoss, naming both counts, where they differ (a file may be rewritten in place within the
 // resolution of its time stamp).
 [[nodiscard]] Status CheckSameEdges(const std::string& phase, int64_t first, int64_t now);
+// The same DataLoss where as many edges came, but others.
+[[nodiscard]] Status OtherEdges(const std::string& phase);
 
 }  // namespace halograph

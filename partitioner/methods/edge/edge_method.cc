@@ -79,15 +79,13 @@ class Placing {
     if (replicas != nullptr) replicas->Clear();
     partitioner_->Restart(replicas);
     for (int pass = 0; pass < partitioner_->placing_passes(); ++pass) {
-      int64_t seen = 0;
-      HG_RETURN_IF_ERROR(ForEachUnionEdges(dataset_, "placing edges", [&](const UnionEdges& edges) {
+      const auto place = [&](const UnionEdges& edges) {
         if (edges.sources.size() > parts_.size()) parts_.resize(edges.sources.size());
         partitioner_->PlaceChunk(pass, edges, {parts_.data(), edges.sources.size()});
         Count(edges, counts);
-        seen += static_cast<int64_t>(edges.sources.size());
         return OkStatus();
-      }));
-      HG_RETURN_IF_ERROR(CheckSameEdges("placing edges", num_edges_, seen));
+      };
+      HG_RETURN_IF_ERROR(RepeatUnionEdges(dataset_, "placing edges", num_edges_, place));
       ++passes_;
     }
     return OkStatus();
@@ -103,9 +101,8 @@ class Placing {
  private:
   void Count(const UnionEdges& edges, PartCounts* counts) {
     for (size_t i = 0; i < edges.sources.size(); ++i) {
-      if (counts != nullptr && i + kPrefetchEdges < edges.sources.size()) {
-        counts->Prefetch(edges.sources[i + kPrefetchEdges]);
-        counts->Prefetch(edges.destinations[i + kPrefetchEdges]);
+      if (counts != nullptr) {
+        AskForEnds(edges, i + kPrefetchEdges, [&](int64_t node) { counts->Prefetch(node); });
       }
       const uint16_t part = parts_[i];
       if (part == kPlacedElsewhere) continue;

@@ -11,7 +11,7 @@
 #include "partitioner/methods/edge/node_degrees.h"
 #include "partitioner/methods/edge/replica_sets.h"
 #include "partitioner/methods/method.h"
-#include "partitioner/stream/edge_pass.h"
+#include "partitioner/stream/ahead.h"
 
 namespace halograph {
 
@@ -67,13 +67,10 @@ void PlaceEach(PlacerT* placer, const UnionEdges& edges, ReplicaSets* replicas,
                std::span<uint16_t> parts) {
   const size_t count = edges.sources.size();
   for (size_t i = 0; i < count; ++i) {
-    if (i + kPrefetchEdges < count) {
-      for (const int64_t node :
-           {edges.sources[i + kPrefetchEdges], edges.destinations[i + kPrefetchEdges]}) {
-        placer->Prefetch(node);
-        if (replicas != nullptr) replicas->Prefetch(node);
-      }
-    }
+    AskForEnds(edges, i + kPrefetchEdges, [&](int64_t node) {
+      placer->Prefetch(node);
+      if (replicas != nullptr) replicas->Prefetch(node);
+    });
     const int64_t u = edges.sources[i];
     const int64_t v = edges.destinations[i];
     const uint16_t part = placer->Place(u, v);

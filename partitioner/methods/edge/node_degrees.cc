@@ -19,10 +19,7 @@ StatusOr<NodeDegrees> NodeDegrees::Count(const Dataset& dataset) {
                       NodeArray<NodeDegree>::Make(UnionNodes(dataset).count(), "node degrees"));
   HG_RETURN_IF_ERROR(ForEachUnionEdges(dataset, "degrees", [&](const UnionEdges& edges) {
     for (size_t i = 0; i < edges.sources.size(); ++i) {
-      if (i + kPrefetchEdges < edges.sources.size()) {
-        degrees.of.Prefetch(edges.sources[i + kPrefetchEdges]);
-        degrees.of.Prefetch(edges.destinations[i + kPrefetchEdges]);
-      }
+      PrefetchEnds(edges, i + kPrefetchEdges, degrees.of.data());
       Increment(&degrees.of[edges.sources[i]].total);
       Increment(&degrees.of[edges.destinations[i]].total);
       Increment(&degrees.of[edges.destinations[i]].in);

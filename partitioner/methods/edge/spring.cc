@@ -104,13 +104,10 @@ class RichestNeighbours {
   void VisitAll(const UnionEdges& edges) {
     const size_t count = edges.sources.size();
     for (size_t i = 0; i < count; ++i) {
-      if (i + kPrefetchEdges < count) {
-        for (const int64_t node :
-             {edges.sources[i + kPrefetchEdges], edges.destinations[i + kPrefetchEdges]}) {
-          of_.Prefetch(node);
-          degrees_->Prefetch(node);
-        }
-      }
+      AskForEnds(edges, i + kPrefetchEdges, [&](int64_t node) {
+        of_.Prefetch(node);
+        degrees_->Prefetch(node);
+      });
       Visit(edges.sources[i], edges.destinations[i]);
       Visit(edges.destinations[i], edges.sources[i]);
     }
@@ -138,11 +135,12 @@ Status Spring::Start(const EdgeStream& stream) {
                       StreamClusters::Make(stream, max_volume, ComparedVolume::kWhole, "spring"));
   StatusOr<RichestNeighbours> richest = RichestNeighbours::Make(stream);
   if (!richest.ok()) return richest.status();
-  HG_RETURN_IF_ERROR(ForEachUnionEdges(*stream.dataset, "clustering", [&](const UnionEdges& edges) {
+  const auto join = [&](const UnionEdges& edges) {
     clusters.JoinAll(edges);
     richest->VisitAll(edges);
     return OkStatus();
-  }));
+  };
+  HG_RETURN_IF_ERROR(RepeatUnionEdges(*stream.dataset, "clustering", stream.num_edges(), join));
   HG_ASSIGN_OR_RETURN(auto merging, Merging::Make(stream, &clusters, richest->of()));
   richest = RichestNeighbours();
   HG_RETURN_IF_ERROR(merging.MergeAll());

@@ -31,17 +31,12 @@ StatusOr<StreamClusters> StreamClusters::Make(const EdgeStream& stream, uint32_t
 void StreamClusters::JoinAll(const UnionEdges& edges) {
   const size_t count = edges.sources.size();
   for (size_t i = 0; i < count; ++i) {
-    if (i + 2 * kPrefetchEdges < count) {
-      for (const int64_t node :
-           {edges.sources[i + 2 * kPrefetchEdges], edges.destinations[i + 2 * kPrefetchEdges]}) {
-        Prefetch(node);
-        degrees_->Prefetch(node);
-      }
-    }
-    if (i + kPrefetchEdges < count) {  // its cluster has come by now
-      PrefetchVolume(edges.sources[i + kPrefetchEdges]);
-      PrefetchVolume(edges.destinations[i + kPrefetchEdges]);
-    }
+    AskForEnds(edges, i + 2 * kPrefetchEdges, [&](int64_t node) {
+      Prefetch(node);
+      degrees_->Prefetch(node);
+    });
+    // Its cluster has come by now.
+    AskForEnds(edges, i + kPrefetchEdges, [&](int64_t node) { PrefetchVolume(node); });
     Join(edges.sources[i], edges.destinations[i]);
   }
 }

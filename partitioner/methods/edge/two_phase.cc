@@ -36,10 +36,11 @@ Status TwoPhase::Start(const EdgeStream& stream) {
   const uint32_t max_volume = MaxVolume(stream, stream.options.volume_factor);
   HG_ASSIGN_OR_RETURN(
       clusters_, StreamClusters::Make(stream, max_volume, ComparedVolume::kWithoutNode, "2ps-l"));
-  HG_RETURN_IF_ERROR(ForEachUnionEdges(*stream.dataset, "clustering", [&](const UnionEdges& edges) {
+  const auto join = [&](const UnionEdges& edges) {
     clusters_.JoinAll(edges);
     return OkStatus();
-  }));
+  };
+  HG_RETURN_IF_ERROR(RepeatUnionEdges(*stream.dataset, "clustering", stream.num_edges(), join));
   const double even_share =
       2 * static_cast<double>(std::max<int64_t>(1, stream.num_edges())) / stream.parts;
   const auto share = [&](int64_t cluster) {

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <limits>
+#include <span>
 #include <utility>
 
 #include "common/base/progress.h"
 #include "common/base/units.h"
+#include "partitioner/methods/neighbour_lists.h"
 #include "partitioner/stream/edge_pass.h"
 #include "partitioner/stream/union_nodes.h"
 
@@ -14,49 +16,11 @@ namespace {
 
 // One bit of an entry is the direction.
 constexpr int64_t kMaxNodes = (int64_t{1} << 31) - 1;
-constexpr int32_t kMaxInDegree = std::numeric_limits<int32_t>::max();
 constexpr int64_t kMaxWeight = 255;
 constexpr char kGathering[] = "gathering neighbours";
 
-// Loads that miss the cache are asked for this many edges ahead.
-constexpr size_t kAhead = 24;
 // Nodes whose lists are sorted between two progress reports.
 constexpr int64_t kProgressNodes = 65536;
-
-constexpr uint32_t Entry(int64_t neighbour, bool incoming) {
-  return static_cast<uint32_t>(neighbour) << 1 | static_cast<uint32_t>(incoming);
-}
-
-Status OtherEdges() {
-  return DataLoss(
-      "{}: the input gives other edges than in the first pass; it changed while being read: start "
-      "again once nothing writes to it",
-      kGathering);
-}
-
-// Calls emit(neighbour, weight) for each run of one neighbour in a sorted list. A weight counts
-// both directions apart: with drop_duplicates each at most once.
-template <typename Emit>
-void ForEachRun(const uint32_t* begin, const uint32_t* end, bool drop_duplicates, Emit emit) {
-  while (begin < end) {
-    const uint32_t neighbour = *begin >> 1;
-    int64_t weight = 1;
-    const uint32_t* next = begin + 1;
-    for (; next < end && *next >> 1 == neighbour; ++next) {
-      weight += !drop_duplicates || *next != *(next - 1) ? 1 : 0;
-    }
-    emit(neighbour, weight);
-    begin = next;
-  }
-}
-
-int32_t RepeatedInEdges(const uint32_t* begin, const uint32_t* end) {
-  int32_t repeated = 0;
-  for (const uint32_t* entry = begin; entry + 1 < end; ++entry) {
-    repeated += entry[0] == entry[1] && (entry[0] & 1) != 0 ? 1 : 0;
-  }
-  return repeated;
-}
 
 }  // namespace
 
@@ -74,7 +38,13 @@ class DiskCsrBuilder {
           "lp-metis: {} nodes are more than its 31-bit ids hold ({}); use --method stream-metis",
           FormatCount(nodes_), FormatCount(kMaxNodes));
     }
-    HG_RETURN_IF_ERROR(CountDegrees());
+    csr_.offsets_.assign(static_cast<size_t>(nodes_) + 1, 0);
+    csr_.in_degrees_.assign(static_cast<size_t>(nodes_), 0);
+    HG_ASSIGN_OR_RETURN(const EntryCounts counts,
+                        CountEntries(dataset_, "counting neighbours", csr_.in_degrees_,
+                                     std::span(csr_.offsets_).subspan(1)));
+    csr_.directed_edges_ = counts.edges;
+    arcs_ = counts.entries;
     HG_ASSIGN_OR_RETURN(csr_.neighbours_, ScratchArray<uint32_t>::Create(
                                               options_.scratch, arcs_, "the lists of neighbours"));
     HG_ASSIGN_OR_RETURN(csr_.weights_,
@@ -85,30 +55,9 @@ class DiskCsrBuilder {
   }
 
  private:
-  // offsets()[v + 1]: entries of node v before merging; then the start of its list, which moves to
-  // its end while the list is filled.
+  // offsets()[v + 1]: the start of node v's list before merging, which moves to its end while the
+  // list is filled.
   int64_t* next() { return csr_.offsets_.data() + 1; }
-
-  Status CountDegrees() {
-    csr_.offsets_.assign(static_cast<size_t>(nodes_) + 1, 0);
-    csr_.in_degrees_.assign(static_cast<size_t>(nodes_), 0);
-    HG_RETURN_IF_ERROR(
-        ForEachUnionEdges(dataset_, "counting neighbours", [this](const UnionEdges& edges) {
-          for (size_t i = 0; i < edges.sources.size(); ++i) {
-            const int64_t u = edges.sources[i];
-            const int64_t v = edges.destinations[i];
-            int32_t& in_degree = csr_.in_degrees_[static_cast<size_t>(v)];
-            in_degree += in_degree < kMaxInDegree ? 1 : 0;
-            if (u == v) continue;
-            ++next()[u];
-            ++next()[v];
-          }
-          csr_.directed_edges_ += static_cast<int64_t>(edges.sources.size());
-          return OkStatus();
-        }));
-    for (int64_t v = 0; v < nodes_; ++v) arcs_ += std::exchange(next()[v], arcs_);
-    return OkStatus();
-  }
 
   // Ranges of nodes with window_arcs entries each, or one node.
   void ChooseWindows() {
@@ -122,39 +71,20 @@ class DiskCsrBuilder {
     windows_.push_back(nodes_);
   }
 
-  // Whether the list of `node` may take an entry more: not where the input changed.
-  bool Append(int64_t node, uint32_t entry) {
-    const int64_t place = next()[node]++;
-    if (place >= arcs_) return false;
-    csr_.neighbours_.data()[place] = entry;
-    return true;
+  Status ScatterDirectly() {
+    HG_RETURN_IF_ERROR(Repeat([this](const UnionEdges& edges) {
+      return ScatterEntries(edges, arcs_, next(), csr_.neighbours_.data());
+    }));
+    HG_RETURN_IF_ERROR(MergeLists(0, nodes_));
+    return Finish();
   }
 
-  Status ScatterDirectly() {
-    int64_t edges_seen = 0;
-    const uint32_t* entries = csr_.neighbours_.data();
-    HG_RETURN_IF_ERROR(ForEachUnionEdges(dataset_, kGathering, [&](const UnionEdges& edges) {
-      const size_t size = edges.sources.size();
-      edges_seen += static_cast<int64_t>(size);
-      for (size_t i = 0; i < size; ++i) {
-        if (i + kAhead < size) {
-          __builtin_prefetch(next() + edges.sources[i + kAhead], 1);
-          __builtin_prefetch(next() + edges.destinations[i + kAhead], 1);
-        }
-        if (i + kAhead / 2 < size) {
-          __builtin_prefetch(entries + next()[edges.sources[i + kAhead / 2]], 1);
-          __builtin_prefetch(entries + next()[edges.destinations[i + kAhead / 2]], 1);
-        }
-        const int64_t u = edges.sources[i];
-        const int64_t v = edges.destinations[i];
-        if (u == v) continue;
-        if (!Append(u, Entry(v, false)) || !Append(v, Entry(u, true))) return OtherEdges();
-      }
-      return OkStatus();
-    }));
-    HG_RETURN_IF_ERROR(CheckSameEdges(kGathering, csr_.directed_edges_, edges_seen));
-    MergeLists(0, nodes_);
-    return Finish();
+  // The second pass: take(edges) is false where the edges are not those of the first.
+  template <typename Take>
+  Status Repeat(Take take) {
+    return RepeatUnionEdges(
+        dataset_, kGathering, csr_.directed_edges_,
+        [&](const UnionEdges& edges) { return take(edges) ? OkStatus() : OtherEdges(kGathering); });
   }
 
   // Deals entries to their windows first, each window's one after the other on disk.
@@ -167,12 +97,12 @@ class DiskCsrBuilder {
       const int64_t end = w + 2 < windows_.size() ? next()[windows_[w + 1]] : arcs_;
       for (int64_t i = begin; i < end; ++i) {
         const uint64_t record = dealt.data()[i];
-        if (!Append(static_cast<int64_t>(record >> 32), static_cast<uint32_t>(record))) {
-          return OtherEdges();
-        }
+        const int64_t place = next()[record >> 32]++;
+        if (place >= arcs_) return OtherEdges(kGathering);
+        csr_.neighbours_.data()[place] = static_cast<uint32_t>(record);
       }
       dealt.Release(begin, end);
-      MergeLists(windows_[w], windows_[w + 1]);
+      HG_RETURN_IF_ERROR(MergeLists(windows_[w], windows_[w + 1]));
     }
     return Finish();
   }
@@ -184,7 +114,6 @@ class DiskCsrBuilder {
       if (w > 0) end.push_back(place.back());
     }
     end.push_back(arcs_);
-    int64_t edges_seen = 0;
     bool fits = true;
     const auto deal = [&](int64_t node, uint32_t entry) {
       const auto window = static_cast<size_t>(
@@ -192,35 +121,35 @@ class DiskCsrBuilder {
       fits = fits && place[window] < end[window];
       if (fits) dealt[place[window]++] = static_cast<uint64_t>(node) << 32 | entry;
     };
-    HG_RETURN_IF_ERROR(ForEachUnionEdges(dataset_, kGathering, [&](const UnionEdges& edges) {
-      edges_seen += static_cast<int64_t>(edges.sources.size());
+    HG_RETURN_IF_ERROR(Repeat([&](const UnionEdges& edges) {
       for (size_t i = 0; i < edges.sources.size(); ++i) {
         const int64_t u = edges.sources[i];
         const int64_t v = edges.destinations[i];
         if (u == v) continue;
-        deal(u, Entry(v, false));
-        deal(v, Entry(u, true));
+        deal(u, NeighbourEntry(v, false));
+        deal(v, NeighbourEntry(u, true));
       }
-      return fits ? OkStatus() : OtherEdges();
+      return fits;
     }));
-    HG_RETURN_IF_ERROR(CheckSameEdges(kGathering, csr_.directed_edges_, edges_seen));
-    return place == end ? OkStatus() : OtherEdges();
+    return place == end ? OkStatus() : OtherEdges(kGathering);
   }
 
   // Sorts the lists of these nodes and writes their runs behind those of all nodes before, which
   // is never beyond what they come from.
-  void MergeLists(int64_t begin_node, int64_t end_node) {
+  Status MergeLists(int64_t begin_node, int64_t end_node) {
     uint32_t* entries = csr_.neighbours_.data();
     uint8_t* weights = csr_.weights_.data();
     Progress progress("sorting neighbours", end_node - begin_node);
     for (int64_t v = begin_node; v < end_node; ++v) {
       uint32_t* first = entries + list_begin_;
       uint32_t* last = entries + next()[v];
+      if (last < first) return OtherEdges(kGathering);
       list_begin_ = next()[v];
       std::sort(first, last);
       if (fold_) {
-        csr_.in_degrees_[static_cast<size_t>(v)] -= RepeatedInEdges(first, last);
-        repeated_ += RepeatedInEdges(first, last);
+        const int32_t repeated = RepeatedInEdges(first, last);
+        csr_.in_degrees_[static_cast<size_t>(v)] -= repeated;
+        repeated_ += repeated;
       }
       ForEachRun(first, last, fold_, [&](uint32_t neighbour, int64_t weight) {
         least_weight_ = std::min(least_weight_, weight);
@@ -231,9 +160,11 @@ class DiskCsrBuilder {
       next()[v] = merged_;
       if (v % kProgressNodes == kProgressNodes - 1) progress.Advance(kProgressNodes);
     }
+    return OkStatus();
   }
 
   Status Finish() {
+    if (list_begin_ != arcs_) return OtherEdges(kGathering);
     if (least_weight_ >= most_weight_) csr_.weights_ = ScratchArray<uint8_t>();
     csr_.directed_edges_ -= repeated_;
     return OkStatus();

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <utility>
 
-#include "partitioner/methods/stream_metis/ahead.h"
+#include "partitioner/stream/ahead.h"
 #include "partitioner/stream/edge_pass.h"
 
 namespace halograph {
@@ -78,8 +78,7 @@ Status Merger::Vote(const Dataset& dataset, const Degrees& degrees) {
   HG_ASSIGN_OR_RETURN(votes_, NodeArray<Favourite>::Make(clusters_->count, "votes of clusters"));
   std::ranges::fill(votes_.span(), Favourite{});
   const uint32_t* of = clusters_->of.data();
-  int64_t now = 0;
-  HG_RETURN_IF_ERROR(ForEachUnionEdges(dataset, "merging clusters", [&](const UnionEdges& edges) {
+  const auto vote = [&](const UnionEdges& edges) {
     for (size_t i = 0; i < edges.sources.size(); ++i) {
       PrefetchEnds(edges, i + kFarAhead, of);
       if (of[edges.sources[i]] == of[edges.destinations[i]]) continue;
@@ -89,10 +88,9 @@ Status Merger::Vote(const Dataset& dataset, const Degrees& degrees) {
       votes_[a].For(b);
       votes_[b].For(a);
     }
-    now += static_cast<int64_t>(edges.sources.size());
     return OkStatus();
-  }));
-  return CheckSameEdges("merging clusters", degrees.edges, now);
+  };
+  return RepeatUnionEdges(dataset, "merging clusters", degrees.edges, vote);
 }
 
 template <typename Visit>

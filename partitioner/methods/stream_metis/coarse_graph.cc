@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "common/base/rng.h"
-#include "partitioner/methods/stream_metis/ahead.h"
 #include "partitioner/methods/stream_metis/pair_sample.h"
+#include "partitioner/stream/ahead.h"
 #include "partitioner/stream/edge_pass.h"
 
 namespace halograph {
@@ -142,13 +142,10 @@ StatusOr<CoarseGraph> BuildCoarseGraph(const Dataset& dataset, const Clusters& c
   CoarseGraph coarse;
   HG_ASSIGN_OR_RETURN(PairSample sample, PairSample::Make(max_pairs, Mix(seed)));
   PairStream stream(clusters.of.data(), &sample);
-  int64_t now = 0;
-  HG_RETURN_IF_ERROR(ForEachUnionEdges(dataset, "coarse graph", [&](const UnionEdges& chunk) {
+  HG_RETURN_IF_ERROR(RepeatUnionEdges(dataset, "coarse graph", edges, [&](const UnionEdges& chunk) {
     stream.Chunk(chunk);
-    now += static_cast<int64_t>(chunk.sources.size());
     return OkStatus();
   }));
-  HG_RETURN_IF_ERROR(CheckSameEdges("coarse graph", edges, now));
   coarse.share = sample.share();
   HG_RETURN_IF_ERROR(FillGraph(sample, clusters.count, &coarse.graph));
   coarse.graph.directed_edges = edges;

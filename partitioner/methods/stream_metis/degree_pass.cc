@@ -1,7 +1,7 @@
 #include "partitioner/methods/stream_metis/degree_pass.h"
 
 #include "common/base/units.h"
-#include "partitioner/methods/stream_metis/ahead.h"
+#include "partitioner/stream/ahead.h"
 #include "partitioner/stream/edge_pass.h"
 #include "partitioner/stream/union_nodes.h"
 

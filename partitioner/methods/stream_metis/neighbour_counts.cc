@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "partitioner/methods/stream_metis/ahead.h"
+#include "partitioner/stream/ahead.h"
 
 namespace halograph {
 
@@ -36,10 +36,7 @@ int64_t NeighbourCounts::CountChunk(const UnionEdges& edges, const uint16_t* own
   int64_t cut = 0;
   for (size_t i = 0; i < size; ++i) {
     PrefetchEnds(edges, i + kFarAhead, owners);
-    if (i + kNearAhead < size) {
-      ask(edges.sources[i + kNearAhead]);
-      ask(edges.destinations[i + kNearAhead]);
-    }
+    AskForEnds(edges, i + kNearAhead, ask);
     const int64_t u = edges.sources[i];
     const int64_t v = edges.destinations[i];
     if (u == v) continue;
@@ -55,16 +52,14 @@ StatusOr<int64_t> NeighbourCounts::Count(const Dataset& dataset, std::span<const
   range_ = range;
   std::fill_n(counts_.data(), range.size() * parts_, uint8_t{0});
   int64_t cut = 0;
-  int64_t now = 0;
-  HG_RETURN_IF_ERROR(ForEachUnionEdges(dataset, "refinement", [&](const UnionEdges& edges) {
+  const auto count_chunk = [&](const UnionEdges& edges) {
     const auto in_range = [&](int64_t node) { return range.Has(node); };
     const auto in_half = [&](int64_t node) { return range.Has(node) && half->Has(node); };
     cut += half == nullptr ? CountChunk(edges, owners.data(), in_range)
                            : CountChunk(edges, owners.data(), in_half);
-    now += static_cast<int64_t>(edges.sources.size());
     return OkStatus();
-  }));
-  HG_RETURN_IF_ERROR(CheckSameEdges("refinement", degrees_->edges, now));
+  };
+  HG_RETURN_IF_ERROR(RepeatUnionEdges(dataset, "refinement", degrees_->edges, count_chunk));
   return cut;
 }
 

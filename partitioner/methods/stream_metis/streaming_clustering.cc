@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "partitioner/methods/stream_metis/ahead.h"
+#include "partitioner/stream/ahead.h"
 #include "partitioner/stream/edge_pass.h"
 
 namespace halograph {
@@ -21,11 +21,9 @@ class Joiner {
     const size_t size = edges.sources.size();
     for (size_t i = 0; i < size; ++i) {
       PrefetchEnds(edges, i + kFarAhead, cluster_);
-      if (i + kNearAhead < size) {
-        // May have moved by then: only a hint.
-        __builtin_prefetch(volume_ + cluster_[edges.sources[i + kNearAhead]], 1);
-        __builtin_prefetch(volume_ + cluster_[edges.destinations[i + kNearAhead]], 1);
-      }
+      // May have moved by then: only a hint.
+      AskForEnds(edges, i + kNearAhead,
+                 [&](int64_t node) { __builtin_prefetch(volume_ + cluster_[node], 1); });
       Edge(edges.sources[i], edges.destinations[i]);
     }
   }
@@ -84,13 +82,11 @@ StatusOr<Clusters> ClusterStream(const Dataset& dataset, const Degrees& degrees,
                                  int64_t max_volume) {
   HG_ASSIGN_OR_RETURN(Clusters clusters, OneEach(degrees));
   Joiner joiner(degrees, max_volume, &clusters);
-  int64_t edges = 0;
-  HG_RETURN_IF_ERROR(ForEachUnionEdges(dataset, "clustering", [&](const UnionEdges& chunk) {
-    joiner.Chunk(chunk);
-    edges += static_cast<int64_t>(chunk.sources.size());
-    return OkStatus();
-  }));
-  HG_RETURN_IF_ERROR(CheckSameEdges("clustering", degrees.edges, edges));
+  HG_RETURN_IF_ERROR(
+      RepeatUnionEdges(dataset, "clustering", degrees.edges, [&](const UnionEdges& edges) {
+        joiner.Chunk(edges);
+        return OkStatus();
+      }));
   HG_RETURN_IF_ERROR(CompactClusters(&clusters));
   return clusters;
 }

@@ -108,5 +108,25 @@ TEST(FoldedGraphTest, SumOfWeightsBeyondTheIndexIsRefused) {
   EXPECT_THAT(Message(graph.status()), HasSubstr("weights"));
 }
 
+TEST(FoldedGraphTest, OtherEdgesInTheSecondPassAreDataLoss) {
+  const EdgePairs first = {{0, 1}, {1, 2}, {2, 2}, {3, 4}};
+  const std::vector<EdgePairs> others = {
+      {{0, 1}, {1, 2}},                          // fewer
+      {{0, 1}, {1, 2}, {2, 2}, {3, 4}, {0, 4}},  // more
+      {{4, 1}, {4, 2}, {4, 3}, {4, 0}},          // as many, more of them than there is room for
+      {{0, 1}, {0, 1}, {0, 1}, {3, 3}},          // as many ends, a list longer than its place
+      {{0, 1}, {1, 2}, {2, 2}, {4, 4}},          // fewer ends
+  };
+  for (const EdgePairs& other : others) {
+    DatasetBuilder builder;
+    builder.Nodes("node", 5).Edges("node", "edge", "node", {});
+    Dataset dataset = builder.dataset();
+    dataset.relations[0].edges = std::make_shared<ChangingEdges>(first, other);
+    const auto graph = BuildFoldedGraph(dataset, false);
+    EXPECT_TRUE(absl::IsDataLoss(graph.status())) << graph.status();
+    EXPECT_THAT(Message(graph.status()), HasSubstr("changed while being read"));
+  }
+}
+
 }  // namespace
 }  // namespace halograph

@@ -56,6 +56,22 @@ class MemoryEdges : public EdgeSource {
   bool drop_self_loops_;
 };
 
+// Gives `first` on the first passes and `later` after that, as a file that is being written.
+class ChangingEdges : public EdgeSource {
+ public:
+  ChangingEdges(const EdgePairs& first, const EdgePairs& later, int first_passes = 1)
+      : first_(first), later_(later), first_passes_(first_passes) {}
+  StatusOr<std::unique_ptr<EdgeCursor>> Open() const override {
+    return passes_++ < first_passes_ ? first_.Open() : later_.Open();
+  }
+  int64_t max_edges() const override { return first_.max_edges(); }
+
+ private:
+  MemoryEdges first_, later_;
+  int first_passes_;
+  mutable int passes_ = 0;
+};
+
 class DatasetBuilder {
  public:
   DatasetBuilder() { dataset_.name = "memory"; }

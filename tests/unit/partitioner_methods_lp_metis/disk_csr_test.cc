@@ -125,27 +125,14 @@ TEST_F(DiskCsrTest, MissingScratchFolderIsNotFound) {
   EXPECT_TRUE(absl::IsNotFound(graph.status())) << graph.status();
 }
 
-// Gives the second edges from the second pass on.
-class ChangingEdges : public EdgeSource {
- public:
-  ChangingEdges(EdgePairs first, EdgePairs later)
-      : first_(std::move(first)), later_(std::move(later)) {}
-  StatusOr<std::unique_ptr<EdgeCursor>> Open() const override {
-    return (passes_++ == 0 ? first_ : later_).Open();
-  }
-  int64_t max_edges() const override { return first_.max_edges(); }
-
- private:
-  MemoryEdges first_, later_;
-  mutable int passes_ = 0;
-};
-
 TEST_F(DiskCsrTest, OtherEdgesInTheSecondPassAreDataLoss) {
   const EdgePairs first = {{0, 1}, {1, 2}, {2, 2}, {3, 4}};
   const std::vector<EdgePairs> others = {
       {{0, 1}, {1, 2}},                          // fewer
       {{0, 1}, {1, 2}, {2, 2}, {3, 4}, {0, 4}},  // more
       {{4, 1}, {4, 2}, {4, 3}, {4, 0}},          // as many, elsewhere
+      {{0, 1}, {0, 1}, {0, 1}, {3, 3}},          // as many ends, a list longer than its place
+      {{0, 1}, {1, 2}, {2, 2}, {4, 4}},          // fewer ends
   };
   for (const EdgePairs& other : others) {
     for (const int64_t window : {int64_t{2}, kWindowArcs}) {

@@ -12,12 +12,18 @@ namespace halograph {
 inline constexpr size_t kFarAhead = 32;
 inline constexpr size_t kNearAhead = 16;
 
+// Calls ask(node) for both ends of edge i, if there is such an edge.
+template <typename Ask>
+void AskForEnds(const UnionEdges& edges, size_t i, const Ask& ask) {
+  if (i >= edges.sources.size()) return;
+  ask(edges.sources[i]);
+  ask(edges.destinations[i]);
+}
+
 // Asks for array[u] and array[v] of edge i, if there is such an edge.
 template <typename T>
 void PrefetchEnds(const UnionEdges& edges, size_t i, const T* array) {
-  if (i >= edges.sources.size()) return;
-  __builtin_prefetch(array + edges.sources[i], 1);
-  __builtin_prefetch(array + edges.destinations[i], 1);
+  AskForEnds(edges, i, [&](int64_t node) { __builtin_prefetch(array + node, 1); });
 }
 
 }  // namespace halograph
