@@ -63,4 +63,12 @@ Status CheckParts(const Dataset& dataset, int parts) {
   return OkStatus();
 }
 
+Assignment AllInOnePart(const Dataset& dataset) {
+  Assignment assignment;
+  for (const InputNodeType& type : dataset.node_types) {
+    assignment.owners.emplace_back(static_cast<size_t>(type.count), uint16_t{0});
+  }
+  return assignment;
+}
+
 }  // namespace halograph

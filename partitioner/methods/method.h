@@ -58,8 +58,8 @@ struct MethodOptions {
   // What the whole run may hold, in bytes: a method that can trade quality for memory plans with
   // it. Whether a plan fits is checked by whoever runs the method (CheckMemory).
   int64_t memory = std::numeric_limits<int64_t>::max();
-  std::filesystem::path scratch =
-      {};  // for methods that need files of their own; exists, is emptied
+  // For methods that need files of their own; exists, is emptied.
+  std::filesystem::path scratch = {};
   EdgePartitionOptions edge = {};
   StreamMetisOptions stream_metis = {};
 };
@@ -89,5 +89,7 @@ class PartitionMethod {
 
 // InvalidArgument unless 1 <= parts <= kMaxParts and parts <= nodes (of all types). For methods.
 [[nodiscard]] Status CheckParts(const Dataset& dataset, int parts);
+// What every method gives for one partition.
+[[nodiscard]] Assignment AllInOnePart(const Dataset& dataset);
 
 }  // namespace halograph

@@ -16,6 +16,7 @@
 #include "partitioner/methods/rebalance.h"
 #include "partitioner/methods/vertex_weights.h"
 #include "partitioner/stream/edge_pass.h"
+#include "partitioner/stream/union_nodes.h"
 
 namespace halograph {
 namespace {
@@ -85,15 +86,6 @@ Json Report(const FoldedGraph& graph, const VertexWeights& weights, const Result
           {"constraints", std::move(constraints)}};
 }
 
-Assignment SplitByType(const FoldedGraph& graph, const std::vector<int32_t>& owners) {
-  Assignment assignment;
-  for (size_t type = 0; type + 1 < graph.type_offsets.size(); ++type) {
-    assignment.owners.emplace_back(owners.begin() + graph.type_offsets[type],
-                                   owners.begin() + graph.type_offsets[type + 1]);
-  }
-  return assignment;
-}
-
 // METIS keeps every level of its coarsening, each with half the nodes but, in a graph that is
 // random on the small scale, hardly fewer pairs of neighbours, until there are so few nodes that
 // pairs meet. Measured on planted, hierarchical and social graphs of 37 thousand to a million
@@ -105,14 +97,6 @@ int64_t InsideMetis(int64_t nodes, int64_t arcs) {
   constexpr double kInt = sizeof(int32_t);
   const double levels = MetisLevels(nodes, arcs);
   return static_cast<int64_t>(static_cast<double>(arcs) * (kInt + 2 * kInt * levels));
-}
-
-Assignment AllInOnePart(const Dataset& dataset) {
-  Assignment assignment;
-  for (const InputNodeType& type : dataset.node_types) {
-    assignment.owners.emplace_back(static_cast<size_t>(type.count), uint16_t{0});
-  }
-  return assignment;
 }
 
 }  // namespace
@@ -176,7 +160,7 @@ StatusOr<Assignment> MetisMethod::Assign(const Dataset& dataset,
       HG_ASSIGN_OR_RETURN(Result other, Attempt(graph, weights, options.parts, seed));
       if (other.BetterThan(best)) best = std::move(other);
     }
-    assignment = SplitByType(graph, best.owners);
+    assignment.owners = UnionNodes(dataset).SplitByType(best.owners);
     assignment.report = Report(graph, weights, best, attempts);
   }
   // What was freed goes back to the system before the writer starts.

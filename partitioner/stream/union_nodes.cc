@@ -15,13 +15,4 @@ int UnionNodes::TypeOf(int64_t node) const {
   return static_cast<int>(after - offsets_.begin()) - 1;
 }
 
-std::vector<std::vector<uint16_t>> UnionNodes::SplitByType(
-    const std::vector<uint16_t>& owners) const {
-  std::vector<std::vector<uint16_t>> split;
-  for (int type = 0; type < num_types(); ++type) {
-    split.emplace_back(owners.begin() + offset(type), owners.begin() + offset(type + 1));
-  }
-  return split;
-}
-
 }  // namespace halograph

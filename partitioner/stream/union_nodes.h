@@ -20,9 +20,16 @@ class UnionNodes {
   [[nodiscard]] int64_t offset(int type) const { return offsets_[static_cast<size_t>(type)]; }
   // Of a union id within the range. O(log types).
   [[nodiscard]] int TypeOf(int64_t node) const;
-  // owners[node] -> owners[type][input id], as Assignment has them.
+  // owners[node] -> owners[type][input id], as Assignment has them. OwnerT: uint16_t or int32_t.
+  template <typename OwnerT = uint16_t>
   [[nodiscard]] std::vector<std::vector<uint16_t>> SplitByType(
-      const std::vector<uint16_t>& owners) const;
+      const std::vector<OwnerT>& owners) const {
+    std::vector<std::vector<uint16_t>> split;
+    for (int type = 0; type < num_types(); ++type) {
+      split.emplace_back(owners.begin() + offset(type), owners.begin() + offset(type + 1));
+    }
+    return split;
+  }
 
  private:
   std::vector<int64_t> offsets_;

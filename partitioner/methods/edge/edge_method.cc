@@ -121,14 +121,6 @@ class Placing {
   int passes_ = 0;
 };
 
-Assignment AllInOnePart(const Dataset& dataset) {
-  Assignment assignment;
-  for (const InputNodeType& type : dataset.node_types) {
-    assignment.owners.emplace_back(static_cast<size_t>(type.count), uint16_t{0});
-  }
-  return assignment;
-}
-
 Json Report(const EdgePartitionerTraits& traits, const MethodOptions& options,
             const Placing& placing, const OwnerChoice& choice) {
   const auto nodes = static_cast<double>(std::max<int64_t>(1, choice.nodes_with_edges()));

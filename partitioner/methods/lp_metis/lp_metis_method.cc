@@ -149,13 +149,8 @@ MemoryPlan LpMetisMethod::PlanMemory(const GraphCounts& counts,
 StatusOr<Assignment> LpMetisMethod::Assign(const Dataset& dataset,
                                            const MethodOptions& options) const {
   HG_RETURN_IF_ERROR(CheckParts(dataset, options.parts));
-  const UnionNodes nodes(dataset);
+  if (options.parts == 1) return AllInOnePart(dataset);
   Assignment assignment;
-  if (options.parts == 1) {
-    assignment.owners =
-        nodes.SplitByType(std::vector<uint16_t>(static_cast<size_t>(nodes.count())));
-    return assignment;
-  }
   {
     HG_ASSIGN_OR_RETURN(DiskCsr graph,
                         DiskCsr::Build(dataset, {.scratch = options.scratch,
@@ -165,8 +160,7 @@ StatusOr<Assignment> LpMetisMethod::Assign(const Dataset& dataset,
     malloc_trim(0);
     MoveNodes(graph, weights, options, &projected);
     assignment.report = std::move(projected.report);
-    const std::vector<uint16_t> owners(projected.owners.begin(), projected.owners.end());
-    assignment.owners = nodes.SplitByType(owners);
+    assignment.owners = UnionNodes(dataset).SplitByType(projected.owners);
   }
   // What was freed goes back to the system before the writer starts.
   malloc_trim(0);

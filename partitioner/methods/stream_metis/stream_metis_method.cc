@@ -134,12 +134,6 @@ StatusOr<Json> RefineNodes(const RefinedOwners& state, int rounds) {
   return report;
 }
 
-Assignment AllInOnePart(const UnionNodes& nodes) {
-  Assignment assignment;
-  assignment.owners = nodes.SplitByType(std::vector<uint16_t>(static_cast<size_t>(nodes.count())));
-  return assignment;
-}
-
 }  // namespace
 
 MemoryPlan StreamMetisMethod::PlanMemory(const GraphCounts& counts,
@@ -151,8 +145,7 @@ StatusOr<Assignment> StreamMetisMethod::Assign(const Dataset& dataset,
                                                const MethodOptions& options) const {
   HG_RETURN_IF_ERROR(CheckParts(dataset, options.parts));
   HG_RETURN_IF_ERROR(CheckOptions(options));
-  const UnionNodes nodes(dataset);
-  if (options.parts == 1) return AllInOnePart(nodes);
+  if (options.parts == 1) return AllInOnePart(dataset);
   const CoarseBudget budget = ChooseBudget(GraphCounts::Of(dataset), options);
   HG_ASSIGN_OR_RETURN(const Degrees degrees, CountDegrees(dataset));
   HG_ASSIGN_OR_RETURN(Clusters clusters, MakeClusters(dataset, degrees, budget, options.parts));
@@ -173,7 +166,7 @@ StatusOr<Assignment> StreamMetisMethod::Assign(const Dataset& dataset,
                                                 options.stream_metis.refinement_rounds));
   coarse.report.update(refined);
   Assignment assignment;
-  assignment.owners = nodes.SplitByType(coarse.owners);
+  assignment.owners = UnionNodes(dataset).SplitByType(coarse.owners);
   assignment.report = std::move(coarse.report);
   return assignment;
 }

@@ -107,6 +107,23 @@ TEST(ForEachUnionEdgesTest, ErrorOfTheVisitorEndsThePassWhileTheReaderIsAhead) {
   EXPECT_EQ(visited, 3);
 }
 
+TEST(RepeatUnionEdgesTest, OtherNumberThanBeforeIsDataLossAndNoneTooManyAreVisited) {
+  const TwoTypes builder;  // 130 edges
+  for (const int64_t before : {130, 131, 129, 100, 0}) {
+    int64_t visited = 0;
+    const Status status =
+        RepeatUnionEdges(builder.dataset(), "test", before, [&](const UnionEdges& edges) {
+          visited += static_cast<int64_t>(edges.sources.size());
+          return OkStatus();
+        });
+    EXPECT_EQ(status.ok(), before == 130) << status;
+    EXPECT_LE(visited, before);
+    if (before == 130) continue;
+    EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+    EXPECT_THAT(Message(status), HasSubstr("gave 130 edges"));
+  }
+}
+
 TEST(ForEachEdgesTest, KeepsInputIdsAndEdgeIds) {
   const TwoTypes builder;
   EdgePairs seen;
@@ -140,6 +157,8 @@ TEST(UnionNodesTest, TypesFollowOneAnotherAndEmptyOnesHoldNothing) {
   EXPECT_EQ(nodes.TypeOf(2), 2);
   EXPECT_EQ(nodes.SplitByType({1, 2, 3, 4, 5}),
             (std::vector<std::vector<uint16_t>>{{1, 2}, {}, {3, 4, 5}}));
+  EXPECT_EQ(nodes.SplitByType(std::vector<int32_t>{1, 2, 3, 4, 5}),
+            nodes.SplitByType({1, 2, 3, 4, 5}));
 }
 
 }  // namespace
