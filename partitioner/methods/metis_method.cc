@@ -73,17 +73,11 @@ StatusOr<Result> Attempt(const FoldedGraph& graph, const VertexWeights& weights,
 
 Json Report(const FoldedGraph& graph, const VertexWeights& weights, const Result& result,
             int attempts) {
-  Json constraints = Json::array();
-  for (size_t c = 0; c < weights.count(); ++c) {
-    constraints.push_back({{"name", weights.constraints[c].name},
-                           {"total", weights.constraints[c].total},
-                           {"max_over_mean", result.balance[c]}});
-  }
   return {{"folded_edges", graph.num_arcs() / 2},
           {"objective", result.cut},
           {"attempts", attempts},
           {"rebalanced_nodes", result.moves},
-          {"constraints", std::move(constraints)}};
+          {"constraints", ConstraintReport(weights.constraints, result.balance)}};
 }
 
 // METIS keeps every level of its coarsening, each with half the nodes but, in a graph that is
@@ -115,13 +109,8 @@ MemoryPlan MetisMethod::PlanMemory(const GraphCounts& counts, const MethodOption
   const int64_t nodes = counts.num_nodes();
   // As if no two edges folded into one, which only reading them would tell.
   const int64_t arcs = 2 * counts.num_edges();
-  const auto constraints = static_cast<int64_t>((options.balance.nodes ? counts.nodes.size() : 0) +
-                                                (options.balance.edges ? 1 : 0) +
-                                                (options.balance.train && counts.train ? 1 : 0) +
-                                                (options.balance.valid && counts.valid ? 1 : 0) +
-                                                (options.balance.test && counts.test ? 1 : 0));
   constexpr int64_t kInt = sizeof(int32_t);
-  const int64_t weights = kInt * nodes * std::max<int64_t>(constraints, 1);
+  const int64_t weights = kInt * nodes * MostConstraints(counts, options.balance);
   return {{{"folding edges",
             {{"neighbours", kInt * arcs},
              {"list ends and degrees", 12 * nodes},

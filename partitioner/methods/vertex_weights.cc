@@ -1,5 +1,6 @@
 #include "partitioner/methods/vertex_weights.h"
 
+#include <algorithm>
 #include <numeric>
 
 #include "common/base/units.h"
@@ -19,6 +20,32 @@ int64_t TaskRows(const Dataset& dataset, std::string_view set_name) {
 }
 
 }  // namespace
+
+double TightTolerance(std::string_view constraint) {
+  if (constraint == "edges") return kTightEdgeTolerance;
+  return constraint.starts_with("nodes") ? kTightNodeTolerance : kTightTaskTolerance;
+}
+
+int64_t BalancedSets(const GraphCounts& counts, const BalanceOptions& balance) {
+  return (balance.train && counts.train ? 1 : 0) + (balance.valid && counts.valid ? 1 : 0) +
+         (balance.test && counts.test ? 1 : 0);
+}
+
+int64_t MostConstraints(const GraphCounts& counts, const BalanceOptions& balance) {
+  return std::max<int64_t>(1, (balance.nodes ? static_cast<int64_t>(counts.nodes.size()) : 0) +
+                                  (balance.edges ? 1 : 0) + BalancedSets(counts, balance));
+}
+
+Json ConstraintReport(const std::vector<Constraint>& constraints,
+                      const std::vector<double>& max_over_mean) {
+  Json report = Json::array();
+  for (size_t c = 0; c < constraints.size(); ++c) {
+    report.push_back({{"name", constraints[c].name},
+                      {"total", constraints[c].total},
+                      {"max_over_mean", max_over_mean[c]}});
+  }
+  return report;
+}
 
 std::vector<Constraint> ChooseConstraints(const Dataset& dataset, int64_t in_edges,
                                           const BalanceOptions& balance) {

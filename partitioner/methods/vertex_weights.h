@@ -19,11 +19,19 @@ namespace halograph {
 inline constexpr double kNodeTolerance = 1.05;
 inline constexpr double kEdgeTolerance = 1.12;
 
+// What methods that move single nodes at the end keep instead.
+inline constexpr double kTightNodeTolerance = 1.03;
+inline constexpr double kTightEdgeTolerance = 1.10;
+inline constexpr double kTightTaskTolerance = 1.05;
+
 struct Constraint {
   std::string name;  // "nodes/<type>", "edges", "train", "valid", "test"
   int64_t total = 0;
   double tolerance = kNodeTolerance;
 };
+
+// Of the tight ones, by the constraint's name.
+[[nodiscard]] double TightTolerance(std::string_view constraint);
 
 struct VertexWeights {
   std::vector<Constraint> constraints;
@@ -40,6 +48,15 @@ struct VertexWeights {
 // is dropped; if all are, nodes of any type are counted together as "nodes".
 [[nodiscard]] std::vector<Constraint> ChooseConstraints(const Dataset& dataset, int64_t in_edges,
                                                         const BalanceOptions& balance);
+
+// What PlanMemory knows of them before tasks are read: how many constraints there are at most (at
+// least 1), and how many of these are of task sets.
+[[nodiscard]] int64_t MostConstraints(const GraphCounts& counts, const BalanceOptions& balance);
+[[nodiscard]] int64_t BalancedSets(const GraphCounts& counts, const BalanceOptions& balance);
+
+// For reports: name, total and `max_over_mean` of each constraint.
+[[nodiscard]] Json ConstraintReport(const std::vector<Constraint>& constraints,
+                                    const std::vector<double>& max_over_mean);
 
 // The node (type_offsets[type] + input id) that each row of the tasks' sets `set_name` lives with.
 // InvalidArgument as ResolveTaskColumns.

@@ -6,6 +6,7 @@
 
 #include "common/base/rng.h"
 #include "partitioner/methods/edge/owner_choice.h"
+#include "partitioner/methods/vertex_weights.h"
 
 namespace halograph {
 namespace {
@@ -23,9 +24,7 @@ int64_t ReplicaBytes(const EdgePartitionerTraits& traits, int64_t nodes,
 std::vector<HeldMemory> HeldWhilePlacing(const EdgePartitionerTraits& traits,
                                          const GraphCounts& counts, const MethodOptions& options) {
   const int64_t nodes = counts.num_nodes();
-  const BalanceOptions& balance = options.balance;
-  const bool classes = (balance.train && counts.train) || (balance.valid && counts.valid) ||
-                       (balance.test && counts.test);
+  const bool classes = BalancedSets(counts, options.balance) > 0;
   return {{"degrees", nodes * static_cast<int64_t>(sizeof(NodeDegree))},
           {std::string(traits.name), nodes * traits.held_bytes},
           {"replica sets", ReplicaBytes(traits, nodes, options)},

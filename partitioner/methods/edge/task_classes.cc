@@ -1,39 +1,24 @@
 #include "partitioner/methods/edge/task_classes.h"
 
-#include "partitioner/methods/task_columns.h"
+#include "partitioner/methods/vertex_weights.h"
 #include "partitioner/stream/union_nodes.h"
 
 namespace halograph {
-namespace {
-
-// The set's bit; 0 if it is not to be balanced.
-uint8_t Bit(const std::string& set, const BalanceOptions& balance) {
-  if (set == "train") return balance.train ? 1 : 0;
-  if (set == "valid") return balance.valid ? 2 : 0;
-  if (set == "test") return balance.test ? 4 : 0;
-  return 0;
-}
-
-}  // namespace
 
 StatusOr<TaskClasses> TaskClasses::Of(const Dataset& dataset, const BalanceOptions& balance) {
   TaskClasses classes;
+  if (BalancedSets(GraphCounts::Of(dataset), balance) == 0) return classes;
   const UnionNodes nodes(dataset);
-  for (const InputTask& task : dataset.tasks) {
-    for (const InputTaskSet& set : task.sets) {
-      const uint8_t bit = Bit(set.set, balance);
-      if (bit == 0) continue;
-      if (classes.classes_.size() == 0) {
-        HG_ASSIGN_OR_RETURN(classes.classes_,
-                            NodeArray<uint8_t>::Make(nodes.count(), "task sets of nodes"));
-      }
-      HG_ASSIGN_OR_RETURN(const TaskColumns columns, ResolveTaskColumns(dataset, set));
-      const int64_t offset = nodes.offset(columns.owner_type());
-      for (int64_t row = 0; row < columns.rows; ++row) {
-        classes.classes_[offset + columns.OwnerId(row)] |= bit;
-      }
-    }
-  }
+  HG_ASSIGN_OR_RETURN(classes.classes_,
+                      NodeArray<uint8_t>::Make(nodes.count(), "task sets of nodes"));
+  const auto add = [&](bool wanted, std::string_view set, uint8_t bit) {
+    if (!wanted) return OkStatus();
+    return ForEachTaskRow(dataset, nodes.offsets(), set,
+                          [&](int64_t node) { classes.classes_[node] |= bit; });
+  };
+  HG_RETURN_IF_ERROR(add(balance.train, "train", 1));
+  HG_RETURN_IF_ERROR(add(balance.valid, "valid", 2));
+  HG_RETURN_IF_ERROR(add(balance.test, "test", 4));
   return classes;
 }
 

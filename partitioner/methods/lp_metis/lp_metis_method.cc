@@ -15,7 +15,7 @@
 #include "partitioner/methods/lp_metis/label_propagation.h"
 #include "partitioner/methods/lp_metis/refinement.h"
 #include "partitioner/methods/stream_metis/coarse_partition.h"
-#include "partitioner/methods/stream_metis/node_weights.h"
+#include "partitioner/methods/vertex_weights.h"
 #include "partitioner/stream/edge_pass.h"
 #include "partitioner/stream/union_nodes.h"
 
@@ -53,9 +53,7 @@ StatusOr<VertexWeights> WeighNodes(const Dataset& dataset, const BalanceOptions&
       VertexWeights weights,
       BuildVertexWeights(dataset, counts, balance, std::numeric_limits<int64_t>::max()));
   for (Constraint& constraint : weights.constraints) {
-    constraint.tolerance = constraint.name == "edges"             ? kStreamEdgeTolerance
-                           : constraint.name.starts_with("nodes") ? kStreamNodeTolerance
-                                                                  : kStreamTaskTolerance;
+    constraint.tolerance = TightTolerance(constraint.name);
   }
   return weights;
 }
@@ -105,13 +103,7 @@ void MoveNodes(const DiskCsr& graph, const VertexWeights& weights, const MethodO
   report["balance_moves"] = Repair(graph, weights, refinement, &projected->owners, &loads);
   report["refined_nodes"] = Refine(graph, weights, refinement, &projected->owners, &loads);
   report["objective"] = CutWeight(graph, projected->owners);
-  report["constraints"] = Json::array();
-  const std::vector<double> balance = loads.Balance();
-  for (size_t c = 0; c < weights.count(); ++c) {
-    report["constraints"].push_back({{"name", weights.constraints[c].name},
-                                     {"total", weights.constraints[c].total},
-                                     {"max_over_mean", balance[c]}});
-  }
+  report["constraints"] = ConstraintReport(weights.constraints, loads.Balance());
 }
 
 }  // namespace
@@ -124,13 +116,8 @@ int64_t MaxClusterNodes(int64_t nodes, int parts) {
 MemoryPlan LpMetisMethod::PlanMemory(const GraphCounts& counts,
                                      const MethodOptions& options) const {
   const int64_t nodes = counts.num_nodes();
-  const auto constraints = static_cast<int64_t>((options.balance.nodes ? counts.nodes.size() : 0) +
-                                                (options.balance.edges ? 1 : 0) +
-                                                (options.balance.train && counts.train ? 1 : 0) +
-                                                (options.balance.valid && counts.valid ? 1 : 0) +
-                                                (options.balance.test && counts.test ? 1 : 0));
   constexpr int64_t kInt = sizeof(int32_t);
-  const int64_t weights = kInt * nodes * std::max<int64_t>(constraints, 1);
+  const int64_t weights = kInt * nodes * MostConstraints(counts, options.balance);
   const int64_t edges = counts.num_edges();
   const int64_t lists = 2 * kInt * std::min(2 * edges, MaxArcs(edges));
   return {

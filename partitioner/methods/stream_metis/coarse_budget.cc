@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "partitioner/methods/stream_metis/pair_sample.h"
+#include "partitioner/methods/vertex_weights.h"
 #include "partitioner/stream/edge_pass.h"
 
 namespace halograph {
@@ -31,25 +32,13 @@ constexpr int64_t kMetisWeightBytes = 12;  // a cluster and constraint
 // With fewer counters a round would see little of the graph (kMaxPassesPerRound).
 constexpr int64_t kLeastCounterBytesPerNode = 1;
 
-int64_t Constraints(const GraphCounts& counts, const BalanceOptions& balance) {
-  return std::max<int64_t>(
-      1, (balance.nodes ? static_cast<int64_t>(counts.nodes.size()) : 0) + (balance.edges ? 1 : 0) +
-             (balance.train && counts.train ? 1 : 0) + (balance.valid && counts.valid ? 1 : 0) +
-             (balance.test && counts.test ? 1 : 0));
-}
-
-int64_t Sets(const GraphCounts& counts, const BalanceOptions& balance) {
-  return (balance.train && counts.train ? 1 : 0) + (balance.valid && counts.valid ? 1 : 0) +
-         (balance.test && counts.test ? 1 : 0);
-}
-
 // Degrees and rows of sets: held from the start to the end.
 int64_t StandingBytes(const GraphCounts& counts, const MethodOptions& options) {
-  return (8 + Sets(counts, options.balance)) * counts.num_nodes();
+  return (8 + BalancedSets(counts, options.balance)) * counts.num_nodes();
 }
 
 int64_t ClusterBytes(const GraphCounts& counts, const MethodOptions& options) {
-  return kMetisClusterBytes + kMetisWeightBytes * Constraints(counts, options.balance);
+  return kMetisClusterBytes + kMetisWeightBytes * MostConstraints(counts, options.balance);
 }
 
 }  // namespace

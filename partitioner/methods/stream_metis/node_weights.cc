@@ -7,11 +7,6 @@ namespace {
 
 constexpr uint8_t kLarge = 255;
 
-double ToleranceOf(const std::string& constraint) {
-  if (constraint == "edges") return kStreamEdgeTolerance;
-  return constraint.starts_with("nodes") ? kStreamNodeTolerance : kStreamTaskTolerance;
-}
-
 }  // namespace
 
 void NodeWeights::SetRows::Add(int64_t node) {
@@ -35,7 +30,7 @@ StatusOr<NodeWeights> NodeWeights::Build(const Dataset& dataset, const Degrees& 
   weights.type_constraint_.assign(dataset.node_types.size(), -1);
   for (size_t c = 0; c < weights.count(); ++c) {
     Constraint& constraint = weights.constraints_[c];
-    constraint.tolerance = ToleranceOf(constraint.name);
+    constraint.tolerance = TightTolerance(constraint.name);
     if (constraint.name == "edges") {
       weights.edge_constraint_ = static_cast<int>(c);
     } else if (constraint.name == "nodes") {

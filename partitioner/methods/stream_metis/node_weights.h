@@ -17,18 +17,13 @@
 
 namespace halograph {
 
-// What a partition may hold of its even share at the end.
-inline constexpr double kStreamNodeTolerance = 1.03;
-inline constexpr double kStreamEdgeTolerance = 1.10;
-inline constexpr double kStreamTaskTolerance = 1.05;
-
 class NodeWeights {
  public:
   // Keeps a reference to `degrees`. InvalidArgument as ResolveTaskColumns; ResourceExhausted.
   [[nodiscard]] static StatusOr<NodeWeights> Build(const Dataset& dataset, const Degrees& degrees,
                                                    const BalanceOptions& balance);
 
-  // With the tolerances above.
+  // With tight tolerances.
   [[nodiscard]] const std::vector<Constraint>& constraints() const { return constraints_; }
   [[nodiscard]] size_t count() const { return constraints_.size(); }
   [[nodiscard]] int64_t num_nodes() const { return degrees_->num_nodes(); }

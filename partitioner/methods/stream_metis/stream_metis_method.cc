@@ -124,13 +124,8 @@ StatusOr<Json> RefineNodes(const RefinedOwners& state, int rounds) {
   for (const RefinementRound& round : done) {
     report["rounds"].push_back({{"cut_before", round.cut}, {"moves", round.moves}});
   }
-  report["constraints"] = Json::array();
-  const std::vector<double> balance = state.loads->parts().Balance();
-  for (size_t c = 0; c < balance.size(); ++c) {
-    const Constraint& constraint = state.loads->constraints()[c];
-    report["constraints"].push_back(
-        {{"name", constraint.name}, {"total", constraint.total}, {"max_over_mean", balance[c]}});
-  }
+  report["constraints"] =
+      ConstraintReport(state.loads->constraints(), state.loads->parts().Balance());
   return report;
 }
 

@@ -57,6 +57,17 @@ TEST_F(VertexWeightsTest, NothingLeftMeansNodesOfAnyType) {
   EXPECT_THAT(weights->values, ElementsAre(1, 1, 1, 1, 1));
 }
 
+TEST_F(VertexWeightsTest, PlansCountTheConstraintsThatAreChosen) {
+  const GraphCounts counts = GraphCounts::Of(builder_.dataset());
+  for (const char* balance :
+       {"nodes,edges,train,valid,test", "edges,test", "train,valid", "test"}) {
+    const BalanceOptions options = *BalanceOptions::Parse(balance);
+    const auto chosen = ChooseConstraints(builder_.dataset(), 3, options);
+    EXPECT_EQ(MostConstraints(counts, options), static_cast<int64_t>(chosen.size())) << balance;
+  }
+  EXPECT_EQ(BalancedSets(counts, *BalanceOptions::Parse("nodes,train,test")), 1);
+}
+
 TEST_F(VertexWeightsTest, SumBeyondTheLimitIsRefused) {
   const auto weights = BuildVertexWeights(builder_.dataset(), graph_, {}, 2);
   EXPECT_TRUE(absl::IsResourceExhausted(weights.status()));
