@@ -11,9 +11,7 @@
 #include "common/base/rng.h"
 #include "common/base/units.h"
 #include "partitioner/methods/folded_graph.h"
-#include "partitioner/methods/metis_call.h"
-#include "partitioner/methods/random_method.h"
-#include "partitioner/methods/rebalance.h"
+#include "partitioner/methods/metis_attempt.h"
 #include "partitioner/methods/vertex_weights.h"
 #include "partitioner/stream/edge_pass.h"
 #include "partitioner/stream/union_nodes.h"
@@ -25,53 +23,8 @@ namespace {
 // is only rebalanced.
 constexpr int64_t kSmallArcs = int64_t{4} << 20;
 constexpr int kAttempts = 5;
-constexpr int kRebalanceRounds = 30;
-// Below so many nodes a partition METIS leaves partitions empty: nodes are dealt, then balanced.
-constexpr int64_t kNodesPerPart = 8;
 
-struct Result {
-  std::vector<int32_t> owners;
-  std::vector<double> balance;
-  double excess = 0;
-  int64_t cut = 0;  // METIS' objective: weight of folded edges cut
-  int64_t moves = 0;
-
-  [[nodiscard]] bool BetterThan(const Result& other) const {
-    return std::pair(excess, cut) < std::pair(other.excess, other.cut);
-  }
-};
-
-int64_t Cut(const FoldedGraph& graph, const std::vector<int32_t>& owners) {
-  int64_t cut = 0;
-  for (size_t v = 0; v < owners.size(); ++v) {
-    for (auto i = static_cast<size_t>(graph.xadj[v]); i < static_cast<size_t>(graph.xadj[v + 1]);
-         ++i) {
-      if (owners[graph.neighbours.data()[i]] == owners[v]) continue;
-      cut += graph.weights.empty() ? 1 : graph.weights[i];
-    }
-  }
-  return cut / 2;
-}
-
-StatusOr<Result> Attempt(const FoldedGraph& graph, const VertexWeights& weights, int parts,
-                         uint64_t seed) {
-  Result result;
-  const bool metis = graph.num_arcs() > 0 && graph.num_nodes() >= kNodesPerPart * parts;
-  if (metis) {
-    HG_ASSIGN_OR_RETURN(result.owners, CallMetis(graph, weights, parts, seed));
-  } else {
-    const std::vector<uint16_t> dealt = DealOwners(graph.num_nodes(), parts, Mix(seed));
-    result.owners.assign(dealt.begin(), dealt.end());
-  }
-  PartLoads loads(weights, result.owners, parts);
-  result.moves = Rebalance(graph, weights, parts, kRebalanceRounds, &result.owners, &loads);
-  result.excess = loads.Excess();
-  result.balance = loads.Balance();
-  result.cut = Cut(graph, result.owners);
-  return result;
-}
-
-Json Report(const FoldedGraph& graph, const VertexWeights& weights, const Result& result,
+Json Report(const FoldedGraph& graph, const VertexWeights& weights, const MetisAttempt& result,
             int attempts) {
   return {{"folded_edges", graph.num_arcs() / 2},
           {"objective", result.cut},
@@ -80,10 +33,7 @@ Json Report(const FoldedGraph& graph, const VertexWeights& weights, const Result
           {"constraints", ConstraintReport(weights.constraints, result.balance)}};
 }
 
-// METIS keeps every level of its coarsening, each with half the nodes but, in a graph that is
-// random on the small scale, hardly fewer pairs of neighbours, until there are so few nodes that
-// pairs meet. Measured on planted, hierarchical and social graphs of 37 thousand to a million
-// nodes.
+// What METIS holds a node beside pairs, all levels together; measured where MetisLevels is.
 constexpr int64_t kMetisNodeBytes = 60;
 
 // Weights of the finest pairs, then neighbours and weights a level.
@@ -143,10 +93,11 @@ StatusOr<Assignment> MetisMethod::Assign(const Dataset& dataset,
     progress.Advance(graph.num_nodes());  // for the line at the end: nodes and seconds
     const int max_attempts = graph.num_arcs() <= kSmallArcs ? kAttempts : 1;
     int attempts = 1;
-    HG_ASSIGN_OR_RETURN(Result best, Attempt(graph, weights, options.parts, options.seed));
+    HG_ASSIGN_OR_RETURN(MetisAttempt best,
+                        AttemptMetis(graph, weights, options.parts, options.seed));
     for (; attempts < max_attempts && best.excess > 0; ++attempts) {
       const uint64_t seed = SubKey(options.seed, static_cast<uint64_t>(attempts));
-      HG_ASSIGN_OR_RETURN(Result other, Attempt(graph, weights, options.parts, seed));
+      HG_ASSIGN_OR_RETURN(MetisAttempt other, AttemptMetis(graph, weights, options.parts, seed));
       if (other.BetterThan(best)) best = std::move(other);
     }
     assignment.owners = UnionNodes(dataset).SplitByType(best.owners);

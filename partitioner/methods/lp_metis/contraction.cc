@@ -91,24 +91,14 @@ ArcSums CountArcs(const PairFilter& filter, ClusterArcs* arcs, std::vector<int32
 // Room for what a sample by hash has more than its share.
 constexpr double kSampleMargin = 0.97;
 
-VertexWeights SumWeights(const Clustering& clustering, const VertexWeights& weights) {
-  VertexWeights sums;
-  sums.constraints = weights.constraints;
-  sums.values.assign(static_cast<size_t>(clustering.clusters) * weights.count(), 0);
-  for (size_t v = 0; v < clustering.cluster_of.size(); ++v) {
-    int32_t* row = sums.values.data() + size_t{clustering.cluster_of[v]} * weights.count();
-    const int32_t* added = weights.Row(static_cast<int64_t>(v));
-    for (size_t c = 0; c < weights.count(); ++c) row[c] += added[c];
-  }
-  return sums;
-}
-
 }  // namespace
 
 StatusOr<CoarseGraph> Contract(const DiskCsr& graph, const Clustering& clustering,
                                const VertexWeights& weights, const ContractionOptions& options) {
   CoarseGraph result;
-  result.weights = SumWeights(clustering, weights);
+  result.weights =
+      SumOverClusters(weights.constraints, options.max_weight, clustering.clusters,
+                      clustering.cluster_of, [&](int64_t node) { return weights.Row(node); });
   result.graph.type_offsets = {0, clustering.clusters};
   result.graph.xadj.assign(static_cast<size_t>(clustering.clusters) + 1, 0);
   ClusterArcs arcs(graph, clustering);

@@ -2,9 +2,9 @@
 #pragma once
 
 #include "common/base/status.h"
+#include "partitioner/methods/coarse_partition.h"
 #include "partitioner/methods/lp_metis/disk_csr.h"
 #include "partitioner/methods/lp_metis/label_propagation.h"
-#include "partitioner/methods/stream_metis/coarse_graph.h"
 #include "partitioner/methods/vertex_weights.h"
 
 namespace halograph {
@@ -12,7 +12,8 @@ namespace halograph {
 struct ContractionOptions {
   // Of both directions together; a graph with more pairs gets a part of them, chosen by hash.
   int64_t max_arcs = kMetisLimit;
-  // Weights of edges are halved until their sum fits; none becomes 0.
+  // Of the sum of all edges' weights, which are halved until it fits (none becomes 0), and of each
+  // constraint, whose weights are divided where it does not.
   int64_t max_weight = kMetisLimit;
   uint64_t seed = 0;
 };

@@ -105,35 +105,6 @@ Status FillGraph(const PairSample& sample, int64_t clusters, FoldedGraph* graph)
   return OkStatus();
 }
 
-// Sums of a constraint that has too much for 32 bits are divided; what rounding takes from one
-// node is given with the next.
-VertexWeights SumWeights(const Clusters& clusters, const NodeWeights& weights) {
-  const size_t count = weights.count();
-  VertexWeights sums;
-  sums.constraints = weights.constraints();
-  std::vector<int64_t> divisors;
-  for (Constraint& constraint : sums.constraints) {
-    divisors.push_back(1 + constraint.total / kMaxSum);
-    constraint.total = 0;  // of nodes that are in clusters
-  }
-  sums.values.assign(static_cast<size_t>(clusters.count) * count, 0);
-  std::vector<int32_t> row(count);
-  std::vector<int64_t> rest(count, 0);
-  for (int64_t v = 0; v < clusters.of.size(); ++v) {
-    if (clusters.of[v] == kNoCluster) continue;
-    weights.Row(v, row.data());
-    int32_t* sum = sums.values.data() + size_t{clusters.of[v]} * count;
-    for (size_t c = 0; c < count; ++c) {
-      rest[c] += row[c];
-      const int64_t given = rest[c] / divisors[c];
-      sum[c] += static_cast<int32_t>(given);
-      sums.constraints[c].total += given;
-      rest[c] %= divisors[c];
-    }
-  }
-  return sums;
-}
-
 }  // namespace
 
 StatusOr<CoarseGraph> BuildCoarseGraph(const Dataset& dataset, const Clusters& clusters,
@@ -149,7 +120,12 @@ StatusOr<CoarseGraph> BuildCoarseGraph(const Dataset& dataset, const Clusters& c
   coarse.share = sample.share();
   HG_RETURN_IF_ERROR(FillGraph(sample, clusters.count, &coarse.graph));
   coarse.graph.directed_edges = edges;
-  coarse.weights = SumWeights(clusters, weights);
+  std::vector<int32_t> row(weights.count());
+  coarse.weights = SumOverClusters(weights.constraints(), kMaxSum, clusters.count,
+                                   clusters.of.span(), [&](int64_t node) {
+                                     weights.Row(node, row.data());
+                                     return row.data();
+                                   });
   return coarse;
 }
 

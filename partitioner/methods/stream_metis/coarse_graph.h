@@ -2,22 +2,14 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "common/base/status.h"
-#include "partitioner/methods/folded_graph.h"
+#include "partitioner/methods/coarse_partition.h"
 #include "partitioner/methods/stream_metis/node_weights.h"
 #include "partitioner/methods/stream_metis/streaming_clustering.h"
-#include "partitioner/methods/vertex_weights.h"
 #include "partitioner/readers/dataset.h"
 
 namespace halograph {
-
-struct CoarseGraph {
-  FoldedGraph graph;      // a vertex a cluster, one type; weights: edges between two clusters
-  VertexWeights weights;  // sums over a cluster's nodes, of all constraints
-  double share = 1;       // of the pairs of clusters that are in the graph; 1: all
-};
 
 // At most max_pairs >= 1 pairs of clusters, sampled by hash (PairSample). Weights are divided by
 // one number where sums would not fit METIS' 32 bits.

@@ -10,17 +10,15 @@
 #include <cstdint>
 
 #include "common/base/status.h"
+#include "partitioner/methods/coarse_partition.h"
 #include "partitioner/methods/stream_metis/degree_pass.h"
 #include "partitioner/readers/dataset.h"
 #include "partitioner/stream/node_array.h"
 
 namespace halograph {
 
-// A node without neighbours is in no cluster.
-inline constexpr uint32_t kNoCluster = 4294967295;
-
 struct Clusters {
-  NodeArray<uint32_t> of;      // per node: 0 .. count-1, or kNoCluster
+  NodeArray<uint32_t> of;      // per node: 0 .. count-1; kNoCluster where it has no neighbours
   NodeArray<uint32_t> volume;  // per cluster (size() may be larger than count)
   int64_t count = 0;
 };

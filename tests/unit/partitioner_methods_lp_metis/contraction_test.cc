@@ -62,6 +62,18 @@ TEST(ContractTest, WeightsAreHalvedUntilTheirSumFits) {
   EXPECT_THAT(coarse->graph.weights, ElementsAre(25, 25, 1, 1));  // 206 / 4
 }
 
+TEST(ContractTest, ConstraintsThatSumToTooMuchAreDivided) {
+  EdgePairs edges(100, {0, 1});
+  edges.insert(edges.end(), 5, {1, 2});
+  const TestGraph graph = GraphOf(3, edges);
+  const auto coarse = Contract(graph.csr, {{0, 1, 2}, 3}, graph.weights, {.max_weight = 60});
+  ASSERT_TRUE(coarse.ok()) << coarse.status();
+  for (int64_t c = 0; c < 3; ++c) EXPECT_EQ(coarse->weights.Row(c)[0], 1);  // nodes: as they are
+  EXPECT_EQ(coarse->weights.Row(1)[1], 50);                                 // of 105 in-edges half
+  EXPECT_EQ(coarse->weights.Row(2)[1], 2);
+  EXPECT_EQ(coarse->weights.constraints[1].total, 52);
+}
+
 TEST(ContractTest, MorePairsThanAskedForAreSampledInBothDirections) {
   const TestGraph graph = GraphOf(400, RandomEdges(400, 400, 20000, 3));
   Clustering clustering;
