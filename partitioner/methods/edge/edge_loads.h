@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <cstdint>
 #include <vector>
 
@@ -15,12 +14,6 @@ class EdgeLoads {
   EdgeLoads() = default;
   EdgeLoads(int parts, int64_t cap) : loads_(static_cast<size_t>(parts), 0), cap_(cap) {
     FindLeast();
-  }
-  // At most `imbalance` of the even share, and room for all.
-  [[nodiscard]] static int64_t Cap(int64_t edges, int parts, double imbalance) {
-    const auto share = static_cast<double>(edges) / parts;
-    return std::max((edges + parts - 1) / parts,
-                    static_cast<int64_t>(std::floor(imbalance * share)));
   }
 
   [[nodiscard]] int parts() const { return static_cast<int>(loads_.size()); }

@@ -90,12 +90,7 @@ class Placing {
     return OkStatus();
   }
   [[nodiscard]] int passes() const { return passes_; }
-  [[nodiscard]] double Balance() const {
-    if (num_edges_ == 0) return 1;
-    const auto most = *std::max_element(edges_of_part_.begin(), edges_of_part_.end());
-    return static_cast<double>(most) * static_cast<double>(edges_of_part_.size()) /
-           static_cast<double>(num_edges_);
-  }
+  [[nodiscard]] double Balance() const { return MaxOverMean(edges_of_part_); }
 
  private:
   void Count(const UnionEdges& edges, PartCounts* counts) {

@@ -17,8 +17,8 @@ namespace halograph {
 inline constexpr int64_t kMaxCountingRounds = 16;
 
 // As PartitionMethod::PlanMemory and Assign. Also InvalidArgument for EdgePartitionOptions out of
-// their ranges. The report holds the replication and balance of the edge partition itself ("edge
-// partition": replication = replicas / nodes with edges, largest share of edges), of the owners,
+// their ranges. The report holds the replication and balance of the edge partition itself
+// (edge_partition: replicas / nodes with edges, largest share of edges), the balance of the owners,
 // and the number of passes over the edges.
 [[nodiscard]] MemoryPlan PlanEdgeMethod(const EdgePartitionerTraits& traits,
                                         const GraphCounts& counts, const MethodOptions& options);

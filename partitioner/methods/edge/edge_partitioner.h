@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "common/base/status.h"
+#include "partitioner/methods/edge/even_share.h"
 #include "partitioner/methods/edge/node_degrees.h"
 #include "partitioner/methods/edge/replica_sets.h"
 #include "partitioner/methods/method.h"
@@ -33,6 +34,10 @@ struct EdgeStream {
 
   [[nodiscard]] int64_t num_nodes() const { return static_cast<int64_t>(degrees->of.size()); }
   [[nodiscard]] int64_t num_edges() const { return degrees->edges; }
+  // What a partition takes of them where a rule keeps a bound.
+  [[nodiscard]] int64_t edge_cap() const {
+    return ShareCap(num_edges(), parts, options.edge_imbalance);
+  }
 };
 
 // What a partitioner costs, in bytes a node beside degrees and replica sets.

@@ -31,8 +31,7 @@ class Greedy : public EdgePartitioner {
   }
   void Restart(ReplicaSets* replicas) override {
     replicas_ = replicas;
-    loads_ = EdgeLoads(stream_.parts, EdgeLoads::Cap(stream_.num_edges(), stream_.parts,
-                                                     stream_.options.edge_imbalance));
+    loads_ = EdgeLoads(stream_.parts, stream_.edge_cap());
     placed_.Clear();
     next_edge_ = 0;
   }

@@ -27,8 +27,7 @@ class Hdrf : public EdgePartitioner {
   }
   void Restart(ReplicaSets* replicas) override {
     replicas_ = replicas;
-    loads_ = EdgeLoads(stream_.parts, EdgeLoads::Cap(stream_.num_edges(), stream_.parts,
-                                                     stream_.options.edge_imbalance));
+    loads_ = EdgeLoads(stream_.parts, stream_.edge_cap());
     next_edge_ = 0;
   }
   void PlaceChunk(int, const UnionEdges& edges, std::span<uint16_t> parts) override {

@@ -15,7 +15,7 @@ namespace halograph {
 
 class OwnerChoice {
  public:
-  // Keeps references to `degrees` and `classes`. `edges`: of the whole graph.
+  // Keeps references to `degrees` and `classes`.
   OwnerChoice(const Dataset& dataset, const NodeDegrees& degrees, const TaskClasses& classes,
               int parts, const BalanceOptions& balance);
 
@@ -37,7 +37,7 @@ class OwnerChoice {
   [[nodiscard]] int64_t replicas() const { return replicas_; }
 
  private:
-  // Calls visit(node, weight, owner slot) for [first, last), type by type.
+  // Calls visit(node, type, owner slot) for [first, last), type by type.
   template <typename Visit>
   void ForEachNode(int64_t first, int64_t last, const Visit& visit);
   // lead(node): what the node has to lose, 0 to 255, which decides when it chooses; then

@@ -5,23 +5,12 @@
 #include <numeric>
 #include <tuple>
 
+#include "partitioner/methods/edge/even_share.h"
+
 namespace halograph {
 namespace {
 
 constexpr int64_t kNoCap = std::numeric_limits<int64_t>::max();
-
-// `tolerance` times the even share, and room for all.
-int64_t Cap(int64_t count, int parts, double tolerance) {
-  const auto share = static_cast<double>(count) / parts;
-  return std::max((count + parts - 1) / parts, static_cast<int64_t>(tolerance * share));
-}
-
-double Balance(const std::vector<int64_t>& loads) {
-  const auto sum = std::accumulate(loads.begin(), loads.end(), int64_t{0});
-  if (sum == 0) return 1;
-  return static_cast<double>(*std::max_element(loads.begin(), loads.end())) *
-         static_cast<double>(loads.size()) / static_cast<double>(sum);
-}
 
 }  // namespace
 
@@ -31,19 +20,19 @@ OwnerRoom::OwnerRoom(const OwnedTotals& totals, int parts, const BalanceOptions&
   const int64_t all = std::accumulate(nodes.begin(), nodes.end(), int64_t{0});
   const size_t types = nodes.size() / kNumTaskClasses;
   const auto slots = static_cast<size_t>(parts);
-  if (balance.edges) edge_cap_ = Cap(totals.edges, parts, kOwnedEdges);
+  if (balance.edges) edge_cap_ = ShareCap(totals.edges, parts, kOwnedEdges);
   if (balance.edges && balance.nodes) {
-    least_nodes_ = std::max<int64_t>(0, all - (parts - 1) * Cap(all, parts, kOwnedNodes));
+    least_nodes_ = std::max<int64_t>(0, all - (parts - 1) * ShareCap(all, parts, kOwnedNodes));
     small_in_degree_ = totals.small_in_degree;
   }
-  if (!balance.edges && !balance.nodes) all_cap_ = Cap(all, parts, kOwnedNodes);
+  if (!balance.edges && !balance.nodes) all_cap_ = ShareCap(all, parts, kOwnedNodes);
   for (size_t type = 0; type < types; ++type) {
     const auto classes = nodes.begin() + static_cast<std::ptrdiff_t>(type * kNumTaskClasses);
     const int64_t count = std::accumulate(classes, classes + kNumTaskClasses, int64_t{0});
-    type_caps_.push_back(balance.nodes ? Cap(count, parts, kOwnedNodes) : kNoCap);
+    type_caps_.push_back(balance.nodes ? ShareCap(count, parts, kOwnedNodes) : kNoCap);
     for (int c = 0; c < kNumTaskClasses; ++c) {
       // Nodes in no set are bounded by their type.
-      group_caps_.push_back(c == 0 ? kNoCap : Cap(*(classes + c), parts, kOwnedNodes));
+      group_caps_.push_back(c == 0 ? kNoCap : ShareCap(*(classes + c), parts, kOwnedNodes));
     }
   }
   nodes_.assign(slots, 0);
@@ -83,7 +72,7 @@ int OwnerRoom::FewestOfType(const OwnedNode& node) const {
   return best;
 }
 
-double OwnerRoom::NodeBalance() const { return Balance(nodes_); }
-double OwnerRoom::EdgeBalance() const { return Balance(edges_); }
+double OwnerRoom::NodeBalance() const { return MaxOverMean(nodes_); }
+double OwnerRoom::EdgeBalance() const { return MaxOverMean(edges_); }
 
 }  // namespace halograph

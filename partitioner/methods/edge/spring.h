@@ -6,9 +6,8 @@
 //   2. Clusters, smallest first by nodes, are merged into the cluster of the richest among their
 //      nodes' richest neighbours, if the result has at most a balance factor times the even share.
 //   3. Clusters go to partitions, largest first into the least filled.
-//   4. An edge goes to the partition of its destination's cluster (DistDGL's full
-//   in-neighbourhood),
-//      so the majority rule mostly gives a node to its own cluster's partition.
+//   4. An edge goes to the partition of its destination's cluster (DistDGL's full in-neighbour
+//      set), so the majority rule mostly gives a node to its own cluster's partition.
 // The published text has lost the values of the threshold and the factor; both are options here.
 //   threshold: volume_factor times the edges' even share of a partition. The authors' code takes a
 //     tenth of the share; the whole one had 0.5 % less replication over six real graphs in 2, 4 and

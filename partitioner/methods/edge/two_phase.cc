@@ -57,8 +57,7 @@ Status TwoPhase::Start(const EdgeStream& stream) {
 
 void TwoPhase::Restart(ReplicaSets* replicas) {
   replicas_ = replicas;
-  loads_ = EdgeLoads(stream_.parts, EdgeLoads::Cap(stream_.num_edges(), stream_.parts,
-                                                   stream_.options.edge_imbalance));
+  loads_ = EdgeLoads(stream_.parts, stream_.edge_cap());
 }
 
 void TwoPhase::PlaceChunk(int pass, const UnionEdges& edges, std::span<uint16_t> parts) {

@@ -74,7 +74,7 @@ TEST_P(ClusterRules, TwoPhaseClustersAsAlgorithm1) {
 TEST_P(ClusterRules, TwoPhasePlacesAsAlgorithm2) {
   PlacedEdges<TwoPhase> run(kNodes, Communities(2), GetParam());
   const TwoPhase& method = run.partitioner();
-  const int64_t cap = EdgeLoads::Cap(run.stream().num_edges(), GetParam(), 1.05);
+  const int64_t cap = ShareCap(run.stream().num_edges(), GetParam(), 1.05);
   std::vector<int64_t> loads(static_cast<size_t>(GetParam()), 0);
   std::vector<std::set<int>> replicas(kNodes);
   for (const PlacedEdge& edge : run.Place()) {

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 
 #include "partitioner/methods/edge/edge_loads.h"
+#include "partitioner/methods/edge/even_share.h"
 #include "partitioner/methods/edge/owner_choice.h"
 #include "tests/unit/partitioner_methods/memory_dataset.h"
 
@@ -55,10 +56,10 @@ TEST(EdgeLoadsTest, LeastLoadedIsTheFirstOfTheLeastFromTheStartOn) {
   EXPECT_EQ(loads.LeastLoaded(129), 129);
 }
 
-TEST(EdgeLoadsTest, CapHasRoomForAllEdges) {
-  EXPECT_EQ(EdgeLoads::Cap(10, 4, 1.0), 3);
-  EXPECT_EQ(EdgeLoads::Cap(1000, 4, 1.1), 275);
-  EXPECT_EQ(EdgeLoads::Cap(0, 4, 1.1), 0);
+TEST(ShareCapTest, HasRoomForAllEdges) {
+  EXPECT_EQ(ShareCap(10, 4, 1.0), 3);
+  EXPECT_EQ(ShareCap(1000, 4, 1.1), 275);
+  EXPECT_EQ(ShareCap(0, 4, 1.1), 0);
 }
 
 TEST(OwnerRoomTest, EachBoundTurnsAwayAndWithoutItDoesNot) {

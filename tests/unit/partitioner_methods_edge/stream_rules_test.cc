@@ -22,7 +22,7 @@ constexpr int64_t kEdges = 2000;
 // The state that the rules look at, kept the plain way.
 struct Slow {
   explicit Slow(const EdgeStream& stream)
-      : cap(EdgeLoads::Cap(stream.num_edges(), stream.parts, stream.options.edge_imbalance)),
+      : cap(ShareCap(stream.num_edges(), stream.parts, stream.options.edge_imbalance)),
         loads(static_cast<size_t>(stream.parts), 0),
         replicas(static_cast<size_t>(stream.num_nodes())),
         placed(replicas.size(), 0) {}
