@@ -1,37 +1,18 @@
 // How good partitionings of real graphs are: the bounds that the project promises.
-#include <cstdlib>
-
 #include <gmock/gmock.h>
 
 #include "partitioner/methods/folded_graph.h"
 #include "partitioner/methods/rebalance.h"
 #include "partitioner/methods/registry/registry.h"
 #include "partitioner/methods/vertex_weights.h"
-#include "partitioner/readers/reader.h"
 #include "tests/unit/partitioner_methods/memory_dataset.h"
+#include "tests/unit/partitioner_methods/real_dataset.h"
 
 namespace halograph {
 namespace {
 
-class MethodQuality : public testing::Test {
+class MethodQuality : public RealDataset {
  protected:
-  // Opens below the folder named by `variable`; skips the test if that is not set.
-  void OpenData(const char* variable, const std::string& name) {
-    const char* folder = std::getenv(variable);
-    if (folder == nullptr || *folder == '\0') {
-      GTEST_SKIP() << variable << " is not set, so " << name << " is not there";
-    }
-    auto opened = OpenDataset(std::filesystem::path(folder) / name, Options());
-    ASSERT_TRUE(opened.ok()) << opened.status();
-    dataset_ = std::move(opened).value();
-  }
-
-  ReadOptions Options() {
-    ReadOptions options;
-    options.scratch = folder_.path();
-    return options;
-  }
-
   int64_t DirectedCut(const Assignment& assignment) {
     int64_t cut = 0;
     for (const InputRelation& relation : dataset_.relations) {
@@ -93,23 +74,20 @@ class MethodQuality : public testing::Test {
       }
     }
   }
-
-  TestFolder folder_;
-  Dataset dataset_;
 };
 
 TEST_F(MethodQuality, AmazonPhotoInFourPartsKeepsItsBounds) {
-  OpenData("HALOGRAPH_DATA", "amazon-photo");
+  OpenData("amazon-photo");
   if (!IsSkipped()) ExpectBounds(0.30);
 }
 
 TEST_F(MethodQuality, EmailEnronInFourPartsKeepsItsBounds) {
-  OpenData("HALOGRAPH_DATA", "snap/email-Enron.txt.gz");
+  OpenData("snap/email-Enron.txt.gz");
   if (!IsSkipped()) ExpectBounds(0.40);
 }
 
 TEST_F(MethodQuality, CoraKeepsItsBalanceInAnyNumberOfParts) {
-  OpenData("HALOGRAPH_TEST_DATA", "cora");
+  OpenData("cora", "HALOGRAPH_TEST_DATA");
   if (IsSkipped()) return;
   for (const int parts : {2, 3, 4, 8}) {
     for (const auto& [name, value] : Balance(Assign("metis", parts, 1), parts)) {
@@ -121,7 +99,7 @@ TEST_F(MethodQuality, CoraKeepsItsBalanceInAnyNumberOfParts) {
 
 TEST_F(MethodQuality, TypedGraphsKeepTheirBalance) {
   for (const char* name : {"aifb", "imdb-hetero", "fb15k-237"}) {
-    OpenData("HALOGRAPH_DATA", name);
+    OpenData(name);
     if (IsSkipped()) return;
     for (const auto& [constraint, value] : Balance(Assign("metis", 2, 1), 2)) {
       EXPECT_LE(value, constraint == "edges" ? 1.12 : 1.05) << name << ", " << constraint;

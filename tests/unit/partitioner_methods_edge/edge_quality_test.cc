@@ -1,6 +1,5 @@
 // How well edge partitioners do on real graphs, owners by majority: replication as `inspect` counts
 // it (nodes owned, and sources of their in-edges owned elsewhere) against random owners'.
-#include <cstdlib>
 #include <set>
 
 #include <gtest/gtest.h>
@@ -12,28 +11,15 @@
 #include "partitioner/methods/edge/spring.h"
 #include "partitioner/methods/edge/two_phase.h"
 #include "partitioner/methods/random_method.h"
-#include "partitioner/readers/reader.h"
-#include "tests/support/test_folder.h"
+#include "tests/unit/partitioner_methods/real_dataset.h"
 
 namespace halograph {
 namespace {
 
 constexpr int kParts = 8;
 
-class EdgeQuality : public testing::Test {
+class EdgeQuality : public RealDataset {
  protected:
-  void OpenData(const std::string& name) {
-    const char* folder = std::getenv("HALOGRAPH_DATA");
-    if (folder == nullptr || *folder == '\0') {
-      GTEST_SKIP() << "HALOGRAPH_DATA is not set, so " << name << " is not there";
-    }
-    ReadOptions options;
-    options.scratch = folder_.path();
-    auto opened = OpenDataset(std::filesystem::path(folder) / name, options);
-    ASSERT_TRUE(opened.ok()) << opened.status();
-    dataset_ = std::move(opened).value();
-  }
-
   // Of a graph with one node type.
   double Replication(const PartitionMethod& method) {
     MethodOptions options;
@@ -63,9 +49,6 @@ class EdgeQuality : public testing::Test {
     EXPECT_LE(Replication(EdgeMethod<TwoPhase>()), 0.71 * random);
     EXPECT_LE(Replication(EdgeMethod<Spring>()), 0.70 * random);
   }
-
-  TestFolder folder_;
-  Dataset dataset_;
 };
 
 TEST_F(EdgeQuality, EmailEnronInEightParts) {

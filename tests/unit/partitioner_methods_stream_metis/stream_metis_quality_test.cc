@@ -1,7 +1,6 @@
 // Quality on real graphs: replication against METIS' own, at bounds at least as tight. The method
 // is deterministic, so margins are for changes of METIS and of the compiler's arithmetic.
 #include <cmath>
-#include <cstdlib>
 #include <map>
 
 #include <gmock/gmock.h>
@@ -9,27 +8,15 @@
 #include "partitioner/methods/metis_method.h"
 #include "partitioner/methods/stream_metis/stream_metis_method.h"
 #include "partitioner/quality/quality.h"
-#include "partitioner/readers/reader.h"
 #include "partitioner/stream/edge_pass.h"
+#include "tests/unit/partitioner_methods/real_dataset.h"
 #include "tests/unit/partitioner_methods_stream_metis/stream_graph.h"
 
 namespace halograph {
 namespace {
 
-class StreamMetisQuality : public testing::Test {
+class StreamMetisQuality : public RealDataset {
  protected:
-  void OpenData(const std::string& name) {
-    const char* folder = std::getenv("HALOGRAPH_DATA");
-    if (folder == nullptr || *folder == '\0') {
-      GTEST_SKIP() << "HALOGRAPH_DATA is not set, so " << name << " is not there";
-    }
-    ReadOptions options;
-    options.scratch = folder_.path();
-    auto opened = OpenDataset(std::filesystem::path(folder) / name, options);
-    ASSERT_TRUE(opened.ok()) << opened.status();
-    dataset_ = std::move(opened).value();
-  }
-
   // The only relation's edges in an order of chance.
   void Shuffle() {
     EdgePairs edges;
@@ -83,8 +70,6 @@ class StreamMetisQuality : public testing::Test {
     EXPECT_LE(RatioToMetis(4), 1.05);
   }
 
-  TestFolder folder_;
-  Dataset dataset_;
   std::map<int, double> metis_;
 };
 
