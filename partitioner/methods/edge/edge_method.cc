@@ -164,7 +164,7 @@ StatusOr<Assignment> RunEdgeMethod(const EdgePartitionerTraits& traits,
   HG_RETURN_IF_ERROR(CheckParts(dataset, options.parts));
   HG_RETURN_IF_ERROR(CheckOptions(options.edge));
   if (options.parts == 1) return AllInOnePart(dataset);
-  HG_ASSIGN_OR_RETURN(const NodeDegrees degrees, NodeDegrees::Count(dataset));
+  HG_ASSIGN_OR_RETURN(const Degrees degrees, CountDegrees(dataset, SelfLoops::kTwoEnds));
   HG_RETURN_IF_ERROR(
       partitioner->Start({&dataset, &degrees, options.parts, options.seed, options.edge}));
   HG_ASSIGN_OR_RETURN(const TaskClasses classes, TaskClasses::Of(dataset, options.balance));

@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "common/base/status.h"
+#include "partitioner/methods/degrees.h"
 #include "partitioner/methods/edge/even_share.h"
-#include "partitioner/methods/edge/node_degrees.h"
 #include "partitioner/methods/edge/replica_sets.h"
 #include "partitioner/methods/method.h"
 #include "partitioner/stream/ahead.h"
@@ -27,12 +27,12 @@ inline constexpr uint16_t kPlacedElsewhere = 0xffff;
 // with it.
 struct EdgeStream {
   const Dataset* dataset = nullptr;
-  const NodeDegrees* degrees = nullptr;
+  const Degrees* degrees = nullptr;
   int parts = 1;
   uint64_t seed = 0;
   EdgePartitionOptions options = {};
 
-  [[nodiscard]] int64_t num_nodes() const { return static_cast<int64_t>(degrees->of.size()); }
+  [[nodiscard]] int64_t num_nodes() const { return degrees->num_nodes(); }
   [[nodiscard]] int64_t num_edges() const { return degrees->edges; }
   // What a partition takes of them where a rule keeps a bound.
   [[nodiscard]] int64_t edge_cap() const {

@@ -13,7 +13,7 @@ constexpr uint16_t kWaiting = 0xff00;
 constexpr int kLevels = 9;
 static_assert(kMaxParts < kWaiting);
 
-OwnedTotals Count(const UnionNodes& nodes, const NodeDegrees& degrees, const TaskClasses& classes) {
+OwnedTotals Count(const UnionNodes& nodes, const Degrees& degrees, const TaskClasses& classes) {
   OwnedTotals totals{
       .nodes = std::vector<int64_t>(static_cast<size_t>(nodes.num_types()) * kNumTaskClasses, 0),
       .edges = degrees.edges};
@@ -90,8 +90,8 @@ int PickByChance(const ReplicaSets& replicas, int64_t id, uint64_t key, const Ow
 
 }  // namespace
 
-OwnerChoice::OwnerChoice(const Dataset& dataset, const NodeDegrees& degrees,
-                         const TaskClasses& classes, int parts, const BalanceOptions& balance)
+OwnerChoice::OwnerChoice(const Dataset& dataset, const Degrees& degrees, const TaskClasses& classes,
+                         int parts, const BalanceOptions& balance)
     : nodes_(dataset),
       degrees_(degrees),
       classes_(classes),

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "partitioner/methods/edge/node_degrees.h"
+#include "partitioner/methods/degrees.h"
 #include "partitioner/methods/edge/owner_room.h"
 #include "partitioner/methods/edge/part_counts.h"
 #include "partitioner/methods/edge/replica_sets.h"
@@ -16,8 +16,8 @@ namespace halograph {
 class OwnerChoice {
  public:
   // Keeps references to `degrees` and `classes`.
-  OwnerChoice(const Dataset& dataset, const NodeDegrees& degrees, const TaskClasses& classes,
-              int parts, const BalanceOptions& balance);
+  OwnerChoice(const Dataset& dataset, const Degrees& degrees, const TaskClasses& classes, int parts,
+              const BalanceOptions& balance);
 
   // Nodes [first, last) of those that `counts` counts. Those with most to lose choose first: a
   // partition that becomes full turns away nodes that have as many edges elsewhere.
@@ -46,7 +46,7 @@ class OwnerChoice {
   void Choose(int64_t first, int64_t last, const LeadOf& lead, const Pick& pick);
 
   const UnionNodes nodes_;
-  const NodeDegrees& degrees_;
+  const Degrees& degrees_;
   const TaskClasses& classes_;
   OwnerRoom room_;
   double mean_in_degree_;

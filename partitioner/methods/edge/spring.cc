@@ -24,7 +24,6 @@ class Merging {
     for (int64_t node = 0; node < nodes; ++node) {
       merging.into_[node] = static_cast<uint32_t>(node);
       if (stream.degrees->of[node].total == 0) continue;
-      ++merging.nodes_;
       const uint32_t cluster = clusters->of(node);
       if (merging.sizes_[cluster]++ == 0) merging.richest_[cluster] = richest[node];
       merging.Enrich(cluster, richest[node]);
@@ -50,9 +49,9 @@ class Merging {
 
   [[nodiscard]] uint32_t ClusterOf(int64_t node) { return Root(clusters_->of(node)); }
   [[nodiscard]] ClusterShare Share(int64_t cluster) const {
-    if (nodes_ == 0) return {};
+    if (stream_.degrees->connected == 0) return {};
     const double parts = stream_.parts;
-    return {.nodes = sizes_[cluster] * parts / static_cast<double>(nodes_),
+    return {.nodes = sizes_[cluster] * parts / static_cast<double>(stream_.degrees->connected),
             .volume = clusters_->volume(cluster) * parts /
                       (2 * static_cast<double>(stream_.num_edges()))};
   }
@@ -84,7 +83,6 @@ class Merging {
 
   EdgeStream stream_;
   StreamClusters* clusters_ = nullptr;
-  int64_t nodes_ = 0;                           // with edges
   NodeArray<uint32_t> richest_, sizes_, into_;  // of a cluster
 };
 

@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "common/base/status.h"
-#include "partitioner/methods/stream_metis/degree_pass.h"
+#include "partitioner/methods/degrees.h"
 #include "partitioner/methods/stream_metis/streaming_clustering.h"
 #include "partitioner/readers/dataset.h"
 

@@ -1,49 +1,18 @@
 #include "partitioner/methods/stream_metis/degree_pass.h"
 
 #include "common/base/units.h"
-#include "partitioner/stream/ahead.h"
-#include "partitioner/stream/edge_pass.h"
 #include "partitioner/stream/union_nodes.h"
 
 namespace halograph {
-namespace {
 
-void Increment(uint32_t* count) { *count += *count < kMaxDegree ? 1 : 0; }
-
-void CountChunk(const UnionEdges& edges, StreamDegree* degrees) {
-  const size_t size = edges.sources.size();
-  for (size_t i = 0; i < size; ++i) {
-    PrefetchEnds(edges, i + kFarAhead, degrees);
-    const int64_t u = edges.sources[i];
-    const int64_t v = edges.destinations[i];
-    Increment(&degrees[v].in);
-    if (u == v) continue;
-    Increment(&degrees[u].total);
-    Increment(&degrees[v].total);
-  }
-}
-
-}  // namespace
-
-StatusOr<Degrees> CountDegrees(const Dataset& dataset) {
+StatusOr<Degrees> CountStreamDegrees(const Dataset& dataset) {
   const int64_t nodes = UnionNodes(dataset).count();
   if (nodes > kMaxStreamNodes) {
     return ResourceExhausted(
         "stream-metis: {} nodes are more than its 32-bit ids hold ({}); use --method random",
         FormatCount(nodes), FormatCount(kMaxStreamNodes));
   }
-  Degrees degrees;
-  HG_ASSIGN_OR_RETURN(degrees.of, NodeArray<StreamDegree>::Make(nodes, "degrees"));
-  HG_RETURN_IF_ERROR(ForEachUnionEdges(dataset, "degrees", [&](const UnionEdges& edges) {
-    CountChunk(edges, degrees.of.data());
-    degrees.edges += static_cast<int64_t>(edges.sources.size());
-    return OkStatus();
-  }));
-  for (const StreamDegree& degree : degrees.of.span()) {
-    degrees.volume += degree.total;
-    degrees.connected += degree.total > 0 ? 1 : 0;
-  }
-  return degrees;
+  return CountDegrees(dataset, SelfLoops::kIgnored);
 }
 
 }  // namespace halograph

@@ -9,7 +9,7 @@
 
 #include "common/base/rng.h"
 #include "common/base/status.h"
-#include "partitioner/methods/stream_metis/degree_pass.h"
+#include "partitioner/methods/degrees.h"
 #include "partitioner/readers/dataset.h"
 #include "partitioner/stream/edge_pass.h"
 #include "partitioner/stream/node_array.h"

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "common/base/status.h"
-#include "partitioner/methods/stream_metis/degree_pass.h"
+#include "partitioner/methods/degrees.h"
 #include "partitioner/stream/node_array.h"
 
 namespace halograph {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "common/base/status.h"
-#include "partitioner/methods/stream_metis/degree_pass.h"
+#include "partitioner/methods/degrees.h"
 #include "partitioner/methods/stream_metis/neighbour_counts.h"
 #include "partitioner/methods/stream_metis/node_loads.h"
 #include "partitioner/readers/dataset.h"

@@ -142,7 +142,7 @@ StatusOr<Assignment> StreamMetisMethod::Assign(const Dataset& dataset,
   HG_RETURN_IF_ERROR(CheckOptions(options));
   if (options.parts == 1) return AllInOnePart(dataset);
   const CoarseBudget budget = ChooseBudget(GraphCounts::Of(dataset), options);
-  HG_ASSIGN_OR_RETURN(const Degrees degrees, CountDegrees(dataset));
+  HG_ASSIGN_OR_RETURN(const Degrees degrees, CountStreamDegrees(dataset));
   HG_ASSIGN_OR_RETURN(Clusters clusters, MakeClusters(dataset, degrees, budget, options.parts));
   clusters.volume.Free();
   HG_ASSIGN_OR_RETURN(const NodeWeights weights,

@@ -50,7 +50,7 @@ class Joiner {
     cluster_[node] = to;
   }
 
-  const StreamDegree* degrees_;
+  const NodeDegree* degrees_;
   uint32_t* cluster_;
   uint32_t* volume_;
   uint32_t max_volume_;

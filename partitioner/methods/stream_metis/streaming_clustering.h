@@ -11,7 +11,7 @@
 
 #include "common/base/status.h"
 #include "partitioner/methods/coarse_partition.h"
-#include "partitioner/methods/stream_metis/degree_pass.h"
+#include "partitioner/methods/degrees.h"
 #include "partitioner/readers/dataset.h"
 #include "partitioner/stream/node_array.h"
 

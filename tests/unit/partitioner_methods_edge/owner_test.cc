@@ -96,7 +96,7 @@ class OwnerChoiceTest : public testing::Test {
   void Build(int64_t nodes, EdgePairs edges, int parts, BalanceOptions balance = {}) {
     if (builder_.dataset().node_types.empty()) builder_.Nodes("node", nodes);
     builder_.Edges("node", "edge", "node", std::move(edges));
-    auto degrees = NodeDegrees::Count(builder_.dataset());
+    auto degrees = CountDegrees(builder_.dataset(), SelfLoops::kTwoEnds);
     ASSERT_TRUE(degrees.ok()) << degrees.status();
     degrees_ = std::move(degrees).value();
     auto classes = TaskClasses::Of(builder_.dataset(), balance);
@@ -113,7 +113,7 @@ class OwnerChoiceTest : public testing::Test {
   const std::vector<uint16_t>& owners() { return choice_->owners()->front(); }
 
   DatasetBuilder builder_;
-  NodeDegrees degrees_;
+  Degrees degrees_;
   TaskClasses classes_;
   PartCounts counts_;
   ReplicaSets replicas_;

@@ -25,7 +25,7 @@ class PlacedEdges {
   PlacedEdges(int64_t nodes, EdgePairs edges, int parts, EdgePartitionOptions options = {},
               uint64_t seed = 1) {
     builder_.Nodes("node", nodes).Edges("node", "edge", "node", std::move(edges));
-    auto degrees = NodeDegrees::Count(builder_.dataset());
+    auto degrees = CountDegrees(builder_.dataset(), SelfLoops::kTwoEnds);
     EXPECT_TRUE(degrees.ok()) << degrees.status();
     degrees_ = std::move(degrees).value();
     stream_ = {&builder_.dataset(), &degrees_, parts, seed, options};
@@ -76,7 +76,7 @@ class PlacedEdges {
 
  private:
   DatasetBuilder builder_;
-  NodeDegrees degrees_;
+  Degrees degrees_;
   EdgeStream stream_;
   PartitionerT partitioner_;
   ReplicaSets replicas_;

@@ -39,7 +39,7 @@ TEST(DegreePassTest, NoNodesAndNoEdges) {
 TEST(DegreePassTest, MoreNodesThanIdsIsResourceExhausted) {
   DatasetBuilder builder;
   builder.Nodes("node", kMaxStreamNodes + 1);
-  const auto degrees = CountDegrees(builder.dataset());
+  const auto degrees = CountStreamDegrees(builder.dataset());
   EXPECT_TRUE(absl::IsResourceExhausted(degrees.status())) << degrees.status();
 }
 

@@ -20,7 +20,7 @@ class OneType : public DatasetBuilder {
 };
 
 inline Degrees DegreesOf(const Dataset& dataset) {
-  auto degrees = CountDegrees(dataset);
+  auto degrees = CountStreamDegrees(dataset);
   EXPECT_TRUE(degrees.ok()) << degrees.status();
   return std::move(degrees).value();
 }
