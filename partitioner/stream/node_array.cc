@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include "common/base/huge_pages.h"
 #include "common/base/units.h"
 
 namespace halograph::internal {
@@ -21,8 +22,8 @@ StatusOr<void*> MapHugePages(size_t bytes, std::string_view what) {
         "less (halograph-partition plan says which)",
         what, FormatBytes(static_cast<int64_t>(bytes)));
   }
-  // A wish: without huge pages all works, at a third of the speed.
-  if (bytes >= kWorthHugePages) static_cast<void>(::madvise(data, bytes, MADV_HUGEPAGE));
+  // Without them all works, at a third of the speed.
+  if (bytes >= kWorthHugePages) AskForHugePages(data, bytes);
   return data;
 }
 
