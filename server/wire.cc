@@ -203,18 +203,20 @@ size_t GroupBytes(const LayerSamplePlan& plan) {
          (plan.edges == 0 ? 0 : FieldBytes(plan.source_bytes()));
 }
 
-uint8_t* WriteGroup(const SampleHandler& handler, const LayerSamplePlan& plan, uint8_t* out) {
-  out = WriteBytesHeader(1, GroupBytes(plan), out);
+// Moves `out` beyond what it writes. Fails as SampleHandler::Draw.
+Status WriteGroup(const SampleHandler& handler, const LayerSamplePlan& plan, uint8_t** out) {
+  *out = WriteBytesHeader(1, GroupBytes(plan), *out);
   if (!plan.counts.empty()) {
-    out = WriteBytesHeader(1, CountsBytes(plan), out);
+    *out = WriteBytesHeader(1, CountsBytes(plan), *out);
     for (const uint32_t count : plan.counts) {
-      out = CodedOutputStream::WriteVarint32ToArray(count, out);
+      *out = CodedOutputStream::WriteVarint32ToArray(count, *out);
     }
   }
-  if (plan.edges == 0) return out;
-  out = WriteBytesHeader(plan.wide ? 3 : 2, plan.source_bytes(), out);
-  handler.Draw(plan, reinterpret_cast<std::byte*>(out));
-  return out + plan.source_bytes();
+  if (plan.edges == 0) return OkStatus();
+  *out = WriteBytesHeader(plan.wide ? 3 : 2, plan.source_bytes(), *out);
+  HG_RETURN_IF_ERROR(handler.Draw(plan, reinterpret_cast<std::byte*>(*out)));
+  *out += plan.source_bytes();
+  return OkStatus();
 }
 
 // A slice over mapped bytes that keeps their owner alive until gRPC has sent them.
@@ -280,7 +282,7 @@ Status WriteSampleReply(const SampleHandler& handler, std::span<const LayerSampl
   for (const LayerSamplePlan& plan : plans) bytes += FieldBytes(GroupBytes(plan));
   HG_ASSIGN_OR_RETURN(PooledBuffer buffer, pool.Acquire(bytes));
   uint8_t* out = Bytes(buffer.data());
-  for (const LayerSamplePlan& plan : plans) out = WriteGroup(handler, plan, out);
+  for (const LayerSamplePlan& plan : plans) HG_RETURN_IF_ERROR(WriteGroup(handler, plan, &out));
   *reply = Own(std::move(buffer), 0, bytes);
   return OkStatus();
 }

@@ -27,7 +27,8 @@ namespace halograph::server {
                                     std::span<const int64_t> ids, BufferPool& pool,
                                     grpc::ByteBuffer* reply);
 
-// Draws the plans' sources into one buffer of `pool`. Errors as BufferPool::Acquire.
+// Draws the plans' sources into one buffer of `pool`. Errors as BufferPool::Acquire and
+// SampleHandler::Draw.
 [[nodiscard]] Status WriteSampleReply(const SampleHandler& handler,
                                       std::span<const LayerSamplePlan> plans, BufferPool& pool,
                                       grpc::ByteBuffer* reply);

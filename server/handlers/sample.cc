@@ -113,9 +113,15 @@ StatusOr<std::vector<LayerSamplePlan>> SampleHandler::Plan(
     HG_ASSIGN_OR_RETURN(LayerSamplePlan plan, Resolve(request, group));
     plans.push_back(std::move(plan));
   }
+  HG_RETURN_IF_ERROR(CutToFit(request, &plans));
+  return plans;
+}
+
+Status SampleHandler::CutToFit(const LayerSampleRequest& request,
+                               std::vector<LayerSamplePlan>* plans) const {
   int64_t bytes = 0;
-  for (size_t g = 0; g < plans.size(); ++g) {
-    LayerSamplePlan& plan = plans[g];
+  for (size_t g = 0; g < plans->size(); ++g) {
+    LayerSamplePlan& plan = (*plans)[g];
     const std::span<const int64_t> destinations = request.groups[g].destinations;
     const RelationTopology& topology = graph_->topology()[plan.relation];
     bytes += kGroupOverheadBytes;
@@ -131,31 +137,42 @@ StatusOr<std::vector<LayerSamplePlan>> SampleHandler::Plan(
           request.groups[g].relation, destinations[0],
           CountPicks(DrawsOf(topology, plan), destinations[0]), max_reply_bytes_, plan.fanout);
     }
-    plans.resize(plan.counts.empty() ? g : g + 1);
+    plans->resize(plan.counts.empty() ? g : g + 1);
     break;
   }
-  return plans;
+  return OkStatus();
 }
 
-void SampleHandler::Draw(const LayerSamplePlan& plan, std::byte* out) const {
-  const LayerDraws draws = DrawsOf(graph_->topology()[plan.relation], plan);
-  const std::byte* const stop = out + plan.source_bytes();
+Status SampleHandler::Draw(const LayerSamplePlan& plan, std::byte* out) const {
   thread_local NeighborPicks picks;  // its memory is reused
+  Status status = DrawInPieces(plan, &picks, out);
+  if (picks.sources.capacity() > kKeptEdges) picks = NeighborPicks();
+  return status;
+}
+
+Status SampleHandler::DrawInPieces(const LayerSamplePlan& plan, NeighborPicks* picks,
+                                   std::byte* out) const {
+  const LayerDraws draws = DrawsOf(graph_->topology()[plan.relation], plan);
   for (size_t begin = 0, end = 0; begin < plan.destinations.size(); begin = end) {
     int64_t edges = 0;
     do {
       edges += plan.counts[end++];
     } while (end < plan.destinations.size() && edges + plan.counts[end] <= kDrawEdges);
     const FusedOutcome outcome =
-        SampleNeighbors(draws, plan.destinations.subspan(begin, end - begin), nullptr, &picks);
-    if (!outcome.done() || picks.size() != edges) {
-      // Of damage found after the counts were promised: ids that no client takes.
-      std::memset(out, 0xff, static_cast<size_t>(stop - out));
-      break;
+        SampleNeighbors(draws, plan.destinations.subspan(begin, end - begin), nullptr, picks);
+    if (!outcome.done()) {
+      return DamageOf(outcome, graph_->schema().relations[plan.relation].triple());
     }
-    out = plan.wide ? WriteWide(picks.sources, out) : WriteNarrow(picks.sources, out);
+    if (picks->size() != edges) {
+      return DataLoss(
+          "{}: {} edges were counted and {} drawn for {} destinations from node {} on; the "
+          "partition folder changes while it is served: restart the server with --verify contents",
+          graph_->schema().relations[plan.relation].triple(), edges, picks->size(), end - begin,
+          plan.destinations[begin]);
+    }
+    out = plan.wide ? WriteWide(picks->sources, out) : WriteNarrow(picks->sources, out);
   }
-  if (picks.sources.capacity() > kKeptEdges) picks = NeighborPicks();
+  return OkStatus();
 }
 
 }  // namespace halograph::server

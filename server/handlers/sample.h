@@ -72,11 +72,18 @@ class SampleHandler {
 
   // Draws the sources of `plan` and writes them, little-endian, to `out` (any alignment), which
   // must have plan.source_bytes() bytes of room.
-  void Draw(const LayerSamplePlan& plan, std::byte* out) const;
+  //   DataLoss           damage that counting did not meet, or the files have changed since: names
+  //                      the relation; what is in `out` is no answer
+  [[nodiscard]] Status Draw(const LayerSamplePlan& plan, std::byte* out) const;
 
  private:
   [[nodiscard]] StatusOr<LayerSamplePlan> Resolve(const LayerSampleRequest& request,
                                                   const LayerSampleGroup& group) const;
+  // Counts the edges of each group and drops what no message holds.
+  [[nodiscard]] Status CutToFit(const LayerSampleRequest& request,
+                                std::vector<LayerSamplePlan>* plans) const;
+  [[nodiscard]] Status DrawInPieces(const LayerSamplePlan& plan, NeighborPicks* picks,
+                                    std::byte* out) const;
 
   const ServedGraph* graph_;
   int64_t max_reply_bytes_;

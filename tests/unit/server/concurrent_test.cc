@@ -41,15 +41,15 @@ TEST_F(ConcurrentTest, SamplesPullsAndStatisticsSideBySide) {
   };
   const auto do_sample = [&] {
     const auto plans = sample.Plan(layer);
+    if (!plans.ok()) return false;
     auto buffer = buffers->Acquire(plans->front().source_bytes());
-    if (!plans.ok() || !buffer.ok()) return false;
-    sample.Draw(plans->front(), buffer->data());
-    return true;
+    return buffer.ok() && sample.Draw(plans->front(), buffer->data()).ok();
   };
   const auto do_pull = [&] {
     const auto plan = pull.Plan(rows);
+    if (!plan.ok()) return false;
     auto buffer = buffers->Acquire(plan->bytes);
-    if (!plan.ok() || !buffer.ok()) return false;
+    if (!buffer.ok()) return false;
     pull.Gather(*plan, rows.ids, buffer->data());
     return true;
   };

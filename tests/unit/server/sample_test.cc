@@ -28,7 +28,8 @@ class SampleHandlerTest : public ServedTest {
   Answer Draw(const SampleHandler& handler, const LayerSamplePlan& plan) {
     std::vector<uint32_t> narrow(plan.edges);
     EXPECT_EQ(plan.source_bytes(), narrow.size() * sizeof(uint32_t));
-    handler.Draw(plan, reinterpret_cast<std::byte*>(narrow.data()));
+    const Status status = handler.Draw(plan, reinterpret_cast<std::byte*>(narrow.data()));
+    EXPECT_TRUE(status.ok()) << status;
     return {plan.counts, {narrow.begin(), narrow.end()}};
   }
 
@@ -149,6 +150,21 @@ TEST_F(SampleHandlerTest, ManyEmptyGroupsAreCutAtTheLimitToo) {
   ASSERT_TRUE(plans.ok());
   EXPECT_GT(plans->size(), 0U);
   EXPECT_LT(plans->size(), 100U);
+}
+
+TEST_F(SampleHandlerTest, DrawsThatDisagreeWithTheCountsAreDataLoss) {
+  const SampleHandler handler(all_.get(), kLimit);
+  const LayerSampleRequest request{.groups = {{kCites, -1, All(NodeType("paper"))}}};
+  const auto plans = handler.Plan(request);
+  ASSERT_TRUE(plans.ok()) << plans.status();
+  LayerSamplePlan plan = plans->front();
+  ++plan.counts.back();  // as if the files had held other edges
+  ++plan.edges;
+  std::vector<uint32_t> sources(plan.edges);
+  const Status status = handler.Draw(plan, reinterpret_cast<std::byte*>(sources.data()));
+  EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+  EXPECT_THAT(Message(status), HasSubstr(kCites));
+  EXPECT_THAT(Message(status), HasSubstr(std::to_string(plan.edges) + " edges were counted"));
 }
 
 TEST_F(SampleHandlerTest, UnknownRelationIsNotFound) {

@@ -63,7 +63,9 @@ TEST_F(SampleByWeightTest, AnswersWithTheKernelsWeightedDraws) {
       ASSERT_TRUE(plans.ok()) << plans.status();
       const LayerSamplePlan& plan = plans->front();
       std::vector<uint32_t> sources(plan.edges);
-      SampleHandler(graph_.get(), 4 << 20).Draw(plan, reinterpret_cast<std::byte*>(sources.data()));
+      const Status drawn = SampleHandler(graph_.get(), 4 << 20)
+                               .Draw(plan, reinterpret_cast<std::byte*>(sources.data()));
+      EXPECT_TRUE(drawn.ok()) << drawn;
       const WeightedPicks weighted(topology, feature, fanout, replace);
       NeighborPicks expected;
       static_cast<void>(SampleNeighbors({.topology = &topology,
