@@ -27,6 +27,7 @@
 #include "partitioner/generate/rmat.h"
 #include "partitioner/methods/metis_call.h"
 #include "partitioner/readers/reader.h"
+#include "tests/bench/cpu_model.h"
 
 namespace halograph {
 namespace {
@@ -119,14 +120,6 @@ StatusOr<Cost> MeasureRun(const fs::path& input, const Options& options) {
     return Internal("{} run failed with status {}", options.program.string(), status);
   }
   return Cost{SecondsSince(start), CpuSeconds(usage), peak.Stop()};
-}
-
-std::string CpuModel() {
-  std::ifstream info("/proc/cpuinfo");
-  for (std::string line; std::getline(info, line);) {
-    if (line.starts_with("model name")) return line.substr(line.find(": ") + 2);
-  }
-  return "unknown";
 }
 
 Json ToJson(std::vector<Cost> costs) {

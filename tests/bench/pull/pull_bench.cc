@@ -8,7 +8,6 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -21,6 +20,7 @@
 #include "client/remote/remote_store.h"
 #include "common/base/build_info.h"
 #include "common/base/rng.h"
+#include "tests/bench/cpu_model.h"
 #include "tests/bench/pull/bare_bytes.h"
 #include "tests/bench/pull/child_process.h"
 #include "tests/support/graph_fixture.h"
@@ -62,14 +62,6 @@ StatusOr<std::filesystem::path> WriteGraph(const std::filesystem::path& folder) 
   spec.relations = {
       {.source = "node", .name = "edge", .destination = "node", .edges = {{0, 1}}, .features = {}}};
   return WriteTestGraph(spec, folder / "graph");
-}
-
-std::string CpuModel() {
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);) {
-    if (line.rfind("model name", 0) == 0) return line.substr(line.find(':') + 2);
-  }
-  return "unknown";
 }
 
 template <typename Body>

@@ -6,7 +6,6 @@
 // over the fused sampler's in the same round.
 #include <algorithm>
 #include <array>
-#include <fstream>
 #include <string>
 #include <thread>
 
@@ -16,6 +15,7 @@
 
 #include "common/base/build_info.h"
 #include "common/base/rng.h"
+#include "tests/bench/cpu_model.h"
 #include "tests/bench/sampling/bench_worker.h"
 #include "tests/bench/sampling/rmat_csc_options.h"
 
@@ -35,14 +35,6 @@ struct Options {
 };
 
 using Round = std::array<Cost, kVariants>;
-
-std::string CpuModel() {
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);) {
-    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
-  }
-  return "unknown";
-}
 
 // "15,10,5": 1 to 16 each, as the rivals can draw.
 std::vector<int32_t> ParseFanouts(const std::string& text) {

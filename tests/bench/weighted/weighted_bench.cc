@@ -4,7 +4,6 @@
 // time, and ratios are medians over rounds.
 #include <algorithm>
 #include <array>
-#include <fstream>
 #include <string>
 #include <vector>
 
@@ -17,6 +16,7 @@
 #include "common/base/rng.h"
 #include "common/sampling/fused_sampler.h"
 #include "common/sampling/weighted_table.h"
+#include "tests/bench/cpu_model.h"
 #include "tests/bench/sampling/rmat_csc_options.h"
 
 namespace halograph {
@@ -50,14 +50,6 @@ double ThreadCpu() {
 double Median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   return values[values.size() / 2];
-}
-
-std::string CpuModel() {
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);) {
-    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
-  }
-  return "unknown";
 }
 
 double WeightOf(Tail tail, CounterRng* rng) {
