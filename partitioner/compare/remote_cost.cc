@@ -125,11 +125,8 @@ Status SamplingPlan::Validate() const {
 StatusOr<WholeTopology> WholeTopology::Create(const Dataset& dataset,
                                               const std::filesystem::path& folder, int64_t memory) {
   const Dataset bare = WithoutData(dataset);
-  Assignment one;
-  for (const InputNodeType& type : bare.node_types) {
-    one.owners.emplace_back(static_cast<size_t>(type.count), uint16_t{0});
-  }
-  HG_ASSIGN_OR_RETURN(const Renumbering numbering, Renumbering::Create(bare, std::move(one), 1));
+  HG_ASSIGN_OR_RETURN(const Renumbering numbering,
+                      Renumbering::Create(bare, AllInOnePart(bare), 1));
   WriteOptions options;
   options.memory = memory;
   HG_RETURN_IF_ERROR(WriteGraph({bare, numbering, folder, options}, Json::object()).status());
