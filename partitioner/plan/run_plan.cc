@@ -31,6 +31,12 @@ int64_t ScratchBytes(const std::string& method, const GraphCounts& counts) {
   return edges * (edges > kWindowArcs / 2 ? kLpMetisLargeEdgeBytes : kLpMetisEdgeBytes);
 }
 
+// What METIS gets at most: stream-metis bounds the graph of its clusters.
+int64_t MetisEdges(const std::string& method, const GraphCounts& counts,
+                   const MethodOptions& options) {
+  return method == "stream-metis" ? ChooseBudget(counts, options).pairs : counts.num_edges();
+}
+
 // As if the edges that fold into another were not there.
 GraphCounts Folded(GraphCounts counts, double reciprocity) {
   for (RelationCounts& relation : counts.relations) {
@@ -97,7 +103,8 @@ class Trials {
     trial_options.parts = PartsOf(size_.nodes);
     HG_ASSIGN_OR_RETURN(const MethodTrial trial,
                         TryMethod(row->method, trial_options, size_, scratch_));
-    row->assign_seconds = PredictAssign(row->method, trial, counts, cost_);
+    row->assign_seconds = PredictAssign(row->method, trial, counts,
+                                        MetisEdges(row->method, counts, options_.method), cost_);
     row->write_seconds = write_seconds_;
     return OkStatus();
   }

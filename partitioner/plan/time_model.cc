@@ -18,7 +18,7 @@ bool CallsMetis(std::string_view method) { return method.find("metis") != std::s
 }  // namespace
 
 double PredictAssign(std::string_view method, const MethodTrial& trial, const GraphCounts& counts,
-                     const AccessCost& cost) {
+                     int64_t metis_edges, const AccessCost& cost) {
   const auto edges = static_cast<double>(counts.num_edges());
   const double scale = edges / static_cast<double>(std::max<int64_t>(trial.size.edges, 1));
   const double added = std::max(0.0, cost.large_ns - cost.small_ns) * 1e-9;
@@ -26,9 +26,10 @@ double PredictAssign(std::string_view method, const MethodTrial& trial, const Gr
   double accesses = kAccessesPerPass * trial.passes;
   if (CallsMetis(method)) {
     if (counts.num_edges() > kSmallArcs) work /= trial.attempts;
+    const double share = std::min(1.0, static_cast<double>(metis_edges) / std::max(edges, 1.0));
     const double levels = MetisLevels(counts.num_nodes(), counts.num_edges());
-    work *= levels / MetisLevels(trial.size.nodes, trial.size.edges);
-    accesses += kMetisAccesses * levels;
+    work *= 1 + share * (levels / MetisLevels(trial.size.nodes, trial.size.edges) - 1);
+    accesses += share * kMetisAccesses * levels;
   }
   const double reading = trial.passes * edges * cost.read_ns * 1e-9;
   return std::max(work + accesses * edges * added, reading);

@@ -3,7 +3,8 @@
 // A method makes `passes` over the edges. What an edge costs in one is what it cost in the trial,
 // plus what memory adds: two random accesses, an access of the large arrays in place of one of the
 // small ones. A pass takes no less than reading does, which goes on beside it. METIS works on every
-// level of its coarsening, of which a large graph has more.
+// level of its coarsening, of which a large graph has more; a method that gives it a coarse graph
+// of a bounded size spares it the rest of the edges.
 #pragma once
 
 #include <cstdint>
@@ -20,9 +21,10 @@ struct AccessCost {
   double read_ns = 0;   // reading an edge from the input
 };
 
-// Seconds of Assign.
+// Seconds of Assign. `metis_edges`: what METIS itself gets at most, where the method calls it.
 [[nodiscard]] double PredictAssign(std::string_view method, const MethodTrial& trial,
-                                   const GraphCounts& counts, const AccessCost& cost);
+                                   const GraphCounts& counts, int64_t metis_edges,
+                                   const AccessCost& cost);
 
 // Writing takes a fixed time (files are synced) and a time an edge, both from two trials; features
 // are copied at the disk's speed.

@@ -71,27 +71,40 @@ const AccessCost kSameCost = {.small_ns = 2, .large_ns = 2, .read_ns = 0};
 TEST(PredictAssignTest, TimeGrowsWithEdgesAndWithSlowerAccess) {
   const MethodTrial trial{.size = {.nodes = 1000, .edges = 10'000}, .seconds = 0.5, .passes = 3};
   const GraphCounts counts = GraphSizes::Of(100'000, 1'000'000, 0).counts;
-  EXPECT_DOUBLE_EQ(PredictAssign("spring", trial, counts, kSameCost), 50);
+  EXPECT_DOUBLE_EQ(PredictAssign("spring", trial, counts, 1'000'000, kSameCost), 50);
   const AccessCost slower{.small_ns = 2, .large_ns = 102, .read_ns = 0};
-  EXPECT_DOUBLE_EQ(PredictAssign("spring", trial, counts, slower), 50 + 3 * 2 * 1e6 * 100e-9);
+  EXPECT_DOUBLE_EQ(PredictAssign("spring", trial, counts, 1'000'000, slower),
+                   50 + 3 * 2 * 1e6 * 100e-9);
 }
 
 TEST(PredictAssignTest, APassTakesNoLessThanReading) {
   const MethodTrial trial{.size = {.nodes = 1000, .edges = 10'000}, .seconds = 1e-6, .passes = 3};
   const AccessCost reading{.small_ns = 2, .large_ns = 2, .read_ns = 1000};
-  EXPECT_DOUBLE_EQ(
-      PredictAssign("dbh", trial, GraphSizes::Of(100'000, 1'000'000, 0).counts, reading), 3);
+  const GraphCounts counts = GraphSizes::Of(100'000, 1'000'000, 0).counts;
+  EXPECT_DOUBLE_EQ(PredictAssign("dbh", trial, counts, 1'000'000, reading), 3);
 }
 
 TEST(PredictAssignTest, MetisIsCalledOnceOnALargeGraphAndHasMoreLevelsThere) {
   const MethodTrial trial{
       .size = {.nodes = 1000, .edges = 10'000}, .seconds = 1, .passes = 2, .attempts = 5};
-  const double once =
-      PredictAssign("metis", trial, GraphSizes::Of(1'000'000, 10'000'000, 0).counts, kSameCost);
+  const GraphCounts large = GraphSizes::Of(1'000'000, 10'000'000, 0).counts;
+  const double once = PredictAssign("metis", trial, large, 10'000'000, kSameCost);
   EXPECT_GT(once, 1000.0 / 5);
   EXPECT_LT(once, 4 * 1000.0 / 5);
-  EXPECT_GT(PredictAssign("metis", trial, GraphSizes::Of(100'000, 1'000'000, 0).counts, kSameCost),
-            100);
+  const GraphCounts small = GraphSizes::Of(100'000, 1'000'000, 0).counts;
+  EXPECT_GT(PredictAssign("metis", trial, small, 1'000'000, kSameCost), 100);
+}
+
+TEST(PredictAssignTest, MetisIsSparedWhatACoarseGraphLeavesOut) {
+  const MethodTrial trial{.size = {.nodes = 1000, .edges = 10'000}, .seconds = 1, .passes = 2};
+  const GraphCounts counts = GraphSizes::Of(1'000'000, 10'000'000, 0).counts;
+  const AccessCost slower{.small_ns = 2, .large_ns = 102, .read_ns = 0};
+  const double all = PredictAssign("stream-metis", trial, counts, 10'000'000, slower);
+  const double half = PredictAssign("stream-metis", trial, counts, 5'000'000, slower);
+  const double none = PredictAssign("stream-metis", trial, counts, 0, slower);
+  EXPECT_DOUBLE_EQ(none, 1000 + 2 * 2 * 1e7 * 100e-9);
+  EXPECT_NEAR(half, (all + none) / 2, 1e-6);
+  EXPECT_GT(all, none);
 }
 
 TEST(PredictWritingTest, FixedTimeThenTimeAnEdgeAndFeaturesAtTheDisksSpeed) {
