@@ -8,8 +8,8 @@ namespace halograph {
 
 inline constexpr size_t kHugePageBytes = size_t{2} << 20;
 
-// Asks for huge pages under anonymous memory that is not written yet; does nothing below the size of
-// one. Only advice: without it, or on a kernel without huge pages, everything works, slower.
+// Asks for huge pages under anonymous memory that is not written yet; does nothing below the size
+// of one. Only advice: without it, or on a kernel without huge pages, everything works, slower.
 // Requires `data`, if so large, at the start of a page.
 void AskForHugePages(void* data, size_t bytes);
 
