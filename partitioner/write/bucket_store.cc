@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <fcntl.h>
+#include <spdlog/spdlog.h>
 
 #include "partitioner/write/raw_file.h"
 
@@ -45,6 +46,8 @@ class FileBuckets : public BucketStore {
  public:
   explicit FileBuckets(RawFile file) : file_(std::move(file)) {}
   ~FileBuckets() override {
+    // Said, since a disk that discards what is freed can take minutes for it.
+    spdlog::info("removing the temporary file of edges, {}", file_.path().string());
     static_cast<void>(file_.Close());  // first: a network's file system keeps open files
     std::error_code ignored;           // what stays is in a folder plainly named temporary
     std::filesystem::remove(file_.path(), ignored);

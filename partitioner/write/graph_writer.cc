@@ -4,6 +4,8 @@
 #include <numeric>
 #include <utility>
 
+#include <spdlog/spdlog.h>
+
 #include "common/base/build_info.h"
 #include "common/base/progress.h"
 #include "common/base/units.h"
@@ -206,6 +208,7 @@ StatusOr<WrittenGraph> WriteGraph(const WriteContext& context, Json graph_option
   for (int part = 0; part < context.num_parts(); ++part) {
     graph.part_stats.push_back(PartStats(context, parts, part));
   }
+  spdlog::info("waiting until all of {} is on the disk", context.folder.string());
   HG_RETURN_IF_ERROR(SyncFileSystem(context.folder));
   HG_RETURN_IF_ERROR(WritePartManifests(context, graph, parts));
   HG_RETURN_IF_ERROR(WriteGraphManifest(context.folder, graph));
