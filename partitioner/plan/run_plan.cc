@@ -37,6 +37,9 @@ int64_t MetisEdges(const std::string& method, const GraphCounts& counts,
   return method == "stream-metis" ? ChooseBudget(counts, options).pairs : counts.num_edges();
 }
 
+// Methods that hold two nodes' edges, in whatever direction and number, as one.
+bool FoldsEdges(const std::string& method) { return method == "metis" || method == "stream-metis"; }
+
 // As if the edges that fold into another were not there.
 GraphCounts Folded(GraphCounts counts, double reciprocity) {
   for (RelationCounts& relation : counts.relations) {
@@ -148,7 +151,7 @@ StatusOr<MemoryPlan> PlanRunMemory(const std::string& method, const GraphCounts&
                                    double reciprocity, const MethodOptions& options) {
   HG_ASSIGN_OR_RETURN(const auto made, MakeMethod(method));
   MemoryPlan plan =
-      made->PlanMemory(method == "metis" ? Folded(counts, reciprocity) : counts, options);
+      made->PlanMemory(FoldsEdges(method) ? Folded(counts, reciprocity) : counts, options);
   plan.Append(PlanWriting(counts, options.memory, options.parts));
   return plan;
 }

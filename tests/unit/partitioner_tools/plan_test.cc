@@ -119,10 +119,12 @@ TEST(PredictWritingTest, FixedTimeThenTimeAnEdgeAndFeaturesAtTheDisksSpeed) {
 
 TEST(PlanRunMemoryTest, EdgesInBothDirectionsFoldForMetis) {
   const GraphCounts counts = GraphSizes::Of(1'000'000, 16'000'000, 0).counts;
-  const int64_t directed = PlanRunMemory("metis", counts, 0, {})->peak_bytes();
-  const int64_t both = PlanRunMemory("metis", counts, 1, {})->peak_bytes();
-  EXPECT_GT(both, directed / 3);
-  EXPECT_LT(both, directed * 2 / 3);
+  for (const char* method : {"metis", "stream-metis"}) {
+    const int64_t directed = PlanRunMemory(method, counts, 0, {})->peak_bytes();
+    const int64_t both = PlanRunMemory(method, counts, 1, {})->peak_bytes();
+    EXPECT_GT(both, directed / 3) << method;
+    EXPECT_LT(both, directed * 2 / 3) << method;
+  }
   EXPECT_TRUE(absl::IsInvalidArgument(PlanRunMemory("magic", counts, 0, {}).status()));
 }
 
@@ -134,27 +136,35 @@ class PlanMemoryTest : public testing::Test {
 #endif
   }
 
-  // What METIS was planned to hold is held, and not more than a fifth too much was planned.
+  // What was planned is held, and not more than a fifth too much was planned.
   void ExpectPlanned(const std::filesystem::path& input) {
     ReadOptions read;
     read.scratch = folder_.path();
     const auto dataset = OpenDataset(input, read);
     ASSERT_TRUE(dataset.ok()) << dataset.status();
-    MethodOptions options{.parts = 8};
     const auto sample = SampleEdges(*dataset);
     ASSERT_TRUE(sample.ok()) << sample.status();
-    const auto plan =
-        PlanRunMemory("metis", GraphCounts::Of(*dataset), sample->reciprocity, options);
+    for (const char* method : {"metis", "stream-metis"}) {
+      ExpectPlanned(*dataset, sample->reciprocity, method);
+    }
+  }
+
+ private:
+  void ExpectPlanned(const Dataset& dataset, double reciprocity, const std::string& method) {
+    SCOPED_TRACE(method);
+    const MethodOptions options{.parts = 8};
+    const auto plan = PlanRunMemory(method, GraphCounts::Of(dataset), reciprocity, options);
     ASSERT_TRUE(plan.ok()) << plan.status();
-    const auto run = RunMethodInChild(*dataset, "metis", options, folder_.path());
+    const auto run = RunMethodInChild(dataset, method, options, folder_.path());
     ASSERT_TRUE(run.ok()) << run.status();
     const auto taken = static_cast<double>(run->peak_anonymous_bytes);
     EXPECT_LE(taken, 1.05 * static_cast<double>(kProgramBytes + plan->peak_bytes()));
     EXPECT_LE(static_cast<double>(plan->peak_bytes()), 1.2 * taken);
-    RecordProperty("planned_mib", std::to_string(plan->peak_bytes() >> 20));
-    RecordProperty("taken_mib", std::to_string(run->peak_anonymous_bytes >> 20));
+    RecordProperty(method + "_planned_mib", std::to_string(plan->peak_bytes() >> 20));
+    RecordProperty(method + "_taken_mib", std::to_string(run->peak_anonymous_bytes >> 20));
   }
 
+ protected:
   TestFolder folder_;
 };
 
