@@ -31,10 +31,16 @@ int64_t ScratchBytes(const std::string& method, const GraphCounts& counts) {
   return edges * (edges > kWindowArcs / 2 ? kLpMetisLargeEdgeBytes : kLpMetisEdgeBytes);
 }
 
-// What METIS gets at most: stream-metis bounds the graph of its clusters.
+// Of a graph's edges those between clusters of lp-metis, measured: 0.35 to 0.37 of a planted and of
+// a hierarchical one.
+constexpr int64_t kLpMetisEdgesAPair = 3;
+
+// What METIS gets: stream-metis bounds the graph of its clusters, those of lp-metis hide most
+// edges.
 int64_t MetisEdges(const std::string& method, const GraphCounts& counts,
                    const MethodOptions& options) {
-  return method == "stream-metis" ? ChooseBudget(counts, options).pairs : counts.num_edges();
+  if (method == "stream-metis") return ChooseBudget(counts, options).pairs;
+  return counts.num_edges() / (method == "lp-metis" ? kLpMetisEdgesAPair : 1);
 }
 
 // Methods that hold two nodes' edges, in whatever direction and number, as one.
