@@ -21,6 +21,9 @@
 namespace halograph {
 namespace {
 
+// Of so many, the end of a run is worth a word: until then everything may be in the page cache.
+constexpr int64_t kLargeEdges = 10'000'000;
+
 // What is known of the parts while they are written.
 struct Parts {
   std::vector<std::vector<int64_t>> edges;      // [relation][part]
@@ -208,7 +211,8 @@ StatusOr<WrittenGraph> WriteGraph(const WriteContext& context, Json graph_option
   for (int part = 0; part < context.num_parts(); ++part) {
     graph.part_stats.push_back(PartStats(context, parts, part));
   }
-  spdlog::info("waiting until all of {} is on the disk", context.folder.string());
+  spdlog::log(written.edges.read < kLargeEdges ? spdlog::level::debug : spdlog::level::info,
+              "waiting until all of {} is on the disk", context.folder.string());
   HG_RETURN_IF_ERROR(SyncFileSystem(context.folder));
   HG_RETURN_IF_ERROR(WritePartManifests(context, graph, parts));
   HG_RETURN_IF_ERROR(WriteGraphManifest(context.folder, graph));
