@@ -12,6 +12,7 @@
 
 #include "common/base/checksum.h"
 #include "common/base/units.h"
+#include "common/storage/disk_space.h"
 #include "common/storage/file.h"
 #include "common/storage/file_checksums.h"
 

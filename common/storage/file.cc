@@ -13,10 +13,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
-
-#include "common/base/units.h"
 
 namespace halograph {
 namespace {
@@ -401,18 +398,6 @@ Status WriteFileAtomically(const fs::path& path, std::string_view text) {
     return status;
   }
   return SyncFolder(ParentOf(path));
-}
-
-Status CheckDiskSpace(const fs::path& folder, int64_t bytes) {
-  struct statvfs info {};
-  if (::statvfs(folder.c_str(), &info) != 0) {
-    return ErrnoStatus(errno, "cannot read the free space of", folder.string());
-  }
-  const double available = static_cast<double>(info.f_bavail) * static_cast<double>(info.f_frsize);
-  if (static_cast<double>(bytes) <= available) return OkStatus();
-  return ResourceExhausted("{}: {} are needed, {} are free; make room or write elsewhere",
-                           folder.string(), FormatBytes(bytes),
-                           FormatBytes(static_cast<int64_t>(available)));
 }
 
 std::string PercentEncode(std::string_view name) {

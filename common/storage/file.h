@@ -104,9 +104,6 @@ class TemporaryFolder {
                                                  int64_t limit = int64_t{256} << 20);
 // Writes to a temporary sibling, fsyncs, renames over `path`.
 [[nodiscard]] Status WriteFileAtomically(const std::filesystem::path& path, std::string_view text);
-// ResourceExhausted, naming both figures, if the file system of `folder` has less than `bytes`
-// free.
-[[nodiscard]] Status CheckDiskSpace(const std::filesystem::path& folder, int64_t bytes);
 
 // One path component for any name: bytes outside [A-Za-z0-9._-] become %XX, and so does a leading
 // dot. "a:b:c" -> "a%3Ab%3Ac".

@@ -6,6 +6,7 @@
 
 #include "common/base/progress.h"
 #include "common/base/rng.h"
+#include "common/storage/disk_space.h"
 #include "common/storage/file.h"
 #include "common/storage/npy.h"
 #include "partitioner/generate/option_checks.h"

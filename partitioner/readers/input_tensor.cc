@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "common/base/progress.h"
+#include "common/storage/disk_space.h"
 #include "partitioner/readers/integers.h"
 
 namespace halograph {

@@ -9,6 +9,7 @@
 #include "common/base/build_info.h"
 #include "common/base/progress.h"
 #include "common/base/units.h"
+#include "common/storage/disk_space.h"
 #include "partitioner/write/edge_features.h"
 #include "partitioner/write/edge_writer.h"
 #include "partitioner/write/mapped_npy.h"

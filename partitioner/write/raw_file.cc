@@ -11,11 +11,6 @@
 #include "common/storage/file.h"
 
 namespace halograph {
-namespace {
-
-bool MeansNoRoom(int error) { return error == ENOSPC || error == EDQUOT || error == EFBIG; }
-
-}  // namespace
 
 RawFile::RawFile(int fd, std::filesystem::path path) : fd_(fd), path_(std::move(path)) {}
 
@@ -46,15 +41,7 @@ RawFile& RawFile::operator=(RawFile&& other) noexcept {
 }
 
 Status RawFile::Reserve(size_t bytes) const {
-  int error = 0;
-  do {
-    error = ::posix_fallocate(fd_, 0, static_cast<off_t>(bytes));
-  } while (error == EINTR);
-  if (error == 0) return OkStatus();
-  if (!MeansNoRoom(error)) return ErrnoStatus(error, "cannot reserve space for", path_.string());
-  return ResourceExhausted("{}: no room for its {} ({}); {}", path_.string(),
-                           FormatBytes(static_cast<int64_t>(bytes)), std::strerror(error),
-                           kFreeDiskSpace);
+  return ClaimDiskSpace(fd_, bytes, "this file", path_);
 }
 
 Status RawFile::WriteAt(int64_t offset, std::span<const std::byte> bytes,

@@ -9,10 +9,9 @@
 #include <string_view>
 
 #include "common/base/status.h"
+#include "common/storage/disk_space.h"
 
 namespace halograph {
-
-inline constexpr std::string_view kFreeDiskSpace = "free disk space or write elsewhere";
 
 // An open file, closed with the object. Movable; methods are as thread-safe as the system's. Errors
 // carry the path; those of a full disk are ResourceExhausted.

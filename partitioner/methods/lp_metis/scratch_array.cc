@@ -2,13 +2,12 @@
 
 #include <cerrno>
 #include <cstdlib>
-#include <cstring>
 
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "common/base/units.h"
+#include "common/storage/disk_space.h"
 
 namespace halograph {
 namespace {
@@ -26,20 +25,6 @@ int OpenUnnamed(const fs::path& folder) {
   return named;
 }
 
-Status ClaimSpace(int fd, size_t bytes, const fs::path& folder, std::string_view what) {
-  int error = 0;
-  do {
-    error = ::posix_fallocate(fd, 0, static_cast<off_t>(bytes));
-  } while (error == EINTR);
-  if (error == 0) return OkStatus();
-  if (error == ENOSPC || error == EDQUOT || error == EFBIG) {
-    return ResourceExhausted("{}: no room for {} ({}, {}); free disk space or write elsewhere",
-                             folder.string(), what, FormatBytes(static_cast<int64_t>(bytes)),
-                             std::strerror(error));
-  }
-  return ErrnoStatus(error, fmt::format("cannot reserve space for {} in", what), folder.string());
-}
-
 }  // namespace
 
 StatusOr<ScratchMapping> ScratchMapping::Create(const fs::path& folder, size_t bytes,
@@ -52,7 +37,7 @@ StatusOr<ScratchMapping> ScratchMapping::Create(const fs::path& folder, size_t b
   if (fd < 0) {
     return ErrnoStatus(errno, fmt::format("cannot create a file for {} in", what), place.string());
   }
-  Status status = ClaimSpace(fd, bytes, place, what);
+  Status status = ClaimDiskSpace(fd, bytes, what, place);
   if (status.ok()) {
     void* data = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (data == MAP_FAILED) {

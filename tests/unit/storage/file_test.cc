@@ -285,14 +285,6 @@ TEST_F(WholeFileTest, MakeFolderMakesParentsAndRefusesAFileInTheWay) {
   EXPECT_FALSE(MakeFolder(folder() / "file" / "d").ok());
 }
 
-TEST_F(WholeFileTest, DiskSpaceNamesBothFigures) {
-  EXPECT_TRUE(CheckDiskSpace(folder(), 0).ok());
-  const Status status = CheckDiskSpace(folder(), std::numeric_limits<int64_t>::max());
-  EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
-  EXPECT_THAT(Message(status), HasSubstr("8.0 EiB are needed"));
-  EXPECT_EQ(CheckDiskSpace(folder() / "none", 1).code(), StatusCode::kNotFound);
-}
-
 TEST(PercentEncodeTest, LeavesOneSafePathComponent) {
   EXPECT_EQ(PercentEncode("a:b:c"), "a%3Ab%3Ac");
   EXPECT_EQ(PercentEncode("Az09._-"), "Az09._-");

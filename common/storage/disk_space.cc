@@ -1,0 +1,42 @@
+#include "common/storage/disk_space.h"
+
+#include <cerrno>
+#include <cstring>
+
+#include <fcntl.h>
+#include <sys/statvfs.h>
+
+#include "common/base/units.h"
+
+namespace halograph {
+
+Status CheckDiskSpace(const std::filesystem::path& folder, int64_t bytes) {
+  struct statvfs info {};
+  if (::statvfs(folder.c_str(), &info) != 0) {
+    return ErrnoStatus(errno, "cannot read the free space of", folder.string());
+  }
+  const double available = static_cast<double>(info.f_bavail) * static_cast<double>(info.f_frsize);
+  if (static_cast<double>(bytes) <= available) return OkStatus();
+  return ResourceExhausted("{}: {} are needed, {} are free; make room or write elsewhere",
+                           folder.string(), FormatBytes(bytes),
+                           FormatBytes(static_cast<int64_t>(available)));
+}
+
+Status ClaimDiskSpace(int fd, size_t bytes, std::string_view what,
+                      const std::filesystem::path& where) {
+  int error = 0;
+  do {
+    error = ::posix_fallocate(fd, 0, static_cast<off_t>(bytes));
+  } while (error == EINTR);
+  if (error == 0) return OkStatus();
+  if (!MeansNoRoom(error)) {
+    return ErrnoStatus(error, fmt::format("cannot reserve space for {} in", what), where.string());
+  }
+  return ResourceExhausted("{}: no room for {} ({}, {}); {}", where.string(), what,
+                           FormatBytes(static_cast<int64_t>(bytes)), std::strerror(error),
+                           kFreeDiskSpace);
+}
+
+bool MeansNoRoom(int error) { return error == ENOSPC || error == EDQUOT || error == EFBIG; }
+
+}  // namespace halograph

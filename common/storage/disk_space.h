@@ -1,0 +1,29 @@
+// Room on a disk: looked at before the work, and claimed before a mapping is written, so that a
+// full disk is an error and no signal.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <string_view>
+
+#include "common/base/status.h"
+
+namespace halograph {
+
+inline constexpr std::string_view kFreeDiskSpace = "free disk space or write elsewhere";
+
+// ResourceExhausted, naming both figures, if the file system of `folder` has less than `bytes`
+// free.
+[[nodiscard]] Status CheckDiskSpace(const std::filesystem::path& folder, int64_t bytes);
+
+// Claims the first `bytes` bytes of an open file. Errors say that there is no room (or else) for
+// `what` in `where`:
+//   ResourceExhausted  a full disk, a quota, a file too large for its file system
+[[nodiscard]] Status ClaimDiskSpace(int fd, size_t bytes, std::string_view what,
+                                    const std::filesystem::path& where);
+
+// Whether errno says what ResourceExhausted says above.
+[[nodiscard]] bool MeansNoRoom(int error);
+
+}  // namespace halograph

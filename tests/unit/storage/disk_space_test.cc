@@ -1,0 +1,49 @@
+#include "common/storage/disk_space.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <limits>
+#include <memory>
+
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+
+#include "tests/support/test_folder.h"
+
+namespace halograph {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+TEST(CheckDiskSpaceTest, NamesBothFigures) {
+  const TestFolder folder;
+  EXPECT_TRUE(CheckDiskSpace(folder.path(), 0).ok());
+  const Status status = CheckDiskSpace(folder.path(), std::numeric_limits<int64_t>::max());
+  EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
+  EXPECT_THAT(Message(status), HasSubstr("8.0 EiB are needed"));
+  EXPECT_EQ(CheckDiskSpace(folder.path() / "none", 1).code(), StatusCode::kNotFound);
+}
+
+TEST(ClaimDiskSpaceTest, FileIsAsLongAsClaimedAndTooMuchIsResourceExhausted) {
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::tmpfile(), std::fclose);
+  ASSERT_NE(file, nullptr);
+  EXPECT_TRUE(ClaimDiskSpace(fileno(file.get()), 5000, "numbers", "/some/place").ok());
+  struct stat info {};
+  ASSERT_EQ(::fstat(fileno(file.get()), &info), 0);
+  EXPECT_EQ(info.st_size, 5000);
+  const Status status =
+      ClaimDiskSpace(fileno(file.get()), size_t{1} << 60, "numbers", "/some/place");
+  EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
+  EXPECT_THAT(Message(status), AllOf(HasSubstr("/some/place: no room for numbers (1.0 EiB"),
+                                     HasSubstr(std::string(kFreeDiskSpace))));
+}
+
+TEST(ClaimDiskSpaceTest, WhatIsNoFileIsNotAFullDisk) {
+  EXPECT_NE(ClaimDiskSpace(-1, 1, "numbers", "/some/place").code(), StatusCode::kResourceExhausted);
+  EXPECT_TRUE(MeansNoRoom(EDQUOT));
+  EXPECT_FALSE(MeansNoRoom(EIO));
+}
+
+}  // namespace
+}  // namespace halograph
