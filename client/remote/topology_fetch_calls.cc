@@ -11,6 +11,7 @@
 #include "client/remote/topology_reply.h"
 #include "common/base/log.h"
 #include "common/base/progress.h"
+#include "common/base/stopwatch.h"
 #include "common/base/units.h"
 #include "common/storage/file_checksums.h"
 #include "halograph/v1/graph.pb.h"
@@ -247,14 +248,13 @@ Status FetchChunks(Cluster* cluster, CallScope* scope, const TopologyFetchFolder
   spdlog::info("fetching the topology of '{}': {}, {} of it there from an earlier fetch",
                cluster->info().schema.graph_name, FormatBytes(folder.total_bytes()),
                FormatBytes(folder.total_bytes() - bytes));
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   {
     FetchProgress progress(bytes, lock);
     ChunkCalls calls(cluster, folder, &progress);
     HG_RETURN_IF_ERROR(cluster->rpc().Run(*scope, calls.Plan(missing)));
   }
-  const double seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const double seconds = watch.Seconds();
   spdlog::info(
       "fetched {} of topology in {}, {}/s", FormatBytes(bytes), FormatSeconds(seconds),
       FormatBytes(static_cast<int64_t>(static_cast<double>(bytes) / std::max(seconds, 1e-9))));

@@ -1,7 +1,6 @@
 #include "partitioner/compare/method_run.h"
 
 #include <cerrno>
-#include <chrono>
 #include <csignal>
 #include <exception>
 #include <memory>
@@ -13,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/base/stopwatch.h"
 #include "common/storage/json.h"
 #include "common/storage/npy.h"
 #include "partitioner/compare/anonymous_peak.h"
@@ -33,10 +33,9 @@ fs::path OwnersPath(const fs::path& folder, size_t type) {
 
 Status AssignAndWrite(const Dataset& dataset, const PartitionMethod& method,
                       const MethodOptions& options, const fs::path& folder) {
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   HG_ASSIGN_OR_RETURN(const Assignment assignment, method.Assign(dataset, options));
-  const double seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const double seconds = watch.Seconds();
   for (size_t type = 0; type < assignment.owners.size(); ++type) {
     HG_RETURN_IF_ERROR(
         WriteNpy<uint16_t>(OwnersPath(folder, type), std::span(assignment.owners[type])));

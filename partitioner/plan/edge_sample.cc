@@ -1,17 +1,15 @@
 #include "partitioner/plan/edge_sample.h"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "common/base/rng.h"
+#include "common/base/stopwatch.h"
 #include "partitioner/stream/union_nodes.h"
 
 namespace halograph {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 // Pairs of nodes of which this many are watched, chosen by their hash, so that both directions of
 // one are.
@@ -66,9 +64,9 @@ StatusOr<EdgeSample> SampleEdges(const Dataset& dataset, int64_t most_edges) {
     const int64_t destination_offset = nodes.offset(dataset.NodeTypeIndex(relation.destination));
     HG_ASSIGN_OR_RETURN(const auto cursor, relation.edges->Open());
     for (int64_t read = 0; read < wanted;) {
-      const auto start = Clock::now();
+      const Stopwatch watch;
       HG_ASSIGN_OR_RETURN(const bool more, cursor->Next(&chunk));
-      seconds += std::chrono::duration<double>(Clock::now() - start).count();
+      seconds += watch.Seconds();
       if (!more) break;
       for (size_t i = 0; i < chunk.size(); ++i) {
         reciprocity.Add(chunk.sources[i] + source_offset,

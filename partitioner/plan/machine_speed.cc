@@ -1,11 +1,11 @@
 #include "partitioner/plan/machine_speed.h"
 
 #include <algorithm>
-#include <chrono>
 #include <span>
 #include <vector>
 
 #include "common/base/rng.h"
+#include "common/base/stopwatch.h"
 #include "common/sampling/fused_array.h"
 #include "common/storage/file.h"
 #include "partitioner/stream/memory_plan.h"
@@ -13,15 +13,9 @@
 namespace halograph {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr int64_t kMostBytes = int64_t{1} << 30;
 constexpr int64_t kAccesses = int64_t{1} << 22;
 constexpr int64_t kWriteBytes = int64_t{128} << 20;
-
-double SecondsSince(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 }  // namespace
 
@@ -30,23 +24,23 @@ double RandomAccessNs(int64_t bytes) {
   const auto count = static_cast<size_t>(std::clamp<int64_t>(bytes, 4096, limit) / 4);
   const FusedArray<uint32_t> array(count);
   for (size_t i = 0; i < count; i += 1024) array.data()[i] = 1;  // pages are there
-  const auto start = Clock::now();
+  const Stopwatch watch;
   for (int64_t i = 0; i < kAccesses; ++i) {
     ++array.data()[Bounded(Mix(static_cast<uint64_t>(i)), count)];
   }
-  return SecondsSince(start) * 1e9 / static_cast<double>(kAccesses);
+  return watch.Seconds() * 1e9 / static_cast<double>(kAccesses);
 }
 
 StatusOr<double> WriteSpeed(const std::filesystem::path& folder) {
   const std::filesystem::path path = folder / "write-speed";
   const std::vector<std::byte> block(size_t{1} << 20);
-  const auto start = Clock::now();
+  const Stopwatch watch;
   HG_ASSIGN_OR_RETURN(FileWriter writer, FileWriter::Create(path));
   for (int64_t written = 0; written < kWriteBytes; written += static_cast<int64_t>(block.size())) {
     HG_RETURN_IF_ERROR(writer.Append(std::span(block)));
   }
   HG_RETURN_IF_ERROR(writer.Close());
-  const double seconds = SecondsSince(start);
+  const double seconds = watch.Seconds();
   std::error_code ignored;
   std::filesystem::remove(path, ignored);
   return static_cast<double>(kWriteBytes) / std::max(seconds, 1e-6);

@@ -1,9 +1,9 @@
 #include "partitioner/write/partition_graph.h"
 
-#include <chrono>
 #include <utility>
 
 #include "common/base/log.h"
+#include "common/base/stopwatch.h"
 #include "common/base/units.h"
 #include "common/storage/file.h"
 #include "partitioner/methods/registry/registry.h"
@@ -50,18 +50,6 @@ StatusOr<Assignment> Assign(const PartitionMethod& method, const Dataset& datase
   if (error) return ErrnoStatus(error.value(), "cannot remove", options.scratch.string());
   return assignment;
 }
-
-class Stopwatch {
- public:
-  // Seconds since the last call or the start.
-  double Lap() {
-    const auto now = std::chrono::steady_clock::now();
-    return std::chrono::duration<double>(now - std::exchange(start_, now)).count();
-  }
-
- private:
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-};
 
 }  // namespace
 

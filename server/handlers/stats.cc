@@ -101,8 +101,6 @@ MethodStats::Snapshot MethodStats::Take() const {
   return snapshot;
 }
 
-double ServerStats::UptimeSeconds() const {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-}
+double ServerStats::UptimeSeconds() const { return since_start_.Seconds(); }
 
 }  // namespace halograph::server

@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "common/base/stopwatch.h"
+
 namespace halograph::server {
 
 enum class Method { kDescribe, kSample, kReadTaskSet, kReadTopology, kPull, kStats };
@@ -76,7 +78,7 @@ class ServerStats {
   [[nodiscard]] double UptimeSeconds() const;
 
  private:
-  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  const Stopwatch since_start_;
   std::array<MethodStats, kMethods> methods_;
 };
 

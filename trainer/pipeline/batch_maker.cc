@@ -1,19 +1,12 @@
 #include "trainer/pipeline/batch_maker.h"
 
-#include <chrono>
 #include <memory>
 #include <utility>
 
+#include "common/base/stopwatch.h"
 #include "common/storage/dtype.h"
 
 namespace halograph {
-namespace {
-
-double SecondsSince(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-}  // namespace
 
 BatchMaker::BatchMaker(GraphStore* graph, KVStore* kv, BatchRecipe recipe)
     : graph_(graph), kv_(kv), recipe_(std::move(recipe)) {}
@@ -22,17 +15,17 @@ StatusOr<PreparedBatch> BatchMaker::Make(std::span<const int64_t> seeds,
                                          uint64_t batch_seed) const {
   PreparedBatch batch;
   if (seeds.empty()) return batch;
-  const auto sample_start = std::chrono::steady_clock::now();
+  const Stopwatch sample_watch;
   const SampleRequest request{recipe_.node_type, seeds, batch_seed, &recipe_.sampling};
   auto sampled = graph_->Sample(request, &batch.sampled);
   if (!sampled.ok()) return Annotate(sampled.status(), "sampling a minibatch");
   batch.minibatch = std::move(sampled).value();
-  batch.sample_seconds = SecondsSince(sample_start);
+  batch.sample_seconds = sample_watch.Seconds();
 
-  const auto pull_start = std::chrono::steady_clock::now();
+  const Stopwatch pull_watch;
   HG_RETURN_IF_ERROR(Annotate(PullFeatures(batch.minibatch.nodes[recipe_.node_type], &batch),
                               "pulling features of a minibatch"));
-  batch.pull_seconds = SecondsSince(pull_start);
+  batch.pull_seconds = pull_watch.Seconds();
   return batch;
 }
 

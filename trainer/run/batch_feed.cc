@@ -1,6 +1,6 @@
 #include "trainer/run/batch_feed.h"
 
-#include <chrono>
+#include "common/base/stopwatch.h"
 
 namespace halograph {
 namespace {
@@ -39,10 +39,9 @@ BatchFeed::~BatchFeed() {
 
 StatusOr<PreparedBatch> BatchFeed::Next(FeedWaits* waits) {
   HG_RETURN_IF_ERROR(session_.CheckStop());
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   auto next = stream_.Next();
-  const double waited =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const double waited = watch.Seconds();
   // A signal shuts the stores down; what they then say is not the reason.
   if (!next.ok()) HG_RETURN_IF_ERROR(session_.CheckStop());
   HG_ASSIGN_OR_RETURN(std::optional<PreparedBatch> batch, std::move(next));

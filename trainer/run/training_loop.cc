@@ -1,20 +1,14 @@
 #include "trainer/run/training_loop.h"
 
-#include <chrono>
 #include <cmath>
 #include <utility>
 
+#include "common/base/stopwatch.h"
 #include "trainer/pipeline/batch_schedule.h"
 #include "trainer/run/evaluation.h"
 
 namespace halograph {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double SecondsSince(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 Json OrNull(const std::optional<double>& value) {
   return value.has_value() ? Json(*value) : Json();
@@ -87,7 +81,7 @@ StatusOr<TrainResult> TrainingLoop::Run() {
 }
 
 StatusOr<EpochStats> TrainingLoop::RunEpoch(int64_t epoch) {
-  const auto start = Clock::now();
+  const Stopwatch watch;
   const TrainOptions& options = session_.options;
   session_.model->train();
   torch::manual_seed(TrainerKey(options.seed, TrainerStream::kDropout, static_cast<uint64_t>(epoch),
@@ -99,29 +93,29 @@ StatusOr<EpochStats> TrainingLoop::RunEpoch(int64_t epoch) {
   HG_ASSIGN_OR_RETURN(EpochStats stats, Reduce(sums));
   stats.epoch = epoch;
   stats.steps = feed_.steps_per_epoch();
-  stats.seconds = SecondsSince(start);
+  stats.seconds = watch.Seconds();
   return stats;
 }
 
 Status TrainingLoop::Step(int64_t epoch, int64_t step, Sums* sums) {
   HG_ASSIGN_OR_RETURN(PreparedBatch batch, feed_.Next(&sums->waits));
   const int64_t seeds = feed_.shards().SeedsInStep(session_.options.batch_size, step);
-  const auto compute_start = Clock::now();
+  const Stopwatch compute_watch;
   const double loss_before = sums->loss;
   HG_RETURN_IF_ERROR(
       Annotate(ComputeGradients(batch, seeds, sums),
                fmt::format("rank {}, epoch {}, step {}", session_.options.rank, epoch, step)));
-  sums->compute_s += SecondsSince(compute_start);
+  sums->compute_s += compute_watch.Seconds();
 
-  const auto sync_start = Clock::now();
+  const Stopwatch sync_watch;
   const Status reduced = gradients_.AllReduce(*session_.ranks);
   if (!reduced.ok()) HG_RETURN_IF_ERROR(session_.CheckStop());
   HG_RETURN_IF_ERROR(reduced);
-  sums->sync_wait_s += SecondsSince(sync_start);
+  sums->sync_wait_s += sync_watch.Seconds();
 
-  const auto update_start = Clock::now();
+  const Stopwatch update_watch;
   optimizer_.step();
-  sums->compute_s += SecondsSince(update_start);
+  sums->compute_s += update_watch.Seconds();
   const auto own = static_cast<double>(std::max<int64_t>(1, batch.num_seeds()));
   on_step_(seeds, (sums->loss - loss_before) / own);
   return OkStatus();
@@ -179,11 +173,11 @@ StatusOr<EpochStats> TrainingLoop::Reduce(const Sums& sums) {
 }
 
 Status TrainingLoop::Evaluate(EpochStats* stats) {
-  const auto start = Clock::now();
+  const Stopwatch watch;
   HG_ASSIGN_OR_RETURN(stats->valid_acc,
                       Accuracy(session_, session_.task.valid, BatchPurpose::kValid));
   HG_ASSIGN_OR_RETURN(stats->test_acc, Accuracy(session_, session_.task.test, BatchPurpose::kTest));
-  stats->eval_s = SecondsSince(start);
+  stats->eval_s = watch.Seconds();
   return OkStatus();
 }
 

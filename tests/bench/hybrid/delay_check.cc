@@ -11,20 +11,15 @@
 #include <sys/socket.h>
 
 #include "common/base/rng.h"
+#include "common/base/stopwatch.h"
 #include "tests/bench/hybrid/delay_server.h"
 #include "tests/bench/hybrid/tcp_socket.h"
 
 namespace halograph {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr int kRoundTrips = 20;
 constexpr size_t kStreamBytes = 64 << 20;  // four times what is on its way at most
-
-double SecondsSince(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 bool SendAll(int fd, std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
@@ -62,11 +57,11 @@ StatusOr<std::vector<double>> MeasureRoundTrips(int fd, std::chrono::nanoseconds
   for (int i = 0; i < kRoundTrips; ++i) {
     const std::byte sent{static_cast<unsigned char>(i)};
     std::byte got{};
-    const auto start = Clock::now();
+    const Stopwatch watch;
     if (!SendAll(fd, {&sent, 1}) || ReceiveAll(fd, {&got, 1}) != 1 || got != sent) {
       return Internal("message {} did not come back", i);
     }
-    seconds.push_back(SecondsSince(start));
+    seconds.push_back(watch.Seconds());
     if (seconds.back() < 2 * std::chrono::duration<double>(delay).count()) {
       return Internal("a round trip took {} s, with a delay of {} s each way", seconds.back(),
                       std::chrono::duration<double>(delay).count());
@@ -84,12 +79,12 @@ StatusOr<double> MeasureStream(int fd) {
     std::memcpy(sent.data() + i, &word, sizeof(word));
   }
   std::vector<std::byte> got(kStreamBytes);
-  const auto start = Clock::now();
+  const Stopwatch watch;
   std::thread sender([&] {
     if (SendAll(fd, sent)) ::shutdown(fd, SHUT_WR);
   });
   const size_t came = ReceiveAll(fd, got);
-  const double seconds = SecondsSince(start);
+  const double seconds = watch.Seconds();
   if (came < got.size()) ::shutdown(fd, SHUT_RDWR);  // the sender may be stuck
   sender.join();
   if (came != got.size()) return Internal("{} of {} bytes came back", came, got.size());

@@ -6,7 +6,6 @@
 // alone; its memory is the graph in METIS' form and what METIS adds. Of the run everything counts:
 // reading, folding, METIS, balancing, renumbering, writing, checksums, syncing.
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <fstream>
 #include <string>
@@ -22,6 +21,7 @@
 
 #include "common/base/build_info.h"
 #include "common/base/progress.h"
+#include "common/base/stopwatch.h"
 #include "common/base/units.h"
 #include "partitioner/compare/anonymous_peak.h"
 #include "partitioner/generate/rmat.h"
@@ -33,7 +33,6 @@ namespace halograph {
 namespace {
 
 namespace fs = std::filesystem;
-using Clock = std::chrono::steady_clock;
 
 struct Options {
   RmatOptions rmat;
@@ -63,10 +62,6 @@ double OwnCpuSeconds() {
   return CpuSeconds(usage);
 }
 
-double SecondsSince(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
 StatusOr<Cost> CallMetisOnce(const fs::path& input, const Options& options) {
   ReadOptions read;
   read.scratch = options.work;
@@ -76,10 +71,10 @@ StatusOr<Cost> CallMetisOnce(const fs::path& input, const Options& options) {
   graph.in_degrees = {};
   malloc_trim(0);
   AnonymousPeak peak(::getpid());
-  const auto start = Clock::now();
+  const Stopwatch watch;
   const double cpu_start = OwnCpuSeconds();
   HG_ASSIGN_OR_RETURN(const auto owners, CallMetis(graph, weights, options.parts, options.seed));
-  return Cost{SecondsSince(start), OwnCpuSeconds() - cpu_start, peak.Stop()};
+  return Cost{watch.Seconds(), OwnCpuSeconds() - cpu_start, peak.Stop()};
 }
 
 // The bare call in a child, which hands its cost back through a file.
@@ -104,7 +99,7 @@ StatusOr<Cost> MeasureMetis(const fs::path& input, const Options& options) {
 StatusOr<Cost> MeasureRun(const fs::path& input, const Options& options) {
   const fs::path output = options.work / "graph";
   fs::remove_all(output);
-  const auto start = Clock::now();
+  const Stopwatch watch;
   const pid_t child = ::fork();
   if (child == 0) {
     ::execl(options.program.c_str(), options.program.c_str(), "run", "--quiet", "--input",
@@ -119,7 +114,7 @@ StatusOr<Cost> MeasureRun(const fs::path& input, const Options& options) {
   if (::wait4(child, &status, 0, &usage) != child || status != 0) {
     return Internal("{} run failed with status {}", options.program.string(), status);
   }
-  return Cost{SecondsSince(start), CpuSeconds(usage), peak.Stop()};
+  return Cost{watch.Seconds(), CpuSeconds(usage), peak.Stop()};
 }
 
 Json ToJson(std::vector<Cost> costs) {

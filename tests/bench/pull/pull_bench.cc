@@ -5,7 +5,6 @@
 // of its own, and pulls 100,000 random rows. Prints one JSON line; exits 1 if the median ratio of
 // throughputs is below 0.5.
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <string>
@@ -20,6 +19,7 @@
 #include "client/remote/remote_store.h"
 #include "common/base/build_info.h"
 #include "common/base/rng.h"
+#include "common/base/stopwatch.h"
 #include "tests/bench/cpu_model.h"
 #include "tests/bench/pull/bare_bytes.h"
 #include "tests/bench/pull/child_process.h"
@@ -66,9 +66,9 @@ StatusOr<std::filesystem::path> WriteGraph(const std::filesystem::path& folder) 
 
 template <typename Body>
 double SecondsOf(const Body& body) {
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   body();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return watch.Seconds();
 }
 
 double Median(std::vector<double> values) {

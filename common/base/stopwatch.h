@@ -1,0 +1,29 @@
+// Seconds that something took.
+#pragma once
+
+#include <chrono>
+#include <utility>
+
+namespace halograph {
+
+// Runs from its making. For one thread; reading it is thread-safe.
+class Stopwatch {
+ public:
+  [[nodiscard]] double Seconds() const { return Between(start_, Clock::now()); }
+  // Seconds since the last lap, or the start; begins the next.
+  double Lap() {
+    const Clock::time_point now = Clock::now();
+    return Between(std::exchange(start_, now), now);
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  static double Between(Clock::time_point start, Clock::time_point end) {
+    return std::chrono::duration<double>(end - start).count();
+  }
+
+  Clock::time_point start_ = Clock::now();
+};
+
+}  // namespace halograph
