@@ -1,6 +1,5 @@
 #include "partitioner/methods/method.h"
 
-#include <array>
 #include <utility>
 
 #include <fmt/ranges.h>
@@ -20,6 +19,15 @@ constexpr std::array<std::pair<std::string_view, Member>, 5> kBalanceWords = {{
 }};
 
 }  // namespace
+
+std::string_view ToString(OwnerRule rule) { return kOwnerRuleWords[static_cast<size_t>(rule)]; }
+
+std::optional<OwnerRule> OwnerRuleOf(std::string_view word) {
+  for (const OwnerRule rule : {OwnerRule::kRandom, OwnerRule::kMajority}) {
+    if (word == ToString(rule)) return rule;
+  }
+  return std::nullopt;
+}
 
 StatusOr<BalanceOptions> BalanceOptions::Parse(std::string_view list) {
   BalanceOptions options{false, false, false, false, false};

@@ -3,10 +3,12 @@
 // folder here, a line in registry/registry.cc; the method conformance suite runs over all there.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,6 +37,12 @@ enum class OwnerRule {
   kRandom,    // any of the node's replicas, as CATGNN
   kMajority,  // the replica with the most of the node's edges that has room
 };
+
+// As options and reports have them, in the order of the rules.
+inline constexpr std::array<std::string_view, 2> kOwnerRuleWords = {"random", "majority"};
+[[nodiscard]] std::string_view ToString(OwnerRule rule);
+// nullopt for another word.
+[[nodiscard]] std::optional<OwnerRule> OwnerRuleOf(std::string_view word);
 
 // Of the edge partitioners: spring, dbh, greedy, hdrf, 2ps-l.
 struct EdgePartitionOptions {
@@ -72,6 +80,13 @@ struct Assignment {
   Json report = Json::object();
 };
 
+// What a method says of itself beside its memory, for whoever plans a run. Plain value.
+struct MethodProfile {
+  bool folds_edges = false;   // holds two nodes' edges, in whatever direction and number, as one
+  int64_t metis_edges = 0;    // that METIS itself gets, about; 0: it is not called
+  int64_t scratch_bytes = 0;  // of files in options.scratch
+};
+
 class PartitionMethod {
  public:
   virtual ~PartitionMethod() = default;
@@ -81,6 +96,11 @@ class PartitionMethod {
   // nodes and more.
   [[nodiscard]] virtual MemoryPlan PlanMemory(const GraphCounts& counts,
                                               const MethodOptions& options) const = 0;
+  // Reads nothing either. What is true of most methods: nothing of all that.
+  [[nodiscard]] virtual MethodProfile Profile(const GraphCounts& /*counts*/,
+                                              const MethodOptions& /*options*/) const {
+    return {};
+  }
   // Deterministic for given data, options and build. InvalidArgument: parts out of range or more
   // than nodes; ResourceExhausted: the graph is too large for the method (numbers and advice).
   [[nodiscard]] virtual StatusOr<Assignment> Assign(const Dataset& dataset,

@@ -73,6 +73,11 @@ MemoryPlan MetisMethod::PlanMemory(const GraphCounts& counts, const MethodOption
               InsideMetis(nodes, arcs) + 2 * weights + kMetisNodeBytes * nodes}}}}};
 }
 
+MethodProfile MetisMethod::Profile(const GraphCounts& counts,
+                                   const MethodOptions& /*options*/) const {
+  return {.folds_edges = true, .metis_edges = counts.num_edges(), .scratch_bytes = 0};
+}
+
 StatusOr<Assignment> MetisMethod::Assign(const Dataset& dataset,
                                          const MethodOptions& options) const {
   HG_RETURN_IF_ERROR(CheckParts(dataset, options.parts));

@@ -14,6 +14,8 @@ class MetisMethod : public PartitionMethod {
   // Peak memory is METIS' own plus the graph in its form, which is freed before this returns.
   [[nodiscard]] MemoryPlan PlanMemory(const GraphCounts& counts,
                                       const MethodOptions& options) const override;
+  [[nodiscard]] MethodProfile Profile(const GraphCounts& counts,
+                                      const MethodOptions& options) const override;
   [[nodiscard]] StatusOr<Assignment> Assign(const Dataset& dataset,
                                             const MethodOptions& options) const override;
 };

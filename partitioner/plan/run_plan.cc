@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "common/base/progress.h"
-#include "partitioner/methods/lp_metis/disk_csr.h"
 #include "partitioner/methods/registry/method_choice.h"
 #include "partitioner/methods/registry/registry.h"
 #include "partitioner/methods/stream_metis/coarse_budget.h"
@@ -20,31 +19,6 @@ namespace halograph {
 namespace {
 
 constexpr int64_t kId = sizeof(int64_t);
-
-// Lists of neighbours that lp-metis keeps on disk: bytes a directed edge, as its header has them.
-constexpr int64_t kLpMetisEdgeBytes = 10;
-constexpr int64_t kLpMetisLargeEdgeBytes = 26;
-
-int64_t ScratchBytes(const std::string& method, const GraphCounts& counts) {
-  if (method != "lp-metis") return 0;
-  const int64_t edges = counts.num_edges();
-  return edges * (edges > kWindowArcs / 2 ? kLpMetisLargeEdgeBytes : kLpMetisEdgeBytes);
-}
-
-// Of a graph's edges those between clusters of lp-metis, measured: 0.35 to 0.37 of a planted and of
-// a hierarchical one.
-constexpr int64_t kLpMetisEdgesAPair = 3;
-
-// What METIS gets: stream-metis bounds the graph of its clusters, those of lp-metis hide most
-// edges.
-int64_t MetisEdges(const std::string& method, const GraphCounts& counts,
-                   const MethodOptions& options) {
-  if (method == "stream-metis") return ChooseBudget(counts, options).pairs;
-  return counts.num_edges() / (method == "lp-metis" ? kLpMetisEdgesAPair : 1);
-}
-
-// Methods that hold two nodes' edges, in whatever direction and number, as one.
-bool FoldsEdges(const std::string& method) { return method == "metis" || method == "stream-metis"; }
 
 // As if the edges that fold into another were not there.
 GraphCounts Folded(GraphCounts counts, double reciprocity) {
@@ -107,13 +81,14 @@ class Trials {
     HG_ASSIGN_OR_RETURN(row->memory,
                         PlanRunMemory(row->method, counts, sample_.reciprocity, options_.method));
     row->memory_bytes = kProgramBytes + row->memory.peak_bytes();
-    row->temporary_bytes = std::max(ScratchBytes(row->method, counts), WritingBytes());
+    HG_ASSIGN_OR_RETURN(const auto made, MakeMethod(row->method));
+    const MethodProfile profile = made->Profile(counts, options_.method);
+    row->temporary_bytes = std::max(profile.scratch_bytes, WritingBytes());
     MethodOptions trial_options = TrialOptions(counts, size_, options_.method);
     trial_options.parts = PartsOf(size_.nodes);
     HG_ASSIGN_OR_RETURN(const MethodTrial trial,
                         TryMethod(row->method, trial_options, size_, scratch_));
-    row->assign_seconds = PredictAssign(row->method, trial, counts,
-                                        MetisEdges(row->method, counts, options_.method), cost_);
+    row->assign_seconds = PredictAssign(trial, counts, profile.metis_edges, cost_);
     row->write_seconds = write_seconds_;
     return OkStatus();
   }
@@ -156,8 +131,8 @@ int64_t PlanOutputBytes(const GraphSizes& sizes, int parts) {
 StatusOr<MemoryPlan> PlanRunMemory(const std::string& method, const GraphCounts& counts,
                                    double reciprocity, const MethodOptions& options) {
   HG_ASSIGN_OR_RETURN(const auto made, MakeMethod(method));
-  MemoryPlan plan =
-      made->PlanMemory(FoldsEdges(method) ? Folded(counts, reciprocity) : counts, options);
+  const bool folds = made->Profile(counts, options).folds_edges;
+  MemoryPlan plan = made->PlanMemory(folds ? Folded(counts, reciprocity) : counts, options);
   plan.Append(PlanWriting(counts, options.memory, options.parts));
   return plan;
 }

@@ -51,8 +51,8 @@ struct RunPlan {
 // The bytes of the partition folder: an estimate, since halo nodes are (NeedsOfPart).
 [[nodiscard]] int64_t PlanOutputBytes(const GraphSizes& sizes, int parts);
 
-// Memory of a method and of writing after it. METIS folds the two directions of an edge into one,
-// so where the sample has `reciprocity` it needs less than its own plan, which knows only counts.
+// Memory of a method and of writing after it. Methods that fold the two directions of an edge into
+// one need less than their own plan, which knows only counts, where the sample has `reciprocity`.
 [[nodiscard]] StatusOr<MemoryPlan> PlanRunMemory(const std::string& method,
                                                  const GraphCounts& counts, double reciprocity,
                                                  const MethodOptions& options);

@@ -13,18 +13,16 @@ constexpr double kMetisAccesses = 6;
 // Up to so many arcs methods call METIS several times and take the best.
 constexpr int64_t kSmallArcs = int64_t{4} << 20;
 
-bool CallsMetis(std::string_view method) { return method.find("metis") != std::string_view::npos; }
-
 }  // namespace
 
-double PredictAssign(std::string_view method, const MethodTrial& trial, const GraphCounts& counts,
-                     int64_t metis_edges, const AccessCost& cost) {
+double PredictAssign(const MethodTrial& trial, const GraphCounts& counts, int64_t metis_edges,
+                     const AccessCost& cost) {
   const auto edges = static_cast<double>(counts.num_edges());
   const double scale = edges / static_cast<double>(std::max<int64_t>(trial.size.edges, 1));
   const double added = std::max(0.0, cost.large_ns - cost.small_ns) * 1e-9;
   double work = trial.seconds * scale;
   double accesses = kAccessesPerPass * trial.passes;
-  if (CallsMetis(method)) {
+  if (metis_edges > 0) {
     if (counts.num_edges() > kSmallArcs) work /= trial.attempts;
     const double share = std::min(1.0, static_cast<double>(metis_edges) / std::max(edges, 1.0));
     const double levels = MetisLevels(counts.num_nodes(), counts.num_edges());

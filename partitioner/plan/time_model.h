@@ -8,7 +8,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
 
 #include "partitioner/plan/trial.h"
 #include "partitioner/stream/graph_counts.h"
@@ -21,10 +20,9 @@ struct AccessCost {
   double read_ns = 0;   // reading an edge from the input
 };
 
-// Seconds of Assign. `metis_edges`: what METIS itself gets at most, where the method calls it.
-[[nodiscard]] double PredictAssign(std::string_view method, const MethodTrial& trial,
-                                   const GraphCounts& counts, int64_t metis_edges,
-                                   const AccessCost& cost);
+// Seconds of Assign. `metis_edges`: what METIS itself gets at most; 0 where it is not called.
+[[nodiscard]] double PredictAssign(const MethodTrial& trial, const GraphCounts& counts,
+                                   int64_t metis_edges, const AccessCost& cost);
 
 // Writing takes a fixed time (files are synced) and a time an edge, both from two trials; features
 // are copied at the disk's speed.

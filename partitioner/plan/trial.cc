@@ -1,12 +1,12 @@
 #include "partitioner/plan/trial.h"
 
 #include <algorithm>
-#include <chrono>
 #include <memory>
 #include <utility>
 #include <vector>
 
 #include "common/base/rng.h"
+#include "common/base/stopwatch.h"
 #include "common/storage/file.h"
 #include "partitioner/methods/random_method.h"
 #include "partitioner/methods/registry/registry.h"
@@ -14,8 +14,6 @@
 
 namespace halograph {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 constexpr int64_t kTrialEdges = int64_t{1} << 19;
 constexpr int64_t kLeastNodes = 1024;
@@ -25,10 +23,6 @@ constexpr double kInside = 0.8;
 // A short trial is repeated, and the fastest counts: others are disturbed by what else runs.
 constexpr int kMostTrials = 3;
 constexpr double kEnoughSeconds = 0.3;
-
-double SecondsSince(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 // Counts its passes, which says how many a method makes.
 class TrialEdges : public EdgeSource {
@@ -127,9 +121,9 @@ StatusOr<MethodTrial> TryMethod(const std::string& name, const MethodOptions& op
     MethodOptions own = options;
     own.scratch = folder.path();
     const int passes_before = edges->passes();
-    const auto start = Clock::now();
+    const Stopwatch watch;
     HG_ASSIGN_OR_RETURN(const Assignment assignment, method->Assign(dataset, own));
-    const double seconds = SecondsSince(start);
+    const double seconds = watch.Seconds();
     trial.seconds = i == 0 ? seconds : std::min(trial.seconds, seconds);
     trial.passes = edges->passes() - passes_before;
     trial.attempts = std::max(1, assignment.report.value("attempts", 1));
@@ -143,11 +137,11 @@ StatusOr<double> TryWriting(int parts, const TrialSize& size,
   const Dataset dataset = DatasetOf(std::make_shared<TrialEdges>(size), size);
   HG_ASSIGN_OR_RETURN(Assignment assignment, RandomMethod().Assign(dataset, {.parts = parts}));
   HG_ASSIGN_OR_RETURN(const TemporaryFolder folder, TemporaryFolder::Create(scratch / "trial"));
-  const auto start = Clock::now();
+  const Stopwatch watch;
   HG_ASSIGN_OR_RETURN(const Renumbering numbering,
                       Renumbering::Create(dataset, std::move(assignment), parts));
   HG_RETURN_IF_ERROR(WriteGraph({dataset, numbering, folder.path(), {}}, Json::object()).status());
-  return SecondsSince(start);
+  return watch.Seconds();
 }
 
 }  // namespace halograph

@@ -185,6 +185,13 @@ class DiskCsrBuilder {
   DiskCsr csr_;
 };
 
+int64_t DiskCsr::ScratchBytes(int64_t edges) {
+  constexpr int64_t kEntry = sizeof(uint32_t) + sizeof(uint8_t);
+  constexpr int64_t kDealt = sizeof(uint64_t);
+  const int64_t entries = 2 * edges;
+  return entries * (entries > kWindowArcs ? kEntry + kDealt : kEntry);
+}
+
 StatusOr<DiskCsr> DiskCsr::Build(const Dataset& dataset, const Options& options) {
   return DiskCsrBuilder(dataset, options).Build();
 }

@@ -28,6 +28,9 @@ class DiskCsr {
     bool drop_duplicates = false;   // as BuildFoldedGraph
     int64_t window_arcs = kWindowArcs;
   };
+  // In the scratch folder while a graph of so many directed edges is built: two entries an edge,
+  // and those dealt to windows where there are several.
+  [[nodiscard]] static int64_t ScratchBytes(int64_t edges);
   // Two passes over the edges.
   //   ResourceExhausted  more than 2^31 - 1 nodes; no room on the disk
   //   DataLoss           the second pass gave other edges than the first

@@ -10,10 +10,11 @@ namespace halograph {
 class LpMetisMethod : public PartitionMethod {
  public:
   [[nodiscard]] std::string_view name() const override { return "lp-metis"; }
-  // On disk, in options.scratch: 10 bytes a directed edge, 26 where there are more than half of
-  // kWindowArcs. In memory: what is held a node, and the graph of the clusters with what METIS
-  // makes of it, which is bounded by a sample of the pairs but not known before.
+  // What is held a node, and the graph of the clusters with what METIS makes of it, as if no two
+  // neighbours were in one cluster; a sample of the pairs bounds it.
   [[nodiscard]] MemoryPlan PlanMemory(const GraphCounts& counts,
+                                      const MethodOptions& options) const override;
+  [[nodiscard]] MethodProfile Profile(const GraphCounts& counts,
                                       const MethodOptions& options) const override;
   // Besides the errors of the interface: ResourceExhausted, DataLoss as DiskCsr::Build,
   // and what METIS reports.

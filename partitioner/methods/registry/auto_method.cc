@@ -13,6 +13,11 @@ MemoryPlan AutoMethod::PlanMemory(const GraphCounts& counts, const MethodOptions
   return method.ok() ? (*method)->PlanMemory(counts, options) : MemoryPlan();
 }
 
+MethodProfile AutoMethod::Profile(const GraphCounts& counts, const MethodOptions& options) const {
+  const auto method = MakeMethod(ChooseMethod(counts, options).method);
+  return method.ok() ? (*method)->Profile(counts, options) : MethodProfile();
+}
+
 StatusOr<Assignment> AutoMethod::Assign(const Dataset& dataset,
                                         const MethodOptions& options) const {
   const MethodChoice choice = ChooseMethod(GraphCounts::Of(dataset), options);

@@ -9,8 +9,10 @@ namespace halograph {
 class AutoMethod : public PartitionMethod {
  public:
   [[nodiscard]] std::string_view name() const override;
-  // The chosen method's.
+  // These two are the chosen method's.
   [[nodiscard]] MemoryPlan PlanMemory(const GraphCounts& counts,
+                                      const MethodOptions& options) const override;
+  [[nodiscard]] MethodProfile Profile(const GraphCounts& counts,
                                       const MethodOptions& options) const override;
   // Logs which method it is and why. Errors are the chosen method's.
   [[nodiscard]] StatusOr<Assignment> Assign(const Dataset& dataset,

@@ -136,6 +136,12 @@ MemoryPlan StreamMetisMethod::PlanMemory(const GraphCounts& counts,
   return PlanOfBudget(counts, options, ChooseBudget(counts, options));
 }
 
+MethodProfile StreamMetisMethod::Profile(const GraphCounts& counts,
+                                         const MethodOptions& options) const {
+  return {
+      .folds_edges = true, .metis_edges = ChooseBudget(counts, options).pairs, .scratch_bytes = 0};
+}
+
 StatusOr<Assignment> StreamMetisMethod::Assign(const Dataset& dataset,
                                                const MethodOptions& options) const {
   HG_RETURN_IF_ERROR(CheckParts(dataset, options.parts));

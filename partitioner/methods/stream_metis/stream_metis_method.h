@@ -16,6 +16,8 @@ class StreamMetisMethod : public PartitionMethod {
   // for. 28 bytes a node for 8 partitions, and 110 a pair of clusters.
   [[nodiscard]] MemoryPlan PlanMemory(const GraphCounts& counts,
                                       const MethodOptions& options) const override;
+  [[nodiscard]] MethodProfile Profile(const GraphCounts& counts,
+                                      const MethodOptions& options) const override;
   // InvalidArgument also for options.stream_metis out of range.
   [[nodiscard]] StatusOr<Assignment> Assign(const Dataset& dataset,
                                             const MethodOptions& options) const override;

@@ -71,37 +71,36 @@ const AccessCost kSameCost = {.small_ns = 2, .large_ns = 2, .read_ns = 0};
 TEST(PredictAssignTest, TimeGrowsWithEdgesAndWithSlowerAccess) {
   const MethodTrial trial{.size = {.nodes = 1000, .edges = 10'000}, .seconds = 0.5, .passes = 3};
   const GraphCounts counts = GraphSizes::Of(100'000, 1'000'000, 0).counts;
-  EXPECT_DOUBLE_EQ(PredictAssign("spring", trial, counts, 1'000'000, kSameCost), 50);
+  EXPECT_DOUBLE_EQ(PredictAssign(trial, counts, 0, kSameCost), 50);
   const AccessCost slower{.small_ns = 2, .large_ns = 102, .read_ns = 0};
-  EXPECT_DOUBLE_EQ(PredictAssign("spring", trial, counts, 1'000'000, slower),
-                   50 + 3 * 2 * 1e6 * 100e-9);
+  EXPECT_DOUBLE_EQ(PredictAssign(trial, counts, 0, slower), 50 + 3 * 2 * 1e6 * 100e-9);
 }
 
 TEST(PredictAssignTest, APassTakesNoLessThanReading) {
   const MethodTrial trial{.size = {.nodes = 1000, .edges = 10'000}, .seconds = 1e-6, .passes = 3};
   const AccessCost reading{.small_ns = 2, .large_ns = 2, .read_ns = 1000};
   const GraphCounts counts = GraphSizes::Of(100'000, 1'000'000, 0).counts;
-  EXPECT_DOUBLE_EQ(PredictAssign("dbh", trial, counts, 1'000'000, reading), 3);
+  EXPECT_DOUBLE_EQ(PredictAssign(trial, counts, 0, reading), 3);
 }
 
 TEST(PredictAssignTest, MetisIsCalledOnceOnALargeGraphAndHasMoreLevelsThere) {
   const MethodTrial trial{
       .size = {.nodes = 1000, .edges = 10'000}, .seconds = 1, .passes = 2, .attempts = 5};
   const GraphCounts large = GraphSizes::Of(1'000'000, 10'000'000, 0).counts;
-  const double once = PredictAssign("metis", trial, large, 10'000'000, kSameCost);
+  const double once = PredictAssign(trial, large, 10'000'000, kSameCost);
   EXPECT_GT(once, 1000.0 / 5);
   EXPECT_LT(once, 4 * 1000.0 / 5);
   const GraphCounts small = GraphSizes::Of(100'000, 1'000'000, 0).counts;
-  EXPECT_GT(PredictAssign("metis", trial, small, 1'000'000, kSameCost), 100);
+  EXPECT_GT(PredictAssign(trial, small, 1'000'000, kSameCost), 100);
 }
 
 TEST(PredictAssignTest, MetisIsSparedWhatACoarseGraphLeavesOut) {
   const MethodTrial trial{.size = {.nodes = 1000, .edges = 10'000}, .seconds = 1, .passes = 2};
   const GraphCounts counts = GraphSizes::Of(1'000'000, 10'000'000, 0).counts;
   const AccessCost slower{.small_ns = 2, .large_ns = 102, .read_ns = 0};
-  const double all = PredictAssign("stream-metis", trial, counts, 10'000'000, slower);
-  const double half = PredictAssign("stream-metis", trial, counts, 5'000'000, slower);
-  const double none = PredictAssign("stream-metis", trial, counts, 0, slower);
+  const double all = PredictAssign(trial, counts, 10'000'000, slower);
+  const double half = PredictAssign(trial, counts, 5'000'000, slower);
+  const double none = PredictAssign(trial, counts, 0, slower);
   EXPECT_DOUBLE_EQ(none, 1000 + 2 * 2 * 1e7 * 100e-9);
   EXPECT_NEAR(half, (all + none) / 2, 1e-6);
   EXPECT_GT(all, none);
@@ -117,9 +116,9 @@ TEST(PredictWritingTest, FixedTimeThenTimeAnEdgeAndFeaturesAtTheDisksSpeed) {
   EXPECT_DOUBLE_EQ(PredictWriting(fixed, 1000, 0, 1e9, kSameCost), 1);
 }
 
-TEST(PlanRunMemoryTest, EdgesInBothDirectionsFoldForMetis) {
+TEST(PlanRunMemoryTest, EdgesInBothDirectionsFold) {
   const GraphCounts counts = GraphSizes::Of(1'000'000, 16'000'000, 0).counts;
-  for (const char* method : {"metis", "stream-metis"}) {
+  for (const char* method : {"metis", "stream-metis", "lp-metis"}) {
     const int64_t directed = PlanRunMemory(method, counts, 0, {})->peak_bytes();
     const int64_t both = PlanRunMemory(method, counts, 1, {})->peak_bytes();
     EXPECT_GT(both, directed / 3) << method;
@@ -144,7 +143,7 @@ class PlanMemoryTest : public testing::Test {
     ASSERT_TRUE(dataset.ok()) << dataset.status();
     const auto sample = SampleEdges(*dataset);
     ASSERT_TRUE(sample.ok()) << sample.status();
-    for (const char* method : {"metis", "stream-metis"}) {
+    for (const char* method : {"metis", "stream-metis", "lp-metis"}) {
       ExpectPlanned(*dataset, sample->reciprocity, method);
     }
   }
