@@ -30,7 +30,8 @@ void AddEdgeFlags(CLI::App* command, MethodFlags* flags) {
           ->add_option("--owner", flags->owner,
                        "Edge partitioners: which of a node's replicas owns it, random (as CATGNN) "
                        "or majority (the one with most of its edges)")
-          ->check(CLI::IsMember({"random", "majority"}))
+          ->check(CLI::IsMember(
+              std::vector<std::string>(kOwnerRuleWords.begin(), kOwnerRuleWords.end())))
           ->capture_default_str());
   flags->of_methods.push_back(
       command->add_option("--hdrf-lambda", edge.hdrf_lambda, "hdrf: weight of balance in its score")
@@ -70,10 +71,10 @@ void AddStreamMetisFlags(CLI::App* command, MethodFlags* flags) {
 
 MethodOptions MethodFlags::Options() const {
   MethodOptions result = options;
-  // Both words were checked when they were parsed.
+  // All words were checked when they were parsed.
   if (!balance.empty()) result.balance = BalanceOptions::Parse(balance).value();
   result.memory = memory.empty() ? AvailableMemory() : ParseBytes(memory).value();
-  result.edge.owner = owner == "random" ? OwnerRule::kRandom : OwnerRule::kMajority;
+  result.edge.owner = OwnerRuleOf(owner).value();
   return result;
 }
 

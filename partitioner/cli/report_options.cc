@@ -1,14 +1,18 @@
 #include "partitioner/cli/report_options.h"
 
+#include <cstdlib>
+
 #include <fmt/format.h>
 
 namespace halograph {
 
 StatusOr<TemporaryFolder> ReportOptions::MakeScratch(std::string_view name) const {
   if (scratch.empty()) {
+    const char* variable = std::getenv("TMPDIR");
     return FailedPrecondition(
-        "the folder for temporary files that TMPDIR names is not there: make it, or give another "
-        "with --scratch");
+        "the folder for temporary files, `{}` by TMPDIR, is not there: make it, or give another "
+        "with --scratch",
+        variable == nullptr ? "" : variable);
   }
   return TemporaryFolder::Create(scratch / fmt::format("halograph-{}", name));
 }

@@ -13,10 +13,6 @@ namespace {
 constexpr char kOwnerRule[] =
     "an edge belongs to the owner of its destination; halo nodes are sources owned elsewhere";
 
-std::string_view ReplicaOwnerRule(const CompareOptions& options) {
-  return options.method.edge.owner == OwnerRule::kRandom ? "random" : "majority";
-}
-
 Json RowJson(const CompareRow& row) {
   Json json = {
       {"method", row.method}, {"parts", row.parts}, {"planned_memory_bytes", row.planned_bytes}};
@@ -50,7 +46,7 @@ Json ToJson(const std::vector<CompareRow>& rows, const CompareOptions& options) 
   for (const CompareRow& row : rows) runs.push_back(RowJson(row));
   return {{"build", BuildVersion()},
           {"definitions", kOwnerRule},
-          {"replica_owner_rule", ReplicaOwnerRule(options)},
+          {"replica_owner_rule", ToString(options.method.edge.owner)},
           {"seed", options.method.seed},
           {"balance", options.method.balance.ToString()},
           {"fanouts", options.sampling.fanouts},
@@ -81,7 +77,7 @@ std::string FormatTable(const std::vector<CompareRow>& rows, const CompareOption
                  "{}. Nodes, edges, train: max / mean over partitions. Replicas of edge "
                  "partitioners: {} owner, unless the method names another. Remote: of a minibatch "
                  "of {} seeds, fanouts {}. Memory: of the method alone.\n",
-                 kOwnerRule, ReplicaOwnerRule(options), options.sampling.batch_size,
+                 kOwnerRule, ToString(options.method.edge.owner), options.sampling.batch_size,
                  fmt::join(options.sampling.fanouts, ","));
   return text;
 }

@@ -1,5 +1,7 @@
 #include "partitioner/compare/method_word.h"
 
+#include <fmt/ranges.h>
+
 #include "partitioner/methods/registry/method_options.h"
 #include "partitioner/methods/registry/registry.h"
 
@@ -11,12 +13,13 @@ StatusOr<std::string> ParseMethodWord(std::string_view word, MethodOptions* opti
   HG_RETURN_IF_ERROR(MakeMethod(name).status());
   if (colon == std::string_view::npos) return name;
   const std::string_view rule = word.substr(colon + 1);
-  if (rule != "random" && rule != "majority") {
-    return InvalidArgument("method \"{}\": owner rule \"{}\", expected random or majority", word,
-                           rule);
+  const std::optional<OwnerRule> owner = OwnerRuleOf(rule);
+  if (!owner.has_value()) {
+    return InvalidArgument("method \"{}\": owner rule \"{}\", expected {}", word, rule,
+                           fmt::join(kOwnerRuleWords, " or "));
   }
   HG_RETURN_IF_ERROR(Annotate(CheckOptionTaken("owner", {name}), word));
-  options->edge.owner = rule == "random" ? OwnerRule::kRandom : OwnerRule::kMajority;
+  options->edge.owner = *owner;
   return name;
 }
 

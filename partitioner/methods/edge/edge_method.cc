@@ -119,7 +119,7 @@ Json Report(const EdgePartitionerTraits& traits, const MethodOptions& options,
             const Placing& placing, const OwnerChoice& choice) {
   const auto nodes = static_cast<double>(std::max<int64_t>(1, choice.nodes_with_edges()));
   return {{"method", traits.name},
-          {"owner", options.edge.owner == OwnerRule::kRandom ? "random" : "majority"},
+          {"owner", ToString(options.edge.owner)},
           {"placing_passes", placing.passes()},
           {"edge_partition",
            {{"replication", static_cast<double>(choice.replicas()) / nodes},

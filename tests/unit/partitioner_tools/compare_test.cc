@@ -246,7 +246,8 @@ TEST_F(CompareCommandTest, MissingFolderForTemporaryFilesIsAnErrorOnlyWhereItIsN
   EXPECT_EQ(Call({"--version"}), 0) << error_;
   EXPECT_EQ(Compare({"--methods", "random", "--parts", "2"}), 0) << error_;
   EXPECT_EQ(Call({"compare", "--input", Cora()}), 1);
-  EXPECT_THAT(error_, AllOf(HasSubstr("TMPDIR"), HasSubstr("--scratch")));
+  EXPECT_THAT(error_,
+              AllOf(HasSubstr(Path("nowhere")), HasSubstr("TMPDIR"), HasSubstr("--scratch")));
   variable == nullptr ? ::unsetenv("TMPDIR") : ::setenv("TMPDIR", before.c_str(), 1);
 }
 
