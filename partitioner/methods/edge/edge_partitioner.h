@@ -3,7 +3,9 @@
 // sets, owners, balance, report) is edge_method.h.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string_view>
 
@@ -37,6 +39,13 @@ struct EdgeStream {
   // What a partition takes of them where a rule keeps a bound.
   [[nodiscard]] int64_t edge_cap() const {
     return ShareCap(num_edges(), parts, options.edge_imbalance);
+  }
+  // What a cluster of its nodes holds at most: volume_factor of the edges' even share, as far as
+  // 32 bits hold it; at least 1.
+  [[nodiscard]] uint32_t max_volume() const {
+    const double share = static_cast<double>(num_edges()) / parts;
+    constexpr double kMost = std::numeric_limits<uint32_t>::max();
+    return static_cast<uint32_t>(std::clamp(options.volume_factor * share, 1.0, kMost));
   }
 };
 

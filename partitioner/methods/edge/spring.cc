@@ -4,6 +4,8 @@
 
 #include "common/base/rng.h"
 #include "partitioner/methods/edge/cluster_packing.h"
+#include "partitioner/methods/joined_clusters.h"
+#include "partitioner/methods/stream_clusters.h"
 
 namespace halograph {
 namespace {
@@ -20,9 +22,8 @@ class Merging {
     const int64_t nodes = stream.num_nodes();
     HG_ASSIGN_OR_RETURN(merging.richest_, NodeArray<uint32_t>::Make(nodes, "richest neighbours"));
     HG_ASSIGN_OR_RETURN(merging.sizes_, NodeArray<uint32_t>::Make(nodes, "sizes of clusters"));
-    HG_ASSIGN_OR_RETURN(merging.into_, NodeArray<uint32_t>::Make(nodes, "merged clusters"));
+    HG_ASSIGN_OR_RETURN(merging.joined_, JoinedClusters::Make(nodes));
     for (int64_t node = 0; node < nodes; ++node) {
-      merging.into_[node] = static_cast<uint32_t>(node);
       if (stream.degrees->of[node].total == 0) continue;
       const uint32_t cluster = clusters->of(node);
       if (merging.sizes_[cluster]++ == 0) merging.richest_[cluster] = richest[node];
@@ -47,7 +48,7 @@ class Merging {
     return OkStatus();
   }
 
-  [[nodiscard]] uint32_t ClusterOf(int64_t node) { return Root(clusters_->of(node)); }
+  [[nodiscard]] uint32_t ClusterOf(int64_t node) { return joined_.Root(clusters_->of(node)); }
   [[nodiscard]] ClusterShare Share(int64_t cluster) const {
     if (stream_.degrees->connected == 0) return {};
     const double parts = stream_.parts;
@@ -61,20 +62,13 @@ class Merging {
   void Enrich(uint32_t cluster, uint32_t node) {
     if (DegreeOf(node) > DegreeOf(richest_[cluster])) richest_[cluster] = node;
   }
-  [[nodiscard]] uint32_t Root(uint32_t cluster) {
-    while (into_[cluster] != cluster) {
-      into_[cluster] = into_[into_[cluster]];
-      cluster = into_[cluster];
-    }
-    return cluster;
-  }
   void Merge(uint32_t cluster) {
     const uint32_t target = ClusterOf(richest_[cluster]);
     if (target == cluster) return;
     const ClusterShare a = Share(cluster), b = Share(target);
     const double most = stream_.options.edge_imbalance;
     if (a.nodes + b.nodes > most || a.volume + b.volume > most) return;
-    into_[cluster] = target;
+    joined_.Join(cluster, target);
     sizes_[target] += sizes_[cluster];
     sizes_[cluster] = 0;
     clusters_->Merge(cluster, target);
@@ -83,7 +77,8 @@ class Merging {
 
   EdgeStream stream_;
   StreamClusters* clusters_ = nullptr;
-  NodeArray<uint32_t> richest_, sizes_, into_;  // of a cluster
+  NodeArray<uint32_t> richest_, sizes_;  // of a cluster
+  JoinedClusters joined_;
 };
 
 // Of each node the neighbour of highest degree, the first of equals.
@@ -128,9 +123,8 @@ class RichestNeighbours {
 }  // namespace
 
 Status Spring::Start(const EdgeStream& stream) {
-  const uint32_t max_volume = MaxVolume(stream, stream.options.volume_factor);
-  HG_ASSIGN_OR_RETURN(auto clusters,
-                      StreamClusters::Make(stream, max_volume, ComparedVolume::kWhole, "spring"));
+  HG_ASSIGN_OR_RETURN(auto clusters, StreamClusters::Make(*stream.degrees, stream.max_volume(),
+                                                          ComparedVolume::kWhole, "spring"));
   StatusOr<RichestNeighbours> richest = RichestNeighbours::Make(stream);
   if (!richest.ok()) return richest.status();
   const auto join = [&](const UnionEdges& edges) {

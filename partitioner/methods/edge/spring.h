@@ -19,7 +19,7 @@
 #pragma once
 
 #include "partitioner/methods/edge/edge_partitioner.h"
-#include "partitioner/methods/edge/stream_clusters.h"
+#include "partitioner/methods/stream_clusters.h"
 
 namespace halograph {
 

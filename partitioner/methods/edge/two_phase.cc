@@ -33,9 +33,8 @@ struct TwoPhase::Scoring {
 
 Status TwoPhase::Start(const EdgeStream& stream) {
   stream_ = stream;
-  const uint32_t max_volume = MaxVolume(stream, stream.options.volume_factor);
-  HG_ASSIGN_OR_RETURN(
-      clusters_, StreamClusters::Make(stream, max_volume, ComparedVolume::kWithoutNode, "2ps-l"));
+  HG_ASSIGN_OR_RETURN(clusters_, StreamClusters::Make(*stream.degrees, stream.max_volume(),
+                                                      ComparedVolume::kWithoutNode, "2ps-l"));
   const auto join = [&](const UnionEdges& edges) {
     clusters_.JoinAll(edges);
     return OkStatus();

@@ -13,7 +13,7 @@
 
 #include "partitioner/methods/edge/edge_loads.h"
 #include "partitioner/methods/edge/edge_partitioner.h"
-#include "partitioner/methods/edge/stream_clusters.h"
+#include "partitioner/methods/stream_clusters.h"
 
 namespace halograph {
 

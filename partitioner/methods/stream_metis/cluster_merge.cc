@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <bit>
-#include <numeric>
 #include <utility>
 
+#include "partitioner/methods/joined_clusters.h"
 #include "partitioner/stream/ahead.h"
 #include "partitioner/stream/edge_pass.h"
 
@@ -28,28 +28,9 @@ struct Favourite {
   }
 };
 
-// Clusters that have joined point to what they joined (u32 a cluster).
-class Joined {
- public:
-  explicit Joined(NodeArray<uint32_t> parent) : parent_(std::move(parent)) {
-    std::iota(parent_.span().begin(), parent_.span().end(), uint32_t{0});
-  }
-  [[nodiscard]] uint32_t Root(uint32_t cluster) {
-    while (parent_[cluster] != cluster) {
-      parent_[cluster] = parent_[parent_[cluster]];
-      cluster = parent_[cluster];
-    }
-    return cluster;
-  }
-  void Join(uint32_t root, uint32_t to_root) { parent_[root] = to_root; }
-
- private:
-  NodeArray<uint32_t> parent_;
-};
-
 class Merger {
  public:
-  Merger(int64_t max_clusters, Clusters* clusters, Joined joined)
+  Merger(int64_t max_clusters, Clusters* clusters, JoinedClusters joined)
       : max_clusters_(max_clusters), clusters_(clusters), joined_(std::move(joined)) {}
 
   Status Vote(const Dataset& dataset, const Degrees& degrees);
@@ -69,7 +50,7 @@ class Merger {
 
   int64_t max_clusters_;
   Clusters* clusters_;
-  Joined joined_;
+  JoinedClusters joined_;
   NodeArray<Favourite> votes_;
   int64_t gone_ = 0;
 };
@@ -155,8 +136,8 @@ Status Merger::Apply() {
 Status MergeClusters(const Dataset& dataset, const Degrees& degrees, int64_t max_clusters,
                      Clusters* clusters) {
   if (clusters->count <= max_clusters) return OkStatus();
-  HG_ASSIGN_OR_RETURN(auto parent, NodeArray<uint32_t>::Make(clusters->count, "joined clusters"));
-  Merger merger(max_clusters, clusters, Joined(std::move(parent)));
+  HG_ASSIGN_OR_RETURN(JoinedClusters joined, JoinedClusters::Make(clusters->count));
+  Merger merger(max_clusters, clusters, std::move(joined));
   int64_t cap = 2 * (degrees.volume / max_clusters + 1);
   for (int pass = 0; pass < kMaxMergePasses && !merger.Done(); ++pass, cap *= 2) {
     HG_RETURN_IF_ERROR(merger.Vote(dataset, degrees));

@@ -1,10 +1,4 @@
-// Step 2 of stream-metis: clusters of a few nodes in one pass, after Hollocou, Maudet, Bonald and
-// Lelarge, "A streaming algorithm for graph clustering" (2017), with degrees known beforehand.
-//
-// Every node starts as a cluster c with volume vol(c), the sum of its nodes' degrees. An edge (u,
-// v) between two clusters, both at most v_max: the node of the one with the lower volume moves to
-// the other, unless that would then exceed v_max. What is joined early in the stream is mostly
-// joined by chance within a community, as there are more edges within than between.
+// Step 2 of stream-metis: clusters of a few nodes in one pass (StreamClusters), numbered densely.
 #pragma once
 
 #include <cstdint>

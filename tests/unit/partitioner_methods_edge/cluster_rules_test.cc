@@ -214,7 +214,7 @@ TEST(PackClustersTest, LargestFirstIntoTheLeastFilled) {
 TEST(StreamClustersTest, NoClusterGrowsBeyondTheVolumeBound) {
   PlacedEdges<TwoPhase> run(kNodes, Communities(4), 8);
   const StreamClusters& clusters = run.partitioner().clusters();
-  const uint32_t bound = MaxVolume(run.stream(), 1.0);
+  const uint32_t bound = run.stream().max_volume();
   for (int64_t node = 0; node < kNodes; ++node) {
     // A node alone may be larger than the bound.
     EXPECT_LE(clusters.volume(clusters.of(node)), std::max(bound, run.degree(node)));
