@@ -62,9 +62,16 @@ ThreadPool::ThreadPool(std::string name, size_t threads, size_t queue_capacity)
   name.resize(std::min(name.size(), kThreadNameBytes));
   threads_.reserve(threads);
   for (size_t i = 0; i < threads; ++i) {
-    threads_.emplace_back([this, name] {
+    ThreadPlace* const place = &places_.emplace_back();
+    threads_.emplace_back([this, place, name] {
       pthread_setname_np(pthread_self(), name.c_str());
-      while (auto task = queue_.Pop()) (*task)();
+      place->Begin();
+      while (auto task = queue_.Pop()) {
+        const int64_t asked = place->asked();
+        (*task)();
+        place->Return(asked);
+      }
+      place->End();
     });
   }
 }
@@ -72,6 +79,10 @@ ThreadPool::ThreadPool(std::string name, size_t threads, size_t queue_capacity)
 ThreadPool::~ThreadPool() { Shutdown(); }
 
 bool ThreadPool::TrySubmit(std::function<void()> task) { return queue_.TryPush(task); }
+
+void ThreadPool::MoveAside() {
+  for (ThreadPlace& place : places_) place.LeaveCaller();
+}
 
 void ThreadPool::Shutdown() {
   queue_.Close();

@@ -4,12 +4,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "common/base/bounded_queue.h"
+#include "common/base/thread_place.h"
 
 namespace halograph {
 
@@ -25,6 +27,13 @@ class ThreadPool {
   // Tasks must not throw.
   [[nodiscard]] bool TrySubmit(std::function<void()> task);
 
+  // For a caller that goes on beside the tasks that it is about to submit: the threads that wait
+  // run their next one on other processors than the caller's. A kernel may wake a thread where it
+  // is woken from, though another processor is idle (of virtual machines, one whose processor
+  // sleeps looks taken), and leave both there for milliseconds. Each thread may run anywhere again
+  // when its task ends.
+  void MoveAside();
+
   // Takes no more tasks, runs the queued ones, joins. Idempotent; not from a task.
   void Shutdown();
 
@@ -34,6 +43,7 @@ class ThreadPool {
 
  private:
   BoundedQueue<std::function<void()>> queue_;
+  std::deque<ThreadPlace> places_;  // of the threads
   std::vector<std::thread> threads_;
 };
 

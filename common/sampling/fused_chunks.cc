@@ -192,6 +192,7 @@ size_t ChunkCrew::slots() const {
 void ChunkCrew::Wake() {
   if (shared_ != nullptr) return;
   shared_ = std::make_shared<Shared>(slots());
+  if (pool_ != nullptr) pool_->MoveAside();
   for (size_t i = 0; pool_ != nullptr && i < pool_->threads(); ++i) {
     if (!pool_->TrySubmit([shared = shared_] { shared->Help(); })) break;
   }
