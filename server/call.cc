@@ -6,12 +6,13 @@
 
 #include <grpcpp/server_context.h>
 
-#include "common/base/log.h"
+#include "common/base/call_metadata.h"
 #include "server/rpc_status.h"
 
 namespace halograph::server {
 namespace {
 
+constexpr size_t kIdentityShown = 64;
 constexpr char kPushbackKey[] = "grpc-retry-pushback-ms";
 constexpr char kPushbackBusyMs[] = "20";
 constexpr char kPushbackDrainingMs[] = "1000";
@@ -31,6 +32,7 @@ class Call final : public grpc::ServerUnaryReactor {
   }
 
   void Start(Admission admission) {
+    if (Status status = CheckGraph(); !status.ok()) return End(status);
     if (admission != Admission::kAlways) {
       StatusOr<Ticket> ticket = environment_.dispatcher->Enter(request_bytes_);
       if (!ticket.ok()) return End(ticket.status());
@@ -50,6 +52,18 @@ class Call final : public grpc::ServerUnaryReactor {
   }
 
  private:
+  // A client that was connected to another server at this address would get rows of other ids.
+  Status CheckGraph() const {
+    const auto found = context_->client_metadata().find(kGraphKey);
+    if (found == context_->client_metadata().end()) return OkStatus();
+    const std::string_view expected(found->second.data(), found->second.size());
+    if (expected == environment_.identity) return OkStatus();
+    return FailedPrecondition(
+        "this server serves graph {}, the call is for graph {}: restart the trainer, or give this "
+        "server the folder it had",
+        environment_.identity, Printable(expected, kIdentityShown));
+  }
+
   void Execute() {
     if (context_->IsCancelled()) return End(Cancelled("the caller gave up before the call began"));
     End(Guarded());

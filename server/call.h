@@ -1,9 +1,11 @@
-// One unary call from arrival to end, the same for every method: it passes the gate, runs on the
-// pool, and is counted and logged. Methods are raw (bytes in, bytes out), so that bytes are counted
-// exactly, a malformed request is INVALID_ARGUMENT, and rows pass without a protobuf copy.
+// One unary call from arrival to end, the same for every method: it is for the graph that is
+// served, passes the gate, runs on the pool, and is counted and logged. Methods are raw (bytes in,
+// bytes out), so that bytes are counted exactly, a malformed request is INVALID_ARGUMENT, and rows
+// pass without a protobuf copy.
 #pragma once
 
 #include <functional>
+#include <string_view>
 
 #include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/server_callback.h>
@@ -24,6 +26,7 @@ struct CallEnvironment {
   Dispatcher* dispatcher = nullptr;
   ServerStats* stats = nullptr;
   CallLog* log = nullptr;
+  std::string_view identity;  // of the graph served
 };
 
 enum class Admission {
@@ -35,9 +38,10 @@ enum class Admission {
 // Turns a request into a reply. `request` may be read from.
 using CallWork = std::function<Status(grpc::ByteBuffer* request, grpc::ByteBuffer* reply)>;
 
-// Starts the call and returns its reactor, which deletes itself. Refused calls (gate, queue) end
-// with UNAVAILABLE and trailing metadata `grpc-retry-pushback-ms`. `work` is not run for a call
-// that its client has given up. The rest as gRPC hands it to a raw method.
+// Starts the call and returns its reactor, which deletes itself. Calls whose metadata names
+// another graph (common/base/call_metadata.h) end with FAILED_PRECONDITION; refused ones (gate,
+// queue) with UNAVAILABLE and trailing metadata `grpc-retry-pushback-ms`. `work` is not run for a
+// call that its client has given up. The rest as gRPC hands it to a raw method.
 grpc::ServerUnaryReactor* StartCall(const CallEnvironment& environment, Method method,
                                     Admission admission, grpc::CallbackServerContext* context,
                                     const grpc::ByteBuffer* request, grpc::ByteBuffer* reply,

@@ -5,14 +5,13 @@
 
 #include <grpcpp/server_context.h>
 
+#include "common/base/call_metadata.h"
 #include "common/base/log.h"
 #include "server/rpc_status.h"
 
 namespace halograph::server {
 namespace {
 
-constexpr char kRequestIdKey[] = "halograph-request-id";
-constexpr char kRankKey[] = "halograph-rank";
 constexpr size_t kMetadataShown = 64;
 constexpr size_t kMessageShown = 1024;
 constexpr int kErrorLinesPerSecond = 20;

@@ -101,8 +101,8 @@ StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options) {
       PartitionSet::Open(options.graph, options.parts, options.verify, options.contents));
   auto state = std::make_unique<State>(options);
   ServiceContext context;
-  context.calls = {&state->dispatcher, &state->stats, &state->log};
   context.graph = std::make_shared<const ServedGraph>(std::move(parts));
+  context.calls = {&state->dispatcher, &state->stats, &state->log, context.graph->identity()};
   context.buffers = BufferPool::Create(options.ReplyMemory(), kReplyMemoryPatience);
   context.max_message_bytes = options.max_message_bytes;
   HG_ASSIGN_OR_RETURN(context.topology_files, TopologyFiles::Open(*context.graph, options.graph));

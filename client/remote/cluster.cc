@@ -52,6 +52,8 @@ Status Cluster::Describe() {
     server_limits_.push_back(theirs);
   }
   info_ = std::move(descriptions[0].graph);
+  // Another server may come to listen where one of these did.
+  rpc_.ExpectGraph(info_.identity);
   return OkStatus();
 }
 

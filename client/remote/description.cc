@@ -87,8 +87,18 @@ std::vector<std::vector<int64_t>> ToBoundaries(const WireBoundaries& wire) {
   return all;
 }
 
+// It becomes part of paths and of calls' metadata.
+Status CheckIdentityText(const std::string& identity) {
+  if (identity.size() == 32 &&
+      identity.find_first_not_of("0123456789abcdef") == std::string::npos) {
+    return OkStatus();
+  }
+  return DataLoss("the identity is no 32 hex digits: '{}'", identity.substr(0, 64));
+}
+
 StatusOr<ServerDescription> ToDescription(const v1::DescribeReply& wire) {
   ServerDescription description;
+  HG_RETURN_IF_ERROR(CheckIdentityText(wire.identity()));
   description.graph.identity = wire.identity();
   HG_ASSIGN_OR_RETURN(description.graph.schema, ToSchema(wire.schema()));
   HG_ASSIGN_OR_RETURN(

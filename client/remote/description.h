@@ -21,7 +21,8 @@ struct ServerDescription {
   int64_t max_message_bytes = 0;
 };
 
-// DataLoss if the reply is no DescribeReply or contradicts itself: schema, boundaries, parts.
+// DataLoss if the reply is no DescribeReply or contradicts itself: identity, schema,
+// boundaries, parts.
 [[nodiscard]] StatusOr<ServerDescription> ReadDescription(ReplyPieces reply);
 
 // Checks that the servers are of one graph, drawn by the contract of this build, and that they

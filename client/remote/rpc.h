@@ -65,6 +65,10 @@ class RpcClient {
   [[nodiscard]] int num_servers() const { return static_cast<int>(options_.servers.size()); }
   [[nodiscard]] const std::string& address(int server) const;
 
+  // Every later call says that it is for this graph: a server that came to serve another one since
+  // it was described refuses it. As Transport::ExpectGraph; requires that no Run is under way.
+  void ExpectGraph(const std::string& identity) { transport_.ExpectGraph(identity); }
+
   // Runs all calls and those that they add, at most options.calls_in_flight of a server at once,
   // in order; returns when none is under way, whatever happened. `meanwhile`, if not empty, is
   // called once the first are under way, or at once if there are none; not after Cancel. It must
@@ -72,6 +76,7 @@ class RpcClient {
   // within it. The first error ends the rest:
   //   Unavailable, DeadlineExceeded  no answer in time; the last cause is named
   //   Cancelled                      the scope was
+  //   FailedPrecondition             the server is not, or no longer, of the graph expected
   //   else                           as the server or on_reply gave it
   // Messages start with "<address>: <method>: ". While a call takes more than a few seconds a
   // warning says which one.

@@ -26,15 +26,6 @@ std::chrono::nanoseconds Patience(const RemoteOptions& options) {
   return 2 * options.timeout + std::chrono::minutes(2);
 }
 
-// It becomes part of a path.
-Status CheckIdentityText(const std::string& identity) {
-  if (identity.size() == 32 &&
-      identity.find_first_not_of("0123456789abcdef") == std::string::npos) {
-    return OkStatus();
-  }
-  return DataLoss("the servers' identity is no 32 hex digits: '{}'", identity.substr(0, 64));
-}
-
 Status CheckCopy(const fs::path& copy, const std::string& identity, VerifyLevel verify) {
   const auto opened = PartitionSet::Open(copy, {}, verify, {.features = false});
   HG_RETURN_IF_ERROR(opened.status());
@@ -86,7 +77,6 @@ StatusOr<fs::path> FetchTopology(const RemoteOptions& options, const fs::path& c
   connect.needs_topology = false;
   HG_ASSIGN_OR_RETURN(const std::shared_ptr<Cluster> cluster, Cluster::Connect(connect));
   const std::string& identity = cluster->info().identity;
-  HG_RETURN_IF_ERROR(CheckIdentityText(identity));
   HG_RETURN_IF_ERROR(MakeFolder(cache_dir));
   fs::path copy = cache_dir / identity;
   HG_ASSIGN_OR_RETURN(bool complete, IsComplete(copy, identity, verify));

@@ -9,6 +9,7 @@
 #include <grpcpp/support/channel_arguments.h>
 
 #include "absl/strings/numbers.h"
+#include "common/base/call_metadata.h"
 
 namespace halograph {
 
@@ -117,8 +118,9 @@ std::unique_ptr<Transport::Attempt> Transport::Start(const AttemptSpec& spec, Re
                                                      DoneHandler done) {
   auto attempt = std::make_unique<GrpcAttempt>();
   attempt->context.set_deadline(ToSystemClock(spec.deadline));
-  attempt->context.AddMetadata("halograph-request-id", std::string(spec.request_id));
-  if (rank_ >= 0) attempt->context.AddMetadata("halograph-rank", std::to_string(rank_));
+  attempt->context.AddMetadata(kRequestIdKey, std::string(spec.request_id));
+  if (!graph_.empty()) attempt->context.AddMetadata(kGraphKey, graph_);
+  if (rank_ >= 0) attempt->context.AddMetadata(kRankKey, std::to_string(rank_));
   attempt->request = ToBuffer(spec.request);
   GrpcAttempt* raw = attempt.get();
   servers_[static_cast<size_t>(spec.server)]->Next().UnaryCall(

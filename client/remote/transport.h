@@ -2,7 +2,8 @@
 // gRPC. Payloads are plain bytes: callers bring their own serialisation, so that tensor rows never
 // pass through a protobuf copy. Retries, deadlines of whole calls and cancelling live in rpc.h.
 //
-// Thread-safe. Every attempt must have finished before the Transport is destroyed.
+// Thread-safe but for ExpectGraph. Every attempt must have finished before the Transport is
+// destroyed.
 #pragma once
 
 #include <chrono>
@@ -14,6 +15,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "common/base/status.h"
@@ -62,6 +64,11 @@ class Transport {
   Transport(const Transport&) = delete;
   Transport& operator=(const Transport&) = delete;
 
+  // Attempts started from now on carry metadata `halograph-graph`: their server refuses them with
+  // FailedPrecondition if it serves another graph. Requires printable ASCII, and that no Start
+  // runs.
+  void ExpectGraph(std::string identity) { graph_ = std::move(identity); }
+
   // The attempt may be destroyed once `done` has been called, not before.
   [[nodiscard]] std::unique_ptr<Attempt> Start(const AttemptSpec& spec, ReplyHandler on_reply,
                                                DoneHandler done);
@@ -69,6 +76,7 @@ class Transport {
  private:
   struct Server;
   int rank_;
+  std::string graph_;  // empty: not known yet
   std::vector<std::unique_ptr<Server>> servers_;
 };
 

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """What breaks while training: the trainers end within their deadline, with an error that names the
 server and the call (or the rank), a non-zero code, and no process left behind on any rank."""
+import json
 import re
 import signal
 import socket
 import time
 
-from harness import programs
+from harness import datasets, programs
 from harness.cora_in_two import CoraInTwoTest
 from harness.programs import seconds, wait_until
 from harness.training import num_epochs, start_ranks
@@ -133,6 +134,23 @@ class ServerFaultTest(FaultBase):
                    num_epochs(self.box.folder / "rank0.jsonl") > before + 3,
                    seconds(60), "training to go on")
         self.assertTrue(ranks[0].running(), ranks[0].text)
+
+
+    def test_a_server_that_comes_back_with_another_graph_ends_the_run(self):
+        other = self.box.folder / "other"
+        programs.must(self.box.run("halograph-partition", "run", "--input", datasets.cora(),
+                                   "--output", other, "--parts", 2, "--seed", 2))
+        ours, theirs = (json.loads((graph / "manifest.json").read_text())["identity"]
+                        for graph in (self.graph, other))
+        self.assertNotEqual(ours, theirs)
+        ranks = self.start(1)
+        self.in_the_middle(ranks)
+        since = time.monotonic()
+        self.servers[1].end()
+        self.servers[1] = self.box.start_server(other, 1, listen=self.addresses[1])
+        self.check(ranks, since, self.addresses[1])
+        self.assertIn(f"this server serves graph {theirs}, the call is for graph {ours}",
+                      ranks[0].err)
 
 
 class RankFaultTest(FaultBase):

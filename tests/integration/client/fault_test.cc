@@ -7,6 +7,7 @@
 
 #include "client/ctl/status_table.h"
 #include "common/base/log.h"
+#include "common/graph/manifest.h"
 #include "halograph/v1/graph.pb.h"
 #include "tests/integration/client/loopback_socket.h"
 #include "tests/integration/client/remote_fixture.h"
@@ -105,6 +106,35 @@ TEST_F(RemoteFaultTest, AServerThatRestartsWithinTheTimeoutIsFoundAgain) {
   EXPECT_TRUE(*found == *before);
 }
 
+// Another graph, and another partitioning of the same one: the ids would fit, and mean other nodes.
+TEST_F(RemoteFaultTest, AServerThatComesBackWithAnotherGraphEndsEveryCallNamingBoth) {
+  const auto identity = [](const std::filesystem::path& graph) {
+    return ReadGraphManifest(graph)->identity;
+  };
+  const auto graph = WriteGraph();
+  for (const auto& other : {WriteGraph(2), WriteGraph(1, 4)}) {
+    auto server = Serve(graph, {});
+    const std::string address = server->address();
+    const RemoteStores stores = Open(Options({address}, std::chrono::minutes(5)));
+    ASSERT_TRUE(Sample(*stores.graph, {1, 2}).ok());
+    server.reset();
+    server::ServerOptions options;
+    options.listen = address;
+    server = Serve(other, {}, options);
+    const Stopwatch watch;
+    for (const auto& [status, call] :
+         {std::pair{Sample(*stores.graph, {1, 2}).status(), "GraphService/Sample"},
+          std::pair{Pull(*stores.kv, {1, 2}), "KVService/Pull"},
+          std::pair{stores.kv->ReadTaskSet("node_classification", "train", "node").status(),
+                    "GraphService/ReadTaskSet"}}) {
+      ExpectError(status, absl::StatusCode::kFailedPrecondition,
+                  {address + ": " + call + ": this server serves graph " + identity(other),
+                   "for graph " + identity(graph), "restart the trainer"});
+    }
+    EXPECT_LT(watch.elapsed(), seconds(30)) << "retried";
+  }
+}
+
 TEST_F(RemoteFaultTest, ForeignIdentityIsRefusedNamingBothServers) {
   const auto first = Serve(WriteGraph(1), {0});
   const auto second = Serve(WriteGraph(2), {1});
@@ -135,6 +165,23 @@ TEST_F(RemoteFaultTest, AnotherSamplingContractIsRefused) {
   });
   ExpectError(OpenRemoteStores(Options({fake.address()})).status(),
               absl::StatusCode::kFailedPrecondition, {fake.address(), "version 99", "version 1"});
+}
+
+// It goes out again as metadata, where gRPC ends the process over what it does not allow.
+TEST_F(RemoteFaultTest, AnIdentityThatIsNoneIsDataLossNamingTheServer) {
+  const auto server = Serve(WriteGraph(), {});
+  for (const std::string& identity : {std::string(), std::string(31, 'a') + "\n"}) {
+    FakeServer fake([&](const FakeCall& call) {
+      FakeAnswer answer = Forward(server->address(), call);
+      v1::DescribeReply reply;
+      EXPECT_TRUE(reply.ParseFromString(answer.bytes));
+      reply.set_identity(identity);
+      answer.bytes = reply.SerializeAsString();
+      return answer;
+    });
+    ExpectError(OpenRemoteStores(Options({fake.address()})).status(), absl::StatusCode::kDataLoss,
+                {fake.address(), "Describe", "no 32 hex digits"});
+  }
 }
 
 TEST_F(RemoteFaultTest, SameIdentityWithAnotherSchemaIsRefused) {
@@ -183,8 +230,8 @@ TEST_F(RemoteFaultTest, APushbackBeyondTheTimeoutEndsTheCallWithItsCause) {
 
 TEST_F(RemoteFaultTest, ResourceExhaustedAndOtherErrorsAreNotRetried) {
   const auto server = Serve(WriteGraph(), {});
-  for (const Status& error :
-       {ResourceExhausted("too large"), Internal("broken"), InvalidArgument("malformed")}) {
+  for (const Status& error : {ResourceExhausted("too large"), Internal("broken"),
+                              InvalidArgument("malformed"), FailedPrecondition("another graph")}) {
     std::atomic<int> attempts = 0;
     FakeServer fake(AllBut(server->address(), "KVService/Pull", [&](const FakeCall&) {
       ++attempts;

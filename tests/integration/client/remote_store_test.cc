@@ -104,6 +104,31 @@ TEST_F(RemoteGraphStoreTest, RequestsCarryAnIdEachAndTheRank) {
   EXPECT_EQ(std::set<std::string>(ids.begin(), ids.end()).size(), 4U);
 }
 
+TEST_F(RemoteGraphStoreTest, EveryCallButDescribeNamesTheGraph) {
+  // One part, so one call at a time: of several, forwarding would block all of gRPC's threads.
+  const auto server = Serve(WriteGraph(1, 1), {});
+  std::mutex mutex;
+  std::map<std::string, std::set<std::string>> graphs;  // by method
+  FakeServer fake([&](const FakeCall& call) {
+    {
+      std::lock_guard lock(mutex);
+      const auto graph = call.metadata.find("halograph-graph");
+      graphs[call.method].insert(graph == call.metadata.end() ? "none" : graph->second);
+    }
+    return Forward(server->address(), call);
+  });
+  const RemoteStores stores = Open(Options({fake.address()}));
+  EXPECT_TRUE(Sample(*stores.graph, {1, 2}).ok());
+  EXPECT_TRUE(Pull(*stores.kv, {1, 2}).ok());
+  EXPECT_TRUE(stores.kv->ReadTaskSet("node_classification", "train", "node").ok());
+  const std::set<std::string> ours = {stores.graph->info().identity};
+  EXPECT_EQ(graphs,
+            (std::map<std::string, std::set<std::string>>{{"GraphService/Describe", {"none"}},
+                                                          {"GraphService/ReadTaskSet", ours},
+                                                          {"GraphService/Sample", ours},
+                                                          {"KVService/Pull", ours}}));
+}
+
 TEST_F(RemoteGraphStoreTest, NothingToAskSendsNothing) {
   const auto server = Serve(WriteGraph(), {});
   std::atomic<int> calls = 0;

@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "common/base/call_metadata.h"
 #include "halograph/v1/graph.pb.h"
 #include "halograph/v1/kv.pb.h"
 #include "tests/integration/server/server_fixture.h"
@@ -93,6 +94,46 @@ TEST_F(ErrorsTest, MessagesOverTheLimitAreResourceExhausted) {
   v1::SampleRequest sample = Sample("paper:cites:paper", 1 << 20, Mine());
   sample.set_replace(true);
   ExpectRefused(kSample, sample, StatusCode::RESOURCE_EXHAUSTED, HasSubstr("lower the fanout"));
+}
+
+TEST_F(ErrorsTest, ACallForAnotherGraphIsRefusedNamingBothAndWithoutTheKeyServed) {
+  const std::string other(32, 'a');
+  const std::pair<const char*, std::string> calls[] = {
+      {kPull, Pull("paper", "feat", Mine()).SerializeAsString()},
+      {kSample, Sample("paper:cites:paper", 5, Mine()).SerializeAsString()},
+      {kDescribe, ""},
+      {kStats, ""}};
+  for (const auto& [method, request] : calls) {
+    for (const std::map<std::string, std::string>& metadata :
+         {std::map<std::string, std::string>{}, {{kGraphKey, local_->identity()}}}) {
+      const RawReply reply = RawCall(channel_, method, request, metadata);
+      EXPECT_TRUE(reply.status.ok()) << method << ": " << reply.status.error_message();
+    }
+    const RawReply refused = RawCall(channel_, method, request, {{kGraphKey, other}});
+    EXPECT_EQ(refused.status.error_code(), StatusCode::FAILED_PRECONDITION) << method;
+    EXPECT_THAT(refused.status.error_message(),
+                AllOf(HasSubstr("serves graph " + local_->identity()),
+                      HasSubstr("for graph " + other), HasSubstr("restart the trainer")));
+    EXPECT_EQ(refused.trailers.count("grpc-retry-pushback-ms"), 0U);
+  }
+}
+
+// A client that waits for a drained server to come back would otherwise learn it only then.
+TEST_F(ErrorsTest, ACallForAnotherGraphIsRefusedForThatWhileDrainingToo) {
+  const std::string request = Pull("paper", "feat", Mine()).SerializeAsString();
+  server_->dispatcher().CloseGate();
+  EXPECT_EQ(
+      RawCall(channel_, kPull, request, {{kGraphKey, local_->identity()}}).status.error_code(),
+      StatusCode::UNAVAILABLE);
+  EXPECT_EQ(RawCall(channel_, kPull, request, {{kGraphKey, "other"}}).status.error_code(),
+            StatusCode::FAILED_PRECONDITION);
+}
+
+TEST_F(ErrorsTest, GraphsNamedFromOutsideComeBackShort) {
+  const RawReply reply = RawCall(channel_, kDescribe, "", {{kGraphKey, std::string(3000, 'x')}});
+  EXPECT_EQ(reply.status.error_code(), StatusCode::FAILED_PRECONDITION);
+  EXPECT_THAT(reply.status.error_message(),
+              AllOf(HasSubstr(std::string(64, 'x') + "..."), HasSubstr("restart the trainer")));
 }
 
 TEST_F(ErrorsTest, RandomBytesAsRequestsNeverCrash) {

@@ -1,0 +1,13 @@
+// The metadata that clients send with a call and servers read: keys that both sides spell alike.
+// All are optional. Part of the protocol: proto/halograph/v1/graph.proto.
+#pragma once
+
+namespace halograph {
+
+// The identity of the graph that the call is for; a server of another refuses the call.
+inline constexpr char kGraphKey[] = "halograph-graph";
+// For the server's log.
+inline constexpr char kRequestIdKey[] = "halograph-request-id";
+inline constexpr char kRankKey[] = "halograph-rank";
+
+}  // namespace halograph
