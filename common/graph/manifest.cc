@@ -10,7 +10,6 @@
 namespace halograph {
 namespace {
 
-constexpr char kManifestName[] = "manifest.json";
 constexpr char kPartKind[] = "halograph-part";
 constexpr char kGraphKind[] = "halograph-graph";
 

@@ -19,6 +19,9 @@ inline constexpr int kFormatVersion = 1;
 // Feature bits that a reader must know to open a folder. None is defined yet.
 inline constexpr uint64_t kKnownFeatureBits = 0;
 
+// In a graph's folder and in each of its parts'.
+inline constexpr char kManifestName[] = "manifest.json";
+
 // part-0000/manifest.json
 struct PartManifest {
   std::string identity;  // 32 hex digits, the same in every part of a graph

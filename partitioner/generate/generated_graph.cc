@@ -9,6 +9,7 @@
 #include "common/storage/disk_space.h"
 #include "common/storage/file.h"
 #include "common/storage/npy.h"
+#include "common/storage/replace_check.h"
 #include "partitioner/generate/option_checks.h"
 
 namespace halograph {
@@ -128,6 +129,10 @@ Status WriteGeneratedGraph(const GeneratedGraph& graph, const GenerateTarget& ta
   // "out/" and "out" name the same folder.
   fs::path output = target.folder.lexically_normal();
   if (!output.has_filename()) output = output.parent_path();
+  if (target.replace) {
+    HG_RETURN_IF_ERROR(
+        CheckReplaceable(output, "metadata.yaml", "a data set in GraphBolt's layout"));
+  }
   HG_ASSIGN_OR_RETURN(TemporaryFolder folder, TemporaryFolder::Create(output, target.replace));
   const int64_t bytes = 16 * graph.edges + 4 * graph.nodes * graph.feature_dim +
                         (graph.classes > 0 ? 16 : 0) * graph.nodes;

@@ -147,15 +147,13 @@ int64_t TensorBytes(const std::vector<InputTensor>& tensors, int64_t rows) {
   return bytes;
 }
 
-// The output, and what is there beside it while it is made.
-int64_t NeededDiskBytes(const WriteContext& context) {
-  const GraphCounts counts = GraphCounts::Of(context.dataset);
-  return EstimateOutputBytes(context.dataset) +
-         BucketFileBytes(counts,
-                         BudgetWriting(counts, context.options.memory, context.num_parts()));
-}
-
 }  // namespace
+
+int64_t NeededDiskBytes(const Dataset& dataset, int parts, int64_t memory) {
+  const GraphCounts counts = GraphCounts::Of(dataset);
+  return EstimateOutputBytes(dataset) +
+         BucketFileBytes(counts, BudgetWriting(counts, memory, parts));
+}
 
 int64_t EstimateOutputBytes(const Dataset& dataset) {
   int64_t bytes = 0;
@@ -181,7 +179,9 @@ int64_t EstimateOutputBytes(const Dataset& dataset) {
 }
 
 StatusOr<WrittenGraph> WriteGraph(const WriteContext& context, Json graph_options) {
-  HG_RETURN_IF_ERROR(CheckDiskSpace(context.folder, NeededDiskBytes(context)));
+  HG_RETURN_IF_ERROR(CheckDiskSpace(
+      context.folder,
+      NeededDiskBytes(context.dataset, context.num_parts(), context.options.memory)));
   Parts parts;
   WrittenGraph written;
   HG_RETURN_IF_ERROR(WriteArrays(context, &parts, &written));

@@ -26,5 +26,7 @@ struct WrittenGraph {
 
 // Bytes that the output takes at least (halo ids aside, which are not known before).
 [[nodiscard]] int64_t EstimateOutputBytes(const Dataset& dataset);
+// With what is there beside it while it is made, in a run that may hold `memory`.
+[[nodiscard]] int64_t NeededDiskBytes(const Dataset& dataset, int parts, int64_t memory);
 
 }  // namespace halograph

@@ -5,7 +5,10 @@
 #include "common/base/log.h"
 #include "common/base/stopwatch.h"
 #include "common/base/units.h"
+#include "common/graph/manifest.h"
+#include "common/storage/disk_space.h"
 #include "common/storage/file.h"
+#include "common/storage/replace_check.h"
 #include "partitioner/methods/registry/registry.h"
 #include "partitioner/write/sampling_weights.h"
 #include "partitioner/write/writing_plan.h"
@@ -28,6 +31,20 @@ Json OptionsJson(const PartitionRun& run, const MethodOptions& options, Json rep
           {"allow_nan", run.allow_nan},
           {"sampling_weights", run.sampling_weights},
           {"report", std::move(report)}};
+}
+
+// The folder to be renamed to the output.
+StatusOr<TemporaryFolder> CreateOutput(const PartitionRun& run) {
+  const std::filesystem::path output = WithoutTrailingSlash(run.output);
+  if (run.replace) {
+    HG_RETURN_IF_ERROR(CheckInputStays(run.input, output));
+    HG_RETURN_IF_ERROR(CheckReplaceable(output, kManifestName, "a partition folder"));
+  }
+  auto created = TemporaryFolder::Create(output, run.replace);
+  if (absl::IsAlreadyExists(created.status())) {
+    return AlreadyExists("{}, or replace it with --force", Message(created.status()));
+  }
+  return created;
 }
 
 // What the run will hold; refused here if that is more than it may.
@@ -58,11 +75,7 @@ StatusOr<PartitionSummary> PartitionGraph(const PartitionRun& run) {
   if (method == nullptr) {
     HG_ASSIGN_OR_RETURN(method, MakeMethod(run.method));
   }
-  auto created = TemporaryFolder::Create(WithoutTrailingSlash(run.output), run.replace);
-  if (absl::IsAlreadyExists(created.status())) {
-    return AlreadyExists("{}, or replace it with --force", Message(created.status()));
-  }
-  HG_ASSIGN_OR_RETURN(TemporaryFolder folder, std::move(created));
+  HG_ASSIGN_OR_RETURN(TemporaryFolder folder, CreateOutput(run));
   PartitionSummary summary;
   Stopwatch watch;
   ReadOptions read = run.read;
@@ -80,6 +93,9 @@ StatusOr<PartitionSummary> PartitionGraph(const PartitionRun& run) {
       HG_ASSIGN_OR_RETURN(options.parts, run.choose_parts(dataset));
     }
     HG_RETURN_IF_ERROR(PlanRun(*method, GraphCounts::Of(dataset), options));
+    // Again when it is written: others fill the disk too.
+    HG_RETURN_IF_ERROR(
+        CheckDiskSpace(folder.path(), NeededDiskBytes(dataset, options.parts, run.memory)));
     HG_ASSIGN_OR_RETURN(Assignment assignment, Assign(*method, dataset, options));
     Json report = std::move(assignment.report);
     HG_ASSIGN_OR_RETURN(const Renumbering numbering,

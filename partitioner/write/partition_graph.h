@@ -29,7 +29,8 @@ struct PartitionRun {
   MethodOptions options;
   bool allow_nan = false;
   std::vector<std::string> sampling_weights;  // edge features that sampling can go by
-  bool replace = false;                       // of an existing output, once the new one is complete
+  // Of an existing partition folder, once the new one is complete.
+  bool replace = false;
   // Anonymous memory that the whole run may hold; what it will hold is computed from the counts,
   // logged, and refused before anything is computed or written if it is more.
   int64_t memory = AvailableMemory();
@@ -44,8 +45,9 @@ struct PartitionSummary {
 
 // The output appears whole or not at all, also if the process is killed: it is written beside the
 // target, temporary files included. Not thread-safe for one output.
-//   AlreadyExists      output exists and `replace` is false
-//   ResourceExhausted  the run would hold more than `memory` (CheckMemory)
+//   AlreadyExists      output exists, and `replace` is false or it is no partition folder
+//   InvalidArgument    `replace`, and the input lies in the output
+//   ResourceExhausted  the run would hold more than `memory` (CheckMemory), or the disk has no room
 // and whatever reading, the method and writing report.
 [[nodiscard]] StatusOr<PartitionSummary> PartitionGraph(const PartitionRun& run);
 

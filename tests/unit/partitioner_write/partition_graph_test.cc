@@ -104,6 +104,24 @@ TEST_F(PartitionGraphTest, ExistingOutputStaysUnlessReplaced) {
   EXPECT_THAT(Left(), testing::ElementsAre("graph"));
 }
 
+TEST_F(PartitionGraphTest, ForeignFolderAndTheInputAreNotReplaced) {
+  PartitionRun run = RunOf(Cora());
+  run.replace = true;
+  fs::create_directories(run.output / "thesis");
+  EXPECT_TRUE(absl::IsAlreadyExists(PartitionGraph(run).status()));
+  EXPECT_TRUE(fs::exists(run.output / "thesis"));
+  const fs::path copy = folder_.path() / "out" / "home" / "cora";
+  fs::create_directories(copy.parent_path());
+  fs::copy(Cora(), copy, fs::copy_options::recursive);
+  run.input = copy;
+  for (const fs::path& output : {copy, copy.parent_path()}) {
+    run.output = output;
+    const Status status = PartitionGraph(run).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+    EXPECT_TRUE(fs::exists(copy / "metadata.yaml")) << output;
+  }
+}
+
 TEST_F(PartitionGraphTest, FailedRunLeavesNothingAndKeepsTheOldOutput) {
   PartitionRun run = RunOf(Cora());
   ASSERT_TRUE(PartitionGraph(run).ok());
