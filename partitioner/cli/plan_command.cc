@@ -29,6 +29,14 @@ struct PlannedGraph {
   EdgeSample sample;
 };
 
+int64_t BytesIn(const fs::path& folder) {
+  int64_t bytes = 0;
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder)) {
+    if (entry.is_regular_file()) bytes += static_cast<int64_t>(entry.file_size());
+  }
+  return bytes;
+}
+
 // From the input where there is one, else from the numbers given.
 StatusOr<PlannedGraph> GraphOf(const PlanFlags& flags, const fs::path& scratch) {
   PlannedGraph graph;
@@ -44,6 +52,7 @@ StatusOr<PlannedGraph> GraphOf(const PlanFlags& flags, const fs::path& scratch) 
   HG_RETURN_IF_ERROR(CheckParts(dataset, flags.plan.method.parts));
   graph.sizes = GraphSizes::Of(dataset);
   HG_ASSIGN_OR_RETURN(graph.sample, SampleEdges(dataset));
+  graph.sizes.decoded_bytes = BytesIn(scratch);
   return graph;
 }
 

@@ -15,6 +15,7 @@ struct GraphSizes {
   std::vector<int64_t> node_row_bytes;  // per type: features of one node
   std::vector<int64_t> edge_row_bytes;  // per relation: features of one edge
   int64_t task_bytes = 0;               // arrays of all task sets
+  int64_t decoded_bytes = 0;            // temporary files of what had to be converted (text)
 
   [[nodiscard]] static GraphSizes Of(const Dataset& dataset);
   // One node type and one relation. `feature_bytes`: of one node.

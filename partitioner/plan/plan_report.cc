@@ -27,7 +27,8 @@ Json ToJson(const RunPlan& plan) {
     Json json = {{"method", row.method},
                  {"memory_bytes", row.memory_bytes},
                  {"memory_phases", PhasesJson(row.memory)},
-                 {"fits", row.memory_bytes <= plan.memory_limit},
+                 {"most_bytes", row.most_bytes},
+                 {"fits", Fits(plan, row)},
                  {"temporary_bytes", row.temporary_bytes}};
     if (row.failure.empty()) {
       json["assign_seconds"] = row.assign_seconds;
@@ -64,19 +65,23 @@ std::string FormatTable(const RunPlan& plan) {
                  FormatBytes(plan.output_bytes), plan.sample.read_ns, plan.random_access_ns,
                  FormatBytes(static_cast<int64_t>(plan.write_bytes_per_second)),
                  FormatBytes(plan.memory_limit));
-  fmt::format_to(out, "{:<14} {:>10} {:>9} {:>14} {:>14} {:>12}\n", "method", "memory", "fits",
-                 "temporary disk", "assigning", "writing");
+  fmt::format_to(out, "{:<14} {:>10} {:>10} {:>5} {:>14} {:>12} {:>12}\n", "method", "memory",
+                 "at most", "fits", "temporary disk", "assigning", "writing");
   for (const MethodPlan& row : plan.methods) {
-    fmt::format_to(out, "{:<14} {:>10} {:>9} {:>14}", row.method, FormatBytes(row.memory_bytes),
-                   row.memory_bytes <= plan.memory_limit ? "yes" : "no",
-                   FormatBytes(row.temporary_bytes));
+    fmt::format_to(out, "{:<14} {:>10} {:>10} {:>5} {:>14}", row.method,
+                   FormatBytes(row.memory_bytes), FormatBytes(row.most_bytes),
+                   Fits(plan, row) ? "yes" : "no", FormatBytes(row.temporary_bytes));
     if (row.failure.empty()) {
-      fmt::format_to(out, " {:>14} {:>12}\n", FormatSeconds(row.assign_seconds),
+      fmt::format_to(out, " {:>12} {:>12}\n", FormatSeconds(row.assign_seconds),
                      FormatSeconds(row.write_seconds));
     } else {
       fmt::format_to(out, " {}\n", row.failure);
     }
   }
+  fmt::format_to(
+      out,
+      "memory: expected; at most: what a run computes before it starts, as if no two edges "
+      "folded into one, and what has to fit\n");
   fmt::format_to(out, "--method auto takes {}: {}\n", plan.chosen, plan.why);
   return text;
 }

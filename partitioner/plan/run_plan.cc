@@ -81,9 +81,12 @@ class Trials {
     HG_ASSIGN_OR_RETURN(row->memory,
                         PlanRunMemory(row->method, counts, sample_.reciprocity, options_.method));
     row->memory_bytes = kProgramBytes + row->memory.peak_bytes();
+    HG_ASSIGN_OR_RETURN(const MemoryPlan most,
+                        PlanRunMemory(row->method, counts, 0, options_.method));
+    row->most_bytes = kProgramBytes + most.peak_bytes();
     HG_ASSIGN_OR_RETURN(const auto made, MakeMethod(row->method));
     const MethodProfile profile = made->Profile(counts, options_.method);
-    row->temporary_bytes = std::max(profile.scratch_bytes, WritingBytes());
+    row->temporary_bytes = sizes_.decoded_bytes + std::max(profile.scratch_bytes, WritingBytes());
     MethodOptions trial_options = TrialOptions(counts, size_, options_.method);
     trial_options.parts = PartsOf(size_.nodes);
     HG_ASSIGN_OR_RETURN(const MethodTrial trial,
@@ -155,6 +158,7 @@ StatusOr<RunPlan> PlanRun(const GraphSizes& sizes, const EdgeSample& sample,
     MethodPlan& row = plan.methods.emplace_back();
     row.method = method;
     const Status status = trials.Method(&row);
+    if (absl::IsCancelled(status)) return status;
     if (!status.ok()) row.failure = ToString(status);
     progress.Advance(1);
   }

@@ -22,7 +22,10 @@ struct PlanOptions {
 struct MethodPlan {
   std::string method;
   std::string failure;       // why it cannot be tried; else empty
-  int64_t memory_bytes = 0;  // of the whole run, the program included
+  int64_t memory_bytes = 0;  // of the whole run, the program included: expected
+  // As a run with the plan's limit computes it before it starts: as if no two edges folded into
+  // one.
+  int64_t most_bytes = 0;
   MemoryPlan memory;
   int64_t temporary_bytes = 0;  // on disk while it runs
   double assign_seconds = 0;
@@ -56,6 +59,11 @@ struct RunPlan {
 [[nodiscard]] StatusOr<MemoryPlan> PlanRunMemory(const std::string& method,
                                                  const GraphCounts& counts, double reciprocity,
                                                  const MethodOptions& options);
+
+// Whether a run with the plan's limit would start.
+[[nodiscard]] inline bool Fits(const RunPlan& plan, const MethodPlan& method) {
+  return method.most_bytes <= plan.memory_limit;
+}
 
 [[nodiscard]] Json ToJson(const RunPlan& plan);
 [[nodiscard]] std::string FormatTable(const RunPlan& plan);

@@ -1,4 +1,5 @@
 #include <cstdlib>
+#include <fstream>
 
 #include "common/storage/file.h"
 #include "partitioner/compare/method_run.h"
@@ -228,6 +229,33 @@ TEST_F(PlanCommandTest, OutputIsAboutWhatIsWritten) {
     if (entry.is_regular_file()) written += static_cast<double>(entry.file_size());
   }
   EXPECT_NEAR(planned / written, 1, 0.1);
+}
+
+TEST_F(PlanCommandTest, FitsWhereARunStarts) {
+  bool some = false, all = true;
+  for (const char* memory : {"33MiB", "34MiB", "35MiB", "36MiB", "40MiB", "50MiB"}) {
+    ASSERT_EQ(Plan({"--input", Cora(), "--parts", "2", "--methods", "metis", "--memory", memory,
+                    "--json"}),
+              0)
+        << error_;
+    const bool fits = ParseJson(out_, "stdout")->at("methods")[0].at("fits").get<bool>();
+    EXPECT_EQ(Call({"run", "--input", Cora(), "--output", Path("g"), "--force", "--parts", "2",
+                    "--method", "metis", "--memory", memory}),
+              fits ? 0 : 1)
+        << memory << error_;
+    some = some || fits;
+    all = all && fits;
+  }
+  EXPECT_TRUE(some);
+  EXPECT_FALSE(all);
+}
+
+TEST_F(PlanCommandTest, TextNeedsRoomForItsCopy) {
+  std::ofstream(Path("edges.txt")) << "0 1\n1 2\n2 0\n";
+  ASSERT_EQ(Plan({"--input", Path("edges.txt"), "--parts", "2", "--methods", "random", "--json"}),
+            0);
+  const Json row = ParseJson(out_, "stdout")->at("methods")[0];
+  EXPECT_GE(row.at("temporary_bytes").get<int64_t>(), 3 * 2 * 4);
 }
 
 TEST_F(PlanCommandTest, GraphToComeNeedsOnlyItsNumbers) {
