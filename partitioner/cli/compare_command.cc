@@ -33,7 +33,7 @@ Status CheckAnySucceeded(const std::vector<CompareRow>& rows) {
 }
 
 Status Compare(const CompareFlags& flags) {
-  if (!flags.plot.empty()) HG_RETURN_IF_ERROR(CheckGnuplot());
+  if (!flags.plot.empty()) HG_RETURN_IF_ERROR(CheckPlot(flags.plot));
   HG_ASSIGN_OR_RETURN(const TemporaryFolder folder, flags.report.MakeScratch("compare"));
   CompareOptions options = flags.compare;
   options.method = flags.report.flags.Options();

@@ -1,16 +1,18 @@
 #include "partitioner/compare/plot.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
 #include <sstream>
+#include <string_view>
 
 #include <fmt/format.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "common/storage/file.h"
 
 namespace halograph {
 namespace {
@@ -70,18 +72,7 @@ std::string PanelScript(const Panel& panel, const std::vector<CompareRow>& rows,
   return script + "\n" + data;
 }
 
-}  // namespace
-
-std::string PlotScript(const std::vector<CompareRow>& rows, const fs::path& output) {
-  const std::vector<std::string> methods = MethodsOf(rows);
-  std::string script = fmt::format(
-      "set terminal svg size 1200,900 noenhanced\nset output {}\nset multiplot layout 2,2\n"
-      "set logscale x 2\nset xlabel 'partitions'\nset key left top\nset grid\n",
-      Quoted(output.string()));
-  for (const Panel& panel : Panels()) script += PanelScript(panel, rows, methods);
-  return script + "unset multiplot\nset output\n";
-}
-
+// FailedPrecondition, saying what to install, if there is no gnuplot in PATH.
 Status CheckGnuplot() {
   const char* variable = std::getenv("PATH");
   std::istringstream folders(variable == nullptr ? "" : variable);
@@ -93,22 +84,71 @@ Status CheckGnuplot() {
       "--json");
 }
 
-Status Plot(const std::vector<CompareRow>& rows, const fs::path& output) {
-  HG_RETURN_IF_ERROR(CheckGnuplot());
-  const std::string script = PlotScript(rows, output);
+// Its wait status; -1 where it could not be started or did not take the script.
+int RunGnuplot(const std::string& script) {
   // Should gnuplot end early, writing fails instead of ending this program.
   const auto before = std::signal(SIGPIPE, SIG_IGN);
   std::FILE* gnuplot = ::popen("gnuplot > /dev/null", "w");
-  if (gnuplot == nullptr) return ErrnoStatus(errno, "cannot start", "gnuplot");
-  const bool written = std::fwrite(script.data(), 1, script.size(), gnuplot) == script.size();
-  const int status = ::pclose(gnuplot);
-  std::signal(SIGPIPE, before);
-  std::error_code error;
-  if (!written || status != 0 || fs::file_size(output, error) == 0 || error) {
-    return Internal("--plot {}: gnuplot failed (wait status {}); its message is above",
-                    output.string(), status);
+  bool written = false;
+  int status = -1;
+  if (gnuplot != nullptr) {
+    written = std::fwrite(script.data(), 1, script.size(), gnuplot) == script.size();
+    status = ::pclose(gnuplot);
   }
-  return OkStatus();
+  std::signal(SIGPIPE, before);
+  return written ? status : -1;
+}
+
+// A full disk cuts the picture short, and gnuplot does not say so.
+bool EndsWithTag(std::string_view picture) {
+  const size_t end = picture.find_last_not_of(" \n");
+  return end != std::string_view::npos && picture.substr(0, end + 1).ends_with("</svg>");
+}
+
+// Around the numbers of partitions, so that a single one has room too.
+std::string Range(const std::vector<CompareRow>& rows) {
+  int least = kMaxParts, most = 1;
+  for (const CompareRow& row : rows) {
+    least = std::min(least, row.parts);
+    most = std::max(most, row.parts);
+  }
+  return fmt::format("set xrange [{}:{}]\n", least / 1.2, most * 1.2);
+}
+
+}  // namespace
+
+std::string PlotScript(const std::vector<CompareRow>& rows, const fs::path& output) {
+  const std::vector<std::string> methods = MethodsOf(rows);
+  std::string script = fmt::format(
+      "set terminal svg size 1200,900 noenhanced\nset output {}\nset multiplot layout 2,2\n"
+      "set logscale x 2\nset xlabel 'partitions'\nset key left top\nset grid\n",
+      Quoted(output.string()));
+  script += Range(rows);
+  for (const Panel& panel : Panels()) script += PanelScript(panel, rows, methods);
+  return script + "unset multiplot\nset output\n";
+}
+
+Status CheckPlot(const fs::path& output) {
+  HG_RETURN_IF_ERROR(CheckGnuplot());
+  std::error_code error;
+  const fs::path parent = output.has_parent_path() ? output.parent_path() : ".";
+  if (fs::is_directory(parent, error)) return OkStatus();
+  return FailedPrecondition("--plot {}: there is no folder {}; create it first", output.string(),
+                            parent.string());
+}
+
+Status Plot(const std::vector<CompareRow>& rows, const fs::path& output) {
+  HG_RETURN_IF_ERROR(CheckPlot(output));
+  HG_ASSIGN_OR_RETURN(const TemporaryFolder folder, TemporaryFolder::Create(output, true));
+  const fs::path drawn = folder.path() / "drawn.svg";
+  const int status = RunGnuplot(PlotScript(rows, drawn));
+  const StatusOr<std::string> picture = ReadTextFile(drawn);
+  if (status != 0 || !picture.ok() || !EndsWithTag(*picture)) {
+    return Internal(
+        "--plot {}: gnuplot drew no whole picture (wait status {}); what it said is above",
+        output.string(), status);
+  }
+  return WriteFileAtomically(output, *picture);
 }
 
 }  // namespace halograph

@@ -15,12 +15,14 @@ namespace halograph {
 [[nodiscard]] std::string PlotScript(const std::vector<CompareRow>& rows,
                                      const std::filesystem::path& output);
 
-// FailedPrecondition, saying what to install, if there is no gnuplot in PATH.
-[[nodiscard]] Status CheckGnuplot();
+// Before the work that is to be drawn.
+//   FailedPrecondition  no gnuplot in PATH (what to install), or no folder for `output`
+[[nodiscard]] Status CheckPlot(const std::filesystem::path& output);
 
-// Runs the script.
-//   FailedPrecondition  no gnuplot
-//   Internal            gnuplot failed, or wrote nothing: `output` could not be written
+// Runs the script; `output` is there whole or not at all.
+//   FailedPrecondition  as CheckPlot
+//   Internal            gnuplot failed, or drew no whole picture (its message was printed)
+// and what writing `output` reports.
 [[nodiscard]] Status Plot(const std::vector<CompareRow>& rows, const std::filesystem::path& output);
 
 }  // namespace halograph
