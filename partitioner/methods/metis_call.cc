@@ -6,6 +6,7 @@
 #include <metis.h>
 
 #include "common/base/rng.h"
+#include "partitioner/methods/termination_guard.h"
 
 namespace halograph {
 namespace {
@@ -34,8 +35,8 @@ StatusOr<std::vector<int32_t>> CallMetis(const FoldedGraph& graph, const VertexW
   }
   std::vector<int32_t> owners(static_cast<size_t>(nodes));
   idx_t cut = 0;
-  // METIS takes pointers to mutable arrays but only reads them. Meanwhile it takes SIGTERM for an
-  // error of its own, and returns.
+  const TerminationGuard guard;
+  // METIS takes pointers to mutable arrays but only reads them.
   const int result = METIS_PartGraphKway(
       &nodes, &constraints, const_cast<idx_t*>(graph.xadj.data()),
       reinterpret_cast<idx_t*>(const_cast<uint32_t*>(graph.neighbours.data())),
@@ -47,10 +48,6 @@ StatusOr<std::vector<int32_t>> CallMetis(const FoldedGraph& graph, const VertexW
         "metis: out of memory for {} nodes and {} neighbours; use --method stream-metis with "
         "--memory, or a machine with more memory",
         graph.num_nodes(), graph.num_arcs());
-  }
-  if (result == METIS_ERROR) {
-    return Cancelled(
-        "ended by a signal while METIS ran (SIGTERM, or METIS itself, which then says why above)");
   }
   if (result != METIS_OK) {
     return Internal(
