@@ -44,7 +44,7 @@ std::string ChosenMethod(const PartitionRun& run, const GraphSummary& graph) {
 }
 
 Status PrintSummary(const PartitionRun& run, const PartitionSummary& summary) {
-  HG_ASSIGN_OR_RETURN(const GraphSummary graph, InspectGraph(run.output));
+  HG_ASSIGN_OR_RETURN(const GraphSummary graph, SummaryOf(summary.graph.manifest, run.output));
   const EdgeCounts& edges = summary.graph.edges;
   fmt::print("{}", FormatTable(graph));
   fmt::print("edges read {}; self-loops {} kept, {} dropped; duplicates {} found, {} dropped\n",

@@ -90,12 +90,17 @@ void Summarise(GraphSummary* summary) {
 StatusOr<GraphSummary> InspectGraph(const std::filesystem::path& graph) {
   HG_ASSIGN_OR_RETURN(const GraphManifest manifest, ReadGraphManifest(graph));
   HG_ASSIGN_OR_RETURN(const auto set, PartitionSet::Open(graph, {}, VerifyLevel::kHeaders));
+  return SummaryOf(manifest, graph);
+}
+
+StatusOr<GraphSummary> SummaryOf(const GraphManifest& manifest,
+                                 const std::filesystem::path& graph) {
   GraphSummary summary;
   summary.name = manifest.schema.graph_name;
   summary.identity = manifest.identity;
   summary.build = manifest.build;
   summary.options = manifest.options;
-  const std::string path = (graph / "manifest.json").string();
+  const std::string path = (graph / kManifestName).string();
   for (size_t p = 0; p < manifest.part_stats.size(); ++p) {
     const std::string where = fmt::format("{}: parts[{}]: stats", path, p);
     HG_ASSIGN_OR_RETURN(PartSummary part, ReadPart(manifest.part_stats[p], where));

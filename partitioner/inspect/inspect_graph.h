@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "common/base/status.h"
+#include "common/graph/manifest.h"
 #include "common/storage/json.h"
 
 namespace halograph {
@@ -53,6 +54,9 @@ void Summarise(GraphSummary* summary);
 //   NotFound  no GRAPH/manifest.json
 //   DataLoss  a statistic is missing or wrong in it
 [[nodiscard]] StatusOr<GraphSummary> InspectGraph(const std::filesystem::path& graph);
+// Of the manifest alone, which is that of `graph`; opens nothing. DataLoss as above.
+[[nodiscard]] StatusOr<GraphSummary> SummaryOf(const GraphManifest& manifest,
+                                               const std::filesystem::path& graph);
 
 // "edge_cut", "edge_cut_share", "replication_factor", "balance", "nodes", "edges", "parts" (list)
 // and what else GraphSummary has.
