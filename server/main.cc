@@ -5,6 +5,7 @@
 #include <malloc.h>
 
 #include "common/base/build_info.h"
+#include "common/base/bus_error.h"
 #include "common/base/log.h"
 #include "common/base/units.h"
 #include "common/storage/file.h"
@@ -55,6 +56,7 @@ Status Serve(const ServerOptions& options, StopSignals& signals) {
 
 int Main(int argc, char** argv) {
   TuneMalloc();
+  EndOnBusErrors("halograph-server");
   static StopSignals& signals = *new StopSignals;  // its thread outlives main
   int exit_code = 0;
   const std::optional<Flags> flags = ParseFlags(argc, argv, &exit_code);

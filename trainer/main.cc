@@ -1,6 +1,7 @@
 // halograph-train: trains, evaluates, predicts.
 #include <memory>
 
+#include "common/base/bus_error.h"
 #include "common/base/log.h"
 #include "common/base/status.h"
 #include "trainer/run/command_line.h"
@@ -11,6 +12,7 @@
 int main(int argc, char** argv) {
   using namespace halograph;
   RestartWithBetterEnvironment(argv);
+  EndOnBusErrors("halograph-train");
   const ParsedCommandLine parsed = ParseCommandLine(argc, argv, ProcessEnvironment());
   if (parsed.exit_code.has_value()) return *parsed.exit_code;
   if (const Status status = InitLog("halograph-train", parsed.log_level); !status.ok()) {

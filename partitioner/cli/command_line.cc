@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 
 #include "common/base/build_info.h"
+#include "common/base/bus_error.h"
 #include "common/base/log.h"
 #include "common/base/progress.h"
 #include "partitioner/cli/command.h"
@@ -59,10 +60,13 @@ int ParseAndRun(int argc, const char* const* argv) {
 }  // namespace
 
 int PartitionMain(int argc, const char* const* argv) {
+  EndOnBusErrors(kProgram);
   try {
     return ParseAndRun(argc, argv);
   } catch (const std::bad_alloc&) {
-    return Fail(kFailed, "out of memory; use --method random, or a machine with more memory");
+    return Fail(
+        kFailed,
+        "out of memory; give --memory, by which methods are chosen and refused before they start");
   } catch (const std::exception& error) {
     return Fail(kFailed, error.what());
   }
