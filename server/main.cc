@@ -6,6 +6,7 @@
 
 #include "common/base/build_info.h"
 #include "common/base/bus_error.h"
+#include "common/base/host_port.h"
 #include "common/base/log.h"
 #include "common/base/units.h"
 #include "common/storage/file.h"

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "common/base/host_port.h"
+
 namespace halograph::server {
 namespace {
 
@@ -87,34 +89,6 @@ StatusOr<PartContents> ParseServe(std::string_view text) {
   if (text == "all") return PartContents{};
   if (text == "features") return PartContents{.topology = false};
   return InvalidArgument("--serve '{}' is unknown: use all or features", text);
-}
-
-StatusOr<HostPort> ParseHostPort(std::string_view text) {
-  const size_t colon = text.rfind(':');
-  HostPort address;
-  if (colon == std::string_view::npos || colon == 0 ||
-      !ParseNumber(text.substr(colon + 1), &address.port) || address.port > 65535) {
-    return InvalidArgument("'{}' is not HOST:PORT with a port of 0 to 65535", text);
-  }
-  std::string_view host = text.substr(0, colon);
-  const bool bracketed = host.size() > 2 && host.front() == '[' && host.back() == ']';
-  if (bracketed) host = host.substr(1, host.size() - 2);
-  if (!bracketed && host.find_first_of(":[]") != std::string_view::npos) {
-    return InvalidArgument("'{}' is not HOST:PORT: write an IPv6 address in brackets, [::1]:7000",
-                           text);
-  }
-  address.host = host;
-  return address;
-}
-
-std::string ToString(const HostPort& address) {
-  return address.host.find(':') == std::string::npos
-             ? fmt::format("{}:{}", address.host, address.port)
-             : fmt::format("[{}]:{}", address.host, address.port);
-}
-
-bool IsLoopback(std::string_view host) {
-  return host == "localhost" || host == "::1" || host.starts_with("127.");
 }
 
 }  // namespace halograph::server

@@ -45,15 +45,4 @@ struct ServerOptions {
 // InvalidArgument for anything else.
 [[nodiscard]] StatusOr<PartContents> ParseServe(std::string_view text);
 
-struct HostPort {
-  std::string host;  // without the brackets of an IPv6 address
-  int port = 0;
-};
-// "localhost:7000", "[::1]:0". InvalidArgument with the text.
-[[nodiscard]] StatusOr<HostPort> ParseHostPort(std::string_view text);
-// "[::1]:7000"
-[[nodiscard]] std::string ToString(const HostPort& address);
-// Whether only this machine can reach what listens on `host`.
-[[nodiscard]] bool IsLoopback(std::string_view host);
-
 }  // namespace halograph::server

@@ -1,5 +1,6 @@
 #include "server/server.h"
 
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -13,6 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "common/base/host_port.h"
 #include "common/base/log.h"
 #include "server/services.h"
 
@@ -24,9 +26,12 @@ constexpr std::chrono::milliseconds kReplyMemoryPatience{200};
 // Calls that one connection may have open; more wait at the client.
 constexpr int kStreamsPerConnection = 256;
 
+// While a server starts, an error of gRPC is what Start returns in clearer words.
+std::atomic<int> starting{0};
+
 void LogOfGrpc(gpr_log_func_args* args) {
-  const auto level =
-      args->severity == GPR_LOG_SEVERITY_ERROR ? spdlog::level::warn : spdlog::level::debug;
+  const bool warns = args->severity == GPR_LOG_SEVERITY_ERROR && starting == 0;
+  const auto level = warns ? spdlog::level::warn : spdlog::level::debug;
   spdlog::log(level, "gRPC: {}", args->message);
 }
 
@@ -120,7 +125,9 @@ StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options) {
   builder.RegisterService(state->graph_service.get());
   builder.RegisterService(state->kv_service.get());
   builder.RegisterService(state->admin_service.get());
+  ++starting;
   state->server = builder.BuildAndStart();
+  --starting;
   if (state->server == nullptr || port == 0) {
     return FailedPrecondition("cannot listen on {}: {}", options.listen, WhyNot(address));
   }

@@ -3,12 +3,12 @@
 #include <climits>
 
 #include "absl/container/flat_hash_set.h"
-#include "absl/strings/numbers.h"
 #include "client/pull_check.h"
 #include "client/remote/cluster.h"
 #include "client/remote/pull_call.h"
 #include "client/remote/remote_neighbor_source.h"
 #include "client/remote/task_set_call.h"
+#include "common/base/host_port.h"
 
 namespace halograph {
 
@@ -17,17 +17,6 @@ namespace {
 Status CheckRange(std::string_view field, int64_t value, int64_t least, int64_t most) {
   if (value >= least && value <= most) return OkStatus();
   return InvalidArgument("{} is {}, must be {} to {}", field, value, least, most);
-}
-
-Status CheckAddress(const std::string& address) {
-  const size_t colon = address.rfind(':');
-  int port = 0;
-  if (colon == std::string::npos || colon == 0 ||
-      !absl::SimpleAtoi(ToAbsl(std::string_view(address).substr(colon + 1)), &port) || port < 1 ||
-      port > 65535) {
-    return InvalidArgument("server '{}' is not HOST:PORT", address);
-  }
-  return OkStatus();
 }
 
 class RemoteGraphStore final : public LayeredGraphStore {
@@ -106,7 +95,7 @@ Status RemoteOptions::Validate() const {
   if (servers.empty()) return InvalidArgument("no servers given");
   absl::flat_hash_set<std::string> seen;
   for (const std::string& server : servers) {
-    HG_RETURN_IF_ERROR(CheckAddress(server));
+    HG_RETURN_IF_ERROR(Annotate(ParseServerAddress(server).status(), "servers"));
     if (!seen.insert(server).second) return InvalidArgument("server '{}' is listed twice", server);
   }
   if (timeout <= std::chrono::nanoseconds::zero() || timeout > std::chrono::hours(24 * 365)) {

@@ -24,8 +24,13 @@ struct Texts {
   std::string predict_nodes = "all";
 };
 
+// A variable of a script that was not set must not read as an option that was not given.
+std::string RefuseEmpty(const std::string& value) { return value.empty() ? "is empty" : ""; }
+
 void AddGraphOptions(CLI::App& app, TrainOptions& o, Texts& texts) {
-  app.add_option("--graph", o.graph, "Partition folder, mapped here (embedded)")->group("Graph");
+  app.add_option("--graph", o.graph, "Partition folder, mapped here (embedded)")
+      ->check(RefuseEmpty)
+      ->group("Graph");
   app.add_option("--servers", o.servers,
                  "HOST:PORT of every partition server (partitioned, hybrid)")
       ->delimiter(',')
@@ -34,15 +39,18 @@ void AddGraphOptions(CLI::App& app, TrainOptions& o, Texts& texts) {
          "--topology", o.topology,
          "With --servers: servers (they sample; the default), or hybrid: local (fetched from "
          "them once), or a partition folder; write ./local for a folder of that name")
+      ->check(RefuseEmpty)
       ->group("Graph");
   app.add_option(
          "--local", o.local,
          "With --servers: partition folder; its parts are mapped, servers asked for the rest")
+      ->check(RefuseEmpty)
       ->group("Graph");
   app.add_option(
          "--cache-dir", o.cache_dir,
          "Where --topology local keeps what it fetched; default: $XDG_CACHE_HOME/halograph, "
          "else ~/.cache/halograph")
+      ->check(RefuseEmpty)
       ->group("Graph");
   app.add_option("--task", o.task, "Task to train for; default: the only one")->group("Graph");
   app.add_option("--features", o.features, "Features by name; default: the only ones, else feat")
@@ -65,11 +73,11 @@ void AddRankOptions(CLI::App& app, TrainOptions& o, Texts& texts) {
       ->group(group);
   app.add_option("--world-size", o.world_size, "Processes; default: WORLD_SIZE, and so on")
       ->group(group);
-  app.add_option("--master-addr", o.master_addr, "Where rank 0 is; default: MASTER_ADDR")
-      ->capture_default_str()
+  app.add_option("--master-addr", o.master_addr,
+                 "Where rank 0 is, for two ranks and more; default: MASTER_ADDR")
       ->group(group);
-  app.add_option("--master-port", o.master_port, "Where rank 0 listens; default: MASTER_PORT")
-      ->capture_default_str()
+  app.add_option("--master-port", o.master_port,
+                 "Where rank 0 listens, for two ranks and more; default: MASTER_PORT")
       ->group(group);
   app.add_option("--timeout", texts.timeout, "Of every call and collective: 30s, 500ms, 2m")
       ->capture_default_str()

@@ -5,6 +5,7 @@
 
 #include <fmt/ranges.h>
 
+#include "common/base/host_port.h"
 #include "common/sampling/request.h"
 #include "trainer/run/launch_env.h"
 
@@ -64,6 +65,9 @@ Status CheckWhere(const TrainOptions& o) {
         "give either --graph DIR (embedded) or --servers HOST:PORT,... "
         "(partitioned, hybrid){}",
         o.graph.empty() ? "" : ", not both");
+  }
+  for (const std::string& server : o.servers) {
+    HG_RETURN_IF_ERROR(Annotate(ParseServerAddress(server).status(), "--servers"));
   }
   HG_RETURN_IF_ERROR(CheckTopology(o));
   HG_RETURN_IF_ERROR(CheckRange("--world-size", o.world_size, 1, kMaxWorldSize));

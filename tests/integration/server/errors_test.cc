@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "common/base/call_metadata.h"
+#include "common/base/host_port.h"
 #include "halograph/v1/graph.pb.h"
 #include "halograph/v1/kv.pb.h"
 #include "tests/integration/server/server_fixture.h"

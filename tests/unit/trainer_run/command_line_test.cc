@@ -148,6 +148,15 @@ TEST(CommandLineTest, WrongUsageNamesTheOptionAndExitsWithTwo) {
   EXPECT_THAT(Refusal({"--graph", "g", "--timeout", "soon"}), HasSubstr("--timeout"));
   EXPECT_THAT(Refusal({"--graph", "g", "--predict", "p.txt"}), HasSubstr(".csv"));
   EXPECT_THAT(Refusal({"--graph", "g", "--no-such"}), HasSubstr("--no-such"));
+  EXPECT_THAT(Refusal({"--servers", "a:1,xyz"}), HasSubstr("--servers: 'xyz' is not HOST:PORT"));
+  EXPECT_THAT(Refusal({"--servers", "a:0"}), HasSubstr("port 0"));
+}
+
+// As a script gives them whose variable is not set.
+TEST(CommandLineTest, EmptyValuesAreNotTakenForOptionsThatWereNotGiven) {
+  for (const char* option : {"--graph", "--topology", "--local", "--cache-dir"}) {
+    EXPECT_THAT(Refusal({"--servers", "a:1", option, ""}), HasSubstr(option));
+  }
 }
 
 TEST(CommandLineTest, RanksMustBeWholeAndMeetSomewhere) {
