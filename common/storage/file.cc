@@ -15,6 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/storage/disk_space.h"
+
 namespace halograph {
 namespace {
 
@@ -46,8 +48,11 @@ Status WriteAll(int fd, std::string_view bytes, int64_t offset, const fs::path& 
                                        : ::pwrite(fd, bytes.data(), bytes.size(), offset);
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) {
-      return Annotate(ErrnoStatus(errno, "cannot write", path.string()),
-                      fmt::format("{} bytes not written", bytes.size()));
+      const int error = errno;
+      const Status status = Annotate(ErrnoStatus(error, "cannot write", path.string()),
+                                     fmt::format("{} bytes not written", bytes.size()));
+      if (!MeansNoRoom(error)) return status;
+      return ResourceExhausted("{}; {}", Message(status), kFreeDiskSpace);
     }
     bytes.remove_prefix(static_cast<size_t>(written));
     if (offset >= 0) offset += written;

@@ -62,6 +62,7 @@ Status CheckParts(const Dataset& dataset, int parts) {
   }
   int64_t nodes = 0;
   for (const InputNodeType& type : dataset.node_types) nodes += type.count;
+  if (nodes == 0) return InvalidArgument("the graph has no nodes: there is nothing to partition");
   if (parts > nodes) {
     return InvalidArgument(
         "parts: {} partitions are more than the {} nodes of the graph; ask for "

@@ -12,9 +12,9 @@ template <typename T, typename IsNan>
 std::optional<size_t> FindIf(std::span<const std::byte> elements, IsNan is_nan) {
   const size_t count = elements.size() / sizeof(T);
   // Blocks without a branch inside, since there is hardly ever anything to find.
-  constexpr size_t kBlock = 1024;
-  for (size_t begin = 0; begin < count; begin += kBlock) {
-    const size_t end = std::min(begin + kBlock, count);
+  constexpr size_t kValuesAtOnce = 1024;
+  for (size_t begin = 0; begin < count; begin += kValuesAtOnce) {
+    const size_t end = std::min(begin + kValuesAtOnce, count);
     bool any = false;
     for (size_t i = begin; i < end; ++i) {
       T value;
@@ -50,9 +50,10 @@ std::optional<size_t> FindNan(DType dtype, std::span<const std::byte> elements) 
 
 Status NanError(const InputTensor& tensor, int64_t file_row, int64_t column) {
   return InvalidArgument(
-      "{}: NaN at row {}, column {} of feature {}; fix the input, or take it as it is with "
-      "--allow-nan",
-      tensor.path, file_row, column, tensor.spec.name);
+      "{}: NaN at row {}, column {} of feature {}; fix the input, or {}", tensor.path, file_row,
+      column, tensor.spec.name,
+      tensor.spec.sampling ? "leave it out of --sampling-weights: weights to sample by are numbers"
+                           : "take it as it is with --allow-nan");
 }
 
 }  // namespace halograph

@@ -84,6 +84,14 @@ TEST_P(MethodConformance, MorePartsThanNodesIsInvalid) {
   }
 }
 
+TEST_P(MethodConformance, GraphWithoutNodesIsInvalid) {
+  DatasetBuilder builder;
+  builder.Nodes("node", 0).Edges("node", "edge", "node", {});
+  const auto assignment = Assign(builder.dataset(), 1);
+  EXPECT_TRUE(absl::IsInvalidArgument(assignment.status())) << assignment.status();
+  EXPECT_THAT(Message(assignment.status()), HasSubstr("no nodes"));
+}
+
 TEST_P(MethodConformance, SameSeedSameOwnersOtherSeedOtherOwners) {
   DatasetBuilder builder;
   builder.Nodes("node", 600).Edges("node", "edge", "node", RandomEdges(600, 600, 3000, 5));

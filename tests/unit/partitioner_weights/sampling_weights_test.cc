@@ -251,7 +251,11 @@ TEST_F(SamplingWeightsTest, BadWeightIsInvalidArgumentNamingFileRelationAndEdge)
 
 TEST_F(SamplingWeightsTest, NanIsRefusedEvenWhereFeaturesMayHaveThem) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
-  EXPECT_EQ(ErrorOf(nan).code(), absl::StatusCode::kInvalidArgument);
+  const Status refused = ErrorOf(nan);
+  EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
+  // No advice that would be refused in its turn.
+  EXPECT_THAT(Message(refused), testing::AllOf(HasSubstr("--sampling-weights"),
+                                               testing::Not(HasSubstr("--allow-nan"))));
   run_.allow_nan = true;
   const Status status = ErrorOf(nan);
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;

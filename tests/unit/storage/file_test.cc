@@ -136,6 +136,7 @@ TEST_F(FileWriterTest, FullDiskIsResourceExhaustedNamingPathAndBytes) {
   EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
   EXPECT_THAT(Message(status), HasSubstr("500000 bytes not written"));
   EXPECT_THAT(Message(status), HasSubstr((folder() / "file").string()));
+  EXPECT_THAT(Message(status), HasSubstr("free disk space"));
 }
 
 class TemporaryFolderTest : public TempFolderTest {
