@@ -85,6 +85,7 @@ struct MethodProfile {
   bool folds_edges = false;   // holds two nodes' edges, in whatever direction and number, as one
   int64_t metis_edges = 0;    // that METIS itself gets, about; 0: it is not called
   int64_t scratch_bytes = 0;  // of files in options.scratch
+  double accesses = 2;        // to what it holds of nodes, an edge and pass: of both ends, mostly
 };
 
 class PartitionMethod {

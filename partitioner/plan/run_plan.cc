@@ -18,8 +18,6 @@
 namespace halograph {
 namespace {
 
-constexpr int64_t kId = sizeof(int64_t);
-
 // As if the edges that fold into another were not there.
 GraphCounts Folded(GraphCounts counts, double reciprocity) {
   for (RelationCounts& relation : counts.relations) {
@@ -91,7 +89,7 @@ class Trials {
     trial_options.parts = PartsOf(size_.nodes);
     HG_ASSIGN_OR_RETURN(const MethodTrial trial,
                         TryMethod(row->method, trial_options, size_, scratch_));
-    row->assign_seconds = PredictAssign(trial, counts, profile.metis_edges, cost_);
+    row->assign_seconds = PredictAssign(trial, counts, profile, cost_);
     row->write_seconds = write_seconds_;
     return OkStatus();
   }

@@ -7,6 +7,7 @@
 namespace halograph {
 namespace {
 
+// Of writing.
 constexpr double kAccessesPerPass = 2;
 // METIS' own random accesses an edge and level: matching, contracting, refining.
 constexpr double kMetisAccesses = 6;
@@ -15,16 +16,17 @@ constexpr int64_t kSmallArcs = int64_t{4} << 20;
 
 }  // namespace
 
-double PredictAssign(const MethodTrial& trial, const GraphCounts& counts, int64_t metis_edges,
-                     const AccessCost& cost) {
+double PredictAssign(const MethodTrial& trial, const GraphCounts& counts,
+                     const MethodProfile& profile, const AccessCost& cost) {
   const auto edges = static_cast<double>(counts.num_edges());
   const double scale = edges / static_cast<double>(std::max<int64_t>(trial.size.edges, 1));
   const double added = std::max(0.0, cost.large_ns - cost.small_ns) * 1e-9;
   double work = trial.seconds * scale;
-  double accesses = kAccessesPerPass * trial.passes;
-  if (metis_edges > 0) {
+  double accesses = profile.accesses * trial.passes;
+  if (profile.metis_edges > 0) {
     if (counts.num_edges() > kSmallArcs) work /= trial.attempts;
-    const double share = std::min(1.0, static_cast<double>(metis_edges) / std::max(edges, 1.0));
+    const double share =
+        std::min(1.0, static_cast<double>(profile.metis_edges) / std::max(edges, 1.0));
     const double levels = MetisLevels(counts.num_nodes(), counts.num_edges());
     work *= 1 + share * (levels / MetisLevels(trial.size.nodes, trial.size.edges) - 1);
     accesses += share * kMetisAccesses * levels;

@@ -1,14 +1,15 @@
 // From what a method took on a small graph to what it will take on a large one. Pure functions.
 //
 // A method makes `passes` over the edges. What an edge costs in one is what it cost in the trial,
-// plus what memory adds: two random accesses, an access of the large arrays in place of one of the
-// small ones. A pass takes no less than reading does, which goes on beside it. METIS works on every
-// level of its coarsening, of which a large graph has more; a method that gives it a coarse graph
-// of a bounded size spares it the rest of the edges.
+// plus what memory adds: for each random access of the method, one to the large arrays in place of
+// one to the small ones. A pass takes no less than reading does, which goes on beside it. METIS
+// works on every level of its coarsening, of which a large graph has more; a method that gives it a
+// coarse graph of a bounded size spares it the rest of the edges.
 #pragma once
 
 #include <cstdint>
 
+#include "partitioner/methods/method.h"
 #include "partitioner/plan/trial.h"
 #include "partitioner/stream/graph_counts.h"
 
@@ -20,9 +21,9 @@ struct AccessCost {
   double read_ns = 0;   // reading an edge from the input
 };
 
-// Seconds of Assign. `metis_edges`: what METIS itself gets at most; 0 where it is not called.
+// Seconds of Assign of the method that was tried.
 [[nodiscard]] double PredictAssign(const MethodTrial& trial, const GraphCounts& counts,
-                                   int64_t metis_edges, const AccessCost& cost);
+                                   const MethodProfile& profile, const AccessCost& cost);
 
 // Writing takes a fixed time (files are synced) and a time an edge, both from two trials; features
 // are copied at the disk's speed.

@@ -16,12 +16,14 @@ namespace halograph {
 // Ranges that the nodes are counted in at most: what memory a run can do with has this bound.
 inline constexpr int64_t kMaxCountingRounds = 16;
 
-// As PartitionMethod::PlanMemory and Assign. Also InvalidArgument for EdgePartitionOptions out of
-// their ranges. The report holds the replication and balance of the edge partition itself
+// As PartitionMethod::PlanMemory, Profile and Assign. Also InvalidArgument for EdgePartitionOptions
+// out of their ranges. The report holds the replication and balance of the edge partition itself
 // (edge_partition: replicas / nodes with edges, largest share of edges), the balance of the owners,
 // and the number of passes over the edges.
 [[nodiscard]] MemoryPlan PlanEdgeMethod(const EdgePartitionerTraits& traits,
                                         const GraphCounts& counts, const MethodOptions& options);
+[[nodiscard]] MethodProfile ProfileEdgeMethod(const EdgePartitionerTraits& traits,
+                                              const MethodOptions& options);
 [[nodiscard]] StatusOr<Assignment> RunEdgeMethod(const EdgePartitionerTraits& traits,
                                                  EdgePartitioner* partitioner,
                                                  const Dataset& dataset,
@@ -34,6 +36,10 @@ class EdgeMethod : public PartitionMethod {
   std::string_view name() const override { return PartitionerT::kTraits.name; }
   MemoryPlan PlanMemory(const GraphCounts& counts, const MethodOptions& options) const override {
     return PlanEdgeMethod(PartitionerT::kTraits, counts, options);
+  }
+  MethodProfile Profile(const GraphCounts& /*counts*/,
+                        const MethodOptions& options) const override {
+    return ProfileEdgeMethod(PartitionerT::kTraits, options);
   }
   StatusOr<Assignment> Assign(const Dataset& dataset, const MethodOptions& options) const override {
     PartitionerT partitioner;

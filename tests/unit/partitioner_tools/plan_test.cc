@@ -67,41 +67,51 @@ TEST(TryMethodTest, CountsPasses) {
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
+MethodProfile Metis(int64_t edges) {
+  MethodProfile profile;
+  profile.metis_edges = edges;
+  return profile;
+}
+
 const AccessCost kSameCost = {.small_ns = 2, .large_ns = 2, .read_ns = 0};
 
 TEST(PredictAssignTest, TimeGrowsWithEdgesAndWithSlowerAccess) {
   const MethodTrial trial{.size = {.nodes = 1000, .edges = 10'000}, .seconds = 0.5, .passes = 3};
   const GraphCounts counts = GraphSizes::Of(100'000, 1'000'000, 0).counts;
-  EXPECT_DOUBLE_EQ(PredictAssign(trial, counts, 0, kSameCost), 50);
+  EXPECT_DOUBLE_EQ(PredictAssign(trial, counts, MethodProfile{}, kSameCost), 50);
   const AccessCost slower{.small_ns = 2, .large_ns = 102, .read_ns = 0};
-  EXPECT_DOUBLE_EQ(PredictAssign(trial, counts, 0, slower), 50 + 3 * 2 * 1e6 * 100e-9);
+  EXPECT_DOUBLE_EQ(PredictAssign(trial, counts, MethodProfile{}, slower),
+                   50 + 3 * 2 * 1e6 * 100e-9);
+  MethodProfile wanders;
+  wanders.accesses = 5;
+  EXPECT_DOUBLE_EQ(PredictAssign(trial, counts, wanders, slower), 50 + 3 * 5 * 1e6 * 100e-9);
 }
 
 TEST(PredictAssignTest, APassTakesNoLessThanReading) {
   const MethodTrial trial{.size = {.nodes = 1000, .edges = 10'000}, .seconds = 1e-6, .passes = 3};
   const AccessCost reading{.small_ns = 2, .large_ns = 2, .read_ns = 1000};
   const GraphCounts counts = GraphSizes::Of(100'000, 1'000'000, 0).counts;
-  EXPECT_DOUBLE_EQ(PredictAssign(trial, counts, 0, reading), 3);
+  EXPECT_DOUBLE_EQ(PredictAssign(trial, counts, MethodProfile{}, reading), 3);
 }
 
 TEST(PredictAssignTest, MetisIsCalledOnceOnALargeGraphAndHasMoreLevelsThere) {
   const MethodTrial trial{
       .size = {.nodes = 1000, .edges = 10'000}, .seconds = 1, .passes = 2, .attempts = 5};
   const GraphCounts large = GraphSizes::Of(1'000'000, 10'000'000, 0).counts;
-  const double once = PredictAssign(trial, large, 10'000'000, kSameCost);
+  const double once = PredictAssign(trial, large, Metis(10'000'000), kSameCost);
   EXPECT_GT(once, 1000.0 / 5);
   EXPECT_LT(once, 4 * 1000.0 / 5);
   const GraphCounts small = GraphSizes::Of(100'000, 1'000'000, 0).counts;
-  EXPECT_GT(PredictAssign(trial, small, 1'000'000, kSameCost), 100);
+  EXPECT_GT(PredictAssign(trial, small, Metis(1'000'000), kSameCost), 100);
 }
 
 TEST(PredictAssignTest, MetisIsSparedWhatACoarseGraphLeavesOut) {
   const MethodTrial trial{.size = {.nodes = 1000, .edges = 10'000}, .seconds = 1, .passes = 2};
   const GraphCounts counts = GraphSizes::Of(1'000'000, 10'000'000, 0).counts;
   const AccessCost slower{.small_ns = 2, .large_ns = 102, .read_ns = 0};
-  const double all = PredictAssign(trial, counts, 10'000'000, slower);
-  const double half = PredictAssign(trial, counts, 5'000'000, slower);
-  const double none = PredictAssign(trial, counts, 0, slower);
+  const double all = PredictAssign(trial, counts, Metis(10'000'000), slower);
+  const double half = PredictAssign(trial, counts, Metis(5'000'000), slower);
+  const double none = PredictAssign(trial, counts, MethodProfile{}, slower);
   EXPECT_DOUBLE_EQ(none, 1000 + 2 * 2 * 1e7 * 100e-9);
   EXPECT_NEAR(half, (all + none) / 2, 1e-6);
   EXPECT_GT(all, none);
