@@ -71,6 +71,7 @@ void Worker::MakeSeeds(const Config& config, uint64_t index) {
 int64_t Worker::Sample(Variant variant, const Config& config, uint64_t index) {
   switch (variant) {
     case kFused:
+    case kFusedAlone:
       return Fused(sampler_, config, index);
     case kFusedSplit:
       return Fused(split_, config, index);

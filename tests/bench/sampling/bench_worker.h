@@ -11,9 +11,19 @@
 
 namespace halograph {
 
-enum Variant : int { kFused, kBaseline, kTuned, kReplay, kReplayPacked, kFusedSplit, kVariants };
+enum Variant : int {
+  kFused,
+  kFusedAlone,  // on one thread, whatever the configuration says
+  kBaseline,
+  kTuned,
+  kReplay,
+  kReplayPacked,
+  kFusedSplit,
+  kVariants
+};
 inline constexpr std::array<const char*, kVariants> kVariantNames = {
-    "fused", "two_step_baseline", "two_step_tuned", "replay", "replay_packed", "fused_split"};
+    "fused",  "fused_alone",   "two_step_baseline", "two_step_tuned",
+    "replay", "replay_packed", "fused_split"};
 
 struct Config {
   std::vector<int32_t> fanouts;
@@ -28,6 +38,7 @@ struct Cost {
   int64_t unique_nodes = 0;  // of all minibatches
 
   [[nodiscard]] double ns() const { return 1e9 * cpu / static_cast<double>(edges); }
+  [[nodiscard]] double rate() const { return static_cast<double>(edges) / wall; }
 };
 
 class Worker {

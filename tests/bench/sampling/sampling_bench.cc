@@ -1,9 +1,10 @@
 // Sampling of whole minibatches on an R-MAT graph: the fused sampler beside a two-step baseline, a
 // two-step path with all its tricks, and a replay of its reads (rivals.h). Rounds are interleaved;
 // what counts is thread CPU time, and ratios are medians over rounds. With --threads 2, as many
-// threads sample their own minibatches side by side; with --split 2, one minibatch is made by two
-// threads, too. One JSON line a configuration and variant; "..._times_fused" is the variant's time
-// over the fused sampler's in the same round.
+// threads sample their own minibatches side by side, and "times_alone" is how many times the edges
+// of one alone they make in a second; with --split 2, one minibatch is made by two threads, too.
+// One JSON line a configuration and variant; "..._times_fused" is the variant's time over the fused
+// sampler's in the same round.
 #include <algorithm>
 #include <array>
 #include <string>
@@ -52,7 +53,7 @@ std::vector<int32_t> ParseFanouts(const std::string& text) {
 // One variant in one round, on all of the configuration's threads at once.
 Cost RunRound(const std::vector<std::unique_ptr<Worker>>& workers, const Config& config,
               const Options& options, Variant variant, int round) {
-  const auto count = static_cast<size_t>(config.threads);
+  const auto count = static_cast<size_t>(variant == kFusedAlone ? 1 : config.threads);
   std::vector<Cost> costs(count);
   std::vector<std::thread> threads;
   for (size_t t = 0; t < count; ++t) {
@@ -86,7 +87,8 @@ OrderedJson Spread(const std::vector<Round>& rounds, Value value) {
 OrderedJson Line(const OrderedJson& about, const Config& config, const Options& options,
                  const std::vector<Round>& rounds, Variant v) {
   const int64_t minibatches = int64_t{config.threads} * options.minibatches;
-  const auto seeds = static_cast<double>(config.batch * minibatches);
+  const auto seeds = static_cast<double>(config.batch * minibatches) /
+                     static_cast<double>(v == kFusedAlone ? config.threads : 1);
   OrderedJson line = about;
   line["fanouts"] = config.fanouts;
   line["batch"] = config.batch;
@@ -94,8 +96,7 @@ OrderedJson Line(const OrderedJson& about, const Config& config, const Options& 
   if (v == kFusedSplit) line["split"] = options.split;
   line["variant"] = kVariantNames[v];
   line["ns_per_edge"] = Spread(rounds, [&](const Round& r) { return r[v].ns(); });
-  line["edges_per_s"] =
-      Spread(rounds, [&](const Round& r) { return static_cast<double>(r[v].edges) / r[v].wall; });
+  line["edges_per_s"] = Spread(rounds, [&](const Round& r) { return r[v].rate(); });
   line["seeds_per_s"] = Spread(rounds, [&](const Round& r) { return seeds / r[v].wall; });
   line["cpu_s"] = Spread(rounds, [&](const Round& r) { return r[v].cpu; });
   line["wall_s"] = Spread(rounds, [&](const Round& r) { return r[v].wall; });
@@ -103,6 +104,10 @@ OrderedJson Line(const OrderedJson& about, const Config& config, const Options& 
       Spread(rounds, [&](const Round& r) { return r[v].cpu / r[kFused].cpu; });
   line["wall_times_fused"] =
       Spread(rounds, [&](const Round& r) { return r[v].wall / r[kFused].wall; });
+  if (v == kFused && config.threads > 1) {
+    line["times_alone"] =
+        Spread(rounds, [](const Round& r) { return r[kFused].rate() / r[kFusedAlone].rate(); });
+  }
   line["edges_per_minibatch"] = rounds[0][kFused].edges / minibatches;
   line["unique_input_nodes"] = rounds[0][kFused].unique_nodes / minibatches;
   return line;
@@ -117,7 +122,8 @@ bool RunConfig(const OrderedJson& about, const Config& config, const Options& op
   }
   std::vector<Round> rounds(static_cast<size_t>(options.rounds));
   const auto runs = [&](Variant v) {
-    return v != kFusedSplit || (options.split > 1 && config.threads == 1);
+    if (v == kFusedSplit) return options.split > 1 && config.threads == 1;
+    return v != kFusedAlone || config.threads > 1;
   };
   for (int r = -1; r < options.rounds; ++r) {  // the first one warms up
     for (int v = 0; v < kVariants; ++v) {
