@@ -29,6 +29,10 @@ target_include_directories(halograph_flags INTERFACE ${CMAKE_SOURCE_DIR})
 # -Werror=unused-result with [[nodiscard]]: an ignored status does not compile.
 target_compile_options(halograph_flags INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Werror -Wno-error=deprecated-declarations)
+if(CMAKE_UNITY_BUILD)
+  # GCC takes anonymous namespaces of sources that are compiled together for those of headers.
+  target_compile_options(halograph_flags INTERFACE -Wno-subobject-linkage)
+endif()
 if(HALOGRAPH_SANITIZE)
   target_compile_options(halograph_flags INTERFACE
     -fsanitize=${HALOGRAPH_SANITIZE} -fno-omit-frame-pointer -g1)

@@ -5,9 +5,9 @@
 namespace halograph::server {
 namespace {
 
-using Base = v1::AdminService::WithRawCallbackMethod_Stats<v1::AdminService::Service>;
+using AdminRpcs = v1::AdminService::WithRawCallbackMethod_Stats<v1::AdminService::Service>;
 
-class AdminServiceImpl final : public Base {
+class AdminServiceImpl final : public AdminRpcs {
  public:
   explicit AdminServiceImpl(const ServiceContext& context) : context_(context) {}
 

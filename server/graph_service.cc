@@ -8,12 +8,12 @@
 namespace halograph::server {
 namespace {
 
-using Base =
+using GraphRpcs =
     v1::GraphService::WithRawCallbackMethod_Describe<v1::GraphService::WithRawCallbackMethod_Sample<
         v1::GraphService::WithRawCallbackMethod_ReadTaskSet<
             v1::GraphService::WithRawCallbackMethod_ReadTopology<v1::GraphService::Service>>>>;
 
-class GraphServiceImpl final : public Base {
+class GraphServiceImpl final : public GraphRpcs {
  public:
   GraphServiceImpl(const ServiceContext& context, grpc::ByteBuffer description)
       : context_(context),

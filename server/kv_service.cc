@@ -5,9 +5,9 @@
 namespace halograph::server {
 namespace {
 
-using Base = v1::KVService::WithRawCallbackMethod_Pull<v1::KVService::Service>;
+using KvRpcs = v1::KVService::WithRawCallbackMethod_Pull<v1::KVService::Service>;
 
-class KvServiceImpl final : public Base {
+class KvServiceImpl final : public KvRpcs {
  public:
   explicit KvServiceImpl(const ServiceContext& context)
       : context_(context), pull_(context.graph.get(), context.max_message_bytes) {}

@@ -19,11 +19,11 @@ namespace {
 constexpr int64_t kMaxLeaves = int64_t{1} << 24;
 constexpr size_t kMaxLevels = 16;
 
-// What each stream of random numbers is for: the n-th key below the seed's.
-enum Purpose : uint64_t { kBlocks, kEdges, kCorners, kNoise, kSplit, kHubs };
-
 // Innermost blocks ("leaves") are numbered so that each block of any level is a range of them.
 class Hierarchical {
+  // What each stream of random numbers is for: the n-th key below the seed's.
+  enum Purpose : uint64_t { kBlocks, kEdges, kCorners, kNoise, kSplit, kHubs };
+
  public:
   explicit Hierarchical(const HierarchicalOptions& options)
       : options_(options),

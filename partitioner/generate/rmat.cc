@@ -18,8 +18,6 @@ constexpr int kMaxLog2Nodes = 31;
 constexpr int64_t kMaxEdges = int64_t{1} << 40;
 constexpr int64_t kProgressStep = 1 << 16;
 
-enum Purpose : uint64_t { kEdges, kIds, kFeatures, kLabels, kSplit };
-
 // A bijection on integers of `bits` bits: odd multiplications and xor-shifts, each invertible.
 class IdPermutation {
  public:
@@ -42,6 +40,9 @@ class IdPermutation {
 };
 
 class Rmat {
+  // What each stream of random numbers is for: the n-th key below the seed's.
+  enum Purpose : uint64_t { kEdges, kIds, kFeatures, kLabels, kSplit };
+
  public:
   explicit Rmat(const RmatOptions& options)
       : options_(options),

@@ -16,10 +16,10 @@ namespace {
 constexpr int64_t kMaxClasses = 65536;
 constexpr int kOtherClassTries = 64;
 
-// What each stream of random numbers is for: the n-th key below the seed's.
-enum Purpose : uint64_t { kClasses, kEdges, kCorners, kNoise, kSplit };
-
 class Sbm {
+  // What each stream of random numbers is for: the n-th key below the seed's.
+  enum Purpose : uint64_t { kClasses, kEdges, kCorners, kNoise, kSplit };
+
  public:
   explicit Sbm(const SbmOptions& options)
       : options_(options),

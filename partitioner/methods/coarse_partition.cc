@@ -10,13 +10,13 @@ namespace {
 
 constexpr MetisImbalance kAims = {.nodes = 1.02F, .edges = 1.05F};
 // Up to so many arcs METIS takes about a second.
-constexpr int64_t kSmallArcs = int64_t{1} << 20;
-constexpr int kAttempts = 4;
+constexpr int64_t kFewCoarseArcs = int64_t{1} << 20;
+constexpr int kCoarseAttempts = 4;
 
 }  // namespace
 
 StatusOr<CoarsePartition> PartitionCoarse(const CoarseGraph& coarse, int parts, uint64_t seed) {
-  const int attempts = coarse.graph.num_arcs() <= kSmallArcs ? kAttempts : 1;
+  const int attempts = coarse.graph.num_arcs() <= kFewCoarseArcs ? kCoarseAttempts : 1;
   MetisAttempt best;
   for (int i = 0; i < attempts; ++i) {
     HG_ASSIGN_OR_RETURN(MetisAttempt other,

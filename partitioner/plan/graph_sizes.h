@@ -10,6 +10,8 @@
 
 namespace halograph {
 
+inline constexpr int64_t kId = sizeof(int64_t);  // bytes of an id, where none is shortened
+
 struct GraphSizes {
   GraphCounts counts;
   std::vector<int64_t> node_row_bytes;  // per type: features of one node

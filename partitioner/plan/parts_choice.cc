@@ -14,7 +14,6 @@ namespace halograph {
 namespace {
 
 constexpr double kReplicasPerDoubling = 0.25;
-constexpr int64_t kId = sizeof(int64_t);
 
 int64_t Share(int64_t count, int parts, double tolerance) {
   if (parts == 1) return count;

@@ -201,7 +201,7 @@ void FourThreadsPullAtOnce(const StoreKind& kind) {
   for (std::thread& thread : threads) thread.join();
 }
 
-void AfterShutdownEveryCallIsCancelled(const StoreKind& kind) {
+void AfterShutdownEveryPullIsCancelled(const StoreKind& kind) {
   ConformanceGraphUnderTest graph(ConformanceGraph(), kind);
   ASSERT_TRUE(graph.ok());
   KVStore& kv = *graph.stores.kv;
@@ -243,7 +243,7 @@ void RegisterKVStoreConformance(const StoreKind& kind) {
   add("TaskSetSeedsAndLabelsBelongTogether", TaskSetSeedsAndLabelsBelongTogether);
   add("UnknownTaskSetIsNotFoundNamingWhatExists", ExpectTaskSetNotFound);
   add("FourThreadsPullAtOnce", FourThreadsPullAtOnce);
-  add("AfterShutdownEveryCallIsCancelled", AfterShutdownEveryCallIsCancelled);
+  add("AfterShutdownEveryPullIsCancelled", AfterShutdownEveryPullIsCancelled);
 }
 
 }  // namespace halograph

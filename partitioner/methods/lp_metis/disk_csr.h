@@ -19,6 +19,8 @@ namespace halograph {
 // graphs are first dealt to windows of so many entries, then scattered window by window. A
 // parameter of DiskCsr::Build so that tests have several windows.
 inline constexpr int64_t kWindowArcs = int64_t{1} << 28;
+// Arcs ahead whose nodes' state a pass over neighbours asks for.
+inline constexpr int64_t kArcsAhead = 32;
 
 // Immutable once built; then thread-safe. Nodes are union ids (UnionNodes).
 class DiskCsr {

@@ -15,8 +15,6 @@ namespace {
 constexpr uint32_t kNone = std::numeric_limits<uint32_t>::max();
 // A round that moves less than this share of the nodes is the last.
 constexpr double kLeastMoves = 0.005;
-// Entries ahead whose labels are asked for.
-constexpr int64_t kAhead = 32;
 
 class Propagation {
  public:
@@ -57,7 +55,8 @@ class Propagation {
     ratings_.Reset(end - begin);
     for (int64_t i = begin; i < end; ++i) {
       // Lists lie one behind the other, so this also reads ahead into the next node's.
-      if (i + kAhead < graph_.num_arcs()) __builtin_prefetch(&labels_[neighbours[i + kAhead]]);
+      if (i + kArcsAhead < graph_.num_arcs())
+        __builtin_prefetch(&labels_[neighbours[i + kArcsAhead]]);
       ratings_.Add(labels_[neighbours[i]], graph_.Weight(i));
     }
   }

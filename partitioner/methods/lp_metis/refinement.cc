@@ -11,8 +11,7 @@ namespace {
 
 constexpr double kEpsilon = 1e-12;
 // A round that moves less than this share of the nodes is the last.
-constexpr double kLeastMoves = 0.0005;
-constexpr int64_t kAhead = 32;
+constexpr double kLeastRefined = 0.0005;
 // Of repairing: each round allows twice the loss of the one before, the last any.
 constexpr int kRepairRounds = 16;
 
@@ -56,8 +55,8 @@ class Refinement {
     touched_.clear();
     const int64_t end = graph_.offsets()[static_cast<size_t>(node) + 1];
     for (int64_t i = graph_.offsets()[static_cast<size_t>(node)]; i < end; ++i) {
-      if (i + kAhead < graph_.num_arcs()) {
-        __builtin_prefetch(&owners_[graph_.neighbours()[i + kAhead]]);
+      if (i + kArcsAhead < graph_.num_arcs()) {
+        __builtin_prefetch(&owners_[graph_.neighbours()[i + kArcsAhead]]);
       }
       const int32_t part = owners_[graph_.neighbours()[i]];
       int64_t& weight = weight_to_[static_cast<size_t>(part)];
@@ -123,7 +122,7 @@ int64_t Refine(const DiskCsr& graph, const VertexWeights& weights, const Refinem
   for (int round = 0; round < options.rounds; ++round) {
     const int64_t moved = refinement.Round(SubKey(options.seed, static_cast<uint64_t>(round)));
     moves += moved;
-    if (static_cast<double>(moved) <= kLeastMoves * static_cast<double>(owners->size())) break;
+    if (static_cast<double>(moved) <= kLeastRefined * static_cast<double>(owners->size())) break;
   }
   return moves;
 }

@@ -11,14 +11,14 @@
 namespace halograph {
 namespace {
 
-constexpr int64_t kNodes = 400;
+constexpr int64_t kCommunityNodes = 400;
 
 // Communities of 20 nodes, in random order, with some edges across and twelve hubs.
 EdgePairs Communities(uint64_t key) {
   CounterRng rng(key);
-  EdgePairs edges = SkewedEdges(kNodes, 300, key + 1);
+  EdgePairs edges = SkewedEdges(kCommunityNodes, 300, key + 1);
   for (int64_t i = 0; i < 2500; ++i) {
-    const auto u = static_cast<int64_t>(rng.NextBounded(kNodes - 20));
+    const auto u = static_cast<int64_t>(rng.NextBounded(kCommunityNodes - 20));
     edges.emplace_back(u, u / 20 * 20 + static_cast<int64_t>(rng.NextBounded(20)));
   }
   return edges;
@@ -55,7 +55,7 @@ INSTANTIATE_TEST_SUITE_P(Parts, ClusterRules, testing::Values(2, 5, 70),
 
 TEST_P(ClusterRules, TwoPhaseClustersAsAlgorithm1) {
   const EdgePairs edges = Communities(1);
-  PlacedEdges<TwoPhase> run(kNodes, edges, GetParam());
+  PlacedEdges<TwoPhase> run(kCommunityNodes, edges, GetParam());
   const auto degree = [&](int64_t node) { return static_cast<int64_t>(run.degree(node)); };
   const int64_t max_vol = static_cast<int64_t>(edges.size()) / GetParam();
   SlowClusters slow(edges, max_vol, false, degree);
@@ -72,11 +72,11 @@ TEST_P(ClusterRules, TwoPhaseClustersAsAlgorithm1) {
 }
 
 TEST_P(ClusterRules, TwoPhasePlacesAsAlgorithm2) {
-  PlacedEdges<TwoPhase> run(kNodes, Communities(2), GetParam());
+  PlacedEdges<TwoPhase> run(kCommunityNodes, Communities(2), GetParam());
   const TwoPhase& method = run.partitioner();
   const int64_t cap = ShareCap(run.stream().num_edges(), GetParam(), 1.05);
   std::vector<int64_t> loads(static_cast<size_t>(GetParam()), 0);
-  std::vector<std::set<int>> replicas(kNodes);
+  std::vector<std::set<int>> replicas(kCommunityNodes);
   for (const PlacedEdge& edge : run.Place()) {
     const int64_t u = edge.source, v = edge.destination;
     const int part_u = method.PartOf(u), part_v = method.PartOf(v);
@@ -185,11 +185,11 @@ void ExpectGroupsTogether(int64_t nodes, const EdgePairs& edges) {
 
 TEST(SpringTest, GroupsOfAlgorithm1StayTogether) {
   ExpectGroupsTogether(99, CliquesOfGrowingSize());
-  for (uint64_t key = 10; key < 16; ++key) ExpectGroupsTogether(kNodes, Communities(key));
+  for (uint64_t key = 10; key < 16; ++key) ExpectGroupsTogether(kCommunityNodes, Communities(key));
 }
 
 TEST(SpringTest, AnEdgeGoesToTheClusterOfItsDestination) {
-  PlacedEdges<Spring> run(kNodes, Communities(3), 5);
+  PlacedEdges<Spring> run(kCommunityNodes, Communities(3), 5);
   std::set<int> used;
   for (const PlacedEdge& edge : run.Place()) {
     ASSERT_EQ(edge.part, run.partitioner().PartOf(edge.destination));
@@ -212,17 +212,17 @@ TEST(PackClustersTest, LargestFirstIntoTheLeastFilled) {
 }
 
 TEST(StreamClustersTest, NoClusterGrowsBeyondTheVolumeBound) {
-  PlacedEdges<TwoPhase> run(kNodes, Communities(4), 8);
+  PlacedEdges<TwoPhase> run(kCommunityNodes, Communities(4), 8);
   const StreamClusters& clusters = run.partitioner().clusters();
   const uint32_t bound = run.stream().max_volume();
-  for (int64_t node = 0; node < kNodes; ++node) {
+  for (int64_t node = 0; node < kCommunityNodes; ++node) {
     // A node alone may be larger than the bound.
     EXPECT_LE(clusters.volume(clusters.of(node)), std::max(bound, run.degree(node)));
   }
 }
 
 TEST(ClusterRulesTest, RestartedTwoPhasePlacesAlike) {
-  PlacedEdges<TwoPhase> run(kNodes, Communities(5), 6);
+  PlacedEdges<TwoPhase> run(kCommunityNodes, Communities(5), 6);
   const auto first = run.Place(), second = run.Place();
   for (size_t i = 0; i < first.size(); ++i) ASSERT_EQ(first[i].part, second[i].part) << i;
 }

@@ -20,8 +20,8 @@
 namespace halograph {
 namespace {
 
-constexpr int64_t kNodes = 1000000;
-constexpr int64_t kEdges = 1500000;
+constexpr int64_t kMillion = 1000000;
+constexpr int64_t kMadeEdges = 1500000;
 
 // Every node has an edge, so that all memory is touched. Made as they are read.
 class MadeEdges : public EdgeSource {
@@ -29,17 +29,17 @@ class MadeEdges : public EdgeSource {
   StatusOr<std::unique_ptr<EdgeCursor>> Open() const override {
     return std::unique_ptr<EdgeCursor>(std::make_unique<Cursor>());
   }
-  int64_t max_edges() const override { return kEdges; }
+  int64_t max_edges() const override { return kMadeEdges; }
 
  private:
   class Cursor : public EdgeCursor {
    public:
     StatusOr<bool> Next(EdgeChunk* chunk) override {
       chunk->clear();
-      for (; next_ < kEdges && chunk->size() < kEdgeChunk; ++next_) {
-        chunk->sources.push_back(next_ % kNodes);
+      for (; next_ < kMadeEdges && chunk->size() < kEdgeChunk; ++next_) {
+        chunk->sources.push_back(next_ % kMillion);
         chunk->destinations.push_back(static_cast<int64_t>(
-            Bounded(SubKey(1, static_cast<uint64_t>(next_)), static_cast<uint64_t>(kNodes))));
+            Bounded(SubKey(1, static_cast<uint64_t>(next_)), static_cast<uint64_t>(kMillion))));
         chunk->ids.push_back(next_);
       }
       return chunk->size() > 0;
@@ -54,7 +54,7 @@ Dataset MadeGraph() {
   Dataset dataset;
   dataset.name = "made";
   dataset.node_types.push_back(
-      {.name = "node", .count = kNodes, .features = {}, .original_ids = nullptr});
+      {.name = "node", .count = kMillion, .features = {}, .original_ids = nullptr});
   dataset.relations.push_back({.source = "node",
                                .name = "edge",
                                .destination = "node",

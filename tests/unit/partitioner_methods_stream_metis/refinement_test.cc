@@ -6,7 +6,7 @@ namespace halograph {
 namespace {
 
 constexpr int kParts = 4;
-constexpr int64_t kBlock = 200;
+constexpr int64_t kBlockNodes = 200;
 
 int64_t Cut(const EdgePairs& edges, const std::vector<uint16_t>& owners) {
   int64_t cut = 0;
@@ -18,12 +18,12 @@ int64_t Cut(const EdgePairs& edges, const std::vector<uint16_t>& owners) {
 class RefinementTest : public testing::Test {
  protected:
   RefinementTest()
-      : edges_(PlantedEdges(kParts, kBlock, 8000, 3)),
-        builder_(kParts * kBlock, edges_),
+      : edges_(PlantedEdges(kParts, kBlockNodes, 8000, 3)),
+        builder_(kParts * kBlockNodes, edges_),
         degrees_(DegreesOf(builder_.dataset())),
         weights_(*NodeWeights::Build(builder_.dataset(), degrees_, {})) {
-    for (int64_t v = 0; v < kParts * kBlock; ++v) {
-      owners_.push_back(static_cast<uint16_t>((v / kBlock + (v % 8 == 0 ? 1 : 0)) % kParts));
+    for (int64_t v = 0; v < kParts * kBlockNodes; ++v) {
+      owners_.push_back(static_cast<uint16_t>((v / kBlockNodes + (v % 8 == 0 ? 1 : 0)) % kParts));
     }
   }
 
@@ -46,18 +46,20 @@ class RefinementTest : public testing::Test {
 
 TEST_F(RefinementTest, BringsStrayNodesHomeWithinTheBounds) {
   const int64_t before = Cut(edges_, owners_);
-  const auto rounds = RefineRounds(4, kParts * kParts * kBlock);
+  const auto rounds = RefineRounds(4, kParts * kParts * kBlockNodes);
   EXPECT_EQ(rounds.front().cut, before);
   EXPECT_LT(rounds[1].cut, before);
   int64_t strays = 0;
-  for (int64_t v = 0; v < kParts * kBlock; ++v) strays += owners_[v] != v / kBlock ? 1 : 0;
+  for (int64_t v = 0; v < kParts * kBlockNodes; ++v)
+    strays += owners_[v] != v / kBlockNodes ? 1 : 0;
   EXPECT_LE(strays, 4);
 }
 
 TEST_F(RefinementTest, RangesOfNodesFindTheSame) {
   RefineRounds(4, 100 * kParts);  // 100 nodes a pass, 8 passes a round
   int64_t strays = 0;
-  for (int64_t v = 0; v < kParts * kBlock; ++v) strays += owners_[v] != v / kBlock ? 1 : 0;
+  for (int64_t v = 0; v < kParts * kBlockNodes; ++v)
+    strays += owners_[v] != v / kBlockNodes ? 1 : 0;
   EXPECT_LE(strays, 4);
 }
 
@@ -67,7 +69,8 @@ TEST_F(RefinementTest, FewCountersTakeTurns) {
   EXPECT_EQ(rounds.size(), 2);
   EXPECT_LT(Cut(edges_, owners_), before);
   // The ranges of later turns were not looked at.
-  for (int64_t v = 16 * 20; v < kParts * kBlock; v += 8) EXPECT_NE(owners_[v], v / kBlock) << v;
+  for (int64_t v = 16 * 20; v < kParts * kBlockNodes; v += 8)
+    EXPECT_NE(owners_[v], v / kBlockNodes) << v;
 }
 
 TEST_F(RefinementTest, NoRoundsNoPass) {

@@ -14,6 +14,7 @@
 #include "tests/support/random_graph.h"
 #include "tests/support/test_folder.h"
 #include "tests/unit/sampling/memory_graph.h"
+#include "tests/unit/sampling/random_request.h"
 #include "tests/unit/sampling/slow_sampling.h"
 
 namespace halograph {
@@ -22,31 +23,13 @@ namespace {
 // Fanouts on both sides of every change of method: SIMD widths, scanned picks, pieces, none, all.
 constexpr int32_t kFanouts[] = {-1, 0, 1, 2, 3, 5, 7, 8, 9, 10, 15, 16, 17, 40, 48, 49, 100, 600};
 
-SamplingSpec RandomSpec(const Schema& schema, CounterRng* rng) {
-  SamplingSpec spec;
-  spec.replace = rng->NextBounded(3) == 0;
-  spec.layers.resize(1 + rng->NextBounded(3));
-  for (auto& layer : spec.layers) {
-    for (int r = 0; r < static_cast<int>(schema.relations.size()); ++r) {
-      if (rng->NextBounded(5) == 0) continue;
-      layer.push_back({.relation = r, .fanout = kFanouts[rng->NextBounded(std::size(kFanouts))]});
-    }
-  }
-  return spec;
-}
-
-std::vector<int64_t> RandomSeeds(int64_t count, int64_t nodes, CounterRng* rng) {
-  std::vector<int64_t> seeds(count);
-  for (int64_t& id : seeds) id = static_cast<int64_t>(rng->NextBounded(nodes));
-  return seeds;
-}
-
-struct Random {
+struct RandomRequest {
   SamplingSpec spec;
   std::vector<int64_t> seeds;
   SampleRequest request;
 
-  Random(const Schema& schema, CounterRng* rng) : spec(RandomSpec(schema, rng)) {
+  RandomRequest(const Schema& schema, CounterRng* rng)
+      : spec(RandomSpec(schema, kFanouts, 5, rng)) {
     request.seed_type = static_cast<int>(rng->NextBounded(schema.node_types.size()));
     const int64_t nodes = schema.node_types[request.seed_type].count;
     seeds = RandomSeeds(static_cast<int64_t>(rng->NextBounded(2 * nodes)), nodes, rng);
@@ -65,7 +48,7 @@ void ExpectLikeTheOthers(const TestGraphSpec& spec, uint64_t seed, int64_t max_t
   LocalNeighborSource source(&graph.topology, nullptr);
   Minibatch fused;
   for (int i = 0; i < 5; ++i) {
-    const Random random(graph.schema, &rng);
+    const RandomRequest random(graph.schema, &rng);
     ASSERT_TRUE(sampler.Sample(random.request, &workspace, &fused).ok());
     const auto built = BuildAlone(graph.schema, random.request, source);
     ASSERT_TRUE(built.ok()) << built.status();

@@ -9,31 +9,11 @@
 #include "common/base/rng.h"
 #include "tests/support/random_graph.h"
 #include "tests/unit/sampling/memory_graph.h"
+#include "tests/unit/sampling/random_request.h"
 #include "tests/unit/sampling/slow_sampling.h"
 
 namespace halograph {
 namespace {
-
-std::vector<int64_t> RandomSeeds(int64_t count, int64_t nodes, uint64_t seed) {
-  CounterRng rng(seed);
-  std::vector<int64_t> seeds(count);
-  for (int64_t& id : seeds) id = static_cast<int64_t>(rng.NextBounded(nodes));
-  return seeds;
-}
-
-SamplingSpec RandomSpec(const Schema& schema, CounterRng* rng) {
-  constexpr int32_t kFanouts[] = {-1, 0, 1, 2, 3, 5, 10, 100};
-  SamplingSpec spec;
-  spec.replace = rng->NextBounded(3) == 0;
-  spec.layers.resize(1 + rng->NextBounded(3));
-  for (auto& layer : spec.layers) {
-    for (int r = 0; r < static_cast<int>(schema.relations.size()); ++r) {
-      if (rng->NextBounded(4) == 0) continue;
-      layer.push_back({.relation = r, .fanout = kFanouts[rng->NextBounded(std::size(kFanouts))]});
-    }
-  }
-  return spec;
-}
 
 // Every block holds true in-edges only, between nodes of the lists.
 void ExpectTrueEdges(const MemoryGraph& graph, const Minibatch& minibatch) {
@@ -62,7 +42,8 @@ void ExpectLikeTheOracle(const TestGraphSpec& spec, uint64_t seed) {
   const MemoryGraph graph(spec, rng.NextBounded(2) == 0 ? IdWidth::k32 : IdWidth::k64);
   LocalNeighborSource source(&graph.topology, nullptr);
   for (int i = 0; i < 4; ++i) {
-    const SamplingSpec sampling = RandomSpec(graph.schema, &rng);
+    constexpr int32_t kFewFanouts[] = {-1, 0, 1, 2, 3, 5, 10, 100};
+    const SamplingSpec sampling = RandomSpec(graph.schema, kFewFanouts, 4, &rng);
     SampleRequest request{
         .seed_type = static_cast<int>(rng.NextBounded(graph.schema.node_types.size())),
         .seeds = {},
@@ -70,7 +51,7 @@ void ExpectLikeTheOracle(const TestGraphSpec& spec, uint64_t seed) {
         .spec = &sampling};
     const int64_t nodes = graph.schema.node_types[request.seed_type].count;
     const std::vector<int64_t> seeds =
-        RandomSeeds(static_cast<int64_t>(rng.NextBounded(2 * nodes)), nodes, rng.Next());
+        RandomSeeds(static_cast<int64_t>(rng.NextBounded(2 * nodes)), nodes, &rng);
     request.seeds = seeds;
     const auto minibatch = BuildAlone(graph.schema, request, source);
     ASSERT_TRUE(minibatch.ok()) << minibatch.status();
@@ -149,7 +130,8 @@ TEST(BuildMinibatchTest, SameMinibatchWithOneAndFourThreadsAndFromManyCallers) {
   const MemoryGraph graph(RandomTypedGraph({.parts = 3, .nodes = 3000, .mean_degree = 8}),
                           IdWidth::k32);
   const SamplingSpec sampling = SamplingSpec::Uniform(graph.schema, std::vector<int32_t>{6, 4});
-  const std::vector<int64_t> seeds = RandomSeeds(1500, 3000, 4);
+  CounterRng rng(4);
+  const std::vector<int64_t> seeds = RandomSeeds(1500, 3000, &rng);
   const SampleRequest request{.seed_type = *graph.schema.NodeTypeIndex("paper"),
                               .seeds = seeds,
                               .batch_seed = 11,

@@ -8,25 +8,13 @@
 #include "common/sampling/minibatch_builder.h"
 #include "tests/unit/sampling/memory_graph.h"
 #include "tests/unit/sampling/odd_graph.h"
+#include "tests/unit/sampling/random_request.h"
 #include "tests/unit/sampling/slow_sampling.h"
 
 namespace halograph {
 namespace {
 
-constexpr int32_t kFanouts[] = {-1, 0, 1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 33, 48, 49, 130, 700};
-
-SamplingSpec OddSpec(const Schema& schema, CounterRng* rng) {
-  SamplingSpec spec;
-  spec.replace = rng->NextBounded(3) == 0;
-  spec.layers.resize(1 + rng->NextBounded(3));
-  for (auto& layer : spec.layers) {
-    for (int r = 0; r < static_cast<int>(schema.relations.size()); ++r) {
-      if (rng->NextBounded(6) == 0) continue;
-      layer.push_back({.relation = r, .fanout = kFanouts[rng->NextBounded(std::size(kFanouts))]});
-    }
-  }
-  return spec;
-}
+constexpr int32_t kOddFanouts[] = {-1, 0, 1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 33, 48, 49, 130, 700};
 
 // None, one, or up to a few hundred of few nodes: most are there more than once.
 std::vector<int64_t> OddSeeds(int64_t nodes, CounterRng* rng) {
@@ -74,7 +62,7 @@ TEST_P(SamplingFuzzTest, EveryWayGivesTheOraclesMinibatch) {
     FusedWorkspace hash(graph.schema, 0);
     for (int b = 0; b < kBatches; ++b) {
       SCOPED_TRACE(testing::Message() << "graph " << g << " batch " << b);
-      const SamplingSpec spec = OddSpec(graph.schema, &rng);
+      const SamplingSpec spec = RandomSpec(graph.schema, kOddFanouts, 6, &rng);
       const auto type = static_cast<int>(rng.NextBounded(graph.schema.node_types.size()));
       const std::vector<int64_t> seeds = OddSeeds(graph.schema.node_types[type].count, &rng);
       ExpectAllAlike(graph,

@@ -16,11 +16,11 @@ namespace {
 class ConcurrentTest : public ServedTest {};
 
 TEST_F(ConcurrentTest, SamplesPullsAndStatisticsSideBySide) {
-  constexpr int64_t kLimit = 1 << 16;
+  constexpr int64_t kSmallLimit = 1 << 16;
   constexpr int kRounds = 200;
-  const SampleHandler sample(all_.get(), kLimit);
-  const PullHandler pull(all_.get(), kLimit);
-  const TaskSetHandler task_set(all_.get(), kLimit);
+  const SampleHandler sample(all_.get(), kSmallLimit);
+  const PullHandler pull(all_.get(), kSmallLimit);
+  const TaskSetHandler task_set(all_.get(), kSmallLimit);
   const auto buffers = BufferPool::Create(1 << 20, std::chrono::seconds(60));
   const LayerSampleRequest layer{.batch_seed = 3,
                                  .groups = {{"paper:cites:paper", 5, All(NodeType("paper"))}}};

@@ -11,8 +11,6 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr int64_t kLimit = 4 << 20;
-
 class PullHandlerTest : public ServedTest {
  protected:
   template <typename T>

@@ -13,7 +13,6 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr int64_t kLimit = 4 << 20;
 constexpr char kCites[] = "paper:cites:paper";
 constexpr char kWrites[] = "author:writes:paper";
 

@@ -15,6 +15,8 @@
 
 namespace halograph::server {
 
+inline constexpr int64_t kLimit = 4 << 20;  // bytes of a reply
+
 class ServedTest : public testing::Test {
  protected:
   static void SetUpTestSuite() {

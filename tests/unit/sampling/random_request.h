@@ -1,0 +1,22 @@
+// What to sample, drawn: layers, fanouts and seeds for tests that try many.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "common/base/rng.h"
+#include "common/graph/schema.h"
+#include "common/sampling/request.h"
+
+namespace halograph {
+
+// One to three layers, a fanout of `fanouts` for each relation but one in `left_out_of`, which the
+// layer leaves out; in a third of the cases with replacement.
+[[nodiscard]] SamplingSpec RandomSpec(const Schema& schema, std::span<const int32_t> fanouts,
+                                      uint64_t left_out_of, CounterRng* rng);
+
+// Of 0 .. nodes - 1, any of them several times.
+[[nodiscard]] std::vector<int64_t> RandomSeeds(int64_t count, int64_t nodes, CounterRng* rng);
+
+}  // namespace halograph
