@@ -58,6 +58,10 @@ struct StreamMetisOptions {
   int refinement_rounds = 3;  // over the edges, after METIS; 0 to 16
 };
 
+struct LpMetisOptions {
+  int64_t cluster_nodes = 0;  // that a cluster has at most; 0: chosen from the nodes and the parts
+};
+
 struct MethodOptions {
   int parts = 2;
   uint64_t seed = 0;
@@ -70,6 +74,7 @@ struct MethodOptions {
   std::filesystem::path scratch = {};
   EdgePartitionOptions edge = {};
   StreamMetisOptions stream_metis = {};
+  LpMetisOptions lp_metis = {};
 };
 
 // owners[type][input id] = partition.
@@ -101,6 +106,12 @@ class PartitionMethod {
   [[nodiscard]] virtual MethodProfile Profile(const GraphCounts& /*counts*/,
                                               const MethodOptions& /*options*/) const {
     return {};
+  }
+  // Options under which a graph of `nodes` nodes goes the way that one of `counts` would go under
+  // these, so that a small one can tell what a large one takes: with clusters as large.
+  [[nodiscard]] virtual MethodOptions ForTrial(const GraphCounts& /*counts*/, int64_t /*nodes*/,
+                                               const MethodOptions& options) const {
+    return options;
   }
   // Deterministic for given data, options and build. InvalidArgument: parts out of range or more
   // than nodes; ResourceExhausted: the graph is too large for the method (numbers and advice).

@@ -7,7 +7,6 @@
 #include "common/base/progress.h"
 #include "partitioner/methods/registry/method_choice.h"
 #include "partitioner/methods/registry/registry.h"
-#include "partitioner/methods/stream_metis/coarse_budget.h"
 #include "partitioner/plan/machine_speed.h"
 #include "partitioner/plan/parts_choice.h"
 #include "partitioner/plan/time_model.h"
@@ -25,20 +24,6 @@ GraphCounts Folded(GraphCounts counts, double reciprocity) {
         static_cast<int64_t>(static_cast<double>(relation.edges) * (1 - reciprocity / 2));
   }
   return counts;
-}
-
-// stream-metis clusters a large graph, and a small one not at all: the trial has to.
-MethodOptions TrialOptions(const GraphCounts& counts, const TrialSize& size,
-                           const MethodOptions& options) {
-  MethodOptions trial = options;
-  trial.memory = std::numeric_limits<int64_t>::max();
-  const int64_t clusters = ChooseBudget(counts, options).clusters;
-  if (clusters < counts.num_nodes()) {
-    trial.stream_metis.clusters = std::max<int64_t>(
-        1, static_cast<int64_t>(static_cast<double>(size.nodes) * static_cast<double>(clusters) /
-                                static_cast<double>(counts.num_nodes())));
-  }
-  return trial;
 }
 
 // Trials and speeds that all methods share.
@@ -85,7 +70,8 @@ class Trials {
     HG_ASSIGN_OR_RETURN(const auto made, MakeMethod(row->method));
     const MethodProfile profile = made->Profile(counts, options_.method);
     row->temporary_bytes = sizes_.decoded_bytes + std::max(profile.scratch_bytes, WritingBytes());
-    MethodOptions trial_options = TrialOptions(counts, size_, options_.method);
+    MethodOptions trial_options = made->ForTrial(counts, size_.nodes, options_.method);
+    trial_options.memory = std::numeric_limits<int64_t>::max();
     trial_options.parts = PartsOf(size_.nodes);
     HG_ASSIGN_OR_RETURN(const MethodTrial trial,
                         TryMethod(row->method, trial_options, size_, scratch_));

@@ -65,8 +65,10 @@ struct Projected {
 // Clusters, METIS on their graph, and the clusters' owners for their nodes.
 StatusOr<Projected> PartitionClusters(const DiskCsr& graph, const VertexWeights& weights,
                                       const MethodOptions& options) {
+  const int64_t asked = options.lp_metis.cluster_nodes;
+  const int64_t most = asked > 0 ? asked : MaxClusterNodes(graph.num_nodes(), options.parts);
   const Clustering clustering =
-      PropagateLabels(graph, {.max_nodes = MaxClusterNodes(graph.num_nodes(), options.parts),
+      PropagateLabels(graph, {.max_nodes = most,
                               .rounds = kPropagationRounds,
                               .seed = SubKey(options.seed, kPropagation)});
   HG_ASSIGN_OR_RETURN(const CoarseGraph coarse,
@@ -135,6 +137,13 @@ MethodProfile LpMetisMethod::Profile(const GraphCounts& counts,
   return {.folds_edges = true,
           .metis_edges = counts.num_edges() / kEdgesAPair,
           .scratch_bytes = DiskCsr::ScratchBytes(counts.num_edges())};
+}
+
+MethodOptions LpMetisMethod::ForTrial(const GraphCounts& counts, int64_t /*nodes*/,
+                                      const MethodOptions& options) const {
+  MethodOptions trial = options;
+  trial.lp_metis.cluster_nodes = MaxClusterNodes(counts.num_nodes(), options.parts);
+  return trial;
 }
 
 StatusOr<Assignment> LpMetisMethod::Assign(const Dataset& dataset,

@@ -18,6 +18,8 @@ class LpMetisMethod : public PartitionMethod {
                                       const MethodOptions& options) const override;
   // Besides the errors of the interface: ResourceExhausted, DataLoss as DiskCsr::Build,
   // and what METIS reports.
+  MethodOptions ForTrial(const GraphCounts& counts, int64_t nodes,
+                         const MethodOptions& options) const override;
   [[nodiscard]] StatusOr<Assignment> Assign(const Dataset& dataset,
                                             const MethodOptions& options) const override;
 };

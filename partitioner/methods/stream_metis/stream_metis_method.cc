@@ -142,6 +142,19 @@ MethodProfile StreamMetisMethod::Profile(const GraphCounts& counts,
       .folds_edges = true, .metis_edges = ChooseBudget(counts, options).pairs, .scratch_bytes = 0};
 }
 
+// A large graph is clustered, and a small one not at all unless it is asked for.
+MethodOptions StreamMetisMethod::ForTrial(const GraphCounts& counts, int64_t nodes,
+                                          const MethodOptions& options) const {
+  MethodOptions trial = options;
+  const int64_t clusters = ChooseBudget(counts, options).clusters;
+  if (clusters < counts.num_nodes()) {
+    const double share = static_cast<double>(clusters) / static_cast<double>(counts.num_nodes());
+    trial.stream_metis.clusters =
+        std::max<int64_t>(1, static_cast<int64_t>(static_cast<double>(nodes) * share));
+  }
+  return trial;
+}
+
 StatusOr<Assignment> StreamMetisMethod::Assign(const Dataset& dataset,
                                                const MethodOptions& options) const {
   HG_RETURN_IF_ERROR(CheckParts(dataset, options.parts));

@@ -45,6 +45,18 @@ TEST(LpMetisMethodTest, CutsRingsInFewPlaces) {
   EXPECT_TRUE(std::filesystem::is_empty(scratch.path()));
 }
 
+// A small graph's own clusters would be too small to tell what a large one takes.
+TEST(LpMetisMethodTest, TrialHasClustersAsLargeAsTheGraphItStandsFor) {
+  const GraphCounts large = {.nodes = {10'000'000}, .relations = {}};
+  const MethodOptions options{.parts = 8, .seed = 1, .balance = {}};
+  const MethodOptions trial = LpMetisMethod().ForTrial(large, kRings * kRingNodes, options);
+  EXPECT_EQ(trial.lp_metis.cluster_nodes, MaxClusterNodes(10'000'000, 8));
+  const auto own = Assign(Rings(), options);
+  const auto tried = Assign(Rings(), trial);
+  ASSERT_TRUE(own.ok() && tried.ok()) << own.status() << tried.status();
+  EXPECT_LT(2 * tried->report["clusters"].get<int64_t>(), own->report["clusters"].get<int64_t>());
+}
+
 TEST(LpMetisMethodTest, SameSeedSameOwners) {
   const Dataset rings = Rings();
   const auto owners = Assign(rings, {.parts = 5, .seed = 3, .balance = {}})->owners;

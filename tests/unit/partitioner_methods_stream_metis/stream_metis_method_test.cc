@@ -125,6 +125,19 @@ TEST(StreamMetisMethodTest, OptionsOutOfRangeAreInvalid) {
               HasSubstr("-5 clusters"));
 }
 
+// A small graph is not clustered unless it stands for one that is.
+TEST(StreamMetisMethodTest, TrialHasClustersInTheShareOfTheGraphItStandsFor) {
+  const GraphCounts large = {
+      .nodes = {100'000'000},
+      .relations = {{.source_type = 0, .destination_type = 0, .edges = 1'600'000'000}}};
+  const int64_t clusters =
+      StreamMetisMethod().ForTrial(large, 30'000, Options(8)).stream_metis.clusters;
+  EXPECT_GE(clusters, 30'000 / 40);
+  EXPECT_LE(clusters, 30'000 / 18);
+  const GraphCounts small = {.nodes = {1000}, .relations = {}};
+  EXPECT_EQ(StreamMetisMethod().ForTrial(small, 1000, Options(8)).stream_metis.clusters, 0);
+}
+
 TEST(StreamMetisMethodTest, InputThatChangesBetweenPassesIsDataLoss) {
   const EdgePairs edges = RandomEdges(1000, 1000, 5000, 3);
   EdgePairs more = edges;
