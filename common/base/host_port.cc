@@ -7,20 +7,19 @@ namespace {
 
 constexpr int kLargestPort = 65535;
 
-bool ParsePort(std::string_view text, int* port) {
+bool ParsePort(std::string_view text, int least, int* port) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *port);
-  return error == std::errc() && end == text.data() + text.size() && *port >= 0 &&
+  return error == std::errc() && end == text.data() + text.size() && *port >= least &&
          *port <= kLargestPort && text.front() != '-';
 }
 
-}  // namespace
-
-StatusOr<HostPort> ParseHostPort(std::string_view text) {
+StatusOr<HostPort> Parse(std::string_view text, int least_port) {
   const size_t colon = text.rfind(':');
   HostPort address;
   if (colon == std::string_view::npos || colon == 0 ||
-      !ParsePort(text.substr(colon + 1), &address.port)) {
-    return InvalidArgument("'{}' is not HOST:PORT with a port of 0 to {}", text, kLargestPort);
+      !ParsePort(text.substr(colon + 1), least_port, &address.port)) {
+    return InvalidArgument("'{}' is not HOST:PORT with a port of {} to {}", text, least_port,
+                           kLargestPort);
   }
   std::string_view host = text.substr(0, colon);
   const bool bracketed = host.size() > 2 && host.front() == '[' && host.back() == ']';
@@ -33,12 +32,11 @@ StatusOr<HostPort> ParseHostPort(std::string_view text) {
   return address;
 }
 
-StatusOr<HostPort> ParseServerAddress(std::string_view text) {
-  HG_ASSIGN_OR_RETURN(HostPort address, ParseHostPort(text));
-  if (address.port > 0) return address;
-  return InvalidArgument("'{}' is not HOST:PORT of a server: port 0; write the one that it printed",
-                         text);
-}
+}  // namespace
+
+StatusOr<HostPort> ParseHostPort(std::string_view text) { return Parse(text, 0); }
+
+StatusOr<HostPort> ParseServerAddress(std::string_view text) { return Parse(text, 1); }
 
 std::string ToString(const HostPort& address) {
   return address.host.find(':') == std::string::npos

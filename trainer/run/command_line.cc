@@ -1,5 +1,6 @@
 #include "trainer/run/command_line.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <optional>
@@ -24,13 +25,8 @@ struct Texts {
   std::string predict_nodes = "all";
 };
 
-// A variable of a script that was not set must not read as an option that was not given.
-std::string RefuseEmpty(const std::string& value) { return value.empty() ? "is empty" : ""; }
-
 void AddGraphOptions(CLI::App& app, TrainOptions& o, Texts& texts) {
-  app.add_option("--graph", o.graph, "Partition folder, mapped here (embedded)")
-      ->check(RefuseEmpty)
-      ->group("Graph");
+  app.add_option("--graph", o.graph, "Partition folder, mapped here (embedded)")->group("Graph");
   app.add_option("--servers", o.servers,
                  "HOST:PORT of every partition server (partitioned, hybrid)")
       ->delimiter(',')
@@ -39,18 +35,15 @@ void AddGraphOptions(CLI::App& app, TrainOptions& o, Texts& texts) {
          "--topology", o.topology,
          "With --servers: servers (they sample; the default), or hybrid: local (fetched from "
          "them once), or a partition folder; write ./local for a folder of that name")
-      ->check(RefuseEmpty)
       ->group("Graph");
   app.add_option(
          "--local", o.local,
          "With --servers: partition folder; its parts are mapped, servers asked for the rest")
-      ->check(RefuseEmpty)
       ->group("Graph");
   app.add_option(
          "--cache-dir", o.cache_dir,
          "Where --topology local keeps what it fetched; default: $XDG_CACHE_HOME/halograph, "
          "else ~/.cache/halograph")
-      ->check(RefuseEmpty)
       ->group("Graph");
   app.add_option("--task", o.task, "Task to train for; default: the only one")->group("Graph");
   app.add_option("--features", o.features, "Features by name; default: the only ones, else feat")
@@ -217,8 +210,20 @@ std::string UserCacheDir(const Environment& environment) {
   return "";
 }
 
+// A variable of a script that was not set must not read as an option that was not given.
+Status RefuseEmptyValues(const CLI::App& app) {
+  for (const CLI::Option* option : app.get_options()) {
+    const std::vector<std::string>& values = option->results();
+    if (std::find(values.begin(), values.end(), "") == values.end()) continue;
+    return InvalidArgument("{} is empty: give a value, or leave the option out",
+                           option->get_name());
+  }
+  return OkStatus();
+}
+
 Status Finish(const CLI::App& app, const Texts& texts, const Environment& environment,
               TrainOptions& o) {
+  HG_RETURN_IF_ERROR(RefuseEmptyValues(app));
   HG_RETURN_IF_ERROR(ApplyTexts(texts, o));
   HG_RETURN_IF_ERROR(ApplyLaunchDefaults(app, environment, o));
   if (o.topology == kTopologyLocal && o.cache_dir.empty()) o.cache_dir = UserCacheDir(environment);

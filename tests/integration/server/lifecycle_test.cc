@@ -106,10 +106,15 @@ TEST_F(LifecycleTest, PortInUseIsAClearError) {
   Start(Options());
   ServerOptions second = Options();
   second.listen = server_->address();
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
   const Status status = Server::Start(second).status();
+  const std::string logged =
+      testing::internal::GetCapturedStdout() + testing::internal::GetCapturedStderr();
   EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
   EXPECT_THAT(Message(status), HasSubstr(server_->address()));
   EXPECT_THAT(Message(status), HasSubstr("in use"));
+  EXPECT_THAT(logged, testing::Not(HasSubstr("gRPC"))) << "said twice";
 }
 
 TEST_F(LifecycleTest, AddressThatIsNotOursIsAClearError) {

@@ -149,13 +149,16 @@ TEST(CommandLineTest, WrongUsageNamesTheOptionAndExitsWithTwo) {
   EXPECT_THAT(Refusal({"--graph", "g", "--predict", "p.txt"}), HasSubstr(".csv"));
   EXPECT_THAT(Refusal({"--graph", "g", "--no-such"}), HasSubstr("--no-such"));
   EXPECT_THAT(Refusal({"--servers", "a:1,xyz"}), HasSubstr("--servers: 'xyz' is not HOST:PORT"));
-  EXPECT_THAT(Refusal({"--servers", "a:0"}), HasSubstr("port 0"));
+  EXPECT_THAT(Refusal({"--servers", "a:0"}), HasSubstr("port of 1 to 65535"));
 }
 
 // As a script gives them whose variable is not set.
 TEST(CommandLineTest, EmptyValuesAreNotTakenForOptionsThatWereNotGiven) {
   for (const char* option : {"--graph", "--topology", "--local", "--cache-dir"}) {
     EXPECT_THAT(Refusal({"--servers", "a:1", option, ""}), HasSubstr(option));
+  }
+  for (const char* option : {"--task", "--log", "--predict", "--master-addr"}) {
+    EXPECT_THAT(Refusal({"--graph", "g", option, ""}), HasSubstr(option));
   }
 }
 
