@@ -3,6 +3,7 @@
 #include <limits>
 #include <utility>
 
+#include "common/base/prefetch.h"
 #include "partitioner/stream/ahead.h"
 
 namespace halograph {
@@ -43,8 +44,7 @@ bool ScatterEntries(const UnionEdges& edges, int64_t end, int64_t* next, uint32_
   };
   for (size_t i = 0; i < edges.sources.size(); ++i) {
     PrefetchEnds(edges, i + kAhead, next);
-    AskForEnds(edges, i + kAhead / 2,
-               [&](int64_t node) { __builtin_prefetch(entries + next[node], 1); });
+    AskForEnds(edges, i + kAhead / 2, [&](int64_t node) { PrefetchToWrite(entries + next[node]); });
     const int64_t u = edges.sources[i];
     const int64_t v = edges.destinations[i];
     if (u == v) continue;

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 
+#include "common/base/prefetch.h"
 #include "partitioner/stream/edge_pass.h"
 
 namespace halograph {
@@ -23,7 +24,7 @@ void AskForEnds(const UnionEdges& edges, size_t i, const Ask& ask) {
 // Asks for array[u] and array[v] of edge i, if there is such an edge.
 template <typename T>
 void PrefetchEnds(const UnionEdges& edges, size_t i, const T* array) {
-  AskForEnds(edges, i, [&](int64_t node) { __builtin_prefetch(array + node, 1); });
+  AskForEnds(edges, i, [&](int64_t node) { PrefetchToWrite(array + node); });
 }
 
 }  // namespace halograph

@@ -11,6 +11,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "common/base/prefetch.h"
 #include "common/base/status.h"
 
 namespace halograph {
@@ -70,7 +71,7 @@ class NodeArray {
   [[nodiscard]] std::span<T> span() { return {data_, static_cast<size_t>(size_)}; }
   [[nodiscard]] std::span<const T> span() const { return {data_, static_cast<size_t>(size_)}; }
 
-  void Prefetch(int64_t i) const { __builtin_prefetch(data_ + i, 1); }
+  void Prefetch(int64_t i) const { PrefetchToWrite(data_ + i); }
 
  private:
   T* data_ = nullptr;

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "common/base/prefetch.h"
 #include "partitioner/stream/edge_pass.h"
 #include "partitioner/write/bucket_writer.h"
 
@@ -23,8 +24,8 @@ Status BucketChunk(const EdgeChunk& chunk, const SourceT* source_ids,
   const int64_t* destinations = chunk.destinations.data();
   for (size_t i = 0; i < size; ++i) {
     const size_t ahead = std::min(i + kAhead, size - 1);
-    __builtin_prefetch(&source_ids[sources[ahead]]);
-    __builtin_prefetch(&destination_ids[destinations[ahead]]);
+    PrefetchToRead(&source_ids[sources[ahead]]);
+    PrefetchToRead(&destination_ids[destinations[ahead]]);
     const auto destination = static_cast<int64_t>(destination_ids[destinations[i]]);
     const size_t bucket = ranges.Find(destination);
     const auto row = static_cast<uint32_t>(destination - ranges.start(bucket));

@@ -4,6 +4,7 @@
 #include <limits>
 #include <numeric>
 
+#include "common/base/prefetch.h"
 #include "common/base/progress.h"
 #include "common/base/rng.h"
 #include "partitioner/methods/lp_metis/ratings.h"
@@ -55,8 +56,7 @@ class Propagation {
     ratings_.Reset(end - begin);
     for (int64_t i = begin; i < end; ++i) {
       // Lists lie one behind the other, so this also reads ahead into the next node's.
-      if (i + kArcsAhead < graph_.num_arcs())
-        __builtin_prefetch(&labels_[neighbours[i + kArcsAhead]]);
+      if (i + kArcsAhead < graph_.num_arcs()) PrefetchToRead(&labels_[neighbours[i + kArcsAhead]]);
       ratings_.Add(labels_[neighbours[i]], graph_.Weight(i));
     }
   }

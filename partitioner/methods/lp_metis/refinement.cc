@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "common/base/prefetch.h"
 #include "common/base/progress.h"
 #include "common/base/rng.h"
 #include "partitioner/methods/lp_metis/visit_order.h"
@@ -56,7 +57,7 @@ class Refinement {
     const int64_t end = graph_.offsets()[static_cast<size_t>(node) + 1];
     for (int64_t i = graph_.offsets()[static_cast<size_t>(node)]; i < end; ++i) {
       if (i + kArcsAhead < graph_.num_arcs()) {
-        __builtin_prefetch(&owners_[graph_.neighbours()[i + kArcsAhead]]);
+        PrefetchToRead(&owners_[graph_.neighbours()[i + kArcsAhead]]);
       }
       const int32_t part = owners_[graph_.neighbours()[i]];
       int64_t& weight = weight_to_[static_cast<size_t>(part)];

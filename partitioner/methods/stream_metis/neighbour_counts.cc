@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "common/base/prefetch.h"
 #include "partitioner/stream/ahead.h"
 
 namespace halograph {
@@ -30,8 +31,8 @@ int64_t NeighbourCounts::CountChunk(const UnionEdges& edges, const uint16_t* own
   const size_t size = edges.sources.size();
   const auto ask = [&](int64_t node) {
     if (!wanted(node)) return;
-    __builtin_prefetch(Of(node), 1);
-    __builtin_prefetch(&degrees_->of[node]);
+    PrefetchToWrite(Of(node));
+    PrefetchToRead(&degrees_->of[node]);
   };
   int64_t cut = 0;
   for (size_t i = 0; i < size; ++i) {

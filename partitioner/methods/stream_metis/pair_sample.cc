@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/base/prefetch.h"
 #include "common/base/rng.h"
 
 namespace halograph {
@@ -32,7 +33,7 @@ int64_t PairSample::Find(uint64_t hash, uint32_t a, uint32_t b) const {
 
 void PairSample::Prefetch(uint32_t a, uint32_t b) const {
   const uint64_t hash = Hash(std::min(a, b), std::max(a, b));
-  if (Kept(hash)) __builtin_prefetch(places_.data() + Place(hash), 1);
+  if (Kept(hash)) PrefetchToWrite(places_.data() + Place(hash));
 }
 
 void PairSample::Add(uint32_t a, uint32_t b) {
