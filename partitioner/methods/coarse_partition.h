@@ -7,13 +7,11 @@
 #include <vector>
 
 #include "common/base/status.h"
+#include "partitioner/methods/clusters.h"
 #include "partitioner/methods/folded_graph.h"
 #include "partitioner/methods/vertex_weights.h"
 
 namespace halograph {
-
-// The cluster of a node that is in none.
-inline constexpr uint32_t kNoCluster = 4294967295;
 
 struct CoarseGraph {
   FoldedGraph graph;      // a vertex a cluster, one type; weights: edges between two clusters

@@ -9,9 +9,9 @@
 
 #include <cstdint>
 #include <string_view>
-#include <utility>
 
 #include "common/base/status.h"
+#include "partitioner/methods/clusters.h"
 #include "partitioner/methods/degrees.h"
 #include "partitioner/stream/edge_pass.h"
 #include "partitioner/stream/node_array.h"
@@ -25,10 +25,19 @@ enum class ComparedVolume { kWhole, kWithoutNode };
 // Not thread-safe. A cluster is named by the node that it began with; a cluster whose nodes all
 // left has volume 0.
 class StreamClusters {
- public:
-  static constexpr int64_t kBytesPerNode = 2 * sizeof(uint32_t);
+ private:
+  // Degrees beside the clusters: both ends of an edge are met at random, and a line of memory each
+  // is what a pass has time for.
+  struct Member {
+    uint32_t cluster = 0;
+    uint32_t degree = 0;
+  };
 
-  // Each node alone. `degrees` outlives this; `what` names the method in messages.
+ public:
+  static constexpr int64_t kBytesPerNode = sizeof(Member) + sizeof(uint32_t);
+  static constexpr int64_t kTakeBytesPerNode = sizeof(Member) + Clusters::kBytesPerNode;
+
+  // Each node alone; `what` names the method in messages.
   //   ResourceExhausted  no memory, or more than 2^32 - 1 nodes
   [[nodiscard]] static StatusOr<StreamClusters> Make(const Degrees& degrees, uint32_t max_volume,
                                                      ComparedVolume compared,
@@ -36,33 +45,22 @@ class StreamClusters {
 
   // All edges of a chunk, in order.
   void JoinAll(const UnionEdges& edges);
-  // Gives all of a cluster to another, whatever their volumes; nodes keep the old name.
-  void Merge(int64_t from, int64_t to) {
-    volume_[to] += volume_[from];
-    volume_[from] = 0;
-  }
 
-  [[nodiscard]] uint32_t of(int64_t node) const { return cluster_[node]; }
-  [[nodiscard]] uint32_t volume(int64_t cluster) const { return volume_[cluster]; }
-  void Prefetch(int64_t node) const { cluster_.Prefetch(node); }
-  void PrefetchVolume(int64_t node) const { volume_.Prefetch(cluster_[node]); }
-
-  // Of each node its cluster; of each cluster its volume. Gone from here then.
-  [[nodiscard]] NodeArray<uint32_t> TakeClusters() { return std::move(cluster_); }
-  [[nodiscard]] NodeArray<uint32_t> TakeVolumes() { return std::move(volume_); }
+  // What has become of the nodes; a node without edges is alone. Names are as they were, count is
+  // the number of nodes. Empties this. ResourceExhausted: no memory.
+  [[nodiscard]] StatusOr<Clusters> Take();
 
  private:
   template <ComparedVolume kCompared>
   void JoinEach(const UnionEdges& edges);
   template <ComparedVolume kCompared>
-  void Join(int64_t u, int64_t v);
-  void Move(int64_t node, uint32_t from, uint32_t to);
+  void Join(Member* u, Member* v);
+  void Move(Member* member, uint32_t to);
 
-  const NodeArray<NodeDegree>* degrees_ = nullptr;
   uint32_t max_volume_ = 0;
   ComparedVolume compared_ = ComparedVolume::kWhole;
-  NodeArray<uint32_t> cluster_;  // of a node
-  NodeArray<uint32_t> volume_;   // of a cluster
+  NodeArray<Member> members_;   // of a node
+  NodeArray<uint32_t> volume_;  // of a cluster
 };
 
 }  // namespace halograph

@@ -14,7 +14,7 @@ namespace {
 class Merging {
  public:
   // `richest`: of each node the neighbour of highest degree; of a node without edges itself.
-  [[nodiscard]] static StatusOr<Merging> Make(const EdgeStream& stream, StreamClusters* clusters,
+  [[nodiscard]] static StatusOr<Merging> Make(const EdgeStream& stream, Clusters* clusters,
                                               const NodeArray<uint32_t>& richest) {
     Merging merging;
     merging.stream_ = stream;
@@ -25,7 +25,7 @@ class Merging {
     HG_ASSIGN_OR_RETURN(merging.joined_, JoinedClusters::Make(nodes));
     for (int64_t node = 0; node < nodes; ++node) {
       if (stream.degrees->of[node].total == 0) continue;
-      const uint32_t cluster = clusters->of(node);
+      const uint32_t cluster = clusters->of[node];
       if (merging.sizes_[cluster]++ == 0) merging.richest_[cluster] = richest[node];
       merging.Enrich(cluster, richest[node]);
     }
@@ -48,12 +48,12 @@ class Merging {
     return OkStatus();
   }
 
-  [[nodiscard]] uint32_t ClusterOf(int64_t node) { return joined_.Root(clusters_->of(node)); }
+  [[nodiscard]] uint32_t ClusterOf(int64_t node) { return joined_.Root(clusters_->of[node]); }
   [[nodiscard]] ClusterShare Share(int64_t cluster) const {
     if (stream_.degrees->connected == 0) return {};
     const double parts = stream_.parts;
     return {.nodes = sizes_[cluster] * parts / static_cast<double>(stream_.degrees->connected),
-            .volume = clusters_->volume(cluster) * parts /
+            .volume = clusters_->volume[cluster] * parts /
                       (2 * static_cast<double>(stream_.num_edges()))};
   }
 
@@ -71,12 +71,13 @@ class Merging {
     joined_.Join(cluster, target);
     sizes_[target] += sizes_[cluster];
     sizes_[cluster] = 0;
-    clusters_->Merge(cluster, target);
+    clusters_->volume[target] += clusters_->volume[cluster];
+    clusters_->volume[cluster] = 0;
     Enrich(target, richest_[cluster]);
   }
 
   EdgeStream stream_;
-  StreamClusters* clusters_ = nullptr;
+  Clusters* clusters_ = nullptr;
   NodeArray<uint32_t> richest_, sizes_;  // of a cluster
   JoinedClusters joined_;
 };
@@ -123,16 +124,17 @@ class RichestNeighbours {
 }  // namespace
 
 Status Spring::Start(const EdgeStream& stream) {
-  HG_ASSIGN_OR_RETURN(auto clusters, StreamClusters::Make(*stream.degrees, stream.max_volume(),
-                                                          ComparedVolume::kWhole, "spring"));
+  HG_ASSIGN_OR_RETURN(auto joined, StreamClusters::Make(*stream.degrees, stream.max_volume(),
+                                                        ComparedVolume::kWhole, "spring"));
   StatusOr<RichestNeighbours> richest = RichestNeighbours::Make(stream);
   if (!richest.ok()) return richest.status();
   const auto join = [&](const UnionEdges& edges) {
-    clusters.JoinAll(edges);
+    joined.JoinAll(edges);
     richest->VisitAll(edges);
     return OkStatus();
   };
   HG_RETURN_IF_ERROR(RepeatUnionEdges(*stream.dataset, "clustering", stream.num_edges(), join));
+  HG_ASSIGN_OR_RETURN(Clusters clusters, joined.Take());
   HG_ASSIGN_OR_RETURN(auto merging, Merging::Make(stream, &clusters, richest->of()));
   richest = RichestNeighbours();
   HG_RETURN_IF_ERROR(merging.MergeAll());

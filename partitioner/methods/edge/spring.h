@@ -30,7 +30,7 @@ class Spring : public EdgePartitioner {
   static constexpr EdgePartitionerTraits kTraits = {
       .name = "spring",
       .start_bytes = StreamClusters::kBytesPerNode + sizeof(uint32_t),
-      .settle_bytes = StreamClusters::kBytesPerNode + 4 * sizeof(uint32_t),
+      .settle_bytes = Clusters::kBytesPerNode + 4 * sizeof(uint32_t),
       .held_bytes = sizeof(uint16_t)};
 
   Status Start(const EdgeStream& stream) override;

@@ -22,7 +22,7 @@ struct TwoPhase::Scoring {
 
   void Prefetch(int64_t node) const {
     self->part_.Prefetch(node);
-    self->clusters_.Prefetch(node);
+    self->clusters_.of.Prefetch(node);
     self->stream_.degrees->of.Prefetch(node);
   }
   [[nodiscard]] uint16_t Place(int64_t u, int64_t v) const {
@@ -33,23 +33,24 @@ struct TwoPhase::Scoring {
 
 Status TwoPhase::Start(const EdgeStream& stream) {
   stream_ = stream;
-  HG_ASSIGN_OR_RETURN(clusters_, StreamClusters::Make(*stream.degrees, stream.max_volume(),
-                                                      ComparedVolume::kWithoutNode, "2ps-l"));
+  HG_ASSIGN_OR_RETURN(auto joined, StreamClusters::Make(*stream.degrees, stream.max_volume(),
+                                                        ComparedVolume::kWithoutNode, "2ps-l"));
   const auto join = [&](const UnionEdges& edges) {
-    clusters_.JoinAll(edges);
+    joined.JoinAll(edges);
     return OkStatus();
   };
   HG_RETURN_IF_ERROR(RepeatUnionEdges(*stream.dataset, "clustering", stream.num_edges(), join));
+  HG_ASSIGN_OR_RETURN(clusters_, joined.Take());
   const double even_share =
       2 * static_cast<double>(std::max<int64_t>(1, stream.num_edges())) / stream.parts;
   const auto share = [&](int64_t cluster) {
-    return ClusterShare{.nodes = 0, .volume = clusters_.volume(cluster) / even_share};
+    return ClusterShare{.nodes = 0, .volume = clusters_.volume[cluster] / even_share};
   };
   HG_ASSIGN_OR_RETURN(const NodeArray<uint16_t> part_of_cluster,
                       PackClusters(stream.num_nodes(), stream.parts, Mix(stream.seed), share));
   HG_ASSIGN_OR_RETURN(part_, NodeArray<uint16_t>::Make(stream.num_nodes(), "partitions of nodes"));
   for (int64_t node = 0; node < stream.num_nodes(); ++node) {
-    part_[node] = part_of_cluster[clusters_.of(node)];
+    part_[node] = part_of_cluster[clusters_.of[node]];
   }
   return OkStatus();
 }
@@ -86,8 +87,8 @@ int TwoPhase::BetterOf(int64_t u, int64_t v) const {
   const double degree_v = stream_.degrees->of[v].total;
   const double gain_u = 1 + degree_v / (degree_u + degree_v);
   const double gain_v = 1 + degree_u / (degree_u + degree_v);
-  const double volume_u = clusters_.volume(clusters_.of(u));
-  const double volume_v = clusters_.volume(clusters_.of(v));
+  const double volume_u = clusters_.volume[clusters_.of[u]];
+  const double volume_v = clusters_.volume[clusters_.of[v]];
   const auto score = [&](int part, double volume) {
     return (replicas_->Contains(u, part) ? gain_u : 0) +
            (replicas_->Contains(v, part) ? gain_v : 0) + volume / (volume_u + volume_v);

@@ -19,13 +19,14 @@ namespace halograph {
 
 class TwoPhase : public EdgePartitioner {
  public:
-  // Clusters; then their order and partitions as well; then the partitions of nodes instead.
+  // Clusters; then these while they are taken, which is more than their order and partitions; then
+  // the partitions of nodes as well.
   static constexpr EdgePartitionerTraits kTraits = {
       .name = "2ps-l",
       .needs_replicas = true,
       .start_bytes = StreamClusters::kBytesPerNode,
-      .settle_bytes = StreamClusters::kBytesPerNode + 4 + 2,
-      .held_bytes = StreamClusters::kBytesPerNode + 2};
+      .settle_bytes = StreamClusters::kTakeBytesPerNode,
+      .held_bytes = Clusters::kBytesPerNode + 2};
 
   Status Start(const EdgeStream& stream) override;
   int placing_passes() const override { return 2; }
@@ -34,7 +35,7 @@ class TwoPhase : public EdgePartitioner {
 
   // Of a node's cluster; of a node without edges 0.
   [[nodiscard]] int PartOf(int64_t node) const { return part_[node]; }
-  [[nodiscard]] const StreamClusters& clusters() const { return clusters_; }
+  [[nodiscard]] const Clusters& clusters() const { return clusters_; }
 
  private:
   struct PrePartitioning;
@@ -46,7 +47,7 @@ class TwoPhase : public EdgePartitioner {
   EdgeStream stream_;
   ReplicaSets* replicas_ = nullptr;
   EdgeLoads loads_;
-  StreamClusters clusters_;
+  Clusters clusters_;
   NodeArray<uint16_t> part_;  // of a node's cluster
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "partitioner/methods/stream_clusters.h"
 #include "partitioner/methods/stream_metis/pair_sample.h"
 #include "partitioner/methods/vertex_weights.h"
 #include "partitioner/stream/edge_pass.h"
@@ -86,9 +87,13 @@ MemoryPlan PlanOfBudget(const GraphCounts& counts, const MethodOptions& options,
   const HeldMemory sets = {"rows of task sets", StandingBytes(counts, options) - degrees.bytes};
   MemoryPlan plan;
   plan.phases.push_back({"degrees", {degrees, chunks}});
-  plan.phases.push_back(
-      {"clustering", {degrees, {"clusters, their volumes and new ids", 12 * nodes}, chunks}});
-  if (nodes > budget.clusters) {
+  if (nodes <= budget.clusters) {
+    plan.phases.push_back(
+        {"clustering", {degrees, {"nodes, their volumes and new ids", 12 * nodes}}});
+  } else {
+    plan.phases.push_back(
+        {"clustering",
+         {degrees, {"clusters, being taken", StreamClusters::kTakeBytesPerNode * nodes}, chunks}});
     // As many clusters as nodes, at worst.
     plan.phases.push_back({"merging clusters",
                            {degrees,

@@ -59,11 +59,11 @@ TEST_P(ClusterRules, TwoPhaseClustersAsAlgorithm1) {
   const auto degree = [&](int64_t node) { return static_cast<int64_t>(run.degree(node)); };
   const int64_t max_vol = static_cast<int64_t>(edges.size()) / GetParam();
   SlowClusters slow(edges, max_vol, false, degree);
-  const StreamClusters& clusters = run.partitioner().clusters();
+  const Clusters& clusters = run.partitioner().clusters();
   std::map<int64_t, int> part_of;
   for (const auto& [node, cluster] : slow.c) {
-    EXPECT_EQ(clusters.of(node), cluster) << "node " << node;
-    EXPECT_EQ(clusters.volume(cluster), slow.vol[cluster]);
+    EXPECT_EQ(clusters.of[node], cluster) << "node " << node;
+    EXPECT_EQ(clusters.volume[cluster], slow.vol[cluster]);
     // Clusters go to partitions as a whole.
     const auto [known, first] = part_of.emplace(cluster, run.partitioner().PartOf(node));
     EXPECT_EQ(known->second, run.partitioner().PartOf(node));
@@ -82,8 +82,8 @@ TEST_P(ClusterRules, TwoPhasePlacesAsAlgorithm2) {
     const int part_u = method.PartOf(u), part_v = method.PartOf(v);
     EXPECT_EQ(edge.pass, part_u == part_v ? 0 : 1);
     const double d_u = run.degree(u), d_v = run.degree(v);
-    const double vol_u = method.clusters().volume(method.clusters().of(u));
-    const double vol_v = method.clusters().volume(method.clusters().of(v));
+    const double vol_u = method.clusters().volume[method.clusters().of[u]];
+    const double vol_v = method.clusters().volume[method.clusters().of[v]];
     const auto score = [&](int p) {
       const double g_u = replicas[u].contains(p) ? 1 + (1 - d_u / (d_u + d_v)) : 0;
       const double g_v = replicas[v].contains(p) ? 1 + (1 - d_v / (d_u + d_v)) : 0;
@@ -213,11 +213,11 @@ TEST(PackClustersTest, LargestFirstIntoTheLeastFilled) {
 
 TEST(StreamClustersTest, NoClusterGrowsBeyondTheVolumeBound) {
   PlacedEdges<TwoPhase> run(kCommunityNodes, Communities(4), 8);
-  const StreamClusters& clusters = run.partitioner().clusters();
+  const Clusters& clusters = run.partitioner().clusters();
   const uint32_t bound = run.stream().max_volume();
   for (int64_t node = 0; node < kCommunityNodes; ++node) {
     // A node alone may be larger than the bound.
-    EXPECT_LE(clusters.volume(clusters.of(node)), std::max(bound, run.degree(node)));
+    EXPECT_LE(clusters.volume[clusters.of[node]], std::max(bound, run.degree(node)));
   }
 }
 
