@@ -4,10 +4,12 @@
 #include <span>
 #include <vector>
 
+#include "common/base/prefetch.h"
 #include "common/base/rng.h"
 #include "common/base/stopwatch.h"
 #include "common/sampling/fused_array.h"
 #include "common/storage/file.h"
+#include "partitioner/stream/ahead.h"
 #include "partitioner/stream/memory_plan.h"
 
 namespace halograph {
@@ -15,18 +17,23 @@ namespace {
 
 constexpr int64_t kMostBytes = int64_t{1} << 30;
 constexpr int64_t kAccesses = int64_t{1} << 22;
+constexpr int64_t kAhead = 2 * kFarAhead;  // both ends of an edge
 constexpr int64_t kWriteBytes = int64_t{128} << 20;
 
 }  // namespace
 
-double RandomAccessNs(int64_t bytes) {
+double RandomAccessNs(int64_t bytes, Access access) {
   const int64_t limit = std::min(kMostBytes, AvailableMemory() / 4);
   const auto count = static_cast<size_t>(std::clamp<int64_t>(bytes, 4096, limit) / 4);
   const FusedArray<uint32_t> array(count);
   for (size_t i = 0; i < count; i += 1024) array.data()[i] = 1;  // pages are there
   const Stopwatch watch;
+  const auto place = [&](int64_t i) {
+    return array.data() + Bounded(Mix(static_cast<uint64_t>(i)), count);
+  };
   for (int64_t i = 0; i < kAccesses; ++i) {
-    ++array.data()[Bounded(Mix(static_cast<uint64_t>(i)), count)];
+    if (access == Access::kAskedAhead) PrefetchToWrite(place(i + kAhead));
+    ++*place(i);
   }
   return watch.Seconds() * 1e9 / static_cast<double>(kAccesses);
 }

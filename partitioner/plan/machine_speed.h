@@ -8,9 +8,11 @@
 
 namespace halograph {
 
-// Nanoseconds of an access to a random place of an array of `bytes`, many under way at once as in a
-// pass over edges. The array is no larger than a part of the free memory, nor than 1 GiB.
-[[nodiscard]] double RandomAccessNs(int64_t bytes);
+// Nanoseconds of an access to a random place of an array of `bytes`: as METIS makes it, or asked
+// for some accesses ahead as passes over edges do. The array is no larger than a part of the free
+// memory, nor than 1 GiB.
+enum class Access { kAtOnce, kAskedAhead };
+[[nodiscard]] double RandomAccessNs(int64_t bytes, Access access);
 
 // Bytes a second of writing a new file below `folder`, synced; the file is removed.
 [[nodiscard]] StatusOr<double> WriteSpeed(const std::filesystem::path& folder);

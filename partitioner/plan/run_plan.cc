@@ -49,10 +49,10 @@ class Trials {
     HG_ASSIGN_OR_RETURN(writing.small_seconds, TryWriting(parts, small, scratch_));
     HG_ASSIGN_OR_RETURN(writing.large_seconds, TryWriting(parts, size_, scratch_));
     HG_ASSIGN_OR_RETURN(plan->write_bytes_per_second, WriteSpeed(scratch_));
-    plan->random_access_ns = RandomAccessNs(kId * sizes_.counts.num_nodes());
-    cost_ = {.small_ns = RandomAccessNs(kId * size_.nodes),
-             .large_ns = plan->random_access_ns,
+    cost_ = {.at_once = CostOf(Access::kAtOnce),
+             .asked_ahead = CostOf(Access::kAskedAhead),
              .read_ns = sample_.read_ns};
+    plan->random_access_ns = cost_.at_once.large_ns;
     write_seconds_ = PredictWriting(writing, sizes_.counts.num_edges(),
                                     sizes_.node_feature_bytes() + sizes_.edge_feature_bytes(),
                                     plan->write_bytes_per_second, cost_);
@@ -84,6 +84,10 @@ class Trials {
   [[nodiscard]] int PartsOf(int64_t nodes) const {
     return static_cast<int>(std::clamp<int64_t>(options_.method.parts, 1, nodes));
   }
+  [[nodiscard]] AccessCost CostOf(Access access) const {
+    return {.small_ns = RandomAccessNs(kId * size_.nodes, access),
+            .large_ns = RandomAccessNs(kId * sizes_.counts.num_nodes(), access)};
+  }
   // What waits on disk until it is written.
   [[nodiscard]] int64_t WritingBytes() const {
     return BucketFileBytes(
@@ -95,7 +99,7 @@ class Trials {
   const PlanOptions& options_;
   const std::filesystem::path scratch_;
   const TrialSize size_;
-  AccessCost cost_;
+  MachineCost cost_;
   double write_seconds_ = 0;
 };
 

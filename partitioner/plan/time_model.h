@@ -7,6 +7,7 @@
 // coarse graph of a bounded size spares it the rest of the edges.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "partitioner/methods/method.h"
@@ -15,15 +16,24 @@
 
 namespace halograph {
 
+// Of a random access: to the arrays of the trial, and of the graph that is planned for.
 struct AccessCost {
-  double small_ns = 0;  // a random access to the arrays of the trial
-  double large_ns = 0;  // of the graph that is planned for
-  double read_ns = 0;   // reading an edge from the input
+  double small_ns = 0;
+  double large_ns = 0;
+
+  // Seconds that one more takes.
+  [[nodiscard]] double added() const { return std::max(0.0, large_ns - small_ns) * 1e-9; }
+};
+
+struct MachineCost {
+  AccessCost at_once;      // METIS' accesses, and those of writing
+  AccessCost asked_ahead;  // a method's
+  double read_ns = 0;      // reading an edge from the input
 };
 
 // Seconds of Assign of the method that was tried.
 [[nodiscard]] double PredictAssign(const MethodTrial& trial, const GraphCounts& counts,
-                                   const MethodProfile& profile, const AccessCost& cost);
+                                   const MethodProfile& profile, const MachineCost& cost);
 
 // Writing takes a fixed time (files are synced) and a time an edge, both from two trials; features
 // are copied at the disk's speed.
@@ -33,6 +43,6 @@ struct WritingTrials {
 };
 [[nodiscard]] double PredictWriting(const WritingTrials& trials, int64_t edges,
                                     int64_t feature_bytes, double bytes_per_second,
-                                    const AccessCost& cost);
+                                    const MachineCost& cost);
 
 }  // namespace halograph
