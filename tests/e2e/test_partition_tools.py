@@ -2,6 +2,7 @@
 """What is said before a graph is partitioned (plan, compare), and the options of methods, memory and
 parts: held against what a run then gives."""
 import json
+import shutil
 
 from harness import datasets, npy, programs
 from harness.folder import PartitionFolder
@@ -132,6 +133,20 @@ class RunOptionsTest(ToolsBase):
                 path, result = self.run_to(name, datasets.cora(), "--owners", owners, "--parts", 2)
                 self.assertCode(1, result, f"{name}.npy")
                 self.assertFalse(path.exists())
+
+    def test_a_disk_without_room_is_told_before_owners_are_computed(self):
+        source = datasets.write(self.box.folder / "wide", 4096, [(0, 1)])
+        owners = self.box.folder / "beyond.npy"
+        npy.save(owners, "<i8", (4096,), [2] * 4096)  # of two partitions: computing them fails
+        given = ["g", source, "--owners", owners, "--parts", 2]
+        self.assertCode(1, self.run_to(*given)[1], owners.name)
+        npy.save_sparse(source / "feat.npy", "<f4", (4096, 2 ** 29))  # 8 TiB, none on the disk
+        if shutil.disk_usage(self.box.folder).free > 2 ** 43:
+            self.skipTest("the disk has 8 TiB free")
+        path, result = self.run_to(*given)
+        self.assertCode(1, result, "are needed", "make room")
+        self.assertNotIn(owners.name, result.text)
+        self.assertFalse(path.exists())
 
     def test_options_of_other_methods_are_wrong_usage(self):
         for option, value in (("--clusters", 5), ("--hdrf-lambda", 2), ("--owner", "random")):

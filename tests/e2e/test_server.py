@@ -8,7 +8,7 @@ import socket
 import time
 import unittest
 
-from harness import datasets, npy, programs
+from harness import datasets, npy, programs, training
 from harness.cora_in_two import CoraInTwoTest
 from harness.programs import must
 
@@ -117,6 +117,20 @@ class StatusTest(ServerBase):
         result = self.status(*addresses, options=("--timeout", 2))
         self.assertCode(1, result, addresses[0])
         self.assertLess(result.seconds, programs.seconds(10))
+
+
+class CutShortTest(ServerBase):
+    def test_a_file_that_is_cut_short_ends_the_server_with_its_name(self):
+        graph = self.box.folder / "graph"
+        shutil.copytree(self.graph, graph)
+        server = self.box.start_server(graph, "all")
+        address = programs.address(server)
+        features = graph / "part-0001/nodes/node/features/feat.npy"
+        os.truncate(features, 0)  # mapped since the start
+        self.box.start("halograph-train", *training.options(
+            servers=address, epochs=1, hidden=16, fanouts="5,3", batch_size=50, threads=1))
+        self.assertEqual(1, server.wait(programs.seconds(60)), server.text)
+        self.assertRegex(server.text, rf"halograph-server: .*{features.name}: cut short")
 
 
 class GarbageTest(ServerBase):

@@ -55,15 +55,27 @@ def load(path):
     return Array(descr, header["shape"], values)
 
 
+def _head(descr, shape):
+    shape_text = "(" + "".join(f"{n}, " for n in shape) + ")"
+    header = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape_text}, }}"
+    header += " " * (-(len(header) + 11) % 64) + "\n"
+    return MAGIC + b"\x01\x00" + struct.pack("<H", len(header)) + header.encode()
+
+
 def save(path, descr, shape, values):
     """`descr` such as "<i8"; `values` all rows one after the other."""
     body = array.array(CODES[descr[1:]], values)
     if len(body) != math.prod(shape):
         raise ValueError(f"{len(body)} values for the shape {shape}")
-    shape_text = "(" + "".join(f"{n}, " for n in shape) + ")"
-    header = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape_text}, }}"
-    header += " " * (-(len(header) + 11) % 64) + "\n"
     path.parent.mkdir(parents=True, exist_ok=True)
     with open(path, "wb") as handle:
-        handle.write(MAGIC + b"\x01\x00" + struct.pack("<H", len(header)) + header.encode())
+        handle.write(_head(descr, shape))
         handle.write(body.tobytes())
+
+
+def save_sparse(path, descr, shape):
+    """Zeros that take no room on the disk, where its file system has holes."""
+    head = _head(descr, shape)
+    with open(path, "wb") as handle:
+        handle.write(head)
+        handle.truncate(len(head) + math.prod(shape) * int(descr[2:]))
