@@ -10,7 +10,7 @@ import unittest
 from harness import programs
 
 # Functions that hold the loops, each with arrays larger than the cache.
-LOOPS = ("CountDegrees", "StreamClusters::JoinEach", "Merger::Vote", "BuildCoarseGraph",
+LOOPS = ("EndCounter::CountRange", "StreamClusters::JoinEach", "Merger::Vote", "BuildCoarseGraph",
          "NeighbourCounts::Count", "Placing::Run", "Dbh::PlaceChunk", "Greedy::PlaceChunk",
          "Hdrf::PlaceChunk", "Spring::PlaceChunk", "TwoPhase::PlaceChunk", "Spring::Start",
          "ScatterEntries", "BucketEdges", "Propagation::Rate", "GatherRows", "FusedNodes::Compact")

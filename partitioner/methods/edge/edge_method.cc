@@ -6,6 +6,7 @@
 
 #include "common/base/rng.h"
 #include "partitioner/methods/edge/owner_choice.h"
+#include "partitioner/methods/end_counter.h"
 #include "partitioner/methods/vertex_weights.h"
 
 namespace halograph {
@@ -138,7 +139,10 @@ MemoryPlan PlanEdgeMethod(const EdgePartitionerTraits& traits, const GraphCounts
   if (options.parts == 1) return {{{"one partition", {{"owners", 2 * nodes}}}}};
   const int64_t degrees = nodes * static_cast<int64_t>(sizeof(NodeDegree));
   MemoryPlan plan;
-  plan.phases.push_back({"degrees", {{"degrees", degrees}, {"edge chunks", kEdgePassBytes}}});
+  plan.phases.push_back({"degrees",
+                         {{"degrees", degrees},
+                          {"ends that wait", EndCounter::Bytes(nodes)},
+                          {"edge chunks", kEdgePassBytes}}});
   if (traits.start_bytes > 0) {
     plan.phases.push_back({"clustering",
                            {{"degrees", degrees},

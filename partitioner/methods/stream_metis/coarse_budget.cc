@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "partitioner/methods/end_counter.h"
 #include "partitioner/methods/stream_clusters.h"
 #include "partitioner/methods/stream_metis/pair_sample.h"
 #include "partitioner/methods/vertex_weights.h"
@@ -86,7 +87,8 @@ MemoryPlan PlanOfBudget(const GraphCounts& counts, const MethodOptions& options,
   const HeldMemory degrees = {"degrees", 8 * nodes};
   const HeldMemory sets = {"rows of task sets", StandingBytes(counts, options) - degrees.bytes};
   MemoryPlan plan;
-  plan.phases.push_back({"degrees", {degrees, chunks}});
+  plan.phases.push_back(
+      {"degrees", {degrees, {"ends that wait", EndCounter::Bytes(nodes)}, chunks}});
   if (nodes <= budget.clusters) {
     plan.phases.push_back(
         {"clustering", {degrees, {"nodes, their volumes and new ids", 12 * nodes}}});
