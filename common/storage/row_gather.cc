@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "common/base/prefetch.h"
+
 namespace halograph {
 namespace {
 
@@ -15,9 +17,9 @@ constexpr size_t kPrefetchBytes = 4096;
 
 inline void PrefetchRow(const std::byte* row, size_t bytes) {
   for (size_t offset = 0; offset < bytes; offset += kCacheLineBytes) {
-    __builtin_prefetch(row + offset);
+    PrefetchToRead(row + offset);
   }
-  __builtin_prefetch(row + bytes - 1);  // a row that is not aligned touches one line more
+  PrefetchToRead(row + bytes - 1);  // a row that is not aligned touches one line more
 }
 
 // kRowBytes: the row's size if known when compiled (copied in registers), else 0.

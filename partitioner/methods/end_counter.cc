@@ -3,11 +3,10 @@
 #include <algorithm>
 
 #include "common/base/prefetch.h"
+#include "partitioner/stream/ahead.h"
 
 namespace halograph {
 namespace {
-
-constexpr size_t kAhead = 32;
 
 void Increment(uint32_t* count, uint32_t by) { *count += *count < kMaxDegree ? by : 0; }
 
@@ -52,7 +51,7 @@ void EndCounter::CountRange(size_t range) {
   const uint32_t* const ends = waiting_.data() + range * kWaiting;
   const size_t count = ranges_[range].waiting;
   for (size_t i = 0; i < count; ++i) {
-    if (i + kAhead < count) PrefetchToWrite(degrees + (ends[i + kAhead] >> 1));
+    if (i + kFarAhead < count) PrefetchToWrite(degrees + (ends[i + kFarAhead] >> 1));
     NodeDegree& degree = degrees[ends[i] >> 1];
     Increment(&degree.in, ends[i] & 1);
     Increment(&degree.total, 1);

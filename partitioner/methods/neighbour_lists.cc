@@ -21,6 +21,8 @@ StatusOr<EntryCounts> CountEntries(const Dataset& dataset, const std::string& ph
   EntryCounts counts;
   HG_RETURN_IF_ERROR(ForEachUnionEdges(dataset, phase, [&](const UnionEdges& edges) {
     for (size_t i = 0; i < edges.sources.size(); ++i) {
+      PrefetchEnds(edges, i + kAhead, starts.data());
+      PrefetchEnds(edges, i + kAhead, in_degrees.data());
       const auto u = static_cast<size_t>(edges.sources[i]);
       const auto v = static_cast<size_t>(edges.destinations[i]);
       in_degrees[v] += in_degrees[v] < kMaxInDegree ? 1 : 0;

@@ -8,10 +8,11 @@
 
 namespace halograph {
 
-// Nanoseconds of an access to a random place of an array of `bytes`: as METIS makes it, or asked
-// for some accesses ahead as passes over edges do. The array is no larger than a part of the free
-// memory, nor than 1 GiB.
+// As METIS makes it, or asked for some accesses ahead as passes over edges do.
 enum class Access { kAtOnce, kAskedAhead };
+
+// Nanoseconds of an access to a random place of an array of `bytes`. The array is no larger than a
+// part of the free memory, nor than 1 GiB.
 [[nodiscard]] double RandomAccessNs(int64_t bytes, Access access);
 
 // Bytes a second of writing a new file below `folder`, synced; the file is removed.

@@ -26,8 +26,8 @@ struct AccessCost {
 };
 
 struct MachineCost {
-  AccessCost at_once;      // METIS' accesses, and those of writing
-  AccessCost asked_ahead;  // a method's
+  AccessCost at_once;      // METIS' accesses, and of writing, whose sorting asks for nothing ahead
+  AccessCost asked_ahead;  // a method's own
   double read_ns = 0;      // reading an edge from the input
 };
 

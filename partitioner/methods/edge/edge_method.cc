@@ -163,11 +163,11 @@ MemoryPlan PlanEdgeMethod(const EdgePartitionerTraits& traits, const GraphCounts
 }
 
 MethodProfile ProfileEdgeMethod(const EdgePartitionerTraits& traits, const MethodOptions& options) {
-  constexpr double kDegrees = 2, kState = 2, kReplicas = 2, kCounts = 2;
+  constexpr double kState = 2, kReplicas = 2, kCounts = 2;
   const double placing = kState + (HoldsReplicas(traits, options) ? kReplicas : 0) +
                          (options.edge.owner == OwnerRule::kMajority ? kCounts : 0);
   MethodProfile profile;
-  profile.accesses = (kDegrees + placing) / 2;  // the pass of degrees, and one that places
+  profile.accesses = placing / 2;  // the pass of degrees makes none, beside one that places
   return profile;
 }
 

@@ -26,6 +26,8 @@ namespace {
 // planted partition.
 constexpr int64_t kLeastClusters = 5000;
 constexpr int64_t kLeastClustersPerPart = 200;
+// In a trial: METIS is not called for much fewer (AttemptMetis).
+constexpr int64_t kTrialClustersPerPart = 20;
 // Each further round takes as long as the first and changes the result by less than a per cent,
 // which refinement makes up for.
 constexpr int kPropagationRounds = 2;
@@ -139,10 +141,12 @@ MethodProfile LpMetisMethod::Profile(const GraphCounts& counts,
           .scratch_bytes = DiskCsr::ScratchBytes(counts.num_edges())};
 }
 
-MethodOptions LpMetisMethod::ForTrial(const GraphCounts& counts, int64_t /*nodes*/,
+MethodOptions LpMetisMethod::ForTrial(const GraphCounts& counts, int64_t nodes,
                                       const MethodOptions& options) const {
   MethodOptions trial = options;
-  trial.lp_metis.cluster_nodes = MaxClusterNodes(counts.num_nodes(), options.parts);
+  if (options.lp_metis.cluster_nodes > 0) return trial;
+  const int64_t most = std::max<int64_t>(1, nodes / (kTrialClustersPerPart * options.parts));
+  trial.lp_metis.cluster_nodes = std::min(MaxClusterNodes(counts.num_nodes(), options.parts), most);
   return trial;
 }
 

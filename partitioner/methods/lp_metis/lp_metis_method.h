@@ -16,10 +16,11 @@ class LpMetisMethod : public PartitionMethod {
                                       const MethodOptions& options) const override;
   [[nodiscard]] MethodProfile Profile(const GraphCounts& counts,
                                       const MethodOptions& options) const override;
+  // Clusters as large as the planned graph's, but no fewer than METIS has work with.
+  [[nodiscard]] MethodOptions ForTrial(const GraphCounts& counts, int64_t nodes,
+                                       const MethodOptions& options) const override;
   // Besides the errors of the interface: ResourceExhausted, DataLoss as DiskCsr::Build,
   // and what METIS reports.
-  MethodOptions ForTrial(const GraphCounts& counts, int64_t nodes,
-                         const MethodOptions& options) const override;
   [[nodiscard]] StatusOr<Assignment> Assign(const Dataset& dataset,
                                             const MethodOptions& options) const override;
 };

@@ -7,8 +7,8 @@
 #include <cstdint>
 
 #include "common/base/status.h"
+#include "partitioner/methods/clusters.h"
 #include "partitioner/methods/degrees.h"
-#include "partitioner/methods/stream_metis/streaming_clustering.h"
 #include "partitioner/readers/dataset.h"
 
 namespace halograph {

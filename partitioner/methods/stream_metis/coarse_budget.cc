@@ -91,11 +91,13 @@ MemoryPlan PlanOfBudget(const GraphCounts& counts, const MethodOptions& options,
       {"degrees", {degrees, {"ends that wait", EndCounter::Bytes(nodes)}, chunks}});
   if (nodes <= budget.clusters) {
     plan.phases.push_back(
-        {"clustering", {degrees, {"nodes, their volumes and new ids", 12 * nodes}}});
+        {"clustering", {degrees, {"nodes and their volumes", Clusters::kBytesPerNode * nodes}}});
   } else {
     plan.phases.push_back(
         {"clustering",
-         {degrees, {"clusters, being taken", StreamClusters::kTakeBytesPerNode * nodes}, chunks}});
+         {degrees,
+          {"clusters with degrees, and their copy", StreamClusters::kTakeBytesPerNode * nodes},
+          chunks}});
     // As many clusters as nodes, at worst.
     plan.phases.push_back({"merging clusters",
                            {degrees,

@@ -4,9 +4,9 @@
 #include <cstdint>
 
 #include "common/base/status.h"
+#include "partitioner/methods/clusters.h"
 #include "partitioner/methods/coarse_partition.h"
 #include "partitioner/methods/stream_metis/node_weights.h"
-#include "partitioner/methods/stream_metis/streaming_clustering.h"
 #include "partitioner/readers/dataset.h"
 
 namespace halograph {

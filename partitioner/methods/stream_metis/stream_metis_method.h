@@ -18,9 +18,9 @@ class StreamMetisMethod : public PartitionMethod {
                                       const MethodOptions& options) const override;
   [[nodiscard]] MethodProfile Profile(const GraphCounts& counts,
                                       const MethodOptions& options) const override;
+  [[nodiscard]] MethodOptions ForTrial(const GraphCounts& counts, int64_t nodes,
+                                       const MethodOptions& options) const override;
   // InvalidArgument also for options.stream_metis out of range.
-  MethodOptions ForTrial(const GraphCounts& counts, int64_t nodes,
-                         const MethodOptions& options) const override;
   [[nodiscard]] StatusOr<Assignment> Assign(const Dataset& dataset,
                                             const MethodOptions& options) const override;
 };

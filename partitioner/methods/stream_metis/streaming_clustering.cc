@@ -13,11 +13,10 @@ StatusOr<Clusters> SingleNodes(const Degrees& degrees) {
   HG_ASSIGN_OR_RETURN(clusters.of, NodeArray<uint32_t>::Make(nodes, "clusters of nodes"));
   HG_ASSIGN_OR_RETURN(clusters.volume, NodeArray<uint32_t>::Make(nodes, "volumes of clusters"));
   for (int64_t node = 0; node < nodes; ++node) {
-    clusters.of[node] = static_cast<uint32_t>(node);
-    clusters.volume[node] = degrees.of[node].total;
+    const uint32_t degree = degrees.of[node].total;
+    clusters.of[node] = degree > 0 ? static_cast<uint32_t>(clusters.count) : kNoCluster;
+    if (degree > 0) clusters.volume[clusters.count++] = degree;
   }
-  clusters.count = nodes;
-  HG_RETURN_IF_ERROR(CompactClusters(&clusters));
   return clusters;
 }
 

@@ -47,14 +47,25 @@ TEST(LpMetisMethodTest, CutsRingsInFewPlaces) {
 
 // A small graph's own clusters would be too small to tell what a large one takes.
 TEST(LpMetisMethodTest, TrialHasClustersAsLargeAsTheGraphItStandsFor) {
-  const GraphCounts large = {.nodes = {10'000'000}, .relations = {}};
-  const MethodOptions options{.parts = 8, .seed = 1, .balance = {}};
+  const GraphCounts large = {.nodes = {500'000}, .relations = {}};
+  MethodOptions options{.parts = 8, .seed = 1, .balance = {}};
   const MethodOptions trial = LpMetisMethod().ForTrial(large, kRings * kRingNodes, options);
-  EXPECT_EQ(trial.lp_metis.cluster_nodes, MaxClusterNodes(10'000'000, 8));
+  EXPECT_EQ(trial.lp_metis.cluster_nodes, MaxClusterNodes(500'000, 8));
   const auto own = Assign(Rings(), options);
   const auto tried = Assign(Rings(), trial);
   ASSERT_TRUE(own.ok() && tried.ok()) << own.status() << tried.status();
   EXPECT_LT(2 * tried->report["clusters"].get<int64_t>(), own->report["clusters"].get<int64_t>());
+  options.lp_metis.cluster_nodes = 7;
+  EXPECT_EQ(LpMetisMethod().ForTrial(large, 1000, options).lp_metis.cluster_nodes, 7);
+}
+
+// As large as those of a billion nodes they would be fewer than METIS is called for.
+TEST(LpMetisMethodTest, TrialForAHugeGraphStillCallsMetis) {
+  const GraphCounts huge = {.nodes = {1'000'000'000}, .relations = {}};
+  const MethodOptions options{.parts = 8, .seed = 1, .balance = {}};
+  const auto tried = Assign(Rings(), LpMetisMethod().ForTrial(huge, kRings * kRingNodes, options));
+  ASSERT_TRUE(tried.ok()) << tried.status();
+  EXPECT_GE(tried->report["clusters"].get<int64_t>(), 10 * options.parts);
 }
 
 TEST(LpMetisMethodTest, SameSeedSameOwners) {

@@ -124,6 +124,8 @@ TEST(PredictWritingTest, FixedTimeThenTimeAnEdgeAndFeaturesAtTheDisksSpeed) {
       .small_seconds = 1, .large_seconds = 2, .small_edges = 100, .large_edges = 200};
   EXPECT_DOUBLE_EQ(PredictWriting(trials, 1000, 0, 1e9, kSameCost), 10);
   EXPECT_DOUBLE_EQ(PredictWriting(trials, 1000, 5'000'000'000, 1e9, kSameCost), 15);
+  const MachineCost slower{.at_once = kSlower, .asked_ahead = kSame};
+  EXPECT_DOUBLE_EQ(PredictWriting(trials, 1000, 0, 1e9, slower), 10 + 1000 * 2 * 100e-9);
   const WritingTrials fixed{
       .small_seconds = 1, .large_seconds = 1, .small_edges = 100, .large_edges = 200};
   EXPECT_DOUBLE_EQ(PredictWriting(fixed, 1000, 0, 1e9, kSameCost), 1);
