@@ -4,10 +4,10 @@
 #include "common/base/bus_error.h"
 #include "common/base/log.h"
 #include "common/base/status.h"
-#include "trainer/run/command_line.h"
-#include "trainer/run/restart.h"
+#include "trainer/launch/command_line.h"
+#include "trainer/launch/restart.h"
+#include "trainer/launch/stop_signal.h"
 #include "trainer/run/run.h"
-#include "trainer/run/stop_signal.h"
 
 int main(int argc, char** argv) {
   using namespace halograph;

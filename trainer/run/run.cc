@@ -10,13 +10,13 @@
 #include "common/base/progress.h"
 #include "common/base/units.h"
 #include "trainer/distributed/gradients.h"
+#include "trainer/launch/blas.h"
+#include "trainer/output/prediction_file.h"
+#include "trainer/output/train_log.h"
 #include "trainer/pipeline/batch_schedule.h"
-#include "trainer/run/blas.h"
-#include "trainer/run/evaluation.h"
-#include "trainer/run/prediction_file.h"
-#include "trainer/run/session.h"
-#include "trainer/run/train_log.h"
-#include "trainer/run/training_loop.h"
+#include "trainer/training/evaluation.h"
+#include "trainer/training/session.h"
+#include "trainer/training/training_loop.h"
 
 namespace halograph {
 namespace {

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "common/base/status.h"
-#include "trainer/run/options.h"
-#include "trainer/run/stop_signal.h"
+#include "trainer/launch/options.h"
+#include "trainer/launch/stop_signal.h"
 
 namespace halograph {
 

@@ -1,4 +1,4 @@
-#include "trainer/run/batch_feed.h"
+#include "trainer/training/batch_feed.h"
 
 #include "common/base/stopwatch.h"
 

@@ -1,4 +1,4 @@
-#include "trainer/run/prediction_file.h"
+#include "trainer/output/prediction_file.h"
 
 #include <algorithm>
 #include <filesystem>

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "common/base/status.h"
-#include "trainer/run/launch_env.h"
-#include "trainer/run/options.h"
+#include "trainer/launch/launch_env.h"
+#include "trainer/launch/options.h"
 
 namespace halograph {
 

@@ -1,4 +1,4 @@
-#include "trainer/run/launch_env.h"
+#include "trainer/launch/launch_env.h"
 
 #include <map>
 

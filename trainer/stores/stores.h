@@ -6,8 +6,8 @@
 #include "client/graph_store.h"
 #include "client/kv_store.h"
 #include "common/base/status.h"
-#include "trainer/run/options.h"
-#include "trainer/run/stop_signal.h"
+#include "trainer/launch/options.h"
+#include "trainer/launch/stop_signal.h"
 
 namespace halograph {
 

@@ -1,4 +1,4 @@
-#include "trainer/run/stores.h"
+#include "trainer/stores/stores.h"
 
 #include <utility>
 

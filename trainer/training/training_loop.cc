@@ -1,11 +1,11 @@
-#include "trainer/run/training_loop.h"
+#include "trainer/training/training_loop.h"
 
 #include <cmath>
 #include <utility>
 
 #include "common/base/stopwatch.h"
 #include "trainer/pipeline/batch_schedule.h"
-#include "trainer/run/evaluation.h"
+#include "trainer/training/evaluation.h"
 
 namespace halograph {
 namespace {

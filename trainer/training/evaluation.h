@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "common/base/status.h"
-#include "trainer/run/prediction_file.h"
-#include "trainer/run/session.h"
+#include "trainer/output/prediction_file.h"
+#include "trainer/training/session.h"
 
 namespace halograph {
 

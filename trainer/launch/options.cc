@@ -1,4 +1,4 @@
-#include "trainer/run/options.h"
+#include "trainer/launch/options.h"
 
 #include <algorithm>
 #include <thread>
@@ -7,7 +7,7 @@
 
 #include "common/base/host_port.h"
 #include "common/sampling/request.h"
-#include "trainer/run/launch_env.h"
+#include "trainer/launch/launch_env.h"
 
 namespace halograph {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "common/base/status.h"
 #include "trainer/pipeline/minibatch_stream.h"
-#include "trainer/run/session.h"
+#include "trainer/training/session.h"
 
 namespace halograph {
 

@@ -4,13 +4,13 @@
 #include <memory>
 
 #include "trainer/distributed/communicator.h"
+#include "trainer/launch/options.h"
+#include "trainer/launch/stop_signal.h"
 #include "trainer/models/sage.h"
 #include "trainer/pipeline/batch_maker.h"
 #include "trainer/pipeline/labeled_seeds.h"
 #include "trainer/pipeline/minibatch_stream.h"
-#include "trainer/run/options.h"
-#include "trainer/run/stop_signal.h"
-#include "trainer/run/stores.h"
+#include "trainer/stores/stores.h"
 
 namespace halograph {
 

@@ -1,4 +1,4 @@
-#include "trainer/run/command_line.h"
+#include "trainer/launch/command_line.h"
 
 #include <map>
 #include <vector>

@@ -1,4 +1,4 @@
-#include "trainer/run/blas.h"
+#include "trainer/launch/blas.h"
 
 #include <climits>
 #include <cstdlib>

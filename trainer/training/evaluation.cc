@@ -1,9 +1,9 @@
-#include "trainer/run/evaluation.h"
+#include "trainer/training/evaluation.h"
 
 #include <numeric>
 
 #include "common/graph/tensor_ref.h"
-#include "trainer/run/batch_feed.h"
+#include "trainer/training/batch_feed.h"
 
 namespace halograph {
 namespace {

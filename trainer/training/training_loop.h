@@ -9,8 +9,8 @@
 #include "common/base/status.h"
 #include "common/storage/json.h"
 #include "trainer/distributed/gradients.h"
-#include "trainer/run/batch_feed.h"
-#include "trainer/run/session.h"
+#include "trainer/training/batch_feed.h"
+#include "trainer/training/session.h"
 
 namespace halograph {
 

@@ -1,4 +1,4 @@
-#include "trainer/run/train_log.h"
+#include "trainer/output/train_log.h"
 
 #include <limits>
 

@@ -1,4 +1,4 @@
-#include "trainer/run/stop_signal.h"
+#include "trainer/launch/stop_signal.h"
 
 #include <cerrno>
 #include <cstdlib>

@@ -1,4 +1,4 @@
-#include "trainer/run/training_loop.h"
+#include "trainer/training/training_loop.h"
 
 #include <mutex>
 #include <thread>
@@ -10,7 +10,7 @@
 #include "tests/integration/trainer/learnable_graph.h"
 #include "tests/support/test_folder.h"
 #include "tests/unit/trainer_distributed/ranks.h"
-#include "trainer/run/evaluation.h"
+#include "trainer/training/evaluation.h"
 
 namespace halograph {
 namespace {

@@ -1,4 +1,4 @@
-#include "trainer/run/restart.h"
+#include "trainer/launch/restart.h"
 
 #include <climits>
 #include <cstdlib>
@@ -6,7 +6,7 @@
 
 #include <unistd.h>
 
-#include "trainer/run/blas.h"
+#include "trainer/launch/blas.h"
 
 namespace halograph {
 namespace {
