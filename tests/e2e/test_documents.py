@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+"""README.md and the pages of docs: their commands run as they stand there, one after the other, and
+what they name is there.
+
+Every block that begins with ```sh is run, except those that begin with ```sh by-hand.
+"""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+from harness import programs
+from harness.programs import Result, must, seconds
+
+ROOT = pathlib.Path(__file__).parents[2]
+RUN = ["README.md", "docs/partitioning.md", "docs/operating.md", "docs/training.md"]  # in this order
+PAGES = RUN + ["docs/performance.md", "CONTRIBUTING.md"]
+README_LINES = 150
+FOLDERS = "client|cmake|common|deploy|docs|partitioner|proto|server|tests|trainer"
+
+
+def text_of(page):
+    return (ROOT / page).read_text(encoding="utf-8")
+
+
+def commands(page):
+    """The page as one script, on ports that are free: another test may use those of the page."""
+    script = "".join(re.findall(r"^```sh\n(.*?)^```", text_of(page), re.DOTALL | re.MULTILINE))
+    for port in sorted(set(re.findall(r"\b(?:127\.0\.0\.1:|--master-port )(\d+)", script))):
+        script = script.replace(port, str(programs.free_port()))
+    return script
+
+
+class CommandsTest(programs.ProgramTest):
+    def test_commands_work_as_written(self):
+        folder = self.box.folder / "clone"
+        (folder / "build" / "release").mkdir(parents=True)
+        bin_folder = os.path.abspath(os.environ["HALOGRAPH_BIN"])
+        (folder / "build" / "release" / "bin").symlink_to(bin_folder)
+        (folder / "tests").symlink_to(ROOT / "tests")
+        shown = ""
+        for page in RUN:
+            with self.subTest(page=page):
+                script = f"cd '{folder}'\n{commands(page)}\nwait"
+                process = self.box.start("/bin/bash", "-ec", script)
+                result = must(Result(process, process.wait(seconds(200))))
+                shown += result.text
+        for words in ("edge cut", "test accuracy", "SERVER"):
+            self.assertIn(words, shown)
+        self.assertNothingRuns()
+
+    def test_every_program_is_run(self):
+        script = commands("README.md")
+        for program in ("partition", "server", "train", "ctl"):
+            self.assertIn(f"halograph-{program} ", script)
+
+
+class PagesTest(programs.ProgramTest):
+    def test_readme_is_short(self):
+        self.assertLessEqual(len(text_of("README.md").splitlines()), README_LINES)
+
+    def test_links_lead_to_files(self):
+        for page in PAGES:
+            for link in re.findall(r"\]\(([^)#]+)", text_of(page)):
+                self.assertTrue((ROOT / page).parent.joinpath(link).exists(), f"{page}: {link}")
+
+    def test_paths_named_are_there(self):
+        for page in PAGES:
+            for path in re.findall(rf"`((?:{FOLDERS})/[\w./-]+)`", text_of(page)):
+                self.assertTrue((ROOT / path).exists(), f"{page}: {path}")
+
+    def test_options_named_are_options(self):
+        """An option of a page is one of the programs, of a script or of a benchmark."""
+        known = set()
+        for program in ("partition", "server", "train", "ctl"):
+            for words in self.subcommands(program):
+                known |= set(re.findall(r"--[a-z0-9-]+", must(self.box.run(*words, "--help")).out))
+        for script in [*ROOT.glob("deploy/*.sh"), *ROOT.glob("tests/bench/**/*.cc"),
+                       *ROOT.glob("tests/bench/**/*.h"), *ROOT.glob("tests/bench/**/*.py")]:
+            known |= set(re.findall(r"--[a-z0-9-]+", script.read_text(encoding="utf-8")))
+        for page in RUN:
+            named = set(re.findall(r"--[a-z][a-z0-9-]+", text_of(page)))
+            self.assertEqual([], sorted(named - known), page)
+
+    def subcommands(self, program):
+        name = f"halograph-{program}"
+        table = must(self.box.run(name, "--help")).out.partition("Subcommands:\n")[2]
+        return [[name]] + [[name, word] for word in re.findall(r"^  ([a-z]+) ", table, re.MULTILINE)]
+
+    def test_performance_is_made_from_the_figures(self):
+        done = subprocess.run([sys.executable, ROOT / "tests/bench/report.py", "check"],
+                              capture_output=True, text=True, check=False)
+        self.assertEqual(0, done.returncode, done.stderr)
+
+
+if __name__ == "__main__":
+    programs.main()
