@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Configures a CMake preset where that was not done yet, and builds it.
+# Configures a CMake preset if that was not done yet, then builds it.
 #
 # Usage: deploy/build.sh PRESET [-DNAME=VALUE...] [TARGET...]     (default: every target)
-#   -D...   set in any case; without, a build folder that is configured stays as it is
-# Builds into build/PRESET, as many compilers at once as cores and memory allow.
+#   -D...   sets a CMake variable; without any, a configured build folder stays as it is
+# Builds into build/PRESET, with as many compilers at once as cores and memory allow.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -19,7 +19,7 @@ for argument in "$@"; do
   esac
 done
 
-# A unit with libtorch takes up to 1.5 GB to compile.
+# A source that includes libtorch takes up to 1.5 GB to compile.
 by_memory=$(awk '/^MemAvailable:/ { print int($2 / 1500000) }' /proc/meminfo)
 jobs=$(nproc)
 if [ "$by_memory" -lt "$jobs" ]; then jobs=$by_memory; fi

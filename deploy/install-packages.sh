@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Installs the Debian packages of deploy/packages.txt that are missing; does nothing, and needs
-# neither network nor rights, where all are there.
+# Installs the Debian packages of deploy/packages.txt that are missing. If all are installed, it does
+# nothing and needs neither network nor root.
 #
 # Usage: deploy/install-packages.sh [SECTION...]     (default: every section of the list)
-# Exit code: 0 all are installed, 1 they are not (why, and what to do, is printed), 2 wrong usage.
+# Exit code: 0 all are installed, 1 some are not (the script says why and what to do), 2 wrong usage.
 set -euo pipefail
 
 list="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)/packages.txt"
@@ -30,24 +30,24 @@ missing_of() {
   done
 }
 
-# Ends with the list and the command to give to an administrator.
+# Prints the missing packages and the command that an administrator can run, and exits with 1.
 stop_politely() {
   {
     echo "install-packages: $1. These Debian 12 packages are missing:"
     printf '  %s\n' "${missing[@]}"
-    echo "Ask an administrator to run, then start again:"
+    echo "Ask an administrator to run this command, then start again:"
     echo "  apt-get install --no-install-recommends ${missing[*]}"
   } >&2
   exit 1
 }
 
-# Sets `as_root`: the words that go before a command that needs root.
+# Sets `as_root` to the words that go before a command that needs root.
 find_root() {
   as_root=()
   if [ "$(id -u)" = 0 ]; then return; fi
-  command -v sudo >/dev/null || stop_politely "not root, and sudo is not here"
+  command -v sudo >/dev/null || stop_politely "this user is not root, and sudo is not installed"
   if [ -t 0 ]; then as_root=(sudo); else as_root=(sudo -n); fi
-  "${as_root[@]}" true || stop_politely "sudo was refused"
+  "${as_root[@]}" true || stop_politely "sudo failed"
 }
 
 apt() {
@@ -79,15 +79,15 @@ main() {
 
   find_root
   echo "install-packages: installing ${#missing[@]} of ${#packages[@]} packages: ${missing[*]}"
-  # Lists may be absent or out of date: then, and only then, they are fetched.
+  # Fetches the package lists only if they are missing or out of date.
   apt install -s --no-install-recommends "${missing[@]}" >/dev/null 2>&1 || apt update ||
-    echo "install-packages: apt-get update failed; trying with the lists that are here" >&2
+    echo "install-packages: apt-get update failed; trying with the package lists on this machine" >&2
   if ! install_missing; then
-    echo "install-packages: once more with fresh lists" >&2
+    echo "install-packages: trying again with fresh package lists" >&2
     { apt update && install_missing; } || stop_politely "apt-get failed"
   fi
   mapfile -t missing < <(missing_of "${packages[@]}")
-  [ ${#missing[@]} = 0 ] || stop_politely "apt-get ended well, but not all is there"
+  [ ${#missing[@]} = 0 ] || stop_politely "apt-get succeeded, but packages are still missing"
   echo "install-packages: done"
 }
 

@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
-# From a fresh clone to trained models: installs what is missing, builds a release, partitions a
-# graph in two and trains GraphSAGE on it, each run ending with a table. First Cora, which the
-# repository carries, then a generated graph of 100,000 nodes.
+# From a fresh clone to trained models: installs missing packages, builds a release, partitions a
+# graph in two parts and trains GraphSAGE on it. Each training run ends with a table. The graphs are
+# Cora, which the repository carries, and then a generated graph of 100,000 nodes.
 #
 # Usage: deploy/quickstart.sh [--cluster] [--data DIR] [--epochs N] [--limit SECONDS] [--help]
-#   --cluster         two servers and two trainer ranks on loopback, on free ports; else one trainer
-#                     that maps the partition folders itself
+#   --cluster         two servers and two trainer ranks on loopback, on free ports; without it, one
+#                     trainer that maps the partition folder itself
 #   --data DIR        the graph in DIR instead (GraphBolt folder, OGB raw folder or edge list)
 #   --epochs N        epochs for every graph (default: 30 for Cora, 5 for others)
-#   --limit SECONDS   a training run that takes longer is ended (default 3600)
-# Everything goes to build/quickstart, or to the folder named by HALOGRAPH_WORK; what is there and
-# still right is used again. Where HALOGRAPH_BIN names a folder of built programs, those run and
-# nothing is installed or built. Nothing is left running, however this ends.
+#   --limit SECONDS   stops a training run that takes longer (default 3600)
+# All files go to build/quickstart, or to the folder that HALOGRAPH_WORK names. A later run uses the
+# files that are still right. If HALOGRAPH_BIN names a folder of built programs, the script runs them
+# and neither installs nor builds. It stops every process that it started, however it ends.
 # Exit code: 0 done, 1 failed, 2 wrong usage.
 set -euo pipefail
 
@@ -39,9 +39,10 @@ wrong_usage() {
   exit 2
 }
 
-# --- Processes. All run in the background, so that a signal is acted upon at once. ---------------
+# --- Processes. All run in the background, so that a signal takes effect immediately. -------------
 
-# Starts "$2..." with its output in file $1 ("-": where this script writes); its id is in `last`.
+# Starts "$2..." and sets `last` to its id. Its output goes to file $1 (or, for "-", where that of this
+# script goes).
 launch() {
   local output=$1
   shift
@@ -69,13 +70,14 @@ forget() {
   started=(${left[@]+"${left[@]}"})
 }
 
-# Runs a command to its end, at most --limit seconds.
+# Runs a command and waits for its end, at most --limit seconds.
 run() {
   launch - "$@"
   await "$(basename "$1")" "$last"
 }
 
-# Waits for the processes $2..., called $1, until all ended well (0), one did not (1) or --limit.
+# Waits for the processes $2..., called $1. Returns 0 when all have succeeded, 1 when one fails or
+# --limit has passed.
 await() {
   local name=$1 ended timer code
   shift
@@ -86,7 +88,7 @@ await() {
     code=0
     wait -n -p ended "$@" "$timer" || code=$?
     if [ "$ended" = "$timer" ]; then
-      say "$name: not done within --limit $limit s"
+      say "$name: did not end within --limit $limit s"
       return 1
     elif [ "$code" != 0 ]; then
       say "$name: ended with exit code $code"
@@ -109,7 +111,7 @@ some_run() {
   return 1
 }
 
-# Ends processes: asks them, and after 15 s kills those that are left.
+# Stops processes: sends SIGTERM, and SIGKILL to those that still run after 15 s.
 end_processes() {
   local pid tries=150
   [ $# -gt 0 ] || return 0
@@ -134,7 +136,7 @@ leave() {
 
 # --- Graphs --------------------------------------------------------------------------------------
 
-# Partitions the input $2 into the folder $3, called $1, unless that is there and holds that input.
+# Partitions the input $2, called $1, into the folder $3, unless that folder already holds it.
 partition() {
   local name=$1 input=$2 graph=$3
   if [ -f "$graph/manifest.json" ]; then
@@ -143,7 +145,7 @@ partition() {
       say "$name: $graph holds this graph already"
       return
     fi
-    say "$name: $graph is not this graph (see $work/$name.verify); made anew"
+    say "$name: $graph is not this graph (see $work/$name.verify); making it again"
   fi
   rm -rf "$graph"
   run "$bin/halograph-partition" run --input "$input" --output "$graph" --parts "$parts" \
@@ -193,7 +195,7 @@ show_outputs() {
   done
 }
 
-# Two servers, two ranks; the servers are asked for their status and ended.
+# Starts two servers and two ranks, shows the status of the servers, and stops them.
 train_cluster() {
   local name=$1 graph=$2 part pid port addresses=() servers=() ranks=() outputs=()
   shift 2
@@ -207,7 +209,7 @@ train_cluster() {
   for part in "${!servers[@]}"; do
     addresses+=("$(address_of "${servers[part]}" "$work/$name.address$part")") || {
       show_outputs "${outputs[part]}"
-      fail "$name: server $part does not serve"
+      fail "$name: server $part did not start to serve"
     }
   done
   say "$name: servers at ${addresses[*]}"
@@ -229,7 +231,8 @@ train_cluster() {
   end_processes "${servers[@]}"
 }
 
-# Partitions and trains: name, title, input, default epochs, options of the trainer.
+# Partitions a graph and trains on it. Arguments: name, title, input, default epochs, options of the
+# trainer.
 graph() {
   local name=$1 title=$2 input=$3 count=${epochs:-$4} mode=embedded
   shift 4
@@ -259,11 +262,11 @@ read_options() {
   [[ "$limit" =~ ^[1-9][0-9]*$ ]] || wrong_usage "--limit '$limit' is not a positive number"
   if [ -n "$data" ]; then
     data=$(absolute "$data")
-    [ -e "$data" ] || wrong_usage "--data '$data' is not there"
+    [ -e "$data" ] || wrong_usage "--data '$data' does not exist"
   fi
 }
 
-# A path as seen from where the script was started.
+# Makes path $1 absolute. It is relative to the folder where the script was started.
 absolute() {
   case $1 in
     /*) printf '%s' "$1" ;;
@@ -274,7 +277,7 @@ absolute() {
 build_programs() {
   local tests=()
   ./deploy/install-packages.sh build
-  # A build folder that already has the tests keeps them.
+  # A build folder that is configured keeps its tests.
   [ -f build/release/build.ninja ] || tests=(-DHALOGRAPH_TESTS=OFF)
   ./deploy/build.sh release ${tests[@]+"${tests[@]}"} halograph-partition halograph-server \
     halograph-train halograph-ctl

@@ -49,7 +49,7 @@ class TrainTest(QuickstartBase):
         self.train_cora("--epochs", 1)
         part = self.box.folder / "work" / "cora-2" / "part-0001" / "manifest.json"
         part.write_text(part.read_text().replace("1", "2"))
-        self.assertCode(0, self.train_cora("--epochs", 1), "made anew")
+        self.assertCode(0, self.train_cora("--epochs", 1), "making it again")
 
     def test_relative_folders_are_those_of_the_caller(self):
         process = self.start("--data", "nowhere/at/all", work="elsewhere")
