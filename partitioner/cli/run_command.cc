@@ -14,7 +14,7 @@
 #include "partitioner/methods/registry/owners_method.h"
 #include "partitioner/methods/registry/registry.h"
 #include "partitioner/plan/parts_choice.h"
-#include "partitioner/write/partition_graph.h"
+#include "partitioner/run/partition_graph.h"
 
 namespace halograph {
 namespace {

@@ -6,8 +6,8 @@
 #include "common/storage/file.h"
 #include "partitioner/compare/method_run.h"
 #include "partitioner/compare/method_word.h"
+#include "partitioner/inspect/quality.h"
 #include "partitioner/methods/registry/registry.h"
-#include "partitioner/quality/quality.h"
 
 namespace halograph {
 namespace {

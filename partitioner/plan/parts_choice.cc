@@ -6,9 +6,9 @@
 #include <fmt/format.h>
 
 #include "common/base/units.h"
+#include "partitioner/methods/constraints.h"
 #include "partitioner/methods/method.h"
-#include "partitioner/methods/vertex_weights.h"
-#include "partitioner/renumber/global_id_array.h"
+#include "partitioner/write/global_id_array.h"
 
 namespace halograph {
 namespace {

@@ -11,7 +11,7 @@
 #include "partitioner/plan/parts_choice.h"
 #include "partitioner/plan/time_model.h"
 #include "partitioner/plan/trial.h"
-#include "partitioner/renumber/global_id_array.h"
+#include "partitioner/write/global_id_array.h"
 #include "partitioner/write/writing_plan.h"
 
 namespace halograph {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "partitioner/methods/metis_method.h"
+#include "partitioner/methods/metis/metis_method.h"
 
 namespace halograph {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "common/graph/manifest.h"
 #include "partitioner/readers/dataset.h"
-#include "partitioner/renumber/renumbering.h"
+#include "partitioner/write/renumbering.h"
 
 namespace halograph {
 

@@ -4,9 +4,9 @@
 #include <limits>
 #include <vector>
 
-#include "partitioner/renumber/global_id_array.h"
 #include "partitioner/stream/edge_pass.h"
 #include "partitioner/write/bucket_writer.h"
+#include "partitioner/write/global_id_array.h"
 #include "partitioner/write/source_set.h"
 
 namespace halograph {

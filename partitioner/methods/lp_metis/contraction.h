@@ -2,10 +2,10 @@
 #pragma once
 
 #include "common/base/status.h"
-#include "partitioner/methods/coarse_partition.h"
 #include "partitioner/methods/lp_metis/disk_csr.h"
 #include "partitioner/methods/lp_metis/label_propagation.h"
-#include "partitioner/methods/vertex_weights.h"
+#include "partitioner/methods/metis/coarse_partition.h"
+#include "partitioner/methods/metis/vertex_weights.h"
 
 namespace halograph {
 

@@ -7,7 +7,7 @@
 
 #include "common/base/progress.h"
 #include "common/base/units.h"
-#include "partitioner/methods/neighbour_lists.h"
+#include "partitioner/methods/metis/neighbour_lists.h"
 #include "partitioner/stream/edge_pass.h"
 #include "partitioner/stream/union_nodes.h"
 

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "partitioner/methods/lp_metis/disk_csr.h"
-#include "partitioner/methods/rebalance.h"
-#include "partitioner/methods/vertex_weights.h"
+#include "partitioner/methods/metis/rebalance.h"
+#include "partitioner/methods/metis/vertex_weights.h"
 
 namespace halograph {
 

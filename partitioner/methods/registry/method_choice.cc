@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "common/base/units.h"
-#include "partitioner/methods/folded_graph.h"
-#include "partitioner/methods/metis_method.h"
+#include "partitioner/methods/metis/folded_graph.h"
+#include "partitioner/methods/metis/metis_method.h"
 
 namespace halograph {
 namespace {

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
+#include "partitioner/methods/constraints.h"
 #include "partitioner/methods/end_counter.h"
 #include "partitioner/methods/stream_clusters.h"
 #include "partitioner/methods/stream_metis/pair_sample.h"
-#include "partitioner/methods/vertex_weights.h"
 #include "partitioner/stream/edge_pass.h"
 
 namespace halograph {

@@ -5,7 +5,7 @@
 
 #include "common/base/status.h"
 #include "partitioner/methods/clusters.h"
-#include "partitioner/methods/coarse_partition.h"
+#include "partitioner/methods/metis/coarse_partition.h"
 #include "partitioner/methods/stream_metis/node_weights.h"
 #include "partitioner/readers/dataset.h"
 

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "partitioner/methods/rebalance.h"
+#include "partitioner/methods/metis/rebalance.h"
 #include "partitioner/methods/stream_metis/node_weights.h"
 
 namespace halograph {

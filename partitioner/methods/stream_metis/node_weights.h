@@ -8,9 +8,9 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "common/base/status.h"
+#include "partitioner/methods/constraints.h"
 #include "partitioner/methods/degrees.h"
 #include "partitioner/methods/method.h"
-#include "partitioner/methods/vertex_weights.h"
 #include "partitioner/readers/dataset.h"
 #include "partitioner/stream/node_array.h"
 #include "partitioner/stream/union_nodes.h"

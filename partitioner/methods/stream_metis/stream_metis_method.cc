@@ -9,7 +9,7 @@
 #include "common/base/log.h"
 #include "common/base/rng.h"
 #include "common/base/units.h"
-#include "partitioner/methods/coarse_partition.h"
+#include "partitioner/methods/metis/coarse_partition.h"
 #include "partitioner/methods/stream_metis/balance.h"
 #include "partitioner/methods/stream_metis/cluster_merge.h"
 #include "partitioner/methods/stream_metis/coarse_budget.h"

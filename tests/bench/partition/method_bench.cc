@@ -18,9 +18,9 @@
 #include "common/storage/file.h"
 #include "partitioner/compare/method_run.h"
 #include "partitioner/compare/method_word.h"
+#include "partitioner/inspect/quality.h"
 #include "partitioner/methods/registry/registry.h"
 #include "partitioner/plan/run_plan.h"
-#include "partitioner/quality/quality.h"
 #include "tests/bench/partition/bench_graphs.h"
 #include "tests/bench/partition/method_ratios.h"
 

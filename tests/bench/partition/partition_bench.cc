@@ -25,7 +25,7 @@
 #include "common/base/units.h"
 #include "partitioner/compare/anonymous_peak.h"
 #include "partitioner/generate/rmat.h"
-#include "partitioner/methods/metis_call.h"
+#include "partitioner/methods/metis/metis_call.h"
 #include "partitioner/readers/reader.h"
 #include "tests/bench/cpu_model.h"
 

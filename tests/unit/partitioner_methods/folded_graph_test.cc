@@ -1,4 +1,4 @@
-#include "partitioner/methods/folded_graph.h"
+#include "partitioner/methods/metis/folded_graph.h"
 
 #include <map>
 

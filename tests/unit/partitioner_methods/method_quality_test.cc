@@ -1,10 +1,10 @@
 // How good partitionings of real graphs are: the bounds that the project promises.
 #include <gmock/gmock.h>
 
-#include "partitioner/methods/folded_graph.h"
-#include "partitioner/methods/rebalance.h"
+#include "partitioner/methods/metis/folded_graph.h"
+#include "partitioner/methods/metis/rebalance.h"
+#include "partitioner/methods/metis/vertex_weights.h"
 #include "partitioner/methods/registry/registry.h"
-#include "partitioner/methods/vertex_weights.h"
 #include "tests/unit/partitioner_methods/memory_dataset.h"
 #include "tests/unit/partitioner_methods/real_dataset.h"
 

@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "partitioner/methods/metis_method.h"
+#include "partitioner/methods/metis/metis_method.h"
 #include "tests/unit/partitioner_methods/memory_dataset.h"
 
 namespace halograph {

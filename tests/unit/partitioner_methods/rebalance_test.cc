@@ -1,4 +1,4 @@
-#include "partitioner/methods/rebalance.h"
+#include "partitioner/methods/metis/rebalance.h"
 
 #include <gmock/gmock.h>
 

@@ -1,4 +1,4 @@
-#include "partitioner/methods/vertex_weights.h"
+#include "partitioner/methods/metis/vertex_weights.h"
 
 #include <gmock/gmock.h>
 

@@ -3,9 +3,9 @@
 
 #include <gmock/gmock.h>
 
-#include "partitioner/methods/edge/cluster_packing.h"
-#include "partitioner/methods/edge/spring.h"
-#include "partitioner/methods/edge/two_phase.h"
+#include "partitioner/methods/literature/cluster_packing.h"
+#include "partitioner/methods/literature/spring.h"
+#include "partitioner/methods/literature/two_phase.h"
 #include "tests/unit/partitioner_methods_edge/placed_edges.h"
 
 namespace halograph {

@@ -1,5 +1,5 @@
 // The edge partitioners as partition methods: bounds, rounds of counting, options, memory.
-#include "partitioner/methods/edge/edge_method.h"
+#include "partitioner/methods/literature/edge_method.h"
 
 #include <algorithm>
 #include <functional>
@@ -7,11 +7,11 @@
 
 #include <gmock/gmock.h>
 
-#include "partitioner/methods/edge/dbh.h"
-#include "partitioner/methods/edge/greedy.h"
-#include "partitioner/methods/edge/hdrf.h"
-#include "partitioner/methods/edge/spring.h"
-#include "partitioner/methods/edge/two_phase.h"
+#include "partitioner/methods/literature/dbh.h"
+#include "partitioner/methods/literature/greedy.h"
+#include "partitioner/methods/literature/hdrf.h"
+#include "partitioner/methods/literature/spring.h"
+#include "partitioner/methods/literature/two_phase.h"
 #include "tests/unit/partitioner_methods_edge/placed_edges.h"
 
 namespace halograph {

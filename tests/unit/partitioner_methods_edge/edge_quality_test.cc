@@ -4,12 +4,12 @@
 
 #include <gtest/gtest.h>
 
-#include "partitioner/methods/edge/dbh.h"
-#include "partitioner/methods/edge/edge_method.h"
-#include "partitioner/methods/edge/greedy.h"
-#include "partitioner/methods/edge/hdrf.h"
-#include "partitioner/methods/edge/spring.h"
-#include "partitioner/methods/edge/two_phase.h"
+#include "partitioner/methods/literature/dbh.h"
+#include "partitioner/methods/literature/edge_method.h"
+#include "partitioner/methods/literature/greedy.h"
+#include "partitioner/methods/literature/hdrf.h"
+#include "partitioner/methods/literature/spring.h"
+#include "partitioner/methods/literature/two_phase.h"
 #include "partitioner/methods/random_method.h"
 #include "tests/unit/partitioner_methods/real_dataset.h"
 

@@ -5,9 +5,9 @@
 
 #include <gmock/gmock.h>
 
-#include "partitioner/methods/edge/edge_loads.h"
-#include "partitioner/methods/edge/even_share.h"
-#include "partitioner/methods/edge/owner_choice.h"
+#include "partitioner/methods/literature/edge_loads.h"
+#include "partitioner/methods/literature/even_share.h"
+#include "partitioner/methods/literature/owner_choice.h"
 #include "tests/unit/partitioner_methods/memory_dataset.h"
 
 namespace halograph {

@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "partitioner/methods/edge/edge_partitioner.h"
+#include "partitioner/methods/literature/edge_partitioner.h"
 #include "tests/unit/partitioner_methods/memory_dataset.h"
 
 namespace halograph {

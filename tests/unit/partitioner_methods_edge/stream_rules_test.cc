@@ -5,10 +5,10 @@
 
 #include <gmock/gmock.h>
 
-#include "partitioner/methods/edge/dbh.h"
-#include "partitioner/methods/edge/edge_loads.h"
-#include "partitioner/methods/edge/greedy.h"
-#include "partitioner/methods/edge/hdrf.h"
+#include "partitioner/methods/literature/dbh.h"
+#include "partitioner/methods/literature/edge_loads.h"
+#include "partitioner/methods/literature/greedy.h"
+#include "partitioner/methods/literature/hdrf.h"
 #include "tests/unit/partitioner_methods_edge/placed_edges.h"
 
 namespace halograph {

@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "partitioner/methods/folded_graph.h"
+#include "partitioner/methods/metis/folded_graph.h"
 #include "tests/support/test_folder.h"
 #include "tests/unit/partitioner_methods/memory_dataset.h"
 

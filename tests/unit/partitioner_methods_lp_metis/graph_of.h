@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "partitioner/methods/lp_metis/disk_csr.h"
-#include "partitioner/methods/vertex_weights.h"
+#include "partitioner/methods/metis/vertex_weights.h"
 #include "tests/unit/partitioner_methods/memory_dataset.h"
 
 namespace halograph {

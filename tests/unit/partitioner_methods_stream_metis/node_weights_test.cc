@@ -1,5 +1,6 @@
 #include "partitioner/methods/stream_metis/node_weights.h"
 
+#include "partitioner/methods/metis/vertex_weights.h"
 #include "tests/unit/partitioner_methods_stream_metis/stream_graph.h"
 
 namespace halograph {

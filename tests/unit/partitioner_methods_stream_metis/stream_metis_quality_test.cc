@@ -5,9 +5,9 @@
 
 #include <gmock/gmock.h>
 
-#include "partitioner/methods/metis_method.h"
+#include "partitioner/inspect/quality.h"
+#include "partitioner/methods/metis/metis_method.h"
 #include "partitioner/methods/stream_metis/stream_metis_method.h"
-#include "partitioner/quality/quality.h"
 #include "partitioner/stream/edge_pass.h"
 #include "tests/unit/partitioner_methods/real_dataset.h"
 #include "tests/unit/partitioner_methods_stream_metis/stream_graph.h"

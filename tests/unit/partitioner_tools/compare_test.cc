@@ -7,9 +7,9 @@
 #include "partitioner/compare/method_run.h"
 #include "partitioner/compare/method_word.h"
 #include "partitioner/compare/plot.h"
+#include "partitioner/inspect/quality.h"
 #include "partitioner/methods/registry/method_options.h"
 #include "partitioner/methods/registry/registry.h"
-#include "partitioner/quality/quality.h"
 #include "tests/unit/partitioner_methods/memory_dataset.h"
 #include "tests/unit/partitioner_tools/program_fixture.h"
 

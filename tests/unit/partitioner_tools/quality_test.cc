@@ -1,4 +1,4 @@
-#include "partitioner/quality/quality.h"
+#include "partitioner/inspect/quality.h"
 
 #include <gmock/gmock.h>
 

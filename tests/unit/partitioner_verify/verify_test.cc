@@ -19,7 +19,7 @@
 #include "common/storage/npy.h"
 #include "partitioner/generate/rmat.h"
 #include "partitioner/generate/sbm.h"
-#include "partitioner/write/partition_graph.h"
+#include "partitioner/run/partition_graph.h"
 
 namespace halograph {
 namespace {

@@ -16,8 +16,8 @@
 #include "common/graph/partition.h"
 #include "common/sampling/weighted_table.h"
 #include "partitioner/inspect/inspect_graph.h"
+#include "partitioner/run/partition_graph.h"
 #include "partitioner/verify/verify.h"
-#include "partitioner/write/partition_graph.h"
 #include "tests/support/test_folder.h"
 
 namespace halograph {

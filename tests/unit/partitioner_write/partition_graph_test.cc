@@ -1,5 +1,5 @@
 // The whole way from an input folder to a partition folder, and what is left when it breaks off.
-#include "partitioner/write/partition_graph.h"
+#include "partitioner/run/partition_graph.h"
 
 #include <csignal>
 #include <cstdlib>

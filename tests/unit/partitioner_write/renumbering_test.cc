@@ -1,4 +1,4 @@
-#include "partitioner/renumber/renumbering.h"
+#include "partitioner/write/renumbering.h"
 
 #include <gmock/gmock.h>
 

@@ -1,0 +1,46 @@
+#include "partitioner/methods/metis/metis_attempt.h"
+
+#include "common/base/rng.h"
+#include "partitioner/methods/metis/rebalance.h"
+#include "partitioner/methods/random_method.h"
+
+namespace halograph {
+namespace {
+
+constexpr int kRebalanceRounds = 30;
+// With fewer nodes a partition METIS leaves partitions empty.
+constexpr int64_t kNodesPerPart = 8;
+
+int64_t Cut(const FoldedGraph& graph, const std::vector<int32_t>& owners) {
+  int64_t cut = 0;
+  for (size_t v = 0; v < owners.size(); ++v) {
+    for (auto i = static_cast<size_t>(graph.xadj[v]); i < static_cast<size_t>(graph.xadj[v + 1]);
+         ++i) {
+      if (owners[graph.neighbours.data()[i]] == owners[v]) continue;
+      cut += graph.weights.empty() ? 1 : graph.weights[i];
+    }
+  }
+  return cut / 2;
+}
+
+}  // namespace
+
+StatusOr<MetisAttempt> AttemptMetis(const FoldedGraph& graph, const VertexWeights& weights,
+                                    int parts, uint64_t seed, const MetisImbalance& aims) {
+  MetisAttempt result;
+  const bool metis = graph.num_arcs() > 0 && graph.num_nodes() >= kNodesPerPart * parts;
+  if (metis) {
+    HG_ASSIGN_OR_RETURN(result.owners, CallMetis(graph, weights, parts, seed, aims));
+  } else {
+    const std::vector<uint16_t> dealt = DealOwners(graph.num_nodes(), parts, Mix(seed));
+    result.owners.assign(dealt.begin(), dealt.end());
+  }
+  PartLoads loads(weights, result.owners, parts);
+  result.moves = Rebalance(graph, weights, parts, kRebalanceRounds, &result.owners, &loads);
+  result.excess = loads.Excess();
+  result.balance = loads.Balance();
+  result.cut = Cut(graph, result.owners);
+  return result;
+}
+
+}  // namespace halograph

@@ -1,0 +1,118 @@
+#include "partitioner/run/partition_graph.h"
+
+#include <utility>
+
+#include "common/base/log.h"
+#include "common/base/stopwatch.h"
+#include "common/base/units.h"
+#include "common/graph/manifest.h"
+#include "common/storage/disk_space.h"
+#include "common/storage/file.h"
+#include "common/storage/replace_check.h"
+#include "partitioner/methods/registry/registry.h"
+#include "partitioner/write/sampling_weights.h"
+#include "partitioner/write/writing_plan.h"
+
+namespace halograph {
+namespace {
+
+// "out/" and "out" name the same folder.
+std::filesystem::path WithoutTrailingSlash(const std::filesystem::path& path) {
+  const std::filesystem::path normal = path.lexically_normal();
+  return normal.has_filename() ? normal : normal.parent_path();
+}
+
+Json OptionsJson(const PartitionRun& run, const MethodOptions& options, Json report) {
+  return {{"read", run.read.ToJson()},
+          {"method", run.method},
+          {"seed", options.seed},
+          {"balance", options.balance.ToString()},
+          {"parts", options.parts},
+          {"allow_nan", run.allow_nan},
+          {"sampling_weights", run.sampling_weights},
+          {"report", std::move(report)}};
+}
+
+// The folder to be renamed to the output.
+StatusOr<TemporaryFolder> CreateOutput(const PartitionRun& run) {
+  const std::filesystem::path output = WithoutTrailingSlash(run.output);
+  if (run.replace) {
+    HG_RETURN_IF_ERROR(CheckInputStays(run.input, output));
+    HG_RETURN_IF_ERROR(CheckReplaceable(output, kManifestName, "a partition folder"));
+  }
+  auto created = TemporaryFolder::Create(output, run.replace);
+  if (absl::IsAlreadyExists(created.status())) {
+    return AlreadyExists("{}, or replace it with --force", Message(created.status()));
+  }
+  return created;
+}
+
+// What the run will hold; refused here if that is more than it may.
+Status PlanRun(const PartitionMethod& method, const GraphCounts& counts,
+               const MethodOptions& options) {
+  MemoryPlan plan = method.PlanMemory(counts, options);
+  plan.Append(PlanWriting(counts, options.memory, options.parts));
+  spdlog::info("memory: {} at most, of {}\n{}", FormatBytes(kProgramBytes + plan.peak_bytes()),
+               FormatBytes(options.memory), plan.ToText());
+  return CheckMemory(plan, options.memory);
+}
+
+// A folder for the method's own files, gone afterwards.
+StatusOr<Assignment> Assign(const PartitionMethod& method, const Dataset& dataset,
+                            const MethodOptions& options) {
+  HG_RETURN_IF_ERROR(MakeFolder(options.scratch));
+  StatusOr<Assignment> assignment = method.Assign(dataset, options);
+  std::error_code error;
+  std::filesystem::remove_all(options.scratch, error);
+  if (error) return ErrnoStatus(error.value(), "cannot remove", options.scratch.string());
+  return assignment;
+}
+
+}  // namespace
+
+StatusOr<PartitionSummary> PartitionGraph(const PartitionRun& run) {
+  std::shared_ptr<const PartitionMethod> method = run.custom_method;
+  if (method == nullptr) {
+    HG_ASSIGN_OR_RETURN(method, MakeMethod(run.method));
+  }
+  HG_ASSIGN_OR_RETURN(TemporaryFolder folder, CreateOutput(run));
+  PartitionSummary summary;
+  Stopwatch watch;
+  ReadOptions read = run.read;
+  read.scratch = folder.path() / "scratch";
+  HG_RETURN_IF_ERROR(MakeFolder(read.scratch));
+  {
+    HG_ASSIGN_OR_RETURN(Dataset dataset, OpenDataset(run.input, read));
+    HG_RETURN_IF_ERROR(MarkSamplingWeights(run.sampling_weights, &dataset));
+    summary.open_seconds = watch.Lap();
+    MethodOptions options = run.options;
+    options.drop_duplicates = read.duplicates == EdgePolicy::kDrop;
+    options.memory = run.memory;
+    options.scratch = read.scratch / "method";
+    if (run.choose_parts) {
+      HG_ASSIGN_OR_RETURN(options.parts, run.choose_parts(dataset));
+    }
+    HG_RETURN_IF_ERROR(PlanRun(*method, GraphCounts::Of(dataset), options));
+    // Again when it is written: others fill the disk too.
+    HG_RETURN_IF_ERROR(
+        CheckDiskSpace(folder.path(), NeededDiskBytes(dataset, options.parts, run.memory)));
+    HG_ASSIGN_OR_RETURN(Assignment assignment, Assign(*method, dataset, options));
+    Json report = std::move(assignment.report);
+    HG_ASSIGN_OR_RETURN(const Renumbering numbering,
+                        Renumbering::Create(dataset, std::move(assignment), options.parts));
+    summary.assign_seconds = watch.Lap();
+    const WriteOptions write{.drop_duplicates = options.drop_duplicates,
+                             .allow_nan = run.allow_nan,
+                             .memory = run.memory};
+    HG_ASSIGN_OR_RETURN(summary.graph, WriteGraph({dataset, numbering, folder.path(), write},
+                                                  OptionsJson(run, options, std::move(report))));
+  }
+  std::error_code error;
+  std::filesystem::remove_all(read.scratch, error);
+  if (error) return ErrnoStatus(error.value(), "cannot remove", read.scratch.string());
+  HG_RETURN_IF_ERROR(folder.Commit());
+  summary.write_seconds = watch.Lap();
+  return summary;
+}
+
+}  // namespace halograph
