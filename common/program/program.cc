@@ -1,0 +1,92 @@
+#include "common/program/program.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <exception>
+#include <new>
+
+#include "common/base/build_info.h"
+#include "common/base/bus_error.h"
+#include "common/base/log.h"
+
+namespace halograph {
+namespace {
+
+// Whatever leaves the action becomes a status.
+Status RunAction(const std::function<Status()>& action, const std::string& memory_advice) {
+  try {
+    return action();
+  } catch (const std::bad_alloc&) {
+    return ResourceExhausted("out of memory{}{}", memory_advice.empty() ? "" : "; ", memory_advice);
+  } catch (const std::exception& error) {
+    return Internal("unexpected error: {}", error.what());
+  } catch (...) {
+    return Internal("unexpected error that is no std::exception");
+  }
+}
+
+}  // namespace
+
+void PrintError(std::string_view program, std::string_view message) {
+  const std::string line = fmt::format("{}: {}\n", program, message);
+  std::fwrite(line.data(), 1, line.size(), stderr);
+}
+
+Program::Program(std::string name, std::string about, std::string log_level)
+    : command_(std::move(name), std::move(about)), log_level_(std::move(log_level)) {
+  OptionTable& options = command_.options();
+  options.Group(kGeneralGroup);
+  options.Add("log-level", &log_level_, "what is logged to stderr")
+      .OneOf({"trace", "debug", "info", "warning", "error", "off"})
+      .ValueName("LEVEL");
+  options.Group("Options");
+}
+
+int Program::Main(int argc, const char* const* argv) {
+  static std::string name;  // the handler's, for as long as the process lives
+  name = command_.name();
+  EndOnBusErrors(name.c_str());
+  ExitCode code = ExitCode::kFailed;
+  try {
+    code = Execute(std::span(argv, static_cast<size_t>(argc)));
+  } catch (const std::exception& error) {
+    code = Fail(ExitCode::kFailed, error.what());
+  }
+  stop_signal_.reset();
+  return static_cast<int>(code);
+}
+
+Status Program::Start() {
+  HG_RETURN_IF_ERROR(InitLog(command_.name()));
+  if (!catch_stop_signals_) return OkStatus();
+  HG_ASSIGN_OR_RETURN(stop_signal_, StopSignal::Install());
+  return OkStatus();
+}
+
+ExitCode Program::Execute(std::span<const char* const> argv) {
+  if (Status started = Start(); !started.ok()) return Fail(ExitCode::kFailed, Message(started));
+  const ReadWords read = ReadCommandLine(command_, argv.empty() ? argv : argv.subspan(1));
+  if (!read.status.ok()) {
+    const bool ours = absl::IsInternal(read.status);
+    return Fail(ours ? ExitCode::kFailed : ExitCode::kWrongUsage,
+                fmt::format("{} (see {} --help)", Message(read.status), read.command->FullName()));
+  }
+  Status status;
+  if (read.help) {
+    fmt::print("{}", read.command->Help());
+  } else if (read.version) {
+    fmt::print("{} {}\n", command_.name(), BuildVersion());
+  } else {
+    spdlog::default_logger()->set_level(spdlog::level::from_str(log_level_));
+    status = RunAction(read.command->action_, memory_advice_);
+  }
+  if (std::fflush(stdout) != 0 && status.ok()) status = ErrnoStatus(errno, "writing", "to stdout");
+  return status.ok() ? ExitCode::kDone : Fail(ExitCode::kFailed, Message(status));
+}
+
+ExitCode Program::Fail(ExitCode code, std::string_view message) const {
+  PrintError(command_.name(), message);
+  return code;
+}
+
+}  // namespace halograph

@@ -1,0 +1,96 @@
+#include "common/program/program.h"
+
+#include <new>
+#include <stdexcept>
+
+#include <gmock/gmock.h>
+#include <spdlog/spdlog.h>
+
+namespace halograph {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+class ProgramTest : public testing::Test {
+ protected:
+  int Main(std::vector<const char*> words, std::function<Status()> action = OkStatus) {
+    Program program("halograph-test", "Tests.");
+    int rows = 1;
+    program.options().Add("rows", &rows, "how many").Range(1, 9);
+    program.set_out_of_memory_advice("lower --rows");
+    program.Check([&] {
+      if (rows == 3) program.set_log_level("error");
+      return rows == 2 ? OutOfRange("--rows 2 is not for today") : OkStatus();
+    });
+    program.Run(std::move(action));
+    words.insert(words.begin(), "anything");
+    testing::internal::CaptureStdout();
+    testing::internal::CaptureStderr();
+    const int code = program.Main(static_cast<int>(words.size()), words.data());
+    out_ = testing::internal::GetCapturedStdout();
+    error_ = testing::internal::GetCapturedStderr();
+    return code;
+  }
+
+  std::string out_, error_;
+};
+
+TEST_F(ProgramTest, DoneIsZeroAndSilent) {
+  EXPECT_EQ(Main({"--rows", "1"}), 0);
+  EXPECT_EQ(out_ + error_, "");
+}
+
+TEST_F(ProgramTest, HelpAndVersionGoToStdout) {
+  EXPECT_EQ(Main({"--help"}), 0);
+  EXPECT_THAT(out_, HasSubstr("Usage: halograph-test [options]"));
+  EXPECT_THAT(out_, HasSubstr("--log-level LEVEL"));
+  EXPECT_EQ(Main({"--version"}), 0);
+  EXPECT_THAT(out_, StartsWith("halograph-test 0."));
+  EXPECT_EQ(error_, "");
+}
+
+TEST_F(ProgramTest, WrongUsageIsTwoWithOneLineAndTheWayToHelp) {
+  EXPECT_EQ(Main({"--row", "1"}), 2);
+  EXPECT_EQ(error_,
+            "halograph-test: unknown option --row; did you mean --rows? (see halograph-test "
+            "--help)\n");
+  EXPECT_EQ(Main({"--rows", "2"}), 2);
+  EXPECT_EQ(error_, "halograph-test: --rows 2 is not for today (see halograph-test --help)\n");
+  EXPECT_EQ(Main({"--log-level", "loud"}), 2);
+  EXPECT_EQ(out_, "");
+}
+
+TEST_F(ProgramTest, FailureIsOneWithOneLine) {
+  EXPECT_EQ(Main({}, [] { return NotFound("no file 'x': give another"); }), 1);
+  EXPECT_EQ(error_, "halograph-test: no file 'x': give another\n");
+  EXPECT_EQ(Main({"--log-level", "off"}, [] { return DataLoss("cut short"); }), 1);
+  EXPECT_EQ(error_, "halograph-test: cut short\n");
+}
+
+TEST_F(ProgramTest, ExceptionsAreFailuresAndMemoryHasAName) {
+  EXPECT_EQ(Main({}, []() -> Status { throw std::bad_alloc(); }), 1);
+  EXPECT_EQ(error_, "halograph-test: out of memory; lower --rows\n");
+  EXPECT_EQ(Main({}, []() -> Status { throw std::runtime_error("of a library"); }), 1);
+  EXPECT_EQ(error_, "halograph-test: unexpected error: of a library\n");
+  EXPECT_EQ(Main({}, []() -> Status { throw 5; }), 1);
+  EXPECT_THAT(error_, StartsWith("halograph-test: unexpected error"));
+}
+
+TEST_F(ProgramTest, LogGoesToStderrFromTheLevelOnThatOptionOrCheckSays) {
+  const auto log = [] {
+    spdlog::info("for information");
+    spdlog::warn("for attention");
+    return OkStatus();
+  };
+  Main({}, log);
+  EXPECT_THAT(error_, HasSubstr("info halograph-test: for information"));
+  Main({"--log-level", "warning"}, log);
+  EXPECT_THAT(error_, HasSubstr("for attention"));
+  EXPECT_THAT(error_, testing::Not(HasSubstr("for information")));
+  Main({"--rows", "3"}, log);
+  EXPECT_EQ(error_, "");
+}
+
+}  // namespace
+}  // namespace halograph

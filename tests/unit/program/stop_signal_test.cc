@@ -1,0 +1,81 @@
+#include "common/program/stop_signal.h"
+
+#include <csignal>
+
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+namespace halograph {
+namespace {
+
+// Signals belong to the process, so that each test runs in one of its own, before any other thread
+// is there.
+class StopSignalDeathTest : public testing::Test {
+ protected:
+  StopSignalDeathTest() { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
+  static std::unique_ptr<StopSignal> Install() { return StopSignal::Install().value(); }
+};
+
+TEST_F(StopSignalDeathTest, FirstSignalIsWaitedForAndTheSecondEndsAtOnce) {
+  EXPECT_EXIT(
+      {
+        const auto stop = Install();
+        kill(getpid(), SIGTERM);
+        if (stop->Wait() != SIGTERM || !stop->requested()) _exit(5);
+        kill(getpid(), SIGINT);
+        for (;;) pause();
+      },
+      testing::ExitedWithCode(1), "");
+}
+
+TEST_F(StopSignalDeathTest, FirstSignalEndsWithZeroWhereNothingIsUnderWay) {
+  EXPECT_EXIT(
+      {
+        const auto stop = Install();
+        stop->EndAtOnce(true);
+        kill(getpid(), SIGINT);
+        for (;;) pause();
+      },
+      testing::ExitedWithCode(0), "");
+}
+
+TEST_F(StopSignalDeathTest, SignalFromBeforeCountsWhereNothingIsUnderWay) {
+  EXPECT_EXIT(
+      {
+        const auto stop = Install();
+        kill(getpid(), SIGTERM);
+        static_cast<void>(stop->Wait());
+        stop->EndAtOnce(true);
+        _exit(5);
+      },
+      testing::ExitedWithCode(0), "");
+}
+
+TEST_F(StopSignalDeathTest, SignalAfterTheServiceStartedIsWaitedFor) {
+  EXPECT_EXIT(
+      {
+        const auto stop = Install();
+        stop->EndAtOnce(true);
+        stop->EndAtOnce(false);
+        kill(getpid(), SIGTERM);
+        _exit(stop->Wait() == SIGTERM ? 7 : 5);
+      },
+      testing::ExitedWithCode(7), "");
+}
+
+TEST_F(StopSignalDeathTest, CallbackRunsWhenTheSignalComesOrAtOnceAfterIt) {
+  EXPECT_EXIT(
+      {
+        const auto stop = Install();
+        std::atomic<int> calls = 0;
+        stop->OnStop([&] { ++calls; });
+        kill(getpid(), SIGTERM);
+        while (calls.load() == 0) std::this_thread::yield();
+        stop->OnStop([&] { calls += 10; });
+        _exit(calls.load());
+      },
+      testing::ExitedWithCode(11), "");
+}
+
+}  // namespace
+}  // namespace halograph
