@@ -1,24 +1,21 @@
 #include "client/pull_check.h"
 
-#include <algorithm>
+#include "common/graph/owner_split.h"
 
 namespace halograph {
 
-StatusOr<ResolvedTensor> CheckPull(const Schema& schema, const TensorRef& ref,
-                                   std::span<const int64_t> ids,
-                                   std::span<const std::byte> destination) {
-  HG_ASSIGN_OR_RETURN(ResolvedTensor tensor, ResolveTensor(schema, ref));
-  const size_t bytes = ids.size() * tensor.spec.row_bytes();
-  if (destination.size() != bytes) {
+StatusOr<const CatalogTensor*> CheckPull(const TensorCatalog& tensors, const TensorRef& ref,
+                                         std::span<const int64_t> ids,
+                                         std::span<const std::byte> destination) {
+  HG_ASSIGN_OR_RETURN(const CatalogTensor* const tensor, tensors.Find(ref));
+  const size_t row_bytes = tensor->resolved.spec.row_bytes();
+  if (destination.size() != ids.size() * row_bytes) {
     return InvalidArgument("{}: the destination has {} bytes, {} rows of {} bytes need {}",
-                           ref.ToString(), destination.size(), ids.size(), tensor.spec.row_bytes(),
-                           bytes);
+                           ref.ToString(), destination.size(), ids.size(), row_bytes,
+                           ids.size() * row_bytes);
   }
-  const auto outside =
-      std::find_if(ids.begin(), ids.end(), [&](int64_t id) { return id < 0 || id >= tensor.rows; });
-  if (outside == ids.end()) return tensor;
-  return OutOfRange("{}: id {} at position {} is outside its {} rows", ref.ToString(), *outside,
-                    outside - ids.begin(), tensor.rows);
+  HG_RETURN_IF_ERROR(CheckIdRange(ids, tensor->resolved.rows, ref.ToString()));
+  return tensor;
 }
 
 }  // namespace halograph

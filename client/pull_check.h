@@ -6,13 +6,14 @@
 #include <span>
 
 #include "common/base/status.h"
-#include "common/graph/tensor_ref.h"
+#include "common/graph/row_source.h"
 
 namespace halograph {
 
 // NotFound, OutOfRange and InvalidArgument as KVStore::Pull.
-[[nodiscard]] StatusOr<ResolvedTensor> CheckPull(const Schema& schema, const TensorRef& ref,
-                                                 std::span<const int64_t> ids,
-                                                 std::span<const std::byte> destination);
+[[nodiscard]] StatusOr<const CatalogTensor*> CheckPull(const TensorCatalog& tensors,
+                                                       const TensorRef& ref,
+                                                       std::span<const int64_t> ids,
+                                                       std::span<const std::byte> destination);
 
 }  // namespace halograph

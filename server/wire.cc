@@ -267,11 +267,12 @@ Status WritePullReply(const PullHandler& handler, const PullPlan& plan,
   constexpr size_t kRoom = PullHandler::kHeaderBytes;
   HG_ASSIGN_OR_RETURN(PooledBuffer buffer, pool.Acquire(kRoom + plan.bytes));
   std::array<uint8_t, kRoom> header{};
-  uint8_t* end = WriteShape(2, plan.shape, WriteDType(1, plan.tensor.spec.dtype, header.data()));
+  uint8_t* end =
+      WriteShape(2, plan.shape, WriteDType(1, plan.tensor->resolved.spec.dtype, header.data()));
   if (plan.bytes > 0) end = WriteBytesHeader(3, plan.bytes, end);
   const auto header_bytes = static_cast<size_t>(end - header.data());
   std::memcpy(buffer.data() + kRoom - header_bytes, header.data(), header_bytes);
-  handler.Gather(plan, ids, buffer.data() + kRoom);
+  HG_RETURN_IF_ERROR(handler.Gather(plan, ids, buffer.data() + kRoom));
   *reply = Own(std::move(buffer), kRoom - header_bytes, header_bytes + plan.bytes);
   return OkStatus();
 }

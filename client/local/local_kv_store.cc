@@ -2,7 +2,6 @@
 
 #include "client/kv_store.h"
 #include "client/local/mapped_graph.h"
-#include "client/local/mapped_rows.h"
 #include "client/pull_check.h"
 
 namespace halograph {
@@ -17,10 +16,13 @@ class LocalKVStore final : public KVStore {
   Status Pull(const TensorRef& ref, std::span<const int64_t> ids, std::span<std::byte> destination,
               CallStats* stats) override {
     if (stopped()) return StoreIsShutDown();
-    HG_ASSIGN_OR_RETURN(const ResolvedTensor tensor,
-                        CheckPull(graph_->info.schema, ref, ids, destination));
-    GatherMappedRows(*graph_, tensor, ids, {}, destination.data(), stopped_);
-    if (stopped()) return StoreIsShutDown();
+    HG_ASSIGN_OR_RETURN(const CatalogTensor* const tensor,
+                        CheckPull(*graph_->tensors, ref, ids, destination));
+    const std::function<Status()> check = [this] {
+      return stopped() ? StoreIsShutDown() : OkStatus();
+    };
+    HG_RETURN_IF_ERROR(GatherRowsOf(*tensor, ids, {}, destination.data(),
+                                    {.pool = graph_->pool.get(), .check = &check}));
     if (stats != nullptr) stats->local_bytes += static_cast<int64_t>(destination.size());
     return OkStatus();
   }
@@ -37,34 +39,11 @@ class LocalKVStore final : public KVStore {
   std::atomic<bool> stopped_ = false;
 };
 
-// Where a task set stands in the schema.
-struct SetIndex {
-  int task = 0;
-  int set = 0;
-};
-
-StatusOr<SetIndex> FindSet(const Schema& schema, const std::string& task, const std::string& set,
-                           const std::string& type) {
-  std::string exists;
-  for (int t = 0; t < static_cast<int>(schema.tasks.size()); ++t) {
-    for (int s = 0; s < static_cast<int>(schema.tasks[t].sets.size()); ++s) {
-      const TaskSetSpec& spec = schema.tasks[t].sets[s];
-      if (schema.tasks[t].name == task && spec.set == set && spec.type == type) {
-        return SetIndex{t, s};
-      }
-      exists += (exists.empty() ? "" : ", ") + schema.tasks[t].name + " / " + spec.set + " / " +
-                spec.type;
-    }
-  }
-  return NotFound("no task set '{} / {} / {}' in this graph; it has {}", task, set, type,
-                  exists.empty() ? "none" : exists);
-}
-
 StatusOr<TaskSet> LocalKVStore::ReadTaskSet(const std::string& task, const std::string& set,
                                             const std::string& type) {
   if (stopped()) return StoreIsShutDown();
   const Schema& schema = graph_->info.schema;
-  HG_ASSIGN_OR_RETURN(const SetIndex index, FindSet(schema, task, set, type));
+  HG_ASSIGN_OR_RETURN(const TaskSetIndex index, FindTaskSet(schema, task, set, type));
   TaskSet result;
   result.spec = schema.tasks[index.task].sets[index.set];
   result.part_boundaries = {0};

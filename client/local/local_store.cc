@@ -23,6 +23,8 @@ StatusOr<std::shared_ptr<const MappedGraph>> MapGraph(const std::filesystem::pat
   mapped->info = {.identity = mapped->parts->identity(),
                   .schema = mapped->parts->schema(),
                   .book = mapped->parts->book()};
+  mapped->tensors =
+      MakeSchemaCatalog(&mapped->info.schema, &mapped->info.book, mapped->parts.get());
   if (options.threads > 0) {
     const auto count = static_cast<size_t>(options.threads);
     mapped->pool = std::make_unique<ThreadPool>("hg-local", count, count * kQueuedPerThread);

@@ -10,13 +10,15 @@
 #include "client/kv_store.h"
 #include "common/base/thread_pool.h"
 #include "common/graph/partition.h"
+#include "common/graph/row_source.h"
 
 namespace halograph {
 
 struct MappedGraph {
   GraphInfo info;
-  std::unique_ptr<PartitionSet> parts;  // all of them, or those that are mapped here
-  std::unique_ptr<ThreadPool> pool;     // null: the caller works alone
+  std::unique_ptr<PartitionSet> parts;     // all of them, or those that are mapped here
+  std::unique_ptr<TensorCatalog> tensors;  // of info's schema; rows of `parts`
+  std::unique_ptr<ThreadPool> pool;        // null: the caller works alone
 };
 
 [[nodiscard]] inline Status StoreIsShutDown() {

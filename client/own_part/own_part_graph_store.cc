@@ -13,6 +13,7 @@ class OwnPartSource final : public NeighborSource {
  public:
   OwnPartSource(const MappedGraph& own, LayeredGraphStore& rest, CallStats* stats)
       : own_(own),
+        targets_(OwnTargets(*own.parts)),
         own_source_(&own.parts->topology(), own.pool.get()),
         rest_source_(rest.NewSource([this] { SampleOwn(); }, stats)) {}
 
@@ -41,9 +42,10 @@ class OwnPartSource final : public NeighborSource {
     rest_groups_.assign(groups.begin(), groups.end());
     for (size_t g = 0; g < groups.size(); ++g) {
       const int type = own_.info.schema.DestinationType(groups[g].relation);
-      splits_[g].Split(*own_.parts, own_.info.book.NodeBoundaries(type), groups[g].destinations);
-      own_groups_[g].destinations = splits_[g].own.ids;
-      rest_groups_[g].destinations = splits_[g].rest.ids;
+      (void)splits_[g].Split(own_.info.book.NodeBoundaries(type), targets_, 2,
+                             groups[g].destinations);  // every part has a target
+      own_groups_[g].destinations = splits_[g].share(kOwn).ids;
+      rest_groups_[g].destinations = splits_[g].share(kRest).ids;
     }
   }
 
@@ -58,12 +60,13 @@ class OwnPartSource final : public NeighborSource {
 
   // Counts, prefix sum, then both halves to their places in the caller's order.
   void Merge(size_t g, NeighborPicks* picks) {
-    const OwnedSplit& split = splits_[g];
-    if (split.rest.ids.empty()) return std::swap(*picks, own_picks_[g]);
-    if (split.own.ids.empty()) return std::swap(*picks, rest_picks_[g]);
-    const std::pair<const IdShare&, const NeighborPicks&> halves[] = {{split.own, own_picks_[g]},
-                                                                      {split.rest, rest_picks_[g]}};
-    picks->offsets.assign(split.own.ids.size() + split.rest.ids.size() + 1, 0);
+    const IdShare& own = splits_[g].share(kOwn);
+    const IdShare& rest = splits_[g].share(kRest);
+    if (rest.ids.empty()) return std::swap(*picks, own_picks_[g]);
+    if (own.ids.empty()) return std::swap(*picks, rest_picks_[g]);
+    const std::pair<const IdShare&, const NeighborPicks&> halves[] = {{own, own_picks_[g]},
+                                                                      {rest, rest_picks_[g]}};
+    picks->offsets.assign(own.ids.size() + rest.ids.size() + 1, 0);
     for (const auto& [share, drawn] : halves) {
       for (size_t i = 0; i < share.positions.size(); ++i) {
         picks->offsets[share.positions[i] + 1] = drawn.offsets[i + 1] - drawn.offsets[i];
@@ -81,9 +84,10 @@ class OwnPartSource final : public NeighborSource {
   }
 
   const MappedGraph& own_;
+  const std::vector<int> targets_;  // per part
   LocalNeighborSource own_source_;
   // Of the layer being sampled; memory is reused over layers.
-  std::vector<OwnedSplit> splits_;  // per group
+  std::vector<OwnerSplit> splits_;  // per group
   std::vector<LayerGroup> own_groups_;
   std::vector<LayerGroup> rest_groups_;
   std::vector<NeighborPicks> own_picks_;

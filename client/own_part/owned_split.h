@@ -5,40 +5,22 @@
 #include <span>
 #include <vector>
 
-#include "client/local/mapped_graph.h"
-#include "common/graph/partition_book.h"
+#include "common/graph/owner_split.h"
+#include "common/graph/partition.h"
 
 namespace halograph {
 
-// Some ids of a list, in its order.
-struct IdShare {
-  std::vector<int64_t> ids;
-  std::vector<int64_t> positions;  // of these in the list
+// The shares of SplitOwned.
+inline constexpr int kOwn = 0;
+inline constexpr int kRest = 1;
 
-  void Clear() {
-    ids.clear();
-    positions.clear();
+// The target of every part of a graph, of which `mapped` are here.
+[[nodiscard]] inline std::vector<int> OwnTargets(const PartitionSet& mapped) {
+  std::vector<int> targets;
+  for (int part = 0; part < mapped.book().num_parts(); ++part) {
+    targets.push_back(mapped.Find(part) != nullptr ? kOwn : kRest);
   }
-  void Add(int64_t id, size_t position) {
-    ids.push_back(id);
-    positions.push_back(static_cast<int64_t>(position));
-  }
-};
-
-struct OwnedSplit {
-  IdShare own;
-  IdShare rest;
-
-  // Forgets the list before; its memory is reused. `boundaries`: as ids are owned; they lie within.
-  void Split(const PartitionSet& mapped, std::span<const int64_t> boundaries,
-             std::span<const int64_t> list) {
-    own.Clear();
-    rest.Clear();
-    for (size_t i = 0; i < list.size(); ++i) {
-      const bool here = mapped.Find(FindRange(boundaries, list[i])) != nullptr;
-      (here ? own : rest).Add(list[i], i);
-    }
-  }
-};
+  return targets;
+}
 
 }  // namespace halograph

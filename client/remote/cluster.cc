@@ -1,12 +1,9 @@
 #include "client/remote/cluster.h"
 
 #include <algorithm>
-#include <cassert>
-#include <optional>
 
 #include "client/remote/description.h"
 #include "client/remote/message_io.h"
-#include "common/graph/partition_book.h"
 
 namespace halograph {
 
@@ -52,6 +49,7 @@ Status Cluster::Describe() {
     server_limits_.push_back(theirs);
   }
   info_ = std::move(descriptions[0].graph);
+  tensors_ = MakeSchemaCatalog(&info_.schema, &info_.book, nullptr);
   // Another server may come to listen where one of these did.
   rpc_.ExpectGraph(info_.identity);
   return OkStatus();
@@ -70,42 +68,6 @@ StatusOr<int> Cluster::TopologyServer(int part) const {
   const int server = topology_server_[static_cast<size_t>(part)];
   if (server >= 0) return server;
   return NoTopology(fmt::format("{} of {}", part, topology_server_.size()));
-}
-
-namespace {
-
-// Fills one share a server. Returns the first part found without a server, or -1.
-int Split(std::span<const int> server_of_part, std::span<const int64_t> boundaries,
-          std::span<const int64_t> ids, std::vector<ServerShare>* shares) {
-  for (size_t i = 0; i < ids.size(); ++i) {
-    const int part = FindRange(boundaries, ids[i]);
-    const int server = server_of_part[static_cast<size_t>(part)];
-    if (server < 0) return part;
-    ServerShare& share = (*shares)[static_cast<size_t>(server)];
-    share.ids.push_back(ids[i]);
-    share.positions.push_back(static_cast<int64_t>(i));
-  }
-  return -1;
-}
-
-}  // namespace
-
-std::vector<ServerShare> SplitByServer(const Cluster& cluster, int num_servers,
-                                       std::span<const int64_t> boundaries,
-                                       std::span<const int64_t> ids) {
-  std::vector<ServerShare> shares(static_cast<size_t>(num_servers));
-  [[maybe_unused]] const int without = Split(cluster.feature_servers(), boundaries, ids, &shares);
-  assert(without < 0);  // Connect saw to it
-  return shares;
-}
-
-StatusOr<std::vector<ServerShare>> SplitByTopologyServer(const Cluster& cluster, int num_servers,
-                                                         std::span<const int64_t> boundaries,
-                                                         std::span<const int64_t> ids) {
-  std::vector<ServerShare> shares(static_cast<size_t>(num_servers));
-  const int without = Split(cluster.topology_servers(), boundaries, ids, &shares);
-  if (without >= 0) return cluster.TopologyServer(without).status();
-  return shares;
 }
 
 }  // namespace halograph

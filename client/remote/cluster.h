@@ -11,6 +11,7 @@
 #include "client/graph_store.h"
 #include "client/remote/remote_store.h"
 #include "client/remote/rpc.h"
+#include "common/graph/row_source.h"
 
 namespace halograph {
 
@@ -32,6 +33,8 @@ class Cluster {
   // By part; -1: none (topology only).
   [[nodiscard]] std::span<const int> feature_servers() const { return feature_server_; }
   [[nodiscard]] std::span<const int> topology_servers() const { return topology_server_; }
+  // What may be pulled; no row of it is here.
+  [[nodiscard]] const TensorCatalog& tensors() const { return *tensors_; }
   // What requests to and replies from this server should stay under.
   [[nodiscard]] int64_t PlannedMessageBytes(int server) const {
     return planned_bytes_[static_cast<size_t>(server)];
@@ -49,27 +52,11 @@ class Cluster {
 
   RpcClient rpc_;
   GraphInfo info_;
+  std::unique_ptr<TensorCatalog> tensors_;
   std::vector<int> feature_server_;
   std::vector<int> topology_server_;  // -1: none
   std::vector<int64_t> planned_bytes_;
   std::vector<int64_t> server_limits_;
 };
-
-// Which rows of a request go to one server, in the caller's order.
-struct ServerShare {
-  std::vector<int64_t> ids;
-  std::vector<int64_t> positions;  // of these in the caller's list
-};
-
-// Splits `ids`, owned as `boundaries` say, by the server of their features; one share a server of
-// the cluster, maybe empty. Requires ids within the boundaries.
-[[nodiscard]] std::vector<ServerShare> SplitByServer(const Cluster& cluster, int num_servers,
-                                                     std::span<const int64_t> boundaries,
-                                                     std::span<const int64_t> ids);
-
-// As SplitByServer, by the server of their in-edges. Errors as Cluster::TopologyServer.
-[[nodiscard]] StatusOr<std::vector<ServerShare>> SplitByTopologyServer(
-    const Cluster& cluster, int num_servers, std::span<const int64_t> boundaries,
-    std::span<const int64_t> ids);
 
 }  // namespace halograph

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "client/remote/pull_reply_reader.h"
+#include "common/graph/owner_split.h"
 #include "halograph/v1/kv.pb.h"
 
 namespace halograph {
@@ -122,16 +123,15 @@ Status PullRows(Cluster* cluster, CallScope* scope, const TensorRef& tensor,
                 const Meanwhile& meanwhile, CallStats* stats) {
   PullCalls calls(cluster, tensor, resolved, destination);
   const int servers = cluster->rpc().num_servers();
-  std::vector<ServerShare> shares;
+  OwnerSplit split;
   if (servers == 1) {
     HG_RETURN_IF_ERROR(calls.Add({0, ids, positions}));
   } else {
-    shares = SplitByServer(*cluster, servers, Boundaries(cluster->info().book, resolved), ids);
+    const int without = split.Split(Boundaries(cluster->info().book, resolved),
+                                    cluster->feature_servers(), servers, ids, positions);
+    if (without >= 0) return Internal("no server has the features of part {}", without);
     for (int server = 0; server < servers; ++server) {
-      ServerShare& share = shares[static_cast<size_t>(server)];
-      if (!positions.empty()) {
-        for (int64_t& position : share.positions) position = positions[position];
-      }
+      const IdShare& share = split.share(server);
       HG_RETURN_IF_ERROR(calls.Add({server, share.ids, share.positions}));
     }
   }

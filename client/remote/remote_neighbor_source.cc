@@ -34,7 +34,7 @@ class LayerCalls {
 
   Cluster& cluster_;
   const SampleLayerSpec spec_;
-  std::vector<std::vector<ServerShare>> shares_;  // per group, per server
+  std::vector<OwnerSplit> shares_;  // per group, by server
   std::mutex mutex_;
   std::vector<SampleAnswer> answers_;  // guarded by mutex_ while calls run
   std::atomic<int64_t> message_bytes_ = 0;
@@ -42,16 +42,15 @@ class LayerCalls {
 
 Status LayerCalls::Split() {
   const int servers = cluster_.rpc().num_servers();
-  for (const LayerGroup& group : spec_.groups) {
-    if (group.fanout == 0) {
-      shares_.emplace_back(static_cast<size_t>(servers));
-      continue;
-    }
+  shares_.resize(spec_.groups.size());
+  for (size_t g = 0; g < shares_.size(); ++g) {
+    const LayerGroup& group = spec_.groups[g];
     const int type = spec_.schema->DestinationType(group.relation);
-    HG_ASSIGN_OR_RETURN(
-        shares_.emplace_back(),
-        SplitByTopologyServer(cluster_, servers, cluster_.info().book.NodeBoundaries(type),
-                              group.destinations));
+    // Without a fanout there is nothing to ask for.
+    const int without = shares_[g].Split(
+        cluster_.info().book.NodeBoundaries(type), cluster_.topology_servers(), servers,
+        group.fanout == 0 ? std::span<const int64_t>() : group.destinations);
+    if (without >= 0) return cluster_.TopologyServer(without).status();
   }
   return OkStatus();
 }
@@ -61,7 +60,7 @@ std::vector<Rpc> LayerCalls::Plan() {
   for (int server = 0; server < cluster_.rpc().num_servers(); ++server) {
     Request pieces;
     for (size_t group = 0; group < shares_.size(); ++group) {
-      const ServerShare& share = shares_[group][static_cast<size_t>(server)];
+      const IdShare& share = shares_[group].share(server);
       if (!share.ids.empty()) pieces.push_back({group, &share, 0, share.ids.size()});
     }
     for (Rpc& rpc : ToRpcs(server, {std::move(pieces)})) calls.push_back(std::move(rpc));

@@ -74,9 +74,9 @@ class RemoteKVStore final : public ScatteringKVStore {
 Status RemoteKVStore::Pull(const TensorRef& tensor, std::span<const int64_t> ids,
                            std::span<std::byte> destination, CallStats* stats) {
   HG_RETURN_IF_ERROR(scope_.Check());
-  HG_ASSIGN_OR_RETURN(const ResolvedTensor resolved,
-                      CheckPull(cluster_->info().schema, tensor, ids, destination));
-  return PullRows(cluster_.get(), &scope_, tensor, resolved, ids, {}, destination.data(), {},
+  HG_ASSIGN_OR_RETURN(const CatalogTensor* const found,
+                      CheckPull(cluster_->tensors(), tensor, ids, destination));
+  return PullRows(cluster_.get(), &scope_, tensor, found->resolved, ids, {}, destination.data(), {},
                   stats);
 }
 

@@ -12,6 +12,7 @@
 #include "client/remote/cluster.h"
 #include "client/remote/transport.h"
 #include "common/base/status.h"
+#include "common/graph/owner_split.h"
 #include "common/graph/schema.h"
 #include "common/sampling/minibatch_builder.h"
 
@@ -19,9 +20,9 @@ namespace halograph {
 
 // A run of destinations of one server's share of a group.
 struct SamplePiece {
-  size_t group = 0;                    // in the layer
-  const ServerShare* share = nullptr;  // ids and positions of the whole share
-  size_t begin = 0;                    // [begin, end) of the share
+  size_t group = 0;                // in the layer
+  const IdShare* share = nullptr;  // ids and positions of the whole share
+  size_t begin = 0;                // [begin, end) of the share
   size_t end = 0;
 };
 

@@ -1,9 +1,6 @@
 #include "client/remote/task_set_call.h"
 
-#include <cstring>
 #include <vector>
-
-#include <fmt/ranges.h>
 
 #include "client/remote/message_io.h"
 #include "halograph/v1/graph.pb.h"
@@ -11,23 +8,6 @@
 namespace halograph {
 
 namespace {
-
-StatusOr<const TaskSetSpec*> FindTaskSet(const Schema& schema, const std::string& task,
-                                         const std::string& set, const std::string& type) {
-  std::vector<std::string> names;
-  for (const Task& candidate : schema.tasks) {
-    names.push_back(candidate.name);
-    if (candidate.name != task) continue;
-    std::vector<std::string> sets;
-    for (const TaskSetSpec& spec : candidate.sets) {
-      if (spec.set == set && spec.type == type) return &spec;
-      sets.push_back(fmt::format("{} of {}", spec.set, spec.type));
-    }
-    return NotFound("task '{}' has no set '{}' of '{}'; it has: {}", task, set, type,
-                    fmt::join(sets, ", "));
-  }
-  return NotFound("no task '{}'; the graph has: {}", task, fmt::join(names, ", "));
-}
 
 // The pages of one partition.
 struct PartPages {
@@ -150,9 +130,9 @@ StatusOr<TaskSet> TaskSetCalls::Assemble() {
 
 StatusOr<TaskSet> ReadTaskSetRemotely(Cluster* cluster, CallScope* scope, const std::string& task,
                                       const std::string& set, const std::string& type) {
-  HG_ASSIGN_OR_RETURN(const TaskSetSpec* spec,
-                      FindTaskSet(cluster->info().schema, task, set, type));
-  TaskSetCalls calls(cluster, task, *spec);
+  const Schema& schema = cluster->info().schema;
+  HG_ASSIGN_OR_RETURN(const TaskSetIndex index, FindTaskSet(schema, task, set, type));
+  TaskSetCalls calls(cluster, task, schema.tasks[index.task].sets[index.set]);
   HG_RETURN_IF_ERROR(cluster->rpc().Run(*scope, calls.Plan()));
   return calls.Assemble();
 }

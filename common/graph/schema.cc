@@ -177,4 +177,20 @@ StatusOr<const TensorSpec*> FindTensor(const std::vector<TensorSpec>& tensors,
                   ListNames(tensors, [](const TensorSpec& t) { return t.name; }));
 }
 
+StatusOr<TaskSetIndex> FindTaskSet(const Schema& schema, std::string_view task,
+                                   std::string_view set, std::string_view type) {
+  std::vector<std::string> names;
+  for (size_t t = 0; t < schema.tasks.size(); ++t) {
+    for (size_t s = 0; s < schema.tasks[t].sets.size(); ++s) {
+      const TaskSetSpec& spec = schema.tasks[t].sets[s];
+      if (schema.tasks[t].name == task && spec.set == set && spec.type == type) {
+        return TaskSetIndex{static_cast<int>(t), static_cast<int>(s)};
+      }
+      names.push_back(fmt::format("{} / {} / {}", schema.tasks[t].name, spec.set, spec.type));
+    }
+  }
+  return NotFound("no task set '{} / {} / {}' in this graph; it has {}", task, set, type,
+                  ListNames(names, [](const std::string& name) { return name; }));
+}
+
 }  // namespace halograph

@@ -82,6 +82,16 @@ struct Schema {
 [[nodiscard]] StatusOr<const TensorSpec*> FindTensor(const std::vector<TensorSpec>& tensors,
                                                      std::string_view name, std::string_view owner);
 
+// Where a task set stands in a schema: schema.tasks[task].sets[set].
+struct TaskSetIndex {
+  int task = 0;
+  int set = 0;
+};
+// `set`: "train", "valid" or "test"; `type`: node type name or relation triple.
+// NotFound naming what is asked for and what exists (at most ten).
+[[nodiscard]] StatusOr<TaskSetIndex> FindTaskSet(const Schema& schema, std::string_view task,
+                                                 std::string_view set, std::string_view type);
+
 [[nodiscard]] Json ToJson(const Schema& schema);
 // DataLoss naming `where` and the field.
 [[nodiscard]] StatusOr<Schema> SchemaFromJson(const Json& value, std::string_view where);

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "common/base/status.h"
-#include "common/graph/tensor_ref.h"
+#include "common/graph/row_source.h"
 #include "server/handlers/served_graph.h"
 
 namespace halograph::server {
@@ -20,9 +20,9 @@ struct PullRequest {
 
 // What the reply will be, known before a row is touched.
 struct PullPlan {
-  ResolvedTensor tensor;
-  std::vector<int64_t> shape;  // [rows] or [rows, dim]
-  size_t bytes = 0;            // of the rows
+  const CatalogTensor* tensor = nullptr;  // lives as long as the graph served
+  std::vector<int64_t> shape;             // [rows] or [rows, dim]
+  size_t bytes = 0;                       // of the rows
 };
 
 class PullHandler {
@@ -40,8 +40,9 @@ class PullHandler {
   [[nodiscard]] StatusOr<PullPlan> Plan(const PullRequest& request) const;
 
   // Row ids[i] goes to destination + i * row_bytes. Requires `plan` to be Plan's for these ids,
-  // and plan.bytes bytes of room.
-  void Gather(const PullPlan& plan, std::span<const int64_t> ids, std::byte* destination) const;
+  // and plan.bytes bytes of room. Errors: those of the rows' source; mapped rows do not fail.
+  [[nodiscard]] Status Gather(const PullPlan& plan, std::span<const int64_t> ids,
+                              std::byte* destination) const;
 
  private:
   const ServedGraph* graph_;

@@ -4,7 +4,9 @@
 
 namespace halograph::server {
 
-ServedGraph::ServedGraph(std::unique_ptr<PartitionSet> set) : set_(std::move(set)) {
+ServedGraph::ServedGraph(std::unique_ptr<PartitionSet> set)
+    : set_(std::move(set)),
+      tensors_(MakeSchemaCatalog(&set_->schema(), &set_->book(), set_.get())) {
   for (const auto& partition : set_->parts()) part_numbers_.push_back(partition->part());
   parts_text_ = fmt::format("part{} {}", part_numbers_.size() == 1 ? "" : "s",
                             fmt::join(part_numbers_, ", "));

@@ -11,6 +11,7 @@
 
 #include "common/base/status.h"
 #include "common/graph/partition.h"
+#include "common/graph/row_source.h"
 
 namespace halograph::server {
 
@@ -23,6 +24,8 @@ class ServedGraph {
   [[nodiscard]] const PartitionBook& book() const { return set_->book(); }
   [[nodiscard]] const std::string& identity() const { return set_->identity(); }
   [[nodiscard]] const Topology& topology() const { return set_->topology(); }
+  // What may be pulled, and the rows of it that are here.
+  [[nodiscard]] const TensorCatalog& tensors() const { return *tensors_; }
   [[nodiscard]] std::span<const std::unique_ptr<Partition>> parts() const { return set_->parts(); }
   // Of every part: what was opened, which is what is served.
   [[nodiscard]] const PartContents& contents() const { return set_->parts()[0]->contents(); }
@@ -46,6 +49,7 @@ class ServedGraph {
                                 size_t position, std::string_view what) const;
 
   std::unique_ptr<PartitionSet> set_;
+  std::unique_ptr<TensorCatalog> tensors_;  // of set_
   std::vector<int> part_numbers_;
   std::string parts_text_;
 };

@@ -2,44 +2,8 @@
 
 #include <algorithm>
 
-#include <fmt/format.h>
-
 namespace halograph::server {
 namespace {
-
-struct TaskSetIndex {
-  int task = 0;
-  int set = 0;
-};
-
-// At most ten names: messages stay short.
-std::string Names(const std::vector<std::string>& names) {
-  constexpr size_t kShown = 10;
-  const std::vector<std::string> shown(names.begin(),
-                                       names.begin() + std::min(kShown, names.size()));
-  return fmt::format("{}{}", fmt::join(shown, ", "), names.size() > kShown ? ", ..." : "");
-}
-
-StatusOr<TaskSetIndex> FindTaskSet(const Schema& schema, const TaskSetRequest& request) {
-  std::vector<std::string> names;
-  for (size_t t = 0; t < schema.tasks.size(); ++t) {
-    const Task& task = schema.tasks[t];
-    names.push_back(task.name);
-    if (task.name != request.task) continue;
-    names.clear();
-    for (size_t s = 0; s < task.sets.size(); ++s) {
-      const TaskSetSpec& spec = task.sets[s];
-      if (spec.set == request.set && spec.type == request.type) {
-        return TaskSetIndex{static_cast<int>(t), static_cast<int>(s)};
-      }
-      names.push_back(spec.set + " of " + spec.type);
-    }
-    return NotFound("task {} has no set {} of {}; it has {}", request.task, request.set,
-                    request.type, Names(names));
-  }
-  return NotFound("no task {}; the graph has {}", request.task,
-                  names.empty() ? "none" : Names(names));
-}
 
 // Bytes of a reply beside its data, at most: tags, lengths, shapes and names.
 int64_t OverheadBytes(const TaskSetSpec& spec) {
@@ -51,7 +15,8 @@ int64_t OverheadBytes(const TaskSetSpec& spec) {
 }  // namespace
 
 StatusOr<TaskSetPage> TaskSetHandler::Read(const TaskSetRequest& request) const {
-  HG_ASSIGN_OR_RETURN(const TaskSetIndex index, FindTaskSet(graph_->schema(), request));
+  HG_ASSIGN_OR_RETURN(const TaskSetIndex index,
+                      FindTaskSet(graph_->schema(), request.task, request.set, request.type));
   const Partition* partition = graph_->Find(request.part);
   if (partition == nullptr) {
     return OutOfRange("part {} is not served here; this server serves {} of {}", request.part,

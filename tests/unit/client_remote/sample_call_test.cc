@@ -26,10 +26,9 @@ Schema TwoTypes() {
 class SampleCallTest : public testing::Test {
  protected:
   SampleCallTest() {
-    share_.ids.resize(1000);
-    share_.positions.resize(1000);
-    std::iota(share_.ids.begin(), share_.ids.end(), 0);
-    std::iota(share_.positions.begin(), share_.positions.end(), 0);
+    ids_.resize(1000);
+    std::iota(ids_.begin(), ids_.end(), 0);
+    share_ = {.ids = ids_, .positions = ids_};
     groups_ = {{.relation = 0, .fanout = 2, .layer_key = 0, .destinations = share_.ids},
                {.relation = 1, .fanout = 2, .layer_key = 0, .destinations = share_.ids}};
     spec_ = {.schema = &schema_, .batch_seed = 9, .layer = 1, .replace = false, .groups = groups_};
@@ -67,7 +66,8 @@ class SampleCallTest : public testing::Test {
   SamplePiece Piece(size_t group, size_t begin, size_t end) { return {group, &share_, begin, end}; }
 
   const Schema schema_ = TwoTypes();
-  ServerShare share_;
+  std::vector<int64_t> ids_;
+  IdShare share_;
   std::vector<LayerGroup> groups_;
   SampleLayerSpec spec_;
   std::vector<SampleAnswer> answers_;

@@ -136,5 +136,21 @@ TEST_F(SchemaTest, TensorsAreResolvedWithTheirRowsAndUnknownOnesAreNotFound) {
             absl::StatusCode::kNotFound);
 }
 
+TEST_F(SchemaTest, TaskSetsAreFoundByTaskSetAndTypeAndUnknownOnesNameWhatExists) {
+  const auto found = FindTaskSet(schema_, schema_.tasks[1].name, schema_.tasks[1].sets[0].set,
+                                 schema_.tasks[1].sets[0].type);
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_EQ(found->task, 1);
+  EXPECT_EQ(found->set, 0);
+  for (const auto& [task, set, type] : {std::tuple{"ranking", "train", "paper"},
+                                        {"node_classification", "dev", "paper"},
+                                        {"node_classification", "train", "venue"}}) {
+    const Status missing = FindTaskSet(schema_, task, set, type).status();
+    EXPECT_EQ(missing.code(), absl::StatusCode::kNotFound);
+    EXPECT_THAT(Message(missing), HasSubstr(fmt::format("'{} / {} / {}'", task, set, type)));
+    EXPECT_THAT(Message(missing), HasSubstr("'node_classification / train / paper'"));
+  }
+}
+
 }  // namespace
 }  // namespace halograph

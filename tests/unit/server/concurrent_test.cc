@@ -50,7 +50,7 @@ TEST_F(ConcurrentTest, SamplesPullsAndStatisticsSideBySide) {
     if (!plan.ok()) return false;
     auto buffer = buffers->Acquire(plan->bytes);
     if (!buffer.ok()) return false;
-    pull.Gather(*plan, rows.ids, buffer->data());
+    if (!pull.Gather(*plan, rows.ids, buffer->data()).ok()) return false;
     return true;
   };
   int submitted = 0;

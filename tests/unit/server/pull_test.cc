@@ -21,7 +21,9 @@ class PullHandlerTest : public ServedTest {
     if (!plan.ok()) return {};
     EXPECT_EQ(plan->bytes % sizeof(T), 0U);
     std::vector<T> rows(plan->bytes / sizeof(T));
-    handler.Gather(*plan, request.ids, reinterpret_cast<std::byte*>(rows.data()));
+    const Status gathered =
+        handler.Gather(*plan, request.ids, reinterpret_cast<std::byte*>(rows.data()));
+    EXPECT_TRUE(gathered.ok()) << gathered;
     return rows;
   }
   Status Refused(const ServedGraph& graph, const PullRequest& request, int64_t limit = kLimit) {
