@@ -1,0 +1,56 @@
+// Compiled with the generated code, which it holds fields.h to.
+#include "halograph/v1/graph.pb.h"
+#include "halograph/v1/kv.pb.h"
+#include "proto/wire/fields.h"
+
+namespace halograph::wire {
+
+#define HALOGRAPH_SAME(message, generated, name) \
+  static_assert(message::k##name == v1::generated::k##name##FieldNumber)
+
+HALOGRAPH_SAME(sample_request, SampleRequest, BatchSeed);
+HALOGRAPH_SAME(sample_request, SampleRequest, Layer);
+HALOGRAPH_SAME(sample_request, SampleRequest, Replace);
+HALOGRAPH_SAME(sample_request, SampleRequest, Groups);
+HALOGRAPH_SAME(sample_request, SampleRequest, Weight);
+
+HALOGRAPH_SAME(sample_group, SampleGroup, Relation);
+HALOGRAPH_SAME(sample_group, SampleGroup, Fanout);
+HALOGRAPH_SAME(sample_group, SampleGroup, Destinations);
+HALOGRAPH_SAME(sample_group, SampleGroup, BatchSeed);
+HALOGRAPH_SAME(sample_group, SampleGroup, Layer);
+HALOGRAPH_SAME(sample_group, SampleGroup, Replace);
+HALOGRAPH_SAME(sample_group, SampleGroup, Weight);
+HALOGRAPH_SAME(sample_group, SampleGroup, EdgeIds);
+HALOGRAPH_SAME(sample_group, SampleGroup, Weights);
+HALOGRAPH_SAME(sample_group, SampleGroup, ExcludedSources);
+HALOGRAPH_SAME(sample_group, SampleGroup, ExcludedDestinations);
+
+HALOGRAPH_SAME(sample_reply, SampleReply, Groups);
+HALOGRAPH_SAME(sample_group_reply, SampleGroupReply, Counts);
+HALOGRAPH_SAME(sample_group_reply, SampleGroupReply, Sources32);
+HALOGRAPH_SAME(sample_group_reply, SampleGroupReply, Sources64);
+HALOGRAPH_SAME(sample_group_reply, SampleGroupReply, EdgeIds);
+HALOGRAPH_SAME(sample_group_reply, SampleGroupReply, Weights);
+
+HALOGRAPH_SAME(pull_request, PullRequest, Edge);
+HALOGRAPH_SAME(pull_request, PullRequest, Type);
+HALOGRAPH_SAME(pull_request, PullRequest, Name);
+HALOGRAPH_SAME(pull_request, PullRequest, Ids);
+static_assert(pull_reply::kDType == v1::PullReply::kDtypeFieldNumber);
+HALOGRAPH_SAME(pull_reply, PullReply, Shape);
+HALOGRAPH_SAME(pull_reply, PullReply, Rows);
+
+HALOGRAPH_SAME(topology_reply, ReadTopologyReply, FileBytes);
+HALOGRAPH_SAME(topology_reply, ReadTopologyReply, Data);
+HALOGRAPH_SAME(task_set_reply, ReadTaskSetReply, TotalRows);
+HALOGRAPH_SAME(task_set_reply, ReadTaskSetReply, Rows);
+HALOGRAPH_SAME(task_set_reply, ReadTaskSetReply, Arrays);
+HALOGRAPH_SAME(tensor, Tensor, Name);
+static_assert(tensor::kDType == v1::Tensor::kDtypeFieldNumber);
+HALOGRAPH_SAME(tensor, Tensor, Shape);
+HALOGRAPH_SAME(tensor, Tensor, Data);
+
+#undef HALOGRAPH_SAME
+
+}  // namespace halograph::wire

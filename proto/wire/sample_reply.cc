@@ -1,0 +1,238 @@
+#include "proto/wire/sample_reply.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+
+#include "proto/wire/writer.h"
+
+namespace halograph::wire {
+
+namespace {
+
+// ---- reading ---------------------------------------------------------------------------------
+
+// Widens `count` ids that lie at `from`, at any alignment.
+void Widen(const std::byte* from, size_t count, int64_t* to) {
+  for (size_t i = 0; i < count; ++i) {
+    uint32_t id = 0;
+    std::memcpy(&id, from + i * sizeof(id), sizeof(id));
+    to[i] = id;
+  }
+}
+
+// A packed field of ids of 4 bytes, behind those that `out` has.
+void ReadNarrow(Reader& in, std::vector<int64_t>* out) {
+  constexpr size_t kBytes = sizeof(uint32_t);
+  size_t left = in.Length();
+  if (left % kBytes != 0) return in.Fail();
+  const size_t before = out->size();
+  out->resize(before + left / kBytes);
+  int64_t* to = out->data() + before;
+  while (left > 0) {
+    const std::span<const std::byte> run = in.Run(left);
+    const size_t whole = run.size() / kBytes;
+    Widen(run.data(), whole, to);
+    to += whole;
+    left -= run.size();
+    const std::span<const std::byte> cut = run.subspan(whole * kBytes);  // an id's first bytes
+    if (cut.empty()) continue;
+    uint32_t id = 0;
+    std::memcpy(&id, cut.data(), cut.size());
+    in.Bytes(reinterpret_cast<std::byte*>(&id) + cut.size(), kBytes - cut.size());
+    left -= kBytes - cut.size();
+    *to++ = id;
+  }
+}
+
+// Sources came in 4 bytes each, and in 8.
+struct Widths {
+  size_t narrow = 0;
+  size_t wide = 0;
+};
+
+void ReadGroup(Reader& in, SampleGroupReply* group, Widths* found) {
+  using enum WireType;
+  namespace f = sample_group_reply;
+  for (uint32_t tag = in.NextTag(); tag != 0; tag = in.NextTag()) {
+    const size_t sources_before = group->sources.size();
+    switch (tag) {
+      case Tag(f::kCounts, kBytes):
+        in.PackedUint32(&group->counts);
+        break;
+      case Tag(f::kCounts, kVarint):
+        group->counts.push_back(static_cast<uint32_t>(in.Varint()));
+        break;
+      case Tag(f::kSources32, kBytes):
+        ReadNarrow(in, &group->sources);
+        found->narrow += group->sources.size() - sources_before;
+        break;
+      case Tag(f::kSources32, kFixed32):
+        group->sources.push_back(in.Fixed32());
+        ++found->narrow;
+        break;
+      case Tag(f::kSources64, kBytes):
+        in.PackedFixed(&group->sources);
+        found->wide += group->sources.size() - sources_before;
+        break;
+      case Tag(f::kSources64, kFixed64):
+        group->sources.push_back(static_cast<int64_t>(in.Fixed64()));
+        ++found->wide;
+        break;
+      case Tag(f::kEdgeIds, kBytes):
+        in.PackedFixed(&group->edge_ids);
+        break;
+      case Tag(f::kEdgeIds, kFixed64):
+        group->edge_ids.push_back(static_cast<int64_t>(in.Fixed64()));
+        break;
+      case Tag(f::kWeights, kBytes):
+        in.PackedFixed(&group->weights);
+        break;
+      case Tag(f::kWeights, kFixed32):
+        group->weights.push_back(std::bit_cast<float>(in.Fixed32()));
+        break;
+      default:
+        in.SkipField(tag);
+    }
+  }
+}
+
+// Position of the first id outside [0, limit); ids.size() if there is none.
+size_t FirstOutside(std::span<const int64_t> ids, int64_t limit) {
+  int64_t outside = 0;  // negative once one is
+  for (const int64_t id : ids) outside |= id | (limit - 1 - id);
+  if (outside >= 0) return ids.size();
+  const auto first =
+      std::find_if(ids.begin(), ids.end(), [limit](int64_t id) { return id < 0 || id >= limit; });
+  return static_cast<size_t>(first - ids.begin());
+}
+
+Status CheckCounts(const SampleGroupReply& group, const SampleGroupExpected& expected,
+                   const Widths& found) {
+  if (group.counts.size() > expected.destinations) {
+    return DataLoss("{} counts for {} destinations", group.counts.size(), expected.destinations);
+  }
+  uint64_t total = 0;
+  uint32_t most = 0;
+  for (const uint32_t count : group.counts) {
+    total += count;
+    most = std::max(most, count);
+  }
+  const size_t fitting = expected.wide() ? found.wide : found.narrow;
+  const size_t other = expected.wide() ? found.narrow : found.wide;
+  if (total != fitting || other != 0) {
+    return DataLoss("{} sources and {} in the other width, expected {}", fitting, other, total);
+  }
+  if (expected.fanout >= 0 && most > static_cast<uint32_t>(expected.fanout)) {
+    return DataLoss("{} edges for a fanout of {}", most, expected.fanout);
+  }
+  return OkStatus();
+}
+
+Status CheckArrays(const SampleGroupReply& group, const SampleGroupExpected& expected) {
+  const size_t edges = group.sources.size();
+  if (group.edge_ids.size() != (expected.edge_ids ? edges : 0) ||
+      group.weights.size() != (expected.weights ? edges : 0)) {
+    return DataLoss("{} edge ids and {} weights for {} edges, expected {} and {}",
+                    group.edge_ids.size(), group.weights.size(), edges,
+                    expected.edge_ids ? edges : 0, expected.weights ? edges : 0);
+  }
+  if (const size_t i = FirstOutside(group.sources, expected.source_nodes); i < edges) {
+    return DataLoss("source {} of a type with {} nodes", static_cast<uint64_t>(group.sources[i]),
+                    expected.source_nodes);
+  }
+  const size_t i = FirstOutside(group.edge_ids, expected.edges);
+  if (i < group.edge_ids.size()) {
+    return DataLoss("edge id {} of a relation with {} edges",
+                    static_cast<uint64_t>(group.edge_ids[i]), expected.edges);
+  }
+  return OkStatus();
+}
+
+// ---- writing ---------------------------------------------------------------------------------
+
+size_t CountsBytes(const SampleGroupShape& group) {
+  size_t bytes = 0;
+  for (const uint32_t count : group.counts) bytes += VarintBytes(count);
+  return bytes;
+}
+
+uint32_t SourcesField(const SampleGroupShape& group) {
+  return group.wide ? sample_group_reply::kSources64 : sample_group_reply::kSources32;
+}
+
+size_t ArrayBytes(uint32_t field, size_t bytes) {
+  return bytes == 0 ? 0 : FieldBytes(field, bytes);
+}
+
+size_t BodyBytes(const SampleGroupShape& group, size_t counts_bytes) {
+  namespace f = sample_group_reply;
+  return ArrayBytes(f::kCounts, counts_bytes) +
+         ArrayBytes(SourcesField(group), group.source_bytes()) +
+         ArrayBytes(f::kEdgeIds, group.edge_id_bytes()) +
+         ArrayBytes(f::kWeights, group.weight_bytes());
+}
+
+// Leaves room for the array behind its length; moves `out` behind it. Null if it is empty.
+std::byte* LeaveRoom(uint32_t field, size_t bytes, std::byte** out) {
+  if (bytes == 0) return nullptr;
+  std::byte* const array = PutLength(field, bytes, *out);
+  *out = array + bytes;
+  return array;
+}
+
+}  // namespace
+
+Status ReadSampleReply(Pieces pieces, std::span<const SampleGroupExpected> expected,
+                       std::vector<SampleGroupReply>* groups) {
+  Reader in(pieces);
+  const size_t bytes = in.left();
+  std::vector<Widths> widths;
+  groups->clear();
+  for (uint32_t tag = in.NextTag(); tag != 0; tag = in.NextTag()) {
+    if (tag != Tag(sample_reply::kGroups, WireType::kBytes)) {
+      in.SkipField(tag);
+      continue;
+    }
+    if (groups->size() == expected.size()) {
+      return DataLoss("SampleReply: more groups than the {} asked for", expected.size());
+    }
+    in.Message([&] { ReadGroup(in, &groups->emplace_back(), &widths.emplace_back()); });
+  }
+  if (in.failed()) return DataLoss("the reply's {} bytes are no halograph.v1.SampleReply", bytes);
+  for (size_t g = 0; g < groups->size(); ++g) {
+    const SampleGroupReply& group = (*groups)[g];
+    Status status = CheckCounts(group, expected[g], widths[g]);
+    if (status.ok()) status = CheckArrays(group, expected[g]);
+    if (status.ok() && g + 1 < groups->size() && group.counts.size() < expected[g].destinations) {
+      status = DataLoss("{} of {} destinations are answered; only the last group may be cut",
+                        group.counts.size(), expected[g].destinations);
+    }
+    if (!status.ok()) {
+      return Annotate(status, fmt::format("SampleReply: group {} of {}", g, groups->size()));
+    }
+  }
+  return OkStatus();
+}
+
+size_t SampleGroupReplyBytes(const SampleGroupShape& group) {
+  return FieldBytes(sample_reply::kGroups, BodyBytes(group, CountsBytes(group)));
+}
+
+SampleGroupArrays PutSampleGroupReply(const SampleGroupShape& group, std::byte* out) {
+  namespace f = sample_group_reply;
+  const size_t counts_bytes = CountsBytes(group);
+  out = PutLength(sample_reply::kGroups, BodyBytes(group, counts_bytes), out);
+  if (counts_bytes > 0) {
+    out = PutLength(f::kCounts, counts_bytes, out);
+    for (const uint32_t count : group.counts) out = PutVarint(count, out);
+  }
+  SampleGroupArrays arrays;
+  arrays.sources = LeaveRoom(SourcesField(group), group.source_bytes(), &out);
+  arrays.edge_ids = LeaveRoom(f::kEdgeIds, group.edge_id_bytes(), &out);
+  arrays.weights = LeaveRoom(f::kWeights, group.weight_bytes(), &out);
+  arrays.end = out;
+  return arrays;
+}
+
+}  // namespace halograph::wire

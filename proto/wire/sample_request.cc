@@ -1,0 +1,178 @@
+#include "proto/wire/sample_request.h"
+
+#include "proto/wire/writer.h"
+
+namespace halograph::wire {
+
+namespace {
+
+uint32_t ZigZag(int32_t value) {
+  return (static_cast<uint32_t>(value) << 1) ^ static_cast<uint32_t>(value >> 31);
+}
+int32_t UnZigZag(uint32_t value) { return static_cast<int32_t>((value >> 1) ^ (~(value & 1) + 1)); }
+
+// ---- reading ---------------------------------------------------------------------------------
+
+void ReadGroup(Reader& in, SampleGroup* group) {
+  using enum WireType;
+  namespace f = sample_group;
+  for (uint32_t tag = in.NextTag(); tag != 0; tag = in.NextTag()) {
+    switch (tag) {
+      case Tag(f::kRelation, kBytes):
+        group->relation = in.Text();
+        break;
+      case Tag(f::kFanout, kVarint):
+        group->fanout = UnZigZag(static_cast<uint32_t>(in.Varint()));
+        break;
+      case Tag(f::kDestinations, kBytes):
+        in.PackedFixed(&group->destinations);
+        break;
+      case Tag(f::kDestinations, kFixed64):
+        group->destinations.push_back(static_cast<int64_t>(in.Fixed64()));
+        break;
+      case Tag(f::kBatchSeed, kFixed64):
+        group->batch_seed = in.Fixed64();
+        break;
+      case Tag(f::kLayer, kVarint):
+        group->layer = static_cast<uint32_t>(in.Varint());
+        break;
+      case Tag(f::kReplace, kVarint):
+        group->replace = in.Varint() != 0;
+        break;
+      case Tag(f::kWeight, kBytes):
+        group->weight = in.Text();
+        break;
+      case Tag(f::kEdgeIds, kVarint):
+        group->edge_ids = in.Varint() != 0;
+        break;
+      case Tag(f::kWeights, kVarint):
+        group->weights = in.Varint() != 0;
+        break;
+      case Tag(f::kExcludedSources, kBytes):
+        in.PackedFixed(&group->excluded_sources);
+        break;
+      case Tag(f::kExcludedSources, kFixed64):
+        group->excluded_sources.push_back(static_cast<int64_t>(in.Fixed64()));
+        break;
+      case Tag(f::kExcludedDestinations, kBytes):
+        in.PackedFixed(&group->excluded_destinations);
+        break;
+      case Tag(f::kExcludedDestinations, kFixed64):
+        group->excluded_destinations.push_back(static_cast<int64_t>(in.Fixed64()));
+        break;
+      default:
+        in.SkipField(tag);
+    }
+  }
+}
+
+// ---- writing ---------------------------------------------------------------------------------
+
+size_t PackedBytes(uint32_t field, std::span<const int64_t> ids) {
+  return ids.empty() ? 0 : FieldBytes(field, ids.size_bytes());
+}
+
+std::byte* PutIds(uint32_t field, std::span<const int64_t> ids, std::byte* out) {
+  return ids.empty() ? out : PutBytes(std::as_bytes(ids), PutLength(field, ids.size_bytes(), out));
+}
+
+size_t TextBytes(uint32_t field, std::string_view text) {
+  return text.empty() ? 0 : FieldBytes(field, text.size());
+}
+
+std::byte* PutNumber(uint32_t field, uint64_t value, std::byte* out) {
+  return PutVarint(value, PutTag(field, WireType::kVarint, out));
+}
+
+std::byte* PutKey(uint32_t field, uint64_t key, std::byte* out) {
+  return PutFixed(key, PutTag(field, WireType::kFixed64, out));
+}
+
+// Of the message alone.
+size_t BodyBytes(const SampleGroupView& group) {
+  namespace f = sample_group;
+  size_t bytes = TextBytes(f::kRelation, group.relation);
+  if (group.fanout != 0) bytes += 1 + VarintBytes(ZigZag(group.fanout));
+  bytes += PackedBytes(f::kDestinations, group.destinations);
+  if (group.batch_seed.has_value()) bytes += 1 + sizeof(uint64_t);
+  if (group.layer.has_value()) bytes += 1 + VarintBytes(*group.layer);
+  if (group.replace.has_value()) bytes += 2;
+  if (group.weight.has_value()) bytes += FieldBytes(f::kWeight, group.weight->size());
+  bytes += (group.edge_ids ? 2 : 0) + (group.weights ? 2 : 0);
+  return bytes + PackedBytes(f::kExcludedSources, group.excluded_sources) +
+         PackedBytes(f::kExcludedDestinations, group.excluded_destinations);
+}
+
+std::byte* PutGroup(const SampleGroupView& group, std::byte* out) {
+  namespace f = sample_group;
+  out = PutLength(sample_request::kGroups, BodyBytes(group), out);
+  if (!group.relation.empty()) out = PutText(f::kRelation, group.relation, out);
+  if (group.fanout != 0) out = PutNumber(f::kFanout, ZigZag(group.fanout), out);
+  out = PutIds(f::kDestinations, group.destinations, out);
+  if (group.batch_seed.has_value()) out = PutKey(f::kBatchSeed, *group.batch_seed, out);
+  if (group.layer.has_value()) out = PutNumber(f::kLayer, *group.layer, out);
+  if (group.replace.has_value()) out = PutNumber(f::kReplace, *group.replace ? 1 : 0, out);
+  if (group.weight.has_value()) out = PutText(f::kWeight, *group.weight, out);
+  if (group.edge_ids) out = PutNumber(f::kEdgeIds, 1, out);
+  if (group.weights) out = PutNumber(f::kWeights, 1, out);
+  out = PutIds(f::kExcludedSources, group.excluded_sources, out);
+  return PutIds(f::kExcludedDestinations, group.excluded_destinations, out);
+}
+
+}  // namespace
+
+StatusOr<SampleRequest> ReadSampleRequest(Pieces pieces, size_t max_groups) {
+  using enum WireType;
+  namespace f = sample_request;
+  Reader in(pieces);
+  const size_t bytes = in.left();
+  SampleRequest request;
+  for (uint32_t tag = in.NextTag(); tag != 0; tag = in.NextTag()) {
+    switch (tag) {
+      case Tag(f::kBatchSeed, kFixed64):
+        request.batch_seed = in.Fixed64();
+        break;
+      case Tag(f::kLayer, kVarint):
+        request.layer = static_cast<uint32_t>(in.Varint());
+        break;
+      case Tag(f::kReplace, kVarint):
+        request.replace = in.Varint() != 0;
+        break;
+      case Tag(f::kGroups, kBytes):
+        if (request.groups.size() > max_groups) request.groups.pop_back();
+        in.Message([&] { ReadGroup(in, &request.groups.emplace_back()); });
+        break;
+      case Tag(f::kWeight, kBytes):
+        request.weight = in.Text();
+        break;
+      default:
+        in.SkipField(tag);
+    }
+  }
+  if (!in.failed()) return request;
+  return InvalidArgument("malformed request: {} bytes that are no halograph.v1.SampleRequest",
+                         bytes);
+}
+
+std::string WriteSampleRequest(const SampleRequestView& request) {
+  namespace f = sample_request;
+  size_t bytes = 1 + sizeof(uint64_t) + 1 + kLongestVarint + 2 +
+                 TextBytes(f::kWeight, request.weight);  // at most, so far
+  for (const SampleGroupView& group : request.groups) bytes += SampleGroupBytes(group);
+  std::string message(bytes, '\0');
+  auto* const begin = reinterpret_cast<std::byte*>(message.data());
+  std::byte* out = begin;
+  if (request.batch_seed != 0) out = PutKey(f::kBatchSeed, request.batch_seed, out);
+  if (request.layer != 0) out = PutNumber(f::kLayer, request.layer, out);
+  if (request.replace) out = PutNumber(f::kReplace, 1, out);
+  for (const SampleGroupView& group : request.groups) out = PutGroup(group, out);
+  if (!request.weight.empty()) out = PutText(f::kWeight, request.weight, out);
+  message.resize(static_cast<size_t>(out - begin));
+  return message;
+}
+
+size_t SampleGroupBytes(const SampleGroupView& group) {
+  return FieldBytes(sample_request::kGroups, BodyBytes(group));
+}
+
+}  // namespace halograph::wire

@@ -1,0 +1,78 @@
+// SampleRequest (proto/halograph/v1/graph.proto), written by clients and read by servers: the bytes
+// are exactly what generated code writes and reads. Pure functions.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/base/status.h"
+#include "proto/wire/reader.h"
+
+namespace halograph::wire {
+
+// ---- as a server reads it --------------------------------------------------------------------
+
+struct SampleGroup {
+  std::string relation;  // source:name:destination
+  int32_t fanout = 0;
+  std::vector<int64_t> destinations;  // global ids; those beyond 2^63 come out negative: no id is
+  // Of this group alone; none: the request's.
+  std::optional<uint64_t> batch_seed = {};
+  std::optional<uint32_t> layer = {};
+  std::optional<bool> replace = {};
+  std::optional<std::string> weight = {};
+  bool edge_ids = false;  // wanted in the reply, as are weights
+  bool weights = false;
+  std::vector<int64_t> excluded_sources = {};
+  std::vector<int64_t> excluded_destinations = {};
+};
+
+struct SampleRequest {
+  uint64_t batch_seed = 0;
+  uint32_t layer = 0;  // from 0 at the seeds
+  bool replace = false;
+  std::string weight = {};  // edge feature to draw by; empty: uniformly
+  std::vector<SampleGroup> groups;
+};
+
+// Unknown fields are skipped. Of more than `max_groups` groups no more than one beyond is kept, for
+// the handler to refuse: small groups cannot make a message of some MB many times as large.
+// InvalidArgument if the bytes are no such message.
+[[nodiscard]] StatusOr<SampleRequest> ReadSampleRequest(Pieces pieces, size_t max_groups);
+
+// ---- as a client writes it -------------------------------------------------------------------
+
+// As SampleGroup, borrowed.
+struct SampleGroupView {
+  std::string_view relation;
+  int32_t fanout = 0;
+  std::span<const int64_t> destinations;
+  std::optional<uint64_t> batch_seed = {};
+  std::optional<uint32_t> layer = {};
+  std::optional<bool> replace = {};
+  std::optional<std::string_view> weight = {};
+  bool edge_ids = false;
+  bool weights = false;
+  std::span<const int64_t> excluded_sources = {};
+  std::span<const int64_t> excluded_destinations = {};
+};
+
+struct SampleRequestView {
+  uint64_t batch_seed = 0;
+  uint32_t layer = 0;
+  bool replace = false;
+  std::string_view weight = {};
+  std::span<const SampleGroupView> groups;
+};
+
+[[nodiscard]] std::string WriteSampleRequest(const SampleRequestView& request);
+
+// Bytes of one group in a request, with what stands before it.
+[[nodiscard]] size_t SampleGroupBytes(const SampleGroupView& group);
+
+}  // namespace halograph::wire

@@ -1,0 +1,67 @@
+// Writes the parts of messages into memory that its caller has made large enough. Each function
+// gives the end of what it wrote.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string_view>
+
+#include "proto/wire/fields.h"
+
+namespace halograph::wire {
+
+inline constexpr size_t kLongestVarint = 10;
+
+constexpr size_t VarintBytes(uint64_t value) {
+  size_t bytes = 1;
+  for (; value >= 0x80; value >>= 7) ++bytes;
+  return bytes;
+}
+
+inline std::byte* PutVarint(uint64_t value, std::byte* out) {
+  for (; value >= 0x80; value >>= 7) *out++ = static_cast<std::byte>((value & 0x7f) | 0x80);
+  *out++ = static_cast<std::byte>(value);
+  return out;
+}
+
+template <typename T>
+std::byte* PutFixed(T value, std::byte* out) {
+  std::memcpy(out, &value, sizeof(value));
+  return out + sizeof(value);
+}
+
+inline std::byte* PutTag(uint32_t field, WireType type, std::byte* out) {
+  return PutVarint(Tag(field, type), out);
+}
+
+// What stands before `length` bytes of a field.
+inline std::byte* PutLength(uint32_t field, size_t length, std::byte* out) {
+  return PutVarint(length, PutTag(field, WireType::kBytes, out));
+}
+
+// Of a field of `length` bytes, with what stands before them.
+constexpr size_t FieldBytes(uint32_t field, size_t length) {
+  return VarintBytes(Tag(field, WireType::kBytes)) + VarintBytes(length) + length;
+}
+
+inline std::byte* PutBytes(std::span<const std::byte> bytes, std::byte* out) {
+  if (!bytes.empty()) std::memcpy(out, bytes.data(), bytes.size());
+  return out + bytes.size();
+}
+
+inline std::byte* PutText(uint32_t field, std::string_view text, std::byte* out) {
+  return PutBytes(std::as_bytes(std::span(text)), PutLength(field, text.size(), out));
+}
+
+// A packed field of varints.
+inline std::byte* PutPacked(uint32_t field, std::span<const int64_t> values, std::byte* out) {
+  size_t length = 0;
+  for (const int64_t value : values) length += VarintBytes(static_cast<uint64_t>(value));
+  out = PutLength(field, length, out);
+  for (const int64_t value : values) out = PutVarint(static_cast<uint64_t>(value), out);
+  return out;
+}
+
+}  // namespace halograph::wire

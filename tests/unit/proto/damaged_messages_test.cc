@@ -1,0 +1,199 @@
+// Every reader of messages, fed with damaged ones: it gives an error of its own code, or values
+// within what was expected; sanitizers see the rest. Fixed seeds.
+#include <cstring>
+#include <functional>
+#include <numeric>
+
+#include <gtest/gtest.h>
+
+#include "common/base/rng.h"
+#include "proto/wire/pull.h"
+#include "proto/wire/read_replies.h"
+#include "proto/wire/sample_reply.h"
+#include "proto/wire/sample_request.h"
+#include "tests/unit/proto/pieces.h"
+
+namespace halograph::wire {
+namespace {
+
+constexpr int kRounds = 20000;
+
+// Flips bits, sets bytes, cuts the end off, repeats or removes a stretch: one to four times.
+std::string Damage(std::string message, CounterRng* rng) {
+  for (uint64_t left = 1 + rng->NextBounded(4); left > 0 && !message.empty(); --left) {
+    const size_t at = rng->NextBounded(message.size());
+    const size_t length = rng->NextBounded(std::min<size_t>(9, message.size() - at)) + 1;
+    switch (rng->NextBounded(5)) {
+      case 0:
+        message[at] = static_cast<char>(message[at] ^ (1 << rng->NextBounded(8)));
+        break;
+      case 1:
+        message[at] = static_cast<char>(rng->NextBounded(256));
+        break;
+      case 2:
+        message.resize(at);
+        break;
+      case 3:
+        message.insert(at, message.substr(at, length));
+        break;
+      default:
+        message.erase(at, std::min(length, message.size() - at));
+    }
+  }
+  return message;
+}
+
+// `read` gives the status of reading; called for many damaged forms of `message`, in pieces. Some
+// are refused with `code`, and no other; the message itself is read.
+void Fuzz(const std::string& message, absl::StatusCode code,
+          const std::function<Status(Pieces)>& read) {
+  const CutMessage whole(message);
+  const Status status = read(whole.pieces());
+  ASSERT_TRUE(status.ok()) << status;
+  CounterRng rng(Mix(17));
+  int refused = 0;
+  for (int round = 0; round < kRounds; ++round) {
+    const std::string damaged = Damage(message, &rng);
+    std::vector<size_t> cuts = {rng.NextBounded(damaged.size() + 1),
+                                rng.NextBounded(damaged.size() + 1)};
+    std::sort(cuts.begin(), cuts.end());
+    const CutMessage cut(damaged, cuts);
+    const Status result = read(cut.pieces());
+    if (result.ok()) continue;
+    ASSERT_EQ(result.code(), code) << result;
+    ++refused;
+  }
+  EXPECT_GT(refused, kRounds / 10);
+  for (size_t size = 0; size < message.size(); ++size) {
+    const CutMessage cut(message.substr(0, size));
+    const Status result = read(cut.pieces());
+    ASSERT_TRUE(result.ok() || result.code() == code) << result;
+  }
+}
+
+std::vector<int64_t> Ids(int64_t count) {
+  std::vector<int64_t> ids(static_cast<size_t>(count));
+  std::iota(ids.begin(), ids.end(), int64_t{250});
+  return ids;
+}
+
+TEST(DamagedMessagesTest, SampleRequest) {
+  const std::vector<int64_t> ids = Ids(20);
+  const SampleGroupView groups[] = {{.relation = "a:b:c", .fanout = 10, .destinations = ids},
+                                    {.relation = "a:b:c",
+                                     .fanout = -1,
+                                     .destinations = ids,
+                                     .batch_seed = 1,
+                                     .layer = 2,
+                                     .replace = true,
+                                     .weight = "w",
+                                     .edge_ids = true,
+                                     .weights = true,
+                                     .excluded_sources = ids,
+                                     .excluded_destinations = ids}};
+  const std::string message =
+      WriteSampleRequest({.batch_seed = 3, .layer = 1, .weight = "v", .groups = groups});
+  Fuzz(message, absl::StatusCode::kInvalidArgument, [](Pieces pieces) {
+    const auto request = ReadSampleRequest(pieces, 4);
+    if (!request.ok()) return request.status();
+    EXPECT_LE(request->groups.size(), 5U);
+    return OkStatus();
+  });
+}
+
+TEST(DamagedMessagesTest, SampleReply) {
+  const std::vector<uint32_t> counts = {2, 0, 200, 3};
+  std::string message;
+  for (const bool wide : {false, true}) {
+    const SampleGroupShape shape{
+        .counts = counts, .edges = 205, .wide = wide, .edge_ids = true, .weights = true};
+    std::string group(SampleGroupReplyBytes(shape), '\0');
+    static_cast<void>(PutSampleGroupReply(shape, reinterpret_cast<std::byte*>(group.data())));
+    message += group;
+  }
+  const SampleGroupExpected narrow{.destinations = 4,
+                                   .fanout = 200,
+                                   .source_nodes = 1000,
+                                   .edges = 1000,
+                                   .edge_ids = true,
+                                   .weights = true};
+  SampleGroupExpected wide = narrow;
+  wide.source_nodes = int64_t{1} << 40;
+  const std::vector<SampleGroupExpected> expected = {narrow, wide};
+  std::vector<SampleGroupReply> groups;
+  Fuzz(message, absl::StatusCode::kDataLoss, [&](Pieces pieces) {
+    HG_RETURN_IF_ERROR(ReadSampleReply(pieces, expected, &groups));
+    EXPECT_LE(groups.size(), 2U);
+    for (size_t g = 0; g < groups.size(); ++g) {
+      const SampleGroupReply& group = groups[g];
+      EXPECT_LE(group.counts.size(), 4U);
+      const uint64_t total = std::accumulate(group.counts.begin(), group.counts.end(), uint64_t{0});
+      EXPECT_EQ(group.sources.size(), total);
+      EXPECT_EQ(group.edge_ids.size(), total);
+      EXPECT_EQ(group.weights.size(), total);
+      for (const int64_t source : group.sources) {
+        EXPECT_TRUE(source >= 0 && source < expected[g].source_nodes);
+      }
+      for (const int64_t edge : group.edge_ids) EXPECT_TRUE(edge >= 0 && edge < 1000);
+    }
+    return OkStatus();
+  });
+}
+
+TEST(DamagedMessagesTest, PullRequest) {
+  Fuzz(WritePullRequest(true, "a:b:c", "feat", Ids(30)), absl::StatusCode::kInvalidArgument,
+       [](Pieces pieces) { return ReadPullRequest(pieces).status(); });
+}
+
+// Guards around the destination (and the sanitizers) see a write that goes astray.
+TEST(DamagedMessagesTest, PullReply) {
+  const int64_t shape[] = {5, 3};
+  std::string message(kPullReplyHeaderBytes, '\0');
+  auto* const begin = reinterpret_cast<std::byte*>(message.data());
+  message.resize(static_cast<size_t>(PutPullReplyHeader(1, shape, 60, begin) - begin));
+  message += std::string(60, '\x11');
+  const int64_t positions[] = {4, 3, 2, 1, 0};
+  bool scattered = false;
+  Fuzz(message, absl::StatusCode::kDataLoss, [&](Pieces pieces) {
+    scattered = !scattered;
+    std::vector<std::byte> guarded(62, std::byte{7});
+    const Status status = ReadPullReply(
+        pieces, {.dtype = 1, .dtype_name = "float32", .shape = shape, .row_bytes = 12},
+        scattered ? std::span<const int64_t>(positions) : std::span<const int64_t>(), &guarded[1]);
+    EXPECT_EQ(guarded.front(), std::byte{7});
+    EXPECT_EQ(guarded.back(), std::byte{7});
+    return status;
+  });
+}
+
+TEST(DamagedMessagesTest, TopologyReply) {
+  std::string message(kTopologyReplyHeaderBytes, '\0');
+  auto* const begin = reinterpret_cast<std::byte*>(message.data());
+  message.resize(static_cast<size_t>(PutTopologyReplyHeader(5000, 100, begin) - begin));
+  message += std::string(100, '\xee');
+  Fuzz(message, absl::StatusCode::kDataLoss, [&](Pieces pieces) {
+    const auto reply = ReadTopologyReply(pieces);
+    if (!reply.ok()) return reply.status();
+    size_t bytes = 0;
+    for (const auto run : reply->data.runs) bytes += run.size();
+    EXPECT_EQ(bytes, reply->data.size);
+    return OkStatus();
+  });
+}
+
+TEST(DamagedMessagesTest, TaskSetReply) {
+  const int64_t shape[] = {4, 2};
+  const std::string message = TaskSetReplyHeader(1000, 4) +
+                              TaskSetArrayHeader("seeds", 8, shape, 64) + std::string(64, '\0') +
+                              TaskSetArrayHeader("labels", 1, std::span(shape).first(1), 16) +
+                              std::string(16, '\x7f');
+  Fuzz(message, absl::StatusCode::kDataLoss, [](Pieces pieces) {
+    const auto reply = ReadTaskSetReply(pieces, 2);
+    if (!reply.ok()) return reply.status();
+    EXPECT_LE(reply->arrays.size(), 2U);
+    return OkStatus();
+  });
+}
+
+}  // namespace
+}  // namespace halograph::wire

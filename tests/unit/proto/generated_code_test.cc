@@ -1,0 +1,247 @@
+// What is written by hand is, byte for byte, what generated code writes, and each reads the
+// other's.
+#include <cstring>
+#include <numeric>
+
+#include <gtest/gtest.h>
+
+#include "common/base/rng.h"
+#include "halograph/v1/graph.pb.h"
+#include "halograph/v1/kv.pb.h"
+#include "proto/wire/pull.h"
+#include "proto/wire/read_replies.h"
+#include "proto/wire/sample_reply.h"
+#include "proto/wire/sample_request.h"
+#include "tests/unit/proto/pieces.h"
+
+namespace halograph::wire {
+namespace {
+
+constexpr int kRounds = 300;
+
+template <typename Repeated>
+auto ToVector(const Repeated& repeated) {
+  using T = std::decay_t<decltype(repeated[0])>;
+  using Out = std::conditional_t<sizeof(T) == 8, int64_t, T>;
+  return std::vector<Out>(repeated.begin(), repeated.end());
+}
+
+class GeneratedCodeTest : public testing::Test {
+ protected:
+  bool Coin() { return rng_.NextBounded(2) == 0; }
+  std::vector<int64_t> Ids(size_t most) {
+    std::vector<int64_t> ids(rng_.NextBounded(most + 1));
+    for (int64_t& id : ids) id = static_cast<int64_t>(rng_.NextBounded(uint64_t{1} << 60));
+    return ids;
+  }
+  // Small ones mostly, as they are.
+  uint32_t Count() { return static_cast<uint32_t>(rng_.NextBounded(Coin() ? 20 : 400)); }
+
+  void AddGroup(v1::SampleRequest* request) {
+    v1::SampleGroup* group = request->add_groups();
+    if (Coin()) group->set_relation("paper:cites:paper");
+    group->set_fanout(static_cast<int32_t>(rng_.NextBounded(1 << 20)) - (Coin() ? 0 : 1 << 19));
+    for (const int64_t id : Ids(5)) group->add_destinations(static_cast<uint64_t>(id));
+    if (Coin()) group->set_batch_seed(Coin() ? 0 : rng_.NextBounded(UINT64_MAX));
+    if (Coin()) group->set_layer(Count());
+    if (Coin()) group->set_replace(Coin());
+    if (Coin()) group->set_weight(Coin() ? "" : "strength");
+    group->set_edge_ids(Coin());
+    group->set_weights(Coin());
+    for (const int64_t id : Ids(4)) {
+      group->add_excluded_sources(static_cast<uint64_t>(id));
+      group->add_excluded_destinations(static_cast<uint64_t>(id) + 1);
+    }
+  }
+
+  CounterRng rng_{Mix(23)};
+};
+
+// The hand-written form of a generated message.
+std::string Written(const SampleRequest& request) {
+  std::vector<SampleGroupView> groups;
+  for (const SampleGroup& group : request.groups) {
+    groups.push_back({.relation = group.relation,
+                      .fanout = group.fanout,
+                      .destinations = group.destinations,
+                      .batch_seed = group.batch_seed,
+                      .layer = group.layer,
+                      .replace = group.replace,
+                      .weight = group.weight,
+                      .edge_ids = group.edge_ids,
+                      .weights = group.weights,
+                      .excluded_sources = group.excluded_sources,
+                      .excluded_destinations = group.excluded_destinations});
+  }
+  return WriteSampleRequest({.batch_seed = request.batch_seed,
+                             .layer = request.layer,
+                             .replace = request.replace,
+                             .weight = request.weight,
+                             .groups = groups});
+}
+
+TEST_F(GeneratedCodeTest, SampleRequests) {
+  for (int round = 0; round < kRounds; ++round) {
+    v1::SampleRequest generated;
+    if (Coin()) generated.set_batch_seed(rng_.NextBounded(UINT64_MAX));
+    if (Coin()) generated.set_layer(Count());
+    generated.set_replace(Coin());
+    if (Coin()) generated.set_weight("strength");
+    for (uint64_t g = rng_.NextBounded(4); g > 0; --g) AddGroup(&generated);
+    const std::string message = generated.SerializeAsString();
+    const CutMessage cut(message, {message.size() / 2});
+    const auto request = ReadSampleRequest(cut.pieces(), 100);
+    ASSERT_TRUE(request.ok()) << request.status();
+    ASSERT_EQ(Written(*request), message) << generated.DebugString();
+    ASSERT_EQ(request->groups.size(), static_cast<size_t>(generated.groups_size()));
+    for (size_t g = 0; g < request->groups.size(); ++g) {
+      const v1::SampleGroup& expected = generated.groups(static_cast<int>(g));
+      ASSERT_EQ(request->groups[g].fanout, expected.fanout());
+      ASSERT_EQ(request->groups[g].destinations, ToVector(expected.destinations()));
+      ASSERT_EQ(request->groups[g].layer.has_value(), expected.has_layer());
+    }
+  }
+}
+
+TEST_F(GeneratedCodeTest, SampleReplies) {
+  for (int round = 0; round < kRounds; ++round) {
+    v1::SampleReply generated;
+    std::string written;
+    std::vector<SampleGroupExpected> expected;
+    for (uint64_t g = rng_.NextBounded(4); g > 0; --g) {
+      const bool wide = Coin();
+      v1::SampleGroupReply* group = generated.add_groups();
+      SampleGroupExpected& bounds = expected.emplace_back();
+      bounds.source_nodes = wide ? int64_t{1} << 40 : 1000;
+      bounds.edges = INT64_MAX;
+      bounds.edge_ids = Coin();
+      bounds.weights = Coin();
+      bounds.destinations = rng_.NextBounded(20);
+      std::vector<uint32_t> counts(bounds.destinations);
+      std::generate(counts.begin(), counts.end(), [this] { return Count(); });
+      const auto edges = std::accumulate(counts.begin(), counts.end(), int64_t{0});
+      const SampleGroupShape shape{.counts = counts,
+                                   .edges = edges,
+                                   .wide = wide,
+                                   .edge_ids = bounds.edge_ids,
+                                   .weights = bounds.weights};
+      std::string bytes(SampleGroupReplyBytes(shape), '\0');
+      const SampleGroupArrays arrays =
+          PutSampleGroupReply(shape, reinterpret_cast<std::byte*>(bytes.data()));
+      for (const uint32_t count : counts) group->add_counts(count);
+      for (int64_t e = 0; e < edges; ++e) {
+        const auto source = static_cast<uint32_t>(rng_.NextBounded(1000));
+        if (wide) {
+          const uint64_t id = (uint64_t{1} << 35) + source;
+          group->add_sources64(id);
+          std::memcpy(arrays.sources + e * 8, &id, 8);
+        } else {
+          group->add_sources32(source);
+          std::memcpy(arrays.sources + e * 4, &source, 4);
+        }
+        if (bounds.edge_ids) {
+          group->add_edge_ids(uint64_t{source} << 20);
+          std::memcpy(arrays.edge_ids + e * 8, &group->edge_ids().at(static_cast<int>(e)), 8);
+        }
+        if (bounds.weights) {
+          group->add_weights(static_cast<float>(source) / 3);
+          std::memcpy(arrays.weights + e * 4, &group->weights().at(static_cast<int>(e)), 4);
+        }
+      }
+      written += bytes;
+    }
+    const std::string message = generated.SerializeAsString();
+    ASSERT_EQ(written, message);
+    const CutMessage cut(message, {message.size() / 3});
+    std::vector<SampleGroupReply> groups;
+    const Status status = ReadSampleReply(cut.pieces(), expected, &groups);
+    ASSERT_TRUE(status.ok()) << status;
+    ASSERT_EQ(groups.size(), expected.size());
+    for (size_t g = 0; g < groups.size(); ++g) {
+      const v1::SampleGroupReply& group = generated.groups(static_cast<int>(g));
+      ASSERT_EQ(groups[g].counts, ToVector(group.counts()));
+      ASSERT_EQ(groups[g].edge_ids, ToVector(group.edge_ids()));
+      ASSERT_EQ(groups[g].weights, ToVector(group.weights()));
+      std::vector<int64_t> sources(group.sources32().begin(), group.sources32().end());
+      sources.insert(sources.end(), group.sources64().begin(), group.sources64().end());
+      ASSERT_EQ(groups[g].sources, sources);
+    }
+  }
+}
+
+TEST_F(GeneratedCodeTest, PullRequests) {
+  for (int round = 0; round < kRounds; ++round) {
+    v1::PullRequest generated;
+    generated.set_edge(Coin());
+    if (Coin()) generated.set_type("paper");
+    if (Coin()) generated.set_name("feat");
+    const std::vector<int64_t> ids = Ids(30);
+    generated.mutable_ids()->Add(ids.begin(), ids.end());
+    const std::string message = generated.SerializeAsString();
+    ASSERT_EQ(WritePullRequest(generated.edge(), generated.type(), generated.name(), ids), message);
+    const CutMessage cut(message, {message.size() / 2});
+    const auto request = ReadPullRequest(cut.pieces());
+    ASSERT_TRUE(request.ok());
+    ASSERT_EQ(request->edge, generated.edge());
+    ASSERT_EQ(request->type, generated.type());
+    ASSERT_EQ(request->name, generated.name());
+    ASSERT_EQ(request->ids, ids);
+  }
+}
+
+TEST_F(GeneratedCodeTest, PullReplies) {
+  for (const std::vector<int64_t>& shape :
+       {std::vector<int64_t>{7, 100}, {7}, {0, 100}, {1 << 20, 1}}) {
+    v1::PullReply generated;
+    generated.set_dtype(v1::DTYPE_UINT8);
+    generated.mutable_shape()->Add(shape.begin(), shape.end());
+    const auto row_bytes = static_cast<size_t>(shape.size() == 2 ? shape[1] : 1);
+    generated.set_rows(std::string(static_cast<size_t>(shape[0]) * row_bytes, 'r'));
+    std::string header(kPullReplyHeaderBytes, '\0');
+    auto* const begin = reinterpret_cast<std::byte*>(header.data());
+    header.resize(static_cast<size_t>(
+        PutPullReplyHeader(v1::DTYPE_UINT8, shape, generated.rows().size(), begin) - begin));
+    const std::string message = generated.SerializeAsString();
+    ASSERT_EQ(header + generated.rows(), message);
+    std::string rows(generated.rows().size(), '\0');
+    const CutMessage cut(message, {message.size() / 2});
+    const Status status = ReadPullReply(
+        cut.pieces(),
+        {.dtype = v1::DTYPE_UINT8, .dtype_name = "uint8", .shape = shape, .row_bytes = row_bytes},
+        {}, reinterpret_cast<std::byte*>(rows.data()));
+    ASSERT_TRUE(status.ok()) << status;
+    ASSERT_EQ(rows, generated.rows());
+  }
+}
+
+TEST_F(GeneratedCodeTest, RepliesOfTopologyAndTaskSets) {
+  for (const std::string& data : {std::string(), std::string(300, 'd')}) {
+    v1::ReadTopologyReply topology;
+    topology.set_file_bytes(data.empty() ? 0 : 12345);
+    topology.set_data(data);
+    std::string header(kTopologyReplyHeaderBytes, '\0');
+    auto* const begin = reinterpret_cast<std::byte*>(header.data());
+    header.resize(static_cast<size_t>(
+        PutTopologyReplyHeader(topology.file_bytes(), data.size(), begin) - begin));
+    EXPECT_EQ(header + data, topology.SerializeAsString());
+
+    v1::ReadTaskSetReply set;
+    set.set_total_rows(1000);
+    set.set_rows(static_cast<int64_t>(data.size()) / 8);
+    std::string written = TaskSetReplyHeader(set.total_rows(), set.rows());
+    for (const std::vector<int64_t>& shape :
+         {std::vector<int64_t>{set.rows(), 2}, std::vector<int64_t>{set.rows()}}) {
+      v1::Tensor* array = set.add_arrays();
+      array->set_name(shape.size() == 2 ? "seeds" : "labels");
+      array->set_dtype(v1::DTYPE_INT32);
+      array->mutable_shape()->Add(shape.begin(), shape.end());
+      array->set_data(data.substr(0, data.size() / shape.size()));
+      written += TaskSetArrayHeader(array->name(), v1::DTYPE_INT32, shape, array->data().size());
+      written += array->data();
+    }
+    EXPECT_EQ(written, set.SerializeAsString());
+  }
+}
+
+}  // namespace
+}  // namespace halograph::wire

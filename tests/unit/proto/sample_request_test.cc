@@ -1,0 +1,137 @@
+#include "proto/wire/sample_request.h"
+
+#include <numeric>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/unit/proto/pieces.h"
+
+namespace halograph::wire {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr size_t kMaxGroups = 8;
+const std::vector<int64_t> kIds = {5, 0, int64_t{1} << 40, 7};
+
+StatusOr<SampleRequest> Read(const std::string& message, const std::vector<size_t>& cuts = {}) {
+  const CutMessage cut(message, cuts);
+  return ReadSampleRequest(cut.pieces(), kMaxGroups);
+}
+
+// A group with everything of its own, and a plain one.
+std::string TwoGroups() {
+  const SampleGroupView groups[] = {{.relation = "a:b:c",
+                                     .fanout = -1,
+                                     .destinations = kIds,
+                                     .batch_seed = 0,
+                                     .layer = 300,
+                                     .replace = false,
+                                     .weight = "",
+                                     .edge_ids = true,
+                                     .weights = true,
+                                     .excluded_sources = std::span(kIds).first(2),
+                                     .excluded_destinations = std::span(kIds).last(2)},
+                                    {.relation = "d:e:f", .fanout = 1 << 20, .destinations = {}}};
+  return WriteSampleRequest(
+      {.batch_seed = UINT64_MAX, .layer = 3, .replace = true, .weight = "w", .groups = groups});
+}
+
+TEST(SampleRequestTest, WhatIsWrittenIsReadWhateverTheCut) {
+  const std::string message = TwoGroups();
+  ForEveryPairOfCuts(message, [&](const std::vector<size_t>& cuts) {
+    const auto request = Read(message, cuts);
+    ASSERT_TRUE(request.ok()) << request.status();
+    ASSERT_EQ(request->batch_seed, UINT64_MAX);
+    ASSERT_EQ(request->layer, 3U);
+    ASSERT_TRUE(request->replace);
+    ASSERT_EQ(request->weight, "w");
+    ASSERT_EQ(request->groups.size(), 2U);
+    const SampleGroup& own = request->groups[0];
+    ASSERT_EQ(own.relation, "a:b:c");
+    ASSERT_EQ(own.fanout, -1);
+    ASSERT_EQ(own.destinations, kIds);
+    ASSERT_EQ(own.batch_seed, 0U);
+    ASSERT_EQ(own.layer, 300U);
+    ASSERT_EQ(own.replace, false);
+    ASSERT_EQ(own.weight, "");
+    ASSERT_TRUE(own.edge_ids);
+    ASSERT_TRUE(own.weights);
+    ASSERT_THAT(own.excluded_sources, ElementsAre(5, 0));
+    ASSERT_THAT(own.excluded_destinations, ElementsAre(int64_t{1} << 40, 7));
+    const SampleGroup& plain = request->groups[1];
+    ASSERT_EQ(plain.fanout, 1 << 20);
+    ASSERT_TRUE(plain.destinations.empty());
+    ASSERT_FALSE(plain.batch_seed || plain.layer || plain.replace || plain.weight);
+    ASSERT_FALSE(plain.edge_ids || plain.weights);
+    ASSERT_TRUE(plain.excluded_sources.empty());
+  });
+}
+
+TEST(SampleRequestTest, AnEmptyMessageIsTheEmptyRequest) {
+  EXPECT_EQ(WriteSampleRequest({}), "");
+  const auto request = Read("");
+  ASSERT_TRUE(request.ok());
+  EXPECT_EQ(request->batch_seed, 0U);
+  EXPECT_TRUE(request->groups.empty());
+}
+
+TEST(SampleRequestTest, UnknownFieldsAndUnpackedIdsAreRead) {
+  using namespace std::string_literals;
+  std::string group =
+      "\x19"s
+      "12345678"s +
+      UnknownFields() +
+      "\x51"s
+      "abcdefgh"s;
+  const std::string message =
+      UnknownFields() + "\x22"s + static_cast<char>(group.size()) + group + UnknownFields();
+  const auto request = Read(message);
+  ASSERT_TRUE(request.ok()) << request.status();
+  ASSERT_EQ(request->groups.size(), 1U);
+  EXPECT_THAT(request->groups[0].destinations, ElementsAre(0x3837363534333231));
+  EXPECT_THAT(request->groups[0].excluded_sources, ElementsAre(0x6867666564636261));
+}
+
+TEST(SampleRequestTest, OfTooManyGroupsOneBeyondIsKept) {
+  const std::vector<SampleGroupView> groups(100);
+  const auto request = Read(WriteSampleRequest({.groups = groups}));
+  ASSERT_TRUE(request.ok());
+  EXPECT_EQ(request->groups.size(), kMaxGroups + 1);
+}
+
+TEST(SampleRequestTest, BytesThatAreNoRequestAreInvalidArgument) {
+  using namespace std::string_literals;
+  // A length beyond the message; ids that are no whole number of bytes; a group that is cut.
+  for (const std::string& message :
+       {"\x22\xff\xff\xff\x7f"s, "\x22\x05\x1a\x03xyz"s, "\x22"s, "\x22\x02\x1a\x09"s, "\x00"s}) {
+    const auto request = Read(message);
+    EXPECT_TRUE(absl::IsInvalidArgument(request.status())) << testing::PrintToString(message);
+    EXPECT_THAT(Message(request.status()), HasSubstr("SampleRequest"));
+  }
+}
+
+TEST(SampleRequestTest, BytesOfAGroupAreCounted) {
+  std::vector<int64_t> ids(1000);
+  std::iota(ids.begin(), ids.end(), 0);
+  const SampleGroupView groups[] = {{.relation = "a:b:c", .fanout = 5, .destinations = ids},
+                                    {.relation = "a:b:c",
+                                     .fanout = -1,
+                                     .destinations = ids,
+                                     .batch_seed = 5,
+                                     .layer = 200,
+                                     .replace = true,
+                                     .weight = "w",
+                                     .edge_ids = true,
+                                     .weights = true,
+                                     .excluded_sources = ids,
+                                     .excluded_destinations = ids}};
+  for (const SampleGroupView& group : groups) {
+    EXPECT_EQ(WriteSampleRequest({.groups = std::span(&group, 1)}).size(), SampleGroupBytes(group));
+  }
+}
+
+}  // namespace
+}  // namespace halograph::wire
