@@ -61,7 +61,7 @@ class GraphServiceImpl final : public GraphRpcs {
 
  private:
   Status DoSample(grpc::ByteBuffer* bytes, grpc::ByteBuffer* reply) const {
-    HG_ASSIGN_OR_RETURN(const LayerSampleRequest request, ParseSampleRequest(bytes));
+    HG_ASSIGN_OR_RETURN(const LayerSampleRequest request, ParseSampleRequest(*bytes));
     HG_ASSIGN_OR_RETURN(const std::vector<LayerSamplePlan> plans, sample_.Plan(request));
     return WriteSampleReply(sample_, plans, *context_.buffers, reply);
   }

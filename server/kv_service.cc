@@ -22,7 +22,7 @@ class KvServiceImpl final : public KvRpcs {
 
  private:
   Status DoPull(grpc::ByteBuffer* bytes, grpc::ByteBuffer* reply) const {
-    HG_ASSIGN_OR_RETURN(const PullRequest request, ParsePullRequest(bytes));
+    HG_ASSIGN_OR_RETURN(const PullRequest request, ParsePullRequest(*bytes));
     HG_ASSIGN_OR_RETURN(const PullPlan plan, pull_.Plan(request));
     return WritePullReply(pull_, plan, request.ids, *context_.buffers, reply);
   }

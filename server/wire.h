@@ -1,6 +1,6 @@
-// The hot messages of proto/halograph/v1, read and written by hand so that ids and rows are copied
-// once and memory is bounded before it is taken. The bytes are exactly what generated code reads
-// and writes. Functions are thread-safe.
+// The hot messages of proto/halograph/v1 between gRPC's buffers and the handlers' values: what
+// proto/wire reads and writes by hand, in memory that is bounded before it is taken. Ids and rows
+// are copied once. Functions are thread-safe.
 #pragma once
 
 #include <memory>
@@ -16,13 +16,12 @@
 
 namespace halograph::server {
 
-// InvalidArgument if the bytes are no such message. Unknown fields are skipped. `bytes` is read
-// from: what it holds afterwards is not defined.
-[[nodiscard]] StatusOr<PullRequest> ParsePullRequest(grpc::ByteBuffer* bytes);
-[[nodiscard]] StatusOr<LayerSampleRequest> ParseSampleRequest(grpc::ByteBuffer* bytes);
+// InvalidArgument if the bytes are no such message. Unknown fields are skipped.
+[[nodiscard]] StatusOr<PullRequest> ParsePullRequest(const grpc::ByteBuffer& bytes);
+[[nodiscard]] StatusOr<LayerSampleRequest> ParseSampleRequest(const grpc::ByteBuffer& bytes);
 
 // Gathers the rows into one buffer of `pool`, the message's header right before them; the reply
-// owns the buffer until it has been sent. Errors as BufferPool::Acquire.
+// owns the buffer until it has been sent. Errors as BufferPool::Acquire and PullHandler::Gather.
 [[nodiscard]] Status WritePullReply(const PullHandler& handler, const PullPlan& plan,
                                     std::span<const int64_t> ids, BufferPool& pool,
                                     grpc::ByteBuffer* reply);

@@ -11,8 +11,9 @@
 namespace halograph::server {
 namespace {
 
-// Tags and lengths of a group, of its counts and of its sources: six bytes each at most.
-constexpr int64_t kGroupOverheadBytes = 18;
+// A group's tags and lengths: its own, of its counts and of its sources.
+constexpr int64_t kGroupOverheadBytes =
+    wire::kSampleGroupReplyOverhead + 2 * wire::kSampleGroupReplyArrayOverhead;
 // Edges drawn at a time (one destination may have more), and what a thread keeps between calls:
 // bounds the memory between the kernel and the reply.
 constexpr int64_t kDrawEdges = 1 << 15;

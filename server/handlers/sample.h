@@ -15,23 +15,14 @@
 
 #include "common/base/status.h"
 #include "common/sampling/layer_draws.h"
+#include "proto/wire/sample_reply.h"
+#include "proto/wire/sample_request.h"
 #include "server/handlers/served_graph.h"
 
 namespace halograph::server {
 
-struct LayerSampleGroup {
-  std::string relation;  // source:name:destination
-  int32_t fanout = 0;
-  std::vector<int64_t> destinations;  // global ids
-};
-
-struct LayerSampleRequest {
-  uint64_t batch_seed = 0;
-  uint32_t layer = 0;  // from 0 at the seeds
-  bool replace = false;
-  std::string weight = {};  // edge feature to draw by; empty: uniformly
-  std::vector<LayerSampleGroup> groups;
-};
+using LayerSampleGroup = wire::SampleGroup;
+using LayerSampleRequest = wire::SampleRequest;
 
 // The answer to one group, before its sources are drawn.
 struct LayerSamplePlan {
@@ -46,9 +37,10 @@ struct LayerSamplePlan {
   std::vector<uint32_t> counts;  // edges of each
   int64_t edges = 0;             // their sum
 
-  [[nodiscard]] size_t source_bytes() const {
-    return static_cast<size_t>(edges) * (wide ? sizeof(uint64_t) : sizeof(uint32_t));
+  [[nodiscard]] wire::SampleGroupShape shape() const {
+    return {.counts = counts, .edges = edges, .wide = wide};
   }
+  [[nodiscard]] size_t source_bytes() const { return shape().source_bytes(); }
 };
 
 class SampleHandler {
