@@ -37,7 +37,7 @@ change the facts there.
 
 def sampling(lines):
     for line in lines:
-        about = "fanouts {}, batch {}, {} threads".format(
+        about = "fanouts {}, batch {}, threads {}".format(
             ",".join(map(str, line["fanouts"])), line["batch"], line["threads"])
         name = line["variant"]
         if name == "fused":
@@ -46,7 +46,10 @@ def sampling(lines):
         elif name == "fused_split":
             yield (f"one minibatch split over {line['split']} threads: speed relative to one, {about}",
                    1 / line["wall_times_fused"]["median"], "times")
-        else:
+        elif name.startswith("replay"):
+            yield (f"time relative to bare reads (`{name}`), {about}",
+                   1 / line["cpu_times_fused"]["median"], "times")
+        elif name.startswith("two_step"):
             yield (f"speed relative to `{name}`, {about}", line["cpu_times_fused"]["median"],
                    "times")
         if "times_alone" in line:

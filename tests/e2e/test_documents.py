@@ -88,10 +88,29 @@ class PagesTest(programs.ProgramTest):
         table = must(self.box.run(name, "--help")).out.partition("Subcommands:\n")[2]
         return [[name]] + [[name, word] for word in re.findall(r"^  ([a-z]+) ", table, re.MULTILINE)]
 
-    def test_performance_is_made_from_the_figures(self):
-        done = subprocess.run([sys.executable, ROOT / "tests/bench/report.py", "check"],
+    def report(self, *words):
+        return subprocess.run([sys.executable, ROOT / "tests/bench/report.py", *words],
                               capture_output=True, text=True, check=False)
+
+    def test_performance_is_made_from_the_figures(self):
+        done = self.report("check")
         self.assertEqual(0, done.returncode, done.stderr)
+
+    def test_report_takes_medians_of_what_benchmarks_print(self):
+        outputs = []
+        for ratio in (0.5, 0.75, 0.625):
+            outputs.append(self.box.folder / f"{ratio}.json")
+            outputs[-1].write_text(f'{{"bench": "pull", "pull_gb_per_s": 2, "ratio_median": {ratio}}}')
+        done = self.report("show", *outputs)
+        self.assertEqual(0, done.returncode, done.stderr)
+        self.assertIn("channels and calls: 0.62 times (0.50 to 0.75)", done.stdout)
+
+    def test_report_names_a_file_that_is_no_output(self):
+        wrong = self.box.folder / "wrong.json"
+        wrong.write_text("{}")
+        done = self.report("show", wrong)
+        self.assertEqual(1, done.returncode)
+        self.assertIn(str(wrong), done.stderr)
 
 
 if __name__ == "__main__":
