@@ -19,6 +19,7 @@ Exit code: 0 done, 1 failed or not the same, 2 wrong usage.
 import argparse
 import json
 import pathlib
+import re
 import statistics
 import sys
 
@@ -116,14 +117,17 @@ def reader_of(lines):
 
 
 def objects_in(path):
-    """The JSON objects of a file, one after the other, on one line or several."""
-    text, found, at = path.read_text(encoding="utf-8").strip(), [], 0
+    """The JSON objects of a file, one after the other, each on one line or several. What a server
+    printed before them is left out."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    first = next((i for i, line in enumerate(lines) if line.startswith("{")), len(lines))
+    text, found, at = "\n".join(lines[first:]).strip(), [], 0
     while at < len(text):
         value, end = json.JSONDecoder().raw_decode(text, at)
         found.append(value)
         at = end + len(text[end:]) - len(text[end:].lstrip())
-    if not found or not all(isinstance(value, dict) for value in found):
-        raise ValueError("no JSON objects")
+    if not found:
+        raise ValueError("no JSON object")
     return found
 
 
@@ -144,7 +148,7 @@ def facts_of(paths):
 
 def figure_of(values, unit):
     def text(value):
-        return f"{value:.{0 if value >= 100 else 1 if value >= 10 else 2}f}"
+        return f"{value:.0f}" if abs(value) >= 100 else f"{value:#.3g}"
     figure = f"{text(statistics.median(values))} {unit}".strip()
     return figure if len(values) == 1 else f"{figure} ({text(min(values))} to {text(max(values))})"
 
@@ -182,6 +186,12 @@ def page(figures):
             parts.append(wrapped(topic["text"]) + "\n")
         parts += [run_text(run, figures["machines"]) for run in topic["runs"]]
     return "\n".join(parts)
+
+
+def text_of(figures):
+    """figures.json: a fact a line."""
+    text = json.dumps(figures, indent=1, ensure_ascii=False)
+    return re.sub(r'\{\s*("what": .*)\n\s*("figure": .*)\n\s*\}', r"{\1 \2}", text) + "\n"
 
 
 def run_named(figures, name):
@@ -228,8 +238,7 @@ def main():
             run["conditions"] = options.conditions
         first = objects_in(options.files[0])[0]
         run["build"] = {**first, **first.get("config", {})}.get("build", "not named")
-        FIGURES.write_text(json.dumps(figures, indent=1, ensure_ascii=False) + "\n",
-                           encoding="utf-8")
+        FIGURES.write_text(text_of(figures), encoding="utf-8")
     PAGE.write_text(page(figures), encoding="utf-8")
     return 0
 

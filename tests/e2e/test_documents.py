@@ -103,7 +103,7 @@ class PagesTest(programs.ProgramTest):
             outputs[-1].write_text(f'{{"bench": "pull", "pull_gb_per_s": 2, "ratio_median": {ratio}}}')
         done = self.report("show", *outputs)
         self.assertEqual(0, done.returncode, done.stderr)
-        self.assertIn("channels and calls: 0.62 times (0.50 to 0.75)", done.stdout)
+        self.assertIn("channels and calls: 0.625 times (0.500 to 0.750)", done.stdout)
 
     def test_report_names_a_file_that_is_no_output(self):
         wrong = self.box.folder / "wrong.json"
