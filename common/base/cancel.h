@@ -1,0 +1,52 @@
+// Ends work from outside: a caller cancels a token, and who works for him looks at it or is told.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <stop_token>
+#include <utility>
+
+#include "common/base/status.h"
+
+namespace halograph {
+
+// Thread-safe. It must outlive all work that goes by it.
+class CancelToken {
+ public:
+  CancelToken() = default;
+  CancelToken(const CancelToken&) = delete;
+  CancelToken& operator=(const CancelToken&) = delete;
+
+  // For good, and any number of times: only the first call runs what is registered, and returns
+  // when all of it has run.
+  void Cancel() { source_.request_stop(); }
+
+  // One load: cheap enough for inner loops.
+  [[nodiscard]] bool cancelled() const { return source_.stop_requested(); }
+
+  // Cancelled after Cancel, else OK.
+  [[nodiscard]] Status Check() const {
+    return cancelled() ? Cancelled("the call was cancelled by its caller") : OkStatus();
+  }
+
+  // Runs `on_cancel` once when the token is cancelled, on the thread that cancels it; at once, on
+  // this thread, if it is cancelled already. A null token is never cancelled. The destructor takes
+  // `on_cancel` back, and waits for it if another thread runs it just now. `on_cancel` must not
+  // throw, and must not wait for the thread that destroys the registration.
+  class Registration {
+   public:
+    Registration(const CancelToken* token, std::function<void()> on_cancel) {
+      if (token != nullptr) callback_.emplace(token->source_.get_token(), std::move(on_cancel));
+    }
+    Registration(const Registration&) = delete;
+    Registration& operator=(const Registration&) = delete;
+
+   private:
+    std::optional<std::stop_callback<std::function<void()>>> callback_;
+  };
+
+ private:
+  std::stop_source source_;
+};
+
+}  // namespace halograph
