@@ -24,7 +24,7 @@ class LocalGraphStore final : public GraphStore {
   const GraphInfo& info() const override { return graph_->info; }
 
   StatusOr<Minibatch> Sample(const SampleRequest& request, CallStats* /*stats*/) override {
-    return CatchNoMemory(std::ssize(request.seeds), "seeds", [&]() -> StatusOr<Minibatch> {
+    return CatchNoMemory(CountSeeds({&request, 1}), "seeds", [&]() -> StatusOr<Minibatch> {
       const FusedWorkspacePool::Lease workspace = workspaces_.Take();
       Minibatch minibatch;
       HG_RETURN_IF_ERROR(fused_.Sample(request, &*workspace, &minibatch, [this] {

@@ -17,17 +17,13 @@ class OwnPartSource final : public NeighborSource {
         own_source_(&own.parts->topology(), own.pool.get()),
         rest_source_(rest.NewSource([this] { SampleOwn(); }, stats)) {}
 
-  Status SampleLayer(int layer, uint64_t batch_seed, bool replace,
-                     std::span<const LayerGroup> groups,
+  Status SampleLayer(std::span<const LayerGroup> groups,
                      std::vector<NeighborPicks>* picks) override {
     Split(groups);
-    sample_own_ = [&, this] {
-      return own_source_.SampleLayer(layer, batch_seed, replace, own_groups_, &own_picks_);
-    };
+    sample_own_ = [&, this] { return own_source_.SampleLayer(own_groups_, &own_picks_); };
     own_status_ = OkStatus();
     own_failure_ = nullptr;
-    HG_RETURN_IF_ERROR(
-        rest_source_->SampleLayer(layer, batch_seed, replace, rest_groups_, &rest_picks_));
+    HG_RETURN_IF_ERROR(rest_source_->SampleLayer(rest_groups_, &rest_picks_));
     if (own_failure_ != nullptr) std::rethrow_exception(own_failure_);
     HG_RETURN_IF_ERROR(own_status_);
     picks->resize(groups.size());
@@ -107,7 +103,10 @@ class OwnPartGraphStore final : public GraphStore {
 
   StatusOr<Minibatch> Sample(const SampleRequest& request, CallStats* stats) override {
     OwnPartSource source(*own_, *rest_, stats);
-    return BuildMinibatch(own_->info.schema, request, source, &workspaces_);
+    Minibatch minibatch;
+    HG_RETURN_IF_ERROR(
+        BuildMinibatches(own_->info.schema, {&request, 1}, source, &workspaces_, {&minibatch, 1}));
+    return minibatch;
   }
 
   void Shutdown() override { rest_->Shutdown(); }

@@ -164,18 +164,37 @@ void LayerCalls::Assemble(std::vector<NeighborPicks>* picks) {
 
 }  // namespace
 
-Status RemoteNeighborSource::SampleLayer(int layer, uint64_t batch_seed, bool replace,
-                                         std::span<const LayerGroup> groups,
+Status RemoteNeighborSource::SampleLayer(std::span<const LayerGroup> groups,
                                          std::vector<NeighborPicks>* picks) {
+  const auto same = [](const LayerGroup& a, const LayerGroup& b) {
+    return a.batch_seed == b.batch_seed && a.layer == b.layer && a.replace == b.replace;
+  };
+  picks->resize(groups.size());
+  std::vector<NeighborPicks> answers;
+  size_t begin = 0;
+  do {
+    size_t end = begin;
+    while (end < groups.size() && same(groups[begin], groups[end])) ++end;
+    HG_RETURN_IF_ERROR(Exchange(groups.subspan(begin, end - begin),
+                                begin == 0 ? meanwhile_ : Meanwhile(), &answers));
+    std::move(answers.begin(), answers.end(), picks->begin() + static_cast<ptrdiff_t>(begin));
+    begin = end;
+  } while (begin < groups.size());
+  return OkStatus();
+}
+
+Status RemoteNeighborSource::Exchange(std::span<const LayerGroup> groups,
+                                      const Meanwhile& meanwhile,
+                                      std::vector<NeighborPicks>* picks) {
   LayerCalls calls(cluster_, {.schema = &cluster_->info().schema,
-                              .batch_seed = batch_seed,
-                              .layer = layer,
-                              .replace = replace,
+                              .batch_seed = groups.empty() ? 0 : groups.front().batch_seed,
+                              .layer = groups.empty() ? 0 : groups.front().layer,
+                              .replace = !groups.empty() && groups.front().replace,
                               .groups = groups});
   HG_RETURN_IF_ERROR(calls.Split());
   std::vector<Rpc> first = calls.Plan();
   const int64_t rounds = first.empty() ? 0 : kRoundsOfAnExchange;
-  HG_RETURN_IF_ERROR(cluster_->rpc().Run(*scope_, std::move(first), meanwhile_));
+  HG_RETURN_IF_ERROR(cluster_->rpc().Run(*scope_, std::move(first), meanwhile));
   calls.Assemble(picks);
   if (stats_ != nullptr) {
     stats_->rounds += rounds;

@@ -1,5 +1,5 @@
-// Where BuildMinibatch gets its edges in partitioned mode: one layer's destinations are grouped by
-// owner, every owner is asked at once, and the answers are put back into the caller's order.
+// Where BuildMinibatches gets its edges in partitioned mode: one layer's destinations are grouped
+// by owner, every owner is asked at once, and the answers are put back into the caller's order.
 #pragma once
 
 #include <cstdint>
@@ -25,11 +25,15 @@ class RemoteNeighborSource final : public NeighborSource {
   //   DataLoss           a reply that does not fit its request: the server is named
   //   ResourceExhausted  the edges of one destination exceed the message limits
   //   else               as RpcClient::Run
-  [[nodiscard]] Status SampleLayer(int layer, uint64_t batch_seed, bool replace,
-                                   std::span<const LayerGroup> groups,
+  [[nodiscard]] Status SampleLayer(std::span<const LayerGroup> groups,
                                    std::vector<NeighborPicks>* picks) override;
 
  private:
+  // Groups of one minibatch and layer: what one request can carry. A call of several makes an
+  // exchange for each.
+  [[nodiscard]] Status Exchange(std::span<const LayerGroup> groups, const Meanwhile& meanwhile,
+                                std::vector<NeighborPicks>* picks);
+
   Cluster* cluster_;
   CallScope* scope_;
   Meanwhile meanwhile_;

@@ -29,7 +29,10 @@ class RemoteGraphStore final : public LayeredGraphStore {
   StatusOr<Minibatch> Sample(const SampleRequest& request, CallStats* stats) override {
     HG_RETURN_IF_ERROR(scope_.Check());
     RemoteNeighborSource source(cluster_.get(), &scope_, {}, stats);
-    return BuildMinibatch(cluster_->info().schema, request, source, &workspaces_);
+    Minibatch minibatch;
+    HG_RETURN_IF_ERROR(BuildMinibatches(cluster_->info().schema, {&request, 1}, source,
+                                        &workspaces_, {&minibatch, 1}));
+    return minibatch;
   }
 
   std::unique_ptr<NeighborSource> NewSource(Meanwhile meanwhile, CallStats* stats) override {

@@ -1,6 +1,7 @@
 #include "common/sampling/fused_sampler.h"
 
 #include <algorithm>
+#include <cassert>
 #include <deque>
 
 #include "common/sampling/fused_layer.h"
@@ -45,7 +46,7 @@ class FusedRun {
  private:
   // Whether some layer may pay to be split.
   [[nodiscard]] bool MayGrow() const {
-    auto nodes = static_cast<double>(request_.seeds.size());
+    auto nodes = static_cast<double>(CountSeeds({&request_, 1}));
     for (const auto& layer : request_.spec->layers) {
       double most = 0;
       for (const RelationFanout& group : layer) {
@@ -122,11 +123,16 @@ class FusedRun {
 
 }  // namespace
 
-Status FusedSampler::Sample(const SampleRequest& request, FusedWorkspace* workspace,
-                            Minibatch* minibatch, const LayerCheck& check) const {
-  HG_RETURN_IF_ERROR(ValidateRequest(*schema_, request));
-  return CatchNoMemory(std::ssize(request.seeds), "seeds", [&] {
-    return FusedRun(*schema_, *topology_, request, pool_, workspace, minibatch).Run(check);
+Status FusedSampler::Sample(std::span<const SampleRequest> requests, FusedWorkspace* workspace,
+                            std::span<Minibatch> minibatches, const LayerCheck& check) const {
+  assert(requests.size() == minibatches.size());
+  HG_RETURN_IF_ERROR(ValidateRequests(*schema_, requests));
+  return CatchNoMemory(CountSeeds(requests), "seeds", [&]() -> Status {
+    for (size_t i = 0; i < requests.size(); ++i) {
+      FusedRun run(*schema_, *topology_, requests[i], pool_, workspace, &minibatches[i]);
+      HG_RETURN_IF_ERROR(run.Run(check));
+    }
+    return OkStatus();
   });
 }
 

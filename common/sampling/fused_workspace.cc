@@ -1,5 +1,7 @@
 #include "common/sampling/fused_workspace.h"
 
+#include <cassert>
+
 namespace halograph {
 
 FusedWorkspace::FusedWorkspace(const Schema& schema, int64_t max_table_nodes) {
@@ -11,19 +13,22 @@ FusedWorkspacePool::Lease::~Lease() {
   if (workspace_ != nullptr) pool_->Return(std::move(workspace_));
 }
 
-FusedWorkspacePool::Lease FusedWorkspacePool::Take() {
+std::vector<FusedWorkspacePool::Lease> FusedWorkspacePool::Take(int count) {
+  assert(count >= 1 && count <= limit_);
   std::unique_lock lock(mutex_);
-  returned_.wait(lock, [&] { return !idle_.empty() || out_ < limit_; });
-  std::unique_ptr<FusedWorkspace> workspace;
-  if (idle_.empty()) {
-    workspace = std::make_unique<FusedWorkspace>(*schema_, max_table_nodes_);
-    idle_.reserve(static_cast<size_t>(limit_));  // so that Return cannot fail
-  } else {
-    workspace = std::move(idle_.back());
+  returned_.wait(lock, [&] { return out_ + count <= limit_; });
+  idle_.reserve(static_cast<size_t>(limit_));  // so that Return cannot fail
+  std::vector<Lease> leases;
+  leases.reserve(static_cast<size_t>(count));
+  while (std::ssize(idle_) < count) {
+    idle_.push_back(std::make_unique<FusedWorkspace>(*schema_, max_table_nodes_));
+  }
+  for (int i = 0; i < count; ++i) {
+    leases.emplace_back(this, std::move(idle_.back()));
     idle_.pop_back();
   }
-  ++out_;
-  return {this, std::move(workspace)};
+  out_ += count;
+  return leases;
 }
 
 void FusedWorkspacePool::Return(std::unique_ptr<FusedWorkspace> workspace) {
@@ -32,7 +37,7 @@ void FusedWorkspacePool::Return(std::unique_ptr<FusedWorkspace> workspace) {
     idle_.push_back(std::move(workspace));
     --out_;
   }
-  returned_.notify_one();
+  returned_.notify_all();  // those who wait may need several
 }
 
 }  // namespace halograph

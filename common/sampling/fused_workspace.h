@@ -63,7 +63,10 @@ class FusedWorkspacePool {
   };
 
   // Waits while all are out: for a minibatch of another caller, that is. Throws std::bad_alloc.
-  [[nodiscard]] Lease Take();
+  [[nodiscard]] Lease Take() { return std::move(Take(1).front()); }
+  // The same for `count` at once, so that callers who need several do not wait for one another
+  // with some in hand. Requires 1 <= count <= limit.
+  [[nodiscard]] std::vector<Lease> Take(int count);
 
  private:
   void Return(std::unique_ptr<FusedWorkspace> workspace);

@@ -9,11 +9,14 @@ namespace halograph {
 
 // One layer's sampled in-edges of one relation, as CSC over positions in the minibatch's node
 // lists. Edge j of destination i: indices[indptr[i] + j], a position in the source type's list.
-// Destination i is position i of the destination type's list.
+// Destination i is position i of the destination type's list. What else there is of an edge stands
+// at the same place of its array, which is empty unless the request asked for it.
 struct Block {
   int relation = 0;             // index in the schema
   std::vector<int64_t> indptr;  // destinations + 1
   std::vector<int32_t> indices;
+  std::vector<int64_t> edge_ids = {};  // global, of the relation
+  std::vector<float> weights = {};     // values of the edge feature that was drawn by
 
   bool operator==(const Block&) const = default;
 };
@@ -31,7 +34,8 @@ struct Minibatch {
   std::vector<SampledLayer> layers;
   std::vector<std::vector<int64_t>>
       nodes;  // per node type: unique global ids, seeds first; the input nodes
-  std::vector<int32_t> seed_positions;  // position in nodes[seed type] of each listed seed
+  // Per seed list of the request: position in nodes[its type] of each seed.
+  std::vector<std::vector<int32_t>> seed_positions;
   int64_t sampled_edges = 0;
 
   bool operator==(const Minibatch&) const = default;

@@ -1,6 +1,9 @@
 #include "common/sampling/minibatch_builder.h"
 
+#include <algorithm>
+#include <cassert>
 #include <optional>
+#include <utility>
 
 #include "common/sampling/kernel.h"
 #include "common/sampling/minibatch_lists.h"
@@ -10,105 +13,153 @@
 namespace halograph {
 namespace {
 
+// One minibatch in the making.
 class Builder {
  public:
-  Builder(const Schema& schema, const SampleRequest& request, NeighborSource& source,
-          FusedWorkspace* workspace)
-      : schema_(schema), request_(request), source_(source), lists_(&schema, workspace) {}
+  Builder(const Schema& schema, const SampleRequest& request, FusedWorkspace* workspace,
+          Minibatch* minibatch)
+      : schema_(schema), request_(request), lists_(&schema, workspace), minibatch_(minibatch) {}
 
-  [[nodiscard]] StatusOr<Minibatch> Build() {
-    HG_RETURN_IF_ERROR(lists_.AddSeeds(request_, &result_.seed_positions));
-    for (size_t l = 0; l < request_.spec->layers.size(); ++l) {
-      HG_RETURN_IF_ERROR(AddLayer(static_cast<int>(l), request_.spec->layers[l]));
-    }
-    lists_.CopyTo(&result_.nodes);
-    return std::move(result_);
+  [[nodiscard]] size_t layers() const { return request_.spec->layers.size(); }
+
+  [[nodiscard]] Status Begin() {
+    minibatch_->sampled_edges = 0;
+    minibatch_->layers.resize(layers());
+    return lists_.AddSeeds(request_, &minibatch_->seed_positions);
   }
 
- private:
-  [[nodiscard]] Status AddLayer(int layer, const std::vector<RelationFanout>& fanouts) {
-    SampledLayer sampled;
+  // Appends what layer `l` asks for. The groups point into the lists until AddBlocks.
+  void AddGroups(size_t l, std::vector<LayerGroup>* groups) {
+    SampledLayer& sampled = minibatch_->layers[l];
     lists_.GetSizes(&sampled.num_destinations);
-    std::vector<LayerGroup> groups;
-    groups.reserve(fanouts.size());
-    for (const RelationFanout& wanted : fanouts) {
+    for (const RelationFanout& wanted : request_.spec->layers[l]) {
       const auto [relation, fanout] = wanted;
       const int type = schema_.DestinationType(relation);
-      groups.push_back({.relation = relation,
-                        .fanout = fanout,
-                        .weight = SamplingWeightOf(schema_, *request_.spec, wanted),
-                        .layer_key = LayerKey(request_.batch_seed, layer,
-                                              static_cast<int>(schema_.relations.size()), relation),
-                        .destinations = {lists_.of(type).ids.data(),
-                                         static_cast<size_t>(sampled.num_destinations[type])}});
+      const int weight = SamplingWeightOf(schema_, *request_.spec, wanted);
+      groups->push_back({.relation = relation,
+                         .fanout = fanout,
+                         .replace = request_.spec->replace,
+                         .weight = weight,
+                         .batch_seed = request_.batch_seed,
+                         .layer = static_cast<int>(l),
+                         .edge_ids = request_.edge_ids,
+                         .weights = request_.weights && weight >= 0,
+                         .destinations = {lists_.of(type).ids.data(),
+                                          static_cast<size_t>(sampled.num_destinations[type])}});
     }
-    picks_.resize(groups.size());
-    HG_RETURN_IF_ERROR(
-        source_.SampleLayer(layer, request_.batch_seed, request_.spec->replace, groups, &picks_));
-    HG_RETURN_IF_ERROR(CheckPicks(groups));
-    // Only now may the lists grow: groups point into them.
-    for (size_t g = 0; g < groups.size(); ++g) {
-      HG_RETURN_IF_ERROR(AddBlock(groups[g].relation, &picks_[g], &sampled));
+  }
+
+  // Takes the answers to the groups of layer `l`.
+  [[nodiscard]] Status AddBlocks(size_t l, std::span<NeighborPicks> picks) {
+    SampledLayer& sampled = minibatch_->layers[l];
+    sampled.blocks.resize(picks.size());
+    for (size_t g = 0; g < picks.size(); ++g) {
+      sampled.blocks[g].relation = request_.spec->layers[l][g].relation;
+      HG_RETURN_IF_ERROR(FillBlock(&picks[g], &sampled.blocks[g]));
     }
     lists_.GetSizes(&sampled.num_sources);
-    result_.layers.push_back(std::move(sampled));
     return OkStatus();
   }
 
-  [[nodiscard]] Status CheckPicks(std::span<const LayerGroup> groups) const {
-    if (picks_.size() != groups.size()) {
-      return Internal("the source answered {} groups of {}", picks_.size(), groups.size());
-    }
-    for (size_t g = 0; g < groups.size(); ++g) {
-      const NeighborPicks& picks = picks_[g];
-      if (picks.offsets.size() != groups[g].destinations.size() + 1 ||
-          picks.offsets.back() != picks.size()) {
-        return Internal("the source answered {} offsets and {} sources for {} destinations of '{}'",
-                        picks.offsets.size(), picks.size(), groups[g].destinations.size(),
-                        schema_.relations[groups[g].relation].triple());
-      }
-    }
-    return OkStatus();
-  }
+  void End() { lists_.CopyTo(&minibatch_->nodes); }
 
-  [[nodiscard]] Status AddBlock(int relation, NeighborPicks* picks, SampledLayer* sampled) {
-    const int type = schema_.SourceType(relation);
-    Block block{.relation = relation, .indptr = std::move(picks->offsets), .indices = {}};
-    if (!lists_.of(type).Compact(picks->sources, &block.indices)) {
+ private:
+  // Memory is swapped, not copied: the picks get the block's to fill next.
+  [[nodiscard]] Status FillBlock(NeighborPicks* picks, Block* block) {
+    const int type = schema_.SourceType(block->relation);
+    std::swap(block->indptr, picks->offsets);
+    std::swap(block->edge_ids, picks->edge_ids);
+    std::swap(block->weights, picks->weights);
+    block->indices.clear();
+    if (!lists_.of(type).Compact(picks->sources, &block->indices)) {
       return Internal("the source answered node {} in '{}', but type '{}' has {} nodes",
                       lists_.of(type).UnknownIn(picks->sources),
-                      schema_.relations[relation].triple(), schema_.node_types[type].name,
+                      schema_.relations[block->relation].triple(), schema_.node_types[type].name,
                       schema_.node_types[type].count);
     }
-    HG_RETURN_IF_ERROR(lists_.CheckLength(type));
-    result_.sampled_edges += picks->size();
-    sampled->blocks.push_back(std::move(block));
-    return OkStatus();
+    minibatch_->sampled_edges += picks->size();
+    return lists_.CheckLength(type);
   }
 
   const Schema& schema_;
   const SampleRequest& request_;
-  NeighborSource& source_;
   MinibatchLists lists_;
-  std::vector<NeighborPicks> picks_;  // reused over layers
-  Minibatch result_;
+  Minibatch* minibatch_;
 };
+
+[[nodiscard]] Status CheckPicks(const Schema& schema, std::span<const LayerGroup> groups,
+                                std::span<const NeighborPicks> answers) {
+  if (answers.size() != groups.size()) {
+    return Internal("the source answered {} groups of {}", answers.size(), groups.size());
+  }
+  for (size_t g = 0; g < groups.size(); ++g) {
+    const NeighborPicks& picks = answers[g];
+    const auto expected = [&](bool asked) { return asked ? picks.sources.size() : 0; };
+    if (picks.offsets.size() == groups[g].destinations.size() + 1 &&
+        picks.offsets.back() == picks.size() &&
+        picks.edge_ids.size() == expected(groups[g].edge_ids) &&
+        picks.weights.size() == expected(groups[g].weights)) {
+      continue;
+    }
+    return Internal(
+        "the source answered {} offsets, {} sources, {} edge ids and {} weights for {} "
+        "destinations of '{}'",
+        picks.offsets.size(), picks.size(), picks.edge_ids.size(), picks.weights.size(),
+        groups[g].destinations.size(), schema.relations[groups[g].relation].triple());
+  }
+  return OkStatus();
+}
+
+// Valid requests, at most kMinibatchesTogether.
+[[nodiscard]] Status BuildTogether(const Schema& schema, std::span<const SampleRequest> requests,
+                                   NeighborSource& source, BuilderWorkspaces* workspaces,
+                                   std::span<Minibatch> minibatches) {
+  const auto leases = workspaces->Take(static_cast<int>(requests.size()));
+  std::vector<Builder> builders;
+  builders.reserve(requests.size());
+  size_t layers = 0;
+  for (size_t i = 0; i < requests.size(); ++i) {
+    builders.emplace_back(schema, requests[i], &*leases[i], &minibatches[i]);
+    HG_RETURN_IF_ERROR(builders.back().Begin());
+    layers = std::max(layers, builders.back().layers());
+  }
+  std::vector<LayerGroup> groups;
+  std::vector<NeighborPicks> picks;  // reused over layers
+  for (size_t l = 0; l < layers; ++l) {
+    groups.clear();
+    std::vector<size_t> ends;  // of each minibatch's groups
+    for (Builder& builder : builders) {
+      if (l < builder.layers()) builder.AddGroups(l, &groups);
+      ends.push_back(groups.size());
+    }
+    picks.resize(groups.size());
+    HG_RETURN_IF_ERROR(source.SampleLayer(groups, &picks));
+    HG_RETURN_IF_ERROR(CheckPicks(schema, groups, picks));
+    for (size_t i = 0, begin = 0; i < builders.size(); begin = ends[i++]) {
+      if (l >= builders[i].layers()) continue;
+      HG_RETURN_IF_ERROR(
+          builders[i].AddBlocks(l, std::span(picks).subspan(begin, ends[i] - begin)));
+    }
+  }
+  for (Builder& builder : builders) builder.End();
+  return OkStatus();
+}
 
 }  // namespace
 
-Status LocalNeighborSource::SampleLayer(int, uint64_t, bool replace,
-                                        std::span<const LayerGroup> groups,
+Status LocalNeighborSource::SampleLayer(std::span<const LayerGroup> groups,
                                         std::vector<NeighborPicks>* picks) {
   picks->resize(groups.size());
   for (size_t g = 0; g < groups.size(); ++g) {
     const LayerGroup& group = groups[g];
     LayerDraws draws{.topology = &(*topology_)[group.relation],
                      .fanout = group.fanout,
-                     .replace = replace,
-                     .layer_key = group.layer_key};
+                     .replace = group.replace,
+                     .layer_key = LayerKey(group.batch_seed, group.layer,
+                                           static_cast<int>(topology_->size()), group.relation)};
     std::optional<WeightedPicks> weighted;
     if (group.weight >= 0) {
-      weighted.emplace(*draws.topology, group.weight, group.fanout, replace);
+      weighted.emplace(*draws.topology, group.weight, group.fanout, group.replace);
       draws.drawer = &*weighted;
     }
     const FusedOutcome outcome = SampleNeighbors(draws, group.destinations, pool_, &(*picks)[g]);
@@ -117,12 +168,18 @@ Status LocalNeighborSource::SampleLayer(int, uint64_t, bool replace,
   return OkStatus();
 }
 
-StatusOr<Minibatch> BuildMinibatch(const Schema& schema, const SampleRequest& request,
-                                   NeighborSource& source, BuilderWorkspaces* workspaces) {
-  HG_RETURN_IF_ERROR(ValidateRequest(schema, request));
-  return CatchNoMemory(std::ssize(request.seeds), "seeds", [&] {
-    const FusedWorkspacePool::Lease workspace = workspaces->Take();
-    return Builder(schema, request, source, &*workspace).Build();
+Status BuildMinibatches(const Schema& schema, std::span<const SampleRequest> requests,
+                        NeighborSource& source, BuilderWorkspaces* workspaces,
+                        std::span<Minibatch> minibatches) {
+  assert(requests.size() == minibatches.size());
+  HG_RETURN_IF_ERROR(ValidateRequests(schema, requests));
+  return CatchNoMemory(CountSeeds(requests), "seeds", [&]() -> Status {
+    for (size_t begin = 0; begin < requests.size(); begin += kMinibatchesTogether) {
+      const size_t size = std::min<size_t>(kMinibatchesTogether, requests.size() - begin);
+      HG_RETURN_IF_ERROR(BuildTogether(schema, requests.subspan(begin, size), source, workspaces,
+                                       minibatches.subspan(begin, size)));
+    }
+    return OkStatus();
   });
 }
 

@@ -1,6 +1,6 @@
-// From seeds to a minibatch, layer by layer, where the drawn edges come from is behind
+// From seeds to minibatches, layer by layer. Where the drawn edges come from is behind
 // NeighborSource: the owners' servers, or some of them mapped. (For a topology that is all here,
-// fused_sampler.h does both at once.)
+// fused_sampler.h draws and compacts at once.)
 #pragma once
 
 #include <cstdint>
@@ -18,22 +18,28 @@
 
 namespace halograph {
 
-// One relation's part of a layer to be sampled.
+// What one layer of one minibatch asks of one relation. Everything that its draws depend on is
+// here, so groups of different minibatches and layers can be answered in one call.
 struct LayerGroup {
   int relation = 0;
   int32_t fanout = 0;
-  int weight = -1;  // index of the edge feature to draw by; -1: uniformly
-  uint64_t layer_key = 0;
+  bool replace = false;
+  int weight = -1;          // index of the edge feature to draw by; -1: uniformly
+  uint64_t batch_seed = 0;  // of the minibatch
+  int layer = 0;
+  bool edge_ids = false;                  // fills NeighborPicks::edge_ids
+  bool weights = false;                   // fills NeighborPicks::weights; needs a weight
   std::span<const int64_t> destinations;  // unique global ids
 };
 
+// Answers what was drawn. Edges that a minibatch leaves out are no matter of a source: who makes
+// the minibatch removes them.
 class NeighborSource {
  public:
   virtual ~NeighborSource() = default;
-  // Fills picks[g] for groups[g]. All groups of one layer come in one call, so that a remote
-  // source can ask every owner once. `layer`, `batch_seed`, `replace` are what layer keys are of.
-  [[nodiscard]] virtual Status SampleLayer(int layer, uint64_t batch_seed, bool replace,
-                                           std::span<const LayerGroup> groups,
+  // Fills picks[g] for groups[g]. All groups that are wanted at one time come in one call, so that
+  // a remote source can ask every owner once.
+  [[nodiscard]] virtual Status SampleLayer(std::span<const LayerGroup> groups,
                                            std::vector<NeighborPicks>* picks) = 0;
 };
 
@@ -43,8 +49,7 @@ class LocalNeighborSource final : public NeighborSource {
  public:
   LocalNeighborSource(const Topology* topology, ThreadPool* pool)
       : topology_(topology), pool_(pool) {}
-  [[nodiscard]] Status SampleLayer(int layer, uint64_t batch_seed, bool replace,
-                                   std::span<const LayerGroup> groups,
+  [[nodiscard]] Status SampleLayer(std::span<const LayerGroup> groups,
                                    std::vector<NeighborPicks>* picks) override;
 
  private:
@@ -56,7 +61,7 @@ class LocalNeighborSource final : public NeighborSource {
 // with tables of less memory than the fused sampler's.
 class BuilderWorkspaces : public FusedWorkspacePool {
  public:
-  static constexpr int kLimit = 64;  // builders at once; more wait
+  static constexpr int kLimit = 64;  // minibatches in the making at once; more wait
   static constexpr int64_t kTableNodes = int64_t{1} << 24;
 
   // `schema` must outlive it.
@@ -64,14 +69,19 @@ class BuilderWorkspaces : public FusedWorkspacePool {
       : FusedWorkspacePool(schema, kLimit, kTableNodes) {}
 };
 
-// Validates the request, then samples and compacts all layers. `workspaces`: made for the same
-// schema. Thread-safe.
-//   InvalidArgument, OutOfRange, NotFound  as ValidateRequest
+// At most so many minibatches of one call are made together; more follow in groups of as many.
+inline constexpr int kMinibatchesTogether = 32;
+
+// Validates the requests, then samples and compacts their layers: minibatches[i] of requests[i], as
+// many of each. Layer l of all minibatches that are made together is one call of SampleLayer. They
+// are overwritten, and their memory reused; after an error they hold nothing of use. `workspaces`:
+// made for the same schema. Thread-safe.
+//   InvalidArgument, OutOfRange, NotFound  as ValidateRequests
 //   ResourceExhausted            a node list longer than 2^31 - 1, or no memory
 //   Internal                     an answer of the source that fits no question
 //   else                         what the source returned
-[[nodiscard]] StatusOr<Minibatch> BuildMinibatch(const Schema& schema, const SampleRequest& request,
-                                                 NeighborSource& source,
-                                                 BuilderWorkspaces* workspaces);
+[[nodiscard]] Status BuildMinibatches(const Schema& schema, std::span<const SampleRequest> requests,
+                                      NeighborSource& source, BuilderWorkspaces* workspaces,
+                                      std::span<Minibatch> minibatches);
 
 }  // namespace halograph

@@ -9,12 +9,18 @@ MinibatchLists::MinibatchLists(const Schema* schema, FusedWorkspace* workspace)
   for (FusedNodes& nodes : workspace->nodes) nodes.Restart();
 }
 
-Status MinibatchLists::AddSeeds(const SampleRequest& request, std::vector<int32_t>* positions) {
-  positions->clear();
-  if (!of(request.seed_type).Compact(request.seeds, positions)) {
-    return Internal("a seed outside its type came through validation");
+Status MinibatchLists::AddSeeds(const SampleRequest& request,
+                                std::vector<std::vector<int32_t>>* positions) {
+  positions->resize(request.seeds.size());
+  for (size_t i = 0; i < request.seeds.size(); ++i) {
+    const auto& [type, ids] = request.seeds[i];
+    (*positions)[i].clear();
+    if (!of(type).Compact(ids, &(*positions)[i])) {
+      return Internal("a seed outside its type came through validation");
+    }
+    HG_RETURN_IF_ERROR(CheckLength(type));
   }
-  return CheckLength(request.seed_type);
+  return OkStatus();
 }
 
 Status MinibatchLists::CheckLength(int type) const {

@@ -20,8 +20,10 @@ class MinibatchLists {
 
   [[nodiscard]] FusedNodes& of(int type) const { return workspace_->nodes[type]; }
 
-  // Appends a valid request's seeds and sets their positions. ResourceExhausted: CheckLength.
-  [[nodiscard]] Status AddSeeds(const SampleRequest& request, std::vector<int32_t>* positions);
+  // Appends a valid request's seeds and sets their positions, list by list. ResourceExhausted:
+  // CheckLength.
+  [[nodiscard]] Status AddSeeds(const SampleRequest& request,
+                                std::vector<std::vector<int32_t>>* positions);
   // After appending: ResourceExhausted if a list is longer than the 2^31 - 1 that a block numbers.
   [[nodiscard]] Status CheckLength(int type) const;
   // Lengths per type, as they are now.

@@ -49,27 +49,100 @@ Status ValidateLayer(const Schema& schema, size_t layer, const std::vector<Relat
   return OkStatus();
 }
 
+// "seed 7 at position 3 is outside node type 'paper' of 5 nodes"
+Status ValidateIds(const char* what, std::span<const int64_t> ids, const NodeType& type) {
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (ids[i] < 0 || ids[i] >= type.count) {
+      return OutOfRange("{} {} at position {} is outside node type '{}' of {} nodes", what, ids[i],
+                        i, type.name, type.count);
+    }
+  }
+  return OkStatus();
+}
+
+Status ValidateSeeds(const Schema& schema, std::span<const SeedList> lists) {
+  int before = -1;
+  for (const SeedList& seeds : lists) {
+    if (seeds.type < 0 || seeds.type >= static_cast<int>(schema.node_types.size())) {
+      return InvalidArgument("seed node type {} is unknown; the graph has {}", seeds.type,
+                             schema.node_types.size());
+    }
+    if (seeds.type <= before) {
+      return InvalidArgument("seeds of node type {} after those of {}; node types must ascend",
+                             seeds.type, before);
+    }
+    before = seeds.type;
+    HG_RETURN_IF_ERROR(ValidateIds("seed", seeds.ids, schema.node_types[seeds.type]));
+  }
+  return OkStatus();
+}
+
+Status ValidateExclusions(const Schema& schema, std::span<const EdgeExclusion> exclusions) {
+  int before = -1;
+  for (const EdgeExclusion& edges : exclusions) {
+    if (edges.relation < 0 || edges.relation >= static_cast<int>(schema.relations.size())) {
+      return InvalidArgument("excluded edges of relation {}, which is unknown; the graph has {}",
+                             edges.relation, schema.relations.size());
+    }
+    if (edges.relation <= before) {
+      return InvalidArgument("excluded edges of relation {} after those of {}; they must ascend",
+                             edges.relation, before);
+    }
+    before = edges.relation;
+    const std::string triple = schema.relations[edges.relation].triple();
+    if (edges.sources.size() != edges.destinations.size()) {
+      return InvalidArgument("excluded edges of '{}' have {} sources and {} destinations", triple,
+                             edges.sources.size(), edges.destinations.size());
+    }
+    const NodeType& from = schema.node_types[schema.SourceType(edges.relation)];
+    const NodeType& to = schema.node_types[schema.DestinationType(edges.relation)];
+    const std::string where = "excluded edges of '" + triple + "'";
+    HG_RETURN_IF_ERROR(Annotate(ValidateIds("source", edges.sources, from), where));
+    HG_RETURN_IF_ERROR(Annotate(ValidateIds("destination", edges.destinations, to), where));
+  }
+  return OkStatus();
+}
+
 }  // namespace
 
 Status ValidateRequest(const Schema& schema, const SampleRequest& request) {
   if (request.spec == nullptr || request.spec->layers.empty()) {
     return InvalidArgument("the request has no layer to sample");
   }
-  if (request.seed_type < 0 || request.seed_type >= static_cast<int>(schema.node_types.size())) {
-    return InvalidArgument("seed node type {} is unknown; the graph has {}", request.seed_type,
-                           schema.node_types.size());
-  }
   for (size_t l = 0; l < request.spec->layers.size(); ++l) {
     HG_RETURN_IF_ERROR(ValidateLayer(schema, l, request.spec->layers[l], request.spec->weight));
   }
-  const NodeType& type = schema.node_types[request.seed_type];
-  for (size_t i = 0; i < request.seeds.size(); ++i) {
-    if (request.seeds[i] < 0 || request.seeds[i] >= type.count) {
-      return OutOfRange("seed {} at position {} is outside node type '{}' of {} nodes",
-                        request.seeds[i], i, type.name, type.count);
-    }
+  if (request.weights && request.spec->weight.empty()) {
+    return InvalidArgument(
+        "the request asks for the weights of edges, but draws by none: name an edge feature as "
+        "SamplingSpec::weight, or ask for edge ids and pull the feature");
+  }
+  HG_RETURN_IF_ERROR(ValidateSeeds(schema, request.seeds));
+  HG_RETURN_IF_ERROR(ValidateExclusions(schema, request.exclude));
+  if (request.edge_ids || request.weights || !request.exclude.empty()) {
+    return MakeStatus(absl::StatusCode::kUnimplemented,
+                      "edge ids, weights and excluded edges are not sampled yet");
   }
   return OkStatus();
+}
+
+Status ValidateRequests(const Schema& schema, std::span<const SampleRequest> requests) {
+  for (size_t i = 0; i < requests.size(); ++i) {
+    const Status valid = ValidateRequest(schema, requests[i]);
+    if (!valid.ok() && requests.size() > 1) {
+      return Annotate(valid, fmt::format("request {} of {}", i, requests.size()));
+    }
+    HG_RETURN_IF_ERROR(valid);
+  }
+  return OkStatus();
+}
+
+int64_t CountSeeds(std::span<const SampleRequest> requests) {
+  int64_t count = 0;
+  for (const SampleRequest& request : requests) {
+    for (const SeedList& seeds : request.seeds) count += std::ssize(seeds.ids);
+  }
+  return count;
 }
 
 StatusOr<int> FindSamplingWeight(const Schema& schema, int relation, std::string_view weight) {

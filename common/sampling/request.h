@@ -35,19 +35,47 @@ struct SamplingSpec {
                                             bool replace = false);
 };
 
+// Seeds of one node type.
+struct SeedList {
+  int type = 0;                  // index in the schema
+  std::span<const int64_t> ids;  // global ids, any order, repeats allowed; empty allowed
+};
+
+// Edges of one relation that a minibatch must not have: every edge from sources[i] to
+// destinations[i], parallel ones too. There need be none.
+struct EdgeExclusion {
+  int relation = 0;                       // index in the schema
+  std::span<const int64_t> sources;       // global ids of the source type
+  std::span<const int64_t> destinations;  // global ids of the destination type; as many
+};
+
+// One minibatch. The ids and the spec are borrowed.
 struct SampleRequest {
-  int seed_type = 0;               // index of the seeds' node type
-  std::span<const int64_t> seeds;  // global ids, any order, repeats allowed; empty allowed
+  std::vector<SeedList> seeds = {};  // types ascending, each at most once
   uint64_t batch_seed = 0;
   const SamplingSpec* spec = nullptr;
+  // Edges to leave out, for link prediction say: the seed edges and their reverses. They are
+  // removed from what was drawn, in every layer, and the fanout is not filled up again. Relations
+  // ascending, each at most once.
+  std::vector<EdgeExclusion> exclude = {};
+  bool edge_ids = false;  // fills Block::edge_ids
+  bool weights = false;   // fills Block::weights; spec->weight must be named
 };
 
 // OutOfRange naming the value: below -1 or above kMaxFanout.
 [[nodiscard]] Status ValidateFanout(int32_t fanout);
-// InvalidArgument: no layer, a relation unknown or out of order; OutOfRange: a fanout, or a seed
-// outside the node type (the seed, its position, and the count are named); NotFound: a relation
-// that cannot be drawn by spec->weight (FindSamplingWeight).
+// What is wrong is named, with its place and what is allowed.
+//   InvalidArgument  no layer; a relation or node type that is unknown or out of order; an
+//   exclusion
+//                    whose lists differ in length; weights without spec->weight
+//   OutOfRange       a fanout, or a seed or an end of an excluded edge outside its node type
+//   NotFound         a relation that cannot be drawn by spec->weight (FindSamplingWeight)
 [[nodiscard]] Status ValidateRequest(const Schema& schema, const SampleRequest& request);
+// The same of each; the message names the request if there are several.
+[[nodiscard]] Status ValidateRequests(const Schema& schema,
+                                      std::span<const SampleRequest> requests);
+// Seeds of all lists of all requests.
+[[nodiscard]] int64_t CountSeeds(std::span<const SampleRequest> requests);
 
 // Index of the edge feature `weight` of a relation. NotFound naming the relation, what it can be
 // drawn by and what to do, if it has no such feature or no alias tables were made of it.

@@ -155,8 +155,7 @@ StatusOr<RemoteCost> MeasureRemoteCost(const WholeTopology& topology, const Data
     for (size_t begin = 0; begin < own.size(); begin += static_cast<size_t>(plan.batch_size)) {
       const size_t size = std::min(own.size() - begin, static_cast<size_t>(plan.batch_size));
       const SampleRequest request{
-          .seed_type = seeds.type,
-          .seeds = std::span(own).subspan(begin, size),
+          .seeds = {{.type = seeds.type, .ids = std::span(own).subspan(begin, size)}},
           .batch_seed =
               BatchSeed(plan.seed, BatchPurpose::kTrain, 0, static_cast<uint64_t>(sums.batches),
                         static_cast<uint64_t>(parts), static_cast<uint64_t>(part)),

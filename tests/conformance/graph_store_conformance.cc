@@ -62,7 +62,7 @@ void ExpectReferenceForFanouts(const StoreKind& kind, const ConformanceFolder& f
     for (const uint64_t batch_seed : {uint64_t{0}, uint64_t{42}, UINT64_MAX}) {
       ExpectReference(
           subject,
-          {.seed_type = type, .seeds = seeds, .batch_seed = batch_seed, .spec = &sampling});
+          {.seeds = {{.type = type, .ids = seeds}}, .batch_seed = batch_seed, .spec = &sampling});
     }
   }
 }
@@ -73,7 +73,7 @@ void ExpectCode(const StoreKind& kind, const std::vector<int64_t>& seeds, const 
   ASSERT_TRUE(subject.ok());
   const SamplingSpec sampling{.layers = layers, .replace = false};
   const auto found = subject.graph.stores.graph->Sample(
-      {.seed_type = 0, .seeds = seeds, .batch_seed = 1, .spec = &sampling});
+      {.seeds = {{.type = 0, .ids = seeds}}, .batch_seed = 1, .spec = &sampling});
   EXPECT_EQ(found.status().code(), code) << ToString(found.status());
   EXPECT_THAT(Message(found.status()), testing::HasSubstr(text));
 }
@@ -96,7 +96,8 @@ void AllNodesAsSeedsInAnyOrder(const StoreKind& kind) {
       SamplingSpec::Uniform(subject.schema(), std::vector<int32_t>{-1}, false);
   std::vector<int64_t> seeds(3000);
   std::iota(seeds.rbegin(), seeds.rend(), 0);
-  ExpectReference(subject, {.seed_type = 0, .seeds = seeds, .batch_seed = 3, .spec = &sampling});
+  ExpectReference(subject,
+                  {.seeds = {{.type = 0, .ids = seeds}}, .batch_seed = 3, .spec = &sampling});
 }
 
 // All hubs at once: each of two servers owns five, of which four fit into 64 KiB.
@@ -110,7 +111,8 @@ void SameMinibatchOfHubsBeyondOneMessage(const StoreKind& kind) {
   for (const auto& [fanouts, replace] :
        {std::pair{std::vector<int32_t>{-1, 2}, false}, {{3400, -1}, false}, {{3400}, true}}) {
     const SamplingSpec sampling = SamplingSpec::Uniform(subject.schema(), fanouts, replace);
-    ExpectReference(subject, {.seed_type = 0, .seeds = seeds, .batch_seed = 6, .spec = &sampling});
+    ExpectReference(subject,
+                    {.seeds = {{.type = 0, .ids = seeds}}, .batch_seed = 6, .spec = &sampling});
   }
 }
 
@@ -119,7 +121,7 @@ void NoSeedsGiveAnEmptyMinibatch(const StoreKind& kind) {
   ASSERT_TRUE(subject.ok());
   const SamplingSpec sampling =
       SamplingSpec::Uniform(subject.schema(), std::vector<int32_t>{5, 5}, false);
-  ExpectReference(subject, {.seed_type = 0, .seeds = {}, .batch_seed = 3, .spec = &sampling});
+  ExpectReference(subject, {.seeds = {{.type = 0, .ids = {}}}, .batch_seed = 3, .spec = &sampling});
 }
 
 // Relations of different fanouts, one of them left out, one not sampled at all.
@@ -131,7 +133,7 @@ void LayersMayDifferInRelations(const StoreKind& kind) {
                               .replace = false};
   const std::vector<int64_t> seeds = Seeds(600, 200, 8);
   ExpectReference(subject,
-                  {.seed_type = paper, .seeds = seeds, .batch_seed = 4, .spec = &sampling});
+                  {.seeds = {{.type = paper, .ids = seeds}}, .batch_seed = 4, .spec = &sampling});
 }
 
 // Both modes and all kinds of fanouts; layers of no draws beside them.
@@ -146,8 +148,8 @@ void SameMinibatchByWeight(const StoreKind& kind) {
       for (int type = 0; type < static_cast<int>(subject.schema().node_types.size()); ++type) {
         const int64_t nodes = subject.schema().node_types[static_cast<size_t>(type)].count;
         const std::vector<int64_t> seeds = Seeds(nodes, 150, 9);
-        ExpectReference(subject,
-                        {.seed_type = type, .seeds = seeds, .batch_seed = 7, .spec = &sampling});
+        ExpectReference(
+            subject, {.seeds = {{.type = type, .ids = seeds}}, .batch_seed = 7, .spec = &sampling});
       }
     }
   }
@@ -163,7 +165,7 @@ void WeightWithoutTablesIsNotFoundNamingRelationAndRemedy(const StoreKind& kind)
        {"nowhere", "weight"}) {  // the second is a feature without tables
     const SamplingSpec sampling{.layers = {{{cites, 3}}}, .replace = false, .weight = weight};
     const auto found = subject.graph.stores.graph->Sample(
-        {.seed_type = paper, .seeds = seeds, .batch_seed = 1, .spec = &sampling});
+        {.seeds = {{.type = paper, .ids = seeds}}, .batch_seed = 1, .spec = &sampling});
     EXPECT_EQ(found.status().code(), absl::StatusCode::kNotFound) << ToString(found.status());
     EXPECT_THAT(Message(found.status()),
                 testing::AllOf(testing::HasSubstr("'paper:cites:paper'"), testing::HasSubstr("'w'"),
@@ -179,7 +181,7 @@ void FourThreadsAtOnceGiveWhatOneGives(const StoreKind& kind) {
   const std::vector<int64_t> seeds = Seeds(3000, 300, 6);
   const auto sample = [&](GraphStore& store, uint64_t batch_seed) {
     return store.Sample(
-        {.seed_type = 0, .seeds = seeds, .batch_seed = batch_seed, .spec = &sampling});
+        {.seeds = {{.type = 0, .ids = seeds}}, .batch_seed = batch_seed, .spec = &sampling});
   };
   constexpr int kBatches = 6;
   std::vector<std::vector<StatusOr<Minibatch>>> found(4);
@@ -208,7 +210,8 @@ void AfterShutdownEveryCallIsCancelled(const StoreKind& kind) {
   const SamplingSpec sampling =
       SamplingSpec::Uniform(subject.schema(), std::vector<int32_t>{5}, false);
   const std::vector<int64_t> seeds = {1, 2, 3};
-  const SampleRequest request{.seed_type = 0, .seeds = seeds, .batch_seed = 1, .spec = &sampling};
+  const SampleRequest request{
+      .seeds = {{.type = 0, .ids = seeds}}, .batch_seed = 1, .spec = &sampling};
   EXPECT_TRUE(subject.graph.stores.graph->Sample(request).ok());
   subject.graph.stores.graph->Shutdown();
   subject.graph.stores.graph->Shutdown();
@@ -228,9 +231,10 @@ void ShutdownEndsCallsUnderWay(const StoreKind& kind) {
   for (Status& status : last) {
     threads.emplace_back([&] {
       while (status.ok()) {
-        status = subject.graph.stores.graph
-                     ->Sample({.seed_type = 0, .seeds = seeds, .batch_seed = 1, .spec = &sampling})
-                     .status();
+        status =
+            subject.graph.stores.graph
+                ->Sample({.seeds = {{.type = 0, .ids = seeds}}, .batch_seed = 1, .spec = &sampling})
+                .status();
       }
     });
   }

@@ -40,7 +40,7 @@ Minibatch ReadMinibatch(const Json& value) {
     sampled.num_sources = layer.at("num_sources").get<std::vector<int64_t>>();
   }
   minibatch.nodes = value.at("nodes").get<std::vector<std::vector<int64_t>>>();
-  minibatch.seed_positions = value.at("seed_positions").get<std::vector<int32_t>>();
+  minibatch.seed_positions = {value.at("seed_positions").get<std::vector<int32_t>>()};
   minibatch.sampled_edges = value.at("sampled_edges");
   return minibatch;
 }

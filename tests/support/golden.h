@@ -23,7 +23,7 @@ struct GoldenMinibatch {
 
   // Points into this object.
   [[nodiscard]] SampleRequest request() const {
-    return {.seed_type = seed_type, .seeds = seeds, .batch_seed = batch_seed, .spec = &spec};
+    return {.seeds = {{.type = seed_type, .ids = seeds}}, .batch_seed = batch_seed, .spec = &spec};
   }
 };
 

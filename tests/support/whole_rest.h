@@ -44,8 +44,7 @@ class WholeRestGraphStore final : public LayeredGraphStore {
    public:
     Source(WholeRestGraphStore* store, Meanwhile meanwhile, CallStats* stats)
         : store_(store), meanwhile_(std::move(meanwhile)), stats_(stats) {}
-    Status SampleLayer(int layer, uint64_t batch_seed, bool replace,
-                       std::span<const LayerGroup> groups,
+    Status SampleLayer(std::span<const LayerGroup> groups,
                        std::vector<NeighborPicks>* picks) override {
       if (store_->stopped_) return StoreIsShutDown();
       meanwhile_();
@@ -61,7 +60,7 @@ class WholeRestGraphStore final : public LayeredGraphStore {
       }
       if (asks && stats_ != nullptr) stats_->rounds += kRoundsOfAnExchange;
       LocalNeighborSource source(&store_->graph_->parts->topology(), nullptr);
-      return source.SampleLayer(layer, batch_seed, replace, groups, picks);
+      return source.SampleLayer(groups, picks);
     }
 
    private:

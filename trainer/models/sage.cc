@@ -35,7 +35,7 @@ torch::Tensor SageImpl::forward(const torch::Tensor& features, const Minibatch& 
     if (k > 0) h = dropout_(torch::relu(h));
     h = layers_[k]->as<SageLayer>()->forward(h, block);
   }
-  const auto& positions = minibatch.seed_positions;
+  const auto& positions = minibatch.seed_positions.front();
   return h.index_select(0,
                         torch::from_blob(const_cast<int32_t*>(positions.data()),
                                          {static_cast<int64_t>(positions.size())}, torch::kInt32));

@@ -16,7 +16,9 @@ StatusOr<PreparedBatch> BatchMaker::Make(std::span<const int64_t> seeds,
   PreparedBatch batch;
   if (seeds.empty()) return batch;
   const Stopwatch sample_watch;
-  const SampleRequest request{recipe_.node_type, seeds, batch_seed, &recipe_.sampling};
+  const SampleRequest request{.seeds = {{.type = recipe_.node_type, .ids = seeds}},
+                              .batch_seed = batch_seed,
+                              .spec = &recipe_.sampling};
   auto sampled = graph_->Sample(request, &batch.sampled);
   if (!sampled.ok()) return Annotate(sampled.status(), "sampling a minibatch");
   batch.minibatch = std::move(sampled).value();

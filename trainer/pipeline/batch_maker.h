@@ -25,7 +25,7 @@ struct PreparedBatch {
   double pull_seconds = 0;    // spent in KVStore::Pull and conversion
 
   [[nodiscard]] int64_t num_seeds() const {
-    return static_cast<int64_t>(minibatch.seed_positions.size());
+    return minibatch.seed_positions.empty() ? 0 : std::ssize(minibatch.seed_positions.front());
   }
 };
 

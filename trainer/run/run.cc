@@ -54,7 +54,7 @@ Status Prepare(Session& session, TensorSpec* feature) {
     // What no minibatch could be made of is an error now, not after the ranks have met.
     HG_RETURN_IF_ERROR(ValidateRequest(
         session.stores.graph->info().schema,
-        {.seed_type = recipe.node_type, .seeds = {}, .batch_seed = 0, .spec = &recipe.sampling}));
+        {.seeds = {{.type = recipe.node_type, .ids = {}}}, .spec = &recipe.sampling}));
     *maker =
         std::make_unique<BatchMaker>(session.stores.graph.get(), session.stores.kv.get(), recipe);
   }

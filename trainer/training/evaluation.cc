@@ -26,7 +26,7 @@ StatusOr<torch::Tensor> PackStep(Session& session, PreparedBatch& batch, int64_t
   values[0] = count;
   const std::vector<int64_t>& nodes = batch.minibatch.nodes[session.task.node_type];
   std::vector<int64_t> ids;
-  for (int32_t position : batch.minibatch.seed_positions) ids.push_back(nodes[position]);
+  for (int32_t position : batch.minibatch.seed_positions.front()) ids.push_back(nodes[position]);
   const Schema& schema = session.stores.kv->info().schema;
   const TensorRef original{false, schema.node_types[session.task.node_type].name,
                            kOriginalIdTensor};

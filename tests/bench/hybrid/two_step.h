@@ -9,10 +9,11 @@
 
 namespace halograph {
 
-// BuildMinibatch with its contract and its output, by way of COO and a concurrent hash map.
-[[nodiscard]] StatusOr<Minibatch> TwoStepMinibatch(
-    const Schema& schema, const SampleRequest& request, NeighborSource& source,
-    BuilderWorkspaces* workspaces) __asm__("__wrap_" HALOGRAPH_BUILD_MINIBATCH);
+// BuildMinibatches with its contract and its output, by way of COO and a concurrent hash map.
+[[nodiscard]] Status TwoStepMinibatches(
+    const Schema& schema, std::span<const SampleRequest> requests, NeighborSource& source,
+    BuilderWorkspaces* workspaces,
+    std::span<Minibatch> minibatches) __asm__("__wrap_" HALOGRAPH_BUILD_MINIBATCHES);
 
 // SampleNeighbors with its contract and its output, by way of COO, for files without damage.
 [[nodiscard]] FusedOutcome TwoStepNeighbors(

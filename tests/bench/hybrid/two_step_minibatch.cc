@@ -11,9 +11,10 @@
 namespace halograph {
 
 // The project's own.
-StatusOr<Minibatch> OwnMinibatch(
-    const Schema& schema, const SampleRequest& request, NeighborSource& source,
-    BuilderWorkspaces* workspaces) __asm__("__real_" HALOGRAPH_BUILD_MINIBATCH);
+Status OwnMinibatches(
+    const Schema& schema, std::span<const SampleRequest> requests, NeighborSource& source,
+    BuilderWorkspaces* workspaces,
+    std::span<Minibatch> minibatches) __asm__("__real_" HALOGRAPH_BUILD_MINIBATCHES);
 
 namespace {
 
@@ -48,11 +49,12 @@ Status AddLayer(int layer, const SampleRequest& request, NeighborSource& source,
   const RelationFanout& draw = request.spec->layers[static_cast<size_t>(layer)].front();
   const LayerGroup group{.relation = draw.relation,
                          .fanout = draw.fanout,
-                         .layer_key = LayerKey(request.batch_seed, layer, 1, draw.relation),
+                         .replace = request.spec->replace,
+                         .batch_seed = request.batch_seed,
+                         .layer = layer,
                          .destinations = *nodes};
   std::vector<NeighborPicks> picks(1);
-  HG_RETURN_IF_ERROR(
-      source.SampleLayer(layer, request.batch_seed, request.spec->replace, {&group, 1}, &picks));
+  HG_RETURN_IF_ERROR(source.SampleLayer({&group, 1}, &picks));
   const Coo coo = ToCoo(std::move(picks.front()), *nodes);
   Coo compact;
   std::vector<int64_t> unique = CompactCoo(*nodes, coo, nullptr, &compact);
@@ -74,27 +76,33 @@ Status AddLayer(int layer, const SampleRequest& request, NeighborSource& source,
 
 }  // namespace
 
-StatusOr<Minibatch> TwoStepMinibatch(const Schema& schema, const SampleRequest& request,
-                                     NeighborSource& source, BuilderWorkspaces* workspaces) {
-  HG_RETURN_IF_ERROR(ValidateRequest(schema, request));
+Status TwoStepMinibatches(const Schema& schema, std::span<const SampleRequest> requests,
+                          NeighborSource& source, BuilderWorkspaces* workspaces,
+                          std::span<Minibatch> results) {
+  HG_RETURN_IF_ERROR(ValidateRequests(schema, requests));
+  if (requests.empty()) return OkStatus();
+  const SampleRequest& request = requests.front();
   const auto whole = [](const auto& layer) { return layer.size() == 1; };
-  if (schema.node_types.size() != 1 || schema.relations.size() != 1 ||
-      !request.spec->weight.empty() ||
+  if (requests.size() != 1 || schema.node_types.size() != 1 || schema.relations.size() != 1 ||
+      request.seeds.size() != 1 || !request.spec->weight.empty() || !request.exclude.empty() ||
+      request.edge_ids ||
       !std::all_of(request.spec->layers.begin(), request.spec->layers.end(), whole)) {
-    return OwnMinibatch(schema, request, source, workspaces);
+    return OwnMinibatches(schema, requests, source, workspaces, results);
   }
   minibatches.Add();
   Minibatch result;
-  const std::vector<int64_t> seeds(request.seeds.begin(), request.seeds.end());
+  const auto& ids = request.seeds.front().ids;
+  const std::vector<int64_t> seeds(ids.begin(), ids.end());
   Coo positions;
   std::vector<int64_t> nodes = CompactCoo(
       {}, {.sources = seeds, .destinations = seeds, .edge_ids = {}}, nullptr, &positions);
-  result.seed_positions = Narrow(positions.sources);
+  result.seed_positions = {Narrow(positions.sources)};
   for (size_t layer = 0; layer < request.spec->layers.size(); ++layer) {
     HG_RETURN_IF_ERROR(AddLayer(static_cast<int>(layer), request, source, &nodes, &result));
   }
   result.nodes.push_back(std::move(nodes));
-  return result;
+  results.front() = std::move(result);
+  return OkStatus();
 }
 
 }  // namespace halograph

@@ -88,8 +88,8 @@ int64_t Worker::Sample(Variant variant, const Config& config, uint64_t index) {
 
 int64_t Worker::Fused(const FusedSampler& sampler, const Config& config, uint64_t index) {
   const SamplingSpec spec = SamplingSpec::Uniform(graph_->schema, config.fanouts);
-  const Status status = sampler.Sample({.seeds = seeds_, .batch_seed = index, .spec = &spec},
-                                       &workspace_, &minibatch_);
+  const Status status = sampler.Sample(
+      {.seeds = {{.ids = seeds_}}, .batch_seed = index, .spec = &spec}, &workspace_, &minibatch_);
   return status.ok() ? minibatch_.sampled_edges : -1;
 }
 

@@ -97,7 +97,7 @@ void SampleUntilStopped(GraphStore& graph, uint64_t seed, Load& load) {
       id = static_cast<int64_t>(rng.NextBounded(schema.node_types[type].count));
     }
     const auto minibatch = graph.Sample(
-        {.seed_type = type, .seeds = seeds, .batch_seed = seed + batch, .spec = &spec});
+        {.seeds = {{.type = type, .ids = seeds}}, .batch_seed = seed + batch, .spec = &spec});
     if (!minibatch.ok()) ++load.errors;
     if (minibatch.ok()) load.edges += minibatch->sampled_edges;
   }

@@ -185,8 +185,9 @@ class Bench {
         seed = static_cast<int64_t>(rng.NextBounded(static_cast<uint64_t>(graph_.csc().nodes)));
       }
       const double start = ThreadCpu();
-      const Status status = sampler_.Sample({.seeds = seeds_, .batch_seed = index, .spec = &spec},
-                                            &workspace_, &minibatch_);
+      const Status status =
+          sampler_.Sample({.seeds = {{.ids = seeds_}}, .batch_seed = index, .spec = &spec},
+                          &workspace_, &minibatch_);
       seconds += ThreadCpu() - start;
       if (!status.ok()) {
         fmt::print(stderr, "{}\n", Message(status));

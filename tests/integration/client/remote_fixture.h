@@ -62,7 +62,7 @@ class RemoteStoreTest : public testing::Test {
                                     int32_t fanout = 3) {
     const SamplingSpec spec =
         SamplingSpec::Uniform(store.info().schema, std::vector<int32_t>{fanout});
-    return store.Sample({.seed_type = 0, .seeds = seeds, .batch_seed = 7, .spec = &spec});
+    return store.Sample({.seeds = {{.type = 0, .ids = seeds}}, .batch_seed = 7, .spec = &spec});
   }
 
   static Status Pull(KVStore& store, const std::vector<int64_t>& ids) {

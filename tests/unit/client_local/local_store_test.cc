@@ -156,8 +156,7 @@ TEST_P(LocalStoreTest, SampleIsValidatedAndSameFromManyThreads) {
   const Schema& schema = stores_.graph->info().schema;
   SamplingSpec sampling = SamplingSpec::Uniform(schema, std::vector<int32_t>{5, 3});
   std::vector<int64_t> seeds = {7, 3, 7, 150};
-  const SampleRequest request{.seed_type = *schema.NodeTypeIndex("paper"),
-                              .seeds = seeds,
+  const SampleRequest request{.seeds = {{.type = *schema.NodeTypeIndex("paper"), .ids = seeds}},
                               .batch_seed = 5,
                               .spec = &sampling};
   const auto expected = stores_.graph->Sample(request);
@@ -188,7 +187,8 @@ TEST_P(LocalStoreTest, ShutdownCancelsThatStoreOnly) {
   const Schema& schema = stores_.graph->info().schema;
   const SamplingSpec sampling = SamplingSpec::Uniform(schema, std::vector<int32_t>{5});
   const std::vector<int64_t> seeds = {1};
-  const SampleRequest request{.seed_type = 1, .seeds = seeds, .batch_seed = 5, .spec = &sampling};
+  const SampleRequest request{
+      .seeds = {{.type = 1, .ids = seeds}}, .batch_seed = 5, .spec = &sampling};
   stores_.kv->Shutdown();
   stores_.kv->Shutdown();
   EXPECT_EQ(Pull<float>(kFeat, {0}, 4).status().code(), absl::StatusCode::kCancelled);

@@ -45,7 +45,8 @@ class OwnPartStoreTest : public testing::Test {
   StatusOr<Minibatch> Sample(GraphStore& store, const std::vector<int64_t>& seeds,
                              const std::vector<int32_t>& fanouts, CallStats* stats = nullptr) {
     const SamplingSpec spec = SamplingSpec::Uniform(whole_->info.schema, fanouts);
-    return store.Sample({.seed_type = 0, .seeds = seeds, .batch_seed = 3, .spec = &spec}, stats);
+    return store.Sample({.seeds = {{.type = 0, .ids = seeds}}, .batch_seed = 3, .spec = &spec},
+                        stats);
   }
   Status Pull(const std::vector<int64_t>& ids, std::vector<float>* rows, CallStats* stats) {
     rows->resize(ids.size() * 3);

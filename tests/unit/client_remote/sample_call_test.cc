@@ -29,8 +29,8 @@ class SampleCallTest : public testing::Test {
     ids_.resize(1000);
     std::iota(ids_.begin(), ids_.end(), 0);
     share_ = {.ids = ids_, .positions = ids_};
-    groups_ = {{.relation = 0, .fanout = 2, .layer_key = 0, .destinations = share_.ids},
-               {.relation = 1, .fanout = 2, .layer_key = 0, .destinations = share_.ids}};
+    groups_ = {{.relation = 0, .fanout = 2, .destinations = share_.ids},
+               {.relation = 1, .fanout = 2, .destinations = share_.ids}};
     spec_ = {.schema = &schema_, .batch_seed = 9, .layer = 1, .replace = false, .groups = groups_};
   }
 

@@ -1,4 +1,4 @@
-// The fused sampler against BuildMinibatch, the slow oracle and the golden vectors.
+// The fused sampler against the builder, the slow oracle and the golden vectors.
 #include "common/sampling/fused_sampler.h"
 
 #include <thread>
@@ -25,17 +25,12 @@ constexpr int32_t kFanouts[] = {-1, 0, 1, 2, 3, 5, 7, 8, 9, 10, 15, 16, 17, 40, 
 
 struct RandomRequest {
   SamplingSpec spec;
-  std::vector<int64_t> seeds;
+  RandomSeedLists seeds;
   SampleRequest request;
 
   RandomRequest(const Schema& schema, CounterRng* rng)
-      : spec(RandomSpec(schema, kFanouts, 5, rng)) {
-    request.seed_type = static_cast<int>(rng->NextBounded(schema.node_types.size()));
-    const int64_t nodes = schema.node_types[request.seed_type].count;
-    seeds = RandomSeeds(static_cast<int64_t>(rng->NextBounded(2 * nodes)), nodes, rng);
-    request.seeds = seeds;
-    request.batch_seed = rng->Next();
-    request.spec = &spec;
+      : spec(RandomSpec(schema, kFanouts, 5, rng)), seeds(schema, UINT32_MAX, rng) {
+    request = {.seeds = seeds.lists(), .batch_seed = rng->Next(), .spec = &spec};
   }
 };
 
@@ -106,7 +101,8 @@ TEST_P(FusedSamplerTest, AgreesWithTheBuilderOnLargerGraphs) {
       for (const bool replace : {false, true}) {
         const SamplingSpec spec =
             SamplingSpec::Uniform(graph.schema, std::vector<int32_t>{fanout, fanout, 5}, replace);
-        const SampleRequest request{.seeds = seeds, .batch_seed = rng.Next(), .spec = &spec};
+        const SampleRequest request{
+            .seeds = {{.ids = seeds}}, .batch_seed = rng.Next(), .spec = &spec};
         ASSERT_TRUE(sampler.Sample(request, &workspace, &fused).ok());
         const auto built = BuildAlone(graph.schema, request, source);
         ASSERT_TRUE(built.ok()) << built.status();
@@ -188,13 +184,13 @@ TEST(FusedSamplerRequestTest, BadRequestsAndChecksAreErrorsAndTheWorkspaceGoesOn
   FusedWorkspace workspace(graph.schema);
   const SamplingSpec spec = SamplingSpec::Uniform(graph.schema, std::vector<int32_t>{3, 2});
   const std::vector<int64_t> seeds = {1, 2, 1};
-  const SampleRequest request{.seeds = seeds, .batch_seed = 5, .spec = &spec};
+  const SampleRequest request{.seeds = {{.ids = seeds}}, .batch_seed = 5, .spec = &spec};
   Minibatch expected;
   ASSERT_TRUE(sampler.Sample(request, &workspace, &expected).ok());
   Minibatch minibatch;
   const std::vector<int64_t> outside = {1, 100};
   SampleRequest bad = request;
-  bad.seeds = outside;
+  bad.seeds[0].ids = outside;
   EXPECT_EQ(sampler.Sample(bad, &workspace, &minibatch).code(), absl::StatusCode::kOutOfRange);
   int layers = 0;
   const auto check = [&] { return ++layers == 2 ? Cancelled("stop") : OkStatus(); };
@@ -228,7 +224,8 @@ TEST(FusedWorkspacePoolTest, ManyCallersShareFewWorkspacesAndGetTheSame) {
   CounterRng rng(4);
   const int type = *graph.schema.NodeTypeIndex("paper");
   const std::vector<int64_t> seeds = RandomSeeds(500, 3000, &rng);
-  const SampleRequest request{.seed_type = type, .seeds = seeds, .batch_seed = 11, .spec = &spec};
+  const SampleRequest request{
+      .seeds = {{.type = type, .ids = seeds}}, .batch_seed = 11, .spec = &spec};
   LocalNeighborSource source(&graph.topology, nullptr);
   const auto expected = BuildAlone(graph.schema, request, source);
   ASSERT_TRUE(expected.ok());

@@ -44,7 +44,7 @@ TEST(SampleSplitLayerTest, ManyChunksOfSeveralRelationsAreThoseOfOneThread) {
       for (const bool replace : {false, true}) {
         const SamplingSpec spec = SamplingSpec::Uniform(graph.schema, fanouts, replace);
         const SampleRequest request{
-            .seed_type = type, .seeds = seeds, .batch_seed = 5, .spec = &spec};
+            .seeds = {{.type = type, .ids = seeds}}, .batch_seed = 5, .spec = &spec};
         Minibatch expected;
         Minibatch minibatch;
         ASSERT_TRUE(alone.Sample(request, &workspace, &expected).ok());
@@ -211,7 +211,8 @@ struct RawGraph {
     FusedWorkspace workspace(schema, max_table_nodes);
     Minibatch minibatch;
     return FusedSampler(&schema, &topology, pool)
-        .Sample({.seeds = seeds, .batch_seed = 1, .spec = &spec}, &workspace, &minibatch);
+        .Sample({.seeds = {{.ids = seeds}}, .batch_seed = 1, .spec = &spec}, &workspace,
+                &minibatch);
   }
 
   std::vector<int64_t> indptr;

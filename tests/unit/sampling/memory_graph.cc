@@ -63,7 +63,9 @@ MemoryGraph::MemoryGraph(const TestGraphSpec& spec, IdWidth width) : schema(Test
 StatusOr<Minibatch> BuildAlone(const Schema& schema, const SampleRequest& request,
                                NeighborSource& source) {
   BuilderWorkspaces workspaces(&schema);
-  return BuildMinibatch(schema, request, source, &workspaces);
+  Minibatch minibatch;
+  HG_RETURN_IF_ERROR(BuildMinibatches(schema, {&request, 1}, source, &workspaces, {&minibatch, 1}));
+  return minibatch;
 }
 
 }  // namespace halograph

@@ -44,7 +44,7 @@ struct MemoryGraph {
   Topology topology;                                       // views of them
 };
 
-// BuildMinibatch in a workspace of its own.
+// One minibatch by BuildMinibatches, in a workspace of its own.
 [[nodiscard]] StatusOr<Minibatch> BuildAlone(const Schema& schema, const SampleRequest& request,
                                              NeighborSource& source);
 

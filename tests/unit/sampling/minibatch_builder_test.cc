@@ -44,15 +44,9 @@ void ExpectLikeTheOracle(const TestGraphSpec& spec, uint64_t seed) {
   for (int i = 0; i < 4; ++i) {
     constexpr int32_t kFewFanouts[] = {-1, 0, 1, 2, 3, 5, 10, 100};
     const SamplingSpec sampling = RandomSpec(graph.schema, kFewFanouts, 4, &rng);
-    SampleRequest request{
-        .seed_type = static_cast<int>(rng.NextBounded(graph.schema.node_types.size())),
-        .seeds = {},
-        .batch_seed = rng.Next(),
-        .spec = &sampling};
-    const int64_t nodes = graph.schema.node_types[request.seed_type].count;
-    const std::vector<int64_t> seeds =
-        RandomSeeds(static_cast<int64_t>(rng.NextBounded(2 * nodes)), nodes, &rng);
-    request.seeds = seeds;
+    const RandomSeedLists seeds(graph.schema, UINT32_MAX, &rng);
+    const SampleRequest request{
+        .seeds = seeds.lists(), .batch_seed = rng.Next(), .spec = &sampling};
     const auto minibatch = BuildAlone(graph.schema, request, source);
     ASSERT_TRUE(minibatch.ok()) << minibatch.status();
     EXPECT_TRUE(*minibatch == SlowMinibatch(graph, request)) << "graph " << seed << " batch " << i;
@@ -60,7 +54,7 @@ void ExpectLikeTheOracle(const TestGraphSpec& spec, uint64_t seed) {
   }
 }
 
-TEST(BuildMinibatchTest, AgreesWithTheSlowOracleOnRandomGraphs) {
+TEST(BuildMinibatchesTest, AgreesWithTheSlowOracleOnRandomGraphs) {
   for (uint64_t seed = 0; seed < 20; ++seed) {
     ExpectLikeTheOracle(RandomGraph({.seed = seed,
                                      .parts = 1 + static_cast<int>(seed % 4),
@@ -70,7 +64,7 @@ TEST(BuildMinibatchTest, AgreesWithTheSlowOracleOnRandomGraphs) {
   }
 }
 
-TEST(BuildMinibatchTest, AgreesWithTheSlowOracleOnRandomTypedGraphs) {
+TEST(BuildMinibatchesTest, AgreesWithTheSlowOracleOnRandomTypedGraphs) {
   for (uint64_t seed = 0; seed < 20; ++seed) {
     ExpectLikeTheOracle(RandomTypedGraph({.seed = seed,
                                           .parts = 1 + static_cast<int>(seed % 5),
@@ -80,7 +74,7 @@ TEST(BuildMinibatchTest, AgreesWithTheSlowOracleOnRandomTypedGraphs) {
   }
 }
 
-TEST(BuildMinibatchTest, SelfLoopsAndParallelEdgesAreEdgesLikeOthers) {
+TEST(BuildMinibatchesTest, SelfLoopsAndParallelEdgesAreEdgesLikeOthers) {
   const TestGraphSpec spec{.parts = 1,
                            .node_types = {{.owners = {0, 0, 0}}},
                            .relations = {{.edges = {{1, 1}, {1, 1}, {0, 1}, {1, 1}}}}};
@@ -88,22 +82,23 @@ TEST(BuildMinibatchTest, SelfLoopsAndParallelEdgesAreEdgesLikeOthers) {
   LocalNeighborSource source(&graph.topology, nullptr);
   const SamplingSpec sampling = SamplingSpec::Uniform(graph.schema, std::vector<int32_t>{3});
   const std::vector<int64_t> seeds = {1, 2};
-  const auto minibatch =
-      BuildAlone(graph.schema, {.seeds = seeds, .batch_seed = 3, .spec = &sampling}, source);
+  const auto minibatch = BuildAlone(
+      graph.schema, {.seeds = {{.ids = seeds}}, .batch_seed = 3, .spec = &sampling}, source);
   ASSERT_TRUE(minibatch.ok());
   const Block& block = minibatch->layers[0].blocks[0];
   EXPECT_EQ(block.indptr, (std::vector<int64_t>{0, 3, 3}));
   EXPECT_GE(std::count(block.indices.begin(), block.indices.end(), 0), 2);
 }
 
-TEST(BuildMinibatchTest, IsolatedAndEmptySeedsGiveBlocksWithoutEdges) {
+TEST(BuildMinibatchesTest, IsolatedAndEmptySeedsGiveBlocksWithoutEdges) {
   const TestGraphSpec spec{
       .parts = 2, .node_types = {{.owners = {0, 1}}}, .relations = {{.edges = {{0, 1}}}}};
   const MemoryGraph graph(spec, IdWidth::k32);
   LocalNeighborSource source(&graph.topology, nullptr);
   const SamplingSpec sampling = SamplingSpec::Uniform(graph.schema, std::vector<int32_t>{2, 2});
   const std::vector<int64_t> isolated = {0};
-  const auto one = BuildAlone(graph.schema, {.seeds = isolated, .spec = &sampling}, source);
+  const auto one =
+      BuildAlone(graph.schema, {.seeds = {{.ids = isolated}}, .spec = &sampling}, source);
   ASSERT_TRUE(one.ok());
   EXPECT_EQ(one->nodes, (std::vector<std::vector<int64_t>>{{0}}));
   EXPECT_EQ(one->layers[1].blocks[0].indptr, (std::vector<int64_t>{0, 0}));
@@ -113,29 +108,30 @@ TEST(BuildMinibatchTest, IsolatedAndEmptySeedsGiveBlocksWithoutEdges) {
   EXPECT_EQ(none->sampled_edges, 0);
 }
 
-TEST(BuildMinibatchTest, RepeatedSeedsAreOneDestinationEachWithTheirPositions) {
+TEST(BuildMinibatchesTest, RepeatedSeedsAreOneDestinationEachWithTheirPositions) {
   const MemoryGraph graph(RandomGraph({.parts = 2}), IdWidth::k32);
   LocalNeighborSource source(&graph.topology, nullptr);
   const SamplingSpec sampling = SamplingSpec::Uniform(graph.schema, std::vector<int32_t>{2});
   const std::vector<int64_t> seeds = {9, 4, 9, 9, 0, 4};
-  const auto minibatch = BuildAlone(graph.schema, {.seeds = seeds, .spec = &sampling}, source);
+  const auto minibatch =
+      BuildAlone(graph.schema, {.seeds = {{.ids = seeds}}, .spec = &sampling}, source);
   ASSERT_TRUE(minibatch.ok());
-  EXPECT_EQ(minibatch->seed_positions, (std::vector<int32_t>{0, 1, 0, 0, 2, 1}));
+  EXPECT_EQ(minibatch->seed_positions, (std::vector<std::vector<int32_t>>{{0, 1, 0, 0, 2, 1}}));
   EXPECT_EQ(minibatch->layers[0].num_destinations, (std::vector<int64_t>{3}));
   EXPECT_EQ(std::vector<int64_t>(minibatch->nodes[0].begin(), minibatch->nodes[0].begin() + 3),
             (std::vector<int64_t>{9, 4, 0}));
 }
 
-TEST(BuildMinibatchTest, SameMinibatchWithOneAndFourThreadsAndFromManyCallers) {
+TEST(BuildMinibatchesTest, SameMinibatchWithOneAndFourThreadsAndFromManyCallers) {
   const MemoryGraph graph(RandomTypedGraph({.parts = 3, .nodes = 3000, .mean_degree = 8}),
                           IdWidth::k32);
   const SamplingSpec sampling = SamplingSpec::Uniform(graph.schema, std::vector<int32_t>{6, 4});
   CounterRng rng(4);
   const std::vector<int64_t> seeds = RandomSeeds(1500, 3000, &rng);
-  const SampleRequest request{.seed_type = *graph.schema.NodeTypeIndex("paper"),
-                              .seeds = seeds,
-                              .batch_seed = 11,
-                              .spec = &sampling};
+  const SampleRequest request{
+      .seeds = {{.type = *graph.schema.NodeTypeIndex("paper"), .ids = seeds}},
+      .batch_seed = 11,
+      .spec = &sampling};
   LocalNeighborSource alone(&graph.topology, nullptr);
   const auto expected = BuildAlone(graph.schema, request, alone);
   ASSERT_TRUE(expected.ok());
@@ -155,10 +151,81 @@ TEST(BuildMinibatchTest, SameMinibatchWithOneAndFourThreadsAndFromManyCallers) {
   }
 }
 
+// Counts the calls and what they ask for.
+class CountingSource final : public NeighborSource {
+ public:
+  explicit CountingSource(const Topology* topology) : source_(topology, nullptr) {}
+  Status SampleLayer(std::span<const LayerGroup> groups,
+                     std::vector<NeighborPicks>* picks) override {
+    groups_of_calls.push_back(groups.size());
+    return source_.SampleLayer(groups, picks);
+  }
+  std::vector<size_t> groups_of_calls;
+
+ private:
+  LocalNeighborSource source_;
+};
+
+TEST(BuildMinibatchesTest, SeveralRequestsShareTheCallsOfALayerAndGiveWhatEachGivesAlone) {
+  const MemoryGraph graph(RandomTypedGraph({.parts = 3, .nodes = 200}), IdWidth::k32);
+  const SamplingSpec deep = SamplingSpec::Uniform(graph.schema, std::vector<int32_t>{4, 3, 2});
+  const SamplingSpec shallow{.layers = {{{1, 5}, {3, -1}}}, .replace = true};
+  CounterRng rng(6);
+  const RandomSeedLists first(graph.schema, 50, &rng);
+  const RandomSeedLists second(graph.schema, 50, &rng);
+  const std::vector<SampleRequest> requests = {
+      {.seeds = first.lists(), .batch_seed = 1, .spec = &deep},
+      {.seeds = second.lists(), .batch_seed = 2, .spec = &shallow},
+      {.seeds = {}, .batch_seed = 3, .spec = &deep}};
+  CountingSource source(&graph.topology);
+  BuilderWorkspaces workspaces(&graph.schema);
+  std::vector<Minibatch> minibatches(3);
+  for (int round = 0; round < 2; ++round) {  // the second time in used memory
+    source.groups_of_calls.clear();
+    ASSERT_EQ(BuildMinibatches(graph.schema, requests, source, &workspaces, minibatches),
+              OkStatus());
+    EXPECT_EQ(source.groups_of_calls, (std::vector<size_t>{4 + 2 + 4, 4 + 4, 4 + 4}));
+    for (size_t i = 0; i < requests.size(); ++i) {
+      EXPECT_TRUE(minibatches[i] == SlowMinibatch(graph, requests[i])) << i;
+    }
+  }
+}
+
+TEST(BuildMinibatchesTest, MoreRequestsThanAreMadeTogetherFollowInGroups) {
+  const MemoryGraph graph(RandomGraph({.parts = 2}), IdWidth::k32);
+  const SamplingSpec spec = SamplingSpec::Uniform(graph.schema, std::vector<int32_t>{2});
+  const std::vector<int64_t> seeds = {5, 50};
+  std::vector<SampleRequest> requests;
+  for (uint64_t i = 0; i < kMinibatchesTogether + 3; ++i) {
+    requests.push_back({.seeds = {{.ids = seeds}}, .batch_seed = i, .spec = &spec});
+  }
+  CountingSource source(&graph.topology);
+  BuilderWorkspaces workspaces(&graph.schema);
+  std::vector<Minibatch> minibatches(requests.size());
+  ASSERT_EQ(BuildMinibatches(graph.schema, requests, source, &workspaces, minibatches), OkStatus());
+  EXPECT_EQ(source.groups_of_calls, (std::vector<size_t>{kMinibatchesTogether, 3}));
+  for (size_t i = 0; i < requests.size(); ++i) {
+    EXPECT_TRUE(minibatches[i] == SlowMinibatch(graph, requests[i])) << i;
+  }
+  ASSERT_EQ(BuildMinibatches(graph.schema, {}, source, &workspaces, {}), OkStatus());
+}
+
+TEST(FusedWorkspacePoolTest, CallersWhoNeedSeveralDoNotWaitForOneAnother) {
+  const MemoryGraph graph(RandomGraph({.parts = 1}), IdWidth::k32);
+  FusedWorkspacePool pool(&graph.schema, 3);
+  std::vector<std::thread> callers;
+  for (int c = 0; c < 4; ++c) {
+    callers.emplace_back([&, c] {
+      for (int i = 0; i < 200; ++i) EXPECT_EQ(std::ssize(pool.Take(1 + c % 3)), 1 + c % 3);
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+}
+
 // Answers one offset too few: what a broken source could do.
 class ShortSource final : public NeighborSource {
  public:
-  Status SampleLayer(int, uint64_t, bool, std::span<const LayerGroup> groups,
+  Status SampleLayer(std::span<const LayerGroup> groups,
                      std::vector<NeighborPicks>* picks) override {
     picks->assign(groups.size(), NeighborPicks{.offsets = {0}, .sources = {}});
     return status_;
@@ -166,11 +233,11 @@ class ShortSource final : public NeighborSource {
   Status status_ = OkStatus();
 };
 
-TEST(BuildMinibatchTest, SourceThatFailsOrAnswersShortIsAnError) {
+TEST(BuildMinibatchesTest, SourceThatFailsOrAnswersShortIsAnError) {
   const MemoryGraph graph(RandomGraph({.parts = 1}), IdWidth::k32);
   const SamplingSpec sampling = SamplingSpec::Uniform(graph.schema, std::vector<int32_t>{2});
   const std::vector<int64_t> seeds = {1, 2};
-  const SampleRequest request{.seeds = seeds, .spec = &sampling};
+  const SampleRequest request{.seeds = {{.ids = seeds}}, .spec = &sampling};
   ShortSource source;
   EXPECT_EQ(BuildAlone(graph.schema, request, source).status().code(), absl::StatusCode::kInternal);
   source.status_ = Unavailable("server a:1 does not answer");
@@ -181,7 +248,7 @@ TEST(BuildMinibatchTest, SourceThatFailsOrAnswersShortIsAnError) {
 class StrangeSource final : public NeighborSource {
  public:
   explicit StrangeSource(int64_t node) : node_(node) {}
-  Status SampleLayer(int, uint64_t, bool, std::span<const LayerGroup> groups,
+  Status SampleLayer(std::span<const LayerGroup> groups,
                      std::vector<NeighborPicks>* picks) override {
     for (size_t g = 0; g < groups.size(); ++g) {
       (*picks)[g].offsets.clear();
@@ -197,14 +264,14 @@ class StrangeSource final : public NeighborSource {
   const int64_t node_;
 };
 
-TEST(BuildMinibatchTest, SourceThatAnswersUnknownNodesIsAnErrorThatNamesThem) {
+TEST(BuildMinibatchesTest, SourceThatAnswersUnknownNodesIsAnErrorThatNamesThem) {
   const MemoryGraph graph(RandomGraph({.parts = 1}), IdWidth::k32);
   const SamplingSpec sampling = SamplingSpec::Uniform(graph.schema, std::vector<int32_t>{2});
   const std::vector<int64_t> seeds = {1, 2};
   for (const int64_t node : {int64_t{-1}, int64_t{100}, INT64_MAX}) {
     StrangeSource source(node);
     const Status status =
-        BuildAlone(graph.schema, {.seeds = seeds, .spec = &sampling}, source).status();
+        BuildAlone(graph.schema, {.seeds = {{.ids = seeds}}, .spec = &sampling}, source).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
     EXPECT_NE(Message(status).find(std::to_string(node)), std::string::npos) << status;
   }

@@ -24,4 +24,18 @@ std::vector<int64_t> RandomSeeds(int64_t count, int64_t nodes, CounterRng* rng) 
   return seeds;
 }
 
+RandomSeedLists::RandomSeedLists(const Schema& schema, uint64_t most, CounterRng* rng) {
+  const auto types = static_cast<int>(schema.node_types.size());
+  const auto chosen = static_cast<int>(rng->NextBounded(static_cast<uint64_t>(types)));
+  const bool several = rng->NextBounded(2) == 0;
+  ids_.reserve(schema.node_types.size());
+  for (int type = 0; type < types; ++type) {
+    if (type != chosen && (!several || rng->NextBounded(3) == 0)) continue;
+    const int64_t nodes = schema.node_types[type].count;
+    const uint64_t count = rng->NextBounded(2 * static_cast<uint64_t>(nodes)) % (most + 1);
+    ids_.push_back(RandomSeeds(static_cast<int64_t>(count), nodes, rng));
+    lists_.push_back({.type = type, .ids = ids_.back()});
+  }
+}
+
 }  // namespace halograph

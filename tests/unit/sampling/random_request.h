@@ -19,4 +19,19 @@ namespace halograph {
 // Of 0 .. nodes - 1, any of them several times.
 [[nodiscard]] std::vector<int64_t> RandomSeeds(int64_t count, int64_t nodes, CounterRng* rng);
 
+// Seeds of one type, or of several: up to twice as many as there are nodes, and never more than
+// `most` a type. Owns the ids that its lists point to; not copyable.
+class RandomSeedLists {
+ public:
+  RandomSeedLists(const Schema& schema, uint64_t most, CounterRng* rng);
+  RandomSeedLists(const RandomSeedLists&) = delete;
+  RandomSeedLists& operator=(const RandomSeedLists&) = delete;
+
+  [[nodiscard]] const std::vector<SeedList>& lists() const { return lists_; }
+
+ private:
+  std::vector<std::vector<int64_t>> ids_;
+  std::vector<SeedList> lists_;
+};
+
 }  // namespace halograph

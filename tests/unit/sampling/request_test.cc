@@ -22,7 +22,7 @@ class ValidateRequestTest : public testing::Test {
   Schema schema_ = TestSchema(RandomTypedGraph({.nodes = 40}));
   SamplingSpec spec_ = SamplingSpec::Uniform(schema_, std::vector<int32_t>{3, -1, 0, kMaxFanout});
   std::vector<int64_t> seeds_ = {0, 39, 7};
-  SampleRequest request_{.seed_type = 1, .seeds = seeds_, .batch_seed = 1, .spec = &spec_};
+  SampleRequest request_{.seeds = {{.type = 1, .ids = seeds_}}, .batch_seed = 1, .spec = &spec_};
 };
 
 TEST_F(ValidateRequestTest, BoundsThemselvesAreValid) { EXPECT_TRUE(Validate().ok()); }
@@ -58,8 +58,57 @@ TEST_F(ValidateRequestTest, SeedOutsideItsTypeNamesSeedPositionAndCount) {
 }
 
 TEST_F(ValidateRequestTest, UnknownSeedTypeIsInvalid) {
-  request_.seed_type = 3;
+  request_.seeds[0].type = 3;
   ExpectError(absl::StatusCode::kInvalidArgument, {"type 3"});
+}
+
+TEST_F(ValidateRequestTest, SeedTypesThatDoNotAscendAreInvalid) {
+  request_.seeds = {{.type = 0, .ids = {}}, {.type = 2, .ids = {}}};
+  EXPECT_TRUE(Validate().ok());
+  request_.seeds[1].type = 0;
+  ExpectError(absl::StatusCode::kInvalidArgument, {"type 0 after those of 0", "ascend"});
+  request_.seeds[0].type = 1;
+  ExpectError(absl::StatusCode::kInvalidArgument, {"type 0 after those of 1"});
+}
+
+TEST_F(ValidateRequestTest, WeightsWithoutAFeatureToDrawByAreInvalid) {
+  request_.weights = true;
+  ExpectError(absl::StatusCode::kInvalidArgument, {"weights", "SamplingSpec::weight"});
+}
+
+TEST_F(ValidateRequestTest, ExcludedRelationUnknownOrUnorderedIsInvalid) {
+  request_.exclude = {{.relation = 4, .sources = {}, .destinations = {}}};
+  ExpectError(absl::StatusCode::kInvalidArgument, {"relation 4", "the graph has 4"});
+  request_.exclude[0].relation = -1;
+  ExpectError(absl::StatusCode::kInvalidArgument, {"relation -1"});
+  request_.exclude[0].relation = 2;
+  request_.exclude.push_back(request_.exclude[0]);
+  ExpectError(absl::StatusCode::kInvalidArgument, {"relation 2 after those of 2"});
+}
+
+TEST_F(ValidateRequestTest, ExcludedEdgesOfUnequalListsAreInvalid) {
+  const std::vector<int64_t> ends = {0, 1, 2};
+  request_.exclude = {{.relation = 1, .sources = ends, .destinations = std::span(ends).first(2)}};
+  ExpectError(absl::StatusCode::kInvalidArgument,
+              {schema_.relations[1].triple(), "3 sources and 2 destinations"});
+}
+
+TEST_F(ValidateRequestTest, ExcludedEndOutsideItsTypeNamesRelationEndAndPosition) {
+  const std::vector<int64_t> inside = {0, 1};
+  const std::vector<int64_t> outside = {0, 4000};
+  request_.exclude = {{.relation = 1, .sources = outside, .destinations = inside}};
+  ExpectError(absl::StatusCode::kOutOfRange,
+              {schema_.relations[1].triple(), "source 4000 at position 1"});
+  request_.exclude = {{.relation = 1, .sources = inside, .destinations = outside}};
+  ExpectError(absl::StatusCode::kOutOfRange, {"destination 4000 at position 1"});
+}
+
+TEST_F(ValidateRequestTest, OneOfSeveralIsNamedOneAloneIsNot) {
+  seeds_[1] = 40;
+  const std::vector<SampleRequest> requests = {{.seeds = {}, .spec = &spec_}, request_};
+  EXPECT_THAT(Message(ValidateRequests(schema_, requests)), HasSubstr("request 1 of 2"));
+  EXPECT_EQ(ValidateRequests(schema_, std::span(requests).last(1)), Validate());
+  EXPECT_TRUE(ValidateRequests(schema_, {}).ok());
 }
 
 TEST(BatchSeedTest, DiffersByEveryArgument) {

@@ -16,13 +16,8 @@ namespace {
 
 constexpr int32_t kOddFanouts[] = {-1, 0, 1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 33, 48, 49, 130, 700};
 
-// None, one, or up to a few hundred of few nodes: most are there more than once.
-std::vector<int64_t> OddSeeds(int64_t nodes, CounterRng* rng) {
-  constexpr uint64_t kCounts[] = {0, 1, 2, 30, 150, 300};
-  std::vector<int64_t> seeds(kCounts[rng->NextBounded(std::size(kCounts))]);
-  for (int64_t& id : seeds) id = static_cast<int64_t>(rng->NextBounded(nodes));
-  return seeds;
-}
+// Seeds of a type: none, one, or up to a few hundred of few nodes, most of them more than once.
+constexpr uint64_t kOddCounts[] = {0, 1, 2, 30, 150, 300};
 
 class SamplingFuzzTest : public testing::TestWithParam<uint64_t> {
  protected:
@@ -63,10 +58,9 @@ TEST_P(SamplingFuzzTest, EveryWayGivesTheOraclesMinibatch) {
     for (int b = 0; b < kBatches; ++b) {
       SCOPED_TRACE(testing::Message() << "graph " << g << " batch " << b);
       const SamplingSpec spec = RandomSpec(graph.schema, kOddFanouts, 6, &rng);
-      const auto type = static_cast<int>(rng.NextBounded(graph.schema.node_types.size()));
-      const std::vector<int64_t> seeds = OddSeeds(graph.schema.node_types[type].count, &rng);
-      ExpectAllAlike(graph,
-                     {.seed_type = type, .seeds = seeds, .batch_seed = rng.Next(), .spec = &spec},
+      const uint64_t most = kOddCounts[rng.NextBounded(std::size(kOddCounts))];
+      const RandomSeedLists seeds(graph.schema, most, &rng);
+      ExpectAllAlike(graph, {.seeds = seeds.lists(), .batch_seed = rng.Next(), .spec = &spec},
                      &table, &hash);
     }
   }

@@ -49,8 +49,9 @@ Minibatch SlowMinibatch(const MemoryGraph& graph, const SampleRequest& request) 
   const Schema& schema = graph.schema;
   Minibatch result;
   std::vector<List> lists(schema.node_types.size());
-  for (const int64_t seed : request.seeds) {
-    result.seed_positions.push_back(lists[request.seed_type].Add(seed));
+  for (const auto& [type, ids] : request.seeds) {
+    std::vector<int32_t>& positions = result.seed_positions.emplace_back();
+    for (const int64_t seed : ids) positions.push_back(lists[type].Add(seed));
   }
   for (size_t l = 0; l < request.spec->layers.size(); ++l) {
     SampledLayer layer;

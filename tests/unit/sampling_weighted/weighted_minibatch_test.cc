@@ -38,10 +38,11 @@ TEST(WeightedMinibatchTest, BuiltAndFusedMinibatchesAreGolden) {
   FusedWorkspace workspace(set->schema());
   ASSERT_GE(golden->minibatches.size(), 5U);
   for (const GoldenMinibatch& expected : golden->minibatches) {
-    const auto built = BuildMinibatch(set->schema(), expected.request(), source, &workspaces);
-    ASSERT_TRUE(built.ok()) << built.status();
-    EXPECT_TRUE(*built == expected.expected) << expected.name;
+    const SampleRequest request = expected.request();
     Minibatch minibatch;
+    ASSERT_EQ(BuildMinibatches(set->schema(), {&request, 1}, source, &workspaces, {&minibatch, 1}),
+              OkStatus());
+    EXPECT_TRUE(minibatch == expected.expected) << expected.name;
     ASSERT_EQ(fused.Sample(expected.request(), &workspace, &minibatch), OkStatus());
     EXPECT_TRUE(minibatch == expected.expected) << expected.name;
   }
@@ -71,16 +72,18 @@ TEST(WeightedMinibatchTest, ThreadsChangeNoMinibatch) {
     SamplingSpec spec =
         SamplingSpec::Uniform(set->schema(), std::vector<int32_t>{10, 7, 3}, replace);
     spec.weight = std::string("w");
-    const SampleRequest request{.seed_type = 0, .seeds = seeds, .batch_seed = 4, .spec = &spec};
-    const auto expected = BuildMinibatch(set->schema(), request, source, &workspaces);
-    ASSERT_TRUE(expected.ok()) << expected.status();
+    const SampleRequest request{
+        .seeds = {{.type = 0, .ids = seeds}}, .batch_seed = 4, .spec = &spec};
+    Minibatch expected;
+    ASSERT_EQ(BuildMinibatches(set->schema(), {&request, 1}, source, &workspaces, {&expected, 1}),
+              OkStatus());
     for (ThreadPool* const threads : {static_cast<ThreadPool*>(nullptr), &pool}) {
       FusedWorkspace workspace(set->schema());
       Minibatch minibatch;
       ASSERT_EQ(FusedSampler(&set->schema(), &set->topology(), threads)
                     .Sample(request, &workspace, &minibatch),
                 OkStatus());
-      EXPECT_TRUE(minibatch == *expected);
+      EXPECT_TRUE(minibatch == expected);
     }
   }
 }

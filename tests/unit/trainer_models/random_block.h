@@ -29,7 +29,7 @@ inline Minibatch RandomMinibatch(uint64_t key) {
   minibatch.layers = {{{RandomBlock(key, 5, 12)}, {5}, {12}},
                       {{RandomBlock(key + 1, 12, 30)}, {12}, {30}}};
   minibatch.nodes = {std::vector<int64_t>(30)};
-  minibatch.seed_positions = {4, 0, 4};
+  minibatch.seed_positions = {{4, 0, 4}};
   return minibatch;
 }
 

@@ -50,7 +50,7 @@ class MinibatchStreamTest : public OpenedGraphTest {
   }
   static std::vector<int64_t> SeedsOf(const PreparedBatch& batch) {
     std::vector<int64_t> seeds;
-    for (int32_t position : batch.minibatch.seed_positions) {
+    for (int32_t position : batch.minibatch.seed_positions.front()) {
       seeds.push_back(batch.minibatch.nodes[0][position]);
     }
     return seeds;
