@@ -7,9 +7,8 @@
 
 #include "common/sampling/request.h"
 #include "partitioner/cli/command.h"
-#include "partitioner/cli/report_options.h"
+#include "partitioner/cli/shared_options.h"
 #include "partitioner/compare/compare.h"
-#include "partitioner/compare/method_word.h"
 #include "partitioner/compare/plot.h"
 #include "partitioner/methods/registry/registry.h"
 

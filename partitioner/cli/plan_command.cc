@@ -7,7 +7,7 @@
 
 #include "common/base/units.h"
 #include "partitioner/cli/command.h"
-#include "partitioner/cli/report_options.h"
+#include "partitioner/cli/shared_options.h"
 #include "partitioner/methods/registry/registry.h"
 #include "partitioner/plan/run_plan.h"
 

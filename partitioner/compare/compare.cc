@@ -1,15 +1,37 @@
 #include "partitioner/compare/compare.h"
 
+#include <iterator>
 #include <utility>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "common/base/build_info.h"
 #include "common/base/log.h"
+#include "common/base/units.h"
 #include "common/storage/file.h"
 #include "partitioner/compare/method_run.h"
-#include "partitioner/compare/method_word.h"
 #include "partitioner/inspect/quality.h"
 #include "partitioner/methods/registry/registry.h"
 
 namespace halograph {
+
+StatusOr<std::string> ParseMethodWord(std::string_view word, MethodOptions* options) {
+  const size_t colon = word.find(':');
+  std::string name(word.substr(0, colon));
+  HG_RETURN_IF_ERROR(MakeMethod(name).status());
+  if (colon == std::string_view::npos) return name;
+  const std::string_view rule = word.substr(colon + 1);
+  const std::optional<OwnerRule> owner = OwnerRuleOf(rule);
+  if (!owner.has_value()) {
+    return InvalidArgument("method \"{}\": owner rule \"{}\", expected {}", word, rule,
+                           fmt::join(kOwnerRuleWords, " or "));
+  }
+  HG_RETURN_IF_ERROR(Annotate(CheckOptionTaken("owner", {name}), word));
+  options->edge.owner = *owner;
+  return name;
+}
+
 namespace {
 
 Status FillRow(const Dataset& dataset, const CompareOptions& options, const WholeTopology& topology,
@@ -56,6 +78,80 @@ StatusOr<std::vector<CompareRow>> CompareMethods(const Dataset& dataset,
     }
   }
   return rows;
+}
+
+namespace {
+
+constexpr char kOwnerRule[] =
+    "an edge belongs to the owner of its destination; halo nodes are sources owned elsewhere";
+
+Json RowJson(const CompareRow& row) {
+  Json json = {
+      {"method", row.method}, {"parts", row.parts}, {"planned_memory_bytes", row.planned_bytes}};
+  if (!row.failure.empty()) {
+    json["failure"] = row.failure;
+    return json;
+  }
+  json.update({{"edge_cut", row.quality.edge_cut},
+               {"edge_cut_share", row.quality.edge_cut_share()},
+               {"replication_factor", row.quality.replication_factor},
+               {"balance", row.quality.balance},
+               {"seconds", row.seconds},
+               {"peak_memory_bytes", row.peak_anonymous_bytes},
+               {"minibatches", row.remote.batches},
+               {"input_nodes_per_minibatch", row.remote.input_nodes},
+               {"remote_nodes_per_minibatch", row.remote.remote_nodes},
+               {"remote_bytes_per_minibatch", row.remote.remote_bytes},
+               {"worst_remote_bytes_per_minibatch", row.remote.worst_remote_bytes}});
+  return json;
+}
+
+std::string BalanceText(const CompareRow& row, const std::string& key) {
+  const auto found = row.quality.balance.find(key);
+  return found == row.quality.balance.end() ? "-" : fmt::format("{:.3f}", found->second);
+}
+
+}  // namespace
+
+Json ToJson(const std::vector<CompareRow>& rows, const CompareOptions& options) {
+  Json runs = Json::array();
+  for (const CompareRow& row : rows) runs.push_back(RowJson(row));
+  return {{"build", BuildVersion()},
+          {"definitions", kOwnerRule},
+          {"replica_owner_rule", ToString(options.method.edge.owner)},
+          {"seed", options.method.seed},
+          {"balance", options.method.balance.ToString()},
+          {"fanouts", options.sampling.fanouts},
+          {"batch_size", options.sampling.batch_size},
+          {"runs", std::move(runs)}};
+}
+
+std::string FormatTable(const std::vector<CompareRow>& rows, const CompareOptions& options) {
+  std::string text;
+  auto out = std::back_inserter(text);
+  const auto columns = "{:<16} {:>5} {:>11} {:>7} {:>7} {:>7} {:>7} {:>9} {:>10} {:>12} {:>12}\n";
+  fmt::format_to(out, fmt::runtime(columns), "method", "parts", "replication", "cut", "nodes",
+                 "edges", "train", "time", "memory", "remote nodes", "remote bytes");
+  for (const CompareRow& row : rows) {
+    if (!row.failure.empty()) {
+      fmt::format_to(out, "{:<16} {:>5} {}\n", row.method, row.parts, row.failure);
+      continue;
+    }
+    fmt::format_to(out, fmt::runtime(columns), row.method, row.parts,
+                   fmt::format("{:.3f}", row.quality.replication_factor),
+                   fmt::format("{:.1f} %", 100 * row.quality.edge_cut_share()),
+                   BalanceText(row, "nodes"), BalanceText(row, "edges"), BalanceText(row, "train"),
+                   FormatSeconds(row.seconds), FormatBytes(row.peak_anonymous_bytes),
+                   FormatCount(static_cast<int64_t>(row.remote.remote_nodes)),
+                   FormatBytes(static_cast<int64_t>(row.remote.remote_bytes)));
+  }
+  fmt::format_to(out,
+                 "{}. Nodes, edges, train: max / mean over partitions. Replicas of edge "
+                 "partitioners: {} owner, unless the method names another. Remote: of a minibatch "
+                 "of {} seeds, fanouts {}. Memory: of the method alone.\n",
+                 kOwnerRule, ToString(options.method.edge.owner), options.sampling.batch_size,
+                 fmt::join(options.sampling.fanouts, ","));
+  return text;
 }
 
 }  // namespace halograph

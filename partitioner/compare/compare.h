@@ -1,9 +1,11 @@
-// Methods side by side on one graph: what each would cost, and what a trainer would have of it.
+// How a list of methods names one: "hdrf", or "hdrf:random" with the owner rule of an edge
+// partitioner. Pure.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/base/status.h"
@@ -13,6 +15,12 @@
 #include "partitioner/methods/method.h"
 
 namespace halograph {
+
+// The method's name; the rule goes to options->edge.owner where there is one.
+//   InvalidArgument  no such method or rule, or a rule for a method that takes none
+[[nodiscard]] StatusOr<std::string> ParseMethodWord(std::string_view word, MethodOptions* options);
+
+// Methods side by side on one graph: what each would cost, and what a trainer would have of it.
 
 struct CompareOptions {
   std::vector<std::string> methods;  // as ParseMethodWord takes them

@@ -8,8 +8,8 @@
 
 #include "common/base/progress.h"
 #include "common/base/rng.h"
+#include "partitioner/generate/communities.h"
 #include "partitioner/generate/option_checks.h"
-#include "partitioner/generate/random.h"
 
 namespace halograph {
 namespace {

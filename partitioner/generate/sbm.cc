@@ -5,9 +5,6 @@
 
 #include "common/base/rng.h"
 #include "partitioner/generate/communities.h"
-#include "partitioner/generate/corner_features.h"
-#include "partitioner/generate/node_groups.h"
-#include "partitioner/generate/node_pairs.h"
 #include "partitioner/generate/option_checks.h"
 
 namespace halograph {

@@ -8,7 +8,7 @@
 #include "common/base/units.h"
 #include "partitioner/methods/constraints.h"
 #include "partitioner/methods/method.h"
-#include "partitioner/write/global_id_array.h"
+#include "partitioner/write/renumbering.h"
 
 namespace halograph {
 namespace {

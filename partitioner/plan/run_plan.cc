@@ -5,13 +5,12 @@
 #include <utility>
 
 #include "common/base/progress.h"
-#include "partitioner/methods/registry/method_choice.h"
+#include "partitioner/methods/registry/auto_method.h"
 #include "partitioner/methods/registry/registry.h"
-#include "partitioner/plan/machine_speed.h"
 #include "partitioner/plan/parts_choice.h"
 #include "partitioner/plan/time_model.h"
 #include "partitioner/plan/trial.h"
-#include "partitioner/write/global_id_array.h"
+#include "partitioner/write/renumbering.h"
 #include "partitioner/write/writing_plan.h"
 
 namespace halograph {

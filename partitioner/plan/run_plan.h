@@ -9,7 +9,6 @@
 #include "common/base/status.h"
 #include "common/storage/json.h"
 #include "partitioner/methods/method.h"
-#include "partitioner/plan/edge_sample.h"
 #include "partitioner/plan/graph_sizes.h"
 
 namespace halograph {

@@ -1,3 +1,27 @@
+// How fast this machine is at what partitioning is made of. Each takes a fraction of a second.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+
+#include "common/base/status.h"
+#include "partitioner/methods/method.h"
+#include "partitioner/plan/trial.h"
+#include "partitioner/stream/graph_counts.h"
+
+namespace halograph {
+
+// As METIS makes it, or asked for some accesses ahead as passes over edges do.
+enum class Access { kAtOnce, kAskedAhead };
+
+// Nanoseconds of an access to a random place of an array of `bytes`. The array is no larger than a
+// part of the free memory, nor than 1 GiB.
+[[nodiscard]] double RandomAccessNs(int64_t bytes, Access access);
+
+// Bytes a second of writing a new file below `folder`, synced; the file is removed.
+[[nodiscard]] StatusOr<double> WriteSpeed(const std::filesystem::path& folder);
+
 // From what a method took on a small graph to what it will take on a large one. Pure functions.
 //
 // A method makes `passes` over the edges. What an edge costs in one is what it cost in the trial,
@@ -5,16 +29,6 @@
 // one to the small ones. A pass takes no less than reading does, which goes on beside it. METIS
 // works on every level of its coarsening, of which a large graph has more; a method that gives it a
 // coarse graph of a bounded size spares it the rest of the edges.
-#pragma once
-
-#include <algorithm>
-#include <cstdint>
-
-#include "partitioner/methods/method.h"
-#include "partitioner/plan/trial.h"
-#include "partitioner/stream/graph_counts.h"
-
-namespace halograph {
 
 // Of a random access: to the arrays of the trial, and of the graph that is planned for.
 struct AccessCost {

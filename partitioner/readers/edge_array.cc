@@ -5,7 +5,7 @@
 
 #include <fmt/ranges.h>
 
-#include "partitioner/readers/file_stamp.h"
+#include "partitioner/readers/input_files.h"
 #include "partitioner/readers/input_tensor.h"
 #include "partitioner/readers/integers.h"
 

@@ -8,8 +8,8 @@
 
 #include "common/base/log.h"
 #include "partitioner/readers/edge_array.h"
-#include "partitioner/readers/folder_name.h"
 #include "partitioner/readers/graphbolt_tasks.h"
+#include "partitioner/readers/input_files.h"
 #include "partitioner/readers/input_tensor.h"
 #include "partitioner/readers/text_table.h"
 #include "partitioner/readers/yaml_value.h"

@@ -5,7 +5,7 @@
 
 #include "common/base/status.h"
 #include "partitioner/readers/dataset.h"
-#include "partitioner/readers/scratch.h"
+#include "partitioner/readers/input_files.h"
 #include "partitioner/readers/yaml_value.h"
 
 namespace halograph {

@@ -13,7 +13,7 @@
 
 #include "common/base/progress.h"
 #include "common/base/status.h"
-#include "partitioner/readers/file_stamp.h"
+#include "partitioner/readers/input_files.h"
 
 namespace halograph {
 

@@ -9,7 +9,7 @@
 
 #include "common/base/status.h"
 #include "partitioner/readers/dataset.h"
-#include "partitioner/readers/scratch.h"
+#include "partitioner/readers/input_files.h"
 
 namespace halograph {
 

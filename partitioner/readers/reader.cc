@@ -7,8 +7,8 @@
 #include "partitioner/readers/edge_filters.h"
 #include "partitioner/readers/edge_list.h"
 #include "partitioner/readers/graphbolt.h"
+#include "partitioner/readers/input_files.h"
 #include "partitioner/readers/ogb.h"
-#include "partitioner/readers/scratch.h"
 
 namespace halograph {
 namespace {

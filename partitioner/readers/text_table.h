@@ -12,7 +12,7 @@
 #include "common/base/status.h"
 #include "partitioner/readers/dataset.h"
 #include "partitioner/readers/edge_array.h"
-#include "partitioner/readers/scratch.h"
+#include "partitioner/readers/input_files.h"
 
 namespace halograph {
 

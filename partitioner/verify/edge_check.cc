@@ -1,5 +1,3 @@
-#include "partitioner/verify/edge_check.h"
-
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -7,6 +5,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "common/base/progress.h"
+#include "partitioner/verify/checks.h"
 
 namespace halograph {
 namespace {

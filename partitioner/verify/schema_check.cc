@@ -1,9 +1,9 @@
-#include "partitioner/verify/schema_check.h"
-
 #include <string>
 #include <vector>
 
 #include <fmt/ranges.h>
+
+#include "partitioner/verify/checks.h"
 
 namespace halograph {
 namespace {

@@ -1,8 +1,8 @@
-#include "partitioner/verify/task_check.h"
-
 #include <cstring>
 #include <string>
 #include <vector>
+
+#include "partitioner/verify/checks.h"
 
 namespace halograph {
 namespace {

@@ -4,13 +4,9 @@
 
 #include "common/graph/partition.h"
 #include "partitioner/readers/reader.h"
-#include "partitioner/verify/edge_check.h"
-#include "partitioner/verify/feature_check.h"
+#include "partitioner/verify/checks.h"
 #include "partitioner/verify/findings.h"
 #include "partitioner/verify/node_maps.h"
-#include "partitioner/verify/schema_check.h"
-#include "partitioner/verify/task_check.h"
-#include "partitioner/verify/weight_check.h"
 
 namespace halograph {
 namespace {

@@ -3,7 +3,7 @@
 #include <span>
 #include <utility>
 
-#include "partitioner/write/bucket_writer.h"
+#include "partitioner/write/buckets.h"
 
 namespace halograph {
 namespace {

@@ -9,9 +9,8 @@
 #include <vector>
 
 #include "common/base/status.h"
-#include "partitioner/write/bucket_store.h"
+#include "partitioner/write/buckets.h"
 #include "partitioner/write/csc_writer.h"
-#include "partitioner/write/edge_record.h"
 
 namespace halograph {
 

@@ -6,9 +6,7 @@
 #include <vector>
 
 #include "common/base/status.h"
-#include "partitioner/write/bucket_ranges.h"
-#include "partitioner/write/bucket_store.h"
-#include "partitioner/write/edge_record.h"
+#include "partitioner/write/buckets.h"
 #include "partitioner/write/write_context.h"
 #include "partitioner/write/writing_plan.h"
 

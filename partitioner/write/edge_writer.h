@@ -1,7 +1,5 @@
-// edges/<relation> and nodes/<type>/halo_ids.npy of every partition: one pass over the edges of
-// each relation into buckets of destinations, then, partition by partition, each bucket sorted and
-// written front to back. Memory as PlanWriting says, whatever the number of edges. The stream
-// ascends by original edge id, and so do a node's in-edges.
+// edges/<relation>/features: rows in CSC order, gathered from the mapped input by the original
+// edge ids that the topology files hold.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +11,16 @@
 #include "partitioner/write/write_context.h"
 
 namespace halograph {
+
+// Requires the relation's original_ids.npy of every partition to be written.
+//   InvalidArgument    a NaN in a row that is used (file, row, column), unless options.allow_nan
+//   ResourceExhausted  disk full
+[[nodiscard]] Status WriteEdgeFeatures(const WriteContext& context, int relation);
+
+// edges/<relation> and nodes/<type>/halo_ids.npy of every partition: one pass over the edges of
+// each relation into buckets of destinations, then, partition by partition, each bucket sorted and
+// written front to back. Memory as PlanWriting says, whatever the number of edges. The stream
+// ascends by original edge id, and so do a node's in-edges.
 
 struct WrittenRelation {
   std::vector<int64_t> edges;  // per partition, after dropping

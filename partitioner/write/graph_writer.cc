@@ -10,7 +10,6 @@
 #include "common/base/progress.h"
 #include "common/base/units.h"
 #include "common/storage/disk_space.h"
-#include "partitioner/write/edge_features.h"
 #include "partitioner/write/edge_writer.h"
 #include "partitioner/write/mapped_npy.h"
 #include "partitioner/write/node_writer.h"

@@ -1,15 +1,60 @@
-// From owners to global ids: nodes of a type are numbered partition by partition, within one
-// ascending by input id, so that each partition owns one contiguous range (invariant 1).
+// Global ids of one node type by input id, in 4 bytes each where the type has no more than 2^32
+// nodes. Large arrays ask for huge pages: they are read at random, twice an edge.
 #pragma once
 
 #include <cstdint>
+#include <limits>
+#include <string_view>
 #include <vector>
 
 #include "common/base/status.h"
 #include "partitioner/methods/method.h"
-#include "partitioner/write/global_id_array.h"
+#include "partitioner/stream/node_array.h"
 
 namespace halograph {
+
+// Whether ids below `count` fit 32 bits: what indices.npy and everything here decide by.
+[[nodiscard]] constexpr bool FitsUint32(int64_t count) {
+  return count <= int64_t{std::numeric_limits<uint32_t>::max()} + 1;
+}
+
+// Movable; thread-safe to read.
+class GlobalIdArray {
+ public:
+  // Zeros. ResourceExhausted, naming `what` and the bytes, without memory for them.
+  [[nodiscard]] static StatusOr<GlobalIdArray> Make(int64_t count, std::string_view what) {
+    GlobalIdArray ids;
+    if (FitsUint32(count)) {
+      HG_ASSIGN_OR_RETURN(ids.narrow_, NodeArray<uint32_t>::Make(count, what));
+    } else {
+      HG_ASSIGN_OR_RETURN(ids.wide_, NodeArray<int64_t>::Make(count, what));
+    }
+    return ids;
+  }
+
+  [[nodiscard]] int64_t size() const { return is_wide() ? wide_.size() : narrow_.size(); }
+  [[nodiscard]] int64_t operator[](int64_t id) const {
+    return is_wide() ? wide_[id] : int64_t{narrow_[id]};
+  }
+  // f(const uint32_t*) or f(const int64_t*), with the array itself: for loops over edges.
+  template <typename F>
+  decltype(auto) Visit(F&& f) const {
+    return is_wide() ? f(wide_.data()) : f(narrow_.data());
+  }
+  template <typename F>
+  decltype(auto) Visit(F&& f) {
+    return is_wide() ? f(wide_.data()) : f(narrow_.data());
+  }
+
+ private:
+  [[nodiscard]] bool is_wide() const { return wide_.size() > 0; }
+
+  NodeArray<uint32_t> narrow_;
+  NodeArray<int64_t> wide_;  // empty unless narrow_ cannot hold them
+};
+
+// From owners to global ids: nodes of a type are numbered partition by partition, within one
+// ascending by input id, so that each partition owns one contiguous range (invariant 1).
 
 // Immutable after Create; thread-safe. 6 bytes a node (10 in types of more than 2^32).
 class Renumbering {

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "partitioner/stream/edge_pass.h"
-#include "partitioner/write/bucket_writer.h"
-#include "partitioner/write/global_id_array.h"
+#include "partitioner/write/buckets.h"
+#include "partitioner/write/renumbering.h"
 #include "partitioner/write/source_set.h"
 
 namespace halograph {

@@ -6,7 +6,7 @@
 
 #include "common/base/rng.h"
 #include "partitioner/methods/constraints.h"
-#include "partitioner/methods/end_counter.h"
+#include "partitioner/methods/degrees.h"
 #include "partitioner/methods/literature/owner_choice.h"
 
 namespace halograph {

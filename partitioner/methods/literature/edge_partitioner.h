@@ -11,8 +11,7 @@
 
 #include "common/base/status.h"
 #include "partitioner/methods/degrees.h"
-#include "partitioner/methods/literature/even_share.h"
-#include "partitioner/methods/literature/replica_sets.h"
+#include "partitioner/methods/literature/part_state.h"
 #include "partitioner/methods/method.h"
 #include "partitioner/stream/ahead.h"
 

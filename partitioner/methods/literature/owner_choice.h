@@ -7,8 +7,7 @@
 
 #include "partitioner/methods/degrees.h"
 #include "partitioner/methods/literature/owner_room.h"
-#include "partitioner/methods/literature/part_counts.h"
-#include "partitioner/methods/literature/replica_sets.h"
+#include "partitioner/methods/literature/part_state.h"
 #include "partitioner/stream/union_nodes.h"
 
 namespace halograph {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "common/base/rng.h"
-#include "partitioner/methods/joined_clusters.h"
+#include "partitioner/methods/clusters.h"
 #include "partitioner/methods/literature/cluster_packing.h"
 #include "partitioner/methods/stream_clusters.h"
 

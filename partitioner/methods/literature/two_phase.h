@@ -11,8 +11,8 @@
 // their end of higher degree says, or to the least loaded partition if that is full as well.
 #pragma once
 
-#include "partitioner/methods/literature/edge_loads.h"
 #include "partitioner/methods/literature/edge_partitioner.h"
+#include "partitioner/methods/literature/part_state.h"
 #include "partitioner/methods/stream_clusters.h"
 
 namespace halograph {

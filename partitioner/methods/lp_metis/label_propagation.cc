@@ -7,8 +7,7 @@
 #include "common/base/prefetch.h"
 #include "common/base/progress.h"
 #include "common/base/rng.h"
-#include "partitioner/methods/lp_metis/ratings.h"
-#include "partitioner/methods/lp_metis/visit_order.h"
+#include "partitioner/methods/lp_metis/local_moves.h"
 
 namespace halograph {
 namespace {

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "common/base/rng.h"
-#include "partitioner/methods/metis/metis_attempt.h"
+#include "partitioner/methods/metis/metis_call.h"
 
 namespace halograph {
 namespace {

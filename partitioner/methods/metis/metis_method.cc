@@ -11,7 +11,7 @@
 #include "common/base/rng.h"
 #include "common/base/units.h"
 #include "partitioner/methods/metis/folded_graph.h"
-#include "partitioner/methods/metis/metis_attempt.h"
+#include "partitioner/methods/metis/metis_call.h"
 #include "partitioner/methods/metis/vertex_weights.h"
 #include "partitioner/stream/edge_pass.h"
 #include "partitioner/stream/union_nodes.h"

@@ -12,6 +12,7 @@
 #include "partitioner/methods/owners/owner_file.h"
 
 namespace halograph {
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -158,6 +159,16 @@ StatusOr<LoadedOwners> LoadOwners(const fs::path& path, const Dataset& dataset, 
   loaded.assignment.report["nodes"] = CountNodes(path, loaded.assignment, loaded.parts);
   if (!meta.algorithm.empty()) loaded.assignment.report["algorithm"] = meta.algorithm;
   return loaded;
+}
+
+MemoryPlan OwnersMethod::PlanMemory(const GraphCounts& counts, const MethodOptions&) const {
+  return PlanLoadOwners(counts);
+}
+
+StatusOr<Assignment> OwnersMethod::Assign(const Dataset& dataset,
+                                          const MethodOptions& options) const {
+  HG_ASSIGN_OR_RETURN(LoadedOwners loaded, LoadOwners(path_, dataset, options.parts));
+  return std::move(loaded.assignment);
 }
 
 }  // namespace halograph

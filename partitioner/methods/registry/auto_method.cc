@@ -1,10 +1,39 @@
 #include "partitioner/methods/registry/auto_method.h"
 
+#include <fmt/format.h>
+
 #include "common/base/log.h"
-#include "partitioner/methods/registry/method_choice.h"
+#include "common/base/units.h"
+#include "partitioner/methods/metis/folded_graph.h"
+#include "partitioner/methods/metis/metis_method.h"
 #include "partitioner/methods/registry/registry.h"
 
 namespace halograph {
+
+namespace {
+
+constexpr char kStreaming[] = "stream-metis";
+
+}  // namespace
+
+MethodChoice ChooseMethod(const GraphCounts& counts, const MethodOptions& options) {
+  if (counts.num_nodes() > kMetisLimit) {
+    return {kStreaming, fmt::format("{} nodes are more than METIS' 32-bit ids hold",
+                                    FormatCount(counts.num_nodes()))};
+  }
+  // Each edge may be two neighbours; how many pairs fold into one is only known when all were read.
+  if (counts.num_edges() > kMetisLimit / 2) {
+    return {kStreaming, fmt::format("{} edges in both directions may be more than METIS' 32-bit "
+                                    "offsets hold",
+                                    FormatCount(counts.num_edges()))};
+  }
+  const int64_t needed = kProgramBytes + MetisMethod().PlanMemory(counts, options).peak_bytes();
+  if (needed > options.memory) {
+    return {kStreaming,
+            fmt::format("METIS would hold {}, more than the run may hold", FormatBytes(needed))};
+  }
+  return {"metis", fmt::format("METIS fits: it holds {} at most", FormatBytes(needed))};
+}
 
 std::string_view AutoMethod::name() const { return kAutoMethod; }
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "partitioner/methods/constraints.h"
-#include "partitioner/methods/end_counter.h"
+#include "partitioner/methods/degrees.h"
 #include "partitioner/methods/stream_clusters.h"
 #include "partitioner/methods/stream_metis/pair_sample.h"
 #include "partitioner/stream/edge_pass.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 namespace halograph {
+
 namespace {
 
 constexpr uint8_t kLarge = 255;
@@ -59,6 +60,21 @@ void NodeWeights::Row(int64_t node, int32_t* row) const {
   if (constraint >= 0) row[constraint] = 1;
   if (edge_constraint_ >= 0) row[edge_constraint_] = static_cast<int32_t>(degrees_->of[node].in);
   for (const SetRows& rows : sets_) row[rows.constraint] = rows.Of(node);
+}
+
+NodeLoads::NodeLoads(const NodeWeights& weights, std::span<const uint16_t> owners, int parts)
+    : weights_(&weights),
+      constraints_{weights.constraints(), {}},
+      loads_(constraints_, {}, parts),
+      row_(weights.count()) {
+  for (size_t v = 0; v < owners.size(); ++v) {
+    loads_.Move(Row(static_cast<int64_t>(v)), -1, owners[v]);
+  }
+}
+
+const int32_t* NodeLoads::Row(int64_t node) {
+  weights_->Row(node, row_.data());
+  return row_.data();
 }
 
 }  // namespace halograph

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -11,6 +12,7 @@
 #include "partitioner/methods/constraints.h"
 #include "partitioner/methods/degrees.h"
 #include "partitioner/methods/method.h"
+#include "partitioner/methods/metis/rebalance.h"
 #include "partitioner/readers/dataset.h"
 #include "partitioner/stream/node_array.h"
 #include "partitioner/stream/union_nodes.h"
@@ -50,6 +52,28 @@ class NodeWeights {
   int edge_constraint_ = -1;
   std::vector<SetRows> sets_;
   const Degrees* degrees_;
+};
+
+// Loads of the partitions in every constraint, kept while single nodes move: PartLoads over rows
+// that are made when they are needed. Not thread-safe.
+
+class NodeLoads {
+ public:
+  // Keeps a reference to `weights`.
+  NodeLoads(const NodeWeights& weights, std::span<const uint16_t> owners, int parts);
+
+  // The weights of a node; valid until the next call.
+  [[nodiscard]] const int32_t* Row(int64_t node);
+  [[nodiscard]] PartLoads& parts() { return loads_; }
+  [[nodiscard]] const std::vector<Constraint>& constraints() const {
+    return constraints_.constraints;
+  }
+
+ private:
+  const NodeWeights* weights_;
+  VertexWeights constraints_;  // no rows
+  PartLoads loads_;
+  std::vector<int32_t> row_;
 };
 
 }  // namespace halograph

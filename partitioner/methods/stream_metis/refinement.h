@@ -11,7 +11,7 @@
 #include "common/base/status.h"
 #include "partitioner/methods/degrees.h"
 #include "partitioner/methods/stream_metis/neighbour_counts.h"
-#include "partitioner/methods/stream_metis/node_loads.h"
+#include "partitioner/methods/stream_metis/node_weights.h"
 #include "partitioner/readers/dataset.h"
 
 namespace halograph {
@@ -42,5 +42,15 @@ struct RefinementRound {
 
 // Rounds end early where one finds nothing to move. Errors as NeighbourCounts.
 [[nodiscard]] StatusOr<std::vector<RefinementRound>> Refine(const RefinedOwners& state, int rounds);
+
+// The last step of stream-metis: bounds that do not hold yet are made to hold, as Rebalance does
+// for METIS, but with neighbours counted from the stream. Nodes move one by one from where there is
+// too much to where there is room, those that lose the fewest neighbours for what they relieve
+// first.
+
+// No pass where all bounds hold already. Else passes until they do, nothing helps any more, or
+// there were kMaxBalancePasses. Returns the moves. Errors as NeighbourCounts.
+inline constexpr int64_t kMaxBalancePasses = 8;
+[[nodiscard]] StatusOr<int64_t> BalanceOwners(const RefinedOwners& state);
 
 }  // namespace halograph

@@ -10,15 +10,11 @@
 #include "common/base/rng.h"
 #include "common/base/units.h"
 #include "partitioner/methods/metis/coarse_partition.h"
-#include "partitioner/methods/stream_metis/balance.h"
-#include "partitioner/methods/stream_metis/cluster_merge.h"
+#include "partitioner/methods/stream_metis/clustering.h"
 #include "partitioner/methods/stream_metis/coarse_budget.h"
 #include "partitioner/methods/stream_metis/coarse_graph.h"
-#include "partitioner/methods/stream_metis/degree_pass.h"
-#include "partitioner/methods/stream_metis/node_loads.h"
 #include "partitioner/methods/stream_metis/node_weights.h"
 #include "partitioner/methods/stream_metis/refinement.h"
-#include "partitioner/methods/stream_metis/streaming_clustering.h"
 #include "partitioner/stream/union_nodes.h"
 
 namespace halograph {

@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "common/base/rng.h"
+#include "partitioner/generate/communities.h"
 #include "partitioner/generate/hierarchical.h"
-#include "partitioner/generate/random.h"
 #include "partitioner/generate/rmat.h"
 #include "partitioner/generate/sbm.h"
 #include "partitioner/readers/reader.h"

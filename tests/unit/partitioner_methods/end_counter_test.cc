@@ -1,10 +1,9 @@
-#include "partitioner/methods/end_counter.h"
-
 #include <utility>
 
 #include <gtest/gtest.h>
 
 #include "common/base/rng.h"
+#include "partitioner/methods/degrees.h"
 #include "tests/unit/partitioner_methods/memory_dataset.h"
 
 namespace halograph {

@@ -10,11 +10,9 @@
 #include <unistd.h>
 
 #include "common/base/rng.h"
-#include "partitioner/methods/literature/dbh.h"
 #include "partitioner/methods/literature/edge_method.h"
-#include "partitioner/methods/literature/greedy.h"
-#include "partitioner/methods/literature/hdrf.h"
 #include "partitioner/methods/literature/spring.h"
+#include "partitioner/methods/literature/stream_rules.h"
 #include "partitioner/methods/literature/two_phase.h"
 
 namespace halograph {

@@ -7,10 +7,8 @@
 
 #include <gmock/gmock.h>
 
-#include "partitioner/methods/literature/dbh.h"
-#include "partitioner/methods/literature/greedy.h"
-#include "partitioner/methods/literature/hdrf.h"
 #include "partitioner/methods/literature/spring.h"
+#include "partitioner/methods/literature/stream_rules.h"
 #include "partitioner/methods/literature/two_phase.h"
 #include "tests/unit/partitioner_methods_edge/placed_edges.h"
 

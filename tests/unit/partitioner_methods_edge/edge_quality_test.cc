@@ -4,11 +4,9 @@
 
 #include <gtest/gtest.h>
 
-#include "partitioner/methods/literature/dbh.h"
 #include "partitioner/methods/literature/edge_method.h"
-#include "partitioner/methods/literature/greedy.h"
-#include "partitioner/methods/literature/hdrf.h"
 #include "partitioner/methods/literature/spring.h"
+#include "partitioner/methods/literature/stream_rules.h"
 #include "partitioner/methods/literature/two_phase.h"
 #include "partitioner/methods/random_method.h"
 #include "tests/unit/partitioner_methods/real_dataset.h"

@@ -5,9 +5,8 @@
 
 #include <gmock/gmock.h>
 
-#include "partitioner/methods/literature/edge_loads.h"
-#include "partitioner/methods/literature/even_share.h"
 #include "partitioner/methods/literature/owner_choice.h"
+#include "partitioner/methods/literature/part_state.h"
 #include "tests/unit/partitioner_methods/memory_dataset.h"
 
 namespace halograph {

@@ -1,14 +1,13 @@
 // dbh, greedy and hdrf against slow transcriptions of their papers' rules: every placement must be
 // one that the rule allows, given the placements before it.
+#include "partitioner/methods/literature/stream_rules.h"
+
 #include <algorithm>
 #include <map>
 
 #include <gmock/gmock.h>
 
-#include "partitioner/methods/literature/dbh.h"
-#include "partitioner/methods/literature/edge_loads.h"
-#include "partitioner/methods/literature/greedy.h"
-#include "partitioner/methods/literature/hdrf.h"
+#include "partitioner/methods/literature/part_state.h"
 #include "tests/unit/partitioner_methods_edge/placed_edges.h"
 
 namespace halograph {

@@ -1,5 +1,4 @@
-#include "partitioner/methods/stream_metis/balance.h"
-
+#include "partitioner/methods/stream_metis/refinement.h"
 #include "tests/unit/partitioner_methods_stream_metis/stream_graph.h"
 
 namespace halograph {

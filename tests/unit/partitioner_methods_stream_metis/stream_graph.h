@@ -5,8 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "partitioner/methods/stream_metis/degree_pass.h"
-#include "partitioner/methods/stream_metis/streaming_clustering.h"
+#include "partitioner/methods/stream_metis/clustering.h"
 #include "tests/unit/partitioner_methods/memory_dataset.h"
 
 namespace halograph {

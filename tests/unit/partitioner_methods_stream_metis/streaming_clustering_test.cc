@@ -1,7 +1,6 @@
-#include "partitioner/methods/stream_metis/streaming_clustering.h"
-
 #include <map>
 
+#include "partitioner/methods/stream_metis/clustering.h"
 #include "tests/unit/partitioner_methods_stream_metis/stream_graph.h"
 
 namespace halograph {

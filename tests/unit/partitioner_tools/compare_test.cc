@@ -5,10 +5,8 @@
 
 #include "common/storage/file.h"
 #include "partitioner/compare/method_run.h"
-#include "partitioner/compare/method_word.h"
 #include "partitioner/compare/plot.h"
 #include "partitioner/inspect/quality.h"
-#include "partitioner/methods/registry/method_options.h"
 #include "partitioner/methods/registry/registry.h"
 #include "tests/unit/partitioner_methods/memory_dataset.h"
 #include "tests/unit/partitioner_tools/program_fixture.h"

@@ -1,8 +1,6 @@
-#include "partitioner/methods/registry/method_choice.h"
-
 #include <gmock/gmock.h>
 
-#include "partitioner/methods/registry/method_options.h"
+#include "partitioner/methods/registry/auto_method.h"
 #include "partitioner/methods/registry/registry.h"
 #include "tests/unit/partitioner_methods/memory_dataset.h"
 

@@ -2,7 +2,7 @@
 #include <fstream>
 
 #include "common/storage/json.h"
-#include "partitioner/methods/registry/method_options.h"
+#include "partitioner/methods/registry/registry.h"
 #include "tests/unit/partitioner_tools/program_fixture.h"
 
 namespace halograph {

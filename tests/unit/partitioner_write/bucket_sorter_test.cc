@@ -8,8 +8,7 @@
 
 #include <gmock/gmock.h>
 
-#include "partitioner/write/bucket_ranges.h"
-#include "partitioner/write/bucket_writer.h"
+#include "partitioner/write/buckets.h"
 #include "tests/unit/partitioner_methods/memory_dataset.h"
 
 namespace halograph {

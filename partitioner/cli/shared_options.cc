@@ -1,12 +1,52 @@
-#include "partitioner/cli/method_flags.h"
+#include "partitioner/cli/shared_options.h"
 
+#include <cstdlib>
 #include <limits>
 
+#include <fmt/format.h>
+
 #include "common/base/units.h"
-#include "partitioner/methods/registry/method_options.h"
 #include "partitioner/methods/registry/registry.h"
 
 namespace halograph {
+
+namespace {
+
+EdgePolicy PolicyOf(const std::string& word) {
+  return word == "drop" ? EdgePolicy::kDrop : EdgePolicy::kKeep;
+}
+
+}  // namespace
+
+ReadOptions InputOptions::Read() const {
+  ReadOptions options = read;
+  options.self_loops = PolicyOf(self_loops);
+  options.duplicates = PolicyOf(duplicates);
+  return options;
+}
+
+CLI::Option* AddInputOptions(CLI::App* command, InputOptions* options) {
+  ReadOptions& read = options->read;
+  CLI::Option* input =
+      command->add_option("--input", options->input, "Folder or file of the graph");
+  command->add_option("--format", read.format, "auto, graphbolt, ogb or edgelist")
+      ->check(CLI::IsMember({"auto", "graphbolt", "ogb", "edgelist"}))
+      ->capture_default_str();
+  command->add_flag("--undirected", read.undirected, "Add the reverse of every edge");
+  command->add_option("--self-loops", options->self_loops, "keep or drop")
+      ->check(CLI::IsMember({"keep", "drop"}))
+      ->capture_default_str();
+  command->add_option("--duplicates", options->duplicates, "keep or drop parallel edges")
+      ->check(CLI::IsMember({"keep", "drop"}))
+      ->capture_default_str();
+  command
+      ->add_option("--num-nodes", read.num_nodes,
+                   "Edge lists: ids are 0 .. N-1 (default: the distinct ids that occur)")
+      ->check(CLI::NonNegativeNumber);
+  command->add_option("--task", read.task, "OGB: name of the split folder, if there are several");
+  return input;
+}
+
 namespace {
 
 constexpr double kNone = std::numeric_limits<double>::max();
@@ -110,6 +150,25 @@ std::string CheckBytes(const std::string& text) {
 std::string CheckMethodName(const std::string& name) {
   const auto method = MakeMethod(name);
   return method.ok() ? std::string() : Message(method.status());
+}
+
+StatusOr<TemporaryFolder> ReportOptions::MakeScratch(std::string_view name) const {
+  if (scratch.empty()) {
+    const char* variable = std::getenv("TMPDIR");
+    return FailedPrecondition(
+        "the folder for temporary files, `{}` by TMPDIR, is not there: make it, or give another "
+        "with --scratch",
+        variable == nullptr ? "" : variable);
+  }
+  return TemporaryFolder::Create(scratch / fmt::format("halograph-{}", name));
+}
+
+void AddReportOptions(CLI::App* command, const std::string& scratch_help, ReportOptions* options) {
+  AddMethodFlags(command, &options->flags);
+  command->add_flag("--json", options->json, "JSON instead of a table");
+  std::error_code missing;  // reported where the folder is needed
+  options->scratch = std::filesystem::temp_directory_path(missing);
+  command->add_option("--scratch", options->scratch, scratch_help)->capture_default_str();
 }
 
 }  // namespace halograph

@@ -1,0 +1,40 @@
+// The checks of a partition folder against its input. Each adds the differences that it finds to
+// `findings`. VerifySchema comes first: the others require that the schema describes the input.
+#pragma once
+
+#include "common/base/status.h"
+#include "common/graph/partition.h"
+#include "common/graph/schema.h"
+#include "partitioner/readers/dataset.h"
+#include "partitioner/readers/reader.h"
+#include "partitioner/verify/findings.h"
+#include "partitioner/verify/node_maps.h"
+
+namespace halograph {
+
+// Names and counts of node types, names of relations, specs of features and task arrays, task
+// metadata and rows. Counts of edges are found out with the edges.
+void VerifySchema(const Dataset& dataset, const Schema& schema, Findings* findings);
+
+// One relation (index as in the schema, the same in the dataset): every edge of the input that
+// `duplicates` keeps, once, between the right nodes, and no other; in-edges of a node ascend by
+// original edge id. With kDrop the smallest id among equal (source, destination) is the one kept.
+// Errors are those of reading the input.
+[[nodiscard]] Status VerifyEdges(const Dataset& dataset, const PartitionSet& graph, int relation,
+                                 EdgePolicy duplicates, const NodeMaps& maps, Findings* findings);
+
+// Every row of every task set, with the partition that owns it (a node's owner; of a pair that of
+// its second column, of a wider tuple of its first), in input order, seeds and negatives of a
+// relation as global ids, the rest byte by byte. Requires schema and dataset to agree.
+[[nodiscard]] Status VerifyTasks(const Dataset& dataset, const PartitionSet& graph,
+                                 const NodeMaps& maps, Findings* findings);
+
+// All features of all node types and relations, byte by byte. Requires schema and dataset to agree.
+void VerifyFeatures(const Dataset& dataset, const PartitionSet& graph, const NodeMaps& maps,
+                    Findings* findings);
+
+// Tables of weighted sampling: makes every node's tables again from the part's own feature. Notes
+// at most one difference a part and feature. (VerifyFeatures checks the feature against the input.)
+void VerifyWeights(const PartitionSet& graph, Findings* findings);
+
+}  // namespace halograph
