@@ -1,10 +1,17 @@
 #include <cstdlib>
 #include <fstream>
 
+#include <gmock/gmock.h>
+
 #include "common/storage/file.h"
+#include "common/storage/json.h"
 #include "partitioner/compare/method_run.h"
 #include "partitioner/generate/hierarchical.h"
 #include "partitioner/generate/sbm.h"
+#include "partitioner/methods/method.h"
+#include "partitioner/methods/registry/auto_method.h"
+#include "partitioner/methods/registry/registry.h"
+#include "partitioner/plan/parts_choice.h"
 #include "partitioner/plan/run_plan.h"
 #include "partitioner/plan/time_model.h"
 #include "partitioner/plan/trial.h"
@@ -12,11 +19,160 @@
 #include "tests/unit/partitioner_methods/memory_dataset.h"
 #include "tests/unit/partitioner_tools/program_fixture.h"
 
+// What `run` does with the options of methods, memory and parts.
+
 namespace halograph {
 namespace {
 
 using testing::AllOf;
+using testing::Contains;
 using testing::HasSubstr;
+
+// ---- parts choice -------------------------------------------------------------------------
+
+TEST(NeedsOfPartTest, OnePartNeedsTheWholeGraphAndNoHalo) {
+  const PartNeeds needs = NeedsOfPart(GraphSizes::Of(1000, 16000, 400), 1);
+  EXPECT_EQ(needs.core_features, 400'000);
+  // An offset and an original id a node, a uint32 source and an original id an edge.
+  EXPECT_EQ(needs.topology, 1000 * 16 + 16000 * 12);
+  EXPECT_EQ(needs.halo, 0);
+}
+
+TEST(NeedsOfPartTest, PartsShareWithWhatBalanceAllowsOnTop) {
+  const PartNeeds needs = NeedsOfPart(GraphSizes::Of(1000, 16000, 400), 4);
+  EXPECT_EQ(needs.core_features, 263 * 400);  // 1000 / 4 * 1.05
+  EXPECT_EQ(needs.halo_nodes, 131);           // 0.25 * log2(4) * 1000 / 4 * 1.05
+  EXPECT_EQ(needs.halo, 131 * 408);
+}
+
+TEST(NeedsOfPartTest, HaloIsAtMostTheInEdges) {
+  EXPECT_EQ(NeedsOfPart(GraphSizes::Of(1000, 20, 0), 2).halo_nodes, 12);  // 20 / 2 * 1.12
+}
+
+TEST(NeedsOfPartTest, TypesAndRelationsAddUp) {
+  GraphSizes sizes;
+  sizes.counts.nodes = {100, int64_t{1} << 33};
+  sizes.counts.relations = {{.source_type = 1, .destination_type = 0, .edges = 1000}};
+  sizes.node_row_bytes = {8, 0};
+  sizes.edge_row_bytes = {4};
+  const PartNeeds needs = NeedsOfPart(sizes, 1);
+  EXPECT_EQ(needs.core_features, 100 * 8 + 1000 * 4);
+  // Sources of more than 32 bits.
+  EXPECT_EQ(needs.topology, (100 + (int64_t{1} << 33)) * 8 + 1000 * 16 + 100 * 8);
+}
+
+TEST(ChoosePartsTest, TakesTheLeastThatFits) {
+  const GraphSizes sizes = GraphSizes::Of(1'000'000, 16'000'000, 512);
+  for (const int wanted : {1, 2, 3, 8, 17}) {
+    const int64_t memory = NeedsOfPart(sizes, wanted).bytes();
+    const auto choice = ChooseParts(sizes, memory);
+    ASSERT_TRUE(choice.ok()) << choice.status();
+    EXPECT_EQ(choice->parts, wanted);
+    EXPECT_EQ(ChooseParts(sizes, memory - 1)->parts, wanted + 1);
+    EXPECT_THAT(choice->why, AllOf(HasSubstr(fmt::format("{} partition", wanted)),
+                                   HasSubstr("features"), HasSubstr("halo")));
+  }
+}
+
+TEST(ChoosePartsTest, TooLittleForAnyNumberSaysWhatItNeeds) {
+  const GraphSizes sizes = GraphSizes::Of(1'000'000'000, 16'000'000'000, 512);
+  const auto choice = ChooseParts(sizes, 1 << 20);
+  EXPECT_TRUE(absl::IsResourceExhausted(choice.status())) << choice.status();
+  EXPECT_THAT(Message(choice.status()), AllOf(HasSubstr("1.0 MiB"), HasSubstr("4096")));
+}
+
+TEST(ChoosePartsTest, NeverMorePartsThanNodes) {
+  EXPECT_THAT(Message(ChooseParts(GraphSizes::Of(3, 1'000'000, 0), 1000).status()),
+              HasSubstr("one of 3 partitions"));
+}
+
+TEST(GraphSizesTest, OfADataSetCountsFeaturesAndTasks) {
+  DatasetBuilder builder;
+  builder.Nodes("node", 4)
+      .NodeFeature("feat", std::vector<float>{1, 2, 3, 4, 5, 6, 7, 8}, 2)
+      .Edges("node", "edge", "node", {{0, 1}, {2, 1}, {3, 0}})
+      .EdgeFeature("weight", std::vector<double>{1, 2, 3}, 1)
+      .TaskSet("train", "node", false, {0, 3});
+  const GraphSizes sizes = GraphSizes::Of(builder.dataset());
+  EXPECT_EQ(sizes.node_feature_bytes(), 32);
+  EXPECT_EQ(sizes.edge_feature_bytes(), 24);
+  EXPECT_EQ(sizes.task_bytes, 16);
+  EXPECT_EQ(sizes.counts.num_edges(), 3);
+}
+
+// ---- method choice ------------------------------------------------------------------------
+
+GraphCounts Counts(int64_t nodes, int64_t edges) {
+  GraphCounts counts;
+  counts.nodes = {nodes};
+  counts.relations = {{.source_type = 0, .destination_type = 0, .edges = edges}};
+  return counts;
+}
+
+TEST(ChooseMethodTest, GraphThatFitsIsForMetis) {
+  const MethodChoice choice = ChooseMethod(Counts(1000, 10000), {});
+  EXPECT_EQ(choice.method, "metis");
+  EXPECT_THAT(choice.why, HasSubstr("fits"));
+}
+
+TEST(ChooseMethodTest, MoreNodesThanThirtyTwoBitsAreStreamed) {
+  EXPECT_EQ(ChooseMethod(Counts(2147483647, 10), {}).method, "metis");
+  const MethodChoice choice = ChooseMethod(Counts(2147483648, 10), {});
+  EXPECT_EQ(choice.method, "stream-metis");
+  EXPECT_THAT(choice.why, HasSubstr("2,147,483,648 nodes"));
+}
+
+TEST(ChooseMethodTest, MoreNeighboursThanThirtyTwoBitsAreStreamed) {
+  EXPECT_EQ(ChooseMethod(Counts(1000, 1073741823), {}).method, "metis");
+  const MethodChoice choice = ChooseMethod(Counts(1000, 1073741824), {});
+  EXPECT_EQ(choice.method, "stream-metis");
+  EXPECT_THAT(choice.why, HasSubstr("1,073,741,824 edges"));
+}
+
+TEST(ChooseMethodTest, MoreMemoryThanMayBeHeldIsStreamed) {
+  MethodOptions options;
+  const GraphCounts counts = Counts(1'000'000, 16'000'000);
+  options.memory = kProgramBytes + (*MakeMethod("metis"))->PlanMemory(counts, options).peak_bytes();
+  EXPECT_EQ(ChooseMethod(counts, options).method, "metis");
+  --options.memory;
+  const MethodChoice choice = ChooseMethod(counts, options);
+  EXPECT_EQ(choice.method, "stream-metis");
+  EXPECT_THAT(choice.why, HasSubstr("METIS would hold"));
+}
+
+TEST(AutoMethodTest, IsTheChosenMethodAndSaysSo) {
+  DatasetBuilder builder;
+  builder.Nodes("node", 400).Edges("node", "edge", "node", RingsOfNodes(4, 100));
+  const MethodOptions options{.parts = 4, .seed = 3};
+  const auto automatic = (*MakeMethod("auto"))->Assign(builder.dataset(), options);
+  ASSERT_TRUE(automatic.ok()) << automatic.status();
+  EXPECT_EQ(automatic->owners, (*MakeMethod("metis"))->Assign(builder.dataset(), options)->owners);
+  EXPECT_EQ(automatic->report.at("method"), "metis");
+  EXPECT_THAT(automatic->report.at("why").get<std::string>(), HasSubstr("fits"));
+  EXPECT_TRUE(automatic->report.contains("objective"));
+}
+
+TEST(AutoMethodTest, PlansWhatTheChosenMethodPlans) {
+  const GraphCounts counts = Counts(5000, 50000);
+  EXPECT_EQ((*MakeMethod("auto"))->PlanMemory(counts, {}).ToText(),
+            (*MakeMethod("metis"))->PlanMemory(counts, {}).ToText());
+}
+
+TEST(AutoMethodTest, IsNoMethodOfItsOwn) {
+  EXPECT_THAT(MethodNames(), testing::Not(Contains("auto")));
+}
+
+TEST(CheckOptionTakenTest, OptionThatWouldBeIgnoredNamesTheMethodsThatTakeIt) {
+  const Status status = CheckOptionTaken("hdrf-lambda", {"metis", "random"});
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+  EXPECT_THAT(Message(status), AllOf(HasSubstr("--hdrf-lambda"), HasSubstr("metis, random")));
+  for (const std::string& method : MethodsThatTake("hdrf-lambda")) {
+    EXPECT_THAT(Message(status), HasSubstr(method));
+    EXPECT_TRUE(CheckOptionTaken("hdrf-lambda", {"metis", method}).ok());
+  }
+}
+
+// ---- plan ---------------------------------------------------------------------------------
 
 TEST(SampleEdgesTest, CountsWhatIsThereInBothDirections) {
   DatasetBuilder both;
@@ -312,6 +468,107 @@ TEST_F(PlanCommandTest, BadInputFails) {
   EXPECT_THAT(error_, HasSubstr("nowhere"));
   EXPECT_EQ(Plan({"--input", Cora(), "--parts", "2709"}), 1);
   EXPECT_THAT(error_, HasSubstr("2709 partitions"));
+}
+
+// ---- run options --------------------------------------------------------------------------
+
+class RunOptionsTest : public ProgramFixture {
+ protected:
+  int Run(std::vector<std::string> more) {
+    std::vector<std::string> words = {"run", "--input", Cora(), "--output", Path("g"), "--force"};
+    words.insert(words.end(), more.begin(), more.end());
+    return Call(words);
+  }
+  Json Options() { return ReadManifest(folder_.path() / "g" / "manifest.json")->at("options"); }
+};
+
+TEST_F(RunOptionsTest, MethodIsChosenAndTheChoiceIsKept) {
+  ASSERT_EQ(Run({"--parts", "2"}), 0) << error_;
+  EXPECT_THAT(error_, HasSubstr("method metis: METIS fits"));
+  EXPECT_THAT(out_, HasSubstr("metis in"));
+  EXPECT_EQ(Options().at("method"), "auto");
+  EXPECT_EQ(Options().at("report").at("method"), "metis");
+}
+
+TEST_F(RunOptionsTest, PartsComeFromTheMemoryOfOnePart) {
+  // 2,708 nodes of 1,433 bytes: 3.9 MB, and 10,556 edges.
+  ASSERT_EQ(Run({"--parts", "auto", "--memory-per-part", "2MB"}), 0) << error_;
+  EXPECT_THAT(error_, AllOf(HasSubstr("--parts auto: 3 partitions"), HasSubstr("2 would need")));
+  EXPECT_EQ(Options().at("parts"), 3);
+}
+
+TEST_F(RunOptionsTest, PartsOfTooLittleMemoryFail) {
+  EXPECT_EQ(Run({"--parts", "auto", "--memory-per-part", "1KiB"}), 1);
+  EXPECT_THAT(error_, HasSubstr("--memory-per-part 1.0 KiB"));
+}
+
+TEST_F(RunOptionsTest, BudgetOfOneMebibyteIsRefusedWithWhatWouldDo) {
+  EXPECT_EQ(Run({"--parts", "2", "--memory", "1MiB", "--method", "metis"}), 1);
+  EXPECT_THAT(error_, AllOf(HasSubstr("--memory 1.0 MiB"), HasSubstr("give at least --memory")));
+  EXPECT_FALSE(std::filesystem::exists(Path("g")));
+}
+
+TEST_F(RunOptionsTest, OwnersTakeThePlaceOfAMethod) {
+  std::filesystem::create_directory(Path("owners"));
+  std::ofstream file(Path("owners/node.txt"));
+  for (int i = 0; i < 2708; ++i) file << i % 3 << '\n';
+  file.close();
+  ASSERT_EQ(Run({"--owners", Path("owners/node.txt")}), 0) << error_;
+  EXPECT_THAT(out_, HasSubstr("owners in"));
+  EXPECT_EQ(Options().at("parts"), 3);
+  EXPECT_EQ(Options().at("method"), "owners");
+  ASSERT_EQ(Run({"--owners", Path("owners"), "--parts", "4"}), 0) << error_;
+  EXPECT_EQ(Options().at("parts"), 4);
+  EXPECT_EQ(Run({"--owners", Path("owners"), "--parts", "2"}), 1);
+  EXPECT_EQ(Run({"--owners", Path("nowhere")}), 1);
+  EXPECT_THAT(error_, HasSubstr("nowhere"));
+}
+
+TEST_F(RunOptionsTest, OptionsThatWouldBeIgnoredAreWrongUsage) {
+  for (const char* option : {"--hdrf-lambda", "--volume-factor", "--edge-imbalance", "--clusters",
+                             "--refinement-rounds"}) {
+    EXPECT_EQ(Run({"--parts", "2", "--method", "random", option, "2"}), 2) << option;
+    EXPECT_THAT(error_, AllOf(HasSubstr(option), HasSubstr("method random has no such option")));
+    EXPECT_EQ(Run({"--parts", "2", option, "2"}), 2) << option << " with auto";
+  }
+  EXPECT_EQ(Run({"--parts", "2", "--method", "metis", "--owner", "random"}), 2);
+}
+
+TEST_F(RunOptionsTest, WrongWordsAreWrongUsageWithOneLine) {
+  const std::vector<std::vector<std::string>> wrong = {
+      {"--parts", "some"},
+      {"--parts", "0"},
+      {"--parts", "4097"},
+      {"--parts", "2.5"},
+      {"--parts", "auto"},
+      {"--parts", "2", "--memory-per-part", "1GiB"},
+      {"--parts", "auto", "--memory-per-part", "much"},
+      {"--parts", "2", "--memory", "lots"},
+      {"--parts", "2", "--method", "magic"},
+      {"--parts", "2", "--owner", "nobody"},
+      {"--parts", "2", "--hdrf-lambda", "0"},
+      {"--parts", "2", "--hdrf-lambda", "nan"},
+      {"--parts", "2", "--volume-factor", "-1"},
+      {"--parts", "2", "--edge-imbalance", "0.9"},
+      {"--parts", "2", "--clusters", "-1"},
+      {"--parts", "2", "--refinement-rounds", "17"},
+      {"--owners", "x", "--method", "metis"},
+      {"--owners", "x", "--parts", "auto", "--memory-per-part", "1GiB"},
+      {},
+  };
+  for (const auto& words : wrong) {
+    EXPECT_EQ(Run(words), 2) << testing::PrintToString(words);
+    EXPECT_THAT(error_, testing::StartsWith("halograph-partition: "));
+    EXPECT_EQ(std::count(error_.begin(), error_.end(), '\n'), 1) << error_;
+  }
+}
+
+TEST_F(RunOptionsTest, HelpNamesThem) {
+  ASSERT_EQ(Call({"run", "--help"}), 0);
+  for (const char* word : {"--memory", "--memory-per-part", "--owners", "--owner", "--clusters",
+                           "--hdrf-lambda", "auto", "stream-metis"}) {
+    EXPECT_THAT(out_, HasSubstr(word));
+  }
 }
 
 }  // namespace

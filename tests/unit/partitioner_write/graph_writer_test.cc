@@ -2,19 +2,27 @@
 
 #include <cmath>
 #include <csignal>
+#include <cstring>
 #include <fstream>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <set>
 #include <sstream>
+#include <vector>
 
 #include <gmock/gmock.h>
+#include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/base/rng.h"
 #include "common/graph/partition.h"
 #include "partitioner/methods/random_method.h"
+#include "partitioner/write/nan_check.h"
+#include "partitioner/write/renumbering.h"
+#include "partitioner/write/writing_plan.h"
 #include "tests/unit/partitioner_methods/memory_dataset.h"
 
 namespace halograph {
@@ -23,6 +31,150 @@ namespace {
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
+
+// ---- renumbering --------------------------------------------------------------------------
+
+StatusOr<Renumbering> Renumber(std::vector<std::vector<uint16_t>> owners, int parts) {
+  DatasetBuilder builder;
+  builder.Nodes("a", 5).Nodes("b", 2);
+  Assignment assignment;
+  assignment.owners = std::move(owners);
+  return Renumbering::Create(builder.dataset(), std::move(assignment), parts);
+}
+
+std::vector<int64_t> Values(const GlobalIdArray& ids) {
+  std::vector<int64_t> values;
+  for (int64_t i = 0; i < ids.size(); ++i) values.push_back(ids[i]);
+  return values;
+}
+
+TEST(RenumberingTest, PartByPartAndAscendingWithinOne) {
+  const auto numbering = Renumber({{2, 0, 2, 1, 0}, {0, 0}}, 4);
+  ASSERT_TRUE(numbering.ok()) << numbering.status();
+  EXPECT_THAT(Values(numbering->GlobalIds(0)), ElementsAre(3, 0, 4, 2, 1));
+  EXPECT_THAT(numbering->boundaries()[0], ElementsAre(0, 2, 3, 5, 5));
+  EXPECT_THAT(Values(numbering->GlobalIds(1)), ElementsAre(0, 1));
+  EXPECT_THAT(numbering->boundaries()[1], ElementsAre(0, 2, 2, 2, 2));
+  EXPECT_EQ(numbering->CoreNodes(0, 2), 2);
+  EXPECT_EQ(numbering->CoreNodes(0, 3), 0);
+}
+
+TEST(RenumberingTest, AssignmentThatDoesNotFitIsInternal) {
+  EXPECT_TRUE(absl::IsInternal(Renumber({{0, 0, 0, 0, 0}}, 1).status()));
+  EXPECT_TRUE(absl::IsInternal(Renumber({{0, 0, 0, 0}, {0, 0}}, 1).status()));
+  const auto beyond = Renumber({{0, 0, 0, 3, 0}, {0, 0}}, 3);
+  EXPECT_TRUE(absl::IsInternal(beyond.status()));
+  EXPECT_THAT(Message(beyond.status()), HasSubstr("node 3 of type a has owner 3"));
+}
+
+// ---- writing plan -------------------------------------------------------------------------
+
+GraphCounts CountsOf(std::vector<int64_t> nodes, std::vector<RelationCounts> relations) {
+  GraphCounts counts;
+  counts.nodes = std::move(nodes);
+  counts.relations = std::move(relations);
+  return counts;
+}
+
+GraphCounts RandomCounts(uint64_t seed) {
+  CounterRng rng(seed);
+  const auto size = [&](int bits) {
+    return static_cast<int64_t>(rng.NextBounded(uint64_t{1} << rng.NextBounded(bits)));
+  };
+  GraphCounts counts;
+  const int types = 1 + static_cast<int>(rng.NextBounded(3));
+  for (int t = 0; t < types; ++t) counts.nodes.push_back(1 + size(28));
+  const int relations = 1 + static_cast<int>(rng.NextBounded(20));
+  for (int r = 0; r < relations; ++r) {
+    counts.relations.push_back({.source_type = static_cast<int>(rng.NextBounded(types)),
+                                .destination_type = static_cast<int>(rng.NextBounded(types)),
+                                .edges = size(32)});
+  }
+  return counts;
+}
+
+TEST(WritingPlanTest, WhatIsAdvisedWorksAndMoreNeverTakesMoreThanIsGiven) {
+  for (uint64_t seed = 0; seed < 200; ++seed) {
+    const GraphCounts counts = RandomCounts(seed);
+    for (const int parts : {1, 8, 4096}) {
+      const int64_t least = kProgramBytes + PlanWriting(counts, 1 << 20, parts).peak_bytes();
+      for (const int64_t memory : {least, least + 1, least + least / 3, 2 * least, 20 * least}) {
+        const MemoryPlan plan = PlanWriting(counts, memory, parts);
+        EXPECT_TRUE(CheckMemory(plan, memory).ok())
+            << "seed " << seed << ", " << parts << " parts, " << memory << "\n"
+            << plan.ToText();
+      }
+      EXPECT_FALSE(CheckMemory(PlanWriting(counts, 1 << 20, parts), 1 << 20).ok());
+    }
+  }
+}
+
+// papers100M's size in 8 GiB, and in less.
+TEST(WritingPlanTest, BillionsOfEdgesFitALittleMoreThanTheirNodes) {
+  const GraphCounts counts =
+      CountsOf({111059956}, {{.source_type = 0, .destination_type = 0, .edges = 1615685872}});
+  const WritingBudget budget = BudgetWriting(counts, int64_t{8} << 30, 8);
+  EXPECT_FALSE(budget.in_memory);
+  EXPECT_EQ(BucketFileBytes(counts, budget), 12 * counts.num_edges());
+  EXPECT_LE(PlanWriting(counts, int64_t{8} << 30, 8).peak_bytes(), int64_t{1} << 30);
+  EXPECT_LE(PlanWriting(counts, 0, 8).peak_bytes(), 6 * counts.num_nodes() + (int64_t{128} << 20));
+  EXPECT_TRUE(BudgetWriting(counts, int64_t{64} << 30, 8).in_memory);
+}
+
+TEST(WritingPlanTest, SmallGraphsWaitInMemory) {
+  const GraphCounts counts =
+      CountsOf({2708}, {{.source_type = 0, .destination_type = 0, .edges = 10556}});
+  EXPECT_TRUE(BudgetWriting(counts, int64_t{64} << 20, 2).in_memory);
+  EXPECT_EQ(BudgetWriting(counts, int64_t{64} << 20, 2).BucketWidth(2708, 10556), 2708);
+}
+
+TEST(WritingBudgetTest, WidthGoesByTheDensityAndIsBounded) {
+  const WritingBudget budget{
+      .in_memory = false, .bucket_edges = 1000, .sort_edges = 2000, .buffer_bytes = 0};
+  EXPECT_EQ(budget.BucketWidth(10000, 100000), 100);
+  EXPECT_EQ(budget.BucketWidth(10000, 10), 1000);
+  EXPECT_EQ(budget.BucketWidth(10, 1000000), 1);
+  EXPECT_EQ(budget.BucketWidth(0, 0), 1);
+}
+
+// ---- nan check ----------------------------------------------------------------------------
+
+template <typename T>
+std::optional<size_t> Find(DType dtype, const std::vector<T>& values) {
+  return FindNan(dtype, std::as_bytes(std::span(values)));
+}
+
+TEST(FindNanTest, FirstNanAtAnyPosition) {
+  for (const size_t position : {0, 1, 1023, 1024, 1025, 3000}) {
+    std::vector<float> floats(3001, 1.5F);
+    EXPECT_EQ(Find(DType::kFloat32, floats), std::nullopt);
+    floats[position] = std::nanf("");
+    floats[3000] = std::nanf("");
+    EXPECT_EQ(Find(DType::kFloat32, floats), position);
+    std::vector<double> doubles(3001, -1);
+    doubles[position] = -std::nan("");
+    EXPECT_EQ(Find(DType::kFloat64, doubles), position);
+  }
+}
+
+TEST(FindNanTest, HalvesByTheirBits) {
+  EXPECT_EQ(Find<uint16_t>(DType::kFloat16, {0x3c00, 0x7c00, 0xfc00, 0xfe00}), 3U);
+  EXPECT_EQ(Find<uint16_t>(DType::kBFloat16, {0x3f80, 0x7f80, 0xff80, 0x7fc0}), 3U);
+}
+
+TEST(FindNanTest, InfinitiesAndIntegersAreNumbers) {
+  EXPECT_EQ(Find<float>(DType::kFloat32, {std::numeric_limits<float>::infinity()}), std::nullopt);
+  EXPECT_EQ(Find<int32_t>(DType::kInt32, {-1, 0x7fc00000}), std::nullopt);
+}
+
+TEST(FindNanTest, UnalignedElements) {
+  std::vector<std::byte> bytes(1 + sizeof(float) * 3);
+  const float nan = std::nanf("");
+  std::memcpy(bytes.data() + 1 + sizeof(float) * 2, &nan, sizeof(nan));
+  EXPECT_EQ(FindNan(DType::kFloat32, std::span(bytes).subspan(1)), 2U);
+}
+
+// ---- graph writer -------------------------------------------------------------------------
 
 class GraphWriterTest : public testing::Test {
  protected:

@@ -1,4 +1,3 @@
-// The whole way from an input folder to a partition folder, and what is left when it breaks off.
 #include "partitioner/run/partition_graph.h"
 
 #include <csignal>
@@ -12,13 +11,22 @@
 
 #include "common/base/progress.h"
 #include "common/graph/partition.h"
+#include "partitioner/inspect/inspect_graph.h"
+#include "partitioner/write/graph_writer.h"
 #include "tests/support/test_folder.h"
+#include "tests/unit/partitioner_methods/memory_dataset.h"
+#include "tests/unit/partitioner_tools/program_fixture.h"
+
+// The whole way from an input folder to a partition folder, and what is left when it breaks off.
 
 namespace halograph {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::AllOf;
 using testing::HasSubstr;
+
+// ---- partition graph ----------------------------------------------------------------------
 
 class PartitionGraphTest : public testing::Test {
  protected:
@@ -187,6 +195,161 @@ TEST_F(PartitionGraphTest, KilledRunLeavesNothingThatLooksWhole) {
   // The next run clears what they left.
   ASSERT_TRUE(PartitionGraph(run).ok());
   EXPECT_THAT(Left(), testing::ElementsAre("graph"));
+}
+
+// ---- command line -------------------------------------------------------------------------
+
+using CommandLineTest = ProgramFixture;
+
+TEST_F(CommandLineTest, RunThenInspect) {
+  ASSERT_EQ(Call({"run", "--input", Cora(), "--output", Path("g"), "--parts", "2"}), 0) << error_;
+  EXPECT_THAT(
+      out_, AllOf(HasSubstr("edge cut"), HasSubstr("edges read 10,556"), HasSubstr("peak memory")));
+  ASSERT_EQ(Call({"inspect", "--graph", Path("g"), "--json"}), 0) << error_;
+  EXPECT_THAT(out_, HasSubstr("\"edge_cut\""));
+}
+
+TEST_F(CommandLineTest, GeneratedGraphsPartitionAndVerify) {
+  const std::vector<std::vector<std::string>> kinds = {
+      {"sbm", "--nodes", "500", "--edges", "3000", "--features", "4", "--classes", "3"},
+      {"rmat", "--log2-nodes", "9", "--edges", "3000", "--undirected"}};
+  for (const auto& kind : kinds) {
+    std::vector<std::string> generate = {"generate"};
+    generate.insert(generate.end(), kind.begin(), kind.end());
+    generate.insert(generate.end(), {"--seed", "1", "--force", "--output", Path("in")});
+    ASSERT_EQ(Call(generate), 0) << error_;
+    ASSERT_EQ(Call({"run", "--input", Path("in"), "--output", Path("g"), "--parts", "3", "--force",
+                    "--duplicates", "drop", "--self-loops", "drop"}),
+              0)
+        << error_;
+    EXPECT_EQ(Call({"verify", "--input", Path("in"), "--graph", Path("g")}), 0) << out_ << error_;
+    EXPECT_THAT(out_, HasSubstr("all there"));
+  }
+}
+
+TEST_F(CommandLineTest, VerifyAgainstAnotherGraphIsOneAndNamesDifferences) {
+  ASSERT_EQ(Call({"generate", "rmat", "--log2-nodes", "5", "--output", Path("a")}), 0) << error_;
+  ASSERT_EQ(Call({"generate", "rmat", "--log2-nodes", "6", "--output", Path("b")}), 0) << error_;
+  ASSERT_EQ(Call({"run", "--input", Path("a"), "--output", Path("g"), "--parts", "2"}), 0)
+      << error_;
+  EXPECT_EQ(Call({"verify", "--input", Path("b"), "--graph", Path("g")}), 1);
+  EXPECT_THAT(out_, HasSubstr("64"));
+  EXPECT_THAT(error_,
+              AllOf(testing::StartsWith("halograph-partition: "), HasSubstr("differences")));
+}
+
+TEST_F(CommandLineTest, QuietRunPrintsNothing) {
+  ASSERT_EQ(Call({"run", "--input", Cora(), "--output", Path("g"), "--parts", "2", "--quiet"}), 0);
+  EXPECT_EQ(out_ + error_, "");
+}
+
+TEST_F(CommandLineTest, WrongUsageIsTwoWithOneLine) {
+  const std::vector<std::vector<std::string>> wrong = {
+      {},
+      {"dance"},
+      {"run"},
+      {"run", "--input", "x", "--output", "y"},
+      {"run", "--input", "x", "--output", "y", "--parts", "0"},
+      {"run", "--input", "x", "--output", "y", "--parts", "two"},
+      {"run", "--input", "x", "--output", "y", "--parts", "2", "--method", "magic"},
+      {"run", "--input", "x", "--output", "y", "--parts", "2", "--balance", "halo"},
+      {"run", "--input", "x", "--output", "y", "--parts", "2", "--self-loops", "maybe"},
+      {"run", "--input", "x", "--output", "y", "--parts", "2", "--format", "parquet"},
+      {"inspect"},
+      {"generate"},
+      {"generate", "sbm"},
+      {"generate", "rmat", "--output", "x", "--edges", "many"},
+      {"verify", "--input", "x"},
+      {"inspect", "--graph", "x", "--log-level", "loud"},
+  };
+  for (const auto& words : wrong) {
+    EXPECT_EQ(Call(words), 2) << testing::PrintToString(words);
+    EXPECT_THAT(error_, testing::StartsWith("halograph-partition: "));
+    EXPECT_EQ(std::count(error_.begin(), error_.end(), '\n'), 1) << error_;
+  }
+}
+
+TEST_F(CommandLineTest, FailureIsOneWithOneLine) {
+  EXPECT_EQ(Call({"run", "--input", Path("nowhere"), "--output", Path("g"), "--parts", "2"}), 1);
+  EXPECT_THAT(error_, AllOf(testing::StartsWith("halograph-partition: "), HasSubstr("nowhere")));
+  EXPECT_EQ(std::count(error_.begin(), error_.end(), '\n'), 1) << error_;
+  EXPECT_EQ(Call({"inspect", "--graph", Path("nowhere")}), 1);
+  EXPECT_THAT(error_, HasSubstr("nowhere"));
+}
+
+TEST_F(CommandLineTest, HelpAndVersionAreDone) {
+  for (const char* word : {"--help", "--version"}) {
+    EXPECT_EQ(Call({word}), 0);
+    EXPECT_THAT(out_, HasSubstr("halograph-partition"));
+  }
+  EXPECT_EQ(Call({"run", "--help"}), 0);
+  EXPECT_THAT(out_, HasSubstr("--balance"));
+}
+
+// ---- inspect ------------------------------------------------------------------------------
+
+class InspectGraphTest : public testing::Test {
+ protected:
+  // Part 0 owns 0, 1, 2, part 1 owns 3; 0 -> 1 and 2 -> 1 stay, 3 -> 0 and 0 -> 3, 1 -> 3 cross.
+  void SetUp() override {
+    DatasetBuilder builder;
+    builder.Nodes("node", 4)
+        .NodeFeature("feat", std::vector<float>{1, 2, 3, 4}, 0)
+        .Edges("node", "edge", "node", {{0, 1}, {2, 1}, {3, 0}, {0, 3}, {1, 3}})
+        .TaskSet("train", "node", false, {0, 3});
+    auto numbering = Renumbering::Create(builder.dataset(), {{{0, 0, 0, 1}}, {}}, 2);
+    ASSERT_TRUE(numbering.ok()) << numbering.status();
+    graph_ = folder_.path() / "graph";
+    ASSERT_TRUE(MakeFolder(graph_).ok());
+    const auto written = WriteGraph({builder.dataset(), *numbering, graph_, {}}, Json::object());
+    ASSERT_TRUE(written.ok()) << written.status();
+  }
+  TestFolder folder_;
+  std::filesystem::path graph_;
+};
+
+TEST_F(InspectGraphTest, CountsByHand) {
+  const auto summary = InspectGraph(graph_);
+  ASSERT_TRUE(summary.ok()) << summary.status();
+  EXPECT_EQ(summary->nodes, 4);
+  EXPECT_EQ(summary->edges, 5);
+  EXPECT_EQ(summary->edge_cut, 3);
+  EXPECT_DOUBLE_EQ(summary->edge_cut_share(), 0.6);
+  EXPECT_DOUBLE_EQ(summary->replication_factor, (4.0 + 3) / 4);  // halo: 3; 0 and 1
+  EXPECT_DOUBLE_EQ(summary->balance.at("nodes"), 1.5);
+  EXPECT_DOUBLE_EQ(summary->balance.at("edges"), 3 / 2.5);
+  EXPECT_DOUBLE_EQ(summary->balance.at("train"), 1);
+  EXPECT_FALSE(summary->balance.contains("valid"));
+  EXPECT_EQ(summary->parts[1].halo_nodes, 2);
+  EXPECT_EQ(summary->parts[0].edges, 3);
+}
+
+TEST_F(InspectGraphTest, JsonHasTheCutAtTheTop) {
+  const Json json = ToJson(*InspectGraph(graph_));
+  EXPECT_EQ(json["edge_cut"], 3);
+  EXPECT_EQ(json["parts"][0]["core_nodes"], 3);
+  EXPECT_EQ(json["parts"][1]["task_rows"]["train"], 1);
+}
+
+TEST_F(InspectGraphTest, TableNamesCutAndBalance) {
+  const std::string table = FormatTable(*InspectGraph(graph_));
+  EXPECT_THAT(table, HasSubstr("edge cut 3 of 5 edges (60.0 %)"));
+  EXPECT_THAT(table, HasSubstr("nodes 1.500"));
+}
+
+TEST_F(InspectGraphTest, MissingPartIsNamed) {
+  std::filesystem::remove_all(graph_ / "part-0001");
+  const auto summary = InspectGraph(graph_);
+  EXPECT_FALSE(summary.ok());
+  EXPECT_THAT(Message(summary.status()), HasSubstr("part-0001"));
+}
+
+TEST_F(InspectGraphTest, TruncatedFileIsNamed) {
+  const auto path = graph_ / "part-0000" / "nodes" / "node" / "features" / "feat.npy";
+  std::filesystem::resize_file(path, std::filesystem::file_size(path) - 1);
+  const auto summary = InspectGraph(graph_);
+  EXPECT_TRUE(absl::IsDataLoss(summary.status())) << summary.status();
+  EXPECT_THAT(Message(summary.status()), HasSubstr("feat.npy"));
 }
 
 }  // namespace

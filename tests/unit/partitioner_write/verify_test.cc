@@ -1,5 +1,3 @@
-// Partition folders as the partitioner writes them verify; each kind of damage, sealed again with
-// right checksums, is found and named.
 #include "partitioner/verify/verify.h"
 
 #include <cstdlib>
@@ -20,6 +18,9 @@
 #include "partitioner/generate/rmat.h"
 #include "partitioner/generate/sbm.h"
 #include "partitioner/run/partition_graph.h"
+
+// Partition folders as the partitioner writes them verify; each kind of damage, sealed again with
+// right checksums, is found and named.
 
 namespace halograph {
 namespace {

@@ -1,4 +1,3 @@
-// --sampling-weights from an input folder to mapped tables; what is refused, and damage.
 #include "partitioner/write/sampling_weights.h"
 
 #include <bit>
@@ -19,6 +18,8 @@
 #include "partitioner/run/partition_graph.h"
 #include "partitioner/verify/verify.h"
 #include "tests/support/test_folder.h"
+
+// --sampling-weights from an input folder to mapped tables; what is refused, and damage.
 
 namespace halograph {
 namespace {

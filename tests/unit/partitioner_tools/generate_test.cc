@@ -24,6 +24,7 @@ namespace halograph {
 namespace {
 
 namespace fs = std::filesystem;
+
 using EdgePair = std::pair<int64_t, int64_t>;
 
 class GenerateTest : public testing::Test {

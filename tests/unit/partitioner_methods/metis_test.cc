@@ -1,0 +1,481 @@
+#include <csignal>
+#include <fstream>
+#include <map>
+#include <string>
+#include <utility>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/base/rng.h"
+#include "partitioner/methods/degrees.h"
+#include "partitioner/methods/metis/folded_graph.h"
+#include "partitioner/methods/metis/metis_method.h"
+#include "partitioner/methods/metis/rebalance.h"
+#include "partitioner/methods/metis/vertex_weights.h"
+#include "partitioner/methods/random_method.h"
+#include "partitioner/methods/task_columns.h"
+#include "tests/unit/partitioner_methods/memory_dataset.h"
+
+namespace halograph {
+namespace {
+
+using testing::Each;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Le;
+
+// ---- folded graph -------------------------------------------------------------------------
+
+using Arcs = std::map<std::pair<int64_t, int64_t>, int64_t>;  // weight of (node, neighbour)
+
+Arcs ArcsOf(const FoldedGraph& graph) {
+  Arcs arcs;
+  for (int64_t v = 0; v < graph.num_nodes(); ++v) {
+    int64_t last = -1;
+    for (int32_t i = graph.xadj[v]; i < graph.xadj[v + 1]; ++i) {
+      const int64_t neighbour = graph.neighbours.data()[i];
+      EXPECT_LT(last, neighbour) << "node " << v;
+      last = neighbour;
+      arcs[{v, neighbour}] = graph.weights.empty() ? 1 : graph.weights[i];
+    }
+  }
+  return arcs;
+}
+
+TEST(FoldedGraphTest, DirectionsAndParallelEdgesBecomeOneWeight) {
+  // 0 -> 1 twice, 1 -> 0 once, 1 -> 2 once, 2 -> 2 a self-loop; 3 is isolated
+  DatasetBuilder builder;
+  builder.Nodes("node", 4).Edges("node", "edge", "node", {{0, 1}, {0, 1}, {1, 0}, {1, 2}, {2, 2}});
+  const auto graph = BuildFoldedGraph(builder.dataset(), false);
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  EXPECT_EQ(ArcsOf(*graph), (Arcs{{{0, 1}, 3}, {{1, 0}, 3}, {{1, 2}, 1}, {{2, 1}, 1}}));
+  EXPECT_THAT(graph->in_degrees, ElementsAre(1, 2, 2, 0));
+  EXPECT_EQ(graph->directed_edges, 5);
+}
+
+TEST(FoldedGraphTest, DroppedDuplicatesWeighAsOneEdgeADirection) {
+  DatasetBuilder builder;
+  builder.Nodes("node", 3).Edges("node", "edge", "node",
+                                 {{0, 1}, {0, 1}, {1, 0}, {1, 2}, {1, 2}, {1, 2}});
+  const auto graph = BuildFoldedGraph(builder.dataset(), true);
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  EXPECT_EQ(ArcsOf(*graph), (Arcs{{{0, 1}, 2}, {{1, 0}, 2}, {{1, 2}, 1}, {{2, 1}, 1}}));
+  EXPECT_THAT(graph->in_degrees, ElementsAre(1, 1, 1));
+}
+
+TEST(FoldedGraphTest, EqualWeightsAreLeftOut) {
+  DatasetBuilder builder;  // every edge in both directions: all weights would be 2
+  builder.Nodes("node", 12).Edges("node", "edge", "node", RingsOfNodes(1, 12));
+  const auto graph = BuildFoldedGraph(builder.dataset(), false);
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  EXPECT_TRUE(graph->weights.empty());
+  EXPECT_EQ(graph->num_arcs(), 72);
+}
+
+TEST(FoldedGraphTest, RandomTypedGraphMatchesOracle) {
+  for (uint64_t key = 0; key < 5; ++key) {
+    const EdgePairs ab = RandomEdges(20, 30, 200, key);
+    const EdgePairs bb = RandomEdges(30, 30, 150, key + 100);
+    DatasetBuilder builder;
+    builder.Nodes("a", 20).Nodes("b", 30).Edges("a", "to", "b", ab).Edges("b", "in", "b", bb);
+    Arcs wanted;
+    auto add = [&](int64_t u, int64_t v) {
+      if (u == v) return;
+      ++wanted[{u, v}];
+      ++wanted[{v, u}];
+    };
+    for (const auto& [u, v] : ab) add(u, v + 20);
+    for (const auto& [u, v] : bb) add(u + 20, v + 20);
+    const auto graph = BuildFoldedGraph(builder.dataset(), false);
+    ASSERT_TRUE(graph.ok()) << graph.status();
+    EXPECT_EQ(ArcsOf(*graph), wanted) << "key " << key;
+  }
+}
+
+TEST(FoldedGraphTest, MoreThanTheIndexHoldsIsRefusedWithNumbersAndAdvice) {
+  DatasetBuilder builder;
+  builder.Nodes("node", 12).Edges("node", "edge", "node", RingsOfNodes(1, 12));
+  struct Case {
+    int64_t limit;
+    const char* what;
+  };
+  for (const auto& [limit, what] : {Case{12, "12 nodes"}, Case{71, "72 edges"}}) {
+    const auto graph = BuildFoldedGraph(builder.dataset(), false, limit);
+    EXPECT_TRUE(absl::IsResourceExhausted(graph.status())) << graph.status();
+    EXPECT_THAT(Message(graph.status()), HasSubstr(what));
+    EXPECT_THAT(Message(graph.status()), HasSubstr("--method random"));
+  }
+  EXPECT_TRUE(BuildFoldedGraph(builder.dataset(), false, 72).ok());
+  DatasetBuilder one_way;  // 6 edges, 12 neighbours
+  one_way.Nodes("node", 7).Edges("node", "edge", "node",
+                                 {{0, 1}, {1, 2}, {2, 3}, {3, 4}, {4, 5}, {5, 6}});
+  const auto graph = BuildFoldedGraph(one_way.dataset(), false, 11);
+  EXPECT_THAT(Message(graph.status()), HasSubstr("12 neighbours"));
+}
+
+TEST(FoldedGraphTest, SumOfWeightsBeyondTheIndexIsRefused) {
+  DatasetBuilder builder;  // weights 3 and 1 in both directions: 8 in sum, 4 arcs
+  builder.Nodes("node", 3).Edges("node", "edge", "node", {{0, 1}, {0, 1}, {1, 0}, {1, 2}});
+  EXPECT_TRUE(BuildFoldedGraph(builder.dataset(), false, 8).ok());
+  const auto graph = BuildFoldedGraph(builder.dataset(), false, 7);
+  EXPECT_TRUE(absl::IsResourceExhausted(graph.status()));
+  EXPECT_THAT(Message(graph.status()), HasSubstr("weights"));
+}
+
+TEST(FoldedGraphTest, OtherEdgesInTheSecondPassAreDataLoss) {
+  const EdgePairs first = {{0, 1}, {1, 2}, {2, 2}, {3, 4}};
+  const std::vector<EdgePairs> others = {
+      {{0, 1}, {1, 2}},                          // fewer
+      {{0, 1}, {1, 2}, {2, 2}, {3, 4}, {0, 4}},  // more
+      {{4, 1}, {4, 2}, {4, 3}, {4, 0}},          // as many, more of them than there is room for
+      {{0, 1}, {0, 1}, {0, 1}, {3, 3}},          // as many ends, a list longer than its place
+      {{0, 1}, {1, 2}, {2, 2}, {4, 4}},          // fewer ends
+  };
+  for (const EdgePairs& other : others) {
+    DatasetBuilder builder;
+    builder.Nodes("node", 5).Edges("node", "edge", "node", {});
+    Dataset dataset = builder.dataset();
+    dataset.relations[0].edges = std::make_shared<ChangingEdges>(first, other);
+    const auto graph = BuildFoldedGraph(dataset, false);
+    EXPECT_TRUE(absl::IsDataLoss(graph.status())) << graph.status();
+    EXPECT_THAT(Message(graph.status()), HasSubstr("changed while being read"));
+  }
+}
+
+// ---- rebalance ----------------------------------------------------------------------------
+
+struct Case {
+  FoldedGraph graph;
+  VertexWeights weights;
+};
+
+Case BuildCase(const Dataset& dataset) {
+  auto graph = BuildFoldedGraph(dataset, false);
+  EXPECT_TRUE(graph.ok()) << graph.status();
+  auto weights = BuildVertexWeights(dataset, *graph, {});
+  EXPECT_TRUE(weights.ok()) << weights.status();
+  return {std::move(graph).value(), std::move(weights).value()};
+}
+
+TEST(PartLoadsTest, ExcessIsWhatIsAboveTheBoundInEvenShares) {
+  DatasetBuilder builder;
+  builder.Nodes("node", 40);
+  const Case c = BuildCase(builder.dataset());
+  std::vector<int32_t> owners(40, 0);
+  for (size_t i = 30; i < 40; ++i) owners[i] = 1;  // 30 and 10; a share is 20, the bound 21
+  PartLoads loads(c.weights, owners, 2);
+  EXPECT_DOUBLE_EQ(loads.Excess(), 9.0 / 20);
+  EXPECT_THAT(loads.Balance(), ElementsAre(1.5));
+  EXPECT_EQ(loads.Emptiest(0), 1);
+  const double change = loads.ExcessChange(c.weights.Row(0), 0, 1);
+  EXPECT_DOUBLE_EQ(change, -1.0 / 20);
+  loads.Move(c.weights.Row(0), 0, 1);
+  EXPECT_DOUBLE_EQ(loads.Excess(), 8.0 / 20);
+}
+
+TEST(RebalanceTest, EverythingInOnePartIsSpreadUntilTheBoundsHold) {
+  DatasetBuilder builder;
+  builder.Nodes("node", 400)
+      .Edges("node", "edge", "node", RandomEdges(400, 400, 4000, 9))
+      .TaskSet("train", "node", false,
+               {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15,
+                16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31});
+  const Case c = BuildCase(builder.dataset());
+  std::vector<int32_t> owners(400, 2);
+  PartLoads loads(c.weights, owners, 4);
+  EXPECT_GT(loads.Excess(), 1);
+  const int64_t moves = Rebalance(c.graph, c.weights, 4, 100, &owners, &loads);
+  EXPECT_GE(moves, 280);
+  EXPECT_EQ(loads.Excess(), 0);
+  EXPECT_EQ(PartLoads(c.weights, owners, 4).Excess(), 0);
+  EXPECT_THAT(loads.Balance(), Each(Le(1.12)));
+}
+
+TEST(RebalanceTest, MovesTheNodesThatCostLeast) {
+  // Rings 0, 1 and a tail of ring 2 are in part 0, the rest of ring 2 in part 1: the tail moves.
+  DatasetBuilder builder;
+  builder.Nodes("node", 90).Edges("node", "edge", "node", RingsOfNodes(3, 30));
+  const Case c = BuildCase(builder.dataset());
+  std::vector<int32_t> owners(90, 0);
+  for (size_t i = 45; i < 90; ++i) owners[i] = 1;
+  std::vector<int32_t> tilted = owners;
+  for (size_t i = 45; i < 52; ++i) tilted[i] = 0;
+  PartLoads loads(c.weights, tilted, 2);
+  Rebalance(c.graph, c.weights, 2, 100, &tilted, &loads);
+  EXPECT_EQ(loads.Excess(), 0);
+  for (size_t i = 0; i < 15; ++i) EXPECT_EQ(tilted[i], 0) << "node " << i << " is far from the cut";
+}
+
+TEST(RebalanceTest, WhatCannotBeBalancedEndsWithoutMoves) {
+  EdgePairs star;
+  for (int64_t i = 1; i < 100; ++i) star.emplace_back(i, 0);
+  DatasetBuilder builder;  // all in-edges at one node: no share of them can be even
+  builder.Nodes("node", 100).Edges("node", "edge", "node", star);
+  const Case c = BuildCase(builder.dataset());
+  const std::vector<uint16_t> dealt = DealOwners(100, 4, 1);
+  std::vector<int32_t> owners(dealt.begin(), dealt.end());
+  PartLoads loads(c.weights, owners, 4);
+  EXPECT_EQ(Rebalance(c.graph, c.weights, 4, 1000, &owners, &loads), 0);
+  EXPECT_GT(loads.Excess(), 0);
+}
+
+// ---- vertex weights -----------------------------------------------------------------------
+
+class VertexWeightsTest : public testing::Test {
+ protected:
+  VertexWeightsTest() {
+    builder_.Nodes("a", 2)
+        .Nodes("b", 3)
+        .Edges("a", "to", "b", {{0, 0}, {1, 0}, {1, 2}})
+        .TaskSet("train", "b", false, {2, 2, 0})
+        .TaskSet("valid", "a:to:b", true, {0, 1, 1, 1}, 2);
+    auto graph = BuildFoldedGraph(builder_.dataset(), false);
+    EXPECT_TRUE(graph.ok()) << graph.status();
+    graph_ = std::move(graph).value();
+  }
+  std::vector<std::string> Names(const VertexWeights& weights) {
+    std::vector<std::string> names;
+    for (const Constraint& constraint : weights.constraints) names.push_back(constraint.name);
+    return names;
+  }
+  DatasetBuilder builder_;
+  FoldedGraph graph_;
+};
+
+TEST_F(VertexWeightsTest, NodesPerTypeInEdgesAndTaskRowsAtTheirOwners) {
+  const auto weights = BuildVertexWeights(builder_.dataset(), graph_, {});
+  ASSERT_TRUE(weights.ok()) << weights.status();
+  EXPECT_THAT(Names(*weights), ElementsAre("nodes/a", "nodes/b", "edges", "train", "valid"));
+  EXPECT_THAT(weights->values, ElementsAre(1, 0, 0, 0, 0,  //
+                                           1, 0, 0, 0, 0,  //
+                                           0, 1, 2, 1, 0,  //
+                                           0, 1, 0, 0, 2,  //
+                                           0, 1, 1, 2, 0));
+}
+
+TEST_F(VertexWeightsTest, OnlyWhatIsAskedFor) {
+  const auto weights =
+      BuildVertexWeights(builder_.dataset(), graph_, *BalanceOptions::Parse("edges,test"));
+  ASSERT_TRUE(weights.ok()) << weights.status();
+  EXPECT_THAT(Names(*weights), ElementsAre("edges"));  // there are no test nodes
+}
+
+TEST_F(VertexWeightsTest, NothingLeftMeansNodesOfAnyType) {
+  const auto weights =
+      BuildVertexWeights(builder_.dataset(), graph_, *BalanceOptions::Parse("test"));
+  ASSERT_TRUE(weights.ok()) << weights.status();
+  EXPECT_THAT(Names(*weights), ElementsAre("nodes"));
+  EXPECT_THAT(weights->values, ElementsAre(1, 1, 1, 1, 1));
+}
+
+TEST_F(VertexWeightsTest, PlansCountTheConstraintsThatAreChosen) {
+  const GraphCounts counts = GraphCounts::Of(builder_.dataset());
+  for (const char* balance :
+       {"nodes,edges,train,valid,test", "edges,test", "train,valid", "test"}) {
+    const BalanceOptions options = *BalanceOptions::Parse(balance);
+    const auto chosen = ChooseConstraints(builder_.dataset(), 3, options);
+    EXPECT_EQ(MostConstraints(counts, options), static_cast<int64_t>(chosen.size())) << balance;
+  }
+  EXPECT_EQ(BalancedSets(counts, *BalanceOptions::Parse("nodes,train,test")), 1);
+}
+
+TEST_F(VertexWeightsTest, SumBeyondTheLimitIsRefused) {
+  const auto weights = BuildVertexWeights(builder_.dataset(), graph_, {}, 2);
+  EXPECT_TRUE(absl::IsResourceExhausted(weights.status()));
+  EXPECT_THAT(Message(weights.status()), HasSubstr("nodes/b sums up to 3"));
+}
+
+// ---- metis signal -------------------------------------------------------------------------
+
+// Whether the process has a handler for the signal, as the system tells.
+bool Catches(pid_t process, int signal) {
+  std::ifstream file("/proc/" + std::to_string(process) + "/status");
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("SigCgt:")) {
+      return (std::stoull(line.substr(7), nullptr, 16) >> (signal - 1) & 1) != 0;
+    }
+  }
+  return false;
+}
+
+// METIS takes SIGTERM for an error of its own: a run that is to end must end, and not be told to
+// use another method. In a child, since signals are a process's.
+TEST(MetisSignalTest, TerminationWhileMetisRunsEndsTheProcess) {
+  DatasetBuilder builder;
+  builder.Nodes("node", 50'000)
+      .Edges("node", "edge", "node", RandomEdges(50'000, 50'000, 400'000, 1));
+  const Dataset dataset = builder.dataset();
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(MetisMethod().Assign(dataset, {.parts = 8}).ok() ? 0 : 1);
+  int status = 0;
+  while (::waitpid(child, &status, WNOHANG) == 0) {
+    if (!Catches(child, SIGTERM)) continue;  // METIS does while it runs
+    ::kill(child, SIGTERM);
+    ::waitpid(child, &status, 0);
+    break;
+  }
+  ASSERT_TRUE(WIFSIGNALED(status)) << status;
+  EXPECT_EQ(WTERMSIG(status), SIGTERM);
+}
+
+TEST(MetisSignalTest, SignalsAreAsBeforeAfterwards) {
+  DatasetBuilder builder;
+  builder.Nodes("node", 200).Edges("node", "edge", "node", RandomEdges(200, 200, 2000, 1));
+  ASSERT_TRUE(MetisMethod().Assign(builder.dataset(), {.parts = 2}).ok());
+  sigset_t mask{};
+  ASSERT_EQ(::pthread_sigmask(SIG_BLOCK, nullptr, &mask), 0);
+  EXPECT_EQ(::sigismember(&mask, SIGTERM), 0);
+  struct sigaction action {};
+  ASSERT_EQ(::sigaction(SIGTERM, nullptr, &action), 0);
+  EXPECT_EQ(action.sa_handler, SIG_DFL);
+}
+
+// ---- end counter --------------------------------------------------------------------------
+
+constexpr int64_t kCountedNodes = 3 * EndCounter::kRangeNodes;
+
+NodeArray<NodeDegree> NoDegrees(int64_t nodes) {
+  auto degrees = NodeArray<NodeDegree>::Make(nodes, "degrees");
+  EXPECT_TRUE(degrees.ok()) << degrees.status();
+  return std::move(degrees).value();
+}
+
+EndCounter CounterInto(NodeArray<NodeDegree>* degrees) {
+  auto counter = EndCounter::Make(degrees);
+  EXPECT_TRUE(counter.ok()) << counter.status();
+  return std::move(counter).value();
+}
+
+// More than wait of one range, so that it is counted in between.
+TEST(EndCounterTest, EveryEndCountsOnceWhereverItsNodeLies) {
+  NodeArray<NodeDegree> degrees = NoDegrees(kCountedNodes), wanted = NoDegrees(kCountedNodes);
+  EndCounter counter = CounterInto(&degrees);
+  CounterRng rng(7);
+  for (int i = 0; i < 700'000; ++i) {
+    const bool hub = rng.NextBounded(10) == 0;
+    const auto node =
+        static_cast<int64_t>(hub ? 300'000 : rng.NextBounded(static_cast<uint64_t>(kCountedNodes)));
+    ++wanted[node].total;
+    if (rng.NextBounded(2) == 0) {
+      counter.AddSource(node);
+    } else {
+      counter.AddDestination(node);
+      ++wanted[node].in;
+    }
+  }
+  counter.Finish();
+  for (int64_t v = 0; v < kCountedNodes; ++v) {
+    ASSERT_EQ(degrees[v].in, wanted[v].in) << v;
+    ASSERT_EQ(degrees[v].total, wanted[v].total) << v;
+  }
+}
+
+TEST(EndCounterTest, NeighboursOnBothSidesOfABorder) {
+  NodeArray<NodeDegree> degrees = NoDegrees(kCountedNodes);
+  EndCounter counter = CounterInto(&degrees);
+  const int64_t border = EndCounter::kRangeNodes;
+  for (const int64_t node : {int64_t{0}, border - 1, border, kCountedNodes - 1}) {
+    counter.AddDestination(node);
+    counter.AddSource(node);
+  }
+  counter.Finish();
+  for (const int64_t node : {int64_t{0}, border - 1, border, kCountedNodes - 1}) {
+    EXPECT_EQ(degrees[node].in, 1) << node;
+    EXPECT_EQ(degrees[node].total, 2) << node;
+  }
+  EXPECT_EQ(degrees[1].total + degrees[border + 1].total + degrees[border - 2].total, 0);
+}
+
+TEST(EndCounterTest, CountsStopAtTheLargest) {
+  NodeArray<NodeDegree> degrees = NoDegrees(8);
+  degrees[5] = {.in = 3, .total = kMaxDegree - 1};
+  degrees[6] = {.in = kMaxDegree, .total = 4};
+  EndCounter counter = CounterInto(&degrees);
+  for (int i = 0; i < 3; ++i) {
+    counter.AddDestination(5);
+    counter.AddDestination(6);
+  }
+  counter.Finish();
+  EXPECT_EQ(degrees[5].in, 6);
+  EXPECT_EQ(degrees[5].total, kMaxDegree);
+  EXPECT_EQ(degrees[6].in, kMaxDegree);
+  EXPECT_EQ(degrees[6].total, 7);
+}
+
+TEST(CountDegreesTest, SelfLoopsAreNoEndsOrTwo) {
+  DatasetBuilder builder;
+  builder.Nodes("node", 3).Edges("node", "edge", "node", {{0, 1}, {2, 2}});
+  for (const auto& [loops, ends] : {std::pair{SelfLoops::kIgnored, 0}, {SelfLoops::kTwoEnds, 2}}) {
+    const auto degrees = CountDegrees(builder.dataset(), loops);
+    ASSERT_TRUE(degrees.ok()) << degrees.status();
+    EXPECT_EQ(degrees->of[2].in, 1);
+    EXPECT_EQ(degrees->of[2].total, ends);
+    EXPECT_EQ(degrees->volume, 2 + ends);
+  }
+}
+
+TEST(EndCounterTest, NoNodes) {
+  NodeArray<NodeDegree> degrees = NoDegrees(0);
+  CounterInto(&degrees).Finish();
+}
+
+// ---- task columns -------------------------------------------------------------------------
+
+class TaskColumnsTest : public testing::Test {
+ protected:
+  TaskColumnsTest() {
+    builder_.Nodes("a", 5).Nodes("b", 6).Edges("a", "to", "b", {{1, 2}}).Edges("b", "in", "b", {});
+  }
+  StatusOr<TaskColumns> Resolve() {
+    return ResolveTaskColumns(builder_.dataset(), builder_.dataset().tasks[0].sets[0]);
+  }
+  DatasetBuilder builder_;
+};
+
+TEST_F(TaskColumnsTest, NodeIdsAreOwnedByThemselves) {
+  builder_.TaskSet("train", "b", false, {5, 2});
+  const auto columns = Resolve();
+  ASSERT_TRUE(columns.ok()) << columns.status();
+  EXPECT_THAT(columns->node_types, ElementsAre(1));
+  EXPECT_EQ(columns->rows, 2);
+  EXPECT_EQ(columns->OwnerId(1), 2);
+}
+
+TEST_F(TaskColumnsTest, PairIsOwnedByItsSecondColumn) {
+  builder_.TaskSet("train", "a:to:b", true, {1, 2, 3, 4}, 2);
+  const auto columns = Resolve();
+  ASSERT_TRUE(columns.ok()) << columns.status();
+  EXPECT_THAT(columns->node_types, ElementsAre(0, 1));
+  EXPECT_EQ(columns->owner_type(), 1);
+  EXPECT_EQ(columns->OwnerId(1), 4);
+}
+
+TEST_F(TaskColumnsTest, WiderTupleIsOwnedByItsFirstColumn) {
+  builder_.TaskSet("train", "b:in:b", true, {1, 2, 3, 4, 5, 0}, 3);
+  const auto columns = Resolve();
+  ASSERT_TRUE(columns.ok()) << columns.status();
+  EXPECT_THAT(columns->node_types, ElementsAre(1, 1, 1));
+  EXPECT_EQ(columns->OwnerId(1), 4);
+}
+
+TEST_F(TaskColumnsTest, WiderTupleBetweenDifferentTypesIsInvalid) {
+  builder_.TaskSet("train", "a:to:b", true, {1, 2, 3}, 3);
+  EXPECT_TRUE(absl::IsInvalidArgument(Resolve().status()));
+  EXPECT_THAT(Message(Resolve().status()), HasSubstr("3 columns"));
+}
+
+TEST_F(TaskColumnsTest, OneColumnForARelationIsInvalid) {
+  builder_.TaskSet("train", "a:to:b", true, {1, 2, 3});
+  EXPECT_TRUE(absl::IsInvalidArgument(Resolve().status()));
+}
+
+TEST_F(TaskColumnsTest, UnknownTypeIsInvalid) {
+  builder_.TaskSet("train", "c", false, {1});
+  EXPECT_THAT(Message(Resolve().status()), HasSubstr("unknown node type c"));
+}
+
+}  // namespace
+}  // namespace halograph

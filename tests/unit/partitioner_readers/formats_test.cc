@@ -1,0 +1,487 @@
+#include <algorithm>
+#include <cmath>
+
+#include <zlib.h>
+
+#include "partitioner/readers/edge_filters.h"
+#include "partitioner/readers/edge_list.h"
+#include "partitioner/readers/ogb.h"
+#include "partitioner/readers/reader.h"
+#include "tests/unit/partitioner_readers/reader_fixture.h"
+
+namespace halograph {
+namespace {
+
+using testing::ElementsAre;
+
+// ---- reader -------------------------------------------------------------------------------
+
+class OpenDatasetTest : public ReaderFixture {};
+
+TEST_F(OpenDatasetTest, MissingInputIsNotFound) {
+  ExpectError(OpenDataset(folder_ / "nowhere", options_).status(), absl::StatusCode::kNotFound,
+              {"nowhere"});
+}
+
+TEST_F(OpenDatasetTest, FolderOfNoFormatSaysWhatWasLookedFor) {
+  ExpectError(OpenDataset(folder_, options_).status(), absl::StatusCode::kInvalidArgument,
+              {"metadata.yaml", "raw/", "metadata.json"});
+}
+
+TEST_F(OpenDatasetTest, DglFolderIsUnimplemented) {
+  WriteText("metadata.json", "{}");
+  ExpectError(OpenDataset(folder_, options_).status(), absl::StatusCode::kUnimplemented,
+              {"metadata.json", "not read yet"});
+}
+
+TEST_F(OpenDatasetTest, UnknownFormatIsNamed) {
+  options_.format = "gml";
+  ExpectError(OpenDataset(folder_, options_).status(), absl::StatusCode::kInvalidArgument,
+              {"gml", "edgelist"});
+}
+
+TEST_F(OpenDatasetTest, OptionsOfOtherFormatsAreRefused) {
+  WriteText("raw/x", "");
+  options_.num_nodes = 3;
+  ExpectError(OpenDataset(folder_, options_).status(), absl::StatusCode::kInvalidArgument,
+              {"--num-nodes", "ogb"});
+  WriteText("g.txt", "0 1\n");
+  options_.num_nodes = -1;
+  options_.task = "time";
+  ExpectError(OpenDataset(folder_ / "g.txt", options_).status(), absl::StatusCode::kInvalidArgument,
+              {"--task", "edgelist"});
+}
+
+TEST_F(OpenDatasetTest, MetadataFileStandsForItsFolder) {
+  WriteText("metadata.yaml", "graph: {nodes: [{num: 2}], edges: [{format: csv, path: e.csv}]}\n");
+  WriteText("e.csv", "0,1\n");
+  const StatusOr<Dataset> dataset = OpenDataset(folder_ / "metadata.yaml", options_);
+  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  EXPECT_EQ(dataset->format, "graphbolt");
+}
+
+TEST_F(OpenDatasetTest, OptionsRoundTripAsJson) {
+  options_.format = "edgelist";
+  options_.undirected = true;
+  options_.self_loops = EdgePolicy::kDrop;
+  options_.num_nodes = 7;
+  options_.task = "t";
+  const StatusOr<ReadOptions> back = ReadOptions::FromJson(options_.ToJson(), "x");
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_EQ(back->ToJson(), options_.ToJson());
+  EXPECT_EQ(back->self_loops, EdgePolicy::kDrop);
+  EXPECT_EQ(back->duplicates, EdgePolicy::kKeep);
+}
+
+TEST_F(OpenDatasetTest, OptionsWithAWrongFieldNameIt) {
+  for (const char* field :
+       {"format", "undirected", "self_loops", "duplicates", "num_nodes", "task"}) {
+    Json value = options_.ToJson();
+    value[field] = Json::array();
+    ExpectError(ReadOptions::FromJson(value, "manifest").status(), absl::StatusCode::kDataLoss,
+                {"manifest", field});
+    value.erase(field);
+    ExpectError(ReadOptions::FromJson(value, "manifest").status(), absl::StatusCode::kDataLoss,
+                {"manifest", field});
+  }
+}
+
+// ---- edge list ----------------------------------------------------------------------------
+
+class EdgeListTest : public ReaderFixture {
+ protected:
+  StatusOr<Dataset> Open(const std::string& text, const std::string& name = "g.txt") {
+    WriteText(name, text);
+    return OpenDataset(folder_ / name, options_);
+  }
+
+  static std::vector<Edge> Edges(const StatusOr<Dataset>& dataset) {
+    EXPECT_TRUE(dataset.ok()) << dataset.status();
+    if (!dataset.ok()) return {};
+    const StatusOr<std::vector<Edge>> edges = ReadEdges(*dataset->relations.at(0).edges);
+    EXPECT_TRUE(edges.ok()) << edges.status();
+    return edges.ok() ? *edges : std::vector<Edge>();
+  }
+
+  static std::vector<int64_t> OriginalIds(const Dataset& dataset) {
+    const auto ids = dataset.node_types.at(0).original_ids->As<int64_t>();
+    EXPECT_TRUE(ids.ok());
+    return {ids->begin(), ids->end()};
+  }
+};
+
+TEST_F(EdgeListTest, CommentsBlankLinesCrLfAndAllSeparators) {
+  const auto dataset =
+      Open("# comment\r\n% other\r\n\r\n0\t1\r\n  1 2\n2,0\n0, 2 0.5 1999\n\t # indented\n3 0");
+  EXPECT_THAT(Edges(dataset), ElementsAre(Edge{0, 0, 1}, Edge{1, 1, 2}, Edge{2, 2, 0},
+                                          Edge{3, 0, 2}, Edge{4, 3, 0}));
+  EXPECT_EQ(dataset->node_types[0].count, 4);
+  EXPECT_EQ(dataset->node_types[0].original_ids, nullptr);
+  EXPECT_EQ(dataset->relations[0].triple(), "node:edge:node");
+}
+
+TEST_F(EdgeListTest, GapsInIdsAreClosedAndOriginalIdsKept) {
+  const auto dataset = Open("700 5\n5 9\n9 700\n");
+  EXPECT_THAT(Edges(dataset), ElementsAre(Edge{0, 2, 0}, Edge{1, 0, 1}, Edge{2, 1, 2}));
+  EXPECT_THAT(OriginalIds(*dataset), ElementsAre(5, 9, 700));
+}
+
+TEST_F(EdgeListTest, IdsThatAreHashesNeedNoBitmap) {
+  const auto dataset = Open("9000000000000000000 3\n3 4611686018427387904\n");
+  EXPECT_THAT(Edges(dataset), ElementsAre(Edge{0, 2, 0}, Edge{1, 0, 1}));
+  EXPECT_THAT(OriginalIds(*dataset), ElementsAre(3, 4611686018427387904, 9000000000000000000));
+}
+
+TEST_F(EdgeListTest, NumNodesGivesIsolatedNodesAndNoRenumbering) {
+  options_.num_nodes = 10;
+  const auto dataset = Open("7 2\n");
+  EXPECT_THAT(Edges(dataset), ElementsAre(Edge{0, 7, 2}));
+  EXPECT_EQ(dataset->node_types[0].count, 10);
+  EXPECT_EQ(dataset->node_types[0].original_ids, nullptr);
+}
+
+TEST_F(EdgeListTest, IdBeyondNumNodesNamesLineIdAndCount) {
+  options_.num_nodes = 5;
+  ExpectError(Open("# x\n0 1\n1 5\n").status(), absl::StatusCode::kOutOfRange,
+              {"g.txt:3", "5", "destination"});
+}
+
+TEST_F(EdgeListTest, LineThatIsNotTwoIntegersNamesItsPlace) {
+  for (const std::string line : {"a b", "1", "1 x", "1.5 2", "1;2", "99999999999999999999 1"}) {
+    ExpectError(Open("0 1\n" + line + "\n").status(), absl::StatusCode::kInvalidArgument,
+                {"g.txt:2", "two integers", line});
+  }
+}
+
+TEST_F(EdgeListTest, BinaryGarbageIsShownPrintable) {
+  ExpectError(Open(std::string("\x01\x02\xff\x00z", 5)).status(),
+              absl::StatusCode::kInvalidArgument, {"g.txt:1", "????z"});
+}
+
+TEST_F(EdgeListTest, NegativeIdNamesItsPlace) {
+  ExpectError(Open("0 1\n-3 1\n").status(), absl::StatusCode::kInvalidArgument,
+              {"g.txt:2", "negative"});
+}
+
+TEST_F(EdgeListTest, NoEdgeNeedsNumNodes) {
+  ExpectError(Open("# nothing\n").status(), absl::StatusCode::kInvalidArgument, {"--num-nodes"});
+  options_.num_nodes = 3;
+  EXPECT_THAT(Edges(Open("# nothing\n")), ElementsAre());
+}
+
+TEST_F(EdgeListTest, TruncatedGzipIsDataLoss) {
+  const std::filesystem::path path = folder_ / "g.txt.gz";
+  gzFile file = gzopen(path.c_str(), "wb");
+  for (int i = 0; i < 20000; ++i) gzprintf(file, "%d %d\n", i, (i * 7919) % 20000);
+  gzclose(file);
+  ASSERT_TRUE(OpenDataset(path, options_).ok());
+  std::filesystem::resize_file(path, std::filesystem::file_size(path) / 2);
+  ExpectError(OpenDataset(path, options_).status(), absl::StatusCode::kDataLoss,
+              {"g.txt.gz", "gzip"});
+}
+
+TEST_F(EdgeListTest, ManyEdgesComeInBoundedChunksInOrder) {
+  std::string text;
+  for (int i = 0; i < 200000; ++i) text += fmt::format("{} {}\n", i % 1000, (i * 31) % 1000);
+  const std::vector<Edge> edges = Edges(Open(text));
+  ASSERT_EQ(edges.size(), 200000U);
+  for (int i = 0; i < 200000; ++i) {
+    ASSERT_EQ(edges[i], (Edge{i, i % 1000, (i * 31) % 1000}));
+  }
+}
+
+TEST_F(EdgeListTest, ScratchIsEmptyOnceTheDatasetIsGone) {
+  {
+    const auto dataset = Open("5 9\n");
+    EXPECT_FALSE(std::filesystem::is_empty(options_.scratch));
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(options_.scratch));
+}
+
+TEST_F(EdgeListTest, MissingScratchFolderIsNamed) {
+  options_.scratch = folder_ / "nowhere";
+  ExpectError(Open("5 9\n").status(), absl::StatusCode::kInvalidArgument, {"nowhere"});
+}
+
+// ---- ogb ----------------------------------------------------------------------------------
+
+// Tables are written uncompressed: the reader tells gzip by content (real ones: RealDataTest).
+class OgbTest : public ReaderFixture {
+ protected:
+  void SetUp() override {
+    ReaderFixture::SetUp();
+    WriteText("raw/num-node-list.csv.gz", "4\n");
+    WriteText("raw/num-edge-list.csv.gz", "3\n");
+    WriteText("raw/edge.csv.gz", "0,1\n1,2\n3,0\n");
+    WriteText("raw/node-feat.csv.gz", "0.5,1\n1,2\n-1e-2,3\n2,4\n");
+    WriteText("raw/node_year.csv.gz", "2001\n2002\n2003\n2004\n");
+    WriteText("raw/edge_weight.csv.gz", "5,6\n7,8\n9,10\n");
+    WriteText("raw/node-label.csv.gz", "2\n0\n1\n5\n");
+    WriteSplit("time", "3\n0\n", "1\n", "2\n");
+  }
+
+  void WriteSplit(const std::string& name, const std::string& train, const std::string& valid,
+                  const std::string& test) {
+    WriteText("split/" + name + "/train.csv.gz", train);
+    WriteText("split/" + name + "/valid.csv.gz", valid);
+    WriteText("split/" + name + "/test.csv.gz", test);
+  }
+
+  StatusOr<Dataset> Open() { return OpenDataset(folder_, options_); }
+  void ExpectOpenError(absl::StatusCode code, const std::vector<std::string>& parts) {
+    ExpectError(Open().status(), code, parts);
+  }
+
+  template <typename T>
+  static std::vector<T> Values(const InputTensor& tensor) {
+    const auto values = tensor.array->As<T>();
+    EXPECT_TRUE(values.ok()) << values.status();
+    return values.ok() ? std::vector<T>(values->begin(), values->end()) : std::vector<T>();
+  }
+};
+
+TEST_F(OgbTest, HomogeneousFolder) {
+  const StatusOr<Dataset> dataset = Open();
+  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  EXPECT_EQ(dataset->format, "ogb");
+  const InputNodeType& node_type = dataset->node_types.at(0);
+  EXPECT_EQ(node_type.count, 4);
+  ASSERT_EQ(node_type.features.size(), 2U);
+  EXPECT_EQ(node_type.features[0].spec, (TensorSpec{"feat", DType::kFloat32, 2, 2}));
+  EXPECT_THAT(Values<float>(node_type.features[0]), ElementsAre(0.5F, 1, 1, 2, -0.01F, 3, 2, 4));
+  EXPECT_EQ(node_type.features[1].spec, (TensorSpec{"year", DType::kInt64, 1, 1}));
+  const InputRelation& relation = dataset->relations.at(0);
+  EXPECT_EQ(relation.features.at(0).spec, (TensorSpec{"weight", DType::kInt64, 2, 2}));
+  EXPECT_THAT(*ReadEdges(*relation.edges),
+              ElementsAre(Edge{0, 0, 1}, Edge{1, 1, 2}, Edge{2, 3, 0}));
+}
+
+TEST_F(OgbTest, SplitBecomesOneTaskWithNumClasses) {
+  const StatusOr<Dataset> dataset = Open();
+  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  const InputTask& task = dataset->tasks.at(0);
+  EXPECT_EQ(task.name, "node_classification");
+  EXPECT_EQ(task.metadata, (Json{{"num_classes", 6}, {"split", "time"}}));
+  ASSERT_EQ(task.sets.size(), 3U);
+  EXPECT_EQ(task.sets[0].set, "train");
+  EXPECT_THAT(Values<int64_t>(task.sets[0].arrays.at(0)), ElementsAre(3, 0));
+  EXPECT_EQ(task.sets[0].arrays.at(1).spec, (TensorSpec{"labels", DType::kInt64, 1, 1}));
+  EXPECT_THAT(Values<int64_t>(task.sets[0].arrays.at(1)), ElementsAre(5, 2));
+}
+
+TEST_F(OgbTest, UnlabelledNodesOutsideTheSplitAreFine) {
+  WriteText("raw/node-label.csv.gz", "2.0\n0.0\n\"\"\n5.0\n");
+  WriteSplit("time", "3\n0\n", "1\n", "");
+  const StatusOr<Dataset> dataset = Open();
+  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  EXPECT_EQ(dataset->tasks.at(0).metadata["num_classes"], 6);
+  EXPECT_THAT(Values<int64_t>(dataset->tasks[0].sets.at(0).arrays.at(1)), ElementsAre(5, 2));
+}
+
+TEST_F(OgbTest, SeedWithoutLabelNamesItsLine) {
+  WriteText("raw/node-label.csv.gz", "\n0\n1\n5\n");
+  ExpectOpenError(absl::StatusCode::kInvalidArgument, {"train.csv.gz:2", "no label"});
+}
+
+TEST_F(OgbTest, SeveralLabelColumnsArePrediction) {
+  WriteText("raw/node-label.csv.gz", "1,0\n,1\n1,1\n0,0\n");
+  const StatusOr<Dataset> dataset = Open();
+  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  EXPECT_EQ(dataset->tasks.at(0).name, "node_prediction");
+  EXPECT_FALSE(dataset->tasks[0].metadata.contains("num_classes"));
+  const InputTensor& valid = dataset->tasks[0].sets.at(1).arrays.at(1);
+  EXPECT_EQ(valid.spec, (TensorSpec{"labels", DType::kFloat32, 2, 2}));
+  EXPECT_TRUE(std::isnan(Values<float>(valid)[0]));
+}
+
+TEST_F(OgbTest, MissingEdgeFileIsNotFound) {
+  std::filesystem::remove(folder_ / "raw/edge.csv.gz");
+  ExpectOpenError(absl::StatusCode::kNotFound, {"edge.csv.gz", "missing"});
+}
+
+TEST_F(OgbTest, CountsThatDisagreeNameBothNumbers) {
+  WriteText("raw/num-edge-list.csv.gz", "4\n");
+  ExpectOpenError(absl::StatusCode::kInvalidArgument, {"edge.csv.gz", "3 edges", "says 4"});
+  WriteText("raw/num-edge-list.csv.gz", "3\n");
+  WriteText("raw/node_year.csv.gz", "2001\n2002\n");
+  ExpectOpenError(absl::StatusCode::kInvalidArgument, {"node_year.csv.gz", "2 rows", "4 nodes"});
+}
+
+TEST_F(OgbTest, EdgeBeyondNodeCountNamesLine) {
+  WriteText("raw/edge.csv.gz", "0,1\n1,2\n3,4\n");
+  ExpectOpenError(absl::StatusCode::kOutOfRange, {"edge.csv.gz:3", "destination 4", "4 nodes"});
+}
+
+TEST_F(OgbTest, SeedBeyondNodeCountNamesFile) {
+  WriteSplit("time", "3\n4\n", "1\n", "2\n");
+  ExpectOpenError(absl::StatusCode::kOutOfRange, {"train.csv.gz", "row 1", "seed 4"});
+}
+
+TEST_F(OgbTest, RaggedOrTextualTableNamesLine) {
+  WriteText("raw/node-feat.csv.gz", "0.5,1\n1,2,3\n");
+  ExpectOpenError(absl::StatusCode::kInvalidArgument, {"node-feat.csv.gz:2", "3 cells"});
+  WriteText("raw/node-feat.csv.gz", "0.5,1\n1,two\n");
+  ExpectOpenError(absl::StatusCode::kInvalidArgument, {"node-feat.csv.gz:2", "`two`"});
+}
+
+TEST_F(OgbTest, SeveralGraphsAndBinaryAndTorchAreUnimplemented) {
+  WriteText("raw/num-node-list.csv.gz", "4\n5\n");
+  ExpectOpenError(absl::StatusCode::kUnimplemented, {"num-node-list", "several graphs"});
+  WriteText("raw/num-node-list.csv.gz", "4\n");
+  WriteText("split/time/split_dict.pt", "x");
+  ExpectOpenError(absl::StatusCode::kUnimplemented, {"split_dict.pt", "train.csv.gz"});
+  WriteText("raw/data.npz", "x");
+  ExpectOpenError(absl::StatusCode::kUnimplemented, {"data.npz", "GraphBolt"});
+}
+
+TEST_F(OgbTest, SeveralSplitsNeedAChoice) {
+  WriteSplit("random", "1\n", "2\n", "3\n");
+  ExpectOpenError(absl::StatusCode::kInvalidArgument, {"--task", "random, time"});
+  options_.task = "random";
+  const StatusOr<Dataset> dataset = Open();
+  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  EXPECT_EQ(dataset->tasks.at(0).metadata["split"], "random");
+  options_.task = "scaffold";
+  ExpectOpenError(absl::StatusCode::kNotFound, {"scaffold", "random, time"});
+}
+
+TEST_F(OgbTest, NoSplitMeansNoTask) {
+  std::filesystem::remove_all(folder_ / "split");
+  const StatusOr<Dataset> dataset = Open();
+  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  EXPECT_TRUE(dataset->tasks.empty());
+}
+
+TEST_F(OgbTest, UndirectedNumbersLikeAddInverseEdge) {
+  options_.undirected = true;
+  const StatusOr<Dataset> dataset = Open();
+  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  EXPECT_THAT(*ReadEdges(*dataset->relations.at(0).edges),
+              ElementsAre(Edge{0, 0, 1}, Edge{1, 1, 0}, Edge{2, 1, 2}, Edge{3, 2, 1}, Edge{4, 3, 0},
+                          Edge{5, 0, 3}));
+  EXPECT_EQ(dataset->relations[0].features.at(0).row_divisor, 2);
+}
+
+class OgbTypedTest : public OgbTest {
+ protected:
+  void SetUp() override {
+    ReaderFixture::SetUp();
+    WriteText("raw/num-node-dict.csv.gz", "paper,author\n3,2\n");
+    WriteText("raw/triplet-type-list.csv.gz", "author,writes,paper\npaper,cites,paper\n");
+    WriteRelation("author___writes___paper", "0,2\n1,0\n", "2\n");
+    WriteRelation("paper___cites___paper", "0,1\n", "1\n");
+    WriteText("raw/relations/paper___cites___paper/edge_reltype.csv.gz", "4\n");
+    WriteText("raw/node-feat/paper/node-feat.csv.gz", "1,2\n3,4\n5,6\n");
+    WriteText("raw/node-feat/paper/node_year.csv.gz", "1\n2\n3\n");
+    WriteText("raw/nodetype-has-label.csv.gz", "paper,author\nTrue,False\n");
+    WriteText("raw/node-label/paper/node-label.csv.gz", "1\n0\n2\n");
+    WriteText("split/time/nodetype-has-split.csv.gz", "paper,author\nTrue,False\n");
+    WriteSplit("time/paper", "2\n", "0\n", "1\n");
+  }
+
+  void WriteRelation(const std::string& name, const std::string& edges, const std::string& count) {
+    WriteText("raw/relations/" + name + "/edge.csv.gz", edges);
+    WriteText("raw/relations/" + name + "/num-edge-list.csv.gz", count);
+  }
+};
+
+TEST_F(OgbTypedTest, HeterogeneousFolder) {
+  const StatusOr<Dataset> dataset = Open();
+  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  ASSERT_EQ(dataset->node_types.size(), 2U);
+  EXPECT_EQ(dataset->node_types[0].name, "author");
+  EXPECT_TRUE(dataset->node_types[0].features.empty());
+  EXPECT_EQ(dataset->node_types[1].features.size(), 2U);
+  EXPECT_EQ(dataset->node_types[1].features[0].spec, (TensorSpec{"feat", DType::kInt64, 2, 2}));
+  ASSERT_EQ(dataset->relations.size(), 2U);
+  EXPECT_EQ(dataset->relations[0].triple(), "author:writes:paper");
+  EXPECT_THAT(*ReadEdges(*dataset->relations[0].edges), ElementsAre(Edge{0, 0, 2}, Edge{1, 1, 0}));
+  EXPECT_EQ(dataset->relations[1].features.at(0).spec.name, "reltype");
+  ASSERT_EQ(dataset->tasks.size(), 1U);
+  EXPECT_EQ(dataset->tasks[0].metadata["num_classes"], 3);
+  EXPECT_EQ(dataset->tasks[0].sets.at(0).type, "paper");
+  EXPECT_THAT(Values<int64_t>(dataset->tasks[0].sets[0].arrays.at(1)), ElementsAre(2));
+}
+
+TEST_F(OgbTypedTest, DamagedListsAreNamed) {
+  WriteText("raw/triplet-type-list.csv.gz", "author,writes,paper\npaper,cites,book\n");
+  ExpectOpenError(absl::StatusCode::kInvalidArgument, {"triplet-type-list", "row 2", "book"});
+  WriteText("raw/triplet-type-list.csv.gz", "author,writes\n");
+  ExpectOpenError(absl::StatusCode::kInvalidArgument, {"triplet-type-list", "row 1"});
+  WriteText("raw/triplet-type-list.csv.gz", "author,reads,paper\n");
+  ExpectOpenError(absl::StatusCode::kNotFound, {"author___reads___paper", "edge.csv.gz"});
+  WriteText("raw/num-node-dict.csv.gz", "paper,author\n3,two\n");
+  ExpectOpenError(absl::StatusCode::kInvalidArgument, {"num-node-dict.csv.gz:2", "two"});
+}
+
+// ---- edge filters -------------------------------------------------------------------------
+
+// `count` edges, edge i from i % 7 to i % 3.
+class FakeEdges : public EdgeSource {
+ public:
+  explicit FakeEdges(int64_t count) : count_(count) {}
+  StatusOr<std::unique_ptr<EdgeCursor>> Open() const override {
+    return std::make_unique<Cursor>(count_);
+  }
+  int64_t max_edges() const override { return count_; }
+
+ private:
+  class Cursor : public EdgeCursor {
+   public:
+    explicit Cursor(int64_t count) : count_(count) {}
+    StatusOr<bool> Next(EdgeChunk* chunk) override {
+      chunk->clear();
+      for (; next_ < count_ && chunk->size() < kEdgeChunk; ++next_) {
+        chunk->sources.push_back(next_ % 7);
+        chunk->destinations.push_back(next_ % 3);
+        chunk->ids.push_back(next_);
+      }
+      return chunk->size() > 0;
+    }
+
+   private:
+    int64_t count_, next_ = 0;
+  };
+  int64_t count_;
+};
+
+class EdgeFiltersTest : public testing::TestWithParam<int64_t> {
+ protected:
+  static std::vector<Edge> Given(int64_t count) {
+    std::vector<Edge> edges;
+    for (int64_t i = 0; i < count; ++i) edges.push_back({i, i % 7, i % 3});
+    return edges;
+  }
+};
+
+TEST_P(EdgeFiltersTest, WithReverseNumbersEdgesTwiceAndKeepsChunksBounded) {
+  std::vector<Edge> expected;
+  for (const Edge& edge : Given(GetParam())) {
+    expected.push_back({2 * edge.id, edge.source, edge.destination});
+    expected.push_back({2 * edge.id + 1, edge.destination, edge.source});
+  }
+  const auto edges = WithReverse(std::make_shared<FakeEdges>(GetParam()));
+  EXPECT_EQ(*ReadEdges(*edges), expected);
+  EXPECT_EQ(*ReadEdges(*edges), expected);  // a second pass
+  EXPECT_EQ(edges->max_edges(), 2 * GetParam());
+}
+
+TEST_P(EdgeFiltersTest, ReversedSwapsEnds) {
+  std::vector<Edge> expected = Given(GetParam());
+  for (Edge& edge : expected) std::swap(edge.source, edge.destination);
+  EXPECT_EQ(*ReadEdges(*Reversed(std::make_shared<FakeEdges>(GetParam()))), expected);
+}
+
+TEST_P(EdgeFiltersTest, WithoutSelfLoopsKeepsTheIdsOfTheRest) {
+  std::vector<Edge> expected = Given(GetParam());
+  std::erase_if(expected, [](const Edge& edge) { return edge.source == edge.destination; });
+  EXPECT_EQ(*ReadEdges(*WithoutSelfLoops(std::make_shared<FakeEdges>(GetParam()))), expected);
+}
+
+// 2: nothing but loops; the others end in the middle of a chunk and at its border.
+INSTANTIATE_TEST_SUITE_P(Counts, EdgeFiltersTest,
+                         testing::Values(0, 1, 2, 3, 100, kEdgeChunk / 2, kEdgeChunk,
+                                         kEdgeChunk + 1, 3 * kEdgeChunk - 5));
+
+}  // namespace
+}  // namespace halograph
