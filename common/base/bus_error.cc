@@ -1,6 +1,7 @@
 #include "common/base/bus_error.h"
 
 #include <array>
+#include <atomic>
 #include <csignal>
 #include <cstdint>
 #include <string_view>
@@ -66,7 +67,13 @@ std::string_view FileAt(uintptr_t address, std::array<char, 4096>* path) {
   return {};
 }
 
+// Several threads may read the file at once. The first one reports and ends the process; the others
+// stay here until then: a return would repeat the read, and the default action of the signal would
+// end the process before the report is written. A second SIGBUS of the reporting thread itself
+// finds the signal blocked, and the kernel ends the process.
 void EndHere(int /*signal*/, siginfo_t* info, void* /*context*/) {
+  static std::atomic_flag reporting;
+  while (reporting.test_and_set(std::memory_order_relaxed)) ::pause();
   static std::array<char, 4096> path;
   const std::string_view file = FileAt(reinterpret_cast<uintptr_t>(info->si_addr), &path);
   Put(program_name);
@@ -83,7 +90,7 @@ void EndOnBusErrors(const char* program) {
   program_name = program;
   struct sigaction action {};
   action.sa_sigaction = EndHere;
-  action.sa_flags = SA_SIGINFO | SA_RESETHAND;
+  action.sa_flags = SA_SIGINFO;
   ::sigaction(SIGBUS, &action, nullptr);
 }
 

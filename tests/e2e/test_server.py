@@ -123,12 +123,14 @@ class CutShortTest(ServerBase):
     def test_a_file_that_is_cut_short_ends_the_server_with_its_name(self):
         graph = self.box.folder / "graph"
         shutil.copytree(self.graph, graph)
-        server = self.box.start_server(graph, "all")
+        server = self.box.start_server(graph, "all", "--threads", 8)
         address = programs.address(server)
         features = graph / "part-0001/nodes/node/features/feat.npy"
         os.truncate(features, 0)  # mapped since the start
+        # Many minibatches in the making, so that several threads of the server read the file at once.
         self.box.start("halograph-train", *training.options(
-            servers=address, epochs=1, hidden=16, fanouts="5,3", batch_size=50, threads=1))
+            servers=address, epochs=1, hidden=16, fanouts="5,3", batch_size=10, threads=1,
+            sample_threads=8, prefetch=16))
         self.assertEqual(1, server.wait(programs.seconds(60)), server.text)
         self.assertRegex(server.text, rf"halograph-server: .*{features.name}: cut short")
 
