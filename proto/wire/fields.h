@@ -38,8 +38,6 @@ inline constexpr uint32_t kReplace = 6;
 inline constexpr uint32_t kWeight = 7;
 inline constexpr uint32_t kEdgeIds = 8;
 inline constexpr uint32_t kWeights = 9;
-inline constexpr uint32_t kExcludedSources = 10;
-inline constexpr uint32_t kExcludedDestinations = 11;
 }  // namespace sample_group
 
 namespace sample_reply {

@@ -23,8 +23,6 @@ HALOGRAPH_SAME(sample_group, SampleGroup, Replace);
 HALOGRAPH_SAME(sample_group, SampleGroup, Weight);
 HALOGRAPH_SAME(sample_group, SampleGroup, EdgeIds);
 HALOGRAPH_SAME(sample_group, SampleGroup, Weights);
-HALOGRAPH_SAME(sample_group, SampleGroup, ExcludedSources);
-HALOGRAPH_SAME(sample_group, SampleGroup, ExcludedDestinations);
 
 HALOGRAPH_SAME(sample_reply, SampleReply, Groups);
 HALOGRAPH_SAME(sample_group_reply, SampleGroupReply, Counts);

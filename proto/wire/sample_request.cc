@@ -48,18 +48,6 @@ void ReadGroup(Reader& in, SampleGroup* group) {
       case Tag(f::kWeights, kVarint):
         group->weights = in.Varint() != 0;
         break;
-      case Tag(f::kExcludedSources, kBytes):
-        in.PackedFixed(&group->excluded_sources);
-        break;
-      case Tag(f::kExcludedSources, kFixed64):
-        group->excluded_sources.push_back(static_cast<int64_t>(in.Fixed64()));
-        break;
-      case Tag(f::kExcludedDestinations, kBytes):
-        in.PackedFixed(&group->excluded_destinations);
-        break;
-      case Tag(f::kExcludedDestinations, kFixed64):
-        group->excluded_destinations.push_back(static_cast<int64_t>(in.Fixed64()));
-        break;
       default:
         in.SkipField(tag);
     }
@@ -98,9 +86,7 @@ size_t BodyBytes(const SampleGroupView& group) {
   if (group.layer.has_value()) bytes += 1 + VarintBytes(*group.layer);
   if (group.replace.has_value()) bytes += 2;
   if (group.weight.has_value()) bytes += FieldBytes(f::kWeight, group.weight->size());
-  bytes += (group.edge_ids ? 2 : 0) + (group.weights ? 2 : 0);
-  return bytes + PackedBytes(f::kExcludedSources, group.excluded_sources) +
-         PackedBytes(f::kExcludedDestinations, group.excluded_destinations);
+  return bytes + (group.edge_ids ? 2 : 0) + (group.weights ? 2 : 0);
 }
 
 std::byte* PutGroup(const SampleGroupView& group, std::byte* out) {
@@ -115,8 +101,7 @@ std::byte* PutGroup(const SampleGroupView& group, std::byte* out) {
   if (group.weight.has_value()) out = PutText(f::kWeight, *group.weight, out);
   if (group.edge_ids) out = PutNumber(f::kEdgeIds, 1, out);
   if (group.weights) out = PutNumber(f::kWeights, 1, out);
-  out = PutIds(f::kExcludedSources, group.excluded_sources, out);
-  return PutIds(f::kExcludedDestinations, group.excluded_destinations, out);
+  return out;
 }
 
 }  // namespace

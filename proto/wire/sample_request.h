@@ -28,8 +28,6 @@ struct SampleGroup {
   std::optional<std::string> weight = {};
   bool edge_ids = false;  // wanted in the reply, as are weights
   bool weights = false;
-  std::vector<int64_t> excluded_sources = {};
-  std::vector<int64_t> excluded_destinations = {};
 };
 
 struct SampleRequest {
@@ -58,8 +56,6 @@ struct SampleGroupView {
   std::optional<std::string_view> weight = {};
   bool edge_ids = false;
   bool weights = false;
-  std::span<const int64_t> excluded_sources = {};
-  std::span<const int64_t> excluded_destinations = {};
 };
 
 struct SampleRequestView {

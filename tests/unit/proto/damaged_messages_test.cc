@@ -88,9 +88,7 @@ TEST(DamagedMessagesTest, SampleRequest) {
                                      .replace = true,
                                      .weight = "w",
                                      .edge_ids = true,
-                                     .weights = true,
-                                     .excluded_sources = ids,
-                                     .excluded_destinations = ids}};
+                                     .weights = true}};
   const std::string message =
       WriteSampleRequest({.batch_seed = 3, .layer = 1, .weight = "v", .groups = groups});
   Fuzz(message, absl::StatusCode::kInvalidArgument, [](Pieces pieces) {

@@ -48,10 +48,6 @@ class GeneratedCodeTest : public testing::Test {
     if (Coin()) group->set_weight(Coin() ? "" : "strength");
     group->set_edge_ids(Coin());
     group->set_weights(Coin());
-    for (const int64_t id : Ids(4)) {
-      group->add_excluded_sources(static_cast<uint64_t>(id));
-      group->add_excluded_destinations(static_cast<uint64_t>(id) + 1);
-    }
   }
 
   CounterRng rng_{Mix(23)};
@@ -69,9 +65,7 @@ std::string Written(const SampleRequest& request) {
                       .replace = group.replace,
                       .weight = group.weight,
                       .edge_ids = group.edge_ids,
-                      .weights = group.weights,
-                      .excluded_sources = group.excluded_sources,
-                      .excluded_destinations = group.excluded_destinations});
+                      .weights = group.weights});
   }
   return WriteSampleRequest({.batch_seed = request.batch_seed,
                              .layer = request.layer,

@@ -31,9 +31,7 @@ std::string TwoGroups() {
                                      .replace = false,
                                      .weight = "",
                                      .edge_ids = true,
-                                     .weights = true,
-                                     .excluded_sources = std::span(kIds).first(2),
-                                     .excluded_destinations = std::span(kIds).last(2)},
+                                     .weights = true},
                                     {.relation = "d:e:f", .fanout = 1 << 20, .destinations = {}}};
   return WriteSampleRequest(
       {.batch_seed = UINT64_MAX, .layer = 3, .replace = true, .weight = "w", .groups = groups});
@@ -59,14 +57,11 @@ TEST(SampleRequestTest, WhatIsWrittenIsReadWhateverTheCut) {
     ASSERT_EQ(own.weight, "");
     ASSERT_TRUE(own.edge_ids);
     ASSERT_TRUE(own.weights);
-    ASSERT_THAT(own.excluded_sources, ElementsAre(5, 0));
-    ASSERT_THAT(own.excluded_destinations, ElementsAre(int64_t{1} << 40, 7));
     const SampleGroup& plain = request->groups[1];
     ASSERT_EQ(plain.fanout, 1 << 20);
     ASSERT_TRUE(plain.destinations.empty());
     ASSERT_FALSE(plain.batch_seed || plain.layer || plain.replace || plain.weight);
     ASSERT_FALSE(plain.edge_ids || plain.weights);
-    ASSERT_TRUE(plain.excluded_sources.empty());
   });
 }
 
@@ -92,7 +87,6 @@ TEST(SampleRequestTest, UnknownFieldsAndUnpackedIdsAreRead) {
   ASSERT_TRUE(request.ok()) << request.status();
   ASSERT_EQ(request->groups.size(), 1U);
   EXPECT_THAT(request->groups[0].destinations, ElementsAre(0x3837363534333231));
-  EXPECT_THAT(request->groups[0].excluded_sources, ElementsAre(0x6867666564636261));
 }
 
 TEST(SampleRequestTest, OfTooManyGroupsOneBeyondIsKept) {
@@ -125,9 +119,7 @@ TEST(SampleRequestTest, BytesOfAGroupAreCounted) {
                                      .replace = true,
                                      .weight = "w",
                                      .edge_ids = true,
-                                     .weights = true,
-                                     .excluded_sources = ids,
-                                     .excluded_destinations = ids}};
+                                     .weights = true}};
   for (const SampleGroupView& group : groups) {
     EXPECT_EQ(WriteSampleRequest({.groups = std::span(&group, 1)}).size(), SampleGroupBytes(group));
   }
