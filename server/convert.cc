@@ -83,6 +83,14 @@ void ToProto(const Schema& schema, const PartitionBook& book, v1::PartitionBook*
   }
 }
 
+void ToProto(const TaskSetRows& rows, v1::TaskRows* out) {
+  out->set_task(rows.task->name);
+  out->set_set(rows.set->set);
+  out->set_type(rows.set->type);
+  out->set_part(static_cast<uint32_t>(rows.part));
+  out->set_rows(rows.rows);
+}
+
 void ToProto(Method method, const MethodStats::Snapshot& stats, v1::MethodStats* out) {
   out->set_method(std::string(MethodName(method)));
   out->set_calls(stats.calls);
@@ -112,6 +120,8 @@ StatusOr<grpc::ByteBuffer> ToDescribeReply(const Description& description) {
   for (const int part : description.parts) reply.add_parts(static_cast<uint32_t>(part));
   reply.set_max_message_bytes(description.max_message_bytes);
   for (const std::string& served : description.serving) reply.add_serving(served);
+  for (const std::string& known : description.capabilities) reply.add_capabilities(known);
+  for (const TaskSetRows& rows : description.task_rows) ToProto(rows, reply.add_task_rows());
   return Serialize(reply);
 }
 
@@ -142,6 +152,7 @@ StatusOr<TaskSetRequest> ParseTaskSetRequest(grpc::ByteBuffer* bytes) {
   request.type = message.type();
   request.part = message.part();
   request.first_row = message.first_row();
+  request.max_rows = message.max_rows();
   return request;
 }
 

@@ -19,7 +19,6 @@ class GraphServiceImpl final : public GraphRpcs {
       : context_(context),
         description_(std::move(description)),
         sample_(context.graph.get(), context.max_message_bytes),
-        task_set_(context.graph.get(), context.max_message_bytes),
         topology_(context.graph.get(), context.topology_files.get(), context.max_message_bytes) {}
 
   grpc::ServerUnaryReactor* Describe(grpc::CallbackServerContext* context,
@@ -44,9 +43,9 @@ class GraphServiceImpl final : public GraphRpcs {
   grpc::ServerUnaryReactor* ReadTaskSet(grpc::CallbackServerContext* context,
                                         const grpc::ByteBuffer* request,
                                         grpc::ByteBuffer* reply) override {
-    return StartCall(context_.calls, Method::kReadTaskSet, Admission::kPool, context, request,
+    return StartCall(context_.calls, Method::kGraphReadTaskSet, Admission::kPool, context, request,
                      reply, [this](grpc::ByteBuffer* bytes, grpc::ByteBuffer* out) {
-                       return DoReadTaskSet(bytes, out);
+                       return AnswerReadTaskSet(context_, bytes, out);
                      });
   }
 
@@ -66,13 +65,6 @@ class GraphServiceImpl final : public GraphRpcs {
     return WriteSampleReply(sample_, plans, *context_.buffers, reply);
   }
 
-  Status DoReadTaskSet(grpc::ByteBuffer* bytes, grpc::ByteBuffer* reply) const {
-    HG_ASSIGN_OR_RETURN(const TaskSetRequest request, ParseTaskSetRequest(bytes));
-    HG_ASSIGN_OR_RETURN(const TaskSetPage page, task_set_.Read(request));
-    *reply = WriteTaskSetReply(page, context_.graph);
-    return OkStatus();
-  }
-
   Status DoReadTopology(grpc::ByteBuffer* bytes, grpc::ByteBuffer* reply) const {
     HG_ASSIGN_OR_RETURN(const TopologyRequest request, ParseTopologyRequest(bytes));
     HG_ASSIGN_OR_RETURN(const TopologyRange range, topology_.Read(request));
@@ -83,7 +75,6 @@ class GraphServiceImpl final : public GraphRpcs {
   const ServiceContext context_;
   const grpc::ByteBuffer description_;  // the same for every caller
   const SampleHandler sample_;
-  const TaskSetHandler task_set_;
   const TopologyHandler topology_;
 };
 

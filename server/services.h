@@ -25,6 +25,11 @@ struct ServiceContext {
   int64_t max_message_bytes = 0;
 };
 
+// ReadTaskSet of KVService and, under its first name, of GraphService. InvalidArgument if `request`
+// is no such message; else as TaskSetHandler::Read.
+[[nodiscard]] Status AnswerReadTaskSet(const ServiceContext& context, grpc::ByteBuffer* request,
+                                       grpc::ByteBuffer* reply);
+
 // ResourceExhausted if the graph's description does not fit in a message.
 [[nodiscard]] StatusOr<std::unique_ptr<grpc::Service>> MakeGraphService(
     const ServiceContext& context);

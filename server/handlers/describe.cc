@@ -4,6 +4,7 @@
 
 #include "common/base/build_info.h"
 #include "common/sampling/request.h"
+#include "proto/wire/capabilities.h"
 
 namespace halograph::server {
 namespace {
@@ -31,6 +32,10 @@ Description Describe(const ServedGraph& graph, int64_t max_message_bytes) {
   description.parts = graph.part_numbers();
   description.max_message_bytes = max_message_bytes;
   description.serving = Serving(graph.contents());
+  for (const std::string_view capability : {wire::kSampleGroupKeys, wire::kTaskSetRows}) {
+    description.capabilities.emplace_back(capability);
+  }
+  description.task_rows = RowsOfTaskSets(graph);
   return description;
 }
 

@@ -8,6 +8,7 @@
 #include "server/handlers/dispatcher.h"
 #include "server/handlers/served_graph.h"
 #include "server/handlers/stats.h"
+#include "server/handlers/task_set.h"
 
 namespace halograph::server {
 
@@ -20,7 +21,9 @@ struct Description {
   const PartitionBook* book = nullptr;  // the graph's
   std::vector<int> parts;
   int64_t max_message_bytes = 0;
-  std::vector<std::string> serving;  // of: "topology", "features", "tasks"
+  std::vector<std::string> serving;       // of: "topology", "features", "tasks"
+  std::vector<std::string> capabilities;  // proto/wire/capabilities.h
+  std::vector<TaskSetRows> task_rows;     // of the parts
 };
 // Points into `graph`.
 [[nodiscard]] Description Describe(const ServedGraph& graph, int64_t max_message_bytes);

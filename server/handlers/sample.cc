@@ -7,6 +7,7 @@
 #include "common/sampling/kernel.h"
 #include "common/sampling/request.h"
 #include "common/sampling/weighted_picks.h"
+#include "proto/wire/writer.h"
 
 namespace halograph::server {
 namespace {
@@ -19,10 +20,9 @@ constexpr int64_t kGroupOverheadBytes =
 constexpr int64_t kDrawEdges = 1 << 15;
 constexpr size_t kKeptEdges = 1 << 17;
 
-int64_t VarintBytes(uint32_t value) {
-  int64_t bytes = 1;
-  for (; value >= 0x80; value >>= 7) ++bytes;
-  return bytes;
+Status CheckLayer(uint32_t layer) {
+  if (layer <= static_cast<uint32_t>(std::numeric_limits<int32_t>::max())) return OkStatus();
+  return InvalidArgument("layer {} is above 2^31 - 1", layer);
 }
 
 LayerDraws DrawsOf(const RelationTopology& topology, const LayerSamplePlan& plan) {
@@ -45,7 +45,8 @@ StatusOr<int64_t> CountWhatFits(const LayerDraws& draws, std::span<const int64_t
       return DamageOf({.kind = FusedOutcome::Kind::kDamagedOffsets, .id = v}, relation);
     }
     if (count > room) break;  // first, so that the products below are small
-    const int64_t more = count * source_bytes + VarintBytes(static_cast<uint32_t>(count));
+    const int64_t more = count * source_bytes +
+                         static_cast<int64_t>(wire::VarintBytes(static_cast<uint64_t>(count)));
     if (bytes + more > room) break;
     bytes += more;
     plan->counts.push_back(static_cast<uint32_t>(count));
@@ -84,16 +85,18 @@ StatusOr<LayerSamplePlan> SampleHandler::Resolve(const LayerSampleRequest& reque
   HG_RETURN_IF_ERROR(
       graph_->CheckOwned(graph_->book().NodeBoundaries(schema.DestinationType(plan.relation)),
                          group.destinations, "node type " + destination.name));
+  const uint32_t layer = group.layer.value_or(request.layer);
+  HG_RETURN_IF_ERROR(CheckLayer(layer));
   plan.fanout = group.fanout;
-  plan.replace = request.replace;
-  plan.layer_key = LayerKey(request.batch_seed, static_cast<int>(request.layer),
+  plan.replace = group.replace.value_or(request.replace);
+  plan.layer_key = LayerKey(group.batch_seed.value_or(request.batch_seed), static_cast<int>(layer),
                             static_cast<int>(schema.relations.size()), plan.relation);
   plan.wide = schema.node_types[schema.SourceType(plan.relation)].count > (int64_t{1} << 32);
-  if (!request.weight.empty() && group.fanout != 0) {
-    HG_ASSIGN_OR_RETURN(const int weight,
-                        FindSamplingWeight(schema, plan.relation, request.weight));
-    plan.drawer = std::make_shared<const WeightedPicks>(graph_->topology()[plan.relation], weight,
-                                                        group.fanout, request.replace);
+  const std::string& weight = group.weight.has_value() ? *group.weight : request.weight;
+  if (!weight.empty() && group.fanout != 0) {
+    HG_ASSIGN_OR_RETURN(const int feature, FindSamplingWeight(schema, plan.relation, weight));
+    plan.drawer = std::make_shared<const WeightedPicks>(graph_->topology()[plan.relation], feature,
+                                                        group.fanout, plan.replace);
   }
   return plan;
 }
@@ -105,9 +108,7 @@ StatusOr<std::vector<LayerSamplePlan>> SampleHandler::Plan(
     return InvalidArgument("{} groups in one request, at most {} are taken: split it",
                            request.groups.size(), kMaxGroups);
   }
-  if (request.layer > static_cast<uint32_t>(std::numeric_limits<int32_t>::max())) {
-    return InvalidArgument("layer {} is above 2^31 - 1", request.layer);
-  }
+  HG_RETURN_IF_ERROR(CheckLayer(request.layer));
   std::vector<LayerSamplePlan> plans;
   plans.reserve(request.groups.size());
   for (const LayerSampleGroup& group : request.groups) {  // all of it is checked, even if cut

@@ -56,7 +56,7 @@ class SampleHandler {
   // answer would exceed the message limit.
   //   FailedPrecondition the topology is not served: says what to do
   //   InvalidArgument    more than kMaxGroups groups, or a layer above 2^31 - 1
-  //   NotFound           an unknown relation, or one that has no tables by request.weight
+  //   NotFound           an unknown relation, or one that has no tables by the group's weight
   //   OutOfRange         a fanout beyond its bounds, or an id not owned here
   //   ResourceExhausted  not even the first destination fits: says which, and what to do
   [[nodiscard]] StatusOr<std::vector<LayerSamplePlan>> Plan(

@@ -33,12 +33,14 @@ std::string_view MethodName(Method method) {
       return "GraphService/Describe";
     case Method::kSample:
       return "GraphService/Sample";
-    case Method::kReadTaskSet:
+    case Method::kGraphReadTaskSet:
       return "GraphService/ReadTaskSet";
     case Method::kReadTopology:
       return "GraphService/ReadTopology";
     case Method::kPull:
       return "KVService/Pull";
+    case Method::kReadTaskSet:
+      return "KVService/ReadTaskSet";
     case Method::kStats:
       return "AdminService/Stats";
   }

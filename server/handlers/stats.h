@@ -14,8 +14,16 @@
 
 namespace halograph::server {
 
-enum class Method { kDescribe, kSample, kReadTaskSet, kReadTopology, kPull, kStats };
-inline constexpr size_t kMethods = 6;
+enum class Method {
+  kDescribe,
+  kSample,
+  kGraphReadTaskSet,  // kReadTaskSet under its first name
+  kReadTopology,
+  kPull,
+  kReadTaskSet,
+  kStats,
+};
+inline constexpr size_t kMethods = 7;
 // "GraphService/Sample"
 [[nodiscard]] std::string_view MethodName(Method method);
 

@@ -1,5 +1,6 @@
-// GraphService/ReadTaskSet without its wire: the rows of a task set that one part owns, a message
-// at a time. Immutable; thread-safe. Data are views of the mapped files: nothing is copied.
+// KVService/ReadTaskSet (and GraphService/ReadTaskSet, its first name) without its wire: a range of
+// the rows of a task set that one part owns, a message at a time. Immutable; thread-safe. Data are
+// views of the mapped files: nothing is copied.
 #pragma once
 
 #include <cstddef>
@@ -13,12 +14,24 @@
 
 namespace halograph::server {
 
+// How many rows of a task set one part has.
+struct TaskSetRows {
+  const Task* task = nullptr;        // of the graph's schema, as is
+  const TaskSetSpec* set = nullptr;  // the set
+  int part = 0;
+  int64_t rows = 0;
+};
+// Of every set in every part served here: tasks and sets in the order of the schema, parts
+// ascending. Empty where task sets are not served. Points into `graph`.
+[[nodiscard]] std::vector<TaskSetRows> RowsOfTaskSets(const ServedGraph& graph);
+
 struct TaskSetRequest {
   std::string task;
   std::string set;   // train, valid, test
   std::string type;  // node type or relation triple
   int64_t part = 0;
-  int64_t first_row = 0;
+  int64_t first_row = 0;  // counted within the part
+  int64_t max_rows = 0;   // 0: all from first_row on
 };
 
 struct TaskSetArray {
@@ -39,7 +52,8 @@ class TaskSetHandler {
       : graph_(graph), max_reply_bytes_(max_reply_bytes) {}
 
   //   NotFound           unknown task, set or type: names what exists
-  //   OutOfRange         a part not served here; first_row outside [0, rows of the part]
+  //   OutOfRange         a part not served here; first_row outside [0, rows of the part]; max_rows
+  //                      below 0
   //   ResourceExhausted  one row is larger than a message may be
   [[nodiscard]] StatusOr<TaskSetPage> Read(const TaskSetRequest& request) const;
 

@@ -71,7 +71,7 @@ TEST_F(LifecycleTest, DrainLetsCallsFinishAndRefusesNewOnes) {
   bool drained = false;
   std::thread drainer([&] { drained = server_->Drain(seconds(60)); });
   while (!server_->dispatcher().draining()) std::this_thread::yield();
-  for (const char* method : {kPull, kDescribe, kSample, kReadTaskSet}) {
+  for (const char* method : {kPull, kDescribe, kSample, kReadTaskSet, kGraphReadTaskSet}) {
     const RawReply refused = RawCall(channel_, method, kEmptyPull);
     EXPECT_EQ(refused.status.error_code(), StatusCode::UNAVAILABLE) << method;
     EXPECT_EQ(refused.trailers.count("grpc-retry-pushback-ms"), 1U);

@@ -18,9 +18,10 @@ namespace halograph::server {
 
 inline constexpr char kDescribe[] = "/halograph.v1.GraphService/Describe";
 inline constexpr char kSample[] = "/halograph.v1.GraphService/Sample";
-inline constexpr char kReadTaskSet[] = "/halograph.v1.GraphService/ReadTaskSet";
+inline constexpr char kGraphReadTaskSet[] = "/halograph.v1.GraphService/ReadTaskSet";
 inline constexpr char kReadTopology[] = "/halograph.v1.GraphService/ReadTopology";
 inline constexpr char kPull[] = "/halograph.v1.KVService/Pull";
+inline constexpr char kReadTaskSet[] = "/halograph.v1.KVService/ReadTaskSet";
 inline constexpr char kStats[] = "/halograph.v1.AdminService/Stats";
 
 class ServerTest : public testing::Test {

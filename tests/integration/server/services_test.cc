@@ -80,6 +80,26 @@ TEST_F(ServicesTest, DescribeTellsTheWholeSchemaAndBook) {
             std::vector<int64_t>(boundaries.begin(), boundaries.end()));
   ASSERT_EQ(reply.schema().tasks_size(), 2);
   EXPECT_EQ(reply.schema().tasks(0).metadata_json(), R"({"num_classes":3})");
+  EXPECT_GT(reply.capabilities_size(), 0);
+  // Of every set, in both parts.
+  int row = 0;
+  for (const v1::Task& task : reply.schema().tasks()) {
+    for (const v1::TaskSetSpec& set : task.sets()) {
+      for (const uint32_t part : {0, 2}) {
+        ASSERT_LT(row, reply.task_rows_size());
+        const v1::TaskRows& rows = reply.task_rows(row++);
+        EXPECT_EQ(rows.task(), task.name());
+        EXPECT_EQ(rows.set(), set.set());
+        EXPECT_EQ(rows.type(), set.type());
+        EXPECT_EQ(rows.part(), part);
+        const TaskSetIndex index =
+            FindTaskSet(schema, rows.task(), rows.set(), rows.type()).value();
+        EXPECT_EQ(rows.rows(),
+                  local_->Find(static_cast<int>(part))->TaskArray(index.task, index.set, 0).rows());
+      }
+    }
+  }
+  EXPECT_EQ(row, reply.task_rows_size());
 }
 
 TEST_F(ServicesTest, PulledRowsAndBytesAreThoseOfGeneratedCode) {
@@ -169,6 +189,7 @@ TEST_F(ServicesTest, TaskSetPagesAndBytesAreThoseOfGeneratedCode) {
   request.set_part(1);
   const RawReply raw = RawCall(channel_, kReadTaskSet, request.SerializeAsString());
   ASSERT_TRUE(raw.status.ok()) << raw.status.error_message();
+  EXPECT_EQ(RawCall(channel_, kGraphReadTaskSet, request.SerializeAsString()).bytes, raw.bytes);
   v1::ReadTaskSetReply reply;
   ASSERT_TRUE(reply.ParseFromString(raw.bytes));
   EXPECT_EQ(reply.SerializeAsString(), raw.bytes);
@@ -180,6 +201,14 @@ TEST_F(ServicesTest, TaskSetPagesAndBytesAreThoseOfGeneratedCode) {
   const auto seeds = local_->Find(1)->TaskArray(1, 0, 0).data();
   EXPECT_EQ(reply.arrays(0).data(),
             std::string(reinterpret_cast<const char*>(seeds.data()), seeds.size()));
+  request.set_first_row(2);
+  request.set_max_rows(3);
+  ASSERT_TRUE(
+      reply.ParseFromString(RawCall(channel_, kReadTaskSet, request.SerializeAsString()).bytes));
+  EXPECT_EQ(reply.rows(), 3);
+  const auto range = seeds.subspan(2 * 16, 3 * 16);
+  EXPECT_EQ(reply.arrays(0).data(),
+            std::string(reinterpret_cast<const char*>(range.data()), range.size()));
 }
 
 TEST_F(ServicesTest, TopologyRangesAndBytesAreThoseOfGeneratedCode) {

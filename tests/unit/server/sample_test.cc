@@ -103,6 +103,36 @@ TEST_F(SampleHandlerTest, DrawsWhatTheKernelDrawsOverTheWholeGraph) {
   }
 }
 
+// Groups of several minibatches and layers in one request: each is answered as if it had come
+// alone.
+TEST_F(SampleHandlerTest, GroupsWithKeysOfTheirOwnAreDrawnByThem) {
+  const SampleHandler handler(all_.get(), kLimit);
+  LayerSampleRequest request{.batch_seed = 11, .layer = 1, .replace = true, .groups = {}};
+  const LayerSampleGroup plain{kCites, 3, All(NodeType("paper"))};
+  std::vector<LayerSampleRequest> alone;
+  for (const uint64_t seed : {0, 11, 12}) {
+    for (const uint32_t layer : {0, 2}) {
+      for (const bool replace : {false, true}) {
+        LayerSampleGroup group = plain;
+        group.batch_seed = seed;
+        group.layer = layer;
+        group.replace = replace;
+        request.groups.push_back(group);
+        alone.push_back(
+            {.batch_seed = seed, .layer = layer, .replace = replace, .groups = {plain}});
+      }
+    }
+  }
+  request.groups.push_back(plain);
+  alone.push_back({.batch_seed = 11, .layer = 1, .replace = true, .groups = {plain}});
+  const auto plans = handler.Plan(request);
+  ASSERT_TRUE(plans.ok()) << plans.status();
+  ASSERT_EQ(plans->size(), request.groups.size());
+  for (size_t g = 0; g < plans->size(); ++g) {
+    EXPECT_EQ(Draw(handler, (*plans)[g]), Expected(alone[g], plain)) << g;
+  }
+}
+
 TEST_F(SampleHandlerTest, AnswersCutAtTheLimitAddUpToTheWhole) {
   LayerSampleRequest request{.batch_seed = 5, .layer = 0, .replace = true, .groups = {}};
   request.groups.push_back({kCites, 40, All(NodeType("paper"))});
@@ -197,6 +227,9 @@ TEST_F(SampleHandlerTest, TooManyGroupsAndLayersAreInvalid) {
   request.groups.resize(SampleHandler::kMaxGroups + 1);
   EXPECT_TRUE(absl::IsInvalidArgument(Refused(request)));
   EXPECT_TRUE(absl::IsInvalidArgument(Refused({.layer = 1U << 31, .groups = {}})));
+  LayerSampleGroup group{kCites, 1, {}};
+  group.layer = 1U << 31;
+  EXPECT_TRUE(absl::IsInvalidArgument(Refused({.groups = {group}})));
 }
 
 TEST_F(SampleHandlerTest, ServerOfFeaturesRefusesAndSaysWhatToDo) {

@@ -51,6 +51,59 @@ TEST_F(TaskSetHandlerTest, PagesAddUpToTheMappedArrays) {
   }
 }
 
+TEST_F(TaskSetHandlerTest, RangesOfRowsAddUpToTheWhole) {
+  TaskSetRequest request = train_;
+  request.part = 1;
+  const auto whole = TaskSetHandler(all_.get(), 4 << 20).Read(request);
+  ASSERT_TRUE(whole.ok()) << whole.status();
+  for (const int64_t step : {1, 3, 1000}) {
+    std::vector<std::byte> seeds;
+    request.max_rows = step;
+    for (request.first_row = 0; request.first_row < whole->total_rows;) {
+      const auto page = TaskSetHandler(all_.get(), 4 << 20).Read(request);
+      ASSERT_TRUE(page.ok()) << page.status();
+      EXPECT_EQ(page->total_rows, whole->total_rows);
+      EXPECT_EQ(page->rows, std::min(step, whole->total_rows - request.first_row));
+      seeds.insert(seeds.end(), page->arrays[0].data.begin(), page->arrays[0].data.end());
+      request.first_row += page->rows;
+    }
+    const auto data = whole->arrays[0].data;
+    EXPECT_EQ(seeds, std::vector<std::byte>(data.begin(), data.end()));
+  }
+}
+
+TEST_F(TaskSetHandlerTest, ARangeIsCutAtTheLimitToo) {
+  TaskSetRequest request = train_;
+  request.max_rows = 1000;
+  const auto page = TaskSetHandler(all_.get(), 300).Read(request);
+  ASSERT_TRUE(page.ok()) << page.status();
+  EXPECT_GT(page->rows, 0);
+  EXPECT_LT(page->rows, page->total_rows);
+}
+
+TEST_F(TaskSetHandlerTest, RowsBelowZeroAreOutOfRange) {
+  TaskSetRequest request = train_;
+  request.max_rows = -5;
+  EXPECT_TRUE(absl::IsOutOfRange(Refused(request)));
+  EXPECT_THAT(Message(Refused(request)), HasSubstr("max_rows -5"));
+}
+
+TEST_F(TaskSetHandlerTest, RowsOfEverySetInEveryPartServedAreTold) {
+  const auto served = Open({0, 2});
+  const std::vector<TaskSetRows> all = RowsOfTaskSets(*served);
+  size_t sets = 0;
+  for (const Task& task : served->schema().tasks) sets += task.sets.size();
+  ASSERT_EQ(all.size(), 2 * sets);
+  for (size_t i = 0; i < all.size(); ++i) {
+    EXPECT_EQ(all[i].part, i % 2 == 0 ? 0 : 2);
+    const TaskSetRequest request{.task = all[i].task->name,
+                                 .set = all[i].set->set,
+                                 .type = all[i].set->type,
+                                 .part = all[i].part};
+    EXPECT_EQ(TaskSetHandler(served.get(), 4 << 20).Read(request)->total_rows, all[i].rows);
+  }
+}
+
 TEST_F(TaskSetHandlerTest, EndOfASetIsAnEmptyPage) {
   TaskSetRequest request = train_;
   request.first_row = TaskSetHandler(all_.get(), 4 << 20).Read(request)->total_rows;

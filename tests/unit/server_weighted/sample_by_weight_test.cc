@@ -92,6 +92,25 @@ TEST_F(SampleByWeightTest, RelationWithoutTablesIsNotFoundNamingItAndTheRemedy) 
   }
 }
 
+TEST_F(SampleByWeightTest, AGroupsOwnWeightReplacesTheRequests) {
+  const LayerSampleGroup plain{.relation = kCites, .fanout = 2, .destinations = owned_};
+  const auto sources = [this](const std::string& weight, const LayerSampleGroup& group) {
+    const auto plans = Plan(weight, group);
+    EXPECT_TRUE(plans.ok()) << plans.status();
+    std::vector<uint32_t> drawn(plans->front().edges);
+    const Status status = SampleHandler(graph_.get(), 4 << 20)
+                              .Draw(plans->front(), reinterpret_cast<std::byte*>(drawn.data()));
+    EXPECT_TRUE(status.ok()) << status;
+    return drawn;
+  };
+  LayerSampleGroup own = plain;
+  own.weight = "weight";
+  EXPECT_EQ(sources("", own), sources("weight", plain));
+  own.weight = "";
+  EXPECT_EQ(sources("weight", own), sources("", plain));
+  EXPECT_NE(sources("weight", plain), sources("", plain));
+}
+
 TEST_F(SampleByWeightTest, GroupOfFanoutZeroNeedsNoTables) {
   const auto plans = Plan("weight", {.relation = kWrites, .fanout = 0, .destinations = owned_});
   ASSERT_TRUE(plans.ok()) << plans.status();

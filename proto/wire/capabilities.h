@@ -1,0 +1,14 @@
+// The names in DescribeReply.capabilities (proto/halograph/v1/graph.proto): what a server understands
+// of what the first version of the protocol did not have.
+#pragma once
+
+#include <string_view>
+
+namespace halograph::wire {
+
+inline constexpr std::string_view kSampleGroupKeys = "sample-group-keys";
+inline constexpr std::string_view kSampleEdgeIds = "sample-edge-ids";
+inline constexpr std::string_view kSampleWeights = "sample-weights";
+inline constexpr std::string_view kTaskSetRows = "task-set-rows";
+
+}  // namespace halograph::wire
