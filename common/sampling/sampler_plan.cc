@@ -1,0 +1,39 @@
+#include "common/sampling/sampler_plan.h"
+
+#include <algorithm>
+#include <fstream>
+
+#include <unistd.h>
+
+#include "common/sampling/fused_nodes.h"
+
+namespace halograph {
+
+int64_t SamplerTableBytes(const Schema& schema) {
+  constexpr int64_t kBytesANode = 4;
+  int64_t bytes = 0;
+  for (const NodeType& type : schema.node_types) {
+    if (type.count <= kMaxTableNodes) bytes += kBytesANode * type.count;
+  }
+  return bytes;
+}
+
+SamplerPlan PlanSampler(const Schema& schema, const SamplerThreads& threads) {
+  SamplerPlan plan;
+  plan.table_bytes = SamplerTableBytes(schema);
+  const int64_t fit = plan.table_bytes == 0 ? threads.threads : threads.memory / plan.table_bytes;
+  const int64_t asked = threads.threads / std::max(1, threads.per_minibatch);
+  plan.minibatches = static_cast<int>(std::max<int64_t>(1, std::min(fit, asked)));
+  plan.helpers = threads.threads - plan.minibatches;
+  return plan;
+}
+
+int64_t DefaultSamplerMemory() {
+  constexpr int64_t kShare = 8;
+  int64_t memory = int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGE_SIZE);
+  std::ifstream limit("/sys/fs/cgroup/memory.max");
+  if (int64_t bytes = 0; limit >> bytes) memory = std::min(memory, bytes);
+  return memory / kShare;
+}
+
+}  // namespace halograph
