@@ -6,7 +6,7 @@
 
 #include "common/base/status.h"
 #include "trainer/distributed/communicator.h"
-#include "trainer/models/torch_api.h"
+#include "trainer/torch/torch_api.h"
 
 namespace halograph {
 

@@ -13,7 +13,7 @@
 
 #include "common/base/status.h"
 #include "common/storage/json.h"
-#include "trainer/models/torch_api.h"
+#include "trainer/torch/torch_api.h"
 
 namespace halograph {
 

@@ -21,6 +21,8 @@ constexpr int kWrongUsage = 2;
 struct Texts {
   std::string timeout = "30s";
   std::string normalization = "none";
+  std::string optimizer = "adam";
+  std::string sampler_memory = {};
   std::string verify = "contents";
   std::string predict_nodes = "all";
 };
@@ -77,16 +79,25 @@ void AddRankOptions(CLI::App& app, TrainOptions& o, Texts& texts) {
       ->group(group);
 }
 
-void AddModelOptions(CLI::App& app, TrainOptions& o) {
+// `wrong`: what the rows, which are the model's own, say of their values.
+void AddModelOptions(CLI::App& app, TrainOptions& o, const OptionTable& rows, Status* wrong) {
   const std::string group = "Model";
-  app.add_option("--model", o.model, "sage: GraphSAGE, mean")->capture_default_str()->group(group);
+  std::string kinds;
+  for (const ModelKind& kind : ModelKinds()) {
+    kinds += fmt::format("{}{}: {}", kinds.empty() ? "" : "; ", kind.name, kind.help);
+  }
+  app.add_option("--model", o.model, kinds)->capture_default_str()->group(group);
+  for (const auto& row : rows.rows()) {
+    app.add_option_function<std::string>(
+           row->Flag(),
+           [row = row.get(), wrong](const std::string& text) {
+             if (wrong->ok()) *wrong = row->Set(text);
+           },
+           row->help())
+        ->default_str(row->default_text())
+        ->group(group);
+  }
   app.add_option("--layers", o.layers, "Layers")->capture_default_str()->group(group);
-  app.add_option("--hidden", o.hidden, "Width of the hidden layers")
-      ->capture_default_str()
-      ->group(group);
-  app.add_option("--dropout", o.dropout, "On hidden layers, [0, 1)")
-      ->capture_default_str()
-      ->group(group);
   app.add_option("--fanouts", o.fanouts, "From the seeds outward, one a layer; -1: all")
       ->delimiter(',')
       ->capture_default_str()
@@ -97,7 +108,7 @@ void AddModelOptions(CLI::App& app, TrainOptions& o) {
       ->group(group);
 }
 
-void AddTrainingOptions(CLI::App& app, TrainOptions& o) {
+void AddTrainingOptions(CLI::App& app, TrainOptions& o, Texts& texts) {
   const std::string group = "Training";
   app.add_option("--batch-size", o.batch_size, "Seeds a step and rank")
       ->capture_default_str()
@@ -105,10 +116,12 @@ void AddTrainingOptions(CLI::App& app, TrainOptions& o) {
   app.add_option("--epochs", o.epochs, "Passes over the train seeds")
       ->capture_default_str()
       ->group(group);
-  app.add_option("--lr", o.learning_rate, "Learning rate of Adam")
+  app.add_option("--optimizer", texts.optimizer, "adam or sgd")
+      ->check(CLI::IsMember({"adam", "sgd"}))
       ->capture_default_str()
       ->group(group);
-  app.add_option("--weight-decay", o.weight_decay, "L2 term of Adam")
+  app.add_option("--lr", o.learning_rate, "Learning rate")->capture_default_str()->group(group);
+  app.add_option("--weight-decay", o.weight_decay, "L2 term of the optimizer")
       ->capture_default_str()
       ->group(group);
   app.add_option("--seed", o.seed, "Of all that is random")->capture_default_str()->group(group);
@@ -121,14 +134,23 @@ void AddTrainingOptions(CLI::App& app, TrainOptions& o) {
   app.add_option("--eval-batch-size", o.eval_batch_size, "Default: as --batch-size")->group(group);
 }
 
-void AddMachineOptions(CLI::App& app, TrainOptions& o) {
+void AddMachineOptions(CLI::App& app, TrainOptions& o, Texts& texts) {
   const std::string group = "Machine";
   app.add_option("--threads", o.threads,
-                 "That compute; 1 gives the same bits always; 0: the cores, shared by local ranks")
+                 "Threads for computation; 1: the same bits always; 0: the cores, shared by local "
+                 "ranks")
       ->capture_default_str()
       ->group(group);
-  app.add_option("--sample-threads", o.sample_threads, "That prepare minibatches")
+  app.add_option("--sample-threads", o.sample_threads, "Threads that prepare minibatches")
       ->capture_default_str()
+      ->group(group);
+  app.add_option("--threads-per-minibatch", o.threads_per_minibatch,
+                 "Of them for each minibatch at least; 0: as few as --sampler-memory allows")
+      ->capture_default_str()
+      ->group(group);
+  app.add_option("--sampler-memory", texts.sampler_memory,
+                 "For the tables of all minibatches in the making (4 bytes a node each), as 8GiB; "
+                 "default: an eighth of the machine's memory")
       ->group(group);
   app.add_option("--prefetch", o.prefetch, "Minibatches prepared ahead at most")
       ->capture_default_str()
@@ -194,6 +216,12 @@ Status ApplyTexts(const Texts& texts, TrainOptions& o) {
   HG_ASSIGN_OR_RETURN(o.verify, ParseVerifyLevel(texts.verify));
   o.normalization =
       texts.normalization == "row" ? FeatureNormalization::kRow : FeatureNormalization::kNone;
+  o.optimizer = texts.optimizer == "sgd" ? OptimizerKind::kSgd : OptimizerKind::kAdam;
+  if (!texts.sampler_memory.empty()) {
+    auto bytes = ParseBytes(texts.sampler_memory);
+    if (!bytes.ok()) return Annotate(bytes.status(), "--sampler-memory");
+    o.sampler_memory = *bytes;
+  }
   o.predict_nodes = texts.predict_nodes == "all" ? PredictNodes::kAll : PredictNodes::kTest;
   return OkStatus();
 }
@@ -232,6 +260,19 @@ Status Finish(const CLI::App& app, const Texts& texts, const Environment& enviro
   return OkStatus();
 }
 
+// The last value of --model: which model's options there are follows from it.
+std::string_view ModelNamed(int argc, const char* const* argv, std::string_view otherwise) {
+  constexpr std::string_view kOption = "--model";
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    if (word == kOption && i + 1 < argc) otherwise = argv[i + 1];
+    if (word.starts_with(kOption) && word.substr(kOption.size()).starts_with('=')) {
+      otherwise = word.substr(kOption.size() + 1);
+    }
+  }
+  return otherwise;
+}
+
 }  // namespace
 
 ParsedCommandLine ParseCommandLine(int argc, const char* const* argv,
@@ -242,9 +283,18 @@ ParsedCommandLine ParseCommandLine(int argc, const char* const* argv,
   app.set_version_flag("--version", "halograph-train " + BuildVersion());
   AddGraphOptions(app, parsed.options, texts);
   AddRankOptions(app, parsed.options, texts);
-  AddModelOptions(app, parsed.options);
-  AddTrainingOptions(app, parsed.options);
-  AddMachineOptions(app, parsed.options);
+  const auto kind = FindModelKind(ModelNamed(argc, argv, parsed.options.model));
+  OptionTable model_rows;
+  Status model_status = kind.status();
+  if (kind.ok()) {
+    parsed.options.model_options = (*kind)->options();
+    parsed.options.model_options->AddRows(model_rows);
+  } else {
+    app.allow_extras();  // the options of a model that is not there
+  }
+  AddModelOptions(app, parsed.options, model_rows, &model_status);
+  AddTrainingOptions(app, parsed.options, texts);
+  AddMachineOptions(app, parsed.options, texts);
   AddOutputOptions(app, parsed.options, texts, parsed.log_level);
   try {
     app.parse(argc, argv);
@@ -252,7 +302,9 @@ ParsedCommandLine ParseCommandLine(int argc, const char* const* argv,
     parsed.exit_code = app.exit(error) == 0 ? 0 : kWrongUsage;
     return parsed;
   }
-  if (const Status status = Finish(app, texts, environment, parsed.options); !status.ok()) {
+  Status status = Finish(app, texts, environment, parsed.options);
+  if (status.ok()) status = model_status;
+  if (!status.ok()) {
     fmt::print(stderr, "halograph-train: {}\nRun with --help for the options.\n", Message(status));
     parsed.exit_code = kWrongUsage;
   }

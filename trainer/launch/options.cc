@@ -7,16 +7,17 @@
 
 #include "common/base/host_port.h"
 #include "common/sampling/request.h"
+#include "common/sampling/sampler_plan.h"
 #include "trainer/launch/launch_env.h"
 
 namespace halograph {
 namespace {
 
 constexpr int64_t kMaxLayers = 16;
-constexpr int64_t kMaxHidden = 1 << 16;
 constexpr int64_t kMaxBatchSize = 1 << 24;
 constexpr int64_t kMaxEpochs = 1 << 24;
 constexpr int kMaxThreads = 1024;
+constexpr int64_t kMaxMemory = int64_t{1} << 60;
 constexpr int kMaxPrefetch = 1024;
 constexpr int kMaxWorldSize = 1 << 16;
 
@@ -86,16 +87,19 @@ Status CheckWhere(const TrainOptions& o) {
   return OkStatus();
 }
 
+OptionTable ModelRows(ModelOptions& options) {
+  OptionTable table;
+  options.AddRows(table);
+  return table;
+}
+
 Status CheckModel(const TrainOptions& o) {
-  if (o.model != "sage") return InvalidArgument("--model is '{}', expected sage", o.model);
+  HG_RETURN_IF_ERROR(Annotate(FindModelKind(o.model).status(), "--model"));
+  if (o.model_options != nullptr) HG_RETURN_IF_ERROR(ModelRows(*o.model_options).Validate());
   HG_RETURN_IF_ERROR(CheckRange<int64_t>("--layers", o.layers, 1, kMaxLayers));
-  HG_RETURN_IF_ERROR(CheckRange<int64_t>("--hidden", o.hidden, 1, kMaxHidden));
   HG_RETURN_IF_ERROR(CheckFanouts("--fanouts", o.fanouts, o.layers));
   if (!o.eval_fanouts.empty()) {
     HG_RETURN_IF_ERROR(CheckFanouts("--eval-fanouts", o.eval_fanouts, o.layers));
-  }
-  if (!(o.dropout >= 0 && o.dropout < 1)) {
-    return InvalidArgument("--dropout is {}, expected at least 0 and below 1", o.dropout);
   }
   return OkStatus();
 }
@@ -113,6 +117,9 @@ Status CheckTraining(const TrainOptions& o) {
   }
   HG_RETURN_IF_ERROR(CheckRange("--threads", o.threads, 0, kMaxThreads));
   HG_RETURN_IF_ERROR(CheckRange("--sample-threads", o.sample_threads, 1, kMaxThreads));
+  HG_RETURN_IF_ERROR(
+      CheckRange("--threads-per-minibatch", o.threads_per_minibatch, 0, o.sample_threads));
+  HG_RETURN_IF_ERROR(CheckRange<int64_t>("--sampler-memory", o.sampler_memory, 0, kMaxMemory));
   return CheckRange("--prefetch", o.prefetch, 1, kMaxPrefetch);
 }
 
@@ -126,8 +133,10 @@ std::string_view NameOf(FeatureNormalization normalization) {
 
 void TrainOptions::Resolve() {
   if (topology.empty() && !servers.empty()) topology = kTopologyServers;
+  if (model_options == nullptr) model_options = (*FindModelKind(model))->options();
   if (eval_fanouts.empty()) eval_fanouts = fanouts;
   if (eval_batch_size == 0) eval_batch_size = batch_size;
+  if (sampler_memory == 0) sampler_memory = DefaultSamplerMemory();
   if (threads == 0) {
     threads = std::max(1, AvailableCores() / std::max(1, RanksOnThisMachine(ProcessEnvironment())));
   }
@@ -144,27 +153,30 @@ Status TrainOptions::Validate() const {
 }
 
 Json SharedFacts(const TrainOptions& o) {
-  return Json{{"world_size", o.world_size},
-              {"task", o.task},
-              {"features", o.features},
-              {"normalize_features", NameOf(o.normalization)},
-              {"model", o.model},
-              {"layers", o.layers},
-              {"hidden", o.hidden},
-              {"dropout", o.dropout},
-              {"fanouts", o.fanouts},
-              {"replace", o.replace},
-              {"sampling_weights", o.sampling_weights.empty() ? Json() : Json(o.sampling_weights)},
-              {"batch_size", o.batch_size},
-              {"epochs", o.epochs},
-              {"lr", o.learning_rate},
-              {"weight_decay", o.weight_decay},
-              {"seed", o.seed},
-              {"eval_every", o.eval_every},
-              {"eval_fanouts", o.eval_fanouts},
-              {"eval_batch_size", o.eval_batch_size},
-              {"predict", !o.predict.empty()},
-              {"predict_nodes", o.predict_nodes == PredictNodes::kAll ? "all" : "test"}};
+  Json json{{"world_size", o.world_size},
+            {"task", o.task},
+            {"features", o.features},
+            {"normalize_features", NameOf(o.normalization)},
+            {"model", o.model},
+            {"layers", o.layers},
+            {"fanouts", o.fanouts},
+            {"replace", o.replace},
+            {"sampling_weights", o.sampling_weights.empty() ? Json() : Json(o.sampling_weights)},
+            {"batch_size", o.batch_size},
+            {"epochs", o.epochs},
+            {"optimizer", o.optimizer == OptimizerKind::kSgd ? "sgd" : "adam"},
+            {"lr", o.learning_rate},
+            {"weight_decay", o.weight_decay},
+            {"seed", o.seed},
+            {"eval_every", o.eval_every},
+            {"eval_fanouts", o.eval_fanouts},
+            {"eval_batch_size", o.eval_batch_size},
+            {"predict", !o.predict.empty()},
+            {"predict_nodes", o.predict_nodes == PredictNodes::kAll ? "all" : "test"}};
+  if (o.model_options != nullptr) {
+    json.update(ModelRows(*o.model_options).ToJson(OptionTable::Which::kAllRanks));
+  }
+  return json;
 }
 
 Json ToJson(const TrainOptions& o) {
@@ -182,6 +194,8 @@ Json ToJson(const TrainOptions& o) {
   json["timeout"] = std::chrono::duration<double>(o.timeout).count();
   json["threads"] = o.threads;
   json["sample_threads"] = o.sample_threads;
+  json["threads_per_minibatch"] = o.threads_per_minibatch;
+  json["sampler_memory"] = o.sampler_memory;
   json["prefetch"] = o.prefetch;
   json["log"] = o.log;
   json["predict"] = OrNull(o.predict);

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,11 +12,13 @@
 #include "common/base/status.h"
 #include "common/graph/partition.h"
 #include "common/storage/json.h"
+#include "trainer/models/registry.h"
 #include "trainer/pipeline/feature_matrix.h"
 
 namespace halograph {
 
 enum class PredictNodes { kAll, kTest };
+enum class OptimizerKind { kAdam, kSgd };
 
 // Values of --topology that are no folders.
 inline constexpr std::string_view kTopologyServers = "servers";
@@ -43,15 +46,15 @@ struct TrainOptions {
   FeatureNormalization normalization = FeatureNormalization::kNone;
 
   std::string model = "sage";
+  std::shared_ptr<ModelOptions> model_options;  // of that model; null: with its defaults
   int64_t layers = 2;
-  int64_t hidden = 256;
-  double dropout = 0.5;
 
   std::vector<int32_t> fanouts = {15, 10};  // from the seeds outward, one a layer
   bool replace = false;
   std::string sampling_weights;  // edge feature to draw by; empty: uniformly
   int64_t batch_size = 1000;     // per rank
   int64_t epochs = 10;
+  OptimizerKind optimizer = OptimizerKind::kAdam;
   double learning_rate = 0.01;
   double weight_decay = 0;
   uint64_t seed = 0;
@@ -62,7 +65,10 @@ struct TrainOptions {
 
   int threads = 0;         // that compute; 0: this machine's cores shared by its ranks
   int sample_threads = 2;  // that prepare minibatches
-  int prefetch = 4;        // minibatches prepared or in the making at most
+  // Of them at least so many for each minibatch; 0: as few as sampler_memory allows.
+  int threads_per_minibatch = 0;
+  int64_t sampler_memory = 0;  // bytes of tables; 0: an eighth of the machine's
+  int prefetch = 4;            // minibatches prepared or in the making at most
 
   std::string log;      // JSON lines; empty: none
   std::string predict;  // .npy or .csv; empty: none
@@ -72,7 +78,8 @@ struct TrainOptions {
   // Topology mapped here, features behind servers.
   [[nodiscard]] bool hybrid() const { return !topology.empty() && topology != kTopologyServers; }
 
-  // Fills in what follows from others: topology, eval_fanouts, eval_batch_size, threads.
+  // Fills in what follows from others: topology, model_options, eval_fanouts, eval_batch_size,
+  // threads, sampler_memory. Requires a valid model.
   void Resolve();
   // InvalidArgument naming the option, the value found and what is allowed.
   [[nodiscard]] Status Validate() const;

@@ -1,4 +1,5 @@
-// From seeds to all that a training step needs: sample, pull features, convert and normalise.
+// From seeds to all that a training step needs: sample, pull the features of every node type that
+// the model takes in, convert and normalise them.
 #pragma once
 
 #include <cstdint>
@@ -11,31 +12,38 @@
 #include "common/sampling/minibatch.h"
 #include "common/sampling/request.h"
 #include "trainer/pipeline/feature_matrix.h"
+#include "trainer/pipeline/seed_source.h"
 
 namespace halograph {
 
 // A minibatch ready for the model. Plain values; torch knows nothing of it yet.
 struct PreparedBatch {
   Minibatch minibatch;
-  FeatureMatrix features;       // of the input nodes, minibatch.nodes[seed type], in that order
-  std::vector<int64_t> labels;  // one a listed seed; empty for prediction
+  // Per node type the features of minibatch.nodes[type], in that order; of no columns for types
+  // that the recipe has no features for. Empty in a batch without seeds.
+  std::vector<FeatureMatrix> features;
+  LabelRows labels;  // of the rows
+  int64_t rows = 0;  // of the task that the batch is about: seeds, or edges
   CallStats sampled;
   CallStats pulled;
   double sample_seconds = 0;  // spent in GraphStore::Sample
   double pull_seconds = 0;    // spent in KVStore::Pull and conversion
+};
 
-  [[nodiscard]] int64_t num_seeds() const {
-    return minibatch.seed_positions.empty() ? 0 : std::ssize(minibatch.seed_positions.front());
-  }
+// What a model's input of one node type is made of.
+struct NodeInput {
+  int node_type = 0;  // index in the schema
+  TensorRef feature;
+  TensorSpec spec;
+  FeatureNormalization normalization = FeatureNormalization::kNone;
 };
 
 // What the minibatches of one purpose have in common.
 struct BatchRecipe {
-  int node_type = 0;  // of seeds and of all that they reach
   SamplingSpec sampling;
-  TensorRef feature;
-  TensorSpec feature_spec;
-  FeatureNormalization normalization = FeatureNormalization::kNone;
+  bool edge_ids = false;  // as SampleRequest's
+  bool weights = false;
+  std::vector<NodeInput> inputs;  // at most one a node type; none of types that are not pulled
 };
 
 // Thread-safe: any number of threads may Make at once. The stores are not owned.
@@ -43,13 +51,13 @@ class BatchMaker {
  public:
   BatchMaker(GraphStore* graph, KVStore* kv, BatchRecipe recipe);
 
-  // Errors are those of the stores, with what was being done in front. No seeds give a batch of
-  // no rows without asking the stores.
-  [[nodiscard]] StatusOr<PreparedBatch> Make(std::span<const int64_t> seeds,
+  // Of `rows` rows of a task. Errors are those of the stores, with what was being done in front. No
+  // rows give an empty batch without asking the stores.
+  [[nodiscard]] StatusOr<PreparedBatch> Make(StepSeeds seeds, int64_t rows,
                                              uint64_t batch_seed) const;
 
  private:
-  [[nodiscard]] Status PullFeatures(std::span<const int64_t> ids, PreparedBatch* batch) const;
+  [[nodiscard]] Status PullFeatures(PreparedBatch* batch) const;
 
   GraphStore* const graph_;
   KVStore* const kv_;

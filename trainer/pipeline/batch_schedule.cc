@@ -11,6 +11,11 @@ uint64_t TrainerKey(uint64_t seed, TrainerStream stream, uint64_t epoch, uint64_
   return SubKey(SubKey(SubKey(Mix(seed), static_cast<uint64_t>(stream)), epoch), rank);
 }
 
+uint64_t StepKey(uint64_t seed, TrainerStream stream, uint64_t epoch, uint64_t step,
+                 uint64_t rank) {
+  return SubKey(TrainerKey(seed, stream, epoch, rank), step);
+}
+
 std::vector<int64_t> ShuffledPositions(int64_t count, uint64_t key) {
   std::vector<int64_t> positions(count);
   std::iota(positions.begin(), positions.end(), int64_t{0});

@@ -13,10 +13,19 @@
 namespace halograph {
 
 // Streams of the trainer beside the batch seeds of common/sampling/request.h, whose purposes they
-// continue: key(key(key(mix(seed), purpose), epoch), rank).
-enum class TrainerStream : uint64_t { kShuffle = 16, kDropout = 17, kInitialWeights = 18 };
+// continue: key(key(key(mix(seed), stream), epoch), rank). Whatever is drawn depends on keys alone,
+// never on what was drawn before: a run can begin at any epoch and step.
+enum class TrainerStream : uint64_t {
+  kShuffle = 16,
+  kDropout = 17,  // and all else that a model draws in a step
+  kInitialWeights = 18,
+  kTask = 19,  // what a task draws for a minibatch (SeedSource::Collect)
+};
 [[nodiscard]] uint64_t TrainerKey(uint64_t seed, TrainerStream stream, uint64_t epoch,
                                   uint64_t rank);
+// Of one step of one rank: key(TrainerKey, step).
+[[nodiscard]] uint64_t StepKey(uint64_t seed, TrainerStream stream, uint64_t epoch, uint64_t step,
+                               uint64_t rank);
 
 // A permutation of [0, count).
 [[nodiscard]] std::vector<int64_t> ShuffledPositions(int64_t count, uint64_t key);

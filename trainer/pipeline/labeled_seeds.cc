@@ -163,6 +163,19 @@ StatusOr<int> ChooseTask(const Schema& schema, const std::string& name) {
   return 0;
 }
 
+Status CheckClassification(const Schema& schema, const Task& task) {
+  HG_RETURN_IF_ERROR(SeedType(schema, task).status());
+  for (const TaskSetSpec& set : task.sets) {
+    for (const TensorSpec& array : set.arrays) {
+      if (array.name != "labels" || !IsFloating(array.dtype)) continue;
+      return InvalidArgument(
+          "task '{}', {} set of '{}': labels are {}, expected integers (classes)", task.name,
+          set.set, set.type, DTypeName(array.dtype));
+    }
+  }
+  return OkStatus();
+}
+
 StatusOr<ClassificationTask> ReadClassificationTask(KVStore& kv, const std::string& name) {
   const Schema& schema = kv.info().schema;
   HG_ASSIGN_OR_RETURN(const int index, ChooseTask(schema, name));

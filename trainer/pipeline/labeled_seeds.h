@@ -31,6 +31,10 @@ struct ClassificationTask {
 //   InvalidArgument  no name given and several to choose from: named
 [[nodiscard]] StatusOr<int> ChooseTask(const Schema& schema, const std::string& name);
 
+// Whether the sets of `task` are nodes of one type with integer labels, one a node, as far as the
+// schema tells. InvalidArgument saying what they are instead; FailedPrecondition: no sets.
+[[nodiscard]] Status CheckClassification(const Schema& schema, const Task& task);
+
 // Reads seeds and labels of every set. The number of classes is the task's `num_classes`, else
 // one more than the largest label.
 //   InvalidArgument     seeds are edges or tuples, of several node types, or labels are no integers

@@ -6,13 +6,13 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <span>
 
 #include "common/base/status.h"
 #include "common/sampling/request.h"
 #include "trainer/pipeline/batch_maker.h"
 #include "trainer/pipeline/batch_schedule.h"
 #include "trainer/pipeline/ordered_pipeline.h"
+#include "trainer/pipeline/seed_source.h"
 #include "trainer/pipeline/seed_split.h"
 
 namespace halograph {
@@ -23,22 +23,24 @@ struct StreamOptions {
   int rank = 0;
   int world_size = 1;
   int64_t batch_size = 1000;
-  int64_t epochs = 1;   // passes over the seeds, 1 unless training
+  int64_t epochs = 1;       // passes over the rows, 1 unless training
+  int64_t first_epoch = 0;  // what to begin with: the minibatches before are not made
+  int64_t first_step = 0;
   size_t threads = 1;   // that prepare
   size_t prefetch = 4;  // minibatches prepared or in the making at most
 };
 
-// For one consumer thread. `maker`, `seeds` and `labels` must outlive the stream.
+// For one consumer thread. `maker` and `source` must outlive the stream.
 class MinibatchStream {
  public:
-  // `seeds` and `labels` (or none): of all ranks, sorted; `shards` says which are this rank's.
-  // Training shuffles them every epoch; the other purposes go through them in order.
-  MinibatchStream(const BatchMaker* maker, std::span<const int64_t> seeds,
-                  std::span<const int64_t> labels, SeedShards shards, StreamOptions options);
+  // `source`: the rows of all ranks; `shards` says which are this rank's. Training shuffles them
+  // every epoch; the other purposes go through them in order.
+  MinibatchStream(const BatchMaker* maker, const SeedSource* source, SeedShards shards,
+                  StreamOptions options);
 
   [[nodiscard]] int64_t steps_per_epoch() const { return steps_; }
-  // Minibatch (epoch, step), steps innermost; nullopt after the last. Errors as
-  // OrderedPipeline::Next and BatchMaker::Make.
+  // Minibatch (epoch, step), steps innermost, from the first that was asked for; nullopt after the
+  // last. Errors as OrderedPipeline::Next, SeedSource::Collect and BatchMaker::Make.
   [[nodiscard]] StatusOr<std::optional<PreparedBatch>> Next() { return pipeline_->Next(); }
 
   // As OrderedPipeline::Close: shut the stores down first where a call may be waiting.
@@ -48,8 +50,7 @@ class MinibatchStream {
   [[nodiscard]] StatusOr<PreparedBatch> Prepare(int64_t index);
 
   const BatchMaker* const maker_;
-  const std::span<const int64_t> seeds_;   // this rank's
-  const std::span<const int64_t> labels_;  // this rank's
+  const SeedSource* const source_;
   const SeedShards shards_;
   const StreamOptions options_;
   const int64_t steps_;

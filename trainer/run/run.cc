@@ -8,12 +8,14 @@
 #include "common/base/build_info.h"
 #include "common/base/log.h"
 #include "common/base/progress.h"
-#include "common/base/units.h"
 #include "trainer/distributed/gradients.h"
 #include "trainer/launch/blas.h"
+#include "trainer/models/registry.h"
 #include "trainer/output/prediction_file.h"
+#include "trainer/output/table.h"
 #include "trainer/output/train_log.h"
 #include "trainer/pipeline/batch_schedule.h"
+#include "trainer/tasks/registry.h"
 #include "trainer/training/evaluation.h"
 #include "trainer/training/session.h"
 #include "trainer/training/training_loop.h"
@@ -27,34 +29,41 @@ void SetThreads(const TrainOptions& options) {
   if (at::get_num_interop_threads() != 1) at::set_num_interop_threads(1);
 }
 
-BatchRecipe RecipeOf(const Session& session, const TensorSpec& feature,
+BatchRecipe RecipeOf(const Session& session, const ModelKind& kind, std::vector<NodeInput> inputs,
                      const std::vector<int32_t>& fanouts) {
-  const Schema& schema = session.stores.graph->info().schema;
   BatchRecipe recipe;
-  recipe.node_type = session.task.node_type;
-  recipe.sampling = SamplingSpec::Uniform(schema, fanouts, session.options.replace);
+  recipe.sampling =
+      SamplingSpec::Uniform(session.stores.graph->info().schema, fanouts, session.options.replace);
   recipe.sampling.weight = session.options.sampling_weights;
-  recipe.feature = TensorRef{false, schema.node_types[recipe.node_type].name, feature.name};
-  recipe.feature_spec = feature;
-  recipe.normalization = session.options.normalization;
+  recipe.edge_ids = kind.needs.edge_ids;
+  recipe.weights = kind.needs.weights;
+  recipe.inputs = std::move(inputs);
   return recipe;
 }
 
-// Graph, task and ranks; then a model with the same weights on every rank.
-Status Prepare(Session& session, TensorSpec* feature) {
+Status CheckPredict(const Session& session) {
+  if (session.options.predict.empty() || session.task->can_predict()) return OkStatus();
+  return InvalidArgument("--predict: task '{}' predicts nothing for nodes; leave the option out",
+                         session.task->name());
+}
+
+// Graph, task and ranks. `inputs`: what the model takes in.
+Status Prepare(Session& session, std::vector<NodeInput>* inputs) {
   const TrainOptions& options = session.options;
+  HG_ASSIGN_OR_RETURN(const ModelKind* const kind, FindModelKind(options.model));
   HG_ASSIGN_OR_RETURN(session.stores, OpenStores(options, session.stop));
   session.stop->OnStop([&session] { session.stores.Shutdown(); });
-  HG_ASSIGN_OR_RETURN(*feature,
-                      ChooseFeatures(session.stores.graph->info().schema, options.features));
-  HG_ASSIGN_OR_RETURN(session.task, ReadClassificationTask(*session.stores.kv, options.task));
+  HG_ASSIGN_OR_RETURN(*inputs, ChooseInputs(*kind, session.stores.graph->info().schema,
+                                            options.features, options.normalization));
+  HG_ASSIGN_OR_RETURN(session.task, OpenTask(*session.stores.kv, options.task));
+  HG_RETURN_IF_ERROR(CheckPredict(session));
   for (auto [maker, fanouts] : {std::pair{&session.train_maker, &options.fanouts},
                                 {&session.eval_maker, &options.eval_fanouts}}) {
-    const BatchRecipe recipe = RecipeOf(session, *feature, *fanouts);
+    const BatchRecipe recipe = RecipeOf(session, *kind, *inputs, *fanouts);
     // What no minibatch could be made of is an error now, not after the ranks have met.
     HG_RETURN_IF_ERROR(ValidateRequest(
         session.stores.graph->info().schema,
-        {.seeds = {{.type = recipe.node_type, .ids = {}}}, .spec = &recipe.sampling}));
+        {.spec = &recipe.sampling, .edge_ids = recipe.edge_ids, .weights = recipe.weights}));
     *maker =
         std::make_unique<BatchMaker>(session.stores.graph.get(), session.stores.kv.get(), recipe);
   }
@@ -67,27 +76,44 @@ Status Prepare(Session& session, TensorSpec* feature) {
   return session.ranks->Agree(facts);
 }
 
-Status MakeModel(Session& session, const TensorSpec& feature) {
+// With the same weights on every rank.
+Status MakeModel(Session& session, const std::vector<NodeInput>& inputs) {
   const TrainOptions& options = session.options;
-  SageOptions sage;
-  sage.layers = options.layers;
-  sage.in_dim = feature.dim;
-  sage.hidden = options.hidden;
-  sage.num_classes = session.task.num_classes;
-  sage.dropout = options.dropout;
+  HG_ASSIGN_OR_RETURN(const ModelKind* const kind, FindModelKind(options.model));
+  ModelShape shape;
+  shape.schema = &session.stores.graph->info().schema;
+  shape.input_dims.resize(shape.schema->node_types.size());
+  for (const NodeInput& input : inputs) shape.input_dims[input.node_type] = input.spec.dim;
+  shape.layers = options.layers;
+  shape.output_dim = session.task->output_dim();
   torch::manual_seed(TrainerKey(options.seed, TrainerStream::kInitialWeights, 0, 0));
-  session.model = Sage(sage);
-  return BroadcastParameters(session.model->parameters(), *session.ranks);
+  session.model = kind->make(*options.model_options, shape);
+  return BroadcastParameters(session.Parameters(), *session.ranks);
 }
 
-Json ConfigLine(const Session& session, const TensorSpec& feature) {
+// What goes into the model, per node type; of graphs of one type without a type's name.
+void AddInputs(const std::vector<NodeInput>& inputs, Json* config) {
+  for (const NodeInput& input : inputs) {
+    const auto set = [&](const char* key, Json value) {
+      if (inputs.size() == 1) {
+        (*config)[key] = std::move(value);
+      } else {
+        (*config)[key][input.feature.type] = std::move(value);
+      }
+    };
+    if (&input == &inputs.front() && inputs.size() > 1) (*config)["features"] = Json::object();
+    set("features", input.feature.name);
+    set("feature_dim", input.spec.dim);
+    set("feature_dtype", DTypeName(input.spec.dtype));
+  }
+}
+
+Json ConfigLine(const Session& session, const std::vector<NodeInput>& inputs) {
   const GraphInfo& info = session.stores.graph->info();
   Json config = ToJson(session.options);
-  config["task"] = session.task.name;
-  config["features"] = feature.name;
-  config["feature_dim"] = feature.dim;
-  config["feature_dtype"] = DTypeName(feature.dtype);
-  config["num_classes"] = session.task.num_classes;
+  config["task"] = session.task->name();
+  config.update(session.task->Facts());
+  AddInputs(inputs, &config);
   config["build"] = BuildVersion();
   config["torch"] = TorchVersion();
   config["blas"] = FastBlasName();
@@ -97,49 +123,45 @@ Json ConfigLine(const Session& session, const TensorSpec& feature) {
   config["parts"] = info.book.num_parts();
   config["nodes"] = info.schema.node_types.front().count;
   config["edges"] = info.schema.relations.front().count;
-  config["train_rows"] = session.task.train.seeds.size();
-  config["valid_rows"] = session.task.valid.seeds.size();
-  config["test_rows"] = session.task.test.seeds.size();
   return Json{{"config", std::move(config)}};
 }
 
-Json FinalLine(const TrainOptions& options, const TrainResult& result) {
-  Json line = ToJson(result.best);
-  return Json{{"final", true},
-              {"test_acc", line["test_acc"]},
-              {"valid_acc", line["valid_acc"]},
-              {"best_epoch", result.best.epoch},
-              {"epochs", options.epochs},
-              {"loss", result.last.loss},
-              {"seconds", result.train_seconds},
-              {"sampled_edges", std::llround(result.sampled_edges)}};
+Json FinalLine(const Session& session, const TrainResult& result) {
+  const std::string_view metric = session.task->metric().key;
+  Json line{{"final", true},
+            {"best_epoch", result.best.epoch},
+            {"epochs", session.options.epochs},
+            {"loss", result.last.figures[Figure::kLoss]},
+            {"seconds", result.train_seconds},
+            {"sampled_edges", std::llround(result.sampled_edges)}};
+  const Json best = ToJson(result.best, metric);
+  for (const char* set : {"valid", "test"}) {
+    const std::string key = fmt::format("{}_{}", set, metric);
+    line[key] = best[key];
+  }
+  return line;
 }
 
-std::string OrNone(const std::optional<double>& accuracy) {
-  return accuracy.has_value() ? fmt::format("{:.4f}", *accuracy) : "none";
-}
-
-void PrintTable(const TrainOptions& options, const TrainResult& result) {
-  const double seconds = std::max(result.train_seconds, 1e-9);
-  fmt::print("{:<26} {:>14}\n", "epochs", options.epochs);
-  fmt::print("{:<26} {:>14.4f}\n", "loss", result.last.loss);
-  fmt::print("{:<26} {:>14}\n", "validation accuracy", OrNone(result.best.valid_acc));
-  fmt::print("{:<26} {:>14}   (of the best epoch by validation, {})\n", "test accuracy",
-             OrNone(result.best.test_acc), result.best.epoch);
-  fmt::print("{:<26} {:>14.3f}\n", "seconds per epoch",
-             seconds / static_cast<double>(options.epochs));
-  fmt::print("{:<26} {:>14}\n", "sampled edges per second",
-             FormatCount(std::llround(result.sampled_edges / seconds)));
+void PrintTable(const Session& session, const TrainResult& result) {
+  fmt::print("{}", SummaryTable({.epochs = session.options.epochs,
+                                 .loss = result.last.figures[Figure::kLoss],
+                                 .metric = session.task->metric().label,
+                                 .valid = result.best.valid,
+                                 .test = result.best.test,
+                                 .best_epoch = result.best.epoch,
+                                 .train_seconds = result.train_seconds,
+                                 .sampled_edges = result.sampled_edges}));
   std::fflush(stdout);
 }
 
 StatusOr<TrainResult> Train(Session& session, TrainLog& log) {
   const TrainOptions& options = session.options;
-  const auto seeds = static_cast<int64_t>(session.task.train.seeds.size());
+  const auto seeds =
+      static_cast<int64_t>(session.task->source(BatchPurpose::kTrain)->owners().size());
   std::optional<Progress> progress;
   if (options.rank == 0) progress.emplace("training, seeds", options.epochs * seeds);
-  std::string accuracy;
-  double epoch_loss = 0;
+  std::string validation;
+  const Metric& metric = session.task->metric();
   TrainingLoop loop(
       session,
       [&](int64_t step_seeds, double) {
@@ -147,13 +169,12 @@ StatusOr<TrainResult> Train(Session& session, TrainLog& log) {
       },
       [&](const EpochStats& stats) -> Status {
         if (!progress.has_value()) return OkStatus();
-        epoch_loss = stats.loss;
-        if (stats.valid_acc.has_value()) {
-          accuracy = fmt::format(", validation {:.4f}", *stats.valid_acc);
+        if (stats.valid.has_value()) {
+          validation = fmt::format(", validation {} {:.4f}", metric.label, *stats.valid);
         }
         progress->Note(fmt::format("epoch {} of {}, loss {:.4f}{}", stats.epoch + 1, options.epochs,
-                                   epoch_loss, accuracy));
-        return log.Write(ToJson(stats));
+                                   stats.figures[Figure::kLoss], validation));
+        return log.Write(ToJson(stats, metric.key));
       });
   return loop.Run();
 }
@@ -170,16 +191,16 @@ Status WritePredictionsOf(Session& session) {
 }
 
 Status RunPrepared(Session& session, TrainLog& log) {
-  TensorSpec feature;
-  HG_RETURN_IF_ERROR(Prepare(session, &feature));
+  std::vector<NodeInput> inputs;
+  HG_RETURN_IF_ERROR(Prepare(session, &inputs));
   const bool first = session.options.rank == 0;
-  if (first) HG_RETURN_IF_ERROR(log.Write(ConfigLine(session, feature)));
-  HG_RETURN_IF_ERROR(MakeModel(session, feature));
+  if (first) HG_RETURN_IF_ERROR(log.Write(ConfigLine(session, inputs)));
+  HG_RETURN_IF_ERROR(MakeModel(session, inputs));
   HG_ASSIGN_OR_RETURN(const TrainResult result, Train(session, log));
   HG_RETURN_IF_ERROR(WritePredictionsOf(session));
   if (!first) return OkStatus();
-  HG_RETURN_IF_ERROR(log.Write(FinalLine(session.options, result)));
-  PrintTable(session.options, result);
+  HG_RETURN_IF_ERROR(log.Write(FinalLine(session, result)));
+  PrintTable(session, result);
   return OkStatus();
 }
 

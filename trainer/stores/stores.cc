@@ -116,22 +116,4 @@ StatusOr<Stores> OpenStores(const TrainOptions& options, StopSignal* stop) {
   return Stores{std::move(stores.graph), std::move(stores.kv)};
 }
 
-StatusOr<TensorSpec> ChooseFeatures(const Schema& schema, const std::string& name) {
-  if (schema.node_types.size() != 1 || schema.relations.size() != 1) {
-    return Unimplemented(
-        "graph '{}' is typed: {} node types and {} relations; --model sage trains on graphs of one "
-        "node type and one relation, and this version has no model for others",
-        schema.graph_name, schema.node_types.size(), schema.relations.size());
-  }
-  const NodeType& type = schema.node_types.front();
-  if (type.features.empty()) {
-    return NotFound("node type '{}' has no features, which --model sage needs", type.name);
-  }
-  if (name.empty() && type.features.size() == 1) return type.features.front();
-  const std::string wanted = name.empty() ? "feat" : name;
-  auto found = FindTensor(type.features, wanted, "node type '" + type.name + "'");
-  if (!found.ok()) return Annotate(found.status(), "--features");
-  return **found;
-}
-
 }  // namespace halograph

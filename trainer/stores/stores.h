@@ -25,10 +25,4 @@ struct Stores {
 // fetching with Cancelled; its callback is used and none is left.
 [[nodiscard]] StatusOr<Stores> OpenStores(const TrainOptions& options, StopSignal* stop);
 
-// What the sage model can train on: one node type with one relation and a matrix of features.
-//   Unimplemented  a typed graph: its types and relations are counted
-//   NotFound       no features, or none of that name
-// Returns the features: those named, the only ones, else `feat`.
-[[nodiscard]] StatusOr<TensorSpec> ChooseFeatures(const Schema& schema, const std::string& name);
-
 }  // namespace halograph

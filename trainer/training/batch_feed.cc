@@ -5,7 +5,8 @@
 namespace halograph {
 namespace {
 
-StreamOptions StreamOptionsOf(const Session& session, BatchPurpose purpose) {
+StreamOptions StreamOptionsOf(const Session& session, BatchPurpose purpose, int64_t first_epoch,
+                              int64_t first_step) {
   const TrainOptions& options = session.options;
   const bool train = purpose == BatchPurpose::kTrain;
   StreamOptions stream;
@@ -15,22 +16,31 @@ StreamOptions StreamOptionsOf(const Session& session, BatchPurpose purpose) {
   stream.world_size = options.world_size;
   stream.batch_size = train ? options.batch_size : options.eval_batch_size;
   stream.epochs = train ? options.epochs : 1;
+  stream.first_epoch = first_epoch;
+  stream.first_step = first_step;
   stream.threads = static_cast<size_t>(options.sample_threads);
   stream.prefetch = static_cast<size_t>(options.prefetch);
   return stream;
 }
 
+torch::Tensor TakeMatrix(FeatureMatrix& matrix) {
+  const int64_t rows = matrix.rows();
+  const int64_t cols = matrix.cols();
+  return torch::from_blob(matrix.Release(), {rows, cols}, FeatureMatrix::Free, torch::kFloat32);
+}
+
 }  // namespace
 
-BatchFeed::BatchFeed(const Session& session, BatchPurpose purpose, std::span<const int64_t> seeds,
-                     std::span<const int64_t> labels)
+BatchFeed::BatchFeed(const Session& session, BatchPurpose purpose, const SeedSource& source,
+                     int64_t first_epoch, int64_t first_step)
     : session_(session),
-      shards_(session.Shards(seeds)),
+      shards_(session.Shards(source)),
       left_(0),
       stream_(
           purpose == BatchPurpose::kTrain ? session.train_maker.get() : session.eval_maker.get(),
-          seeds, labels, shards_, StreamOptionsOf(session, purpose)) {
-  left_ = stream_.steps_per_epoch() * StreamOptionsOf(session, purpose).epochs;
+          &source, shards_, StreamOptionsOf(session, purpose, first_epoch, first_step)) {
+  const int64_t epochs = purpose == BatchPurpose::kTrain ? session.options.epochs : 1;
+  left_ = stream_.steps_per_epoch() * (epochs - first_epoch) - first_step;
 }
 
 BatchFeed::~BatchFeed() {
@@ -54,16 +64,13 @@ StatusOr<PreparedBatch> BatchFeed::Next(FeedWaits* waits) {
   return std::move(*batch);
 }
 
-torch::Tensor TakeFeatures(PreparedBatch& batch) {
-  const int64_t rows = batch.features.rows();
-  const int64_t cols = batch.features.cols();
-  return torch::from_blob(batch.features.Release(), {rows, cols}, FeatureMatrix::Free,
-                          torch::kFloat32);
-}
-
-torch::Tensor LabelsOf(const PreparedBatch& batch) {
-  return torch::from_blob(const_cast<int64_t*>(batch.labels.data()),
-                          {static_cast<int64_t>(batch.labels.size())}, torch::kInt64);
+std::vector<torch::Tensor> ModelOutputs(const Session& session, PreparedBatch& batch,
+                                        const torch::Generator& draws) {
+  ModelInput input{.minibatch = &batch.minibatch, .nodes = {}, .draws = draws};
+  for (FeatureMatrix& features : batch.features) {
+    input.nodes.push_back(features.cols() > 0 ? TakeMatrix(features) : torch::Tensor());
+  }
+  return session.model->Forward(input);
 }
 
 }  // namespace halograph

@@ -3,7 +3,7 @@
 
 #include <memory>
 #include <optional>
-#include <span>
+#include <vector>
 
 #include "common/base/status.h"
 #include "trainer/pipeline/minibatch_stream.h"
@@ -20,9 +20,10 @@ struct FeedWaits {
 
 class BatchFeed {
  public:
-  // One pass, or all epochs of training, over `seeds` (sorted; of all ranks).
-  BatchFeed(const Session& session, BatchPurpose purpose, std::span<const int64_t> seeds,
-            std::span<const int64_t> labels);
+  // One pass, or all epochs of training from (first_epoch, first_step) on, over the rows of
+  // `source`, which must outlive the feed.
+  BatchFeed(const Session& session, BatchPurpose purpose, const SeedSource& source,
+            int64_t first_epoch = 0, int64_t first_step = 0);
   // A feed that was not read to its end is one that failed: shuts the stores down, so that no
   // call keeps the pipeline's threads from joining.
   ~BatchFeed();
@@ -41,9 +42,9 @@ class BatchFeed {
   MinibatchStream stream_;
 };
 
-// Views as tensors, without a copy: the features' memory goes to the tensor; labels live with the
-// minibatch.
-[[nodiscard]] torch::Tensor TakeFeatures(PreparedBatch& batch);
-[[nodiscard]] torch::Tensor LabelsOf(const PreparedBatch& batch);
+// What the model makes of a batch, whose features go to it without a copy: their memory lives as
+// long as the graph of backward. `draws` as ModelInput's.
+[[nodiscard]] std::vector<torch::Tensor> ModelOutputs(const Session& session, PreparedBatch& batch,
+                                                      const torch::Generator& draws);
 
 }  // namespace halograph

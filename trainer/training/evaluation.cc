@@ -11,28 +11,23 @@ namespace {
 // Ranks meet so often, so that a slow one makes no collective of the others run into its timeout.
 constexpr int64_t kStepsBetweenMeetings = 16;
 
-// The class of each listed seed.
-torch::Tensor Classes(Session& session, PreparedBatch& batch) {
-  const torch::Tensor features = TakeFeatures(batch);
-  return session.model->forward(features, batch.minibatch).argmax(1);
-}
-
 // One message of a rank's predictions for a step: count, original ids, classes; the rest unused.
 StatusOr<torch::Tensor> PackStep(Session& session, PreparedBatch& batch, int64_t capacity) {
   torch::Tensor packed = torch::zeros({1 + 2 * capacity}, torch::kInt64);
-  const int64_t count = batch.num_seeds();
+  const int64_t count = batch.rows;
   if (count == 0) return packed;
   auto* values = packed.data_ptr<int64_t>();
   values[0] = count;
-  const std::vector<int64_t>& nodes = batch.minibatch.nodes[session.task.node_type];
+  const std::vector<int64_t>& nodes = batch.minibatch.nodes[session.task->node_type()];
   std::vector<int64_t> ids;
   for (int32_t position : batch.minibatch.seed_positions.front()) ids.push_back(nodes[position]);
   const Schema& schema = session.stores.kv->info().schema;
-  const TensorRef original{false, schema.node_types[session.task.node_type].name,
+  const TensorRef original{false, schema.node_types[session.task->node_type()].name,
                            kOriginalIdTensor};
   HG_RETURN_IF_ERROR(session.stores.kv->Pull(
       original, ids, std::as_writable_bytes(std::span(values + 1, ids.size())), nullptr));
-  packed.narrow(0, 1 + capacity, count).copy_(Classes(session, batch));
+  packed.narrow(0, 1 + capacity, count)
+      .copy_(session.task->Predict(ModelOutputs(session, batch, {}), batch));
   return packed;
 }
 
@@ -43,46 +38,49 @@ void Unpack(const torch::Tensor& packed, int64_t capacity, std::vector<Predictio
   }
 }
 
-std::vector<int64_t> NodesToPredict(const Session& session) {
-  if (session.options.predict_nodes == PredictNodes::kTest) return session.task.test.seeds;
-  const Schema& schema = session.stores.graph->info().schema;
-  std::vector<int64_t> nodes(schema.node_types[session.task.node_type].count);
-  std::iota(nodes.begin(), nodes.end(), int64_t{0});
-  return nodes;
+NodeSeeds NodesToPredict(const Session& session) {
+  std::vector<int64_t> nodes;
+  if (session.options.predict_nodes == PredictNodes::kTest) {
+    const SeedSource* const test = session.task->source(BatchPurpose::kTest);
+    if (test != nullptr) nodes.assign(test->owners().begin(), test->owners().end());
+  } else {
+    const Schema& schema = session.stores.graph->info().schema;
+    nodes.resize(schema.node_types[session.task->node_type()].count);
+    std::iota(nodes.begin(), nodes.end(), int64_t{0});
+  }
+  return NodeSeeds(session.task->node_type(), std::move(nodes));
 }
 
 }  // namespace
 
-StatusOr<std::optional<double>> Accuracy(Session& session, const LabeledSeeds& set,
-                                         BatchPurpose purpose) {
-  if (set.seeds.empty()) return std::optional<double>();
+StatusOr<std::optional<double>> Evaluate(Session& session, BatchPurpose purpose) {
+  TrainingTask& task = *session.task;
+  const SeedSource* const source = task.source(purpose);
+  if (source == nullptr) return std::optional<double>();
   const torch::NoGradGuard no_grad;
   session.model->eval();
-  BatchFeed feed(session, purpose, set.seeds, set.labels);
-  torch::Tensor sums = torch::zeros({2}, torch::kInt64);
-  auto* correct_and_all = sums.data_ptr<int64_t>();
+  BatchFeed feed(session, purpose, *source);
+  torch::Tensor sums = torch::zeros({static_cast<int64_t>(task.metric().sums)}, torch::kFloat64);
+  const std::span<double> values(sums.data_ptr<double>(), task.metric().sums);
   FeedWaits waits;
   for (int64_t step = 0; step < feed.steps_per_epoch(); ++step) {
     HG_ASSIGN_OR_RETURN(PreparedBatch batch, feed.Next(&waits));
-    if (batch.num_seeds() > 0) {
-      correct_and_all[0] += (Classes(session, batch) == LabelsOf(batch)).sum().item<int64_t>();
-      correct_and_all[1] += batch.num_seeds();
-    }
+    if (batch.rows > 0) task.Measure(ModelOutputs(session, batch, {}), batch, values);
     if ((step + 1) % kStepsBetweenMeetings == 0) {
       HG_RETURN_IF_ERROR(session.ranks->Barrier("meeting during evaluation"));
     }
   }
-  HG_RETURN_IF_ERROR(session.ranks->AllReduceSum(sums, "all-reduce of accuracy"));
-  return std::optional<double>(static_cast<double>(correct_and_all[0]) /
-                               static_cast<double>(correct_and_all[1]));
+  HG_RETURN_IF_ERROR(
+      session.ranks->AllReduceSum(sums, fmt::format("all-reduce of {}", task.metric().label)));
+  return std::optional<double>(task.MetricOf(values));
 }
 
 StatusOr<std::vector<Prediction>> Predict(Session& session) {
   const torch::NoGradGuard no_grad;
   session.model->eval();
-  const std::vector<int64_t> nodes = NodesToPredict(session);
+  const NodeSeeds nodes = NodesToPredict(session);
   const int64_t capacity = session.options.eval_batch_size;
-  BatchFeed feed(session, BatchPurpose::kPredict, nodes, {});
+  BatchFeed feed(session, BatchPurpose::kPredict, nodes);
   std::vector<Prediction> predictions;
   FeedWaits waits;
   for (int64_t step = 0; step < feed.steps_per_epoch(); ++step) {

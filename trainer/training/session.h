@@ -2,15 +2,16 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "trainer/distributed/communicator.h"
 #include "trainer/launch/options.h"
 #include "trainer/launch/stop_signal.h"
-#include "trainer/models/sage.h"
+#include "trainer/models/model.h"
 #include "trainer/pipeline/batch_maker.h"
-#include "trainer/pipeline/labeled_seeds.h"
-#include "trainer/pipeline/minibatch_stream.h"
+#include "trainer/pipeline/seed_split.h"
 #include "trainer/stores/stores.h"
+#include "trainer/tasks/task.h"
 
 namespace halograph {
 
@@ -19,14 +20,20 @@ struct Session {
   StopSignal* stop = nullptr;
   Stores stores;
   std::unique_ptr<Communicator> ranks;
-  ClassificationTask task;
+  std::unique_ptr<TrainingTask> task;
   std::unique_ptr<BatchMaker> train_maker;
   std::unique_ptr<BatchMaker> eval_maker;
-  Sage model{nullptr};
+  std::shared_ptr<Model> model;
 
-  [[nodiscard]] SeedShards Shards(std::span<const int64_t> sorted_seeds) const {
+  // The weights that are trained: the model's, then the task's.
+  [[nodiscard]] std::vector<torch::Tensor> Parameters() const {
+    std::vector<torch::Tensor> all = model->parameters();
+    for (torch::Tensor& parameter : task->parameters()) all.push_back(std::move(parameter));
+    return all;
+  }
+  [[nodiscard]] SeedShards Shards(const SeedSource& source) const {
     const PartitionBook& book = stores.graph->info().book;
-    return SplitSeeds(sorted_seeds, book.NodeBoundaries(task.node_type), options.world_size);
+    return SplitSeeds(source.owners(), book.NodeBoundaries(task->node_type()), options.world_size);
   }
   // Cancelled once a signal came.
   [[nodiscard]] Status CheckStop() const {

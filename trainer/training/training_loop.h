@@ -1,5 +1,9 @@
 // Synchronous data-parallel training: epochs of steps, each ending in one all-reduce of gradients
 // weighted by seeds, and evaluation in between.
+//
+// What a step does depends on the weights, the optimizer's state, and (seed, epoch, step, rank): a
+// loop that begins at a step with the weights and state of that moment goes on as the loop did that
+// came there, bit for bit.
 #pragma once
 
 #include <functional>
@@ -9,39 +13,36 @@
 #include "common/base/status.h"
 #include "common/storage/json.h"
 #include "trainer/distributed/gradients.h"
+#include "trainer/output/epoch_figures.h"
 #include "trainer/training/batch_feed.h"
+#include "trainer/training/optimizer.h"
 #include "trainer/training/session.h"
 
 namespace halograph {
 
-// One epoch of training, over all ranks: sums of loss, seeds, edges and bytes, means of times.
+// One epoch of training, over all ranks.
 struct EpochStats {
   int64_t epoch = 0;  // from 0, as in the batch seeds
-  double loss = 0;    // mean over seeds
-  double train_seeds = 0;
-  int64_t steps = 0;
-  double seconds = 0;  // training without evaluation, rank 0's clock
-  double sample_wait_s = 0;
-  double feature_wait_s = 0;
-  double compute_s = 0;
-  double sync_wait_s = 0;
-  double eval_s = 0;
-  double sampled_edges = 0;
-  double local_bytes = 0;  // of features
-  double remote_bytes = 0;
-  double remote_sample_bytes = 0;
-  double rounds_per_minibatch = 0;
-  std::optional<double> valid_acc;  // none: no such set, or not evaluated after this epoch
-  std::optional<double> test_acc;
+  EpochFigures figures;
+  std::optional<double>
+      valid;  // the task's metric; none: no such set, or not evaluated after this epoch
+  std::optional<double> test;
 };
-[[nodiscard]] Json ToJson(const EpochStats& stats);
+// A line of the log. `metric`: Metric::key.
+[[nodiscard]] Json ToJson(const EpochStats& stats, std::string_view metric);
 
 // What a whole run comes to.
 struct TrainResult {
-  EpochStats best;  // the first of the highest validation accuracy; the last without such a set
+  EpochStats best;  // the first of the best validation metric; the last without such a set
   EpochStats last;
   double train_seconds = 0;  // over epochs
   double sampled_edges = 0;
+};
+
+// What a loop begins with: the first step that it takes.
+struct TrainingStart {
+  int64_t epoch = 0;
+  int64_t step = 0;
 };
 
 class TrainingLoop {
@@ -51,32 +52,38 @@ class TrainingLoop {
   // Called after each step with the seeds of all ranks in it and the rank's mean loss.
   using OnStep = std::function<void(int64_t seeds, double loss)>;
 
-  // The session's model must have equal weights on all ranks. Nothing is owned.
-  TrainingLoop(Session& session, OnStep on_step, OnEpoch on_epoch);
+  // The session's model must have equal weights on all ranks, and nothing in it may change while
+  // the loop lives. Of an epoch that is begun in its middle, the figures are of the steps taken.
+  TrainingLoop(Session& session, OnStep on_step, OnEpoch on_epoch, TrainingStart start = {});
 
-  // All epochs; leaves the best epoch's weights in the model.
+  // All epochs from the start on; leaves the best epoch's weights in the model.
   //   FailedPrecondition  the loss is not finite: rank, epoch and step are named
   //   Cancelled           a signal came
   //   else                as BatchFeed::Next and Communicator, the callback's, or Internal with
   //                       libtorch's message
   [[nodiscard]] StatusOr<TrainResult> Run();
 
+  // For saving its state between steps (in OnStep, in OnEpoch), and restoring it before Run.
+  [[nodiscard]] Optimizer& optimizer() { return optimizer_; }
+
  private:
-  struct Sums;
-  [[nodiscard]] StatusOr<EpochStats> RunEpoch(int64_t epoch);
-  [[nodiscard]] Status Step(int64_t epoch, int64_t step, Sums* sums);
-  [[nodiscard]] Status ComputeGradients(PreparedBatch& batch, int64_t seeds_in_step, Sums* sums);
-  [[nodiscard]] StatusOr<EpochStats> Reduce(const Sums& sums);
-  [[nodiscard]] Status Evaluate(EpochStats* stats);
+  [[nodiscard]] StatusOr<EpochStats> RunEpoch(int64_t epoch, int64_t first_step);
+  [[nodiscard]] Status Step(int64_t epoch, int64_t step, EpochFigures* figures);
+  // The loss summed over this rank's rows; gradients are left in the buffer.
+  [[nodiscard]] StatusOr<double> ComputeGradients(PreparedBatch& batch, int64_t seeds_in_step,
+                                                  uint64_t draws_key);
+  [[nodiscard]] Status Reduce(EpochFigures* figures);
+  [[nodiscard]] Status EvaluateSets(EpochStats* stats);
   void Remember(const EpochStats& stats);
   void RestoreBest();
 
   Session& session_;
   const OnStep on_step_;
   const OnEpoch on_epoch_;
+  const TrainingStart start_;
   std::vector<torch::Tensor> parameters_;
   GradientBuffer gradients_;
-  torch::optim::Adam optimizer_;
+  Optimizer optimizer_;
   BatchFeed feed_;
   TrainResult result_;
   std::vector<torch::Tensor> best_weights_;

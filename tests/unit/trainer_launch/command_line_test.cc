@@ -70,6 +70,36 @@ TEST(CommandLineTest, OptionsArriveAndDefaultsAreResolved) {
   EXPECT_GE(o.threads, 1);
 }
 
+TEST(CommandLineTest, TheModelsOwnOptionsArriveAndMustAgreeOnAllRanks) {
+  const TrainOptions defaults = Parse({"--graph", "g"}).options;
+  EXPECT_EQ(SharedFacts(defaults)["hidden"], 256);
+  const TrainOptions o =
+      Parse({"--graph", "g", "--hidden", "32", "--model=sage", "--dropout", "0.25"}).options;
+  EXPECT_EQ(SharedFacts(o)["hidden"], 32);
+  EXPECT_EQ(SharedFacts(o)["dropout"], 0.25);
+  EXPECT_EQ(ToJson(o)["hidden"], 32);
+}
+
+TEST(CommandLineTest, ThreadsThatSampleAndTheirMemory) {
+  const TrainOptions defaults = Parse({"--graph", "g"}).options;
+  EXPECT_EQ(defaults.threads_per_minibatch, 0);
+  EXPECT_GT(defaults.sampler_memory, 0) << "an eighth of the machine's";
+  const TrainOptions o = Parse({"--graph", "g", "--sample-threads", "6", "--threads-per-minibatch",
+                                "3", "--sampler-memory", "2GiB"})
+                             .options;
+  EXPECT_EQ(o.threads_per_minibatch, 3);
+  EXPECT_EQ(o.sampler_memory, int64_t{2} << 30);
+  EXPECT_THAT(Refusal({"--graph", "g", "--threads-per-minibatch", "3"}),
+              HasSubstr("--threads-per-minibatch is 3, expected 0 to 2"));
+  EXPECT_THAT(Refusal({"--graph", "g", "--sampler-memory", "much"}), HasSubstr("--sampler-memory"));
+}
+
+TEST(CommandLineTest, TheOptimizerIsChosenByName) {
+  EXPECT_EQ(Parse({"--graph", "g"}).options.optimizer, OptimizerKind::kAdam);
+  EXPECT_EQ(Parse({"--graph", "g", "--optimizer", "sgd"}).options.optimizer, OptimizerKind::kSgd);
+  EXPECT_THAT(Refusal({"--graph", "g", "--optimizer", "adma"}), HasSubstr("--optimizer"));
+}
+
 TEST(CommandLineTest, ServersAreAList) {
   const ParsedCommandLine parsed = Parse({"--servers", "a:1,b:2"});
   ASSERT_FALSE(parsed.exit_code.has_value());

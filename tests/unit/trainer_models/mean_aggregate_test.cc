@@ -1,4 +1,4 @@
-#include "trainer/models/mean_aggregate.h"
+#include "trainer/kernels/mean_aggregate.h"
 
 #include <vector>
 

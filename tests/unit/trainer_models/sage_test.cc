@@ -2,13 +2,18 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/unit/trainer_models/random_block.h"
+#include "tests/unit/trainer_models/model_test_support.h"
 
 namespace halograph {
 namespace {
 
-constexpr SageOptions kSmall{
-    .layers = 2, .in_dim = 4, .hidden = 6, .num_classes = 3, .dropout = 0.5};
+std::shared_ptr<Model> SmallSage(double dropout) {
+  SageOptions options;
+  options.hidden = 6;
+  options.dropout = dropout;
+  torch::manual_seed(1);
+  return MakeSage(options, SmallShape());
+}
 
 torch::Tensor Mean(const torch::Tensor& h, const Block& block) {
   const auto rows = static_cast<int64_t>(block.indptr.size()) - 1;
@@ -23,9 +28,7 @@ torch::Tensor Mean(const torch::Tensor& h, const Block& block) {
 }
 
 TEST(SageTest, IsTheFormulaOfThePaper) {
-  torch::manual_seed(1);
-  Sage model(kSmall);
-  model->eval();
+  const auto model = SmallSage(0.5);
   const Minibatch minibatch = RandomMinibatch(7);
   const torch::Tensor x = torch::randn({30, 4});
   auto p = model->named_parameters();
@@ -35,47 +38,22 @@ TEST(SageTest, IsTheFormulaOfThePaper) {
            Mean(h, block).matmul(p[name + ".neighbor.weight"].t()) + p[name + ".self.bias"];
   };
   const torch::Tensor h1 = torch::relu(layer("layers.0", x, minibatch.layers[1].blocks[0]));
-  const torch::Tensor h2 = layer("layers.1", h1, minibatch.layers[0].blocks[0]);
-  const torch::Tensor wanted = torch::stack({h2[4], h2[0], h2[4]});
-  const torch::Tensor found = model->forward(x, minibatch);
+  const torch::Tensor wanted = layer("layers.1", h1, minibatch.layers[0].blocks[0]);
+  const torch::Tensor found = model->Forward({&minibatch, {x}, {}})[0];
   EXPECT_TRUE(torch::allclose(found, wanted, 1e-4, 1e-5)) << found << wanted;
 }
 
-TEST(SageTest, DropoutActsInTrainingOnly) {
-  torch::manual_seed(1);
-  Sage model(kSmall);
+TEST(SageTest, DropoutActsOnlyWhereDrawsAreGiven) {
   const Minibatch minibatch = RandomMinibatch(7);
   const torch::Tensor x = torch::randn({30, 4});
-  model->eval();
-  EXPECT_TRUE(torch::equal(model->forward(x, minibatch), model->forward(x, minibatch)));
-  model->train();
-  EXPECT_FALSE(torch::equal(model->forward(x, minibatch), model->forward(x, minibatch)));
-}
-
-TEST(SageTest, EveryParameterGetsAGradient) {
-  torch::manual_seed(1);
-  Sage model(kSmall);
-  const Minibatch minibatch = RandomMinibatch(9);
-  model->forward(torch::randn({30, 4}), minibatch).square().sum().backward();
-  for (const auto& parameter : model->named_parameters()) {
-    ASSERT_TRUE(parameter.value().grad().defined()) << parameter.key();
-    EXPECT_GT(parameter.value().grad().abs().sum().item<float>(), 0) << parameter.key();
-  }
-}
-
-TEST(SageTest, OneLayerAndThreeLayersHaveTheRightShapes) {
-  const Minibatch two = RandomMinibatch(3);
-  Minibatch one = two;
-  one.layers = {two.layers[1]};
-  SageOptions options = kSmall;
-  options.layers = 1;
-  EXPECT_EQ(Sage(options)->forward(torch::randn({30, 4}), one).sizes(),
-            (std::vector<int64_t>{3, 3}));
-  Minibatch three = two;
-  three.layers.push_back({{RandomBlock(1, 30, 40)}, {30}, {40}});
-  options.layers = 3;
-  EXPECT_EQ(Sage(options)->forward(torch::randn({40, 4}), three).sizes(),
-            (std::vector<int64_t>{3, 3}));
+  const auto run = [&](Model& model, const torch::Generator& draws) {
+    return model.Forward({&minibatch, {x}, draws})[0];
+  };
+  const auto model = SmallSage(0.5);
+  const torch::Tensor evaluated = run(*model, {});
+  EXPECT_FALSE(torch::equal(run(*model, Draws(1)), evaluated));
+  EXPECT_FALSE(torch::equal(run(*model, Draws(1)), run(*model, Draws(2))));
+  EXPECT_TRUE(torch::equal(run(*SmallSage(0), Draws(1)), evaluated));
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "trainer/pipeline/batch_maker.h"
 
+#include <algorithm>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -16,9 +17,20 @@ class BatchMakerTest : public OpenedGraphTest {
     const Schema& schema = stores_.graph->info().schema;
     BatchRecipe recipe;
     recipe.sampling = SamplingSpec::Uniform(schema, fanouts);
-    recipe.feature = TensorRef{false, "node", feature};
-    recipe.feature_spec = **FindTensor(schema.node_types[0].features, feature, "node");
+    recipe.inputs = {InputOf(schema, 0, feature)};
     return recipe;
+  }
+  static StatusOr<PreparedBatch> Make(const BatchMaker& maker, int type, std::vector<int64_t> seeds,
+                                      uint64_t batch_seed) {
+    const int64_t rows = std::ssize(seeds);
+    StepSeeds step;
+    step.seeds.push_back({type, std::move(seeds)});
+    return maker.Make(std::move(step), rows, batch_seed);
+  }
+  static NodeInput InputOf(const Schema& schema, int type, const std::string& feature) {
+    const NodeType& node_type = schema.node_types[type];
+    return {type, TensorRef{false, node_type.name, feature},
+            **FindTensor(node_type.features, feature, node_type.name)};
   }
 };
 
@@ -30,14 +42,15 @@ TEST_F(BatchMakerTest, FeaturesAreThoseOfTheInputNodes) {
   for (size_t i = 0; i < global.size(); ++i) input[global[i]] = static_cast<int64_t>(i);
   const BatchMaker maker(stores_.graph.get(), stores_.kv.get(), Recipe("feat", {3, 2}));
   const std::vector<int64_t> seeds = {7, 3, 7};
-  auto batch = maker.Make(seeds, 11);
+  auto batch = Make(maker, 0, seeds, 11);
   ASSERT_TRUE(batch.ok()) << batch.status();
-  EXPECT_EQ(batch->num_seeds(), 3);
+  EXPECT_EQ(batch->rows, 3);
   const auto& nodes = batch->minibatch.nodes[0];
-  ASSERT_EQ(batch->features.rows(), static_cast<int64_t>(nodes.size()));
-  ASSERT_EQ(batch->features.cols(), 4);
+  ASSERT_EQ(batch->features.size(), 1U);
+  ASSERT_EQ(batch->features[0].rows(), static_cast<int64_t>(nodes.size()));
+  ASSERT_EQ(batch->features[0].cols(), 4);
   for (size_t row = 0; row < nodes.size(); ++row) {
-    EXPECT_EQ(batch->features.values()[row * 4], static_cast<float>(input[nodes[row]]));
+    EXPECT_EQ(batch->features[0].values()[row * 4], static_cast<float>(input[nodes[row]]));
   }
   EXPECT_EQ(batch->pulled.local_bytes, static_cast<int64_t>(nodes.size() * 16));
   EXPECT_EQ(batch->pulled.remote_bytes, 0);
@@ -50,22 +63,91 @@ TEST_F(BatchMakerTest, StoredIntegersAreConvertedAndNormalised) {
       MakeTensor<uint8_t>("words", {1, 0, 1, 0, 0, 0, 4, 2, 2, 255, 0, 0}, 3)};
   Open(spec);
   BatchRecipe recipe = Recipe("words", {2});
-  recipe.normalization = FeatureNormalization::kRow;
+  recipe.inputs[0].normalization = FeatureNormalization::kRow;
   const BatchMaker maker(stores_.graph.get(), stores_.kv.get(), recipe);
   const std::vector<int64_t> global = GlobalNodeIds(spec, "node");
-  auto batch = maker.Make(global, 1);
+  auto batch = Make(maker, 0, global, 1);
   ASSERT_TRUE(batch.ok()) << batch.status();
   const std::vector<float> wanted = {0.5, 0, 0.5, 0, 0, 0, 0.5, 0.25, 0.25, 1, 0, 0};
-  const auto values = batch->features.values();
+  const auto values = batch->features[0].values();
   EXPECT_EQ(std::vector<float>(values.begin(), values.end()), wanted);
+}
+
+TEST_F(BatchMakerTest, ATypedGraphGivesEveryNodeTypeItsOwnFeatures) {
+  const TestGraphSpec spec = RandomTypedGraph({.nodes = 60, .feature_dim = 3});
+  Open(spec);
+  const Schema& schema = stores_.graph->info().schema;
+  const int author = *schema.NodeTypeIndex("author");
+  const int paper = *schema.NodeTypeIndex("paper");
+  const int venue = *schema.NodeTypeIndex("venue");
+  BatchRecipe recipe;
+  recipe.sampling = SamplingSpec::Uniform(schema, std::vector<int32_t>{3, 3});
+  recipe.inputs = {InputOf(schema, author, "emb"), InputOf(schema, paper, "year")};
+  recipe.inputs[0].normalization = FeatureNormalization::kRow;
+  const BatchMaker maker(stores_.graph.get(), stores_.kv.get(), recipe);
+  const std::vector<int64_t> seeds = {4, 11, 30};
+  auto batch = Make(maker, paper, seeds, 5);
+  ASSERT_TRUE(batch.ok()) << batch.status();
+  ASSERT_EQ(batch->features.size(), 3U);
+  for (int type : {author, paper, venue}) {
+    ASSERT_GT(batch->minibatch.nodes[type].size(), 0U) << type;
+    const auto rows = static_cast<int64_t>(batch->minibatch.nodes[type].size());
+    EXPECT_EQ(batch->features[type].rows(), type == venue ? 0 : rows);
+  }
+  EXPECT_EQ(batch->features[author].cols(), 6);
+  EXPECT_EQ(batch->features[venue].cols(), 0);
+  const std::vector<int64_t> global = GlobalNodeIds(spec, "paper");
+  for (size_t row = 0; row < batch->minibatch.nodes[paper].size(); ++row) {
+    const auto input = std::find(global.begin(), global.end(), batch->minibatch.nodes[paper][row]);
+    EXPECT_EQ(batch->features[paper].values()[row],
+              static_cast<float>(1900 + (input - global.begin())));
+  }
+  for (size_t row = 0; row < batch->minibatch.nodes[author].size(); ++row) {
+    float sum = 0;
+    for (float value : batch->features[author].values().subspan(row * 6, 6)) sum += value;
+    EXPECT_NEAR(sum, 1, 1e-5) << "normalised, unlike the years";
+  }
+}
+
+TEST_F(BatchMakerTest, ATypeThatNoNodeWasReachedOfHasAMatrixWithoutRows) {
+  Open(RandomTypedGraph({.nodes = 60, .feature_dim = 3}));
+  const Schema& schema = stores_.graph->info().schema;
+  BatchRecipe recipe;
+  recipe.sampling.layers = {{{*schema.RelationIndex("paper:cites:paper"), 2}}};
+  recipe.inputs = {InputOf(schema, *schema.NodeTypeIndex("author"), "emb")};
+  const BatchMaker maker(stores_.graph.get(), stores_.kv.get(), recipe);
+  const std::vector<int64_t> seeds = {4};
+  auto batch = Make(maker, *schema.NodeTypeIndex("paper"), seeds, 5);
+  ASSERT_TRUE(batch.ok()) << batch.status();
+  EXPECT_EQ(batch->features[recipe.inputs[0].node_type].rows(), 0);
+  EXPECT_EQ(batch->features[recipe.inputs[0].node_type].cols(), 6);
+}
+
+TEST_F(BatchMakerTest, SeedsMayBeOfSeveralTypes) {
+  Open(RandomTypedGraph({.nodes = 60, .feature_dim = 3}));
+  const Schema& schema = stores_.graph->info().schema;
+  const int author = *schema.NodeTypeIndex("author");
+  const int paper = *schema.NodeTypeIndex("paper");
+  BatchRecipe recipe;
+  recipe.sampling = SamplingSpec::Uniform(schema, std::vector<int32_t>{2});
+  recipe.inputs = {InputOf(schema, author, "emb")};
+  const BatchMaker maker(stores_.graph.get(), stores_.kv.get(), recipe);
+  StepSeeds step;
+  step.seeds = {{author, {3}}, {paper, {4, 11, 4}}};
+  auto batch = maker.Make(step, 2, 5);
+  ASSERT_TRUE(batch.ok()) << batch.status();
+  EXPECT_EQ(batch->rows, 2);
+  ASSERT_EQ(batch->minibatch.seed_positions.size(), 2U);
+  EXPECT_EQ(batch->minibatch.nodes[author][batch->minibatch.seed_positions[0][0]], 3);
+  EXPECT_EQ(batch->minibatch.nodes[paper][batch->minibatch.seed_positions[1][2]], 4);
 }
 
 TEST_F(BatchMakerTest, NoSeedsIsABatchOfNoRows) {
   Open(RandomGraph({.nodes = 10}));
   const BatchMaker maker(stores_.graph.get(), stores_.kv.get(), Recipe("feat", {2}));
-  auto batch = maker.Make({}, 1);
+  auto batch = Make(maker, 0, {}, 1);
   ASSERT_TRUE(batch.ok()) << batch.status();
-  EXPECT_EQ(batch->num_seeds(), 0);
+  EXPECT_EQ(batch->rows, 0);
   EXPECT_EQ(batch->minibatch.sampled_edges, 0);
 }
 
@@ -73,10 +155,10 @@ TEST_F(BatchMakerTest, ErrorsSayWhatWasBeingDone) {
   Open(RandomGraph({.nodes = 10}));
   const BatchMaker maker(stores_.graph.get(), stores_.kv.get(), Recipe("feat", {2}));
   const std::vector<int64_t> outside = {10};
-  EXPECT_THAT(Message(maker.Make(outside, 1).status()), testing::StartsWith("sampling"));
+  EXPECT_THAT(Message(Make(maker, 0, outside, 1).status()), testing::StartsWith("sampling"));
   stores_.kv->Shutdown();
   const std::vector<int64_t> inside = {1};
-  const Status status = maker.Make(inside, 1).status();
+  const Status status = Make(maker, 0, inside, 1).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kCancelled);
   EXPECT_THAT(Message(status), testing::StartsWith("pulling features"));
 }

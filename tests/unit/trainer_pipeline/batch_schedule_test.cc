@@ -53,6 +53,19 @@ TEST(TrainerKeyTest, DiffersByEveryArgumentAndFromBatchSeeds) {
   EXPECT_EQ(keys.size(), 2U * (2 * 3 * 2 + 2 * 3 * 2));
 }
 
+TEST(StepKeyTest, DiffersByStepAndFromTheEpochsKey) {
+  std::set<uint64_t> keys;
+  for (uint64_t step : {0, 1, 2}) {
+    for (uint64_t epoch : {0, 1}) {
+      for (uint64_t rank : {0, 1}) {
+        keys.insert(StepKey(5, TrainerStream::kDropout, epoch, step, rank));
+        keys.insert(TrainerKey(5, TrainerStream::kDropout, epoch, rank));
+      }
+    }
+  }
+  EXPECT_EQ(keys.size(), 12U + 4U);
+}
+
 TEST(EpochOrdersTest, AnOrderThatWasDroppedComesBackTheSame) {
   EpochOrders orders(100, 7, 1, 2);
   const std::vector<int64_t> first = *orders.Of(0);

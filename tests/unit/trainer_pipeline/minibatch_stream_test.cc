@@ -4,6 +4,8 @@
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
+#include <optional>
+#include <span>
 #include <thread>
 #include <vector>
 
@@ -23,13 +25,14 @@ class MinibatchStreamTest : public OpenedGraphTest {
     auto task = ReadClassificationTask(*stores_.kv, "");
     ASSERT_TRUE(task.ok()) << task.status();
     train_ = task->train;
+    const auto labels = std::as_bytes(std::span(train_.labels));
+    source_.emplace(0, train_.seeds, LabelRows{.data = {labels.begin(), labels.end()}});
   }
   BatchRecipe Recipe() {
     const Schema& schema = stores_.graph->info().schema;
     BatchRecipe recipe;
     recipe.sampling = SamplingSpec::Uniform(schema, std::vector<int32_t>{3, 2});
-    recipe.feature = TensorRef{false, "node", "feat"};
-    recipe.feature_spec = schema.node_types[0].features[0];
+    recipe.inputs = {{0, TensorRef{false, "node", "feat"}, schema.node_types[0].features[0]}};
     return recipe;
   }
   SeedShards Shards(int world_size) {
@@ -38,8 +41,7 @@ class MinibatchStreamTest : public OpenedGraphTest {
   // All minibatches of a stream.
   std::vector<PreparedBatch> Drain(GraphStore* graph, StreamOptions options) {
     const BatchMaker maker(graph, stores_.kv.get(), Recipe());
-    MinibatchStream stream(&maker, train_.seeds, train_.labels, Shards(options.world_size),
-                           options);
+    MinibatchStream stream(&maker, &*source_, Shards(options.world_size), options);
     std::vector<PreparedBatch> batches;
     for (;;) {
       auto next = stream.Next();
@@ -56,7 +58,18 @@ class MinibatchStreamTest : public OpenedGraphTest {
     return seeds;
   }
 
+  static std::vector<int64_t> LabelsOf(const PreparedBatch& batch) {
+    const auto labels = batch.labels.As<int64_t>();
+    return {labels.begin(), labels.end()};
+  }
+  static void ExpectEqual(const PreparedBatch& found, const PreparedBatch& wanted) {
+    EXPECT_EQ(found.minibatch, wanted.minibatch);
+    EXPECT_EQ(found.labels.data, wanted.labels.data);
+    EXPECT_TRUE(std::ranges::equal(found.features[0].values(), wanted.features[0].values()));
+  }
+
   LabeledSeeds train_;
+  std::optional<NodeSeeds> source_;
 };
 
 TEST_F(MinibatchStreamTest, EachEpochVisitsEverySeedOfTheRanksOnceWithItsLabel) {
@@ -73,11 +86,12 @@ TEST_F(MinibatchStreamTest, EachEpochVisitsEverySeedOfTheRanksOnceWithItsLabel) 
     EXPECT_EQ(steps, static_cast<size_t>(Shards(kWorld).Steps(7)));
     for (size_t i = 0; i < batches.size(); ++i) {
       const std::vector<int64_t> seeds = SeedsOf(batches[i]);
-      ASSERT_EQ(seeds.size(), batches[i].labels.size());
+      const std::vector<int64_t> labels = LabelsOf(batches[i]);
+      ASSERT_EQ(seeds.size(), labels.size());
       for (size_t s = 0; s < seeds.size(); ++s) {
         const auto row = std::lower_bound(train_.seeds.begin(), train_.seeds.end(), seeds[s]) -
                          train_.seeds.begin();
-        EXPECT_EQ(batches[i].labels[s], train_.labels[row]);
+        EXPECT_EQ(labels[s], train_.labels[row]);
         visited[i / steps].push_back(seeds[s]);
       }
     }
@@ -98,12 +112,78 @@ TEST_F(MinibatchStreamTest, ThreadsAndPrefetchChangeNothing) {
     more.prefetch = prefetch;
     const auto found = Drain(stores_.graph.get(), more);
     ASSERT_EQ(found.size(), wanted.size());
-    for (size_t i = 0; i < found.size(); ++i) {
-      EXPECT_EQ(found[i].minibatch, wanted[i].minibatch);
-      EXPECT_EQ(found[i].labels, wanted[i].labels);
-      EXPECT_TRUE(std::ranges::equal(found[i].features.values(), wanted[i].features.values()));
+    for (size_t i = 0; i < found.size(); ++i) ExpectEqual(found[i], wanted[i]);
+  }
+}
+
+TEST_F(MinibatchStreamTest, AStreamThatBeginsLaterGivesTheRestOfTheWhole) {
+  const StreamOptions whole{.seed = 9, .batch_size = 8, .epochs = 3, .threads = 2};
+  const auto wanted = Drain(stores_.graph.get(), whole);
+  const size_t steps = wanted.size() / 3;
+  ASSERT_GT(steps, 3U);
+  for (const auto& [epoch, step] : {std::pair<size_t, size_t>{0, 1}, {1, 0}, {2, 3}, {3, 0}}) {
+    StreamOptions later = whole;
+    later.first_epoch = static_cast<int64_t>(epoch);
+    later.first_step = static_cast<int64_t>(step);
+    const auto found = Drain(stores_.graph.get(), later);
+    const size_t first = epoch * steps + step;
+    ASSERT_EQ(found.size(), wanted.size() - first) << epoch << " " << step;
+    for (size_t i = 0; i < found.size(); ++i) ExpectEqual(found[i], wanted[first + i]);
+  }
+}
+
+// Remembers the keys that it was asked with; a row is a node.
+class RecordingSource final : public SeedSource {
+ public:
+  explicit RecordingSource(const NodeSeeds* seeds) : seeds_(seeds) {}
+  std::span<const int64_t> owners() const override { return seeds_->owners(); }
+  Status Collect(std::span<const int64_t> rows, uint64_t key, StepSeeds* step) const override {
+    {
+      std::lock_guard lock(mutex_);
+      keys_.push_back(key);
+    }
+    return seeds_->Collect(rows, key, step);
+  }
+  std::vector<uint64_t> keys() const { return keys_; }
+
+ private:
+  const NodeSeeds* seeds_;
+  mutable std::mutex mutex_;
+  mutable std::vector<uint64_t> keys_;
+};
+
+TEST_F(MinibatchStreamTest, WhatATaskDrawsIsKeyedByPurposeEpochStepAndRank) {
+  std::vector<uint64_t> all;
+  std::vector<uint64_t> whole, later;
+  for (const auto purpose : {BatchPurpose::kTrain, BatchPurpose::kValid}) {
+    for (int rank : {0, 1}) {
+      for (int64_t first_epoch : {0, 1}) {
+        const RecordingSource recording(&*source_);
+        const BatchMaker maker(stores_.graph.get(), stores_.kv.get(), Recipe());
+        MinibatchStream stream(&maker, &recording, Shards(2),
+                               {.purpose = purpose,
+                                .rank = rank,
+                                .world_size = 2,
+                                .batch_size = 8,
+                                .epochs = 2,
+                                .first_epoch = first_epoch,
+                                .threads = 1});
+        while (true) {
+          auto next = stream.Next();
+          ASSERT_TRUE(next.ok()) << next.status();
+          if (!next->has_value()) break;
+        }
+        const std::vector<uint64_t> keys = recording.keys();
+        if (first_epoch == 0) all.insert(all.end(), keys.begin(), keys.end());
+        if (purpose == BatchPurpose::kTrain && rank == 1) (first_epoch == 0 ? whole : later) = keys;
+      }
     }
   }
+  ASSERT_GT(all.size(), 8U);
+  whole.erase(whole.begin(), whole.begin() + static_cast<int64_t>(whole.size() / 2));
+  EXPECT_EQ(later, whole);
+  std::sort(all.begin(), all.end());
+  EXPECT_EQ(std::unique(all.begin(), all.end()), all.end());
 }
 
 // Remembers the batch seeds that it was asked with.
@@ -184,7 +264,7 @@ class HangingStore final : public GraphStore {
 TEST_F(MinibatchStreamTest, ShutdownOfAHangingStoreEndsTheStream) {
   HangingStore hanging(stores_.graph.get());
   const BatchMaker maker(&hanging, stores_.kv.get(), Recipe());
-  MinibatchStream stream(&maker, train_.seeds, train_.labels, Shards(1),
+  MinibatchStream stream(&maker, &*source_, Shards(1),
                          {.batch_size = 10, .threads = 3, .prefetch = 4});
   std::thread stopper([&] { hanging.Shutdown(); });
   EXPECT_EQ(stream.Next().status().code(), absl::StatusCode::kCancelled);

@@ -1,6 +1,7 @@
 #include "trainer/training/training_loop.h"
 
 #include <mutex>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -10,6 +11,8 @@
 #include "tests/integration/trainer/learnable_graph.h"
 #include "tests/support/test_folder.h"
 #include "tests/unit/trainer_distributed/ranks.h"
+#include "trainer/models/sage.h"
+#include "trainer/tasks/registry.h"
 #include "trainer/training/evaluation.h"
 
 namespace halograph {
@@ -24,11 +27,11 @@ class TrainingLoopTest : public testing::Test {
     auto graph = WriteTestGraph(LearnableGraph(240, 2), folder_.path() / "graph");
     ASSERT_TRUE(graph.ok()) << graph.status();
     options_.graph = graph->string();
-    options_.hidden = 16;
     options_.fanouts = {4, 3};
     options_.batch_size = 25;
     options_.epochs = 3;
     options_.sample_threads = 2;
+    SetSage(0.5);
     options_.Resolve();
     auto stop = StopSignal::Install();
     ASSERT_TRUE(stop.ok()) << stop.status();
@@ -37,11 +40,18 @@ class TrainingLoopTest : public testing::Test {
 
   // Other weights on every rank, so that only the broadcast can make them equal. Ranks are threads
   // here, and torch's generator is one for the process: nobody else may draw in between.
-  static Sage SeededSage(const SageOptions& options, uint64_t seed) {
+  static std::shared_ptr<Model> SeededModel(const TrainOptions& options, const ModelShape& shape,
+                                            uint64_t seed) {
     static std::mutex generator;
     const std::lock_guard lock(generator);
     torch::manual_seed(seed);
-    return Sage(options);
+    return (*FindModelKind(options.model))->make(*options.model_options, shape);
+  }
+  void SetSage(double dropout) {
+    auto sage = std::make_shared<SageOptions>();
+    sage->hidden = 16;
+    sage->dropout = dropout;
+    options_.model_options = std::move(sage);
   }
 
   std::unique_ptr<Session> MakeSession(TrainOptions options, std::unique_ptr<Communicator> ranks) {
@@ -50,23 +60,21 @@ class TrainingLoopTest : public testing::Test {
     session->stop = stop_.get();
     session->ranks = std::move(ranks);
     session->stores = std::move(*OpenStores(options, nullptr));
-    session->task = std::move(*ReadClassificationTask(*session->stores.kv, ""));
+    session->task = std::move(*OpenTask(*session->stores.kv, ""));
     const Schema& schema = session->stores.graph->info().schema;
     BatchRecipe recipe;
     recipe.sampling = SamplingSpec::Uniform(schema, options.fanouts);
-    recipe.feature = TensorRef{false, "node", "feat"};
-    recipe.feature_spec = *ChooseFeatures(schema, "");
+    recipe.inputs = *ChooseInputs(**FindModelKind("sage"), schema, "", options.normalization);
     session->train_maker =
         std::make_unique<BatchMaker>(session->stores.graph.get(), session->stores.kv.get(), recipe);
     session->eval_maker =
         std::make_unique<BatchMaker>(session->stores.graph.get(), session->stores.kv.get(), recipe);
-    SageOptions sage;
-    sage.in_dim = recipe.feature_spec.dim;
-    sage.hidden = options.hidden;
-    sage.num_classes = session->task.num_classes;
-    sage.dropout = options.dropout;
-    session->model = SeededSage(sage, static_cast<uint64_t>(options.rank) + 1);
-    EXPECT_TRUE(BroadcastParameters(session->model->parameters(), *session->ranks).ok());
+    const ModelShape shape{.schema = &schema,
+                           .input_dims = {recipe.inputs[0].spec.dim},
+                           .layers = options.layers,
+                           .output_dim = session->task->output_dim()};
+    session->model = SeededModel(options, shape, static_cast<uint64_t>(options.rank) + 1);
+    EXPECT_TRUE(BroadcastParameters(session->Parameters(), *session->ranks).ok());
     return session;
   }
   static torch::Tensor Weights(const Session& session) {
@@ -77,6 +85,12 @@ class TrainingLoopTest : public testing::Test {
     return torch::cat(flat);
   }
   static Status Ignore(const EpochStats&) { return OkStatus(); }
+  static void IgnoreStep(int64_t, double) {}
+  static std::unique_ptr<TrainingLoop> MakeLoop(Session& session, TrainingLoop::OnStep on_step,
+                                                TrainingLoop::OnEpoch on_epoch = Ignore,
+                                                TrainingStart start = {}) {
+    return std::make_unique<TrainingLoop>(session, std::move(on_step), std::move(on_epoch), start);
+  }
 
   TestFolder folder_;
   TrainOptions options_;
@@ -85,26 +99,25 @@ class TrainingLoopTest : public testing::Test {
 
 TEST_F(TrainingLoopTest, LearnsASmallGraph) {
   options_.epochs = 20;
-  options_.dropout = 0;
+  SetSage(0);
   auto session = MakeSession(options_, std::move(*Communicator::Join({})));
   std::vector<EpochStats> epochs;
-  TrainingLoop loop(
-      *session, [](int64_t, double) {},
-      [&](const EpochStats& stats) {
-        epochs.push_back(stats);
-        return OkStatus();
-      });
-  auto result = loop.Run();
+  const auto loop = MakeLoop(*session, IgnoreStep, [&](const EpochStats& stats) {
+    epochs.push_back(stats);
+    return OkStatus();
+  });
+  auto result = loop->Run();
   ASSERT_TRUE(result.ok()) << result.status();
   ASSERT_EQ(epochs.size(), 20U);
-  EXPECT_LT(epochs.back().loss, 0.5 * epochs.front().loss);
-  EXPECT_GT(*result->best.test_acc, 0.85);
-  EXPECT_EQ(epochs[0].train_seeds, 120);
-  EXPECT_EQ(epochs[0].steps, 5);
-  EXPECT_GT(epochs[0].local_bytes, 0);
-  EXPECT_EQ(epochs[0].remote_bytes, 0);
-  EXPECT_EQ(epochs[0].remote_sample_bytes, 0);
-  EXPECT_EQ(epochs[0].rounds_per_minibatch, 0);
+  const EpochFigures& first = epochs.front().figures;
+  EXPECT_LT(epochs.back().figures[Figure::kLoss], 0.5 * first[Figure::kLoss]);
+  EXPECT_GT(*result->best.test, 0.85);
+  EXPECT_EQ(first[Figure::kTrainSeeds], 120);
+  EXPECT_EQ(first[Figure::kSteps], 5);
+  EXPECT_GT(first[Figure::kLocalBytes], 0);
+  EXPECT_EQ(first[Figure::kRemoteBytes], 0);
+  EXPECT_EQ(first[Figure::kRemoteSampleBytes], 0);
+  EXPECT_EQ(first[Figure::kRounds], 0);
 }
 
 TEST_F(TrainingLoopTest, WeightsAreEqualOnAllRanksAfterEveryStep) {
@@ -118,11 +131,11 @@ TEST_F(TrainingLoopTest, WeightsAreEqualOnAllRanksAfterEveryStep) {
       auto session = MakeSession(options, std::move(ranks));
       auto& own = weights[options.rank];
       own.push_back(Weights(*session));
-      TrainingLoop loop(
-          *session, [&](int64_t, double) { own.push_back(Weights(*session)); }, Ignore);
-      auto result = loop.Run();
+      const auto loop =
+          MakeLoop(*session, [&](int64_t, double) { own.push_back(Weights(*session)); });
+      auto result = loop->Run();
       ASSERT_TRUE(result.ok()) << result.status();
-      EXPECT_TRUE(result->best.test_acc.has_value());
+      EXPECT_TRUE(result->best.test.has_value());
     });
     ASSERT_GT(weights[0].size(), 3U);
     EXPECT_FALSE(torch::equal(weights[0][0], weights[0].back()));
@@ -139,15 +152,13 @@ TEST_F(TrainingLoopTest, WeightsAreEqualOnAllRanksAfterEveryStep) {
 // Full neighbourhoods and one batch an epoch: all ranks together see what one rank sees.
 TEST_F(TrainingLoopTest, RanksTakeTheStepsThatOneRankWould) {
   options_.fanouts = {-1, -1};
-  options_.dropout = 0;
+  SetSage(0);
   options_.epochs = 4;
   options_.batch_size = 120;
   torch::Tensor alone;
   {
     auto session = MakeSession(options_, std::move(*Communicator::Join({})));
-    TrainingLoop loop(
-        *session, [](int64_t, double) {}, Ignore);
-    ASSERT_TRUE(loop.Run().ok());
+    ASSERT_TRUE(MakeLoop(*session, IgnoreStep)->Run().ok());
     alone = Weights(*session);
   }
   for (int world_size : {2, 7}) {  // 120 seeds over 7 ranks: uneven
@@ -156,9 +167,7 @@ TEST_F(TrainingLoopTest, RanksTakeTheStepsThatOneRankWould) {
       options.rank = ranks->rank();
       options.world_size = world_size;
       auto session = MakeSession(options, std::move(ranks));
-      TrainingLoop loop(
-          *session, [](int64_t, double) {}, Ignore);
-      ASSERT_TRUE(loop.Run().ok());
+      ASSERT_TRUE(MakeLoop(*session, IgnoreStep)->Run().ok());
       EXPECT_TRUE(torch::allclose(Weights(*session), alone, 1e-3, 1e-4));
     });
   }
@@ -168,14 +177,12 @@ TEST_F(TrainingLoopTest, TheSameSeedGivesTheSameBits) {
   std::vector<double> losses[2];
   for (auto& run : losses) {
     auto session = MakeSession(options_, std::move(*Communicator::Join({})));
-    TrainingLoop loop(
-        *session, [](int64_t, double) {},
-        [&](const EpochStats& stats) {
-          run.push_back(stats.loss);
-          run.push_back(*stats.valid_acc);
-          return OkStatus();
-        });
-    ASSERT_TRUE(loop.Run().ok());
+    const auto loop = MakeLoop(*session, IgnoreStep, [&](const EpochStats& stats) {
+      run.push_back(stats.figures[Figure::kLoss]);
+      run.push_back(*stats.valid);
+      return OkStatus();
+    });
+    ASSERT_TRUE(loop->Run().ok());
   }
   EXPECT_EQ(losses[0], losses[1]);
 }
@@ -186,9 +193,7 @@ TEST_F(TrainingLoopTest, ALossThatIsNotFiniteStopsNamingTheStep) {
     const torch::NoGradGuard no_grad;
     session->model->parameters()[0].fill_(std::numeric_limits<float>::quiet_NaN());
   }
-  TrainingLoop loop(
-      *session, [](int64_t, double) {}, Ignore);
-  const Status status = loop.Run().status();
+  const Status status = MakeLoop(*session, IgnoreStep)->Run().status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(Message(status), testing::HasSubstr("rank 0, epoch 0, step 0: the loss is nan"));
 }
@@ -201,9 +206,7 @@ TEST_F(TrainingLoopTest, PredictionsCoverEveryNodeOnceUnderItsOriginalId) {
     options.rank = ranks->rank();
     options.world_size = 2;
     auto session = MakeSession(options, std::move(ranks));
-    TrainingLoop loop(
-        *session, [](int64_t, double) {}, Ignore);
-    ASSERT_TRUE(loop.Run().ok());
+    ASSERT_TRUE(MakeLoop(*session, IgnoreStep)->Run().ok());
     auto predictions = Predict(*session);
     ASSERT_TRUE(predictions.ok()) << predictions.status();
     ASSERT_EQ(predictions->size(), options.rank == 0 ? 240U : 0U);
@@ -222,10 +225,81 @@ TEST_F(TrainingLoopTest, PredictionsCoverEveryNodeOnceUnderItsOriginalId) {
 
 TEST_F(TrainingLoopTest, AnErrorOfTheCallbackEndsTraining) {
   auto session = MakeSession(options_, std::move(*Communicator::Join({})));
-  TrainingLoop loop(
-      *session, [](int64_t, double) {},
-      [](const EpochStats&) { return ResourceExhausted("disk full"); });
-  EXPECT_EQ(loop.Run().status().code(), absl::StatusCode::kResourceExhausted);
+  const auto loop = MakeLoop(*session, IgnoreStep,
+                             [](const EpochStats&) { return ResourceExhausted("disk full"); });
+  EXPECT_EQ(loop->Run().status().code(), absl::StatusCode::kResourceExhausted);
+}
+
+TEST_F(TrainingLoopTest, ALoopThatBeginsAtAStepGoesOnAsTheUndisturbedOneDid) {
+  for (int world_size : {1, 2}) {
+    // What rank r saw: every step's loss, and the moment before each step.
+    struct Moment {
+      torch::Tensor weights;
+      std::string optimizer;
+    };
+    struct Seen {
+      std::vector<double> losses;
+      std::vector<Moment> moments;
+      torch::Tensor end;
+    };
+    std::vector<Seen> whole(world_size);
+    constexpr int64_t kEpochs = 3;
+    const auto run = [&](TrainingStart start, std::vector<Seen>* seen) {
+      RunRanks(world_size, [&](std::unique_ptr<Communicator> ranks) {
+        TrainOptions options = options_;
+        options.rank = ranks->rank();
+        options.world_size = world_size;
+        options.epochs = kEpochs;
+        options.eval_every = 0;
+        Seen& own = (*seen)[options.rank];
+        auto session = MakeSession(options, std::move(ranks));
+        TrainingLoop* running = nullptr;
+        const auto remember = [&] {
+          own.moments.push_back({Weights(*session), running->optimizer().SaveState()});
+        };
+        const auto loop = MakeLoop(
+            *session,
+            [&](int64_t, double loss) {
+              own.losses.push_back(loss);
+              remember();
+            },
+            Ignore, start);
+        running = loop.get();
+        const auto steps = static_cast<int64_t>(whole[options.rank].losses.size()) / kEpochs;
+        if (steps > 0) {
+          const Moment& moment = whole[options.rank].moments[start.epoch * steps + start.step];
+          int64_t offset = 0;
+          const torch::NoGradGuard no_grad;
+          for (torch::Tensor& parameter : session->Parameters()) {
+            parameter.copy_(
+                moment.weights.narrow(0, offset, parameter.numel()).view(parameter.sizes()));
+            offset += parameter.numel();
+          }
+          loop->optimizer().RestoreState(moment.optimizer);
+        }
+        remember();
+        ASSERT_TRUE(loop->Run().ok());
+        own.end = own.moments.back().weights;
+      });
+    };
+    std::vector<Seen> seen(world_size);
+    run({}, &seen);
+    whole = seen;
+    const size_t steps = whole[0].losses.size() / kEpochs;
+    ASSERT_GT(steps, 2U);
+    for (const TrainingStart start : {TrainingStart{0, 1}, {1, 0}, {1, 2}}) {
+      std::vector<Seen> rest(world_size);
+      run(start, &rest);
+      for (int rank = 0; rank < world_size; ++rank) {
+        const size_t first = start.epoch * steps + start.step;
+        const std::vector<double> wanted(whole[rank].losses.begin() + static_cast<int64_t>(first),
+                                         whole[rank].losses.end());
+        EXPECT_EQ(rest[rank].losses, wanted)
+            << "from epoch " << start.epoch << ", step " << start.step << ", rank " << rank;
+        EXPECT_TRUE(torch::equal(rest[rank].end, whole[rank].end));
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "common/sampling/minibatch.h"
-#include "trainer/models/torch_api.h"
+#include "trainer/torch/torch_api.h"
 
 namespace halograph {
 

@@ -1,0 +1,103 @@
+// What every registered model keeps to (trainer/models/model.h).
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/unit/trainer_models/model_test_support.h"
+
+namespace halograph {
+namespace {
+
+class ModelConformanceTest : public testing::TestWithParam<std::string> {
+ protected:
+  static std::shared_ptr<Model> MakeSeeded(uint64_t seed, int64_t layers = 2) {
+    torch::manual_seed(seed);
+    const ModelKind& kind = **FindModelKind(GetParam());
+    return kind.make(*kind.options(), SmallShape(layers));
+  }
+  static torch::Tensor Run(Model& model, const Minibatch& minibatch, const torch::Tensor& x,
+                           const torch::Generator& draws) {
+    const auto outputs = model.Forward({&minibatch, {x}, draws});
+    EXPECT_EQ(outputs.size(), 1U);
+    return outputs[0];
+  }
+};
+
+TEST_P(ModelConformanceTest, OneRowForEveryUniqueSeedWithTheColumnsAskedFor) {
+  const Minibatch two = RandomMinibatch(3);
+  EXPECT_EQ(Run(*MakeSeeded(1), two, torch::randn({30, 4}), {}).sizes(),
+            (std::vector<int64_t>{5, 3}));
+  Minibatch one = two;
+  one.layers = {two.layers[1]};
+  EXPECT_EQ(Run(*MakeSeeded(1, 1), one, torch::randn({30, 4}), {}).sizes(),
+            (std::vector<int64_t>{12, 3}));
+  Minibatch three = two;
+  three.layers.push_back({{RandomBlock(1, 30, 40)}, {30}, {40}});
+  EXPECT_EQ(Run(*MakeSeeded(1, 3), three, torch::randn({40, 4}), {}).sizes(),
+            (std::vector<int64_t>{5, 3}));
+}
+
+TEST_P(ModelConformanceTest, EveryParameterIsFloatAndGetsAGradient) {
+  const auto model = MakeSeeded(1);
+  const Minibatch minibatch = RandomMinibatch(9);
+  Run(*model, minibatch, torch::randn({30, 4}), {}).square().sum().backward();
+  for (const auto& parameter : model->named_parameters()) {
+    EXPECT_EQ(parameter.value().scalar_type(), torch::kFloat32) << parameter.key();
+    ASSERT_TRUE(parameter.value().grad().defined()) << parameter.key();
+    EXPECT_GT(parameter.value().grad().abs().sum().item<float>(), 0) << parameter.key();
+  }
+}
+
+TEST_P(ModelConformanceTest, InputsGetAGradientWhereItIsAskedFor) {
+  const auto model = MakeSeeded(1);
+  const Minibatch minibatch = RandomMinibatch(9);
+  const torch::Tensor x = torch::randn({30, 4}).requires_grad_();
+  Run(*model, minibatch, x, {}).square().sum().backward();
+  ASSERT_TRUE(x.grad().defined());
+  EXPECT_GT(x.grad().abs().sum().item<float>(), 0);
+}
+
+TEST_P(ModelConformanceTest, TheSameSeedGivesTheSameWeights) {
+  const auto a = MakeSeeded(7)->named_parameters();
+  const auto b = MakeSeeded(7)->named_parameters();
+  ASSERT_EQ(a.size(), b.size());
+  for (size_t i = 0; i < a.size(); ++i) {
+    EXPECT_EQ(a[i].key(), b[i].key());
+    EXPECT_TRUE(torch::equal(a[i].value(), b[i].value())) << a[i].key();
+  }
+}
+
+TEST_P(ModelConformanceTest, DrawsComeFromTheGeneratorAndFromNowhereElse) {
+  const auto model = MakeSeeded(1);
+  model->train();
+  const Minibatch minibatch = RandomMinibatch(7);
+  const torch::Tensor x = torch::randn({30, 4});
+  torch::manual_seed(1);
+  const torch::Tensor first = Run(*model, minibatch, x, Draws(5));
+  torch::manual_seed(2);
+  EXPECT_TRUE(torch::equal(first, Run(*model, minibatch, x, Draws(5))));
+  torch::manual_seed(1);
+  const torch::Tensor before = torch::rand({4});
+  torch::manual_seed(1);
+  (void)Run(*model, minibatch, x, Draws(6));
+  EXPECT_TRUE(torch::equal(before, torch::rand({4}))) << "libtorch's own generator was used";
+}
+
+TEST_P(ModelConformanceTest, NothingIsDrawnInEvaluation) {
+  const auto model = MakeSeeded(1);
+  model->eval();
+  const Minibatch minibatch = RandomMinibatch(7);
+  const torch::Tensor x = torch::randn({30, 4});
+  EXPECT_TRUE(torch::equal(Run(*model, minibatch, x, {}), Run(*model, minibatch, x, {})));
+}
+
+std::vector<std::string> Names() {
+  std::vector<std::string> names;
+  for (const ModelKind& kind : ModelKinds()) names.emplace_back(kind.name);
+  return names;
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, ModelConformanceTest, testing::ValuesIn(Names()),
+                         [](const auto& test) { return test.param; });
+
+}  // namespace
+}  // namespace halograph

@@ -1,0 +1,48 @@
+#include "trainer/pipeline/seed_source.h"
+
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace halograph {
+namespace {
+
+template <typename T>
+LabelRows Labels(DType dtype, int64_t dim, const std::vector<T>& values) {
+  const auto bytes = std::as_bytes(std::span(values));
+  return {.dtype = dtype, .dim = dim, .data = {bytes.begin(), bytes.end()}};
+}
+
+TEST(NodeSeedsTest, RowsComeInTheOrderAskedForWithTheirLabels) {
+  const NodeSeeds seeds(2, {3, 5, 5, 9}, Labels<int64_t>(DType::kInt64, 1, {30, 50, 51, 90}));
+  StepSeeds step;
+  const std::vector<int64_t> rows = {3, 0, 2, 0};
+  ASSERT_TRUE(seeds.Collect(rows, 1, &step).ok());
+  ASSERT_EQ(step.seeds.size(), 1U);
+  EXPECT_EQ(step.seeds.front().type, 2);
+  EXPECT_THAT(step.seeds.front().ids, testing::ElementsAre(9, 3, 5, 3));
+  EXPECT_THAT(step.labels.As<int64_t>(), testing::ElementsAre(90, 30, 51, 30));
+}
+
+TEST(NodeSeedsTest, LabelsMayHaveSeveralColumnsOfAnyType) {
+  const NodeSeeds seeds(2, {1, 2}, Labels<float>(DType::kFloat32, 3, {0, 1, 2, 10, 11, 12}));
+  StepSeeds step;
+  const std::vector<int64_t> rows = {1};
+  ASSERT_TRUE(seeds.Collect(rows, 1, &step).ok());
+  EXPECT_EQ(step.labels.rows(), 1);
+  EXPECT_THAT(step.labels.As<float>(), testing::ElementsAre(10, 11, 12));
+}
+
+TEST(NodeSeedsTest, SeedsWithoutLabelsHaveNone) {
+  const NodeSeeds seeds(2, {1, 2});
+  StepSeeds step;
+  step.labels.data.resize(8);
+  const std::vector<int64_t> rows = {1, 0};
+  ASSERT_TRUE(seeds.Collect(rows, 1, &step).ok());
+  EXPECT_THAT(step.seeds.front().ids, testing::ElementsAre(2, 1));
+  EXPECT_EQ(step.labels.rows(), 0);
+}
+
+}  // namespace
+}  // namespace halograph

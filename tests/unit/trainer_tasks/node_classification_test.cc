@@ -1,0 +1,86 @@
+#include "trainer/tasks/node_classification.h"
+
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/unit/trainer_pipeline/opened_graph.h"
+#include "trainer/tasks/registry.h"
+#include "trainer/tasks/task.h"
+
+namespace halograph {
+namespace {
+
+using testing::HasSubstr;
+
+class NodeClassificationTest : public OpenedGraphTest {
+ protected:
+  // Two unique seeds, listed as 1, 0, 1, with labels 2, 0, 1.
+  static PreparedBatch Batch() {
+    PreparedBatch batch;
+    batch.minibatch.seed_positions = {{1, 0, 1}};
+    batch.rows = 3;
+    const std::vector<int64_t> labels = {2, 0, 1};
+    const auto bytes = std::as_bytes(std::span(labels));
+    batch.labels.data = {bytes.begin(), bytes.end()};
+    return batch;
+  }
+};
+
+TEST_F(NodeClassificationTest, HasTheGraphsSetsAndClasses) {
+  Open(RandomGraph({.nodes = 40, .num_classes = 5}));
+  auto task = OpenTask(*stores_.kv, "");
+  ASSERT_TRUE(task.ok()) << task.status();
+  EXPECT_EQ((*task)->output_dim(), 5);
+  EXPECT_EQ((*task)->source(BatchPurpose::kTrain)->owners().size(), 20U);
+  EXPECT_EQ((*task)->source(BatchPurpose::kValid)->owners().size(), 10U);
+  EXPECT_EQ((*task)->Facts()["test_rows"], 10);
+  EXPECT_TRUE((*task)->parameters().empty());
+  EXPECT_TRUE((*task)->can_predict());
+}
+
+TEST_F(NodeClassificationTest, AMissingSetIsNull) {
+  TestGraphSpec spec = RandomGraph({.nodes = 40});
+  spec.tasks[0].sets.pop_back();
+  Open(spec);
+  auto task = OpenTask(*stores_.kv, "");
+  ASSERT_TRUE(task.ok()) << task.status();
+  EXPECT_EQ((*task)->source(BatchPurpose::kTest), nullptr);
+  EXPECT_EQ((*task)->Facts()["test_rows"], 0);
+}
+
+TEST_F(NodeClassificationTest, LossAndAccuracyAreOfTheListedSeeds) {
+  Open(RandomGraph({.nodes = 40, .num_classes = 3}));
+  auto task = std::move(*OpenTask(*stores_.kv, ""));
+  const PreparedBatch batch = Batch();
+  const std::vector<torch::Tensor> outputs = {torch::tensor({{5.F, 0.F, 0.F}, {0.F, 0.F, 4.F}})};
+  const torch::Tensor rows = torch::stack({outputs[0][1], outputs[0][0], outputs[0][1]});
+  const torch::Tensor wanted =
+      -rows.log_softmax(1).gather(1, torch::tensor({2, 0, 1}, torch::kInt64).view({3, 1})).sum();
+  EXPECT_TRUE(torch::allclose(task->LossSum(outputs, batch), wanted));
+  std::vector<double> sums(task->metric().sums);
+  task->Measure(outputs, batch, sums);
+  task->Measure(outputs, batch, sums);
+  EXPECT_DOUBLE_EQ(task->MetricOf(sums), 2.0 / 3);
+  EXPECT_TRUE(torch::equal(task->Predict(outputs, batch), torch::tensor({2, 0, 2}, torch::kInt64)));
+}
+
+TEST_F(NodeClassificationTest, ATaskOfNoKnownKindIsRefusedWithTheReason) {
+  Open(RandomTypedGraph({.nodes = 20}));
+  const Status status = OpenTask(*stores_.kv, "link_prediction").status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(Message(status), HasSubstr("task 'link_prediction' cannot be trained for"));
+  EXPECT_THAT(Message(status), HasSubstr("edges ('paper:cites:paper')"));
+}
+
+TEST_F(NodeClassificationTest, FractionsAreRefusedBeforeAnyRowIsRead) {
+  TestGraphSpec spec = RandomGraph({.nodes = 8});
+  spec.tasks[0].sets[1].arrays[1] = MakeTensor<float>("labels", {0.5F, 1});
+  Open(spec);
+  stores_.kv->Shutdown();
+  EXPECT_THAT(Message(OpenTask(*stores_.kv, "").status()), HasSubstr("labels are float32"));
+}
+
+}  // namespace
+}  // namespace halograph

@@ -1,0 +1,53 @@
+// What a graph neural network is to the rest of the trainer: from a minibatch and the inputs of its
+// nodes to one row for every node that the minibatch is about. A model is one file here, registered
+// by a line in registry.cc.
+//
+// What a model must know of the run it is given when it is made (ModelShape), what it must be told
+// by the user it names itself (ModelOptions), what the graph must have it states (ModelNeeds).
+//
+// How kinds of models fit:
+//   GraphSAGE, GCN, SGC, NGNN   blocks of one relation; degrees are in the blocks' indptr. NGNN's
+//                               and SGC's layers need not be as many as the minibatch's
+//   GAT, GATv2                  attention over a block's edges: a hand-written autograd Function
+//                               over the CSC (trainer/kernels has one), which keeps what it needs
+//   R-GCN                       one block a relation and layer: Block::relation says which, the
+//                               schema which types it goes between
+//   embeddings as inputs        `nodes` holds whatever rows the run has for a type, features or
+//                               embeddings; who learns embeddings asks for the gradient of the
+//                               tensor that it put there. Models see no difference
+//   link prediction             outputs are of unique nodes, by node type; the task joins the rows
+//                               of an edge's ends, so models know neither edges nor negatives
+//   multi-label, regression     the task says how many columns it wants and what they mean
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "common/sampling/minibatch.h"
+#include "trainer/models/registry.h"
+#include "trainer/torch/torch_api.h"
+
+namespace halograph {
+
+struct ModelInput {
+  // Layer 0 is at the seeds: a model begins with the last one. Must live until backward is done.
+  const Minibatch* minibatch = nullptr;
+  // Per node type: rows of minibatch->nodes[type], float32 and contiguous, on one device for all;
+  // not defined for types that the run has no inputs for (ModelShape::input_dims is 0).
+  std::vector<torch::Tensor> nodes;
+  // For dropout and all else that is drawn (kernels/dropout.h), seeded by run, epoch, step and
+  // rank: draws nothing from anywhere else. Not defined in evaluation: draw nothing.
+  torch::Generator draws;
+};
+
+// Not thread-safe. Parameters are float32, registered as libtorch's modules do, all made by the
+// constructor from libtorch's default generator: their order and names are what checkpoints hold.
+class Model : public torch::nn::Module {
+ public:
+  // Per node type [unique seeds, ModelShape::output_dim], row i for minibatch->nodes[type][i]; the
+  // unique seeds of a type are the destinations of layer 0. Not defined for types without seeds.
+  // train() and eval() are called as libtorch's conventions have it. Throws as libtorch does.
+  [[nodiscard]] virtual std::vector<torch::Tensor> Forward(const ModelInput& input) = 0;
+};
+
+}  // namespace halograph

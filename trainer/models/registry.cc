@@ -1,0 +1,77 @@
+#include "trainer/models/registry.h"
+
+#include <fmt/format.h>
+
+#include "trainer/models/sage.h"
+
+namespace halograph {
+namespace {
+
+template <typename Options>
+std::unique_ptr<ModelOptions> Defaults() {
+  return std::make_unique<Options>();
+}
+
+// A kind whose options are of type `Options`, made by `Make(const Options&, const ModelShape&)`.
+template <typename Options, auto Make>
+constexpr ModelKind Kind(std::string_view name, std::string_view help, ModelNeeds needs) {
+  return {name, help, needs, Defaults<Options>,
+          [](const ModelOptions& options, const ModelShape& shape) -> std::shared_ptr<Model> {
+            return Make(dynamic_cast<const Options&>(options), shape);
+          }};
+}
+
+constexpr ModelKind kKinds[] = {
+    Kind<SageOptions, MakeSage>("sage", "GraphSAGE, mean", {.one_relation = true}),
+};
+
+Status CheckNeeds(const ModelKind& kind, const Schema& schema) {
+  if (!kind.needs.one_relation) return OkStatus();
+  if (schema.node_types.size() == 1 && schema.relations.size() == 1) return OkStatus();
+  return FailedPrecondition(
+      "--model {} needs a graph of one node type and one relation; graph '{}' has {} node types "
+      "and "
+      "{} relations",
+      kind.name, schema.graph_name, schema.node_types.size(), schema.relations.size());
+}
+
+StatusOr<const TensorSpec*> ChooseFeature(const ModelKind& kind, const NodeType& type,
+                                          const std::string& name) {
+  if (type.features.empty()) {
+    return NotFound("node type '{}' has no features, which --model {} needs", type.name, kind.name);
+  }
+  if (name.empty() && type.features.size() == 1) return &type.features.front();
+  auto found =
+      FindTensor(type.features, name.empty() ? "feat" : name, "node type '" + type.name + "'");
+  if (!found.ok()) return Annotate(found.status(), "--features");
+  return found;
+}
+
+}  // namespace
+
+std::span<const ModelKind> ModelKinds() { return kKinds; }
+
+StatusOr<const ModelKind*> FindModelKind(std::string_view name) {
+  std::string known;
+  for (const ModelKind& kind : kKinds) {
+    if (kind.name == name) return &kind;
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", kind.name);
+  }
+  return NotFound("no model '{}', expected {}", name, known);
+}
+
+StatusOr<std::vector<NodeInput>> ChooseInputs(const ModelKind& kind, const Schema& schema,
+                                              const std::string& feature,
+                                              FeatureNormalization normalization) {
+  HG_RETURN_IF_ERROR(CheckNeeds(kind, schema));
+  std::vector<NodeInput> inputs;
+  for (size_t i = 0; i < schema.node_types.size(); ++i) {
+    const NodeType& type = schema.node_types[i];
+    HG_ASSIGN_OR_RETURN(const TensorSpec* spec, ChooseFeature(kind, type, feature));
+    inputs.push_back(
+        {static_cast<int>(i), TensorRef{false, type.name, spec->name}, *spec, normalization});
+  }
+  return inputs;
+}
+
+}  // namespace halograph

@@ -1,0 +1,68 @@
+// The models that there are, by name. Knows no libtorch: the command line reads it too.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/base/status.h"
+#include "common/graph/schema.h"
+#include "common/program/options.h"
+#include "trainer/pipeline/batch_maker.h"
+
+namespace halograph {
+
+class Model;  // model.h
+
+// What the user tells one kind of model: each has a struct of its own, with its defaults.
+struct ModelOptions {
+  virtual ~ModelOptions() = default;
+  // Adds a row for every field. Only the rows of the model that --model names are in the program's
+  // table, so several models may use one name. This must outlive the table.
+  virtual void AddRows(OptionTable& table) = 0;
+};
+
+// What the run tells a model.
+struct ModelShape {
+  const Schema* schema = nullptr;   // outlives the model
+  std::vector<int64_t> input_dims;  // per node type: columns of its inputs; 0: it has none
+  int64_t layers = 2;               // of every minibatch
+  int64_t output_dim = 1;           // what the task asks for
+};
+
+// What a model asks of the graph.
+struct ModelNeeds {
+  bool one_relation = false;  // one node type and one relation; else any graph
+  bool edge_ids = false;      // in blocks: for features of edges
+  bool weights = false;       // in blocks: --sampling-weights must be given
+};
+
+struct ModelKind {
+  std::string_view name;  // as --model has it
+  std::string_view help;  // a few words
+  ModelNeeds needs;
+  std::unique_ptr<ModelOptions> (*options)();  // with their defaults
+  // `options` must be what `options()` made. Throws as libtorch does.
+  std::shared_ptr<Model> (*make)(const ModelOptions& options, const ModelShape& shape);
+};
+
+// In the order of --help.
+[[nodiscard]] std::span<const ModelKind> ModelKinds();
+// NotFound naming those that exist.
+[[nodiscard]] StatusOr<const ModelKind*> FindModelKind(std::string_view name);
+
+// The features that a model of this kind takes in, one tensor for every node type: `feature` by
+// name, else the only one that a type has, else `feat`.
+//   FailedPrecondition  the graph is not what the model needs: the model, what it needs and what
+//   the
+//                       graph has are named
+//   NotFound            a node type has no features, or none of that name
+[[nodiscard]] StatusOr<std::vector<NodeInput>> ChooseInputs(const ModelKind& kind,
+                                                            const Schema& schema,
+                                                            const std::string& feature,
+                                                            FeatureNormalization normalization);
+
+}  // namespace halograph

@@ -1,0 +1,73 @@
+#include "trainer/output/epoch_figures.h"
+
+#include <cmath>
+
+namespace halograph {
+namespace {
+
+constexpr bool kWhole = true;
+
+constexpr FigureRow kRows[] = {
+    {Figure::kLoss, "loss", OverRanks::kSum, !kWhole, Figure::kTrainSeeds},
+    {Figure::kTrainSeeds, "train_seeds", OverRanks::kSum, kWhole},
+    {Figure::kSeconds, "seconds", OverRanks::kOwn},
+    {Figure::kEvalSeconds, "eval_s", OverRanks::kOwn},
+    {Figure::kSampleWait, "sample_wait_s", OverRanks::kMean},
+    {Figure::kFeatureWait, "feature_wait_s", OverRanks::kMean},
+    {Figure::kCompute, "compute_s", OverRanks::kMean},
+    {Figure::kSyncWait, "sync_wait_s", OverRanks::kMean},
+    {Figure::kSteps, "steps", OverRanks::kOwn, kWhole},
+    {Figure::kSampledEdges, "sampled_edges", OverRanks::kSum, kWhole},
+    {Figure::kLocalBytes, "local_bytes", OverRanks::kSum, kWhole},
+    {Figure::kRemoteBytes, "remote_bytes", OverRanks::kSum, kWhole},
+    {Figure::kRemoteSampleBytes, "remote_sample_bytes", OverRanks::kSum, kWhole},
+    {Figure::kRounds, "rounds_per_minibatch", OverRanks::kSum, !kWhole, Figure::kMinibatches},
+    {Figure::kMinibatches, "", OverRanks::kSum},
+};
+
+constexpr bool InOrder() {
+  for (size_t i = 0; i < std::size(kRows); ++i) {
+    if (static_cast<size_t>(kRows[i].figure) != i) return false;
+  }
+  return std::size(kRows) == static_cast<size_t>(Figure::kCount);
+}
+static_assert(InOrder());
+
+}  // namespace
+
+std::span<const FigureRow> FigureRows() { return kRows; }
+
+std::vector<double> EpochFigures::ToSum() const {
+  std::vector<double> sums;
+  for (const FigureRow& row : kRows) {
+    if (row.over_ranks != OverRanks::kOwn) sums.push_back((*this)[row.figure]);
+  }
+  return sums;
+}
+
+void EpochFigures::Finish(std::span<const double> sums, int world_size) {
+  size_t next = 0;
+  for (const FigureRow& row : kRows) {
+    if (row.over_ranks == OverRanks::kOwn) continue;
+    (*this)[row.figure] = sums[next++] / (row.over_ranks == OverRanks::kMean ? world_size : 1);
+  }
+  for (const FigureRow& row : kRows) {
+    if (row.per != Figure::kCount) (*this)[row.figure] /= (*this)[row.per];
+  }
+}
+
+Json EpochFigures::ToJson() const {
+  Json json = Json::object();
+  for (const FigureRow& row : kRows) {
+    if (row.key.empty()) continue;
+    const double value = (*this)[row.figure];
+    if (row.whole) {
+      json[std::string(row.key)] = std::llround(value);
+    } else {
+      json[std::string(row.key)] = value;
+    }
+  }
+  return json;
+}
+
+}  // namespace halograph

@@ -1,0 +1,72 @@
+// What an epoch of training comes to, in figures: one table says what each is called in the log,
+// how the ranks' figures become one, and what it is divided by. Knows no libtorch.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "common/storage/json.h"
+
+namespace halograph {
+
+// A rank adds to them during the epoch; after the ranks have met they are the run's.
+enum class Figure : uint8_t {
+  kLoss,  // summed over rows; after Finish the mean
+  kTrainSeeds,
+  kSeconds,  // training without evaluation
+  kEvalSeconds,
+  kSampleWait,   // seconds that the loop stood still for sampling
+  kFeatureWait,  // and for features
+  kCompute,      // seconds of forward, backward and optimizer
+  kSyncWait,     // seconds of all-reducing gradients
+  kSteps,
+  kSampledEdges,
+  kLocalBytes,   // of features
+  kRemoteBytes,  // of features
+  kRemoteSampleBytes,
+  kRounds,       // of communication; after Finish the mean over minibatches
+  kMinibatches,  // with seeds
+  kCount,
+};
+
+enum class OverRanks : uint8_t {
+  kSum,
+  kMean,
+  kOwn,  // each rank keeps its own: they are equal, or rank 0's is what is wanted
+};
+
+struct FigureRow {
+  Figure figure;
+  std::string_view key;  // in the log; empty: not there
+  OverRanks over_ranks;
+  bool whole = false;           // a whole number in the log
+  Figure per = Figure::kCount;  // what the sum is divided by; kCount: nothing
+};
+
+// In the order of Figure.
+[[nodiscard]] std::span<const FigureRow> FigureRows();
+
+// Not thread-safe.
+class EpochFigures {
+ public:
+  [[nodiscard]] double& operator[](Figure figure) { return values_[static_cast<size_t>(figure)]; }
+  [[nodiscard]] double operator[](Figure figure) const {
+    return values_[static_cast<size_t>(figure)];
+  }
+
+  // Those that the ranks add up, as one buffer: sum it over ranks, element by element.
+  [[nodiscard]] std::vector<double> ToSum() const;
+  // Takes the sums and makes means and quotients of them. `sums` is as long as ToSum()'s.
+  void Finish(std::span<const double> sums, int world_size);
+
+  // {key: value} of all that have a key.
+  [[nodiscard]] Json ToJson() const;
+
+ private:
+  std::array<double, static_cast<size_t>(Figure::kCount)> values_{};
+};
+
+}  // namespace halograph

@@ -1,0 +1,92 @@
+#include "trainer/tasks/node_classification.h"
+
+#include <optional>
+#include <utility>
+
+#include "trainer/pipeline/labeled_seeds.h"
+#include "trainer/tasks/task.h"
+
+namespace halograph {
+namespace {
+
+constexpr Metric kAccuracy{.key = "acc", .label = "accuracy", .sums = 2};
+
+std::optional<NodeSeeds> SourceOf(int node_type, LabeledSeeds set) {
+  if (set.seeds.empty()) return std::nullopt;
+  const auto labels = std::as_bytes(std::span(set.labels));
+  return NodeSeeds(node_type, std::move(set.seeds), {.data = {labels.begin(), labels.end()}});
+}
+
+class NodeClassification final : public TrainingTask {
+ public:
+  explicit NodeClassification(ClassificationTask task)
+      : name_(std::move(task.name)),
+        node_type_(task.node_type),
+        num_classes_(task.num_classes),
+        train_(SourceOf(node_type_, std::move(task.train))),
+        valid_(SourceOf(node_type_, std::move(task.valid))),
+        test_(SourceOf(node_type_, std::move(task.test))) {}
+
+  const std::string& name() const override { return name_; }
+  int node_type() const override { return node_type_; }
+  int64_t output_dim() const override { return num_classes_; }
+
+  const SeedSource* source(BatchPurpose set) const override {
+    const auto& found = set == BatchPurpose::kTrain   ? train_
+                        : set == BatchPurpose::kValid ? valid_
+                                                      : test_;
+    return found.has_value() ? &*found : nullptr;
+  }
+
+  Json Facts() const override {
+    const auto rows = [](const std::optional<NodeSeeds>& set) {
+      return set.has_value() ? set->owners().size() : size_t{0};
+    };
+    return Json{{"num_classes", num_classes_},
+                {"train_rows", rows(train_)},
+                {"valid_rows", rows(valid_)},
+                {"test_rows", rows(test_)}};
+  }
+
+  torch::Tensor LossSum(const std::vector<torch::Tensor>& outputs,
+                        const PreparedBatch& batch) override {
+    return torch::nn::functional::cross_entropy(
+        Scores(outputs, batch), LabelsOf(batch),
+        torch::nn::functional::CrossEntropyFuncOptions().reduction(torch::kSum));
+  }
+
+  const Metric& metric() const override { return kAccuracy; }
+  void Measure(const std::vector<torch::Tensor>& outputs, const PreparedBatch& batch,
+               std::span<double> sums) override {
+    sums[0] += (Predict(outputs, batch) == LabelsOf(batch)).sum().item<double>();
+    sums[1] += static_cast<double>(batch.rows);
+  }
+  double MetricOf(std::span<const double> sums) const override { return sums[0] / sums[1]; }
+
+  bool can_predict() const override { return true; }
+  torch::Tensor Predict(const std::vector<torch::Tensor>& outputs,
+                        const PreparedBatch& batch) override {
+    return Scores(outputs, batch).argmax(1);
+  }
+
+ private:
+  [[nodiscard]] torch::Tensor Scores(const std::vector<torch::Tensor>& outputs,
+                                     const PreparedBatch& batch) const {
+    return RowsOfSeeds(outputs[node_type_], batch);
+  }
+
+  const std::string name_;
+  const int node_type_;
+  const int64_t num_classes_;
+  const std::optional<NodeSeeds> train_, valid_, test_;
+};
+
+}  // namespace
+
+StatusOr<std::unique_ptr<TrainingTask>> OpenNodeClassification(KVStore& kv,
+                                                               const std::string& name) {
+  HG_ASSIGN_OR_RETURN(ClassificationTask task, ReadClassificationTask(kv, name));
+  return std::unique_ptr<TrainingTask>(std::make_unique<NodeClassification>(std::move(task)));
+}
+
+}  // namespace halograph

@@ -1,0 +1,43 @@
+#include "trainer/tasks/task.h"
+
+#include <stdexcept>
+
+namespace halograph {
+namespace {
+
+torch::ScalarType ScalarTypeOf(DType dtype) {
+  switch (dtype) {
+    case DType::kInt64:
+      return torch::kInt64;
+    case DType::kFloat32:
+      return torch::kFloat32;
+    case DType::kFloat64:
+      return torch::kFloat64;
+    default:
+      throw std::logic_error("labels are neither int64, float32 nor float64");
+  }
+}
+
+}  // namespace
+
+torch::Tensor TrainingTask::Predict(const std::vector<torch::Tensor>& /*outputs*/,
+                                    const PreparedBatch& /*batch*/) {
+  throw std::logic_error("this task predicts nothing");
+}
+
+torch::Tensor LabelsOf(const PreparedBatch& batch) {
+  const LabelRows& labels = batch.labels;
+  std::vector<int64_t> shape = {labels.rows()};
+  if (labels.dim != 1) shape.push_back(labels.dim);
+  return torch::from_blob(const_cast<std::byte*>(labels.data.data()), shape,
+                          ScalarTypeOf(labels.dtype));
+}
+
+torch::Tensor RowsOfSeeds(const torch::Tensor& outputs, const PreparedBatch& batch, size_t list) {
+  const std::vector<int32_t>& positions = batch.minibatch.seed_positions[list];
+  return outputs.index_select(
+      0, torch::from_blob(const_cast<int32_t*>(positions.data()),
+                          {static_cast<int64_t>(positions.size())}, torch::kInt32));
+}
+
+}  // namespace halograph

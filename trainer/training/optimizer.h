@@ -1,0 +1,35 @@
+// What makes new weights of old ones and gradients, behind one interface: its steps, and its state
+// as bytes for whoever wants to go on later. A new kind is a value of OptimizerKind with its word
+// on the command line, and a case in optimizer.cc.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "trainer/launch/options.h"
+#include "trainer/torch/torch_api.h"
+
+namespace halograph {
+
+// Not thread-safe.
+class Optimizer {
+ public:
+  // Over `parameters`, whose tensors are changed in place. `weight_decay`: the L2 term.
+  Optimizer(OptimizerKind kind, std::vector<torch::Tensor> parameters, double learning_rate,
+            double weight_decay);
+
+  // One step by the parameters' gradients. Throws as libtorch does.
+  void Step() { optimizer_->step(); }
+
+  // All that earlier steps left behind (moments, counts of steps), without the weights. Restore on
+  // an optimizer of the same kind over parameters of the same shapes in the same order gives one
+  // whose next steps are the same, bit for bit. Throws as libtorch does.
+  [[nodiscard]] std::string SaveState() const;
+  void RestoreState(const std::string& state);
+
+ private:
+  std::unique_ptr<torch::optim::Optimizer> optimizer_;
+};
+
+}  // namespace halograph
