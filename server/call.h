@@ -12,8 +12,8 @@
 
 #include "common/base/status.h"
 #include "server/call_log.h"
-#include "server/handlers/dispatcher.h"
-#include "server/handlers/stats.h"
+#include "server/runtime/dispatcher.h"
+#include "server/runtime/stats.h"
 
 namespace grpc {
 class CallbackServerContext;

@@ -8,7 +8,7 @@
 #include <mutex>
 
 #include "common/base/status.h"
-#include "server/handlers/stats.h"
+#include "server/runtime/stats.h"
 
 namespace grpc {
 class CallbackServerContext;

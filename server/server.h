@@ -9,8 +9,8 @@
 #include <string>
 
 #include "common/base/status.h"
-#include "server/handlers/dispatcher.h"
 #include "server/options.h"
+#include "server/runtime/dispatcher.h"
 
 namespace halograph::server {
 

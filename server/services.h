@@ -10,9 +10,9 @@
 
 #include "common/base/status.h"
 #include "server/call.h"
-#include "server/handlers/buffer_pool.h"
 #include "server/handlers/served_graph.h"
 #include "server/handlers/topology_files.h"
+#include "server/runtime/buffer_pool.h"
 
 namespace halograph::server {
 

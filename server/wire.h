@@ -8,11 +8,11 @@
 #include <grpcpp/support/byte_buffer.h>
 
 #include "common/base/status.h"
-#include "server/handlers/buffer_pool.h"
 #include "server/handlers/pull.h"
 #include "server/handlers/sample.h"
 #include "server/handlers/task_set.h"
 #include "server/handlers/topology_files.h"
+#include "server/runtime/buffer_pool.h"
 
 namespace halograph::server {
 

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "server/handlers/dispatcher.h"
 #include "server/handlers/served_graph.h"
-#include "server/handlers/stats.h"
 #include "server/handlers/task_set.h"
+#include "server/runtime/dispatcher.h"
+#include "server/runtime/stats.h"
 
 namespace halograph::server {
 

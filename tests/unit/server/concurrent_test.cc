@@ -3,11 +3,11 @@
 #include <atomic>
 #include <memory>
 
-#include "server/handlers/buffer_pool.h"
 #include "server/handlers/describe.h"
 #include "server/handlers/pull.h"
 #include "server/handlers/sample.h"
 #include "server/handlers/task_set.h"
+#include "server/runtime/buffer_pool.h"
 #include "tests/unit/server/served_fixture.h"
 
 namespace halograph::server {

@@ -1,4 +1,4 @@
-#include "server/handlers/buffer_pool.h"
+#include "server/runtime/buffer_pool.h"
 
 #include <cstring>
 #include <latch>

@@ -1,4 +1,4 @@
-#include "server/handlers/stats.h"
+#include "server/runtime/stats.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "server/handlers/dispatcher.h"
+#include "server/runtime/dispatcher.h"
 
 namespace halograph::server {
 
