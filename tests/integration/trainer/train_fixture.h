@@ -9,9 +9,9 @@
 #include <gtest/gtest.h>
 
 #include "common/storage/json.h"
-#include "tests/integration/trainer/learnable_graph.h"
 #include "tests/integration/trainer/program.h"
 #include "tests/support/graph_fixture.h"
+#include "tests/support/learnable_graph.h"
 #include "tests/support/test_folder.h"
 
 namespace halograph {

@@ -18,8 +18,8 @@
 #include "partitioner/methods/registry/registry.h"
 #include "partitioner/methods/stream_metis/stream_metis_method.h"
 #include "partitioner/stream/edge_pass.h"
-#include "tests/unit/partitioner_methods/memory_dataset.h"
-#include "tests/unit/partitioner_methods/real_dataset.h"
+#include "tests/support/memory_dataset.h"
+#include "tests/support/real_dataset.h"
 #include "tests/unit/partitioner_methods/stream_graph.h"
 
 // What every partition method owes, run on every method.

@@ -7,7 +7,7 @@
 
 #include "partitioner/methods/lp_metis/disk_csr.h"
 #include "partitioner/methods/metis/vertex_weights.h"
-#include "tests/unit/partitioner_methods/memory_dataset.h"
+#include "tests/support/memory_dataset.h"
 
 namespace halograph {
 

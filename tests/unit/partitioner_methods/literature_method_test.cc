@@ -19,7 +19,7 @@
 #include "partitioner/methods/literature/spring.h"
 #include "partitioner/methods/literature/stream_rules.h"
 #include "partitioner/methods/literature/two_phase.h"
-#include "tests/unit/partitioner_methods/memory_dataset.h"
+#include "tests/support/memory_dataset.h"
 #include "tests/unit/partitioner_methods/placed_edges.h"
 
 // The edge partitioners as partition methods: bounds, rounds of counting, options, memory.

@@ -4,8 +4,8 @@
 
 #include <gmock/gmock.h>
 
+#include "tests/support/memory_dataset.h"
 #include "tests/support/test_folder.h"
-#include "tests/unit/partitioner_methods/memory_dataset.h"
 
 namespace halograph {
 namespace {

@@ -13,9 +13,9 @@
 #include "partitioner/methods/lp_metis/refinement.h"
 #include "partitioner/methods/lp_metis/scratch_array.h"
 #include "partitioner/methods/metis/folded_graph.h"
+#include "tests/support/memory_dataset.h"
 #include "tests/support/test_folder.h"
 #include "tests/unit/partitioner_methods/graph_of.h"
-#include "tests/unit/partitioner_methods/memory_dataset.h"
 
 namespace halograph {
 namespace {

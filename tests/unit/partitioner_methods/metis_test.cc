@@ -17,7 +17,7 @@
 #include "partitioner/methods/metis/vertex_weights.h"
 #include "partitioner/methods/random_method.h"
 #include "partitioner/methods/task_columns.h"
-#include "tests/unit/partitioner_methods/memory_dataset.h"
+#include "tests/support/memory_dataset.h"
 
 namespace halograph {
 namespace {

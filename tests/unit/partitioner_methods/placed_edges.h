@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "partitioner/methods/literature/edge_partitioner.h"
-#include "tests/unit/partitioner_methods/memory_dataset.h"
+#include "tests/support/memory_dataset.h"
 
 namespace halograph {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "partitioner/methods/stream_metis/clustering.h"
-#include "tests/unit/partitioner_methods/memory_dataset.h"
+#include "tests/support/memory_dataset.h"
 
 namespace halograph {
 

@@ -9,26 +9,19 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include "common/storage/npy.h"
 #include "partitioner/readers/reader.h"
+#include "tests/support/test_folder.h"
 
 namespace halograph {
 
 class ReaderFixture : public testing::Test {
  protected:
   void SetUp() override {
-    const testing::TestInfo* info = testing::UnitTest::GetInstance()->current_test_info();
-    std::string name = fmt::format("{}-{}-{}", info->test_suite_name(), info->name(), getpid());
-    for (char& c : name) {
-      if (c == '/') c = '_';
-    }
-    folder_ = std::filesystem::path(testing::TempDir()) / name;
     options_.scratch = folder_ / "scratch";
     std::filesystem::create_directories(options_.scratch);
   }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
 
   void WriteText(const std::string& name, const std::string& text) {
     std::filesystem::create_directories((folder_ / name).parent_path());
@@ -42,7 +35,8 @@ class ReaderFixture : public testing::Test {
     ASSERT_TRUE(status.ok()) << status;
   }
 
-  std::filesystem::path folder_;
+  const TestFolder own_;
+  const std::filesystem::path folder_ = own_.path();
   ReadOptions options_;
 };
 

@@ -6,7 +6,7 @@
 #include "partitioner/stream/edge_pass.h"
 #include "partitioner/stream/memory_plan.h"
 #include "partitioner/stream/union_nodes.h"
-#include "tests/unit/partitioner_methods/memory_dataset.h"
+#include "tests/support/memory_dataset.h"
 #include "tests/unit/partitioner_readers/reader_fixture.h"
 
 // The graphs of HALOGRAPH_DATA, counted as their README files say.

@@ -12,8 +12,8 @@
 #include "partitioner/methods/random_method.h"
 #include "partitioner/methods/registry/registry.h"
 #include "partitioner/write/graph_writer.h"
-#include "tests/unit/partitioner_methods/memory_dataset.h"
-#include "tests/unit/partitioner_tools/program_fixture.h"
+#include "tests/support/memory_dataset.h"
+#include "tests/support/partition_program.h"
 
 namespace halograph {
 namespace {

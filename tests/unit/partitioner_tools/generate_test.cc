@@ -11,7 +11,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include "common/base/rng.h"
 #include "partitioner/generate/communities.h"
@@ -19,6 +18,7 @@
 #include "partitioner/generate/rmat.h"
 #include "partitioner/generate/sbm.h"
 #include "partitioner/readers/reader.h"
+#include "tests/support/test_folder.h"
 
 namespace halograph {
 namespace {
@@ -29,14 +29,6 @@ using EdgePair = std::pair<int64_t, int64_t>;
 
 class GenerateTest : public testing::Test {
  protected:
-  void SetUp() override {
-    const auto* info = testing::UnitTest::GetInstance()->current_test_info();
-    folder_ = fs::path(testing::TempDir()) /
-              fmt::format("{}-{}-{}", info->test_suite_name(), info->name(), getpid());
-    fs::create_directories(folder_);
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
   Dataset Open(const std::string& name) {
     StatusOr<Dataset> dataset = OpenDataset(folder_ / name, ReadOptions());
     EXPECT_TRUE(dataset.ok()) << dataset.status();
@@ -108,7 +100,8 @@ class GenerateTest : public testing::Test {
     EXPECT_FALSE(fs::exists(folder_ / "g"));
   }
 
-  fs::path folder_;
+  const TestFolder own_;
+  const fs::path folder_ = own_.path();
 };
 
 TEST(GaussianLikeTest, MeanVarianceAndBounds) {

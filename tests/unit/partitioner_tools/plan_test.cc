@@ -16,8 +16,8 @@
 #include "partitioner/plan/time_model.h"
 #include "partitioner/plan/trial.h"
 #include "partitioner/readers/reader.h"
-#include "tests/unit/partitioner_methods/memory_dataset.h"
-#include "tests/unit/partitioner_tools/program_fixture.h"
+#include "tests/support/memory_dataset.h"
+#include "tests/support/partition_program.h"
 
 // What `run` does with the options of methods, memory and parts.
 

@@ -10,8 +10,8 @@
 #include "partitioner/write/bucket_sorter.h"
 #include "partitioner/write/buckets.h"
 #include "partitioner/write/mapped_npy.h"
+#include "tests/support/memory_dataset.h"
 #include "tests/support/test_folder.h"
-#include "tests/unit/partitioner_methods/memory_dataset.h"
 
 // Edges through buckets into rows, against a plain sort: any store, any bound on what is held, ids
 // of more than 32 bits, hubs, parallel edges, self-loops.

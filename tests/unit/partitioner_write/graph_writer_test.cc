@@ -23,7 +23,7 @@
 #include "partitioner/write/nan_check.h"
 #include "partitioner/write/renumbering.h"
 #include "partitioner/write/writing_plan.h"
-#include "tests/unit/partitioner_methods/memory_dataset.h"
+#include "tests/support/memory_dataset.h"
 
 namespace halograph {
 namespace {

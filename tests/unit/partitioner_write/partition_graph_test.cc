@@ -13,9 +13,9 @@
 #include "common/graph/partition.h"
 #include "partitioner/inspect/inspect_graph.h"
 #include "partitioner/write/graph_writer.h"
+#include "tests/support/memory_dataset.h"
+#include "tests/support/partition_program.h"
 #include "tests/support/test_folder.h"
-#include "tests/unit/partitioner_methods/memory_dataset.h"
-#include "tests/unit/partitioner_tools/program_fixture.h"
 
 // The whole way from an input folder to a partition folder, and what is left when it breaks off.
 

@@ -10,7 +10,6 @@
 #include <fmt/ranges.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include "common/graph/manifest.h"
 #include "common/graph/partition.h"
@@ -18,6 +17,7 @@
 #include "partitioner/generate/rmat.h"
 #include "partitioner/generate/sbm.h"
 #include "partitioner/run/partition_graph.h"
+#include "tests/support/test_folder.h"
 
 // Partition folders as the partitioner writes them verify; each kind of damage, sealed again with
 // right checksums, is found and named.
@@ -31,18 +31,11 @@ using testing::HasSubstr;
 class VerifyTest : public testing::Test {
  protected:
   void SetUp() override {
-    const auto* info = testing::UnitTest::GetInstance()->current_test_info();
-    std::string name = fmt::format("{}-{}-{}", info->test_suite_name(), info->name(), getpid());
-    for (char& c : name) {
-      if (c == '/') c = '_';
-    }
-    folder_ = fs::path(testing::TempDir()) / name;
     fs::create_directories(folder_ / "scratch");
     run_.output = folder_ / "graph";
     run_.method = "random";
     run_.options.parts = 3;
   }
-  void TearDown() override { fs::remove_all(folder_); }
 
   void Partition(const fs::path& input) {
     run_.input = input;
@@ -126,7 +119,8 @@ class VerifyTest : public testing::Test {
     ASSERT_EQ(WriteGraphManifest(graph, *manifest), OkStatus());
   }
 
-  fs::path folder_;
+  const TestFolder own_;
+  const fs::path folder_ = own_.path();
   PartitionRun run_;
 };
 

@@ -1,7 +1,6 @@
 #include "common/sampling/kernel.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <numeric>
 #include <set>
@@ -10,6 +9,7 @@
 
 #include "common/base/rng.h"
 #include "common/sampling/request.h"
+#include "tests/support/chi_square.h"
 #include "tests/unit/sampling/memory_graph.h"
 #include "tests/unit/sampling/slow_sampling.h"
 
@@ -171,13 +171,6 @@ TEST(SampleNeighborsTest, DrawerOfTheCallersGivesThePicksAndTheirNumber) {
 // ---- uniformity -----------------------------------------------------------------------------
 // Keys are fixed, so a test passes always or never; at a level of 0.001 an even sampler fails it
 // with that probability once, when the keys are chosen.
-
-// Upper 0.001 point of the chi-square distribution (Wilson and Hilferty).
-double ChiSquareLimit(double freedom) {
-  constexpr double kNormalPoint = 3.0902;
-  const double spread = 2.0 / (9.0 * freedom);
-  return freedom * std::pow(1.0 - spread + kNormalPoint * std::sqrt(spread), 3.0);
-}
 
 // Of counts that should all be equal. `cells` includes those never seen.
 template <typename Key>

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/chi_square.h"
 #include "tests/unit/sampling_weighted/weighted_node.h"
 
 namespace halograph {
@@ -14,13 +15,6 @@ using Outcome = std::vector<int64_t>;
 using Chances = std::map<Outcome, double>;
 
 constexpr int64_t kDraws = 100000;
-
-// Wilson and Hilferty's approximation.
-double ChiSquareLimit(double freedom) {
-  constexpr double kNormalPoint = 3.0902;
-  const double spread = 2.0 / (9.0 * freedom);
-  return freedom * std::pow(1.0 - spread + kNormalPoint * std::sqrt(spread), 3.0);
-}
 
 // Every ordered outcome of successive sampling of `left` more edges, or of independent draws.
 void Enumerate(const std::vector<double>& weights, int left, bool replace, double chance,

@@ -1,7 +1,6 @@
 // A folder of its own for each test, removed afterwards, and files in it.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <filesystem>
 #include <fstream>
@@ -13,28 +12,17 @@
 #include <vector>
 
 #include <gtest/gtest.h>
-#include <unistd.h>
+
+#include "tests/support/test_folder.h"
 
 namespace halograph {
 
 class TempFolderTest : public testing::Test {
  protected:
-  void SetUp() override {
-    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
-    std::string name = std::string("halograph-") + test->test_suite_name() + "." + test->name() +
-                       "-" + std::to_string(::getpid());
-    // Suites with parameters have a slash in their name; the folder is one component.
-    std::replace(name.begin(), name.end(), '/', '-');
-    folder_ = std::filesystem::path(testing::TempDir()) / name;
-    std::filesystem::remove_all(folder_);
-    std::filesystem::create_directories(folder_);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
-  [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }
+  [[nodiscard]] const std::filesystem::path& folder() const { return folder_.path(); }
 
   std::filesystem::path Write(std::string_view name, std::string_view contents) {
-    const std::filesystem::path path = folder_ / name;
+    const std::filesystem::path path = folder() / name;
     std::filesystem::create_directories(path.parent_path());
     std::ofstream(path, std::ios::binary) << contents;
     return path;
@@ -48,14 +36,14 @@ class TempFolderTest : public testing::Test {
   // The names in the test's folder.
   [[nodiscard]] std::set<std::string> Names() const {
     std::set<std::string> names;
-    for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
+    for (const auto& entry : std::filesystem::directory_iterator(folder())) {
       names.insert(entry.path().filename().string());
     }
     return names;
   }
 
  private:
-  std::filesystem::path folder_;
+  TestFolder folder_;
 };
 
 inline std::string_view AsText(std::span<const std::byte> bytes) {

@@ -8,7 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/unit/trainer_distributed/ranks.h"
+#include "tests/support/ranks.h"
 
 namespace halograph {
 namespace {

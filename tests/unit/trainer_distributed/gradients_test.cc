@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/unit/trainer_distributed/ranks.h"
+#include "tests/support/ranks.h"
 
 namespace halograph {
 namespace {

@@ -8,9 +8,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/integration/trainer/learnable_graph.h"
+#include "tests/support/learnable_graph.h"
+#include "tests/support/ranks.h"
 #include "tests/support/test_folder.h"
-#include "tests/unit/trainer_distributed/ranks.h"
 #include "trainer/models/sage.h"
 #include "trainer/tasks/registry.h"
 #include "trainer/training/evaluation.h"
