@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/unit/trainer_pipeline/opened_graph.h"
+#include "tests/support/opened_graph.h"
 
 namespace halograph {
 namespace {

@@ -12,7 +12,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/unit/trainer_pipeline/opened_graph.h"
+#include "tests/support/opened_graph.h"
 #include "trainer/pipeline/labeled_seeds.h"
 
 namespace halograph {

@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/unit/trainer_pipeline/opened_graph.h"
+#include "tests/support/opened_graph.h"
 #include "trainer/tasks/registry.h"
 #include "trainer/tasks/task.h"
 
