@@ -3,18 +3,20 @@
 // behind another store). For the same partition folder they give the same minibatches, bit for bit
 // (invariant 4).
 //
-// Thread-safe: any number of threads may sample at once.
+// Thread-safe: any number of threads may call at once, each with a context of its own.
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
-#include "client/call_stats.h"
+#include "client/call_context.h"
 #include "common/base/status.h"
 #include "common/graph/partition_book.h"
 #include "common/graph/schema.h"
 #include "common/sampling/minibatch.h"
+#include "common/sampling/minibatch_builder.h"
 #include "common/sampling/request.h"
 
 namespace halograph {
@@ -24,6 +26,9 @@ struct GraphInfo {
   std::string identity;
   Schema schema;
   PartitionBook book;
+  // Where the rows of every task set live, [task][set] in the schema's order: parts + 1 ascending
+  // boundaries. Rows [b[p], b[p + 1]) of the whole set are those of part p, in input order.
+  std::vector<std::vector<std::vector<int64_t>>> task_rows;
 };
 
 class GraphStore {
@@ -33,20 +38,37 @@ class GraphStore {
   // Known since opening; lives as long as the store.
   [[nodiscard]] virtual const GraphInfo& info() const = 0;
 
-  // `stats`, if not null, is added to.
-  //   InvalidArgument, OutOfRange, NotFound  the request (ValidateRequest), before anything is sent
+  // Makes minibatches[i] of requests[i]; as many of each. They are overwritten and their memory is
+  // used again: keep the objects from batch to batch. All requests are validated before anything
+  // is sent. Layer l of all requests is one exchange. After an error they hold nothing of use.
+  //   InvalidArgument, OutOfRange, NotFound  a request (ValidateRequests)
   //   ResourceExhausted            too large, with what to do
+  //   FailedPrecondition           no server has the topology that is needed, or one has come to
+  //                                serve another graph
   //   Unavailable, DeadlineExceeded  remote: the server and the call are named; retried within the
-  //                                store's timeout before
-  //   Cancelled                    Shutdown was called
-  [[nodiscard]] virtual StatusOr<Minibatch> Sample(const SampleRequest& request,
-                                                   CallStats* stats) = 0;
-  [[nodiscard]] StatusOr<Minibatch> Sample(const SampleRequest& request) {
-    return Sample(request, nullptr);
+  //                                store's timeout and the context's deadline before
+  //   Cancelled                    the context's token was cancelled
+  [[nodiscard]] virtual Status Sample(std::span<const SampleRequest> requests, CallContext& context,
+                                      std::span<Minibatch> minibatches) = 0;
+  // One request.
+  [[nodiscard]] Status Sample(const SampleRequest& request, CallContext& context,
+                              Minibatch* minibatch) {
+    return Sample({&request, 1}, context, {minibatch, 1});
   }
 
-  // Ends calls in flight and every later one with Cancelled, soon. Idempotent.
-  virtual void Shutdown() = 0;
+  // One layer without compaction: picks[g] is what was drawn for groups[g]. Composed stores are
+  // made of it. Groups may be of different minibatches and layers; all travel in one exchange. A
+  // call without destinations asks nobody, but looks at the context all the same. Requires valid
+  // groups: those of BuildMinibatches are. Memory of `picks` is used again.
+  //   DataLoss  an answer that does not fit its question; the server is named
+  //   else      as Sample
+  [[nodiscard]] virtual Status SampleLayer(std::span<const LayerGroup> groups, CallContext& context,
+                                           std::vector<NeighborPicks>* picks) = 0;
 };
+
+// Sample of a store in terms of its SampleLayer. `workspaces`: of the store's schema.
+[[nodiscard]] Status SampleByLayers(GraphStore& store, BuilderWorkspaces* workspaces,
+                                    std::span<const SampleRequest> requests, CallContext& context,
+                                    std::span<Minibatch> minibatches);
 
 }  // namespace halograph

@@ -7,7 +7,7 @@
 #include <fmt/core.h>
 
 #include "client/ctl/status_table.h"
-#include "client/remote/remote_store.h"
+#include "client/remote/remote_options.h"
 #include "common/base/build_info.h"
 #include "common/base/log.h"
 #include "common/base/units.h"

@@ -69,7 +69,7 @@ void Fill(const v1::StatsReply& reply, ServerStatus* status) {
 
 Rpc StatsCall(int server, ServerStatus* status) {
   Rpc rpc;
-  rpc.server = server;
+  rpc.servers = {server};
   rpc.method = "AdminService/Stats";
   rpc.make_request = [] { return std::string(); };  // an empty StatsRequest
   rpc.on_reply = [status](ReplyPieces pieces, std::vector<Rpc>*) {
@@ -78,7 +78,7 @@ Rpc StatsCall(int server, ServerStatus* status) {
     Fill(reply, status);
     return OkStatus();
   };
-  rpc.on_error = [status](const Status& error, std::vector<Rpc>*) {
+  rpc.on_error = [status](int, const Status& error, std::vector<Rpc>*) {
     status->reachable = error;
     return OkStatus();  // the others are asked all the same
   };
@@ -120,7 +120,7 @@ std::vector<ServerStatus> AskStatus(const std::vector<std::string>& servers,
   options.servers = servers;
   options.timeout = timeout;
   options.channels_per_server = 1;
-  CallScope scope;
+  CallContext context;
   Status failed = options.Validate();
   if (failed.ok()) {
     RpcClient client(options);
@@ -128,7 +128,7 @@ std::vector<ServerStatus> AskStatus(const std::vector<std::string>& servers,
     for (size_t i = 0; i < servers.size(); ++i) {
       calls.push_back(StatsCall(static_cast<int>(i), &statuses[i]));
     }
-    failed = client.Run(scope, std::move(calls));
+    failed = client.Run(context, std::move(calls));
   }
   for (ServerStatus& status : statuses) {
     if (!failed.ok() && status.reachable.ok()) status.reachable = failed;

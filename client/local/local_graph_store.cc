@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <atomic>
 #include <thread>
 
 #include "client/local/mapped_graph.h"
@@ -13,7 +12,7 @@ namespace {
 // node.
 int MaxWorkspaces() { return std::max(1, static_cast<int>(std::thread::hardware_concurrency())); }
 
-// The caller makes a minibatch with the fused sampler; with a pool, its threads share the work.
+// The caller makes minibatches with the fused sampler; with a pool, its threads share the work.
 class LocalGraphStore final : public GraphStore {
  public:
   explicit LocalGraphStore(std::shared_ptr<const MappedGraph> graph)
@@ -23,24 +22,30 @@ class LocalGraphStore final : public GraphStore {
 
   const GraphInfo& info() const override { return graph_->info; }
 
-  StatusOr<Minibatch> Sample(const SampleRequest& request, CallStats* /*stats*/) override {
-    return CatchNoMemory(CountSeeds({&request, 1}), "seeds", [&]() -> StatusOr<Minibatch> {
+  Status Sample(std::span<const SampleRequest> requests, CallContext& context,
+                std::span<Minibatch> minibatches) override {
+    if (context.meanwhile) context.meanwhile();
+    return CatchNoMemory(CountSeeds(requests), "seeds", [&] {
       const FusedWorkspacePool::Lease workspace = workspaces_.Take();
-      Minibatch minibatch;
-      HG_RETURN_IF_ERROR(fused_.Sample(request, &*workspace, &minibatch, [this] {
-        return stopped_.load(std::memory_order_relaxed) ? StoreIsShutDown() : OkStatus();
-      }));
-      return minibatch;
+      return fused_.Sample(requests, &*workspace, minibatches,
+                           [&context] { return context.Check(); });
     });
   }
 
-  void Shutdown() override { stopped_.store(true, std::memory_order_relaxed); }
+  Status SampleLayer(std::span<const LayerGroup> groups, CallContext& context,
+                     std::vector<NeighborPicks>* picks) override {
+    if (context.meanwhile) context.meanwhile();
+    HG_RETURN_IF_ERROR(context.Check());
+    return CatchNoMemory(std::ssize(groups), "groups", [&] {
+      return LocalNeighborSource(&graph_->parts->topology(), graph_->pool.get())
+          .SampleLayer(groups, picks);
+    });
+  }
 
  private:
   std::shared_ptr<const MappedGraph> graph_;
   FusedSampler fused_;
   FusedWorkspacePool workspaces_;
-  std::atomic<bool> stopped_ = false;
 };
 
 }  // namespace

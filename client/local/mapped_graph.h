@@ -15,15 +15,11 @@
 namespace halograph {
 
 struct MappedGraph {
-  GraphInfo info;
+  GraphInfo info;                          // task_rows: empty unless all parts are mapped
   std::unique_ptr<PartitionSet> parts;     // all of them, or those that are mapped here
   std::unique_ptr<TensorCatalog> tensors;  // of info's schema; rows of `parts`
   std::unique_ptr<ThreadPool> pool;        // null: the caller works alone
 };
-
-[[nodiscard]] inline Status StoreIsShutDown() {
-  return Cancelled("the embedded store was shut down");
-}
 
 struct MapOptions {
   std::vector<int> parts = {};  // empty: all
@@ -36,7 +32,8 @@ struct MapOptions {
 [[nodiscard]] StatusOr<std::shared_ptr<const MappedGraph>> MapGraph(
     const std::filesystem::path& graph, const MapOptions& options);
 
-// The first requires the topology of all parts, the second everything else of them.
+// The first requires the topology of all parts, the second everything else of them. The second
+// answers a pull of rows of several parts out of all of them, on the graph's threads.
 [[nodiscard]] std::unique_ptr<GraphStore> MakeLocalGraphStore(
     std::shared_ptr<const MappedGraph> graph);
 [[nodiscard]] std::unique_ptr<KVStore> MakeLocalKVStore(std::shared_ptr<const MappedGraph> graph);

@@ -1,126 +1,136 @@
-#include <algorithm>
 #include <exception>
+#include <mutex>
 #include <utility>
 
 #include "client/own_part/own_part_store.h"
-#include "client/own_part/owned_split.h"
+#include "client/own_part/own_parts.h"
+#include "common/graph/owner_split.h"
+#include "common/sampling/merge_picks.h"
+#include "common/sampling/no_memory.h"
 
 namespace halograph {
 namespace {
 
-// The layers of one minibatch.
-class OwnPartSource final : public NeighborSource {
- public:
-  OwnPartSource(const MappedGraph& own, LayeredGraphStore& rest, CallStats* stats)
-      : own_(own),
-        targets_(OwnTargets(*own.parts)),
-        own_source_(&own.parts->topology(), own.pool.get()),
-        rest_source_(rest.NewSource([this] { SampleOwn(); }, stats)) {}
+// One layer, split by who has its destinations' edges.
+struct SplitLayer {
+  std::vector<OwnerSplit> splits;  // per group
+  std::vector<LayerGroup> own_groups;
+  std::vector<LayerGroup> rest_groups;
+  std::vector<NeighborPicks> own_picks;
+  std::vector<NeighborPicks> rest_picks;
+};
 
-  Status SampleLayer(std::span<const LayerGroup> groups,
-                     std::vector<NeighborPicks>* picks) override {
-    Split(groups);
-    sample_own_ = [&, this] { return own_source_.SampleLayer(own_groups_, &own_picks_); };
-    own_status_ = OkStatus();
-    own_failure_ = nullptr;
-    HG_RETURN_IF_ERROR(rest_source_->SampleLayer(rest_groups_, &rest_picks_));
-    if (own_failure_ != nullptr) std::rethrow_exception(own_failure_);
-    HG_RETURN_IF_ERROR(own_status_);
-    picks->resize(groups.size());
-    for (size_t g = 0; g < groups.size(); ++g) Merge(g, &(*picks)[g]);
-    return OkStatus();
+// Layers that no call uses now, for the next ones to use their memory. As many as calls were under
+// way at once. Thread-safe.
+class IdleLayers {
+ public:
+  [[nodiscard]] std::unique_ptr<SplitLayer> Take() {
+    const std::lock_guard lock(mutex_);
+    if (idle_.empty()) return std::make_unique<SplitLayer>();
+    std::unique_ptr<SplitLayer> layer = std::move(idle_.back());
+    idle_.pop_back();
+    return layer;
+  }
+  void Give(std::unique_ptr<SplitLayer> layer) {
+    const std::lock_guard lock(mutex_);
+    idle_.push_back(std::move(layer));
   }
 
  private:
-  void Split(std::span<const LayerGroup> groups) {
-    splits_.resize(groups.size());
-    own_groups_.assign(groups.begin(), groups.end());
-    rest_groups_.assign(groups.begin(), groups.end());
-    for (size_t g = 0; g < groups.size(); ++g) {
-      const int type = own_.info.schema.DestinationType(groups[g].relation);
-      (void)splits_[g].Split(own_.info.book.NodeBoundaries(type), targets_, 2,
-                             groups[g].destinations);  // every part has a target
-      own_groups_[g].destinations = splits_[g].share(kOwn).ids;
-      rest_groups_[g].destinations = splits_[g].share(kRest).ids;
-    }
-  }
-
-  // While calls of the rest are under way: what it throws waits until they have ended.
-  void SampleOwn() {
-    try {
-      own_status_ = sample_own_();
-    } catch (...) {
-      own_failure_ = std::current_exception();
-    }
-  }
-
-  // Counts, prefix sum, then both halves to their places in the caller's order.
-  void Merge(size_t g, NeighborPicks* picks) {
-    const IdShare& own = splits_[g].share(kOwn);
-    const IdShare& rest = splits_[g].share(kRest);
-    if (rest.ids.empty()) return std::swap(*picks, own_picks_[g]);
-    if (own.ids.empty()) return std::swap(*picks, rest_picks_[g]);
-    const std::pair<const IdShare&, const NeighborPicks&> halves[] = {{own, own_picks_[g]},
-                                                                      {rest, rest_picks_[g]}};
-    picks->offsets.assign(own.ids.size() + rest.ids.size() + 1, 0);
-    for (const auto& [share, drawn] : halves) {
-      for (size_t i = 0; i < share.positions.size(); ++i) {
-        picks->offsets[share.positions[i] + 1] = drawn.offsets[i + 1] - drawn.offsets[i];
-      }
-    }
-    for (size_t i = 1; i < picks->offsets.size(); ++i) picks->offsets[i] += picks->offsets[i - 1];
-    picks->sources.resize(static_cast<size_t>(picks->offsets.back()));
-    for (const auto& [share, drawn] : halves) {
-      for (size_t i = 0; i < share.positions.size(); ++i) {
-        std::copy(drawn.sources.begin() + drawn.offsets[i],
-                  drawn.sources.begin() + drawn.offsets[i + 1],
-                  picks->sources.begin() + picks->offsets[share.positions[i]]);
-      }
-    }
-  }
-
-  const MappedGraph& own_;
-  const std::vector<int> targets_;  // per part
-  LocalNeighborSource own_source_;
-  // Of the layer being sampled; memory is reused over layers.
-  std::vector<OwnerSplit> splits_;  // per group
-  std::vector<LayerGroup> own_groups_;
-  std::vector<LayerGroup> rest_groups_;
-  std::vector<NeighborPicks> own_picks_;
-  std::vector<NeighborPicks> rest_picks_;
-  std::function<Status()> sample_own_;
-  Status own_status_;
-  std::exception_ptr own_failure_;
-  std::unique_ptr<NeighborSource> rest_source_;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<SplitLayer>> idle_;
 };
 
 class OwnPartGraphStore final : public GraphStore {
  public:
-  OwnPartGraphStore(std::shared_ptr<const MappedGraph> own, std::unique_ptr<LayeredGraphStore> rest)
-      : own_(std::move(own)), rest_(std::move(rest)), workspaces_(&own_->info.schema) {}
+  OwnPartGraphStore(std::shared_ptr<const MappedGraph> own, std::unique_ptr<GraphStore> rest)
+      : own_(std::move(own)),
+        rest_(std::move(rest)),
+        targets_(OwnTargets(*own_->parts)),
+        workspaces_(&own_->info.schema) {}
 
   const GraphInfo& info() const override { return rest_->info(); }
 
-  StatusOr<Minibatch> Sample(const SampleRequest& request, CallStats* stats) override {
-    OwnPartSource source(*own_, *rest_, stats);
-    Minibatch minibatch;
-    HG_RETURN_IF_ERROR(
-        BuildMinibatches(own_->info.schema, {&request, 1}, source, &workspaces_, {&minibatch, 1}));
-    return minibatch;
+  Status Sample(std::span<const SampleRequest> requests, CallContext& context,
+                std::span<Minibatch> minibatches) override {
+    return SampleByLayers(*this, &workspaces_, requests, context, minibatches);
   }
 
-  void Shutdown() override { rest_->Shutdown(); }
+  Status SampleLayer(std::span<const LayerGroup> groups, CallContext& context,
+                     std::vector<NeighborPicks>* picks) override {
+    return CatchNoMemory(std::ssize(groups), "groups", [&] {
+      std::unique_ptr<SplitLayer> layer = idle_.Take();
+      const Status status = SampleSplit(groups, *layer, context, picks);
+      idle_.Give(std::move(layer));
+      return status;
+    });
+  }
 
  private:
+  Status SampleSplit(std::span<const LayerGroup> groups, SplitLayer& layer, CallContext& context,
+                     std::vector<NeighborPicks>* picks) const {
+    HG_RETURN_IF_ERROR(Split(groups, &layer));
+    // Own edges are drawn while calls of the rest are under way: what that throws waits until they
+    // have ended.
+    Status own_status;
+    std::exception_ptr own_failure;
+    const auto sample_own = [&] {
+      try {
+        own_status = LocalNeighborSource(&own_->parts->topology(), own_->pool.get())
+                         .SampleLayer(layer.own_groups, &layer.own_picks);
+      } catch (...) {
+        own_failure = std::current_exception();
+      }
+      if (context.meanwhile) context.meanwhile();
+    };
+    CallContext inner = InnerContext(context, sample_own);
+    const Status status = rest_->SampleLayer(layer.rest_groups, inner, &layer.rest_picks);
+    context.stats += inner.stats;
+    HG_RETURN_IF_ERROR(status);
+    if (own_failure != nullptr) std::rethrow_exception(own_failure);
+    HG_RETURN_IF_ERROR(own_status);
+    picks->resize(groups.size());
+    for (size_t g = 0; g < groups.size(); ++g) Merge(g, &layer, &(*picks)[g]);
+    return OkStatus();
+  }
+
+  Status Split(std::span<const LayerGroup> groups, SplitLayer* layer) const {
+    layer->splits.resize(groups.size());
+    layer->own_groups.assign(groups.begin(), groups.end());
+    layer->rest_groups.assign(groups.begin(), groups.end());
+    for (size_t g = 0; g < groups.size(); ++g) {
+      const int type = own_->info.schema.DestinationType(groups[g].relation);
+      OwnerSplit& split = layer->splits[g];
+      const int without = split.Split(own_->info.book.NodeBoundaries(type), targets_, kOwnOrRest,
+                                      groups[g].destinations);
+      if (without >= 0) return Internal("partition {} is neither here nor elsewhere", without);
+      layer->own_groups[g].destinations = split.share(kOwn).ids;
+      layer->rest_groups[g].destinations = split.share(kRest).ids;
+    }
+    return OkStatus();
+  }
+
+  static void Merge(size_t g, SplitLayer* layer, NeighborPicks* picks) {
+    const IdShare& own = layer->splits[g].share(kOwn);
+    const IdShare& rest = layer->splits[g].share(kRest);
+    if (rest.ids.empty()) return std::swap(*picks, layer->own_picks[g]);
+    if (own.ids.empty()) return std::swap(*picks, layer->rest_picks[g]);
+    const PicksShare shares[] = {ShareOf(own.positions, layer->own_picks[g]),
+                                 ShareOf(rest.positions, layer->rest_picks[g])};
+    MergePicks(own.ids.size() + rest.ids.size(), shares, picks);
+  }
+
   const std::shared_ptr<const MappedGraph> own_;
-  const std::unique_ptr<LayeredGraphStore> rest_;
+  const std::unique_ptr<GraphStore> rest_;
+  const std::vector<int> targets_;  // per part
   BuilderWorkspaces workspaces_;
+  IdleLayers idle_;
 };
 
 }  // namespace
 
 std::unique_ptr<GraphStore> MakeOwnPartGraphStore(std::shared_ptr<const MappedGraph> own,
-                                                  std::unique_ptr<LayeredGraphStore> rest) {
+                                                  std::unique_ptr<GraphStore> rest) {
   return std::make_unique<OwnPartGraphStore>(std::move(own), std::move(rest));
 }
 

@@ -1,83 +1,93 @@
-#include <atomic>
+#include <exception>
 #include <new>
 #include <utility>
 
 #include "client/own_part/own_part_store.h"
-#include "client/own_part/owned_split.h"
-#include "client/pull_check.h"
+#include "client/own_part/own_parts.h"
+#include "common/graph/owner_split.h"
 
 namespace halograph {
 namespace {
 
 class OwnPartKVStore final : public KVStore {
  public:
-  OwnPartKVStore(std::shared_ptr<const MappedGraph> own, std::unique_ptr<ScatteringKVStore> rest)
+  OwnPartKVStore(std::shared_ptr<const MappedGraph> own, std::unique_ptr<KVStore> rest)
       : own_(std::move(own)), rest_(std::move(rest)), targets_(OwnTargets(*own_->parts)) {}
 
   const GraphInfo& info() const override { return rest_->info(); }
 
-  Status Pull(const TensorRef& ref, std::span<const int64_t> ids, std::span<std::byte> destination,
-              CallStats* stats) override {
-    HG_ASSIGN_OR_RETURN(const CatalogTensor* const tensor,
-                        CheckPull(*own_->tensors, ref, ids, destination));
+  Status Pull(std::span<const RowRequest> requests, CallContext& context) override {
+    HG_ASSIGN_OR_RETURN(const auto tensors, CheckPull(*own_->tensors, requests));
     try {
-      return PullSplit(ref, *tensor, ids, destination.data(), stats);
+      return PullSplit(requests, tensors, context);
     } catch (const std::bad_alloc&) {
-      return ResourceExhausted("{}: no memory to pull {} rows", ref.ToString(), ids.size());
+      size_t rows = 0;
+      for (const RowRequest& request : requests) rows += request.ids.size();
+      return ResourceExhausted("no memory to pull {} rows of {} tensors", rows, requests.size());
     }
   }
 
-  StatusOr<TaskSet> ReadTaskSet(const std::string& task, const std::string& set,
-                                const std::string& type) override {
-    return rest_->ReadTaskSet(task, set, type);
-  }
-
-  void Shutdown() override {
-    stopped_.store(true, std::memory_order_relaxed);
-    rest_->Shutdown();
+  StatusOr<TaskSet> ReadTaskSet(const TaskSetRef& set, IdRange rows,
+                                CallContext& context) override {
+    return rest_->ReadTaskSet(set, rows, context);
   }
 
  private:
-  Status PullSplit(const TensorRef& ref, const CatalogTensor& tensor, std::span<const int64_t> ids,
-                   std::byte* destination, CallStats* stats) {
-    OwnerSplit split;
-    (void)split.Split(tensor.boundaries, targets_, 2, ids);  // every part has one
-    const IdShare& own = split.share(kOwn);
-    const IdShare& rest = split.share(kRest);
-    const std::function<Status()> check = [this] {
-      return stopped_.load(std::memory_order_relaxed) ? StoreIsShutDown() : OkStatus();
-    };
-    Status gathered;
-    std::exception_ptr failure;  // waits until the rest's calls have ended
+  Status PullSplit(std::span<const RowRequest> requests,
+                   std::span<const CatalogTensor* const> tensors, CallContext& context) {
+    std::vector<OwnerSplit> splits(requests.size());
+    std::vector<RowRequest> rest(requests.begin(), requests.end());
+    for (size_t i = 0; i < requests.size(); ++i) {
+      const int without = splits[i].Split(tensors[i]->boundaries, targets_, kOwnOrRest,
+                                          requests[i].ids, requests[i].positions);
+      if (without >= 0) return Internal("partition {} is neither here nor elsewhere", without);
+      const IdShare& share = splits[i].share(kRest);
+      rest[i].ids = share.ids;
+      rest[i].positions = share.positions;
+      // Nothing to ask for: positions, of which there are none, would not say so.
+      if (share.ids.empty()) rest[i].out = {};
+    }
+    Status own_status;
+    std::exception_ptr own_failure;  // waits until the rest's calls have ended
     const auto gather_own = [&] {
       try {
-        gathered = GatherRowsOf(tensor, own.ids, own.positions, destination,
-                                {.pool = own_->pool.get(), .check = &check});
+        own_status = GatherOwn(requests, tensors, splits, context);
       } catch (...) {
-        failure = std::current_exception();
+        own_failure = std::current_exception();
       }
+      if (context.meanwhile) context.meanwhile();
     };
-    HG_RETURN_IF_ERROR(
-        rest_->PullTo(ref, rest.ids, rest.positions, destination, gather_own, stats));
-    if (failure != nullptr) std::rethrow_exception(failure);
-    HG_RETURN_IF_ERROR(gathered);
-    HG_RETURN_IF_ERROR(check());
-    if (stats != nullptr) {
-      stats->local_bytes += static_cast<int64_t>(own.ids.size() * tensor.resolved.spec.row_bytes());
+    CallContext inner = InnerContext(context, gather_own);
+    const Status status = rest_->Pull(rest, inner);
+    context.stats += inner.stats;
+    HG_RETURN_IF_ERROR(status);
+    if (own_failure != nullptr) std::rethrow_exception(own_failure);
+    return own_status;
+  }
+
+  Status GatherOwn(std::span<const RowRequest> requests,
+                   std::span<const CatalogTensor* const> tensors,
+                   std::span<const OwnerSplit> splits, CallContext& context) const {
+    const std::function<Status()> check = [&context] { return context.Check(); };
+    for (size_t i = 0; i < requests.size(); ++i) {
+      const IdShare& own = splits[i].share(kOwn);
+      HG_RETURN_IF_ERROR(GatherRowsOf(*tensors[i], own.ids, own.positions, requests[i].out.data(),
+                                      {.pool = own_->pool.get(), .check = &check}));
+      context.stats.local_bytes +=
+          static_cast<int64_t>(own.ids.size() * tensors[i]->resolved.spec.row_bytes());
     }
     return OkStatus();
   }
 
   const std::shared_ptr<const MappedGraph> own_;
-  const std::unique_ptr<ScatteringKVStore> rest_;
+  const std::unique_ptr<KVStore> rest_;
   const std::vector<int> targets_;  // per part
-  std::atomic<bool> stopped_ = false;
 };
 
 }  // namespace
 
 std::unique_ptr<KVStore> MakeOwnPartKVStore(std::shared_ptr<const MappedGraph> own,
-                                            std::unique_ptr<ScatteringKVStore> rest) {
+                                            std::unique_ptr<KVStore> rest) {
   return std::make_unique<OwnPartKVStore>(std::move(own), std::move(rest));
 }
 

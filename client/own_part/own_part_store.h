@@ -1,13 +1,12 @@
-// Stores over a graph of which some partitions are mapped here and the rest is behind another store
-// (DistDGLv2 sections 5.4 and 5.5.1): each layer and each pull asks the other store only for what
-// partitions not mapped here own, and serves the rest while the answers are under way. What they
-// give is what either kind of store gives over the whole graph, bit for bit.
+// Stores over a graph of which some partitions are mapped here and the rest is behind another
+// store, of any kind (DistDGLv2 sections 5.4 and 5.5.1): each layer and each pull asks the other
+// store only for what partitions not mapped here own, and serves the rest while the answers are
+// under way. What they give is what either kind of store gives over the whole graph, bit for bit.
 #pragma once
 
 #include <memory>
 
 #include "client/local/mapped_graph.h"
-#include "client/partial_stores.h"
 
 namespace halograph {
 
@@ -15,10 +14,10 @@ namespace halograph {
 
 // Requires the topology of the mapped partitions.
 [[nodiscard]] std::unique_ptr<GraphStore> MakeOwnPartGraphStore(
-    std::shared_ptr<const MappedGraph> own, std::unique_ptr<LayeredGraphStore> rest);
+    std::shared_ptr<const MappedGraph> own, std::unique_ptr<GraphStore> rest);
 
 // Requires the features of the mapped partitions. Task sets are the other store's.
 [[nodiscard]] std::unique_ptr<KVStore> MakeOwnPartKVStore(std::shared_ptr<const MappedGraph> own,
-                                                          std::unique_ptr<ScatteringKVStore> rest);
+                                                          std::unique_ptr<KVStore> rest);
 
 }  // namespace halograph

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "client/graph_store.h"
-#include "client/remote/remote_store.h"
+#include "client/remote/description.h"
 #include "client/remote/rpc.h"
 #include "common/graph/row_source.h"
 
@@ -18,7 +18,8 @@ namespace halograph {
 class Cluster {
  public:
   // Errors as OpenRemoteStores.
-  [[nodiscard]] static StatusOr<std::shared_ptr<Cluster>> Connect(const RemoteOptions& options);
+  [[nodiscard]] static StatusOr<std::shared_ptr<Cluster>> Connect(
+      const RemoteOptions& options, const CancelToken* cancel = nullptr);
 
   [[nodiscard]] const GraphInfo& info() const { return info_; }
   [[nodiscard]] RpcClient& rpc() { return rpc_; }
@@ -35,6 +36,10 @@ class Cluster {
   [[nodiscard]] std::span<const int> topology_servers() const { return topology_server_; }
   // What may be pulled; no row of it is here.
   [[nodiscard]] const TensorCatalog& tensors() const { return *tensors_; }
+  // Whether the server knows what is beside the first version of the protocol.
+  [[nodiscard]] bool Knows(int server, std::string_view capability) const;
+  // FailedPrecondition: the server does not know how to tell `what`.
+  [[nodiscard]] Status TooOld(int server, std::string_view what) const;
   // What requests to and replies from this server should stay under.
   [[nodiscard]] int64_t PlannedMessageBytes(int server) const {
     return planned_bytes_[static_cast<size_t>(server)];
@@ -48,7 +53,18 @@ class Cluster {
 
  private:
   explicit Cluster(const RemoteOptions& options) : rpc_(options) {}
-  [[nodiscard]] Status Describe();
+  [[nodiscard]] Status Describe(CallContext& context);
+  // Notes whom to ask for what. Sets all but task_rows.
+  void TakeDescriptions(std::vector<ServerDescription> descriptions);
+  // Sets info_.task_rows.
+  [[nodiscard]] Status FindTaskRows(const std::vector<ServerDescription>& descriptions,
+                                    CallContext& context);
+
+  // Of sets and parts that no description tells of: older servers do not tell how many rows their
+  // parts have, but each reply about a set does. One call at a time.
+  [[nodiscard]] Status AskForTaskRows(CallContext& context);
+  [[nodiscard]] Status AskForTaskRows(const Task& task, const TaskSetSpec& set, int part,
+                                      CallContext& context, int64_t* rows);
 
   RpcClient rpc_;
   GraphInfo info_;
@@ -57,6 +73,7 @@ class Cluster {
   std::vector<int> topology_server_;  // -1: none
   std::vector<int64_t> planned_bytes_;
   std::vector<int64_t> server_limits_;
+  std::vector<std::vector<std::string>> capabilities_;  // per server
 };
 
 }  // namespace halograph

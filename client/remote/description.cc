@@ -96,6 +96,21 @@ Status CheckIdentityText(const std::string& identity) {
   return DataLoss("the identity is no 32 hex digits: '{}'", identity.substr(0, 64));
 }
 
+StatusOr<PartTaskRows> ToPartTaskRows(const v1::TaskRows& wire, const GraphInfo& graph) {
+  PartTaskRows rows;
+  HG_ASSIGN_OR_RETURN(rows.set, FindTaskSet(graph.schema, wire.task(), wire.set(), wire.type()));
+  const int64_t all = graph.schema.tasks[rows.set.task].sets[rows.set.set].rows;
+  if (wire.part() >= static_cast<uint32_t>(graph.book.num_parts()) || wire.rows() < 0 ||
+      wire.rows() > all) {
+    return DataLoss("partition {} of {} has {} rows of task set '{} / {} / {}', which has {}",
+                    wire.part(), graph.book.num_parts(), wire.rows(), wire.task(), wire.set(),
+                    wire.type(), all);
+  }
+  rows.part = static_cast<int>(wire.part());
+  rows.rows = wire.rows();
+  return rows;
+}
+
 StatusOr<ServerDescription> ToDescription(const v1::DescribeReply& wire) {
   ServerDescription description;
   HG_RETURN_IF_ERROR(CheckIdentityText(wire.identity()));
@@ -120,6 +135,11 @@ StatusOr<ServerDescription> ToDescription(const v1::DescribeReply& wire) {
       return std::find(wire.serving().begin(), wire.serving().end(), what) != wire.serving().end();
     };
     description.serving = {.topology = serves("topology"), .features = serves("features")};
+  }
+  description.capabilities.assign(wire.capabilities().begin(), wire.capabilities().end());
+  for (const v1::TaskRows& rows : wire.task_rows()) {
+    HG_ASSIGN_OR_RETURN(description.task_rows.emplace_back(),
+                        ToPartTaskRows(rows, description.graph));
   }
   return description;
 }
@@ -150,7 +170,7 @@ Status CheckSameGraph(const std::string& first_address, const ServerDescription&
   if (other.graph.schema != first.graph.schema || other.graph.book != first.graph.book) {
     return FailedPrecondition(
         "{} and {} both claim identity {} but describe different {}; one of them is another build "
-        "or was tampered with",
+        "or was changed; restart both with the same build and folder",
         first_address, address, first.graph.identity,
         other.graph.schema != first.graph.schema ? "schemas" : "partition books");
   }

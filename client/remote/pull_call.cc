@@ -1,45 +1,23 @@
 #include "client/remote/pull_call.h"
 
 #include <algorithm>
-#include <bit>
+#include <deque>
 #include <string>
 #include <vector>
 
-#include "client/remote/pull_reply_reader.h"
 #include "common/graph/owner_split.h"
-#include "halograph/v1/kv.pb.h"
+#include "proto/wire/pull.h"
 
 namespace halograph {
 
 namespace {
-
-static_assert(std::endian::native == std::endian::little, "ids and rows travel as they lie");
 
 // Below this a call costs more than its bytes; above 4 MB nothing is gained (GRPC.md).
 constexpr int64_t kSmallestReply = int64_t{256} << 10;
 constexpr int64_t kLargestReply = int64_t{4} << 20;
 constexpr int64_t kHeaderBytes = 64;
 
-void AppendVarint(uint64_t value, std::string* out) {
-  for (; value >= 0x80; value >>= 7) out->push_back(static_cast<char>((value & 0x7f) | 0x80));
-  out->push_back(static_cast<char>(value));
-}
-
-// A PullRequest whose ids are the last field: packed fixed64 has the layout of the array.
-std::string EncodePullRequest(const TensorRef& tensor, std::span<const int64_t> ids) {
-  v1::PullRequest head;
-  head.set_edge(tensor.edge);
-  head.set_type(tensor.type);
-  head.set_name(tensor.name);
-  std::string request = head.SerializeAsString();
-  constexpr char kIdsTag = (v1::PullRequest::kIdsFieldNumber << 3) | 2;
-  request.reserve(request.size() + 11 + ids.size_bytes());
-  request.push_back(kIdsTag);
-  AppendVarint(ids.size_bytes(), &request);
-  return request.append(reinterpret_cast<const char*>(ids.data()), ids.size_bytes());
-}
-
-// One server's rows: `positions` empty means consecutive.
+// One server's rows of a request: `positions` empty means consecutive from the first on.
 struct Share {
   int server;
   std::span<const int64_t> ids;
@@ -48,59 +26,77 @@ struct Share {
 
 class PullCalls {
  public:
-  PullCalls(Cluster* cluster, const TensorRef& tensor, const ResolvedTensor& resolved,
-            std::byte* destination)
-      : cluster_(*cluster), tensor_(tensor), spec_(resolved.spec), destination_(destination) {}
+  explicit PullCalls(Cluster* cluster) : cluster_(*cluster) {}
 
-  Status Add(const Share& share);
-  std::vector<Rpc> Take() { return std::move(calls_); }
+  // Both outlive the calls.
+  [[nodiscard]] Status Add(const RowRequest& request, const CatalogTensor& tensor);
+  [[nodiscard]] std::vector<Rpc> Take() { return std::move(calls_); }
 
  private:
-  Rpc ToRpc(int server, std::span<const int64_t> ids, std::span<const int64_t> positions,
-            std::byte* destination) const;
+  [[nodiscard]] Status AddShare(const RowRequest& request, const TensorSpec& spec,
+                                const Share& share);
+  [[nodiscard]] Rpc ToRpc(const TensorRef& tensor, const TensorSpec& spec, const Share& share,
+                          std::byte* out) const;
 
   Cluster& cluster_;
-  const TensorRef& tensor_;
-  const TensorSpec& spec_;
-  std::byte* const destination_;
+  std::deque<OwnerSplit> splits_;  // of requests that several servers answer
   std::vector<Rpc> calls_;
 };
 
-Status PullCalls::Add(const Share& share) {
-  const int64_t planned = cluster_.PlannedMessageBytes(share.server);
-  const size_t row_bytes = spec_.row_bytes();
-  if (static_cast<int64_t>(row_bytes) + kHeaderBytes > planned) {
-    return ResourceExhausted(
-        "{}: KVService/Pull: one row of {} has {} bytes, {} fit into a message; raise "
-        "--max-message-bytes of client and server",
-        cluster_.rpc().address(share.server), tensor_.ToString(), row_bytes, planned);
-  }
-  const auto rows = static_cast<int64_t>(share.ids.size());
-  const auto per_call = static_cast<size_t>(
-      RowsPerCall(rows, row_bytes, planned, cluster_.rpc().options().calls_in_flight));
-  for (size_t begin = 0; begin < share.ids.size(); begin += per_call) {
-    const size_t count = std::min(per_call, share.ids.size() - begin);
-    const bool scattered = !share.positions.empty();
-    calls_.push_back(ToRpc(share.server, share.ids.subspan(begin, count),
-                           scattered ? share.positions.subspan(begin, count) : share.positions,
-                           scattered ? destination_ : destination_ + begin * row_bytes));
+Status PullCalls::Add(const RowRequest& request, const CatalogTensor& tensor) {
+  const TensorSpec& spec = tensor.resolved.spec;
+  const int servers = cluster_.rpc().num_servers();
+  if (servers == 1) return AddShare(request, spec, {0, request.ids, request.positions});
+  OwnerSplit& split = splits_.emplace_back();
+  const int without = split.Split(tensor.boundaries, cluster_.feature_servers(), servers,
+                                  request.ids, request.positions);
+  if (without >= 0) return Internal("no server has the features of part {}", without);
+  for (int server = 0; server < servers; ++server) {
+    const IdShare& share = split.share(server);
+    HG_RETURN_IF_ERROR(AddShare(request, spec, {server, share.ids, share.positions}));
   }
   return OkStatus();
 }
 
-Rpc PullCalls::ToRpc(int server, std::span<const int64_t> ids, std::span<const int64_t> positions,
-                     std::byte* destination) const {
+Status PullCalls::AddShare(const RowRequest& request, const TensorSpec& spec, const Share& share) {
+  const int64_t planned = cluster_.PlannedMessageBytes(share.server);
+  const size_t row_bytes = spec.row_bytes();
+  if (static_cast<int64_t>(row_bytes) + kHeaderBytes > planned) {
+    return ResourceExhausted(
+        "{}: KVService/Pull: one row of {} has {} bytes, {} fit into a message; raise "
+        "--max-message-bytes of client and server",
+        cluster_.rpc().address(share.server), request.tensor.ToString(), row_bytes, planned);
+  }
+  const auto rows = static_cast<int64_t>(share.ids.size());
+  const auto per_call = static_cast<size_t>(
+      RowsPerCall(rows, row_bytes, planned, cluster_.rpc().options().calls_in_flight));
+  const bool scattered = !share.positions.empty();
+  for (size_t begin = 0; begin < share.ids.size(); begin += per_call) {
+    const size_t count = std::min(per_call, share.ids.size() - begin);
+    const Share part{share.server, share.ids.subspan(begin, count),
+                     scattered ? share.positions.subspan(begin, count) : share.positions};
+    calls_.push_back(ToRpc(request.tensor, spec, part,
+                           request.out.data() + (scattered ? 0 : begin * row_bytes)));
+  }
+  return OkStatus();
+}
+
+Rpc PullCalls::ToRpc(const TensorRef& tensor, const TensorSpec& spec, const Share& share,
+                     std::byte* out) const {
   Rpc rpc;
-  rpc.server = server;
+  rpc.servers = {share.server};
   rpc.method = "KVService/Pull";
-  rpc.make_request = [&tensor = tensor_, ids] { return EncodePullRequest(tensor, ids); };
-  rpc.on_reply = [&spec = spec_, ids, positions, destination](ReplyPieces pieces,
-                                                              std::vector<Rpc>*) {
-    PullReplyReader reader(spec, static_cast<int64_t>(ids.size()), positions, destination);
-    for (const std::span<const std::byte> piece : pieces) {
-      HG_RETURN_IF_ERROR(reader.Consume(piece));
-    }
-    return reader.Finish();
+  rpc.make_request = [&tensor, ids = share.ids] {
+    return wire::WritePullRequest(tensor.edge, tensor.type, tensor.name, ids);
+  };
+  rpc.on_reply = [&spec, share, out](ReplyPieces pieces, std::vector<Rpc>*) {
+    const int64_t shape[] = {std::ssize(share.ids), spec.dim};
+    const wire::PullReplyExpected expected{
+        .dtype = static_cast<uint32_t>(spec.dtype),
+        .dtype_name = DTypeName(spec.dtype),
+        .shape = std::span(shape).first(static_cast<size_t>(spec.rank)),
+        .row_bytes = spec.row_bytes()};
+    return wire::ReadPullReply(pieces, expected, share.positions, out);
   };
   return rpc;
 }
@@ -117,29 +113,20 @@ int64_t RowsPerCall(int64_t rows, size_t row_bytes, int64_t planned_bytes, int c
   return std::max<int64_t>(1, fitting);
 }
 
-Status PullRows(Cluster* cluster, CallScope* scope, const TensorRef& tensor,
-                const ResolvedTensor& resolved, std::span<const int64_t> ids,
-                std::span<const int64_t> positions, std::byte* destination,
-                const Meanwhile& meanwhile, CallStats* stats) {
-  PullCalls calls(cluster, tensor, resolved, destination);
-  const int servers = cluster->rpc().num_servers();
-  OwnerSplit split;
-  if (servers == 1) {
-    HG_RETURN_IF_ERROR(calls.Add({0, ids, positions}));
-  } else {
-    const int without = split.Split(Boundaries(cluster->info().book, resolved),
-                                    cluster->feature_servers(), servers, ids, positions);
-    if (without >= 0) return Internal("no server has the features of part {}", without);
-    for (int server = 0; server < servers; ++server) {
-      const IdShare& share = split.share(server);
-      HG_RETURN_IF_ERROR(calls.Add({server, share.ids, share.positions}));
-    }
+Status PullRows(Cluster* cluster, std::span<const RowRequest> requests, CallContext& context) {
+  HG_RETURN_IF_ERROR(context.Check());
+  HG_ASSIGN_OR_RETURN(const auto tensors, CheckPull(cluster->tensors(), requests));
+  PullCalls calls(cluster);
+  int64_t bytes = 0;
+  bool asks = false;
+  for (size_t i = 0; i < requests.size(); ++i) {
+    HG_RETURN_IF_ERROR(calls.Add(requests[i], *tensors[i]));
+    bytes += static_cast<int64_t>(requests[i].ids.size() * tensors[i]->resolved.spec.row_bytes());
+    asks = asks || !requests[i].ids.empty();
   }
-  HG_RETURN_IF_ERROR(cluster->rpc().Run(*scope, calls.Take(), meanwhile));
-  if (stats != nullptr && !ids.empty()) {
-    stats->remote_bytes += static_cast<int64_t>(ids.size() * resolved.spec.row_bytes());
-    stats->rounds += kRoundsOfAnExchange;
-  }
+  HG_RETURN_IF_ERROR(cluster->rpc().Run(context, calls.Take()));
+  context.stats.remote_bytes += bytes;
+  if (asks) context.stats.rounds += kRoundsOfAnExchange;
   return OkStatus();
 }
 

@@ -5,20 +5,16 @@
 #include <cstdint>
 #include <span>
 
-#include "client/partial_stores.h"
+#include "client/kv_store.h"
 #include "client/remote/cluster.h"
-#include "common/graph/tensor_ref.h"
 
 namespace halograph {
 
-// Pulls rows as ScatteringKVStore::PullTo does, ids and destination already validated; to
-// consecutive rows if `positions` is empty.
+// KVStore::Pull. The calls for all rows of all requests are under way together.
 //   ResourceExhausted  one row exceeds the message limits: both are named
-//   else               as RpcClient::Run
-[[nodiscard]] Status PullRows(Cluster* cluster, CallScope* scope, const TensorRef& tensor,
-                              const ResolvedTensor& resolved, std::span<const int64_t> ids,
-                              std::span<const int64_t> positions, std::byte* destination,
-                              const Meanwhile& meanwhile, CallStats* stats);
+//   else               as CheckPull and RpcClient::Run
+[[nodiscard]] Status PullRows(Cluster* cluster, std::span<const RowRequest> requests,
+                              CallContext& context);
 
 // Rows a call: replies near `planned_bytes` at most, and small enough that `rows` rows keep
 // `calls_in_flight` calls busy. At least 1.

@@ -1,119 +1,61 @@
 #include "client/remote/remote_store.h"
 
-#include <climits>
+#include <utility>
 
-#include "absl/container/flat_hash_set.h"
-#include "client/pull_check.h"
 #include "client/remote/cluster.h"
 #include "client/remote/pull_call.h"
-#include "client/remote/remote_neighbor_source.h"
+#include "client/remote/sample_layer_call.h"
 #include "client/remote/task_set_call.h"
-#include "common/base/host_port.h"
 
 namespace halograph {
 
 namespace {
 
-Status CheckRange(std::string_view field, int64_t value, int64_t least, int64_t most) {
-  if (value >= least && value <= most) return OkStatus();
-  return InvalidArgument("{} is {}, must be {} to {}", field, value, least, most);
-}
-
-class RemoteGraphStore final : public LayeredGraphStore {
+class RemoteGraphStore final : public GraphStore {
  public:
   explicit RemoteGraphStore(std::shared_ptr<Cluster> cluster)
       : cluster_(std::move(cluster)), workspaces_(&cluster_->info().schema) {}
 
   const GraphInfo& info() const override { return cluster_->info(); }
 
-  StatusOr<Minibatch> Sample(const SampleRequest& request, CallStats* stats) override {
-    HG_RETURN_IF_ERROR(scope_.Check());
-    RemoteNeighborSource source(cluster_.get(), &scope_, {}, stats);
-    Minibatch minibatch;
-    HG_RETURN_IF_ERROR(BuildMinibatches(cluster_->info().schema, {&request, 1}, source,
-                                        &workspaces_, {&minibatch, 1}));
-    return minibatch;
+  Status Sample(std::span<const SampleRequest> requests, CallContext& context,
+                std::span<Minibatch> minibatches) override {
+    return SampleByLayers(*this, &workspaces_, requests, context, minibatches);
   }
 
-  std::unique_ptr<NeighborSource> NewSource(Meanwhile meanwhile, CallStats* stats) override {
-    return std::make_unique<RemoteNeighborSource>(cluster_.get(), &scope_, std::move(meanwhile),
-                                                  stats);
+  Status SampleLayer(std::span<const LayerGroup> groups, CallContext& context,
+                     std::vector<NeighborPicks>* picks) override {
+    return SampleLayerRemotely(cluster_.get(), groups, context, picks);
   }
-
-  void Shutdown() override { scope_.Cancel(); }
 
  private:
   const std::shared_ptr<Cluster> cluster_;
   BuilderWorkspaces workspaces_;
-  CallScope scope_;
 };
 
-class RemoteKVStore final : public ScatteringKVStore {
+class RemoteKVStore final : public KVStore {
  public:
   explicit RemoteKVStore(std::shared_ptr<Cluster> cluster) : cluster_(std::move(cluster)) {}
 
   const GraphInfo& info() const override { return cluster_->info(); }
 
-  Status Pull(const TensorRef& tensor, std::span<const int64_t> ids,
-              std::span<std::byte> destination, CallStats* stats) override;
-
-  Status PullTo(const TensorRef& tensor, std::span<const int64_t> ids,
-                std::span<const int64_t> positions, std::byte* destination,
-                const Meanwhile& meanwhile, CallStats* stats) override;
-
-  StatusOr<TaskSet> ReadTaskSet(const std::string& task, const std::string& set,
-                                const std::string& type) override {
-    HG_RETURN_IF_ERROR(scope_.Check());
-    return ReadTaskSetRemotely(cluster_.get(), &scope_, task, set, type);
+  Status Pull(std::span<const RowRequest> requests, CallContext& context) override {
+    return PullRows(cluster_.get(), requests, context);
   }
 
-  void Shutdown() override { scope_.Cancel(); }
+  StatusOr<TaskSet> ReadTaskSet(const TaskSetRef& set, IdRange rows,
+                                CallContext& context) override {
+    return ReadTaskSetRemotely(cluster_.get(), set, rows, context);
+  }
 
  private:
   const std::shared_ptr<Cluster> cluster_;
-  CallScope scope_;
 };
-
-Status RemoteKVStore::Pull(const TensorRef& tensor, std::span<const int64_t> ids,
-                           std::span<std::byte> destination, CallStats* stats) {
-  HG_RETURN_IF_ERROR(scope_.Check());
-  HG_ASSIGN_OR_RETURN(const CatalogTensor* const found,
-                      CheckPull(cluster_->tensors(), tensor, ids, destination));
-  return PullRows(cluster_.get(), &scope_, tensor, found->resolved, ids, {}, destination.data(), {},
-                  stats);
-}
-
-Status RemoteKVStore::PullTo(const TensorRef& tensor, std::span<const int64_t> ids,
-                             std::span<const int64_t> positions, std::byte* destination,
-                             const Meanwhile& meanwhile, CallStats* stats) {
-  HG_ASSIGN_OR_RETURN(const ResolvedTensor resolved,
-                      ResolveTensor(cluster_->info().schema, tensor));
-  return PullRows(cluster_.get(), &scope_, tensor, resolved, ids, positions, destination, meanwhile,
-                  stats);
-}
 
 }  // namespace
 
-Status RemoteOptions::Validate() const {
-  if (servers.empty()) return InvalidArgument("no servers given");
-  absl::flat_hash_set<std::string> seen;
-  for (const std::string& server : servers) {
-    HG_RETURN_IF_ERROR(Annotate(ParseServerAddress(server).status(), "servers"));
-    if (!seen.insert(server).second) return InvalidArgument("server '{}' is listed twice", server);
-  }
-  if (timeout <= std::chrono::nanoseconds::zero() || timeout > std::chrono::hours(24 * 365)) {
-    return InvalidArgument("timeout is {} s, must be above 0 and at most a year",
-                           std::chrono::duration<double>(timeout).count());
-  }
-  // gRPC counts message sizes in int; below the smallest not even a schema comes through.
-  HG_RETURN_IF_ERROR(CheckRange("max_message_bytes", max_message_bytes, 4096, INT_MAX));
-  HG_RETURN_IF_ERROR(CheckRange("channels_per_server", channels_per_server, 1, 64));
-  HG_RETURN_IF_ERROR(CheckRange("calls_in_flight", calls_in_flight, 1, 1024));
-  return OkStatus();
-}
-
-StatusOr<RemoteStores> OpenRemoteStores(const RemoteOptions& options) {
-  HG_ASSIGN_OR_RETURN(std::shared_ptr<Cluster> cluster, Cluster::Connect(options));
+StatusOr<RemoteStores> OpenRemoteStores(const RemoteOptions& options, const CancelToken* cancel) {
+  HG_ASSIGN_OR_RETURN(std::shared_ptr<Cluster> cluster, Cluster::Connect(options, cancel));
   return RemoteStores{.graph = std::make_unique<RemoteGraphStore>(cluster),
                       .kv = std::make_unique<RemoteKVStore>(cluster)};
 }

@@ -5,9 +5,9 @@
 #include <condition_variable>
 #include <deque>
 #include <list>
+#include <mutex>
 #include <random>
 
-#include "client/remote/backoff.h"
 #include "common/base/log.h"
 #include "common/base/rng.h"
 #include "common/base/units.h"
@@ -22,7 +22,7 @@ constexpr std::chrono::seconds kFirstWarning{3};
 constexpr std::chrono::seconds kNextWarning{10};
 
 // Unique over processes (a random prefix) and within one (a counter).
-std::string NextRequestId() {
+std::string UniqueRequestId() {
   static const uint64_t prefix = [] {
     std::random_device device;
     return (uint64_t{device()} << 32) | device();
@@ -48,27 +48,36 @@ TransportOptions ToTransportOptions(const RemoteOptions& options) {
           .rank = options.rank};
 }
 
+// gRPC ends the process over metadata that it does not allow.
+Status CheckPrintable(std::string_view what, std::string_view id) {
+  const auto bad =
+      std::find_if(id.begin(), id.end(), [](char byte) { return byte < ' ' || byte > '~'; });
+  if (bad == id.end()) return OkStatus();
+  return InvalidArgument("{} has byte {} at position {}; it must be printable ASCII", what,
+                         static_cast<int>(static_cast<unsigned char>(*bad)), bad - id.begin());
+}
+
 }  // namespace
 
 // The calls of one Run. All but Wake and Completed happens on the thread that runs it.
 class RpcBatch {
  public:
-  RpcBatch(RpcClient* client, CallScope* scope)
+  RpcBatch(RpcClient* client, CallContext* context)
       : client_(*client),
-        scope_(*scope),
+        context_(*context),
         ready_(static_cast<size_t>(client->num_servers())),
         started_(ready_.size(), 0),
         next_warning_(ready_.size(), Clock::time_point::max()) {}
 
-  Status Run(std::vector<Rpc> calls, const std::function<void()>& meanwhile);
-  // Lets Run look at the scope again. Any thread.
-  void Wake();
+  Status Run(std::vector<Rpc> calls);
 
  private:
   struct Task {
     Rpc rpc;
     std::shared_ptr<const std::string> request;
     std::string request_id;
+    size_t candidate = 0;  // of rpc.servers: asked now, or last
+    int tries_here = 0;    // in a row
     Clock::time_point begin;
     Clock::time_point deadline;
     Clock::time_point not_before;
@@ -77,9 +86,15 @@ class RpcBatch {
     std::unique_ptr<Transport::Attempt> attempt;  // set: under way
     AttemptResult result;
     std::vector<Rpc> more;
+
+    [[nodiscard]] int server() const { return rpc.servers[candidate]; }
+    // By which calls in flight are counted.
+    [[nodiscard]] size_t queue() const { return static_cast<size_t>(rpc.servers.front()); }
   };
   using TaskPtr = std::unique_ptr<Task>;
 
+  // Lets Run look at the context again. Any thread.
+  void Wake();
   void Add(std::vector<Rpc> calls);
   void StartReady();
   void Begin(TaskPtr task);
@@ -93,15 +108,17 @@ class RpcBatch {
   void Drop(Task* task);
   void Fail(const Status& error);
   void WarnIfSlow();
+  [[nodiscard]] std::string NextRequestId();
   [[nodiscard]] Status FinalError(const Task& task, const Status& error) const;
 
   RpcClient& client_;
-  CallScope& scope_;
-  std::vector<std::deque<Rpc>> ready_;           // per server: not begun
-  std::vector<int> started_;                     // per server: begun and not finished
-  std::vector<Clock::time_point> next_warning_;  // per server
+  CallContext& context_;
+  std::vector<std::deque<Rpc>> ready_;           // per preferred server: not begun
+  std::vector<int> started_;                     // the same: begun and not finished
+  std::vector<Clock::time_point> next_warning_;  // the same
   std::list<TaskPtr> tasks_;                     // begun: under way, or waiting to be retried
   Status error_;
+  int64_t next_number_ = 0;  // of requests under the context's request id
 
   std::mutex mutex_;
   std::condition_variable wake_;
@@ -109,52 +126,37 @@ class RpcBatch {
   bool woken_ = false;            // guarded by mutex_
 };
 
-void CallScope::Cancel() {
-  std::lock_guard lock(mutex_);
-  cancelled_ = true;
-  for (RpcBatch* batch : batches_) batch->Wake();
-}
-
-Status CallScope::Check() const {
-  std::lock_guard lock(mutex_);
-  return cancelled_ ? Cancelled("the store was shut down") : OkStatus();
-}
-
-Status CallScope::Enter(RpcBatch* batch) {
-  std::lock_guard lock(mutex_);
-  if (cancelled_) return Cancelled("the store was shut down");
-  batches_.insert(batch);
-  return OkStatus();
-}
-
-void CallScope::Leave(RpcBatch* batch) {
-  std::lock_guard lock(mutex_);
-  batches_.erase(batch);
-}
-
 void RpcBatch::Wake() {
   std::lock_guard lock(mutex_);
   woken_ = true;
   wake_.notify_one();
 }
 
-Status RpcBatch::Run(std::vector<Rpc> calls, const std::function<void()>& meanwhile) {
-  HG_RETURN_IF_ERROR(scope_.Enter(this));
+Status RpcBatch::Run(std::vector<Rpc> calls) {
+  HG_RETURN_IF_ERROR(context_.Check());
+  HG_RETURN_IF_ERROR(CheckPrintable("the request id", context_.request_id));
+  HG_RETURN_IF_ERROR(CheckPrintable("the trace id", context_.trace_id));
+  const CancelToken::Registration wake_to_end(context_.cancel, [this] { Wake(); });
   Add(std::move(calls));
   StartReady();
-  if (meanwhile) meanwhile();
+  if (context_.meanwhile) context_.meanwhile();
   while (!tasks_.empty()) {
     for (Task* task : WaitForCompletions()) Handle(task);
-    if (Status cancelled = scope_.Check(); !cancelled.ok()) Fail(cancelled);
+    // Not the deadline: every attempt ends by it, and names its server then.
+    if (context_.cancel != nullptr && context_.cancel->cancelled()) Fail(context_.cancel->Check());
     WarnIfSlow();
     StartReady();
   }
-  scope_.Leave(this);
   return error_;
 }
 
 void RpcBatch::Add(std::vector<Rpc> calls) {
-  for (Rpc& rpc : calls) ready_[static_cast<size_t>(rpc.server)].push_back(std::move(rpc));
+  for (Rpc& rpc : calls) ready_[static_cast<size_t>(rpc.servers.front())].push_back(std::move(rpc));
+}
+
+std::string RpcBatch::NextRequestId() {
+  if (context_.request_id.empty()) return UniqueRequestId();
+  return fmt::format("{}-{}", context_.request_id, next_number_++);
 }
 
 void RpcBatch::StartReady() {
@@ -174,23 +176,26 @@ void RpcBatch::StartReady() {
 }
 
 void RpcBatch::Begin(TaskPtr task) {
-  const auto server = static_cast<size_t>(task->rpc.server);
+  const size_t queue = task->queue();
   task->request = std::make_shared<const std::string>(task->rpc.make_request());
   task->request_id = NextRequestId();
   task->begin = Clock::now();
   task->deadline = task->begin + client_.options_.timeout;
-  if (started_[server]++ == 0) next_warning_[server] = task->begin + kFirstWarning;
+  if (context_.deadline.has_value()) task->deadline = std::min(task->deadline, *context_.deadline);
+  if (started_[queue]++ == 0) next_warning_[queue] = task->begin + kFirstWarning;
   tasks_.push_back(std::move(task));
   StartAttempt(tasks_.back().get());
 }
 
 void RpcBatch::StartAttempt(Task* task) {
   ++task->attempts;
+  ++task->tries_here;
   task->attempt = client_.transport_.Start(
-      {.server = task->rpc.server,
+      {.server = task->server(),
        .method = task->rpc.method,
        .request = task->request,
        .request_id = task->request_id,
+       .trace_id = context_.trace_id,
        .deadline = task->deadline},
       [task](ReplyPieces pieces) { return task->rpc.on_reply(pieces, &task->more); },
       [this, task](AttemptResult result) { Completed(task, std::move(result)); });
@@ -230,7 +235,7 @@ void RpcBatch::Handle(Task* task) {
     Add(std::exchange(task->more, {}));
     return Drop(task);
   }
-  // A server that is being stopped cancels calls of its own accord; ours are dropped above.
+  // A server that is stopping cancels calls too; those that we cancelled were dropped above.
   const absl::StatusCode code = result.status.code();
   if (code == absl::StatusCode::kUnavailable || code == absl::StatusCode::kCancelled) {
     return Retry(task, result);
@@ -239,34 +244,52 @@ void RpcBatch::Handle(Task* task) {
 }
 
 void RpcBatch::Retry(Task* task, const AttemptResult& result) {
+  const RetryPolicy& policy = task->rpc.retry;
+  if (!policy.repeatable && !result.pushback.has_value()) {
+    return FinishWithError(task, result.status);
+  }
   task->last_error = result.status;
-  const Clock::time_point now = Clock::now();
-  task->not_before = now + RetryPause(task->attempts, result.pushback, NextJitter());
+  const size_t candidates = task->rpc.servers.size();
+  task->not_before = Clock::now();
+  if (candidates > 1 && task->tries_here >= policy.tries_a_server) {
+    task->candidate = (task->candidate + 1) % candidates;
+    task->tries_here = 0;
+    // Once around the list nobody is left who was not asked yet.
+    if (task->candidate == 0) task->not_before += RetryPause(task->attempts, {}, NextJitter());
+  } else {
+    task->not_before += RetryPause(task->attempts, result.pushback, NextJitter());
+  }
   if (task->not_before >= task->deadline) FinishWithError(task, result.status);
 }
 
 Status RpcBatch::FinalError(const Task& task, const Status& error) const {
-  const std::string where =
-      fmt::format("{}: {}", client_.address(task.rpc.server), task.rpc.method);
+  const std::string where = fmt::format("{}: {}", client_.address(task.server()), task.rpc.method);
+  const std::string ids =
+      context_.trace_id.empty()
+          ? fmt::format(" (request {})", task.request_id)
+          : fmt::format(" (request {}, trace {})", task.request_id, context_.trace_id);
   const bool timed_out = error.code() == absl::StatusCode::kDeadlineExceeded;
-  if (!timed_out && task.last_error != error) return Annotate(error, where);
+  if (!timed_out && task.last_error != error) {
+    return MakeStatus(error.code(), fmt::format("{}: {}{}", where, Message(error), ids));
+  }
   std::string text = fmt::format("{}: no answer within {}", where,
-                                 FormatSeconds(Seconds(client_.options_.timeout)));
-  if (task.last_error.ok()) return DeadlineExceeded("{}", text);
-  return Unavailable("{}; last of {} attempts: {}", text, task.attempts, ToString(task.last_error));
+                                 FormatSeconds(Seconds(task.deadline - task.begin)));
+  if (task.last_error.ok()) return DeadlineExceeded("{}{}", text, ids);
+  return Unavailable("{}; last of {} attempts: {}{}", text, task.attempts,
+                     ToString(task.last_error), ids);
 }
 
 void RpcBatch::FinishWithError(Task* task, const Status& error) {
   Status final_error = FinalError(*task, error);
   std::vector<Rpc> more;
-  if (task->rpc.on_error) final_error = task->rpc.on_error(final_error, &more);
+  if (task->rpc.on_error) final_error = task->rpc.on_error(task->server(), final_error, &more);
   Drop(task);
   if (!final_error.ok()) return Fail(final_error);
   Add(std::move(more));
 }
 
 void RpcBatch::Drop(Task* task) {
-  --started_[static_cast<size_t>(task->rpc.server)];
+  --started_[task->queue()];
   tasks_.remove_if([task](const TaskPtr& other) { return other.get() == task; });
 }
 
@@ -277,7 +300,7 @@ void RpcBatch::Fail(const Status& error) {
   // What waits to be retried is not under way: nothing would ever complete it.
   tasks_.remove_if([this](const TaskPtr& task) {
     if (task->attempt != nullptr) return false;
-    --started_[static_cast<size_t>(task->rpc.server)];
+    --started_[task->queue()];
     return true;
   });
   for (const TaskPtr& task : tasks_) task->attempt->Cancel();
@@ -289,7 +312,7 @@ void RpcBatch::WarnIfSlow() {
     if (started_[server] == 0 || now < next_warning_[server]) continue;
     const Task* oldest = nullptr;
     for (const TaskPtr& task : tasks_) {
-      if (static_cast<size_t>(task->rpc.server) != server) continue;
+      if (task->queue() != server) continue;
       if (oldest == nullptr || task->begin < oldest->begin) oldest = task.get();
     }
     if (now < oldest->begin + kFirstWarning) {
@@ -298,9 +321,9 @@ void RpcBatch::WarnIfSlow() {
     }
     next_warning_[server] = now + kNextWarning;
     spdlog::warn("waiting for {}: {} has taken {} of {} so far{}",
-                 client_.address(oldest->rpc.server), oldest->rpc.method,
+                 client_.address(oldest->server()), oldest->rpc.method,
                  FormatSeconds(Seconds(now - oldest->begin)),
-                 FormatSeconds(Seconds(client_.options_.timeout)),
+                 FormatSeconds(Seconds(oldest->deadline - oldest->begin)),
                  oldest->last_error.ok() ? "" : "; last error: " + ToString(oldest->last_error));
   }
 }
@@ -312,9 +335,8 @@ const std::string& RpcClient::address(int server) const {
   return options_.servers[static_cast<size_t>(server)];
 }
 
-Status RpcClient::Run(CallScope& scope, std::vector<Rpc> calls,
-                      const std::function<void()>& meanwhile) {
-  return RpcBatch(this, &scope).Run(std::move(calls), meanwhile);
+Status RpcClient::Run(CallContext& context, std::vector<Rpc> calls) {
+  return RpcBatch(this, &context).Run(std::move(calls));
 }
 
 }  // namespace halograph

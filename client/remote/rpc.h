@@ -1,18 +1,17 @@
-// Whole calls to partition servers: many at once, each retried while its server is unavailable
-// and each within its deadline, cancellable from outside. No gRPC type shows here.
+// Whole calls to partition servers: many at once, each retried while its servers are unavailable,
+// within its deadline, and ended from outside. No gRPC type shows here.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "absl/container/flat_hash_set.h"
-#include "client/remote/remote_store.h"
+#include "client/call_context.h"
+#include "client/remote/remote_options.h"
+#include "client/remote/retry.h"
 #include "client/remote/transport.h"
 #include "common/base/status.h"
 
@@ -20,40 +19,21 @@ namespace halograph {
 
 class RpcBatch;
 
-// One call to one server.
+// One call, to any one of some servers.
 struct Rpc {
-  int server = 0;
-  std::string_view method;  // "GraphService/Sample"; lives for ever
-  // The message; made when the call starts, so that what waits costs nothing.
+  std::vector<int> servers;  // that can answer, the preferred one first; at least one
+  std::string_view method;   // "GraphService/Sample"; lives for ever
+  RetryPolicy retry = {};
+  // The message; made when the call starts, so that what waits costs nothing. All servers get the
+  // same.
   std::function<std::string()> make_request;
   // Reads the reply, on a thread of gRPC, maybe while others of the batch are read. Calls put into
-  // `more` join the batch. An error ends the batch; it is reported as this server's.
+  // `more` join the batch. An error ends the batch; it is reported as the server's.
   std::function<Status(ReplyPieces, std::vector<Rpc>* more)> on_reply;
-  // If set: the call failed for good with `error` (server and call named). Returns it, or another
-  // error, to end the batch; or puts other calls instead into `more`, or takes note of it, and
-  // returns OK. On the thread that runs the batch.
-  std::function<Status(const Status& error, std::vector<Rpc>* more)> on_error;
-};
-
-// What Shutdown of a store ends: the batches that run under it and later ones. Thread-safe.
-class CallScope {
- public:
-  CallScope() = default;
-  CallScope(const CallScope&) = delete;
-  CallScope& operator=(const CallScope&) = delete;
-
-  void Cancel();
-  // Cancelled after Cancel, else OK.
-  [[nodiscard]] Status Check() const;
-
- private:
-  friend class RpcBatch;
-  [[nodiscard]] Status Enter(RpcBatch* batch);
-  void Leave(RpcBatch* batch);
-
-  mutable std::mutex mutex_;
-  bool cancelled_ = false;
-  absl::flat_hash_set<RpcBatch*> batches_;
+  // If set: the call failed, and is not tried again, with `error` (server and call named), at
+  // `server` last. Returns it, or another error, to end the batch; or puts other calls instead into
+  // `more`, or takes note of it, and returns OK. On the thread that runs the batch.
+  std::function<Status(int server, const Status& error, std::vector<Rpc>* more)> on_error;
 };
 
 class RpcClient {
@@ -69,19 +49,17 @@ class RpcClient {
   // it was described refuses it. As Transport::ExpectGraph; requires that no Run is under way.
   void ExpectGraph(const std::string& identity) { transport_.ExpectGraph(identity); }
 
-  // Runs all calls and those that they add, at most options.calls_in_flight of a server at once,
-  // in order; returns when none is under way, whatever happened. `meanwhile`, if not empty, is
-  // called once the first are under way, or at once if there are none; not after Cancel. It must
-  // not throw. A call has options.timeout from its first attempt on; UNAVAILABLE is tried again
-  // within it. The first error ends the rest:
+  // Runs all calls and those that they add, at most options.calls_in_flight at once of those that
+  // prefer one server, in order; returns when none is under way, whatever happened. A call has
+  // options.timeout from its first attempt on, but no longer than the context's deadline;
+  // UNAVAILABLE is tried again within it as its policy says. The first error ends the rest:
   //   Unavailable, DeadlineExceeded  no answer in time; the last cause is named
-  //   Cancelled                      the scope was
+  //   Cancelled                      the context's token was cancelled
   //   FailedPrecondition             the server is not, or no longer, of the graph expected
   //   else                           as the server or on_reply gave it
-  // Messages start with "<address>: <method>: ". While a call takes more than a few seconds a
-  // warning says which one.
-  [[nodiscard]] Status Run(CallScope& scope, std::vector<Rpc> calls,
-                           const std::function<void()>& meanwhile = {});
+  // Messages start with "<address>: <method>: " and end with the ids that the server's log has.
+  // While a call takes more than a few seconds a warning says which one.
+  [[nodiscard]] Status Run(CallContext& context, std::vector<Rpc> calls);
 
  private:
   friend class RpcBatch;

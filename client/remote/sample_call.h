@@ -1,20 +1,17 @@
-// One layer's sampling calls: what each asks for, and what its reply must look like.
+// One layer's sampling calls: what each asks for, and what its reply must look like. Pure.
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "client/remote/cluster.h"
 #include "client/remote/transport.h"
 #include "common/base/status.h"
 #include "common/graph/owner_split.h"
 #include "common/graph/schema.h"
 #include "common/sampling/minibatch_builder.h"
+#include "proto/wire/sample_reply.h"
 
 namespace halograph {
 
@@ -29,24 +26,23 @@ struct SamplePiece {
 // The answer to the first destinations of a piece.
 struct SampleAnswer {
   SamplePiece piece;  // cut to what was answered
-  std::vector<uint32_t> counts;
-  std::vector<int64_t> sources;
+  wire::SampleGroupReply drawn;
 };
 
 // What is the same for all calls of a layer. Borrowed values outlive the calls.
 struct SampleLayerSpec {
   const Schema* schema = nullptr;
-  uint64_t batch_seed = 0;
-  int layer = 0;
-  bool replace = false;
   std::span<const LayerGroup> groups;
 };
 
 // Packs pieces, in order, into requests of which neither request nor expected reply exceeds
-// `planned_bytes`; a piece may be cut, a destination never is. The reply is only estimated (by
-// fanout, bounded by a few times the relation's mean degree): servers cut what is longer.
+// `planned_bytes`; a piece may be cut, a destination never is. Without `group_keys`, which
+// older servers do not know, a request holds groups of one minibatch and layer only. The reply is
+// only estimated (by fanout, bounded by a few times the relation's mean degree): servers cut what
+// is longer.
 [[nodiscard]] std::vector<std::vector<SamplePiece>> PlanSampleRequests(
-    const SampleLayerSpec& spec, std::vector<SamplePiece> pieces, int64_t planned_bytes);
+    const SampleLayerSpec& spec, std::vector<SamplePiece> pieces, int64_t planned_bytes,
+    bool group_keys = true);
 
 // Serialised SampleRequest.
 [[nodiscard]] std::string EncodeSampleRequest(const SampleLayerSpec& spec,

@@ -1,140 +1,147 @@
 #include "client/remote/task_set_call.h"
 
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <utility>
 #include <vector>
 
-#include "client/remote/message_io.h"
 #include "halograph/v1/graph.pb.h"
+#include "proto/wire/read_replies.h"
 
 namespace halograph {
 
 namespace {
 
-// The pages of one partition.
-struct PartPages {
+// The rows that one part gives, read page by page: one call at a time.
+struct PartRows {
   int part = 0;
-  int64_t rows = 0;
-  std::vector<std::vector<std::byte>> arrays;
+  IdRange rows;          // of the part
+  int64_t read = 0;      // of them
+  int64_t first_in = 0;  // where the first of them goes in the result
 };
 
 class TaskSetCalls {
  public:
-  TaskSetCalls(Cluster* cluster, std::string task, const TaskSetSpec& spec)
-      : cluster_(*cluster), task_(std::move(task)), spec_(spec) {}
+  TaskSetCalls(Cluster* cluster, const TaskSetRef& set, TaskSet* result)
+      : cluster_(*cluster), set_(set), result_(*result) {}
 
-  std::vector<Rpc> Plan();
-  StatusOr<TaskSet> Assemble();
+  // `part_rows`: as GraphInfo::task_rows, of the set.
+  [[nodiscard]] std::vector<Rpc> Plan(std::span<const int64_t> part_rows);
 
  private:
-  Rpc ToRpc(PartPages* pages);
-  Status OnReply(PartPages* pages, ReplyPieces reply, std::vector<Rpc>* more);
-  Status AddPage(const v1::ReadTaskSetReply& wire, PartPages* pages) const;
+  [[nodiscard]] Rpc ToRpc(PartRows* part) const;
+  [[nodiscard]] Status OnReply(PartRows* part, ReplyPieces reply, std::vector<Rpc>* more) const;
+  [[nodiscard]] Status AddPage(const wire::TaskSetReply& page, int64_t take,
+                               const PartRows& part) const;
 
   Cluster& cluster_;
-  const std::string task_;
-  const TaskSetSpec& spec_;
-  std::vector<PartPages> parts_;  // each written by one call at a time
+  const TaskSetRef& set_;
+  TaskSet& result_;
+  std::deque<PartRows> parts_;
 };
 
-std::vector<Rpc> TaskSetCalls::Plan() {
-  parts_.resize(static_cast<size_t>(cluster_.info().book.num_parts()));
+std::vector<Rpc> TaskSetCalls::Plan(std::span<const int64_t> part_rows) {
   std::vector<Rpc> calls;
-  for (size_t part = 0; part < parts_.size(); ++part) {
-    parts_[part].part = static_cast<int>(part);
-    parts_[part].arrays.resize(spec_.arrays.size());
-    calls.push_back(ToRpc(&parts_[part]));
-  }
-  return calls;
+  const IdRange wanted = result_.rows;
+  const Status planned = ForEachPart(part_rows, wanted, [&](int part, IdRange of_part) {
+    const int64_t first = part_rows[static_cast<size_t>(part)] + of_part.begin;
+    parts_.push_back({.part = part, .rows = of_part, .first_in = first - wanted.begin});
+    calls.push_back(ToRpc(&parts_.back()));
+    return OkStatus();
+  });
+  return planned.ok() ? std::move(calls) : std::vector<Rpc>();
 }
 
-Rpc TaskSetCalls::ToRpc(PartPages* pages) {
+Rpc TaskSetCalls::ToRpc(PartRows* part) const {
+  const int server = cluster_.FeatureServer(part->part);
   Rpc rpc;
-  rpc.server = cluster_.FeatureServer(pages->part);
-  rpc.method = "GraphService/ReadTaskSet";
-  rpc.make_request = [this, pages] {
+  rpc.servers = {server};
+  rpc.method = cluster_.Knows(server, kTaskSetRowsCapability) ? "KVService/ReadTaskSet"
+                                                              : "GraphService/ReadTaskSet";
+  rpc.make_request = [this, part] {
     v1::ReadTaskSetRequest request;
-    request.set_task(task_);
-    request.set_set(spec_.set);
-    request.set_type(spec_.type);
-    request.set_part(static_cast<uint32_t>(pages->part));
-    request.set_first_row(pages->rows);
+    request.set_task(set_.task);
+    request.set_set(set_.set);
+    request.set_type(set_.type);
+    request.set_part(static_cast<uint32_t>(part->part));
+    request.set_first_row(part->rows.begin + part->read);
+    request.set_max_rows(part->rows.size() - part->read);
     return request.SerializeAsString();
   };
-  rpc.on_reply = [this, pages](ReplyPieces reply, std::vector<Rpc>* more) {
-    return OnReply(pages, reply, more);
+  rpc.on_reply = [this, part](ReplyPieces reply, std::vector<Rpc>* more) {
+    return OnReply(part, reply, more);
   };
-  rpc.on_error = [this, server = rpc.server](const Status& error, std::vector<Rpc>*) {
-    return cluster_.ExplainTooLarge(server, error);
+  rpc.on_error = [this](int asked, const Status& error, std::vector<Rpc>*) {
+    return cluster_.ExplainTooLarge(asked, error);
   };
   return rpc;
 }
 
-Status TaskSetCalls::OnReply(PartPages* pages, ReplyPieces reply, std::vector<Rpc>* more) {
-  v1::ReadTaskSetReply wire;
-  HG_RETURN_IF_ERROR(ParseReply(reply, &wire));
-  if (wire.total_rows() < 0 || wire.total_rows() > spec_.rows || wire.rows() < 0 ||
-      wire.rows() > wire.total_rows() - pages->rows ||
-      (wire.rows() == 0 && pages->rows < wire.total_rows())) {
-    return DataLoss("ReadTaskSetReply: {} rows from row {} of {}; the set has {}", wire.rows(),
-                    pages->rows, wire.total_rows(), spec_.rows);
+Status TaskSetCalls::OnReply(PartRows* part, ReplyPieces reply, std::vector<Rpc>* more) const {
+  HG_ASSIGN_OR_RETURN(const wire::TaskSetReply page,
+                      wire::ReadTaskSetReply(reply, result_.arrays.size()));
+  const int64_t first = part->rows.begin + part->read;
+  if (page.total_rows < part->rows.end || page.total_rows > result_.spec.rows || page.rows <= 0 ||
+      page.rows > page.total_rows - first) {
+    return DataLoss("ReadTaskSetReply: {} rows from row {} of {}; rows {} to {} are asked for",
+                    page.rows, first, page.total_rows, first, part->rows.end);
   }
-  HG_RETURN_IF_ERROR(AddPage(wire, pages));
-  pages->rows += wire.rows();
-  if (pages->rows < wire.total_rows()) more->push_back(ToRpc(pages));
+  // An older server does not know where to stop.
+  const int64_t take = std::min(page.rows, part->rows.size() - part->read);
+  HG_RETURN_IF_ERROR(AddPage(page, take, *part));
+  part->read += take;
+  if (part->read < part->rows.size()) more->push_back(ToRpc(part));
   return OkStatus();
 }
 
-Status TaskSetCalls::AddPage(const v1::ReadTaskSetReply& wire, PartPages* pages) const {
-  if (static_cast<size_t>(wire.arrays_size()) != spec_.arrays.size()) {
-    return DataLoss("ReadTaskSetReply: {} arrays, expected {}", wire.arrays_size(),
-                    spec_.arrays.size());
+Status TaskSetCalls::AddPage(const wire::TaskSetReply& page, int64_t take,
+                             const PartRows& part) const {
+  if (page.arrays.size() != result_.arrays.size()) {
+    return DataLoss("ReadTaskSetReply: {} arrays, expected {}", page.arrays.size(),
+                    result_.arrays.size());
   }
-  for (size_t i = 0; i < spec_.arrays.size(); ++i) {
-    const TensorSpec& expected = spec_.arrays[i];
-    const v1::Tensor& array = wire.arrays(static_cast<int>(i));
-    const size_t bytes = static_cast<size_t>(wire.rows()) * expected.row_bytes();
-    if (array.name() != expected.name ||
-        static_cast<int>(array.dtype()) != static_cast<int>(expected.dtype) ||
-        array.data().size() != bytes) {
+  for (size_t i = 0; i < page.arrays.size(); ++i) {
+    const TensorSpec& expected = result_.arrays[i].spec;
+    const wire::TensorField& array = page.arrays[i];
+    const size_t bytes = static_cast<size_t>(page.rows) * expected.row_bytes();
+    if (array.name != expected.name || array.dtype != static_cast<uint32_t>(expected.dtype) ||
+        array.data.size != bytes) {
       return DataLoss(
           "ReadTaskSetReply: array {} is '{}' of dtype {} with {} bytes, expected '{}' of dtype {} "
           "with {}",
-          i, array.name(), static_cast<int>(array.dtype()), array.data().size(), expected.name,
+          i, array.name, array.dtype, array.data.size, expected.name,
           static_cast<int>(expected.dtype), bytes);
     }
-    const auto data = std::as_bytes(std::span(array.data()));
-    pages->arrays[i].insert(pages->arrays[i].end(), data.begin(), data.end());
-  }
-  return OkStatus();
-}
-
-StatusOr<TaskSet> TaskSetCalls::Assemble() {
-  TaskSet set;
-  set.spec = spec_;
-  set.part_boundaries.push_back(0);
-  for (const TensorSpec& spec : spec_.arrays) set.arrays.push_back({spec, {}});
-  for (const PartPages& part : parts_) {
-    set.part_boundaries.push_back(set.part_boundaries.back() + part.rows);
-    for (size_t i = 0; i < set.arrays.size(); ++i) {
-      std::vector<std::byte>& whole = set.arrays[i].data;
-      whole.insert(whole.end(), part.arrays[i].begin(), part.arrays[i].end());
+    std::byte* out = result_.arrays[i].data.data() +
+                     static_cast<size_t>(part.first_in + part.read) * expected.row_bytes();
+    size_t left = static_cast<size_t>(take) * expected.row_bytes();
+    for (const std::span<const std::byte> run : array.data.runs) {
+      const size_t count = std::min(left, run.size());
+      if (count > 0) std::memcpy(out, run.data(), count);
+      out += count;
+      left -= count;
     }
   }
-  if (set.part_boundaries.back() != spec_.rows) {
-    return DataLoss("task '{}', set '{}' of '{}': the servers have {} rows, the schema says {}",
-                    task_, spec_.set, spec_.type, set.part_boundaries.back(), spec_.rows);
-  }
-  return set;
+  return OkStatus();
 }
 
 }  // namespace
 
-StatusOr<TaskSet> ReadTaskSetRemotely(Cluster* cluster, CallScope* scope, const std::string& task,
-                                      const std::string& set, const std::string& type) {
-  const Schema& schema = cluster->info().schema;
-  HG_ASSIGN_OR_RETURN(const TaskSetIndex index, FindTaskSet(schema, task, set, type));
-  TaskSetCalls calls(cluster, task, schema.tasks[index.task].sets[index.set]);
-  HG_RETURN_IF_ERROR(cluster->rpc().Run(*scope, calls.Plan()));
-  return calls.Assemble();
+StatusOr<TaskSet> ReadTaskSetRemotely(Cluster* cluster, const TaskSetRef& set, IdRange rows,
+                                      CallContext& context) {
+  HG_RETURN_IF_ERROR(context.Check());
+  const GraphInfo& info = cluster->info();
+  HG_ASSIGN_OR_RETURN(const TaskSetIndex index, CheckTaskSet(info, set, rows));
+  TaskSet result{.spec = info.schema.tasks[index.task].sets[index.set], .rows = rows, .arrays = {}};
+  for (const TensorSpec& spec : result.spec.arrays) {
+    result.arrays.push_back({spec, {}});
+    result.arrays.back().data.resize(static_cast<size_t>(rows.size()) * spec.row_bytes());
+  }
+  TaskSetCalls calls(cluster, set, &result);
+  HG_RETURN_IF_ERROR(
+      cluster->rpc().Run(context, calls.Plan(info.task_rows[index.task][index.set])));
+  return result;
 }
 
 }  // namespace halograph

@@ -1,16 +1,13 @@
-// Reads a task set from all partitions, page by page, into one.
+// Reads rows of a task set from the parts that have them, page by page, into one.
 #pragma once
-
-#include <string>
 
 #include "client/kv_store.h"
 #include "client/remote/cluster.h"
 
 namespace halograph {
 
-// As KVStore::ReadTaskSet. DataLoss: pages that do not fit the schema or each other.
-[[nodiscard]] StatusOr<TaskSet> ReadTaskSetRemotely(Cluster* cluster, CallScope* scope,
-                                                    const std::string& task, const std::string& set,
-                                                    const std::string& type);
+// KVStore::ReadTaskSet. DataLoss: pages that do not fit the schema or each other.
+[[nodiscard]] StatusOr<TaskSet> ReadTaskSetRemotely(Cluster* cluster, const TaskSetRef& set,
+                                                    IdRange rows, CallContext& context);
 
 }  // namespace halograph

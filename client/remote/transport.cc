@@ -119,6 +119,9 @@ std::unique_ptr<Transport::Attempt> Transport::Start(const AttemptSpec& spec, Re
   auto attempt = std::make_unique<GrpcAttempt>();
   attempt->context.set_deadline(ToSystemClock(spec.deadline));
   attempt->context.AddMetadata(kRequestIdKey, std::string(spec.request_id));
+  if (!spec.trace_id.empty()) {
+    attempt->context.AddMetadata(kTraceIdKey, std::string(spec.trace_id));
+  }
   if (!graph_.empty()) attempt->context.AddMetadata(kGraphKey, graph_);
   if (rank_ >= 0) attempt->context.AddMetadata(kRankKey, std::to_string(rank_));
   attempt->request = ToBuffer(spec.request);

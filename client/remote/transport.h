@@ -37,6 +37,7 @@ struct AttemptSpec {
   std::string_view method;                     // "GraphService/Sample"
   std::shared_ptr<const std::string> request;  // kept until gRPC has no use for it
   std::string_view request_id;                 // metadata `halograph-request-id`
+  std::string_view trace_id;                   // metadata `halograph-trace-id` unless empty
   std::chrono::steady_clock::time_point deadline;
 };
 

@@ -6,8 +6,9 @@ namespace halograph {
 
 // The identity of the graph that the call is for; a server of another refuses the call.
 inline constexpr char kGraphKey[] = "halograph-graph";
-// For the server's log.
+// For the server's log. A trace joins the requests of one step of a caller.
 inline constexpr char kRequestIdKey[] = "halograph-request-id";
+inline constexpr char kTraceIdKey[] = "halograph-trace-id";
 inline constexpr char kRankKey[] = "halograph-rank";
 
 }  // namespace halograph

@@ -80,6 +80,10 @@ std::span<const int64_t> PartitionBook::EdgeBoundaries(int relation) const {
   return edges_[relation];
 }
 
+int PartOfRank(int rank, int num_parts, int world_size) {
+  return static_cast<int>(static_cast<int64_t>(rank) * num_parts / world_size);
+}
+
 int FindRange(std::span<const int64_t> boundaries, int64_t id) {
   assert(id >= 0 && id < boundaries.back());
   const auto above = std::upper_bound(boundaries.begin(), boundaries.end(), id);

@@ -13,7 +13,7 @@
 
 namespace halograph {
 
-// A half-open range of global ids.
+// A half-open range of global ids, or of rows.
 struct IdRange {
   int64_t begin = 0;
   int64_t end = 0;
@@ -47,6 +47,10 @@ class PartitionBook {
   std::vector<std::vector<int64_t>> nodes_;
   std::vector<std::vector<int64_t>> edges_;
 };
+
+// The partition that a rank of a training run belongs to: floor(rank * parts / world_size).
+// Requires 0 <= rank < world_size.
+[[nodiscard]] int PartOfRank(int rank, int num_parts, int world_size);
 
 // Index of the range of `boundaries` that holds `id`; empty ranges are skipped.
 [[nodiscard]] int FindRange(std::span<const int64_t> boundaries, int64_t id);

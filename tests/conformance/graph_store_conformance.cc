@@ -9,6 +9,7 @@
 #include "client/local/local_store.h"
 #include "common/base/rng.h"
 #include "tests/conformance/conformance_fixture.h"
+#include "tests/support/one_call.h"
 
 namespace halograph {
 namespace {
@@ -40,8 +41,8 @@ std::vector<int64_t> Seeds(int64_t nodes, size_t count, uint64_t key) {
 }
 
 void ExpectReference(Subject& subject, const SampleRequest& request) {
-  const auto expected = subject.reference.graph->Sample(request);
-  const auto found = subject.graph.stores.graph->Sample(request);
+  const auto expected = SampleOne(*subject.reference.graph, request);
+  const auto found = SampleOne(*subject.graph.stores.graph, request);
   ASSERT_TRUE(expected.ok()) << ToString(expected.status());
   ASSERT_TRUE(found.ok()) << ToString(found.status());
   EXPECT_EQ(found->nodes, expected->nodes);
@@ -72,8 +73,9 @@ void ExpectCode(const StoreKind& kind, const std::vector<int64_t>& seeds, const 
   Subject subject(ConformanceGraph(), kind);
   ASSERT_TRUE(subject.ok());
   const SamplingSpec sampling{.layers = layers, .replace = false};
-  const auto found = subject.graph.stores.graph->Sample(
-      {.seeds = {{.type = 0, .ids = seeds}}, .batch_seed = 1, .spec = &sampling});
+  const auto found =
+      SampleOne(*subject.graph.stores.graph,
+                {.seeds = {{.type = 0, .ids = seeds}}, .batch_seed = 1, .spec = &sampling});
   EXPECT_EQ(found.status().code(), code) << ToString(found.status());
   EXPECT_THAT(Message(found.status()), testing::HasSubstr(text));
 }
@@ -164,8 +166,9 @@ void WeightWithoutTablesIsNotFoundNamingRelationAndRemedy(const StoreKind& kind)
   for (const std::string weight :
        {"nowhere", "weight"}) {  // the second is a feature without tables
     const SamplingSpec sampling{.layers = {{{cites, 3}}}, .replace = false, .weight = weight};
-    const auto found = subject.graph.stores.graph->Sample(
-        {.seeds = {{.type = paper, .ids = seeds}}, .batch_seed = 1, .spec = &sampling});
+    const auto found =
+        SampleOne(*subject.graph.stores.graph,
+                  {.seeds = {{.type = paper, .ids = seeds}}, .batch_seed = 1, .spec = &sampling});
     EXPECT_EQ(found.status().code(), absl::StatusCode::kNotFound) << ToString(found.status());
     EXPECT_THAT(Message(found.status()),
                 testing::AllOf(testing::HasSubstr("'paper:cites:paper'"), testing::HasSubstr("'w'"),
@@ -180,8 +183,8 @@ void FourThreadsAtOnceGiveWhatOneGives(const StoreKind& kind) {
       SamplingSpec::Uniform(subject.schema(), std::vector<int32_t>{6, 4}, false);
   const std::vector<int64_t> seeds = Seeds(3000, 300, 6);
   const auto sample = [&](GraphStore& store, uint64_t batch_seed) {
-    return store.Sample(
-        {.seeds = {{.type = 0, .ids = seeds}}, .batch_seed = batch_seed, .spec = &sampling});
+    return SampleOne(
+        store, {.seeds = {{.type = 0, .ids = seeds}}, .batch_seed = batch_seed, .spec = &sampling});
   };
   constexpr int kBatches = 6;
   std::vector<std::vector<StatusOr<Minibatch>>> found(4);
@@ -204,7 +207,7 @@ void FourThreadsAtOnceGiveWhatOneGives(const StoreKind& kind) {
   }
 }
 
-void AfterShutdownEveryCallIsCancelled(const StoreKind& kind) {
+void ACancelledTokenEndsItsCallsAndNoOthers(const StoreKind& kind) {
   Subject subject(ConformanceGraph(), kind);
   ASSERT_TRUE(subject.ok());
   const SamplingSpec sampling =
@@ -212,36 +215,141 @@ void AfterShutdownEveryCallIsCancelled(const StoreKind& kind) {
   const std::vector<int64_t> seeds = {1, 2, 3};
   const SampleRequest request{
       .seeds = {{.type = 0, .ids = seeds}}, .batch_seed = 1, .spec = &sampling};
-  EXPECT_TRUE(subject.graph.stores.graph->Sample(request).ok());
-  subject.graph.stores.graph->Shutdown();
-  subject.graph.stores.graph->Shutdown();
-  EXPECT_EQ(subject.graph.stores.graph->Sample(request).status().code(),
+  GraphStore& store = *subject.graph.stores.graph;
+  CancelToken token;
+  EXPECT_TRUE(SampleOne(store, request, nullptr, &token).ok());
+  token.Cancel();
+  token.Cancel();
+  EXPECT_EQ(SampleOne(store, request, nullptr, &token).status().code(),
             absl::StatusCode::kCancelled);
+  CallContext context{.cancel = &token};
+  std::vector<NeighborPicks> picks;
+  EXPECT_EQ(store.SampleLayer({}, context, &picks).code(), absl::StatusCode::kCancelled);
+  EXPECT_TRUE(SampleOne(store, request).ok());
 }
 
-// Sampling threads that run into a shutdown end with OK or Cancelled, and they end.
-void ShutdownEndsCallsUnderWay(const StoreKind& kind) {
+// Sampling threads that run into a cancelled token end with OK or Cancelled, and they end.
+void CancellingEndsCallsUnderWay(const StoreKind& kind) {
   Subject subject(ConformanceGraph(), kind);
   ASSERT_TRUE(subject.ok());
   const SamplingSpec sampling =
       SamplingSpec::Uniform(subject.schema(), std::vector<int32_t>{5, 5}, false);
   const std::vector<int64_t> seeds = Seeds(3000, 100, 7);
+  CancelToken token;
   std::vector<Status> last(3);
   std::vector<std::thread> threads;
   for (Status& status : last) {
     threads.emplace_back([&] {
       while (status.ok()) {
         status =
-            subject.graph.stores.graph
-                ->Sample({.seeds = {{.type = 0, .ids = seeds}}, .batch_seed = 1, .spec = &sampling})
+            SampleOne(*subject.graph.stores.graph,
+                      {.seeds = {{.type = 0, .ids = seeds}}, .batch_seed = 1, .spec = &sampling},
+                      nullptr, &token)
                 .status();
       }
     });
   }
-  subject.graph.stores.graph->Shutdown();
+  token.Cancel();
   for (std::thread& thread : threads) thread.join();
   for (const Status& status : last) {
     EXPECT_EQ(status.code(), absl::StatusCode::kCancelled) << ToString(status);
+  }
+}
+
+void APassedDeadlineIsDeadlineExceeded(const StoreKind& kind) {
+  Subject subject(ConformanceGraph(), kind);
+  ASSERT_TRUE(subject.ok());
+  const SamplingSpec sampling =
+      SamplingSpec::Uniform(subject.schema(), std::vector<int32_t>{5}, false);
+  const std::vector<int64_t> seeds = {1, 2, 3};
+  CallContext context{.deadline = std::chrono::steady_clock::now()};
+  Minibatch minibatch;
+  EXPECT_EQ(
+      subject.graph.stores.graph
+          ->Sample({.seeds = {{.type = 0, .ids = seeds}}, .spec = &sampling}, context, &minibatch)
+          .code(),
+      absl::StatusCode::kDeadlineExceeded);
+}
+
+// Of different seeds, specs and types; into objects that hold other minibatches.
+void OneCallOfSeveralRequestsGivesWhatOneEachGives(const StoreKind& kind) {
+  Subject subject(WeightedConformanceGraph(), kind);
+  ASSERT_TRUE(subject.ok());
+  const Schema& schema = subject.schema();
+  const SamplingSpec uniform = SamplingSpec::Uniform(schema, std::vector<int32_t>{4, 3}, false);
+  const SamplingSpec deep = SamplingSpec::Uniform(schema, std::vector<int32_t>{2, -1, 2}, true);
+  SamplingSpec weighted = SamplingSpec::Uniform(schema, std::vector<int32_t>{3, 0}, false);
+  weighted.weight = std::string("w");
+  std::vector<std::vector<int64_t>> seeds;
+  for (uint64_t i = 0; i < 4; ++i) seeds.push_back(Seeds(50, 20, i));
+  const std::vector<SampleRequest> requests = {
+      {.seeds = {{.type = 0, .ids = seeds[0]}}, .batch_seed = 4, .spec = &uniform},
+      {.seeds = {{.type = 1, .ids = seeds[1]}}, .batch_seed = 5, .spec = &deep},
+      {.seeds = {{.type = 0, .ids = seeds[2]}, {.type = 1, .ids = seeds[3]}},
+       .batch_seed = 4,
+       .spec = &weighted},
+      {.seeds = {{.type = 1, .ids = {}}}, .batch_seed = 6, .spec = &uniform}};
+  std::vector<Minibatch> found(requests.size());
+  for (int round = 0; round < 2; ++round) {
+    CallContext context;
+    const Status status = subject.graph.stores.graph->Sample(requests, context, found);
+    ASSERT_TRUE(status.ok()) << ToString(status);
+    EXPECT_LE(context.stats.rounds, 3 * kRoundsOfAnExchange) << "one exchange a layer";
+    for (size_t i = 0; i < requests.size(); ++i) {
+      const auto expected = SampleOne(*subject.reference.graph, requests[i]);
+      ASSERT_TRUE(expected.ok()) << ToString(expected.status());
+      EXPECT_TRUE(found[i] == *expected) << i;
+    }
+  }
+}
+
+void OneLayerIsThatOfTheEmbeddedStore(const StoreKind& kind) {
+  Subject subject(TypedConformanceGraph(), kind);
+  ASSERT_TRUE(subject.ok());
+  const Schema& schema = subject.schema();
+  std::vector<std::vector<int64_t>> destinations;
+  std::vector<LayerGroup> groups;
+  for (int r = 0; r < static_cast<int>(schema.relations.size()); ++r) {
+    const int64_t nodes = schema.node_types[static_cast<size_t>(schema.DestinationType(r))].count;
+    std::vector<int64_t>& ids = destinations.emplace_back(static_cast<size_t>(nodes));
+    std::iota(ids.rbegin(), ids.rend(), 0);
+    groups.push_back({.relation = r,
+                      .fanout = r == 0 ? 0 : 3,
+                      .replace = r % 2 == 1,
+                      .batch_seed = 7 + static_cast<uint64_t>(r % 2),
+                      .layer = r % 3,
+                      .destinations = {}});
+  }
+  for (size_t g = 0; g < groups.size(); ++g) groups[g].destinations = destinations[g];
+  CallContext context;
+  std::vector<NeighborPicks> expected;
+  std::vector<NeighborPicks> found;
+  ASSERT_TRUE(subject.reference.graph->SampleLayer(groups, context, &expected).ok());
+  const Status status = subject.graph.stores.graph->SampleLayer(groups, context, &found);
+  ASSERT_TRUE(status.ok()) << ToString(status);
+  ASSERT_EQ(found.size(), expected.size());
+  for (size_t g = 0; g < found.size(); ++g) {
+    EXPECT_EQ(found[g].offsets, expected[g].offsets) << g;
+    EXPECT_EQ(found[g].sources, expected[g].sources) << g;
+  }
+}
+
+// Once a call, whatever the number of layers and requests.
+void TheCallersOwnWorkIsDoneOnceACall(const StoreKind& kind) {
+  Subject subject(ConformanceGraph(), kind);
+  ASSERT_TRUE(subject.ok());
+  const SamplingSpec sampling =
+      SamplingSpec::Uniform(subject.schema(), std::vector<int32_t>{5, 5, 5}, false);
+  const std::vector<int64_t> seeds = Seeds(3000, 50, 3);
+  int done = 0;
+  CallContext context{.meanwhile = [&done] { ++done; }};
+  Minibatch minibatch;
+  for (int call = 1; call <= 3; ++call) {
+    const SampleRequest request{
+        .seeds = {{.type = 0, .ids = call == 3 ? std::span<const int64_t>() : seeds}},
+        .spec = &sampling};
+    ASSERT_TRUE(subject.graph.stores.graph->Sample(request, context, &minibatch).ok());
+    EXPECT_EQ(done, call);
   }
 }
 
@@ -290,8 +398,13 @@ void RegisterGraphStoreConformance(const StoreKind& kind) {
     ExpectCode(k, {0}, {{{1, 5}}}, absl::StatusCode::kInvalidArgument, "1");
   });
   add("FourThreadsAtOnceGiveWhatOneGives", FourThreadsAtOnceGiveWhatOneGives);
-  add("AfterShutdownEveryCallIsCancelled", AfterShutdownEveryCallIsCancelled);
-  add("ShutdownEndsCallsUnderWay", ShutdownEndsCallsUnderWay);
+  add("ACancelledTokenEndsItsCallsAndNoOthers", ACancelledTokenEndsItsCallsAndNoOthers);
+  add("CancellingEndsCallsUnderWay", CancellingEndsCallsUnderWay);
+  add("APassedDeadlineIsDeadlineExceeded", APassedDeadlineIsDeadlineExceeded);
+  add("OneCallOfSeveralRequestsGivesWhatOneEachGives",
+      OneCallOfSeveralRequestsGivesWhatOneEachGives);
+  add("OneLayerIsThatOfTheEmbeddedStore", OneLayerIsThatOfTheEmbeddedStore);
+  add("TheCallersOwnWorkIsDoneOnceACall", TheCallersOwnWorkIsDoneOnceACall);
 }
 
 }  // namespace halograph

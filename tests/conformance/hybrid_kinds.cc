@@ -1,7 +1,7 @@
 #include <utility>
 
 #include "client/own_part/own_part_store.h"
-#include "client/remote/topology_fetch.h"
+#include "client/topology_copy/fetch_topology.h"
 #include "tests/conformance/kinds.h"
 #include "tests/conformance/started_servers.h"
 #include "tests/support/test_folder.h"

@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <cstring>
 #include <map>
+#include <numeric>
 #include <thread>
 #include <vector>
 
@@ -9,6 +11,7 @@
 #include "client/local/local_store.h"
 #include "common/base/rng.h"
 #include "tests/conformance/conformance_fixture.h"
+#include "tests/support/one_call.h"
 
 namespace halograph {
 namespace {
@@ -42,7 +45,7 @@ void ExpectInputRows(ConformanceGraphUnderTest& graph, const std::string& type,
     if (tensor.spec.name != feature) continue;
     const size_t row_bytes = tensor.spec.row_bytes();
     std::vector<std::byte> found(ids.size() * row_bytes, std::byte{0x5a});
-    const Status status = graph.stores.kv->Pull({false, type, feature}, ids, found, nullptr);
+    const Status status = PullOne(*graph.stores.kv, {false, type, feature}, ids, found, nullptr);
     ASSERT_TRUE(status.ok()) << ToString(status);
     for (size_t i = 0; i < ids.size(); ++i) {
       const auto input = static_cast<size_t>(input_of_global[static_cast<size_t>(ids[i])]);
@@ -93,8 +96,8 @@ void PullReadsEveryTensorOfEveryType(const StoreKind& kind) {
     const std::vector<int64_t> ids = RandomIds(resolved->rows, 700, 5);
     std::vector<std::byte> expected(ids.size() * resolved->spec.row_bytes());
     std::vector<std::byte> found(expected.size());
-    ASSERT_TRUE(reference->kv->Pull(tensor, ids, expected, nullptr).ok());
-    const Status status = graph.stores.kv->Pull(tensor, ids, found, nullptr);
+    ASSERT_TRUE(PullOne(*reference->kv, tensor, ids, expected, nullptr).ok());
+    const Status status = PullOne(*graph.stores.kv, tensor, ids, found, nullptr);
     ASSERT_TRUE(status.ok()) << ToString(status);
     EXPECT_TRUE(found == expected) << tensor.ToString();
   }
@@ -106,7 +109,7 @@ void PullOfNothingIsOk(const StoreKind& kind) {
   ConformanceGraphUnderTest graph(ConformanceGraph(), kind);
   ASSERT_TRUE(graph.ok());
   CallStats stats;
-  EXPECT_TRUE(graph.stores.kv->Pull({false, "node", "feat"}, {}, {}, &stats).ok());
+  EXPECT_TRUE(PullOne(*graph.stores.kv, {false, "node", "feat"}, {}, {}, &stats).ok());
   EXPECT_EQ(stats.local_bytes + stats.remote_bytes, 0);
 }
 
@@ -115,9 +118,9 @@ void PullCountsItsBytes(const StoreKind& kind) {
   ASSERT_TRUE(graph.ok());
   CallStats stats{.local_bytes = 1, .remote_bytes = 2};
   std::vector<std::byte> rows(3 * 20);
-  EXPECT_TRUE(
-      graph.stores.kv->Pull({false, "node", "feat"}, std::vector<int64_t>{0, 1, 2}, rows, &stats)
-          .ok());
+  EXPECT_TRUE(PullOne(*graph.stores.kv, {false, "node", "feat"}, std::vector<int64_t>{0, 1, 2},
+                      rows, &stats)
+                  .ok());
   EXPECT_EQ(stats.local_bytes + stats.remote_bytes, 3 + 60);
 }
 
@@ -126,7 +129,7 @@ void ExpectPullCode(const StoreKind& kind, const TensorRef& tensor, const std::v
   ConformanceGraphUnderTest graph(ConformanceGraph(), kind);
   ASSERT_TRUE(graph.ok());
   std::vector<std::byte> rows(bytes);
-  const Status status = graph.stores.kv->Pull(tensor, ids, rows, nullptr);
+  const Status status = PullOne(*graph.stores.kv, tensor, ids, rows, nullptr);
   EXPECT_EQ(status.code(), code) << ToString(status);
   EXPECT_THAT(Message(status), testing::HasSubstr(text));
 }
@@ -136,21 +139,21 @@ void ReadsTaskSetsAsTheFolderHasThem(const StoreKind& kind) {
   ASSERT_TRUE(graph.ok());
   const auto reference = OpenLocalStores(graph.path, VerifyLevel::kHeaders, 0);
   ASSERT_TRUE(reference.ok());
+  EXPECT_EQ(graph.stores.kv->info().task_rows, reference->kv->info().task_rows);
   int sets = 0;
   for (const Task& task : reference->kv->info().schema.tasks) {
     for (const TaskSetSpec& spec : task.sets) {
-      const auto expected = reference->kv->ReadTaskSet(task.name, spec.set, spec.type);
-      const auto found = graph.stores.kv->ReadTaskSet(task.name, spec.set, spec.type);
+      const auto expected = ReadWholeTaskSet(*reference->kv, {task.name, spec.set, spec.type});
+      const auto found = ReadWholeTaskSet(*graph.stores.kv, {task.name, spec.set, spec.type});
       ASSERT_TRUE(expected.ok()) << ToString(expected.status());
       ASSERT_TRUE(found.ok()) << ToString(found.status());
       EXPECT_TRUE(found->spec == expected->spec);
-      EXPECT_EQ(found->part_boundaries, expected->part_boundaries);
       ASSERT_EQ(found->arrays.size(), expected->arrays.size());
       for (size_t i = 0; i < found->arrays.size(); ++i) {
         EXPECT_TRUE(found->arrays[i].spec == expected->arrays[i].spec);
         EXPECT_TRUE(found->arrays[i].data == expected->arrays[i].data);
       }
-      EXPECT_EQ(found->part_boundaries.back(), spec.rows);
+      EXPECT_EQ(found->rows.size(), spec.rows);
       ++sets;
     }
   }
@@ -160,7 +163,7 @@ void ReadsTaskSetsAsTheFolderHasThem(const StoreKind& kind) {
 void TaskSetSeedsAndLabelsBelongTogether(const StoreKind& kind) {
   ConformanceGraphUnderTest graph(ConformanceGraph(), kind);
   ASSERT_TRUE(graph.ok());
-  const auto set = graph.stores.kv->ReadTaskSet("node_classification", "train", "node");
+  const auto set = ReadWholeTaskSet(*graph.stores.kv, {"node_classification", "train", "node"});
   ASSERT_TRUE(set.ok()) << ToString(set.status());
   const auto labels = set->Find("labels");
   ASSERT_TRUE(labels.ok());
@@ -181,9 +184,10 @@ void ExpectTaskSetNotFound(const StoreKind& kind) {
   ConformanceGraphUnderTest graph(ConformanceGraph(), kind);
   ASSERT_TRUE(graph.ok());
   KVStore& kv = *graph.stores.kv;
-  for (const Status& status : {kv.ReadTaskSet("none", "train", "node").status(),
-                               kv.ReadTaskSet("node_classification", "none", "node").status(),
-                               kv.ReadTaskSet("node_classification", "train", "none").status()}) {
+  for (const Status& status :
+       {ReadWholeTaskSet(kv, {"none", "train", "node"}).status(),
+        ReadWholeTaskSet(kv, {"node_classification", "none", "node"}).status(),
+        ReadWholeTaskSet(kv, {"node_classification", "train", "none"}).status()}) {
     EXPECT_EQ(status.code(), absl::StatusCode::kNotFound) << ToString(status);
     EXPECT_THAT(Message(status), testing::HasSubstr("none"));
     EXPECT_THAT(Message(status), testing::HasSubstr("node"));  // what exists
@@ -201,16 +205,142 @@ void FourThreadsPullAtOnce(const StoreKind& kind) {
   for (std::thread& thread : threads) thread.join();
 }
 
-void AfterShutdownEveryPullIsCancelled(const StoreKind& kind) {
+void ACancelledTokenEndsItsCallsAndNoOthers(const StoreKind& kind) {
   ConformanceGraphUnderTest graph(ConformanceGraph(), kind);
   ASSERT_TRUE(graph.ok());
   KVStore& kv = *graph.stores.kv;
-  kv.Shutdown();
+  CancelToken token;
+  token.Cancel();
   std::vector<std::byte> row(20);
-  EXPECT_EQ(kv.Pull({false, "node", "feat"}, std::vector<int64_t>{0}, row, nullptr).code(),
-            absl::StatusCode::kCancelled);
-  EXPECT_EQ(kv.ReadTaskSet("node_classification", "train", "node").status().code(),
-            absl::StatusCode::kCancelled);
+  const std::vector<int64_t> ids = {0};
+  const TensorRef feat{false, "node", "feat"};
+  const TaskSetRef train{"node_classification", "train", "node"};
+  EXPECT_EQ(PullOne(kv, feat, ids, row, nullptr, &token).code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(PullOne(kv, feat, {}, {}, nullptr, &token).code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(ReadWholeTaskSet(kv, train, &token).status().code(), absl::StatusCode::kCancelled);
+  EXPECT_TRUE(PullOne(kv, feat, ids, row).ok());
+  EXPECT_TRUE(ReadWholeTaskSet(kv, train).ok());
+}
+
+void APassedDeadlineIsDeadlineExceeded(const StoreKind& kind) {
+  ConformanceGraphUnderTest graph(ConformanceGraph(), kind);
+  ASSERT_TRUE(graph.ok());
+  std::vector<std::byte> row(20);
+  const std::vector<int64_t> ids = {0};
+  CallContext context{.deadline = std::chrono::steady_clock::now()};
+  EXPECT_EQ(
+      graph.stores.kv->Pull({.tensor = {false, "node", "feat"}, .ids = ids, .out = row}, context)
+          .code(),
+      absl::StatusCode::kDeadlineExceeded);
+}
+
+// Tensors of several types in one call, each row of them at a place of its own.
+void OnePullOfSeveralTensorsIsOneExchange(const StoreKind& kind) {
+  ConformanceGraphUnderTest graph(TypedConformanceGraph(), kind);
+  ASSERT_TRUE(graph.ok());
+  const auto reference = OpenLocalStores(graph.path, VerifyLevel::kHeaders, 0);
+  ASSERT_TRUE(reference.ok());
+  const Schema& schema = reference->kv->info().schema;
+  std::vector<RowRequest> requests;
+  std::vector<std::vector<int64_t>> ids;
+  std::vector<std::vector<int64_t>> positions;
+  std::vector<std::vector<std::byte>> rows;
+  std::vector<std::vector<std::byte>> expected;
+  for (const NodeType& type : schema.node_types) {
+    for (const TensorSpec& spec : type.features) {
+      ids.push_back(RandomIds(type.count, 400, ids.size()));
+      const TensorRef tensor{false, type.name, spec.name};
+      expected.emplace_back(ids.back().size() * spec.row_bytes());
+      ASSERT_TRUE(PullOne(*reference->kv, tensor, ids.back(), expected.back()).ok());
+      rows.emplace_back(expected.back().size());
+      requests.push_back({.tensor = tensor});
+      // Every other one backwards.
+      positions.emplace_back();
+      if (requests.size() % 2 == 1) continue;
+      positions.back().resize(ids.back().size());
+      std::iota(positions.back().begin(), positions.back().end(), 0);
+      std::reverse(positions.back().begin(), positions.back().end());
+      std::reverse(ids.back().begin(), ids.back().end());
+    }
+  }
+  ASSERT_GE(requests.size(), 3U);
+  for (size_t i = 0; i < requests.size(); ++i) {
+    requests[i].ids = ids[i];
+    requests[i].positions = positions[i];
+    requests[i].out = rows[i];
+  }
+  int done = 0;
+  CallContext context{.meanwhile = [&done] { ++done; }};
+  const Status status = graph.stores.kv->Pull(requests, context);
+  ASSERT_TRUE(status.ok()) << ToString(status);
+  EXPECT_EQ(done, 1);
+  EXPECT_LE(context.stats.rounds, kRoundsOfAnExchange);
+  int64_t bytes = 0;
+  for (size_t i = 0; i < requests.size(); ++i) {
+    EXPECT_TRUE(rows[i] == expected[i]) << requests[i].tensor.ToString();
+    bytes += static_cast<int64_t>(rows[i].size());
+  }
+  EXPECT_EQ(context.stats.local_bytes + context.stats.remote_bytes, bytes);
+}
+
+// Nothing is asked before all of it is checked.
+void OneBadRequestOfSeveralIsNamedBeforeAnythingIsRead(const StoreKind& kind) {
+  ConformanceGraphUnderTest graph(ConformanceGraph(), kind);
+  ASSERT_TRUE(graph.ok());
+  const std::vector<int64_t> good = {0};
+  const std::vector<int64_t> bad = {3000};
+  const std::vector<int64_t> elsewhere = {2};
+  std::vector<std::byte> row(20, std::byte{0x5a});
+  const std::vector<std::byte> before = row;
+  std::vector<std::byte> other(20);
+  const TensorRef feat{false, "node", "feat"};
+  for (const auto& [request, code, text] :
+       {std::tuple{RowRequest{.tensor = feat, .ids = bad, .out = other},
+                   absl::StatusCode::kOutOfRange, "request 1: node node / feat: id 3000"},
+        {RowRequest{.tensor = feat, .ids = good, .positions = elsewhere, .out = other},
+         absl::StatusCode::kInvalidArgument, "position 2 of id 0"}}) {
+    const RowRequest requests[] = {{.tensor = feat, .ids = good, .out = row}, request};
+    CallContext context;
+    const Status status = graph.stores.kv->Pull(requests, context);
+    EXPECT_EQ(status.code(), code) << ToString(status);
+    EXPECT_THAT(Message(status), testing::HasSubstr(text));
+    EXPECT_TRUE(row == before);
+  }
+}
+
+void RowsOfATaskSetAreThoseOfTheWhole(const StoreKind& kind) {
+  ConformanceGraphUnderTest graph(ConformanceGraph(), kind);
+  ASSERT_TRUE(graph.ok());
+  KVStore& kv = *graph.stores.kv;
+  const TaskSetRef train{"node_classification", "train", "node"};
+  const auto whole = ReadWholeTaskSet(kv, train);
+  ASSERT_TRUE(whole.ok()) << ToString(whole.status());
+  const std::vector<int64_t>& boundaries = kv.info().task_rows[0][0];
+  ASSERT_EQ(boundaries.size(), 5U);
+  ASSERT_EQ(boundaries.back(), whole->spec.rows);
+  for (const IdRange rows : {IdRange{0, 1}, IdRange{boundaries[1] - 1, boundaries[1] + 1},
+                             IdRange{boundaries[1], boundaries[2]}, IdRange{3, boundaries[3] + 5},
+                             IdRange{boundaries[4], boundaries[4]}, IdRange{7, 7}}) {
+    CallContext context;
+    const auto part = kv.ReadTaskSet(train, rows, context);
+    ASSERT_TRUE(part.ok()) << ToString(part.status());
+    EXPECT_EQ(part->rows.begin, rows.begin);
+    EXPECT_EQ(part->spec.rows, whole->spec.rows);
+    ASSERT_EQ(part->arrays.size(), whole->arrays.size());
+    for (size_t a = 0; a < part->arrays.size(); ++a) {
+      const size_t row_bytes = part->arrays[a].spec.row_bytes();
+      const auto expected = std::span(whole->arrays[a].data)
+                                .subspan(static_cast<size_t>(rows.begin) * row_bytes,
+                                         static_cast<size_t>(rows.size()) * row_bytes);
+      EXPECT_TRUE(std::ranges::equal(part->arrays[a].data, expected));
+    }
+  }
+  for (const IdRange rows : {IdRange{-1, 3}, IdRange{0, whole->spec.rows + 1}, IdRange{5, 4}}) {
+    CallContext context;
+    const Status status = kv.ReadTaskSet(train, rows, context).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kOutOfRange);
+    EXPECT_THAT(Message(status), testing::HasSubstr(std::to_string(whole->spec.rows)));
+  }
 }
 
 }  // namespace
@@ -243,7 +373,12 @@ void RegisterKVStoreConformance(const StoreKind& kind) {
   add("TaskSetSeedsAndLabelsBelongTogether", TaskSetSeedsAndLabelsBelongTogether);
   add("UnknownTaskSetIsNotFoundNamingWhatExists", ExpectTaskSetNotFound);
   add("FourThreadsPullAtOnce", FourThreadsPullAtOnce);
-  add("AfterShutdownEveryPullIsCancelled", AfterShutdownEveryPullIsCancelled);
+  add("ACancelledTokenEndsItsCallsAndNoOthers", ACancelledTokenEndsItsCallsAndNoOthers);
+  add("APassedDeadlineIsDeadlineExceeded", APassedDeadlineIsDeadlineExceeded);
+  add("OnePullOfSeveralTensorsIsOneExchange", OnePullOfSeveralTensorsIsOneExchange);
+  add("OneBadRequestOfSeveralIsNamedBeforeAnythingIsRead",
+      OneBadRequestOfSeveralIsNamedBeforeAnythingIsRead);
+  add("RowsOfATaskSetAreThoseOfTheWhole", RowsOfATaskSetAreThoseOfTheWhole);
 }
 
 }  // namespace halograph

@@ -2,16 +2,12 @@
 // whole, which records what it is asked for.
 #pragma once
 
-#include <algorithm>
-#include <atomic>
 #include <memory>
 #include <mutex>
 #include <utility>
 #include <vector>
 
 #include "client/local/mapped_graph.h"
-#include "client/partial_stores.h"
-#include "common/graph/tensor_ref.h"
 
 namespace halograph {
 
@@ -19,103 +15,71 @@ namespace halograph {
 struct RestRecord {
   std::mutex mutex;
   std::vector<int64_t> ids;
+  int calls = 0;
   Status fail_with = OkStatus();  // after the caller's own work
+
+  [[nodiscard]] Status Note(std::span<const int64_t> asked) {
+    ids.insert(ids.end(), asked.begin(), asked.end());
+    return fail_with;
+  }
 };
 
-class WholeRestGraphStore final : public LayeredGraphStore {
+class WholeRestGraphStore final : public GraphStore {
  public:
   WholeRestGraphStore(std::shared_ptr<const MappedGraph> graph, std::shared_ptr<RestRecord> record)
-      : graph_(std::move(graph)), store_(MakeLocalGraphStore(graph_)), record_(std::move(record)) {}
+      : store_(MakeLocalGraphStore(std::move(graph))), record_(std::move(record)) {}
 
-  const GraphInfo& info() const override { return graph_->info; }
-  StatusOr<Minibatch> Sample(const SampleRequest& request, CallStats* stats) override {
-    return store_->Sample(request, stats);
+  const GraphInfo& info() const override { return store_->info(); }
+  Status Sample(std::span<const SampleRequest> requests, CallContext& context,
+                std::span<Minibatch> minibatches) override {
+    return store_->Sample(requests, context, minibatches);
   }
-  std::unique_ptr<NeighborSource> NewSource(Meanwhile meanwhile, CallStats* stats) override {
-    return std::make_unique<Source>(this, std::move(meanwhile), stats);
-  }
-  void Shutdown() override {
-    store_->Shutdown();
-    stopped_ = true;
-  }
-
- private:
-  class Source final : public NeighborSource {
-   public:
-    Source(WholeRestGraphStore* store, Meanwhile meanwhile, CallStats* stats)
-        : store_(store), meanwhile_(std::move(meanwhile)), stats_(stats) {}
-    Status SampleLayer(std::span<const LayerGroup> groups,
-                       std::vector<NeighborPicks>* picks) override {
-      if (store_->stopped_) return StoreIsShutDown();
-      meanwhile_();
-      bool asks = false;
-      {
-        std::lock_guard lock(store_->record_->mutex);
-        HG_RETURN_IF_ERROR(store_->record_->fail_with);
-        for (const LayerGroup& group : groups) {
-          asks = asks || (group.fanout != 0 && !group.destinations.empty());
-          store_->record_->ids.insert(store_->record_->ids.end(), group.destinations.begin(),
-                                      group.destinations.end());
-        }
-      }
-      if (asks && stats_ != nullptr) stats_->rounds += kRoundsOfAnExchange;
-      LocalNeighborSource source(&store_->graph_->parts->topology(), nullptr);
-      return source.SampleLayer(groups, picks);
+  Status SampleLayer(std::span<const LayerGroup> groups, CallContext& context,
+                     std::vector<NeighborPicks>* picks) override {
+    HG_RETURN_IF_ERROR(context.Check());
+    HG_RETURN_IF_ERROR(store_->SampleLayer(groups, context, picks));
+    bool asks = false;
+    const std::lock_guard lock(record_->mutex);
+    for (const LayerGroup& group : groups) {
+      asks = asks || (group.fanout != 0 && !group.destinations.empty());
+      HG_RETURN_IF_ERROR(record_->Note(group.destinations));
     }
-
-   private:
-    WholeRestGraphStore* store_;
-    Meanwhile meanwhile_;
-    CallStats* stats_;
-  };
-
-  std::shared_ptr<const MappedGraph> graph_;
-  std::unique_ptr<GraphStore> store_;
-  std::shared_ptr<RestRecord> record_;
-  std::atomic<bool> stopped_ = false;
-};
-
-class WholeRestKVStore final : public ScatteringKVStore {
- public:
-  WholeRestKVStore(std::shared_ptr<const MappedGraph> graph, std::shared_ptr<RestRecord> record)
-      : graph_(std::move(graph)), store_(MakeLocalKVStore(graph_)), record_(std::move(record)) {}
-
-  const GraphInfo& info() const override { return graph_->info; }
-  Status Pull(const TensorRef& tensor, std::span<const int64_t> ids,
-              std::span<std::byte> destination, CallStats* stats) override {
-    return store_->Pull(tensor, ids, destination, stats);
-  }
-  Status PullTo(const TensorRef& tensor, std::span<const int64_t> ids,
-                std::span<const int64_t> positions, std::byte* destination,
-                const Meanwhile& meanwhile, CallStats* stats) override {
-    HG_ASSIGN_OR_RETURN(const ResolvedTensor resolved, ResolveTensor(info().schema, tensor));
-    meanwhile();
-    {
-      std::lock_guard lock(record_->mutex);
-      HG_RETURN_IF_ERROR(record_->fail_with);
-      record_->ids.insert(record_->ids.end(), ids.begin(), ids.end());
-    }
-    const size_t row_bytes = resolved.spec.row_bytes();
-    std::vector<std::byte> rows(ids.size() * row_bytes);
-    HG_RETURN_IF_ERROR(store_->Pull(tensor, ids, rows, nullptr));
-    for (size_t i = 0; i < ids.size(); ++i) {
-      std::copy_n(rows.data() + i * row_bytes, row_bytes,
-                  destination + static_cast<size_t>(positions[i]) * row_bytes);
-    }
-    if (stats != nullptr && !ids.empty()) {
-      stats->remote_bytes += static_cast<int64_t>(rows.size());
-      stats->rounds += kRoundsOfAnExchange;
-    }
+    record_->calls += asks ? 1 : 0;
+    context.stats.rounds += asks ? kRoundsOfAnExchange : 0;
     return OkStatus();
   }
-  StatusOr<TaskSet> ReadTaskSet(const std::string& task, const std::string& set,
-                                const std::string& type) override {
-    return store_->ReadTaskSet(task, set, type);
-  }
-  void Shutdown() override { store_->Shutdown(); }
 
  private:
-  std::shared_ptr<const MappedGraph> graph_;
+  std::unique_ptr<GraphStore> store_;
+  std::shared_ptr<RestRecord> record_;
+};
+
+class WholeRestKVStore final : public KVStore {
+ public:
+  WholeRestKVStore(std::shared_ptr<const MappedGraph> graph, std::shared_ptr<RestRecord> record)
+      : store_(MakeLocalKVStore(std::move(graph))), record_(std::move(record)) {}
+
+  const GraphInfo& info() const override { return store_->info(); }
+  Status Pull(std::span<const RowRequest> requests, CallContext& context) override {
+    CallContext inner = InnerContext(context, context.meanwhile);
+    HG_RETURN_IF_ERROR(store_->Pull(requests, inner));
+    bool asks = false;
+    const std::lock_guard lock(record_->mutex);
+    for (const RowRequest& request : requests) {
+      asks = asks || !request.ids.empty();
+      HG_RETURN_IF_ERROR(record_->Note(request.ids));
+    }
+    record_->calls += asks ? 1 : 0;
+    context.stats.remote_bytes += inner.stats.local_bytes;
+    context.stats.rounds += asks ? kRoundsOfAnExchange : 0;
+    return OkStatus();
+  }
+  StatusOr<TaskSet> ReadTaskSet(const TaskSetRef& set, IdRange rows,
+                                CallContext& context) override {
+    return store_->ReadTaskSet(set, rows, context);
+  }
+
+ private:
   std::unique_ptr<KVStore> store_;
   std::shared_ptr<RestRecord> record_;
 };

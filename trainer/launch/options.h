@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "client/open/open_stores.h"
 #include "common/base/status.h"
 #include "common/graph/partition.h"
 #include "common/storage/json.h"
@@ -19,10 +20,6 @@ namespace halograph {
 
 enum class PredictNodes { kAll, kTest };
 enum class OptimizerKind { kAdam, kSgd };
-
-// Values of --topology that are no folders.
-inline constexpr std::string_view kTopologyServers = "servers";
-inline constexpr std::string_view kTopologyLocal = "local";
 
 struct TrainOptions {
   // Where the graph is: exactly one of the two.

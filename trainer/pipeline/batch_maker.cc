@@ -62,32 +62,40 @@ SampleRequest RequestFor(const StepSeeds& seeds, uint64_t batch_seed, const Batc
 BatchMaker::BatchMaker(GraphStore* graph, KVStore* kv, BatchRecipe recipe)
     : graph_(graph), kv_(kv), recipe_(std::move(recipe)) {}
 
-StatusOr<PreparedBatch> BatchMaker::Make(StepSeeds seeds, int64_t rows, uint64_t batch_seed) const {
+StatusOr<PreparedBatch> BatchMaker::Make(StepSeeds seeds, int64_t rows, uint64_t batch_seed,
+                                         const CallContext& like) const {
   PreparedBatch batch;
   batch.rows = rows;
   batch.labels = std::move(seeds.labels);
   if (rows == 0) return batch;
   const Stopwatch sample_watch;
   const SampleRequest request = RequestFor(seeds, batch_seed, recipe_);
-  auto sampled = graph_->Sample(request, &batch.sampled);
-  if (!sampled.ok()) return Annotate(sampled.status(), "sampling a minibatch");
-  batch.minibatch = std::move(sampled).value();
+  CallContext sampling = InnerContext(like, {});
+  HG_RETURN_IF_ERROR(
+      Annotate(graph_->Sample(request, sampling, &batch.minibatch), "sampling a minibatch"));
+  batch.sampled = sampling.stats;
   batch.sample_seconds = sample_watch.Seconds();
 
   const Stopwatch pull_watch;
-  HG_RETURN_IF_ERROR(Annotate(PullFeatures(&batch), "pulling features of a minibatch"));
+  CallContext pulling = InnerContext(like, {});
+  HG_RETURN_IF_ERROR(Annotate(PullFeatures(pulling, &batch), "pulling features of a minibatch"));
+  batch.pulled = pulling.stats;
   batch.pull_seconds = pull_watch.Seconds();
   return batch;
 }
 
-Status BatchMaker::PullFeatures(PreparedBatch* batch) const {
+Status BatchMaker::PullFeatures(CallContext& context, PreparedBatch* batch) const {
   batch->features.resize(batch->minibatch.nodes.size());
+  std::vector<Incoming> incoming;
+  incoming.reserve(recipe_.inputs.size());
+  std::vector<RowRequest> requests;
   for (const NodeInput& input : recipe_.inputs) {
     const std::vector<int64_t>& ids = batch->minibatch.nodes[input.node_type];
-    Incoming rows(input, ids.size(), &batch->features[input.node_type]);
-    HG_RETURN_IF_ERROR(kv_->Pull(input.feature, ids, rows.stored(), &batch->pulled));
-    rows.Convert();
+    incoming.emplace_back(input, ids.size(), &batch->features[input.node_type]);
+    requests.push_back({.tensor = input.feature, .ids = ids, .out = incoming.back().stored()});
   }
+  HG_RETURN_IF_ERROR(kv_->Pull(requests, context));
+  for (Incoming& rows : incoming) rows.Convert();
   return OkStatus();
 }
 

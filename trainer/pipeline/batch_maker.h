@@ -52,12 +52,14 @@ class BatchMaker {
   BatchMaker(GraphStore* graph, KVStore* kv, BatchRecipe recipe);
 
   // Of `rows` rows of a task. Errors are those of the stores, with what was being done in front. No
-  // rows give an empty batch without asking the stores.
-  [[nodiscard]] StatusOr<PreparedBatch> Make(StepSeeds seeds, int64_t rows,
-                                             uint64_t batch_seed) const;
+  // rows give an empty batch without asking the stores. Calls of the stores go by the token,
+  // deadline and ids of `like`.
+  [[nodiscard]] StatusOr<PreparedBatch> Make(StepSeeds seeds, int64_t rows, uint64_t batch_seed,
+                                             const CallContext& like = {}) const;
 
  private:
-  [[nodiscard]] Status PullFeatures(PreparedBatch* batch) const;
+  // Of all node types in one call: one exchange.
+  [[nodiscard]] Status PullFeatures(CallContext& context, PreparedBatch* batch) const;
 
   GraphStore* const graph_;
   KVStore* const kv_;

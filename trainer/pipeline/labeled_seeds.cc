@@ -70,7 +70,9 @@ StatusOr<LabeledSeeds> ReadSet(KVStore& kv, const Task& task, const TaskSetSpec&
     return InvalidArgument("{}: seeds are edges; this version trains node classification only",
                            where);
   }
-  HG_ASSIGN_OR_RETURN(const TaskSet set, kv.ReadTaskSet(task.name, spec.set, spec.type));
+  CallContext context;
+  HG_ASSIGN_OR_RETURN(const TaskSet set,
+                      kv.ReadTaskSet({task.name, spec.set, spec.type}, {0, spec.rows}, context));
   if (set.arrays.empty() || set.arrays.front().spec.dim != 1) {
     return InvalidArgument("{}: seeds are tuples; this version trains on single nodes only", where);
   }
@@ -128,8 +130,11 @@ StatusOr<int64_t> NumClasses(const Task& task, const ClassificationTask& read) {
 // The id that the user knows a node by, as text; the global id, said to be so, if the store fails.
 std::string OriginalId(KVStore& kv, const std::string& type, int64_t id) {
   int64_t original = -1;
-  const Status status = kv.Pull(TensorRef{false, type, kOriginalIdTensor}, std::span(&id, 1),
-                                std::as_writable_bytes(std::span(&original, 1)), nullptr);
+  CallContext context;
+  const Status status = kv.Pull({.tensor = {false, type, kOriginalIdTensor},
+                                 .ids = std::span(&id, 1),
+                                 .out = std::as_writable_bytes(std::span(&original, 1))},
+                                context);
   return status.ok() ? fmt::format("original id {}", original) : fmt::format("global id {}", id);
 }
 

@@ -45,7 +45,12 @@ StatusOr<PreparedBatch> MinibatchStream::Prepare(int64_t index) {
   const uint64_t batch_seed =
       BatchSeed(options_.seed, options_.purpose, static_cast<uint64_t>(epoch),
                 static_cast<uint64_t>(step), static_cast<uint64_t>(options_.world_size), rank);
-  return maker_->Make(std::move(seeds), std::ssize(rows), batch_seed);
+  // Calls of one minibatch are found together in the servers' logs.
+  const CallContext context{
+      .cancel = options_.cancel,
+      .trace_id = fmt::format("rank{}-purpose{}-epoch{}-step{}", options_.rank,
+                              static_cast<int>(options_.purpose), epoch, step)};
+  return maker_->Make(std::move(seeds), std::ssize(rows), batch_seed, context);
 }
 
 }  // namespace halograph

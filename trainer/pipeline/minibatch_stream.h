@@ -28,6 +28,8 @@ struct StreamOptions {
   int64_t first_step = 0;
   size_t threads = 1;   // that prepare
   size_t prefetch = 4;  // minibatches prepared or in the making at most
+  // Ends the calls that prepare; null: nobody does. Outlives the stream.
+  const CancelToken* cancel = nullptr;
 };
 
 // For one consumer thread. `maker` and `source` must outlive the stream.
@@ -43,7 +45,7 @@ class MinibatchStream {
   // last. Errors as OrderedPipeline::Next, SeedSource::Collect and BatchMaker::Make.
   [[nodiscard]] StatusOr<std::optional<PreparedBatch>> Next() { return pipeline_->Next(); }
 
-  // As OrderedPipeline::Close: shut the stores down first where a call may be waiting.
+  // As OrderedPipeline::Close: cancel options.cancel first where a call may be waiting.
   void Close() { pipeline_->Close(); }
 
  private:

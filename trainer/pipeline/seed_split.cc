@@ -6,11 +6,9 @@
 namespace halograph {
 namespace {
 
-// How many of the sorted seeds at positions [range) lie in global ids [ids).
-int64_t Overlap(std::span<const int64_t> sorted_seeds, IdRange range, IdRange ids) {
-  const auto begin = sorted_seeds.begin() + range.begin;
-  const auto end = sorted_seeds.begin() + range.end;
-  return std::lower_bound(begin, end, ids.end) - std::lower_bound(begin, end, ids.begin);
+// How many positions both ranges have.
+int64_t Overlap(IdRange a, IdRange b) {
+  return std::max<int64_t>(0, std::min(a.end, b.end) - std::max(a.begin, b.begin));
 }
 
 struct Match {
@@ -23,10 +21,6 @@ struct Match {
 };
 
 }  // namespace
-
-int PartOfRank(int rank, int num_parts, int world_size) {
-  return static_cast<int>(static_cast<int64_t>(rank) * num_parts / world_size);
-}
 
 int64_t SeedShards::Steps(int64_t batch_size) const {
   int64_t largest = 0;
@@ -47,10 +41,9 @@ int64_t SeedShards::SeedsInStep(int64_t batch_size, int64_t step) const {
   return seeds;
 }
 
-SeedShards SplitSeeds(std::span<const int64_t> sorted_seeds,
-                      std::span<const int64_t> node_boundaries, int world_size) {
-  const auto count = static_cast<int64_t>(sorted_seeds.size());
-  const int num_parts = static_cast<int>(node_boundaries.size()) - 1;
+SeedShards SplitRows(std::span<const int64_t> part_rows, int world_size) {
+  const int64_t count = part_rows.back();
+  const int num_parts = static_cast<int>(part_rows.size()) - 1;
   std::vector<IdRange> ranges;
   for (int k = 0; k < world_size; ++k) {
     ranges.push_back({count * k / world_size, count * (k + 1) / world_size});
@@ -59,8 +52,7 @@ SeedShards SplitSeeds(std::span<const int64_t> sorted_seeds,
   for (int k = 0; k < world_size; ++k) {
     for (int rank = 0; rank < world_size; ++rank) {
       const int part = PartOfRank(rank, num_parts, world_size);
-      const IdRange ids{node_boundaries[part], node_boundaries[part + 1]};
-      matches.push_back({Overlap(sorted_seeds, ranges[k], ids), k, rank});
+      matches.push_back({Overlap(ranges[k], {part_rows[part], part_rows[part + 1]}), k, rank});
     }
   }
   std::sort(matches.begin(), matches.end());
@@ -72,6 +64,23 @@ SeedShards SplitSeeds(std::span<const int64_t> sorted_seeds,
     shards.of_rank[match.rank] = ranges[match.range];
   }
   return shards;
+}
+
+IdRange WholeParts(std::span<const int64_t> part_rows, IdRange rows) {
+  if (rows.size() == 0) return {rows.begin, rows.begin};
+  const int first = FindRange(part_rows, rows.begin);
+  const int last = FindRange(part_rows, rows.end - 1);
+  return {part_rows[first], part_rows[last + 1]};
+}
+
+SeedShards SplitSeeds(std::span<const int64_t> sorted_seeds,
+                      std::span<const int64_t> node_boundaries, int world_size) {
+  std::vector<int64_t> part_rows;
+  for (const int64_t boundary : node_boundaries) {
+    part_rows.push_back(std::lower_bound(sorted_seeds.begin(), sorted_seeds.end(), boundary) -
+                        sorted_seeds.begin());
+  }
+  return SplitRows(part_rows, world_size);
 }
 
 }  // namespace halograph

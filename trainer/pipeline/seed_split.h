@@ -11,9 +11,6 @@
 
 namespace halograph {
 
-// The partition that a rank belongs to: floor(rank * parts / world_size).
-[[nodiscard]] int PartOfRank(int rank, int num_parts, int world_size);
-
 // Per rank its positions in the sorted seeds. The ranges are disjoint, cover all seeds, and their
 // sizes differ by at most one.
 struct SeedShards {
@@ -28,9 +25,19 @@ struct SeedShards {
   [[nodiscard]] int64_t SeedsInStep(int64_t batch_size, int64_t step) const;
 };
 
+// Splits the rows of a set whose rows are sorted by owner: `part_rows` has parts + 1 ascending
+// boundaries, rows [part_rows[p], part_rows[p + 1]) are owned by part p. A task set is such a set
+// once each part's rows are sorted by seed (GraphInfo::task_rows): so a rank knows which rows are
+// its own before it has read any. Pairs of range and rank are taken by descending overlap, ties by
+// range, then rank. Requires world_size > 0.
+[[nodiscard]] SeedShards SplitRows(std::span<const int64_t> part_rows, int world_size);
+
+// The rows of all parts that have some of `rows`: what must be read to have these sorted. Empty if
+// `rows` is.
+[[nodiscard]] IdRange WholeParts(std::span<const int64_t> part_rows, IdRange rows);
+
 // `sorted_seeds`: ascending global ids, repeats allowed. `node_boundaries`: of their node type,
-// parts + 1 (PartitionBook::NodeBoundaries). Pairs of range and rank are taken by descending
-// overlap, ties by range, then rank. Requires world_size > 0.
+// parts + 1 (PartitionBook::NodeBoundaries). The same as SplitRows. Requires world_size > 0.
 [[nodiscard]] SeedShards SplitSeeds(std::span<const int64_t> sorted_seeds,
                                     std::span<const int64_t> node_boundaries, int world_size);
 

@@ -51,8 +51,8 @@ Status CheckPredict(const Session& session) {
 Status Prepare(Session& session, std::vector<NodeInput>* inputs) {
   const TrainOptions& options = session.options;
   HG_ASSIGN_OR_RETURN(const ModelKind* const kind, FindModelKind(options.model));
-  HG_ASSIGN_OR_RETURN(session.stores, OpenStores(options, session.stop));
-  session.stop->OnStop([&session] { session.stores.Shutdown(); });
+  session.stop->OnStop([&session] { session.cancel.Cancel(); });
+  HG_ASSIGN_OR_RETURN(session.stores, OpenStores(StoreOptionsOf(options), &session.cancel));
   HG_ASSIGN_OR_RETURN(*inputs, ChooseInputs(*kind, session.stores.graph->info().schema,
                                             options.features, options.normalization));
   HG_ASSIGN_OR_RETURN(session.task, OpenTask(*session.stores.kv, options.task));
@@ -227,7 +227,6 @@ Status RunTraining(const TrainOptions& options, StopSignal& stop) {
   stop.OnStop(nullptr);
   if (!status.ok() && stop.requested()) status = Cancelled("stopped by signal");
   if (!status.ok()) {
-    session.stores.Shutdown();
     if (session.ranks != nullptr) session.ranks->Leave(ToString(status));
     if (const Status written = log.Write(Json{{"error", ToString(status)}}); !written.ok()) {
       spdlog::warn("{}", ToString(written));

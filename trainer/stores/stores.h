@@ -1,28 +1,16 @@
-// Opens the graph where the options say it is.
+// What a training run needs of the graph: where it is, and which features.
 #pragma once
 
-#include <memory>
+#include <string>
 
-#include "client/graph_store.h"
-#include "client/kv_store.h"
+#include "client/open/open_stores.h"
 #include "common/base/status.h"
+#include "common/graph/schema.h"
 #include "trainer/launch/options.h"
-#include "trainer/launch/stop_signal.h"
 
 namespace halograph {
 
-struct Stores {
-  std::unique_ptr<GraphStore> graph;
-  std::unique_ptr<KVStore> kv;
-
-  // As the stores' own: ends calls in flight and later ones with Cancelled.
-  void Shutdown() const;
-};
-
-// Errors as OpenLocalStores, OpenRemoteStores, FetchTopology and MapGraph, these with the option in
-// front; FailedPrecondition naming both identities if a folder is not of the servers' graph;
-// Unimplemented for --servers in a build without HALOGRAPH_REMOTE. `stop`, if not null, ends
-// fetching with Cancelled; its callback is used and none is left.
-[[nodiscard]] StatusOr<Stores> OpenStores(const TrainOptions& options, StopSignal* stop);
+// Where the graph of a run is.
+[[nodiscard]] StoreOptions StoreOptionsOf(const TrainOptions& options);
 
 }  // namespace halograph

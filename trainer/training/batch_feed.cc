@@ -6,7 +6,7 @@ namespace halograph {
 namespace {
 
 StreamOptions StreamOptionsOf(const Session& session, BatchPurpose purpose, int64_t first_epoch,
-                              int64_t first_step) {
+                              int64_t first_step, const CancelToken* cancel) {
   const TrainOptions& options = session.options;
   const bool train = purpose == BatchPurpose::kTrain;
   StreamOptions stream;
@@ -20,6 +20,7 @@ StreamOptions StreamOptionsOf(const Session& session, BatchPurpose purpose, int6
   stream.first_step = first_step;
   stream.threads = static_cast<size_t>(options.sample_threads);
   stream.prefetch = static_cast<size_t>(options.prefetch);
+  stream.cancel = cancel;
   return stream;
 }
 
@@ -35,28 +36,22 @@ BatchFeed::BatchFeed(const Session& session, BatchPurpose purpose, const SeedSou
                      int64_t first_epoch, int64_t first_step)
     : session_(session),
       shards_(session.Shards(source)),
-      left_(0),
+      on_run_cancel_(&session.cancel, [this] { cancel_.Cancel(); }),
       stream_(
           purpose == BatchPurpose::kTrain ? session.train_maker.get() : session.eval_maker.get(),
-          &source, shards_, StreamOptionsOf(session, purpose, first_epoch, first_step)) {
-  const int64_t epochs = purpose == BatchPurpose::kTrain ? session.options.epochs : 1;
-  left_ = stream_.steps_per_epoch() * (epochs - first_epoch) - first_step;
-}
+          &source, shards_, StreamOptionsOf(session, purpose, first_epoch, first_step, &cancel_)) {}
 
-BatchFeed::~BatchFeed() {
-  if (left_ > 0) session_.stores.Shutdown();
-}
+BatchFeed::~BatchFeed() { cancel_.Cancel(); }
 
 StatusOr<PreparedBatch> BatchFeed::Next(FeedWaits* waits) {
   HG_RETURN_IF_ERROR(session_.CheckStop());
   const Stopwatch watch;
   auto next = stream_.Next();
   const double waited = watch.Seconds();
-  // A signal shuts the stores down; what they then say is not the reason.
+  // A signal cancels the calls; what they then say is not the reason.
   if (!next.ok()) HG_RETURN_IF_ERROR(session_.CheckStop());
   HG_ASSIGN_OR_RETURN(std::optional<PreparedBatch> batch, std::move(next));
   if (!batch.has_value()) return Internal("a minibatch was asked for after the last");
-  --left_;
   const double prepared = batch->sample_seconds + batch->pull_seconds;
   const double sampling = prepared > 0 ? batch->sample_seconds / prepared : 0.0;
   waits->sample_s += waited * sampling;

@@ -24,8 +24,7 @@ class BatchFeed {
   // `source`, which must outlive the feed.
   BatchFeed(const Session& session, BatchPurpose purpose, const SeedSource& source,
             int64_t first_epoch = 0, int64_t first_step = 0);
-  // A feed that was not read to its end is one that failed: shuts the stores down, so that no
-  // call keeps the pipeline's threads from joining.
+  // Cancels what is still being prepared, and waits for it. The stores serve others as before.
   ~BatchFeed();
   BatchFeed(const BatchFeed&) = delete;
   BatchFeed& operator=(const BatchFeed&) = delete;
@@ -38,7 +37,8 @@ class BatchFeed {
  private:
   const Session& session_;
   const SeedShards shards_;
-  int64_t left_;
+  CancelToken cancel_;                             // of this feed's calls
+  const CancelToken::Registration on_run_cancel_;  // the run's token cancels it too
   MinibatchStream stream_;
 };
 

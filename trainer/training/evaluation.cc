@@ -24,8 +24,12 @@ StatusOr<torch::Tensor> PackStep(Session& session, PreparedBatch& batch, int64_t
   const Schema& schema = session.stores.kv->info().schema;
   const TensorRef original{false, schema.node_types[session.task->node_type()].name,
                            kOriginalIdTensor};
-  HG_RETURN_IF_ERROR(session.stores.kv->Pull(
-      original, ids, std::as_writable_bytes(std::span(values + 1, ids.size())), nullptr));
+  CallContext context{.cancel = &session.cancel};
+  HG_RETURN_IF_ERROR(
+      session.stores.kv->Pull({.tensor = original,
+                               .ids = ids,
+                               .out = std::as_writable_bytes(std::span(values + 1, ids.size()))},
+                              context));
   packed.narrow(0, 1 + capacity, count)
       .copy_(session.task->Predict(ModelOutputs(session, batch, {}), batch));
   return packed;

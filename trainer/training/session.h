@@ -18,6 +18,9 @@ namespace halograph {
 struct Session {
   TrainOptions options;
   StopSignal* stop = nullptr;
+  // Ends every call that this run makes of its stores; a stop signal cancels it. Before the stores:
+  // it outlives their calls.
+  CancelToken cancel;
   Stores stores;
   std::unique_ptr<Communicator> ranks;
   std::unique_ptr<TrainingTask> task;

@@ -119,7 +119,10 @@ StatusOr<Measured> Measure(KVStore& kv, BareClient& bare, const std::vector<Bare
   for (int round = -1; round < rounds; ++round) {  // the first warms up
     const double pull = SecondsOf([&] {
       for (int i = 0; i < kPullsARound && status.ok(); ++i) {
-        status = kv.Pull(kTensor, ids, std::as_writable_bytes(std::span(rows)), nullptr);
+        CallContext context;
+        status =
+            kv.Pull({.tensor = kTensor, .ids = ids, .out = std::as_writable_bytes(std::span(rows))},
+                    context);
       }
     });
     const double plain = SecondsOf([&] {

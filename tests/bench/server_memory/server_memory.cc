@@ -80,7 +80,8 @@ void PullUntilStopped(KVStore& kv, uint64_t seed, Load& load) {
   CounterRng rng(seed);
   while (!load.stop) {
     for (int64_t& id : ids) id = static_cast<int64_t>(rng.NextBounded(count));
-    if (!kv.Pull(tensor, ids, rows, nullptr).ok()) ++load.errors;
+    CallContext context;
+    if (!kv.Pull({.tensor = tensor, .ids = ids, .out = rows}, context).ok()) ++load.errors;
     load.bytes += static_cast<int64_t>(rows.size());
   }
 }
@@ -92,14 +93,17 @@ void SampleUntilStopped(GraphStore& graph, uint64_t seed, Load& load) {
   const int type = schema.DestinationType(0);
   std::vector<int64_t> seeds(kSeedsABatch);
   CounterRng rng(seed);
+  Minibatch minibatch;
   for (uint64_t batch = 0; !load.stop; ++batch) {
     for (int64_t& id : seeds) {
       id = static_cast<int64_t>(rng.NextBounded(schema.node_types[type].count));
     }
-    const auto minibatch = graph.Sample(
-        {.seeds = {{.type = type, .ids = seeds}}, .batch_seed = seed + batch, .spec = &spec});
-    if (!minibatch.ok()) ++load.errors;
-    if (minibatch.ok()) load.edges += minibatch->sampled_edges;
+    CallContext context;
+    const Status status = graph.Sample(
+        {.seeds = {{.type = type, .ids = seeds}}, .batch_seed = seed + batch, .spec = &spec},
+        context, &minibatch);
+    if (!status.ok()) ++load.errors;
+    if (status.ok()) load.edges += minibatch.sampled_edges;
   }
 }
 

@@ -11,6 +11,7 @@
 #include "halograph/v1/graph.pb.h"
 #include "tests/integration/client/loopback_socket.h"
 #include "tests/integration/client/remote_fixture.h"
+#include "tests/support/one_call.h"
 
 namespace halograph {
 namespace {
@@ -82,8 +83,8 @@ TEST_F(RemoteFaultTest, AServerKilledBetweenCallsIsUnavailableNamingItAlone) {
   for (const auto& [status, call] :
        {std::pair{Sample(*stores.graph, all).status(), "GraphService/Sample"},
         std::pair{Pull(*stores.kv, all), "KVService/Pull"},
-        std::pair{stores.kv->ReadTaskSet("node_classification", "train", "node").status(),
-                  "GraphService/ReadTaskSet"}}) {
+        std::pair{ReadWholeTaskSet(*stores.kv, {"node_classification", "train", "node"}).status(),
+                  "KVService/ReadTaskSet"}}) {
     ExpectError(status, absl::StatusCode::kUnavailable, {dead + ": " + call});
     EXPECT_THAT(Message(status), testing::Not(testing::HasSubstr(first->address())));
   }
@@ -125,8 +126,8 @@ TEST_F(RemoteFaultTest, AServerThatComesBackWithAnotherGraphEndsEveryCallNamingB
     for (const auto& [status, call] :
          {std::pair{Sample(*stores.graph, {1, 2}).status(), "GraphService/Sample"},
           std::pair{Pull(*stores.kv, {1, 2}), "KVService/Pull"},
-          std::pair{stores.kv->ReadTaskSet("node_classification", "train", "node").status(),
-                    "GraphService/ReadTaskSet"}}) {
+          std::pair{ReadWholeTaskSet(*stores.kv, {"node_classification", "train", "node"}).status(),
+                    "KVService/ReadTaskSet"}}) {
       ExpectError(status, absl::StatusCode::kFailedPrecondition,
                   {address + ": " + call + ": this server serves graph " + identity(other),
                    "for graph " + identity(graph), "restart the trainer"});
@@ -269,7 +270,7 @@ TEST_F(RemoteFaultTest, AFullPoolIsRetriedUntilItTakesTheCall) {
 TEST_F(RemoteFaultTest, RepliesThatAreGarbageAreDataLossNamingServerAndCall) {
   const auto server = Serve(WriteGraph(), {});
   for (const std::string method : {"GraphService/Describe", "GraphService/Sample",
-                                   "GraphService/ReadTaskSet", "KVService/Pull"}) {
+                                   "KVService/ReadTaskSet", "KVService/Pull"}) {
     for (const std::string& bytes : {std::string(), std::string(100, '\xff')}) {
       FakeServer fake(AllBut(server->address(), method, [&](const FakeCall&) {
         return FakeAnswer{.status = {}, .bytes = bytes, .pushback_ms = {}, .never = false};
@@ -281,14 +282,14 @@ TEST_F(RemoteFaultTest, RepliesThatAreGarbageAreDataLossNamingServerAndCall) {
       } else if (status.ok() && method == "KVService/Pull") {
         status = Pull(*stores->kv, {1});
       } else if (status.ok()) {
-        status = stores->kv->ReadTaskSet("node_classification", "train", "node").status();
+        status = ReadWholeTaskSet(*stores->kv, {"node_classification", "train", "node"}).status();
       }
       ExpectError(status, absl::StatusCode::kDataLoss, {fake.address() + ": " + method});
     }
   }
 }
 
-TEST_F(RemoteFaultTest, ShutdownEndsACallThatHangs) {
+TEST_F(RemoteFaultTest, CancellingEndsACallThatHangs) {
   const auto server = Serve(WriteGraph(), {});
   std::promise<void> hanging;
   std::once_flag once;
@@ -298,20 +299,116 @@ TEST_F(RemoteFaultTest, ShutdownEndsACallThatHangs) {
   };
   FakeServer fake(AllBut(server->address(), "GraphService/Sample", hang));
   const RemoteStores stores = Open(Options({fake.address()}, std::chrono::minutes(10)));
-  auto sample = std::async(std::launch::async, [&] { return Sample(*stores.graph, {1}); });
+  CancelToken token;
+  auto sample =
+      std::async(std::launch::async, [&] { return Sample(*stores.graph, {1}, 3, &token); });
   hanging.get_future().wait();
-  stores.graph->Shutdown();
+  token.Cancel();
   EXPECT_EQ(sample.get().status().code(), absl::StatusCode::kCancelled);
-  EXPECT_TRUE(Pull(*stores.kv, {1}).ok());  // the other store was not shut down
+  EXPECT_TRUE(Pull(*stores.kv, {1}).ok());  // a call without the token
 }
 
-TEST_F(RemoteFaultTest, ShutdownEndsACallThatWaitsToBeRetried) {
+TEST_F(RemoteFaultTest, CancellingEndsACallThatWaitsToBeRetried) {
   auto server = Serve(WriteGraph(), {});
   const RemoteStores stores = Open(Options({server->address()}, std::chrono::minutes(10)));
   server.reset();
-  auto pull = std::async(std::launch::async, [&] { return Pull(*stores.kv, {1}); });
-  stores.kv->Shutdown();
+  CancelToken token;
+  auto pull = std::async(std::launch::async, [&] { return Pull(*stores.kv, {1}, &token); });
+  token.Cancel();
   EXPECT_EQ(pull.get().code(), absl::StatusCode::kCancelled);
+}
+
+TEST_F(RemoteFaultTest, CancellingEndsTheWaitForServersThatAreNotThere) {
+  const LoopbackSocket socket(LoopbackSocket::Kind::kAcceptsAndNeverAnswers);
+  CancelToken token;
+  auto opening = std::async(std::launch::async, [&] {
+    return OpenRemoteStores(Options({socket.address()}, std::chrono::minutes(10)), &token).status();
+  });
+  token.Cancel();
+  EXPECT_EQ(opening.get().code(), absl::StatusCode::kCancelled);
+}
+
+TEST_F(RemoteFaultTest, TheContextsDeadlineEndsACallBeforeTheStoresTimeout) {
+  const auto server = Serve(WriteGraph(), {});
+  FakeServer fake(AllBut(server->address(), "GraphService/Sample", Never));
+  const RemoteStores stores = Open(Options({fake.address()}, std::chrono::minutes(10)));
+  const SamplingSpec spec =
+      SamplingSpec::Uniform(stores.graph->info().schema, std::vector<int32_t>{3});
+  const std::vector<int64_t> seeds = {1};
+  CallContext context{.deadline = std::chrono::steady_clock::now() + milliseconds(300)};
+  Minibatch minibatch;
+  const Stopwatch watch;
+  ExpectError(stores.graph->Sample({.seeds = {{.type = 0, .ids = seeds}}, .spec = &spec}, context,
+                                   &minibatch),
+              absl::StatusCode::kDeadlineExceeded,
+              {fake.address() + ": GraphService/Sample: no answer within"});
+  EXPECT_LT(watch.elapsed(), kSlack);
+}
+
+// ---- which server, and how often -------------------------------------------------------------
+
+// Two servers of which the first is never able to take a call.
+class CandidatesTest : public RemoteFaultTest {
+ protected:
+  CandidatesTest()
+      : busy_([this](const FakeCall&) {
+          ++busy_calls_;
+          return FakeAnswer{
+              .status = Unavailable("busy"), .bytes = {}, .pushback_ms = pushback_, .never = false};
+        }),
+        ready_([this](const FakeCall&) {
+          ++ready_calls_;
+          return FakeAnswer{.status = {}, .bytes = {}, .pushback_ms = {}, .never = false};
+        }),
+        client_(Options({busy_.address(), ready_.address()}, milliseconds(1500))) {}
+
+  Status Run(std::vector<int> servers, RetryPolicy retry) {
+    Rpc rpc;
+    rpc.servers = std::move(servers);
+    rpc.method = "KVService/Pull";
+    rpc.retry = retry;
+    rpc.make_request = [] { return std::string(); };
+    rpc.on_reply = [](ReplyPieces, std::vector<Rpc>*) { return OkStatus(); };
+    std::vector<Rpc> calls;
+    calls.push_back(std::move(rpc));
+    CallContext context;
+    return client_.Run(context, std::move(calls));
+  }
+
+  std::atomic<int> busy_calls_ = 0;
+  std::atomic<int> ready_calls_ = 0;
+  std::optional<int> pushback_;
+  FakeServer busy_;
+  FakeServer ready_;
+  RpcClient client_;
+};
+
+TEST_F(CandidatesTest, TheNextServerIsAskedAfterSoManyTriesAtOne) {
+  const Status status = Run({0, 1}, {.tries_a_server = 3});
+  EXPECT_TRUE(status.ok()) << ToString(status);
+  EXPECT_EQ(busy_calls_, 3);
+  EXPECT_EQ(ready_calls_, 1);
+}
+
+TEST_F(CandidatesTest, TheOnlyServerIsAskedUntilTheDeadline) {
+  ExpectError(Run({0}, {.tries_a_server = 1}), absl::StatusCode::kUnavailable,
+              {busy_.address() + ": KVService/Pull", "attempts", "busy"});
+  EXPECT_GT(busy_calls_, 2);
+}
+
+TEST_F(CandidatesTest, AMethodThatIsNotRepeatableIsTriedOnce) {
+  ExpectError(Run({0, 1}, {.repeatable = false}), absl::StatusCode::kUnavailable,
+              {busy_.address() + ": KVService/Pull: busy"});
+  EXPECT_EQ(busy_calls_, 1);
+  EXPECT_EQ(ready_calls_, 0);
+}
+
+TEST_F(CandidatesTest, WhatAServerRefusedIsTriedAgainThoughNotRepeatable) {
+  pushback_ = 1;
+  const Status status = Run({0, 1}, {.repeatable = false, .tries_a_server = 2});
+  EXPECT_TRUE(status.ok()) << ToString(status);
+  EXPECT_EQ(busy_calls_, 2);
+  EXPECT_EQ(ready_calls_, 1);
 }
 
 TEST_F(RemoteFaultTest, AWarningSaysForWhomAndWhichCallItWaits) {

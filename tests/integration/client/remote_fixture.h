@@ -15,6 +15,7 @@
 #include "server/server.h"
 #include "tests/integration/client/fake_server.h"
 #include "tests/support/graph_fixture.h"
+#include "tests/support/one_call.h"
 #include "tests/support/random_graph.h"
 #include "tests/support/test_folder.h"
 
@@ -59,15 +60,17 @@ class RemoteStoreTest : public testing::Test {
   }
 
   static StatusOr<Minibatch> Sample(GraphStore& store, const std::vector<int64_t>& seeds,
-                                    int32_t fanout = 3) {
+                                    int32_t fanout = 3, const CancelToken* cancel = nullptr) {
     const SamplingSpec spec =
         SamplingSpec::Uniform(store.info().schema, std::vector<int32_t>{fanout});
-    return store.Sample({.seeds = {{.type = 0, .ids = seeds}}, .batch_seed = 7, .spec = &spec});
+    return SampleOne(store, {.seeds = {{.type = 0, .ids = seeds}}, .batch_seed = 7, .spec = &spec},
+                     nullptr, cancel);
   }
 
-  static Status Pull(KVStore& store, const std::vector<int64_t>& ids) {
+  static Status Pull(KVStore& store, const std::vector<int64_t>& ids,
+                     const CancelToken* cancel = nullptr) {
     std::vector<std::byte> rows(ids.size() * 4 * sizeof(float));
-    return store.Pull({false, "node", "feat"}, ids, rows, nullptr);
+    return PullOne(store, {false, "node", "feat"}, ids, rows, nullptr, cancel);
   }
 
   // What `server` answers to `call`, as the fake server would pass it on.
@@ -75,6 +78,7 @@ class RemoteStoreTest : public testing::Test {
     RpcClient client(Options({server}));
     FakeAnswer answer;
     Rpc rpc;
+    rpc.servers = {0};
     rpc.method = call.method;
     rpc.make_request = [&call] { return call.request; };
     rpc.on_reply = [&answer](ReplyPieces pieces, std::vector<Rpc>*) {
@@ -83,10 +87,10 @@ class RemoteStoreTest : public testing::Test {
       }
       return OkStatus();
     };
-    CallScope scope;
+    CallContext context;
     std::vector<Rpc> calls;
     calls.push_back(std::move(rpc));
-    answer.status = client.Run(scope, std::move(calls));
+    answer.status = client.Run(context, std::move(calls));
     return answer;
   }
 

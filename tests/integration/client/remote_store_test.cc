@@ -4,8 +4,10 @@
 #include <set>
 
 #include "client/ctl/status_table.h"
+#include "halograph/v1/graph.pb.h"
 #include "tests/integration/client/loopback_socket.h"
 #include "tests/integration/client/remote_fixture.h"
+#include "tests/support/one_call.h"
 
 namespace halograph {
 namespace {
@@ -72,7 +74,7 @@ TEST_F(RemoteKVStoreTest, ARowBeyondTheLimitIsResourceExhaustedNamingBoth) {
   small.max_message_bytes = 8192;
   std::vector<std::byte> rows(16000);
   ExpectError(
-      Open(small).kv->Pull({false, "node", "wide"}, std::vector<int64_t>{1, 0}, rows, nullptr),
+      PullOne(*Open(small).kv, {false, "node", "wide"}, std::vector<int64_t>{1, 0}, rows, nullptr),
       absl::StatusCode::kResourceExhausted,
       {"KVService/Pull", "node / wide", "8000 bytes", "4096"});
 }
@@ -120,13 +122,96 @@ TEST_F(RemoteGraphStoreTest, EveryCallButDescribeNamesTheGraph) {
   const RemoteStores stores = Open(Options({fake.address()}));
   EXPECT_TRUE(Sample(*stores.graph, {1, 2}).ok());
   EXPECT_TRUE(Pull(*stores.kv, {1, 2}).ok());
-  EXPECT_TRUE(stores.kv->ReadTaskSet("node_classification", "train", "node").ok());
+  EXPECT_TRUE(ReadWholeTaskSet(*stores.kv, {"node_classification", "train", "node"}).ok());
   const std::set<std::string> ours = {stores.graph->info().identity};
   EXPECT_EQ(graphs,
             (std::map<std::string, std::set<std::string>>{{"GraphService/Describe", {"none"}},
-                                                          {"GraphService/ReadTaskSet", ours},
                                                           {"GraphService/Sample", ours},
+                                                          {"KVService/ReadTaskSet", ours},
                                                           {"KVService/Pull", ours}}));
+}
+
+// A server of the first version of the protocol says nothing of capabilities and rows, and ignores
+// the fields of later ones.
+TEST_F(RemoteGraphStoreTest, AnOlderServerIsAskedInItsOwnWords) {
+  const auto server = Serve(WriteGraph(1, 1), {});
+  std::mutex mutex;
+  std::set<std::string> methods;
+  FakeServer fake([&](const FakeCall& call) {
+    {
+      std::lock_guard lock(mutex);
+      methods.insert(call.method);
+    }
+    FakeAnswer answer = Forward(server->address(), call);
+    if (call.method == "GraphService/Sample") {
+      v1::SampleRequest request;
+      EXPECT_TRUE(request.ParseFromString(call.request));
+      for (const v1::SampleGroup& group : request.groups()) EXPECT_FALSE(group.has_batch_seed());
+    }
+    if (call.method != "GraphService/Describe") return answer;
+    v1::DescribeReply reply;
+    EXPECT_TRUE(reply.ParseFromString(answer.bytes));
+    reply.clear_capabilities();
+    reply.clear_task_rows();
+    answer.bytes = reply.SerializeAsString();
+    return answer;
+  });
+  RemoteOptions one_call = Options({fake.address()});
+  one_call.calls_in_flight = 1;  // of several, forwarding would block all of gRPC's threads
+  const RemoteStores older = Open(one_call);
+  const RemoteStores newer = Open(Options({server->address()}));
+  EXPECT_EQ(older.kv->info().task_rows, newer.kv->info().task_rows);
+  const TaskSetRef train{"node_classification", "train", "node"};
+  CallContext context;
+  const auto rows = older.kv->ReadTaskSet(train, {3, 9}, context);
+  const auto expected = newer.kv->ReadTaskSet(train, {3, 9}, context);
+  ASSERT_TRUE(rows.ok() && expected.ok()) << ToString(rows.status());
+  EXPECT_TRUE(rows->arrays.front().data == expected->arrays.front().data);
+  EXPECT_EQ(methods, (std::set<std::string>{"GraphService/Describe", "GraphService/ReadTaskSet"}));
+
+  // Two minibatches in one call.
+  const SamplingSpec spec =
+      SamplingSpec::Uniform(older.graph->info().schema, std::vector<int32_t>{3});
+  const std::vector<int64_t> seeds = {1, 2, 3};
+  std::vector<SampleRequest> requests(2, {.seeds = {{.type = 0, .ids = seeds}}, .spec = &spec});
+  requests[1].batch_seed = 9;
+  std::vector<Minibatch> found(2);
+  std::vector<Minibatch> wanted(2);
+  ASSERT_TRUE(older.graph->Sample(requests, context, found).ok());
+  ASSERT_TRUE(newer.graph->Sample(requests, context, wanted).ok());
+  EXPECT_TRUE(found == wanted);
+
+  // What it would silently leave out is refused.
+  const LayerGroup with_ids{.relation = 0, .fanout = 2, .edge_ids = true, .destinations = seeds};
+  std::vector<NeighborPicks> picks;
+  ExpectError(older.graph->SampleLayer({&with_ids, 1}, context, &picks),
+              absl::StatusCode::kFailedPrecondition, {fake.address(), "older version"});
+}
+
+TEST_F(RemoteGraphStoreTest, RequestAndTraceIdsGivenTravelAndAreInErrors) {
+  const auto server = Serve(WriteGraph(1, 1), {});
+  std::mutex mutex;
+  std::multiset<std::string> ids;
+  FakeServer fake([&](const FakeCall& call) {
+    if (call.method != "GraphService/Sample") return Forward(server->address(), call);
+    std::lock_guard lock(mutex);
+    ids.insert(call.metadata.at("halograph-request-id"));
+    ids.insert(call.metadata.at("halograph-trace-id"));
+    return FakeAnswer{.status = Internal("broken"), .bytes = {}, .pushback_ms = {}, .never = false};
+  });
+  const RemoteStores stores = Open(Options({fake.address()}));
+  const SamplingSpec spec =
+      SamplingSpec::Uniform(stores.graph->info().schema, std::vector<int32_t>{3});
+  const std::vector<int64_t> seeds = {1};
+  const SampleRequest request{.seeds = {{.type = 0, .ids = seeds}}, .spec = &spec};
+  Minibatch minibatch;
+  CallContext context{.request_id = "call7", .trace_id = "step3"};
+  ExpectError(stores.graph->Sample(request, context, &minibatch), absl::StatusCode::kInternal,
+              {"broken (request call7-0, trace step3)"});
+  EXPECT_EQ(ids, (std::multiset<std::string>{"call7-0", "step3"}));
+  context.trace_id = "two\nlines";
+  ExpectError(stores.graph->Sample(request, context, &minibatch),
+              absl::StatusCode::kInvalidArgument, {"trace id", "printable"});
 }
 
 TEST_F(RemoteGraphStoreTest, NothingToAskSendsNothing) {

@@ -2,8 +2,9 @@
 #include <thread>
 
 #include "client/ctl/status_table.h"
-#include "client/remote/topology_fetch.h"
+#include "client/topology_copy/fetch_topology.h"
 #include "tests/integration/client/remote_fixture.h"
+#include "tests/support/one_call.h"
 
 namespace halograph {
 namespace {
@@ -39,7 +40,7 @@ TEST_F(ServingTest, HybridTrainersNeedServersOfFeaturesOnly) {
   const RemoteStores stores = Open(options);
   ASSERT_NE(stores.kv, nullptr);
   EXPECT_TRUE(Pull(*stores.kv, seeds_).ok());
-  EXPECT_TRUE(stores.kv->ReadTaskSet("node_classification", "train", "node").ok());
+  EXPECT_TRUE(ReadWholeTaskSet(*stores.kv, {"node_classification", "train", "node"}).ok());
   ExpectError(Sample(*stores.graph, seeds_).status(), absl::StatusCode::kFailedPrecondition,
               {"topology of partition 0 of 2", "--serve all"});
 }

@@ -1,6 +1,4 @@
 // The copy of the topology that hybrid trainers fetch: whole or not there, whatever breaks.
-#include "client/remote/topology_fetch.h"
-
 #include <atomic>
 #include <csignal>
 #include <fstream>
@@ -12,7 +10,8 @@
 #include <sys/resource.h>
 
 #include "client/ctl/status_table.h"
-#include "client/remote/topology_fetch_lock.h"
+#include "client/topology_copy/fetch_lock.h"
+#include "client/topology_copy/fetch_topology.h"
 #include "common/storage/file_checksums.h"
 #include "halograph/v1/graph.pb.h"
 #include "tests/integration/client/remote_fixture.h"
@@ -365,9 +364,9 @@ TEST_F(TopologyFetchTest, AFolderThatCannotBeMadeIsNamed) {
 TEST_F(TopologyFetchTest, TwoAtOnceShareOneTransfer) {
   const auto server = Serve(graph_, {});
   ASSERT_TRUE(MakeFolder(cache_).ok());
-  const CallScope scope;
+  const CallContext context;
   auto held =
-      TopologyFetchLock::Acquire(cache_ / (identity_ + ".lock"), std::chrono::minutes(1), scope);
+      TopologyFetchLock::Acquire(cache_ / (identity_ + ".lock"), std::chrono::minutes(1), context);
   ASSERT_TRUE(held.ok()) << held.status();
   std::vector<StatusOr<fs::path>> copies(2);
   {
@@ -421,12 +420,12 @@ TEST_F(TopologyFetchTest, PartsWhoseTopologyNobodyServesAreNamed) {
   ExpectNothingComplete();
 }
 
-TEST_F(TopologyFetchTest, ACancelledScopeEndsIt) {
+TEST_F(TopologyFetchTest, ACancelledTokenEndsIt) {
   const auto server = Serve(graph_, {});
-  CallScope scope;
-  const auto proxy = Fake(*server, [&scope](const auto&, FakeAnswer*) { scope.Cancel(); });
+  CancelToken token;
+  const auto proxy = Fake(*server, [&token](const auto&, FakeAnswer*) { token.Cancel(); });
   ExpectError(
-      FetchTopology(Options({proxy->address()}), cache_, VerifyLevel::kContents, &scope).status(),
+      FetchTopology(Options({proxy->address()}), cache_, VerifyLevel::kContents, &token).status(),
       absl::StatusCode::kCancelled, {});
   ExpectNothingComplete();
 }

@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "client/remote/topology_fetch_lock.h"
+#include "client/topology_copy/fetch_lock.h"
 #include "tests/support/test_folder.h"
 
 namespace halograph {
@@ -22,11 +22,12 @@ using testing::HasSubstr;
 class TopologyFetchLockTest : public testing::Test {
  protected:
   StatusOr<TopologyFetchLock> Acquire(std::chrono::nanoseconds patience = minutes(1)) const {
-    return TopologyFetchLock::Acquire(file_, patience, scope_);
+    return TopologyFetchLock::Acquire(file_, patience, context_);
   }
   TestFolder folder_;
   const std::filesystem::path file_ = folder_.path() / "fetch.lock";
-  CallScope scope_;
+  CancelToken token_;
+  const CallContext context_{.cancel = &token_};
 };
 
 TEST_F(TopologyFetchLockTest, IsHeldByOneAtATime) {
@@ -44,7 +45,7 @@ TEST_F(TopologyFetchLockTest, IsHeldByOneAtATime) {
   EXPECT_TRUE(second.get().ok());
 }
 
-TEST_F(TopologyFetchLockTest, AHolderThatDoesNotGetOnIsNamed) {
+TEST_F(TopologyFetchLockTest, AHolderThatMakesNoProgressIsNamed) {
   auto holder = Acquire();
   ASSERT_TRUE(holder.ok()) << holder.status();
   holder->Note("fetched 17 GiB of 42 GiB");
@@ -55,11 +56,11 @@ TEST_F(TopologyFetchLockTest, AHolderThatDoesNotGetOnIsNamed) {
   EXPECT_THAT(Message(status), HasSubstr(file_.string()));
 }
 
-TEST_F(TopologyFetchLockTest, WaitingEndsWhenTheScopeIsCancelled) {
+TEST_F(TopologyFetchLockTest, WaitingEndsWhenTheTokenIsCancelled) {
   const auto holder = Acquire();
   ASSERT_TRUE(holder.ok()) << holder.status();
   auto waiting = std::async(std::launch::async, [&] { return Acquire().status(); });
-  scope_.Cancel();
+  token_.Cancel();
   EXPECT_EQ(waiting.get().code(), absl::StatusCode::kCancelled);
 }
 

@@ -8,6 +8,7 @@
 
 #include "common/base/rng.h"
 #include "tests/support/golden.h"
+#include "tests/support/one_call.h"
 #include "tests/support/random_graph.h"
 #include "tests/support/test_folder.h"
 
@@ -37,7 +38,7 @@ class LocalStoreTest : public testing::TestWithParam<int> {  // parts
                                               const std::vector<int64_t>& ids, int64_t dim) {
     std::vector<T> rows(ids.size() * dim);
     HG_RETURN_IF_ERROR(
-        stores_.kv->Pull(tensor, ids, std::as_writable_bytes(std::span(rows)), &stats_));
+        PullOne(*stores_.kv, tensor, ids, std::as_writable_bytes(std::span(rows)), &stats_));
     return rows;
   }
 
@@ -98,7 +99,7 @@ TEST_P(LocalStoreTest, PullGivesOriginalIdsOfNodesAndEdges) {
 
 TEST_P(LocalStoreTest, PullOfNothingIsFine) {
   EXPECT_TRUE(Pull<float>(kFeat, {}, 4).ok());
-  EXPECT_TRUE(stores_.kv->Pull(kFeat, {}, {}, nullptr).ok());
+  EXPECT_TRUE(PullOne(*stores_.kv, kFeat, {}, {}, nullptr).ok());
 }
 
 TEST_P(LocalStoreTest, PullErrorsNameWhatIsWrong) {
@@ -117,10 +118,11 @@ TEST_P(LocalStoreTest, PullErrorsNameWhatIsWrong) {
 }
 
 TEST_P(LocalStoreTest, TaskSetsComeByPartAndWithinAPartInInputOrder) {
-  const auto set = stores_.kv->ReadTaskSet("node_classification", "train", "paper");
+  const auto set = ReadWholeTaskSet(*stores_.kv, {"node_classification", "train", "paper"});
   ASSERT_TRUE(set.ok()) << set.status();
-  ASSERT_EQ(set->part_boundaries.size(), static_cast<size_t>(GetParam()) + 1);
-  EXPECT_EQ(set->part_boundaries.back(), set->spec.rows);
+  const std::vector<int64_t>& boundaries = stores_.kv->info().task_rows[0][0];
+  ASSERT_EQ(boundaries.size(), static_cast<size_t>(GetParam()) + 1);
+  EXPECT_EQ(boundaries.back(), set->spec.rows);
   const auto labels = set->Find("labels");
   ASSERT_TRUE(labels.ok());
   const auto* const label = reinterpret_cast<const int64_t*>((*labels)->data.data());
@@ -131,7 +133,7 @@ TEST_P(LocalStoreTest, TaskSetsComeByPartAndWithinAPartInInputOrder) {
   std::vector<int64_t> expected;
   std::vector<int64_t> expected_labels;
   for (int part = 0; part < GetParam(); ++part) {
-    EXPECT_EQ(set->part_boundaries[part], static_cast<int64_t>(expected.size()));
+    EXPECT_EQ(boundaries[part], static_cast<int64_t>(expected.size()));
     for (const int64_t v : inputs) {
       if (spec_.node_types[1].owners[v] != part) continue;
       expected.push_back(global[v]);
@@ -144,10 +146,11 @@ TEST_P(LocalStoreTest, TaskSetsComeByPartAndWithinAPartInInputOrder) {
 }
 
 TEST_P(LocalStoreTest, PairsAreReadAndUnknownSetsListWhatExists) {
-  const auto pairs = stores_.kv->ReadTaskSet("link_prediction", "test", "paper:cites:paper");
+  const auto pairs =
+      ReadWholeTaskSet(*stores_.kv, {"link_prediction", "test", "paper:cites:paper"});
   ASSERT_TRUE(pairs.ok()) << pairs.status();
   EXPECT_EQ(pairs->seeds().size(), static_cast<size_t>(2 * pairs->spec.rows));
-  const auto unknown = stores_.kv->ReadTaskSet("node_classification", "train", "author");
+  const auto unknown = ReadWholeTaskSet(*stores_.kv, {"node_classification", "train", "author"});
   EXPECT_EQ(unknown.status().code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(Message(unknown.status()), HasSubstr("node_classification / train / paper"));
 }
@@ -159,7 +162,7 @@ TEST_P(LocalStoreTest, SampleIsValidatedAndSameFromManyThreads) {
   const SampleRequest request{.seeds = {{.type = *schema.NodeTypeIndex("paper"), .ids = seeds}},
                               .batch_seed = 5,
                               .spec = &sampling};
-  const auto expected = stores_.graph->Sample(request);
+  const auto expected = SampleOne(*stores_.graph, request);
   ASSERT_TRUE(expected.ok()) << expected.status();
   EXPECT_GT(expected->sampled_edges, 0);
   std::vector<std::thread> callers;
@@ -167,11 +170,12 @@ TEST_P(LocalStoreTest, SampleIsValidatedAndSameFromManyThreads) {
   for (size_t c = 0; c < same.size(); ++c) {
     callers.emplace_back([&, c] {
       for (int i = 0; i < 20; ++i) {
-        const auto minibatch = stores_.graph->Sample(request);
+        const auto minibatch = SampleOne(*stores_.graph, request);
         same[c] += minibatch.ok() && *minibatch == *expected ? 1 : 0;
         std::vector<float> rows(seeds.size() * 4);
         same[c] +=
-            stores_.kv->Pull(kFeat, seeds, std::as_writable_bytes(std::span(rows)), nullptr).ok()
+            PullOne(*stores_.kv, kFeat, seeds, std::as_writable_bytes(std::span(rows)), nullptr)
+                    .ok()
                 ? 1
                 : 0;
       }
@@ -180,23 +184,7 @@ TEST_P(LocalStoreTest, SampleIsValidatedAndSameFromManyThreads) {
   for (std::thread& caller : callers) caller.join();
   EXPECT_EQ(same, std::vector<int>(4, 40));
   seeds[1] = 200;
-  EXPECT_EQ(stores_.graph->Sample(request).status().code(), absl::StatusCode::kOutOfRange);
-}
-
-TEST_P(LocalStoreTest, ShutdownCancelsThatStoreOnly) {
-  const Schema& schema = stores_.graph->info().schema;
-  const SamplingSpec sampling = SamplingSpec::Uniform(schema, std::vector<int32_t>{5});
-  const std::vector<int64_t> seeds = {1};
-  const SampleRequest request{
-      .seeds = {{.type = 1, .ids = seeds}}, .batch_seed = 5, .spec = &sampling};
-  stores_.kv->Shutdown();
-  stores_.kv->Shutdown();
-  EXPECT_EQ(Pull<float>(kFeat, {0}, 4).status().code(), absl::StatusCode::kCancelled);
-  EXPECT_EQ(stores_.kv->ReadTaskSet("node_classification", "train", "paper").status().code(),
-            absl::StatusCode::kCancelled);
-  EXPECT_TRUE(stores_.graph->Sample(request).ok());
-  stores_.graph->Shutdown();
-  EXPECT_EQ(stores_.graph->Sample(request).status().code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(SampleOne(*stores_.graph, request).status().code(), absl::StatusCode::kOutOfRange);
 }
 
 TEST_P(LocalStoreTest, EitherStoreOutlivesTheOther) {
@@ -223,7 +211,7 @@ TEST(LocalGraphStoreTest, MinibatchesAreGoldenAtAnyThreadCount) {
     const auto stores = OpenLocalStores(*graph, VerifyLevel::kHeaders, threads);
     ASSERT_TRUE(stores.ok()) << stores.status();
     for (const GoldenMinibatch& minibatch : golden->minibatches) {
-      const auto sampled = stores->graph->Sample(minibatch.request());
+      const auto sampled = SampleOne(*stores->graph, minibatch.request());
       ASSERT_TRUE(sampled.ok()) << sampled.status();
       EXPECT_TRUE(*sampled == minibatch.expected) << minibatch.name;
     }

@@ -7,7 +7,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "client/own_part/same_graph.h"
+#include "client/own_part/own_parts.h"
+#include "tests/support/one_call.h"
 #include "tests/support/random_graph.h"
 #include "tests/support/test_folder.h"
 #include "tests/support/whole_rest.h"
@@ -45,12 +46,13 @@ class OwnPartStoreTest : public testing::Test {
   StatusOr<Minibatch> Sample(GraphStore& store, const std::vector<int64_t>& seeds,
                              const std::vector<int32_t>& fanouts, CallStats* stats = nullptr) {
     const SamplingSpec spec = SamplingSpec::Uniform(whole_->info.schema, fanouts);
-    return store.Sample({.seeds = {{.type = 0, .ids = seeds}}, .batch_seed = 3, .spec = &spec},
-                        stats);
+    return SampleOne(store, {.seeds = {{.type = 0, .ids = seeds}}, .batch_seed = 3, .spec = &spec},
+                     stats);
   }
   Status Pull(const std::vector<int64_t>& ids, std::vector<float>* rows, CallStats* stats) {
     rows->resize(ids.size() * 3);
-    return kv_->Pull({false, "node", "feat"}, ids, std::as_writable_bytes(std::span(*rows)), stats);
+    return PullOne(*kv_, {false, "node", "feat"}, ids, std::as_writable_bytes(std::span(*rows)),
+                   stats);
   }
 
   TestFolder folder_;
@@ -91,10 +93,9 @@ TEST_F(OwnPartStoreTest, PullsOnlyOthersRowsFromTheRest) {
   EXPECT_EQ(stats.remote_bytes, (kNodes - range_.size()) * 12);
   EXPECT_EQ(stats.rounds, 2);
   std::vector<float> expected(rows.size());
-  ASSERT_TRUE(
-      MakeLocalKVStore(whole_)
-          ->Pull({false, "node", "feat"}, ids, std::as_writable_bytes(std::span(expected)), nullptr)
-          .ok());
+  ASSERT_TRUE(PullOne(*MakeLocalKVStore(whole_), {false, "node", "feat"}, ids,
+                      std::as_writable_bytes(std::span(expected)), nullptr)
+                  .ok());
   EXPECT_EQ(rows, expected);
   ASSERT_TRUE(Pull(OwnNodes(), &rows, &stats).ok());
   EXPECT_EQ(stats.rounds, 2) << "own rows make no round";
@@ -109,12 +110,44 @@ TEST_F(OwnPartStoreTest, ErrorsOfTheRestAreTheCallers) {
   EXPECT_EQ(Pull({0, 1}, &rows, nullptr).code(), absl::StatusCode::kUnavailable);
 }
 
-TEST_F(OwnPartStoreTest, AfterShutdownOwnNodesAreCancelledToo) {
-  graph_->Shutdown();
-  kv_->Shutdown();
-  EXPECT_EQ(Sample(*graph_, OwnNodes(), {5}).status().code(), absl::StatusCode::kCancelled);
-  std::vector<float> rows;
-  EXPECT_EQ(Pull(OwnNodes(), &rows, nullptr).code(), absl::StatusCode::kCancelled);
+TEST_F(OwnPartStoreTest, ACancelledTokenEndsCallsForOwnNodesToo) {
+  CancelToken token;
+  token.Cancel();
+  const SamplingSpec spec = SamplingSpec::Uniform(whole_->info.schema, std::vector<int32_t>{5});
+  const std::vector<int64_t> own = OwnNodes();
+  EXPECT_EQ(SampleOne(*graph_, {.seeds = {{.type = 0, .ids = own}}, .spec = &spec}, nullptr, &token)
+                .status()
+                .code(),
+            absl::StatusCode::kCancelled);
+  std::vector<float> rows(own.size() * 3);
+  EXPECT_EQ(PullOne(*kv_, {false, "node", "feat"}, own, std::as_writable_bytes(std::span(rows)),
+                    nullptr, &token)
+                .code(),
+            absl::StatusCode::kCancelled);
+  EXPECT_TRUE(record_->ids.empty());
+}
+
+// Two of four parts over one of the others: nothing of a composed store is special to its rest.
+TEST_F(OwnPartStoreTest, ComposesOverAnotherComposedStore) {
+  const auto path = folder_.path() / "graph";
+  const auto second = MapGraph(path, {.parts = {3}});
+  ASSERT_TRUE(second.ok()) << second.status();
+  const auto graph = MakeOwnPartGraphStore(*second, std::move(graph_));
+  const auto kv = MakeOwnPartKVStore(*second, std::move(kv_));
+  std::vector<int64_t> all(kNodes);
+  std::iota(all.begin(), all.end(), 0);
+  const auto found = Sample(*graph, all, {6, 4});
+  const auto expected = Sample(*MakeLocalGraphStore(whole_), all, {6, 4});
+  ASSERT_TRUE(found.ok() && expected.ok()) << found.status();
+  EXPECT_EQ(*found, *expected);
+  std::vector<float> rows(all.size() * 3);
+  CallStats stats;
+  ASSERT_TRUE(
+      PullOne(*kv, {false, "node", "feat"}, all, std::as_writable_bytes(std::span(rows)), &stats)
+          .ok());
+  const IdRange third = whole_->info.book.NodeRange(0, 3);
+  EXPECT_EQ(stats.local_bytes, (range_.size() + third.size()) * 12);
+  for (const int64_t id : record_->ids) EXPECT_FALSE(range_.contains(id) || third.contains(id));
 }
 
 TEST_F(OwnPartStoreTest, ThreadsThatSampleAndPullAtOnceGetWhatOneGets) {

@@ -1,10 +1,9 @@
-#include "client/own_part/parts_present.h"
-
 #include <filesystem>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "client/own_part/own_parts.h"
 #include "tests/support/test_folder.h"
 
 namespace halograph {

@@ -1,7 +1,7 @@
+#include "client/remote/remote_options.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include "client/remote/remote_store.h"
 
 namespace halograph {
 namespace {

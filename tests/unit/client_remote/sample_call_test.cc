@@ -29,9 +29,14 @@ class SampleCallTest : public testing::Test {
     ids_.resize(1000);
     std::iota(ids_.begin(), ids_.end(), 0);
     share_ = {.ids = ids_, .positions = ids_};
-    groups_ = {{.relation = 0, .fanout = 2, .destinations = share_.ids},
-               {.relation = 1, .fanout = 2, .destinations = share_.ids}};
-    spec_ = {.schema = &schema_, .batch_seed = 9, .layer = 1, .replace = false, .groups = groups_};
+    for (const int relation : {0, 1}) {
+      groups_.push_back({.relation = relation,
+                         .fanout = 2,
+                         .batch_seed = 9,
+                         .layer = 1,
+                         .destinations = share_.ids});
+    }
+    spec_ = {.schema = &schema_, .groups = groups_};
   }
 
   Status Decode(const v1::SampleReply& reply, const std::vector<SamplePiece>& pieces) {
@@ -119,12 +124,55 @@ TEST_F(SampleCallTest, RequestCarriesWhatTheContractIsMadeOf) {
   EXPECT_THAT(request.groups(0).destinations(), ElementsAre(5, 6, 7));
 }
 
+TEST_F(SampleCallTest, GroupsOfAnotherMinibatchOrLayerSayTheirOwnKeys) {
+  groups_[1].batch_seed = 0;
+  groups_[1].layer = 0;
+  groups_[1].replace = true;
+  const auto requests = PlanSampleRequests(spec_, {Piece(0, 0, 3), Piece(1, 5, 8)}, 100000);
+  ASSERT_EQ(requests.size(), 1U);
+  v1::SampleRequest request;
+  ASSERT_TRUE(request.ParseFromString(EncodeSampleRequest(spec_, requests[0])));
+  EXPECT_EQ(request.batch_seed(), 9U);
+  ASSERT_EQ(request.groups_size(), 2);
+  EXPECT_FALSE(request.groups(0).has_batch_seed());
+  EXPECT_TRUE(request.groups(1).has_batch_seed());
+  EXPECT_EQ(request.groups(1).batch_seed(), 0U);
+  EXPECT_TRUE(request.groups(1).has_layer());
+  EXPECT_EQ(request.groups(1).layer(), 0U);
+  EXPECT_TRUE(request.groups(1).replace());
+}
+
+TEST_F(SampleCallTest, ForAServerThatKnowsNoKeysOfGroupsTheyTravelApart) {
+  groups_[1].batch_seed = 10;
+  const auto requests =
+      PlanSampleRequests(spec_, {Piece(0, 0, 3), Piece(1, 5, 8)}, 100000, /*group_keys=*/false);
+  ASSERT_EQ(requests.size(), 2U);
+  v1::SampleRequest request;
+  ASSERT_TRUE(request.ParseFromString(EncodeSampleRequest(spec_, requests[1])));
+  EXPECT_EQ(request.batch_seed(), 10U);
+  EXPECT_FALSE(request.groups(0).has_batch_seed());
+  groups_[1].batch_seed = 9;
+  EXPECT_EQ(PlanSampleRequests(spec_, {Piece(0, 0, 3), Piece(1, 5, 8)}, 100000, false).size(), 1U);
+}
+
+TEST_F(SampleCallTest, EdgeIdsAndWeightsAreAskedForAndCountedInTheBudget) {
+  // 4 + 2 * 4 bytes a destination fit into one reply, 4 + 2 * 16 do not.
+  EXPECT_EQ(PlanSampleRequests(spec_, {Piece(1, 0, 1000)}, 20000).size(), 1U);
+  groups_[1].edge_ids = true;
+  groups_[1].weights = true;
+  EXPECT_EQ(PlanSampleRequests(spec_, {Piece(1, 0, 1000)}, 20000).size(), 2U);
+  v1::SampleRequest request;
+  ASSERT_TRUE(request.ParseFromString(EncodeSampleRequest(spec_, std::vector{Piece(1, 5, 8)})));
+  EXPECT_TRUE(request.groups(0).edge_ids());
+  EXPECT_TRUE(request.groups(0).weights());
+}
+
 TEST_F(SampleCallTest, ACutReplyLeavesTheRest) {
   ASSERT_TRUE(Decode(Reply(4), {Piece(1, 0, 10), Piece(1, 20, 30)}).ok());
   ASSERT_EQ(answers_.size(), 1U);
   EXPECT_EQ(answers_[0].piece.end, 4U);
-  EXPECT_THAT(answers_[0].counts, ElementsAre(2, 2, 2, 2));
-  EXPECT_THAT(answers_[0].sources, ElementsAre(0, 1, 1, 2, 2, 3, 3, 4));
+  EXPECT_THAT(answers_[0].drawn.counts, ElementsAre(2, 2, 2, 2));
+  EXPECT_THAT(answers_[0].drawn.sources, ElementsAre(0, 1, 1, 2, 2, 3, 3, 4));
   ASSERT_EQ(rest_.size(), 2U);
   EXPECT_EQ(rest_[0].begin, 4U);
   EXPECT_EQ(rest_[0].end, 10U);
@@ -137,7 +185,7 @@ TEST_F(SampleCallTest, WideIdsComeIn64Bits) {
   group->add_counts(1);
   group->add_sources64((uint64_t{1} << 33) - 1);
   ASSERT_TRUE(Decode(reply, {Piece(0, 0, 1)}).ok());
-  EXPECT_THAT(answers_[0].sources, ElementsAre((int64_t{1} << 33) - 1));
+  EXPECT_THAT(answers_[0].drawn.sources, ElementsAre((int64_t{1} << 33) - 1));
   group->set_sources64(0, uint64_t{1} << 33);
   EXPECT_EQ(Decode(reply, {Piece(0, 0, 1)}).code(), absl::StatusCode::kDataLoss);
 }
@@ -154,7 +202,7 @@ TEST_F(SampleCallTest, MoreCountsThanDestinationsAreDataLoss) {
 TEST_F(SampleCallTest, MoreGroupsThanAskedAreDataLoss) {
   v1::SampleReply reply = Reply(10);
   reply.add_groups();
-  ExpectDataLoss(reply, "2 groups, asked for 1");
+  ExpectDataLoss(reply, "more groups than the 1 asked for");
 }
 
 TEST_F(SampleCallTest, ACutBeforeTheLastGroupIsDataLoss) {
@@ -162,7 +210,7 @@ TEST_F(SampleCallTest, ACutBeforeTheLastGroupIsDataLoss) {
   *reply.add_groups() = Reply(10).groups(0);
   const Status status = Decode(reply, {Piece(1, 0, 10), Piece(1, 20, 30)});
   EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
-  EXPECT_THAT(Message(status), HasSubstr("group 0 of 2 is cut"));
+  EXPECT_THAT(Message(status), HasSubstr("group 0 of 2: 4 of 10 destinations are answered"));
 }
 
 TEST_F(SampleCallTest, SourcesThatDoNotFitTheCountsAreDataLoss) {

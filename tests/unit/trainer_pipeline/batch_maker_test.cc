@@ -21,11 +21,11 @@ class BatchMakerTest : public OpenedGraphTest {
     return recipe;
   }
   static StatusOr<PreparedBatch> Make(const BatchMaker& maker, int type, std::vector<int64_t> seeds,
-                                      uint64_t batch_seed) {
+                                      uint64_t batch_seed, const CallContext& like = {}) {
     const int64_t rows = std::ssize(seeds);
     StepSeeds step;
     step.seeds.push_back({type, std::move(seeds)});
-    return maker.Make(std::move(step), rows, batch_seed);
+    return maker.Make(std::move(step), rows, batch_seed, like);
   }
   static NodeInput InputOf(const Schema& schema, int type, const std::string& feature) {
     const NodeType& node_type = schema.node_types[type];
@@ -123,6 +123,42 @@ TEST_F(BatchMakerTest, ATypeThatNoNodeWasReachedOfHasAMatrixWithoutRows) {
   EXPECT_EQ(batch->features[recipe.inputs[0].node_type].cols(), 6);
 }
 
+// Counts calls of Pull.
+class CountedPulls final : public KVStore {
+ public:
+  explicit CountedPulls(KVStore* store) : store_(store) {}
+  const GraphInfo& info() const override { return store_->info(); }
+  Status Pull(std::span<const RowRequest> requests, CallContext& context) override {
+    ++calls;
+    tensors += static_cast<int>(requests.size());
+    return store_->Pull(requests, context);
+  }
+  StatusOr<TaskSet> ReadTaskSet(const TaskSetRef& set, IdRange rows,
+                                CallContext& context) override {
+    return store_->ReadTaskSet(set, rows, context);
+  }
+  int calls = 0;
+  int tensors = 0;
+
+ private:
+  KVStore* store_;
+};
+
+TEST_F(BatchMakerTest, FeaturesOfAllTypesArePulledInOneCall) {
+  Open(RandomTypedGraph({.nodes = 60, .feature_dim = 3}));
+  const Schema& schema = stores_.graph->info().schema;
+  const int paper = *schema.NodeTypeIndex("paper");
+  BatchRecipe recipe;
+  recipe.sampling = SamplingSpec::Uniform(schema, std::vector<int32_t>{2, 2});
+  recipe.inputs = {InputOf(schema, *schema.NodeTypeIndex("author"), "emb"),
+                   InputOf(schema, paper, "feat")};
+  CountedPulls counted(stores_.kv.get());
+  const BatchMaker maker(stores_.graph.get(), &counted, recipe);
+  ASSERT_TRUE(Make(maker, paper, {4, 11}, 5).ok());
+  EXPECT_EQ(counted.calls, 1);
+  EXPECT_EQ(counted.tensors, 2);
+}
+
 TEST_F(BatchMakerTest, SeedsMayBeOfSeveralTypes) {
   Open(RandomTypedGraph({.nodes = 60, .feature_dim = 3}));
   const Schema& schema = stores_.graph->info().schema;
@@ -151,14 +187,38 @@ TEST_F(BatchMakerTest, NoSeedsIsABatchOfNoRows) {
   EXPECT_EQ(batch->minibatch.sampled_edges, 0);
 }
 
+class CancelledPulls final : public KVStore {
+ public:
+  explicit CancelledPulls(KVStore* store) : store_(store) {}
+  const GraphInfo& info() const override { return store_->info(); }
+  Status Pull(std::span<const RowRequest>, CallContext&) override { return Cancelled("by test"); }
+  StatusOr<TaskSet> ReadTaskSet(const TaskSetRef& set, IdRange rows,
+                                CallContext& context) override {
+    return store_->ReadTaskSet(set, rows, context);
+  }
+
+ private:
+  KVStore* store_;
+};
+
+TEST_F(BatchMakerTest, CallsGoByTheTokenGiven) {
+  Open(RandomGraph({.nodes = 10}));
+  const BatchMaker maker(stores_.graph.get(), stores_.kv.get(), Recipe("feat", {2}));
+  CancelToken token;
+  token.Cancel();
+  EXPECT_EQ(Make(maker, 0, {1}, 1, {.cancel = &token}).status().code(),
+            absl::StatusCode::kCancelled);
+}
+
 TEST_F(BatchMakerTest, ErrorsSayWhatWasBeingDone) {
   Open(RandomGraph({.nodes = 10}));
   const BatchMaker maker(stores_.graph.get(), stores_.kv.get(), Recipe("feat", {2}));
   const std::vector<int64_t> outside = {10};
   EXPECT_THAT(Message(Make(maker, 0, outside, 1).status()), testing::StartsWith("sampling"));
-  stores_.kv->Shutdown();
   const std::vector<int64_t> inside = {1};
-  const Status status = Make(maker, 0, inside, 1).status();
+  CancelledPulls cancelled(stores_.kv.get());
+  const BatchMaker broken(stores_.graph.get(), &cancelled, Recipe("feat", {2}));
+  const Status status = Make(broken, 0, inside, 1).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kCancelled);
   EXPECT_THAT(Message(status), testing::StartsWith("pulling features"));
 }

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
-#include <condition_variable>
+#include <future>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -191,14 +191,18 @@ class RecordingStore final : public GraphStore {
  public:
   explicit RecordingStore(GraphStore* store) : store_(store) {}
   const GraphInfo& info() const override { return store_->info(); }
-  StatusOr<Minibatch> Sample(const SampleRequest& request, CallStats* stats) override {
+  Status Sample(std::span<const SampleRequest> requests, CallContext& context,
+                std::span<Minibatch> minibatches) override {
     {
       std::lock_guard lock(mutex_);
-      batch_seeds.push_back(request.batch_seed);
+      for (const SampleRequest& request : requests) batch_seeds.push_back(request.batch_seed);
     }
-    return store_->Sample(request, stats);
+    return store_->Sample(requests, context, minibatches);
   }
-  void Shutdown() override { store_->Shutdown(); }
+  Status SampleLayer(std::span<const LayerGroup> groups, CallContext& context,
+                     std::vector<NeighborPicks>* picks) override {
+    return store_->SampleLayer(groups, context, picks);
+  }
 
   std::vector<uint64_t> batch_seeds;
 
@@ -236,37 +240,34 @@ TEST_F(MinibatchStreamTest, EvaluationKeepsTheOrder) {
   EXPECT_EQ(seeds, train_.seeds);
 }
 
-// Blocks every call until Shutdown.
+// Blocks every call until its token is cancelled.
 class HangingStore final : public GraphStore {
  public:
   explicit HangingStore(GraphStore* store) : store_(store) {}
   const GraphInfo& info() const override { return store_->info(); }
-  StatusOr<Minibatch> Sample(const SampleRequest&, CallStats*) override {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return shut_down_; });
-    return Cancelled("shut down");
+  Status Sample(std::span<const SampleRequest>, CallContext& context,
+                std::span<Minibatch>) override {
+    std::promise<void> cancelled;
+    const CancelToken::Registration wait(context.cancel, [&] { cancelled.set_value(); });
+    cancelled.get_future().wait();
+    return context.Check();
   }
-  void Shutdown() override {
-    {
-      std::lock_guard lock(mutex_);
-      shut_down_ = true;
-    }
-    changed_.notify_all();
+  Status SampleLayer(std::span<const LayerGroup> groups, CallContext& context,
+                     std::vector<NeighborPicks>* picks) override {
+    return store_->SampleLayer(groups, context, picks);
   }
 
  private:
   GraphStore* store_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool shut_down_ = false;
 };
 
-TEST_F(MinibatchStreamTest, ShutdownOfAHangingStoreEndsTheStream) {
+TEST_F(MinibatchStreamTest, CancellingCallsOfAHangingStoreEndsTheStream) {
   HangingStore hanging(stores_.graph.get());
   const BatchMaker maker(&hanging, stores_.kv.get(), Recipe());
+  CancelToken token;
   MinibatchStream stream(&maker, &*source_, Shards(1),
-                         {.batch_size = 10, .threads = 3, .prefetch = 4});
-  std::thread stopper([&] { hanging.Shutdown(); });
+                         {.batch_size = 10, .threads = 3, .prefetch = 4, .cancel = &token});
+  std::thread stopper([&] { token.Cancel(); });
   EXPECT_EQ(stream.Next().status().code(), absl::StatusCode::kCancelled);
   stream.Close();
   stopper.join();

@@ -128,6 +128,35 @@ TEST(SplitSeedsTest, ARankWithoutOverlapTakesWhatIsLeft) {
   EXPECT_EQ(shards.of_rank[1].begin, 4);
 }
 
+TEST(SplitRowsTest, RowsOfPartsAreSplitAsTheirSortedSeedsAre) {
+  // Seeds 0..9 are part 0's, of which four are in the set; part 1 has none; part 2 has three.
+  const std::vector<int64_t> seeds = {1, 1, 4, 9, 20, 25, 29};
+  const std::vector<int64_t> boundaries = {0, 10, 20, 30};
+  const std::vector<int64_t> part_rows = {0, 4, 4, 7};
+  for (const int world_size : {1, 2, 3, 5, 8}) {
+    const SeedShards by_seeds = SplitSeeds(seeds, boundaries, world_size);
+    const SeedShards by_rows = SplitRows(part_rows, world_size);
+    for (int rank = 0; rank < world_size; ++rank) {
+      EXPECT_EQ(by_rows.of_rank[rank].begin, by_seeds.of_rank[rank].begin);
+      EXPECT_EQ(by_rows.of_rank[rank].end, by_seeds.of_rank[rank].end);
+    }
+  }
+}
+
+TEST(SplitRowsTest, WholePartsAreThoseThatHaveSomeOfTheRows) {
+  const std::vector<int64_t> part_rows = {0, 4, 4, 7, 9};
+  for (const auto& [rows, whole] : {std::pair{IdRange{0, 4}, IdRange{0, 4}},
+                                    {{3, 5}, {0, 7}},
+                                    {{4, 5}, {4, 7}},
+                                    {{5, 5}, {5, 5}},
+                                    {{6, 9}, {4, 9}},
+                                    {{0, 9}, {0, 9}}}) {
+    const IdRange found = WholeParts(part_rows, rows);
+    EXPECT_EQ(found.begin, whole.begin);
+    EXPECT_EQ(found.end, whole.end);
+  }
+}
+
 TEST(SeedShardsTest, ASmallerShardEndsWithAnEmptyBatch) {
   const SeedShards shards{{{0, 3}, {3, 5}}};
   EXPECT_EQ(shards.Steps(1), 3);

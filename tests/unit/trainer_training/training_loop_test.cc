@@ -13,6 +13,7 @@
 #include "tests/support/test_folder.h"
 #include "trainer/models/sage.h"
 #include "trainer/tasks/registry.h"
+#include "trainer/training/batch_feed.h"
 #include "trainer/training/evaluation.h"
 
 namespace halograph {
@@ -59,7 +60,7 @@ class TrainingLoopTest : public testing::Test {
     session->options = options;
     session->stop = stop_.get();
     session->ranks = std::move(ranks);
-    session->stores = std::move(*OpenStores(options, nullptr));
+    session->stores = std::move(*OpenStores(StoreOptionsOf(options)));
     session->task = std::move(*OpenTask(*session->stores.kv, ""));
     const Schema& schema = session->stores.graph->info().schema;
     BatchRecipe recipe;
@@ -118,6 +119,27 @@ TEST_F(TrainingLoopTest, LearnsASmallGraph) {
   EXPECT_EQ(first[Figure::kRemoteBytes], 0);
   EXPECT_EQ(first[Figure::kRemoteSampleBytes], 0);
   EXPECT_EQ(first[Figure::kRounds], 0);
+}
+
+// Early stopping and a checkpoint abandon a feed, and evaluate afterwards.
+TEST_F(TrainingLoopTest, AnAbandonedFeedLeavesTheStoresToOthers) {
+  options_.prefetch = 8;
+  auto session = MakeSession(options_, std::move(*Communicator::Join({})));
+  FeedWaits waits;
+  {
+    BatchFeed feed(*session, BatchPurpose::kTrain, *session->task->source(BatchPurpose::kTrain));
+    ASSERT_TRUE(feed.Next(&waits).ok());
+  }
+  const auto accuracy = Evaluate(*session, BatchPurpose::kValid);
+  EXPECT_TRUE(accuracy.ok()) << accuracy.status();
+}
+
+TEST_F(TrainingLoopTest, TheRunsTokenEndsItsFeeds) {
+  auto session = MakeSession(options_, std::move(*Communicator::Join({})));
+  session->cancel.Cancel();
+  BatchFeed feed(*session, BatchPurpose::kTrain, *session->task->source(BatchPurpose::kTrain));
+  FeedWaits waits;
+  EXPECT_EQ(feed.Next(&waits).status().code(), absl::StatusCode::kCancelled);
 }
 
 TEST_F(TrainingLoopTest, WeightsAreEqualOnAllRanksAfterEveryStep) {

@@ -1,4 +1,4 @@
-#include "client/remote/remote_neighbor_source.h"
+#include "client/remote/sample_layer_call.h"
 
 #include <algorithm>
 #include <atomic>
@@ -6,18 +6,22 @@
 #include <mutex>
 
 #include "client/remote/sample_call.h"
+#include "common/graph/owner_split.h"
+#include "common/sampling/merge_picks.h"
 
 namespace halograph {
 
 namespace {
 
-// The calls of one SampleLayer and the answers that have come.
+// The calls of one layer and the answers that have come.
 class LayerCalls {
  public:
-  LayerCalls(Cluster* cluster, const SampleLayerSpec& spec) : cluster_(*cluster), spec_(spec) {}
+  LayerCalls(Cluster* cluster, std::span<const LayerGroup> groups)
+      : cluster_(*cluster), spec_{.schema = &cluster->info().schema, .groups = groups} {}
 
+  // Shares destinations out to servers.
   [[nodiscard]] Status Split();
-  [[nodiscard]] std::vector<Rpc> Plan();
+  [[nodiscard]] StatusOr<std::vector<Rpc>> Plan();
   void Assemble(std::vector<NeighborPicks>* picks);
   // Of requests and replies, once the calls are done. A request that is tried again counts once.
   [[nodiscard]] int64_t message_bytes() const { return message_bytes_; }
@@ -25,7 +29,8 @@ class LayerCalls {
  private:
   using Request = std::vector<SamplePiece>;
 
-  [[nodiscard]] std::vector<Rpc> ToRpcs(int server, std::vector<Request> requests);
+  [[nodiscard]] Status CheckKnown(int server, const LayerGroup& group) const;
+  void AddRpcs(int server, Request request, std::vector<Rpc>* calls);
   [[nodiscard]] Rpc ToRpc(int server, Request request);
   [[nodiscard]] Status OnReply(int server, const Request& request, ReplyPieces reply,
                                std::vector<Rpc>* more);
@@ -55,34 +60,44 @@ Status LayerCalls::Split() {
   return OkStatus();
 }
 
-std::vector<Rpc> LayerCalls::Plan() {
+StatusOr<std::vector<Rpc>> LayerCalls::Plan() {
   std::vector<Rpc> calls;
   for (int server = 0; server < cluster_.rpc().num_servers(); ++server) {
     Request pieces;
     for (size_t group = 0; group < shares_.size(); ++group) {
       const IdShare& share = shares_[group].share(server);
-      if (!share.ids.empty()) pieces.push_back({group, &share, 0, share.ids.size()});
+      if (share.ids.empty()) continue;
+      HG_RETURN_IF_ERROR(CheckKnown(server, spec_.groups[group]));
+      pieces.push_back({group, &share, 0, share.ids.size()});
     }
-    for (Rpc& rpc : ToRpcs(server, {std::move(pieces)})) calls.push_back(std::move(rpc));
+    AddRpcs(server, std::move(pieces), &calls);
   }
   return calls;
 }
 
-std::vector<Rpc> LayerCalls::ToRpcs(int server, std::vector<Request> requests) {
-  std::vector<Rpc> calls;
-  for (Request& request : requests) {
-    for (Request& planned :
-         PlanSampleRequests(spec_, std::move(request), cluster_.PlannedMessageBytes(server))) {
-      calls.push_back(ToRpc(server, std::move(planned)));
-    }
+// An older server would answer as if edge ids and weights were not asked for.
+Status LayerCalls::CheckKnown(int server, const LayerGroup& group) const {
+  if (group.edge_ids && !cluster_.Knows(server, kEdgeIdsCapability)) {
+    return cluster_.TooOld(server, "the ids of drawn edges");
   }
-  return calls;
+  if (group.weights && !cluster_.Knows(server, kWeightsCapability)) {
+    return cluster_.TooOld(server, "the weights of drawn edges");
+  }
+  return OkStatus();
+}
+
+void LayerCalls::AddRpcs(int server, Request request, std::vector<Rpc>* calls) {
+  for (Request& planned :
+       PlanSampleRequests(spec_, std::move(request), cluster_.PlannedMessageBytes(server),
+                          cluster_.Knows(server, kGroupKeysCapability))) {
+    calls->push_back(ToRpc(server, std::move(planned)));
+  }
 }
 
 Rpc LayerCalls::ToRpc(int server, Request request) {
   auto shared = std::make_shared<const Request>(std::move(request));
   Rpc rpc;
-  rpc.server = server;
+  rpc.servers = {server};
   rpc.method = "GraphService/Sample";
   rpc.make_request = [this, shared] {
     std::string message = EncodeSampleRequest(spec_, *shared);
@@ -92,8 +107,8 @@ Rpc LayerCalls::ToRpc(int server, Request request) {
   rpc.on_reply = [this, server, shared](ReplyPieces reply, std::vector<Rpc>* more) {
     return OnReply(server, *shared, reply, more);
   };
-  rpc.on_error = [this, server, shared](const Status& error, std::vector<Rpc>* more) {
-    return OnError(server, *shared, error, more);
+  rpc.on_error = [this, shared](int asked, const Status& error, std::vector<Rpc>* more) {
+    return OnError(asked, *shared, error, more);
   };
   return rpc;
 }
@@ -104,7 +119,7 @@ Status LayerCalls::OnReply(int server, const Request& request, ReplyPieces reply
   std::vector<SampleAnswer> answers;
   Request rest;
   HG_RETURN_IF_ERROR(DecodeSampleReply(spec_, request, reply, &answers, &rest));
-  if (!rest.empty()) *more = ToRpcs(server, {std::move(rest)});
+  if (!rest.empty()) AddRpcs(server, std::move(rest), more);
   std::lock_guard lock(mutex_);
   for (SampleAnswer& answer : answers) answers_.push_back(std::move(answer));
   return OkStatus();
@@ -129,77 +144,40 @@ Status LayerCalls::OnError(int server, const Request& request, const Status& err
     }
     left -= take;
   }
-  *more = ToRpcs(server, {std::move(halves[0]), std::move(halves[1])});
+  for (Request& half : halves) AddRpcs(server, std::move(half), more);
   return OkStatus();
 }
 
-// Counts, prefix sum, one exact allocation, then every answer to its place.
 void LayerCalls::Assemble(std::vector<NeighborPicks>* picks) {
+  std::vector<std::vector<PicksShare>> by_group(spec_.groups.size());
+  for (const SampleAnswer& answer : answers_) {
+    const SamplePiece& piece = answer.piece;
+    by_group[piece.group].push_back(
+        {.positions = piece.share->positions.subspan(piece.begin, piece.end - piece.begin),
+         .counts = answer.drawn.counts,
+         .sources = answer.drawn.sources,
+         .edge_ids = answer.drawn.edge_ids,
+         .weights = answer.drawn.weights});
+  }
   picks->resize(spec_.groups.size());
-  for (size_t group = 0; group < spec_.groups.size(); ++group) {
-    (*picks)[group].offsets.assign(spec_.groups[group].destinations.size() + 1, 0);
-  }
-  for (const SampleAnswer& answer : answers_) {
-    const int64_t* positions = answer.piece.share->positions.data() + answer.piece.begin;
-    std::vector<int64_t>& offsets = (*picks)[answer.piece.group].offsets;
-    for (size_t i = 0; i < answer.counts.size(); ++i) {
-      offsets[static_cast<size_t>(positions[i]) + 1] = answer.counts[i];
-    }
-  }
-  for (NeighborPicks& pick : *picks) {
-    for (size_t i = 1; i < pick.offsets.size(); ++i) pick.offsets[i] += pick.offsets[i - 1];
-    pick.sources.resize(static_cast<size_t>(pick.offsets.back()));
-  }
-  for (const SampleAnswer& answer : answers_) {
-    const int64_t* positions = answer.piece.share->positions.data() + answer.piece.begin;
-    NeighborPicks& pick = (*picks)[answer.piece.group];
-    const int64_t* from = answer.sources.data();
-    for (size_t i = 0; i < answer.counts.size(); ++i) {
-      const int64_t begin = pick.offsets[static_cast<size_t>(positions[i])];
-      std::copy_n(from, answer.counts[i], pick.sources.data() + begin);
-      from += answer.counts[i];
-    }
+  for (size_t g = 0; g < by_group.size(); ++g) {
+    MergePicks(spec_.groups[g].destinations.size(), by_group[g], &(*picks)[g]);
   }
 }
 
 }  // namespace
 
-Status RemoteNeighborSource::SampleLayer(std::span<const LayerGroup> groups,
-                                         std::vector<NeighborPicks>* picks) {
-  const auto same = [](const LayerGroup& a, const LayerGroup& b) {
-    return a.batch_seed == b.batch_seed && a.layer == b.layer && a.replace == b.replace;
-  };
-  picks->resize(groups.size());
-  std::vector<NeighborPicks> answers;
-  size_t begin = 0;
-  do {
-    size_t end = begin;
-    while (end < groups.size() && same(groups[begin], groups[end])) ++end;
-    HG_RETURN_IF_ERROR(Exchange(groups.subspan(begin, end - begin),
-                                begin == 0 ? meanwhile_ : Meanwhile(), &answers));
-    std::move(answers.begin(), answers.end(), picks->begin() + static_cast<ptrdiff_t>(begin));
-    begin = end;
-  } while (begin < groups.size());
-  return OkStatus();
-}
-
-Status RemoteNeighborSource::Exchange(std::span<const LayerGroup> groups,
-                                      const Meanwhile& meanwhile,
-                                      std::vector<NeighborPicks>* picks) {
-  LayerCalls calls(cluster_, {.schema = &cluster_->info().schema,
-                              .batch_seed = groups.empty() ? 0 : groups.front().batch_seed,
-                              .layer = groups.empty() ? 0 : groups.front().layer,
-                              .replace = !groups.empty() && groups.front().replace,
-                              .groups = groups});
+Status SampleLayerRemotely(Cluster* cluster, std::span<const LayerGroup> groups,
+                           CallContext& context, std::vector<NeighborPicks>* picks) {
+  LayerCalls calls(cluster, groups);
   HG_RETURN_IF_ERROR(calls.Split());
-  std::vector<Rpc> first = calls.Plan();
+  HG_ASSIGN_OR_RETURN(std::vector<Rpc> first, calls.Plan());
   const int64_t rounds = first.empty() ? 0 : kRoundsOfAnExchange;
-  HG_RETURN_IF_ERROR(cluster_->rpc().Run(*scope_, std::move(first), meanwhile));
+  const Status status = cluster->rpc().Run(context, std::move(first));
+  context.stats.remote_bytes += calls.message_bytes();
+  HG_RETURN_IF_ERROR(status);
+  context.stats.rounds += rounds;
   calls.Assemble(picks);
-  if (stats_ != nullptr) {
-    stats_->rounds += rounds;
-    stats_->remote_bytes += calls.message_bytes();
-  }
   return OkStatus();
 }
 

@@ -1,4 +1,4 @@
-#include "client/remote/topology_fetch_lock.h"
+#include "client/topology_copy/fetch_lock.h"
 
 #include <cerrno>
 #include <string>
@@ -39,7 +39,7 @@ std::string ReadNote(int fd) {
 
 // Held after OK, the file open as `fd` in any case.
 Status Wait(int fd, const std::filesystem::path& file, std::chrono::nanoseconds patience,
-            const CallScope& scope) {
+            const CallContext& context) {
   std::string note;
   Clock::time_point news = Clock::now();
   Clock::time_point next_line = news + kFirstLine;
@@ -47,7 +47,7 @@ Status Wait(int fd, const std::filesystem::path& file, std::chrono::nanoseconds 
     if (errno != EWOULDBLOCK && errno != EINTR) {
       return ErrnoStatus(errno, "cannot lock", file.string());
     }
-    HG_RETURN_IF_ERROR(scope.Check());
+    HG_RETURN_IF_ERROR(context.Check());
     const Clock::time_point now = Clock::now();
     if (std::string latest = ReadNote(fd); latest != note) {
       note = std::move(latest);
@@ -55,7 +55,7 @@ Status Wait(int fd, const std::filesystem::path& file, std::chrono::nanoseconds 
     }
     if (now - news > patience) {
       return DeadlineExceeded(
-          "{}: {}, and has not got on for {}; stop that process, or use another --cache-dir",
+          "{}: {}, and has made no progress for {}; stop that process, or use another --cache-dir",
           file.string(), note, FormatSeconds(std::chrono::duration<double>(patience).count()));
     }
     if (now >= next_line) {
@@ -71,12 +71,12 @@ Status Wait(int fd, const std::filesystem::path& file, std::chrono::nanoseconds 
 
 StatusOr<TopologyFetchLock> TopologyFetchLock::Acquire(const std::filesystem::path& file,
                                                        std::chrono::nanoseconds patience,
-                                                       const CallScope& scope) {
+                                                       const CallContext& context) {
   const int fd = open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (fd < 0) return ErrnoStatus(errno, "cannot open", file.string());
   TopologyFetchLock lock(fd);
-  HG_RETURN_IF_ERROR(Wait(fd, file, patience, scope));
-  lock.Note("is about to begin");
+  HG_RETURN_IF_ERROR(Wait(fd, file, patience, context));
+  lock.Note("is about to start");
   return lock;
 }
 

@@ -1,4 +1,4 @@
-#include "client/remote/backoff.h"
+#include "client/remote/retry.h"
 
 #include <chrono>
 

@@ -1,4 +1,4 @@
-#include "client/remote/topology_fetch_folder.h"
+#include "client/topology_copy/fetch_folder.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -109,8 +109,9 @@ Status TopologyFetchFolder::AddManifest(std::string_view bytes, const std::strin
   HG_RETURN_IF_ERROR(WriteFileAtomically(folder / "manifest.json", bytes));
   HG_ASSIGN_OR_RETURN(PartManifest manifest, ReadPartManifest(folder));
   if (manifest.part != part || manifest.identity != identity) {
-    return FailedPrecondition("a manifest of part {} of graph {} came, expected part {} of {}",
-                              manifest.part, manifest.identity, part, identity);
+    return FailedPrecondition(
+        "the server sent the manifest of part {} of graph {}, expected part {} of {}",
+        manifest.part, manifest.identity, part, identity);
   }
   digests_.push_back(FilesDigest(manifest.files));
   std::erase_if(manifest.files, [](const FileEntry& file) { return !IsTopologyFile(file.path); });
@@ -192,12 +193,12 @@ Status TopologyFetchFolder::Write(const TopologyChunk& chunk, int64_t offset,
   if (file.fd() < 0) return ErrnoStatus(errno, "cannot open", path.string());
   for (const std::span<const std::byte> piece : pieces) {
     if (const int error = WriteAll(file.fd(), piece, offset); error != 0) {
-      return ErrnoStatus(
-          error,
-          fmt::format("make room and start again, what has come is kept in {}; cannot write {} "
-                      "bytes from {} on to",
-                      path_.string(), piece.size(), offset),
-          path.string());
+      return ErrnoStatus(error,
+                         fmt::format("make room on the disk and start again, what has arrived is "
+                                     "kept in {}; cannot write {} "
+                                     "bytes at offset {} of",
+                                     path_.string(), piece.size(), offset),
+                         path.string());
     }
     offset += static_cast<int64_t>(piece.size());
   }
@@ -210,7 +211,8 @@ StatusOr<bool> TopologyFetchFolder::Fits(const TopologyChunk& chunk) const {
   const auto offset = static_cast<size_t>(chunk.offset);
   const auto bytes = static_cast<size_t>(chunk.bytes);
   if (file.bytes().size() < offset + bytes) {
-    return DataLoss("{}: became shorter while it was fetched", file.path().string());
+    return DataLoss("{}: another process made the file shorter while it was fetched",
+                    file.path().string());
   }
   const std::string found = Hex64(Checksum64(file.bytes().subspan(offset, bytes)));
   file.Release(offset, bytes);

@@ -1,4 +1,4 @@
-#include "client/own_part/parts_present.h"
+#include "client/own_part/own_parts.h"
 
 #include <algorithm>
 #include <string>
@@ -30,6 +30,25 @@ StatusOr<std::vector<int>> PartsPresent(const std::filesystem::path& graph) {
   }
   std::sort(parts.begin(), parts.end());
   return parts;
+}
+
+Status CheckSameGraph(const GraphInfo& info, std::string_view where, const GraphInfo& other,
+                      std::string_view other_where) {
+  if (info.identity == other.identity && info.schema == other.schema && info.book == other.book) {
+    return OkStatus();
+  }
+  return FailedPrecondition(
+      "{}: is of graph {} ('{}'), but {} have graph {} ('{}'); give the folder that they serve",
+      where, info.identity, info.schema.graph_name, other_where, other.identity,
+      other.schema.graph_name);
+}
+
+std::vector<int> OwnTargets(const PartitionSet& mapped) {
+  std::vector<int> targets;
+  for (int part = 0; part < mapped.book().num_parts(); ++part) {
+    targets.push_back(mapped.Find(part) != nullptr ? kOwn : kRest);
+  }
+  return targets;
 }
 
 }  // namespace halograph

@@ -1,14 +1,29 @@
-#include "client/local/local_store.h"
-
-#include <algorithm>
-
 #include "client/local/mapped_graph.h"
+
+#include "client/local/local_store.h"
 
 namespace halograph {
 namespace {
 
 constexpr int kMaxThreads = 1024;
 constexpr size_t kQueuedPerThread = 64;  // chunks that callers may leave to the pool at once
+
+// Empty unless all parts are there.
+std::vector<std::vector<std::vector<int64_t>>> TaskRows(const PartitionSet& set) {
+  std::vector<std::vector<std::vector<int64_t>>> rows;
+  if (static_cast<int>(set.parts().size()) != set.book().num_parts()) return rows;
+  size_t next = 0;  // of the manifests' counts
+  for (const Task& task : set.schema().tasks) {
+    auto& of_task = rows.emplace_back();
+    for (size_t s = 0; s < task.sets.size(); ++s, ++next) {
+      std::vector<int64_t>& boundaries = of_task.emplace_back(1, 0);
+      for (const auto& part : set.parts()) {
+        boundaries.push_back(boundaries.back() + part->manifest().task_rows[next]);
+      }
+    }
+  }
+  return rows;
+}
 
 }  // namespace
 
@@ -22,7 +37,8 @@ StatusOr<std::shared_ptr<const MappedGraph>> MapGraph(const std::filesystem::pat
                       PartitionSet::Open(graph, options.parts, options.verify, options.contents));
   mapped->info = {.identity = mapped->parts->identity(),
                   .schema = mapped->parts->schema(),
-                  .book = mapped->parts->book()};
+                  .book = mapped->parts->book(),
+                  .task_rows = TaskRows(*mapped->parts)};
   mapped->tensors =
       MakeSchemaCatalog(&mapped->info.schema, &mapped->info.book, mapped->parts.get());
   if (options.threads > 0) {

@@ -2,21 +2,21 @@
 #pragma once
 
 #include "client/remote/cluster.h"
-#include "client/remote/topology_fetch_folder.h"
-#include "client/remote/topology_fetch_lock.h"
+#include "client/topology_copy/fetch_folder.h"
+#include "client/topology_copy/fetch_lock.h"
 
 namespace halograph {
 
 // Gives the folder the manifest of every part. Errors as RpcClient::Run and
 // TopologyFetchFolder::AddManifest; DataLoss: replies that do not fit each other.
-[[nodiscard]] Status FetchManifests(Cluster* cluster, CallScope* scope,
+[[nodiscard]] Status FetchManifests(Cluster* cluster, CallContext& context,
                                     TopologyFetchFolder* folder);
 
 // Fetches what folder.Missing says, shows progress, and notes it in `lock`.
 //   DataLoss  a chunk that was wrong twice, or a reply that does not fit its request: server, file
 //             and byte range are named
 //   else      as RpcClient::Run and TopologyFetchFolder::Write
-[[nodiscard]] Status FetchChunks(Cluster* cluster, CallScope* scope,
+[[nodiscard]] Status FetchChunks(Cluster* cluster, CallContext& context,
                                  const TopologyFetchFolder& folder, TopologyFetchLock* lock);
 
 }  // namespace halograph

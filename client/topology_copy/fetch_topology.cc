@@ -1,4 +1,4 @@
-#include "client/remote/topology_fetch.h"
+#include "client/topology_copy/fetch_topology.h"
 
 #include <algorithm>
 #include <atomic>
@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "client/remote/cluster.h"
-#include "client/remote/topology_fetch_calls.h"
-#include "client/remote/topology_fetch_folder.h"
-#include "client/remote/topology_fetch_lock.h"
+#include "client/topology_copy/fetch_calls.h"
+#include "client/topology_copy/fetch_folder.h"
+#include "client/topology_copy/fetch_lock.h"
 #include "common/base/log.h"
 #include "common/base/units.h"
 
@@ -52,30 +52,29 @@ Status CheckServed(const Cluster& cluster) {
   return OkStatus();
 }
 
-Status FetchAll(Cluster* cluster, CallScope* scope, const fs::path& copy, VerifyLevel verify,
+Status FetchAll(Cluster* cluster, CallContext& context, const fs::path& copy, VerifyLevel verify,
                 TopologyFetchLock* lock) {
   const std::string& identity = cluster->info().identity;
   const fs::path partial = copy.string() + ".partial";
   HG_RETURN_IF_ERROR(CheckServed(*cluster));
   HG_ASSIGN_OR_RETURN(TopologyFetchFolder folder, TopologyFetchFolder::Open(partial));
-  HG_RETURN_IF_ERROR(FetchManifests(cluster, scope, &folder));
+  HG_RETURN_IF_ERROR(FetchManifests(cluster, context, &folder));
   HG_RETURN_IF_ERROR(folder.Allocate(identity));
-  HG_RETURN_IF_ERROR(FetchChunks(cluster, scope, folder, lock));
+  HG_RETURN_IF_ERROR(FetchChunks(cluster, context, folder, lock));
   lock->Note("checks what it has fetched");
   HG_RETURN_IF_ERROR(CheckCopy(partial, identity, verify));
-  HG_RETURN_IF_ERROR(scope->Check());
+  HG_RETURN_IF_ERROR(context.Check());
   return folder.Commit(copy, [lock](const std::string& path) { lock->Note("syncs " + path); });
 }
 
 }  // namespace
 
 StatusOr<fs::path> FetchTopology(const RemoteOptions& options, const fs::path& cache_dir,
-                                 VerifyLevel verify, CallScope* scope) {
-  CallScope own_scope;
-  if (scope == nullptr) scope = &own_scope;
+                                 VerifyLevel verify, const CancelToken* cancel) {
+  CallContext context{.cancel = cancel};
   RemoteOptions connect = options;
   connect.needs_topology = false;
-  HG_ASSIGN_OR_RETURN(const std::shared_ptr<Cluster> cluster, Cluster::Connect(connect));
+  HG_ASSIGN_OR_RETURN(const std::shared_ptr<Cluster> cluster, Cluster::Connect(connect, cancel));
   const std::string& identity = cluster->info().identity;
   HG_RETURN_IF_ERROR(MakeFolder(cache_dir));
   fs::path copy = cache_dir / identity;
@@ -83,11 +82,11 @@ StatusOr<fs::path> FetchTopology(const RemoteOptions& options, const fs::path& c
   if (!complete) {
     HG_ASSIGN_OR_RETURN(
         TopologyFetchLock lock,
-        TopologyFetchLock::Acquire(copy.string() + ".lock", Patience(options), *scope));
+        TopologyFetchLock::Acquire(copy.string() + ".lock", Patience(options), context));
     // Whoever held the lock may have fetched it.
     HG_ASSIGN_OR_RETURN(complete, IsComplete(copy, identity, verify));
     if (!complete) {
-      HG_RETURN_IF_ERROR(FetchAll(cluster.get(), scope, copy, verify, &lock));
+      HG_RETURN_IF_ERROR(FetchAll(cluster.get(), context, copy, verify, &lock));
       return copy;
     }
   }

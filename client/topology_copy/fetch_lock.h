@@ -1,12 +1,12 @@
 // One fetch at a time into a cache folder, over all processes and threads of a host: a file lock
-// that ends with its process, and whose file says how far its holder is.
+// that ends with its process, and whose file tells the progress of its holder.
 #pragma once
 
 #include <chrono>
 #include <filesystem>
 #include <string_view>
 
-#include "client/remote/rpc.h"
+#include "client/call_context.h"
 #include "common/base/status.h"
 
 namespace halograph {
@@ -14,14 +14,14 @@ namespace halograph {
 // Movable; released when destroyed. Note may be called by one thread at a time.
 class TopologyFetchLock {
  public:
-  // Waits until held; says every few seconds who holds it and how far that one is. If the holder
-  // dies the lock is free.
+  // Waits until held; says every few seconds who holds it and what progress that one makes. If
+  // the holder dies the lock is free.
   //   DeadlineExceeded  the holder has noted nothing new for `patience`: it is named
-  //   Cancelled         `scope` was
+  //   Cancelled         the context's token was
   //   FailedPrecondition, ...  the file cannot be opened (ErrnoStatus)
   [[nodiscard]] static StatusOr<TopologyFetchLock> Acquire(const std::filesystem::path& file,
                                                            std::chrono::nanoseconds patience,
-                                                           const CallScope& scope);
+                                                           const CallContext& context);
   ~TopologyFetchLock();
   TopologyFetchLock(TopologyFetchLock&& other) noexcept;
   TopologyFetchLock& operator=(TopologyFetchLock&& other) noexcept;

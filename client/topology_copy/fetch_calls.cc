@@ -1,4 +1,4 @@
-#include "client/remote/topology_fetch_calls.h"
+#include "client/topology_copy/fetch_calls.h"
 
 #include <algorithm>
 #include <atomic>
@@ -8,13 +8,13 @@
 #include <string>
 #include <vector>
 
-#include "client/remote/topology_reply.h"
 #include "common/base/log.h"
 #include "common/base/progress.h"
 #include "common/base/stopwatch.h"
 #include "common/base/units.h"
 #include "common/storage/file_checksums.h"
 #include "halograph/v1/graph.pb.h"
+#include "proto/wire/read_replies.h"
 
 namespace halograph {
 
@@ -51,7 +51,7 @@ struct ManifestCall {
 
 Rpc ManifestCall::Next() {
   Rpc rpc;
-  rpc.server = server;
+  rpc.servers = {server};
   rpc.method = kMethod;
   rpc.make_request = [this] {
     const auto offset = static_cast<int64_t>(bytes.size());
@@ -61,25 +61,25 @@ Rpc ManifestCall::Next() {
   rpc.on_reply = [this](ReplyPieces pieces, std::vector<Rpc>* more) {
     return OnReply(pieces, more);
   };
-  rpc.on_error = [this](const Status& error, std::vector<Rpc>*) {
-    return cluster->ExplainTooLarge(server, error);
+  rpc.on_error = [this](int asked, const Status& error, std::vector<Rpc>*) {
+    return cluster->ExplainTooLarge(asked, error);
   };
   return rpc;
 }
 
 Status ManifestCall::OnReply(ReplyPieces pieces, std::vector<Rpc>* more) {
-  HG_ASSIGN_OR_RETURN(const TopologyReply reply, ReadTopologyReply(pieces));
+  HG_ASSIGN_OR_RETURN(const wire::TopologyReply reply, wire::ReadTopologyReply(pieces));
+  const auto data_bytes = static_cast<int64_t>(reply.data.size);
   const int64_t left = reply.file_bytes - static_cast<int64_t>(bytes.size());
-  if (reply.file_bytes > kLargestManifest || reply.data_bytes > left ||
-      (reply.data_bytes == 0 && left != 0)) {
-    return DataLoss("{} of part {}: {} bytes from {} on of {}", kManifestPath, part,
-                    reply.data_bytes, bytes.size(), reply.file_bytes);
+  if (reply.file_bytes > kLargestManifest || data_bytes > left || (data_bytes == 0 && left != 0)) {
+    return DataLoss("{} of part {}: a reply of {} bytes at offset {} of {}", kManifestPath, part,
+                    data_bytes, bytes.size(), reply.file_bytes);
   }
-  for (const std::span<const std::byte> piece : reply.data) {
+  for (const std::span<const std::byte> piece : reply.data.runs) {
     bytes.append(reinterpret_cast<const char*>(piece.data()), piece.size());
   }
   file_bytes = reply.file_bytes;
-  if (reply.data_bytes < left) more->push_back(Next());
+  if (data_bytes < left) more->push_back(Next());
   return OkStatus();
 }
 
@@ -161,7 +161,7 @@ void ChunkCalls::AddReads(ChunkState* state, std::vector<Rpc>* calls) {
 
 Rpc ChunkCalls::Read(ChunkState* state, int64_t offset, int64_t bytes) {
   Rpc rpc;
-  rpc.server = state->server;
+  rpc.servers = {state->server};
   rpc.method = kMethod;
   rpc.make_request = [this, state, offset, bytes] {
     return EncodeRequest(state->chunk.part, folder_.entry(state->chunk).path, offset, bytes);
@@ -169,8 +169,8 @@ Rpc ChunkCalls::Read(ChunkState* state, int64_t offset, int64_t bytes) {
   rpc.on_reply = [this, state, offset, bytes](ReplyPieces pieces, std::vector<Rpc>* more) {
     return OnReply(state, offset, bytes, pieces, more);
   };
-  rpc.on_error = [this, server = state->server](const Status& error, std::vector<Rpc>*) {
-    return cluster_.ExplainTooLarge(server, error);
+  rpc.on_error = [this](int asked, const Status& error, std::vector<Rpc>*) {
+    return cluster_.ExplainTooLarge(asked, error);
   };
   return rpc;
 }
@@ -179,21 +179,21 @@ Rpc ChunkCalls::Read(ChunkState* state, int64_t offset, int64_t bytes) {
 // and nothing piles up in memory.
 Status ChunkCalls::OnReply(ChunkState* state, int64_t offset, int64_t bytes, ReplyPieces pieces,
                            std::vector<Rpc>* more) {
-  HG_ASSIGN_OR_RETURN(const TopologyReply reply, ReadTopologyReply(pieces));
+  HG_ASSIGN_OR_RETURN(const wire::TopologyReply reply, wire::ReadTopologyReply(pieces));
+  const auto data_bytes = static_cast<int64_t>(reply.data.size);
   const FileEntry& entry = folder_.entry(state->chunk);
-  if (reply.file_bytes != entry.bytes || reply.data_bytes <= 0 || reply.data_bytes > bytes) {
+  if (reply.file_bytes != entry.bytes || data_bytes <= 0 || data_bytes > bytes) {
     return DataLoss(
-        "{} of part {}: {} of the {} bytes from {} on came, out of {}; its manifest says the file "
-        "has {}",
-        entry.path, state->chunk.part, reply.data_bytes, bytes, offset, reply.file_bytes,
-        entry.bytes);
+        "{} of part {}: a reply of {} bytes to a request for {} at offset {} of {}; the manifest "
+        "says that the file has {}",
+        entry.path, state->chunk.part, data_bytes, bytes, offset, reply.file_bytes, entry.bytes);
   }
-  HG_RETURN_IF_ERROR(folder_.Write(state->chunk, offset, reply.data));
-  if (reply.data_bytes < bytes) {
-    more->push_back(Read(state, offset + reply.data_bytes, bytes - reply.data_bytes));
+  HG_RETURN_IF_ERROR(folder_.Write(state->chunk, offset, reply.data.runs));
+  if (data_bytes < bytes) {
+    more->push_back(Read(state, offset + data_bytes, bytes - data_bytes));
   }
-  progress_.Advance(reply.data_bytes);
-  if (state->left.fetch_sub(reply.data_bytes) > reply.data_bytes) return OkStatus();
+  progress_.Advance(data_bytes);
+  if (state->left.fetch_sub(data_bytes) > data_bytes) return OkStatus();
   return Check(state, more);
 }
 
@@ -205,11 +205,11 @@ Status ChunkCalls::Check(ChunkState* state, std::vector<Rpc>* more) {
                                        chunk.part, chunk.offset, chunk.offset + chunk.bytes - 1);
   if (state->again) {
     return DataLoss(
-        "{} came twice with another checksum than the manifest's: the server's file or the way to "
-        "it is damaged; restart the server with --verify contents",
+        "{} arrived twice with a checksum that differs from the manifest's: the server's file or "
+        "the network damages them; restart the server with --verify contents to find out",
         what);
   }
-  spdlog::warn("{}: {} came with a wrong checksum and are fetched again",
+  spdlog::warn("{}: {} arrived with a wrong checksum and are fetched again",
                cluster_.rpc().address(state->server), what);
   state->again = true;
   progress_.Advance(-chunk.bytes);
@@ -219,7 +219,7 @@ Status ChunkCalls::Check(ChunkState* state, std::vector<Rpc>* more) {
 
 }  // namespace
 
-Status FetchManifests(Cluster* cluster, CallScope* scope, TopologyFetchFolder* folder) {
+Status FetchManifests(Cluster* cluster, CallContext& context, TopologyFetchFolder* folder) {
   std::vector<ManifestCall> manifests(static_cast<size_t>(cluster->info().book.num_parts()));
   std::vector<Rpc> calls;
   for (size_t part = 0; part < manifests.size(); ++part) {
@@ -228,7 +228,7 @@ Status FetchManifests(Cluster* cluster, CallScope* scope, TopologyFetchFolder* f
     HG_ASSIGN_OR_RETURN(manifests[part].server, cluster->TopologyServer(static_cast<int>(part)));
     calls.push_back(manifests[part].Next());
   }
-  HG_RETURN_IF_ERROR(cluster->rpc().Run(*scope, std::move(calls)));
+  HG_RETURN_IF_ERROR(cluster->rpc().Run(context, std::move(calls)));
   for (const ManifestCall& manifest : manifests) {
     if (Status status = folder->AddManifest(manifest.bytes, cluster->info().identity);
         !status.ok()) {
@@ -238,21 +238,21 @@ Status FetchManifests(Cluster* cluster, CallScope* scope, TopologyFetchFolder* f
   return OkStatus();
 }
 
-Status FetchChunks(Cluster* cluster, CallScope* scope, const TopologyFetchFolder& folder,
+Status FetchChunks(Cluster* cluster, CallContext& context, const TopologyFetchFolder& folder,
                    TopologyFetchLock* lock) {
   HG_ASSIGN_OR_RETURN(
       const std::vector<TopologyChunk> missing,
       folder.Missing([lock](const std::string& path) { lock->Note("looks at " + path); }));
   int64_t bytes = 0;
   for (const TopologyChunk& chunk : missing) bytes += chunk.bytes;
-  spdlog::info("fetching the topology of '{}': {}, {} of it there from an earlier fetch",
+  spdlog::info("fetching the topology of '{}': {}, of which {} are here from an earlier fetch",
                cluster->info().schema.graph_name, FormatBytes(folder.total_bytes()),
                FormatBytes(folder.total_bytes() - bytes));
   const Stopwatch watch;
   {
     FetchProgress progress(bytes, lock);
     ChunkCalls calls(cluster, folder, &progress);
-    HG_RETURN_IF_ERROR(cluster->rpc().Run(*scope, calls.Plan(missing)));
+    HG_RETURN_IF_ERROR(cluster->rpc().Run(context, calls.Plan(missing)));
   }
   const double seconds = watch.Seconds();
   spdlog::info(

@@ -12,8 +12,8 @@
 
 #include <filesystem>
 
-#include "client/remote/remote_store.h"
-#include "client/remote/rpc.h"
+#include "client/remote/remote_options.h"
+#include "common/base/cancel.h"
 #include "common/base/status.h"
 #include "common/graph/partition.h"
 
@@ -21,20 +21,20 @@ namespace halograph {
 
 // The copy's folder: PartitionSet::Open(it, {}, VerifyLevel::kHeaders, {.features = false}) takes
 // it, as it was checked at level `verify`. If it is there already no byte of it is moved. If
-// another process or thread fetches it this call waits, saying for whom, as long as that one gets
-// on. Connects to options.servers in any case (options.needs_topology is ignored). Ends soon after
-// `scope`, if given, was cancelled. Every chunk is checked as it comes; a wrong one is fetched
-// once more.
+// another process or thread fetches it this call waits, saying for whom, as long as that one makes
+// progress. Connects to options.servers in any case (options.needs_topology is ignored). Ends soon
+// after `cancel`, if given, was cancelled. Every chunk is checked as it comes; a wrong one is
+// fetched once more.
 //   ResourceExhausted   the disk is too small or full: bytes and folder are named
 //   DataLoss            a chunk that is wrong twice (server, file and byte range are named); or a
 //                       copy in the cache that is damaged (the file is named): remove its folder
 //   FailedPrecondition  no server serves the topology of a partition (named); manifests that are
 //                       not of the graph that the servers describe; a folder that cannot be written
-//   DeadlineExceeded    the one that fetches has not got on for a while (named)
+//   DeadlineExceeded    the one that fetches has made no progress for a while (named)
 //   else                as OpenRemoteStores and RpcClient::Run
 // After an error nothing is at CACHE/<identity> that was not there before.
 [[nodiscard]] StatusOr<std::filesystem::path> FetchTopology(
     const RemoteOptions& options, const std::filesystem::path& cache_dir,
-    VerifyLevel verify = VerifyLevel::kContents, CallScope* scope = nullptr);
+    VerifyLevel verify = VerifyLevel::kContents, const CancelToken* cancel = nullptr);
 
 }  // namespace halograph

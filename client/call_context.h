@@ -1,0 +1,78 @@
+// What a call to a store goes by: how long it may take, who can end it, what it counted, how logs
+// name it, and what its caller does while answers are under way. One object for one call, or for
+// several that are made one after the other: their figures add up.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "common/base/cancel.h"
+#include "common/base/status.h"
+
+namespace halograph {
+
+// What one request and its reply count.
+inline constexpr int64_t kRoundsOfAnExchange = 2;
+
+struct CallStats {
+  // Rows gathered from mapped files. Sampling does not count what it reads there.
+  int64_t local_bytes = 0;
+  // Pull: rows that came from servers. Sample: requests and replies.
+  int64_t remote_bytes = 0;
+  // Communication rounds as FastSample counts them (arXiv 2311.17847): a request and its reply are
+  // one each. What is asked of several servers, or in several messages at a time, is one request;
+  // retries, and calls for what a reply left out, belong to it.
+  int64_t rounds = 0;
+
+  CallStats& operator+=(const CallStats& other) {
+    local_bytes += other.local_bytes;
+    remote_bytes += other.remote_bytes;
+    rounds += other.rounds;
+    return *this;
+  }
+};
+
+// Used by one call at a time; a store changes nothing of it but `stats`.
+struct CallContext {
+  // Who can end the calls; null: nobody. Outlives them.
+  const CancelToken* cancel = nullptr;
+  // When the calls end with DeadlineExceeded. Each request has the store's own timeout besides; the
+  // earlier one counts.
+  std::optional<std::chrono::steady_clock::time_point> deadline = {};
+  // Added to by every call; after an error by what it had done.
+  CallStats stats = {};
+  // In the metadata of every request, in the servers' logs and in error messages; printable ASCII.
+  // Empty request id: one is made for every request. A trace id joins the calls of one step; empty:
+  // none.
+  std::string request_id = {};
+  std::string trace_id = {};
+  // The caller's own work during a call: called once a call, on the caller's thread, when all
+  // requests that can be under way are, and also if there is none; maybe not at all if the call
+  // fails. It must not throw, and should take milliseconds.
+  std::function<void()> meanwhile = {};
+
+  // Cancelled or DeadlineExceeded, whichever holds; else OK. Thread-safe.
+  [[nodiscard]] Status Check() const {
+    if (cancel != nullptr && cancel->cancelled()) return cancel->Check();
+    if (deadline.has_value() && std::chrono::steady_clock::now() >= *deadline) {
+      return DeadlineExceeded("the deadline of the call has passed");
+    }
+    return OkStatus();
+  }
+};
+
+// The context of a call that a store makes of another one for its caller: the same but for the
+// caller's work and the figures.
+[[nodiscard]] inline CallContext InnerContext(const CallContext& context,
+                                              std::function<void()> meanwhile) {
+  return {.cancel = context.cancel,
+          .deadline = context.deadline,
+          .request_id = context.request_id,
+          .trace_id = context.trace_id,
+          .meanwhile = std::move(meanwhile)};
+}
+
+}  // namespace halograph

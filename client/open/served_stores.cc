@@ -1,0 +1,84 @@
+// What OpenStores composes over servers.
+#include <filesystem>
+#include <utility>
+
+#include "client/local/mapped_graph.h"
+#include "client/open/open_stores.h"
+#include "client/own_part/own_part_store.h"
+#include "client/own_part/own_parts.h"
+#include "client/remote/remote_store.h"
+#include "client/topology_copy/fetch_topology.h"
+#include "common/base/log.h"
+
+namespace halograph {
+namespace {
+
+using Mapped = StatusOr<std::shared_ptr<const MappedGraph>>;
+
+RemoteOptions ToRemoteOptions(const StoreOptions& options) {
+  return {.servers = options.servers,
+          .timeout = options.timeout,
+          .max_message_bytes = options.max_message_bytes,
+          .channels_per_server = options.channels_per_server,
+          .calls_in_flight = options.calls_in_flight,
+          .rank = options.rank,
+          .needs_topology = !options.hybrid()};
+}
+
+// Hybrid mode: the topology of all parts.
+Mapped MapTopology(const StoreOptions& options, const CancelToken* cancel) {
+  MapOptions map{.verify = options.verify, .contents = {.features = false}};
+  if (options.topology != kTopologyLocal) return MapGraph(options.topology, map);
+  HG_ASSIGN_OR_RETURN(
+      const std::filesystem::path folder,
+      FetchTopology(ToRemoteOptions(options), options.cache_dir, options.verify, cancel));
+  map.verify = VerifyLevel::kHeaders;  // the contents are what was fetched and checked
+  return MapGraph(folder, map);
+}
+
+Mapped MapOwnParts(const StoreOptions& options) {
+  HG_ASSIGN_OR_RETURN(std::vector<int> parts, PartsPresent(options.local));
+  HG_ASSIGN_OR_RETURN(auto own,
+                      MapGraph(options.local, {.parts = std::move(parts),
+                                               .verify = options.verify,
+                                               .contents = {.topology = !options.hybrid()}}));
+  if (options.rank < 0) return own;
+  const int part = PartOfRank(options.rank, own->info.book.num_parts(), options.world_size);
+  if (own->parts->Find(part) == nullptr) {
+    spdlog::warn(
+        "--local {}: rank {} belongs to partition {}, which is not in that folder: most of its "
+        "data will come from servers",
+        options.local, options.rank, part);
+  }
+  return own;
+}
+
+// What was mapped for `option`, if it is of the graph that the servers have.
+Mapped OfGraph(const GraphInfo& served, const std::string& option, Mapped mapped) {
+  if (!mapped.ok()) return Annotate(mapped.status(), option);
+  HG_RETURN_IF_ERROR(CheckSameGraph((*mapped)->info, option, served, "the servers"));
+  return mapped;
+}
+
+}  // namespace
+
+StatusOr<Stores> OpenServedStores(const StoreOptions& options, const CancelToken* cancel) {
+  HG_ASSIGN_OR_RETURN(RemoteStores servers, OpenRemoteStores(ToRemoteOptions(options), cancel));
+  const GraphInfo& served = servers.kv->info();
+  Stores stores{std::move(servers.graph), std::move(servers.kv)};
+  std::shared_ptr<const MappedGraph> own;
+  if (!options.local.empty()) {
+    HG_ASSIGN_OR_RETURN(own, OfGraph(served, "--local " + options.local, MapOwnParts(options)));
+  }
+  if (options.hybrid()) {
+    HG_ASSIGN_OR_RETURN(auto topology, OfGraph(served, "--topology " + options.topology,
+                                               MapTopology(options, cancel)));
+    stores.graph = MakeLocalGraphStore(std::move(topology));
+  } else if (own != nullptr) {
+    stores.graph = MakeOwnPartGraphStore(own, std::move(stores.graph));
+  }
+  if (own != nullptr) stores.kv = MakeOwnPartKVStore(own, std::move(stores.kv));
+  return stores;
+}
+
+}  // namespace halograph

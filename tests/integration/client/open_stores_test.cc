@@ -1,0 +1,145 @@
+// The modes as OpenStores composes them, over servers in this process.
+#include "client/open/open_stores.h"
+
+#include <numeric>
+
+#include "tests/integration/client/remote_fixture.h"
+#include "tests/support/one_call.h"
+
+namespace halograph {
+namespace {
+
+class OpenStoresTest : public RemoteStoreTest {
+ protected:
+  // A typed graph of two parts, with features on all of its three node types.
+  void SetUp() override {
+    TestGraphSpec spec = RandomTypedGraph({.seed = 3, .parts = 2, .nodes = 400, .feature_dim = 4});
+    std::vector<float> size(spec.node_types[0].owners.size());
+    std::iota(size.begin(), size.end(), 0.5F);
+    spec.node_types[0].features = {MakeTensor("size", size)};
+    graph_ = WriteGraph(spec);
+    for (const int part : {0, 1}) {
+      servers_.push_back(Serve(graph_, {part}));
+      remote_.servers.push_back(servers_.back()->address());
+    }
+    auto embedded = OpenStores({.graph = graph_.string()});
+    ASSERT_TRUE(embedded.ok()) << ToString(embedded.status());
+    embedded_ = std::move(*embedded);
+  }
+
+  struct Batch {
+    Minibatch minibatch;
+    std::vector<std::vector<float>> features;  // per node type, of its input nodes
+    CallStats sampled;
+    CallStats pulled;
+  };
+  // A minibatch of three layers with the first float feature of every type, in two calls.
+  static Batch Make(const Stores& stores) {
+    const Schema& schema = stores.graph->info().schema;
+    const SamplingSpec sampling =
+        SamplingSpec::Uniform(schema, std::vector<int32_t>{3, 3, 3}, false);
+    const std::vector<int64_t> seeds = {1, 5, 100, 250, 399};
+    Batch batch;
+    CallContext context;
+    const Status sampled =
+        stores.graph->Sample({.seeds = {{.type = *schema.NodeTypeIndex("paper"), .ids = seeds}},
+                              .batch_seed = 3,
+                              .spec = &sampling},
+                             context, &batch.minibatch);
+    EXPECT_TRUE(sampled.ok()) << ToString(sampled);
+    batch.sampled = std::exchange(context.stats, {});
+    std::vector<RowRequest> requests;
+    batch.features.resize(schema.node_types.size());
+    for (size_t t = 0; t < schema.node_types.size(); ++t) {
+      for (const TensorSpec& spec : schema.node_types[t].features) {
+        if (spec.dtype != DType::kFloat32) continue;
+        const std::vector<int64_t>& ids = batch.minibatch.nodes[t];
+        batch.features[t].resize(ids.size() * static_cast<size_t>(spec.dim));
+        requests.push_back({.tensor = {false, schema.node_types[t].name, spec.name},
+                            .ids = ids,
+                            .out = std::as_writable_bytes(std::span(batch.features[t]))});
+        EXPECT_FALSE(ids.empty());
+      }
+    }
+    EXPECT_EQ(requests.size(), 3U);
+    const Status pulled = stores.kv->Pull(requests, context);
+    EXPECT_TRUE(pulled.ok()) << ToString(pulled);
+    batch.pulled = context.stats;
+    return batch;
+  }
+  // Opens, and expects what the embedded mode gives.
+  Batch MakeIn(const StoreOptions& options) {
+    auto stores = OpenStores(options);
+    EXPECT_TRUE(stores.ok()) << ToString(stores.status());
+    if (!stores.ok()) return {};
+    EXPECT_EQ(stores->graph->info().identity, embedded_.graph->info().identity);
+    EXPECT_EQ(stores->kv->info().task_rows, embedded_.kv->info().task_rows);
+    const Batch expected = Make(embedded_);
+    Batch found = Make(*stores);
+    EXPECT_TRUE(found.minibatch == expected.minibatch);
+    EXPECT_EQ(found.features, expected.features);
+    return found;
+  }
+
+  std::filesystem::path graph_;
+  std::vector<std::unique_ptr<server::Server>> servers_;
+  RemoteOptions remote_;
+  Stores embedded_;
+};
+
+TEST_F(OpenStoresTest, HybridTakesTwoRoundsForFeaturesOfThreeNodeTypes) {
+  const Batch batch = MakeIn({.servers = remote_.servers, .topology = graph_.string()});
+  EXPECT_EQ(batch.sampled.rounds, 0);
+  EXPECT_EQ(batch.pulled.rounds, 2);
+  EXPECT_EQ(batch.pulled.local_bytes, 0);
+}
+
+TEST_F(OpenStoresTest, HybridWithAFetchedTopologyTakesTwoRoundsToo) {
+  const Batch batch = MakeIn({.servers = remote_.servers,
+                              .topology = std::string(kTopologyLocal),
+                              .cache_dir = (folder_.path() / "cache").string()});
+  EXPECT_EQ(batch.sampled.rounds + batch.pulled.rounds, 2);
+}
+
+TEST_F(OpenStoresTest, PartitionedTakesTwoRoundsALayerAndTwoForAllFeatures) {
+  const Batch batch = MakeIn({.servers = remote_.servers});
+  EXPECT_EQ(batch.sampled.rounds, 6);
+  EXPECT_EQ(batch.pulled.rounds, 2);
+}
+
+TEST_F(OpenStoresTest, PartsThatAreHereAreNotAskedFor) {
+  const std::filesystem::path local = folder_.path() / "local";
+  std::filesystem::create_directory(local);
+  std::filesystem::create_directory_symlink(graph_ / "part-0001", local / "part-0001");
+  for (const std::string& topology : {std::string(), graph_.string()}) {
+    const Batch batch =
+        MakeIn({.servers = remote_.servers, .topology = topology, .local = local.string()});
+    EXPECT_EQ(batch.pulled.rounds, 2);
+    EXPECT_GT(batch.pulled.local_bytes, 0);
+    EXPECT_GT(batch.pulled.remote_bytes, 0);
+  }
+}
+
+TEST_F(OpenStoresTest, OptionsThatContradictEachOtherAreNamed) {
+  ExpectError(OpenStores({}).status(), absl::StatusCode::kInvalidArgument,
+              {"--graph", "--servers"});
+  ExpectError(OpenStores({.graph = graph_.string(), .servers = remote_.servers}).status(),
+              absl::StatusCode::kInvalidArgument, {"exactly one"});
+  ExpectError(OpenStores({.graph = graph_.string(), .topology = "x"}).status(),
+              absl::StatusCode::kInvalidArgument, {"--topology", "--servers"});
+  ExpectError(OpenStores({.servers = remote_.servers, .topology = "local"}).status(),
+              absl::StatusCode::kInvalidArgument, {"--cache-dir"});
+  ExpectError(OpenStores({.servers = remote_.servers, .cache_dir = "x"}).status(),
+              absl::StatusCode::kInvalidArgument, {"--topology local"});
+}
+
+TEST_F(OpenStoresTest, AFolderOfAnotherGraphIsRefusedNamingTheOption) {
+  const std::string other = WriteGraph(9).string();
+  ExpectError(OpenStores({.servers = remote_.servers, .topology = other}).status(),
+              absl::StatusCode::kFailedPrecondition, {"--topology " + other, "is of graph"});
+  ExpectError(OpenStores({.servers = remote_.servers, .local = other}).status(),
+              absl::StatusCode::kFailedPrecondition, {"--local " + other, "is of graph"});
+}
+
+}  // namespace
+}  // namespace halograph
