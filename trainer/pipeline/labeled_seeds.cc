@@ -63,7 +63,14 @@ LabeledSeeds SortedBySeed(std::span<const int64_t> seeds, const std::vector<int6
   return sorted;
 }
 
-StatusOr<LabeledSeeds> ReadSet(KVStore& kv, const Task& task, const TaskSetSpec& spec) {
+// Some rows of a set, in the order stored.
+struct StoredRows {
+  TaskSet set;
+  std::vector<int64_t> labels;
+};
+
+StatusOr<StoredRows> ReadRows(KVStore& kv, const Task& task, const TaskSetSpec& spec,
+                              IdRange rows) {
   const std::string where =
       fmt::format("task '{}', {} set of '{}'", task.name, spec.set, spec.type);
   if (spec.edges) {
@@ -71,20 +78,60 @@ StatusOr<LabeledSeeds> ReadSet(KVStore& kv, const Task& task, const TaskSetSpec&
                            where);
   }
   CallContext context;
-  HG_ASSIGN_OR_RETURN(const TaskSet set,
-                      kv.ReadTaskSet({task.name, spec.set, spec.type}, {0, spec.rows}, context));
-  if (set.arrays.empty() || set.arrays.front().spec.dim != 1) {
+  StoredRows read;
+  HG_ASSIGN_OR_RETURN(read.set, kv.ReadTaskSet({task.name, spec.set, spec.type}, rows, context));
+  if (read.set.arrays.empty() || read.set.arrays.front().spec.dim != 1) {
     return InvalidArgument("{}: seeds are tuples; this version trains on single nodes only", where);
   }
-  auto array = set.Find("labels");
+  auto array = read.set.Find("labels");
   if (!array.ok()) {
     return FailedPrecondition("{}: has no labels, which classification needs", where);
   }
-  HG_ASSIGN_OR_RETURN(const std::vector<int64_t> labels, AsLabels(**array, where));
-  if (labels.size() != set.seeds().size()) {
-    return DataLoss("{}: {} seeds but {} labels", where, set.seeds().size(), labels.size());
+  HG_ASSIGN_OR_RETURN(read.labels, AsLabels(**array, where));
+  if (read.labels.size() != read.set.seeds().size()) {
+    return DataLoss("{}: {} seeds but {} labels", where, read.set.seeds().size(),
+                    read.labels.size());
   }
-  return SortedBySeed(set.seeds(), labels);
+  return read;
+}
+
+StatusOr<std::span<const int64_t>> PartRows(const GraphInfo& info, const Task& task,
+                                            const TaskSetSpec& spec) {
+  HG_ASSIGN_OR_RETURN(const TaskSetIndex index,
+                      FindTaskSet(info.schema, task.name, spec.set, spec.type));
+  return info.task_rows[index.task][index.set];
+}
+
+StatusOr<LabeledSeeds> ReadSet(KVStore& kv, const Task& task, const TaskSetSpec& spec,
+                               RankOfWorld who) {
+  HG_ASSIGN_OR_RETURN(const std::span<const int64_t> part_rows, PartRows(kv.info(), task, spec));
+  const IdRange shard = SplitRows(part_rows, who.world_size).of_rank[who.rank];
+  // A part's rows must all be here to be sorted; those of several parts are sorted as they stand.
+  const IdRange whole = WholeParts(part_rows, shard);
+  HG_ASSIGN_OR_RETURN(const StoredRows read, ReadRows(kv, task, spec, whole));
+  LabeledSeeds set = SortedBySeed(read.set.seeds(), read.labels);
+  for (std::vector<int64_t>* column : {&set.seeds, &set.labels}) {
+    column->erase(column->begin(), column->begin() + (shard.begin - whole.begin));
+    column->resize(static_cast<size_t>(shard.size()));
+    column->shrink_to_fit();
+  }
+  set.part_rows.assign(part_rows.begin(), part_rows.end());
+  set.first_row = shard.begin;
+  return set;
+}
+
+// Over all ranks: a part's rows at a time.
+StatusOr<int64_t> LargestLabel(KVStore& kv, const Task& task) {
+  int64_t largest = 0;
+  for (const TaskSetSpec& spec : task.sets) {
+    HG_ASSIGN_OR_RETURN(const std::span<const int64_t> part_rows, PartRows(kv.info(), task, spec));
+    for (size_t part = 0; part + 1 < part_rows.size(); ++part) {
+      HG_ASSIGN_OR_RETURN(const StoredRows read,
+                          ReadRows(kv, task, spec, {part_rows[part], part_rows[part + 1]}));
+      for (const int64_t label : read.labels) largest = std::max(largest, label);
+    }
+  }
+  return largest;
 }
 
 // The node type that all sets are of.
@@ -106,7 +153,7 @@ StatusOr<int> SeedType(const Schema& schema, const Task& task) {
   return schema.NodeTypeIndex(task.sets.front().type);
 }
 
-StatusOr<int64_t> NumClasses(const Task& task, const ClassificationTask& read) {
+StatusOr<int64_t> NumClasses(KVStore& kv, const Task& task) {
   if (task.metadata.contains("num_classes")) {
     HG_ASSIGN_OR_RETURN(const int64_t classes,
                         GetInt(task.metadata, "num_classes", "task '" + task.name + "'"));
@@ -116,10 +163,7 @@ StatusOr<int64_t> NumClasses(const Task& task, const ClassificationTask& read) {
     }
     return classes;
   }
-  int64_t largest = 0;
-  for (const LabeledSeeds* set : {&read.train, &read.valid, &read.test}) {
-    for (int64_t label : set->labels) largest = std::max(largest, label);
-  }
+  HG_ASSIGN_OR_RETURN(const int64_t largest, LargestLabel(kv, task));
   if (largest >= kMaxClasses) {
     return InvalidArgument("task '{}': the largest label is {}, expected classes below {}",
                            task.name, largest, kMaxClasses);
@@ -181,7 +225,8 @@ Status CheckClassification(const Schema& schema, const Task& task) {
   return OkStatus();
 }
 
-StatusOr<ClassificationTask> ReadClassificationTask(KVStore& kv, const std::string& name) {
+StatusOr<ClassificationTask> ReadClassificationTask(KVStore& kv, const std::string& name,
+                                                    RankOfWorld who) {
   const Schema& schema = kv.info().schema;
   HG_ASSIGN_OR_RETURN(const int index, ChooseTask(schema, name));
   const Task& task = schema.tasks[index];
@@ -189,15 +234,15 @@ StatusOr<ClassificationTask> ReadClassificationTask(KVStore& kv, const std::stri
   read.name = task.name;
   HG_ASSIGN_OR_RETURN(read.node_type, SeedType(schema, task));
   for (const TaskSetSpec& spec : task.sets) {
-    HG_ASSIGN_OR_RETURN(LabeledSeeds set, ReadSet(kv, task, spec));
+    HG_ASSIGN_OR_RETURN(LabeledSeeds set, ReadSet(kv, task, spec, who));
     (spec.set == "train"   ? read.train
      : spec.set == "valid" ? read.valid
                            : read.test) = std::move(set);
   }
-  if (read.train.seeds.empty()) {
+  if (read.train.part_rows.empty() || read.train.part_rows.back() == 0) {
     return FailedPrecondition("task '{}' has no train seeds", task.name);
   }
-  HG_ASSIGN_OR_RETURN(read.num_classes, NumClasses(task, read));
+  HG_ASSIGN_OR_RETURN(read.num_classes, NumClasses(kv, task));
   HG_RETURN_IF_ERROR(CheckLabels(kv, read, read.train, "train"));
   HG_RETURN_IF_ERROR(CheckLabels(kv, read, read.valid, "valid"));
   HG_RETURN_IF_ERROR(CheckLabels(kv, read, read.test, "test"));

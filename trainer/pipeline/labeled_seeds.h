@@ -1,4 +1,4 @@
-// The seeds and class labels of a node classification task, as every rank reads them.
+// The seeds and class labels of a node classification task, as a rank reads its own.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +8,17 @@
 #include "client/kv_store.h"
 #include "common/base/status.h"
 #include "common/graph/schema.h"
+#include "trainer/pipeline/seed_split.h"
 
 namespace halograph {
 
-// Sorted by seed, rows of equal seeds in the order read; labels[i] belongs to seeds[i].
+// The shard of a set that is a rank's (SplitRows): of all ranks' rows sorted by seed, rows of equal
+// seeds in the order stored, those from `first_row` on. labels[i] belongs to seeds[i].
 struct LabeledSeeds {
   std::vector<int64_t> seeds;  // global ids
   std::vector<int64_t> labels;
+  std::vector<int64_t> part_rows;  // of all ranks (GraphInfo::task_rows); empty: no such set
+  int64_t first_row = 0;
 };
 
 struct ClassificationTask {
@@ -35,14 +39,16 @@ struct ClassificationTask {
 // schema tells. InvalidArgument saying what they are instead; FailedPrecondition: no sets.
 [[nodiscard]] Status CheckClassification(const Schema& schema, const Task& task);
 
-// Reads seeds and labels of every set. The number of classes is the task's `num_classes`, else
-// one more than the largest label.
+// Reads the rank's seeds and labels of every set: only rows of the parts that have some of them.
+// The number of classes is the task's `num_classes`; else one more than the largest label of all
+// ranks, for which every rank looks at all rows once, a part at a time.
 //   InvalidArgument     seeds are edges or tuples, of several node types, or labels are no integers
 //   FailedPrecondition  no train set or no seed in it, or a set without labels
 //   OutOfRange          a label below 0 or not below num_classes: the seed's original id, the set
 //                       and the label are named
 //   else                what the store returned
 [[nodiscard]] StatusOr<ClassificationTask> ReadClassificationTask(KVStore& kv,
-                                                                  const std::string& name);
+                                                                  const std::string& name,
+                                                                  RankOfWorld who = {});
 
 }  // namespace halograph

@@ -46,7 +46,8 @@ struct StepSeeds {
   LabelRows labels;
 };
 
-// The rows of one set of a task, of all ranks. Immutable; thread-safe.
+// The rows of one set of a task: of all ranks they are counted, this rank's are here. Immutable;
+// thread-safe.
 //
 // Node tasks: a row is a seed (NodeSeeds). Edge tasks: a row is an edge, its two ends and the ends
 // of its negatives are the seeds; negatives are drawn in Collect by the key that it is given.
@@ -54,10 +55,14 @@ class SeedSource {
  public:
   virtual ~SeedSource() = default;
 
-  // Per row the node that it lives with, ascending: rows are split among ranks by it (SplitSeeds).
-  [[nodiscard]] virtual std::span<const int64_t> owners() const = 0;
-  // Overwrites `step` with what rows `rows` (positions in owners()) are about. All that is random
-  // depends on `key` alone, which differs by seed, purpose, epoch, step and rank.
+  // How the rows of all ranks, sorted by the node that each lives with, are owned: parts + 1
+  // ascending boundaries. Rows are split among ranks by it (SplitRows); the last one is their
+  // number.
+  [[nodiscard]] virtual std::span<const int64_t> part_rows() const = 0;
+  [[nodiscard]] int64_t rows() const { return part_rows().back(); }
+  // Overwrites `step` with what rows `rows` (positions among those of all ranks) are about.
+  // Requires them to be of this rank's shard. All that is random depends on `key` alone, which
+  // differs by seed, purpose, epoch, step and rank.
   [[nodiscard]] virtual Status Collect(std::span<const int64_t> rows, uint64_t key,
                                        StepSeeds* step) const = 0;
 };
@@ -65,12 +70,18 @@ class SeedSource {
 // A row is a node.
 class NodeSeeds final : public SeedSource {
  public:
-  // `type`: of the nodes, index in the schema. `seeds` ascending. `labels`: one row a seed, or
-  // none.
-  NodeSeeds(int type, std::vector<int64_t> seeds, LabelRows labels = {})
-      : type_(type), seeds_(std::move(seeds)), labels_(std::move(labels)) {}
+  // `type`: of the nodes, index in the schema. `seeds` ascending: rows from `first_row` on.
+  // `labels`: one row a seed, or none. `part_rows` empty: all rows are here and of one part.
+  NodeSeeds(int type, std::vector<int64_t> seeds, LabelRows labels = {},
+            std::vector<int64_t> part_rows = {}, int64_t first_row = 0)
+      : type_(type),
+        seeds_(std::move(seeds)),
+        labels_(std::move(labels)),
+        part_rows_(part_rows.empty() ? std::vector<int64_t>{0, std::ssize(seeds_)}
+                                     : std::move(part_rows)),
+        first_row_(first_row) {}
 
-  [[nodiscard]] std::span<const int64_t> owners() const override { return seeds_; }
+  [[nodiscard]] std::span<const int64_t> part_rows() const override { return part_rows_; }
   [[nodiscard]] const LabelRows& labels() const { return labels_; }
   [[nodiscard]] Status Collect(std::span<const int64_t> rows, uint64_t key,
                                StepSeeds* step) const override;
@@ -79,6 +90,8 @@ class NodeSeeds final : public SeedSource {
   const int type_;
   const std::vector<int64_t> seeds_;
   const LabelRows labels_;
+  const std::vector<int64_t> part_rows_;
+  const int64_t first_row_;
 };
 
 }  // namespace halograph

@@ -11,6 +11,12 @@
 
 namespace halograph {
 
+// Who reads.
+struct RankOfWorld {
+  int rank = 0;
+  int world_size = 1;
+};
+
 // Per rank its positions in the sorted seeds. The ranges are disjoint, cover all seeds, and their
 // sizes differ by at most one.
 struct SeedShards {

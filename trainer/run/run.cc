@@ -55,7 +55,8 @@ Status Prepare(Session& session, std::vector<NodeInput>* inputs) {
   HG_ASSIGN_OR_RETURN(session.stores, OpenStores(StoreOptionsOf(options), &session.cancel));
   HG_ASSIGN_OR_RETURN(*inputs, ChooseInputs(*kind, session.stores.graph->info().schema,
                                             options.features, options.normalization));
-  HG_ASSIGN_OR_RETURN(session.task, OpenTask(*session.stores.kv, options.task));
+  HG_ASSIGN_OR_RETURN(
+      session.task, OpenTask(*session.stores.kv, options.task, {options.rank, options.world_size}));
   HG_RETURN_IF_ERROR(CheckPredict(session));
   for (auto [maker, fanouts] : {std::pair{&session.train_maker, &options.fanouts},
                                 {&session.eval_maker, &options.eval_fanouts}}) {
@@ -156,8 +157,7 @@ void PrintTable(const Session& session, const TrainResult& result) {
 
 StatusOr<TrainResult> Train(Session& session, TrainLog& log) {
   const TrainOptions& options = session.options;
-  const auto seeds =
-      static_cast<int64_t>(session.task->source(BatchPurpose::kTrain)->owners().size());
+  const auto seeds = session.task->source(BatchPurpose::kTrain)->rows();
   std::optional<Progress> progress;
   if (options.rank == 0) progress.emplace("training, seeds", options.epochs * seeds);
   std::string validation;

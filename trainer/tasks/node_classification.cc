@@ -12,9 +12,10 @@ namespace {
 constexpr Metric kAccuracy{.key = "acc", .label = "accuracy", .sums = 2};
 
 std::optional<NodeSeeds> SourceOf(int node_type, LabeledSeeds set) {
-  if (set.seeds.empty()) return std::nullopt;
+  if (set.part_rows.empty() || set.part_rows.back() == 0) return std::nullopt;
   const auto labels = std::as_bytes(std::span(set.labels));
-  return NodeSeeds(node_type, std::move(set.seeds), {.data = {labels.begin(), labels.end()}});
+  return NodeSeeds(node_type, std::move(set.seeds), {.data = {labels.begin(), labels.end()}},
+                   std::move(set.part_rows), set.first_row);
 }
 
 class NodeClassification final : public TrainingTask {
@@ -40,7 +41,7 @@ class NodeClassification final : public TrainingTask {
 
   Json Facts() const override {
     const auto rows = [](const std::optional<NodeSeeds>& set) {
-      return set.has_value() ? set->owners().size() : size_t{0};
+      return set.has_value() ? set->rows() : int64_t{0};
     };
     return Json{{"num_classes", num_classes_},
                 {"train_rows", rows(train_)},
@@ -83,9 +84,9 @@ class NodeClassification final : public TrainingTask {
 
 }  // namespace
 
-StatusOr<std::unique_ptr<TrainingTask>> OpenNodeClassification(KVStore& kv,
-                                                               const std::string& name) {
-  HG_ASSIGN_OR_RETURN(ClassificationTask task, ReadClassificationTask(kv, name));
+StatusOr<std::unique_ptr<TrainingTask>> OpenNodeClassification(KVStore& kv, const std::string& name,
+                                                               RankOfWorld who) {
+  HG_ASSIGN_OR_RETURN(ClassificationTask task, ReadClassificationTask(kv, name, who));
   return std::unique_ptr<TrainingTask>(std::make_unique<NodeClassification>(std::move(task)));
 }
 

@@ -7,6 +7,7 @@
 
 #include "client/kv_store.h"
 #include "common/base/status.h"
+#include "trainer/pipeline/seed_split.h"
 
 namespace halograph {
 
@@ -14,6 +15,6 @@ class TrainingTask;
 
 // Errors as ReadClassificationTask.
 [[nodiscard]] StatusOr<std::unique_ptr<TrainingTask>> OpenNodeClassification(
-    KVStore& kv, const std::string& name);
+    KVStore& kv, const std::string& name, RankOfWorld who);
 
 }  // namespace halograph

@@ -15,14 +15,15 @@ constexpr TaskKind kKinds[] = {
 
 std::span<const TaskKind> TaskKinds() { return kKinds; }
 
-StatusOr<std::unique_ptr<TrainingTask>> OpenTask(KVStore& kv, const std::string& name) {
+StatusOr<std::unique_ptr<TrainingTask>> OpenTask(KVStore& kv, const std::string& name,
+                                                 RankOfWorld who) {
   const Schema& schema = kv.info().schema;
   HG_ASSIGN_OR_RETURN(const int index, ChooseTask(schema, name));
   const Task& task = schema.tasks[index];
   std::string reasons;
   for (const TaskKind& kind : kKinds) {
     const Status fits = kind.fits(schema, task);
-    if (fits.ok()) return kind.open(kv, task.name);
+    if (fits.ok()) return kind.open(kv, task.name, who);
     reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", kind.name, Message(fits));
   }
   return InvalidArgument("task '{}' cannot be trained for ({})", task.name, reasons);

@@ -9,6 +9,7 @@
 #include "client/kv_store.h"
 #include "common/base/status.h"
 #include "common/graph/schema.h"
+#include "trainer/pipeline/seed_split.h"
 
 namespace halograph {
 
@@ -18,8 +19,9 @@ struct TaskKind {
   std::string_view name;  // "node classification"
   // OK if a task of the graph can be trained for as this kind; else InvalidArgument saying why not.
   Status (*fits)(const Schema& schema, const Task& task);
-  // Reads the rows of all sets.
-  StatusOr<std::unique_ptr<TrainingTask>> (*open)(KVStore& kv, const std::string& name);
+  // Reads the rank's rows of all sets.
+  StatusOr<std::unique_ptr<TrainingTask>> (*open)(KVStore& kv, const std::string& name,
+                                                  RankOfWorld who);
 };
 
 [[nodiscard]] std::span<const TaskKind> TaskKinds();
@@ -29,7 +31,7 @@ struct TaskKind {
 //   NotFound, InvalidArgument  as ChooseTask
 //   InvalidArgument            no kind fits: each with its reason
 //   else                       as the kind's open
-[[nodiscard]] StatusOr<std::unique_ptr<TrainingTask>> OpenTask(KVStore& kv,
-                                                               const std::string& name);
+[[nodiscard]] StatusOr<std::unique_ptr<TrainingTask>> OpenTask(KVStore& kv, const std::string& name,
+                                                               RankOfWorld who = {});
 
 }  // namespace halograph

@@ -42,17 +42,13 @@ void Unpack(const torch::Tensor& packed, int64_t capacity, std::vector<Predictio
   }
 }
 
-NodeSeeds NodesToPredict(const Session& session) {
-  std::vector<int64_t> nodes;
-  if (session.options.predict_nodes == PredictNodes::kTest) {
-    const SeedSource* const test = session.task->source(BatchPurpose::kTest);
-    if (test != nullptr) nodes.assign(test->owners().begin(), test->owners().end());
-  } else {
-    const Schema& schema = session.stores.graph->info().schema;
-    nodes.resize(schema.node_types[session.task->node_type()].count);
-    std::iota(nodes.begin(), nodes.end(), int64_t{0});
-  }
-  return NodeSeeds(session.task->node_type(), std::move(nodes));
+// All nodes of the task's type.
+NodeSeeds AllNodes(const Session& session) {
+  const int type = session.task->node_type();
+  const auto boundaries = session.stores.graph->info().book.NodeBoundaries(type);
+  std::vector<int64_t> nodes(static_cast<size_t>(boundaries.back()));
+  std::iota(nodes.begin(), nodes.end(), int64_t{0});
+  return NodeSeeds(type, std::move(nodes), {}, {boundaries.begin(), boundaries.end()});
 }
 
 }  // namespace
@@ -82,9 +78,11 @@ StatusOr<std::optional<double>> Evaluate(Session& session, BatchPurpose purpose)
 StatusOr<std::vector<Prediction>> Predict(Session& session) {
   const torch::NoGradGuard no_grad;
   session.model->eval();
-  const NodeSeeds nodes = NodesToPredict(session);
+  const bool all = session.options.predict_nodes == PredictNodes::kAll;
+  const SeedSource* const test = all ? nullptr : session.task->source(BatchPurpose::kTest);
+  const NodeSeeds nodes = all ? AllNodes(session) : NodeSeeds(session.task->node_type(), {});
   const int64_t capacity = session.options.eval_batch_size;
-  BatchFeed feed(session, BatchPurpose::kPredict, nodes);
+  BatchFeed feed(session, BatchPurpose::kPredict, test != nullptr ? *test : nodes);
   std::vector<Prediction> predictions;
   FeedWaits waits;
   for (int64_t step = 0; step < feed.steps_per_epoch(); ++step) {

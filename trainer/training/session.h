@@ -35,8 +35,7 @@ struct Session {
     return all;
   }
   [[nodiscard]] SeedShards Shards(const SeedSource& source) const {
-    const PartitionBook& book = stores.graph->info().book;
-    return SplitSeeds(source.owners(), book.NodeBoundaries(task->node_type()), options.world_size);
+    return SplitRows(source.part_rows(), options.world_size);
   }
   // Cancelled once a signal came.
   [[nodiscard]] Status CheckStop() const {

@@ -45,6 +45,63 @@ TEST_F(LabeledSeedsTest, SortsSeedsAndKeepsTheirLabels) {
   }
 }
 
+// Counts rows that are read.
+class CountedReads final : public KVStore {
+ public:
+  explicit CountedReads(KVStore* store) : store_(store) {}
+  const GraphInfo& info() const override { return store_->info(); }
+  Status Pull(std::span<const RowRequest> requests, CallContext& context) override {
+    return store_->Pull(requests, context);
+  }
+  StatusOr<TaskSet> ReadTaskSet(const TaskSetRef& set, IdRange rows,
+                                CallContext& context) override {
+    rows_read += rows.size();
+    return store_->ReadTaskSet(set, rows, context);
+  }
+  int64_t rows_read = 0;
+
+ private:
+  KVStore* store_;
+};
+
+TEST_F(LabeledSeedsTest, RanksReadTheirPartsRowsAndTogetherHaveTheWholeInOrder) {
+  constexpr int kWorld = 4;
+  Open(RandomGraph({.seed = 4, .parts = 4, .nodes = 400, .num_classes = 5}));
+  const auto whole = ReadClassificationTask(*stores_.kv, "");
+  ASSERT_TRUE(whole.ok()) << whole.status();
+  const SeedShards shards =
+      SplitSeeds(whole->train.seeds, stores_.graph->info().book.NodeBoundaries(0), kWorld);
+  for (int rank = 0; rank < kWorld; ++rank) {
+    CountedReads counted(stores_.kv.get());
+    const auto mine = ReadClassificationTask(counted, "", {rank, kWorld});
+    ASSERT_TRUE(mine.ok()) << mine.status();
+    EXPECT_EQ(mine->num_classes, 5);
+    const IdRange shard = shards.of_rank[rank];
+    EXPECT_EQ(mine->train.first_row, shard.begin);
+    EXPECT_TRUE(std::ranges::equal(
+        mine->train.seeds,
+        std::span(whole->train.seeds)
+            .subspan(static_cast<size_t>(shard.begin), static_cast<size_t>(shard.size()))));
+    EXPECT_TRUE(std::ranges::equal(
+        mine->train.labels,
+        std::span(whole->train.labels)
+            .subspan(static_cast<size_t>(shard.begin), static_cast<size_t>(shard.size()))));
+    EXPECT_EQ(mine->train.part_rows, whole->train.part_rows);
+    EXPECT_LT(counted.rows_read, 3 * 400 / 4) << "two or three of four parts at most";
+  }
+}
+
+TEST_F(LabeledSeedsTest, ARankFindsTheClassesOfAllRanks) {
+  TestGraphSpec spec = RandomGraph({.parts = 2, .nodes = 8});
+  spec.tasks[0].metadata = Json::object();
+  OpenWithLabels<int32_t>(spec, 2, {0, 6});
+  for (const int rank : {0, 1}) {
+    auto task = ReadClassificationTask(*stores_.kv, "", {rank, 2});
+    ASSERT_TRUE(task.ok()) << task.status();
+    EXPECT_EQ(task->num_classes, 7);
+  }
+}
+
 TEST_F(LabeledSeedsTest, ClassesAreCountedWhereTheTaskDoesNotSay) {
   TestGraphSpec spec = RandomGraph({.nodes = 8});
   spec.tasks[0].metadata = Json::object();

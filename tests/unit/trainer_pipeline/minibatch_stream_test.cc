@@ -136,7 +136,7 @@ TEST_F(MinibatchStreamTest, AStreamThatBeginsLaterGivesTheRestOfTheWhole) {
 class RecordingSource final : public SeedSource {
  public:
   explicit RecordingSource(const NodeSeeds* seeds) : seeds_(seeds) {}
-  std::span<const int64_t> owners() const override { return seeds_->owners(); }
+  std::span<const int64_t> part_rows() const override { return seeds_->part_rows(); }
   Status Collect(std::span<const int64_t> rows, uint64_t key, StepSeeds* step) const override {
     {
       std::lock_guard lock(mutex_);

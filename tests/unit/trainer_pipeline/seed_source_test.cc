@@ -25,6 +25,16 @@ TEST(NodeSeedsTest, RowsComeInTheOrderAskedForWithTheirLabels) {
   EXPECT_THAT(step.labels.As<int64_t>(), testing::ElementsAre(90, 30, 51, 30));
 }
 
+TEST(NodeSeedsTest, RowsAreCountedOverAllRanksAndFoundFromTheFirstHere) {
+  const NodeSeeds seeds(2, {5, 9}, Labels<int64_t>(DType::kInt64, 1, {51, 90}), {0, 2, 6}, 3);
+  EXPECT_EQ(seeds.rows(), 6);
+  StepSeeds step;
+  const std::vector<int64_t> rows = {4, 3};
+  ASSERT_TRUE(seeds.Collect(rows, 1, &step).ok());
+  EXPECT_THAT(step.seeds.front().ids, testing::ElementsAre(9, 5));
+  EXPECT_THAT(step.labels.As<int64_t>(), testing::ElementsAre(90, 51));
+}
+
 TEST(NodeSeedsTest, LabelsMayHaveSeveralColumnsOfAnyType) {
   const NodeSeeds seeds(2, {1, 2}, Labels<float>(DType::kFloat32, 3, {0, 1, 2, 10, 11, 12}));
   StepSeeds step;

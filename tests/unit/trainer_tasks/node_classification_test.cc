@@ -33,8 +33,8 @@ TEST_F(NodeClassificationTest, HasTheGraphsSetsAndClasses) {
   auto task = OpenTask(*stores_.kv, "");
   ASSERT_TRUE(task.ok()) << task.status();
   EXPECT_EQ((*task)->output_dim(), 5);
-  EXPECT_EQ((*task)->source(BatchPurpose::kTrain)->owners().size(), 20U);
-  EXPECT_EQ((*task)->source(BatchPurpose::kValid)->owners().size(), 10U);
+  EXPECT_EQ((*task)->source(BatchPurpose::kTrain)->rows(), 20);
+  EXPECT_EQ((*task)->source(BatchPurpose::kValid)->rows(), 10);
   EXPECT_EQ((*task)->Facts()["test_rows"], 10);
   EXPECT_TRUE((*task)->parameters().empty());
   EXPECT_TRUE((*task)->can_predict());
