@@ -47,9 +47,9 @@ void CallLog::Write(const grpc::CallbackServerContext& context, Method method, c
   int64_t left_out = 0;
   if (error && !limit_.Allow(&left_out)) return;
   if (left_out > 0) spdlog::warn("{} errors of calls were not logged", left_out);
-  spdlog::log(level, "{} request {} rank {} from {}: {}, {} bytes in, {} out, {:.6f} s",
+  spdlog::log(level, "{} request {} rank {} trace {} from {}: {}, {} bytes in, {} out, {:.6f} s",
               MethodName(method), Metadata(context, kRequestIdKey), Metadata(context, kRankKey),
-              Printable(context.peer(), kMetadataShown),
+              Metadata(context, kTraceIdKey), Printable(context.peer(), kMetadataShown),
               status.ok() ? "OK" : Printable(halograph::ToString(status), kMessageShown),
               request_bytes, reply_bytes, std::chrono::duration<double>(latency).count());
 }
