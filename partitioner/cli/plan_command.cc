@@ -69,13 +69,13 @@ Status Plan(const PlanFlags& flags) {
 }
 
 void AddSizeFlags(CLI::App* command, PlanFlags* flags) {
-  command->add_option("--nodes", flags->nodes, "Without --input: nodes of a graph to come")
+  command->add_option("--nodes", flags->nodes, "Without --input: number of nodes")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 48));
-  command->add_option("--edges", flags->edges, "Without --input: its directed edges")
+  command->add_option("--edges", flags->edges, "Without --input: number of directed edges")
       ->check(CLI::Range(int64_t{0}, int64_t{1} << 48));
   command
       ->add_option("--feature-bytes", flags->feature_bytes,
-                   "Without --input: bytes of one node's features, as 512")
+                   "Without --input: bytes of one node's features, such as 512")
       ->check(CheckBytes);
 }
 
@@ -85,10 +85,10 @@ void RequireSense(const CLI::App& command, const PlanFlags& flags) {
   const bool numbers = command.count("--nodes") > 0 || command.count("--edges") > 0 ||
                        command.count("--feature-bytes") > 0;
   if (input == numbers) {
-    throw CLI::ValidationError("give either --input, or --nodes and --edges of a graph to come");
+    throw CLI::ValidationError("give either --input, or --nodes and --edges");
   }
   if (numbers && (command.count("--nodes") == 0 || command.count("--edges") == 0)) {
-    throw CLI::ValidationError("--nodes and --edges need each other");
+    throw CLI::ValidationError("give --nodes and --edges together");
   }
   RequireOptionsTaken(flags.report.flags, flags.plan.methods);
 }
@@ -100,8 +100,8 @@ void AddPlanCommand(CLI::App* app, Action* action) {
   flags->plan.methods = MethodNames();
   CLI::App* command = app->add_subcommand(
       "plan",
-      "Says what each method would take on a graph: memory, disk and time, from its counts, a "
-      "sample of its edges, and a few seconds of trying this machine");
+      "Estimates the memory, disk space and time of each method on a graph, from its counts, a "
+      "sample of its edges, and a test of this machine that takes a few seconds");
   AddInputOptions(command, &flags->report.input);
   AddSizeFlags(command, flags.get());
   command->add_option("--parts", flags->plan.method.parts, "Number of partitions")
@@ -110,6 +110,7 @@ void AddPlanCommand(CLI::App* app, Action* action) {
   command->add_option("--methods", flags->plan.methods, "Comma-separated (default: all)")
       ->delimiter(',')
       ->check(CLI::IsMember(MethodNames()));
+  AddOrderFlag(command, &flags->report.flags);
   AddReportOptions(command, "Folder for temporary files, on the disk that the run will write to",
                    &flags->report);
   command->callback([=] {

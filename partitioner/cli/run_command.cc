@@ -50,7 +50,7 @@ Status PrintSummary(const PartitionRun& run, const PartitionSummary& summary) {
              FormatCount(edges.self_loops_dropped), FormatCount(edges.duplicates),
              FormatCount(edges.duplicates_dropped));
   if (!run.sampling_weights.empty()) {
-    fmt::print("tables by {}; nodes with in-edges of weight 0 only: {}\n",
+    fmt::print("sampling tables by {}; nodes whose in-edges all have weight 0: {}\n",
                fmt::join(run.sampling_weights, ", "), FormatCount(summary.graph.undrawable_nodes));
   }
   fmt::print("opened in {}, {} in {}, written in {}; peak memory {} (mapped files included)\n",
@@ -114,8 +114,9 @@ void AddPartsOptions(CLI::App* command, RunOptions* options) {
                    "Number of partitions, or auto: as few as fit --memory-per-part")
       ->check(CheckPartsWord);
   command
-      ->add_option("--memory-per-part", options->memory_per_part,
-                   "With --parts auto: memory of the machine that holds one partition, as 16GiB")
+      ->add_option(
+          "--memory-per-part", options->memory_per_part,
+          "With --parts auto: memory of the machine that holds one partition, such as 16GiB")
       ->check(CheckBytes);
   command
       ->add_option("--method", options->run.method,
@@ -124,8 +125,16 @@ void AddPartsOptions(CLI::App* command, RunOptions* options) {
       ->check(CheckMethodName)
       ->capture_default_str();
   command->add_option("--owners", options->owners,
-                      "Takes an assignment made elsewhere in place of a method: an .npy file, or a "
-                      "folder with one .npy or .txt a node type");
+                      "Uses an existing assignment instead of a method: an .npy file, or a folder "
+                      "with one .npy or .txt file per node type");
+}
+
+// Whether the method, which was checked by its name, can give the order.
+Status CheckOrderOf(const RunOptions& options) {
+  const NodeOrder order = NodeOrderOf(options.flags.order).value();
+  if (!options.owners.empty()) return CheckOrder(OwnersMethod(options.owners), order);
+  HG_ASSIGN_OR_RETURN(const auto method, MakeMethod(options.run.method));
+  return CheckOrder(*method, order);
 }
 
 // What only several options together make wrong.
@@ -134,14 +143,18 @@ void RequireSense(const CLI::App& command, const RunOptions& options) {
   if (options.parts.empty() && !owners) throw CLI::RequiredError("--parts");
   const bool automatic = options.parts == kAutoParts;
   if (automatic && owners) {
-    throw CLI::ValidationError("--parts auto: the file of --owners says how many there are");
+    throw CLI::ValidationError(
+        "--parts auto cannot be used with --owners: the file gives the number of partitions");
   }
   if (automatic != (command.count("--memory-per-part") > 0)) {
-    throw CLI::ValidationError("--parts auto and --memory-per-part need each other");
+    throw CLI::ValidationError(
+        "--parts auto and --memory-per-part go together: give both or neither");
   }
   if (owners && command.count("--method") > 0) {
-    throw CLI::ValidationError("--owners takes the place of --method: give one of them");
+    throw CLI::ValidationError("--owners replaces --method: give only one of them");
   }
+  const Status order = CheckOrderOf(options);
+  if (!order.ok()) throw CLI::ValidationError(Message(order));
   RequireOptionsTaken(options.flags, {owners ? "--owners" : options.run.method});
 }
 
@@ -153,14 +166,15 @@ void AddRunCommand(CLI::App* app, Action* action) {
   PartitionRun& run = options->run;
   CLI::App* command = app->add_subcommand("run", "Partitions a graph");
   AddInputOptions(command, &options->input)->required();
-  command->add_flag("--allow-nan", run.allow_nan, "Take features with NaN as they are");
+  command->add_flag("--allow-nan", run.allow_nan, "Accept features with NaN");
   command->add_option("--output", run.output, "The partition folder to write")->required();
   AddPartsOptions(command, options.get());
   AddMethodFlags(command, &options->flags);
+  AddOrderFlag(command, &options->flags);
   command
       ->add_option("--sampling-weights", run.sampling_weights,
-                   "Edge features (one number an edge, comma-separated) that sampling can go by: "
-                   "makes tables, 18 bytes an edge each")
+                   "Edge features (one number per edge; names comma-separated) for weighted "
+                   "sampling: writes tables of 18 bytes per edge for each")
       ->delimiter(',');
   command->add_flag("--force", run.replace, "Replace an existing output");
   command->callback([=] {

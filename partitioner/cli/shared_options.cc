@@ -68,8 +68,8 @@ void AddEdgeFlags(CLI::App* command, MethodFlags* flags) {
   flags->of_methods.push_back(
       command
           ->add_option("--owner", flags->owner,
-                       "Edge partitioners: which of a node's replicas owns it, random (as CATGNN) "
-                       "or majority (the one with most of its edges)")
+                       "Edge partitioners: which replica of a node owns it: random (as CATGNN), or "
+                       "majority (the one with most of its edges)")
           ->check(CLI::IsMember(
               std::vector<std::string>(kOwnerRuleWords.begin(), kOwnerRuleWords.end())))
           ->capture_default_str());
@@ -77,32 +77,32 @@ void AddEdgeFlags(CLI::App* command, MethodFlags* flags) {
       command->add_option("--hdrf-lambda", edge.hdrf_lambda, "hdrf: weight of balance in its score")
           ->check(CheckPositive)
           ->capture_default_str());
+  flags->of_methods.push_back(command
+                                  ->add_option("--volume-factor", edge.volume_factor,
+                                               "spring, 2ps-l: maximum volume of a cluster, as a "
+                                               "multiple of an even share of the edges")
+                                  ->check(CheckPositive)
+                                  ->capture_default_str());
   flags->of_methods.push_back(
       command
-          ->add_option("--volume-factor", edge.volume_factor,
-                       "spring, 2ps-l: volume of a cluster at most, in even shares of the edges")
-          ->check(CheckPositive)
-          ->capture_default_str());
-  flags->of_methods.push_back(
-      command
-          ->add_option("--edge-imbalance", edge.edge_imbalance,
-                       "Edge partitioners: edges of a partition at most, in even shares")
+          ->add_option(
+              "--edge-imbalance", edge.edge_imbalance,
+              "Edge partitioners: maximum edges of a partition, as a multiple of an even share")
           ->check(CLI::Range(1.0, kNone))
           ->capture_default_str());
 }
 
 void AddStreamMetisFlags(CLI::App* command, MethodFlags* flags) {
   StreamMetisOptions& stream = flags->options.stream_metis;
-  flags->of_methods.push_back(
-      command
-          ->add_option("--clusters", stream.clusters,
-                       "stream-metis: clusters of its coarse graph, about (0: from nodes and "
-                       "memory)")
-          ->check(CLI::NonNegativeNumber)
-          ->capture_default_str());
+  flags->of_methods.push_back(command
+                                  ->add_option("--clusters", stream.clusters,
+                                               "stream-metis: approximate number of clusters of "
+                                               "its coarse graph (0: chosen from nodes and memory)")
+                                  ->check(CLI::NonNegativeNumber)
+                                  ->capture_default_str());
   flags->of_methods.push_back(command
                                   ->add_option("--refinement-rounds", stream.refinement_rounds,
-                                               "stream-metis: passes that refine, 0 to 16")
+                                               "stream-metis: number of refinement passes, 0 to 16")
                                   ->check(CLI::Range(0, 16))
                                   ->capture_default_str());
 }
@@ -115,6 +115,7 @@ MethodOptions MethodFlags::Options() const {
   if (!balance.empty()) result.balance = BalanceOptions::Parse(balance).value();
   result.memory = memory.empty() ? AvailableMemory() : ParseBytes(memory).value();
   result.edge.owner = OwnerRuleOf(owner).value();
+  result.order = NodeOrderOf(order).value();
   return result;
 }
 
@@ -125,12 +126,24 @@ void AddMethodFlags(CLI::App* command, MethodFlags* flags) {
       ->check(CheckBalance);
   command
       ->add_option("--memory", flags->memory,
-                   "Memory that the whole run may hold, as 8GiB (default: most of what is free)")
+                   "Memory limit of the whole run, such as 8GiB (default: most of what is free)")
       ->check(CheckBytes);
-  command->add_option("--seed", flags->options.seed, "Same seed, same partitioning")
+  command
+      ->add_option("--seed", flags->options.seed,
+                   "Random seed: the same seed gives the same partitioning")
       ->capture_default_str();
   AddEdgeFlags(command, flags);
   AddStreamMetisFlags(command, flags);
+}
+
+void AddOrderFlag(CLI::App* command, MethodFlags* flags) {
+  command
+      ->add_option("--order", flags->order,
+                   "How the nodes of a partition are numbered: input (as in the input), or cluster "
+                   "(nodes of a cluster together; lp-metis and stream-metis find clusters)")
+      ->check(
+          CLI::IsMember(std::vector<std::string>(kNodeOrderWords.begin(), kNodeOrderWords.end())))
+      ->capture_default_str();
 }
 
 void RequireOptionsTaken(const MethodFlags& flags, const std::vector<std::string>& methods) {
@@ -156,8 +169,8 @@ StatusOr<TemporaryFolder> ReportOptions::MakeScratch(std::string_view name) cons
   if (scratch.empty()) {
     const char* variable = std::getenv("TMPDIR");
     return FailedPrecondition(
-        "the folder for temporary files, `{}` by TMPDIR, is not there: make it, or give another "
-        "with --scratch",
+        "the folder for temporary files, `{}` (from TMPDIR), does not exist: create it, or give "
+        "another with --scratch",
         variable == nullptr ? "" : variable);
   }
   return TemporaryFolder::Create(scratch / fmt::format("halograph-{}", name));

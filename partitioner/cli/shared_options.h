@@ -1,4 +1,5 @@
-// The options that say what graph is read and how, for every subcommand that reads one.
+// Options that several subcommands share: what graph is read and how, which method runs with
+// what options and memory, and how a report looks.
 #pragma once
 
 #include <filesystem>
@@ -15,6 +16,7 @@
 
 namespace halograph {
 
+// What graph is read and how.
 struct InputOptions {
   std::filesystem::path input;
   ReadOptions read;
@@ -28,14 +30,13 @@ struct InputOptions {
 // Returns --input, which the caller may require.
 CLI::Option* AddInputOptions(CLI::App* command, InputOptions* options);
 
-// The options of partition methods and of the memory that a run may hold, for every subcommand that
-// runs methods or plans to.
-
+// The options of partition methods, and the memory limit of a run.
 struct MethodFlags {
-  MethodOptions options;  // without parts, balance, memory, owner rule, which are words below
+  MethodOptions options;  // without parts, and without what the words below say
   std::string balance;
   std::string memory;
   std::string owner = "majority";
+  std::string order = "input";
   std::vector<const CLI::Option*> of_methods;  // those that only some methods take
 
   // All words put into the options; `memory` is AvailableMemory() where it is not given.
@@ -43,18 +44,19 @@ struct MethodFlags {
 };
 
 void AddMethodFlags(CLI::App* command, MethodFlags* flags);
+// --order, for commands whose result depends on it.
+void AddOrderFlag(CLI::App* command, MethodFlags* flags);
 
-// CLI::ValidationError if an option was given that none of `methods` takes. For callbacks of
-// commands, where that is wrong usage.
+// CLI::ValidationError if an option was given that none of `methods` has. For callbacks of
+// commands: it is wrong usage.
 void RequireOptionsTaken(const MethodFlags& flags, const std::vector<std::string>& methods);
 
-// Checks of a word, for CLI::Option::check: empty if it is right.
+// Checks of one word, for CLI::Option::check: empty if the word is valid, else what is wrong.
 [[nodiscard]] std::string CheckBytes(const std::string& text);
 [[nodiscard]] std::string CheckMethodName(const std::string& name);
 
-// The options of subcommands that try methods on a graph and report: what is read, what methods
-// may do, how the report looks. Nothing they write stays.
-
+// The options of subcommands that try methods on a graph and report. They remove all that they
+// write.
 struct ReportOptions {
   InputOptions input;
   MethodFlags flags;

@@ -29,6 +29,15 @@ std::optional<OwnerRule> OwnerRuleOf(std::string_view word) {
   return std::nullopt;
 }
 
+std::string_view ToString(NodeOrder order) { return kNodeOrderWords[static_cast<size_t>(order)]; }
+
+std::optional<NodeOrder> NodeOrderOf(std::string_view word) {
+  for (const NodeOrder order : {NodeOrder::kInput, NodeOrder::kCluster}) {
+    if (word == ToString(order)) return order;
+  }
+  return std::nullopt;
+}
+
 StatusOr<BalanceOptions> BalanceOptions::Parse(std::string_view list) {
   BalanceOptions options{false, false, false, false, false};
   for (const auto piece : absl::StrSplit(ToAbsl(list), ',')) {
@@ -65,8 +74,8 @@ Status CheckParts(const Dataset& dataset, int parts) {
   if (nodes == 0) return InvalidArgument("the graph has no nodes: there is nothing to partition");
   if (parts > nodes) {
     return InvalidArgument(
-        "parts: {} partitions are more than the {} nodes of the graph; ask for "
-        "at most as many as there are nodes",
+        "parts: {} partitions are more than the {} nodes of the graph; give at most one partition "
+        "per node",
         parts, nodes);
   }
   return OkStatus();

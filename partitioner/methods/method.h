@@ -1,6 +1,7 @@
-// A partition method: an owner for every node, and nothing else. What follows (renumbering, halo
-// nodes, splitting, writing) is one path that all methods share. To add one: a class in a
-// folder here, a line in registry/registry.cc; the method conformance suite runs over all there.
+// The interface of a partition method: it gives every node an owner, and nothing else. What
+// follows (renumbering, halo nodes, splitting, writing) is the same for all methods. To add a
+// method, write a class in a folder here and add a line to registry/registry.cc. The conformance
+// suite then runs over it.
 #pragma once
 
 #include <array>
@@ -62,11 +63,25 @@ struct LpMetisOptions {
   int64_t cluster_nodes = 0;  // that a cluster has at most; 0: chosen from the nodes and the parts
 };
 
+// How the nodes of one part are numbered.
+enum class NodeOrder {
+  kInput,    // by input id
+  kCluster,  // by (cluster, input id): nodes with many edges between them get near ids
+};
+
+// As options and manifests have them, in the order of the values.
+inline constexpr std::array<std::string_view, 2> kNodeOrderWords = {"input", "cluster"};
+[[nodiscard]] std::string_view ToString(NodeOrder order);
+// nullopt for another word.
+[[nodiscard]] std::optional<NodeOrder> NodeOrderOf(std::string_view word);
+
 struct MethodOptions {
   int parts = 2;
   uint64_t seed = 0;
   BalanceOptions balance = {};  // what the data does not have is ignored
   bool drop_duplicates = false;
+  // kCluster: Assign fills Assignment::order_keys. Only for methods that find clusters.
+  NodeOrder order = NodeOrder::kInput;
   // What the whole run may hold, in bytes: a method that can trade quality for memory plans with
   // it. Whether a plan fits is checked by whoever runs the method (CheckMemory).
   int64_t memory = std::numeric_limits<int64_t>::max();
@@ -77,9 +92,15 @@ struct MethodOptions {
   LpMetisOptions lp_metis = {};
 };
 
-// owners[type][input id] = partition.
+// The key of a node in no cluster.
+inline constexpr uint32_t kNoOrderKey = 4294967295;
+
 struct Assignment {
-  std::vector<std::vector<uint16_t>> owners;
+  std::vector<std::vector<uint16_t>> owners;  // [type][input id]: the part
+  // [type][input id]: the cluster of the node, in one numbering for all types and parts. A key is
+  // below the number of nodes of all types, or kNoOrderKey. Renumbering numbers the nodes of a part
+  // by (key, input id), those without a key last. Empty: by input id.
+  std::vector<std::vector<uint32_t>> order_keys;
   // What the method wants kept: objective, attempts, ... Goes into GRAPH/manifest.json, so nothing
   // that differs from run to run (seconds).
   Json report = Json::object();
@@ -97,9 +118,12 @@ class PartitionMethod {
  public:
   virtual ~PartitionMethod() = default;
   [[nodiscard]] virtual std::string_view name() const = 0;
-  // What Assign will hold at most on a graph of these counts, its result included (2 bytes a node),
-  // one kEdgePassBytes too. Reads nothing. Within 20 % of what a run takes on graphs of a million
-  // nodes and more.
+  // Whether Assign can give order keys. A method that cannot ignores options.order: whoever runs it
+  // asks CheckOrder (registry/registry.h) first.
+  [[nodiscard]] virtual bool FindsClusters() const { return false; }
+  // What Assign will hold at most on a graph of these counts, its result included (2 bytes a node,
+  // and 4 for order keys), one kEdgePassBytes too. Reads nothing. Within 20 % of what a run takes
+  // on graphs of a million nodes and more.
   [[nodiscard]] virtual MemoryPlan PlanMemory(const GraphCounts& counts,
                                               const MethodOptions& options) const = 0;
   // Reads nothing either. What is true of most methods: nothing of all that.

@@ -121,9 +121,10 @@ int64_t PlanOutputBytes(const GraphSizes& sizes, int parts) {
 StatusOr<MemoryPlan> PlanRunMemory(const std::string& method, const GraphCounts& counts,
                                    double reciprocity, const MethodOptions& options) {
   HG_ASSIGN_OR_RETURN(const auto made, MakeMethod(method));
+  HG_RETURN_IF_ERROR(CheckOrder(*made, options.order));
   const bool folds = made->Profile(counts, options).folds_edges;
   MemoryPlan plan = made->PlanMemory(folds ? Folded(counts, reciprocity) : counts, options);
-  plan.Append(PlanWriting(counts, options.memory, options.parts));
+  plan.Append(PlanWriting(counts, options.memory, options.parts, options.order));
   return plan;
 }
 

@@ -1,4 +1,4 @@
-// What each method would take on a graph: memory, disk and time, said before it runs.
+// Estimates what each method needs on a graph (memory, disk space and time) before it runs.
 #pragma once
 
 #include <cstdint>
@@ -55,6 +55,7 @@ struct RunPlan {
 
 // Memory of a method and of writing after it. Methods that fold the two directions of an edge into
 // one need less than their own plan, which knows only counts, where the sample has `reciprocity`.
+// InvalidArgument: an unknown method, or an order that it cannot give (CheckOrder).
 [[nodiscard]] StatusOr<MemoryPlan> PlanRunMemory(const std::string& method,
                                                  const GraphCounts& counts, double reciprocity,
                                                  const MethodOptions& options);

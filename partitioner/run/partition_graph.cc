@@ -23,14 +23,17 @@ std::filesystem::path WithoutTrailingSlash(const std::filesystem::path& path) {
 }
 
 Json OptionsJson(const PartitionRun& run, const MethodOptions& options, Json report) {
-  return {{"read", run.read.ToJson()},
-          {"method", run.method},
-          {"seed", options.seed},
-          {"balance", options.balance.ToString()},
-          {"parts", options.parts},
-          {"allow_nan", run.allow_nan},
-          {"sampling_weights", run.sampling_weights},
-          {"report", std::move(report)}};
+  Json json = {{"read", run.read.ToJson()},
+               {"method", run.method},
+               {"seed", options.seed},
+               {"balance", options.balance.ToString()},
+               {"parts", options.parts},
+               {"allow_nan", run.allow_nan},
+               {"sampling_weights", run.sampling_weights},
+               {"report", std::move(report)}};
+  // Not there in a folder in input order: such folders stay as they were before there was a choice.
+  if (options.order != NodeOrder::kInput) json["order"] = ToString(options.order);
+  return json;
 }
 
 // The folder to be renamed to the output.
@@ -51,8 +54,8 @@ StatusOr<TemporaryFolder> CreateOutput(const PartitionRun& run) {
 Status PlanRun(const PartitionMethod& method, const GraphCounts& counts,
                const MethodOptions& options) {
   MemoryPlan plan = method.PlanMemory(counts, options);
-  plan.Append(PlanWriting(counts, options.memory, options.parts));
-  spdlog::info("memory: {} at most, of {}\n{}", FormatBytes(kProgramBytes + plan.peak_bytes()),
+  plan.Append(PlanWriting(counts, options.memory, options.parts, options.order));
+  spdlog::info("memory: at most {}, limit {}\n{}", FormatBytes(kProgramBytes + plan.peak_bytes()),
                FormatBytes(options.memory), plan.ToText());
   return CheckMemory(plan, options.memory);
 }
@@ -75,6 +78,7 @@ StatusOr<PartitionSummary> PartitionGraph(const PartitionRun& run) {
   if (method == nullptr) {
     HG_ASSIGN_OR_RETURN(method, MakeMethod(run.method));
   }
+  HG_RETURN_IF_ERROR(CheckOrder(*method, run.options.order));
   HG_ASSIGN_OR_RETURN(TemporaryFolder folder, CreateOutput(run));
   PartitionSummary summary;
   Stopwatch watch;

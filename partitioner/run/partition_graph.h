@@ -1,5 +1,5 @@
-// From an input folder to a partition folder: open, assign, renumber, write, rename into place.
-// What `halograph-partition run` does, as a function.
+// The whole run, from an input folder to a partition folder: open, assign, renumber, write,
+// rename into place. This is what `halograph-partition run` does, as a function.
 #pragma once
 
 #include <filesystem>
@@ -46,7 +46,8 @@ struct PartitionSummary {
 // The output appears whole or not at all, also if the process is killed: it is written beside the
 // target, temporary files included. Not thread-safe for one output.
 //   AlreadyExists      output exists, and `replace` is false or it is no partition folder
-//   InvalidArgument    `replace`, and the input lies in the output
+//   InvalidArgument    `replace`, and the input lies in the output; options.order that the method
+//                      cannot give (CheckOrder)
 //   ResourceExhausted  the run would hold more than `memory` (CheckMemory), or the disk has no room
 // and whatever reading, the method and writing report.
 [[nodiscard]] StatusOr<PartitionSummary> PartitionGraph(const PartitionRun& run);

@@ -1,5 +1,5 @@
-// The nodes of all types as one range, which is what partition methods work on: union id = offset
-// of the type + input id. Immutable; thread-safe.
+// The nodes of all types as one range, on which partition methods work. Union id = offset of the
+// type + input id. Immutable; thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -20,13 +20,13 @@ class UnionNodes {
   [[nodiscard]] int64_t offset(int type) const { return offsets_[static_cast<size_t>(type)]; }
   // Of a union id within the range. O(log types).
   [[nodiscard]] int TypeOf(int64_t node) const;
-  // owners[node] -> owners[type][input id], as Assignment has them. OwnerT: uint16_t or int32_t.
-  template <typename OwnerT = uint16_t>
-  [[nodiscard]] std::vector<std::vector<uint16_t>> SplitByType(
-      const std::vector<OwnerT>& owners) const {
-    std::vector<std::vector<uint16_t>> split;
+  // values[node] -> values[type][input id] as T: the form of Assignment's owners (uint16_t) and
+  // order keys (uint32_t).
+  template <typename T = uint16_t, typename Values = std::vector<T>>
+  [[nodiscard]] std::vector<std::vector<T>> SplitByType(const Values& values) const {
+    std::vector<std::vector<T>> split;
     for (int type = 0; type < num_types(); ++type) {
-      split.emplace_back(owners.begin() + offset(type), owners.begin() + offset(type + 1));
+      split.emplace_back(values.begin() + offset(type), values.begin() + offset(type + 1));
     }
     return split;
   }

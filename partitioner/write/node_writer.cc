@@ -15,17 +15,23 @@ namespace {
 
 constexpr size_t kBlockBytes = size_t{4} << 20;  // input looked at, and given back, at a time
 
-// One file a partition, each filled front to back.
+// One file a part. In input order each is filled front to back, else row by row in no order.
 struct PartFiles {
+  const Renumbering* numbering = nullptr;
+  int node_type = 0;
   std::vector<MappedNpy> files;
-  std::vector<int64_t> next;  // row to be written next
+  std::vector<int64_t> end;  // in input order: rows written so far
 
-  [[nodiscard]] std::byte* Append(int part) {
-    const auto p = static_cast<size_t>(part);
-    return files[p].data() + static_cast<size_t>(next[p]++) * files[p].row_bytes();
+  // Where the row of a node goes; nodes are asked for by ascending input id.
+  [[nodiscard]] std::byte* Row(int64_t id) {
+    const size_t p = numbering->Owners(node_type)[static_cast<size_t>(id)];
+    const int64_t row = numbering->LocalId(node_type, id);
+    end[p] = row + 1;
+    return files[p].data() + static_cast<size_t>(row) * files[p].row_bytes();
   }
   void Release() {
-    for (size_t p = 0; p < files.size(); ++p) files[p].ReleaseBefore(next[p]);
+    if (!numbering->in_input_order()) return;
+    for (size_t p = 0; p < files.size(); ++p) files[p].ReleaseBefore(end[p]);
   }
   [[nodiscard]] Status Close() {
     for (MappedNpy& file : files) HG_RETURN_IF_ERROR(file.Close());
@@ -35,7 +41,7 @@ struct PartFiles {
 
 StatusOr<PartFiles> CreateFiles(const WriteContext& context, int node_type,
                                 const std::string& relative_path, const TensorSpec& spec) {
-  PartFiles out;
+  PartFiles out{&context.numbering, node_type, {}, {}};
   for (int part = 0; part < context.num_parts(); ++part) {
     HG_ASSIGN_OR_RETURN(
         MappedNpy file,
@@ -43,7 +49,7 @@ StatusOr<PartFiles> CreateFiles(const WriteContext& context, int node_type,
                           context.numbering.CoreNodes(node_type, part), spec.dim, spec.rank));
     out.files.push_back(std::move(file));
   }
-  out.next.assign(out.files.size(), 0);
+  out.end.assign(out.files.size(), 0);
   return out;
 }
 
@@ -57,10 +63,9 @@ Status WriteOriginalIds(const WriteContext& context, int node_type) {
   if (input.original_ids != nullptr) {
     HG_ASSIGN_OR_RETURN(original, input.original_ids->As<int64_t>());
   }
-  const std::vector<uint16_t>& owners = context.numbering.Owners(node_type);
-  for (size_t id = 0; id < owners.size(); ++id) {
-    const int64_t value = original.empty() ? static_cast<int64_t>(id) : original[id];
-    std::memcpy(out.Append(owners[id]), &value, sizeof(value));
+  for (int64_t id = 0; id < input.count; ++id) {
+    const int64_t value = original.empty() ? id : original[static_cast<size_t>(id)];
+    std::memcpy(out.Row(id), &value, sizeof(value));
   }
   return out.Close();
 }
@@ -82,7 +87,6 @@ Status WriteFeature(const WriteContext& context, int node_type, const InputTenso
       CreateFiles(context, node_type, FeatureFile(NodeFolder(input.name), tensor.spec.name),
                   tensor.spec));
   const NpyArray& array = *tensor.array;
-  const std::vector<uint16_t>& owners = context.numbering.Owners(node_type);
   const size_t row_bytes = array.row_bytes();
   const auto block =
       static_cast<int64_t>(std::max<size_t>(1, kBlockBytes / std::max<size_t>(row_bytes, 1)));
@@ -94,7 +98,7 @@ Status WriteFeature(const WriteContext& context, int node_type, const InputTenso
     if (!context.options.allow_nan) HG_RETURN_IF_ERROR(CheckRows(tensor, first, rows));
     const std::byte* from = array.data().data() + static_cast<size_t>(first) * row_bytes;
     for (int64_t row = 0; row < rows; ++row, from += row_bytes) {
-      std::memcpy(out.Append(owners[static_cast<size_t>(first + row)]), from, row_bytes);
+      std::memcpy(out.Row(first + row), from, row_bytes);
     }
     out.Release();
     array.file().Release(data_offset + static_cast<size_t>(first) * row_bytes,

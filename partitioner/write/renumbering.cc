@@ -1,11 +1,73 @@
 #include "partitioner/write/renumbering.h"
 
+#include <algorithm>
 #include <type_traits>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "common/base/prefetch.h"
+#include "partitioner/stream/union_nodes.h"
+
 namespace halograph {
+
+namespace {
+
+// Nodes ahead whose owner and id are asked for: they lie in no order.
+constexpr int64_t kAhead = 32;
+
+// Slots of keys, the last for kNoOrderKey.
+int64_t KeySlots(const std::vector<uint32_t>& keys) {
+  int64_t slots = 1;
+  for (const uint32_t key : keys) {
+    if (key != kNoOrderKey) slots = std::max(slots, int64_t{key} + 2);
+  }
+  return slots;
+}
+
+// ids[id] for all nodes of a type, in the order (part, key, input id); next[p]: the first id of
+// part p. Sorts by counting.
+template <typename IdT>
+Status NumberByKey(const std::vector<uint16_t>& owners, const std::vector<uint32_t>& keys,
+                   std::vector<int64_t> next, IdT* ids) {
+  const auto nodes = static_cast<int64_t>(owners.size());
+  const int64_t slots = KeySlots(keys);
+  const auto slot_of = [&](uint32_t key) {
+    return key == kNoOrderKey ? slots - 1 : static_cast<int64_t>(key);
+  };
+  HG_ASSIGN_OR_RETURN(auto starts, NodeArray<IdT>::Make(slots + 1, "nodes of each cluster"));
+  HG_ASSIGN_OR_RETURN(auto by_key, NodeArray<IdT>::Make(nodes, "nodes in the order of clusters"));
+  for (const uint32_t key : keys) ++starts[slot_of(key) + 1];
+  for (int64_t slot = 0; slot < slots; ++slot) starts[slot + 1] += starts[slot];
+  for (int64_t id = 0; id < nodes; ++id) {
+    by_key[starts[slot_of(keys[static_cast<size_t>(id)])]++] = static_cast<IdT>(id);
+  }
+  for (int64_t i = 0; i < nodes; ++i) {
+    if (i + kAhead < nodes) {
+      PrefetchToRead(owners.data() + by_key[i + kAhead]);
+      PrefetchToWrite(ids + by_key[i + kAhead]);
+    }
+    const IdT id = by_key[i];
+    ids[id] = static_cast<IdT>(next[owners[static_cast<size_t>(id)]]++);
+  }
+  return OkStatus();
+}
+
+// Of the keys of one type.
+Status CheckKeys(const InputNodeType& input, const std::vector<uint32_t>& keys, int64_t all_nodes) {
+  if (static_cast<int64_t>(keys.size()) != input.count) {
+    return Internal("renumber: {} order keys for node type {}, which has {} nodes", keys.size(),
+                    input.name, input.count);
+  }
+  for (size_t id = 0; id < keys.size(); ++id) {
+    if (keys[id] == kNoOrderKey || int64_t{keys[id]} < all_nodes) continue;
+    return Internal("renumber: node {} of type {} has order key {}, there are {} nodes", id,
+                    input.name, keys[id], all_nodes);
+  }
+  return OkStatus();
+}
+
+}  // namespace
 
 StatusOr<Renumbering> Renumbering::Create(const Dataset& dataset, Assignment assignment,
                                           int parts) {
@@ -13,8 +75,15 @@ StatusOr<Renumbering> Renumbering::Create(const Dataset& dataset, Assignment ass
     return Internal("renumber: owners for {} node types, the data set has {}",
                     assignment.owners.size(), dataset.node_types.size());
   }
+  const bool by_key = !assignment.order_keys.empty();
+  if (by_key && assignment.order_keys.size() != dataset.node_types.size()) {
+    return Internal("renumber: order keys for {} node types, the data set has {}",
+                    assignment.order_keys.size(), dataset.node_types.size());
+  }
+  const int64_t all_nodes = UnionNodes(dataset).count();
   Renumbering result;
   result.num_parts_ = parts;
+  result.in_input_order_ = !by_key;
   for (size_t type = 0; type < assignment.owners.size(); ++type) {
     const std::vector<uint16_t>& owners = assignment.owners[type];
     const InputNodeType& input = dataset.node_types[type];
@@ -35,10 +104,18 @@ StatusOr<Renumbering> Renumbering::Create(const Dataset& dataset, Assignment ass
     HG_ASSIGN_OR_RETURN(
         GlobalIdArray global_ids,
         GlobalIdArray::Make(input.count, fmt::format("global ids of node type {}", input.name)));
-    global_ids.Visit([&](auto* ids) {
-      using Id = std::remove_reference_t<decltype(*ids)>;
-      for (size_t id = 0; id < owners.size(); ++id) ids[id] = static_cast<Id>(next[owners[id]]++);
-    });
+    if (by_key) {
+      // Given back type by type.
+      const std::vector<uint32_t> keys = std::exchange(assignment.order_keys[type], {});
+      HG_RETURN_IF_ERROR(CheckKeys(input, keys, all_nodes));
+      HG_RETURN_IF_ERROR(
+          global_ids.Visit([&](auto* ids) { return NumberByKey(owners, keys, next, ids); }));
+    } else {
+      global_ids.Visit([&](auto* ids) {
+        using Id = std::remove_reference_t<decltype(*ids)>;
+        for (size_t id = 0; id < owners.size(); ++id) ids[id] = static_cast<Id>(next[owners[id]]++);
+      });
+    }
     result.boundaries_.push_back(std::move(boundaries));
     result.global_ids_.push_back(std::move(global_ids));
   }

@@ -1,5 +1,6 @@
-// Global ids of one node type by input id, in 4 bytes each where the type has no more than 2^32
-// nodes. Large arrays ask for huge pages: they are read at random, twice an edge.
+// From owners to global ids. The nodes of a type are numbered part by part, so that each part owns
+// one contiguous range (invariant 1). Within a part they ascend by input id, or, where the
+// assignment has order keys, by (key, input id).
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,9 @@ namespace halograph {
   return count <= int64_t{std::numeric_limits<uint32_t>::max()} + 1;
 }
 
-// Movable; thread-safe to read.
+// Global ids of one node type by input id, in 4 bytes each where the type has no more than 2^32
+// nodes. Large arrays ask for huge pages: they are read at random, twice an edge. Movable;
+// thread-safe to read.
 class GlobalIdArray {
  public:
   // Zeros. ResourceExhausted, naming `what` and the bytes, without memory for them.
@@ -53,25 +56,31 @@ class GlobalIdArray {
   NodeArray<int64_t> wide_;  // empty unless narrow_ cannot hold them
 };
 
-// From owners to global ids: nodes of a type are numbered partition by partition, within one
-// ascending by input id, so that each partition owns one contiguous range (invariant 1).
-
 // Immutable after Create; thread-safe. 6 bytes a node (10 in types of more than 2^32).
 class Renumbering {
  public:
-  //   Internal           the assignment does not fit the data set: sizes, or an owner that is none
-  //                      of the `parts` partitions (a fault of the method)
+  // With order keys it holds meanwhile the keys, and 4 bytes a node and a cluster (8 in types of
+  // more than 2^32) of the type at hand.
+  //   Internal           the assignment does not fit the data set: sizes, an owner that is none of
+  //                      the `parts` parts, or a key beyond the nodes (a fault of the method)
   //   ResourceExhausted  no memory for the ids
   [[nodiscard]] static StatusOr<Renumbering> Create(const Dataset& dataset, Assignment assignment,
                                                     int parts);
 
   [[nodiscard]] int num_parts() const { return num_parts_; }
+  // Whether ids within a part ascend by input id.
+  [[nodiscard]] bool in_input_order() const { return in_input_order_; }
   // By input id.
   [[nodiscard]] const std::vector<uint16_t>& Owners(int node_type) const {
     return owners_[static_cast<size_t>(node_type)];
   }
   [[nodiscard]] const GlobalIdArray& GlobalIds(int node_type) const {
     return global_ids_[static_cast<size_t>(node_type)];
+  }
+  // The row of a node (input id) in its owner's arrays.
+  [[nodiscard]] int64_t LocalId(int node_type, int64_t id) const {
+    const auto type = static_cast<size_t>(node_type);
+    return global_ids_[type][id] - boundaries_[type][owners_[type][static_cast<size_t>(id)]];
   }
   // P + 1, per node type: what the partition book holds.
   [[nodiscard]] const std::vector<std::vector<int64_t>>& boundaries() const { return boundaries_; }
@@ -83,6 +92,7 @@ class Renumbering {
  private:
   Renumbering() = default;
   int num_parts_ = 0;
+  bool in_input_order_ = true;
   std::vector<std::vector<uint16_t>> owners_;
   std::vector<GlobalIdArray> global_ids_;
   std::vector<std::vector<int64_t>> boundaries_;

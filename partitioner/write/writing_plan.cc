@@ -90,7 +90,8 @@ int64_t SortBytes(const WritingBudget& budget, const Sizes& sizes) {
 MemoryPlan PlanOf(const GraphCounts& counts, int parts, const WritingBudget& budget,
                   const Sizes& sizes) {
   const HeldMemory ids = {"owners and global ids", sizes.ids};
-  const HeldMemory waiting = {"edges waiting", budget.in_memory ? sizes.edges * sizes.record : 0};
+  const HeldMemory waiting = {"edges to be sorted",
+                              budget.in_memory ? sizes.edges * sizes.record : 0};
   const HeldMemory tables = {"tables of buckets", TableBytes(counts, parts, budget, sizes)};
   return {{{"renumbering", {ids}},
            {"bucketing edges",
@@ -150,8 +151,19 @@ WritingBudget BudgetWriting(const GraphCounts& counts, int64_t memory, int parts
   return least;
 }
 
-MemoryPlan PlanWriting(const GraphCounts& counts, int64_t memory, int parts) {
-  return PlanOf(counts, parts, BudgetWriting(counts, memory, parts), SizesOf(counts));
+MemoryPlan PlanWriting(const GraphCounts& counts, int64_t memory, int parts, NodeOrder order) {
+  MemoryPlan plan = PlanOf(counts, parts, BudgetWriting(counts, memory, parts), SizesOf(counts));
+  if (order == NodeOrder::kInput) return plan;
+  int64_t sorting = 0;
+  for (const int64_t nodes : counts.nodes) {
+    // As if each node of the graph were a cluster of its own.
+    const int64_t id = FitsUint32(nodes) ? 4 : 8;
+    sorting = std::max(sorting, id * (nodes + counts.num_nodes()));
+  }
+  std::vector<HeldMemory>& renumbering = plan.phases.front().held;
+  renumbering.push_back({"order keys", 4 * counts.num_nodes()});
+  renumbering.push_back({"sorting by them", sorting});
+  return plan;
 }
 
 int64_t BucketFileBytes(const GraphCounts& counts, const WritingBudget& budget) {

@@ -1,9 +1,10 @@
-// What renumbering and writing hold in memory, and how the writer uses what it is given: the same
-// figures for the promise and for the work. Pure functions.
+// How much memory renumbering and writing hold, and how the writer uses its memory. The plan and
+// the writer use the same figures. Pure functions.
 #pragma once
 
 #include <cstdint>
 
+#include "partitioner/methods/method.h"
 #include "partitioner/stream/graph_counts.h"
 #include "partitioner/stream/memory_plan.h"
 
@@ -26,8 +27,10 @@ struct WritingBudget {
 
 // Phases "renumbering", "bucketing edges" and "sorting edges" of such a run. With so much memory as
 // the plan for less takes, the plan takes no more: what CheckMemory advises works. `parts` matters
-// where there are hundreds.
-[[nodiscard]] MemoryPlan PlanWriting(const GraphCounts& counts, int64_t memory, int parts = 8);
+// where there are hundreds. `order`: kCluster adds the order keys and their sorting to
+// "renumbering".
+[[nodiscard]] MemoryPlan PlanWriting(const GraphCounts& counts, int64_t memory, int parts = 8,
+                                     NodeOrder order = NodeOrder::kInput);
 
 // What the edges take on disk until they are sorted; 0 if they wait in memory.
 [[nodiscard]] int64_t BucketFileBytes(const GraphCounts& counts, const WritingBudget& budget);

@@ -2,6 +2,7 @@
 """What is said before a graph is partitioned (plan, compare), and the options of methods, memory and
 parts: held against what a run then gives."""
 import json
+import os
 import shutil
 
 from harness import datasets, npy, programs
@@ -124,6 +125,31 @@ class RunOptionsTest(ToolsBase):
         found = PartitionFolder(path).owners()
         self.assertTrue(wanted == [found[v] for v in range(2708)])
         self.assertCode(0, self.tool("verify", "--input", datasets.cora(), "--graph", path))
+
+    def test_order_of_clusters_keeps_owners_and_is_the_same_on_any_number_of_cores(self):
+        cores = os.sched_getaffinity(0)
+        for method in ("lp-metis", "stream-metis"):
+            options = ("--parts", 3, "--method", method)
+            plain, result = self.run_to("plain", datasets.cora(), *options, "--force")
+            must(result)
+            identities = {self.inspected(plain)["identity"]}
+            for allowed in ({min(cores)}, cores):
+                os.sched_setaffinity(0, allowed)
+                try:
+                    path, result = self.run_to("ordered", datasets.cora(), *options, "--order",
+                                               "cluster", "--force")
+                finally:
+                    os.sched_setaffinity(0, cores)
+                must(result)
+                must(self.tool("verify", "--input", datasets.cora(), "--graph", path))
+                identities.add(self.inspected(path)["identity"])
+                self.assertEqual(PartitionFolder(plain).owners(), PartitionFolder(path).owners())
+            self.assertEqual(2, len(identities), "one in input order, one in that of clusters")
+
+    def test_order_of_clusters_needs_a_method_that_finds_them(self):
+        _, result = self.run_to("none", datasets.cora(), "--parts", 2, "--method", "metis",
+                                "--order", "cluster")
+        self.assertCode(2, result, "--order cluster", "lp-metis")
 
     def test_owners_of_the_wrong_length_or_range_fail(self):
         for name, values in (("short", [0] * 2707), ("beyond", [0] * 2707 + [2])):

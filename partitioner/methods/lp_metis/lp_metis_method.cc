@@ -40,9 +40,12 @@ constexpr int64_t kMostArcs = int64_t{80} << 20;
 constexpr int64_t kEdgesAPair = 3;
 // A smaller graph is done before anybody asks.
 constexpr int64_t kLargeGraph = 100'000;
+// Nodes of a cluster that is found for the order alone. Smaller clusters bring few neighbours
+// together.
+constexpr int64_t kOrderClusterNodes = 32;
 
 // Keys below the seed's.
-enum Purpose : uint64_t { kPropagation, kMetis, kRefinement, kSample };
+enum Purpose : uint64_t { kPropagation, kMetis, kRefinement, kSample, kOrder };
 
 // Weights of the nodes under the bounds that are kept at the end.
 StatusOr<VertexWeights> WeighNodes(const Dataset& dataset, const BalanceOptions& balance,
@@ -60,27 +63,38 @@ StatusOr<VertexWeights> WeighNodes(const Dataset& dataset, const BalanceOptions&
 }
 
 struct Projected {
-  std::vector<int32_t> owners;  // per node
+  std::vector<int32_t> owners;       // per node
+  std::vector<uint32_t> cluster_of;  // per node; only for NodeOrder::kCluster
   Json report;
 };
+
+// Clusters for the order of nodes, where there are none yet.
+void FindOrderClusters(const DiskCsr& graph, const MethodOptions& options, Projected* projected) {
+  if (!projected->cluster_of.empty()) return;
+  Clustering clustering = PropagateLabels(graph, {.max_nodes = kOrderClusterNodes,
+                                                  .rounds = kPropagationRounds,
+                                                  .seed = SubKey(options.seed, kOrder)});
+  projected->cluster_of = std::move(clustering.cluster_of);
+  projected->report["order_clusters"] = clustering.clusters;
+}
 
 // Clusters, METIS on their graph, and the clusters' owners for their nodes.
 StatusOr<Projected> PartitionClusters(const DiskCsr& graph, const VertexWeights& weights,
                                       const MethodOptions& options) {
   const int64_t asked = options.lp_metis.cluster_nodes;
   const int64_t most = asked > 0 ? asked : MaxClusterNodes(graph.num_nodes(), options.parts);
-  const Clustering clustering =
-      PropagateLabels(graph, {.max_nodes = most,
-                              .rounds = kPropagationRounds,
-                              .seed = SubKey(options.seed, kPropagation)});
+  Clustering clustering = PropagateLabels(graph, {.max_nodes = most,
+                                                  .rounds = kPropagationRounds,
+                                                  .seed = SubKey(options.seed, kPropagation)});
   HG_ASSIGN_OR_RETURN(const CoarseGraph coarse,
                       Contract(graph, clustering, weights,
                                {.max_arcs = kMostArcs, .seed = SubKey(options.seed, kSample)}));
   const bool small = graph.num_nodes() < kLargeGraph;
-  spdlog::log(small ? spdlog::level::debug : spdlog::level::info,
-              "lp-metis: {} nodes, {} pairs of neighbours; METIS takes {} clusters, {} pairs",
-              FormatCount(graph.num_nodes()), FormatCount(graph.num_arcs() / 2),
-              FormatCount(clustering.clusters), FormatCount(coarse.graph.num_arcs() / 2));
+  spdlog::log(
+      small ? spdlog::level::debug : spdlog::level::info,
+      "lp-metis: {} nodes, {} pairs of neighbours; METIS partitions {} clusters with {} pairs",
+      FormatCount(graph.num_nodes()), FormatCount(graph.num_arcs() / 2),
+      FormatCount(clustering.clusters), FormatCount(coarse.graph.num_arcs() / 2));
   HG_ASSIGN_OR_RETURN(const CoarsePartition partition,
                       PartitionCoarse(coarse, options.parts, SubKey(options.seed, kMetis)));
   Projected projected;
@@ -91,6 +105,11 @@ StatusOr<Projected> PartitionClusters(const DiskCsr& graph, const VertexWeights&
   projected.report = {{"folded_edges", graph.num_arcs() / 2}, {"clusters", clustering.clusters},
                       {"pairs", coarse.graph.num_arcs() / 2}, {"pairs_share", coarse.share},
                       {"coarse_cut", partition.cut},          {"attempts", partition.attempts}};
+  const bool keep = asked > 1 || most >= kOrderClusterNodes;
+  if (options.order == NodeOrder::kCluster && keep) {
+    projected.cluster_of = std::move(clustering.cluster_of);
+    projected.report["order_clusters"] = clustering.clusters;
+  }
   return projected;
 }
 
@@ -108,6 +127,19 @@ void MoveNodes(const DiskCsr& graph, const VertexWeights& weights, const MethodO
   report["constraints"] = ConstraintReport(weights.constraints, loads.Balance());
 }
 
+// All that makes owners.
+StatusOr<Projected> PartitionNodes(const Dataset& dataset, const MethodOptions& options,
+                                   DiskCsr* graph) {
+  if (options.parts == 1) {
+    return Projected{std::vector<int32_t>(static_cast<size_t>(graph->num_nodes()), 0), {}, {}};
+  }
+  HG_ASSIGN_OR_RETURN(const VertexWeights weights, WeighNodes(dataset, options.balance, graph));
+  HG_ASSIGN_OR_RETURN(Projected projected, PartitionClusters(*graph, weights, options));
+  malloc_trim(0);
+  MoveNodes(*graph, weights, options, &projected);
+  return projected;
+}
+
 }  // namespace
 
 int64_t MaxClusterNodes(int64_t nodes, int parts) {
@@ -121,7 +153,7 @@ MemoryPlan LpMetisMethod::PlanMemory(const GraphCounts& counts,
   constexpr int64_t kInt = sizeof(int32_t);
   const int64_t weights = kInt * nodes * MostConstraints(counts, options.balance);
   const int64_t lists = 2 * kInt * std::min(2 * counts.num_edges(), kMostArcs);
-  return {
+  MemoryPlan plan = {
       {{"gathering neighbours",
         {{"offsets and degrees", 12 * nodes}, {"edge chunks", kEdgePassBytes}}},
        {"clustering",
@@ -132,6 +164,16 @@ MemoryPlan LpMetisMethod::PlanMemory(const GraphCounts& counts,
          {"pairs of clusters", lists},
          {"inside METIS (estimate)", lists / 2 * 5}}},
        {"refining", {{"offsets", 8 * nodes}, {"node weights", weights}, {"owners", 8 * nodes}}}}};
+  if (options.order == NodeOrder::kCluster) {
+    plan.phases.back().held.push_back({"clusters", 4 * nodes});
+    plan.phases.push_back(
+        {"clusters for the order",
+         {{"offsets", 8 * nodes}, {"owners", 4 * nodes}, {"labels and sizes", 12 * nodes}}});
+    plan.phases.push_back(
+        {"order keys",
+         {{"offsets", 8 * nodes}, {"owners", 6 * nodes}, {"clusters and keys", 8 * nodes}}});
+  }
+  return plan;
 }
 
 MethodProfile LpMetisMethod::Profile(const GraphCounts& counts,
@@ -153,16 +195,18 @@ MethodOptions LpMetisMethod::ForTrial(const GraphCounts& counts, int64_t nodes,
 StatusOr<Assignment> LpMetisMethod::Assign(const Dataset& dataset,
                                            const MethodOptions& options) const {
   HG_RETURN_IF_ERROR(CheckParts(dataset, options.parts));
-  if (options.parts == 1) return AllInOnePart(dataset);
+  const bool ordered = options.order == NodeOrder::kCluster;
+  if (options.parts == 1 && !ordered) return AllInOnePart(dataset);
   Assignment assignment;
   {
     HG_ASSIGN_OR_RETURN(DiskCsr graph,
                         DiskCsr::Build(dataset, {.scratch = options.scratch,
                                                  .drop_duplicates = options.drop_duplicates}));
-    HG_ASSIGN_OR_RETURN(const VertexWeights weights, WeighNodes(dataset, options.balance, &graph));
-    HG_ASSIGN_OR_RETURN(Projected projected, PartitionClusters(graph, weights, options));
-    malloc_trim(0);
-    MoveNodes(graph, weights, options, &projected);
+    HG_ASSIGN_OR_RETURN(Projected projected, PartitionNodes(dataset, options, &graph));
+    if (ordered) {
+      FindOrderClusters(graph, options, &projected);
+      assignment.order_keys = UnionNodes(dataset).SplitByType<uint32_t>(projected.cluster_of);
+    }
     assignment.report = std::move(projected.report);
     assignment.owners = UnionNodes(dataset).SplitByType(projected.owners);
   }

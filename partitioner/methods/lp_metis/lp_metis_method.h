@@ -1,6 +1,6 @@
-// METIS' quality at a fraction of its time: clusters by size-constrained label propagation on lists
-// of neighbours that lie on disk, METIS on the graph of the clusters, then nodes moved one by one
-// to where their neighbours are. Stateless; thread-safe.
+// Nearly METIS' quality in a fraction of its time. Clusters are found by label propagation on
+// lists of neighbours on disk, METIS partitions the graph of the clusters, and then single nodes
+// move to where most of their neighbours are. Stateless; thread-safe.
 #pragma once
 
 #include "partitioner/methods/method.h"
@@ -10,6 +10,7 @@ namespace halograph {
 class LpMetisMethod : public PartitionMethod {
  public:
   [[nodiscard]] std::string_view name() const override { return "lp-metis"; }
+  [[nodiscard]] bool FindsClusters() const override { return true; }
   // What is held a node, and the graph of the clusters with what METIS makes of it, as if no two
   // neighbours were in one cluster; a sample of the pairs bounds it.
   [[nodiscard]] MemoryPlan PlanMemory(const GraphCounts& counts,
@@ -19,8 +20,9 @@ class LpMetisMethod : public PartitionMethod {
   // Clusters as large as the planned graph's, but no fewer than METIS has work with.
   [[nodiscard]] MethodOptions ForTrial(const GraphCounts& counts, int64_t nodes,
                                        const MethodOptions& options) const override;
-  // Besides the errors of the interface: ResourceExhausted, DataLoss as DiskCsr::Build,
-  // and what METIS reports.
+  // Order keys are the clusters that METIS gets. If these hold only a few nodes, as in small
+  // graphs, larger ones are found in the same way. They change no owner. Besides the errors of the
+  // interface: ResourceExhausted, DataLoss as DiskCsr::Build, and what METIS reports.
   [[nodiscard]] StatusOr<Assignment> Assign(const Dataset& dataset,
                                             const MethodOptions& options) const override;
 };

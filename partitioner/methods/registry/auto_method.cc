@@ -4,6 +4,7 @@
 
 #include "common/base/log.h"
 #include "common/base/units.h"
+#include "partitioner/methods/lp_metis/lp_metis_method.h"
 #include "partitioner/methods/metis/folded_graph.h"
 #include "partitioner/methods/metis/metis_method.h"
 #include "partitioner/methods/registry/registry.h"
@@ -14,9 +15,23 @@ namespace {
 
 constexpr char kStreaming[] = "stream-metis";
 
+// Where clusters are asked for: METIS has some while it coarsens, but does not tell them.
+MethodChoice ChooseForClusters(const GraphCounts& counts, const MethodOptions& options) {
+  const int64_t needed = kProgramBytes + LpMetisMethod().PlanMemory(counts, options).peak_bytes();
+  if (counts.num_nodes() > kMetisLimit || needed > options.memory) {
+    return {kStreaming,
+            fmt::format("--order cluster needs clusters, and lp-metis would need {} of memory",
+                        FormatBytes(needed))};
+  }
+  return {"lp-metis", fmt::format("--order cluster needs clusters, and METIS does not report its "
+                                  "own; lp-metis fits: it needs at most {}",
+                                  FormatBytes(needed))};
+}
+
 }  // namespace
 
 MethodChoice ChooseMethod(const GraphCounts& counts, const MethodOptions& options) {
+  if (options.order == NodeOrder::kCluster) return ChooseForClusters(counts, options);
   if (counts.num_nodes() > kMetisLimit) {
     return {kStreaming, fmt::format("{} nodes are more than METIS' 32-bit ids hold",
                                     FormatCount(counts.num_nodes()))};
@@ -30,9 +45,9 @@ MethodChoice ChooseMethod(const GraphCounts& counts, const MethodOptions& option
   const int64_t needed = kProgramBytes + MetisMethod().PlanMemory(counts, options).peak_bytes();
   if (needed > options.memory) {
     return {kStreaming,
-            fmt::format("METIS would hold {}, more than the run may hold", FormatBytes(needed))};
+            fmt::format("METIS would need {}, more than the memory limit", FormatBytes(needed))};
   }
-  return {"metis", fmt::format("METIS fits: it holds {} at most", FormatBytes(needed))};
+  return {"metis", fmt::format("METIS fits: it needs at most {}", FormatBytes(needed))};
 }
 
 std::string_view AutoMethod::name() const { return kAutoMethod; }

@@ -1,4 +1,4 @@
-// Which method a run takes where the user names none. Pure functions.
+// Chooses a method when the user names none (--method auto).
 #pragma once
 
 #include <string>
@@ -15,16 +15,17 @@ struct MethodChoice {
   std::string why;  // one sentence with the figures
 };
 
-// METIS where the graph fits its 32-bit ids and its plan fits options.memory, since its quality is
-// the measure of all others; stream-metis where it does not.
+// METIS, which has the best quality, if the graph fits its 32-bit ids and its plan fits
+// options.memory; else stream-metis. With NodeOrder::kCluster lp-metis replaces METIS, which does
+// not report clusters. Pure function.
 [[nodiscard]] MethodChoice ChooseMethod(const GraphCounts& counts, const MethodOptions& options);
 
-// The method that ChooseMethod chooses, as a method: what --method auto is.
-
-// Thread-safe. The report of an assignment is the chosen method's, with "method" and "why" added.
+// The method that ChooseMethod chooses, as a method. Thread-safe. The report of an assignment is
+// the chosen method's, with "method" and "why" added.
 class AutoMethod : public PartitionMethod {
  public:
   [[nodiscard]] std::string_view name() const override;
+  [[nodiscard]] bool FindsClusters() const override { return true; }
   // These two are the chosen method's.
   [[nodiscard]] MemoryPlan PlanMemory(const GraphCounts& counts,
                                       const MethodOptions& options) const override;

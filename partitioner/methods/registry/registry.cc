@@ -48,7 +48,7 @@ StatusOr<std::unique_ptr<PartitionMethod>> MakeMethod(std::string_view name) {
     if (entry.name == name) return entry.make();
   }
   if (name == kAutoMethod) return Make<AutoMethod>();
-  return InvalidArgument("method: unknown method \"{}\"; there are {}, {}", name, kAutoMethod,
+  return InvalidArgument("method: unknown method \"{}\"; choose from {}, {}", name, kAutoMethod,
                          fmt::join(MethodNames(), ", "));
 }
 
@@ -56,6 +56,16 @@ std::vector<std::string> MethodNames() {
   std::vector<std::string> names;
   for (const MethodEntry& entry : kMethods) names.emplace_back(entry.name);
   return names;
+}
+
+Status CheckOrder(const PartitionMethod& method, NodeOrder order) {
+  if (order != NodeOrder::kCluster || method.FindsClusters()) return OkStatus();
+  std::vector<std::string_view> able;
+  for (const MethodEntry& entry : kMethods) {
+    if (entry.make()->FindsClusters()) able.push_back(entry.name);
+  }
+  return InvalidArgument("--order {}: method {} finds no clusters; choose --method {}",
+                         ToString(order), method.name(), fmt::join(able, " or "));
 }
 
 namespace {
@@ -101,7 +111,7 @@ Status CheckOptionTaken(std::string_view option, const std::vector<std::string>&
   for (const std::string& method : methods) {
     if (std::find(takers.begin(), takers.end(), method) != takers.end()) return OkStatus();
   }
-  return InvalidArgument("--{}: method {} has no such option; it is one of {}", option,
+  return InvalidArgument("--{}: method {} has no such option; methods that have it: {}", option,
                          fmt::join(methods, ", "), fmt::join(takers, ", "));
 }
 

@@ -1,4 +1,4 @@
-// The partition methods that exist, by the names that --method takes.
+// The partition methods by the names that --method takes, and which options each method has.
 #pragma once
 
 #include <memory>
@@ -11,16 +11,17 @@
 
 namespace halograph {
 
-// One of MethodNames(), or "auto" (AutoMethod). InvalidArgument naming the methods that exist.
+// `name`: one of MethodNames(), or "auto" (AutoMethod). InvalidArgument names the existing methods.
 [[nodiscard]] StatusOr<std::unique_ptr<PartitionMethod>> MakeMethod(std::string_view name);
 [[nodiscard]] std::vector<std::string> MethodNames();
+// InvalidArgument if `order` needs clusters and `method` finds none; it names methods that do.
+[[nodiscard]] Status CheckOrder(const PartitionMethod& method, NodeOrder order);
 
-// Which options are of which methods, so that one that would be ignored is refused. Pure functions.
-
-// Of the methods that exist; `option` as on the command line, without dashes.
+// The methods that have `option` (as on the command line, without dashes).
 [[nodiscard]] std::vector<std::string> MethodsThatTake(std::string_view option);
 
-// InvalidArgument naming the methods that take it, if none of `methods` does.
+// InvalidArgument, which names the methods that have `option`, if none of `methods` has it: it
+// would be ignored.
 [[nodiscard]] Status CheckOptionTaken(std::string_view option,
                                       const std::vector<std::string>& methods);
 

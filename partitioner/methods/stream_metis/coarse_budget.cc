@@ -73,7 +73,9 @@ CoarseBudget ChooseBudget(const GraphCounts& counts, const MethodOptions& option
       std::max<int64_t>({1, fewest_pairs, std::min({counts.num_edges(), kMostPairs, pairs_room})});
 
   const int64_t all = nodes * options.parts;
-  const int64_t counter_room = room - 6 * nodes;  // owners, and candidates of half the nodes
+  // Owners, candidates of half the nodes, and clusters where they are kept.
+  const int64_t counter_room =
+      room - 6 * nodes - (options.order == NodeOrder::kCluster ? 4 * nodes : 0);
   budget.counter_bytes =
       std::max<int64_t>({options.parts, std::min(all, kLeastCounterBytesPerNode * nodes),
                          std::min(all, counter_room)});
@@ -88,7 +90,7 @@ MemoryPlan PlanOfBudget(const GraphCounts& counts, const MethodOptions& options,
   const HeldMemory sets = {"rows of task sets", StandingBytes(counts, options) - degrees.bytes};
   MemoryPlan plan;
   plan.phases.push_back(
-      {"degrees", {degrees, {"ends that wait", EndCounter::Bytes(nodes)}, chunks}});
+      {"degrees", {degrees, {"edge ends in queues", EndCounter::Bytes(nodes)}, chunks}});
   if (nodes <= budget.clusters) {
     plan.phases.push_back(
         {"clustering", {degrees, {"nodes and their volumes", Clusters::kBytesPerNode * nodes}}});
@@ -102,11 +104,11 @@ MemoryPlan PlanOfBudget(const GraphCounts& counts, const MethodOptions& options,
     plan.phases.push_back({"merging clusters",
                            {degrees,
                             {"clusters and their volumes", 8 * nodes},
-                            {"favourites of clusters", 12 * nodes},
+                            {"best neighbours of clusters", 12 * nodes},
                             chunks}});
   }
   const HeldMemory clusters = {"clusters", 4 * nodes};
-  const HeldMemory coarse_nodes = {"coarse nodes and METIS on them (estimate)",
+  const HeldMemory coarse_nodes = {"clusters and METIS on them (estimate)",
                                    budget.max_clusters * ClusterBytes(counts, options)};
   plan.phases.push_back({"coarse graph",
                          {degrees,
@@ -129,6 +131,18 @@ MemoryPlan PlanOfBudget(const GraphCounts& counts, const MethodOptions& options,
                           {"owners", 2 * nodes},
                           {"candidates", 4 * nodes},
                           {"neighbours per partition", budget.counter_bytes}}});
+  if (options.order == NodeOrder::kCluster) {
+    plan.phases.back().held.push_back(clusters);
+    plan.phases.push_back(
+        {"clusters for the order",
+         {degrees,
+          sets,
+          chunks,
+          {"owners", 2 * nodes},
+          {"clusters with degrees, and their copy", StreamClusters::kTakeBytesPerNode * nodes}}});
+    plan.phases.push_back(
+        {"order keys", {degrees, sets, {"owners", 4 * nodes}, {"clusters and keys", 8 * nodes}}});
+  }
   return plan;
 }
 

@@ -39,6 +39,11 @@ Status CheckOptions(const MethodOptions& options) {
 // heavy that partitions of whole clusters could not be even.
 constexpr double kVolumeFactor = 1.5;
 constexpr int64_t kLeastClustersPerPart = 20;
+// Nodes of a cluster that is found for the order alone, about; and the fewest that clusters of the
+// partitioning have on average to be kept for the order. Smaller ones bring few neighbours
+// together.
+constexpr int64_t kOrderClusterNodes = 32;
+constexpr int64_t kLeastOrderClusterNodes = 8;
 
 int64_t MaxVolume(const Degrees& degrees, int64_t clusters, int parts) {
   const double even = static_cast<double>(degrees.volume) / static_cast<double>(clusters);
@@ -53,6 +58,30 @@ StatusOr<Clusters> MakeClusters(const Dataset& dataset, const Degrees& degrees,
                       ClusterStream(dataset, degrees, MaxVolume(degrees, budget.clusters, parts)));
   HG_RETURN_IF_ERROR(MergeClusters(dataset, degrees, budget.max_clusters, &clusters));
   return clusters;
+}
+
+// Order keys: `clusters` of the partitioning, or, where they are empty, clusters found for the
+// order in one more pass.
+Status AddOrderKeys(const Dataset& dataset, const Degrees& degrees, int parts, Clusters clusters,
+                    Assignment* assignment) {
+  static_assert(kNoCluster == kNoOrderKey);
+  if (clusters.of.size() == 0) {
+    const int64_t aim = std::max<int64_t>(degrees.connected / kOrderClusterNodes, 1);
+    HG_ASSIGN_OR_RETURN(clusters, ClusterStream(dataset, degrees, MaxVolume(degrees, aim, parts)));
+    clusters.volume.Free();
+  }
+  assignment->order_keys = UnionNodes(dataset).SplitByType<uint32_t>(clusters.of.span());
+  assignment->report["order_clusters"] = clusters.count;
+  return OkStatus();
+}
+
+StatusOr<Assignment> OnePart(const Dataset& dataset, NodeOrder order) {
+  Assignment assignment = AllInOnePart(dataset);
+  if (order == NodeOrder::kCluster) {
+    HG_ASSIGN_OR_RETURN(const Degrees degrees, CountStreamDegrees(dataset));
+    HG_RETURN_IF_ERROR(AddOrderKeys(dataset, degrees, 1, {}, &assignment));
+  }
+  return assignment;
 }
 
 // Nodes without neighbours are dealt in turn, each type for itself.
@@ -92,7 +121,7 @@ StatusOr<CoarseResult> AssignByClusters(const Dataset& dataset, const MethodOpti
         BuildCoarseGraph(dataset, clusters, weights, degrees.edges, max_pairs, options.seed));
     // A small graph is done before anybody asks.
     const auto level = degrees.connected < kLargeGraph ? spdlog::level::debug : spdlog::level::info;
-    spdlog::log(level, "stream-metis: {} nodes in {} clusters, {} pairs of them{}",
+    spdlog::log(level, "stream-metis: {} nodes in {} clusters, {} pairs of clusters{}",
                 FormatCount(degrees.connected), FormatCount(clusters.count),
                 FormatCount(coarse.graph.num_arcs() / 2),
                 coarse.share < 1 ? fmt::format(" (a sample, {:.0f} %)", 100 * coarse.share) : "");
@@ -155,7 +184,7 @@ StatusOr<Assignment> StreamMetisMethod::Assign(const Dataset& dataset,
                                                const MethodOptions& options) const {
   HG_RETURN_IF_ERROR(CheckParts(dataset, options.parts));
   HG_RETURN_IF_ERROR(CheckOptions(options));
-  if (options.parts == 1) return AllInOnePart(dataset);
+  if (options.parts == 1) return OnePart(dataset, options.order);
   const CoarseBudget budget = ChooseBudget(GraphCounts::Of(dataset), options);
   HG_ASSIGN_OR_RETURN(const Degrees degrees, CountStreamDegrees(dataset));
   HG_ASSIGN_OR_RETURN(Clusters clusters, MakeClusters(dataset, degrees, budget, options.parts));
@@ -164,7 +193,9 @@ StatusOr<Assignment> StreamMetisMethod::Assign(const Dataset& dataset,
                       NodeWeights::Build(dataset, degrees, options.balance));
   HG_ASSIGN_OR_RETURN(CoarseResult coarse,
                       AssignByClusters(dataset, options, degrees, clusters, weights, budget.pairs));
-  clusters.of.Free();
+  const bool ordered = options.order == NodeOrder::kCluster;
+  const bool keep = ordered && clusters.count * kLeastOrderClusterNodes <= degrees.connected;
+  if (!keep) clusters.of.Free();
   NodeLoads loads(weights, coarse.owners, options.parts);
   HG_ASSIGN_OR_RETURN(Json refined, RefineNodes({.dataset = &dataset,
                                                  .degrees = &degrees,
@@ -178,6 +209,10 @@ StatusOr<Assignment> StreamMetisMethod::Assign(const Dataset& dataset,
   Assignment assignment;
   assignment.owners = UnionNodes(dataset).SplitByType(coarse.owners);
   assignment.report = std::move(coarse.report);
+  if (ordered) {
+    HG_RETURN_IF_ERROR(
+        AddOrderKeys(dataset, degrees, options.parts, std::move(clusters), &assignment));
+  }
   return assignment;
 }
 

@@ -18,7 +18,7 @@ LOOPS = {
     "Spring::Start(": 4, "Spring::PlaceChunk(": 4, "TwoPhase::PlaceChunk(": 12,
     "ScatterEntries(": 4, "CountEntries(": 4, "BucketEdges<": 8, "Propagation::Rate(": 1,
     "halograph::Refine(": 1, "halograph::Repair(": 1, "GatherRows(": 2, "GatherRowsTo(": 2,
-    "FusedNodes::Compact(": 2,
+    "FusedNodes::Compact(": 2, "Renumbering::Create(": 4,
 }
 
 

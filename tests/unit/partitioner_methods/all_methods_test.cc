@@ -22,19 +22,13 @@
 #include "tests/support/real_dataset.h"
 #include "tests/unit/partitioner_methods/stream_graph.h"
 
-// What every partition method owes, run on every method.
-// How good partitionings of real graphs are: the bounds that the project promises.
-// How well edge partitioners do on real graphs, owners by majority: replication as `inspect` counts
-// it (nodes owned, and sources of their in-edges owned elsewhere) against random owners'.
-// Quality on real graphs: replication against METIS' own, at bounds at least as tight. The method
-// is deterministic, so margins are for changes of METIS and of the compiler's arithmetic.
-
 namespace halograph {
 namespace {
 
 using testing::HasSubstr;
 
 // ---- method conformance -------------------------------------------------------------------
+// What every partition method owes, run on every method.
 
 class MethodConformance : public testing::TestWithParam<std::string> {
  protected:
@@ -129,9 +123,116 @@ TEST_P(MethodConformance, SameSeedSameOwnersOtherSeedOtherOwners) {
   }
 }
 
+TEST_P(MethodConformance, NoOrderKeysUnlessTheyAreAskedFor) {
+  DatasetBuilder builder;
+  builder.Nodes("node", 90).Edges("node", "edge", "node", RingsOfNodes(3, 30));
+  for (const int parts : {1, 3}) {
+    EXPECT_THAT(Assign(builder.dataset(), parts)->order_keys, testing::IsEmpty());
+  }
+}
+
+TEST_P(MethodConformance, ClusterOrderIsForMethodsThatFindClusters) {
+  const auto method = MakeMethod(GetParam());
+  EXPECT_TRUE(CheckOrder(**method, NodeOrder::kInput).ok());
+  const Status cluster = CheckOrder(**method, NodeOrder::kCluster);
+  EXPECT_EQ(cluster.ok(), (*method)->FindsClusters());
+  if (cluster.ok()) return;
+  EXPECT_THAT(Message(cluster), HasSubstr("method " + GetParam() + " finds no clusters"));
+}
+
 INSTANTIATE_TEST_SUITE_P(Methods, MethodConformance, testing::ValuesIn(MethodNames()),
                          [](const auto& param) {
                            std::string name = param.param;  // a test's name takes no hyphen
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+// What every method that finds clusters owes, and auto, which chooses one that does.
+class ClusterOrder : public testing::TestWithParam<std::string> {
+ protected:
+  StatusOr<Assignment> AssignInOrder(const Dataset& dataset, int parts, NodeOrder order,
+                                     int64_t clusters = 0) {
+    const auto method = MakeMethod(GetParam());
+    EXPECT_TRUE((*method)->FindsClusters());
+    MethodOptions options{.parts = parts, .seed = 2, .balance = {}, .order = order};
+    options.stream_metis.clusters = clusters;
+    options.lp_metis.cluster_nodes = clusters > 0 ? 5 : 0;
+    return (*method)->Assign(dataset, options);
+  }
+};
+
+TEST_P(ClusterOrder, EveryNodeHasAKeyAndTheOwnerThatItHasAnyway) {
+  DatasetBuilder builder;
+  builder.Nodes("a", 300)
+      .Nodes("b", 200)
+      .Nodes("none", 0)
+      .Edges("a", "to", "b", RandomEdges(280, 190, 900, 4))
+      .Edges("b", "of", "b", RandomEdges(190, 190, 300, 5));
+  for (const int parts : {1, 2, 5}) {
+    for (const int64_t clusters : {0, 100}) {
+      const auto plain = AssignInOrder(builder.dataset(), parts, NodeOrder::kInput, clusters);
+      const auto ordered = AssignInOrder(builder.dataset(), parts, NodeOrder::kCluster, clusters);
+      ASSERT_TRUE(plain.ok() && ordered.ok()) << ordered.status();
+      if (GetParam() != "auto") {  // which chooses another method
+        EXPECT_EQ(ordered->owners, plain->owners);
+      }
+      EXPECT_THAT(plain->order_keys, testing::IsEmpty());
+      ASSERT_EQ(ordered->order_keys.size(), 3U);
+      for (size_t type = 0; type < 3; ++type) {
+        ASSERT_EQ(ordered->order_keys[type].size(), ordered->owners[type].size());
+        for (const uint32_t key : ordered->order_keys[type]) {
+          EXPECT_TRUE(key < 500 || key == kNoOrderKey) << key;
+        }
+      }
+      const auto again = AssignInOrder(builder.dataset(), parts, NodeOrder::kCluster, clusters);
+      EXPECT_EQ(again->order_keys, ordered->order_keys);
+    }
+  }
+}
+
+// Of 125 rings of 16 nodes, their nodes far apart in the input.
+TEST_P(ClusterOrder, NeighboursShareAKey) {
+  constexpr int64_t kRings = 125, kRingNodes = 16;
+  EdgePairs edges = RingsOfNodes(kRings, kRingNodes);
+  const auto scattered = [](int64_t v) { return v % kRingNodes * kRings + v / kRingNodes; };
+  for (auto& [u, v] : edges) {
+    u = scattered(u);
+    v = scattered(v);
+  }
+  DatasetBuilder builder;
+  builder.Nodes("node", kRings * kRingNodes).Edges("node", "edge", "node", edges);
+  for (const int parts : {1, 4}) {
+    for (const int64_t clusters : {0, 300}) {
+      const auto assignment =
+          AssignInOrder(builder.dataset(), parts, NodeOrder::kCluster, clusters);
+      ASSERT_TRUE(assignment.ok()) << assignment.status();
+      const std::vector<uint32_t>& keys = assignment->order_keys[0];
+      size_t shared = 0;
+      for (const auto& [u, v] : edges) {
+        shared += keys[static_cast<size_t>(u)] == keys[static_cast<size_t>(v)] ? 1 : 0;
+      }
+      EXPECT_GE(2 * shared, edges.size()) << parts << " parts, " << clusters << " clusters";
+      EXPECT_GE(std::set<uint32_t>(keys.begin(), keys.end()).size(), 60U);
+    }
+  }
+}
+
+TEST_P(ClusterOrder, ItsMemoryIsInThePlan) {
+  GraphCounts counts;
+  counts.nodes = {4'000'000};
+  counts.relations = {{.source_type = 0, .destination_type = 0, .edges = 8'000'000}};
+  const auto method = MakeMethod(GetParam());
+  MethodOptions options{.parts = 8, .memory = int64_t{64} << 30};
+  options.order = NodeOrder::kCluster;
+  const MemoryPlan plan = (*method)->PlanMemory(counts, options);
+  std::vector<std::string> names;
+  for (const MemoryPhase& phase : plan.phases) names.push_back(phase.name);
+  EXPECT_THAT(names, testing::IsSupersetOf({"clusters for the order", "order keys"}));
+}
+
+INSTANTIATE_TEST_SUITE_P(Methods, ClusterOrder, testing::Values("lp-metis", "stream-metis", "auto"),
+                         [](const auto& param) {
+                           std::string name = param.param;
                            std::replace(name.begin(), name.end(), '-', '_');
                            return name;
                          });
@@ -159,6 +260,7 @@ TEST(BalanceOptionsTest, UnknownWordIsInvalid) {
 }
 
 // ---- method quality -----------------------------------------------------------------------
+// How good partitionings of real graphs are: the bounds that the project promises.
 
 class MethodQuality : public RealDataset {
  protected:
@@ -265,6 +367,8 @@ TEST_F(MethodQuality, MetisFindsTheRings) {
 }
 
 // ---- edge quality -------------------------------------------------------------------------
+// How good edge partitioners are on real graphs with majority owners: replication as `inspect`
+// counts it (nodes owned, and sources of their in-edges owned elsewhere) against random owners'.
 
 constexpr int kQualityParts = 8;
 
@@ -312,6 +416,8 @@ TEST_F(EdgeQuality, AmazonPhotoInEightParts) {
 }
 
 // ---- stream metis quality -----------------------------------------------------------------
+// Replication of stream-metis on real graphs against METIS' own, at bounds at least as tight. The
+// method is deterministic; the margins are for changes of METIS and of the compiler's arithmetic.
 
 class StreamMetisQuality : public RealDataset {
  protected:

@@ -19,8 +19,6 @@
 #include "tests/support/memory_dataset.h"
 #include "tests/support/partition_program.h"
 
-// What `run` does with the options of methods, memory and parts.
-
 namespace halograph {
 namespace {
 
@@ -137,7 +135,7 @@ TEST(ChooseMethodTest, MoreMemoryThanMayBeHeldIsStreamed) {
   --options.memory;
   const MethodChoice choice = ChooseMethod(counts, options);
   EXPECT_EQ(choice.method, "stream-metis");
-  EXPECT_THAT(choice.why, HasSubstr("METIS would hold"));
+  EXPECT_THAT(choice.why, HasSubstr("METIS would need"));
 }
 
 TEST(AutoMethodTest, IsTheChosenMethodAndSaysSo) {
@@ -443,6 +441,18 @@ TEST_F(PlanCommandTest, GraphToComeNeedsOnlyItsNumbers) {
   EXPECT_GE(json->at("methods")[1].at("temporary_bytes").get<int64_t>(), 12 * 1615685872LL);
 }
 
+TEST_F(PlanCommandTest, ClusterOrderIsPlannedForMethodsThatFindClusters) {
+  ASSERT_EQ(Plan({"--nodes", "100000", "--edges", "400000", "--parts", "4", "--methods",
+                  "metis,lp-metis", "--order", "cluster", "--json"}),
+            0)
+      << error_;
+  const auto json = ParseJson(out_, "stdout");
+  ASSERT_TRUE(json.ok()) << json.status();
+  EXPECT_THAT(json->at("methods")[0].at("failure").get<std::string>(),
+              HasSubstr("method metis finds no clusters"));
+  EXPECT_FALSE(json->at("methods")[1].contains("failure"));
+}
+
 TEST_F(PlanCommandTest, WrongWordsAreWrongUsage) {
   const std::vector<std::vector<std::string>> wrong = {
       {},
@@ -471,6 +481,7 @@ TEST_F(PlanCommandTest, BadInputFails) {
 }
 
 // ---- run options --------------------------------------------------------------------------
+// What `run` does with the options of methods, memory and parts.
 
 class RunOptionsTest : public ProgramFixture {
  protected:
@@ -534,6 +545,22 @@ TEST_F(RunOptionsTest, OptionsThatWouldBeIgnoredAreWrongUsage) {
   EXPECT_EQ(Run({"--parts", "2", "--method", "metis", "--owner", "random"}), 2);
 }
 
+TEST_F(RunOptionsTest, ClusterOrderIsOnlyForMethodsThatFindClusters) {
+  for (const char* method : {"metis", "random", "hdrf"}) {
+    EXPECT_EQ(Run({"--parts", "2", "--method", method, "--order", "cluster"}), 2) << method;
+    EXPECT_THAT(error_, AllOf(HasSubstr("--order cluster"), HasSubstr(method),
+                              HasSubstr("choose --method lp-metis or stream-metis")));
+  }
+  EXPECT_EQ(Run({"--owners", "x", "--order", "cluster"}), 2);
+  EXPECT_THAT(error_, HasSubstr("method owners"));
+  ASSERT_EQ(Run({"--parts", "2", "--order", "cluster"}), 0) << error_;
+  EXPECT_THAT(error_, HasSubstr("method lp-metis: --order cluster needs clusters"));
+  EXPECT_EQ(Options().at("order"), "cluster");
+  EXPECT_GT(Options().at("report").at("order_clusters").get<int64_t>(), 20);
+  ASSERT_EQ(Run({"--parts", "2", "--order", "input"}), 0) << error_;
+  EXPECT_FALSE(Options().contains("order"));
+}
+
 TEST_F(RunOptionsTest, WrongWordsAreWrongUsageWithOneLine) {
   const std::vector<std::vector<std::string>> wrong = {
       {"--parts", "some"},
@@ -546,6 +573,7 @@ TEST_F(RunOptionsTest, WrongWordsAreWrongUsageWithOneLine) {
       {"--parts", "2", "--memory", "lots"},
       {"--parts", "2", "--method", "magic"},
       {"--parts", "2", "--owner", "nobody"},
+      {"--parts", "2", "--order", "shuffled"},
       {"--parts", "2", "--hdrf-lambda", "0"},
       {"--parts", "2", "--hdrf-lambda", "nan"},
       {"--parts", "2", "--volume-factor", "-1"},

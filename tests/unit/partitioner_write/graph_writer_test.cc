@@ -34,11 +34,13 @@ using testing::HasSubstr;
 
 // ---- renumbering --------------------------------------------------------------------------
 
-StatusOr<Renumbering> Renumber(std::vector<std::vector<uint16_t>> owners, int parts) {
+StatusOr<Renumbering> Renumber(std::vector<std::vector<uint16_t>> owners, int parts,
+                               std::vector<std::vector<uint32_t>> order_keys = {}) {
   DatasetBuilder builder;
   builder.Nodes("a", 5).Nodes("b", 2);
   Assignment assignment;
   assignment.owners = std::move(owners);
+  assignment.order_keys = std::move(order_keys);
   return Renumbering::Create(builder.dataset(), std::move(assignment), parts);
 }
 
@@ -57,6 +59,41 @@ TEST(RenumberingTest, PartByPartAndAscendingWithinOne) {
   EXPECT_THAT(numbering->boundaries()[1], ElementsAre(0, 2, 2, 2, 2));
   EXPECT_EQ(numbering->CoreNodes(0, 2), 2);
   EXPECT_EQ(numbering->CoreNodes(0, 3), 0);
+}
+
+TEST(RenumberingTest, KeysOrderTheNodesOfAPartAndEqualOnesKeepInputOrder) {
+  const auto numbering = Renumber({{1, 0, 1, 0, 1}, {0, 0}}, 2, {{3, 2, 3, 0, 1}, {6, 5}});
+  ASSERT_TRUE(numbering.ok()) << numbering.status();
+  EXPECT_FALSE(numbering->in_input_order());
+  EXPECT_THAT(Values(numbering->GlobalIds(0)), ElementsAre(3, 1, 4, 0, 2));
+  EXPECT_THAT(numbering->boundaries()[0], ElementsAre(0, 2, 5));
+  EXPECT_THAT(Values(numbering->GlobalIds(1)), ElementsAre(1, 0));
+  EXPECT_EQ(numbering->LocalId(0, 2), 2);
+  EXPECT_EQ(numbering->LocalId(0, 1), 1);
+}
+
+TEST(RenumberingTest, NodesWithoutAKeyComeLast) {
+  const auto numbering = Renumber({{0, 0, 0, 0, 0}, {0, 0}}, 1,
+                                  {{kNoOrderKey, 1, kNoOrderKey, 0, 1}, {kNoOrderKey, 0}});
+  ASSERT_TRUE(numbering.ok()) << numbering.status();
+  EXPECT_THAT(Values(numbering->GlobalIds(0)), ElementsAre(3, 1, 4, 0, 2));
+  EXPECT_THAT(Values(numbering->GlobalIds(1)), ElementsAre(1, 0));
+}
+
+TEST(RenumberingTest, EqualKeysGiveInputOrder) {
+  const auto by_key = Renumber({{2, 0, 2, 1, 0}, {0, 0}}, 4, {{6, 6, 6, 6, 6}, {0, 0}});
+  const auto by_input = Renumber({{2, 0, 2, 1, 0}, {0, 0}}, 4);
+  EXPECT_TRUE(by_input->in_input_order());
+  EXPECT_EQ(Values(by_key->GlobalIds(0)), Values(by_input->GlobalIds(0)));
+}
+
+TEST(RenumberingTest, KeysThatDoNotFitAreInternal) {
+  const std::vector<std::vector<uint16_t>> owners = {{0, 0, 0, 0, 0}, {0, 0}};
+  EXPECT_TRUE(absl::IsInternal(Renumber(owners, 1, {{0, 0, 0, 0, 0}}).status()));
+  EXPECT_TRUE(absl::IsInternal(Renumber(owners, 1, {{0, 0, 0, 0}, {0, 0}}).status()));
+  const auto beyond = Renumber(owners, 1, {{0, 0, 0, 7, 0}, {0, 0}});
+  EXPECT_TRUE(absl::IsInternal(beyond.status()));
+  EXPECT_THAT(Message(beyond.status()), HasSubstr("node 3 of type a has order key 7"));
 }
 
 TEST(RenumberingTest, AssignmentThatDoesNotFitIsInternal) {
@@ -119,6 +156,15 @@ TEST(WritingPlanTest, BillionsOfEdgesFitALittleMoreThanTheirNodes) {
   EXPECT_LE(PlanWriting(counts, int64_t{8} << 30, 8).peak_bytes(), int64_t{1} << 30);
   EXPECT_LE(PlanWriting(counts, 0, 8).peak_bytes(), 6 * counts.num_nodes() + (int64_t{128} << 20));
   EXPECT_TRUE(BudgetWriting(counts, int64_t{64} << 30, 8).in_memory);
+}
+
+TEST(WritingPlanTest, ClusterOrderCountsItsKeysAndTheirSorting) {
+  const GraphCounts counts = CountsOf({1'000'000, 200'000}, {});
+  const MemoryPlan plain = PlanWriting(counts, int64_t{1} << 30, 8);
+  const MemoryPlan ordered = PlanWriting(counts, int64_t{1} << 30, 8, NodeOrder::kCluster);
+  EXPECT_EQ(ordered.phases[0].name, "renumbering");
+  EXPECT_EQ(ordered.phases[0].bytes() - plain.phases[0].bytes(), 4 * 1'200'000 + 4 * 2'200'000);
+  EXPECT_EQ(ordered.phases[1].bytes(), plain.phases[1].bytes());
 }
 
 TEST(WritingPlanTest, SmallGraphsWaitInMemory) {

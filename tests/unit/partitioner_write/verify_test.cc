@@ -1,5 +1,6 @@
 #include "partitioner/verify/verify.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -265,6 +266,26 @@ TEST_F(TypedVerifyTest, WhatThePartitionerWroteVerifies) {
   ExpectVerifies(folder_ / "input", 100, 600);
 }
 
+TEST_F(TypedVerifyTest, NodesInTheOrderOfClustersVerify) {
+  for (const char* method : {"lp-metis", "stream-metis"}) {
+    run_.replace = true;
+    run_.method = method;
+    run_.options.order = NodeOrder::kCluster;
+    Partition(folder_ / "input");
+    ExpectVerifies(folder_ / "input", 100, 600);
+    const auto set = PartitionSet::Open(folder_ / "graph", {}, VerifyLevel::kContents);
+    ASSERT_TRUE(set.ok()) << set.status();
+    bool ascending = true;
+    for (const auto& part : (*set)->parts()) {
+      for (int type = 0; type < 2; ++type) {
+        const auto ids = part->NodeOriginalIds(type);
+        ascending = ascending && std::is_sorted(ids.begin(), ids.end());
+      }
+    }
+    EXPECT_FALSE(ascending) << method;
+  }
+}
+
 TEST_F(TypedVerifyTest, UndirectedWithItsReverseRelationVerifies) {
   run_.read.undirected = true;
   run_.replace = true;
@@ -287,7 +308,7 @@ TEST_F(TypedVerifyTest, ExchangedEdgeIdsAreFound) {
 TEST_F(TypedVerifyTest, EdgeThatIsThereTwiceLeavesAnotherMissing) {
   Damage<int64_t>(2, cites_ + "/original_ids.npy",
                   [](std::span<int64_t> ids) { ids[0] = ids[ids.size() - 1]; });
-  ExpectDifference({"is there twice", "of the input is in no part"});
+  ExpectDifference({"appears twice", "of the input is in no part"});
 }
 
 TEST_F(TypedVerifyTest, EdgeIdBeyondTheInputIsFound) {
@@ -322,7 +343,7 @@ TEST_F(TypedVerifyTest, UnknownAndRepeatedNodeIdsAreFound) {
     ids[2] = kAuthors;
   });
   ExpectDifference({"node type `author`, part 0: original id 40 is not in the input",
-                    "is there twice", "of the input is in no part"});
+                    "appears twice", "of the input is in no part"});
 }
 
 TEST_F(TypedVerifyTest, ChangedFeatureByteIsFound) {
@@ -416,7 +437,7 @@ TEST_F(DuplicatesVerifyTest, KeepingALaterDuplicateIsFound) {
       if (id == 1) id = 3;
     }
   });
-  ExpectDifference({"edge 1 (1 -> 1)", "nor is an earlier duplicate"});
+  ExpectDifference({"edge 1 (1 -> 1)", "neither is an earlier duplicate"});
 }
 
 TEST_F(DuplicatesVerifyTest, DuplicatesThatWereKeptAreFound) {
@@ -427,7 +448,7 @@ TEST_F(DuplicatesVerifyTest, DuplicatesThatWereKeptAreFound) {
   ASSERT_TRUE(manifest.ok());
   manifest->options["read"]["duplicates"] = "drop";
   ASSERT_EQ(WriteGraphManifest(folder_ / "graph", *manifest), OkStatus());
-  ExpectDifference({"duplicates of 0 -> 1 were to be dropped"});
+  ExpectDifference({"duplicates of 0 -> 1 should have been dropped"});
 }
 
 // The real graphs: folder, parts' method, undirected.
