@@ -1,5 +1,5 @@
-// The subcommands of halograph-partition: one function each adds its options to the program and,
-// where it is the one that was asked for, says what to do. One file a subcommand.
+// The subcommands of halograph-partition. Each is one function in one file: it adds its options
+// to the program and sets the action to run when the user asks for that subcommand.
 #pragma once
 
 #include <functional>

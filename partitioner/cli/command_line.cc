@@ -64,9 +64,9 @@ int PartitionMain(int argc, const char* const* argv) {
   try {
     return ParseAndRun(argc, argv);
   } catch (const std::bad_alloc&) {
-    return Fail(
-        kFailed,
-        "out of memory; give --memory, by which methods are chosen and refused before they start");
+    return Fail(kFailed,
+                "out of memory; give --memory, so that a method that needs more is refused before "
+                "it starts");
   } catch (const std::exception& error) {
     return Fail(kFailed, error.what());
   }

@@ -70,14 +70,16 @@ std::vector<std::string> NamesOf(const std::vector<std::string>& words) {
 void AddSamplingFlags(CLI::App* command, SamplingPlan* plan) {
   command
       ->add_option("--fanouts", plan->fanouts,
-                   "Neighbours sampled a layer, from the seeds outward (-1: all)")
+                   "Neighbours sampled per layer, from the seeds outward (-1: all)")
       ->delimiter(',')
       ->check(CheckFanout)
       ->default_str(fmt::format("{}", fmt::join(plan->fanouts, ",")));
-  command->add_option("--batch-size", plan->batch_size, "Seeds of a minibatch")
+  command->add_option("--batch-size", plan->batch_size, "Seeds per minibatch")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 30))
       ->capture_default_str();
-  command->add_option("--batches", plan->batches, "Minibatches sampled a partition, at most")
+  command
+      ->add_option("--batches", plan->batches,
+                   "Maximum number of minibatches sampled per partition")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
 }
@@ -87,10 +89,10 @@ void AddSamplingFlags(CLI::App* command, SamplingPlan* plan) {
 void AddCompareCommand(CLI::App* app, Action* action) {
   auto flags = std::make_shared<CompareFlags>();
   flags->compare.methods = MethodNames();
-  CLI::App* command = app->add_subcommand(
-      "compare",
-      "Runs methods on a graph, each in a process of its own, and reports what they cost and what "
-      "a trainer would feel; writes no partition folder");
+  CLI::App* command =
+      app->add_subcommand("compare",
+                          "Runs methods on a graph, each in its own process, and reports their "
+                          "cost and the effect on sampling; writes no partition folder");
   AddInputOptions(command, &flags->report.input)->required();
   command
       ->add_option("--methods", flags->compare.methods,
@@ -103,7 +105,7 @@ void AddCompareCommand(CLI::App* app, Action* action) {
       ->default_str(fmt::format("{}", fmt::join(flags->compare.parts, ",")));
   AddSamplingFlags(command, &flags->compare.sampling);
   AddReportOptions(command, "Folder for temporary files", &flags->report);
-  command->add_option("--plot", flags->plot, "Draws the figures to an SVG, with gnuplot");
+  command->add_option("--plot", flags->plot, "Plots the figures as an SVG file, with gnuplot");
   command->callback([=] {
     RequireOptionsTaken(flags->report.flags, NamesOf(flags->compare.methods));
     *action = [=] { return Compare(*flags); };

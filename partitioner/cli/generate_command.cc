@@ -46,11 +46,10 @@ void AddShareOptions(CLI::App* command, SetShares* shares) {
 
 void AddEdgesOption(CLI::App* command, int64_t* edges, double average_degree) {
   command
-      ->add_option(
-          "--edges", *edges,
-          fmt::format(
-              "Directed edges, about; each is listed in both directions (default: {} a node)",
-              average_degree))
+      ->add_option("--edges", *edges,
+                   fmt::format("Approximate number of directed edges; each is listed in both "
+                               "directions (default: {} per node)",
+                               average_degree))
       ->check(CLI::NonNegativeNumber);
 }
 
@@ -63,8 +62,8 @@ void SetAverageDegree(int64_t edges, int64_t nodes, double* average_degree) {
 void AddRmat(CLI::App* generate, Action* action) {
   auto rmat = std::make_shared<RmatCommand>();
   RmatOptions& options = rmat->options;
-  CLI::App* command =
-      generate->add_subcommand("rmat", "A recursive-matrix graph: skewed degrees at any size");
+  CLI::App* command = generate->add_subcommand(
+      "rmat", "A recursive-matrix (R-MAT) graph: skewed degrees at any size");
   AddTargetOptions(command, &rmat->target);
   command->add_option("--log2-nodes", options.log2_nodes, "2^N nodes")->capture_default_str();
   command->add_option("--edges", options.edges, "Edges to draw")->capture_default_str();
@@ -78,13 +77,17 @@ void AddRmat(CLI::App* generate, Action* action) {
       ->capture_default_str();
   command->add_flag("--undirected", options.undirected, "List each edge in both directions");
   command->add_flag("--dedup", options.dedup, "Drop self-loops and parallel edges");
-  command->add_flag("--keep-ids", rmat->keep_ids, "Low ids have the high degrees (else shuffled)");
-  command->add_option("--features", options.feature_dim, "Random features a node")
+  command->add_flag("--keep-ids", rmat->keep_ids,
+                    "Give high degrees to low ids (otherwise ids are shuffled)");
+  command->add_option("--features", options.feature_dim, "Random features per node")
       ->capture_default_str();
-  command->add_option("--classes", options.classes, "Random labels of so many classes")
+  command
+      ->add_option("--classes", options.classes,
+                   "Number of classes of random labels (0: no labels)")
       ->capture_default_str();
   AddShareOptions(command, &options.shares);
-  command->add_option("--seed", options.seed, "Same seed, same graph")->capture_default_str();
+  command->add_option("--seed", options.seed, "Random seed: the same seed gives the same graph")
+      ->capture_default_str();
   command->callback([=] {
     *action = [=] {
       rmat->options.permute_ids = !rmat->keep_ids;
@@ -105,10 +108,12 @@ void AddSbm(CLI::App* generate, Action* action) {
       ->capture_default_str();
   command->add_option("--homophily", options.homophily, "Share of edges within a community")
       ->capture_default_str();
-  command->add_option("--features", options.feature_dim, "Features a node")->capture_default_str();
+  command->add_option("--features", options.feature_dim, "Features per node")
+      ->capture_default_str();
   command->add_option("--noise", options.noise, "Noise of the features")->capture_default_str();
   AddShareOptions(command, &options.shares);
-  command->add_option("--seed", options.seed, "Same seed, same graph")->capture_default_str();
+  command->add_option("--seed", options.seed, "Random seed: the same seed gives the same graph")
+      ->capture_default_str();
   command->callback([=] {
     *action = [=] {
       SbmOptions& chosen = sbm->options;
@@ -141,11 +146,13 @@ void AddHierarchical(CLI::App* generate, Action* action) {
   command->add_option("--hub-edges", options.hub_edges, "Share of edges that start at a hub")
       ->capture_default_str();
   command->add_flag("--no-labels", graph->no_labels,
-                    "No labels (else the outermost block), no task");
-  command->add_option("--features", options.feature_dim, "Features a node")->capture_default_str();
+                    "No labels and no task (otherwise a node's label is its outermost block)");
+  command->add_option("--features", options.feature_dim, "Features per node")
+      ->capture_default_str();
   command->add_option("--noise", options.noise, "Noise of the features")->capture_default_str();
   AddShareOptions(command, &options.set_shares);
-  command->add_option("--seed", options.seed, "Same seed, same graph")->capture_default_str();
+  command->add_option("--seed", options.seed, "Random seed: the same seed gives the same graph")
+      ->capture_default_str();
   command->callback([=] {
     *action = [=] {
       HierarchicalOptions& chosen = graph->options;
@@ -159,7 +166,7 @@ void AddHierarchical(CLI::App* generate, Action* action) {
 }  // namespace
 
 void AddGenerateCommand(CLI::App* app, Action* action) {
-  CLI::App* command = app->add_subcommand("generate", "Makes a graph, to try things with");
+  CLI::App* command = app->add_subcommand("generate", "Generates a graph for trying things out");
   command->require_subcommand(1);
   AddRmat(command, action);
   AddSbm(command, action);

@@ -21,11 +21,12 @@ Status RunVerify(const VerifyCommand& command) {
                       Verify(command.input, command.graph, command.options));
   for (const std::string& difference : report.differences) fmt::print("{}\n", difference);
   if (!report.ok()) {
-    return DataLoss("{} is not the graph in {}: {} differences, the first of them above",
-                    command.graph, command.input, FormatCount(report.num_differences));
+    return DataLoss(
+        "{} does not match the graph in {}: {} differences; the first ones are listed above",
+        command.graph, command.input, FormatCount(report.num_differences));
   }
   if (command.quiet->count() == 0) {
-    fmt::print("{}: all there: {} nodes, {} edges, {} feature rows, {} task rows\n", command.graph,
+    fmt::print("{}: complete: {} nodes, {} edges, {} feature rows, {} task rows\n", command.graph,
                FormatCount(report.nodes), FormatCount(report.edges),
                FormatCount(report.feature_rows), FormatCount(report.task_rows));
   }
@@ -38,7 +39,7 @@ void AddVerifyCommand(CLI::App* app, Action* action) {
   auto verify = std::make_shared<VerifyCommand>();
   verify->quiet = app->get_option("--quiet");
   CLI::App* command = app->add_subcommand(
-      "verify", "Finds every edge, feature and label of the input in a partition folder");
+      "verify", "Checks that a partition folder holds every edge, feature and label of the input");
   command->add_option("--input", verify->input, "Folder or file that was partitioned")->required();
   command->add_option("--graph", verify->graph, "The partition folder")->required();
   command->add_option("--scratch", verify->options.scratch,

@@ -1,5 +1,5 @@
-// Peak anonymous memory of a process (RssAnon: heap and stacks; mapped files do not count), by
-// looking every few milliseconds.
+// Measures the peak anonymous memory of a process (RssAnon: heap and stacks, without mapped
+// files) by reading it every few milliseconds.
 #pragma once
 
 #include <atomic>

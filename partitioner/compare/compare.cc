@@ -146,9 +146,9 @@ std::string FormatTable(const std::vector<CompareRow>& rows, const CompareOption
                    FormatBytes(static_cast<int64_t>(row.remote.remote_bytes)));
   }
   fmt::format_to(out,
-                 "{}. Nodes, edges, train: max / mean over partitions. Replicas of edge "
-                 "partitioners: {} owner, unless the method names another. Remote: of a minibatch "
-                 "of {} seeds, fanouts {}. Memory: of the method alone.\n",
+                 "{}. Nodes, edges, train: maximum / mean over partitions. Owner of a replicated "
+                 "node in edge partitioners: {}, unless the method names another rule. Remote: per "
+                 "minibatch of {} seeds with fanouts {}. Memory: of the method alone.\n",
                  kOwnerRule, ToString(options.method.edge.owner), options.sampling.batch_size,
                  fmt::join(options.sampling.fanouts, ","));
   return text;

@@ -1,5 +1,5 @@
-// How a list of methods names one: "hdrf", or "hdrf:random" with the owner rule of an edge
-// partitioner. Pure.
+// Runs partition methods side by side on one graph and reports what each costs and what it means
+// for a trainer.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,10 @@
 
 namespace halograph {
 
-// The method's name; the rule goes to options->edge.owner where there is one.
+// Reads how a list names a method: "hdrf", or "hdrf:random" with the owner rule of an edge
+// partitioner. Returns the method's name; a rule goes to options->edge.owner.
 //   InvalidArgument  no such method or rule, or a rule for a method that takes none
 [[nodiscard]] StatusOr<std::string> ParseMethodWord(std::string_view word, MethodOptions* options);
-
-// Methods side by side on one graph: what each would cost, and what a trainer would have of it.
 
 struct CompareOptions {
   std::vector<std::string> methods;  // as ParseMethodWord takes them
@@ -41,16 +40,16 @@ struct CompareRow {
   int64_t planned_bytes = 0;  // of the method, the program included; also of one that failed
 };
 
-// A row a method and number of partitions, by number. Each run is a process of its own
-// (RunMethodInChild); one that fails is a row with its reason. `scratch`: an empty folder, for
-// temporary files; its owner removes it.
-//   InvalidArgument  what ParseMethodWord refuses: before the first run
-// and, before it too, what SamplingPlan::Validate and writing the topology report.
+// One row per method and number of partitions, sorted by that number. Each run is a process of its
+// own (RunMethodInChild); a run that fails gives a row with the reason. `scratch`: an empty folder
+// for temporary files; its owner removes it.
+//   InvalidArgument  what ParseMethodWord refuses
+// and what SamplingPlan::Validate and writing the topology report; all before the first run.
 [[nodiscard]] StatusOr<std::vector<CompareRow>> CompareMethods(
     const Dataset& dataset, const CompareOptions& options, const std::filesystem::path& scratch);
 
 [[nodiscard]] Json ToJson(const std::vector<CompareRow>& rows, const CompareOptions& options);
-// For people, ending with a newline; says what an edge's owner and a halo node are.
+// A table for people, ending with a newline. It explains the owner of an edge and halo nodes.
 [[nodiscard]] std::string FormatTable(const std::vector<CompareRow>& rows,
                                       const CompareOptions& options);
 

@@ -110,7 +110,7 @@ StatusOr<ChildCost> WaitFor(pid_t child, std::string_view method) {
   const ChildCost cost{CpuSeconds(usage), peak.Stop()};
   if (ended != child) return ErrnoStatus(errno, "cannot wait for", method);
   if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) {
-    return ResourceExhausted("{}: its process was killed, as it is where memory runs out", method);
+    return ResourceExhausted("{}: its process was killed, probably because memory ran out", method);
   }
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
     return Internal("{}: its process ended with wait status {}", method, status);

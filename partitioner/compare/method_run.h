@@ -1,5 +1,5 @@
-// One method on one graph in a process of its own, so that its peak of memory is its own and one
-// that runs out of memory ends no other.
+// Runs one method on one graph in a process of its own. So its peak memory is measured alone,
+// and a method that runs out of memory does not end the others.
 #pragma once
 
 #include <cstdint>

@@ -80,7 +80,7 @@ Status CheckGnuplot() {
     if (::access((fs::path(folder) / "gnuplot").c_str(), X_OK) == 0) return OkStatus();
   }
   return FailedPrecondition(
-      "--plot needs gnuplot, which is not in PATH: install it (Debian: gnuplot-nox), or take "
+      "--plot needs gnuplot, which is not in PATH: install it (Debian: gnuplot-nox), or use "
       "--json");
 }
 
@@ -144,9 +144,8 @@ Status Plot(const std::vector<CompareRow>& rows, const fs::path& output) {
   const int status = RunGnuplot(PlotScript(rows, drawn));
   const StatusOr<std::string> picture = ReadTextFile(drawn);
   if (status != 0 || !picture.ok() || !EndsWithTag(*picture)) {
-    return Internal(
-        "--plot {}: gnuplot drew no whole picture (wait status {}); what it said is above",
-        output.string(), status);
+    return Internal("--plot {}: gnuplot failed (wait status {}); its messages are above",
+                    output.string(), status);
   }
   return WriteFileAtomically(output, *picture);
 }

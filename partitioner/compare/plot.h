@@ -1,4 +1,4 @@
-// A comparison as a picture: gnuplot draws it.
+// Plots a comparison with gnuplot.
 #pragma once
 
 #include <filesystem>

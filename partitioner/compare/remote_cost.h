@@ -1,5 +1,5 @@
-// What a trainer would feel of an assignment: the nodes of a minibatch whose features another
-// partition owns. Found by sampling, before anything is partitioned on disk.
+// What an assignment costs a trainer: how many nodes of a minibatch have their features in
+// another partition. Found by sampling, before anything is partitioned on disk.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// The undirected edges of a generated graph: distinct pairs of nodes, drawn by number, listed in
-// both directions. What the generators of communities share.
+// What the generators of communities share: pairs of nodes, groups of nodes, and features that
+// tell a node's community.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,9 @@
 
 namespace halograph {
 
-// Not thread-safe while drawn; then immutable. Memory: 8 bytes a pair, 16 while drawing.
+// The undirected edges of a generated graph: distinct pairs of nodes, drawn by number, listed in
+// both directions. Not thread-safe while drawing; then immutable. Memory: 8 bytes per pair, 16
+// while drawing.
 class NodePairs {
  public:
   // The two ends of draw `number`; nodes below 2^32. Equal ends count for nothing.
@@ -33,10 +35,8 @@ class NodePairs {
   std::vector<uint64_t> pairs_;  // smaller node << 32 | larger node, ascending
 };
 
-// Nodes dealt to groups at random, and each group's nodes together: the communities of a generated
-// graph. Immutable.
-
-// Memory: 8 bytes a node and a group.
+// The communities of a generated graph: each node in a random group, and the nodes of each group
+// together. Immutable. Memory: 8 bytes per node and per group.
 class NodeGroups {
  public:
   // 1 to 2^32 of each; a pure function of the arguments.
@@ -56,10 +56,9 @@ class NodeGroups {
   std::vector<uint32_t> members_;  // nodes by group
 };
 
-// Draws that generators need beyond common/base/rng.h. Pure functions of 64 random bits.
-
-// About normal with mean 0 and variance 1: the sum of four 16-bit uniforms (within +-3.5). Exact
-// arithmetic but for one subtraction and one division, so no mathematics library changes it.
+// Of 64 random bits a number that is about normal with mean 0 and variance 1: the sum of four
+// 16-bit uniforms (within +-3.5). Exact arithmetic but for one subtraction and one division, so no
+// mathematics library changes it.
 constexpr double GaussianLike(uint64_t draw) {
   const uint64_t sum =
       (draw & 0xffff) + ((draw >> 16) & 0xffff) + ((draw >> 32) & 0xffff) + ((draw >> 48) & 0xffff);
@@ -68,9 +67,7 @@ constexpr double GaussianLike(uint64_t draw) {
   return (static_cast<double>(sum) - kMean) / kDeviation;
 }
 
-// Features that tell a node's class only through noise: what a graph neural network learns better
-// than the features alone. Immutable; thread-safe.
-
+// Features that tell a node's class only through noise. Immutable; thread-safe.
 class CornerFeatures {
  public:
   // Keys of the classes' corners and of the noise; `noise` >= 0.
@@ -87,11 +84,8 @@ class CornerFeatures {
   double noise_;
 };
 
-// What the generators of communities describe in the same way: pairs of nodes, and features that
-// tell a node's community.
-
-// Edges, features and labels; the rest is the caller's to fill. `pairs` and `features` must outlive
-// the result, and so must what `community_of` refers to.
+// Describes edges, features and labels; the caller fills the rest. `pairs` and `features` must
+// outlive the result, and so must what `community_of` refers to.
 [[nodiscard]] GeneratedGraph DescribeCommunities(const NodePairs& pairs,
                                                  const CornerFeatures& features,
                                                  std::function<int64_t(int64_t node)> community_of);

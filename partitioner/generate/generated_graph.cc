@@ -119,7 +119,7 @@ Status SetShares::Validate() const {
     HG_RETURN_IF_ERROR(CheckShare("a set's share of the nodes", share));
   }
   if (train + valid + test > 1 + 1e-9) {
-    return InvalidArgument("the sets' shares of the nodes are {}, {} and {}: more than 1 together",
+    return InvalidArgument("the sets' shares of the nodes are {}, {} and {}: their sum is above 1",
                            train, valid, test);
   }
   return OkStatus();

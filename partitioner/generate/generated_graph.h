@@ -1,5 +1,5 @@
-// What the generators share: a homogeneous graph as functions of edge and node numbers, written as
-// a GraphBolt folder without ever being whole in memory.
+// What the generators share. A homogeneous graph is described by functions of edge and node
+// numbers, and written as a GraphBolt folder without holding the whole graph in memory.
 #pragma once
 
 #include <cstdint>

@@ -116,13 +116,13 @@ Status CheckLevels(const HierarchicalOptions& options) {
   const std::vector<int64_t>& blocks = options.blocks;
   if (blocks.empty() || blocks.size() > kMaxLevels || blocks.size() != options.shares.size()) {
     return InvalidArgument(
-        "blocks are {} and shares {}: expected one number of each a level, 1 to {} levels",
+        "blocks are {} and shares {}: expected one number of each per level, 1 to {} levels",
         fmt::join(blocks, ","), fmt::join(options.shares, ","), kMaxLevels);
   }
   int64_t leaves = 1;
   for (const int64_t count : blocks) {
     if (count < 1 || count > kMaxLeaves || (leaves *= count) > kMaxLeaves) {
-      return InvalidArgument("blocks are {}: each is 1 or above, their product {} at most",
+      return InvalidArgument("blocks are {}: each must be at least 1, and their product at most {}",
                              fmt::join(blocks, ","), kMaxLeaves);
     }
   }
@@ -132,7 +132,7 @@ Status CheckLevels(const HierarchicalOptions& options) {
     sum += share;
   }
   if (sum > 1 + 1e-9) {
-    return InvalidArgument("the levels' shares of the edges are {}: more than 1 together",
+    return InvalidArgument("the levels' shares of the edges are {}: their sum is above 1",
                            fmt::join(options.shares, ", "));
   }
   return OkStatus();

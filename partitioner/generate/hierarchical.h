@@ -1,5 +1,5 @@
-// A graph of nested blocks with hubs: blocks within blocks within blocks, as real graphs have
-// communities of several sizes, and a few nodes of very high degree.
+// Generates a graph of nested blocks with hubs. Real graphs have communities of several sizes,
+// one within the other, and a few nodes of very high degree.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The bounds of options that several generators have. Each check is OK, or InvalidArgument naming
+// Checks of options that several generators have. Each returns OK, or InvalidArgument that names
 // the option, its value and its range. Pure functions.
 #pragma once
 

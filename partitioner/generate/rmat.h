@@ -1,4 +1,4 @@
-// R-MAT (recursive matrix) graphs: skewed degrees at any size, for benchmarks.
+// Generates R-MAT (recursive matrix) graphs: skewed degrees at any size, for benchmarks.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// A planted partition (stochastic block model) with features and labels that a graph neural
-// network learns better than the features alone.
+// Generates a planted partition (stochastic block model) with features and labels. A graph
+// neural network learns them better than a model that sees the features alone.
 #pragma once
 
 #include <cstdint>

@@ -109,7 +109,7 @@ StatusOr<GraphSummary> SummaryOf(const GraphManifest& manifest,
     HG_ASSIGN_OR_RETURN(PartSummary part, ReadPart(manifest.part_stats[p], where));
     if (p > 0 && (part.core_by_type.size() != summary.parts[0].core_by_type.size() ||
                   part.task_rows.size() != summary.parts[0].task_rows.size())) {
-      return DataLoss("{}: other node types or task sets than parts[0]", where);
+      return DataLoss("{}: its node types or task sets differ from those of parts[0]", where);
     }
     summary.parts.push_back(std::move(part));
   }

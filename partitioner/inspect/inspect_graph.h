@@ -1,5 +1,5 @@
-// What a partition folder holds and how good the partitioning is. Plain values; pure functions
-// but for InspectGraph, which reads manifests and headers.
+// Tells what a partition folder holds and how good its partitioning is. Plain values. All
+// functions are pure but InspectGraph, which reads manifests and headers.
 #pragma once
 
 #include <cstdint>

@@ -1,10 +1,10 @@
-// How good an assignment is, before anything is written: edge cut, replication, balance, in
-// streamed passes over the edges. What `inspect` says of the partition folder written from it,
-// exactly, unless parallel edges are dropped: the stream still has them, so edges and cut count
-// them here.
+// Measures how good an assignment is before anything is written: edge cut, replication and
+// balance, from streamed passes over the edges. The figures are those that `inspect` gives for
+// the partition folder. They differ only where parallel edges are dropped: the stream still has
+// them, so they count here.
 //
-// Owner rule and direction: an edge belongs to the owner of its destination, halo nodes of a
-// partition are the sources of its edges owned elsewhere.
+// An edge belongs to the owner of its destination. The halo nodes of a partition are the sources
+// of its edges that another partition owns.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Of each node a cluster, and of each cluster its volume (the sum of its nodes' degrees), named by
-// numbers. Plain value; not thread-safe.
+// Clusters of nodes, named by numbers, with their volumes (the sum of the degrees of a cluster's
+// nodes). Plain values; not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -21,13 +21,12 @@ struct Clusters {
   int64_t count = 0;
 };
 
-// Makes names dense where clusters are empty (volume 0), keeping their order; nodes of those are
-// in none then. Holds 4 bytes a cluster meanwhile. ResourceExhausted: no memory.
+// Renumbers clusters without gaps, in the same order: empty ones (volume 0) are removed, and their
+// nodes are then in no cluster. Holds 4 bytes per cluster meanwhile. ResourceExhausted: no memory.
 [[nodiscard]] Status CompactClusters(Clusters* clusters);
 
-// Clusters that have become part of others, found again with path halving (4 bytes a cluster).
-
-// Not thread-safe.
+// Finds the cluster that a cluster has become part of, with path halving (4 bytes per cluster). Not
+// thread-safe.
 class JoinedClusters {
  public:
   JoinedClusters() = default;

@@ -1,5 +1,5 @@
-// What a partitioning balances, as DistDGLv2 section 5.3.2: one constraint a quantity (nodes of a
-// type, in-edges, rows of task sets). Plain values; the functions are pure.
+// What a partitioning balances, as DistDGLv2 section 5.3.2 describes: one constraint for each
+// quantity (nodes of a type, in-edges, rows of task sets). Plain values and pure functions.
 #pragma once
 
 #include <cstdint>

@@ -58,9 +58,9 @@ StatusOr<EndCounter> EndCounter::Make(NodeArray<NodeDegree>* degrees) {
   counter.ranges_.resize((static_cast<size_t>(degrees->size()) >> kRangeBits) + 1);
   const auto ranges = static_cast<int64_t>(counter.ranges_.size());
   HG_ASSIGN_OR_RETURN(counter.queues_,
-                      NodeArray<uint32_t>::Make(ranges * kQueued, "queues of ends of edges"));
+                      NodeArray<uint32_t>::Make(ranges * kQueued, "queues of edge ends"));
   HG_ASSIGN_OR_RETURN(counter.waiting_,
-                      NodeArray<uint32_t>::Make(ranges * kWaiting, "ends of edges that wait"));
+                      NodeArray<uint32_t>::Make(ranges * kWaiting, "waiting edge ends"));
   return counter;
 }
 

@@ -1,5 +1,5 @@
-// Degrees of all nodes by one pass over the edges: what streaming methods begin with. Every later
-// pass compares its number of edges with this one's (RepeatUnionEdges).
+// Counts the degrees of all nodes in one pass over the edges. Streaming methods begin with it.
+// Each later pass compares its number of edges with that of this pass (RepeatUnionEdges).
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace halograph {
 
-// Beside one another since a pass touches both. Counts stop at kMaxDegree.
+// Side by side, because a pass touches both. Counts stop at kMaxDegree.
 struct NodeDegree {
   uint32_t in = 0;     // in-edges, self-loops included: what a partition will hold of a node
   uint32_t total = 0;  // ends of edges
@@ -34,13 +34,11 @@ struct Degrees {
 // ResourceExhausted without memory; and whatever the edge stream reports.
 [[nodiscard]] StatusOr<Degrees> CountDegrees(const Dataset& dataset, SelfLoops self_loops);
 
-// Counts the ends of edges of each node. Counted as they come, in no order, each would miss the
-// cache and, at 100 million nodes, the translation of addresses too. So ends are dealt to ranges of
-// nodes whose counts fit into the cache: to a short queue a range, which stays in the cache as
-// well, and from there in runs to where a range's ends wait until there are enough to count them
-// all. At 111 million nodes that takes half the time.
-
-// Not thread-safe.
+// Counts the edge ends of each node. Counted in the random order in which they come, each would
+// miss the cache, and at 100 million nodes the translation of addresses too. So ends are sorted
+// into ranges of nodes whose counts fit the cache: first into a short queue per range, which stays
+// in the cache as well, then in runs into a longer one, until there are enough to count them all.
+// At 111 million nodes this halves the time. Not thread-safe.
 class EndCounter {
  public:
   static constexpr int kRangeBits = 18;

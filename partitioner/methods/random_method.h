@@ -1,5 +1,5 @@
-// Owners dealt at random, evenly per node type: the baseline of every comparison, and the way out
-// for graphs that no other method can hold.
+// Gives nodes random owners, evenly per node type. It is the baseline of every comparison, and
+// works for graphs that are too large for all other methods.
 #pragma once
 
 #include "partitioner/methods/method.h"

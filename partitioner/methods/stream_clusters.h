@@ -1,10 +1,10 @@
-// Clusters of nodes by one pass over the edges (A. Hollocou, J. Maudet, T. Bonald, M. Lelarge, "A
-// Streaming Algorithm for Graph Clustering", 2017), as SPRING, 2PS-L and stream-metis begin. Every
-// node starts as a cluster of its own. For an edge, if neither end's cluster has more than
-// `max_volume`, the end in the cluster of lower volume moves to the other's, as long as that stays
-// within `max_volume`. Volume: the sum of the true degrees of a cluster's nodes. What is joined
-// early in the stream is mostly joined by chance within a community, as there are more edges within
-// than between.
+// Finds clusters of nodes in one pass over the edges (A. Hollocou, J. Maudet, T. Bonald, M.
+// Lelarge, "A Streaming Algorithm for Graph Clustering", 2017). SPRING, 2PS-L and stream-metis
+// begin with it. Every node starts as its own cluster. For each edge whose ends are in clusters
+// of at most `max_volume`, the end in the cluster of lower volume moves to the other cluster, if
+// that stays within `max_volume`. Volume is the sum of the true degrees of a cluster's nodes. It
+// works because most edges lie within communities, so nodes that are joined early mostly belong
+// together.
 #pragma once
 
 #include <cstdint>

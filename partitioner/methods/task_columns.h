@@ -1,5 +1,5 @@
-// What the columns of a task set's seeds mean: the one place that knows which partition a row of a
-// task lives with. Pure functions.
+// What the columns of a task set's seeds mean. Only this header knows which partition owns a row
+// of a task. Pure functions.
 #pragma once
 
 #include <span>

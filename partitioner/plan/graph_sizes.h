@@ -1,5 +1,5 @@
-// What is known of a graph's size before its edges are read, features included. Plain values, from
-// a data set or from the numbers of somebody who has none yet.
+// What a plan knows of a graph: its sizes, features included, and what a sample of its edges
+// tells. Sizes come from a data set, or from numbers that the user gives.
 #pragma once
 
 #include <cstdint>
@@ -28,16 +28,15 @@ struct GraphSizes {
   [[nodiscard]] int64_t edge_feature_bytes() const;  // of all edges
 };
 
-// What the first edges of a graph say: how fast they are read, and how many of them are there in
-// both directions.
-
+// What the first edges of a graph tell: how fast they are read, and how many of them exist in both
+// directions.
 struct EdgeSample {
   int64_t edges = 0;       // read
   double read_ns = 3;      // an edge, on a thread of its own
   double reciprocity = 0;  // share of edges (self-loops aside) whose reverse was read too
 };
 
-// Edges that are read at most: each relation's first, in proportion.
+// Maximum number of edges that are read: the first of each relation, in proportion.
 inline constexpr int64_t kSampledEdges = int64_t{1} << 26;
 
 // Memory: a few MB. Errors are those of the edge stream.

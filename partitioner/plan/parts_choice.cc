@@ -29,7 +29,7 @@ int64_t HaloNodes(int64_t nodes, int64_t in_edges, int parts) {
 std::string Why(const GraphSizes& sizes, const PartsChoice& choice, int64_t memory) {
   const PartNeeds& needs = choice.needs;
   std::string text = fmt::format(
-      "{} partition{}: the fullest needs {} of {}: features {}, topology {}, halo {} (about {} "
+      "{} partition{}: the largest needs {} of {}: features {}, topology {}, halo {} (about {} "
       "nodes)",
       choice.parts, choice.parts == 1 ? "" : "s", FormatBytes(needs.bytes()), FormatBytes(memory),
       FormatBytes(needs.core_features), FormatBytes(needs.topology), FormatBytes(needs.halo),
@@ -79,8 +79,8 @@ StatusOr<PartsChoice> ChooseParts(const GraphSizes& sizes, int64_t memory_per_pa
     return choice;
   }
   return ResourceExhausted(
-      "--memory-per-part {}: even one of {} partitions, the most there can be, needs {}; give at "
-      "least that",
+      "--memory-per-part {} is too little: one of {} partitions, the maximum, still needs {}; give "
+      "at least that much",
       FormatBytes(memory_per_part), most, FormatBytes(NeedsOfPart(sizes, most).bytes()));
 }
 

@@ -1,5 +1,5 @@
-// How many partitions a graph needs, from what one machine may hold: CATGNN's "number of partitions
-// from the resources" (arXiv 2404.02300, section 3.2). Pure functions.
+// Chooses the number of partitions from the memory of one machine: CATGNN's "number of
+// partitions from the resources" (arXiv 2404.02300, section 3.2). Pure functions.
 #pragma once
 
 #include <cstdint>

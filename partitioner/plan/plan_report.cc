@@ -56,15 +56,14 @@ Json ToJson(const RunPlan& plan) {
 std::string FormatTable(const RunPlan& plan) {
   std::string text;
   auto out = std::back_inserter(text);
-  fmt::format_to(out,
-                 "{} nodes, {} edges in {} partitions; the folder will take {}\n"
-                 "this machine: reads an edge in {:.1f} ns, a random access takes {:.1f} ns, the "
-                 "disk takes {}/s; a run may hold {}\n",
-                 FormatCount(plan.sizes.counts.num_nodes()),
-                 FormatCount(plan.sizes.counts.num_edges()), plan.parts,
-                 FormatBytes(plan.output_bytes), plan.sample.read_ns, plan.random_access_ns,
-                 FormatBytes(static_cast<int64_t>(plan.write_bytes_per_second)),
-                 FormatBytes(plan.memory_limit));
+  fmt::format_to(
+      out,
+      "{} nodes, {} edges in {} partitions; the folder will take {}\nthis machine: reads an edge "
+      "in {:.1f} ns, a random access takes {:.1f} ns, the disk writes {}/s; memory limit {}\n",
+      FormatCount(plan.sizes.counts.num_nodes()), FormatCount(plan.sizes.counts.num_edges()),
+      plan.parts, FormatBytes(plan.output_bytes), plan.sample.read_ns, plan.random_access_ns,
+      FormatBytes(static_cast<int64_t>(plan.write_bytes_per_second)),
+      FormatBytes(plan.memory_limit));
   fmt::format_to(out, "{:<14} {:>10} {:>10} {:>5} {:>14} {:>12} {:>12}\n", "method", "memory",
                  "at most", "fits", "temporary disk", "assigning", "writing");
   for (const MethodPlan& row : plan.methods) {
@@ -78,11 +77,10 @@ std::string FormatTable(const RunPlan& plan) {
       fmt::format_to(out, " {}\n", row.failure);
     }
   }
-  fmt::format_to(
-      out,
-      "memory: expected; at most: what a run computes before it starts, as if no two edges "
-      "folded into one, and what has to fit\n");
-  fmt::format_to(out, "--method auto takes {}: {}\n", plan.chosen, plan.why);
+  fmt::format_to(out,
+                 "memory: expected. at most: the upper bound, which must fit; a run computes it "
+                 "before it starts and counts every edge, also parallel and reverse ones\n");
+  fmt::format_to(out, "--method auto chooses {}: {}\n", plan.chosen, plan.why);
   return text;
 }
 

@@ -1,4 +1,5 @@
-// How fast this machine is at what partitioning is made of. Each takes a fraction of a second.
+// Predicts the time of methods and of writing: measures the speed of this machine for a fraction
+// of a second, and scales the times of small trials by it.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +13,7 @@
 
 namespace halograph {
 
-// As METIS makes it, or asked for some accesses ahead as passes over edges do.
+// A random access without prefetch, as in METIS, or with prefetch, as in passes over edges.
 enum class Access { kAtOnce, kAskedAhead };
 
 // Nanoseconds of an access to a random place of an array of `bytes`. The array is no larger than a
@@ -22,15 +23,16 @@ enum class Access { kAtOnce, kAskedAhead };
 // Bytes a second of writing a new file below `folder`, synced; the file is removed.
 [[nodiscard]] StatusOr<double> WriteSpeed(const std::filesystem::path& folder);
 
-// From what a method took on a small graph to what it will take on a large one. Pure functions.
+// The functions below predict the time on a large graph from the time on a small one. They are
+// pure.
 //
-// A method makes `passes` over the edges. What an edge costs in one is what it cost in the trial,
-// plus what memory adds: for each random access of the method, one to the large arrays in place of
-// one to the small ones. A pass takes no less than reading does, which goes on beside it. METIS
-// works on every level of its coarsening, of which a large graph has more; a method that gives it a
-// coarse graph of a bounded size spares it the rest of the edges.
+// A method makes `passes` over the edges. An edge costs what it cost in the trial, plus the slower
+// memory: each random access goes to a large array instead of a small one. A pass takes at least
+// the time of reading, which runs beside it. METIS works on every level of its coarsening, and a
+// large graph has more levels. A method that gives METIS a coarse graph of a bounded size saves the
+// time for the other edges.
 
-// Of a random access: to the arrays of the trial, and of the graph that is planned for.
+// Nanoseconds of a random access: to the arrays of the trial, and to those of the planned graph.
 struct AccessCost {
   double small_ns = 0;
   double large_ns = 0;
@@ -49,8 +51,8 @@ struct MachineCost {
 [[nodiscard]] double PredictAssign(const MethodTrial& trial, const GraphCounts& counts,
                                    const MethodProfile& profile, const MachineCost& cost);
 
-// Writing takes a fixed time (files are synced) and a time an edge, both from two trials; features
-// are copied at the disk's speed.
+// Writing takes a fixed time (files are synced) and a time per edge. Both come from two trials.
+// Features are copied at the speed of the disk.
 struct WritingTrials {
   double small_seconds = 0, large_seconds = 0;
   int64_t small_edges = 0, large_edges = 0;

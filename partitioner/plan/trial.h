@@ -1,5 +1,4 @@
-// Methods and the writer tried on a small graph made for it, so that what a large one takes can be
-// said from this machine's own speed.
+// Runs methods and the writer on a small generated graph, to measure them on this machine.
 #pragma once
 
 #include <cstdint>

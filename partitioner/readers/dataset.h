@@ -1,6 +1,6 @@
-// A graph as the readers give it to the partitioner: descriptions and handles, never the edges or
-// features themselves. Edges come as a stream of bounded chunks, in one or several passes;
-// features lie in mapped files. Ids are input ids: 0 .. count-1 per node type.
+// A graph as the readers give it to the partitioner: descriptions and handles, never the edges
+// or features themselves. Edges come as a stream of bounded chunks, in one or several passes.
+// Features lie in mapped files. Ids are input ids: 0 .. count-1 per node type.
 //
 // Const use is thread-safe; cursors are not.
 #pragma once

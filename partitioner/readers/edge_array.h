@@ -1,4 +1,4 @@
-// Edges of one relation that lie in a mapped .npy of any integer dtype.
+// The edges of one relation in a mapped .npy file of any integer dtype.
 #pragma once
 
 #include <filesystem>

@@ -121,8 +121,8 @@ Status AddReverse(Dataset* dataset) {
     for (const InputRelation& relation : dataset->relations) {
       if (relation.triple() == reverse.triple()) {
         return InvalidArgument(
-            "relation `{}`, which --undirected adds, is in the input already: leave --undirected "
-            "out, or take the relation out of the input",
+            "relation `{}`, which --undirected adds, is already in the input: omit --undirected, "
+            "or remove the relation from the input",
             reverse.triple());
       }
     }

@@ -1,5 +1,5 @@
-// Edge options as wrappers around edge sources; what ReadOptions says about them, done to a whole
-// dataset after a reader made it.
+// Edge options (reverse edges, self-loops, duplicates) as wrappers around edge sources, and
+// their application to a whole data set.
 #pragma once
 
 #include <memory>

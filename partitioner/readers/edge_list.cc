@@ -56,7 +56,7 @@ class EdgeListReader {
     } else {
       ids_.Seal();
       if (ids_.empty()) {
-        return InvalidArgument("{}: no edge in it; a graph without edges needs --num-nodes",
+        return InvalidArgument("{}: holds no edge; for a graph without edges give --num-nodes",
                                path_.string());
       }
       node_type.count = ids_.size();

@@ -1,5 +1,5 @@
-// Edge lists as text or gzip, as SNAP publishes them: two integers a line between blanks, tabs or
-// commas; further columns are ignored, and so are blank lines and comments (`#`, `%`).
+// Reads edge lists as text or gzip, as SNAP publishes them: two integers per line, separated by
+// blanks, tabs or commas. Further columns, blank lines and comments (`#`, `%`) are ignored.
 #pragma once
 
 #include <cstdint>

@@ -89,7 +89,7 @@ class GraphBoltReader {
     if (edges.empty()) return graph.Find("edges")->Error("an empty list");
     if (homogeneous_ && edges.size() > 1) {
       return edges[1].Error(
-          "a homogeneous graph has one entry; several need node types and edge types");
+          "a homogeneous graph has one entry; for several entries give node types and edge types");
     }
     for (const YamlValue& entry : edges) {
       HG_ASSIGN_OR_RETURN(InputRelation relation, ReadRelationName(entry));
@@ -149,7 +149,7 @@ class GraphBoltReader {
       HG_ASSIGN_OR_RETURN(const std::string domain, entry.RequireText("domain"));
       HG_ASSIGN_OR_RETURN(const std::string name, entry.RequireText("name"));
       if (domain == "graph") {
-        spdlog::warn("{}: features of the whole graph are not kept: `{}` is left out",
+        spdlog::warn("{}: features of the whole graph are not supported: `{}` is skipped",
                      entry.Place(), name);
         continue;
       }

@@ -1,5 +1,6 @@
-// GraphBolt's on-disk dataset: a folder with metadata.yaml. The raw description is read;
-// preprocessed/ is ignored. What is not in the description (features, tasks) is not there.
+// Reads GraphBolt's on-disk dataset: a folder with metadata.yaml. The original description is
+// read and preprocessed/ is ignored. Features and tasks that the description does not name are
+// not read.
 #pragma once
 
 #include <filesystem>

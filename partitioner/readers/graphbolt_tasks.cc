@@ -43,7 +43,7 @@ class TaskReader {
     }
     for (const InputTask& other : dataset_->tasks) {
       if (other.name == task.name) {
-        return entry.Error(fmt::format("there is a task `{}` already", task.name));
+        return entry.Error(fmt::format("task `{}` is given twice", task.name));
       }
     }
     for (const auto& [key, value] : entry.fields) {
@@ -78,7 +78,7 @@ class TaskReader {
     }
     for (const InputTaskSet& other : task->sets) {
       if (other.set == set.set && other.type == set.type) {
-        return entry.Error(fmt::format("set {} has an entry for `{}` already", name, set.type));
+        return entry.Error(fmt::format("set {} has two entries for `{}`", name, set.type));
       }
     }
     if (Status status = ResolveTaskSet(*dataset_, &set); !status.ok()) {
@@ -136,8 +136,8 @@ Status CheckArrayFormat(const YamlValue& entry) {
   if (format == "numpy") return OkStatus();
   if (format == "torch") {
     return Unimplemented(
-        "{}: torch files are not read: save it with numpy.save(\"X.npy\", tensor.numpy()), and "
-        "put `format: numpy` and the new path here",
+        "{}: torch files cannot be read: save the tensor with numpy.save(\"X.npy\", "
+        "tensor.numpy()), and put `format: numpy` and the new path here",
         entry.Find("format")->Place());
   }
   return entry.Find("format")->Error(fmt::format("unknown format `{}`, expected numpy", format));

@@ -1,4 +1,4 @@
-// The tasks of a GraphBolt description.
+// Reads the tasks of a GraphBolt description.
 #pragma once
 
 #include <filesystem>

@@ -22,8 +22,8 @@ Status CheckUnchanged(const std::filesystem::path& path, const FileStamp& first)
   const StatusOr<FileStamp> now = FileStamp::Of(path);
   if (now.ok() && *now == first) return OkStatus();
   return DataLoss(
-      "{}: the file changed while it was being read (it had {} bytes, now {}); run again when "
-      "nothing writes to the input",
+      "{}: the file changed while it was being read (it had {} bytes, now {}); run again when no "
+      "program writes to the input",
       path.string(), first.bytes, now.ok() ? fmt::format("{}", now->bytes) : "it is gone");
 }
 
@@ -38,8 +38,8 @@ StatusOr<std::filesystem::path> Scratch::NewFile(std::string_view hint) {
     std::error_code error;
     if (parent_.empty() || !std::filesystem::is_directory(parent_, error)) {
       return InvalidArgument(
-          "the input holds text or arrays that must be converted first, and the scratch folder "
-          "`{}` for that does not exist",
+          "the input must be converted first (it holds text or other arrays), but the scratch "
+          "folder `{}` does not exist",
           parent_.string());
     }
     std::string name = (parent_ / "halograph-read-XXXXXX").string();

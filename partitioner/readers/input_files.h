@@ -1,4 +1,5 @@
-// What tells that an input file changed between two passes over it. Plain values.
+// Files of an input: whether they changed between two passes, what their folder is called, and
+// temporary files made from them.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +12,7 @@
 
 namespace halograph {
 
+// Tells whether an input file changed between two passes over it. Plain value.
 struct FileStamp {
   uint64_t inode = 0;
   int64_t bytes = 0;
@@ -21,12 +23,11 @@ struct FileStamp {
   bool operator==(const FileStamp&) const = default;
 };
 
-// DataLoss naming the file if it is no longer what `first` was taken of.
+// DataLoss, which names the file, if it changed since `first` was taken.
 [[nodiscard]] Status CheckUnchanged(const std::filesystem::path& path, const FileStamp& first);
 
-// What a dataset without a name of its own is called.
-
-// The last component of the folder's absolute path: "cora" for "data/cora/", and for "." in it.
+// The name of a data set that has no name of its own: the last component of the folder's absolute
+// path ("cora" for "data/cora/", and for "." in it).
 [[nodiscard]] inline std::string FolderName(const std::filesystem::path& folder) {
   std::error_code error;
   std::filesystem::path path = std::filesystem::absolute(folder, error).lexically_normal();
@@ -34,9 +35,8 @@ struct FileStamp {
   return path.filename().string();
 }
 
-// Temporary files of one opened dataset: made on demand in a folder of their own, removed with the
+// Temporary files of one opened data set: made on demand in a folder of their own, removed with the
 // object. Thread-safe.
-
 class Scratch {
  public:
   // `parent` is looked at only when the first file is asked for.

@@ -1,5 +1,5 @@
-// Opening .npy files of the input as InputTensor: mapped where they lie if they can be used as they
-// are, else rewritten once under the scratch folder, block by block.
+// Opens .npy files of the input as InputTensor. They are mapped where they lie if possible, else
+// rewritten once in the scratch folder, block by block.
 #pragma once
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// Working on arrays of any integer dtype with code for one type.
+// Lets code for one integer type work on arrays of any integer dtype.
 #pragma once
 
 #include <cstdint>

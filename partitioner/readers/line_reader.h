@@ -1,5 +1,5 @@
-// Text line by line, plain or gzip (told by content), in memory bounded by the longest line.
-// Not thread-safe.
+// Reads text line by line, plain or gzip (recognised by its content). Memory is bounded by the
+// longest line. Not thread-safe.
 #pragma once
 
 #include <cstdint>

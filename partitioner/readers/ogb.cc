@@ -39,12 +39,12 @@ class OgbReader {
     for (const char* name : {"data.npz", "edge_index_dict.npz"}) {
       if (!FileExists(raw_ / name)) continue;
       return Unimplemented(
-          "{}: OGB's binary layout is not read: convert it to a GraphBolt folder (metadata.yaml "
-          "with numpy files)",
+          "{}: OGB's binary layout is not supported: convert it to a GraphBolt folder "
+          "(metadata.yaml with numpy files)",
           (raw_ / name).string());
     }
     if (FileExists(raw_)) return OkStatus();
-    return NotFound("{}: an OGB folder has its files there", raw_.string());
+    return NotFound("{}: does not exist, but an OGB folder has its files there", raw_.string());
   }
 
   Status ReadHomogeneousGraph() {

@@ -59,7 +59,7 @@ StatusOr<std::vector<std::pair<std::string, std::string>>> ReadHeaderAndRow(cons
   HG_ASSIGN_OR_RETURN(const auto rows, ReadTextTable(path, kGraphsRead));
   if (rows.size() > 2) return SeveralGraphs(path);
   if (rows.size() < 2 || rows[0].size() != rows[1].size()) {
-    return InvalidArgument("{}: expected a header of types and a row of as many cells",
+    return InvalidArgument("{}: expected a header line of types and one line with as many cells",
                            path.string());
   }
   std::vector<std::pair<std::string, std::string>> columns;

@@ -1,4 +1,4 @@
-// The small files of an OGB raw folder, and where its parts lie.
+// The small files of an OGB raw folder, and the paths of its parts.
 #pragma once
 
 #include <cstdint>

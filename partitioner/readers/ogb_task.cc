@@ -32,7 +32,7 @@ StatusOr<std::string> ChooseSplit(const fs::path& splits, const std::string& wan
   std::sort(names.begin(), names.end());
   if (!wanted.empty()) {
     if (std::find(names.begin(), names.end(), wanted) != names.end()) return wanted;
-    return NotFound("{}: there is no split `{}`; there are: {}", splits.string(), wanted,
+    return NotFound("{}: there is no split `{}`; choose from: {}", splits.string(), wanted,
                     fmt::join(names, ", "));
   }
   if (names.size() > 1) {
@@ -114,7 +114,7 @@ class LabelGatherer {
     for (size_t i = 0; i < count; ++i) {
       const float label = ToFloat(DType::kFloat32, floats.data() + i * sizeof(float));
       if (std::isnan(label)) {
-        return InvalidArgument("{}:{}: this node has no label in {}: take it out of the split",
+        return InvalidArgument("{}:{}: this node has no label in {}: remove it from the split",
                                seeds_.path, begin + i + 1, labels_.tensor.path);
       }
       const auto value = static_cast<int64_t>(label);
@@ -142,8 +142,8 @@ class TaskBuilder {
     for (const char* name : {"split_dict.pt", "train.pt"}) {
       if (!FileExists(split / name)) continue;
       return Unimplemented(
-          "{}: torch files are not read: write one id a line to train.csv.gz, valid.csv.gz and "
-          "test.csv.gz beside it, and move it away",
+          "{}: torch files cannot be read: write one id per line to train.csv.gz, valid.csv.gz and "
+          "test.csv.gz beside it, then remove it",
           (split / name).string());
     }
     HG_ASSIGN_OR_RETURN(const Labels labels,
@@ -176,7 +176,7 @@ class TaskBuilder {
   StatusOr<InputTensor> ReadSeeds(const fs::path& path) {
     HG_ASSIGN_OR_RETURN(InputTensor seeds, ConvertMatrix(path, "seeds", scratch_));
     if (seeds.spec.dtype != DType::kInt64 || seeds.spec.rank != 1) {
-      return InvalidArgument("{}: expected one node id a line, found {} columns of {}",
+      return InvalidArgument("{}: expected one node id per line, found {} columns of {}",
                              path.string(), seeds.spec.dim, DTypeName(seeds.spec.dtype));
     }
     return seeds;
@@ -195,7 +195,7 @@ Status ReadOgbTask(const fs::path& folder, const std::string& split, bool typed,
                    Dataset* dataset) {
   HG_ASSIGN_OR_RETURN(const std::string name, ChooseSplit(folder / "split", split));
   if (name.empty()) {
-    spdlog::warn("{}: no split there, so the graph gets no task", (folder / "split").string());
+    spdlog::warn("{}: no split found, so the graph gets no task", (folder / "split").string());
     return OkStatus();
   }
   const fs::path chosen = folder / "split" / name;

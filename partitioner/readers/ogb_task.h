@@ -1,4 +1,4 @@
-// Labels and split of an OGB raw folder, as one task.
+// Reads labels and split of an OGB raw folder as one task.
 #pragma once
 
 #include <filesystem>

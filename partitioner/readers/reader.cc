@@ -27,7 +27,7 @@ StatusOr<std::string> DetectFormat(const fs::path& input) {
   if (Exists(input / "raw")) return "ogb";
   if (Exists(input / "metadata.json")) {
     return Unimplemented(
-        "{}: this looks like DGL's chunked graph, which is not read yet: convert it to a "
+        "{}: this looks like DGL's chunked graph, which is not supported: convert it to a "
         "GraphBolt folder (metadata.yaml with numpy files)",
         (input / "metadata.json").string());
   }

@@ -1,4 +1,4 @@
-// Opening an input of any format. One function a format behind it, one file each.
+// Opens an input of any format. Each format is one function in one file.
 #pragma once
 
 #include <filesystem>

@@ -22,12 +22,15 @@ StatusOr<std::vector<std::string>> ColumnTypes(const Dataset& dataset, const Inp
   const InputRelation& relation = *FindRelation(dataset, set.type);
   if (seeds.rank != 2 || seeds.dim < 2) {
     return InvalidArgument(
-        "{}: seeds of a relation have shape (n, 2), a source and a destination a row; found {}",
+        "{}: seeds of a relation have shape (n, 2), one source and one destination per row; found "
+        "{}",
         file, seeds.rank == 1 ? "(n)" : "(n, 1)");
   }
   if (seeds.dim > 2 && relation.source != relation.destination) {
-    return InvalidArgument("{}: tuples of {} cannot be told apart between types `{}` and `{}`",
-                           file, seeds.dim, relation.source, relation.destination);
+    return InvalidArgument(
+        "{}: tuples have {} columns, and it is not known which are of type `{}` and which of type "
+        "`{}`; give pairs",
+        file, seeds.dim, relation.source, relation.destination);
   }
   std::vector<std::string> types(seeds.dim, relation.destination);
   types[0] = relation.source;

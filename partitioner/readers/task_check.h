@@ -1,4 +1,4 @@
-// What every format's task sets are checked for. Pure functions over mapped arrays.
+// Checks that task sets of every format must pass. Pure functions over mapped arrays.
 #pragma once
 
 #include "common/base/status.h"

@@ -1,5 +1,5 @@
-// CSV without header, plain or gzip, read once and written as .npy under the scratch folder with
-// bounded memory.
+// Reads CSV without a header, plain or gzip, once, and writes it as .npy in the scratch folder,
+// with bounded memory.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// YAML as descriptions hold it, as plain values that know where they stand, so that every error
-// names file, line and field. yaml-cpp throws; nothing here does. Const use is thread-safe.
+// YAML of descriptions as plain values that know their position, so that every error names file,
+// line and field. yaml-cpp throws; nothing here does. Const use is thread-safe.
 #pragma once
 
 #include <cstdint>

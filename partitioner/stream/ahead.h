@@ -1,5 +1,5 @@
-// Loads that miss the cache are asked for some edges ahead, within a chunk: what makes a pass over
-// arrays larger than the cache bound by memory's bandwidth instead of its latency.
+// Prefetches what an edge some places ahead in a chunk will touch. So a pass over arrays larger
+// than the cache is bound by memory bandwidth and not by its latency.
 #pragma once
 
 #include <cstddef>

@@ -12,7 +12,7 @@
 namespace halograph {
 namespace {
 
-constexpr char kChanged[] = "; it changed while being read: start again once nothing writes to it";
+constexpr char kChanged[] = "; it changed while it was read: restart when no program writes to it";
 
 // Reads one relation on a thread of its own. Chunks go round: those that were visited come back to
 // be filled again, so a pass allocates a handful once.

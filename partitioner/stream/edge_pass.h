@@ -1,7 +1,7 @@
-// One pass over the edges of a data set, or of one relation, as bounded chunks: what every
-// partition method and the writer read edges by. A thread of its own reads ahead while the caller
-// computes; the caller sees chunks on its own thread, in the order of the stream (relations one
-// after the other, in the data set's order).
+// One pass over the edges of a data set, or of one relation, in bounded chunks. Every partition
+// method and the writer read edges through it. A thread of its own reads ahead while the caller
+// computes. The caller gets the chunks on its own thread, in the order of the stream (relations
+// one after the other, in the data set's order).
 #pragma once
 
 #include <cstdint>

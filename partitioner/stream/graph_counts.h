@@ -1,5 +1,5 @@
-// What is known of a graph before its edges are read: enough to say what a run will hold in memory.
-// Plain values.
+// What is known of a graph before its edges are read: enough to compute how much memory a run
+// needs. Plain values.
 #pragma once
 
 #include <cstdint>

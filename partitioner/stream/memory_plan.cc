@@ -89,13 +89,12 @@ Status CheckMemory(const MemoryPlan& plan, int64_t limit) {
   const int64_t needed = kProgramBytes + plan.peak_bytes();
   if (needed <= limit) return OkStatus();
   return ResourceExhausted(
-      "--memory {}: this run will hold {}; give at least --memory {} ({} bytes){}",
-      FormatBytes(limit), FormatBytes(needed),
-      fmt::format("{}MiB", (needed + (int64_t{1} << 20) - 1) >> 20), needed,
+      "--memory {}: this run needs {}; give at least --memory {} ({} bytes){}", FormatBytes(limit),
+      FormatBytes(needed), fmt::format("{}MiB", (needed + (int64_t{1} << 20) - 1) >> 20), needed,
       largest == nullptr
           ? std::string()
-          : fmt::format("; most of it in \"{}\": {}, and the program itself {}", largest->name,
-                        HeldText(*largest), FormatBytes(kProgramBytes)));
+          : fmt::format("; the largest phase is \"{}\": {}, and the program itself {}",
+                        largest->name, HeldText(*largest), FormatBytes(kProgramBytes)));
 }
 
 int64_t AvailableMemory() {

@@ -1,6 +1,6 @@
-// What a run will hold in anonymous memory, phase by phase, computed before it starts: the promise
-// behind --memory, and what `plan` prints. Mapped input and output files are not counted: the
-// kernel gives them back when memory is short.
+// How much anonymous memory a run holds in each phase, computed before it starts. --memory is
+// checked against it, and `plan` prints it. Mapped input and output files do not count, because
+// the kernel drops their pages when memory is short.
 #pragma once
 
 #include <cstdint>

@@ -18,8 +18,8 @@ StatusOr<void*> MapHugePages(size_t bytes, std::string_view what) {
   void* data = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (data == MAP_FAILED) {
     return ResourceExhausted(
-        "no memory for {} ({}): the system gives no more; free some, or choose a method that holds "
-        "less (halograph-partition plan says which)",
+        "not enough memory for {} ({}): free some, or choose a method that needs less (see "
+        "halograph-partition plan)",
         what, FormatBytes(static_cast<int64_t>(bytes)));
   }
   // Without them all works, at a third of the speed.

@@ -1,6 +1,6 @@
-// A zeroed array with an element a node, or a few, in huge pages where the kernel gives them: the
-// ends of an edge are met in no order, and at 100 million nodes translating addresses would take
-// most of a pass (the clustering pass took three times as long without).
+// A zeroed array with one element (or a few) per node, in huge pages where the kernel gives
+// them. The ends of edges are met in random order; with small pages, translating addresses takes
+// most of a pass at 100 million nodes (the clustering pass took three times as long).
 #pragma once
 
 #include <algorithm>

@@ -141,7 +141,7 @@ class EdgeVerifier {
       findings_->Add("relation `{}`, part {}: edge {} ({}) is not in the input", name_, part, id,
                      Show(ends));
     } else if (input->Found(id)) {
-      findings_->Add("relation `{}`, part {}: edge {} ({}) is there twice", name_, part, id,
+      findings_->Add("relation `{}`, part {}: edge {} ({}) appears twice", name_, part, id,
                      Show(ends));
     } else {
       input->MarkFound(id);
@@ -160,7 +160,7 @@ class EdgeVerifier {
     std::sort(in_sources_.begin(), in_sources_.end());
     const auto twice = std::adjacent_find(in_sources_.begin(), in_sources_.end());
     if (twice == in_sources_.end()) return;
-    findings_->Add("relation `{}`, part {}: duplicates of {} were to be dropped", name_, part,
+    findings_->Add("relation `{}`, part {}: duplicates of {} should have been dropped", name_, part,
                    Show({maps_.InputId(source_type_, *twice),
                          maps_.InputId(destination_type_, edges.nodes.begin + v)}));
   }
@@ -187,7 +187,7 @@ class EdgeVerifier {
         if (entry->second < 0) entry->second = id;
       } else if (entry->second < 0) {
         findings_->Add(
-            "relation `{}`: edge {} ({}) of the input is in no part, nor is an earlier "
+            "relation `{}`: edge {} ({}) of the input is in no part, and neither is an earlier "
             "duplicate of it",
             name_, id, Show(input.At(id)));
       }

@@ -115,8 +115,8 @@ void VerifyWeights(const PartitionSet& graph, Findings* findings) {
                                              part->EdgeFeature(r, static_cast<int>(f)));
         if (node < 0) continue;
         findings->Add(
-            "tables by `{}` of relation `{}`, part {}: those of node {} are not of its "
-            "weights",
+            "sampling tables by `{}` of relation `{}`, part {}: the tables of node {} do not match "
+            "its weights",
             features[f].name, schema.relations[r].triple(), part->part(), csc.nodes.begin + node);
       }
     }

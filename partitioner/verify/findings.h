@@ -1,4 +1,5 @@
-// Collects what verification finds, with a bound on the words. Not thread-safe.
+// Collects the differences that verification finds, with a bound on how many are kept. Not
+// thread-safe.
 #pragma once
 
 #include <string>

@@ -54,7 +54,7 @@ StatusOr<NodeMaps> NodeMaps::Build(const Dataset& dataset, const PartitionSet& g
           findings->Add("node type `{}`, part {}: original id {} is not in the input", input.name,
                         part->part(), original);
         } else if (type.to_global[id] >= 0) {
-          findings->Add("node type `{}`, part {}: original id {} is there twice", input.name,
+          findings->Add("node type `{}`, part {}: original id {} appears twice", input.name,
                         part->part(), original);
         } else {
           type.to_global[id] = global;
@@ -87,7 +87,7 @@ void VerifyHaloNodes(const PartitionSet& graph, Findings* findings) {
                         previous);
         } else if (!known || !elsewhere[id]) {
           findings->Add(
-              "node type `{}`, part {}: halo node {} (global id) is no source of an edge "
+              "node type `{}`, part {}: halo node {} (global id) is not the source of an edge "
               "here, or is owned here",
               name, part->part(), id);
         }

@@ -1,5 +1,5 @@
-// Input ids and global ids of all nodes, both ways, as the partition folder says. Built once,
-// read-only afterwards.
+// Maps between input ids and global ids of all nodes, in both directions, as the partition
+// folder says. Built once, then read-only.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-// Is a partitioned graph the graph it was made of? Every edge, feature row, task row and id of the
-// folder is compared with the input, under original ids; nothing of the partitioner that wrote it
-// is used.
+// Checks that a partition folder holds the graph that it was made from. Every edge, feature row,
+// task row and id is compared with the input under original ids. It uses none of the code that
+// wrote the folder.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,7 @@
-// One bucket of edges into the rows of its nodes: a counting sort, stable, so that a node's
-// in-edges keep the order of the stream. A bucket that is larger than planned, since it has hubs,
-// is first split by rows; a hub that alone is too large is in order already and passes through.
+// Sorts one bucket of edges into the rows of its nodes. The counting sort is stable, so a node's
+// in-edges keep the order of the stream. A bucket that is larger than planned, because it has
+// hubs, is first split by rows. A single hub that is too large is already in order and passes
+// through.
 #pragma once
 
 #include <algorithm>

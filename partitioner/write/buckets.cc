@@ -127,8 +127,8 @@ class FileBuckets : public BucketStore {
  private:
   static constexpr int64_t kStartBytes = int64_t{32} << 20;
   static constexpr std::string_view kAdvice =
-      "edges wait there on their way to the partitions: free disk space, write elsewhere, or give "
-      "more --memory";
+      "this file holds edges until they are sorted: free disk space, write to another disk, or "
+      "give more --memory";
   struct Extent {
     int64_t offset = 0;
     int64_t bytes = 0;

@@ -1,5 +1,6 @@
-// An edge on its way from the stream to its bucket's rows: 12 bytes where source ids fit 32 bits.
-// The bucket says which node row 0 is, and what the upper 32 bits of ids are from where on.
+// Buckets of edges on their way from the stream to the rows of their nodes: the record of an
+// edge, the ranges of nodes that buckets cover, where buckets wait, and the writer that fills
+// them.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +17,8 @@
 
 namespace halograph {
 
-// SourceT: the type of indices.npy, uint32_t or int64_t.
+// An edge in its bucket: 12 bytes if source ids fit 32 bits. The bucket knows which node row 0 is,
+// and the upper 32 bits of ids. SourceT: the type of indices.npy, uint32_t or int64_t.
 template <typename SourceT>
 struct EdgeRecord {
   SourceT source;  // global id
@@ -25,8 +27,8 @@ struct EdgeRecord {
 };
 static_assert(sizeof(EdgeRecord<uint32_t>) == 12 && sizeof(EdgeRecord<int64_t>) == 16);
 
-// From this record of the bucket on, ids have these upper bits; none before the first of a bucket
-// means 0. Ids ascend within a bucket, so there are few.
+// From this record of the bucket on, ids have these upper bits (before the first such entry: 0).
+// Ids ascend within a bucket, so there are few.
 struct UpperBits {
   int64_t first_record = 0;
   int64_t bits = 0;  // already shifted: id = bits | record.id
@@ -41,7 +43,6 @@ struct BucketedEdges {
 // How a node type's global ids are cut into buckets: ranges of at most `width` ids, none of which
 // crosses the border of a partition. Buckets ascend with the ids, partition by partition, so that
 // going through them in order writes each partition's files front to back. Immutable; thread-safe.
-
 class BucketRanges {
  public:
   BucketRanges() = default;
@@ -72,12 +73,11 @@ class BucketRanges {
   std::vector<uint32_t> of_block_;  // bucket of the first id of each 2^shift_ ids; in the cache
 };
 
-// Where edges wait between being bucketed and being sorted: byte buckets that are appended to in
-// any order, then each read front to back and dropped. In memory for graphs that fit, else in one
-// scratch file, so that any number of buckets takes one descriptor. Not thread-safe.
-
 using VisitBytes = std::function<Status(std::span<const std::byte>)>;
 
+// Holds edges until they are sorted. Buckets of bytes are appended to in any order; then each is
+// read front to back and dropped. They are in memory if the graph fits, else in one scratch file,
+// so that any number of buckets takes one file descriptor. Not thread-safe.
 class BucketStore {
  public:
   virtual ~BucketStore() = default;
@@ -100,12 +100,10 @@ class BucketStore {
 [[nodiscard]] StatusOr<std::unique_ptr<BucketStore>> MakeFileBuckets(
     const std::filesystem::path& path);
 
-// Appends edges to the buckets of a store, each through a buffer of its own.
-
 inline constexpr int64_t kLeastBufferRecords = 64;
 inline constexpr int64_t kMostBufferBytes = int64_t{256} << 10;  // a bucket; no gain beyond
 
-// Records that each of `buckets` buffers holds if all may take `bytes` together.
+// How many records each of `buckets` buffers holds if all together may take `bytes`.
 template <typename SourceT>
 [[nodiscard]] int64_t BufferRecords(int64_t buckets, int64_t bytes) {
   constexpr auto kRecord = static_cast<int64_t>(sizeof(EdgeRecord<SourceT>));
@@ -113,8 +111,8 @@ template <typename SourceT>
   return std::max(each / kRecord, kLeastBufferRecords);
 }
 
-// Not thread-safe. Buffers take buckets * buffer_records records; their pages cost nothing before
-// they are used.
+// Appends edges to the buckets of a store, each through a buffer of its own. Buffers take
+// buckets * buffer_records records; their pages cost nothing before they are used. Not thread-safe.
 template <typename SourceT>
 class BucketWriter {
  public:

@@ -1,5 +1,6 @@
-// The three topology files of one relation and partition, written front to back, row by row.
-// Finds parallel edges (same source) within each node's in-edges on the way, and marks halo nodes.
+// Writes the three topology files of one relation and partition, front to back, row by row. On
+// the way it finds parallel edges (same source) among each node's in-edges, and marks halo
+// nodes.
 #pragma once
 
 #include <cstdint>

@@ -53,8 +53,9 @@ Status BucketEdges(const InputRelation& input, bool one_type, const SourceT* sou
   const auto visit = [&](const EdgeChunk& chunk) -> Status {
     streamed += static_cast<int64_t>(chunk.size());
     if (streamed > counts.read) {
-      return DataLoss("{}: more than the {} edges that were there at first; the input changed",
-                      input.triple(), counts.read);
+      return DataLoss(
+          "{}: more edges than the {} of the first pass; the input changed during the run",
+          input.triple(), counts.read);
     }
     if (one_type) counts.self_loops += CountSelfLoops(chunk);
     return BucketChunk(chunk, source_ids, destination_ids, buckets->ranges, &writer);

@@ -1,5 +1,5 @@
-// The one pass over a relation's edges that writing takes: each edge, its source renumbered, goes
-// into the bucket of its destination.
+// The one pass over a relation's edges that writing needs. Each edge, with its source
+// renumbered, goes into the bucket of its destination.
 #pragma once
 
 #include <cstdint>

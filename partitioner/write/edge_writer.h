@@ -1,5 +1,5 @@
-// edges/<relation>/features: rows in CSC order, gathered from the mapped input by the original
-// edge ids that the topology files hold.
+// Writes edges/<relation>: topology by way of buckets, and features in CSC order, gathered from
+// the mapped input by the original edge ids in the topology files.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,10 @@
 
 namespace halograph {
 
-// Requires the relation's original_ids.npy of every partition to be written.
+// Writes edges/<relation>/features, after the relation's original_ids.npy of every partition.
 //   InvalidArgument    a NaN in a row that is used (file, row, column), unless options.allow_nan
 //   ResourceExhausted  disk full
 [[nodiscard]] Status WriteEdgeFeatures(const WriteContext& context, int relation);
-
-// edges/<relation> and nodes/<type>/halo_ids.npy of every partition: one pass over the edges of
-// each relation into buckets of destinations, then, partition by partition, each bucket sorted and
-// written front to back. Memory as PlanWriting says, whatever the number of edges. The stream
-// ascends by original edge id, and so do a node's in-edges.
 
 struct WrittenRelation {
   std::vector<int64_t> edges;  // per partition, after dropping
@@ -33,7 +28,10 @@ struct WrittenEdges {
 };
 
 // Writes indptr.npy, indices.npy and original_ids.npy of every relation and partition, and every
-// halo_ids.npy. Edges that wait on disk do so in a file below context.ScratchFolder().
+// halo_ids.npy. One pass over the edges of each relation puts them into buckets of destinations;
+// then each bucket is sorted and written front to back, partition by partition. Memory is that of
+// PlanWriting, whatever the number of edges. Buckets on disk are a file below
+// context.ScratchFolder(). The stream ascends by original edge id, and so do a node's in-edges.
 //   OutOfRange         an id beyond its node count (file and position)
 //   ResourceExhausted  disk full
 //   DataLoss           the input changed since the first pass, or meanwhile

@@ -212,7 +212,7 @@ StatusOr<WrittenGraph> WriteGraph(const WriteContext& context, Json graph_option
     graph.part_stats.push_back(PartStats(context, parts, part));
   }
   spdlog::log(written.edges.read < kLargeEdges ? spdlog::level::debug : spdlog::level::info,
-              "waiting until all of {} is on the disk", context.folder.string());
+              "writing all of {} to the disk", context.folder.string());
   HG_RETURN_IF_ERROR(SyncFileSystem(context.folder));
   HG_RETURN_IF_ERROR(WritePartManifests(context, graph, parts));
   HG_RETURN_IF_ERROR(WriteGraphManifest(context.folder, graph));

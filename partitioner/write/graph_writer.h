@@ -1,5 +1,5 @@
-// A whole partition folder from a data set and an assignment: the one path that all partition
-// methods share.
+// Writes a whole partition folder from a data set and an assignment. All partition methods share
+// it.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The halo nodes of one partition: a bit a node, per node type, set while edges are written.
+// The halo nodes of one partition: one bit per node of each type, set while edges are written.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// A .npy under construction, mapped and shared: written in any order, with no buffer of its own,
-// so that writing a file of any size takes no anonymous memory.
+// A .npy file that is being written through a shared mapping, in any order. There is no buffer,
+// so a file of any size takes no anonymous memory.
 #pragma once
 
 #include <cstdint>

@@ -49,11 +49,11 @@ std::optional<size_t> FindNan(DType dtype, std::span<const std::byte> elements) 
 }
 
 Status NanError(const InputTensor& tensor, int64_t file_row, int64_t column) {
-  return InvalidArgument(
-      "{}: NaN at row {}, column {} of feature {}; fix the input, or {}", tensor.path, file_row,
-      column, tensor.spec.name,
-      tensor.spec.sampling ? "leave it out of --sampling-weights: weights to sample by are numbers"
-                           : "take it as it is with --allow-nan");
+  return InvalidArgument("{}: NaN at row {}, column {} of feature {}; fix the input, or {}",
+                         tensor.path, file_row, column, tensor.spec.name,
+                         tensor.spec.sampling
+                             ? "remove it from --sampling-weights: sampling weights must be numbers"
+                             : "accept it with --allow-nan");
 }
 
 }  // namespace halograph

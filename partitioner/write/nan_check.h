@@ -1,4 +1,4 @@
-// Finds what is not a number before it poisons a training.
+// Finds NaN in features: one NaN makes a whole training useless.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,5 @@
-// nodes/<type>: original ids and features, each in one sequential pass over the mapped input.
+// Writes nodes/<type>: original ids and features, each in one sequential pass over the mapped
+// input.
 #pragma once
 
 #include "common/base/status.h"

@@ -1,5 +1,5 @@
-// A .npy of rank 1 written front to back; how long it is turns out at the end. Large pieces go
-// straight to the file, small ones through a small buffer.
+// A .npy file of rank 1 that is written front to back; its length is known at the end. Large
+// pieces are written directly, small ones through a small buffer.
 #pragma once
 
 #include <cstddef>

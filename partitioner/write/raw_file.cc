@@ -50,7 +50,7 @@ Status RawFile::WriteAt(int64_t offset, std::span<const std::byte> bytes,
     const ssize_t written = ::pwrite(fd_, bytes.data(), bytes.size(), offset);
     if (written < 0 && errno == EINTR) continue;
     if (written < 0 && MeansNoRoom(errno)) {
-      return ResourceExhausted("{}: no room for more than {} ({}); {}", path_.string(),
+      return ResourceExhausted("{}: the disk is full after {} ({}); {}", path_.string(),
                                FormatBytes(offset), std::strerror(errno), advice);
     }
     if (written < 0) return ErrnoStatus(errno, "cannot write", path_.string());

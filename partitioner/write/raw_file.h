@@ -1,5 +1,5 @@
-// A file written at any place, without a buffer: what the writers with their own ways of buffering
-// and mapping stand on.
+// A file that is written at any position, without a buffer. The writers build their own
+// buffering and mapping on it.
 #pragma once
 
 #include <cstddef>

@@ -18,8 +18,8 @@ Status CheckWeight(const InputTensor& tensor, const std::string& triple, int64_t
                    double weight) {
   if (weight >= 0 && std::isfinite(weight)) return OkStatus();
   return InvalidArgument(
-      "{}: edge {} of relation '{}' has weight {} ('{}'); weights to sample by are finite and at "
-      "least 0 (0: never drawn): fix the input, or leave it out of --sampling-weights",
+      "{}: edge {} of relation '{}' has weight {} ('{}'); sampling weights must be finite and at "
+      "least 0 (0: never drawn): fix the input, or remove the feature from --sampling-weights",
       tensor.path, edge, triple, weight, tensor.spec.name);
 }
 
@@ -91,8 +91,7 @@ class TableWriter {
     HG_ASSIGN_OR_RETURN(const std::span<const int64_t> ids, ids_.As<int64_t>());
     if (degree > kMaxWeightedDegree) {
       return InvalidArgument(
-          "relation '{}': a node with {} in-edges, more than weighted sampling "
-          "takes ({})",
+          "relation '{}': a node has {} in-edges, but weighted sampling supports at most {}",
           triple_, degree, kMaxWeightedDegree);
     }
     weights_.resize(static_cast<size_t>(degree));
@@ -107,7 +106,7 @@ class TableWriter {
     if (sum <= kMaxWeightSum) return OkStatus();
     return InvalidArgument(
         "{}: the weights '{}' of the in-edges that share a destination with edge {} of relation "
-        "'{}' add up to {}, more than 2^1023: scale them",
+        "'{}' add up to {}, more than 2^1023: scale them down",
         tensor_.path, tensor_.spec.name, ids[begin], triple_, sum);
   }
 
@@ -132,7 +131,7 @@ Status MarkSamplingWeights(const std::vector<std::string>& names, Dataset* datas
         if (tensor.spec.name != name) continue;
         if (tensor.spec.dim != 1) {
           return InvalidArgument(
-              "{}: feature '{}' of relation '{}' has {} columns; a weight to sample by has one",
+              "{}: feature '{}' of relation '{}' has {} columns; a sampling weight has one",
               tensor.path, name, relation.triple(), tensor.spec.dim);
         }
         tensor.spec.sampling = true;
@@ -140,9 +139,9 @@ Status MarkSamplingWeights(const std::vector<std::string>& names, Dataset* datas
       }
     }
     if (!found) {
-      return NotFound("--sampling-weights: no relation has an edge feature '{}'; there {} {}", name,
-                      known.empty() ? "is" : "are",
-                      known.empty() ? "none" : fmt::format("{}", fmt::join(known, ", ")));
+      return NotFound(
+          "--sampling-weights: no relation has an edge feature '{}'; existing features: {}", name,
+          known.empty() ? "none" : fmt::format("{}", fmt::join(known, ", ")));
     }
   }
   return OkStatus();

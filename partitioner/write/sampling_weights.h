@@ -1,4 +1,4 @@
-// edges/<relation>/sampling/<name>: tables by which the sampler draws in-edges with
+// Writes edges/<relation>/sampling/<name>: tables with which the sampler draws in-edges with
 // probabilities proportional to an edge feature (common/sampling/SAMPLING.md, "Weighted picks").
 #pragma once
 

@@ -1,4 +1,5 @@
-// The schema of what is written: the data set's, with the counts after dropping. Pure function.
+// Makes the schema of the output: that of the data set, with the counts after dropping. Pure
+// function.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Finds parallel edges: the sources of one node's in-edges, one after the other. A small table for
-// most nodes, a bit a source for hubs, so that no node takes more memory than N / 4 bytes.
+// Finds parallel edges among the in-edges of one node. Most nodes use a small table; hubs use
+// one bit per source, so that no node takes more than N / 4 bytes.
 #pragma once
 
 #include <algorithm>

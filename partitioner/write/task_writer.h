@@ -1,5 +1,5 @@
-// tasks/<task>/<set>/<type>: rows of seeds, labels and whatever else a set has, each with the
-// partition that owns it, in input order, seeds as global ids.
+// Writes tasks/<task>/<set>/<type>: seeds, labels and the other arrays of a set. Each row goes
+// to the partition that owns it, in input order; seeds become global ids.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// What every writer of a part of the output is given. Plain references: whoever makes one keeps
-// what they name alive.
+// What every writer of a part of the output gets. Plain references: the caller keeps the objects
+// alive.
 #pragma once
 
 #include <cstdint>

@@ -75,7 +75,7 @@ class WeightedTest(programs.ProgramTest):
     def test_summary_counts_nodes_with_nothing_to_draw(self):
         positive = {v for (_, v), weight in zip(self.edges, self.weights) if weight > 0}
         wanted = len({v for _, v in self.edges} - positive)
-        self.assertIn(f"weight 0 only: {wanted}\n", self.summary.out)
+        self.assertIn(f"in-edges all have weight 0: {wanted}\n", self.summary.out)
 
     def test_weight_that_is_not_there_ends_the_run_saying_what_to_do(self):
         for where in (dict(graph=self.graph), dict(servers=self.servers("all"))):

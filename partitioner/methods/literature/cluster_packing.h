@@ -1,5 +1,5 @@
-// Clusters into partitions: largest first, each into the least filled (R. Graham's rule for
-// machines, at most 4/3 of the best possible). Pure functions.
+// Packs clusters into partitions: the largest first, each into the partition that is filled
+// least (R. Graham's rule for machines, at most 4/3 of the best possible). Pure functions.
 #pragma once
 
 #include <algorithm>

@@ -141,7 +141,7 @@ MemoryPlan PlanEdgeMethod(const EdgePartitionerTraits& traits, const GraphCounts
   MemoryPlan plan;
   plan.phases.push_back({"degrees",
                          {{"degrees", degrees},
-                          {"ends that wait", EndCounter::Bytes(nodes)},
+                          {"edge ends in queues", EndCounter::Bytes(nodes)},
                           {"edge chunks", kEdgePassBytes}}});
   if (traits.start_bytes > 0) {
     plan.phases.push_back({"clustering",

@@ -1,9 +1,10 @@
-// What all edge partitioners share: the degree pass, the partitioner's own passes, the placing
-// passes, one owner a node (OwnerRule) within bounds, and the report. The full in-neighbourhood of
-// the owned nodes is made by the writer.
+// What all edge partitioners share: the degree pass, the partitioner's own passes, the passes
+// that place edges, the choice of one owner per node (OwnerRule) within bounds, and the report.
+// The writer adds all in-edges of the owned nodes.
 //
-// The majority rule needs a count per node and partition. Where --memory does not hold them all,
-// nodes are counted a range at a time, the placing passes being run again for each range.
+// The majority rule needs one count per node and partition. If --memory does not hold all
+// counts, nodes are counted one range at a time, and the placing passes run again for each
+// range.
 #pragma once
 
 #include <memory>

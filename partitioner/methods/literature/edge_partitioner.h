@@ -1,6 +1,7 @@
-// An edge partitioner: puts each edge of a stream into a partition; a node then has a replica
-// wherever one of its edges is. One small class a paper; what is the same for all (passes, replica
-// sets, owners, balance, report) is edge_method.h.
+// The interface of an edge partitioner. It puts each edge of a stream into a partition. A node
+// then has a replica in each partition that has one of its edges. There is one small class per
+// paper; what is the same for all (passes, replica sets, owners, balance, report) is in
+// edge_method.h.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// One owner a node, out of its replicas: by majority or by chance, within OwnerRoom's bounds; nodes
-// without edges are dealt evenly. Not thread-safe.
+// Chooses one owner for each node among its replicas, by majority or at random, within the
+// bounds of OwnerRoom. Nodes without edges are spread evenly. Not thread-safe.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// In which task sets a node is the owner of a row: its class, by which nodes are spread evenly so
-// that every partition gets its share of train, valid and test nodes.
+// How many nodes each partition may still own. Nodes are counted by class, so that every
+// partition gets its share of train, valid and test nodes.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,8 @@ namespace halograph {
 
 inline constexpr int kNumTaskClasses = 8;  // one bit each for train, valid, test
 
-// Immutable. A node that owns several rows of a set counts once.
+// The class of each node: in which task sets it owns a row. A node that owns several rows of a set
+// counts once. Immutable.
 class TaskClasses {
  public:
   // Sets that `balance` leaves out count for nothing; without any no memory is taken.
@@ -30,12 +31,9 @@ class TaskClasses {
   NodeArray<uint8_t> classes_;
 };
 
-// Room for owners: how many nodes, in-edges and nodes of task sets each partition has taken, and
-// may take. The bounds of all edge partitioners. Not thread-safe.
-
-// A partition may own at most this much of its even share. Nodes are counted per type, and within
-// a type per class of task sets; the bound on edges is kept while there is any other choice, that
-// on classes too, that on nodes always.
+// A partition owns at most this multiple of its even share. Nodes are counted per type, and within
+// a type per class. The bound on nodes always holds. The bounds on classes and on edges hold as
+// long as there is another choice.
 inline constexpr double kOwnedNodes = 1.03;
 inline constexpr double kOwnedEdges = 1.10;
 
@@ -53,6 +51,8 @@ struct OwnedTotals {
   double small_in_degree = 0;  // mean in-degree of the nodes that have at most the mean in-degree
 };
 
+// How many nodes, in-edges and nodes of task sets each partition has taken and may take. All edge
+// partitioners keep these bounds. Not thread-safe.
 class OwnerRoom {
  public:
   // A bound that `balance` leaves out is not kept; without nodes and edges all nodes are bounded

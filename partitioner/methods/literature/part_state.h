@@ -1,4 +1,5 @@
-// What "balanced" means of edge partitioners' edges and owners. Pure functions.
+// What edge partitioners know of the partitions while they place edges: bounds, loads, replicas
+// of nodes, and edges of a node in each partition.
 #pragma once
 
 #include <algorithm>
@@ -14,13 +15,14 @@
 
 namespace halograph {
 
-// What each of `parts` may take of `count`: `tolerance` times the even share, and room for all.
+// The bound of each of `parts` partitions when `count` is divided: `tolerance` times the even
+// share, and never so little that something has no room.
 [[nodiscard]] inline int64_t ShareCap(int64_t count, int parts, double tolerance) {
   const auto share = static_cast<double>(count) / parts;
   return std::max((count + parts - 1) / parts, static_cast<int64_t>(tolerance * share));
 }
 
-// 1 where there is nothing.
+// The balance of `loads`; 1 if all are 0.
 [[nodiscard]] inline double MaxOverMean(const std::vector<int64_t>& loads) {
   const auto sum = std::accumulate(loads.begin(), loads.end(), int64_t{0});
   if (sum == 0) return 1;
@@ -28,9 +30,8 @@ namespace halograph {
          static_cast<double>(loads.size()) / static_cast<double>(sum);
 }
 
-// How many edges each partition has taken, against what it may take, with the least loaded at
-// hand. Not thread-safe.
-
+// How many edges each partition has taken, its bound, and the least loaded partitions. Not
+// thread-safe.
 class EdgeLoads {
  public:
   EdgeLoads() = default;
@@ -87,7 +88,6 @@ class EdgeLoads {
 
 // A(v) of the papers: the partitions that hold an edge of a node, as a bit a partition, in as few
 // bytes a node as do: ceil(parts / 8) up to 64 partitions, whole words of 64 beyond.
-
 class ReplicaSets {
   static_assert(std::endian::native == std::endian::little);  // bit p of a word lies in byte p / 8
 
@@ -143,11 +143,10 @@ void ForEachPart(uint64_t bits, int word, const Visit& visit) {
   for (; bits != 0; bits &= bits - 1) visit(64 * word + std::countr_zero(bits));
 }
 
-// How many edges of each node of a range lie in each partition, in a byte each: what the majority
-// rule asks. Where one count would pass 255 all counts of the node are halved (rounding up, so that
-// a replica is never forgotten): for nodes with more edges than that in one partition the counts
-// are proportions, later edges weighing more.
-
+// How many edges of each node of a range lie in each partition, one byte each. The majority rule
+// uses it. When a count would pass 255, all counts of the node are halved (rounding up, so that a
+// replica is never forgotten). For nodes with more edges than that in one partition the counts are
+// therefore proportions in which later edges weigh more.
 class PartCounts {
  public:
   PartCounts() = default;

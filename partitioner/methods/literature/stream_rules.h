@@ -1,7 +1,4 @@
-// DBH, degree-based hashing: C. Xie, L. Yan, W.-J. Li, Z. Zhang, "Distributed Power-law Graph
-// Computing: Theoretical and Empirical Analysis", NIPS 2014, section 3. An edge goes where the hash
-// of its end of lower degree says, so that the hubs are cut and the many small nodes are not.
-// Balance of edges is that of the hash: no bound is kept.
+// Edge partitioners that decide about one edge at a time: DBH, greedy (PowerGraph) and HDRF.
 #pragma once
 
 #include <limits>
@@ -12,6 +9,10 @@
 
 namespace halograph {
 
+// DBH, degree-based hashing: C. Xie, L. Yan, W.-J. Li, Z. Zhang, "Distributed Power-law Graph
+// Computing: Theoretical and Empirical Analysis", NIPS 2014, section 3. The hash of the end with
+// the lower degree decides about an edge, so hubs are cut and the many small nodes are not. The
+// balance of edges is that of the hash; no bound is kept.
 class Dbh : public EdgePartitioner {
  public:
   static constexpr EdgePartitionerTraits kTraits = {.name = "dbh"};
@@ -52,7 +53,6 @@ class Dbh : public EdgePartitioner {
 // (breadth first) would fill one partition: a partition with edge_imbalance times its share is full
 // and not considered; if all that a case offers are full, the least loaded partition takes the
 // edge.
-
 class Greedy : public EdgePartitioner {
  public:
   static constexpr EdgePartitionerTraits kTraits = {
@@ -136,7 +136,6 @@ class Greedy : public EdgePartitioner {
 // The paper counts d while the stream passes; here the true degrees are known from a pass before.
 // Only partitions in A(u) or A(v) and the least loaded one can win, so no others are looked at. A
 // partition with edge_imbalance times its share of edges is full and not considered.
-
 class Hdrf : public EdgePartitioner {
  public:
   static constexpr EdgePartitionerTraits kTraits = {.name = "hdrf", .needs_replicas = true};

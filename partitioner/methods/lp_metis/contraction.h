@@ -1,4 +1,4 @@
-// Clusters as the vertices of a graph that METIS takes.
+// Makes the graph that METIS gets: its vertices are clusters of nodes.
 #pragma once
 
 #include "common/base/status.h"

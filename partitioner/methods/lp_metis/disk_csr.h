@@ -1,7 +1,7 @@
-// The graph as lists of neighbours on disk: the union of all node types, undirected, without
-// self-loops, each pair of neighbours once in either list, weighted by the directed edges between
-// them. What is held in memory is 12 bytes a node (8 without in-degrees); the lists are mapped
-// files.
+// The graph as lists of neighbours on disk. It is the union of all node types, undirected,
+// without self-loops. Each pair of neighbours is in both lists once, weighted by the number of
+// directed edges between them. Memory holds 12 bytes per node (8 without in-degrees); the lists
+// are mapped files.
 #pragma once
 
 #include <cstdint>

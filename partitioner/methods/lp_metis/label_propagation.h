@@ -1,5 +1,5 @@
-// Size-constrained label propagation: every node joins, again and again, the cluster in which most
-// of its neighbours are and that has room.
+// Label propagation with a bound on cluster size. In each round every node joins the cluster
+// that holds most of its neighbours and has room.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// The order in which nodes are visited: blocks of neighbouring ids, shuffled. Lists on disk are
-// read in long pieces, and no order of the input is followed twice.
+// What passes that move one node at a time share: the order in which nodes are visited, and sums
+// of weights by cluster or partition.
 #pragma once
 
 #include <bit>
@@ -15,7 +15,9 @@ namespace halograph {
 
 inline constexpr int64_t kVisitBlock = 4096;
 
-// Calls visit(begin, end) for every block of 0 .. nodes - 1 once; a pure function of nodes and key.
+// Calls visit(begin, end) once for every block of 0 .. nodes - 1, blocks in random order: lists on
+// disk are read in long pieces, and no order of the input is repeated. A pure function of nodes and
+// key.
 template <typename Visit>
 void ForEachBlock(int64_t nodes, uint64_t key, Visit visit) {
   std::vector<int64_t> blocks(static_cast<size_t>((nodes + kVisitBlock - 1) / kVisitBlock));
@@ -29,9 +31,7 @@ void ForEachBlock(int64_t nodes, uint64_t key, Visit visit) {
 }
 
 // Sums of weights by key, for the neighbours of one node at a time: a small open-addressing table
-// that is emptied in time proportional to what it holds.
-
-// Not thread-safe.
+// that is emptied in time proportional to its contents. Not thread-safe.
 class Ratings {
  public:
   struct Rating {

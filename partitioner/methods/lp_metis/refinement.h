@@ -1,4 +1,4 @@
-// Moving nodes between partitions on the lists of neighbours.
+// Moves nodes between partitions, by their lists of neighbours.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Arrays on disk that no name points to: mapped, written in any order, and gone with the object or
-// the process, however it ends. They take no anonymous memory.
+// Arrays in files without a name: mapped, written in any order, and removed with the object or
+// when the process ends, however it ends. They take no anonymous memory.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// A graph whose vertices are clusters of nodes, and owners of the clusters: METIS at tight bounds,
-// so that what is left to the refinement of nodes is slack and not repair.
+// Partitions a graph whose vertices are clusters of nodes. METIS gets tight bounds, so that
+// moving single nodes afterwards starts within the bounds.
 #pragma once
 
 #include <cstdint>

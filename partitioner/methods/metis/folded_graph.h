@@ -1,6 +1,6 @@
-// The graph as METIS takes it: the union of all node types, undirected, without self-loops, each
-// pair of neighbours once, weighted by the directed edges between them. Built from the edge
-// stream in two passes; no second copy of the edges is ever held.
+// The graph in the form that METIS takes: the union of all node types, undirected, without
+// self-loops. Each pair of neighbours is there once, weighted by the number of directed edges
+// between them. It is built in two passes over the edges, without a second copy of them.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,5 @@
-// METIS takes SIGTERM for an error of its own: it jumps out of whatever it was doing, memory
-// allocation included, and returns. While this lives, SIGTERM ends the process instead, as it does
-// at any other time.
+// Calls METIS. This is the only place that names METIS' functions. One call, and one attempt: a
+// call followed by moves of single nodes until all bounds hold.
 #pragma once
 
 #include <atomic>
@@ -17,8 +16,10 @@
 
 namespace halograph {
 
-// Of the thread that calls METIS, around the call. Where SIGTERM is ignored or handled by the
-// program it is only kept from the thread, until this is gone.
+// Lets SIGTERM end the process while METIS runs. METIS takes the signal for an error of its own: it
+// jumps out of its work, memory allocation included, and returns. Made by the thread that calls
+// METIS, around the call. If the program ignores or handles SIGTERM, the guard only keeps it from
+// this thread.
 class TerminationGuard {
  public:
   TerminationGuard();
@@ -34,19 +35,18 @@ class TerminationGuard {
   std::thread watcher_;
 };
 
-// One call of METIS_PartGraphKway: the only place that names METIS.
-
-// What METIS is told to aim at, well below the bounds that are promised, since with several
-// constraints it misses what it aims at by some per cent. `edges` is for constraints with a larger
-// tolerance than kNodeTolerance.
+// The imbalance that METIS aims at. It is well below the bounds that are promised, because METIS
+// misses its aim by some per cent when there are several constraints. `edges` is for constraints
+// with a larger tolerance than kNodeTolerance.
 struct MetisImbalance {
   float nodes = 1.02F;
   float edges = 1.06F;
 };
 
-// Owners per node for `parts` >= 2. A pure function of the arguments: the seed may be any number
-// (METIS itself takes 31 bits and gives 0 and 1 the same result). METIS changes none of the
-// arrays. Calls of one process wait for one another, since METIS keeps global state.
+// One call of METIS_PartGraphKway: owners per node for `parts` >= 2. A pure function of the
+// arguments: the seed may be any number (METIS itself takes 31 bits and gives 0 and 1 the same
+// result). METIS changes none of the arrays. Calls of one process wait for one another, since METIS
+// keeps global state.
 //   ResourceExhausted  METIS ran out of memory
 //   Internal           METIS refused the input or failed
 [[nodiscard]] StatusOr<std::vector<int32_t>> CallMetis(const FoldedGraph& graph,
@@ -54,8 +54,7 @@ struct MetisImbalance {
                                                        uint64_t seed,
                                                        const MetisImbalance& imbalance = {});
 
-// One attempt at a partitioning of a folded graph: METIS, then nodes moved until bounds hold.
-
+// One attempt: METIS, then nodes moved until bounds hold.
 struct MetisAttempt {
   std::vector<int32_t> owners;  // per node
   std::vector<double> balance;  // max / mean per constraint
@@ -68,8 +67,8 @@ struct MetisAttempt {
   }
 };
 
-// parts >= 2. Where there are too few nodes for METIS, or no edges, nodes are dealt, then balanced.
-// A pure function of the arguments. Errors as CallMetis.
+// parts >= 2. If there are too few nodes for METIS, or no edges, nodes get random owners and are
+// then balanced. A pure function of the arguments. Errors as CallMetis.
 [[nodiscard]] StatusOr<MetisAttempt> AttemptMetis(const FoldedGraph& graph,
                                                   const VertexWeights& weights, int parts,
                                                   uint64_t seed, const MetisImbalance& aims = {});

@@ -63,7 +63,7 @@ MemoryPlan MetisMethod::PlanMemory(const GraphCounts& counts, const MethodOption
   const int64_t weights = kInt * nodes * MostConstraints(counts, options.balance);
   return {{{"folding edges",
             {{"neighbours", kInt * arcs},
-             {"list ends and degrees", 12 * nodes},
+             {"offsets and degrees", 12 * nodes},
              {"edge chunks", kEdgePassBytes}}},
            {"metis",
             {{"neighbours", kInt * arcs},

@@ -1,5 +1,5 @@
-// METIS k-way over the union of all node types, balanced in several constraints at once
-// (DistDGLv2, section 5.3.2).
+// METIS k-way partitioning over the union of all node types, balanced in several constraints at
+// once (DistDGLv2, section 5.3.2).
 #pragma once
 
 #include "partitioner/methods/method.h"

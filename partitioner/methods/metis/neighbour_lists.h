@@ -1,6 +1,6 @@
-// Lists of neighbours out of two passes over the edges, as FoldedGraph (in memory) and DiskCsr (in
-// files) are built: entries are counted, scattered to their nodes' lists, sorted, and those of one
-// neighbour merged. Pure functions.
+// Builds lists of neighbours in two passes over the edges, for FoldedGraph (in memory) and
+// DiskCsr (in files). Entries are counted, scattered to the lists of their nodes and sorted;
+// entries of the same neighbour are merged. Pure functions.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-// Makes a partitioning keep its bounds: METIS treats them as a wish when there are several. Nodes
-// are moved one by one from where there is too much to where there is room, cheapest in cut
-// first. Deterministic.
+// Moves nodes until a partitioning keeps its bounds; METIS with several constraints often
+// exceeds them. Nodes move one by one from overfull partitions to partitions with room, those
+// that add least to the cut first. Deterministic.
 #pragma once
 
 #include <cstdint>

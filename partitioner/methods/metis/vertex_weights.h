@@ -1,4 +1,4 @@
-// What METIS balances: of each node a weight in each constraint. Plain values.
+// The weight of each node in each constraint, in the form that METIS takes. Plain values.
 #pragma once
 
 #include <cstdint>

@@ -61,7 +61,7 @@ StatusOr<std::optional<fs::path>> FindTypeFile(const fs::path& folder, const Inp
     }
   }
   if (!found && type.count > 0) {
-    return NotFound("{}: no owners of node type `{}`; expected {}.npy or {}.txt there",
+    return NotFound("{}: no owners of node type `{}`; expected a file {}.npy or {}.txt",
                     folder.string(), type.name, names.back().string(), names.back().string());
   }
   return found;
@@ -111,7 +111,7 @@ std::vector<int64_t> CountNodes(const fs::path& path, const Assignment& assignme
   if (!empty.empty()) {
     const size_t count = empty.size();
     empty.resize(std::min(count, kShown));
-    spdlog::warn("{}: {} of {} partitions without a node: {}{}", path.string(), count, parts,
+    spdlog::warn("{}: {} of {} partitions have no node: {}{}", path.string(), count, parts,
                  fmt::join(empty, ", "), count > kShown ? ", ..." : "");
   }
   return nodes;

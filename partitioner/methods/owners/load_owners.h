@@ -1,4 +1,4 @@
-// An assignment made elsewhere (--owners): the partition of every node, from a file.
+// Uses an existing assignment (--owners): the partition of every node, read from files.
 #pragma once
 
 #include <filesystem>
@@ -28,7 +28,7 @@ struct LoadedOwners {
 // original ids: entry i is the node with the i-th smallest id that occurs in the list.
 //
 // `parts`: 0 takes "num_parts" of partition_meta.json, else the largest partition found + 1. A
-// partition that no node is in is allowed and warned of.
+// partition without nodes is allowed, with a warning.
 //
 //   NotFound         no such path; a node type without a file
 //   InvalidArgument  neither .npy nor .txt; one file for several types, or two for one; not
@@ -43,10 +43,8 @@ struct LoadedOwners {
 
 [[nodiscard]] MemoryPlan PlanLoadOwners(const GraphCounts& counts);
 
-// An assignment made elsewhere as a method: what --owners FILE is. Not in the list of methods, as
-// it needs a file.
-
-// Thread-safe. Errors are those of LoadOwners.
+// An existing assignment as a method, for --owners FILE. It is not in the list of methods, because
+// it needs a file. Thread-safe. Errors are those of LoadOwners.
 class OwnersMethod : public PartitionMethod {
  public:
   explicit OwnersMethod(std::filesystem::path path) : path_(std::move(path)) {}

@@ -54,7 +54,7 @@ StatusOr<std::vector<uint16_t>> ReadNpy(const fs::path& path, const OwnerFileSha
                            DTypeName(array.dtype()));
   }
   if (array.cols() != 1) {
-    return InvalidArgument("{}: shape ({}, {}), expected one partition a node", path.string(),
+    return InvalidArgument("{}: shape ({}, {}), expected one partition per node", path.string(),
                            array.rows(), array.cols());
   }
   if (array.rows() != shape.nodes) return WrongLength(path, array.rows(), shape);
@@ -109,7 +109,8 @@ StatusOr<std::vector<uint16_t>> ReadOwnerFile(const fs::path& path, const OwnerF
   if (path.extension() == ".npy") return ReadNpy(path, shape);
   if (path.extension() == ".txt") return ReadText(path, shape);
   return InvalidArgument(
-      "{}: owners are read from .npy and .txt files, or from a folder with one of them a node type",
+      "{}: owners are read from .npy and .txt files, or from a folder with one such file per node "
+      "type",
       path.string());
 }
 

@@ -1,4 +1,4 @@
-// One file of owners, as .npy or text, into memory.
+// Reads one file of owners, .npy or text, into memory.
 #pragma once
 
 #include <cstdint>

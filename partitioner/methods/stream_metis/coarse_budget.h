@@ -1,5 +1,5 @@
-// How large the coarse graph may be and how many counters refinement may hold: chosen before the
-// start, from the counts and the memory of the run. Pure functions.
+// Chooses how large the coarse graph may be and how many counters refinement may hold, before
+// the start, from the counts of the graph and the memory limit. Pure functions.
 #pragma once
 
 #include <cstdint>

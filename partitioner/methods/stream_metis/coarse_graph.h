@@ -1,4 +1,4 @@
-// Step 4 of stream-metis: the graph of the clusters as METIS takes it, out of one pass.
+// Step 4 of stream-metis: builds the graph of the clusters for METIS in one pass.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
-// How many neighbours a node has in each partition, as one pass over the edges tells: a byte a node
-// and partition, for a range of nodes. Counts stop at 255; so that they do not for a node of many
-// neighbours, such a node counts only the edges of a hashed share of 1/2, 1/4, ... of the other
-// ends, which is unbiased. Not thread-safe.
+// Counts in one pass over the edges how many neighbours a node has in each partition: one byte
+// per node and partition, for a range of nodes. Counts stop at 255. A node with many neighbours
+// therefore counts only a hashed share (1/2, 1/4, ...) of them, which gives an unbiased
+// estimate. Not thread-safe.
 #pragma once
 
 #include <cstdint>

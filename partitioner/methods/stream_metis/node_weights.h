@@ -1,6 +1,6 @@
-// What a node weighs in every constraint that is balanced (ChooseConstraints): its type, its
-// in-edges, its rows in train, valid and test. 1 byte a node and set beside the degrees.
-// Immutable; thread-safe.
+// The weight of a node in every balanced constraint (ChooseConstraints): its type, its in-edges,
+// its rows in train, valid and test; and the loads of the partitions while single nodes move.
+// One byte per node and set, beside the degrees.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +19,7 @@
 
 namespace halograph {
 
+// Immutable; thread-safe.
 class NodeWeights {
  public:
   // Keeps a reference to `degrees`. InvalidArgument as ResolveTaskColumns; ResourceExhausted.
@@ -54,9 +55,8 @@ class NodeWeights {
   const Degrees* degrees_;
 };
 
-// Loads of the partitions in every constraint, kept while single nodes move: PartLoads over rows
-// that are made when they are needed. Not thread-safe.
-
+// Loads of the partitions in every constraint while single nodes move: PartLoads over rows that are
+// made when they are needed. Not thread-safe.
 class NodeLoads {
  public:
   // Keeps a reference to `weights`.

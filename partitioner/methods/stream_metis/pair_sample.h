@@ -1,10 +1,9 @@
-// Sums of pairs of clusters as a stream gives them, for no more than so many different pairs: a
-// sample by hash. While there is room every pair is kept; when there is none, the share that is
-// kept goes down by a quarter: pairs whose hash is above the new limit leave, and are not taken
-// again. A pair that is kept at the end was kept all along, so its sum is whole, and whether it is
-// kept depends on nothing but its hash and the limit: any sum over kept pairs, divided by share(),
-// is an unbiased estimate.
-// Not thread-safe.
+// Sums over pairs of clusters from a stream, for a limited number of different pairs: a sample
+// by hash. While there is room, every pair is kept. When there is none, the kept share shrinks
+// by a quarter: pairs with a hash above the new limit are removed and never taken again. So the
+// sum of a pair that is kept at the end is complete, and whether it is kept depends on its hash
+// and the limit alone. Any sum over kept pairs, divided by share(), is an unbiased estimate. Not
+// thread-safe.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,5 @@
-// Step 5 of stream-metis: nodes move to where most of their neighbours are. One round is one pass
-// over the edges (more, where counters for all nodes do not fit): a hashed half of the nodes, so
-// that few neighbours move at once, by descending gain, never above a bound. Rounds take the halves
-// in turn.
+// Step 5 of stream-metis: single nodes move, first to where most of their neighbours are
+// (Refine), and to partitions with room where a bound is exceeded (BalanceOwners).
 #pragma once
 
 #include <cstdint>
@@ -16,7 +14,7 @@
 
 namespace halograph {
 
-// Passes that one round takes at most. Where counters for all nodes need more, rounds take turns.
+// Maximum number of passes of one round. If counters for all nodes need more, rounds take turns.
 inline constexpr int64_t kMaxPassesPerRound = 8;
 
 // What refinement and balance work on; owners and loads agree before and after each step.
@@ -40,16 +38,17 @@ struct RefinementRound {
   int64_t moves = 0;
 };
 
-// Rounds end early where one finds nothing to move. Errors as NeighbourCounts.
+// Moves nodes to where most of their neighbours are, by descending gain, never above a bound. One
+// round is one pass over the edges (more if counters for all nodes do not fit) and moves a hashed
+// half of the nodes, so that few neighbours move at once; rounds take the halves in turn. Rounds
+// end early when one finds nothing to move. Errors as NeighbourCounts.
 [[nodiscard]] StatusOr<std::vector<RefinementRound>> Refine(const RefinedOwners& state, int rounds);
 
-// The last step of stream-metis: bounds that do not hold yet are made to hold, as Rebalance does
-// for METIS, but with neighbours counted from the stream. Nodes move one by one from where there is
-// too much to where there is room, those that lose the fewest neighbours for what they relieve
-// first.
-
-// No pass where all bounds hold already. Else passes until they do, nothing helps any more, or
-// there were kMaxBalancePasses. Returns the moves. Errors as NeighbourCounts.
+// Makes bounds hold that do not hold yet, as Rebalance does for METIS, but with neighbours counted
+// from the stream. Nodes move one by one from overfull partitions to partitions with room, first
+// those that lose the fewest neighbours for what they relieve. Takes no pass if all bounds hold.
+// Else it takes passes until they hold, no move helps, or kMaxBalancePasses are done. Returns the
+// number of moves. Errors as NeighbourCounts.
 inline constexpr int64_t kMaxBalancePasses = 8;
 [[nodiscard]] StatusOr<int64_t> BalanceOwners(const RefinedOwners& state);
 

@@ -22,11 +22,6 @@
 #include "tests/support/memory_dataset.h"
 #include "tests/unit/partitioner_methods/placed_edges.h"
 
-// The edge partitioners as partition methods: bounds, rounds of counting, options, memory.
-// PlanMemory against what a process takes: a child with a million nodes, its anonymous memory
-// measured by the kernel.
-// One owner a node: counts, room, and the two rules.
-
 namespace halograph {
 namespace {
 
@@ -34,6 +29,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 // ---- edge method --------------------------------------------------------------------------
+// The edge partitioners as partition methods: bounds, rounds of counting, options, memory.
 
 struct MethodCase {
   const char* name;
@@ -202,6 +198,8 @@ TEST_P(EdgeMethods, ReportHoldsNothingThatDiffersFromRunToRun) {
 }
 
 // ---- edge memory --------------------------------------------------------------------------
+// PlanMemory against what a process takes: a child with a million nodes, its anonymous memory
+// measured by the kernel.
 
 constexpr int64_t kMillion = 1000000;
 constexpr int64_t kMadeEdges = 1500000;
@@ -316,6 +314,7 @@ TEST_P(EdgeMemory, PlanIsWithinAFifthOfTheMeasuredPeak) {
 }
 
 // ---- owner --------------------------------------------------------------------------------
+// One owner per node: counts, room, and the two rules.
 
 TEST(PartCountsTest, CountsOnlyItsRange) {
   auto counts = PartCounts::Make(3, 2);

@@ -10,16 +10,13 @@
 #include "partitioner/methods/literature/two_phase.h"
 #include "tests/unit/partitioner_methods/placed_edges.h"
 
-// 2ps-l and spring against slow transcriptions of their papers' rules.
-// dbh, greedy and hdrf against slow transcriptions of their papers' rules: every placement must be
-// one that the rule allows, given the placements before it.
-
 namespace halograph {
 namespace {
 
 using testing::Contains;
 
 // ---- cluster rules ------------------------------------------------------------------------
+// 2ps-l and spring against slow transcriptions of their papers' rules.
 
 constexpr int64_t kCommunityNodes = 400;
 
@@ -238,6 +235,8 @@ TEST(ClusterRulesTest, RestartedTwoPhasePlacesAlike) {
 }
 
 // ---- stream rules -------------------------------------------------------------------------
+// dbh, greedy and hdrf against slow transcriptions of their papers' rules: every placement must be
+// one that the rule allows, given the placements before it.
 
 constexpr int64_t kNodes = 300;
 constexpr int64_t kEdges = 2000;

@@ -204,7 +204,7 @@ TEST_F(DiskCsrTest, OtherEdgesInTheSecondPassAreDataLoss) {
       dataset.relations[0].edges = std::make_shared<ChangingEdges>(first, other);
       const auto graph = Build(dataset, window);
       EXPECT_TRUE(absl::IsDataLoss(graph.status())) << graph.status();
-      EXPECT_THAT(Message(graph.status()), HasSubstr("changed while being read"));
+      EXPECT_THAT(Message(graph.status()), HasSubstr("changed while it was read"));
     }
   }
 }

@@ -141,7 +141,7 @@ TEST(FoldedGraphTest, OtherEdgesInTheSecondPassAreDataLoss) {
     dataset.relations[0].edges = std::make_shared<ChangingEdges>(first, other);
     const auto graph = BuildFoldedGraph(dataset, false);
     EXPECT_TRUE(absl::IsDataLoss(graph.status())) << graph.status();
-    EXPECT_THAT(Message(graph.status()), HasSubstr("changed while being read"));
+    EXPECT_THAT(Message(graph.status()), HasSubstr("changed while it was read"));
   }
 }
 

@@ -31,7 +31,7 @@ TEST_F(OpenDatasetTest, FolderOfNoFormatSaysWhatWasLookedFor) {
 TEST_F(OpenDatasetTest, DglFolderIsUnimplemented) {
   WriteText("metadata.json", "{}");
   ExpectError(OpenDataset(folder_, options_).status(), absl::StatusCode::kUnimplemented,
-              {"metadata.json", "not read yet"});
+              {"metadata.json", "not supported"});
 }
 
 TEST_F(OpenDatasetTest, UnknownFormatIsNamed) {

@@ -446,7 +446,7 @@ TEST_F(TypedGraphBoltTest, SeedsOfARelationMustBePairs) {
   WriteArray<int64_t>("pairs.npy", {2, 1});
   ExpectOpenError(absl::StatusCode::kInvalidArgument, {"pairs.npy", "(n, 2)"});
   WriteArray<int64_t>("pairs.npy", {2, 1, 1}, 3);
-  ExpectOpenError(absl::StatusCode::kInvalidArgument, {"pairs.npy", "tuples of 3"});
+  ExpectOpenError(absl::StatusCode::kInvalidArgument, {"pairs.npy", "tuples have 3"});
 }
 
 TEST_F(TypedGraphBoltTest, UnknownTypesAreNamed) {

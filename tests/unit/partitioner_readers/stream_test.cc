@@ -9,16 +9,13 @@
 #include "tests/support/memory_dataset.h"
 #include "tests/unit/partitioner_readers/reader_fixture.h"
 
-// The graphs of HALOGRAPH_DATA, counted as their README files say.
-// Passes over edges: order, offsets, errors of the reading thread, and leaving early.
-// What --memory promises: the largest phase counts, and a refusal says what would do.
-
 namespace halograph {
 namespace {
 
 using testing::HasSubstr;
 
 // ---- real data ----------------------------------------------------------------------------
+// The graphs of HALOGRAPH_DATA, counted as their README files say.
 
 class RealDataTest : public ReaderFixture {
  protected:
@@ -185,6 +182,7 @@ TEST_F(RealDataTest, OgbnArxivLabelsYearsAndSplitAtFullSize) {
 }
 
 // ---- edge pass ----------------------------------------------------------------------------
+// Passes over edges: order, offsets, errors of the reading thread, and leaving early.
 
 struct TwoTypes : DatasetBuilder {
   TwoTypes() {
@@ -337,6 +335,7 @@ TEST(UnionNodesTest, TypesFollowOneAnotherAndEmptyOnesHoldNothing) {
 }
 
 // ---- memory plan --------------------------------------------------------------------------
+// --memory: the largest phase counts, and a refusal names the limit that would do.
 
 MemoryPlan TwoPhases() {
   return {{{"counting", {{"degrees", 1000}, {"owners", 500}}},

@@ -225,7 +225,7 @@ TEST_F(SbmTest, OptionsOutOfRangeAreNamed) {
   expect("average_degree is -1", [](SbmOptions* o) { o->average_degree = -1; });
   expect("feature_dim is -1", [](SbmOptions* o) { o->feature_dim = -1; });
   expect("noise is -1", [](SbmOptions* o) { o->noise = -1; });
-  expect("more than 1 together", [](SbmOptions* o) { o->shares = {0.6, 0.3, 0.3}; });
+  expect("their sum is above 1", [](SbmOptions* o) { o->shares = {0.6, 0.3, 0.3}; });
   expect("can hold", [](SbmOptions* o) {
     o->nodes = 20;
     o->average_degree = 20;
@@ -448,10 +448,10 @@ TEST_F(HierarchicalTest, OptionsOutOfRangeAreNamed) {
   };
   expect("nodes is 0", [](HierarchicalOptions* o) { o->nodes = 0; });
   expect("average_degree is -1", [](HierarchicalOptions* o) { o->average_degree = -1; });
-  expect("one number of each a level", [](HierarchicalOptions* o) { o->shares = {0.5}; });
+  expect("one number of each per level", [](HierarchicalOptions* o) { o->shares = {0.5}; });
   expect("blocks are 4,0,4", [](HierarchicalOptions* o) { o->blocks = {4, 0, 4}; });
   expect("product", [](HierarchicalOptions* o) { o->blocks = {1 << 20, 1 << 20, 1 << 30}; });
-  expect("more than 1 together", [](HierarchicalOptions* o) { o->shares = {0.5, 0.5, 0.5}; });
+  expect("their sum is above 1", [](HierarchicalOptions* o) { o->shares = {0.5, 0.5, 0.5}; });
   expect("share of the edges is -0.5", [](HierarchicalOptions* o) { o->shares = {-0.5, 0, 0}; });
   expect("hubs is 2", [](HierarchicalOptions* o) { o->hubs = 2; });
   expect("hub_edges is -1", [](HierarchicalOptions* o) { o->hub_edges = -1; });

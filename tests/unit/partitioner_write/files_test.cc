@@ -13,9 +13,6 @@
 #include "tests/support/memory_dataset.h"
 #include "tests/support/test_folder.h"
 
-// Edges through buckets into rows, against a plain sort: any store, any bound on what is held, ids
-// of more than 32 bits, hubs, parallel edges, self-loops.
-
 namespace halograph {
 namespace {
 
@@ -114,6 +111,8 @@ TEST(MappedNpyTest, NoRoomIsResourceExhaustedAndNamesPathAndBytes) {
 }
 
 // ---- bucket sorter ------------------------------------------------------------------------
+// Edges through buckets into rows, against a plain sort: any store, any bound on memory, ids of
+// more than 32 bits, hubs, parallel edges, self-loops.
 
 constexpr int64_t kNodes = 60;
 
