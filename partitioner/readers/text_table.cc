@@ -12,7 +12,7 @@
 namespace halograph {
 namespace {
 
-constexpr size_t kBlockBytes = size_t{1} << 20;
+constexpr size_t kTableBlockBytes = size_t{1} << 20;
 
 // Without blanks around it, and without the quotes that writers put around an empty cell.
 std::string_view Trim(std::string_view text) {
@@ -67,7 +67,7 @@ class RowWriter {
   std::vector<T>* block() { return &block_; }
   // To be called after whole rows.
   [[nodiscard]] Status FlushIfFull() {
-    return block_.size() * sizeof(T) < kBlockBytes ? OkStatus() : Flush();
+    return block_.size() * sizeof(T) < kTableBlockBytes ? OkStatus() : Flush();
   }
   [[nodiscard]] Status Close() {
     HG_RETURN_IF_ERROR(Flush());

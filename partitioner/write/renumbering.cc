@@ -14,7 +14,7 @@ namespace halograph {
 namespace {
 
 // Nodes ahead whose owner and id are asked for: they lie in no order.
-constexpr int64_t kAhead = 32;
+constexpr int64_t kNodesAhead = 32;
 
 // Slots of keys, the last for kNoOrderKey.
 int64_t KeySlots(const std::vector<uint32_t>& keys) {
@@ -43,9 +43,9 @@ Status NumberByKey(const std::vector<uint16_t>& owners, const std::vector<uint32
     by_key[starts[slot_of(keys[static_cast<size_t>(id)])]++] = static_cast<IdT>(id);
   }
   for (int64_t i = 0; i < nodes; ++i) {
-    if (i + kAhead < nodes) {
-      PrefetchToRead(owners.data() + by_key[i + kAhead]);
-      PrefetchToWrite(ids + by_key[i + kAhead]);
+    if (i + kNodesAhead < nodes) {
+      PrefetchToRead(owners.data() + by_key[i + kNodesAhead]);
+      PrefetchToWrite(ids + by_key[i + kNodesAhead]);
     }
     const IdT id = by_key[i];
     ids[id] = static_cast<IdT>(next[owners[static_cast<size_t>(id)]]++);
