@@ -85,8 +85,10 @@ class PagesTest(programs.ProgramTest):
 
     def subcommands(self, program):
         name = f"halograph-{program}"
-        table = must(self.box.run(name, "--help")).out.partition("Subcommands:\n")[2]
-        return [[name]] + [[name, word] for word in re.findall(r"^  ([a-z]+) ", table, re.MULTILINE)]
+        text = must(self.box.run(name, "--help")).out
+        table = re.split(r"^(?:Subc|C)ommands\b.*:\n", text, maxsplit=1, flags=re.MULTILINE)[1:]
+        return [[name]] + [[name, word]
+                           for word in re.findall(r"^  ([a-z]+) ", "".join(table), re.MULTILINE)]
 
     def report(self, *words):
         return subprocess.run([sys.executable, ROOT / "tests/bench/report.py", *words],
