@@ -11,7 +11,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "numbers travel as they lie");
 
-constexpr ptrdiff_t kLongestVarint = 10;
+constexpr ptrdiff_t kVarintRoom = 10;
 constexpr int kDeepestGroup = 64;
 
 }  // namespace
@@ -49,7 +49,7 @@ uint32_t Reader::NextTag() {
 }
 
 uint64_t Reader::Varint() {
-  if (end_ - at_ < kLongestVarint) return SlowVarint();
+  if (end_ - at_ < kVarintRoom) return SlowVarint();
   uint64_t value = 0;
   for (int shift = 0; shift < 63; shift += 7) {
     const auto byte = static_cast<uint8_t>(*at_++);

@@ -68,7 +68,7 @@ size_t TextBytes(uint32_t field, std::string_view text) {
   return text.empty() ? 0 : FieldBytes(field, text.size());
 }
 
-std::byte* PutNumber(uint32_t field, uint64_t value, std::byte* out) {
+std::byte* PutUnsigned(uint32_t field, uint64_t value, std::byte* out) {
   return PutVarint(value, PutTag(field, WireType::kVarint, out));
 }
 
@@ -93,14 +93,14 @@ std::byte* PutGroup(const SampleGroupView& group, std::byte* out) {
   namespace f = sample_group;
   out = PutLength(sample_request::kGroups, BodyBytes(group), out);
   if (!group.relation.empty()) out = PutText(f::kRelation, group.relation, out);
-  if (group.fanout != 0) out = PutNumber(f::kFanout, ZigZag(group.fanout), out);
+  if (group.fanout != 0) out = PutUnsigned(f::kFanout, ZigZag(group.fanout), out);
   out = PutIds(f::kDestinations, group.destinations, out);
   if (group.batch_seed.has_value()) out = PutKey(f::kBatchSeed, *group.batch_seed, out);
-  if (group.layer.has_value()) out = PutNumber(f::kLayer, *group.layer, out);
-  if (group.replace.has_value()) out = PutNumber(f::kReplace, *group.replace ? 1 : 0, out);
+  if (group.layer.has_value()) out = PutUnsigned(f::kLayer, *group.layer, out);
+  if (group.replace.has_value()) out = PutUnsigned(f::kReplace, *group.replace ? 1 : 0, out);
   if (group.weight.has_value()) out = PutText(f::kWeight, *group.weight, out);
-  if (group.edge_ids) out = PutNumber(f::kEdgeIds, 1, out);
-  if (group.weights) out = PutNumber(f::kWeights, 1, out);
+  if (group.edge_ids) out = PutUnsigned(f::kEdgeIds, 1, out);
+  if (group.weights) out = PutUnsigned(f::kWeights, 1, out);
   return out;
 }
 
@@ -148,8 +148,8 @@ std::string WriteSampleRequest(const SampleRequestView& request) {
   auto* const begin = reinterpret_cast<std::byte*>(message.data());
   std::byte* out = begin;
   if (request.batch_seed != 0) out = PutKey(f::kBatchSeed, request.batch_seed, out);
-  if (request.layer != 0) out = PutNumber(f::kLayer, request.layer, out);
-  if (request.replace) out = PutNumber(f::kReplace, 1, out);
+  if (request.layer != 0) out = PutUnsigned(f::kLayer, request.layer, out);
+  if (request.replace) out = PutUnsigned(f::kReplace, 1, out);
   for (const SampleGroupView& group : request.groups) out = PutGroup(group, out);
   if (!request.weight.empty()) out = PutText(f::kWeight, request.weight, out);
   message.resize(static_cast<size_t>(out - begin));

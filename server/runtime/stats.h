@@ -86,7 +86,7 @@ class ServerStats {
   [[nodiscard]] double UptimeSeconds() const;
 
  private:
-  const Stopwatch since_start_;
+  const Stopwatch since_start_{};
   std::array<MethodStats, kMethods> methods_;
 };
 
