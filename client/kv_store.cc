@@ -25,13 +25,10 @@ StatusOr<const CatalogTensor*> CheckRequest(const TensorCatalog& tensors,
     return InvalidArgument("{}: {} positions for {} ids", request.tensor.ToString(),
                            positions.size(), request.ids.size());
   }
-  const auto outside = std::find_if(positions.begin(), positions.end(), [rows](int64_t position) {
-    return position < 0 || position >= static_cast<int64_t>(rows);
-  });
-  if (outside == positions.end()) return tensor;
+  const size_t outside = FindOutside(positions, static_cast<int64_t>(rows));
+  if (outside == positions.size()) return tensor;
   return InvalidArgument("{}: position {} of id {} is outside the destination's {} rows",
-                         request.tensor.ToString(), *outside,
-                         request.ids[static_cast<size_t>(outside - positions.begin())], rows);
+                         request.tensor.ToString(), positions[outside], request.ids[outside], rows);
 }
 
 }  // namespace

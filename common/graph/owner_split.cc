@@ -1,5 +1,7 @@
 #include "common/graph/owner_split.h"
 
+#include <algorithm>
+
 #include "common/graph/partition_book.h"
 
 namespace halograph {
@@ -36,12 +38,17 @@ int OwnerSplit::Split(std::span<const int64_t> boundaries, std::span<const int> 
   return -1;
 }
 
+size_t FindOutside(std::span<const int64_t> ids, int64_t count) {
+  const auto outside =
+      std::find_if(ids.begin(), ids.end(), [count](int64_t id) { return id < 0 || id >= count; });
+  return static_cast<size_t>(outside - ids.begin());
+}
+
 Status CheckIdRange(std::span<const int64_t> ids, int64_t count, std::string_view what) {
-  for (size_t i = 0; i < ids.size(); ++i) {
-    if (ids[i] >= 0 && ids[i] < count) continue;
-    return OutOfRange("{}: id {} at position {} is outside its {} rows", what, ids[i], i, count);
-  }
-  return OkStatus();
+  const size_t outside = FindOutside(ids, count);
+  if (outside == ids.size()) return OkStatus();
+  return OutOfRange("{}: id {} at position {} is outside its {} rows", what, ids[outside], outside,
+                    count);
 }
 
 }  // namespace halograph

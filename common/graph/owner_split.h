@@ -44,6 +44,9 @@ class OwnerSplit {
   std::vector<IdShare> shares_;
 };
 
+// Position of the first id outside [0, count); ids.size() if all are within.
+[[nodiscard]] size_t FindOutside(std::span<const int64_t> ids, int64_t count);
+
 // OutOfRange naming the first id outside [0, count), its position and the count; `what` is in
 // front: "node paper / feat".
 [[nodiscard]] Status CheckIdRange(std::span<const int64_t> ids, int64_t count,

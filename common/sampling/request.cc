@@ -1,6 +1,7 @@
 #include "common/sampling/request.h"
 
 #include "common/base/rng.h"
+#include "common/graph/owner_split.h"
 
 namespace halograph {
 
@@ -51,13 +52,10 @@ Status ValidateLayer(const Schema& schema, size_t layer, const std::vector<Relat
 
 // "seed 7 at position 3 is outside node type 'paper' of 5 nodes"
 Status ValidateIds(const char* what, std::span<const int64_t> ids, const NodeType& type) {
-  for (size_t i = 0; i < ids.size(); ++i) {
-    if (ids[i] < 0 || ids[i] >= type.count) {
-      return OutOfRange("{} {} at position {} is outside node type '{}' of {} nodes", what, ids[i],
-                        i, type.name, type.count);
-    }
-  }
-  return OkStatus();
+  const size_t outside = FindOutside(ids, type.count);
+  if (outside == ids.size()) return OkStatus();
+  return OutOfRange("{} {} at position {} is outside node type '{}' of {} nodes", what,
+                    ids[outside], outside, type.name, type.count);
 }
 
 Status ValidateSeeds(const Schema& schema, std::span<const SeedList> lists) {
