@@ -205,7 +205,7 @@ void FourThreadsPullAtOnce(const StoreKind& kind) {
   for (std::thread& thread : threads) thread.join();
 }
 
-void ACancelledTokenEndsItsCallsAndNoOthers(const StoreKind& kind) {
+void ACancelledTokenEndsItsPullsAndNoOthers(const StoreKind& kind) {
   ConformanceGraphUnderTest graph(ConformanceGraph(), kind);
   ASSERT_TRUE(graph.ok());
   KVStore& kv = *graph.stores.kv;
@@ -222,7 +222,7 @@ void ACancelledTokenEndsItsCallsAndNoOthers(const StoreKind& kind) {
   EXPECT_TRUE(ReadWholeTaskSet(kv, train).ok());
 }
 
-void APassedDeadlineIsDeadlineExceeded(const StoreKind& kind) {
+void APullPastItsDeadlineIsDeadlineExceeded(const StoreKind& kind) {
   ConformanceGraphUnderTest graph(ConformanceGraph(), kind);
   ASSERT_TRUE(graph.ok());
   std::vector<std::byte> row(20);
@@ -373,8 +373,8 @@ void RegisterKVStoreConformance(const StoreKind& kind) {
   add("TaskSetSeedsAndLabelsBelongTogether", TaskSetSeedsAndLabelsBelongTogether);
   add("UnknownTaskSetIsNotFoundNamingWhatExists", ExpectTaskSetNotFound);
   add("FourThreadsPullAtOnce", FourThreadsPullAtOnce);
-  add("ACancelledTokenEndsItsCallsAndNoOthers", ACancelledTokenEndsItsCallsAndNoOthers);
-  add("APassedDeadlineIsDeadlineExceeded", APassedDeadlineIsDeadlineExceeded);
+  add("ACancelledTokenEndsItsPullsAndNoOthers", ACancelledTokenEndsItsPullsAndNoOthers);
+  add("APullPastItsDeadlineIsDeadlineExceeded", APullPastItsDeadlineIsDeadlineExceeded);
   add("OnePullOfSeveralTensorsIsOneExchange", OnePullOfSeveralTensorsIsOneExchange);
   add("OneBadRequestOfSeveralIsNamedBeforeAnythingIsRead",
       OneBadRequestOfSeveralIsNamedBeforeAnythingIsRead);
