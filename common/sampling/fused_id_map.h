@@ -33,6 +33,12 @@ class DirectIdMap {
   // Always inlined: GCC drops calls of functions that only prefetch.
   HWY_INLINE void Prefetch(int64_t id) const { __builtin_prefetch(table_.data() + id, 1); }
 
+  // The position of `id` in a list that holds `size`, or -1.
+  [[nodiscard]] int32_t Find(int64_t id, int64_t size) const {
+    const uint32_t position = table_.data()[id] - base_;
+    return position < static_cast<uint64_t>(size) ? static_cast<int32_t>(position) : -1;
+  }
+
   // Positions of `ids` in `list`, which holds `size` and has room for `count` more; ids that are
   // new are appended. Returns the new size. Without a branch, as a guess would often be wrong.
   template <typename IdT>
@@ -65,6 +71,11 @@ class HashIdMap {
  public:
   void Restart(int64_t) { map_.clear(); }
   HWY_INLINE void Prefetch(int64_t id) const { map_.prefetch(id); }
+
+  [[nodiscard]] int32_t Find(int64_t id, int64_t) const {
+    const auto entry = map_.find(id);
+    return entry != map_.end() ? entry->second : -1;
+  }
 
   // As DirectIdMap's. Positions beyond 2^31 - 1 wrap: callers check the list's size.
   template <typename IdT>

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
+#include <memory>
 #include <numeric>
 
 #include "common/base/rng.h"
@@ -30,30 +32,36 @@ constexpr int64_t kPiece = 256;     // of many picks, what is pushed at once
 // Destinations of a run: a list that may move while it grows, or an array.
 class Destinations {
  public:
-  Destinations(const FusedNodes* list, int64_t size) : list_(list), size_(size) {}
+  // Those of the list from `first` on, up to `end`.
+  Destinations(const FusedNodes* list, int64_t first, int64_t end)
+      : list_(list), first_(first), size_(end - first) {}
   explicit Destinations(std::span<const int64_t> ids) : ids_(ids.data()), size_(std::ssize(ids)) {}
 
   // To be read anew after each step of the stream.
-  [[nodiscard]] const int64_t* data() const { return list_ != nullptr ? list_->ids.data() : ids_; }
+  [[nodiscard]] const int64_t* data() const {
+    return list_ != nullptr ? list_->ids.data() + first_ : ids_;
+  }
   [[nodiscard]] int64_t size() const { return size_; }
 
  private:
   const FusedNodes* list_ = nullptr;
   const int64_t* ids_ = nullptr;
+  int64_t first_ = 0;
   int64_t size_;
 };
 
 template <typename IdT, typename Sink>
 class LayerRun {
  public:
+  // Sets indptr[i + 1] for destination i; `before`: edges before those of the first.
   LayerRun(const LayerDraws& draws, const Destinations& destinations, FusedRoom* room, Sink sink,
-           int64_t* indptr)
+           int64_t* indptr, int64_t before)
       : draws_(draws),
         destinations_(destinations),
         scratch_(&room->picks),
         rows_(*draws.topology),
         indptr_(indptr),
-        stream_(&room->stage, sink) {}
+        stream_(&room->stage, sink, before) {}
 
   [[nodiscard]] HWY_ATTR FusedOutcome Run() {
     if (!RunWith()) return damage_.done() ? stream_.outcome() : damage_;
@@ -249,42 +257,58 @@ class LayerRun {
   FusedOutcome damage_;
 };
 
+// Null if nothing but sources is asked for.
 template <typename IdT>
-FusedOutcome RunCompacting(const FusedLayerTask& task, FusedWorkspace* workspace, Block* block) {
+std::unique_ptr<const FusedEdges<IdT>> EdgesOf(const LayerDraws& draws) {
+  const bool asked = draws.edge_ids || draws.weights >= 0;
+  return asked ? std::make_unique<const FusedEdges<IdT>>(draws) : nullptr;
+}
+
+template <typename IdT>
+FusedOutcome RunCompacting(int64_t first, const FusedLayerTask& task, FusedWorkspace* workspace,
+                           Block* block) {
   FusedNodes* const sources = &workspace->nodes[task.source_type];
-  const Destinations destinations(&workspace->nodes[task.destination_type], task.num_destinations);
+  const Destinations destinations(&workspace->nodes[task.destination_type], first,
+                                  task.num_destinations);
   const auto run = [&](auto sink) {
     return LayerRun<IdT, decltype(sink)>(task.draws, destinations, &workspace->room, sink,
-                                         block->indptr.data())
+                                         block->indptr.data() + first, block->indptr[first])
         .Run();
   };
   FusedPositions* const positions = &workspace->room.positions;
+  const auto edges = EdgesOf<IdT>(task.draws);
   if (std::holds_alternative<DirectIdMap>(sources->map)) {
-    return run(CompactingSink<IdT, DirectIdMap>(positions, sources, &block->indices));
+    return run(CompactingSink<IdT, DirectIdMap>(positions, sources, edges.get(), block));
   }
-  return run(CompactingSink<IdT, HashIdMap>(positions, sources, &block->indices));
+  return run(CompactingSink<IdT, HashIdMap>(positions, sources, edges.get(), block));
 }
 
 template <typename IdT, typename OutT>
 FusedOutcome RunCollecting(const LayerDraws& draws, std::span<const int64_t> destinations,
-                           FusedRoom* room, int64_t* indptr, std::vector<OutT>* sources) {
+                           FusedRoom* room, int64_t* indptr, const CollectedEdges<OutT>& out) {
   using Sink = CollectingSink<IdT, OutT>;
-  return LayerRun<IdT, Sink>(draws, Destinations(destinations), room, Sink(sources), indptr).Run();
+  const auto edges = EdgesOf<IdT>(draws);
+  return LayerRun<IdT, Sink>(draws, Destinations(destinations), room, Sink(out, edges.get()),
+                             indptr, 0)
+      .Run();
 }
 
-FusedOutcome CompactLayer(const FusedLayerTask& task, FusedWorkspace* workspace, Block* block) {
-  return task.draws.topology->HasWideIds() ? RunCompacting<int64_t>(task, workspace, block)
-                                           : RunCompacting<uint32_t>(task, workspace, block);
+FusedOutcome CompactLayer(int64_t first, const FusedLayerTask& task, FusedWorkspace* workspace,
+                          Block* block) {
+  return task.draws.topology->HasWideIds() ? RunCompacting<int64_t>(first, task, workspace, block)
+                                           : RunCompacting<uint32_t>(first, task, workspace, block);
 }
 
-// Into `narrow` if it is not null and the ids are.
+// Into `narrow` if the ids are and it has room for sources.
 FusedOutcome CollectLayer(const LayerDraws& draws, std::span<const int64_t> destinations,
-                          FusedRoom* room, int64_t* indptr, std::vector<uint32_t>* narrow,
-                          std::vector<int64_t>* wide) {
+                          FusedRoom* room, int64_t* indptr, const CollectedEdges<uint32_t>& narrow,
+                          const CollectedEdges<int64_t>& wide) {
   if (draws.topology->HasWideIds()) {
     return RunCollecting<int64_t>(draws, destinations, room, indptr, wide);
   }
-  if (narrow == nullptr) return RunCollecting<uint32_t>(draws, destinations, room, indptr, wide);
+  if (narrow.sources == nullptr) {
+    return RunCollecting<uint32_t>(draws, destinations, room, indptr, wide);
+  }
   return RunCollecting<uint32_t>(draws, destinations, room, indptr, narrow);
 }
 
@@ -314,31 +338,46 @@ size_t ExpectedEdges(int64_t destinations, int32_t fanout, int64_t most) {
 }  // namespace
 
 FusedOutcome SampleFusedLayer(const FusedLayerTask& task, FusedWorkspace* workspace, Block* block) {
+  assert(task.excluded.empty());
   block->indices.clear();
-  block->indptr.assign(static_cast<size_t>(task.num_destinations) + 1, 0);
-  if (task.num_destinations == 0 || task.draws.fanout == 0) return {};
+  block->edge_ids.clear();
+  block->weights.clear();
+  block->indptr.assign(1, 0);
+  return SampleFusedLayerFrom(0, task, workspace, block);
+}
+
+FusedOutcome SampleFusedLayerFrom(int64_t first, const FusedLayerTask& task,
+                                  FusedWorkspace* workspace, Block* block) {
+  assert(std::ssize(block->indptr) == first + 1);
+  block->indptr.resize(static_cast<size_t>(task.num_destinations) + 1, block->indptr.back());
+  if (task.num_destinations == first || task.draws.fanout == 0) return {};
   block->indices.reserve(
       ExpectedEdges(task.num_destinations, task.draws.fanout, kReserveCompacted));
-  return HWY_DYNAMIC_DISPATCH(CompactLayer)(task, workspace, block);
+  return HWY_DYNAMIC_DISPATCH(CompactLayer)(first, task, workspace, block);
 }
 
 FusedOutcome SampleFusedSources(const LayerDraws& draws, std::span<const int64_t> destinations,
                                 FusedRoom* room, int64_t* indptr, FusedSources* sources) {
   sources->narrow.clear();
   sources->wide.clear();
+  sources->edge_ids.clear();
+  sources->weights.clear();
   if (destinations.empty() || draws.fanout == 0) return {};
-  return HWY_DYNAMIC_DISPATCH(CollectLayer)(draws, destinations, room, indptr, &sources->narrow,
-                                            &sources->wide);
+  return HWY_DYNAMIC_DISPATCH(CollectLayer)(
+      draws, destinations, room, indptr, {&sources->narrow, &sources->edge_ids, &sources->weights},
+      {&sources->wide, &sources->edge_ids, &sources->weights});
 }
 
 FusedOutcome SampleFusedSources(const LayerDraws& draws, std::span<const int64_t> destinations,
                                 FusedRoom* room, NeighborPicks* picks) {
   picks->sources.clear();
+  picks->edge_ids.clear();
+  picks->weights.clear();
   picks->offsets.assign(destinations.size() + 1, 0);
   if (destinations.empty() || draws.fanout == 0) return {};
   picks->sources.reserve(ExpectedEdges(std::ssize(destinations), draws.fanout, kReserveCollected));
-  return HWY_DYNAMIC_DISPATCH(CollectLayer)(draws, destinations, room, picks->offsets.data(),
-                                            nullptr, &picks->sources);
+  return HWY_DYNAMIC_DISPATCH(CollectLayer)(draws, destinations, room, picks->offsets.data(), {},
+                                            {&picks->sources, &picks->edge_ids, &picks->weights});
 }
 
 }  // namespace halograph

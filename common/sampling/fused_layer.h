@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 
+#include "common/sampling/excluded_edges.h"
 #include "common/sampling/fused_outcome.h"
 #include "common/sampling/fused_workspace.h"
 #include "common/sampling/layer_draws.h"
@@ -18,17 +19,25 @@ struct FusedLayerTask {
   int destination_type = 0;
   int source_type = 0;
   int64_t num_destinations = 0;  // the first ones of the destination type's list
+  // Destinations with edges to leave out. Only sampling in chunks (fused_split.h) does so: the
+  // compacting form has a source in the list before it could be told from others.
+  std::span<const ExcludedRow> excluded = {};
 };
 
-// Appends new sources to the workspace's list of the source type and fills indptr and indices of
-// `block`, whose memory is reused. Any outcome is possible. Throws std::bad_alloc.
+// Appends new sources to the workspace's list of the source type and fills all arrays of `block`,
+// whose memory is reused. Requires that nothing is left out. Any outcome is possible. Throws
+// std::bad_alloc.
 [[nodiscard]] FusedOutcome SampleFusedLayer(const FusedLayerTask& task, FusedWorkspace* workspace,
                                             Block* block);
 
-// Overwrites `sources`, whose memory is reused, and sets indptr[i + 1] to how many there are
-// up to the last of destination i; indptr[0 .. destinations] come as 0, and stay so where the
-// fanout is 0. Sources are as the files have them, unchecked; any outcome is possible but those of
-// the list. Throws std::bad_alloc.
+// The same of the destinations from `first` on; the block holds what was drawn of those before.
+[[nodiscard]] FusedOutcome SampleFusedLayerFrom(int64_t first, const FusedLayerTask& task,
+                                                FusedWorkspace* workspace, Block* block);
+
+// Overwrites `sources`, whose memory is reused, with what is asked for, and sets indptr[i + 1] to
+// how many there are up to the last of destination i; indptr[0 .. destinations] come as 0, and stay
+// so where the fanout is 0. Sources are as the files have them, unchecked; any outcome is possible
+// but those of the list. Throws std::bad_alloc.
 [[nodiscard]] FusedOutcome SampleFusedSources(const LayerDraws& draws,
                                               std::span<const int64_t> destinations,
                                               FusedRoom* room, int64_t* indptr,

@@ -71,6 +71,18 @@ bool FusedNodes::Compact(std::span<const uint32_t> all, std::vector<int32_t>* po
   return CompactInto(this, all, positions);
 }
 
+void FusedNodes::Find(std::span<const int64_t> all, int32_t* positions) const {
+  const auto find = [&](const auto& of_type) {
+    const int64_t count = std::ssize(all);
+    for (int64_t i = 0; i < std::min(kAhead, count); ++i) of_type.Prefetch(all[i]);
+    for (int64_t i = 0; i < count; ++i) {
+      if (i + kAhead < count) of_type.Prefetch(all[i + kAhead]);
+      positions[i] = of_type.Find(all[i], size);
+    }
+  };
+  std::visit(find, map);
+}
+
 int64_t FusedNodes::UnknownIn(std::span<const int64_t> all) const {
   return *std::find_if(all.begin(), all.end(),
                        [&](int64_t id) { return id < 0 || id >= type_nodes; });

@@ -29,6 +29,8 @@ struct FusedNodes {
   // nodes positions wrap: callers check the size.
   [[nodiscard]] bool Compact(std::span<const int64_t> all, std::vector<int32_t>* positions);
   [[nodiscard]] bool Compact(std::span<const uint32_t> all, std::vector<int32_t>* positions);
+  // The position of each of `all` in the list, or -1. Requires ids of the type.
+  void Find(std::span<const int64_t> all, int32_t* positions) const;
   // The first id that is not of the type. Requires that Compact did not take all.
   [[nodiscard]] int64_t UnknownIn(std::span<const int64_t> all) const;
   [[nodiscard]] int64_t UnknownIn(std::span<const uint32_t> all) const;

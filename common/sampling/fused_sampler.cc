@@ -4,6 +4,7 @@
 #include <cassert>
 #include <deque>
 
+#include "common/sampling/excluded_edges.h"
 #include "common/sampling/fused_layer.h"
 #include "common/sampling/fused_split.h"
 #include "common/sampling/minibatch_lists.h"
@@ -27,7 +28,8 @@ class FusedRun {
         workspace_(workspace),
         crew_(pool, &workspace->room),
         lists_(&schema, workspace),
-        minibatch_(minibatch) {}
+        minibatch_(minibatch),
+        excluded_(request.exclude.begin(), request.exclude.end()) {}
 
   [[nodiscard]] Status Run(const FusedSampler::LayerCheck& check) {
     minibatch_->sampled_edges = 0;
@@ -63,6 +65,7 @@ class FusedRun {
     sampled->blocks.resize(fanouts.size());
     tasks_.clear();
     weighted_.clear();
+    rows_.resize(fanouts.size());
     for (size_t g = 0; g < fanouts.size(); ++g) {
       const auto [relation, fanout] = fanouts[g];
       const int type = schema_.DestinationType(relation);
@@ -76,10 +79,19 @@ class FusedRun {
            .destination_type = type,
            .source_type = schema_.SourceType(relation),
            .num_destinations = sampled->num_destinations[type]});
+      LayerDraws& draws = tasks_.back().draws;
+      draws.edge_ids = request_.edge_ids;
       const int weight = SamplingWeightOf(schema_, *request_.spec, fanouts[g]);
-      if (weight < 0) continue;
-      tasks_.back().draws.drawer =
-          &weighted_.emplace_back(topology_[relation], weight, fanout, request_.spec->replace);
+      if (weight >= 0) {
+        draws.drawer =
+            &weighted_.emplace_back(topology_[relation], weight, fanout, request_.spec->replace);
+        if (request_.weights) draws.weights = weight;
+      }
+      for (const ExcludedEdges& excluded : excluded_) {
+        if (excluded.relation() != relation) continue;
+        excluded.FindIn(lists_.of(type), sampled->num_destinations[type], &rows_[g]);
+        tasks_.back().excluded = rows_[g];
+      }
     }
     HG_RETURN_IF_ERROR(SampleTasks(sampled->blocks));
     for (const Block& block : sampled->blocks) {
@@ -95,9 +107,24 @@ class FusedRun {
       return StatusOf(split.outcome, split.task, blocks);
     }
     for (size_t g = 0; g < tasks_.size(); ++g) {
-      HG_RETURN_IF_ERROR(StatusOf(SampleFusedLayer(tasks_[g], workspace_, &blocks[g]), g, blocks));
+      HG_RETURN_IF_ERROR(
+          tasks_[g].excluded.empty()
+              ? StatusOf(SampleFusedLayer(tasks_[g], workspace_, &blocks[g]), g, blocks)
+              : SampleLeavingOut(g, blocks));
     }
     return OkStatus();
+  }
+
+  // In chunks as far as there are edges to leave out: most often seeds have them, which come first.
+  [[nodiscard]] Status SampleLeavingOut(size_t g, std::span<Block> blocks) {
+    FusedLayerTask task = tasks_[g];
+    task.num_destinations = task.excluded.back().destination + 1;
+    const SplitOutcome split =
+        SampleSplitLayer({&task, 1}, &crew_, workspace_, blocks.subspan(g, 1));
+    HG_RETURN_IF_ERROR(StatusOf(split.outcome, g, blocks));
+    const FusedOutcome rest =
+        SampleFusedLayerFrom(task.num_destinations, tasks_[g], workspace_, &blocks[g]);
+    return StatusOf(rest, g, blocks);
   }
 
   [[nodiscard]] Status StatusOf(const FusedOutcome& outcome, size_t task,
@@ -117,8 +144,10 @@ class FusedRun {
   ChunkCrew crew_;
   MinibatchLists lists_;
   Minibatch* minibatch_;
-  std::vector<FusedLayerTask> tasks_;   // of one layer
-  std::deque<WeightedPicks> weighted_;  // that they draw with
+  std::vector<FusedLayerTask> tasks_;           // of one layer
+  std::deque<WeightedPicks> weighted_;          // that they draw with
+  std::vector<std::vector<ExcludedRow>> rows_;  // that they leave out
+  const std::vector<ExcludedEdges> excluded_;
 };
 
 }  // namespace

@@ -33,13 +33,25 @@ std::vector<Chunk> ChunksOf(std::span<const FusedLayerTask> tasks) {
 
 // The chunk's offsets, which count from its own begin, are there already.
 template <typename IdT>
-FusedOutcome AddChunk(const Chunk& chunk, std::span<const IdT> ids, FusedNodes* sources,
-                      Block* block) {
+FusedOutcome AddChunk(const FusedLayerTask& task, const Chunk& chunk, std::vector<IdT>* ids,
+                      FusedSources* drawn, FusedNodes* sources, Block* block) {
+  const std::span<int64_t> ends =
+      std::span(block->indptr)
+          .subspan(static_cast<size_t>(chunk.begin) + 1, static_cast<size_t>(chunk.size));
+  if (!task.excluded.empty()) {
+    RemoveExcluded(task.excluded, DrawnEdges<IdT>{.first = chunk.begin,
+                                                  .ends = ends,
+                                                  .sources = ids,
+                                                  .edge_ids = &drawn->edge_ids,
+                                                  .weights = &drawn->weights});
+  }
   const int64_t before = std::ssize(block->indices);
-  int64_t* const indptr = block->indptr.data() + chunk.begin;
-  for (int64_t i = 1; i <= chunk.size; ++i) indptr[i] += before;
-  if (!sources->Compact(ids, &block->indices)) {
-    return {.kind = FusedOutcome::Kind::kUnknownSource, .id = sources->UnknownIn(ids)};
+  for (int64_t& end : ends) end += before;
+  block->edge_ids.insert(block->edge_ids.end(), drawn->edge_ids.begin(), drawn->edge_ids.end());
+  block->weights.insert(block->weights.end(), drawn->weights.begin(), drawn->weights.end());
+  const std::span<const IdT> all = *ids;
+  if (!sources->Compact(all, &block->indices)) {
+    return {.kind = FusedOutcome::Kind::kUnknownSource, .id = sources->UnknownIn(all)};
   }
   if (sources->size <= std::numeric_limits<int32_t>::max()) return {};
   return {.kind = FusedOutcome::Kind::kListTooLong};
@@ -63,6 +75,8 @@ SplitOutcome SampleSplitLayer(std::span<const FusedLayerTask> tasks, ChunkCrew* 
     const int64_t count = tasks[t].num_destinations;
     destinations[t] = workspace->nodes[tasks[t].destination_type].Settle(count);
     blocks[t].indices.clear();
+    blocks[t].edge_ids.clear();
+    blocks[t].weights.clear();
     blocks[t].indptr.assign(static_cast<size_t>(count) + 1, 0);
   }
   const std::vector<Chunk> chunks = ChunksOf(tasks);
@@ -77,11 +91,13 @@ SplitOutcome SampleSplitLayer(std::span<const FusedLayerTask> tasks, ChunkCrew* 
   };
   const auto take = [&](int64_t c, size_t slot) {
     const Chunk& chunk = chunks[static_cast<size_t>(c)];
-    FusedNodes* const sources = &workspace->nodes[tasks[chunk.task].source_type];
+    const FusedLayerTask& task = tasks[chunk.task];
+    FusedSources* const drawn = &slots[slot];
+    FusedNodes* const sources = &workspace->nodes[task.source_type];
     Block* const block = &blocks[chunk.task];
-    return tasks[chunk.task].draws.topology->HasWideIds()
-               ? AddChunk<int64_t>(chunk, slots[slot].wide, sources, block)
-               : AddChunk<uint32_t>(chunk, slots[slot].narrow, sources, block);
+    return task.draws.topology->HasWideIds()
+               ? AddChunk(task, chunk, &drawn->wide, drawn, sources, block)
+               : AddChunk(task, chunk, &drawn->narrow, drawn, sources, block);
   };
   const ChunksOutcome result = crew->Run(std::ssize(chunks), sample, take);
   if (result.outcome.done()) return {};

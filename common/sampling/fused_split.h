@@ -18,7 +18,8 @@ struct SplitOutcome {
   size_t task = 0;  // that it ended in, if not done
 };
 
-// Fills blocks[i] for tasks[i], in order, as SampleFusedLayer does. Throws std::bad_alloc.
+// Fills blocks[i] for tasks[i], in order, as SampleFusedLayer does, but for the edges that a task
+// leaves out. Throws std::bad_alloc.
 [[nodiscard]] SplitOutcome SampleSplitLayer(std::span<const FusedLayerTask> tasks, ChunkCrew* crew,
                                             FusedWorkspace* workspace, std::span<Block> blocks);
 

@@ -33,16 +33,18 @@ struct FusedStage {
 template <typename IdT, typename Sink>
 class FusedStream {
  public:
-  FusedStream(FusedStage* stage, Sink sink)
+  // `before`: edges that the block has already.
+  FusedStream(FusedStage* stage, Sink sink, int64_t before)
       : addresses_(stage->addresses.data()),
         ids_(reinterpret_cast<IdT*>(stage->ids.data())),
-        sink_(sink) {}
+        sink_(sink),
+        flushed_(before) {}
 
   // Where the next addresses belong; Push says how many were written.
   [[nodiscard]] HWY_INLINE uint64_t* tail() const { return addresses_ + pushed_; }
   HWY_INLINE void Push(int64_t count) { pushed_ += count; }
 
-  // Edges pushed since the block began.
+  // Edges of the block, as far as they were pushed.
   [[nodiscard]] HWY_INLINE int64_t total() const { return flushed_ + pushed_; }
 
   // Moves every cursor on, by whole chunks. False if the sink takes no more, or not what was read:
@@ -110,7 +112,7 @@ class FusedStream {
   // Hands what is finished on and moves the rest to the front.
   [[nodiscard]] HWY_INLINE bool Slide() {
     const Sink sink = sink_;
-    const bool more = sink.Flush(ids_, taken_);
+    const bool more = sink.Flush(ids_, addresses_, taken_);
     std::memmove(addresses_, addresses_ + taken_, Bytes<uint64_t>(pushed_ - taken_));
     std::memmove(ids_, ids_ + taken_, Bytes<IdT>(loaded_ - taken_));
     flushed_ += taken_;
@@ -129,8 +131,8 @@ class FusedStream {
   uint64_t* addresses_;
   IdT* ids_;
   Sink sink_;
-  int64_t flushed_ = 0;  // edges before the front of the buffers
-  int64_t pushed_ = 0;   // the cursors, counted from the front
+  int64_t flushed_;     // edges before the front of the buffers
+  int64_t pushed_ = 0;  // the cursors, counted from the front
   int64_t asked_ = 0;
   int64_t loaded_ = 0;
   int64_t taken_ = 0;

@@ -24,10 +24,13 @@ struct FusedRoom {
   PickScratch picks;
 };
 
-// Source ids as the relation's file has them: one of the two is used.
+// Source ids as the relation's file has them: one of the two is used. Edge ids and weights if asked
+// for.
 struct FusedSources {
   std::vector<uint32_t> narrow;
   std::vector<int64_t> wide;
+  std::vector<int64_t> edge_ids;
+  std::vector<float> weights;
 };
 
 class FusedWorkspace {

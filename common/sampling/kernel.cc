@@ -10,6 +10,14 @@
 #include "common/sampling/request.h"
 
 namespace halograph {
+namespace {
+
+template <typename T>
+void Append(const std::vector<T>& more, std::vector<T>* all) {
+  all->insert(all->end(), more.begin(), more.end());
+}
+
+}  // namespace
 
 FusedOutcome SampleNeighbors(const LayerDraws& draws, std::span<const int64_t> destinations,
                              ThreadPool* pool, NeighborPicks* picks) {
@@ -22,6 +30,8 @@ FusedOutcome SampleNeighbors(const LayerDraws& draws, std::span<const int64_t> d
   }
   picks->offsets.assign(1, 0);
   picks->sources.clear();
+  picks->edge_ids.clear();
+  picks->weights.clear();
   ChunkCrew crew(pool, &room);
   std::vector<NeighborPicks> slots(crew.slots());
   const auto sample = [&](int64_t chunk, size_t slot, FusedRoom* of_thread) {
@@ -37,7 +47,9 @@ FusedOutcome SampleNeighbors(const LayerDraws& draws, std::span<const int64_t> d
     for (size_t i = 1; i < of_chunk.offsets.size(); ++i) {
       picks->offsets.push_back(before + of_chunk.offsets[i]);
     }
-    picks->sources.insert(picks->sources.end(), of_chunk.sources.begin(), of_chunk.sources.end());
+    Append(of_chunk.sources, &picks->sources);
+    Append(of_chunk.edge_ids, &picks->edge_ids);
+    Append(of_chunk.weights, &picks->weights);
     return FusedOutcome();
   };
   return crew.Run((count - 1) / each + 1, sample, take).outcome;

@@ -52,6 +52,10 @@ struct LayerDraws {
   bool replace = false;
   uint64_t layer_key = 0;
   const PickDrawer* drawer = nullptr;  // null: uniform
+  bool edge_ids = false;               // global edge ids are wanted, too
+  // Index of the edge feature whose values are wanted, too (every segment that is here has tables
+  // by it); -1: of none.
+  int weights = -1;
 };
 
 // Drawn sources of a list of destinations: those of destination i are

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "common/sampling/excluded_edges.h"
 #include "common/sampling/kernel.h"
 #include "common/sampling/minibatch_lists.h"
 #include "common/sampling/no_memory.h"
@@ -18,7 +19,11 @@ class Builder {
  public:
   Builder(const Schema& schema, const SampleRequest& request, FusedWorkspace* workspace,
           Minibatch* minibatch)
-      : schema_(schema), request_(request), lists_(&schema, workspace), minibatch_(minibatch) {}
+      : schema_(schema),
+        request_(request),
+        lists_(&schema, workspace),
+        minibatch_(minibatch),
+        excluded_(request.exclude.begin(), request.exclude.end()) {}
 
   [[nodiscard]] size_t layers() const { return request_.spec->layers.size(); }
 
@@ -55,7 +60,7 @@ class Builder {
     sampled.blocks.resize(picks.size());
     for (size_t g = 0; g < picks.size(); ++g) {
       sampled.blocks[g].relation = request_.spec->layers[l][g].relation;
-      HG_RETURN_IF_ERROR(FillBlock(&picks[g], &sampled.blocks[g]));
+      HG_RETURN_IF_ERROR(FillBlock(sampled, &picks[g], &sampled.blocks[g]));
     }
     lists_.GetSizes(&sampled.num_sources);
     return OkStatus();
@@ -65,12 +70,15 @@ class Builder {
 
  private:
   // Memory is swapped, not copied: the picks get the block's to fill next.
-  [[nodiscard]] Status FillBlock(NeighborPicks* picks, Block* block) {
+  [[nodiscard]] Status FillBlock(const SampledLayer& sampled, NeighborPicks* picks, Block* block) {
     const int type = schema_.SourceType(block->relation);
     std::swap(block->indptr, picks->offsets);
     std::swap(block->edge_ids, picks->edge_ids);
     std::swap(block->weights, picks->weights);
+    picks->edge_ids.clear();
+    picks->weights.clear();
     block->indices.clear();
+    HG_RETURN_IF_ERROR(LeaveOut(sampled, picks, block));
     if (!lists_.of(type).Compact(picks->sources, &block->indices)) {
       return Internal("the source answered node {} in '{}', but type '{}' has {} nodes",
                       lists_.of(type).UnknownIn(picks->sources),
@@ -81,10 +89,33 @@ class Builder {
     return lists_.CheckLength(type);
   }
 
+  // Removes the excluded edges of an answer, whose offsets are followed here.
+  [[nodiscard]] Status LeaveOut(const SampledLayer& sampled, NeighborPicks* picks, Block* block) {
+    for (const ExcludedEdges& excluded : excluded_) {
+      if (excluded.relation() != block->relation) continue;
+      const int type = schema_.DestinationType(block->relation);
+      excluded.FindIn(lists_.of(type), sampled.num_destinations[type], &rows_);
+      if (rows_.empty()) continue;
+      if (block->indptr.front() != 0 ||
+          !std::is_sorted(block->indptr.begin(), block->indptr.end())) {
+        return Internal("the source answered offsets of '{}' that do not ascend from 0",
+                        schema_.relations[block->relation].triple());
+      }
+      RemoveExcluded(rows_, DrawnEdges<int64_t>{.first = 0,
+                                                .ends = std::span(block->indptr).subspan(1),
+                                                .sources = &picks->sources,
+                                                .edge_ids = &block->edge_ids,
+                                                .weights = &block->weights});
+    }
+    return OkStatus();
+  }
+
   const Schema& schema_;
   const SampleRequest& request_;
   MinibatchLists lists_;
   Minibatch* minibatch_;
+  std::vector<ExcludedEdges> excluded_;
+  std::vector<ExcludedRow> rows_;  // of one relation and layer
 };
 
 [[nodiscard]] Status CheckPicks(const Schema& schema, std::span<const LayerGroup> groups,
@@ -156,11 +187,13 @@ Status LocalNeighborSource::SampleLayer(std::span<const LayerGroup> groups,
                      .fanout = group.fanout,
                      .replace = group.replace,
                      .layer_key = LayerKey(group.batch_seed, group.layer,
-                                           static_cast<int>(topology_->size()), group.relation)};
+                                           static_cast<int>(topology_->size()), group.relation),
+                     .edge_ids = group.edge_ids};
     std::optional<WeightedPicks> weighted;
     if (group.weight >= 0) {
       weighted.emplace(*draws.topology, group.weight, group.fanout, group.replace);
       draws.drawer = &*weighted;
+      if (group.weights) draws.weights = group.weight;
     }
     const FusedOutcome outcome = SampleNeighbors(draws, group.destinations, pool_, &(*picks)[g]);
     if (!outcome.done()) return DamageOf(outcome, fmt::format("relation {}", group.relation));

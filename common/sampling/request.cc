@@ -116,12 +116,7 @@ Status ValidateRequest(const Schema& schema, const SampleRequest& request) {
         "SamplingSpec::weight, or ask for edge ids and pull the feature");
   }
   HG_RETURN_IF_ERROR(ValidateSeeds(schema, request.seeds));
-  HG_RETURN_IF_ERROR(ValidateExclusions(schema, request.exclude));
-  if (request.edge_ids || request.weights || !request.exclude.empty()) {
-    return MakeStatus(absl::StatusCode::kUnimplemented,
-                      "edge ids, weights and excluded edges are not sampled yet");
-  }
-  return OkStatus();
+  return ValidateExclusions(schema, request.exclude);
 }
 
 Status ValidateRequests(const Schema& schema, std::span<const SampleRequest> requests) {

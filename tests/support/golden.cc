@@ -35,21 +35,55 @@ Minibatch ReadMinibatch(const Json& value) {
       sampled.blocks.push_back({.relation = block.at("relation"),
                                 .indptr = block.at("indptr"),
                                 .indices = block.at("indices")});
+      Block& read = sampled.blocks.back();
+      if (block.contains("edge_ids"))
+        read.edge_ids = block.at("edge_ids").get<std::vector<int64_t>>();
+      for (const Json& bits : block.value("weights", Json::array())) {
+        read.weights.push_back(std::bit_cast<float>(static_cast<uint32_t>(FromHex(bits))));
+      }
     }
     sampled.num_destinations = layer.at("num_destinations").get<std::vector<int64_t>>();
     sampled.num_sources = layer.at("num_sources").get<std::vector<int64_t>>();
   }
   minibatch.nodes = value.at("nodes").get<std::vector<std::vector<int64_t>>>();
-  minibatch.seed_positions = {value.at("seed_positions").get<std::vector<int32_t>>()};
+  const Json& positions = value.at("seed_positions");  // of the only list, or of each
+  if (!positions.empty() && positions.front().is_array()) {
+    minibatch.seed_positions = positions.get<std::vector<std::vector<int32_t>>>();
+  } else {
+    minibatch.seed_positions = {positions.get<std::vector<int32_t>>()};
+  }
   minibatch.sampled_edges = value.at("sampled_edges");
   return minibatch;
+}
+
+std::vector<GoldenMinibatch::Seeds> ReadSeeds(const Json& value, const Schema& schema) {
+  const auto type = [&](const Json& name) {
+    return *schema.NodeTypeIndex(name.get<std::string>());
+  };
+  const Json& seeds = value.at("seeds");
+  if (value.contains("seed_type")) {
+    return {{.type = type(value.at("seed_type")), .ids = seeds.get<std::vector<int64_t>>()}};
+  }
+  std::vector<GoldenMinibatch::Seeds> lists;
+  for (const Json& list : seeds) {
+    lists.push_back({.type = type(list.at("type")), .ids = list.at("ids")});
+  }
+  return lists;
 }
 
 GoldenMinibatch ReadCase(const Json& value, const Schema& schema) {
   GoldenMinibatch golden;
   golden.name = value.at("name");
-  golden.seed_type = *schema.NodeTypeIndex(value.at("seed_type").get<std::string>());
-  golden.seeds = value.at("seeds").get<std::vector<int64_t>>();
+  golden.seeds = ReadSeeds(value, schema);
+  for (const Json& column : value.value("columns", Json::array())) {
+    (column == "edge_ids" ? golden.edge_ids : golden.weights) = true;
+  }
+  for (const Json& edges : value.value("exclude", Json::array())) {
+    golden.exclude.push_back(
+        {.relation = *schema.RelationIndex(edges.at("relation").get<std::string>()),
+         .sources = edges.at("sources"),
+         .destinations = edges.at("destinations")});
+  }
   golden.spec.replace = value.at("replace");
   for (const Json& layer : value.at("layers")) {
     auto& fanouts = golden.spec.layers.emplace_back();
@@ -65,6 +99,21 @@ GoldenMinibatch ReadCase(const Json& value, const Schema& schema) {
 
 }  // namespace
 
+SampleRequest GoldenMinibatch::request() const {
+  SampleRequest request{.seeds = {},
+                        .batch_seed = batch_seed,
+                        .spec = &spec,
+                        .exclude = {},
+                        .edge_ids = edge_ids,
+                        .weights = weights};
+  for (const Seeds& list : seeds) request.seeds.push_back({.type = list.type, .ids = list.ids});
+  for (const Exclusion& edges : exclude) {
+    request.exclude.push_back(
+        {.relation = edges.relation, .sources = edges.sources, .destinations = edges.destinations});
+  }
+  return request;
+}
+
 uint64_t FromHex(const Json& text) { return std::stoull(text.get<std::string>(), nullptr, 16); }
 
 StatusOr<GoldenSampling> LoadGoldenSampling(const std::string& name) {
@@ -75,10 +124,9 @@ StatusOr<GoldenSampling> LoadGoldenSampling(const std::string& name) {
   golden.spec = ReadGraph(golden.raw.at("graph"));
   const Schema schema = TestSchema(golden.spec);
   const bool weighted = golden.raw.at("graph").at("relations").at(0).contains("weights");
-  const std::string weight(weighted ? "w" : "");
   for (const Json& value : golden.raw.at("minibatches")) {
     golden.minibatches.push_back(ReadCase(value, schema));
-    golden.minibatches.back().spec.weight = weight;
+    if (value.value("weighted", weighted)) golden.minibatches.back().spec.weight = std::string("w");
   }
   return golden;
 }

@@ -14,17 +14,27 @@
 namespace halograph {
 
 struct GoldenMinibatch {
+  struct Seeds {
+    int type = 0;
+    std::vector<int64_t> ids;
+  };
+  struct Exclusion {
+    int relation = 0;
+    std::vector<int64_t> sources;
+    std::vector<int64_t> destinations;
+  };
+
   std::string name;
-  int seed_type = 0;
-  std::vector<int64_t> seeds;
+  std::vector<Seeds> seeds;
   SamplingSpec spec;
   uint64_t batch_seed = 0;
+  std::vector<Exclusion> exclude;
+  bool edge_ids = false;
+  bool weights = false;
   Minibatch expected;
 
   // Points into this object.
-  [[nodiscard]] SampleRequest request() const {
-    return {.seeds = {{.type = seed_type, .ids = seeds}}, .batch_seed = batch_seed, .spec = &spec};
-  }
+  [[nodiscard]] SampleRequest request() const;
 };
 
 struct GoldenSampling {
@@ -35,7 +45,9 @@ struct GoldenSampling {
 
 // Reads the file below the folder that the environment variable HALOGRAPH_TEST_DATA names (the
 // tests of this project are run with it).
-// golden_weighted_v1.json: its edges have the feature "w", and all minibatches are drawn by it.
+//   golden_v1.json           keys, draws, picks, and minibatches of uniform draws
+//   golden_weighted_v1.json  its edges have the feature "w", and all minibatches are drawn by it
+//   golden_edges_v1.json     the same graph: several seed types, edge ids, weights, edges left out
 [[nodiscard]] StatusOr<GoldenSampling> LoadGoldenSampling(
     const std::string& name = "golden_v1.json");
 

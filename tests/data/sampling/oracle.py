@@ -4,7 +4,8 @@
 Written from common/sampling/SAMPLING.md alone, in the plainest way and with nothing but the
 standard library, so that it shares no mistake with the C++.
 
-    oracle.py            writes golden_v1.json and golden_weighted_v1.json beside this file
+    oracle.py            writes golden_v1.json, golden_weighted_v1.json and golden_edges_v1.json
+                         beside this file
     oracle.py --check    exits 1 if those files are not what the oracle gives
     oracle.py --fuzz SEED FOLDER
                          writes tables and picks of random nodes to FOLDER/sampling, under the name
@@ -261,8 +262,11 @@ def renumber(graph):
     return ids, relations
 
 
-def minibatch(type_names, relations, seed_type, seeds, layers, replace, seed, weighted=False):
-    """layers: a list of {triple: fanout}, from the seeds outward. seeds: global ids."""
+def minibatch(type_names, relations, seeds, layers, replace, seed, weighted=False,
+              columns=(), exclude=None):
+    """layers: a list of {triple: fanout}, from the seeds outward. seeds: (type, global ids) each.
+    columns: "edge_ids", "weights" or both. exclude: {triple: [(source, destination), ...]}."""
+    exclude = exclude or {}
     lists = {name: [] for name in type_names}
 
     def position(name, node):
@@ -270,7 +274,7 @@ def minibatch(type_names, relations, seed_type, seeds, layers, replace, seed, we
             lists[name].append(node)
         return lists[name].index(node)
 
-    seed_positions = [position(seed_type, node) for node in seeds]
+    seed_positions = [[position(name, node) for node in nodes] for name, nodes in seeds]
     result, edges = [], 0
     for l, fanouts in enumerate(layers):
         destinations = {name: list(nodes) for name, nodes in lists.items()}
@@ -279,7 +283,7 @@ def minibatch(type_names, relations, seed_type, seeds, layers, replace, seed, we
             if relation["triple"] not in fanouts:
                 continue
             key = layer_key(seed, l, len(relations), r)
-            indptr, indices = [0], []
+            block = {"relation": r, "indptr": [0], "indices": [], **{name: [] for name in columns}}
             for node in destinations[relation["destination"]]:
                 in_edges = relation["in_edges"][node]
                 fanout, of_node = fanouts[relation["triple"]], node_key(key, node)
@@ -288,10 +292,18 @@ def minibatch(type_names, relations, seed_type, seeds, layers, replace, seed, we
                 else:
                     picks = pick_positions(len(in_edges), fanout, replace, of_node)
                 for p in picks:
-                    indices.append(position(relation["source"], in_edges[p]))
-                indptr.append(len(indices))
-            edges += len(indices)
-            blocks.append({"relation": r, "indptr": indptr, "indices": indices})
+                    if (in_edges[p], node) in exclude.get(relation["triple"], ()):
+                        SEEN.add("left out")
+                        continue
+                    block["indices"].append(position(relation["source"], in_edges[p]))
+                    if "edge_ids" in columns:  # edges are numbered by destination, then position
+                        before = sum(len(of_other) for of_other in relation["in_edges"][:node])
+                        block["edge_ids"].append(before + p)
+                    if "weights" in columns:
+                        block["weights"].append(float_bits(relation["weights"][node][p]))
+                block["indptr"].append(len(block["indices"]))
+            edges += len(block["indices"])
+            blocks.append(block)
         result.append({"blocks": blocks,
                        "num_destinations": [len(destinations[name]) for name in type_names],
                        "num_sources": [len(lists[name]) for name in type_names]})
@@ -304,6 +316,11 @@ def minibatch(type_names, relations, seed_type, seeds, layers, replace, seed, we
 
 def hexadecimal(value):
     return f"{value:016x}"
+
+
+def float_bits(value):
+    """Of the nearest float, ties to even."""
+    return f"{struct.unpack('<I', struct.pack('<f', value))[0]:08x}"
 
 
 def to_bits(value):
@@ -424,25 +441,31 @@ UNIFORM_CASES = [
 ]
 
 
+def sorted_types(graph):
+    return sorted((t["name"] for t in graph["node_types"]), key=lambda n: n.encode("utf-8"))
+
+
+def fanouts_of(layer, triples):
+    if isinstance(layer, dict):
+        return layer
+    return dict(zip(triples, layer if isinstance(layer, list) else [layer] * len(triples)))
+
+
 def golden_minibatches(graph, cases, weighted=False):
-    type_names = sorted((t["name"] for t in graph["node_types"]), key=lambda n: n.encode("utf-8"))
+    type_names = sorted_types(graph)
     _, relations = renumber(graph)
     triples = [relation["triple"] for relation in relations]
-
-    def fanouts(layer):
-        if isinstance(layer, dict):
-            return layer
-        return dict(zip(triples, layer if isinstance(layer, list) else [layer] * len(triples)))
-
     rows = []
     for name, seed_type, seeds, layers, replace, seed in cases:
-        layers = [fanouts(layer) for layer in layers]
+        layers = [fanouts_of(layer, triples) for layer in layers]
         rows.append({"name": name, "seed_type": seed_type, "seeds": seeds,
                      "layers": [[{"relation": t, "fanout": layer[t]} for t in triples if t in layer]
                                 for layer in layers],
                      "replace": replace, "batch_seed": hexadecimal(seed),
-                     "expected": minibatch(type_names, relations, seed_type, seeds, layers,
+                     "expected": minibatch(type_names, relations, [(seed_type, seeds)], layers,
                                            replace, seed, weighted)})
+        positions = rows[-1]["expected"]["seed_positions"]
+        rows[-1]["expected"]["seed_positions"] = positions[0]  # of the only list
     return rows
 
 
@@ -588,6 +611,83 @@ def golden_weighted():
     }
 
 
+def some_edges(relations, name, every, first=0):
+    """Every so many-th edge of a relation in global ids, as (source, destination)."""
+    in_edges = next(r["in_edges"] for r in relations if r["triple"] == name)
+    return [(s, d) for d, sources in enumerate(in_edges) for s in sources][first::every]
+
+
+def with_reverses(edges):
+    return edges + [(d, s) for s, d in edges]
+
+
+def ends_of(edges):
+    return [end for edge in edges for end in edge]
+
+
+def edge_cases(relations):
+    """Name, seeds by type, layers, replace, batch seed, whether by weight, columns, edges left out."""
+    ids, both = ("edge_ids",), ("edge_ids", "weights")
+    link = some_edges(relations, "a:r:a", 23)
+    into_a = some_edges(relations, "a-:r:a", 4, 1)
+    all_into = {name: [(s, d) for s, d in some_edges(relations, name, 1) if d in (0, 3)]
+                for name in ("a:r:a", "a-:r:a", "b:r:a")}
+    nowhere = [(s, s) for s in range(17)]
+    everything = {r["triple"]: some_edges(relations, r["triple"], 1) for r in relations}
+    return [
+        ("several seed types", [("a", [3, 0, 3]), ("a-", []), ("b", [5, 2])], [3, 2], False, 41,
+         False, (), {}),
+        ("edge ids", [("a", [3, 0, 7])], [2, 3], False, 42, False, ids, {}),
+        ("edge ids of every edge", [("a", list(range(40)))], [-1], False, 43, False, ids, {}),
+        ("edge ids with replacement", [("a", [0, 1, 39]), ("b", [0])], [5, 3], True, 44, False, ids,
+         {}),
+        ("edge ids by weight", [("a", list(range(39, -1, -1)))], [4, 3], False, 45, True, ids, {}),
+        ("weights", [("a", [0, 12])], [-1, 4], False, 46, True, ("weights",), {}),
+        ("edge ids and weights with replacement", [("a", [0, 1, 2]), ("a-", [4])], [5, 3], True, 47,
+         True, both, {}),
+        ("edge ids and weights where some relations are not drawn", [("a", [0, 2, 11])],
+         [{"a:r:a": 9, "b:r:a": 2}, {"a:r:a": 0, "a:s:b": 4}], False, 48, True, both, {}),
+        ("seed edges and their reverses left out", [("a", ends_of(link))], [6, 3], False, 49, False,
+         ids, {"a:r:a": with_reverses(link)}),
+        ("left out of every in-edge", [("a", ends_of(link))], [-1, -1], False, 50, False, (),
+         {"a:r:a": with_reverses(link)}),
+        ("left out of several relations", [("a", [d for _, d in into_a]), ("b", [1])], [4, 4], True,
+         51, False, ids, {"a-:r:a": into_a, "a:r:a": with_reverses(link)}),
+        ("left out by weight", [("a", ends_of(link))], [5, 4], False, 52, True, both,
+         {"a:r:a": with_reverses(link), "b:r:a": some_edges(relations, "b:r:a", 2)}),
+        ("all in-edges of two nodes left out", [("a", [0, 3, 5])], [-1, 2], False, 53, False, ids,
+         all_into),
+        ("left out what there is not", [("a", [1, 4])], [3, 3], False, 54, False, ids,
+         {"a-:r:a": nowhere, "b:empty:b": [(0, 0)]}),
+        ("everything left out", [("a", list(range(8)))], [3, -1], False, 55, False, ids, everything),
+    ]
+
+
+def golden_edges():
+    graph = golden_weighted_graph()
+    type_names = sorted_types(graph)
+    _, relations = renumber(graph)
+    triples = [relation["triple"] for relation in relations]
+    rows = []
+    for name, seeds, layers, replace, seed, weighted, columns, exclude in edge_cases(relations):
+        layers = [fanouts_of(layer, triples) for layer in layers]
+        SEEN.discard("left out")
+        expected = minibatch(type_names, relations, seeds, layers, replace, seed, weighted, columns,
+                             exclude)
+        assert ("left out" in SEEN) == (bool(exclude) and "there is not" not in name), name
+        rows.append({"name": name,
+                     "seeds": [{"type": of, "ids": nodes} for of, nodes in seeds],
+                     "layers": [[{"relation": t, "fanout": layer[t]} for t in triples if t in layer]
+                                for layer in layers],
+                     "replace": replace, "batch_seed": hexadecimal(seed), "weighted": weighted,
+                     "columns": columns,
+                     "exclude": [{"relation": t, "sources": [s for s, _ in exclude[t]],
+                                  "destinations": [d for _, d in exclude[t]]}
+                                 for t in triples if t in exclude],
+                     "expected": expected})
+    return {"contract": 1, "graph": graph, "minibatches": rows}
+
+
 def write_or_check(path, value, check):
     lines = []
     for key, part in value.items():  # one line a case: small, and diffs say which case
@@ -619,6 +719,7 @@ def main():
     here = pathlib.Path(__file__)
     write_or_check(here.with_name("golden_v1.json"), golden(), check)
     write_or_check(here.with_name("golden_weighted_v1.json"), golden_weighted(), check)
+    write_or_check(here.with_name("golden_edges_v1.json"), golden_edges(), check)
 
 
 if __name__ == "__main__":

@@ -71,10 +71,12 @@ TEST_F(SamplingContractTest, PicksAreGoldenAtBothIdWidths) {
                              .fanout = row.at("fanout"),
                              .replace = row.at("replace"),
                              .layer_key = LayerKey(row.at("batch_seed"), row.at("layer"),
-                                                   row.at("num_relations"), row.at("relation"))};
+                                                   row.at("num_relations"), row.at("relation")),
+                             .edge_ids = true};
       NeighborPicks picks;
       EXPECT_TRUE(SampleNeighbors(draws, std::span(&node, 1), nullptr, &picks).done());
       EXPECT_EQ(picks.sources, row.at("positions").get<std::vector<int64_t>>()) << row;
+      EXPECT_EQ(picks.edge_ids, picks.sources) << row;  // the relation has no other edges
       EXPECT_EQ(picks.offsets, (std::vector<int64_t>{0, picks.size()})) << row;
       EXPECT_EQ(CountPicks(draws, node), picks.size());
     }

@@ -26,11 +26,18 @@ constexpr int32_t kFanouts[] = {-1, 0, 1, 2, 3, 5, 7, 8, 9, 10, 15, 16, 17, 40, 
 struct RandomRequest {
   SamplingSpec spec;
   RandomSeedLists seeds;
+  RandomExclusions exclude;
   SampleRequest request;
 
-  RandomRequest(const Schema& schema, CounterRng* rng)
-      : spec(RandomSpec(schema, kFanouts, 5, rng)), seeds(schema, UINT32_MAX, rng) {
-    request = {.seeds = seeds.lists(), .batch_seed = rng->Next(), .spec = &spec};
+  RandomRequest(const MemoryGraph& graph, CounterRng* rng)
+      : spec(RandomSpec(graph.schema, kFanouts, 5, rng)),
+        seeds(graph.schema, UINT32_MAX, rng),
+        exclude(graph, rng) {
+    request = {.seeds = seeds.lists(),
+               .batch_seed = rng->Next(),
+               .spec = &spec,
+               .exclude = exclude.edges(),
+               .edge_ids = rng->NextBounded(2) == 0};
   }
 };
 
@@ -43,7 +50,7 @@ void ExpectLikeTheOthers(const TestGraphSpec& spec, uint64_t seed, int64_t max_t
   LocalNeighborSource source(&graph.topology, nullptr);
   Minibatch fused;
   for (int i = 0; i < 5; ++i) {
-    const RandomRequest random(graph.schema, &rng);
+    const RandomRequest random(graph, &rng);
     ASSERT_TRUE(sampler.Sample(random.request, &workspace, &fused).ok());
     const auto built = BuildAlone(graph.schema, random.request, source);
     ASSERT_TRUE(built.ok()) << built.status();
@@ -101,8 +108,11 @@ TEST_P(FusedSamplerTest, AgreesWithTheBuilderOnLargerGraphs) {
       for (const bool replace : {false, true}) {
         const SamplingSpec spec =
             SamplingSpec::Uniform(graph.schema, std::vector<int32_t>{fanout, fanout, 5}, replace);
-        const SampleRequest request{
-            .seeds = {{.ids = seeds}}, .batch_seed = rng.Next(), .spec = &spec};
+        const SampleRequest request{.seeds = {{.ids = seeds}},
+                                    .batch_seed = rng.Next(),
+                                    .spec = &spec,
+                                    .exclude = {},
+                                    .edge_ids = true};
         ASSERT_TRUE(sampler.Sample(request, &workspace, &fused).ok());
         const auto built = BuildAlone(graph.schema, request, source);
         ASSERT_TRUE(built.ok()) << built.status();

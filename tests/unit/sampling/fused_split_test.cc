@@ -19,6 +19,7 @@
 #include "common/sampling/kernel.h"
 #include "tests/support/random_graph.h"
 #include "tests/unit/sampling/memory_graph.h"
+#include "tests/unit/sampling/random_request.h"
 
 namespace halograph {
 namespace {
@@ -34,6 +35,9 @@ TEST(SampleSplitLayerTest, ManyChunksOfSeveralRelationsAreThoseOfOneThread) {
                           IdWidth::k32);
   const int type = *graph.schema.NodeTypeIndex("paper");
   const std::vector<int64_t> seeds = FirstNodes(3000);
+  CounterRng rng(2);
+  const RandomExclusions exclude(graph, &rng);
+  ASSERT_FALSE(exclude.edges().empty());
   const FusedSampler alone(&graph.schema, &graph.topology);
   FusedWorkspace workspace(graph.schema);
   FusedWorkspace of_split(graph.schema);
@@ -43,8 +47,12 @@ TEST(SampleSplitLayerTest, ManyChunksOfSeveralRelationsAreThoseOfOneThread) {
     for (const auto& fanouts : {std::vector<int32_t>{15, 10, 5}, {-1, 20}, {100, 0, 60}}) {
       for (const bool replace : {false, true}) {
         const SamplingSpec spec = SamplingSpec::Uniform(graph.schema, fanouts, replace);
-        const SampleRequest request{
+        SampleRequest request{
             .seeds = {{.type = type, .ids = seeds}}, .batch_seed = 5, .spec = &spec};
+        if (replace) {
+          request.exclude = exclude.edges();
+          request.edge_ids = true;
+        }
         Minibatch expected;
         Minibatch minibatch;
         ASSERT_TRUE(alone.Sample(request, &workspace, &expected).ok());

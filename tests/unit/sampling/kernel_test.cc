@@ -139,6 +139,38 @@ TEST(SampleNeighborsTest, PicksDoNotDependOnThreadsCompanyOrReusedMemory) {
   }
 }
 
+// The global id of an edge is its number among all edges, by destination, then by position; the
+// source of each is its position.
+TEST(SampleNeighborsTest, EdgeIdsAreThoseOfTheEdgesPickedOnAnyNumberOfThreads) {
+  const InEdges in_edges = EveryDegree(3000);
+  std::vector<int64_t> first_edges = {0};
+  for (const auto& list : in_edges) first_edges.push_back(first_edges.back() + std::ssize(list));
+  const std::vector<int64_t> destinations = Shuffled(3000, 4);
+  ThreadPool pool("test", 2, 64);
+  NeighborPicks picks;
+  for (const IdWidth width : {IdWidth::k32, IdWidth::k64}) {
+    const MemoryRelation relation(in_edges, {0, 0, 1, 1700, 1701, 3000, 3000}, width);
+    for (const int32_t fanout : {-1, 0, 1, 8, 15, 16, 40, 100}) {
+      LayerDraws draws = Draws(relation, fanout, fanout == 15, 6);
+      draws.edge_ids = true;
+      for (ThreadPool* threads : {static_cast<ThreadPool*>(nullptr), &pool}) {
+        ASSERT_TRUE(SampleNeighbors(draws, destinations, threads, &picks).done());
+        std::vector<int64_t> expected;
+        for (size_t i = 0; i < destinations.size(); ++i) {
+          for (const int64_t p : PicksOf(picks, i)) {
+            expected.push_back(first_edges[destinations[i]] + p);
+          }
+        }
+        EXPECT_EQ(picks.edge_ids, expected) << "fanout " << fanout;
+        EXPECT_TRUE(picks.weights.empty());
+      }
+      draws.edge_ids = false;
+      ASSERT_TRUE(SampleNeighbors(draws, destinations, nullptr, &picks).done());
+      EXPECT_TRUE(picks.edge_ids.empty());
+    }
+  }
+}
+
 // A drawer of another kind: every second edge, from the last, whatever the fanout.
 class EverySecondEdge final : public PickDrawer {
  public:

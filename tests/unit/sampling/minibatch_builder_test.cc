@@ -45,8 +45,12 @@ void ExpectLikeTheOracle(const TestGraphSpec& spec, uint64_t seed) {
     constexpr int32_t kFewFanouts[] = {-1, 0, 1, 2, 3, 5, 10, 100};
     const SamplingSpec sampling = RandomSpec(graph.schema, kFewFanouts, 4, &rng);
     const RandomSeedLists seeds(graph.schema, UINT32_MAX, &rng);
-    const SampleRequest request{
-        .seeds = seeds.lists(), .batch_seed = rng.Next(), .spec = &sampling};
+    const RandomExclusions exclude(graph, &rng);
+    const SampleRequest request{.seeds = seeds.lists(),
+                                .batch_seed = rng.Next(),
+                                .spec = &sampling,
+                                .exclude = exclude.edges(),
+                                .edge_ids = rng.NextBounded(2) == 0};
     const auto minibatch = BuildAlone(graph.schema, request, source);
     ASSERT_TRUE(minibatch.ok()) << minibatch.status();
     EXPECT_TRUE(*minibatch == SlowMinibatch(graph, request)) << "graph " << seed << " batch " << i;
@@ -244,6 +248,27 @@ TEST(BuildMinibatchesTest, SourceThatFailsOrAnswersShortIsAnError) {
   EXPECT_EQ(BuildAlone(graph.schema, request, source).status(), source.status_);
 }
 
+// Answers offsets that go back.
+class DescendingSource final : public NeighborSource {
+ public:
+  Status SampleLayer(std::span<const LayerGroup>, std::vector<NeighborPicks>* picks) override {
+    (*picks)[0] = {.offsets = {0, 900, 2}, .sources = {0, 0}};
+    return OkStatus();
+  }
+};
+
+TEST(BuildMinibatchesTest, OffsetsThatDescendAreAnErrorWhereTheyAreFollowed) {
+  const MemoryGraph graph(RandomGraph({.parts = 1}), IdWidth::k32);
+  const SamplingSpec sampling = SamplingSpec::Uniform(graph.schema, std::vector<int32_t>{2});
+  const std::vector<int64_t> seeds = {1, 2};
+  DescendingSource source;
+  const SampleRequest request{
+      .seeds = {{.ids = seeds}},
+      .spec = &sampling,
+      .exclude = {{.relation = 0, .sources = seeds, .destinations = seeds}}};
+  EXPECT_EQ(BuildAlone(graph.schema, request, source).status().code(), absl::StatusCode::kInternal);
+}
+
 // Answers one edge a destination, from a node that there is not.
 class StrangeSource final : public NeighborSource {
  public:
@@ -275,6 +300,17 @@ TEST(BuildMinibatchesTest, SourceThatAnswersUnknownNodesIsAnErrorThatNamesThem) 
     EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
     EXPECT_NE(Message(status).find(std::to_string(node)), std::string::npos) << status;
   }
+}
+
+TEST(BuildMinibatchesTest, SourceThatAnswersNoEdgeIdsIsAnError) {
+  const MemoryGraph graph(RandomGraph({.parts = 1}), IdWidth::k32);
+  const SamplingSpec sampling = SamplingSpec::Uniform(graph.schema, std::vector<int32_t>{2});
+  const std::vector<int64_t> seeds = {1, 2};
+  StrangeSource source(3);
+  SampleRequest request{.seeds = {{.ids = seeds}}, .spec = &sampling};
+  EXPECT_TRUE(BuildAlone(graph.schema, request, source).ok());
+  request.edge_ids = true;
+  EXPECT_EQ(BuildAlone(graph.schema, request, source).status().code(), absl::StatusCode::kInternal);
 }
 
 }  // namespace

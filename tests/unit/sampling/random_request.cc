@@ -38,4 +38,29 @@ RandomSeedLists::RandomSeedLists(const Schema& schema, uint64_t most, CounterRng
   }
 }
 
+RandomExclusions::RandomExclusions(const MemoryGraph& graph, CounterRng* rng) {
+  const auto below = [&](int64_t n) {
+    return static_cast<int64_t>(rng->NextBounded(static_cast<uint64_t>(n)));
+  };
+  if (below(3) == 0) return;
+  ids_.reserve(2 * graph.relations.size());  // so that lists stay where they are
+  for (size_t r = 0; r < graph.relations.size(); ++r) {
+    const InEdges& in_edges = graph.relations[r]->in_edges();
+    const int type = graph.schema.SourceType(static_cast<int>(r));
+    if (below(3) == 0 || in_edges.empty()) continue;
+    std::vector<int64_t>& sources = ids_.emplace_back();
+    std::vector<int64_t>& destinations = ids_.emplace_back();
+    const int64_t into = below(2) == 0 ? std::ssize(in_edges) : 1 + below(std::ssize(in_edges));
+    for (int64_t left = below(60); left > 0; --left) {
+      const int64_t v = below(into);
+      const bool true_one = !in_edges[v].empty() && below(8) > 0;
+      sources.push_back(true_one ? in_edges[v][below(std::ssize(in_edges[v]))]
+                                 : below(graph.schema.node_types[type].count));
+      destinations.push_back(v);
+    }
+    edges_.push_back(
+        {.relation = static_cast<int>(r), .sources = sources, .destinations = destinations});
+  }
+}
+
 }  // namespace halograph

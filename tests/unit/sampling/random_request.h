@@ -8,6 +8,7 @@
 #include "common/base/rng.h"
 #include "common/graph/schema.h"
 #include "common/sampling/request.h"
+#include "tests/unit/sampling/memory_graph.h"
 
 namespace halograph {
 
@@ -32,6 +33,21 @@ class RandomSeedLists {
  private:
   std::vector<std::vector<int64_t>> ids_;
   std::vector<SeedList> lists_;
+};
+
+// Edges to leave out of some relations: true ones, into any nodes or into the first few, some
+// twice, and pairs that are no edges. In a third of the cases none. Owns them; not copyable.
+class RandomExclusions {
+ public:
+  RandomExclusions(const MemoryGraph& graph, CounterRng* rng);
+  RandomExclusions(const RandomExclusions&) = delete;
+  RandomExclusions& operator=(const RandomExclusions&) = delete;
+
+  [[nodiscard]] const std::vector<EdgeExclusion>& edges() const { return edges_; }
+
+ private:
+  std::vector<std::vector<int64_t>> ids_;
+  std::vector<EdgeExclusion> edges_;
 };
 
 }  // namespace halograph

@@ -60,7 +60,13 @@ TEST_P(SamplingFuzzTest, EveryWayGivesTheOraclesMinibatch) {
       const SamplingSpec spec = RandomSpec(graph.schema, kOddFanouts, 6, &rng);
       const uint64_t most = kOddCounts[rng.NextBounded(std::size(kOddCounts))];
       const RandomSeedLists seeds(graph.schema, most, &rng);
-      ExpectAllAlike(graph, {.seeds = seeds.lists(), .batch_seed = rng.Next(), .spec = &spec},
+      const RandomExclusions exclude(graph, &rng);
+      ExpectAllAlike(graph,
+                     {.seeds = seeds.lists(),
+                      .batch_seed = rng.Next(),
+                      .spec = &spec,
+                      .exclude = exclude.edges(),
+                      .edge_ids = rng.NextBounded(2) == 0},
                      &table, &hash);
     }
   }

@@ -43,6 +43,25 @@ struct List {
   }
 };
 
+using EdgeSet = std::set<std::pair<int64_t, int64_t>>;
+
+EdgeSet ExcludedOf(const SampleRequest& request, int relation) {
+  EdgeSet edges;
+  for (const EdgeExclusion& exclusion : request.exclude) {
+    if (exclusion.relation != relation) continue;
+    for (size_t i = 0; i < exclusion.sources.size(); ++i) {
+      edges.emplace(exclusion.sources[i], exclusion.destinations[i]);
+    }
+  }
+  return edges;
+}
+
+int64_t EdgesBefore(const InEdges& in_edges, int64_t v) {
+  int64_t edges = 0;
+  for (int64_t before = 0; before < v; ++before) edges += std::ssize(in_edges[before]);
+  return edges;
+}
+
 }  // namespace
 
 Minibatch SlowMinibatch(const MemoryGraph& graph, const SampleRequest& request) {
@@ -64,10 +83,14 @@ Minibatch SlowMinibatch(const MemoryGraph& graph, const SampleRequest& request) 
       const uint64_t key = LayerKey(request.batch_seed, static_cast<int>(l),
                                     static_cast<int>(schema.relations.size()), relation);
       Block block{.relation = relation, .indptr = {0}, .indices = {}};
+      const EdgeSet excluded = ExcludedOf(request, relation);
       for (const int64_t v : destinations[schema.DestinationType(relation)]) {
         const std::vector<int64_t>& in_edges = graph.relations[relation]->in_edges()[v];
+        const int64_t first_edge = EdgesBefore(graph.relations[relation]->in_edges(), v);
         for (const int64_t position : SlowPositions(static_cast<int64_t>(in_edges.size()), fanout,
                                                     request.spec->replace, key, v)) {
+          if (excluded.contains({in_edges[position], v})) continue;
+          if (request.edge_ids) block.edge_ids.push_back(first_edge + position);
           block.indices.push_back(lists[schema.SourceType(relation)].Add(in_edges[position]));
           ++result.sampled_edges;
         }

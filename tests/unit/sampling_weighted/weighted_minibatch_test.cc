@@ -48,6 +48,33 @@ TEST(WeightedMinibatchTest, BuiltAndFusedMinibatchesAreGolden) {
   }
 }
 
+// Several seed types, edge ids, weights and edges left out, on any number of threads.
+TEST(EdgeColumnsTest, BuiltAndFusedMinibatchesAreGolden) {
+  const auto golden = LoadGoldenSampling("golden_edges_v1.json");
+  ASSERT_TRUE(golden.ok()) << golden.status();
+  const TestFolder folder;
+  const auto set = WriteAndOpen(golden->spec, folder);
+  ASSERT_NE(set, nullptr);
+  ThreadPool pool("test", 3, 64);
+  BuilderWorkspaces workspaces(&set->schema());
+  FusedWorkspace workspace(set->schema());
+  Minibatch minibatch;  // its memory is reused: what is not asked for is empty again
+  ASSERT_GE(golden->minibatches.size(), 15U);
+  for (ThreadPool* const threads : {static_cast<ThreadPool*>(nullptr), &pool}) {
+    LocalNeighborSource source(&set->topology(), threads);
+    const FusedSampler fused(&set->schema(), &set->topology(), threads);
+    for (const GoldenMinibatch& expected : golden->minibatches) {
+      const SampleRequest request = expected.request();
+      ASSERT_EQ(
+          BuildMinibatches(set->schema(), {&request, 1}, source, &workspaces, {&minibatch, 1}),
+          OkStatus());
+      EXPECT_TRUE(minibatch == expected.expected) << expected.name << ", built";
+      ASSERT_EQ(fused.Sample(request, &workspace, &minibatch), OkStatus());
+      EXPECT_TRUE(minibatch == expected.expected) << expected.name << ", fused";
+    }
+  }
+}
+
 // Enough destinations for several chunks, with hubs that take the long way.
 TestGraphSpec LargerGraph() {
   TestGraphSpec spec =
@@ -84,6 +111,49 @@ TEST(WeightedMinibatchTest, ThreadsChangeNoMinibatch) {
                     .Sample(request, &workspace, &minibatch),
                 OkStatus());
       EXPECT_TRUE(minibatch == expected);
+    }
+  }
+}
+
+// Of every edge by its id: its ends are those of the block, its weight that of the input.
+TEST(EdgeColumnsTest, EdgeIdsAndWeightsAreThoseOfTheDrawnEdges) {
+  const TestFolder folder;
+  const TestGraphSpec graph = LargerGraph();
+  const auto set = WriteAndOpen(graph, folder);
+  ASSERT_NE(set, nullptr);
+  const RelationTopology& topology = set->topology()[0];
+  std::vector<int64_t> seeds(2000);
+  for (int64_t i = 0; i < 2000; ++i) seeds[i] = (i * 1597) % 4000;
+  ThreadPool pool("test", 4, 64);
+  for (ThreadPool* const threads : {static_cast<ThreadPool*>(nullptr), &pool}) {
+    SamplingSpec spec = SamplingSpec::Uniform(set->schema(), std::vector<int32_t>{20, -1});
+    spec.weight = std::string("w");
+    FusedWorkspace workspace(set->schema());
+    Minibatch minibatch;
+    ASSERT_EQ(FusedSampler(&set->schema(), &set->topology(), threads)
+                  .Sample({.seeds = {{.ids = seeds}},
+                           .batch_seed = 4,
+                           .spec = &spec,
+                           .exclude = {},
+                           .edge_ids = true,
+                           .weights = true},
+                          &workspace, &minibatch),
+              OkStatus());
+    for (const SampledLayer& layer : minibatch.layers) {
+      const Block& block = layer.blocks[0];
+      ASSERT_EQ(block.edge_ids.size(), block.indices.size());
+      ASSERT_EQ(block.weights.size(), block.indices.size());
+      for (size_t i = 0; i + 1 < block.indptr.size(); ++i) {
+        const CscSegment& segment = topology.Owner(minibatch.nodes[0][i]);
+        const int64_t local = minibatch.nodes[0][i] - segment.nodes.begin;
+        for (int64_t e = block.indptr[i]; e < block.indptr[i + 1]; ++e) {
+          const int64_t position = block.edge_ids[e] - segment.first_edge;
+          ASSERT_GE(position, segment.indptr[local]);
+          ASSERT_LT(position, segment.indptr[local + 1]);
+          ASSERT_EQ(segment.Source(position), minibatch.nodes[0][block.indices[e]]);
+          ASSERT_EQ(block.weights[e], static_cast<float>(segment.weights[0].weights[position]));
+        }
+      }
     }
   }
 }
