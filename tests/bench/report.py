@@ -47,6 +47,10 @@ def sampling(lines):
         elif name == "fused_split":
             yield (f"one minibatch split over {line['split']} threads: speed relative to one, {about}",
                    1 / line["wall_times_fused"]["median"], "times")
+        elif name in ("fused_edge_ids", "fused_excluding"):
+            wanted = {"fused_edge_ids": "with edge ids", "fused_excluding": "leaving edges out"}
+            yield (f"time {wanted[name]} relative to without, {about}",
+                   line["cpu_times_fused"]["median"], "times")
         elif name.startswith("replay"):
             yield (f"time relative to bare reads (`{name}`), {about}",
                    1 / line["cpu_times_fused"]["median"], "times")

@@ -37,6 +37,7 @@ void Worker::Run(Variant variant, const Config& config, uint64_t index, Cost* co
   if (variant == kReplay || variant == kReplayPacked) {
     (variant == kReplay ? replay_ : replay_packed_).Record(minibatch_, config.fanouts, index);
   }
+  if (variant == kFusedExcluding) ChooseExcluded();
   // A split minibatch is the only one under way: its threads are the process's.
   const clockid_t clock =
       variant == kFusedSplit ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_THREAD_CPUTIME_ID;
@@ -73,6 +74,9 @@ int64_t Worker::Sample(Variant variant, const Config& config, uint64_t index) {
     case kFused:
     case kFusedAlone:
       return Fused(sampler_, config, index);
+    case kFusedEdgeIds:
+    case kFusedExcluding:
+      return Fused(sampler_, config, index, variant);
     case kFusedSplit:
       return Fused(split_, config, index);
     case kBaseline:
@@ -86,11 +90,30 @@ int64_t Worker::Sample(Variant variant, const Config& config, uint64_t index) {
   }
 }
 
-int64_t Worker::Fused(const FusedSampler& sampler, const Config& config, uint64_t index) {
+int64_t Worker::Fused(const FusedSampler& sampler, const Config& config, uint64_t index,
+                      Variant variant) {
   const SamplingSpec spec = SamplingSpec::Uniform(graph_->schema, config.fanouts);
-  const Status status = sampler.Sample(
-      {.seeds = {{.ids = seeds_}}, .batch_seed = index, .spec = &spec}, &workspace_, &minibatch_);
+  SampleRequest request{.seeds = {{.ids = seeds_}}, .batch_seed = index, .spec = &spec};
+  request.edge_ids = variant == kFusedEdgeIds;
+  if (variant == kFusedExcluding) {
+    request.exclude = {
+        {.relation = 0, .sources = excluded_sources_, .destinations = excluded_destinations_}};
+  }
+  const Status status = sampler.Sample(request, &workspace_, &minibatch_);
   return status.ok() ? minibatch_.sampled_edges : -1;
+}
+
+void Worker::ChooseExcluded() {
+  excluded_sources_.clear();
+  excluded_destinations_.clear();
+  const Block& block = minibatch_.layers.front().blocks.front();
+  const std::vector<int64_t>& nodes = minibatch_.nodes.front();
+  for (size_t i = 0; i + 1 < block.indptr.size(); ++i) {
+    if (block.indptr[i] == block.indptr[i + 1]) continue;
+    const int64_t source = nodes[static_cast<size_t>(block.indices[block.indptr[i]])];
+    excluded_sources_.insert(excluded_sources_.end(), {source, nodes[i]});
+    excluded_destinations_.insert(excluded_destinations_.end(), {nodes[i], source});
+  }
 }
 
 }  // namespace halograph

@@ -19,11 +19,13 @@ enum Variant : int {
   kReplay,
   kReplayPacked,
   kFusedSplit,
+  kFusedEdgeIds,    // with the ids of all edges
+  kFusedExcluding,  // without an edge of each seed and its reverse, as for link prediction
   kVariants
 };
 inline constexpr std::array<const char*, kVariants> kVariantNames = {
-    "fused",  "fused_alone",   "two_step_baseline", "two_step_tuned",
-    "replay", "replay_packed", "fused_split"};
+    "fused",         "fused_alone", "two_step_baseline", "two_step_tuned", "replay",
+    "replay_packed", "fused_split", "fused_edge_ids",    "fused_excluding"};
 
 struct Config {
   std::vector<int32_t> fanouts;
@@ -54,7 +56,10 @@ class Worker {
  private:
   void MakeSeeds(const Config& config, uint64_t index);
   int64_t Sample(Variant variant, const Config& config, uint64_t index);
-  int64_t Fused(const FusedSampler& sampler, const Config& config, uint64_t index);
+  int64_t Fused(const FusedSampler& sampler, const Config& config, uint64_t index,
+                Variant variant = kFused);
+  // An edge of each seed of the last minibatch, and its reverse.
+  void ChooseExcluded();
 
   const RmatCsc* graph_;
   uint64_t key_;
@@ -67,6 +72,8 @@ class Worker {
   Replay replay_;
   Replay replay_packed_;
   std::vector<int64_t> seeds_;
+  std::vector<int64_t> excluded_sources_;
+  std::vector<int64_t> excluded_destinations_;
   Minibatch minibatch_;
 };
 
