@@ -96,7 +96,7 @@ Status WriteSampleReply(const SampleHandler& handler, std::span<const LayerSampl
   std::byte* out = buffer.data();
   for (const LayerSamplePlan& plan : plans) {
     const wire::SampleGroupArrays arrays = wire::PutSampleGroupReply(plan.shape(), out);
-    HG_RETURN_IF_ERROR(handler.Draw(plan, arrays.sources));
+    if (plan.edges > 0) HG_RETURN_IF_ERROR(handler.Draw(plan, arrays));
     out = arrays.end;
   }
   *reply = Own(std::move(buffer), 0, bytes);

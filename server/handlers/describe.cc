@@ -32,7 +32,8 @@ Description Describe(const ServedGraph& graph, int64_t max_message_bytes) {
   description.parts = graph.part_numbers();
   description.max_message_bytes = max_message_bytes;
   description.serving = Serving(graph.contents());
-  for (const std::string_view capability : {wire::kSampleGroupKeys, wire::kTaskSetRows}) {
+  for (const std::string_view capability :
+       {wire::kSampleGroupKeys, wire::kSampleEdgeIds, wire::kSampleWeights, wire::kTaskSetRows}) {
     description.capabilities.emplace_back(capability);
   }
   description.task_rows = RowsOfTaskSets(graph);

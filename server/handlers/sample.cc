@@ -12,9 +12,19 @@
 namespace halograph::server {
 namespace {
 
-// A group's tags and lengths: its own, of its counts and of its sources.
-constexpr int64_t kGroupOverheadBytes =
-    wire::kSampleGroupReplyOverhead + 2 * wire::kSampleGroupReplyArrayOverhead;
+// A group's tags and lengths: its own, of its counts, its sources and what else it has.
+int64_t GroupOverheadBytes(const LayerSamplePlan& plan) {
+  const int arrays = 2 + (plan.edge_ids ? 1 : 0) + (plan.weights >= 0 ? 1 : 0);
+  return wire::kSampleGroupReplyOverhead + arrays * wire::kSampleGroupReplyArrayOverhead;
+}
+
+// What one drawn edge takes in a reply.
+int64_t EdgeBytes(const LayerSamplePlan& plan) {
+  const size_t source = plan.wide ? sizeof(uint64_t) : sizeof(uint32_t);
+  return static_cast<int64_t>(source + (plan.edge_ids ? sizeof(uint64_t) : 0) +
+                              (plan.weights >= 0 ? sizeof(float) : 0));
+}
+
 // Edges drawn at a time (one destination may have more), and what a thread keeps between calls:
 // bounds the memory between the kernel and the reply.
 constexpr int64_t kDrawEdges = 1 << 15;
@@ -30,14 +40,16 @@ LayerDraws DrawsOf(const RelationTopology& topology, const LayerSamplePlan& plan
           .fanout = plan.fanout,
           .replace = plan.replace,
           .layer_key = plan.layer_key,
-          .drawer = plan.drawer.get()};
+          .drawer = plan.drawer.get(),
+          .edge_ids = plan.edge_ids,
+          .weights = plan.weights};
 }
 
 // Fills plan->counts and edges for the longest prefix of `destinations` whose answer takes at most
 // `room` bytes; gives the bytes it takes. DataLoss: the offsets of one of them are damaged.
 StatusOr<int64_t> CountWhatFits(const LayerDraws& draws, std::span<const int64_t> destinations,
                                 const std::string& relation, int64_t room, LayerSamplePlan* plan) {
-  const int64_t source_bytes = plan->wide ? sizeof(uint64_t) : sizeof(uint32_t);
+  const int64_t edge_bytes = EdgeBytes(*plan);
   int64_t bytes = 0;
   for (const int64_t v : destinations) {
     const int64_t count = CountPicks(draws, v);
@@ -45,8 +57,8 @@ StatusOr<int64_t> CountWhatFits(const LayerDraws& draws, std::span<const int64_t
       return DamageOf({.kind = FusedOutcome::Kind::kDamagedOffsets, .id = v}, relation);
     }
     if (count > room) break;  // first, so that the products below are small
-    const int64_t more = count * source_bytes +
-                         static_cast<int64_t>(wire::VarintBytes(static_cast<uint64_t>(count)));
+    const int64_t more =
+        count * edge_bytes + static_cast<int64_t>(wire::VarintBytes(static_cast<uint64_t>(count)));
     if (bytes + more > room) break;
     bytes += more;
     plan->counts.push_back(static_cast<uint32_t>(count));
@@ -66,9 +78,13 @@ std::byte* WriteNarrow(std::span<const int64_t> ids, std::byte* out) {
   return out;
 }
 
-std::byte* WriteWide(std::span<const int64_t> ids, std::byte* out) {
-  if (!ids.empty()) std::memcpy(out, ids.data(), ids.size_bytes());
-  return out + ids.size_bytes();
+// Copies values as they are; returns the end of what was written.
+template <typename T>
+std::byte* Write(const std::vector<T>& values, std::byte* out) {
+  if (values.empty()) return out;  // and `out` may be null
+  const size_t bytes = values.size() * sizeof(T);
+  std::memcpy(out, values.data(), bytes);
+  return out + bytes;
 }
 
 }  // namespace
@@ -93,10 +109,18 @@ StatusOr<LayerSamplePlan> SampleHandler::Resolve(const LayerSampleRequest& reque
                             static_cast<int>(schema.relations.size()), plan.relation);
   plan.wide = schema.node_types[schema.SourceType(plan.relation)].count > (int64_t{1} << 32);
   const std::string& weight = group.weight.has_value() ? *group.weight : request.weight;
+  plan.edge_ids = group.edge_ids;
+  if (weight.empty() && group.weights && group.fanout != 0) {
+    return InvalidArgument(
+        "{}: weights of drawn edges are asked for, but draws are uniform: name the edge feature to "
+        "draw by, or do not ask for weights",
+        group.relation);
+  }
   if (!weight.empty() && group.fanout != 0) {
     HG_ASSIGN_OR_RETURN(const int feature, FindSamplingWeight(schema, plan.relation, weight));
     plan.drawer = std::make_shared<const WeightedPicks>(graph_->topology()[plan.relation], feature,
                                                         group.fanout, plan.replace);
+    if (group.weights) plan.weights = feature;
   }
   return plan;
 }
@@ -126,7 +150,7 @@ Status SampleHandler::CutToFit(const LayerSampleRequest& request,
     LayerSamplePlan& plan = (*plans)[g];
     const std::span<const int64_t> destinations = request.groups[g].destinations;
     const RelationTopology& topology = graph_->topology()[plan.relation];
-    bytes += kGroupOverheadBytes;
+    bytes += GroupOverheadBytes(plan);
     HG_ASSIGN_OR_RETURN(const int64_t more,
                         CountWhatFits(DrawsOf(topology, plan), destinations,
                                       request.groups[g].relation, max_reply_bytes_ - bytes, &plan));
@@ -145,15 +169,33 @@ Status SampleHandler::CutToFit(const LayerSampleRequest& request,
   return OkStatus();
 }
 
-Status SampleHandler::Draw(const LayerSamplePlan& plan, std::byte* out) const {
+Status SampleHandler::Draw(const LayerSamplePlan& plan, const wire::SampleGroupArrays& out) const {
   thread_local NeighborPicks picks;  // its memory is reused
   Status status = DrawInPieces(plan, &picks, out);
   if (picks.sources.capacity() > kKeptEdges) picks = NeighborPicks();
   return status;
 }
 
+Status SampleHandler::CheckDrawn(const LayerSamplePlan& plan, const NeighborPicks& picks,
+                                 int64_t counted, std::span<const int64_t> destinations) const {
+  const std::string relation = graph_->schema().relations[plan.relation].triple();
+  if (picks.size() != counted) {
+    return DataLoss(
+        "{}: {} edges were counted and {} drawn for {} destinations from node {} on; the "
+        "partition folder changes while it is served: restart the server with --verify contents",
+        relation, counted, picks.size(), destinations.size(), destinations[0]);
+  }
+  const auto expected = [&](bool wanted) { return wanted ? picks.sources.size() : 0; };
+  if (picks.edge_ids.size() == expected(plan.edge_ids) &&
+      picks.weights.size() == expected(plan.weights >= 0)) {
+    return OkStatus();
+  }
+  return Internal("{}: {} edges were drawn with {} edge ids and {} weights", relation, picks.size(),
+                  picks.edge_ids.size(), picks.weights.size());
+}
+
 Status SampleHandler::DrawInPieces(const LayerSamplePlan& plan, NeighborPicks* picks,
-                                   std::byte* out) const {
+                                   wire::SampleGroupArrays out) const {
   const LayerDraws draws = DrawsOf(graph_->topology()[plan.relation], plan);
   for (size_t begin = 0, end = 0; begin < plan.destinations.size(); begin = end) {
     int64_t edges = 0;
@@ -165,14 +207,12 @@ Status SampleHandler::DrawInPieces(const LayerSamplePlan& plan, NeighborPicks* p
     if (!outcome.done()) {
       return DamageOf(outcome, graph_->schema().relations[plan.relation].triple());
     }
-    if (picks->size() != edges) {
-      return DataLoss(
-          "{}: {} edges were counted and {} drawn for {} destinations from node {} on; the "
-          "partition folder changes while it is served: restart the server with --verify contents",
-          graph_->schema().relations[plan.relation].triple(), edges, picks->size(), end - begin,
-          plan.destinations[begin]);
-    }
-    out = plan.wide ? WriteWide(picks->sources, out) : WriteNarrow(picks->sources, out);
+    HG_RETURN_IF_ERROR(
+        CheckDrawn(plan, *picks, edges, plan.destinations.subspan(begin, end - begin)));
+    out.sources =
+        plan.wide ? Write(picks->sources, out.sources) : WriteNarrow(picks->sources, out.sources);
+    out.edge_ids = Write(picks->edge_ids, out.edge_ids);
+    out.weights = Write(picks->weights, out.weights);
   }
   return OkStatus();
 }

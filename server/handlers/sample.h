@@ -32,15 +32,20 @@ struct LayerSamplePlan {
   uint64_t layer_key = 0;
   std::shared_ptr<const PickDrawer> drawer;  // null: uniformly
   bool wide = false;                         // sources take 8 bytes each instead of 4
+  bool edge_ids = false;                     // wanted
+  int weights = -1;                          // edge feature whose values are wanted; -1: none
   // The destinations answered: a prefix of the request's group, which must outlive the plan.
   std::span<const int64_t> destinations;
   std::vector<uint32_t> counts;  // edges of each
   int64_t edges = 0;             // their sum
 
   [[nodiscard]] wire::SampleGroupShape shape() const {
-    return {.counts = counts, .edges = edges, .wide = wide};
+    return {.counts = counts,
+            .edges = edges,
+            .wide = wide,
+            .edge_ids = edge_ids,
+            .weights = weights >= 0};
   }
-  [[nodiscard]] size_t source_bytes() const { return shape().source_bytes(); }
 };
 
 class SampleHandler {
@@ -55,18 +60,19 @@ class SampleHandler {
   // One plan a group, in order; fewer groups, and fewer destinations in the last, where the whole
   // answer would exceed the message limit.
   //   FailedPrecondition the topology is not served: says what to do
-  //   InvalidArgument    more than kMaxGroups groups, or a layer above 2^31 - 1
+  //   InvalidArgument    more than kMaxGroups groups, a layer above 2^31 - 1, or weights wanted of
+  //                      uniform draws
   //   NotFound           an unknown relation, or one that has no tables by the group's weight
   //   OutOfRange         a fanout beyond its bounds, or an id not owned here
   //   ResourceExhausted  not even the first destination fits: says which, and what to do
   [[nodiscard]] StatusOr<std::vector<LayerSamplePlan>> Plan(
       const LayerSampleRequest& request) const;
 
-  // Draws the sources of `plan` and writes them, little-endian, to `out` (any alignment), which
-  // must have plan.source_bytes() bytes of room.
+  // Draws what `plan` says and writes it, little-endian, to the arrays of `out` (any alignment),
+  // which have the room that plan.shape() says.
   //   DataLoss           damage that counting did not meet, or the files have changed since: names
   //                      the relation; what is in `out` is no answer
-  [[nodiscard]] Status Draw(const LayerSamplePlan& plan, std::byte* out) const;
+  [[nodiscard]] Status Draw(const LayerSamplePlan& plan, const wire::SampleGroupArrays& out) const;
 
  private:
   [[nodiscard]] StatusOr<LayerSamplePlan> Resolve(const LayerSampleRequest& request,
@@ -74,8 +80,11 @@ class SampleHandler {
   // Counts the edges of each group and drops what no message holds.
   [[nodiscard]] Status CutToFit(const LayerSampleRequest& request,
                                 std::vector<LayerSamplePlan>* plans) const;
+  // `picks` of `destinations` against what was counted and asked for: what is written must fit.
+  [[nodiscard]] Status CheckDrawn(const LayerSamplePlan& plan, const NeighborPicks& picks,
+                                  int64_t counted, std::span<const int64_t> destinations) const;
   [[nodiscard]] Status DrawInPieces(const LayerSamplePlan& plan, NeighborPicks* picks,
-                                    std::byte* out) const;
+                                    wire::SampleGroupArrays out) const;
 
   const ServedGraph* graph_;
   int64_t max_reply_bytes_;

@@ -178,6 +178,27 @@ TEST_F(ServicesTest, SampledSourcesAndBytesAreThoseOfGeneratedCode) {
   }
 }
 
+TEST_F(ServicesTest, EdgeIdsAndBytesAreThoseOfGeneratedCodeAndChangeNoSource) {
+  v1::SampleRequest request = LayerRequest(3);
+  v1::SampleReply plain;
+  ASSERT_TRUE(plain.ParseFromString(RawCall(channel_, kSample, request.SerializeAsString()).bytes));
+  request.mutable_groups(1)->set_edge_ids(true);
+  request.mutable_groups(1)->set_batch_seed(99);
+  request.set_batch_seed(1);
+  request.mutable_groups(0)->set_batch_seed(99);
+  const RawReply raw = RawCall(channel_, kSample, request.SerializeAsString());
+  ASSERT_TRUE(raw.status.ok()) << raw.status.error_message();
+  v1::SampleReply reply;
+  ASSERT_TRUE(reply.ParseFromString(raw.bytes));
+  EXPECT_EQ(reply.SerializeAsString(), raw.bytes);
+  ASSERT_EQ(reply.groups_size(), 2);
+  EXPECT_EQ(reply.groups(0).edge_ids_size(), 0);
+  ASSERT_GT(reply.groups(1).sources32_size(), 0);
+  EXPECT_EQ(reply.groups(1).edge_ids_size(), reply.groups(1).sources32_size());
+  reply.mutable_groups(1)->clear_edge_ids();
+  EXPECT_EQ(reply.SerializeAsString(), plain.SerializeAsString());
+}
+
 TEST_F(ServicesTest, TaskSetPagesAndBytesAreThoseOfGeneratedCode) {
   ServerOptions options = Options();
   options.max_message_bytes = 64 << 10;

@@ -42,8 +42,8 @@ TEST_F(ConcurrentTest, SamplesPullsAndStatisticsSideBySide) {
   const auto do_sample = [&] {
     const auto plans = sample.Plan(layer);
     if (!plans.ok()) return false;
-    auto buffer = buffers->Acquire(plans->front().source_bytes());
-    return buffer.ok() && sample.Draw(plans->front(), buffer->data()).ok();
+    auto buffer = buffers->Acquire(plans->front().shape().source_bytes());
+    return buffer.ok() && sample.Draw(plans->front(), {.sources = buffer->data()}).ok();
   };
   const auto do_pull = [&] {
     const auto plan = pull.Plan(rows);

@@ -19,17 +19,26 @@ constexpr char kWrites[] = "author:writes:paper";
 struct Answer {
   std::vector<uint32_t> counts;
   std::vector<int64_t> sources;
+  std::vector<int64_t> edge_ids = {};
   bool operator==(const Answer&) const = default;
 };
+
+template <typename T>
+void Append(const std::vector<T>& more, std::vector<T>* all) {
+  all->insert(all->end(), more.begin(), more.end());
+}
 
 class SampleHandlerTest : public ServedTest {
  protected:
   Answer Draw(const SampleHandler& handler, const LayerSamplePlan& plan) {
     std::vector<uint32_t> narrow(plan.edges);
-    EXPECT_EQ(plan.source_bytes(), narrow.size() * sizeof(uint32_t));
-    const Status status = handler.Draw(plan, reinterpret_cast<std::byte*>(narrow.data()));
+    EXPECT_EQ(plan.shape().source_bytes(), narrow.size() * sizeof(uint32_t));
+    std::vector<int64_t> edge_ids(plan.edge_ids ? plan.edges : 0);
+    const Status status =
+        handler.Draw(plan, {.sources = reinterpret_cast<std::byte*>(narrow.data()),
+                            .edge_ids = reinterpret_cast<std::byte*>(edge_ids.data())});
     EXPECT_TRUE(status.ok()) << status;
-    return {plan.counts, {narrow.begin(), narrow.end()}};
+    return {plan.counts, {narrow.begin(), narrow.end()}, edge_ids};
   }
 
   // Asks again from where each answer ends, as a client does. Also counts the rounds.
@@ -43,8 +52,9 @@ class SampleHandlerTest : public ServedTest {
       for (size_t g = 0; g < plans->size(); ++g) {
         const Answer more = Draw(handler, (*plans)[g]);
         Answer& answer = answers[first + g];
-        answer.counts.insert(answer.counts.end(), more.counts.begin(), more.counts.end());
-        answer.sources.insert(answer.sources.end(), more.sources.begin(), more.sources.end());
+        Append(more.counts, &answer.counts);
+        Append(more.sources, &answer.sources);
+        Append(more.edge_ids, &answer.edge_ids);
       }
       const size_t last = plans->size() - 1;
       std::vector<int64_t>& rest = request.groups[last].destinations;
@@ -138,6 +148,16 @@ TEST_F(SampleHandlerTest, AnswersCutAtTheLimitAddUpToTheWhole) {
   request.groups.push_back({kCites, 40, All(NodeType("paper"))});
   request.groups.push_back({kWrites, 7, All(NodeType("paper"))});
   request.groups.push_back({kCites, -1, All(NodeType("paper"))});
+  LayerSampleRequest with_edge_ids = request;
+  for (LayerSampleGroup& group : with_edge_ids.groups) group.edge_ids = true;
+  int whole = 0;
+  const auto edges = DrawAll(SampleHandler(all_.get(), 1 << 20), with_edge_ids, &whole);
+  ASSERT_EQ(whole, 1);
+  for (const int64_t limit : {1000, 4096}) {
+    int rounds = 0;
+    EXPECT_EQ(DrawAll(SampleHandler(all_.get(), limit), with_edge_ids, &rounds), edges);
+    EXPECT_GT(rounds, 1);
+  }
   for (const int64_t limit : {300, 1000, 4096, 1 << 20}) {
     int rounds = 0;
     const auto answers = DrawAll(SampleHandler(all_.get(), limit), request, &rounds);
@@ -148,17 +168,72 @@ TEST_F(SampleHandlerTest, AnswersCutAtTheLimitAddUpToTheWhole) {
   }
 }
 
+// Each id is of an in-edge of its destination, and of the source beside it; nothing else changes.
+TEST_F(SampleHandlerTest, EdgeIdsAreThoseOfTheEdgesDrawn) {
+  for (const int part : {0, 2}) {
+    const auto served = Open({part});
+    const SampleHandler handler(served.get(), kLimit);
+    LayerSampleRequest request{.batch_seed = 3, .groups = {}};
+    for (const int32_t fanout : {-1, 0, 2, 60}) {
+      for (const char* relation : {kCites, kWrites}) {
+        request.groups.push_back({relation, fanout, Owned(NodeType("paper"), part)});
+        request.groups.back().edge_ids = true;
+        request.groups.back().replace = fanout == 2;
+      }
+    }
+    const auto plans = handler.Plan(request);
+    ASSERT_TRUE(plans.ok()) << plans.status();
+    for (size_t g = 0; g < plans->size(); ++g) {
+      const LayerSamplePlan& plan = (*plans)[g];
+      LayerSampleGroup plain = request.groups[g];
+      plain.edge_ids = false;
+      const LayerSampleRequest alone{.batch_seed = 3, .replace = *plain.replace, .groups = {plain}};
+      const Answer answer = Draw(handler, plan);
+      EXPECT_EQ((Answer{answer.counts, answer.sources}), Expected(alone, plain));
+      ASSERT_EQ(answer.edge_ids.size(), answer.sources.size());
+      const CscSegment& segment = served->parts()[0]->Edges(plan.relation);
+      size_t edge = 0;
+      for (size_t i = 0; i < answer.counts.size(); ++i) {
+        const int64_t node = plan.destinations[i] - segment.nodes.begin;
+        for (uint32_t n = 0; n < answer.counts[i]; ++n, ++edge) {
+          const int64_t at = answer.edge_ids[edge] - segment.first_edge;
+          EXPECT_GE(at, segment.indptr[node]);
+          ASSERT_LT(at, segment.indptr[node + 1]);
+          EXPECT_EQ(segment.Source(at), answer.sources[edge]);
+        }
+      }
+    }
+  }
+}
+
+TEST_F(SampleHandlerTest, WeightsOfUniformDrawsAreInvalid) {
+  LayerSampleGroup group{kCites, 5, {}};
+  group.weights = true;
+  const Status status = Refused({.groups = {group}});
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+  EXPECT_THAT(Message(status), HasSubstr("draws are uniform"));
+  group.fanout = 0;
+  EXPECT_TRUE(Refused({.groups = {group}}).ok());
+}
+
 TEST_F(SampleHandlerTest, PlannedBytesStayWithinTheLimit) {
   for (int64_t limit = 200; limit < 1200; limit += 37) {
-    const SampleHandler handler(all_.get(), limit);
-    const LayerSampleRequest request{
-        .batch_seed = 1,
-        .groups = {{kCites, 5, All(NodeType("paper"))}, {kWrites, 5, All(NodeType("paper"))}}};
-    const auto plans = handler.Plan(request);
-    ASSERT_TRUE(plans.ok());
-    size_t bytes = 0;
-    for (const LayerSamplePlan& plan : *plans) bytes += plan.counts.size() + plan.source_bytes();
-    EXPECT_LE(bytes, static_cast<size_t>(limit));
+    for (const bool edge_ids : {false, true}) {
+      const SampleHandler handler(all_.get(), limit);
+      LayerSampleRequest request{
+          .batch_seed = 1,
+          .groups = {{kCites, 5, All(NodeType("paper"))}, {kWrites, 5, All(NodeType("paper"))}}};
+      for (LayerSampleGroup& group : request.groups) group.edge_ids = edge_ids;
+      const auto plans = handler.Plan(request);
+      ASSERT_TRUE(plans.ok());
+      size_t bytes = 0;
+      for (const LayerSamplePlan& plan : *plans) {
+        bytes += wire::SampleGroupReplyBytes(plan.shape());
+      }
+      EXPECT_LE(bytes, static_cast<size_t>(limit));
+      // What is left would not hold another destination's edges.
+      EXPECT_GT(bytes + 48 + 5 * (edge_ids ? 12 : 4) + 1, static_cast<size_t>(limit));
+    }
   }
 }
 
@@ -190,7 +265,8 @@ TEST_F(SampleHandlerTest, DrawsThatDisagreeWithTheCountsAreDataLoss) {
   ++plan.counts.back();  // as if the files had held other edges
   ++plan.edges;
   std::vector<uint32_t> sources(plan.edges);
-  const Status status = handler.Draw(plan, reinterpret_cast<std::byte*>(sources.data()));
+  const Status status =
+      handler.Draw(plan, {.sources = reinterpret_cast<std::byte*>(sources.data())});
   EXPECT_TRUE(absl::IsDataLoss(status)) << status;
   EXPECT_THAT(Message(status), HasSubstr(kCites));
   EXPECT_THAT(Message(status), HasSubstr(std::to_string(plan.edges) + " edges were counted"));

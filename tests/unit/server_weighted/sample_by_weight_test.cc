@@ -63,8 +63,9 @@ TEST_F(SampleByWeightTest, AnswersWithTheKernelsWeightedDraws) {
       ASSERT_TRUE(plans.ok()) << plans.status();
       const LayerSamplePlan& plan = plans->front();
       std::vector<uint32_t> sources(plan.edges);
-      const Status drawn = SampleHandler(graph_.get(), 4 << 20)
-                               .Draw(plan, reinterpret_cast<std::byte*>(sources.data()));
+      const Status drawn =
+          SampleHandler(graph_.get(), 4 << 20)
+              .Draw(plan, {.sources = reinterpret_cast<std::byte*>(sources.data())});
       EXPECT_TRUE(drawn.ok()) << drawn;
       const WeightedPicks weighted(topology, feature, fanout, replace);
       NeighborPicks expected;
@@ -98,8 +99,9 @@ TEST_F(SampleByWeightTest, AGroupsOwnWeightReplacesTheRequests) {
     const auto plans = Plan(weight, group);
     EXPECT_TRUE(plans.ok()) << plans.status();
     std::vector<uint32_t> drawn(plans->front().edges);
-    const Status status = SampleHandler(graph_.get(), 4 << 20)
-                              .Draw(plans->front(), reinterpret_cast<std::byte*>(drawn.data()));
+    const Status status =
+        SampleHandler(graph_.get(), 4 << 20)
+            .Draw(plans->front(), {.sources = reinterpret_cast<std::byte*>(drawn.data())});
     EXPECT_TRUE(status.ok()) << status;
     return drawn;
   };
@@ -109,6 +111,36 @@ TEST_F(SampleByWeightTest, AGroupsOwnWeightReplacesTheRequests) {
   own.weight = "";
   EXPECT_EQ(sources("weight", own), sources("", plain));
   EXPECT_NE(sources("weight", plain), sources("", plain));
+}
+
+TEST_F(SampleByWeightTest, WeightsAreTheFeaturesOfTheEdgesDrawn) {
+  const auto& features = graph_->schema().relations[relation_].features;
+  const auto named = std::find_if(features.begin(), features.end(),
+                                  [](const TensorSpec& spec) { return spec.name == "weight"; });
+  ASSERT_EQ(named->dtype, DType::kFloat32);
+  const std::span<const std::byte> values =
+      graph_->parts()[0]->EdgeFeature(relation_, static_cast<int>(named - features.begin())).data();
+  for (const int32_t fanout : {-1, 2, 30}) {
+    LayerSampleGroup group{.relation = kCites, .fanout = fanout, .destinations = owned_};
+    group.edge_ids = group.weights = true;
+    const auto plans = Plan("weight", group);
+    ASSERT_TRUE(plans.ok()) << plans.status();
+    const LayerSamplePlan& plan = plans->front();
+    std::vector<uint32_t> sources(plan.edges);
+    std::vector<int64_t> edge_ids(plan.edges);
+    std::vector<float> weights(plan.edges);
+    const Status drawn = SampleHandler(graph_.get(), 4 << 20)
+                             .Draw(plan, {.sources = reinterpret_cast<std::byte*>(sources.data()),
+                                          .edge_ids = reinterpret_cast<std::byte*>(edge_ids.data()),
+                                          .weights = reinterpret_cast<std::byte*>(weights.data())});
+    ASSERT_TRUE(drawn.ok()) << drawn;
+    const int64_t first = graph_->parts()[0]->Edges(relation_).first_edge;
+    for (size_t e = 0; e < weights.size(); ++e) {
+      float expected = 0;
+      std::memcpy(&expected, values.data() + (edge_ids[e] - first) * sizeof(float), sizeof(float));
+      EXPECT_EQ(weights[e], expected) << e;
+    }
+  }
 }
 
 TEST_F(SampleByWeightTest, GroupOfFanoutZeroNeedsNoTables) {
