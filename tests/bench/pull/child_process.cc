@@ -1,6 +1,7 @@
 #include "tests/bench/pull/child_process.h"
 
 #include <csignal>
+#include <ctime>
 
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -38,6 +39,13 @@ ChildProcess::~ChildProcess() {
   if (pid_ <= 0) return;
   kill(pid_, SIGTERM);
   waitpid(pid_, nullptr, 0);
+}
+
+double ChildProcess::CpuSeconds() const {
+  clockid_t clock = 0;
+  timespec now{};
+  if (clock_getcpuclockid(pid_, &clock) != 0 || clock_gettime(clock, &now) != 0) return 0;
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
 }  // namespace halograph

@@ -19,6 +19,8 @@ class ChildProcess {
   ChildProcess& operator=(const ChildProcess&) = delete;
 
   [[nodiscard]] const std::string& address() const { return address_; }
+  // What the child has computed so far, in all its threads.
+  [[nodiscard]] double CpuSeconds() const;
 
  private:
   pid_t pid_ = -1;
