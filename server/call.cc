@@ -65,7 +65,7 @@ class Call final : public grpc::ServerUnaryReactor {
   }
 
   void Execute() {
-    if (context_->IsCancelled()) return End(Cancelled("the caller gave up before the call began"));
+    if (context_->IsCancelled()) return End(Cancelled("the client cancelled the call before it began"));
     End(Guarded());
     // Nothing here: this may be gone.
   }

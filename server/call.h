@@ -1,7 +1,7 @@
-// One unary call from arrival to end, the same for every method: it is for the graph that is
-// served, passes the gate, runs on the pool, and is counted and logged. Methods are raw (bytes in,
-// bytes out), so that bytes are counted exactly, a malformed request is INVALID_ARGUMENT, and rows
-// pass without a protobuf copy.
+// One unary call from arrival to end, the same for every method: the graph that it is for is
+// checked, it passes the gate, runs on the pool, and is counted and logged. Methods are raw (bytes
+// in, bytes out): bytes are counted exactly, a malformed request is INVALID_ARGUMENT, and rows are
+// not copied by protobuf.
 #pragma once
 
 #include <functional>
@@ -41,7 +41,7 @@ using CallWork = std::function<Status(grpc::ByteBuffer* request, grpc::ByteBuffe
 // Starts the call and returns its reactor, which deletes itself. Calls whose metadata names
 // another graph (common/base/call_metadata.h) end with FAILED_PRECONDITION; refused ones (gate,
 // queue) with UNAVAILABLE and trailing metadata `grpc-retry-pushback-ms`. `work` is not run for a
-// call that its client has given up. The rest as gRPC hands it to a raw method.
+// call that its client has cancelled. The other parameters are what gRPC gives to a raw method.
 grpc::ServerUnaryReactor* StartCall(const CallEnvironment& environment, Method method,
                                     Admission admission, grpc::CallbackServerContext* context,
                                     const grpc::ByteBuffer* request, grpc::ByteBuffer* reply,

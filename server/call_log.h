@@ -16,10 +16,10 @@ class CallbackServerContext;
 
 namespace halograph::server {
 
-// Lets so many lines a second through.
+// Allows so many lines a second.
 class LineLimit {
  public:
-  // Whether to write a line now; `*left_out`: lines kept back since the last that was let through.
+  // Whether to write a line now; `*left_out`: lines left out since the last one written.
   [[nodiscard]] bool Allow(int64_t* left_out);
 
  private:
@@ -31,7 +31,7 @@ class LineLimit {
 
 class CallLog {
  public:
-  // Refusals (Unavailable) and calls given up (Cancelled) are no errors of anybody: debug only.
+  // Calls that were refused (Unavailable) or cancelled are not errors: they are logged at debug.
   void Write(const grpc::CallbackServerContext& context, Method method, const Status& status,
              int64_t request_bytes, int64_t reply_bytes, std::chrono::nanoseconds latency);
 

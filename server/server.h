@@ -30,9 +30,9 @@ class Server {
   // HOST:PORT with the port that was bound.
   [[nodiscard]] const std::string& address() const;
 
-  // Health says NOT_SERVING, new calls get UNAVAILABLE, calls in flight finish: at most `timeout`
-  // long, then they are cancelled. Returns when nothing is served any more; false if calls had to
-  // be cancelled. Once only.
+  // Health says NOT_SERVING and new calls get UNAVAILABLE. Calls in flight have `timeout` to
+  // finish; then they are cancelled. Returns when no call is left; false if calls had to be
+  // cancelled. Call it once only.
   [[nodiscard]] bool Drain(std::chrono::nanoseconds timeout);
 
   // The gate and pool that calls go through.

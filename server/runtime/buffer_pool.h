@@ -1,5 +1,5 @@
-// Buffers for replies: reused, and bounded in bytes. A buffer outlives the call that filled it (it
-// is given back on whatever thread has sent it), and keeps its pool alive.
+// Buffers for replies: reused, and bounded in bytes. A buffer outlives the call that filled it: it
+// goes back to its pool on the thread that has sent it. It keeps its pool alive.
 // Thread-safe; a buffer itself has one owner.
 #pragma once
 
@@ -45,8 +45,8 @@ class PooledBuffer {
 
 class BufferPool : public std::enable_shared_from_this<BufferPool> {
  public:
-  // Buffers in use and kept for reuse together take at most `max_bytes`; what that bound makes
-  // impossible waits up to `patience`.
+  // Buffers in use and buffers kept for reuse take at most `max_bytes` together. Acquire waits up
+  // to `patience` for memory within that bound.
   [[nodiscard]] static std::shared_ptr<BufferPool> Create(int64_t max_bytes,
                                                           std::chrono::nanoseconds patience);
 

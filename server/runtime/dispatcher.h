@@ -1,8 +1,9 @@
-// Which calls come in, and where they run: a gate that counts calls in flight and bounds the bytes
-// of their requests, and one bounded pool of threads. Thread-safe.
+// Admits calls and runs them: a gate that counts the calls in flight and bounds the bytes of their
+// requests, and one bounded pool of threads. Thread-safe.
 //
-// A call passes the gate (Enter), runs as a task (Run), and leaves the gate when its ticket goes,
-// which is after its reply has been sent. Draining closes the gate and waits for the tickets.
+// A call passes the gate (Enter) and gets a ticket, and runs as a task on the pool (Run). It leaves
+// the gate when its ticket is destroyed, after its reply was sent. Draining closes the gate and
+// waits until every ticket is destroyed.
 #pragma once
 
 #include <chrono>
@@ -55,13 +56,13 @@ class Dispatcher {
   ~Dispatcher();
 
   // Unavailable: draining, or the requests in flight would exceed their bytes (a request that is
-  // alone is always let in).
+  // alone is always admitted).
   [[nodiscard]] StatusOr<Ticket> Enter(int64_t request_bytes);
 
   // Runs `task` on the pool. Unavailable, and the task is not run, if the queue is full.
   [[nodiscard]] Status Run(std::function<void()> task);
 
-  // Lets nobody in any more. Idempotent.
+  // Admits no more calls. Idempotent.
   void CloseGate();
   // Waits until no call is in flight; false if some still are after `timeout`.
   [[nodiscard]] bool WaitUntilEmpty(std::chrono::nanoseconds timeout);

@@ -1,5 +1,6 @@
-// What a server counts: per method calls, errors, bytes and latency. Thread-safe without locks;
-// a snapshot taken while calls run is consistent per figure, not between figures.
+// What a server counts for each method: calls, errors, bytes and latency. Thread-safe without
+// locks. In a snapshot that is taken while calls run, each figure is right, but figures may be of
+// slightly different moments.
 #pragma once
 
 #include <array>
