@@ -13,12 +13,6 @@
 
 namespace halograph {
 
-// What a server may know beside the first version of the protocol (DescribeReply.capabilities).
-inline constexpr std::string_view kGroupKeysCapability = "sample-group-keys";
-inline constexpr std::string_view kEdgeIdsCapability = "sample-edge-ids";
-inline constexpr std::string_view kWeightsCapability = "sample-weights";
-inline constexpr std::string_view kTaskSetRowsCapability = "task-set-rows";
-
 // How many rows of a task set a part has.
 struct PartTaskRows {
   TaskSetIndex set;  // in the schema
@@ -32,8 +26,8 @@ struct ServerDescription {
   std::vector<int> parts;
   PartContents serving;  // what of them; task sets go with the features
   int64_t max_message_bytes = 0;
-  std::vector<std::string> capabilities;
-  std::vector<PartTaskRows> task_rows;  // of the parts it serves; older servers tell none
+  std::vector<std::string> capabilities;  // proto/wire/capabilities.h
+  std::vector<PartTaskRows> task_rows;    // of the parts it serves; older servers tell none
 };
 
 // DataLoss if the reply is no DescribeReply or contradicts itself: identity, schema,

@@ -8,6 +8,7 @@
 #include "client/remote/sample_call.h"
 #include "common/graph/owner_split.h"
 #include "common/sampling/merge_picks.h"
+#include "proto/wire/capabilities.h"
 
 namespace halograph {
 
@@ -77,10 +78,10 @@ StatusOr<std::vector<Rpc>> LayerCalls::Plan() {
 
 // An older server would answer as if edge ids and weights were not asked for.
 Status LayerCalls::CheckKnown(int server, const LayerGroup& group) const {
-  if (group.edge_ids && !cluster_.Knows(server, kEdgeIdsCapability)) {
+  if (group.edge_ids && !cluster_.Knows(server, wire::kSampleEdgeIds)) {
     return cluster_.TooOld(server, "the ids of drawn edges");
   }
-  if (group.weights && !cluster_.Knows(server, kWeightsCapability)) {
+  if (group.weights && !cluster_.Knows(server, wire::kSampleWeights)) {
     return cluster_.TooOld(server, "the weights of drawn edges");
   }
   return OkStatus();
@@ -89,7 +90,7 @@ Status LayerCalls::CheckKnown(int server, const LayerGroup& group) const {
 void LayerCalls::AddRpcs(int server, Request request, std::vector<Rpc>* calls) {
   for (Request& planned :
        PlanSampleRequests(spec_, std::move(request), cluster_.PlannedMessageBytes(server),
-                          cluster_.Knows(server, kGroupKeysCapability))) {
+                          cluster_.Knows(server, wire::kSampleGroupKeys))) {
     calls->push_back(ToRpc(server, std::move(planned)));
   }
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "halograph/v1/graph.pb.h"
+#include "proto/wire/capabilities.h"
 #include "proto/wire/read_replies.h"
 
 namespace halograph {
@@ -57,8 +58,8 @@ Rpc TaskSetCalls::ToRpc(PartRows* part) const {
   const int server = cluster_.FeatureServer(part->part);
   Rpc rpc;
   rpc.servers = {server};
-  rpc.method = cluster_.Knows(server, kTaskSetRowsCapability) ? "KVService/ReadTaskSet"
-                                                              : "GraphService/ReadTaskSet";
+  rpc.method = cluster_.Knows(server, wire::kTaskSetRows) ? "KVService/ReadTaskSet"
+                                                          : "GraphService/ReadTaskSet";
   rpc.make_request = [this, part] {
     v1::ReadTaskSetRequest request;
     request.set_task(set_.task);
