@@ -99,9 +99,13 @@ void ReadGroup(Reader& in, SampleGroupReply* group, Widths* found) {
 
 // Position of the first id outside [0, limit); ids.size() if there is none.
 size_t FirstOutside(std::span<const int64_t> ids, int64_t limit) {
-  int64_t outside = 0;  // negative once one is
-  for (const int64_t id : ids) outside |= id | (limit - 1 - id);
-  if (outside >= 0) return ids.size();
+  // The upper bit of each is set for an id below 0, and of the difference for one beyond the last.
+  const auto last = static_cast<uint64_t>(limit - 1);
+  uint64_t outside = 0;
+  for (const int64_t id : ids) {
+    outside |= static_cast<uint64_t>(id) | (last - static_cast<uint64_t>(id));
+  }
+  if (outside >> 63 == 0) return ids.size();
   const auto first =
       std::find_if(ids.begin(), ids.end(), [limit](int64_t id) { return id < 0 || id >= limit; });
   return static_cast<size_t>(first - ids.begin());
