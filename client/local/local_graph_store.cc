@@ -18,7 +18,8 @@ class LocalGraphStore final : public GraphStore {
   explicit LocalGraphStore(std::shared_ptr<const MappedGraph> graph)
       : graph_(std::move(graph)),
         fused_(&graph_->info.schema, &graph_->parts->topology(), graph_->pool.get()),
-        workspaces_(&graph_->info.schema, MaxWorkspaces()) {}
+        workspaces_(&graph_->info.schema,
+                    graph_->minibatches > 0 ? graph_->minibatches : MaxWorkspaces()) {}
 
   const GraphInfo& info() const override { return graph_->info; }
 

@@ -29,8 +29,9 @@ std::vector<std::vector<std::vector<int64_t>>> TaskRows(const PartitionSet& set)
 
 StatusOr<std::shared_ptr<const MappedGraph>> MapGraph(const std::filesystem::path& graph,
                                                       const MapOptions& options) {
-  if (options.threads < 0 || options.threads > kMaxThreads) {
-    return InvalidArgument("threads {} is outside [0, {}]", options.threads, kMaxThreads);
+  for (const int threads : {options.threads, options.sampling.threads}) {
+    if (threads >= 0 && threads <= kMaxThreads) continue;
+    return InvalidArgument("threads {} is outside [0, {}]", threads, kMaxThreads);
   }
   auto mapped = std::make_shared<MappedGraph>();
   HG_ASSIGN_OR_RETURN(mapped->parts,
@@ -41,8 +42,14 @@ StatusOr<std::shared_ptr<const MappedGraph>> MapGraph(const std::filesystem::pat
                   .task_rows = TaskRows(*mapped->parts)};
   mapped->tensors =
       MakeSchemaCatalog(&mapped->info.schema, &mapped->info.book, mapped->parts.get());
-  if (options.threads > 0) {
-    const auto count = static_cast<size_t>(options.threads);
+  int helpers = options.threads;
+  if (options.sampling.threads > 0) {
+    const SamplerPlan plan = PlanSampler(mapped->info.schema, options.sampling);
+    mapped->minibatches = plan.minibatches;
+    helpers = plan.helpers;
+  }
+  if (helpers > 0) {
+    const auto count = static_cast<size_t>(helpers);
     mapped->pool = std::make_unique<ThreadPool>("hg-local", count, count * kQueuedPerThread);
   }
   return mapped;

@@ -11,6 +11,7 @@
 #include "common/base/thread_pool.h"
 #include "common/graph/partition.h"
 #include "common/graph/row_source.h"
+#include "common/sampling/sampler_plan.h"
 
 namespace halograph {
 
@@ -19,16 +20,22 @@ struct MappedGraph {
   std::unique_ptr<PartitionSet> parts;     // all of them, or those that are mapped here
   std::unique_ptr<TensorCatalog> tensors;  // of info's schema; rows of `parts`
   std::unique_ptr<ThreadPool> pool;        // null: the caller works alone
+  int minibatches = 0;                     // sampled at once at most; 0: one a core
 };
 
 struct MapOptions {
   std::vector<int> parts = {};  // empty: all
   VerifyLevel verify = VerifyLevel::kContents;
   int threads = 0;  // that work on one call besides the caller
+  // With threads of its own, instead of the above: PlanSampler says how many minibatches are
+  // sampled at once and how many threads help. No threads: one minibatch a core, whatever its
+  // memory.
+  SamplerThreads sampling = {.threads = 0};
   PartContents contents = {};
 };
 
-// Errors as PartitionSet::Open; InvalidArgument: threads below 0 or above 1024.
+// Errors as PartitionSet::Open; InvalidArgument: threads, of either
+// kind, below 0 or above 1024.
 [[nodiscard]] StatusOr<std::shared_ptr<const MappedGraph>> MapGraph(
     const std::filesystem::path& graph, const MapOptions& options);
 

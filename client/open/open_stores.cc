@@ -1,8 +1,6 @@
 #include "client/open/open_stores.h"
 
-#include <utility>
-
-#include "client/local/local_store.h"
+#include "client/local/mapped_graph.h"
 
 namespace halograph {
 
@@ -27,9 +25,10 @@ Status StoreOptions::Validate() const {
 StatusOr<Stores> OpenStores(const StoreOptions& options, const CancelToken* cancel) {
   HG_RETURN_IF_ERROR(options.Validate());
   if (!options.servers.empty()) return OpenServedStores(options, cancel);
-  HG_ASSIGN_OR_RETURN(LocalStores stores,
-                      OpenLocalStores(options.graph, options.verify, options.threads));
-  return Stores{std::move(stores.graph), std::move(stores.kv)};
+  HG_ASSIGN_OR_RETURN(const auto mapped, MapGraph(options.graph, {.verify = options.verify,
+                                                                  .threads = options.threads,
+                                                                  .sampling = options.sampling}));
+  return Stores{MakeLocalGraphStore(mapped), MakeLocalKVStore(mapped)};
 }
 
 }  // namespace halograph

@@ -17,6 +17,7 @@
 #include "common/base/cancel.h"
 #include "common/base/status.h"
 #include "common/graph/partition.h"
+#include "common/sampling/sampler_plan.h"
 
 namespace halograph {
 
@@ -38,6 +39,8 @@ struct StoreOptions {
   VerifyLevel verify = VerifyLevel::kContents;  // of all that is mapped
   // Threads that work on one call besides the caller, of what is mapped whole (embedded mode).
   int threads = 0;
+  // As MapOptions, where the topology is mapped here (embedded, hybrid): in place of `threads`.
+  SamplerThreads sampling = {.threads = 0};
 
   // Of the calls to servers.
   std::chrono::nanoseconds timeout = std::chrono::seconds(30);

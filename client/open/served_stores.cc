@@ -27,7 +27,8 @@ RemoteOptions ToRemoteOptions(const StoreOptions& options) {
 
 // Hybrid mode: the topology of all parts.
 Mapped MapTopology(const StoreOptions& options, const CancelToken* cancel) {
-  MapOptions map{.verify = options.verify, .contents = {.features = false}};
+  MapOptions map{
+      .verify = options.verify, .sampling = options.sampling, .contents = {.features = false}};
   if (options.topology != kTopologyLocal) return MapGraph(options.topology, map);
   HG_ASSIGN_OR_RETURN(
       const std::filesystem::path folder,

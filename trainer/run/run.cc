@@ -8,6 +8,8 @@
 #include "common/base/build_info.h"
 #include "common/base/log.h"
 #include "common/base/progress.h"
+#include "common/base/units.h"
+#include "common/sampling/sampler_plan.h"
 #include "trainer/distributed/gradients.h"
 #include "trainer/launch/blas.h"
 #include "trainer/models/registry.h"
@@ -47,12 +49,23 @@ Status CheckPredict(const Session& session) {
                          session.task->name());
 }
 
+void PlanSampling(Session& session) {
+  const SamplerThreads threads = SamplerThreadsOf(session.options);
+  session.sampler = PlanSampler(session.stores.graph->info().schema, threads);
+  if (session.sampler.table_bytes <= threads.memory) return;
+  spdlog::warn(
+      "rank {}: one minibatch in the making needs tables of {}, more than --sampler-memory {}: "
+      "making one at a time",
+      session.options.rank, FormatBytes(session.sampler.table_bytes), FormatBytes(threads.memory));
+}
+
 // Graph, task and ranks. `inputs`: what the model takes in.
 Status Prepare(Session& session, std::vector<NodeInput>* inputs) {
   const TrainOptions& options = session.options;
   HG_ASSIGN_OR_RETURN(const ModelKind* const kind, FindModelKind(options.model));
   session.stop->OnStop([&session] { session.cancel.Cancel(); });
   HG_ASSIGN_OR_RETURN(session.stores, OpenStores(StoreOptionsOf(options), &session.cancel));
+  PlanSampling(session);
   HG_ASSIGN_OR_RETURN(*inputs, ChooseInputs(*kind, session.stores.graph->info().schema,
                                             options.features, options.normalization));
   HG_ASSIGN_OR_RETURN(
@@ -121,6 +134,8 @@ Json ConfigLine(const Session& session, const std::vector<NodeInput>& inputs) {
   config["graph_name"] = info.schema.graph_name;
   config["graph_identity"] = info.identity;
   config["sampling_contract"] = kSamplingContract;
+  config["minibatches_at_once"] = session.sampler.minibatches;
+  config["sampler_table_bytes"] = session.sampler.table_bytes;
   config["parts"] = info.book.num_parts();
   config["nodes"] = info.schema.node_types.front().count;
   config["edges"] = info.schema.relations.front().count;

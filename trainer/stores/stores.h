@@ -10,6 +10,8 @@
 
 namespace halograph {
 
+// How the threads that prepare minibatches are shared out (PlanSampler).
+[[nodiscard]] SamplerThreads SamplerThreadsOf(const TrainOptions& options);
 // Where the graph of a run is.
 [[nodiscard]] StoreOptions StoreOptionsOf(const TrainOptions& options);
 

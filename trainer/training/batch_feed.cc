@@ -18,7 +18,7 @@ StreamOptions StreamOptionsOf(const Session& session, BatchPurpose purpose, int6
   stream.epochs = train ? options.epochs : 1;
   stream.first_epoch = first_epoch;
   stream.first_step = first_step;
-  stream.threads = static_cast<size_t>(options.sample_threads);
+  stream.threads = static_cast<size_t>(session.sampler.minibatches);
   stream.prefetch = static_cast<size_t>(options.prefetch);
   stream.cancel = cancel;
   return stream;

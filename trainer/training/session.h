@@ -22,6 +22,7 @@ struct Session {
   // it outlives their calls.
   CancelToken cancel;
   Stores stores;
+  SamplerPlan sampler;  // how many minibatches are prepared at once
   std::unique_ptr<Communicator> ranks;
   std::unique_ptr<TrainingTask> task;
   std::unique_ptr<BatchMaker> train_maker;

@@ -50,6 +50,8 @@ TEST_F(TrainProgramTest, ThreadsThatPrepareChangeNoBitOfTheLosses) {
   const std::vector<double> wanted = Losses({"--sample-threads", "1", "--prefetch", "1"});
   ASSERT_EQ(wanted.size(), 3U);
   EXPECT_EQ(Losses({"--sample-threads", "4", "--prefetch", "9"}), wanted);
+  EXPECT_EQ(Losses({"--sample-threads", "4", "--threads-per-minibatch", "2"}), wanted);
+  EXPECT_EQ(Losses({"--sample-threads", "3", "--sampler-memory", "1"}), wanted);
   EXPECT_NE(Losses({"--replace"}), wanted);
 }
 

@@ -1,11 +1,13 @@
 #include "client/local/local_store.h"
 
 #include <cstring>
+#include <numeric>
 #include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "client/local/mapped_graph.h"
 #include "common/base/rng.h"
 #include "tests/support/golden.h"
 #include "tests/support/one_call.h"
@@ -216,6 +218,40 @@ TEST(LocalGraphStoreTest, MinibatchesAreGoldenAtAnyThreadCount) {
       EXPECT_TRUE(*sampled == minibatch.expected) << minibatch.name;
     }
   }
+}
+
+// 30,000 edges a minibatch: several threads pay.
+TEST(LocalStoreSamplingTest, WhereTablesDoNotFitThreadsShareOneMinibatchAndChangeNoBit) {
+  const TestFolder folder;
+  const auto graph = WriteTestGraph(RandomGraph({.parts = 2, .nodes = 2000, .mean_degree = 12}),
+                                    folder.path() / "g");
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  const auto open = [&](const SamplerThreads& sampling) {
+    return *MapGraph(*graph, {.verify = VerifyLevel::kHeaders, .sampling = sampling});
+  };
+  const auto side_by_side = open({.threads = 3, .memory = int64_t{1} << 30});
+  EXPECT_EQ(side_by_side->minibatches, 3);
+  EXPECT_EQ(side_by_side->pool, nullptr);
+  const auto shared = open({.threads = 3, .memory = 2000 * 4});
+  EXPECT_EQ(shared->minibatches, 1);
+  ASSERT_NE(shared->pool, nullptr);
+  EXPECT_EQ(shared->pool->threads(), 2U);
+
+  const SamplingSpec spec =
+      SamplingSpec::Uniform(shared->info.schema, std::vector<int32_t>{10, 10, 10});
+  std::vector<int64_t> seeds(64);
+  std::iota(seeds.begin(), seeds.end(), int64_t{100});
+  std::vector<Minibatch> found;
+  for (const auto& mapped : {side_by_side, shared}) {
+    CallContext context;
+    const SampleRequest request{
+        .seeds = {{.type = 0, .ids = seeds}}, .batch_seed = 7, .spec = &spec};
+    const Status status =
+        MakeLocalGraphStore(mapped)->Sample(request, context, &found.emplace_back());
+    ASSERT_TRUE(status.ok()) << status;
+  }
+  EXPECT_GT(found[0].sampled_edges, 10000);
+  EXPECT_EQ(found[0], found[1]);
 }
 
 }  // namespace

@@ -60,6 +60,7 @@ class TrainingLoopTest : public testing::Test {
     session->options = options;
     session->stop = stop_.get();
     session->ranks = std::move(ranks);
+    session->sampler.minibatches = options.sample_threads;
     session->stores = std::move(*OpenStores(StoreOptionsOf(options)));
     session->task = std::move(*OpenTask(*session->stores.kv, ""));
     const Schema& schema = session->stores.graph->info().schema;
