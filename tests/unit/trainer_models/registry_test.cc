@@ -28,7 +28,8 @@ TEST(FindModelKindTest, AnUnknownNameIsAnsweredWithThoseThatExist) {
   EXPECT_TRUE(FindModelKind("sage").ok());
   const Status status = FindModelKind("gta").status();
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
-  EXPECT_THAT(Message(status), HasSubstr("'gta', expected sage"));
+  EXPECT_THAT(Message(status), HasSubstr("no model 'gta', expected "));
+  EXPECT_THAT(Message(status), HasSubstr("sage"));
 }
 
 TEST(ChooseInputsTest, TheOnlyFeatureElseFeatElseTheNamedOne) {
