@@ -103,11 +103,12 @@ TEST_F(SampleReplyTest, ArraysOfManyIdsAreReadWhateverTheCut) {
   for (int i = 0; i < 300; ++i) {
     drawn.counts.push_back(i % 7 == 0 ? 200 : 1);
     for (uint32_t j = 0; j < drawn.counts.back(); ++j) {
-      drawn.sources.push_back((i * 131 + j * 17) % 100);
+      drawn.sources.push_back(static_cast<uint32_t>(i * 131 + j * 17 + 1) * 2654435761U);
     }
   }
   const std::string message = Write(drawn);
-  const SampleGroupExpected expected{.destinations = 300, .source_nodes = 100, .edges = 1};
+  const SampleGroupExpected expected{
+      .destinations = 300, .source_nodes = int64_t{1} << 32, .edges = 1};  // all four bytes count
   for (size_t cut = 0; cut <= message.size(); cut += 97) {
     ASSERT_TRUE(Read(message, {expected}, {cut / 3, cut / 2, cut}).ok());
     ExpectGroup(0, drawn);
