@@ -65,7 +65,8 @@ class Call final : public grpc::ServerUnaryReactor {
   }
 
   void Execute() {
-    if (context_->IsCancelled()) return End(Cancelled("the client cancelled the call before it began"));
+    if (context_->IsCancelled())
+      return End(Cancelled("the client cancelled the call before it began"));
     End(Guarded());
     // Nothing here: this may be gone.
   }

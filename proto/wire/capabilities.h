@@ -1,5 +1,5 @@
-// The names in DescribeReply.capabilities (proto/halograph/v1/graph.proto): what a server understands
-// of what the first version of the protocol did not have.
+// The names in DescribeReply.capabilities (proto/halograph/v1/graph.proto): what a server
+// understands of what the first version of the protocol did not have.
 #pragma once
 
 #include <string_view>
