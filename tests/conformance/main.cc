@@ -6,6 +6,7 @@ int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
   for (const halograph::StoreKind& kind : halograph::StoreKinds()) {
     halograph::RegisterGraphStoreConformance(kind);
+    halograph::RegisterEdgesConformance(kind);
     halograph::RegisterKVStoreConformance(kind);
   }
   return RUN_ALL_TESTS();

@@ -26,9 +26,10 @@ struct StoreKind {
   std::function<StatusOr<OpenedStores>(const std::filesystem::path& graph)> open;
 };
 
-// Registers the suites GraphStoreConformance/<name> and KVStoreConformance/<name>. Call before
-// RUN_ALL_TESTS.
+// Registers the suites GraphStoreConformance/<name>, EdgesConformance/<name> and
+// KVStoreConformance/<name>. Call before RUN_ALL_TESTS.
 void RegisterGraphStoreConformance(const StoreKind& kind);
+void RegisterEdgesConformance(const StoreKind& kind);
 void RegisterKVStoreConformance(const StoreKind& kind);
 
 }  // namespace halograph
