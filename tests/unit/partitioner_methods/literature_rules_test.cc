@@ -238,7 +238,7 @@ TEST(ClusterRulesTest, RestartedTwoPhasePlacesAlike) {
 // dbh, greedy and hdrf against slow transcriptions of their papers' rules: every placement must be
 // one that the rule allows, given the placements before it.
 
-constexpr int64_t kNodes = 300;
+constexpr int64_t kRuleNodes = 300;
 constexpr int64_t kEdges = 2000;
 
 // The state that the rules look at, kept the plain way.
@@ -300,7 +300,7 @@ INSTANTIATE_TEST_SUITE_P(Parts, StreamRules, testing::Values(2, 7, 64, 65, 130),
                          testing::PrintToStringParamName());
 
 TEST_P(StreamRules, GreedyFollowsThePapersFourCases) {
-  PlacedEdges<Greedy> run(kNodes, SkewedEdges(kNodes, kEdges, 3), GetParam());
+  PlacedEdges<Greedy> run(kRuleNodes, SkewedEdges(kRuleNodes, kEdges, 3), GetParam());
   Slow slow(run.stream());
   for (const PlacedEdge& edge : run.Place()) {
     const int64_t u = edge.source, v = edge.destination;
@@ -325,7 +325,7 @@ double HdrfScore(const Slow& slow, const PlacedEdge& edge, int part, double degr
 
 TEST_P(StreamRules, HdrfTakesTheHighestScoreOfAllPartitions) {
   for (const double lambda : {0.1, 1.1, 20.0}) {
-    PlacedEdges<Hdrf> run(kNodes, SkewedEdges(kNodes, kEdges, 4), GetParam(),
+    PlacedEdges<Hdrf> run(kRuleNodes, SkewedEdges(kRuleNodes, kEdges, 4), GetParam(),
                           {.owner = OwnerRule::kMajority,
                            .hdrf_lambda = lambda,
                            .volume_factor = 1,
@@ -347,7 +347,7 @@ TEST_P(StreamRules, HdrfTakesTheHighestScoreOfAllPartitions) {
 }
 
 TEST_P(StreamRules, DbhPlacesByTheEndOfLowerDegreeAlone) {
-  PlacedEdges<Dbh> run(kNodes, SkewedEdges(kNodes, kEdges, 5), GetParam());
+  PlacedEdges<Dbh> run(kRuleNodes, SkewedEdges(kRuleNodes, kEdges, 5), GetParam());
   std::map<int64_t, int> part_of;  // of the node that decides
   for (const PlacedEdge& edge : run.Place()) {
     const int64_t u = edge.source, v = edge.destination;
@@ -361,9 +361,9 @@ TEST_P(StreamRules, DbhPlacesByTheEndOfLowerDegreeAlone) {
 }
 
 TEST_P(StreamRules, ReplicaSetsHoldExactlyThePartitionsOfANodesEdges) {
-  PlacedEdges<Greedy> run(kNodes, SkewedEdges(kNodes, kEdges, 6), GetParam());
-  const auto expected = PlacedEdges<Greedy>::Replicas(kNodes, run.Place());
-  for (int64_t node = 0; node < kNodes; ++node) {
+  PlacedEdges<Greedy> run(kRuleNodes, SkewedEdges(kRuleNodes, kEdges, 6), GetParam());
+  const auto expected = PlacedEdges<Greedy>::Replicas(kRuleNodes, run.Place());
+  for (int64_t node = 0; node < kRuleNodes; ++node) {
     std::set<int> found;
     for (int w = 0; w < run.replicas().words(); ++w) {
       ForEachPart(run.replicas().Word(node, w), w, [&](int part) { found.insert(part); });
@@ -424,7 +424,7 @@ TEST(GreedyTest, AStreamInBreadthFirstOrderFillsNoPartitionBeyondItsShare) {
 
 template <typename PartitionerT>
 void ExpectSamePlacementsAgain() {
-  PlacedEdges<PartitionerT> run(kNodes, SkewedEdges(kNodes, kEdges, 7), 5);
+  PlacedEdges<PartitionerT> run(kRuleNodes, SkewedEdges(kRuleNodes, kEdges, 7), 5);
   const auto first = run.Place();
   const auto second = run.Place();
   ASSERT_EQ(first.size(), second.size());
