@@ -1,9 +1,9 @@
 #include <exception>
-#include <mutex>
 #include <utility>
 
 #include "client/own_part/own_part_store.h"
 #include "client/own_part/own_parts.h"
+#include "common/base/mutex.h"
 #include "common/graph/owner_split.h"
 #include "common/sampling/merge_picks.h"
 #include "common/sampling/no_memory.h"
@@ -25,20 +25,20 @@ struct SplitLayer {
 class IdleLayers {
  public:
   [[nodiscard]] std::unique_ptr<SplitLayer> Take() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (idle_.empty()) return std::make_unique<SplitLayer>();
     std::unique_ptr<SplitLayer> layer = std::move(idle_.back());
     idle_.pop_back();
     return layer;
   }
   void Give(std::unique_ptr<SplitLayer> layer) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     idle_.push_back(std::move(layer));
   }
 
  private:
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<SplitLayer>> idle_;
+  Mutex mutex_;
+  std::vector<std::unique_ptr<SplitLayer>> idle_ HG_GUARDED_BY(mutex_);
 };
 
 class OwnPartGraphStore final : public GraphStore {

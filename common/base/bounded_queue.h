@@ -3,12 +3,12 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <cstddef>
 #include <deque>
-#include <mutex>
 #include <optional>
 #include <utility>
+
+#include "common/base/mutex.h"
 
 namespace halograph {
 
@@ -22,72 +22,77 @@ class BoundedQueue {
 
   // Waits for room. False, with `item` dropped, if the queue is or becomes closed.
   [[nodiscard]] bool Push(T item) {
-    std::unique_lock lock(mutex_);
-    room_.wait(lock, [&] { return closed_ || items_.size() < capacity_; });
+    MutexLock lock(mutex_);
+    room_.Wait(mutex_, [&]() HG_REQUIRES(mutex_) { return closed_ || items_.size() < capacity_; });
     if (closed_) return false;
     items_.push_back(std::move(item));
-    lock.unlock();
-    ready_.notify_one();
+    lock.Unlock();
+    ready_.NotifyOne();
     return true;
   }
 
   // False at once, `item` untouched, if the queue is full or closed.
   [[nodiscard]] bool TryPush(T& item) {
     {
-      std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       if (closed_ || items_.size() >= capacity_) return false;
       items_.push_back(std::move(item));
     }
-    ready_.notify_one();
+    ready_.NotifyOne();
     return true;
   }
 
   // Waits for an item; nullopt once the queue is closed and empty.
   [[nodiscard]] std::optional<T> Pop() {
-    std::unique_lock lock(mutex_);
-    ready_.wait(lock, [&] { return closed_ || !items_.empty(); });
-    return TakeLocked(lock);
+    MutexLock lock(mutex_);
+    ready_.Wait(mutex_, [&]() HG_REQUIRES(mutex_) { return closed_ || !items_.empty(); });
+    std::optional<T> item = TakeFirst();
+    lock.Unlock();
+    if (item.has_value()) room_.NotifyOne();
+    return item;
   }
 
   // As Pop, but nullopt also when nothing came within `timeout`.
   [[nodiscard]] std::optional<T> PopFor(std::chrono::nanoseconds timeout) {
-    std::unique_lock lock(mutex_);
-    ready_.wait_for(lock, timeout, [&] { return closed_ || !items_.empty(); });
-    return TakeLocked(lock);
+    MutexLock lock(mutex_);
+    ready_.WaitFor(mutex_, timeout,
+                   [&]() HG_REQUIRES(mutex_) { return closed_ || !items_.empty(); });
+    std::optional<T> item = TakeFirst();
+    lock.Unlock();
+    if (item.has_value()) room_.NotifyOne();
+    return item;
   }
 
   // No item enters any more; items already in stay to be popped. Idempotent.
   void Close() {
     {
-      std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       closed_ = true;
     }
-    ready_.notify_all();
-    room_.notify_all();
+    ready_.NotifyAll();
+    room_.NotifyAll();
   }
 
   [[nodiscard]] size_t size() const {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return items_.size();
   }
   [[nodiscard]] size_t capacity() const { return capacity_; }
 
  private:
-  std::optional<T> TakeLocked(std::unique_lock<std::mutex>& lock) {
+  std::optional<T> TakeFirst() HG_REQUIRES(mutex_) {
     if (items_.empty()) return std::nullopt;
     std::optional<T> item(std::move(items_.front()));
     items_.pop_front();
-    lock.unlock();
-    room_.notify_one();
     return item;
   }
 
   const size_t capacity_;
-  mutable std::mutex mutex_;
-  std::condition_variable room_;
-  std::condition_variable ready_;
-  std::deque<T> items_;
-  bool closed_ = false;
+  mutable Mutex mutex_;
+  CondVar room_;
+  CondVar ready_;
+  std::deque<T> items_ HG_GUARDED_BY(mutex_);
+  bool closed_ HG_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace halograph

@@ -91,14 +91,14 @@ void Progress::Advance(int64_t items) {
 void Progress::Done() { Show(/*last=*/true); }
 
 void Progress::Note(std::string note) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   note_ = std::move(note);
 }
 
 void Progress::Enable(bool on) { enabled.store(on); }
 
 void Progress::Show(bool last) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (done_) return;
   done_ = last;
   const int64_t elapsed = NanosecondsSince(start_);

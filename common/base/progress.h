@@ -7,8 +7,9 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <mutex>
 #include <string>
+
+#include "common/base/mutex.h"
 
 namespace halograph {
 
@@ -49,10 +50,10 @@ class Progress {
   const std::chrono::steady_clock::time_point start_;
   std::atomic<int64_t> count_{0};
   std::atomic<int64_t> next_show_ns_;
-  std::mutex mutex_;
-  std::string note_;
-  bool shown_ = false;
-  bool done_ = false;
+  Mutex mutex_;
+  std::string note_ HG_GUARDED_BY(mutex_);
+  bool shown_ HG_GUARDED_BY(mutex_) = false;
+  bool done_ HG_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace halograph

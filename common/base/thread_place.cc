@@ -3,20 +3,20 @@
 namespace halograph {
 
 void ThreadPlace::Begin() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   thread_ = ::pthread_self();
   alive_ = true;
 }
 
 void ThreadPlace::End() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   alive_ = false;
 }
 
 void ThreadPlace::LeaveCaller() {
   const int processor = ::sched_getcpu();
   if (processor < 0 || processor >= CPU_SETSIZE) return;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   ++asked_;
   if (!alive_) return;
   if (!away_ && ::pthread_getaffinity_np(thread_, sizeof(home_), &home_) != 0) return;
@@ -27,12 +27,12 @@ void ThreadPlace::LeaveCaller() {
 }
 
 int64_t ThreadPlace::asked() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return asked_;
 }
 
 void ThreadPlace::Return(int64_t asked) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!away_ || asked_ != asked) return;
   // Where that fails the thread can run as well.
   static_cast<void>(::pthread_setaffinity_np(thread_, sizeof(home_), &home_));

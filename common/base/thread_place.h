@@ -2,10 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <mutex>
 
 #include <pthread.h>
 #include <sched.h>
+
+#include "common/base/mutex.h"
 
 namespace halograph {
 
@@ -26,12 +27,12 @@ class ThreadPlace {
   void Return(int64_t asked);
 
  private:
-  std::mutex mutex_;
-  bool alive_ = false;
-  pthread_t thread_{};  // while alive
-  int64_t asked_ = 0;
-  bool away_ = false;
-  cpu_set_t home_{};  // while away
+  Mutex mutex_;
+  bool alive_ HG_GUARDED_BY(mutex_) = false;
+  pthread_t thread_ HG_GUARDED_BY(mutex_){};  // while alive
+  int64_t asked_ HG_GUARDED_BY(mutex_) = 0;
+  bool away_ HG_GUARDED_BY(mutex_) = false;
+  cpu_set_t home_ HG_GUARDED_BY(mutex_){};  // while away
 };
 
 }  // namespace halograph

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <atomic>
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <utility>
 
 #include <pthread.h>
+
+#include "common/base/mutex.h"
 
 namespace halograph {
 namespace {
@@ -33,15 +33,15 @@ class Loop {
       body_(begin, begin + std::min(grain_, n_ - begin));
     }
     if (ran == 0) return;
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     finished_ += ran;
-    if (finished_ == chunks_) done_.notify_all();
+    if (finished_ == chunks_) done_.NotifyAll();
   }
 
   // Returns when every chunk has been run; what they wrote is visible then.
   void Wait() {
-    std::unique_lock lock(mutex_);
-    done_.wait(lock, [&] { return finished_ == chunks_; });
+    const MutexLock lock(mutex_);
+    done_.Wait(mutex_, [&]() HG_REQUIRES(mutex_) { return finished_ == chunks_; });
   }
 
  private:
@@ -50,9 +50,9 @@ class Loop {
   const int64_t chunks_;
   const std::function<void(int64_t, int64_t)>& body_;  // the caller's, alive until Wait returns
   std::atomic<int64_t> next_{0};
-  std::mutex mutex_;
-  std::condition_variable done_;
-  int64_t finished_ = 0;
+  Mutex mutex_;
+  CondVar done_;
+  int64_t finished_ HG_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace

@@ -47,19 +47,19 @@ StopSignal::~StopSignal() {
 }
 
 int StopSignal::Wait() {
-  std::unique_lock lock(mutex_);
-  arrived_.wait(lock, [&] { return signal_ != 0; });
+  const MutexLock lock(mutex_);
+  arrived_.Wait(mutex_, [&]() HG_REQUIRES(mutex_) { return signal_ != 0; });
   return signal_;
 }
 
 void StopSignal::EndAtOnce(bool at_once) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   end_at_once_ = at_once;
   if (at_once && signal_ != 0) std::_Exit(0);
 }
 
 void StopSignal::OnStop(std::function<void()> callback) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   callback_ = std::move(callback);
   if (requested_.load() && callback_) callback_();
 }
@@ -83,7 +83,7 @@ void StopSignal::Handle(int signal) {
     spdlog::warn("{}: second signal, stopping immediately without finishing", NameOf(signal));
     std::_Exit(1);
   }
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (end_at_once_) {
     spdlog::info("{}: stopped, nothing was under way", NameOf(signal));
     std::_Exit(0);
@@ -91,7 +91,7 @@ void StopSignal::Handle(int signal) {
   spdlog::warn("{}: stopping; {} again to stop immediately", NameOf(signal),
                signal == SIGINT ? "press Ctrl-C" : "send it");
   signal_ = signal;
-  arrived_.notify_all();
+  arrived_.NotifyAll();
   if (callback_) callback_();
 }
 

@@ -3,12 +3,11 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <thread>
 
+#include "common/base/mutex.h"
 #include "common/base/status.h"
 
 namespace halograph {
@@ -44,11 +43,11 @@ class StopSignal {
   int signal_fd_ = -1;
   int end_fd_ = -1;
   std::atomic<bool> requested_{false};
-  std::mutex mutex_;
-  std::condition_variable arrived_;
-  bool end_at_once_ = false;
-  int signal_ = 0;
-  std::function<void()> callback_;
+  Mutex mutex_;
+  CondVar arrived_;
+  bool end_at_once_ HG_GUARDED_BY(mutex_) = false;
+  int signal_ HG_GUARDED_BY(mutex_) = 0;
+  std::function<void()> callback_ HG_GUARDED_BY(mutex_);
   std::thread thread_;
 };
 

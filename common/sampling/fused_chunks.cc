@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <exception>
-#include <mutex>
 #include <thread>
 #include <vector>
 
+#include "common/base/mutex.h"
 #include "common/sampling/request.h"
 #include "hwy/cache_control.h"
 
@@ -139,8 +138,8 @@ class ChunkCrew::Shared {
   void Moved() {
     ++moved_;
     if (sleeping_ == 0) return;
-    { const std::lock_guard lock(mutex_); }  // who found nothing moved is asleep by now
-    wake_.notify_all();
+    { const MutexLock lock(mutex_); }  // who found nothing moved is asleep by now
+    wake_.NotifyAll();
   }
 
   // Returns when something has moved since moved_ was `seen`.
@@ -154,9 +153,9 @@ class ChunkCrew::Shared {
       std::this_thread::yield();
       if (std::chrono::steady_clock::now() - before > kLate) crowded_ = true;
     }
-    std::unique_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     ++sleeping_;
-    wake_.wait(lock, [&] { return moved_ != seen; });
+    wake_.Wait(mutex_, [&]() HG_REQUIRES(mutex_) { return moved_ != seen; });
     --sleeping_;
   }
 
@@ -171,8 +170,8 @@ class ChunkCrew::Shared {
   std::atomic<uint64_t> moved_{0};
   std::atomic<int> sleeping_{0};
   std::atomic<bool> crowded_{false};  // as long as the crew is together
-  std::mutex mutex_;
-  std::condition_variable wake_;
+  Mutex mutex_;
+  CondVar wake_;
 };
 
 int64_t ChunkDestinations(int32_t fanout) {

@@ -15,8 +15,8 @@ FusedWorkspacePool::Lease::~Lease() {
 
 std::vector<FusedWorkspacePool::Lease> FusedWorkspacePool::Take(int count) {
   assert(count >= 1 && count <= limit_);
-  std::unique_lock lock(mutex_);
-  returned_.wait(lock, [&] { return out_ + count <= limit_; });
+  const MutexLock lock(mutex_);
+  returned_.Wait(mutex_, [&]() HG_REQUIRES(mutex_) { return out_ + count <= limit_; });
   idle_.reserve(static_cast<size_t>(limit_));  // so that Return cannot fail
   std::vector<Lease> leases;
   leases.reserve(static_cast<size_t>(count));
@@ -33,11 +33,11 @@ std::vector<FusedWorkspacePool::Lease> FusedWorkspacePool::Take(int count) {
 
 void FusedWorkspacePool::Return(std::unique_ptr<FusedWorkspace> workspace) {
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     idle_.push_back(std::move(workspace));
     --out_;
   }
-  returned_.notify_all();  // those who wait may need several
+  returned_.NotifyAll();  // those who wait may need several
 }
 
 }  // namespace halograph

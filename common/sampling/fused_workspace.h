@@ -3,12 +3,11 @@
 // type in time), so they are kept in a pool. A workspace serves one call at a time.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <vector>
 
+#include "common/base/mutex.h"
 #include "common/graph/schema.h"
 #include "common/sampling/fused_nodes.h"
 #include "common/sampling/fused_sinks.h"
@@ -77,10 +76,10 @@ class FusedWorkspacePool {
   const Schema* schema_;
   const int limit_;
   const int64_t max_table_nodes_;
-  std::mutex mutex_;
-  std::condition_variable returned_;
-  std::vector<std::unique_ptr<FusedWorkspace>> idle_;
-  int out_ = 0;
+  Mutex mutex_;
+  CondVar returned_;
+  std::vector<std::unique_ptr<FusedWorkspace>> idle_ HG_GUARDED_BY(mutex_);
+  int out_ HG_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace halograph

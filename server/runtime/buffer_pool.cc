@@ -58,18 +58,18 @@ StatusOr<PooledBuffer> BufferPool::Acquire(size_t bytes) {
                              bytes, max_bytes_);
   }
   PooledBuffer kept;
-  std::unique_lock lock(mutex_);
-  const auto has_room = [&] {
+  MutexLock lock(mutex_);
+  const auto has_room = [&]() HG_REQUIRES(mutex_) {
     kept = TakeKept(capacity);
     return kept.data() != nullptr || MakeRoom(charge);
   };
-  if (!returned_.wait_for(lock, patience_, has_room)) {
+  if (!returned_.WaitFor(mutex_, patience_, has_room)) {
     return Unavailable("replies of {} bytes wait to be sent, at most {} may: try again",
                        in_use_bytes_, max_bytes_);
   }
   if (kept.data() != nullptr) return kept;
   in_use_bytes_ += charge;
-  lock.unlock();
+  lock.Unlock();
   PooledBuffer::Memory data(
       static_cast<std::byte*>(::operator new (capacity, std::align_val_t{kAlignment})));
   return PooledBuffer(shared_from_this(), std::move(data), capacity);
@@ -97,16 +97,16 @@ bool BufferPool::MakeRoom(int64_t bytes) {
 
 void BufferPool::Return(PooledBuffer::Memory data, size_t capacity) {
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     in_use_bytes_ -= static_cast<int64_t>(capacity);
     kept_bytes_ += static_cast<int64_t>(capacity);
     kept_.emplace(capacity, std::move(data));
   }
-  returned_.notify_all();
+  returned_.NotifyAll();
 }
 
 BufferPool::Usage BufferPool::usage() const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return {in_use_bytes_, kept_bytes_};
 }
 

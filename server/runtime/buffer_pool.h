@@ -4,13 +4,12 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 
+#include "common/base/mutex.h"
 #include "common/base/status.h"
 
 namespace halograph::server {
@@ -66,18 +65,18 @@ class BufferPool : public std::enable_shared_from_this<BufferPool> {
   BufferPool(int64_t max_bytes, std::chrono::nanoseconds patience)
       : max_bytes_(max_bytes), patience_(patience) {}
   void Return(PooledBuffer::Memory data, size_t capacity);
-  // Requires the lock. A kept buffer that fits without waste, or an empty one.
-  PooledBuffer TakeKept(size_t capacity);
-  // Requires the lock. Frees kept buffers until `bytes` more fit, if that can be.
-  bool MakeRoom(int64_t bytes);
+  // A kept buffer that fits without waste, or an empty one.
+  PooledBuffer TakeKept(size_t capacity) HG_REQUIRES(mutex_);
+  // Frees kept buffers until `bytes` more fit, if that can be.
+  bool MakeRoom(int64_t bytes) HG_REQUIRES(mutex_);
 
   const int64_t max_bytes_;
   const std::chrono::nanoseconds patience_;
-  mutable std::mutex mutex_;
-  std::condition_variable returned_;
-  std::multimap<size_t, PooledBuffer::Memory> kept_;  // by capacity
-  int64_t kept_bytes_ = 0;
-  int64_t in_use_bytes_ = 0;
+  mutable Mutex mutex_;
+  CondVar returned_;
+  std::multimap<size_t, PooledBuffer::Memory> kept_ HG_GUARDED_BY(mutex_);  // by capacity
+  int64_t kept_bytes_ HG_GUARDED_BY(mutex_) = 0;
+  int64_t in_use_bytes_ HG_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace halograph::server

@@ -23,7 +23,7 @@ Dispatcher::Dispatcher(const DispatcherLimits& limits)
 Dispatcher::~Dispatcher() { Shutdown(); }
 
 StatusOr<Ticket> Dispatcher::Enter(int64_t request_bytes) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (closed_) return Unavailable("this server is shutting down and takes no new calls");
   if (in_flight_ > 0 && request_bytes_ + request_bytes > limits_.request_bytes) {
     return Unavailable(
@@ -41,13 +41,13 @@ Status Dispatcher::Run(std::function<void()> task) {
 }
 
 void Dispatcher::CloseGate() {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   closed_ = true;
 }
 
 bool Dispatcher::WaitUntilEmpty(std::chrono::nanoseconds timeout) {
-  std::unique_lock lock(mutex_);
-  return empty_.wait_for(lock, timeout, [&] { return in_flight_ == 0; });
+  const MutexLock lock(mutex_);
+  return empty_.WaitFor(mutex_, timeout, [&]() HG_REQUIRES(mutex_) { return in_flight_ == 0; });
 }
 
 void Dispatcher::Shutdown() {
@@ -56,19 +56,19 @@ void Dispatcher::Shutdown() {
 }
 
 bool Dispatcher::draining() const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return closed_;
 }
 
 int64_t Dispatcher::in_flight() const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return in_flight_;
 }
 
 void Dispatcher::Leave(int64_t bytes) {
-  std::lock_guard lock(mutex_);  // notified under it: the waiter may destroy this next
+  const MutexLock lock(mutex_);  // notified under it: the waiter may destroy this next
   request_bytes_ -= bytes;
-  if (--in_flight_ == 0) empty_.notify_all();
+  if (--in_flight_ == 0) empty_.NotifyAll();
 }
 
 }  // namespace halograph::server

@@ -7,13 +7,12 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <mutex>
 #include <utility>
 
+#include "common/base/mutex.h"
 #include "common/base/status.h"
 #include "common/base/thread_pool.h"
 
@@ -78,11 +77,11 @@ class Dispatcher {
   void Leave(int64_t bytes);
 
   const DispatcherLimits limits_;
-  mutable std::mutex mutex_;
-  std::condition_variable empty_;
-  bool closed_ = false;
-  int64_t in_flight_ = 0;
-  int64_t request_bytes_ = 0;
+  mutable Mutex mutex_;
+  CondVar empty_;
+  bool closed_ HG_GUARDED_BY(mutex_) = false;
+  int64_t in_flight_ HG_GUARDED_BY(mutex_) = 0;
+  int64_t request_bytes_ HG_GUARDED_BY(mutex_) = 0;
   ThreadPool pool_;
 };
 

@@ -30,7 +30,7 @@ EpochOrders::EpochOrders(int64_t count, uint64_t seed, int rank, size_t epochs_k
     : count_(count), seed_(seed), rank_(rank), epochs_kept_(epochs_kept) {}
 
 std::shared_ptr<const std::vector<int64_t>> EpochOrders::Of(int64_t epoch) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   auto& order = orders_[epoch];
   if (order == nullptr) {
     order = std::make_shared<const std::vector<int64_t>>(ShuffledPositions(

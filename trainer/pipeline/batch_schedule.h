@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <vector>
 
+#include "common/base/mutex.h"
 #include "common/graph/partition_book.h"
 
 namespace halograph {
@@ -45,8 +45,8 @@ class EpochOrders {
   const uint64_t seed_;
   const int rank_;
   const size_t epochs_kept_;
-  std::mutex mutex_;
-  std::map<int64_t, std::shared_ptr<const std::vector<int64_t>>> orders_;
+  Mutex mutex_;
+  std::map<int64_t, std::shared_ptr<const std::vector<int64_t>>> orders_ HG_GUARDED_BY(mutex_);
 };
 
 }  // namespace halograph

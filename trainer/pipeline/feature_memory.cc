@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <bit>
 #include <map>
-#include <mutex>
 #include <new>
 
 #include "common/base/huge_pages.h"
+#include "common/base/mutex.h"
 
 namespace halograph {
 namespace {
@@ -45,7 +45,7 @@ class Pool {
   Header* Take(size_t capacity) {
     if (Header* const kept = TakeKept(capacity); kept != nullptr) return kept;
     Header* const header = Allocate(capacity);
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     AddInUse(capacity);
     return header;
   }
@@ -55,7 +55,7 @@ class Pool {
   }
 
   FeatureMemoryUsage usage() const {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return usage_;
   }
 
@@ -64,7 +64,7 @@ class Pool {
 
   // Null if none fits.
   Header* TakeKept(size_t capacity) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto kept = kept_.lower_bound(capacity);
     if (kept == kept_.end() || kept->first > 2 * capacity) return nullptr;
     Header* const header = kept->second;
@@ -76,7 +76,7 @@ class Pool {
 
   // Gives what is now too much, the smallest first.
   Blocks Keep(Header* header) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto bytes = static_cast<int64_t>(header->capacity);
     usage_.in_use_bytes -= bytes;
     usage_.kept_bytes += bytes;
@@ -90,15 +90,15 @@ class Pool {
     return surplus;
   }
 
-  void AddInUse(size_t capacity) {
+  void AddInUse(size_t capacity) HG_REQUIRES(mutex_) {
     usage_.in_use_bytes += static_cast<int64_t>(capacity);
     most_in_use_ = std::max(most_in_use_, usage_.in_use_bytes);
   }
 
-  mutable std::mutex mutex_;
-  Blocks kept_;
-  FeatureMemoryUsage usage_;
-  int64_t most_in_use_ = 0;  // since nothing was
+  mutable Mutex mutex_;
+  Blocks kept_ HG_GUARDED_BY(mutex_);
+  FeatureMemoryUsage usage_ HG_GUARDED_BY(mutex_);
+  int64_t most_in_use_ HG_GUARDED_BY(mutex_) = 0;  // since nothing was
 };
 
 Pool& ThePool() {

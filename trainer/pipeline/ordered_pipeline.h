@@ -4,16 +4,15 @@
 #pragma once
 
 #include <algorithm>
-#include <condition_variable>
 #include <cstdint>
 #include <exception>
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "common/base/mutex.h"
 #include "common/base/status.h"
 
 namespace halograph {
@@ -39,11 +38,11 @@ class OrderedPipeline {
   //   Cancelled   after Close
   //   Internal    `produce` threw: what() is in the message
   [[nodiscard]] StatusOr<std::optional<T>> Next() {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     if (!failure_.ok()) return failure_;
     if (delivered_ == count_ && !closed_) return std::optional<T>();
     auto& slot = slots_[delivered_ % slots_.size()];
-    ready_.wait(lock, [&] { return closed_ || slot.has_value(); });
+    ready_.Wait(mutex_, [&]() HG_REQUIRES(mutex_) { return closed_ || slot.has_value(); });
     if (closed_) return Cancelled("minibatch pipeline was closed");
     StatusOr<T> item = std::move(*slot);
     slot.reset();
@@ -52,8 +51,8 @@ class OrderedPipeline {
       return failure_;
     }
     ++delivered_;
-    lock.unlock();
-    room_.notify_one();
+    lock.Unlock();
+    room_.NotifyOne();
     return std::optional<T>(std::move(item).value());
   }
 
@@ -61,11 +60,11 @@ class OrderedPipeline {
   // `produce` may be waiting on must be ended first, or this waits for it.
   void Close() {
     {
-      std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       closed_ = true;
     }
-    room_.notify_all();
-    ready_.notify_all();
+    room_.NotifyAll();
+    ready_.NotifyAll();
     for (std::thread& thread : threads_) thread.join();
     threads_.clear();
   }
@@ -75,17 +74,19 @@ class OrderedPipeline {
     for (;;) {
       int64_t index = 0;
       {
-        std::unique_lock lock(mutex_);
-        room_.wait(lock, [&] { return Finished() || claimed_ < delivered_ + Capacity(); });
+        const MutexLock lock(mutex_);
+        room_.Wait(mutex_, [&]() HG_REQUIRES(mutex_) {
+          return Finished() || claimed_ < delivered_ + Capacity();
+        });
         if (Finished()) return;
         index = claimed_++;
       }
       StatusOr<T> item = ProduceCaught(index);
-      std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       if (!item.ok()) failed_ = true;
       slots_[index % slots_.size()].emplace(std::move(item));
-      ready_.notify_all();
-      if (failed_) room_.notify_all();
+      ready_.NotifyAll();
+      if (failed_) room_.NotifyAll();
     }
   }
 
@@ -97,21 +98,21 @@ class OrderedPipeline {
     }
   }
 
-  bool Finished() const { return closed_ || failed_ || claimed_ == count_; }
-  int64_t Capacity() const { return static_cast<int64_t>(slots_.size()); }
+  bool Finished() const HG_REQUIRES(mutex_) { return closed_ || failed_ || claimed_ == count_; }
+  int64_t Capacity() const HG_REQUIRES(mutex_) { return static_cast<int64_t>(slots_.size()); }
 
   const int64_t count_;
   const Produce produce_;
-  std::mutex mutex_;
-  std::condition_variable room_;   // an item was delivered, or there is no more to do
-  std::condition_variable ready_;  // an item was made
+  Mutex mutex_;
+  CondVar room_;   // an item was delivered, or there is no more to do
+  CondVar ready_;  // an item was made
   // Item i waits in slot i modulo the capacity: claims never run further ahead than that.
-  std::vector<std::optional<StatusOr<T>>> slots_;
-  int64_t claimed_ = 0;
-  int64_t delivered_ = 0;
-  bool failed_ = false;
-  bool closed_ = false;
-  Status failure_;
+  std::vector<std::optional<StatusOr<T>>> slots_ HG_GUARDED_BY(mutex_);
+  int64_t claimed_ HG_GUARDED_BY(mutex_) = 0;
+  int64_t delivered_ HG_GUARDED_BY(mutex_) = 0;
+  bool failed_ HG_GUARDED_BY(mutex_) = false;
+  bool closed_ HG_GUARDED_BY(mutex_) = false;
+  Status failure_ HG_GUARDED_BY(mutex_);
   std::vector<std::thread> threads_;
 };
 
