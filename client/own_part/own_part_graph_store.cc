@@ -60,7 +60,7 @@ class OwnPartGraphStore final : public GraphStore {
                      std::vector<NeighborPicks>* picks) override {
     return CatchNoMemory(std::ssize(groups), "groups", [&] {
       std::unique_ptr<SplitLayer> layer = idle_.Take();
-      const Status status = SampleSplit(groups, *layer, context, picks);
+      Status status = SampleSplit(groups, *layer, context, picks);
       idle_.Give(std::move(layer));
       return status;
     });
