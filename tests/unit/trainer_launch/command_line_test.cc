@@ -168,7 +168,8 @@ TEST(CommandLineTest, GivenRanksMakeHalfALaunchersPairHarmless) {
 TEST(CommandLineTest, WrongUsageNamesTheOptionAndExitsWithTwo) {
   EXPECT_THAT(Refusal({}), HasSubstr("either --graph DIR"));
   EXPECT_THAT(Refusal({"--graph", "g", "--servers", "a:1"}), HasSubstr("not both"));
-  EXPECT_THAT(Refusal({"--graph", "g", "--model", "no-such-model"}), HasSubstr("no model 'no-such-model', expected "));
+  EXPECT_THAT(Refusal({"--graph", "g", "--model", "no-such-model"}),
+              HasSubstr("no model 'no-such-model', expected "));
   EXPECT_THAT(Refusal({"--graph", "g", "--fanouts", "5"}), HasSubstr("--layers"));
   EXPECT_THAT(Refusal({"--graph", "g", "--fanouts", "5,-2"}), HasSubstr("-2"));
   EXPECT_THAT(Refusal({"--graph", "g", "--eval-fanouts", "5"}), HasSubstr("--eval-fanouts"));
