@@ -5,14 +5,13 @@
 #include <malloc.h>
 
 #include "common/base/build_info.h"
-#include "common/base/bus_error.h"
 #include "common/base/host_port.h"
 #include "common/base/log.h"
 #include "common/base/units.h"
+#include "common/program/program.h"
 #include "common/storage/file.h"
-#include "server/flags.h"
+#include "server/options.h"
 #include "server/server.h"
-#include "server/signals.h"
 
 namespace halograph::server {
 namespace {
@@ -37,16 +36,18 @@ void WarnIfOpen(const std::string& address) {
   }
 }
 
-Status Serve(const ServerOptions& options, StopSignals& signals) {
+Status Serve(const ServerOptions& options, StopSignal& stop) {
+  stop.EndAtOnce(true);  // until it serves
+  spdlog::info("version {}", BuildVersion());
   HG_ASSIGN_OR_RETURN(const std::unique_ptr<Server> server, Server::Start(options));
-  signals.Arm();
+  stop.EndAtOnce(false);
   WarnIfOpen(server->address());
   if (!options.address_file.empty()) {
     HG_RETURN_IF_ERROR(WriteFileAtomically(options.address_file, server->address()));
   }
   std::cout << "listening on " << server->address() << std::endl;
-  const int signal = signals.Wait();
-  spdlog::info("signal {}: draining for at most {}", signal,
+  static_cast<void>(stop.Wait());
+  spdlog::info("draining for at most {}",
                FormatSeconds(std::chrono::duration<double>(options.drain_timeout).count()));
   if (!server->Drain(options.drain_timeout)) {
     spdlog::warn("calls still in flight after --drain-timeout were cancelled");
@@ -57,21 +58,15 @@ Status Serve(const ServerOptions& options, StopSignals& signals) {
 
 int Main(int argc, char** argv) {
   TuneMalloc();
-  EndOnBusErrors("halograph-server");
-  static StopSignals& signals = *new StopSignals;  // its thread outlives main
-  int exit_code = 0;
-  const std::optional<Flags> flags = ParseFlags(argc, argv, &exit_code);
-  if (!flags.has_value()) return exit_code;
-  if (Status status = InitLog("halograph-server", flags->log_level); !status.ok()) {
-    std::cerr << "halograph-server: --log-level: " << Message(status) << "\n";
-    return 2;
-  }
-  spdlog::info("version {}", BuildVersion());
-  if (Status status = Serve(flags->options, signals); !status.ok()) {
-    spdlog::error("{}", Message(status));
-    return 1;
-  }
-  return 0;
+  Program program("halograph-server",
+                  "Serves partitions of a graph: sampling, features, task sets.");
+  program.set_out_of_memory_advice("lower --request-memory, --reply-memory or --threads");
+  program.CatchStopSignals();
+  ServerOptions options;
+  AddServerOptions(program.options(), &options);
+  program.Check([&] { return options.Validate(); });
+  program.Run([&] { return Serve(options, *program.stop_signal()); });
+  return program.Main(argc, argv);
 }
 
 }  // namespace

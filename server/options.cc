@@ -5,6 +5,7 @@
 #include <thread>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "common/base/host_port.h"
 
@@ -18,12 +19,6 @@ constexpr int64_t kReplyMemory = 48 << 20;
 // Messages that the memory must hold at least: a buffer is up to twice its message.
 constexpr int64_t kMessagesInMemory = 4;
 
-template <typename T>
-Status CheckRange(std::string_view option, T value, T smallest, T largest) {
-  if (value >= smallest && value <= largest) return OkStatus();
-  return InvalidArgument("{} {} is outside [{}, {}]", option, value, smallest, largest);
-}
-
 bool ParseNumber(std::string_view text, int* value) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *value);
   return error == std::errc() && end == text.data() + text.size() && !text.empty() &&
@@ -34,21 +29,20 @@ bool ParseNumber(std::string_view text, int* value) {
 
 Status ServerOptions::Validate() const {
   if (graph.empty()) return InvalidArgument("--graph is missing: name the partition folder");
-  HG_ASSIGN_OR_RETURN([[maybe_unused]] const HostPort address, ParseHostPort(listen));
-  HG_RETURN_IF_ERROR(CheckRange("--threads", threads, 0, 1024));
-  HG_RETURN_IF_ERROR(CheckRange("--queue", queue, 1, 1 << 20));
-  HG_RETURN_IF_ERROR(CheckRange("--max-message-bytes", max_message_bytes, kSmallestMessageBytes,
-                                kLargestMessageBytes));
+  ServerOptions copy = *this;
+  OptionTable rows;
+  AddServerOptions(rows, &copy);
+  HG_RETURN_IF_ERROR(rows.Validate());
   const int64_t least = kMessagesInMemory * max_message_bytes;
   for (const auto& [name, value] :
        {std::pair{"--request-memory", request_memory}, {"--reply-memory", reply_memory}}) {
     if (value != 0 && value < least) {
-      return InvalidArgument("{} {} is below {}: {} messages of --max-message-bytes {}", name,
-                             value, least, kMessagesInMemory, max_message_bytes);
+      return InvalidArgument(
+          "{} is {}, expected at least {}: {} messages of --max-message-bytes {}", name, value,
+          least, kMessagesInMemory, max_message_bytes);
     }
   }
-  const auto seconds = std::chrono::duration<double>(drain_timeout).count();
-  return CheckRange("--drain-timeout", seconds, 0.0, 3600.0);
+  return OkStatus();
 }
 
 int ServerOptions::NumThreads() const {
@@ -66,6 +60,56 @@ int64_t ServerOptions::ReplyMemory() const {
   return std::max(kReplyMemory, kMessagesInMemory * max_message_bytes);
 }
 
+void AddServerOptions(OptionTable& rows, ServerOptions* o) {
+  rows.Group("Graph");
+  rows.Add("graph", &o->graph, "partition folder, which holds part-XXXX").Required();
+  rows.AddText(
+          "part",
+          [o](std::string_view text) -> Status {
+            HG_ASSIGN_OR_RETURN(o->parts, ParseParts(text));
+            return OkStatus();
+          },
+          [o] { return o->parts.empty() ? "all" : fmt::format("{}", fmt::join(o->parts, ",")); },
+          "all, or numbers separated by commas", "partitions to serve")
+      .ValueName("PARTS")
+      .Required();
+  rows.AddText(
+      "serve",
+      [o](std::string_view text) -> Status {
+        HG_ASSIGN_OR_RETURN(o->contents, ParseServe(text));
+        return OkStatus();
+      },
+      [o] { return o->contents.topology ? "all" : "features"; }, "all or features",
+      "what is served; features: the topology is not opened, as trainers in hybrid mode have it");
+  rows.AddChoice(
+      "verify", &o->verify, VerifyLevelWords(),
+      "what is checked of files as they are opened: their headers, or also every checksum");
+
+  rows.Group("Service");
+  rows.Add("listen", &o->listen, "address to listen at; port 0 picks a free one")
+      .Check([](const std::string& address) { return ParseHostPort(address).status(); })
+      .ValueName("HOST:PORT")
+      .Required();
+  rows.Add("address-file", &o->address_file,
+           "file that gets the address, HOST:PORT, once the server listens");
+  rows.Add("drain-timeout", &o->drain_timeout, "how long calls in flight may go on after SIGTERM")
+      .Range(std::chrono::seconds(0), std::chrono::hours(1));
+
+  rows.Group("Bounds");
+  rows.Add("threads", &o->threads, "threads that work on calls; 0: one a core").Range(0, 1024);
+  rows.Add("queue", &o->queue, "calls that wait for a thread; beyond: UNAVAILABLE")
+      .Range(1, 1 << 20);
+  rows.AddBytes("max-message-bytes", &o->max_message_bytes,
+                "largest request or reply; beyond: RESOURCE_EXHAUSTED")
+      .Range(kSmallestMessageBytes, kLargestMessageBytes);
+  rows.AddBytes("request-memory", &o->request_memory,
+                "bytes of requests in flight; beyond: UNAVAILABLE")
+      .DefaultText("16MiB, or 4 messages where that is more");
+  rows.AddBytes("reply-memory", &o->reply_memory,
+                "bytes of replies that are not yet sent; beyond: UNAVAILABLE")
+      .DefaultText("48MiB, or 4 messages where that is more");
+}
+
 StatusOr<std::vector<int>> ParseParts(std::string_view text) {
   std::vector<int> parts;
   if (text == "all") return parts;
@@ -73,11 +117,11 @@ StatusOr<std::vector<int>> ParseParts(std::string_view text) {
     const size_t end = std::min(text.find(',', begin), text.size());
     int part = 0;
     if (!ParseNumber(text.substr(begin, end - begin), &part)) {
-      return InvalidArgument("--part '{}': give numbers of parts separated by commas, or all",
+      return InvalidArgument("'{}' is no list of parts: give numbers separated by commas, or all",
                              text);
     }
     if (std::find(parts.begin(), parts.end(), part) != parts.end()) {
-      return InvalidArgument("--part '{}': part {} is listed twice", text, part);
+      return InvalidArgument("'{}' lists part {} twice", text, part);
     }
     parts.push_back(part);
     begin = end + 1;
@@ -88,7 +132,7 @@ StatusOr<std::vector<int>> ParseParts(std::string_view text) {
 StatusOr<PartContents> ParseServe(std::string_view text) {
   if (text == "all") return PartContents{};
   if (text == "features") return PartContents{.topology = false};
-  return InvalidArgument("--serve '{}' is unknown: use all or features", text);
+  return InvalidArgument("'{}' is not all or features", text);
 }
 
 }  // namespace halograph::server

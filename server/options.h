@@ -9,6 +9,7 @@
 
 #include "common/base/status.h"
 #include "common/graph/partition.h"
+#include "common/program/options.h"
 
 namespace halograph::server {
 
@@ -36,6 +37,9 @@ struct ServerOptions {
   [[nodiscard]] int64_t RequestMemory() const;
   [[nodiscard]] int64_t ReplyMemory() const;
 };
+
+// A row for each of them; ranges are there. What several together make wrong is Validate's.
+void AddServerOptions(OptionTable& rows, ServerOptions* options);
 
 // "all" gives none (which means all); "0,2" gives 0 and 2. InvalidArgument for anything else, and
 // for a part given twice.

@@ -111,15 +111,11 @@ Row ToRow(const ServerStatus& server) {
 
 }  // namespace
 
-std::vector<ServerStatus> AskStatus(const std::vector<std::string>& servers,
-                                    std::chrono::nanoseconds timeout) {
+std::vector<ServerStatus> AskStatus(const RemoteOptions& options) {
+  const std::vector<std::string>& servers = options.servers;
   std::vector<ServerStatus> statuses(servers.size());
   for (size_t i = 0; i < servers.size(); ++i) statuses[i].address = servers[i];
 
-  RemoteOptions options;
-  options.servers = servers;
-  options.timeout = timeout;
-  options.channels_per_server = 1;
   CallContext context;
   Status failed = options.Validate();
   if (failed.ok()) {

@@ -1,11 +1,11 @@
 // What `halograph-ctl status` shows: one row a server, asked in parallel.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "client/remote_options.h"
 #include "common/base/status.h"
 #include "common/storage/json.h"
 
@@ -30,9 +30,8 @@ struct ServerStatus {
   Json methods = Json::array();  // per method, for --json
 };
 
-// Asks every server's Stats, each within `timeout`. Never fails as a whole.
-[[nodiscard]] std::vector<ServerStatus> AskStatus(const std::vector<std::string>& servers,
-                                                  std::chrono::nanoseconds timeout);
+// Asks the Stats of every server in `options`, each within its timeout. Never fails as a whole.
+[[nodiscard]] std::vector<ServerStatus> AskStatus(const RemoteOptions& options);
 
 [[nodiscard]] std::string FormatTable(const std::vector<ServerStatus>& servers);
 [[nodiscard]] Json ToJson(const std::vector<ServerStatus>& servers);

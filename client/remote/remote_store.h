@@ -5,7 +5,7 @@
 
 #include "client/graph_store.h"
 #include "client/kv_store.h"
-#include "client/remote/remote_options.h"
+#include "client/remote_options.h"
 
 namespace halograph {
 

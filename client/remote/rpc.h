@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "client/call_context.h"
-#include "client/remote/remote_options.h"
 #include "client/remote/retry.h"
 #include "client/remote/transport.h"
+#include "client/remote_options.h"
 #include "common/base/status.h"
 
 namespace halograph {

@@ -12,7 +12,7 @@
 
 #include <filesystem>
 
-#include "client/remote/remote_options.h"
+#include "client/remote_options.h"
 #include "common/base/cancel.h"
 #include "common/base/status.h"
 #include "common/graph/partition.h"

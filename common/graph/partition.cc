@@ -134,10 +134,8 @@ Status CheckFiles(const std::filesystem::path& folder, const std::vector<FileEnt
 
 }  // namespace
 
-StatusOr<VerifyLevel> ParseVerifyLevel(std::string_view text) {
-  if (text == "headers") return VerifyLevel::kHeaders;
-  if (text == "contents") return VerifyLevel::kContents;
-  return InvalidArgument("verify level '{}' is unknown; use headers or contents", text);
+std::vector<std::pair<std::string_view, VerifyLevel>> VerifyLevelWords() {
+  return {{"headers", VerifyLevel::kHeaders}, {"contents", VerifyLevel::kContents}};
 }
 
 StatusOr<std::unique_ptr<Partition>> Partition::Open(const std::filesystem::path& folder,

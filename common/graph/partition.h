@@ -7,6 +7,8 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "common/base/status.h"
@@ -20,8 +22,8 @@ enum class VerifyLevel {
   kHeaders,   // existence, sizes, .npy headers, ends of indptr
   kContents,  // and every checksum, monotone offsets, ranges of ids
 };
-// "headers" or "contents"
-[[nodiscard]] StatusOr<VerifyLevel> ParseVerifyLevel(std::string_view text);
+// As options have them: "headers", "contents".
+[[nodiscard]] std::vector<std::pair<std::string_view, VerifyLevel>> VerifyLevelWords();
 
 // What is opened of a part. The files of what is not wanted are neither opened nor checked, and
 // need not be there: a server of features holds no edges, a trainer's copy of the topology no

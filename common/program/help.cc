@@ -9,20 +9,15 @@ namespace {
 constexpr size_t kTextColumn = 30;
 constexpr size_t kWidth = 100;
 
-// `text` in lines from kTextColumn on, beside `left` or below it where that is too long.
-void AppendEntry(const std::string& left, std::string_view text, std::string* help) {
-  std::string line = "  " + left;
-  if (line.size() + 2 > kTextColumn) {
-    *help += line + "\n";
-    line.clear();
-  }
-  line.resize(kTextColumn, ' ');
+// `text` after `begin`, in lines of at most kWidth; those after the first begin at `column`.
+void AppendText(std::string_view begin, size_t column, std::string_view text, std::string* help) {
+  std::string line(begin);
   bool first = true;
   while (!text.empty()) {
     const size_t end = std::min(text.find(' '), text.size());
     if (!first && line.size() + 1 + end > kWidth) {
       *help += line + "\n";
-      line.assign(kTextColumn, ' ');
+      line.assign(column, ' ');
       first = true;
     }
     if (!first) line += ' ';
@@ -31,6 +26,17 @@ void AppendEntry(const std::string& left, std::string_view text, std::string* he
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   *help += line + "\n";
+}
+
+// `text` from kTextColumn on, beside `left` or below it where that is too long.
+void AppendEntry(const std::string& left, std::string_view text, std::string* help) {
+  std::string line = "  " + left;
+  if (line.size() + 2 > kTextColumn) {
+    *help += line + "\n";
+    line.clear();
+  }
+  line.resize(kTextColumn, ' ');
+  AppendText(line, kTextColumn, text, help);
 }
 
 // "threads for computation (0 to 1024; default: one a core)"
@@ -66,7 +72,7 @@ std::vector<std::string> GroupsOf(const OptionTable& options) {
 std::string Command::Help() const {
   std::string help =
       "Usage: " + FullName() + (commands_.empty() ? "" : " COMMAND") + " [options]\n";
-  help += about_ + "\n";
+  AppendText("", 0, about_, &help);
   if (!commands_.empty()) help += "\nCommands (each has --help):\n";
   for (const auto& command : commands_) AppendEntry(command->name_, command->about_, &help);
   for (const std::string& group : GroupsOf(options_)) {

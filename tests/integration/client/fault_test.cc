@@ -263,7 +263,7 @@ TEST_F(RemoteFaultTest, AFullPoolIsRetriedUntilItTakesTheCall) {
     const Status status = pull.get();
     EXPECT_TRUE(status.ok()) << ToString(status);
   }
-  const auto seen = AskStatus({server->address()}, seconds(20));
+  const auto seen = AskStatus({.servers = {server->address()}, .timeout = seconds(20)});
   EXPECT_GT(seen[0].errors, 0) << "no call was turned away: the test shows nothing";
 }
 

@@ -231,7 +231,8 @@ TEST_F(RemoteGraphStoreTest, NothingToAskSendsNothing) {
 
 // Calls that the server has counted.
 int64_t SampleCalls(const std::string& address) {
-  const ServerStatus status = AskStatus({address}, std::chrono::seconds(20)).front();
+  const ServerStatus status =
+      AskStatus({.servers = {address}, .timeout = std::chrono::seconds(20)}).front();
   EXPECT_TRUE(status.reachable.ok()) << ToString(status.reachable);
   int64_t calls = 0;
   for (const Json& method : status.methods) {
@@ -262,11 +263,13 @@ TEST_F(StatusTableTest, ShowsWhatIsServedAndNamesWhatIsDown) {
   EXPECT_TRUE(Pull(*stores.kv, {1}).ok());
   // A server counts a call when it has left: maybe after the caller has its reply.
   for (int attempt = 0; attempt < 1000; ++attempt) {
-    if (AskStatus({full->address()}, std::chrono::seconds(5))[0].calls >= 3) break;
+    if (AskStatus({.servers = {full->address()}, .timeout = std::chrono::seconds(5)})[0].calls >= 3)
+      break;
   }
 
-  const auto statuses = AskStatus({server->address(), socket.address(), full->address()},
-                                  std::chrono::milliseconds(1500));
+  const auto statuses =
+      AskStatus({.servers = {server->address(), socket.address(), full->address()},
+                 .timeout = std::chrono::milliseconds(1500)});
   ASSERT_EQ(statuses.size(), 3U);
   ASSERT_TRUE(statuses[0].reachable.ok()) << ToString(statuses[0].reachable);
   EXPECT_EQ(statuses[0].parts, std::vector<int>{1});

@@ -17,7 +17,8 @@ class ServingTest : public RemoteStoreTest {
     return Serve(graph_, parts, options);
   }
   static int64_t Calls(const server::Server& server, const std::string& method) {
-    const auto statuses = AskStatus({server.address()}, std::chrono::seconds(20));
+    const auto statuses =
+        AskStatus({.servers = {server.address()}, .timeout = std::chrono::seconds(20)});
     for (const Json& stats : statuses[0].methods) {
       if (stats["method"] == method) {
         return stats["calls"].get<int64_t>() + stats["in_flight"].get<int64_t>();
@@ -61,7 +62,8 @@ TEST_F(ServingTest, EachIsAskedForWhatItServes) {
 TEST_F(ServingTest, StatusShowsWhatIsServed) {
   const auto features = ServeFeatures({1});
   const auto all = Serve(graph_, {0});
-  const auto statuses = AskStatus({features->address(), all->address()}, std::chrono::seconds(20));
+  const auto statuses = AskStatus(
+      {.servers = {features->address(), all->address()}, .timeout = std::chrono::seconds(20)});
   EXPECT_EQ(statuses[0].serving, "features,tasks");
   EXPECT_EQ(statuses[1].serving, "topology,features,tasks");
   EXPECT_THAT(FormatTable(statuses), testing::HasSubstr("  features,tasks  "));

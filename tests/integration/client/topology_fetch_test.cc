@@ -90,7 +90,8 @@ class TopologyFetchTest : public RemoteStoreTest {
   // Bytes that a server has sent in answer to reads of its topology.
   static int64_t SentBytes(const server::Server& server, const std::string& method = kRead) {
     for (;;) {
-      const auto statuses = AskStatus({server.address()}, std::chrono::seconds(20));
+      const auto statuses =
+          AskStatus({.servers = {server.address()}, .timeout = std::chrono::seconds(20)});
       EXPECT_TRUE(statuses[0].reachable.ok()) << ToString(statuses[0].reachable);
       for (const Json& stats : statuses[0].methods) {
         // A call is counted when its reply is out: its client may be faster.
@@ -100,7 +101,8 @@ class TopologyFetchTest : public RemoteStoreTest {
   }
 
   static int64_t Calls(const server::Server& server, const std::string& method) {
-    const auto statuses = AskStatus({server.address()}, std::chrono::seconds(20));
+    const auto statuses =
+        AskStatus({.servers = {server.address()}, .timeout = std::chrono::seconds(20)});
     for (const Json& stats : statuses[0].methods) {
       if (stats["method"] == method) return stats["calls"];
     }

@@ -1,6 +1,5 @@
 // Starting, being busy, and stopping.
 #include <atomic>
-#include <csignal>
 #include <sstream>
 #include <thread>
 
@@ -8,7 +7,6 @@
 #include <spdlog/sinks/ostream_sink.h>
 
 #include "common/base/log.h"
-#include "server/signals.h"
 #include "tests/integration/server/server_fixture.h"
 
 namespace halograph::server {
@@ -149,34 +147,6 @@ TEST_F(LifecycleTest, LogNamesRequestAndRank) {
   spdlog::set_default_logger(before);
   EXPECT_THAT(text.str(), HasSubstr("KVService/Pull request r-17 rank 3"));
   EXPECT_THAT(text.str(), HasSubstr("NOT_FOUND"));
-}
-
-using StopSignalsDeathTest = testing::Test;
-
-// Each runs in a process of its own, before any other thread is there.
-TEST(StopSignalsDeathTest, FirstSignalIsWaitedForAndTheSecondEndsAtOnce) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");
-  EXPECT_EXIT(
-      {
-        auto* signals = new StopSignals;
-        signals->Arm();
-        kill(getpid(), SIGTERM);
-        if (signals->Wait() != SIGTERM) _exit(5);
-        kill(getpid(), SIGINT);
-        for (;;) pause();
-      },
-      testing::ExitedWithCode(1), "");
-}
-
-TEST(StopSignalsDeathTest, SignalBeforeServingEndsWithZero) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");
-  EXPECT_EXIT(
-      {
-        [[maybe_unused]] auto* signals = new StopSignals;
-        kill(getpid(), SIGINT);
-        for (;;) pause();
-      },
-      testing::ExitedWithCode(0), "");
 }
 
 }  // namespace

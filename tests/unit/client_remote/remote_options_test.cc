@@ -1,7 +1,7 @@
-#include "client/remote/remote_options.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "client/remote_options.h"
 
 namespace halograph {
 namespace {
@@ -36,18 +36,18 @@ TEST(RemoteOptionsTest, ServersMustBeGivenOnceAsHostAndPort) {
 TEST(RemoteOptionsTest, NumbersOutOfRangeAreNamed) {
   RemoteOptions options = Valid();
   options.timeout = std::chrono::nanoseconds(0);
-  ExpectInvalid(options, "timeout");
+  ExpectInvalid(options, "--timeout is 0s, expected 1ms to 86400s");
   options = Valid();
   options.max_message_bytes = 4095;
-  ExpectInvalid(options, "max_message_bytes is 4095");
+  ExpectInvalid(options, "--max-message-bytes is 4095, expected 4KiB to 1GiB");
   options.max_message_bytes = int64_t{1} << 31;
-  ExpectInvalid(options, "max_message_bytes");
+  ExpectInvalid(options, "--max-message-bytes is 2GiB");
   options = Valid();
   options.channels_per_server = 0;
-  ExpectInvalid(options, "channels_per_server is 0");
+  ExpectInvalid(options, "--channels-per-server is 0");
   options = Valid();
   options.calls_in_flight = 0;
-  ExpectInvalid(options, "calls_in_flight is 0");
+  ExpectInvalid(options, "--calls-in-flight is 0");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// How the remote stores reach their servers: below all that talks to them.
+// What a client of partition servers is told. Needs no gRPC, so that every program has its rows.
 #pragma once
 
 #include <chrono>
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/base/status.h"
+#include "common/program/options.h"
 
 namespace halograph {
 
@@ -21,8 +22,13 @@ struct RemoteOptions {
   // by itself and only pulls features (hybrid mode).
   bool needs_topology = true;
 
-  // InvalidArgument naming the field: no servers, one listed twice, not HOST:PORT, out of range.
+  // InvalidArgument naming the option: no servers, or as its row says.
   [[nodiscard]] Status Validate() const;
 };
+
+// --servers; returned so that a program may require it.
+OptionRow& AddServersRow(OptionTable& rows, RemoteOptions* options, std::string help);
+// What bounds calls: --timeout, --max-message-bytes, --calls-in-flight, --channels-per-server.
+void AddCallRows(OptionTable& rows, RemoteOptions* options, std::string timeout_help);
 
 }  // namespace halograph
