@@ -37,7 +37,7 @@ Status Compare(const CompareFlags& flags) {
   CompareOptions options = flags.compare;
   options.method = flags.report.flags.Options();
   options.sampling.seed = options.method.seed;
-  ReadOptions read = flags.report.input.Read();
+  ReadOptions read = flags.report.input.read;
   options.method.drop_duplicates = read.duplicates == EdgePolicy::kDrop;
   read.scratch = folder.path();
   HG_ASSIGN_OR_RETURN(const Dataset dataset, OpenDataset(flags.report.input.input, read));
@@ -48,16 +48,17 @@ Status Compare(const CompareFlags& flags) {
   return flags.plot.empty() ? OkStatus() : Plot(rows, flags.plot);
 }
 
-std::string CheckMethodWord(const std::string& word) {
+Status CheckMethodWords(const std::vector<std::string>& words) {
   MethodOptions ignored;
-  const auto name = ParseMethodWord(word, &ignored);
-  return name.ok() ? std::string() : Message(name.status());
+  for (const std::string& word : words) {
+    HG_RETURN_IF_ERROR(ParseMethodWord(word, &ignored).status());
+  }
+  return OkStatus();
 }
 
-std::string CheckFanout(const std::string& text) {
-  int32_t fanout = 0;
-  if (!CLI::detail::lexical_cast(text, fanout)) return "expected an integer, got " + text;
-  return Message(ValidateFanout(fanout));
+Status CheckFanouts(const std::vector<int32_t>& fanouts) {
+  for (const int32_t fanout : fanouts) HG_RETURN_IF_ERROR(ValidateFanout(fanout));
+  return OkStatus();
 }
 
 // Their names without owner rules.
@@ -67,49 +68,39 @@ std::vector<std::string> NamesOf(const std::vector<std::string>& words) {
   return names;
 }
 
-void AddSamplingFlags(CLI::App* command, SamplingPlan* plan) {
-  command
-      ->add_option("--fanouts", plan->fanouts,
-                   "Neighbours sampled per layer, from the seeds outward (-1: all)")
-      ->delimiter(',')
-      ->check(CheckFanout)
-      ->default_str(fmt::format("{}", fmt::join(plan->fanouts, ",")));
-  command->add_option("--batch-size", plan->batch_size, "Seeds per minibatch")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 30))
-      ->capture_default_str();
-  command
-      ->add_option("--batches", plan->batches,
-                   "Maximum number of minibatches sampled per partition")
-      ->check(CLI::Range(1, 1 << 20))
-      ->capture_default_str();
+void AddSamplingFlags(OptionTable& rows, SamplingPlan* plan) {
+  rows.Group("Sampling");
+  rows.Add("fanouts", &plan->fanouts,
+           "neighbours sampled per node, one number per layer, from the seeds outward; -1: all")
+      .Check(CheckFanouts);
+  rows.Add("batch-size", &plan->batch_size, "seeds per minibatch").Range(1, int64_t{1} << 30);
+  rows.Add("batches", &plan->batches, "maximum number of minibatches sampled per partition")
+      .Range(1, 1 << 20);
 }
 
 }  // namespace
 
-void AddCompareCommand(CLI::App* app, Action* action) {
+void AddCompareCommand(Command& program) {
   auto flags = std::make_shared<CompareFlags>();
   flags->compare.methods = MethodNames();
-  CLI::App* command =
-      app->add_subcommand("compare",
-                          "Runs methods on a graph, each in its own process, and reports their "
-                          "cost and the effect on sampling; writes no partition folder");
-  AddInputOptions(command, &flags->report.input)->required();
-  command
-      ->add_option("--methods", flags->compare.methods,
-                   "Comma-separated; \"hdrf:random\" names an owner rule (default: all)")
-      ->delimiter(',')
-      ->check(CheckMethodWord);
-  command->add_option("--parts", flags->compare.parts, "Numbers of partitions, comma-separated")
-      ->delimiter(',')
-      ->check(CLI::Range(1, kMaxParts))
-      ->default_str(fmt::format("{}", fmt::join(flags->compare.parts, ",")));
-  AddSamplingFlags(command, &flags->compare.sampling);
-  AddReportOptions(command, "Folder for temporary files", &flags->report);
-  command->add_option("--plot", flags->plot, "Plots the figures as an SVG file, with gnuplot");
-  command->callback([=] {
-    RequireOptionsTaken(flags->report.flags, NamesOf(flags->compare.methods));
-    *action = [=] { return Compare(*flags); };
-  });
+  Command& command =
+      program.Add("compare",
+                  "Runs methods on a graph, each in its own process, and reports their cost and "
+                  "the effect on sampling. Writes no partition folder.");
+  OptionTable& rows = command.options();
+  AddInputOptions(rows, &flags->report.input).Required();
+  rows.Group("Comparison");
+  rows.Add("methods", &flags->compare.methods, "methods to run; hdrf:random names an owner rule")
+      .Check(CheckMethodWords)
+      .ValueName("METHOD")
+      .DefaultText("all");
+  rows.Add("parts", &flags->compare.parts, "numbers of partitions").Range(1, kMaxParts);
+  AddSamplingFlags(rows, &flags->compare.sampling);
+  AddReportOptions(rows, "folder for temporary files", &flags->report);
+  rows.Add("plot", &flags->plot, "plots the figures as an SVG file, with gnuplot");
+  command.Check(
+      [flags] { return flags->report.flags.CheckTaken(NamesOf(flags->compare.methods)); });
+  command.Run([flags] { return Compare(*flags); });
 }
 
 }  // namespace halograph

@@ -1,7 +1,3 @@
-#include <string>
-
-#include <fmt/core.h>
-
 #include "partitioner/cli/command.h"
 #include "partitioner/generate/hierarchical.h"
 #include "partitioner/generate/rmat.h"
@@ -29,28 +25,27 @@ struct HierarchicalCommand {
   bool no_labels = false;
 };
 
-void AddTargetOptions(CLI::App* command, GenerateTarget* target) {
-  command->add_option("--output", target->folder, "Folder to write, in GraphBolt's layout")
-      ->required();
-  command->add_flag("--force", target->replace, "Replace an existing output");
+void AddTargetRows(OptionTable& rows, GenerateTarget* target) {
+  rows.Group("Output");
+  rows.Add("output", &target->folder, "folder to write, in GraphBolt's layout").Required();
+  rows.Add("force", &target->replace, "replace an existing output");
 }
 
-void AddShareOptions(CLI::App* command, SetShares* shares) {
-  command->add_option("--train", shares->train, "Share of nodes in the training set")
-      ->capture_default_str();
-  command->add_option("--valid", shares->valid, "Share of nodes in the validation set")
-      ->capture_default_str();
-  command->add_option("--test", shares->test, "Share of nodes in the test set")
-      ->capture_default_str();
+void AddShareRows(OptionTable& rows, SetShares* shares) {
+  rows.Add("train", &shares->train, "share of nodes in the training set").Range(0, 1);
+  rows.Add("valid", &shares->valid, "share of nodes in the validation set").Range(0, 1);
+  rows.Add("test", &shares->test, "share of nodes in the test set").Range(0, 1);
 }
 
-void AddEdgesOption(CLI::App* command, int64_t* edges, double average_degree) {
-  command
-      ->add_option("--edges", *edges,
-                   fmt::format("Approximate number of directed edges; each is listed in both "
-                               "directions (default: {} per node)",
-                               average_degree))
-      ->check(CLI::NonNegativeNumber);
+void AddSeedRow(OptionTable& rows, uint64_t* seed) {
+  rows.Add("seed", seed, "random seed: the same seed gives the same graph");
+}
+
+void AddEdgesRow(OptionTable& rows, int64_t* edges, double average_degree) {
+  rows.Add("edges", edges,
+           "approximate number of directed edges; each is listed in both directions")
+      .AtLeast(0)
+      .DefaultText(fmt::format("{} per node", average_degree));
 }
 
 // `edges` as --edges has it: negative if it was not given.
@@ -59,118 +54,98 @@ void SetAverageDegree(int64_t edges, int64_t nodes, double* average_degree) {
   *average_degree = static_cast<double>(edges) / static_cast<double>(nodes);
 }
 
-void AddRmat(CLI::App* generate, Action* action) {
+void AddRmat(Command& generate) {
   auto rmat = std::make_shared<RmatCommand>();
   RmatOptions& options = rmat->options;
-  CLI::App* command = generate->add_subcommand(
-      "rmat", "A recursive-matrix (R-MAT) graph: skewed degrees at any size");
-  AddTargetOptions(command, &rmat->target);
-  command->add_option("--log2-nodes", options.log2_nodes, "2^N nodes")->capture_default_str();
-  command->add_option("--edges", options.edges, "Edges to draw")->capture_default_str();
-  command->add_option("-a", options.a, "Probability of the upper left quadrant")
-      ->capture_default_str();
-  command->add_option("-b", options.b, "Probability of the upper right quadrant")
-      ->capture_default_str();
-  command->add_option("-c", options.c, "Probability of the lower left quadrant")
-      ->capture_default_str();
-  command->add_option("-d", options.d, "Probability of the lower right quadrant")
-      ->capture_default_str();
-  command->add_flag("--undirected", options.undirected, "List each edge in both directions");
-  command->add_flag("--dedup", options.dedup, "Drop self-loops and parallel edges");
-  command->add_flag("--keep-ids", rmat->keep_ids,
-                    "Give high degrees to low ids (otherwise ids are shuffled)");
-  command->add_option("--features", options.feature_dim, "Random features per node")
-      ->capture_default_str();
-  command
-      ->add_option("--classes", options.classes,
-                   "Number of classes of random labels (0: no labels)")
-      ->capture_default_str();
-  AddShareOptions(command, &options.shares);
-  command->add_option("--seed", options.seed, "Random seed: the same seed gives the same graph")
-      ->capture_default_str();
-  command->callback([=] {
-    *action = [=] {
-      rmat->options.permute_ids = !rmat->keep_ids;
-      return GenerateRmat(rmat->options, rmat->target);
-    };
+  Command& command =
+      generate.Add("rmat", "A recursive-matrix (R-MAT) graph: skewed degrees at any size.");
+  OptionTable& rows = command.options();
+  AddTargetRows(rows, &rmat->target);
+  rows.Group("Graph");
+  rows.Add("log2-nodes", &options.log2_nodes, "2^N nodes").Range(0, 31);
+  rows.Add("edges", &options.edges, "number of edges to draw").Range(0, int64_t{1} << 40);
+  rows.Add("a", &options.a, "probability of the upper left quadrant").Range(0, 1);
+  rows.Add("b", &options.b, "probability of the upper right quadrant").Range(0, 1);
+  rows.Add("c", &options.c, "probability of the lower left quadrant").Range(0, 1);
+  rows.Add("d", &options.d, "probability of the lower right quadrant").Range(0, 1);
+  rows.Add("undirected", &options.undirected, "list each edge in both directions");
+  rows.Add("dedup", &options.dedup, "drop self-loops and parallel edges");
+  rows.Add("keep-ids", &rmat->keep_ids,
+           "give high degrees to low ids (otherwise ids are shuffled)");
+  rows.Add("features", &options.feature_dim, "random features per node").AtLeast(0);
+  rows.Add("classes", &options.classes, "number of classes of random labels; 0: no labels")
+      .AtLeast(0);
+  AddShareRows(rows, &options.shares);
+  AddSeedRow(rows, &options.seed);
+  command.Check([rmat] {
+    rmat->options.permute_ids = !rmat->keep_ids;
+    return rmat->options.Validate();
   });
+  command.Run([rmat] { return GenerateRmat(rmat->options, rmat->target); });
 }
 
-void AddSbm(CLI::App* generate, Action* action) {
+void AddSbm(Command& generate) {
   auto sbm = std::make_shared<SbmCommand>();
   SbmOptions& options = sbm->options;
-  CLI::App* command = generate->add_subcommand(
-      "sbm", "A planted partition with features and labels that can be learned");
-  AddTargetOptions(command, &sbm->target);
-  command->add_option("--nodes", options.nodes, "Nodes")->capture_default_str();
-  AddEdgesOption(command, &sbm->edges, options.average_degree);
-  command->add_option("--classes", options.classes, "Communities, which are the labels")
-      ->capture_default_str();
-  command->add_option("--homophily", options.homophily, "Share of edges within a community")
-      ->capture_default_str();
-  command->add_option("--features", options.feature_dim, "Features per node")
-      ->capture_default_str();
-  command->add_option("--noise", options.noise, "Noise of the features")->capture_default_str();
-  AddShareOptions(command, &options.shares);
-  command->add_option("--seed", options.seed, "Random seed: the same seed gives the same graph")
-      ->capture_default_str();
-  command->callback([=] {
-    *action = [=] {
-      SbmOptions& chosen = sbm->options;
-      SetAverageDegree(sbm->edges, chosen.nodes, &chosen.average_degree);
-      return GenerateSbm(chosen, sbm->target);
-    };
+  Command& command =
+      generate.Add("sbm", "A planted partition with features and labels that can be learned.");
+  OptionTable& rows = command.options();
+  AddTargetRows(rows, &sbm->target);
+  rows.Group("Graph");
+  rows.Add("nodes", &options.nodes, "number of nodes").AtLeast(1);
+  AddEdgesRow(rows, &sbm->edges, options.average_degree);
+  rows.Add("classes", &options.classes, "number of communities, which are the labels").AtLeast(1);
+  rows.Add("homophily", &options.homophily, "share of edges within a community").Range(0, 1);
+  rows.Add("features", &options.feature_dim, "features per node").AtLeast(0);
+  rows.Add("noise", &options.noise, "noise of the features").AtLeast(0);
+  AddShareRows(rows, &options.shares);
+  AddSeedRow(rows, &options.seed);
+  command.Check([sbm] {
+    SetAverageDegree(sbm->edges, sbm->options.nodes, &sbm->options.average_degree);
+    return sbm->options.Validate();
   });
+  command.Run([sbm] { return GenerateSbm(sbm->options, sbm->target); });
 }
 
-void AddHierarchical(CLI::App* generate, Action* action) {
+void AddHierarchical(Command& generate) {
   auto graph = std::make_shared<HierarchicalCommand>();
   HierarchicalOptions& options = graph->options;
-  CLI::App* command =
-      generate->add_subcommand("hierarchical", "Blocks within blocks, and hubs of high degree");
-  AddTargetOptions(command, &graph->target);
-  command->add_option("--nodes", options.nodes, "Nodes")->capture_default_str();
-  AddEdgesOption(command, &graph->edges, options.average_degree);
-  command
-      ->add_option("--blocks", options.blocks,
-                   "Blocks of each level within one of the level above, outermost first")
-      ->delimiter(',')
-      ->capture_default_str();
-  command
-      ->add_option("--shares", options.shares,
-                   "Share of edges within a block of each level; the rest goes anywhere")
-      ->delimiter(',')
-      ->capture_default_str();
-  command->add_option("--hubs", options.hubs, "Share of nodes that are hubs")
-      ->capture_default_str();
-  command->add_option("--hub-edges", options.hub_edges, "Share of edges that start at a hub")
-      ->capture_default_str();
-  command->add_flag("--no-labels", graph->no_labels,
-                    "No labels and no task (otherwise a node's label is its outermost block)");
-  command->add_option("--features", options.feature_dim, "Features per node")
-      ->capture_default_str();
-  command->add_option("--noise", options.noise, "Noise of the features")->capture_default_str();
-  AddShareOptions(command, &options.set_shares);
-  command->add_option("--seed", options.seed, "Random seed: the same seed gives the same graph")
-      ->capture_default_str();
-  command->callback([=] {
-    *action = [=] {
-      HierarchicalOptions& chosen = graph->options;
-      chosen.labels = !graph->no_labels;
-      SetAverageDegree(graph->edges, chosen.nodes, &chosen.average_degree);
-      return GenerateHierarchical(chosen, graph->target);
-    };
+  Command& command = generate.Add("hierarchical", "Blocks within blocks, and hubs of high degree.");
+  OptionTable& rows = command.options();
+  AddTargetRows(rows, &graph->target);
+  rows.Group("Graph");
+  rows.Add("nodes", &options.nodes, "number of nodes").AtLeast(1);
+  AddEdgesRow(rows, &graph->edges, options.average_degree);
+  rows.Add("blocks", &options.blocks,
+           "number of blocks of each level within one of the level above, outermost first")
+      .AtLeast(1);
+  rows.Add("shares", &options.shares,
+           "share of edges within a block of each level; the rest goes anywhere")
+      .Range(0, 1);
+  rows.Add("hubs", &options.hubs, "share of nodes that are hubs").Range(0, 1);
+  rows.Add("hub-edges", &options.hub_edges, "share of edges that start at a hub").Range(0, 1);
+  rows.Add("no-labels", &graph->no_labels,
+           "no labels and no task (otherwise a node's label is its outermost block)");
+  rows.Add("features", &options.feature_dim, "features per node").AtLeast(0);
+  rows.Add("noise", &options.noise, "noise of the features").AtLeast(0);
+  AddShareRows(rows, &options.set_shares);
+  AddSeedRow(rows, &options.seed);
+  command.Check([graph] {
+    HierarchicalOptions& chosen = graph->options;
+    chosen.labels = !graph->no_labels;
+    SetAverageDegree(graph->edges, chosen.nodes, &chosen.average_degree);
+    return chosen.Validate();
   });
+  command.Run([graph] { return GenerateHierarchical(graph->options, graph->target); });
 }
 
 }  // namespace
 
-void AddGenerateCommand(CLI::App* app, Action* action) {
-  CLI::App* command = app->add_subcommand("generate", "Generates a graph for trying things out");
-  command->require_subcommand(1);
-  AddRmat(command, action);
-  AddSbm(command, action);
-  AddHierarchical(command, action);
+void AddGenerateCommand(Command& program) {
+  Command& generate = program.Add("generate", "Generates a graph for trying things out.");
+  AddRmat(generate);
+  AddSbm(generate);
+  AddHierarchical(generate);
 }
 
 }  // namespace halograph

@@ -1,6 +1,4 @@
-#include <string>
-
-#include <fmt/core.h>
+#include <filesystem>
 
 #include "partitioner/cli/command.h"
 #include "partitioner/inspect/inspect_graph.h"
@@ -9,7 +7,7 @@ namespace halograph {
 namespace {
 
 struct InspectOptions {
-  std::string graph;
+  std::filesystem::path graph;
   bool json = false;
 };
 
@@ -21,13 +19,14 @@ Status Inspect(const InspectOptions& options) {
 
 }  // namespace
 
-void AddInspectCommand(CLI::App* app, Action* action) {
+void AddInspectCommand(Command& program) {
   auto options = std::make_shared<InspectOptions>();
-  CLI::App* command = app->add_subcommand(
-      "inspect", "Shows what a partition folder holds and how good the partitioning is");
-  command->add_option("--graph", options->graph, "The partition folder")->required();
-  command->add_flag("--json", options->json, "JSON instead of a table");
-  command->callback([=] { *action = [=] { return Inspect(*options); }; });
+  Command& command = program.Add(
+      "inspect", "Shows what a partition folder holds and how good the partitioning is.");
+  OptionTable& rows = command.options();
+  rows.Add("graph", &options->graph, "partition folder").Required();
+  rows.Add("json", &options->json, "print JSON instead of a table");
+  command.Run([options] { return Inspect(*options); });
 }
 
 }  // namespace halograph

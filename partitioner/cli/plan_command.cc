@@ -3,9 +3,7 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include "common/base/units.h"
 #include "partitioner/cli/command.h"
 #include "partitioner/cli/shared_options.h"
 #include "partitioner/methods/registry/registry.h"
@@ -21,7 +19,7 @@ struct PlanFlags {
   PlanOptions plan;
   int64_t nodes = 0;
   int64_t edges = 0;
-  std::string feature_bytes = "0";
+  int64_t feature_bytes = 0;
 };
 
 struct PlannedGraph {
@@ -42,11 +40,10 @@ StatusOr<PlannedGraph> GraphOf(const PlanFlags& flags, const fs::path& scratch) 
   PlannedGraph graph;
   const InputOptions& input = flags.report.input;
   if (input.input.empty()) {
-    HG_ASSIGN_OR_RETURN(const int64_t feature_bytes, ParseBytes(flags.feature_bytes));
-    graph.sizes = GraphSizes::Of(flags.nodes, flags.edges, feature_bytes);
+    graph.sizes = GraphSizes::Of(flags.nodes, flags.edges, flags.feature_bytes);
     return graph;
   }
-  ReadOptions read = input.Read();
+  ReadOptions read = input.read;
   read.scratch = scratch;
   HG_ASSIGN_OR_RETURN(const Dataset dataset, OpenDataset(input.input, read));
   HG_RETURN_IF_ERROR(CheckParts(dataset, flags.plan.method.parts));
@@ -68,55 +65,52 @@ Status Plan(const PlanFlags& flags) {
   return OkStatus();
 }
 
-void AddSizeFlags(CLI::App* command, PlanFlags* flags) {
-  command->add_option("--nodes", flags->nodes, "Without --input: number of nodes")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 48));
-  command->add_option("--edges", flags->edges, "Without --input: number of directed edges")
-      ->check(CLI::Range(int64_t{0}, int64_t{1} << 48));
-  command
-      ->add_option("--feature-bytes", flags->feature_bytes,
-                   "Without --input: bytes of one node's features, such as 512")
-      ->check(CheckBytes);
+void AddSizeFlags(OptionTable& rows, PlanFlags* flags) {
+  rows.Group("Counts, without --input");
+  rows.Add("nodes", &flags->nodes, "number of nodes").Range(1, int64_t{1} << 48).DefaultText("");
+  rows.Add("edges", &flags->edges, "number of directed edges")
+      .Range(0, int64_t{1} << 48)
+      .DefaultText("");
+  rows.AddBytes("feature-bytes", &flags->feature_bytes, "bytes of one node's features");
 }
 
 // What only several options together make wrong.
-void RequireSense(const CLI::App& command, const PlanFlags& flags) {
-  const bool input = command.count("--input") > 0;
-  const bool numbers = command.count("--nodes") > 0 || command.count("--edges") > 0 ||
-                       command.count("--feature-bytes") > 0;
-  if (input == numbers) {
-    throw CLI::ValidationError("give either --input, or --nodes and --edges");
+Status CheckSense(const OptionTable& rows, const PlanFlags& flags) {
+  const bool numbers = rows.given("nodes") || rows.given("edges") || rows.given("feature-bytes");
+  if (rows.given("input") == numbers) {
+    return InvalidArgument("give either --input, or --nodes and --edges");
   }
-  if (numbers && (command.count("--nodes") == 0 || command.count("--edges") == 0)) {
-    throw CLI::ValidationError("give --nodes and --edges together");
+  if (numbers && !(rows.given("nodes") && rows.given("edges"))) {
+    return InvalidArgument("give --nodes and --edges together");
   }
-  RequireOptionsTaken(flags.report.flags, flags.plan.methods);
+  return flags.report.flags.CheckTaken(flags.plan.methods);
 }
 
 }  // namespace
 
-void AddPlanCommand(CLI::App* app, Action* action) {
+void AddPlanCommand(Command& program) {
   auto flags = std::make_shared<PlanFlags>();
   flags->plan.methods = MethodNames();
-  CLI::App* command = app->add_subcommand(
+  Command& command = program.Add(
       "plan",
       "Estimates the memory, disk space and time of each method on a graph, from its counts, a "
-      "sample of its edges, and a test of this machine that takes a few seconds");
-  AddInputOptions(command, &flags->report.input);
-  AddSizeFlags(command, flags.get());
-  command->add_option("--parts", flags->plan.method.parts, "Number of partitions")
-      ->required()
-      ->check(CLI::Range(1, kMaxParts));
-  command->add_option("--methods", flags->plan.methods, "Comma-separated (default: all)")
-      ->delimiter(',')
-      ->check(CLI::IsMember(MethodNames()));
-  AddOrderFlag(command, &flags->report.flags);
-  AddReportOptions(command, "Folder for temporary files, on the disk that the run will write to",
+      "sample of its edges, and a test of this machine that takes a few seconds.");
+  OptionTable& rows = command.options();
+  AddInputOptions(rows, &flags->report.input);
+  AddSizeFlags(rows, flags.get());
+  rows.Group("Plan");
+  rows.Add("parts", &flags->plan.method.parts, "number of partitions")
+      .Range(1, kMaxParts)
+      .Required();
+  rows.Add("methods", &flags->plan.methods, "methods to plan for")
+      .OneOf(MethodNames())
+      .ValueName("METHOD")
+      .DefaultText("all");
+  AddOrderRow(rows, &flags->report.flags);
+  AddReportOptions(rows, "folder for temporary files, on the disk that the run will write to",
                    &flags->report);
-  command->callback([=] {
-    RequireSense(*command, *flags);
-    *action = [=] { return Plan(*flags); };
-  });
+  command.Check([flags, &rows] { return CheckSense(rows, *flags); });
+  command.Run([flags] { return Plan(*flags); });
 }
 
 }  // namespace halograph

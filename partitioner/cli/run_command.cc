@@ -17,16 +17,14 @@
 namespace halograph {
 namespace {
 
-constexpr char kAutoParts[] = "auto";
-
 struct RunOptions {
   PartitionRun run;
   InputOptions input;
   MethodFlags flags;
-  std::string parts;
-  std::string memory_per_part;
+  int parts = 0;                 // 0: not given
+  bool parts_by_memory = false;  // --parts auto
+  int64_t memory_per_part = 0;
   std::filesystem::path owners;
-  const CLI::Option* quiet = nullptr;
 };
 
 std::string PeakMemory() {
@@ -68,119 +66,123 @@ StatusOr<int> PartsFromMemory(const Dataset& dataset, int64_t memory_per_part) {
 }
 
 // Where the number of partitions comes from, if it is not given.
-Status SetParts(const RunOptions& options, PartitionRun* run) {
-  if (options.parts == kAutoParts) {
-    HG_ASSIGN_OR_RETURN(const int64_t memory, ParseBytes(options.memory_per_part));
-    run->choose_parts = [memory](const Dataset& dataset) {
+void SetParts(const RunOptions& options, PartitionRun* run) {
+  if (options.parts_by_memory) {
+    run->choose_parts = [memory = options.memory_per_part](const Dataset& dataset) {
       return PartsFromMemory(dataset, memory);
     };
-  } else if (!options.parts.empty()) {
-    run->options.parts = std::stoi(options.parts);  // checked when it was parsed
+  } else if (options.parts > 0) {
+    run->options.parts = options.parts;
   } else {
     run->choose_parts = [path = options.owners](const Dataset& dataset) -> StatusOr<int> {
       HG_ASSIGN_OR_RETURN(const LoadedOwners loaded, LoadOwners(path, dataset, 0));
       return loaded.parts;
     };
   }
-  return OkStatus();
 }
 
-Status Run(const RunOptions& options) {
+Status Run(const RunOptions& options, bool quiet) {
   PartitionRun run = options.run;
   run.input = options.input.input;
-  run.read = options.input.Read();
+  run.read = options.input.read;
   run.options = options.flags.Options();
   run.memory = run.options.memory;
-  HG_RETURN_IF_ERROR(SetParts(options, &run));
+  SetParts(options, &run);
   if (!options.owners.empty()) {
     run.method = "owners";
     run.custom_method = std::make_shared<OwnersMethod>(options.owners);
   }
   HG_ASSIGN_OR_RETURN(const PartitionSummary summary, PartitionGraph(run));
-  return options.quiet->count() > 0 ? OkStatus() : PrintSummary(run, summary);
+  return quiet ? OkStatus() : PrintSummary(run, summary);
 }
 
-std::string CheckPartsWord(const std::string& text) {
-  int parts = 0;
-  if (text == kAutoParts) return {};
-  const bool number = CLI::detail::lexical_cast(text, parts) && parts >= 1 && parts <= kMaxParts;
-  return number ? std::string()
-                : fmt::format("expected 1 to {} or {}, got {}", kMaxParts, kAutoParts, text);
+void AddPartsRow(OptionTable& rows, RunOptions* options) {
+  const auto read = [options](std::string_view text) -> Status {
+    int parts = 0;
+    OptionTable number;
+    number.Add("parts", &parts, "").Range(1, kMaxParts);
+    if (text != "auto" && !number.Set("parts", text).ok()) {
+      return InvalidArgument("'{}' is not 1 to {} or auto", text, kMaxParts);
+    }
+    options->parts_by_memory = text == "auto";
+    options->parts = parts;
+    return OkStatus();
+  };
+  const auto write = [options] {
+    if (options->parts_by_memory) return std::string("auto");
+    return options->parts > 0 ? std::to_string(options->parts) : std::string();
+  };
+  rows.AddText("parts", read, write, fmt::format("1 to {}, or auto", kMaxParts),
+               "number of partitions; auto: as few as fit --memory-per-part")
+      .ValueName("N");
 }
 
-void AddPartsOptions(CLI::App* command, RunOptions* options) {
-  command
-      ->add_option("--parts", options->parts,
-                   "Number of partitions, or auto: as few as fit --memory-per-part")
-      ->check(CheckPartsWord);
-  command
-      ->add_option(
-          "--memory-per-part", options->memory_per_part,
-          "With --parts auto: memory of the machine that holds one partition, such as 16GiB")
-      ->check(CheckBytes);
-  command
-      ->add_option("--method", options->run.method,
-                   fmt::format("auto (METIS where it fits, else stream-metis) or {}",
-                               fmt::join(MethodNames(), ", ")))
-      ->check(CheckMethodName)
-      ->capture_default_str();
-  command->add_option("--owners", options->owners,
-                      "Uses an existing assignment instead of a method: an .npy file, or a folder "
-                      "with one .npy or .txt file per node type");
+void AddMethodRows(OptionTable& rows, RunOptions* options) {
+  rows.Group("Partitions");
+  AddPartsRow(rows, options);
+  rows.AddBytes("memory-per-part", &options->memory_per_part,
+                "with --parts auto: memory of the machine that holds one partition")
+      .DefaultText("");
+  rows.Add("method", &options->run.method,
+           fmt::format("auto (METIS where it fits, else stream-metis), or {}",
+                       OrList(MethodNames())))
+      .Check([](const std::string& name) { return MakeMethod(name).status(); })
+      .ValueName("METHOD");
+  rows.Add("owners", &options->owners,
+           "uses an existing assignment instead of a method: an .npy file, or a folder with one "
+           ".npy or .txt file per node type");
 }
 
 // Whether the method, which was checked by its name, can give the order.
 Status CheckOrderOf(const RunOptions& options) {
-  const NodeOrder order = NodeOrderOf(options.flags.order).value();
+  const NodeOrder order = options.flags.options.order;
   if (!options.owners.empty()) return CheckOrder(OwnersMethod(options.owners), order);
   HG_ASSIGN_OR_RETURN(const auto method, MakeMethod(options.run.method));
   return CheckOrder(*method, order);
 }
 
 // What only several options together make wrong.
-void RequireSense(const CLI::App& command, const RunOptions& options) {
+Status CheckSense(const OptionTable& rows, const RunOptions& options) {
   const bool owners = !options.owners.empty();
-  if (options.parts.empty() && !owners) throw CLI::RequiredError("--parts");
-  const bool automatic = options.parts == kAutoParts;
+  const bool automatic = options.parts_by_memory;
+  if (!rows.given("parts") && !owners) {
+    return InvalidArgument("--parts is missing: give --parts N, or --owners");
+  }
   if (automatic && owners) {
-    throw CLI::ValidationError(
+    return InvalidArgument(
         "--parts auto cannot be used with --owners: the file gives the number of partitions");
   }
-  if (automatic != (command.count("--memory-per-part") > 0)) {
-    throw CLI::ValidationError(
-        "--parts auto and --memory-per-part go together: give both or neither");
+  if (automatic != rows.given("memory-per-part")) {
+    return InvalidArgument("--parts auto and --memory-per-part go together: give both or neither");
   }
-  if (owners && command.count("--method") > 0) {
-    throw CLI::ValidationError("--owners replaces --method: give only one of them");
+  if (owners && rows.given("method")) {
+    return InvalidArgument("--owners replaces --method: give only one of them");
   }
-  const Status order = CheckOrderOf(options);
-  if (!order.ok()) throw CLI::ValidationError(Message(order));
-  RequireOptionsTaken(options.flags, {owners ? "--owners" : options.run.method});
+  HG_RETURN_IF_ERROR(CheckOrderOf(options));
+  return options.flags.CheckTaken({owners ? "--owners" : options.run.method});
 }
 
 }  // namespace
 
-void AddRunCommand(CLI::App* app, Action* action) {
+void AddRunCommand(Command& program, const GeneralFlags& general) {
   auto options = std::make_shared<RunOptions>();
-  options->quiet = app->get_option("--quiet");
   PartitionRun& run = options->run;
-  CLI::App* command = app->add_subcommand("run", "Partitions a graph");
-  AddInputOptions(command, &options->input)->required();
-  command->add_flag("--allow-nan", run.allow_nan, "Accept features with NaN");
-  command->add_option("--output", run.output, "The partition folder to write")->required();
-  AddPartsOptions(command, options.get());
-  AddMethodFlags(command, &options->flags);
-  AddOrderFlag(command, &options->flags);
-  command
-      ->add_option("--sampling-weights", run.sampling_weights,
-                   "Edge features (one number per edge; names comma-separated) for weighted "
-                   "sampling: writes tables of 18 bytes per edge for each")
-      ->delimiter(',');
-  command->add_flag("--force", run.replace, "Replace an existing output");
-  command->callback([=] {
-    RequireSense(*command, *options);
-    *action = [=] { return Run(*options); };
-  });
+  Command& command = program.Add("run", "Partitions a graph.");
+  OptionTable& rows = command.options();
+  AddInputOptions(rows, &options->input).Required();
+  rows.Add("allow-nan", &run.allow_nan, "accept features with NaN");
+  AddMethodRows(rows, options.get());
+  AddMethodFlags(rows, &options->flags);
+  AddOrderRow(rows, &options->flags);
+  rows.Group("Output");
+  rows.Add("output", &run.output, "partition folder to write").Required();
+  rows.Add("force", &run.replace, "replace an existing output");
+  rows.Add("sampling-weights", &run.sampling_weights,
+           "edge features, one number per edge, for weighted sampling: writes tables of 18 bytes "
+           "per edge for each")
+      .ValueName("FEATURE");
+  command.Check([options, &rows] { return CheckSense(rows, *options); });
+  command.Run([options, &general] { return Run(*options, general.quiet); });
 }
 
 }  // namespace halograph
