@@ -44,11 +44,14 @@ OptionWord Split(std::string_view word) {
 class CommandReader {
  public:
   CommandReader(Command& program, std::span<const char* const> words)
-      : words_(words.begin(), words.end()), path_{&program} {}
+      : given_(words), words_(words.begin(), words.end()), path_{&program} {}
 
   ReadWords Read() {
+    const Status prepared = Prepare();
     ReadWords result;
     result.status = ReadAll();
+    // What a wrong model lacks, say, are options that other models have: its name is what is wrong.
+    if (!prepared.ok() && !help_ && !version_) result.status = prepared;
     result.command = path_.back();
     result.help = help_;
     result.version = version_;
@@ -56,6 +59,11 @@ class CommandReader {
   }
 
  private:
+  Status Prepare() {
+    for (const auto& prepare : path_.front()->prepares_) HG_RETURN_IF_ERROR(prepare(given_));
+    return OkStatus();
+  }
+
   Status ReadAll() {
     HG_RETURN_IF_ERROR(CheckNames(*path_.front()));
     while (next_ < words_.size() && !help_ && !version_) {
@@ -145,6 +153,7 @@ class CommandReader {
     return OkStatus();
   }
 
+  const std::span<const char* const> given_;
   const std::vector<std::string_view> words_;
   size_t next_ = 0;
   std::vector<Command*> path_;  // from the program to the command that was given
@@ -163,6 +172,18 @@ Command& Command::Add(std::string name, std::string about) {
 
 std::string Command::FullName() const {
   return above_ == nullptr ? name_ : above_->FullName() + " " + name_;
+}
+
+std::optional<std::string> ValueAmong(std::span<const char* const> words, std::string_view name) {
+  std::optional<std::string> value;
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (!IsLongOption(words[i])) continue;
+    const OptionWord option = Split(words[i]);
+    if (option.name != name) continue;
+    if (option.value.has_value()) value = option.value;
+    if (!option.value.has_value() && i + 1 < words.size()) value = words[i + 1];
+  }
+  return value;
 }
 
 ReadWords ReadCommandLine(Command& program, std::span<const char* const> words) {

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -27,6 +28,12 @@ class Command {
   // Its own options. Those of a program may also follow its commands.
   [[nodiscard]] OptionTable& options() { return options_; }
   [[nodiscard]] const OptionTable& options() const { return options_; }
+  // Runs before the words after the program's name are read, of the program only: for rows that
+  // depend on other options (ValueAmong), and for values that words replace. An error is wrong
+  // usage unless --help or --version is asked for.
+  void BeforeReading(std::function<Status(std::span<const char* const> words)> prepare) {
+    prepares_.push_back(std::move(prepare));
+  }
   // What only several options together make wrong, or derive from others. Runs after all words were
   // read, the program's first, in the order added; an error is wrong usage.
   void Check(std::function<Status()> check) { checks_.push_back(std::move(check)); }
@@ -47,9 +54,15 @@ class Command {
   const Command* above_ = nullptr;
   std::vector<std::unique_ptr<Command>> commands_;
   OptionTable options_;
+  std::vector<std::function<Status(std::span<const char* const>)>> prepares_;
   std::vector<std::function<Status()>> checks_;
   std::function<Status()> action_;
 };
+
+// The value of the last `--name VALUE` or `--name=VALUE` among the words; nullopt without one.
+// Knows no rows. `name` is without dashes.
+[[nodiscard]] std::optional<std::string> ValueAmong(std::span<const char* const> words,
+                                                    std::string_view name);
 
 // What the words came to.
 struct ReadWords {

@@ -1,23 +1,15 @@
 // The options of halograph-train on the command line.
 #pragma once
 
-#include <optional>
-#include <string>
-
-#include "common/base/status.h"
+#include "common/program/program.h"
 #include "trainer/launch/launch_env.h"
 #include "trainer/launch/options.h"
 
 namespace halograph {
 
-struct ParsedCommandLine {
-  std::optional<int> exit_code;  // set: end with it (--help, --version, wrong usage; text is out)
-  TrainOptions options;          // resolved and valid
-  std::string log_level = "info";
-};
-
-// Never ends the process. What is wrong goes to stderr; the exit code of wrong usage is 2.
-[[nodiscard]] ParsedCommandLine ParseCommandLine(int argc, const char* const* argv,
-                                                 const Environment& environment);
+// Adds the options to the program. When its command runs they are resolved and valid, with a
+// launcher's values (launch_env.h) for what was not given. What is wrong with several of them
+// together, or with the environment, is wrong usage.
+void AddTrainOptions(Program& program, TrainOptions* options, Environment environment);
 
 }  // namespace halograph

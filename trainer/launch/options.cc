@@ -5,7 +5,6 @@
 
 #include <fmt/ranges.h>
 
-#include "common/base/host_port.h"
 #include "common/sampling/request.h"
 #include "common/sampling/sampler_plan.h"
 #include "trainer/launch/launch_env.h"
@@ -13,29 +12,19 @@
 namespace halograph {
 namespace {
 
-constexpr int64_t kMaxLayers = 16;
 constexpr int64_t kMaxBatchSize = 1 << 24;
 constexpr int64_t kMaxEpochs = 1 << 24;
-constexpr int kMaxThreads = 1024;
-constexpr int64_t kMaxMemory = int64_t{1} << 60;
-constexpr int kMaxPrefetch = 1024;
-constexpr int kMaxWorldSize = 1 << 16;
 
-template <typename T>
-Status CheckRange(std::string_view option, T value, T low, T high) {
-  if (value >= low && value <= high) return OkStatus();
-  return InvalidArgument("{} is {}, expected {} to {}", option, value, low, high);
+Status CheckFanouts(const std::vector<int32_t>& fanouts) {
+  for (const int32_t fanout : fanouts) HG_RETURN_IF_ERROR(ValidateFanout(fanout));
+  return OkStatus();
 }
 
-Status CheckFanouts(std::string_view option, const std::vector<int32_t>& fanouts, int64_t layers) {
-  if (static_cast<int64_t>(fanouts.size()) != layers) {
-    return InvalidArgument("{} {} lists {} fanouts, expected one for each of {} layers (--layers)",
-                           option, fmt::join(fanouts, ","), fanouts.size(), layers);
-  }
-  for (int32_t fanout : fanouts) {
-    if (Status status = ValidateFanout(fanout); !status.ok()) return Annotate(status, option);
-  }
-  return OkStatus();
+Status CheckOneALayer(std::string_view option, const std::vector<int32_t>& fanouts,
+                      int64_t layers) {
+  if (static_cast<int64_t>(fanouts.size()) == layers) return OkStatus();
+  return InvalidArgument("{} is {}: {} fanouts, expected one for each of {} layers (--layers)",
+                         option, fmt::join(fanouts, ","), fanouts.size(), layers);
 }
 
 bool EndsWith(const std::string& text, std::string_view end) {
@@ -43,7 +32,7 @@ bool EndsWith(const std::string& text, std::string_view end) {
 }
 
 Status CheckTopology(const TrainOptions& o) {
-  if (o.servers.empty()) {
+  if (o.remote.servers.empty()) {
     const auto unused = [](std::string_view option) {
       return InvalidArgument("{} needs --servers: with --graph everything is mapped here", option);
     };
@@ -57,82 +46,175 @@ Status CheckTopology(const TrainOptions& o) {
   }
   if (o.cache_dir.empty()) return OkStatus();
   return InvalidArgument("--cache-dir is for --topology local{}",
-                         o.servers.empty() ? "" : "; elsewhere nothing is fetched");
+                         o.remote.servers.empty() ? "" : "; elsewhere nothing is fetched");
 }
 
 Status CheckWhere(const TrainOptions& o) {
-  if (o.graph.empty() == o.servers.empty()) {
+  if (o.graph.empty() == o.remote.servers.empty()) {
     return InvalidArgument(
         "give either --graph DIR (embedded) or --servers HOST:PORT,... "
         "(partitioned, hybrid){}",
         o.graph.empty() ? "" : ", not both");
   }
-  for (const std::string& server : o.servers) {
-    HG_RETURN_IF_ERROR(Annotate(ParseServerAddress(server).status(), "--servers"));
-  }
   HG_RETURN_IF_ERROR(CheckTopology(o));
-  HG_RETURN_IF_ERROR(CheckRange("--world-size", o.world_size, 1, kMaxWorldSize));
-  if (o.rank < 0 || o.rank >= o.world_size) {
+  if (o.rank >= o.world_size) {
     return InvalidArgument("--rank is {}, expected 0 to {} (--world-size is {})", o.rank,
                            o.world_size - 1, o.world_size);
   }
   if (o.world_size > 1) {
-    HG_RETURN_IF_ERROR(CheckRange("--master-port", o.master_port, 1, 65535));
+    if (o.master_port == 0) return InvalidArgument("--master-port is 0, expected 1 to 65535");
     if (o.master_addr.empty()) return InvalidArgument("--master-addr is empty");
   }
-  if (o.timeout < std::chrono::milliseconds(1) || o.timeout > std::chrono::hours(24)) {
-    return InvalidArgument("--timeout is {} s, expected 0.001 to 86400",
-                           std::chrono::duration<double>(o.timeout).count());
-  }
   return OkStatus();
 }
 
-OptionTable ModelRows(ModelOptions& options) {
-  OptionTable table;
-  options.AddRows(table);
-  return table;
+void AddGraphRows(OptionTable& rows, TrainOptions* o) {
+  rows.Group("Graph");
+  rows.Add("graph", &o->graph, "partition folder, mapped here (embedded mode)").ValueName("FOLDER");
+  AddServersRow(rows, &o->remote, "addresses of all partition servers (partitioned, hybrid mode)");
+  rows.Add(
+          "topology", &o->topology,
+          "with --servers: servers (they sample), or in hybrid mode local (fetched from them once) "
+          "or a partition folder; write ./local for a folder of that name")
+      .ValueName("WHERE")
+      .DefaultText("servers");
+  rows.Add("local", &o->local,
+           "with --servers: partition folder; its parts are mapped, servers are asked for the rest")
+      .ValueName("FOLDER");
+  rows.Add("cache-dir", &o->cache_dir, "where --topology local keeps what it fetched")
+      .ValueName("FOLDER")
+      .DefaultText("$XDG_CACHE_HOME/halograph, else ~/.cache/halograph");
+  rows.AddChoice("verify", &o->verify, VerifyLevelWords(),
+                 "what is checked of folders that are mapped: headers, or also every checksum");
+  rows.Add("task", &o->task, "task to train for").DefaultText("the only one").AllRanks();
+  rows.Add("features", &o->features, "features of the nodes, by name")
+      .DefaultText("the only ones, else feat")
+      .AllRanks();
+  rows.AddChoice("normalize-features", &o->normalization,
+                 {{"none", FeatureNormalization::kNone}, {"row", FeatureNormalization::kRow}},
+                 "row: each row is divided by the sum of its absolute values")
+      .AllRanks();
 }
 
-Status CheckModel(const TrainOptions& o) {
-  HG_RETURN_IF_ERROR(Annotate(FindModelKind(o.model).status(), "--model"));
-  if (o.model_options != nullptr) HG_RETURN_IF_ERROR(ModelRows(*o.model_options).Validate());
-  HG_RETURN_IF_ERROR(CheckRange<int64_t>("--layers", o.layers, 1, kMaxLayers));
-  HG_RETURN_IF_ERROR(CheckFanouts("--fanouts", o.fanouts, o.layers));
-  if (!o.eval_fanouts.empty()) {
-    HG_RETURN_IF_ERROR(CheckFanouts("--eval-fanouts", o.eval_fanouts, o.layers));
-  }
-  return OkStatus();
+void AddRankRows(OptionTable& rows, TrainOptions* o) {
+  rows.Group("Ranks");
+  rows.Add("rank", &o->rank, "number of this process, from 0")
+      .AtLeast(0)
+      .DefaultText("RANK, or as Open MPI or Slurm say");
+  rows.Add("world-size", &o->world_size, "number of processes")
+      .Range(1, 1 << 16)
+      .DefaultText("WORLD_SIZE, or as Open MPI or Slurm say")
+      .AllRanks();
+  rows.Add("master-addr", &o->master_addr, "host of rank 0, for two ranks and more")
+      .ValueName("HOST")
+      .DefaultText("MASTER_ADDR");
+  rows.Add("master-port", &o->master_port, "port where rank 0 listens, for two ranks and more")
+      .Range(0, 65535)
+      .DefaultText("MASTER_PORT");
+  rows.Group("Calls");
+  AddCallRows(rows, &o->remote, "bound on every call and collective");
 }
 
-Status CheckTraining(const TrainOptions& o) {
-  HG_RETURN_IF_ERROR(CheckRange<int64_t>("--batch-size", o.batch_size, 1, kMaxBatchSize));
-  HG_RETURN_IF_ERROR(CheckRange<int64_t>("--eval-batch-size", o.eval_batch_size, 0, kMaxBatchSize));
-  HG_RETURN_IF_ERROR(CheckRange<int64_t>("--epochs", o.epochs, 1, kMaxEpochs));
-  HG_RETURN_IF_ERROR(CheckRange<int64_t>("--eval-every", o.eval_every, 0, kMaxEpochs));
-  if (!(o.learning_rate > 0 && o.learning_rate <= 1e6)) {
-    return InvalidArgument("--lr is {}, expected above 0", o.learning_rate);
+void AddModelRows(OptionTable& rows, TrainOptions* o) {
+  rows.Group("Model");
+  std::vector<std::string> names;
+  std::string kinds;
+  for (const ModelKind& kind : ModelKinds()) {
+    names.emplace_back(kind.name);
+    kinds += fmt::format("{}{}: {}", kinds.empty() ? "" : "; ", kind.name, kind.help);
   }
-  if (!(o.weight_decay >= 0 && o.weight_decay <= 1e6)) {
-    return InvalidArgument("--weight-decay is {}, expected 0 or more", o.weight_decay);
-  }
-  HG_RETURN_IF_ERROR(CheckRange("--threads", o.threads, 0, kMaxThreads));
-  HG_RETURN_IF_ERROR(CheckRange("--sample-threads", o.sample_threads, 1, kMaxThreads));
-  HG_RETURN_IF_ERROR(
-      CheckRange("--threads-per-minibatch", o.threads_per_minibatch, 0, o.sample_threads));
-  HG_RETURN_IF_ERROR(CheckRange<int64_t>("--sampler-memory", o.sampler_memory, 0, kMaxMemory));
-  return CheckRange("--prefetch", o.prefetch, 1, kMaxPrefetch);
+  rows.Add("model", &o->model, kinds).OneOf(std::move(names)).AllRanks();
+  rows.Add("layers", &o->layers, "number of layers").Range(1, 16).AllRanks();
+  if (o->model_options != nullptr) o->model_options->AddRows(rows);
 }
 
-Json OrNull(const std::string& text) { return text.empty() ? Json() : Json(text); }
+void AddSamplingRows(OptionTable& rows, TrainOptions* o) {
+  rows.Group("Sampling");
+  rows.Add("fanouts", &o->fanouts,
+           "neighbours drawn of a node, one number a layer, from the seeds outward; -1: all")
+      .Check(CheckFanouts)
+      .AllRanks();
+  rows.Add("replace", &o->replace, "sample with replacement").AllRanks();
+  rows.Add("sampling-weights", &o->sampling_weights,
+           "edge feature to sample by, one of those that the graph has tables of")
+      .DefaultText("sample uniformly")
+      .AllRanks();
+}
 
-std::string_view NameOf(FeatureNormalization normalization) {
-  return normalization == FeatureNormalization::kRow ? "row" : "none";
+void AddTrainingRows(OptionTable& rows, TrainOptions* o) {
+  rows.Group("Training");
+  rows.Add("batch-size", &o->batch_size, "seeds of a step, of each rank")
+      .Range(1, kMaxBatchSize)
+      .AllRanks();
+  rows.Add("epochs", &o->epochs, "passes over the training seeds").Range(1, kMaxEpochs).AllRanks();
+  rows.AddChoice("optimizer", &o->optimizer,
+                 {{"adam", OptimizerKind::kAdam}, {"sgd", OptimizerKind::kSgd}}, "optimizer")
+      .AllRanks();
+  rows.Add("lr", &o->learning_rate, "learning rate").Above(0).AtMost(1e6).AllRanks();
+  rows.Add("weight-decay", &o->weight_decay, "L2 term of the optimizer").Range(0, 1e6).AllRanks();
+  rows.Add("seed", &o->seed, "seed of everything random").AllRanks();
+  rows.Add("eval-every", &o->eval_every, "epochs between evaluations; 0: only after the last")
+      .Range(0, kMaxEpochs)
+      .AllRanks();
+  rows.Add("eval-fanouts", &o->eval_fanouts, "fanouts of evaluation")
+      .Check(CheckFanouts)
+      .DefaultText("as --fanouts")
+      .AllRanks();
+  rows.Add("eval-batch-size", &o->eval_batch_size, "seeds of a step of evaluation")
+      .Range(0, kMaxBatchSize)
+      .DefaultText("as --batch-size")
+      .AllRanks();
+}
+
+void AddMachineRows(OptionTable& rows, TrainOptions* o) {
+  rows.Group("Machine");
+  rows.Add("threads", &o->threads,
+           "threads for computation; with 1 every run gives the same bits; 0: the cores, shared by "
+           "the ranks of this machine")
+      .Range(0, 1024);
+  rows.Add("sample-threads", &o->sample_threads, "threads that prepare minibatches").Range(1, 1024);
+  rows.Add("threads-per-minibatch", &o->threads_per_minibatch,
+           "least number of --sample-threads for each minibatch; 0: as few as --sampler-memory "
+           "allows")
+      .Range(0, 1024);
+  rows.AddBytes("sampler-memory", &o->sampler_memory,
+                "memory for the tables of all minibatches in the making, 4 bytes a node each")
+      .Range(0, int64_t{1} << 60)
+      .DefaultText("an eighth of the machine's");
+  rows.Add("prefetch", &o->prefetch, "largest number of minibatches prepared ahead").Range(1, 1024);
+}
+
+void AddOutputRows(OptionTable& rows, TrainOptions* o) {
+  rows.Group("Output");
+  rows.Add("log", &o->log, "file of JSON lines, by rank 0: configuration, one an epoch, final")
+      .ValueName("FILE");
+  rows.Add("predict", &o->predict, "file of predictions under original ids, .npy or .csv")
+      .Check([](const std::string& path) {
+        if (path.empty() || EndsWith(path, ".npy") || EndsWith(path, ".csv")) return OkStatus();
+        return InvalidArgument("'{}' does not end in .npy or .csv", path);
+      })
+      .ValueName("FILE");
+  rows.AddChoice("predict-nodes", &o->predict_nodes,
+                 {{"all", PredictNodes::kAll}, {"test", PredictNodes::kTest}},
+                 "nodes to predict: all of the seeds' type, or the test set")
+      .AllRanks();
+  rows.Add("quiet", &o->quiet, "no progress line");
 }
 
 }  // namespace
 
+void AddTrainRows(OptionTable& rows, TrainOptions* o) {
+  AddGraphRows(rows, o);
+  AddRankRows(rows, o);
+  AddModelRows(rows, o);
+  AddSamplingRows(rows, o);
+  AddTrainingRows(rows, o);
+  AddMachineRows(rows, o);
+  AddOutputRows(rows, o);
+}
+
 void TrainOptions::Resolve() {
-  if (topology.empty() && !servers.empty()) topology = kTopologyServers;
+  if (topology.empty() && !remote.servers.empty()) topology = kTopologyServers;
   if (model_options == nullptr) model_options = (*FindModelKind(model))->options();
   if (eval_fanouts.empty()) eval_fanouts = fanouts;
   if (eval_batch_size == 0) eval_batch_size = batch_size;
@@ -143,62 +225,36 @@ void TrainOptions::Resolve() {
 }
 
 Status TrainOptions::Validate() const {
+  TrainOptions copy = *this;
+  OptionTable rows;
+  AddTrainRows(rows, &copy);
+  HG_RETURN_IF_ERROR(rows.Validate());
   HG_RETURN_IF_ERROR(CheckWhere(*this));
-  HG_RETURN_IF_ERROR(CheckModel(*this));
-  HG_RETURN_IF_ERROR(CheckTraining(*this));
-  if (!predict.empty() && !EndsWith(predict, ".npy") && !EndsWith(predict, ".csv")) {
-    return InvalidArgument("--predict is '{}', expected a name ending in .npy or .csv", predict);
+  HG_RETURN_IF_ERROR(CheckOneALayer("--fanouts", fanouts, layers));
+  if (threads_per_minibatch > sample_threads) {
+    return InvalidArgument("--threads-per-minibatch is {}, expected 0 to {} (--sample-threads)",
+                           threads_per_minibatch, sample_threads);
   }
-  return OkStatus();
+  return eval_fanouts.empty() ? OkStatus() : CheckOneALayer("--eval-fanouts", eval_fanouts, layers);
 }
 
-Json SharedFacts(const TrainOptions& o) {
-  Json json{{"world_size", o.world_size},
-            {"task", o.task},
-            {"features", o.features},
-            {"normalize_features", NameOf(o.normalization)},
-            {"model", o.model},
-            {"layers", o.layers},
-            {"fanouts", o.fanouts},
-            {"replace", o.replace},
-            {"sampling_weights", o.sampling_weights.empty() ? Json() : Json(o.sampling_weights)},
-            {"batch_size", o.batch_size},
-            {"epochs", o.epochs},
-            {"optimizer", o.optimizer == OptimizerKind::kSgd ? "sgd" : "adam"},
-            {"lr", o.learning_rate},
-            {"weight_decay", o.weight_decay},
-            {"seed", o.seed},
-            {"eval_every", o.eval_every},
-            {"eval_fanouts", o.eval_fanouts},
-            {"eval_batch_size", o.eval_batch_size},
-            {"predict", !o.predict.empty()},
-            {"predict_nodes", o.predict_nodes == PredictNodes::kAll ? "all" : "test"}};
-  if (o.model_options != nullptr) {
-    json.update(ModelRows(*o.model_options).ToJson(OptionTable::Which::kAllRanks));
-  }
-  return json;
+Json SharedFacts(const TrainOptions& options) {
+  TrainOptions copy = options;
+  OptionTable rows;
+  AddTrainRows(rows, &copy);
+  Json facts = rows.ToJson(OptionTable::Which::kAllRanks);
+  facts["predict"] = !options.predict.empty();  // whether; only rank 0 writes the file
+  return facts;
 }
 
-Json ToJson(const TrainOptions& o) {
-  Json json = SharedFacts(o);
-  json["graph"] = OrNull(o.graph);
-  json["servers"] = o.servers;
-  json["mode"] = o.servers.empty() ? "embedded" : o.hybrid() ? "hybrid" : "partitioned";
-  json["topology"] = OrNull(o.topology);
-  json["local"] = OrNull(o.local);
-  json["cache_dir"] = OrNull(o.cache_dir);
-  json["verify"] = o.verify == VerifyLevel::kContents ? "contents" : "headers";
-  json["rank"] = o.rank;
-  json["master_addr"] = o.master_addr;
-  json["master_port"] = o.master_port;
-  json["timeout"] = std::chrono::duration<double>(o.timeout).count();
-  json["threads"] = o.threads;
-  json["sample_threads"] = o.sample_threads;
-  json["threads_per_minibatch"] = o.threads_per_minibatch;
-  json["sampler_memory"] = o.sampler_memory;
-  json["prefetch"] = o.prefetch;
-  json["log"] = o.log;
-  json["predict"] = OrNull(o.predict);
+Json ToJson(const TrainOptions& options) {
+  TrainOptions copy = options;
+  OptionTable rows;
+  AddTrainRows(rows, &copy);
+  Json json = rows.ToJson();
+  json["mode"] = options.remote.servers.empty() ? "embedded"
+                 : options.hybrid()             ? "hybrid"
+                                                : "partitioned";
   return json;
 }
 

@@ -1,8 +1,6 @@
-// All that a training run is told. Plain values with their defaults; wired to the command line in
-// command_line.h.
+// All that a training run is told. Plain values with their defaults; AddTrainRows has the rest.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -10,8 +8,10 @@
 #include <vector>
 
 #include "client/open/open_stores.h"
+#include "client/remote_options.h"
 #include "common/base/status.h"
 #include "common/graph/partition.h"
+#include "common/program/options.h"
 #include "common/storage/json.h"
 #include "trainer/models/registry.h"
 #include "trainer/pipeline/feature_matrix.h"
@@ -24,7 +24,7 @@ enum class OptimizerKind { kAdam, kSgd };
 struct TrainOptions {
   // Where the graph is: exactly one of the two.
   std::string graph;                            // partition folder: embedded
-  std::vector<std::string> servers;             // HOST:PORT of each: partitioned or hybrid
+  RemoteOptions remote;                         // its servers: partitioned or hybrid
   VerifyLevel verify = VerifyLevel::kContents;  // of all that is mapped
   // With servers only. Where the topology is: with them (kTopologyServers, or empty: partitioned),
   // fetched from them into cache_dir (kTopologyLocal), or in a partition folder (hybrid).
@@ -36,7 +36,7 @@ struct TrainOptions {
   int world_size = 1;
   std::string master_addr = "127.0.0.1";
   int master_port = 29500;
-  std::chrono::nanoseconds timeout = std::chrono::seconds(30);  // of every call and collective
+  // remote.timeout is that of every collective too.
 
   std::string task;      // empty: the only one
   std::string features;  // empty: the only one, else `feat`
@@ -60,9 +60,9 @@ struct TrainOptions {
   std::vector<int32_t> eval_fanouts;  // empty: as fanouts
   int64_t eval_batch_size = 0;        // 0: as batch_size
 
-  int threads = 0;         // that compute; 0: this machine's cores shared by its ranks
-  int sample_threads = 2;  // that prepare minibatches
-  // Of them at least so many for each minibatch; 0: as few as sampler_memory allows.
+  int threads = 0;         // for computation; 0: this machine's cores shared by its ranks
+  int sample_threads = 2;  // for preparing minibatches
+  // Of them at least this many for each minibatch; 0: as few as sampler_memory allows.
   int threads_per_minibatch = 0;
   int64_t sampler_memory = 0;  // bytes of tables; 0: an eighth of the machine's
   int prefetch = 4;            // minibatches prepared or in the making at most
@@ -82,7 +82,11 @@ struct TrainOptions {
   [[nodiscard]] Status Validate() const;
 };
 
-// Every option by name, for the log. Keys snake_case, durations in seconds.
+// A row for each of them, model_options included if set: name, range, help, and whether all ranks
+// must agree.
+void AddTrainRows(OptionTable& rows, TrainOptions* options);
+
+// Every option by name, and the mode, for the log. Keys snake_case, durations in seconds.
 [[nodiscard]] Json ToJson(const TrainOptions& options);
 // Those that all ranks must have alike.
 [[nodiscard]] Json SharedFacts(const TrainOptions& options);

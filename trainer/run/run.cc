@@ -83,7 +83,7 @@ Status Prepare(Session& session, std::vector<NodeInput>* inputs) {
   }
   HG_ASSIGN_OR_RETURN(session.ranks, Communicator::Join({options.rank, options.world_size,
                                                          options.master_addr, options.master_port,
-                                                         options.timeout, session.stop->flag()}));
+                                                         options.remote.timeout, session.stop->flag()}));
   Json facts = SharedFacts(options);
   facts["graph_identity"] = session.stores.graph->info().identity;
   facts["build"] = BuildVersion();

@@ -3,7 +3,7 @@
 
 #include "common/base/status.h"
 #include "trainer/launch/options.h"
-#include "trainer/launch/stop_signal.h"
+#include "common/program/stop_signal.h"
 
 namespace halograph {
 

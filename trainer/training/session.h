@@ -4,9 +4,9 @@
 #include <memory>
 #include <vector>
 
+#include "common/program/stop_signal.h"
 #include "trainer/distributed/communicator.h"
 #include "trainer/launch/options.h"
-#include "trainer/launch/stop_signal.h"
 #include "trainer/models/model.h"
 #include "trainer/pipeline/batch_maker.h"
 #include "trainer/pipeline/seed_split.h"

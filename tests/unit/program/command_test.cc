@@ -129,6 +129,34 @@ TEST_F(CommandTest, ChecksRunAfterAllWordsOfTheirCommandOnly) {
   EXPECT_EQ(Given({"make", "ring"}), "prog make ring");
 }
 
+TEST_F(CommandTest, RowsCanDependOnOtherOptions) {
+  std::string model = "small";
+  int heads = 1;
+  program_.options().Add("model", &model, "which");
+  program_.BeforeReading([&](std::span<const char* const> words) -> Status {
+    const std::string named = ValueAmong(words, "model").value_or(model);
+    if (named == "none") return InvalidArgument("--model is 'none', expected small or large");
+    OptionTable& options = program_.options();
+    if (named == "large" && options.Find("heads") == nullptr) {
+      options.Add("heads", &heads, "attention heads");
+    }
+    return OkStatus();
+  });
+  EXPECT_EQ(Refusal({"run", "--input", "x", "--heads", "4"}), "unknown option --heads");
+  EXPECT_EQ(Refusal({"run", "--heads", "4", "--model", "none"}),
+            "--model is 'none', expected small or large");
+  EXPECT_TRUE(Read({"--model=none", "--help"}).help);
+  Given({"run", "--heads", "4", "--input", "x", "--model", "large"});
+  EXPECT_EQ(heads, 4);
+}
+
+TEST(ValueAmongTest, TheLastOneCounts) {
+  const auto value = [](std::vector<const char*> words) { return ValueAmong(words, "model"); };
+  EXPECT_EQ(value({"run", "--model", "a", "--model=b", "x"}), "b");
+  EXPECT_EQ(value({"--model=a", "--model", "--b"}), "--b");
+  EXPECT_EQ(value({"--models", "a", "model", "b", "--model"}), std::nullopt);
+}
+
 TEST_F(CommandTest, HelpAndVersionNeedNothingElse) {
   ReadWords read = Read({"run", "--threads", "2", "--help", "--no-such"});
   EXPECT_TRUE(read.help && read.status.ok());

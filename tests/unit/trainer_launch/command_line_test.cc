@@ -12,15 +12,30 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
+// What a command line comes to.
+struct ParsedCommandLine {
+  std::optional<int> exit_code;  // set: the run does not begin
+  TrainOptions options;
+};
+
 ParsedCommandLine Parse(std::vector<const char*> arguments,
                         std::map<std::string, std::string> variables = {}) {
+  Program program("halograph-train", "Trains.");
+  ParsedCommandLine parsed;
+  AddTrainOptions(program, &parsed.options, [&](const char* name) -> std::optional<std::string> {
+    const auto found = variables.find(name);
+    if (found == variables.end()) return std::nullopt;
+    return found->second;
+  });
+  bool begins = false;
+  program.Run([&] {
+    begins = true;
+    return OkStatus();
+  });
   arguments.insert(arguments.begin(), "halograph-train");
-  return ParseCommandLine(static_cast<int>(arguments.size()), arguments.data(),
-                          [&](const char* name) -> std::optional<std::string> {
-                            const auto found = variables.find(name);
-                            if (found == variables.end()) return std::nullopt;
-                            return found->second;
-                          });
+  const int code = program.Main(static_cast<int>(arguments.size()), arguments.data());
+  if (!begins) parsed.exit_code = code;
+  return parsed;
 }
 
 // The message of wrong usage.
@@ -61,7 +76,7 @@ TEST(CommandLineTest, OptionsArriveAndDefaultsAreResolved) {
   EXPECT_THAT(o.fanouts, ElementsAre(5, -1, 2));
   EXPECT_THAT(o.eval_fanouts, ElementsAre(5, -1, 2));
   EXPECT_EQ(o.eval_batch_size, 7);
-  EXPECT_EQ(o.timeout, std::chrono::milliseconds(500));
+  EXPECT_EQ(o.remote.timeout, std::chrono::milliseconds(500));
   EXPECT_EQ(o.normalization, FeatureNormalization::kRow);
   EXPECT_EQ(o.predict_nodes, PredictNodes::kTest);
   EXPECT_EQ(o.verify, VerifyLevel::kContents);
@@ -103,7 +118,7 @@ TEST(CommandLineTest, TheOptimizerIsChosenByName) {
 TEST(CommandLineTest, ServersAreAList) {
   const ParsedCommandLine parsed = Parse({"--servers", "a:1,b:2"});
   ASSERT_FALSE(parsed.exit_code.has_value());
-  EXPECT_THAT(parsed.options.servers, ElementsAre("a:1", "b:2"));
+  EXPECT_THAT(parsed.options.remote.servers, ElementsAre("a:1", "b:2"));
 }
 
 TEST(CommandLineTest, TheTopologyIsWithTheServersUnlessSaidOtherwise) {

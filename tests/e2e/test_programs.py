@@ -1,0 +1,177 @@
+"""What all programs have alike: --help, --version, how they refuse wrong usage and report failure."""
+import pathlib
+import re
+
+from harness import programs
+from harness.programs import ProgramTest
+
+SOURCES = pathlib.Path(__file__).resolve().parents[2]
+
+
+class Case:
+    """A command: words that are valid usage of it but fail for want of a graph or server, an option
+    that takes whole numbers with one beyond its range, and one that must be given."""
+
+    def __init__(self, name, words, number, beyond, required):
+        self.name, self.program = name, name.split()[0]
+        self.command, self.words = name.split()[1:], words
+        self.number, self.beyond, self.required = number, beyond, required
+
+
+CASES = (
+    Case("halograph-server", ["--graph", "none", "--part", "0", "--listen", "127.0.0.1:0"],
+         "--queue", "0", "--part"),
+    Case("halograph-ctl status", ["--servers", "127.0.0.1:1", "--timeout", "300ms"],
+         "--calls-in-flight", "0", "--servers"),
+    Case("halograph-train", ["--graph", "none"], "--layers", "17", "--graph"),
+    Case("halograph-partition run", ["--input", "none", "--output", "g", "--parts", "2"],
+         "--refinement-rounds", "17", "--input"),
+    Case("halograph-partition inspect", ["--graph", "none"], None, None, "--graph"),
+    Case("halograph-partition verify", ["--input", "none", "--graph", "none"], None, None, "--graph"),
+    Case("halograph-partition compare", ["--input", "none"], "--batches", "0", "--input"),
+    Case("halograph-partition plan", ["--input", "none", "--parts", "2"], "--parts", "5000",
+         "--parts"),
+    Case("halograph-partition generate rmat", ["--output", "/dev/null/x", "--edges", "100"],
+         "--log2-nodes", "32", "--output"),
+    Case("halograph-partition generate sbm", ["--output", "/dev/null/x", "--nodes", "100"],
+         "--classes", "0", "--output"),
+    Case("halograph-partition generate hierarchical",
+         ["--output", "/dev/null/x", "--nodes", "5000"], "--edges", "-1", "--output"),
+)
+
+
+def without(option, words):
+    at = words.index(option)
+    return words[:at] + words[at + 2:]
+
+
+class CommandsTest(ProgramTest):
+    def call(self, case, words):
+        return self.box.run(case.program, *case.command, *words)
+
+    def assertRefused(self, case, words, message):
+        """Exit code 2, and one line that ends with the way to the command's help."""
+        result = self.call(case, words)
+        self.assertEqual(2, result.code, str(result))
+        self.assertEqual("", result.out)
+        self.assertRegex(result.err, rf"\A{case.program}: {message}[^\n]* "
+                                     rf"\(see {case.name} --help\)\n\Z", str(result))
+
+    def test_help_is_for_the_command_and_fits_the_screen(self):
+        for case in CASES:
+            result = self.call(case, ["--help"])
+            self.assertEqual((0, ""), (result.code, result.err))
+            self.assertTrue(result.out.startswith(f"Usage: {case.name} [options]\n"), result.out)
+            for option in (case.required, "--log-level", "--help", "--version"):
+                self.assertIn(f"\n  {option}", result.out)
+            self.assertLessEqual(max(map(len, result.out.splitlines())), 100)
+            self.assertEqual(result.out, self.call(case, [*case.words, "-h", "--no-such"]).out)
+
+    def test_version_names_the_program(self):
+        for case in CASES:
+            result = self.call(case, ["--version"])
+            self.assertEqual((0, ""), (result.code, result.err))
+            self.assertRegex(result.out, rf"\A{case.program} \d+\.\d+\.\d+\+\w+\n\Z")
+
+    def test_unknown_options_suggest_the_nearest(self):
+        for case in CASES:
+            self.assertRefused(case, [*case.words, "--log-levle", "off"],
+                               r"unknown option --log-levle; did you mean --log-level\?")
+            self.assertRefused(case, [*case.words, "--zzzzzzzz"], "unknown option --zzzzzzzz")
+
+    def test_words_that_are_no_options_are_refused(self):
+        for case in CASES:
+            self.assertRefused(case, ["word", *case.words], "unexpected word 'word'")
+
+    def test_values_must_be_there_and_allowed(self):
+        for case in CASES:
+            for option in (case.required, "--log-level"):
+                self.assertRefused(case, [*case.words, option], f"{option} has no value")
+                self.assertRefused(case, [*case.words, option, ""], f"{option} is empty")
+            self.assertRefused(case, [*case.words, "--log-level", "loud"],
+                               "--log-level is 'loud', expected trace, debug")
+
+    def test_numbers_must_be_numbers_in_range(self):
+        for case in [case for case in CASES if case.number]:
+            self.assertRefused(case, [*case.words, case.number, "ten"],
+                               f"{case.number} is 'ten', expected a whole number")
+            self.assertRefused(case, [*case.words, f"{case.number}={case.beyond}"],
+                               f"{case.number} is {case.beyond}, expected ")
+
+    def test_a_required_option_that_is_missing_is_named(self):
+        for case in CASES:
+            self.assertRefused(case, without(case.required, case.words),
+                               f"(give either )?{case.required}")
+
+    def test_of_an_option_given_twice_the_last_counts(self):
+        for case in CASES:
+            once = self.call(case, case.words)
+            self.assertEqual(1, once.code, str(once))
+            first = ["--log-level", "debug"]
+            self.assertEqual(1, self.call(case, [*first, *case.words, "--log-level", "off"]).code)
+            twice = self.call(case, [case.required, "127.0.0.1:9" if case.required == "--servers"
+                                     else "3" if case.required in ("--part", "--parts") else "other",
+                                     *case.words])
+            self.assertEqual(self.errors(case, once), self.errors(case, twice))
+
+    def test_failure_is_one_line_in_the_same_form(self):
+        for case in CASES:
+            quiet = ["--quiet"] if case.program == "halograph-partition" else []
+            result = self.call(case, [*case.words, *quiet, "--log-level", "off"])
+            self.assertEqual(1, result.code, str(result))
+            lines = result.err.splitlines()
+            self.assertTrue(all(line.startswith(f"{case.program}: ") for line in lines), result.err)
+            self.assertLessEqual(len(lines), 2 if case.program == "halograph-ctl" else 1, result.err)
+            self.assertNotIn("--help", result.err)
+
+    @staticmethod
+    def errors(case, result):
+        """What is reported as wrong, without how a call went, which differs from call to call."""
+        lines = [line for line in result.err.splitlines() if line.startswith(f"{case.program}: ")]
+        return [line.partition(": UNAVAILABLE")[0] for line in lines]
+
+
+class CommandNamesTest(ProgramTest):
+    def test_commands_that_are_missing_or_unknown_are_refused(self):
+        for words, message in (
+                (["halograph-ctl"], "no command is given, expected status"),
+                (["halograph-ctl", "statsu"], "unknown command 'statsu', expected status; did you "),
+                (["halograph-partition"], "no command is given, expected run, "),
+                (["halograph-partition", "generate"], "no command is given, expected rmat, "),
+                (["halograph-partition", "dance"], "unknown command 'dance', expected run, ")):
+            with self.subTest(words):
+                result = self.box.run(*words)
+                self.assertEqual((2, ""), (result.code, result.out))
+                self.assertTrue(result.err.startswith(f"{words[0]}: {message}"), result.err)
+                self.assertEqual(1, result.err.count("\n"))
+
+
+class AdvisedOptionsTest(ProgramTest):
+    """Messages and help name only options that a program has."""
+
+    def options(self):
+        found = set()
+        for case in CASES:
+            help_text = self.box.run(case.program, *case.command, "--help").out
+            found.update(re.findall(r"^  (--[a-z][a-z0-9-]*)", help_text, re.MULTILINE))
+        return found
+
+    def test_options_named_in_messages_exist(self):
+        options = self.options()
+        literal = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
+        files = [path for folder in ("common", "client", "server", "trainer", "partitioner")
+                 for path in sorted((SOURCES / folder).rglob("*"))
+                 if path.suffix in (".cc", ".h")]
+        self.assertGreater(len(files), 100)
+        named = 0
+        for path in files:
+            code = re.sub(r"^\s*//.*$", "", path.read_text(), flags=re.MULTILINE)
+            for text in literal.findall(code):
+                for option in re.findall(r"(?<![\w-])--[a-z][a-z0-9-]+", text):
+                    named += 1
+                    self.assertIn(option, options, f"{path.relative_to(SOURCES)}: \"{text}\"")
+        self.assertGreater(named, 50)
+
+
+if __name__ == "__main__":
+    programs.main()
