@@ -1,8 +1,13 @@
 // The modes as OpenStores composes them, over servers in this process.
 #include "client/open/open_stores.h"
 
+#include <cstdlib>
+#include <fstream>
 #include <numeric>
+#include <sstream>
 
+#include "common/storage/npy.h"
+#include "partitioner/run/partition_graph.h"
 #include "tests/integration/client/remote_fixture.h"
 #include "tests/support/one_call.h"
 
@@ -17,7 +22,13 @@ class OpenStoresTest : public RemoteStoreTest {
     std::vector<float> size(spec.node_types[0].owners.size());
     std::iota(size.begin(), size.end(), 0.5F);
     spec.node_types[0].features = {MakeTensor("size", size)};
-    graph_ = WriteGraph(spec);
+    ServeGraph(WriteGraph(spec), "paper");
+  }
+
+  // Serves both parts of `graph`. `seed_type`: node type of the seeds of Make.
+  void ServeGraph(const std::filesystem::path& graph, const std::string& seed_type) {
+    graph_ = graph;
+    seed_type_ = seed_type;
     for (const int part : {0, 1}) {
       servers_.push_back(Serve(graph_, {part}));
       remote_.servers.push_back(servers_.back()->address());
@@ -34,7 +45,7 @@ class OpenStoresTest : public RemoteStoreTest {
     CallStats pulled;
   };
   // A minibatch of three layers with the first float feature of every type, in two calls.
-  static Batch Make(const Stores& stores) {
+  [[nodiscard]] Batch Make(const Stores& stores) const {
     const Schema& schema = stores.graph->info().schema;
     const SamplingSpec sampling =
         SamplingSpec::Uniform(schema, std::vector<int32_t>{3, 3, 3}, false);
@@ -42,7 +53,7 @@ class OpenStoresTest : public RemoteStoreTest {
     Batch batch;
     CallContext context;
     const Status sampled =
-        stores.graph->Sample({.seeds = {{.type = *schema.NodeTypeIndex("paper"), .ids = seeds}},
+        stores.graph->Sample({.seeds = {{.type = *schema.NodeTypeIndex(seed_type_), .ids = seeds}},
                               .batch_seed = 3,
                               .spec = &sampling},
                              context, &batch.minibatch);
@@ -82,12 +93,72 @@ class OpenStoresTest : public RemoteStoreTest {
   }
 
   std::filesystem::path graph_;
+  std::string seed_type_;
   std::vector<std::unique_ptr<server::Server>> servers_;
   RemoteOptions remote_;
   Stores embedded_;
 };
 
 TEST_F(OpenStoresTest, HybridTakesTwoRoundsForFeaturesOfThreeNodeTypes) {
+  const Batch batch = MakeIn({.servers = remote_.servers, .topology = graph_.string()});
+  EXPECT_EQ(batch.sampled.rounds, 0);
+  EXPECT_EQ(batch.pulled.rounds, 2);
+  EXPECT_EQ(batch.pulled.local_bytes, 0);
+}
+
+// The data set imdb-hetero, with a feature added to each of its three node types.
+class OpenImdbTest : public OpenStoresTest {
+ protected:
+  void SetUp() override {
+    const char* data = std::getenv("HALOGRAPH_DATA");
+    if (data == nullptr || *data == '\0') {
+      GTEST_SKIP() << "HALOGRAPH_DATA is not set, so imdb-hetero is not there";
+    }
+    constexpr auto kOurs = std::filesystem::perms::owner_all;  // data may be read-only
+    const std::filesystem::path input = folder_.path() / "imdb";
+    std::filesystem::copy(std::filesystem::path(data) / "imdb-hetero", input,
+                          std::filesystem::copy_options::recursive);
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(input)) {
+      if (entry.is_directory()) std::filesystem::permissions(entry, kOurs);
+    }
+    std::filesystem::permissions(input, kOurs);
+    AddFeatures(input);
+    PartitionRun run;
+    run.input = input;
+    run.output = folder_.path() / "imdb-parts";
+    run.method = "metis";
+    run.options.parts = 2;
+    const auto written = PartitionGraph(run);
+    ASSERT_TRUE(written.ok()) << ToString(written.status());
+    ServeGraph(run.output, "movie");
+  }
+
+  // Gives every node a `size`, in files beside those of the data set.
+  static void AddFeatures(const std::filesystem::path& input) {
+    std::string entries;
+    const std::pair<std::string, size_t> types[] = {
+        {"movie", 4278}, {"director", 2081}, {"actor", 5257}};
+    for (const auto& [type, nodes] : types) {
+      std::vector<float> size(nodes);
+      std::iota(size.begin(), size.end(), 0.5F);
+      const std::string file = "size_" + type + ".npy";
+      ASSERT_TRUE(WriteNpy<float>(input / file, size, 0).ok());
+      entries += fmt::format(
+          "  - {{domain: node, type: {}, name: size, format: numpy, in_memory: false, path: {}}}\n",
+          type, file);
+    }
+    std::stringstream text;
+    text << std::ifstream(input / "metadata.yaml").rdbuf();
+    std::string description = text.str();
+    const std::string before = "feature_data:\n";
+    const size_t at = description.find(before);
+    ASSERT_NE(at, std::string::npos);
+    std::filesystem::remove(input / "metadata.yaml");
+    std::ofstream(input / "metadata.yaml") << description.insert(at + before.size(), entries);
+  }
+};
+
+TEST_F(OpenImdbTest, HybridTakesTwoRoundsForFeaturesOfThreeNodeTypes) {
   const Batch batch = MakeIn({.servers = remote_.servers, .topology = graph_.string()});
   EXPECT_EQ(batch.sampled.rounds, 0);
   EXPECT_EQ(batch.pulled.rounds, 2);
