@@ -26,7 +26,7 @@ std::string Metadata(const grpc::CallbackServerContext& context, const char* key
 
 bool LineLimit::Allow(int64_t* left_out) {
   const auto now = std::chrono::steady_clock::now();
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (now - second_ >= std::chrono::seconds(1)) {
     second_ = now;
     lines_ = 0;

@@ -5,8 +5,8 @@
 
 #include <chrono>
 #include <cstdint>
-#include <mutex>
 
+#include "common/base/mutex.h"
 #include "common/base/status.h"
 #include "server/runtime/stats.h"
 
@@ -23,10 +23,10 @@ class LineLimit {
   [[nodiscard]] bool Allow(int64_t* left_out);
 
  private:
-  std::mutex mutex_;
-  std::chrono::steady_clock::time_point second_;
-  int lines_ = 0;
-  int64_t left_out_ = 0;
+  Mutex mutex_;
+  std::chrono::steady_clock::time_point second_ HG_GUARDED_BY(mutex_);
+  int lines_ HG_GUARDED_BY(mutex_) = 0;
+  int64_t left_out_ HG_GUARDED_BY(mutex_) = 0;
 };
 
 class CallLog {

@@ -2,13 +2,12 @@
 
 #include <algorithm>
 #include <atomic>
-#include <condition_variable>
 #include <deque>
 #include <list>
-#include <mutex>
 #include <random>
 
 #include "common/base/log.h"
+#include "common/base/mutex.h"
 #include "common/base/rng.h"
 #include "common/base/units.h"
 
@@ -120,16 +119,16 @@ class RpcBatch {
   Status error_;
   int64_t next_number_ = 0;  // of requests under the context's request id
 
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  std::vector<Task*> completed_;  // guarded by mutex_
-  bool woken_ = false;            // guarded by mutex_
+  Mutex mutex_;
+  CondVar wake_;
+  std::vector<Task*> completed_ HG_GUARDED_BY(mutex_);
+  bool woken_ HG_GUARDED_BY(mutex_) = false;
 };
 
 void RpcBatch::Wake() {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   woken_ = true;
-  wake_.notify_one();
+  wake_.NotifyOne();
 }
 
 Status RpcBatch::Run(std::vector<Rpc> calls) {
@@ -202,15 +201,16 @@ void RpcBatch::StartAttempt(Task* task) {
 }
 
 void RpcBatch::Completed(Task* task, AttemptResult result) {
-  std::lock_guard lock(mutex_);  // notified under the lock: Run may end as soon as it is free
+  const MutexLock lock(mutex_);  // notified under the lock: Run may end as soon as it is free
   task->result = std::move(result);
   completed_.push_back(task);
-  wake_.notify_one();
+  wake_.NotifyOne();
 }
 
 std::vector<RpcBatch::Task*> RpcBatch::WaitForCompletions() {
-  std::unique_lock lock(mutex_);
-  wake_.wait_until(lock, NextWakeUp(), [&] { return woken_ || !completed_.empty(); });
+  const MutexLock lock(mutex_);
+  wake_.WaitUntil(mutex_, NextWakeUp(),
+                  [&]() HG_REQUIRES(mutex_) { return woken_ || !completed_.empty(); });
   woken_ = false;
   return std::exchange(completed_, {});
 }

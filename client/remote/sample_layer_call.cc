@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <atomic>
 #include <memory>
-#include <mutex>
 
 #include "client/remote/sample_call.h"
+#include "common/base/mutex.h"
 #include "common/graph/owner_split.h"
 #include "common/sampling/merge_picks.h"
 #include "proto/wire/capabilities.h"
@@ -41,7 +41,7 @@ class LayerCalls {
   Cluster& cluster_;
   const SampleLayerSpec spec_;
   std::vector<OwnerSplit> shares_;  // per group, by server
-  std::mutex mutex_;
+  Mutex mutex_;
   std::vector<SampleAnswer> answers_;  // guarded by mutex_ while calls run
   std::atomic<int64_t> message_bytes_ = 0;
 };
@@ -121,7 +121,7 @@ Status LayerCalls::OnReply(int server, const Request& request, ReplyPieces reply
   Request rest;
   HG_RETURN_IF_ERROR(DecodeSampleReply(spec_, request, reply, &answers, &rest));
   if (!rest.empty()) AddRpcs(server, std::move(rest), more);
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (SampleAnswer& answer : answers) answers_.push_back(std::move(answer));
   return OkStatus();
 }

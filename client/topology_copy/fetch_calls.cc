@@ -4,11 +4,11 @@
 #include <atomic>
 #include <chrono>
 #include <deque>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "common/base/log.h"
+#include "common/base/mutex.h"
 #include "common/base/progress.h"
 #include "common/base/stopwatch.h"
 #include "common/base/units.h"
@@ -94,7 +94,7 @@ class FetchProgress {
   void Advance(int64_t bytes) {
     const int64_t before = done_.fetch_add(bytes);
     progress_.Advance((before + bytes) / kMiB - before / kMiB);
-    std::lock_guard guard(mutex_);
+    const MutexLock guard(mutex_);
     const auto now = std::chrono::steady_clock::now();
     if (now < next_note_) return;
     next_note_ = now + std::chrono::seconds(1);
@@ -106,8 +106,8 @@ class FetchProgress {
   TopologyFetchLock& lock_;
   Progress progress_;
   std::atomic<int64_t> done_ = 0;
-  std::mutex mutex_;
-  std::chrono::steady_clock::time_point next_note_;
+  Mutex mutex_;
+  std::chrono::steady_clock::time_point next_note_ HG_GUARDED_BY(mutex_);
 };
 
 // A missing chunk, read by several calls at once.

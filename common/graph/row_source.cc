@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <atomic>
 #include <deque>
-#include <mutex>
 #include <utility>
 #include <vector>
 
+#include "common/base/mutex.h"
 #include "common/graph/owner_split.h"
 #include "common/graph/partition.h"
 #include "common/storage/row_gather.h"
@@ -168,7 +168,7 @@ Status GatherRowsOf(const CatalogTensor& tensor, std::span<const int64_t> ids,
                     const GatherOptions& options) {
   const Gatherer gatherer(tensor, out);
   std::atomic<bool> failed = false;
-  std::mutex mutex;
+  Mutex mutex;
   Status failure;  // guarded by mutex
   ParallelFor(options.pool, static_cast<int64_t>(ids.size()), kGatherGrain,
               [&](int64_t begin, int64_t end) {
@@ -182,7 +182,7 @@ Status GatherRowsOf(const CatalogTensor& tensor, std::span<const int64_t> ids,
                       positions.empty() ? positions : positions.subspan(from, count), begin);
                 }
                 if (status.ok()) return;
-                const std::lock_guard lock(mutex);
+                const MutexLock lock(mutex);
                 if (!failed.exchange(true)) failure = std::move(status);
               });
   return failure;

@@ -46,10 +46,10 @@ class TaskReader {
         return entry.Error(fmt::format("task `{}` is given twice", task.name));
       }
     }
-    for (const auto& [key, value] : entry.fields) {
+    for (const YamlValue::Field& field : entry.fields) {
       const bool is_set = std::any_of(kSets.begin(), kSets.end(),
-                                      [&](const SetName& set) { return key == set.yaml; });
-      if (key != "name" && !is_set) task.metadata[key] = value.ToJson();
+                                      [&](const SetName& set) { return field.name == set.yaml; });
+      if (field.name != "name" && !is_set) task.metadata[field.name] = field.value.ToJson();
     }
     for (const SetName& set : kSets) {
       HG_ASSIGN_OR_RETURN(const std::span<const YamlValue> parts, entry.ListOfMaps(set.yaml));

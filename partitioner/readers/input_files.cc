@@ -33,7 +33,7 @@ Scratch::~Scratch() {
 }
 
 StatusOr<std::filesystem::path> Scratch::NewFile(std::string_view hint) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (folder_.empty()) {
     std::error_code error;
     if (parent_.empty() || !std::filesystem::is_directory(parent_, error)) {

@@ -4,10 +4,10 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <mutex>
 #include <string>
 #include <string_view>
 
+#include "common/base/mutex.h"
 #include "common/base/status.h"
 
 namespace halograph {
@@ -51,9 +51,9 @@ class Scratch {
 
  private:
   const std::filesystem::path parent_;
-  std::mutex mutex_;
-  std::filesystem::path folder_;  // empty until the first file
-  int files_ = 0;
+  Mutex mutex_;
+  std::filesystem::path folder_ HG_GUARDED_BY(mutex_);  // empty until the first file
+  int files_ HG_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace halograph

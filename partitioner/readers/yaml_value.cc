@@ -80,7 +80,7 @@ class Copier {
       if (value->Find(key) != nullptr) {
         return value->Error(fmt::format("key `{}` is given twice", key));
       }
-      auto& [name, copy] = value->fields.emplace_back(key, YamlValue());
+      auto& [name, copy] = value->fields.emplace_back(YamlValue::Field{key, {}});
       std::string field = value->field.empty() ? key : value->field + "." + key;
       HG_RETURN_IF_ERROR(Copy(entry.second, std::move(field), depth + 1, &copy));
     }
@@ -92,6 +92,13 @@ class Copier {
 };
 
 }  // namespace
+
+YamlValue::YamlValue() = default;
+YamlValue::~YamlValue() = default;
+YamlValue::YamlValue(const YamlValue& other) = default;
+YamlValue::YamlValue(YamlValue&& other) noexcept = default;
+YamlValue& YamlValue::operator=(const YamlValue& other) = default;
+YamlValue& YamlValue::operator=(YamlValue&& other) noexcept = default;
 
 StatusOr<YamlValue> YamlValue::ReadFile(const std::filesystem::path& path) {
   HG_ASSIGN_OR_RETURN(const std::string text, ReadTextFile(path, kMaxBytes));

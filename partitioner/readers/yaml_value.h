@@ -8,7 +8,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "common/base/status.h"
@@ -18,12 +17,20 @@ namespace halograph {
 
 struct YamlValue {
   enum class Kind { kNull, kScalar, kSequence, kMap };
+  struct Field;
+
+  YamlValue();
+  ~YamlValue();
+  YamlValue(const YamlValue& other);
+  YamlValue(YamlValue&& other) noexcept;
+  YamlValue& operator=(const YamlValue& other);
+  YamlValue& operator=(YamlValue&& other) noexcept;
 
   Kind kind = Kind::kNull;
   std::string text;     // of a scalar
   bool quoted = false;  // a scalar that is text even if it looks like a number
   std::vector<YamlValue> items;
-  std::vector<std::pair<std::string, YamlValue>> fields;  // in file order
+  std::vector<Field> fields;  // in file order
 
   std::shared_ptr<const std::string> file;
   int line = 0;       // from 1
@@ -49,6 +56,11 @@ struct YamlValue {
   [[nodiscard]] std::string Place() const;                     // "file:line: field `x`"
   // Scalars become numbers and booleans where they read as such.
   [[nodiscard]] Json ToJson() const;
+};
+
+struct YamlValue::Field {
+  std::string name;
+  YamlValue value;
 };
 
 }  // namespace halograph

@@ -1,12 +1,12 @@
 #include "partitioner/methods/metis/metis_call.h"
 
 #include <array>
-#include <mutex>
 
 #include <metis.h>
 #include <pthread.h>
 #include <unistd.h>
 
+#include "common/base/mutex.h"
 #include "common/base/rng.h"
 #include "partitioner/methods/metis/rebalance.h"
 #include "partitioner/methods/random_method.h"
@@ -66,8 +66,8 @@ idx_t MetisSeed(uint64_t seed) { return static_cast<idx_t>(2 + (Mix(seed) >> 34)
 StatusOr<std::vector<int32_t>> CallMetis(const FoldedGraph& graph, const VertexWeights& weights,
                                          int parts, uint64_t seed,
                                          const MetisImbalance& imbalance) {
-  static std::mutex metis_mutex;
-  const std::lock_guard lock(metis_mutex);
+  static Mutex metis_mutex;
+  const MutexLock lock(metis_mutex);
   std::array<idx_t, METIS_NOPTIONS> options;
   METIS_SetDefaultOptions(options.data());
   options[METIS_OPTION_SEED] = MetisSeed(seed);
