@@ -81,9 +81,10 @@ Status Prepare(Session& session, std::vector<NodeInput>* inputs) {
     *maker =
         std::make_unique<BatchMaker>(session.stores.graph.get(), session.stores.kv.get(), recipe);
   }
-  HG_ASSIGN_OR_RETURN(session.ranks, Communicator::Join({options.rank, options.world_size,
-                                                         options.master_addr, options.master_port,
-                                                         options.remote.timeout, session.stop->flag()}));
+  HG_ASSIGN_OR_RETURN(
+      session.ranks,
+      Communicator::Join({options.rank, options.world_size, options.master_addr,
+                          options.master_port, options.remote.timeout, session.stop->flag()}));
   Json facts = SharedFacts(options);
   facts["graph_identity"] = session.stores.graph->info().identity;
   facts["build"] = BuildVersion();

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "common/base/status.h"
-#include "trainer/launch/options.h"
 #include "common/program/stop_signal.h"
+#include "trainer/launch/options.h"
 
 namespace halograph {
 

@@ -1,7 +1,7 @@
+#include "client/remote_options.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include "client/remote_options.h"
 
 namespace halograph {
 namespace {
