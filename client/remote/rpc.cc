@@ -82,7 +82,8 @@ class RpcBatch {
     Clock::time_point not_before;
     int attempts = 0;
     Status last_error;
-    std::unique_ptr<Transport::Attempt> attempt;  // set: under way
+    std::unique_ptr<Transport::Attempt> attempt;  // set: under way, or ended and not handled yet
+    bool ended = false;                           // of the attempt: gRPC is done with it
     AttemptResult result;
     std::vector<Rpc> more;
 
@@ -94,6 +95,9 @@ class RpcBatch {
 
   // Lets Run look at the context again. Any thread.
   void Wake();
+  [[nodiscard]] Status RunToEnd(std::vector<Rpc> calls);
+  // Ends what is under way and waits for it: gRPC uses tasks until their attempts have ended.
+  void Abandon();
   void Add(std::vector<Rpc> calls);
   void StartReady();
   void Begin(TaskPtr task);
@@ -136,6 +140,15 @@ Status RpcBatch::Run(std::vector<Rpc> calls) {
   HG_RETURN_IF_ERROR(CheckPrintable("the request id", context_.request_id));
   HG_RETURN_IF_ERROR(CheckPrintable("the trace id", context_.trace_id));
   const CancelToken::Registration wake_to_end(context_.cancel, [this] { Wake(); });
+  try {
+    return RunToEnd(std::move(calls));
+  } catch (...) {  // no memory for a request, say
+    Abandon();
+    throw;
+  }
+}
+
+Status RpcBatch::RunToEnd(std::vector<Rpc> calls) {
   Add(std::move(calls));
   StartReady();
   if (context_.meanwhile) context_.meanwhile();
@@ -147,6 +160,24 @@ Status RpcBatch::Run(std::vector<Rpc> calls) {
     StartReady();
   }
   return error_;
+}
+
+void RpcBatch::Abandon() {
+  const auto under_way = [](const TaskPtr& task) {
+    return task->attempt != nullptr && !task->ended;
+  };
+  const auto mark_ended = [this]() HG_REQUIRES(mutex_) {
+    for (Task* task : completed_) task->ended = true;
+    completed_.clear();
+    return true;
+  };
+  for (const TaskPtr& task : tasks_) {
+    if (under_way(task)) task->attempt->Cancel();
+  }
+  const MutexLock lock(mutex_);
+  wake_.Wait(mutex_, [&]() HG_REQUIRES(mutex_) {
+    return mark_ended() && std::none_of(tasks_.begin(), tasks_.end(), under_way);
+  });
 }
 
 void RpcBatch::Add(std::vector<Rpc> calls) {
@@ -189,6 +220,7 @@ void RpcBatch::Begin(TaskPtr task) {
 void RpcBatch::StartAttempt(Task* task) {
   ++task->attempts;
   ++task->tries_here;
+  task->ended = false;
   task->attempt = client_.transport_.Start(
       {.server = task->server(),
        .method = task->rpc.method,
@@ -212,6 +244,7 @@ std::vector<RpcBatch::Task*> RpcBatch::WaitForCompletions() {
   wake_.WaitUntil(mutex_, NextWakeUp(),
                   [&]() HG_REQUIRES(mutex_) { return woken_ || !completed_.empty(); });
   woken_ = false;
+  for (Task* task : completed_) task->ended = true;
   return std::exchange(completed_, {});
 }
 

@@ -1,6 +1,9 @@
 #include "client/remote/transport.h"
 
+#include <algorithm>
 #include <atomic>
+#include <exception>
+#include <new>
 
 #include <grpcpp/create_channel.h>
 #include <grpcpp/generic/generic_stub.h>
@@ -14,6 +17,9 @@
 namespace halograph {
 
 namespace {
+
+// What a server may ask for at most before the next try; no timeout is longer.
+constexpr std::chrono::milliseconds kLongestPushback = std::chrono::hours(24);
 
 grpc::ChannelArguments MakeArguments(const TransportOptions& options) {
   grpc::ChannelArguments arguments;
@@ -68,7 +74,7 @@ class GrpcAttempt final : public Transport::Attempt {
   AttemptResult Finish(const grpc::Status& status, const Transport::ReplyHandler& on_reply) {
     AttemptResult result;
     if (status.ok()) {
-      result.status = HandleReply(reply, on_reply);
+      result.status = HandleCaught(on_reply);
       return result;
     }
     result.status = ToStatus(status);
@@ -79,7 +85,7 @@ class GrpcAttempt final : public Transport::Attempt {
         absl::SimpleAtoi(absl::string_view(pushback->second.data(), pushback->second.size()),
                          &milliseconds) &&
         milliseconds >= 0) {
-      result.pushback = std::chrono::milliseconds(milliseconds);
+      result.pushback = std::min(std::chrono::milliseconds(milliseconds), kLongestPushback);
     }
     return result;
   }
@@ -87,6 +93,18 @@ class GrpcAttempt final : public Transport::Attempt {
   grpc::ClientContext context;
   grpc::ByteBuffer request;
   grpc::ByteBuffer reply;
+
+ private:
+  // gRPC swallows what its callbacks throw: the call would never end.
+  [[nodiscard]] Status HandleCaught(const Transport::ReplyHandler& on_reply) const {
+    try {
+      return HandleReply(reply, on_reply);
+    } catch (const std::bad_alloc&) {
+      return ResourceExhausted("no memory to read a reply of {} bytes", reply.Length());
+    } catch (const std::exception& error) {
+      return Internal("reading the reply: {}", error.what());
+    }
+  }
 };
 
 }  // namespace

@@ -21,7 +21,7 @@ struct FakeCall {
 struct FakeAnswer {
   Status status;      // not OK: sent instead of bytes
   std::string bytes;  // of the reply message
-  std::optional<int> pushback_ms;
+  std::optional<int64_t> pushback_ms;
   bool never = false;  // no answer until the caller gives up
 };
 

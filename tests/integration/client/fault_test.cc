@@ -1,5 +1,7 @@
 // Servers that are not there, die, hang, or serve something else: every call ends within its
 // timeout, and the error names the server and the call.
+#include <limits>
+#include <new>
 #include <sstream>
 #include <thread>
 
@@ -218,15 +220,22 @@ TEST_F(RemoteFaultTest, UnavailableIsRetriedNotBeforeThePushback) {
 
 TEST_F(RemoteFaultTest, APushbackBeyondTheTimeoutEndsTheCallWithItsCause) {
   const auto server = Serve(WriteGraph(), {});
-  FakeServer fake(AllBut(server->address(), "KVService/Pull", [](const FakeCall&) {
-    return FakeAnswer{
-        .status = Unavailable("queue full"), .bytes = {}, .pushback_ms = 60000, .never = false};
-  }));
-  const RemoteStores stores = Open(Options({fake.address()}, milliseconds(1500)));
-  const Stopwatch watch;
-  ExpectError(Pull(*stores.kv, {1}), absl::StatusCode::kUnavailable,
-              {fake.address() + ": KVService/Pull", "queue full"});
-  EXPECT_LT(watch.elapsed(), seconds(2) + kSlack);
+  for (const int64_t pushback : {int64_t{60000}, std::numeric_limits<int64_t>::max()}) {
+    std::atomic<int> calls = 0;
+    FakeServer fake(AllBut(server->address(), "KVService/Pull", [&](const FakeCall&) {
+      ++calls;
+      return FakeAnswer{.status = Unavailable("queue full"),
+                        .bytes = {},
+                        .pushback_ms = pushback,
+                        .never = false};
+    }));
+    const RemoteStores stores = Open(Options({fake.address()}, milliseconds(1500)));
+    const Stopwatch watch;
+    ExpectError(Pull(*stores.kv, {1}), absl::StatusCode::kUnavailable,
+                {fake.address() + ": KVService/Pull", "queue full"});
+    EXPECT_LT(watch.elapsed(), seconds(2) + kSlack);
+    EXPECT_EQ(calls, 1);
+  }
 }
 
 TEST_F(RemoteFaultTest, ResourceExhaustedAndOtherErrorsAreNotRetried) {
@@ -401,6 +410,45 @@ TEST_F(CandidatesTest, AMethodThatIsNotRepeatableIsTriedOnce) {
               {busy_.address() + ": KVService/Pull: busy"});
   EXPECT_EQ(busy_calls_, 1);
   EXPECT_EQ(ready_calls_, 0);
+}
+
+class ThrowingTest : public RemoteFaultTest {
+ protected:
+  static Rpc Call(std::function<std::string()> make_request,
+                  std::function<Status(ReplyPieces, std::vector<Rpc>*)> on_reply) {
+    Rpc rpc;
+    rpc.servers = {0};
+    rpc.method = "KVService/Pull";
+    rpc.make_request = std::move(make_request);
+    rpc.on_reply = std::move(on_reply);
+    return rpc;
+  }
+};
+
+TEST_F(ThrowingTest, NoMemoryToReadAReplyEndsTheCallWithItsName) {
+  FakeServer fake([](const FakeCall&) {
+    return FakeAnswer{.status = {}, .bytes = "reply", .pushback_ms = {}, .never = false};
+  });
+  RpcClient client(Options({fake.address()}));
+  std::vector<Rpc> calls;
+  calls.push_back(Call([] { return std::string(); },
+                       [](ReplyPieces, std::vector<Rpc>*) -> Status { throw std::bad_alloc(); }));
+  CallContext context;
+  ExpectError(client.Run(context, std::move(calls)), absl::StatusCode::kResourceExhausted,
+              {fake.address() + ": KVService/Pull", "no memory to read a reply of 5 bytes"});
+}
+
+TEST_F(ThrowingTest, NoMemoryForARequestWaitsForTheCallsUnderWay) {
+  FakeServer fake(Never);
+  RpcClient client(Options({fake.address()}));
+  const auto read = [](ReplyPieces, std::vector<Rpc>*) { return OkStatus(); };
+  std::vector<Rpc> calls;
+  calls.push_back(Call([] { return std::string(1000, 'x'); }, read));
+  calls.push_back(Call([]() -> std::string { throw std::bad_alloc(); }, read));
+  CallContext context;
+  const Stopwatch watch;
+  EXPECT_THROW((void)client.Run(context, std::move(calls)), std::bad_alloc);
+  EXPECT_LT(watch.elapsed(), kSlack);  // the call under way was cancelled
 }
 
 TEST_F(CandidatesTest, WhatAServerRefusedIsTriedAgainThoughNotRepeatable) {
