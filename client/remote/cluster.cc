@@ -79,8 +79,10 @@ Status Cluster::FindTaskRows(const std::vector<ServerDescription>& descriptions,
     for (size_t s = 0; s < info_.task_rows[t].size(); ++s) {
       std::vector<int64_t>& rows = info_.task_rows[t][s];
       rows.insert(rows.begin(), 0);
-      for (size_t p = 1; p < rows.size(); ++p) rows[p] += rows[p - 1];
       const TaskSetSpec& spec = info_.schema.tasks[t].sets[s];
+      for (size_t p = 1; p < rows.size(); ++p) {
+        rows[p] = std::min(rows[p], spec.rows + 1 - rows[p - 1]) + rows[p - 1];  // no overflow
+      }
       if (rows.back() == spec.rows) continue;
       return DataLoss("task '{}', set '{}' of '{}': the servers have {} rows, the schema says {}",
                       info_.schema.tasks[t].name, spec.set, spec.type, rows.back(), spec.rows);
@@ -125,6 +127,9 @@ Status Cluster::AskForTaskRows(const Task& task, const TaskSetSpec& set, int par
     }
     *rows = page.total_rows;
     return OkStatus();
+  };
+  calls[0].on_error = [this](int asked, const Status& error, std::vector<Rpc>*) {
+    return ExplainTooLarge(asked, error);
   };
   return rpc_.Run(context, std::move(calls));
 }
