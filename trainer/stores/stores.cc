@@ -1,13 +1,15 @@
 #include "trainer/stores/stores.h"
 
+#include <limits>
+
 namespace halograph {
 
 SamplerThreads SamplerThreadsOf(const TrainOptions& options) {
-  // Behind servers there is nothing to help with.
+  // Behind servers there is nothing to help with, and tables are small (BuilderWorkspaces).
   const bool here = options.remote.servers.empty() || options.hybrid();
   return {.threads = options.sample_threads,
           .per_minibatch = here ? options.threads_per_minibatch : 1,
-          .memory = options.sampler_memory};
+          .memory = here ? options.sampler_memory : std::numeric_limits<int64_t>::max()};
 }
 
 StoreOptions StoreOptionsOf(const TrainOptions& options) {
