@@ -59,6 +59,31 @@ void PlanSampling(Session& session) {
       session.options.rank, FormatBytes(session.sampler.table_bytes), FormatBytes(threads.memory));
 }
 
+Status JoinRanks(Session& session) {
+  const TrainOptions& options = session.options;
+  HG_ASSIGN_OR_RETURN(
+      session.ranks,
+      Communicator::Join({options.rank, options.world_size, options.master_addr,
+                          options.master_port, options.remote.timeout, session.stop->flag()}));
+  return OkStatus();
+}
+
+// A row that cannot be learnt from is met by the rank that reads it alone: it joins the others
+// before it fails, so that they are told why (Leave) and do not wait for it.
+Status OpenTaskOf(Session& session) {
+  const TrainOptions& options = session.options;
+  auto task = OpenTask(*session.stores.kv, options.task, {options.rank, options.world_size});
+  if (!task.ok()) {
+    if (task.status().code() == absl::StatusCode::kOutOfRange) {
+      const Status joined = JoinRanks(session);
+      if (!joined.ok()) spdlog::warn("{}", ToString(joined));
+    }
+    return task.status();
+  }
+  session.task = std::move(*task);
+  return OkStatus();
+}
+
 // Graph, task and ranks. `inputs`: what the model takes in.
 Status Prepare(Session& session, std::vector<NodeInput>* inputs) {
   const TrainOptions& options = session.options;
@@ -68,8 +93,7 @@ Status Prepare(Session& session, std::vector<NodeInput>* inputs) {
   PlanSampling(session);
   HG_ASSIGN_OR_RETURN(*inputs, ChooseInputs(*kind, session.stores.graph->info().schema,
                                             options.features, options.normalization));
-  HG_ASSIGN_OR_RETURN(
-      session.task, OpenTask(*session.stores.kv, options.task, {options.rank, options.world_size}));
+  HG_RETURN_IF_ERROR(OpenTaskOf(session));
   HG_RETURN_IF_ERROR(CheckPredict(session));
   for (auto [maker, fanouts] : {std::pair{&session.train_maker, &options.fanouts},
                                 {&session.eval_maker, &options.eval_fanouts}}) {
@@ -81,10 +105,7 @@ Status Prepare(Session& session, std::vector<NodeInput>* inputs) {
     *maker =
         std::make_unique<BatchMaker>(session.stores.graph.get(), session.stores.kv.get(), recipe);
   }
-  HG_ASSIGN_OR_RETURN(
-      session.ranks,
-      Communicator::Join({options.rank, options.world_size, options.master_addr,
-                          options.master_port, options.remote.timeout, session.stop->flag()}));
+  HG_RETURN_IF_ERROR(JoinRanks(session));
   Json facts = SharedFacts(options);
   facts["graph_identity"] = session.stores.graph->info().identity;
   facts["build"] = BuildVersion();
