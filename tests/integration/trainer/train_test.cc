@@ -178,6 +178,27 @@ TEST_F(TrainProgramTest, ALabelOutOfRangeNamesTheSeed) {
   EXPECT_THAT(finished.err, HasSubstr("original id 5 is 3"));
 }
 
+TEST_F(TrainProgramTest, ALabelThatOneRankAloneReadsEndsAllRanksWithItsName) {
+  TestGraphSpec spec = LearnableGraph(kNodes, 2);
+  const size_t rows = spec.tasks[0].sets[0].arrays[0].data.size() / sizeof(int64_t);
+  std::vector<int64_t> labels(rows, 1);
+  labels.back() = 7;
+  spec.tasks[0].sets[0].arrays[1] = MakeTensor<int64_t>("labels", labels);
+  graph_ = Write(spec, "damaged");
+  const std::string port = std::to_string(FreePort());
+  const auto rank = [&](int r) {
+    return Options({"--rank", std::to_string(r), "--world-size", "2", "--master-addr", "127.0.0.1",
+                    "--master-port", port, "--timeout", "10m"});  // beyond the test's own
+  };
+  Trainer other(folder_.path().string(), rank(1));
+  const Finished first = Run(rank(0));
+  const Finished second = other.Wait();
+  for (const Finished& finished : {first, second}) {
+    EXPECT_EQ(finished.exit_code, 1);
+    EXPECT_THAT(finished.err, HasSubstr("is 7, expected 0 to"));
+  }
+}
+
 TEST_F(TrainProgramTest, ATypedGraphIsRefusedSayingWhatItIs) {
   graph_ = Write(RandomTypedGraph({}), "typed");
   const Finished finished = Run(Options({}));
