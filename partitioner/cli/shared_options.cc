@@ -32,6 +32,7 @@ namespace {
 void AddEdgeFlags(OptionTable& rows, MethodFlags* flags) {
   EdgePartitionOptions& edge = flags->options.edge;
   std::vector<std::pair<std::string_view, OwnerRule>> rules;
+  rules.reserve(std::size(kOwnerRuleWords));
   for (const std::string_view word : kOwnerRuleWords) rules.emplace_back(word, *OwnerRuleOf(word));
   flags->of_methods.push_back(
       &rows.AddChoice("owner", &edge.owner, std::move(rules),
@@ -96,6 +97,7 @@ void AddMethodFlags(OptionTable& rows, MethodFlags* flags) {
 
 void AddOrderRow(OptionTable& rows, MethodFlags* flags) {
   std::vector<std::pair<std::string_view, NodeOrder>> orders;
+  orders.reserve(std::size(kNodeOrderWords));
   for (const std::string_view word : kNodeOrderWords) orders.emplace_back(word, *NodeOrderOf(word));
   rows.AddChoice("order", &flags->options.order, std::move(orders),
                  "how the nodes of a partition are numbered: input (as in the input), or cluster "
