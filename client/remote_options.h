@@ -12,7 +12,7 @@
 namespace halograph {
 
 struct RemoteOptions {
-  std::vector<std::string> servers;                             // HOST:PORT in any order
+  std::vector<std::string> servers = {};                        // HOST:PORT in any order
   std::chrono::nanoseconds timeout = std::chrono::seconds(30);  // of every call, retries included
   int64_t max_message_bytes = 4194304;  // what this client receives and sends at most
   int channels_per_server = 2;

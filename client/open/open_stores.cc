@@ -5,12 +5,12 @@
 namespace halograph {
 
 Status StoreOptions::Validate() const {
-  if (graph.empty() == servers.empty()) {
+  if (graph.empty() == remote.servers.empty()) {
     return InvalidArgument(
         "give exactly one of --graph DIR (map a partition folder) and --servers HOST:PORT,... (ask "
         "partition servers)");
   }
-  if (servers.empty() && !(topology.empty() && local.empty() && cache_dir.empty())) {
+  if (remote.servers.empty() && !(topology.empty() && local.empty() && cache_dir.empty())) {
     return InvalidArgument("--topology, --local and --cache-dir go with --servers only");
   }
   if (topology == kTopologyLocal && cache_dir.empty()) {
@@ -24,7 +24,7 @@ Status StoreOptions::Validate() const {
 
 StatusOr<Stores> OpenStores(const StoreOptions& options, const CancelToken* cancel) {
   HG_RETURN_IF_ERROR(options.Validate());
-  if (!options.servers.empty()) return OpenServedStores(options, cancel);
+  if (!options.remote.servers.empty()) return OpenServedStores(options, cancel);
   HG_ASSIGN_OR_RETURN(const auto mapped, MapGraph(options.graph, {.verify = options.verify,
                                                                   .threads = options.threads,
                                                                   .sampling = options.sampling}));

@@ -4,16 +4,13 @@
 // for.
 #pragma once
 
-#include <chrono>
-#include <cstdint>
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "client/graph_store.h"
 #include "client/kv_store.h"
+#include "client/remote_options.h"
 #include "common/base/cancel.h"
 #include "common/base/status.h"
 #include "common/graph/partition.h"
@@ -26,9 +23,10 @@ inline constexpr std::string_view kTopologyServers = "servers";
 inline constexpr std::string_view kTopologyLocal = "local";
 
 struct StoreOptions {
-  // Exactly one of the two: a partition folder, or HOST:PORT of each server.
+  // Exactly one of the two: a partition folder, or servers, with what bounds the calls to them.
+  // (remote.needs_topology is ignored: it follows from where the topology is.)
   std::string graph = {};
-  std::vector<std::string> servers = {};
+  RemoteOptions remote = {};
 
   // With servers only. Where the topology is: with them (kTopologyServers, or empty), fetched from
   // them into `cache_dir` (kTopologyLocal), or in a partition folder.
@@ -42,14 +40,7 @@ struct StoreOptions {
   // As MapOptions, where the topology is mapped here (embedded, hybrid): in place of `threads`.
   SamplerThreads sampling = {.threads = 0};
 
-  // Of the calls to servers.
-  std::chrono::nanoseconds timeout = std::chrono::seconds(30);
-  int64_t max_message_bytes = 4194304;
-  int calls_in_flight = 4;
-  int channels_per_server = 2;
-  // The caller's, in logs; below 0: none.
-  int rank = -1;
-  int world_size = 1;
+  int world_size = 1;  // of the run that remote.rank is a rank of
 
   // Topology mapped here, features behind servers.
   [[nodiscard]] bool hybrid() const { return !topology.empty() && topology != kTopologyServers; }

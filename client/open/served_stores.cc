@@ -16,13 +16,9 @@ namespace {
 using Mapped = StatusOr<std::shared_ptr<const MappedGraph>>;
 
 RemoteOptions ToRemoteOptions(const StoreOptions& options) {
-  return {.servers = options.servers,
-          .timeout = options.timeout,
-          .max_message_bytes = options.max_message_bytes,
-          .channels_per_server = options.channels_per_server,
-          .calls_in_flight = options.calls_in_flight,
-          .rank = options.rank,
-          .needs_topology = !options.hybrid()};
+  RemoteOptions remote = options.remote;
+  remote.needs_topology = !options.hybrid();
+  return remote;
 }
 
 // Hybrid mode: the topology of all parts.
@@ -43,13 +39,14 @@ Mapped MapOwnParts(const StoreOptions& options) {
                       MapGraph(options.local, {.parts = std::move(parts),
                                                .verify = options.verify,
                                                .contents = {.topology = !options.hybrid()}}));
-  if (options.rank < 0) return own;
-  const int part = PartOfRank(options.rank, own->info.book.num_parts(), options.world_size);
+  const int rank = options.remote.rank;
+  if (rank < 0) return own;
+  const int part = PartOfRank(rank, own->info.book.num_parts(), options.world_size);
   if (own->parts->Find(part) == nullptr) {
     spdlog::warn(
         "--local {}: rank {} belongs to partition {}, which is not in that folder: most of its "
         "data will come from servers",
-        options.local, options.rank, part);
+        options.local, rank, part);
   }
   return own;
 }

@@ -1,6 +1,7 @@
 #include "trainer/stores/stores.h"
 
 #include <limits>
+#include <utility>
 
 namespace halograph {
 
@@ -13,18 +14,15 @@ SamplerThreads SamplerThreadsOf(const TrainOptions& options) {
 }
 
 StoreOptions StoreOptionsOf(const TrainOptions& options) {
+  RemoteOptions remote = options.remote;
+  remote.rank = options.rank;
   return {.graph = options.graph,
-          .servers = options.remote.servers,
+          .remote = std::move(remote),
           .topology = options.topology,
           .cache_dir = options.cache_dir,
           .local = options.local,
           .verify = options.verify,
           .sampling = SamplerThreadsOf(options),
-          .timeout = options.remote.timeout,
-          .max_message_bytes = options.remote.max_message_bytes,
-          .calls_in_flight = options.remote.calls_in_flight,
-          .channels_per_server = options.remote.channels_per_server,
-          .rank = options.rank,
           .world_size = options.world_size};
 }
 

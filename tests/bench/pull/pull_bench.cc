@@ -14,9 +14,9 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include "client/open/open_stores.h"
 #include "client/remote/message_io.h"
 #include "client/remote/pull_call.h"
-#include "client/remote/remote_store.h"
 #include "common/base/build_info.h"
 #include "common/base/rng.h"
 #include "common/base/stopwatch.h"
@@ -150,7 +150,7 @@ StatusOr<double> Run(const std::string& server_program, const std::string& self,
   }
   RemoteOptions options;
   options.servers = {server.address()};
-  HG_ASSIGN_OR_RETURN(const RemoteStores stores, OpenRemoteStores(options));
+  HG_ASSIGN_OR_RETURN(const Stores stores, OpenStores({.remote = options}));
   BareClient bare(bare_server.address(), options.channels_per_server, options.calls_in_flight);
   const std::vector<BareCall> calls = PlanBareCalls(options);
   HG_ASSIGN_OR_RETURN(const Measured measured, Measure(*stores.kv, bare, calls, rounds));

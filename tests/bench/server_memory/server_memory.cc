@@ -20,7 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "client/remote/remote_store.h"
+#include "client/open/open_stores.h"
 #include "common/base/rng.h"
 #include "common/storage/json.h"
 
@@ -110,12 +110,12 @@ void SampleUntilStopped(GraphStore& graph, uint64_t seed, Load& load) {
 Json Measure(pid_t pid, const std::string& address, double seconds) {
   const int64_t idle = StatusBytes(pid, "RssAnon");
   Load load;
-  std::vector<RemoteStores> stores;
+  std::vector<Stores> stores;
   std::vector<std::thread> threads;
   for (int c = 0; c < kClients; ++c) {
     RemoteOptions options;
     options.servers = {address};
-    auto opened = OpenRemoteStores(options);
+    auto opened = OpenStores({.remote = options});
     if (!opened.ok()) return {{"error", ToString(opened.status())}};
     stores.push_back(std::move(opened).value());
   }

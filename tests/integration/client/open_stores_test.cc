@@ -100,7 +100,7 @@ class OpenStoresTest : public RemoteStoreTest {
 };
 
 TEST_F(OpenStoresTest, HybridTakesTwoRoundsForFeaturesOfThreeNodeTypes) {
-  const Batch batch = MakeIn({.servers = remote_.servers, .topology = graph_.string()});
+  const Batch batch = MakeIn({.remote = remote_, .topology = graph_.string()});
   EXPECT_EQ(batch.sampled.rounds, 0);
   EXPECT_EQ(batch.pulled.rounds, 2);
   EXPECT_EQ(batch.pulled.local_bytes, 0);
@@ -159,21 +159,21 @@ class OpenImdbTest : public OpenStoresTest {
 };
 
 TEST_F(OpenImdbTest, HybridTakesTwoRoundsForFeaturesOfThreeNodeTypes) {
-  const Batch batch = MakeIn({.servers = remote_.servers, .topology = graph_.string()});
+  const Batch batch = MakeIn({.remote = remote_, .topology = graph_.string()});
   EXPECT_EQ(batch.sampled.rounds, 0);
   EXPECT_EQ(batch.pulled.rounds, 2);
   EXPECT_EQ(batch.pulled.local_bytes, 0);
 }
 
 TEST_F(OpenStoresTest, HybridWithAFetchedTopologyTakesTwoRoundsToo) {
-  const Batch batch = MakeIn({.servers = remote_.servers,
+  const Batch batch = MakeIn({.remote = remote_,
                               .topology = std::string(kTopologyLocal),
                               .cache_dir = (folder_.path() / "cache").string()});
   EXPECT_EQ(batch.sampled.rounds + batch.pulled.rounds, 2);
 }
 
 TEST_F(OpenStoresTest, PartitionedTakesTwoRoundsALayerAndTwoForAllFeatures) {
-  const Batch batch = MakeIn({.servers = remote_.servers});
+  const Batch batch = MakeIn({.remote = remote_});
   EXPECT_EQ(batch.sampled.rounds, 6);
   EXPECT_EQ(batch.pulled.rounds, 2);
 }
@@ -183,8 +183,7 @@ TEST_F(OpenStoresTest, PartsThatAreHereAreNotAskedFor) {
   std::filesystem::create_directory(local);
   std::filesystem::create_directory_symlink(graph_ / "part-0001", local / "part-0001");
   for (const std::string& topology : {std::string(), graph_.string()}) {
-    const Batch batch =
-        MakeIn({.servers = remote_.servers, .topology = topology, .local = local.string()});
+    const Batch batch = MakeIn({.remote = remote_, .topology = topology, .local = local.string()});
     EXPECT_EQ(batch.pulled.rounds, 2);
     EXPECT_GT(batch.pulled.local_bytes, 0);
     EXPECT_GT(batch.pulled.remote_bytes, 0);
@@ -194,21 +193,21 @@ TEST_F(OpenStoresTest, PartsThatAreHereAreNotAskedFor) {
 TEST_F(OpenStoresTest, OptionsThatContradictEachOtherAreNamed) {
   ExpectError(OpenStores({}).status(), absl::StatusCode::kInvalidArgument,
               {"--graph", "--servers"});
-  ExpectError(OpenStores({.graph = graph_.string(), .servers = remote_.servers}).status(),
+  ExpectError(OpenStores({.graph = graph_.string(), .remote = remote_}).status(),
               absl::StatusCode::kInvalidArgument, {"exactly one"});
   ExpectError(OpenStores({.graph = graph_.string(), .topology = "x"}).status(),
               absl::StatusCode::kInvalidArgument, {"--topology", "--servers"});
-  ExpectError(OpenStores({.servers = remote_.servers, .topology = "local"}).status(),
+  ExpectError(OpenStores({.remote = remote_, .topology = "local"}).status(),
               absl::StatusCode::kInvalidArgument, {"--cache-dir"});
-  ExpectError(OpenStores({.servers = remote_.servers, .cache_dir = "x"}).status(),
+  ExpectError(OpenStores({.remote = remote_, .cache_dir = "x"}).status(),
               absl::StatusCode::kInvalidArgument, {"--topology local"});
 }
 
 TEST_F(OpenStoresTest, AFolderOfAnotherGraphIsRefusedNamingTheOption) {
   const std::string other = WriteGraph(9).string();
-  ExpectError(OpenStores({.servers = remote_.servers, .topology = other}).status(),
+  ExpectError(OpenStores({.remote = remote_, .topology = other}).status(),
               absl::StatusCode::kFailedPrecondition, {"--topology " + other, "is of graph"});
-  ExpectError(OpenStores({.servers = remote_.servers, .local = other}).status(),
+  ExpectError(OpenStores({.remote = remote_, .local = other}).status(),
               absl::StatusCode::kFailedPrecondition, {"--local " + other, "is of graph"});
 }
 
