@@ -45,8 +45,8 @@ struct CallContext {
   // Added to by every call; after an error by what it had done.
   CallStats stats = {};
   // In the metadata of every request, in the servers' logs and in error messages; printable ASCII.
-  // Empty request id: one is made for every request. A trace id joins the calls of one step; empty:
-  // none.
+  // Every request gets a number behind the request id, so that no two of a process are alike;
+  // empty: behind an id that is made. A trace id joins the calls of one step; empty: none.
   std::string request_id = {};
   std::string trace_id = {};
   // The caller's own work during a call: called once a call, on the caller's thread, when all

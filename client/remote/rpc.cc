@@ -20,14 +20,16 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::seconds kFirstWarning{3};
 constexpr std::chrono::seconds kNextWarning{10};
 
-// Unique over processes (a random prefix) and within one (a counter).
-std::string UniqueRequestId() {
-  static const uint64_t prefix = [] {
+// `given`, or where it is empty a prefix that is random and so unique over processes; then a number
+// that is unique within this one, however many exchanges are made under one id.
+std::string MakeRequestId(const std::string& given) {
+  static const std::string prefix = [] {
     std::random_device device;
-    return (uint64_t{device()} << 32) | device();
+    return fmt::format("{:016x}", (uint64_t{device()} << 32) | device());
   }();
   static std::atomic<uint64_t> counter{0};
-  return fmt::format("{:016x}-{:x}", prefix, counter.fetch_add(1, std::memory_order_relaxed));
+  return fmt::format("{}-{:x}", given.empty() ? prefix : given,
+                     counter.fetch_add(1, std::memory_order_relaxed));
 }
 
 // Jitter is not part of any contract: it need not be reproducible.
@@ -111,7 +113,6 @@ class RpcBatch {
   void Drop(Task* task);
   void Fail(const Status& error);
   void WarnIfSlow();
-  [[nodiscard]] std::string NextRequestId();
   [[nodiscard]] Status FinalError(const Task& task, const Status& error) const;
 
   RpcClient& client_;
@@ -121,7 +122,6 @@ class RpcBatch {
   std::vector<Clock::time_point> next_warning_;  // the same
   std::list<TaskPtr> tasks_;                     // begun: under way, or waiting to be retried
   Status error_;
-  int64_t next_number_ = 0;  // of requests under the context's request id
 
   Mutex mutex_;
   CondVar wake_;
@@ -184,11 +184,6 @@ void RpcBatch::Add(std::vector<Rpc> calls) {
   for (Rpc& rpc : calls) ready_[static_cast<size_t>(rpc.servers.front())].push_back(std::move(rpc));
 }
 
-std::string RpcBatch::NextRequestId() {
-  if (context_.request_id.empty()) return UniqueRequestId();
-  return fmt::format("{}-{}", context_.request_id, next_number_++);
-}
-
 void RpcBatch::StartReady() {
   if (!error_.ok()) return;
   const Clock::time_point now = Clock::now();
@@ -208,7 +203,7 @@ void RpcBatch::StartReady() {
 void RpcBatch::Begin(TaskPtr task) {
   const size_t queue = task->queue();
   task->request = std::make_shared<const std::string>(task->rpc.make_request());
-  task->request_id = NextRequestId();
+  task->request_id = MakeRequestId(context_.request_id);
   task->begin = Clock::now();
   task->deadline = task->begin + client_.options_.timeout;
   if (context_.deadline.has_value()) task->deadline = std::min(task->deadline, *context_.deadline);
