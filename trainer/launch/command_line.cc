@@ -80,7 +80,7 @@ void AddTrainOptions(Program& program, TrainOptions* options, Environment enviro
       o.cache_dir = UserCacheDir(environment);
     }
     HG_RETURN_IF_ERROR(o.Validate());
-    o.Resolve();
+    o.Resolve(environment);
     return OkStatus();
   });
 }

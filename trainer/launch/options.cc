@@ -7,7 +7,6 @@
 
 #include "common/sampling/request.h"
 #include "common/sampling/sampler_plan.h"
-#include "trainer/launch/launch_env.h"
 
 namespace halograph {
 namespace {
@@ -180,7 +179,7 @@ void AddMachineRows(OptionTable& rows, TrainOptions* o) {
   rows.AddBytes("sampler-memory", &o->sampler_memory,
                 "memory for the tables of all minibatches in the making, 4 bytes a node each")
       .Range(0, int64_t{1} << 60)
-      .DefaultText("an eighth of the machine's");
+      .DefaultText("an eighth of the machine's, shared by its ranks");
   rows.Add("prefetch", &o->prefetch, "largest number of minibatches prepared ahead").Range(1, 1024);
 }
 
@@ -213,15 +212,14 @@ void AddTrainRows(OptionTable& rows, TrainOptions* o) {
   AddOutputRows(rows, o);
 }
 
-void TrainOptions::Resolve() {
+void TrainOptions::Resolve(const Environment& environment) {
   if (topology.empty() && !remote.servers.empty()) topology = kTopologyServers;
   if (model_options == nullptr) model_options = (*FindModelKind(model))->options();
   if (eval_fanouts.empty()) eval_fanouts = fanouts;
   if (eval_batch_size == 0) eval_batch_size = batch_size;
-  if (sampler_memory == 0) sampler_memory = DefaultSamplerMemory();
-  if (threads == 0) {
-    threads = std::max(1, AvailableCores() / std::max(1, RanksOnThisMachine(ProcessEnvironment())));
-  }
+  const int ranks_here = RanksOnThisMachine(environment);
+  if (sampler_memory == 0) sampler_memory = DefaultSamplerMemory() / ranks_here;
+  if (threads == 0) threads = std::max(1, AvailableCores() / ranks_here);
 }
 
 Status TrainOptions::Validate() const {

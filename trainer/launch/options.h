@@ -13,6 +13,7 @@
 #include "common/graph/partition.h"
 #include "common/program/options.h"
 #include "common/storage/json.h"
+#include "trainer/launch/launch_env.h"
 #include "trainer/models/registry.h"
 #include "trainer/pipeline/feature_matrix.h"
 
@@ -64,8 +65,9 @@ struct TrainOptions {
   int sample_threads = 2;  // for preparing minibatches
   // Of them at least this many for each minibatch; 0: as few as sampler_memory allows.
   int threads_per_minibatch = 0;
-  int64_t sampler_memory = 0;  // bytes of tables; 0: an eighth of the machine's
-  int prefetch = 4;            // minibatches prepared or in the making at most
+  int64_t sampler_memory =
+      0;             // bytes of tables; 0: an eighth of the machine's, shared by its ranks
+  int prefetch = 4;  // minibatches prepared or in the making at most
 
   std::string log;      // JSON lines; empty: none
   std::string predict;  // .npy or .csv; empty: none
@@ -76,8 +78,9 @@ struct TrainOptions {
   [[nodiscard]] bool hybrid() const { return !topology.empty() && topology != kTopologyServers; }
 
   // Fills in what follows from others: topology, model_options, eval_fanouts, eval_batch_size,
-  // threads, sampler_memory. Requires a valid model.
-  void Resolve();
+  // threads, sampler_memory. What the ranks of this machine share is divided by their number, as
+  // the environment says. Requires a valid model.
+  void Resolve(const Environment& environment = ProcessEnvironment());
   // InvalidArgument naming the option, the value found and what is allowed.
   [[nodiscard]] Status Validate() const;
 };

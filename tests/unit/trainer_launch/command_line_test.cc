@@ -99,6 +99,8 @@ TEST(CommandLineTest, ThreadsThatSampleAndTheirMemory) {
   const TrainOptions defaults = Parse({"--graph", "g"}).options;
   EXPECT_EQ(defaults.threads_per_minibatch, 0);
   EXPECT_GT(defaults.sampler_memory, 0) << "an eighth of the machine's";
+  EXPECT_EQ(Parse({"--graph", "g"}, {{"LOCAL_WORLD_SIZE", "4"}}).options.sampler_memory,
+            defaults.sampler_memory / 4);
   const TrainOptions o = Parse({"--graph", "g", "--sample-threads", "6", "--threads-per-minibatch",
                                 "3", "--sampler-memory", "2GiB"})
                              .options;
