@@ -25,6 +25,7 @@ class LocalGraphStore final : public GraphStore {
 
   Status Sample(std::span<const SampleRequest> requests, CallContext& context,
                 std::span<Minibatch> minibatches) override {
+    HG_RETURN_IF_ERROR(context.Check());
     if (context.meanwhile) context.meanwhile();
     return CatchNoMemory(CountSeeds(requests), "seeds", [&] {
       const FusedWorkspacePool::Lease workspace = workspaces_.Take();
@@ -35,8 +36,8 @@ class LocalGraphStore final : public GraphStore {
 
   Status SampleLayer(std::span<const LayerGroup> groups, CallContext& context,
                      std::vector<NeighborPicks>* picks) override {
-    if (context.meanwhile) context.meanwhile();
     HG_RETURN_IF_ERROR(context.Check());
+    if (context.meanwhile) context.meanwhile();
     return CatchNoMemory(std::ssize(groups), "groups", [&] {
       return LocalNeighborSource(&graph_->parts->topology(), graph_->pool.get())
           .SampleLayer(groups, picks);

@@ -69,15 +69,20 @@ class OwnPartGraphStore final : public GraphStore {
  private:
   Status SampleSplit(std::span<const LayerGroup> groups, SplitLayer& layer, CallContext& context,
                      std::vector<NeighborPicks>* picks) const {
+    HG_RETURN_IF_ERROR(context.Check());
     HG_RETURN_IF_ERROR(Split(groups, &layer));
     // Own edges are drawn while calls of the rest are under way: what that throws waits until they
     // have ended.
     Status own_status;
     std::exception_ptr own_failure;
     const auto sample_own = [&] {
+      // Looked at again: to ask the rest takes a while.
+      own_status = context.Check();
       try {
-        own_status = LocalNeighborSource(&own_->parts->topology(), own_->pool.get())
-                         .SampleLayer(layer.own_groups, &layer.own_picks);
+        if (own_status.ok()) {
+          own_status = LocalNeighborSource(&own_->parts->topology(), own_->pool.get())
+                           .SampleLayer(layer.own_groups, &layer.own_picks);
+        }
       } catch (...) {
         own_failure = std::current_exception();
       }
