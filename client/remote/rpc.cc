@@ -94,15 +94,20 @@ class RpcBatch {
     [[nodiscard]] size_t queue() const { return static_cast<size_t>(rpc.servers.front()); }
   };
   using TaskPtr = std::unique_ptr<Task>;
+  struct Waiting {
+    Rpc rpc;
+    std::optional<Clock::time_point> begin;  // of the call that it continues
+  };
 
   // Lets Run look at the context again. Any thread.
   void Wake();
   [[nodiscard]] Status RunToEnd(std::vector<Rpc> calls);
   // Ends what is under way and waits for it: gRPC uses tasks until their attempts have ended.
   void Abandon();
-  void Add(std::vector<Rpc> calls);
+  // `begin`: of the call whose reply adds these.
+  void Add(std::vector<Rpc> calls, Clock::time_point begin = {});
   void StartReady();
-  void Begin(TaskPtr task);
+  void Begin(Waiting waiting);
   void StartAttempt(Task* task);
   void Completed(Task* task, AttemptResult result);
   [[nodiscard]] std::vector<Task*> WaitForCompletions();
@@ -117,7 +122,7 @@ class RpcBatch {
 
   RpcClient& client_;
   CallContext& context_;
-  std::vector<std::deque<Rpc>> ready_;           // per preferred server: not begun
+  std::vector<std::deque<Waiting>> ready_;       // per preferred server: not begun
   std::vector<int> started_;                     // the same: begun and not finished
   std::vector<Clock::time_point> next_warning_;  // the same
   std::list<TaskPtr> tasks_;                     // begun: under way, or waiting to be retried
@@ -180,8 +185,15 @@ void RpcBatch::Abandon() {
   });
 }
 
-void RpcBatch::Add(std::vector<Rpc> calls) {
-  for (Rpc& rpc : calls) ready_[static_cast<size_t>(rpc.servers.front())].push_back(std::move(rpc));
+void RpcBatch::Add(std::vector<Rpc> calls, Clock::time_point begin) {
+  for (Rpc& rpc : calls) {
+    std::deque<Waiting>& queue = ready_[static_cast<size_t>(rpc.servers.front())];
+    if (rpc.continues) {
+      queue.push_front({std::move(rpc), begin});
+    } else {
+      queue.push_back({std::move(rpc), std::nullopt});
+    }
+  }
 }
 
 void RpcBatch::StartReady() {
@@ -192,19 +204,20 @@ void RpcBatch::StartReady() {
   }
   for (size_t server = 0; server < ready_.size(); ++server) {
     while (!ready_[server].empty() && started_[server] < client_.options_.calls_in_flight) {
-      auto task = std::make_unique<Task>();
-      task->rpc = std::move(ready_[server].front());
+      Waiting next = std::move(ready_[server].front());
       ready_[server].pop_front();
-      Begin(std::move(task));
+      Begin(std::move(next));
     }
   }
 }
 
-void RpcBatch::Begin(TaskPtr task) {
+void RpcBatch::Begin(Waiting waiting) {
+  auto task = std::make_unique<Task>();
+  task->rpc = std::move(waiting.rpc);
   const size_t queue = task->queue();
   task->request = std::make_shared<const std::string>(task->rpc.make_request());
   task->request_id = MakeRequestId(context_.request_id);
-  task->begin = Clock::now();
+  task->begin = waiting.begin.value_or(Clock::now());
   task->deadline = task->begin + client_.options_.timeout;
   if (context_.deadline.has_value()) task->deadline = std::min(task->deadline, *context_.deadline);
   if (started_[queue]++ == 0) next_warning_[queue] = task->begin + kFirstWarning;
@@ -260,7 +273,7 @@ void RpcBatch::Handle(Task* task) {
   AttemptResult result = std::move(task->result);
   if (!error_.ok()) return Drop(task);
   if (result.status.ok()) {
-    Add(std::exchange(task->more, {}));
+    Add(std::exchange(task->more, {}), task->begin);
     return Drop(task);
   }
   // A server that is stopping cancels calls too; those that we cancelled were dropped above.
@@ -300,8 +313,9 @@ Status RpcBatch::FinalError(const Task& task, const Status& error) const {
   if (!timed_out && task.last_error != error) {
     return MakeStatus(error.code(), fmt::format("{}: {}{}", where, Message(error), ids));
   }
-  std::string text = fmt::format("{}: no answer within {}", where,
-                                 FormatSeconds(Seconds(task.deadline - task.begin)));
+  std::string text =
+      fmt::format("{}: no {}answer within {}", where, task.rpc.continues ? "whole " : "",
+                  FormatSeconds(Seconds(task.deadline - task.begin)));
   if (task.last_error.ok()) return DeadlineExceeded("{}{}", text, ids);
   return Unavailable("{}; last of {} attempts: {}{}", text, task.attempts,
                      ToString(task.last_error), ids);

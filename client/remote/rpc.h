@@ -30,6 +30,10 @@ struct Rpc {
   // Reads the reply, on a thread of gRPC, maybe while others of the batch are read. Calls put into
   // `more` join the batch. An error ends the batch; it is reported as the server's.
   std::function<Status(ReplyPieces, std::vector<Rpc>* more)> on_reply;
+  // Of a call that a reply puts into `more`: it asks for the rest of what that reply's request
+  // asked for. It is next, and shares that call's time: a server that answers in small pieces ends
+  // when one that answers not at all does.
+  bool continues = false;
   // If set: the call failed, and is not tried again, with `error` (server and call named), at
   // `server` last. Returns it, or another error, to end the batch; or puts other calls instead into
   // `more`, or takes note of it, and returns OK. On the thread that runs the batch.

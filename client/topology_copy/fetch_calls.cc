@@ -44,7 +44,9 @@ struct ManifestCall {
   int server = 0;
   int64_t file_bytes = 1;  // known with the first reply, to a request for one byte
   std::string bytes;       // what has come; one call at a time adds to it
+  int64_t asked_to = 0;    // offset up to which the file was asked for
 
+  // Asks for what was asked for and has not come, or for as much of the rest as one reply holds.
   Rpc Next();
   Status OnReply(ReplyPieces pieces, std::vector<Rpc>* more);
 };
@@ -53,10 +55,13 @@ Rpc ManifestCall::Next() {
   Rpc rpc;
   rpc.servers = {server};
   rpc.method = kMethod;
-  rpc.make_request = [this] {
-    const auto offset = static_cast<int64_t>(bytes.size());
-    return EncodeRequest(part, kManifestPath, offset,
-                         std::min(file_bytes - offset, cluster->PlannedMessageBytes(server)));
+  const auto offset = static_cast<int64_t>(bytes.size());
+  rpc.continues = offset < asked_to;
+  if (!rpc.continues) {
+    asked_to = offset + std::min(file_bytes - offset, cluster->PlannedMessageBytes(server));
+  }
+  rpc.make_request = [this, offset] {
+    return EncodeRequest(part, kManifestPath, offset, asked_to - offset);
   };
   rpc.on_reply = [this](ReplyPieces pieces, std::vector<Rpc>* more) {
     return OnReply(pieces, more);
@@ -71,7 +76,9 @@ Status ManifestCall::OnReply(ReplyPieces pieces, std::vector<Rpc>* more) {
   HG_ASSIGN_OR_RETURN(const wire::TopologyReply reply, wire::ReadTopologyReply(pieces));
   const auto data_bytes = static_cast<int64_t>(reply.data.size);
   const int64_t left = reply.file_bytes - static_cast<int64_t>(bytes.size());
-  if (reply.file_bytes > kLargestManifest || data_bytes > left || (data_bytes == 0 && left != 0)) {
+  const int64_t asked = asked_to - static_cast<int64_t>(bytes.size());
+  if (reply.file_bytes > kLargestManifest || data_bytes > std::min(left, asked) ||
+      (data_bytes == 0 && left != 0)) {
     return DataLoss("{} of part {}: a reply of {} bytes at offset {} of {}", kManifestPath, part,
                     data_bytes, bytes.size(), reply.file_bytes);
   }
@@ -191,6 +198,7 @@ Status ChunkCalls::OnReply(ChunkState* state, int64_t offset, int64_t bytes, Rep
   HG_RETURN_IF_ERROR(folder_.Write(state->chunk, offset, reply.data.runs));
   if (data_bytes < bytes) {
     more->push_back(Read(state, offset + data_bytes, bytes - data_bytes));
+    more->back().continues = true;
   }
   progress_.Advance(data_bytes);
   if (state->left.fetch_sub(data_bytes) > data_bytes) return OkStatus();
@@ -217,6 +225,18 @@ Status ChunkCalls::Check(ChunkState* state, std::vector<Rpc>* more) {
   return OkStatus();
 }
 
+// `status` of calls; where time ran out, with what to do.
+Status ExplainTooSlow(const Status& status) {
+  if (status.code() != absl::StatusCode::kDeadlineExceeded &&
+      status.code() != absl::StatusCode::kUnavailable) {
+    return status;
+  }
+  return MakeStatus(status.code(),
+                    fmt::format("{}; what has arrived is kept: start again to go on, and raise "
+                                "--timeout if the network or the server is slow",
+                                Message(status)));
+}
+
 }  // namespace
 
 Status FetchManifests(Cluster* cluster, CallContext& context, TopologyFetchFolder* folder) {
@@ -228,7 +248,7 @@ Status FetchManifests(Cluster* cluster, CallContext& context, TopologyFetchFolde
     HG_ASSIGN_OR_RETURN(manifests[part].server, cluster->TopologyServer(static_cast<int>(part)));
     calls.push_back(manifests[part].Next());
   }
-  HG_RETURN_IF_ERROR(cluster->rpc().Run(context, std::move(calls)));
+  HG_RETURN_IF_ERROR(ExplainTooSlow(cluster->rpc().Run(context, std::move(calls))));
   for (const ManifestCall& manifest : manifests) {
     if (Status status = folder->AddManifest(manifest.bytes, cluster->info().identity);
         !status.ok()) {
@@ -252,7 +272,7 @@ Status FetchChunks(Cluster* cluster, CallContext& context, const TopologyFetchFo
   {
     FetchProgress progress(bytes, lock);
     ChunkCalls calls(cluster, folder, &progress);
-    HG_RETURN_IF_ERROR(cluster->rpc().Run(context, calls.Plan(missing)));
+    HG_RETURN_IF_ERROR(ExplainTooSlow(cluster->rpc().Run(context, calls.Plan(missing))));
   }
   const double seconds = watch.Seconds();
   spdlog::info(

@@ -7,6 +7,9 @@
 
 namespace halograph {
 
+// Every read that fits into one reply has the timeout of one call for all of it, in however many
+// pieces the server answers: so a fetch ends, with a least rate of a message in that time.
+
 // Gives the folder the manifest of every part. Errors as RpcClient::Run and
 // TopologyFetchFolder::AddManifest; DataLoss: replies that do not fit each other.
 [[nodiscard]] Status FetchManifests(Cluster* cluster, CallContext& context,

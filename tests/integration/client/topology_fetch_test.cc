@@ -233,6 +233,25 @@ TEST_F(TopologyFetchTest, RepliesThatDoNotFitAreDataLossNamingTheServer) {
   ExpectNothingComplete();
 }
 
+TEST_F(TopologyFetchTest, AServerThatAnswersAByteACallIsGivenUpAtTheTimeout) {
+  const auto server = Serve(graph_, {});
+  for (const bool manifest : {true, false}) {
+    const auto drips = Fake(*server, [manifest](const auto& request, FakeAnswer* answer) {
+      if ((request.path() == "manifest.json") != manifest) return;
+      ChangeReply(answer, [manifest](v1::ReadTopologyReply* reply) {
+        if (manifest) reply->set_file_bytes(100 << 20);
+        reply->set_data("x");
+      });
+    });
+    // Byte by byte takes minutes for the one, and half a minute for the other.
+    ExpectError(
+        FetchTopology(Options({drips->address()}, std::chrono::milliseconds(700)), cache_).status(),
+        absl::StatusCode::kDeadlineExceeded,
+        {drips->address(), kRead, "no whole answer within 0.7", "--timeout"});
+  }
+  ExpectNothingComplete();
+}
+
 // Answers reads of manifest.json with one that `edit` has changed under a fitting checksum.
 class HostileManifestTest : public TopologyFetchTest {
  protected:
