@@ -33,12 +33,20 @@ Status CheckCopy(const fs::path& copy, const std::string& identity, VerifyLevel 
   return FailedPrecondition("{}: is of graph {}", copy.string(), (*opened)->identity());
 }
 
-// Whether the copy is there; an error if it is, but damaged.
-StatusOr<bool> IsComplete(const fs::path& copy, const std::string& identity, VerifyLevel verify) {
+// Whether the copy is there and whole. One that is damaged is fetched again, so it is no error:
+// `*damage` says what is wrong with it. An error if it is there and cannot be used for another
+// reason.
+StatusOr<bool> IsComplete(const fs::path& copy, const std::string& identity, VerifyLevel verify,
+                          std::string* damage) {
+  damage->clear();
   std::error_code error;
   if (!fs::exists(copy, error)) return false;
   const Status status = CheckCopy(copy, identity, verify);
   if (status.ok()) return true;
+  if (absl::IsDataLoss(status) || absl::IsNotFound(status)) {
+    *damage = Message(status);
+    return false;
+  }
   return MakeStatus(status.code(),
                     fmt::format("the cached topology cannot be used; remove the folder {} to have "
                                 "it fetched again: {}",
@@ -52,11 +60,24 @@ Status CheckServed(const Cluster& cluster) {
   return OkStatus();
 }
 
+// Makes a damaged copy one that is being fetched: what is whole of it need not come again.
+Status SetAside(const fs::path& copy, const fs::path& partial, const std::string& damage) {
+  spdlog::warn("the copy of the topology is damaged, and what is damaged is fetched again: {}",
+               damage);
+  std::error_code error;
+  fs::remove_all(partial, error);
+  if (!error) fs::rename(copy, partial, error);
+  if (!error) return OkStatus();
+  return ErrnoStatus(error.value(), "cannot set aside the damaged copy", copy.string());
+}
+
+// `damage`: of the copy that is there; empty if none is.
 Status FetchAll(Cluster* cluster, CallContext& context, const fs::path& copy, VerifyLevel verify,
-                TopologyFetchLock* lock) {
+                const std::string& damage, TopologyFetchLock* lock) {
   const std::string& identity = cluster->info().identity;
   const fs::path partial = copy.string() + ".partial";
   HG_RETURN_IF_ERROR(CheckServed(*cluster));
+  if (!damage.empty()) HG_RETURN_IF_ERROR(SetAside(copy, partial, damage));
   HG_ASSIGN_OR_RETURN(TopologyFetchFolder folder, TopologyFetchFolder::Open(partial));
   HG_RETURN_IF_ERROR(FetchManifests(cluster, context, &folder));
   HG_RETURN_IF_ERROR(folder.Allocate(identity));
@@ -78,15 +99,16 @@ StatusOr<fs::path> FetchTopology(const RemoteOptions& options, const fs::path& c
   const std::string& identity = cluster->info().identity;
   HG_RETURN_IF_ERROR(MakeFolder(cache_dir));
   fs::path copy = cache_dir / identity;
-  HG_ASSIGN_OR_RETURN(bool complete, IsComplete(copy, identity, verify));
+  std::string damage;
+  HG_ASSIGN_OR_RETURN(bool complete, IsComplete(copy, identity, verify, &damage));
   if (!complete) {
     HG_ASSIGN_OR_RETURN(
         TopologyFetchLock lock,
         TopologyFetchLock::Acquire(copy.string() + ".lock", Patience(options), context));
     // Whoever held the lock may have fetched it.
-    HG_ASSIGN_OR_RETURN(complete, IsComplete(copy, identity, verify));
+    HG_ASSIGN_OR_RETURN(complete, IsComplete(copy, identity, verify, &damage));
     if (!complete) {
-      HG_RETURN_IF_ERROR(FetchAll(cluster.get(), context, copy, verify, &lock));
+      HG_RETURN_IF_ERROR(FetchAll(cluster.get(), context, copy, verify, damage, &lock));
       return copy;
     }
   }

@@ -6,8 +6,8 @@
 // CACHE/<identity>.lock      held (flock) by the one that fetches; stays
 //
 // A broken fetch leaves its .partial folder: the next one checks what is there by the manifests'
-// checksums and fetches only the chunks that are missing. Nothing removes copies of graphs that
-// are not used any more.
+// checksums and fetches only the chunks that are missing. A copy that turns out to be damaged
+// becomes such a folder. Nothing removes copies of graphs that are not used any more.
 #pragma once
 
 #include <filesystem>
@@ -26,13 +26,15 @@ namespace halograph {
 // after `cancel`, if given, was cancelled. Every chunk is checked as it comes; a wrong one is
 // fetched once more.
 //   ResourceExhausted   the disk is too small or full: bytes and folder are named
-//   DataLoss            a chunk that is wrong twice (server, file and byte range are named); or a
-//                       copy in the cache that is damaged (the file is named): remove its folder
+//   DataLoss            a chunk that is wrong twice (server, file and byte range are named)
 //   FailedPrecondition  no server serves the topology of a partition (named); manifests that are
 //                       not of the graph that the servers describe; a folder that cannot be written
-//   DeadlineExceeded    the one that fetches has made no progress for a while (named)
+//   DeadlineExceeded    the one that fetches has made no progress for a while (named); or a server
+//                       takes longer for what fits into one reply than a call may take
 //   else                as OpenRemoteStores and RpcClient::Run
-// After an error nothing is at CACHE/<identity> that was not there before.
+// A copy in the cache that is damaged, as far as `verify` looks, is mended: a warning names the
+// file, and the chunks that are wrong are fetched. After an error nothing is at CACHE/<identity>
+// that was not there before.
 [[nodiscard]] StatusOr<std::filesystem::path> FetchTopology(
     const RemoteOptions& options, const std::filesystem::path& cache_dir,
     VerifyLevel verify = VerifyLevel::kContents, const CancelToken* cancel = nullptr);
