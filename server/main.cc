@@ -38,6 +38,7 @@ void WarnIfOpen(const std::string& address) {
 
 Status Serve(const ServerOptions& options, StopSignal& stop) {
   stop.EndAtOnce(true);  // until it serves
+  stop.ExtendTimeout(options.drain_timeout);
   spdlog::info("version {}", BuildVersion());
   HG_ASSIGN_OR_RETURN(const std::unique_ptr<Server> server, Server::Start(options));
   stop.EndAtOnce(false);

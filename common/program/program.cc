@@ -42,6 +42,17 @@ Program::Program(std::string name, std::string about, std::string log_level)
   options.Group("Options");
 }
 
+void Program::CatchStopSignals() {
+  catch_stop_signals_ = true;
+  OptionTable& options = command_.options();
+  options.Group(kGeneralGroup);
+  options
+      .Add("stop-timeout", &stop_timeout_,
+           "how long after SIGTERM or Ctrl-C the program ends, finished or not")
+      .Range(std::chrono::milliseconds(1), std::chrono::hours(24));
+  options.Group("Options");
+}
+
 int Program::Main(int argc, const char* const* argv) {
   static std::string name;  // the handler's, for as long as the process lives
   name = command_.name();
@@ -78,6 +89,7 @@ ExitCode Program::Execute(std::span<const char* const> argv) {
     fmt::print("{} {}\n", command_.name(), BuildVersion());
   } else {
     spdlog::default_logger()->set_level(spdlog::level::from_str(log_level_));
+    if (stop_signal_ != nullptr) stop_signal_->SetTimeout(command_.name(), stop_timeout_);
     status = RunAction(read.command->action_, memory_advice_);
   }
   if (std::fflush(stdout) != 0 && status.ok()) status = ErrnoStatus(errno, "writing", "to stdout");

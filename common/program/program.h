@@ -14,6 +14,7 @@
 // "PROGRAM: message"; wrong usage ends with the way to --help.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <span>
 #include <string>
@@ -42,9 +43,9 @@ class Program {
   void set_log_level(std::string level) { log_level_ = std::move(level); }
   // What the user can do where memory runs out; the message ends with it.
   void set_out_of_memory_advice(std::string advice) { memory_advice_ = std::move(advice); }
-  // SIGINT and SIGTERM are an event (stop_signal.h) from the start of Main on. Without this they
-  // end the process as the system does it.
-  void CatchStopSignals() { catch_stop_signals_ = true; }
+  // SIGINT, SIGTERM and SIGHUP are an event (stop_signal.h) from the start of Main on. Without this
+  // they end the process as the system does it. Adds --stop-timeout.
+  void CatchStopSignals();
   // Not null while a command of a program that catches them runs.
   [[nodiscard]] StopSignal* stop_signal() { return stop_signal_.get(); }
 
@@ -62,6 +63,7 @@ class Program {
   std::string log_level_;
   std::string memory_advice_;
   bool catch_stop_signals_ = false;
+  std::chrono::nanoseconds stop_timeout_ = StopSignal::kTimeout;
   std::unique_ptr<StopSignal> stop_signal_;
 };
 

@@ -1,7 +1,10 @@
 #include "common/program/stop_signal.h"
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdlib>
+#include <string>
 #include <utility>
 
 #include <poll.h>
@@ -9,14 +12,51 @@
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/signalfd.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "common/base/log.h"
+#include "common/base/units.h"
 
 namespace halograph {
 namespace {
 
-std::string_view NameOf(int signal) { return signal == SIGINT ? "SIGINT" : "SIGTERM"; }
+std::string_view NameOf(int signal) {
+  if (signal == SIGHUP) return "SIGHUP";
+  return signal == SIGINT ? "SIGINT" : "SIGTERM";
+}
+
+// What the handler below writes: it may neither allocate nor lock.
+std::array<char, 256> too_long;
+std::atomic<size_t> too_long_size = 0;
+
+void WriteTooLong(std::string_view program, std::chrono::nanoseconds timeout) {
+  const std::string line = fmt::format(
+      "{}{}stopping took longer than {} (--stop-timeout): ended without finishing\n", program,
+      program.empty() ? "" : ": ", FormatSeconds(std::chrono::duration<double>(timeout).count()));
+  too_long_size = std::min(line.size(), too_long.size());
+  std::copy_n(line.begin(), too_long_size.load(), too_long.begin());
+}
+
+void EndTooLongStop(int /*signal*/) {
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, too_long.data(), too_long_size);
+  _exit(1);
+}
+
+// The process ends so long from now; 0: it does not.
+void EndAfter(std::chrono::nanoseconds timeout) {
+  using std::chrono::microseconds;
+  const int64_t us = std::chrono::duration_cast<microseconds>(timeout).count();
+  itimerval timer{};
+  timer.it_value.tv_sec = us / 1'000'000;
+  timer.it_value.tv_usec = us % 1'000'000;
+  setitimer(ITIMER_REAL, &timer, nullptr);
+}
+
+bool IsIgnored(int signal) {
+  struct sigaction action {};
+  return sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
 
 }  // namespace
 
@@ -25,9 +65,16 @@ StatusOr<std::unique_ptr<StopSignal>> StopSignal::Install() {
   sigemptyset(&signals);
   sigaddset(&signals, SIGINT);
   sigaddset(&signals, SIGTERM);
+  if (!IsIgnored(SIGHUP)) sigaddset(&signals, SIGHUP);
   if (const int error = pthread_sigmask(SIG_BLOCK, &signals, nullptr); error != 0) {
     return ErrnoStatus(error, "blocking", "SIGINT and SIGTERM");
   }
+  struct sigaction too_late {};
+  too_late.sa_handler = EndTooLongStop;
+  if (sigaction(SIGALRM, &too_late, nullptr) != 0) {
+    return ErrnoStatus(errno, "handling", "SIGALRM");
+  }
+  WriteTooLong("", kTimeout);
   std::unique_ptr<StopSignal> stop(new StopSignal);
   stop->signal_fd_ = signalfd(-1, &signals, SFD_CLOEXEC);
   stop->end_fd_ = eventfd(0, EFD_CLOEXEC);
@@ -37,6 +84,7 @@ StatusOr<std::unique_ptr<StopSignal>> StopSignal::Install() {
 }
 
 StopSignal::~StopSignal() {
+  EndAfter(std::chrono::nanoseconds(0));
   if (thread_.joinable()) {
     const uint64_t one = 1;
     if (write(end_fd_, &one, sizeof(one)) != sizeof(one)) std::abort();
@@ -51,6 +99,13 @@ int StopSignal::Wait() {
   arrived_.Wait(mutex_, [&]() HG_REQUIRES(mutex_) { return signal_ != 0; });
   return signal_;
 }
+
+void StopSignal::SetTimeout(std::string_view program, std::chrono::nanoseconds timeout) {
+  WriteTooLong(program, timeout);
+  timeout_ = timeout;
+}
+
+void StopSignal::ExtendTimeout(std::chrono::nanoseconds more) { timeout_ = timeout_.load() + more; }
 
 void StopSignal::EndAtOnce(bool at_once) {
   const MutexLock lock(mutex_);
@@ -83,6 +138,8 @@ void StopSignal::Handle(int signal) {
     spdlog::warn("{}: second signal, stopping immediately without finishing", NameOf(signal));
     std::_Exit(1);
   }
+  // Before anything that may hang or need memory.
+  EndAfter(timeout_);
   const MutexLock lock(mutex_);
   if (end_at_once_) {
     spdlog::info("{}: stopped, nothing was under way", NameOf(signal));

@@ -1,10 +1,12 @@
-// SIGINT and SIGTERM as an event: a flag, a wait, and a callback, all from a thread of its own.
-// Nothing of ours runs in a signal handler.
+// SIGINT, SIGTERM and SIGHUP as an event: a flag, a wait, and a callback, all from a thread of its
+// own. A stop that takes too long ends at once.
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <memory>
+#include <string_view>
 #include <thread>
 
 #include "common/base/mutex.h"
@@ -13,9 +15,12 @@
 namespace halograph {
 
 // One at a time in a process, made before other threads start (they inherit the blocked signals)
-// and living as long as they do. A second signal ends the process at once with code 1.
+// and living as long as they do. A second signal ends the process at once with code 1. SIGHUP is
+// left alone where it is ignored, as nohup has it.
 class StopSignal {
  public:
+  static constexpr std::chrono::nanoseconds kTimeout = std::chrono::minutes(1);
+
   // Internal if the system refuses what is needed.
   [[nodiscard]] static StatusOr<std::unique_ptr<StopSignal>> Install();
   ~StopSignal();
@@ -26,6 +31,13 @@ class StopSignal {
   [[nodiscard]] const std::atomic<bool>* flag() const { return &requested_; }
   // Waits for the first signal; its number.
   [[nodiscard]] int Wait();
+
+  // How long after the first signal the process ends with code 1 and one line on stderr that names
+  // --stop-timeout, whatever its threads do: a timer of the system sees to it, so that neither a
+  // thread nor memory is needed. Until it is called: kTimeout. For what comes after it only.
+  void SetTimeout(std::string_view program, std::chrono::nanoseconds timeout);
+  // Adds what the program's own way to stop may take by its options.
+  void ExtendTimeout(std::chrono::nanoseconds more);
 
   // While `at_once`, the first signal ends the process with code 0: there is nothing to finish,
   // such as in a server before it serves. At first it is not so. A signal that came before counts.
@@ -45,6 +57,7 @@ class StopSignal {
   std::atomic<bool> requested_{false};
   Mutex mutex_;
   CondVar arrived_;
+  std::atomic<std::chrono::nanoseconds> timeout_{kTimeout};
   bool end_at_once_ HG_GUARDED_BY(mutex_) = false;
   int signal_ HG_GUARDED_BY(mutex_) = 0;
   std::function<void()> callback_ HG_GUARDED_BY(mutex_);

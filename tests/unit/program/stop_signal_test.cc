@@ -3,6 +3,7 @@
 #include <csignal>
 
 #include <gmock/gmock.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 namespace halograph {
@@ -57,6 +58,56 @@ TEST_F(StopSignalDeathTest, SignalAfterTheServiceStartedIsWaitedFor) {
         const auto stop = Install();
         stop->EndAtOnce(true);
         stop->EndAtOnce(false);
+        kill(getpid(), SIGTERM);
+        _exit(stop->Wait() == SIGTERM ? 7 : 5);
+      },
+      testing::ExitedWithCode(7), "");
+}
+
+TEST_F(StopSignalDeathTest, AStopThatTakesTooLongEndsWithOneAndSaysWhy) {
+  EXPECT_EXIT(
+      {
+        const auto stop = Install();
+        stop->SetTimeout("halograph-test", std::chrono::milliseconds(50));
+        stop->OnStop([] {
+          for (;;) pause();
+        });
+        kill(getpid(), SIGTERM);
+        for (std::atomic<int> spins = 0;; ++spins) {
+        }
+      },
+      testing::ExitedWithCode(1),
+      "halograph-test: stopping took longer than .*--stop-timeout.*: ended without finishing");
+}
+
+TEST_F(StopSignalDeathTest, AnExtendedTimeoutLeavesRoomToFinish) {
+  EXPECT_EXIT(
+      {
+        const auto stop = Install();
+        stop->SetTimeout("halograph-test", std::chrono::milliseconds(1));
+        stop->ExtendTimeout(std::chrono::hours(1));
+        kill(getpid(), SIGTERM);
+        static_cast<void>(stop->Wait());
+        itimerval left{};
+        getitimer(ITIMER_REAL, &left);
+        _exit(left.it_value.tv_sec > 3000 ? 7 : 5);
+      },
+      testing::ExitedWithCode(7), "");
+}
+
+TEST_F(StopSignalDeathTest, HangupStopsUnlessItIsIgnored) {
+  EXPECT_EXIT(
+      {
+        const auto stop = Install();
+        kill(getpid(), SIGHUP);
+        _exit(stop->Wait() == SIGHUP ? 7 : 5);
+      },
+      testing::ExitedWithCode(7), "");
+  EXPECT_EXIT(
+      {
+        std::signal(SIGHUP, SIG_IGN);
+        const auto stop = Install();
+        kill(getpid(), SIGHUP);
         kill(getpid(), SIGTERM);
         _exit(stop->Wait() == SIGTERM ? 7 : 5);
       },
