@@ -63,6 +63,7 @@ int Main(int argc, char** argv) {
                   "Serves partitions of a graph: sampling, features, task sets.");
   program.set_out_of_memory_advice("lower --request-memory, --reply-memory or --threads");
   program.CatchStopSignals();
+  program.AddStopTimeout();
   ServerOptions options;
   AddServerOptions(program.options(), &options);
   program.Check([&] { return options.Validate(); });

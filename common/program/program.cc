@@ -3,11 +3,11 @@
 #include <cerrno>
 #include <cstdio>
 #include <exception>
-#include <new>
 
 #include "common/base/build_info.h"
 #include "common/base/bus_error.h"
 #include "common/base/log.h"
+#include "common/program/out_of_memory.h"
 
 namespace halograph {
 namespace {
@@ -16,10 +16,8 @@ namespace {
 Status RunAction(const std::function<Status()>& action, const std::string& memory_advice) {
   try {
     return action();
-  } catch (const std::bad_alloc&) {
-    return ResourceExhausted("out of memory{}{}", memory_advice.empty() ? "" : "; ", memory_advice);
   } catch (const std::exception& error) {
-    return Internal("unexpected error: {}", error.what());
+    return StatusOfException(error, memory_advice);
   } catch (...) {
     return Internal("unexpected error that is no std::exception");
   }
@@ -42,8 +40,7 @@ Program::Program(std::string name, std::string about, std::string log_level)
   options.Group("Options");
 }
 
-void Program::CatchStopSignals() {
-  catch_stop_signals_ = true;
+void Program::AddStopTimeout() {
   OptionTable& options = command_.options();
   options.Group(kGeneralGroup);
   options
@@ -57,11 +54,12 @@ int Program::Main(int argc, const char* const* argv) {
   static std::string name;  // the handler's, for as long as the process lives
   name = command_.name();
   EndOnBusErrors(name.c_str());
+  EndOnAbortWithoutMemory(name, memory_advice_);
   ExitCode code = ExitCode::kFailed;
   try {
     code = Execute(std::span(argv, static_cast<size_t>(argc)));
   } catch (const std::exception& error) {
-    code = Fail(ExitCode::kFailed, error.what());
+    code = Fail(ExitCode::kFailed, Message(StatusOfException(error, memory_advice_)));
   }
   stop_signal_.reset();
   return static_cast<int>(code);

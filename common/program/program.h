@@ -44,8 +44,10 @@ class Program {
   // What the user can do where memory runs out; the message ends with it.
   void set_out_of_memory_advice(std::string advice) { memory_advice_ = std::move(advice); }
   // SIGINT, SIGTERM and SIGHUP are an event (stop_signal.h) from the start of Main on. Without this
-  // they end the process as the system does it. Adds --stop-timeout.
-  void CatchStopSignals();
+  // they end the process as the system does it.
+  void CatchStopSignals() { catch_stop_signals_ = true; }
+  // --stop-timeout, of StopSignal::SetTimeout.
+  void AddStopTimeout();
   // Not null while a command of a program that catches them runs.
   [[nodiscard]] StopSignal* stop_signal() { return stop_signal_.get(); }
 

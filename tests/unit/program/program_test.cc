@@ -1,10 +1,14 @@
 #include "common/program/program.h"
 
+#include <csignal>
+#include <cstdlib>
 #include <new>
 #include <stdexcept>
+#include <system_error>
 
 #include <gmock/gmock.h>
 #include <spdlog/spdlog.h>
+#include <sys/resource.h>
 
 namespace halograph {
 namespace {
@@ -73,8 +77,35 @@ TEST_F(ProgramTest, ExceptionsAreFailuresAndMemoryHasAName) {
   EXPECT_EQ(error_, "halograph-test: out of memory; lower --rows\n");
   EXPECT_EQ(Main({}, []() -> Status { throw std::runtime_error("of a library"); }), 1);
   EXPECT_EQ(error_, "halograph-test: unexpected error: of a library\n");
+  EXPECT_EQ(Main({},
+                 []() -> Status {
+                   throw std::system_error(
+                       std::make_error_code(std::errc::resource_unavailable_try_again));
+                 }),
+            1);
+  EXPECT_THAT(error_, HasSubstr("a thread cannot be started: raise the limits"));
   EXPECT_EQ(Main({}, []() -> Status { throw 5; }), 1);
   EXPECT_THAT(error_, StartsWith("halograph-test: unexpected error"));
+}
+
+// What a library does that gets no memory.
+TEST_F(ProgramTest, AnAbortForWantOfMemoryIsAnErrorWithAName) {
+  const auto main = [](Status (*action)()) {
+    Program program("halograph-test", "Tests.");
+    program.set_out_of_memory_advice("lower --rows");
+    program.Run(action);
+    const char* words[] = {"anything"};
+    return program.Main(1, words);
+  };
+  EXPECT_EXIT(main([]() -> Status {
+                rlimit limit{};
+                getrlimit(RLIMIT_AS, &limit);
+                limit.rlim_cur = 1;
+                setrlimit(RLIMIT_AS, &limit);
+                std::abort();
+              }),
+              testing::ExitedWithCode(1), "^halograph-test: out of memory; lower --rows\n$");
+  EXPECT_EXIT(main([]() -> Status { std::abort(); }), testing::KilledBySignal(SIGABRT), "^$");
 }
 
 TEST_F(ProgramTest, LogGoesToStderrFromTheLevelOnThatOptionOrCheckSays) {
