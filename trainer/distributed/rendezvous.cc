@@ -6,6 +6,7 @@
 
 #include <unistd.h>
 
+#include "common/base/host_port.h"
 #include "common/base/log.h"
 #include "trainer/distributed/device_address.h"
 
@@ -34,6 +35,16 @@ std::string HostAndPid() {
   char host[256] = "?";
   (void)gethostname(host, sizeof(host) - 1);
   return fmt::format("host {}, pid {}", host, getpid());
+}
+
+// c10d's store binds its port to no single address. Whoever names loopback takes it for closed.
+void SayWhereItListens(const GroupOptions& options) {
+  spdlog::log(
+      IsLoopback(options.master_addr) ? spdlog::level::warn : spdlog::level::info,
+      "the ranks meet at port {} of all network interfaces of this machine, whatever "
+      "--master-addr says, without encryption or authentication: let only a trusted network "
+      "reach it",
+      options.master_port);
 }
 
 }  // namespace
@@ -66,6 +77,7 @@ Status Rendezvous::Connect(Clock::time_point deadline) {
   store.timeout = std::max(Milliseconds(options_.timeout), kShortestConnect);
   try {
     store_ = c10::make_intrusive<::c10d::TCPStore>(options_.master_addr, store);
+    if (options_.rank == 0) SayWhereItListens(options_);
     return OkStatus();
   } catch (const std::exception& error) {
     if (options_.rank == 0) {
