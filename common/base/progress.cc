@@ -8,6 +8,7 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include "common/base/log.h"
 #include "common/base/units.h"
 
 namespace halograph {
@@ -41,6 +42,9 @@ std::string FormatRate(double rate) {
 void WriteLine(std::string_view text, bool last) {
   if (OnTerminal()) {
     fmt::print(stderr, "\r\033[K{}{}", text, last ? "\n" : "");
+  } else if (!spdlog::default_logger_raw()->name().empty()) {
+    spdlog::info("{}", text);  // with time and level, as all else that a program says
+    return;
   } else {
     fmt::print(stderr, "{}\n", text);
   }

@@ -1,5 +1,6 @@
 // One progress line for a long phase: rewritten in place on a terminal (at most ten times a
-// second), plain lines every few seconds elsewhere, nothing for phases that end at once.
+// second), lines of the log (of level info) every few seconds elsewhere, nothing for phases that
+// end at once.
 //   Progress progress("reading edges", total);  progress.Advance(chunk);  progress.Done();
 // Writes to stderr. Advance is thread-safe and cheap.
 #pragma once
