@@ -13,6 +13,8 @@ namespace {
 
 constexpr int64_t kMaxBatchSize = 1 << 24;
 constexpr int64_t kMaxEpochs = 1 << 24;
+// Beyond what a machine has cores threads only cost: with 1000 on two cores a start takes minutes.
+constexpr int kMaxThreads = 256;
 
 Status CheckFanouts(const std::vector<int32_t>& fanouts) {
   for (const int32_t fanout : fanouts) HG_RETURN_IF_ERROR(ValidateFanout(fanout));
@@ -170,12 +172,13 @@ void AddMachineRows(OptionTable& rows, TrainOptions* o) {
   rows.Add("threads", &o->threads,
            "threads for computation; with 1 every run gives the same bits; 0: the cores, shared by "
            "the ranks of this machine")
-      .Range(0, 1024);
-  rows.Add("sample-threads", &o->sample_threads, "threads that prepare minibatches").Range(1, 1024);
+      .Range(0, kMaxThreads);
+  rows.Add("sample-threads", &o->sample_threads, "threads that prepare minibatches")
+      .Range(1, kMaxThreads);
   rows.Add("threads-per-minibatch", &o->threads_per_minibatch,
            "least number of --sample-threads for each minibatch; 0: as few as --sampler-memory "
            "allows")
-      .Range(0, 1024);
+      .Range(0, kMaxThreads);
   rows.AddBytes("sampler-memory", &o->sampler_memory,
                 "memory for the tables of all minibatches in the making, 4 bytes a node each")
       .Range(0, int64_t{1} << 60)

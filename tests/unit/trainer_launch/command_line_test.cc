@@ -95,6 +95,25 @@ TEST(CommandLineTest, TheModelsOwnOptionsArriveAndMustAgreeOnAllRanks) {
   EXPECT_EQ(ToJson(o)["hidden"], 32);
 }
 
+TEST(CommandLineTest, OfAnOptionGivenTwiceTheLastCountsListsToo) {
+  const TrainOptions o = Parse({"--graph", "g", "--epochs", "50", "--fanouts", "9,9", "--epochs",
+                                "6", "--fanouts", "3", "4"})
+                             .options;
+  EXPECT_EQ(o.epochs, 6);
+  EXPECT_THAT(o.fanouts, ElementsAre(3, 4));
+}
+
+TEST(CommandLineTest, NamesAndValuesThatAreNotAllowedAreToldWithThoseThatAre) {
+  EXPECT_THAT(Refusal({"--graph", "g", "--epoch", "3"}), HasSubstr("did you mean --epochs?"));
+  EXPECT_THAT(Refusal({"--graph", "g", "--seed", "-1"}),
+              HasSubstr("--seed is '-1', expected a whole number of 0 or more"));
+  for (const std::string option : {"--threads", "--sample-threads", "--threads-per-minibatch"}) {
+    const std::string least = option == "--sample-threads" ? "1" : "0";
+    EXPECT_THAT(Refusal({"--graph", "g", option.c_str(), "1000"}),
+                HasSubstr(option + " is 1000, expected " + least + " to 256"));
+  }
+}
+
 TEST(CommandLineTest, ThreadsThatSampleAndTheirMemory) {
   const TrainOptions defaults = Parse({"--graph", "g"}).options;
   EXPECT_EQ(defaults.threads_per_minibatch, 0);
