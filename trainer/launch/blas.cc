@@ -4,9 +4,11 @@
 #include <cstdlib>
 
 #include <dlfcn.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "common/base/log.h"
+#include "common/base/units.h"
 
 namespace halograph {
 namespace {
@@ -28,6 +30,15 @@ bool HasAvx512() {
 #endif
 }
 
+// Whether there is so much address space: nothing of it is used.
+bool CanMap(size_t bytes) {
+  void* const taken = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (taken == MAP_FAILED) return false;
+  munmap(taken, bytes);
+  return true;
+}
+
 }  // namespace
 
 std::string FastBlasName() {
@@ -45,6 +56,24 @@ void WarnIfSlowBlas() {
   spdlog::warn(
       "libtorch computes with a BLAS that is not OpenBLAS; matrix products may be 40 times slower. "
       "On Debian: apt-get install libopenblas0-openmp");
+}
+
+Status CheckBlasMemory(const std::string& blas_name) {
+  constexpr size_t kBufferBytes = size_t{160} << 20;  // the buffer, and some for what comes with it
+  if (blas_name.find("OpenBLAS") == std::string::npos || CanMap(kBufferBytes)) return OkStatus();
+  return ResourceExhausted(
+      "out of memory: OpenBLAS, which libtorch computes with, needs a buffer of 128 MiB of address "
+      "space; raise the limit of this process (ulimit -v)");
+}
+
+Status CheckAddressSpace() {
+  constexpr size_t kLibraryBytes = size_t{900} << 20;
+  if (CanMap(kLibraryBytes)) return OkStatus();
+  return ResourceExhausted(
+      "out of memory: libtorch and OpenBLAS alone take {} of address space; raise the limit of "
+      "this "
+      "process (ulimit -v)",
+      FormatBytes(kLibraryBytes));
 }
 
 std::string BetterCoreType(const std::string& blas_name, bool has_avx2, bool has_avx512) {

@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "common/base/status.h"
+
 namespace halograph {
 
 // OpenBLAS' own description ("OpenBLAS 0.3.21 ... Haswell ..."), "MKL", or empty for one that is
@@ -11,6 +13,14 @@ namespace halograph {
 
 // Logs a warning with what to install if FastBlasName is empty.
 void WarnIfSlowBlas();
+
+// OpenBLAS needs a buffer of 128 MiB of address space for its first product of matrices, and where
+// it gets none it tries for ever. ResourceExhausted, with what to do, if `blas_name` is an OpenBLAS
+// and there is not so much.
+[[nodiscard]] Status CheckBlasMemory(const std::string& blas_name);
+
+// The same of what libtorch and OpenBLAS map as they are loaded, before they are.
+[[nodiscard]] Status CheckAddressSpace();
 
 // The value of OPENBLAS_CORETYPE that makes OpenBLAS, described by `blas_name`, use the vector
 // units that the processor has, or empty if it does already. OpenBLAS 0.3.21 takes processors

@@ -22,6 +22,12 @@ namespace halograph {
 enum class PredictNodes { kAll, kTest };
 enum class OptimizerKind { kAdam, kSgd };
 
+// What a user can do where memory runs out.
+inline constexpr char kTrainingMemoryAdvice[] =
+    "lower --batch-size, --eval-batch-size, --fanouts, --prefetch or --sample-threads, or raise "
+    "the "
+    "limits of memory (ulimit -v)";
+
 struct TrainOptions {
   // Where the graph is: exactly one of the two.
   std::string graph;                            // partition folder: embedded

@@ -20,6 +20,7 @@
 #include "trainer/tasks/registry.h"
 #include "trainer/training/evaluation.h"
 #include "trainer/training/session.h"
+#include "trainer/training/torch_error.h"
 #include "trainer/training/training_loop.h"
 
 namespace halograph {
@@ -127,6 +128,16 @@ Status MakeModel(Session& session, const std::vector<NodeInput>& inputs) {
   return BroadcastParameters(session.Parameters(), *session.ranks);
 }
 
+// OpenBLAS tries for ever to get the buffer that it needs, from its first product of matrices on.
+// It gets it here, or memory is out.
+Status TakeBlasBuffer() {
+  HG_RETURN_IF_ERROR(CheckBlasMemory(FastBlasName()));
+  constexpr int64_t kEnough = 256;  // columns, for all its threads to share the product
+  const torch::Tensor square = torch::zeros({kEnough, kEnough});
+  static_cast<void>(torch::mm(square, square));
+  return OkStatus();
+}
+
 // What goes into the model, per node type; of graphs of one type without a type's name.
 void AddInputs(const std::vector<NodeInput>& inputs, Json* config) {
   for (const NodeInput& input : inputs) {
@@ -223,11 +234,12 @@ Status WritePredictionsOf(Session& session) {
     if (session.options.rank != 0) return OkStatus();
     return WritePredictions(session.options.predict, std::move(predictions));
   } catch (const std::exception& error) {
-    return Internal("rank {}: predicting: {}", session.options.rank, TorchMessage(error));
+    return TorchError(session.options.rank, "predicting", error);
   }
 }
 
 Status RunPrepared(Session& session, TrainLog& log) {
+  HG_RETURN_IF_ERROR(TakeBlasBuffer());
   std::vector<NodeInput> inputs;
   HG_RETURN_IF_ERROR(Prepare(session, &inputs));
   const bool first = session.options.rank == 0;
@@ -259,7 +271,7 @@ Status RunTraining(const TrainOptions& options, StopSignal& stop) {
   try {
     status = RunPrepared(session, log);
   } catch (const std::exception& error) {
-    status = Internal("rank {}: {}", options.rank, TorchMessage(error));
+    status = TorchError(options.rank, "preparing", error);
   }
   stop.OnStop(nullptr);
   if (!status.ok() && stop.requested()) status = Cancelled("stopped by signal");

@@ -9,6 +9,7 @@
 #include "common/base/stopwatch.h"
 #include "trainer/pipeline/batch_schedule.h"
 #include "trainer/training/evaluation.h"
+#include "trainer/training/torch_error.h"
 
 namespace halograph {
 namespace {
@@ -67,7 +68,7 @@ StatusOr<TrainResult> TrainingLoop::Run() {
     }
     RestoreBest();
   } catch (const std::exception& error) {
-    return Internal("rank {}: libtorch: {}", options.rank, TorchMessage(error));
+    return TorchError(options.rank, "training", error);
   }
   return result_;
 }

@@ -1,6 +1,8 @@
 #include "trainer/launch/blas.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 namespace halograph {
 namespace {
@@ -16,6 +18,29 @@ TEST(BetterCoreTypeTest, AKnownProcessorIsLeftAlone) {
   EXPECT_EQ(BetterCoreType("OpenBLAS 0.3.21 USE_OPENMP Haswell", true, true), "");
   EXPECT_EQ(BetterCoreType("MKL", true, true), "");
   EXPECT_EQ(BetterCoreType("", true, true), "");
+}
+
+// In a process of its own, whose address space ends where it is.
+template <typename Check>
+int CodeWithoutAddressSpace(const Check& check) {
+  rlimit limit{};
+  getrlimit(RLIMIT_AS, &limit);
+  limit.rlim_cur = 1;
+  setrlimit(RLIMIT_AS, &limit);
+  const Status status = check();
+  const bool named = Message(status).find("out of memory") == 0 &&
+                     Message(status).find("ulimit -v") != std::string::npos;
+  return absl::IsResourceExhausted(status) && named ? 7 : 5;
+}
+
+TEST(BlasMemoryTest, TooLittleAddressSpaceIsAnErrorWithAName) {
+  EXPECT_TRUE(CheckAddressSpace().ok());
+  EXPECT_TRUE(CheckBlasMemory("OpenBLAS 0.3.21 Haswell").ok());
+  EXPECT_EXIT(_exit(CodeWithoutAddressSpace([] { return CheckAddressSpace(); })),
+              testing::ExitedWithCode(7), "");
+  EXPECT_EXIT(_exit(CodeWithoutAddressSpace([] { return CheckBlasMemory("OpenBLAS 0.3.21"); })),
+              testing::ExitedWithCode(7), "");
+  EXPECT_EXIT(_exit(CheckBlasMemory("MKL").ok() ? 7 : 5), testing::ExitedWithCode(7), "");
 }
 
 }  // namespace
