@@ -1,18 +1,13 @@
-// halograph-train: trains, evaluates, predicts.
-#include "common/program/program.h"
+// halograph-train: trains, evaluates, predicts. Reads the command line; what trains is
+// halograph-train-torch (torch_main.cc), which this program becomes.
 #include "trainer/launch/command_line.h"
-#include "trainer/launch/restart.h"
-#include "trainer/run/run.h"
+#include "trainer/launch/start.h"
 
 int main(int argc, char** argv) {
   using namespace halograph;
-  RestartWithBetterEnvironment(argv);
-  Program program("halograph-train", "Trains a graph neural network on a partitioned graph.");
-  program.set_out_of_memory_advice(
-      "lower --batch-size, --eval-batch-size, --fanouts or --prefetch");
-  program.CatchStopSignals();
+  Program program(kTrainProgram, kAboutTrainProgram);
   TrainOptions options;
   AddTrainOptions(program, &options, ProcessEnvironment());
-  program.Run([&] { return RunTraining(options, *program.stop_signal()); });
+  program.Run([&] { return BecomeTorchProgram(argv); });
   return program.Main(argc, argv);
 }

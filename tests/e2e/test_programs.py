@@ -1,6 +1,8 @@
 """What all programs have alike: --help, --version, how they refuse wrong usage and report failure."""
 import pathlib
 import re
+import shutil
+import unittest
 
 from harness import programs
 from harness.programs import ProgramTest
@@ -171,6 +173,58 @@ class AdvisedOptionsTest(ProgramTest):
                     named += 1
                     self.assertIn(option, options, f"{path.relative_to(SOURCES)}: \"{text}\"")
         self.assertGreater(named, 50)
+
+
+class TrainerWithoutTorchTest(ProgramTest):
+    def test_the_command_line_is_read_before_libtorch_is_loaded(self):
+        loaded = self.box.run("halograph-train", env={"LD_TRACE_LOADED_OBJECTS": "1"})
+        self.assertIn("libstdc++", loaded.out)
+        self.assertNotIn("torch", loaded.out)
+        self.assertIn("libtorch", self.box.run("halograph-train-torch",
+                                               env={"LD_TRACE_LOADED_OBJECTS": "1"}).out)
+
+    def test_both_executables_have_one_help(self):
+        self.assertEqual(self.box.run("halograph-train", "--help").out,
+                         self.box.run("halograph-train-torch", "--help").out)
+
+    def test_a_program_that_lacks_its_second_part_says_so(self):
+        alone = self.box.folder / "halograph-train"
+        shutil.copy(programs.binary("halograph-train"), alone)
+        result = self.box.run(alone, "--graph", "none")
+        self.assertEqual(1, result.code, str(result))
+        self.assertRegex(result.err, r"\Ahalograph-train: cannot start the program that trains, which "
+                                     r"belongs beside this one: \S+/halograph-train-torch: No such")
+
+
+@unittest.skipIf(programs.TIME_SCALE != 1, "a sanitizer maps more than any limit allows")
+class LittleMemoryTest(ProgramTest):
+    """What `ulimit -v` does to programs: an error that says so, soon."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.graph = cls.shared.folder / "g"
+        for words in (["generate", "sbm", "--output", cls.shared.folder / "in", "--nodes", "200"],
+                      ["run", "--input", cls.shared.folder / "in", "--output", cls.graph,
+                       "--parts", "1"]):
+            result = cls.shared.run("halograph-partition", *words)
+            assert result.code == 0, str(result)
+
+    def assertEndsForWantOfMemory(self, mebibytes, program, *words):
+        limit = f"--as={mebibytes << 20}"
+        result = self.box.run("/usr/bin/prlimit", limit, programs.binary(program), *words, timeout=60)
+        self.assertEqual(1, result.code, str(result))
+        last = result.err.splitlines()[-1]
+        self.assertRegex(last, rf"\A{program}: (rank 0: )?(\w+: )?(out of|no) memory")
+
+    def test_a_server_says_that_memory_ran_out(self):
+        for mebibytes in (80, 100):
+            self.assertEndsForWantOfMemory(mebibytes, "halograph-server", "--graph", self.graph,
+                                           "--part", "0", "--listen", "127.0.0.1:0")
+
+    def test_a_trainer_says_that_memory_ran_out(self):
+        for mebibytes in (400, 976):
+            self.assertEndsForWantOfMemory(mebibytes, "halograph-train", "--graph", self.graph)
 
 
 if __name__ == "__main__":

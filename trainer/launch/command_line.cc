@@ -70,6 +70,8 @@ Status AddRows(std::span<const char* const> words, OptionTable& rows, TrainOptio
 
 void AddTrainOptions(Program& program, TrainOptions* options, Environment environment) {
   OptionTable& rows = program.options();
+  program.AddStopTimeout();
+  program.set_out_of_memory_advice(kTrainingMemoryAdvice);
   program.command().BeforeReading([&rows, options](std::span<const char* const> words) {
     return AddRows(words, rows, options);
   });

@@ -7,9 +7,14 @@
 
 namespace halograph {
 
-// Adds the options to the program. When its command runs they are resolved and valid, with a
-// launcher's values (launch_env.h) for what was not given. What is wrong with several of them
-// together, or with the environment, is wrong usage.
+// As users know it, whichever of its two executables runs (trainer/launch/start.h).
+inline constexpr char kTrainProgram[] = "halograph-train";
+inline constexpr char kAboutTrainProgram[] =
+    "Trains a graph neural network on a partitioned graph.";
+
+// Adds the options to the program, and what to do where memory runs out. When its command runs they
+// are resolved and valid, with a launcher's values (launch_env.h) for what was not given. What is
+// wrong with several of them together, or with the environment, is wrong usage.
 void AddTrainOptions(Program& program, TrainOptions* options, Environment environment);
 
 }  // namespace halograph

@@ -7,6 +7,13 @@
 namespace halograph {
 namespace {
 
+// The command line reads this registry in a program without libtorch, which makes no models.
+#ifdef HALOGRAPH_WITHOUT_TORCH
+constexpr bool kMakesModels = false;
+#else
+constexpr bool kMakesModels = true;
+#endif
+
 template <typename Options>
 std::unique_ptr<ModelOptions> Defaults() {
   return std::make_unique<Options>();
@@ -15,10 +22,13 @@ std::unique_ptr<ModelOptions> Defaults() {
 // A kind whose options are of type `Options`, made by `Make(const Options&, const ModelShape&)`.
 template <typename Options, auto Make>
 constexpr ModelKind Kind(std::string_view name, std::string_view help, ModelNeeds needs) {
-  return {name, help, needs, Defaults<Options>,
-          [](const ModelOptions& options, const ModelShape& shape) -> std::shared_ptr<Model> {
-            return Make(dynamic_cast<const Options&>(options), shape);
-          }};
+  ModelKind kind{name, help, needs, Defaults<Options>, nullptr};
+  if constexpr (kMakesModels) {
+    kind.make = [](const ModelOptions& options, const ModelShape& shape) -> std::shared_ptr<Model> {
+      return Make(dynamic_cast<const Options&>(options), shape);
+    };
+  }
+  return kind;
 }
 
 constexpr ModelKind kKinds[] = {

@@ -20,7 +20,8 @@ class Model;  // model.h
 // What the user tells one kind of model: each has a struct of its own, with its defaults.
 struct ModelOptions {
   virtual ~ModelOptions() = default;
-  // Adds a row for every field. Only the rows of the model that --model names are in the program's
+  // Adds a row for every field. Defined in the model's header, which the command line reads without
+  // libtorch. Only the rows of the model that --model names are in the program's
   // table, so several models may use one name. This must outlive the table.
   virtual void AddRows(OptionTable& table) = 0;
 };
@@ -45,7 +46,8 @@ struct ModelKind {
   std::string_view help;  // a few words
   ModelNeeds needs;
   std::unique_ptr<ModelOptions> (*options)();  // with their defaults
-  // `options` must be what `options()` made. Throws as libtorch does.
+  // `options` must be what `options()` made. Throws as libtorch does. Null in a program that has no
+  // libtorch.
   std::shared_ptr<Model> (*make)(const ModelOptions& options, const ModelShape& shape);
 };
 

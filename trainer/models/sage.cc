@@ -60,14 +60,6 @@ class Sage final : public Model {
 
 }  // namespace
 
-void SageOptions::AddRows(OptionTable& table) {
-  table.Add("hidden", &hidden, "width of the hidden layers").Range(1, 1 << 16).AllRanks();
-  table.Add("dropout", &dropout, "share of a hidden layer's values that a step leaves out")
-      .AtLeast(0)
-      .Below(1)
-      .AllRanks();
-}
-
 std::shared_ptr<Model> MakeSage(const SageOptions& options, const ModelShape& shape) {
   return std::make_shared<Sage>(options, shape);
 }

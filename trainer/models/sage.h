@@ -16,7 +16,13 @@ struct SageOptions final : ModelOptions {
   int64_t hidden = 256;
   double dropout = 0.5;  // on the inputs of every layer but the first
 
-  void AddRows(OptionTable& table) override;
+  void AddRows(OptionTable& table) override {
+    table.Add("hidden", &hidden, "width of the hidden layers").Range(1, 1 << 16).AllRanks();
+    table.Add("dropout", &dropout, "share of a hidden layer's values that a step leaves out")
+        .AtLeast(0)
+        .Below(1)
+        .AllRanks();
+  }
 };
 
 [[nodiscard]] std::shared_ptr<Model> MakeSage(const SageOptions& options, const ModelShape& shape);
