@@ -40,8 +40,7 @@ Status CheckNeeds(const ModelKind& kind, const Schema& schema) {
   if (schema.node_types.size() == 1 && schema.relations.size() == 1) return OkStatus();
   return FailedPrecondition(
       "--model {} needs a graph of one node type and one relation; graph '{}' has {} node types "
-      "and "
-      "{} relations",
+      "and {} relations",
       kind.name, schema.graph_name, schema.node_types.size(), schema.relations.size());
 }
 

@@ -58,9 +58,7 @@ struct ModelKind {
 
 // The features that a model of this kind takes in, one tensor for every node type: `feature` by
 // name, else the only one that a type has, else `feat`.
-//   FailedPrecondition  the graph is not what the model needs: the model, what it needs and what
-//   the
-//                       graph has are named
+//   FailedPrecondition  the graph is not what the model needs: both are named
 //   NotFound            a node type has no features, or none of that name
 [[nodiscard]] StatusOr<std::vector<NodeInput>> ChooseInputs(const ModelKind& kind,
                                                             const Schema& schema,

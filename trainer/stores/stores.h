@@ -1,11 +1,7 @@
-// What a training run needs of the graph: where it is, and which features.
+// How the options of a run open its stores.
 #pragma once
 
-#include <string>
-
 #include "client/open/open_stores.h"
-#include "common/base/status.h"
-#include "common/graph/schema.h"
 #include "trainer/launch/options.h"
 
 namespace halograph {

@@ -41,7 +41,7 @@ class TrainingTask {
   virtual ~TrainingTask() = default;
 
   [[nodiscard]] virtual const std::string& name() const = 0;  // the graph's
-  // The node type of SeedSource::owners, and of what Predict is asked for.
+  // The node type of what Predict is asked for.
   [[nodiscard]] virtual int node_type() const = 0;
   // The rows of a set: kTrain, kValid or kTest. Null where the task has no such set; never of
   // kTrain. Lives as long as the task.
