@@ -2,14 +2,42 @@
 
 #include <cerrno>
 
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 namespace halograph {
+namespace {
+
+// Only a file can be begun anew, and only of a file can one run be told from another: /dev/stderr
+// and a FIFO take the lines of several.
+Status BeginAnew(int fd, const std::string& path) {
+  struct stat info {};
+  if (::fstat(fd, &info) != 0) return ErrnoStatus(errno, "reading what kind of file is", path);
+  if (!S_ISREG(info.st_mode)) return OkStatus();
+  if (::flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    return FailedPrecondition(
+        "--log {}: another run is writing this file; name another one, or wait for its end", path);
+  }
+  return ::ftruncate(fd, 0) == 0 ? OkStatus() : ErrnoStatus(errno, "emptying log", path);
+}
+
+}  // namespace
 
 StatusOr<TrainLog> TrainLog::Create(const std::string& path) {
   TrainLog log;
   log.path_ = path;
   if (path.empty()) return log;
-  log.file_.reset(std::fopen(path.c_str(), "we"));
-  if (log.file_ == nullptr) return ErrnoStatus(errno, "creating log", path);
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+  if (fd < 0) return ErrnoStatus(errno, "creating log", path);
+  log.file_.reset(::fdopen(fd, "w"));
+  if (log.file_ == nullptr) {
+    const int error = errno;
+    ::close(fd);
+    return ErrnoStatus(error, "creating log", path);
+  }
+  HG_RETURN_IF_ERROR(BeginAnew(fd, path));
   return log;
 }
 

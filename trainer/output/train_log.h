@@ -15,7 +15,9 @@ class TrainLog {
  public:
   // Nothing is written if `path` is empty.
   TrainLog() = default;
-  // Begins the file anew. Errors as ErrnoStatus with the path.
+  // Begins the file anew, and keeps other runs from it until this is dropped.
+  //   FailedPrecondition  another run is writing it; what is there stays
+  //   else                as ErrnoStatus, with the path
   [[nodiscard]] static StatusOr<TrainLog> Create(const std::string& path);
 
   // ResourceExhausted and such with the path if the line could not be written.

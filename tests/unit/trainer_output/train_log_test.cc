@@ -22,6 +22,27 @@ TEST(TrainLogTest, EveryLineIsThereAsSoonAsItIsWritten) {
   EXPECT_EQ(*ReadTextFile(path), "{\"epoch\":0}\n{\"loss\":null}\n");
 }
 
+TEST(TrainLogTest, ASecondRunIsRefusedUntilTheFirstIsDoneWithTheFile) {
+  const TestFolder folder;
+  const auto path = folder.path() / "log.jsonl";
+  {
+    auto first = TrainLog::Create(path.string());
+    ASSERT_TRUE(first->Write({{"epoch", 0}}).ok());
+    const Status second = TrainLog::Create(path.string()).status();
+    EXPECT_EQ(second.code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_THAT(Message(second), testing::HasSubstr(path.string()));
+    EXPECT_EQ(*ReadTextFile(path), "{\"epoch\":0}\n") << "what the first wrote stays";
+  }
+  ASSERT_TRUE(TrainLog::Create(path.string()).ok());
+  EXPECT_EQ(*ReadTextFile(path), "") << "begun anew";
+}
+
+TEST(TrainLogTest, WhatIsNoFileTakesTheLinesOfSeveralRuns) {
+  auto first = TrainLog::Create("/dev/null");
+  auto second = TrainLog::Create("/dev/null");
+  EXPECT_TRUE(first.ok() && second.ok()) << second.status();
+}
+
 TEST(TrainLogTest, BytesThatAreNoUtf8AreReplaced) {
   const TestFolder folder;
   const auto path = folder.path() / "log.jsonl";
