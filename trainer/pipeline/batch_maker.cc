@@ -1,5 +1,6 @@
 #include "trainer/pipeline/batch_maker.h"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -9,17 +10,20 @@
 namespace halograph {
 namespace {
 
-// Rows of one tensor on their way into a matrix of the model's.
+// Rows of one tensor on their way into a matrix of the model's: into its columns from
+// `first_column` on.
 class Incoming {
  public:
-  Incoming(const NodeInput& input, size_t rows, FeatureMatrix* matrix)
-      : input_(input), matrix_(matrix), memory_(nullptr, GiveFeatureMemory) {
-    *matrix_ = FeatureMatrix(static_cast<int64_t>(rows), input.spec.dim);
-    if (input.spec.dtype == DType::kFloat32) {
+  Incoming(const NodeInput& input, FeatureMatrix* matrix, int64_t first_column)
+      : input_(input),
+        matrix_(matrix),
+        first_column_(first_column),
+        memory_(nullptr, GiveFeatureMemory) {
+    if (alone() && input.spec.dtype == DType::kFloat32) {
       stored_ = std::as_writable_bytes(matrix_->values());
       return;
     }
-    const size_t bytes = rows * input.spec.row_bytes();
+    const size_t bytes = static_cast<size_t>(matrix->rows()) * input.spec.row_bytes();
     memory_.reset(TakeFeatureMemory(bytes));
     stored_ = {static_cast<std::byte*>(memory_.get()), bytes};
   }
@@ -28,18 +32,31 @@ class Incoming {
   [[nodiscard]] std::span<std::byte> stored() const { return stored_; }
 
   void Convert() {
-    const std::span<float> values = matrix_->values();
+    if (alone()) return ConvertRows(stored_, matrix_->values());
+    const size_t row_bytes = input_.spec.row_bytes();
+    for (int64_t row = 0; row < matrix_->rows(); ++row) {
+      ConvertRows(
+          stored_.subspan(static_cast<size_t>(row) * row_bytes, row_bytes),
+          matrix_->values().subspan(static_cast<size_t>(row * matrix_->cols() + first_column_),
+                                    static_cast<size_t>(input_.spec.dim)));
+    }
+  }
+
+ private:
+  [[nodiscard]] bool alone() const { return matrix_->cols() == input_.spec.dim; }
+
+  void ConvertRows(std::span<const std::byte> stored, std::span<float> values) const {
     if (memory_ != nullptr) {
-      ConvertToFloat(input_.spec.dtype, stored_.data(), values.size(), values.data());
+      ConvertToFloat(input_.spec.dtype, stored.data(), values.size(), values.data());
     }
     if (input_.normalization == FeatureNormalization::kRow) {
       NormalizeRows(values, input_.spec.dim);
     }
   }
 
- private:
   const NodeInput& input_;
   FeatureMatrix* matrix_;
+  const int64_t first_column_;
   std::unique_ptr<void, void (*)(void*)> memory_;  // null: straight into the matrix
   std::span<std::byte> stored_;
 };
@@ -85,14 +102,24 @@ StatusOr<PreparedBatch> BatchMaker::Make(StepSeeds seeds, int64_t rows, uint64_t
 }
 
 Status BatchMaker::PullFeatures(CallContext& context, PreparedBatch* batch) const {
-  batch->features.resize(batch->minibatch.nodes.size());
+  const auto& nodes = batch->minibatch.nodes;
+  std::vector<int64_t> columns(nodes.size());
+  for (const NodeInput& input : recipe_.inputs) columns[input.node_type] += input.spec.dim;
+  for (size_t type = 0; type < nodes.size(); ++type) {
+    batch->features.push_back(columns[type] > 0
+                                  ? FeatureMatrix(std::ssize(nodes[type]), columns[type])
+                                  : FeatureMatrix());
+  }
+  std::fill(columns.begin(), columns.end(), 0);  // now: of the inputs so far
   std::vector<Incoming> incoming;
   incoming.reserve(recipe_.inputs.size());
   std::vector<RowRequest> requests;
   for (const NodeInput& input : recipe_.inputs) {
-    const std::vector<int64_t>& ids = batch->minibatch.nodes[input.node_type];
-    incoming.emplace_back(input, ids.size(), &batch->features[input.node_type]);
-    requests.push_back({.tensor = input.feature, .ids = ids, .out = incoming.back().stored()});
+    const int type = input.node_type;
+    incoming.emplace_back(input, &batch->features[type], columns[type]);
+    columns[type] += input.spec.dim;
+    requests.push_back(
+        {.tensor = input.feature, .ids = nodes[type], .out = incoming.back().stored()});
   }
   HG_RETURN_IF_ERROR(kv_->Pull(requests, context));
   for (Incoming& rows : incoming) rows.Convert();

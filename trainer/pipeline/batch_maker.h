@@ -30,7 +30,8 @@ struct PreparedBatch {
   double pull_seconds = 0;    // spent in KVStore::Pull and conversion
 };
 
-// What a model's input of one node type is made of.
+// A tensor of a node type that goes into a model's input; several of one type stand side by side,
+// in the order that they are listed in.
 struct NodeInput {
   int node_type = 0;  // index in the schema
   TensorRef feature;
@@ -43,7 +44,7 @@ struct BatchRecipe {
   SamplingSpec sampling;
   bool edge_ids = false;  // as SampleRequest's
   bool weights = false;
-  std::vector<NodeInput> inputs;  // at most one a node type; none of types that are not pulled
+  std::vector<NodeInput> inputs;  // none of types that are not pulled
 };
 
 // Thread-safe: any number of threads may Make at once. The stores are not owned.
@@ -58,7 +59,7 @@ class BatchMaker {
                                              const CallContext& like = {}) const;
 
  private:
-  // Of all node types in one call: one exchange.
+  // All inputs in one call: one exchange.
   [[nodiscard]] Status PullFeatures(CallContext& context, PreparedBatch* batch) const;
 
   GraphStore* const graph_;

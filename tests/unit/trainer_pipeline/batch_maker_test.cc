@@ -34,6 +34,27 @@ class BatchMakerTest : public OpenedGraphTest {
   }
 };
 
+// Counts calls of Pull.
+class CountedPulls final : public KVStore {
+ public:
+  explicit CountedPulls(KVStore* store) : store_(store) {}
+  const GraphInfo& info() const override { return store_->info(); }
+  Status Pull(std::span<const RowRequest> requests, CallContext& context) override {
+    ++calls;
+    tensors += static_cast<int>(requests.size());
+    return store_->Pull(requests, context);
+  }
+  StatusOr<TaskSet> ReadTaskSet(const TaskSetRef& set, IdRange rows,
+                                CallContext& context) override {
+    return store_->ReadTaskSet(set, rows, context);
+  }
+  int calls = 0;
+  int tensors = 0;
+
+ private:
+  KVStore* store_;
+};
+
 TEST_F(BatchMakerTest, FeaturesAreThoseOfTheInputNodes) {
   const TestGraphSpec spec = RandomGraph({.nodes = 50});
   Open(spec);
@@ -71,6 +92,25 @@ TEST_F(BatchMakerTest, StoredIntegersAreConvertedAndNormalised) {
   const std::vector<float> wanted = {0.5, 0, 0.5, 0, 0, 0, 0.5, 0.25, 0.25, 1, 0, 0};
   const auto values = batch->features[0].values();
   EXPECT_EQ(std::vector<float>(values.begin(), values.end()), wanted);
+}
+
+TEST_F(BatchMakerTest, SeveralFeaturesOfATypeStandSideBySide) {
+  TestGraphSpec spec = RandomGraph({.nodes = 3, .feature_dim = 0});
+  spec.node_types[0].features = {MakeTensor<uint8_t>("words", {1, 3, 0, 0, 2, 2}, 2),
+                                 MakeTensor<float>("deg", {7, 8, 9}, 1)};
+  Open(spec);
+  BatchRecipe recipe = Recipe("words", {2});
+  recipe.inputs.insert(recipe.inputs.begin(), InputOf(stores_.graph->info().schema, 0, "deg"));
+  recipe.inputs[1].normalization = FeatureNormalization::kRow;
+  CountedPulls counted(stores_.kv.get());
+  const BatchMaker maker(stores_.graph.get(), &counted, recipe);
+  auto batch = Make(maker, 0, GlobalNodeIds(spec, "node"), 1);
+  ASSERT_TRUE(batch.ok()) << batch.status();
+  ASSERT_EQ(batch->features[0].cols(), 3);
+  const auto values = batch->features[0].values();
+  EXPECT_EQ(std::vector<float>(values.begin(), values.end()),
+            (std::vector<float>{7, 0.25, 0.75, 8, 0, 0, 9, 0.5, 0.5}));
+  EXPECT_EQ(counted.calls, 1);
 }
 
 TEST_F(BatchMakerTest, ATypedGraphGivesEveryNodeTypeItsOwnFeatures) {
@@ -122,27 +162,6 @@ TEST_F(BatchMakerTest, ATypeThatNoNodeWasReachedOfHasAMatrixWithoutRows) {
   EXPECT_EQ(batch->features[recipe.inputs[0].node_type].rows(), 0);
   EXPECT_EQ(batch->features[recipe.inputs[0].node_type].cols(), 6);
 }
-
-// Counts calls of Pull.
-class CountedPulls final : public KVStore {
- public:
-  explicit CountedPulls(KVStore* store) : store_(store) {}
-  const GraphInfo& info() const override { return store_->info(); }
-  Status Pull(std::span<const RowRequest> requests, CallContext& context) override {
-    ++calls;
-    tensors += static_cast<int>(requests.size());
-    return store_->Pull(requests, context);
-  }
-  StatusOr<TaskSet> ReadTaskSet(const TaskSetRef& set, IdRange rows,
-                                CallContext& context) override {
-    return store_->ReadTaskSet(set, rows, context);
-  }
-  int calls = 0;
-  int tensors = 0;
-
- private:
-  KVStore* store_;
-};
 
 TEST_F(BatchMakerTest, FeaturesOfAllTypesArePulledInOneCall) {
   Open(RandomTypedGraph({.nodes = 60, .feature_dim = 3}));
