@@ -5,7 +5,8 @@ namespace halograph {
 GradientBuffer::GradientBuffer(const std::vector<torch::Tensor>& parameters) {
   int64_t count = 0;
   for (const torch::Tensor& parameter : parameters) count += parameter.numel();
-  flat_ = torch::zeros({count});
+  sent_ = torch::zeros({count + 1});
+  flat_ = sent_.narrow(0, 0, count);
   int64_t offset = 0;
   for (const torch::Tensor& parameter : parameters) {
     torch::Tensor view = flat_.narrow(0, offset, parameter.numel()).view(parameter.sizes());
@@ -16,8 +17,12 @@ GradientBuffer::GradientBuffer(const std::vector<torch::Tensor>& parameters) {
 
 void GradientBuffer::Zero() { flat_.zero_(); }
 
-Status GradientBuffer::AllReduce(Communicator& communicator) {
-  return communicator.AllReduceSum(flat_, "all-reduce of gradients");
+Status GradientBuffer::AllReduce(Communicator& communicator, bool* stop) {
+  auto* const stopping = sent_.data_ptr<float>() + flat_.numel();
+  *stopping = stop != nullptr && *stop ? 1 : 0;
+  HG_RETURN_IF_ERROR(communicator.AllReduceSum(sent_, "all-reduce of gradients"));
+  if (stop != nullptr) *stop = *stopping > 0;
+  return OkStatus();
 }
 
 Status BroadcastParameters(const std::vector<torch::Tensor>& parameters,

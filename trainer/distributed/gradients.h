@@ -17,13 +17,15 @@ class GradientBuffer {
   explicit GradientBuffer(const std::vector<torch::Tensor>& parameters);
 
   void Zero();
-  // Sums over ranks. Errors as Communicator::AllReduceSum.
-  [[nodiscard]] Status AllReduce(Communicator& communicator);
+  // Sums over ranks. `stop`, if not null, goes along: before, whether this rank wants to stop;
+  // after it, whether any does. Errors as Communicator::AllReduceSum.
+  [[nodiscard]] Status AllReduce(Communicator& communicator, bool* stop = nullptr);
 
   [[nodiscard]] const torch::Tensor& flat() const { return flat_; }
 
  private:
-  torch::Tensor flat_;
+  torch::Tensor sent_;  // the gradients, and how many ranks want to stop
+  torch::Tensor flat_;  // a view of the gradients
 };
 
 // Gives all ranks rank 0's parameters.

@@ -30,6 +30,20 @@ TEST(GradientBufferTest, AllReduceReachesTheParameters) {
   });
 }
 
+TEST(GradientBufferTest, AllRanksLearnThatOneWantsToStop) {
+  RunRanks(3, [](std::unique_ptr<Communicator> ranks) {
+    torch::Tensor weight = torch::zeros({2}).requires_grad_(true);
+    GradientBuffer gradients({weight});
+    for (const int stops : {3, 1, 3}) {
+      bool stop = ranks->rank() == stops;
+      ASSERT_TRUE(gradients.AllReduce(*ranks, &stop).ok());
+      EXPECT_EQ(stop, stops < 3);
+    }
+    EXPECT_EQ(gradients.flat().numel(), 2);
+    ASSERT_TRUE(ranks->Barrier("end").ok());
+  });
+}
+
 TEST(BroadcastParametersTest, AllRanksHaveRankZerosWeights) {
   RunRanks(2, [](std::unique_ptr<Communicator> ranks) {
     torch::Tensor weight = torch::full({2, 2}, ranks->rank() + 5.0F).requires_grad_(true);
