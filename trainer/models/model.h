@@ -48,6 +48,11 @@ class Model : public torch::nn::Module {
   // unique seeds of a type are the destinations of layer 0. Not defined for types without seeds.
   // train() and eval() are called as libtorch's conventions have it. Throws as libtorch does.
   [[nodiscard]] virtual std::vector<torch::Tensor> Forward(const ModelInput& input) = 0;
+
+  // Embeddings: what the last layer reads of each unique seed itself, [unique seeds,
+  // embedding_dim()], otherwise as Forward.
+  [[nodiscard]] virtual std::vector<torch::Tensor> Embed(const ModelInput& input) = 0;
+  [[nodiscard]] virtual int64_t embedding_dim() const = 0;
 };
 
 }  // namespace halograph

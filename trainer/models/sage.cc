@@ -34,7 +34,9 @@ TORCH_MODULE(SageLayer);
 class Sage final : public Model {
  public:
   Sage(const SageOptions& options, const ModelShape& shape)
-      : dropout_(options.dropout), layers_(register_module("layers", torch::nn::ModuleList())) {
+      : dropout_(options.dropout),
+        embedding_dim_(shape.layers == 1 ? shape.input_dims.front() : options.hidden),
+        layers_(register_module("layers", torch::nn::ModuleList())) {
     for (int64_t k = 0; k < shape.layers; ++k) {
       const bool last = k + 1 == shape.layers;
       layers_->push_back(SageLayer(k == 0 ? shape.input_dims.front() : options.hidden,
@@ -43,18 +45,32 @@ class Sage final : public Model {
   }
 
   std::vector<torch::Tensor> Forward(const ModelInput& input) override {
-    torch::Tensor h = input.nodes.front();
-    const size_t depth = layers_->size();
-    for (size_t k = 0; k < depth; ++k) {
-      const Block& block = input.minibatch->layers[depth - 1 - k].blocks.front();
-      if (k > 0) h = Dropout(torch::relu(h), dropout_, input.draws);
-      h = layers_[k]->as<SageLayer>()->forward(h, block);
-    }
-    return {h};
+    return {Layer(layers_->size() - 1, BeforeTheLast(input), input)};
   }
 
+  std::vector<torch::Tensor> Embed(const ModelInput& input) override {
+    const Block& at_seeds = input.minibatch->layers.front().blocks.front();
+    const auto seeds = static_cast<int64_t>(at_seeds.indptr.size()) - 1;
+    return {BeforeTheLast(input).narrow(0, 0, seeds)};
+  }
+  int64_t embedding_dim() const override { return embedding_dim_; }
+
  private:
+  torch::Tensor Layer(size_t k, const torch::Tensor& h, const ModelInput& input) {
+    const Block& block = input.minibatch->layers[layers_->size() - 1 - k].blocks.front();
+    return layers_[k]->as<SageLayer>()->forward(h, block);
+  }
+  // What the last layer reads, of all sources of its block.
+  torch::Tensor BeforeTheLast(const ModelInput& input) {
+    torch::Tensor h = input.nodes.front();
+    for (size_t k = 0; k + 1 < layers_->size(); ++k) {
+      h = Dropout(torch::relu(Layer(k, h, input)), dropout_, input.draws);
+    }
+    return h;
+  }
+
   const double dropout_;
+  const int64_t embedding_dim_;
   torch::nn::ModuleList layers_;
 };
 

@@ -36,6 +36,18 @@ TEST_P(ModelConformanceTest, OneRowForEveryUniqueSeedWithTheColumnsAskedFor) {
             (std::vector<int64_t>{5, 3}));
 }
 
+TEST_P(ModelConformanceTest, AnEmbeddingForEveryUniqueSeed) {
+  Minibatch minibatch = RandomMinibatch(3);
+  const torch::Tensor x = torch::randn({30, 4});
+  const auto two = MakeSeeded(1);
+  EXPECT_EQ(two->Embed({&minibatch, {x}, {}})[0].sizes(),
+            (std::vector<int64_t>{5, two->embedding_dim()}));
+  minibatch.layers = {minibatch.layers[1]};
+  const auto one = MakeSeeded(1, 1);
+  EXPECT_EQ(one->Embed({&minibatch, {x}, {}})[0].sizes(),
+            (std::vector<int64_t>{12, one->embedding_dim()}));
+}
+
 TEST_P(ModelConformanceTest, EveryParameterIsFloatAndGetsAGradient) {
   const auto model = MakeSeeded(1);
   const Minibatch minibatch = RandomMinibatch(9);

@@ -41,6 +41,8 @@ TEST(SageTest, IsTheFormulaOfThePaper) {
   const torch::Tensor wanted = layer("layers.1", h1, minibatch.layers[0].blocks[0]);
   const torch::Tensor found = model->Forward({&minibatch, {x}, {}})[0];
   EXPECT_TRUE(torch::allclose(found, wanted, 1e-4, 1e-5)) << found << wanted;
+  const torch::Tensor embeddings = model->Embed({&minibatch, {x}, {}})[0];
+  EXPECT_TRUE(torch::allclose(embeddings, h1.narrow(0, 0, found.size(0)), 1e-4, 1e-5));
 }
 
 TEST(SageTest, DropoutActsOnlyWhereDrawsAreGiven) {
