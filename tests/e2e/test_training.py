@@ -6,9 +6,10 @@ from harness import datasets, npy, programs
 from harness.cora_in_two import CoraInTwoTest
 from harness.folder import PartitionFolder
 from harness.programs import must
-from harness.training import options, read_log, start_ranks, train
+from harness.training import num_epochs, options, read_log, start_ranks, train
 
-LOG_KEYS = {"epoch", "loss", "valid_acc", "test_acc", "seconds", "sample_wait_s", "feature_wait_s",
+LOG_KEYS = {"epoch", "loss", "train_acc", "valid_acc", "test_acc", "valid_loss", "test_loss", "lr",
+            "time", "eval_s", "seconds", "sample_wait_s", "feature_wait_s",
             "compute_s", "sampled_edges", "local_bytes", "remote_bytes", "remote_sample_bytes",
             "rounds_per_minibatch"}
 SMALL = dict(hidden=16, fanouts="5,3", batch_size=50, seed=3, threads=1)
@@ -125,6 +126,34 @@ class PredictTest(TrainingBase):
         self.check(predicted, final)
 
 
+    def test_probabilities_logits_and_embeddings(self):
+        found = {}
+        for what, columns in (("probabilities", 7), ("logits", 7), ("embeddings", 16)):
+            path = self.box.folder / f"{what}.npy"
+            _, _, final = train(self.box, graph=self.graph, predict=path, predict_what=what,
+                                **self.RUN)
+            found[what] = npy.load(path)
+            self.assertEqual((2708, columns), found[what].shape)
+            ids = npy.load(self.box.folder / f"{what}.ids.npy")
+            self.assertEqual(list(range(2708)), list(ids.values))
+        best = lambda row: max(range(7), key=lambda column: row[column])
+        for what in ("probabilities", "logits"):
+            self.check({i: best(row) for i, row in enumerate(found[what].rows())}, final)
+        for row in found["probabilities"].rows():
+            self.assertAlmostEqual(1, sum(row), delta=1e-5)
+        path = self.box.folder / "logits.csv"
+        train(self.box, graph=self.graph, predict=path, predict_what="logits", predict_nodes="test",
+              **self.RUN)
+        with open(path, newline="") as handle:
+            header, *rows = csv.reader(handle)
+        self.assertEqual(["original_id"] + [f"logit_{i}" for i in range(7)], header)
+        self.assertEqual(1000, len(rows))
+        logits = list(found["logits"].rows())
+        for row in rows[:50]:
+            for wanted, value in zip(logits[int(row[0])], row[1:]):
+                self.assertAlmostEqual(wanted, float(value), delta=1e-4)
+
+
 class RanksTest(TrainingBase):
     def test_two_ranks_on_two_servers(self):
         servers = self.remote(0, 1)
@@ -181,6 +210,16 @@ class UsageTest(TrainingBase):
         path = self.box.folder / "no" / "such" / "log.jsonl"
         self.assertCode(1, self.box.run("halograph-train", *options(
             graph=self.graph, epochs=1, log=path, **SMALL)), path)
+
+    def test_a_log_that_another_run_writes_is_refused(self):
+        log = self.box.folder / "shared.jsonl"
+        first = self.box.start("halograph-train", *options(
+            graph=self.graph, epochs=1000000, log=log, **SMALL))
+        programs.wait_until(lambda: num_epochs(log) > 1, programs.seconds(60), "two epochs")
+        self.assertCode(1, self.box.run("halograph-train", *options(
+            graph=self.graph, epochs=1, log=log, **SMALL)), f"--log {log}: another run")
+        self.assertTrue(first.running(), first.text)
+        first.end()
 
     def test_servers_of_two_graphs_are_refused_naming_them(self):
         other = self.box.folder / "other"

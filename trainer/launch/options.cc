@@ -28,6 +28,17 @@ Status CheckOneALayer(std::string_view option, const std::vector<int32_t>& fanou
                          option, fmt::join(fanouts, ","), fanouts.size(), layers);
 }
 
+Status CheckFeatures(const std::vector<std::string>& names) {
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (names[i].empty()) return InvalidArgument("a name is empty");
+    if (std::find(names.begin(), names.begin() + static_cast<int64_t>(i), names[i]) !=
+        names.begin() + static_cast<int64_t>(i)) {
+      return InvalidArgument("'{}' is named twice", names[i]);
+    }
+  }
+  return OkStatus();
+}
+
 bool EndsWith(const std::string& text, std::string_view end) {
   return text.size() > end.size() && std::string_view(text).substr(text.size() - end.size()) == end;
 }
@@ -88,12 +99,14 @@ void AddGraphRows(OptionTable& rows, TrainOptions* o) {
   rows.AddChoice("verify", &o->verify, VerifyLevelWords(),
                  "what is checked of folders that are mapped: headers, or also every checksum");
   rows.Add("task", &o->task, "task to train for").DefaultText("the only one").AllRanks();
-  rows.Add("features", &o->features, "features of the nodes, by name")
+  rows.Add("features", &o->features, "features of the nodes, by name; several stand side by side")
+      .Check(CheckFeatures)
+      .ValueName("NAME,...")
       .DefaultText("the only ones, else feat")
       .AllRanks();
   rows.AddChoice("normalize-features", &o->normalization,
                  {{"none", FeatureNormalization::kNone}, {"row", FeatureNormalization::kRow}},
-                 "row: each row is divided by the sum of its absolute values")
+                 "row: each row of a feature is divided by the sum of its absolute values")
       .AllRanks();
 }
 
@@ -147,7 +160,11 @@ void AddTrainingRows(OptionTable& rows, TrainOptions* o) {
   rows.Add("batch-size", &o->batch_size, "seeds of a step, of each rank")
       .Range(1, kMaxBatchSize)
       .AllRanks();
-  rows.Add("epochs", &o->epochs, "passes over the training seeds").Range(1, kMaxEpochs).AllRanks();
+  rows.Add("epochs", &o->epochs, "passes over the training seeds")
+      .Range(0, kMaxEpochs)
+      .DefaultText(fmt::format("as many as make {} steps, {} to {}", kDefaultSteps, kLeastEpochs,
+                               kMostEpochs))
+      .AllRanks();
   rows.AddChoice("optimizer", &o->optimizer,
                  {{"adam", OptimizerKind::kAdam}, {"sgd", OptimizerKind::kSgd}}, "optimizer")
       .AllRanks();
@@ -200,6 +217,13 @@ void AddOutputRows(OptionTable& rows, TrainOptions* o) {
                  {{"all", PredictNodes::kAll}, {"test", PredictNodes::kTest}},
                  "nodes to predict: all of the seeds' type, or the test set")
       .AllRanks();
+  rows.AddChoice("predict-what", &o->predict_what,
+                 {{"class", PredictWhat::kClass},
+                  {"probabilities", PredictWhat::kProbabilities},
+                  {"logits", PredictWhat::kLogits},
+                  {"embeddings", PredictWhat::kEmbeddings}},
+                 "what is predicted of a node; embeddings are what the last layer reads of it")
+      .AllRanks();
   rows.Add("quiet", &o->quiet, "no progress line");
 }
 
@@ -213,6 +237,11 @@ void AddTrainRows(OptionTable& rows, TrainOptions* o) {
   AddTrainingRows(rows, o);
   AddMachineRows(rows, o);
   AddOutputRows(rows, o);
+}
+
+int64_t DefaultEpochs(int64_t steps) {
+  const int64_t epochs = (kDefaultSteps + steps - 1) / std::max<int64_t>(1, steps);
+  return std::clamp(epochs, kLeastEpochs, kMostEpochs);
 }
 
 void TrainOptions::Resolve(const Environment& environment) {

@@ -15,6 +15,7 @@
 #include "common/storage/json.h"
 #include "trainer/launch/launch_env.h"
 #include "trainer/models/registry.h"
+#include "trainer/output/prediction_file.h"
 #include "trainer/pipeline/feature_matrix.h"
 
 namespace halograph {
@@ -45,8 +46,8 @@ struct TrainOptions {
   int master_port = 29500;
   // remote.timeout is that of every collective too.
 
-  std::string task;      // empty: the only one
-  std::string features;  // empty: the only one, else `feat`
+  std::string task;                   // empty: the only one
+  std::vector<std::string> features;  // side by side; empty: the only one, else `feat`
   FeatureNormalization normalization = FeatureNormalization::kNone;
 
   std::string model = "sage";
@@ -57,9 +58,9 @@ struct TrainOptions {
   bool replace = false;
   std::string sampling_weights;  // edge feature to draw by; empty: uniformly
   int64_t batch_size = 1000;     // per rank
-  int64_t epochs = 10;
+  int64_t epochs = 0;            // 0: DefaultEpochs
   OptimizerKind optimizer = OptimizerKind::kAdam;
-  double learning_rate = 0.01;
+  double learning_rate = 0.003;  // raw features are learnt with it too, unlike with 0.01
   double weight_decay = 0;
   uint64_t seed = 0;
 
@@ -78,6 +79,7 @@ struct TrainOptions {
   std::string log;      // JSON lines; empty: none
   std::string predict;  // .npy or .csv; empty: none
   PredictNodes predict_nodes = PredictNodes::kAll;
+  PredictWhat predict_what = PredictWhat::kClass;
   bool quiet = false;  // no progress line
 
   // Topology mapped here, features behind servers.
@@ -90,6 +92,13 @@ struct TrainOptions {
   // InvalidArgument naming the option, the value found and what is allowed.
   [[nodiscard]] Status Validate() const;
 };
+
+// For whoever names no number of epochs: those that make kDefaultSteps steps, between the two
+// bounds. `steps`: of an epoch.
+inline constexpr int64_t kDefaultSteps = 200;
+inline constexpr int64_t kLeastEpochs = 10;
+inline constexpr int64_t kMostEpochs = 50;
+[[nodiscard]] int64_t DefaultEpochs(int64_t steps);
 
 // A row for each of them, model_options included if set: name, range, help, and whether all ranks
 // must agree.

@@ -44,16 +44,23 @@ Status CheckNeeds(const ModelKind& kind, const Schema& schema) {
       kind.name, schema.graph_name, schema.node_types.size(), schema.relations.size());
 }
 
-StatusOr<const TensorSpec*> ChooseFeature(const ModelKind& kind, const NodeType& type,
-                                          const std::string& name) {
+StatusOr<std::vector<const TensorSpec*>> ChooseFeatures(const ModelKind& kind, const NodeType& type,
+                                                        std::span<const std::string> names) {
   if (type.features.empty()) {
     return NotFound("node type '{}' has no features, which --model {} needs", type.name, kind.name);
   }
-  if (name.empty() && type.features.size() == 1) return &type.features.front();
-  auto found =
-      FindTensor(type.features, name.empty() ? "feat" : name, "node type '" + type.name + "'");
-  if (!found.ok()) return Annotate(found.status(), "--features");
-  return found;
+  std::vector<const TensorSpec*> chosen;
+  if (names.empty() && type.features.size() == 1) {
+    chosen.push_back(&type.features.front());
+    return chosen;
+  }
+  static const std::string kUsual[] = {"feat"};
+  for (const std::string& name : names.empty() ? std::span<const std::string>(kUsual) : names) {
+    auto found = FindTensor(type.features, name, "node type '" + type.name + "'");
+    if (!found.ok()) return Annotate(found.status(), "--features");
+    chosen.push_back(*found);
+  }
+  return chosen;
 }
 
 }  // namespace
@@ -70,15 +77,17 @@ StatusOr<const ModelKind*> FindModelKind(std::string_view name) {
 }
 
 StatusOr<std::vector<NodeInput>> ChooseInputs(const ModelKind& kind, const Schema& schema,
-                                              const std::string& feature,
+                                              std::span<const std::string> features,
                                               FeatureNormalization normalization) {
   HG_RETURN_IF_ERROR(CheckNeeds(kind, schema));
   std::vector<NodeInput> inputs;
   for (size_t i = 0; i < schema.node_types.size(); ++i) {
     const NodeType& type = schema.node_types[i];
-    HG_ASSIGN_OR_RETURN(const TensorSpec* spec, ChooseFeature(kind, type, feature));
-    inputs.push_back(
-        {static_cast<int>(i), TensorRef{false, type.name, spec->name}, *spec, normalization});
+    HG_ASSIGN_OR_RETURN(const auto specs, ChooseFeatures(kind, type, features));
+    for (const TensorSpec* spec : specs) {
+      inputs.push_back(
+          {static_cast<int>(i), TensorRef{false, type.name, spec->name}, *spec, normalization});
+    }
   }
   return inputs;
 }

@@ -56,13 +56,13 @@ struct ModelKind {
 // NotFound naming those that exist.
 [[nodiscard]] StatusOr<const ModelKind*> FindModelKind(std::string_view name);
 
-// The features that a model of this kind takes in, one tensor for every node type: `feature` by
-// name, else the only one that a type has, else `feat`.
+// The features that a model of this kind takes in, of every node type in turn: those of these
+// names, in this order. No names: the only one that a type has, else `feat`.
 //   FailedPrecondition  the graph is not what the model needs: both are named
-//   NotFound            a node type has no features, or none of that name
+//   NotFound            a node type has no features, or not all of these names
 [[nodiscard]] StatusOr<std::vector<NodeInput>> ChooseInputs(const ModelKind& kind,
                                                             const Schema& schema,
-                                                            const std::string& feature,
+                                                            std::span<const std::string> features,
                                                             FeatureNormalization normalization);
 
 }  // namespace halograph

@@ -10,6 +10,8 @@ constexpr bool kWhole = true;
 constexpr FigureRow kRows[] = {
     {Figure::kLoss, "loss", OverRanks::kSum, !kWhole, Figure::kTrainSeeds},
     {Figure::kTrainSeeds, "train_seeds", OverRanks::kSum, kWhole},
+    {Figure::kTime, "time", OverRanks::kOwn},
+    {Figure::kLearningRate, "lr", OverRanks::kOwn},
     {Figure::kSeconds, "seconds", OverRanks::kOwn},
     {Figure::kEvalSeconds, "eval_s", OverRanks::kOwn},
     {Figure::kSampleWait, "sample_wait_s", OverRanks::kMean},

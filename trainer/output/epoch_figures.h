@@ -16,6 +16,8 @@ namespace halograph {
 enum class Figure : uint8_t {
   kLoss,  // summed over rows; after Finish the mean
   kTrainSeeds,
+  kTime,  // when it ended, seconds since 1970
+  kLearningRate,
   kSeconds,  // training without evaluation
   kEvalSeconds,
   kSampleWait,   // seconds that the loop stood still for sampling

@@ -1,12 +1,17 @@
 #include "trainer/output/prediction_file.h"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
+#include <numeric>
 #include <span>
+#include <string_view>
 #include <system_error>
 
 #include <unistd.h>
 
+#include "common/base/units.h"
+#include "common/storage/disk_space.h"
 #include "common/storage/file.h"
 #include "common/storage/npy.h"
 
@@ -15,27 +20,124 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Status WriteNpyRows(const fs::path& path, const std::vector<Prediction>& predictions) {
-  static_assert(sizeof(Prediction) == 2 * sizeof(int64_t));
-  HG_ASSIGN_OR_RETURN(
-      NpyWriter writer,
-      NpyWriter::Create(path, DType::kInt64, static_cast<int64_t>(predictions.size()), 2, 2));
-  HG_RETURN_IF_ERROR(writer.Append(std::as_bytes(std::span(predictions))));
-  return writer.Close();
+using Order = std::vector<int64_t>;  // of rows
+
+std::string_view ColumnName(PredictWhat what) {
+  switch (what) {
+    case PredictWhat::kProbabilities:
+      return "probability";
+    case PredictWhat::kLogits:
+      return "logit";
+    case PredictWhat::kEmbeddings:
+      return "embedding";
+    case PredictWhat::kClass:
+      break;
+  }
+  return "prediction";
 }
 
-Status WriteCsvRows(const fs::path& path, const std::vector<Prediction>& predictions) {
-  HG_ASSIGN_OR_RETURN(FileWriter writer, FileWriter::Create(path));
-  HG_RETURN_IF_ERROR(writer.Append(std::string_view("original_id,prediction\n")));
-  for (const Prediction& row : predictions) {
-    HG_RETURN_IF_ERROR(
-        writer.Append(std::string_view(fmt::format("{},{}\n", row.original_id, row.label))));
+Order ByOriginalId(const Predictions& predictions) {
+  Order order(predictions.original_ids.size());
+  std::iota(order.begin(), order.end(), int64_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+    return predictions.original_ids[a] < predictions.original_ids[b];
+  });
+  return order;
+}
+
+std::span<const float> ValuesOf(const Predictions& predictions, int64_t row) {
+  return std::span(predictions.values)
+      .subspan(static_cast<size_t>(row * predictions.columns),
+               static_cast<size_t>(predictions.columns));
+}
+
+// One row after the other, `columns` of T each; 0 columns: an array of one dimension.
+template <typename T, typename RowOf>
+Status WriteNpyRows(const fs::path& path, const Order& order, int64_t columns,
+                    const RowOf& row_of) {
+  HG_ASSIGN_OR_RETURN(NpyWriter writer,
+                      NpyWriter::Create(path, DTypeOf<T>(), std::ssize(order),
+                                        std::max<int64_t>(1, columns), columns == 0 ? 1 : 2));
+  for (const int64_t row : order) {
+    const auto values = row_of(row);
+    HG_RETURN_IF_ERROR(writer.Append(std::as_bytes(std::span(values))));
   }
   return writer.Close();
 }
 
+Status WriteClassesNpy(const fs::path& path, const Predictions& predictions, const Order& order) {
+  return WriteNpyRows<int64_t>(path, order, 2, [&](int64_t row) {
+    return std::array{predictions.original_ids[row], predictions.classes[row]};
+  });
+}
+
+Status WriteValuesNpy(const fs::path& path, const Predictions& predictions, const Order& order) {
+  return WriteNpyRows<float>(path, order, predictions.columns,
+                             [&](int64_t row) { return ValuesOf(predictions, row); });
+}
+
+Status WriteIdsNpy(const fs::path& path, const Predictions& predictions, const Order& order) {
+  return WriteNpyRows<int64_t>(
+      path, order, 0, [&](int64_t row) { return std::array{predictions.original_ids[row]}; });
+}
+
+Status WriteCsv(const fs::path& path, const Predictions& predictions, const Order& order) {
+  const bool classes = predictions.what == PredictWhat::kClass;
+  HG_ASSIGN_OR_RETURN(FileWriter writer, FileWriter::Create(path));
+  std::string line = "original_id";
+  for (int64_t i = 0; i < (classes ? 1 : predictions.columns); ++i) {
+    line += fmt::format(",{}{}", ColumnName(predictions.what),
+                        classes ? std::string() : fmt::format("_{}", i));
+  }
+  HG_RETURN_IF_ERROR(writer.Append(std::string_view(line += "\n")));
+  for (const int64_t row : order) {
+    line = fmt::to_string(predictions.original_ids[row]);
+    if (classes) {
+      line += fmt::format(",{}", predictions.classes[row]);
+    } else {
+      for (const float value : ValuesOf(predictions, row)) line += fmt::format(",{}", value);
+    }
+    HG_RETURN_IF_ERROR(writer.Append(std::string_view(line += "\n")));
+  }
+  return writer.Close();
+}
+
+struct NewFile {
+  fs::path target;
+  Status (*write)(const fs::path& path, const Predictions& predictions, const Order& order);
+};
+
+// Writes temporary siblings, which become the targets once all are whole.
+Status ReplaceAll(const std::vector<NewFile>& files, const Predictions& predictions) {
+  const Order order = ByOriginalId(predictions);
+  const auto temporary = [](const NewFile& file) {
+    return fs::path(file.target.string() + fmt::format(".tmp-{}", getpid()));
+  };
+  std::error_code error;
+  Status status;
+  for (const NewFile& file : files) {
+    fs::remove(temporary(file), error);
+    if (status.ok()) status = file.write(temporary(file), predictions, order);
+  }
+  for (const NewFile& file : files) {
+    if (!status.ok()) break;
+    fs::rename(temporary(file), file.target, error);
+    if (error) status = ErrnoStatus(error.value(), "renaming to", file.target.string());
+  }
+  for (const NewFile& file : files) fs::remove(temporary(file), error);
+  return status;
+}
+
 fs::path FolderOf(const fs::path& path) {
   return path.has_parent_path() ? path.parent_path() : fs::path(".");
+}
+
+// About as many as the files of WritePredictions have.
+int64_t BytesOnDisk(const fs::path& path, PredictWhat what, int64_t rows, int64_t columns) {
+  const bool classes = what == PredictWhat::kClass;
+  if (path.extension() == ".npy") return rows * (classes ? 16 : 8 + 4 * columns);
+  const auto digits = std::ssize(fmt::to_string(rows));
+  return rows * (digits + (classes ? 3 : 11 * columns));
 }
 
 }  // namespace
@@ -52,27 +154,33 @@ Status CheckPredictionPath(const std::string& path) {
   return OkStatus();
 }
 
-Status WritePredictions(const std::string& path, std::vector<Prediction> predictions) {
-  std::sort(predictions.begin(), predictions.end(),
-            [](const Prediction& a, const Prediction& b) { return a.original_id < b.original_id; });
+Status CheckPredictionRoom(const std::string& path, PredictWhat what, int64_t rows,
+                           int64_t columns) {
+  const int64_t row_bytes = what == PredictWhat::kClass ? 16 : 8 + 4 * columns;
+  const int64_t held = rows * (row_bytes + static_cast<int64_t>(sizeof(Order::value_type)));
+  const int64_t memory = int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGE_SIZE);
+  if (held > memory) {
+    return ResourceExhausted(
+        "--predict {}: {} rows of {} columns take {} of memory, and this machine has {}; use "
+        "--predict-nodes test, or --predict-what class",
+        path, rows, columns, FormatBytes(held), FormatBytes(memory));
+  }
+  return Annotate(CheckDiskSpace(FolderOf(path), BytesOnDisk(path, what, rows, columns)),
+                  fmt::format("--predict {}", path));
+}
+
+Status WritePredictions(const std::string& path, const Predictions& predictions) {
   const fs::path target(path);
-  const fs::path temporary = path + fmt::format(".tmp-{}", getpid());
-  std::error_code error;
-  fs::remove(temporary, error);
-  Status status;
-  if (target.extension() == ".npy") {
-    status = WriteNpyRows(temporary, predictions);
-  } else if (target.extension() == ".csv") {
-    status = WriteCsvRows(temporary, predictions);
-  } else {
+  if (target.extension() == ".csv") return ReplaceAll({{target, WriteCsv}}, predictions);
+  if (target.extension() != ".npy") {
     return InvalidArgument("{}: expected a name ending in .npy or .csv", path);
   }
-  if (status.ok()) {
-    fs::rename(temporary, target, error);
-    if (error) status = ErrnoStatus(error.value(), "renaming to", path);
+  if (predictions.what == PredictWhat::kClass) {
+    return ReplaceAll({{target, WriteClassesNpy}}, predictions);
   }
-  if (!status.ok()) fs::remove(temporary, error);
-  return status;
+  fs::path ids = target;
+  ids.replace_extension(".ids.npy");
+  return ReplaceAll({{target, WriteValuesNpy}, {ids, WriteIdsNpy}}, predictions);
 }
 
 }  // namespace halograph

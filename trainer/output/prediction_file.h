@@ -9,17 +9,40 @@
 
 namespace halograph {
 
-struct Prediction {
-  int64_t original_id = 0;
-  int64_t label = 0;
+enum class PredictWhat {
+  kClass,
+  kProbabilities,  // of every class
+  kLogits,         // what the probabilities are made of
+  kEmbeddings,     // what the last layer of the model reads of a node itself
 };
 
-// FailedPrecondition if the folder of `path` is missing or not writable: asked before training.
-[[nodiscard]] Status CheckPredictionPath(const std::string& path);
+// Rows in any order, all of one kind.
+struct Predictions {
+  PredictWhat what = PredictWhat::kClass;
+  int64_t columns = 1;  // of `values`
+  std::vector<int64_t> original_ids = {};
+  std::vector<int64_t> classes = {};  // kClass: one a row
+  std::vector<float> values = {};     // else: `columns` a row, rows one after the other
 
-// Sorts by original id and writes, by a temporary sibling and rename, replacing what was there:
-// `.npy`: int64 [n, 2]; `.csv`: header `original_id,prediction`. InvalidArgument for another
-// ending.
-[[nodiscard]] Status WritePredictions(const std::string& path, std::vector<Prediction> predictions);
+  [[nodiscard]] int64_t rows() const { return static_cast<int64_t>(original_ids.size()); }
+};
+
+// Whether predictions can be written, asked before training: `rows` of `columns` columns, under ids
+// below `rows` or not much longer.
+//   FailedPrecondition  the folder of `path` is missing or not writable
+//   ResourceExhausted   its file system has no room for them, or this machine no memory: both
+//                       figures are named
+[[nodiscard]] Status CheckPredictionPath(const std::string& path);
+[[nodiscard]] Status CheckPredictionRoom(const std::string& path, PredictWhat what, int64_t rows,
+                                         int64_t columns);
+
+// Sorts by original id and writes, each file by a temporary sibling and rename, replacing what was
+// there:
+//   .csv  a header, `original_id,prediction` of classes, else `original_id,` and a name and number
+//         a column: probability_0, logit_0, embedding_0
+//   .npy  of classes int64 [rows, 2]: original id, class. Else float32 [rows, columns], and beside
+//         it NAME.ids.npy, int64 [rows]: the original id of each row
+// InvalidArgument for another ending.
+[[nodiscard]] Status WritePredictions(const std::string& path, const Predictions& predictions);
 
 }  // namespace halograph

@@ -10,27 +10,75 @@
 namespace halograph {
 namespace {
 
+// A metric that is higher by less has not been learnt.
+constexpr double kLeastGain = 0.01;
+// A run whose last quarter brought so much was still getting better.
+constexpr double kLeastRise = 0.005;
+
 std::string OrNone(const std::optional<double>& value) {
   return value.has_value() ? fmt::format("{:.4f}", *value) : "none";
 }
 
 std::string Line(std::string_view name, std::string_view value, std::string_view remark = {}) {
-  return fmt::format("{:<26} {:>14}{}{}\n", name, value, remark.empty() ? "" : "   ", remark);
+  return fmt::format("{:<28} {:>14}{}{}\n", name, value, remark.empty() ? "" : "   ", remark);
+}
+
+std::string_view SetOfBaseline(const RunSummary& summary) {
+  return summary.test.has_value() ? "test" : "validation";
+}
+
+bool LearntNothing(const RunSummary& summary) {
+  const auto reached = summary.test.has_value() ? summary.test : summary.valid;
+  return summary.most_frequent.has_value() && reached.has_value() &&
+         *reached < *summary.most_frequent + kLeastGain;
 }
 
 }  // namespace
 
+std::vector<std::string> Advice(const RunSummary& summary) {
+  std::vector<std::string> advice;
+  if (LearntNothing(summary)) {
+    advice.push_back(fmt::format(
+        "the {0} {1} is that of naming always the most frequent class: try --lr {2:.2g} (it was "
+        "{3:g}), more --epochs{4}",
+        SetOfBaseline(summary), summary.metric, summary.learning_rate / 3, summary.learning_rate,
+        summary.normalized ? "" : ", or --normalize-features row"));
+  }
+  if (!summary.stopped && summary.valid.has_value() && summary.earlier.has_value() &&
+      std::abs(*summary.valid - *summary.earlier) >= kLeastRise) {
+    advice.push_back(fmt::format(
+        "the validation {} was still getting better at the end: more --epochs may raise it",
+        summary.metric));
+  }
+  return advice;
+}
+
 std::string SummaryTable(const RunSummary& summary) {
-  const double seconds = std::max(summary.train_seconds, 1e-9);
-  const auto epochs = static_cast<double>(summary.epochs);
-  return Line("epochs", fmt::to_string(summary.epochs)) +
-         Line("loss", fmt::format("{:.4f}", summary.loss)) +
-         Line(fmt::format("validation {}", summary.metric), OrNone(summary.valid)) +
-         Line(fmt::format("test {}", summary.metric), OrNone(summary.test),
-              fmt::format("(of the best epoch by validation, {})", summary.best_epoch)) +
-         Line("seconds per epoch", fmt::format("{:.3f}", seconds / epochs)) +
-         Line("sampled edges per second",
-              FormatCount(std::llround(summary.sampled_edges / seconds)));
+  const auto per_epoch = [&](double seconds) {
+    return fmt::format("{:.3f}",
+                       seconds / static_cast<double>(std::max<int64_t>(1, summary.epochs_done)));
+  };
+  std::string table =
+      Line("epochs", fmt::to_string(summary.epochs_done),
+           summary.stopped ? fmt::format("(of {}: stopped by a signal)", summary.epochs) : "") +
+      Line("best epoch by validation", fmt::to_string(summary.best_epoch + 1),
+           "(the next three lines are its own)") +
+      Line("training loss", fmt::format("{:.4f}", summary.loss)) +
+      Line(fmt::format("validation {}", summary.metric), OrNone(summary.valid)) +
+      Line(fmt::format("test {}", summary.metric), OrNone(summary.test));
+  if (summary.most_frequent.has_value()) {
+    table += Line("most frequent class", OrNone(summary.most_frequent),
+                  fmt::format("(its share of the {} set)", SetOfBaseline(summary)));
+  }
+  table +=
+      Line("training seconds per epoch", per_epoch(summary.train_seconds)) +
+      Line("evaluation seconds per epoch", per_epoch(summary.eval_seconds)) +
+      Line("seconds in all", fmt::format("{:.3f}", summary.total_seconds)) +
+      Line(
+          "sampled edges per second",
+          FormatCount(std::llround(summary.sampled_edges / std::max(summary.train_seconds, 1e-9))));
+  for (const std::string& sentence : Advice(summary)) table += "advice: " + sentence + "\n";
+  return table;
 }
 
 }  // namespace halograph

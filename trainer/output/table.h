@@ -1,25 +1,42 @@
-// What a run prints at its end.
+// What a run tells its user at its end.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace halograph {
 
 struct RunSummary {
-  int64_t epochs = 0;
-  double loss = 0;              // of the last epoch
+  int64_t epochs = 0;  // asked for
+  int64_t epochs_done = 0;
+  bool stopped = false;  // by a signal, before the end
+  // Of the best epoch by validation, all of them.
+  int64_t best_epoch = 0;  // from 0
+  double loss = 0;
   std::string_view metric;      // "accuracy"
-  std::optional<double> valid;  // the metric of the best epoch; none: no such set
+  std::optional<double> valid;  // none: no such set
   std::optional<double> test;
-  int64_t best_epoch = 0;
-  double train_seconds = 0;  // over epochs
+  // The best validation metric of the first three quarters of the epochs; none: not known.
+  std::optional<double> earlier;
+  // The metric of naming always the most frequent class of the test set (else of the validation
+  // set). None: there is no such thing, or no such set.
+  std::optional<double> most_frequent;
+
+  double train_seconds = 0;  // over all epochs
+  double eval_seconds = 0;
+  double total_seconds = 0;  // of the whole run: opening, training, evaluation, prediction
   double sampled_edges = 0;
+  double learning_rate = 0;
+  bool normalized = false;  // --normalize-features row
 };
 
-// As lines for people, each with its end of line.
+// As lines for people, each with its end of line. Advice stands at the end.
 [[nodiscard]] std::string SummaryTable(const RunSummary& summary);
+
+// What to try where a run has learnt little, a sentence each; empty where nothing is amiss.
+[[nodiscard]] std::vector<std::string> Advice(const RunSummary& summary);
 
 }  // namespace halograph

@@ -8,15 +8,16 @@
 #include "common/base/build_info.h"
 #include "common/base/log.h"
 #include "common/base/progress.h"
+#include "common/base/stopwatch.h"
 #include "common/base/units.h"
 #include "common/sampling/sampler_plan.h"
 #include "trainer/distributed/gradients.h"
 #include "trainer/launch/blas.h"
 #include "trainer/models/registry.h"
 #include "trainer/output/prediction_file.h"
-#include "trainer/output/table.h"
 #include "trainer/output/train_log.h"
 #include "trainer/pipeline/batch_schedule.h"
+#include "trainer/run/report.h"
 #include "trainer/tasks/registry.h"
 #include "trainer/training/evaluation.h"
 #include "trainer/training/session.h"
@@ -85,6 +86,14 @@ Status OpenTaskOf(Session& session) {
   return OkStatus();
 }
 
+// How many epochs, where the options leave it open.
+void ResolveEpochs(Session& session) {
+  TrainOptions& options = session.options;
+  if (options.epochs > 0) return;
+  const SeedSource& train = *session.task->source(BatchPurpose::kTrain);
+  options.epochs = DefaultEpochs(session.Shards(train).Steps(options.batch_size));
+}
+
 // Graph, task and ranks. `inputs`: what the model takes in.
 Status Prepare(Session& session, std::vector<NodeInput>* inputs) {
   const TrainOptions& options = session.options;
@@ -95,6 +104,7 @@ Status Prepare(Session& session, std::vector<NodeInput>* inputs) {
   HG_ASSIGN_OR_RETURN(*inputs, ChooseInputs(*kind, session.stores.graph->info().schema,
                                             options.features, options.normalization));
   HG_RETURN_IF_ERROR(OpenTaskOf(session));
+  ResolveEpochs(session);
   HG_RETURN_IF_ERROR(CheckPredict(session));
   for (auto [maker, fanouts] : {std::pair{&session.train_maker, &options.fanouts},
                                 {&session.eval_maker, &options.eval_fanouts}}) {
@@ -120,7 +130,7 @@ Status MakeModel(Session& session, const std::vector<NodeInput>& inputs) {
   ModelShape shape;
   shape.schema = &session.stores.graph->info().schema;
   shape.input_dims.resize(shape.schema->node_types.size());
-  for (const NodeInput& input : inputs) shape.input_dims[input.node_type] = input.spec.dim;
+  for (const NodeInput& input : inputs) shape.input_dims[input.node_type] += input.spec.dim;
   shape.layers = options.layers;
   shape.output_dim = session.task->output_dim();
   torch::manual_seed(TrainerKey(options.seed, TrainerStream::kInitialWeights, 0, 0));
@@ -138,71 +148,6 @@ Status TakeBlasBuffer() {
   return OkStatus();
 }
 
-// What goes into the model, per node type; of graphs of one type without a type's name.
-void AddInputs(const std::vector<NodeInput>& inputs, Json* config) {
-  for (const NodeInput& input : inputs) {
-    const auto set = [&](const char* key, Json value) {
-      if (inputs.size() == 1) {
-        (*config)[key] = std::move(value);
-      } else {
-        (*config)[key][input.feature.type] = std::move(value);
-      }
-    };
-    if (&input == &inputs.front() && inputs.size() > 1) (*config)["features"] = Json::object();
-    set("features", input.feature.name);
-    set("feature_dim", input.spec.dim);
-    set("feature_dtype", DTypeName(input.spec.dtype));
-  }
-}
-
-Json ConfigLine(const Session& session, const std::vector<NodeInput>& inputs) {
-  const GraphInfo& info = session.stores.graph->info();
-  Json config = ToJson(session.options);
-  config["task"] = session.task->name();
-  config.update(session.task->Facts());
-  AddInputs(inputs, &config);
-  config["build"] = BuildVersion();
-  config["torch"] = TorchVersion();
-  config["blas"] = FastBlasName();
-  config["graph_name"] = info.schema.graph_name;
-  config["graph_identity"] = info.identity;
-  config["sampling_contract"] = kSamplingContract;
-  config["minibatches_at_once"] = session.sampler.minibatches;
-  config["sampler_table_bytes"] = session.sampler.table_bytes;
-  config["parts"] = info.book.num_parts();
-  config["nodes"] = info.schema.node_types.front().count;
-  config["edges"] = info.schema.relations.front().count;
-  return Json{{"config", std::move(config)}};
-}
-
-Json FinalLine(const Session& session, const TrainResult& result) {
-  const std::string_view metric = session.task->metric().key;
-  Json line{{"final", true},
-            {"best_epoch", result.best.epoch},
-            {"epochs", session.options.epochs},
-            {"loss", result.last.figures[Figure::kLoss]},
-            {"seconds", result.train_seconds},
-            {"sampled_edges", std::llround(result.sampled_edges)}};
-  const Json best = ToJson(result.best, metric);
-  for (const char* set : {"valid", "test"}) {
-    const std::string key = fmt::format("{}_{}", set, metric);
-    line[key] = best[key];
-  }
-  return line;
-}
-
-void PrintTable(const Session& session, const TrainResult& result) {
-  fmt::print("{}", SummaryTable({.epochs = session.options.epochs,
-                                 .loss = result.last.figures[Figure::kLoss],
-                                 .metric = session.task->metric().label,
-                                 .valid = result.best.valid,
-                                 .test = result.best.test,
-                                 .best_epoch = result.best.epoch,
-                                 .train_seconds = result.train_seconds,
-                                 .sampled_edges = result.sampled_edges}));
-  std::fflush(stdout);
-}
-
 StatusOr<TrainResult> Train(Session& session, TrainLog& log) {
   const TrainOptions& options = session.options;
   const auto seeds = session.task->source(BatchPurpose::kTrain)->rows();
@@ -218,7 +163,7 @@ StatusOr<TrainResult> Train(Session& session, TrainLog& log) {
       [&](const EpochStats& stats) -> Status {
         if (!progress.has_value()) return OkStatus();
         if (stats.valid.has_value()) {
-          validation = fmt::format(", validation {} {:.4f}", metric.label, *stats.valid);
+          validation = fmt::format(", validation {} {:.4f}", metric.label, stats.valid->metric);
         }
         progress->Note(fmt::format("epoch {} of {}, loss {:.4f}{}", stats.epoch + 1, options.epochs,
                                    stats.figures[Figure::kLoss], validation));
@@ -229,28 +174,70 @@ StatusOr<TrainResult> Train(Session& session, TrainLog& log) {
 
 Status WritePredictionsOf(Session& session) {
   if (session.options.predict.empty()) return OkStatus();
+  if (session.stop->requested()) {
+    spdlog::warn("rank {}: writing predictions with the best weights before the end",
+                 session.options.rank);
+  }
   try {
-    HG_ASSIGN_OR_RETURN(std::vector<Prediction> predictions, Predict(session));
+    HG_ASSIGN_OR_RETURN(const Predictions predictions, Predict(session));
     if (session.options.rank != 0) return OkStatus();
-    return WritePredictions(session.options.predict, std::move(predictions));
+    return WritePredictions(session.options.predict, predictions);
   } catch (const std::exception& error) {
     return TorchError(session.options.rank, "predicting", error);
   }
 }
 
+Status CheckRoom(const Session& session) {
+  const TrainOptions& options = session.options;
+  if (options.predict.empty() || options.rank != 0) return OkStatus();
+  return CheckPredictionRoom(options.predict, options.predict_what, PredictionRows(session),
+                             PredictionColumns(session));
+}
+
+// What a run says that a signal to one of its ranks has stopped.
+Status Stopped(const Session& session) {
+  HG_RETURN_IF_ERROR(session.CheckStop());
+  // Another rank got it and leaves: this ends with its name.
+  HG_RETURN_IF_ERROR(session.ranks->Barrier("meeting after a stop"));
+  return Cancelled("stopped by a signal to another rank");
+}
+
+// All that comes after training. The table is printed whatever becomes of files: a full disk takes
+// none of it.
+Status Finish(Session& session, const TrainResult& result, const Stopwatch& run, TrainLog& log) {
+  RunSummary summary = SummaryOf(session, result);
+  HG_ASSIGN_OR_RETURN(summary.most_frequent,
+                      MostFrequentShare(session, summary.test.has_value() ? BatchPurpose::kTest
+                                                                          : BatchPurpose::kValid));
+  Status status = WritePredictionsOf(session);
+  if (session.options.rank == 0) {
+    summary.total_seconds = run.Seconds();
+    const Status logged = log.Write(FinalLine(session, result, summary));
+    if (status.ok()) status = logged;
+    fmt::print("{}", SummaryTable(summary));
+    std::fflush(stdout);
+  }
+  return status;
+}
+
+// A signal cancels calls; what these then say is not the reason of the end.
+Status UnlessStopped(const Session& session, Status status) {
+  if (!status.ok()) HG_RETURN_IF_ERROR(session.CheckStop());
+  return status;
+}
+
 Status RunPrepared(Session& session, TrainLog& log) {
+  const Stopwatch run;
   HG_RETURN_IF_ERROR(TakeBlasBuffer());
   std::vector<NodeInput> inputs;
-  HG_RETURN_IF_ERROR(Prepare(session, &inputs));
-  const bool first = session.options.rank == 0;
-  if (first) HG_RETURN_IF_ERROR(log.Write(ConfigLine(session, inputs)));
-  HG_RETURN_IF_ERROR(MakeModel(session, inputs));
-  HG_ASSIGN_OR_RETURN(const TrainResult result, Train(session, log));
-  HG_RETURN_IF_ERROR(WritePredictionsOf(session));
-  if (!first) return OkStatus();
-  HG_RETURN_IF_ERROR(log.Write(FinalLine(session, result)));
-  PrintTable(session, result);
-  return OkStatus();
+  HG_RETURN_IF_ERROR(UnlessStopped(session, Prepare(session, &inputs)));
+  if (session.options.rank == 0) HG_RETURN_IF_ERROR(log.Write(ConfigLine(session, inputs)));
+  HG_RETURN_IF_ERROR(UnlessStopped(session, MakeModel(session, inputs)));
+  HG_RETURN_IF_ERROR(CheckRoom(session));
+  const auto result = Train(session, log);
+  HG_RETURN_IF_ERROR(UnlessStopped(session, result.status()));
+  if (result->best.has_value()) HG_RETURN_IF_ERROR(Finish(session, *result, run, log));
+  return result->stopped ? Stopped(session) : OkStatus();
 }
 
 }  // namespace
@@ -274,7 +261,6 @@ Status RunTraining(const TrainOptions& options, StopSignal& stop) {
     status = TorchError(options.rank, "preparing", error);
   }
   stop.OnStop(nullptr);
-  if (!status.ok() && stop.requested()) status = Cancelled("stopped by signal");
   if (!status.ok()) {
     if (session.ranks != nullptr) session.ranks->Leave(ToString(status));
     if (const Status written = log.Write(Json{{"error", ToString(status)}}); !written.ok()) {

@@ -32,12 +32,7 @@ class NodeClassification final : public TrainingTask {
   int node_type() const override { return node_type_; }
   int64_t output_dim() const override { return num_classes_; }
 
-  const SeedSource* source(BatchPurpose set) const override {
-    const auto& found = set == BatchPurpose::kTrain   ? train_
-                        : set == BatchPurpose::kValid ? valid_
-                                                      : test_;
-    return found.has_value() ? &*found : nullptr;
-  }
+  const SeedSource* source(BatchPurpose set) const override { return Find(set); }
 
   Json Facts() const override {
     const auto rows = [](const std::optional<NodeSeeds>& set) {
@@ -59,18 +54,46 @@ class NodeClassification final : public TrainingTask {
   const Metric& metric() const override { return kAccuracy; }
   void Measure(const std::vector<torch::Tensor>& outputs, const PreparedBatch& batch,
                std::span<double> sums) override {
-    sums[0] += (Predict(outputs, batch) == LabelsOf(batch)).sum().item<double>();
+    const torch::Tensor right = Predict(PredictWhat::kClass, outputs, batch) == LabelsOf(batch);
+    sums[0] += right.sum().item<double>();
     sums[1] += static_cast<double>(batch.rows);
   }
   double MetricOf(std::span<const double> sums) const override { return sums[0] / sums[1]; }
 
+  std::vector<double> ClassCounts(BatchPurpose set) const override {
+    const NodeSeeds* const rows = Find(set);
+    if (rows == nullptr) return {};
+    std::vector<double> counts(static_cast<size_t>(num_classes_));
+    for (const int64_t label : rows->labels().As<int64_t>()) {
+      if (label >= 0 && label < num_classes_) ++counts[static_cast<size_t>(label)];
+    }
+    return counts;
+  }
+
   bool can_predict() const override { return true; }
-  torch::Tensor Predict(const std::vector<torch::Tensor>& outputs,
+  torch::Tensor Predict(PredictWhat what, const std::vector<torch::Tensor>& outputs,
                         const PreparedBatch& batch) override {
-    return Scores(outputs, batch).argmax(1);
+    const torch::Tensor scores = Scores(outputs, batch);
+    switch (what) {
+      case PredictWhat::kClass:
+        return scores.argmax(1);
+      case PredictWhat::kProbabilities:
+        return scores.softmax(1);
+      case PredictWhat::kLogits:
+        return scores;
+      case PredictWhat::kEmbeddings:
+        break;
+    }
+    return TrainingTask::Predict(what, outputs, batch);
   }
 
  private:
+  [[nodiscard]] const NodeSeeds* Find(BatchPurpose set) const {
+    const auto& found = set == BatchPurpose::kTrain   ? train_
+                        : set == BatchPurpose::kValid ? valid_
+                                                      : test_;
+    return found.has_value() ? &*found : nullptr;
+  }
   [[nodiscard]] torch::Tensor Scores(const std::vector<torch::Tensor>& outputs,
                                      const PreparedBatch& batch) const {
     return RowsOfSeeds(outputs[node_type_], batch);

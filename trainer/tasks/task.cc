@@ -20,7 +20,8 @@ torch::ScalarType ScalarTypeOf(DType dtype) {
 
 }  // namespace
 
-torch::Tensor TrainingTask::Predict(const std::vector<torch::Tensor>& /*outputs*/,
+torch::Tensor TrainingTask::Predict(PredictWhat /*what*/,
+                                    const std::vector<torch::Tensor>& /*outputs*/,
                                     const PreparedBatch& /*batch*/) {
   throw std::logic_error("this task predicts nothing");
 }

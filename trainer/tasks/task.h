@@ -21,6 +21,7 @@
 #include "common/base/status.h"
 #include "common/sampling/request.h"
 #include "common/storage/json.h"
+#include "trainer/output/prediction_file.h"
 #include "trainer/pipeline/batch_maker.h"
 #include "trainer/pipeline/seed_source.h"
 #include "trainer/torch/torch_api.h"
@@ -65,11 +66,18 @@ class TrainingTask {
   // The metric out of sums over all rows and ranks.
   [[nodiscard]] virtual double MetricOf(std::span<const double> sums) const = 0;
 
+  // How many of this rank's rows of a set are of each class. Empty where rows have no class, and of
+  // sets that are not there: then it is so on all ranks.
+  [[nodiscard]] virtual std::vector<double> ClassCounts(BatchPurpose /*set*/) const { return {}; }
+
   // Whether Predict works: asked before training.
   [[nodiscard]] virtual bool can_predict() const { return false; }
-  // What is written for each of the batch's seeds, nodes of node_type(): [seeds] of int64. Requires
-  // can_predict().
-  [[nodiscard]] virtual torch::Tensor Predict(const std::vector<torch::Tensor>& outputs,
+  // What is written for each of the batch's seeds, nodes of node_type(). Requires can_predict() and
+  // another `what` than kEmbeddings, which are the model's.
+  //   kClass                   [seeds] of int64
+  //   kProbabilities, kLogits  [seeds, output_dim()] of float32
+  [[nodiscard]] virtual torch::Tensor Predict(PredictWhat what,
+                                              const std::vector<torch::Tensor>& outputs,
                                               const PreparedBatch& batch);
 };
 

@@ -35,8 +35,9 @@ torch::Tensor TakeMatrix(FeatureMatrix& matrix) {
 BatchFeed::BatchFeed(const Session& session, BatchPurpose purpose, const SeedSource& source,
                      int64_t first_epoch, int64_t first_step)
     : session_(session),
+      stoppable_(purpose != BatchPurpose::kPredict),
       shards_(session.Shards(source)),
-      on_run_cancel_(&session.cancel, [this] { cancel_.Cancel(); }),
+      on_run_cancel_(stoppable_ ? &session.cancel : nullptr, [this] { cancel_.Cancel(); }),
       stream_(
           purpose == BatchPurpose::kTrain ? session.train_maker.get() : session.eval_maker.get(),
           &source, shards_, StreamOptionsOf(session, purpose, first_epoch, first_step, &cancel_)) {}
@@ -44,12 +45,12 @@ BatchFeed::BatchFeed(const Session& session, BatchPurpose purpose, const SeedSou
 BatchFeed::~BatchFeed() { cancel_.Cancel(); }
 
 StatusOr<PreparedBatch> BatchFeed::Next(FeedWaits* waits) {
-  HG_RETURN_IF_ERROR(session_.CheckStop());
+  HG_RETURN_IF_ERROR(CheckStop());
   const Stopwatch watch;
   auto next = stream_.Next();
   const double waited = watch.Seconds();
   // A signal cancels the calls; what they then say is not the reason.
-  if (!next.ok()) HG_RETURN_IF_ERROR(session_.CheckStop());
+  if (!next.ok()) HG_RETURN_IF_ERROR(CheckStop());
   HG_ASSIGN_OR_RETURN(std::optional<PreparedBatch> batch, std::move(next));
   if (!batch.has_value()) return Internal("a minibatch was asked for after the last");
   const double prepared = batch->sample_seconds + batch->pull_seconds;
@@ -59,13 +60,12 @@ StatusOr<PreparedBatch> BatchFeed::Next(FeedWaits* waits) {
   return std::move(*batch);
 }
 
-std::vector<torch::Tensor> ModelOutputs(const Session& session, PreparedBatch& batch,
-                                        const torch::Generator& draws) {
+ModelInput InputOf(PreparedBatch& batch, const torch::Generator& draws) {
   ModelInput input{.minibatch = &batch.minibatch, .nodes = {}, .draws = draws};
   for (FeatureMatrix& features : batch.features) {
     input.nodes.push_back(features.cols() > 0 ? TakeMatrix(features) : torch::Tensor());
   }
-  return session.model->Forward(input);
+  return input;
 }
 
 }  // namespace halograph

@@ -31,20 +31,25 @@ class BatchFeed {
 
   [[nodiscard]] int64_t steps_per_epoch() const { return stream_.steps_per_epoch(); }
   [[nodiscard]] const SeedShards& shards() const { return shards_; }
-  // Requires a next minibatch. Errors as MinibatchStream::Next; Cancelled after a stop signal.
+  // For other calls that belong to this pass.
+  [[nodiscard]] const CancelToken* cancel() const { return &cancel_; }
+  // Requires a next minibatch. Errors as MinibatchStream::Next; Cancelled after a stop signal, but
+  // not for predictions (BatchPurpose::kPredict), which a signal does not end.
   [[nodiscard]] StatusOr<PreparedBatch> Next(FeedWaits* waits);
 
  private:
+  [[nodiscard]] Status CheckStop() const { return stoppable_ ? session_.CheckStop() : OkStatus(); }
+
   const Session& session_;
+  const bool stoppable_;
   const SeedShards shards_;
   CancelToken cancel_;                             // of this feed's calls
   const CancelToken::Registration on_run_cancel_;  // the run's token cancels it too
   MinibatchStream stream_;
 };
 
-// What the model makes of a batch, whose features go to it without a copy: their memory lives as
-// long as the graph of backward. `draws` as ModelInput's.
-[[nodiscard]] std::vector<torch::Tensor> ModelOutputs(const Session& session, PreparedBatch& batch,
-                                                      const torch::Generator& draws);
+// A batch as a model takes it in. The features go along without a copy, so this works once a batch:
+// their memory lives as long as the graph of backward. `draws` as ModelInput's.
+[[nodiscard]] ModelInput InputOf(PreparedBatch& batch, const torch::Generator& draws);
 
 }  // namespace halograph

@@ -1,5 +1,7 @@
 #include "trainer/training/evaluation.h"
 
+#include <algorithm>
+#include <cstring>
 #include <numeric>
 
 #include "common/graph/tensor_ref.h"
@@ -8,38 +10,120 @@
 namespace halograph {
 namespace {
 
-// Ranks meet so often, so that a slow one makes no collective of the others run into its timeout.
+// Ranks meet so often, so that a slow one makes no collective of the others run into its timeout,
+// and that all stop at the same step.
 constexpr int64_t kStepsBetweenMeetings = 16;
 
-// One message of a rank's predictions for a step: count, original ids, classes; the rest unused.
-StatusOr<torch::Tensor> PackStep(Session& session, PreparedBatch& batch, int64_t capacity) {
-  torch::Tensor packed = torch::zeros({1 + 2 * capacity}, torch::kInt64);
-  const int64_t count = batch.rows;
-  if (count == 0) return packed;
-  auto* values = packed.data_ptr<int64_t>();
-  values[0] = count;
-  const std::vector<int64_t>& nodes = batch.minibatch.nodes[session.task->node_type()];
-  std::vector<int64_t> ids;
-  for (int32_t position : batch.minibatch.seed_positions.front()) ids.push_back(nodes[position]);
-  const Schema& schema = session.stores.kv->info().schema;
-  const TensorRef original{false, schema.node_types[session.task->node_type()].name,
-                           kOriginalIdTensor};
-  CallContext context{.cancel = &session.cancel};
-  HG_RETURN_IF_ERROR(
-      session.stores.kv->Pull({.tensor = original,
-                               .ids = ids,
-                               .out = std::as_writable_bytes(std::span(values + 1, ids.size()))},
-                              context));
-  packed.narrow(0, 1 + capacity, count)
-      .copy_(session.task->Predict(ModelOutputs(session, batch, {}), batch));
-  return packed;
+// Whether any rank wants to stop.
+StatusOr<bool> AnyStops(Session& session, bool stop) {
+  torch::Tensor stopping = torch::full({1}, stop ? 1.0 : 0.0);
+  HG_RETURN_IF_ERROR(session.ranks->AllReduceSum(stopping, "meeting during evaluation"));
+  return stopping.item<float>() > 0;
 }
 
-void Unpack(const torch::Tensor& packed, int64_t capacity, std::vector<Prediction>* predictions) {
-  const auto* values = packed.data_ptr<int64_t>();
-  for (int64_t i = 0; i < values[0]; ++i) {
-    predictions->push_back({values[1 + i], values[1 + capacity + i]});
+// Sums over the rows of a set: those of the task's metric, then these.
+class SetSums {
+ public:
+  explicit SetSums(TrainingTask& task)
+      : task_(task),
+        sums_(torch::zeros({static_cast<int64_t>(task.metric().sums) + kMore}, torch::kFloat64)) {}
+
+  void Add(const std::vector<torch::Tensor>& outputs, const PreparedBatch& batch) {
+    task_.Measure(outputs, batch, metric());
+    more()[kLoss] += task_.LossSum(outputs, batch).item<double>();
+    more()[kRows] += static_cast<double>(batch.rows);
   }
+  void AddStop() { more()[kStops] += 1; }
+
+  StatusOr<Evaluation> OverRanks(Communicator& ranks) {
+    HG_RETURN_IF_ERROR(
+        ranks.AllReduceSum(sums_, fmt::format("all-reduce of {}", task_.metric().label)));
+    if (more()[kStops] > 0) return Evaluation{.stopped = true};
+    return Evaluation{.figures = SetFigures{.metric = task_.MetricOf(metric()),
+                                            .loss = more()[kLoss] / more()[kRows]}};
+  }
+
+ private:
+  enum More { kLoss, kRows, kStops, kMore };
+  double* data() { return sums_.data_ptr<double>(); }
+  std::span<double> metric() { return {data(), task_.metric().sums}; }
+  double* more() { return data() + task_.metric().sums; }
+
+  TrainingTask& task_;
+  torch::Tensor sums_;
+};
+
+// One message of a rank's predictions for a step: how many rows, their original ids, then the rows,
+// classes as int64 or `columns` of float32 each; the rest unused.
+class StepMessage {
+ public:
+  StepMessage(PredictWhat what, int64_t columns, int64_t capacity)
+      : capacity_(capacity),
+        row_bytes_(what == PredictWhat::kClass ? sizeof(int64_t)
+                                               : static_cast<size_t>(columns) * sizeof(float)),
+        tensor_(torch::zeros({1 + capacity + RowWords()}, torch::kInt64)) {}
+
+  [[nodiscard]] const torch::Tensor& tensor() const { return tensor_; }
+  [[nodiscard]] std::span<int64_t> SetRows(int64_t rows) {
+    *words() = rows;
+    return {words() + 1, static_cast<size_t>(rows)};
+  }
+  void SetValues(const torch::Tensor& values) {
+    const torch::Tensor whole = values.contiguous();
+    std::memcpy(words() + 1 + capacity_, whole.data_ptr(), whole.nbytes());
+  }
+
+  // Appends the rows of what a rank sent.
+  void Unpack(const torch::Tensor& sent, Predictions* predictions) const {
+    const auto* const sent_words = sent.data_ptr<int64_t>();
+    const int64_t rows = sent_words[0];
+    const auto append = [&](auto* to, const void* from) {
+      using T = typename std::remove_pointer_t<decltype(to)>::value_type;
+      const auto* const values = static_cast<const T*>(from);
+      to->insert(to->end(), values, values + static_cast<size_t>(rows) * (row_bytes_ / sizeof(T)));
+    };
+    predictions->original_ids.insert(predictions->original_ids.end(), sent_words + 1,
+                                     sent_words + 1 + rows);
+    const void* const values = sent_words + 1 + capacity_;
+    if (predictions->what == PredictWhat::kClass) {
+      append(&predictions->classes, values);
+    } else {
+      append(&predictions->values, values);
+    }
+  }
+
+ private:
+  [[nodiscard]] int64_t* words() { return tensor_.data_ptr<int64_t>(); }
+  [[nodiscard]] int64_t RowWords() const {
+    const size_t bytes = static_cast<size_t>(capacity_) * row_bytes_;
+    return static_cast<int64_t>((bytes + sizeof(int64_t) - 1) / sizeof(int64_t));
+  }
+
+  const int64_t capacity_;
+  const size_t row_bytes_;
+  torch::Tensor tensor_;
+};
+
+Status PullOriginalIds(Session& session, const PreparedBatch& batch, const CancelToken* cancel,
+                       std::span<int64_t> originals) {
+  const int type = session.task->node_type();
+  const std::vector<int64_t>& nodes = batch.minibatch.nodes[type];
+  std::vector<int64_t> ids;
+  for (int32_t position : batch.minibatch.seed_positions.front()) ids.push_back(nodes[position]);
+  const TensorRef original{false, session.stores.kv->info().schema.node_types[type].name,
+                           kOriginalIdTensor};
+  CallContext context{.cancel = cancel};
+  return session.stores.kv->Pull(
+      {.tensor = original, .ids = ids, .out = std::as_writable_bytes(originals)}, context);
+}
+
+torch::Tensor PredictBatch(Session& session, PreparedBatch& batch) {
+  const PredictWhat what = session.options.predict_what;
+  const ModelInput input = InputOf(batch, {});
+  if (what != PredictWhat::kEmbeddings) {
+    return session.task->Predict(what, session.model->Forward(input), batch);
+  }
+  return RowsOfSeeds(session.model->Embed(input)[session.task->node_type()], batch);
 }
 
 // All nodes of the task's type.
@@ -53,44 +137,83 @@ NodeSeeds AllNodes(const Session& session) {
 
 }  // namespace
 
-StatusOr<std::optional<double>> Evaluate(Session& session, BatchPurpose purpose) {
+StatusOr<Evaluation> Evaluate(Session& session, BatchPurpose purpose) {
   TrainingTask& task = *session.task;
   const SeedSource* const source = task.source(purpose);
-  if (source == nullptr) return std::optional<double>();
+  if (source == nullptr) return Evaluation{};
   const torch::NoGradGuard no_grad;
   session.model->eval();
   BatchFeed feed(session, purpose, *source);
-  torch::Tensor sums = torch::zeros({static_cast<int64_t>(task.metric().sums)}, torch::kFloat64);
-  const std::span<double> values(sums.data_ptr<double>(), task.metric().sums);
+  SetSums sums(task);
   FeedWaits waits;
+  bool stop = false;
   for (int64_t step = 0; step < feed.steps_per_epoch(); ++step) {
-    HG_ASSIGN_OR_RETURN(PreparedBatch batch, feed.Next(&waits));
-    if (batch.rows > 0) task.Measure(ModelOutputs(session, batch, {}), batch, values);
+    // A rank that is to stop goes on to the next meeting without minibatches.
+    if (!stop) {
+      auto batch = feed.Next(&waits);
+      stop = !batch.ok() && session.stop->requested();
+      if (!stop) HG_RETURN_IF_ERROR(batch.status());
+      if (!stop && batch->rows > 0) sums.Add(session.model->Forward(InputOf(*batch, {})), *batch);
+    }
     if ((step + 1) % kStepsBetweenMeetings == 0) {
-      HG_RETURN_IF_ERROR(session.ranks->Barrier("meeting during evaluation"));
+      HG_ASSIGN_OR_RETURN(const bool all_stop, AnyStops(session, stop));
+      if (all_stop) return Evaluation{.stopped = true};
     }
   }
-  HG_RETURN_IF_ERROR(
-      session.ranks->AllReduceSum(sums, fmt::format("all-reduce of {}", task.metric().label)));
-  return std::optional<double>(task.MetricOf(values));
+  if (stop) sums.AddStop();
+  return sums.OverRanks(*session.ranks);
 }
 
-StatusOr<std::vector<Prediction>> Predict(Session& session) {
+StatusOr<std::optional<double>> MostFrequentShare(Session& session, BatchPurpose set) {
+  const std::vector<double> own = session.task->ClassCounts(set);
+  if (own.empty()) return std::optional<double>();
+  torch::Tensor counts = torch::tensor(own, torch::kFloat64);
+  HG_RETURN_IF_ERROR(session.ranks->AllReduceSum(counts, "all-reduce of class counts"));
+  return std::optional<double>((counts.max() / counts.sum()).item<double>());
+}
+
+int64_t PredictionColumns(const Session& session) {
+  switch (session.options.predict_what) {
+    case PredictWhat::kProbabilities:
+    case PredictWhat::kLogits:
+      return session.task->output_dim();
+    case PredictWhat::kEmbeddings:
+      return session.model->embedding_dim();
+    case PredictWhat::kClass:
+      break;
+  }
+  return 1;
+}
+
+int64_t PredictionRows(const Session& session) {
+  if (session.options.predict_nodes == PredictNodes::kAll) {
+    return session.stores.graph->info().book.NodeBoundaries(session.task->node_type()).back();
+  }
+  const SeedSource* const test = session.task->source(BatchPurpose::kTest);
+  return test == nullptr ? 0 : test->rows();
+}
+
+StatusOr<Predictions> Predict(Session& session) {
   const torch::NoGradGuard no_grad;
   session.model->eval();
   const bool all = session.options.predict_nodes == PredictNodes::kAll;
   const SeedSource* const test = all ? nullptr : session.task->source(BatchPurpose::kTest);
   const NodeSeeds nodes = all ? AllNodes(session) : NodeSeeds(session.task->node_type(), {});
-  const int64_t capacity = session.options.eval_batch_size;
   BatchFeed feed(session, BatchPurpose::kPredict, test != nullptr ? *test : nodes);
-  std::vector<Prediction> predictions;
+  Predictions predictions{.what = session.options.predict_what,
+                          .columns = PredictionColumns(session)};
   FeedWaits waits;
   for (int64_t step = 0; step < feed.steps_per_epoch(); ++step) {
+    StepMessage message(predictions.what, predictions.columns, session.options.eval_batch_size);
     HG_ASSIGN_OR_RETURN(PreparedBatch batch, feed.Next(&waits));
-    HG_ASSIGN_OR_RETURN(const torch::Tensor packed, PackStep(session, batch, capacity));
+    if (batch.rows > 0) {
+      HG_RETURN_IF_ERROR(
+          PullOriginalIds(session, batch, feed.cancel(), message.SetRows(batch.rows)));
+      message.SetValues(PredictBatch(session, batch));
+    }
     HG_ASSIGN_OR_RETURN(const auto gathered,
-                        session.ranks->Gather(packed, "gathering predictions"));
-    for (const torch::Tensor& part : gathered) Unpack(part, capacity, &predictions);
+                        session.ranks->Gather(message.tensor(), "gathering predictions"));
+    for (const torch::Tensor& sent : gathered) message.Unpack(sent, &predictions);
   }
   return predictions;
 }

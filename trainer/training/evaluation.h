@@ -2,8 +2,8 @@
 // predictions for nodes.
 #pragma once
 
+#include <cstdint>
 #include <optional>
-#include <vector>
 
 #include "common/base/status.h"
 #include "trainer/output/prediction_file.h"
@@ -11,13 +11,33 @@
 
 namespace halograph {
 
-// The task's metric of the set `purpose`, over all ranks; the same on each. nullopt where the task
-// has no such set. Sampling is seeded by `purpose` alone, so the same weights give the same answer.
-// Errors as BatchFeed::Next and Communicator.
-[[nodiscard]] StatusOr<std::optional<double>> Evaluate(Session& session, BatchPurpose purpose);
+// What a set comes to, over all ranks.
+struct SetFigures {
+  double metric = 0;  // the task's
+  double loss = 0;    // mean over its rows
+};
 
-// What the task predicts for every node that options.predict_nodes asks for, with original ids: all
-// of them on rank 0 (16 bytes each), none on the others. Requires a task that can predict.
-[[nodiscard]] StatusOr<std::vector<Prediction>> Predict(Session& session);
+struct Evaluation {
+  std::optional<SetFigures> figures = {};  // none: the task has no such set, or stopped
+  bool stopped = false;                    // by a signal to some rank, on all ranks alike
+};
+
+// Evaluates the set `purpose`; the same figures on each rank. Sampling is seeded by `purpose`
+// alone, so the same weights give the same answer. Errors as BatchFeed::Next and Communicator.
+[[nodiscard]] StatusOr<Evaluation> Evaluate(Session& session, BatchPurpose purpose);
+
+// The share of the most frequent class among the rows of a set, over all ranks: what naming it
+// always would reach. nullopt where rows have no class, or the task has no such set.
+[[nodiscard]] StatusOr<std::optional<double>> MostFrequentShare(Session& session, BatchPurpose set);
+
+// Columns of what Predict makes; 1 of classes.
+[[nodiscard]] int64_t PredictionColumns(const Session& session);
+// How many nodes options.predict_nodes asks for, of all ranks.
+[[nodiscard]] int64_t PredictionRows(const Session& session);
+
+// What options.predict_what asks for, of every node that options.predict_nodes asks for, with
+// original ids: all of them on rank 0, none on the others. Requires a task that can predict. A stop
+// signal does not end it.
+[[nodiscard]] StatusOr<Predictions> Predict(Session& session);
 
 }  // namespace halograph

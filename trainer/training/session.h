@@ -18,8 +18,9 @@ namespace halograph {
 struct Session {
   TrainOptions options;
   StopSignal* stop = nullptr;
-  // Ends every call that this run makes of its stores; a stop signal cancels it. Before the stores:
-  // it outlives their calls.
+  // Ends the calls that opening, training and evaluation make of the stores; a stop signal cancels
+  // it. Predictions are made all the same, so that a stopped run leaves them. Before the stores: it
+  // outlives their calls.
   CancelToken cancel;
   Stores stores;
   SamplerPlan sampler;  // how many minibatches are prepared at once

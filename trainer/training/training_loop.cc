@@ -1,6 +1,7 @@
 #include "trainer/training/training_loop.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <utility>
 
@@ -8,14 +9,13 @@
 
 #include "common/base/stopwatch.h"
 #include "trainer/pipeline/batch_schedule.h"
-#include "trainer/training/evaluation.h"
 #include "trainer/training/torch_error.h"
 
 namespace halograph {
 namespace {
 
-Json OrNull(const std::optional<double>& value) {
-  return value.has_value() ? Json(*value) : Json();
+double Now() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
 void Count(const PreparedBatch& batch, EpochFigures* figures) {
@@ -34,8 +34,12 @@ void Count(const PreparedBatch& batch, EpochFigures* figures) {
 Json ToJson(const EpochStats& stats, std::string_view metric) {
   Json json = stats.figures.ToJson();
   json["epoch"] = stats.epoch;
-  json[fmt::format("valid_{}", metric)] = OrNull(stats.valid);
-  json[fmt::format("test_{}", metric)] = OrNull(stats.test);
+  json[fmt::format("train_{}", metric)] = stats.train_metric;
+  for (const auto& [set, figures] : {std::pair{"valid", &stats.valid}, {"test", &stats.test}}) {
+    const bool known = figures->has_value();
+    json[fmt::format("{}_{}", set, metric)] = known ? Json((*figures)->metric) : Json();
+    json[fmt::format("{}_loss", set)] = known ? Json((*figures)->loss) : Json();
+  }
   return json;
 }
 
@@ -57,14 +61,15 @@ StatusOr<TrainResult> TrainingLoop::Run() {
     for (int64_t epoch = start_.epoch; epoch < options.epochs; ++epoch) {
       HG_ASSIGN_OR_RETURN(EpochStats stats,
                           RunEpoch(epoch, epoch == start_.epoch ? start_.step : 0));
-      const bool due = options.eval_every > 0 && (epoch + 1) % options.eval_every == 0;
-      const bool evaluated = due || epoch + 1 == options.epochs;
-      if (evaluated) HG_RETURN_IF_ERROR(EvaluateSets(&stats));
-      if (evaluated) Remember(stats);
-      result_.last = stats;
+      if (result_.stopped) break;
+      ++result_.epochs;
       result_.train_seconds += stats.figures[Figure::kSeconds];
       result_.sampled_edges += stats.figures[Figure::kSampledEdges];
+      const bool due = options.eval_every > 0 && (epoch + 1) % options.eval_every == 0;
+      if (due || epoch + 1 == options.epochs) HG_RETURN_IF_ERROR(EvaluateSets(&stats));
+      stats.figures[Figure::kTime] = Now();
       HG_RETURN_IF_ERROR(on_epoch_(stats));
+      if (result_.stopped) break;
     }
     RestoreBest();
   } catch (const std::exception& error) {
@@ -78,24 +83,60 @@ StatusOr<EpochStats> TrainingLoop::RunEpoch(int64_t epoch, int64_t first_step) {
   session_.model->train();
   EpochStats stats;
   stats.epoch = epoch;
+  metric_sums_.assign(session_.task->metric().sums, 0);
   for (int64_t step = first_step; step < feed_.steps_per_epoch(); ++step) {
     HG_RETURN_IF_ERROR(Step(epoch, step, &stats.figures));
+    if (result_.stopped) return stats;
   }
   stats.figures[Figure::kSteps] = static_cast<double>(feed_.steps_per_epoch() - first_step);
-  HG_RETURN_IF_ERROR(Reduce(&stats.figures));
+  stats.figures[Figure::kLearningRate] = session_.options.learning_rate;
+  HG_RETURN_IF_ERROR(Reduce(&stats));
   stats.figures[Figure::kSeconds] = watch.Seconds();
   return stats;
 }
 
 Status TrainingLoop::Step(int64_t epoch, int64_t step, EpochFigures* figures) {
-  const TrainOptions& options = session_.options;
+  HG_ASSIGN_OR_RETURN(std::optional<PreparedBatch> batch, NextBatch(figures));
+  // A rank that is to stop goes along to the step's collective once more, to say so.
+  bool stop = !batch.has_value();
+  double loss = 0;
+  if (stop) {
+    gradients_.Zero();
+  } else {
+    HG_ASSIGN_OR_RETURN(loss, Learn(*batch, epoch, step, figures));
+  }
+
+  const Stopwatch sync_watch;
+  HG_RETURN_IF_ERROR(gradients_.AllReduce(*session_.ranks, &stop));
+  (*figures)[Figure::kSyncWait] += sync_watch.Seconds();
+  if (stop) {
+    result_.stopped = true;
+    return OkStatus();
+  }
+
+  const Stopwatch update_watch;
+  optimizer_.Step();
+  (*figures)[Figure::kCompute] += update_watch.Seconds();
+  on_step_(feed_.shards().SeedsInStep(session_.options.batch_size, step), loss);
+  return OkStatus();
+}
+
+StatusOr<std::optional<PreparedBatch>> TrainingLoop::NextBatch(EpochFigures* figures) {
   FeedWaits waits;
-  HG_ASSIGN_OR_RETURN(PreparedBatch batch, feed_.Next(&waits));
+  auto batch = feed_.Next(&waits);
+  if (!batch.ok() && session_.stop->requested()) return std::optional<PreparedBatch>();
+  HG_RETURN_IF_ERROR(batch.status());
   (*figures)[Figure::kSampleWait] += waits.sample_s;
   (*figures)[Figure::kFeatureWait] += waits.feature_s;
-  Count(batch, figures);
+  Count(*batch, figures);
+  return std::optional<PreparedBatch>(std::move(*batch));
+}
+
+StatusOr<double> TrainingLoop::Learn(PreparedBatch& batch, int64_t epoch, int64_t step,
+                                     EpochFigures* figures) {
+  const TrainOptions& options = session_.options;
+  const Stopwatch watch;
   const int64_t seeds = feed_.shards().SeedsInStep(options.batch_size, step);
-  const Stopwatch compute_watch;
   const uint64_t draws =
       StepKey(options.seed, TrainerStream::kDropout, static_cast<uint64_t>(epoch),
               static_cast<uint64_t>(step), static_cast<uint64_t>(options.rank));
@@ -105,19 +146,8 @@ Status TrainingLoop::Step(int64_t epoch, int64_t step, EpochFigures* figures) {
                     fmt::format("rank {}, epoch {}, step {}", options.rank, epoch, step));
   }
   (*figures)[Figure::kLoss] += *loss;
-  (*figures)[Figure::kCompute] += compute_watch.Seconds();
-
-  const Stopwatch sync_watch;
-  const Status reduced = gradients_.AllReduce(*session_.ranks);
-  if (!reduced.ok()) HG_RETURN_IF_ERROR(session_.CheckStop());
-  HG_RETURN_IF_ERROR(reduced);
-  (*figures)[Figure::kSyncWait] += sync_watch.Seconds();
-
-  const Stopwatch update_watch;
-  optimizer_.Step();
-  (*figures)[Figure::kCompute] += update_watch.Seconds();
-  on_step_(seeds, *loss / static_cast<double>(std::max<int64_t>(1, batch.rows)));
-  return OkStatus();
+  (*figures)[Figure::kCompute] += watch.Seconds();
+  return *loss / static_cast<double>(std::max<int64_t>(1, batch.rows));
 }
 
 StatusOr<double> TrainingLoop::ComputeGradients(PreparedBatch& batch, int64_t seeds_in_step,
@@ -125,7 +155,8 @@ StatusOr<double> TrainingLoop::ComputeGradients(PreparedBatch& batch, int64_t se
   gradients_.Zero();
   if (batch.rows == 0) return 0.0;
   const auto draws = at::make_generator<at::CPUGeneratorImpl>(draws_key);
-  const torch::Tensor loss = session_.task->LossSum(ModelOutputs(session_, batch, draws), batch);
+  const auto outputs = session_.model->Forward(InputOf(batch, draws));
+  const torch::Tensor loss = session_.task->LossSum(outputs, batch);
   const auto value = loss.item<double>();
   if (!std::isfinite(value)) {
     return FailedPrecondition(
@@ -134,33 +165,53 @@ StatusOr<double> TrainingLoop::ComputeGradients(PreparedBatch& batch, int64_t se
   }
   // Gradients are then summed over ranks: the mean over the step's seeds, wherever they are.
   (loss / static_cast<double>(seeds_in_step)).backward();
+  const torch::NoGradGuard no_grad;
+  session_.task->Measure(outputs, batch, metric_sums_);
   return value;
 }
 
-Status TrainingLoop::Reduce(EpochFigures* figures) {
-  torch::Tensor sums = torch::tensor(figures->ToSum(), torch::kFloat64);
+Status TrainingLoop::Reduce(EpochStats* stats) {
+  std::vector<double> own = stats->figures.ToSum();
+  const size_t num_figures = own.size();
+  own.insert(own.end(), metric_sums_.begin(), metric_sums_.end());
+  torch::Tensor sums = torch::tensor(own, torch::kFloat64);
   HG_RETURN_IF_ERROR(session_.ranks->AllReduceSum(sums, "all-reduce of an epoch's sums"));
-  figures->Finish({sums.data_ptr<double>(), static_cast<size_t>(sums.numel())},
-                  session_.options.world_size);
+  const std::span<const double> values(sums.data_ptr<double>(), own.size());
+  stats->figures.Finish(values.first(num_figures), session_.options.world_size);
+  stats->train_metric = session_.task->MetricOf(values.subspan(num_figures));
   return OkStatus();
 }
 
 Status TrainingLoop::EvaluateSets(EpochStats* stats) {
   const Stopwatch watch;
-  HG_ASSIGN_OR_RETURN(stats->valid, Evaluate(session_, BatchPurpose::kValid));
-  HG_ASSIGN_OR_RETURN(stats->test, Evaluate(session_, BatchPurpose::kTest));
+  for (const auto& [purpose, figures] :
+       {std::pair{BatchPurpose::kValid, &stats->valid}, {BatchPurpose::kTest, &stats->test}}) {
+    HG_ASSIGN_OR_RETURN(const Evaluation evaluated, Evaluate(session_, purpose));
+    result_.stopped = evaluated.stopped;
+    if (result_.stopped) {
+      stats->valid.reset();
+      return OkStatus();
+    }
+    *figures = evaluated.figures;
+  }
   stats->figures[Figure::kEvalSeconds] = watch.Seconds();
+  result_.eval_seconds += watch.Seconds();
+  Remember(*stats);
   return OkStatus();
 }
 
 void TrainingLoop::Remember(const EpochStats& stats) {
   const bool higher = session_.task->metric().higher_is_better;
-  const std::optional<double>& best = result_.best.valid;
-  const bool better = best_weights_.empty() || !stats.valid.has_value() || !best.has_value() ||
-                      (higher ? *stats.valid > *best : *stats.valid < *best);
+  const bool known = result_.best.has_value() && result_.best->valid.has_value();
+  const bool better = !known || !stats.valid.has_value() ||
+                      (higher ? stats.valid->metric > result_.best->valid->metric
+                              : stats.valid->metric < result_.best->valid->metric);
   if (!better) return;
   const torch::NoGradGuard no_grad;
   result_.best = stats;
+  if (stats.valid.has_value() && 4 * (stats.epoch + 1) <= 3 * session_.options.epochs) {
+    result_.earlier = stats.valid->metric;
+  }
   best_weights_.clear();
   for (const torch::Tensor& parameter : parameters_) {
     best_weights_.push_back(parameter.detach().clone());

@@ -15,6 +15,7 @@
 #include "trainer/distributed/gradients.h"
 #include "trainer/output/epoch_figures.h"
 #include "trainer/training/batch_feed.h"
+#include "trainer/training/evaluation.h"
 #include "trainer/training/optimizer.h"
 #include "trainer/training/session.h"
 
@@ -24,18 +25,25 @@ namespace halograph {
 struct EpochStats {
   int64_t epoch = 0;  // from 0, as in the batch seeds
   EpochFigures figures;
-  std::optional<double>
-      valid;  // the task's metric; none: no such set, or not evaluated after this epoch
-  std::optional<double> test;
+  double train_metric = 0;  // the task's metric of the minibatches as they were trained on
+  // None: no such set, or not evaluated after this epoch.
+  std::optional<SetFigures> valid;
+  std::optional<SetFigures> test;
 };
 // A line of the log. `metric`: Metric::key.
 [[nodiscard]] Json ToJson(const EpochStats& stats, std::string_view metric);
 
 // What a whole run comes to.
 struct TrainResult {
-  EpochStats best;  // the first of the best validation metric; the last without such a set
-  EpochStats last;
+  // The first of the best validation metric; the last without such a set. None: a signal came
+  // before the first evaluation was done.
+  std::optional<EpochStats> best;
+  // The best validation metric of the first three quarters of the epochs asked for.
+  std::optional<double> earlier;
+  int64_t epochs = 0;        // that are whole
+  bool stopped = false;      // by a signal to some rank: all ranks stopped at the same step
   double train_seconds = 0;  // over epochs
+  double eval_seconds = 0;
   double sampled_edges = 0;
 };
 
@@ -56,9 +64,9 @@ class TrainingLoop {
   // the loop lives. Of an epoch that is begun in its middle, the figures are of the steps taken.
   TrainingLoop(Session& session, OnStep on_step, OnEpoch on_epoch, TrainingStart start = {});
 
-  // All epochs from the start on; leaves the best epoch's weights in the model.
+  // All epochs from the start on, or those before a signal came to any of the ranks; leaves the
+  // best epoch's weights in the model.
   //   FailedPrecondition  the loss is not finite: rank, epoch and step are named
-  //   Cancelled           a signal came
   //   else                as BatchFeed::Next and Communicator, the callback's, or Internal with
   //                       libtorch's message
   [[nodiscard]] StatusOr<TrainResult> Run();
@@ -67,13 +75,20 @@ class TrainingLoop {
   [[nodiscard]] Optimizer& optimizer() { return optimizer_; }
 
  private:
+  // These set result_.stopped, and return OK, once the ranks have agreed to stop.
   [[nodiscard]] StatusOr<EpochStats> RunEpoch(int64_t epoch, int64_t first_step);
   [[nodiscard]] Status Step(int64_t epoch, int64_t step, EpochFigures* figures);
-  // The loss summed over this rank's rows; gradients are left in the buffer.
+  [[nodiscard]] Status EvaluateSets(EpochStats* stats);
+
+  // Of this rank's minibatch; null after a signal.
+  [[nodiscard]] StatusOr<std::optional<PreparedBatch>> NextBatch(EpochFigures* figures);
+  // Forward and backward: gradients are left in the buffer. The rank's mean loss.
+  [[nodiscard]] StatusOr<double> Learn(PreparedBatch& batch, int64_t epoch, int64_t step,
+                                       EpochFigures* figures);
+  // The loss summed over this rank's rows.
   [[nodiscard]] StatusOr<double> ComputeGradients(PreparedBatch& batch, int64_t seeds_in_step,
                                                   uint64_t draws_key);
-  [[nodiscard]] Status Reduce(EpochFigures* figures);
-  [[nodiscard]] Status EvaluateSets(EpochStats* stats);
+  [[nodiscard]] Status Reduce(EpochStats* stats);
   void Remember(const EpochStats& stats);
   void RestoreBest();
 
@@ -85,6 +100,7 @@ class TrainingLoop {
   GradientBuffer gradients_;
   Optimizer optimizer_;
   BatchFeed feed_;
+  std::vector<double> metric_sums_;  // of the epoch's minibatches
   TrainResult result_;
   std::vector<torch::Tensor> best_weights_;
 };

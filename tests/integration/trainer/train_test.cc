@@ -30,9 +30,10 @@ TEST_F(TrainProgramTest, LogHasConfigurationEpochsAndFinalLine) {
   EXPECT_EQ(config["graph_identity"].get<std::string>().size(), 32U);
   for (int epoch = 0; epoch < 4; ++epoch) {
     const Json& line = lines[1 + epoch];
-    for (const char* key : {"epoch", "loss", "valid_acc", "test_acc", "seconds", "sample_wait_s",
-                            "feature_wait_s", "compute_s", "sync_wait_s", "sampled_edges",
-                            "local_bytes", "remote_bytes", "train_seeds", "steps"}) {
+    for (const char* key :
+         {"epoch", "loss", "train_acc", "valid_acc", "test_acc", "valid_loss", "test_loss", "lr",
+          "time", "seconds", "sample_wait_s", "feature_wait_s", "compute_s", "sync_wait_s",
+          "sampled_edges", "local_bytes", "remote_bytes", "train_seeds", "steps"}) {
       EXPECT_TRUE(line.contains(key) && line[key].is_number()) << key << " in " << line;
     }
     EXPECT_EQ(line["epoch"], epoch);
@@ -43,6 +44,11 @@ TEST_F(TrainProgramTest, LogHasConfigurationEpochsAndFinalLine) {
   EXPECT_EQ(last["final"], true);
   EXPECT_EQ(last["epochs"], 4);
   EXPECT_EQ(last["test_acc"], lines[1 + last["best_epoch"].get<int>()]["test_acc"]);
+  EXPECT_EQ(last["loss"], lines[1 + last["best_epoch"].get<int>()]["loss"]);
+  EXPECT_EQ(last["stopped"], false);
+  EXPECT_DOUBLE_EQ(last["most_frequent_class"], 1.0 / kLearnableClasses);
+  EXPECT_GE(last["total_s"].get<double>(),
+            last["seconds"].get<double>() + last["eval_s"].get<double>());
   EXPECT_THAT(finished.out, HasSubstr("sampled edges per second"));
 }
 
@@ -132,6 +138,81 @@ TEST_F(TrainProgramTest, SigtermStopsCleanlyAndTheLogStaysValid) {
   auto last = ParseJson(rest.back(), "log");
   ASSERT_TRUE(last.ok()) << last.status();
   EXPECT_THAT((*last)["error"], HasSubstr("stopped by signal"));
+}
+
+TEST_F(TrainProgramTest, SigtermLeavesTableAndPredictionsOfTheBestWeights) {
+  const std::string log = Path("log.fifo");
+  ASSERT_EQ(mkfifo(log.c_str(), 0600), 0);
+  for (const int world_size : {1, 2}) {
+    const std::string predicted = Path(std::to_string(world_size) + ".csv");
+    const std::string port = std::to_string(FreePort());
+    const auto rank = [&](int r) {
+      return Options(
+          {"--rank", std::to_string(r), "--world-size", std::to_string(world_size), "--master-addr",
+           "127.0.0.1", "--master-port", port, "--predict", predicted, "--log", log},
+          1000000);
+    };
+    std::unique_ptr<Trainer> other;
+    if (world_size == 2) other = std::make_unique<Trainer>(folder_.path().string(), rank(1));
+    RunningTrainer first(folder_.path().string(), log, rank(0));
+    first.AwaitLines(20);
+    (other != nullptr ? *other : first.trainer).Signal(SIGTERM);
+    const std::vector<std::string> rest = first.Rest();
+    const Finished finished = first.trainer.Wait();
+    EXPECT_EQ(finished.exit_code, 1) << "it did not do what it was asked for";
+    EXPECT_THAT(finished.out, HasSubstr("of 1000000: stopped by a signal"));
+    EXPECT_THAT(finished.err, HasSubstr("stopped by signal"));
+    ASSERT_GE(rest.size(), 2U);
+    auto final_line = ParseJson(rest[rest.size() - 2], "log");
+    ASSERT_TRUE(final_line.ok()) << final_line.status();
+    EXPECT_EQ((*final_line)["stopped"], true);
+    EXPECT_GT((*final_line)["test_acc"], 0.5);
+    int64_t right = 0;
+    const auto rows = ReadCsv(predicted);
+    EXPECT_EQ(rows.size(), static_cast<size_t>(kNodes));
+    for (const auto& [id, label] : rows) right += label == id % kLearnableClasses;
+    EXPECT_GT(right, kNodes / 2);
+  }
+}
+
+TEST_F(TrainProgramTest, ADiskThatIsFullAtTheEndTakesNeitherTableNorLog) {
+  const std::string log = Path("log.fifo");
+  ASSERT_EQ(mkfifo(log.c_str(), 0600), 0);
+  const std::string folder = Path("gone");
+  std::filesystem::create_directory(folder);
+  RunningTrainer running(folder_.path().string(), log,
+                         Options({"--log", log, "--predict", folder + "/p.csv"}, 500));
+  running.AwaitLines(3);
+  std::filesystem::remove_all(folder);
+  const std::vector<std::string> rest = running.Rest();
+  const Finished finished = running.trainer.Wait();
+  EXPECT_EQ(finished.exit_code, 1);
+  EXPECT_THAT(finished.err, HasSubstr("gone/p.csv"));
+  EXPECT_THAT(finished.out, HasSubstr("test accuracy"));
+  ASSERT_GE(rest.size(), 2U);
+  EXPECT_THAT(rest[rest.size() - 2], HasSubstr("\"final\":true"));
+}
+
+TEST_F(TrainProgramTest, ARunNoBetterThanTheMostFrequentClassSaysWhatToTry) {
+  TestGraphSpec spec = LearnableGraph(kNodes, 2);
+  spec.tasks[0].sets[2].arrays[1] = MakeTensor("labels", std::vector<int64_t>(kNodes / 4, 1));
+  graph_ = Write(spec, "one_class");
+  const std::string log = Path("log.jsonl");
+  const Finished finished = Run(Options({"--log", log}));
+  ASSERT_EQ(finished.exit_code, 0) << finished.err;
+  EXPECT_THAT(finished.out, HasSubstr("advice: the test accuracy is that of naming always"));
+  const Json last = ReadLog(log).back();
+  EXPECT_EQ(last["most_frequent_class"], 1);
+  EXPECT_THAT(last["advice"][0], HasSubstr("--normalize-features row"));
+}
+
+TEST_F(TrainProgramTest, EpochsThatAreNotNamedMakeEnoughSteps) {
+  const std::string log = Path("log.jsonl");
+  const Finished finished = Run({"--graph", graph_, "--batch-size", "12", "--log", log});
+  ASSERT_EQ(finished.exit_code, 0) << finished.err;
+  const std::vector<Json> lines = ReadLog(log);
+  EXPECT_EQ(lines.front()["config"]["epochs"], 20) << "10 steps each";
+  EXPECT_EQ(lines.back()["epochs"], 20);
 }
 
 TEST_F(TrainProgramTest, ARankThatEndsIsNamedByTheOther) {

@@ -85,6 +85,20 @@ TEST(CommandLineTest, OptionsArriveAndDefaultsAreResolved) {
   EXPECT_GE(o.threads, 1);
 }
 
+TEST(CommandLineTest, SeveralFeaturesAreAListOfNamesThatDiffer) {
+  EXPECT_THAT(Parse({"--graph", "g", "--features", "feat,deg"}).options.features,
+              ElementsAre("feat", "deg"));
+  EXPECT_THAT(Refusal({"--graph", "g", "--features", "feat,deg,feat"}),
+              HasSubstr("--features: 'feat' is named twice"));
+}
+
+TEST(CommandLineTest, EpochsThatAreNotNamedAreThoseThatMakeEnoughSteps) {
+  EXPECT_EQ(Parse({"--graph", "g"}).options.epochs, 0) << "known once the seeds are";
+  EXPECT_EQ(DefaultEpochs(1), 50);
+  EXPECT_EQ(DefaultEpochs(7), 29);
+  EXPECT_EQ(DefaultEpochs(1000), 10);
+}
+
 TEST(CommandLineTest, TheModelsOwnOptionsArriveAndMustAgreeOnAllRanks) {
   const TrainOptions defaults = Parse({"--graph", "g"}).options;
   EXPECT_EQ(SharedFacts(defaults)["hidden"], 256);

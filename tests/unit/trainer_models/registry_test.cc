@@ -20,8 +20,8 @@ const ModelKind kPlain = {"plain", "", {.one_relation = true}, nullptr, nullptr}
 TensorSpec Feature(const std::string& name, int64_t dim) { return {.name = name, .dim = dim}; }
 
 StatusOr<std::vector<NodeInput>> Choose(const ModelKind& kind, const Schema& schema,
-                                        const std::string& feature = "") {
-  return ChooseInputs(kind, schema, feature, FeatureNormalization::kRow);
+                                        const std::vector<std::string>& features = {}) {
+  return ChooseInputs(kind, schema, features, FeatureNormalization::kRow);
 }
 
 TEST(FindModelKindTest, AnUnknownNameIsAnsweredWithThoseThatExist) {
@@ -41,7 +41,19 @@ TEST(ChooseInputsTest, TheOnlyFeatureElseFeatElseTheNamedOne) {
   EXPECT_EQ((*only)[0].normalization, FeatureNormalization::kRow);
   const Schema two = GraphOf({{"node", 5, {Feature("feat", 1), Feature("words", 7)}}}, 1);
   EXPECT_EQ((*Choose(kPlain, two))[0].feature.name, "feat");
-  EXPECT_EQ((*Choose(kPlain, two, "words"))[0].feature.name, "words");
+  EXPECT_EQ((*Choose(kPlain, two, {"words"}))[0].feature.name, "words");
+}
+
+TEST(ChooseInputsTest, SeveralNamesAreTakenInTheirOrder) {
+  const Schema graph =
+      GraphOf({{"node", 5, {Feature("feat", 4), Feature("words", 7), Feature("deg", 1)}}}, 1);
+  const auto inputs = Choose(kPlain, graph, {"deg", "feat"});
+  ASSERT_TRUE(inputs.ok()) << inputs.status();
+  ASSERT_EQ(inputs->size(), 2U);
+  EXPECT_EQ((*inputs)[0].feature.name, "deg");
+  EXPECT_EQ((*inputs)[1].feature.name, "feat");
+  EXPECT_EQ((*inputs)[1].node_type, 0);
+  EXPECT_THAT(Message(Choose(kPlain, graph, {"feat", "age"}).status()), HasSubstr("age"));
 }
 
 TEST(ChooseInputsTest, EveryTypeOfATypedGraphGetsItsOwn) {
@@ -70,7 +82,7 @@ TEST(ChooseInputsTest, MissingFeaturesAreNamedWithTheirType) {
   EXPECT_EQ(none.code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(Message(none), HasSubstr("'venue' has no features, which --model any needs"));
   const Status other =
-      Choose(kPlain, GraphOf({{"node", 5, {Feature("words", 7)}}}, 1), "wrods").status();
+      Choose(kPlain, GraphOf({{"node", 5, {Feature("words", 7)}}}, 1), {"wrods"}).status();
   EXPECT_EQ(other.code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(Message(other), HasSubstr("--features"));
   EXPECT_THAT(Message(other), HasSubstr("words"));

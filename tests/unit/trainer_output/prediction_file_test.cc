@@ -10,7 +10,14 @@
 namespace halograph {
 namespace {
 
-const std::vector<Prediction> kUnsorted = {{30, 1}, {-1, 0}, {7, 2}};
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+const Predictions kUnsorted = {.original_ids = {30, -1, 7}, .classes = {1, 0, 2}};
+const Predictions kUnsortedLogits = {.what = PredictWhat::kLogits,
+                                     .columns = 2,
+                                     .original_ids = {30, -1, 7},
+                                     .values = {0.5F, 1, -2, 0.1F, 3, 4}};
 
 TEST(WritePredictionsTest, CsvIsSortedByOriginalIdUnderAHeader) {
   const TestFolder folder;
@@ -25,8 +32,35 @@ TEST(WritePredictionsTest, NpyHasTwoColumns) {
   ASSERT_TRUE(WritePredictions(path.string(), kUnsorted).ok());
   auto array = NpyArray::Open(path);
   ASSERT_TRUE(array.ok()) << array.status();
-  EXPECT_THAT(array->shape(), testing::ElementsAre(3, 2));
-  EXPECT_THAT(*array->As<int64_t>(), testing::ElementsAre(-1, 0, 7, 2, 30, 1));
+  EXPECT_THAT(array->shape(), ElementsAre(3, 2));
+  EXPECT_THAT(*array->As<int64_t>(), ElementsAre(-1, 0, 7, 2, 30, 1));
+}
+
+TEST(WritePredictionsTest, CsvOfValuesNamesEveryColumnAndKeepsEveryDigit) {
+  const TestFolder folder;
+  const auto path = folder.path() / "p.csv";
+  ASSERT_TRUE(WritePredictions(path.string(), kUnsortedLogits).ok());
+  EXPECT_EQ(*ReadTextFile(path), "original_id,logit_0,logit_1\n-1,-2,0.1\n7,3,4\n30,0.5,1\n");
+  Predictions probabilities = kUnsortedLogits;
+  probabilities.what = PredictWhat::kProbabilities;
+  ASSERT_TRUE(WritePredictions(path.string(), probabilities).ok());
+  EXPECT_THAT(*ReadTextFile(path), testing::StartsWith("original_id,probability_0,"));
+}
+
+TEST(WritePredictionsTest, NpyOfValuesHasTheIdsOfItsRowsBesideIt) {
+  const TestFolder folder;
+  const auto path = folder.path() / "p.npy";
+  ASSERT_TRUE(WritePredictions(path.string(), kUnsortedLogits).ok());
+  auto values = NpyArray::Open(path);
+  ASSERT_TRUE(values.ok()) << values.status();
+  EXPECT_THAT(values->shape(), ElementsAre(3, 2));
+  EXPECT_THAT(*values->As<float>(), ElementsAre(-2, 0.1F, 3, 4, 0.5F, 1));
+  auto ids = NpyArray::Open(folder.path() / "p.ids.npy");
+  ASSERT_TRUE(ids.ok()) << ids.status();
+  EXPECT_THAT(ids->shape(), ElementsAre(3));
+  EXPECT_THAT(*ids->As<int64_t>(), ElementsAre(-1, 7, 30));
+  const std::filesystem::directory_iterator files(folder.path());
+  EXPECT_EQ(std::distance(begin(files), end(files)), 2) << "no temporary file";
 }
 
 TEST(WritePredictionsTest, ReplacesWhatWasThereAndLeavesNothingElse) {
@@ -44,7 +78,26 @@ TEST(CheckPredictionPathTest, AMissingFolderIsNamed) {
   EXPECT_TRUE(CheckPredictionPath((folder.path() / "p.csv").string()).ok());
   const Status status = CheckPredictionPath((folder.path() / "none" / "p.csv").string());
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(Message(status), testing::HasSubstr("none"));
+  EXPECT_THAT(Message(status), HasSubstr("none"));
+}
+
+TEST(CheckPredictionRoomTest, WhatDoesNotFitIsRefusedWithBothFigures) {
+  const TestFolder folder;
+  const std::string path = (folder.path() / "p.csv").string();
+  EXPECT_TRUE(CheckPredictionRoom(path, PredictWhat::kClass, 1000, 1).ok());
+  // A machine of the test has less than 2^50 bytes of either.
+  const Status memory = CheckPredictionRoom(path, PredictWhat::kEmbeddings, int64_t{1} << 40, 256);
+  EXPECT_EQ(memory.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(Message(memory), testing::AllOf(HasSubstr("--predict " + path), HasSubstr("PiB"),
+                                              HasSubstr("--predict-nodes test")));
+}
+
+// The file system of /proc has no room at all.
+TEST(CheckPredictionRoomTest, AFullDiskIsNamedBeforeTraining) {
+  const Status status = CheckPredictionRoom("/proc/p.csv", PredictWhat::kClass, 1000, 1);
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(Message(status), testing::AllOf(HasSubstr("--predict /proc/p.csv"),
+                                              HasSubstr("are needed, 0 B are free")));
 }
 
 }  // namespace

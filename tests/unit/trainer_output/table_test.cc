@@ -1,25 +1,90 @@
 #include "trainer/output/table.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace halograph {
 namespace {
 
-TEST(SummaryTableTest, NamesTheMetricAndTheBestEpoch) {
-  EXPECT_EQ(SummaryTable({.epochs = 4,
-                          .loss = 0.25,
-                          .metric = "accuracy",
-                          .valid = 0.5,
-                          .test = std::nullopt,
-                          .best_epoch = 2,
-                          .train_seconds = 2,
-                          .sampled_edges = 3000000}),
-            "epochs                                  4\n"
-            "loss                               0.2500\n"
-            "validation accuracy                0.5000\n"
-            "test accuracy                        none   (of the best epoch by validation, 2)\n"
-            "seconds per epoch                   0.500\n"
-            "sampled edges per second        1,500,000\n");
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+// Best long before its end, and better than guessing.
+RunSummary Good() {
+  return {.epochs = 40,
+          .epochs_done = 40,
+          .stopped = false,
+          .best_epoch = 2,
+          .loss = 0.25,
+          .metric = "accuracy",
+          .valid = 0.5,
+          .test = 0.75,
+          .earlier = 0.496,
+          .most_frequent = 0.375,
+          .train_seconds = 20,
+          .eval_seconds = 8,
+          .total_seconds = 31,
+          .sampled_edges = 3000000,
+          .learning_rate = 0.003,
+          .normalized = false};
+}
+
+TEST(SummaryTableTest, SaysOfWhichEpochItsFiguresAreAndWhereTheTimeWent) {
+  EXPECT_EQ(SummaryTable(Good()),
+            "epochs                                   40\n"
+            "best epoch by validation                  3   (the next three lines are its own)\n"
+            "training loss                        0.2500\n"
+            "validation accuracy                  0.5000\n"
+            "test accuracy                        0.7500\n"
+            "most frequent class                  0.3750   (its share of the test set)\n"
+            "training seconds per epoch            0.500\n"
+            "evaluation seconds per epoch          0.200\n"
+            "seconds in all                       31.000\n"
+            "sampled edges per second            150,000\n");
+}
+
+TEST(SummaryTableTest, AStoppedRunSaysSoAndAMissingSetIsNone) {
+  RunSummary summary = Good();
+  summary.stopped = true;
+  summary.epochs_done = 7;
+  summary.test.reset();
+  const std::string table = SummaryTable(summary);
+  EXPECT_THAT(table, HasSubstr("7   (of 40: stopped by a signal)\n"));
+  EXPECT_THAT(table, HasSubstr("test accuracy                          none\n"));
+  EXPECT_THAT(table, HasSubstr("(its share of the validation set)"));
+}
+
+TEST(AdviceTest, ARunThatWentWellGetsNone) { EXPECT_THAT(Advice(Good()), IsEmpty()); }
+
+TEST(AdviceTest, NoBetterThanTheMostFrequentClassSaysWhatToTry) {
+  RunSummary summary = Good();
+  for (const double test : {0.30, 0.375, 0.384}) {
+    summary.test = test;
+    EXPECT_THAT(Advice(summary),
+                ElementsAre("the test accuracy is that of naming always the most frequent class: "
+                            "try --lr 0.001 (it was 0.003), more --epochs, or "
+                            "--normalize-features row"));
+  }
+  EXPECT_THAT(SummaryTable(summary), HasSubstr("\nadvice: the test accuracy is that of"));
+  summary.normalized = true;
+  EXPECT_THAT(Advice(summary)[0], testing::EndsWith("more --epochs"));
+  summary.test = 0.386;
+  EXPECT_THAT(Advice(summary), IsEmpty());
+  summary.test.reset();
+  summary.valid = summary.earlier = 0.375;
+  EXPECT_THAT(Advice(summary), ElementsAre(HasSubstr("the validation accuracy is that")));
+}
+
+TEST(AdviceTest, ARunThatWasStillGettingBetterNeedsMoreEpochs) {
+  RunSummary summary = Good();
+  summary.earlier = 0.494;
+  EXPECT_THAT(Advice(summary), ElementsAre(HasSubstr("still getting better at the end")));
+  summary.stopped = true;
+  EXPECT_THAT(Advice(summary), IsEmpty()) << "the user ended it";
+  summary.stopped = false;
+  summary.earlier.reset();
+  EXPECT_THAT(Advice(summary), IsEmpty()) << "not known";
 }
 
 }  // namespace

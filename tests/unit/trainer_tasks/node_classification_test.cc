@@ -63,7 +63,30 @@ TEST_F(NodeClassificationTest, LossAndAccuracyAreOfTheListedSeeds) {
   task->Measure(outputs, batch, sums);
   task->Measure(outputs, batch, sums);
   EXPECT_DOUBLE_EQ(task->MetricOf(sums), 2.0 / 3);
-  EXPECT_TRUE(torch::equal(task->Predict(outputs, batch), torch::tensor({2, 0, 2}, torch::kInt64)));
+}
+
+TEST_F(NodeClassificationTest, PredictsClassesProbabilitiesAndLogits) {
+  Open(RandomGraph({.nodes = 40, .num_classes = 3}));
+  auto task = std::move(*OpenTask(*stores_.kv, ""));
+  const PreparedBatch batch = Batch();
+  const std::vector<torch::Tensor> outputs = {torch::tensor({{5.F, 0.F, 0.F}, {0.F, 0.F, 4.F}})};
+  const torch::Tensor rows = torch::stack({outputs[0][1], outputs[0][0], outputs[0][1]});
+  EXPECT_TRUE(torch::equal(task->Predict(PredictWhat::kClass, outputs, batch),
+                           torch::tensor({2, 0, 2}, torch::kInt64)));
+  EXPECT_TRUE(torch::equal(task->Predict(PredictWhat::kLogits, outputs, batch), rows));
+  EXPECT_TRUE(torch::allclose(task->Predict(PredictWhat::kProbabilities, outputs, batch),
+                              rows.exp() / rows.exp().sum(1, true)));
+}
+
+TEST_F(NodeClassificationTest, ClassesAreCountedBySet) {
+  TestGraphSpec spec = RandomGraph({.nodes = 8, .num_classes = 3});
+  spec.tasks[0].sets[0].arrays = {MakeTensor<int64_t>("seeds", {0, 1, 2, 3, 4}),
+                                  MakeTensor<int64_t>("labels", {2, 0, 2, 2, 0})};
+  spec.tasks[0].sets.pop_back();
+  Open(spec);
+  auto task = std::move(*OpenTask(*stores_.kv, ""));
+  EXPECT_THAT(task->ClassCounts(BatchPurpose::kTrain), testing::ElementsAre(2, 0, 3));
+  EXPECT_THAT(task->ClassCounts(BatchPurpose::kTest), testing::IsEmpty());
 }
 
 TEST_F(NodeClassificationTest, ATaskOfNoKnownKindIsRefusedWithTheReason) {

@@ -1,5 +1,7 @@
 #include "trainer/training/training_loop.h"
 
+#include <algorithm>
+#include <csignal>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -7,6 +9,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "tests/support/learnable_graph.h"
 #include "tests/support/ranks.h"
@@ -31,6 +34,7 @@ class TrainingLoopTest : public testing::Test {
     options_.fanouts = {4, 3};
     options_.batch_size = 25;
     options_.epochs = 3;
+    options_.learning_rate = 0.01;
     options_.sample_threads = 2;
     SetSage(0.5);
     options_.Resolve();
@@ -66,7 +70,7 @@ class TrainingLoopTest : public testing::Test {
     const Schema& schema = session->stores.graph->info().schema;
     BatchRecipe recipe;
     recipe.sampling = SamplingSpec::Uniform(schema, options.fanouts);
-    recipe.inputs = *ChooseInputs(**FindModelKind("sage"), schema, "", options.normalization);
+    recipe.inputs = *ChooseInputs(**FindModelKind("sage"), schema, {}, options.normalization);
     session->train_maker =
         std::make_unique<BatchMaker>(session->stores.graph.get(), session->stores.kv.get(), recipe);
     session->eval_maker =
@@ -113,7 +117,18 @@ TEST_F(TrainingLoopTest, LearnsASmallGraph) {
   ASSERT_EQ(epochs.size(), 20U);
   const EpochFigures& first = epochs.front().figures;
   EXPECT_LT(epochs.back().figures[Figure::kLoss], 0.5 * first[Figure::kLoss]);
-  EXPECT_GT(*result->best.test, 0.85);
+  EXPECT_GT(result->best->test->metric, 0.85);
+  EXPECT_LT(result->best->test->loss, epochs.front().test->loss);
+  EXPECT_GT(epochs.back().train_metric, epochs.front().train_metric);
+  EXPECT_LE(epochs.back().train_metric, 1);
+  EXPECT_EQ(result->epochs, 20);
+  double earlier = 0;
+  for (size_t i = 0; i < 15; ++i) earlier = std::max(earlier, epochs[i].valid->metric);
+  EXPECT_EQ(result->earlier, earlier);
+  EXPECT_FALSE(result->stopped);
+  EXPECT_GT(result->eval_seconds, 0);
+  EXPECT_EQ(first[Figure::kLearningRate], options_.learning_rate);
+  EXPECT_GT(first[Figure::kTime], 1.6e9) << "after 2020";
   EXPECT_EQ(first[Figure::kTrainSeeds], 120);
   EXPECT_EQ(first[Figure::kSteps], 5);
   EXPECT_GT(first[Figure::kLocalBytes], 0);
@@ -131,8 +146,9 @@ TEST_F(TrainingLoopTest, AnAbandonedFeedLeavesTheStoresToOthers) {
     BatchFeed feed(*session, BatchPurpose::kTrain, *session->task->source(BatchPurpose::kTrain));
     ASSERT_TRUE(feed.Next(&waits).ok());
   }
-  const auto accuracy = Evaluate(*session, BatchPurpose::kValid);
-  EXPECT_TRUE(accuracy.ok()) << accuracy.status();
+  const auto evaluation = Evaluate(*session, BatchPurpose::kValid);
+  ASSERT_TRUE(evaluation.ok()) << evaluation.status();
+  EXPECT_TRUE(evaluation->figures.has_value());
 }
 
 TEST_F(TrainingLoopTest, TheRunsTokenEndsItsFeeds) {
@@ -158,7 +174,7 @@ TEST_F(TrainingLoopTest, WeightsAreEqualOnAllRanksAfterEveryStep) {
           MakeLoop(*session, [&](int64_t, double) { own.push_back(Weights(*session)); });
       auto result = loop->Run();
       ASSERT_TRUE(result.ok()) << result.status();
-      EXPECT_TRUE(result->best.test.has_value());
+      EXPECT_TRUE(result->best->test.has_value());
     });
     ASSERT_GT(weights[0].size(), 3U);
     EXPECT_FALSE(torch::equal(weights[0][0], weights[0].back()));
@@ -202,7 +218,8 @@ TEST_F(TrainingLoopTest, TheSameSeedGivesTheSameBits) {
     auto session = MakeSession(options_, std::move(*Communicator::Join({})));
     const auto loop = MakeLoop(*session, IgnoreStep, [&](const EpochStats& stats) {
       run.push_back(stats.figures[Figure::kLoss]);
-      run.push_back(*stats.valid);
+      run.push_back(stats.valid->metric);
+      run.push_back(stats.valid->loss);
       return OkStatus();
     });
     ASSERT_TRUE(loop->Run().ok());
@@ -232,18 +249,111 @@ TEST_F(TrainingLoopTest, PredictionsCoverEveryNodeOnceUnderItsOriginalId) {
     ASSERT_TRUE(MakeLoop(*session, IgnoreStep)->Run().ok());
     auto predictions = Predict(*session);
     ASSERT_TRUE(predictions.ok()) << predictions.status();
-    ASSERT_EQ(predictions->size(), options.rank == 0 ? 240U : 0U);
+    ASSERT_EQ(predictions->rows(), options.rank == 0 ? 240 : 0);
+    ASSERT_EQ(std::ssize(predictions->classes), predictions->rows());
     std::vector<int> seen(240);
     int right = 0;
-    for (const Prediction& prediction : *predictions) {
-      ++seen[prediction.original_id];
-      right += prediction.label == prediction.original_id % kLearnableClasses;
+    for (size_t i = 0; i < predictions->classes.size(); ++i) {
+      const int64_t id = predictions->original_ids[i];
+      ++seen[id];
+      right += predictions->classes[i] == id % kLearnableClasses;
     }
     if (options.rank == 0) {
       EXPECT_THAT(seen, testing::Each(1));
       EXPECT_GT(right, 180);
     }
   });
+}
+
+TEST_F(TrainingLoopTest, ProbabilitiesLogitsAndEmbeddingsAreOfTheSameNodes) {
+  options_.eval_batch_size = 50;
+  options_.eval_fanouts = options_.fanouts = {-1, -1};
+  RunRanks(2, [&](std::unique_ptr<Communicator> ranks) {
+    TrainOptions options = options_;
+    options.rank = ranks->rank();
+    options.world_size = 2;
+    auto session = MakeSession(options, std::move(ranks));
+    const auto predict = [&](PredictWhat what) {
+      session->options.predict_what = what;
+      auto predictions = Predict(*session);
+      EXPECT_TRUE(predictions.ok()) << predictions.status();
+      EXPECT_EQ(predictions->columns, PredictionColumns(*session));
+      return std::move(*predictions);
+    };
+    const Predictions classes = predict(PredictWhat::kClass);
+    const Predictions probabilities = predict(PredictWhat::kProbabilities);
+    const Predictions logits = predict(PredictWhat::kLogits);
+    const Predictions embeddings = predict(PredictWhat::kEmbeddings);
+    EXPECT_EQ(embeddings.columns, 16) << "the hidden layer's";
+    if (options.rank != 0) return;
+    EXPECT_EQ(PredictionRows(*session), 240);
+    const auto tensor = [](const Predictions& predictions) {
+      return torch::tensor(predictions.values).view({240, predictions.columns});
+    };
+    EXPECT_EQ(logits.original_ids, classes.original_ids);
+    EXPECT_TRUE(torch::equal(tensor(logits).argmax(1), torch::tensor(classes.classes)));
+    EXPECT_TRUE(torch::allclose(tensor(logits).softmax(1), tensor(probabilities)));
+    EXPECT_EQ(std::ssize(embeddings.values), 240 * 16);
+    EXPECT_GE(tensor(embeddings).min().item<float>(), 0) << "after ReLU";
+  });
+}
+
+TEST_F(TrainingLoopTest, TheMostFrequentClassIsThatOfAllRanks) {
+  RunRanks(2, [&](std::unique_ptr<Communicator> ranks) {
+    TrainOptions options = options_;
+    options.rank = ranks->rank();
+    options.world_size = 2;
+    auto session = MakeSession(options, std::move(ranks));
+    const auto share = MostFrequentShare(*session, BatchPurpose::kTest);
+    ASSERT_TRUE(share.ok()) << share.status();
+    EXPECT_DOUBLE_EQ(share->value(), 1.0 / 3) << "20 of 60, though each rank reads 30";
+  });
+}
+
+TEST_F(TrainingLoopTest, ASignalEndsTrainingWithTheBestWeightsAndPredictionsGoOn) {
+  options_.epochs = 1000000;
+  auto session = MakeSession(options_, std::move(*Communicator::Join({})));
+  stop_->OnStop([&] { session->cancel.Cancel(); });
+  std::vector<torch::Tensor> weights;
+  std::vector<double> metrics;
+  const auto loop = MakeLoop(*session, IgnoreStep, [&](const EpochStats& stats) {
+    weights.push_back(Weights(*session));
+    metrics.push_back(stats.valid->metric);
+    if (stats.epoch == 3) {
+      kill(getpid(), SIGTERM);
+      (void)stop_->Wait();
+    }
+    return OkStatus();
+  });
+  auto result = loop->Run();
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_TRUE(result->stopped);
+  EXPECT_EQ(result->epochs, 4);
+  ASSERT_TRUE(result->best.has_value());
+  const auto best = std::max_element(metrics.begin(), metrics.end()) - metrics.begin();
+  EXPECT_EQ(result->best->epoch, best);
+  EXPECT_TRUE(torch::equal(Weights(*session), weights[best]));
+  const auto predictions = Predict(*session);
+  ASSERT_TRUE(predictions.ok()) << predictions.status();
+  EXPECT_EQ(predictions->rows(), 240);
+  const auto evaluation = Evaluate(*session, BatchPurpose::kValid);
+  ASSERT_TRUE(evaluation.ok()) << evaluation.status();
+  EXPECT_TRUE(evaluation->stopped && !evaluation->figures.has_value());
+  stop_->OnStop(nullptr);
+}
+
+TEST_F(TrainingLoopTest, ASignalBeforeTheFirstEvaluationLeavesNoBestEpoch) {
+  auto session = MakeSession(options_, std::move(*Communicator::Join({})));
+  const auto loop = MakeLoop(*session, [&](int64_t, double) {
+    if (stop_->requested()) return;
+    kill(getpid(), SIGTERM);
+    (void)stop_->Wait();
+  });
+  auto result = loop->Run();
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_TRUE(result->stopped);
+  EXPECT_FALSE(result->best.has_value());
+  EXPECT_EQ(result->epochs, 0);
 }
 
 TEST_F(TrainingLoopTest, AnErrorOfTheCallbackEndsTraining) {

@@ -1,0 +1,101 @@
+#include "trainer/run/report.h"
+
+#include <cmath>
+
+#include "common/base/build_info.h"
+#include "trainer/launch/blas.h"
+
+namespace halograph {
+namespace {
+
+// What goes into the model, per node type; of graphs of one type without a type's name. Of several
+// features side by side, lists of names and dtypes.
+void AddInputs(const std::vector<NodeInput>& inputs, Json* config) {
+  const auto of_type = [&](int type) {
+    Json names = Json::array(), dtypes = Json::array();
+    int64_t dim = 0;
+    for (const NodeInput& input : inputs) {
+      if (input.node_type != type) continue;
+      names.push_back(input.feature.name);
+      dtypes.push_back(DTypeName(input.spec.dtype));
+      dim += input.spec.dim;
+    }
+    const auto one_or_all = [](const Json& list) { return list.size() == 1 ? list[0] : list; };
+    return Json{{"features", one_or_all(names)},
+                {"feature_dim", dim},
+                {"feature_dtype", one_or_all(dtypes)}};
+  };
+  const bool one_type = inputs.front().node_type == inputs.back().node_type;
+  if (one_type) return config->update(of_type(inputs.front().node_type));
+  for (const char* key : {"features", "feature_dim", "feature_dtype"}) {
+    (*config)[key] = Json::object();
+    for (const NodeInput& input : inputs) {
+      (*config)[key][input.feature.type] = of_type(input.node_type)[key];
+    }
+  }
+}
+
+}  // namespace
+
+Json ConfigLine(const Session& session, const std::vector<NodeInput>& inputs) {
+  const GraphInfo& info = session.stores.graph->info();
+  Json config = ToJson(session.options);
+  config["task"] = session.task->name();
+  config.update(session.task->Facts());
+  AddInputs(inputs, &config);
+  config["build"] = BuildVersion();
+  config["torch"] = TorchVersion();
+  config["blas"] = FastBlasName();
+  config["graph_name"] = info.schema.graph_name;
+  config["graph_identity"] = info.identity;
+  config["sampling_contract"] = kSamplingContract;
+  config["minibatches_at_once"] = session.sampler.minibatches;
+  config["sampler_table_bytes"] = session.sampler.table_bytes;
+  config["parts"] = info.book.num_parts();
+  config["nodes"] = info.schema.node_types.front().count;
+  config["edges"] = info.schema.relations.front().count;
+  return Json{{"config", std::move(config)}};
+}
+
+RunSummary SummaryOf(const Session& session, const TrainResult& result) {
+  const auto metric = [](const std::optional<SetFigures>& figures) {
+    return figures.has_value() ? std::optional(figures->metric) : std::nullopt;
+  };
+  return {.epochs = session.options.epochs,
+          .epochs_done = result.epochs,
+          .stopped = result.stopped,
+          .best_epoch = result.best->epoch,
+          .loss = result.best->figures[Figure::kLoss],
+          .metric = session.task->metric().label,
+          .valid = metric(result.best->valid),
+          .test = metric(result.best->test),
+          .earlier = result.earlier,
+          .most_frequent = std::nullopt,
+          .train_seconds = result.train_seconds,
+          .eval_seconds = result.eval_seconds,
+          .sampled_edges = result.sampled_edges,
+          .learning_rate = session.options.learning_rate,
+          .normalized = session.options.normalization == FeatureNormalization::kRow};
+}
+
+Json FinalLine(const Session& session, const TrainResult& result, const RunSummary& summary) {
+  Json line = {{"final", true},
+               {"stopped", summary.stopped},
+               {"best_epoch", summary.best_epoch},
+               {"epochs", summary.epochs_done},
+               {"loss", summary.loss},
+               {"seconds", summary.train_seconds},
+               {"eval_s", summary.eval_seconds},
+               {"total_s", summary.total_seconds},
+               {"sampled_edges", std::llround(summary.sampled_edges)},
+               {"most_frequent_class", nullptr},
+               {"advice", Advice(summary)}};
+  if (summary.most_frequent.has_value()) line["most_frequent_class"] = *summary.most_frequent;
+  const Json best = ToJson(*result.best, session.task->metric().key);
+  for (const auto& [key, value] : best.items()) {
+    if (key.starts_with("valid_") || key.starts_with("test_")) line[key] = value;
+  }
+  return line;
+}
+
+}  // namespace halograph
