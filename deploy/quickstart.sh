@@ -7,7 +7,8 @@
 #   --cluster         two servers and two trainer ranks on loopback, on free ports; without it, one
 #                     trainer that maps the partition folder itself
 #   --data DIR        the graph in DIR instead (GraphBolt folder, OGB raw folder or edge list)
-#   --epochs N        epochs for every graph (default: 30 for Cora, 5 for others)
+#   --epochs N        epochs for every graph (default: 30 for Cora, 5 for the generated graph, and for
+#                     --data as many as halograph-train chooses)
 #   --limit SECONDS   stops a training run that takes longer (default 3600)
 # All files go to build/quickstart, or to the folder that HALOGRAPH_WORK names. A later run uses the
 # files that are still right. If HALOGRAPH_BIN names a folder of built programs, the script runs them
@@ -231,15 +232,14 @@ train_cluster() {
   end_processes "${servers[@]}"
 }
 
-# Partitions a graph and trains on it. Arguments: name, title, input, default epochs, options of the
-# trainer.
+# Partitions a graph and trains on it. Arguments: name, title, input, options of the trainer.
 graph() {
-  local name=$1 title=$2 input=$3 count=${epochs:-$4} mode=embedded
-  shift 4
+  local name=$1 title=$2 input=$3 mode=embedded
+  shift 3
   if [ "$cluster" = yes ]; then mode=cluster; fi
   partition "$name" "$input" "$work/$name-$parts"
   say "$title, $mode"
-  "train_$mode" "$name" "$work/$name-$parts" --epochs "$count" --seed 1 "$@"
+  "train_$mode" "$name" "$work/$name-$parts" --seed 1 "$@"
   say "$title, $mode: every epoch is in $work/$name.jsonl"
 }
 
@@ -297,14 +297,14 @@ main() {
   mkdir -p "$work"
 
   if [ -n "$data" ]; then
-    graph "$(basename "${data%/}")" "$data" "$data" 5
+    graph "$(basename "${data%/}")" "$data" "$data" ${epochs:+--epochs "$epochs"}
     return
   fi
-  graph cora "Cora (2,708 nodes, 7 classes)" "$root/tests/data/cora" 30 --normalize-features row \
-    --lr 0.01 --weight-decay 0.0005 --dropout 0.5 --fanouts 15,10
+  graph cora "Cora (2,708 nodes, 7 classes)" "$root/tests/data/cora" --epochs "${epochs:-30}" \
+    --normalize-features row --lr 0.01 --weight-decay 0.0005 --dropout 0.5 --fanouts 15,10
   generate "$work/sbm-input"
-  graph sbm "Planted partition (100,000 nodes, 8 classes)" "$work/sbm-input" 5 --hidden 64 \
-    --fanouts 10,5
+  graph sbm "Planted partition (100,000 nodes, 8 classes)" "$work/sbm-input" --epochs "${epochs:-5}" \
+    --hidden 64 --lr 0.01 --fanouts 10,5
 }
 
 main "$@"

@@ -58,5 +58,19 @@ class AmazonPhotoTest(AccuracyBase):
         self.assertLessEqual(abs(together - alone), 0.015)
 
 
+class DefaultsTest(AccuracyBase):
+    """Raw 0/1 features with no option but the seed."""
+
+    def check(self, name, least):
+        graph = self.partitioned(datasets.real(name))
+        self.assertGreaterEqual(mean(self.embedded(graph, range(1, 3), {"threads": 1})), least)
+
+    def test_citeseer(self):
+        self.check("citeseer", 0.65)
+
+    def test_amazon_photo(self):
+        self.check("amazon-photo", 0.94)
+
+
 if __name__ == "__main__":
     programs.main()
