@@ -55,13 +55,8 @@ struct CallContext {
   std::function<void()> meanwhile = {};
 
   // Cancelled or DeadlineExceeded, whichever holds; else OK. Thread-safe.
-  [[nodiscard]] Status Check() const {
-    if (cancel != nullptr && cancel->cancelled()) return cancel->Check();
-    if (deadline.has_value() && std::chrono::steady_clock::now() >= *deadline) {
-      return DeadlineExceeded("the deadline of the call has passed");
-    }
-    return OkStatus();
-  }
+  [[nodiscard]] Status Check() const { return limits().Check(); }
+  [[nodiscard]] WorkLimits limits() const { return {.cancel = cancel, .deadline = deadline}; }
 };
 
 // The context of a call that a store makes of another one for its caller: the same but for the

@@ -38,7 +38,8 @@ Status SampleByLayers(GraphStore& store, BuilderWorkspaces* workspaces,
                       std::span<Minibatch> minibatches) {
   HG_RETURN_IF_ERROR(context.Check());
   LayersOfACall layers(store, context);
-  Status status = BuildMinibatches(store.info().schema, requests, layers, workspaces, minibatches);
+  Status status = BuildMinibatches(store.info().schema, requests, layers, workspaces, minibatches,
+                                   context.limits());
   layers.End(&context);
   return status;
 }

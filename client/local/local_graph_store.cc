@@ -27,9 +27,9 @@ class LocalGraphStore final : public GraphStore {
                 std::span<Minibatch> minibatches) override {
     HG_RETURN_IF_ERROR(context.Check());
     if (context.meanwhile) context.meanwhile();
-    return CatchNoMemory(CountSeeds(requests), "seeds", [&] {
-      const FusedWorkspacePool::Lease workspace = workspaces_.Take();
-      return fused_.Sample(requests, &*workspace, minibatches,
+    return CatchNoMemory(CountSeeds(requests), "seeds", [&]() -> Status {
+      HG_ASSIGN_OR_RETURN(const auto workspace, workspaces_.Take(1, context.limits()));
+      return fused_.Sample(requests, &*workspace.front(), minibatches,
                            [&context] { return context.Check(); });
     });
   }

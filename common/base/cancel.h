@@ -1,6 +1,7 @@
 // Ends work from outside: a caller cancels a token, and who works for him looks at it or is told.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <optional>
 #include <stop_token>
@@ -47,6 +48,21 @@ class CancelToken {
 
  private:
   std::stop_source source_;
+};
+
+// Who and what ends work or a wait: a token, a deadline, both or neither.
+struct WorkLimits {
+  const CancelToken* cancel = nullptr;  // outlives the work
+  std::optional<std::chrono::steady_clock::time_point> deadline = {};
+
+  // Cancelled or DeadlineExceeded, whichever holds; else OK. Thread-safe.
+  [[nodiscard]] Status Check() const {
+    if (cancel != nullptr && cancel->cancelled()) return cancel->Check();
+    if (deadline.has_value() && std::chrono::steady_clock::now() >= *deadline) {
+      return DeadlineExceeded("the deadline of the call has passed");
+    }
+    return OkStatus();
+  }
 };
 
 }  // namespace halograph

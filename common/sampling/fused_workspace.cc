@@ -13,10 +13,32 @@ FusedWorkspacePool::Lease::~Lease() {
   if (workspace_ != nullptr) pool_->Return(std::move(workspace_));
 }
 
-std::vector<FusedWorkspacePool::Lease> FusedWorkspacePool::Take(int count) {
+StatusOr<std::vector<FusedWorkspacePool::Lease>> FusedWorkspacePool::Take(
+    int count, const WorkLimits& limits) {
   assert(count >= 1 && count <= limit_);
+  {
+    const MutexLock lock(mutex_);
+    if (HasLeft(count)) return LendLocked(count);
+  }
+  const CancelToken::Registration wake(limits.cancel, [this] {
+    // Not between the look and the wait of somebody who waits.
+    { const MutexLock lock(mutex_); }
+    returned_.NotifyAll();
+  });
   const MutexLock lock(mutex_);
-  returned_.Wait(mutex_, [&]() HG_REQUIRES(mutex_) { return out_ + count <= limit_; });
+  const auto ends = [&]() HG_REQUIRES(mutex_) {
+    return HasLeft(count) || (limits.cancel != nullptr && limits.cancel->cancelled());
+  };
+  if (limits.deadline.has_value()) {
+    returned_.WaitUntil(mutex_, *limits.deadline, ends);
+  } else {
+    returned_.Wait(mutex_, ends);
+  }
+  if (!HasLeft(count)) return limits.Check();
+  return LendLocked(count);
+}
+
+std::vector<FusedWorkspacePool::Lease> FusedWorkspacePool::LendLocked(int count) {
   idle_.reserve(static_cast<size_t>(limit_));  // so that Return cannot fail
   std::vector<Lease> leases;
   leases.reserve(static_cast<size_t>(count));

@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "common/base/cancel.h"
 #include "common/base/mutex.h"
 #include "common/graph/schema.h"
 #include "common/sampling/fused_nodes.h"
@@ -64,13 +65,17 @@ class FusedWorkspacePool {
     std::unique_ptr<FusedWorkspace> workspace_;
   };
 
-  // Waits while all are out: for a minibatch of another caller, that is. Throws std::bad_alloc.
-  [[nodiscard]] Lease Take() { return std::move(Take(1).front()); }
-  // The same for `count` at once, so that callers who need several do not wait for one another
-  // with some in hand. Requires 1 <= count <= limit.
-  [[nodiscard]] std::vector<Lease> Take(int count);
+  // `count` at once, so that callers who need several do not wait for one another with some in
+  // hand. Waits while too many are out, for minibatches of other callers, but no longer than
+  // `limits` says: then Cancelled or DeadlineExceeded. Requires 1 <= count <= limit. Throws
+  // std::bad_alloc.
+  [[nodiscard]] StatusOr<std::vector<Lease>> Take(int count, const WorkLimits& limits);
+  // One; by whoever may wait for ever.
+  [[nodiscard]] Lease Take() { return std::move(Take(1, {})->front()); }
 
  private:
+  [[nodiscard]] bool HasLeft(int count) const HG_REQUIRES(mutex_) { return out_ + count <= limit_; }
+  [[nodiscard]] std::vector<Lease> LendLocked(int count) HG_REQUIRES(mutex_);
   void Return(std::unique_ptr<FusedWorkspace> workspace);
 
   const Schema* schema_;

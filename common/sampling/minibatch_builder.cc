@@ -144,8 +144,9 @@ class Builder {
 // Valid requests, at most kMinibatchesTogether.
 [[nodiscard]] Status BuildTogether(const Schema& schema, std::span<const SampleRequest> requests,
                                    NeighborSource& source, BuilderWorkspaces* workspaces,
-                                   std::span<Minibatch> minibatches) {
-  const auto leases = workspaces->Take(static_cast<int>(requests.size()));
+                                   std::span<Minibatch> minibatches, const WorkLimits& limits) {
+  HG_ASSIGN_OR_RETURN(const auto leases,
+                      workspaces->Take(static_cast<int>(requests.size()), limits));
   std::vector<Builder> builders;
   builders.reserve(requests.size());
   size_t layers = 0;
@@ -203,14 +204,14 @@ Status LocalNeighborSource::SampleLayer(std::span<const LayerGroup> groups,
 
 Status BuildMinibatches(const Schema& schema, std::span<const SampleRequest> requests,
                         NeighborSource& source, BuilderWorkspaces* workspaces,
-                        std::span<Minibatch> minibatches) {
+                        std::span<Minibatch> minibatches, const WorkLimits& limits) {
   assert(requests.size() == minibatches.size());
   HG_RETURN_IF_ERROR(ValidateRequests(schema, requests));
   return CatchNoMemory(CountSeeds(requests), "seeds", [&]() -> Status {
     for (size_t begin = 0; begin < requests.size(); begin += kMinibatchesTogether) {
       const size_t size = std::min<size_t>(kMinibatchesTogether, requests.size() - begin);
       HG_RETURN_IF_ERROR(BuildTogether(schema, requests.subspan(begin, size), source, workspaces,
-                                       minibatches.subspan(begin, size)));
+                                       minibatches.subspan(begin, size), limits));
     }
     return OkStatus();
   });

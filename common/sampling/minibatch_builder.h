@@ -75,13 +75,15 @@ inline constexpr int kMinibatchesTogether = 32;
 // Validates the requests, then samples and compacts their layers: minibatches[i] of requests[i], as
 // many of each. Layer l of all minibatches that are made together is one call of SampleLayer. They
 // are overwritten, and their memory reused; after an error they hold nothing of use. `workspaces`:
-// made for the same schema. Thread-safe.
+// made for the same schema; `limits` bounds the wait for them. Thread-safe.
 //   InvalidArgument, OutOfRange, NotFound  as ValidateRequests
 //   ResourceExhausted            a node list longer than 2^31 - 1, or no memory
 //   Internal                     an answer of the source that fits no question
+//   Cancelled, DeadlineExceeded  `limits`, while too many minibatches of others are in the making
 //   else                         what the source returned
 [[nodiscard]] Status BuildMinibatches(const Schema& schema, std::span<const SampleRequest> requests,
                                       NeighborSource& source, BuilderWorkspaces* workspaces,
-                                      std::span<Minibatch> minibatches);
+                                      std::span<Minibatch> minibatches,
+                                      const WorkLimits& limits = {});
 
 }  // namespace halograph

@@ -12,8 +12,8 @@ namespace halograph {
 // BuildMinibatches with its contract and its output, by way of COO and a concurrent hash map.
 [[nodiscard]] Status TwoStepMinibatches(
     const Schema& schema, std::span<const SampleRequest> requests, NeighborSource& source,
-    BuilderWorkspaces* workspaces,
-    std::span<Minibatch> minibatches) __asm__("__wrap_" HALOGRAPH_BUILD_MINIBATCHES);
+    BuilderWorkspaces* workspaces, std::span<Minibatch> minibatches,
+    const WorkLimits& limits) __asm__("__wrap_" HALOGRAPH_BUILD_MINIBATCHES);
 
 // SampleNeighbors with its contract and its output, by way of COO, for files without damage.
 [[nodiscard]] FusedOutcome TwoStepNeighbors(

@@ -11,10 +11,10 @@
 namespace halograph {
 
 // The project's own.
-Status OwnMinibatches(
-    const Schema& schema, std::span<const SampleRequest> requests, NeighborSource& source,
-    BuilderWorkspaces* workspaces,
-    std::span<Minibatch> minibatches) __asm__("__real_" HALOGRAPH_BUILD_MINIBATCHES);
+Status OwnMinibatches(const Schema& schema, std::span<const SampleRequest> requests,
+                      NeighborSource& source, BuilderWorkspaces* workspaces,
+                      std::span<Minibatch> minibatches,
+                      const WorkLimits& limits) __asm__("__real_" HALOGRAPH_BUILD_MINIBATCHES);
 
 namespace {
 
@@ -78,7 +78,7 @@ Status AddLayer(int layer, const SampleRequest& request, NeighborSource& source,
 
 Status TwoStepMinibatches(const Schema& schema, std::span<const SampleRequest> requests,
                           NeighborSource& source, BuilderWorkspaces* workspaces,
-                          std::span<Minibatch> results) {
+                          std::span<Minibatch> results, const WorkLimits& limits) {
   HG_RETURN_IF_ERROR(ValidateRequests(schema, requests));
   if (requests.empty()) return OkStatus();
   const SampleRequest& request = requests.front();
@@ -87,7 +87,7 @@ Status TwoStepMinibatches(const Schema& schema, std::span<const SampleRequest> r
       request.seeds.size() != 1 || !request.spec->weight.empty() || !request.exclude.empty() ||
       request.edge_ids ||
       !std::all_of(request.spec->layers.begin(), request.spec->layers.end(), whole)) {
-    return OwnMinibatches(schema, requests, source, workspaces, results);
+    return OwnMinibatches(schema, requests, source, workspaces, results, limits);
   }
   minibatches.Add();
   Minibatch result;

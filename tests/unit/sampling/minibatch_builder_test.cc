@@ -220,10 +220,24 @@ TEST(FusedWorkspacePoolTest, CallersWhoNeedSeveralDoNotWaitForOneAnother) {
   std::vector<std::thread> callers;
   for (int c = 0; c < 4; ++c) {
     callers.emplace_back([&, c] {
-      for (int i = 0; i < 200; ++i) EXPECT_EQ(std::ssize(pool.Take(1 + c % 3)), 1 + c % 3);
+      for (int i = 0; i < 200; ++i) EXPECT_EQ(std::ssize(*pool.Take(1 + c % 3, {})), 1 + c % 3);
     });
   }
   for (std::thread& caller : callers) caller.join();
+}
+
+TEST(FusedWorkspacePoolTest, AWaitEndsWithItsTokenOrDeadline) {
+  const MemoryGraph graph(RandomGraph({.parts = 1}), IdWidth::k32);
+  FusedWorkspacePool pool(&graph.schema, 2);
+  const auto out = pool.Take();
+  const auto soon = std::chrono::steady_clock::now() + std::chrono::milliseconds(20);
+  EXPECT_EQ(pool.Take(2, {.deadline = soon}).status().code(), absl::StatusCode::kDeadlineExceeded);
+  CancelToken token;
+  std::thread canceller([&token] { token.Cancel(); });
+  EXPECT_EQ(pool.Take(2, {.cancel = &token}).status().code(), absl::StatusCode::kCancelled);
+  canceller.join();
+  // What is there is lent whatever the limits say.
+  EXPECT_TRUE(pool.Take(1, {.cancel = &token}).ok());
 }
 
 // Answers one offset too few: what a broken source could do.
