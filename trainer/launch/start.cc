@@ -13,8 +13,6 @@
 namespace halograph {
 namespace {
 
-constexpr char kTorchProgram[] = "halograph-train-torch";
-
 void SetIfUnset(const char* name, const std::string& value) {
   if (!value.empty()) setenv(name, value.c_str(), 0);
 }
@@ -31,7 +29,7 @@ Status BecomeTorchProgram(char** argv) {
   std::error_code error;
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
   if (error) return ErrnoStatus(error.value(), "cannot read", "/proc/self/exe");
-  const std::filesystem::path program = self.parent_path() / kTorchProgram;
+  const std::filesystem::path program = self.string() + "-torch";
   execv(program.c_str(), argv);
   return ErrnoStatus(errno, "cannot start the program that trains, which belongs beside this one:",
                      program.string());

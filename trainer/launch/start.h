@@ -7,8 +7,9 @@
 
 namespace halograph {
 
-// Replaces this program by halograph-train-torch of the same folder, after it has set, where the
-// user did not, these environment variables. Returns only an error:
+// Replaces this program by the one beside it with "-torch" at the end of its name
+// (halograph-train-torch), after it has set, where the user did not, these environment variables.
+// Returns only an error:
 //   ResourceExhausted   there is less address space than libtorch and OpenBLAS take before anything
 //                       else
 //   else                the program is missing or cannot be started (ErrnoStatus)
