@@ -79,8 +79,8 @@ void EndHere(int /*signal*/, siginfo_t* info, void* /*context*/) {
   Put(program_name);
   Put(": ");
   Put(file.empty() ? "a mapped file" : file);
-  Put(": cut short, or unreadable, while it was in use (SIGBUS); see to the file and start "
-      "again\n");
+  Put(": cut short, or unreadable, while it was in use (SIGBUS); repair or replace the file, then "
+      "restart\n");
   ::_exit(1);
 }
 
