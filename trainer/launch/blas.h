@@ -4,6 +4,7 @@
 #include <string>
 
 #include "common/base/status.h"
+#include "trainer/launch/launch_env.h"
 
 namespace halograph {
 
@@ -19,8 +20,13 @@ void WarnIfSlowBlas();
 // and there is not so much.
 [[nodiscard]] Status CheckBlasMemory(const std::string& blas_name);
 
-// The same of what libtorch and OpenBLAS map as they are loaded, before they are.
-[[nodiscard]] Status CheckAddressSpace();
+// The same of what libtorch and OpenBLAS map as they are loaded, before they are: `threads` buffers
+// among it.
+[[nodiscard]] Status CheckAddressSpace(int threads);
+
+// How many threads OpenBLAS will have: OPENBLAS_NUM_THREADS, else OMP_NUM_THREADS, but no more than
+// the cores of this process and than Debian's OpenBLAS is built for.
+[[nodiscard]] int BlasThreads(const Environment& environment);
 
 // The value of OPENBLAS_CORETYPE that makes OpenBLAS, described by `blas_name`, use the vector
 // units that the processor has, or empty if it does already. OpenBLAS 0.3.21 takes processors

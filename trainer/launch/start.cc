@@ -20,7 +20,7 @@ void SetIfUnset(const char* name, const std::string& value) {
 }  // namespace
 
 Status BecomeTorchProgram(char** argv) {
-  HG_RETURN_IF_ERROR(CheckAddressSpace());
+  HG_RETURN_IF_ERROR(CheckAddressSpace(BlasThreads(ProcessEnvironment())));
   SetIfUnset("OMP_WAIT_POLICY", "passive");
   // The BLAS that libtorch is about to load says what processor it takes this one for.
   if (dlopen("libblas.so.3", RTLD_NOW | RTLD_GLOBAL) != nullptr) {

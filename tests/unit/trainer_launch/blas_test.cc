@@ -1,5 +1,7 @@
 #include "trainer/launch/blas.h"
 
+#include <map>
+
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -33,10 +35,26 @@ int CodeWithoutAddressSpace(const Check& check) {
   return absl::IsResourceExhausted(status) && named ? 7 : 5;
 }
 
+TEST(BlasThreadsTest, TheEnvironmentLowersThem) {
+  const auto threads = [](std::map<std::string, std::string> variables) {
+    return BlasThreads([&](const char* name) -> std::optional<std::string> {
+      const auto found = variables.find(name);
+      if (found == variables.end()) return std::nullopt;
+      return found->second;
+    });
+  };
+  const int most = threads({});
+  EXPECT_EQ(most, std::min(AvailableCores(), 64));
+  EXPECT_EQ(threads({{"OMP_NUM_THREADS", "1"}}), 1);
+  EXPECT_EQ(threads({{"OMP_NUM_THREADS", "100000"}}), most);
+  EXPECT_EQ(threads({{"OPENBLAS_NUM_THREADS", "1"}, {"OMP_NUM_THREADS", "100000"}}), 1);
+  EXPECT_EQ(threads({{"OMP_NUM_THREADS", "all"}}), most);
+}
+
 TEST(BlasMemoryTest, TooLittleAddressSpaceIsAnErrorWithAName) {
-  EXPECT_TRUE(CheckAddressSpace().ok());
+  EXPECT_TRUE(CheckAddressSpace(2).ok());
   EXPECT_TRUE(CheckBlasMemory("OpenBLAS 0.3.21 Haswell").ok());
-  EXPECT_EXIT(_exit(CodeWithoutAddressSpace([] { return CheckAddressSpace(); })),
+  EXPECT_EXIT(_exit(CodeWithoutAddressSpace([] { return CheckAddressSpace(1); })),
               testing::ExitedWithCode(7), "");
   EXPECT_EXIT(_exit(CodeWithoutAddressSpace([] { return CheckBlasMemory("OpenBLAS 0.3.21"); })),
               testing::ExitedWithCode(7), "");
