@@ -36,10 +36,20 @@ class Descriptor {
   Descriptor& operator=(const Descriptor&) = delete;
   [[nodiscard]] int get() const { return fd_; }
   [[nodiscard]] bool ok() const { return fd_ >= 0; }
+  // The caller closes it.
+  [[nodiscard]] int Release() { return std::exchange(fd_, -1); }
 
  private:
   int fd_;
 };
+
+Status NotRegular(const fs::path& path, mode_t mode) {
+  const std::string_view kind = S_ISDIR(mode)    ? "a folder"
+                                : S_ISFIFO(mode) ? "a pipe"
+                                : S_ISSOCK(mode) ? "a socket"
+                                                 : "a device";
+  return FailedPrecondition("{}: not a regular file but {}; put a file there", path.string(), kind);
+}
 
 // Writes all of `bytes`, at `offset` or (-1) where the file stands.
 Status WriteAll(int fd, std::string_view bytes, int64_t offset, const fs::path& path) {
@@ -167,15 +177,28 @@ Status ChangePlaces(const fs::path& from, const fs::path& to, fs::path* old) {
 
 }  // namespace
 
+// ---- opening ---------------------------------------------------------------------------------
+
+StatusOr<int> OpenToRead(const fs::path& path) {
+  struct stat info {};
+  // Looked at before it is opened, since opening a device can do something. O_NONBLOCK and the
+  // second look: it may be replaced in between.
+  const bool found = ::stat(path.c_str(), &info) == 0;
+  if (found && !S_ISREG(info.st_mode)) return NotRegular(path, info.st_mode);
+  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!file.ok()) return ErrnoStatus(errno, "cannot open", path.string());
+  if (::fstat(file.get(), &info) != 0) return ErrnoStatus(errno, "cannot stat", path.string());
+  if (!S_ISREG(info.st_mode)) return NotRegular(path, info.st_mode);
+  return file.Release();
+}
+
 // ---- MappedFile ------------------------------------------------------------------------------
 
 StatusOr<MappedFile> MappedFile::Open(const fs::path& path) {
-  // O_NONBLOCK: a pipe in the place of a file must not hang us.
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!file.ok()) return ErrnoStatus(errno, "cannot open", path.string());
+  HG_ASSIGN_OR_RETURN(const int descriptor, OpenToRead(path));
+  const Descriptor file(descriptor);
   struct stat info {};
   if (::fstat(file.get(), &info) != 0) return ErrnoStatus(errno, "cannot stat", path.string());
-  if (!S_ISREG(info.st_mode)) return FailedPrecondition("{}: not a regular file", path.string());
 
   MappedFile mapped;
   mapped.path_ = path;
@@ -369,8 +392,8 @@ Status MakeFolder(const fs::path& path) {
 }
 
 StatusOr<std::string> ReadTextFile(const fs::path& path, int64_t limit) {
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file.ok()) return ErrnoStatus(errno, "cannot open", path.string());
+  HG_ASSIGN_OR_RETURN(const int descriptor, OpenToRead(path));
+  const Descriptor file(descriptor);
   std::string text;
   std::string buffer(size_t{64} << 10, '\0');
   while (true) {

@@ -13,13 +13,19 @@
 
 namespace halograph {
 
+// Opens a regular file to read and returns its descriptor, which the caller closes. Never waits: a
+// pipe in the place of a file is refused, not opened. Everything that reads files goes through
+// here.
+//   NotFound            no such file
+//   FailedPrecondition  a folder, pipe, socket or device, or not readable
+[[nodiscard]] StatusOr<int> OpenToRead(const std::filesystem::path& path);
+
 // A whole file mapped read-only and shared. Movable. Const methods are thread-safe; the span
 // lives as long as the object. An empty file gives an empty span.
 class MappedFile {
  public:
   MappedFile() = default;
-  //   NotFound            no such file
-  //   FailedPrecondition  not a regular file, or not readable
+  // Errors as OpenToRead.
   [[nodiscard]] static StatusOr<MappedFile> Open(const std::filesystem::path& path);
   ~MappedFile();
   MappedFile(MappedFile&& other) noexcept;
@@ -99,7 +105,7 @@ class TemporaryFolder {
 
 // Creates the folder and its parents.
 [[nodiscard]] Status MakeFolder(const std::filesystem::path& path);
-// The whole file as text; refuses more than `limit` bytes (OutOfRange).
+// The whole file as text. OutOfRange: it has more than `limit` bytes. Other errors as OpenToRead.
 [[nodiscard]] StatusOr<std::string> ReadTextFile(const std::filesystem::path& path,
                                                  int64_t limit = int64_t{256} << 20);
 // Writes to a temporary sibling, fsyncs, renames over `path`.

@@ -1,8 +1,11 @@
 #include "partitioner/readers/line_reader.h"
 
-#include <cerrno>
 #include <cstring>
 #include <utility>
+
+#include <unistd.h>
+
+#include "common/storage/file.h"
 
 namespace halograph {
 namespace {
@@ -16,12 +19,12 @@ StatusOr<LineReader> LineReader::Open(const std::filesystem::path& path, std::st
   LineReader reader;
   reader.path_ = path;
   HG_ASSIGN_OR_RETURN(reader.stamp_, FileStamp::Of(path));
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(path, error)) {
-    return FailedPrecondition("{}: not a regular file", path.string());
+  HG_ASSIGN_OR_RETURN(const int descriptor, OpenToRead(path));
+  reader.file_ = gzdopen(descriptor, "rb");
+  if (reader.file_ == nullptr) {
+    ::close(descriptor);
+    return ResourceExhausted("{}: no memory to read it", path.string());
   }
-  reader.file_ = gzopen(path.c_str(), "rb");
-  if (reader.file_ == nullptr) return ErrnoStatus(errno, "opening", path.string());
   gzbuffer(reader.file_, 1 << 18);
   reader.buffer_.resize(kBufferBytes);
   reader.progress_ =

@@ -73,6 +73,13 @@ TEST_F(MappedFileTest, FolderAndPipeAreFailedPrecondition) {
   EXPECT_EQ(MappedFile::Open(pipe).status().code(), StatusCode::kFailedPrecondition);
 }
 
+TEST(OpenToReadTest, WhatIsNoRegularFileIsNamedByItsKind) {
+  EXPECT_EQ(OpenToRead("/dev/null").status().code(), StatusCode::kFailedPrecondition);
+  EXPECT_THAT(Message(OpenToRead("/dev/null").status()),
+              AllOf(HasSubstr("/dev/null"), HasSubstr("a device")));
+  EXPECT_THAT(Message(OpenToRead("/").status()), HasSubstr("a folder"));
+}
+
 class FileWriterTest : public TempFolderTest {};
 
 TEST_F(FileWriterTest, SmallAndLargeAppendsKeepTheirOrder) {
@@ -262,6 +269,15 @@ TEST_F(WholeFileTest, ReadRefusesMoreThanTheLimit) {
   EXPECT_EQ(ReadTextFile(path, 99'999).status().code(), StatusCode::kOutOfRange);
   EXPECT_EQ(ReadTextFile(folder()).status().code(), StatusCode::kFailedPrecondition);
   EXPECT_EQ(ReadTextFile(folder() / "absent").status().code(), StatusCode::kNotFound);
+}
+
+// A pipe that nobody writes to blocks whoever opens it in the ordinary way.
+TEST_F(WholeFileTest, PipeIsRefusedWithoutWaiting) {
+  const fs::path pipe = folder() / "manifest.json";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const Status status = ReadTextFile(pipe).status();
+  EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);
+  EXPECT_THAT(Message(status), AllOf(HasSubstr(pipe.string()), HasSubstr("a pipe")));
 }
 
 TEST_F(WholeFileTest, AtomicWriteReplacesAndLeavesNoSibling) {
