@@ -249,6 +249,11 @@ StatusOr<NpyArray> NpyArray::Open(const std::filesystem::path& path, NpyOrigin o
   if (array.big_endian() && origin == NpyOrigin::kOwn) {
     return FailedPrecondition("{}: is big-endian, expected little-endian", path.string());
   }
+  if (array.header_.data_offset % kAlignment != 0 && origin == NpyOrigin::kOwn) {
+    return FailedPrecondition(
+        "{}: data starts at byte {}, expected a multiple of {}; write the file again",
+        path.string(), array.header_.data_offset, kAlignment);
+  }
   const size_t expected = array.header_.data_offset +
                           static_cast<size_t>(array.header_.count()) * DTypeSize(array.dtype());
   const size_t found = array.file_.bytes().size();

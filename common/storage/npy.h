@@ -28,8 +28,8 @@ struct NpyHeader {
 
 // Parses the start of a file. Errors say the byte position and what was found:
 //   DataLoss            no magic, truncated or malformed header
-//   FailedPrecondition  a dtype, byte order (big-endian, objects, strings) or format version that
-//                       is not supported
+//   FailedPrecondition  a dtype (objects, strings, records) or format version that is not
+//                       supported
 [[nodiscard]] StatusOr<NpyHeader> ParseNpyHeader(std::span<const std::byte> file_start);
 
 // The header's bytes, padded so that data starts at a multiple of 64. `minimum_bytes`: reserve at
@@ -47,7 +47,8 @@ class NpyArray {
   NpyArray() = default;
   // Header errors as above with the path in front; DataLoss if the file is shorter or longer than
   // header plus data (both sizes named); FailedPrecondition for rank 0 or above 2, and, unless
-  // `origin` is kForeign, for big-endian data.
+  // `origin` is kForeign, for big-endian data and for data that does not start at a multiple of
+  // 64.
   [[nodiscard]] static StatusOr<NpyArray> Open(const std::filesystem::path& path,
                                                NpyOrigin origin = NpyOrigin::kOwn);
 

@@ -223,10 +223,22 @@ TEST_F(NpyArrayTest, WrongTypeIsFailedPreconditionNamingBoth) {
 }
 
 TEST_F(NpyArrayTest, DataThatIsNotAlignedIsFailedPrecondition) {
-  const auto array = NpyArray::Open(
-      Write("a.npy", Header(1, Dictionary("<i4", "(1,)"), 81) + std::string(4, '\0')));
-  ASSERT_TRUE(array.ok()) << array.status();
-  EXPECT_EQ(array->As<int32_t>().status().code(), StatusCode::kFailedPrecondition);
+  const auto path = Write("a.npy", Header(1, Dictionary("<i4", "(1,)"), 81) + std::string(4, '\0'));
+  const auto foreign = NpyArray::Open(path, NpyOrigin::kForeign);
+  ASSERT_TRUE(foreign.ok()) << foreign.status();
+  EXPECT_FALSE(foreign->native());
+  EXPECT_EQ(foreign->As<int32_t>().status().code(), StatusCode::kFailedPrecondition);
+}
+
+TEST_F(NpyArrayTest, OwnDataAwayFromAMultipleOf64IsRefusedAtOnce) {
+  for (const size_t length : {81, 96, 112}) {
+    const Status own = NpyArray::Open(Write("a.npy", Header(1, Dictionary("<i4", "(1,)"), length) +
+                                                         std::string(4, '\0')))
+                           .status();
+    EXPECT_EQ(own.code(), StatusCode::kFailedPrecondition);
+    EXPECT_THAT(Message(own), AllOf(HasSubstr("a.npy"), HasSubstr("multiple of 64")));
+    EXPECT_THAT(Message(own), HasSubstr(fmt::format("byte {},", length)));
+  }
 }
 
 TEST_F(NpyArrayTest, FileOfOtherSizeIsDataLossNamingBoth) {
