@@ -23,6 +23,11 @@ OptionRow& AddInputOptions(OptionTable& rows, InputOptions* options) {
   rows.Add("num-nodes", &read.num_nodes, "edge lists: ids are 0 to N-1")
       .AtLeast(0)
       .DefaultText("the distinct ids that occur");
+  rows.Add("edge-columns", &read.edge_columns,
+           "edge lists: names of the third column and those after it, which become edge features")
+      .ValueName("NAME");
+  rows.Add("skip-lines", &read.skip_lines, "edge lists: lines before the first edge, as a header")
+      .AtLeast(0);
   rows.Add("task", &read.task, "OGB: name of the split folder, if there are several");
   return input;
 }

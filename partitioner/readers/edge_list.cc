@@ -7,7 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "common/base/log.h"
 #include "partitioner/readers/edge_array.h"
+#include "partitioner/readers/edge_columns.h"
 #include "partitioner/readers/id_set.h"
 #include "partitioner/readers/line_reader.h"
 
@@ -18,31 +20,28 @@ namespace fs = std::filesystem;
 
 constexpr size_t kBlock = size_t{1} << 17;  // int64 values buffered before they are written
 
-bool IsSeparator(char c) { return c == ' ' || c == '\t' || c == ','; }
-
-// Takes one integer with the separators around it off the front of `line`.
+// Takes one integer with the separators before it off the front of `line`.
 bool TakeInteger(std::string_view* line, int64_t* value) {
-  const auto skip = [&] {
-    while (!line->empty() && IsSeparator(line->front())) line->remove_prefix(1);
-  };
-  skip();
+  while (!line->empty() && IsColumnSeparator(line->front())) line->remove_prefix(1);
   const char* end = line->data() + line->size();
   const auto [stop, error] = std::from_chars(line->data(), end, *value);
-  if (error != std::errc() || (stop != end && !IsSeparator(*stop))) return false;
+  if (error != std::errc() || (stop != end && !IsColumnSeparator(*stop))) return false;
   line->remove_prefix(stop - line->data());
-  skip();
   return true;
 }
 
 bool IsBlankOrComment(std::string_view line) {
-  const auto first = std::find_if_not(line.begin(), line.end(), IsSeparator);
+  const auto first = std::find_if_not(line.begin(), line.end(), IsColumnSeparator);
   return first == line.end() || *first == '#' || *first == '%';
 }
 
 class EdgeListReader {
  public:
-  EdgeListReader(fs::path path, int64_t num_nodes, Scratch* scratch)
-      : path_(std::move(path)), num_nodes_(num_nodes), scratch_(scratch) {}
+  EdgeListReader(fs::path path, const EdgeListOptions& options, Scratch* scratch)
+      : path_(std::move(path)),
+        options_(options),
+        num_nodes_(options.num_nodes),
+        scratch_(scratch) {}
 
   StatusOr<Dataset> Read() {
     Dataset dataset;
@@ -50,7 +49,8 @@ class EdgeListReader {
     dataset.name = (path_.extension() == ".gz" ? path_.stem().stem() : path_.stem()).string();
     InputNodeType& node_type = dataset.node_types.emplace_back();
     node_type.name = kHomogeneousNode;
-    HG_ASSIGN_OR_RETURN(fs::path edges, ConvertText());
+    HG_ASSIGN_OR_RETURN(EdgeColumns columns, EdgeColumns::Open(options_.columns, scratch_));
+    HG_ASSIGN_OR_RETURN(fs::path edges, ConvertText(&columns));
     if (num_nodes_ >= 0) {
       node_type.count = num_nodes_;
     } else {
@@ -70,12 +70,13 @@ class EdgeListReader {
     relation.name = kHomogeneousEdge;
     HG_ASSIGN_OR_RETURN(relation.edges, OpenEdgeArray(edges, EdgeLayout::kPairs,
                                                       EndsOf(dataset, relation), scratch_));
+    HG_ASSIGN_OR_RETURN(relation.features, columns.Finish(path_));
     return dataset;
   }
 
  private:
   // Writes the edges with the ids of the file; collects the ids unless their range is given.
-  StatusOr<fs::path> ConvertText() {
+  StatusOr<fs::path> ConvertText(EdgeColumns* columns) {
     HG_ASSIGN_OR_RETURN(LineReader reader, LineReader::Open(path_, "reading"));
     HG_ASSIGN_OR_RETURN(const fs::path output, scratch_->NewFile("edges"));
     HG_ASSIGN_OR_RETURN(NpyWriter writer, NpyWriter::Create(output, DType::kInt64, -1, 2, 2));
@@ -85,8 +86,8 @@ class EdgeListReader {
     while (true) {
       HG_ASSIGN_OR_RETURN(const bool more, reader.Next(&line));
       if (!more) break;
-      if (IsBlankOrComment(line)) continue;
-      HG_RETURN_IF_ERROR(TakeEdge(reader, line, &block));
+      if (reader.line() <= options_.skip_lines || IsBlankOrComment(line)) continue;
+      HG_RETURN_IF_ERROR(TakeEdge(reader, line, &block, columns));
       if (block.size() >= kBlock) {
         HG_RETURN_IF_ERROR(writer.Append(std::as_bytes(std::span(block))));
         block.clear();
@@ -94,15 +95,26 @@ class EdgeListReader {
     }
     HG_RETURN_IF_ERROR(writer.Append(std::as_bytes(std::span(block))));
     HG_RETURN_IF_ERROR(writer.Close());
+    WarnOfDroppedColumns(*columns);
     return output;
   }
 
-  Status TakeEdge(const LineReader& reader, std::string_view line, std::vector<int64_t>* block) {
+  void WarnOfDroppedColumns(const EdgeColumns& columns) const {
+    if (columns.first_dropped().empty()) return;
+    spdlog::warn(
+        "{}: columns after column {} are dropped; to keep them as edge features, name them with "
+        "--edge-columns",
+        columns.first_dropped(), 2 + options_.columns.size());
+  }
+
+  Status TakeEdge(const LineReader& reader, std::string_view line, std::vector<int64_t>* block,
+                  EdgeColumns* columns) {
     std::string_view rest = line;
     int64_t source = 0, destination = 0;
     if (!TakeInteger(&rest, &source) || !TakeInteger(&rest, &destination)) {
-      return InvalidArgument("{}: expected two integers, found `{}`", reader.Place(),
-                             Excerpt(line));
+      return InvalidArgument("{}: expected two integers, found `{}`{}", reader.Place(),
+                             Excerpt(line),
+                             reader.line() == 1 ? "; skip a header with --skip-lines 1" : "");
     }
     if (source < 0 || destination < 0) {
       return InvalidArgument("{}: negative node id in `{}`", reader.Place(), Excerpt(line));
@@ -118,7 +130,7 @@ class EdgeListReader {
     }
     block->push_back(source);
     block->push_back(destination);
-    return OkStatus();
+    return columns->Take(reader, rest);
   }
 
   // Rewrites the edges with the rank of each id.
@@ -163,6 +175,7 @@ class EdgeListReader {
   }
 
   const fs::path path_;
+  const EdgeListOptions& options_;
   const int64_t num_nodes_;
   Scratch* const scratch_;
   IdSet ids_;
@@ -170,8 +183,9 @@ class EdgeListReader {
 
 }  // namespace
 
-StatusOr<Dataset> ReadEdgeList(const fs::path& path, int64_t num_nodes, Scratch* scratch) {
-  return EdgeListReader(path, num_nodes, scratch).Read();
+StatusOr<Dataset> ReadEdgeList(const fs::path& path, const EdgeListOptions& options,
+                               Scratch* scratch) {
+  return EdgeListReader(path, options, scratch).Read();
 }
 
 }  // namespace halograph

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -75,7 +76,7 @@ class GraphBoltReader {
       if (node_type.count < 0) {
         return entry.Find("num")->Error(fmt::format("{} nodes", node_type.count));
       }
-      if (dataset_.NodeTypeIndex(node_type.name) >= 0) {
+      if (!types_.emplace(node_type.name, dataset_.node_types.size()).second) {
         return entry.Error(fmt::format("node type `{}` is given twice", node_type.name));
       }
       dataset_.node_types.push_back(std::move(node_type));
@@ -93,7 +94,7 @@ class GraphBoltReader {
     }
     for (const YamlValue& entry : edges) {
       HG_ASSIGN_OR_RETURN(InputRelation relation, ReadRelationName(entry));
-      if (FindRelation(relation.triple()) != nullptr) {
+      if (!relations_.emplace(relation.triple(), dataset_.relations.size()).second) {
         return entry.Error(fmt::format("edge type `{}` is given twice", relation.triple()));
       }
       HG_ASSIGN_OR_RETURN(relation.edges, OpenEdges(entry, relation));
@@ -117,7 +118,7 @@ class GraphBoltReader {
       return type->Error(fmt::format("`{}` is not `source:name:destination`", triple));
     }
     for (const std::string& end : {relation->source, relation->destination}) {
-      if (dataset_.NodeTypeIndex(end) < 0) {
+      if (!types_.contains(end)) {
         return type->Error(fmt::format("`{}` is no node type of this graph", end));
       }
     }
@@ -194,34 +195,37 @@ class GraphBoltReader {
       return entry.Find("type")->Error("types are only for graphs whose nodes have types");
     }
     if (edge) {
-      if (InputRelation* relation = FindRelation(type)) {
-        return FeatureOwner{&relation->features, relation->edges->max_edges(),
-                            fmt::format("edges of type `{}`", type)};
+      const auto found = relations_.find(type);
+      if (found == relations_.end()) {
+        return entry.Find("type")->Error(fmt::format("`{}` is no edge type of this graph", type));
       }
-      return entry.Find("type")->Error(fmt::format("`{}` is no edge type of this graph", type));
+      InputRelation& relation = dataset_.relations[found->second];
+      return FeatureOwner{&relation.features, relation.edges->max_edges(),
+                          fmt::format("edges of type `{}`", type)};
     }
-    const int index = dataset_.NodeTypeIndex(type);
-    if (index < 0) {
+    const auto found = types_.find(type);
+    if (found == types_.end()) {
       return entry.Find("type")->Error(fmt::format("`{}` is no node type of this graph", type));
     }
-    InputNodeType& node_type = dataset_.node_types[index];
+    InputNodeType& node_type = dataset_.node_types[found->second];
     return FeatureOwner{&node_type.features, node_type.count,
                         fmt::format("nodes of type `{}`", type)};
   }
 
-  InputRelation* FindRelation(const std::string& triple) {
-    for (InputRelation& relation : dataset_.relations) {
-      if (relation.triple() == triple) return &relation;
-    }
-    return nullptr;
-  }
-
   // A misspelt `tasks` would otherwise go unnoticed until training.
   static void WarnOfUnknownKeys(const YamlValue& description) {
+    constexpr int kShown = 5;
+    int unknown = 0;
     for (const auto& [key, value] : description.fields) {
-      if (key != "dataset_name" && key != "graph" && key != "feature_data" && key != "tasks") {
-        spdlog::warn("{}: this key is not known and is ignored", value.Place());
+      if (key == "dataset_name" || key == "graph" || key == "feature_data" || key == "tasks") {
+        continue;
       }
+      if (++unknown > kShown) continue;
+      spdlog::warn("{}: this key is not known and is ignored", value.Place());
+    }
+    if (unknown > kShown) {
+      spdlog::warn("{}: {} more keys are not known and are ignored", *description.file,
+                   unknown - kShown);
     }
   }
 
@@ -229,6 +233,9 @@ class GraphBoltReader {
   Scratch* const scratch_;
   bool homogeneous_ = false;
   Dataset dataset_;
+  // Places in dataset_, by name and by triple.
+  std::unordered_map<std::string, size_t> types_;
+  std::unordered_map<std::string, size_t> relations_;
 };
 
 }  // namespace

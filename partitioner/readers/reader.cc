@@ -41,6 +41,13 @@ Status CheckOptions(const ReadOptions& options, const std::string& format) {
   if (options.num_nodes >= 0 && format != "edgelist") {
     return InvalidArgument("--num-nodes is for edge lists, but the input's format is {}", format);
   }
+  if (!options.edge_columns.empty() && format != "edgelist") {
+    return InvalidArgument("--edge-columns is for edge lists, but the input's format is {}",
+                           format);
+  }
+  if (options.skip_lines > 0 && format != "edgelist") {
+    return InvalidArgument("--skip-lines is for edge lists, but the input's format is {}", format);
+  }
   if (!options.task.empty() && format != "ogb") {
     return InvalidArgument("--task is for OGB folders, but the input's format is {}", format);
   }
@@ -51,8 +58,28 @@ StatusOr<Dataset> ReadFormat(const fs::path& input, const std::string& format,
                              const ReadOptions& options, Scratch* scratch) {
   if (format == "graphbolt") return ReadGraphBolt(input, scratch);
   if (format == "ogb") return ReadOgb(input, options.task, scratch);
-  if (format == "edgelist") return ReadEdgeList(input, options.num_nodes, scratch);
+  if (format == "edgelist") {
+    return ReadEdgeList(input,
+                        {.num_nodes = options.num_nodes,
+                         .columns = options.edge_columns,
+                         .skip_lines = options.skip_lines},
+                        scratch);
+  }
   return InvalidArgument("unknown format `{}`, expected auto, graphbolt, ogb or edgelist", format);
+}
+
+Status CheckCounts(const fs::path& input, const Dataset& dataset) {
+  int64_t left = kMaxNodes;
+  for (const InputNodeType& node_type : dataset.node_types) {
+    if (node_type.count > left) {
+      return InvalidArgument(
+          "{}: {} nodes of type `{}` make more than {} nodes in all, which no graph has; check the "
+          "number of nodes that the input gives",
+          input.string(), node_type.count, node_type.name, kMaxNodes);
+    }
+    left -= node_type.count;
+  }
+  return OkStatus();
 }
 
 // Readers keep the order of their description; the graph's order is that of bytes.
@@ -83,15 +110,31 @@ StatusOr<EdgePolicy> GetPolicy(const Json& object, std::string_view key, std::st
   return DataLoss("{}: field `{}` is `{}`, expected keep or drop", where, key, word);
 }
 
+StatusOr<std::vector<std::string>> GetStrings(const Json& object, std::string_view key,
+                                              std::string_view where) {
+  HG_ASSIGN_OR_RETURN(const Json list, GetArray(object, key, where));
+  std::vector<std::string> texts;
+  for (const Json& item : list) {
+    if (!item.is_string()) {
+      return DataLoss("{}: field `{}` holds {}, expected text", where, key, CanonicalJson(item));
+    }
+    texts.push_back(item.get<std::string>());
+  }
+  return texts;
+}
+
 }  // namespace
 
 Json ReadOptions::ToJson() const {
-  return Json{{"format", format},
-              {"undirected", undirected},
-              {"self_loops", PolicyName(self_loops)},
-              {"duplicates", PolicyName(duplicates)},
-              {"num_nodes", num_nodes},
-              {"task", task}};
+  Json value = {{"format", format},
+                {"undirected", undirected},
+                {"self_loops", PolicyName(self_loops)},
+                {"duplicates", PolicyName(duplicates)},
+                {"num_nodes", num_nodes},
+                {"task", task}};
+  if (!edge_columns.empty()) value["edge_columns"] = edge_columns;
+  if (skip_lines > 0) value["skip_lines"] = skip_lines;
+  return value;
 }
 
 StatusOr<ReadOptions> ReadOptions::FromJson(const Json& value, std::string_view where) {
@@ -106,6 +149,12 @@ StatusOr<ReadOptions> ReadOptions::FromJson(const Json& value, std::string_view 
   HG_ASSIGN_OR_RETURN(options.duplicates, GetPolicy(value, "duplicates", where));
   HG_ASSIGN_OR_RETURN(options.num_nodes, GetInt(value, "num_nodes", where));
   HG_ASSIGN_OR_RETURN(options.task, GetString(value, "task", where));
+  if (value.contains("edge_columns")) {
+    HG_ASSIGN_OR_RETURN(options.edge_columns, GetStrings(value, "edge_columns", where));
+  }
+  if (value.contains("skip_lines")) {
+    HG_ASSIGN_OR_RETURN(options.skip_lines, GetInt(value, "skip_lines", where));
+  }
   return options;
 }
 
@@ -121,6 +170,7 @@ StatusOr<Dataset> OpenDataset(const fs::path& input, const ReadOptions& options)
   auto scratch = std::make_shared<Scratch>(options.scratch);
   HG_ASSIGN_OR_RETURN(Dataset dataset, ReadFormat(root, format, options, scratch.get()));
   dataset.scratch = std::move(scratch);
+  HG_RETURN_IF_ERROR(CheckCounts(input, dataset));
   HG_RETURN_IF_ERROR(ApplyEdgeOptions(options, &dataset));
   SortByName(&dataset);
   return dataset;

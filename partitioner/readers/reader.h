@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "common/base/status.h"
 #include "common/storage/json.h"
@@ -26,20 +27,27 @@ struct ReadOptions {
   // Dropped in the stream, of relations within one type; the other edges keep their ids.
   EdgePolicy self_loops = EdgePolicy::kKeep;
   EdgePolicy duplicates =
-      EdgePolicy::kKeep;          // dropped where in-edges are grouped: the first id stays
-  int64_t num_nodes = -1;         // edgelist: ids are 0..n-1; -1: the distinct ids that occur
-  std::string task;               // ogb: name of the split folder if there are several
-  std::filesystem::path scratch;  // folder for temporary files; must exist
+      EdgePolicy::kKeep;   // dropped where in-edges are grouped: the first id stays
+  int64_t num_nodes = -1;  // edgelist: ids are 0..n-1; -1: the distinct ids that occur
+  std::vector<std::string> edge_columns;  // edgelist: features in the columns after the second
+  int64_t skip_lines = 0;                 // edgelist: lines before the first edge
+  std::string task;                       // ogb: name of the split folder if there are several
+  std::filesystem::path scratch;          // folder for temporary files; must exist
 
-  [[nodiscard]] Json ToJson() const;  // without scratch
+  // Without scratch; edge_columns and skip_lines only where they are given.
+  [[nodiscard]] Json ToJson() const;
   [[nodiscard]] static StatusOr<ReadOptions> FromJson(const Json& value, std::string_view where);
 };
+
+// Of all types together. No graph has more, and sums of bytes a node and partition fit 63 bits.
+inline constexpr int64_t kMaxNodes = int64_t{1} << 40;
 
 // Reads descriptions, checks files against them, converts what cannot be mapped (text, CSV,
 // Fortran order) to temporary .npy files under options.scratch with bounded memory.
 //   NotFound           a file is missing
 //   InvalidArgument    a description with a wrong or missing field (file and field), rows that do
-//                      not match a count, a format that cannot be told (what was looked for)
+//                      not match a count, a format that cannot be told (what was looked for), more
+//                      than kMaxNodes nodes
 //   OutOfRange         a seed or edge id beyond its count (file and position)
 //   Unimplemented      torch (.pt) files: what to convert them to
 [[nodiscard]] StatusOr<Dataset> OpenDataset(const std::filesystem::path& input,

@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <optional>
+#include <unordered_set>
 
 #include <yaml-cpp/yaml.h>
 
@@ -74,10 +75,11 @@ class Copier {
 
   Status CopyFields(const YAML::Node& node, int depth, YamlValue* value) {
     value->kind = YamlValue::Kind::kMap;
+    std::unordered_set<std::string> known;
     for (const auto& entry : node) {
       if (!entry.first.IsScalar()) return value->Error("a key that is not plain text");
       const std::string& key = entry.first.Scalar();
-      if (value->Find(key) != nullptr) {
+      if (!known.insert(key).second) {
         return value->Error(fmt::format("key `{}` is given twice", key));
       }
       auto& [name, copy] = value->fields.emplace_back(YamlValue::Field{key, {}});

@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
+#include <sys/stat.h>
 #include <zlib.h>
 
 #include "partitioner/readers/edge_filters.h"
@@ -58,6 +60,59 @@ TEST_F(OpenDatasetTest, MetadataFileStandsForItsFolder) {
   const StatusOr<Dataset> dataset = OpenDataset(folder_ / "metadata.yaml", options_);
   ASSERT_TRUE(dataset.ok()) << dataset.status();
   EXPECT_EQ(dataset->format, "graphbolt");
+}
+
+// As 2^60 nodes, whose memory no plan could add up.
+TEST_F(OpenDatasetTest, MoreNodesThanAnyGraphHasAreRefused) {
+  WriteText("g.txt", "0 1\n");
+  options_.num_nodes = kMaxNodes;
+  EXPECT_TRUE(OpenDataset(folder_ / "g.txt", options_).ok());
+  for (const int64_t nodes : {kMaxNodes + 1, std::numeric_limits<int64_t>::max()}) {
+    options_.num_nodes = nodes;
+    ExpectError(OpenDataset(folder_ / "g.txt", options_).status(),
+                absl::StatusCode::kInvalidArgument,
+                {"g.txt", fmt::format("{}", nodes), "1099511627776"});
+  }
+  options_.num_nodes = -1;
+  WriteText("metadata.yaml",
+            "graph: {nodes: [{type: a, num: 1000000000000}, {type: b, num: 1000000000000}],\n"
+            "        edges: [{type: 'a:e:b', format: csv, path: e.csv}]}\n");
+  WriteText("e.csv", "0,1\n");
+  ExpectError(OpenDataset(folder_, options_).status(), absl::StatusCode::kInvalidArgument,
+              {"type `b`", "1099511627776"});
+}
+
+// A pipe that nobody writes to blocks whoever opens it in the ordinary way.
+TEST_F(OpenDatasetTest, PipeInTheInputIsRefusedWithoutWaiting) {
+  for (const char* name : {"metadata.yaml", "g.txt"}) {
+    ASSERT_EQ(::mkfifo((folder_ / name).c_str(), 0600), 0);
+    ExpectError(OpenDataset(folder_ / name, options_).status(),
+                absl::StatusCode::kFailedPrecondition, {name, "a pipe"});
+  }
+}
+
+// Seconds; it was minutes when each key was compared to all before it.
+TEST_F(OpenDatasetTest, DescriptionWithManyKeysAndTypesIsReadInLinearTime) {
+  std::string text = "graph:\n  nodes:\n";
+  for (int i = 0; i < 20000; ++i) text += fmt::format("  - {{type: t{}, num: 2}}\n", i);
+  text += "  edges:\n";
+  for (int i = 0; i < 1000; ++i) {
+    text += fmt::format("  - {{type: 't{}:e:t0', format: numpy, path: e.npy}}\n", i);
+  }
+  for (int i = 0; i < 100000; ++i) text += fmt::format("key{}: 1\n", i);
+  WriteText("metadata.yaml", text);
+  WriteArray<int64_t>("e.npy", {0, 1}, 1);
+  testing::internal::CaptureStdout();  // where the log goes by default
+  const StatusOr<Dataset> dataset = OpenDataset(folder_, options_);
+  const std::string log = testing::internal::GetCapturedStdout();
+  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  EXPECT_EQ(dataset->node_types.size(), 20000U);
+  EXPECT_EQ(dataset->relations.size(), 1000U);
+  EXPECT_THAT(log, testing::HasSubstr("99995 more keys are not known"));
+  EXPECT_LT(std::count(log.begin(), log.end(), '\n'), 10);
+  WriteText("metadata.yaml", text + "key7: 2\n");
+  ExpectError(OpenDataset(folder_, options_).status(), absl::StatusCode::kInvalidArgument,
+              {"metadata.yaml", "key `key7` is given twice"});
 }
 
 TEST_F(OpenDatasetTest, OptionsRoundTripAsJson) {
@@ -201,6 +256,106 @@ TEST_F(EdgeListTest, ScratchIsEmptyOnceTheDatasetIsGone) {
 TEST_F(EdgeListTest, MissingScratchFolderIsNamed) {
   options_.scratch = folder_ / "nowhere";
   ExpectError(Open("5 9\n").status(), absl::StatusCode::kInvalidArgument, {"nowhere"});
+}
+
+class EdgeColumnsTest : public EdgeListTest {
+ protected:
+  template <typename T>
+  static std::vector<T> Column(const StatusOr<Dataset>& dataset, size_t index) {
+    EXPECT_TRUE(dataset.ok()) << dataset.status();
+    if (!dataset.ok()) return {};
+    const auto values = dataset->relations.at(0).features.at(index).array->As<T>();
+    EXPECT_TRUE(values.ok()) << values.status();
+    return values.ok() ? std::vector<T>(values->begin(), values->end()) : std::vector<T>();
+  }
+};
+
+// 1289241911.72836 needs a float64, and 2^53 + 1 an int64.
+TEST_F(EdgeColumnsTest, NamedColumnsBecomeFeaturesThatLoseNothing) {
+  options_.edge_columns = {"weight", "time"};
+  const auto dataset = Open(
+      "# comment\n700 5 3 9007199254740993\n5\t9\t1289241911.72836\t-1\r\n9,700, 2 , 0 ,extra\n");
+  EXPECT_THAT(Edges(dataset), ElementsAre(Edge{0, 2, 0}, Edge{1, 0, 1}, Edge{2, 1, 2}));
+  const std::vector<InputTensor>& features = dataset->relations[0].features;
+  ASSERT_EQ(features.size(), 2U);
+  EXPECT_EQ(features[0].spec, (TensorSpec{"time", DType::kInt64, 1, 1}));
+  EXPECT_EQ(features[1].spec, (TensorSpec{"weight", DType::kFloat64, 1, 1}));
+  EXPECT_THAT(Column<int64_t>(dataset, 0), ElementsAre(9007199254740993, -1, 0));
+  EXPECT_THAT(Column<double>(dataset, 1), ElementsAre(3, 1289241911.72836, 2));
+}
+
+TEST_F(EdgeColumnsTest, LateFractionChangesTheWholeColumn) {
+  options_.edge_columns = {"w"};
+  std::string text;
+  std::vector<double> expected;
+  for (int i = 0; i < 150000; ++i) {
+    text += fmt::format("{} {} {}\n", i % 1000, (i * 31) % 1000, i);
+    expected.push_back(i);
+  }
+  expected.push_back(0.5);
+  EXPECT_EQ(Column<double>(Open(text + "1 2 0.5\n"), 0), expected);
+}
+
+TEST_F(EdgeColumnsTest, ReverseEdgesShareTheNumbers) {
+  options_.edge_columns = {"w"};
+  options_.undirected = true;
+  const auto dataset = Open("0 1 5\n1 2 7\n");
+  EXPECT_EQ(Edges(dataset).size(), 4U);
+  EXPECT_EQ(dataset->relations[0].features[0].row_divisor, 2);
+  EXPECT_THAT(Column<int64_t>(dataset, 0), ElementsAre(5, 7));
+}
+
+TEST_F(EdgeColumnsTest, MissingEmptyOrTextualColumnNamesLineAndColumn) {
+  options_.edge_columns = {"weight", "time"};
+  for (const std::string line : {"1 2 3", "1,2,3,", "1,2,,3", "1 2 x 3", "1 2 3 4x"}) {
+    ExpectError(Open("0 1 2 3\n" + line + "\n").status(), absl::StatusCode::kInvalidArgument,
+                {"g.txt:2", "column ", "expected a number"});
+  }
+  ExpectError(Open("0 1 2 3\n1,2,,3,4\n").status(), absl::StatusCode::kInvalidArgument,
+              {"g.txt:2", "column 3 (`weight`) is missing"});
+}
+
+TEST_F(EdgeColumnsTest, DroppedColumnsAreToldOnce) {
+  testing::internal::CaptureStdout();  // where the log goes by default
+  EXPECT_EQ(Edges(Open("0 1\n1 2 0.5\n2 0 0.5\n")).size(), 3U);
+  const std::string log = testing::internal::GetCapturedStdout();
+  EXPECT_THAT(log, testing::HasSubstr("g.txt:2: columns after column 2 are dropped"));
+  EXPECT_THAT(log, testing::HasSubstr("--edge-columns"));
+  EXPECT_THAT(log, testing::Not(testing::HasSubstr("g.txt:3")));
+}
+
+TEST_F(EdgeColumnsTest, NamesThatCannotBeFeaturesAreRefused) {
+  for (const std::vector<std::string>& names :
+       {std::vector<std::string>{""}, {"@w"}, {"w", "time", "w"}}) {
+    options_.edge_columns = names;
+    ExpectError(Open("0 1 2 3 4\n").status(), absl::StatusCode::kInvalidArgument,
+                {"--edge-columns", names.back()});
+  }
+}
+
+TEST_F(EdgeColumnsTest, HeaderIsSkippedWhereAskedAndElseTheAdviceIsGiven) {
+  const std::string text = "source,target,rating\n0,1,5\n1,2,7\n";
+  ExpectError(Open(text).status(), absl::StatusCode::kInvalidArgument,
+              {"g.txt:1", "--skip-lines 1"});
+  options_.skip_lines = 1;
+  EXPECT_THAT(Edges(Open(text)), ElementsAre(Edge{0, 0, 1}, Edge{1, 1, 2}));
+}
+
+TEST_F(EdgeColumnsTest, OptionsRoundTripAndAreForEdgeListsAlone) {
+  EXPECT_FALSE(options_.ToJson().contains("edge_columns"));
+  EXPECT_FALSE(options_.ToJson().contains("skip_lines"));
+  options_.edge_columns = {"weight", "time"};
+  options_.skip_lines = 3;
+  const StatusOr<ReadOptions> back = ReadOptions::FromJson(options_.ToJson(), "x");
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_EQ(back->edge_columns, options_.edge_columns);
+  EXPECT_EQ(back->skip_lines, 3);
+  WriteText("raw/x", "");
+  ExpectError(OpenDataset(folder_, options_).status(), absl::StatusCode::kInvalidArgument,
+              {"--edge-columns", "ogb"});
+  options_.edge_columns.clear();
+  ExpectError(OpenDataset(folder_, options_).status(), absl::StatusCode::kInvalidArgument,
+              {"--skip-lines", "ogb"});
 }
 
 // ---- ogb ----------------------------------------------------------------------------------
