@@ -3,10 +3,9 @@
 
 namespace halograph {
 
-// From now on that ends the process with code 1 and one line on stderr that names the file, where
-// it would have been a bare signal; also when several threads meet it at once: the first one
-// reports, the others wait for the end of the process. For main; `program` lives as long as the
-// process.
+// From now on such a signal ends the process with code 1 and one line on stderr that names the
+// file. If several threads meet it at once, the first one reports, and the others wait for the end
+// of the process. Called by main; `program` must live as long as the process.
 void EndOnBusErrors(const char* program);
 
 }  // namespace halograph

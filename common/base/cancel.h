@@ -1,4 +1,4 @@
-// Ends work from outside: a caller cancels a token, and who works for him looks at it or is told.
+// Ends work from outside: a caller cancels a token; whoever works for it polls it or is called back.
 #pragma once
 
 #include <chrono>
@@ -18,8 +18,8 @@ class CancelToken {
   CancelToken(const CancelToken&) = delete;
   CancelToken& operator=(const CancelToken&) = delete;
 
-  // For good, and any number of times: only the first call runs what is registered, and returns
-  // when all of it has run.
+  // Cancels for good. Only the first call runs the registered callbacks; it returns when all of
+  // them have run. Later calls do nothing.
   void Cancel() { source_.request_stop(); }
 
   // One load: cheap enough for inner loops.

@@ -1,6 +1,6 @@
-// Asking for memory ahead of its use, in a way that survives the compiler: GCC takes a function
-// that only prefetches for one without effect and drops calls of it, unless they happen to be
-// inlined before it looks. The empty assembly is an effect that it has to keep; it costs nothing.
+// Prefetches that the compiler keeps. GCC takes a function that only prefetches for one without
+// effect, and drops calls of it unless they are inlined before. The empty assembly is an effect
+// that GCC has to keep; it costs nothing.
 #pragma once
 
 namespace halograph {

@@ -1,4 +1,4 @@
-// Where a thread may run, taken from one processor for a while.
+// The processors that a thread may run on. It can be kept off one of them for a while.
 #pragma once
 
 #include <cstdint>
@@ -10,20 +10,20 @@
 
 namespace halograph {
 
-// A hint throughout: where the system refuses, or a thread may run on one processor only, it stays
-// where it may be. Thread-safe.
+// All of this is a hint: if the system refuses, or the thread may run on one processor only,
+// nothing changes. Thread-safe.
 class ThreadPlace {
  public:
-  // The thread whose place it is calls these two when it begins and before it ends.
+  // The thread itself calls Begin when it begins, and End before it ends.
   void Begin();
   void End();
 
-  // Takes the caller's processor from those that the thread may run on, until Return.
+  // Keeps the thread off the caller's processor until Return.
   void LeaveCaller();
-  // How often that was asked for.
+  // How often LeaveCaller was called.
   [[nodiscard]] int64_t asked();
-  // Gives the thread back all that it had before; does nothing where it was asked to leave more
-  // often than `asked` says, for what is still to come.
+  // Gives the thread all its processors back. Does nothing if LeaveCaller was called more than
+  // `asked` times: the later call is for a task that is still to come.
   void Return(int64_t asked);
 
  private:

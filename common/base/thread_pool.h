@@ -27,11 +27,11 @@ class ThreadPool {
   // Tasks must not throw.
   [[nodiscard]] bool TrySubmit(std::function<void()> task);
 
-  // For a caller that goes on beside the tasks that it is about to submit: the threads that wait
-  // run their next one on other processors than the caller's. A kernel may wake a thread where it
-  // is woken from, though another processor is idle (of virtual machines, one whose processor
-  // sleeps looks taken), and leave both there for milliseconds. Each thread may run anywhere again
-  // when its task ends.
+  // For a caller that goes on working beside the tasks that it is about to submit. The waiting
+  // threads run their next task on other processors than the caller's. Without this, a kernel may
+  // wake a thread on the caller's processor although another one is idle, and leave both there for
+  // milliseconds (in virtual machines, a processor that sleeps looks taken). Each thread may run
+  // anywhere again when its task ends.
   void MoveAside();
 
   // Takes no more tasks, runs the queued ones, joins. Idempotent; not from a task.

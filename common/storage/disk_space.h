@@ -1,5 +1,5 @@
-// Room on a disk: looked at before the work, and claimed before a mapping is written, so that a
-// full disk is an error and no signal.
+// Room on a disk. It is checked before the work starts, and claimed before a mapping is written, so
+// that a full disk is an error and not a signal.
 #pragma once
 
 #include <cstddef>

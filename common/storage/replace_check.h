@@ -8,9 +8,9 @@
 
 namespace halograph {
 
-// OK where nothing is at `output`, or an empty folder, or a folder that holds a file `marker`.
-//   AlreadyExists  anything else: it names what is there and what would be replaced (`what`, as "a
-//                  partition folder")
+// OK if nothing is at `output`, or an empty folder, or a folder that holds a file `marker`.
+//   AlreadyExists  anything else is there. The message names it, and what may be replaced (`what`,
+//                  as "a partition folder")
 [[nodiscard]] Status CheckReplaceable(const std::filesystem::path& output, std::string_view marker,
                                       std::string_view what);
 
