@@ -3,7 +3,7 @@
 
 #include "client/local/mapped_graph.h"
 #include "common/sampling/fused_sampler.h"
-#include "common/sampling/no_memory.h"
+#include "common/sampling/request.h"
 
 namespace halograph {
 namespace {

@@ -6,7 +6,7 @@
 #include "common/base/mutex.h"
 #include "common/graph/owner_split.h"
 #include "common/sampling/merge_picks.h"
-#include "common/sampling/no_memory.h"
+#include "common/sampling/request.h"
 
 namespace halograph {
 namespace {

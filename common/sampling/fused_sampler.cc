@@ -7,8 +7,6 @@
 #include "common/sampling/excluded_edges.h"
 #include "common/sampling/fused_layer.h"
 #include "common/sampling/fused_split.h"
-#include "common/sampling/minibatch_lists.h"
-#include "common/sampling/no_memory.h"
 #include "common/sampling/weighted_picks.h"
 
 namespace halograph {

@@ -1,6 +1,7 @@
 // What one minibatch in the making needs and the next one reuses: per node type the unique list and
 // its map, and the buffers of the stream. Building one costs page faults (4 bytes a node of each
-// type in time), so they are kept in a pool. A workspace serves one call at a time.
+// type in time), so they are kept in a pool. A workspace serves one call at a time. And the lists
+// of one minibatch, as a workspace holds them.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +10,14 @@
 
 #include "common/base/cancel.h"
 #include "common/base/mutex.h"
+#include "common/base/status.h"
 #include "common/graph/schema.h"
 #include "common/sampling/fused_nodes.h"
 #include "common/sampling/fused_sinks.h"
 #include "common/sampling/fused_stream.h"
 #include "common/sampling/layer_draws.h"
+#include "common/sampling/minibatch.h"
+#include "common/sampling/request.h"
 
 namespace halograph {
 
@@ -85,6 +89,30 @@ class FusedWorkspacePool {
   CondVar returned_;
   std::vector<std::unique_ptr<FusedWorkspace>> idle_ HG_GUARDED_BY(mutex_);
   int out_ HG_GUARDED_BY(mutex_) = 0;
+};
+
+// The unique lists of a minibatch in the making, of all node types: what the fused sampler and the
+// builder over other sources share. Not thread-safe. Throws std::bad_alloc.
+class MinibatchLists {
+ public:
+  // Empties the workspace's lists. Neither is owned.
+  MinibatchLists(const Schema* schema, FusedWorkspace* workspace);
+
+  [[nodiscard]] FusedNodes& of(int type) const { return workspace_->nodes[type]; }
+
+  // Appends a valid request's seeds and sets their positions, list by list. ResourceExhausted:
+  // CheckLength.
+  [[nodiscard]] Status AddSeeds(const SampleRequest& request,
+                                std::vector<std::vector<int32_t>>* positions);
+  // After appending: ResourceExhausted if a list is longer than the 2^31 - 1 that a block numbers.
+  [[nodiscard]] Status CheckLength(int type) const;
+  // Lengths per type, as they are now.
+  void GetSizes(std::vector<int64_t>* sizes) const;
+  void CopyTo(std::vector<std::vector<int64_t>>* nodes) const;
+
+ private:
+  const Schema* schema_;
+  FusedWorkspace* workspace_;
 };
 
 }  // namespace halograph

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <new>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -90,5 +92,23 @@ struct SampleRequest {
 enum class BatchPurpose : uint64_t { kTrain = 0, kValid = 1, kTest = 2, kPredict = 3 };
 [[nodiscard]] uint64_t BatchSeed(uint64_t seed, BatchPurpose purpose, uint64_t epoch, uint64_t step,
                                  uint64_t world_size, uint64_t rank);
+
+// Runs `work`, which returns a Status or StatusOr. ResourceExhausted if memory ends on the way;
+// `count` of `what` ("seeds") is what it was doing.
+template <typename Work>
+[[nodiscard]] auto CatchNoMemory(int64_t count, const char* what, Work&& work) -> decltype(work()) {
+  try {
+    return work();
+  } catch (const std::bad_alloc&) {
+    return ResourceExhausted(
+        "no memory to sample with {} {}; use a smaller batch or smaller fanouts, or fewer sampling "
+        "threads (each needs 4 bytes a node)",
+        count, what);
+  } catch (const std::length_error&) {
+    return ResourceExhausted(
+        "sampling with {} {} takes more than memory can be; use a smaller batch or smaller fanouts",
+        count, what);
+  }
+}
 
 }  // namespace halograph

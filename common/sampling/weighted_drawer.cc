@@ -6,7 +6,6 @@
 
 #include "common/sampling/draws.h"
 #include "common/sampling/weighted_heavy.h"
-#include "common/sampling/weighted_sums.h"
 
 namespace halograph {
 namespace {

@@ -1,8 +1,6 @@
 // Compiled without contraction: every machine draws the same.
 #include "common/sampling/weighted_heavy.h"
 
-#include "common/sampling/weighted_sums.h"
-
 namespace halograph {
 
 int HeavyDraws::Locate(uint64_t draw) const {
