@@ -10,10 +10,9 @@
 
 namespace halograph {
 
-// RssAnon of a process in bytes; 0 if it is gone.
-[[nodiscard]] int64_t AnonymousBytes(pid_t process);
-
-// Watches one process from construction to Stop.
+// Watches one process from construction to Stop, and the children that its first thread starts
+// without exec: METIS runs in one. Such a child shares the pages of the process, and what it holds
+// includes them, so the largest of all counts, not the sum.
 class AnonymousPeak {
  public:
   explicit AnonymousPeak(pid_t process);

@@ -7,7 +7,6 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -84,7 +83,7 @@ struct MethodOptions {
   NodeOrder order = NodeOrder::kInput;
   // What the whole run may hold, in bytes: a method that can trade quality for memory plans with
   // it. Whether a plan fits is checked by whoever runs the method (CheckMemory).
-  int64_t memory = std::numeric_limits<int64_t>::max();
+  int64_t memory = kAnyMemory;
   // For methods that need files of their own; exists, is emptied.
   std::filesystem::path scratch = {};
   EdgePartitionOptions edge = {};

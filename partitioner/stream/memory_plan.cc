@@ -97,6 +97,15 @@ Status CheckMemory(const MemoryPlan& plan, int64_t limit) {
                         largest->name, HeldText(*largest), FormatBytes(kProgramBytes)));
 }
 
+int64_t AnonymousMemory(pid_t process) {
+  std::ifstream status("/proc/" + std::to_string(process) + "/status");
+  for (std::string word; status >> word;) {
+    int64_t kib = 0;
+    if (word == "RssAnon:" && status >> kib) return kib * 1024;
+  }
+  return 0;
+}
+
 int64_t AvailableMemory() {
   const int64_t free = std::min(FreeInMachine(), FreeInControlGroup());
   return free / 10 * 9;

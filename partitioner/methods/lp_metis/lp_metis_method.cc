@@ -38,6 +38,7 @@ constexpr int64_t kMostArcs = int64_t{80} << 20;
 // Of a graph's edges those between clusters, measured: 0.35 to 0.37 of a planted and of a
 // hierarchical one of a million nodes.
 constexpr int64_t kEdgesAPair = 3;
+constexpr int64_t kOffsetAndClusterBytes = 12;  // a node
 // A smaller graph is done before anybody asks.
 constexpr int64_t kLargeGraph = 100'000;
 // Nodes of a cluster that is found for the order alone. Smaller clusters bring few neighbours
@@ -86,9 +87,12 @@ StatusOr<Projected> PartitionClusters(const DiskCsr& graph, const VertexWeights&
   Clustering clustering = PropagateLabels(graph, {.max_nodes = most,
                                                   .rounds = kPropagationRounds,
                                                   .seed = SubKey(options.seed, kPropagation)});
-  HG_ASSIGN_OR_RETURN(const CoarseGraph coarse,
+  HG_ASSIGN_OR_RETURN(CoarseGraph coarse,
                       Contract(graph, clustering, weights,
                                {.max_arcs = kMostArcs, .seed = SubKey(options.seed, kSample)}));
+  const int64_t held = kOffsetAndClusterBytes * graph.num_nodes() +
+                       static_cast<int64_t>(sizeof(int32_t) * weights.values.size());
+  const int64_t room = MemoryLeft(options.memory, kProgramBytes + held);
   const bool small = graph.num_nodes() < kLargeGraph;
   spdlog::log(
       small ? spdlog::level::debug : spdlog::level::info,
@@ -96,7 +100,7 @@ StatusOr<Projected> PartitionClusters(const DiskCsr& graph, const VertexWeights&
       FormatCount(graph.num_nodes()), FormatCount(graph.num_arcs() / 2),
       FormatCount(clustering.clusters), FormatCount(coarse.graph.num_arcs() / 2));
   HG_ASSIGN_OR_RETURN(const CoarsePartition partition,
-                      PartitionCoarse(coarse, options.parts, SubKey(options.seed, kMetis)));
+                      PartitionCoarse(&coarse, options.parts, SubKey(options.seed, kMetis), room));
   Projected projected;
   projected.owners.resize(clustering.cluster_of.size());
   for (size_t v = 0; v < projected.owners.size(); ++v) {
@@ -159,7 +163,7 @@ MemoryPlan LpMetisMethod::PlanMemory(const GraphCounts& counts,
        {"clustering",
         {{"offsets", 8 * nodes}, {"node weights", weights}, {"labels and sizes", 12 * nodes}}},
        {"metis on clusters",
-        {{"offsets and clusters", 12 * nodes},
+        {{"offsets and clusters", kOffsetAndClusterBytes * nodes},
          {"node weights", weights},
          {"pairs of clusters", lists},
          {"inside METIS (estimate)", lists / 2 * 5}}},

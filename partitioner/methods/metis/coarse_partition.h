@@ -60,8 +60,17 @@ VertexWeights SumOverClusters(const std::vector<Constraint>& constraints, int64_
 // parts >= 2. A small graph is tried with several seeds and the best cut within the bounds taken:
 // it costs nothing, and METIS' results differ by some per cent. Too few clusters for METIS (or no
 // pairs) are dealt.
-//   Internal, ResourceExhausted  as CallMetis
-[[nodiscard]] StatusOr<CoarsePartition> PartitionCoarse(const CoarseGraph& coarse, int parts,
-                                                        uint64_t seed);
+//
+// `coarse` and METIS hold at most `memory` bytes together. How much METIS takes for
+// a pair differs by a half: much on graphs that stay dense while they are coarsened, as R-MAT's. If
+// it needs more than there is, it is tried again with three quarters of the pairs, chosen by hash;
+// `coarse` then holds only these.
+//   ResourceExhausted  not even a pair a cluster fits, and as CallMetis
+//   Internal           as CallMetis
+[[nodiscard]] StatusOr<CoarsePartition> PartitionCoarse(CoarseGraph* coarse, int parts,
+                                                        uint64_t seed, int64_t memory);
+
+// Keeps three quarters of the pairs, about, chosen by hash: other ones for each key.
+void ThinPairs(uint64_t key, CoarseGraph* coarse);
 
 }  // namespace halograph

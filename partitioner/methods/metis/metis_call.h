@@ -2,38 +2,16 @@
 // call followed by moves of single nodes until all bounds hold.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
-#include <thread>
 #include <utility>
 #include <vector>
-
-#include <signal.h>
 
 #include "common/base/status.h"
 #include "partitioner/methods/metis/folded_graph.h"
 #include "partitioner/methods/metis/vertex_weights.h"
+#include "partitioner/stream/memory_plan.h"
 
 namespace halograph {
-
-// Lets SIGTERM end the process while METIS runs. METIS takes the signal for an error of its own: it
-// jumps out of its work, memory allocation included, and returns. Made by the thread that calls
-// METIS, around the call. If the program ignores or handles SIGTERM, the guard only keeps it from
-// this thread.
-class TerminationGuard {
- public:
-  TerminationGuard();
-  ~TerminationGuard();
-  TerminationGuard(const TerminationGuard&) = delete;
-  TerminationGuard& operator=(const TerminationGuard&) = delete;
-
- private:
-  void Watch();
-
-  sigset_t before_{};
-  std::atomic<bool> over_{false};
-  std::thread watcher_;
-};
 
 // The imbalance that METIS aims at. It is well below the bounds that are promised, because METIS
 // misses its aim by some per cent when there are several constraints. `edges` is for constraints
@@ -43,16 +21,26 @@ struct MetisImbalance {
   float edges = 1.06F;
 };
 
+// Bytes of what METIS gets: neighbours, offsets and weights.
+[[nodiscard]] int64_t InputBytes(const FoldedGraph& graph, const VertexWeights& weights);
+
 // One call of METIS_PartGraphKway: owners per node for `parts` >= 2. A pure function of the
 // arguments: the seed may be any number (METIS itself takes 31 bits and gives 0 and 1 the same
-// result). METIS changes none of the arrays. Calls of one process wait for one another, since METIS
-// keeps global state.
-//   ResourceExhausted  METIS ran out of memory
-//   Internal           METIS refused the input or failed
+// result). METIS changes none of the arrays.
+//
+// METIS runs in a process of its own, for three reasons. How much memory it takes cannot be told
+// before, since that depends on how fast the graph shrinks while it is coarsened: the process may
+// take no more than `room` bytes, beside what it shares with this one. METIS takes SIGTERM
+// for an error of its own: its handlers never run here. And what it leaks when it fails goes with
+// the process. That process ends with this one. Calls wait for one another, since two would take
+// the same memory.
+//   ResourceExhausted  METIS ran out of memory, or the system killed it
+//   Internal           METIS refused the input or failed, or no process could be started
 [[nodiscard]] StatusOr<std::vector<int32_t>> CallMetis(const FoldedGraph& graph,
                                                        const VertexWeights& weights, int parts,
                                                        uint64_t seed,
-                                                       const MetisImbalance& imbalance = {});
+                                                       const MetisImbalance& imbalance = {},
+                                                       int64_t room = kAnyMemory);
 
 // One attempt: METIS, then nodes moved until bounds hold.
 struct MetisAttempt {
@@ -71,6 +59,7 @@ struct MetisAttempt {
 // then balanced. A pure function of the arguments. Errors as CallMetis.
 [[nodiscard]] StatusOr<MetisAttempt> AttemptMetis(const FoldedGraph& graph,
                                                   const VertexWeights& weights, int parts,
-                                                  uint64_t seed, const MetisImbalance& aims = {});
+                                                  uint64_t seed, const MetisImbalance& aims = {},
+                                                  int64_t room = kAnyMemory);
 
 }  // namespace halograph

@@ -36,6 +36,8 @@ Json Report(const FoldedGraph& graph, const VertexWeights& weights, const MetisA
 // What METIS holds a node beside pairs, all levels together; measured where MetisLevels is.
 constexpr int64_t kMetisNodeBytes = 60;
 
+constexpr int64_t kOwnerBytes = sizeof(int32_t);
+
 // Weights of the finest pairs, then neighbours and weights a level.
 int64_t InsideMetis(int64_t nodes, int64_t arcs) {
   constexpr double kInt = sizeof(int32_t);
@@ -68,7 +70,7 @@ MemoryPlan MetisMethod::PlanMemory(const GraphCounts& counts, const MethodOption
            {"metis",
             {{"neighbours", kInt * arcs},
              {"node weights", weights},
-             {"offsets and owners", 8 * nodes},
+             {"offsets and owners", (kInt + kOwnerBytes) * nodes},
              {"inside METIS (estimate)",
               InsideMetis(nodes, arcs) + 2 * weights + kMetisNodeBytes * nodes}}}}};
 }
@@ -96,13 +98,16 @@ StatusOr<Assignment> MetisMethod::Assign(const Dataset& dataset,
     }
     Progress progress("metis (nodes)");
     progress.Advance(graph.num_nodes());  // for the line at the end: nodes and seconds
+    const int64_t room = MemoryLeft(options.memory, kProgramBytes + InputBytes(graph, weights) +
+                                                        kOwnerBytes * graph.num_nodes());
     const int max_attempts = graph.num_arcs() <= kSmallArcs ? kAttempts : 1;
     int attempts = 1;
     HG_ASSIGN_OR_RETURN(MetisAttempt best,
-                        AttemptMetis(graph, weights, options.parts, options.seed));
+                        AttemptMetis(graph, weights, options.parts, options.seed, {}, room));
     for (; attempts < max_attempts && best.excess > 0; ++attempts) {
       const uint64_t seed = SubKey(options.seed, static_cast<uint64_t>(attempts));
-      HG_ASSIGN_OR_RETURN(MetisAttempt other, AttemptMetis(graph, weights, options.parts, seed));
+      HG_ASSIGN_OR_RETURN(MetisAttempt other,
+                          AttemptMetis(graph, weights, options.parts, seed, {}, room));
       if (other.BetterThan(best)) best = std::move(other);
     }
     assignment.owners = UnionNodes(dataset).SplitByType(best.owners);

@@ -28,6 +28,16 @@ MethodChoice ChooseForClusters(const GraphCounts& counts, const MethodOptions& o
                                   FormatBytes(needed))};
 }
 
+StatusOr<Assignment> AssignBy(const MethodChoice& choice, const Dataset& dataset,
+                              const MethodOptions& options) {
+  spdlog::info("method {}: {}", choice.method, choice.why);
+  HG_ASSIGN_OR_RETURN(const auto method, MakeMethod(choice.method));
+  HG_ASSIGN_OR_RETURN(Assignment assignment, method->Assign(dataset, options));
+  assignment.report["method"] = choice.method;
+  assignment.report["why"] = choice.why;
+  return assignment;
+}
+
 }  // namespace
 
 MethodChoice ChooseMethod(const GraphCounts& counts, const MethodOptions& options) {
@@ -65,12 +75,12 @@ MethodProfile AutoMethod::Profile(const GraphCounts& counts, const MethodOptions
 StatusOr<Assignment> AutoMethod::Assign(const Dataset& dataset,
                                         const MethodOptions& options) const {
   const MethodChoice choice = ChooseMethod(GraphCounts::Of(dataset), options);
-  spdlog::info("method {}: {}", choice.method, choice.why);
-  HG_ASSIGN_OR_RETURN(const auto method, MakeMethod(choice.method));
-  HG_ASSIGN_OR_RETURN(Assignment assignment, method->Assign(dataset, options));
-  assignment.report["method"] = choice.method;
-  assignment.report["why"] = choice.why;
-  return assignment;
+  StatusOr<Assignment> assignment = AssignBy(choice, dataset, options);
+  // What METIS takes is an estimate.
+  if (!absl::IsResourceExhausted(assignment.status()) || choice.method == kStreaming) {
+    return assignment;
+  }
+  return AssignBy({kStreaming, Message(assignment.status())}, dataset, options);
 }
 
 }  // namespace halograph

@@ -31,7 +31,8 @@ class AutoMethod : public PartitionMethod {
                                       const MethodOptions& options) const override;
   [[nodiscard]] MethodProfile Profile(const GraphCounts& counts,
                                       const MethodOptions& options) const override;
-  // Logs which method it is and why. Errors are the chosen method's.
+  // Logs which method it is and why. If METIS needs more memory than its plan says, and more than
+  // there is, stream-metis takes over. Errors are the chosen method's.
   [[nodiscard]] StatusOr<Assignment> Assign(const Dataset& dataset,
                                             const MethodOptions& options) const override;
 };

@@ -43,7 +43,15 @@ int64_t ClusterBytes(const GraphCounts& counts, const MethodOptions& options) {
   return kMetisClusterBytes + kMetisWeightBytes * MostConstraints(counts, options.balance);
 }
 
+// The cluster of each node.
+constexpr int64_t kClusterOfBytes = 4;
+
 }  // namespace
+
+int64_t CoarseMemory(const GraphCounts& counts, const MethodOptions& options) {
+  return MemoryLeft(options.memory, kProgramBytes + StandingBytes(counts, options) +
+                                        kClusterOfBytes * counts.num_nodes());
+}
 
 CoarseBudget ChooseBudget(const GraphCounts& counts, const MethodOptions& options) {
   const int64_t nodes = counts.num_nodes();
@@ -57,7 +65,7 @@ CoarseBudget ChooseBudget(const GraphCounts& counts, const MethodOptions& option
                          : std::clamp(nodes / kNodesPerCluster, kLeastClusters, kMostClusters);
   clusters = std::max(std::min(clusters, nodes), fewest);
   // Pairs go first: of an even share of the room a cluster gets its own bytes and the fewest pairs.
-  const int64_t coarse_room = std::max<int64_t>(room - 4 * nodes, 0);
+  const int64_t coarse_room = std::max<int64_t>(room - kClusterOfBytes * nodes, 0);
   const int64_t least_bytes =
       static_cast<int64_t>(kClusterSlack * static_cast<double>(ClusterBytes(counts, options))) +
       kFewestPairsPerCluster * kMetisPairBytes;
@@ -107,7 +115,7 @@ MemoryPlan PlanOfBudget(const GraphCounts& counts, const MethodOptions& options,
                             {"best neighbours of clusters", 12 * nodes},
                             chunks}});
   }
-  const HeldMemory clusters = {"clusters", 4 * nodes};
+  const HeldMemory clusters = {"clusters", kClusterOfBytes * nodes};
   const HeldMemory coarse_nodes = {"clusters and METIS on them (estimate)",
                                    budget.max_clusters * ClusterBytes(counts, options)};
   plan.phases.push_back({"coarse graph",

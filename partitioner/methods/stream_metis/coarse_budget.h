@@ -21,6 +21,10 @@ struct CoarseBudget {
 // the memory, and says by how much.
 [[nodiscard]] CoarseBudget ChooseBudget(const GraphCounts& counts, const MethodOptions& options);
 
+// What options.memory leaves for the coarse graph and METIS on it. METIS may take more than the
+// estimate for a pair, but not more than this.
+[[nodiscard]] int64_t CoarseMemory(const GraphCounts& counts, const MethodOptions& options);
+
 // What a run with this budget holds, phase by phase.
 [[nodiscard]] MemoryPlan PlanOfBudget(const GraphCounts& counts, const MethodOptions& options,
                                       const CoarseBudget& budget);

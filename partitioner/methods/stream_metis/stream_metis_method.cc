@@ -112,12 +112,13 @@ struct CoarseResult {
 
 StatusOr<CoarseResult> AssignByClusters(const Dataset& dataset, const MethodOptions& options,
                                         const Degrees& degrees, const Clusters& clusters,
-                                        const NodeWeights& weights, int64_t max_pairs) {
+                                        const NodeWeights& weights, int64_t max_pairs,
+                                        int64_t memory) {
   CoarsePartition partition;
   Json report;
   {
     HG_ASSIGN_OR_RETURN(
-        const CoarseGraph coarse,
+        CoarseGraph coarse,
         BuildCoarseGraph(dataset, clusters, weights, degrees.edges, max_pairs, options.seed));
     // A small graph is done before anybody asks.
     const auto level = degrees.connected < kLargeGraph ? spdlog::level::debug : spdlog::level::info;
@@ -125,7 +126,7 @@ StatusOr<CoarseResult> AssignByClusters(const Dataset& dataset, const MethodOpti
                 FormatCount(degrees.connected), FormatCount(clusters.count),
                 FormatCount(coarse.graph.num_arcs() / 2),
                 coarse.share < 1 ? fmt::format(" (a sample, {:.0f} %)", 100 * coarse.share) : "");
-    HG_ASSIGN_OR_RETURN(partition, PartitionCoarse(coarse, options.parts, options.seed));
+    HG_ASSIGN_OR_RETURN(partition, PartitionCoarse(&coarse, options.parts, options.seed, memory));
     report = {{"clusters", clusters.count},
               {"pairs", coarse.graph.num_arcs() / 2},
               {"pairs_share", coarse.share},
@@ -185,14 +186,16 @@ StatusOr<Assignment> StreamMetisMethod::Assign(const Dataset& dataset,
   HG_RETURN_IF_ERROR(CheckParts(dataset, options.parts));
   HG_RETURN_IF_ERROR(CheckOptions(options));
   if (options.parts == 1) return OnePart(dataset, options.order);
-  const CoarseBudget budget = ChooseBudget(GraphCounts::Of(dataset), options);
+  const GraphCounts counts = GraphCounts::Of(dataset);
+  const CoarseBudget budget = ChooseBudget(counts, options);
   HG_ASSIGN_OR_RETURN(const Degrees degrees, CountStreamDegrees(dataset));
   HG_ASSIGN_OR_RETURN(Clusters clusters, MakeClusters(dataset, degrees, budget, options.parts));
   clusters.volume.Free();
   HG_ASSIGN_OR_RETURN(const NodeWeights weights,
                       NodeWeights::Build(dataset, degrees, options.balance));
   HG_ASSIGN_OR_RETURN(CoarseResult coarse,
-                      AssignByClusters(dataset, options, degrees, clusters, weights, budget.pairs));
+                      AssignByClusters(dataset, options, degrees, clusters, weights, budget.pairs,
+                                       CoarseMemory(counts, options)));
   const bool ordered = options.order == NodeOrder::kCluster;
   const bool keep = ordered && clusters.count * kLeastOrderClusterNodes <= degrees.connected;
   if (!keep) clusters.of.Free();

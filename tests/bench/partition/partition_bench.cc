@@ -57,9 +57,10 @@ double CpuSeconds(const rusage& usage) {
 }
 
 double OwnCpuSeconds() {
-  rusage usage{};
-  ::getrusage(RUSAGE_SELF, &usage);
-  return CpuSeconds(usage);
+  rusage own{}, children{};  // METIS is a child
+  ::getrusage(RUSAGE_SELF, &own);
+  ::getrusage(RUSAGE_CHILDREN, &children);
+  return CpuSeconds(own) + CpuSeconds(children);
 }
 
 StatusOr<Cost> CallMetisOnce(const fs::path& input, const Options& options) {

@@ -1,14 +1,17 @@
-// PlanMemory of the edge partitioners against what a process takes: a child with a million nodes,
-// its anonymous memory measured by the kernel. A program of its own: what other tests leave in the
-// heap moves the size from which the allocator maps memory, and so the peak.
+// PlanMemory of the edge partitioners, and --memory of the methods that call METIS, against what a
+// process takes: a child whose memory is measured by the kernel. A program of its own: what other
+// tests leave in the heap moves the size from which the allocator maps memory, and so the peak.
 #include <algorithm>
 #include <fstream>
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,6 +21,9 @@
 #include "partitioner/methods/literature/spring.h"
 #include "partitioner/methods/literature/stream_rules.h"
 #include "partitioner/methods/literature/two_phase.h"
+#include "partitioner/methods/metis/coarse_partition.h"
+#include "partitioner/methods/metis/metis_call.h"
+#include "partitioner/methods/stream_metis/stream_metis_method.h"
 
 namespace halograph {
 namespace {
@@ -25,44 +31,74 @@ namespace {
 constexpr int64_t kMillion = 1000000;
 constexpr int64_t kMadeEdges = 1500000;
 
-// Every node has an edge, so that all memory is touched. Made as they are read.
+// Edges made as they are read: `make(i)` is edge i.
 class MadeEdges : public EdgeSource {
  public:
+  using Make = std::pair<int64_t, int64_t> (*)(int64_t);
+  MadeEdges(int64_t count, Make make) : count_(count), make_(make) {}
   StatusOr<std::unique_ptr<EdgeCursor>> Open() const override {
-    return std::unique_ptr<EdgeCursor>(std::make_unique<Cursor>());
+    return std::unique_ptr<EdgeCursor>(std::make_unique<Cursor>(count_, make_));
   }
-  int64_t max_edges() const override { return kMadeEdges; }
+  int64_t max_edges() const override { return count_; }
 
  private:
   class Cursor : public EdgeCursor {
    public:
+    Cursor(int64_t count, Make make) : count_(count), make_(make) {}
     StatusOr<bool> Next(EdgeChunk* chunk) override {
       chunk->clear();
-      for (; next_ < kMadeEdges && chunk->size() < kEdgeChunk; ++next_) {
-        chunk->sources.push_back(next_ % kMillion);
-        chunk->destinations.push_back(static_cast<int64_t>(
-            Bounded(SubKey(1, static_cast<uint64_t>(next_)), static_cast<uint64_t>(kMillion))));
+      for (; next_ < count_ && chunk->size() < kEdgeChunk; ++next_) {
+        const auto [source, destination] = make_(next_);
+        chunk->sources.push_back(source);
+        chunk->destinations.push_back(destination);
         chunk->ids.push_back(next_);
       }
       return chunk->size() > 0;
     }
 
    private:
+    const int64_t count_;
+    const Make make_;
     int64_t next_ = 0;
   };
+
+  const int64_t count_;
+  const Make make_;
 };
 
-Dataset MadeGraph() {
+Dataset MadeGraph(int64_t nodes, int64_t edges, MadeEdges::Make make) {
   Dataset dataset;
   dataset.name = "made";
   dataset.node_types.push_back(
-      {.name = "node", .count = kMillion, .features = {}, .original_ids = nullptr});
+      {.name = "node", .count = nodes, .features = {}, .original_ids = nullptr});
   dataset.relations.push_back({.source = "node",
                                .name = "edge",
                                .destination = "node",
-                               .edges = std::make_shared<MadeEdges>(),
+                               .edges = std::make_shared<MadeEdges>(edges, make),
                                .features = {}});
   return dataset;
+}
+
+// Every node has an edge, so that all memory is touched.
+std::pair<int64_t, int64_t> RandomEdge(int64_t i) {
+  const uint64_t end = Bounded(SubKey(1, static_cast<uint64_t>(i)), uint64_t{kMillion});
+  return {i % kMillion, static_cast<int64_t>(end)};
+}
+
+constexpr int kRmatLevels = 18;
+
+// Of an R-MAT graph, whose coarse graphs stay dense. Eight bits of a draw a level.
+std::pair<int64_t, int64_t> RmatEdge(int64_t i) {
+  CounterRng rng(SubKey(2, static_cast<uint64_t>(i)));
+  int64_t source = 0, destination = 0;
+  uint64_t bits = 0;
+  for (int level = 0; level < kRmatLevels; ++level) {
+    bits = level % 8 == 0 ? rng.Next() : bits >> 8;
+    const uint64_t x = bits & 255;
+    source = 2 * source + (x >= 195 ? 1 : 0);
+    destination = 2 * destination + ((x >= 146 && x < 195) || x >= 243 ? 1 : 0);
+  }
+  return {source, destination};
 }
 
 // KiB, of a line of /proc/self/status; -1 if there is none.
@@ -74,6 +110,14 @@ int64_t StatusLine(const std::string& key) {
   return -1;
 }
 
+// KiB at the peak of a child that this process waited for; METIS runs in one. It shares pages with
+// this process, and they count.
+int64_t PeakOfChildren() {
+  rusage usage{};
+  getrusage(RUSAGE_CHILDREN, &usage);
+  return usage.ru_maxrss;
+}
+
 // Resident bytes that `work` adds at its peak, in a process of its own; -1 where that cannot be
 // measured.
 int64_t PeakOf(const std::function<bool()>& work) {
@@ -83,7 +127,9 @@ int64_t PeakOf(const std::function<bool()>& work) {
   if (child == 0) {
     { std::ofstream("/proc/self/clear_refs") << "5"; }  // the peak so far is forgotten
     const int64_t before = StatusLine("VmRSS:");
-    const int64_t peak = work() ? (StatusLine("VmHWM:") - before) * 1024 : -1;
+    const bool worked = work();
+    const int64_t most = std::max(StatusLine("VmHWM:"), PeakOfChildren());
+    const int64_t peak = worked ? (most - before) * 1024 : -1;
     const bool told = write(ends[1], &peak, sizeof(peak)) == sizeof(peak);
     _exit(told ? 0 : 1);
   }
@@ -99,7 +145,7 @@ int64_t PeakOf(const std::function<bool()>& work) {
 template <typename PartitionerT>
 void ExpectPlanWithinAFifth(int parts, OwnerRule owner) {
   const EdgeMethod<PartitionerT> method;
-  const Dataset dataset = MadeGraph();
+  const Dataset dataset = MadeGraph(kMillion, kMadeEdges, RandomEdge);
   MethodOptions options;
   options.parts = parts;
   options.edge.owner = owner;
@@ -132,6 +178,82 @@ TEST_P(EdgeMemory, PlanIsWithinAFifthOfTheMeasuredPeak) {
     ExpectPlanWithinAFifth<TwoPhase>(parts, GetParam());
     ExpectPlanWithinAFifth<Spring>(parts, GetParam());
   }
+}
+
+// ---- METIS --------------------------------------------------------------------------------
+
+class MetisMemoryTest : public testing::Test {
+ protected:
+  void SetUp() override {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    GTEST_SKIP() << "a sanitizer holds memory of its own, and ends where malloc would fail";
+#endif
+  }
+};
+
+constexpr int64_t kManyNodes = 50'000;
+constexpr int64_t kManyEdges = 400'000;
+
+std::pair<int64_t, int64_t> FewNodesEdge(int64_t i) {
+  const auto [source, destination] = RandomEdge(i);
+  return {source % kManyNodes, destination % kManyNodes};
+}
+
+TEST_F(MetisMemoryTest, TooLittleIsResourceExhaustedAndTheNextCallIsFine) {
+  const Dataset dataset = MadeGraph(kManyNodes, kManyEdges, FewNodesEdge);
+  const auto graph = BuildFoldedGraph(dataset, false);
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  const auto weights = BuildVertexWeights(dataset, *graph, {});
+  ASSERT_TRUE(weights.ok()) << weights.status();
+  for (const int64_t room : {int64_t{0}, int64_t{1}, int64_t{10} << 20}) {
+    const auto owners = CallMetis(*graph, *weights, 8, 1, {}, room);
+    EXPECT_TRUE(absl::IsResourceExhausted(owners.status())) << owners.status();
+    EXPECT_THAT(Message(owners.status()), testing::HasSubstr("--memory"));
+  }
+  const auto limited = CallMetis(*graph, *weights, 8, 1, {}, int64_t{1} << 30);
+  ASSERT_TRUE(limited.ok()) << limited.status();
+  EXPECT_EQ(*limited, *CallMetis(*graph, *weights, 8, 1));
+}
+
+TEST_F(MetisMemoryTest, CoarseGraphIsThinnedUntilItFits) {
+  const Dataset dataset = MadeGraph(kManyNodes, kManyEdges, FewNodesEdge);
+  CoarseGraph coarse;
+  {
+    auto graph = BuildFoldedGraph(dataset, false);
+    ASSERT_TRUE(graph.ok()) << graph.status();
+    auto weights = BuildVertexWeights(dataset, *graph, {});
+    ASSERT_TRUE(weights.ok()) << weights.status();
+    coarse.graph = *std::move(graph);
+    coarse.weights = *std::move(weights);
+  }
+  const int64_t pairs = coarse.graph.num_arcs() / 2;
+  const int64_t memory = int64_t{30} << 20;
+  const auto partition = PartitionCoarse(&coarse, 8, 1, memory);
+  ASSERT_TRUE(partition.ok()) << partition.status();
+  EXPECT_EQ(partition->owners.size(), static_cast<size_t>(kManyNodes));
+  EXPECT_LT(coarse.share, 1);
+  EXPECT_GT(coarse.share, 0.2);
+  EXPECT_NEAR(static_cast<double>(coarse.graph.num_arcs() / 2),
+              coarse.share * static_cast<double>(pairs), 0.02 * static_cast<double>(pairs));
+}
+
+// METIS takes more for a pair of an R-MAT graph than the plan says: the more, the larger it is. The
+// memory that there is must do all the same.
+TEST_F(MetisMemoryTest, RmatStaysWithinTheMemoryThatIsGiven) {
+  const Dataset dataset = MadeGraph(int64_t{1} << kRmatLevels, 3 * kMillion, RmatEdge);
+  const StreamMetisMethod method;
+  MethodOptions options;
+  options.parts = 64;
+  options.memory = int64_t{144} << 20;
+  options.stream_metis.clusters = 50'000;
+  const int64_t planned =
+      kProgramBytes + method.PlanMemory(GraphCounts::Of(dataset), options).peak_bytes();
+  EXPECT_LE(planned, options.memory);
+  EXPECT_GE(static_cast<double>(planned), 0.9 * static_cast<double>(options.memory));
+  const int64_t peak = PeakOf([&] { return method.Assign(dataset, options).ok(); });
+  ASSERT_GT(peak, 0);
+  EXPECT_LE(peak + kProgramBytes, options.memory);
+  EXPECT_GE(static_cast<double>(peak), 0.7 * static_cast<double>(planned - kProgramBytes));
 }
 
 }  // namespace

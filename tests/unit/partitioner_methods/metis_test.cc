@@ -1,3 +1,4 @@
+#include <chrono>
 #include <csignal>
 #include <fstream>
 #include <map>
@@ -11,6 +12,7 @@
 
 #include "common/base/rng.h"
 #include "partitioner/methods/degrees.h"
+#include "partitioner/methods/metis/coarse_partition.h"
 #include "partitioner/methods/metis/folded_graph.h"
 #include "partitioner/methods/metis/metis_method.h"
 #include "partitioner/methods/metis/rebalance.h"
@@ -288,40 +290,55 @@ TEST_F(VertexWeightsTest, SumBeyondTheLimitIsRefused) {
   EXPECT_THAT(Message(weights.status()), HasSubstr("nodes/b sums up to 3"));
 }
 
-// ---- metis signal -------------------------------------------------------------------------
+// ---- metis process ------------------------------------------------------------------------
 
-// Whether the process has a handler for the signal, as the system tells.
-bool Catches(pid_t process, int signal) {
-  std::ifstream file("/proc/" + std::to_string(process) + "/status");
-  for (std::string line; std::getline(file, line);) {
-    if (line.starts_with("SigCgt:")) {
-      return (std::stoull(line.substr(7), nullptr, 16) >> (signal - 1) & 1) != 0;
-    }
-  }
-  return false;
-}
-
-// METIS takes SIGTERM for an error of its own: a run that is to end must end, and not be told to
-// use another method. In a child, since signals are a process's.
-TEST(MetisSignalTest, TerminationWhileMetisRunsEndsTheProcess) {
+Dataset LargeRandomGraph() {
   DatasetBuilder builder;
   builder.Nodes("node", 50'000)
       .Edges("node", "edge", "node", RandomEdges(50'000, 50'000, 400'000, 1));
-  const Dataset dataset = builder.dataset();
+  return builder.dataset();
+}
+
+// The process of METIS, whose parent is `process`; 0 if it does not run.
+pid_t MetisProcess(pid_t process) {
+  pid_t child = 0;
+  std::ifstream(fmt::format("/proc/{0}/task/{0}/children", process)) >> child;
+  return child;
+}
+
+// 'R', 'S', 'Z', ...; 0 if there is no such process.
+char StateOf(pid_t process) {
+  std::ifstream file(fmt::format("/proc/{}/stat", process));
+  std::string word;
+  char state = 0;
+  file >> word >> word >> state;
+  return file ? state : '\0';
+}
+
+// METIS takes SIGTERM for an error of its own: a run that is to end must end, and not be told to
+// use another method. And METIS must end with it. In a child, since signals are a process's.
+TEST(MetisProcessTest, TerminationWhileMetisRunsEndsBothProcesses) {
+  const Dataset dataset = LargeRandomGraph();
   const pid_t child = ::fork();
   if (child == 0) ::_exit(MetisMethod().Assign(dataset, {.parts = 8}).ok() ? 0 : 1);
   int status = 0;
+  pid_t metis = 0;
   while (::waitpid(child, &status, WNOHANG) == 0) {
-    if (!Catches(child, SIGTERM)) continue;  // METIS does while it runs
+    metis = MetisProcess(child);
+    if (metis == 0) continue;
     ::kill(child, SIGTERM);
     ::waitpid(child, &status, 0);
     break;
   }
   ASSERT_TRUE(WIFSIGNALED(status)) << status;
   EXPECT_EQ(WTERMSIG(status), SIGTERM);
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (StateOf(metis) != '\0' && StateOf(metis) != 'Z') {
+    ASSERT_LT(std::chrono::steady_clock::now(), deadline) << "METIS still runs";
+  }
 }
 
-TEST(MetisSignalTest, SignalsAreAsBeforeAfterwards) {
+TEST(MetisProcessTest, SignalsAreAsBeforeAfterwards) {
   DatasetBuilder builder;
   builder.Nodes("node", 200).Edges("node", "edge", "node", RandomEdges(200, 200, 2000, 1));
   ASSERT_TRUE(MetisMethod().Assign(builder.dataset(), {.parts = 2}).ok());
@@ -331,6 +348,37 @@ TEST(MetisSignalTest, SignalsAreAsBeforeAfterwards) {
   struct sigaction action {};
   ASSERT_EQ(::sigaction(SIGTERM, nullptr, &action), 0);
   EXPECT_EQ(action.sa_handler, SIG_DFL);
+}
+
+// Whoever waits for SIGTERM in a thread of its own blocks it in the others; METIS needs it.
+TEST(MetisProcessTest, BlockedSignalsDoNotChangeTheResult) {
+  const Dataset dataset = LargeRandomGraph();
+  const auto expected = MetisMethod().Assign(dataset, {.parts = 4});
+  ASSERT_TRUE(expected.ok()) << expected.status();
+  sigset_t all{}, before{};
+  ::sigfillset(&all);
+  ASSERT_EQ(::pthread_sigmask(SIG_BLOCK, &all, &before), 0);
+  const auto found = MetisMethod().Assign(dataset, {.parts = 4});
+  ASSERT_EQ(::pthread_sigmask(SIG_SETMASK, &before, nullptr), 0);
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_EQ(found->owners, expected->owners);
+}
+
+TEST(ThinPairsTest, KeepsBothDirectionsOfThreeQuartersOfThePairs) {
+  CoarseGraph coarse;
+  auto graph = BuildFoldedGraph(LargeRandomGraph(), false);
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  coarse.graph = *std::move(graph);
+  const Arcs before = ArcsOf(coarse.graph);
+  ThinPairs(5, &coarse);
+  const Arcs after = ArcsOf(coarse.graph);
+  EXPECT_EQ(coarse.share, 0.75);
+  EXPECT_NEAR(static_cast<double>(after.size()), 0.75 * static_cast<double>(before.size()),
+              0.005 * static_cast<double>(before.size()));
+  for (const auto& [arc, weight] : after) {
+    ASSERT_EQ(before.at(arc), weight);
+    ASSERT_TRUE(after.contains({arc.second, arc.first}));
+  }
 }
 
 // ---- end counter --------------------------------------------------------------------------
