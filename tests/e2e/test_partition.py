@@ -323,6 +323,24 @@ class EdgeListTest(PartitionBase):
         folder = self.made(path)
         self.assertEqual([(0, 7, 3), (1, 3, 7), (2, 3, 9)], sorted(folder.edges()))
 
+    def test_further_columns_become_edge_features_and_sampling_weights(self):
+        path = self.box.folder / "ratings.csv"
+        path.write_text("source,target,rating,time\n7,3,0.5,1289241911\n3,7,2,1289241912\n3,9,1,-1\n")
+        self.assertCode(1, partition(self.box, path, self.box.folder / "none"), "ratings.csv:1",
+                        "--skip-lines 1")
+        folder = self.made(path, "--skip-lines", 1, "--edge-columns", "weight,time",
+                           "--sampling-weights", "weight", method="random")
+        self.verified(path, folder)
+        self.assertEqual([(0, 7, 3), (1, 3, 7), (2, 3, 9)], sorted(folder.edges()))
+        found = {}
+        for part in range(2):
+            edges = folder.edge_folder(part)
+            ids = npy.load(edges / "original_ids.npy").values
+            columns = (npy.load(edges / "features" / f"{name}.npy").values
+                       for name in ("weight", "time"))
+            found.update(zip(ids, zip(*columns)))
+        self.assertEqual({0: (0.5, 1289241911), 1: (2, 1289241912), 2: (1, -1)}, found)
+
 
 class OgbTest(PartitionBase):
     """OGB's raw CSV folder: Cora written that way is Cora."""
