@@ -65,6 +65,10 @@ int RunMetis(const Call& call, std::span<int32_t> owners) {
 // It is a copy of one thread of a process that may have others, so it only computes: it takes no
 // lock, logs nothing, and leaves by _exit.
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+// A sanitizer's allocator keeps what is freed, and ends the process where malloc would fail.
+void LimitMemory(int64_t /*room*/) {}
+#else
 // Bytes of private writable memory, touched or not: what RLIMIT_DATA counts. -1: cannot be told.
 int64_t DataBytes() {
   std::ifstream status("/proc/self/status");
@@ -80,13 +84,13 @@ void LimitMemory(int64_t room) {
   const int64_t held = DataBytes();
   rlimit limit{};
   if (room == kAnyMemory || held < 0 || ::getrlimit(RLIMIT_DATA, &limit) != 0) return;
-  // Arrays are mapped, each for itself, and go back to the system when METIS frees them. So what is
-  // free in the heap, which is a copy of the parent's, makes no difference.
+  // Arrays are mapped, each for itself, and go back to the system when METIS frees them.
   constexpr int kMappedFrom = 128 << 10;
   ::mallopt(M_MMAP_THRESHOLD, kMappedFrom);
-  limit.rlim_cur = std::min(limit.rlim_max, static_cast<rlim_t>(held + room));
+  limit.rlim_cur = std::min(limit.rlim_max, static_cast<rlim_t>(held) + static_cast<rlim_t>(room));
   ::setrlimit(RLIMIT_DATA, &limit);
 }
+#endif
 
 bool WriteAll(int fd, std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
