@@ -61,10 +61,10 @@ VertexWeights SumOverClusters(const std::vector<Constraint>& constraints, int64_
 // it costs nothing, and METIS' results differ by some per cent. Too few clusters for METIS (or no
 // pairs) are dealt.
 //
-// `coarse` and METIS hold at most `memory` bytes together. How much METIS takes for
-// a pair differs by a half: much on graphs that stay dense while they are coarsened, as R-MAT's. If
-// it needs more than there is, it is tried again with three quarters of the pairs, chosen by hash;
-// `coarse` then holds only these.
+// `coarse` and METIS hold at most `memory` bytes together. What METIS takes for a pair differs by a
+// half; it takes most on graphs that stay dense while they are coarsened, as R-MAT graphs do. If
+// there is too little memory, METIS is tried again with three quarters of the pairs, chosen by
+// hash. `coarse` then holds only these.
 //   ResourceExhausted  not even a pair a cluster fits, and as CallMetis
 //   Internal           as CallMetis
 [[nodiscard]] StatusOr<CoarsePartition> PartitionCoarse(CoarseGraph* coarse, int parts,

@@ -28,12 +28,11 @@ struct MetisImbalance {
 // arguments: the seed may be any number (METIS itself takes 31 bits and gives 0 and 1 the same
 // result). METIS changes none of the arrays.
 //
-// METIS runs in a process of its own, for three reasons. How much memory it takes cannot be told
-// before, since that depends on how fast the graph shrinks while it is coarsened: the process may
-// take no more than `room` bytes, beside what it shares with this one. METIS takes SIGTERM
-// for an error of its own: its handlers never run here. And what it leaks when it fails goes with
-// the process. That process ends with this one. Calls wait for one another, since two would take
-// the same memory.
+// METIS runs in a process of its own, which ends with this one, for three reasons. What memory it
+// takes cannot be told before, since that depends on how fast the graph shrinks while it is
+// coarsened: the process gets `room` bytes beside what it shares with this one. METIS takes SIGTERM
+// for an error of its own: its handlers never run here. And METIS leaks memory when it fails.
+// Calls wait for one another, since two would take the same memory.
 //   ResourceExhausted  METIS ran out of memory, or the system killed it
 //   Internal           METIS refused the input or failed, or no process could be started
 [[nodiscard]] StatusOr<std::vector<int32_t>> CallMetis(const FoldedGraph& graph,
