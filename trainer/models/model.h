@@ -20,7 +20,9 @@
 //   multi-label, regression     the task says how many columns it wants and what they mean
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "common/sampling/minibatch.h"
@@ -35,9 +37,9 @@ struct ModelInput {
   // Per node type: rows of minibatch->nodes[type], float32 and contiguous, on one device for all;
   // not defined for types that the run has no inputs for (ModelShape::input_dims is 0).
   std::vector<torch::Tensor> nodes;
-  // For dropout and all else that is drawn (kernels/dropout.h), seeded by run, epoch, step and
-  // rank: draws nothing from anywhere else. Not defined in evaluation: draw nothing.
-  torch::Generator draws;
+  // The key of dropout and of all else that is drawn (kernels/dropout.h), made of run, epoch, step
+  // and rank: nothing is drawn from anywhere else. None in evaluation: draw nothing.
+  std::optional<uint64_t> draws;
 };
 
 // Not thread-safe. Parameters are float32, registered as libtorch's modules do, all made by the

@@ -1,35 +1,29 @@
 #include "trainer/models/sage.h"
 
-#include "trainer/kernels/dropout.h"
-#include "trainer/kernels/mean_aggregate.h"
+#include "trainer/kernels/sage_layer.h"
 #include "trainer/models/model.h"
 
 namespace halograph {
 namespace {
 
-// One hop.
-class SageLayerImpl : public torch::nn::Module {
+// The parameters of one hop.
+class SageHopImpl : public torch::nn::Module {
  public:
-  SageLayerImpl(int64_t in_dim, int64_t out_dim)
+  SageHopImpl(int64_t in_dim, int64_t out_dim)
       : self_(register_module("self", torch::nn::Linear(in_dim, out_dim))),
         neighbor_(register_module(
             "neighbor", torch::nn::Linear(torch::nn::LinearOptions(in_dim, out_dim).bias(false)))) {
   }
 
-  // `h`: of the block's sources, [sources, in_dim]; its first rows are the destinations'.
-  // Returns [destinations, out_dim].
-  torch::Tensor forward(const torch::Tensor& h, const Block& block) {
-    const auto num_destinations = static_cast<int64_t>(block.indptr.size()) - 1;
-    const torch::Tensor h_v = h.narrow(0, 0, num_destinations);
-    const torch::Tensor h_nv = MeanAggregate(h, block);
-    return self_(h_v) + neighbor_(h_nv);
+  [[nodiscard]] SageWeights weights() const {
+    return {self_->weight, neighbor_->weight, self_->bias};
   }
 
  private:
   torch::nn::Linear self_{nullptr};
   torch::nn::Linear neighbor_{nullptr};
 };
-TORCH_MODULE(SageLayer);
+TORCH_MODULE(SageHop);
 
 class Sage final : public Model {
  public:
@@ -39,8 +33,8 @@ class Sage final : public Model {
         layers_(register_module("layers", torch::nn::ModuleList())) {
     for (int64_t k = 0; k < shape.layers; ++k) {
       const bool last = k + 1 == shape.layers;
-      layers_->push_back(SageLayer(k == 0 ? shape.input_dims.front() : options.hidden,
-                                   last ? shape.output_dim : options.hidden));
+      layers_->push_back(SageHop(k == 0 ? shape.input_dims.front() : options.hidden,
+                                 last ? shape.output_dim : options.hidden));
     }
   }
 
@@ -57,15 +51,16 @@ class Sage final : public Model {
 
  private:
   torch::Tensor Layer(size_t k, const torch::Tensor& h, const ModelInput& input) {
-    const Block& block = input.minibatch->layers[layers_->size() - 1 - k].blocks.front();
-    return layers_[k]->as<SageLayer>()->forward(h, block);
+    const size_t last = layers_->size() - 1;
+    const Block& block = input.minibatch->layers[last - k].blocks.front();
+    SageOutput output = {.relu = k < last};
+    if (output.relu) output.dropout = Dropout::Of(dropout_, input.draws, k);
+    return SageLayer(h, block, layers_[k]->as<SageHop>()->weights(), output);
   }
   // What the last layer reads, of all sources of its block.
   torch::Tensor BeforeTheLast(const ModelInput& input) {
     torch::Tensor h = input.nodes.front();
-    for (size_t k = 0; k + 1 < layers_->size(); ++k) {
-      h = Dropout(torch::relu(Layer(k, h, input)), dropout_, input.draws);
-    }
+    for (size_t k = 0; k + 1 < layers_->size(); ++k) h = Layer(k, h, input);
     return h;
   }
 

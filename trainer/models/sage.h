@@ -14,7 +14,7 @@ namespace halograph {
 
 struct SageOptions final : ModelOptions {
   int64_t hidden = 256;
-  double dropout = 0.5;  // on the inputs of every layer but the first
+  double dropout = 0.5;  // on the outputs of every layer but the last
 
   void AddRows(OptionTable& table) override {
     table.Add("hidden", &hidden, "width of the hidden layers").Range(1, 1 << 16).AllRanks();

@@ -60,7 +60,7 @@ StatusOr<PreparedBatch> BatchFeed::Next(FeedWaits* waits) {
   return std::move(*batch);
 }
 
-ModelInput InputOf(PreparedBatch& batch, const torch::Generator& draws) {
+ModelInput InputOf(PreparedBatch& batch, std::optional<uint64_t> draws) {
   ModelInput input{.minibatch = &batch.minibatch, .nodes = {}, .draws = draws};
   for (FeatureMatrix& features : batch.features) {
     input.nodes.push_back(features.cols() > 0 ? TakeMatrix(features) : torch::Tensor());

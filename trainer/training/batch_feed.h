@@ -50,6 +50,6 @@ class BatchFeed {
 
 // A batch as a model takes it in. The features go along without a copy, so this works once a batch:
 // their memory lives as long as the graph of backward. `draws` as ModelInput's.
-[[nodiscard]] ModelInput InputOf(PreparedBatch& batch, const torch::Generator& draws);
+[[nodiscard]] ModelInput InputOf(PreparedBatch& batch, std::optional<uint64_t> draws);
 
 }  // namespace halograph

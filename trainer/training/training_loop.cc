@@ -5,8 +5,6 @@
 #include <cmath>
 #include <utility>
 
-#include <ATen/CPUGeneratorImpl.h>
-
 #include "common/base/stopwatch.h"
 #include "trainer/pipeline/batch_schedule.h"
 #include "trainer/training/torch_error.h"
@@ -137,10 +135,10 @@ StatusOr<double> TrainingLoop::Learn(PreparedBatch& batch, int64_t epoch, int64_
   const TrainOptions& options = session_.options;
   const Stopwatch watch;
   const int64_t seeds = feed_.shards().SeedsInStep(options.batch_size, step);
-  const uint64_t draws =
+  const uint64_t draws_key =
       StepKey(options.seed, TrainerStream::kDropout, static_cast<uint64_t>(epoch),
               static_cast<uint64_t>(step), static_cast<uint64_t>(options.rank));
-  auto loss = ComputeGradients(batch, seeds, draws);
+  auto loss = ComputeGradients(batch, seeds, draws_key);
   if (!loss.ok()) {
     return Annotate(loss.status(),
                     fmt::format("rank {}, epoch {}, step {}", options.rank, epoch, step));
@@ -154,8 +152,7 @@ StatusOr<double> TrainingLoop::ComputeGradients(PreparedBatch& batch, int64_t se
                                                 uint64_t draws_key) {
   gradients_.Zero();
   if (batch.rows == 0) return 0.0;
-  const auto draws = at::make_generator<at::CPUGeneratorImpl>(draws_key);
-  const auto outputs = session_.model->Forward(InputOf(batch, draws));
+  const auto outputs = session_.model->Forward(InputOf(batch, draws_key));
   const torch::Tensor loss = session_.task->LossSum(outputs, batch);
   const auto value = loss.item<double>();
   if (!std::isfinite(value)) {

@@ -4,16 +4,10 @@
 #include <memory>
 #include <vector>
 
-#include <ATen/CPUGeneratorImpl.h>
-
-#include "tests/unit/trainer_models/random_block.h"
+#include "tests/support/random_block.h"
 #include "trainer/models/model.h"
 
 namespace halograph {
-
-inline torch::Generator Draws(uint64_t key) {
-  return at::make_generator<at::CPUGeneratorImpl>(key);
-}
 
 // One node type, one relation.
 inline const Schema& PlainSchema() {

@@ -48,14 +48,14 @@ TEST(SageTest, IsTheFormulaOfThePaper) {
 TEST(SageTest, DropoutActsOnlyWhereDrawsAreGiven) {
   const Minibatch minibatch = RandomMinibatch(7);
   const torch::Tensor x = torch::randn({30, 4});
-  const auto run = [&](Model& model, const torch::Generator& draws) {
+  const auto run = [&](Model& model, std::optional<uint64_t> draws) {
     return model.Forward({&minibatch, {x}, draws})[0];
   };
   const auto model = SmallSage(0.5);
   const torch::Tensor evaluated = run(*model, {});
-  EXPECT_FALSE(torch::equal(run(*model, Draws(1)), evaluated));
-  EXPECT_FALSE(torch::equal(run(*model, Draws(1)), run(*model, Draws(2))));
-  EXPECT_TRUE(torch::equal(run(*SmallSage(0), Draws(1)), evaluated));
+  EXPECT_FALSE(torch::equal(run(*model, 1), evaluated));
+  EXPECT_FALSE(torch::equal(run(*model, 1), run(*model, 2)));
+  EXPECT_TRUE(torch::equal(run(*SmallSage(0), 1), evaluated));
 }
 
 }  // namespace

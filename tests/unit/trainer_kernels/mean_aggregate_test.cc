@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/unit/trainer_models/random_block.h"
+#include "tests/support/random_block.h"
 
 namespace halograph {
 namespace {

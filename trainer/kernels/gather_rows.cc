@@ -1,0 +1,156 @@
+// Compiled once for each instruction set and chosen when first called (Highway).
+#include "trainer/kernels/gather_rows.h"
+
+#include <algorithm>
+#include <array>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "trainer/kernels/gather_rows.cc"
+// The order matters.
+// clang-format off
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+// clang-format on
+
+HWY_BEFORE_NAMESPACE();
+namespace halograph {
+namespace HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Vectors of one row that are summed in registers at a time.
+constexpr int kSums = 8;
+
+using D = hn::CappedTag<float, 16>;
+using V = hn::Vec<D>;
+
+// How one row is summed. `scales` and `first` may be missing.
+struct RowSum {
+  const int32_t* indices;
+  int64_t edges;
+  const float* scales;
+  const float* first;
+  float factor;  // of the whole sum
+};
+
+// Columns at[0] to at[N - 1], one vector from each on.
+template <int N>
+HWY_ATTR void SumVectors(const ConstRows& rows, const RowSum& row, const int64_t* at, float* out) {
+  const D d;
+  // Named one by one: an array of vectors is not allowed for every instruction set.
+  const auto start = [&](int n) HWY_ATTR {
+    return n < N && row.first != nullptr ? hn::LoadU(d, row.first + at[n]) : hn::Zero(d);
+  };
+  V s0 = start(0), s1 = start(1), s2 = start(2), s3 = start(3);
+  V s4 = start(4), s5 = start(5), s6 = start(6), s7 = start(7);
+  for (int64_t e = 0; e < row.edges; ++e) {
+    const int64_t index = row.indices[e];
+    const float* source = rows.data + index * rows.stride;
+    const V scale = hn::Set(d, row.scales != nullptr ? row.scales[index] : 1.0F);
+    const auto add = [&](int n, V sum) HWY_ATTR {
+      return n < N ? hn::MulAdd(hn::LoadU(d, source + at[n]), scale, sum) : sum;
+    };
+    s0 = add(0, s0), s1 = add(1, s1), s2 = add(2, s2), s3 = add(3, s3);
+    s4 = add(4, s4), s5 = add(5, s5), s6 = add(6, s6), s7 = add(7, s7);
+  }
+  const V factor = hn::Set(d, row.factor);
+  const auto store = [&](int n, V sum) HWY_ATTR {
+    if (n < N) hn::StoreU(hn::Mul(sum, factor), d, out + at[n]);
+  };
+  store(0, s0), store(1, s1), store(2, s2), store(3, s3);
+  store(4, s4), store(5, s5), store(6, s6), store(7, s7);
+}
+
+// Rows narrower than a vector.
+void SumScalars(const ConstRows& rows, const RowSum& row, int64_t cols, float* out) {
+  for (int64_t c = 0; c < cols; ++c) {
+    float sum = row.first != nullptr ? row.first[c] : 0.0F;
+    for (int64_t e = 0; e < row.edges; ++e) {
+      const int64_t index = row.indices[e];
+      sum += rows.data[index * rows.stride + c] * (row.scales != nullptr ? row.scales[index] : 1);
+    }
+    out[c] = sum * row.factor;
+  }
+}
+
+HWY_ATTR void SumRow(const ConstRows& rows, const RowSum& row, int64_t cols, float* out) {
+  const auto lanes = static_cast<int64_t>(hn::Lanes(D()));
+  if (cols < lanes) return SumScalars(rows, row, cols, out);
+  // The last vector ends with the row: it may repeat columns of the one before it.
+  std::array<int64_t, kSums> at{};
+  for (int64_t column = 0; column < cols;) {
+    int count = 0;
+    for (; count < kSums && column < cols; ++count, column += lanes) {
+      at[count] = std::min(column, cols - lanes);
+    }
+    switch (count) {
+      case 1:
+        SumVectors<1>(rows, row, at.data(), out);
+        break;
+      case 2:
+        SumVectors<2>(rows, row, at.data(), out);
+        break;
+      case 3:
+        SumVectors<3>(rows, row, at.data(), out);
+        break;
+      case 4:
+        SumVectors<4>(rows, row, at.data(), out);
+        break;
+      case 5:
+        SumVectors<5>(rows, row, at.data(), out);
+        break;
+      case 6:
+        SumVectors<6>(rows, row, at.data(), out);
+        break;
+      case 7:
+        SumVectors<7>(rows, row, at.data(), out);
+        break;
+      default:
+        SumVectors<8>(rows, row, at.data(), out);
+    }
+  }
+}
+
+HWY_ATTR void Mean(const PickedRows& picked, int64_t begin, int64_t end, const MutableRows& out) {
+  for (int64_t i = begin; i < end; ++i) {
+    const int64_t edges = picked.indptr[i + 1] - picked.indptr[i];
+    const float factor = edges > 0 ? 1.0F / static_cast<float>(edges) : 0.0F;
+    SumRow(picked.rows, {picked.indices + picked.indptr[i], edges, nullptr, nullptr, factor},
+           picked.cols, out.data + i * out.stride);
+  }
+}
+
+HWY_ATTR void ScaledSum(const PickedRows& picked, const float* scales, const ConstRows& first,
+                        int64_t first_rows, int64_t begin, int64_t end, const MutableRows& out) {
+  for (int64_t i = begin; i < end; ++i) {
+    const float* in_front = i < first_rows ? first.data + i * first.stride : nullptr;
+    SumRow(picked.rows,
+           {picked.indices + picked.indptr[i], picked.indptr[i + 1] - picked.indptr[i], scales,
+            in_front, 1.0F},
+           picked.cols, out.data + i * out.stride);
+  }
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace halograph
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace halograph {
+
+HWY_EXPORT(Mean);
+HWY_EXPORT(ScaledSum);
+
+void MeanOfRows(const PickedRows& picked, int64_t begin, int64_t end, const MutableRows& out) {
+  HWY_DYNAMIC_DISPATCH(Mean)(picked, begin, end, out);
+}
+
+void ScaledSumOfRows(const PickedRows& picked, const float* scales, const ConstRows& first,
+                     int64_t first_rows, int64_t begin, int64_t end, const MutableRows& out) {
+  HWY_DYNAMIC_DISPATCH(ScaledSum)(picked, scales, first, first_rows, begin, end, out);
+}
+
+}  // namespace halograph
+#endif  // HWY_ONCE

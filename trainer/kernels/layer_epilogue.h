@@ -1,0 +1,27 @@
+// What follows a layer's product, in one pass over its rows: bias, ReLU, dropout; and the way
+// back. The widest vectors of the processor are used. Thread-safe: calls for different rows may
+// run at once.
+#pragma once
+
+#include <cstdint>
+
+#include "trainer/kernels/dropout.h"
+#include "trainer/kernels/gather_rows.h"
+
+namespace halograph {
+
+// A bit for every value of a row that gets a gradient: not cut by ReLU, and kept by dropout.
+[[nodiscard]] constexpr int64_t MaskWords(int64_t cols) { return (cols + 63) / 64; }
+
+// Rows [begin, end) of `z`, in place: bias added, then ReLU, then `dropout` of (row, column).
+// `mask`: MaskWords(cols) words a row, filled; or null. NaN stays NaN where dropout keeps it, and
+// its bit is set, as libtorch's ReLU has it.
+void ReluEpilogue(const MutableRows& z, int64_t cols, const float* bias, const Dropout& dropout,
+                  int64_t begin, int64_t end, uint64_t* mask);
+
+// The gradient of `z` before ReluEpilogue, rows [begin, end) of `out`: grad * scale where the mask
+// has a bit, else 0. Sums of columns of these rows go to `bias_grad`, [cols], which is filled.
+void ReluEpilogueBackward(const ConstRows& grad, int64_t cols, const uint64_t* mask, float scale,
+                          int64_t begin, int64_t end, const MutableRows& out, float* bias_grad);
+
+}  // namespace halograph

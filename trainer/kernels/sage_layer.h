@@ -1,0 +1,39 @@
+// One layer of GraphSAGE with the mean aggregator: aggregation, product, bias, ReLU and the
+// dropout of its own output as one Function of libtorch's autograd. Composed of libtorch's
+// operations, the same takes some three times as long (docs/performance.md).
+#pragma once
+
+#include "common/sampling/minibatch.h"
+#include "trainer/kernels/dropout.h"
+#include "trainer/torch/torch_api.h"
+
+namespace halograph {
+
+// float32, on the CPU.
+struct SageWeights {
+  torch::Tensor self;      // [out, in]
+  torch::Tensor neighbor;  // [out, in]
+  torch::Tensor bias;      // [out]
+};
+
+// What a layer does with its product.
+struct SageOutput {
+  bool relu = false;     // the last layer has none
+  Dropout dropout = {};  // after ReLU: without ReLU nothing is left out
+};
+
+// Row v: ReLU(self h_v + neighbor mean(h_u) + bias), then dropout, over the sources u of
+// destination v in `block`; the mean of no sources is 0. [destinations, out], differentiable in h
+// and weights. `h`: [sources, in], float32, contiguous, on the CPU; its first rows are the
+// destinations'. Requires every index of `block` below h.size(0), and that `block` lives until
+// backward is done. The number of threads changes no bit but those of libtorch's own products.
+// Throws c10::Error as libtorch does.
+[[nodiscard]] torch::Tensor SageLayer(const torch::Tensor& h, const Block& block,
+                                      const SageWeights& weights, const SageOutput& output);
+
+// The same, composed of libtorch's operations and MeanAggregate: the oracle of the tests, and what
+// a new layer starts with. The same values are left out.
+[[nodiscard]] torch::Tensor ComposedSageLayer(const torch::Tensor& h, const Block& block,
+                                              const SageWeights& weights, const SageOutput& output);
+
+}  // namespace halograph
