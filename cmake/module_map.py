@@ -66,7 +66,7 @@ LIBRARIES = {
     "grpc/": GRPC, "grpcpp/": GRPC, "google/protobuf/": GRPC,
     "prometheus/": ["server"],
     "rocksdb/": ["common/state"],
-    "hwy/": ["common"],
+    "hwy/": ["common", "trainer/kernels"],
     "metis.h": ["partitioner/methods"], "scotch.h": ["partitioner"], "ptscotch.h": ["partitioner"],
     "mpi.h": ["partitioner"],
     "yaml-cpp/": ["partitioner/readers"], "zlib.h": ["partitioner/readers"],
