@@ -1,4 +1,5 @@
-// Ends work from outside: a caller cancels a token; whoever works for it polls it or is called back.
+// Ends work from outside: a caller cancels a token; whoever works for it polls it or is called
+// back.
 #pragma once
 
 #include <chrono>
