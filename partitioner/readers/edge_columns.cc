@@ -13,11 +13,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kBlock = size_t{1} << 16;  // numbers of a column buffered before they are written
+constexpr size_t kColumnBlock = size_t{1}
+                                << 16;  // numbers of a column buffered before they are written
 
 // Takes the separator and the text up to the next one off `rest`; empty if there is none, or two
 // commas with nothing between them.
-std::string_view TakeCell(std::string_view* rest) {
+std::string_view TakeColumn(std::string_view* rest) {
   int commas = 0;
   while (!rest->empty() && IsColumnSeparator(rest->front()) && commas < 2) {
     if (rest->front() == ',') ++commas;
@@ -31,13 +32,13 @@ std::string_view TakeCell(std::string_view* rest) {
 }
 
 template <typename T>
-bool ParseWhole(std::string_view text, T* value) {
+bool ReadNumber(std::string_view text, T* value) {
   const char* const end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, *value);
   return !text.empty() && error == std::errc() && stop == end;
 }
 
-Status CheckNames(const std::vector<std::string>& names) {
+Status CheckColumnNames(const std::vector<std::string>& names) {
   for (size_t i = 0; i < names.size(); ++i) {
     if (names[i].empty() || names[i].front() == '@') {
       return InvalidArgument(
@@ -54,7 +55,7 @@ Status CheckNames(const std::vector<std::string>& names) {
 }  // namespace
 
 StatusOr<EdgeColumns> EdgeColumns::Open(const std::vector<std::string>& names, Scratch* scratch) {
-  HG_RETURN_IF_ERROR(CheckNames(names));
+  HG_RETURN_IF_ERROR(CheckColumnNames(names));
   EdgeColumns columns(scratch);
   for (const std::string& name : names) {
     HG_ASSIGN_OR_RETURN(const fs::path path, scratch->NewFile(name));
@@ -67,12 +68,12 @@ StatusOr<EdgeColumns> EdgeColumns::Open(const std::vector<std::string>& names, S
 
 Status EdgeColumns::Take(const LineReader& reader, std::string_view rest) {
   for (Column& column : columns_) {
-    const std::string_view cell = TakeCell(&rest);
+    const std::string_view cell = TakeColumn(&rest);
     int64_t whole = 0;
     double real = 0;
-    if (column.first_real < 0 && ParseWhole(cell, &whole)) {
+    if (column.first_real < 0 && ReadNumber(cell, &whole)) {
       column.block.push_back(whole);
-    } else if (ParseWhole(cell, &real)) {
+    } else if (ReadNumber(cell, &real)) {
       if (column.first_real < 0) column.first_real = column.rows;
       column.block.push_back(std::bit_cast<int64_t>(real));
     } else {
@@ -82,7 +83,7 @@ Status EdgeColumns::Take(const LineReader& reader, std::string_view rest) {
                              cell.empty() ? "missing" : fmt::format("`{}`", Excerpt(cell)));
     }
     ++column.rows;
-    if (column.block.size() < kBlock) continue;
+    if (column.block.size() < kColumnBlock) continue;
     HG_RETURN_IF_ERROR(column.writer.Append(std::as_bytes(std::span(column.block))));
     column.block.clear();
   }
@@ -100,7 +101,7 @@ StatusOr<fs::path> EdgeColumns::RewriteAsReal(const Column& column) const {
                       NpyWriter::Create(output, DType::kFloat64, array.rows(), 1, 1));
   std::vector<double> block;
   for (size_t begin = 0; begin < values.size(); begin += block.size()) {
-    block.resize(std::min(kBlock, values.size() - begin));
+    block.resize(std::min(kColumnBlock, values.size() - begin));
     for (size_t i = 0; i < block.size(); ++i) {
       const int64_t value = values[begin + i];
       block[i] = static_cast<int64_t>(begin + i) < column.first_real ? static_cast<double>(value)
