@@ -13,6 +13,7 @@
 
 #include "absl/strings/numbers.h"
 #include "common/base/call_metadata.h"
+#include "common/base/printable.h"
 
 namespace halograph {
 
@@ -53,7 +54,8 @@ std::chrono::system_clock::time_point ToSystemClock(std::chrono::steady_clock::t
 }
 
 Status ToStatus(const grpc::Status& status) {
-  return MakeStatus(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
+  return MakeStatus(static_cast<absl::StatusCode>(status.error_code()),
+                    Printable(status.error_message(), kMessageShown));
 }
 
 Status HandleReply(const grpc::ByteBuffer& reply, const Transport::ReplyHandler& on_reply) {

@@ -6,7 +6,10 @@
 #include <string>
 #include <utility>
 
+#include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/stdout_sinks.h>
+
+#include "common/base/printable.h"
 
 namespace halograph {
 namespace {
@@ -27,6 +30,19 @@ std::string EscapePattern(std::string_view text) {
   return escaped;
 }
 
+// The message, as it may go to a terminal: it may hold text of others.
+class PrintableMessage final : public spdlog::custom_flag_formatter {
+ public:
+  void format(const spdlog::details::log_msg& message, const std::tm&,
+              spdlog::memory_buf_t& out) override {
+    const std::string text = PrintableLines({message.payload.data(), message.payload.size()});
+    out.append(text.data(), text.data() + text.size());
+  }
+  [[nodiscard]] std::unique_ptr<custom_flag_formatter> clone() const override {
+    return std::make_unique<PrintableMessage>();
+  }
+};
+
 }  // namespace
 
 Status InitLog(std::string_view program, std::string_view level) {
@@ -35,8 +51,10 @@ Status InitLog(std::string_view program, std::string_view level) {
     try {
       auto logger = std::make_shared<spdlog::logger>(
           std::string(program), std::make_shared<spdlog::sinks::stderr_sink_mt>());
-      logger->set_pattern("%Y-%m-%dT%H:%M:%S.%eZ %l " + EscapePattern(program) + ": %v",
-                          spdlog::pattern_time_type::utc);
+      auto formatter = std::make_unique<spdlog::pattern_formatter>(spdlog::pattern_time_type::utc);
+      formatter->add_flag<PrintableMessage>('*').set_pattern("%Y-%m-%dT%H:%M:%S.%eZ %l " +
+                                                             EscapePattern(program) + ": %*");
+      logger->set_formatter(std::move(formatter));
       logger->set_level(value);
       spdlog::set_default_logger(std::move(logger));
     } catch (const std::exception& error) {

@@ -7,6 +7,7 @@
 #include "common/base/build_info.h"
 #include "common/base/bus_error.h"
 #include "common/base/log.h"
+#include "common/base/printable.h"
 #include "common/program/out_of_memory.h"
 
 namespace halograph {
@@ -26,7 +27,7 @@ Status RunAction(const std::function<Status()>& action, const std::string& memor
 }  // namespace
 
 void PrintError(std::string_view program, std::string_view message) {
-  const std::string line = fmt::format("{}: {}\n", program, message);
+  const std::string line = fmt::format("{}: {}\n", program, PrintableLines(message));
   std::fwrite(line.data(), 1, line.size(), stderr);
 }
 
