@@ -4,34 +4,40 @@
 #include <new>
 #include <utility>
 
+#include <grpc/grpc.h>
 #include <grpcpp/server_context.h>
 
 #include "common/base/call_metadata.h"
+#include "common/base/printable.h"
 #include "server/rpc_status.h"
 
 namespace halograph::server {
 namespace {
 
-constexpr size_t kIdentityShown = 64;
 constexpr char kPushbackKey[] = "grpc-retry-pushback-ms";
 constexpr char kPushbackBusyMs[] = "20";
 constexpr char kPushbackDrainingMs[] = "1000";
+// How long a call waits for memory that replies before it hold.
+constexpr std::chrono::milliseconds kMemoryPatience{200};
 
 class Call final : public grpc::ServerUnaryReactor {
  public:
   Call(const CallEnvironment& environment, Method method, grpc::CallbackServerContext* context,
        const grpc::ByteBuffer* request, grpc::ByteBuffer* reply, CallWork work)
       : environment_(environment),
-        method_(method),
         context_(context),
-        request_(*request),
+        logged_(environment.log->Begin(*context, method)),
+        // gRPC keeps the request until the reply is sent, this only until it is answered.
+        request_(const_cast<grpc::ByteBuffer*>(request)),
         request_bytes_(static_cast<int64_t>(request->Length())),
         reply_(reply),
-        work_(std::move(work)) {
-    environment_.stats->Of(method_).Begin();
+        work_(std::move(work)),
+        memory_(environment.buffers, logged_.peer) {
+    environment_.stats->Of(method).Begin();
   }
 
   void Start(Admission admission) {
+    if (Status status = CheckSize(); !status.ok()) return End(status);
     if (Status status = CheckGraph(); !status.ok()) return End(status);
     if (admission != Admission::kAlways) {
       StatusOr<Ticket> ticket = environment_.dispatcher->Enter(request_bytes_);
@@ -39,21 +45,29 @@ class Call final : public grpc::ServerUnaryReactor {
       ticket_ = std::move(ticket).value();
     }
     if (admission != Admission::kPool) return Execute();
-    // The task may end this call, and with it this object, before Run returns.
-    if (Status status = environment_.dispatcher->Run([this] { Execute(); }); !status.ok()) {
-      End(status);
-    }
+    RunOnPool();
   }
 
   void OnDone() override {
-    environment_.stats->Of(method_).End(ok_, request_bytes_, reply_bytes_,
-                                        std::chrono::steady_clock::now() - start_);
+    const Clock::duration took = Clock::now() - start_;
+    environment_.replies->Remove(place_);
+    environment_.stats->Of(logged_.method).End(ok_, request_bytes_, reply_bytes_, took);
+    environment_.log->End(*context_, logged_, ok_, reply_bytes_, answering_, took - answering_);
     delete this;
   }
 
  private:
+  using Clock = std::chrono::steady_clock;
+
+  [[nodiscard]] Status CheckSize() const {
+    if (logged_.method == Method::kSample || logged_.method == Method::kPull) return OkStatus();
+    if (static_cast<size_t>(request_bytes_) <= kSmallRequestBytes) return OkStatus();
+    return ResourceExhausted("a request of {} bytes; {} takes at most {}", request_bytes_,
+                             MethodName(logged_.method), kSmallRequestBytes);
+  }
+
   // A client that was connected to another server at this address would get rows of other ids.
-  Status CheckGraph() const {
+  [[nodiscard]] Status CheckGraph() const {
     const auto found = context_->client_metadata().find(kGraphKey);
     if (found == context_->client_metadata().end()) return OkStatus();
     const std::string_view expected(found->second.data(), found->second.size());
@@ -61,19 +75,42 @@ class Call final : public grpc::ServerUnaryReactor {
     return FailedPrecondition(
         "this server serves graph {}, the call is for graph {}: restart the trainer, or give this "
         "server the folder it had",
-        environment_.identity, Printable(expected, kIdentityShown));
+        environment_.identity, Printable(expected, kNameShown));
+  }
+
+  void RunOnPool() {
+    // The task may end this call, and with it this object, before Run returns.
+    if (Status status = environment_.dispatcher->Run([this] { Execute(); }); !status.ok()) {
+      End(status);
+    }
   }
 
   void Execute() {
-    if (context_->IsCancelled())
-      return End(Cancelled("the client cancelled the call before it began"));
-    End(Guarded());
+    if (context_->IsCancelled()) {
+      return End(Cancelled("the client cancelled the call before it was answered"));
+    }
+    const Status status = Guarded();
+    if (!status.ok() && memory_.missing_bytes() > 0 && !waited_) return WaitForMemory();
+    End(status);
     // Nothing here: this may be gone.
+  }
+
+  // Goes on, on the pool, when there is memory; ends if there is none in time.
+  void WaitForMemory() {
+    waited_ = true;
+    const Status waits = environment_.buffers->AcquireLater(
+        memory_.missing_bytes(), memory_.peer(), Clock::now() + kMemoryPatience,
+        [this](StatusOr<PooledBuffer> buffer) {
+          if (!buffer.ok()) return End(buffer.status());
+          memory_.Give(std::move(buffer).value());
+          RunOnPool();
+        });
+    if (!waits.ok()) End(waits);
   }
 
   Status Guarded() {
     try {
-      return work_(&request_, reply_);
+      return work_(request_, memory_, reply_);
     } catch (const std::bad_alloc&) {
       return Unavailable("busy: out of memory: try again");
     } catch (const std::exception& error) {
@@ -82,33 +119,52 @@ class Call final : public grpc::ServerUnaryReactor {
   }
 
   void End(const Status& status) {
+    const Clock::time_point now = Clock::now();
+    answering_ = now - start_;
     ok_ = status.ok();
     if (!ok_) reply_->Clear();
     reply_bytes_ = ok_ ? static_cast<int64_t>(reply_->Length()) : 0;
-    environment_.log->Write(*context_, method_, status, request_bytes_, reply_bytes_,
-                            std::chrono::steady_clock::now() - start_);
+    memory_.Give({});  // what it did not take
+    request_->Clear();
+    ticket_.ReleaseRequest();
+    environment_.log->Answered(*context_, logged_, status, request_bytes_, reply_bytes_,
+                               answering_);
     if (absl::IsUnavailable(status)) {
       context_->AddTrailingMetadata(kPushbackKey, environment_.dispatcher->draining()
                                                       ? kPushbackDrainingMs
                                                       : kPushbackBusyMs);
     }
+    place_ = environment_.replies->Add(context_->c_call(), logged_.peer, now);
     Finish(ToGrpc(status));
   }
 
   const CallEnvironment environment_;
-  const Method method_;
   grpc::CallbackServerContext* const context_;
-  grpc::ByteBuffer request_;  // a reference to gRPC's bytes, not a copy
+  const LoggedCall logged_;
+  grpc::ByteBuffer* const request_;
   const int64_t request_bytes_;
   grpc::ByteBuffer* const reply_;
   const CallWork work_;
-  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  const Clock::time_point start_ = Clock::now();
+  ReplyMemory memory_;
   Ticket ticket_;
+  ReplyWatch::Place place_;
+  Clock::duration answering_{};
+  bool waited_ = false;
   bool ok_ = false;
   int64_t reply_bytes_ = 0;
 };
 
+void HoldCall(void* call) { grpc_call_ref(static_cast<grpc_call*>(call)); }
+
+void GiveUpCall(void* call) {
+  grpc_call_cancel(static_cast<grpc_call*>(call), nullptr);
+  grpc_call_unref(static_cast<grpc_call*>(call));
+}
+
 }  // namespace
+
+ReplyWatch::Hooks GrpcCallHooks() { return {&HoldCall, &GiveUpCall}; }
 
 grpc::ServerUnaryReactor* StartCall(const CallEnvironment& environment, Method method,
                                     Admission admission, grpc::CallbackServerContext* context,

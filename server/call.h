@@ -1,7 +1,7 @@
-// One unary call from arrival to end, the same for every method: the graph that it is for is
-// checked, it passes the gate, runs on the pool, and is counted and logged. Methods are raw (bytes
-// in, bytes out): bytes are counted exactly, a malformed request is INVALID_ARGUMENT, and rows are
-// not copied by protobuf.
+// One unary call from arrival to end, the same for every method: its size and the graph that it is
+// for are checked, it passes the gate, runs on the pool, gets memory for its reply, and is counted
+// and logged; its reply has a deadline. Methods are raw (bytes in, bytes out): bytes are counted
+// exactly, a malformed request is INVALID_ARGUMENT, and rows are not copied by protobuf.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,9 @@
 
 #include "common/base/status.h"
 #include "server/call_log.h"
+#include "server/runtime/buffer_pool.h"
 #include "server/runtime/dispatcher.h"
+#include "server/runtime/reply_watch.h"
 #include "server/runtime/stats.h"
 
 namespace grpc {
@@ -26,7 +28,9 @@ struct CallEnvironment {
   Dispatcher* dispatcher = nullptr;
   ServerStats* stats = nullptr;
   CallLog* log = nullptr;
-  std::string_view identity;  // of the graph served
+  BufferPool* buffers = nullptr;  // where replies of rows and edges lie
+  ReplyWatch* replies = nullptr;  // with GrpcCallHooks()
+  std::string_view identity;      // of the graph served
 };
 
 enum class Admission {
@@ -35,13 +39,23 @@ enum class Admission {
   kAlways,  // as kInline, but also while draining: for statistics
 };
 
-// Turns a request into a reply. `request` may be read from.
-using CallWork = std::function<Status(grpc::ByteBuffer* request, grpc::ByteBuffer* reply)>;
+// Requests of other methods than Sample and Pull, which have ids, are not larger than this:
+// generated code takes 30 times the bytes of fields that it does not know.
+inline constexpr size_t kSmallRequestBytes = 64 << 10;
+
+// Turns a request into a reply. `request` may be read from. Where `memory` has no room, the call
+// waits for some, without a thread, and the work runs again from the start.
+using CallWork =
+    std::function<Status(grpc::ByteBuffer* request, ReplyMemory& memory, grpc::ByteBuffer* reply)>;
+
+// How a watch ends a call of gRPC (a grpc_call*). Its client may repeat it.
+[[nodiscard]] ReplyWatch::Hooks GrpcCallHooks();
 
 // Starts the call and returns its reactor, which deletes itself. Calls whose metadata names
-// another graph (common/base/call_metadata.h) end with FAILED_PRECONDITION; refused ones (gate,
-// queue) with UNAVAILABLE and trailing metadata `grpc-retry-pushback-ms`. `work` is not run for a
-// call that its client has cancelled. The other parameters are what gRPC gives to a raw method.
+// another graph (common/base/call_metadata.h) end with FAILED_PRECONDITION; too large ones with
+// RESOURCE_EXHAUSTED; refused ones (gate, queue, memory) with UNAVAILABLE and trailing metadata
+// `grpc-retry-pushback-ms`. `work` is not run for a call that its client has cancelled. The other
+// parameters are what gRPC gives to a raw method.
 grpc::ServerUnaryReactor* StartCall(const CallEnvironment& environment, Method method,
                                     Admission admission, grpc::CallbackServerContext* context,
                                     const grpc::ByteBuffer* request, grpc::ByteBuffer* reply,

@@ -1,25 +1,32 @@
 #include "server/call_log.h"
 
-#include <string>
 #include <utility>
 
 #include <grpcpp/server_context.h>
 
 #include "common/base/call_metadata.h"
 #include "common/base/log.h"
-#include "server/rpc_status.h"
+#include "common/base/printable.h"
+#include "common/base/units.h"
 
 namespace halograph::server {
 namespace {
 
-constexpr size_t kMetadataShown = 64;
-constexpr size_t kMessageShown = 1024;
-constexpr int kErrorLinesPerSecond = 20;
+double Seconds(std::chrono::nanoseconds duration) {
+  return std::chrono::duration<double>(duration).count();
+}
 
 std::string Metadata(const grpc::CallbackServerContext& context, const char* key) {
   const auto found = context.client_metadata().find(key);
   if (found == context.client_metadata().end()) return "-";
-  return Printable({found->second.data(), found->second.size()}, kMetadataShown);
+  return Printable({found->second.data(), found->second.size()}, kNameShown);
+}
+
+// Which call, for every line about one.
+std::string Name(const grpc::CallbackServerContext& context, const LoggedCall& call) {
+  return fmt::format("{} request {} rank {} trace {} from {}", MethodName(call.method),
+                     Metadata(context, kRequestIdKey), call.rank, Metadata(context, kTraceIdKey),
+                     Printable(call.peer, kNameShown));
 }
 
 }  // namespace
@@ -31,7 +38,7 @@ bool LineLimit::Allow(int64_t* left_out) {
     second_ = now;
     lines_ = 0;
   }
-  if (++lines_ > kErrorLinesPerSecond) {
+  if (++lines_ > most_) {
     ++left_out_;
     return false;
   }
@@ -39,19 +46,55 @@ bool LineLimit::Allow(int64_t* left_out) {
   return true;
 }
 
-void CallLog::Write(const grpc::CallbackServerContext& context, Method method, const Status& status,
-                    int64_t request_bytes, int64_t reply_bytes, std::chrono::nanoseconds latency) {
-  const bool error = !status.ok() && !absl::IsUnavailable(status) && !absl::IsCancelled(status);
-  const auto level = error ? spdlog::level::warn : spdlog::level::debug;
+LoggedCall CallLog::Begin(const grpc::CallbackServerContext& context, Method method) {
+  const std::string peer = context.peer();
+  LoggedCall call{method, peer, HostOfPeer(peer), Metadata(context, kRankKey)};
+  if (method != Method::kStats && clients_.Begin(call.host, call.rank, Clock::now())) {
+    spdlog::info("client {} rank {}: first call", Printable(call.host, kNameShown), call.rank);
+  }
+  return call;
+}
+
+void CallLog::Answered(const grpc::CallbackServerContext& context, const LoggedCall& call,
+                       const Status& status, int64_t request_bytes, int64_t reply_bytes,
+                       std::chrono::nanoseconds latency) {
+  const bool repeated = absl::IsUnavailable(status) || absl::IsCancelled(status);
+  const auto level = status.ok() ? spdlog::level::debug
+                     : repeated  ? spdlog::level::info
+                                 : spdlog::level::warn;
   if (!spdlog::should_log(level)) return;
   int64_t left_out = 0;
-  if (error && !limit_.Allow(&left_out)) return;
-  if (left_out > 0) spdlog::warn("{} errors of calls were not logged", left_out);
-  spdlog::log(level, "{} request {} rank {} trace {} from {}: {}, {} bytes in, {} out, {:.6f} s",
-              MethodName(method), Metadata(context, kRequestIdKey), Metadata(context, kRankKey),
-              Metadata(context, kTraceIdKey), Printable(context.peer(), kMetadataShown),
+  if (!status.ok() && !(repeated ? refused_ : errors_).Allow(&left_out)) return;
+  if (left_out > 0) {
+    spdlog::log(level, "{} {} of calls were not logged", left_out,
+                repeated ? "refusals" : "errors");
+  }
+  spdlog::log(level, "{}: {}, {} bytes in, {} out, {:.6f} s", Name(context, call),
               status.ok() ? "OK" : Printable(halograph::ToString(status), kMessageShown),
-              request_bytes, reply_bytes, std::chrono::duration<double>(latency).count());
+              request_bytes, reply_bytes, Seconds(latency));
+}
+
+void CallLog::End(const grpc::CallbackServerContext& context, const LoggedCall& call, bool ok,
+                  int64_t reply_bytes, std::chrono::nanoseconds answering,
+                  std::chrono::nanoseconds sending) {
+  if (call.method != Method::kStats) {
+    clients_.End(call.host, call.rank, ok, reply_bytes, Clock::now());
+  }
+  int64_t left_out = 0;
+  if (answering + sending < kSlow || !slow_.Allow(&left_out)) return;
+  if (left_out > 0) spdlog::warn("{} slow calls were not logged", left_out);
+  spdlog::warn("slow: {}: {} to answer, {} until its client had taken the reply of {}",
+               Name(context, call), FormatSeconds(Seconds(answering)),
+               FormatSeconds(Seconds(sending)), FormatBytes(reply_bytes));
+}
+
+void CallLog::LogLeft(Clock::time_point now) {
+  for (const ClientTable::Client& client : clients_.TakeLeft(now)) {
+    spdlog::info("client {} rank {}: last call; {} calls, {} errors, {} sent within {}",
+                 Printable(client.host, kNameShown), client.rank, FormatCount(client.calls),
+                 FormatCount(client.errors), FormatBytes(client.sent_bytes),
+                 FormatSeconds(Seconds(client.last - client.first)));
+  }
 }
 
 }  // namespace halograph::server

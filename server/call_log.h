@@ -1,13 +1,16 @@
-// The log of one server's calls: each at debug, errors at warning, with the request id and rank
-// that came in metadata. Errors are limited to some lines a second, and what was left out is
-// counted, so that no client can fill a disk. Thread-safe.
+// The log of one server: who calls it, and calls that are slow or refused or fail, with the request
+// id and rank that came in metadata. Each kind is limited to some lines a second, and what was left
+// out is counted, so that no client can fill a disk. Thread-safe.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
+#include <string>
+#include <string_view>
 
 #include "common/base/mutex.h"
 #include "common/base/status.h"
+#include "server/runtime/client_table.h"
 #include "server/runtime/stats.h"
 
 namespace grpc {
@@ -19,24 +22,56 @@ namespace halograph::server {
 // Allows so many lines a second.
 class LineLimit {
  public:
+  explicit LineLimit(int lines_a_second) : most_(lines_a_second) {}
+
   // Whether to write a line now; `*left_out`: lines left out since the last one written.
   [[nodiscard]] bool Allow(int64_t* left_out);
 
  private:
+  const int most_;
   Mutex mutex_;
   std::chrono::steady_clock::time_point second_ HG_GUARDED_BY(mutex_);
   int lines_ HG_GUARDED_BY(mutex_) = 0;
   int64_t left_out_ HG_GUARDED_BY(mutex_) = 0;
 };
 
+// What the log says of one call.
+struct LoggedCall {
+  Method method;
+  std::string peer;  // as gRPC names it
+  std::string host;
+  std::string rank;  // "-": none
+};
+
 class CallLog {
  public:
-  // Calls that were refused (Unavailable) or cancelled are not errors: they are logged at debug.
-  void Write(const grpc::CallbackServerContext& context, Method method, const Status& status,
-             int64_t request_bytes, int64_t reply_bytes, std::chrono::nanoseconds latency);
+  using Clock = ClientTable::Clock;
+
+  // From here on a call is slow: a warning, in parts of answering it and of sending the answer.
+  static constexpr std::chrono::seconds kSlow{1};
+
+  // A call begins. At info: a client that comes with it. Calls of Stats make no client.
+  [[nodiscard]] LoggedCall Begin(const grpc::CallbackServerContext& context, Method method);
+  // It is answered. At warning: errors. At info: calls that were refused (Unavailable) or
+  // cancelled, which clients repeat. At debug: all others.
+  void Answered(const grpc::CallbackServerContext& context, const LoggedCall& call,
+                const Status& status, int64_t request_bytes, int64_t reply_bytes,
+                std::chrono::nanoseconds latency);
+  // Its reply is sent, or given up. Once for each Begin.
+  void End(const grpc::CallbackServerContext& context, const LoggedCall& call, bool ok,
+           int64_t reply_bytes, std::chrono::nanoseconds answering,
+           std::chrono::nanoseconds sending);
+  // At info: clients that have left. Now and then; with a `now` of ClientTable::kSilence ahead all
+  // of them.
+  void LogLeft(Clock::time_point now);
+
+  [[nodiscard]] int64_t clients() const { return clients_.size(); }
 
  private:
-  LineLimit limit_;
+  ClientTable clients_;
+  LineLimit errors_{20};
+  LineLimit refused_{1};
+  LineLimit slow_{2};
 };
 
 }  // namespace halograph::server

@@ -137,8 +137,12 @@ StatusOr<grpc::ByteBuffer> ToStatsReply(const ServerSnapshot& snapshot) {
   reply.set_pool_queued(snapshot.pool_queued);
   reply.set_pool_queue_capacity(snapshot.pool_queue_capacity);
   reply.set_draining(snapshot.draining);
-  for (size_t m = 0; m < snapshot.methods.size(); ++m) {
+  reply.set_clients(snapshot.clients);
+  reply.set_recent_seconds(snapshot.recent.seconds);
+  reply.set_num_parts(static_cast<uint32_t>(snapshot.num_parts));
+  for (size_t m = 0; m < kMethods; ++m) {
     ToProto(static_cast<Method>(m), snapshot.methods[m], reply.add_methods());
+    ToProto(static_cast<Method>(m), snapshot.recent.methods[m], reply.add_recent());
   }
   return Serialize(reply);
 }

@@ -25,7 +25,7 @@ class GraphServiceImpl final : public GraphRpcs {
                                      const grpc::ByteBuffer* request,
                                      grpc::ByteBuffer* reply) override {
     return StartCall(context_.calls, Method::kDescribe, Admission::kInline, context, request, reply,
-                     [this](grpc::ByteBuffer* bytes, grpc::ByteBuffer* out) {
+                     [this](grpc::ByteBuffer* bytes, ReplyMemory&, grpc::ByteBuffer* out) {
                        HG_RETURN_IF_ERROR(CheckDescribeRequest(bytes));
                        *out = description_;  // shares the bytes
                        return OkStatus();
@@ -35,16 +35,17 @@ class GraphServiceImpl final : public GraphRpcs {
   grpc::ServerUnaryReactor* Sample(grpc::CallbackServerContext* context,
                                    const grpc::ByteBuffer* request,
                                    grpc::ByteBuffer* reply) override {
-    return StartCall(
-        context_.calls, Method::kSample, Admission::kPool, context, request, reply,
-        [this](grpc::ByteBuffer* bytes, grpc::ByteBuffer* out) { return DoSample(bytes, out); });
+    return StartCall(context_.calls, Method::kSample, Admission::kPool, context, request, reply,
+                     [this](grpc::ByteBuffer* bytes, ReplyMemory& memory, grpc::ByteBuffer* out) {
+                       return DoSample(bytes, memory, out);
+                     });
   }
 
   grpc::ServerUnaryReactor* ReadTaskSet(grpc::CallbackServerContext* context,
                                         const grpc::ByteBuffer* request,
                                         grpc::ByteBuffer* reply) override {
     return StartCall(context_.calls, Method::kGraphReadTaskSet, Admission::kPool, context, request,
-                     reply, [this](grpc::ByteBuffer* bytes, grpc::ByteBuffer* out) {
+                     reply, [this](grpc::ByteBuffer* bytes, ReplyMemory&, grpc::ByteBuffer* out) {
                        return AnswerReadTaskSet(context_, bytes, out);
                      });
   }
@@ -53,16 +54,16 @@ class GraphServiceImpl final : public GraphRpcs {
                                          const grpc::ByteBuffer* request,
                                          grpc::ByteBuffer* reply) override {
     return StartCall(context_.calls, Method::kReadTopology, Admission::kPool, context, request,
-                     reply, [this](grpc::ByteBuffer* bytes, grpc::ByteBuffer* out) {
+                     reply, [this](grpc::ByteBuffer* bytes, ReplyMemory&, grpc::ByteBuffer* out) {
                        return DoReadTopology(bytes, out);
                      });
   }
 
  private:
-  Status DoSample(grpc::ByteBuffer* bytes, grpc::ByteBuffer* reply) const {
+  Status DoSample(grpc::ByteBuffer* bytes, ReplyMemory& memory, grpc::ByteBuffer* reply) const {
     HG_ASSIGN_OR_RETURN(const LayerSampleRequest request, ParseSampleRequest(*bytes));
     HG_ASSIGN_OR_RETURN(const std::vector<LayerSamplePlan> plans, sample_.Plan(request));
-    return WriteSampleReply(sample_, plans, *context_.buffers, reply);
+    return WriteSampleReply(sample_, plans, memory, reply);
   }
 
   Status DoReadTopology(grpc::ByteBuffer* bytes, grpc::ByteBuffer* reply) const {

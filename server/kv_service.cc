@@ -17,25 +17,26 @@ class KvServiceImpl final : public KvRpcs {
   grpc::ServerUnaryReactor* Pull(grpc::CallbackServerContext* context,
                                  const grpc::ByteBuffer* request,
                                  grpc::ByteBuffer* reply) override {
-    return StartCall(
-        context_.calls, Method::kPull, Admission::kPool, context, request, reply,
-        [this](grpc::ByteBuffer* bytes, grpc::ByteBuffer* out) { return DoPull(bytes, out); });
+    return StartCall(context_.calls, Method::kPull, Admission::kPool, context, request, reply,
+                     [this](grpc::ByteBuffer* bytes, ReplyMemory& memory, grpc::ByteBuffer* out) {
+                       return DoPull(bytes, memory, out);
+                     });
   }
 
   grpc::ServerUnaryReactor* ReadTaskSet(grpc::CallbackServerContext* context,
                                         const grpc::ByteBuffer* request,
                                         grpc::ByteBuffer* reply) override {
     return StartCall(context_.calls, Method::kReadTaskSet, Admission::kPool, context, request,
-                     reply, [this](grpc::ByteBuffer* bytes, grpc::ByteBuffer* out) {
+                     reply, [this](grpc::ByteBuffer* bytes, ReplyMemory&, grpc::ByteBuffer* out) {
                        return AnswerReadTaskSet(context_, bytes, out);
                      });
   }
 
  private:
-  Status DoPull(grpc::ByteBuffer* bytes, grpc::ByteBuffer* reply) const {
+  Status DoPull(grpc::ByteBuffer* bytes, ReplyMemory& memory, grpc::ByteBuffer* reply) const {
     HG_ASSIGN_OR_RETURN(const PullRequest request, ParsePullRequest(*bytes));
     HG_ASSIGN_OR_RETURN(const PullPlan plan, pull_.Plan(request));
-    return WritePullReply(pull_, plan, request.ids, *context_.buffers, reply);
+    return WritePullReply(pull_, plan, request.ids, memory, reply);
   }
 
   const ServiceContext context_;

@@ -36,6 +36,37 @@ void WarnIfOpen(const std::string& address) {
   }
 }
 
+// The file that says where the server listens, for as long as it does.
+class AddressFile {
+ public:
+  // Nothing is written to an empty path. Errors as WriteFileAtomically.
+  [[nodiscard]] static Status Write(const std::filesystem::path& path, const std::string& address,
+                                    std::unique_ptr<AddressFile>* file) {
+    if (path.empty()) return OkStatus();
+    HG_RETURN_IF_ERROR(WriteFileAtomically(path, address));
+    file->reset(new AddressFile(path, address));
+    return OkStatus();
+  }
+  // Removes it, unless another server's address is there by now.
+  ~AddressFile() {
+    const StatusOr<std::string> found = ReadTextFile(path_, kLongest);
+    if (!found.ok() || *found != address_) return;
+    std::error_code error;
+    std::filesystem::remove(path_, error);
+    if (error) spdlog::warn("{} cannot be removed: {}", path_.string(), error.message());
+  }
+  AddressFile(const AddressFile&) = delete;
+  AddressFile& operator=(const AddressFile&) = delete;
+
+ private:
+  AddressFile(std::filesystem::path path, std::string address)
+      : path_(std::move(path)), address_(std::move(address)) {}
+
+  static constexpr int64_t kLongest = 4096;
+  const std::filesystem::path path_;
+  const std::string address_;
+};
+
 Status Serve(const ServerOptions& options, StopSignal& stop) {
   stop.EndAtOnce(true);  // until it serves
   stop.ExtendTimeout(options.drain_timeout);
@@ -43,15 +74,17 @@ Status Serve(const ServerOptions& options, StopSignal& stop) {
   HG_ASSIGN_OR_RETURN(const std::unique_ptr<Server> server, Server::Start(options));
   stop.EndAtOnce(false);
   WarnIfOpen(server->address());
-  if (!options.address_file.empty()) {
-    HG_RETURN_IF_ERROR(WriteFileAtomically(options.address_file, server->address()));
-  }
+  std::unique_ptr<AddressFile> address_file;
+  HG_RETURN_IF_ERROR(AddressFile::Write(options.address_file, server->address(), &address_file));
   std::cout << "listening on " << server->address() << std::endl;
   static_cast<void>(stop.Wait());
+  address_file.reset();  // who looks from here on must not come
   spdlog::info("draining for at most {}",
                FormatSeconds(std::chrono::duration<double>(options.drain_timeout).count()));
   if (!server->Drain(options.drain_timeout)) {
-    spdlog::warn("calls still in flight after --drain-timeout were cancelled");
+    spdlog::warn(
+        "calls still in flight after --drain-timeout were cancelled: raise it, or lower "
+        "--queue");
   }
   spdlog::info("stopped");
   return OkStatus();

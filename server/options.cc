@@ -91,7 +91,8 @@ void AddServerOptions(OptionTable& rows, ServerOptions* o) {
       .ValueName("HOST:PORT")
       .Required();
   rows.Add("address-file", &o->address_file,
-           "file that gets the address, HOST:PORT, once the server listens");
+           "file that gets the address, HOST:PORT, once the server listens, and is removed when it "
+           "stops");
   rows.Add("drain-timeout", &o->drain_timeout, "how long calls in flight may go on after SIGTERM")
       .Range(std::chrono::seconds(0), std::chrono::hours(1));
 
@@ -108,6 +109,9 @@ void AddServerOptions(OptionTable& rows, ServerOptions* o) {
   rows.AddBytes("reply-memory", &o->reply_memory,
                 "bytes of replies that are not yet sent; beyond: UNAVAILABLE")
       .DefaultText("48MiB, or 4 messages where that is more");
+  rows.Add("reply-timeout", &o->reply_timeout,
+           "how long a client may take to read a reply; beyond: it is given up")
+      .Range(std::chrono::seconds(1), std::chrono::hours(1));
 }
 
 StatusOr<std::vector<int>> ParseParts(std::string_view text) {

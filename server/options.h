@@ -24,6 +24,8 @@ struct ServerOptions {
   // 0: 16 and 48 MiB, or four messages where that is more.
   int64_t request_memory = 0;
   int64_t reply_memory = 0;
+  // How long a reply may take to be read by its client; then it is given up, and its memory free.
+  std::chrono::nanoseconds reply_timeout = std::chrono::seconds(30);
   std::filesystem::path address_file;  // empty: none
   std::chrono::nanoseconds drain_timeout = std::chrono::seconds(10);
   VerifyLevel verify = VerifyLevel::kContents;

@@ -16,13 +16,21 @@
 
 #include "common/base/host_port.h"
 #include "common/base/log.h"
+#include "common/base/printable.h"
+#include "common/base/units.h"
+#include "server/connections.h"
+#include "server/handlers/describe.h"
+#include "server/runtime/housekeeper.h"
+#include "server/runtime/memory_trimmer.h"
 #include "server/services.h"
 
 namespace halograph::server {
 namespace {
 
-// How long a reply waits for memory that replies before it hold.
-constexpr std::chrono::milliseconds kReplyMemoryPatience{200};
+// Between rounds of the housekeeper: while calls wait for memory or the server for its end, and
+// else.
+constexpr std::chrono::milliseconds kPauseInNeed{20};
+constexpr std::chrono::milliseconds kPause{1000};
 // Calls that one connection may have open; more wait at the client.
 constexpr int kStreamsPerConnection = 256;
 
@@ -82,19 +90,60 @@ std::string WhyNot(const HostPort& address) {
 // Members are destroyed in reverse: the gRPC server first, what its calls use after it.
 struct Server::State {
   explicit State(const ServerOptions& options)
-      : dispatcher({.threads = static_cast<size_t>(options.NumThreads()),
+      : buffers(BufferPool::Create(options.ReplyMemory())),
+        replies(GrpcCallHooks(), options.reply_timeout),
+        dispatcher({.threads = static_cast<size_t>(options.NumThreads()),
                     .queue = static_cast<size_t>(options.queue),
-                    .request_bytes = options.RequestMemory()}) {}
+                    .request_bytes = options.RequestMemory()}),
+        keeper([this] { return KeepHouse(); }) {
+    buffers->OnChange([this] { keeper.Wake(); });
+  }
+  // Cancels the calls that are left and waits for gRPC's end. Idempotent.
+  void Stop();
+  // What is done beside the calls; after how long it is to be done again at the latest.
+  std::chrono::nanoseconds KeepHouse();
 
   ServerStats stats;
   CallLog log;
+  const std::shared_ptr<BufferPool> buffers;
+  ReplyWatch replies;
+  MemoryTrimmer trimmer;
   Dispatcher dispatcher;
+  Housekeeper keeper;
   std::unique_ptr<grpc::Service> graph_service;
   std::unique_ptr<grpc::Service> kv_service;
   std::unique_ptr<grpc::Service> admin_service;
   std::unique_ptr<grpc::Server> server;
   std::string address;
+  int port = 0;
 };
+
+std::chrono::nanoseconds Server::State::KeepHouse() {
+  const auto now = std::chrono::steady_clock::now();
+  const bool draining = dispatcher.draining();
+  const bool memory_is_waited_for = buffers->ServeWaiting(now) > 0;
+  const ReplyWatch::GivenUp given_up = replies.GiveUp(now, memory_is_waited_for || draining);
+  if (given_up.replies > 0) {
+    spdlog::warn("{} replies given up that their clients did not read ({} the first of them)",
+                 given_up.replies, Printable(given_up.peer, kNameShown));
+  }
+  if (const int shut = ShutConnections(given_up.stuck); shut > 0) {
+    spdlog::warn("{} connections shut down whose clients did not read ({} one of them)", shut,
+                 Printable(*given_up.stuck.begin(), kNameShown));
+  }
+  stats.Mark(now);
+  log.LogLeft(now);
+  trimmer.Trim(now, dispatcher.in_flight() == 0, *buffers);
+  return memory_is_waited_for || draining ? kPauseInNeed : kPause;
+}
+
+void Server::State::Stop() {
+  // gRPC waits for its writes, and for ten seconds more at the process's end: without this, for
+  // clients that do not read.
+  if (dispatcher.in_flight() > 0) ShutConnectionsTo(port);
+  server->Shutdown(std::chrono::system_clock::now());
+  ShutConnectionsTo(port);
+}
 
 Server::Server(std::unique_ptr<State> state) : state_(std::move(state)) {}
 
@@ -107,8 +156,12 @@ StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options) {
   auto state = std::make_unique<State>(options);
   ServiceContext context;
   context.graph = std::make_shared<const ServedGraph>(std::move(parts));
-  context.calls = {&state->dispatcher, &state->stats, &state->log, context.graph->identity()};
-  context.buffers = BufferPool::Create(options.ReplyMemory(), kReplyMemoryPatience);
+  context.calls = {.dispatcher = &state->dispatcher,
+                   .stats = &state->stats,
+                   .log = &state->log,
+                   .buffers = state->buffers.get(),
+                   .replies = &state->replies,
+                   .identity = context.graph->identity()};
   context.max_message_bytes = options.max_message_bytes;
   HG_ASSIGN_OR_RETURN(context.topology_files, TopologyFiles::Open(*context.graph, options.graph));
   HG_ASSIGN_OR_RETURN(state->graph_service, MakeGraphService(context));
@@ -133,23 +186,42 @@ StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options) {
   }
   address.port = port;
   state->address = ToString(address);
+  state->port = port;
   SetServing(*state->server, true);
+  const ServedGraph& graph = *context.graph;
+  spdlog::info(
+      "serving {} of {} of graph {} (identity {}) from {}: {}; {} threads", graph.parts_text(),
+      graph.book().num_parts(), graph.schema().graph_name, graph.identity(), options.graph.string(),
+      fmt::join(Describe(graph, options.max_message_bytes).serving, ", "), options.NumThreads());
   return std::unique_ptr<Server>(new Server(std::move(state)));
 }
 
 Server::~Server() {
   if (state_->server == nullptr) return;
   state_->dispatcher.CloseGate();
-  state_->server->Shutdown(std::chrono::system_clock::now());
+  state_->Stop();
 }
 
 const std::string& Server::address() const { return state_->address; }
 
 bool Server::Drain(std::chrono::nanoseconds timeout) {
+  const auto begin = std::chrono::steady_clock::now();
   SetServing(*state_->server, false);
   state_->dispatcher.CloseGate();
+  state_->keeper.Wake();  // clients that do not read no longer have --reply-timeout
   const bool empty = state_->dispatcher.WaitUntilEmpty(timeout);
-  state_->server->Shutdown(std::chrono::system_clock::now());
+  const int64_t left = state_->dispatcher.in_flight();
+  const int64_t unread = state_->replies.size();
+  const auto drained = std::chrono::steady_clock::now();
+  state_->Stop();
+  state_->log.LogLeft(std::chrono::steady_clock::now() + ClientTable::kSilence);
+  spdlog::info(
+      "drained in {}, then stopped gRPC in {}; {} calls were cut off, of them {} answered and not "
+      "read",
+      FormatSeconds(std::chrono::duration<double>(drained - begin).count()),
+      FormatSeconds(
+          std::chrono::duration<double>(std::chrono::steady_clock::now() - drained).count()),
+      left, unread);
   return empty;
 }
 

@@ -12,7 +12,6 @@
 #include "server/call.h"
 #include "server/handlers/served_graph.h"
 #include "server/handlers/topology_files.h"
-#include "server/runtime/buffer_pool.h"
 
 namespace halograph::server {
 
@@ -21,7 +20,6 @@ struct ServiceContext {
   CallEnvironment calls;
   std::shared_ptr<const ServedGraph> graph;
   std::shared_ptr<const TopologyFiles> topology_files;
-  std::shared_ptr<BufferPool> buffers;
   int64_t max_message_bytes = 0;
 };
 

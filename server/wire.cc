@@ -74,9 +74,9 @@ StatusOr<LayerSampleRequest> ParseSampleRequest(const grpc::ByteBuffer& bytes) {
 }
 
 Status WritePullReply(const PullHandler& handler, const PullPlan& plan,
-                      std::span<const int64_t> ids, BufferPool& pool, grpc::ByteBuffer* reply) {
+                      std::span<const int64_t> ids, ReplyMemory& memory, grpc::ByteBuffer* reply) {
   constexpr size_t kRoom = wire::kPullReplyHeaderBytes;
-  HG_ASSIGN_OR_RETURN(PooledBuffer buffer, pool.Acquire(kRoom + plan.bytes));
+  HG_ASSIGN_OR_RETURN(PooledBuffer buffer, memory.Acquire(kRoom + plan.bytes));
   std::array<std::byte, kRoom> header{};
   const auto dtype = static_cast<uint32_t>(plan.tensor->resolved.spec.dtype);
   const std::byte* const end =
@@ -89,10 +89,10 @@ Status WritePullReply(const PullHandler& handler, const PullPlan& plan,
 }
 
 Status WriteSampleReply(const SampleHandler& handler, std::span<const LayerSamplePlan> plans,
-                        BufferPool& pool, grpc::ByteBuffer* reply) {
+                        ReplyMemory& memory, grpc::ByteBuffer* reply) {
   size_t bytes = 0;
   for (const LayerSamplePlan& plan : plans) bytes += wire::SampleGroupReplyBytes(plan.shape());
-  HG_ASSIGN_OR_RETURN(PooledBuffer buffer, pool.Acquire(bytes));
+  HG_ASSIGN_OR_RETURN(PooledBuffer buffer, memory.Acquire(bytes));
   std::byte* out = buffer.data();
   for (const LayerSamplePlan& plan : plans) {
     const wire::SampleGroupArrays arrays = wire::PutSampleGroupReply(plan.shape(), out);

@@ -20,16 +20,16 @@ namespace halograph::server {
 [[nodiscard]] StatusOr<PullRequest> ParsePullRequest(const grpc::ByteBuffer& bytes);
 [[nodiscard]] StatusOr<LayerSampleRequest> ParseSampleRequest(const grpc::ByteBuffer& bytes);
 
-// Gathers the rows into one buffer of `pool`, the message's header right before them; the reply
-// owns the buffer until it has been sent. Errors as BufferPool::Acquire and PullHandler::Gather.
+// Gathers the rows into one buffer of `memory`, the message's header right before them; the reply
+// owns the buffer until it has been sent. Errors as ReplyMemory::Acquire and PullHandler::Gather.
 [[nodiscard]] Status WritePullReply(const PullHandler& handler, const PullPlan& plan,
-                                    std::span<const int64_t> ids, BufferPool& pool,
+                                    std::span<const int64_t> ids, ReplyMemory& memory,
                                     grpc::ByteBuffer* reply);
 
-// Draws the plans' sources into one buffer of `pool`. Errors as BufferPool::Acquire and
+// Draws the plans' sources into one buffer of `memory`. Errors as ReplyMemory::Acquire and
 // SampleHandler::Draw.
 [[nodiscard]] Status WriteSampleReply(const SampleHandler& handler,
-                                      std::span<const LayerSamplePlan> plans, BufferPool& pool,
+                                      std::span<const LayerSamplePlan> plans, ReplyMemory& memory,
                                       grpc::ByteBuffer* reply);
 
 // The page's rows are sent out of the mapped files; the reply keeps `graph` alive until then.

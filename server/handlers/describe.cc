@@ -41,7 +41,7 @@ Description Describe(const ServedGraph& graph, int64_t max_message_bytes) {
 }
 
 ServerSnapshot TakeSnapshot(const ServedGraph& graph, const ServerStats& stats,
-                            const Dispatcher& dispatcher) {
+                            const Dispatcher& dispatcher, int64_t clients) {
   ServerSnapshot snapshot;
   snapshot.identity = graph.identity();
   snapshot.graph_name = graph.schema().graph_name;
@@ -53,9 +53,10 @@ ServerSnapshot TakeSnapshot(const ServedGraph& graph, const ServerStats& stats,
   snapshot.pool_queued = static_cast<int64_t>(dispatcher.pool().queued());
   snapshot.pool_queue_capacity = static_cast<int64_t>(dispatcher.pool().queue_capacity());
   snapshot.draining = dispatcher.draining();
-  for (size_t m = 0; m < kMethods; ++m) {
-    snapshot.methods.push_back(stats.Of(static_cast<Method>(m)).Take());
-  }
+  snapshot.methods = stats.Take();
+  snapshot.clients = clients;
+  snapshot.recent = stats.Recent(ServerStats::Clock::now());
+  snapshot.num_parts = graph.book().num_parts();
   return snapshot;
 }
 

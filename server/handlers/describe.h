@@ -39,9 +39,12 @@ struct ServerSnapshot {
   int64_t pool_queued = 0;
   int64_t pool_queue_capacity = 0;
   bool draining = false;
-  std::vector<MethodStats::Snapshot> methods;  // in the order of Method
+  MethodSnapshots methods;
+  int64_t clients = 0;
+  ServerStats::Recently recent;
+  int num_parts = 0;  // of the graph
 };
 [[nodiscard]] ServerSnapshot TakeSnapshot(const ServedGraph& graph, const ServerStats& stats,
-                                          const Dispatcher& dispatcher);
+                                          const Dispatcher& dispatcher, int64_t clients);
 
 }  // namespace halograph::server

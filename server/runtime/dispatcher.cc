@@ -13,6 +13,10 @@ Ticket& Ticket::operator=(Ticket&& other) noexcept {
 
 Ticket::~Ticket() { Leave(); }
 
+void Ticket::ReleaseRequest() {
+  if (dispatcher_ != nullptr) dispatcher_->Release(std::exchange(bytes_, 0));
+}
+
 void Ticket::Leave() {
   if (dispatcher_ != nullptr) std::exchange(dispatcher_, nullptr)->Leave(bytes_);
 }
@@ -25,10 +29,9 @@ Dispatcher::~Dispatcher() { Shutdown(); }
 StatusOr<Ticket> Dispatcher::Enter(int64_t request_bytes) {
   const MutexLock lock(mutex_);
   if (closed_) return Unavailable("this server is shutting down and takes no new calls");
-  if (in_flight_ > 0 && request_bytes_ + request_bytes > limits_.request_bytes) {
-    return Unavailable(
-        "busy: {} requests of {} bytes are in flight, at most {} bytes may be: try again",
-        in_flight_, request_bytes_, limits_.request_bytes);
+  if (request_bytes_ > 0 && request_bytes_ + request_bytes > limits_.request_bytes) {
+    return Unavailable("busy: requests of {} bytes are in work, at most {} may be: try again",
+                       request_bytes_, limits_.request_bytes);
   }
   ++in_flight_;
   request_bytes_ += request_bytes;
@@ -63,6 +66,11 @@ bool Dispatcher::draining() const {
 int64_t Dispatcher::in_flight() const {
   const MutexLock lock(mutex_);
   return in_flight_;
+}
+
+void Dispatcher::Release(int64_t bytes) {
+  const MutexLock lock(mutex_);
+  request_bytes_ -= bytes;
 }
 
 void Dispatcher::Leave(int64_t bytes) {

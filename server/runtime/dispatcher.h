@@ -1,9 +1,10 @@
 // Admits calls and runs them: a gate that counts the calls in flight and bounds the bytes of their
 // requests, and one bounded pool of threads. Thread-safe.
 //
-// A call passes the gate (Enter) and gets a ticket, and runs as a task on the pool (Run). It leaves
-// the gate when its ticket is destroyed, after its reply was sent. Draining closes the gate and
-// waits until every ticket is destroyed.
+// A call passes the gate (Enter) and gets a ticket, and runs as a task on the pool (Run). Its
+// request's bytes are given back when it is answered; it leaves the gate when its ticket is
+// destroyed, after its reply was sent. Draining closes the gate and waits until every ticket is
+// destroyed.
 #pragma once
 
 #include <chrono>
@@ -31,6 +32,9 @@ class Ticket {
   ~Ticket();
 
   [[nodiscard]] bool valid() const { return dispatcher_ != nullptr; }
+  // Gives back the bytes of the request: it is answered, and no longer held. The call stays in
+  // flight.
+  void ReleaseRequest();
 
  private:
   friend class Dispatcher;
@@ -44,7 +48,7 @@ class Ticket {
 struct DispatcherLimits {
   size_t threads = 1;
   size_t queue = 1;                  // calls that wait for a thread
-  int64_t request_bytes = 16 << 20;  // of calls in flight together
+  int64_t request_bytes = 16 << 20;  // of calls in flight that are not answered yet, together
 };
 
 class Dispatcher {
@@ -75,6 +79,7 @@ class Dispatcher {
  private:
   friend class Ticket;
   void Leave(int64_t bytes);
+  void Release(int64_t bytes);
 
   const DispatcherLimits limits_;
   mutable Mutex mutex_;

@@ -82,6 +82,12 @@ double LatencyHistogram::Snapshot::Quantile(double quantile) const {
   return longest_seconds;
 }
 
+LatencyHistogram::Snapshot LatencyHistogram::Snapshot::Since(const Snapshot& earlier) const {
+  Snapshot since = *this;
+  for (size_t i = 0; i < kBuckets; ++i) since.counts[i] -= earlier.counts[i];
+  return since;
+}
+
 void MethodStats::End(bool ok, int64_t request_bytes, int64_t reply_bytes,
                       std::chrono::nanoseconds latency) {
   latency_.Add(latency);
@@ -103,6 +109,40 @@ MethodStats::Snapshot MethodStats::Take() const {
   return snapshot;
 }
 
+MethodStats::Snapshot MethodStats::Snapshot::Since(const Snapshot& earlier) const {
+  return {.calls = calls - earlier.calls,
+          .errors = errors - earlier.errors,
+          .in_flight = in_flight,
+          .request_bytes = request_bytes - earlier.request_bytes,
+          .reply_bytes = reply_bytes - earlier.reply_bytes,
+          .latency = latency.Since(earlier.latency)};
+}
+
 double ServerStats::UptimeSeconds() const { return since_start_.Seconds(); }
+
+MethodSnapshots ServerStats::Take() const {
+  MethodSnapshots snapshots;
+  for (size_t m = 0; m < kMethods; ++m) snapshots[m] = methods_[m].Take();
+  return snapshots;
+}
+
+void ServerStats::Mark(Clock::time_point now) {
+  const MutexLock lock(mutex_);
+  if (now - marks_.back().when < kMarkEvery) return;
+  marks_.push_back({now, Take()});
+  while (marks_.size() > 1 && now - marks_[1].when >= kRecent) marks_.pop_front();
+}
+
+ServerStats::Recently ServerStats::Recent(Clock::time_point now) const {
+  Recently recent;
+  recent.methods = Take();
+  const MutexLock lock(mutex_);
+  const Marked& since = marks_.front();
+  recent.seconds = std::chrono::duration<double>(now - since.when).count();
+  for (size_t m = 0; m < kMethods; ++m) {
+    recent.methods[m] = recent.methods[m].Since(since.methods[m]);
+  }
+  return recent;
+}
 
 }  // namespace halograph::server

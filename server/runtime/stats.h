@@ -1,6 +1,6 @@
-// What a server counts for each method: calls, errors, bytes and latency. Thread-safe without
-// locks. In a snapshot that is taken while calls run, each figure is right, but figures may be of
-// slightly different moments.
+// What a server counts for each method: calls, errors, bytes and latency. Thread-safe; calls are
+// counted without locks. In a snapshot that is taken while calls run, each figure is right, but
+// figures may be of slightly different moments.
 #pragma once
 
 #include <array>
@@ -8,9 +8,10 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <string_view>
-#include <vector>
 
+#include "common/base/mutex.h"
 #include "common/base/stopwatch.h"
 
 namespace halograph::server {
@@ -45,6 +46,8 @@ class LatencyHistogram {
     // The upper bound of the bucket in which the `quantile` (in (0, 1]) of the calls lies, but not
     // more than the longest seen; 0 if there are none.
     [[nodiscard]] double Quantile(double quantile) const;
+    // Without the calls of an earlier snapshot; longest_seconds stays, as an upper bound.
+    [[nodiscard]] Snapshot Since(const Snapshot& earlier) const;
   };
   [[nodiscard]] Snapshot Take() const;
 
@@ -66,6 +69,9 @@ class MethodStats {
     int64_t request_bytes = 0;
     int64_t reply_bytes = 0;
     LatencyHistogram::Snapshot latency;
+
+    // What came since an earlier snapshot; in_flight as it is now.
+    [[nodiscard]] Snapshot Since(const Snapshot& earlier) const;
   };
   [[nodiscard]] Snapshot Take() const;
 
@@ -78,17 +84,44 @@ class MethodStats {
   LatencyHistogram latency_;
 };
 
+// In the order of Method.
+using MethodSnapshots = std::array<MethodStats::Snapshot, kMethods>;
+
 class ServerStats {
  public:
+  using Clock = std::chrono::steady_clock;
+
+  // How far back Recent looks, and how often Mark must be called for that.
+  static constexpr std::chrono::seconds kRecent{60};
+  static constexpr std::chrono::seconds kMarkEvery{5};
+
+  ServerStats() { marks_.push_back({Clock::now(), {}}); }
+
   [[nodiscard]] MethodStats& Of(Method method) { return methods_[static_cast<size_t>(method)]; }
   [[nodiscard]] const MethodStats& Of(Method method) const {
     return methods_[static_cast<size_t>(method)];
   }
   [[nodiscard]] double UptimeSeconds() const;
 
+  [[nodiscard]] MethodSnapshots Take() const;
+  // Remembers how things stand, if the last time was kMarkEvery ago.
+  void Mark(Clock::time_point now);
+  struct Recently {
+    double seconds = 0;  // kRecent to kRecent + kMarkEvery, or since the start
+    MethodSnapshots methods;
+  };
+  [[nodiscard]] Recently Recent(Clock::time_point now) const;
+
  private:
+  struct Marked {
+    Clock::time_point when;
+    MethodSnapshots methods;
+  };
+
   const Stopwatch since_start_{};
   std::array<MethodStats, kMethods> methods_;
+  mutable Mutex mutex_;
+  std::deque<Marked> marks_ HG_GUARDED_BY(mutex_);  // the oldest first; at least one
 };
 
 }  // namespace halograph::server

@@ -8,7 +8,7 @@ import socket
 import time
 import unittest
 
-from harness import datasets, npy, programs, training
+from harness import datasets, npy, programs, raw_http2, training
 from harness.cora_in_two import CoraInTwoTest
 from harness.programs import must
 
@@ -56,6 +56,42 @@ class AddressTest(ServerBase):
         self.assertTrue(server.running())
         self.assertEqual([], [entry.name for entry in self.box.folder.iterdir()
                               if entry.name.startswith("address") and entry != path])
+
+
+    def test_the_address_file_goes_with_the_server(self):
+        server, _ = self.one()
+        server.signal(signal.SIGTERM)
+        self.assertEqual(0, server.wait(programs.seconds(8)), server.text)
+        self.assertFalse(server.address_file.exists())
+
+    def test_the_address_of_another_server_stays(self):
+        server, _ = self.one()
+        server.address_file.write_text("10.0.0.1:1")
+        server.signal(signal.SIGTERM)
+        self.assertEqual(0, server.wait(programs.seconds(8)), server.text)
+        self.assertEqual("10.0.0.1:1", server.address_file.read_text())
+
+
+class LogTest(ServerBase):
+    def test_says_what_it_serves_who_comes_and_who_was_there(self):
+        server, address = self.one(part="0")
+        connection = raw_http2.Connection(address, programs.seconds(10))
+        self.assertIsNotNone(connection.call("KVService/Pull",
+                                             raw_http2.pull_request("node", "feat", [0])))
+        self.assertIsNone(connection.call("KVService/Pull",
+                                          raw_http2.pull_request("node", "no\x1b[31m", [0])))
+        connection.close()
+        server.signal(signal.SIGTERM)
+        self.assertEqual(0, server.wait(programs.seconds(8)), server.text)
+        self.assertRegex(server.err, rf"serving part 0 of 2 of graph .* from {self.graph}: topology, "
+                                     "features, tasks; ")
+        self.assertEqual(1, server.err.count("first call"), server.err)
+        self.assertRegex(server.err, r"client 127\.0\.0\.1 rank -: last call; 2 calls, 1 errors")
+        self.assertIn("NOT_FOUND", server.err)
+        self.assertNotIn("\x1b", server.text)
+        for line in server.err.splitlines():
+            self.assertRegex(line, r"\A\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z (info|warning) "
+                                   r"halograph-server: ")
 
 
 class SignalTest(ServerBase):
@@ -172,6 +208,79 @@ class FeatureServerTest(ServerBase):
         self.assertIn("indices.npy", server.text)
 
 
+def anonymous_bytes(server):
+    with open(f"/proc/{server.pid}/status") as handle:
+        return 1024 * next(int(line.split()[1]) for line in handle if line.startswith("RssAnon"))
+
+
+class StarvationTest(ServerBase):
+    """Clients that ask and never read, beside one that behaves."""
+    GREEDY = 20
+    CALLS = 250  # of each
+
+    def greedy(self, address, rows, large_windows):
+        """Connections that have sent all their calls; nobody reads the replies."""
+        connections = []
+        for _ in range(self.GREEDY):
+            connection = raw_http2.Connection(address, programs.seconds(60), large_windows)
+            self.addCleanup(connection.close)
+            request = raw_http2.pull_request("node", "feat", range(rows))
+            connection.socket.sendall(b"".join(
+                connection.call_bytes("KVService/Pull", request) for _ in range(self.CALLS)))
+            connections.append(connection)
+        return connections
+
+    def pull_well_behaved(self, address, rows):
+        """Pulls as clients do: again after a refusal, until the deadline. How long it took."""
+        start = time.monotonic()
+        connection = raw_http2.Connection(address, programs.seconds(10))
+        request = raw_http2.pull_request("node", "feat", range(rows))
+        while True:
+            reply = connection.call("KVService/Pull", request)
+            took = time.monotonic() - start
+            if reply is not None:
+                break
+            self.assertLess(took, programs.seconds(10), "refused all the time")
+            time.sleep(0.02)
+        connection.close()
+        self.assertGreater(len(reply), rows * 1433)  # bytes of 0 and 1
+        return took
+
+    def starve(self, rows, large_windows):
+        server, address = self.one("--reply-timeout", "3s")
+        greedy = self.greedy(address, rows, large_windows)
+        took = [self.pull_well_behaved(address, 160) for _ in range(50)]
+        self.assertLess(max(took), programs.seconds(10))
+        self.assertCode(0, self.status(address))
+        # Its memory comes back, though they still do not read.
+        programs.wait_until(lambda: anonymous_bytes(server) < 100e6, programs.seconds(60),
+                            "less than 100 MB of memory")
+        programs.wait_until(lambda: "not read" in server.text, programs.seconds(10),
+                            "a line about it")
+        for connection in greedy:
+            connection.close()
+        return server
+
+    @unittest.skipIf(programs.TIME_SCALE > 1, "a sanitizer's own memory would be counted")
+    def test_many_tiny_pulls_that_nobody_reads(self):
+        self.starve(rows=1, large_windows=False)
+
+    @unittest.skipIf(programs.TIME_SCALE > 1, "a sanitizer's own memory would be counted")
+    def test_many_large_pulls_into_full_sockets_that_nobody_reads(self):
+        self.starve(rows=24, large_windows=True)
+
+    def test_sigterm_does_not_wait_for_clients_that_do_not_read(self):
+        for rows, large_windows in ((1, False), (24, True)):
+            with self.subTest(rows=rows):
+                server, address = self.one()
+                self.greedy(address, rows, large_windows)
+                self.pull_well_behaved(address, 1)
+                server.signal(signal.SIGTERM)
+                start = time.monotonic()
+                self.assertEqual(0, server.wait(programs.seconds(20)), server.text)
+                self.assertLess(time.monotonic() - start, programs.seconds(6), server.text)
+
+
 class MemoryTest(ServerBase):
     @unittest.skipIf(programs.TIME_SCALE > 1, "a sanitizer's own memory would be counted")
     def test_features_are_mapped_not_copied(self):
@@ -188,9 +297,7 @@ class MemoryTest(ServerBase):
         must(self.box.run("halograph-partition", "run", "--input", source, "--output", graph,
                           "--parts", 1, "--method", "random"))
         servers, _ = self.box.servers(graph, ["all"])
-        with open(f"/proc/{servers[0].pid}/status") as handle:
-            kilobytes = next(int(line.split()[1]) for line in handle if line.startswith("RssAnon"))
-        self.assertLess(kilobytes * 1024, 100e6)
+        self.assertLess(anonymous_bytes(servers[0]), 100e6)
 
 
 if __name__ == "__main__":

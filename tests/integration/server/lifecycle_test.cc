@@ -7,6 +7,7 @@
 #include <spdlog/sinks/ostream_sink.h>
 
 #include "common/base/log.h"
+#include "halograph/v1/admin.pb.h"
 #include "tests/integration/server/server_fixture.h"
 
 namespace halograph::server {
@@ -100,6 +101,21 @@ TEST_F(LifecycleTest, CallsThatOutlastTheDrainAreCancelled) {
   EXPECT_FALSE(in_flight.status.ok());
 }
 
+// Generated code keeps fields that it does not know, at 30 times their size.
+TEST_F(LifecycleTest, LargeRequestsOfMethodsWithoutIdsAreRefused) {
+  Start(Options());
+  const std::string unknown("\xa2\x06\x00", 3);  // field 100, empty
+  std::string request;
+  while (request.size() + unknown.size() <= 64 << 10) request += unknown;
+  for (const char* method : {kStats, kDescribe, kReadTaskSet, kGraphReadTaskSet, kReadTopology}) {
+    const RawReply reply = RawCall(channel_, method, request + unknown);
+    EXPECT_EQ(reply.status.error_code(), StatusCode::RESOURCE_EXHAUSTED) << method;
+    EXPECT_THAT(reply.status.error_message(), HasSubstr("at most 65536")) << method;
+  }
+  EXPECT_TRUE(RawCall(channel_, kStats, request).status.ok());
+  EXPECT_TRUE(RawCall(channel_, kDescribe, request).status.ok());
+}
+
 TEST_F(LifecycleTest, PortInUseIsAClearError) {
   Start(Options());
   ServerOptions second = Options();
@@ -143,8 +159,12 @@ TEST_F(LifecycleTest, LogNamesRequestAndRank) {
                                                        {"halograph-rank", "3"}};
   EXPECT_TRUE(RawCall(channel_, kPull, kEmptyPull, metadata).status.ok());
   EXPECT_FALSE(RawCall(channel_, kPull, "\x12\x03xyz", metadata).status.ok());
+  v1::StatsReply stats;
+  EXPECT_TRUE(stats.ParseFromString(RawCall(channel_, kStats, "").bytes));
+  EXPECT_EQ(stats.clients(), 1) << "by host and rank; calls of Stats are none";
   server_.reset();
   spdlog::set_default_logger(before);
+  EXPECT_THAT(text.str(), HasSubstr("client 127.0.0.1 rank 3: first call"));
   EXPECT_THAT(text.str(), HasSubstr("KVService/Pull request r-17 rank 3"));
   EXPECT_THAT(text.str(), HasSubstr("NOT_FOUND"));
 }

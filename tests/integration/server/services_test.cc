@@ -331,6 +331,9 @@ TEST_F(ServicesTest, StatisticsCountCallsErrorsAndBytes) {
   EXPECT_EQ(stats.identity(), local_->identity());
   EXPECT_EQ(stats.graph_name(), "random-typed");
   EXPECT_EQ(stats.parts_size(), 2);
+  EXPECT_EQ(stats.num_parts(), 3U);
+  EXPECT_EQ(stats.recent_size(), stats.methods_size());
+  EXPECT_GT(stats.recent_seconds(), 0);
   EXPECT_EQ(stats.pool_threads(), 2);
   EXPECT_FALSE(stats.draining());
 }

@@ -21,7 +21,7 @@ TEST_F(ConcurrentTest, SamplesPullsAndStatisticsSideBySide) {
   const SampleHandler sample(all_.get(), kSmallLimit);
   const PullHandler pull(all_.get(), kSmallLimit);
   const TaskSetHandler task_set(all_.get(), kSmallLimit);
-  const auto buffers = BufferPool::Create(1 << 20, std::chrono::seconds(60));
+  const auto buffers = BufferPool::Create(8 << 20);
   const LayerSampleRequest layer{.batch_seed = 3,
                                  .groups = {{"paper:cites:paper", 5, All(NodeType("paper"))}}};
   PullRequest rows;
@@ -42,13 +42,13 @@ TEST_F(ConcurrentTest, SamplesPullsAndStatisticsSideBySide) {
   const auto do_sample = [&] {
     const auto plans = sample.Plan(layer);
     if (!plans.ok()) return false;
-    auto buffer = buffers->Acquire(plans->front().shape().source_bytes());
+    auto buffer = buffers->Acquire(plans->front().shape().source_bytes(), "sampler");
     return buffer.ok() && sample.Draw(plans->front(), {.sources = buffer->data()}).ok();
   };
   const auto do_pull = [&] {
     const auto plan = pull.Plan(rows);
     if (!plan.ok()) return false;
-    auto buffer = buffers->Acquire(plan->bytes);
+    auto buffer = buffers->Acquire(plan->bytes, "puller");
     if (!buffer.ok()) return false;
     if (!pull.Gather(*plan, rows.ids, buffer->data()).ok()) return false;
     return true;
@@ -60,7 +60,7 @@ TEST_F(ConcurrentTest, SamplesPullsAndStatisticsSideBySide) {
         i % 2 == 0 ? dispatcher.Run([&, ticket] { run(Method::kSample, do_sample); }).ok()
                    : dispatcher.Run([&, ticket] { run(Method::kPull, do_pull); }).ok();
     submitted += accepted ? 1 : 0;
-    EXPECT_EQ(TakeSnapshot(*all_, stats, dispatcher).methods.size(), kMethods);
+    EXPECT_EQ(TakeSnapshot(*all_, stats, dispatcher, 0).methods.size(), kMethods);
     EXPECT_TRUE(
         task_set.Read({.task = "node_classification", .set = "valid", .type = "paper"}).ok());
   }

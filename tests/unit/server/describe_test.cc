@@ -32,14 +32,16 @@ TEST_F(DescribeTest, ServerOfFeaturesSaysThatItHasNoTopology) {
   EXPECT_EQ(description.identity, all_->identity());
   ServerStats stats;
   Dispatcher dispatcher({.threads = 1, .queue = 1});
-  EXPECT_EQ(TakeSnapshot(*served, stats, dispatcher).serving, "features,tasks");
+  EXPECT_EQ(TakeSnapshot(*served, stats, dispatcher, 0).serving, "features,tasks");
 }
 
 TEST_F(DescribeTest, SnapshotShowsPoolMethodsAndDraining) {
   ServerStats stats;
   Dispatcher dispatcher({.threads = 2, .queue = 9});
   stats.Of(Method::kSample).Begin();
-  ServerSnapshot snapshot = TakeSnapshot(*all_, stats, dispatcher);
+  ServerSnapshot snapshot = TakeSnapshot(*all_, stats, dispatcher, 4);
+  EXPECT_EQ(snapshot.clients, 4);
+  EXPECT_EQ(snapshot.num_parts, 3);
   EXPECT_EQ(snapshot.graph_name, "random-typed");
   EXPECT_EQ(snapshot.serving, "topology,features,tasks");
   EXPECT_EQ(snapshot.pool_threads, 2);
@@ -50,7 +52,7 @@ TEST_F(DescribeTest, SnapshotShowsPoolMethodsAndDraining) {
   EXPECT_EQ(snapshot.methods[static_cast<size_t>(Method::kSample)].in_flight, 1);
   EXPECT_EQ(MethodName(Method::kSample), "GraphService/Sample");
   dispatcher.CloseGate();
-  EXPECT_TRUE(TakeSnapshot(*all_, stats, dispatcher).draining);
+  EXPECT_TRUE(TakeSnapshot(*all_, stats, dispatcher, 0).draining);
 }
 
 }  // namespace

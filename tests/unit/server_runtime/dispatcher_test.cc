@@ -62,6 +62,19 @@ TEST(DispatcherTest, RequestBytesInFlightAreBounded) {
   EXPECT_EQ(dispatcher.in_flight(), 1);
 }
 
+TEST(DispatcherTest, AnsweredRequestsGiveTheirBytesBackAndStayInFlight) {
+  Dispatcher dispatcher({.threads = 1, .queue = 1, .request_bytes = 100});
+  auto first = dispatcher.Enter(100);
+  ASSERT_TRUE(first.ok());
+  EXPECT_TRUE(absl::IsUnavailable(dispatcher.Enter(1).status()));
+  first->ReleaseRequest();
+  EXPECT_EQ(dispatcher.in_flight(), 1);
+  EXPECT_TRUE(dispatcher.Enter(100).ok());
+  *first = Ticket();
+  EXPECT_TRUE(dispatcher.Enter(100).ok());
+  EXPECT_EQ(dispatcher.in_flight(), 0);
+}
+
 TEST(DispatcherTest, RequestLargerThanTheBoundGetsInAlone) {
   Dispatcher dispatcher({.threads = 1, .queue = 1, .request_bytes = 100});
   const auto large = dispatcher.Enter(1000);

@@ -70,5 +70,28 @@ TEST(MethodStatsTest, CountsFromManyThreadsAddUp) {
   EXPECT_EQ(stats.Of(Method::kSample).Take().calls, 0);
 }
 
+TEST(ServerStatsTest, RecentIsTheLastMinute) {
+  ServerStats stats;
+  const auto start = ServerStats::Clock::now();
+  const auto call = [&](std::chrono::nanoseconds latency) {
+    stats.Of(Method::kPull).Begin();
+    stats.Of(Method::kPull).End(true, 1, 2, latency);
+  };
+  call(std::chrono::seconds(1));
+  const auto pull = static_cast<size_t>(Method::kPull);
+  EXPECT_EQ(stats.Recent(start + std::chrono::seconds(3)).methods[pull].calls, 1);
+  for (int second = 0; second <= 70; ++second) {
+    stats.Mark(start + std::chrono::seconds(second));
+    if (second == 40) call(milliseconds(1));
+  }
+  const auto recent = stats.Recent(start + std::chrono::seconds(71));
+  EXPECT_GE(recent.seconds, 60);
+  EXPECT_LE(recent.seconds, 66.1);
+  EXPECT_EQ(recent.methods[pull].calls, 1) << "the first is older";
+  EXPECT_EQ(recent.methods[pull].reply_bytes, 2);
+  EXPECT_LE(recent.methods[pull].latency.Quantile(0.99), 0.0015);
+  EXPECT_EQ(stats.Take()[pull].calls, 2);
+}
+
 }  // namespace
 }  // namespace halograph::server
