@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "client/remote/message_io.h"
+#include "common/base/log.h"
 #include "halograph/v1/graph.pb.h"
 #include "proto/wire/read_replies.h"
 
@@ -57,8 +58,25 @@ void Cluster::TakeDescriptions(std::vector<ServerDescription> descriptions) {
     server_limits_.push_back(theirs);
     capabilities_.push_back(std::move(descriptions[server].capabilities));
   }
+  WarnOfUnused(descriptions);
   info_ = std::move(descriptions[0].graph);
   tensors_ = MakeSchemaCatalog(&info_.schema, &info_.book, nullptr);
+}
+
+void Cluster::WarnOfUnused(const std::vector<ServerDescription>& descriptions) const {
+  const auto asked = [](const std::vector<int>& servers, size_t server) {
+    return std::find(servers.begin(), servers.end(), static_cast<int>(server)) != servers.end();
+  };
+  for (size_t server = 0; server < descriptions.size(); ++server) {
+    if (descriptions[server].parts.empty() || asked(feature_server_, server) ||
+        asked(topology_server_, server)) {
+      continue;
+    }
+    const auto part = static_cast<size_t>(descriptions[server].parts[0]);
+    const int other = std::max(feature_server_[part], topology_server_[part]);
+    spdlog::warn("not needed: {} serves part {} as well, which {} is asked for",
+                 rpc_.address(static_cast<int>(server)), part, rpc_.address(other));
+  }
 }
 
 Status Cluster::FindTaskRows(const std::vector<ServerDescription>& descriptions,

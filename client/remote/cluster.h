@@ -56,6 +56,8 @@ class Cluster {
   [[nodiscard]] Status Describe(CallContext& context);
   // Notes whom to ask for what. Sets all but task_rows.
   void TakeDescriptions(std::vector<ServerDescription> descriptions);
+  // Names the servers that nobody will ask: others before them serve the same parts.
+  void WarnOfUnused(const std::vector<ServerDescription>& descriptions) const;
   // Sets info_.task_rows.
   [[nodiscard]] Status FindTaskRows(const std::vector<ServerDescription>& descriptions,
                                     CallContext& context);
