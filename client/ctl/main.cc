@@ -1,6 +1,12 @@
 // halograph-ctl: what an operator asks the servers.
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
 #include <string>
+#include <thread>
 #include <vector>
+
+#include <unistd.h>
 
 #include "client/ctl/status_table.h"
 #include "client/remote_options.h"
@@ -14,37 +20,57 @@ constexpr char kProgram[] = "halograph-ctl";
 struct StatusOptions {
   RemoteOptions remote;
   bool json = false;
+  std::chrono::nanoseconds watch{0};
 };
 
 Status PrintStatus(const StatusOptions& options) {
   const std::vector<ServerStatus> servers = AskStatus(options.remote);
-  fmt::print("{}", options.json
-                       ? ToJson(servers).dump(2, ' ', false, Json::error_handler_t::replace) + "\n"
-                       : FormatTable(servers));
-  size_t down = 0;
-  for (const ServerStatus& server : servers) {
-    if (server.reachable.ok()) continue;
-    ++down;
-    PrintError(kProgram, fmt::format("{} is down: {}", server.address, ToString(server.reachable)));
+  constexpr bool kAscii = true;  // names may hold what a terminal obeys
+  const bool clears = options.watch.count() > 0 && !options.json && isatty(STDOUT_FILENO) == 1;
+  fmt::print("{}{}", clears ? "\x1b[H\x1b[2J" : "",
+             options.json
+                 ? ToJson(servers).dump(2, ' ', kAscii, Json::error_handler_t::replace) + "\n"
+                 : FormatTable(servers));
+  if (std::fflush(stdout) != 0) return ErrnoStatus(errno, "writing", "to stdout");
+  const std::vector<std::string> problems = Problems(servers);
+  for (const std::string& problem : problems) PrintError(kProgram, problem);
+  const auto down = std::count_if(servers.begin(), servers.end(), [](const ServerStatus& server) {
+    return !server.reachable.ok();
+  });
+  if (down > 0) return Unavailable("servers that are down: {} of {}", down, servers.size());
+  return problems.empty() ? OkStatus() : Unavailable("the graph is not all served");
+}
+
+// Until it is stopped, with --watch.
+Status ShowStatus(const StatusOptions& options) {
+  if (options.watch.count() == 0) return PrintStatus(options);
+  for (;;) {
+    // What is wrong was printed, and may be right the next time.
+    static_cast<void>(PrintStatus(options));
+    if (std::ferror(stdout) != 0) return ErrnoStatus(EPIPE, "writing", "to stdout");
+    std::this_thread::sleep_for(options.watch);
   }
-  if (down == 0) return OkStatus();
-  return Unavailable("servers that are down: {} of {}", down, servers.size());
 }
 
 int Main(int argc, char** argv) {
   Program program(kProgram, "Asks partition servers.", "error");
-  Command& status =
-      program.command().Add("status",
-                            "Prints a table of the servers: reachable, what they serve, uptime, "
-                            "calls, latency, bytes. Exits with 1, naming it, if one is down.");
+  Command& status = program.command().Add(
+      "status",
+      "Prints a table of the servers: whether they answer, what they serve, "
+      "uptime, clients, calls; of the last minute calls a second, latency and "
+      "bytes. Exits with 1, naming it, if a server is down or a part of the "
+      "graph is not served.");
   StatusOptions options;
   options.remote.timeout = std::chrono::seconds(5);
   options.remote.channels_per_server = 1;
   AddServersRow(status.options(), &options.remote, "addresses of the servers").Required();
   status.options().Add("json", &options.json, "print JSON instead of a table");
+  status.options()
+      .Add("watch", &options.watch, "print again every so often, until stopped; 0s: once")
+      .Range(std::chrono::seconds(0), std::chrono::hours(1));
   status.options().Group("Calls");
   AddCallRows(status.options(), &options.remote, "how long to wait for an answer");
-  status.Run([&] { return PrintStatus(options); });
+  status.Run([&] { return ShowStatus(options); });
   return program.Main(argc, argv);
 }
 

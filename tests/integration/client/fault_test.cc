@@ -273,7 +273,7 @@ TEST_F(RemoteFaultTest, AFullPoolIsRetriedUntilItTakesTheCall) {
     EXPECT_TRUE(status.ok()) << ToString(status);
   }
   const auto seen = AskStatus({.servers = {server->address()}, .timeout = seconds(20)});
-  EXPECT_GT(seen[0].errors, 0) << "no call was turned away: the test shows nothing";
+  EXPECT_GT(seen[0].total.errors, 0) << "no call was turned away: the test shows nothing";
 }
 
 TEST_F(RemoteFaultTest, RepliesThatAreGarbageAreDataLossNamingServerAndCall) {

@@ -2,6 +2,9 @@
 #include <map>
 #include <mutex>
 #include <set>
+#include <sstream>
+
+#include <spdlog/sinks/ostream_sink.h>
 
 #include "client/ctl/status_table.h"
 #include "halograph/v1/graph.pb.h"
@@ -254,7 +257,14 @@ TEST_F(StatusTableTest, APartServedTwiceIsAskedAtTheFirstListed) {
   const auto graph = WriteGraph();
   const auto first = Serve(graph, {});
   const auto second = Serve(graph, {});
+  std::ostringstream text;
+  const auto previous = spdlog::default_logger();
+  spdlog::set_default_logger(std::make_shared<spdlog::logger>(
+      "test", std::make_shared<spdlog::sinks::ostream_sink_mt>(text)));
   const RemoteStores stores = Open(Options({first->address(), second->address()}));
+  spdlog::set_default_logger(previous);
+  EXPECT_THAT(text.str(),
+              testing::HasSubstr("not needed: " + second->address() + " serves part 0 as well"));
   EXPECT_TRUE(Sample(*stores.graph, {0, 100, 199}).ok());
   // A server counts a call when it has left: maybe after the caller has its reply.
   for (int attempt = 0; attempt < 1000 && SampleCalls(first->address()) == 0; ++attempt) {
@@ -272,7 +282,8 @@ TEST_F(StatusTableTest, ShowsWhatIsServedAndNamesWhatIsDown) {
   EXPECT_TRUE(Pull(*stores.kv, {1}).ok());
   // A server counts a call when it has left: maybe after the caller has its reply.
   for (int attempt = 0; attempt < 1000; ++attempt) {
-    if (AskStatus({.servers = {full->address()}, .timeout = std::chrono::seconds(5)})[0].calls >= 3)
+    if (AskStatus({.servers = {full->address()}, .timeout = std::chrono::seconds(5)})[0]
+            .total.calls >= 3)
       break;
   }
 
@@ -286,20 +297,54 @@ TEST_F(StatusTableTest, ShowsWhatIsServedAndNamesWhatIsDown) {
   EXPECT_THAT(Message(statuses[1].reachable), testing::HasSubstr(socket.address()));
   ASSERT_TRUE(statuses[2].reachable.ok()) << ToString(statuses[2].reachable);
   EXPECT_EQ(statuses[2].identity, stores.graph->info().identity);
-  EXPECT_GE(statuses[2].calls, 3);
-  EXPECT_EQ(statuses[2].errors, 0);
-  EXPECT_GT(statuses[2].p50_seconds, 0);
-  EXPECT_GE(statuses[2].p99_seconds, statuses[2].p50_seconds);
-  EXPECT_GT(statuses[2].sent_bytes, 0);
+  EXPECT_GE(statuses[2].total.calls, 3);
+  EXPECT_EQ(statuses[2].total.errors, 0);
+  EXPECT_GT(statuses[2].recent.p50_seconds, 0);
+  EXPECT_GE(statuses[2].recent.p99_seconds, statuses[2].recent.p50_seconds);
+  EXPECT_GE(statuses[2].recent.calls, 3);
+  EXPECT_GT(statuses[2].recent.seconds, 0);
+  EXPECT_EQ(statuses[2].clients, 1);
+  EXPECT_EQ(statuses[2].num_parts, 2);
+  EXPECT_GT(statuses[2].total.sent_bytes, 0);
 
   const std::string table = FormatTable(statuses);
   EXPECT_THAT(table, testing::HasSubstr("SERVER"));
-  EXPECT_THAT(table, testing::ContainsRegex(socket.address() + " +down"));
+  EXPECT_THAT(table, testing::ContainsRegex(socket.address() + " +down \\(gone\\)"));
   EXPECT_THAT(table, testing::ContainsRegex(full->address() + " +up "));
   EXPECT_EQ(std::count(table.begin(), table.end(), '\n'), 4);
   const Json json = ToJson(statuses);
   EXPECT_EQ(json[1]["reachable"], false);
+  EXPECT_EQ(json[1]["down"], "gone");
   EXPECT_EQ(json[2]["parts"], Json::array({0, 1}));
+  EXPECT_EQ(json[2]["calls"], statuses[2].total.calls);
+  const std::vector<std::string> problems = Problems(statuses);
+  ASSERT_FALSE(problems.empty());
+  EXPECT_THAT(problems[0], testing::HasSubstr(socket.address() + " is down (gone)"));
+}
+
+TEST_F(StatusTableTest, HungIsToldFromGoneAndAMissingPartIsNamed) {
+  const auto server = Serve(WriteGraph(), {1});
+  const LoopbackSocket hung(LoopbackSocket::Kind::kAcceptsAndNeverAnswers);
+  const auto statuses = AskStatus(
+      {.servers = {server->address(), hung.address()}, .timeout = std::chrono::milliseconds(500)});
+  EXPECT_EQ(statuses[1].reachable.code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_THAT(FormatTable(statuses), testing::ContainsRegex(hung.address() + " +down \\(hung\\)"));
+  const std::vector<std::string> problems = Problems(statuses);
+  ASSERT_EQ(problems.size(), 2U);
+  EXPECT_THAT(problems[0], testing::HasSubstr(hung.address() + " is down (hung)"));
+  EXPECT_THAT(problems[1], testing::HasSubstr("serves part 0 of 2 of graph "));
+}
+
+TEST(StatusTableNamesTest, NamesOfOthersCannotDriveTheTerminal) {
+  std::vector<ServerStatus> statuses(1);
+  statuses[0].address = "a:1";
+  statuses[0].graph_name = "g\x1b[2J" + std::string(1000, 'x');
+  statuses[0].serving = "\n\n";
+  const std::string table = FormatTable(statuses);
+  EXPECT_EQ(std::count(table.begin(), table.end(), '\n'), 2);
+  EXPECT_EQ(table.find('\x1b'), std::string::npos);
+  EXPECT_THAT(table, testing::HasSubstr("g\\x1b[2Jxxx"));
+  EXPECT_LT(table.size(), 800U);
 }
 
 }  // namespace
