@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <optional>
 #include <system_error>
+#include <thread>
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
@@ -47,39 +48,55 @@ std::string NameOf(const sockaddr_storage& end) {
   return fmt::format("ipv6:%5B{}%5D:{}", Text(AF_INET6, &v6), port);
 }
 
-// Of all connections of this process for which `chosen` holds, given both ends.
+bool IsListener(int fd) {
+  int listens = 0;
+  socklen_t length = sizeof(listens);
+  return getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &length) == 0 && listens != 0;
+}
+
+// The sockets of this process for which `chosen` holds. Not closed: they are gRPC's. Should gRPC
+// have closed one meanwhile, and another connection have its number, that one's client connects and
+// asks again. Returns how many there were.
 template <typename Chosen>
 int ShutThose(const Chosen& chosen) {
-  int shut = 0;
+  int count = 0;
   std::error_code error;
   std::filesystem::directory_iterator entry("/proc/self/fd", error);
   for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
     const std::string name = entry->path().filename().string();
     int fd = -1;
     std::from_chars(name.data(), name.data() + name.size(), fd);
-    const std::optional<sockaddr_storage> there = EndOf(fd, &getpeername);
-    const std::optional<sockaddr_storage> here = EndOf(fd, &getsockname);
-    if (!there.has_value() || !here.has_value() || !chosen(*here, *there)) continue;
-    // Not closed: it is gRPC's. Should gRPC have closed it meanwhile, and another connection have
-    // the number, that one's client connects and asks again.
-    shut += shutdown(fd, SHUT_RDWR) == 0 ? 1 : 0;
+    if (!chosen(fd)) continue;
+    ++count;
+    shutdown(fd, SHUT_RDWR);
   }
-  return shut;
+  return count;
 }
 
 }  // namespace
 
 int ShutConnections(const std::set<std::string>& peers) {
   if (peers.empty()) return 0;
-  return ShutThose([&](const sockaddr_storage&, const sockaddr_storage& there) {
-    return peers.count(NameOf(there)) > 0;
+  return ShutThose([&](int fd) {
+    const std::optional<sockaddr_storage> there = EndOf(fd, &getpeername);
+    return there.has_value() && peers.count(NameOf(*there)) > 0;
   });
 }
 
-int ShutConnectionsTo(int port) {
-  return ShutThose([port](const sockaddr_storage& here, const sockaddr_storage&) {
-    return PortOf(here) == port;
-  });
+bool EndConnectionsTo(int port, std::chrono::nanoseconds patience) {
+  constexpr std::chrono::milliseconds kPause{2};
+  const auto give_up = std::chrono::steady_clock::now() + patience;
+  const auto shut = [port] {
+    return ShutThose([port](int fd) {
+      const std::optional<sockaddr_storage> here = EndOf(fd, &getsockname);
+      return here.has_value() && PortOf(*here) == port && !IsListener(fd);
+    });
+  };
+  while (shut() > 0) {
+    if (std::chrono::steady_clock::now() >= give_up) return false;
+    std::this_thread::sleep_for(kPause);
+  }
+  return true;
 }
 
 }  // namespace halograph::server

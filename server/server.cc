@@ -5,9 +5,11 @@
 #include <cstring>
 #include <utility>
 
+#include <grpc/grpc.h>
 #include <grpc/support/log.h>
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/health_check_service_interface.h>
+#include <grpcpp/resource_quota.h>
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
 #include <netdb.h>
@@ -31,6 +33,10 @@ namespace {
 // else.
 constexpr std::chrono::milliseconds kPauseInNeed{20};
 constexpr std::chrono::milliseconds kPause{1000};
+// What gRPC may hold of requests that are not complete, beside its own memory for calls.
+constexpr int64_t kQuotaInRequestMemories = 4;
+// How long connections have to end when the server does.
+constexpr std::chrono::seconds kConnectionsEnd{1};
 // Calls that one connection may have open; more wait at the client.
 constexpr int kStreamsPerConnection = 256;
 
@@ -47,6 +53,9 @@ void LogOfGrpc(gpr_log_func_args* args) {
 void PrepareGrpc() {
   [[maybe_unused]] static const bool prepared = [] {
     gpr_set_log_function(LogOfGrpc);
+    // Never undone: ending the library joins a thread that may poll for ten seconds after a write
+    // that had to wait.
+    grpc_init();
     grpc::EnableDefaultHealthCheckService(true);
     grpc::reflection::InitProtoReflectionServerBuilderPlugin();
     return true;
@@ -138,11 +147,10 @@ std::chrono::nanoseconds Server::State::KeepHouse() {
 }
 
 void Server::State::Stop() {
-  // gRPC waits for its writes, and for ten seconds more at the process's end: without this, for
-  // clients that do not read.
-  if (dispatcher.in_flight() > 0) ShutConnectionsTo(port);
+  // First, so that gRPC need not wait for its writes to clients that do not read.
+  if (!EndConnectionsTo(port, kConnectionsEnd))
+    spdlog::debug("connections are left that do not end");
   server->Shutdown(std::chrono::system_clock::now());
-  ShutConnectionsTo(port);
 }
 
 Server::Server(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -175,6 +183,10 @@ StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options) {
   builder.SetMaxReceiveMessageSize(static_cast<int>(options.max_message_bytes));
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kStreamsPerConnection);
+  // gRPC takes requests in before anybody here sees them: near this it takes in no more of them.
+  builder.SetResourceQuota(
+      grpc::ResourceQuota("halograph-server")
+          .Resize(static_cast<size_t>(kQuotaInRequestMemories * options.RequestMemory())));
   builder.RegisterService(state->graph_service.get());
   builder.RegisterService(state->kv_service.get());
   builder.RegisterService(state->admin_service.get());

@@ -281,6 +281,25 @@ class StarvationTest(ServerBase):
                 self.assertLess(time.monotonic() - start, programs.seconds(6), server.text)
 
 
+class UnfinishedRequestsTest(ServerBase):
+    @unittest.skipIf(programs.TIME_SCALE > 1, "a sanitizer's own memory would be counted")
+    def test_requests_that_never_end_take_bounded_memory_and_stop_nobody(self):
+        server, address = self.one()
+        patience = 0.2  # without room for so long, the server takes no more
+        sent = 0
+        for _ in range(3):
+            connection = raw_http2.Connection(address, programs.seconds(10))
+            self.addCleanup(connection.close)
+            for _ in range(15):
+                sent += connection.send_unfinished("KVService/Pull", 3000000, patience)
+        self.assertGreater(sent, 30e6, "the test shows nothing")
+        self.assertLess(anonymous_bytes(server), 100e6)
+        well_behaved = raw_http2.Connection(address, programs.seconds(10))
+        self.assertIsNotNone(well_behaved.call("KVService/Pull",
+                                               raw_http2.pull_request("node", "feat", [0])))
+        well_behaved.close()
+
+
 class MemoryTest(ServerBase):
     @unittest.skipIf(programs.TIME_SCALE > 1, "a sanitizer's own memory would be counted")
     def test_features_are_mapped_not_copied(self):

@@ -1,10 +1,11 @@
 """Just enough HTTP/2 and protobuf to call a server without gRPC: for clients that do not behave as
 gRPC's do, such as ones that never read."""
+import select
 import socket
 import struct
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-DATA, HEADERS, RST_STREAM, SETTINGS, WINDOW_UPDATE = 0, 1, 3, 4, 8
+DATA, HEADERS, RST_STREAM, SETTINGS, PING, WINDOW_UPDATE = 0, 1, 3, 4, 6, 8
 END_STREAM, END_HEADERS, ACK = 1, 4, 1
 INITIAL_WINDOW_SIZE = 4
 LARGEST_WINDOW = (1 << 31) - 1
@@ -48,6 +49,7 @@ class Connection:
         host, port = address.rsplit(":", 1)
         self.socket = socket.create_connection((host, int(port)), timeout)
         self.stream = -1
+        self.room = FIRST_WINDOW  # what the connection may send
         self.rest = b""
         settings = struct.pack(">HI", INITIAL_WINDOW_SIZE, LARGEST_WINDOW) if large_windows else b""
         self.socket.sendall(PREFACE + frame(SETTINGS, 0, 0, settings))
@@ -58,18 +60,44 @@ class Connection:
     def close(self):
         self.socket.close()
 
-    def call_bytes(self, method, message, ends=True):
-        """A whole call as bytes to send; without its end if not `ends`."""
+    def headers(self, method):
+        return frame(HEADERS, END_HEADERS, self.stream, hpack([
+            (":method", "POST"), (":scheme", "http"), (":path", "/halograph.v1." + method),
+            (":authority", "test"), ("content-type", "application/grpc"), ("te", "trailers")]))
+
+    def call_bytes(self, method, message):
+        """A whole call as bytes to send."""
         self.stream += 2
-        headers = hpack([(":method", "POST"), (":scheme", "http"), (":path", "/halograph.v1." + method),
-                         (":authority", "test"), ("content-type", "application/grpc"),
-                         ("te", "trailers")])
-        out = frame(HEADERS, END_HEADERS, self.stream, headers)
+        out = self.headers(method)
         body = struct.pack(">BI", 0, len(message)) + message
         for at in range(0, len(body), 16384):
-            last = ends and at + 16384 >= len(body)
+            last = at + 16384 >= len(body)
             out += frame(DATA, END_STREAM if last else 0, self.stream, body[at:at + 16384])
         return out
+
+    def send_unfinished(self, method, size, patience):
+        """A call whose message of `size` bytes lacks its last one, as far as the server takes it:
+        until it gives no room for `patience` seconds. Returns the bytes sent."""
+        self.stream += 2
+        self.socket.sendall(self.headers(method))
+        left = struct.pack(">BI", 0, size) + b"\0" * (size - 1)
+        room, sent = FIRST_WINDOW, 0
+        while left:
+            piece = left[:max(0, min(16384, room, self.room))]
+            if piece:
+                self.socket.sendall(frame(DATA, 0, self.stream, piece))
+                left = left[len(piece):]
+                room, self.room, sent = room - len(piece), self.room - len(piece), sent + len(piece)
+                continue
+            if len(self.rest) < 9 and not select.select([self.socket], [], [], patience)[0]:
+                break
+            kind, flags, stream, payload = self.read_frame()
+            if kind == WINDOW_UPDATE and stream in (0, self.stream):
+                more = int.from_bytes(payload, "big")
+                room, self.room = room + more * (stream != 0), self.room + more * (stream == 0)
+            elif kind in (SETTINGS, PING) and not flags & ACK:
+                self.socket.sendall(frame(kind, ACK, 0, payload if kind == PING else b""))
+        return sent
 
     def read_frame(self):
         while len(self.rest) < 9 or len(self.rest) < 9 + int.from_bytes(self.rest[:3], "big"):
