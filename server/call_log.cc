@@ -83,7 +83,7 @@ void CallLog::End(const grpc::CallbackServerContext& context, const LoggedCall& 
   int64_t left_out = 0;
   if (answering + sending < kSlow || !slow_.Allow(&left_out)) return;
   if (left_out > 0) spdlog::warn("{} slow calls were not logged", left_out);
-  spdlog::warn("slow: {}: {} to answer, {} until its client had taken the reply of {}",
+  spdlog::warn("slow: {}: {} to answer, {} until its reply of {} was sent or given up",
                Name(context, call), FormatSeconds(Seconds(answering)),
                FormatSeconds(Seconds(sending)), FormatBytes(reply_bytes));
 }

@@ -1,5 +1,6 @@
 #include "server/runtime/buffer_pool.h"
 
+#include <atomic>
 #include <cstring>
 #include <latch>
 #include <optional>
@@ -182,6 +183,47 @@ TEST(BufferPoolTest, StaysWithinItsBoundUnderManyThreads) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(pool->usage().in_use_bytes, 0);
+}
+
+// As the server does it: callers go on when a thread of the pool's owner calls them.
+TEST(BufferPoolTest, EveryoneWhoWaitsIsAnsweredOnce) {
+  const auto pool = BufferPool::Create(1 << 20);
+  std::atomic<int> answered = 0;
+  std::atomic<int> waited = 0;
+  std::atomic<bool> done = false;
+  std::thread server([&] {
+    while (!done || pool->usage().waiting > 0) pool->ServeWaiting(BufferPool::Clock::now());
+  });
+  std::latch together(3);
+  std::vector<std::thread> callers;
+  for (int t = 0; t < 3; ++t) {
+    callers.emplace_back([&, t] {
+      together.arrive_and_wait();
+      const std::string peer = std::to_string(t);
+      std::vector<PooledBuffer> held;
+      for (int i = 0; i < 1000; ++i) {
+        if (i % 10 == 0) held.clear();
+        auto buffer = pool->Acquire(60 << 10, peer);
+        if (buffer.ok()) {
+          held.push_back(std::move(buffer).value());
+          continue;
+        }
+        const auto give_up = BufferPool::Clock::now() + std::chrono::milliseconds(5);
+        const Status waits = pool->AcquireLater(60 << 10, peer, give_up, [&](const auto& got) {
+          EXPECT_TRUE(got.ok() || absl::IsUnavailable(got.status()));
+          ++answered;
+        });
+        waited += waits.ok() ? 1 : 0;
+      }
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  done = true;
+  server.join();
+  EXPECT_EQ(answered, waited);
+  EXPECT_GT(waited, 0);
+  EXPECT_EQ(pool->usage().in_use_bytes, 0);
+  EXPECT_EQ(pool->usage().peers, 0U);
 }
 
 }  // namespace
