@@ -2,9 +2,13 @@
 // numbers are held to those of the generated code where that is compiled (fields_check.cc).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace halograph::wire {
+
+// A tensor's shape has at most so many.
+inline constexpr size_t kExtents = 2;
 
 enum class WireType : uint32_t {
   kVarint = 0,

@@ -65,13 +65,6 @@ Status CheckHeader(const PullReplyHeader& header, const PullReplyExpected& expec
   return OkStatus();
 }
 
-// A packed shape. A hostile one ends with its third extent.
-void ReadShape(Reader& in, std::vector<int64_t>* shape) {
-  in.Message([&] {
-    while (in.left() > 0 && shape->size() < 3) shape->push_back(static_cast<int64_t>(in.Varint()));
-  });
-}
-
 // The rows, which must be all that is expected, to their places.
 Status ReadRows(Reader& in, const PullReplyExpected& expected, std::span<const int64_t> positions,
                 std::byte* destination) {
@@ -155,7 +148,7 @@ Status ReadPullReply(Pieces pieces, const PullReplyExpected& expected,
         header.dtype = in.Varint();
         break;
       case Tag(f::kShape, kBytes):
-        ReadShape(in, &header.shape);
+        in.PackedInt64(&header.shape, kExtents);
         break;
       case Tag(f::kShape, kVarint):
         header.shape.push_back(static_cast<int64_t>(in.Varint()));
@@ -169,7 +162,8 @@ Status ReadPullReply(Pieces pieces, const PullReplyExpected& expected,
       default:
         in.SkipField(tag);
     }
-    if (header.shape.size() > 2) return DataLoss("PullReply: a shape of more than two extents");
+    if (header.shape.size() > kExtents)
+      return DataLoss("PullReply: a shape of more than two extents");
   }
   if (in.failed()) return DataLoss("the reply's {} bytes are no halograph.v1.PullReply", bytes);
   HG_RETURN_IF_ERROR(CheckHeader(header, expected));

@@ -6,8 +6,6 @@ namespace halograph::wire {
 
 namespace {
 
-constexpr size_t kExtents = 2;
-
 // As in generated code, the last one counts.
 BytesField ReadBytes(Reader& in) {
   BytesField field;
@@ -28,11 +26,7 @@ void ReadTensor(Reader& in, TensorField* array) {
         array->dtype = static_cast<uint32_t>(in.Varint());
         break;
       case Tag(f::kShape, kBytes):
-        in.Message([&] {
-          while (in.left() > 0 && array->shape.size() <= kExtents) {
-            array->shape.push_back(static_cast<int64_t>(in.Varint()));
-          }
-        });
+        in.PackedInt64(&array->shape, kExtents);
         break;
       case Tag(f::kShape, kVarint):
         array->shape.push_back(static_cast<int64_t>(in.Varint()));

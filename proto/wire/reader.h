@@ -61,6 +61,13 @@ class Reader {
   // A packed field of uint32, behind those that `out` has; larger values lose their upper bits, as
   // in generated code. Most take one byte: those are read eight at a time.
   void PackedUint32(std::vector<uint32_t>* out);
+  // A packed field of varints, behind those that `out` has, until `out` has more than `most`: those
+  // left are skipped.
+  void PackedInt64(std::vector<int64_t>* out, size_t most) {
+    Message([&] {
+      while (left() > 0 && out->size() <= most) out->push_back(static_cast<int64_t>(Varint()));
+    });
+  }
   // A packed field of numbers of T's size, in the order of the machine (little-endian), behind
   // those that `out` has.
   template <typename T>
