@@ -1,5 +1,5 @@
 // Logging for all programs: spdlog to stderr, one line a record, "2026-01-31T12:00:00.123Z LEVEL
-// program: message"; what a message must not do to a terminal is escaped (printable.h). Thread-safe.
+// program: message"; what a terminal would obey is escaped (printable.h). Thread-safe.
 #pragma once
 
 #include <string_view>
