@@ -14,6 +14,8 @@ namespace {
 constexpr double kLeastGain = 0.01;
 // A run whose last quarter brought so much was still getting better.
 constexpr double kLeastRise = 0.005;
+// A model that is so much better on the nodes that it was trained on has learnt them by heart.
+constexpr double kOverfit = 0.2;
 
 std::string OrNone(const std::optional<double>& value) {
   return value.has_value() ? fmt::format("{:.4f}", *value) : "none";
@@ -49,6 +51,14 @@ std::vector<std::string> Advice(const RunSummary& summary) {
     advice.push_back(fmt::format(
         "the validation {} was still getting better at the end: more --epochs may raise it",
         summary.metric));
+  }
+  if (summary.valid.has_value() && summary.weight_decay == 0 &&
+      std::abs(summary.train - *summary.valid) >= kOverfit) {
+    advice.push_back(
+        fmt::format("the {0} is {1:.4f} on the training set and {2:.4f} on the validation set: "
+                    "--weight-decay 0.005{3} may bring the two together",
+                    summary.metric, summary.train, *summary.valid,
+                    summary.normalized ? "" : ", or 0.0005 with --normalize-features row,"));
   }
   return advice;
 }

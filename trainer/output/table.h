@@ -16,6 +16,7 @@ struct RunSummary {
   // Of the best epoch by validation, all of them.
   int64_t best_epoch = 0;  // from 0
   double loss = 0;
+  double train = 0;             // the metric of the minibatches that were trained on
   std::string_view metric;      // "accuracy"
   std::optional<double> valid;  // none: no such set
   std::optional<double> test;
@@ -30,6 +31,7 @@ struct RunSummary {
   double total_seconds = 0;  // of the whole run: opening, training, evaluation, prediction
   double sampled_edges = 0;
   double learning_rate = 0;
+  double weight_decay = 0;
   bool normalized = false;  // --normalize-features row
 };
 

@@ -66,6 +66,7 @@ RunSummary SummaryOf(const Session& session, const TrainResult& result) {
           .stopped = result.stopped,
           .best_epoch = result.best->epoch,
           .loss = result.best->figures[Figure::kLoss],
+          .train = result.best->train_metric,
           .metric = session.task->metric().label,
           .valid = metric(result.best->valid),
           .test = metric(result.best->test),
@@ -75,6 +76,7 @@ RunSummary SummaryOf(const Session& session, const TrainResult& result) {
           .eval_seconds = result.eval_seconds,
           .sampled_edges = result.sampled_edges,
           .learning_rate = session.options.learning_rate,
+          .weight_decay = session.options.weight_decay,
           .normalized = session.options.normalization == FeatureNormalization::kRow};
 }
 

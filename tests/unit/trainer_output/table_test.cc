@@ -17,6 +17,7 @@ RunSummary Good() {
           .stopped = false,
           .best_epoch = 2,
           .loss = 0.25,
+          .train = 0.69,
           .metric = "accuracy",
           .valid = 0.5,
           .test = 0.75,
@@ -27,6 +28,7 @@ RunSummary Good() {
           .total_seconds = 31,
           .sampled_edges = 3000000,
           .learning_rate = 0.003,
+          .weight_decay = 0,
           .normalized = false};
 }
 
@@ -72,7 +74,7 @@ TEST(AdviceTest, NoBetterThanTheMostFrequentClassSaysWhatToTry) {
   summary.test = 0.386;
   EXPECT_THAT(Advice(summary), IsEmpty());
   summary.test.reset();
-  summary.valid = summary.earlier = 0.375;
+  summary.valid = summary.earlier = summary.train = 0.375;
   EXPECT_THAT(Advice(summary), ElementsAre(HasSubstr("the validation accuracy is that")));
 }
 
@@ -85,6 +87,17 @@ TEST(AdviceTest, ARunThatWasStillGettingBetterNeedsMoreEpochs) {
   summary.stopped = false;
   summary.earlier.reset();
   EXPECT_THAT(Advice(summary), IsEmpty()) << "not known";
+}
+
+TEST(AdviceTest, ARunThatLearntItsNodesByHeartNeedsWeightDecay) {
+  RunSummary summary = Good();
+  summary.train = 0.71;
+  EXPECT_THAT(Advice(summary),
+              ElementsAre("the accuracy is 0.7100 on the training set and 0.5000 on the validation "
+                          "set: --weight-decay 0.005, or 0.0005 with --normalize-features row, may "
+                          "bring the two together"));
+  summary.weight_decay = 0.0005;
+  EXPECT_THAT(Advice(summary), IsEmpty());
 }
 
 }  // namespace
