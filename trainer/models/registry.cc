@@ -54,8 +54,8 @@ StatusOr<std::vector<const TensorSpec*>> ChooseFeatures(const ModelKind& kind, c
     chosen.push_back(&type.features.front());
     return chosen;
   }
-  static const std::string kUsual[] = {"feat"};
-  for (const std::string& name : names.empty() ? std::span<const std::string>(kUsual) : names) {
+  static const std::string usual[] = {"feat"};
+  for (const std::string& name : names.empty() ? std::span<const std::string>(usual) : names) {
     auto found = FindTensor(type.features, name, "node type '" + type.name + "'");
     if (!found.ok()) return Annotate(found.status(), "--features");
     chosen.push_back(*found);

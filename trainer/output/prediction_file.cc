@@ -8,6 +8,7 @@
 #include <string_view>
 #include <system_error>
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include "common/base/units.h"
