@@ -1,6 +1,6 @@
 // One layer of GraphSAGE with the mean aggregator: aggregation, product, bias, ReLU and the
 // dropout of its own output as one Function of libtorch's autograd. Composed of libtorch's
-// operations, the same takes some three times as long (docs/performance.md).
+// operations, the same takes twice as long (docs/performance.md).
 #pragma once
 
 #include "common/sampling/minibatch.h"

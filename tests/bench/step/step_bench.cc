@@ -1,0 +1,236 @@
+// The computation of one training step of GraphSAGE: forward, loss, backward; without sampling,
+// gathering of features and the optimizer. Minibatches are sampled from an R-MAT graph, features
+// and labels are random. Rounds are interleaved; ratios are medians over rounds of the ratio within
+// a round. Variants:
+//   fused      a Function a layer (trainer/kernels/sage_layer.h)
+//   composed   libtorch's operations: two products a layer, ReLU, dropout by libtorch's generator
+//   products   nothing but the dense products that `fused` makes: what it cannot be faster than
+//              with these products
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+#include <time.h>
+
+#include "common/base/build_info.h"
+#include "common/base/stopwatch.h"
+#include "common/sampling/fused_sampler.h"
+#include "tests/bench/cpu_model.h"
+#include "tests/bench/sampling/rmat_csc_options.h"
+#include "trainer/kernels/mean_aggregate.h"
+#include "trainer/kernels/sage_layer.h"
+#include "trainer/torch/torch_api.h"
+
+namespace halograph {
+namespace {
+
+struct Options {
+  RmatCscOptions graph;
+  std::vector<int32_t> fanouts = {5, 10, 15};
+  int64_t batch = 1000;
+  int64_t features = 100;
+  int64_t hidden = 256;
+  int64_t classes = 47;
+  double dropout = 0.5;
+  int threads = 1;
+  int rounds = 9;
+  int minibatches = 3;
+};
+
+enum Variant : int { kFused, kComposed, kProducts, kVariants };
+constexpr std::array<const char*, kVariants> kNames = {"fused", "composed", "products"};
+
+struct Cost {
+  double cpu = 0;   // seconds of the process
+  double wall = 0;  // seconds
+};
+
+double ProcessCpu() {
+  timespec now{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+template <typename T>
+T Median(std::vector<T> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+struct Batch {
+  Minibatch minibatch;
+  torch::Tensor inputs;
+  torch::Tensor labels;
+};
+
+class Step {
+ public:
+  explicit Step(const Options& options) : options_(options) {
+    torch::manual_seed(options.graph.seed);
+    const auto depth = static_cast<int64_t>(options.fanouts.size());
+    for (int64_t k = 0; k < depth; ++k) {
+      const int64_t in = k == 0 ? options.features : options.hidden;
+      const int64_t out = k + 1 == depth ? options.classes : options.hidden;
+      const auto scaled = [&](torch::IntArrayRef sizes) {
+        return (torch::randn(sizes) / std::sqrt(static_cast<double>(in))).requires_grad_();
+      };
+      layers_.push_back({scaled({out, in}), scaled({out, in}), scaled({out})});
+    }
+  }
+
+  void Run(Variant variant, const Batch& batch) {
+    if (variant == kProducts) return Products(batch);
+    torch::Tensor h = batch.inputs;
+    for (size_t k = 0; k < layers_.size(); ++k) {
+      const bool last = k + 1 == layers_.size();
+      const Block& block = batch.minibatch.layers[layers_.size() - 1 - k].blocks.front();
+      h = variant == kFused ? Fused(k, last, h, block) : Composed(k, last, h, block);
+    }
+    torch::nn::functional::cross_entropy(h, batch.labels).backward();
+    for (const SageWeights& layer : layers_) {
+      for (torch::Tensor weight : {layer.self, layer.neighbor, layer.bias}) {
+        weight.mutable_grad() = torch::Tensor();
+      }
+    }
+  }
+
+ private:
+  torch::Tensor Fused(size_t k, bool last, const torch::Tensor& h, const Block& block) {
+    SageOutput output = {.relu = !last};
+    if (!last) output.dropout = Dropout::Of(options_.dropout, ++draws_, k);
+    return SageLayer(h, block, layers_[k], output);
+  }
+
+  torch::Tensor Composed(size_t k, bool last, const torch::Tensor& h, const Block& block) {
+    const auto rows = static_cast<int64_t>(block.indptr.size()) - 1;
+    const SageWeights& layer = layers_[k];
+    torch::Tensor z = torch::linear(h.narrow(0, 0, rows), layer.self, layer.bias) +
+                      torch::linear(MeanAggregate(h, block), layer.neighbor);
+    if (last) return z;
+    z = torch::relu(z);
+    if (options_.dropout == 0) return z;
+    const double kept = 1 - options_.dropout;
+    return z * torch::empty_like(z).bernoulli_(kept, generator_).div_(kept);
+  }
+
+  void Products(const Batch& batch) const {
+    const torch::NoGradGuard no_grad;
+    for (size_t k = 0; k < layers_.size(); ++k) {
+      const Block& block = batch.minibatch.layers[layers_.size() - 1 - k].blocks.front();
+      const auto rows = static_cast<int64_t>(block.indptr.size()) - 1;
+      const int64_t in = layers_[k].self.size(1), out = layers_[k].self.size(0);
+      const torch::Tensor x = torch::empty({rows, 2 * in + 16}).narrow(1, 0, 2 * in).fill_(1);
+      const torch::Tensor weights = torch::ones({out, 2 * in});
+      const torch::Tensor z = torch::mm(x, weights.t());
+      (void)torch::mm(z.t(), x);
+      if (k > 0) (void)torch::mm(z, weights);
+    }
+  }
+
+  const Options& options_;
+  std::vector<SageWeights> layers_;
+  torch::Generator generator_ = at::make_generator<at::CPUGeneratorImpl>(1);
+  uint64_t draws_ = 0;
+};
+
+std::vector<Batch> MakeBatches(const Options& options) {
+  const RmatCsc graph = MakeRmatCsc(options.graph);
+  const FusedSampler sampler(&graph.schema, &graph.topology);
+  FusedWorkspace workspace(graph.schema);
+  const SamplingSpec spec = SamplingSpec::Uniform(graph.schema, options.fanouts, false);
+  std::vector<Batch> batches(static_cast<size_t>(options.minibatches));
+  for (size_t i = 0; i < batches.size(); ++i) {
+    CounterRng rng(SubKey(options.graph.seed, i));
+    std::vector<int64_t> seeds;
+    for (int64_t n = 0; n < options.batch; ++n) {
+      seeds.push_back(static_cast<int64_t>(rng.NextBounded(static_cast<uint64_t>(graph.nodes))));
+    }
+    Batch& batch = batches[i];
+    const Status status = sampler.Sample(
+        {.seeds = {{.ids = seeds}}, .batch_seed = i, .spec = &spec}, &workspace, &batch.minibatch);
+    if (!status.ok()) throw std::runtime_error(std::string(Message(status)));
+    const auto inputs = static_cast<int64_t>(batch.minibatch.nodes[0].size());
+    const auto rows = static_cast<int64_t>(batch.minibatch.layers[0].blocks[0].indptr.size()) - 1;
+    batch.inputs = torch::rand({inputs, options.features});
+    batch.labels = torch::randint(options.classes, {rows});
+  }
+  return batches;
+}
+
+nlohmann::json Summary(const std::vector<double>& values) {
+  return {{"median", Median(values)},
+          {"min", *std::min_element(values.begin(), values.end())},
+          {"max", *std::max_element(values.begin(), values.end())}};
+}
+
+void Measure(const Options& options, const std::string& command) {
+  at::set_num_threads(options.threads);
+  const std::vector<Batch> batches = MakeBatches(options);
+  Step step(options);
+  std::array<std::vector<Cost>, kVariants> costs;
+  for (int round = -1; round < options.rounds; ++round) {  // the first warms up
+    for (int variant = 0; variant < kVariants; ++variant) {
+      const Stopwatch wall;
+      const double cpu = ProcessCpu();
+      for (const Batch& batch : batches) step.Run(static_cast<Variant>(variant), batch);
+      const auto count = static_cast<double>(batches.size());
+      if (round >= 0)
+        costs[variant].push_back({(ProcessCpu() - cpu) / count, wall.Seconds() / count});
+    }
+  }
+  for (int variant = 0; variant < kVariants; ++variant) {
+    std::vector<double> cpu, wall, cpu_ratio, wall_ratio;
+    for (size_t r = 0; r < costs[variant].size(); ++r) {
+      cpu.push_back(costs[variant][r].cpu);
+      wall.push_back(costs[variant][r].wall);
+      cpu_ratio.push_back(cpu.back() / costs[kFused][r].cpu);
+      wall_ratio.push_back(wall.back() / costs[kFused][r].wall);
+    }
+    const nlohmann::json line = {{"build", BuildVersion()},
+                                 {"cpu", CpuModel()},
+                                 {"command", command},
+                                 {"variant", kNames[variant]},
+                                 {"threads", options.threads},
+                                 {"rounds", options.rounds},
+                                 {"seed", options.graph.seed},
+                                 {"input_nodes", batches[0].inputs.size(0)},
+                                 {"sampled_edges", batches[0].minibatch.sampled_edges},
+                                 {"cpu_s", Summary(cpu)},
+                                 {"wall_s", Summary(wall)},
+                                 {"cpu_times_fused", Summary(cpu_ratio)},
+                                 {"wall_times_fused", Summary(wall_ratio)}};
+    std::puts(line.dump().c_str());
+  }
+}
+
+int Main(int argc, char** argv) {
+  Options options;
+  CLI::App app("The computation of one training step of GraphSAGE; prints a JSON line a variant.");
+  AddRmatCscOptions(&app, &options.graph);
+  app.add_option("--fanouts", options.fanouts)->delimiter(',');
+  app.add_option("--batch", options.batch)->check(CLI::PositiveNumber);
+  app.add_option("--features", options.features)->check(CLI::PositiveNumber);
+  app.add_option("--hidden", options.hidden)->check(CLI::PositiveNumber);
+  app.add_option("--classes", options.classes)->check(CLI::PositiveNumber);
+  app.add_option("--dropout", options.dropout)->check(CLI::Range(0.0, 0.99));
+  app.add_option("--threads", options.threads)->check(CLI::Range(1, 256));
+  app.add_option("--rounds", options.rounds)->check(CLI::Range(1, 1000));
+  app.add_option("--minibatches", options.minibatches)->check(CLI::Range(1, 100));
+  CLI11_PARSE(app, argc, argv);
+  std::string command = "step_bench";
+  for (int i = 1; i < argc; ++i) command += std::string(" ") + argv[i];
+  Measure(options, command);
+  return 0;
+}
+
+}  // namespace
+}  // namespace halograph
+
+int main(int argc, char** argv) { return halograph::Main(argc, argv); }
