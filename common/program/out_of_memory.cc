@@ -17,8 +17,8 @@ std::string OutOfMemory(std::string_view advice) {
 }
 
 // What the handler writes: it neither allocates nor locks.
-std::array<char, 512> line;
-size_t line_size = 0;
+std::array<char, 512> last_line;
+size_t last_line_size = 0;
 
 // Whether not even a thread with its heap could be made: so much a library asks for at a time.
 bool MemoryIsOut() {
@@ -33,7 +33,7 @@ bool MemoryIsOut() {
 // A return leaves the process to abort().
 void EndIfMemoryIsOut(int /*signal*/) {
   if (!MemoryIsOut()) return;
-  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line.data(), line_size);
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, last_line.data(), last_line_size);
   _exit(1);
 }
 
@@ -54,8 +54,8 @@ Status StatusOfException(const std::exception& error, std::string_view advice) {
 
 void EndOnAbortWithoutMemory(std::string_view program, std::string_view advice) {
   const std::string text = fmt::format("{}: {}\n", program, OutOfMemory(advice));
-  line_size = std::min(text.size(), line.size());
-  std::copy_n(text.begin(), line_size, line.begin());
+  last_line_size = std::min(text.size(), last_line.size());
+  std::copy_n(text.begin(), last_line_size, last_line.begin());
   std::signal(SIGABRT, EndIfMemoryIsOut);
 }
 
