@@ -58,14 +58,19 @@ bool IsIgnored(int signal) {
   return sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
-}  // namespace
-
-StatusOr<std::unique_ptr<StopSignal>> StopSignal::Install() {
+sigset_t StopSignals() {
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGINT);
   sigaddset(&signals, SIGTERM);
   if (!IsIgnored(SIGHUP)) sigaddset(&signals, SIGHUP);
+  return signals;
+}
+
+}  // namespace
+
+StatusOr<std::unique_ptr<StopSignal>> StopSignal::Install() {
+  const sigset_t signals = StopSignals();
   if (const int error = pthread_sigmask(SIG_BLOCK, &signals, nullptr); error != 0) {
     return ErrnoStatus(error, "blocking", "SIGINT and SIGTERM");
   }
@@ -79,25 +84,33 @@ StatusOr<std::unique_ptr<StopSignal>> StopSignal::Install() {
   stop->signal_fd_ = signalfd(-1, &signals, SFD_CLOEXEC);
   stop->end_fd_ = eventfd(0, EFD_CLOEXEC);
   if (stop->signal_fd_ < 0 || stop->end_fd_ < 0) return ErrnoStatus(errno, "opening", "signalfd");
-  stop->thread_ = std::thread([self = stop.get()] { self->Watch(); });
+  stop->Start();
   return stop;
+}
+
+void StopSignal::Start() {
+  thread_ = std::thread([this] { Watch(); });
+}
+
+void StopSignal::End() {
+  if (!thread_.joinable()) return;
+  uint64_t count = 1;
+  if (write(end_fd_, &count, sizeof(count)) != sizeof(count)) std::abort();
+  thread_.join();
+  if (read(end_fd_, &count, sizeof(count)) != sizeof(count)) std::abort();
 }
 
 StopSignal::~StopSignal() {
   EndAfter(std::chrono::nanoseconds(0));
-  if (thread_.joinable()) {
-    const uint64_t one = 1;
-    if (write(end_fd_, &one, sizeof(one)) != sizeof(one)) std::abort();
-    thread_.join();
-  }
+  End();
   if (signal_fd_ >= 0) close(signal_fd_);
   if (end_fd_ >= 0) close(end_fd_);
 }
 
 int StopSignal::Wait() {
   const MutexLock lock(mutex_);
-  arrived_.Wait(mutex_, [&]() HG_REQUIRES(mutex_) { return signal_ != 0; });
-  return signal_;
+  arrived_.Wait(mutex_, [&]() HG_REQUIRES(mutex_) { return signal_.load() != 0; });
+  return signal_.load();
 }
 
 void StopSignal::SetTimeout(std::string_view program, std::chrono::nanoseconds timeout) {
@@ -110,13 +123,35 @@ void StopSignal::ExtendTimeout(std::chrono::nanoseconds more) { timeout_ = timeo
 void StopSignal::EndAtOnce(bool at_once) {
   const MutexLock lock(mutex_);
   end_at_once_ = at_once;
-  if (at_once && signal_ != 0) std::_Exit(0);
+  if (at_once && signal_.load() != 0) std::_Exit(0);
 }
 
 void StopSignal::OnStop(std::function<void()> callback) {
   const MutexLock lock(mutex_);
   callback_ = std::move(callback);
   if (requested_.load() && callback_) callback_();
+}
+
+pid_t StopSignal::Fork() {
+  End();
+  const pid_t child = fork();
+  if (child == 0) {
+    const sigset_t signals = StopSignals();
+    pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
+  } else {
+    Start();
+  }
+  return child;
+}
+
+void StopSignal::EndProcessBy(int signal) {
+  ::signal(signal, SIG_DFL);
+  sigset_t only;
+  sigemptyset(&only);
+  sigaddset(&only, signal);
+  pthread_sigmask(SIG_UNBLOCK, &only, nullptr);
+  raise(signal);
+  std::_Exit(128 + signal);  // not reached
 }
 
 void StopSignal::Watch() {
@@ -134,10 +169,11 @@ void StopSignal::Watch() {
 
 void StopSignal::Handle(int signal) {
   // Without the lock, which a callback may hold for long.
-  if (requested_.exchange(true)) {
+  if (int none = 0; !signal_.compare_exchange_strong(none, signal)) {
     spdlog::warn("{}: second signal, stopping immediately without finishing", NameOf(signal));
     std::_Exit(1);
   }
+  requested_.store(true);
   // Before anything that may hang or need memory.
   EndAfter(timeout_);
   const MutexLock lock(mutex_);
@@ -147,7 +183,6 @@ void StopSignal::Handle(int signal) {
   }
   spdlog::warn("{}: stopping; {} again to stop immediately", NameOf(signal),
                signal == SIGINT ? "press Ctrl-C" : "send it");
-  signal_ = signal;
   arrived_.NotifyAll();
   if (callback_) callback_();
 }

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <thread>
 
+#include <sys/types.h>
+
 #include "common/base/mutex.h"
 #include "common/base/status.h"
 
@@ -31,6 +33,8 @@ class StopSignal {
   [[nodiscard]] const std::atomic<bool>* flag() const { return &requested_; }
   // Waits for the first signal; its number.
   [[nodiscard]] int Wait();
+  // The number of the first signal; 0 before it came.
+  [[nodiscard]] int number() const { return signal_.load(); }
 
   // How long after the first signal the process ends with code 1 and one line on stderr that names
   // --stop-timeout, whatever its threads do: a timer of the system sees to it, so that neither a
@@ -47,8 +51,20 @@ class StopSignal {
   // the callback before; empty for none. After it returns the old one does not run any more.
   void OnStop(std::function<void()> callback);
 
+  // fork(), as of a process without the signal thread: no lock stays behind in the child that the
+  // thread held, and the child may start threads. In the child, signals are what they were before
+  // Install, and the object does nothing. A signal that comes meanwhile is handled in the parent.
+  // Not while another thread uses the object.
+  [[nodiscard]] pid_t Fork();
+
+  // Ends the process by the signal, as it would have ended without Install: what waits for it, a
+  // shell say, sees the signal. From any thread.
+  [[noreturn]] static void EndProcessBy(int signal);
+
  private:
   StopSignal() = default;
+  void Start();
+  void End();
   void Watch();
   void Handle(int signal);
 
@@ -59,7 +75,7 @@ class StopSignal {
   CondVar arrived_;
   std::atomic<std::chrono::nanoseconds> timeout_{kTimeout};
   bool end_at_once_ HG_GUARDED_BY(mutex_) = false;
-  int signal_ HG_GUARDED_BY(mutex_) = 0;
+  std::atomic<int> signal_{0};  // set before requested_
   std::function<void()> callback_ HG_GUARDED_BY(mutex_);
   std::thread thread_;
 };

@@ -6,6 +6,8 @@
 #include <charconv>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
+#include <map>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -15,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/base/mutex.h"
 #include "common/storage/disk_space.h"
 
 namespace halograph {
@@ -321,6 +324,46 @@ Status FileWriter::Close() {
 
 // ---- TemporaryFolder -------------------------------------------------------------------------
 
+namespace {
+
+// The temporary folders of this process, each with its target. Whoever makes, renames or removes
+// one holds the mutex meanwhile, so that EndWithoutTemporaryFolders finds none halfway.
+struct TemporaryFolders {
+  Mutex mutex;
+  std::map<fs::path, fs::path> targets HG_GUARDED_BY(mutex);
+};
+
+TemporaryFolders& Temporary() {
+  static auto* const folders = new TemporaryFolders;  // as long as the process: threads may use it
+  return *folders;
+}
+
+// Removes a folder that others are writing into. It gets another name first, and a file takes its
+// place, so that what they create now fails instead of filling what is being removed.
+void RemoveInUse(const fs::path& path, const fs::path& target) {
+  std::error_code error;
+  const fs::path moved = UniqueSibling(target, kTemporaryMark);
+  fs::rename(path, moved, error);
+  if (error) {  // it lay in a folder that is gone already, or cannot be renamed
+    fs::remove_all(path, error);
+    return;
+  }
+  const Descriptor in_its_place(
+      ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  fs::remove_all(moved, error);
+  fs::remove(path, error);
+}
+
+}  // namespace
+
+void EndWithoutTemporaryFolders(const std::function<void()>& end) {
+  TemporaryFolders& folders = Temporary();
+  const MutexLock lock(folders.mutex);
+  for (const auto& [path, target] : folders.targets) RemoveInUse(path, target);
+  end();
+  std::abort();
+}
+
 StatusOr<TemporaryFolder> TemporaryFolder::Create(const fs::path& target, bool replace) {
   TemporaryFolder folder;
   folder.replace_ = replace;
@@ -338,9 +381,11 @@ StatusOr<TemporaryFolder> TemporaryFolder::Create(const fs::path& target, bool r
   }
   if (!replace && Exists(folder.target_)) return TargetExists(folder.target_);
   RemoveLeftOvers(folder.target_);
+  const MutexLock lock(Temporary().mutex);
   while (true) {
     const fs::path path = UniqueSibling(folder.target_, kTemporaryMark);
     if (::mkdir(path.c_str(), 0777) == 0) {
+      Temporary().targets.emplace(path, folder.target_);
       folder.path_ = path;
       return folder;
     }
@@ -349,8 +394,11 @@ StatusOr<TemporaryFolder> TemporaryFolder::Create(const fs::path& target, bool r
 }
 
 TemporaryFolder::~TemporaryFolder() {
+  if (path_.empty()) return;
+  const MutexLock lock(Temporary().mutex);
   std::error_code error;
-  if (!path_.empty()) fs::remove_all(path_, error);
+  fs::remove_all(path_, error);
+  Temporary().targets.erase(path_);
 }
 
 TemporaryFolder::TemporaryFolder(TemporaryFolder&& other) noexcept
@@ -369,10 +417,14 @@ Status TemporaryFolder::Commit() {
   if (path_.empty()) return FailedPrecondition("{}: committed already", target_.string());
   HG_RETURN_IF_ERROR(SyncFolders(path_));
   fs::path old;
-  if (replace_ && Exists(target_)) {
-    HG_RETURN_IF_ERROR(ChangePlaces(path_, target_, &old));
-  } else {
-    HG_RETURN_IF_ERROR(MoveToFreeName(path_, target_));
+  {
+    const MutexLock lock(Temporary().mutex);
+    if (replace_ && Exists(target_)) {
+      HG_RETURN_IF_ERROR(ChangePlaces(path_, target_, &old));
+    } else {
+      HG_RETURN_IF_ERROR(MoveToFreeName(path_, target_));
+    }
+    Temporary().targets.erase(path_);
   }
   path_.clear();
   HG_RETURN_IF_ERROR(SyncFolder(ParentOf(target_)));

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -102,6 +103,11 @@ class TemporaryFolder {
   std::filesystem::path target_;
   bool replace_ = false;
 };
+
+// Removes all temporary folders of this process and calls `end`, which ends the process and does
+// not return. Other threads may still be writing into the folders: from here on, whoever makes,
+// commits or drops one waits for the end, so that no thread reports the files that are gone.
+[[noreturn]] void EndWithoutTemporaryFolders(const std::function<void()>& end);
 
 // Creates the folder and its parents.
 [[nodiscard]] Status MakeFolder(const std::filesystem::path& path);

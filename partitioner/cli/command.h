@@ -3,7 +3,7 @@
 #pragma once
 
 #include "common/base/status.h"
-#include "common/program/command.h"
+#include "common/program/program.h"
 
 namespace halograph {
 
@@ -17,10 +17,11 @@ void AddRunCommand(Command& program, const GeneralFlags& general);
 void AddGenerateCommand(Command& program);
 void AddVerifyCommand(Command& program, const GeneralFlags& general);
 void AddInspectCommand(Command& program);
-void AddCompareCommand(Command& program);
+void AddCompareCommand(Program& program);
 void AddPlanCommand(Command& program);
 
-// The whole program. Returns its exit code: 0 done, 1 failed, 2 wrong usage.
+// The whole program. Returns its exit code: 0 done, 1 failed, 2 wrong usage. SIGINT and SIGTERM end
+// the process when its temporary folders are removed.
 int PartitionMain(int argc, const char* const* argv);
 
 }  // namespace halograph

@@ -31,12 +31,13 @@ Status CheckAnySucceeded(const std::vector<CompareRow>& rows) {
   return FailedPrecondition("compare: every method failed; the first: {}", rows.front().failure);
 }
 
-Status Compare(const CompareFlags& flags) {
+Status Compare(const CompareFlags& flags, StopSignal* stop) {
   if (!flags.plot.empty()) HG_RETURN_IF_ERROR(CheckPlot(flags.plot));
-  HG_ASSIGN_OR_RETURN(const TemporaryFolder folder, flags.report.MakeScratch("compare"));
+  HG_ASSIGN_OR_RETURN(const TemporaryFolder folder, MakeScratch(flags.report.scratch, "compare"));
   CompareOptions options = flags.compare;
   options.method = flags.report.flags.Options();
   options.sampling.seed = options.method.seed;
+  options.fork = [stop] { return stop->Fork(); };
   ReadOptions read = flags.report.input.read;
   options.method.drop_duplicates = read.duplicates == EdgePolicy::kDrop;
   read.scratch = folder.path();
@@ -80,13 +81,13 @@ void AddSamplingFlags(OptionTable& rows, SamplingPlan* plan) {
 
 }  // namespace
 
-void AddCompareCommand(Command& program) {
+void AddCompareCommand(Program& program) {
   auto flags = std::make_shared<CompareFlags>();
   flags->compare.methods = MethodNames();
-  Command& command =
-      program.Add("compare",
-                  "Runs methods on a graph, each in its own process, and reports their cost and "
-                  "the effect on sampling. Writes no partition folder.");
+  Command& command = program.command().Add(
+      "compare",
+      "Runs methods on a graph, each in its own process, and reports their cost and "
+      "the effect on sampling. Writes no partition folder.");
   OptionTable& rows = command.options();
   AddInputOptions(rows, &flags->report.input).Required();
   rows.Group("Comparison");
@@ -100,7 +101,7 @@ void AddCompareCommand(Command& program) {
   rows.Add("plot", &flags->plot, "plots the figures as an SVG file, with gnuplot");
   command.Check(
       [flags] { return flags->report.flags.CheckTaken(NamesOf(flags->compare.methods)); });
-  command.Run([flags] { return Compare(*flags); });
+  command.Run([flags, &program] { return Compare(*flags, program.stop_signal()); });
 }
 
 }  // namespace halograph

@@ -54,7 +54,7 @@ StatusOr<PlannedGraph> GraphOf(const PlanFlags& flags, const fs::path& scratch) 
 }
 
 Status Plan(const PlanFlags& flags) {
-  HG_ASSIGN_OR_RETURN(const TemporaryFolder folder, flags.report.MakeScratch("plan"));
+  HG_ASSIGN_OR_RETURN(const TemporaryFolder folder, MakeScratch(flags.report.scratch, "plan"));
   PlanOptions options = flags.plan;
   options.method = flags.report.flags.Options();
   options.method.parts = flags.plan.method.parts;

@@ -109,23 +109,27 @@ void AddOrderRow(OptionTable& rows, MethodFlags* flags) {
                  "(nodes of a cluster together; lp-metis and stream-metis find clusters)");
 }
 
-StatusOr<TemporaryFolder> ReportOptions::MakeScratch(std::string_view name) const {
-  if (scratch.empty()) {
+StatusOr<TemporaryFolder> MakeScratch(const std::filesystem::path& parent, std::string_view name) {
+  if (parent.empty()) {
     const char* variable = std::getenv("TMPDIR");
     return FailedPrecondition(
         "the folder for temporary files, `{}` (from TMPDIR), does not exist: create it, or give "
         "another with --scratch",
         variable == nullptr ? "" : variable);
   }
-  return TemporaryFolder::Create(scratch / fmt::format("halograph-{}", name));
+  return TemporaryFolder::Create(parent / fmt::format("halograph-{}", name));
+}
+
+std::filesystem::path SystemScratch() {
+  std::error_code missing;  // reported where the folder is needed
+  return std::filesystem::temp_directory_path(missing);
 }
 
 void AddReportOptions(OptionTable& rows, std::string scratch_help, ReportOptions* options) {
   AddMethodFlags(rows, &options->flags);
   rows.Group("Report");
   rows.Add("json", &options->json, "print JSON instead of a table");
-  std::error_code missing;  // reported where the folder is needed
-  options->scratch = std::filesystem::temp_directory_path(missing);
+  options->scratch = SystemScratch();
   rows.Add("scratch", &options->scratch, std::move(scratch_help));
 }
 

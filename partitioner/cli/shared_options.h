@@ -39,17 +39,22 @@ void AddMethodFlags(OptionTable& rows, MethodFlags* flags);
 // --order, for commands whose result depends on it.
 void AddOrderRow(OptionTable& rows, MethodFlags* flags);
 
+// A folder in `parent` for what command `name` writes meanwhile; removed with the object and when a
+// signal ends the process.
+//   FailedPrecondition  no such folder can be made there, or `parent` is empty: the system has no
+//                       folder for temporary files
+[[nodiscard]] StatusOr<TemporaryFolder> MakeScratch(const std::filesystem::path& parent,
+                                                    std::string_view name);
+// The system's folder for temporary files; empty if there is none.
+[[nodiscard]] std::filesystem::path SystemScratch();
+
 // Of commands that try methods on a graph and report: what is read, what methods may do, how the
 // report looks. Nothing they write stays.
 struct ReportOptions {
   InputOptions input;
   MethodFlags flags;
-  std::filesystem::path scratch;  // empty: the system has no folder for temporary files
+  std::filesystem::path scratch;  // as MakeScratch takes it
   bool json = false;
-
-  // A folder in `scratch` for what command `name` writes meanwhile.
-  //   FailedPrecondition  no such folder can be made there
-  [[nodiscard]] StatusOr<TemporaryFolder> MakeScratch(std::string_view name) const;
 };
 
 // Options of methods, --json, --scratch (whose help is `scratch_help`).

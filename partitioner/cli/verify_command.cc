@@ -2,6 +2,7 @@
 
 #include "common/base/units.h"
 #include "partitioner/cli/command.h"
+#include "partitioner/cli/shared_options.h"
 #include "partitioner/verify/verify.h"
 
 namespace halograph {
@@ -14,8 +15,11 @@ struct VerifyCommand {
 };
 
 Status RunVerify(const VerifyCommand& command, bool quiet) {
-  HG_ASSIGN_OR_RETURN(const VerifyReport report,
-                      Verify(command.input, command.graph, command.options));
+  VerifyOptions options = command.options;
+  // Few inputs need it: those that do say what is wrong with the folder given.
+  const StatusOr<TemporaryFolder> scratch = MakeScratch(options.scratch, "verify");
+  if (scratch.ok()) options.scratch = scratch->path();
+  HG_ASSIGN_OR_RETURN(const VerifyReport report, Verify(command.input, command.graph, options));
   for (const std::string& difference : report.differences) fmt::print("{}\n", difference);
   if (!report.ok()) {
     return DataLoss(
@@ -37,12 +41,12 @@ void AddVerifyCommand(Command& program, const GeneralFlags& general) {
   Command& command = program.Add(
       "verify", "Checks that a partition folder holds every edge, feature and label of the input.");
   OptionTable& rows = command.options();
+  verify->options.scratch = SystemScratch();
   rows.Add("input", &verify->input, "folder or file that was partitioned")
       .ValueName("PATH")
       .Required();
   rows.Add("graph", &verify->graph, "partition folder").ValueName("PATH").Required();
-  rows.Add("scratch", &verify->options.scratch, "folder for temporary files")
-      .DefaultText("the system's");
+  rows.Add("scratch", &verify->options.scratch, "folder for temporary files");
   command.Run([verify, &general] { return RunVerify(*verify, general.quiet); });
 }
 

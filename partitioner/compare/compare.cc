@@ -43,7 +43,7 @@ Status FillRow(const Dataset& dataset, const CompareOptions& options, const Whol
   const MemoryPlan plan = method->PlanMemory(GraphCounts::Of(dataset), method_options);
   row->planned_bytes = kProgramBytes + plan.peak_bytes();
   HG_ASSIGN_OR_RETURN(const MethodRun run,
-                      RunMethodInChild(dataset, name, method_options, scratch));
+                      RunMethodInChild(dataset, name, method_options, scratch, options.fork));
   row->seconds = run.seconds;
   row->peak_anonymous_bytes = run.peak_anonymous_bytes;
   HG_ASSIGN_OR_RETURN(row->quality, QualityOf(dataset, run.assignment, row->parts));
@@ -72,7 +72,7 @@ StatusOr<std::vector<CompareRow>> CompareMethods(const Dataset& dataset,
       CompareRow& row = rows.emplace_back();
       row.method = method;
       row.parts = parts;
-      spdlog::info("{}, {} partitions", method, parts);
+      spdlog::info("{}, --parts {}", method, parts);
       const Status status = FillRow(dataset, options, topology, scratch, &row);
       if (!status.ok()) row.failure = ToString(status);
     }

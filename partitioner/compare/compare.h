@@ -4,9 +4,12 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include <unistd.h>
 
 #include "common/base/status.h"
 #include "common/storage/json.h"
@@ -26,6 +29,7 @@ struct CompareOptions {
   std::vector<int> parts = {2, 4, 8};
   MethodOptions method;  // parts and scratch are set for each run
   SamplingPlan sampling;
+  std::function<pid_t()> fork = ::fork;  // as RunMethodInChild's
 };
 
 // One method at one number of partitions.

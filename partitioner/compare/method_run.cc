@@ -119,12 +119,13 @@ StatusOr<ChildCost> WaitFor(pid_t child, std::string_view method) {
 }
 
 StatusOr<MethodRun> RunIn(const Dataset& dataset, const PartitionMethod& method,
-                          MethodOptions options, const fs::path& folder) {
+                          MethodOptions options, const fs::path& folder,
+                          const std::function<pid_t()>& fork) {
   options.scratch = folder / "scratch";
   HG_RETURN_IF_ERROR(MakeFolder(options.scratch));
   malloc_trim(0);  // what is free here would count there
   const pid_t parent = ::getpid();
-  const pid_t child = ::fork();
+  const pid_t child = fork();
   if (child < 0) return ErrnoStatus(errno, "cannot start a process for", method.name());
   if (child == 0) BeChild(parent, dataset, method, options, folder);
   HG_ASSIGN_OR_RETURN(const ChildCost cost, WaitFor(child, method.name()));
@@ -137,13 +138,14 @@ StatusOr<MethodRun> RunIn(const Dataset& dataset, const PartitionMethod& method,
 }  // namespace
 
 StatusOr<MethodRun> RunMethodInChild(const Dataset& dataset, const std::string& name,
-                                     const MethodOptions& options, const fs::path& scratch) {
+                                     const MethodOptions& options, const fs::path& scratch,
+                                     const std::function<pid_t()>& fork) {
   HG_ASSIGN_OR_RETURN(const auto method, MakeMethod(name));
   HG_RETURN_IF_ERROR(
       CheckMemory(method->PlanMemory(GraphCounts::Of(dataset), options), options.memory));
   HG_ASSIGN_OR_RETURN(const TemporaryFolder folder,
                       TemporaryFolder::Create(scratch / ("run-" + name)));
-  return RunIn(dataset, *method, options, folder.path());
+  return RunIn(dataset, *method, options, folder.path(), fork);
 }
 
 }  // namespace halograph

@@ -448,6 +448,27 @@ class MemoryTest(PartitionBase):
         self.assertEqual([], list(self.box.folder.glob("graph.tmp-*")))
         self.assertFalse((output / "scratch").exists())
 
+    def stopped(self, process, number, waiting):
+        """A process that gets a signal when a path like `waiting` is there; it must end by it."""
+        programs.wait_until(lambda: list(self.box.folder.glob(waiting)), programs.seconds(60), waiting)
+        process.signal(number)
+        self.assertEqual(-number, process.wait(programs.seconds(30)), process.text)
+        programs.wait_until(lambda: not self.box.leftovers(), programs.seconds(10), "no process")
+        self.assertEqual([], list(self.box.folder.glob("*.tmp-*")))
+
+    def test_a_signal_ends_a_run_without_a_trace(self):
+        for number in (signal.SIGTERM, signal.SIGINT):
+            with self.subTest(signal=number):
+                output = self.box.folder / "graph"
+                process = self.box.start("halograph-partition", *self.arguments(output, self.least()))
+                self.stopped(process, number, "graph.tmp-*/scratch/edge-buckets")
+                self.assertFalse(output.exists())
+
+    def test_a_signal_ends_compare_with_its_child_without_a_trace(self):
+        process = self.box.start("halograph-partition", "compare", "--input", self.input, "--scratch",
+                                 self.box.folder, "--methods", "lp-metis", "--parts", 4)
+        self.stopped(process, signal.SIGTERM, "halograph-compare.tmp-*/run-lp-metis.tmp-*")
+
 
 class UsageTest(PartitionBase):
     def test_wrong_usage_exits_2(self):

@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 namespace halograph {
@@ -126,6 +127,35 @@ TEST_F(StopSignalDeathTest, CallbackRunsWhenTheSignalComesOrAtOnceAfterIt) {
         _exit(calls.load());
       },
       testing::ExitedWithCode(11), "");
+}
+
+TEST_F(StopSignalDeathTest, AForkedChildHasNoSignalThreadAndTheParentStillCatches) {
+  EXPECT_EXIT(
+      {
+        const auto stop = Install();
+        const pid_t child = stop->Fork();
+        if (child == 0) {
+          std::thread([] {}).join();
+          for (;;) pause();
+        }
+        kill(child, SIGTERM);  // ends it, as nothing there catches it
+        int status = 0;
+        if (waitpid(child, &status, 0) != child || WTERMSIG(status) != SIGTERM) _exit(5);
+        kill(getpid(), SIGTERM);
+        _exit(stop->Wait() == SIGTERM && stop->number() == SIGTERM ? 7 : 6);
+      },
+      testing::ExitedWithCode(7), "");
+}
+
+TEST_F(StopSignalDeathTest, ProcessEndsByTheSignalThatItCaught) {
+  EXPECT_EXIT(
+      {
+        const auto stop = Install();
+        stop->OnStop([&] { StopSignal::EndProcessBy(stop->number()); });
+        kill(getpid(), SIGINT);
+        for (;;) pause();
+      },
+      testing::KilledBySignal(SIGINT), "");
 }
 
 }  // namespace

@@ -1,7 +1,9 @@
 #include "common/storage/file.h"
 
+#include <atomic>
 #include <csignal>
 #include <limits>
+#include <thread>
 #include <utility>
 
 #include <gmock/gmock.h>
@@ -258,6 +260,33 @@ TEST_F(TemporaryFolderTest, MissingParentIsFailedPrecondition) {
   EXPECT_EQ(temporary.status().code(), StatusCode::kFailedPrecondition);
   EXPECT_THAT(Message(temporary.status()), HasSubstr((folder() / "none").string()));
   EXPECT_EQ(TemporaryFolder::Create("/").status().code(), StatusCode::kInvalidArgument);
+}
+
+// A process of its own makes folders, whose threads keep filling them, and ends as on a signal.
+TEST_F(TemporaryFolderTest, EndingWithoutThemLeavesNothingAndLetsNoOtherThreadGoOn) {
+  const pid_t child = fork();
+  if (child == 0) {
+    auto outer = TemporaryFolder::Create(folder() / "graph");
+    auto inner = TemporaryFolder::Create(outer->path() / "trial");
+    auto done = TemporaryFolder::Create(folder() / "done");
+    if (!inner.ok() || !done.ok() || !done->Commit().ok()) _exit(5);
+    std::atomic<int> files = 0;
+    std::thread writer([&, path = inner->path() / "sub"] {
+      while (MakeFolder(path).ok() &&
+             WriteFileAtomically(path / fmt::format("{}", files.load()), "text").ok()) {
+        ++files;
+      }
+      { const TemporaryFolder dropped = *std::move(inner); }
+      _exit(6);  // it went on although the process ends
+    });
+    while (files.load() < 10) std::this_thread::yield();
+    EndWithoutTemporaryFolders([] { _exit(7); });
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 7);
+  EXPECT_THAT(Names(), ElementsAre("done"));
 }
 
 class WholeFileTest : public TempFolderTest {};
