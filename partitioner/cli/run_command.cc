@@ -172,7 +172,7 @@ void AddRunCommand(Command& program, const GeneralFlags& general) {
   Command& command = program.Add("run", "Partitions a graph.");
   OptionTable& rows = command.options();
   AddInputOptions(rows, &options->input).Required();
-  rows.Add("allow-nan", &run.allow_nan, "accept features with NaN");
+  rows.Add("allow-nan", &run.allow_nan, "accept features with NaN or infinite values");
   AddMethodRows(rows, options.get());
   AddMethodFlags(rows, &options->flags);
   AddOrderRow(rows, &options->flags);

@@ -20,7 +20,7 @@ namespace {
 
 constexpr int64_t kBlockRows = 8192;
 
-Status GatherPart(const InputTensor& tensor, std::span<const int64_t> edge_ids, bool allow_nan,
+Status GatherPart(const InputTensor& tensor, std::span<const int64_t> edge_ids, bool check,
                   MappedNpy* out, Progress* progress) {
   const NpyArray& array = *tensor.array;
   const size_t row_bytes = array.row_bytes();
@@ -34,11 +34,12 @@ Status GatherPart(const InputTensor& tensor, std::span<const int64_t> edge_ids, 
     }
     std::byte* to = out->data() + static_cast<size_t>(first) * row_bytes;
     GatherRows(array.data(), row_bytes, 0, rows, to);
-    if (!allow_nan) {
-      const auto nan = FindNan(tensor.spec.dtype, {to, static_cast<size_t>(count) * row_bytes});
-      if (nan) {
+    if (check) {
+      const auto found =
+          FindNonFinite(tensor.spec.dtype, {to, static_cast<size_t>(count) * row_bytes});
+      if (found) {
         const auto width = static_cast<size_t>(array.cols());
-        return NanError(tensor, rows[*nan / width], static_cast<int64_t>(*nan % width));
+        return NonFiniteError(tensor, rows[*found / width], static_cast<int64_t>(*found % width));
       }
     }
     out->ReleaseBefore(first + count);
@@ -53,6 +54,8 @@ Status WriteEdgeFeatures(const WriteContext& context, int relation) {
   const InputRelation& input = context.dataset.relations[static_cast<size_t>(relation)];
   const std::string folder = EdgeFolder(input.triple());
   for (const InputTensor& tensor : input.features) {
+    // Weights of sampling are held to more when their tables are made.
+    const bool check = !context.options.allow_nan && !tensor.spec.sampling;
     Progress progress(fmt::format("splitting {} of {}", tensor.spec.name, input.triple()),
                       input.edges->max_edges());
     for (int part = 0; part < context.num_parts(); ++part) {
@@ -64,7 +67,7 @@ Status WriteEdgeFeatures(const WriteContext& context, int relation) {
           MappedNpy out,
           MappedNpy::Create(part_folder / FeatureFile(folder, tensor.spec.name), tensor.spec.dtype,
                             ids.rows(), tensor.spec.dim, tensor.spec.rank));
-      HG_RETURN_IF_ERROR(GatherPart(tensor, edge_ids, context.options.allow_nan, &out, &progress));
+      HG_RETURN_IF_ERROR(GatherPart(tensor, edge_ids, check, &out, &progress));
       HG_RETURN_IF_ERROR(out.Close());
     }
   }

@@ -8,8 +8,8 @@ namespace halograph {
 namespace {
 
 // Elements may be unaligned: the input's header need not be a multiple of their size.
-template <typename T, typename IsNan>
-std::optional<size_t> FindIf(std::span<const std::byte> elements, IsNan is_nan) {
+template <typename T, typename Wanted>
+std::optional<size_t> FindIf(std::span<const std::byte> elements, Wanted wanted) {
   const size_t count = elements.size() / sizeof(T);
   // Blocks without a branch inside, since there is hardly ever anything to find.
   constexpr size_t kValuesAtOnce = 1024;
@@ -19,13 +19,13 @@ std::optional<size_t> FindIf(std::span<const std::byte> elements, IsNan is_nan) 
     for (size_t i = begin; i < end; ++i) {
       T value;
       std::memcpy(&value, elements.data() + i * sizeof(T), sizeof(T));
-      any |= is_nan(value);
+      any |= wanted(value);
     }
     if (!any) continue;
     for (size_t i = begin; i < end; ++i) {
       T value;
       std::memcpy(&value, elements.data() + i * sizeof(T), sizeof(T));
-      if (is_nan(value)) return i;
+      if (wanted(value)) return i;
     }
   }
   return std::nullopt;
@@ -33,27 +33,28 @@ std::optional<size_t> FindIf(std::span<const std::byte> elements, IsNan is_nan) 
 
 }  // namespace
 
-std::optional<size_t> FindNan(DType dtype, std::span<const std::byte> elements) {
+std::optional<size_t> FindNonFinite(DType dtype, std::span<const std::byte> elements) {
   switch (dtype) {
     case DType::kFloat32:
-      return FindIf<float>(elements, [](float value) { return std::isnan(value); });
+      return FindIf<float>(elements, [](float value) { return !std::isfinite(value); });
     case DType::kFloat64:
-      return FindIf<double>(elements, [](double value) { return std::isnan(value); });
+      return FindIf<double>(elements, [](double value) { return !std::isfinite(value); });
     case DType::kFloat16:
-      return FindIf<uint16_t>(elements, [](uint16_t bits) { return (bits & 0x7fff) > 0x7c00; });
+      return FindIf<uint16_t>(elements, [](uint16_t bits) { return (bits & 0x7fff) >= 0x7c00; });
     case DType::kBFloat16:
-      return FindIf<uint16_t>(elements, [](uint16_t bits) { return (bits & 0x7fff) > 0x7f80; });
+      return FindIf<uint16_t>(elements, [](uint16_t bits) { return (bits & 0x7fff) >= 0x7f80; });
     default:
       return std::nullopt;
   }
 }
 
-Status NanError(const InputTensor& tensor, int64_t file_row, int64_t column) {
-  return InvalidArgument("{}: NaN at row {}, column {} of feature {}; fix the input, or {}",
-                         tensor.path, file_row, column, tensor.spec.name,
-                         tensor.spec.sampling
-                             ? "remove it from --sampling-weights: sampling weights must be numbers"
-                             : "accept it with --allow-nan");
+Status NonFiniteError(const InputTensor& tensor, int64_t file_row, int64_t column) {
+  const size_t element = static_cast<size_t>(file_row) * tensor.array->row_bytes() +
+                         static_cast<size_t>(column) * DTypeSize(tensor.spec.dtype);
+  const bool nan = std::isnan(ToFloat(tensor.spec.dtype, tensor.array->data().data() + element));
+  return InvalidArgument(
+      "{}: {} at row {}, column {} of feature {}; fix the input, or accept it with --allow-nan",
+      tensor.path, nan ? "NaN" : "infinite value", file_row, column, tensor.spec.name);
 }
 
 }  // namespace halograph

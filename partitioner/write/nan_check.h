@@ -1,4 +1,4 @@
-// Finds NaN in features: one NaN makes a whole training useless.
+// Finds NaN and infinite values in features: one of them makes a whole training useless.
 #pragma once
 
 #include <cstddef>
@@ -11,10 +11,10 @@
 
 namespace halograph {
 
-// Index of the first NaN among the elements; none for integer dtypes.
-[[nodiscard]] std::optional<size_t> FindNan(DType dtype, std::span<const std::byte> elements);
+// Index of the first NaN or infinite value among the elements; none for integer dtypes.
+[[nodiscard]] std::optional<size_t> FindNonFinite(DType dtype, std::span<const std::byte> elements);
 
-// "<file>: NaN at row R, column C ..." for a NaN in the row of the file's matrix.
-[[nodiscard]] Status NanError(const InputTensor& tensor, int64_t file_row, int64_t column);
+// "<file>: NaN at row R, column C ...", or "infinite value at", for what stands there in the file.
+[[nodiscard]] Status NonFiniteError(const InputTensor& tensor, int64_t file_row, int64_t column);
 
 }  // namespace halograph

@@ -72,12 +72,12 @@ Status WriteOriginalIds(const WriteContext& context, int node_type) {
 
 Status CheckRows(const InputTensor& tensor, int64_t first, int64_t rows) {
   const size_t row_bytes = tensor.array->row_bytes();
-  const auto nan = FindNan(tensor.spec.dtype,
-                           tensor.array->data().subspan(static_cast<size_t>(first) * row_bytes,
-                                                        static_cast<size_t>(rows) * row_bytes));
-  if (!nan) return OkStatus();
-  const auto index = static_cast<int64_t>(*nan);
-  return NanError(tensor, first + index / tensor.array->cols(), index % tensor.array->cols());
+  const auto found = FindNonFinite(
+      tensor.spec.dtype, tensor.array->data().subspan(static_cast<size_t>(first) * row_bytes,
+                                                      static_cast<size_t>(rows) * row_bytes));
+  if (!found) return OkStatus();
+  const auto index = static_cast<int64_t>(*found);
+  return NonFiniteError(tensor, first + index / tensor.array->cols(), index % tensor.array->cols());
 }
 
 Status WriteFeature(const WriteContext& context, int node_type, const InputTensor& tensor) {

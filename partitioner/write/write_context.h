@@ -14,7 +14,7 @@ namespace halograph {
 
 struct WriteOptions {
   bool drop_duplicates = false;  // of parallel edges of a relation only the first id stays
-  bool allow_nan = false;        // else a NaN among features is an error
+  bool allow_nan = false;        // else NaN or infinity among features is an error
   // What the whole run may hold in anonymous memory: BudgetWriting.
   int64_t memory = std::numeric_limits<int64_t>::max();
 };

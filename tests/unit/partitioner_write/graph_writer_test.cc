@@ -185,39 +185,47 @@ TEST(WritingBudgetTest, WidthGoesByTheDensityAndIsBounded) {
 
 // ---- nan check ----------------------------------------------------------------------------
 
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
 template <typename T>
 std::optional<size_t> Find(DType dtype, const std::vector<T>& values) {
-  return FindNan(dtype, std::as_bytes(std::span(values)));
+  return FindNonFinite(dtype, std::as_bytes(std::span(values)));
 }
 
-TEST(FindNanTest, FirstNanAtAnyPosition) {
+TEST(FindNonFiniteTest, FirstNanOrInfinityAtAnyPosition) {
   for (const size_t position : {0, 1, 1023, 1024, 1025, 3000}) {
     std::vector<float> floats(3001, 1.5F);
     EXPECT_EQ(Find(DType::kFloat32, floats), std::nullopt);
     floats[position] = std::nanf("");
     floats[3000] = std::nanf("");
     EXPECT_EQ(Find(DType::kFloat32, floats), position);
+    floats[position] = -kInfinity;
+    EXPECT_EQ(Find(DType::kFloat32, floats), position);
     std::vector<double> doubles(3001, -1);
     doubles[position] = -std::nan("");
+    EXPECT_EQ(Find(DType::kFloat64, doubles), position);
+    doubles[position] = kInfinity;
     EXPECT_EQ(Find(DType::kFloat64, doubles), position);
   }
 }
 
-TEST(FindNanTest, HalvesByTheirBits) {
-  EXPECT_EQ(Find<uint16_t>(DType::kFloat16, {0x3c00, 0x7c00, 0xfc00, 0xfe00}), 3U);
-  EXPECT_EQ(Find<uint16_t>(DType::kBFloat16, {0x3f80, 0x7f80, 0xff80, 0x7fc0}), 3U);
+TEST(FindNonFiniteTest, HalvesByTheirBits) {
+  EXPECT_EQ(Find<uint16_t>(DType::kFloat16, {0x3c00, 0x7bff, 0xfbff, 0xfe00}), 3U);
+  EXPECT_EQ(Find<uint16_t>(DType::kFloat16, {0x3c00, 0xfc00}), 1U);
+  EXPECT_EQ(Find<uint16_t>(DType::kBFloat16, {0x3f80, 0x7f7f, 0xff7f, 0x7fc0}), 3U);
+  EXPECT_EQ(Find<uint16_t>(DType::kBFloat16, {0x3f80, 0x7f80}), 1U);
 }
 
-TEST(FindNanTest, InfinitiesAndIntegersAreNumbers) {
-  EXPECT_EQ(Find<float>(DType::kFloat32, {std::numeric_limits<float>::infinity()}), std::nullopt);
+TEST(FindNonFiniteTest, LargeNumbersAndIntegersAreFinite) {
+  EXPECT_EQ(Find<double>(DType::kFloat64, {1e300, -1e300}), std::nullopt);
   EXPECT_EQ(Find<int32_t>(DType::kInt32, {-1, 0x7fc00000}), std::nullopt);
 }
 
-TEST(FindNanTest, UnalignedElements) {
+TEST(FindNonFiniteTest, UnalignedElements) {
   std::vector<std::byte> bytes(1 + sizeof(float) * 3);
   const float nan = std::nanf("");
   std::memcpy(bytes.data() + 1 + sizeof(float) * 2, &nan, sizeof(nan));
-  EXPECT_EQ(FindNan(DType::kFloat32, std::span(bytes).subspan(1)), 2U);
+  EXPECT_EQ(FindNonFinite(DType::kFloat32, std::span(bytes).subspan(1)), 2U);
 }
 
 // ---- graph writer -------------------------------------------------------------------------
@@ -541,6 +549,17 @@ TEST_F(GraphWriterTest, NanFeatureIsRefusedNamingFileRowAndColumn) {
   EXPECT_THAT(Message(written.status()),
               AllOf(HasSubstr("feat.npy"), HasSubstr("row 7, column 2"), HasSubstr("--allow-nan")));
   EXPECT_FALSE(std::filesystem::exists(folder_.path() / "graph" / "manifest.json"));
+}
+
+TEST_F(GraphWriterTest, InfiniteFeatureIsRefusedAsNanIs) {
+  std::vector<double> features(10 * 3, 1.0);
+  features[4 * 3 + 1] = -kInfinity;
+  DatasetBuilder builder;
+  builder.Nodes("node", 10).NodeFeature("feat", features, 3).Edges("node", "edge", "node", {});
+  const auto written = TryWrite(builder, Dealt(builder, 2, 1), 2);
+  EXPECT_TRUE(absl::IsInvalidArgument(written.status())) << written.status();
+  EXPECT_THAT(Message(written.status()),
+              AllOf(HasSubstr("infinite value at row 4, column 1"), HasSubstr("--allow-nan")));
 }
 
 TEST_F(GraphWriterTest, NanEdgeFeatureIsRefusedOnlyWhereItsEdgeStays) {
