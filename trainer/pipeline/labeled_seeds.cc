@@ -1,6 +1,7 @@
 #include "trainer/pipeline/labeled_seeds.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <span>
 #include <utility>
@@ -18,7 +19,39 @@ std::vector<int64_t> Widen(std::span<const std::byte> bytes) {
   return {values, values + bytes.size() / sizeof(T)};
 }
 
-StatusOr<std::vector<int64_t>> AsLabels(const TaskArray& array, const std::string& where) {
+// The id that the user knows a node by, as text; the global id, said to be so, if the store fails.
+std::string OriginalId(KVStore& kv, const std::string& type, int64_t id) {
+  int64_t original = -1;
+  CallContext context;
+  const Status status = kv.Pull({.tensor = {false, type, kOriginalIdTensor},
+                                 .ids = std::span(&id, 1),
+                                 .out = std::as_writable_bytes(std::span(&original, 1))},
+                                context);
+  return status.ok() ? fmt::format("original id {}", original) : fmt::format("global id {}", id);
+}
+
+// Classes that are given as floats: whole numbers, and NaN where there is none.
+StatusOr<std::vector<int64_t>> FromFloats(KVStore& kv, const std::string& type, const TaskSet& set,
+                                          const TaskArray& array, const std::string& where) {
+  std::vector<double> values(array.data.size() / DTypeSize(array.spec.dtype));
+  ConvertToDouble(array.spec.dtype, array.data.data(), values.size(), values.data());
+  std::vector<int64_t> labels(values.size(), kUnlabelled);
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (std::isnan(values[i])) continue;
+    if (values[i] != std::trunc(values[i]) || std::abs(values[i]) > kMaxClasses) {
+      return InvalidArgument(
+          "{}: the label of {} with {} is {} ({}), expected a class: a whole number from 0 on, or "
+          "-1 or NaN for unlabelled",
+          where, type, i < set.seeds().size() ? OriginalId(kv, type, set.seeds()[i]) : "no id",
+          values[i], DTypeName(array.spec.dtype));
+    }
+    labels[i] = static_cast<int64_t>(values[i]);
+  }
+  return labels;
+}
+
+StatusOr<std::vector<int64_t>> AsLabels(KVStore& kv, const std::string& type, const TaskSet& set,
+                                        const TaskArray& array, const std::string& where) {
   if (array.spec.dim != 1) {
     return InvalidArgument("{}: labels have {} columns, expected one class a seed", where,
                            array.spec.dim);
@@ -39,12 +72,10 @@ StatusOr<std::vector<int64_t>> AsLabels(const TaskArray& array, const std::strin
     case DType::kUInt16:
       return Widen<uint16_t>(array.data);
     case DType::kUInt8:
-      return Widen<uint8_t>(array.data);
     case DType::kBool:
       return Widen<uint8_t>(array.data);
     default:
-      return InvalidArgument("{}: labels are {}, expected integers (classes)", where,
-                             DTypeName(array.spec.dtype));
+      return FromFloats(kv, type, set, array, where);
   }
 }
 
@@ -87,7 +118,7 @@ StatusOr<StoredRows> ReadRows(KVStore& kv, const Task& task, const TaskSetSpec& 
   if (!array.ok()) {
     return FailedPrecondition("{}: has no labels, which classification needs", where);
   }
-  HG_ASSIGN_OR_RETURN(read.labels, AsLabels(**array, where));
+  HG_ASSIGN_OR_RETURN(read.labels, AsLabels(kv, spec.type, read.set, **array, where));
   if (read.labels.size() != read.set.seeds().size()) {
     return DataLoss("{}: {} seeds but {} labels", where, read.set.seeds().size(),
                     read.labels.size());
@@ -171,25 +202,17 @@ StatusOr<int64_t> NumClasses(KVStore& kv, const Task& task) {
   return largest + 1;
 }
 
-// The id that the user knows a node by, as text; the global id, said to be so, if the store fails.
-std::string OriginalId(KVStore& kv, const std::string& type, int64_t id) {
-  int64_t original = -1;
-  CallContext context;
-  const Status status = kv.Pull({.tensor = {false, type, kOriginalIdTensor},
-                                 .ids = std::span(&id, 1),
-                                 .out = std::as_writable_bytes(std::span(&original, 1))},
-                                context);
-  return status.ok() ? fmt::format("original id {}", original) : fmt::format("global id {}", id);
-}
-
 Status CheckLabels(KVStore& kv, const ClassificationTask& task, const LabeledSeeds& set,
                    std::string_view set_name) {
   for (size_t i = 0; i < set.labels.size(); ++i) {
+    if (set.labels[i] == kUnlabelled) continue;
     if (set.labels[i] >= 0 && set.labels[i] < task.num_classes) continue;
     const std::string& type = kv.info().schema.node_types[task.node_type].name;
-    return OutOfRange("task '{}', {} set: the label of {} with {} is {}, expected 0 to {}",
-                      task.name, set_name, type, OriginalId(kv, type, set.seeds[i]), set.labels[i],
-                      task.num_classes - 1);
+    return OutOfRange(
+        "task '{}', {} set: the label of {} with {} is {}, expected 0 to {}, or {} where there is "
+        "none",
+        task.name, set_name, type, OriginalId(kv, type, set.seeds[i]), set.labels[i],
+        task.num_classes - 1, kUnlabelled);
   }
   return OkStatus();
 }
@@ -213,16 +236,7 @@ StatusOr<int> ChooseTask(const Schema& schema, const std::string& name) {
 }
 
 Status CheckClassification(const Schema& schema, const Task& task) {
-  HG_RETURN_IF_ERROR(SeedType(schema, task).status());
-  for (const TaskSetSpec& set : task.sets) {
-    for (const TensorSpec& array : set.arrays) {
-      if (array.name != "labels" || !IsFloating(array.dtype)) continue;
-      return InvalidArgument(
-          "task '{}', {} set of '{}': labels are {}, expected integers (classes)", task.name,
-          set.set, set.type, DTypeName(array.dtype));
-    }
-  }
-  return OkStatus();
+  return SeedType(schema, task).status();
 }
 
 StatusOr<ClassificationTask> ReadClassificationTask(KVStore& kv, const std::string& name,

@@ -46,17 +46,19 @@ class NodeClassification final : public TrainingTask {
 
   torch::Tensor LossSum(const std::vector<torch::Tensor>& outputs,
                         const PreparedBatch& batch) override {
-    return torch::nn::functional::cross_entropy(
-        Scores(outputs, batch), LabelsOf(batch),
-        torch::nn::functional::CrossEntropyFuncOptions().reduction(torch::kSum));
+    return torch::nn::functional::cross_entropy(Scores(outputs, batch), LabelsOf(batch),
+                                                torch::nn::functional::CrossEntropyFuncOptions()
+                                                    .ignore_index(kUnlabelled)
+                                                    .reduction(torch::kSum));
   }
 
   const Metric& metric() const override { return kAccuracy; }
   void Measure(const std::vector<torch::Tensor>& outputs, const PreparedBatch& batch,
                std::span<double> sums) override {
-    const torch::Tensor right = Predict(PredictWhat::kClass, outputs, batch) == LabelsOf(batch);
+    const torch::Tensor labels = LabelsOf(batch);
+    const torch::Tensor right = Predict(PredictWhat::kClass, outputs, batch) == labels;
     sums[0] += right.sum().item<double>();
-    sums[1] += static_cast<double>(batch.rows);
+    sums[1] += (labels != kUnlabelled).sum().item<double>();
   }
   double MetricOf(std::span<const double> sums) const override { return sums[0] / sums[1]; }
 

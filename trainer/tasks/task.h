@@ -63,7 +63,7 @@ class TrainingTask {
   // Adds what the batch's rows contribute to `sums`, metric().sums of them.
   virtual void Measure(const std::vector<torch::Tensor>& outputs, const PreparedBatch& batch,
                        std::span<double> sums) = 0;
-  // The metric out of sums over all rows and ranks.
+  // The metric out of sums over all rows and ranks; NaN where no row has a label.
   [[nodiscard]] virtual double MetricOf(std::span<const double> sums) const = 0;
 
   // How many of this rank's rows of a set are of each class. Empty where rows have no class, and of

@@ -1,6 +1,7 @@
 #include "trainer/training/evaluation.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <numeric>
 
@@ -39,8 +40,10 @@ class SetSums {
     HG_RETURN_IF_ERROR(
         ranks.AllReduceSum(sums_, fmt::format("all-reduce of {}", task_.metric().label)));
     if (more()[kStops] > 0) return Evaluation{.stopped = true};
-    return Evaluation{.figures = SetFigures{.metric = task_.MetricOf(metric()),
-                                            .loss = more()[kLoss] / more()[kRows]}};
+    const double value = task_.MetricOf(metric());
+    if (std::isnan(value)) return Evaluation{};
+    return Evaluation{.figures =
+                          SetFigures{.metric = value, .loss = more()[kLoss] / more()[kRows]}};
   }
 
  private:
@@ -169,7 +172,9 @@ StatusOr<std::optional<double>> MostFrequentShare(Session& session, BatchPurpose
   if (own.empty()) return std::optional<double>();
   torch::Tensor counts = torch::tensor(own, torch::kFloat64);
   HG_RETURN_IF_ERROR(session.ranks->AllReduceSum(counts, "all-reduce of class counts"));
-  return std::optional<double>((counts.max() / counts.sum()).item<double>());
+  const auto rows = counts.sum().item<double>();
+  if (rows == 0) return std::optional<double>();
+  return std::optional<double>(counts.max().item<double>() / rows);
 }
 
 int64_t PredictionColumns(const Session& session) {

@@ -18,7 +18,7 @@ struct SetFigures {
 };
 
 struct Evaluation {
-  std::optional<SetFigures> figures = {};  // none: the task has no such set, or stopped
+  std::optional<SetFigures> figures = {};  // none: no such set, no label in it, or stopped
   bool stopped = false;                    // by a signal to some rank, on all ranks alike
 };
 
@@ -27,7 +27,7 @@ struct Evaluation {
 [[nodiscard]] StatusOr<Evaluation> Evaluate(Session& session, BatchPurpose purpose);
 
 // The share of the most frequent class among the rows of a set, over all ranks: what naming it
-// always would reach. nullopt where rows have no class, or the task has no such set.
+// always would reach. nullopt where no row has a class, or the task has no such set.
 [[nodiscard]] StatusOr<std::optional<double>> MostFrequentShare(Session& session, BatchPurpose set);
 
 // Columns of what Predict makes; 1 of classes.

@@ -1,6 +1,9 @@
 #include "trainer/pipeline/labeled_seeds.h"
 
 #include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <limits>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -123,14 +126,36 @@ TEST_F(LabeledSeedsTest, LabelOutOfRangeNamesTheOriginalId) {
 TEST_F(LabeledSeedsTest, NegativeLabelIsRefusedEvenWithoutNumClasses) {
   TestGraphSpec spec = RandomGraph({.nodes = 8});
   spec.tasks[0].metadata = Json::object();
-  OpenWithLabels<int64_t>(spec, 1, {-1, 0});
-  EXPECT_THAT(Message(Error()), HasSubstr("original id 6 is -1"));
+  OpenWithLabels<int64_t>(spec, 1, {-2, 0});
+  EXPECT_THAT(Message(Error()), HasSubstr("original id 6 is -2"));
 }
 
-TEST_F(LabeledSeedsTest, FractionsAreNoClasses) {
-  OpenWithLabels<float>(RandomGraph({.nodes = 8}), 1, {0.5F, 1});
-  EXPECT_EQ(Error().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(Message(Error()), HasSubstr("float32"));
+TEST_F(LabeledSeedsTest, MinusOneIsUnlabelledAndNoClass) {
+  TestGraphSpec spec = RandomGraph({.nodes = 8});
+  spec.tasks[0].metadata = Json::object();
+  OpenWithLabels<int16_t>(spec, 1, {-1, 3});
+  const auto task = ReadClassificationTask(*stores_.kv, "");
+  ASSERT_TRUE(task.ok()) << task.status();
+  EXPECT_EQ(task->num_classes, 4);
+  EXPECT_THAT(task->valid.labels, testing::UnorderedElementsAre(kUnlabelled, 3));
+}
+
+TEST_F(LabeledSeedsTest, WholeFloatsAreClassesAndNanIsUnlabelled) {
+  OpenWithLabels<float>(RandomGraph({.nodes = 8, .num_classes = 3}), 1, {std::nanf(""), 2});
+  const auto task = ReadClassificationTask(*stores_.kv, "");
+  ASSERT_TRUE(task.ok()) << task.status();
+  EXPECT_THAT(task->valid.labels, testing::UnorderedElementsAre(kUnlabelled, 2));
+}
+
+TEST_F(LabeledSeedsTest, FractionsAndHugeFloatsAreNoClasses) {
+  for (const double label : {0.5, -0.5, 1e30, std::numeric_limits<double>::infinity()}) {
+    std::filesystem::remove_all(folder_.path() / "graph");
+    // Input nodes 6 and 2 are validated, in this order.
+    OpenWithLabels<double>(RandomGraph({.nodes = 8}), 1, {1, label});
+    EXPECT_EQ(Error().code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(Message(Error()), HasSubstr("the label of node with original id 2 is"));
+    EXPECT_THAT(Message(Error()), HasSubstr("(float64), expected a class"));
+  }
 }
 
 TEST_F(LabeledSeedsTest, ASetWithoutLabelsIsNamed) {

@@ -1,11 +1,14 @@
 #include "trainer/tasks/node_classification.h"
 
+#include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/support/opened_graph.h"
+#include "trainer/pipeline/labeled_seeds.h"
 #include "trainer/tasks/registry.h"
 #include "trainer/tasks/task.h"
 
@@ -17,11 +20,11 @@ using testing::HasSubstr;
 class NodeClassificationTest : public OpenedGraphTest {
  protected:
   // Two unique seeds, listed as 1, 0, 1, with labels 2, 0, 1.
-  static PreparedBatch Batch() {
+  static PreparedBatch Batch() { return BatchOf({2, 0, 1}); }
+  static PreparedBatch BatchOf(const std::vector<int64_t>& labels) {
     PreparedBatch batch;
     batch.minibatch.seed_positions = {{1, 0, 1}};
     batch.rows = 3;
-    const std::vector<int64_t> labels = {2, 0, 1};
     const auto bytes = std::as_bytes(std::span(labels));
     batch.labels.data = {bytes.begin(), bytes.end()};
     return batch;
@@ -97,26 +100,29 @@ TEST_F(NodeClassificationTest, ATaskOfNoKnownKindIsRefusedWithTheReason) {
   EXPECT_THAT(Message(status), HasSubstr("edges ('paper:cites:paper')"));
 }
 
-// Has a schema and nothing else.
-class NoRows final : public KVStore {
- public:
-  explicit NoRows(KVStore* store) : store_(store) {}
-  const GraphInfo& info() const override { return store_->info(); }
-  Status Pull(std::span<const RowRequest>, CallContext&) override { return Internal("a pull"); }
-  StatusOr<TaskSet> ReadTaskSet(const TaskSetRef&, IdRange, CallContext&) override {
-    return Internal("a read");
-  }
+TEST_F(NodeClassificationTest, UnlabelledSeedsCountNeitherInTheLossNorInTheAccuracy) {
+  Open(RandomGraph({.nodes = 40, .num_classes = 3}));
+  auto task = std::move(*OpenTask(*stores_.kv, ""));
+  const std::vector<torch::Tensor> outputs = {torch::tensor({{5.F, 0.F, 0.F}, {0.F, 0.F, 4.F}})};
+  PreparedBatch batch = BatchOf({2, kUnlabelled, kUnlabelled});
+  const torch::Tensor wanted = -outputs[0][1].log_softmax(0)[2];
+  EXPECT_TRUE(torch::allclose(task->LossSum(outputs, batch), wanted));
+  std::vector<double> sums(task->metric().sums);
+  task->Measure(outputs, batch, sums);
+  EXPECT_DOUBLE_EQ(task->MetricOf(sums), 1);
+  batch = BatchOf({kUnlabelled, kUnlabelled, kUnlabelled});
+  EXPECT_EQ(task->LossSum(outputs, batch).item<double>(), 0);
+  std::fill(sums.begin(), sums.end(), 0);
+  task->Measure(outputs, batch, sums);
+  EXPECT_TRUE(std::isnan(task->MetricOf(sums)));
+}
 
- private:
-  KVStore* store_;
-};
-
-TEST_F(NodeClassificationTest, FractionsAreRefusedBeforeAnyRowIsRead) {
+TEST_F(NodeClassificationTest, FractionsAreRefusedNamingTheSeed) {
   TestGraphSpec spec = RandomGraph({.nodes = 8});
   spec.tasks[0].sets[1].arrays[1] = MakeTensor<float>("labels", {0.5F, 1});
   Open(spec);
-  NoRows kv(stores_.kv.get());
-  EXPECT_THAT(Message(OpenTask(kv, "").status()), HasSubstr("labels are float32"));
+  EXPECT_THAT(Message(OpenTask(*stores_.kv, "").status()),
+              HasSubstr("original id 6 is 0.5 (float32)"));
 }
 
 }  // namespace
