@@ -5,8 +5,40 @@
 namespace halograph {
 namespace {
 
+// As the graph's manifest says, or that of any part; 0 if there is none that can be read.
+int NumParts(const std::filesystem::path& graph) {
+  if (const auto manifest = ReadGraphManifest(graph); manifest.ok()) {
+    return manifest->book.num_parts();
+  }
+  std::error_code error;
+  std::filesystem::directory_iterator entry(graph, error);
+  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+    if (!entry->path().filename().string().starts_with("part-")) continue;
+    if (const auto part = ReadPartManifest(entry->path()); part.ok()) return part->book.num_parts();
+  }
+  return 0;
+}
+
+// NotFound where a part is missing of a graph that is here.
+Status CheckPartIsThere(const std::filesystem::path& graph, int part) {
+  const std::filesystem::path folder = graph / PartFolderName(part);
+  std::error_code error;
+  if (std::filesystem::exists(folder / kManifestName, error)) return OkStatus();
+  const int parts = NumParts(graph);
+  if (parts == 0) return OkStatus();  // no graph at all: opening it says so
+  if (part >= parts) {
+    return NotFound("{}: the graph has no part {}; its parts are 0 to {}", folder.string(), part,
+                    parts - 1);
+  }
+  return NotFound(
+      "{}: part {} of {} is missing: there is no {} (parts are numbered from 0); copy that folder "
+      "here, or partition the graph again",
+      graph.string(), part, parts, (folder / kManifestName).string());
+}
+
 StatusOr<std::unique_ptr<Partition>> OpenPart(const std::filesystem::path& graph, int part,
                                               VerifyLevel verify, const PartContents& contents) {
+  HG_RETURN_IF_ERROR(CheckPartIsThere(graph, part));
   const std::filesystem::path folder = graph / PartFolderName(part);
   HG_ASSIGN_OR_RETURN(std::unique_ptr<Partition> opened, Partition::Open(folder, verify, contents));
   if (opened->part() != part) {
@@ -76,6 +108,7 @@ Status CheckWhole(const std::filesystem::path& graph,
 StatusOr<std::vector<int>> PartsToOpen(const std::filesystem::path& graph,
                                        const std::vector<int>& parts) {
   if (parts.empty()) {
+    HG_RETURN_IF_ERROR(CheckPartIsThere(graph, 0));
     HG_ASSIGN_OR_RETURN(const PartManifest first, ReadPartManifest(graph / PartFolderName(0)));
     std::vector<int> all(first.book.num_parts());
     for (int p = 0; p < first.book.num_parts(); ++p) all[p] = p;

@@ -82,10 +82,13 @@ TEST_F(PartitionSetTest, WithoutTopologyNoSegmentIsPresentAndTheIdentityIsStillC
 
 TEST_F(PartitionSetTest, MissingPartIsNotFoundNamingIt) {
   fs::remove_all(graph_ / "part-0002");
-  ExpectError({}, absl::StatusCode::kNotFound, {"part-0002"});
-  ExpectError({7}, absl::StatusCode::kNotFound, {"part-0007"});
+  ExpectError({}, absl::StatusCode::kNotFound, {"part-0002", "part 2 of 3 is missing"});
+  ExpectError({2}, absl::StatusCode::kNotFound, {"part-0002", "part 2 of 3 is missing"});
+  ExpectError({7}, absl::StatusCode::kNotFound, {"part-0007", "0 to 2"});
   fs::remove_all(graph_ / "part-0000");
-  ExpectError({}, absl::StatusCode::kNotFound, {"part-0000"});
+  ExpectError({}, absl::StatusCode::kNotFound, {"part-0000", "part 0 of 3 is missing"});
+  fs::remove(graph_ / "manifest.json");  // the other parts know it, too
+  ExpectError({}, absl::StatusCode::kNotFound, {"part-0000", "part 0 of 3 is missing"});
 }
 
 TEST_F(PartitionSetTest, PartAskedForTwiceOrNegativeIsInvalid) {
