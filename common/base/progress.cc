@@ -99,7 +99,7 @@ void Progress::Note(std::string note) {
   note_ = std::move(note);
 }
 
-void Progress::Enable(bool on) { enabled.store(on); }
+bool Progress::Enable(bool on) { return enabled.exchange(on); }
 
 void Progress::Show(bool last) {
   const MutexLock lock(mutex_);

@@ -40,8 +40,9 @@ class Progress {
   // A note shown at the end of the line ("loss 0.61"); thread-safe.
   void Note(std::string note);
 
-  // Turns every progress line of the process off or on (option --quiet; tests).
-  static void Enable(bool on);
+  // Turns every progress line of the process off or on (option --quiet; tests). Returns what it
+  // was.
+  static bool Enable(bool on);
 
  private:
   void Show(bool last);

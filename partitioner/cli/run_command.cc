@@ -67,19 +67,20 @@ StatusOr<int> PartsFromMemory(const Dataset& dataset, int64_t memory_per_part) {
   return choice.parts;
 }
 
-// Where the number of partitions comes from, if it is not given.
-void SetParts(const RunOptions& options, PartitionRun* run) {
+// Where owners, and the number of partitions, come from.
+void SetMethod(const RunOptions& options, PartitionRun* run) {
+  run->options.parts = options.parts;
   if (options.parts_by_memory) {
     run->choose_parts = [memory = options.memory_per_part](const Dataset& dataset) {
       return PartsFromMemory(dataset, memory);
     };
-  } else if (options.parts > 0) {
-    run->options.parts = options.parts;
-  } else {
-    run->choose_parts = [path = options.owners](const Dataset& dataset) -> StatusOr<int> {
-      HG_ASSIGN_OR_RETURN(const LoadedOwners loaded, LoadOwners(path, dataset, 0));
-      return loaded.parts;
-    };
+  }
+  if (options.owners.empty()) return;
+  const auto owners = std::make_shared<OwnersMethod>(options.owners);
+  run->method = "owners";
+  run->custom_method = owners;
+  if (options.parts == 0) {
+    run->choose_parts = [owners](const Dataset& dataset) { return owners->Parts(dataset); };
   }
 }
 
@@ -89,11 +90,7 @@ Status Run(const RunOptions& options, bool quiet) {
   run.read = options.input.read;
   run.options = options.flags.Options();
   run.memory = run.options.memory;
-  SetParts(options, &run);
-  if (!options.owners.empty()) {
-    run.method = "owners";
-    run.custom_method = std::make_shared<OwnersMethod>(options.owners);
-  }
+  SetMethod(options, &run);
   HG_ASSIGN_OR_RETURN(const PartitionSummary summary, PartitionGraph(run));
   return quiet ? OkStatus() : PrintSummary(run, summary);
 }

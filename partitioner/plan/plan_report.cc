@@ -58,17 +58,16 @@ std::string FormatTable(const RunPlan& plan) {
   auto out = std::back_inserter(text);
   fmt::format_to(
       out,
-      "{} nodes, {} edges in {} partitions; the folder will take {}\nthis machine: reads an edge "
+      "{} nodes, {} edges, --parts {}; the folder will take {}\nthis machine: reads an edge "
       "in {:.1f} ns, a random access takes {:.1f} ns, the disk writes {}/s; memory limit {}\n",
       FormatCount(plan.sizes.counts.num_nodes()), FormatCount(plan.sizes.counts.num_edges()),
       plan.parts, FormatBytes(plan.output_bytes), plan.sample.read_ns, plan.random_access_ns,
       FormatBytes(static_cast<int64_t>(plan.write_bytes_per_second)),
       FormatBytes(plan.memory_limit));
-  fmt::format_to(out, "{:<14} {:>10} {:>10} {:>5} {:>14} {:>12} {:>12}\n", "method", "memory",
-                 "at most", "fits", "temporary disk", "assigning", "writing");
+  fmt::format_to(out, "{:<14} {:>10} {:>5} {:>14} {:>12} {:>12}\n", "method", "memory", "fits",
+                 "temporary disk", "assigning", "writing");
   for (const MethodPlan& row : plan.methods) {
-    fmt::format_to(out, "{:<14} {:>10} {:>10} {:>5} {:>14}", row.method,
-                   FormatBytes(row.memory_bytes), FormatBytes(row.most_bytes),
+    fmt::format_to(out, "{:<14} {:>10} {:>5} {:>14}", row.method, FormatBytes(row.most_bytes),
                    Fits(plan, row) ? "yes" : "no", FormatBytes(row.temporary_bytes));
     if (row.failure.empty()) {
       fmt::format_to(out, " {:>12} {:>12}\n", FormatSeconds(row.assign_seconds),
@@ -77,9 +76,7 @@ std::string FormatTable(const RunPlan& plan) {
       fmt::format_to(out, " {}\n", row.failure);
     }
   }
-  fmt::format_to(out,
-                 "memory: expected. at most: the upper bound, which must fit; a run computes it "
-                 "before it starts and counts every edge, also parallel and reverse ones\n");
+  fmt::format_to(out, "memory: the most that a run holds, which --memory must allow\n");
   fmt::format_to(out, "--method auto chooses {}: {}\n", plan.chosen, plan.why);
   return text;
 }

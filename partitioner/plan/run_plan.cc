@@ -25,6 +25,18 @@ GraphCounts Folded(GraphCounts counts, double reciprocity) {
   return counts;
 }
 
+// While it lives, phases show no progress: those of a trial are not the graph's.
+class NoProgress {
+ public:
+  NoProgress() : before_(Progress::Enable(false)) {}
+  ~NoProgress() { Progress::Enable(before_); }
+  NoProgress(const NoProgress&) = delete;
+  NoProgress& operator=(const NoProgress&) = delete;
+
+ private:
+  const bool before_;
+};
+
 // Trials and speeds that all methods share.
 class Trials {
  public:
@@ -139,15 +151,14 @@ StatusOr<RunPlan> PlanRun(const GraphSizes& sizes, const EdgeSample& sample,
   const MethodChoice choice = ChooseMethod(sizes.counts, options.method);
   plan.chosen = choice.method;
   plan.why = choice.why;
+  const NoProgress quiet;
   Trials trials(sizes, sample, options, scratch);
   HG_RETURN_IF_ERROR(trials.Writing(&plan));
-  Progress progress("trying methods", static_cast<int64_t>(options.methods.size()));
   for (const std::string& method : options.methods) {
     MethodPlan& row = plan.methods.emplace_back();
     row.method = method;
     const Status status = trials.Method(&row);
     if (!status.ok()) row.failure = ToString(status);
-    progress.Advance(1);
   }
   return plan;
 }

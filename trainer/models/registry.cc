@@ -38,10 +38,13 @@ constexpr ModelKind kKinds[] = {
 Status CheckNeeds(const ModelKind& kind, const Schema& schema) {
   if (!kind.needs.one_relation) return OkStatus();
   if (schema.node_types.size() == 1 && schema.relations.size() == 1) return OkStatus();
+  const auto counted = [](size_t count, std::string_view noun) {
+    return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+  };
   return FailedPrecondition(
-      "--model {} needs a graph of one node type and one relation; graph '{}' has {} node types "
-      "and {} relations",
-      kind.name, schema.graph_name, schema.node_types.size(), schema.relations.size());
+      "--model {} needs a graph of one node type and one relation; graph '{}' has {} and {}",
+      kind.name, schema.graph_name, counted(schema.node_types.size(), "node type"),
+      counted(schema.relations.size(), "relation"));
 }
 
 StatusOr<std::vector<const TensorSpec*>> ChooseFeatures(const ModelKind& kind, const NodeType& type,

@@ -165,8 +165,20 @@ MemoryPlan OwnersMethod::PlanMemory(const GraphCounts& counts, const MethodOptio
   return PlanLoadOwners(counts);
 }
 
+StatusOr<int> OwnersMethod::Parts(const Dataset& dataset) const {
+  const MutexLock lock(mutex_);
+  HG_ASSIGN_OR_RETURN(loaded_, LoadOwners(path_, dataset, 0));
+  return loaded_->parts;
+}
+
 StatusOr<Assignment> OwnersMethod::Assign(const Dataset& dataset,
                                           const MethodOptions& options) const {
+  std::optional<LoadedOwners> kept;
+  {
+    const MutexLock lock(mutex_);
+    kept.swap(loaded_);
+  }
+  if (kept.has_value() && kept->parts == options.parts) return std::move(kept->assignment);
   HG_ASSIGN_OR_RETURN(LoadedOwners loaded, LoadOwners(path_, dataset, options.parts));
   return std::move(loaded.assignment);
 }

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 
+#include "common/base/mutex.h"
 #include "common/base/status.h"
 #include "partitioner/methods/method.h"
 #include "partitioner/readers/dataset.h"
@@ -44,18 +46,22 @@ struct LoadedOwners {
 [[nodiscard]] MemoryPlan PlanLoadOwners(const GraphCounts& counts);
 
 // An existing assignment as a method, for --owners FILE. It is not in the list of methods, because
-// it needs a file. Thread-safe. Errors are those of LoadOwners.
+// it needs a file. Thread-safe; for one data set. Errors are those of LoadOwners.
 class OwnersMethod : public PartitionMethod {
  public:
   explicit OwnersMethod(std::filesystem::path path) : path_(std::move(path)) {}
   [[nodiscard]] std::string_view name() const override { return "owners"; }
   [[nodiscard]] MemoryPlan PlanMemory(const GraphCounts& counts,
                                       const MethodOptions& options) const override;
+  // The number of partitions that the files say. What was read for it is kept until Assign.
+  [[nodiscard]] StatusOr<int> Parts(const Dataset& dataset) const;
   [[nodiscard]] StatusOr<Assignment> Assign(const Dataset& dataset,
                                             const MethodOptions& options) const override;
 
  private:
   const std::filesystem::path path_;
+  mutable Mutex mutex_;
+  mutable std::optional<LoadedOwners> loaded_ HG_GUARDED_BY(mutex_);
 };
 
 }  // namespace halograph

@@ -23,9 +23,9 @@ MethodChoice ChooseForClusters(const GraphCounts& counts, const MethodOptions& o
             fmt::format("--order cluster needs clusters, and lp-metis would need {} of memory",
                         FormatBytes(needed))};
   }
-  return {"lp-metis", fmt::format("--order cluster needs clusters, and METIS does not report its "
-                                  "own; lp-metis fits: it needs at most {}",
-                                  FormatBytes(needed))};
+  return {"lp-metis",
+          "--order cluster needs clusters, and METIS does not report its own; lp-metis fits in "
+          "memory"};
 }
 
 StatusOr<Assignment> AssignBy(const MethodChoice& choice, const Dataset& dataset,
@@ -57,7 +57,7 @@ MethodChoice ChooseMethod(const GraphCounts& counts, const MethodOptions& option
     return {kStreaming,
             fmt::format("METIS would need {}, more than the memory limit", FormatBytes(needed))};
   }
-  return {"metis", fmt::format("METIS fits: it needs at most {}", FormatBytes(needed))};
+  return {"metis", "METIS fits in memory"};
 }
 
 std::string_view AutoMethod::name() const { return kAutoMethod; }
