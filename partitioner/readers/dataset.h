@@ -107,4 +107,8 @@ struct Dataset {
   [[nodiscard]] int NodeTypeIndex(std::string_view name) const;  // -1 if unknown
 };
 
+// Whether the partition folder can have a folder or file for every name. InvalidArgument for a name
+// that is too long.
+[[nodiscard]] Status CheckNames(const Dataset& dataset);
+
 }  // namespace halograph

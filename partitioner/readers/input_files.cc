@@ -11,6 +11,12 @@
 
 namespace halograph {
 
+namespace {
+
+constexpr size_t kMostHintBytes = 100;  // a file name takes 255
+
+}  // namespace
+
 StatusOr<FileStamp> FileStamp::Of(const std::filesystem::path& path) {
   struct stat info = {};
   if (stat(path.c_str(), &info) != 0) return ErrnoStatus(errno, "reading", path.string());
@@ -46,7 +52,8 @@ StatusOr<std::filesystem::path> Scratch::NewFile(std::string_view hint) {
     if (mkdtemp(name.data()) == nullptr) return ErrnoStatus(errno, "creating", name);
     folder_ = name;
   }
-  return folder_ / fmt::format("{:05d}-{}.npy", files_++, PercentEncode(hint));
+  return folder_ /
+         fmt::format("{:05d}-{}.npy", files_++, PercentEncode(hint).substr(0, kMostHintBytes));
 }
 
 }  // namespace halograph

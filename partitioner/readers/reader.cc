@@ -173,6 +173,7 @@ StatusOr<Dataset> OpenDataset(const fs::path& input, const ReadOptions& options)
   HG_RETURN_IF_ERROR(CheckCounts(input, dataset));
   HG_RETURN_IF_ERROR(ApplyEdgeOptions(options, &dataset));
   SortByName(&dataset);
+  HG_RETURN_IF_ERROR(CheckNames(dataset));
   return dataset;
 }
 

@@ -47,7 +47,7 @@ inline constexpr int64_t kMaxNodes = int64_t{1} << 40;
 //   NotFound           a file is missing
 //   InvalidArgument    a description with a wrong or missing field (file and field), rows that do
 //                      not match a count, a format that cannot be told (what was looked for), more
-//                      than kMaxNodes nodes
+//                      than kMaxNodes nodes, a name that is too long (CheckNames)
 //   OutOfRange         a seed or edge id beyond its count (file and position)
 //   Unimplemented      torch (.pt) files: what to convert them to
 [[nodiscard]] StatusOr<Dataset> OpenDataset(const std::filesystem::path& input,
