@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "common/base/units.h"
 #include "common/sampling/request.h"
 #include "partitioner/cli/command.h"
 #include "partitioner/cli/shared_options.h"
@@ -31,6 +32,14 @@ Status CheckAnySucceeded(const std::vector<CompareRow>& rows) {
   return FailedPrecondition("compare: every method failed; the first: {}", rows.front().failure);
 }
 
+std::string PlotTitle(const Dataset& dataset, const CompareOptions& options) {
+  const GraphCounts counts = GraphCounts::Of(dataset);
+  return fmt::format("{}: {} nodes, {} edges; fanouts {}, {} seeds per minibatch, seed {}",
+                     dataset.name, FormatCount(counts.num_nodes()), FormatCount(counts.num_edges()),
+                     fmt::join(options.sampling.fanouts, ","), options.sampling.batch_size,
+                     options.method.seed);
+}
+
 Status Compare(const CompareFlags& flags, StopSignal* stop) {
   if (!flags.plot.empty()) HG_RETURN_IF_ERROR(CheckPlot(flags.plot));
   HG_ASSIGN_OR_RETURN(const TemporaryFolder folder, MakeScratch(flags.report.scratch, "compare"));
@@ -46,7 +55,7 @@ Status Compare(const CompareFlags& flags, StopSignal* stop) {
   fmt::print("{}",
              flags.report.json ? ToJson(rows, options).dump(2) + "\n" : FormatTable(rows, options));
   HG_RETURN_IF_ERROR(CheckAnySucceeded(rows));
-  return flags.plot.empty() ? OkStatus() : Plot(rows, flags.plot);
+  return flags.plot.empty() ? OkStatus() : Plot(rows, PlotTitle(dataset, options), flags.plot);
 }
 
 Status CheckMethodWords(const std::vector<std::string>& words) {

@@ -5,10 +5,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
+#include <iterator>
+#include <set>
 #include <sstream>
-#include <string_view>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -34,8 +36,20 @@ std::vector<Panel> Panels() {
       {"remote MiB a minibatch", false,
        [](const CompareRow& row) { return row.remote.remote_bytes / (1 << 20); }},
       {"seconds", true, [](const CompareRow& row) { return row.seconds; }},
+      {"memory (MiB)", true,
+       [](const CompareRow& row) {
+         return static_cast<double>(row.peak_anonymous_bytes) / (1 << 20);
+       }},
   };
 }
+
+// Of lines, dark enough on white, and to be told apart also by those who see few colours. Together
+// with the shapes of points, of which there is another number, they name many methods.
+constexpr std::string_view kColours[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8b4513",
+                                         "#000000", "#56b4e9", "#e69f00", "#6a3d9a", "#7f7f7f"};
+constexpr int kPointShapes = 7;
+// Shown in a logarithmic panel instead of less: of nothing but zeros gnuplot draws nothing.
+constexpr double kLeast = 1e-4;
 
 // In single quotes gnuplot knows no escape but two of them.
 std::string Quoted(const std::string& text) {
@@ -55,21 +69,45 @@ std::vector<std::string> MethodsOf(const std::vector<CompareRow>& rows) {
   return methods;
 }
 
+std::string LineTypes(size_t count) {
+  std::string script;
+  for (size_t i = 0; i < count; ++i) {
+    script += fmt::format("set linetype {} linecolor rgb '{}' linewidth 2 pointtype {}\n", i + 1,
+                          kColours[i % std::size(kColours)], 4 + i % kPointShapes);
+  }
+  return script;
+}
+
 std::string PanelScript(const Panel& panel, const std::vector<CompareRow>& rows,
                         const std::vector<std::string>& methods) {
   std::string script = fmt::format("set title {}\n{}set logscale y\nplot ", Quoted(panel.title),
                                    panel.logarithmic ? "" : "un");
   std::string data;
   for (size_t m = 0; m < methods.size(); ++m) {
-    script += fmt::format("{}'-' using 1:2 with linespoints title {}", m == 0 ? "" : ", ",
-                          Quoted(methods[m]));
+    script +=
+        fmt::format("{}'-' using 1:2 with linespoints linetype {}", m == 0 ? "" : ", ", m + 1);
     for (const CompareRow& row : rows) {
       if (row.method != methods[m] || !row.failure.empty()) continue;
-      data += fmt::format("{} {}\n", row.parts, panel.value(row));
+      const double value = panel.value(row);
+      data +=
+          fmt::format("{} {}\n", row.parts, panel.logarithmic ? std::max(value, kLeast) : value);
     }
     data += "e\n";
   }
   return script + "\n" + data;
+}
+
+// In the place of the last panel: a plot with nothing but a key.
+std::string LegendScript(const std::vector<std::string>& methods) {
+  std::string script =
+      "unset title\nunset xlabel\nunset logscale\nunset border\nunset tics\nunset grid\n"
+      "set xrange [0:1]\nset yrange [0:1]\nset key inside center center Left reverse samplen 4\n"
+      "plot ";
+  for (size_t m = 0; m < methods.size(); ++m) {
+    script += fmt::format("{}NaN with linespoints linetype {} title {}", m == 0 ? "" : ", ", m + 1,
+                          Quoted(methods[m]));
+  }
+  return script + "\n";
 }
 
 // FailedPrecondition, saying what to install, if there is no gnuplot in PATH.
@@ -105,27 +143,28 @@ bool EndsWithTag(std::string_view picture) {
   return end != std::string_view::npos && picture.substr(0, end + 1).ends_with("</svg>");
 }
 
-// Around the numbers of partitions, so that a single one has room too.
-std::string Range(const std::vector<CompareRow>& rows) {
-  int least = kMaxParts, most = 1;
-  for (const CompareRow& row : rows) {
-    least = std::min(least, row.parts);
-    most = std::max(most, row.parts);
-  }
-  return fmt::format("set xrange [{}:{}]\n", least / 1.2, most * 1.2);
+// Around the numbers of partitions, so that a single one has room too, with a tic at each.
+std::string Axis(const std::vector<CompareRow>& rows) {
+  std::set<int> parts;
+  for (const CompareRow& row : rows) parts.insert(row.parts);
+  return fmt::format(
+      "set logscale x 2\nset xlabel 'partitions'\nset xrange [{}:{}]\nset xtics ({})\n",
+      *parts.begin() / 1.2, *parts.rbegin() * 1.2, fmt::join(parts, ", "));
 }
 
 }  // namespace
 
-std::string PlotScript(const std::vector<CompareRow>& rows, const fs::path& output) {
+std::string PlotScript(const std::vector<CompareRow>& rows, std::string_view title,
+                       const fs::path& output) {
   const std::vector<std::string> methods = MethodsOf(rows);
+  // Margins in characters make the panels equally wide, whatever numbers stand beside them.
   std::string script = fmt::format(
-      "set terminal svg size 1200,900 noenhanced\nset output {}\nset multiplot layout 2,2\n"
-      "set logscale x 2\nset xlabel 'partitions'\nset key left top\nset grid\n",
-      Quoted(output.string()));
-  script += Range(rows);
+      "set terminal svg size 1500,900 noenhanced background rgb 'white'\nset output {}\n"
+      "set multiplot layout 2,3 title {}\nset lmargin 9\nset rmargin 3\nunset key\nset grid\n",
+      Quoted(output.string()), Quoted(std::string(title)));
+  script += LineTypes(methods.size()) + Axis(rows);
   for (const Panel& panel : Panels()) script += PanelScript(panel, rows, methods);
-  return script + "unset multiplot\nset output\n";
+  return script + LegendScript(methods) + "unset multiplot\nset output\n";
 }
 
 Status CheckPlot(const fs::path& output) {
@@ -137,11 +176,11 @@ Status CheckPlot(const fs::path& output) {
                             parent.string());
 }
 
-Status Plot(const std::vector<CompareRow>& rows, const fs::path& output) {
+Status Plot(const std::vector<CompareRow>& rows, std::string_view title, const fs::path& output) {
   HG_RETURN_IF_ERROR(CheckPlot(output));
   HG_ASSIGN_OR_RETURN(const TemporaryFolder folder, TemporaryFolder::Create(output, true));
   const fs::path drawn = folder.path() / "drawn.svg";
-  const int status = RunGnuplot(PlotScript(rows, drawn));
+  const int status = RunGnuplot(PlotScript(rows, title, drawn));
   const StatusOr<std::string> picture = ReadTextFile(drawn);
   if (status != 0 || !picture.ok() || !EndsWithTag(*picture)) {
     return Internal("--plot {}: gnuplot failed (wait status {}); its messages are above",

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/base/status.h"
@@ -10,9 +11,10 @@
 
 namespace halograph {
 
-// The script: replication, edge cut, remote bytes a minibatch and seconds over the number of
-// partitions, a line a method; writes an SVG to `output`. Pure.
-[[nodiscard]] std::string PlotScript(const std::vector<CompareRow>& rows,
+// The script: replication, edge cut, remote bytes a minibatch, seconds and memory over the number
+// of partitions, in panels of one size, a line a method, with one legend beside them; writes an SVG
+// to `output`. `title`: of the graph, and the settings. Pure.
+[[nodiscard]] std::string PlotScript(const std::vector<CompareRow>& rows, std::string_view title,
                                      const std::filesystem::path& output);
 
 // Before the work that is to be drawn.
@@ -23,6 +25,7 @@ namespace halograph {
 //   FailedPrecondition  as CheckPlot
 //   Internal            gnuplot failed, or drew no whole picture (its message was printed)
 // and what writing `output` reports.
-[[nodiscard]] Status Plot(const std::vector<CompareRow>& rows, const std::filesystem::path& output);
+[[nodiscard]] Status Plot(const std::vector<CompareRow>& rows, std::string_view title,
+                          const std::filesystem::path& output);
 
 }  // namespace halograph
