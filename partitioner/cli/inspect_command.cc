@@ -1,32 +1,93 @@
 #include <filesystem>
 
+#include "common/base/units.h"
 #include "partitioner/cli/command.h"
+#include "partitioner/cli/shared_options.h"
 #include "partitioner/inspect/inspect_graph.h"
+#include "partitioner/inspect/task_report.h"
+#include "partitioner/write/schema_builder.h"
 
 namespace halograph {
 namespace {
 
-struct InspectOptions {
+struct InspectFlags {
   std::filesystem::path graph;
+  InputOptions input;
   bool json = false;
 };
 
-Status Inspect(const InspectOptions& options) {
-  HG_ASSIGN_OR_RETURN(const GraphSummary summary, InspectGraph(options.graph));
-  fmt::print("{}", options.json ? ToJson(summary).dump(2) + "\n" : FormatTable(summary));
+Status InspectFolder(const InspectFlags& flags) {
+  HG_ASSIGN_OR_RETURN(const GraphSummary summary, InspectGraph(flags.graph));
+  fmt::print("{}", flags.json ? ToJson(summary).dump(2) + "\n" : FormatTable(summary));
+  return OkStatus();
+}
+
+// Edges are those that the files hold: what options drop is known only when they are read.
+Schema SchemaOf(const Dataset& dataset) {
+  std::vector<int64_t> edges;
+  for (const InputRelation& relation : dataset.relations) {
+    edges.push_back(relation.edges->max_edges());
+  }
+  return BuildSchema(dataset, edges);
+}
+
+Json InputJson(const Dataset& dataset, const std::vector<LabelFacts>& labels,
+               const std::vector<std::string>& warnings) {
+  Json facts = Json::array();
+  for (const LabelFacts& each : labels) facts.push_back(ToJson(each));
+  return {{"name", dataset.name},
+          {"format", dataset.format},
+          {"schema", ToJson(SchemaOf(dataset))},
+          {"labels", std::move(facts)},
+          {"warnings", warnings}};
+}
+
+// What is to be partitioned: nothing is written but temporary files.
+Status InspectInput(const InspectFlags& flags) {
+  ReadOptions read = flags.input.read;
+  // Only text needs it: what is missing is said then.
+  const StatusOr<TemporaryFolder> scratch = MakeScratch(SystemScratch(), "inspect");
+  if (scratch.ok()) read.scratch = scratch->path();
+  HG_ASSIGN_OR_RETURN(const Dataset dataset, OpenDataset(flags.input.input, read));
+  const std::vector<LabelFacts> labels = LabelsOf(dataset);
+  std::vector<std::string> warnings = WarningsOf(dataset, labels);
+  if (const Status wrong = CheckLabels(labels); !wrong.ok()) warnings.push_back(Message(wrong));
+  if (flags.json) {
+    fmt::print("{}\n", InputJson(dataset, labels, warnings).dump(2));
+    return OkStatus();
+  }
+  fmt::print("input {}, format {}\n{}", dataset.name, dataset.format,
+             DescribeSchema(SchemaOf(dataset)));
+  for (const LabelFacts& facts : labels) {
+    fmt::print("task {}, {} set: {}\n", facts.task, facts.set, ToText(facts));
+  }
+  for (const std::string& warning : warnings) fmt::print("warning: {}\n", warning);
   return OkStatus();
 }
 
 }  // namespace
 
 void AddInspectCommand(Command& program) {
-  auto options = std::make_shared<InspectOptions>();
-  Command& command = program.Add(
-      "inspect", "Shows what a partition folder holds and how good the partitioning is.");
+  auto flags = std::make_shared<InspectFlags>();
+  Command& command =
+      program.Add("inspect",
+                  "Shows what a partition folder holds and how good the partitioning is, or what "
+                  "an input holds before it is partitioned.");
   OptionTable& rows = command.options();
-  rows.Add("graph", &options->graph, "partition folder").Required();
-  rows.Add("json", &options->json, "print JSON instead of a table");
-  command.Run([options] { return Inspect(*options); });
+  rows.Add("graph", &flags->graph, "partition folder");
+  rows.Add("json", &flags->json, "print JSON instead of a table");
+  AddInputOptions(rows, &flags->input);
+  command.Check([&rows]() -> Status {
+    const bool graph = rows.given("graph"), input = rows.given("input");
+    if (!graph && !input) {
+      return InvalidArgument(
+          "--graph is missing: give --graph, or --input for what an input holds");
+    }
+    if (!graph || !input) return OkStatus();
+    return InvalidArgument("--graph and --input cannot be used together: give one of them");
+  });
+  command.Run(
+      [flags] { return flags->graph.empty() ? InspectInput(*flags) : InspectFolder(*flags); });
 }
 
 }  // namespace halograph

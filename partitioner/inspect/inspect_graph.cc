@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <functional>
 #include <iterator>
+#include <set>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "common/base/units.h"
 #include "common/graph/manifest.h"
@@ -93,7 +95,9 @@ void Summarise(GraphSummary* summary) {
 StatusOr<GraphSummary> InspectGraph(const std::filesystem::path& graph) {
   HG_ASSIGN_OR_RETURN(const GraphManifest manifest, ReadGraphManifest(graph));
   HG_ASSIGN_OR_RETURN(const auto set, PartitionSet::Open(graph, {}, VerifyLevel::kHeaders));
-  return SummaryOf(manifest, graph);
+  HG_ASSIGN_OR_RETURN(GraphSummary summary, SummaryOf(manifest, graph));
+  summary.schema = manifest.schema;
+  return summary;
 }
 
 StatusOr<GraphSummary> SummaryOf(const GraphManifest& manifest,
@@ -130,17 +134,19 @@ Json ToJson(const GraphSummary& summary) {
                      {"task_rows", part.task_rows},
                      {"core_by_type", part.core_by_type}});
   }
-  return {{"name", summary.name},
-          {"identity", summary.identity},
-          {"build", summary.build},
-          {"options", summary.options},
-          {"nodes", summary.nodes},
-          {"edges", summary.edges},
-          {"edge_cut", summary.edge_cut},
-          {"edge_cut_share", summary.edge_cut_share()},
-          {"replication_factor", summary.replication_factor},
-          {"balance", summary.balance},
-          {"parts", std::move(parts)}};
+  Json json = {{"name", summary.name},
+               {"identity", summary.identity},
+               {"build", summary.build},
+               {"options", summary.options},
+               {"nodes", summary.nodes},
+               {"edges", summary.edges},
+               {"edge_cut", summary.edge_cut},
+               {"edge_cut_share", summary.edge_cut_share()},
+               {"replication_factor", summary.replication_factor},
+               {"balance", summary.balance},
+               {"parts", std::move(parts)}};
+  if (!summary.schema.node_types.empty()) json["schema"] = ToJson(summary.schema);
+  return json;
 }
 
 namespace {
@@ -152,10 +158,86 @@ int64_t Rows(const PartSummary& part, const std::string& set) {
 
 }  // namespace
 
+namespace {
+
+constexpr size_t kMostLines = 24;  // of node types, and of relations
+
+std::string FeaturesText(const std::vector<TensorSpec>& features) {
+  if (features.empty()) return "no features";
+  std::vector<std::string> words;
+  for (const TensorSpec& spec : features) {
+    words.push_back(fmt::format("{} {}[{}]{}", spec.name, DTypeName(spec.dtype), spec.dim,
+                                spec.sampling ? " (with tables for weighted sampling)" : ""));
+  }
+  return fmt::format("features {}", fmt::join(words, ", "));
+}
+
+// A line per item, of many only the first; `line` gives its text.
+template <typename Item, typename Line>
+void AddLines(const std::vector<Item>& items, std::string_view what, Line line, std::string* text) {
+  for (size_t i = 0; i < std::min(items.size(), kMostLines); ++i) {
+    *text += fmt::format("{} {}\n", what, line(items[i]));
+  }
+  if (items.size() > kMostLines) {
+    *text += fmt::format("and {} more {}s (--json lists all)\n",
+                         FormatCount(static_cast<int64_t>(items.size() - kMostLines)), what);
+  }
+}
+
+// "node_classification: 7 classes; 140 train, 500 valid, 1,000 test seeds of node; labels int64"
+std::string TaskText(const Task& task) {
+  std::map<std::string, int64_t> rows;
+  std::set<std::string> types, arrays;
+  for (const TaskSetSpec& set : task.sets) {
+    rows[set.set] += set.rows;
+    types.insert(set.type);
+    for (size_t i = 1; i < set.arrays.size(); ++i) {
+      const TensorSpec& spec = set.arrays[i];
+      arrays.insert(fmt::format("{} {}{}", spec.name, DTypeName(spec.dtype),
+                                spec.dim > 1 ? fmt::format("[{}]", spec.dim) : ""));
+    }
+  }
+  std::vector<std::string> sets;
+  for (const char* name : {"train", "valid", "test"}) {
+    if (rows.contains(name)) sets.push_back(fmt::format("{} {}", FormatCount(rows[name]), name));
+  }
+  const auto classes = task.metadata.find("num_classes");
+  const std::string type =
+      types.size() == 1 ? *types.begin() : fmt::format("{} types", types.size());
+  return fmt::format(
+      "{}: {}{} seeds of {}; {}", task.name,
+      classes == task.metadata.end() ? "" : fmt::format("{} classes; ", classes->dump()),
+      fmt::join(sets, ", "), type,
+      arrays.empty() ? "no labels" : fmt::format("{}", fmt::join(arrays, ", ")));
+}
+
+}  // namespace
+
+std::string DescribeSchema(const Schema& schema) {
+  std::string text;
+  AddLines(
+      schema.node_types, "node type",
+      [](const NodeType& type) {
+        return fmt::format("{}: {} nodes; {}", type.name, FormatCount(type.count),
+                           FeaturesText(type.features));
+      },
+      &text);
+  AddLines(
+      schema.relations, "relation",
+      [](const Relation& relation) {
+        return fmt::format("{}: {} edges; {}", relation.triple(), FormatCount(relation.count),
+                           FeaturesText(relation.features));
+      },
+      &text);
+  AddLines(schema.tasks, "task", TaskText, &text);
+  return text;
+}
+
 std::string FormatTable(const GraphSummary& summary) {
   std::string text;
   auto out = std::back_inserter(text);
   fmt::format_to(out, "graph {}, identity {}\n", summary.name, summary.identity);
+  text += DescribeSchema(summary.schema);
   fmt::format_to(out, "{:>5} {:>13} {:>13} {:>15} {:>15} {:>11} {:>11} {:>11} {:>11}\n", "part",
                  "core", "halo", "edges", "cut edges", "train", "valid", "test", "size");
   for (size_t p = 0; p < summary.parts.size(); ++p) {

@@ -39,6 +39,7 @@ struct GraphSummary {
   // and test; what the graph does not have is left out.
   std::map<std::string, double> balance;
   std::vector<PartSummary> parts;
+  Schema schema;  // of InspectGraph; else empty
 
   [[nodiscard]] double edge_cut_share() const {
     return edges == 0 ? 0 : static_cast<double>(edge_cut) / static_cast<double>(edges);
@@ -59,10 +60,14 @@ void Summarise(GraphSummary* summary);
                                                const std::filesystem::path& graph);
 
 // "edge_cut", "edge_cut_share", "replication_factor", "balance", "nodes", "edges", "parts" (list)
-// and what else GraphSummary has.
+// and what else GraphSummary has; "schema" (as in manifests) where it has one.
 [[nodiscard]] Json ToJson(const GraphSummary& summary);
 
-// A table for people, ending with a newline.
+// What the graph consists of, a line each: node types and relations with their features (and those
+// that sampling can go by), tasks with their sets. Of hundreds the first ones. Ends with a newline.
+[[nodiscard]] std::string DescribeSchema(const Schema& schema);
+
+// A table for people, with the schema where it has one, ending with a newline.
 [[nodiscard]] std::string FormatTable(const GraphSummary& summary);
 
 }  // namespace halograph

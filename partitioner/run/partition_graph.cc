@@ -9,6 +9,7 @@
 #include "common/storage/disk_space.h"
 #include "common/storage/file.h"
 #include "common/storage/replace_check.h"
+#include "partitioner/inspect/task_report.h"
 #include "partitioner/methods/registry/registry.h"
 #include "partitioner/write/sampling_weights.h"
 #include "partitioner/write/writing_plan.h"
@@ -50,13 +51,25 @@ StatusOr<TemporaryFolder> CreateOutput(const PartitionRun& run) {
   return created;
 }
 
+// Says what the tasks hold, and refuses what no trainer can use, before hours of work.
+Status ReportTasks(const Dataset& dataset) {
+  const std::vector<LabelFacts> labels = LabelsOf(dataset);
+  HG_RETURN_IF_ERROR(CheckLabels(labels));
+  for (const LabelFacts& facts : labels) {
+    spdlog::info("task '{}', {} set: {}", facts.task, facts.set, ToText(facts));
+  }
+  for (const std::string& warning : WarningsOf(dataset, labels)) spdlog::warn("{}", warning);
+  return OkStatus();
+}
+
 // What the run will hold; refused here if that is more than it may.
 Status PlanRun(const PartitionMethod& method, const GraphCounts& counts,
                const MethodOptions& options) {
   MemoryPlan plan = method.PlanMemory(counts, options);
   plan.Append(PlanWriting(counts, options.memory, options.parts, options.order));
-  spdlog::info("memory: at most {}, limit {}\n{}", FormatBytes(kProgramBytes + plan.peak_bytes()),
-               FormatBytes(options.memory), plan.ToText());
+  spdlog::info("memory: at most {}, limit {}", FormatBytes(kProgramBytes + plan.peak_bytes()),
+               FormatBytes(options.memory));
+  spdlog::debug("memory of each phase:\n{}", plan.ToText());
   return CheckMemory(plan, options.memory);
 }
 
@@ -88,6 +101,7 @@ StatusOr<PartitionSummary> PartitionGraph(const PartitionRun& run) {
   {
     HG_ASSIGN_OR_RETURN(Dataset dataset, OpenDataset(run.input, read));
     HG_RETURN_IF_ERROR(MarkSamplingWeights(run.sampling_weights, &dataset));
+    HG_RETURN_IF_ERROR(ReportTasks(dataset));
     summary.open_seconds = watch.Lap();
     MethodOptions options = run.options;
     options.drop_duplicates = read.duplicates == EdgePolicy::kDrop;

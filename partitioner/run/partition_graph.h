@@ -45,9 +45,11 @@ struct PartitionSummary {
 
 // The output appears whole or not at all, also if the process is killed: it is written beside the
 // target, temporary files included. Not thread-safe for one output.
+// What the tasks hold is logged, and warned of (task_report.h).
 //   AlreadyExists      output exists, and `replace` is false or it is no partition folder
 //   InvalidArgument    `replace`, and the input lies in the output; options.order that the method
 //                      cannot give (CheckOrder)
+//   OutOfRange         a label that is no class of its task (CheckLabels)
 //   ResourceExhausted  the run would hold more than `memory` (CheckMemory), or the disk has no room
 // and whatever reading, the method and writing report.
 [[nodiscard]] StatusOr<PartitionSummary> PartitionGraph(const PartitionRun& run);

@@ -96,7 +96,7 @@ TEST(QualityTest, AgreesWithInspectOfTheWrittenFolder) {
     Json expected = ToJson(*inspected);
     Json found = ToJson(*quality);
     for (Json* json : {&expected, &found}) {  // what only a folder has
-      for (const char* key : {"identity", "build", "options"}) json->erase(key);
+      for (const char* key : {"identity", "build", "options", "schema"}) json->erase(key);
       for (Json& part : json->at("parts")) part.erase("bytes");
     }
     EXPECT_EQ(found, expected) << parts << " partitions";
@@ -306,24 +306,29 @@ TEST_F(CompareTest, PlotDrawsALineAMethodAndLeavesOutFailures) {
   failed.failure = "too large";
   const std::vector<CompareRow> rows = {Row("metis", 2, 1.25), Row("metis", 4, 1.5),
                                         Row("random", 2, 1.75), failed};
-  const std::string script = PlotScript(rows, "it's.svg");
+  const std::string script = PlotScript(rows, "it's cora: 2,708 nodes", "it's.svg");
   EXPECT_THAT(script, AllOf(HasSubstr("set output 'it''s.svg'"), HasSubstr("title 'metis'"),
+                            HasSubstr("title 'it''s cora: 2,708 nodes'"),
+                            HasSubstr("set title 'memory (MiB)'"), HasSubstr("set xtics (2, 4)"),
                             HasSubstr("2 1.25\n4 1.5\ne\n2 1.75\ne\n")));
   EXPECT_THAT(script, testing::Not(HasSubstr("hdrf")));
   if (!CheckPlot(folder_.path() / "x.svg").ok()) GTEST_SKIP() << "gnuplot is not installed";
-  ASSERT_TRUE(Plot(rows, folder_.path() / "it's.svg").ok());
+  ASSERT_TRUE(Plot(rows, "cora", folder_.path() / "it's.svg").ok());
   std::ifstream file(folder_.path() / "it's.svg");
   const std::string svg{std::istreambuf_iterator<char>(file), {}};
-  EXPECT_THAT(svg, AllOf(HasSubstr("<svg"), HasSubstr("metis"), HasSubstr("</svg>")));
+  EXPECT_THAT(svg, AllOf(HasSubstr("<svg"), HasSubstr("cora"), HasSubstr("</svg>")));
+  const size_t legend = svg.find(">metis<");
+  EXPECT_NE(legend, std::string::npos);
+  EXPECT_EQ(svg.find(">metis<", legend + 1), std::string::npos) << "a second legend";
   testing::internal::CaptureStderr();
-  EXPECT_TRUE(absl::IsFailedPrecondition(Plot(rows, folder_.path() / "no" / "folder.svg")));
+  EXPECT_TRUE(absl::IsFailedPrecondition(Plot(rows, "", folder_.path() / "no" / "folder.svg")));
   testing::internal::GetCapturedStderr();
 }
 
 TEST_F(CompareTest, PlotWithoutGnuplotSaysWhatToInstall) {
   const std::string path = std::getenv("PATH");
   ::setenv("PATH", folder_.path().c_str(), 1);
-  const Status status = Plot({Row("metis", 2, 1)}, folder_.path() / "x.svg");
+  const Status status = Plot({Row("metis", 2, 1)}, "", folder_.path() / "x.svg");
   ::setenv("PATH", path.c_str(), 1);
   EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
   EXPECT_THAT(Message(status), HasSubstr("gnuplot-nox"));

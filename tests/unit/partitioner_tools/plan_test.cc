@@ -373,6 +373,7 @@ class PlanCommandTest : public ProgramFixture {
 TEST_F(PlanCommandTest, EveryMethodHasMemoryDiskAndTime) {
   ASSERT_EQ(Plan({"--input", Cora(), "--parts", "2"}), 0) << error_;
   EXPECT_THAT(out_, AllOf(HasSubstr("metis"), HasSubstr("assigning"), HasSubstr("--method auto")));
+  EXPECT_EQ(error_, "") << "progress of the trials";
   ASSERT_EQ(Plan({"--input", Cora(), "--parts", "2", "--json", "--quiet"}), 0);
   EXPECT_EQ(error_, "");
   const auto json = ParseJson(out_, "stdout");
@@ -495,7 +496,7 @@ class RunOptionsTest : public ProgramFixture {
 
 TEST_F(RunOptionsTest, MethodIsChosenAndTheChoiceIsKept) {
   ASSERT_EQ(Run({"--parts", "2"}), 0) << error_;
-  EXPECT_THAT(error_, HasSubstr("method metis: METIS fits"));
+  EXPECT_THAT(error_, HasSubstr("method metis: METIS fits in memory"));
   EXPECT_THAT(out_, HasSubstr("metis in"));
   EXPECT_EQ(Options().at("method"), "auto");
   EXPECT_EQ(Options().at("report").at("method"), "metis");
@@ -533,6 +534,17 @@ TEST_F(RunOptionsTest, OwnersTakeThePlaceOfAMethod) {
   EXPECT_EQ(Run({"--owners", Path("owners"), "--parts", "2"}), 1);
   EXPECT_EQ(Run({"--owners", Path("nowhere")}), 1);
   EXPECT_THAT(error_, HasSubstr("nowhere"));
+}
+
+TEST_F(RunOptionsTest, OwnersAreReadOnceSoThatAWarningComesOnce) {
+  std::ofstream file(Path("owners.txt"));
+  for (int node = 0; node < 2708; ++node) file << (node % 2) * 2 << '\n';  // none in partition 1
+  file.close();
+  ASSERT_EQ(Run({"--owners", Path("owners.txt")}), 0) << error_;
+  const size_t warning = error_.find("1 of 3 partitions have no node: 1");
+  ASSERT_NE(warning, std::string::npos) << error_;
+  EXPECT_EQ(error_.find("partitions have no node", warning + 10), std::string::npos) << error_;
+  EXPECT_EQ(Options().at("parts"), 3);
 }
 
 TEST_F(RunOptionsTest, OptionsThatWouldBeIgnoredAreWrongUsage) {

@@ -271,6 +271,22 @@ TEST_F(CommandLineTest, GeneratedGraphsPartitionAndVerify) {
   }
 }
 
+TEST_F(CommandLineTest, InspectShowsWhatAnInputHoldsBeforeItIsPartitioned) {
+  ASSERT_EQ(Call({"inspect", "--input", Cora()}), 0) << error_;
+  EXPECT_THAT(out_, AllOf(HasSubstr("node type node: 2,708 nodes; features feat"),
+                          HasSubstr("task node_classification: 7 classes; 140 train, 500 valid"),
+                          HasSubstr("train set: 140 of 140 seeds are labelled; 7 of 7 classes")));
+  ASSERT_EQ(Call({"inspect", "--input", Cora(), "--json"}), 0) << error_;
+  const auto json = ParseJson(out_, "stdout");
+  ASSERT_TRUE(json.ok()) << json.status();
+  EXPECT_EQ(json->at("schema").at("relations")[0].at("count"), 10556);
+  EXPECT_EQ(json->at("labels").size(), 3U);
+  EXPECT_EQ(json->at("warnings"), Json::array());
+  EXPECT_EQ(Call({"inspect"}), 2);
+  EXPECT_EQ(Call({"inspect", "--graph", "x", "--input", "y"}), 2);
+  EXPECT_EQ(Call({"inspect", "--input", Path("nowhere")}), 1);
+}
+
 TEST_F(CommandLineTest, VerifyAgainstAnotherGraphIsOneAndNamesDifferences) {
   ASSERT_EQ(Call({"generate", "rmat", "--log2-nodes", "5", "--output", Path("a")}), 0) << error_;
   ASSERT_EQ(Call({"generate", "rmat", "--log2-nodes", "6", "--output", Path("b")}), 0) << error_;
@@ -373,6 +389,8 @@ TEST_F(InspectGraphTest, JsonHasTheCutAtTheTop) {
   EXPECT_EQ(json["edge_cut"], 3);
   EXPECT_EQ(json["parts"][0]["core_nodes"], 3);
   EXPECT_EQ(json["parts"][1]["task_rows"]["train"], 1);
+  EXPECT_EQ(json["schema"]["node_types"][0]["name"], "node");
+  EXPECT_EQ(json["schema"]["tasks"][0]["metadata"]["num_classes"], 3);
 }
 
 TEST_F(InspectGraphTest, TableNamesCutAndBalance) {
@@ -381,11 +399,39 @@ TEST_F(InspectGraphTest, TableNamesCutAndBalance) {
   EXPECT_THAT(table, HasSubstr("nodes 1.500"));
 }
 
+TEST_F(InspectGraphTest, TableNamesTypesRelationsFeaturesAndTasks) {
+  EXPECT_THAT(FormatTable(*InspectGraph(graph_)),
+              AllOf(HasSubstr("node type node: 4 nodes; features feat float32[1]\n"),
+                    HasSubstr("relation node:edge:node: 5 edges; no features\n"),
+                    HasSubstr("task task: 3 classes; 2 train seeds of node; no labels\n")));
+}
+
+TEST(DescribeSchemaTest, TablesForSamplingLabelsAndOfManyRelationsTheFirst) {
+  Schema schema;
+  schema.node_types = {{.name = "a", .count = 1234, .features = {}}};
+  for (int i = 0; i < 30; ++i) {
+    schema.relations.push_back({"a", fmt::format("r{:02}", i), "a", i, {}});
+  }
+  schema.relations[0].features = {{.name = "w", .rank = 1, .sampling = true}};
+  schema.tasks = {{.name = "t",
+                   .sets = {{"train", "a", false, 5, {{.name = "seeds"}, {.name = "labels"}}},
+                            {"train", "b", false, 6, {{.name = "seeds"}}},
+                            {"test", "a", false, 7, {{.name = "seeds"}}}}}};
+  const std::string text = DescribeSchema(schema);
+  EXPECT_THAT(text, HasSubstr("node type a: 1,234 nodes; no features\n"));
+  EXPECT_THAT(text, HasSubstr("r00:a: 0 edges; features w float32[1] (with tables for weighted"));
+  EXPECT_THAT(text, HasSubstr("relation a:r23:a"));
+  EXPECT_THAT(text, testing::Not(HasSubstr("relation a:r24:a")));
+  EXPECT_THAT(text, HasSubstr("and 6 more relations"));
+  EXPECT_THAT(text, HasSubstr("task t: 11 train, 7 test seeds of 2 types; labels float32\n"));
+}
+
 TEST_F(InspectGraphTest, MissingPartIsNamed) {
   std::filesystem::remove_all(graph_ / "part-0001");
   const auto summary = InspectGraph(graph_);
-  EXPECT_FALSE(summary.ok());
-  EXPECT_THAT(Message(summary.status()), HasSubstr("part-0001"));
+  EXPECT_TRUE(absl::IsNotFound(summary.status())) << summary.status();
+  EXPECT_THAT(Message(summary.status()),
+              AllOf(HasSubstr("part 1 of 2 is missing"), HasSubstr("part-0001")));
 }
 
 TEST_F(InspectGraphTest, TruncatedFileIsNamed) {
