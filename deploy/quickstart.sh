@@ -137,6 +137,33 @@ leave() {
 
 # --- Graphs --------------------------------------------------------------------------------------
 
+# Says, before anything is partitioned, why the input $2, called $1, cannot be trained on, and what is
+# possible instead; exits then.
+check_input() {
+  local name=$1 input=$2 holds=$work/$1.input reason reasons=()
+  launch "$holds" "$bin/halograph-partition" inspect --input "$input"
+  await "$name: looking at the graph" "$last" || {
+    show_outputs "$holds"
+    fail "$name: cannot be read"
+  }
+  if [ "$(grep -c '^node type ' "$holds")" -gt 1 ] || [ "$(grep -c '^relation ' "$holds")" -gt 1 ]
+  then
+    reasons+=("it has several node types or relations, and the models of halograph-train take one of each")
+  elif ! grep -q '^node type .*; features ' "$holds"; then
+    reasons+=("its nodes have no features, which every model of halograph-train needs: add some to feature_data in the metadata.yaml of a GraphBolt folder, degrees for example")
+  fi
+  if ! grep -q '^task .*, train set: ' "$holds"; then
+    reasons+=("it has no task with labels of training nodes: add one to tasks in the metadata.yaml of a GraphBolt folder")
+  fi
+  [ "${#reasons[@]}" -gt 0 ] || return 0
+  say "what $input holds:"
+  cat "$holds" >&2
+  say "$name: this graph can be partitioned and served, but not trained on:"
+  for reason in "${reasons[@]}"; do say "  - $reason"; done
+  say "to partition it: $bin/halograph-partition run --input $input --output DIR --parts $parts"
+  exit 1
+}
+
 # Partitions the input $2, called $1, into the folder $3, unless that folder already holds it.
 partition() {
   local name=$1 input=$2 graph=$3
@@ -297,6 +324,7 @@ main() {
   mkdir -p "$work"
 
   if [ -n "$data" ]; then
+    check_input "$(basename "${data%/}")" "$data"
     graph "$(basename "${data%/}")" "$data" "$data" ${epochs:+--epochs "$epochs"}
     return
   fi

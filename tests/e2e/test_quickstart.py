@@ -85,12 +85,41 @@ class EndTest(QuickstartBase):
         self.assertCode(1, result, "--limit")
         self.assertNothingRuns()
 
-    def test_a_graph_without_a_task_fails_and_leaves_nothing(self):
+    def refused(self, source, *words):
+        """It must end before anything is partitioned, with these words."""
+        for options in ([], ["--cluster"]):
+            result = self.run_to_end("--data", source, *options)
+            self.assertCode(1, result, "can be partitioned and served, but not trained on", *words)
+            self.assertEqual([], list((self.box.folder / "work").glob("*-2*")))
+            self.assertNothingRuns()
+
+    def test_a_graph_without_task_and_features_is_refused_at_once(self):
         path = datasets.write_edge_list(self.box.folder / "edges.txt",
                                         [(i, (i + 1) % 50) for i in range(50)])
-        for options in ([], ["--cluster"]):
-            self.assertCode(1, self.run_to_end("--data", path, *options))
-            self.assertNothingRuns()
+        self.refused(path, "no features", "feature_data", "no task with labels", "tasks")
+
+    def test_a_graph_without_features_is_refused_at_once(self):
+        source = datasets.write(self.box.folder / "bare", 30, [(i, (i + 1) % 30) for i in range(30)])
+        text = (source / "metadata.yaml").read_text()
+        start, end = text.index("feature_data:"), text.index("tasks:")
+        (source / "metadata.yaml").write_text(text[:start] + text[end:])
+        self.refused(source, "no features")
+
+    def test_a_typed_graph_is_refused_at_once(self):
+        source = self.box.folder / "typed"
+        datasets.write(source, 30, [(i, (i + 1) % 30) for i in range(30)])
+        (source / "metadata.yaml").write_text(TYPED)
+        self.refused(source, "several node types or relations", "node type b: 30 nodes")
+
+
+TYPED = """dataset_name: typed
+graph:
+  nodes:
+    - {type: a, num: 30}
+    - {type: b, num: 30}
+  edges:
+    - {type: "a:to:b", format: numpy, path: edges.npy}
+"""
 
 
 class UsageTest(QuickstartBase):
