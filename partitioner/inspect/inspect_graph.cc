@@ -156,15 +156,12 @@ int64_t Rows(const PartSummary& part, const std::string& set) {
   return found == part.task_rows.end() ? 0 : found->second;
 }
 
-}  // namespace
-
-namespace {
-
 constexpr size_t kMostLines = 24;  // of node types, and of relations
 
 std::string FeaturesText(const std::vector<TensorSpec>& features) {
   if (features.empty()) return "no features";
   std::vector<std::string> words;
+  words.reserve(features.size());
   for (const TensorSpec& spec : features) {
     words.push_back(fmt::format("{} {}[{}]{}", spec.name, DTypeName(spec.dtype), spec.dim,
                                 spec.sampling ? " (with tables for weighted sampling)" : ""));
