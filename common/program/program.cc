@@ -26,6 +26,11 @@ Status RunAction(const std::function<Status()>& action, const std::string& memor
 
 }  // namespace
 
+void PrintText(std::string_view text) {
+  const std::string printable = PrintableLines(text);
+  std::fwrite(printable.data(), 1, printable.size(), stdout);
+}
+
 void PrintError(std::string_view program, std::string_view message) {
   const std::string line = fmt::format("{}: {}\n", program, PrintableLines(message));
   std::fwrite(line.data(), 1, line.size(), stderr);

@@ -19,6 +19,9 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
 
 #include "common/base/status.h"
 #include "common/program/command.h"
@@ -68,6 +71,14 @@ class Program {
   std::chrono::nanoseconds stop_timeout_ = StopSignal::kTimeout;
   std::unique_ptr<StopSignal> stop_signal_;
 };
+
+// What a program prints on stdout for people, with names that others wrote: as PrintableLines has
+// it (common/base/printable.h). JSON escapes by itself and does not go this way.
+void PrintText(std::string_view text);
+template <typename... Args>
+void Print(fmt::format_string<Args...> format, Args&&... args) {
+  PrintText(fmt::format(format, std::forward<Args>(args)...));
+}
 
 // One line on stderr as every program reports what is wrong: "PROGRAM: message".
 void PrintError(std::string_view program, std::string_view message);

@@ -18,7 +18,11 @@ struct InspectFlags {
 
 Status InspectFolder(const InspectFlags& flags) {
   HG_ASSIGN_OR_RETURN(const GraphSummary summary, InspectGraph(flags.graph));
-  fmt::print("{}", flags.json ? ToJson(summary).dump(2) + "\n" : FormatTable(summary));
+  if (flags.json) {
+    fmt::print("{}\n", ToJson(summary).dump(2));
+  } else {
+    PrintText(FormatTable(summary));
+  }
   return OkStatus();
 }
 
@@ -56,12 +60,11 @@ Status InspectInput(const InspectFlags& flags) {
     fmt::print("{}\n", InputJson(dataset, labels, warnings).dump(2));
     return OkStatus();
   }
-  fmt::print("input {}, format {}\n{}", dataset.name, dataset.format,
-             DescribeSchema(SchemaOf(dataset)));
+  Print("input {}, format {}\n{}", dataset.name, dataset.format, DescribeSchema(SchemaOf(dataset)));
   for (const LabelFacts& facts : labels) {
-    fmt::print("task {}, {} set: {}\n", facts.task, facts.set, ToText(facts));
+    Print("task {}, {} set: {}\n", facts.task, facts.set, ToText(facts));
   }
-  for (const std::string& warning : warnings) fmt::print("warning: {}\n", warning);
+  for (const std::string& warning : warnings) Print("warning: {}\n", warning);
   return OkStatus();
 }
 

@@ -61,7 +61,11 @@ Status Plan(const PlanFlags& flags) {
   HG_ASSIGN_OR_RETURN(const PlannedGraph graph, GraphOf(flags, folder.path()));
   HG_ASSIGN_OR_RETURN(const RunPlan plan,
                       PlanRun(graph.sizes, graph.sample, options, folder.path()));
-  fmt::print("{}", flags.report.json ? ToJson(plan).dump(2) + "\n" : FormatTable(plan));
+  if (flags.report.json) {
+    fmt::print("{}\n", ToJson(plan).dump(2));
+  } else {
+    PrintText(FormatTable(plan));
+  }
   return OkStatus();
 }
 

@@ -44,19 +44,18 @@ std::string ChosenMethod(const PartitionRun& run, const GraphSummary& graph) {
 Status PrintSummary(const PartitionRun& run, const PartitionSummary& summary) {
   HG_ASSIGN_OR_RETURN(const GraphSummary graph, SummaryOf(summary.graph.manifest, run.output));
   const EdgeCounts& edges = summary.graph.edges;
-  fmt::print("{}", FormatTable(graph));
-  fmt::print("edges read {}; self-loops {} kept, {} dropped; duplicates {} found, {} dropped\n",
-             FormatCount(edges.read), FormatCount(edges.self_loops),
-             FormatCount(edges.self_loops_dropped), FormatCount(edges.duplicates),
-             FormatCount(edges.duplicates_dropped));
+  Print("{}", FormatTable(graph));
+  Print("edges read {}; self-loops {} kept, {} dropped; duplicates {} found, {} dropped\n",
+        FormatCount(edges.read), FormatCount(edges.self_loops),
+        FormatCount(edges.self_loops_dropped), FormatCount(edges.duplicates),
+        FormatCount(edges.duplicates_dropped));
   if (!run.sampling_weights.empty()) {
-    fmt::print("sampling tables by {}; nodes whose in-edges all have weight 0: {}\n",
-               fmt::join(run.sampling_weights, ", "), FormatCount(summary.graph.undrawable_nodes));
+    Print("sampling tables by {}; nodes whose in-edges all have weight 0: {}\n",
+          fmt::join(run.sampling_weights, ", "), FormatCount(summary.graph.undrawable_nodes));
   }
-  fmt::print("opened in {}, {} in {}, written in {}; peak memory {} (mapped files included)\n",
-             FormatSeconds(summary.open_seconds), ChosenMethod(run, graph),
-             FormatSeconds(summary.assign_seconds), FormatSeconds(summary.write_seconds),
-             PeakMemory());
+  Print("opened in {}, {} in {}, written in {}; peak memory {} (mapped files included)\n",
+        FormatSeconds(summary.open_seconds), ChosenMethod(run, graph),
+        FormatSeconds(summary.assign_seconds), FormatSeconds(summary.write_seconds), PeakMemory());
   return OkStatus();
 }
 

@@ -20,16 +20,16 @@ Status RunVerify(const VerifyCommand& command, bool quiet) {
   const StatusOr<TemporaryFolder> scratch = MakeScratch(options.scratch, "verify");
   if (scratch.ok()) options.scratch = scratch->path();
   HG_ASSIGN_OR_RETURN(const VerifyReport report, Verify(command.input, command.graph, options));
-  for (const std::string& difference : report.differences) fmt::print("{}\n", difference);
+  for (const std::string& difference : report.differences) Print("{}\n", difference);
   if (!report.ok()) {
     return DataLoss(
         "{} does not match the graph in {}: {} differences; the first ones are listed above",
         command.graph, command.input, FormatCount(report.num_differences));
   }
   if (!quiet) {
-    fmt::print("{}: complete: {} nodes, {} edges, {} feature rows, {} task rows\n", command.graph,
-               FormatCount(report.nodes), FormatCount(report.edges),
-               FormatCount(report.feature_rows), FormatCount(report.task_rows));
+    Print("{}: complete: {} nodes, {} edges, {} feature rows, {} task rows\n", command.graph,
+          FormatCount(report.nodes), FormatCount(report.edges), FormatCount(report.feature_rows),
+          FormatCount(report.task_rows));
   }
   return OkStatus();
 }

@@ -10,6 +10,7 @@
 #include "common/base/progress.h"
 #include "common/base/stopwatch.h"
 #include "common/base/units.h"
+#include "common/program/program.h"
 #include "common/sampling/sampler_plan.h"
 #include "trainer/distributed/gradients.h"
 #include "trainer/launch/blas.h"
@@ -214,7 +215,7 @@ Status Finish(Session& session, const TrainResult& result, const Stopwatch& run,
     summary.total_seconds = run.Seconds();
     const Status logged = log.Write(FinalLine(session, result, summary));
     if (status.ok()) status = logged;
-    fmt::print("{}", SummaryTable(summary));
+    PrintText(SummaryTable(summary));
     std::fflush(stdout);
   }
   return status;

@@ -287,6 +287,17 @@ TEST_F(CommandLineTest, InspectShowsWhatAnInputHoldsBeforeItIsPartitioned) {
   EXPECT_EQ(Call({"inspect", "--input", Path("nowhere")}), 1);
 }
 
+TEST_F(CommandLineTest, NamesOfOthersCannotDriveTheTerminal) {
+  const std::string input = Path("red\x1b[31m.txt");
+  std::ofstream(input) << "0 1\n1 2\n";
+  ASSERT_EQ(Call({"inspect", "--input", input}), 0) << error_;
+  EXPECT_THAT(out_, AllOf(HasSubstr("red\\x1b[31m"), Not(HasSubstr("\x1b"))));
+  ASSERT_EQ(Call({"run", "--input", input, "--output", Path("g"), "--parts", "1"}), 0) << error_;
+  EXPECT_THAT(out_, AllOf(HasSubstr("red\\x1b[31m"), Not(HasSubstr("\x1b"))));
+  ASSERT_EQ(Call({"inspect", "--graph", Path("g")}), 0) << error_;
+  EXPECT_THAT(out_, AllOf(HasSubstr("red\\x1b[31m"), Not(HasSubstr("\x1b"))));
+}
+
 TEST_F(CommandLineTest, VerifyAgainstAnotherGraphIsOneAndNamesDifferences) {
   ASSERT_EQ(Call({"generate", "rmat", "--log2-nodes", "5", "--output", Path("a")}), 0) << error_;
   ASSERT_EQ(Call({"generate", "rmat", "--log2-nodes", "6", "--output", Path("b")}), 0) << error_;
