@@ -90,6 +90,9 @@ TEST_F(ProgramTest, ExceptionsAreFailuresAndMemoryHasAName) {
 
 // What a library does that gets no memory.
 TEST_F(ProgramTest, AnAbortForWantOfMemoryIsAnErrorWithAName) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "ThreadSanitizer itself needs memory when a signal comes";
+#endif
   const auto main = [](Status (*action)()) {
     Program program("halograph-test", "Tests.");
     program.set_out_of_memory_advice("lower --rows");
