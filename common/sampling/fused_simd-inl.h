@@ -14,7 +14,7 @@
 #include <array>
 #include <cstdint>
 
-#include "common/base/rng.h"
+#include "common/base/rng_lanes-inl.h"
 #include "common/sampling/fused_rows.h"
 #include "hwy/highway.h"
 
@@ -38,13 +38,6 @@ using V64 = hn::Vec<D64>;
 using D32 = hn::FixedTag<uint32_t, 8>;  // eight positions
 using V32 = hn::Vec<D32>;
 
-HWY_INLINE HWY_ATTR V64 MixLanes(V64 x) {
-  const D64 d;
-  x = hn::Mul(hn::Xor(x, hn::ShiftRight<30>(x)), hn::Set(d, 0xbf58476d1ce4e5b9ULL));
-  x = hn::Mul(hn::Xor(x, hn::ShiftRight<27>(x)), hn::Set(d, 0x94d049bb133111ebULL));
-  return hn::Xor(x, hn::ShiftRight<31>(x));
-}
-
 // Bounded for n < 2^32.
 HWY_INLINE HWY_ATTR V64 BoundedLanes(V64 draw, V64 n) {
   const hn::Repartition<uint32_t, D64> d32;
@@ -54,13 +47,6 @@ HWY_INLINE HWY_ATTR V64 BoundedLanes(V64 draw, V64 n) {
   return hn::ShiftRight<32>(hn::Add(high, hn::ShiftRight<32>(low)));
 }
 
-// SubKey(parent, first + lane).
-HWY_INLINE HWY_ATTR V64 SubKeyLanes(uint64_t parent, uint64_t first) {
-  const D64 d;
-  const V64 steps = hn::Mul(hn::Iota(d, first + 1), hn::Set(d, kGolden));
-  return MixLanes(hn::Add(hn::Set(d, parent), steps));
-}
-
 // The node keys of eight destinations.
 HWY_INLINE HWY_ATTR void NodeKeys(uint64_t layer_key, const int64_t* nodes, uint64_t* keys) {
   const D64 d;
@@ -68,7 +54,7 @@ HWY_INLINE HWY_ATTR void NodeKeys(uint64_t layer_key, const int64_t* nodes, uint
     const V64 next = hn::Add(hn::LoadU(d, reinterpret_cast<const uint64_t*>(nodes + i)),
                              hn::Set(d, uint64_t{1}));
     const V64 steps = hn::Mul(next, hn::Set(d, kGolden));
-    hn::StoreU(MixLanes(hn::Add(hn::Set(d, layer_key), steps)), d, keys + i);
+    hn::StoreU(MixLanes(d, hn::Add(hn::Set(d, layer_key), steps)), d, keys + i);
   }
 }
 
@@ -134,7 +120,7 @@ class SimdDraws {
     const D64 d;
     const V64 degree = hn::Set(d, static_cast<uint64_t>(row.degree));
     for (size_t i = 0; i < static_cast<size_t>(fanout_); i += hn::Lanes(d)) {
-      StoreAddresses(BoundedLanes(SubKeyLanes(node_key, i), degree), row, addresses + i);
+      StoreAddresses(BoundedLanes(SubKeyLanes(D64(), node_key, i), degree), row, addresses + i);
     }
     return row.degree == 0 ? 0 : fanout_;
   }
@@ -164,7 +150,7 @@ class SimdDraws {
     const V64 iota = hn::Iota(d, first);
     // j + 1 = degree - fanout + i + 1
     const V64 limits = hn::Add(iota, hn::Set(d, static_cast<uint64_t>(row.degree - fanout_ + 1)));
-    const V64 drawn = BoundedLanes(SubKeyLanes(node_key, first), limits);
+    const V64 drawn = BoundedLanes(SubKeyLanes(D64(), node_key, first), limits);
     const auto draws = hn::Gt(hn::Set(ds, row.degree), hn::Set(ds, int64_t{fanout_}));
     const V64 positions = hn::IfThenElse(hn::RebindMask(d, draws), drawn, iota);
     StoreAddresses(positions, row, addresses + first);

@@ -11,6 +11,7 @@
 // clang-format off
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
+#include "common/base/rng_lanes-inl.h"
 // clang-format on
 
 HWY_BEFORE_NAMESPACE();
@@ -37,14 +38,10 @@ HWY_ATTR uint64_t BitsOf(M mask) {
 HWY_ATTR void DrawWord(uint64_t row_key, int64_t word, uint16_t* drawn) {
   const hn::CappedTag<uint64_t, 8> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  const auto golden = hn::Set(d, kGolden);
   std::array<uint64_t, 16> quads;
   for (int64_t quad = 0; quad < 16; quad += lanes) {
-    const auto n = hn::Iota(d, static_cast<uint64_t>(word * 16 + quad + 1));
-    auto x = hn::Add(hn::Set(d, row_key), hn::Mul(n, golden));
-    x = hn::Mul(hn::Xor(x, hn::ShiftRight<30>(x)), hn::Set(d, 0xbf58476d1ce4e5b9ULL));
-    x = hn::Mul(hn::Xor(x, hn::ShiftRight<27>(x)), hn::Set(d, 0x94d049bb133111ebULL));
-    hn::StoreU(hn::Xor(x, hn::ShiftRight<31>(x)), d, quads.data() + quad);
+    const auto first = static_cast<uint64_t>(word * 16 + quad);
+    hn::StoreU(SubKeyLanes(d, row_key, first), d, quads.data() + quad);
   }
   std::memcpy(drawn, quads.data(), sizeof(quads));  // little-endian, as all of the project
 }
