@@ -21,6 +21,7 @@
 #include "common/base/rng.h"
 #include "common/base/stopwatch.h"
 #include "tests/bench/cpu_model.h"
+#include "tests/bench/measure.h"
 #include "tests/bench/pull/bare_bytes.h"
 #include "tests/bench/pull/child_process.h"
 #include "tests/support/graph_fixture.h"
@@ -69,11 +70,6 @@ double SecondsOf(const Body& body) {
   const Stopwatch watch;
   body();
   return watch.Seconds();
-}
-
-double Median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
 }
 
 // The messages that a pull of kRows rows consists of.

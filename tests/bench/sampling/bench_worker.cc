@@ -2,21 +2,10 @@
 
 #include <chrono>
 
-#include <time.h>
-
 #include "common/base/rng.h"
+#include "tests/bench/measure.h"
 
 namespace halograph {
-namespace {
-
-double Clock(clockid_t clock) {
-  timespec now{};
-  ::clock_gettime(clock, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
-
-}  // namespace
-
 Worker::Worker(const RmatCsc* graph, int split, uint64_t key)
     : graph_(graph),
       key_(key),
@@ -41,11 +30,11 @@ void Worker::Run(Variant variant, const Config& config, uint64_t index, Cost* co
   // A split minibatch is the only one under way: its threads are the process's.
   const clockid_t clock =
       variant == kFusedSplit ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_THREAD_CPUTIME_ID;
-  const double cpu = Clock(clock);
-  const double wall = Clock(CLOCK_MONOTONIC);
+  const double cpu = ClockSeconds(clock);
+  const double wall = ClockSeconds(CLOCK_MONOTONIC);
   cost->edges += Sample(variant, config, index);
-  cost->cpu += Clock(clock) - cpu;
-  cost->wall += Clock(CLOCK_MONOTONIC) - wall;
+  cost->cpu += ClockSeconds(clock) - cpu;
+  cost->wall += ClockSeconds(CLOCK_MONOTONIC) - wall;
   if (variant == kFused) cost->unique_nodes += std::ssize(minibatch_.nodes[0]);
 }
 

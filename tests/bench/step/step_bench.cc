@@ -17,12 +17,12 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
-#include <time.h>
 
 #include "common/base/build_info.h"
 #include "common/base/stopwatch.h"
 #include "common/sampling/fused_sampler.h"
 #include "tests/bench/cpu_model.h"
+#include "tests/bench/measure.h"
 #include "tests/bench/sampling/rmat_csc_options.h"
 #include "trainer/kernels/mean_aggregate.h"
 #include "trainer/kernels/sage_layer.h"
@@ -51,18 +51,6 @@ struct Cost {
   double cpu = 0;   // seconds of the process
   double wall = 0;  // seconds
 };
-
-double ProcessCpu() {
-  timespec now{};
-  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
-
-template <typename T>
-T Median(std::vector<T> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
 
 struct Batch {
   Minibatch minibatch;

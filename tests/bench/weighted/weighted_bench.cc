@@ -10,13 +10,13 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <time.h>
 
 #include "common/base/build_info.h"
 #include "common/base/rng.h"
 #include "common/sampling/fused_sampler.h"
 #include "common/sampling/weighted_table.h"
 #include "tests/bench/cpu_model.h"
+#include "tests/bench/measure.h"
 #include "tests/bench/sampling/rmat_csc_options.h"
 
 namespace halograph {
@@ -40,17 +40,6 @@ constexpr std::array<Kind, 5> kKinds = {{{Tail::kEqual, "equal: 1"},
                                          {Tail::kPareto, "1 / u (Pareto, alpha 1)"},
                                          {Tail::kPareto2, "1 / u^2 (Pareto, alpha 1/2)"},
                                          {Tail::kDominated, "u, every 20th times 10^9"}}};
-
-double ThreadCpu() {
-  timespec now{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
-
-double Median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
 
 double WeightOf(Tail tail, CounterRng* rng) {
   const double u = 1.0 - rng->NextDouble();

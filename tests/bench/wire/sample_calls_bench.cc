@@ -25,6 +25,7 @@
 #include "proto/wire/sample_reply.h"
 #include "proto/wire/sample_request.h"
 #include "tests/bench/cpu_model.h"
+#include "tests/bench/measure.h"
 #include "tests/bench/pull/child_process.h"
 #include "tests/support/graph_fixture.h"
 
@@ -63,12 +64,6 @@ std::shared_ptr<const std::string> MakeRequest(uint64_t seed) {
       wire::WriteSampleRequest({.batch_seed = seed, .groups = std::span(&group, 1)}));
 }
 
-double ClientCpuSeconds() {
-  timespec now{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
-
 struct Figures {
   std::vector<double> seconds;
   std::vector<double> server_cpu;
@@ -92,7 +87,7 @@ class Trial {
 
   [[nodiscard]] Status Round(uint64_t round, bool counts) {
     const double server_before = server_.CpuSeconds();
-    const double client_before = ClientCpuSeconds();
+    const double client_before = ProcessCpu();
     const Stopwatch watch;
     bytes_ = 0;
     HG_RETURN_IF_ERROR(Calls(round));
@@ -100,7 +95,7 @@ class Trial {
     if (!counts) return OkStatus();
     figures_.seconds.push_back(watch.Seconds() / gigabytes);
     figures_.server_cpu.push_back((server_.CpuSeconds() - server_before) / gigabytes);
-    figures_.client_cpu.push_back((ClientCpuSeconds() - client_before) / gigabytes);
+    figures_.client_cpu.push_back((ProcessCpu() - client_before) / gigabytes);
     return OkStatus();
   }
 
@@ -160,11 +155,6 @@ class Trial {
   size_t bytes_ = 0;
   Status status_;
 };
-
-double Median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
 
 double Least(const std::vector<double>& values) {
   return *std::min_element(values.begin(), values.end());

@@ -20,6 +20,7 @@
 #include "halograph/v1/graph.pb.h"
 #include "proto/wire/sample_reply.h"
 #include "tests/bench/cpu_model.h"
+#include "tests/bench/measure.h"
 
 namespace halograph {
 namespace {
@@ -101,25 +102,14 @@ int64_t ReadByGeneratedCode(const Reply& reply, wire::Pieces pieces) {
   return std::ssize(sources) + sources.back();
 }
 
-double CpuSeconds() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
-
 // CPU seconds for a GB.
 double Measure(int64_t (*read)(const Reply&, wire::Pieces), const Reply& reply, wire::Pieces pieces,
                int64_t expected) {
-  const double begin = CpuSeconds();
+  const double begin = ThreadCpu();
   for (int i = 0; i < kRepliesARound; ++i) {
     if (read(reply, pieces) != expected) std::abort();
   }
-  return (CpuSeconds() - begin) * 1e9 / (kRepliesARound * static_cast<double>(reply.bytes.size()));
-}
-
-double Median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
+  return (ThreadCpu() - begin) * 1e9 / (kRepliesARound * static_cast<double>(reply.bytes.size()));
 }
 
 void Run(int32_t fanout, size_t piece_bytes, int rounds) {

@@ -1,0 +1,26 @@
+// Clocks and figures of the benchmarks.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include <time.h>
+
+namespace halograph {
+
+inline double ClockSeconds(clockid_t clock) {
+  timespec now{};
+  ::clock_gettime(clock, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+// Seconds of processor time, of the calling thread and of the whole process.
+inline double ThreadCpu() { return ClockSeconds(CLOCK_THREAD_CPUTIME_ID); }
+inline double ProcessCpu() { return ClockSeconds(CLOCK_PROCESS_CPUTIME_ID); }
+
+// The upper one of two in the middle. Requires a value.
+inline double Median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+}  // namespace halograph
