@@ -25,12 +25,9 @@ struct StatusOptions {
 
 Status PrintStatus(const StatusOptions& options) {
   const std::vector<ServerStatus> servers = AskStatus(options.remote);
-  constexpr bool kAscii = true;  // names may hold what a terminal obeys
   const bool clears = options.watch.count() > 0 && !options.json && isatty(STDOUT_FILENO) == 1;
   fmt::print("{}{}", clears ? "\x1b[H\x1b[2J" : "",
-             options.json
-                 ? ToJson(servers).dump(2, ' ', kAscii, Json::error_handler_t::replace) + "\n"
-                 : FormatTable(servers));
+             options.json ? PrintableJson(ToJson(servers)) : FormatTable(servers));
   if (std::fflush(stdout) != 0) return ErrnoStatus(errno, "writing", "to stdout");
   const std::vector<std::string> problems = Problems(servers);
   for (const std::string& problem : problems) PrintError(kProgram, problem);

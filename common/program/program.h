@@ -72,8 +72,9 @@ class Program {
   std::unique_ptr<StopSignal> stop_signal_;
 };
 
-// What a program prints on stdout for people, with names that others wrote: as PrintableLines has
-// it (common/base/printable.h). JSON escapes by itself and does not go this way.
+// What a program prints on stdout, with names that others wrote: as PrintableLines has it
+// (common/base/printable.h). JSON is made by PrintableJson (common/storage/json.h), which leaves
+// nothing to escape here.
 void PrintText(std::string_view text);
 template <typename... Args>
 void Print(fmt::format_string<Args...> format, Args&&... args) {

@@ -80,6 +80,10 @@ std::string CanonicalJson(const Json& value) {
   return value.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
+std::string PrintableJson(const Json& value) {
+  return value.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
+}
+
 StatusOr<int64_t> GetInt(const Json& object, std::string_view key, std::string_view where) {
   HG_ASSIGN_OR_RETURN(const Json* field, GetField(object, key, where));
   if (!IsInt64(*field)) return WrongType(*field, key, "an integer below 2^63", where);

@@ -23,6 +23,10 @@ using Json = nlohmann::json;  // objects keep their keys sorted
 // Sorted keys, no spaces, UTF-8 kept.
 [[nodiscard]] std::string CanonicalJson(const Json& value);
 
+// For people and their terminals: indented, in ASCII, with a line feed at the end. Bytes that are
+// no UTF-8 become U+FFFD.
+[[nodiscard]] std::string PrintableJson(const Json& value);
+
 // Fields of an object. DataLoss naming `where`, the field, and what was found: missing, wrong type.
 [[nodiscard]] StatusOr<int64_t> GetInt(const Json& object, std::string_view key,
                                        std::string_view where);

@@ -52,11 +52,7 @@ Status Compare(const CompareFlags& flags, StopSignal* stop) {
   read.scratch = folder.path();
   HG_ASSIGN_OR_RETURN(const Dataset dataset, OpenDataset(flags.report.input.input, read));
   HG_ASSIGN_OR_RETURN(const auto rows, CompareMethods(dataset, options, folder.path()));
-  if (flags.report.json) {
-    fmt::print("{}\n", ToJson(rows, options).dump(2));
-  } else {
-    PrintText(FormatTable(rows, options));
-  }
+  PrintText(flags.report.json ? PrintableJson(ToJson(rows, options)) : FormatTable(rows, options));
   HG_RETURN_IF_ERROR(CheckAnySucceeded(rows));
   return flags.plot.empty() ? OkStatus() : Plot(rows, PlotTitle(dataset, options), flags.plot);
 }

@@ -18,11 +18,7 @@ struct InspectFlags {
 
 Status InspectFolder(const InspectFlags& flags) {
   HG_ASSIGN_OR_RETURN(const GraphSummary summary, InspectGraph(flags.graph));
-  if (flags.json) {
-    fmt::print("{}\n", ToJson(summary).dump(2));
-  } else {
-    PrintText(FormatTable(summary));
-  }
+  PrintText(flags.json ? PrintableJson(ToJson(summary)) : FormatTable(summary));
   return OkStatus();
 }
 
@@ -57,7 +53,7 @@ Status InspectInput(const InspectFlags& flags) {
   std::vector<std::string> warnings = WarningsOf(dataset, labels);
   if (const Status wrong = CheckLabels(labels); !wrong.ok()) warnings.push_back(Message(wrong));
   if (flags.json) {
-    fmt::print("{}\n", InputJson(dataset, labels, warnings).dump(2));
+    PrintText(PrintableJson(InputJson(dataset, labels, warnings)));
     return OkStatus();
   }
   Print("input {}, format {}\n{}", dataset.name, dataset.format, DescribeSchema(SchemaOf(dataset)));

@@ -61,11 +61,7 @@ Status Plan(const PlanFlags& flags) {
   HG_ASSIGN_OR_RETURN(const PlannedGraph graph, GraphOf(flags, folder.path()));
   HG_ASSIGN_OR_RETURN(const RunPlan plan,
                       PlanRun(graph.sizes, graph.sample, options, folder.path()));
-  if (flags.report.json) {
-    fmt::print("{}\n", ToJson(plan).dump(2));
-  } else {
-    PrintText(FormatTable(plan));
-  }
+  PrintText(flags.report.json ? PrintableJson(ToJson(plan)) : FormatTable(plan));
   return OkStatus();
 }
 

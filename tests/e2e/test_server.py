@@ -147,6 +147,20 @@ class StatusTest(ServerBase):
         self.assertTrue(any("down" in line.lower() or "unreach" in line.lower() or "refused" in
                             line.lower() for line in row), str(result))
 
+    def test_watch_prints_again_until_it_is_stopped(self):
+        servers, addresses = self.box.servers(self.graph, [0, 1])
+        watch = self.box.start("halograph-ctl", "status", "--servers", ",".join(addresses),
+                               "--watch", "50ms")
+        programs.wait_until(lambda: watch.out.count("UPTIME") >= 3, programs.seconds(30),
+                            "three tables")
+        self.assertEqual("", watch.err)
+        servers[1].end()
+        programs.wait_until(lambda: f"{addresses[1]} is down" in watch.err, programs.seconds(30),
+                            "a server that goes")
+        self.assertTrue(watch.running(), watch.text)
+        watch.signal(signal.SIGTERM)
+        self.assertEqual(-signal.SIGTERM, watch.wait(programs.seconds(30)))
+
     def test_server_that_never_answers_is_down_within_the_deadline(self):
         servers, addresses = self.box.servers(self.graph, [0, 1])
         servers[0].signal(signal.SIGSTOP)

@@ -287,6 +287,16 @@ TEST_F(CommandLineTest, InspectShowsWhatAnInputHoldsBeforeItIsPartitioned) {
   EXPECT_EQ(Call({"inspect", "--input", Path("nowhere")}), 1);
 }
 
+TEST_F(CommandLineTest, NamesThatAreNoTextAreJsonAllTheSame) {
+  // A byte that is no UTF-8, a sign that turns the direction of writing, and DEL.
+  const std::string input = Path("no\xff-text\xe2\x80\xae\x7f.txt");
+  std::ofstream(input) << "0 1\n1 2\n";
+  ASSERT_EQ(Call({"inspect", "--json", "--input", input}), 0) << error_;
+  const auto json = ParseJson(out_, "stdout");
+  ASSERT_TRUE(json.ok()) << json.status();
+  EXPECT_THAT(out_, testing::Each(AllOf(testing::Ge('\n'), testing::Lt('\x7f'))));
+}
+
 TEST_F(CommandLineTest, NamesOfOthersCannotDriveTheTerminal) {
   const std::string input = Path("red\x1b[31m.txt");
   std::ofstream(input) << "0 1\n1 2\n";
