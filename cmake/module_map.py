@@ -45,9 +45,10 @@ ROWS = {
     "client/topology_copy": ["common/*", "client", "client/remote", "proto", "proto/wire"],
     "client/ctl": ["common/*", "client", "client/remote", "proto", "proto/wire"],
 
-    # The pipeline is built without torch, and sees the two interfaces only.
-    "trainer/pipeline": ["common/*", "client"],
-    "trainer": ["common/*", "client", "client/*", "trainer/pipeline"],
+    # The pipeline, and what it computes, are built without torch. It sees the two interfaces only.
+    "trainer/blocks": ["common/*"],
+    "trainer/pipeline": ["common/*", "client", "trainer/blocks"],
+    "trainer": ["common/*", "client", "client/*", "trainer/blocks", "trainer/pipeline"],
 
     # Tests may include all that is under test. What several folders of tests share is in
     # tests/support (or beside the benchmarks).
@@ -66,7 +67,7 @@ LIBRARIES = {
     "grpc/": GRPC, "grpcpp/": GRPC, "google/protobuf/": GRPC,
     "prometheus/": ["server"],
     "rocksdb/": ["common/state"],
-    "hwy/": ["common", "trainer/kernels"],
+    "hwy/": ["common", "trainer/blocks", "trainer/kernels"],
     "metis.h": ["partitioner/methods"], "scotch.h": ["partitioner"], "ptscotch.h": ["partitioner"],
     "mpi.h": ["partitioner"],
     "yaml-cpp/": ["partitioner/readers"], "zlib.h": ["partitioner/readers"],

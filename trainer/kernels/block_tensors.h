@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "common/sampling/minibatch.h"
-#include "trainer/kernels/gather_rows.h"
+#include "trainer/blocks/gather_rows.h"
 #include "trainer/torch/torch_api.h"
 
 namespace halograph {

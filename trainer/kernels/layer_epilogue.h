@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "trainer/kernels/dropout.h"
-#include "trainer/kernels/gather_rows.h"
+#include "trainer/blocks/gather_rows.h"
 
 namespace halograph {
 

@@ -1,8 +1,8 @@
 #include "trainer/kernels/mean_aggregate.h"
 
 #include "trainer/kernels/block_tensors.h"
-#include "trainer/kernels/block_transpose.h"
-#include "trainer/kernels/gather_rows.h"
+#include "trainer/blocks/block_transpose.h"
+#include "trainer/blocks/gather_rows.h"
 
 namespace halograph {
 namespace {

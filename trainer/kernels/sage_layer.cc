@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "trainer/kernels/block_tensors.h"
-#include "trainer/kernels/block_transpose.h"
+#include "trainer/blocks/block_transpose.h"
 #include "trainer/kernels/layer_epilogue.h"
 #include "trainer/kernels/mean_aggregate.h"
 

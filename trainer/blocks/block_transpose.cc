@@ -1,4 +1,4 @@
-#include "trainer/kernels/block_transpose.h"
+#include "trainer/blocks/block_transpose.h"
 
 #include <cstddef>
 

@@ -1,11 +1,11 @@
 // Compiled once for each instruction set and chosen when first called (Highway).
-#include "trainer/kernels/gather_rows.h"
+#include "trainer/blocks/gather_rows.h"
 
 #include <algorithm>
 #include <array>
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "trainer/kernels/gather_rows.cc"
+#define HWY_TARGET_INCLUDE "trainer/blocks/gather_rows.cc"
 // The order matters.
 // clang-format off
 #include "hwy/foreach_target.h"
