@@ -90,25 +90,31 @@ StatusOr<PreparedBatch> BatchMaker::Make(StepSeeds seeds, int64_t rows, uint64_t
   CallContext sampling = InnerContext(like, {});
   HG_RETURN_IF_ERROR(
       Annotate(graph_->Sample(request, sampling, &batch.minibatch), "sampling a minibatch"));
+  if (recipe_.transposed) {
+    batch.transposed = TransposeLayers(graph_->info().schema, batch.minibatch);
+  }
   batch.sampled = sampling.stats;
   batch.sample_seconds = sample_watch.Seconds();
 
   const Stopwatch pull_watch;
   CallContext pulling = InnerContext(like, {});
-  HG_RETURN_IF_ERROR(Annotate(PullFeatures(pulling, &batch), "pulling features of a minibatch"));
+  std::vector<FeatureMatrix> features;
+  HG_RETURN_IF_ERROR(Annotate(PullFeatures(batch.minibatch, pulling, &features),
+                              "pulling features of a minibatch"));
+  MakeInputRows(std::move(features), &batch);
   batch.pulled = pulling.stats;
   batch.pull_seconds = pull_watch.Seconds();
   return batch;
 }
 
-Status BatchMaker::PullFeatures(CallContext& context, PreparedBatch* batch) const {
-  const auto& nodes = batch->minibatch.nodes;
+Status BatchMaker::PullFeatures(const Minibatch& minibatch, CallContext& context,
+                                std::vector<FeatureMatrix>* features) const {
+  const auto& nodes = minibatch.nodes;
   std::vector<int64_t> columns(nodes.size());
   for (const NodeInput& input : recipe_.inputs) columns[input.node_type] += input.spec.dim;
   for (size_t type = 0; type < nodes.size(); ++type) {
-    batch->features.push_back(columns[type] > 0
-                                  ? FeatureMatrix(std::ssize(nodes[type]), columns[type])
-                                  : FeatureMatrix());
+    features->push_back(columns[type] > 0 ? FeatureMatrix(std::ssize(nodes[type]), columns[type])
+                                          : FeatureMatrix());
   }
   std::fill(columns.begin(), columns.end(), 0);  // now: of the inputs so far
   std::vector<Incoming> incoming;
@@ -116,7 +122,7 @@ Status BatchMaker::PullFeatures(CallContext& context, PreparedBatch* batch) cons
   std::vector<RowRequest> requests;
   for (const NodeInput& input : recipe_.inputs) {
     const int type = input.node_type;
-    incoming.emplace_back(input, &batch->features[type], columns[type]);
+    incoming.emplace_back(input, &(*features)[type], columns[type]);
     columns[type] += input.spec.dim;
     requests.push_back(
         {.tensor = input.feature, .ids = nodes[type], .out = incoming.back().stored()});
@@ -124,6 +130,21 @@ Status BatchMaker::PullFeatures(CallContext& context, PreparedBatch* batch) cons
   HG_RETURN_IF_ERROR(kv_->Pull(requests, context));
   for (Incoming& rows : incoming) rows.Convert();
   return OkStatus();
+}
+
+void BatchMaker::MakeInputRows(std::vector<FeatureMatrix> features, PreparedBatch* batch) const {
+  if (recipe_.input_rows == InputRows::kNodes) {
+    batch->features = std::move(features);
+    return;
+  }
+  const Schema& schema = graph_->info().schema;
+  for (const Block& block : batch->minibatch.layers.back().blocks) {
+    const Relation& relation = schema.relations[block.relation];
+    const FeatureMatrix& destinations = features[*schema.NodeTypeIndex(relation.destination)];
+    const FeatureMatrix& sources = features[*schema.NodeTypeIndex(relation.source)];
+    batch->self_and_mean.push_back(MakeSelfAndMean(block, destinations, sources, recipe_.pool));
+  }
+  batch->features.resize(features.size());
 }
 
 }  // namespace halograph

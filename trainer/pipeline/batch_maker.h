@@ -1,5 +1,5 @@
 // From seeds to all that a training step needs: sample, pull the features of every node type that
-// the model takes in, convert and normalise them.
+// the model takes in, convert and normalise them, and make of them what its layers read.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,11 @@
 #include "client/graph_store.h"
 #include "client/kv_store.h"
 #include "common/base/status.h"
+#include "common/base/thread_pool.h"
 #include "common/sampling/minibatch.h"
 #include "common/sampling/request.h"
 #include "trainer/pipeline/feature_matrix.h"
+#include "trainer/pipeline/layer_inputs.h"
 #include "trainer/pipeline/seed_source.h"
 
 namespace halograph {
@@ -20,14 +22,18 @@ namespace halograph {
 struct PreparedBatch {
   Minibatch minibatch;
   // Per node type the features of minibatch.nodes[type], in that order; of no columns for types
-  // that the recipe has no features for. Empty in a batch without seeds.
+  // that the recipe has no features for, and of all types where the recipe asks for other rows.
+  // Empty in a batch without seeds.
   std::vector<FeatureMatrix> features;
-  LabelRows labels;  // of the rows
-  int64_t rows = 0;  // of the task that the batch is about: seeds, or edges
+  // Of InputRows::kSelfAndMean: one a block of the last layer; else empty.
+  std::vector<SelfAndMean> self_and_mean;
+  TransposedLayers transposed;  // empty unless the recipe asks for it
+  LabelRows labels;             // of the rows
+  int64_t rows = 0;             // of the task that the batch is about: seeds, or edges
   CallStats sampled;
   CallStats pulled;
-  double sample_seconds = 0;  // spent in GraphStore::Sample
-  double pull_seconds = 0;    // spent in KVStore::Pull and conversion
+  double sample_seconds = 0;  // spent in GraphStore::Sample and on `transposed`
+  double pull_seconds = 0;    // spent in KVStore::Pull, conversion and on `self_and_mean`
 };
 
 // A tensor of a node type that goes into a model's input; several of one type stand side by side,
@@ -45,6 +51,9 @@ struct BatchRecipe {
   bool edge_ids = false;  // as SampleRequest's
   bool weights = false;
   std::vector<NodeInput> inputs;  // none of types that are not pulled
+  InputRows input_rows = InputRows::kNodes;
+  bool transposed = false;     // for the backward pass of layers above the first
+  ThreadPool* pool = nullptr;  // shares the work on self_and_mean; not owned; null: none
 };
 
 // Thread-safe: any number of threads may Make at once. The stores are not owned.
@@ -59,8 +68,10 @@ class BatchMaker {
                                              const CallContext& like = {}) const;
 
  private:
-  // All inputs in one call: one exchange.
-  [[nodiscard]] Status PullFeatures(CallContext& context, PreparedBatch* batch) const;
+  // All inputs in one call: one exchange. `features` as PreparedBatch's.
+  [[nodiscard]] Status PullFeatures(const Minibatch& minibatch, CallContext& context,
+                                    std::vector<FeatureMatrix>* features) const;
+  void MakeInputRows(std::vector<FeatureMatrix> features, PreparedBatch* batch) const;
 
   GraphStore* const graph_;
   KVStore* const kv_;

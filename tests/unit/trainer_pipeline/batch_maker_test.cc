@@ -197,9 +197,86 @@ TEST_F(BatchMakerTest, SeedsMayBeOfSeveralTypes) {
   EXPECT_EQ(batch->minibatch.nodes[paper][batch->minibatch.seed_positions[1][2]], 4);
 }
 
+// What the first layer of a model gets, out of a batch that has the features of all nodes.
+void ExpectSameRows(const Schema& schema, const PreparedBatch& plain, const PreparedBatch& made) {
+  EXPECT_EQ(made.minibatch, plain.minibatch);
+  const auto& blocks = plain.minibatch.layers.back().blocks;
+  ASSERT_EQ(made.self_and_mean.size(), blocks.size());
+  for (size_t b = 0; b < blocks.size(); ++b) {
+    const Relation& relation = schema.relations[blocks[b].relation];
+    const SelfAndMean wanted =
+        MakeSelfAndMean(blocks[b], plain.features[*schema.NodeTypeIndex(relation.destination)],
+                        plain.features[*schema.NodeTypeIndex(relation.source)], nullptr);
+    EXPECT_EQ(made.self_and_mean[b].cols, wanted.cols);
+    const auto found = made.self_and_mean[b].rows.values();
+    EXPECT_TRUE(std::equal(found.begin(), found.end(), wanted.rows.values().begin(),
+                           wanted.rows.values().end()));
+  }
+}
+
+TEST_F(BatchMakerTest, RowsOfTheFirstLayerStandInForThoseOfTheNodes) {
+  Open(RandomGraph({.nodes = 50}));
+  BatchRecipe recipe = Recipe("feat", {3, 2});
+  const BatchMaker plain(stores_.graph.get(), stores_.kv.get(), recipe);
+  recipe.input_rows = InputRows::kSelfAndMean;
+  ThreadPool pool("hg-test", 2, 8);
+  recipe.pool = &pool;
+  CountedPulls counted(stores_.kv.get());
+  const BatchMaker maker(stores_.graph.get(), &counted, recipe);
+  auto wanted = Make(plain, 0, {7, 3, 7}, 11);
+  auto found = Make(maker, 0, {7, 3, 7}, 11);
+  ASSERT_TRUE(wanted.ok()) << wanted.status();
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_TRUE(wanted->self_and_mean.empty());
+  ExpectSameRows(stores_.graph->info().schema, *wanted, *found);
+  ASSERT_EQ(found->features.size(), 1U);
+  EXPECT_EQ(found->features[0].cols(), 0) << "rows of the nodes are not kept";
+  EXPECT_EQ(found->pulled.local_bytes, wanted->pulled.local_bytes);
+  EXPECT_EQ(counted.calls, 1);
+}
+
+TEST_F(BatchMakerTest, RowsOfTheFirstLayerAreMadeForEveryRelation) {
+  Open(RandomTypedGraph({.nodes = 60, .feature_dim = 3}));
+  const Schema& schema = stores_.graph->info().schema;
+  BatchRecipe recipe;
+  recipe.sampling = SamplingSpec::Uniform(schema, std::vector<int32_t>{3, 3});
+  recipe.inputs = {InputOf(schema, *schema.NodeTypeIndex("author"), "emb"),
+                   InputOf(schema, *schema.NodeTypeIndex("paper"), "year")};
+  const BatchMaker plain(stores_.graph.get(), stores_.kv.get(), recipe);
+  recipe.input_rows = InputRows::kSelfAndMean;
+  const BatchMaker maker(stores_.graph.get(), stores_.kv.get(), recipe);
+  const int paper = *schema.NodeTypeIndex("paper");
+  auto wanted = Make(plain, paper, {4, 11, 30}, 5);
+  auto found = Make(maker, paper, {4, 11, 30}, 5);
+  ASSERT_TRUE(wanted.ok()) << wanted.status();
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_EQ(found->self_and_mean.size(), schema.relations.size());
+  ExpectSameRows(schema, *wanted, *found);
+}
+
+TEST_F(BatchMakerTest, BlocksBySourceAreMadeOnlyWhereTheyAreAskedFor) {
+  Open(RandomGraph({.nodes = 50}));
+  BatchRecipe recipe = Recipe("feat", {3, 2});
+  const BatchMaker plain(stores_.graph.get(), stores_.kv.get(), recipe);
+  recipe.transposed = true;
+  const BatchMaker maker(stores_.graph.get(), stores_.kv.get(), recipe);
+  auto without = Make(plain, 0, {7, 3}, 11);
+  auto with = Make(maker, 0, {7, 3}, 11);
+  ASSERT_TRUE(without.ok() && with.ok());
+  EXPECT_TRUE(without->transposed.empty());
+  ASSERT_EQ(with->transposed.size(), 2U);
+  ASSERT_EQ(with->transposed[0].size(), 1U);
+  EXPECT_EQ(with->transposed[0][0].destinations.size(),
+            with->minibatch.layers[0].blocks[0].indices.size());
+  EXPECT_TRUE(with->transposed[1].empty());
+}
+
 TEST_F(BatchMakerTest, NoSeedsIsABatchOfNoRows) {
   Open(RandomGraph({.nodes = 10}));
-  const BatchMaker maker(stores_.graph.get(), stores_.kv.get(), Recipe("feat", {2}));
+  BatchRecipe recipe = Recipe("feat", {2});
+  recipe.input_rows = InputRows::kSelfAndMean;
+  recipe.transposed = true;
+  const BatchMaker maker(stores_.graph.get(), stores_.kv.get(), recipe);
   auto batch = Make(maker, 0, {}, 1);
   ASSERT_TRUE(batch.ok()) << batch.status();
   EXPECT_EQ(batch->rows, 0);

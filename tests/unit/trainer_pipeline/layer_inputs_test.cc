@@ -1,0 +1,154 @@
+#include "trainer/pipeline/layer_inputs.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <tuple>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/random_block.h"
+#include "trainer/blocks/gather_rows.h"
+
+namespace halograph {
+namespace {
+
+FeatureMatrix RandomMatrix(uint64_t key, int64_t rows, int64_t cols) {
+  CounterRng rng(Mix(key));
+  FeatureMatrix matrix(rows, cols);
+  for (float& value : matrix.values()) {
+    value = static_cast<float>(rng.NextBounded(2001)) / 1000.0F - 1.0F;
+  }
+  return matrix;
+}
+
+std::span<const float> Row(const FeatureMatrix& matrix, int64_t row) {
+  return matrix.values().subspan(static_cast<size_t>(row * matrix.cols()),
+                                 static_cast<size_t>(matrix.cols()));
+}
+
+void ExpectSelfAndMean(const Block& block, const FeatureMatrix& destinations,
+                       const FeatureMatrix& sources, const SelfAndMean& made) {
+  ASSERT_EQ(made.cols, destinations.cols() + sources.cols());
+  ASSERT_EQ(made.rows.rows() + 1, std::ssize(block.indptr));
+  for (int64_t v = 0; v < made.rows.rows(); ++v) {
+    const auto row = Row(made.rows, v);
+    for (int64_t c = 0; c < destinations.cols(); ++c) {
+      EXPECT_EQ(row[c], Row(destinations, v)[c]) << v;
+    }
+    const int64_t degree = block.indptr[v + 1] - block.indptr[v];
+    for (int64_t c = 0; c < sources.cols(); ++c) {
+      double sum = 0;
+      for (int64_t e = block.indptr[v]; e < block.indptr[v + 1]; ++e) {
+        sum += Row(sources, block.indices[e])[c];
+      }
+      const double mean = degree > 0 ? sum / static_cast<double>(degree) : 0;
+      EXPECT_NEAR(row[destinations.cols() + c], mean, 5e-6) << v << ", " << c;
+    }
+    for (int64_t c = made.cols; c < made.rows.cols(); ++c) EXPECT_EQ(row[c], 0) << "room";
+  }
+}
+
+TEST(SelfAndMeanTest, IsTheRowItselfAndTheMeanOfItsSources) {
+  for (const int64_t cols : {1, 3, 31, 33, 100, 128}) {
+    SCOPED_TRACE(cols);
+    const Block block = RandomBlock(3, 23, 41);
+    const FeatureMatrix features = RandomMatrix(5, 41, cols);
+    ExpectSelfAndMean(block, features, features,
+                      MakeSelfAndMean(block, features, features, nullptr));
+  }
+}
+
+TEST(SelfAndMeanTest, TypesMayDifferInWidthOrHaveNoFeatures) {
+  const Block block = RandomBlock(4, 9, 20);
+  for (const auto& [own, other] : {std::tuple{3, 7}, {0, 7}, {3, 0}, {0, 0}}) {
+    SCOPED_TRACE(testing::Message() << own << " and " << other);
+    const FeatureMatrix destinations = RandomMatrix(1, 12, own);
+    const FeatureMatrix sources = RandomMatrix(2, 20, other);
+    ExpectSelfAndMean(block, destinations, sources,
+                      MakeSelfAndMean(block, destinations, sources, nullptr));
+  }
+}
+
+TEST(SelfAndMeanTest, BlocksWithoutEdgesDestinationsOrNeighbours) {
+  const FeatureMatrix features = RandomMatrix(1, 3, 5);
+  for (const Block& block : {Block{0, {0, 0, 0}, {}}, Block{0, {0, 0, 1}, {2}}, Block{0, {0}, {}},
+                             Block{0, {0, 1}, {0}}}) {
+    ExpectSelfAndMean(block, features, features,
+                      MakeSelfAndMean(block, features, features, nullptr));
+  }
+}
+
+TEST(SelfAndMeanTest, NanAndInfinityReachThoseWhoListThem) {
+  FeatureMatrix features = RandomMatrix(1, 3, 1);
+  features.values()[2] = std::numeric_limits<float>::quiet_NaN();
+  features.values()[1] = std::numeric_limits<float>::infinity();
+  const Block block = {0, {0, 2, 3}, {0, 2, 1}};
+  const SelfAndMean made = MakeSelfAndMean(block, features, features, nullptr);
+  EXPECT_THAT(Row(made.rows, 0)[1], testing::NanSensitiveFloatEq(NAN));
+  EXPECT_EQ(Row(made.rows, 1)[1], std::numeric_limits<float>::infinity());
+}
+
+TEST(SelfAndMeanTest, TheNumberOfThreadsChangesNoBit) {
+  const Block block = RandomBlock(3, 700, 900);
+  const FeatureMatrix features = RandomMatrix(5, 900, 33);
+  const SelfAndMean alone = MakeSelfAndMean(block, features, features, nullptr);
+  for (const size_t helpers : {1, 3}) {
+    ThreadPool pool("hg-test", helpers, 8);
+    const SelfAndMean shared = MakeSelfAndMean(block, features, features, &pool);
+    ASSERT_EQ(shared.rows.values().size(), alone.rows.values().size());
+    EXPECT_EQ(std::memcmp(shared.rows.values().data(), alone.rows.values().data(),
+                          alone.rows.values().size_bytes()),
+              0);
+  }
+}
+
+TEST(SelfAndMeanTest, RowsAreApartByCacheLinesAndNotByWholeKilobytes) {
+  for (const auto& [cols, stride] :
+       {std::tuple{1, 16}, {16, 16}, {17, 32}, {200, 208}, {256, 272}, {512, 528}}) {
+    EXPECT_EQ(PaddedStride(cols), stride);
+  }
+}
+
+Schema TwoTypes() {
+  return {.graph_name = "g",
+          .node_types = {{.name = "a", .count = 50, .features = {}},
+                         {.name = "b", .count = 50, .features = {}}},
+          .relations = {{"a", "to", "b", 9, {}}, {"b", "to", "b", 9, {}}},
+          .tasks = {}};
+}
+
+TEST(TransposeLayersTest, EveryLayerButTheModelsFirstIsGivenBySource) {
+  Minibatch minibatch;
+  Block from_a = RandomBlock(1, 4, 7), from_b = RandomBlock(2, 4, 9);
+  from_b.relation = 1;
+  minibatch.layers = {{{from_a, from_b}, {0, 4}, {7, 9}},
+                      {{RandomBlock(3, 9, 30)}, {7, 9}, {30, 9}}};
+  const TransposedLayers transposed = TransposeLayers(TwoTypes(), minibatch);
+  ASSERT_EQ(transposed.size(), 2U);
+  ASSERT_EQ(transposed[0].size(), 2U);
+  EXPECT_TRUE(transposed[1].empty());
+  for (size_t b = 0; b < 2; ++b) {
+    const Block& block = minibatch.layers[0].blocks[b];
+    const TransposedBlock& by_source = transposed[0][b];
+    ASSERT_EQ(std::ssize(by_source.indptr), b == 0 ? 8 : 10);
+    std::vector<std::pair<int32_t, int32_t>> wanted, found;
+    for (int32_t v = 0; v < 4; ++v) {
+      for (int64_t e = block.indptr[v]; e < block.indptr[v + 1]; ++e) {
+        wanted.emplace_back(block.indices[e], v);
+      }
+    }
+    std::sort(wanted.begin(), wanted.end());
+    for (int32_t u = 0; u + 1 < std::ssize(by_source.indptr); ++u) {
+      for (int64_t e = by_source.indptr[u]; e < by_source.indptr[u + 1]; ++e) {
+        found.emplace_back(u, by_source.destinations[e]);
+      }
+    }
+    EXPECT_EQ(found, wanted);
+  }
+}
+
+}  // namespace
+}  // namespace halograph

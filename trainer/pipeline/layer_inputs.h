@@ -1,0 +1,47 @@
+// What the layers of a model read beside weights, made by the thread that prepares a minibatch, so
+// that the thread that trains need not: rows of the first layer, and blocks by source. A model's
+// first layer is the minibatch's last one.
+//
+// Thread-safe. What is computed does not depend on the number of threads. Functions throw
+// std::bad_alloc.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "common/base/thread_pool.h"
+#include "common/graph/schema.h"
+#include "common/sampling/minibatch.h"
+#include "trainer/blocks/block_transpose.h"
+#include "trainer/pipeline/feature_matrix.h"
+
+namespace halograph {
+
+// What a prepared minibatch holds of the features.
+enum class InputRows : uint8_t {
+  kNodes,        // the rows of all input nodes
+  kSelfAndMean,  // SelfAndMean of each block of the first layer, and nothing else: about a third of
+                 // the memory, and the aggregation of the first layer is done
+};
+
+// Row v: the features of destination v of a block, then the mean of its sources' features, as often
+// as they are listed; the mean of no sources is 0.
+struct SelfAndMean {
+  FeatureMatrix rows;  // columns from `cols` on are zeros: they keep rows apart (PaddedStride)
+  int64_t cols = 0;    // of destinations and of sources together
+};
+
+// `destinations`: features of the block's destination type, of the destinations at least; `sources`
+// of its source type, of all that the block lists. `pool` shares the work with the caller; null: it
+// works alone.
+[[nodiscard]] SelfAndMean MakeSelfAndMean(const Block& block, const FeatureMatrix& destinations,
+                                          const FeatureMatrix& sources, ThreadPool* pool);
+
+// By layer of the minibatch, then by block. Of no blocks for the first layer of a model, whose
+// inputs are features.
+using TransposedLayers = std::vector<std::vector<TransposedBlock>>;
+
+// Of all layers of a minibatch of graph `schema` but the model's first.
+[[nodiscard]] TransposedLayers TransposeLayers(const Schema& schema, const Minibatch& minibatch);
+
+}  // namespace halograph
