@@ -36,8 +36,8 @@ struct PickedRows {
 // Rows [begin, end) of `out`: the mean of the picked rows; zeros where no row is picked.
 void MeanOfRows(const PickedRows& picked, int64_t begin, int64_t end, const MutableRows& out);
 
-// Rows [begin, end) of `out`: the sum of the picked rows, each times scales[its index]. Row i of
-// `first` is added in front, for i below `first_rows`.
+// Rows [begin, end) of `out`: the sum of the picked rows, each times scales[its index], or as it is
+// if `scales` is null. Row i of `first` is added in front, for i below `first_rows`.
 void ScaledSumOfRows(const PickedRows& picked, const float* scales, const ConstRows& first,
                      int64_t first_rows, int64_t begin, int64_t end, const MutableRows& out);
 

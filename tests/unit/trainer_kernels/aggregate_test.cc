@@ -1,0 +1,157 @@
+#include "trainer/kernels/aggregate.h"
+
+#include <limits>
+
+#include "tests/support/random_block.h"
+#include "tests/unit/trainer_kernels/every_target.h"
+#include "tests/unit/trainer_kernels/gradient_checks.h"
+
+namespace halograph {
+namespace {
+
+using AggregateFunction = torch::Tensor (*)(const torch::Tensor&, const Block&, Aggregation);
+
+constexpr Aggregation kAllAggregations[] = {Aggregation::kSum, Aggregation::kMean,
+                                            Aggregation::kMax};
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+Differentiable AggregateBy(AggregateFunction function, const Block& block, Aggregation how) {
+  return [function, &block, how](const std::vector<torch::Tensor>& leaves) {
+    return function(leaves[0], block, how);
+  };
+}
+
+WithGradients Fused(const torch::Tensor& h, const Block& block, Aggregation how) {
+  return Differentiate(AggregateBy(Aggregate, block, how), {h});
+}
+WithGradients Composed(const torch::Tensor& h, const Block& block, Aggregation how) {
+  return Differentiate(AggregateBy(ComposedAggregate, block, how), {h});
+}
+
+class AggregateTest : public EveryTargetTest {};
+
+TEST_P(AggregateTest, EqualsTheCompositionForwardAndBackward) {
+  torch::manual_seed(1);
+  uint64_t key = 0;
+  for (const int64_t width : {1, 3, 16, 31, 33, 100, 256}) {
+    for (const Aggregation how : kAllAggregations) {
+      SCOPED_TRACE(testing::Message() << width << ", " << static_cast<int>(how));
+      const Block block = RandomBlock(++key, 23, 41);
+      const torch::Tensor h = torch::randn({41, width});
+      ExpectClose(Fused(h, block, how), Composed(h, block, how));
+    }
+  }
+}
+
+TEST_P(AggregateTest, GradientsAreThoseOfFiniteDifferences) {
+  torch::manual_seed(2);
+  for (const int64_t width : {1, 3, 31, 33, 100}) {
+    const Block block = RandomBlock(5, 6, 9);
+    const torch::Tensor h = torch::randn({9, width});
+    for (const Aggregation how : kAllAggregations) {
+      SCOPED_TRACE(testing::Message() << width << ", " << static_cast<int>(how));
+      // The maximum is linear while no other row wins.
+      const double step = how == Aggregation::kMax ? 1e-4 : 1.0;
+      ExpectGradientsOfDifferences(AggregateBy(Aggregate, block, how), {h}, step, 5e-3);
+    }
+  }
+}
+
+TEST_P(AggregateTest, OfEqualRowsTheFirstListedGetsTheGradientOfTheMaximum) {
+  // Destination 0 lists sources 2, 1, 2, all alike; destination 1 lists source 1 twice.
+  const Block block{0, {0, 3, 5}, {2, 1, 2, 1, 1}};
+  for (const int64_t width : {1, 33}) {
+    const torch::Tensor h = torch::ones({4, width});
+    const WithGradients found = Fused(h, block, Aggregation::kMax);
+    ExpectClose(found, Composed(h, block, Aggregation::kMax));
+    const torch::Tensor factors = torch::sin(torch::arange(2 * width, torch::kFloat64));
+    const torch::Tensor by_row = factors.to(torch::kFloat32).view({2, width});
+    EXPECT_TRUE(torch::allclose(found.grads[0][2], by_row[0]));
+    EXPECT_TRUE(torch::allclose(found.grads[0][1], by_row[1]));
+  }
+}
+
+TEST_P(AggregateTest, RandomTiesGoWhereTheCompositionTakesThem) {
+  torch::manual_seed(3);
+  for (uint64_t key = 0; key < 10; ++key) {
+    const Block block = RandomBlock(key, 30, 12);
+    const torch::Tensor h = torch::randint(-1, 2, {12, 37}).to(torch::kFloat32);
+    ExpectClose(Fused(h, block, Aggregation::kMax), Composed(h, block, Aggregation::kMax));
+  }
+}
+
+TEST_P(AggregateTest, NanAndInfinityGoWhereTheCompositionTakesThem) {
+  torch::manual_seed(4);
+  for (const Aggregation how : kAllAggregations) {
+    for (uint64_t key = 0; key < 4; ++key) {
+      SCOPED_TRACE(testing::Message() << static_cast<int>(how) << ", " << key);
+      const Block block = RandomBlock(key, 25, 20);
+      torch::Tensor h = torch::randn({20, 35});
+      h[3][4] = kNan;
+      h[5][4] = kNan;
+      h[3][34] = kInfinity;
+      h[7] = -kInfinity;
+      ExpectCloseWhereFinite(Fused(h, block, how), Composed(h, block, how));
+    }
+  }
+}
+
+TEST_P(AggregateTest, NanOfAGradientStaysWithItsWinner) {
+  const Block block{0, {0, 2}, {0, 1}};
+  torch::Tensor h = torch::tensor({{1.0F, 5.0F}, {2.0F, 4.0F}}).requires_grad_();
+  Aggregate(h, block, Aggregation::kMax).backward(torch::tensor({{kNan, 3.0F}}));
+  EXPECT_TRUE(torch::isnan(h.grad()[1][0]).item<bool>());
+  EXPECT_EQ(h.grad()[0][0].item<float>(), 0);
+  EXPECT_EQ(h.grad()[0][1].item<float>(), 3);
+}
+
+HALOGRAPH_EVERY_TARGET(AggregateTest);
+
+TEST(AggregateEdgesTest, BlocksWithoutEdgesDestinationsOrNeighbours) {
+  torch::manual_seed(5);
+  const torch::Tensor h = torch::randn({3, 21});
+  for (const Block& block : {Block{0, {0, 0, 0}, {}}, Block{0, {0, 0, 1}, {2}}, Block{0, {0}, {}},
+                             Block{0, {0, 1}, {0}}}) {
+    for (const Aggregation how : kAllAggregations) {
+      const WithGradients found = Fused(h, block, how);
+      ExpectClose(found, Composed(h, block, how));
+      EXPECT_TRUE(torch::equal(found.grads[0][1], torch::zeros({21})));
+    }
+  }
+}
+
+TEST(AggregateEdgesTest, AVeryWideRowIsTaken) {
+  torch::manual_seed(6);
+  const Block block = RandomBlock(2, 3, 4);
+  const torch::Tensor h = torch::randn({4, 10000});
+  for (const Aggregation how : kAllAggregations) {
+    ExpectClose(Fused(h, block, how), Composed(h, block, how));
+  }
+}
+
+TEST(AggregateEdgesTest, NumberOfThreadsChangesNoBit) {
+  torch::manual_seed(7);
+  const Block block = RandomBlock(5, 700, 900);
+  for (const Aggregation how : kAllAggregations) {
+    ExpectSameBitsOnAnyThreads(AggregateBy(Aggregate, block, how), {torch::randn({900, 33})});
+  }
+}
+
+TEST(AggregateEdgesTest, TheCompositionTakesOtherTypes) {
+  const Block block{0, {0, 2, 2}, {0, 1}};
+  const torch::Tensor h = torch::tensor({{1.0, 5.0}, {2.0, 4.0}}, torch::kFloat64);
+  EXPECT_TRUE(torch::equal(ComposedAggregate(h, block, Aggregation::kMax),
+                           torch::tensor({{2.0, 5.0}, {0.0, 0.0}}, torch::kFloat64)));
+  EXPECT_THROW((void)Aggregate(h, block, Aggregation::kMax), c10::Error);
+}
+
+TEST(AggregateEdgesTest, OnlyGradientsThatAreAskedForAreMade) {
+  const Block block = RandomBlock(2, 3, 4);
+  for (const Aggregation how : kAllAggregations) {
+    EXPECT_FALSE(Aggregate(torch::randn({4, 6}), block, how).requires_grad());
+  }
+}
+
+}  // namespace
+}  // namespace halograph

@@ -1,0 +1,28 @@
+// Sum, mean and maximum over sampled in-neighbours, on a block's CSC: forward in parallel over
+// destinations, backward in parallel over sources by the transposed CSC. Each row is made by one
+// thread in a fixed order, so results do not depend on the number of threads.
+#pragma once
+
+#include "common/sampling/minibatch.h"
+#include "trainer/torch/torch_api.h"
+
+namespace halograph {
+
+enum class Aggregation { kSum, kMean, kMax };
+
+// Row i: the sum, mean or maximum of rows h[u] over the sources u of destination i, as often as
+// they are listed; zeros for a destination without edges. [destinations of block, h.size(1)],
+// differentiable in h.
+// Of equal values the one listed first is the maximum, and it alone gets the gradient. NaN counts
+// as larger than all else: the first NaN is the maximum, and gets the gradient. So it is with
+// libtorch's max over a dimension.
+// `h`: float32, contiguous, on the CPU. Requires every index of `block` below h.size(0), and that
+// `block` lives until backward is done. Throws c10::Error as libtorch does.
+[[nodiscard]] torch::Tensor Aggregate(const torch::Tensor& h, const Block& block, Aggregation how);
+
+// The same, composed of libtorch's operations, on any device and in any floating type: the oracle
+// of the tests. The maximum takes a row for each destination and place up to the largest degree.
+[[nodiscard]] torch::Tensor ComposedAggregate(const torch::Tensor& h, const Block& block,
+                                              Aggregation how);
+
+}  // namespace halograph
