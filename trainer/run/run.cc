@@ -20,6 +20,7 @@
 #include "trainer/pipeline/batch_schedule.h"
 #include "trainer/run/report.h"
 #include "trainer/tasks/registry.h"
+#include "trainer/torch/tensor_pool.h"
 #include "trainer/training/evaluation.h"
 #include "trainer/training/session.h"
 #include "trainer/training/torch_error.h"
@@ -245,6 +246,7 @@ Status RunPrepared(Session& session, TrainLog& log) {
 
 Status RunTraining(const TrainOptions& options, StopSignal& stop) {
   Progress::Enable(!options.quiet);
+  PoolTensors();
   SetThreads(options);
   TrainLog log;
   if (options.rank == 0) {

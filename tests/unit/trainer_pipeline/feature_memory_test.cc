@@ -14,7 +14,7 @@ namespace {
 constexpr size_t kMiB = size_t{1} << 20;
 
 int64_t Held() {
-  const FeatureMemoryUsage usage = GetFeatureMemoryUsage();
+  const MemoryUsage usage = GetFeatureMemoryUsage();
   return usage.in_use_bytes + usage.kept_bytes;
 }
 
