@@ -3,7 +3,8 @@
 // by a line in registry.cc.
 //
 // What a model must know of the run it is given when it is made (ModelShape), what it must be told
-// by the user it names itself (ModelOptions), what the graph must have it states (ModelNeeds).
+// by the user it names itself (ModelOptions), what the graph must have and in what form it likes
+// its inputs it states (ModelNeeds).
 //
 // How kinds of models fit:
 //   GraphSAGE, GCN, SGC, NGNN   blocks of one relation; degrees are in the blocks' indptr. NGNN's
@@ -27,6 +28,7 @@
 
 #include "common/sampling/minibatch.h"
 #include "trainer/models/registry.h"
+#include "trainer/pipeline/layer_inputs.h"
 #include "trainer/torch/torch_api.h"
 
 namespace halograph {
@@ -35,11 +37,19 @@ struct ModelInput {
   // Layer 0 is at the seeds: a model begins with the last one. Must live until backward is done.
   const Minibatch* minibatch = nullptr;
   // Per node type: rows of minibatch->nodes[type], float32 and contiguous, on one device for all;
-  // not defined for types that the run has no inputs for (ModelShape::input_dims is 0).
+  // not defined for types that the run has no inputs for (ModelShape::input_dims is 0), nor where
+  // self_and_mean stands in.
   std::vector<torch::Tensor> nodes;
   // The key of dropout and of all else that is drawn (kernels/dropout.h), made of run, epoch, step
   // and rank: nothing is drawn from anywhere else. None in evaluation: draw nothing.
   std::optional<uint64_t> draws;
+  // Given to kinds whose needs ask for it: per block of the minibatch's last layer the rows of
+  // SelfAndMean (pipeline/layer_inputs.h), [destinations, columns of destination and source type],
+  // rows further apart than long. Empty: `nodes` are given. A kind that asks must take either, as
+  // inputs that are learnt, and other devices, come as `nodes`.
+  std::vector<torch::Tensor> self_and_mean = {};
+  // Likewise, in training. Must live until backward is done. Null: backward makes its own.
+  const TransposedLayers* transposed = nullptr;
 };
 
 // Not thread-safe. Parameters are float32, registered as libtorch's modules do, all made by the

@@ -34,11 +34,15 @@ struct ModelShape {
   int64_t output_dim = 1;           // what the task asks for
 };
 
-// What a model asks of the graph.
+// What a model asks of the graph, and how it likes minibatches prepared.
 struct ModelNeeds {
   bool one_relation = false;  // one node type and one relation; else any graph
   bool edge_ids = false;      // in blocks: for features of edges
   bool weights = false;       // in blocks: --sampling-weights must be given
+  // kSelfAndMean where the first layer has no parameter before its mean: the threads that prepare
+  // then aggregate (ModelInput::self_and_mean).
+  InputRows input_rows = InputRows::kNodes;
+  bool transposed = false;  // its backward pass sums by source (ModelInput::transposed)
 };
 
 struct ModelKind {

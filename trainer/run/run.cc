@@ -36,7 +36,7 @@ void SetThreads(const TrainOptions& options) {
 }
 
 BatchRecipe RecipeOf(const Session& session, const ModelKind& kind, std::vector<NodeInput> inputs,
-                     const std::vector<int32_t>& fanouts) {
+                     const std::vector<int32_t>& fanouts, bool training) {
   BatchRecipe recipe;
   recipe.sampling =
       SamplingSpec::Uniform(session.stores.graph->info().schema, fanouts, session.options.replace);
@@ -44,6 +44,9 @@ BatchRecipe RecipeOf(const Session& session, const ModelKind& kind, std::vector<
   recipe.edge_ids = kind.needs.edge_ids;
   recipe.weights = kind.needs.weights;
   recipe.inputs = std::move(inputs);
+  recipe.input_rows = kind.needs.input_rows;
+  recipe.transposed = training && kind.needs.transposed;
+  recipe.pool = session.preparing.get();
   return recipe;
 }
 
@@ -56,6 +59,10 @@ Status CheckPredict(const Session& session) {
 void PlanSampling(Session& session) {
   const SamplerThreads threads = SamplerThreadsOf(session.options);
   session.sampler = PlanSampler(session.stores.graph->info().schema, threads);
+  if (session.sampler.helpers > 0) {
+    const auto helpers = static_cast<size_t>(session.sampler.helpers);
+    session.preparing = std::make_unique<ThreadPool>("hg-rows", helpers, helpers * 4);
+  }
   if (session.sampler.table_bytes <= threads.memory) return;
   spdlog::warn(
       "rank {}: one minibatch in the making needs tables of {}, more than --sampler-memory {}: "
@@ -110,7 +117,8 @@ Status Prepare(Session& session, std::vector<NodeInput>* inputs) {
   HG_RETURN_IF_ERROR(CheckPredict(session));
   for (auto [maker, fanouts] : {std::pair{&session.train_maker, &options.fanouts},
                                 {&session.eval_maker, &options.eval_fanouts}}) {
-    const BatchRecipe recipe = RecipeOf(session, *kind, *inputs, *fanouts);
+    const bool training = maker == &session.train_maker;
+    const BatchRecipe recipe = RecipeOf(session, *kind, *inputs, *fanouts, training);
     // What no minibatch could be made of is an error now, not after the ranks have met.
     HG_RETURN_IF_ERROR(ValidateRequest(
         session.stores.graph->info().schema,

@@ -1,5 +1,7 @@
 #include "trainer/training/batch_feed.h"
 
+#include <array>
+
 #include "common/base/stopwatch.h"
 
 namespace halograph {
@@ -24,10 +26,11 @@ StreamOptions StreamOptionsOf(const Session& session, BatchPurpose purpose, int6
   return stream;
 }
 
-torch::Tensor TakeMatrix(FeatureMatrix& matrix) {
-  const int64_t rows = matrix.rows();
-  const int64_t cols = matrix.cols();
-  return torch::from_blob(matrix.Release(), {rows, cols}, FeatureMatrix::Free, torch::kFloat32);
+// Its first `cols` columns.
+torch::Tensor TakeMatrix(FeatureMatrix& matrix, int64_t cols) {
+  const std::array<int64_t, 2> sizes = {matrix.rows(), cols};
+  const std::array<int64_t, 2> strides = {matrix.cols(), 1};
+  return torch::from_blob(matrix.Release(), sizes, strides, FeatureMatrix::Free, torch::kFloat32);
 }
 
 }  // namespace
@@ -63,8 +66,13 @@ StatusOr<PreparedBatch> BatchFeed::Next(FeedWaits* waits) {
 ModelInput InputOf(PreparedBatch& batch, std::optional<uint64_t> draws) {
   ModelInput input{.minibatch = &batch.minibatch, .nodes = {}, .draws = draws};
   for (FeatureMatrix& features : batch.features) {
-    input.nodes.push_back(features.cols() > 0 ? TakeMatrix(features) : torch::Tensor());
+    input.nodes.push_back(features.cols() > 0 ? TakeMatrix(features, features.cols())
+                                              : torch::Tensor());
   }
+  for (SelfAndMean& block : batch.self_and_mean) {
+    input.self_and_mean.push_back(TakeMatrix(block.rows, block.cols));
+  }
+  if (!batch.transposed.empty()) input.transposed = &batch.transposed;
   return input;
 }
 

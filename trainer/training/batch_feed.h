@@ -48,8 +48,9 @@ class BatchFeed {
   MinibatchStream stream_;
 };
 
-// A batch as a model takes it in. The features go along without a copy, so this works once a batch:
-// their memory lives as long as the graph of backward. `draws` as ModelInput's.
+// A batch as a model takes it in. The rows go along without a copy, so this works once a batch:
+// their memory lives as long as the graph of backward. All else must outlive that graph in `batch`.
+// `draws` as ModelInput's.
 [[nodiscard]] ModelInput InputOf(PreparedBatch& batch, std::optional<uint64_t> draws);
 
 }  // namespace halograph

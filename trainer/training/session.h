@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "common/base/thread_pool.h"
 #include "common/program/stop_signal.h"
 #include "trainer/distributed/communicator.h"
 #include "trainer/launch/options.h"
@@ -26,6 +27,7 @@ struct Session {
   SamplerPlan sampler;  // how many minibatches are prepared at once
   std::unique_ptr<Communicator> ranks;
   std::unique_ptr<TrainingTask> task;
+  std::unique_ptr<ThreadPool> preparing;  // helps threads that prepare minibatches; or null
   std::unique_ptr<BatchMaker> train_maker;
   std::unique_ptr<BatchMaker> eval_maker;
   std::shared_ptr<Model> model;
