@@ -23,4 +23,13 @@ TransposedBlock Transpose(const int64_t* indptr, int64_t num_destinations, const
   return t;
 }
 
+std::vector<int32_t> EdgesBySource(const TransposedBlock& block, const int32_t* indices) {
+  std::vector<int32_t> edges(block.destinations.size());
+  std::vector<int64_t> next(block.indptr.begin(), block.indptr.end() - 1);
+  for (size_t edge = 0; edge < edges.size(); ++edge) {
+    edges[next[indices[edge]]++] = static_cast<int32_t>(edge);
+  }
+  return edges;
+}
+
 }  // namespace halograph

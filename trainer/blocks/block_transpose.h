@@ -19,4 +19,9 @@ struct TransposedBlock {
 [[nodiscard]] TransposedBlock Transpose(const int64_t* indptr, int64_t num_destinations,
                                         const int32_t* indices, int64_t num_sources);
 
+// The edge that each entry of `destinations` stands for: its place in `indices`, ascending within a
+// source. `block` is Transpose's of these indices. Requires fewer than 2^31 edges.
+[[nodiscard]] std::vector<int32_t> EdgesBySource(const TransposedBlock& block,
+                                                 const int32_t* indices);
+
 }  // namespace halograph

@@ -37,10 +37,11 @@ inline WithGradients Differentiate(const Differentiable& function,
   return results;
 }
 
-// The largest difference relative to the largest value.
+// The largest difference relative to the largest value, or to 0.1 if that is less: where the terms
+// of a gradient cancel out, what is left is their rounding.
 inline double RelativeDifference(const torch::Tensor& found, const torch::Tensor& wanted) {
   if (wanted.numel() == 0) return 0;
-  const auto scale = std::max(1e-6, wanted.abs().max().item<double>());
+  const auto scale = std::max(0.1, wanted.abs().max().item<double>());
   return (found - wanted).abs().max().item<double>() / scale;
 }
 

@@ -1,0 +1,162 @@
+#include "trainer/kernels/attention.h"
+
+#include <limits>
+#include <string>
+
+#include <gmock/gmock.h>
+
+#include "tests/support/random_block.h"
+#include "tests/unit/trainer_kernels/every_target.h"
+#include "tests/unit/trainer_kernels/gradient_checks.h"
+
+namespace halograph {
+namespace {
+
+using AttendFunction = torch::Tensor (*)(const AttentionInput&, const Block&);
+using Leaves = std::vector<torch::Tensor>;  // projected, scores of sources, of destinations
+
+Differentiable AttendBy(AttendFunction function, const Block& block, double slope = 0.2) {
+  return [function, &block, slope](const Leaves& leaves) {
+    return function({leaves[0], leaves[1], leaves[2], slope}, block);
+  };
+}
+
+Leaves RandomLeaves(int64_t destinations, int64_t sources, int64_t heads, int64_t width) {
+  return {torch::randn({sources, heads * width}), torch::randn({sources, heads}),
+          torch::randn({destinations, heads})};
+}
+
+void ExpectTheComposition(const Leaves& leaves, const Block& block, double slope = 0.2) {
+  ExpectClose(Differentiate(AttendBy(Attend, block, slope), leaves),
+              Differentiate(AttendBy(ComposedAttend, block, slope), leaves));
+}
+
+class AttentionTest : public EveryTargetTest {};
+
+TEST_P(AttentionTest, EqualsTheCompositionForwardAndBackward) {
+  torch::manual_seed(1);
+  uint64_t key = 0;
+  for (const int64_t width : {1, 3, 8, 31, 33, 64, 100}) {
+    for (const int64_t heads : {1, 3, 4, 8}) {
+      SCOPED_TRACE(testing::Message() << heads << " heads of " << width);
+      const Block block = RandomBlock(++key, 23, 41);
+      ExpectTheComposition(RandomLeaves(23, 41, heads, width), block);
+    }
+  }
+}
+
+TEST_P(AttentionTest, GradientsAreThoseOfFiniteDifferences) {
+  torch::manual_seed(2);
+  for (const int64_t width : {1, 3, 31, 33, 100}) {
+    for (const int64_t heads : {1, 3, 4, 8}) {
+      SCOPED_TRACE(testing::Message() << heads << " heads of " << width);
+      const Block block = RandomBlock(5, 6, 9);
+      Leaves leaves = RandomLeaves(6, 9, heads, width);
+      // No score is near the kink of LeakyReLU.
+      leaves[1] = torch::sign(leaves[1]) * (2 + torch::rand({9, heads}));
+      leaves[2] = torch::rand({6, heads}) * 2 - 1;
+      ExpectGradientsOfDifferences(AttendBy(Attend, block), leaves, 1e-2, 3e-3);
+    }
+  }
+}
+
+TEST_P(AttentionTest, LargeScoresNeitherOverflowNorVanish) {
+  torch::manual_seed(3);
+  const Block block = RandomBlock(7, 20, 30);
+  Leaves leaves = RandomLeaves(20, 30, 4, 17);
+  leaves[1] *= 1e4;
+  const WithGradients found = Differentiate(AttendBy(Attend, block), leaves);
+  EXPECT_TRUE(torch::isfinite(found.out).all().item<bool>());
+  ExpectClose(found, Differentiate(AttendBy(ComposedAttend, block), leaves));
+}
+
+TEST_P(AttentionTest, NanAndInfinityGoWhereTheCompositionTakesThem) {
+  torch::manual_seed(4);
+  constexpr float kBad[] = {std::numeric_limits<float>::quiet_NaN(),
+                            std::numeric_limits<float>::infinity(),
+                            -std::numeric_limits<float>::infinity()};
+  for (const float bad : kBad) {
+    for (int leaf = 0; leaf < 3; ++leaf) {
+      SCOPED_TRACE(testing::Message() << bad << " in leaf " << leaf);
+      const Block block = RandomBlock(8, 12, 20);
+      Leaves leaves = RandomLeaves(12, 20, 3, 18);
+      leaves[leaf][3][2] = bad;
+      leaves[leaf][5][0] = bad;
+      ExpectCloseWhereFinite(Differentiate(AttendBy(Attend, block), leaves),
+                             Differentiate(AttendBy(ComposedAttend, block), leaves));
+    }
+  }
+}
+
+TEST_P(AttentionTest, WeightsOfADestinationSumToOne) {
+  torch::manual_seed(5);
+  const Block block = RandomBlock(9, 15, 25);
+  Leaves leaves = RandomLeaves(15, 25, 3, 5);
+  leaves[0].fill_(1);
+  const torch::Tensor out = AttendBy(Attend, block)(leaves);
+  for (int64_t v = 0; v < 15; ++v) {
+    const float wanted = block.indptr[v + 1] > block.indptr[v] ? 1.0F : 0.0F;
+    EXPECT_TRUE(torch::allclose(out[v], torch::full({15}, wanted))) << v;
+  }
+}
+
+TEST_P(AttentionTest, TheSlopeIsThatOfNegativeScores) {
+  torch::manual_seed(6);
+  const Block block = RandomBlock(10, 15, 25);
+  for (const double slope : {0.0, 0.01, 0.7}) {
+    ExpectTheComposition(RandomLeaves(15, 25, 2, 20), block, slope);
+  }
+}
+
+HALOGRAPH_EVERY_TARGET(AttentionTest);
+
+TEST(AttentionEdgesTest, BlocksWithoutEdgesDestinationsOrNeighbours) {
+  torch::manual_seed(7);
+  for (const Block& block : {Block{0, {0, 0, 0}, {}}, Block{0, {0, 0, 1}, {2}}, Block{0, {0}, {}},
+                             Block{0, {0, 1}, {0}}, Block{0, {0, 3}, {1, 1, 1}}}) {
+    const auto destinations = static_cast<int64_t>(block.indptr.size()) - 1;
+    const Leaves leaves = RandomLeaves(destinations, 3, 3, 7);
+    ExpectTheComposition(leaves, block);
+    if (block.indptr[0] != block.indptr.back()) continue;
+    const WithGradients found = Differentiate(AttendBy(Attend, block), leaves);
+    EXPECT_TRUE(torch::equal(found.out, torch::zeros_like(found.out)));
+    for (const torch::Tensor& grad : found.grads) {
+      EXPECT_TRUE(torch::equal(grad, torch::zeros_like(grad)));
+    }
+  }
+}
+
+TEST(AttentionEdgesTest, AVeryWideRowIsTaken) {
+  torch::manual_seed(8);
+  ExpectTheComposition(RandomLeaves(3, 4, 2, 10000), RandomBlock(2, 3, 4));
+}
+
+TEST(AttentionEdgesTest, NumberOfThreadsChangesNoBit) {
+  torch::manual_seed(9);
+  const Block block = RandomBlock(5, 700, 900);
+  ExpectSameBitsOnAnyThreads(AttendBy(Attend, block), RandomLeaves(700, 900, 3, 33));
+}
+
+TEST(AttentionEdgesTest, ShapesAndTypesThatDoNotFitAreNamed) {
+  const Block block = RandomBlock(2, 3, 4);
+  const auto message = [&](const Leaves& leaves) -> std::string {
+    try {
+      (void)AttendBy(Attend, block)(leaves);
+    } catch (const c10::Error& error) {
+      return TorchMessage(error);
+    }
+    return "taken";
+  };
+  EXPECT_THAT(message({torch::ones({4, 7}), torch::ones({4, 2}), torch::ones({3, 2})}),
+              testing::HasSubstr("7 projected columns are no multiple of 2 heads"));
+  EXPECT_THAT(message({torch::ones({4, 6}), torch::ones({5, 2}), torch::ones({3, 2})}),
+              testing::HasSubstr("scores of 5 sources for projected rows of 4"));
+  EXPECT_THAT(message({torch::ones({4, 6}), torch::ones({4, 2}), torch::ones({4, 2})}),
+              testing::HasSubstr("destination_scores"));
+  EXPECT_THAT(
+      message({torch::ones({4, 6}, torch::kFloat64), torch::ones({4, 2}), torch::ones({3, 2})}),
+      testing::HasSubstr("float32"));
+}
+
+}  // namespace
+}  // namespace halograph
