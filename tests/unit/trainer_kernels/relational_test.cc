@@ -1,0 +1,174 @@
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+
+#include "tests/support/random_block.h"
+#include "tests/unit/trainer_kernels/every_target.h"
+#include "tests/unit/trainer_kernels/gradient_checks.h"
+#include "trainer/kernels/relational_aggregate.h"
+
+namespace halograph {
+namespace {
+
+using RelationalFunctionType = torch::Tensor (*)(const torch::Tensor&, const RelationalBlock&,
+                                                 const torch::Tensor&, std::optional<int64_t>);
+
+Differentiable RelationalBy(RelationalFunctionType function, const RelationalBlock& block,
+                            std::optional<int64_t> first_self = {}) {
+  return [function, &block, first_self](const std::vector<torch::Tensor>& leaves) {
+    return function(leaves[0], block, leaves[1], first_self);
+  };
+}
+
+// Relations whose sources begin at rows 0, 3, 0, 3, ... of the inputs.
+RelationalBlock RandomRelations(uint64_t key, int64_t relations, int64_t destinations,
+                                int64_t sources) {
+  std::vector<Block> blocks;
+  for (int64_t r = 0; r < relations; ++r) {
+    blocks.push_back(RandomBlock(key * 100 + static_cast<uint64_t>(r), destinations, sources - 3));
+  }
+  std::vector<RelationEdges> edges;
+  for (const Block& block : blocks) {
+    edges.push_back({&block, static_cast<int64_t>(edges.size() % 2) * 3});
+  }
+  return GroupByRelation(edges).value();
+}
+
+void ExpectTheRelationalComposition(const std::vector<torch::Tensor>& leaves,
+                                    const RelationalBlock& block,
+                                    std::optional<int64_t> first_self) {
+  ExpectClose(Differentiate(RelationalBy(RelationalAggregate, block, first_self), leaves),
+              Differentiate(RelationalBy(ComposedRelationalAggregate, block, first_self), leaves));
+}
+
+TEST(RelationalBlockTest, GroupsByDestinationAndRelationInOrder) {
+  const Block first{0, {0, 2, 2}, {4, 1}};
+  const Block second{1, {0, 1, 3}, {0, 2, 2}};
+  const RelationalBlock block =
+      GroupByRelation(std::vector<RelationEdges>{{&first, 0}, {&second, 10}}).value();
+  EXPECT_EQ(block.num_relations, 2);
+  EXPECT_EQ(block.groups, (std::vector<int64_t>{0, 2, 3}));
+  EXPECT_EQ(block.relations, (std::vector<int32_t>{0, 1, 1}));
+  EXPECT_EQ(block.indptr, (std::vector<int64_t>{0, 2, 3, 5}));
+  EXPECT_EQ(block.sources, (std::vector<int32_t>{4, 1, 10, 12, 12}));
+}
+
+TEST(RelationalBlockTest, BlocksOfDifferentDestinationsAreRefused) {
+  const Block two{0, {0, 0, 0}, {}};
+  const Block one{0, {0, 1}, {7}};
+  const auto refused = GroupByRelation(std::vector<RelationEdges>{{&two, 0}, {&one, 0}});
+  EXPECT_THAT(Message(refused.status()), testing::HasSubstr("relation 1 has 1 destinations"));
+  const auto none = GroupByRelation({});
+  EXPECT_THAT(Message(none.status()), testing::HasSubstr("no relation"));
+  const auto large =
+      GroupByRelation(std::vector<RelationEdges>{{&one, std::numeric_limits<int32_t>::max() - 6}});
+  EXPECT_THAT(Message(large.status()), testing::HasSubstr("row 2147483648"));
+}
+
+class RelationalTest : public EveryTargetTest {};
+
+TEST_P(RelationalTest, EqualsTheCompositionForwardAndBackward) {
+  torch::manual_seed(1);
+  uint64_t key = 0;
+  for (const int64_t width : {1, 3, 31, 33, 100, 256}) {
+    for (const int64_t bases : {1, 3, 4}) {
+      for (const std::optional<int64_t> first_self : {std::optional<int64_t>(), {0}, {5}}) {
+        SCOPED_TRACE(testing::Message() << bases << " bases of " << width);
+        const RelationalBlock block = RandomRelations(++key, 5, 21, 37);
+        ExpectTheRelationalComposition({torch::randn({37, width}), torch::randn({5, bases})}, block,
+                                       first_self);
+      }
+    }
+  }
+}
+
+TEST_P(RelationalTest, GradientsAreThoseOfFiniteDifferences) {
+  torch::manual_seed(2);
+  for (const int64_t width : {1, 3, 31, 33, 100}) {
+    SCOPED_TRACE(width);
+    const RelationalBlock block = RandomRelations(3, 4, 6, 11);
+    ExpectGradientsOfDifferences(RelationalBy(RelationalAggregate, block, 2),
+                                 {torch::randn({11, width}), torch::randn({4, 3})}, 1.0, 1e-3);
+  }
+}
+
+TEST_P(RelationalTest, NanAndInfinityGoWhereTheCompositionTakesThem) {
+  torch::manual_seed(3);
+  for (const float bad :
+       {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+    for (int leaf = 0; leaf < 2; ++leaf) {
+      SCOPED_TRACE(testing::Message() << bad << " in leaf " << leaf);
+      const RelationalBlock block = RandomRelations(4, 4, 9, 14);
+      std::vector<torch::Tensor> leaves = {torch::randn({14, 19}), torch::randn({4, 3})};
+      leaves[leaf][3][2] = bad;
+      ExpectCloseWhereFinite(
+          Differentiate(RelationalBy(RelationalAggregate, block, 1), leaves),
+          Differentiate(RelationalBy(ComposedRelationalAggregate, block, 1), leaves));
+    }
+  }
+}
+
+HALOGRAPH_EVERY_TARGET(RelationalTest);
+
+TEST(RelationalEdgesTest, BlocksWithoutEdgesDestinationsOrNeighbours) {
+  torch::manual_seed(4);
+  const std::vector<torch::Tensor> leaves = {torch::randn({4, 9}), torch::randn({2, 3})};
+  const Block without_edges{0, {0, 0, 0}, {}}, some{0, {0, 0, 1}, {2}};
+  const Block without_destinations{0, {0}, {}}, one{0, {0, 2}, {1, 1}}, none{0, {0, 0}, {}};
+  for (const auto& [a, b] : std::vector<std::pair<const Block*, const Block*>>{
+           {&without_edges, &without_edges},
+           {&without_edges, &some},
+           {&without_destinations, &without_destinations},
+           {&one, &none}}) {
+    const RelationalBlock block =
+        GroupByRelation(std::vector<RelationEdges>{{a, 0}, {b, 1}}).value();
+    ExpectTheRelationalComposition(leaves, block, {});
+    ExpectTheRelationalComposition(leaves, block, 1);
+  }
+}
+
+TEST(RelationalEdgesTest, NumberOfThreadsChangesNoBit) {
+  torch::manual_seed(5);
+  const RelationalBlock block = RandomRelations(6, 5, 500, 700);
+  ExpectSameBitsOnAnyThreads(RelationalBy(RelationalAggregate, block, 7),
+                             {torch::randn({700, 33}), torch::randn({5, 4})});
+}
+
+TEST(RelationalEdgesTest, OnlyTheCoefficientsNeedAGradientInAFirstLayer) {
+  torch::manual_seed(6);
+  const RelationalBlock block = RandomRelations(7, 3, 8, 12);
+  const torch::Tensor h = torch::randn({12, 20});
+  const auto gradient = [&](RelationalFunctionType function) {
+    torch::Tensor coefficients = torch::ones({3, 2}).requires_grad_();
+    WeighedLoss(function(h, block, coefficients, 0)).backward();
+    return coefficients.grad();
+  };
+  EXPECT_LT(
+      RelativeDifference(gradient(RelationalAggregate), gradient(ComposedRelationalAggregate)),
+      5e-6);
+}
+
+TEST(RelationalEdgesTest, ShapesThatDoNotFitAreNamed) {
+  const RelationalBlock block = RandomRelations(8, 3, 8, 12);
+  const auto message = [&](const torch::Tensor& h, const torch::Tensor& coefficients,
+                           std::optional<int64_t> first_self) -> std::string {
+    try {
+      (void)RelationalAggregate(h, block, coefficients, first_self);
+    } catch (const c10::Error& error) {
+      return TorchMessage(error);
+    }
+    return "taken";
+  };
+  const torch::Tensor h = torch::ones({12, 5});
+  EXPECT_THAT(message(h, torch::ones({2, 4}), {}),
+              testing::HasSubstr("coefficients are [2, 4], the block needs [3, bases]"));
+  EXPECT_THAT(message(h, torch::ones({3, 4}), 5), testing::HasSubstr("rows 5 to 13 of 12 inputs"));
+  EXPECT_THAT(message(h.to(torch::kFloat64), torch::ones({3, 4}), {}),
+              testing::HasSubstr("float32"));
+}
+
+}  // namespace
+}  // namespace halograph

@@ -1,0 +1,34 @@
+// Aggregation of a relational layer with bases (R-GCN) over all relations in one pass, as one
+// Function of libtorch's autograd. One product of its result with the bases below each other makes
+// the layer; no relation has a product or a pass of its own.
+#pragma once
+
+#include <optional>
+
+#include "trainer/kernels/relational_block.h"
+#include "trainer/torch/torch_api.h"
+
+namespace halograph {
+
+// Row v: for each basis b, h.size(1) columns from b * h.size(1) on, the sum over relations r of
+// coefficients[r, b] * mean(h[u]) over the sources u of v by r, as often as they are listed;
+// relations without edges into v count nothing. With `first_self` the row ends with
+// h[first_self + v]. [destinations, (bases + self) * h.size(1)], differentiable in `h` and
+// `coefficients`. NaN and infinity go where the composition takes them.
+// `h`: the stacked inputs, `coefficients`: [relations, bases]; float32, contiguous, on the CPU.
+// Requires every source of `block` below h.size(0), and that `block` lives until backward is done.
+// Coefficients are summed over a fixed number of chunks, so the number of threads changes no bit.
+// Throws c10::Error if a tensor is of another kind or shape, and says which.
+[[nodiscard]] torch::Tensor RelationalAggregate(const torch::Tensor& h,
+                                                const RelationalBlock& block,
+                                                const torch::Tensor& coefficients,
+                                                std::optional<int64_t> first_self = {});
+
+// The same, composed of libtorch's operations, on any device and in any floating type: the oracle
+// of the tests.
+[[nodiscard]] torch::Tensor ComposedRelationalAggregate(const torch::Tensor& h,
+                                                        const RelationalBlock& block,
+                                                        const torch::Tensor& coefficients,
+                                                        std::optional<int64_t> first_self = {});
+
+}  // namespace halograph

@@ -1,0 +1,61 @@
+#include "trainer/kernels/relational_block.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+
+namespace halograph {
+namespace {
+
+Status CheckRelations(std::span<const RelationEdges> relations) {
+  if (relations.empty()) return InvalidArgument("no relation to group");
+  const size_t bounds = relations[0].block->indptr.size();
+  for (size_t r = 0; r < relations.size(); ++r) {
+    const Block& block = *relations[r].block;
+    if (block.indptr.size() != bounds) {
+      return InvalidArgument(
+          "relation {} has {} destinations, relation 0 has {}: group relations into one node type",
+          r, block.indptr.size() - 1, bounds - 1);
+    }
+    if (block.indices.empty()) continue;
+    const int64_t last =
+        relations[r].first_source + *std::max_element(block.indices.begin(), block.indices.end());
+    if (last > std::numeric_limits<int32_t>::max()) {
+      return InvalidArgument(
+          "relation {} reads row {} of the stacked inputs, the last that can be named is {}: take "
+          "smaller minibatches",
+          r, last, std::numeric_limits<int32_t>::max());
+    }
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+StatusOr<RelationalBlock> GroupByRelation(std::span<const RelationEdges> relations) {
+  HG_RETURN_IF_ERROR(CheckRelations(relations));
+  const size_t destinations = relations[0].block->indptr.size() - 1;
+  size_t edges = 0;
+  for (const RelationEdges& relation : relations) edges += relation.block->indices.size();
+  RelationalBlock out;
+  out.num_relations = static_cast<int64_t>(relations.size());
+  out.groups.reserve(destinations + 1);
+  out.sources.reserve(edges);
+  out.groups.push_back(0);
+  out.indptr.push_back(0);
+  for (size_t v = 0; v < destinations; ++v) {
+    for (size_t r = 0; r < relations.size(); ++r) {
+      const Block& block = *relations[r].block;
+      if (block.indptr[v] == block.indptr[v + 1]) continue;
+      for (int64_t e = block.indptr[v]; e < block.indptr[v + 1]; ++e) {
+        out.sources.push_back(static_cast<int32_t>(block.indices[e] + relations[r].first_source));
+      }
+      out.relations.push_back(static_cast<int32_t>(r));
+      out.indptr.push_back(static_cast<int64_t>(out.sources.size()));
+    }
+    out.groups.push_back(static_cast<int64_t>(out.relations.size()));
+  }
+  return out;
+}
+
+}  // namespace halograph
