@@ -1,0 +1,289 @@
+// The kernels of trainer/kernels against compositions of libtorch's operations and against bare
+// reads, on random blocks of the shape of a training step's, with the trainer's pool of tensors.
+// Rounds are interleaved; ratios are medians over rounds of the ratio within a round, to the first
+// variant of a case. Cases:
+//   attention          Attend forward and backward; composed: ComposedAttend
+//   attention-forward  the same without backward
+//   relational         a layer of R-GCN forward and backward, with grouping and its product;
+//                      relations: a mean and a product a relation, as without the kernel
+//   mean               the mean of rows forward, on the block of the first layer; gather: one
+//                      value read from every cache line of every row that is picked
+//   mean-hidden        the same on the block and width of the second layer
+//   sum, max           forward and backward; composed: ComposedAggregate
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "common/base/build_info.h"
+#include "common/base/rng.h"
+#include "common/base/stopwatch.h"
+#include "tests/bench/cpu_model.h"
+#include "tests/bench/measure.h"
+#include "trainer/blocks/gather_rows.h"
+#include "trainer/kernels/aggregate.h"
+#include "trainer/kernels/attention.h"
+#include "trainer/kernels/relational_aggregate.h"
+#include "trainer/torch/tensor_pool.h"
+#include "trainer/torch/torch_api.h"
+
+namespace halograph {
+namespace {
+
+struct Shape {
+  int64_t destinations;
+  int64_t sources;
+  int64_t edges;
+};
+
+struct Options {
+  Shape first = {18600, 116000, 259000};  // the block of the features
+  Shape second = {2930, 18600, 22100};    // that of the hidden rows
+  int64_t features = 100;
+  int64_t hidden = 256;
+  int64_t heads = 4;
+  int64_t relations = 8;
+  int64_t bases = 4;
+  int threads = 1;
+  int rounds = 15;
+  uint64_t seed = 1;
+  std::vector<std::string> cases;     // none: all
+  std::vector<std::string> variants;  // none: all
+};
+
+struct Variant {
+  std::string name;
+  std::function<void()> run;
+};
+struct Case {
+  std::string name;
+  std::vector<Variant> variants;
+};
+
+// A block numbered as sampling does: destinations first, then sources as edges first meet them.
+// Other edges meet one of the sources before at random.
+Block MakeBlock(const Shape& shape, uint64_t seed) {
+  CounterRng rng(Mix(seed));
+  Block block;
+  block.indptr.push_back(0);
+  int64_t met = shape.destinations;
+  for (int64_t v = 0; v < shape.destinations; ++v) {
+    const int64_t end = (v + 1) * shape.edges / shape.destinations;
+    while (static_cast<int64_t>(block.indices.size()) < end) {
+      const auto edges_left = static_cast<uint64_t>(shape.edges) - block.indices.size();
+      const bool fresh = rng.NextBounded(edges_left) < static_cast<uint64_t>(shape.sources - met);
+      block.indices.push_back(static_cast<int32_t>(
+          fresh ? met++ : static_cast<int64_t>(rng.NextBounded(static_cast<uint64_t>(met)))));
+    }
+    block.indptr.push_back(end);
+  }
+  return block;
+}
+
+// The edges of a block dealt out to relations at random.
+std::vector<Block> Split(const Block& block, int64_t relations, uint64_t seed) {
+  CounterRng rng(Mix(seed));
+  std::vector<Block> parts(static_cast<size_t>(relations));
+  for (Block& part : parts) part.indptr.push_back(0);
+  for (size_t v = 0; v + 1 < block.indptr.size(); ++v) {
+    for (int64_t e = block.indptr[v]; e < block.indptr[v + 1]; ++e) {
+      parts[rng.NextBounded(static_cast<uint64_t>(relations))].indices.push_back(block.indices[e]);
+    }
+    for (Block& part : parts) part.indptr.push_back(static_cast<int64_t>(part.indices.size()));
+  }
+  return parts;
+}
+
+torch::Tensor Leaf(torch::IntArrayRef sizes) { return torch::randn(sizes).requires_grad_(); }
+
+// Backward with a gradient of ones, made beforehand; leaves no gradient behind.
+void Back(const torch::Tensor& out, const torch::Tensor& grad,
+          const std::vector<torch::Tensor>& leaves) {
+  out.backward(grad);
+  for (torch::Tensor leaf : leaves) leaf.mutable_grad() = torch::Tensor();
+}
+
+Case AttentionCase(const Options& options, const Block& block, bool backward) {
+  const std::vector<torch::Tensor> leaves = {Leaf({options.second.sources, options.hidden}),
+                                             Leaf({options.second.sources, options.heads}),
+                                             Leaf({options.second.destinations, options.heads})};
+  const torch::Tensor grad = torch::ones({options.second.destinations, options.hidden});
+  const auto variant = [=, &block](auto attend) {
+    return [=, &block] {
+      const torch::AutoGradMode mode(backward);
+      const torch::Tensor out = attend({leaves[0], leaves[1], leaves[2]}, block);
+      if (backward) Back(out, grad, leaves);
+    };
+  };
+  return {backward ? "attention" : "attention-forward",
+          {{"fused", variant(Attend)}, {"composed", variant(ComposedAttend)}}};
+}
+
+Case RelationalCase(const Options& options, const std::vector<Block>& blocks) {
+  const int64_t width = options.hidden, rows = options.second.destinations;
+  const torch::Tensor h = Leaf({options.second.sources, width});
+  const torch::Tensor coefficients = Leaf({options.relations, options.bases});
+  const torch::Tensor bases = Leaf({options.bases, width, width});
+  const torch::Tensor self = Leaf({width, width});
+  const torch::Tensor grad = torch::ones({rows, width});
+  const std::vector<torch::Tensor> leaves = {h, coefficients, bases, self};
+  const auto fused = [=, &blocks] {
+    std::vector<RelationEdges> edges;
+    for (const Block& block : blocks) edges.push_back({&block, 0});
+    const RelationalBlock block = GroupByRelation(edges).value();
+    const torch::Tensor weights = torch::cat({bases.view({-1, width}), self});
+    Back(torch::mm(RelationalAggregate(h, block, coefficients, 0), weights), grad, leaves);
+  };
+  const auto by_relation = [=, &blocks] {
+    const torch::Tensor weights =
+        torch::mm(coefficients, bases.view({options.bases, -1})).view({-1, width, width});
+    torch::Tensor out = torch::mm(h.narrow(0, 0, rows), self);
+    for (size_t r = 0; r < blocks.size(); ++r) {
+      out = out + torch::mm(Aggregate(h, blocks[r], Aggregation::kMean),
+                            weights[static_cast<int64_t>(r)]);
+    }
+    Back(out, grad, leaves);
+  };
+  return {"relational", {{"fused", fused}, {"relations", by_relation}}};
+}
+
+// One value of every cache line of the picked rows.
+uint32_t TouchRows(const PickedRows& picked, int64_t begin, int64_t end) {
+  uint32_t sum = 0;
+  for (int64_t e = picked.indptr[begin]; e < picked.indptr[end]; ++e) {
+    const float* row = picked.rows.data + picked.indices[e] * picked.rows.stride;
+    const auto read = [&](int64_t column) {
+      uint32_t bits;
+      std::memcpy(&bits, row + column, sizeof(bits));
+      sum += bits;
+    };
+    for (int64_t column = 0; column < picked.cols; column += 16) read(column);
+    read(picked.cols - 1);
+  }
+  return sum;
+}
+
+Case MeanCase(const std::string& name, const Block& block, int64_t sources, int64_t width) {
+  const torch::Tensor h = torch::randn({sources, width});
+  const auto rows = static_cast<int64_t>(block.indptr.size()) - 1;
+  const torch::Tensor out = torch::empty({rows, width});
+  const PickedRows picked = {
+      block.indptr.data(), block.indices.data(), {h.data_ptr<float>(), width}, width};
+  const auto mean = [=] {
+    at::parallel_for(0, rows, 64, [&](int64_t begin, int64_t end) {
+      MeanOfRows(picked, begin, end, {out.data_ptr<float>(), width});
+    });
+  };
+  const auto gather = [=] {
+    at::parallel_for(0, rows, 64, [&](int64_t begin, int64_t end) {
+      volatile uint32_t sink = TouchRows(picked, begin, end);
+      (void)sink;
+      (void)h;  // keeps the rows alive
+    });
+  };
+  return {name, {{"kernel", mean}, {"gather", gather}}};
+}
+
+Case AggregateCase(const Options& options, const Block& block, Aggregation how) {
+  const torch::Tensor h = Leaf({options.second.sources, options.hidden});
+  const torch::Tensor grad = torch::ones({options.second.destinations, options.hidden});
+  const auto variant = [=, &block](auto aggregate) {
+    return [=, &block] { Back(aggregate(h, block, how), grad, {h}); };
+  };
+  return {how == Aggregation::kSum ? "sum" : "max",
+          {{"fused", variant(Aggregate)}, {"composed", variant(ComposedAggregate)}}};
+}
+
+nlohmann::json Summary(const std::vector<double>& values) {
+  return {{"median", Median(values)},
+          {"min", *std::min_element(values.begin(), values.end())},
+          {"max", *std::max_element(values.begin(), values.end())}};
+}
+
+void Measure(const Case& measured, const Options& options, const std::string& command) {
+  const size_t variants = measured.variants.size();
+  std::vector<std::vector<double>> cpu(variants), wall(variants);
+  for (int round = -2; round < options.rounds; ++round) {  // the first two warm up
+    for (size_t i = 0; i < variants; ++i) {
+      const Stopwatch clock;
+      const double before = ProcessCpu();
+      measured.variants[i].run();
+      if (round < 0) continue;
+      wall[i].push_back(clock.Seconds());
+      cpu[i].push_back(ProcessCpu() - before);
+    }
+  }
+  for (size_t i = 0; i < variants; ++i) {
+    std::vector<double> cpu_ratio, wall_ratio;
+    for (size_t r = 0; r < wall[i].size(); ++r) {
+      cpu_ratio.push_back(cpu[i][r] / cpu[0][r]);
+      wall_ratio.push_back(wall[i][r] / wall[0][r]);
+    }
+    const nlohmann::json line = {{"build", BuildVersion()},
+                                 {"cpu", CpuModel()},
+                                 {"command", command},
+                                 {"case", measured.name},
+                                 {"variant", measured.variants[i].name},
+                                 {"threads", options.threads},
+                                 {"rounds", options.rounds},
+                                 {"seed", options.seed},
+                                 {"cpu_s", Summary(cpu[i])},
+                                 {"wall_s", Summary(wall[i])},
+                                 {"cpu_times_first", Summary(cpu_ratio)},
+                                 {"wall_times_first", Summary(wall_ratio)}};
+    std::puts(line.dump().c_str());
+  }
+}
+
+bool Asked(const std::vector<std::string>& names, const std::string& name) {
+  return names.empty() || std::find(names.begin(), names.end(), name) != names.end();
+}
+
+void MeasureAll(const Options& options, const std::string& command) {
+  PoolTensors();  // as training does
+  at::set_num_threads(options.threads);
+  torch::manual_seed(options.seed);
+  const Block first = MakeBlock(options.first, options.seed);
+  const Block second = MakeBlock(options.second, options.seed + 1);
+  const std::vector<Block> relations = Split(second, options.relations, options.seed + 2);
+  for (Case measured : {AttentionCase(options, second, true), AttentionCase(options, second, false),
+                        RelationalCase(options, relations),
+                        MeanCase("mean", first, options.first.sources, options.features),
+                        MeanCase("mean-hidden", second, options.second.sources, options.hidden),
+                        AggregateCase(options, second, Aggregation::kSum),
+                        AggregateCase(options, second, Aggregation::kMax)}) {
+    std::erase_if(measured.variants,
+                  [&](const Variant& variant) { return !Asked(options.variants, variant.name); });
+    if (Asked(options.cases, measured.name)) Measure(measured, options, command);
+  }
+}
+
+int Main(int argc, char** argv) {
+  Options options;
+  CLI::App app("The kernels of models against compositions; prints a JSON line a variant.");
+  app.add_option("--features", options.features)->check(CLI::PositiveNumber);
+  app.add_option("--hidden", options.hidden, "a multiple of --heads")->check(CLI::PositiveNumber);
+  app.add_option("--heads", options.heads)->check(CLI::PositiveNumber);
+  app.add_option("--relations", options.relations)->check(CLI::PositiveNumber);
+  app.add_option("--bases", options.bases)->check(CLI::PositiveNumber);
+  app.add_option("--threads", options.threads)->check(CLI::Range(1, 256));
+  app.add_option("--rounds", options.rounds)->check(CLI::Range(1, 1000));
+  app.add_option("--seed", options.seed);
+  app.add_option("--cases", options.cases, "all by default")->delimiter(',');
+  app.add_option("--variants", options.variants, "all by default")->delimiter(',');
+  CLI11_PARSE(app, argc, argv);
+  std::string command = "kernel_bench";
+  for (int i = 1; i < argc; ++i) command += std::string(" ") + argv[i];
+  MeasureAll(options, command);
+  return 0;
+}
+
+}  // namespace
+}  // namespace halograph
+
+int main(int argc, char** argv) { return halograph::Main(argc, argv); }
