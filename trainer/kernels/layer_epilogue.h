@@ -5,8 +5,8 @@
 
 #include <cstdint>
 
-#include "trainer/kernels/dropout.h"
 #include "trainer/blocks/gather_rows.h"
+#include "trainer/kernels/dropout.h"
 
 namespace halograph {
 

@@ -1,10 +1,10 @@
 // One layer of GraphSAGE with the mean aggregator: aggregation, product, bias, ReLU and the
 // dropout of its own output as one Function of libtorch's autograd. Composed of libtorch's
-// operations, the same takes twice as long (docs/performance.md).
+// operations, the same takes several times as long (docs/performance.md).
 #pragma once
 
 #include "common/sampling/minibatch.h"
-#include "trainer/kernels/dropout.h"
+#include "trainer/kernels/dense_layer.h"
 #include "trainer/torch/torch_api.h"
 
 namespace halograph {
@@ -16,24 +16,23 @@ struct SageWeights {
   torch::Tensor bias;      // [out]
 };
 
-// What a layer does with its product.
-struct SageOutput {
-  bool relu = false;     // the last layer has none
-  Dropout dropout = {};  // after ReLU: without ReLU nothing is left out
-};
-
 // Row v: ReLU(self h_v + neighbor mean(h_u) + bias), then dropout, over the sources u of
 // destination v in `block`; the mean of no sources is 0. [destinations, out], differentiable in h
 // and weights. `h`: [sources, in], float32, contiguous, on the CPU; its first rows are the
 // destinations'. Requires every index of `block` below h.size(0), and that `block` lives until
-// backward is done. The number of threads changes no bit but those of libtorch's own products.
-// Throws c10::Error as libtorch does.
+// backward is done. The number of threads changes no bit. Throws c10::Error as libtorch does.
 [[nodiscard]] torch::Tensor SageLayer(const torch::Tensor& h, const Block& block,
-                                      const SageWeights& weights, const SageOutput& output);
+                                      const SageWeights& weights, const LayerOutput& output);
 
-// The same, composed of libtorch's operations and MeanAggregate: the oracle of the tests, and what
+// The same of rows [h_v, mean(h_u)] that were made before, [destinations, 2 in], float32, on the
+// CPU; without a gradient of theirs. Best made with RowsWithRoom: others are copied.
+[[nodiscard]] torch::Tensor SageLayerOfRows(const torch::Tensor& self_and_mean,
+                                            const SageWeights& weights, const LayerOutput& output);
+
+// SageLayer, composed of libtorch's operations and MeanAggregate: the oracle of the tests, and what
 // a new layer starts with. The same values are left out.
 [[nodiscard]] torch::Tensor ComposedSageLayer(const torch::Tensor& h, const Block& block,
-                                              const SageWeights& weights, const SageOutput& output);
+                                              const SageWeights& weights,
+                                              const LayerOutput& output);
 
 }  // namespace halograph

@@ -53,7 +53,7 @@ class Sage final : public Model {
   torch::Tensor Layer(size_t k, const torch::Tensor& h, const ModelInput& input) {
     const size_t last = layers_->size() - 1;
     const Block& block = input.minibatch->layers[last - k].blocks.front();
-    SageOutput output = {.relu = k < last};
+    LayerOutput output = {.relu = k < last};
     if (output.relu) output.dropout = Dropout::Of(dropout_, input.draws, k);
     return SageLayer(h, block, layers_[k]->as<SageHop>()->weights(), output);
   }

@@ -91,7 +91,7 @@ class Step {
 
  private:
   torch::Tensor Fused(size_t k, bool last, const torch::Tensor& h, const Block& block) {
-    SageOutput output = {.relu = !last};
+    LayerOutput output = {.relu = !last};
     if (!last) output.dropout = Dropout::Of(options_.dropout, ++draws_, k);
     return SageLayer(h, block, layers_[k], output);
   }

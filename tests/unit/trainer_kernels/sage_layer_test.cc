@@ -5,12 +5,13 @@
 
 #include "tests/support/random_block.h"
 #include "tests/unit/trainer_kernels/every_target.h"
+#include "trainer/kernels/mean_aggregate.h"
 
 namespace halograph {
 namespace {
 
 using Layer = torch::Tensor (*)(const torch::Tensor&, const Block&, const SageWeights&,
-                                const SageOutput&);
+                                const LayerOutput&);
 
 SageWeights RandomWeights(int64_t in, int64_t out) {
   return {torch::randn({out, in}), torch::randn({out, in}), torch::randn({out})};
@@ -22,7 +23,7 @@ struct LayerResults {
 };
 
 LayerResults RunLayer(Layer layer, const torch::Tensor& h, const Block& block,
-                      const SageWeights& weights, const SageOutput& output) {
+                      const SageWeights& weights, const LayerOutput& output) {
   std::vector<torch::Tensor> leaves;
   for (const torch::Tensor& leaf : {h, weights.self, weights.neighbor, weights.bias}) {
     leaves.push_back(leaf.detach().clone().requires_grad_());
@@ -58,8 +59,8 @@ TEST_P(SageLayerTest, EqualsTheComposition) {
   uint64_t key = 0;
   for (const int64_t in : {1, 3, 31, 33, 100, 128, 256}) {
     for (const int64_t out : {1, 47, 64}) {
-      for (const SageOutput& output :
-           {SageOutput{}, SageOutput{.relu = true}, SageOutput{true, Dropout::Of(0.5, 9, 1)}}) {
+      for (const LayerOutput& output :
+           {LayerOutput{}, LayerOutput{.relu = true}, LayerOutput{true, Dropout::Of(0.5, 9, 1)}}) {
         const Block block = RandomBlock(++key, 23, 41);
         const torch::Tensor h = torch::randn({41, in});
         const SageWeights weights = RandomWeights(in, out);
@@ -98,17 +99,22 @@ TEST_P(SageLayerTest, NanAndInfinityGoWhereTheCompositionTakesThem) {
   torch::manual_seed(4);
   const Block block = RandomBlock(8, 12, 20);
   const SageWeights weights = RandomWeights(10, 33);
-  const SageOutput output = {true, Dropout::Of(0.5, 9, 1)};
+  const LayerOutput output = {true, Dropout::Of(0.5, 9, 1)};
   for (const float bad :
-       {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
-    torch::Tensor h = torch::randn({20, 10});
-    h[3][4] = bad;
-    const LayerResults found = RunLayer(SageLayer, h, block, weights, output);
-    const LayerResults wanted = RunLayer(ComposedSageLayer, h, block, weights, output);
-    EXPECT_TRUE(torch::equal(torch::isnan(found.out), torch::isnan(wanted.out)));
-    EXPECT_TRUE(torch::equal(torch::isinf(found.out), torch::isinf(wanted.out)));
-    for (size_t i = 0; i < wanted.grads.size(); ++i) {
-      EXPECT_TRUE(torch::equal(torch::isnan(found.grads[i]), torch::isnan(wanted.grads[i]))) << i;
+       {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(),
+        -std::numeric_limits<float>::infinity()}) {
+    for (const bool in_weights : {false, true}) {
+      torch::Tensor h = torch::randn({20, 10});
+      SageWeights by = {weights.self.clone(), weights.neighbor.clone(), weights.bias};
+      (in_weights ? by.neighbor : h)[3][4] = bad;
+      const LayerResults found = RunLayer(SageLayer, h, block, by, output);
+      const LayerResults wanted = RunLayer(ComposedSageLayer, h, block, by, output);
+      SCOPED_TRACE(testing::Message() << bad << (in_weights ? " in weights" : " in h"));
+      EXPECT_TRUE(torch::equal(torch::isnan(found.out), torch::isnan(wanted.out)));
+      EXPECT_TRUE(torch::equal(torch::isinf(found.out), torch::isinf(wanted.out)));
+      for (size_t i = 0; i < wanted.grads.size(); ++i) {
+        EXPECT_TRUE(torch::equal(torch::isnan(found.grads[i]), torch::isnan(wanted.grads[i]))) << i;
+      }
     }
   }
 }
@@ -117,7 +123,7 @@ HALOGRAPH_EVERY_TARGET(SageLayerTest);
 
 TEST(SageLayerEdgesTest, BlocksWithoutEdgesDestinationsOrNeighbours) {
   torch::manual_seed(5);
-  const SageOutput output = {true, Dropout::Of(0.5, 1, 0)};
+  const LayerOutput output = {true, Dropout::Of(0.5, 1, 0)};
   const SageWeights weights = RandomWeights(7, 5);
   const torch::Tensor h = torch::randn({3, 7});
   for (const Block& block : {Block{0, {0, 0, 0}, {}}, Block{0, {0, 0, 1}, {2}}, Block{0, {0}, {}},
@@ -157,24 +163,66 @@ TEST(SageLayerEdgesTest, InputsOfAnotherKindAreRefused) {
   EXPECT_THROW((void)SageLayer(torch::randn({6, 4}).t(), block, weights, {}), c10::Error);
 }
 
-TEST(SageLayerEdgesTest, NumberOfThreadsChangesNoBitOfWhatIsNotAProduct) {
+TEST(SageLayerEdgesTest, NumberOfThreadsChangesNoBit) {
   torch::manual_seed(7);
-  const Block block = RandomBlock(5, 700, 900);
-  const torch::Tensor h = torch::randn({900, 33});
-  // Products by the unit matrix are exact, whoever sums them.
-  const SageWeights weights = {torch::eye(33), torch::zeros({33, 33}), torch::randn({33})};
-  const SageOutput output = {true, Dropout::Of(0.3, 1, 0)};
+  const Block block = RandomBlock(5, 1700, 1900);
+  const torch::Tensor h = torch::randn({1900, 100});
+  const SageWeights weights = RandomWeights(100, 70);
   const int before = at::get_num_threads();
-  at::set_num_threads(1);
-  const LayerResults one = RunLayer(SageLayer, h, block, weights, output);
-  for (const int threads : {2, 4}) {
-    at::set_num_threads(threads);
-    const LayerResults more = RunLayer(SageLayer, h, block, weights, output);
-    EXPECT_TRUE(torch::equal(one.out, more.out));
-    EXPECT_TRUE(torch::equal(one.grads[0], more.grads[0]));
-    EXPECT_TRUE(torch::equal(one.grads[3], more.grads[3]));
+  for (const LayerOutput& output : {LayerOutput{}, LayerOutput{true, Dropout::Of(0.3, 1, 0)}}) {
+    at::set_num_threads(1);
+    const LayerResults one = RunLayer(SageLayer, h, block, weights, output);
+    for (const int threads : {2, 3, 4, 16}) {
+      at::set_num_threads(threads);
+      const LayerResults more = RunLayer(SageLayer, h, block, weights, output);
+      EXPECT_TRUE(torch::equal(one.out, more.out)) << threads;
+      for (size_t i = 0; i < one.grads.size(); ++i) {
+        EXPECT_TRUE(torch::equal(one.grads[i], more.grads[i])) << threads << ", " << i;
+      }
+    }
   }
   at::set_num_threads(before);
+}
+
+// [h_v, mean(h_u)], with room or without.
+torch::Tensor SelfAndMeanOf(const torch::Tensor& h, const Block& block, bool room) {
+  const auto rows = static_cast<int64_t>(block.indptr.size()) - 1;
+  torch::Tensor x = torch::cat({h.narrow(0, 0, rows), MeanAggregate(h, block)}, 1);
+  return room ? RowsWithRoom(rows, x.size(1)).copy_(x) : x;
+}
+
+TEST(SageLayerOfRowsTest, IsTheLayerWithoutAGradientOfItsRows) {
+  torch::manual_seed(8);
+  const LayerOutput output = {true, Dropout::Of(0.5, 9, 1)};
+  for (const int64_t in : {1, 33, 100, 128}) {
+    const Block block = RandomBlock(6, 23, 41);
+    const torch::Tensor h = torch::randn({41, in});
+    const SageWeights weights = RandomWeights(in, 47);
+    const LayerResults wanted = RunLayer(SageLayer, h, block, weights, output);
+    for (const bool room : {false, true}) {
+      const Layer layer =
+          room ? [](const torch::Tensor& inputs, const Block& of, const SageWeights& by,
+                    const LayerOutput&
+                        how) { return SageLayerOfRows(SelfAndMeanOf(inputs, of, true), by, how); }
+               : [](const torch::Tensor& inputs, const Block& of, const SageWeights& by,
+                    const LayerOutput& how) {
+                   return SageLayerOfRows(SelfAndMeanOf(inputs, of, false), by, how);
+                 };
+      const LayerResults found = RunLayer(layer, h, block, weights, output);
+      EXPECT_TRUE(torch::equal(found.out, wanted.out));
+      EXPECT_FALSE(found.grads[0].defined());
+      for (size_t i = 1; i < wanted.grads.size(); ++i) {
+        EXPECT_TRUE(torch::equal(found.grads[i], wanted.grads[i])) << i;
+      }
+    }
+  }
+}
+
+TEST(SageLayerOfRowsTest, RowsOfAnotherKindAreRefused) {
+  const SageWeights weights = RandomWeights(3, 2);
+  EXPECT_THROW((void)SageLayerOfRows(torch::randn({4, 6}, torch::kFloat64), weights, {}),
+               c10::Error);
+  EXPECT_THROW((void)SageLayerOfRows(torch::randn({4, 5}), weights, {}), c10::Error);
 }
 
 }  // namespace

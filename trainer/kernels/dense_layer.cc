@@ -1,0 +1,214 @@
+#include "trainer/kernels/dense_layer.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "trainer/kernels/block_tensors.h"
+#include "trainer/kernels/layer_epilogue.h"
+#include "trainer/kernels/product.h"
+
+namespace halograph {
+namespace {
+
+// Rows that are computed together: multiples of a tile's and of a word's of a product
+// (product.cc), and few enough for the second cache.
+constexpr int64_t kForwardRows = 96;
+constexpr int64_t kBackwardRows = 192;
+
+// Gradients of weights and bias are summed over as many chunks of rows, each in order, and then
+// these in order, whatever the number of threads.
+constexpr int64_t kChunks = 4;
+
+const uint64_t* WordsOf(const torch::Tensor& mask) {
+  if (!mask.defined()) return nullptr;
+  return reinterpret_cast<const uint64_t*>(mask.data_ptr<int64_t>());
+}
+
+int64_t TotalCols(torch::TensorList weights) {
+  int64_t cols = 0;
+  for (const torch::Tensor& part : weights) cols += part.size(1);
+  return cols;
+}
+
+// W^T, [in, out], with room.
+torch::Tensor PackTransposed(torch::TensorList weights) {
+  const int64_t out = weights.front().size(0);
+  const torch::Tensor packed = RowsWithRoom(TotalCols(weights), out);
+  MutableRows rows = MutableRowsOf(packed);
+  for (const torch::Tensor& part : weights) {
+    TransposeMatrix(ConstRowsOf(part.contiguous()), out, part.size(1), rows);
+    rows.data += part.size(1) * rows.stride;
+  }
+  return packed;
+}
+
+// W, [out, in], with room.
+torch::Tensor Pack(torch::TensorList weights) {
+  torch::Tensor packed = RowsWithRoom(weights.front().size(0), TotalCols(weights));
+  torch::cat_out(packed, weights, 1);
+  return packed;
+}
+
+void AddBias(const MutableRows& z, int64_t cols, const float* bias, int64_t begin, int64_t end) {
+  for (int64_t row = begin; row < end; ++row) {
+    float* values = z.data + row * z.stride;
+    for (int64_t c = 0; c < cols; ++c) values[c] += bias[c];
+  }
+}
+
+void AddValues(const float* values, int64_t count, float* sums) {
+  for (int64_t i = 0; i < count; ++i) sums[i] += values[i];
+}
+
+// What DenseBackward is about, as plain rows.
+struct Backward {
+  ConstRows grad;
+  int64_t rows;
+  int64_t out;
+  const uint64_t* mask;
+  float scale;
+  ConstRows x;
+  int64_t in;
+  ConstRows weights;    // [out, in], or none
+  MutableRows x_grad;   // or none
+  MutableRows w_parts;  // [kChunks * out, in], zeros at first
+  float* bias_parts;    // [kChunks, out], zeros at first
+
+  // Rows of one chunk, columns [first, last) of x and W. The gradient of the product is made of a
+  // few rows at a time and never as a whole.
+  void Chunk(int64_t chunk, int64_t first, int64_t last) const;
+};
+
+void Backward::Chunk(int64_t chunk, int64_t first, int64_t last) const {
+  const int64_t words = MaskWords(out), end = (chunk + 1) * rows / kChunks;
+  const torch::Tensor z = torch::empty({kBackwardRows, PaddedStride(out)}, torch::kFloat32);
+  const torch::Tensor sums = torch::empty({out}, torch::kFloat32);
+  const MutableRows w_part = {w_parts.data + chunk * out * w_parts.stride + first, w_parts.stride};
+  float* bias_part = bias_parts + chunk * out;
+  for (int64_t row = chunk * rows / kChunks; row < end; row += kBackwardRows) {
+    LeftFactor left = {{grad.data + row * grad.stride, grad.stride},
+                       std::min(kBackwardRows, end - row),
+                       out,
+                       mask == nullptr ? nullptr : mask + row * words};
+    if (mask != nullptr) {
+      ReluEpilogueBackward(left.values, out, left.mask, scale, 0, left.rows, MutableRowsOf(z),
+                           sums.data_ptr<float>());
+      left.values = ConstRowsOf(z);
+    } else {
+      sums.zero_();
+      for (int64_t r = 0; r < left.rows; ++r) {
+        AddValues(left.values.data + r * left.values.stride, out, sums.data_ptr<float>());
+      }
+    }
+    if (first == 0) AddValues(sums.data_ptr<float>(), out, bias_part);
+    AddTransposedProduct(left, {x.data + row * x.stride + first, x.stride}, last - first, w_part);
+    if (x_grad.data != nullptr) {
+      Multiply(left, {weights.data + first, weights.stride}, last - first,
+               {x_grad.data + row * x_grad.stride + first, x_grad.stride});
+    }
+  }
+}
+
+// Parts that the columns are cut into, so that chunks times parts keep the threads busy. Each part
+// makes the gradient of the product anew.
+int64_t ColumnParts(int64_t cols, int64_t threads) {
+  if (kChunks % threads == 0) return 1;
+  return std::clamp<int64_t>(threads, 1, (cols + 63) / 64);
+}
+
+}  // namespace
+
+torch::Tensor RowsWithRoom(int64_t rows, int64_t cols) {
+  return torch::empty({rows, PaddedStride(cols)}, torch::kFloat32).narrow(1, 0, cols);
+}
+
+torch::Tensor WithRoom(const torch::Tensor& matrix) {
+  const int64_t rows = matrix.size(0), cols = matrix.size(1), stride = matrix.stride(0);
+  const auto values = static_cast<int64_t>(matrix.storage().nbytes() / sizeof(float));
+  const bool room = stride >= RoomForColumns(cols) && (cols == 1 || matrix.stride(1) == 1) &&
+                    matrix.storage_offset() + rows * stride <= values;
+  return room ? matrix : RowsWithRoom(rows, cols).copy_(matrix);
+}
+
+DenseResult DenseForward(const torch::Tensor& x, const MakeRows& make_rows,
+                         torch::TensorList weights, const torch::Tensor& bias,
+                         const LayerOutput& output, bool mask_wanted) {
+  const int64_t rows = x.size(0), in = x.size(1), out = bias.size(0);
+  TORCH_CHECK(TotalCols(weights) == in, "a layer of ", TotalCols(weights),
+              " inputs was given rows of ", in);
+  const torch::Tensor packed = PackTransposed(weights);
+  const torch::Tensor biases = bias.contiguous();
+  DenseResult result = {torch::empty({rows, out}, torch::kFloat32), {}};
+  if (output.relu && mask_wanted) {
+    result.mask = torch::empty({rows, MaskWords(out)}, torch::kInt64);
+  }
+  auto* words = const_cast<uint64_t*>(WordsOf(result.mask));
+  const ConstRows left = ConstRowsOf(x);
+  const MutableRows z = MutableRowsOf(result.out);
+  const int64_t blocks = (rows + kForwardRows - 1) / kForwardRows;
+  at::parallel_for(0, blocks, 1, [&](int64_t first, int64_t last) {
+    for (int64_t block = first; block < last; ++block) {
+      const int64_t begin = block * kForwardRows, end = std::min(rows, begin + kForwardRows);
+      if (make_rows) make_rows(begin, end);
+      Multiply({{left.data + begin * left.stride, left.stride}, end - begin, in},
+               ConstRowsOf(packed), out, {z.data + begin * z.stride, z.stride});
+      if (output.relu) {
+        ReluEpilogue(z, out, biases.data_ptr<float>(), output.dropout, begin, end, words);
+      } else {
+        AddBias(z, out, biases.data_ptr<float>(), begin, end);
+      }
+    }
+  });
+  return result;
+}
+
+DenseGradients DenseBackward(const torch::Tensor& grad, const torch::Tensor& mask, float scale,
+                             const torch::Tensor& x, torch::TensorList weights, bool x_wanted) {
+  const torch::Tensor whole = grad.contiguous();
+  const int64_t rows = x.size(0), in = x.size(1), out = whole.size(1);
+  const torch::Tensor w_parts = torch::zeros({kChunks * out, PaddedStride(in)}, torch::kFloat32);
+  const torch::Tensor bias_parts = torch::zeros({kChunks, out}, torch::kFloat32);
+  Backward backward = {ConstRowsOf(whole),
+                       rows,
+                       out,
+                       WordsOf(mask),
+                       scale,
+                       ConstRowsOf(x),
+                       in,
+                       {},
+                       {},
+                       MutableRowsOf(w_parts),
+                       bias_parts.data_ptr<float>()};
+  DenseGradients grads;
+  torch::Tensor packed;
+  if (x_wanted) {
+    packed = Pack(weights);
+    grads.x = RowsWithRoom(rows, in);
+    backward.weights = ConstRowsOf(packed);
+    backward.x_grad = MutableRowsOf(grads.x);
+  }
+  const int64_t parts = ColumnParts(in, at::get_num_threads());
+  const int64_t groups = (in + kColumnGroup - 1) / kColumnGroup;
+  at::parallel_for(0, kChunks * parts, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t item = begin; item < end; ++item) {
+      const int64_t part = item % parts;
+      backward.Chunk(item / parts, part * groups / parts * kColumnGroup,
+                     std::min(in, (part + 1) * groups / parts * kColumnGroup));
+    }
+  });
+  int64_t column = 0;
+  for (const torch::Tensor& matrix : weights) {
+    grads.weights.push_back(torch::empty({out, matrix.size(1)}, torch::kFloat32));
+    torch::Tensor& sum = grads.weights.back();
+    const torch::Tensor of_chunks =
+        w_parts.narrow(1, column, matrix.size(1)).view({kChunks, out, matrix.size(1)});
+    sum.copy_(of_chunks[0]);
+    for (int64_t chunk = 1; chunk < kChunks; ++chunk) sum += of_chunks[chunk];
+    column += matrix.size(1);
+  }
+  grads.bias = bias_parts[0].clone();
+  for (int64_t chunk = 1; chunk < kChunks; ++chunk) grads.bias += bias_parts[chunk];
+  return grads;
+}
+
+}  // namespace halograph

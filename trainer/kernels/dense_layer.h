@@ -1,0 +1,51 @@
+// The dense part of a layer, for the Functions of libtorch's autograd: product with the weights,
+// bias, ReLU and the dropout of the output; and the way back. Rows are made, multiplied and
+// finished a few at a time while they are in a cache. The number of threads changes no bit. float32
+// on the CPU; throws c10::Error as libtorch does.
+#pragma once
+
+#include <functional>
+
+#include "trainer/kernels/dropout.h"
+#include "trainer/torch/torch_api.h"
+
+namespace halograph {
+
+// What a layer does with its product.
+struct LayerOutput {
+  bool relu = false;     // the last layer has none
+  Dropout dropout = {};  // after ReLU: without ReLU nothing is left out
+};
+
+// An uninitialised matrix whose rows can be a product's right factor (trainer/kernels/product.h).
+[[nodiscard]] torch::Tensor RowsWithRoom(int64_t rows, int64_t cols);
+// `matrix` if its rows can be one, or else a copy.
+[[nodiscard]] torch::Tensor WithRoom(const torch::Tensor& matrix);
+
+// Fills rows [begin, end) of a matrix. Called for each row once, by several threads at a time.
+using MakeRows = std::function<void(int64_t begin, int64_t end)>;
+
+struct DenseResult {
+  torch::Tensor out;   // [rows, out], contiguous
+  torch::Tensor mask;  // int64, [rows, MaskWords(out)]: bits of values that get a gradient. No
+                       // tensor without ReLU: then all do; nor if it was not `wanted`
+};
+
+// x W^T + bias, finished as `output` says. `x`: [rows, in]; `make_rows`, if there, fills it.
+// `weights`: W, [out, in], as matrices side by side.
+[[nodiscard]] DenseResult DenseForward(const torch::Tensor& x, const MakeRows& make_rows,
+                                       torch::TensorList weights, const torch::Tensor& bias,
+                                       const LayerOutput& output, bool mask_wanted);
+
+struct DenseGradients {
+  torch::Tensor x;                     // with room; no tensor if it is not wanted
+  std::vector<torch::Tensor> weights;  // of each matrix
+  torch::Tensor bias;
+};
+
+// Out of the gradient of `out`. `x`: as it was in DenseForward, with room. `scale`: the dropout's.
+[[nodiscard]] DenseGradients DenseBackward(const torch::Tensor& grad, const torch::Tensor& mask,
+                                           float scale, const torch::Tensor& x,
+                                           torch::TensorList weights, bool x_wanted);
+
+}  // namespace halograph
