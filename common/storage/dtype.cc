@@ -2,6 +2,7 @@
 
 #include <array>
 #include <bit>
+#include <cassert>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -18,7 +19,7 @@ struct DTypeInfo {
 };
 
 // In the order of the enumeration's values, which start at 1.
-constexpr std::array<DTypeInfo, 13> kDTypes = {{
+constexpr std::array<DTypeInfo, 14> kDTypes = {{
     {DType::kFloat32, 4, "float32", "<f4"},
     {DType::kFloat64, 8, "float64", "<f8"},
     {DType::kFloat16, 2, "float16", "<f2"},
@@ -32,6 +33,7 @@ constexpr std::array<DTypeInfo, 13> kDTypes = {{
     {DType::kUInt32, 4, "uint32", "<u4"},
     {DType::kUInt64, 8, "uint64", "<u8"},
     {DType::kBool, 1, "bool", "|b1"},
+    {DType::kScaledInt8, 1, "scaled_int8", "|u1"},
 }};
 
 const DTypeInfo& Info(DType dtype) { return kDTypes[static_cast<size_t>(dtype) - 1]; }
@@ -79,6 +81,7 @@ void Convert(const std::byte* source, size_t count, Out* destination) {
 
 template <typename Out>
 void ConvertTo(DType dtype, const std::byte* source, size_t count, Out* destination) {
+  assert(!HasRowScale(dtype));
   switch (dtype) {
     case DType::kFloat32:
       return Convert<float>(source, count, destination);
@@ -89,6 +92,7 @@ void ConvertTo(DType dtype, const std::byte* source, size_t count, Out* destinat
     case DType::kBFloat16:
       return Convert<Brain>(source, count, destination);
     case DType::kInt8:
+    case DType::kScaledInt8:
       return Convert<int8_t>(source, count, destination);
     case DType::kInt16:
       return Convert<int16_t>(source, count, destination);
@@ -118,6 +122,16 @@ std::string_view NpyDescr(DType dtype) { return Info(dtype).descr; }
 bool IsFloating(DType dtype) {
   return dtype == DType::kFloat32 || dtype == DType::kFloat64 || dtype == DType::kFloat16 ||
          dtype == DType::kBFloat16;
+}
+
+size_t RowBytes(DType dtype, int64_t dim) {
+  return static_cast<size_t>(dim) * DTypeSize(dtype) + (HasRowScale(dtype) ? sizeof(float) : 0);
+}
+
+StoredArray StoredAs(DType dtype, int rank, int64_t dim) {
+  if (dtype == DType::kBFloat16) return {DType::kUInt16, rank, dim};
+  if (!HasRowScale(dtype)) return {dtype, rank, dim};
+  return {DType::kUInt8, 2, static_cast<int64_t>(RowBytes(dtype, dim))};
 }
 
 StatusOr<DType> ParseDTypeName(std::string_view name) {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "common/base/stopwatch.h"
-#include "common/storage/dtype.h"
+#include "common/storage/widen_rows.h"
 
 namespace halograph {
 namespace {
@@ -32,27 +32,20 @@ class Incoming {
   [[nodiscard]] std::span<std::byte> stored() const { return stored_; }
 
   void Convert() {
-    if (alone()) return ConvertRows(stored_, matrix_->values());
-    const size_t row_bytes = input_.spec.row_bytes();
+    float* const values = matrix_->values().data() + first_column_;
+    if (memory_ != nullptr) {
+      WidenRows({input_.spec.dtype, input_.spec.dim, stored_.data()}, matrix_->rows(), values,
+                matrix_->cols());
+    }
+    if (input_.normalization != FeatureNormalization::kRow) return;
+    const auto dim = static_cast<size_t>(input_.spec.dim);
     for (int64_t row = 0; row < matrix_->rows(); ++row) {
-      ConvertRows(
-          stored_.subspan(static_cast<size_t>(row) * row_bytes, row_bytes),
-          matrix_->values().subspan(static_cast<size_t>(row * matrix_->cols() + first_column_),
-                                    static_cast<size_t>(input_.spec.dim)));
+      NormalizeRows({values + row * matrix_->cols(), dim}, input_.spec.dim);
     }
   }
 
  private:
   [[nodiscard]] bool alone() const { return matrix_->cols() == input_.spec.dim; }
-
-  void ConvertRows(std::span<const std::byte> stored, std::span<float> values) const {
-    if (memory_ != nullptr) {
-      ConvertToFloat(input_.spec.dtype, stored.data(), values.size(), values.data());
-    }
-    if (input_.normalization == FeatureNormalization::kRow) {
-      NormalizeRows(values, input_.spec.dim);
-    }
-  }
 
   const NodeInput& input_;
   FeatureMatrix* matrix_;
