@@ -17,7 +17,7 @@ StatusOr<TensorSpec> ToTensorSpec(const v1::TensorSpec& wire) {
   spec.rank = static_cast<int>(wire.rank());
   spec.dim = wire.dim();
   spec.sampling = wire.sampling();
-  if (wire.dtype() < v1::DTYPE_FLOAT32 || wire.dtype() > v1::DTYPE_BOOL) {
+  if (wire.dtype() < v1::DTYPE_FLOAT32 || wire.dtype() > v1::DTYPE_SCALED_INT8) {
     return DataLoss("tensor '{}' has dtype {}, unknown to this build", spec.name,
                     static_cast<int>(wire.dtype()));
   }

@@ -17,7 +17,7 @@ Json CommonFields(std::string_view kind, const std::string& identity, const std:
                   const Schema& schema, const PartitionBook& book) {
   return {{"format", std::string(kind)},
           {"format_version", kFormatVersion},
-          {"feature_bits", kKnownFeatureBits},
+          {"feature_bits", FeatureBitsOf(schema)},
           {"identity", identity},
           {"build", build},
           {"schema", ToJson(schema)},
@@ -64,6 +64,11 @@ Status ParseCommonFields(const Json& value, const std::string& where, Manifest* 
   HG_ASSIGN_OR_RETURN(manifest->build, GetString(value, "build", where));
   HG_ASSIGN_OR_RETURN(const Json schema, GetObject(value, "schema", where));
   HG_ASSIGN_OR_RETURN(manifest->schema, SchemaFromJson(schema, where + ": schema"));
+  HG_ASSIGN_OR_RETURN(const int64_t bits, GetInt(value, "feature_bits", where));
+  if (const uint64_t needed = FeatureBitsOf(manifest->schema);
+      static_cast<uint64_t>(bits) != needed) {
+    return DataLoss("{}: feature bits {:#x}, but its schema calls for {:#x}", where, bits, needed);
+  }
   HG_ASSIGN_OR_RETURN(const Json book, GetObject(value, "book", where));
   HG_ASSIGN_OR_RETURN(manifest->book,
                       PartitionBookFromJson(book, manifest->schema, where + ": book"));
@@ -126,6 +131,18 @@ Status ParseParts(const Json& value, const std::string& where, GraphManifest* ma
 }
 
 }  // namespace
+
+uint64_t FeatureBitsOf(const Schema& schema) {
+  const auto scaled = [](const std::vector<TensorSpec>& features) {
+    return std::any_of(features.begin(), features.end(),
+                       [](const TensorSpec& spec) { return HasRowScale(spec.dtype); });
+  };
+  const bool any = std::any_of(schema.node_types.begin(), schema.node_types.end(),
+                               [&](const NodeType& type) { return scaled(type.features); }) ||
+                   std::any_of(schema.relations.begin(), schema.relations.end(),
+                               [&](const Relation& relation) { return scaled(relation.features); });
+  return any ? kScaledInt8Bit : 0;
+}
 
 std::string FilesDigest(const std::vector<FileEntry>& files) {
   Json list = Json::array();

@@ -16,8 +16,11 @@
 namespace halograph {
 
 inline constexpr int kFormatVersion = 1;
-// Feature bits that a reader must know to open a folder. None is defined yet.
-inline constexpr uint64_t kKnownFeatureBits = 0;
+// Feature bits that a reader must know to open a folder.
+inline constexpr uint64_t kScaledInt8Bit = 1;  // a feature is stored as scaled_int8
+inline constexpr uint64_t kKnownFeatureBits = kScaledInt8Bit;
+// Those that a folder of this schema has.
+[[nodiscard]] uint64_t FeatureBitsOf(const Schema& schema);
 
 // In a graph's folder and in each of its parts'.
 inline constexpr char kManifestName[] = "manifest.json";

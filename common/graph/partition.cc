@@ -31,7 +31,7 @@ struct Partition::Arrays {
 
 namespace {
 
-// What an array must be by schema and book.
+// What the .npy of an array must be by schema and book.
 struct Expected {
   DType dtype = DType::kInt64;
   int rank = 1;
@@ -40,10 +40,9 @@ struct Expected {
 
   static Expected Ids(int64_t rows) { return {.rows = rows}; }
   static Expected Of(const TensorSpec& spec, int64_t rows) {
-    return {.dtype = spec.dtype, .rank = spec.rank, .rows = rows, .dim = spec.dim};
+    const StoredArray stored = StoredAs(spec.dtype, spec.rank, spec.dim);
+    return {.dtype = stored.dtype, .rank = stored.rank, .rows = rows, .dim = stored.cols};
   }
-  // numpy has no bfloat16: such arrays are stored as uint16 (storage/dtype.h).
-  [[nodiscard]] DType stored() const { return dtype == DType::kBFloat16 ? DType::kUInt16 : dtype; }
   [[nodiscard]] std::vector<int64_t> shape() const {
     return rank == 1 ? std::vector{rows} : std::vector{rows, dim};
   }
@@ -64,9 +63,9 @@ class ArrayOpener {
                       (folder_ / "manifest.json").string(), path);
     }
     HG_ASSIGN_OR_RETURN(NpyArray array, NpyArray::Open(folder_ / path));
-    if (array.dtype() != expected.stored()) {
+    if (array.dtype() != expected.dtype) {
       return DataLoss("{}: holds {}, expected {}", (folder_ / path).string(),
-                      DTypeName(array.dtype()), DTypeName(expected.stored()));
+                      DTypeName(array.dtype()), DTypeName(expected.dtype));
     }
     if (array.shape() != expected.shape()) {
       return DataLoss("{}: has shape [{}], expected [{}]", (folder_ / path).string(),

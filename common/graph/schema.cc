@@ -64,9 +64,14 @@ Status CheckTensor(const TensorSpec& tensor, int64_t rows, std::string_view owne
   }
   const auto element = static_cast<int64_t>(DTypeSize(tensor.dtype));
   const int64_t limit = std::numeric_limits<int64_t>::max() / std::max<int64_t>(rows, 1);
-  if (tensor.dim > limit / element) {
+  const auto scale = static_cast<int64_t>(RowBytes(tensor.dtype, 0));
+  if (tensor.dim > (limit - scale) / element) {
     return InvalidArgument("{} / {}: {} rows of {} elements are more than 2^63 bytes", owner,
                            tensor.name, rows, tensor.dim);
+  }
+  if (tensor.sampling && HasRowScale(tensor.dtype)) {
+    return InvalidArgument("{} / {}: weights of sampling cannot be {}", owner, tensor.name,
+                           DTypeName(tensor.dtype));
   }
   return OkStatus();
 }
@@ -94,6 +99,10 @@ Status CheckTaskSet(const Schema& schema, const std::string& task, const TaskSet
   }
   for (size_t i = 0; i < set.arrays.size(); ++i) {
     HG_RETURN_IF_ERROR(CheckTensor(set.arrays[i], set.rows, where));
+    if (HasRowScale(set.arrays[i].dtype)) {
+      return InvalidArgument("{}: array '{}' cannot be {}, which is for features only", where,
+                             set.arrays[i].name, DTypeName(set.arrays[i].dtype));
+    }
     if (i >= 1 && set.arrays[i].name == "seeds") {
       return InvalidArgument("{}: array 'seeds' is given twice", where);
     }

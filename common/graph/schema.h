@@ -21,7 +21,7 @@ struct TensorSpec {
   int64_t dim = 1;        // elements a row; 1 for rank 1
   bool sampling = false;  // of a relation: alias tables were made of it, sampling can go by it
 
-  [[nodiscard]] size_t row_bytes() const { return static_cast<size_t>(dim) * DTypeSize(dtype); }
+  [[nodiscard]] size_t row_bytes() const { return RowBytes(dtype, dim); }
   bool operator==(const TensorSpec&) const = default;
 };
 

@@ -37,8 +37,20 @@ const ConformanceFolder& HubConformanceGraph() {
 }
 
 const ConformanceFolder& TypedConformanceGraph() {
-  static const ConformanceFolder graph(
-      RandomTypedGraph({.seed = 12, .parts = 4, .nodes = 600, .mean_degree = 6, .feature_dim = 3}));
+  static const ConformanceFolder graph([] {
+    TestGraphSpec spec = RandomTypedGraph(
+        {.seed = 12, .parts = 4, .nodes = 600, .mean_degree = 6, .feature_dim = 3});
+    for (TestNodeType& type : spec.node_types) {
+      for (const TestTensor& tensor : std::vector(type.features)) {
+        if (tensor.spec.dtype != DType::kFloat32) continue;
+        type.features.push_back(Narrowed(tensor, tensor.spec.name + "-b", DType::kBFloat16));
+        type.features.push_back(Narrowed(tensor, tensor.spec.name + "-i", DType::kScaledInt8));
+      }
+    }
+    TestRelation& cites = spec.relations[2];
+    cites.features.push_back(Narrowed(cites.features[0], "weight-i", DType::kScaledInt8));
+    return spec;
+  }());
   return graph;
 }
 

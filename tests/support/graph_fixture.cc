@@ -10,6 +10,7 @@
 #include "common/graph/partition_check.h"
 #include "common/sampling/weighted_table.h"
 #include "common/storage/file.h"
+#include "common/storage/narrow_rows.h"
 
 namespace halograph {
 namespace {
@@ -62,11 +63,11 @@ std::vector<int64_t> Boundaries(const std::vector<int>& sorted_owners, int parts
 Status WriteArray(const std::filesystem::path& path, const TensorSpec& spec, int64_t rows,
                   std::span<const std::byte> data) {
   HG_RETURN_IF_ERROR(MakeFolder(path.parent_path()));
-  const DType stored = spec.dtype == DType::kBFloat16 ? DType::kUInt16 : spec.dtype;
+  const StoredArray stored = StoredAs(spec.dtype, spec.rank, spec.dim);
   std::vector<int64_t> shape = {rows};
-  if (spec.rank == 2) shape.push_back(spec.dim);
+  if (stored.rank == 2) shape.push_back(stored.cols);
   std::ofstream stream(path, std::ios::binary);
-  stream << EncodeNpyHeader(stored, shape);
+  stream << EncodeNpyHeader(stored.dtype, shape);
   stream.write(reinterpret_cast<const char*>(data.data()),
                static_cast<std::streamsize>(data.size()));
   stream.close();
@@ -420,6 +421,21 @@ Schema TestSchema(const TestGraphSpec& spec) {
     }
   }
   return schema;
+}
+
+TestTensor Narrowed(const TestTensor& tensor, const std::string& name, DType dtype) {
+  TestTensor narrow{.spec = tensor.spec, .data = {}};
+  narrow.spec.name = name;
+  narrow.spec.dtype = dtype;
+  const auto rows = static_cast<size_t>(Rows(tensor));
+  narrow.data.resize(rows * narrow.spec.row_bytes());
+  for (size_t row = 0; row < rows; ++row) {
+    const auto lost =
+        NarrowRow(tensor.spec.dtype, &tensor.data[row * tensor.spec.row_bytes()], tensor.spec.dim,
+                  dtype, &narrow.data[row * narrow.spec.row_bytes()]);
+    if (lost) std::abort();
+  }
+  return narrow;
 }
 
 }  // namespace halograph

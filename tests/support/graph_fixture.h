@@ -45,6 +45,10 @@ template <typename T>
   return tensor;
 }
 
+// Under another name, the rows of a float tensor as the partitioner narrows them (NarrowRow).
+// Requires that every number fits.
+[[nodiscard]] TestTensor Narrowed(const TestTensor& tensor, const std::string& name, DType dtype);
+
 struct TestNodeType {
   std::string name = "node";
   std::vector<int> owners = {};           // part of each node

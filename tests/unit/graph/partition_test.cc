@@ -77,6 +77,63 @@ TEST_F(PartitionTest, UnknownFeatureBitIsFailedPreconditionNamingIt) {
   ExpectError(VerifyLevel::kHeaders, absl::StatusCode::kFailedPrecondition, {"0x4"});
 }
 
+// With a feature "small" of nodes and one of edges.
+class ScaledInt8Test : public PartitionTest {
+ protected:
+  ScaledInt8Test() {
+    TestNodeType& paper = spec_.node_types[1];
+    paper.features.push_back(Narrowed(paper.features[1], "small", DType::kScaledInt8));
+    TestRelation& cites = spec_.relations[2];
+    cites.features.push_back(Narrowed(cites.features[0], "small", DType::kScaledInt8));
+  }
+  [[nodiscard]] fs::path Small() const { return part_ / "nodes/paper/features/small.npy"; }
+};
+
+TEST_F(ScaledInt8Test, IsMappedAsRowsOfBytesThatNumpyReads) {
+  const auto partition = Partition::Open(part_, VerifyLevel::kContents);
+  ASSERT_TRUE(partition.ok()) << partition.status();
+  const int type = *(*partition)->schema().NodeTypeIndex("paper");
+  const auto& features = (*partition)->schema().node_types[type].features;
+  for (size_t f = 0; f < features.size(); ++f) {
+    if (features[f].name != "small") continue;
+    const NpyArray& rows = (*partition)->NodeFeature(type, static_cast<int>(f));
+    EXPECT_EQ(rows.dtype(), DType::kUInt8);
+    EXPECT_EQ(rows.cols(), features[f].dim + 4);
+    EXPECT_EQ(rows.row_bytes(), features[f].row_bytes());
+  }
+  const auto array = NpyArray::Open(part_ / EdgeFolder(kCites) / "features/small.npy");
+  ASSERT_TRUE(array.ok()) << array.status();
+  EXPECT_EQ(array->shape().size(), 2U) << "also where the feature has rank 1";
+  EXPECT_EQ(array->cols(), 5);
+}
+
+TEST_F(ScaledInt8Test, ReadersThatDoNotKnowItAreToldByAFeatureBit) {
+  Json value;
+  EditManifest(part_, [&](Json* manifest) { value = *manifest; });
+  EXPECT_EQ(value["feature_bits"], 1);
+  EditManifest(part_, [](Json* manifest) { (*manifest)["feature_bits"] = 0; });
+  ExpectError(VerifyLevel::kHeaders, absl::StatusCode::kDataLoss, {"feature bits 0x0", "0x1"});
+}
+
+TEST_F(ScaledInt8Test, DamageIsDataLossWithTheFileSName) {
+  FlipByte(Small(), -1);  // of the last scale
+  EXPECT_TRUE(Open(VerifyLevel::kHeaders).ok());
+  ExpectError(VerifyLevel::kContents, absl::StatusCode::kDataLoss, {"small.npy"});
+  FlipByte(Small(), 0);
+  ExpectError(VerifyLevel::kHeaders, absl::StatusCode::kDataLoss, {"small.npy"});
+}
+
+TEST_F(ScaledInt8Test, RowsWithoutScaleAreDataLoss) {
+  const int64_t rows = NpyArray::Open(Small())->rows();
+  for (const int64_t cols : {4, 12}) {
+    fs::remove(Small());
+    const std::vector<uint8_t> values(static_cast<size_t>(rows * cols));
+    ASSERT_EQ(WriteNpy<uint8_t>(Small(), values, cols), OkStatus());
+    Reseal(part_);
+    ExpectError(VerifyLevel::kHeaders, absl::StatusCode::kDataLoss, {"small.npy", "expected"});
+  }
+}
+
 TEST_F(PartitionTest, ManifestWithoutAFieldIsDataLossNamingIt) {
   for (const char* field : {"format", "format_version", "feature_bits", "identity", "part",
                             "schema", "book", "halo_nodes", "task_rows", "files"}) {

@@ -45,6 +45,23 @@ TEST_F(SchemaTest, JsonWithoutAFieldIsDataLossNamingIt) {
   EXPECT_THAT(Message(SchemaFromJson(value, "here").status()), HasSubstr("complex64"));
 }
 
+TEST_F(SchemaTest, ScaledInt8IsForFeaturesOnlyAndNotForWeightsOfSampling) {
+  TensorSpec& weight = schema_.relations[*schema_.RelationIndex("paper:cites:paper")].features[0];
+  weight.dtype = DType::kScaledInt8;
+  EXPECT_TRUE(schema_.Validate().ok()) << schema_.Validate();
+  EXPECT_EQ(weight.row_bytes(), 5U);
+  EXPECT_EQ(FeatureBitsOf(schema_), kScaledInt8Bit);
+  weight.sampling = true;
+  ExpectInvalid({"weight", "scaled_int8"});
+  weight = {.name = "weight", .dtype = DType::kScaledInt8, .dim = int64_t{1} << 62};
+  ExpectInvalid({"weight", "2^63"});
+  weight.dtype = DType::kBFloat16;
+  weight.dim = 4;
+  EXPECT_EQ(FeatureBitsOf(schema_), 0U);
+  schema_.tasks[0].sets[0].arrays[1].dtype = DType::kScaledInt8;
+  ExpectInvalid({schema_.tasks[0].sets[0].arrays[1].name, "scaled_int8"});
+}
+
 TEST_F(SchemaTest, IndexesAreFoundAndUnknownNamesListWhatExists) {
   EXPECT_EQ(*schema_.NodeTypeIndex("venue"), 2);
   EXPECT_EQ(*schema_.RelationIndex("paper:written-by:author"), 2);

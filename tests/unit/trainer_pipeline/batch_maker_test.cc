@@ -113,6 +113,38 @@ TEST_F(BatchMakerTest, SeveralFeaturesOfATypeStandSideBySide) {
   EXPECT_EQ(counted.calls, 1);
 }
 
+TEST_F(BatchMakerTest, NarrowFeaturesAreWidened) {
+  TestGraphSpec spec = RandomGraph({.nodes = 50, .feature_dim = 20});
+  std::vector<TestTensor>& features = spec.node_types[0].features;
+  features.push_back(Narrowed(features[0], "half", DType::kFloat16));
+  features.push_back(Narrowed(features[0], "brain", DType::kBFloat16));
+  features.push_back(Narrowed(features[0], "tiny", DType::kScaledInt8));
+  Open(spec);
+  const std::vector<std::pair<std::string, int64_t>> bytes = {
+      {"feat", 80}, {"half", 40}, {"brain", 40}, {"tiny", 24}};
+  BatchRecipe all = Recipe("feat", {2});
+  for (const auto& [name, row_bytes] : bytes) {
+    if (name != "feat") all.inputs.push_back(InputOf(stores_.graph->info().schema, 0, name));
+    const BatchMaker maker(stores_.graph.get(), stores_.kv.get(), Recipe(name, {2}));
+    auto batch = Make(maker, 0, {3, 9}, 1);
+    ASSERT_TRUE(batch.ok()) << batch.status();
+    EXPECT_EQ(batch->pulled.local_bytes, batch->features[0].rows() * row_bytes) << name;
+    EXPECT_EQ(batch->features[0].cols(), 20);
+  }
+  const BatchMaker maker(stores_.graph.get(), stores_.kv.get(), all);
+  auto batch = Make(maker, 0, {3, 9}, 1);
+  ASSERT_TRUE(batch.ok()) << batch.status();
+  ASSERT_EQ(batch->features[0].cols(), 80);
+  for (int64_t row = 0; row < batch->features[0].rows(); ++row) {
+    const auto values = batch->features[0].values().subspan(static_cast<size_t>(row) * 80, 80);
+    for (size_t c = 0; c < 20; ++c) {
+      EXPECT_NEAR(values[20 + c], values[c], values[c] / 2048);
+      EXPECT_NEAR(values[40 + c], values[c], values[c] / 256);
+      EXPECT_NEAR(values[60 + c], values[c], values[19] / 253);
+    }
+  }
+}
+
 TEST_F(BatchMakerTest, ATypedGraphGivesEveryNodeTypeItsOwnFeatures) {
   const TestGraphSpec spec = RandomTypedGraph({.nodes = 60, .feature_dim = 3});
   Open(spec);
