@@ -21,6 +21,7 @@ namespace fs = std::filesystem;
 struct CompareFlags {
   ReportOptions report;
   CompareOptions compare;
+  FeatureDType feature_dtype = FeatureDType::kInput;
   fs::path plot;
 };
 
@@ -50,7 +51,8 @@ Status Compare(const CompareFlags& flags, StopSignal* stop) {
   ReadOptions read = flags.report.input.read;
   options.method.drop_duplicates = read.duplicates == EdgePolicy::kDrop;
   read.scratch = folder.path();
-  HG_ASSIGN_OR_RETURN(const Dataset dataset, OpenDataset(flags.report.input.input, read));
+  HG_ASSIGN_OR_RETURN(Dataset dataset, OpenDataset(flags.report.input.input, read));
+  NarrowFeatures(flags.feature_dtype, {}, &dataset);
   HG_ASSIGN_OR_RETURN(const auto rows, CompareMethods(dataset, options, folder.path()));
   PrintText(flags.report.json ? PrintableJson(ToJson(rows, options)) : FormatTable(rows, options));
   HG_RETURN_IF_ERROR(CheckAnySucceeded(rows));
@@ -104,6 +106,7 @@ void AddCompareCommand(Program& program) {
       .ValueName("METHOD")
       .DefaultText("all");
   rows.Add("parts", &flags->compare.parts, "numbers of partitions").Range(1, kMaxParts);
+  AddFeatureDTypeRow(rows, &flags->feature_dtype);
   AddSamplingFlags(rows, &flags->compare.sampling);
   AddReportOptions(rows, "folder for temporary files", &flags->report);
   rows.Add("plot", &flags->plot, "plots the figures as an SVG file, with gnuplot");

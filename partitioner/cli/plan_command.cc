@@ -17,6 +17,7 @@ namespace fs = std::filesystem;
 struct PlanFlags {
   ReportOptions report;
   PlanOptions plan;
+  FeatureDType feature_dtype = FeatureDType::kInput;
   int64_t nodes = 0;
   int64_t edges = 0;
   int64_t feature_bytes = 0;
@@ -45,7 +46,8 @@ StatusOr<PlannedGraph> GraphOf(const PlanFlags& flags, const fs::path& scratch) 
   }
   ReadOptions read = input.read;
   read.scratch = scratch;
-  HG_ASSIGN_OR_RETURN(const Dataset dataset, OpenDataset(input.input, read));
+  HG_ASSIGN_OR_RETURN(Dataset dataset, OpenDataset(input.input, read));
+  NarrowFeatures(flags.feature_dtype, {}, &dataset);
   HG_RETURN_IF_ERROR(CheckParts(dataset, flags.plan.method.parts));
   graph.sizes = GraphSizes::Of(dataset);
   HG_ASSIGN_OR_RETURN(graph.sample, SampleEdges(dataset));
@@ -83,6 +85,11 @@ Status CheckSense(const OptionTable& rows, const PlanFlags& flags) {
   if (numbers && !(rows.given("nodes") && rows.given("edges"))) {
     return InvalidArgument("give --nodes and --edges together");
   }
+  if (numbers && rows.given("feature-dtype")) {
+    return InvalidArgument(
+        "--feature-dtype is for --input: --feature-bytes are those of the features as they will "
+        "be");
+  }
   return flags.report.flags.CheckTaken(flags.plan.methods);
 }
 
@@ -107,6 +114,7 @@ void AddPlanCommand(Command& program) {
       .ValueName("METHOD")
       .DefaultText("all");
   AddOrderRow(rows, &flags->report.flags);
+  AddFeatureDTypeRow(rows, &flags->feature_dtype);
   AddReportOptions(rows, "folder for temporary files, on the disk that the run will write to",
                    &flags->report);
   command.Check([flags, &rows] { return CheckSense(rows, *flags); });

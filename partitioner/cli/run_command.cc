@@ -175,6 +175,7 @@ void AddRunCommand(Command& program, const GeneralFlags& general) {
   rows.Group("Output");
   rows.Add("output", &run.output, "partition folder to write").Required();
   rows.Add("force", &run.replace, "replace an existing output");
+  AddFeatureDTypeRow(rows, &run.feature_dtype);
   rows.Add("sampling-weights", &run.sampling_weights,
            "edge features, one number per edge, for weighted sampling: writes tables of 18 bytes "
            "per edge for each")

@@ -109,6 +109,18 @@ void AddOrderRow(OptionTable& rows, MethodFlags* flags) {
                  "(nodes of a cluster together; lp-metis and stream-metis find clusters)");
 }
 
+void AddFeatureDTypeRow(OptionTable& rows, FeatureDType* dtype) {
+  std::vector<std::pair<std::string_view, FeatureDType>> dtypes;
+  dtypes.reserve(std::size(kFeatureDTypeWords));
+  for (const std::string_view word : kFeatureDTypeWords) {
+    dtypes.emplace_back(word, *FeatureDTypeOf(word));
+  }
+  rows.AddChoice(
+      "feature-dtype", dtype, std::move(dtypes),
+      "what float features are stored and sent as, where it is smaller; int8 has a scale "
+      "per row. Labels, integers and sampling weights stay as in the input");
+}
+
 StatusOr<TemporaryFolder> MakeScratch(const std::filesystem::path& parent, std::string_view name) {
   if (parent.empty()) {
     const char* variable = std::getenv("TMPDIR");

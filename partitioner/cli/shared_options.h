@@ -12,6 +12,7 @@
 #include "common/storage/file.h"
 #include "partitioner/methods/method.h"
 #include "partitioner/readers/reader.h"
+#include "partitioner/write/feature_dtype.h"
 
 namespace halograph {
 
@@ -38,6 +39,9 @@ struct MethodFlags {
 void AddMethodFlags(OptionTable& rows, MethodFlags* flags);
 // --order, for commands whose result depends on it.
 void AddOrderRow(OptionTable& rows, MethodFlags* flags);
+
+// --feature-dtype, for commands that count the bytes of features.
+void AddFeatureDTypeRow(OptionTable& rows, FeatureDType* dtype);
 
 // A folder in `parent` for what command `name` writes meanwhile; removed with the object and when a
 // signal ends the process.

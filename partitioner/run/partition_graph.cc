@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include <fmt/ranges.h>
+
 #include "common/base/log.h"
 #include "common/base/stopwatch.h"
 #include "common/base/units.h"
@@ -32,8 +34,11 @@ Json OptionsJson(const PartitionRun& run, const MethodOptions& options, Json rep
                {"allow_nan", run.allow_nan},
                {"sampling_weights", run.sampling_weights},
                {"report", std::move(report)}};
-  // Not there in a folder in input order: such folders stay as they were before there was a choice.
+  // Not there where it is the default: such folders stay as they were before there was a choice.
   if (options.order != NodeOrder::kInput) json["order"] = ToString(options.order);
+  if (run.feature_dtype != FeatureDType::kInput) {
+    json["feature_dtype"] = ToString(run.feature_dtype);
+  }
   return json;
 }
 
@@ -60,6 +65,19 @@ Status ReportTasks(const Dataset& dataset) {
   }
   for (const std::string& warning : WarningsOf(dataset, labels)) spdlog::warn("{}", warning);
   return OkStatus();
+}
+
+// Says which features it is about: others stay as they are.
+void Narrow(const PartitionRun& run, Dataset* dataset) {
+  if (run.feature_dtype == FeatureDType::kInput) return;
+  const std::vector<std::string> narrowed =
+      NarrowFeatures(run.feature_dtype, run.sampling_weights, dataset);
+  if (narrowed.empty()) {
+    spdlog::warn("--feature-dtype {}: no float feature takes less in it; all stay as in the input",
+                 ToString(run.feature_dtype));
+    return;
+  }
+  spdlog::info("stored as {}: {}", ToString(run.feature_dtype), fmt::join(narrowed, ", "));
 }
 
 // What the run will hold; refused here if that is more than it may.
@@ -101,6 +119,7 @@ StatusOr<PartitionSummary> PartitionGraph(const PartitionRun& run) {
   {
     HG_ASSIGN_OR_RETURN(Dataset dataset, OpenDataset(run.input, read));
     HG_RETURN_IF_ERROR(MarkSamplingWeights(run.sampling_weights, &dataset));
+    Narrow(run, &dataset);
     HG_RETURN_IF_ERROR(ReportTasks(dataset));
     summary.open_seconds = watch.Lap();
     MethodOptions options = run.options;

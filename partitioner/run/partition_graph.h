@@ -12,6 +12,7 @@
 #include "partitioner/methods/method.h"
 #include "partitioner/readers/reader.h"
 #include "partitioner/stream/memory_plan.h"
+#include "partitioner/write/feature_dtype.h"
 #include "partitioner/write/graph_writer.h"
 
 namespace halograph {
@@ -28,7 +29,8 @@ struct PartitionRun {
   // drop_duplicates is taken from read.duplicates; memory and scratch are set by PartitionGraph
   MethodOptions options;
   bool allow_nan = false;
-  std::vector<std::string> sampling_weights;  // edge features that sampling can go by
+  FeatureDType feature_dtype = FeatureDType::kInput;  // what float features are stored and sent in
+  std::vector<std::string> sampling_weights;          // edge features that sampling can go by
   // Of an existing partition folder, once the new one is complete.
   bool replace = false;
   // Anonymous memory that the whole run may hold; what it will hold is computed from the counts,

@@ -29,7 +29,8 @@ void VerifySchema(const Dataset& dataset, const Schema& schema, Findings* findin
 [[nodiscard]] Status VerifyTasks(const Dataset& dataset, const PartitionSet& graph,
                                  const NodeMaps& maps, Findings* findings);
 
-// All features of all node types and relations, byte by byte. Requires schema and dataset to agree.
+// All features of all node types and relations, byte by byte, as their specs say (StoreRow).
+// Requires schema and dataset to agree.
 void VerifyFeatures(const Dataset& dataset, const PartitionSet& graph, const NodeMaps& maps,
                     Findings* findings);
 

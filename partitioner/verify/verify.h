@@ -31,8 +31,9 @@ struct VerifyReport {
   [[nodiscard]] bool ok() const { return num_differences == 0; }
 };
 
-// Reads the input with the options that GRAPH/manifest.json holds under "read", and every part with
-// all checksums. A difference is no error: see the report. Compared are
+// Reads the input with the options that GRAPH/manifest.json holds under "read", gives its features
+// the dtypes of "feature_dtype" where that is there, and reads every part with all checksums. A
+// difference is no error: see the report. Compared are
 //   - names, counts and dtypes of node types, relations, features and task sets; task metadata;
 //   - nodes: every original id once;
 //   - edges of each relation: id, source and destination of every edge that the options keep, each

@@ -11,6 +11,7 @@
 #include "common/storage/row_gather.h"
 #include "partitioner/write/bucket_sorter.h"
 #include "partitioner/write/csc_writer.h"
+#include "partitioner/write/feature_dtype.h"
 #include "partitioner/write/mapped_npy.h"
 #include "partitioner/write/nan_check.h"
 
@@ -19,34 +20,67 @@ namespace halograph {
 namespace {
 
 constexpr int64_t kBlockRows = 8192;
+constexpr size_t kBlockBytes = size_t{1} << 20;  // of rows that wait for being narrowed
 
-Status GatherPart(const InputTensor& tensor, std::span<const int64_t> edge_ids, bool check,
-                  MappedNpy* out, Progress* progress) {
-  const NpyArray& array = *tensor.array;
-  const size_t row_bytes = array.row_bytes();
-  std::vector<int64_t> rows;
-  const auto edges = static_cast<int64_t>(edge_ids.size());
-  for (int64_t first = 0; first < edges; first += kBlockRows) {
-    const int64_t count = std::min(kBlockRows, edges - first);
-    rows.assign(edge_ids.begin() + first, edge_ids.begin() + first + count);
-    if (tensor.row_divisor > 1) {
-      for (int64_t& row : rows) row /= tensor.row_divisor;
-    }
-    std::byte* to = out->data() + static_cast<size_t>(first) * row_bytes;
-    GatherRows(array.data(), row_bytes, 0, rows, to);
-    if (check) {
-      const auto found =
-          FindNonFinite(tensor.spec.dtype, {to, static_cast<size_t>(count) * row_bytes});
-      if (found) {
-        const auto width = static_cast<size_t>(array.cols());
-        return NonFiniteError(tensor, rows[*found / width], static_cast<int64_t>(*found % width));
+// Rows of one tensor, in the order of a part's edges.
+class RowGatherer {
+ public:
+  // `check`: for NaN and infinity.
+  RowGatherer(const InputTensor& tensor, bool check)
+      : tensor_(tensor), array_(*tensor.array), check_(check) {}
+
+  [[nodiscard]] Status Gather(std::span<const int64_t> edge_ids, MappedNpy* out,
+                              Progress* progress) {
+    const auto edges = static_cast<int64_t>(edge_ids.size());
+    const int64_t block = BlockRows();
+    for (int64_t first = 0; first < edges; first += block) {
+      const int64_t count = std::min(block, edges - first);
+      rows_.assign(edge_ids.begin() + first, edge_ids.begin() + first + count);
+      if (tensor_.row_divisor > 1) {
+        for (int64_t& row : rows_) row /= tensor_.row_divisor;
       }
+      HG_RETURN_IF_ERROR(Store(out->data() + static_cast<size_t>(first) * out->row_bytes()));
+      out->ReleaseBefore(first + count);
+      progress->Advance(count);
     }
-    out->ReleaseBefore(first + count);
-    progress->Advance(count);
+    return OkStatus();
   }
-  return OkStatus();
-}
+
+ private:
+  [[nodiscard]] bool narrowed() const { return array_.dtype() != tensor_.spec.dtype; }
+  [[nodiscard]] int64_t BlockRows() const {
+    if (!narrowed()) return kBlockRows;
+    return std::clamp<int64_t>(static_cast<int64_t>(kBlockBytes / array_.row_bytes()), 1,
+                               kBlockRows);
+  }
+
+  // rows_, one after the other.
+  [[nodiscard]] Status Store(std::byte* to) {
+    const size_t row_bytes = array_.row_bytes();
+    const size_t bytes = rows_.size() * row_bytes;
+    std::byte* const gathered = narrowed() ? (wide_.resize(bytes), wide_.data()) : to;
+    GatherRows(array_.data(), row_bytes, 0, rows_, gathered);
+    if (check_) HG_RETURN_IF_ERROR(Check({gathered, bytes}));
+    if (!narrowed()) return OkStatus();
+    for (size_t i = 0; i < rows_.size(); ++i, to += tensor_.spec.row_bytes()) {
+      HG_RETURN_IF_ERROR(StoreRow(tensor_, gathered + i * row_bytes, rows_[i], to));
+    }
+    return OkStatus();
+  }
+
+  [[nodiscard]] Status Check(std::span<const std::byte> gathered) const {
+    const auto found = FindNonFinite(array_.dtype(), gathered);
+    if (!found) return OkStatus();
+    const auto width = static_cast<size_t>(array_.cols());
+    return NonFiniteError(tensor_, rows_[*found / width], static_cast<int64_t>(*found % width));
+  }
+
+  const InputTensor& tensor_;
+  const NpyArray& array_;
+  const bool check_;
+  std::vector<int64_t> rows_;    // of the array, of one block
+  std::vector<std::byte> wide_;  // those rows, where they are narrowed
+};
 
 }  // namespace
 
@@ -63,11 +97,10 @@ Status WriteEdgeFeatures(const WriteContext& context, int relation) {
       HG_ASSIGN_OR_RETURN(const NpyArray ids,
                           NpyArray::Open(part_folder / folder / "original_ids.npy"));
       HG_ASSIGN_OR_RETURN(const std::span<const int64_t> edge_ids, ids.As<int64_t>());
-      HG_ASSIGN_OR_RETURN(
-          MappedNpy out,
-          MappedNpy::Create(part_folder / FeatureFile(folder, tensor.spec.name), tensor.spec.dtype,
-                            ids.rows(), tensor.spec.dim, tensor.spec.rank));
-      HG_RETURN_IF_ERROR(GatherPart(tensor, edge_ids, check, &out, &progress));
+      HG_ASSIGN_OR_RETURN(MappedNpy out,
+                          MappedNpy::Create(part_folder / FeatureFile(folder, tensor.spec.name),
+                                            tensor.spec, ids.rows()));
+      HG_RETURN_IF_ERROR(RowGatherer(tensor, check).Gather(edge_ids, &out, &progress));
       HG_RETURN_IF_ERROR(out.Close());
     }
   }

@@ -13,7 +13,8 @@
 namespace halograph {
 
 // Writes edges/<relation>/features, after the relation's original_ids.npy of every partition.
-//   InvalidArgument    a NaN in a row that is used (file, row, column), unless options.allow_nan
+//   InvalidArgument    a NaN in a row that is used (file, row, column), unless options.allow_nan; a
+//                      number there that a tensor's spec.dtype cannot hold (StoreRow)
 //   ResourceExhausted  disk full
 [[nodiscard]] Status WriteEdgeFeatures(const WriteContext& context, int relation);
 

@@ -22,6 +22,12 @@ constexpr size_t kReleaseBytes = size_t{8} << 20;
 
 }  // namespace
 
+StatusOr<MappedNpy> MappedNpy::Create(const std::filesystem::path& path, const TensorSpec& spec,
+                                      int64_t rows) {
+  const StoredArray stored = StoredAs(spec.dtype, spec.rank, spec.dim);
+  return Create(path, stored.dtype, rows, stored.cols, stored.rank);
+}
+
 StatusOr<MappedNpy> MappedNpy::Create(const std::filesystem::path& path, DType dtype, int64_t rows,
                                       int64_t cols, int rank) {
   MappedNpy npy;

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "common/base/status.h"
+#include "common/graph/schema.h"
 #include "common/storage/dtype.h"
 
 namespace halograph {
@@ -20,6 +21,9 @@ class MappedNpy {
   // AlreadyExists if the file exists. `rank` 1 makes shape [rows], 2 [rows, cols].
   [[nodiscard]] static StatusOr<MappedNpy> Create(const std::filesystem::path& path, DType dtype,
                                                   int64_t rows, int64_t cols = 1, int rank = 1);
+  // What holds so many rows of a tensor (StoredAs).
+  [[nodiscard]] static StatusOr<MappedNpy> Create(const std::filesystem::path& path,
+                                                  const TensorSpec& spec, int64_t rows);
   ~MappedNpy();
   MappedNpy(MappedNpy&& other) noexcept;
   MappedNpy& operator=(MappedNpy&& other) noexcept;

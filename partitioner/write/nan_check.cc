@@ -50,8 +50,9 @@ std::optional<size_t> FindNonFinite(DType dtype, std::span<const std::byte> elem
 
 Status NonFiniteError(const InputTensor& tensor, int64_t file_row, int64_t column) {
   const size_t element = static_cast<size_t>(file_row) * tensor.array->row_bytes() +
-                         static_cast<size_t>(column) * DTypeSize(tensor.spec.dtype);
-  const bool nan = std::isnan(ToFloat(tensor.spec.dtype, tensor.array->data().data() + element));
+                         static_cast<size_t>(column) * DTypeSize(tensor.array->dtype());
+  const bool nan =
+      std::isnan(ToFloat(tensor.array->dtype(), tensor.array->data().data() + element));
   return InvalidArgument(
       "{}: {} at row {}, column {} of feature {}; fix the input, or accept it with --allow-nan",
       tensor.path, nan ? "NaN" : "infinite value", file_row, column, tensor.spec.name);

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "common/base/progress.h"
+#include "partitioner/write/feature_dtype.h"
 #include "partitioner/write/mapped_npy.h"
 #include "partitioner/write/nan_check.h"
 
@@ -43,10 +44,9 @@ StatusOr<PartFiles> CreateFiles(const WriteContext& context, int node_type,
                                 const std::string& relative_path, const TensorSpec& spec) {
   PartFiles out{&context.numbering, node_type, {}, {}};
   for (int part = 0; part < context.num_parts(); ++part) {
-    HG_ASSIGN_OR_RETURN(
-        MappedNpy file,
-        MappedNpy::Create(context.PartFolder(part) / relative_path, spec.dtype,
-                          context.numbering.CoreNodes(node_type, part), spec.dim, spec.rank));
+    HG_ASSIGN_OR_RETURN(MappedNpy file,
+                        MappedNpy::Create(context.PartFolder(part) / relative_path, spec,
+                                          context.numbering.CoreNodes(node_type, part)));
     out.files.push_back(std::move(file));
   }
   out.end.assign(out.files.size(), 0);
@@ -73,8 +73,8 @@ Status WriteOriginalIds(const WriteContext& context, int node_type) {
 Status CheckRows(const InputTensor& tensor, int64_t first, int64_t rows) {
   const size_t row_bytes = tensor.array->row_bytes();
   const auto found = FindNonFinite(
-      tensor.spec.dtype, tensor.array->data().subspan(static_cast<size_t>(first) * row_bytes,
-                                                      static_cast<size_t>(rows) * row_bytes));
+      tensor.array->dtype(), tensor.array->data().subspan(static_cast<size_t>(first) * row_bytes,
+                                                          static_cast<size_t>(rows) * row_bytes));
   if (!found) return OkStatus();
   const auto index = static_cast<int64_t>(*found);
   return NonFiniteError(tensor, first + index / tensor.array->cols(), index % tensor.array->cols());
@@ -97,8 +97,8 @@ Status WriteFeature(const WriteContext& context, int node_type, const InputTenso
     const int64_t rows = std::min(block, input.count - first);
     if (!context.options.allow_nan) HG_RETURN_IF_ERROR(CheckRows(tensor, first, rows));
     const std::byte* from = array.data().data() + static_cast<size_t>(first) * row_bytes;
-    for (int64_t row = 0; row < rows; ++row, from += row_bytes) {
-      std::memcpy(out.Row(first + row), from, row_bytes);
+    for (int64_t row = first; row < first + rows; ++row, from += row_bytes) {
+      HG_RETURN_IF_ERROR(StoreRow(tensor, from, row, out.Row(row)));
     }
     out.Release();
     array.file().Release(data_offset + static_cast<size_t>(first) * row_bytes,

@@ -8,7 +8,8 @@
 namespace halograph {
 
 // Writes original_ids.npy and features/*.npy of one node type for every partition.
-//   InvalidArgument    a NaN among the features (file, row, column), unless options.allow_nan
+//   InvalidArgument    a NaN among the features (file, row, column), unless options.allow_nan; a
+//                      number that a tensor's spec.dtype cannot hold (StoreRow)
 //   ResourceExhausted  disk full
 [[nodiscard]] Status WriteNodes(const WriteContext& context, int node_type);
 
