@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "common/sampling/minibatch.h"
+#include "trainer/blocks/block_transpose.h"
 #include "trainer/blocks/gather_rows.h"
 #include "trainer/torch/torch_api.h"
 
@@ -14,8 +15,9 @@ inline constexpr int64_t kRowGrain = 64;
 
 // Views of a block's arrays, so that a Function can keep them. The block must outlive them.
 struct BlockTensors {
-  torch::Tensor indptr;   // int64
-  torch::Tensor indices;  // int32
+  torch::Tensor indptr;                        // int64
+  torch::Tensor indices;                       // int32
+  const TransposedBlock* by_source = nullptr;  // null: backward makes its own
 };
 
 template <typename T>

@@ -2,7 +2,6 @@
 
 #include <cstring>
 
-#include "trainer/blocks/block_transpose.h"
 #include "trainer/kernels/block_tensors.h"
 #include "trainer/kernels/mean_aggregate.h"
 
@@ -23,8 +22,12 @@ torch::Tensor BackToSources(const torch::Tensor& grad_x, const BlockTensors& blo
                             int64_t num_sources) {
   const int64_t cols = grad_x.size(1) / 2;
   const int64_t rows = grad_x.size(0);
-  const TransposedBlock by_source = Transpose(block.indptr.data_ptr<int64_t>(), rows,
-                                              block.indices.data_ptr<int32_t>(), num_sources);
+  TransposedBlock own;
+  if (block.by_source == nullptr) {
+    own = Transpose(block.indptr.data_ptr<int64_t>(), rows, block.indices.data_ptr<int32_t>(),
+                    num_sources);
+  }
+  const TransposedBlock& by_source = block.by_source != nullptr ? *block.by_source : own;
   const torch::Tensor grad_h = torch::empty({num_sources, cols}, torch::kFloat32);
   const ConstRows self = ConstRowsOf(grad_x);
   const PickedRows picked = {by_source.indptr.data(),
@@ -62,6 +65,7 @@ class SageFunction : public torch::autograd::Function<SageFunction> {
     const DenseResult result = DenseForward(x, make_rows, {self, neighbor}, bias, output, training);
     if (training) {
       context->save_for_backward({block.indptr, block.indices, x, self, neighbor, result.mask});
+      context->saved_data["by_source"] = reinterpret_cast<int64_t>(block.by_source);
       context->saved_data["num_sources"] = h.size(0);
       context->saved_data["input_gradient"] = block.indptr.defined() && h.requires_grad();
       context->saved_data["scale"] = static_cast<double>(output.dropout.scale());
@@ -78,8 +82,10 @@ class SageFunction : public torch::autograd::Function<SageFunction> {
         DenseBackward(grads[0], saved[5], scale, saved[2], {saved[3], saved[4]}, input_gradient);
     torch::Tensor grad_h;
     if (input_gradient) {
-      grad_h =
-          BackToSources(found.x, {saved[0], saved[1]}, context->saved_data["num_sources"].toInt());
+      const auto* const by_source =
+          reinterpret_cast<const TransposedBlock*>(context->saved_data["by_source"].toInt());
+      grad_h = BackToSources(found.x, {saved[0], saved[1], by_source},
+                             context->saved_data["num_sources"].toInt());
     }
     return {grad_h,     torch::Tensor(), found.weights[0], found.weights[1],
             found.bias, torch::Tensor(), torch::Tensor()};
@@ -109,7 +115,15 @@ torch::Tensor Kept(const Dropout& dropout, torch::IntArrayRef sizes) {
 
 torch::Tensor SageLayer(const torch::Tensor& h, const Block& block, const SageWeights& weights,
                         const LayerOutput& output) {
-  return Apply(h, TensorsOf(block), weights, output);
+  return SageLayer(h, block, nullptr, weights, output);
+}
+
+torch::Tensor SageLayer(const torch::Tensor& h, const Block& block,
+                        const TransposedBlock* by_source, const SageWeights& weights,
+                        const LayerOutput& output) {
+  BlockTensors tensors = TensorsOf(block);
+  tensors.by_source = by_source;
+  return Apply(h, tensors, weights, output);
 }
 
 torch::Tensor SageLayerOfRows(const torch::Tensor& self_and_mean, const SageWeights& weights,

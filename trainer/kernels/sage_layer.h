@@ -4,6 +4,7 @@
 #pragma once
 
 #include "common/sampling/minibatch.h"
+#include "trainer/blocks/block_transpose.h"
 #include "trainer/kernels/dense_layer.h"
 #include "trainer/torch/torch_api.h"
 
@@ -23,6 +24,11 @@ struct SageWeights {
 // backward is done. The number of threads changes no bit. Throws c10::Error as libtorch does.
 [[nodiscard]] torch::Tensor SageLayer(const torch::Tensor& h, const Block& block,
                                       const SageWeights& weights, const LayerOutput& output);
+// The same with the block given by its sources too, which backward else finds out. Null: it does.
+// Must live as long as `block`.
+[[nodiscard]] torch::Tensor SageLayer(const torch::Tensor& h, const Block& block,
+                                      const TransposedBlock* by_source, const SageWeights& weights,
+                                      const LayerOutput& output);
 
 // The same of rows [h_v, mean(h_u)] that were made before, [destinations, 2 in], float32, on the
 // CPU; without a gradient of theirs. Best made with RowsWithRoom: others are copied.
