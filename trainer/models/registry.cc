@@ -32,7 +32,9 @@ constexpr ModelKind Kind(std::string_view name, std::string_view help, ModelNeed
 }
 
 constexpr ModelKind kKinds[] = {
-    Kind<SageOptions, MakeSage>("sage", "GraphSAGE, mean", {.one_relation = true}),
+    Kind<SageOptions, MakeSage>(
+        "sage", "GraphSAGE, mean",
+        {.one_relation = true, .input_rows = InputRows::kSelfAndMean, .transposed = true}),
 };
 
 Status CheckNeeds(const ModelKind& kind, const Schema& schema) {

@@ -39,29 +39,47 @@ class Sage final : public Model {
   }
 
   std::vector<torch::Tensor> Forward(const ModelInput& input) override {
-    return {Layer(layers_->size() - 1, BeforeTheLast(input), input)};
+    return {Layers(layers_->size(), input)};
   }
 
   std::vector<torch::Tensor> Embed(const ModelInput& input) override {
     const Block& at_seeds = input.minibatch->layers.front().blocks.front();
     const auto seeds = static_cast<int64_t>(at_seeds.indptr.size()) - 1;
-    return {BeforeTheLast(input).narrow(0, 0, seeds)};
+    const size_t before_last = layers_->size() - 1;
+    const torch::Tensor read = before_last > 0 ? Layers(before_last, input) : OwnInputs(input);
+    return {read.narrow(0, 0, seeds)};
   }
   int64_t embedding_dim() const override { return embedding_dim_; }
 
  private:
-  torch::Tensor Layer(size_t k, const torch::Tensor& h, const ModelInput& input) {
-    const size_t last = layers_->size() - 1;
-    const Block& block = input.minibatch->layers[last - k].blocks.front();
-    LayerOutput output = {.relu = k < last};
-    if (output.relu) output.dropout = Dropout::Of(dropout_, input.draws, k);
-    return SageLayer(h, block, layers_[k]->as<SageHop>()->weights(), output);
-  }
-  // What the last layer reads, of all sources of its block.
-  torch::Tensor BeforeTheLast(const ModelInput& input) {
-    torch::Tensor h = input.nodes.front();
-    for (size_t k = 0; k + 1 < layers_->size(); ++k) h = Layer(k, h, input);
+  // The output of the first `count` layers, one at least.
+  torch::Tensor Layers(size_t count, const ModelInput& input) {
+    torch::Tensor h = First(input);
+    for (size_t k = 1; k < count; ++k) h = Layer(k, h, input);
     return h;
+  }
+  // What nodes bring to the first layer themselves, of its destinations at least.
+  torch::Tensor OwnInputs(const ModelInput& input) const {
+    if (input.self_and_mean.empty()) return input.nodes.front();
+    const torch::Tensor& rows = input.self_and_mean.front();
+    return rows.narrow(1, 0, rows.size(1) / 2);
+  }
+  torch::Tensor First(const ModelInput& input) {
+    if (input.self_and_mean.empty()) return Layer(0, input.nodes.front(), input);
+    return SageLayerOfRows(input.self_and_mean.front(), Weights(0), Output(0, input));
+  }
+  torch::Tensor Layer(size_t k, const torch::Tensor& h, const ModelInput& input) {
+    const size_t at = layers_->size() - 1 - k;
+    const bool given = input.transposed != nullptr && !(*input.transposed)[at].empty();
+    const TransposedBlock* const by_source = given ? &(*input.transposed)[at].front() : nullptr;
+    return SageLayer(h, input.minibatch->layers[at].blocks.front(), by_source, Weights(k),
+                     Output(k, input));
+  }
+
+  SageWeights Weights(size_t k) { return layers_[k]->as<SageHop>()->weights(); }
+  LayerOutput Output(size_t k, const ModelInput& input) const {
+    if (k + 1 == layers_->size()) return {};
+    return {.relu = true, .dropout = Dropout::Of(dropout_, input.draws, k)};
   }
 
   const double dropout_;

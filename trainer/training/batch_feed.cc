@@ -1,7 +1,5 @@
 #include "trainer/training/batch_feed.h"
 
-#include <array>
-
 #include "common/base/stopwatch.h"
 
 namespace halograph {
@@ -26,11 +24,12 @@ StreamOptions StreamOptionsOf(const Session& session, BatchPurpose purpose, int6
   return stream;
 }
 
-// Its first `cols` columns.
+// Its first `cols` columns; the room behind them goes along.
 torch::Tensor TakeMatrix(FeatureMatrix& matrix, int64_t cols) {
-  const std::array<int64_t, 2> sizes = {matrix.rows(), cols};
-  const std::array<int64_t, 2> strides = {matrix.cols(), 1};
-  return torch::from_blob(matrix.Release(), sizes, strides, FeatureMatrix::Free, torch::kFloat32);
+  const int64_t rows = matrix.rows();
+  const int64_t stride = matrix.cols();
+  return torch::from_blob(matrix.Release(), {rows, stride}, FeatureMatrix::Free, torch::kFloat32)
+      .narrow(1, 0, cols);
 }
 
 }  // namespace

@@ -1,4 +1,7 @@
 // What every registered model keeps to (trainer/models/model.h).
+#include <utility>
+#include <vector>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -92,6 +95,50 @@ TEST_P(ModelConformanceTest, DrawsComeFromTheKeyAndFromNowhereElse) {
   torch::manual_seed(1);
   (void)Run(*model, minibatch, x, 6);
   EXPECT_TRUE(torch::equal(before, torch::rand({4}))) << "libtorch's own generator was used";
+}
+
+// All that a step or an evaluation takes out of a model.
+struct Outcome {
+  torch::Tensor output, embeddings;
+  std::vector<torch::Tensor> gradients;
+};
+
+Outcome RunStep(Model& model, const ModelInput& input) {
+  Outcome outcome;
+  outcome.output = model.Forward(input)[0];
+  outcome.output.square().sum().backward();
+  outcome.embeddings = model.Embed(input)[0].detach();
+  for (const torch::Tensor& parameter : model.parameters()) {
+    outcome.gradients.push_back(parameter.grad());
+  }
+  return outcome;
+}
+
+TEST_P(ModelConformanceTest, WhatIsPreparedForItGivesTheBitsOfWhatItDoesItself) {
+  const ModelNeeds needs = (*FindModelKind(GetParam()))->needs;
+  const Minibatch two = RandomMinibatch(7);
+  Minibatch one = two, three = two;
+  one.layers = {two.layers[1]};
+  three.layers.push_back({{RandomBlock(1, 30, 40)}, {30}, {40}});
+  const torch::Tensor x = torch::randn({40, 4});
+  const int before = at::get_num_threads();
+  for (const Minibatch* minibatch : {&std::as_const(one), &two, &std::as_const(three)}) {
+    const auto layers = std::ssize(minibatch->layers);
+    at::set_num_threads(1);
+    const Outcome wanted = RunStep(*MakeSeeded(1, layers), {minibatch, {x}, 3});
+    for (const int threads : {1, 2, 4}) {
+      SCOPED_TRACE(testing::Message() << layers << " layers, " << threads << " threads");
+      at::set_num_threads(threads);
+      const PreparedInput prepared(needs, *minibatch, x, 3);
+      const Outcome found = RunStep(*MakeSeeded(1, layers), prepared.input);
+      EXPECT_TRUE(torch::equal(found.output, wanted.output));
+      EXPECT_TRUE(torch::equal(found.embeddings, wanted.embeddings));
+      for (size_t i = 0; i < wanted.gradients.size(); ++i) {
+        EXPECT_TRUE(torch::equal(found.gradients[i], wanted.gradients[i])) << i;
+      }
+    }
+  }
+  at::set_num_threads(before);
 }
 
 TEST_P(ModelConformanceTest, NothingIsDrawnInEvaluation) {

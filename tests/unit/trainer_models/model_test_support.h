@@ -1,11 +1,14 @@
 // Inputs and options for tests of models.
 #pragma once
 
+#include <algorithm>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "tests/support/random_block.h"
 #include "trainer/models/model.h"
+#include "trainer/pipeline/layer_inputs.h"
 
 namespace halograph {
 
@@ -22,5 +25,35 @@ inline const Schema& PlainSchema() {
 inline ModelShape SmallShape(int64_t layers = 2) {
   return {.schema = &PlainSchema(), .input_dims = {4}, .layers = layers, .output_dim = 3};
 }
+
+// An input as it is prepared for a kind of these needs. `minibatch` must outlive it.
+struct PreparedInput {
+  PreparedInput(const ModelNeeds& needs, const Minibatch& minibatch, const torch::Tensor& nodes,
+                std::optional<uint64_t> draws)
+      : input{&minibatch, {nodes}, draws} {
+    if (needs.input_rows == InputRows::kSelfAndMean) GiveSelfAndMean(minibatch, nodes);
+    if (!needs.transposed) return;
+    transposed = TransposeLayers(PlainSchema(), minibatch);
+    input.transposed = &transposed;
+  }
+  PreparedInput(const PreparedInput&) = delete;
+  PreparedInput& operator=(const PreparedInput&) = delete;
+
+  void GiveSelfAndMean(const Minibatch& minibatch, const torch::Tensor& nodes) {
+    FeatureMatrix features(nodes.size(0), nodes.size(1));
+    std::copy_n(nodes.data_ptr<float>(), nodes.numel(), features.values().data());
+    input.nodes = {torch::Tensor()};
+    for (const Block& block : minibatch.layers.back().blocks) {
+      SelfAndMean made = MakeSelfAndMean(block, features, features, nullptr);
+      const int64_t rows = made.rows.rows(), stride = made.rows.cols();
+      input.self_and_mean.push_back(torch::from_blob(made.rows.Release(), {rows, stride},
+                                                     FeatureMatrix::Free, torch::kFloat32)
+                                        .narrow(1, 0, made.cols));
+    }
+  }
+
+  TransposedLayers transposed;
+  ModelInput input;
+};
 
 }  // namespace halograph
