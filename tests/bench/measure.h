@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include <sys/resource.h>
 #include <time.h>
 
 namespace halograph {
@@ -16,6 +17,13 @@ inline double ClockSeconds(clockid_t clock) {
 // Seconds of processor time, of the calling thread and of the whole process.
 inline double ThreadCpu() { return ClockSeconds(CLOCK_THREAD_CPUTIME_ID); }
 inline double ProcessCpu() { return ClockSeconds(CLOCK_PROCESS_CPUTIME_ID); }
+
+// Page faults of the process so far, without those that read a file.
+inline double PageFaults() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_minflt);
+}
 
 // The upper one of two in the middle. Requires a value.
 inline double Median(std::vector<double> values) {

@@ -3,9 +3,11 @@
 // and labels are random. Rounds are interleaved; ratios are medians over rounds of the ratio within
 // a round. Variants:
 //   fused      a Function a layer (trainer/kernels/sage_layer.h)
+//   prepared   the same, with what the threads that prepare minibatches make for it: rows of the
+//              first layer, and blocks by source (trainer/pipeline/layer_inputs.h)
+//   malloc     as fused, with the memory of tensors from libtorch's own allocator, not the pool
 //   composed   libtorch's operations: two products a layer, ReLU, dropout by libtorch's generator
-//   products   nothing but the dense products that `fused` makes: what it cannot be faster than
-//              with these products
+//   products   nothing but the dense products that `fused` makes, by libtorch
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -16,6 +18,7 @@
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <CLI/CLI.hpp>
+#include <c10/core/CPUAllocator.h>
 #include <nlohmann/json.hpp>
 
 #include "common/base/build_info.h"
@@ -26,6 +29,8 @@
 #include "tests/bench/sampling/rmat_csc_options.h"
 #include "trainer/kernels/mean_aggregate.h"
 #include "trainer/kernels/sage_layer.h"
+#include "trainer/pipeline/layer_inputs.h"
+#include "trainer/torch/tensor_pool.h"
 #include "trainer/torch/torch_api.h"
 
 namespace halograph {
@@ -44,17 +49,21 @@ struct Options {
   int minibatches = 3;
 };
 
-enum Variant : int { kFused, kComposed, kProducts, kVariants };
-constexpr std::array<const char*, kVariants> kNames = {"fused", "composed", "products"};
+enum Variant : int { kFused, kPrepared, kMalloc, kComposed, kProducts, kVariants };
+constexpr std::array<const char*, kVariants> kNames = {"fused", "prepared", "malloc", "composed",
+                                                       "products"};
 
 struct Cost {
   double cpu = 0;   // seconds of the process
   double wall = 0;  // seconds
+  double page_faults = 0;
 };
 
 struct Batch {
   Minibatch minibatch;
   torch::Tensor inputs;
+  torch::Tensor rows;  // [self, mean] of the first layer
+  TransposedLayers transposed;
   torch::Tensor labels;
 };
 
@@ -78,8 +87,17 @@ class Step {
     torch::Tensor h = batch.inputs;
     for (size_t k = 0; k < layers_.size(); ++k) {
       const bool last = k + 1 == layers_.size();
-      const Block& block = batch.minibatch.layers[layers_.size() - 1 - k].blocks.front();
-      h = variant == kFused ? Fused(k, last, h, block) : Composed(k, last, h, block);
+      const size_t at = layers_.size() - 1 - k;
+      const Block& block = batch.minibatch.layers[at].blocks.front();
+      if (variant == kPrepared) {
+        h = k == 0
+                ? SageLayerOfRows(batch.rows, layers_[k], Output(k, last))
+                : SageLayer(h, block, &batch.transposed[at].front(), layers_[k], Output(k, last));
+      } else if (variant == kComposed) {
+        h = Composed(k, last, h, block);
+      } else {
+        h = SageLayer(h, block, layers_[k], Output(k, last));
+      }
     }
     torch::nn::functional::cross_entropy(h, batch.labels).backward();
     for (const SageWeights& layer : layers_) {
@@ -90,10 +108,9 @@ class Step {
   }
 
  private:
-  torch::Tensor Fused(size_t k, bool last, const torch::Tensor& h, const Block& block) {
-    LayerOutput output = {.relu = !last};
-    if (!last) output.dropout = Dropout::Of(options_.dropout, ++draws_, k);
-    return SageLayer(h, block, layers_[k], output);
+  LayerOutput Output(size_t k, bool last) {
+    if (last) return {};
+    return {.relu = true, .dropout = Dropout::Of(options_.dropout, ++draws_, k)};
   }
 
   torch::Tensor Composed(size_t k, bool last, const torch::Tensor& h, const Block& block) {
@@ -128,6 +145,16 @@ class Step {
   uint64_t draws_ = 0;
 };
 
+torch::Tensor RowsOfFirstLayer(const Batch& batch) {
+  FeatureMatrix features(batch.inputs.size(0), batch.inputs.size(1));
+  std::copy_n(batch.inputs.data_ptr<float>(), batch.inputs.numel(), features.values().data());
+  SelfAndMean made =
+      MakeSelfAndMean(batch.minibatch.layers.back().blocks.front(), features, features, nullptr);
+  const int64_t rows = made.rows.rows(), stride = made.rows.cols();
+  return torch::from_blob(made.rows.Release(), {rows, stride}, FeatureMatrix::Free)
+      .narrow(1, 0, made.cols);
+}
+
 std::vector<Batch> MakeBatches(const Options& options) {
   const RmatCsc graph = MakeRmatCsc(options.graph);
   const FusedSampler sampler(&graph.schema, &graph.topology);
@@ -147,6 +174,8 @@ std::vector<Batch> MakeBatches(const Options& options) {
     const auto inputs = static_cast<int64_t>(batch.minibatch.nodes[0].size());
     const auto rows = static_cast<int64_t>(batch.minibatch.layers[0].blocks[0].indptr.size()) - 1;
     batch.inputs = torch::rand({inputs, options.features});
+    batch.rows = RowsOfFirstLayer(batch);
+    batch.transposed = TransposeLayers(graph.schema, batch.minibatch);
     batch.labels = torch::randint(options.classes, {rows});
   }
   return batches;
@@ -160,24 +189,32 @@ nlohmann::json Summary(const std::vector<double>& values) {
 
 void Measure(const Options& options, const std::string& command) {
   at::set_num_threads(options.threads);
+  c10::Allocator* const own_allocator = c10::GetCPUAllocator();
+  PoolTensors();
   const std::vector<Batch> batches = MakeBatches(options);
   Step step(options);
   std::array<std::vector<Cost>, kVariants> costs;
   for (int round = -1; round < options.rounds; ++round) {  // the first warms up
     for (int variant = 0; variant < kVariants; ++variant) {
+      if (variant == kMalloc) c10::SetCPUAllocator(own_allocator);
       const Stopwatch wall;
       const double cpu = ProcessCpu();
+      const double faults = PageFaults();
       for (const Batch& batch : batches) step.Run(static_cast<Variant>(variant), batch);
       const auto count = static_cast<double>(batches.size());
-      if (round >= 0)
-        costs[variant].push_back({(ProcessCpu() - cpu) / count, wall.Seconds() / count});
+      if (round >= 0) {
+        costs[variant].push_back({(ProcessCpu() - cpu) / count, wall.Seconds() / count,
+                                  (PageFaults() - faults) / count});
+      }
+      PoolTensors();
     }
   }
   for (int variant = 0; variant < kVariants; ++variant) {
-    std::vector<double> cpu, wall, cpu_ratio, wall_ratio;
+    std::vector<double> cpu, wall, faults, cpu_ratio, wall_ratio;
     for (size_t r = 0; r < costs[variant].size(); ++r) {
       cpu.push_back(costs[variant][r].cpu);
       wall.push_back(costs[variant][r].wall);
+      faults.push_back(costs[variant][r].page_faults);
       cpu_ratio.push_back(cpu.back() / costs[kFused][r].cpu);
       wall_ratio.push_back(wall.back() / costs[kFused][r].wall);
     }
@@ -192,6 +229,7 @@ void Measure(const Options& options, const std::string& command) {
                                  {"sampled_edges", batches[0].minibatch.sampled_edges},
                                  {"cpu_s", Summary(cpu)},
                                  {"wall_s", Summary(wall)},
+                                 {"page_faults", Summary(faults)},
                                  {"cpu_times_fused", Summary(cpu_ratio)},
                                  {"wall_times_fused", Summary(wall_ratio)}};
     std::puts(line.dump().c_str());
@@ -200,7 +238,9 @@ void Measure(const Options& options, const std::string& command) {
 
 int Main(int argc, char** argv) {
   Options options;
-  CLI::App app("The computation of one training step of GraphSAGE; prints a JSON line a variant.");
+  CLI::App app(
+      "The computation of one training step of GraphSAGE; prints a "
+      "JSON line a variant.");
   AddRmatCscOptions(&app, &options.graph);
   app.add_option("--fanouts", options.fanouts)->delimiter(',');
   app.add_option("--batch", options.batch)->check(CLI::PositiveNumber);
