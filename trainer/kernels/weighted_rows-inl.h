@@ -69,11 +69,15 @@ struct SumOfRows {
   int64_t count;
 };
 
-// N vectors, 8 at most, are summed in registers in the order of the terms.
-template <int N, class D>
+// N vectors, 8 at most, are summed in registers in the order of the terms. `kSideBySide`: they
+// stand one behind the other, in the rows and in the sum, so that only the first place is read.
+template <int N, bool kSideBySide, class D>
 HWY_ATTR void SumVectorsOf(D d, const SumOfRows& sum, const SumVector* at, float* out) {
   namespace hn = hwy::HWY_NAMESPACE;
   using V = hn::Vec<D>;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto from = [&](int n) { return kSideBySide ? at[0].from + n * lanes : at[n].from; };
+  const auto to = [&](int n) { return kSideBySide ? at[0].to + n * lanes : at[n].to; };
   // Named one by one: an array of vectors is not allowed for every instruction set.
   V s0 = hn::Zero(d), s1 = s0, s2 = s0, s3 = s0, s4 = s0, s5 = s0, s6 = s0, s7 = s0;
   for (int64_t i = 0; i < sum.count; ++i) {
@@ -82,13 +86,13 @@ HWY_ATTR void SumVectorsOf(D d, const SumOfRows& sum, const SumVector* at, float
     const float* weights = sum.weights + place * sum.weight_step;
     const auto add = [&](int n, V so_far) HWY_ATTR {
       if (n >= N) return so_far;
-      return hn::MulAdd(hn::LoadU(d, row + at[n].from), hn::Set(d, weights[at[n].weight]), so_far);
+      return hn::MulAdd(hn::LoadU(d, row + from(n)), hn::Set(d, weights[at[n].weight]), so_far);
     };
     s0 = add(0, s0), s1 = add(1, s1), s2 = add(2, s2), s3 = add(3, s3);
     s4 = add(4, s4), s5 = add(5, s5), s6 = add(6, s6), s7 = add(7, s7);
   }
   const auto store = [&](int n, V total) HWY_ATTR {
-    if (n < N) hn::StoreU(total, d, out + at[n].to);
+    if (n < N) hn::StoreU(total, d, out + to(n));
   };
   store(0, s0), store(1, s1), store(2, s2), store(3, s3);
   store(4, s4), store(5, s5), store(6, s6), store(7, s7);
@@ -97,12 +101,20 @@ HWY_ATTR void SumVectorsOf(D d, const SumOfRows& sum, const SumVector* at, float
 // Writes the sum of rows to `out`: zeros if there are no terms.
 template <class D>
 HWY_ATTR void SumByPlan(D d, const SumOfRows& sum, const std::vector<SumVector>& plan, float* out) {
+  const auto apart = static_cast<int32_t>(7 * hwy::HWY_NAMESPACE::Lanes(d));
   const SumVector* at = plan.data();
   size_t left = plan.size();
-  for (; left >= 8; left -= 8, at += 8) SumVectorsOf<8>(d, sum, at, out);
-  if (left >= 4) SumVectorsOf<4>(d, sum, at, out), left -= 4, at += 4;
-  if (left >= 2) SumVectorsOf<2>(d, sum, at, out), left -= 2, at += 2;
-  if (left >= 1) SumVectorsOf<1>(d, sum, at, out);
+  for (; left >= 8; left -= 8, at += 8) {
+    // Places ascend by at most the lanes, so only vectors side by side are so far apart.
+    if (at[7].from - at[0].from == apart && at[7].to - at[0].to == apart) {
+      SumVectorsOf<8, true>(d, sum, at, out);
+    } else {
+      SumVectorsOf<8, false>(d, sum, at, out);
+    }
+  }
+  if (left >= 4) SumVectorsOf<4, false>(d, sum, at, out), left -= 4, at += 4;
+  if (left >= 2) SumVectorsOf<2, false>(d, sum, at, out), left -= 2, at += 2;
+  if (left >= 1) SumVectorsOf<1, false>(d, sum, at, out);
 }
 
 // The inner product of two rows of `width` values. Requires width >= lanes of `d`.
