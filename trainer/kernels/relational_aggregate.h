@@ -5,6 +5,7 @@
 
 #include <optional>
 
+#include "trainer/kernels/dense_layer.h"
 #include "trainer/kernels/relational_block.h"
 #include "trainer/torch/torch_api.h"
 
@@ -30,5 +31,27 @@ namespace halograph {
                                                         const RelationalBlock& block,
                                                         const torch::Tensor& coefficients,
                                                         std::optional<int64_t> first_self = {});
+
+// float32, on the CPU.
+struct RelationalWeights {
+  torch::Tensor coefficients;  // [relations, bases], contiguous
+  torch::Tensor bases;         // [bases, out, in]
+  torch::Tensor self;          // [out, in]
+  torch::Tensor bias;          // [out]
+};
+
+// The layer of R-GCN as one Function. Row v: self h[first_self + v] + bias + the sum over relations
+// r of (the sum over b of coefficients[r, b] bases[b]) mean(h[u]) over the sources u of v by r;
+// then ReLU and dropout as `output` says. [destinations, out], differentiable in `h` and weights.
+// Rows are aggregated, multiplied and finished a few at a time. The rest as RelationalAggregate's.
+[[nodiscard]] torch::Tensor RelationalLayer(const torch::Tensor& h, const RelationalBlock& block,
+                                            const RelationalWeights& weights, int64_t first_self,
+                                            const LayerOutput& output);
+
+// The same before ReLU and dropout, composed of libtorch's operations.
+[[nodiscard]] torch::Tensor ComposedRelationalLayer(const torch::Tensor& h,
+                                                    const RelationalBlock& block,
+                                                    const RelationalWeights& weights,
+                                                    int64_t first_self);
 
 }  // namespace halograph

@@ -4,8 +4,10 @@
 // variant of a case. Cases:
 //   attention          Attend forward and backward; composed: ComposedAttend
 //   attention-forward  the same without backward
-//   relational         a layer of R-GCN forward and backward, with grouping and its product;
-//                      relations: a mean and a product a relation, as without the kernel
+//   relational         a layer of R-GCN forward and backward, with grouping; layer:
+//   RelationalLayer;
+//                      aggregate: RelationalAggregate and libtorch's product; relations: the mean
+//                      kernel and libtorch's product once a relation
 //   mean-100           the mean of rows of 100, forward, on the block of the first layer; gather:
 //   one
 //                      value read from every cache line of every row that is picked
@@ -131,29 +133,40 @@ Case AttentionCase(const Options& options, const Block& block, bool backward) {
 Case RelationalCase(const Options& options, const std::vector<Block>& blocks) {
   const int64_t width = options.hidden, rows = options.second.destinations;
   const torch::Tensor h = Leaf({options.second.sources, width});
-  const torch::Tensor coefficients = Leaf({options.relations, options.bases});
-  const torch::Tensor bases = Leaf({options.bases, width, width});
-  const torch::Tensor self = Leaf({width, width});
+  const RelationalWeights weights = {Leaf({options.relations, options.bases}),
+                                     Leaf({options.bases, width, width}), Leaf({width, width}),
+                                     Leaf({width})};
   const torch::Tensor grad = torch::ones({rows, width});
-  const std::vector<torch::Tensor> leaves = {h, coefficients, bases, self};
-  const auto fused = [=, &blocks] {
+  const std::vector<torch::Tensor> leaves = {h, weights.coefficients, weights.bases, weights.self,
+                                             weights.bias};
+  const auto grouped = [&blocks] {
     std::vector<RelationEdges> edges;
     for (const Block& block : blocks) edges.push_back({&block, 0});
-    const RelationalBlock block = GroupByRelation(edges).value();
-    const torch::Tensor weights = torch::cat({bases.view({-1, width}), self});
-    Back(torch::mm(RelationalAggregate(h, block, coefficients, 0), weights), grad, leaves);
+    return GroupByRelation(edges).value();
+  };
+  const auto layer = [=] {
+    const RelationalBlock block = grouped();
+    Back(RelationalLayer(h, block, weights, 0, {}), grad, leaves);
+  };
+  const auto aggregate = [=] {
+    const RelationalBlock block = grouped();
+    const torch::Tensor matrices =
+        torch::cat({weights.bases.transpose(1, 2).reshape({-1, width}), weights.self.t()});
+    const torch::Tensor x = RelationalAggregate(h, block, weights.coefficients, 0);
+    Back(torch::addmm(weights.bias, x, matrices), grad, leaves);
   };
   const auto by_relation = [=, &blocks] {
-    const torch::Tensor weights =
-        torch::mm(coefficients, bases.view({options.bases, -1})).view({-1, width, width});
-    torch::Tensor out = torch::mm(h.narrow(0, 0, rows), self);
+    const torch::Tensor matrices =
+        torch::mm(weights.coefficients, weights.bases.view({weights.bases.size(0), -1}))
+            .view({-1, width, width});
+    torch::Tensor out = torch::linear(h.narrow(0, 0, rows), weights.self, weights.bias);
     for (size_t r = 0; r < blocks.size(); ++r) {
-      out = out + torch::mm(Aggregate(h, blocks[r], Aggregation::kMean),
-                            weights[static_cast<int64_t>(r)]);
+      const torch::Tensor mean = Aggregate(h, blocks[r], Aggregation::kMean);
+      out = out + torch::linear(mean, matrices[static_cast<int64_t>(r)]);
     }
     Back(out, grad, leaves);
   };
-  return {"relational", {{"fused", fused}, {"relations", by_relation}}};
+  return {"relational", {{"layer", layer}, {"aggregate", aggregate}, {"relations", by_relation}}};
 }
 
 // One value of every cache line of the picked rows.

@@ -111,6 +111,27 @@ TEST_P(RelationalTest, NanAndInfinityGoWhereTheCompositionTakesThem) {
   }
 }
 
+TEST_P(RelationalTest, TheLayerEqualsItsComposition) {
+  torch::manual_seed(7);
+  for (const int64_t width : {1, 31, 100}) {
+    for (const bool relu : {false, true}) {
+      SCOPED_TRACE(testing::Message() << width << ", relu " << relu);
+      const RelationalBlock block = RandomRelations(9, 5, 21, 37);
+      const std::vector<torch::Tensor> leaves = {torch::randn({37, width}), torch::randn({5, 3}),
+                                                 torch::randn({3, 17, width}),
+                                                 torch::randn({17, width}), torch::randn({17})};
+      const auto fused = [&](const std::vector<torch::Tensor>& l) {
+        return RelationalLayer(l[0], block, {l[1], l[2], l[3], l[4]}, 5, {.relu = relu});
+      };
+      const auto composed = [&](const std::vector<torch::Tensor>& l) {
+        const torch::Tensor z = ComposedRelationalLayer(l[0], block, {l[1], l[2], l[3], l[4]}, 5);
+        return relu ? torch::relu(z) : z;
+      };
+      ExpectClose(Differentiate(fused, leaves), Differentiate(composed, leaves));
+    }
+  }
+}
+
 HALOGRAPH_EVERY_TARGET(RelationalTest);
 
 TEST(RelationalEdgesTest, BlocksWithoutEdgesDestinationsOrNeighbours) {
@@ -149,6 +170,27 @@ TEST(RelationalEdgesTest, OnlyTheCoefficientsNeedAGradientInAFirstLayer) {
   EXPECT_LT(
       RelativeDifference(gradient(RelationalAggregate), gradient(ComposedRelationalAggregate)),
       5e-6);
+}
+
+TEST(RelationalEdgesTest, NumberOfThreadsChangesNoBitOfTheLayer) {
+  torch::manual_seed(8);
+  const RelationalBlock block = RandomRelations(6, 5, 500, 700);
+  const auto layer = [&](const std::vector<torch::Tensor>& l) {
+    return RelationalLayer(l[0], block, {l[1], l[2], l[3], l[4]}, 7,
+                           {true, Dropout::Of(0.5, 3, 1)});
+  };
+  ExpectSameBitsOnAnyThreads(
+      layer, {torch::randn({700, 33}), torch::randn({5, 4}), torch::randn({4, 20, 33}),
+              torch::randn({20, 33}), torch::randn({20})});
+}
+
+TEST(RelationalEdgesTest, WeightsThatDoNotFitAreNamed) {
+  const RelationalBlock block = RandomRelations(8, 3, 8, 12);
+  EXPECT_THROW((void)RelationalLayer(torch::ones({12, 5}), block,
+                                     {torch::ones({3, 4}), torch::ones({3, 7, 5}),
+                                      torch::ones({7, 5}), torch::ones({7})},
+                                     0, {}),
+               c10::Error);
 }
 
 TEST(RelationalEdgesTest, ShapesThatDoNotFitAreNamed) {
