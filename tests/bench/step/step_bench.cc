@@ -6,8 +6,10 @@
 //   prepared   the same, with what the threads that prepare minibatches make for it: rows of the
 //              first layer, and blocks by source (trainer/pipeline/layer_inputs.h)
 //   malloc     as fused, with the memory of tensors from libtorch's own allocator, not the pool
-//   composed   libtorch's operations: two products a layer, ReLU, dropout by libtorch's generator
+//   composed   libtorch's operations and its own allocator: two products a layer, ReLU, dropout by
+//              libtorch's generator
 //   products   nothing but the dense products that `fused` makes, by libtorch
+//   limit      what a dense computation cannot be faster than (step_limit.h)
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -27,6 +29,7 @@
 #include "tests/bench/cpu_model.h"
 #include "tests/bench/measure.h"
 #include "tests/bench/sampling/rmat_csc_options.h"
+#include "tests/bench/step/step_limit.h"
 #include "trainer/kernels/mean_aggregate.h"
 #include "trainer/kernels/sage_layer.h"
 #include "trainer/pipeline/layer_inputs.h"
@@ -49,9 +52,9 @@ struct Options {
   int minibatches = 3;
 };
 
-enum Variant : int { kFused, kPrepared, kMalloc, kComposed, kProducts, kVariants };
-constexpr std::array<const char*, kVariants> kNames = {"fused", "prepared", "malloc", "composed",
-                                                       "products"};
+enum Variant : int { kFused, kPrepared, kMalloc, kComposed, kProducts, kLimit, kVariants };
+constexpr std::array<const char*, kVariants> kNames = {"fused",    "prepared", "malloc",
+                                                       "composed", "products", "limit"};
 
 struct Cost {
   double cpu = 0;   // seconds of the process
@@ -65,6 +68,7 @@ struct Batch {
   torch::Tensor rows;  // [self, mean] of the first layer
   TransposedLayers transposed;
   torch::Tensor labels;
+  std::vector<StepLimit> limit;  // one
 };
 
 class Step {
@@ -84,6 +88,7 @@ class Step {
 
   void Run(Variant variant, const Batch& batch) {
     if (variant == kProducts) return Products(batch);
+    if (variant == kLimit) return batch.limit.front().Run();
     torch::Tensor h = batch.inputs;
     for (size_t k = 0; k < layers_.size(); ++k) {
       const bool last = k + 1 == layers_.size();
@@ -177,6 +182,10 @@ std::vector<Batch> MakeBatches(const Options& options) {
     batch.rows = RowsOfFirstLayer(batch);
     batch.transposed = TransposeLayers(graph.schema, batch.minibatch);
     batch.labels = torch::randint(options.classes, {rows});
+    std::vector<int64_t> widths(options.fanouts.size() + 1, options.hidden);
+    widths.front() = options.features;
+    widths.back() = options.classes;
+    batch.limit.emplace_back(batch.minibatch, widths);
   }
   return batches;
 }
@@ -196,7 +205,7 @@ void Measure(const Options& options, const std::string& command) {
   std::array<std::vector<Cost>, kVariants> costs;
   for (int round = -1; round < options.rounds; ++round) {  // the first warms up
     for (int variant = 0; variant < kVariants; ++variant) {
-      if (variant == kMalloc) c10::SetCPUAllocator(own_allocator);
+      if (variant == kMalloc || variant == kComposed) c10::SetCPUAllocator(own_allocator);
       const Stopwatch wall;
       const double cpu = ProcessCpu();
       const double faults = PageFaults();

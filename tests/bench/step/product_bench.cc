@@ -1,0 +1,128 @@
+// The products of a training step, one by one, against the same of libtorch's BLAS, by shape: those
+// of three layers of GraphSAGE unless --shape names another. Rounds are interleaved; ratios are
+// medians over rounds of the ratio within a round. Products:
+//   forward   x w^T
+//   weights   the transpose of dz, times x; and by the bits of the mask
+//   inputs    dz w; and by the bits of the mask
+#include <array>
+#include <cstdio>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "common/base/build_info.h"
+#include "common/base/stopwatch.h"
+#include "tests/bench/cpu_model.h"
+#include "tests/bench/measure.h"
+#include "tests/bench/step/bare_products.h"
+
+namespace halograph {
+namespace {
+
+struct Options {
+  std::vector<std::vector<int64_t>> shapes = {{18600, 200, 256}, {2930, 512, 256}, {1000, 512, 47}};
+  double density = 0.25;
+  int threads = 1;
+  int rounds = 15;
+};
+
+torch::Tensor RandomRows(int64_t rows, int64_t cols) {
+  return RowsWithRoom(rows, cols).copy_(torch::rand({rows, cols}) - 0.5);
+}
+
+// Bits where `values` are not 0.
+torch::Tensor MaskOf(const torch::Tensor& values) {
+  const int64_t words = MaskWords(values.size(1));
+  torch::Tensor mask = torch::zeros({values.size(0), words}, torch::kInt64);
+  int64_t* bits = mask.data_ptr<int64_t>();
+  const ConstRows rows = ConstRowsOf(values);
+  for (int64_t row = 0; row < values.size(0); ++row) {
+    for (int64_t c = 0; c < values.size(1); ++c) {
+      const auto set = static_cast<uint64_t>(rows.data[row * rows.stride + c] != 0);
+      bits[row * words + c / 64] |= static_cast<int64_t>(set << (c % 64));
+    }
+  }
+  return mask;
+}
+
+struct Timed {
+  const char* name;
+  const char* of;  // the one that it is compared with
+  std::function<void()> run;
+};
+
+void Measure(const Options& options, const std::vector<int64_t>& shape) {
+  const int64_t rows = shape[0], in = shape[1], out = shape[2];
+  const torch::Tensor x = RandomRows(rows, in), w = RandomRows(out, in), wt = RandomRows(in, out);
+  torch::Tensor dz = RandomRows(rows, out);
+  dz *= torch::rand({rows, out}) < options.density;
+  const torch::Tensor mask = MaskOf(dz), none;
+  torch::Tensor z = RowsWithRoom(rows, out), dx = RowsWithRoom(rows, in),
+                dw = RowsWithRoom(out, in);
+  const torch::Tensor parts = torch::empty({4, out, PaddedStride(in)}).narrow(2, 0, in);
+  const std::vector<Timed> all = {
+      {"forward, BLAS", "forward, BLAS", [&] { torch::mm_out(z, x, wt); }},
+      {"forward", "forward, BLAS", [&] { BareProduct(x, none, wt, z); }},
+      {"weights, BLAS", "weights, BLAS", [&] { torch::mm_out(dw, dz.t(), x); }},
+      {"weights", "weights, BLAS", [&] { BareTransposedProduct(dz, none, x, parts); }},
+      {"weights by bits", "weights, BLAS", [&] { BareTransposedProduct(dz, mask, x, parts); }},
+      {"inputs, BLAS", "inputs, BLAS", [&] { torch::mm_out(dx, dz, w); }},
+      {"inputs", "inputs, BLAS", [&] { BareProduct(dz, none, w, dx); }},
+      {"inputs by bits", "inputs, BLAS", [&] { BareProduct(dz, mask, w, dx); }},
+  };
+  std::vector<std::vector<double>> seconds(all.size()), ratios(all.size());
+  for (int round = -1; round < options.rounds; ++round) {  // the first warms up
+    for (size_t i = 0; i < all.size(); ++i) {
+      const Stopwatch watch;
+      all[i].run();
+      if (round >= 0) seconds[i].push_back(watch.Seconds());
+    }
+  }
+  for (size_t i = 0, base = 0; i < all.size(); ++i) {
+    if (std::string(all[i].name) == all[i].of) base = i;
+    for (size_t r = 0; r < seconds[i].size(); ++r) {
+      ratios[i].push_back(seconds[i][r] / seconds[base][r]);
+    }
+    const nlohmann::json line = {
+        {"build", BuildVersion()},
+        {"cpu", CpuModel()},
+        {"rows", rows},
+        {"in", in},
+        {"out", out},
+        {"product", all[i].name},
+        {"threads", options.threads},
+        {"rounds", options.rounds},
+        {"wall_s", Median(seconds[i])},
+        {"gflop_s", 2e-9 * static_cast<double>(rows * in * out) / Median(seconds[i])},
+        {"times_blas", Median(ratios[i])}};
+    std::puts(line.dump().c_str());
+  }
+}
+
+int Main(int argc, char** argv) {
+  Options options;
+  std::vector<int64_t> shape;
+  CLI::App app("The products of a training step by shape; prints a JSON line a product.");
+  app.add_option("--shape", shape, "rows, inputs and outputs of one layer")
+      ->delimiter(',')
+      ->expected(3)
+      ->check(CLI::PositiveNumber);
+  app.add_option("--density", options.density)->check(CLI::Range(0.0, 1.0));
+  app.add_option("--threads", options.threads)->check(CLI::Range(1, 256));
+  app.add_option("--rounds", options.rounds)->check(CLI::Range(1, 1000));
+  CLI11_PARSE(app, argc, argv);
+  if (!shape.empty()) options.shapes = {shape};
+  at::set_num_threads(options.threads);
+  torch::manual_seed(1);
+  const torch::NoGradGuard no_grad;
+  for (const std::vector<int64_t>& one : options.shapes) Measure(options, one);
+  return 0;
+}
+
+}  // namespace
+}  // namespace halograph
+
+int main(int argc, char** argv) { return halograph::Main(argc, argv); }
