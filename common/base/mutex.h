@@ -1,6 +1,6 @@
 // A mutex, a lock of it and a condition variable: the standard ones, with the annotations that let
-// clang check who holds which lock (-Wthread-safety; preset `thread-safety`). Other compilers see
-// no annotation. ThreadSanitizer sees the std::mutex within.
+// clang check who holds which lock (-Wthread-safety; preset `tsan`). Other compilers see no
+// annotation. ThreadSanitizer sees the std::mutex within.
 //
 //   class Counter {
 //    public:

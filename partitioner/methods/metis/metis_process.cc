@@ -18,6 +18,7 @@
 
 #include "common/base/mutex.h"
 #include "common/base/rng.h"
+#include "common/base/sanitizers.h"
 #include "common/base/units.h"
 #include "partitioner/methods/metis/metis_call.h"
 
@@ -65,10 +66,6 @@ int RunMetis(const Call& call, std::span<int32_t> owners) {
 // It is a copy of one thread of a process that may have others, so it only computes: it takes no
 // lock, logs nothing, and leaves by _exit.
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-// A sanitizer's allocator keeps what is freed, and ends the process where malloc would fail.
-void LimitMemory(int64_t /*room*/) {}
-#else
 // Bytes of private writable memory, touched or not: what RLIMIT_DATA counts. -1: cannot be told.
 int64_t DataBytes() {
   std::ifstream status("/proc/self/status");
@@ -79,8 +76,10 @@ int64_t DataBytes() {
   return -1;
 }
 
-// From here on the process gets `room` bytes more at most; malloc fails beyond.
+// From here on the process gets `room` bytes more at most; malloc fails beyond. A sanitizer's
+// allocator gets no limit: it would end the process.
 void LimitMemory(int64_t room) {
+  if (kSanitizerAllocator) return;
   const int64_t held = DataBytes();
   rlimit limit{};
   if (room == kAnyMemory || held < 0 || ::getrlimit(RLIMIT_DATA, &limit) != 0) return;
@@ -90,7 +89,6 @@ void LimitMemory(int64_t room) {
   limit.rlim_cur = std::min(limit.rlim_max, static_cast<rlim_t>(held) + static_cast<rlim_t>(room));
   ::setrlimit(RLIMIT_DATA, &limit);
 }
-#endif
 
 bool WriteAll(int fd, std::span<const std::byte> bytes) {
   while (!bytes.empty()) {

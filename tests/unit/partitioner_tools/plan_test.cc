@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include "common/base/sanitizers.h"
 #include "common/storage/file.h"
 #include "common/storage/json.h"
 #include "partitioner/compare/method_run.h"
@@ -299,9 +300,7 @@ TEST(PlanRunMemoryTest, EdgesInBothDirectionsFold) {
 class PlanMemoryTest : public testing::Test {
  protected:
   void SetUp() override {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    GTEST_SKIP() << "a sanitizer holds memory of its own";
-#endif
+    if (kSanitizerAllocator) GTEST_SKIP() << "a sanitizer holds memory of its own";
   }
 
   // What was planned is held, and not more than a fifth too much was planned.

@@ -10,6 +10,8 @@
 #include <spdlog/spdlog.h>
 #include <sys/resource.h>
 
+#include "common/base/sanitizers.h"
+
 namespace halograph {
 namespace {
 
@@ -90,9 +92,7 @@ TEST_F(ProgramTest, ExceptionsAreFailuresAndMemoryHasAName) {
 
 // What a library does that gets no memory.
 TEST_F(ProgramTest, AnAbortForWantOfMemoryIsAnErrorWithAName) {
-#if defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "ThreadSanitizer itself needs memory when a signal comes";
-#endif
+  if (kThreadSanitizer) GTEST_SKIP() << "ThreadSanitizer itself needs memory when a signal comes";
   const auto main = [](Status (*action)()) {
     Program program("halograph-test", "Tests.");
     program.set_out_of_memory_advice("lower --rows");
