@@ -3,8 +3,8 @@
 #     makes the static library `halograph_common_graph`, named by others halograph::common_graph.
 #   halograph_program(halograph-server SOURCES main.cc DEPS ...)  -> build/<preset>/bin
 #   halograph_test(NAME SOURCES x_test.cc DEPS ... [LABELS unit])  one GoogleTest program
-# Libraries share precompiled headers of what almost every source includes, and tests theirs; a target
-# with such headers of its own says OWN_HEADERS.
+# Libraries share precompiled headers of what almost every source includes, and tests theirs. A target
+# of which most sources include libtorch says TORCH, one with such headers of its own OWN_HEADERS.
 include_guard()
 
 set(CMAKE_CXX_STANDARD 20)
@@ -55,24 +55,42 @@ endif()
 add_library(halograph_test_flags INTERFACE)
 target_compile_options(halograph_test_flags INTERFACE -O0)
 
+# Compiles the sources of a target together: most of the time goes into headers, so that alone the
+# sources take two to three times as long.
+function(halograph_compile_together name)
+  set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 16)
+  target_compile_options(${name} PRIVATE ${unity_flags})
+endfunction()
+
+# libtorch's headers take most of the time of a source that includes them, in every preset.
+function(halograph_torch_headers name)
+  halograph_compile_together(${name})
+  target_precompile_headers(${name} REUSE_FROM halograph_trainer_torch)
+endfunction()
+
 function(halograph_library name)
-  cmake_parse_arguments(ARG "OWN_HEADERS" "" "SOURCES;DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "TORCH;OWN_HEADERS" "" "SOURCES;DEPS" ${ARGN})
   add_library(halograph_${name} STATIC ${ARG_SOURCES})
   add_library(halograph::${name} ALIAS halograph_${name})
   target_link_libraries(halograph_${name} PUBLIC halograph_flags ${ARG_DEPS})
-  if(NOT ARG_OWN_HEADERS)
+  if(ARG_TORCH)
+    halograph_torch_headers(halograph_${name})
+  elseif(NOT ARG_OWN_HEADERS)
     target_precompile_headers(halograph_${name} REUSE_FROM halograph_headers)
   endif()
 endfunction()
 
 function(halograph_program name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "TORCH" "" "SOURCES;DEPS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE halograph_flags ${ARG_DEPS})
+  if(ARG_TORCH)
+    halograph_torch_headers(${name})
+  endif()
 endfunction()
 
 function(halograph_test name)
-  cmake_parse_arguments(ARG "OWN_HEADERS" "TIMEOUT" "SOURCES;DEPS;LABELS;ENVIRONMENT" ${ARGN})
+  cmake_parse_arguments(ARG "TORCH;OWN_HEADERS" "TIMEOUT" "SOURCES;DEPS;LABELS;ENVIRONMENT" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 300)
   endif()
@@ -80,12 +98,11 @@ function(halograph_test name)
     math(EXPR ARG_TIMEOUT "${ARG_TIMEOUT} * 4")
   endif()
   add_executable(${name} ${ARG_SOURCES})
-  # Compiled together in every preset: most of the time goes into headers, so that alone the sources
-  # took two to three times as long.
-  set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 16)
-  target_compile_options(${name} PRIVATE ${unity_flags})
+  halograph_compile_together(${name})
   target_link_libraries(${name} PRIVATE halograph_flags ${ARG_DEPS} GTest::gmock GTest::gtest_main)
-  if(NOT ARG_OWN_HEADERS)
+  if(ARG_TORCH)
+    halograph_torch_headers(${name})
+  elseif(NOT ARG_OWN_HEADERS)
     target_link_libraries(${name} PRIVATE halograph_test_flags)
     target_precompile_headers(${name} REUSE_FROM halograph_test_headers)
   endif()
