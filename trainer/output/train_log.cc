@@ -1,6 +1,8 @@
 #include "trainer/output/train_log.h"
 
 #include <cerrno>
+#include <filesystem>
+#include <system_error>
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -23,14 +25,25 @@ Status BeginAnew(int fd, const std::string& path) {
   return ::ftruncate(fd, 0) == 0 ? OkStatus() : ErrnoStatus(errno, "emptying log", path);
 }
 
+// Opens without waiting for somebody who reads a FIFO.
+StatusOr<int> OpenToWrite(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
+  if (std::error_code error; fd < 0 && errno == ENXIO && std::filesystem::is_fifo(path, error)) {
+    return FailedPrecondition(
+        "--log {}: nobody reads this FIFO; start its reader first, or name a file", path);
+  }
+  if (fd < 0) return ErrnoStatus(errno, "creating log", path);
+  ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) & ~O_NONBLOCK);
+  return fd;
+}
+
 }  // namespace
 
 StatusOr<TrainLog> TrainLog::Create(const std::string& path) {
   TrainLog log;
   log.path_ = path;
   if (path.empty()) return log;
-  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-  if (fd < 0) return ErrnoStatus(errno, "creating log", path);
+  HG_ASSIGN_OR_RETURN(const int fd, OpenToWrite(path));
   log.file_.reset(::fdopen(fd, "w"));
   if (log.file_ == nullptr) {
     const int error = errno;

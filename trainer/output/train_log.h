@@ -16,7 +16,7 @@ class TrainLog {
   // Nothing is written if `path` is empty.
   TrainLog() = default;
   // Begins the file anew, and keeps other runs from it until this is dropped.
-  //   FailedPrecondition  another run is writing it; what is there stays
+  //   FailedPrecondition  another run is writing it; what is there stays. Or a FIFO without reader
   //   else                as ErrnoStatus, with the path
   [[nodiscard]] static StatusOr<TrainLog> Create(const std::string& path);
 

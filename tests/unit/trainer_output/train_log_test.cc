@@ -1,9 +1,13 @@
 #include "trainer/output/train_log.h"
 
 #include <limits>
+#include <string>
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "common/storage/file.h"
 #include "tests/support/test_folder.h"
@@ -41,6 +45,22 @@ TEST(TrainLogTest, WhatIsNoFileTakesTheLinesOfSeveralRuns) {
   auto first = TrainLog::Create("/dev/null");
   auto second = TrainLog::Create("/dev/null");
   EXPECT_TRUE(first.ok() && second.ok()) << second.status();
+}
+
+TEST(TrainLogTest, AFifoThatNobodyReadsIsRefusedWithoutWaiting) {
+  const TestFolder folder;
+  const std::string fifo = folder.path() / "log";
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  const Status unread = TrainLog::Create(fifo).status();
+  EXPECT_EQ(unread.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(Message(unread), testing::HasSubstr("--log " + fifo + ": nobody reads"));
+  const int reader = ::open(fifo.c_str(), O_RDONLY | O_NONBLOCK);
+  auto log = TrainLog::Create(fifo);
+  ASSERT_TRUE(log.ok()) << log.status();
+  ASSERT_TRUE(log->Write({{"epoch", 0}}).ok());
+  char text[32] = "";
+  EXPECT_EQ(::read(reader, text, sizeof(text)), 12);
+  ::close(reader);
 }
 
 TEST(TrainLogTest, BytesThatAreNoUtf8AreReplaced) {
