@@ -13,8 +13,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kColumnBlock = size_t{1}
-                                << 16;  // numbers of a column buffered before they are written
+// Numbers of a column that are buffered before they are written.
+constexpr size_t kColumnBlock = size_t{1} << 16;
 
 // Takes the separator and the text up to the next one off `rest`; empty if there is none, or two
 // commas with nothing between them.

@@ -73,8 +73,7 @@ Status CheckAddressSpace(int threads) {
   const int64_t bytes = kLibraryBytes + threads * kBytesAThread;
   if (CanMap(static_cast<size_t>(bytes))) return OkStatus();
   return ResourceExhausted(
-      "out of memory: libtorch and OpenBLAS with {} threads take {} of address space before "
-      "anything "
+      "out of memory: libtorch and OpenBLAS with {} threads take {} of address space before all "
       "else; raise the limit of this process (ulimit -v) or set OMP_NUM_THREADS lower",
       threads, FormatBytes(bytes));
 }

@@ -25,9 +25,8 @@ enum class OptimizerKind { kAdam, kSgd };
 
 // What a user can do where memory runs out.
 inline constexpr char kTrainingMemoryAdvice[] =
-    "lower --batch-size, --eval-batch-size, --fanouts, --prefetch or --sample-threads, or raise "
-    "the "
-    "limits of memory (ulimit -v)";
+    "lower --batch-size, --eval-batch-size, --fanouts, --prefetch or --sample-threads, or "
+    "raise the limits of memory (ulimit -v)";
 
 struct TrainOptions {
   // Where the graph is: exactly one of the two.
@@ -72,9 +71,8 @@ struct TrainOptions {
   int sample_threads = 2;  // for preparing minibatches
   // Of them at least this many for each minibatch; 0: as few as sampler_memory allows.
   int threads_per_minibatch = 0;
-  int64_t sampler_memory =
-      0;             // bytes of tables; 0: an eighth of the machine's, shared by its ranks
-  int prefetch = 4;  // minibatches prepared or in the making at most
+  int64_t sampler_memory = 0;  // bytes of tables; 0: an eighth of the machine's over its ranks
+  int prefetch = 4;            // minibatches prepared or in the making at most
 
   std::string log;      // JSON lines; empty: none
   std::string predict;  // .npy or .csv; empty: none

@@ -212,14 +212,15 @@ Status Stopped(const Session& session) {
   return Cancelled("stopped by a signal to another rank");
 }
 
-// All that comes after training. The table is printed whatever becomes of files: a full disk takes
-// none of it.
+// All that comes after training. The table is printed whatever becomes of files and other ranks: a
+// full disk takes none of it.
 Status Finish(Session& session, const TrainResult& result, const Stopwatch& run, TrainLog& log) {
   RunSummary summary = SummaryOf(session, result);
-  HG_ASSIGN_OR_RETURN(summary.most_frequent,
-                      MostFrequentShare(session, summary.test.has_value() ? BatchPurpose::kTest
-                                                                          : BatchPurpose::kValid));
-  Status status = WritePredictionsOf(session);
+  const auto most_frequent = MostFrequentShare(
+      session, summary.test.has_value() ? BatchPurpose::kTest : BatchPurpose::kValid);
+  if (most_frequent.ok()) summary.most_frequent = *most_frequent;
+  Status status = most_frequent.status();
+  if (status.ok()) status = WritePredictionsOf(session);
   if (session.options.rank == 0) {
     summary.total_seconds = run.Seconds();
     const Status logged = log.Write(FinalLine(session, result, summary));
