@@ -2,7 +2,6 @@
 // Thread-safe. Every wait ends: by room, by an item, by Close, or by the deadline given.
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <deque>
 #include <optional>
@@ -46,17 +45,6 @@ class BoundedQueue {
   [[nodiscard]] std::optional<T> Pop() {
     MutexLock lock(mutex_);
     ready_.Wait(mutex_, [&]() HG_REQUIRES(mutex_) { return closed_ || !items_.empty(); });
-    std::optional<T> item = TakeFirst();
-    lock.Unlock();
-    if (item.has_value()) room_.NotifyOne();
-    return item;
-  }
-
-  // As Pop, but nullopt also when nothing came within `timeout`.
-  [[nodiscard]] std::optional<T> PopFor(std::chrono::nanoseconds timeout) {
-    MutexLock lock(mutex_);
-    ready_.WaitFor(mutex_, timeout,
-                   [&]() HG_REQUIRES(mutex_) { return closed_ || !items_.empty(); });
     std::optional<T> item = TakeFirst();
     lock.Unlock();
     if (item.has_value()) room_.NotifyOne();

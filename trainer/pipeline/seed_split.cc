@@ -73,14 +73,4 @@ IdRange WholeParts(std::span<const int64_t> part_rows, IdRange rows) {
   return {part_rows[first], part_rows[last + 1]};
 }
 
-SeedShards SplitSeeds(std::span<const int64_t> sorted_seeds,
-                      std::span<const int64_t> node_boundaries, int world_size) {
-  std::vector<int64_t> part_rows;
-  for (const int64_t boundary : node_boundaries) {
-    part_rows.push_back(std::lower_bound(sorted_seeds.begin(), sorted_seeds.end(), boundary) -
-                        sorted_seeds.begin());
-  }
-  return SplitRows(part_rows, world_size);
-}
-
 }  // namespace halograph

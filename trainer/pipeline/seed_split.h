@@ -42,9 +42,4 @@ struct SeedShards {
 // `rows` is.
 [[nodiscard]] IdRange WholeParts(std::span<const int64_t> part_rows, IdRange rows);
 
-// `sorted_seeds`: ascending global ids, repeats allowed. `node_boundaries`: of their node type,
-// parts + 1 (PartitionBook::NodeBoundaries). The same as SplitRows. Requires world_size > 0.
-[[nodiscard]] SeedShards SplitSeeds(std::span<const int64_t> sorted_seeds,
-                                    std::span<const int64_t> node_boundaries, int world_size);
-
 }  // namespace halograph

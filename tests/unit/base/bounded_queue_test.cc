@@ -61,15 +61,8 @@ TEST(BoundedQueueTest, ItemsLeftAtCloseAreStillPopped) {
   queue.Close();
   EXPECT_FALSE(queue.Push(3));
   EXPECT_EQ(queue.Pop(), 1);
-  EXPECT_EQ(queue.PopFor(std::chrono::nanoseconds(0)), 2);
+  EXPECT_EQ(queue.Pop(), 2);
   EXPECT_EQ(queue.Pop(), std::nullopt);
-}
-
-TEST(BoundedQueueTest, PopForGivesUpAtTheDeadline) {
-  BoundedQueue<int> queue(1);
-  EXPECT_EQ(queue.PopFor(std::chrono::milliseconds(1)), std::nullopt);
-  ASSERT_TRUE(queue.Push(7));
-  EXPECT_EQ(queue.PopFor(std::chrono::seconds(60)), 7);
 }
 
 TEST(BoundedQueueTest, ManyThreadsLoseAndRepeatNothing) {

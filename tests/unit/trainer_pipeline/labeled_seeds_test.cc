@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/opened_graph.h"
+#include "tests/unit/trainer_pipeline/split_seeds.h"
 
 namespace halograph {
 namespace {

@@ -13,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/opened_graph.h"
+#include "tests/unit/trainer_pipeline/split_seeds.h"
 #include "trainer/pipeline/labeled_seeds.h"
 
 namespace halograph {

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "common/base/rng.h"
+#include "tests/unit/trainer_pipeline/split_seeds.h"
 
 namespace halograph {
 namespace {
@@ -42,9 +43,9 @@ TEST(PartOfRankTest, SpreadsRanksOverPartitions) {
   EXPECT_EQ(PartOfRank(4, 3, 5), 2);
 }
 
-class SplitSeedsTest : public testing::TestWithParam<std::tuple<int, int>> {};
+class SplitRowsTest : public testing::TestWithParam<std::tuple<int, int>> {};
 
-TEST_P(SplitSeedsTest, RangesCoverAllSeedsOnceAndDifferByAtMostOne) {
+TEST_P(SplitRowsTest, RangesCoverAllSeedsOnceAndDifferByAtMostOne) {
   const auto [world_size, parts] = GetParam();
   for (uint64_t key = 0; key < 50; ++key) {
     const Case random = RandomCase(key, parts);
@@ -61,7 +62,7 @@ TEST_P(SplitSeedsTest, RangesCoverAllSeedsOnceAndDifferByAtMostOne) {
   }
 }
 
-TEST_P(SplitSeedsTest, StepsOfAllRanksCoverAllSeeds) {
+TEST_P(SplitRowsTest, StepsOfAllRanksCoverAllSeeds) {
   const auto [world_size, parts] = GetParam();
   for (uint64_t key = 0; key < 20; ++key) {
     const Case random = RandomCase(key, parts);
@@ -79,7 +80,7 @@ TEST_P(SplitSeedsTest, StepsOfAllRanksCoverAllSeeds) {
 
 // No two ranks would both gain by exchanging their ranges: the greedy choice gave the better of
 // the two to one of them.
-TEST_P(SplitSeedsTest, NoExchangeRaisesTheLargerOverlap) {
+TEST_P(SplitRowsTest, NoExchangeRaisesTheLargerOverlap) {
   const auto [world_size, parts] = GetParam();
   const int num_parts = parts, num_ranks = world_size;
   for (uint64_t key = 0; key < 20; ++key) {
@@ -105,11 +106,11 @@ TEST_P(SplitSeedsTest, NoExchangeRaisesTheLargerOverlap) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(WorldsAndParts, SplitSeedsTest,
+INSTANTIATE_TEST_SUITE_P(WorldsAndParts, SplitRowsTest,
                          testing::Combine(testing::Values(1, 2, 3, 4, 5, 8),
                                           testing::Values(1, 2, 3, 4, 7)));
 
-TEST(SplitSeedsTest, EachRankGetsTheRangeOfItsPartition) {
+TEST(SplitRowsTest, EachRankGetsTheRangeOfItsPartition) {
   // Partition 1 first in no order of ranks: ids 0..9 and 10..19, seeds spread evenly.
   const std::vector<int64_t> seeds = {0, 2, 4, 6, 10, 12, 14, 16};
   const std::vector<int64_t> boundaries = {0, 10, 20};
@@ -118,7 +119,7 @@ TEST(SplitSeedsTest, EachRankGetsTheRangeOfItsPartition) {
   EXPECT_EQ(shards.of_rank[1].begin, 4);
 }
 
-TEST(SplitSeedsTest, ARankWithoutOverlapTakesWhatIsLeft) {
+TEST(SplitRowsTest, ARankWithoutOverlapTakesWhatIsLeft) {
   // All seeds in the last partition: rank 2 takes the first range, the others what remains.
   const std::vector<int64_t> seeds = {20, 21, 22, 23, 24, 25};
   const std::vector<int64_t> boundaries = {0, 10, 20, 30};
@@ -126,21 +127,6 @@ TEST(SplitSeedsTest, ARankWithoutOverlapTakesWhatIsLeft) {
   EXPECT_EQ(shards.of_rank[2].begin, 0);
   EXPECT_EQ(shards.of_rank[0].begin, 2);
   EXPECT_EQ(shards.of_rank[1].begin, 4);
-}
-
-TEST(SplitRowsTest, RowsOfPartsAreSplitAsTheirSortedSeedsAre) {
-  // Seeds 0..9 are part 0's, of which four are in the set; part 1 has none; part 2 has three.
-  const std::vector<int64_t> seeds = {1, 1, 4, 9, 20, 25, 29};
-  const std::vector<int64_t> boundaries = {0, 10, 20, 30};
-  const std::vector<int64_t> part_rows = {0, 4, 4, 7};
-  for (const int world_size : {1, 2, 3, 5, 8}) {
-    const SeedShards by_seeds = SplitSeeds(seeds, boundaries, world_size);
-    const SeedShards by_rows = SplitRows(part_rows, world_size);
-    for (int rank = 0; rank < world_size; ++rank) {
-      EXPECT_EQ(by_rows.of_rank[rank].begin, by_seeds.of_rank[rank].begin);
-      EXPECT_EQ(by_rows.of_rank[rank].end, by_seeds.of_rank[rank].end);
-    }
-  }
 }
 
 TEST(SplitRowsTest, WholePartsAreThoseThatHaveSomeOfTheRows) {
