@@ -6,7 +6,7 @@
 
 #include <gmock/gmock.h>
 
-#include "tests/unit/trainer_kernels/every_target.h"
+#include "tests/support/every_target.h"
 #include "trainer/torch/torch_api.h"
 
 namespace halograph {

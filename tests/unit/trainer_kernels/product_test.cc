@@ -8,7 +8,7 @@
 #include <gmock/gmock.h>
 
 #include "common/base/rng.h"
-#include "tests/unit/trainer_kernels/every_target.h"
+#include "tests/support/every_target.h"
 #include "trainer/kernels/layer_epilogue.h"
 
 namespace halograph {

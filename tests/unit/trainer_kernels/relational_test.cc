@@ -5,8 +5,8 @@
 
 #include <gmock/gmock.h>
 
+#include "tests/support/every_target.h"
 #include "tests/support/random_block.h"
-#include "tests/unit/trainer_kernels/every_target.h"
 #include "tests/unit/trainer_kernels/gradient_checks.h"
 #include "trainer/kernels/relational_aggregate.h"
 

@@ -3,8 +3,8 @@
 #include <limits>
 #include <vector>
 
+#include "tests/support/every_target.h"
 #include "tests/support/random_block.h"
-#include "tests/unit/trainer_kernels/every_target.h"
 #include "trainer/kernels/mean_aggregate.h"
 
 namespace halograph {
