@@ -27,6 +27,7 @@ endif()
 
 if(HALOGRAPH_TRAINER)
   find_package(Torch REQUIRED)
+  find_package(OpenMP REQUIRED COMPONENTS CXX)  # else at::parallel_for is a loop on one thread
   find_library(HALOGRAPH_GLOO gloo REQUIRED)
 endif()
 

@@ -10,6 +10,11 @@
 #include <torch/torch.h>
 #include <torch/version.h>
 
+// It is a template in libtorch's headers, and so compiled here.
+#if AT_PARALLEL_OPENMP && !defined(_OPENMP)
+#error "at::parallel_for is a loop on one thread without -fopenmp: link halograph::trainer_torch"
+#endif
+
 namespace halograph {
 
 #if TORCH_VERSION_MAJOR >= 2

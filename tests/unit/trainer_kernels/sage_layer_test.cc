@@ -1,6 +1,9 @@
 #include "trainer/kernels/sage_layer.h"
 
+#include <atomic>
+#include <chrono>
 #include <limits>
+#include <thread>
 #include <vector>
 
 #include "tests/support/every_target.h"
@@ -182,6 +185,21 @@ TEST(SageLayerEdgesTest, NumberOfThreadsChangesNoBit) {
     }
   }
   at::set_num_threads(before);
+}
+
+// Both parts wait for each other.
+TEST(ParallelForTest, PartsRunAtTheSameTime) {
+  const int before = at::get_num_threads();
+  at::set_num_threads(2);
+  std::atomic<int> there{0};
+  at::parallel_for(0, 2, 1, [&](int64_t begin, int64_t end) {
+    there += static_cast<int>(end - begin);
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (there < 2 && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+    EXPECT_EQ(end - begin, 1) << "one thread took all";
+  });
+  at::set_num_threads(before);
+  EXPECT_EQ(there, 2);
 }
 
 // [h_v, mean(h_u)], with room or without.
