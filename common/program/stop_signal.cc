@@ -169,13 +169,14 @@ void StopSignal::Watch() {
 
 void StopSignal::Handle(int signal) {
   // Without the lock, which a callback may hold for long.
-  if (int none = 0; !signal_.compare_exchange_strong(none, signal)) {
+  if (signal_.load() != 0) {
     spdlog::warn("{}: second signal, stopping immediately without finishing", NameOf(signal));
     std::_Exit(1);
   }
-  requested_.store(true);
-  // Before anything that may hang or need memory.
+  // Before anything that may hang or need memory, and before anybody hears of the signal.
   EndAfter(timeout_);
+  signal_.store(signal);
+  requested_.store(true);
   const MutexLock lock(mutex_);
   if (end_at_once_) {
     spdlog::info("{}: stopped, nothing was under way", NameOf(signal));
