@@ -17,6 +17,12 @@ if(HALOGRAPH_PARTITIONER)
   find_library(HALOGRAPH_METIS metis REQUIRED)
 endif()
 
+# The catalogue of mutable state: for a server, and for a trainer that keeps state of its own.
+if(HALOGRAPH_REMOTE OR HALOGRAPH_TRAINER)
+  set(HALOGRAPH_ROCKSDB ON)
+  pkg_check_modules(ROCKSDB REQUIRED IMPORTED_TARGET rocksdb)
+endif()
+
 if(HALOGRAPH_REMOTE)
   find_package(Protobuf REQUIRED)
   pkg_check_modules(GRPCPP REQUIRED IMPORTED_TARGET grpc++)

@@ -2,9 +2,12 @@
 #   halograph_library(common_graph SOURCES a.cc b.cc DEPS halograph::common_base)
 #     makes the static library `halograph_common_graph`, named by others halograph::common_graph.
 #   halograph_program(halograph-server SOURCES main.cc DEPS ...)  -> build/<preset>/bin
+#   halograph_test_library(test_support SOURCES ...)  what several tests share
 #   halograph_test(NAME SOURCES x_test.cc DEPS ... [LABELS unit])  one GoogleTest program
-# Libraries share precompiled headers of what almost every source includes, and tests theirs. A target
-# of which most sources include libtorch says TORCH, one with such headers of its own OWN_HEADERS.
+# The sources of a target are compiled together. One with hot loops says ALONE: what GCC inlines into
+# what hangs on the sources that it sees at once. Libraries and programs share precompiled headers of
+# what almost every source includes, and tests theirs. A target of which most sources include libtorch
+# says TORCH, one with such headers of its own OWN_HEADERS.
 include_guard()
 
 set(CMAKE_CXX_STANDARD 20)
@@ -29,10 +32,11 @@ target_include_directories(halograph_flags INTERFACE ${CMAKE_SOURCE_DIR})
 # -Werror=unused-result with [[nodiscard]]: an ignored status does not compile.
 target_compile_options(halograph_flags INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Werror -Wno-error=deprecated-declarations)
-# GCC takes anonymous namespaces of sources that are compiled together for those of headers.
-set(unity_flags $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
-if(CMAKE_UNITY_BUILD)
-  target_compile_options(halograph_flags INTERFACE ${unity_flags})
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+  # GCC takes anonymous namespaces of sources that are compiled together for those of headers. It
+  # collects garbage for a tenth of its time unless it may keep a gigabyte.
+  target_compile_options(halograph_flags INTERFACE
+    -Wno-subobject-linkage --param=ggc-min-heapsize=1000000)
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL Clang)
   target_compile_options(halograph_flags INTERFACE -Wthread-safety)  # common/base/mutex.h
@@ -55,42 +59,59 @@ endif()
 add_library(halograph_test_flags INTERFACE)
 target_compile_options(halograph_test_flags INTERFACE -O0)
 
-# Compiles the sources of a target together: most of the time goes into headers, so that alone the
-# sources take two to three times as long.
-function(halograph_compile_together name)
-  set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 16)
-  target_compile_options(${name} PRIVATE ${unity_flags})
+# Most of the time of a source goes into headers and what it takes of their templates: alone, the
+# sources of a target take two to three times as long as together.
+set(CMAKE_UNITY_BUILD_BATCH_SIZE 20)
+set(kinds ALONE TORCH OWN_HEADERS)
+set(lists SOURCES DEPS LABELS ENVIRONMENT)
+
+function(halograph_compile name headers)
+  cmake_parse_arguments(ARG "${kinds}" "" "${lists}" ${ARGN})
+  if(NOT ARG_ALONE)
+    set_target_properties(${name} PROPERTIES UNITY_BUILD ON)
+  endif()
+  if(ARG_TORCH)  # its headers take most of the time of a source that includes them
+    target_precompile_headers(${name} REUSE_FROM halograph_trainer_torch)
+  elseif(NOT ARG_OWN_HEADERS)
+    target_precompile_headers(${name} REUSE_FROM ${headers})
+  endif()
 endfunction()
 
-# libtorch's headers take most of the time of a source that includes them, in every preset.
-function(halograph_torch_headers name)
-  halograph_compile_together(${name})
-  target_precompile_headers(${name} REUSE_FROM halograph_trainer_torch)
+# As halograph_compile; what is no library's is not optimised, and has the headers of tests.
+function(halograph_compile_test name)
+  halograph_compile(${name} halograph_test_headers ${ARGN})
+  cmake_parse_arguments(ARG "${kinds}" "" "${lists}" ${ARGN})
+  if(NOT ARG_TORCH AND NOT ARG_OWN_HEADERS)
+    target_link_libraries(${name} PRIVATE halograph_test_flags GTest::gmock)
+  endif()
 endfunction()
 
-function(halograph_library name)
-  cmake_parse_arguments(ARG "TORCH;OWN_HEADERS" "" "SOURCES;DEPS" ${ARGN})
+function(halograph_add_library name)
+  cmake_parse_arguments(ARG "${kinds}" "" "${lists}" ${ARGN})
   add_library(halograph_${name} STATIC ${ARG_SOURCES})
   add_library(halograph::${name} ALIAS halograph_${name})
   target_link_libraries(halograph_${name} PUBLIC halograph_flags ${ARG_DEPS})
-  if(ARG_TORCH)
-    halograph_torch_headers(halograph_${name})
-  elseif(NOT ARG_OWN_HEADERS)
-    target_precompile_headers(halograph_${name} REUSE_FROM halograph_headers)
-  endif()
+endfunction()
+
+function(halograph_library name)
+  halograph_add_library(${name} ${ARGN})
+  halograph_compile(halograph_${name} halograph_headers ${ARGN})
+endfunction()
+
+function(halograph_test_library name)
+  halograph_add_library(${name} ${ARGN})
+  halograph_compile_test(halograph_${name} ${ARGN})
 endfunction()
 
 function(halograph_program name)
-  cmake_parse_arguments(ARG "TORCH" "" "SOURCES;DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "${kinds}" "" "${lists}" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE halograph_flags ${ARG_DEPS})
-  if(ARG_TORCH)
-    halograph_torch_headers(${name})
-  endif()
+  halograph_compile(${name} halograph_headers ${ARGN})
 endfunction()
 
 function(halograph_test name)
-  cmake_parse_arguments(ARG "TORCH;OWN_HEADERS" "TIMEOUT" "SOURCES;DEPS;LABELS;ENVIRONMENT" ${ARGN})
+  cmake_parse_arguments(ARG "${kinds}" "TIMEOUT" "${lists}" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 300)
   endif()
@@ -98,15 +119,10 @@ function(halograph_test name)
     math(EXPR ARG_TIMEOUT "${ARG_TIMEOUT} * 4")
   endif()
   add_executable(${name} ${ARG_SOURCES})
-  halograph_compile_together(${name})
   target_link_libraries(${name} PRIVATE halograph_flags ${ARG_DEPS} GTest::gmock GTest::gtest_main)
-  if(ARG_TORCH)
-    halograph_torch_headers(${name})
-  elseif(NOT ARG_OWN_HEADERS)
-    target_link_libraries(${name} PRIVATE halograph_test_flags)
-    target_precompile_headers(${name} REUSE_FROM halograph_test_headers)
-  endif()
+  halograph_compile_test(${name} ${ARGN})
   add_test(NAME ${name} COMMAND ${name})
-  set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}"
+  # COST: those that may take long begin first, so that none of them is left running alone.
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} COST ${ARG_TIMEOUT} LABELS "${ARG_LABELS}"
     ENVIRONMENT "HALOGRAPH_TEST_DATA=${CMAKE_SOURCE_DIR}/tests/data;${ARG_ENVIRONMENT}")
 endfunction()

@@ -19,8 +19,8 @@ for argument in "$@"; do
   esac
 done
 
-# A source that includes libtorch takes up to 1.5 GB to compile.
-by_memory=$(awk '/^MemAvailable:/ { print int($2 / 1500000) }' /proc/meminfo)
+# A source that includes libtorch takes up to 1.8 GB to compile.
+by_memory=$(awk '/^MemAvailable:/ { print int($2 / 1800000) }' /proc/meminfo)
 jobs=$(nproc)
 if [ "$by_memory" -lt "$jobs" ]; then jobs=$by_memory; fi
 if [ "$jobs" -lt 1 ]; then jobs=1; fi

@@ -20,7 +20,7 @@ namespace halograph {
 namespace {
 
 constexpr int64_t kBlockRows = 8192;
-constexpr size_t kBlockBytes = size_t{1} << 20;  // of rows that wait for being narrowed
+constexpr size_t kNarrowedBytes = size_t{1} << 20;  // of rows that wait for being narrowed
 
 // Rows of one tensor, in the order of a part's edges.
 class RowGatherer {
@@ -50,7 +50,7 @@ class RowGatherer {
   [[nodiscard]] bool narrowed() const { return array_.dtype() != tensor_.spec.dtype; }
   [[nodiscard]] int64_t BlockRows() const {
     if (!narrowed()) return kBlockRows;
-    return std::clamp<int64_t>(static_cast<int64_t>(kBlockBytes / array_.row_bytes()), 1,
+    return std::clamp<int64_t>(static_cast<int64_t>(kNarrowedBytes / array_.row_bytes()), 1,
                                kBlockRows);
   }
 

@@ -14,7 +14,7 @@
 namespace halograph {
 namespace {
 
-constexpr size_t kBlockBytes = size_t{4} << 20;  // input looked at, and given back, at a time
+constexpr size_t kInputBytes = size_t{4} << 20;  // input looked at, and given back, at a time
 
 // One file a part. In input order each is filled front to back, else row by row in no order.
 struct PartFiles {
@@ -89,7 +89,7 @@ Status WriteFeature(const WriteContext& context, int node_type, const InputTenso
   const NpyArray& array = *tensor.array;
   const size_t row_bytes = array.row_bytes();
   const auto block =
-      static_cast<int64_t>(std::max<size_t>(1, kBlockBytes / std::max<size_t>(row_bytes, 1)));
+      static_cast<int64_t>(std::max<size_t>(1, kInputBytes / std::max<size_t>(row_bytes, 1)));
   const size_t data_offset = array.file().bytes().size() - array.data().size();
   array.file().Advise(MappedFile::Access::kSequential);
   Progress progress(fmt::format("splitting {} of {}", tensor.spec.name, input.name), input.count);
