@@ -35,6 +35,7 @@ class MappedRows final : public RowSource {
     }
     return OkStatus();
   }
+  const std::byte* in_place() const override { return rows_.bytes.data(); }
 
  private:
   const TensorSpec& spec_;

@@ -31,6 +31,9 @@ class RowSource {
   // error `out` holds anything.
   [[nodiscard]] virtual Status Gather(std::span<const int64_t> ids,
                                       std::span<const int64_t> positions, std::byte* out) const = 0;
+  // The rows of ids(), one after the other, if they stand in memory and stay as they are while this
+  // source lives. Else null, as for rows that change.
+  [[nodiscard]] virtual const std::byte* in_place() const { return nullptr; }
 };
 
 struct CatalogTensor {

@@ -22,15 +22,16 @@ inline void PrefetchRow(const std::byte* row, size_t bytes) {
   PrefetchToRead(row + bytes - 1);  // a row that is not aligned touches one line more
 }
 
-// kRowBytes: the row's size if known when compiled (copied in registers), else 0.
-// place(i): the destination row of the i-th id.
+// kRowBytes: the row's size if known when compiled (copied in registers; rows lie side by side),
+// else 0. place(i): the destination row of the i-th id.
 template <size_t kRowBytes, typename Place>
-void Gather(const std::byte* base, size_t dynamic_row_bytes, int64_t first_row,
-            std::span<const int64_t> ids, std::byte* destination, Place place) {
+void Gather(const std::byte* base, size_t dynamic_row_bytes, size_t dynamic_stride,
+            int64_t first_row, std::span<const int64_t> ids, std::byte* destination, Place place) {
+  const size_t stride = kRowBytes > 0 ? kRowBytes : dynamic_stride;
   const size_t row_bytes = kRowBytes > 0 ? kRowBytes : dynamic_row_bytes;
   const size_t prefetch_bytes = std::min(row_bytes, kPrefetchBytes);
   const auto row = [&](size_t i) {
-    return base + static_cast<size_t>(ids[i] - first_row) * row_bytes;
+    return base + static_cast<size_t>(ids[i] - first_row) * stride;
   };
   const size_t count = ids.size();
   for (size_t i = 0; i < std::min(kPrefetchRows, count); ++i) PrefetchRow(row(i), prefetch_bytes);
@@ -47,13 +48,13 @@ void Dispatch(std::span<const std::byte> rows, size_t row_bytes, int64_t first_r
     case 0:
       return;
     case 1:
-      return Gather<1>(rows.data(), row_bytes, first_row, ids, destination, place);
+      return Gather<1>(rows.data(), row_bytes, row_bytes, first_row, ids, destination, place);
     case 4:
-      return Gather<4>(rows.data(), row_bytes, first_row, ids, destination, place);
+      return Gather<4>(rows.data(), row_bytes, row_bytes, first_row, ids, destination, place);
     case 8:
-      return Gather<8>(rows.data(), row_bytes, first_row, ids, destination, place);
+      return Gather<8>(rows.data(), row_bytes, row_bytes, first_row, ids, destination, place);
     default:
-      return Gather<0>(rows.data(), row_bytes, first_row, ids, destination, place);
+      return Gather<0>(rows.data(), row_bytes, row_bytes, first_row, ids, destination, place);
   }
 }
 
@@ -69,6 +70,16 @@ void GatherRowsTo(std::span<const std::byte> rows, size_t row_bytes, int64_t fir
                   std::byte* destination) {
   Dispatch(rows, row_bytes, first_row, ids, destination,
            [positions](size_t i) { return static_cast<size_t>(positions[i]); });
+}
+
+void GatherStridedRows(const std::byte* rows, size_t row_bytes, size_t stride,
+                       std::span<const int64_t> ids, std::span<const int64_t> positions,
+                       std::byte* destination) {
+  if (positions.empty()) {
+    return Gather<0>(rows, row_bytes, stride, 0, ids, destination, [](size_t i) { return i; });
+  }
+  Gather<0>(rows, row_bytes, stride, 0, ids, destination,
+            [positions](size_t i) { return static_cast<size_t>(positions[i]); });
 }
 
 }  // namespace halograph

@@ -20,4 +20,10 @@ void GatherRowsTo(std::span<const std::byte> rows, size_t row_bytes, int64_t fir
                   std::span<const int64_t> ids, std::span<const int64_t> positions,
                   std::byte* destination);
 
+// As GatherRowsTo (as GatherRows if `positions` is empty) of rows that lie `stride` bytes apart.
+// Requires row_bytes > 0.
+void GatherStridedRows(const std::byte* rows, size_t row_bytes, size_t stride,
+                       std::span<const int64_t> ids, std::span<const int64_t> positions,
+                       std::byte* destination);
+
 }  // namespace halograph

@@ -12,6 +12,7 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 // clang-format on
+#include "common/storage/float_lanes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace halograph {
@@ -20,57 +21,26 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-using F32 = hn::CappedTag<float, 16>;
-using U32 = hn::RebindToUnsigned<F32>;
-using I32 = hn::RebindToSigned<F32>;
-using U16 = hn::Rebind<uint16_t, F32>;
-using V = hn::Vec<F32>;
+using F32 = LanesF32;
+using I32 = LanesI32;
 
 // What one vector of elements becomes, by the dtype. `Load` reads Lanes(F32()) of them.
-struct FromFloat16 {
+template <typename HalfLanes, DType kOf>
+struct FromHalf {
   static constexpr size_t kBytes = 2;
-  static constexpr DType kDType = DType::kFloat16;
-  HWY_ATTR V Load(const std::byte* from) const {
-    const U16 narrow;
-    const auto bits16 = hn::LoadU(narrow, reinterpret_cast<const uint16_t*>(from));
-#if HWY_TARGET <= HWY_AVX2 && HWY_ARCH_X86 && !defined(HWY_DISABLE_F16C)
-    const hn::Rebind<hwy::float16_t, F32> half;
-    return hn::PromoteTo(F32(), hn::BitCast(half, bits16));
-#else
-    // As in dtype.cc: Highway's own way knows no infinity where there is no instruction for it.
-    const U32 wide;
-    const auto bits = hn::PromoteTo(wide, bits16);
-    const auto sign = hn::ShiftLeft<16>(hn::And(bits, hn::Set(wide, 0x8000U)));
-    const auto size = hn::And(bits, hn::Set(wide, 0x7fffU));
-    const auto is_small = hn::Lt(hn::BitCast(I32(), size), hn::Set(I32(), 0x400));
-    const auto is_special = hn::Gt(hn::BitCast(I32(), size), hn::Set(I32(), 0x7bff));
-    const auto small =
-        hn::Mul(hn::ConvertTo(F32(), hn::BitCast(I32(), size)), hn::Set(F32(), 0x1.0p-24F));
-    // Rebased by 127 - 15; infinity and NaN by as much again.
-    const auto base = hn::Set(wide, 112U << 23);
-    const auto more = hn::IfThenElseZero(hn::RebindMask(wide, is_special), base);
-    const auto normal = hn::Add(hn::Add(hn::ShiftLeft<13>(size), base), more);
-    const auto value =
-        hn::IfThenElse(hn::RebindMask(F32(), is_small), small, hn::BitCast(F32(), normal));
-    return hn::Or(value, hn::BitCast(F32(), sign));
-#endif
+  static constexpr DType kDType = kOf;
+  HWY_ATTR VecF32 Load(const std::byte* from) const {
+    return HalfLanes::Widen(hn::LoadU(LanesU16(), reinterpret_cast<const uint16_t*>(from)));
   }
 };
-
-struct FromBFloat16 {
-  static constexpr size_t kBytes = 2;
-  static constexpr DType kDType = DType::kBFloat16;
-  HWY_ATTR V Load(const std::byte* from) const {
-    const auto bits = hn::LoadU(U16(), reinterpret_cast<const uint16_t*>(from));
-    return hn::BitCast(F32(), hn::ShiftLeft<16>(hn::PromoteTo(U32(), bits)));
-  }
-};
+using FromFloat16 = FromHalf<Float16Lanes, DType::kFloat16>;
+using FromBFloat16 = FromHalf<BFloat16Lanes, DType::kBFloat16>;
 
 struct FromScaledInt8 {
   static constexpr size_t kBytes = 1;
   static constexpr DType kDType = DType::kInt8;
   float scale;
-  HWY_ATTR V Load(const std::byte* from) const {
+  HWY_ATTR VecF32 Load(const std::byte* from) const {
     const hn::Rebind<int8_t, F32> narrow;
     const auto values = hn::LoadU(narrow, reinterpret_cast<const int8_t*>(from));
     const auto wide = hn::ConvertTo(F32(), hn::PromoteTo(I32(), values));

@@ -1,0 +1,28 @@
+#include "common/state/durable/system_env.h"
+
+#include "common/state/durable/rocksdb_catalogue.h"
+#include "common/state/durable/system_files.h"
+#include "common/state/durable/system_scheduler.h"
+
+namespace halograph {
+namespace {
+
+class SystemEnv : public Env {
+ public:
+  [[nodiscard]] Scheduler& scheduler() override { return *scheduler_; }
+  [[nodiscard]] FileSystem& files() override { return *files_; }
+  [[nodiscard]] StatusOr<std::unique_ptr<Catalogue>> OpenCatalogue(
+      const std::filesystem::path& folder) override {
+    return OpenRocksDbCatalogue(folder);
+  }
+
+ private:
+  const std::unique_ptr<Scheduler> scheduler_ = MakeSystemScheduler();
+  const std::unique_ptr<FileSystem> files_ = MakeSystemFiles();
+};
+
+}  // namespace
+
+std::unique_ptr<Env> MakeSystemEnv() { return std::make_unique<SystemEnv>(); }
+
+}  // namespace halograph

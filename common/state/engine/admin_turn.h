@@ -1,0 +1,32 @@
+// Holds the admin turn of a Store from here to the end of the block, if status() is OK; without
+// limits it is. DeadlineExceeded or Cancelled by the limits: another call has the turn.
+#pragma once
+
+#include "common/state/engine/store.h"
+
+namespace halograph {
+
+class Store::AdminTurn {
+ public:
+  explicit AdminTurn(Store& store, const WorkLimits& limits = {}) : store_(store) {
+    const MonitorLock lock(*store_.monitor_);
+    while (store_.admin_busy_ && status_.ok()) status_ = store_.WaitForChange(limits, kForever);
+    if (status_.ok()) store_.admin_busy_ = true;
+  }
+  ~AdminTurn() {
+    if (!status_.ok()) return;
+    const MonitorLock lock(*store_.monitor_);
+    store_.admin_busy_ = false;
+    store_.monitor_->NotifyAll();
+  }
+  AdminTurn(const AdminTurn&) = delete;
+  AdminTurn& operator=(const AdminTurn&) = delete;
+
+  [[nodiscard]] const Status& status() const { return status_; }
+
+ private:
+  Store& store_;
+  Status status_;
+};
+
+}  // namespace halograph

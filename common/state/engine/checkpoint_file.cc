@@ -1,0 +1,256 @@
+#include "common/state/engine/checkpoint_file.h"
+
+#include <array>
+#include <cstring>
+#include <utility>
+
+#include "common/base/checksum.h"
+#include "common/state/engine/bytes.h"
+
+namespace halograph {
+namespace {
+
+constexpr uint64_t kSectionMagic = 0x3154504b434c4148;  // "HALCKPT1"
+
+enum Kind : uint32_t { kImages = 1, kWaiting = 2, kClients = 3, kMoments = 4, kEnd = 5 };
+
+struct StoredSection {
+  uint64_t checksum;  // XXH3-64 of the rest of the header
+  uint64_t magic;
+  uint32_t kind;
+  uint32_t tensor;
+  uint64_t index;  // sections from 0
+  uint64_t count;  // kImages: rows; kEnd: sections before it
+  uint64_t bytes;  // of the body behind the header
+  uint64_t body_checksum;
+  uint64_t zero;
+};
+static_assert(sizeof(StoredSection) == 64);
+
+uint64_t HeaderChecksum(const StoredSection& section) {
+  return Checksum64(std::as_bytes(std::span(&section, 1)).subspan(sizeof(section.checksum)));
+}
+
+// Of parts one after the other: the checksum of their checksums.
+class BodySum {
+ public:
+  void Add(std::span<const std::byte> part) { sums_.push_back(PartChecksum(part)); }
+  [[nodiscard]] uint64_t value() const { return Checksum64(std::as_bytes(std::span(sums_))); }
+
+ private:
+  std::vector<uint64_t> sums_;
+};
+
+void Put(const TensorMoment& moment, std::string* out) {
+  PutInt(moment.tensor, out);
+  PutInt(moment.lsn, out);
+  PutInt(moment.pushes, out);
+  PutInt(moment.pushed_rows, out);
+  PutInt(moment.steps.step, out);
+  PutInt(moment.steps.run, out);
+  PutInt(moment.steps.world_size, out);
+  PutInt(static_cast<uint8_t>(moment.steps.started ? 1 : 0), out);
+  PutInt(static_cast<uint64_t>(moment.steps.past_runs.size()), out);
+  for (const uint64_t run : moment.steps.past_runs) PutInt(run, out);
+}
+
+TensorMoment GetMoment(ByteReader* in) {
+  TensorMoment moment;
+  moment.tensor = in->Get<uint32_t>();
+  moment.lsn = in->Get<int64_t>();
+  moment.pushes = in->Get<int64_t>();
+  moment.pushed_rows = in->Get<int64_t>();
+  moment.steps.step = in->Get<int64_t>();
+  moment.steps.run = in->Get<uint64_t>();
+  moment.steps.world_size = in->Get<int32_t>();
+  moment.steps.started = in->Get<uint8_t>() != 0;
+  const auto runs = in->Get<uint64_t>();
+  for (uint64_t i = 0; i < runs && in->ok(); ++i) {
+    moment.steps.past_runs.push_back(in->Get<uint64_t>());
+  }
+  return moment;
+}
+
+class Reader {
+ public:
+  Reader(const std::filesystem::path& path, const ReadableFile& file, int64_t bytes,
+         const CheckpointVisitor& visitor)
+      : path_(path), file_(file), bytes_(bytes), visitor_(visitor) {}
+
+  Status Run() {
+    for (uint64_t index = 0;; ++index) {
+      StoredSection section;
+      if (bytes_ - offset_ < static_cast<int64_t>(sizeof(section))) return Damaged("ends here");
+      HG_RETURN_IF_ERROR(file_.ReadAt(offset_, std::as_writable_bytes(std::span(&section, 1))));
+      if (section.magic != kSectionMagic || section.checksum != HeaderChecksum(section) ||
+          section.index != index) {
+        return Damaged("the header of a section does not fit its checksum");
+      }
+      const auto rest = static_cast<uint64_t>(bytes_ - offset_) - sizeof(section);
+      if (section.bytes > rest) return Damaged("ends within a section");
+      if (section.kind == kEnd) {
+        if (section.count == index && section.bytes == rest) return OkStatus();
+        return Damaged("sections are missing");
+      }
+      if (body_.size() < section.bytes) body_.resize(section.bytes);
+      const std::span<std::byte> body = std::span(body_).first(section.bytes);
+      HG_RETURN_IF_ERROR(file_.ReadAt(offset_ + static_cast<int64_t>(sizeof(section)), body));
+      HG_RETURN_IF_ERROR(Visit(section, body));
+      offset_ += static_cast<int64_t>(sizeof(section) + section.bytes);
+    }
+  }
+
+ private:
+  Status Damaged(std::string_view what) const {
+    return DataLoss("{}: offset {}: {}: restore a copy of the state", path_.string(), offset_,
+                    what);
+  }
+
+  Status Visit(const StoredSection& section, std::span<const std::byte> body) {
+    std::vector<size_t> parts;  // sizes
+    if (section.kind == kImages) parts = {section.count * sizeof(int64_t)};
+    if (section.kind == kWaiting) parts = {kRecordHeaderBytes, section.count * sizeof(int64_t)};
+    BodySum sum;
+    size_t at = 0;
+    std::vector<std::span<const std::byte>> split;
+    for (const size_t bytes : parts) {
+      if (section.count > body.size() || bytes > body.size() - at)
+        return Damaged("sizes do not fit");
+      split.push_back(body.subspan(at, bytes));
+      at += bytes;
+    }
+    split.push_back(body.subspan(at));
+    for (const auto& part : split) sum.Add(part);
+    if (sum.value() != section.body_checksum) return Damaged("a section does not fit its checksum");
+    switch (section.kind) {
+      case kImages:
+        if (visitor_.images == nullptr) return OkStatus();
+        return visitor_.images(section.tensor, Ints(split[0]), split[1]);
+      case kWaiting:
+        return VisitWaiting(split);
+      case kClients:
+        return visitor_.clients == nullptr ? OkStatus() : visitor_.clients(body);
+      case kMoments:
+        return VisitMoments(section.count, body);
+      default:
+        return Damaged("a kind of section that this build does not know");
+    }
+  }
+
+  Status VisitWaiting(const std::vector<std::span<const std::byte>>& parts) {
+    if (visitor_.waiting == nullptr) return OkStatus();
+    const std::optional<RecordHeader> header = DecodeHeader(parts[0]);
+    if (!header.has_value() || header->num_ids * sizeof(int64_t) != parts[1].size()) {
+      return Damaged("a push that waits has no header");
+    }
+    return visitor_.waiting({*header, Ints(parts[1]), parts[2]});
+  }
+
+  Status VisitMoments(uint64_t count, std::span<const std::byte> body) {
+    if (visitor_.moments == nullptr) return OkStatus();
+    ByteReader in(body);
+    std::vector<TensorMoment> moments;
+    for (uint64_t i = 0; i < count && in.ok(); ++i) moments.push_back(GetMoment(&in));
+    if (!in.ok() || !in.at_end()) return Damaged("the list of tensors ends early");
+    return visitor_.moments(moments);
+  }
+
+  // Sections are multiples of eight bytes, so that integers are aligned.
+  static std::span<const int64_t> Ints(std::span<const std::byte> bytes) {
+    return {reinterpret_cast<const int64_t*>(bytes.data()), bytes.size() / sizeof(int64_t)};
+  }
+
+  const std::filesystem::path& path_;
+  const ReadableFile& file_;
+  const int64_t bytes_;
+  const CheckpointVisitor& visitor_;
+  int64_t offset_ = 0;
+  std::vector<std::byte> body_;
+};
+
+}  // namespace
+
+StatusOr<std::unique_ptr<CheckpointWriter>> CheckpointWriter::Create(
+    const std::filesystem::path& path, FileSystem& files) {
+  std::unique_ptr<CheckpointWriter> writer(new CheckpointWriter(path, files));
+  HG_ASSIGN_OR_RETURN(writer->file_,
+                      files.Create(writer->TemporaryPath(), 0, FileSystem::Write::kCached));
+  return writer;
+}
+
+CheckpointWriter::~CheckpointWriter() {
+  if (file_ == nullptr) return;
+  file_.reset();
+  // What cannot be removed now is removed when the store is opened next time.
+  static_cast<void>(files_.Remove(TemporaryPath()).ok());
+}
+
+std::filesystem::path CheckpointWriter::TemporaryPath() const { return path_.string() + ".tmp"; }
+
+Status CheckpointWriter::AddSection(uint32_t kind, uint32_t tensor, uint64_t count,
+                                    std::span<const std::span<const std::byte>> parts) {
+  StoredSection section = {};
+  section.magic = kSectionMagic;
+  section.kind = kind;
+  section.tensor = tensor;
+  section.index = sections_++;
+  section.count = count;
+  BodySum sum;
+  for (const auto& part : parts) {
+    sum.Add(part);
+    section.bytes += part.size();
+  }
+  section.body_checksum = sum.value();
+  section.checksum = HeaderChecksum(section);
+  std::vector<std::span<const std::byte>> pieces = {std::as_bytes(std::span(&section, 1))};
+  pieces.insert(pieces.end(), parts.begin(), parts.end());
+  HG_RETURN_IF_ERROR(file_->WriteAt(bytes_, pieces));
+  bytes_ += static_cast<int64_t>(sizeof(section) + section.bytes);
+  return OkStatus();
+}
+
+Status CheckpointWriter::AddImages(uint32_t tensor, const RowImages& images) {
+  const std::array<std::span<const std::byte>, 2> parts = {std::as_bytes(std::span(images.rows)),
+                                                           images.images};
+  return AddSection(kImages, tensor, images.rows.size(), parts);
+}
+
+Status CheckpointWriter::AddWaiting(const WaitingPush& push) {
+  const EncodedHeader header = EncodeHeader(push.header);
+  const std::array<std::span<const std::byte>, 3> parts = {
+      header, std::as_bytes(std::span(push.ids)), push.values};
+  return AddSection(kWaiting, push.header.tensor, push.ids.size(), parts);
+}
+
+Status CheckpointWriter::AddClients(std::span<const std::byte> table) {
+  return AddSection(kClients, 0, 0, std::span(&table, 1));
+}
+
+Status CheckpointWriter::AddMoments(const std::vector<TensorMoment>& moments) {
+  std::string text;
+  for (const TensorMoment& moment : moments) Put(moment, &text);
+  const std::span<const std::byte> body = BytesOf(text);
+  return AddSection(kMoments, 0, moments.size(), std::span(&body, 1));
+}
+
+StatusOr<int64_t> CheckpointWriter::Finish() {
+  HG_RETURN_IF_ERROR(AddSection(kEnd, 0, sections_, {}));
+  HG_RETURN_IF_ERROR(file_->Sync());
+  HG_RETURN_IF_ERROR(files_.Rename(TemporaryPath(), path_));
+  file_.reset();
+  HG_RETURN_IF_ERROR(files_.SyncFolder(path_.parent_path()));
+  return bytes_;
+}
+
+Status ReadCheckpoint(const std::filesystem::path& path, FileSystem& files,
+                      const CheckpointVisitor& visitor) {
+  StatusOr<std::unique_ptr<ReadableFile>> file = files.OpenToRead(path);
+  if (!file.ok()) {
+    if (!absl::IsNotFound(file.status())) return file.status();
+    return DataLoss("{}: the checkpoint is missing: restore a copy of the state", path.string());
+  }
+  HG_ASSIGN_OR_RETURN(const int64_t bytes, (*file)->Size());
+  return Reader(path, **file, bytes, visitor).Run();
+}
+
+}  // namespace halograph

@@ -1,0 +1,77 @@
+// A checkpoint file (STATE.md): images of rows, pushes that wait for their step, the table of
+// clients, and where each tensor stands; every section with its checksum. Not thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/base/status.h"
+#include "common/state/engine/live_tensor.h"
+#include "common/state/engine/record.h"
+#include "common/state/engine/row_capture.h"
+#include "common/state/engine/step_collector.h"
+#include "common/state/env.h"
+
+namespace halograph {
+
+// Where a tensor stood at the moment of a checkpoint.
+struct TensorMoment {
+  uint32_t tensor = 0;
+  int64_t lsn = 0;  // its rows show all pushes up to here that did not wait
+  int64_t pushes = 0;
+  int64_t pushed_rows = 0;
+  StepCollector::Memory steps;
+};
+
+// Writes to "<path>.tmp"; Finish gives it its name. Dropped without Finish, the file is removed.
+class CheckpointWriter {
+ public:
+  // Errors of FileSystem, here and below.
+  [[nodiscard]] static StatusOr<std::unique_ptr<CheckpointWriter>> Create(
+      const std::filesystem::path& path, FileSystem& files);
+  ~CheckpointWriter();
+  CheckpointWriter(const CheckpointWriter&) = delete;
+  CheckpointWriter& operator=(const CheckpointWriter&) = delete;
+
+  [[nodiscard]] Status AddImages(uint32_t tensor, const RowImages& images);
+  [[nodiscard]] Status AddWaiting(const WaitingPush& push);
+  [[nodiscard]] Status AddClients(std::span<const std::byte> table);
+  [[nodiscard]] Status AddMoments(const std::vector<TensorMoment>& moments);
+  // Durable, under its name. The file's bytes.
+  [[nodiscard]] StatusOr<int64_t> Finish();
+
+ private:
+  CheckpointWriter(std::filesystem::path path, FileSystem& files)
+      : path_(std::move(path)), files_(files) {}
+  [[nodiscard]] std::filesystem::path TemporaryPath() const;
+  [[nodiscard]] Status AddSection(uint32_t kind, uint32_t tensor, uint64_t count,
+                                  std::span<const std::span<const std::byte>> parts);
+
+  std::filesystem::path path_;
+  FileSystem& files_;
+  std::unique_ptr<WritableFile> file_;
+  int64_t bytes_ = 0;
+  uint64_t sections_ = 0;
+};
+
+// What a reader does with each section; null: nothing. What is borrowed lives until the function
+// returns; its errors are passed on.
+struct CheckpointVisitor {
+  std::function<Status(uint32_t tensor, std::span<const int64_t> rows,
+                       std::span<const std::byte> images)>
+      images;
+  std::function<Status(const LogRecord& waiting)> waiting;
+  std::function<Status(std::span<const std::byte> table)> clients;
+  std::function<Status(const std::vector<TensorMoment>& moments)> moments;
+};
+
+// DataLoss naming file and offset of what is damaged or missing.
+[[nodiscard]] Status ReadCheckpoint(const std::filesystem::path& path, FileSystem& files,
+                                    const CheckpointVisitor& visitor);
+
+}  // namespace halograph

@@ -1,0 +1,86 @@
+// One mutable tensor of a store: its rows, who may change them when, which rows were touched, and
+// where its pushes stand.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <span>
+#include <vector>
+
+#include "common/base/status.h"
+#include "common/state/engine/row_capture.h"
+#include "common/state/engine/row_set.h"
+#include "common/state/engine/step_collector.h"
+#include "common/state/engine/turns.h"
+#include "common/state/placement.h"
+#include "common/state/row_table.h"
+#include "common/state/state_store.h"
+
+namespace halograph {
+
+struct Moment;
+
+class LiveTensor {
+ public:
+  // Rows hold anything until InitializeRows and loaded images have set them all.
+  //   NotFound           an unknown node type or relation
+  //   ResourceExhausted  no memory
+  [[nodiscard]] static StatusOr<std::shared_ptr<LiveTensor>> Make(uint32_t number,
+                                                                  const MutableTensorSpec& spec,
+                                                                  const StateGraph& graph,
+                                                                  Scheduler& scheduler);
+  // Rows that `graph`'s partition has of the tensor, and the memory that Make takes.
+  struct Size {
+    int64_t rows = 0;
+    int64_t bytes = 0;
+  };
+  [[nodiscard]] static StatusOr<Size> SizeOf(const MutableTensorSpec& spec,
+                                             const StateGraph& graph);
+
+  // Sets the rows that are not in `but` to their beginning. Errors of graph.original_ids.
+  [[nodiscard]] Status InitializeRows(const RowSet& but, const StateGraph& graph);
+
+  // Local rows of global ids. OutOfRange naming the first id that is not owned here.
+  [[nodiscard]] Status ToRows(std::span<const int64_t> ids, std::vector<int64_t>* rows) const;
+
+  // Applies the lists as one push. Within a turn; readers wait. Throws std::bad_alloc: nothing was
+  // applied then.
+  void Apply(PushKind kind, std::span<const PushedRows> lists);
+
+  const uint32_t number;
+  const MutableTensorSpec spec;
+  const std::unique_ptr<RowPlacement> placement;
+  const IdRange positions;  // of placement: local row i has position positions.begin + i
+  const int64_t memory_bytes;
+
+  Turns turns;
+  RowTable table;  // read between turns.BeginRead and EndRead
+
+  // Within a turn.
+  RowSet touched;                       // ever
+  RowSet dirty;                         // since the last checkpoint or snapshot
+  std::shared_ptr<RowCapture> capture;  // null: no checkpoint goes on
+
+  // Of the store's monitor.
+  struct Progress {
+    StepCollector steps;
+    std::set<int64_t> unapplied;  // LSNs of pushes that are not in the rows yet
+    int64_t applied_step = -1;
+    int64_t pushes = 0;
+    int64_t pushed_rows = 0;
+    bool dropped = false;
+    std::shared_ptr<Moment> moment;  // reached when step moment_step is complete; null: none
+    int64_t moment_step = 0;
+  };
+  Progress progress;
+
+  LiveTensor(uint32_t number, const MutableTensorSpec& spec,
+             std::unique_ptr<RowPlacement> placement, IdRange positions, int64_t memory_bytes,
+             RowTable table, Scheduler& scheduler);
+
+ private:
+  void Change(PushKind kind, std::span<const PushedRows> lists);
+};
+
+}  // namespace halograph

@@ -1,0 +1,46 @@
+// Reads the push log back: every record in the order of its LSN, up to the end that a crash left.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <vector>
+
+#include "common/base/status.h"
+#include "common/state/engine/segment.h"
+
+namespace halograph {
+
+// Where a record lies.
+struct RecordPlace {
+  std::filesystem::path path;
+  int64_t offset = 0;
+  uint64_t epoch = 0;
+  int64_t lsn = 0;
+};
+
+struct ReplayedLog {
+  int64_t last_lsn = 0;               // of the last whole record; first_lsn - 1 if there is none
+  int64_t durable_lsn = 0;            // up to here the log is known to be synced
+  std::vector<RecordPlace> unsynced;  // records above durable_lsn, in their order
+  std::vector<Segment> segments;      // that hold records up to last_lsn, with their bounds
+  std::vector<Segment> empty;         // without records of any use
+  std::vector<Segment> stale;         // with records behind the end: they never count again
+};
+
+// Gives every record from `first_lsn` on to `apply`. What the record borrows lives until `apply`
+// returns. `durable_lsn`: up to here the log is known to be synced.
+//
+// The log ends at the first record that is missing or damaged, if nothing shows that it had been
+// synced: a crash of the machine may have kept later records and dropped it. Otherwise DataLoss
+// naming file and offset. Errors of `apply` are passed on.
+[[nodiscard]] StatusOr<ReplayedLog> ReplayLog(std::vector<Segment> segments, int64_t first_lsn,
+                                              int64_t durable_lsn, FileSystem& files,
+                                              const std::function<Status(const LogRecord&)>& apply);
+
+// Reads the record at `place` into `buffer`, which the result borrows. DataLoss naming the place if
+// it is damaged.
+[[nodiscard]] StatusOr<LogRecord> ReadRecord(const RecordPlace& place, FileSystem& files,
+                                             std::vector<std::byte>* buffer);
+
+}  // namespace halograph

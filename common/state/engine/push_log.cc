@@ -1,0 +1,357 @@
+#include "common/state/engine/push_log.h"
+
+#include <algorithm>
+#include <limits>
+#include <set>
+#include <utility>
+
+namespace halograph {
+namespace {
+
+bool HasSpaceFor(const Segment& segment, int64_t bytes) {
+  return segment.end + bytes <= segment.bytes;
+}
+
+int64_t RecordBytes(const LogRecord& record) {
+  return LayoutOf(record.ids.size(), record.values.size(), std::numeric_limits<int64_t>::max() / 4)
+      ->bytes;
+}
+
+}  // namespace
+
+PushLog::PushLog(const PushLogOptions& options, Env& env)
+    : options_(options),
+      env_(env),
+      folder_monitor_(env.scheduler().NewMonitor()),
+      folder_(options.folder, options.stamp, env),
+      monitor_(env.scheduler().NewMonitor()) {}
+
+StatusOr<std::unique_ptr<PushLog>> PushLog::Open(
+    const PushLogOptions& options, const LogStart& start, Env& env,
+    const std::function<Status(const LogRecord&)>& replay) {
+  std::unique_ptr<PushLog> log(new PushLog(options, env));
+  HG_RETURN_IF_ERROR(log->Begin(start, replay));
+  Scheduler& scheduler = env.scheduler();
+  PushLog* self = log.get();
+  log->threads_.push_back(scheduler.Start("hg-log-write", [self] { self->WriteLoop(); }));
+  log->threads_.push_back(scheduler.Start("hg-log-space", [self] { self->SpareLoop(); }));
+  log->threads_.push_back(scheduler.Start("hg-log-sync", [self] { self->SyncLoop(); }));
+  return log;
+}
+
+PushLog::~PushLog() {
+  {
+    const MonitorLock lock(*monitor_);
+    stopping_ = true;
+    monitor_->NotifyAll();
+  }
+  threads_.clear();
+}
+
+Status PushLog::Begin(const LogStart& start,
+                      const std::function<Status(const LogRecord&)>& replay) {
+  HG_ASSIGN_OR_RETURN(std::vector<Segment> found, folder_.Open(start.first_epoch));
+  const std::function<Status(const LogRecord&)> counted = [&](const LogRecord& record) {
+    ++replayed_;
+    return replay(record);
+  };
+  HG_ASSIGN_OR_RETURN(ReplayedLog log, ReplayLog(std::move(found), start.first_lsn,
+                                                 std::max(start.durable_lsn, folder_.durable_lsn()),
+                                                 env_.files(), counted));
+  // Before anything is written: what lies behind the end must never be read as its continuation.
+  for (const Segment& segment : log.stale) HG_RETURN_IF_ERROR(folder_.Remove(segment));
+  for (const Segment& segment : log.empty) folder_.Free(segment, options_.segment_bytes);
+  segments_.assign(std::make_move_iterator(log.segments.begin()),
+                   std::make_move_iterator(log.segments.end()));
+  last_lsn_ = released_lsn_ = written_lsn_ = std::max(log.last_lsn, start.last_lsn);
+  synced_lsn_ = log.durable_lsn;
+  if (options_.sync == SyncLevel::kNever) {
+    // Synced by the next checkpoint, but not written to: its end may be a torn record.
+    for (Segment& segment : segments_) {
+      HG_ASSIGN_OR_RETURN(segment.file,
+                          env_.files().OpenToWrite(segment.path, FileSystem::Write::kCached));
+    }
+    if (!segments_.empty()) segments_.back().end = segments_.back().bytes;
+    return OkStatus();
+  }
+  HG_RETURN_IF_ERROR(WriteAgain(log.unsynced));
+  synced_lsn_ = last_lsn_;
+  return OkStatus();
+}
+
+// A sync that failed before the restart may have dropped pages that this process still reads: a
+// second sync of the same pages would prove nothing. So they are written to other files.
+Status PushLog::WriteAgain(const std::vector<RecordPlace>& places) {
+  if (places.empty()) return OkStatus();
+  std::vector<std::byte> buffer;
+  HG_RETURN_IF_ERROR(NextSegment(options_.segment_bytes - kLogBlockBytes));
+  for (const RecordPlace& place : places) {
+    HG_ASSIGN_OR_RETURN(LogRecord record, ReadRecord(place, env_.files(), &buffer));
+    HG_RETURN_IF_ERROR(WriteBatch({&record}, synced_lsn_));
+  }
+  return SyncSegments(last_lsn_);
+}
+
+int64_t PushLog::Append(LogRecord* record) {
+  const MonitorLock lock(*monitor_);
+  const int64_t lsn = ++last_lsn_;
+  record->header.lsn = lsn;
+  queue_.push_back(record);
+  monitor_->NotifyAll();
+  return lsn;
+}
+
+Status PushLog::WaitAcknowledged(int64_t lsn) {
+  const bool synced = options_.sync == SyncLevel::kAlways;
+  const MonitorLock lock(*monitor_);
+  while (released_lsn_ < lsn) monitor_->Wait(kForever);
+  if (!synced) return written_lsn_ >= lsn ? OkStatus() : failure_;
+  while (synced_lsn_ < lsn && failure_.ok()) monitor_->Wait(kForever);
+  return synced_lsn_ >= lsn ? OkStatus() : failure_;
+}
+
+void PushLog::WriteLoop() {
+  std::vector<LogRecord*> batch;
+  while (true) {
+    int64_t durable_lsn = 0;
+    bool failed = false;
+    {
+      const MonitorLock lock(*monitor_);
+      while (queue_.empty() && !stopping_) monitor_->Wait(kForever);
+      if (queue_.empty()) return;
+      batch.swap(queue_);
+      durable_lsn = synced_lsn_;
+      failed = !failure_.ok();
+    }
+    const int64_t last = batch.back()->header.lsn;
+    Status status = OkStatus();
+    if (!failed) status = WriteBatch(batch, durable_lsn);
+    batch.clear();
+    {
+      const MonitorLock lock(*monitor_);
+      if (!status.ok()) FailLocked(status);
+      if (failure_.ok()) {
+        if (synced_lsn_ == written_lsn_) unsynced_since_ns_ = env_.scheduler().NowNs();
+        written_lsn_ = last;
+      }
+      failed = !failure_.ok();
+      released_lsn_ = last;
+      monitor_->NotifyAll();
+    }
+    if (failed || options_.sync != SyncLevel::kAlways) continue;
+    if (const Status synced = SyncSegments(last); !synced.ok()) Fail(synced);
+  }
+}
+
+Status PushLog::WriteBatch(const std::vector<LogRecord*>& batch, int64_t durable_lsn) {
+  std::vector<EncodedHeader> headers(batch.size());
+  std::vector<std::span<const std::byte>> pieces;
+  int64_t offset = 0;  // of the first piece
+  for (size_t i = 0; i < batch.size(); ++i) {
+    LogRecord& record = *batch[i];
+    const int64_t bytes = RecordBytes(record);
+    const bool fits = [&] {
+      const MonitorLock lock(*monitor_);
+      return !segments_.empty() && segments_.back().file != nullptr &&
+             HasSpaceFor(segments_.back(), bytes);
+    }();
+    if (!fits) {
+      HG_RETURN_IF_ERROR(WritePieces(&pieces, offset));
+      HG_RETURN_IF_ERROR(NextSegment(bytes));
+    }
+    const MonitorLock lock(*monitor_);
+    Segment& segment = segments_.back();
+    if (pieces.empty()) offset = segment.end;
+    record.header.epoch = segment.epoch;
+    record.header.durable_lsn = durable_lsn;
+    headers[i] = EncodeHeader(record.header);
+    AppendPieces(record, headers[i], &pieces);
+    segment.end += bytes;
+    if (segment.first_lsn == 0) segment.first_lsn = record.header.lsn;
+    segment.last_lsn = record.header.lsn;
+  }
+  return WritePieces(&pieces, offset);
+}
+
+Status PushLog::WritePieces(std::vector<std::span<const std::byte>>* pieces, int64_t offset) {
+  if (pieces->empty()) return OkStatus();
+  WritableFile* file = nullptr;
+  {
+    const MonitorLock lock(*monitor_);
+    file = segments_.back().file.get();
+  }
+  HG_RETURN_IF_ERROR(file->WriteAt(offset, *pieces));
+  pieces->clear();
+  return OkStatus();
+}
+
+Status PushLog::NextSegment(int64_t record_bytes) {
+  HG_ASSIGN_OR_RETURN(Segment segment, TakeSpare(record_bytes));
+  const MonitorLock lock(*monitor_);
+  segments_.push_back(std::move(segment));
+  return OkStatus();
+}
+
+StatusOr<Segment> PushLog::TakeSpare(int64_t record_bytes) {
+  if (!threads_.empty()) {
+    const MonitorLock lock(*monitor_);
+    while (!spare_.has_value() && spare_error_.ok()) monitor_->Wait(kForever);
+    // The disk may have room by now: it is tried once more, here.
+    spare_error_ = OkStatus();
+  }
+  // Epochs ascend in the order of use: no other segment is begun between taking one and its use.
+  const MonitorLock lock_folder(*folder_monitor_);
+  std::optional<Segment> spare;
+  {
+    const MonitorLock lock(*monitor_);
+    spare = std::exchange(spare_, std::nullopt);
+    monitor_->NotifyAll();
+  }
+  if (spare.has_value() && HasSpaceFor(*spare, record_bytes)) return *std::move(spare);
+  if (spare.has_value()) folder_.Free(*spare, options_.segment_bytes);
+  return folder_.Begin(std::max(record_bytes, options_.segment_bytes - kLogBlockBytes));
+}
+
+void PushLog::SpareLoop() {
+  while (true) {
+    {
+      const MonitorLock lock(*monitor_);
+      while ((spare_.has_value() || !spare_error_.ok()) && !stopping_) monitor_->Wait(kForever);
+      if (stopping_ && queue_.empty()) return;
+    }
+    StatusOr<Segment> spare = [&] {
+      const MonitorLock lock(*folder_monitor_);
+      return folder_.Begin(options_.segment_bytes - kLogBlockBytes);
+    }();
+    const MonitorLock lock(*monitor_);
+    if (spare.ok()) {
+      spare_ = *std::move(spare);
+    } else {
+      spare_error_ = spare.status();
+    }
+    monitor_->NotifyAll();
+  }
+}
+
+void PushLog::SyncLoop() {
+  while (true) {
+    int64_t target = 0;
+    {
+      const MonitorLock lock(*monitor_);
+      while (true) {
+        const bool behind = synced_lsn_ < written_lsn_;
+        // What was acknowledged before a write failed is synced nevertheless.
+        if (!failure_.ok() && behind && options_.sync == SyncLevel::kInterval) break;
+        if (stopping_ || !failure_.ok()) return;
+        if (behind && sync_wanted_ > synced_lsn_) break;
+        if (!behind || options_.sync != SyncLevel::kInterval) {
+          monitor_->Wait(kForever);
+          continue;
+        }
+        // Half of the interval is left to the sync itself.
+        const int64_t due = unsynced_since_ns_ + options_.sync_interval_ns / 2;
+        if (env_.scheduler().NowNs() >= due) break;
+        monitor_->Wait(due);
+      }
+      target = written_lsn_;
+      unsynced_since_ns_ = env_.scheduler().NowNs();
+    }
+    if (const Status synced = SyncSegments(target); !synced.ok()) {
+      Fail(synced);
+      return;
+    }
+  }
+}
+
+Status PushLog::SyncSegments(int64_t target) {
+  std::vector<std::shared_ptr<WritableFile>> files;
+  std::set<uint64_t> unnamed;  // epochs
+  {
+    const MonitorLock lock(*monitor_);
+    for (const Segment& segment : segments_) {
+      if (segment.file != nullptr && segment.first_lsn <= target &&
+          segment.last_lsn > synced_lsn_) {
+        files.push_back(segment.file);
+        if (!segment.named) unnamed.insert(segment.epoch);
+      }
+    }
+  }
+  const int64_t begin = env_.scheduler().NowNs();
+  for (const auto& file : files) HG_RETURN_IF_ERROR(file->Sync());
+  if (!unnamed.empty()) HG_RETURN_IF_ERROR(folder_.SyncNames());
+  const MonitorLock lock(*monitor_);
+  for (Segment& segment : segments_) {
+    if (unnamed.contains(segment.epoch)) segment.named = true;
+  }
+  synced_lsn_ = std::max(synced_lsn_, target);
+  ++syncs_;
+  sync_ns_ += env_.scheduler().NowNs() - begin;
+  monitor_->NotifyAll();
+  return OkStatus();
+}
+
+Status PushLog::SyncTo(int64_t lsn) {
+  const MonitorLock lock(*monitor_);
+  sync_wanted_ = std::max(sync_wanted_, lsn);
+  monitor_->NotifyAll();
+  while (synced_lsn_ < lsn && failure_.ok()) monitor_->Wait(kForever);
+  return synced_lsn_ >= lsn ? OkStatus() : failure_;
+}
+
+void PushLog::Free(int64_t lsn) {
+  std::vector<Segment> freed;
+  {
+    const MonitorLock lock(*monitor_);
+    // The last one is written to.
+    while (segments_.size() > 1 && segments_.front().last_lsn <= lsn) {
+      freed.push_back(std::move(segments_.front()));
+      segments_.pop_front();
+    }
+  }
+  const MonitorLock lock(*folder_monitor_);
+  for (const Segment& segment : freed) folder_.Free(segment, options_.segment_bytes);
+}
+
+uint64_t PushLog::FirstEpochAfter(int64_t lsn) const {
+  const MonitorLock lock(*monitor_);
+  for (const Segment& segment : segments_) {
+    if (segment.last_lsn > lsn || &segment == &segments_.back()) return segment.epoch;
+  }
+  return 0;
+}
+
+Status PushLog::failure() const {
+  const MonitorLock lock(*monitor_);
+  return failure_;
+}
+
+void PushLog::Fail(const Status& reason) {
+  const MonitorLock lock(*monitor_);
+  FailLocked(reason);
+}
+
+void PushLog::FailLocked(const Status& reason) {
+  if (failure_.ok()) {
+    failure_ =
+        Unavailable("pushes are refused since a write failed: {}; restart when that is mended",
+                    Message(reason));
+  }
+  monitor_->NotifyAll();
+}
+
+PushLog::Stats PushLog::stats() const {
+  const MonitorLock lock(*monitor_);
+  Stats stats;
+  stats.last_lsn = last_lsn_;
+  stats.synced_lsn = synced_lsn_;
+  for (const Segment& segment : segments_) {
+    stats.bytes += segment.end - kLogBlockBytes;
+    if (&segment != &segments_.back()) stats.full_segment_bytes += segment.bytes;
+  }
+  stats.syncs = syncs_;
+  stats.sync_ns = sync_ns_;
+  stats.replayed = replayed_;
+  return stats;
+}
+
+}  // namespace halograph

@@ -1,0 +1,124 @@
+// The push log: every push in the order of its LSN, in segment files. One thread writes what others
+// append (and, at SyncLevel::kAlways, syncs it in groups), one syncs at kInterval, one keeps an
+// empty segment ready. Thread-safe.
+//
+// After the first failed write or sync it takes nothing more, for good. At kInterval what was
+// acknowledged before is synced nevertheless, unless it was a sync that failed.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "common/base/status.h"
+#include "common/state/engine/log_replay.h"
+#include "common/state/engine/segment.h"
+#include "common/state/env.h"
+#include "common/state/state_store.h"
+
+namespace halograph {
+
+struct PushLogOptions {
+  std::filesystem::path folder;
+  uint64_t stamp = 0;  // whose log it is
+  SyncLevel sync = SyncLevel::kInterval;
+  int64_t sync_interval_ns = 0;
+  int64_t segment_bytes = 0;
+};
+
+// Where the log begins for a state that a checkpoint holds.
+struct LogStart {
+  uint64_t first_epoch = 0;  // segments before it are free
+  int64_t first_lsn = 1;     // records before it are not needed
+  int64_t last_lsn = 0;      // LSNs up to here were given, whatever the log holds
+  int64_t durable_lsn = 0;   // up to here it was synced
+};
+
+class PushLog {
+ public:
+  // Replays what the folder holds, makes it durable unless `sync` is kNever, and starts. Errors of
+  // ReplayLog and FileSystem.
+  [[nodiscard]] static StatusOr<std::unique_ptr<PushLog>> Open(
+      const PushLogOptions& options, const LogStart& start, Env& env,
+      const std::function<Status(const LogRecord&)>& replay);
+  // Writes what was appended; syncs nothing. No call may be in progress.
+  ~PushLog();
+  PushLog(const PushLog&) = delete;
+  PushLog& operator=(const PushLog&) = delete;
+
+  // Gives the record the next LSN, and queues it. `record` and what it borrows are the log's until
+  // WaitAcknowledged of it returns. Callers append in the order that they mean.
+  [[nodiscard]] int64_t Append(LogRecord* record);
+  // Until the record is as durable as the level says. Unavailable with the reason after a failure:
+  // the record may be in the log.
+  [[nodiscard]] Status WaitAcknowledged(int64_t lsn);
+
+  // Syncs all that was appended up to `lsn`.
+  [[nodiscard]] Status SyncTo(int64_t lsn);
+  // Records up to `lsn` are not needed any more.
+  void Free(int64_t lsn);
+  // The epoch of the first segment that Free(lsn) would keep.
+  [[nodiscard]] uint64_t FirstEpochAfter(int64_t lsn) const;
+
+  // Unavailable naming what failed; OK as long as nothing did.
+  [[nodiscard]] Status failure() const;
+  // Fails as if a write had failed.
+  void Fail(const Status& reason);
+
+  struct Stats {
+    int64_t last_lsn = 0;
+    int64_t synced_lsn = 0;
+    int64_t bytes = 0;               // of the records that a replay would read
+    int64_t full_segment_bytes = 0;  // of their files but the last
+    int64_t syncs = 0;
+    int64_t sync_ns = 0;
+    int64_t replayed = 0;
+  };
+  [[nodiscard]] Stats stats() const;
+
+ private:
+  PushLog(const PushLogOptions& options, Env& env);
+
+  [[nodiscard]] Status Begin(const LogStart& start,
+                             const std::function<Status(const LogRecord&)>& replay);
+  [[nodiscard]] Status WriteAgain(const std::vector<RecordPlace>& places);
+  void WriteLoop();
+  void SyncLoop();
+  void SpareLoop();
+  [[nodiscard]] Status WriteBatch(const std::vector<LogRecord*>& batch, int64_t durable_lsn);
+  [[nodiscard]] Status WritePieces(std::vector<std::span<const std::byte>>* pieces, int64_t offset);
+  [[nodiscard]] Status NextSegment(int64_t record_bytes);
+  [[nodiscard]] StatusOr<Segment> TakeSpare(int64_t record_bytes);
+  [[nodiscard]] Status SyncSegments(int64_t target);
+  void FailLocked(const Status& reason);  // requires the monitor
+
+  const PushLogOptions options_;
+  Env& env_;
+  std::unique_ptr<Monitor> folder_monitor_;  // of folder_; before monitor_
+  SegmentFolder folder_;
+
+  const std::unique_ptr<Monitor> monitor_;  // of all below
+  std::vector<LogRecord*> queue_;
+  int64_t last_lsn_ = 0;      // given
+  int64_t released_lsn_ = 0;  // written or given up: what is borrowed is free
+  int64_t written_lsn_ = 0;
+  int64_t synced_lsn_ = 0;
+  int64_t sync_wanted_ = 0;        // SyncTo
+  int64_t unsynced_since_ns_ = 0;  // when the oldest record that is not synced was written
+  std::deque<Segment> segments_;   // that hold records, in their order; the last is written to
+  std::optional<Segment> spare_;
+  Status spare_error_;  // of the last try, until who needs a segment has seen it
+  Status failure_;
+  bool stopping_ = false;
+  int64_t syncs_ = 0;
+  int64_t sync_ns_ = 0;
+  int64_t replayed_ = 0;
+
+  std::vector<std::unique_ptr<RunningThread>> threads_;
+};
+
+}  // namespace halograph

@@ -1,0 +1,63 @@
+#include "common/state/engine/row_capture.h"
+
+#include <utility>
+
+namespace halograph {
+namespace {
+
+// The images of rows[first] and those behind it.
+void AppendImages(size_t first, const RowTable& table, RowImages* out) {
+  const size_t bytes = table.image_bytes();
+  size_t at = out->images.size();
+  out->images.resize(at + (out->rows.size() - first) * bytes);
+  for (size_t i = first; i < out->rows.size(); ++i, at += bytes) {
+    table.SaveImage(out->rows[i], out->images.data() + at);
+  }
+}
+
+}  // namespace
+
+void RowCapture::WaitForSpace() {
+  const MonitorLock lock(*monitor_);
+  while (saved_bytes_ > max_saved_bytes_ && !closed_) monitor_->Wait(kForever);
+}
+
+void RowCapture::SaveBefore(std::span<const int64_t> rows, const RowTable& table) {
+  const size_t first = saved_.rows.size();
+  for (const int64_t row : rows) {
+    if (remaining_.Take(row)) saved_.rows.push_back(row);
+  }
+  AppendImages(first, table, &saved_);
+  const MonitorLock lock(*monitor_);
+  saved_bytes_ = static_cast<int64_t>(saved_.images.size());
+}
+
+bool RowCapture::TakeNext(int64_t rows, const RowTable& table, RowImages* out) {
+  if (out->rows.empty()) {
+    std::swap(*out, saved_);
+  } else {
+    out->rows.insert(out->rows.end(), saved_.rows.begin(), saved_.rows.end());
+    out->images.insert(out->images.end(), saved_.images.begin(), saved_.images.end());
+    saved_ = RowImages();
+  }
+  const size_t first = out->rows.size();
+  for (; rows > 0; --rows) {
+    next_row_ = remaining_.Next(next_row_, true);
+    if (next_row_ >= remaining_.rows()) break;
+    remaining_.Take(next_row_);
+    out->rows.push_back(next_row_);
+  }
+  AppendImages(first, table, out);
+  const MonitorLock lock(*monitor_);
+  saved_bytes_ = 0;
+  monitor_->NotifyAll();
+  return next_row_ < remaining_.rows();
+}
+
+void RowCapture::Close() {
+  const MonitorLock lock(*monitor_);
+  closed_ = true;
+  monitor_->NotifyAll();
+}
+
+}  // namespace halograph

@@ -1,0 +1,171 @@
+#include "common/state/engine/step_collector.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace halograph {
+namespace {
+
+constexpr size_t kPastRuns = 16;  // that are told from new ones
+constexpr int32_t kMaxWorldSize = 1 << 20;
+constexpr int kNamedRanks = 8;
+constexpr int64_t kMaxStep = int64_t{1} << 62;
+
+}  // namespace
+
+int64_t StepCollector::DueStep() const {
+  return memory_.started ? memory_.step + 1 : waiting_.begin()->first;
+}
+
+Status StepCollector::Check(const SyncStep& step, PushKind kind, int64_t bytes,
+                            int64_t free_bytes) const {
+  if (step.chunks < 1 || step.chunk < 0 || step.chunk >= step.chunks || step.world_size < 1 ||
+      step.world_size > kMaxWorldSize || step.rank < 0 || step.rank >= step.world_size ||
+      step.step < 0 || step.step > kMaxStep) {
+    return InvalidArgument(
+        "step {} of rank {} of {}: steps count from 0 to {}, ranks up to the world size", step.step,
+        step.rank, step.world_size, kMaxStep);
+  }
+  if (step.step <= memory_.step) {
+    return FailedPrecondition(
+        "step {} is over: the last one applied is {}; restore a snapshot to go back", step.step,
+        memory_.step);
+  }
+  if (memory_.world_size == 0 || step.run != memory_.run) {
+    const auto& past = memory_.past_runs;
+    if (std::find(past.begin(), past.end(), step.run) == past.end()) return OkStatus();
+    return FailedPrecondition(
+        "run {:016x} is over: another run of the trainer, or a restored "
+        "snapshot, followed it",
+        step.run);
+  }
+  if (step.world_size != memory_.world_size) {
+    return FailedPrecondition("rank {} pushes as one of {}, its run has {} ranks", step.rank,
+                              step.world_size, memory_.world_size);
+  }
+  if (waiting_.empty() && !memory_.started) return OkStatus();
+  const int64_t due = DueStep();
+  if (step.step > due + kPushWindow) {
+    return ResourceExhausted("step {} is more than {} ahead: {}", step.step, kPushWindow,
+                             Missing());
+  }
+  if (step.step > due && bytes > free_bytes) {
+    return ResourceExhausted(
+        "a push of step {} does not fit into the memory of those that wait: {}", step.step,
+        Missing());
+  }
+  const auto same = waiting_.find(step.step);
+  if (same == waiting_.end()) return OkStatus();
+  const auto of_rank = same->second.lower_bound({step.rank, 0});
+  const bool more = of_rank != same->second.end() && of_rank->first.first == step.rank;
+  if (more && of_rank->second->step().chunks != step.chunks) {
+    return FailedPrecondition("rank {} pushes step {} in {} chunks and in {}", step.rank, step.step,
+                              of_rank->second->step().chunks, step.chunks);
+  }
+  if (same->second.contains({step.rank, step.chunk})) {
+    return FailedPrecondition("rank {} pushed step {} before; do two processes have one rank?",
+                              step.rank, step.step);
+  }
+  if (same->second.begin()->second->header.kind != kind) {
+    return InvalidArgument(
+        "rank {} pushes step {} in another way than rank {}: a step is all "
+        "gradients, all to add, or all to assign",
+        step.rank, step.step, same->second.begin()->first.first);
+  }
+  return OkStatus();
+}
+
+int32_t StepCollector::RanksOf(const ByRank& pushes) {
+  int32_t ranks = 0;
+  int32_t chunks = 0;  // of the rank, so far
+  for (auto push = pushes.begin(); push != pushes.end(); ++push) {
+    const auto next = std::next(push);
+    ++chunks;
+    if (next != pushes.end() && next->first.first == push->first.first) continue;
+    ranks += chunks == push->second->step().chunks ? 1 : 0;
+    chunks = 0;
+  }
+  return ranks;
+}
+
+WaitingPushes StepCollector::Add(std::shared_ptr<WaitingPush> push) {
+  WaitingPushes given_up;
+  const SyncStep step = push->step();
+  if (memory_.world_size == 0 || step.run != memory_.run) BeginRun(step, &given_up);
+  waiting_[step.step][{step.rank, step.chunk}] = std::move(push);
+  return given_up;
+}
+
+WaitingPushes StepCollector::TakeComplete() {
+  WaitingPushes complete;
+  const auto first = waiting_.begin();
+  if (first == waiting_.end() || first->first != DueStep() ||
+      RanksOf(first->second) < memory_.world_size) {
+    return complete;
+  }
+  for (auto& [rank, push] : first->second) complete.push_back(std::move(push));
+  memory_.step = first->first;
+  memory_.started = true;
+  waiting_.erase(first);
+  return complete;
+}
+
+void StepCollector::BeginRun(const SyncStep& step, WaitingPushes* given_up) {
+  *given_up = Waiting();
+  EndRun();
+  memory_.run = step.run;
+  memory_.world_size = step.world_size;
+}
+
+void StepCollector::EndRun() {
+  waiting_.clear();
+  if (memory_.world_size == 0) return;
+  memory_.past_runs.push_back(memory_.run);
+  if (memory_.past_runs.size() > kPastRuns) memory_.past_runs.erase(memory_.past_runs.begin());
+  memory_.world_size = 0;
+  memory_.started = false;
+}
+
+WaitingPushes StepCollector::Restart(int64_t step) {
+  WaitingPushes given_up = Waiting();
+  EndRun();
+  memory_.step = step;
+  return given_up;
+}
+
+WaitingPushes StepCollector::Waiting() const {
+  WaitingPushes all;
+  for (const auto& [step, ranks] : waiting_) {
+    for (const auto& [rank, push] : ranks) all.push_back(push);
+  }
+  std::sort(all.begin(), all.end(),
+            [](const auto& a, const auto& b) { return a->header.lsn < b->header.lsn; });
+  return all;
+}
+
+bool StepCollector::HasAll(const ByRank& pushes, int32_t rank) {
+  const auto begin = pushes.lower_bound({rank, 0});
+  const auto end = pushes.lower_bound({rank + 1, 0});
+  return begin != end && std::distance(begin, end) == begin->second->step().chunks;
+}
+
+std::string StepCollector::Missing() const {
+  if (waiting_.empty()) return "";
+  const int64_t due = DueStep();
+  const auto found = waiting_.find(due);
+  std::string ranks;
+  int missing = 0;
+  for (int32_t rank = 0; rank < memory_.world_size; ++rank) {
+    if (found != waiting_.end() && HasAll(found->second, rank)) continue;
+    if (++missing > kNamedRanks) continue;
+    ranks += fmt::format("{}{}", missing > 1 ? ", " : "", rank);
+  }
+  if (missing > kNamedRanks) ranks += fmt::format(" and {} more", missing - kNamedRanks);
+  return fmt::format("step {} waits for the push of rank {} (world size {})", due, ranks,
+                     memory_.world_size);
+}
+
+}  // namespace halograph

@@ -1,0 +1,83 @@
+// Collects the pushes of synchronous steps of one tensor until those of all ranks are there. A pure
+// function of the pushes in the log, in their order. Not thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/base/status.h"
+#include "common/state/engine/record.h"
+
+namespace halograph {
+
+// A push that waits for its step. `rows` and `values` are filled in by the thread that pushes,
+// before its turn at the tensor ends; `rows` last, so that a copy for which there was no memory is
+// told by their number.
+struct WaitingPush {
+  RecordHeader header;
+  std::vector<int64_t> ids;   // global
+  std::vector<int64_t> rows;  // local
+  std::vector<std::byte> values;
+
+  [[nodiscard]] bool copied() const { return rows.size() == header.num_ids; }
+  [[nodiscard]] const SyncStep& step() const { return *header.step; }
+  [[nodiscard]] int64_t bytes() const {
+    return static_cast<int64_t>(header.num_ids * 2 * sizeof(int64_t) + header.value_bytes);
+  }
+};
+using WaitingPushes = std::vector<std::shared_ptr<WaitingPush>>;
+
+class StepCollector {
+ public:
+  // Whether a push may join, as StateStore::Push says of its step. All pushes of a step are of one
+  // kind. `bytes`: of its copy; `free_bytes`: what pushes of later steps may still take.
+  [[nodiscard]] Status Check(const SyncStep& step, PushKind kind, int64_t bytes,
+                             int64_t free_bytes) const;
+
+  // Takes a push that Check allowed. Returns those that are given up, of the run before.
+  [[nodiscard]] WaitingPushes Add(std::shared_ptr<WaitingPush> push);
+  // The pushes of the step that is due, by rank and chunk, if all are there; then the next step
+  // is due. Else none.
+  [[nodiscard]] WaitingPushes TakeComplete();
+
+  // All that wait, in the order of their LSNs.
+  [[nodiscard]] WaitingPushes Waiting() const;
+  [[nodiscard]] bool empty() const { return waiting_.empty(); }
+  [[nodiscard]] int64_t step() const {
+    return memory_.step;
+  }  // the last that was complete; -1: none
+  // "step 7 waits for the push of rank 1, 3 (world size 4)", or "" if nothing waits.
+  [[nodiscard]] std::string Missing() const;
+
+  // Forgets what waits and refuses the run from now on; the steps go on after `step`.
+  [[nodiscard]] WaitingPushes Restart(int64_t step);
+
+  // What it remembers beside the waiting pushes, for checkpoints.
+  struct Memory {
+    int64_t step = -1;
+    uint64_t run = 0;
+    int32_t world_size = 0;  // 0: no run yet
+    bool started = false;    // the run has completed a step
+    std::vector<uint64_t> past_runs;
+  };
+  [[nodiscard]] const Memory& memory() const { return memory_; }
+  void Remember(const Memory& memory) { memory_ = memory; }
+
+ private:
+  using ByRank = std::map<std::pair<int32_t, int32_t>, std::shared_ptr<WaitingPush>>;  // and chunk
+
+  [[nodiscard]] int64_t DueStep() const;  // requires that something waits or a run has started
+  // Ranks of which all chunks are there.
+  [[nodiscard]] static int32_t RanksOf(const ByRank& pushes);
+  [[nodiscard]] static bool HasAll(const ByRank& pushes, int32_t rank);
+  void BeginRun(const SyncStep& step, WaitingPushes* given_up);
+  void EndRun();
+
+  Memory memory_;
+  std::map<int64_t, ByRank> waiting_;  // by step
+};
+
+}  // namespace halograph

@@ -1,0 +1,211 @@
+#include "common/state/engine/store.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "common/base/units.h"
+#include "common/graph/tensor_ref.h"
+#include "common/state/engine/admin_turn.h"
+
+namespace halograph {
+namespace {
+
+constexpr int64_t kCancelPollNs = 20'000'000;
+
+int64_t DeadlineNs(const WorkLimits& limits) {
+  if (!limits.deadline.has_value()) return kForever;
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(limits.deadline->time_since_epoch())
+      .count();
+}
+
+}  // namespace
+
+Store::Store(const StateOptions& options, const StateGraph& graph, Env& env)
+    : options_(options),
+      graph_(graph),
+      env_(env),
+      monitor_(env.scheduler().NewMonitor()),
+      clients_(options.max_clients) {}
+
+Store::~Store() {
+  checkpointer_.reset();
+  if (log_ == nullptr) return;
+  const int64_t last = log_->stats().last_lsn;
+  // What fails here is found, and told, by the replay of the next start.
+  if (log_->SyncTo(last).ok()) static_cast<void>(catalogue_->SetClosedLsn(last).ok());
+  log_.reset();
+}
+
+StatusOr<Store::Tensor> Store::Find(const TensorRef& ref) const {
+  std::string names;
+  for (const auto& [number, tensor] : tensors_) {
+    if (tensor->spec.ref == ref) return tensor;
+    if (names.size() < 500) names += (names.empty() ? "" : ", ") + tensor->spec.ref.ToString();
+  }
+  return NotFound("no mutable tensor {}; there {}", ref.ToString(),
+                  names.empty() ? "is none" : "are " + names);
+}
+
+Status Store::CheckSpec(const MutableTensorSpec& spec) const {
+  HG_RETURN_IF_ERROR(spec.Validate());
+  if (spec.placement == Placement::kRange || spec.placement == Placement::kHash) return OkStatus();
+  const StatusOr<ResolvedTensor> feature = ResolveTensor(*graph_.schema, spec.ref);
+  if (feature.ok()) {
+    return AlreadyExists("the graph has a feature {}: choose another name", spec.ref.ToString());
+  }
+  return OkStatus();
+}
+
+Status Store::Create(const MutableTensorSpec& spec) {
+  HG_RETURN_IF_ERROR(CheckSpec(spec));
+  const AdminTurn turn(*this);
+  {
+    const MonitorLock lock(*monitor_);
+    const StatusOr<Tensor> same = Find(spec.ref);
+    if (same.ok()) return spec.SameAs((*same)->spec);
+  }
+  HG_RETURN_IF_ERROR(log_->failure());
+  HG_ASSIGN_OR_RETURN(const LiveTensor::Size size, LiveTensor::SizeOf(spec, graph_));
+  if (size.bytes > options_.memory_bytes - memory_bytes_) {
+    return ResourceExhausted(
+        "{} takes {} in memory; {} of {} are used: allow more memory for the state, or choose "
+        "fewer "
+        "or smaller rows",
+        spec.ref.ToString(), FormatBytes(size.bytes), FormatBytes(memory_bytes_),
+        FormatBytes(options_.memory_bytes));
+  }
+  HG_ASSIGN_OR_RETURN(const uint32_t number, catalogue_->NextNumber());
+  HG_ASSIGN_OR_RETURN(Tensor tensor, LiveTensor::Make(number, spec, graph_, env_.scheduler()));
+  HG_RETURN_IF_ERROR(tensor->InitializeRows(RowSet(size.rows), graph_));
+  if (const Status added = catalogue_->AddTensor({number, spec}); !added.ok()) {
+    log_->Fail(added);  // whether it is there is not known until a restart
+    return added;
+  }
+  const MonitorLock lock(*monitor_);
+  memory_bytes_ += size.bytes;
+  tensors_[number] = std::move(tensor);
+  return OkStatus();
+}
+
+Status Store::Drop(const TensorRef& ref) {
+  const AdminTurn turn(*this);
+  Tensor tensor;
+  {
+    const MonitorLock lock(*monitor_);
+    HG_ASSIGN_OR_RETURN(tensor, Find(ref));
+  }
+  HG_RETURN_IF_ERROR(log_->failure());
+  if (const Status removed = catalogue_->RemoveTensor(tensor->number); !removed.ok()) {
+    log_->Fail(removed);
+    return removed;
+  }
+  const MonitorLock lock(*monitor_);
+  Forget(*tensor);
+  return OkStatus();
+}
+
+void Store::Forget(LiveTensor& tensor) {
+  tensor.progress.dropped = true;
+  Applied(tensor, tensor.progress.steps.Restart(-1));
+  memory_bytes_ -= tensor.memory_bytes;
+  tensors_.erase(tensor.number);
+}
+
+Status Store::Pull(const TensorRef& ref, std::span<const int64_t> ids,
+                   std::span<const int64_t> positions, int64_t min_lsn, std::byte* out,
+                   const WorkLimits& limits) const {
+  Tensor tensor;
+  {
+    const MonitorLock lock(*monitor_);
+    HG_ASSIGN_OR_RETURN(tensor, Find(ref));
+    HG_RETURN_IF_ERROR(unreadable_);
+    if (min_lsn > 0) HG_RETURN_IF_ERROR(AwaitApplied(*tensor, min_lsn, limits));
+  }
+  std::vector<int64_t> rows;
+  HG_RETURN_IF_ERROR(tensor->ToRows(ids, &rows));
+  const TurnsRead read(tensor->turns, DeadlineNs(limits));
+  if (!read.begun()) {
+    return DeadlineExceeded("{}: its rows were being changed until the deadline of the call",
+                            ref.ToString());
+  }
+  tensor->table.Gather(rows, positions, out);
+  // What made the rows unreadable may have been what this read waited for.
+  const MonitorLock lock(*monitor_);
+  return unreadable_;
+}
+
+Status Store::AwaitApplied(const LiveTensor& tensor, int64_t min_lsn,
+                           const WorkLimits& limits) const {
+  const int64_t until = env_.scheduler().NowNs() + options_.step_timeout_ns;
+  const LiveTensor::Progress& progress = tensor.progress;
+  const auto applied = [&] {
+    return last_lsn_ >= min_lsn &&
+           (progress.unapplied.empty() || *progress.unapplied.begin() > min_lsn);
+  };
+  while (!applied()) {
+    if (progress.dropped) return NotFound("{} was dropped", tensor.spec.ref.ToString());
+    const Status waited = WaitForChange(limits, until);
+    if (waited.ok()) continue;
+    if (!absl::IsDeadlineExceeded(waited) || applied()) return waited;
+    std::string why = progress.steps.Missing();
+    if (last_lsn_ < min_lsn) why = fmt::format("the last push has LSN {}", last_lsn_);
+    return DeadlineExceeded("{}: LSN {} was not reached in time: {}", tensor.spec.ref.ToString(),
+                            min_lsn, why.empty() ? "pushes are being applied" : why);
+  }
+  return OkStatus();
+}
+
+Status Store::CheckLimits(const WorkLimits& limits, int64_t until_ns) const {
+  if (limits.cancel != nullptr) HG_RETURN_IF_ERROR(limits.cancel->Check());
+  if (env_.scheduler().NowNs() < std::min(until_ns, DeadlineNs(limits))) return OkStatus();
+  return DeadlineExceeded("the deadline of the call has passed");
+}
+
+Status Store::WaitForChange(const WorkLimits& limits, int64_t until_ns) const {
+  HG_RETURN_IF_ERROR(CheckLimits(limits, until_ns));
+  const int64_t now = env_.scheduler().NowNs();
+  const int64_t deadline = std::min(until_ns, DeadlineNs(limits));
+  monitor_->Wait(limits.cancel == nullptr ? deadline : std::min(deadline, now + kCancelPollNs));
+  return OkStatus();
+}
+
+MutableTensorStats Store::StatsOf(const LiveTensor& tensor) const {
+  const LiveTensor::Progress& progress = tensor.progress;
+  MutableTensorStats stats;
+  stats.spec = tensor.spec;
+  stats.ids = tensor.positions;
+  stats.memory_bytes = tensor.memory_bytes;
+  stats.pushes = progress.pushes;
+  stats.pushed_rows = progress.pushed_rows;
+  stats.lsn = progress.unapplied.empty() ? last_lsn_ : *progress.unapplied.begin() - 1;
+  stats.step = progress.applied_step;
+  stats.refused = Message(log_->failure());
+  return stats;
+}
+
+StatusOr<MutableTensorStats> Store::Describe(const TensorRef& ref) const {
+  const MonitorLock lock(*monitor_);
+  HG_ASSIGN_OR_RETURN(const Tensor tensor, Find(ref));
+  return StatsOf(*tensor);
+}
+
+StateStats Store::stats() const {
+  const PushLog::Stats log = log_->stats();
+  const MonitorLock lock(*monitor_);
+  StateStats stats;
+  for (const auto& [number, tensor] : tensors_) stats.tensors.push_back(StatsOf(*tensor));
+  std::sort(stats.tensors.begin(), stats.tensors.end(), [](const auto& a, const auto& b) {
+    return a.spec.ref.ToString() < b.spec.ref.ToString();
+  });
+  stats.lsn = log.last_lsn;
+  stats.synced_lsn = log.synced_lsn;
+  stats.log_bytes = log.bytes;
+  stats.sync_seconds = static_cast<double>(log.sync_ns) * 1e-9;
+  stats.syncs = log.syncs;
+  stats.recovery_seconds = recovery_seconds_;
+  stats.replayed_pushes = log.replayed;
+  stats.checkpoints = checkpoints_;
+  return stats;
+}
+
+}  // namespace halograph

@@ -1,0 +1,185 @@
+// The store of common/state/state_store.h. Its threads and locks:
+//   monitor_        order of pushes (LSNs), clients, steps, the list of tensors. Nothing waits for
+//   a
+//                   disk or computes while it holds it.
+//   LiveTensor      each tensor's turns order who changes its rows; readers read between changes.
+//   PushLog         writes and syncs on threads of its own.
+//   admin turn      one of Create, Drop, Checkpoint, Snapshot, DeleteSnapshot, RestoreSnapshot at a
+//                   time; pushes and pulls go on.
+// Locks are taken in this order: monitor_, then those of turns or of the log, which take no other.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/state/engine/background_work.h"
+#include "common/state/engine/checkpoint_file.h"
+#include "common/state/engine/client_table.h"
+#include "common/state/engine/live_tensor.h"
+#include "common/state/engine/moment.h"
+#include "common/state/engine/push_log.h"
+#include "common/state/engine/state_catalogue.h"
+#include "common/state/state_store.h"
+
+namespace halograph {
+
+class Store : public StateStore {
+ public:
+  Store(const StateOptions& options, const StateGraph& graph, Env& env);
+  ~Store() override;
+
+  // What StateStore::Open promises.
+  [[nodiscard]] Status Begin();
+
+  [[nodiscard]] Status Create(const MutableTensorSpec& spec) override;
+  [[nodiscard]] Status Drop(const TensorRef& ref) override;
+  [[nodiscard]] StatusOr<PushReceipt> Push(const PushRequest& request,
+                                           const WorkLimits& limits) override;
+  [[nodiscard]] Status Pull(const TensorRef& ref, std::span<const int64_t> ids,
+                            std::span<const int64_t> positions, int64_t min_lsn, std::byte* out,
+                            const WorkLimits& limits) const override;
+  [[nodiscard]] StatusOr<MutableTensorStats> Describe(const TensorRef& ref) const override;
+  [[nodiscard]] StateStats stats() const override;
+  [[nodiscard]] Status Checkpoint() override;
+  [[nodiscard]] StatusOr<SnapshotInfo> Snapshot(const std::string& name,
+                                                std::optional<int64_t> step,
+                                                const WorkLimits& limits) override;
+  [[nodiscard]] std::vector<SnapshotInfo> Snapshots() const override;
+  [[nodiscard]] Status DeleteSnapshot(const std::string& name) override;
+  [[nodiscard]] Status RestoreSnapshot(const std::string& name) override;
+
+ private:
+  using Tensor = std::shared_ptr<LiveTensor>;
+
+  // What the thread that pushes does in its turn at the tensor.
+  struct Step {
+    WaitingPushes pushes;
+    std::shared_ptr<Moment> then;  // reached after it; null: none
+  };
+  struct Work {
+    int64_t ticket = 0;
+    std::shared_ptr<WaitingPush> waiting;  // of a synchronous push; null: asynchronous
+    std::vector<Step> steps;               // that are complete with it
+    [[nodiscard]] bool completes() const { return !steps.empty(); }
+  };
+  using Moments = std::vector<std::shared_ptr<Moment>>;
+  using TensorMap = std::map<uint32_t, Tensor>;
+  class AdminTurn;
+
+  // store_open.cc
+  [[nodiscard]] Status LoadTensors();
+  [[nodiscard]] Status LoadCheckpoint();
+  [[nodiscard]] Status LoadWaiting(const LogRecord& record);
+  // Sets the rows of all tensors to their beginning, and to the images in the files.
+  [[nodiscard]] Status LoadRows(const std::vector<int64_t>& files, const TensorMap& tensors);
+  [[nodiscard]] Status OpenLog();
+  [[nodiscard]] Status Replay(const LogRecord& record);
+
+  // store_push.cc
+  [[nodiscard]] StatusOr<LogRecord> Prepare(const LiveTensor& tensor, const PushRequest& request,
+                                            std::vector<int64_t>* rows) const;
+  // The checksum of values that are all finite.
+  [[nodiscard]] StatusOr<uint64_t> CheckValues(const LiveTensor& tensor, const PushedRows& pushed,
+                                               std::span<const int64_t> ids) const;
+  // These require monitor_.
+  // Null: the push is to be appended. Else the answer to one that was before.
+  [[nodiscard]] StatusOr<std::optional<PushReceipt>> Admit(LiveTensor& tensor,
+                                                           const RecordHeader& header,
+                                                           const WorkLimits& limits);
+  [[nodiscard]] bool LogIsFull() const;
+  [[nodiscard]] Work Plan(LiveTensor& tensor, const RecordHeader& header) noexcept;
+  [[nodiscard]] Work PlanRows(LiveTensor& tensor, const RecordHeader& header) noexcept;
+  [[nodiscard]] StatusOr<Tensor> Find(const TensorRef& ref) const;
+  void Applied(LiveTensor& tensor, int64_t lsn);
+  void Applied(LiveTensor& tensor, const WaitingPushes& pushes);  // or given up
+  // Does the work, in the tensor's turn; then what was pushed is in the rows, or waits.
+  void Perform(LiveTensor& tensor, const Work& work, const LogRecord& record,
+               const std::vector<int64_t>& rows);
+  void ApplyStep(LiveTensor& tensor, const Step& step, const WaitingPush* own,
+                 const PushedRows& own_rows);
+
+  // store_checkpoint.cc; the caller has the admin turn.
+  [[nodiscard]] bool NextIsWhole(bool snapshot) const;
+  [[nodiscard]] StatusOr<SnapshotInfo> WriteCheckpoint(const std::string* name,
+                                                       std::optional<int64_t> step,
+                                                       const WorkLimits& limits);
+  [[nodiscard]] Status FindMoments(std::optional<int64_t> step, bool whole,
+                                   const WorkLimits& limits, Moments* moments);
+  [[nodiscard]] Status AwaitStep(int64_t step, const WorkLimits& limits, const Moments& moments);
+  // These three require monitor_. "" if all are reached, else what is missing.
+  [[nodiscard]] StatusOr<std::string> FindReached(int64_t step, const Moments& moments,
+                                                  Moments* now);
+  void ReachNow(Moment& moment);
+  void Reach(Moment& moment, int64_t lsn);
+  void Capture(Moment& moment);        // within a turn
+  void CaptureInTurn(Moment& moment);  // of its own
+  [[nodiscard]] int64_t TakeTicket(LiveTensor& tensor);
+  void ReleaseMoments(const Moments& moments, bool written);
+  [[nodiscard]] Status WriteMoments(const Moments& moments, bool whole, SnapshotInfo* info);
+  [[nodiscard]] StatusOr<int64_t> WriteFile(int64_t number, const Moments& moments,
+                                            const std::string& clients);
+  [[nodiscard]] StatusOr<int64_t> WriteSections(const std::filesystem::path& path,
+                                                const Moments& moments, const std::string& clients);
+  [[nodiscard]] Status WriteImages(Moments moments, CheckpointWriter* writer) const;
+  [[nodiscard]] Status SwitchTo(const CheckpointInfo& next, const CatalogueSnapshot* snapshot,
+                                const std::vector<CatalogueTensor>* tensors);
+  void CheckpointIfLong();
+
+  // store_snapshot.cc; the caller has the admin turn.
+  [[nodiscard]] std::filesystem::path FilePath(int64_t number) const;
+  void RemoveUnusedFiles();
+  [[nodiscard]] StatusOr<CatalogueSnapshot> FindSnapshot(const std::string& name) const;
+  [[nodiscard]] StatusOr<std::vector<TensorMoment>> CheckFiles(
+      const std::vector<int64_t>& files) const;
+  [[nodiscard]] Status TensorsOf(const CatalogueSnapshot& snapshot, TensorMap* tensors) const;
+  [[nodiscard]] Status SwitchToSnapshot(const CatalogueSnapshot& snapshot,
+                                        const std::vector<TensorMoment>& then,
+                                        const TensorMap& restored);
+
+  // store.cc
+  [[nodiscard]] Status AwaitApplied(const LiveTensor& tensor, int64_t min_lsn,
+                                    const WorkLimits& limits) const;         // requires monitor_
+  [[nodiscard]] MutableTensorStats StatsOf(const LiveTensor& tensor) const;  // requires monitor_
+  void Forget(LiveTensor& tensor);                                           // requires monitor_
+  [[nodiscard]] Status CheckSpec(const MutableTensorSpec& spec) const;
+
+  // DeadlineExceeded or Cancelled.
+  [[nodiscard]] Status CheckLimits(const WorkLimits& limits, int64_t until_ns) const;
+  // Waits for a change of what monitor_ guards, which is held. Errors of CheckLimits.
+  [[nodiscard]] Status WaitForChange(const WorkLimits& limits, int64_t until_ns) const;
+
+  const StateOptions options_;
+  const StateGraph graph_;
+  Env& env_;
+  std::unique_ptr<FolderLock> folder_lock_;
+  std::unique_ptr<StateCatalogue> catalogue_;
+  std::unique_ptr<PushLog> log_;
+
+  // Of the admin turn.
+  CheckpointInfo checkpoint_;
+  std::map<int64_t, int64_t> file_bytes_;  // by number
+  int64_t next_file_ = 1;
+
+  const std::unique_ptr<Monitor> monitor_;    // of all below
+  TensorMap tensors_;                         // by number; changed in the admin turn only
+  std::vector<CatalogueSnapshot> snapshots_;  // changed in the admin turn only
+  ClientTable clients_;
+  int64_t last_lsn_ = 0;
+  int64_t waiting_bytes_ = 0;
+  int64_t memory_bytes_ = 0;
+  bool admin_busy_ = false;
+  bool step_snapshot_waits_ = false;
+  bool restoring_ = false;
+  Status unreadable_;  // why rows cannot be read
+  int64_t checkpoints_ = 0;
+  double recovery_seconds_ = 0;
+  std::map<uint32_t, int64_t> applied_before_;  // replay: a tensor's rows show this moment
+
+  std::unique_ptr<BackgroundWork> checkpointer_;  // last: its thread uses all above
+};
+
+}  // namespace halograph

@@ -1,0 +1,310 @@
+// Checkpoints: every tensor's rows as they were at one moment, while pushes go on.
+#include <algorithm>
+#include <utility>
+
+#include "common/state/engine/admin_turn.h"
+#include "common/state/engine/bytes.h"
+#include "common/state/engine/moment.h"
+#include "common/state/engine/store.h"
+
+namespace halograph {
+namespace {
+
+constexpr int64_t kImageBytesAtATime = int64_t{512} << 10;  // pushes wait for so many to be copied
+// An increment more, and the next checkpoint is whole. Snapshots stay increments for longer, since
+// they promise to be small.
+constexpr size_t kMostIncrements = 8;
+constexpr size_t kMostIncrementsOfSnapshots = 64;
+
+// Time for a checkpoint: there is room for the pushes that come in meanwhile.
+bool IsLong(const PushLog::Stats& log, const StateOptions& options) {
+  return 2 * log.full_segment_bytes >= options.log_bytes;
+}
+
+bool HasSteps(const StepCollector& steps) {
+  return steps.step() >= 0 || steps.memory().world_size > 0;
+}
+
+}  // namespace
+
+bool Store::LogIsFull() const {
+  const PushLog::Stats log = log_->stats();
+  if (IsLong(log, options_)) checkpointer_->Want();
+  return log.full_segment_bytes >= options_.log_bytes && !step_snapshot_waits_;
+}
+
+void Store::CheckpointIfLong() {
+  const AdminTurn turn(*this);
+  if (!IsLong(log_->stats(), options_)) return;
+  const Status written = WriteCheckpoint(nullptr, std::nullopt, {}).status();
+  if (!written.ok()) log_->Fail(written);  // the log would grow without bound
+}
+
+Status Store::Checkpoint() {
+  const AdminTurn turn(*this);
+  return WriteCheckpoint(nullptr, std::nullopt, {}).status();
+}
+
+bool Store::NextIsWhole(bool snapshot) const {
+  if (checkpoint_.files.empty()) return true;
+  const size_t increments = checkpoint_.files.size() - 1;
+  if (snapshot) return increments >= kMostIncrementsOfSnapshots;
+  int64_t bytes = 0;
+  for (size_t i = 1; i < checkpoint_.files.size(); ++i) {
+    bytes += file_bytes_.at(checkpoint_.files[i]);
+  }
+  return increments >= kMostIncrements || bytes >= file_bytes_.at(checkpoint_.files[0]);
+}
+
+StatusOr<SnapshotInfo> Store::WriteCheckpoint(const std::string* name, std::optional<int64_t> step,
+                                              const WorkLimits& limits) {
+  HG_RETURN_IF_ERROR(log_->failure());
+  const bool whole = NextIsWhole(name != nullptr);
+  Moments moments;
+  SnapshotInfo info;
+  info.step = step.value_or(-1);
+  if (name != nullptr) info.name = *name;
+  Status status = FindMoments(step, whole, limits, &moments);
+  if (status.ok()) status = WriteMoments(moments, whole, &info);
+  ReleaseMoments(moments, status.ok());
+  if (!status.ok()) return status;
+  return info;
+}
+
+Status Store::FindMoments(std::optional<int64_t> step, bool whole, const WorkLimits& limits,
+                          Moments* moments) {
+  {
+    const MonitorLock lock(*monitor_);
+    for (const auto& [number, tensor] : tensors_) {
+      moments->push_back(std::make_shared<Moment>());
+      moments->back()->tensor = tensor;
+      moments->back()->whole = whole;
+      if (!step.has_value()) ReachNow(*moments->back());
+    }
+    step_snapshot_waits_ = step.has_value();
+  }
+  const Status status = step.has_value() ? AwaitStep(*step, limits, *moments) : OkStatus();
+  {
+    const MonitorLock lock(*monitor_);
+    step_snapshot_waits_ = false;
+    for (const auto& moment : *moments) moment->tensor->progress.moment = nullptr;
+    std::erase_if(*moments, [](const auto& moment) { return !moment->reached; });
+  }
+  for (const auto& moment : *moments) CaptureInTurn(*moment);
+  return status;
+}
+
+Status Store::AwaitStep(int64_t step, const WorkLimits& limits, const Moments& moments) {
+  const int64_t until = env_.scheduler().NowNs() + options_.step_timeout_ns;
+  while (true) {
+    Moments now;
+    {
+      const MonitorLock lock(*monitor_);
+      HG_ASSIGN_OR_RETURN(const std::string missing, FindReached(step, moments, &now));
+      if (now.empty() && missing.empty()) return OkStatus();
+      if (now.empty()) {
+        const Status waited = WaitForChange(limits, until);
+        if (absl::IsDeadlineExceeded(waited)) {
+          return DeadlineExceeded(
+              "step {} was not reached in time: {}; if nobody pushes to it any more, drop the "
+              "tensor "
+              "or snapshot without a step",
+              step, missing);
+        }
+        HG_RETURN_IF_ERROR(waited);
+      }
+    }
+    // At once: pushes to these tensors wait for the turns that were taken.
+    for (const auto& moment : now) CaptureInTurn(*moment);
+  }
+}
+
+StatusOr<std::string> Store::FindReached(int64_t step, const Moments& moments, Moments* now) {
+  std::string missing;
+  bool any_steps = moments.empty();
+  Moments without_steps;
+  for (const auto& moment : moments) {
+    LiveTensor& tensor = *moment->tensor;
+    const StepCollector& steps = tensor.progress.steps;
+    any_steps = any_steps || HasSteps(steps);
+    if (moment->reached) continue;
+    if (steps.step() > step) {
+      return FailedPrecondition(
+          "step {} is over: {} is at step {}; choose a later step, snapshot without a step, or "
+          "drop "
+          "the tensor if it is of an earlier run",
+          step, tensor.spec.ref.ToString(), steps.step());
+    }
+    tensor.progress.moment = moment;
+    tensor.progress.moment_step = step;
+    if (steps.step() == step) {
+      now->push_back(moment);
+    } else if (!HasSteps(steps)) {
+      without_steps.push_back(moment);
+    } else {
+      missing = fmt::format("{} is at step {}{}{}", tensor.spec.ref.ToString(), steps.step(),
+                            steps.empty() ? "" : "; ", steps.Missing());
+    }
+  }
+  if (!any_steps) missing = "no tensor has a synchronous push";
+  // Tensors that nobody pushes in steps come last.
+  if (missing.empty() && now->empty()) *now = without_steps;
+  for (const auto& moment : *now) ReachNow(*moment);
+  return missing;
+}
+
+void Store::ReachNow(Moment& moment) {
+  moment.ticket = moment.tensor->turns.Take();
+  Reach(moment, last_lsn_);
+}
+
+void Store::Reach(Moment& moment, int64_t lsn) {
+  LiveTensor::Progress& progress = moment.tensor->progress;
+  progress.moment = nullptr;
+  moment.at = {moment.tensor->number, lsn, progress.pushes, progress.pushed_rows,
+               progress.steps.memory()};
+  moment.waiting = progress.steps.Waiting();
+  moment.reached = true;
+  monitor_->NotifyAll();
+}
+
+void Store::Capture(Moment& moment) {
+  LiveTensor& tensor = *moment.tensor;
+  moment.capture = std::make_shared<RowCapture>(moment.whole ? tensor.touched : tensor.dirty,
+                                                options_.max_image_bytes, env_.scheduler());
+  tensor.capture = moment.capture;
+  tensor.dirty.Clear();
+}
+
+int64_t Store::TakeTicket(LiveTensor& tensor) {
+  const MonitorLock lock(*monitor_);
+  return tensor.turns.Take();
+}
+
+void Store::CaptureInTurn(Moment& moment) {
+  if (!moment.ticket.has_value()) {
+    // The push that reached the moment captures. No turn of our own may be waited for: a later push
+    // may have the turn before it, and wait for the images to be written.
+    const MonitorLock lock(*monitor_);
+    while (!moment.performed) monitor_->Wait(kForever);
+    return;
+  }
+  if (moment.capture != nullptr) return;  // done before
+  LiveTensor& tensor = *moment.tensor;
+  tensor.turns.WaitForTurn(*moment.ticket);
+  Capture(moment);
+  tensor.turns.EndTurn();
+}
+
+void Store::ReleaseMoments(const Moments& moments, bool written) {
+  for (const auto& moment : moments) {
+    if (moment->capture == nullptr) continue;  // its push found no memory
+    LiveTensor& tensor = *moment->tensor;
+    moment->capture->Close();
+    tensor.turns.WaitForTurn(TakeTicket(tensor));
+    tensor.capture = nullptr;
+    if (!written) tensor.dirty.AddAll(moment->capture->wanted());
+    tensor.turns.EndTurn();
+  }
+}
+
+Status Store::WriteMoments(const Moments& moments, bool whole, SnapshotInfo* info) {
+  std::string clients;
+  CheckpointInfo next;
+  {
+    const MonitorLock lock(*monitor_);
+    clients_.Save(&clients);
+    next.lsn = last_lsn_;
+  }
+  if (!whole) next.files = checkpoint_.files;
+  next.first_lsn = next.lsn + 1;
+  for (const auto& moment : moments) {
+    next.first_lsn = std::min(next.first_lsn, moment->at.lsn + 1);
+    info->lsn = std::max(info->lsn, moment->at.lsn);
+    info->step = std::max(info->step, moment->at.steps.step);
+  }
+  const int64_t number = next_file_++;
+  next.files.push_back(number);
+  HG_ASSIGN_OR_RETURN(info->bytes, WriteFile(number, moments, clients));
+  HG_RETURN_IF_ERROR(log_->SyncTo(next.lsn));
+  next.first_epoch = log_->FirstEpochAfter(next.first_lsn - 1);
+  CatalogueSnapshot snapshot = {*info, next.files, {}};
+  for (const auto& moment : moments) {
+    snapshot.tensors.push_back({moment->tensor->number, moment->tensor->spec});
+  }
+  return SwitchTo(next, info->name.empty() ? nullptr : &snapshot, nullptr);
+}
+
+Status Store::SwitchTo(const CheckpointInfo& next, const CatalogueSnapshot* snapshot,
+                       const std::vector<CatalogueTensor>* tensors) {
+  // The images may show a push that the log lacks, or lack one that it holds.
+  HG_RETURN_IF_ERROR(log_->failure());
+  if (const Status set = catalogue_->SetCheckpoint(next, snapshot, tensors); !set.ok()) {
+    log_->Fail(set);  // which of the two counts is not known until a restart
+    return set;
+  }
+  checkpoint_ = next;
+  log_->Free(next.first_lsn - 1);
+  {
+    const MonitorLock lock(*monitor_);
+    ++checkpoints_;
+    if (snapshot != nullptr) snapshots_.push_back(*snapshot);
+    monitor_->NotifyAll();
+  }
+  RemoveUnusedFiles();
+  return OkStatus();
+}
+
+StatusOr<int64_t> Store::WriteFile(int64_t number, const Moments& moments,
+                                   const std::string& clients) {
+  const StatusOr<int64_t> bytes = WriteSections(FilePath(number), moments, clients);
+  if (bytes.ok()) {
+    file_bytes_[number] = *bytes;
+  } else if (!absl::IsResourceExhausted(bytes.status())) {
+    // A full disk ends this file only; whatever else failed, what is on the disk is unknown.
+    log_->Fail(bytes.status());
+  }
+  return bytes;
+}
+
+StatusOr<int64_t> Store::WriteSections(const std::filesystem::path& path, const Moments& moments,
+                                       const std::string& clients) {
+  HG_ASSIGN_OR_RETURN(const std::unique_ptr<CheckpointWriter> writer,
+                      CheckpointWriter::Create(path, env_.files()));
+  HG_RETURN_IF_ERROR(WriteImages(moments, writer.get()));
+  std::vector<TensorMoment> at;
+  for (const auto& moment : moments) at.push_back(moment->at);
+  HG_RETURN_IF_ERROR(writer->AddMoments(at));
+  HG_RETURN_IF_ERROR(writer->AddClients(BytesOf(clients)));
+  for (const auto& moment : moments) {
+    for (const auto& push : moment->waiting) HG_RETURN_IF_ERROR(writer->AddWaiting(*push));
+  }
+  return writer->Finish();
+}
+
+// Of all tensors in turns: no push waits long for the images that it saved to be written.
+Status Store::WriteImages(Moments moments, CheckpointWriter* writer) const {
+  RowImages images;
+  std::erase_if(moments, [](const auto& moment) { return moment->capture == nullptr; });
+  while (!moments.empty()) {
+    for (auto& moment : moments) {
+      const RowTable& table = moment->tensor->table;
+      const int64_t rows =
+          std::max<int64_t>(1, kImageBytesAtATime / static_cast<int64_t>(table.image_bytes()));
+      images.rows.clear();
+      images.images.clear();
+      const uint32_t number = moment->tensor->number;
+      bool more = false;
+      {
+        const TurnsRead read(moment->tensor->turns);
+        more = moment->capture->TakeNext(rows, table, &images);
+      }
+      if (!more) moment = nullptr;
+      if (!images.rows.empty()) HG_RETURN_IF_ERROR(writer->AddImages(number, images));
+    }
+    std::erase(moments, nullptr);
+  }
+  return OkStatus();
+}
+
+}  // namespace halograph

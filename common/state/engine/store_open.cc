@@ -1,0 +1,209 @@
+// How a store begins: its folder, its tensors, and the replay of its log.
+#include <set>
+#include <utility>
+
+#include "common/base/checksum.h"
+#include "common/base/units.h"
+#include "common/state/engine/bytes.h"
+#include "common/state/engine/durable_folder.h"
+#include "common/state/engine/store.h"
+
+namespace halograph {
+
+namespace {
+
+Status CheckOptions(const StateOptions& options) {
+  const std::pair<const char*, int64_t> positive[] = {
+      {"segment_bytes", options.segment_bytes},     {"log_bytes", options.log_bytes},
+      {"max_push_bytes", options.max_push_bytes},   {"max_clients", options.max_clients},
+      {"max_image_bytes", options.max_image_bytes},
+  };
+  for (const auto& [name, value] : positive) {
+    if (value <= 0) return InvalidArgument("{} is {}; it must be above 0", name, value);
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+StatusOr<std::unique_ptr<StateStore>> StateStore::Open(const StateOptions& options,
+                                                       const StateGraph& graph, Env& env) {
+  HG_RETURN_IF_ERROR(CheckOptions(options));
+  auto store = std::make_unique<Store>(options, graph, env);
+  const Status begun = store->Begin();
+  if (!begun.ok()) return Annotate(begun, options.folder.string());
+  return std::unique_ptr<StateStore>(std::move(store));
+}
+
+Status Store::Begin() {
+  const int64_t begin = env_.scheduler().NowNs();
+  HG_RETURN_IF_ERROR(MakeDurableFolder(options_.folder, env_.files()));
+  HG_ASSIGN_OR_RETURN(folder_lock_, env_.files().LockFolder(options_.folder));
+  HG_ASSIGN_OR_RETURN(std::unique_ptr<Catalogue> catalogue,
+                      env_.OpenCatalogue(options_.folder / "catalogue"));
+  catalogue_ = std::make_unique<StateCatalogue>(std::move(catalogue));
+  HG_RETURN_IF_ERROR(catalogue_->Claim(graph_));
+  HG_RETURN_IF_ERROR(LoadTensors());
+  HG_RETURN_IF_ERROR(LoadCheckpoint());
+  HG_RETURN_IF_ERROR(OpenLog());
+  RemoveUnusedFiles();  // now that all that is used was read and fits together
+  checkpointer_ = std::make_unique<BackgroundWork>("hg-checkpoint", env_.scheduler(),
+                                                   [this] { CheckpointIfLong(); });
+  recovery_seconds_ = static_cast<double>(env_.scheduler().NowNs() - begin) * 1e-9;
+  return OkStatus();
+}
+
+Status Store::LoadTensors() {
+  HG_ASSIGN_OR_RETURN(const std::vector<CatalogueTensor> tensors, catalogue_->Tensors());
+  for (const CatalogueTensor& tensor : tensors) {
+    HG_ASSIGN_OR_RETURN(const LiveTensor::Size size, LiveTensor::SizeOf(tensor.spec, graph_));
+    memory_bytes_ += size.bytes;
+    if (memory_bytes_ > options_.memory_bytes) {
+      return ResourceExhausted("its tensors take more than the {} that are allowed: allow more",
+                               FormatBytes(options_.memory_bytes));
+    }
+    HG_ASSIGN_OR_RETURN(tensors_[tensor.number],
+                        LiveTensor::Make(tensor.number, tensor.spec, graph_, env_.scheduler()));
+  }
+  return OkStatus();
+}
+
+Status Store::LoadCheckpoint() {
+  const std::filesystem::path folder = options_.folder / "checkpoints";
+  HG_RETURN_IF_ERROR(MakeDurableFolder(folder, env_.files()));
+  HG_ASSIGN_OR_RETURN(checkpoint_, catalogue_->Checkpoint());
+  HG_ASSIGN_OR_RETURN(snapshots_, catalogue_->Snapshots());
+  std::set<int64_t> numbers(checkpoint_.files.begin(), checkpoint_.files.end());
+  for (const CatalogueSnapshot& snapshot : snapshots_) {
+    numbers.insert(snapshot.files.begin(), snapshot.files.end());
+  }
+  for (const int64_t number : numbers) {
+    next_file_ = number + 1;
+    StatusOr<std::unique_ptr<ReadableFile>> file = env_.files().OpenToRead(FilePath(number));
+    if (!file.ok()) return DataLoss("a checkpoint is missing: {}", Message(file.status()));
+    HG_ASSIGN_OR_RETURN(file_bytes_[number], (*file)->Size());
+  }
+  HG_RETURN_IF_ERROR(LoadRows(checkpoint_.files, tensors_));
+  if (checkpoint_.files.empty()) return OkStatus();
+
+  CheckpointVisitor visitor;
+  visitor.moments = [&](const std::vector<TensorMoment>& moments) {
+    for (const TensorMoment& moment : moments) {
+      applied_before_[moment.tensor] = moment.lsn;
+      const auto found = tensors_.find(moment.tensor);
+      if (found == tensors_.end()) continue;  // it was dropped
+      LiveTensor::Progress& progress = found->second->progress;
+      progress.steps.Remember(moment.steps);
+      progress.applied_step = moment.steps.step;
+      progress.pushes = moment.pushes;
+      progress.pushed_rows = moment.pushed_rows;
+    }
+    return OkStatus();
+  };
+  visitor.clients = [&](std::span<const std::byte> table) { return clients_.Load(table); };
+  visitor.waiting = [&](const LogRecord& record) { return LoadWaiting(record); };
+  return ReadCheckpoint(FilePath(checkpoint_.files.back()), env_.files(), visitor);
+}
+
+Status Store::LoadWaiting(const LogRecord& record) {
+  const auto found = tensors_.find(record.header.tensor);
+  if (found == tensors_.end()) return OkStatus();
+  LiveTensor& tensor = *found->second;
+  std::vector<int64_t> rows;
+  HG_RETURN_IF_ERROR(tensor.ToRows(record.ids, &rows));
+  const Work work = [&] {
+    const MonitorLock lock(*monitor_);
+    // It was counted when it came in.
+    --tensor.progress.pushes;
+    tensor.progress.pushed_rows -= static_cast<int64_t>(rows.size());
+    return PlanRows(tensor, record.header);
+  }();
+  Perform(tensor, work, record, rows);
+  return unreadable_;
+}
+
+Status Store::LoadRows(const std::vector<int64_t>& files, const TensorMap& tensors) {
+  for (const auto& [number, tensor] : tensors) {
+    tensor->touched.Clear();
+    tensor->dirty.Clear();
+  }
+  CheckpointVisitor visitor;
+  visitor.images = [&](uint32_t number, std::span<const int64_t> rows,
+                       std::span<const std::byte> images) -> Status {
+    const auto found = tensors.find(number);
+    if (found == tensors.end()) return OkStatus();
+    LiveTensor& tensor = *found->second;
+    const size_t bytes = tensor.table.image_bytes();
+    if (images.size() != rows.size() * bytes) {
+      return DataLoss("{} bytes of images of {} rows of {}", images.size(), rows.size(),
+                      tensor.spec.ref.ToString());
+    }
+    for (size_t i = 0; i < rows.size(); ++i) {
+      if (rows[i] < 0 || rows[i] >= tensor.table.rows()) {
+        return DataLoss("an image of row {} of {}, which has {}", rows[i],
+                        tensor.spec.ref.ToString(), tensor.table.rows());
+      }
+      tensor.table.LoadImage(rows[i], images.data() + i * bytes);
+    }
+    tensor.touched.Add(rows);
+    return OkStatus();
+  };
+  for (const int64_t number : files) {
+    const Status read = ReadCheckpoint(FilePath(number), env_.files(), visitor);
+    if (!read.ok()) return Annotate(read, FilePath(number).string());
+  }
+  for (const auto& [number, tensor] : tensors) {
+    HG_RETURN_IF_ERROR(tensor->InitializeRows(tensor->touched, graph_));
+  }
+  return OkStatus();
+}
+
+Status Store::OpenLog() {
+  PushLogOptions options;
+  options.folder = options_.folder / "log";
+  options.stamp = Checksum64(BytesOf(fmt::format("{}/{}", graph_.identity, graph_.part)));
+  options.sync = options_.sync;
+  options.sync_interval_ns = options_.sync_interval_ns;
+  options.segment_bytes = options_.segment_bytes;
+  HG_ASSIGN_OR_RETURN(const int64_t closed, catalogue_->ClosedLsn());
+  LogStart start;
+  start.first_epoch = checkpoint_.first_epoch;
+  start.first_lsn = checkpoint_.first_lsn;
+  start.last_lsn = checkpoint_.lsn;
+  start.durable_lsn = std::max(checkpoint_.lsn, closed);
+  last_lsn_ = checkpoint_.lsn;
+  HG_ASSIGN_OR_RETURN(log_, PushLog::Open(options, start, env_, [this](const LogRecord& record) {
+                        return Replay(record);
+                      }));
+  // The log made it durable. Without a word of it every start after a crash would write the same
+  // records to one more segment.
+  if (options_.sync == SyncLevel::kNever || last_lsn_ <= closed) return OkStatus();
+  return catalogue_->SetClosedLsn(last_lsn_);
+}
+
+Status Store::Replay(const LogRecord& record) {
+  const RecordHeader& header = record.header;
+  if (header.lsn > checkpoint_.lsn) {
+    last_lsn_ = header.lsn;
+    clients_.Add(header.client, header.sequence, header.Digest(), header.lsn);
+  }
+  const auto found = tensors_.find(header.tensor);
+  if (found == tensors_.end()) return OkStatus();  // it was dropped
+  LiveTensor& tensor = *found->second;
+  const auto before = applied_before_.find(header.tensor);
+  if (before != applied_before_.end() && header.lsn <= before->second) return OkStatus();
+  std::vector<int64_t> rows;
+  HG_RETURN_IF_ERROR(tensor.ToRows(record.ids, &rows));
+  if (record.values.size() != rows.size() * RowBytes(header.dtype, tensor.spec.dim)) {
+    return DataLoss("the push of LSN {} has {} bytes of values for {} rows", header.lsn,
+                    record.values.size(), rows.size());
+  }
+  const Work work = [&] {
+    const MonitorLock lock(*monitor_);
+    return PlanRows(tensor, header);
+  }();
+  Perform(tensor, work, record, rows);
+  return unreadable_;
+}
+
+}  // namespace halograph

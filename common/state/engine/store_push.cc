@@ -1,0 +1,237 @@
+// How a push comes in: checked and summed without a lock, ordered under the store's, written by the
+// log's thread while this one changes the rows, acknowledged after both.
+#include <algorithm>
+#include <functional>
+#include <new>
+#include <utility>
+
+#include "common/state/engine/store.h"
+
+namespace halograph {
+namespace {
+
+constexpr size_t kCheckedBytesAtATime = size_t{128} << 10;
+
+}  // namespace
+
+StatusOr<PushReceipt> Store::Push(const PushRequest& request, const WorkLimits& limits) {
+  HG_RETURN_IF_ERROR(CheckLimits(limits, kForever));
+  Tensor tensor;
+  {
+    const MonitorLock lock(*monitor_);
+    HG_ASSIGN_OR_RETURN(tensor, Find(request.tensor));
+  }
+  std::vector<int64_t> rows;
+  StatusOr<LogRecord> prepared = [&]() -> StatusOr<LogRecord> {
+    try {
+      return Prepare(*tensor, request, &rows);
+    } catch (const std::bad_alloc&) {
+      return ResourceExhausted("no memory for a push of {} rows", request.ids.size());
+    }
+  }();
+  HG_ASSIGN_OR_RETURN(LogRecord record, std::move(prepared));
+  RecordHeader header = record.header;  // the log has the record from Append on
+  Work work;
+  std::optional<PushReceipt> repeated;
+  {
+    const MonitorLock lock(*monitor_);
+    HG_ASSIGN_OR_RETURN(repeated, Admit(*tensor, header, limits));
+    if (!repeated.has_value()) {
+      header.lsn = log_->Append(&record);
+      work = Plan(*tensor, header);
+    }
+  }
+  if (repeated.has_value()) {
+    HG_RETURN_IF_ERROR(log_->WaitAcknowledged(repeated->lsn));
+    return *repeated;
+  }
+  Perform(*tensor, work, {header, record.ids, record.values}, rows);
+  HG_RETURN_IF_ERROR(log_->WaitAcknowledged(header.lsn));
+  return PushReceipt{header.lsn, false};
+}
+
+StatusOr<LogRecord> Store::Prepare(const LiveTensor& tensor, const PushRequest& request,
+                                   std::vector<int64_t>* rows) const {
+  const MutableTensorSpec& spec = tensor.spec;
+  const std::string name = spec.ref.ToString();
+  if (request.dtype != DType::kFloat32 && request.dtype != DType::kFloat16 &&
+      request.dtype != DType::kBFloat16) {
+    return InvalidArgument("{}: pushed values are {}; they may be float32, float16 or bfloat16",
+                           name, DTypeName(request.dtype));
+  }
+  const size_t expected = request.ids.size() * RowBytes(request.dtype, spec.dim);
+  if (request.rows.size() != expected) {
+    return InvalidArgument("{}: {} bytes of values; {} rows of {} {} take {}", name,
+                           request.rows.size(), request.ids.size(), spec.dim,
+                           DTypeName(request.dtype), expected);
+  }
+  if (request.kind == PushKind::kGradient && spec.optimizer.kind == RowOptimizer::Kind::kNone) {
+    return InvalidArgument("{} has no optimizer: it takes values to add or to assign, no gradients",
+                           name);
+  }
+  const auto bytes = static_cast<int64_t>(request.ids.size_bytes() + request.rows.size());
+  if (bytes > options_.max_push_bytes) {
+    return ResourceExhausted("{}: a push of {} bytes; at most {} are taken: split it", name, bytes,
+                             options_.max_push_bytes);
+  }
+  HG_RETURN_IF_ERROR(tensor.ToRows(request.ids, rows));
+  LogRecord record;
+  record.header.tensor = tensor.number;
+  record.header.kind = request.kind;
+  record.header.dtype = request.dtype;
+  record.header.client = request.client;
+  record.header.sequence = request.sequence;
+  record.header.step = request.step;
+  record.header.num_ids = request.ids.size();
+  record.header.value_bytes = request.rows.size();
+  record.header.ids_checksum = PartChecksum(std::as_bytes(request.ids));
+  HG_ASSIGN_OR_RETURN(record.header.values_checksum,
+                      CheckValues(tensor, {*rows, request.dtype, request.rows}, request.ids));
+  record.ids = request.ids;
+  record.values = request.rows;
+  return record;
+}
+
+// In pieces that stay in the cache between the check and the sum.
+StatusOr<uint64_t> Store::CheckValues(const LiveTensor& tensor, const PushedRows& pushed,
+                                      std::span<const int64_t> ids) const {
+  const size_t row_bytes = RowBytes(pushed.dtype, tensor.spec.dim);
+  const size_t at_a_time = std::max<size_t>(1, kCheckedBytesAtATime / row_bytes);
+  PartSum sum(pushed.values);
+  const auto part = [&](size_t first, size_t count) {
+    return PushedRows{pushed.rows.subspan(first, count), pushed.dtype,
+                      pushed.values.subspan(first * row_bytes, count * row_bytes)};
+  };
+  for (size_t first = 0; first < ids.size(); first += at_a_time) {
+    const size_t count = std::min(at_a_time, ids.size() - first);
+    if (!RowTable::CheckFinite(part(first, count), tensor.spec.dim).ok()) {
+      // RowTable names the position; who pushed knows the id.
+      size_t bad = first;
+      while (RowTable::CheckFinite(part(bad, 1), tensor.spec.dim).ok()) ++bad;
+      return InvalidArgument(
+          "{}: the values pushed for id {}, at position {}, are not all finite; "
+          "nothing was applied",
+          tensor.spec.ref.ToString(), ids[bad], bad);
+    }
+    sum.AddUpTo((first + count) * row_bytes);
+  }
+  return sum.Finish();
+}
+
+StatusOr<std::optional<PushReceipt>> Store::Admit(LiveTensor& tensor, const RecordHeader& header,
+                                                  const WorkLimits& limits) {
+  while (true) {
+    if (tensor.progress.dropped) {
+      return NotFound("{} was dropped", tensor.spec.ref.ToString());
+    }
+    HG_ASSIGN_OR_RETURN(const ClientTable::Verdict verdict,
+                        clients_.Check(header.client, header.sequence, header.Digest()));
+    if (verdict.repeated) return std::optional(PushReceipt{verdict.lsn, true});
+    HG_RETURN_IF_ERROR(log_->failure());
+    if (header.step.has_value()) {
+      const auto bytes =
+          static_cast<int64_t>(header.num_ids * 2 * sizeof(int64_t) + header.value_bytes);
+      const Status fits = tensor.progress.steps.Check(*header.step, header.kind, bytes,
+                                                      options_.max_waiting_bytes - waiting_bytes_);
+      if (!fits.ok()) return Annotate(fits, tensor.spec.ref.ToString());
+    }
+    if (!restoring_ && !LogIsFull()) return std::optional<PushReceipt>();
+    HG_RETURN_IF_ERROR(WaitForChange(limits, kForever));
+  }
+}
+
+// Without memory the process ends here: the push is in the log, and counts after the restart.
+Store::Work Store::Plan(LiveTensor& tensor, const RecordHeader& header) noexcept {
+  last_lsn_ = header.lsn;
+  clients_.Add(header.client, header.sequence, header.Digest(), header.lsn);
+  return PlanRows(tensor, header);
+}
+
+Store::Work Store::PlanRows(LiveTensor& tensor, const RecordHeader& header) noexcept {
+  LiveTensor::Progress& progress = tensor.progress;
+  ++progress.pushes;
+  progress.pushed_rows += static_cast<int64_t>(header.num_ids);
+  progress.unapplied.insert(header.lsn);
+  Work work;
+  work.ticket = tensor.turns.Take();
+  if (!header.step.has_value()) return work;
+  work.waiting = std::make_shared<WaitingPush>();
+  work.waiting->header = header;
+  waiting_bytes_ += work.waiting->bytes();
+  Applied(tensor, progress.steps.Add(work.waiting));
+  for (Step step = {progress.steps.TakeComplete(), nullptr}; !step.pushes.empty();
+       step = {progress.steps.TakeComplete(), nullptr}) {
+    if (progress.moment != nullptr && progress.moment_step == progress.steps.step()) {
+      step.then = progress.moment;
+      Reach(*step.then, header.lsn);
+    }
+    work.steps.push_back(std::move(step));
+  }
+  return work;
+}
+
+void Store::Applied(LiveTensor& tensor, int64_t lsn) {
+  tensor.progress.unapplied.erase(lsn);
+  monitor_->NotifyAll();
+}
+
+void Store::Applied(LiveTensor& tensor, const WaitingPushes& pushes) {
+  for (const auto& push : pushes) {
+    waiting_bytes_ -= push->bytes();
+    Applied(tensor, push->header.lsn);
+  }
+}
+
+void Store::Perform(LiveTensor& tensor, const Work& work, const LogRecord& record,
+                    const std::vector<int64_t>& rows) {
+  const auto guarded = [&](const std::function<void()>& change) {
+    try {
+      change();
+    } catch (const std::bad_alloc&) {
+      // The push is in the log and not in the rows: only a replay brings them together again.
+      const Status reason = ResourceExhausted("no memory to apply a push of {} rows", rows.size());
+      if (log_ != nullptr) log_->Fail(reason);
+      const MonitorLock lock(*monitor_);
+      unreadable_ = Unavailable("rows miss a push: {}; restart the server", Message(reason));
+    }
+  };
+  const PushedRows own = {rows, record.header.dtype, record.values};
+  if (work.waiting != nullptr && !work.completes()) {
+    guarded([&] {
+      work.waiting->ids.assign(record.ids.begin(), record.ids.end());
+      work.waiting->values.assign(record.values.begin(), record.values.end());
+      work.waiting->rows = rows;
+    });
+  }
+  tensor.turns.WaitForTurn(work.ticket);
+  if (work.waiting == nullptr) {
+    guarded([&] { tensor.Apply(record.header.kind, std::span(&own, 1)); });
+    const MonitorLock lock(*monitor_);
+    Applied(tensor, record.header.lsn);
+  }
+  for (const Step& step : work.steps) {
+    guarded([&] { ApplyStep(tensor, step, work.waiting.get(), own); });
+    if (step.then == nullptr) continue;
+    const MonitorLock lock(*monitor_);
+    step.then->performed = true;
+    monitor_->NotifyAll();
+  }
+  tensor.turns.EndTurn();
+}
+
+void Store::ApplyStep(LiveTensor& tensor, const Step& step, const WaitingPush* own,
+                      const PushedRows& own_rows) {
+  std::vector<PushedRows> lists;
+  for (const auto& push : step.pushes) {
+    if (push.get() != own && !push->copied()) throw std::bad_alloc();  // as its copy did
+    lists.push_back(push.get() == own ? own_rows
+                                      : PushedRows{push->rows, push->header.dtype, push->values});
+  }
+  tensor.Apply(step.pushes.front()->header.kind, lists);
+  if (step.then != nullptr) Capture(*step.then);
+  const MonitorLock lock(*monitor_);
+  Applied(tensor, step.pushes);
+  tensor.progress.applied_step = step.pushes.front()->step().step;
+}
+
+}  // namespace halograph

@@ -1,0 +1,162 @@
+// What the state engine needs of the machine: time, threads, files, and a small synced store. All
+// come through these interfaces, so that a simulation can choose which thread runs next, lose
+// unsynced writes and fill the disk. `SystemEnv` (system_env.h) is the machine itself.
+//
+// Thread-safe, but for WritableFile: one thread writes; another may sync meanwhile.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/base/status.h"
+
+namespace halograph {
+
+// The end of a wait without deadline.
+inline constexpr int64_t kForever = std::numeric_limits<int64_t>::max();
+
+// A lock with one condition. Not recursive.
+class Monitor {
+ public:
+  virtual ~Monitor() = default;
+  virtual void Lock() = 0;
+  virtual void Unlock() = 0;
+  // Requires the lock; holds it again on return. May return without a notification. `until_ns` is
+  // of Scheduler::NowNs; never waits past it.
+  virtual void Wait(int64_t until_ns) = 0;
+  virtual void NotifyAll() = 0;
+};
+
+// Holds a monitor from here to the end of the block.
+class MonitorLock {
+ public:
+  explicit MonitorLock(Monitor& monitor) : monitor_(monitor) { monitor_.Lock(); }
+  ~MonitorLock() { monitor_.Unlock(); }
+  MonitorLock(const MonitorLock&) = delete;
+  MonitorLock& operator=(const MonitorLock&) = delete;
+
+ private:
+  Monitor& monitor_;
+};
+
+// A thread that was started; its destructor waits for its end.
+class RunningThread {
+ public:
+  virtual ~RunningThread() = default;
+};
+
+class Scheduler {
+ public:
+  virtual ~Scheduler() = default;
+  // Nanoseconds of a clock that never goes back.
+  [[nodiscard]] virtual int64_t NowNs() const = 0;
+  [[nodiscard]] virtual std::unique_ptr<Monitor> NewMonitor() = 0;
+  // `body` must not throw. `name`: at most 15 characters.
+  [[nodiscard]] virtual std::unique_ptr<RunningThread> Start(std::string_view name,
+                                                             std::function<void()> body) = 0;
+};
+
+class ReadableFile {
+ public:
+  virtual ~ReadableFile() = default;
+  [[nodiscard]] virtual StatusOr<int64_t> Size() const = 0;
+  // Fills `out` from `offset`. DataLoss naming path and offset if the file ends before.
+  [[nodiscard]] virtual Status ReadAt(int64_t offset, std::span<std::byte> out) const = 0;
+};
+
+// Written bytes survive the end of the process at once; they survive a crash of the machine after
+// Sync. A Sync beside a write covers what was written before it began. A failed Sync may have
+// dropped any unsynced write: do not try again, give the file up.
+class WritableFile {
+ public:
+  virtual ~WritableFile() = default;
+  // Writes all pieces one after the other from `offset`. After an error any part of them may be
+  // there. ResourceExhausted: the disk is full.
+  [[nodiscard]] virtual Status WriteAt(int64_t offset,
+                                       std::span<const std::span<const std::byte>> pieces) = 0;
+  // Data and size.
+  [[nodiscard]] virtual Status Sync() = 0;
+};
+
+// Held until it is destroyed or the process ends.
+class FolderLock {
+ public:
+  virtual ~FolderLock() = default;
+};
+
+// Creating, renaming and removing survive a crash after SyncFolder of the folder (of both for a
+// rename). Errors name the path: NotFound, AlreadyExists, ResourceExhausted (disk full),
+// PermissionDenied, Internal with errno's words.
+class FileSystem {
+ public:
+  using Path = std::filesystem::path;
+  // How a file is written.
+  enum class Write : uint8_t {
+    kCached,  // by the page cache
+    kDirect,  // past it: offsets, sizes and addresses are multiples of 4096
+  };
+
+  virtual ~FileSystem() = default;
+  [[nodiscard]] virtual StatusOr<std::unique_ptr<ReadableFile>> OpenToRead(const Path& path) = 0;
+  // A new file of `bytes` zeros whose blocks are allocated. AlreadyExists.
+  [[nodiscard]] virtual StatusOr<std::unique_ptr<WritableFile>> Create(const Path& path,
+                                                                       int64_t bytes,
+                                                                       Write how) = 0;
+  // An existing file, as it is.
+  [[nodiscard]] virtual StatusOr<std::unique_ptr<WritableFile>> OpenToWrite(const Path& path,
+                                                                            Write how) = 0;
+  // Replaces `to`.
+  [[nodiscard]] virtual Status Rename(const Path& from, const Path& to) = 0;
+  [[nodiscard]] virtual Status Remove(const Path& path) = 0;
+  // Makes the folder and those above it that are missing.
+  [[nodiscard]] virtual Status MakeFolder(const Path& path) = 0;
+  [[nodiscard]] virtual Status SyncFolder(const Path& path) = 0;
+  // Names of the entries, in byte order.
+  [[nodiscard]] virtual StatusOr<std::vector<std::string>> List(const Path& path) = 0;
+  // FailedPrecondition naming the folder if another process, or this one, holds it.
+  [[nodiscard]] virtual StatusOr<std::unique_ptr<FolderLock>> LockFolder(const Path& path) = 0;
+  [[nodiscard]] virtual StatusOr<int64_t> FreeBytes(const Path& path) = 0;
+};
+
+// A few keys with small values: tensors, clients' floors, what checkpoints there are. Every Write
+// is atomic, and survives a crash of the machine when it returns.
+class Catalogue {
+ public:
+  struct Change {
+    std::string key;
+    std::optional<std::string> value;  // null: the key is removed
+  };
+  struct Entry {
+    std::string key;
+    std::string value;
+  };
+
+  virtual ~Catalogue() = default;
+  // In the order of the list. After an error all or nothing of it may be there.
+  [[nodiscard]] virtual Status Write(std::span<const Change> changes) = 0;
+  // Null: no such key.
+  [[nodiscard]] virtual StatusOr<std::optional<std::string>> Get(std::string_view key) = 0;
+  // Entries whose key begins with `prefix`, in byte order.
+  [[nodiscard]] virtual StatusOr<std::vector<Entry>> Scan(std::string_view prefix) = 0;
+};
+
+class Env {
+ public:
+  virtual ~Env() = default;
+  [[nodiscard]] virtual Scheduler& scheduler() = 0;
+  [[nodiscard]] virtual FileSystem& files() = 0;
+  // The one in `folder`, made if it is missing.
+  [[nodiscard]] virtual StatusOr<std::unique_ptr<Catalogue>> OpenCatalogue(
+      const std::filesystem::path& folder) = 0;
+};
+
+}  // namespace halograph

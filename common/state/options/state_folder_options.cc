@@ -1,0 +1,38 @@
+#include "common/state/options/state_folder_options.h"
+
+#include <fmt/format.h>
+
+namespace halograph {
+
+StateOptions ToStateOptions(const StateFolderOptions& options, int64_t max_push_bytes) {
+  return {.folder = options.folder,
+          .sync = options.sync,
+          .sync_interval_ns = options.sync_interval.count(),
+          .memory_bytes = options.memory,
+          .segment_bytes = options.segment_bytes,
+          .max_push_bytes = max_push_bytes};
+}
+
+void AddStateRows(OptionTable& rows, StateFolderOptions* o, std::string_view whose) {
+  rows.Group("Mutable tensors");
+  rows.Add("state", &o->folder,
+           fmt::format("folder that keeps the mutable tensors of {}, made if it is missing; "
+                       "without it there are none",
+                       whose))
+      .ValueName("FOLDER");
+  rows.AddChoice("sync", &o->sync,
+                 {{"always", SyncLevel::kAlways},
+                  {"interval", SyncLevel::kInterval},
+                  {"never", SyncLevel::kNever}},
+                 "when a push is safe from a crash of the machine: when it is acknowledged, "
+                 "--sync-interval later, or with the next checkpoint. All but never survive the "
+                 "end of the process at any instant");
+  rows.Add("sync-interval", &o->sync_interval,
+           "with --sync interval: how old a push gets at most before it is safe")
+      .Range(std::chrono::milliseconds(1), std::chrono::hours(1));
+  rows.AddBytes("state-memory", &o->memory,
+                "memory for rows and optimizer state of all tensors; beyond: RESOURCE_EXHAUSTED")
+      .AtLeast(int64_t{1} << 20);
+}
+
+}  // namespace halograph

@@ -1,0 +1,191 @@
+#include "common/state/parts/part_states.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "common/base/log.h"
+#include "common/base/units.h"
+#include "common/graph/manifest.h"
+#include "common/graph/owner_split.h"
+
+namespace halograph {
+namespace {
+
+StatusOr<std::span<const int64_t>> OriginalIds(const Partition& partition, bool edge, int type) {
+  return edge ? partition.EdgeOriginalIds(type) : partition.NodeOriginalIds(type);
+}
+
+bool Has(const StateStore& store, const std::string& snapshot) {
+  const std::vector<SnapshotInfo> kept = store.Snapshots();
+  return std::any_of(kept.begin(), kept.end(),
+                     [&](const SnapshotInfo& info) { return info.name == snapshot; });
+}
+
+}  // namespace
+
+Status NoStateFolder(std::string_view what) {
+  return FailedPrecondition(
+      "{}: no mutable tensors are kept here: start halograph-server with --state DIR, or give "
+      "--state DIR to a trainer without servers",
+      what);
+}
+
+StatusOr<std::unique_ptr<PartStates>> PartStates::Open(const StateOptions& options,
+                                                       const PartitionSet& parts,
+                                                       const TensorCatalog& fixed, Env& env) {
+  std::unique_ptr<PartStates> states(new PartStates(parts, fixed));
+  for (const auto& part : parts.parts()) {
+    StateOptions of_part = options;
+    of_part.folder = options.folder / PartFolderName(part->part());
+    of_part.memory_bytes = options.memory_bytes / std::ssize(parts.parts());
+    const StateGraph graph{.identity = parts.identity(),
+                           .part = part->part(),
+                           .schema = &parts.schema(),
+                           .book = &parts.book(),
+                           .original_ids = [partition = part.get()](bool edge, int type) {
+                             return OriginalIds(*partition, edge, type);
+                           }};
+    HG_ASSIGN_OR_RETURN(std::unique_ptr<StateStore> store, StateStore::Open(of_part, graph, env));
+    const StateStats stats = store->stats();
+    spdlog::info("state of part {} in {}: {} tensors, {} pushes replayed, opened in {}",
+                 part->part(), of_part.folder.string(), stats.tensors.size(),
+                 FormatCount(stats.replayed_pushes), FormatSeconds(stats.recovery_seconds));
+    states->stores_.emplace(part->part(), std::move(store));
+  }
+  HG_RETURN_IF_ERROR(states->ReadCatalog());
+  return states;
+}
+
+Status PartStates::ReadCatalog() {
+  std::vector<TensorRef> refs;
+  for (const auto& [part, store] : stores_) {
+    for (const MutableTensorStats& tensor : store->stats().tensors) {
+      HG_RETURN_IF_ERROR(catalog_.Put(tensor.spec));
+      refs.push_back(tensor.spec.ref);
+    }
+  }
+  catalog_.KeepOnly(refs);
+  return OkStatus();
+}
+
+StateStore* PartStates::Find(int64_t part) const {
+  if (part < 0 || part >= parts_.book().num_parts()) return nullptr;
+  const auto found = stores_.find(static_cast<int>(part));
+  return found == stores_.end() ? nullptr : found->second.get();
+}
+
+Status PartStates::Create(const MutableTensorSpec& spec) {
+  for (const auto& [part, store] : stores_) HG_RETURN_IF_ERROR(store->Create(spec));
+  return catalog_.Put(spec);
+}
+
+Status PartStates::Drop(const TensorRef& ref) {
+  Status missing = OkStatus();
+  bool dropped = false;
+  for (const auto& [part, store] : stores_) {
+    Status status = store->Drop(ref);
+    if (absl::IsNotFound(status)) {
+      missing = std::move(status);
+      continue;
+    }
+    HG_RETURN_IF_ERROR(status);
+    dropped = true;
+  }
+  catalog_.Remove(ref);
+  return dropped ? OkStatus() : missing;
+}
+
+int PartStates::OnlyPart(const MutableTensor& tensor, std::span<const int64_t> ids) const {
+  int only = -1;
+  for (const int64_t id : ids) {
+    const int owner = tensor.placement->Owner(id);
+    if (only >= 0 && owner != only) return -1;
+    only = owner;
+  }
+  return only;
+}
+
+Status PartStates::Pull(const MutableTensor& tensor, std::span<const int64_t> ids,
+                        std::span<const int64_t> positions, std::span<const int64_t> after,
+                        std::byte* out, const WorkLimits& limits) const {
+  const TensorRef& ref = tensor.spec.ref;
+  HG_RETURN_IF_ERROR(CheckIdRange(ids, tensor.resolved.rows, ref.ToString()));
+  PartSplit split;
+  split.Split(tensor, ids, positions);
+  for (size_t part = 0; part < split.shares().size(); ++part) {
+    const IdShare& share = split.shares()[part];
+    if (share.ids.empty()) continue;
+    const StateStore* store = Find(static_cast<int64_t>(part));
+    if (store == nullptr) {
+      std::vector<int> here;
+      for (const auto& [number, opened] : stores_) here.push_back(number);
+      return OutOfRange("{}: id {} is owned by part {}; those here are {}: ask the owner",
+                        ref.ToString(), share.ids.front(), part, fmt::join(here, ", "));
+    }
+    HG_RETURN_IF_ERROR(store->Pull(ref, share.ids, share.positions,
+                                   part < after.size() ? after[part] : 0, out, limits));
+  }
+  return OkStatus();
+}
+
+std::map<int, StateStats> PartStates::Stats() const {
+  std::map<int, StateStats> stats;
+  for (const auto& [part, store] : stores_) stats.emplace(part, store->stats());
+  return stats;
+}
+
+StatusOr<std::map<int, SnapshotInfo>> PartStates::Snapshot(const std::string& name,
+                                                           std::optional<int64_t> step,
+                                                           const WorkLimits& limits) {
+  std::map<int, SnapshotInfo> made;
+  for (const auto& [part, store] : stores_) {
+    StatusOr<SnapshotInfo> info = store->Snapshot(name, step, limits);
+    if (info.ok()) {
+      made.emplace(part, std::move(info).value());
+      continue;
+    }
+    for (const auto& [other, unused] : made) {
+      // What stays is listed, and may be deleted: the error is the one that matters.
+      static_cast<void>(Find(other)->DeleteSnapshot(name));
+    }
+    return Annotate(info.status(), fmt::format("part {}", part));
+  }
+  return made;
+}
+
+std::map<int, std::vector<SnapshotInfo>> PartStates::Snapshots() const {
+  std::map<int, std::vector<SnapshotInfo>> all;
+  for (const auto& [part, store] : stores_) all.emplace(part, store->Snapshots());
+  return all;
+}
+
+Status PartStates::DeleteSnapshot(const std::string& name) {
+  Status missing = OkStatus();
+  bool deleted = false;
+  for (const auto& [part, store] : stores_) {
+    Status status = store->DeleteSnapshot(name);
+    if (absl::IsNotFound(status)) {
+      missing = std::move(status);
+      continue;
+    }
+    HG_RETURN_IF_ERROR(status);
+    deleted = true;
+  }
+  return deleted ? OkStatus() : missing;
+}
+
+Status PartStates::RestoreSnapshot(const std::string& name) {
+  for (const auto& [part, store] : stores_) {
+    if (!Has(*store, name)) {
+      return NotFound("part {} has no snapshot '{}'; nothing was restored", part, name);
+    }
+  }
+  for (const auto& [part, store] : stores_) {
+    HG_RETURN_IF_ERROR(Annotate(store->RestoreSnapshot(name), fmt::format("part {}", part)));
+  }
+  return ReadCatalog();
+}
+
+}  // namespace halograph

@@ -1,0 +1,88 @@
+// The mutable tensors of the partitions that one process has: a StateStore a partition, in a folder
+// of its own below one state folder, and what they are together. A server has those of its parts, a
+// trainer without servers those of all.
+//
+// Thread-safe.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "common/base/status.h"
+#include "common/graph/partition.h"
+#include "common/graph/row_source.h"
+#include "common/state/mutable_catalog.h"
+#include "common/state/state_store.h"
+
+namespace halograph {
+
+// What a process that was started without a state folder answers to a call about mutable tensors;
+// `what`: "node paper / emb".
+[[nodiscard]] Status NoStateFolder(std::string_view what);
+
+class PartStates {
+ public:
+  // Opens the state of every part of `parts` in <options.folder>/part-XXXX; memory_bytes is shared
+  // out to them equally. The log says what was there. Requires parts opened with features: their
+  // original ids. `fixed`: the graph's features. All references outlive it.
+  // Errors as StateStore::Open.
+  [[nodiscard]] static StatusOr<std::unique_ptr<PartStates>> Open(const StateOptions& options,
+                                                                  const PartitionSet& parts,
+                                                                  const TensorCatalog& fixed,
+                                                                  Env& env);
+
+  // Features and mutable tensors.
+  [[nodiscard]] const MutableCatalog& catalog() const { return catalog_; }
+  // By part.
+  [[nodiscard]] const std::map<int, std::unique_ptr<StateStore>>& stores() const { return stores_; }
+  // Null: the part is not here.
+  [[nodiscard]] StateStore* Find(int64_t part) const;
+
+  // In all parts; errors and what may be left as KVStore::CreateTensor and DropTensor.
+  [[nodiscard]] Status Create(const MutableTensorSpec& spec);
+  [[nodiscard]] Status Drop(const TensorRef& ref);
+
+  // The part that owns all of `ids`; -1: there are none, or several own some.
+  [[nodiscard]] int OnlyPart(const MutableTensor& tensor, std::span<const int64_t> ids) const;
+
+  // Rows as RowSource::Gather gives them, out of all parts here. `after`: by part, the LSN that its
+  // rows wait for; empty: none.
+  //   OutOfRange  an id outside the tensor, or of a part that is not here: named
+  //   else        as StateStore::Pull
+  [[nodiscard]] Status Pull(const MutableTensor& tensor, std::span<const int64_t> ids,
+                            std::span<const int64_t> positions, std::span<const int64_t> after,
+                            std::byte* out, const WorkLimits& limits) const;
+
+  [[nodiscard]] std::map<int, StateStats> Stats() const;
+
+  // As StateStore's, of all parts here. After an error no part keeps a snapshot that this call
+  // made.
+  [[nodiscard]] StatusOr<std::map<int, SnapshotInfo>> Snapshot(const std::string& name,
+                                                               std::optional<int64_t> step,
+                                                               const WorkLimits& limits);
+  [[nodiscard]] std::map<int, std::vector<SnapshotInfo>> Snapshots() const;
+  // NotFound if no part has it.
+  [[nodiscard]] Status DeleteSnapshot(const std::string& name);
+  // NotFound, and nothing changes, if a part has none of this name.
+  [[nodiscard]] Status RestoreSnapshot(const std::string& name);
+
+ private:
+  PartStates(const PartitionSet& parts, const TensorCatalog& fixed)
+      : parts_(parts), catalog_(&fixed, &parts.schema(), &parts.book()) {}
+  // Makes the catalog what the stores have: after opening, and when a snapshot was restored.
+  [[nodiscard]] Status ReadCatalog();
+
+  const PartitionSet& parts_;
+  MutableCatalog catalog_;
+  std::map<int, std::unique_ptr<StateStore>> stores_;
+};
+
+}  // namespace halograph

@@ -1,0 +1,232 @@
+// StateStore: the mutable tensors of one partition. Rows and optimizer state are in memory; every
+// push is in a log before it is acknowledged; checkpoints bound the log. The same engine serves a
+// server and a trainer that has no server. It knows neither gRPC nor RocksDB.
+//
+// Deadlines of WorkLimits count in the time of Env: `deadline` is a time point whose time since its
+// epoch is compared with Scheduler::NowNs (for SystemEnv that is std::chrono::steady_clock).
+//
+// Thread-safe. Order: pushes get log sequence numbers (LSN, from 1 upward, one series a store) in
+// the order of the log. Rows and optimizer state are a pure function of the log, whatever the
+// number of threads; replaying the log gives the same bits.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/base/cancel.h"
+#include "common/base/status.h"
+#include "common/graph/partition_book.h"
+#include "common/graph/row_source.h"
+#include "common/state/env.h"
+#include "common/state/mutable_tensor.h"
+
+namespace halograph {
+
+// When a push is safe from a crash of the machine. At every level but kNever an acknowledged push
+// survives SIGKILL at any instant.
+enum class SyncLevel : uint8_t {
+  kAlways,  // when it is acknowledged
+  // Soon after: a crash takes at most a suffix. The oldest push in it was acknowledged no longer
+  // ago than half of sync_interval_ns (or the sync before, if that took longer), and one sync more.
+  // A disk whose syncs are slow does not hold pushes back.
+  kInterval,
+  kNever,  // with the next checkpoint or snapshot
+};
+
+struct StateOptions {
+  std::filesystem::path folder;  // of this partition: one StateStore at a time
+  SyncLevel sync = SyncLevel::kInterval;
+  int64_t sync_interval_ns = 200'000'000;
+  int64_t memory_bytes = int64_t{4} << 30;     // rows and optimizer state of all tensors
+  int64_t segment_bytes = int64_t{64} << 20;   // of a log segment
+  int64_t log_bytes = int64_t{1} << 30;        // a checkpoint is made before the log is longer
+  int64_t max_push_bytes = int64_t{64} << 20;  // of one push
+  // Whose sequences are kept. One more, and the client that has not pushed for longest is
+  // forgotten: if it pushes again, it must begin with a new id. It is refused if its number is
+  // above kPushWindow; a lower one is taken for that of a new client, and applied even if it was
+  // before. So allow for all clients that may still repeat a push.
+  int max_clients = 4096;
+  // Copies of synchronous pushes that wait for other ranks; the step that is due may exceed it.
+  int64_t max_waiting_bytes = int64_t{1} << 30;
+  // A push waits while a checkpoint has more images to write that pushes to the tensor saved.
+  int64_t max_image_bytes = int64_t{64} << 20;
+  int64_t step_timeout_ns = 30'000'000'000;  // a step waits for the pushes of its other ranks
+};
+
+// The graph and partition that the state belongs to. What it borrows outlives the store.
+struct StateGraph {
+  std::string identity;  // of the partition folder
+  int part = 0;
+  const Schema* schema = nullptr;
+  const PartitionBook* book = nullptr;
+  // Original ids of the partition's core nodes or edges: of node type or relation `type`.
+  std::function<StatusOr<std::span<const int64_t>>(bool edge, int type)> original_ids;
+};
+
+enum class PushKind : uint8_t {
+  kGradient,  // the tensor's optimizer applies it
+  kAdd,       // row += value
+  kAssign,    // row = value; of duplicates the last position counts
+};
+
+// A push of synchronous training: step s is applied when the pushes of all ranks are there, sums in
+// (rank, position) order, each row updated once. A rank pushes a tensor once a step, and awaits the
+// answer to its first push of a run before it sends the next one.
+//
+// A run is one start of the trainer: all ranks send the same number, drawn by chance. Within a run
+// the steps of a tensor follow one another by 1, and the world size stays. The first push of
+// another run to a tensor begins that run there: pushes of the run before whose step is not
+// complete are given up for good, and the run before is refused from then on. Its first step may be
+// any that is larger than the last one applied; steps go back by RestoreSnapshot only.
+struct SyncStep {
+  int64_t step = 0;
+  int32_t rank = 0;
+  int32_t world_size = 1;
+  uint64_t run = 0;
+  // A rank's push that is too large for one message comes as `chunks` pushes, each with a sequence
+  // number of its own: the step is complete when all chunks of all ranks are there, and its lists
+  // are summed in (rank, chunk) order, as if each rank had sent one.
+  int32_t chunk = 0;
+  int32_t chunks = 1;
+  bool operator==(const SyncStep&) const = default;
+};
+
+// Borrows ids and rows.
+struct PushRequest {
+  TensorRef tensor;
+  PushKind kind = PushKind::kGradient;
+  // Who pushes: an id that the client drew by chance, and its own count of pushes to this store
+  // from 1 upward. It sends number s when all up to s - kPushWindow have been answered for good. A
+  // push that was applied already is acknowledged again, and changes nothing. A push that was
+  // refused has not used its number: the next push may have it, as long as it is above the newest
+  // number less kPushWindow, or nobody.
+  uint64_t client = 0;
+  uint64_t sequence = 0;
+  std::optional<SyncStep> step = {};  // null: asynchronous, applied in the order of the log
+  std::span<const int64_t> ids =
+      {};                         // global, owned by the partition; repeats allowed; may be empty
+  DType dtype = DType::kFloat32;  // of rows: kFloat32, kFloat16 or kBFloat16
+  std::span<const std::byte> rows = {};  // ids.size() rows of dim elements
+};
+inline constexpr int kPushWindow = 64;
+
+struct PushReceipt {
+  // Pulls that ask for at least this LSN see the push, and in synchronous mode its whole step.
+  int64_t lsn = 0;
+  bool repeated = false;  // it had been applied before
+};
+
+struct MutableTensorStats {
+  MutableTensorSpec spec;
+  IdRange ids;  // of this partition
+  int64_t memory_bytes = 0;
+  int64_t pushes = 0;  // since it was created
+  int64_t pushed_rows = 0;
+  int64_t lsn = 0;      // applied: every push of the tensor up to here is in its rows
+  int64_t step = -1;    // the last step applied; -1: none
+  std::string refused;  // why pushes are refused; empty: they are not
+};
+
+struct StateStats {
+  std::vector<MutableTensorStats> tensors;  // by name
+  int64_t lsn = 0;                          // of the last push in the log
+  int64_t synced_lsn = 0;                   // safe from a crash of the machine
+  int64_t log_bytes = 0;                    // that recovery would replay
+  double sync_seconds = 0;                  // spent in syncs
+  int64_t syncs = 0;
+  double recovery_seconds = 0;  // when the store was opened
+  int64_t replayed_pushes = 0;
+  int64_t checkpoints = 0;
+};
+
+struct SnapshotInfo {
+  std::string name;
+  int64_t lsn = 0;    // of the last push that it shows
+  int64_t step = -1;  // of the moment it shows; -1: none was applied
+  int64_t bytes = 0;  // written for it alone
+};
+
+class StateStore {
+ public:
+  virtual ~StateStore() = default;
+
+  // Opens the state of a partition and replays its log, or begins an empty one. `env` outlives it.
+  //   InvalidArgument     an option that must be above 0: its name
+  //   FailedPrecondition  another store has the folder; the state is of another graph or partition
+  //                       (both are named); its format is newer than this build
+  //   DataLoss            a damaged record before the tail of the log, a damaged checkpoint: file,
+  //                       offset, and what to do
+  //   ResourceExhausted   the tensors do not fit into memory_bytes, or the disk is full
+  [[nodiscard]] static StatusOr<std::unique_ptr<StateStore>> Open(const StateOptions& options,
+                                                                  const StateGraph& graph,
+                                                                  Env& env);
+
+  // Creates a tensor, durably. If it is there with the same spec: OK, and nothing changes.
+  //   InvalidArgument    a spec that makes no sense, or another one of this name: the difference
+  //   AlreadyExists      the graph has a feature of this name
+  //   NotFound           an unknown node type or relation
+  //   ResourceExhausted  it does not fit into memory_bytes: bytes asked, used and allowed
+  [[nodiscard]] virtual Status Create(const MutableTensorSpec& spec) = 0;
+  // Drops a tensor, durably. NotFound naming what exists.
+  [[nodiscard]] virtual Status Drop(const TensorRef& ref) = 0;
+
+  // Logs and applies one push; returns when it is as durable as options.sync says. A synchronous
+  // push returns when it is logged; it is applied with its step.
+  //   NotFound            unknown tensor: what exists is named
+  //   InvalidArgument     shape, dtype, kind or step that does not fit; a NaN or infinite value:
+  //                       the id is named. Nothing was applied
+  //   OutOfRange          an id not owned here
+  //   FailedPrecondition  a step that is over; world sizes that differ; a rank that pushes a step
+  //                       twice; a run that another one followed; a sequence number used twice for
+  //                       different pushes (two clients with one id); a client that was forgotten
+  //   ResourceExhausted   larger than max_push_bytes, or a sequence number or step further ahead
+  //                       than kPushWindow, or more waits than max_waiting_bytes
+  //   Unavailable         pushes are refused since a write failed: the reason. Restart the server
+  //   DeadlineExceeded, Cancelled  by `limits`; the push may be applied: repeat it to know
+  [[nodiscard]] virtual StatusOr<PushReceipt> Push(const PushRequest& request,
+                                                   const WorkLimits& limits) = 0;
+
+  // Waits until all pushes of the tensor up to `min_lsn` are applied (0: does not wait), at most
+  // step_timeout_ns, then copies rows as RowSource::Gather; a push is seen whole or not at all.
+  // Without min_lsn the rows may show pushes that are not in the log yet.
+  //   NotFound, OutOfRange  as Push
+  //   DeadlineExceeded      `min_lsn` was not reached; names it, and the ranks of the step whose
+  //                         pushes are missing. Or the rows were being changed until the deadline
+  //                         of `limits`
+  //   Unavailable           rows miss a push, or a snapshot could not be loaded: restart the server
+  [[nodiscard]] virtual Status Pull(const TensorRef& ref, std::span<const int64_t> ids,
+                                    std::span<const int64_t> positions, int64_t min_lsn,
+                                    std::byte* out, const WorkLimits& limits) const = 0;
+
+  // The tensor's spec and its ids here; NotFound naming what exists.
+  [[nodiscard]] virtual StatusOr<MutableTensorStats> Describe(const TensorRef& ref) const = 0;
+  [[nodiscard]] virtual StateStats stats() const = 0;
+
+  // Makes all that is applied durable and frees the log before it.
+  [[nodiscard]] virtual Status Checkpoint() = 0;
+
+  // Keeps the state of one moment under `name`, durably. `step`: the moment after that step, for
+  // which it waits; null: now. Pushes go on meanwhile.
+  //   AlreadyExists  a snapshot of this name; InvalidArgument: a name that is not [A-Za-z0-9._-]+
+  //   FailedPrecondition  the step is over for a tensor: it is named. A tensor of an earlier run
+  //   that
+  //                       nobody pushes to counts too: drop it, or snapshot without a step
+  //   DeadlineExceeded    the step did not come within step_timeout_ns; or `limits`
+  [[nodiscard]] virtual StatusOr<SnapshotInfo> Snapshot(const std::string& name,
+                                                        std::optional<int64_t> step,
+                                                        const WorkLimits& limits) = 0;
+  [[nodiscard]] virtual std::vector<SnapshotInfo> Snapshots() const = 0;
+  // NotFound naming what exists.
+  [[nodiscard]] virtual Status DeleteSnapshot(const std::string& name) = 0;
+  // Sets all tensors to what they were at the snapshot, durably; pending steps are given up.
+  [[nodiscard]] virtual Status RestoreSnapshot(const std::string& name) = 0;
+};
+
+}  // namespace halograph

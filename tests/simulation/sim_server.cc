@@ -1,0 +1,435 @@
+#include "tests/simulation/sim_server.h"
+
+#include <algorithm>
+#include <chrono>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "tests/simulation/sim_client.h"
+
+namespace halograph::sim {
+namespace {
+
+constexpr int kWorkers = 3;
+constexpr int64_t kPushLimitNs = 300 * kMillisecond;
+constexpr int64_t kPullLimitNs = 60 * kMillisecond;
+// A sync may begin late and take its time.
+constexpr int64_t kSyncSlackNs = 60 * kMillisecond;
+
+}  // namespace
+
+std::vector<ModelTensor> TensorsOf(const World& world, int server) {
+  std::vector<ModelTensor> tensors;
+  const IdRange ids = world.IdsOf(server);
+  for (const MutableTensorSpec& spec : world.plan.tensors) {
+    ModelTensor& tensor = tensors.emplace_back();
+    tensor.spec = spec;
+    tensor.total_rows = world.plan.rows;
+    for (int64_t id = ids.begin; id < ids.end; ++id) tensor.ids.push_back(id);
+  }
+  return tensors;
+}
+
+SimServer::SimServer(World* world, int index, uint64_t seed)
+    : world_(world),
+      index_(index),
+      random_(seed),
+      machine_(&world->scheduler, 1 + index, random_.Bits()),
+      history_(TensorsOf(*world, index)) {
+  machine_.disk().MakeDurableFolder("/state");
+}
+
+StateOptions SimServer::Options() const {
+  const Plan& plan = world_->plan;
+  StateOptions options;
+  options.folder = "/state/part";
+  options.sync = plan.sync;
+  options.sync_interval_ns = plan.sync_interval_ns;
+  options.memory_bytes = int64_t{64} << 20;
+  options.segment_bytes = plan.segment_bytes;
+  options.log_bytes = plan.log_bytes;
+  options.max_push_bytes = int64_t{1} << 16;
+  return options;
+}
+
+StateGraph SimServer::Graph() const {
+  StateGraph graph;
+  graph.identity = "simulated";
+  graph.part = index_;
+  graph.schema = &world_->schema;
+  graph.book = &world_->book;
+  graph.original_ids = [this](bool, int) -> StatusOr<std::span<const int64_t>> {
+    const IdRange ids = world_->IdsOf(index_);
+    return std::span<const int64_t>(world_->original_ids)
+        .subspan(static_cast<size_t>(ids.begin), static_cast<size_t>(ids.size()));
+  };
+  return graph;
+}
+
+bool SimServer::ends() const { return stopping_ || machine_.crashed() || world_->over; }
+
+WorkLimits SimServer::Within(int64_t ns) const {
+  WorkLimits limits;
+  limits.deadline = std::chrono::steady_clock::time_point(
+      std::chrono::nanoseconds(world_->scheduler.now_ns() + ns));
+  return limits;
+}
+
+bool SimServer::excused() const {
+  constexpr int64_t kAlmostFull = 1 << 20;
+  return machine_.num_faults() > faults_before_ || machine_.free_bytes() < kAlmostFull;
+}
+
+void SimServer::Run() {
+  while (!world_->over) {
+    const bool opened = Open();
+    const bool probe = world_->plan.bit_rot && !world_->healed && random_.Chance(0.4);
+    if (opened && world_->finishing) {
+      CheckTheEnd();
+      done_ = true;
+    } else if (opened && !probe) {
+      Serve();
+    }
+    const bool as_it_was = Close();
+    if (done_) return;
+    if (opened && probe && as_it_was) ProbeBitRot();
+    world_->scheduler.Sleep(random_.Between(1, 50) * kMillisecond);
+  }
+}
+
+bool SimServer::Open() {
+  faults_before_ = machine_.num_faults();
+  env_ = machine_.Boot();
+  StatusOr<std::unique_ptr<StateStore>> store = StateStore::Open(Options(), Graph(), *env_);
+  if (machine_.crashed()) {
+    ++world_->statistics.crashes_in_recovery;
+    return false;
+  }
+  if (!store.ok()) {
+    if (!excused()) {
+      world_->Fail(fmt::format("server {} does not open after {}: {}", index_, end_.how,
+                               halograph::ToString(store.status())));
+    } else if (absl::IsDataLoss(store.status())) {
+      world_->Fail(fmt::format("server {}: takes a failed read or write for damage: {}", index_,
+                               halograph::ToString(store.status())));
+    }
+    return false;
+  }
+  store_ = std::move(*store);
+  for (const MutableTensorSpec& spec : world_->plan.tensors) {
+    const Status created = store_->Create(spec);
+    if (machine_.crashed()) return false;
+    if (created.ok()) continue;
+    if (!excused()) {
+      world_->Fail(fmt::format("server {}: cannot create a tensor: {}", index_,
+                               halograph::ToString(created)));
+    }
+    return false;
+  }
+  JudgeLife();
+  return !world_->failed();
+}
+
+StatusOr<StoreRows> SimServer::AllRows(StateStore& store) const {
+  StoreRows rows;
+  const IdRange range = world_->IdsOf(index_);
+  std::vector<int64_t> ids(static_cast<size_t>(range.size()));
+  std::iota(ids.begin(), ids.end(), range.begin);
+  for (const MutableTensorSpec& spec : world_->plan.tensors) {
+    std::vector<std::byte> bytes(ids.size() * RowBytes(spec.dtype, spec.dim));
+    HG_RETURN_IF_ERROR(store.Pull(spec.ref, ids, {}, 0, bytes.data(), {}));
+    rows.push_back(std::move(bytes));
+  }
+  return rows;
+}
+
+// Nothing goes wrong meanwhile: whether a push was in the log is asked by sending it again, as its
+// client would.
+void SimServer::JudgeLife() {
+  const FaultChances faults = std::exchange(machine_.faults(), FaultChances{});
+  machine_.HoldCrash(true);
+  Recovered recovered;
+  recovered.lsn = store_->stats().lsn;
+  StatusOr<StoreRows> rows = AllRows(*store_);
+  if (!rows.ok()) {
+    world_->Fail(
+        fmt::format("server {}: cannot pull: {}", index_, halograph::ToString(rows.status())));
+    return;
+  }
+  recovered.rows = std::move(*rows);
+  std::vector<std::pair<PushRecord*, StatusOr<PushReceipt>>> again;
+  for (PushRecord* push : history_.Unsettled()) {
+    if (history_.FollowsLost(*push, recovered.lsn)) {
+      recovered.in_log[push] = false;
+      continue;
+    }
+    StatusOr<PushReceipt> receipt = Push(push);
+    if (receipt.ok()) recovered.in_log[push] = receipt->repeated;
+    again.emplace_back(push, std::move(receipt));
+  }
+  std::vector<PushRecord*> lost;
+  std::string wrong = history_.LifeEnds(end_, recovered, &lost);
+  for (const auto& [push, receipt] : again) {
+    if (!wrong.empty()) break;
+    history_.PushBegins(push);
+    wrong = history_.PushReturned(push, receipt, world_->scheduler.now_ns());
+  }
+  if (!wrong.empty()) world_->Fail(fmt::format("server {}: {}", index_, wrong));
+  if (!lost.empty()) {
+    ++losses_;
+    world_->network.Forget(index_);
+    for (PushRecord* push : lost) {
+      if (push->lsn == 0) push->answered_lsn = -1;
+      push->next_try_ns = 0;
+    }
+    for (auto& client : world_->clients) client->ForgetLsns(index_);
+  }
+  world_->statistics.lost = history_.num_lost();
+  end_ = {};
+  machine_.faults() = faults;
+  machine_.HoldCrash(false);
+}
+
+void SimServer::Serve() {
+  stopping_ = false;
+  restart_ = false;
+  ++lives_;
+  for (int i = 0; i < kWorkers; ++i) {
+    threads_.push_back(world_->scheduler.Start(fmt::format("server{}.{}", index_, i), process(),
+                                               [this] { Work(); }));
+  }
+  threads_.push_back(world_->scheduler.Start(fmt::format("server{}.admin", index_), process(),
+                                             [this] { Administrate(); }));
+  world_->scheduler.WaitUntil("a crash, a restart or the end", kForever,
+                              [this] { return restart_ || ends(); });
+  stopping_ = true;
+  threads_.clear();
+  if (!machine_.crashed()) ++world_->statistics.restarts;
+}
+
+// Ends the process, wherever it stands, and notes how it ended. Returns whether it just ended.
+bool SimServer::Close() {
+  store_.reset();
+  const bool crashed = machine_.crashed();
+  const int64_t now_ns = machine_.crashed() ? machine_.crashed_ns() : world_->scheduler.now_ns();
+  env_.reset();
+  if (crashed) machine_.WoundUp();
+  const bool power = crashed && machine_.crash_kind() == CrashKind::kPowerLoss;
+  const SyncLevel level = world_->plan.sync;
+  const int64_t age_ns = world_->plan.sync_interval_ns + kSyncSlackNs;
+  // Between lives nobody syncs: what was not synced when this one ended stays so.
+  if (end_.how.empty()) end_.ended_ns = now_ns;
+  int64_t may_lose_from_ns = INT64_MAX;
+  if (level == SyncLevel::kNever && (power || machine_.sync_failed_ns() < INT64_MAX)) {
+    may_lose_from_ns = 0;
+  } else if (level == SyncLevel::kInterval) {
+    // A sync that failed may have dropped what the page cache had.
+    if (power) may_lose_from_ns = end_.ended_ns - age_ns;
+    if (machine_.sync_failed_ns() < INT64_MAX) {
+      may_lose_from_ns = std::min(may_lose_from_ns, machine_.sync_failed_ns() - age_ns);
+    }
+  }
+  end_.may_lose_from_ns = std::min(end_.may_lose_from_ns, may_lose_from_ns);
+  end_.how += fmt::format("{}{}", end_.how.empty() ? "" : ", then ",
+                          power     ? "a power loss"
+                          : crashed ? "a SIGKILL"
+                                    : "a restart");
+  world_->statistics.crashes += crashed;
+  world_->statistics.power_losses += power;
+  return !crashed;
+}
+
+void SimServer::Work() {
+  SimNetwork& network = world_->network;
+  while (!ends()) {
+    world_->scheduler.WaitUntil("calls", network.NextArrivalNs(index_),
+                                [&] { return ends() || network.HasArrived(index_); });
+    if (ends()) return;
+    const std::shared_ptr<const Call> call = network.Take(index_);
+    if (call == nullptr || call->losses != losses_) continue;
+    const auto answer = std::make_shared<Call>();
+    answer->is_answer = true;
+    answer->client = call->client;
+    answer->server = index_;
+    answer->number = call->number;
+    answer->push = call->push;
+    answer->losses = losses_;
+    if (call->push != nullptr) {
+      AnswerPush(*call, answer.get());
+    } else {
+      AnswerPull(*call, answer.get());
+    }
+    if (machine_.crashed()) return;
+    network.Send(index_, world_->EndOfClient(call->client), answer);
+  }
+}
+
+StatusOr<PushReceipt> SimServer::Push(PushRecord* push) {
+  PushRequest request;
+  request.tensor = world_->plan.tensors[static_cast<size_t>(push->tensor)].ref;
+  request.kind = push->kind;
+  request.client = push->client_id;
+  request.sequence = push->sequence;
+  request.step = push->step;
+  request.ids = push->ids;
+  request.rows = std::as_bytes(std::span(push->values));
+  return store_->Push(request, Within(kPushLimitNs));
+}
+
+void SimServer::AnswerPush(const Call& call, Call* answer) {
+  history_.PushBegins(call.push);
+  const StatusOr<PushReceipt> receipt = Push(call.push);
+  if (machine_.crashed()) return;
+  std::string wrong = history_.PushReturned(call.push, receipt, world_->scheduler.now_ns());
+  if (!wrong.empty()) world_->Fail(fmt::format("server {}: {}", index_, wrong));
+  answer->status = receipt.status();
+  if (receipt.ok()) {
+    answer->receipt = *receipt;
+    return;
+  }
+  switch (receipt.status().code()) {
+    case absl::StatusCode::kUnavailable:
+      if (!excused()) {
+        world_->Fail(fmt::format("server {} refuses pushes though nothing failed: {}", index_,
+                                 halograph::ToString(receipt.status())));
+      }
+      restart_ = true;  // an operator sees it
+      return;
+    case absl::StatusCode::kDeadlineExceeded:
+      return;
+    case absl::StatusCode::kFailedPrecondition:
+    case absl::StatusCode::kResourceExhausted:
+      if (call.push->answered_lsn >= 0) return;  // a message of long ago
+      [[fallthrough]];
+    default:
+      world_->Fail(fmt::format("server {}: {} was refused: {}", index_, call.push->ToString(),
+                               halograph::ToString(receipt.status())));
+  }
+}
+
+void SimServer::AnswerPull(const Call& call, Call* answer) {
+  const MutableTensorSpec& spec = world_->plan.tensors[static_cast<size_t>(call.tensor)];
+  const IdRange range = world_->IdsOf(index_);
+  std::vector<int64_t> ids;
+  for (const int64_t position : call.positions) ids.push_back(range.begin + position);
+  answer->rows.resize(ids.size() * RowBytes(spec.dtype, spec.dim));
+  const int64_t began = history_.PullBegins();
+  answer->status =
+      store_->Pull(spec.ref, ids, {}, call.min_lsn, answer->rows.data(), Within(kPullLimitNs));
+  if (machine_.crashed()) return;
+  if (answer->status.ok()) {
+    history_.PullReturned(began, call.tensor, call.positions, call.min_lsn, answer->rows);
+  } else if (!absl::IsDeadlineExceeded(answer->status)) {
+    world_->Fail(fmt::format("server {}: a pull was refused: {}", index_,
+                             halograph::ToString(answer->status)));
+  }
+}
+
+void SimServer::Administrate() {
+  while (!ends()) {
+    world_->scheduler.WaitUntil("work of the operator",
+                                world_->scheduler.now_ns() + random_.Between(5, 100) * kMillisecond,
+                                [this] { return ends(); });
+    if (ends()) return;
+    if (random_.Chance(0.6)) {
+      const int64_t began_ns = world_->scheduler.now_ns();
+      const Status made = store_->Checkpoint();
+      if (machine_.crashed()) return;
+      if (made.ok()) {
+        history_.CheckpointReturned(began_ns);
+        ++world_->statistics.checkpoints;
+      } else if (!excused()) {
+        world_->Fail(
+            fmt::format("server {}: a checkpoint failed: {}", index_, halograph::ToString(made)));
+      }
+    } else {
+      MakeSnapshot();
+    }
+  }
+}
+
+void SimServer::MakeSnapshot() {
+  const std::vector<SnapshotInfo> there = store_->Snapshots();
+  if (machine_.crashed()) return;
+  if (there.size() > 2 && random_.Chance(0.5)) {
+    const std::string name = there[random_.Below(there.size())].name;
+    history_.SnapshotDeleted(name);
+    static_cast<void>(store_->DeleteSnapshot(name).ok());
+    return;
+  }
+  const StatusOr<SnapshotInfo> made =
+      store_->Snapshot(fmt::format("s{}", next_snapshot_++), std::nullopt, Within(kPushLimitNs));
+  if (machine_.crashed()) return;
+  if (made.ok()) {
+    history_.SnapshotReturned(*made);
+    ++world_->statistics.snapshots;
+  } else if (!excused() && !absl::IsDeadlineExceeded(made.status())) {
+    world_->Fail(fmt::format("server {}: a snapshot failed: {}", index_,
+                             halograph::ToString(made.status())));
+  }
+}
+
+// Flips one bit of a file of a store that is closed: it refuses to open, or holds a state that it
+// had. Then all is put back.
+void SimServer::ProbeBitRot() {
+  SimMachine::Image image = machine_.TakeImage();
+  const FaultChances faults = std::exchange(machine_.faults(), FaultChances{});
+  machine_.HoldCrash(true);
+  const std::vector<std::string> files = machine_.disk().Files();
+  const std::string path = files.empty() ? "" : files[random_.Below(files.size())];
+  if (!path.empty() && machine_.disk().FlipSomeBit(path, random_)) {
+    ++world_->statistics.flipped_bits;
+    env_ = machine_.Boot();
+    auto store = StateStore::Open(Options(), Graph(), *env_);
+    if (store.ok()) {
+      const int64_t lsn = (*store)->stats().lsn;
+      const int64_t lost = history_.last_lsn() - lsn;
+      StatusOr<StoreRows> rows = AllRows(**store);
+      if (!rows.ok() || *rows != history_.StateAt(lsn).Rows() ||
+          lost > world_->plan.segment_bytes / 4096) {
+        world_->Fail(fmt::format(
+            "server {}: a flipped bit of {} was taken: LSN {} of {}, {}", index_, path, lsn,
+            history_.last_lsn(),
+            rows.ok() ? "rows that the log does not give" : halograph::ToString(rows.status())));
+      }
+      store->reset();
+    } else {
+      ++world_->statistics.refused_damage;
+      if (!absl::IsDataLoss(store.status()) && !absl::IsFailedPrecondition(store.status())) {
+        world_->Fail(fmt::format("server {}: a flipped bit of {} gives {}", index_, path,
+                                 halograph::ToString(store.status())));
+      }
+    }
+    env_.reset();
+  }
+  machine_.PutImage(std::move(image));
+  machine_.faults() = faults;
+  machine_.HoldCrash(false);
+}
+
+// All is healed, all clients are done, and the store was opened once more: nothing is missing,
+// nothing is there twice, and each snapshot holds its moment.
+void SimServer::CheckTheEnd() {
+  int64_t pushes = 0;
+  for (const PushRecord& push : world_->pushes) pushes += push.server == index_;
+  if (pushes != static_cast<int64_t>(history_.num_logged())) {
+    world_->Fail(fmt::format("server {}: {} of {} pushes are in the log", index_,
+                             history_.num_logged(), pushes));
+  }
+  for (const auto& [name, rows] : history_.snapshots()) {
+    const Status restored = store_->RestoreSnapshot(name);
+    const StatusOr<StoreRows> found = AllRows(*store_);
+    if (!restored.ok() || !found.ok()) {
+      world_->Fail(fmt::format("server {}: cannot restore snapshot {}: {}", index_, name,
+                               halograph::ToString(restored)));
+    } else if (rows.has_value() && *found != *rows) {
+      world_->Fail(fmt::format("server {}: snapshot {} does not show its moment", index_, name));
+    }
+  }
+  if (!machine_.misuse().empty()) {
+    world_->Fail(fmt::format("server {}: {}", index_, machine_.misuse()));
+  }
+}
+
+}  // namespace halograph::sim

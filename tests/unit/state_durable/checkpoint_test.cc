@@ -1,0 +1,424 @@
+// Checkpoints and snapshots: what they hold, while pushes go on, and what is left of the log.
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "tests/unit/state_durable/store_fixture.h"
+
+namespace halograph {
+namespace {
+
+using testing::HasSubstr;
+
+// Tells when a thread waits with a deadline.
+class WatchedEnv : public PlainEnv {
+ public:
+  [[nodiscard]] Scheduler& scheduler() override { return watched_; }
+  void AwaitTimedWait() const {
+    while (!timed_wait_.load()) std::this_thread::yield();
+  }
+
+ private:
+  class Watched : public Scheduler {
+   public:
+    Watched(Scheduler& scheduler, std::atomic<bool>* timed_wait)
+        : scheduler_(scheduler), timed_wait_(*timed_wait) {}
+    [[nodiscard]] int64_t NowNs() const override { return scheduler_.NowNs(); }
+    [[nodiscard]] std::unique_ptr<Monitor> NewMonitor() override {
+      return std::make_unique<Watch>(scheduler_.NewMonitor(), &timed_wait_);
+    }
+    [[nodiscard]] std::unique_ptr<RunningThread> Start(std::string_view name,
+                                                       std::function<void()> body) override {
+      return scheduler_.Start(name, std::move(body));
+    }
+
+   private:
+    class Watch : public Monitor {
+     public:
+      Watch(std::unique_ptr<Monitor> monitor, std::atomic<bool>* timed_wait)
+          : monitor_(std::move(monitor)), timed_wait_(*timed_wait) {}
+      void Lock() override { monitor_->Lock(); }
+      void Unlock() override { monitor_->Unlock(); }
+      void Wait(int64_t until_ns) override {
+        if (until_ns != kForever) timed_wait_ = true;
+        monitor_->Wait(until_ns);
+      }
+      void NotifyAll() override { monitor_->NotifyAll(); }
+
+     private:
+      std::unique_ptr<Monitor> monitor_;
+      std::atomic<bool>& timed_wait_;
+    };
+
+    Scheduler& scheduler_;
+    std::atomic<bool>& timed_wait_;
+  };
+
+  std::atomic<bool> timed_wait_ = false;
+  Watched watched_{PlainEnv::scheduler(), &timed_wait_};
+};
+
+class StoreCheckpointTest : public StoreTest {
+ protected:
+  void PushMany(uint64_t from, uint64_t to, size_t count = 300) {
+    for (uint64_t i = from; i <= to; ++i) {
+      applied_.push_back({RandomPush(1, i, count)});
+      MustPush(applied_.back()[0]);
+    }
+  }
+  void MustCheckpoint() {
+    const Status status = store_->Checkpoint();
+    ASSERT_TRUE(status.ok()) << ToString(status);
+  }
+  SnapshotInfo MustSnapshot(const std::string& name, std::optional<int64_t> step = {}) {
+    const StatusOr<SnapshotInfo> info = store_->Snapshot(name, step, {});
+    EXPECT_TRUE(info.ok()) << ToString(info.status());
+    return info.ok() ? *info : SnapshotInfo{};
+  }
+  void MustRestore(const std::string& name) {
+    const Status status = store_->RestoreSnapshot(name);
+    ASSERT_TRUE(status.ok()) << ToString(status);
+  }
+  [[nodiscard]] size_t FilesIn(const std::string& folder) const {
+    size_t count = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(options_.folder / folder)) {
+      count += entry.is_regular_file() ? 1 : 0;
+    }
+    return count;
+  }
+
+  std::vector<std::vector<TestPush>> applied_;
+};
+
+TEST_F(StoreCheckpointTest, ReopeningTakesTheCheckpointAndTheLogBehindIt) {
+  OpenWith(Embedding());
+  PushMany(1, 20);
+  MustCheckpoint();
+  PushMany(21, 25);
+  MustOpen();
+  EXPECT_EQ(store_->stats().replayed_pushes, 5);
+  EXPECT_EQ(store_->stats().lsn, 25);
+  EXPECT_EQ(PullAll(), Expected(applied_));
+  EXPECT_TRUE(MustPush(RandomPush(1, 3, 300)).repeated);
+  EXPECT_EQ(MustPush(RandomPush(1, 26)).lsn, 26);
+}
+
+TEST_F(StoreCheckpointTest, ChainOfIncrementsIsMergedAndOldFilesGo) {
+  OpenWith(Embedding());
+  for (uint64_t i = 1; i <= 30; ++i) {
+    PushMany(i, i, 5);
+    MustCheckpoint();
+    EXPECT_LE(FilesIn("checkpoints"), 10u);
+  }
+  MustOpen();
+  EXPECT_EQ(store_->stats().replayed_pushes, 0);
+  EXPECT_EQ(PullAll(), Expected(applied_));
+}
+
+TEST_F(StoreCheckpointTest, LogIsBoundedByCheckpointsOfItsOwn) {
+  options_.log_bytes = 4 * options_.segment_bytes;
+  OpenWith(Embedding());
+  PushMany(1, 200);
+  EXPECT_GE(store_->stats().checkpoints, 1);
+  EXPECT_LE(store_->stats().log_bytes, options_.log_bytes + options_.segment_bytes);
+  EXPECT_LE(FilesIn("log"), 8u);
+  MustOpen();
+  EXPECT_EQ(PullAll(), Expected(applied_));
+}
+
+TEST_F(StoreCheckpointTest, PushesGoOnDuringCheckpointsAndNoneIsTorn) {
+  options_.sync = SyncLevel::kNever;
+  OpenWith(Embedding());
+  std::atomic<bool> done = false;
+  std::thread checkpoints([&] {
+    while (!done.load()) EXPECT_TRUE(store_->Checkpoint().ok());
+  });
+  PushMany(1, 150);
+  done = true;
+  checkpoints.join();
+  MustOpen();
+  EXPECT_EQ(PullAll(), Expected(applied_));
+}
+
+TEST_F(StoreCheckpointTest, ManyClientsAtOnceGiveWhatTheOrderOfTheLogSays) {
+  OpenWith(Embedding());
+  std::vector<std::thread> threads;
+  std::vector<std::pair<int64_t, TestPush>> pushed(40);
+  for (uint64_t client = 1; client <= 4; ++client) {
+    threads.emplace_back([&, client] {
+      for (uint64_t i = 1; i <= 10; ++i) {
+        const TestPush push = RandomPush(client, i);
+        pushed[(client - 1) * 10 + i - 1] = {MustPush(push).lsn, push};
+      }
+    });
+  }
+  threads.emplace_back([&] { EXPECT_TRUE(store_->Checkpoint().ok()); });
+  for (std::thread& thread : threads) thread.join();
+  std::sort(pushed.begin(), pushed.end(),
+            [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (const auto& [lsn, push] : pushed) applied_.push_back({push});
+  EXPECT_EQ(PullAll(40), Expected(applied_));
+  MustOpen();
+  EXPECT_EQ(PullAll(40), Expected(applied_));
+}
+
+TEST_F(StoreCheckpointTest, WaitingPushesAreInTheCheckpoint) {
+  OpenWith(Embedding());
+  const std::vector<TestPush> step = {StepPush(0, 0, 2), StepPush(0, 1, 2)};
+  MustPush(step[1]);
+  MustCheckpoint();
+  MustOpen();
+  EXPECT_EQ(store_->stats().replayed_pushes, 0);
+  EXPECT_EQ(PullAll(), Expected({}));
+  EXPECT_TRUE(MustPush(step[1]).repeated);
+  const int64_t lsn = MustPush(step[0]).lsn;
+  EXPECT_EQ(PullAll(lsn), Expected({step}));
+  EXPECT_EQ(store_->Describe({false, "node", "emb"})->pushes, 2);
+}
+
+TEST_F(StoreCheckpointTest, FlippedByteInACheckpointIsDataLossAndNamesTheFile) {
+  OpenWith(Embedding());
+  PushMany(1, 3);
+  MustCheckpoint();
+  store_.reset();
+  const std::filesystem::path file = options_.folder / "checkpoints" / "checkpoint-00000001";
+  const auto bytes = static_cast<std::streamoff>(std::filesystem::file_size(file));
+  for (const std::streamoff at : {std::streamoff{0}, std::streamoff{20}, std::streamoff{70},
+                                  bytes / 2, bytes - 100, bytes - 1}) {
+    SCOPED_TRACE(at);
+    const auto flip = [&] {
+      std::fstream stream(file, std::ios::binary | std::ios::in | std::ios::out);
+      stream.seekg(at);
+      const auto byte = static_cast<char>(stream.get() ^ 1);
+      stream.seekp(at);
+      stream.put(byte);
+    };
+    flip();
+    const Status damaged = Open();
+    EXPECT_TRUE(absl::IsDataLoss(damaged)) << ToString(damaged);
+    EXPECT_THAT(Message(damaged), HasSubstr("checkpoint-00000001"));
+    flip();
+  }
+  MustOpen();
+  std::filesystem::remove(file);
+  EXPECT_TRUE(absl::IsDataLoss(Open()));
+}
+
+TEST_F(StoreCheckpointTest, StartThatFailsRemovesNoCheckpoint) {
+  options_.sync = SyncLevel::kAlways;
+  OpenWith(Embedding());
+  PushMany(1, 3);
+  MustCheckpoint();
+  auto& plain = static_cast<PlainEnv&>(*env_);
+  const auto before = plain.Kept(options_.folder / "catalogue");
+  PushMany(4, 40);
+  MustCheckpoint();
+  store_.reset();
+  plain.Restore(options_.folder / "catalogue", before);
+  std::filesystem::remove(options_.folder / "log" / "segment-000001");
+  EXPECT_TRUE(absl::IsDataLoss(Open()));
+  EXPECT_TRUE(std::filesystem::exists(options_.folder / "checkpoints" / "checkpoint-00000002"));
+}
+
+TEST_F(StoreCheckpointTest, SnapshotIsOneMomentAndIsRestored) {
+  OpenWith(Embedding());
+  PushMany(1, 5);
+  const std::vector<std::vector<TestPush>> then = applied_;
+  EXPECT_EQ(MustSnapshot("five").lsn, 5);
+  PushMany(6, 9);
+  MustSnapshot("nine");
+  PushMany(10, 12);
+  MustRestore("five");
+  EXPECT_EQ(PullAll(), Expected(then));
+  EXPECT_TRUE(MustPush(RandomPush(1, 12, 300)).repeated);  // who pushed what is not forgotten
+  EXPECT_EQ(MustPush(RandomPush(1, 13)).lsn, 13);
+  MustOpen();
+  std::vector<std::vector<TestPush>> after = then;
+  after.push_back({RandomPush(1, 13)});
+  EXPECT_EQ(PullAll(), Expected(after));
+  MustRestore("nine");
+  EXPECT_EQ(PullAll(), Expected({applied_.begin(), applied_.begin() + 9}));
+  ASSERT_EQ(store_->Snapshots().size(), 2u);
+  EXPECT_EQ(store_->Snapshots()[0].name, "five");
+}
+
+TEST_F(StoreCheckpointTest, SnapshotWritesOnlyTheRowsTouchedSinceTheLast) {
+  MutableTensorSpec wide = Embedding();
+  OpenWith(wide);
+  PushMany(1, 5);
+  const SnapshotInfo first = MustSnapshot("first");
+  PushMany(6, 6, 20);
+  const SnapshotInfo second = MustSnapshot("second");
+  EXPECT_LT(second.bytes, first.bytes / 4);
+  EXPECT_EQ(FilesIn("checkpoints"), 2u);
+}
+
+TEST_F(StoreCheckpointTest, DeletedSnapshotIsGoneWithItsFiles) {
+  OpenWith(Embedding());
+  PushMany(1, 3);
+  MustSnapshot("a");
+  EXPECT_TRUE(absl::IsAlreadyExists(store_->Snapshot("a", {}, {}).status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(store_->Snapshot("a/b", {}, {}).status()));
+  for (uint64_t i = 4; i <= 15; ++i) {
+    PushMany(i, i);
+    MustCheckpoint();  // merges: the snapshot's file is its own now
+  }
+  const size_t files = FilesIn("checkpoints");
+  ASSERT_TRUE(store_->DeleteSnapshot("a").ok());
+  EXPECT_LT(FilesIn("checkpoints"), files);
+  const Status gone = store_->RestoreSnapshot("a");
+  EXPECT_TRUE(absl::IsNotFound(gone));
+  MustOpen();
+  EXPECT_TRUE(store_->Snapshots().empty());
+  EXPECT_EQ(PullAll(), Expected(applied_));
+}
+
+// A trainer of two ranks goes on meanwhile, with two tensors.
+TEST_F(StoreCheckpointTest, SnapshotOfAStepShowsThatStepInAllTensors) {
+  options_.step_timeout_ns = 20'000'000'000;
+  OpenWith(Embedding());
+  ASSERT_TRUE(store_->Create(Embedding("other")).ok());
+  const auto push_of = [](int64_t step, int32_t rank, const std::string& tensor) {
+    TestPush push = StepPush(step, rank, 2);
+    push.tensor = tensor;
+    push.sequence = static_cast<uint64_t>(2 * step) + (tensor == "emb" ? 1 : 2);
+    return push;
+  };
+  std::atomic<bool> done = false;
+  std::thread trainer([&] {
+    for (int64_t step = 0; !done.load() && step < 5000; ++step) {
+      for (const int32_t rank : {1, 0}) {
+        MustPush(push_of(step, rank, "emb"));
+        MustPush(push_of(step, rank, "other"));
+      }
+    }
+  });
+  int64_t step = 0;
+  StatusOr<SnapshotInfo> taken = Internal("none yet");
+  // The trainer may have been faster than this thread.
+  while (!taken.ok()) {
+    step = store_->Describe({false, "node", "emb"})->step + 10;
+    taken = store_->Snapshot("s", step, {});
+    ASSERT_TRUE(taken.ok() || taken.status().code() == absl::StatusCode::kFailedPrecondition)
+        << ToString(taken.status());
+  }
+  done = true;
+  trainer.join();
+  MustRestore("s");
+  std::vector<std::vector<TestPush>> steps;
+  for (int64_t s = 0; s <= step; ++s) steps.push_back({push_of(s, 0, "emb"), push_of(s, 1, "emb")});
+  EXPECT_EQ(PullAll(0, "emb"), Expected(steps));
+  EXPECT_EQ(PullAll(0, "other"), Expected(steps, Embedding("other")));
+  MustOpen();
+  EXPECT_EQ(PullAll(0, "emb"), Expected(steps));
+  EXPECT_EQ(PullAll(0, "other"), Expected(steps, Embedding("other")));
+}
+
+// One tensor is past the step and its pushes have saved all the images that may be kept, when the
+// other tensor comes to the step.
+TEST_F(StoreCheckpointTest, SnapshotOfAStepDoesNotWaitForAPushThatWaitsForIt) {
+  auto watched = std::make_unique<WatchedEnv>();
+  const WatchedEnv& env = *watched;
+  env_ = std::move(watched);
+  options_.sync = SyncLevel::kNever;
+  options_.max_image_bytes = 1;
+  options_.step_timeout_ns = 60'000'000'000;
+  OpenWith(Embedding());
+  ASSERT_TRUE(store_->Create(Embedding("other")).ok());
+  const auto push_of = [](int64_t step, const std::string& tensor) {
+    TestPush push = StepPush(step, 0, 1);
+    push.tensor = tensor;
+    push.sequence = static_cast<uint64_t>(2 * step) + (tensor == "emb" ? 1 : 2);
+    return push;
+  };
+  MustPush(push_of(0, "emb"));
+  MustPush(push_of(0, "other"));
+  std::thread snapshot([&] { MustSnapshot("s", 1); });
+  env.AwaitTimedWait();
+  MustPush(push_of(1, "emb"));
+  MustPush(push_of(2, "emb"));  // saves images
+  std::thread pusher([&] { MustPush(push_of(3, "emb")); });
+  while (store_->stats().lsn < 5) std::this_thread::yield();  // its turn is the next
+  MustPush(push_of(1, "other"));
+  snapshot.join();
+  pusher.join();
+  MustRestore("s");
+  EXPECT_EQ(PullAll(), Expected({{push_of(0, "emb")}, {push_of(1, "emb")}}));
+}
+
+TEST_F(StoreCheckpointTest, SnapshotBehindAnotherOneThatWaitsEndsAtItsDeadline) {
+  auto watched = std::make_unique<WatchedEnv>();
+  const WatchedEnv& env = *watched;
+  env_ = std::move(watched);
+  options_.sync = SyncLevel::kNever;
+  options_.step_timeout_ns = 60'000'000'000;
+  OpenWith(Embedding());
+  std::thread first([&] { MustSnapshot("first", 0); });
+  env.AwaitTimedWait();
+  const WorkLimits late = {.deadline = std::chrono::steady_clock::now()};
+  EXPECT_TRUE(absl::IsDeadlineExceeded(store_->Snapshot("second", {}, late).status()));
+  MustPush(StepPush(0, 0, 1));
+  first.join();
+  EXPECT_EQ(store_->Snapshots().size(), 1u);
+}
+
+TEST_F(StoreCheckpointTest, SnapshotOfAStepThatIsOverIsFailedPrecondition) {
+  OpenWith(Embedding());
+  for (int64_t s = 0; s < 3; ++s) MustPush(StepPush(s, 0, 1));
+  EXPECT_EQ(store_->Snapshot("s", 1, {}).status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(MustSnapshot("s", 2).step, 2);
+}
+
+TEST_F(StoreCheckpointTest, SnapshotOfAStepThatDoesNotComeNamesTheMissingRank) {
+  OpenWith(Embedding());
+  MustPush(StepPush(0, 1, 2));
+  const Status late = store_->Snapshot("s", 0, {}).status();
+  EXPECT_TRUE(absl::IsDeadlineExceeded(late)) << ToString(late);
+  EXPECT_THAT(Message(late), HasSubstr("rank 0"));
+  MustPush(StepPush(0, 0, 2));
+  EXPECT_EQ(MustSnapshot("s", 0).step, 0);
+}
+
+TEST_F(StoreCheckpointTest, RestoreGivesUpWaitingPushesAndEndsTheRun) {
+  OpenWith(Embedding());
+  MustPush(StepPush(0, 0, 1));
+  MustSnapshot("s", 0);
+  MustPush(StepPush(1, 0, 1));
+  MustRestore("s");
+  EXPECT_EQ(PullAll(), Expected({{StepPush(0, 0, 1)}}));
+  TestPush old = StepPush(2, 0, 1);
+  EXPECT_EQ(store_->Push(old.request(), {}).status().code(), absl::StatusCode::kFailedPrecondition);
+  const int64_t lsn = MustPush(StepPush(1, 0, 1, 10)).lsn;  // a new run goes on after step 0
+  EXPECT_EQ(PullAll(lsn), Expected({{StepPush(0, 0, 1)}, {StepPush(1, 0, 1, 10)}}));
+}
+
+TEST_F(StoreCheckpointTest, RestoredTensorThatWasDroppedStillRefusesItsPastRuns) {
+  OpenWith(Embedding());
+  MustPush(StepPush(0, 0, 1, 8));
+  MustPush(StepPush(1, 0, 1, 9));
+  MustSnapshot("s");
+  ASSERT_TRUE(store_->Drop({false, "node", "emb"}).ok());
+  MustRestore("s");
+  for (const uint64_t run : {8u, 9u}) {
+    const TestPush old = StepPush(2, 0, 1, run);
+    EXPECT_EQ(store_->Push(old.request(), {}).status().code(),
+              absl::StatusCode::kFailedPrecondition);
+  }
+}
+
+TEST_F(StoreCheckpointTest, RestoreBringsBackDroppedTensorsAndDropsNewOnes) {
+  OpenWith(Embedding());
+  PushMany(1, 2);
+  MustSnapshot("s");
+  ASSERT_TRUE(store_->Drop({false, "node", "emb"}).ok());
+  ASSERT_TRUE(store_->Create(Embedding("new")).ok());
+  MustRestore("s");
+  EXPECT_EQ(PullAll(), Expected(applied_));
+  EXPECT_TRUE(absl::IsNotFound(store_->Describe({false, "node", "new"}).status()));
+  MustOpen();
+  EXPECT_EQ(PullAll(), Expected(applied_));
+}
+
+}  // namespace
+}  // namespace halograph

@@ -1,0 +1,219 @@
+// What a store does with the files of one that ended in any way.
+#include <filesystem>
+#include <fstream>
+#include <functional>
+
+#include "tests/unit/state_durable/store_fixture.h"
+
+namespace halograph {
+namespace {
+
+using testing::HasSubstr;
+
+class StoreRecoveryTest : public StoreTest {
+ protected:
+  StoreRecoveryTest() { options_.segment_bytes = 32 << 10; }
+
+  // Pushes of 300 rows, 8 KiB each: a segment has three of them.
+  void PushMany(uint64_t from, uint64_t to) {
+    for (uint64_t i = from; i <= to; ++i) {
+      applied_.push_back({RandomPush(1, i, 300)});
+      MustPush(applied_.back()[0]);
+    }
+  }
+  [[nodiscard]] std::vector<float> ExpectedAfter(size_t pushes) const {
+    return Expected({applied_.begin(), applied_.begin() + static_cast<std::ptrdiff_t>(pushes)});
+  }
+
+  // As it is on the disk now, without the end that a store writes when it closes.
+  void Crash() {
+    std::filesystem::remove_all(folder_.path() / "copy");
+    std::filesystem::copy(options_.folder / "log", folder_.path() / "copy",
+                          std::filesystem::copy_options::recursive);
+    auto& plain = static_cast<PlainEnv&>(*env_);
+    const auto catalogue = plain.Kept(options_.folder / "catalogue");
+    store_.reset();
+    plain.Restore(options_.folder / "catalogue", catalogue);
+    std::filesystem::remove_all(options_.folder / "log");
+    std::filesystem::rename(folder_.path() / "copy", options_.folder / "log");
+  }
+
+  struct Place {
+    std::filesystem::path path;
+    std::streamoff offset = 0;
+  };
+  // Where the header of the record of an LSN begins.
+  [[nodiscard]] Place PlaceOf(int64_t lsn) const {
+    for (const auto& entry : std::filesystem::directory_iterator(options_.folder / "log")) {
+      const std::string bytes = Contents(entry.path());
+      for (size_t at = 4096; at + 4096 <= bytes.size(); at += 4096) {
+        int64_t found = 0;
+        std::memcpy(&found, bytes.data() + at + 24, sizeof(found));
+        if (bytes.compare(at + 8, 8, "HALGREC1") == 0 && found == lsn) {
+          return {entry.path(), static_cast<std::streamoff>(at)};
+        }
+      }
+    }
+    ADD_FAILURE() << "no record of LSN " << lsn;
+    return {};
+  }
+  static std::string Contents(const std::filesystem::path& path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  static void Flip(const Place& place, std::streamoff by) {
+    std::fstream file(place.path, std::ios::binary | std::ios::in | std::ios::out);
+    file.seekg(place.offset + by);
+    const auto byte = static_cast<char>(file.get() ^ 0x10);
+    file.seekp(place.offset + by);
+    file.put(byte);
+  }
+
+  std::vector<std::vector<TestPush>> applied_;
+};
+
+TEST_F(StoreRecoveryTest, LastRecordThatIsTornIsTheEndOfTheLog) {
+  options_.sync = SyncLevel::kNever;  // nothing says that it was synced
+  OpenWith(Embedding());
+  PushMany(1, 6);
+  Crash();
+  Flip(PlaceOf(6), 5000);
+  MustOpen();
+  EXPECT_EQ(store_->stats().lsn, 5);
+  EXPECT_EQ(PullAll(), ExpectedAfter(5));
+  // The same push again, as the client that had no answer sends it.
+  EXPECT_EQ(MustPush(RandomPush(1, 6, 300)).lsn, 6);
+  EXPECT_EQ(PullAll(), ExpectedAfter(6));
+  MustOpen();
+  EXPECT_EQ(PullAll(), ExpectedAfter(6));
+}
+
+TEST_F(StoreRecoveryTest, RecordsBehindTheEndNeverComeBack) {
+  options_.sync = SyncLevel::kNever;
+  OpenWith(Embedding());
+  PushMany(1, 9);  // in three segments
+  Crash();
+  Flip(PlaceOf(3), 5000);
+  MustOpen();
+  EXPECT_EQ(PullAll(), ExpectedAfter(2));
+  applied_.resize(2);
+  PushMany(13, 14);
+  MustOpen();
+  EXPECT_EQ(store_->stats().lsn, 4);
+  EXPECT_EQ(PullAll(), ExpectedAfter(4));
+}
+
+// Each flip hits a record that a later one calls synced, or the header of its segment.
+TEST_F(StoreRecoveryTest, FlippedByteBeforeTheTailIsDataLossAndNamesFileAndOffset) {
+  options_.sync = SyncLevel::kAlways;
+  OpenWith(Embedding());
+  PushMany(1, 6);
+  Crash();
+  const std::filesystem::path log = options_.folder / "log";
+  const std::filesystem::path whole = folder_.path() / "whole";
+  std::filesystem::copy(log, whole, std::filesystem::copy_options::recursive);
+  for (const std::streamoff by : {0, 8, 16, 24, 40, 100, 128, 300, 2700, 5000}) {
+    SCOPED_TRACE(by);
+    Flip(PlaceOf(3), by);
+    const Status damaged = Open();
+    EXPECT_TRUE(absl::IsDataLoss(damaged)) << ToString(damaged);
+    EXPECT_THAT(Message(damaged), HasSubstr("LSN 3"));
+    EXPECT_THAT(Message(damaged), HasSubstr("offset"));
+    std::filesystem::remove_all(log);
+    std::filesystem::copy(whole, log, std::filesystem::copy_options::recursive);
+  }
+  Flip({PlaceOf(2).path, 0}, 20);
+  EXPECT_TRUE(absl::IsDataLoss(Open()));
+}
+
+// No later segment tells what was synced.
+TEST_F(StoreRecoveryTest, FlippedByteInTheHeaderOfTheLastSegmentIsDataLoss) {
+  options_.sync = SyncLevel::kAlways;
+  OpenWith(Embedding());
+  PushMany(1, 3);
+  Crash();
+  Flip({PlaceOf(3).path, 0}, 20);
+  const Status damaged = Open();
+  EXPECT_TRUE(absl::IsDataLoss(damaged)) << ToString(damaged);
+}
+
+TEST_F(StoreRecoveryTest, OneCrashAfterTheOtherDoesNotMakeTheLogLonger) {
+  options_.sync = SyncLevel::kAlways;
+  OpenWith(Embedding());
+  PushMany(1, 3);
+  for (int i = 0; i < 8; ++i) {
+    Crash();
+    MustOpen();
+  }
+  const std::filesystem::directory_iterator log(options_.folder / "log");
+  EXPECT_LE(std::distance(begin(log), end(log)), 4);
+  EXPECT_EQ(PullAll(), ExpectedAfter(3));
+}
+
+TEST_F(StoreRecoveryTest, TornRecordAfterACleanCloseIsDataLoss) {
+  OpenWith(Embedding());
+  PushMany(1, 3);
+  store_.reset();
+  Flip(PlaceOf(3), 5000);
+  EXPECT_TRUE(absl::IsDataLoss(Open()));
+}
+
+TEST_F(StoreRecoveryTest, MissingSegmentIsDataLoss) {
+  options_.sync = SyncLevel::kAlways;
+  OpenWith(Embedding());
+  PushMany(1, 9);
+  Crash();
+  std::filesystem::remove(PlaceOf(5).path);
+  EXPECT_TRUE(absl::IsDataLoss(Open()));
+}
+
+TEST_F(StoreRecoveryTest, EveryPrefixOfTheLogIsAStateThatWas) {
+  options_.sync = SyncLevel::kNever;
+  OpenWith(Embedding());
+  PushMany(1, 5);
+  Crash();
+  const std::filesystem::path log = options_.folder / "log";
+  const std::filesystem::path whole = folder_.path() / "whole";
+  std::filesystem::copy(log, whole, std::filesystem::copy_options::recursive);
+  for (size_t kept = 0; kept < 5; ++kept) {
+    SCOPED_TRACE(kept);
+    Flip(PlaceOf(static_cast<int64_t>(kept) + 1), 0);
+    MustOpen();
+    EXPECT_EQ(PullAll(), ExpectedAfter(kept));
+    Crash();
+    std::filesystem::remove_all(log);
+    std::filesystem::copy(whole, log, std::filesystem::copy_options::recursive);
+  }
+}
+
+TEST_F(StoreRecoveryTest, WaitingPushesWaitAfterTheRestartToo) {
+  OpenWith(Embedding());
+  const std::vector<TestPush> step = {StepPush(0, 0, 2), StepPush(0, 1, 2)};
+  MustPush(step[1]);
+  MustOpen();
+  EXPECT_TRUE(MustPush(step[1]).repeated);
+  const int64_t lsn = MustPush(step[0]).lsn;
+  EXPECT_EQ(PullAll(lsn), Expected({step}));
+}
+
+TEST_F(StoreRecoveryTest, StateOfAnotherGraphOrPartIsRefusedAndBothAreNamed) {
+  OpenWith(Embedding());
+  graph_.identity = "another-graph";
+  const Status other = Open();
+  EXPECT_EQ(other.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(Message(other), HasSubstr("identity-of-the-graph"));
+  EXPECT_THAT(Message(other), HasSubstr("another-graph"));
+  graph_.identity = "identity-of-the-graph";
+  graph_.part = 1;
+  EXPECT_EQ(Open().code(), absl::StatusCode::kFailedPrecondition);
+}
+
+TEST_F(StoreRecoveryTest, FolderThatAnotherStoreHasIsRefusedAndNamed) {
+  MustOpen();
+  const StatusOr<std::unique_ptr<StateStore>> second = StateStore::Open(options_, graph_, *env_);
+  EXPECT_EQ(second.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(Message(second.status()), HasSubstr(options_.folder.string()));
+}
+
+}  // namespace
+}  // namespace halograph

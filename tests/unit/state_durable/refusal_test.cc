@@ -1,0 +1,207 @@
+// What a store refuses, and that nothing happened then.
+#include <limits>
+
+#include "tests/unit/state_durable/store_fixture.h"
+
+namespace halograph {
+namespace {
+
+using testing::HasSubstr;
+
+class StoreRefusalTest : public StoreTest {
+ protected:
+  [[nodiscard]] Status Refusal(const TestPush& push) {
+    return store_->Push(push.request(), {}).status();
+  }
+};
+
+TEST_F(StoreRefusalTest, NanIsInvalidArgumentAndNamesTheId) {
+  OpenWith(Embedding());
+  TestPush push = RandomPush(1, 1);
+  push.ids[7] = 123;
+  push.values[7 * kDim + 2] = NAN;
+  const Status refused = Refusal(push);
+  EXPECT_TRUE(absl::IsInvalidArgument(refused)) << ToString(refused);
+  EXPECT_THAT(Message(refused), HasSubstr("id 123, at position 7"));
+  EXPECT_EQ(PullAll(), Expected({}));
+  const TestPush next = RandomPush(1, 1);  // its number is free
+  EXPECT_EQ(MustPush(next).lsn, 1);
+  EXPECT_EQ(PullAll(1), Expected({{next}}));
+}
+
+TEST_F(StoreRefusalTest, IdOfAnotherPartIsOutOfRangeForPushAndPull) {
+  OpenWith(Embedding());
+  TestPush push = RandomPush(1, 1);
+  push.ids[3] = kOwnedNodes;
+  EXPECT_TRUE(absl::IsOutOfRange(Refusal(push)));
+  push.ids[3] = -1;
+  EXPECT_TRUE(absl::IsOutOfRange(Refusal(push)));
+  float row[kDim];
+  const int64_t id = kOwnedNodes;
+  EXPECT_TRUE(absl::IsOutOfRange(store_->Pull({false, "node", "emb"}, {&id, 1}, {}, 0,
+                                              reinterpret_cast<std::byte*>(row), {})));
+}
+
+TEST_F(StoreRefusalTest, UnknownTensorIsNotFoundAndNamesThoseThatExist) {
+  OpenWith(Embedding());
+  TestPush push = RandomPush(1, 1);
+  push.tensor = "other";
+  const Status refused = Refusal(push);
+  EXPECT_TRUE(absl::IsNotFound(refused));
+  EXPECT_THAT(Message(refused), HasSubstr("emb"));
+}
+
+TEST_F(StoreRefusalTest, ValuesOfAnotherShapeAreInvalidArgument) {
+  OpenWith(Embedding());
+  TestPush push = RandomPush(1, 1);
+  push.values.pop_back();
+  EXPECT_TRUE(absl::IsInvalidArgument(Refusal(push)));
+}
+
+TEST_F(StoreRefusalTest, PushAboveTheLargestSizeIsResourceExhausted) {
+  options_.max_push_bytes = 1000;
+  OpenWith(Embedding());
+  EXPECT_TRUE(absl::IsResourceExhausted(Refusal(RandomPush(1, 1, 100))));
+}
+
+TEST_F(StoreRefusalTest, StepsDoNotGoBack) {
+  OpenWith(Embedding());
+  MustPush(StepPush(4, 0, 1));
+  EXPECT_EQ(Refusal(StepPush(3, 0, 1)).code(), absl::StatusCode::kFailedPrecondition);
+  TestPush same = StepPush(4, 0, 1);
+  same.sequence = 40;
+  EXPECT_EQ(Refusal(same).code(), absl::StatusCode::kFailedPrecondition);
+  TestPush other_run = StepPush(4, 0, 1, 10);
+  EXPECT_EQ(Refusal(other_run).code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(PullAll(1), Expected({{StepPush(4, 0, 1)}}));
+}
+
+TEST_F(StoreRefusalTest, StepBeyondTheLargestIsInvalidArgument) {
+  OpenWith(Embedding());
+  TestPush push = StepPush(0, 0, 1);
+  push.step->step = std::numeric_limits<int64_t>::max();
+  EXPECT_TRUE(absl::IsInvalidArgument(Refusal(push)));
+  MustPush(StepPush(0, 0, 1));
+}
+
+TEST_F(StoreRefusalTest, OptionThatMustBePositiveIsInvalidArgumentAndNamed) {
+  options_.max_clients = 0;
+  const Status refused = Open();
+  EXPECT_TRUE(absl::IsInvalidArgument(refused));
+  EXPECT_THAT(Message(refused), HasSubstr("max_clients"));
+}
+
+TEST_F(StoreRefusalTest, WorldSizesOfARunThatDifferAreFailedPrecondition) {
+  OpenWith(Embedding());
+  MustPush(StepPush(0, 0, 2));
+  EXPECT_EQ(Refusal(StepPush(0, 1, 3)).code(), absl::StatusCode::kFailedPrecondition);
+}
+
+TEST_F(StoreRefusalTest, StepFarAheadIsResourceExhaustedAndNamesTheMissingRank) {
+  OpenWith(Embedding());
+  MustPush(StepPush(0, 0, 2));
+  TestPush ahead = StepPush(kPushWindow + 1, 0, 2);
+  ahead.sequence = 2;
+  const Status refused = Refusal(ahead);
+  EXPECT_TRUE(absl::IsResourceExhausted(refused)) << ToString(refused);
+  EXPECT_THAT(Message(refused), HasSubstr("rank 1"));
+}
+
+TEST_F(StoreRefusalTest, LaterStepsThatDoNotFitIntoMemoryWaitOutside) {
+  options_.max_waiting_bytes = 100;
+  OpenWith(Embedding());
+  MustPush(StepPush(0, 0, 2));  // the step that is due may exceed it
+  EXPECT_TRUE(absl::IsResourceExhausted(Refusal(StepPush(1, 0, 2))));
+  MustPush(StepPush(0, 1, 2));
+  MustPush(StepPush(1, 0, 2));
+}
+
+TEST_F(StoreRefusalTest, TwoClientsWithOneIdAreFoundBeforeAndAfterReopening) {
+  OpenWith(Embedding());
+  MustPush(RandomPush(1, 1));
+  TestPush other = RandomPush(2, 1);
+  other.client = 1;
+  EXPECT_EQ(Refusal(other).code(), absl::StatusCode::kFailedPrecondition);
+  MustOpen();
+  EXPECT_EQ(Refusal(other).code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(PullAll(), Expected({{RandomPush(1, 1)}}));
+}
+
+TEST_F(StoreRefusalTest, SequenceBeyondTheWindowIsResourceExhausted) {
+  OpenWith(Embedding());
+  MustPush(RandomPush(1, 1));
+  EXPECT_TRUE(absl::IsResourceExhausted(Refusal(RandomPush(1, kPushWindow + 2))));
+  EXPECT_FALSE(MustPush(RandomPush(1, kPushWindow + 1)).repeated);
+  EXPECT_FALSE(MustPush(RandomPush(1, 2)).repeated);
+}
+
+TEST_F(StoreRefusalTest, ForgottenClientMustBeginAnew) {
+  options_.max_clients = 2;
+  OpenWith(Embedding());
+  for (uint64_t i = 1; i <= kPushWindow + 1; ++i) MustPush(RandomPush(1, i, 1));
+  MustPush(RandomPush(2, 1));
+  MustPush(RandomPush(3, 1));
+  EXPECT_EQ(Refusal(RandomPush(1, kPushWindow + 2)).code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_TRUE(MustPush(RandomPush(2, 1)).repeated);
+}
+
+TEST_F(StoreRefusalTest, PullOfAnLsnWhoseRankIsGoneNamesTheRank) {
+  OpenWith(Embedding());
+  const int64_t lsn = MustPush(StepPush(7, 1, 3)).lsn;
+  std::vector<float> row(kDim);
+  const int64_t id = 0;
+  const Status late = store_->Pull({false, "node", "emb"}, {&id, 1}, {}, lsn,
+                                   reinterpret_cast<std::byte*>(row.data()), {});
+  EXPECT_TRUE(absl::IsDeadlineExceeded(late)) << ToString(late);
+  EXPECT_THAT(Message(late), HasSubstr("step 7 waits for the push of rank 0, 2"));
+}
+
+TEST_F(StoreRefusalTest, NextRunGivesUpWhatWaitsOfTheRunBefore) {
+  OpenWith(Embedding());
+  MustPush(StepPush(0, 0, 2, 9));  // rank 1 of run 9 vanished
+  const TestPush other0 = StepPush(0, 0, 2, 10);
+  const TestPush other1 = StepPush(0, 1, 2, 10);
+  MustPush(other1);
+  EXPECT_EQ(Refusal(StepPush(0, 1, 2, 9)).code(), absl::StatusCode::kFailedPrecondition);
+  const int64_t lsn = MustPush(other0).lsn;
+  EXPECT_EQ(PullAll(lsn), Expected({{other0, other1}}));
+  MustOpen();
+  EXPECT_EQ(PullAll(lsn), Expected({{other0, other1}}));
+}
+
+TEST_F(StoreRefusalTest, CreateTwiceIsOneTensorAndAnotherSpecIsRefused) {
+  OpenWith(Embedding());
+  MustPush(RandomPush(1, 1));
+  EXPECT_TRUE(store_->Create(Embedding()).ok());
+  EXPECT_EQ(PullAll(), Expected({{RandomPush(1, 1)}}));
+  MutableTensorSpec other = Embedding();
+  other.dim = 8;
+  const Status refused = store_->Create(other);
+  EXPECT_TRUE(absl::IsInvalidArgument(refused));
+  EXPECT_THAT(Message(refused), HasSubstr("dim"));
+}
+
+TEST_F(StoreRefusalTest, TensorBeyondTheMemoryIsResourceExhaustedAndDropMakesRoom) {
+  options_.memory_bytes = 30'000;  // one takes 20,000
+  OpenWith(Embedding());
+  const Status refused = store_->Create(Embedding("second"));
+  EXPECT_TRUE(absl::IsResourceExhausted(refused)) << ToString(refused);
+  EXPECT_TRUE(store_->Drop({false, "node", "emb"}).ok());
+  EXPECT_TRUE(store_->Create(Embedding("second")).ok());
+}
+
+TEST_F(StoreRefusalTest, DroppedTensorIsGoneAfterReopeningAndItsNameIsFree) {
+  OpenWith(Embedding());
+  MustPush(RandomPush(1, 1));
+  ASSERT_TRUE(store_->Drop({false, "node", "emb"}).ok());
+  EXPECT_TRUE(absl::IsNotFound(Refusal(RandomPush(1, 2))));
+  ASSERT_TRUE(store_->Create(Embedding()).ok());
+  MustPush(RandomPush(1, 3));
+  MustOpen();
+  EXPECT_EQ(PullAll(), Expected({{RandomPush(1, 3)}}));
+  // A push to the tensor that was dropped is none to the new one.
+  EXPECT_EQ(Refusal(RandomPush(1, 1)).code(), absl::StatusCode::kFailedPrecondition);
+}
+
+}  // namespace
+}  // namespace halograph

@@ -1,0 +1,125 @@
+// The machine behind the interfaces of env.h, with RocksDB.
+#include <filesystem>
+#include <fstream>
+
+#include "common/state/durable/system_env.h"
+#include "tests/unit/state_durable/store_fixture.h"
+
+namespace halograph {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class SystemEnvTest : public StoreTest {
+ protected:
+  SystemEnvTest() { env_ = MakeSystemEnv(); }
+};
+
+TEST_F(SystemEnvTest, StoreKeepsItsStateInFilesAndRocksDb) {
+  OpenWith(Embedding());
+  std::vector<std::vector<TestPush>> applied;
+  for (uint64_t i = 1; i <= 20; ++i) {
+    applied.push_back({RandomPush(1, i, 200)});
+    MustPush(applied.back()[0]);
+    if (i == 7) {
+      EXPECT_TRUE(store_->Snapshot("seven", {}, {}).ok());
+    }
+  }
+  MustOpen();
+  EXPECT_EQ(PullAll(), Expected(applied));
+  ASSERT_TRUE(store_->RestoreSnapshot("seven").ok());
+  MustOpen();
+  EXPECT_EQ(PullAll(), Expected({applied.begin(), applied.begin() + 7}));
+}
+
+TEST_F(SystemEnvTest, CatalogueThatIsOpenIsFailedPrecondition) {
+  const StatusOr<std::unique_ptr<Catalogue>> first = env_->OpenCatalogue(folder_.path() / "c");
+  ASSERT_TRUE(first.ok());
+  EXPECT_EQ(env_->OpenCatalogue(folder_.path() / "c").status().code(),
+            absl::StatusCode::kFailedPrecondition);
+}
+
+TEST_F(SystemEnvTest, FileInTheWayOfACatalogueIsNoLock) {
+  std::ofstream(folder_.path() / "block") << "x";
+  const Status failed = env_->OpenCatalogue(folder_.path() / "block").status();
+  EXPECT_FALSE(failed.ok());
+  EXPECT_NE(failed.code(), absl::StatusCode::kFailedPrecondition) << ToString(failed);
+}
+
+TEST_F(SystemEnvTest, DamageInsideTheCatalogueIsDataLoss) {
+  const std::filesystem::path folder = folder_.path() / "c";
+  {
+    const StatusOr<std::unique_ptr<Catalogue>> opened = env_->OpenCatalogue(folder);
+    ASSERT_TRUE(opened.ok());
+    for (const char* key : {"first", "second", "third"}) {
+      const Catalogue::Change change = {key, std::string(100, 'v')};
+      ASSERT_TRUE((*opened)->Write({&change, 1}).ok());
+    }
+  }
+  int flipped = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.path().extension() != ".log") continue;
+    std::ifstream in(entry.path(), std::ios::binary);
+    std::string bytes{std::istreambuf_iterator<char>(in), {}};
+    const size_t at = bytes.find("second");
+    if (at == std::string::npos) continue;
+    bytes[at + 20] ^= 1;
+    std::ofstream(entry.path(), std::ios::binary) << bytes;
+    ++flipped;
+  }
+  ASSERT_EQ(flipped, 1);
+  const Status damaged = env_->OpenCatalogue(folder).status();
+  EXPECT_TRUE(absl::IsDataLoss(damaged)) << ToString(damaged);
+}
+
+TEST_F(SystemEnvTest, CatalogueScansByPrefixInByteOrderAndWritesAllAtOnce) {
+  const StatusOr<std::unique_ptr<Catalogue>> opened = env_->OpenCatalogue(folder_.path() / "c");
+  ASSERT_TRUE(opened.ok());
+  Catalogue& catalogue = **opened;
+  const std::vector<Catalogue::Change> put = {
+      {"a/2", "two"}, {"a/10", "ten"}, {"b", "other"}, {"gone", "x"}};
+  ASSERT_TRUE(catalogue.Write(put).ok());
+  const Catalogue::Change removed = {"gone", std::nullopt};
+  ASSERT_TRUE(catalogue.Write({&removed, 1}).ok());
+  std::vector<std::string> keys;
+  const StatusOr<std::vector<Catalogue::Entry>> entries = catalogue.Scan("a/");
+  ASSERT_TRUE(entries.ok());
+  for (const Catalogue::Entry& entry : *entries) keys.push_back(entry.key);
+  EXPECT_THAT(keys, ElementsAre("a/10", "a/2"));
+  EXPECT_EQ(*catalogue.Get("b"), "other");
+  EXPECT_EQ(*catalogue.Get("gone"), std::nullopt);
+}
+
+TEST_F(SystemEnvTest, ErrorsOfFilesNameThePath) {
+  FileSystem& files = env_->files();
+  const std::filesystem::path path = folder_.path() / "file";
+  EXPECT_TRUE(absl::IsNotFound(files.OpenToRead(path).status()));
+  ASSERT_TRUE(files.Create(path, 10, FileSystem::Write::kCached).ok());
+  const Status again = files.Create(path, 10, FileSystem::Write::kCached).status();
+  EXPECT_TRUE(absl::IsAlreadyExists(again));
+  EXPECT_THAT(Message(again), HasSubstr(path.string()));
+  std::byte bytes[20];
+  EXPECT_TRUE(absl::IsDataLoss((*files.OpenToRead(path))->ReadAt(0, bytes)));
+}
+
+TEST_F(SystemEnvTest, PiecesAreWrittenOneAfterTheOtherHoweverMany) {
+  FileSystem& files = env_->files();
+  const std::filesystem::path path = folder_.path() / "file";
+  const auto file = files.Create(path, 0, FileSystem::Write::kCached);
+  ASSERT_TRUE(file.ok());
+  std::string text(3000, ' ');
+  for (size_t i = 0; i < text.size(); ++i) text[i] = static_cast<char>('a' + i % 26);
+  std::vector<std::span<const std::byte>> pieces;
+  for (size_t at = 0; at < text.size(); at += 3) {
+    pieces.push_back(std::as_bytes(std::span(text).subspan(at, 3)));
+  }
+  ASSERT_TRUE((*file)->WriteAt(0, pieces).ok());
+  ASSERT_TRUE((*file)->Sync().ok());
+  std::string read(text.size(), ' ');
+  ASSERT_TRUE((*files.OpenToRead(path))->ReadAt(0, std::as_writable_bytes(std::span(read))).ok());
+  EXPECT_EQ(read, text);
+}
+
+}  // namespace
+}  // namespace halograph
