@@ -20,6 +20,11 @@ StatusOr<const CatalogTensor*> CheckRequest(const TensorCatalog& tensors,
                            row_bytes, request.ids.size() * row_bytes);
   }
   HG_RETURN_IF_ERROR(CheckIdRange(request.ids, tensor->resolved.rows, request.tensor.ToString()));
+  if (!request.after.empty() && request.after.size() + 1 != tensor->boundaries.size()) {
+    return InvalidArgument("{}: `after` has {} numbers for {} partitions",
+                           request.tensor.ToString(), request.after.size(),
+                           tensor->boundaries.size() - 1);
+  }
   if (positions.empty()) return tensor;
   if (positions.size() != request.ids.size()) {
     return InvalidArgument("{}: {} positions for {} ids", request.tensor.ToString(),
@@ -32,6 +37,16 @@ StatusOr<const CatalogTensor*> CheckRequest(const TensorCatalog& tensors,
 }
 
 }  // namespace
+
+void RowsInPlace::Find(std::span<const int64_t> ids, std::span<const std::byte*> rows) const {
+  size_t part = 0;  // of the id before, which most have too
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (ids[i] < boundaries[part] || ids[i] >= boundaries[part + 1]) {
+      part = static_cast<size_t>(FindRange(boundaries, ids[i]));
+    }
+    rows[i] = by_part[part] + static_cast<size_t>(ids[i] - boundaries[part]) * row_bytes;
+  }
+}
 
 StatusOr<std::vector<const CatalogTensor*>> CheckPull(const TensorCatalog& tensors,
                                                       std::span<const RowRequest> requests) {
@@ -82,6 +97,68 @@ StatusOr<const TaskArray*> TaskSet::Find(std::string_view name) const {
   }
   return NotFound("set '{}' of '{}' has no array '{}'; it has {}", spec.set, spec.type, name,
                   names);
+}
+
+namespace {
+
+Status NoMutableTensors(const std::string& what) {
+  return FailedPrecondition(
+      "{}: this store keeps no mutable tensors. Start halograph-server with --state DIR, or give "
+      "--state DIR to a trainer without servers",
+      what);
+}
+
+}  // namespace
+
+Status KVStore::CreateTensor(const MutableTensorSpec& spec, CallContext& /*context*/) {
+  return NoMutableTensors(spec.ref.ToString());
+}
+
+Status KVStore::DropTensor(const TensorRef& ref, CallContext& /*context*/) {
+  return NoMutableTensors(ref.ToString());
+}
+
+StatusOr<std::vector<MutableTensorState>> KVStore::ListTensors(CallContext& /*context*/) {
+  return NoMutableTensors("the list of tensors");
+}
+
+StatusOr<PushMark> KVStore::Push(const RowPush& push, CallContext& /*context*/) {
+  return NoMutableTensors(push.tensor.ToString());
+}
+
+Status KVStore::SnapshotTensors(const std::string& name, std::optional<int64_t> /*step*/,
+                                CallContext& /*context*/) {
+  return NoMutableTensors("snapshot " + name);
+}
+
+StatusOr<std::vector<MutableTensorState>> MergeTensors(const std::map<int, StateStats>& states) {
+  struct Told {
+    int part = 0;  // that told first
+    MutableTensorState tensor;
+    size_t parts = 0;
+  };
+  std::map<std::string, Told> all;
+  for (const auto& [part, state] : states) {
+    for (const MutableTensorStats& tensor : state.tensors) {
+      Told& told = all.try_emplace(tensor.spec.ref.ToString(), Told{part, {tensor.spec, -1}, 0})
+                       .first->second;
+      if (const Status same = told.tensor.spec.SameAs(tensor.spec); !same.ok()) {
+        return DataLoss("partitions {} and {} have different tensors of one name: {}", told.part,
+                        part, Message(same));
+      }
+      told.tensor.step = std::max(told.tensor.step, tensor.step);
+      ++told.parts;
+    }
+  }
+  std::vector<MutableTensorState> merged;
+  for (auto& [name, told] : all) {
+    if (told.parts != states.size()) {
+      return DataLoss("{}: {} of {} partitions have it, among them {}: create it again, or drop it",
+                      name, told.parts, states.size(), told.part);
+    }
+    merged.push_back(std::move(told.tensor));
+  }
+  return merged;
 }
 
 }  // namespace halograph

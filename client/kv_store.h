@@ -7,6 +7,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -15,6 +17,7 @@
 #include "common/base/status.h"
 #include "common/graph/row_source.h"
 #include "common/graph/tensor_ref.h"
+#include "common/state/state_store.h"
 
 namespace halograph {
 
@@ -25,6 +28,38 @@ struct RowRequest {
   // Row ids[i] goes to row positions[i] of `out`; empty: to row i.
   std::span<const int64_t> positions = {};
   std::span<std::byte> out = {};  // rows of row_bytes bytes, in the stored dtype
+  // Of a mutable tensor: pushes to it that the rows must show, as Push returned it; empty: none.
+  std::span<const int64_t> after = {};
+};
+
+// Rows to push to one mutable tensor. Borrowed.
+struct RowPush {
+  TensorRef tensor;
+  PushKind kind = PushKind::kGradient;
+  // Of synchronous training: every rank pushes once a step and tensor, maybe no rows.
+  std::optional<SyncStep> step = {};
+  std::span<const int64_t> ids = {};  // global, any order, repeats allowed
+  DType dtype = DType::kFloat32;      // of rows
+  std::span<const std::byte> rows = {};
+};
+
+// A mutable tensor, over all partitions.
+struct MutableTensorState {
+  MutableTensorSpec spec;
+  int64_t step = -1;  // the last step that a partition has applied; -1: none
+};
+
+// By partition: the log sequence number up to which pulls must wait to see a push; 0: not at all.
+using PushMark = std::vector<int64_t>;
+
+// All rows of a tensor where they are stored, in the memory of this process.
+struct RowsInPlace {
+  std::span<const int64_t> boundaries;    // of its ids, parts + 1
+  std::vector<const std::byte*> by_part;  // the rows of each, one after the other
+  size_t row_bytes = 0;
+
+  // Fills `rows` with where the row of each of `ids` is. Requires ids within the tensor.
+  void Find(std::span<const int64_t> ids, std::span<const std::byte*> rows) const;
 };
 
 struct TaskSetRef {
@@ -63,7 +98,8 @@ class KVStore {
   // anything. The message names the request if there are several.
   //   NotFound         unknown type or tensor
   //   OutOfRange       an id outside the tensor: id, position and count are named
-  //   InvalidArgument  `out` is not as long as its rows, or positions do not fit ids or `out`
+  //   InvalidArgument  `out` is not as long as its rows, or positions do not fit ids or `out`, or
+  //                    `after` is not of all partitions
   //   ResourceExhausted, Unavailable, DeadlineExceeded, Cancelled  as GraphStore::Sample
   //   else             what a source of rows says (RowSource)
   [[nodiscard]] virtual Status Pull(std::span<const RowRequest> requests, CallContext& context) = 0;
@@ -72,13 +108,43 @@ class KVStore {
     return Pull({&request, 1}, context);
   }
 
+  // What Pull would copy, to be read where it is for as long as this store lives. Nothing unless
+  // all rows of the tensor are mapped here: stores that ask others have nothing, nor has a tensor
+  // that there is not, or that changes.
+  [[nodiscard]] virtual std::optional<RowsInPlace> InPlace(const TensorRef& /*tensor*/) const {
+    return std::nullopt;
+  }
+
   // Rows [rows.begin, rows.end) of the whole set, in the order of info().task_rows.
   //   NotFound    no such set: what exists is named
   //   OutOfRange  rows outside the set: its count is named
   //   else        as Pull
   [[nodiscard]] virtual StatusOr<TaskSet> ReadTaskSet(const TaskSetRef& set, IdRange rows,
                                                       CallContext& context) = 0;
+
+  // Mutable tensors (common/state/state_store.h says what each call means and how it fails). A
+  // store without them answers FailedPrecondition, and says what to start it with.
+
+  // On all partitions; done twice it changes nothing. After an error some partitions may have it:
+  // repeat the call.
+  [[nodiscard]] virtual Status CreateTensor(const MutableTensorSpec& spec, CallContext& context);
+  [[nodiscard]] virtual Status DropTensor(const TensorRef& ref, CallContext& context);
+  // Of all partitions together; DataLoss if they differ: which, and in what.
+  [[nodiscard]] virtual StatusOr<std::vector<MutableTensorState>> ListTensors(CallContext& context);
+  // Splits the rows by owner and pushes each share once: the store repeats what an owner could not
+  // take until the deadline, also over its restart, and it is applied once. With a step every owner
+  // is told, also one without rows. Returns when all owners have acknowledged. After an error some
+  // shares may have been applied, or be applied yet.
+  [[nodiscard]] virtual StatusOr<PushMark> Push(const RowPush& push, CallContext& context);
+  // One moment of all partitions: after `step`; null: each partition's own now.
+  [[nodiscard]] virtual Status SnapshotTensors(const std::string& name, std::optional<int64_t> step,
+                                               CallContext& context);
 };
+
+// What partitions have of tensors, put together: by name. `states`: of all, by partition.
+//   DataLoss  a partition lacks a tensor, or has another one of its name: which, and in what
+[[nodiscard]] StatusOr<std::vector<MutableTensorState>> MergeTensors(
+    const std::map<int, StateStats>& states);
 
 // What every store checks of a Pull before it asks or reads anything: the tensor of every request.
 // Errors: the first three of KVStore::Pull.

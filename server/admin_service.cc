@@ -14,15 +14,16 @@ class AdminServiceImpl final : public AdminRpcs {
   grpc::ServerUnaryReactor* Stats(grpc::CallbackServerContext* context,
                                   const grpc::ByteBuffer* request,
                                   grpc::ByteBuffer* reply) override {
-    return StartCall(context_.calls, Method::kStats, Admission::kAlways, context, request, reply,
-                     [this](grpc::ByteBuffer* bytes, ReplyMemory&, grpc::ByteBuffer* out) {
-                       HG_RETURN_IF_ERROR(CheckStatsRequest(bytes));
-                       HG_ASSIGN_OR_RETURN(
-                           *out, ToStatsReply(TakeSnapshot(*context_.graph, *context_.calls.stats,
-                                                           *context_.calls.dispatcher,
-                                                           context_.calls.log->clients())));
-                       return OkStatus();
-                     });
+    return StartCall(
+        context_.calls, Method::kStats, Admission::kAlways, context, request, reply,
+        [this](grpc::ByteBuffer* bytes, CallScope&, grpc::ByteBuffer* out) {
+          HG_RETURN_IF_ERROR(CheckStatsRequest(bytes));
+          HG_ASSIGN_OR_RETURN(
+              *out, ToStatsReply(TakeSnapshot(*context_.graph, *context_.calls.stats,
+                                              *context_.calls.dispatcher,
+                                              context_.calls.log->clients(), context_.states)));
+          return OkStatus();
+        });
   }
 
  private:

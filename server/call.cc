@@ -1,5 +1,6 @@
 #include "server/call.h"
 
+#include <algorithm>
 #include <chrono>
 #include <new>
 #include <utility>
@@ -19,6 +20,17 @@ constexpr char kPushbackBusyMs[] = "20";
 constexpr char kPushbackDrainingMs[] = "1000";
 // How long a call waits for memory that replies before it hold.
 constexpr std::chrono::milliseconds kMemoryPatience{200};
+// How long before its client gives up a call stops to wait for others, to say what it waited for:
+// the lesser of this and a tenth of its time.
+constexpr std::chrono::milliseconds kLastWords{500};
+
+// gRPC's clock is the system's.
+std::chrono::steady_clock::time_point DeadlineOf(const grpc::CallbackServerContext& context,
+                                                 std::chrono::steady_clock::time_point start) {
+  const auto left = context.deadline() - std::chrono::system_clock::now();
+  if (left >= kLongestCall) return start + kLongestCall;  // also where there is none
+  return start + std::chrono::duration_cast<std::chrono::steady_clock::duration>(left);
+}
 
 class Call final : public grpc::ServerUnaryReactor {
  public:
@@ -32,7 +44,9 @@ class Call final : public grpc::ServerUnaryReactor {
         request_bytes_(static_cast<int64_t>(request->Length())),
         reply_(reply),
         work_(std::move(work)),
-        memory_(environment.buffers, logged_.peer) {
+        memory_(environment.buffers, logged_.peer),
+        scope_{.memory = memory_,
+               .limits = {.cancel = environment.ending, .deadline = DeadlineOf(*context, start_)}} {
     environment_.stats->Of(method).Begin();
   }
 
@@ -44,8 +58,9 @@ class Call final : public grpc::ServerUnaryReactor {
       if (!ticket.ok()) return End(ticket.status());
       ticket_ = std::move(ticket).value();
     }
-    if (admission != Admission::kPool) return Execute();
-    RunOnPool();
+    if (admission == Admission::kPool) return RunOnPool();
+    if (admission == Admission::kSlow) return RunSlow();
+    Execute();
   }
 
   void OnDone() override {
@@ -60,7 +75,10 @@ class Call final : public grpc::ServerUnaryReactor {
   using Clock = std::chrono::steady_clock;
 
   [[nodiscard]] Status CheckSize() const {
-    if (logged_.method == Method::kSample || logged_.method == Method::kPull) return OkStatus();
+    if (logged_.method == Method::kSample || logged_.method == Method::kPull ||
+        logged_.method == Method::kPush) {
+      return OkStatus();
+    }
     if (static_cast<size_t>(request_bytes_) <= kSmallRequestBytes) return OkStatus();
     return ResourceExhausted("a request of {} bytes; {} takes at most {}", request_bytes_,
                              MethodName(logged_.method), kSmallRequestBytes);
@@ -85,11 +103,18 @@ class Call final : public grpc::ServerUnaryReactor {
     }
   }
 
+  void RunSlow() {
+    if (Status status = environment_.dispatcher->RunSlow([this] { Execute(); }); !status.ok()) {
+      End(status);
+    }
+  }
+
   void Execute() {
     if (context_->IsCancelled()) {
       return End(Cancelled("the client cancelled the call before it was answered"));
     }
     const Status status = Guarded();
+    if (!status.ok() && scope_.wait_for && !scope_.waited) return WaitForOthers();
     if (!status.ok() && memory_.missing_bytes() > 0 && !waited_) return WaitForMemory();
     End(status);
     // Nothing here: this may be gone.
@@ -108,9 +133,25 @@ class Call final : public grpc::ServerUnaryReactor {
     if (!waits.ok()) End(waits);
   }
 
+  // Goes on, on the pool, when others have done what this waits for, or its time is nearly up.
+  void WaitForOthers() {
+    scope_.waited = true;
+    const Clock::time_point deadline = *scope_.limits.deadline;
+    const auto last_words = std::min<Clock::duration>(kLastWords, (deadline - start_) / 10);
+    auto ready = [this, done = std::exchange(scope_.wait_for, nullptr)] {
+      return context_->IsCancelled() || done();
+    };
+    const Status waits =
+        environment_.waiting->Add(std::move(ready), deadline - last_words, [this](Status status) {
+          if (!status.ok()) return End(status);
+          RunOnPool();
+        });
+    if (!waits.ok()) End(waits);
+  }
+
   Status Guarded() {
     try {
-      return work_(request_, memory_, reply_);
+      return work_(request_, scope_, reply_);
     } catch (const std::bad_alloc&) {
       return Unavailable("busy: out of memory: try again");
     } catch (const std::exception& error) {
@@ -147,6 +188,7 @@ class Call final : public grpc::ServerUnaryReactor {
   const CallWork work_;
   const Clock::time_point start_ = Clock::now();
   ReplyMemory memory_;
+  CallScope scope_;
   Ticket ticket_;
   ReplyWatch::Place place_;
   Clock::duration answering_{};

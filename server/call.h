@@ -4,18 +4,21 @@
 // exactly, a malformed request is INVALID_ARGUMENT, and rows are not copied by protobuf.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <string_view>
 
 #include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/server_callback.h>
 
+#include "common/base/cancel.h"
 #include "common/base/status.h"
 #include "server/call_log.h"
 #include "server/runtime/buffer_pool.h"
 #include "server/runtime/dispatcher.h"
 #include "server/runtime/reply_watch.h"
 #include "server/runtime/stats.h"
+#include "server/runtime/waiting_calls.h"
 
 namespace grpc {
 class CallbackServerContext;
@@ -30,23 +33,40 @@ struct CallEnvironment {
   CallLog* log = nullptr;
   BufferPool* buffers = nullptr;  // where replies of rows and edges lie
   ReplyWatch* replies = nullptr;  // with GrpcCallHooks()
-  std::string_view identity;      // of the graph served
+  WaitingCalls* waiting = nullptr;
+  const CancelToken* ending = nullptr;  // cancelled when calls are cut off
+  std::string_view identity;            // of the graph served
 };
 
 enum class Admission {
   kPool,    // through the gate, on the pool
+  kSlow,    // the same, on the threads for what takes long
   kInline,  // through the gate, at once on gRPC's thread: for what takes microseconds
   kAlways,  // as kInline, but also while draining: for statistics
 };
 
-// Requests of other methods than Sample and Pull, which have ids, are not larger than this:
+// Requests of other methods than Sample, Pull and Push, which have ids, are not larger than this:
 // generated code takes 30 times the bytes of fields that it does not know.
 inline constexpr size_t kSmallRequestBytes = 64 << 10;
 
-// Turns a request into a reply. `request` may be read from. Where `memory` has no room, the call
-// waits for some, without a thread, and the work runs again from the start.
+// What the work of a call has beside its messages. One thread at a time.
+struct CallScope {
+  ReplyMemory& memory;
+  // When the client gives up, but no later than kLongestCall after the call came; or when the
+  // server cuts calls off.
+  WorkLimits limits;
+  // Set by work that waits for what other calls do, and returns any error then: the call waits
+  // until it gives true, or until its time is nearly up.
+  std::function<bool()> wait_for = {};
+  bool waited = false;  // it has: work that still is not done ends within `limits`
+};
+inline constexpr std::chrono::minutes kLongestCall{10};
+
+// Turns a request into a reply. `request` may be read from, where the work does not wait. Where
+// scope.memory has no room, or scope.wait_for is set, the call waits, without a thread, and the
+// work runs again from the start.
 using CallWork =
-    std::function<Status(grpc::ByteBuffer* request, ReplyMemory& memory, grpc::ByteBuffer* reply)>;
+    std::function<Status(grpc::ByteBuffer* request, CallScope& scope, grpc::ByteBuffer* reply)>;
 
 // How a watch ends a call of gRPC (a grpc_call*). Its client may repeat it.
 [[nodiscard]] ReplyWatch::Hooks GrpcCallHooks();

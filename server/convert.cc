@@ -5,6 +5,8 @@
 
 #include "halograph/v1/admin.pb.h"
 #include "halograph/v1/graph.pb.h"
+#include "halograph/v1/kv.pb.h"
+#include "proto/state/tensor_messages.h"
 
 namespace halograph::server {
 namespace {
@@ -140,6 +142,7 @@ StatusOr<grpc::ByteBuffer> ToStatsReply(const ServerSnapshot& snapshot) {
   reply.set_clients(snapshot.clients);
   reply.set_recent_seconds(snapshot.recent.seconds);
   reply.set_num_parts(static_cast<uint32_t>(snapshot.num_parts));
+  for (const auto& [part, state] : snapshot.state) ToProto(part, state, reply.add_state());
   for (size_t m = 0; m < kMethods; ++m) {
     ToProto(static_cast<Method>(m), snapshot.methods[m], reply.add_methods());
     ToProto(static_cast<Method>(m), snapshot.recent.methods[m], reply.add_recent());
@@ -167,6 +170,68 @@ StatusOr<TopologyRequest> ParseTopologyRequest(grpc::ByteBuffer* bytes) {
                          .path = message.path(),
                          .offset = message.offset(),
                          .length = message.length()};
+}
+
+StatusOr<MutableTensorSpec> ParseCreateTensorRequest(grpc::ByteBuffer* bytes) {
+  v1::CreateTensorRequest message;
+  HG_RETURN_IF_ERROR(Parse(bytes, &message));
+  return ToSpec(message.spec());
+}
+
+StatusOr<TensorRef> ParseDropTensorRequest(grpc::ByteBuffer* bytes) {
+  v1::DropTensorRequest message;
+  HG_RETURN_IF_ERROR(Parse(bytes, &message));
+  return TensorRef{message.edge(), message.type(), message.name()};
+}
+
+StatusOr<SnapshotRequest> ParseSnapshotTensorsRequest(grpc::ByteBuffer* bytes) {
+  v1::SnapshotTensorsRequest message;
+  HG_RETURN_IF_ERROR(Parse(bytes, &message));
+  SnapshotRequest request{.name = message.name(), .step = {}};
+  if (message.has_step()) request.step = message.step();
+  return request;
+}
+
+StatusOr<std::string> ParseSnapshotName(grpc::ByteBuffer* bytes) {
+  v1::DeleteSnapshotRequest message;
+  HG_RETURN_IF_ERROR(Parse(bytes, &message));
+  return message.name();
+}
+
+grpc::ByteBuffer EmptyReply() {
+  const grpc::Slice nothing;
+  return {&nothing, 1};
+}
+
+StatusOr<grpc::ByteBuffer> ToListTensorsReply(const std::map<int, StateStats>& parts) {
+  v1::ListTensorsReply reply;
+  for (const auto& [part, stats] : parts) ToProto(part, stats, reply.add_parts());
+  return Serialize(reply);
+}
+
+StatusOr<grpc::ByteBuffer> ToSnapshotTensorsReply(const std::map<int, SnapshotInfo>& parts) {
+  v1::SnapshotTensorsReply reply;
+  for (const auto& [part, info] : parts) ToProto(part, info, reply.add_snapshots());
+  return Serialize(reply);
+}
+
+StatusOr<grpc::ByteBuffer> ToListSnapshotsReply(
+    const std::map<int, std::vector<SnapshotInfo>>& parts) {
+  v1::ListSnapshotsReply reply;
+  for (const auto& [part, snapshots] : parts) {
+    for (const SnapshotInfo& info : snapshots) ToProto(part, info, reply.add_snapshots());
+  }
+  return Serialize(reply);
+}
+
+Status CheckListTensorsRequest(grpc::ByteBuffer* bytes) {
+  v1::ListTensorsRequest message;
+  return Parse(bytes, &message);
+}
+
+Status CheckListSnapshotsRequest(grpc::ByteBuffer* bytes) {
+  v1::ListSnapshotsRequest message;
+  return Parse(bytes, &message);
 }
 
 Status CheckDescribeRequest(grpc::ByteBuffer* bytes) {

@@ -2,9 +2,15 @@
 // (those: server/wire.h). Pure functions. No generated header is needed to include this one.
 #pragma once
 
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
 #include <grpcpp/support/byte_buffer.h>
 
 #include "common/base/status.h"
+#include "common/state/state_store.h"
 #include "server/handlers/describe.h"
 #include "server/handlers/task_set.h"
 #include "server/handlers/topology_files.h"
@@ -17,7 +23,26 @@ namespace halograph::server {
 // InvalidArgument if the bytes are no such message.
 [[nodiscard]] StatusOr<TaskSetRequest> ParseTaskSetRequest(grpc::ByteBuffer* bytes);
 [[nodiscard]] StatusOr<TopologyRequest> ParseTopologyRequest(grpc::ByteBuffer* bytes);
+[[nodiscard]] StatusOr<MutableTensorSpec> ParseCreateTensorRequest(grpc::ByteBuffer* bytes);
+[[nodiscard]] StatusOr<TensorRef> ParseDropTensorRequest(grpc::ByteBuffer* bytes);
+struct SnapshotRequest {
+  std::string name;
+  std::optional<int64_t> step;
+};
+[[nodiscard]] StatusOr<SnapshotRequest> ParseSnapshotTensorsRequest(grpc::ByteBuffer* bytes);
+// Of DeleteSnapshot and RestoreSnapshot, whose requests are alike.
+[[nodiscard]] StatusOr<std::string> ParseSnapshotName(grpc::ByteBuffer* bytes);
+// A message without fields.
+[[nodiscard]] grpc::ByteBuffer EmptyReply();
+[[nodiscard]] StatusOr<grpc::ByteBuffer> ToListTensorsReply(const std::map<int, StateStats>& parts);
+[[nodiscard]] StatusOr<grpc::ByteBuffer> ToSnapshotTensorsReply(
+    const std::map<int, SnapshotInfo>& parts);
+[[nodiscard]] StatusOr<grpc::ByteBuffer> ToListSnapshotsReply(
+    const std::map<int, std::vector<SnapshotInfo>>& parts);
+
 // Those of an empty message, unknown fields allowed.
+[[nodiscard]] Status CheckListTensorsRequest(grpc::ByteBuffer* bytes);
+[[nodiscard]] Status CheckListSnapshotsRequest(grpc::ByteBuffer* bytes);
 [[nodiscard]] Status CheckDescribeRequest(grpc::ByteBuffer* bytes);
 [[nodiscard]] Status CheckStatsRequest(grpc::ByteBuffer* bytes);
 

@@ -25,7 +25,7 @@ class GraphServiceImpl final : public GraphRpcs {
                                      const grpc::ByteBuffer* request,
                                      grpc::ByteBuffer* reply) override {
     return StartCall(context_.calls, Method::kDescribe, Admission::kInline, context, request, reply,
-                     [this](grpc::ByteBuffer* bytes, ReplyMemory&, grpc::ByteBuffer* out) {
+                     [this](grpc::ByteBuffer* bytes, CallScope&, grpc::ByteBuffer* out) {
                        HG_RETURN_IF_ERROR(CheckDescribeRequest(bytes));
                        *out = description_;  // shares the bytes
                        return OkStatus();
@@ -36,8 +36,8 @@ class GraphServiceImpl final : public GraphRpcs {
                                    const grpc::ByteBuffer* request,
                                    grpc::ByteBuffer* reply) override {
     return StartCall(context_.calls, Method::kSample, Admission::kPool, context, request, reply,
-                     [this](grpc::ByteBuffer* bytes, ReplyMemory& memory, grpc::ByteBuffer* out) {
-                       return DoSample(bytes, memory, out);
+                     [this](grpc::ByteBuffer* bytes, CallScope& scope, grpc::ByteBuffer* out) {
+                       return DoSample(bytes, scope.memory, out);
                      });
   }
 
@@ -45,7 +45,7 @@ class GraphServiceImpl final : public GraphRpcs {
                                         const grpc::ByteBuffer* request,
                                         grpc::ByteBuffer* reply) override {
     return StartCall(context_.calls, Method::kGraphReadTaskSet, Admission::kPool, context, request,
-                     reply, [this](grpc::ByteBuffer* bytes, ReplyMemory&, grpc::ByteBuffer* out) {
+                     reply, [this](grpc::ByteBuffer* bytes, CallScope&, grpc::ByteBuffer* out) {
                        return AnswerReadTaskSet(context_, bytes, out);
                      });
   }
@@ -54,7 +54,7 @@ class GraphServiceImpl final : public GraphRpcs {
                                          const grpc::ByteBuffer* request,
                                          grpc::ByteBuffer* reply) override {
     return StartCall(context_.calls, Method::kReadTopology, Admission::kPool, context, request,
-                     reply, [this](grpc::ByteBuffer* bytes, ReplyMemory&, grpc::ByteBuffer* out) {
+                     reply, [this](grpc::ByteBuffer* bytes, CallScope&, grpc::ByteBuffer* out) {
                        return DoReadTopology(bytes, out);
                      });
   }
@@ -82,8 +82,9 @@ class GraphServiceImpl final : public GraphRpcs {
 }  // namespace
 
 StatusOr<std::unique_ptr<grpc::Service>> MakeGraphService(const ServiceContext& context) {
-  HG_ASSIGN_OR_RETURN(grpc::ByteBuffer description,
-                      ToDescribeReply(server::Describe(*context.graph, context.max_message_bytes)));
+  HG_ASSIGN_OR_RETURN(
+      grpc::ByteBuffer description,
+      ToDescribeReply(server::Describe(*context.graph, context.max_message_bytes, context.states)));
   if (static_cast<int64_t>(description.Length()) > context.max_message_bytes) {
     return ResourceExhausted(
         "the description of the graph takes {} bytes, a message at most {}: start the server with "

@@ -60,6 +60,8 @@ int64_t ServerOptions::ReplyMemory() const {
   return std::max(kReplyMemory, kMessagesInMemory * max_message_bytes);
 }
 
+StateOptions ServerOptions::State() const { return ToStateOptions(state, max_message_bytes); }
+
 void AddServerOptions(OptionTable& rows, ServerOptions* o) {
   rows.Group("Graph");
   rows.Add("graph", &o->graph, "partition folder, which holds part-XXXX").Required();
@@ -95,6 +97,8 @@ void AddServerOptions(OptionTable& rows, ServerOptions* o) {
            "stops");
   rows.Add("drain-timeout", &o->drain_timeout, "how long calls in flight may go on after SIGTERM")
       .Range(std::chrono::seconds(0), std::chrono::hours(1));
+
+  AddStateRows(rows, &o->state, "the parts served");
 
   rows.Group("Bounds");
   rows.Add("threads", &o->threads, "threads that work on calls; 0: one a core").Range(0, 1024);

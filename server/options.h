@@ -10,6 +10,7 @@
 #include "common/base/status.h"
 #include "common/graph/partition.h"
 #include "common/program/options.h"
+#include "common/state/options/state_folder_options.h"
 
 namespace halograph::server {
 
@@ -29,7 +30,8 @@ struct ServerOptions {
   std::filesystem::path address_file;  // empty: none
   std::chrono::nanoseconds drain_timeout = std::chrono::seconds(10);
   VerifyLevel verify = VerifyLevel::kContents;
-  PartContents contents;  // what is opened and served (--serve)
+  PartContents contents;     // what is opened and served (--serve)
+  StateFolderOptions state;  // mutable tensors of the parts served
 
   // InvalidArgument naming the option, the value and what is allowed.
   [[nodiscard]] Status Validate() const;
@@ -38,6 +40,8 @@ struct ServerOptions {
   [[nodiscard]] int NumThreads() const;
   [[nodiscard]] int64_t RequestMemory() const;
   [[nodiscard]] int64_t ReplyMemory() const;
+  // Of all parts together; requires `state`.
+  [[nodiscard]] StateOptions State() const;
 };
 
 // A row for each of them; ranges are there. What several together make wrong is Validate's.

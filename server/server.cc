@@ -20,6 +20,8 @@
 #include "common/base/log.h"
 #include "common/base/printable.h"
 #include "common/base/units.h"
+#include "common/state/durable/system_env.h"
+#include "common/state/parts/part_states.h"
 #include "server/connections.h"
 #include "server/handlers/describe.h"
 #include "server/runtime/housekeeper.h"
@@ -35,6 +37,8 @@ constexpr std::chrono::milliseconds kPauseInNeed{20};
 constexpr std::chrono::milliseconds kPause{1000};
 // What gRPC may hold of requests that are not complete, beside its own memory for calls.
 constexpr int64_t kQuotaInRequestMemories = 4;
+// For calls about mutable tensors that take long, or wait: snapshots after a step wait for it.
+constexpr size_t kSlowThreads = 2;
 // How long connections have to end when the server does.
 constexpr std::chrono::seconds kConnectionsEnd{1};
 // Calls that one connection may have open; more wait at the client.
@@ -103,10 +107,15 @@ struct Server::State {
         replies(GrpcCallHooks(), options.reply_timeout),
         dispatcher({.threads = static_cast<size_t>(options.NumThreads()),
                     .queue = static_cast<size_t>(options.queue),
-                    .request_bytes = options.RequestMemory()}),
+                    .request_bytes = options.RequestMemory(),
+                    .slow_threads = kSlowThreads}),
+        waiting(static_cast<size_t>(options.queue)),
         keeper([this] { return KeepHouse(); }) {
     buffers->OnChange([this] { keeper.Wake(); });
+    waiting.OnWait([this] { keeper.Wake(); });
   }
+  // Opens the mutable tensors of `graph`. Errors as PartStates::Open.
+  [[nodiscard]] Status OpenState(const ServerOptions& options);
   // Cancels the calls that are left and waits for gRPC's end. Idempotent.
   void Stop();
   // What is done beside the calls; after how long it is to be done again at the latest.
@@ -117,7 +126,13 @@ struct Server::State {
   const std::shared_ptr<BufferPool> buffers;
   ReplyWatch replies;
   MemoryTrimmer trimmer;
+  // What the parts' tensors borrow, and they, end after the calls that use them.
+  std::unique_ptr<Env> env;
+  std::shared_ptr<const ServedGraph> graph;
+  std::unique_ptr<PartStates> states;  // null: none are kept
   Dispatcher dispatcher;
+  WaitingCalls waiting;
+  CancelToken ending;
   Housekeeper keeper;
   std::unique_ptr<grpc::Service> graph_service;
   std::unique_ptr<grpc::Service> kv_service;
@@ -140,13 +155,23 @@ std::chrono::nanoseconds Server::State::KeepHouse() {
     spdlog::warn("{} connections shut down whose clients did not read ({} one of them)", shut,
                  Printable(*given_up.stuck.begin(), kNameShown));
   }
+  if (draining) waiting.Close();  // the pushes that they wait for will not come
+  const bool calls_wait = waiting.Serve(now) > 0;
   stats.Mark(now);
   log.LogLeft(now);
   trimmer.Trim(now, dispatcher.in_flight() == 0, *buffers);
-  return memory_is_waited_for || draining ? kPauseInNeed : kPause;
+  return memory_is_waited_for || calls_wait || draining ? kPauseInNeed : kPause;
+}
+
+Status Server::State::OpenState(const ServerOptions& options) {
+  env = MakeSystemEnv();
+  HG_ASSIGN_OR_RETURN(states,
+                      PartStates::Open(options.State(), graph->set(), graph->tensors(), *env));
+  return OkStatus();
 }
 
 void Server::State::Stop() {
+  ending.Cancel();
   // First, so that gRPC need not wait for its writes to clients that do not read.
   if (!EndConnectionsTo(port, kConnectionsEnd))
     spdlog::debug("connections are left that do not end");
@@ -163,12 +188,18 @@ StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options) {
       PartitionSet::Open(options.graph, options.parts, options.verify, options.contents));
   auto state = std::make_unique<State>(options);
   ServiceContext context;
-  context.graph = std::make_shared<const ServedGraph>(std::move(parts));
+  context.graph = state->graph = std::make_shared<const ServedGraph>(std::move(parts));
+  if (!options.state.folder.empty()) {
+    HG_RETURN_IF_ERROR(state->OpenState(options));
+    context.states = state->states.get();
+  }
   context.calls = {.dispatcher = &state->dispatcher,
                    .stats = &state->stats,
                    .log = &state->log,
                    .buffers = state->buffers.get(),
                    .replies = &state->replies,
+                   .waiting = &state->waiting,
+                   .ending = &state->ending,
                    .identity = context.graph->identity()};
   context.max_message_bytes = options.max_message_bytes;
   HG_ASSIGN_OR_RETURN(context.topology_files, TopologyFiles::Open(*context.graph, options.graph));
@@ -201,10 +232,11 @@ StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options) {
   state->port = port;
   SetServing(*state->server, true);
   const ServedGraph& graph = *context.graph;
-  spdlog::info(
-      "serving {} of {} of graph {} (identity {}) from {}: {}; {} threads", graph.parts_text(),
-      graph.book().num_parts(), graph.schema().graph_name, graph.identity(), options.graph.string(),
-      fmt::join(Describe(graph, options.max_message_bytes).serving, ", "), options.NumThreads());
+  spdlog::info("serving {} of {} of graph {} (identity {}) from {}: {}; {} threads",
+               graph.parts_text(), graph.book().num_parts(), graph.schema().graph_name,
+               graph.identity(), options.graph.string(),
+               fmt::join(Describe(graph, options.max_message_bytes, context.states).serving, ", "),
+               options.NumThreads());
   return std::unique_ptr<Server>(new Server(std::move(state)));
 }
 

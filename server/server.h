@@ -20,7 +20,7 @@ class Server {
   //   InvalidArgument     options.Validate()
   //   FailedPrecondition  the address cannot be listened on: says why
   //   ResourceExhausted   the graph's description is larger than a message may be
-  //   else                as PartitionSet::Open
+  //   else                as PartitionSet::Open, and as PartStates::Open with options.state
   [[nodiscard]] static StatusOr<std::unique_ptr<Server>> Start(const ServerOptions& options);
   // Stops at once: calls in flight are cancelled.
   ~Server();

@@ -9,6 +9,7 @@
 #include <grpcpp/support/byte_buffer.h>
 
 #include "common/base/status.h"
+#include "common/state/parts/part_states.h"
 #include "server/call.h"
 #include "server/handlers/served_graph.h"
 #include "server/handlers/topology_files.h"
@@ -21,6 +22,7 @@ struct ServiceContext {
   std::shared_ptr<const ServedGraph> graph;
   std::shared_ptr<const TopologyFiles> topology_files;
   int64_t max_message_bytes = 0;
+  PartStates* states = nullptr;  // null: the server keeps no mutable tensors
 };
 
 // ReadTaskSet of KVService and, under its first name, of GraphService. InvalidArgument if `request`

@@ -64,7 +64,8 @@ StatusOr<PullRequest> ParsePullRequest(const grpc::ByteBuffer& bytes) {
   HG_ASSIGN_OR_RETURN(const wire::Pieces message, pieces.Get());
   HG_ASSIGN_OR_RETURN(wire::PullRequest request, wire::ReadPullRequest(message));
   return PullRequest{.tensor = {request.edge, std::move(request.type), std::move(request.name)},
-                     .ids = std::move(request.ids)};
+                     .ids = std::move(request.ids),
+                     .min_lsn = request.min_lsn};
 }
 
 StatusOr<LayerSampleRequest> ParseSampleRequest(const grpc::ByteBuffer& bytes) {
@@ -73,8 +74,21 @@ StatusOr<LayerSampleRequest> ParseSampleRequest(const grpc::ByteBuffer& bytes) {
   return wire::ReadSampleRequest(message, SampleHandler::kMaxGroups);
 }
 
+StatusOr<wire::PushRequest> ParsePushRequest(const grpc::ByteBuffer& bytes) {
+  const RequestPieces pieces(bytes);
+  HG_ASSIGN_OR_RETURN(const wire::Pieces message, pieces.Get());
+  return wire::ReadPushRequest(message);
+}
+
+grpc::ByteBuffer WritePushReply(const PushReceipt& receipt) {
+  const grpc::Slice slice =
+      HeaderSlice(wire::WritePushReply({.lsn = receipt.lsn, .applied_before = receipt.repeated}));
+  return {&slice, 1};
+}
+
 Status WritePullReply(const PullHandler& handler, const PullPlan& plan,
-                      std::span<const int64_t> ids, ReplyMemory& memory, grpc::ByteBuffer* reply) {
+                      std::span<const int64_t> ids, ReplyMemory& memory, const WorkLimits& limits,
+                      grpc::ByteBuffer* reply) {
   constexpr size_t kRoom = wire::kPullReplyHeaderBytes;
   HG_ASSIGN_OR_RETURN(PooledBuffer buffer, memory.Acquire(kRoom + plan.bytes));
   std::array<std::byte, kRoom> header{};
@@ -83,7 +97,7 @@ Status WritePullReply(const PullHandler& handler, const PullPlan& plan,
       wire::PutPullReplyHeader(dtype, plan.shape, plan.bytes, header.data());
   const auto header_bytes = static_cast<size_t>(end - header.data());
   std::memcpy(buffer.data() + kRoom - header_bytes, header.data(), header_bytes);
-  HG_RETURN_IF_ERROR(handler.Gather(plan, ids, buffer.data() + kRoom));
+  HG_RETURN_IF_ERROR(handler.Gather(plan, ids, buffer.data() + kRoom, limits));
   *reply = Own(std::move(buffer), kRoom - header_bytes, header_bytes + plan.bytes);
   return OkStatus();
 }

@@ -7,7 +7,9 @@
 
 #include <grpcpp/support/byte_buffer.h>
 
+#include "common/base/cancel.h"
 #include "common/base/status.h"
+#include "proto/wire/push.h"
 #include "server/handlers/pull.h"
 #include "server/handlers/sample.h"
 #include "server/handlers/task_set.h"
@@ -19,12 +21,14 @@ namespace halograph::server {
 // InvalidArgument if the bytes are no such message. Unknown fields are skipped.
 [[nodiscard]] StatusOr<PullRequest> ParsePullRequest(const grpc::ByteBuffer& bytes);
 [[nodiscard]] StatusOr<LayerSampleRequest> ParseSampleRequest(const grpc::ByteBuffer& bytes);
+[[nodiscard]] StatusOr<wire::PushRequest> ParsePushRequest(const grpc::ByteBuffer& bytes);
+[[nodiscard]] grpc::ByteBuffer WritePushReply(const PushReceipt& receipt);
 
 // Gathers the rows into one buffer of `memory`, the message's header right before them; the reply
 // owns the buffer until it has been sent. Errors as ReplyMemory::Acquire and PullHandler::Gather.
 [[nodiscard]] Status WritePullReply(const PullHandler& handler, const PullPlan& plan,
                                     std::span<const int64_t> ids, ReplyMemory& memory,
-                                    grpc::ByteBuffer* reply);
+                                    const WorkLimits& limits, grpc::ByteBuffer* reply);
 
 // Draws the plans' sources into one buffer of `memory`. Errors as ReplyMemory::Acquire and
 // SampleHandler::Draw.

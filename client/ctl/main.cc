@@ -8,6 +8,7 @@
 
 #include <unistd.h>
 
+#include "client/ctl/state_command.h"
 #include "client/ctl/status_table.h"
 #include "client/remote_options.h"
 #include "common/program/program.h"
@@ -26,16 +27,24 @@ struct StatusOptions {
 Status PrintStatus(const StatusOptions& options) {
   const std::vector<ServerStatus> servers = AskStatus(options.remote);
   const bool clears = options.watch.count() > 0 && !options.json && isatty(STDOUT_FILENO) == 1;
-  fmt::print("{}{}", clears ? "\x1b[H\x1b[2J" : "",
-             options.json ? PrintableJson(ToJson(servers)) : FormatTable(servers));
+  fmt::print(
+      "{}{}", clears ? "\x1b[H\x1b[2J" : "",
+      options.json ? PrintableJson(ToJson(servers)) : FormatTable(servers) + FormatParts(servers));
   if (std::fflush(stdout) != 0) return ErrnoStatus(errno, "writing", "to stdout");
   const std::vector<std::string> problems = Problems(servers);
   for (const std::string& problem : problems) PrintError(kProgram, problem);
   const auto down = std::count_if(servers.begin(), servers.end(), [](const ServerStatus& server) {
     return !server.reachable.ok();
   });
-  if (down > 0) return Unavailable("servers that are down: {} of {}", down, servers.size());
-  return problems.empty() ? OkStatus() : Unavailable("the graph is not all served");
+  if (down > 0) {
+    const bool all_served =
+        std::any_of(servers.begin(), servers.end(),
+                    [](const ServerStatus& server) { return server.num_parts > 0; }) &&
+        problems.size() == static_cast<size_t>(down);
+    return Unavailable("servers that are down: {} of {}{}", down, servers.size(),
+                       all_served ? "; those that answer serve every part" : "");
+  }
+  return problems.empty() ? OkStatus() : Unavailable("not all is as it should be: see above");
 }
 
 // Until it is stopped, with --watch.
@@ -55,8 +64,8 @@ int Main(int argc, char** argv) {
       "status",
       "Prints a table of the servers: whether they answer, what they serve, "
       "uptime, clients, calls; of the last minute calls a second, latency and "
-      "bytes. Exits with 1, naming it, if a server is down or a part of the "
-      "graph is not served.");
+      "bytes; and, where several servers serve a part, which do. Exits with 1, "
+      "naming it, if a server is down or a part of the graph is not served.");
   StatusOptions options;
   options.remote.timeout = std::chrono::seconds(5);
   options.remote.channels_per_server = 1;
@@ -68,6 +77,7 @@ int Main(int argc, char** argv) {
   status.options().Group("Calls");
   AddCallRows(status.options(), &options.remote, "how long to wait for an answer");
   status.Run([&] { return ShowStatus(options); });
+  const auto state = AddStateCommands(program);
   return program.Main(argc, argv);
 }
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <set>
 
 #include <fmt/ranges.h>
 
@@ -12,6 +11,7 @@
 #include "common/base/printable.h"
 #include "common/base/units.h"
 #include "halograph/v1/admin.pb.h"
+#include "proto/state/tensor_messages.h"
 
 namespace halograph {
 
@@ -68,7 +68,7 @@ CallFigures Figures(const MethodList& methods, double seconds) {
   return figures;
 }
 
-void Fill(const v1::StatsReply& reply, ServerStatus* status) {
+Status Fill(const v1::StatsReply& reply, ServerStatus* status) {
   status->identity = reply.identity();
   status->graph_name = reply.graph_name();
   status->build_version = reply.build_version();
@@ -85,6 +85,10 @@ void Fill(const v1::StatsReply& reply, ServerStatus* status) {
     status->in_flight += method.in_flight();
     status->methods.push_back(MethodToJson(method));
   }
+  for (const v1::PartState& part : reply.state()) {
+    HG_ASSIGN_OR_RETURN(status->state[static_cast<int>(part.part())], ToStats(part));
+  }
+  return OkStatus();
 }
 
 Rpc StatsCall(int server, ServerStatus* status) {
@@ -95,8 +99,7 @@ Rpc StatsCall(int server, ServerStatus* status) {
   rpc.on_reply = [status](ReplyPieces pieces, std::vector<Rpc>*) {
     v1::StatsReply reply;
     HG_RETURN_IF_ERROR(ParseReply(pieces, &reply));
-    Fill(reply, status);
-    return OkStatus();
+    return Fill(reply, status);
   };
   rpc.on_error = [status](int, const Status& error, std::vector<Rpc>*) {
     status->reachable = error;
@@ -149,6 +152,74 @@ Row ToRow(const ServerStatus& server) {
           FormatRate(recent, recent.sent_bytes)};
 }
 
+// Columns from `first_number` on are right-aligned.
+std::string LayOut(const std::vector<Row>& rows, size_t first_number) {
+  std::vector<size_t> widths(rows[0].size(), 0);
+  for (const Row& row : rows) {
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  std::string table;
+  for (const Row& row : rows) {
+    std::string line;
+    for (size_t i = 0; i < row.size(); ++i) {
+      line += i < first_number ? fmt::format("{:<{}}  ", row[i], widths[i])
+                               : fmt::format("{:>{}}  ", row[i], widths[i]);
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    table += line + "\n";
+  }
+  return table;
+}
+
+// A graph that servers which answer serve.
+struct ServedGraphStatus {
+  std::string name;
+  int num_parts = 0;                                // 0: none of them says
+  std::map<int, std::vector<std::string>> servers;  // by part, those that nobody serves too
+};
+
+// By identity.
+std::map<std::string, ServedGraphStatus> ByGraph(const std::vector<ServerStatus>& servers) {
+  std::map<std::string, ServedGraphStatus> graphs;
+  for (const ServerStatus& server : servers) {
+    if (!server.reachable.ok()) continue;
+    ServedGraphStatus& graph = graphs[server.identity];
+    graph.name = server.graph_name;
+    graph.num_parts = std::max(graph.num_parts, server.num_parts);
+    for (const int part : server.parts) {
+      graph.servers[part].push_back(server.address + (server.draining ? " (draining)" : ""));
+    }
+  }
+  for (auto& [identity, graph] : graphs) {
+    for (int part = 0; part < graph.num_parts; ++part) graph.servers[part];
+  }
+  return graphs;
+}
+
+Json ToJson(int part, const StateStats& state) {
+  Json tensors = Json::array();
+  for (const MutableTensorStats& tensor : state.tensors) {
+    tensors.push_back({{"spec", tensor.spec.ToJson()},
+                       {"rows", tensor.ids.size()},
+                       {"memory_bytes", tensor.memory_bytes},
+                       {"pushes", tensor.pushes},
+                       {"pushed_rows", tensor.pushed_rows},
+                       {"lsn", tensor.lsn},
+                       {"step", tensor.step},
+                       {"refused", tensor.refused}});
+  }
+  return {{"part", part},
+          {"tensors", std::move(tensors)},
+          {"lsn", state.lsn},
+          {"synced_lsn", state.synced_lsn},
+          {"log_bytes", state.log_bytes},
+          {"sync_seconds", state.sync_seconds},
+          {"syncs", state.syncs},
+          {"recovery_seconds", state.recovery_seconds},
+          {"replayed_pushes", state.replayed_pushes},
+          {"checkpoints", state.checkpoints}};
+}
+
 Json ToJson(const CallFigures& figures) {
   return {{"seconds", figures.seconds},         {"calls", figures.calls},
           {"errors", figures.errors},           {"p50_seconds", figures.p50_seconds},
@@ -182,51 +253,85 @@ std::vector<ServerStatus> AskStatus(const RemoteOptions& options) {
 std::string FormatTable(const std::vector<ServerStatus>& servers) {
   std::vector<Row> rows = {{"SERVER", "STATE", "GRAPH", "PARTS", "SERVING", "UPTIME", "CLIENTS",
                             "IN FLIGHT", "CALLS", "ERRORS", "CALLS/S", "P50", "P99", "IN", "OUT"}};
-  for (const ServerStatus& server : servers) rows.push_back(ToRow(server));
-  std::vector<size_t> widths(rows[0].size(), 0);
-  for (const Row& row : rows) {
-    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  std::map<int, StateStats> states;
+  for (const ServerStatus& server : servers) {
+    rows.push_back(ToRow(server));
+    states.insert(server.state.begin(), server.state.end());
   }
-  constexpr size_t kFirstNumber = 5;  // columns from here on are right-aligned
-  std::string table;
-  for (const Row& row : rows) {
-    std::string line;
-    for (size_t i = 0; i < row.size(); ++i) {
-      line += i < kFirstNumber ? fmt::format("{:<{}}  ", row[i], widths[i])
-                               : fmt::format("{:>{}}  ", row[i], widths[i]);
+  constexpr size_t kFirstNumber = 5;
+  const std::string of_tensors = FormatStateTable(states);
+  return LayOut(rows, kFirstNumber) + (of_tensors.empty() ? "" : "\n") + of_tensors;
+}
+
+std::string FormatParts(const std::vector<ServerStatus>& servers) {
+  bool worth_it = false;  // else the table of servers says it all
+  std::vector<std::string> down;
+  std::vector<Row> rows = {{"GRAPH", "PART", "SERVERS"}};
+  for (const auto& [identity, graph] : ByGraph(servers)) {
+    for (const auto& [part, addresses] : graph.servers) {
+      worth_it = worth_it || addresses.size() > 1;
+      rows.push_back({Printable(graph.name, kNameShown), fmt::format("{}", part),
+                      addresses.empty() ? "none" : fmt::format("{}", fmt::join(addresses, ", "))});
     }
-    line.erase(line.find_last_not_of(' ') + 1);
-    table += line + "\n";
+  }
+  for (const ServerStatus& server : servers) {
+    if (!server.reachable.ok()) down.push_back(server.address);
+  }
+  if (!worth_it && (down.empty() || rows.size() == 1)) return "";
+  std::string table = LayOut(rows, rows[0].size());
+  if (!down.empty()) {
+    table += fmt::format("not known, since down: what {} serve{}\n", fmt::join(down, ", "),
+                         down.size() == 1 ? "s" : "");
   }
   return table;
 }
 
+std::string FormatStateTable(const std::map<int, StateStats>& states) {
+  std::vector<Row> rows = {{"TENSOR", "PUSHES", "PART", "ROWS", "DIM", "DTYPE", "MEMORY", "PUSHED",
+                            "LSN", "STEP", "LOG", "SYNCED TO", "SYNCING"}};
+  for (const auto& [part, state] : states) {
+    for (const MutableTensorStats& tensor : state.tensors) {
+      rows.push_back({Printable(tensor.spec.ref.ToString(), kNameShown),
+                      tensor.refused.empty() ? "taken" : "refused", std::to_string(part),
+                      FormatCount(tensor.ids.size()), std::to_string(tensor.spec.dim),
+                      std::string(DTypeName(tensor.spec.dtype)), FormatBytes(tensor.memory_bytes),
+                      FormatCount(tensor.pushes), std::to_string(tensor.lsn),
+                      tensor.step < 0 ? "-" : std::to_string(tensor.step),
+                      FormatBytes(state.log_bytes), std::to_string(state.synced_lsn),
+                      FormatSeconds(state.sync_seconds)});
+    }
+  }
+  return rows.size() == 1 ? "" : LayOut(rows, 2);
+}
+
 std::vector<std::string> Problems(const std::vector<ServerStatus>& servers) {
   std::vector<std::string> problems;
-  // By identity: who serves which part.
-  std::map<std::string, std::pair<const ServerStatus*, std::set<int>>> graphs;
   for (const ServerStatus& server : servers) {
-    if (!server.reachable.ok()) {
-      problems.push_back(fmt::format("{} is down ({}): {}", server.address,
-                                     KindOfDown(server.reachable), ToString(server.reachable)));
-      continue;
-    }
-    auto& [one, parts] = graphs[server.identity];
-    one = &server;
-    parts.insert(server.parts.begin(), server.parts.end());
+    if (server.reachable.ok()) continue;
+    problems.push_back(fmt::format("{} is down ({}): {}", server.address,
+                                   KindOfDown(server.reachable), ToString(server.reachable)));
   }
-  for (const auto& [identity, graph] : graphs) {
-    const auto& [one, parts] = graph;
+  for (const ServerStatus& server : servers) {
+    for (const auto& [part, state] : server.state) {
+      for (const MutableTensorStats& tensor : state.tensors) {
+        if (tensor.refused.empty()) continue;
+        problems.push_back(fmt::format("{}: part {}: pushes to {} are refused: {}", server.address,
+                                       part, Printable(tensor.spec.ref.ToString(), kNameShown),
+                                       Printable(tensor.refused, kMessageShown)));
+      }
+    }
+  }
+  for (const auto& [identity, graph] : ByGraph(servers)) {
     std::vector<int> missing;
-    for (int part = 0; part < one->num_parts; ++part) {
-      if (parts.count(part) == 0) missing.push_back(part);
+    for (const auto& [part, addresses] : graph.servers) {
+      if (addresses.empty() && part < graph.num_parts) missing.push_back(part);
     }
     if (missing.empty()) continue;
     problems.push_back(fmt::format(
         "no server that answers serves part{} {} of {} of graph {}: start one, or name it in "
         "--servers",
-        missing.size() == 1 ? "" : "s", fmt::join(missing, ", "), one->num_parts,
-        Printable(one->graph_name, kNameShown)));
+        missing.size() == 1 ? "" : "s", fmt::join(missing, ", "), graph.num_parts,
+        Printable(graph.name, kNameShown)));
   }
   return problems;
 }
@@ -247,7 +352,8 @@ Json ToJson(const std::vector<ServerStatus>& servers) {
                   {"clients", server.clients},
                   {"in_flight", server.in_flight},
                   {"recent", ToJson(server.recent)},
-                  {"methods", server.methods}});
+                  {"methods", server.methods},
+                  {"state", ToJson(server.state)}});
       one.update(ToJson(server.total));
       one.erase("seconds");  // uptime_seconds
     } else {
@@ -257,6 +363,12 @@ Json ToJson(const std::vector<ServerStatus>& servers) {
     all.push_back(std::move(one));
   }
   return all;
+}
+
+Json ToJson(const std::map<int, StateStats>& states) {
+  Json parts = Json::array();
+  for (const auto& [part, state] : states) parts.push_back(ToJson(part, state));
+  return parts;
 }
 
 }  // namespace halograph

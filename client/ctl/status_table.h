@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "client/remote_options.h"
 #include "common/base/status.h"
+#include "common/state/state_store.h"
 #include "common/storage/json.h"
 
 namespace halograph {
@@ -37,9 +39,10 @@ struct ServerStatus {
   double uptime_seconds = 0;
   int64_t clients = 0;
   int64_t in_flight = 0;
-  CallFigures total;             // since its start
-  CallFigures recent;            // of the last minute or so; of an older server as `total`
-  Json methods = Json::array();  // per method, for --json
+  CallFigures total;                // since its start
+  CallFigures recent;               // of the last minute or so; of an older server as `total`
+  Json methods = Json::array();     // per method, for --json
+  std::map<int, StateStats> state;  // mutable tensors, by part
 };
 
 // Asks the Stats of every server in `options`, each within its timeout: one that is just starting
@@ -48,9 +51,15 @@ struct ServerStatus {
 
 // A row a server, calls and percentiles of `recent`. Names are escaped (common/base/printable.h).
 [[nodiscard]] std::string FormatTable(const std::vector<ServerStatus>& servers);
-// What is wrong, a line each: servers that do not answer, and parts of a graph that no server
-// serves which does.
+// Which servers serve each part; empty where FormatTable says it all: each part has one, and none
+// is down.
+[[nodiscard]] std::string FormatParts(const std::vector<ServerStatus>& servers);
+// What is wrong, a line each: servers that do not answer, mutable tensors that take no pushes, and
+// parts of a graph that no server serves which does.
 [[nodiscard]] std::vector<std::string> Problems(const std::vector<ServerStatus>& servers);
 [[nodiscard]] Json ToJson(const std::vector<ServerStatus>& servers);
+// What each part has of each mutable tensor, a row each; of the part's log. Empty if there is none.
+[[nodiscard]] std::string FormatStateTable(const std::map<int, StateStats>& states);
+[[nodiscard]] Json ToJson(const std::map<int, StateStats>& states);
 
 }  // namespace halograph

@@ -1,6 +1,8 @@
 #include <new>
 
 #include "client/kv_store.h"
+#include "client/local/local_push.h"
+#include "client/local/local_state.h"
 #include "client/local/mapped_graph.h"
 
 namespace halograph {
@@ -8,27 +10,67 @@ namespace {
 
 class LocalKVStore final : public KVStore {
  public:
-  explicit LocalKVStore(std::shared_ptr<const MappedGraph> graph) : graph_(std::move(graph)) {}
+  // `state`: null if there are no mutable tensors.
+  LocalKVStore(std::shared_ptr<const MappedGraph> graph, std::shared_ptr<LocalState> state)
+      : graph_(std::move(graph)),
+        state_(std::move(state)),
+        clients_(graph_->info.book.num_parts()) {}
 
   const GraphInfo& info() const override { return graph_->info; }
 
   Status Pull(std::span<const RowRequest> requests, CallContext& context) override {
     HG_RETURN_IF_ERROR(context.Check());
-    HG_ASSIGN_OR_RETURN(const auto tensors, CheckPull(*graph_->tensors, requests));
+    HG_ASSIGN_OR_RETURN(const auto tensors, CheckPull(Catalog(), requests));
     if (context.meanwhile) context.meanwhile();
     const std::function<Status()> check = [&context] { return context.Check(); };
     for (size_t i = 0; i < requests.size(); ++i) {
       const RowRequest& request = requests[i];
-      HG_RETURN_IF_ERROR(GatherRows(*tensors[i], request, check));
+      const MutableTensor* const changing = MutableCatalog::AsMutable(tensors[i]);
+      HG_RETURN_IF_ERROR(changing == nullptr
+                             ? GatherRows(*tensors[i], request, check)
+                             : state_->states->Pull(*changing, request.ids, request.positions,
+                                                    request.after, request.out.data(),
+                                                    context.limits()));
       context.stats.local_bytes +=
           static_cast<int64_t>(request.ids.size() * tensors[i]->resolved.spec.row_bytes());
     }
     return OkStatus();
   }
 
+  std::optional<RowsInPlace> InPlace(const TensorRef& tensor) const override;
+
   StatusOr<TaskSet> ReadTaskSet(const TaskSetRef& set, IdRange rows, CallContext& context) override;
 
+  Status CreateTensor(const MutableTensorSpec& spec, CallContext& context) override {
+    if (state_ == nullptr) return KVStore::CreateTensor(spec, context);
+    HG_RETURN_IF_ERROR(context.Check());
+    return state_->states->Create(spec);
+  }
+  Status DropTensor(const TensorRef& ref, CallContext& context) override {
+    if (state_ == nullptr) return KVStore::DropTensor(ref, context);
+    HG_RETURN_IF_ERROR(context.Check());
+    return state_->states->Drop(ref);
+  }
+  StatusOr<std::vector<MutableTensorState>> ListTensors(CallContext& context) override {
+    if (state_ == nullptr) return KVStore::ListTensors(context);
+    HG_RETURN_IF_ERROR(context.Check());
+    return MergeTensors(state_->states->Stats());
+  }
+  StatusOr<PushMark> Push(const RowPush& push, CallContext& context) override {
+    if (state_ == nullptr) return KVStore::Push(push, context);
+    return PushLocally(*state_->states, &clients_, push, context);
+  }
+  Status SnapshotTensors(const std::string& name, std::optional<int64_t> step,
+                         CallContext& context) override {
+    if (state_ == nullptr) return KVStore::SnapshotTensors(name, step, context);
+    return state_->states->Snapshot(name, step, context.limits()).status();
+  }
+
  private:
+  [[nodiscard]] const TensorCatalog& Catalog() const {
+    if (state_ == nullptr) return *graph_->tensors;
+    return state_->states->catalog();
+  }
   [[nodiscard]] Status GatherRows(const CatalogTensor& tensor, const RowRequest& request,
                                   const std::function<Status()>& check) const {
     try {
@@ -41,7 +83,23 @@ class LocalKVStore final : public KVStore {
   }
 
   std::shared_ptr<const MappedGraph> graph_;
+  std::shared_ptr<LocalState> state_;
+  PushClients clients_;
 };
+
+std::optional<RowsInPlace> LocalKVStore::InPlace(const TensorRef& tensor) const {
+  const auto found = graph_->tensors->Find(tensor);
+  if (!found.ok()) return std::nullopt;
+  RowsInPlace rows{.boundaries = (*found)->boundaries,
+                   .by_part = {},
+                   .row_bytes = (*found)->resolved.spec.row_bytes()};
+  for (const RowSource* const source : (*found)->by_part) {
+    if (source == nullptr) return std::nullopt;
+    rows.by_part.push_back(source->in_place());
+    if (rows.by_part.back() == nullptr && source->ids().size() > 0) return std::nullopt;
+  }
+  return rows;
+}
 
 StatusOr<TaskSet> LocalKVStore::ReadTaskSet(const TaskSetRef& set, IdRange rows,
                                             CallContext& context) {
@@ -72,7 +130,11 @@ StatusOr<TaskSet> LocalKVStore::ReadTaskSet(const TaskSetRef& set, IdRange rows,
 }  // namespace
 
 std::unique_ptr<KVStore> MakeLocalKVStore(std::shared_ptr<const MappedGraph> graph) {
-  return std::make_unique<LocalKVStore>(std::move(graph));
+  return std::make_unique<LocalKVStore>(std::move(graph), nullptr);
+}
+
+std::unique_ptr<KVStore> MakeLocalKVStore(std::shared_ptr<LocalState> state) {
+  return std::make_unique<LocalKVStore>(state->graph, state);
 }
 
 }  // namespace halograph

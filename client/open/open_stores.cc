@@ -1,6 +1,8 @@
 #include "client/open/open_stores.h"
 
+#include "client/local/local_state.h"
 #include "client/local/mapped_graph.h"
+#include "common/state/durable/system_env.h"
 
 namespace halograph {
 
@@ -12,6 +14,11 @@ Status StoreOptions::Validate() const {
   }
   if (remote.servers.empty() && !(topology.empty() && local.empty() && cache_dir.empty())) {
     return InvalidArgument("--topology, --local and --cache-dir go with --servers only");
+  }
+  if (!remote.servers.empty() && !state.folder.empty()) {
+    return InvalidArgument(
+        "--state goes with --graph only: servers keep mutable tensors themselves, give --state DIR "
+        "to them");
   }
   if (topology == kTopologyLocal && cache_dir.empty()) {
     return InvalidArgument("--topology local needs --cache-dir DIR to fetch the topology into");
@@ -28,7 +35,11 @@ StatusOr<Stores> OpenStores(const StoreOptions& options, const CancelToken* canc
   HG_ASSIGN_OR_RETURN(const auto mapped, MapGraph(options.graph, {.verify = options.verify,
                                                                   .threads = options.threads,
                                                                   .sampling = options.sampling}));
-  return Stores{MakeLocalGraphStore(mapped), MakeLocalKVStore(mapped)};
+  if (options.state.folder.empty()) {
+    return Stores{MakeLocalGraphStore(mapped), MakeLocalKVStore(mapped)};
+  }
+  HG_ASSIGN_OR_RETURN(const auto state, OpenLocalState(mapped, MakeSystemEnv(), options.state));
+  return Stores{MakeLocalGraphStore(mapped), MakeLocalKVStore(state)};
 }
 
 }  // namespace halograph

@@ -40,6 +40,10 @@ struct StoreOptions {
   // As MapOptions, where the topology is mapped here (embedded, hybrid): in place of `threads`.
   SamplerThreads sampling = {.threads = 0};
 
+  // With a partition folder only: where mutable tensors are kept (OpenLocalState); an empty folder:
+  // there are none. Servers keep their own.
+  StateOptions state = {};
+
   int world_size = 1;  // of the run that remote.rank is a rank of
 
   // Topology mapped here, features behind servers.
@@ -54,10 +58,10 @@ struct Stores {
 };
 
 // `cancel`, if not null, ends what takes long: waiting for servers and fetching the topology.
-// Errors as StoreOptions::Validate, OpenLocalStores, OpenRemoteStores, FetchTopology and MapGraph,
-// with the option in front where several read folders; FailedPrecondition naming both identities if
-// a folder is not of the servers' graph; Unimplemented: servers, in a build without
-// HALOGRAPH_REMOTE.
+// Errors as StoreOptions::Validate, OpenLocalStores, OpenLocalState, OpenRemoteStores,
+// FetchTopology and MapGraph, with the option in front where several read folders;
+// FailedPrecondition naming both identities if a folder is not of the servers' graph;
+// Unimplemented: servers, in a build without HALOGRAPH_REMOTE.
 [[nodiscard]] StatusOr<Stores> OpenStores(const StoreOptions& options,
                                           const CancelToken* cancel = nullptr);
 

@@ -17,7 +17,7 @@ class OwnPartKVStore final : public KVStore {
   const GraphInfo& info() const override { return rest_->info(); }
 
   Status Pull(std::span<const RowRequest> requests, CallContext& context) override {
-    HG_ASSIGN_OR_RETURN(const auto tensors, CheckPull(*own_->tensors, requests));
+    HG_ASSIGN_OR_RETURN(const auto tensors, CheckOwn(requests));
     try {
       return PullSplit(requests, tensors, context);
     } catch (const std::bad_alloc&) {
@@ -32,12 +32,47 @@ class OwnPartKVStore final : public KVStore {
     return rest_->ReadTaskSet(set, rows, context);
   }
 
+  // Mutable tensors have their owners with the other store, also those of the partitions here.
+  Status CreateTensor(const MutableTensorSpec& spec, CallContext& context) override {
+    return rest_->CreateTensor(spec, context);
+  }
+  Status DropTensor(const TensorRef& ref, CallContext& context) override {
+    return rest_->DropTensor(ref, context);
+  }
+  StatusOr<std::vector<MutableTensorState>> ListTensors(CallContext& context) override {
+    return rest_->ListTensors(context);
+  }
+  StatusOr<PushMark> Push(const RowPush& push, CallContext& context) override {
+    return rest_->Push(push, context);
+  }
+  Status SnapshotTensors(const std::string& name, std::optional<int64_t> step,
+                         CallContext& context) override {
+    return rest_->SnapshotTensors(name, step, context);
+  }
+
  private:
+  // As CheckPull; null for what only the other store can know, which checks it.
+  StatusOr<std::vector<const CatalogTensor*>> CheckOwn(std::span<const RowRequest> requests) const {
+    std::vector<const CatalogTensor*> tensors;
+    for (size_t i = 0; i < requests.size(); ++i) {
+      tensors.push_back(nullptr);
+      if (!own_->tensors->Find(requests[i].tensor).ok()) continue;
+      const auto checked = CheckPull(*own_->tensors, requests.subspan(i, 1));
+      if (!checked.ok()) {
+        return requests.size() == 1 ? checked.status()
+                                    : Annotate(checked.status(), fmt::format("request {}", i));
+      }
+      tensors.back() = checked->front();
+    }
+    return tensors;
+  }
+
   Status PullSplit(std::span<const RowRequest> requests,
                    std::span<const CatalogTensor* const> tensors, CallContext& context) {
     std::vector<OwnerSplit> splits(requests.size());
     std::vector<RowRequest> rest(requests.begin(), requests.end());
     for (size_t i = 0; i < requests.size(); ++i) {
+      if (tensors[i] == nullptr) continue;  // all of it
       const int without = splits[i].Split(tensors[i]->boundaries, targets_, kOwnOrRest,
                                           requests[i].ids, requests[i].positions);
       if (without >= 0) return Internal("partition {} is neither here nor elsewhere", without);
@@ -70,6 +105,7 @@ class OwnPartKVStore final : public KVStore {
                    std::span<const OwnerSplit> splits, CallContext& context) const {
     const std::function<Status()> check = [&context] { return context.Check(); };
     for (size_t i = 0; i < requests.size(); ++i) {
+      if (tensors[i] == nullptr) continue;
       const IdShare& own = splits[i].share(kOwn);
       HG_RETURN_IF_ERROR(GatherRowsOf(*tensors[i], own.ids, own.positions, requests[i].out.data(),
                                       {.pool = own_->pool.get(), .check = &check}));

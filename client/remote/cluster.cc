@@ -1,95 +1,139 @@
 #include "client/remote/cluster.h"
 
 #include <algorithm>
+#include <system_error>
+#include <utility>
 
-#include "client/remote/message_io.h"
+#include "client/remote/describe_servers.h"
 #include "common/base/log.h"
 #include "halograph/v1/graph.pb.h"
 #include "proto/wire/read_replies.h"
 
 namespace halograph {
 
+namespace {
+
+// How long a lost server has to answer when it is looked at.
+constexpr std::chrono::seconds kLookTimeout{2};
+
+bool HasReplicas(const ReplicaSets& sets) {
+  return std::any_of(sets.sets.begin(), sets.sets.end(),
+                     [](const ReplicaSet& set) { return set.servers.size() > 1; });
+}
+
+}  // namespace
+
 StatusOr<std::shared_ptr<Cluster>> Cluster::Connect(const RemoteOptions& options,
                                                     const CancelToken* cancel) {
   HG_RETURN_IF_ERROR(options.Validate());
   std::shared_ptr<Cluster> cluster(new Cluster(options));
   CallContext context{.cancel = cancel};
-  HG_RETURN_IF_ERROR(cluster->Describe(context));
+  HG_RETURN_IF_ERROR(cluster->Start(context));
   return cluster;
 }
 
-Status Cluster::Describe(CallContext& context) {
-  const auto servers = static_cast<size_t>(rpc_.num_servers());
-  std::vector<ServerDescription> descriptions(servers);
-  std::vector<Rpc> calls(servers);
-  for (size_t server = 0; server < servers; ++server) {
-    calls[server].servers = {static_cast<int>(server)};
-    calls[server].method = "GraphService/Describe";
-    calls[server].make_request = [] { return std::string(); };  // an empty DescribeRequest
-    calls[server].on_reply = [out = &descriptions[server]](ReplyPieces reply, std::vector<Rpc>*) {
-      HG_ASSIGN_OR_RETURN(*out, ReadDescription(reply));
-      return OkStatus();
-    };
+Cluster::~Cluster() {
+  if (!looking_.joinable()) return;
+  ending_.Cancel();
+  rpc_.health().Stop();
+  looking_.join();
+}
+
+Status Cluster::Start(CallContext& context) {
+  HG_ASSIGN_OR_RETURN(Descriptions descriptions, DescribeServers(&rpc_, context));
+  const RemoteOptions& options = rpc_.options();
+  const auto now = std::chrono::steady_clock::now();
+  for (size_t server = 0; server < descriptions.size(); ++server) {
+    if (descriptions[server] == nullptr) rpc_.health().Lost(static_cast<int>(server), now);
   }
-  HG_RETURN_IF_ERROR(rpc_.Run(context, std::move(calls)));
-  HG_RETURN_IF_ERROR(
-      CheckDescriptions(rpc_.options().servers, descriptions, rpc_.options().needs_topology));
-  TakeDescriptions(descriptions);
+  const auto first = std::find_if(descriptions.begin(), descriptions.end(),
+                                  [](const auto& there) { return there != nullptr; });
+  info_ = (*first)->graph;
+  features_ = MakeSchemaCatalog(&info_.schema, &info_.book, nullptr);
+  catalog_ = std::make_unique<MutableCatalog>(features_.get(), &info_.schema, &info_.book);
   // Another server may come to listen where one of these did.
   rpc_.ExpectGraph(info_.identity);
-  return FindTaskRows(descriptions, context);
-}
-
-void Cluster::TakeDescriptions(std::vector<ServerDescription> descriptions) {
-  const auto parts = static_cast<size_t>(descriptions[0].graph.book.num_parts());
-  feature_server_.assign(parts, -1);
-  topology_server_.assign(parts, -1);
-  const int64_t ours = rpc_.options().max_message_bytes;
-  for (size_t server = 0; server < descriptions.size(); ++server) {
-    for (const int part : descriptions[server].parts) {
-      int& features = feature_server_[static_cast<size_t>(part)];
-      int& topology = topology_server_[static_cast<size_t>(part)];
-      const PartContents& serving = descriptions[server].serving;
-      if (features < 0 && serving.features) features = static_cast<int>(server);
-      if (topology < 0 && serving.topology) topology = static_cast<int>(server);
-    }
-    const int64_t theirs = descriptions[server].max_message_bytes;
-    planned_bytes_.push_back(PlannedBytes(std::min(ours, theirs)));
-    server_limits_.push_back(theirs);
-    capabilities_.push_back(std::move(descriptions[server].capabilities));
+  {
+    const MutexLock lock(mutex_);
+    served_ = std::make_shared<const ServedParts>(options.servers, std::move(descriptions),
+                                                  options.max_message_bytes);
   }
-  WarnOfUnused(descriptions);
-  info_ = std::move(descriptions[0].graph);
-  tensors_ = MakeSchemaCatalog(&info_.schema, &info_.book, nullptr);
+  HG_RETURN_IF_ERROR(FindTaskRows(context));
+  return StartLooking();
 }
 
-void Cluster::WarnOfUnused(const std::vector<ServerDescription>& descriptions) const {
-  const auto asked = [](const std::vector<int>& servers, size_t server) {
-    return std::find(servers.begin(), servers.end(), static_cast<int>(server)) != servers.end();
-  };
-  for (size_t server = 0; server < descriptions.size(); ++server) {
-    if (descriptions[server].parts.empty() || asked(feature_server_, server) ||
-        asked(topology_server_, server)) {
-      continue;
+std::shared_ptr<const ServedParts> Cluster::served() const {
+  const MutexLock lock(mutex_);
+  return served_;
+}
+
+Status Cluster::StartLooking() {
+  const auto served = this->served();
+  const Descriptions& there = served->descriptions();
+  const bool missing = std::find(there.begin(), there.end(), nullptr) != there.end();
+  if (!missing && !HasReplicas(served->features()) && !HasReplicas(served->topology())) {
+    return OkStatus();
+  }
+  try {
+    looking_ = std::thread([this] { KeepLooking(); });
+  } catch (const std::system_error& error) {
+    return ResourceExhausted("no thread to look after lost servers: {}", error.what());
+  }
+  return OkStatus();
+}
+
+void Cluster::KeepLooking() {
+  // Of each server's last look, so that a refusal is said once.
+  std::vector<absl::StatusCode> seen(static_cast<size_t>(rpc_.num_servers()));
+  for (;;) {
+    const int server = rpc_.health().WaitToLook();
+    if (server < 0) return;
+    const Status status = Look(server);
+    if (status.ok()) {
+      if (rpc_.health().Found(server)) spdlog::info("{} answers again", rpc_.address(server));
+    } else if (!absl::IsUnavailable(status) && !absl::IsDeadlineExceeded(status) &&
+               !absl::IsCancelled(status) && status.code() != seen[static_cast<size_t>(server)]) {
+      spdlog::warn("{} is refused, and other servers of its parts are asked: {}",
+                   rpc_.address(server), Message(status));
     }
-    const auto part = static_cast<size_t>(descriptions[server].parts[0]);
-    const int other = std::max(feature_server_[part], topology_server_[part]);
-    spdlog::warn("not needed: {} serves part {} as well, which {} is asked for",
-                 rpc_.address(static_cast<int>(server)), part, rpc_.address(other));
+    seen[static_cast<size_t>(server)] = status.code();
   }
 }
 
-Status Cluster::FindTaskRows(const std::vector<ServerDescription>& descriptions,
-                             CallContext& context) {
+Status Cluster::Look(int server) {
+  try {
+    const auto timeout = std::min<std::chrono::nanoseconds>(rpc_.options().timeout, kLookTimeout);
+    CallContext context{.cancel = &ending_, .deadline = std::chrono::steady_clock::now() + timeout};
+    HG_ASSIGN_OR_RETURN(auto description, DescribeServer(&rpc_, server, context));
+    return TakeIn(server, std::move(description));
+  } catch (const std::bad_alloc&) {
+    return ResourceExhausted("no memory for its description");
+  }
+}
+
+Status Cluster::TakeIn(int server, std::shared_ptr<const ServerDescription> description) {
+  const RemoteOptions& options = rpc_.options();
+  Descriptions descriptions = served()->descriptions();  // changed by this thread only
+  descriptions[static_cast<size_t>(server)] = std::move(description);
+  HG_RETURN_IF_ERROR(CheckOneGraph(options.servers, descriptions));
+  HG_RETURN_IF_ERROR(CheckComplete(options.servers, descriptions, options.needs_topology));
+  auto parts = std::make_shared<const ServedParts>(options.servers, std::move(descriptions),
+                                                   options.max_message_bytes);
+  const MutexLock lock(mutex_);
+  served_ = std::move(parts);
+  return OkStatus();
+}
+
+Status Cluster::FindTaskRows(CallContext& context) {
   // First how many rows each part has of each set; -1: not told.
   for (const Task& task : info_.schema.tasks) {
     info_.task_rows.emplace_back(
         task.sets.size(), std::vector<int64_t>(static_cast<size_t>(info_.book.num_parts()), -1));
   }
-  for (size_t server = 0; server < descriptions.size(); ++server) {
-    for (const PartTaskRows& told : descriptions[server].task_rows) {
-      if (FeatureServer(told.part) != static_cast<int>(server)) continue;
-      info_.task_rows[told.set.task][told.set.set][told.part] = told.rows;
+  for (const auto& description : served()->descriptions()) {
+    if (description == nullptr || !description->serving.features) continue;
+    for (const PartTaskRows& told : description->task_rows) {
+      info_.task_rows[told.set.task][told.set.set][static_cast<size_t>(told.part)] = told.rows;
     }
   }
   HG_RETURN_IF_ERROR(AskForTaskRows(context));
@@ -124,8 +168,11 @@ Status Cluster::AskForTaskRows(CallContext& context) {
 
 Status Cluster::AskForTaskRows(const Task& task, const TaskSetSpec& set, int part,
                                CallContext& context, int64_t* rows) {
+  const auto served = this->served();
+  const ReplicaSet* set_of_part = served->features().Find(part);
   std::vector<Rpc> calls(1);
-  calls[0].servers = {FeatureServer(part)};
+  calls[0].servers = set_of_part->servers;
+  calls[0].serves = set_of_part->name;
   calls[0].method = "GraphService/ReadTaskSet";
   calls[0].make_request = [&] {
     v1::ReadTaskSetRequest request;
@@ -152,15 +199,22 @@ Status Cluster::AskForTaskRows(const Task& task, const TaskSetSpec& set, int par
   return rpc_.Run(context, std::move(calls));
 }
 
-bool Cluster::Knows(int server, std::string_view capability) const {
-  const std::vector<std::string>& known = capabilities_[static_cast<size_t>(server)];
-  return std::find(known.begin(), known.end(), capability) != known.end();
-}
-
 Status Cluster::TooOld(int server, std::string_view what) const {
   return FailedPrecondition(
       "{}: the server is of an older version and does not tell {}; start one of this version",
       rpc_.address(server), what);
+}
+
+StatusOr<std::vector<int>> Cluster::StateServers() const {
+  const auto now = served();
+  std::vector<int> servers;
+  for (int part = 0; part < info_.book.num_parts(); ++part) {
+    HG_ASSIGN_OR_RETURN(const int server, now->Owner(part));
+    if (std::find(servers.begin(), servers.end(), server) == servers.end()) {
+      servers.push_back(server);
+    }
+  }
+  return servers;
 }
 
 Status Cluster::ExplainTooLarge(int server, const Status& error) const {
@@ -168,14 +222,11 @@ Status Cluster::ExplainTooLarge(int server, const Status& error) const {
   return ResourceExhausted(
       "{} (the server's messages have at most {} bytes, this client's {}; raise "
       "--max-message-bytes, here at least to the server's)",
-      Message(error), server_limits_[static_cast<size_t>(server)],
-      rpc_.options().max_message_bytes);
+      Message(error), served()->MessageBytes(server), rpc_.options().max_message_bytes);
 }
 
-StatusOr<int> Cluster::TopologyServer(int part) const {
-  const int server = topology_server_[static_cast<size_t>(part)];
-  if (server >= 0) return server;
-  return NoTopology(fmt::format("{} of {}", part, topology_server_.size()));
+Status Cluster::WithoutTopology(int part) const {
+  return NoTopology(fmt::format("{} of {}", part, info_.book.num_parts()));
 }
 
 }  // namespace halograph

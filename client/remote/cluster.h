@@ -1,17 +1,26 @@
-// The servers of one graph, connected and checked: what both remote stores share.
-// Immutable after Connect; thread-safe.
+// The servers of one graph, connected and checked: what both remote stores share. Thread-safe.
+//
+// Several servers may serve the same part's immutable data (replicas): a read may be asked of any
+// of them, since all give the same bits (served_parts.h). rpc.h says which one is asked, and what
+// happens when it does not answer. Servers that are lost, or were missing at the start, are asked
+// for their description again and again (server_health.h says when), and serve from then on, with
+// what they serve then; one that came back with another graph is refused, and a warning says so.
+// Mutable tensors are no replicas' business: a part's have one owner (ServedParts::Owner).
 #pragma once
 
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "client/graph_store.h"
 #include "client/remote/description.h"
 #include "client/remote/rpc.h"
+#include "client/remote/served_parts.h"
+#include "common/base/mutex.h"
 #include "common/graph/row_source.h"
+#include "common/state/mutable_catalog.h"
 
 namespace halograph {
 
@@ -20,47 +29,33 @@ class Cluster {
   // Errors as OpenRemoteStores.
   [[nodiscard]] static StatusOr<std::shared_ptr<Cluster>> Connect(
       const RemoteOptions& options, const CancelToken* cancel = nullptr);
+  ~Cluster();
+  Cluster(const Cluster&) = delete;
+  Cluster& operator=(const Cluster&) = delete;
 
   [[nodiscard]] const GraphInfo& info() const { return info_; }
   [[nodiscard]] RpcClient& rpc() { return rpc_; }
-  // The server to ask for a partition's features and task sets.
-  [[nodiscard]] int FeatureServer(int part) const {
-    return feature_server_[static_cast<size_t>(part)];
-  }
-  // The server to ask for a partition's in-edges.
-  // FailedPrecondition, naming the partition and what to do: none serves them (never with
-  // RemoteOptions::needs_topology).
-  [[nodiscard]] StatusOr<int> TopologyServer(int part) const;
-  // By part; -1: none (topology only).
-  [[nodiscard]] std::span<const int> feature_servers() const { return feature_server_; }
-  [[nodiscard]] std::span<const int> topology_servers() const { return topology_server_; }
-  // What may be pulled; no row of it is here.
-  [[nodiscard]] const TensorCatalog& tensors() const { return *tensors_; }
-  // Whether the server knows what is beside the first version of the protocol.
-  [[nodiscard]] bool Knows(int server, std::string_view capability) const;
+  // Who serves what now. A call goes by what it got at its beginning. Every part's features have a
+  // server, and with RemoteOptions::needs_topology every part's topology.
+  [[nodiscard]] std::shared_ptr<const ServedParts> served() const;
+  // The owners of the mutable tensors of all partitions, each once. Errors as ServedParts::Owner.
+  [[nodiscard]] StatusOr<std::vector<int>> StateServers() const;
+  // What may be pulled; no row of it is here. Of mutable tensors those that this client created, or
+  // has been told of (state_call.h).
+  [[nodiscard]] const MutableCatalog& tensors() const { return *catalog_; }
+  [[nodiscard]] MutableCatalog& mutable_tensors() { return *catalog_; }
   // FailedPrecondition: the server does not know how to tell `what`.
   [[nodiscard]] Status TooOld(int server, std::string_view what) const;
-  // What requests to and replies from this server should stay under.
-  [[nodiscard]] int64_t PlannedMessageBytes(int server) const {
-    return planned_bytes_[static_cast<size_t>(server)];
-  }
-  // True if the server may send replies that this client does not take.
-  [[nodiscard]] bool SendsMoreThanWeTake(int server) const {
-    return server_limits_[static_cast<size_t>(server)] > rpc_.options().max_message_bytes;
-  }
+  // FailedPrecondition, naming the partition and what to do: nobody serves its topology.
+  [[nodiscard]] Status WithoutTopology(int part) const;
   // `error` of a call to this server; if it is ResourceExhausted, with the limits and what to do.
   [[nodiscard]] Status ExplainTooLarge(int server, const Status& error) const;
 
  private:
   explicit Cluster(const RemoteOptions& options) : rpc_(options) {}
-  [[nodiscard]] Status Describe(CallContext& context);
-  // Notes whom to ask for what. Sets all but task_rows.
-  void TakeDescriptions(std::vector<ServerDescription> descriptions);
-  // Names the servers that nobody will ask: others before them serve the same parts.
-  void WarnOfUnused(const std::vector<ServerDescription>& descriptions) const;
+  [[nodiscard]] Status Start(CallContext& context);
   // Sets info_.task_rows.
-  [[nodiscard]] Status FindTaskRows(const std::vector<ServerDescription>& descriptions,
-                                    CallContext& context);
+  [[nodiscard]] Status FindTaskRows(CallContext& context);
 
   // Of sets and parts that no description tells of: older servers do not tell how many rows their
   // parts have, but each reply about a set does. One call at a time.
@@ -68,14 +63,23 @@ class Cluster {
   [[nodiscard]] Status AskForTaskRows(const Task& task, const TaskSetSpec& set, int part,
                                       CallContext& context, int64_t* rows);
 
+  // Starts what looks after servers that are lost, if any can be.
+  [[nodiscard]] Status StartLooking();
+  // Until the end: looks at servers when they are due.
+  void KeepLooking();
+  // Asks a lost server for its description, and takes it in.
+  [[nodiscard]] Status Look(int server);
+  [[nodiscard]] Status TakeIn(int server, std::shared_ptr<const ServerDescription> description);
+
   RpcClient rpc_;
   GraphInfo info_;
-  std::unique_ptr<TensorCatalog> tensors_;
-  std::vector<int> feature_server_;
-  std::vector<int> topology_server_;  // -1: none
-  std::vector<int64_t> planned_bytes_;
-  std::vector<int64_t> server_limits_;
-  std::vector<std::vector<std::string>> capabilities_;  // per server
+  std::unique_ptr<TensorCatalog> features_;
+  std::unique_ptr<MutableCatalog> catalog_;
+  mutable Mutex mutex_;
+  std::shared_ptr<const ServedParts> served_ HG_GUARDED_BY(mutex_);
+
+  CancelToken ending_;
+  std::thread looking_;  // if replicas can be lost or found
 };
 
 }  // namespace halograph

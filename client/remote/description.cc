@@ -135,6 +135,7 @@ StatusOr<ServerDescription> ToDescription(const v1::DescribeReply& wire) {
       return std::find(wire.serving().begin(), wire.serving().end(), what) != wire.serving().end();
     };
     description.serving = {.topology = serves("topology"), .features = serves("features")};
+    description.keeps_state = serves("state");
   }
   description.capabilities.assign(wire.capabilities().begin(), wire.capabilities().end());
   for (const v1::TaskRows& rows : wire.task_rows()) {
@@ -158,8 +159,8 @@ StatusOr<ServerDescription> ReadDescription(ReplyPieces reply) {
 
 namespace {
 
-Status CheckSameGraph(const std::string& first_address, const ServerDescription& first,
-                      const std::string& address, const ServerDescription& other) {
+Status CheckSameGraph(std::string_view first_address, const ServerDescription& first,
+                      std::string_view address, const ServerDescription& other) {
   if (other.graph.identity != first.graph.identity) {
     return FailedPrecondition(
         "servers of different graphs: {} serves '{}' with identity {}, {} serves '{}' with "
@@ -190,13 +191,18 @@ std::string Serving(const ServerDescription& description) {
   return fmt::format("{}{}", fmt::join(description.parts, ","), what);
 }
 
+const ServerDescription& First(const Descriptions& descriptions) {
+  return **std::find_if(descriptions.begin(), descriptions.end(),
+                        [](const auto& description) { return description != nullptr; });
+}
+
 // "1,3 of 4": those that no server serves `what` of; empty if all are served.
-std::string Missing(const std::vector<ServerDescription>& descriptions, bool PartContents::*what) {
-  const int parts = descriptions.front().graph.book.num_parts();
+std::string Missing(const Descriptions& descriptions, bool PartContents::*what) {
+  const int parts = First(descriptions).graph.book.num_parts();
   std::vector<bool> served(static_cast<size_t>(parts), false);
-  for (const ServerDescription& description : descriptions) {
-    if (!(description.serving.*what)) continue;
-    for (const int part : description.parts) served[static_cast<size_t>(part)] = true;
+  for (const auto& description : descriptions) {
+    if (description == nullptr || !(description->serving.*what)) continue;
+    for (const int part : description->parts) served[static_cast<size_t>(part)] = true;
   }
   std::vector<int> missing;
   for (int part = 0; part < parts; ++part) {
@@ -205,11 +211,31 @@ std::string Missing(const std::vector<ServerDescription>& descriptions, bool Par
   return missing.empty() ? "" : fmt::format("{} of {}", fmt::join(missing, ","), parts);
 }
 
-Status CheckComplete(const std::vector<std::string>& addresses,
-                     const std::vector<ServerDescription>& descriptions, bool needs_topology) {
+}  // namespace
+
+Status CheckOneGraph(const std::vector<std::string>& addresses, const Descriptions& descriptions) {
+  const ServerDescription& first = First(descriptions);
+  std::string_view first_address;
+  for (size_t i = 0; i < descriptions.size(); ++i) {
+    if (descriptions[i] == nullptr) continue;
+    if (first_address.empty()) first_address = addresses[i];
+    HG_RETURN_IF_ERROR(CheckSameGraph(first_address, first, addresses[i], *descriptions[i]));
+    if (descriptions[i]->sampling_contract != kSamplingContract) {
+      return FailedPrecondition(
+          "{} samples by version {} of the contract, this client by version {}; use builds of one "
+          "version",
+          addresses[i], descriptions[i]->sampling_contract, kSamplingContract);
+    }
+  }
+  return OkStatus();
+}
+
+Status CheckComplete(const std::vector<std::string>& addresses, const Descriptions& descriptions,
+                     bool needs_topology) {
   std::vector<std::string> who;
   for (size_t i = 0; i < descriptions.size(); ++i) {
-    who.push_back(fmt::format("{} serves {}", addresses[i], Serving(descriptions[i])));
+    if (descriptions[i] == nullptr) continue;
+    who.push_back(fmt::format("{} serves {}", addresses[i], Serving(*descriptions[i])));
   }
   const std::string features = Missing(descriptions, &PartContents::features);
   if (!features.empty()) {
@@ -220,23 +246,6 @@ Status CheckComplete(const std::vector<std::string>& addresses,
   const std::string topology = Missing(descriptions, &PartContents::topology);
   if (!needs_topology || topology.empty()) return OkStatus();
   return Annotate(NoTopology(topology), fmt::format("{}", fmt::join(who, "; ")));
-}
-
-}  // namespace
-
-Status CheckDescriptions(const std::vector<std::string>& addresses,
-                         const std::vector<ServerDescription>& descriptions, bool needs_topology) {
-  for (size_t i = 0; i < descriptions.size(); ++i) {
-    HG_RETURN_IF_ERROR(
-        CheckSameGraph(addresses[0], descriptions[0], addresses[i], descriptions[i]));
-    if (descriptions[i].sampling_contract != kSamplingContract) {
-      return FailedPrecondition(
-          "{} samples by version {} of the contract, this client by version {}; use builds of one "
-          "version",
-          addresses[i], descriptions[i].sampling_contract, kSamplingContract);
-    }
-  }
-  return CheckComplete(addresses, descriptions, needs_topology);
 }
 
 Status NoTopology(std::string_view parts) {

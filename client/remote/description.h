@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,7 +25,8 @@ struct ServerDescription {
   GraphInfo graph;  // but for task_rows, which no server knows alone
   uint32_t sampling_contract = 0;
   std::vector<int> parts;
-  PartContents serving;  // what of them; task sets go with the features
+  PartContents serving;      // what of them; task sets go with the features
+  bool keeps_state = false;  // and the mutable tensors of these parts
   int64_t max_message_bytes = 0;
   std::vector<std::string> capabilities;  // proto/wire/capabilities.h
   std::vector<PartTaskRows> task_rows;    // of the parts it serves; older servers tell none
@@ -34,13 +36,18 @@ struct ServerDescription {
 // boundaries, parts, rows of task sets.
 [[nodiscard]] StatusOr<ServerDescription> ReadDescription(ReplyPieces reply);
 
-// Checks that the servers are of one graph, drawn by the contract of this build, and that they
-// serve the features of every partition, and with `needs_topology` the topology.
-// FailedPrecondition: servers, values and partitions are named. `addresses` and `descriptions`
-// correspond and are not empty.
-[[nodiscard]] Status CheckDescriptions(const std::vector<std::string>& addresses,
-                                       const std::vector<ServerDescription>& descriptions,
-                                       bool needs_topology);
+// By server; null: not described (yet). In the checks below `addresses` has one for each, and one
+// description at least is there. What is not described is not looked at.
+using Descriptions = std::vector<std::shared_ptr<const ServerDescription>>;
+
+// Checks that the servers are of one graph, drawn by the contract of this build.
+// FailedPrecondition: servers and values are named.
+[[nodiscard]] Status CheckOneGraph(const std::vector<std::string>& addresses,
+                                   const Descriptions& descriptions);
+// Checks that servers of one graph serve the features of every partition, and with `needs_topology`
+// the topology. FailedPrecondition: servers and partitions are named.
+[[nodiscard]] Status CheckComplete(const std::vector<std::string>& addresses,
+                                   const Descriptions& descriptions, bool needs_topology);
 
 // What to do where no server has the topology of `parts` ("1,3 of 4").
 [[nodiscard]] Status NoTopology(std::string_view parts);

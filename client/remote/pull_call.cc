@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <deque>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "client/remote/state_call.h"
 #include "common/graph/owner_split.h"
 #include "proto/wire/pull.h"
 
@@ -17,19 +19,22 @@ constexpr int64_t kSmallestReply = int64_t{256} << 10;
 constexpr int64_t kLargestReply = int64_t{4} << 20;
 constexpr int64_t kHeaderBytes = 64;
 
-// One server's rows of a request: `positions` empty means consecutive from the first on.
+// The rows of a request that one set of servers has: `positions` empty means consecutive from the
+// first on.
 struct Share {
-  int server;
+  const ReplicaSet* set;
   std::span<const int64_t> ids;
   std::span<const int64_t> positions;
+  int64_t min_lsn = 0;  // of a mutable tensor, of one part
 };
 
 class PullCalls {
  public:
-  explicit PullCalls(Cluster* cluster) : cluster_(*cluster) {}
+  explicit PullCalls(Cluster* cluster) : cluster_(*cluster), served_(cluster->served()) {}
 
-  // Both outlive the calls.
+  // Both outlive the calls, as this does.
   [[nodiscard]] Status Add(const RowRequest& request, const CatalogTensor& tensor);
+  [[nodiscard]] Status Add(const RowRequest& request, const MutableTensor& tensor);
   [[nodiscard]] std::vector<Rpc> Take() { return std::move(calls_); }
 
  private:
@@ -39,33 +44,51 @@ class PullCalls {
                           std::byte* out) const;
 
   Cluster& cluster_;
-  std::deque<OwnerSplit> splits_;  // of requests that several servers answer
+  const std::shared_ptr<const ServedParts> served_;
+  std::deque<OwnerSplit> splits_;      // of requests that several sets of servers answer
+  std::deque<PartSplit> part_splits_;  // of mutable tensors
+  std::deque<ReplicaSet> owners_;      // of their parts
   std::vector<Rpc> calls_;
 };
 
 Status PullCalls::Add(const RowRequest& request, const CatalogTensor& tensor) {
   const TensorSpec& spec = tensor.resolved.spec;
-  const int servers = cluster_.rpc().num_servers();
-  if (servers == 1) return AddShare(request, spec, {0, request.ids, request.positions});
+  const std::vector<ReplicaSet>& sets = served_->features().sets;
+  if (sets.size() == 1) return AddShare(request, spec, {&sets[0], request.ids, request.positions});
   OwnerSplit& split = splits_.emplace_back();
-  const int without = split.Split(tensor.boundaries, cluster_.feature_servers(), servers,
-                                  request.ids, request.positions);
+  const int without = split.Split(tensor.boundaries, served_->features().set_of_part,
+                                  static_cast<int>(sets.size()), request.ids, request.positions);
   if (without >= 0) return Internal("no server has the features of part {}", without);
-  for (int server = 0; server < servers; ++server) {
-    const IdShare& share = split.share(server);
-    HG_RETURN_IF_ERROR(AddShare(request, spec, {server, share.ids, share.positions}));
+  for (size_t set = 0; set < sets.size(); ++set) {
+    const IdShare& share = split.shares()[set];
+    HG_RETURN_IF_ERROR(AddShare(request, spec, {&sets[set], share.ids, share.positions}));
+  }
+  return OkStatus();
+}
+
+Status PullCalls::Add(const RowRequest& request, const MutableTensor& tensor) {
+  PartSplit& split = part_splits_.emplace_back();
+  split.Split(tensor, request.ids, request.positions);
+  for (size_t part = 0; part < split.shares().size(); ++part) {
+    const IdShare& share = split.shares()[part];
+    if (share.ids.empty()) continue;
+    HG_ASSIGN_OR_RETURN(ReplicaSet owner, served_->OwnerSet(static_cast<int>(part)));
+    owners_.push_back(std::move(owner));
+    const int64_t min_lsn = request.after.empty() ? 0 : request.after[part];
+    HG_RETURN_IF_ERROR(AddShare(request, tensor.resolved.spec,
+                                {&owners_.back(), share.ids, share.positions, min_lsn}));
   }
   return OkStatus();
 }
 
 Status PullCalls::AddShare(const RowRequest& request, const TensorSpec& spec, const Share& share) {
-  const int64_t planned = cluster_.PlannedMessageBytes(share.server);
+  const int64_t planned = share.set->planned_bytes;
   const size_t row_bytes = spec.row_bytes();
   if (static_cast<int64_t>(row_bytes) + kHeaderBytes > planned) {
     return ResourceExhausted(
         "{}: KVService/Pull: one row of {} has {} bytes, {} fit into a message; raise "
         "--max-message-bytes of client and server",
-        cluster_.rpc().address(share.server), request.tensor.ToString(), row_bytes, planned);
+        served_->Addresses(*share.set), request.tensor.ToString(), row_bytes, planned);
   }
   const auto rows = static_cast<int64_t>(share.ids.size());
   const auto per_call = static_cast<size_t>(
@@ -73,8 +96,9 @@ Status PullCalls::AddShare(const RowRequest& request, const TensorSpec& spec, co
   const bool scattered = !share.positions.empty();
   for (size_t begin = 0; begin < share.ids.size(); begin += per_call) {
     const size_t count = std::min(per_call, share.ids.size() - begin);
-    const Share part{share.server, share.ids.subspan(begin, count),
-                     scattered ? share.positions.subspan(begin, count) : share.positions};
+    const Share part{share.set, share.ids.subspan(begin, count),
+                     scattered ? share.positions.subspan(begin, count) : share.positions,
+                     share.min_lsn};
     calls_.push_back(ToRpc(request.tensor, spec, part,
                            request.out.data() + (scattered ? 0 : begin * row_bytes)));
   }
@@ -84,10 +108,11 @@ Status PullCalls::AddShare(const RowRequest& request, const TensorSpec& spec, co
 Rpc PullCalls::ToRpc(const TensorRef& tensor, const TensorSpec& spec, const Share& share,
                      std::byte* out) const {
   Rpc rpc;
-  rpc.servers = {share.server};
+  rpc.servers = share.set->servers;
+  rpc.serves = share.set->name;
   rpc.method = "KVService/Pull";
-  rpc.make_request = [&tensor, ids = share.ids] {
-    return wire::WritePullRequest(tensor.edge, tensor.type, tensor.name, ids);
+  rpc.make_request = [&tensor, ids = share.ids, min_lsn = share.min_lsn] {
+    return wire::WritePullRequest(tensor.edge, tensor.type, tensor.name, ids, min_lsn);
   };
   rpc.on_reply = [&spec, share, out](ReplyPieces pieces, std::vector<Rpc>*) {
     const int64_t shape[] = {std::ssize(share.ids), spec.dim};
@@ -115,16 +140,22 @@ int64_t RowsPerCall(int64_t rows, size_t row_bytes, int64_t planned_bytes, int c
 
 Status PullRows(Cluster* cluster, std::span<const RowRequest> requests, CallContext& context) {
   HG_RETURN_IF_ERROR(context.Check());
+  HG_RETURN_IF_ERROR(FindTensors(cluster, requests, context));
   HG_ASSIGN_OR_RETURN(const auto tensors, CheckPull(cluster->tensors(), requests));
   PullCalls calls(cluster);
   int64_t bytes = 0;
   bool asks = false;
   for (size_t i = 0; i < requests.size(); ++i) {
-    HG_RETURN_IF_ERROR(calls.Add(requests[i], *tensors[i]));
+    const MutableTensor* const changing = MutableCatalog::AsMutable(tensors[i]);
+    HG_RETURN_IF_ERROR(changing == nullptr ? calls.Add(requests[i], *tensors[i])
+                                           : calls.Add(requests[i], *changing));
     bytes += static_cast<int64_t>(requests[i].ids.size() * tensors[i]->resolved.spec.row_bytes());
     asks = asks || !requests[i].ids.empty();
   }
-  HG_RETURN_IF_ERROR(cluster->rpc().Run(context, calls.Take()));
+  if (const Status status = cluster->rpc().Run(context, calls.Take()); !status.ok()) {
+    ForgetTensors(cluster, requests, status);
+    return status;
+  }
   context.stats.remote_bytes += bytes;
   if (asks) context.stats.rounds += kRoundsOfAnExchange;
   return OkStatus();

@@ -10,7 +10,8 @@
 
 namespace halograph {
 
-// KVStore::Pull. The calls for all rows of all requests are under way together.
+// KVStore::Pull. The calls for all rows of all requests are under way together. Mutable tensors
+// that this client does not know are asked for first.
 //   ResourceExhausted  one row exceeds the message limits: both are named
 //   else               as CheckPull and RpcClient::Run
 [[nodiscard]] Status PullRows(Cluster* cluster, std::span<const RowRequest> requests,

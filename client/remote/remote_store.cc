@@ -4,7 +4,9 @@
 
 #include "client/remote/cluster.h"
 #include "client/remote/pull_call.h"
+#include "client/remote/push_call.h"
 #include "client/remote/sample_layer_call.h"
+#include "client/remote/state_call.h"
 #include "client/remote/task_set_call.h"
 
 namespace halograph {
@@ -35,7 +37,8 @@ class RemoteGraphStore final : public GraphStore {
 
 class RemoteKVStore final : public KVStore {
  public:
-  explicit RemoteKVStore(std::shared_ptr<Cluster> cluster) : cluster_(std::move(cluster)) {}
+  explicit RemoteKVStore(std::shared_ptr<Cluster> cluster)
+      : cluster_(std::move(cluster)), clients_(cluster_->info().book.num_parts()) {}
 
   const GraphInfo& info() const override { return cluster_->info(); }
 
@@ -48,8 +51,26 @@ class RemoteKVStore final : public KVStore {
     return ReadTaskSetRemotely(cluster_.get(), set, rows, context);
   }
 
+  Status CreateTensor(const MutableTensorSpec& spec, CallContext& context) override {
+    return CreateRemotely(cluster_.get(), spec, context);
+  }
+  Status DropTensor(const TensorRef& ref, CallContext& context) override {
+    return DropRemotely(cluster_.get(), ref, context);
+  }
+  StatusOr<std::vector<MutableTensorState>> ListTensors(CallContext& context) override {
+    return ListRemotely(cluster_.get(), context);
+  }
+  StatusOr<PushMark> Push(const RowPush& push, CallContext& context) override {
+    return PushRemotely(cluster_.get(), &clients_, push, context);
+  }
+  Status SnapshotTensors(const std::string& name, std::optional<int64_t> step,
+                         CallContext& context) override {
+    return SnapshotRemotely(cluster_.get(), name, step, context);
+  }
+
  private:
   const std::shared_ptr<Cluster> cluster_;
+  PushClients clients_;
 };
 
 }  // namespace

@@ -15,15 +15,17 @@ struct RemoteStores {
 };
 
 // Connects, reads every server's description and checks that together they serve the whole graph.
+// A server that does not answer may be missing if others serve its parts (DescribeServers).
 // `cancel`, if not null, ends the waiting.
-//   Unavailable, DeadlineExceeded  a server does not answer: named
+//   Unavailable, DeadlineExceeded  a server does not answer, and without it parts are not served:
+//                                  named
 //   FailedPrecondition  identities, schemas or sampling contracts differ (both servers named), or
 //                       a partition that no server serves (named): its features, or with
 //                       `needs_topology` its topology
 //   Cancelled           `cancel` was
-// A partition served by several servers is asked at the first listed that serves what is asked
-// for. Without `needs_topology` Sample is FailedPrecondition, naming the partitions, where it
-// needs topology that no server has.
+// What several servers serve is asked of the least busy of them; when one is lost, the others are
+// asked, with the same result (cluster.h, rpc.h). Without `needs_topology` Sample is
+// FailedPrecondition, naming the partitions, where it needs topology that no server has.
 [[nodiscard]] StatusOr<RemoteStores> OpenRemoteStores(const RemoteOptions& options,
                                                       const CancelToken* cancel = nullptr);
 

@@ -14,7 +14,7 @@ struct RetryPolicy {
   bool repeatable = true;
   // Tries in a row at one server while others can answer too; then the next of them is asked, and
   // after the last the first again, until the deadline.
-  int tries_a_server = 2;
+  int tries_a_server = 1;
 };
 
 inline constexpr std::chrono::milliseconds kFirstBackoff{50};

@@ -6,10 +6,10 @@
 #include <list>
 #include <random>
 
+#include "client/remote/rpc_task.h"
 #include "common/base/log.h"
 #include "common/base/mutex.h"
 #include "common/base/rng.h"
-#include "common/base/units.h"
 
 namespace halograph {
 
@@ -38,8 +38,19 @@ uint64_t NextJitter() {
   return Mix(counter.fetch_add(kGolden, std::memory_order_relaxed));
 }
 
-double Seconds(std::chrono::nanoseconds duration) {
-  return std::chrono::duration<double>(duration).count();
+// Of errors that end an attempt but not the call.
+bool IsNoAnswer(const Status& error) {
+  // A server that is stopping cancels calls too.
+  return absl::IsUnavailable(error) || absl::IsCancelled(error);
+}
+
+// What a server says that does not serve, or no longer, what it said that it serves.
+bool IsRefusal(const Status& error) {
+  return absl::IsFailedPrecondition(error) || absl::IsOutOfRange(error);
+}
+
+bool Contains(const std::vector<int>& servers, int server) {
+  return std::find(servers.begin(), servers.end(), server) != servers.end();
 }
 
 TransportOptions ToTransportOptions(const RemoteOptions& options) {
@@ -63,9 +74,13 @@ Status CheckPrintable(std::string_view what, std::string_view id) {
 // The calls of one Run. All but Wake and Completed happens on the thread that runs it.
 class RpcBatch {
  public:
-  RpcBatch(RpcClient* client, CallContext* context)
+  using EnoughAt = std::function<Clock::time_point()>;
+
+  RpcBatch(RpcClient* client, CallContext* context, const EnoughAt& enough_at)
       : client_(*client),
         context_(*context),
+        enough_at_(enough_at),
+        teller_(*client, client->health_, context->trace_id),
         ready_(static_cast<size_t>(client->num_servers())),
         started_(ready_.size(), 0),
         next_warning_(ready_.size(), Clock::time_point::max()) {}
@@ -73,26 +88,7 @@ class RpcBatch {
   Status Run(std::vector<Rpc> calls);
 
  private:
-  struct Task {
-    Rpc rpc;
-    std::shared_ptr<const std::string> request;
-    std::string request_id;
-    size_t candidate = 0;  // of rpc.servers: asked now, or last
-    int tries_here = 0;    // in a row
-    Clock::time_point begin;
-    Clock::time_point deadline;
-    Clock::time_point not_before;
-    int attempts = 0;
-    Status last_error;
-    std::unique_ptr<Transport::Attempt> attempt;  // set: under way, or ended and not handled yet
-    bool ended = false;                           // of the attempt: gRPC is done with it
-    AttemptResult result;
-    std::vector<Rpc> more;
-
-    [[nodiscard]] int server() const { return rpc.servers[candidate]; }
-    // By which calls in flight are counted.
-    [[nodiscard]] size_t queue() const { return static_cast<size_t>(rpc.servers.front()); }
-  };
+  using Task = RpcTask;
   using TaskPtr = std::unique_ptr<Task>;
   struct Waiting {
     Rpc rpc;
@@ -107,26 +103,35 @@ class RpcBatch {
   // `begin`: of the call whose reply adds these.
   void Add(std::vector<Rpc> calls, Clock::time_point begin = {});
   void StartReady();
-  void Begin(Waiting waiting);
+  // The server for a call to begin with; -1: it has to wait.
+  [[nodiscard]] int ServerFor(const Rpc& rpc) const;
+  void Begin(Waiting waiting, int server);
+  // Counts the call at the server, or no longer.
+  void Enter(Task* task, int server);
+  void Leave(const Task& task) { --started_[static_cast<size_t>(task.server)]; }
   void StartAttempt(Task* task);
   void Completed(Task* task, AttemptResult result);
   [[nodiscard]] std::vector<Task*> WaitForCompletions();
   [[nodiscard]] Clock::time_point NextWakeUp() const;
   void Handle(Task* task);
   void Retry(Task* task, const AttemptResult& result);
+  // Goes on with another server than the one that gave this result.
+  void FailOver(Task* task, const AttemptResult& result);
   void FinishWithError(Task* task, const Status& error);
   void Drop(Task* task);
   void Fail(const Status& error);
   void WarnIfSlow();
-  [[nodiscard]] Status FinalError(const Task& task, const Status& error) const;
 
   RpcClient& client_;
   CallContext& context_;
-  std::vector<std::deque<Waiting>> ready_;       // per preferred server: not begun
-  std::vector<int> started_;                     // the same: begun and not finished
+  const EnoughAt& enough_at_;
+  const RpcTeller teller_;
+  std::vector<std::deque<Waiting>> ready_;       // per first server that can answer: not begun
+  std::vector<int> started_;                     // per server: begun there and not finished
   std::vector<Clock::time_point> next_warning_;  // the same
   std::list<TaskPtr> tasks_;                     // begun: under way, or waiting to be retried
   Status error_;
+  bool enough_ = false;  // what is not answered yet is given up
 
   Mutex mutex_;
   CondVar wake_;
@@ -161,10 +166,14 @@ Status RpcBatch::RunToEnd(std::vector<Rpc> calls) {
     for (Task* task : WaitForCompletions()) Handle(task);
     // Not the deadline: every attempt ends by it, and names its server then.
     if (context_.cancel != nullptr && context_.cancel->cancelled()) Fail(context_.cancel->Check());
+    if (enough_at_ && error_.ok() && Clock::now() >= enough_at_()) {
+      enough_ = true;
+      Fail(Cancelled("the rest is not waited for"));
+    }
     WarnIfSlow();
     StartReady();
   }
-  return error_;
+  return enough_ ? OkStatus() : error_;
 }
 
 void RpcBatch::Abandon() {
@@ -202,45 +211,65 @@ void RpcBatch::StartReady() {
   for (const TaskPtr& task : tasks_) {
     if (task->attempt == nullptr && task->not_before <= now) StartAttempt(task.get());
   }
-  for (size_t server = 0; server < ready_.size(); ++server) {
-    while (!ready_[server].empty() && started_[server] < client_.options_.calls_in_flight) {
-      Waiting next = std::move(ready_[server].front());
-      ready_[server].pop_front();
-      Begin(std::move(next));
+  for (std::deque<Waiting>& queue : ready_) {
+    while (!queue.empty()) {
+      const int server = ServerFor(queue.front().rpc);
+      if (server < 0) break;
+      Waiting next = std::move(queue.front());
+      queue.pop_front();
+      Begin(std::move(next), server);
     }
   }
 }
 
-void RpcBatch::Begin(Waiting waiting) {
+int RpcBatch::ServerFor(const Rpc& rpc) const {
+  const auto has_room = [this](int server) {
+    return started_[static_cast<size_t>(server)] < client_.options_.calls_in_flight;
+  };
+  const int only = rpc.servers.front();
+  if (rpc.servers.size() == 1) return has_room(only) ? only : -1;
+  return client_.health_.Choose(rpc.servers, Clock::now(), has_room);
+}
+
+void RpcBatch::Begin(Waiting waiting, int server) {
   auto task = std::make_unique<Task>();
   task->rpc = std::move(waiting.rpc);
-  const size_t queue = task->queue();
+  task->replicated = task->rpc.servers.size() > 1;
   task->request = std::make_shared<const std::string>(task->rpc.make_request());
   task->request_id = MakeRequestId(context_.request_id);
   task->begin = waiting.begin.value_or(Clock::now());
   task->deadline = task->begin + client_.options_.timeout;
   if (context_.deadline.has_value()) task->deadline = std::min(task->deadline, *context_.deadline);
-  if (started_[queue]++ == 0) next_warning_[queue] = task->begin + kFirstWarning;
+  Enter(task.get(), server);
   tasks_.push_back(std::move(task));
   StartAttempt(tasks_.back().get());
+}
+
+void RpcBatch::Enter(Task* task, int server) {
+  task->server = server;
+  task->tries_here = 0;
+  const auto at = static_cast<size_t>(server);
+  if (started_[at]++ == 0) next_warning_[at] = task->begin + kFirstWarning;
 }
 
 void RpcBatch::StartAttempt(Task* task) {
   ++task->attempts;
   ++task->tries_here;
   task->ended = false;
+  client_.health_.Began(task->server);
   task->attempt = client_.transport_.Start(
-      {.server = task->server(),
+      {.server = task->server,
        .method = task->rpc.method,
        .request = task->request,
        .request_id = task->request_id,
        .trace_id = context_.trace_id,
-       .deadline = task->deadline},
+       .deadline = task->EndOfShare(client_.health_)},
       [task](ReplyPieces pieces) { return task->rpc.on_reply(pieces, &task->more); },
       [this, task](AttemptResult result) { Completed(task, std::move(result)); });
 }
 
 void RpcBatch::Completed(Task* task, AttemptResult result) {
+  client_.health_.Ended(task->server);
   const MutexLock lock(mutex_);  // notified under the lock: Run may end as soon as it is free
   task->result = std::move(result);
   completed_.push_back(task);
@@ -265,6 +294,7 @@ Clock::time_point RpcBatch::NextWakeUp() const {
   for (size_t server = 0; server < started_.size(); ++server) {
     if (started_[server] > 0) next = std::min(next, next_warning_[server]);
   }
+  if (enough_at_ && error_.ok()) next = std::min(next, enough_at_());
   return next;
 }
 
@@ -273,14 +303,18 @@ void RpcBatch::Handle(Task* task) {
   AttemptResult result = std::move(task->result);
   if (!error_.ok()) return Drop(task);
   if (result.status.ok()) {
+    if (task->replicated && client_.health_.Answered(task->server)) {
+      spdlog::info("{} answers again", client_.address(task->server));
+    }
     Add(std::exchange(task->more, {}), task->begin);
     return Drop(task);
   }
-  // A server that is stopping cancels calls too; those that we cancelled were dropped above.
-  const absl::StatusCode code = result.status.code();
-  if (code == absl::StatusCode::kUnavailable || code == absl::StatusCode::kCancelled) {
-    return Retry(task, result);
-  }
+  const bool others_left = task->rpc.servers.size() > 1;
+  // Those that we cancelled were dropped above.
+  if (IsNoAnswer(result.status)) return Retry(task, result);
+  const bool silent = absl::IsDeadlineExceeded(result.status) && task->rpc.retry.repeatable &&
+                      Clock::now() < task->deadline;
+  if (others_left && (silent || IsRefusal(result.status))) return FailOver(task, result);
   FinishWithError(task, result.status);
 }
 
@@ -289,49 +323,63 @@ void RpcBatch::Retry(Task* task, const AttemptResult& result) {
   if (!policy.repeatable && !result.pushback.has_value()) {
     return FinishWithError(task, result.status);
   }
-  task->last_error = result.status;
-  const size_t candidates = task->rpc.servers.size();
-  task->not_before = Clock::now();
-  if (candidates > 1 && task->tries_here >= policy.tries_a_server) {
-    task->candidate = (task->candidate + 1) % candidates;
-    task->tries_here = 0;
-    // Once around the list nobody is left who was not asked yet.
-    if (task->candidate == 0) task->not_before += RetryPause(task->attempts, {}, NextJitter());
-  } else {
-    task->not_before += RetryPause(task->attempts, result.pushback, NextJitter());
+  const Clock::time_point now = Clock::now();
+  const bool others_left = task->rpc.servers.size() > 1;
+  if (others_left && result.pushback.has_value()) {
+    client_.health_.Full(task->server, now, now + *result.pushback);
   }
+  if (others_left && task->tries_here >= policy.tries_a_server) {
+    return FailOver(task, result);
+  }
+  task->NoteError(result.status);
+  task->last_error = result.status;
+  task->not_before = now + RetryPause(task->attempts, result.pushback, NextJitter());
   if (task->not_before >= task->deadline) FinishWithError(task, result.status);
 }
 
-Status RpcBatch::FinalError(const Task& task, const Status& error) const {
-  const std::string where = fmt::format("{}: {}", client_.address(task.server()), task.rpc.method);
-  const std::string ids =
-      context_.trace_id.empty()
-          ? fmt::format(" (request {})", task.request_id)
-          : fmt::format(" (request {}, trace {})", task.request_id, context_.trace_id);
-  const bool timed_out = error.code() == absl::StatusCode::kDeadlineExceeded;
-  if (!timed_out && task.last_error != error) {
-    return MakeStatus(error.code(), fmt::format("{}: {}{}", where, Message(error), ids));
+void RpcBatch::FailOver(Task* task, const AttemptResult& result) {
+  const Status& error = result.status;
+  const int from = task->server;
+  std::vector<int>& servers = task->rpc.servers;
+  const Clock::time_point now = Clock::now();
+  task->NoteError(error);
+  task->not_before = now;
+  if (IsRefusal(error)) {
+    std::erase(servers, from);
+  } else {
+    task->asked.push_back(from);
+    task->last_error = error;
   }
-  std::string text =
-      fmt::format("{}: no {}answer within {}", where, task.rpc.continues ? "whole " : "",
-                  FormatSeconds(Seconds(task.deadline - task.begin)));
-  if (task.last_error.ok()) return DeadlineExceeded("{}{}", text, ids);
-  return Unavailable("{}; last of {} attempts: {}{}", text, task.attempts,
-                     ToString(task.last_error), ids);
+  std::vector<int> left;
+  std::copy_if(servers.begin(), servers.end(), std::back_inserter(left),
+               [task](int server) { return !Contains(task->asked, server); });
+  const bool once_around = left.empty();
+  if (once_around) {
+    task->asked.clear();
+    left = servers;
+    task->not_before += RetryPause(task->attempts, {}, NextJitter());
+  }
+  const bool full = result.pushback.has_value();
+  const bool lost = !full && client_.health_.Lost(from, now);
+  const int next = client_.health_.Choose(left, now);
+  task->not_before = std::max(task->not_before, client_.health_.FullUntil(next));
+  if (lost) spdlog::warn("{}", teller_.Lost(*task, once_around ? -1 : next, error));
+  if (task->not_before >= task->deadline) return FinishWithError(task, error);
+  Leave(*task);
+  Enter(task, next);
 }
 
 void RpcBatch::FinishWithError(Task* task, const Status& error) {
-  Status final_error = FinalError(*task, error);
+  Status final_error = teller_.FinalError(*task, error);
   std::vector<Rpc> more;
-  if (task->rpc.on_error) final_error = task->rpc.on_error(task->server(), final_error, &more);
+  if (task->rpc.on_error) final_error = task->rpc.on_error(task->server, final_error, &more);
   Drop(task);
   if (!final_error.ok()) return Fail(final_error);
   Add(std::move(more));
 }
 
 void RpcBatch::Drop(Task* task) {
-  --started_[task->queue()];
+  Leave(*task);
   tasks_.remove_if([task](const TaskPtr& other) { return other.get() == task; });
 }
 
@@ -342,7 +390,7 @@ void RpcBatch::Fail(const Status& error) {
   // What waits to be retried is not under way: nothing would ever complete it.
   tasks_.remove_if([this](const TaskPtr& task) {
     if (task->attempt != nullptr) return false;
-    --started_[task->queue()];
+    Leave(*task);
     return true;
   });
   for (const TaskPtr& task : tasks_) task->attempt->Cancel();
@@ -354,7 +402,7 @@ void RpcBatch::WarnIfSlow() {
     if (started_[server] == 0 || now < next_warning_[server]) continue;
     const Task* oldest = nullptr;
     for (const TaskPtr& task : tasks_) {
-      if (task->queue() != server) continue;
+      if (task->server != static_cast<int>(server)) continue;
       if (oldest == nullptr || task->begin < oldest->begin) oldest = task.get();
     }
     if (now < oldest->begin + kFirstWarning) {
@@ -362,23 +410,22 @@ void RpcBatch::WarnIfSlow() {
       continue;
     }
     next_warning_[server] = now + kNextWarning;
-    spdlog::warn("waiting for {}: {} has taken {} of {} so far{}",
-                 client_.address(oldest->server()), oldest->rpc.method,
-                 FormatSeconds(Seconds(now - oldest->begin)),
-                 FormatSeconds(Seconds(oldest->deadline - oldest->begin)),
-                 oldest->last_error.ok() ? "" : "; last error: " + ToString(oldest->last_error));
+    spdlog::warn("{}", teller_.Waiting(*oldest, now));
   }
 }
 
 RpcClient::RpcClient(const RemoteOptions& options)
-    : options_(options), transport_(ToTransportOptions(options)) {}
+    : options_(options),
+      health_(static_cast<int>(options.servers.size()), std::max(options.rank, 0)),
+      transport_(ToTransportOptions(options)) {}
 
 const std::string& RpcClient::address(int server) const {
   return options_.servers[static_cast<size_t>(server)];
 }
 
-Status RpcClient::Run(CallContext& context, std::vector<Rpc> calls) {
-  return RpcBatch(this, &context).Run(std::move(calls));
+Status RpcClient::Run(CallContext& context, std::vector<Rpc> calls,
+                      const std::function<Clock::time_point()>& enough_at) {
+  return RpcBatch(this, &context, enough_at).Run(std::move(calls));
 }
 
 }  // namespace halograph

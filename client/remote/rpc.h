@@ -1,7 +1,20 @@
 // Whole calls to partition servers: many at once, each retried while its servers are unavailable,
 // within its deadline, and ended from outside. No gRPC type shows here.
+//
+// A call that several servers can answer is asked of the least busy of those that are not avoided
+// (server_health.h). It fails over to the next one, under the same request id, when a server
+//   is UNAVAILABLE, or its connection lost  so often in a row as RetryPolicy::tries_a_server says
+//   is silent                               for its share: of n servers that were not asked yet and
+//                                           are not lost, the first has 1/n of the time that is
+//                                           left, so that the last one has it too
+//   refuses a call that it should take      it came to serve another graph (FAILED_PRECONDITION) or
+//                                           other parts (OUT_OF_RANGE): it is not asked again
+// Once all were asked, the first is again, after a pause that grows, until the deadline. The server
+// that is left behind is lost for all calls, unless it was only full; a warning says so, once each
+// time that it is lost.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -11,6 +24,7 @@
 
 #include "client/call_context.h"
 #include "client/remote/retry.h"
+#include "client/remote/server_health.h"
 #include "client/remote/transport.h"
 #include "client/remote_options.h"
 #include "common/base/status.h"
@@ -21,8 +35,10 @@ class RpcBatch;
 
 // One call, to any one of some servers.
 struct Rpc {
-  std::vector<int> servers;  // that can answer, the preferred one first; at least one
-  std::string_view method;   // "GraphService/Sample"; lives for ever
+  std::vector<int> servers;  // that can answer, each with the same bits; at least one
+  // What the servers have that others do not, for messages: "part 0". Lives as long as the batch.
+  std::string_view serves = "what is asked for";
+  std::string_view method;  // "GraphService/Sample"; lives for ever
   RetryPolicy retry = {};
   // The message; made when the call starts, so that what waits costs nothing. All servers get the
   // same.
@@ -53,21 +69,32 @@ class RpcClient {
   // it was described refuses it. As Transport::ExpectGraph; requires that no Run is under way.
   void ExpectGraph(const std::string& identity) { transport_.ExpectGraph(identity); }
 
-  // Runs all calls and those that they add, at most options.calls_in_flight at once of those that
-  // prefer one server, in order; returns when none is under way, whatever happened. A call has
-  // options.timeout from its first attempt on, but no longer than the context's deadline;
-  // UNAVAILABLE is tried again within it as its policy says. The first error ends the rest:
-  //   Unavailable, DeadlineExceeded  no answer in time; the last cause is named
+  // How busy the servers are, and which are lost. A server is lost only if another can answer in
+  // its place; who runs calls looks after it.
+  [[nodiscard]] ServerHealth& health() { return health_; }
+
+  // Runs all calls and those that they add, in order; begins no more than options.calls_in_flight
+  // at a time at one server (calls that fail over come on top); returns when none is under way,
+  // whatever happened. A call has options.timeout from its first attempt on, but no longer than the
+  // context's deadline; UNAVAILABLE is tried again within it as its policy says. The first error
+  // ends the rest:
+  //   Unavailable, DeadlineExceeded  no answer in time; the last cause is named, and where several
+  //                                  servers could answer each one's
   //   Cancelled                      the context's token was cancelled
   //   FailedPrecondition             the server is not, or no longer, of the graph expected
   //   else                           as the server or on_reply gave it
   // Messages start with "<address>: <method>: " and end with the ids that the server's log has.
   // While a call takes more than a few seconds a warning says which one.
-  [[nodiscard]] Status Run(CallContext& context, std::vector<Rpc> calls);
+  // `enough_at`, if set, is asked again and again: from the time on that it says, the calls that
+  // are not answered are given up, and it is no error.
+  [[nodiscard]] Status Run(
+      CallContext& context, std::vector<Rpc> calls,
+      const std::function<std::chrono::steady_clock::time_point()>& enough_at = nullptr);
 
  private:
   friend class RpcBatch;
   const RemoteOptions options_;
+  ServerHealth health_;
   Transport transport_;
 };
 

@@ -15,7 +15,7 @@
 
 namespace halograph {
 
-// A run of destinations of one server's share of a group.
+// A run of destinations of the share of a group that one set of servers has.
 struct SamplePiece {
   size_t group = 0;                // in the layer
   const IdShare* share = nullptr;  // ids and positions of the whole share

@@ -18,9 +18,11 @@ namespace {
 class LayerCalls {
  public:
   LayerCalls(Cluster* cluster, std::span<const LayerGroup> groups)
-      : cluster_(*cluster), spec_{.schema = &cluster->info().schema, .groups = groups} {}
+      : cluster_(*cluster),
+        served_(cluster->served()),
+        spec_{.schema = &cluster->info().schema, .groups = groups} {}
 
-  // Shares destinations out to servers.
+  // Shares destinations out to sets of servers.
   [[nodiscard]] Status Split();
   [[nodiscard]] StatusOr<std::vector<Rpc>> Plan();
   void Assemble(std::vector<NeighborPicks>* picks);
@@ -30,110 +32,116 @@ class LayerCalls {
  private:
   using Request = std::vector<SamplePiece>;
 
-  [[nodiscard]] Status CheckKnown(int server, const LayerGroup& group) const;
-  void AddRpcs(int server, Request request, std::vector<Rpc>* calls);
-  [[nodiscard]] Rpc ToRpc(int server, Request request);
-  [[nodiscard]] Status OnReply(int server, const Request& request, ReplyPieces reply,
+  [[nodiscard]] Status CheckKnown(const ReplicaSet& set, const LayerGroup& group) const;
+  void AddRpcs(const ReplicaSet& set, Request request, std::vector<Rpc>* calls);
+  [[nodiscard]] Rpc ToRpc(const ReplicaSet& set, Request request);
+  [[nodiscard]] Status OnReply(const ReplicaSet& set, const Request& request, ReplyPieces reply,
                                std::vector<Rpc>* more);
-  [[nodiscard]] Status OnError(int server, const Request& request, const Status& error,
-                               std::vector<Rpc>* more);
+  [[nodiscard]] Status OnError(const ReplicaSet& set, int asked, const Request& request,
+                               const Status& error, std::vector<Rpc>* more);
 
   Cluster& cluster_;
+  const std::shared_ptr<const ServedParts> served_;
   const SampleLayerSpec spec_;
-  std::vector<OwnerSplit> shares_;  // per group, by server
+  std::vector<OwnerSplit> shares_;  // per group, by set of servers
   Mutex mutex_;
   std::vector<SampleAnswer> answers_;  // guarded by mutex_ while calls run
   std::atomic<int64_t> message_bytes_ = 0;
 };
 
 Status LayerCalls::Split() {
-  const int servers = cluster_.rpc().num_servers();
+  const ReplicaSets& topology = served_->topology();
   shares_.resize(spec_.groups.size());
   for (size_t g = 0; g < shares_.size(); ++g) {
     const LayerGroup& group = spec_.groups[g];
     const int type = spec_.schema->DestinationType(group.relation);
     // Without a fanout there is nothing to ask for.
-    const int without = shares_[g].Split(
-        cluster_.info().book.NodeBoundaries(type), cluster_.topology_servers(), servers,
-        group.fanout == 0 ? std::span<const int64_t>() : group.destinations);
-    if (without >= 0) return cluster_.TopologyServer(without).status();
+    const int without =
+        shares_[g].Split(cluster_.info().book.NodeBoundaries(type), topology.set_of_part,
+                         static_cast<int>(topology.sets.size()),
+                         group.fanout == 0 ? std::span<const int64_t>() : group.destinations);
+    if (without >= 0) return cluster_.WithoutTopology(without);
   }
   return OkStatus();
 }
 
 StatusOr<std::vector<Rpc>> LayerCalls::Plan() {
   std::vector<Rpc> calls;
-  for (int server = 0; server < cluster_.rpc().num_servers(); ++server) {
+  const std::vector<ReplicaSet>& sets = served_->topology().sets;
+  for (size_t set = 0; set < sets.size(); ++set) {
     Request pieces;
     for (size_t group = 0; group < shares_.size(); ++group) {
-      const IdShare& share = shares_[group].share(server);
+      const IdShare& share = shares_[group].shares()[set];
       if (share.ids.empty()) continue;
-      HG_RETURN_IF_ERROR(CheckKnown(server, spec_.groups[group]));
+      HG_RETURN_IF_ERROR(CheckKnown(sets[set], spec_.groups[group]));
       pieces.push_back({group, &share, 0, share.ids.size()});
     }
-    AddRpcs(server, std::move(pieces), &calls);
+    AddRpcs(sets[set], std::move(pieces), &calls);
   }
   return calls;
 }
 
 // An older server would answer as if edge ids and weights were not asked for.
-Status LayerCalls::CheckKnown(int server, const LayerGroup& group) const {
-  if (group.edge_ids && !cluster_.Knows(server, wire::kSampleEdgeIds)) {
-    return cluster_.TooOld(server, "the ids of drawn edges");
+Status LayerCalls::CheckKnown(const ReplicaSet& set, const LayerGroup& group) const {
+  if (group.edge_ids) {
+    const int without = served_->FirstWithout(set, wire::kSampleEdgeIds);
+    if (without >= 0) return cluster_.TooOld(without, "the ids of drawn edges");
   }
-  if (group.weights && !cluster_.Knows(server, wire::kSampleWeights)) {
-    return cluster_.TooOld(server, "the weights of drawn edges");
+  if (group.weights) {
+    const int without = served_->FirstWithout(set, wire::kSampleWeights);
+    if (without >= 0) return cluster_.TooOld(without, "the weights of drawn edges");
   }
   return OkStatus();
 }
 
-void LayerCalls::AddRpcs(int server, Request request, std::vector<Rpc>* calls) {
+void LayerCalls::AddRpcs(const ReplicaSet& set, Request request, std::vector<Rpc>* calls) {
+  const bool group_keys = served_->FirstWithout(set, wire::kSampleGroupKeys) < 0;
   for (Request& planned :
-       PlanSampleRequests(spec_, std::move(request), cluster_.PlannedMessageBytes(server),
-                          cluster_.Knows(server, wire::kSampleGroupKeys))) {
-    calls->push_back(ToRpc(server, std::move(planned)));
+       PlanSampleRequests(spec_, std::move(request), set.planned_bytes, group_keys)) {
+    calls->push_back(ToRpc(set, std::move(planned)));
   }
 }
 
-Rpc LayerCalls::ToRpc(int server, Request request) {
+Rpc LayerCalls::ToRpc(const ReplicaSet& set, Request request) {
   auto shared = std::make_shared<const Request>(std::move(request));
   Rpc rpc;
-  rpc.servers = {server};
+  rpc.servers = set.servers;
+  rpc.serves = set.name;
   rpc.method = "GraphService/Sample";
   rpc.make_request = [this, shared] {
     std::string message = EncodeSampleRequest(spec_, *shared);
     message_bytes_ += static_cast<int64_t>(message.size());
     return message;
   };
-  rpc.on_reply = [this, server, shared](ReplyPieces reply, std::vector<Rpc>* more) {
-    return OnReply(server, *shared, reply, more);
+  rpc.on_reply = [this, &set, shared](ReplyPieces reply, std::vector<Rpc>* more) {
+    return OnReply(set, *shared, reply, more);
   };
-  rpc.on_error = [this, shared](int asked, const Status& error, std::vector<Rpc>* more) {
-    return OnError(asked, *shared, error, more);
+  rpc.on_error = [this, &set, shared](int asked, const Status& error, std::vector<Rpc>* more) {
+    return OnError(set, asked, *shared, error, more);
   };
   return rpc;
 }
 
-Status LayerCalls::OnReply(int server, const Request& request, ReplyPieces reply,
+Status LayerCalls::OnReply(const ReplicaSet& set, const Request& request, ReplyPieces reply,
                            std::vector<Rpc>* more) {
   for (const auto piece : reply) message_bytes_ += static_cast<int64_t>(piece.size());
   std::vector<SampleAnswer> answers;
   Request rest;
   HG_RETURN_IF_ERROR(DecodeSampleReply(spec_, request, reply, &answers, &rest));
-  if (!rest.empty()) AddRpcs(server, std::move(rest), more);
+  if (!rest.empty()) AddRpcs(set, std::move(rest), more);
   const MutexLock lock(mutex_);
   for (SampleAnswer& answer : answers) answers_.push_back(std::move(answer));
   return OkStatus();
 }
 
 // A server cuts replies at its own limit. Where ours is lower it cannot know: ask for halves.
-Status LayerCalls::OnError(int server, const Request& request, const Status& error,
-                           std::vector<Rpc>* more) {
+Status LayerCalls::OnError(const ReplicaSet& set, int asked, const Request& request,
+                           const Status& error, std::vector<Rpc>* more) {
   size_t destinations = 0;
   for (const SamplePiece& piece : request) destinations += piece.end - piece.begin;
   if (error.code() != absl::StatusCode::kResourceExhausted || destinations < 2 ||
-      !cluster_.SendsMoreThanWeTake(server)) {
-    return cluster_.ExplainTooLarge(server, error);
+      served_->MessageBytes(asked) <= cluster_.rpc().options().max_message_bytes) {
+    return cluster_.ExplainTooLarge(asked, error);
   }
   Request halves[2];
   size_t left = destinations / 2;  // for the first half
@@ -145,7 +153,7 @@ Status LayerCalls::OnError(int server, const Request& request, const Status& err
     }
     left -= take;
   }
-  for (Request& half : halves) AddRpcs(server, std::move(half), more);
+  for (Request& half : halves) AddRpcs(set, std::move(half), more);
   return OkStatus();
 }
 

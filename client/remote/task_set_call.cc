@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <deque>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -25,7 +26,7 @@ struct PartRows {
 class TaskSetCalls {
  public:
   TaskSetCalls(Cluster* cluster, const TaskSetRef& set, TaskSet* result)
-      : cluster_(*cluster), set_(set), result_(*result) {}
+      : cluster_(*cluster), served_(cluster->served()), set_(set), result_(*result) {}
 
   // `part_rows`: as GraphInfo::task_rows, of the set.
   [[nodiscard]] std::vector<Rpc> Plan(std::span<const int64_t> part_rows);
@@ -37,6 +38,7 @@ class TaskSetCalls {
                                const PartRows& part) const;
 
   Cluster& cluster_;
+  const std::shared_ptr<const ServedParts> served_;
   const TaskSetRef& set_;
   TaskSet& result_;
   std::deque<PartRows> parts_;
@@ -55,11 +57,12 @@ std::vector<Rpc> TaskSetCalls::Plan(std::span<const int64_t> part_rows) {
 }
 
 Rpc TaskSetCalls::ToRpc(PartRows* part) const {
-  const int server = cluster_.FeatureServer(part->part);
+  const ReplicaSet& set = *served_->features().Find(part->part);
   Rpc rpc;
-  rpc.servers = {server};
-  rpc.method = cluster_.Knows(server, wire::kTaskSetRows) ? "KVService/ReadTaskSet"
-                                                          : "GraphService/ReadTaskSet";
+  rpc.servers = set.servers;
+  rpc.serves = set.name;
+  rpc.method = served_->FirstWithout(set, wire::kTaskSetRows) < 0 ? "KVService/ReadTaskSet"
+                                                                  : "GraphService/ReadTaskSet";
   rpc.make_request = [this, part] {
     v1::ReadTaskSetRequest request;
     request.set_task(set_.task);

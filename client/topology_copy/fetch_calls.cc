@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <deque>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -41,10 +42,10 @@ std::string EncodeRequest(int part, const std::string& path, int64_t offset, int
 struct ManifestCall {
   Cluster* cluster = nullptr;
   int part = 0;
-  int server = 0;
-  int64_t file_bytes = 1;  // known with the first reply, to a request for one byte
-  std::string bytes;       // what has come; one call at a time adds to it
-  int64_t asked_to = 0;    // offset up to which the file was asked for
+  const ReplicaSet* set = nullptr;  // that serves the part's topology
+  int64_t file_bytes = 1;           // known with the first reply, to a request for one byte
+  std::string bytes;                // what has come; one call at a time adds to it
+  int64_t asked_to = 0;             // offset up to which the file was asked for
 
   // Asks for what was asked for and has not come, or for as much of the rest as one reply holds.
   Rpc Next();
@@ -53,12 +54,13 @@ struct ManifestCall {
 
 Rpc ManifestCall::Next() {
   Rpc rpc;
-  rpc.servers = {server};
+  rpc.servers = set->servers;
+  rpc.serves = set->name;
   rpc.method = kMethod;
   const auto offset = static_cast<int64_t>(bytes.size());
   rpc.continues = offset < asked_to;
   if (!rpc.continues) {
-    asked_to = offset + std::min(file_bytes - offset, cluster->PlannedMessageBytes(server));
+    asked_to = offset + std::min(file_bytes - offset, set->planned_bytes);
   }
   rpc.make_request = [this, offset] {
     return EncodeRequest(part, kManifestPath, offset, asked_to - offset);
@@ -120,18 +122,18 @@ class FetchProgress {
 // A missing chunk, read by several calls at once.
 struct ChunkState {
   TopologyChunk chunk;
-  int server = 0;
-  std::atomic<int64_t> left = 0;  // bytes that have not been written
-  bool again = false;             // it was wrong once; changed while no call of it is under way
+  const ReplicaSet* set = nullptr;  // that serves the part's topology
+  std::atomic<int64_t> left = 0;    // bytes that have not been written
+  bool again = false;               // it was wrong once; changed while no call of it is under way
 };
 
 class ChunkCalls {
  public:
   ChunkCalls(Cluster* cluster, const TopologyFetchFolder& folder, FetchProgress* progress)
-      : cluster_(*cluster), folder_(folder), progress_(*progress) {}
+      : cluster_(*cluster), served_(cluster->served()), folder_(folder), progress_(*progress) {}
 
-  // Requires that every part's topology has a server.
-  std::vector<Rpc> Plan(const std::vector<TopologyChunk>& chunks);
+  // FailedPrecondition: nobody serves a part's topology.
+  [[nodiscard]] StatusOr<std::vector<Rpc>> Plan(const std::vector<TopologyChunk>& chunks);
 
  private:
   void AddReads(ChunkState* state, std::vector<Rpc>* calls);
@@ -141,17 +143,19 @@ class ChunkCalls {
   Status Check(ChunkState* state, std::vector<Rpc>* more);
 
   Cluster& cluster_;
+  const std::shared_ptr<const ServedParts> served_;
   const TopologyFetchFolder& folder_;
   FetchProgress& progress_;
   std::deque<ChunkState> states_;
 };
 
-std::vector<Rpc> ChunkCalls::Plan(const std::vector<TopologyChunk>& chunks) {
+StatusOr<std::vector<Rpc>> ChunkCalls::Plan(const std::vector<TopologyChunk>& chunks) {
   std::vector<Rpc> calls;
   for (const TopologyChunk& chunk : chunks) {
     ChunkState& state = states_.emplace_back();
     state.chunk = chunk;
-    state.server = cluster_.TopologyServer(chunk.part).value();
+    state.set = served_->topology().Find(chunk.part);
+    if (state.set == nullptr) return cluster_.WithoutTopology(chunk.part);
     AddReads(&state, &calls);
   }
   return calls;
@@ -159,7 +163,7 @@ std::vector<Rpc> ChunkCalls::Plan(const std::vector<TopologyChunk>& chunks) {
 
 void ChunkCalls::AddReads(ChunkState* state, std::vector<Rpc>* calls) {
   state->left = state->chunk.bytes;
-  const int64_t most = cluster_.PlannedMessageBytes(state->server);
+  const int64_t most = state->set->planned_bytes;
   const int64_t end = state->chunk.offset + state->chunk.bytes;
   for (int64_t offset = state->chunk.offset; offset < end; offset += most) {
     calls->push_back(Read(state, offset, std::min(most, end - offset)));
@@ -168,7 +172,8 @@ void ChunkCalls::AddReads(ChunkState* state, std::vector<Rpc>* calls) {
 
 Rpc ChunkCalls::Read(ChunkState* state, int64_t offset, int64_t bytes) {
   Rpc rpc;
-  rpc.servers = {state->server};
+  rpc.servers = state->set->servers;
+  rpc.serves = state->set->name;
   rpc.method = kMethod;
   rpc.make_request = [this, state, offset, bytes] {
     return EncodeRequest(state->chunk.part, folder_.entry(state->chunk).path, offset, bytes);
@@ -218,7 +223,7 @@ Status ChunkCalls::Check(ChunkState* state, std::vector<Rpc>* more) {
         what);
   }
   spdlog::warn("{}: {} arrived with a wrong checksum and are fetched again",
-               cluster_.rpc().address(state->server), what);
+               served_->Addresses(*state->set), what);
   state->again = true;
   progress_.Advance(-chunk.bytes);
   AddReads(state, more);
@@ -240,19 +245,21 @@ Status ExplainTooSlow(const Status& status) {
 }  // namespace
 
 Status FetchManifests(Cluster* cluster, CallContext& context, TopologyFetchFolder* folder) {
+  const std::shared_ptr<const ServedParts> served = cluster->served();
   std::vector<ManifestCall> manifests(static_cast<size_t>(cluster->info().book.num_parts()));
   std::vector<Rpc> calls;
   for (size_t part = 0; part < manifests.size(); ++part) {
     manifests[part].cluster = cluster;
     manifests[part].part = static_cast<int>(part);
-    HG_ASSIGN_OR_RETURN(manifests[part].server, cluster->TopologyServer(static_cast<int>(part)));
+    manifests[part].set = served->topology().Find(static_cast<int>(part));
+    if (manifests[part].set == nullptr) return cluster->WithoutTopology(static_cast<int>(part));
     calls.push_back(manifests[part].Next());
   }
   HG_RETURN_IF_ERROR(ExplainTooSlow(cluster->rpc().Run(context, std::move(calls))));
   for (const ManifestCall& manifest : manifests) {
     if (Status status = folder->AddManifest(manifest.bytes, cluster->info().identity);
         !status.ok()) {
-      return Annotate(status, cluster->rpc().address(manifest.server));
+      return Annotate(status, served->Addresses(*manifest.set));
     }
   }
   return OkStatus();
@@ -272,7 +279,8 @@ Status FetchChunks(Cluster* cluster, CallContext& context, const TopologyFetchFo
   {
     FetchProgress progress(bytes, lock);
     ChunkCalls calls(cluster, folder, &progress);
-    HG_RETURN_IF_ERROR(ExplainTooSlow(cluster->rpc().Run(context, calls.Plan(missing))));
+    HG_ASSIGN_OR_RETURN(std::vector<Rpc> reads, calls.Plan(missing));
+    HG_RETURN_IF_ERROR(ExplainTooSlow(cluster->rpc().Run(context, std::move(reads))));
   }
   const double seconds = watch.Seconds();
   spdlog::info(

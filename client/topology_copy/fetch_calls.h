@@ -12,6 +12,7 @@ namespace halograph {
 
 // Gives the folder the manifest of every part. Errors as RpcClient::Run and
 // TopologyFetchFolder::AddManifest; DataLoss: replies that do not fit each other.
+// FailedPrecondition: nobody serves a part's topology.
 [[nodiscard]] Status FetchManifests(Cluster* cluster, CallContext& context,
                                     TopologyFetchFolder* folder);
 

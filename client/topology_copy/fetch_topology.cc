@@ -54,8 +54,9 @@ StatusOr<bool> IsComplete(const fs::path& copy, const std::string& identity, Ver
 }
 
 Status CheckServed(const Cluster& cluster) {
+  const auto served = cluster.served();
   for (int part = 0; part < cluster.info().book.num_parts(); ++part) {
-    HG_RETURN_IF_ERROR(cluster.TopologyServer(part).status());
+    if (served->topology().Find(part) == nullptr) return cluster.WithoutTopology(part);
   }
   return OkStatus();
 }

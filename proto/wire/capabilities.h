@@ -10,5 +10,6 @@ inline constexpr std::string_view kSampleGroupKeys = "sample-group-keys";
 inline constexpr std::string_view kSampleEdgeIds = "sample-edge-ids";
 inline constexpr std::string_view kSampleWeights = "sample-weights";
 inline constexpr std::string_view kTaskSetRows = "task-set-rows";
+inline constexpr std::string_view kMutableTensors = "mutable-tensors";
 
 }  // namespace halograph::wire

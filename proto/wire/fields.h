@@ -61,6 +61,7 @@ inline constexpr uint32_t kEdge = 1;
 inline constexpr uint32_t kType = 2;
 inline constexpr uint32_t kName = 3;
 inline constexpr uint32_t kIds = 4;
+inline constexpr uint32_t kMinLsn = 5;
 }  // namespace pull_request
 
 namespace pull_reply {
@@ -68,6 +69,34 @@ inline constexpr uint32_t kDType = 1;
 inline constexpr uint32_t kShape = 2;
 inline constexpr uint32_t kRows = 3;
 }  // namespace pull_reply
+
+namespace push_request {
+inline constexpr uint32_t kEdge = 1;
+inline constexpr uint32_t kType = 2;
+inline constexpr uint32_t kName = 3;
+inline constexpr uint32_t kPart = 4;
+inline constexpr uint32_t kKind = 5;
+inline constexpr uint32_t kClient = 6;
+inline constexpr uint32_t kSequence = 7;
+inline constexpr uint32_t kStep = 8;
+inline constexpr uint32_t kIds = 9;
+inline constexpr uint32_t kDType = 10;
+inline constexpr uint32_t kRows = 11;
+}  // namespace push_request
+
+namespace sync_step {
+inline constexpr uint32_t kStep = 1;
+inline constexpr uint32_t kRank = 2;
+inline constexpr uint32_t kWorldSize = 3;
+inline constexpr uint32_t kRun = 4;
+inline constexpr uint32_t kChunk = 5;
+inline constexpr uint32_t kChunks = 6;
+}  // namespace sync_step
+
+namespace push_reply {
+inline constexpr uint32_t kLsn = 1;
+inline constexpr uint32_t kAppliedBefore = 2;
+}  // namespace push_reply
 
 namespace topology_reply {
 inline constexpr uint32_t kFileBytes = 1;

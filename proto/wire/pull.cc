@@ -108,6 +108,9 @@ StatusOr<PullRequest> ReadPullRequest(Pieces pieces) {
       case Tag(f::kIds, kFixed64):
         request.ids.push_back(static_cast<int64_t>(in.Fixed64()));
         break;
+      case Tag(f::kMinLsn, kVarint):
+        request.min_lsn = static_cast<int64_t>(in.Varint());
+        break;
       default:
         in.SkipField(tag);
     }
@@ -117,10 +120,10 @@ StatusOr<PullRequest> ReadPullRequest(Pieces pieces) {
 }
 
 std::string WritePullRequest(bool edge, std::string_view type, std::string_view name,
-                             std::span<const int64_t> ids) {
+                             std::span<const int64_t> ids, int64_t min_lsn) {
   namespace f = pull_request;
   std::string message(2 + FieldBytes(f::kType, type.size()) + FieldBytes(f::kName, name.size()) +
-                          FieldBytes(f::kIds, ids.size_bytes()),
+                          FieldBytes(f::kIds, ids.size_bytes()) + 1 + kLongestVarint,
                       '\0');
   auto* const begin = reinterpret_cast<std::byte*>(message.data());
   std::byte* out = begin;
@@ -129,6 +132,9 @@ std::string WritePullRequest(bool edge, std::string_view type, std::string_view 
   if (!name.empty()) out = PutText(f::kName, name, out);
   if (!ids.empty()) {
     out = PutBytes(std::as_bytes(ids), PutLength(f::kIds, ids.size_bytes(), out));
+  }
+  if (min_lsn != 0) {
+    out = PutVarint(static_cast<uint64_t>(min_lsn), PutTag(f::kMinLsn, WireType::kVarint, out));
   }
   message.resize(static_cast<size_t>(out - begin));
   return message;

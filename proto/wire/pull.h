@@ -20,12 +20,13 @@ struct PullRequest {
   std::string type;
   std::string name;
   std::vector<int64_t> ids;  // global; those beyond 2^63 come out negative: no id is
+  int64_t min_lsn = 0;       // of a mutable tensor: pushes that the rows must show
 };
 
 // Unknown fields are skipped. InvalidArgument if the bytes are no such message.
 [[nodiscard]] StatusOr<PullRequest> ReadPullRequest(Pieces pieces);
 [[nodiscard]] std::string WritePullRequest(bool edge, std::string_view type, std::string_view name,
-                                           std::span<const int64_t> ids);
+                                           std::span<const int64_t> ids, int64_t min_lsn = 0);
 
 // What a client asked for, which bounds what it takes.
 struct PullReplyExpected {

@@ -9,19 +9,21 @@
 namespace halograph::server {
 namespace {
 
-std::vector<std::string> Serving(const PartContents& contents) {
+std::vector<std::string> Serving(const PartContents& contents, bool state) {
   std::vector<std::string> serving;
   if (contents.topology) serving.emplace_back("topology");
   if (contents.features) {
     serving.emplace_back("features");
     serving.emplace_back("tasks");
   }
+  if (state) serving.emplace_back("state");
   return serving;
 }
 
 }  // namespace
 
-Description Describe(const ServedGraph& graph, int64_t max_message_bytes) {
+Description Describe(const ServedGraph& graph, int64_t max_message_bytes,
+                     const PartStates* states) {
   Description description;
   description.identity = graph.identity();
   description.format_version = kFormatVersion;
@@ -31,9 +33,10 @@ Description Describe(const ServedGraph& graph, int64_t max_message_bytes) {
   description.book = &graph.book();
   description.parts = graph.part_numbers();
   description.max_message_bytes = max_message_bytes;
-  description.serving = Serving(graph.contents());
+  description.serving = Serving(graph.contents(), states != nullptr);
   for (const std::string_view capability :
-       {wire::kSampleGroupKeys, wire::kSampleEdgeIds, wire::kSampleWeights, wire::kTaskSetRows}) {
+       {wire::kSampleGroupKeys, wire::kSampleEdgeIds, wire::kSampleWeights, wire::kTaskSetRows,
+        wire::kMutableTensors}) {
     description.capabilities.emplace_back(capability);
   }
   description.task_rows = RowsOfTaskSets(graph);
@@ -41,13 +44,15 @@ Description Describe(const ServedGraph& graph, int64_t max_message_bytes) {
 }
 
 ServerSnapshot TakeSnapshot(const ServedGraph& graph, const ServerStats& stats,
-                            const Dispatcher& dispatcher, int64_t clients) {
+                            const Dispatcher& dispatcher, int64_t clients,
+                            const PartStates* states) {
   ServerSnapshot snapshot;
   snapshot.identity = graph.identity();
   snapshot.graph_name = graph.schema().graph_name;
   snapshot.build_version = BuildVersion();
   snapshot.parts = graph.part_numbers();
-  snapshot.serving = fmt::format("{}", fmt::join(Serving(graph.contents()), ","));
+  snapshot.serving =
+      fmt::format("{}", fmt::join(Serving(graph.contents(), states != nullptr), ","));
   snapshot.uptime_seconds = stats.UptimeSeconds();
   snapshot.pool_threads = static_cast<int64_t>(dispatcher.pool().threads());
   snapshot.pool_queued = static_cast<int64_t>(dispatcher.pool().queued());
@@ -57,6 +62,7 @@ ServerSnapshot TakeSnapshot(const ServedGraph& graph, const ServerStats& stats,
   snapshot.clients = clients;
   snapshot.recent = stats.Recent(ServerStats::Clock::now());
   snapshot.num_parts = graph.book().num_parts();
+  if (states != nullptr) snapshot.state = states->Stats();
   return snapshot;
 }
 

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
+#include "common/state/parts/part_states.h"
 #include "server/handlers/served_graph.h"
 #include "server/handlers/task_set.h"
 #include "server/runtime/dispatcher.h"
@@ -21,12 +23,13 @@ struct Description {
   const PartitionBook* book = nullptr;  // the graph's
   std::vector<int> parts;
   int64_t max_message_bytes = 0;
-  std::vector<std::string> serving;       // of: "topology", "features", "tasks"
+  std::vector<std::string> serving;       // of: "topology", "features", "tasks", "state"
   std::vector<std::string> capabilities;  // proto/wire/capabilities.h
   std::vector<TaskSetRows> task_rows;     // of the parts
 };
-// Points into `graph`.
-[[nodiscard]] Description Describe(const ServedGraph& graph, int64_t max_message_bytes);
+// Points into `graph`. `states`: null if the server keeps no mutable tensors; below too.
+[[nodiscard]] Description Describe(const ServedGraph& graph, int64_t max_message_bytes,
+                                   const PartStates* states = nullptr);
 
 struct ServerSnapshot {
   std::string identity;
@@ -42,9 +45,11 @@ struct ServerSnapshot {
   MethodSnapshots methods;
   int64_t clients = 0;
   ServerStats::Recently recent;
-  int num_parts = 0;  // of the graph
+  int num_parts = 0;                // of the graph
+  std::map<int, StateStats> state;  // by part
 };
 [[nodiscard]] ServerSnapshot TakeSnapshot(const ServedGraph& graph, const ServerStats& stats,
-                                          const Dispatcher& dispatcher, int64_t clients);
+                                          const Dispatcher& dispatcher, int64_t clients,
+                                          const PartStates* states = nullptr);
 
 }  // namespace halograph::server

@@ -26,6 +26,7 @@ class ServedGraph {
   [[nodiscard]] const Topology& topology() const { return set_->topology(); }
   // What may be pulled, and the rows of it that are here.
   [[nodiscard]] const TensorCatalog& tensors() const { return *tensors_; }
+  [[nodiscard]] const PartitionSet& set() const { return *set_; }
   [[nodiscard]] std::span<const std::unique_ptr<Partition>> parts() const { return set_->parts(); }
   // Of every part: what was opened, which is what is served.
   [[nodiscard]] const PartContents& contents() const { return set_->parts()[0]->contents(); }

@@ -22,7 +22,11 @@ void Ticket::Leave() {
 }
 
 Dispatcher::Dispatcher(const DispatcherLimits& limits)
-    : limits_(limits), pool_("hg-work", limits.threads, limits.queue) {}
+    : limits_(limits), pool_("hg-work", limits.threads, limits.queue) {
+  if (limits.slow_threads > 0) {
+    slow_pool_ = std::make_unique<ThreadPool>("hg-slow", limits.slow_threads, limits.slow_queue);
+  }
+}
 
 Dispatcher::~Dispatcher() { Shutdown(); }
 
@@ -43,6 +47,12 @@ Status Dispatcher::Run(std::function<void()> task) {
   return Unavailable("busy: the queue of {} calls is full: try again", pool_.queue_capacity());
 }
 
+Status Dispatcher::RunSlow(std::function<void()> task) {
+  if (slow_pool_->TrySubmit(std::move(task))) return OkStatus();
+  return Unavailable("busy: {} calls that take long wait for others like them: try again",
+                     slow_pool_->queue_capacity());
+}
+
 void Dispatcher::CloseGate() {
   const MutexLock lock(mutex_);
   closed_ = true;
@@ -55,6 +65,7 @@ bool Dispatcher::WaitUntilEmpty(std::chrono::nanoseconds timeout) {
 
 void Dispatcher::Shutdown() {
   CloseGate();
+  if (slow_pool_ != nullptr) slow_pool_->Shutdown();
   pool_.Shutdown();
 }
 

@@ -1,5 +1,5 @@
 // Admits calls and runs them: a gate that counts the calls in flight and bounds the bytes of their
-// requests, and one bounded pool of threads. Thread-safe.
+// requests, one bounded pool of threads, and a small one for calls that take long. Thread-safe.
 //
 // A call passes the gate (Enter) and gets a ticket, and runs as a task on the pool (Run). Its
 // request's bytes are given back when it is answered; it leaves the gate when its ticket is
@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <utility>
 
 #include "common/base/mutex.h"
@@ -49,6 +50,9 @@ struct DispatcherLimits {
   size_t threads = 1;
   size_t queue = 1;                  // calls that wait for a thread
   int64_t request_bytes = 16 << 20;  // of calls in flight that are not answered yet, together
+  // Of calls that may take long, or wait for others: those of the pool must not stand behind them.
+  size_t slow_threads = 0;  // 0: there are no such calls
+  size_t slow_queue = 16;
 };
 
 class Dispatcher {
@@ -64,6 +68,8 @@ class Dispatcher {
 
   // Runs `task` on the pool. Unavailable, and the task is not run, if the queue is full.
   [[nodiscard]] Status Run(std::function<void()> task);
+  // The same on the threads for calls that take long. Requires that there are some.
+  [[nodiscard]] Status RunSlow(std::function<void()> task);
 
   // Admits no more calls. Idempotent.
   void CloseGate();
@@ -88,6 +94,7 @@ class Dispatcher {
   int64_t in_flight_ HG_GUARDED_BY(mutex_) = 0;
   int64_t request_bytes_ HG_GUARDED_BY(mutex_) = 0;
   ThreadPool pool_;
+  std::unique_ptr<ThreadPool> slow_pool_;  // or null
 };
 
 }  // namespace halograph::server

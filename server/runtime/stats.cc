@@ -41,6 +41,22 @@ std::string_view MethodName(Method method) {
       return "KVService/Pull";
     case Method::kReadTaskSet:
       return "KVService/ReadTaskSet";
+    case Method::kPush:
+      return "KVService/Push";
+    case Method::kCreateTensor:
+      return "KVService/CreateTensor";
+    case Method::kDropTensor:
+      return "KVService/DropTensor";
+    case Method::kListTensors:
+      return "KVService/ListTensors";
+    case Method::kSnapshotTensors:
+      return "KVService/SnapshotTensors";
+    case Method::kListSnapshots:
+      return "KVService/ListSnapshots";
+    case Method::kDeleteSnapshot:
+      return "KVService/DeleteSnapshot";
+    case Method::kRestoreSnapshot:
+      return "KVService/RestoreSnapshot";
     case Method::kStats:
       return "AdminService/Stats";
   }

@@ -23,9 +23,17 @@ enum class Method {
   kReadTopology,
   kPull,
   kReadTaskSet,
+  kPush,
+  kCreateTensor,
+  kDropTensor,
+  kListTensors,
+  kSnapshotTensors,
+  kListSnapshots,
+  kDeleteSnapshot,
+  kRestoreSnapshot,
   kStats,
 };
-inline constexpr size_t kMethods = 7;
+inline constexpr size_t kMethods = 15;
 // "GraphService/Sample"
 [[nodiscard]] std::string_view MethodName(Method method);
 

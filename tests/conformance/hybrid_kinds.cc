@@ -60,8 +60,12 @@ std::vector<StoreKind> StoreKinds() {
       HybridKind({.name = "HybridFromFolder",
                   .servers = 2,
                   .contents = {.topology = false, .features = true}}),
-      FetchedKind({.name = "HybridFetched", .servers = 2}),
+      FetchedKind({.name = "HybridFetched", .servers = 2, .replicas = 2}),
   };
+}
+
+std::vector<StoreKind> MutableStoreKinds() {
+  return {OwnPartKind({.name = "OwnPartOfServers", .servers = 2, .state = true}, {0})};
 }
 
 }  // namespace halograph

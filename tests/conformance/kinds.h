@@ -8,5 +8,7 @@
 namespace halograph {
 
 [[nodiscard]] std::vector<StoreKind> StoreKinds();
+// Those that keep mutable tensors, in a new folder each time they are opened.
+[[nodiscard]] std::vector<StoreKind> MutableStoreKinds();
 
 }  // namespace halograph

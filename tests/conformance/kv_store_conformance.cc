@@ -105,6 +105,36 @@ void PullReadsEveryTensorOfEveryType(const StoreKind& kind) {
   ExpectInputRows(graph, "paper", "year", RandomIds(600, 300, 7));
 }
 
+// Only stores that have every row mapped offer rows in place; these are then what Pull copies.
+void RowsInPlaceAreThoseThatPullCopies(const StoreKind& kind) {
+  ConformanceGraphUnderTest graph(TypedConformanceGraph(), kind);
+  ASSERT_TRUE(graph.ok());
+  KVStore& kv = *graph.stores.kv;
+  for (const TensorRef& tensor : {TensorRef{false, "paper", "feat"},
+                                  {false, "paper", "year"},
+                                  {false, "author", "emb"},
+                                  {false, "paper", kOriginalIdTensor}}) {
+    SCOPED_TRACE(tensor.ToString());
+    const auto in_place = kv.InPlace(tensor);
+    ASSERT_EQ(in_place.has_value(), kind.in_place);
+    if (!kind.in_place) continue;
+    const auto resolved = ResolveTensor(kv.info().schema, tensor);
+    ASSERT_TRUE(resolved.ok());
+    const std::vector<int64_t> ids = RandomIds(resolved->rows, 700, 8);
+    const size_t row_bytes = resolved->spec.row_bytes();
+    ASSERT_EQ(in_place->row_bytes, row_bytes);
+    std::vector<std::byte> pulled(ids.size() * row_bytes);
+    ASSERT_TRUE(PullOne(kv, tensor, ids, pulled).ok());
+    std::vector<const std::byte*> rows(ids.size());
+    in_place->Find(ids, rows);
+    for (size_t i = 0; i < ids.size(); ++i) {
+      ASSERT_EQ(std::memcmp(rows[i], &pulled[i * row_bytes], row_bytes), 0) << ids[i];
+    }
+  }
+  EXPECT_FALSE(kv.InPlace({false, "paper", "none"}).has_value());
+  EXPECT_FALSE(kv.InPlace({true, "paper", "feat"}).has_value());
+}
+
 void PullOfNothingIsOk(const StoreKind& kind) {
   ConformanceGraphUnderTest graph(ConformanceGraph(), kind);
   ASSERT_TRUE(graph.ok());
@@ -353,6 +383,7 @@ void RegisterKVStoreConformance(const StoreKind& kind) {
   add("PullKeepsOrderAndRepeatsOfIds", PullKeepsOrderAndRepeatsOfIds);
   add("PullOfManyMessagesGivesEveryRow", PullOfManyMessagesGivesEveryRow);
   add("PullReadsEveryTensorOfEveryType", PullReadsEveryTensorOfEveryType);
+  add("RowsInPlaceAreThoseThatPullCopies", RowsInPlaceAreThoseThatPullCopies);
   add("PullOfNothingIsOk", PullOfNothingIsOk);
   add("PullCountsItsBytes", PullCountsItsBytes);
   add("PullUnknownTypeIsNotFound", [](const StoreKind& k) {

@@ -1,6 +1,9 @@
+#include "client/local/local_state.h"
 #include "client/local/local_store.h"
 #include "client/own_part/own_part_store.h"
 #include "tests/conformance/kinds.h"
+#include "tests/support/plain_env.h"
+#include "tests/support/test_folder.h"
 #include "tests/support/whole_rest.h"
 
 namespace halograph {
@@ -8,11 +11,13 @@ namespace halograph {
 namespace {
 
 StoreKind LocalKind(const std::string& name, int threads) {
-  return {name, [threads](const std::filesystem::path& graph) -> StatusOr<OpenedStores> {
+  return {name,
+          [threads](const std::filesystem::path& graph) -> StatusOr<OpenedStores> {
             HG_ASSIGN_OR_RETURN(LocalStores stores,
                                 OpenLocalStores(graph, VerifyLevel::kContents, threads));
             return OpenedStores{nullptr, std::move(stores.graph), std::move(stores.kv)};
-          }};
+          },
+          /*in_place=*/true};
 }
 
 StoreKind OwnPartKind(const std::string& name, const std::vector<int>& parts, int threads) {
@@ -28,6 +33,23 @@ StoreKind OwnPartKind(const std::string& name, const std::vector<int>& parts, in
           }};
 }
 
+// Embedded, with a folder for mutable tensors; with `parts`, behind a store that has these mapped.
+StoreKind MutableKind(const std::string& name, const std::vector<int>& parts = {}) {
+  return {name, [=](const std::filesystem::path& graph) -> StatusOr<OpenedStores> {
+            auto folder = std::make_shared<TestFolder>();
+            HG_ASSIGN_OR_RETURN(const auto whole, MapGraph(graph, {.threads = 1}));
+            HG_ASSIGN_OR_RETURN(
+                const auto state,
+                OpenLocalState(whole, std::make_unique<PlainEnv>(),
+                               {.folder = folder->path() / "state", .segment_bytes = 4 << 20}));
+            OpenedStores stores{folder, MakeLocalGraphStore(whole), MakeLocalKVStore(state)};
+            if (parts.empty()) return stores;
+            HG_ASSIGN_OR_RETURN(const auto own, MapGraph(graph, {.parts = parts}));
+            stores.kv = MakeOwnPartKVStore(own, std::move(stores.kv));
+            return stores;
+          }};
+}
+
 }  // namespace
 
 // The embedded stores, on one and on four threads ("threads" of OpenLocalStores work besides the
@@ -35,6 +57,10 @@ StoreKind OwnPartKind(const std::string& name, const std::vector<int>& parts, in
 std::vector<StoreKind> StoreKinds() {
   return {LocalKind("Local1Thread", 0), LocalKind("Local4Threads", 3),
           OwnPartKind("OwnPart1Of4", {3}, 0), OwnPartKind("OwnPart3Of4With4Threads", {0, 1, 3}, 3)};
+}
+
+std::vector<StoreKind> MutableStoreKinds() {
+  return {MutableKind("Local"), MutableKind("OwnPart", {0})};
 }
 
 }  // namespace halograph

@@ -9,5 +9,8 @@ int main(int argc, char** argv) {
     halograph::RegisterEdgesConformance(kind);
     halograph::RegisterKVStoreConformance(kind);
   }
+  for (const halograph::StoreKind& kind : halograph::MutableStoreKinds()) {
+    halograph::RegisterMutableConformance(kind);
+  }
   return RUN_ALL_TESTS();
 }

@@ -24,11 +24,28 @@ std::vector<StoreKind> StoreKinds() {
       RemoteKind({.name = "Remote1Server"}),
       RemoteKind({.name = "Remote2Servers4Threads", .servers = 2, .threads = 4}),
       RemoteKind({.name = "Remote4Servers", .servers = 4}),
+      RemoteKind({.name = "Remote2Servers2Replicas", .servers = 2, .replicas = 2, .threads = 2}),
       RemoteKind({.name = "RemoteSmallMessages",
                   .servers = 2,
                   .threads = 4,
                   .server_message_bytes = 65536}),
       RemoteKind({.name = "RemoteSmallMessagesHere", .servers = 2, .client_message_bytes = 16384}),
+  };
+}
+
+std::vector<StoreKind> MutableStoreKinds() {
+  return {
+      RemoteKind({.name = "Remote1Server", .threads = 2, .state = true}),
+      RemoteKind({.name = "Remote3Servers", .servers = 3, .state = true}),
+      RemoteKind({.name = "RemoteSmallMessages",
+                  .servers = 2,
+                  .threads = 4,
+                  .server_message_bytes = 65536,
+                  .state = true}),
+      RemoteKind({.name = "RemoteSmallMessagesHere",
+                  .servers = 2,
+                  .client_message_bytes = 16384,
+                  .state = true}),
   };
 }
 

@@ -24,12 +24,15 @@ struct StoreKind {
   std::string name;  // "Local", "Remote2Servers"
   // Opens stores over all parts of a partition folder.
   std::function<StatusOr<OpenedStores>(const std::filesystem::path& graph)> open;
+  bool in_place = false;  // KVStore::InPlace offers all tensors; else none
 };
 
 // Registers the suites GraphStoreConformance/<name>, EdgesConformance/<name> and
-// KVStoreConformance/<name>. Call before RUN_ALL_TESTS.
+// KVStoreConformance/<name>; of stores that keep mutable tensors MutableConformance/<name>. Call
+// before RUN_ALL_TESTS.
 void RegisterGraphStoreConformance(const StoreKind& kind);
 void RegisterEdgesConformance(const StoreKind& kind);
 void RegisterKVStoreConformance(const StoreKind& kind);
+void RegisterMutableConformance(const StoreKind& kind);
 
 }  // namespace halograph

@@ -2,13 +2,9 @@
 // timeout, and the error names the server and the call.
 #include <limits>
 #include <new>
-#include <sstream>
 #include <thread>
 
-#include <spdlog/sinks/ostream_sink.h>
-
 #include "client/ctl/status_table.h"
-#include "common/base/log.h"
 #include "common/graph/manifest.h"
 #include "halograph/v1/graph.pb.h"
 #include "tests/integration/client/loopback_socket.h"
@@ -461,14 +457,10 @@ TEST_F(CandidatesTest, WhatAServerRefusedIsTriedAgainThoughNotRepeatable) {
 
 TEST_F(RemoteFaultTest, AWarningSaysForWhomAndWhichCallItWaits) {
   const LoopbackSocket socket(LoopbackSocket::Kind::kAcceptsAndNeverAnswers);
-  std::ostringstream text;
-  const auto previous = spdlog::default_logger();
-  spdlog::set_default_logger(std::make_shared<spdlog::logger>(
-      "test", std::make_shared<spdlog::sinks::ostream_sink_mt>(text)));
+  CapturedLog log;
   EXPECT_FALSE(OpenRemoteStores(Options({socket.address()}, milliseconds(3300))).ok());
-  spdlog::set_default_logger(previous);
-  EXPECT_THAT(text.str(), testing::HasSubstr("waiting for " + socket.address() +
-                                             ": GraphService/Describe has taken 3.0 s of 3.3 s"));
+  EXPECT_THAT(log.End(), testing::HasSubstr("waiting for " + socket.address() +
+                                            ": GraphService/Describe has taken 3.0 s of 3.3 s"));
 }
 
 }  // namespace

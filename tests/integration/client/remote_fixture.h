@@ -4,14 +4,17 @@
 #include <chrono>
 #include <future>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <spdlog/sinks/ostream_sink.h>
 
 #include "client/remote/remote_store.h"
 #include "client/remote/rpc.h"
+#include "common/base/log.h"
 #include "server/server.h"
 #include "tests/integration/client/fake_server.h"
 #include "tests/support/graph_fixture.h"
@@ -102,6 +105,27 @@ class RemoteStoreTest : public testing::Test {
 
   TestFolder folder_;
   int graphs_ = 0;
+};
+
+// What is logged while this lives. Nothing else may log when it begins and ends: stores with
+// replicas, which have a thread that logs, live within.
+class CapturedLog {
+ public:
+  CapturedLog() { spdlog::set_default_logger(logger_); }
+  ~CapturedLog() { End(); }
+  CapturedLog(const CapturedLog&) = delete;
+  CapturedLog& operator=(const CapturedLog&) = delete;
+
+  std::string End() {
+    spdlog::set_default_logger(previous_);
+    return text_.str();
+  }
+
+ private:
+  const std::shared_ptr<spdlog::logger> previous_ = spdlog::default_logger();
+  std::ostringstream text_;
+  const std::shared_ptr<spdlog::logger> logger_ = std::make_shared<spdlog::logger>(
+      "test", std::make_shared<spdlog::sinks::ostream_sink_mt>(text_));
 };
 
 // Wall time since construction.

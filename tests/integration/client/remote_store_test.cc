@@ -2,9 +2,6 @@
 #include <map>
 #include <mutex>
 #include <set>
-#include <sstream>
-
-#include <spdlog/sinks/ostream_sink.h>
 
 #include "client/ctl/status_table.h"
 #include "halograph/v1/graph.pb.h"
@@ -241,38 +238,6 @@ TEST_F(RemoteGraphStoreTest, NothingToAskSendsNothing) {
   EXPECT_EQ(calls, 1);
 }
 
-// Calls that the server has counted.
-int64_t SampleCalls(const std::string& address) {
-  const ServerStatus status =
-      AskStatus({.servers = {address}, .timeout = std::chrono::seconds(20)}).front();
-  EXPECT_TRUE(status.reachable.ok()) << ToString(status.reachable);
-  int64_t calls = 0;
-  for (const Json& method : status.methods) {
-    if (method["method"] == "GraphService/Sample") calls += method["calls"].get<int64_t>();
-  }
-  return calls;
-}
-
-TEST_F(StatusTableTest, APartServedTwiceIsAskedAtTheFirstListed) {
-  const auto graph = WriteGraph();
-  const auto first = Serve(graph, {});
-  const auto second = Serve(graph, {});
-  std::ostringstream text;
-  const auto previous = spdlog::default_logger();
-  spdlog::set_default_logger(std::make_shared<spdlog::logger>(
-      "test", std::make_shared<spdlog::sinks::ostream_sink_mt>(text)));
-  const RemoteStores stores = Open(Options({first->address(), second->address()}));
-  spdlog::set_default_logger(previous);
-  EXPECT_THAT(text.str(),
-              testing::HasSubstr("not needed: " + second->address() + " serves part 0 as well"));
-  EXPECT_TRUE(Sample(*stores.graph, {0, 100, 199}).ok());
-  // A server counts a call when it has left: maybe after the caller has its reply.
-  for (int attempt = 0; attempt < 1000 && SampleCalls(first->address()) == 0; ++attempt) {
-  }
-  EXPECT_EQ(SampleCalls(first->address()), 1);
-  EXPECT_EQ(SampleCalls(second->address()), 0);
-}
-
 TEST_F(StatusTableTest, ShowsWhatIsServedAndNamesWhatIsDown) {
   const auto server = Serve(WriteGraph(), {1});
   const LoopbackSocket socket(LoopbackSocket::Kind::kRefuses);
@@ -333,6 +298,31 @@ TEST_F(StatusTableTest, HungIsToldFromGoneAndAMissingPartIsNamed) {
   ASSERT_EQ(problems.size(), 2U);
   EXPECT_THAT(problems[0], testing::HasSubstr(hung.address() + " is down (hung)"));
   EXPECT_THAT(problems[1], testing::HasSubstr("serves part 0 of 2 of graph "));
+}
+
+TEST(StatusTablePartsTest, ServersOfAPartAreShownWhereSeveralServeItOrOneIsDown) {
+  const auto server = [](const std::string& address, std::vector<int> parts) {
+    ServerStatus status;
+    status.address = address;
+    status.graph_name = "g";
+    status.parts = std::move(parts);
+    status.num_parts = 2;
+    return status;
+  };
+  std::vector<ServerStatus> servers = {server("a:1", {0}), server("b:1", {1})};
+  EXPECT_EQ(FormatParts(servers), "");
+  servers.push_back(server("c:1", {0}));
+  servers[2].draining = true;
+  EXPECT_EQ(FormatParts(servers),
+            "GRAPH  PART  SERVERS\n"
+            "g      0     a:1, c:1 (draining)\n"
+            "g      1     b:1\n");
+  servers[1].reachable = Unavailable("gone");
+  EXPECT_EQ(FormatParts(servers),
+            "GRAPH  PART  SERVERS\n"
+            "g      0     a:1, c:1 (draining)\n"
+            "g      1     none\n"
+            "not known, since down: what b:1 serves\n");
 }
 
 TEST(StatusTableNamesTest, NamesOfOthersCannotDriveTheTerminal) {

@@ -55,8 +55,9 @@ TEST_F(ServingTest, EachIsAskedForWhatItServes) {
   EXPECT_TRUE(Pull(*stores.kv, seeds_).ok());
   EXPECT_EQ(Calls(*features, "GraphService/Sample"), 0);
   EXPECT_GT(Calls(*all, "GraphService/Sample"), 0);
+  EXPECT_TRUE(Pull(*stores.kv, seeds_).ok());  // each has a turn
   EXPECT_GT(Calls(*features, "KVService/Pull"), 0);
-  EXPECT_EQ(Calls(*all, "KVService/Pull"), 0);
+  EXPECT_GT(Calls(*all, "KVService/Pull"), 0);
 }
 
 TEST_F(ServingTest, StatusShowsWhatIsServed) {

@@ -8,6 +8,7 @@
 
 #include "common/base/rng.h"
 #include "proto/wire/pull.h"
+#include "proto/wire/push.h"
 #include "proto/wire/read_replies.h"
 #include "proto/wire/sample_reply.h"
 #include "proto/wire/sample_request.h"
@@ -144,6 +145,20 @@ TEST(DamagedMessagesTest, PullRequest) {
 }
 
 // Guards around the destination (and the sanitizers) see a write that goes astray.
+TEST(DamagedMessagesTest, PushRequest) {
+  const std::vector<int64_t> ids = Ids(20);
+  const std::vector<std::byte> rows(ids.size() * 8, std::byte{7});
+  Fuzz(WritePushRequest({.type = "paper",
+                         .name = "emb",
+                         .client = 5,
+                         .sequence = 6,
+                         .step = PushStep{.step = 3, .world_size = 2},
+                         .dtype = 1},
+                        {.ids = ids, .rows = rows.data(), .row_bytes = 8}),
+       absl::StatusCode::kInvalidArgument,
+       [](Pieces pieces) { return ReadPushRequest(pieces).status(); });
+}
+
 TEST(DamagedMessagesTest, PullReply) {
   const int64_t shape[] = {5, 3};
   std::string message(kPullReplyHeaderBytes, '\0');

@@ -9,6 +9,7 @@
 #include "halograph/v1/graph.pb.h"
 #include "halograph/v1/kv.pb.h"
 #include "proto/wire/pull.h"
+#include "proto/wire/push.h"
 #include "proto/wire/read_replies.h"
 #include "proto/wire/sample_reply.h"
 #include "proto/wire/sample_request.h"
@@ -171,8 +172,11 @@ TEST_F(GeneratedCodeTest, PullRequests) {
     if (Coin()) generated.set_name("feat");
     const std::vector<int64_t> ids = Ids(30);
     generated.mutable_ids()->Add(ids.begin(), ids.end());
+    if (Coin()) generated.set_min_lsn(Count());
     const std::string message = generated.SerializeAsString();
-    ASSERT_EQ(WritePullRequest(generated.edge(), generated.type(), generated.name(), ids), message);
+    ASSERT_EQ(WritePullRequest(generated.edge(), generated.type(), generated.name(), ids,
+                               generated.min_lsn()),
+              message);
     const CutMessage cut(message, {message.size() / 2});
     const auto request = ReadPullRequest(cut.pieces());
     ASSERT_TRUE(request.ok());
@@ -180,6 +184,55 @@ TEST_F(GeneratedCodeTest, PullRequests) {
     ASSERT_EQ(request->type, generated.type());
     ASSERT_EQ(request->name, generated.name());
     ASSERT_EQ(request->ids, ids);
+    ASSERT_EQ(request->min_lsn, generated.min_lsn());
+  }
+}
+
+TEST_F(GeneratedCodeTest, PushRequests) {
+  for (int round = 0; round < kRounds; ++round) {
+    v1::PushRequest generated;
+    generated.set_edge(Coin());
+    if (Coin()) generated.set_type("paper");
+    if (Coin()) generated.set_name("emb");
+    if (Coin()) generated.set_part(Count());
+    if (Coin()) generated.set_kind(v1::PUSH_ASSIGN);
+    if (Coin()) generated.set_client(rng_.NextBounded(UINT64_MAX));
+    if (Coin()) generated.set_sequence(rng_.NextBounded(UINT64_MAX));
+    if (Coin()) {
+      v1::SyncStep* step = generated.mutable_step();
+      step->set_step(static_cast<int64_t>(Count()) - 5);
+      step->set_rank(static_cast<int32_t>(Count()) - 5);
+      step->set_world_size(static_cast<int32_t>(Count()));
+      if (Coin()) step->set_run(rng_.NextBounded(UINT64_MAX));
+      if (Coin()) step->set_chunk(2);
+      if (Coin()) step->set_chunks(3);
+    }
+    const std::vector<int64_t> ids = Ids(30);
+    generated.mutable_ids()->Add(ids.begin(), ids.end());
+    if (Coin()) generated.set_dtype(v1::DTYPE_BFLOAT16);
+    generated.set_rows(std::string(ids.size() * 6, 'r'));
+    const std::string message = generated.SerializeAsString();
+    const CutMessage cut(message, {message.size() / 3, message.size() / 2});
+    const auto request = ReadPushRequest(cut.pieces());
+    ASSERT_TRUE(request.ok());
+    ASSERT_EQ(request->ids, ids);
+    ASSERT_EQ(request->row_bytes, generated.rows().size());
+    ASSERT_EQ(request->header.step.has_value(), generated.has_step());
+    ASSERT_EQ(WritePushRequest(request->header,
+                               {.ids = ids, .rows = request->rows.get(), .row_bytes = 6}),
+              message);
+  }
+}
+
+TEST_F(GeneratedCodeTest, PushReplies) {
+  for (int round = 0; round < kRounds; ++round) {
+    v1::PushReply generated;
+    if (Coin()) generated.set_lsn(Count());
+    if (Coin()) generated.set_applied_before(true);
+    const std::string message = generated.SerializeAsString();
+    ASSERT_EQ(WritePushReply({generated.lsn(), generated.applied_before()}), message);
+    const CutMessage cut(message);
+    ASSERT_EQ(ReadPushReply(cut.pieces())->lsn, generated.lsn());
   }
 }
 

@@ -1,0 +1,18 @@
+#include "client/local/local_state.h"
+
+#include <utility>
+
+namespace halograph {
+
+StatusOr<std::shared_ptr<LocalState>> OpenLocalState(std::shared_ptr<const MappedGraph> graph,
+                                                     std::unique_ptr<Env> env,
+                                                     const StateOptions& options) {
+  auto state = std::make_shared<LocalState>();
+  state->graph = std::move(graph);
+  state->env = std::move(env);
+  HG_ASSIGN_OR_RETURN(state->states, PartStates::Open(options, *state->graph->parts,
+                                                      *state->graph->tensors, *state->env));
+  return state;
+}
+
+}  // namespace halograph

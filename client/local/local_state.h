@@ -1,0 +1,29 @@
+// The mutable tensors of a trainer without servers: the engine of a server, in the trainer itself.
+#pragma once
+
+#include <memory>
+
+#include "client/local/mapped_graph.h"
+#include "common/base/status.h"
+#include "common/state/env.h"
+#include "common/state/parts/part_states.h"
+
+namespace halograph {
+
+// Thread-safe, as its stores are.
+struct LocalState {
+  std::shared_ptr<const MappedGraph> graph;
+  std::unique_ptr<Env> env;
+  std::unique_ptr<PartStates> states;  // of all parts
+};
+
+// Opens the state of all parts of `graph`, in options.folder, on `env` (MakeSystemEnv where RocksDB
+// is). Requires the features of all parts. Errors as PartStates::Open.
+[[nodiscard]] StatusOr<std::shared_ptr<LocalState>> OpenLocalState(
+    std::shared_ptr<const MappedGraph> graph, std::unique_ptr<Env> env,
+    const StateOptions& options);
+
+// As MakeLocalKVStore, with mutable tensors.
+[[nodiscard]] std::unique_ptr<KVStore> MakeLocalKVStore(std::shared_ptr<LocalState> state);
+
+}  // namespace halograph

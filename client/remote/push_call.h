@@ -1,0 +1,16 @@
+// The calls of one Push: its messages to the owners, each with a number of its own.
+#pragma once
+
+#include "client/kv_store.h"
+#include "client/push_clients.h"
+#include "client/remote/cluster.h"
+
+namespace halograph {
+
+// KVStore::Push. `clients`: of the store.
+//   ResourceExhausted  one row exceeds the message limits; or as PushPlan::Make
+//   else               as CheckPush, StateServer, PushClients::Take and RpcClient::Run
+[[nodiscard]] StatusOr<PushMark> PushRemotely(Cluster* cluster, PushClients* clients,
+                                              const RowPush& push, CallContext& context);
+
+}  // namespace halograph

@@ -1,0 +1,68 @@
+// One call of a batch on its way, and how messages tell of it.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "client/remote/rpc.h"
+#include "client/remote/server_health.h"
+#include "client/remote/transport.h"
+#include "common/base/status.h"
+
+namespace halograph {
+
+struct RpcTask {
+  using Clock = std::chrono::steady_clock;
+
+  Rpc rpc;
+  std::shared_ptr<const std::string> request;
+  std::string request_id;
+  int server = 0;                              // asked now, or last
+  int tries_here = 0;                          // in a row
+  bool replicated = false;                     // several servers could answer at first
+  std::vector<int> asked;                      // of rpc.servers, in this round of them: in vain
+  std::vector<std::pair<int, Status>> failed;  // each server's last error, if replicated
+  Clock::time_point begin;
+  Clock::time_point deadline;
+  Clock::time_point not_before;
+  int attempts = 0;
+  Status last_error;                            // after which the call was tried again
+  std::unique_ptr<Transport::Attempt> attempt;  // set: under way, or ended and not handled yet
+  bool ended = false;                           // of the attempt: gRPC is done with it
+  AttemptResult result;
+  std::vector<Rpc> more;
+
+  // The server asked last gave this error.
+  void NoteError(const Status& error);
+  // The server's last error; null: none.
+  [[nodiscard]] const Status* Failed(int of) const;
+  // When the share of the call's time ends that the server asked now has.
+  [[nodiscard]] Clock::time_point EndOfShare(const ServerHealth& health) const;
+};
+
+// Texts about tasks. Borrows what it is given.
+class RpcTeller {
+ public:
+  RpcTeller(const RpcClient& client, const ServerHealth& health, const std::string& trace_id)
+      : client_(client), health_(health), trace_id_(trace_id) {}
+
+  // What RpcClient::Run returns of a call that ended with `error`.
+  [[nodiscard]] Status FinalError(const RpcTask& task, const Status& error) const;
+  // "part 0: b:1 is asked from now on, a:1 is lost (why)"; `next`: -1 if none is left.
+  [[nodiscard]] std::string Lost(const RpcTask& task, int next, const Status& error) const;
+  // "waiting for a:1: ..."
+  [[nodiscard]] std::string Waiting(const RpcTask& task, RpcTask::Clock::time_point now) const;
+
+ private:
+  // Why none of the other servers that could have answered did.
+  [[nodiscard]] std::string WhyOfOthers(const RpcTask& task) const;
+
+  const RpcClient& client_;
+  const ServerHealth& health_;
+  const std::string& trace_id_;
+};
+
+}  // namespace halograph

@@ -1,0 +1,211 @@
+#include "client/remote/state_call.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/ranges.h>
+
+#include "client/remote/message_io.h"
+#include "halograph/v1/kv.pb.h"
+#include "proto/state/tensor_messages.h"
+
+namespace halograph {
+namespace {
+
+// What a tensor or snapshot that a server does not have means to a call that removes it.
+enum class IfMissing { kIsAnError, kIsFineIfOthersHaveIt };
+
+// Asks every server that keeps tensors the same; `on_reply`, if set, reads the answers, maybe
+// several at once.
+struct Ask {
+  std::string_view method;
+  std::string request;
+  std::function<Status(ReplyPieces)> on_reply = {};
+  bool repeatable = true;
+  IfMissing missing = IfMissing::kIsAnError;
+};
+
+Status AskAll(Cluster* cluster, Ask ask, CallContext& context) {
+  HG_ASSIGN_OR_RETURN(const std::vector<int> servers, cluster->StateServers());
+  std::vector<Rpc> calls(servers.size());
+  Status missing;
+  size_t missing_at = 0;
+  for (size_t i = 0; i < servers.size(); ++i) {
+    calls[i].servers = {servers[i]};
+    calls[i].method = ask.method;
+    calls[i].retry.repeatable = ask.repeatable;
+    calls[i].make_request = [&ask] { return ask.request; };
+    calls[i].on_reply = [&ask](ReplyPieces pieces, std::vector<Rpc>*) {
+      return ask.on_reply ? ask.on_reply(pieces) : OkStatus();
+    };
+    if (ask.missing == IfMissing::kIsAnError) continue;
+    calls[i].on_error = [&](int, const Status& error, std::vector<Rpc>*) {
+      if (!absl::IsNotFound(error)) return error;
+      missing = error;
+      ++missing_at;
+      return OkStatus();
+    };
+  }
+  HG_RETURN_IF_ERROR(cluster->rpc().Run(context, std::move(calls)));
+  return missing_at == servers.size() ? missing : OkStatus();
+}
+
+// Replies of several servers are read at once: what they say is put together under a lock.
+template <typename Reply, typename Take>
+std::function<Status(ReplyPieces)> Reading(Mutex* mutex, Take take) {
+  return [mutex, take](ReplyPieces pieces) {
+    Reply reply;
+    HG_RETURN_IF_ERROR(ParseReply(pieces, &reply));
+    const MutexLock lock(*mutex);
+    return take(reply);
+  };
+}
+
+// What was said of partitions, if it was said of each once.
+template <typename Value>
+Status CheckParts(const Cluster& cluster, const std::map<int, Value>& by_part) {
+  for (int part = 0; part < cluster.info().book.num_parts(); ++part) {
+    if (by_part.count(part) == 0) return DataLoss("no server tells of partition {}", part);
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+Status CreateRemotely(Cluster* cluster, const MutableTensorSpec& spec, CallContext& context) {
+  HG_RETURN_IF_ERROR(spec.Validate());
+  v1::CreateTensorRequest request;
+  ToProto(spec, request.mutable_spec());
+  HG_RETURN_IF_ERROR(
+      AskAll(cluster, {.method = "KVService/CreateTensor", .request = request.SerializeAsString()},
+             context));
+  return cluster->mutable_tensors().Put(spec);
+}
+
+Status DropRemotely(Cluster* cluster, const TensorRef& ref, CallContext& context) {
+  v1::DropTensorRequest request;
+  request.set_edge(ref.edge);
+  request.set_type(ref.type);
+  request.set_name(ref.name);
+  cluster->mutable_tensors().Remove(ref);
+  return AskAll(cluster,
+                {.method = "KVService/DropTensor",
+                 .request = request.SerializeAsString(),
+                 .missing = IfMissing::kIsFineIfOthersHaveIt},
+                context);
+}
+
+StatusOr<std::map<int, StateStats>> ReadStates(Cluster* cluster, CallContext& context) {
+  Mutex mutex;
+  std::map<int, StateStats> states;
+  const auto take = [&](const v1::ListTensorsReply& reply) {
+    for (const v1::PartState& part : reply.parts()) {
+      HG_ASSIGN_OR_RETURN(states[static_cast<int>(part.part())], ToStats(part));
+    }
+    return OkStatus();
+  };
+  HG_RETURN_IF_ERROR(AskAll(cluster,
+                            {.method = "KVService/ListTensors",
+                             .request = "",
+                             .on_reply = Reading<v1::ListTensorsReply>(&mutex, take)},
+                            context));
+  HG_RETURN_IF_ERROR(CheckParts(*cluster, states));
+  return states;
+}
+
+StatusOr<std::vector<MutableTensorState>> ListRemotely(Cluster* cluster, CallContext& context) {
+  HG_ASSIGN_OR_RETURN(const auto states, ReadStates(cluster, context));
+  HG_ASSIGN_OR_RETURN(std::vector<MutableTensorState> tensors, MergeTensors(states));
+  for (const MutableTensorState& tensor : tensors) {
+    HG_RETURN_IF_ERROR(cluster->mutable_tensors().Put(tensor.spec));
+  }
+  return tensors;
+}
+
+Status FindTensors(Cluster* cluster, std::span<const RowRequest> requests, CallContext& context) {
+  const bool all = std::all_of(requests.begin(), requests.end(), [&](const RowRequest& request) {
+    return cluster->tensors().Find(request.tensor).ok();
+  });
+  // Where no tensors are kept, what is unknown is unknown.
+  if (all || !cluster->StateServers().ok()) return OkStatus();
+  CallContext inner = InnerContext(context, {});
+  HG_ASSIGN_OR_RETURN(const auto states, ReadStates(cluster, inner));
+  for (const auto& [part, state] : states) {
+    for (const MutableTensorStats& tensor : state.tensors) {
+      HG_RETURN_IF_ERROR(cluster->mutable_tensors().Put(tensor.spec));
+    }
+  }
+  return OkStatus();
+}
+
+void ForgetTensors(Cluster* cluster, std::span<const RowRequest> requests, const Status& error) {
+  if (absl::IsCancelled(error) || absl::IsDeadlineExceeded(error) || absl::IsUnavailable(error)) {
+    return;
+  }
+  for (const RowRequest& request : requests) cluster->mutable_tensors().Remove(request.tensor);
+}
+
+Status SnapshotRemotely(Cluster* cluster, const std::string& name, std::optional<int64_t> step,
+                        CallContext& context) {
+  v1::SnapshotTensorsRequest request;
+  request.set_name(name);
+  if (step.has_value()) request.set_step(*step);
+  // Repeated, it would be refused for what the first one made.
+  return AskAll(cluster,
+                {.method = "KVService/SnapshotTensors",
+                 .request = request.SerializeAsString(),
+                 .repeatable = false},
+                context);
+}
+
+StatusOr<std::map<int, std::vector<SnapshotInfo>>> ReadSnapshots(Cluster* cluster,
+                                                                 CallContext& context) {
+  Mutex mutex;
+  std::map<int, std::vector<SnapshotInfo>> snapshots;
+  for (int part = 0; part < cluster->info().book.num_parts(); ++part) snapshots[part] = {};
+  const auto take = [&](const v1::ListSnapshotsReply& reply) {
+    for (const v1::PartSnapshot& snapshot : reply.snapshots()) {
+      snapshots[static_cast<int>(snapshot.part())].push_back(ToInfo(snapshot));
+    }
+    return OkStatus();
+  };
+  HG_RETURN_IF_ERROR(AskAll(cluster,
+                            {.method = "KVService/ListSnapshots",
+                             .request = "",
+                             .on_reply = Reading<v1::ListSnapshotsReply>(&mutex, take)},
+                            context));
+  return snapshots;
+}
+
+Status DeleteSnapshotRemotely(Cluster* cluster, const std::string& name, CallContext& context) {
+  v1::DeleteSnapshotRequest request;
+  request.set_name(name);
+  return AskAll(cluster,
+                {.method = "KVService/DeleteSnapshot",
+                 .request = request.SerializeAsString(),
+                 .missing = IfMissing::kIsFineIfOthersHaveIt},
+                context);
+}
+
+Status RestoreSnapshotRemotely(Cluster* cluster, const std::string& name, CallContext& context) {
+  HG_ASSIGN_OR_RETURN(const auto snapshots, ReadSnapshots(cluster, context));
+  std::vector<int> without;
+  for (const auto& [part, kept] : snapshots) {
+    const bool has = std::any_of(kept.begin(), kept.end(),
+                                 [&](const SnapshotInfo& info) { return info.name == name; });
+    if (!has) without.push_back(part);
+  }
+  if (!without.empty()) {
+    return NotFound("snapshot '{}': not in partition {} of {}; nothing was restored", name,
+                    fmt::join(without, ", "), snapshots.size());
+  }
+  v1::RestoreSnapshotRequest request;
+  request.set_name(name);
+  // What this client knows of tensors may be wrong from here on.
+  cluster->mutable_tensors().KeepOnly({});
+  return AskAll(cluster,
+                {.method = "KVService/RestoreSnapshot", .request = request.SerializeAsString()},
+                context);
+}
+
+}  // namespace halograph

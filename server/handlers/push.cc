@@ -1,0 +1,79 @@
+#include "server/handlers/push.h"
+
+namespace halograph::server {
+namespace {
+
+constexpr int32_t kMostRanks = 1 << 20;
+constexpr int32_t kMostChunks = 1 << 20;
+
+StatusOr<SyncStep> ToSyncStep(const wire::PushStep& wire, const std::string& tensor) {
+  const SyncStep step{.step = wire.step,
+                      .rank = wire.rank,
+                      .world_size = wire.world_size,
+                      .run = wire.run,
+                      .chunk = wire.chunk,
+                      .chunks = wire.chunks == 0 ? 1 : wire.chunks};
+  if (step.world_size < 1 || step.world_size > kMostRanks || step.rank < 0 ||
+      step.rank >= step.world_size) {
+    return InvalidArgument("{}: rank {} of {}: ranks count from 0, and there are 1 to {}", tensor,
+                           step.rank, step.world_size, kMostRanks);
+  }
+  if (step.chunks < 1 || step.chunks > kMostChunks || step.chunk < 0 || step.chunk >= step.chunks) {
+    return InvalidArgument("{}: chunk {} of {}: chunks count from 0, and there are 1 to {}", tensor,
+                           step.chunk, step.chunks, kMostChunks);
+  }
+  if (step.step < 0) return InvalidArgument("{}: step {} is below 0", tensor, step.step);
+  return step;
+}
+
+}  // namespace
+
+StatusOr<PushReceipt> PushHandler::Push(const wire::PushRequest& request,
+                                        const WorkLimits& limits) const {
+  const wire::PushHeader& header = request.header;
+  PushRequest push{.tensor = {header.edge, header.type, header.name},
+                   .kind = static_cast<PushKind>(header.kind),
+                   .client = header.client,
+                   .sequence = header.sequence,
+                   .ids = request.ids,
+                   .dtype = static_cast<DType>(header.dtype),
+                   .rows = request.row_span()};
+  const std::string name = push.tensor.ToString();
+  if (states_ == nullptr) return NoStateFolder(name);
+  StateStore* const store = states_->Find(header.part);
+  if (store == nullptr) {
+    return OutOfRange("{}: part {} is not served here; this server serves {}: ask the owner", name,
+                      header.part, graph_->parts_text());
+  }
+  if (header.client == 0 || header.sequence == 0) {
+    return InvalidArgument(
+        "{}: client {}, sequence {}: a client draws its id by chance, not 0, and counts its pushes "
+        "to a part from 1",
+        name, header.client, header.sequence);
+  }
+  if (header.kind > static_cast<uint32_t>(PushKind::kAssign)) {
+    return InvalidArgument("{}: kind {} is unknown to this server", name, header.kind);
+  }
+  if (push.dtype != DType::kFloat32 && push.dtype != DType::kFloat16 &&
+      push.dtype != DType::kBFloat16) {
+    return InvalidArgument("{}: rows of dtype {}: float32, float16 and bfloat16 can be pushed",
+                           name, header.dtype);
+  }
+  const MutableTensor* const tensor = states_->catalog().FindMutable(push.tensor);
+  if (tensor == nullptr) {
+    return NotFound("{}: no such mutable tensor; there are: {}", name, states_->catalog().Names());
+  }
+  const size_t row_bytes = static_cast<size_t>(tensor->spec.dim) * DTypeSize(push.dtype);
+  // Divided, not multiplied: a product of two values from outside could overflow.
+  if (request.row_bytes % row_bytes != 0 || request.row_bytes / row_bytes != request.ids.size()) {
+    return InvalidArgument("{}: {} bytes of rows for {} ids: a row of {} {} has {} bytes", name,
+                           request.row_bytes, request.ids.size(), tensor->spec.dim,
+                           DTypeName(push.dtype), row_bytes);
+  }
+  if (header.step.has_value()) {
+    HG_ASSIGN_OR_RETURN(push.step, ToSyncStep(*header.step, name));
+  }
+  return store->Push(push, limits);
+}
+
+}  // namespace halograph::server

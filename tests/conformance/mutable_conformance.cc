@@ -1,0 +1,424 @@
+// Mutable tensors of every KVStore that keeps them. The reference is the embedded store.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <map>
+#include <numeric>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "client/local/local_state.h"
+#include "common/base/rng.h"
+#include "tests/conformance/conformance_fixture.h"
+#include "tests/support/one_call.h"
+#include "tests/support/plain_env.h"
+#include "tests/support/test_folder.h"
+
+namespace halograph {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+const TensorRef kEmb{false, "node", "emb"};
+
+MutableTensorSpec EmbSpec(int64_t dim, RowOptimizer optimizer = {}, Initializer initializer = {}) {
+  return {.ref = kEmb, .dim = dim, .initializer = initializer, .optimizer = optimizer};
+}
+RowOptimizer Sgd(double learning_rate) {
+  return {.kind = RowOptimizer::Kind::kSgd, .learning_rate = learning_rate};
+}
+RowOptimizer Adagrad() { return {.kind = RowOptimizer::Kind::kAdagrad, .learning_rate = 0.1}; }
+
+// 60 nodes in so many parts.
+const ConformanceFolder& SmallGraph(int parts) {
+  static std::map<int, std::unique_ptr<ConformanceFolder>> graphs;
+  std::unique_ptr<ConformanceFolder>& graph = graphs[parts];
+  if (graph == nullptr) {
+    graph = std::make_unique<ConformanceFolder>(
+        RandomGraph({.seed = 21, .parts = parts, .nodes = 60, .feature_dim = 2}));
+  }
+  return *graph;
+}
+
+// One kind of store over a graph, and calls of it that expect success.
+class Tensors {
+ public:
+  Tensors(const ConformanceFolder& graph, const StoreKind& kind) : graph_(graph, kind) {}
+  explicit Tensors(const ConformanceFolder& graph) : graph_(graph, Embedded()) {}
+
+  [[nodiscard]] bool ok() const { return graph_.ok(); }
+  [[nodiscard]] KVStore& kv() { return *graph_.stores.kv; }
+  [[nodiscard]] const TestGraphSpec& spec() const { return graph_.spec; }
+
+  [[nodiscard]] Status Create(const MutableTensorSpec& spec) {
+    CallContext context;
+    return kv().CreateTensor(spec, context);
+  }
+  [[nodiscard]] Status Drop(const TensorRef& ref) {
+    CallContext context;
+    return kv().DropTensor(ref, context);
+  }
+  [[nodiscard]] StatusOr<PushMark> TryPush(const std::vector<int64_t>& ids,
+                                           const std::vector<float>& rows,
+                                           PushKind kind = PushKind::kGradient,
+                                           std::optional<SyncStep> step = {},
+                                           const TensorRef& ref = kEmb) {
+    CallContext context;
+    return kv().Push({.tensor = ref,
+                      .kind = kind,
+                      .step = step,
+                      .ids = ids,
+                      .rows = std::as_bytes(std::span(rows))},
+                     context);
+  }
+  PushMark Push(const std::vector<int64_t>& ids, const std::vector<float>& rows,
+                PushKind kind = PushKind::kGradient, std::optional<SyncStep> step = {},
+                const TensorRef& ref = kEmb) {
+    const auto mark = TryPush(ids, rows, kind, step, ref);
+    EXPECT_TRUE(mark.ok()) << ToString(mark.status());
+    return mark.ok() ? *mark : PushMark();
+  }
+  [[nodiscard]] Status TryPull(const std::vector<int64_t>& ids, int64_t dim,
+                               const PushMark& after = {}, const TensorRef& ref = kEmb) {
+    rows_.assign(ids.size() * static_cast<size_t>(dim), -1);
+    CallContext context;
+    return kv().Pull({.tensor = ref,
+                      .ids = ids,
+                      .out = std::as_writable_bytes(std::span(rows_)),
+                      .after = after},
+                     context);
+  }
+  std::vector<float> Pull(const std::vector<int64_t>& ids, int64_t dim, const PushMark& after = {},
+                          const TensorRef& ref = kEmb) {
+    const Status status = TryPull(ids, dim, after, ref);
+    EXPECT_TRUE(status.ok()) << ToString(status);
+    return rows_;
+  }
+
+ private:
+  static StoreKind Embedded() {
+    return {"Reference", [](const std::filesystem::path& graph) -> StatusOr<OpenedStores> {
+              auto folder = std::make_shared<TestFolder>();
+              HG_ASSIGN_OR_RETURN(auto mapped, MapGraph(graph, {}));
+              HG_ASSIGN_OR_RETURN(
+                  auto state, OpenLocalState(mapped, std::make_unique<PlainEnv>(),
+                                             {.folder = folder->path(), .segment_bytes = 4 << 20}));
+              return OpenedStores{folder, MakeLocalGraphStore(mapped), MakeLocalKVStore(state)};
+            }};
+  }
+
+  ConformanceGraphUnderTest graph_;
+  std::vector<float> rows_;
+};
+
+void ExpectError(const Status& status, absl::StatusCode code, const std::string& text) {
+  EXPECT_EQ(status.code(), code) << ToString(status);
+  EXPECT_THAT(Message(status), HasSubstr(text));
+}
+
+std::vector<int64_t> All(int64_t count) {
+  std::vector<int64_t> ids(static_cast<size_t>(count));
+  std::iota(ids.begin(), ids.end(), 0);
+  return ids;
+}
+
+// Gradients of a few nodes over and over, of every part, of many messages where these are small.
+struct LongPush {
+  std::vector<int64_t> ids;
+  std::vector<float> rows;
+};
+LongPush MakeLongPush(int64_t nodes, int64_t dim, size_t count, uint64_t key) {
+  CounterRng rng(Mix(key));
+  LongPush push;
+  for (size_t i = 0; i < count; ++i) {
+    push.ids.push_back(static_cast<int64_t>(rng.NextBounded(static_cast<uint64_t>(nodes))));
+  }
+  for (size_t i = 0; i < count * static_cast<size_t>(dim); ++i) {
+    push.rows.push_back(static_cast<float>(rng.NextDouble() - 0.5));
+  }
+  return push;
+}
+
+void CreatingTwiceIsOkAndAnotherSpecIsRefused(const StoreKind& kind) {
+  Tensors tensors(SmallGraph(3), kind);
+  ASSERT_TRUE(tensors.ok());
+  const MutableTensorSpec spec = EmbSpec(4, Sgd(0.5));
+  ASSERT_TRUE(tensors.Create(spec).ok());
+  EXPECT_TRUE(tensors.Create(spec).ok());
+  MutableTensorSpec other = spec;
+  other.dim = 5;
+  ExpectError(tensors.Create(other), absl::StatusCode::kInvalidArgument, "dim");
+  other = spec;
+  other.ref.name = "feat";
+  ExpectError(tensors.Create(other), absl::StatusCode::kAlreadyExists, "feat");
+  other = spec;
+  other.ref.type = "none";
+  ExpectError(tensors.Create(other), absl::StatusCode::kNotFound, "none");
+  CallContext context;
+  const auto listed = tensors.kv().ListTensors(context);
+  ASSERT_TRUE(listed.ok()) << ToString(listed.status());
+  ASSERT_EQ(listed->size(), 1U);
+  EXPECT_EQ(listed->front().spec, spec);
+  EXPECT_EQ(listed->front().step, -1);
+}
+
+void RowsBeginTheSameForAnyNumberOfParts(const StoreKind& kind) {
+  const Initializer uniform{.kind = Initializer::Kind::kUniform, .a = -1, .b = 1, .seed = 9};
+  std::vector<float> expected;  // by original id
+  for (const int parts : {1, 2, 3}) {
+    Tensors tensors(SmallGraph(parts), kind);
+    ASSERT_TRUE(tensors.ok());
+    ASSERT_TRUE(tensors.Create(EmbSpec(3, {}, uniform)).ok());
+    const std::vector<int64_t> global = GlobalNodeIds(tensors.spec(), "node");
+    const std::vector<float> rows = tensors.Pull(global, 3);
+    if (expected.empty()) expected = rows;
+    EXPECT_EQ(rows, expected) << parts << " parts";
+  }
+  EXPECT_GT(std::abs(expected[0] - expected[3]), 0);
+}
+
+void GradientsOfRepeatedIdsAreSummedBeforeTheOptimizer(const StoreKind& kind) {
+  Tensors tensors(SmallGraph(3), kind);
+  ASSERT_TRUE(tensors.ok());
+  ASSERT_TRUE(tensors.Create(EmbSpec(2, Sgd(0.5))).ok());
+  const PushMark mark = tensors.Push({59, 0, 59, 30}, {1, 2, 8, 16, 3, 6, 32, 64});
+  EXPECT_THAT(tensors.Pull({0, 59, 30, 1}, 2, mark), ElementsAre(-4, -8, -2, -4, -16, -32, 0, 0));
+  ASSERT_TRUE(tensors.Drop(kEmb).ok());
+  ASSERT_TRUE(tensors.Create(EmbSpec(1, Adagrad())).ok());
+  // 0.1 * 3 / sqrt(9): applied twice it would be 0.1 + 0.1 * 2 / sqrt(5).
+  const std::vector<float> row = tensors.Pull({7}, 1, tensors.Push({7, 7}, {1, 2}));
+  EXPECT_FLOAT_EQ(row[0], -0.1F);
+}
+
+void AddAndAssignChangeRowsWithoutAnOptimizer(const StoreKind& kind) {
+  Tensors tensors(SmallGraph(2), kind);
+  ASSERT_TRUE(tensors.ok());
+  ASSERT_TRUE(tensors.Create(EmbSpec(1)).ok());
+  tensors.Push({5, 40, 5}, {1, 2, 4}, PushKind::kAssign);
+  const PushMark mark = tensors.Push({40, 40, 6}, {1, 1, 3}, PushKind::kAdd);
+  EXPECT_THAT(tensors.Pull({5, 40, 6}, 1, mark), ElementsAre(4, 4, 3));
+  ExpectError(tensors.TryPush({5}, {1}).status(), absl::StatusCode::kInvalidArgument, "optimizer");
+}
+
+void HalfPrecisionRowsAreRoundedAndPulledAsTheyAreStored(const StoreKind& kind) {
+  Tensors tensors(SmallGraph(2), kind);
+  ASSERT_TRUE(tensors.ok());
+  MutableTensorSpec spec = EmbSpec(2);
+  spec.dtype = DType::kBFloat16;
+  ASSERT_TRUE(tensors.Create(spec).ok());
+  const PushMark mark = tensors.Push({3, 50}, {1, 2, 3, 1.00390625F}, PushKind::kAssign);
+  std::vector<uint16_t> rows(4);
+  CallContext context;
+  const std::vector<int64_t> ids = {50, 3};
+  const Status status = tensors.kv().Pull(
+      {.tensor = kEmb, .ids = ids, .out = std::as_writable_bytes(std::span(rows)), .after = mark},
+      context);
+  ASSERT_TRUE(status.ok()) << ToString(status);
+  EXPECT_THAT(rows, ElementsAre(0x4040, 0x3f80, 0x3f80, 0x4000));
+}
+
+void RowsOfNoGraphObjectHaveOwnersToo(const StoreKind& kind) {
+  for (const Placement placement : {Placement::kRange, Placement::kHash}) {
+    Tensors tensors(SmallGraph(3), kind);
+    ASSERT_TRUE(tensors.ok());
+    const TensorRef table{false, "", "table"};
+    ASSERT_TRUE(tensors
+                    .Create({.ref = table,
+                             .placement = placement,
+                             .rows = 1000,
+                             .dim = 2,
+                             .initializer = {},
+                             .optimizer = {}})
+                    .ok());
+    std::vector<int64_t> ids = All(1000);
+    std::reverse(ids.begin(), ids.end());
+    std::vector<float> rows;
+    for (const int64_t id : ids) {
+      rows.push_back(static_cast<float>(id));
+      rows.push_back(static_cast<float>(-id));
+    }
+    const PushMark mark = tensors.Push(ids, rows, PushKind::kAssign, {}, table);
+    EXPECT_EQ(mark.size(), 3U);
+    EXPECT_EQ(std::count(mark.begin(), mark.end(), 0), 0) << "a part without rows";
+    EXPECT_EQ(tensors.Pull(ids, 2, mark, table), rows);
+    ExpectError(tensors.TryPull({999, 1000}, 2, {}, table), absl::StatusCode::kOutOfRange, "1000");
+  }
+}
+
+void APushOfManyMessagesGivesTheBitsOfOne(const StoreKind& kind) {
+  constexpr int64_t kDim = 16;
+  const LongPush push = MakeLongPush(500, kDim, 6000, 4);
+  Tensors reference(ConformanceGraph());
+  Tensors tensors(ConformanceGraph(), kind);
+  ASSERT_TRUE(reference.ok() && tensors.ok());
+  std::vector<float> expected;
+  for (Tensors* store : {&reference, &tensors}) {
+    ASSERT_TRUE(store->Create(EmbSpec(kDim, Adagrad())).ok());
+    const PushMark mark = store->Push(push.ids, push.rows);
+    const std::vector<float> rows = store->Pull(All(3000), kDim, mark);
+    if (expected.empty()) expected = rows;
+    EXPECT_TRUE(rows == expected);
+  }
+}
+
+void AStepHasTheSameBitsWhateverTheOrderOfItsPushes(const StoreKind& kind) {
+  constexpr int64_t kDim = 16;
+  const LongPush pushes[] = {MakeLongPush(500, kDim, 3000, 5), MakeLongPush(500, kDim, 2500, 6)};
+  std::vector<float> expected;
+  for (const bool backward : {false, true}) {
+    Tensors reference(ConformanceGraph());
+    Tensors tested(ConformanceGraph(), kind);
+    ASSERT_TRUE(reference.ok() && tested.ok());
+    for (Tensors* tensors : {&reference, &tested}) {
+      ASSERT_TRUE(tensors->Create(EmbSpec(kDim, Adagrad())).ok());
+      for (int64_t step = 3; step < 6; ++step) {
+        PushMark mark;
+        for (int i = 0; i < 2; ++i) {
+          const int rank = backward ? 1 - i : i;
+          const LongPush& push = pushes[rank];
+          mark = tensors->Push(push.ids, push.rows, PushKind::kGradient,
+                               SyncStep{.step = step, .rank = rank, .world_size = 2, .run = 7});
+        }
+        const std::vector<float> rows = tensors->Pull(All(3000), kDim, mark);
+        if (step < 5) continue;
+        if (expected.empty()) expected = rows;
+        EXPECT_TRUE(rows == expected) << backward;
+      }
+    }
+  }
+}
+
+void ARankWithoutRowsCompletesItsStep(const StoreKind& kind) {
+  Tensors tensors(SmallGraph(3), kind);
+  ASSERT_TRUE(tensors.ok());
+  ASSERT_TRUE(tensors.Create(EmbSpec(1, Sgd(1))).ok());
+  const PushMark mark = tensors.Push({1, 30}, {1, 2}, PushKind::kGradient,
+                                     SyncStep{.step = 0, .rank = 1, .world_size = 2});
+  EXPECT_THAT(tensors.Pull({1, 30}, 1), ElementsAre(0, 0)) << "the step is not complete";
+  tensors.Push({}, {}, PushKind::kGradient, SyncStep{.step = 0, .rank = 0, .world_size = 2});
+  EXPECT_THAT(tensors.Pull({1, 30}, 1, mark), ElementsAre(-1, -2));
+}
+
+void APullThatWaitsInVainSaysForWhom(const StoreKind& kind) {
+  Tensors tensors(SmallGraph(2), kind);
+  ASSERT_TRUE(tensors.ok());
+  ASSERT_TRUE(tensors.Create(EmbSpec(1, Sgd(1))).ok());
+  const PushMark mark =
+      tensors.Push({0}, {1}, PushKind::kGradient, SyncStep{.step = 0, .rank = 0, .world_size = 3});
+  CallContext context{.deadline =
+                          std::chrono::steady_clock::now() + std::chrono::milliseconds(400)};
+  float row = 0;
+  const std::vector<int64_t> ids = {0};
+  const Status status = tensors.kv().Pull({.tensor = kEmb,
+                                           .ids = ids,
+                                           .out = std::as_writable_bytes(std::span(&row, 1)),
+                                           .after = mark},
+                                          context);
+  ExpectError(status, absl::StatusCode::kDeadlineExceeded, "rank");
+}
+
+void BadPushesAreRefusedAndNothingIsApplied(const StoreKind& kind) {
+  Tensors tensors(SmallGraph(2), kind);
+  ASSERT_TRUE(tensors.ok());
+  ASSERT_TRUE(tensors.Create(EmbSpec(1, Sgd(1))).ok());
+  using enum absl::StatusCode;
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const int64_t first = 0;
+  ExpectError(tensors.TryPush({first, 1, 1}, {1, 1, nan}).status(), kInvalidArgument, "1");
+  ExpectError(tensors.TryPush({0, 60}, {1, 1}).status(), kOutOfRange, "60");
+  ExpectError(tensors.TryPush({-4}, {1}).status(), kOutOfRange, "-4");
+  ExpectError(tensors.TryPush({0, 1}, {1, 1, 1}).status(), kInvalidArgument, "12 bytes");
+  ExpectError(tensors.TryPush({0}, {1}, PushKind::kGradient, {}, {false, "node", "none"}).status(),
+              kNotFound, "none");
+  ExpectError(tensors.TryPush({0}, {1}, PushKind::kGradient, {}, {false, "node", "feat"}).status(),
+              kNotFound, "feat");
+  EXPECT_THAT(tensors.Pull({0, 1}, 1), ElementsAre(0, 0));
+  // A refused push spoils nothing for the next one.
+  EXPECT_THAT(tensors.Pull({1}, 1, tensors.Push({1}, {2})), ElementsAre(-2));
+}
+
+void ADroppedTensorIsGoneAndItsNameFree(const StoreKind& kind) {
+  Tensors tensors(SmallGraph(2), kind);
+  ASSERT_TRUE(tensors.ok());
+  ASSERT_TRUE(tensors.Create(EmbSpec(1, Sgd(1))).ok());
+  tensors.Push({0, 59}, {1, 1});
+  ASSERT_TRUE(tensors.Drop(kEmb).ok());
+  ExpectError(tensors.Drop(kEmb), absl::StatusCode::kNotFound, "emb");
+  ExpectError(tensors.TryPull({0}, 1), absl::StatusCode::kNotFound, "emb");
+  ExpectError(tensors.TryPush({0}, {1}).status(), absl::StatusCode::kNotFound, "emb");
+  ASSERT_TRUE(tensors.Create(EmbSpec(2)).ok());
+  EXPECT_THAT(tensors.Pull({0, 59}, 2), ElementsAre(0, 0, 0, 0));
+}
+
+void FeaturesAndTensorsComeInOnePull(const StoreKind& kind) {
+  Tensors tensors(SmallGraph(3), kind);
+  ASSERT_TRUE(tensors.ok());
+  ASSERT_TRUE(tensors.Create(EmbSpec(1)).ok());
+  const std::vector<int64_t> ids = {59, 0, 30};
+  const PushMark mark = tensors.Push(ids, {1, 2, 3}, PushKind::kAssign);
+  std::vector<float> emb(3);
+  std::vector<float> feat(6);
+  std::vector<float> feat_alone(6);
+  const std::vector<int64_t> positions = {2, 0, 1};
+  const RowRequest requests[] = {{.tensor = {false, "node", "feat"},
+                                  .ids = ids,
+                                  .out = std::as_writable_bytes(std::span(feat))},
+                                 {.tensor = kEmb,
+                                  .ids = ids,
+                                  .positions = positions,
+                                  .out = std::as_writable_bytes(std::span(emb)),
+                                  .after = mark}};
+  CallContext context;
+  const Status status = tensors.kv().Pull(requests, context);
+  ASSERT_TRUE(status.ok()) << ToString(status);
+  EXPECT_THAT(emb, ElementsAre(2, 3, 1));
+  ASSERT_TRUE(PullOne(tensors.kv(), {false, "node", "feat"}, ids,
+                      std::as_writable_bytes(std::span(feat_alone)))
+                  .ok());
+  EXPECT_EQ(feat, feat_alone);
+}
+
+void ASnapshotOfAStepIsTakenOnce(const StoreKind& kind) {
+  Tensors tensors(SmallGraph(2), kind);
+  ASSERT_TRUE(tensors.ok());
+  ASSERT_TRUE(tensors.Create(EmbSpec(1, Sgd(1))).ok());
+  tensors.Push({0, 59}, {1, 1}, PushKind::kGradient, SyncStep{});
+  CallContext context;
+  const Status taken = tensors.kv().SnapshotTensors("first", 0, context);
+  ASSERT_TRUE(taken.ok()) << ToString(taken);
+  ExpectError(tensors.kv().SnapshotTensors("first", std::nullopt, context),
+              absl::StatusCode::kAlreadyExists, "first");
+  ExpectError(tensors.kv().SnapshotTensors("a/b", std::nullopt, context),
+              absl::StatusCode::kInvalidArgument, "a/b");
+}
+
+}  // namespace
+
+void RegisterMutableConformance(const StoreKind& kind) {
+  const auto add = [&](const char* name, const std::function<void(const StoreKind&)>& body) {
+    RegisterCase("MutableConformance", kind, name, body);
+  };
+  add("CreatingTwiceIsOkAndAnotherSpecIsRefused", CreatingTwiceIsOkAndAnotherSpecIsRefused);
+  add("RowsBeginTheSameForAnyNumberOfParts", RowsBeginTheSameForAnyNumberOfParts);
+  add("GradientsOfRepeatedIdsAreSummedBeforeTheOptimizer",
+      GradientsOfRepeatedIdsAreSummedBeforeTheOptimizer);
+  add("AddAndAssignChangeRowsWithoutAnOptimizer", AddAndAssignChangeRowsWithoutAnOptimizer);
+  add("HalfPrecisionRowsAreRoundedAndPulledAsTheyAreStored",
+      HalfPrecisionRowsAreRoundedAndPulledAsTheyAreStored);
+  add("RowsOfNoGraphObjectHaveOwnersToo", RowsOfNoGraphObjectHaveOwnersToo);
+  add("APushOfManyMessagesGivesTheBitsOfOne", APushOfManyMessagesGivesTheBitsOfOne);
+  add("AStepHasTheSameBitsWhateverTheOrderOfItsPushes",
+      AStepHasTheSameBitsWhateverTheOrderOfItsPushes);
+  add("ARankWithoutRowsCompletesItsStep", ARankWithoutRowsCompletesItsStep);
+  add("APullThatWaitsInVainSaysForWhom", APullThatWaitsInVainSaysForWhom);
+  add("BadPushesAreRefusedAndNothingIsApplied", BadPushesAreRefusedAndNothingIsApplied);
+  add("ADroppedTensorIsGoneAndItsNameFree", ADroppedTensorIsGoneAndItsNameFree);
+  add("FeaturesAndTensorsComeInOnePull", FeaturesAndTensorsComeInOnePull);
+  add("ASnapshotOfAStepIsTakenOnce", ASnapshotOfAStepIsTakenOnce);
+}
+
+}  // namespace halograph

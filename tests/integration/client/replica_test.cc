@@ -1,0 +1,349 @@
+// Several servers of the same parts: whichever is asked, lost, silent, full or comes back, the
+// minibatches are the same, and no call takes longer than its timeout.
+#include <map>
+#include <mutex>
+#include <set>
+
+#include "client/ctl/status_table.h"
+#include "common/graph/manifest.h"
+#include "tests/integration/client/loopback_socket.h"
+#include "tests/integration/client/remote_fixture.h"
+#include "tests/support/free_port.h"
+#include "tests/support/one_call.h"
+
+namespace halograph {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr std::chrono::seconds kReplicaSlack{10};  // of a busy machine
+
+class ReplicaTest : public RemoteStoreTest {
+ protected:
+  static constexpr int kSteps = 20;
+  struct Step {
+    Minibatch minibatch;
+    std::vector<std::byte> rows;
+    bool operator==(const Step&) const = default;
+  };
+  using Epoch = std::vector<Step>;
+  using Answer = std::function<FakeAnswer(const FakeCall&)>;
+
+  // Two layers of ten seeds a step, and their features. `before` is called before each step.
+  static StatusOr<Epoch> Train(const RemoteStores& stores,
+                               const std::function<void(int)>& before = nullptr) {
+    Epoch epoch;
+    const SamplingSpec spec =
+        SamplingSpec::Uniform(stores.graph->info().schema, std::vector<int32_t>{3, 2});
+    for (int i = 0; i < kSteps; ++i) {
+      if (before) before(i);
+      std::vector<int64_t> seeds;
+      for (int64_t seed = i; seed < 200; seed += kSteps) seeds.push_back(seed);
+      CallContext context;
+      Step step;
+      HG_RETURN_IF_ERROR(stores.graph->Sample({.seeds = {{.type = 0, .ids = seeds}},
+                                               .batch_seed = static_cast<uint64_t>(i),
+                                               .spec = &spec},
+                                              context, &step.minibatch));
+      const std::vector<int64_t>& inputs = step.minibatch.nodes[0];
+      step.rows.resize(inputs.size() * 4 * sizeof(float));
+      HG_RETURN_IF_ERROR(stores.kv->Pull(
+          {.tensor = {false, "node", "feat"}, .ids = inputs, .out = step.rows}, context));
+      epoch.push_back(std::move(step));
+    }
+    return epoch;
+  }
+  static void ExpectSame(const StatusOr<Epoch>& found, const StatusOr<Epoch>& expected) {
+    ASSERT_TRUE(found.ok()) << ToString(found.status());
+    ASSERT_TRUE(expected.ok()) << ToString(expected.status());
+    EXPECT_TRUE(*found == *expected);
+  }
+  StatusOr<Epoch> Undisturbed() {
+    const auto server = Serve(graph_, {});
+    return Train(Open(Options({server->address()})));
+  }
+  std::unique_ptr<server::Server> ServeAt(const std::string& address,
+                                          const std::filesystem::path& graph,
+                                          const std::vector<int>& parts) {
+    server::ServerOptions options;
+    options.listen = address;
+    return Serve(graph, parts, options);
+  }
+  // Of all methods but Describe.
+  static int64_t Reads(const std::string& address) {
+    const ServerStatus status =
+        AskStatus({.servers = {address}, .timeout = std::chrono::seconds(20)}).front();
+    EXPECT_TRUE(status.reachable.ok()) << ToString(status.reachable);
+    int64_t calls = 0;
+    for (const Json& method : status.methods) {
+      if (method["method"] == "GraphService/Sample" || method["method"] == "KVService/Pull") {
+        calls += method["calls"].get<int64_t>();
+      }
+    }
+    return calls;
+  }
+  // Says who it is as the server at `address` does, and answers nothing else. Asks that server now:
+  // answers that wait for another one would block all of gRPC's threads.
+  static Answer SilentAfterDescribe(const std::string& address) {
+    const FakeAnswer description =
+        Forward(address, {.method = "GraphService/Describe", .request = {}, .metadata = {}});
+    return [description](const FakeCall& call) {
+      if (call.method == "GraphService/Describe") return description;
+      return FakeAnswer{.status = {}, .bytes = {}, .pushback_ms = {}, .never = true};
+    };
+  }
+
+  const std::filesystem::path graph_ = WriteGraph();
+};
+
+TEST_F(ReplicaTest, ReadsAreSharedOutToAllServersOfAPart) {
+  std::vector<std::unique_ptr<server::Server>> servers;
+  std::vector<std::string> addresses;
+  for (const int part : {0, 1, 0, 1}) {
+    servers.push_back(Serve(graph_, {part}));
+    addresses.push_back(servers.back()->address());
+  }
+  const RemoteStores stores = Open(Options(addresses));
+  const auto epoch = Train(stores);
+  ExpectSame(epoch, Undisturbed());
+  for (const std::string& address : addresses) EXPECT_GT(Reads(address), kSteps / 2) << address;
+}
+
+TEST_F(ReplicaTest, AServerStoppedInMidEpochChangesNoBitAndIsNamedOnce) {
+  CapturedLog log;
+  const auto first = Serve(graph_, {0});
+  const auto other = Serve(graph_, {1});
+  auto second = Serve(graph_, {0});
+  const std::string lost = second->address();
+  StatusOr<Epoch> epoch = Epoch{};
+  {
+    const RemoteStores stores = Open(Options({first->address(), other->address(), lost}));
+    epoch = Train(stores, [&](int step) {
+      if (step == kSteps / 2) second.reset();
+    });
+  }
+  const std::string text = log.End();
+  ExpectSame(epoch, Undisturbed());
+  const std::string report =
+      "part 0: " + first->address() + " is asked from now on, " + lost + " is lost (";
+  ASSERT_THAT(text, HasSubstr(report));
+  EXPECT_THAT(text.substr(text.find(report) + report.size()), Not(HasSubstr("is lost"))) << text;
+}
+
+TEST_F(ReplicaTest, ASilentServerCostsItsShareOfTheTimeOnceAndChangesNoBit) {
+  CapturedLog log;
+  const auto server = Serve(graph_, {});
+  const FakeServer silent(SilentAfterDescribe(server->address()));
+  constexpr std::chrono::seconds kTimeout{8};
+  const Stopwatch watch;
+  StatusOr<Epoch> epoch = Epoch{};
+  {
+    const RemoteStores stores = Open(Options({silent.address(), server->address()}, kTimeout));
+    epoch = Train(stores);
+  }
+  EXPECT_GE(watch.elapsed(), kTimeout / 2);
+  EXPECT_LT(watch.elapsed(), kTimeout + kReplicaSlack);
+  ExpectSame(epoch, Undisturbed());
+  EXPECT_THAT(log.End(), HasSubstr("parts 0,1: " + server->address() + " is asked from now on, " +
+                                   silent.address() + " is lost ("));
+}
+
+TEST_F(ReplicaTest, BothServersOfAPartLostAreNamedWithThePartWithinTheTimeout) {
+  constexpr std::chrono::milliseconds kTimeout{1500};
+  const auto other = Serve(graph_, {1});
+  auto first = Serve(graph_, {0});
+  auto second = Serve(graph_, {0});
+  const std::vector<std::string> lost = {first->address(), second->address()};
+  const RemoteStores stores = Open(Options({other->address(), lost[0], lost[1]}, kTimeout));
+  ASSERT_TRUE(Sample(*stores.graph, {1, 150}).ok());
+  first.reset();
+  second.reset();
+  const Stopwatch watch;
+  ExpectError(Sample(*stores.graph, {1, 150}).status(), absl::StatusCode::kUnavailable,
+              {lost[0], lost[1], "part 0", "GraphService/Sample: no answer within 1.5 s"});
+  ExpectError(Pull(*stores.kv, {1, 150}), absl::StatusCode::kUnavailable,
+              {lost[0], lost[1], "part 0", "KVService/Pull"});
+  EXPECT_LT(watch.elapsed(), 2 * kTimeout + kReplicaSlack);
+}
+
+TEST_F(ReplicaTest, BothServersSilentAreNamedWithinTheTimeout) {
+  constexpr std::chrono::milliseconds kTimeout{3000};
+  const auto server = Serve(graph_, {});
+  const FakeServer first(SilentAfterDescribe(server->address()));
+  const FakeServer second(SilentAfterDescribe(server->address()));
+  const RemoteStores stores = Open(Options({first.address(), second.address()}, kTimeout));
+  const Stopwatch watch;
+  ExpectError(Pull(*stores.kv, {1}), absl::StatusCode::kDeadlineExceeded,
+              {first.address(), second.address(), "parts 0,1", "no answer within 3.0 s"});
+  EXPECT_LT(watch.elapsed(), kTimeout + kReplicaSlack);
+}
+
+TEST_F(ReplicaTest, AServerMissingAtTheStartIsNamedAndTakenInWhenItComes) {
+  const std::string late = fmt::format("127.0.0.1:{}", FreePort());
+  CapturedLog log;
+  auto first = Serve(graph_, {});
+  {
+    const Stopwatch watch;
+    const RemoteStores stores = Open(Options({first->address(), late}, std::chrono::minutes(5)));
+    EXPECT_LT(watch.elapsed(), std::chrono::minutes(1)) << "waited for what it need not have";
+    ASSERT_NE(stores.graph, nullptr);
+    const auto second = ServeAt(late, graph_, {});
+    const Stopwatch coming;
+    while (Reads(late) == 0 && coming.elapsed() < std::chrono::minutes(2)) {
+      ASSERT_TRUE(Sample(*stores.graph, {1, 150}).ok());
+    }
+    EXPECT_GT(Reads(late), 0);
+    first.reset();
+    ExpectSame(Train(stores), Undisturbed());
+  }
+  const std::string text = log.End();
+  EXPECT_THAT(text, HasSubstr(late + " does not answer"));
+  EXPECT_THAT(text, HasSubstr(late + " answers again"));
+}
+
+TEST_F(ReplicaTest, AMissingServerWhosePartNobodyElseServesIsAnErrorThatNamesBoth) {
+  const auto first = Serve(graph_, {0});
+  const auto second = Serve(graph_, {0});
+  const LoopbackSocket socket(LoopbackSocket::Kind::kRefuses);
+  ExpectError(OpenRemoteStores(Options({first->address(), second->address(), socket.address()},
+                                       std::chrono::milliseconds(700)))
+                  .status(),
+              absl::StatusCode::kUnavailable,
+              {socket.address() + ": GraphService/Describe: no answer within 0.7 s",
+               "no server serves partition 1 of 2"});
+}
+
+TEST_F(ReplicaTest, AServerThatComesBackWithAnotherGraphIsRefusedByName) {
+  const auto other = WriteGraph(2);
+  CapturedLog log;
+  const auto first = Serve(graph_, {});
+  auto second = Serve(graph_, {});
+  const std::string changed = second->address();
+  StatusOr<Epoch> epoch = Epoch{};
+  {
+    const RemoteStores stores = Open(Options({first->address(), changed}));
+    epoch = Train(stores, [&](int step) {
+      if (step != kSteps / 2) return;
+      second.reset();
+      second = ServeAt(changed, other, {});
+    });
+    // Until it was looked at: its description is refused too.
+    const Stopwatch watch;
+    while (watch.elapsed() < 2 * kFirstLook) ASSERT_TRUE(Sample(*stores.graph, {1, 150}).ok());
+  }
+  const std::string text = log.End();
+  ExpectSame(epoch, Undisturbed());
+  EXPECT_THAT(text, HasSubstr(changed + " is lost ("));
+  EXPECT_THAT(text, HasSubstr(changed + " is refused"));
+  EXPECT_THAT(text, HasSubstr("this server serves graph " + ReadGraphManifest(other)->identity));
+}
+
+TEST_F(ReplicaTest, AServerThatComesBackWithOtherPartsIsAskedForThese) {
+  const auto first = Serve(graph_, {0, 1});
+  auto second = Serve(graph_, {0, 1});
+  const std::string changed = second->address();
+  const RemoteStores stores = Open(Options({first->address(), changed}));
+  const auto epoch = Train(stores, [&](int step) {
+    if (step != kSteps / 2) return;
+    second.reset();
+    second = ServeAt(changed, graph_, {1});
+  });
+  ExpectSame(epoch, Undisturbed());
+  const Stopwatch coming;
+  const int64_t before = Reads(changed);
+  while (Reads(changed) < before + 5 && coming.elapsed() < std::chrono::minutes(2)) {
+    const auto sample = Sample(*stores.graph, {1, 150});
+    ASSERT_TRUE(sample.ok()) << ToString(sample.status());
+  }
+  EXPECT_GE(Reads(changed), before + 5);
+}
+
+// ---- one call --------------------------------------------------------------------------------
+
+// Two servers: the first answers as a test says, the second always.
+class TwoServersTest : public RemoteStoreTest {
+ protected:
+  TwoServersTest()
+      : first_([this](const FakeCall& call) {
+          const std::lock_guard lock(mutex_);
+          ++first_calls_;
+          ids_.insert(call.metadata.at("halograph-request-id"));
+          return first_answer_;
+        }),
+        second_([this](const FakeCall& call) {
+          const std::lock_guard lock(mutex_);
+          ids_.insert(call.metadata.at("halograph-request-id"));
+          return FakeAnswer{.status = {}, .bytes = {}, .pushback_ms = {}, .never = false};
+        }),
+        client_(Options({first_.address(), second_.address()}, std::chrono::milliseconds(3000))) {}
+
+  Status Run() {
+    Rpc rpc;
+    rpc.servers = {0, 1};
+    rpc.serves = "part 0";
+    rpc.method = "KVService/Pull";
+    rpc.make_request = [] { return std::string(); };
+    rpc.on_reply = [](ReplyPieces, std::vector<Rpc>*) { return OkStatus(); };
+    std::vector<Rpc> calls;
+    calls.push_back(std::move(rpc));
+    CallContext context;
+    return client_.Run(context, std::move(calls));
+  }
+  // Ten calls one after the other: of these the first server got one, and it was `kind`.
+  void ExpectAskedOnce(const FakeAnswer& answer, std::chrono::milliseconds at_least) {
+    first_answer_ = answer;
+    const Stopwatch watch;
+    for (int i = 0; i < 10; ++i) {
+      const Status status = Run();
+      ASSERT_TRUE(status.ok()) << ToString(status);
+    }
+    EXPECT_GE(watch.elapsed(), at_least);
+    EXPECT_EQ(first_calls_, 1);
+    EXPECT_EQ(ids_.size(), 10U) << "a call went on under another request id";
+  }
+
+  std::mutex mutex_;
+  int first_calls_ = 0;
+  std::set<std::string> ids_;
+  FakeAnswer first_answer_;
+  FakeServer first_;
+  FakeServer second_;
+  RpcClient client_;
+};
+
+TEST_F(TwoServersTest, AServerThatSaysThatItIsFullIsNotAskedUntilThen) {
+  ExpectAskedOnce(
+      {.status = Unavailable("busy"), .bytes = {}, .pushback_ms = 60000, .never = false},
+      std::chrono::milliseconds(0));
+  EXPECT_FALSE(client_.health().lost(0));
+}
+
+TEST_F(TwoServersTest, AServerThatIsUnavailableIsLost) {
+  ExpectAskedOnce({.status = Unavailable("gone"), .bytes = {}, .pushback_ms = {}, .never = false},
+                  std::chrono::milliseconds(0));
+  EXPECT_TRUE(client_.health().lost(0));
+}
+
+TEST_F(TwoServersTest, ASilentServerHasHalfOfTheTime) {
+  ExpectAskedOnce({.status = {}, .bytes = {}, .pushback_ms = {}, .never = true},
+                  std::chrono::milliseconds(1500));
+  EXPECT_TRUE(client_.health().lost(0));
+}
+
+TEST_F(TwoServersTest, AServerThatRefusesIsLost) {
+  ExpectAskedOnce(
+      {.status = OutOfRange("other parts"), .bytes = {}, .pushback_ms = {}, .never = false},
+      std::chrono::milliseconds(0));
+  EXPECT_TRUE(client_.health().lost(0));
+}
+
+// Else what is wrong would be hidden.
+TEST_F(TwoServersTest, OtherErrorsEndTheCall) {
+  first_answer_ = {.status = Internal("broken"), .bytes = {}, .pushback_ms = {}, .never = false};
+  ExpectError(Run(), absl::StatusCode::kInternal, {first_.address() + ": KVService/Pull: broken"});
+  EXPECT_FALSE(client_.health().lost(0));
+}
+
+}  // namespace
+}  // namespace halograph
