@@ -9,27 +9,21 @@ TransposedBlock Transpose(const int64_t* indptr, int64_t num_destinations, const
   const int64_t edges = indptr[num_destinations];
   TransposedBlock t{std::vector<int64_t>(static_cast<size_t>(num_sources) + 1),
                     std::vector<int32_t>(static_cast<size_t>(edges)),
+                    std::vector<int32_t>(static_cast<size_t>(edges)),
                     std::vector<float>(static_cast<size_t>(num_destinations))};
   for (int64_t edge = 0; edge < edges; ++edge) ++t.indptr[indices[edge] + 1];
   for (int64_t u = 0; u < num_sources; ++u) t.indptr[u + 1] += t.indptr[u];
   std::vector<int64_t> next(t.indptr.begin(), t.indptr.end() - 1);
   for (int64_t v = 0; v < num_destinations; ++v) {
     for (int64_t edge = indptr[v]; edge < indptr[v + 1]; ++edge) {
-      t.destinations[next[indices[edge]]++] = static_cast<int32_t>(v);
+      const int64_t place = next[indices[edge]]++;
+      t.destinations[place] = static_cast<int32_t>(v);
+      t.edges[place] = static_cast<int32_t>(edge);
     }
     const auto degree = static_cast<float>(indptr[v + 1] - indptr[v]);
     t.reciprocals[v] = degree > 0 ? 1.0F / degree : 0.0F;
   }
   return t;
-}
-
-std::vector<int32_t> EdgesBySource(const TransposedBlock& block, const int32_t* indices) {
-  std::vector<int32_t> edges(block.destinations.size());
-  std::vector<int64_t> next(block.indptr.begin(), block.indptr.end() - 1);
-  for (size_t edge = 0; edge < edges.size(); ++edge) {
-    edges[next[indices[edge]]++] = static_cast<int32_t>(edge);
-  }
-  return edges;
 }
 
 }  // namespace halograph

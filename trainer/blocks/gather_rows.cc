@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "trainer/blocks/gather_rows.cc"
@@ -34,9 +35,19 @@ struct RowSum {
   float factor;  // of the whole sum
 };
 
+// A vector of a row, of float32 or of bfloat16.
+HWY_ATTR HWY_INLINE V LoadValues(const float* values) { return hn::LoadU(D(), values); }
+HWY_ATTR HWY_INLINE V LoadValues(const uint16_t* values) {
+  const hn::RebindToUnsigned<D> wide;
+  const auto bits = hn::LoadU(hn::Rebind<uint16_t, D>(), values);
+  return hn::BitCast(D(), hn::ShiftLeft<16>(hn::PromoteTo(wide, bits)));
+}
+float OneValue(float value) { return value; }
+float OneValue(uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
+
 // Columns at[0] to at[N - 1], one vector from each on.
-template <int N>
-HWY_ATTR void SumVectors(const ConstRows& rows, const RowSum& row, const int64_t* at, float* out) {
+template <int N, typename Rows>
+HWY_ATTR void SumVectors(const Rows& rows, const RowSum& row, const int64_t* at, float* out) {
   const D d;
   // Named one by one: an array of vectors is not allowed for every instruction set.
   const auto start = [&](int n) HWY_ATTR {
@@ -46,10 +57,10 @@ HWY_ATTR void SumVectors(const ConstRows& rows, const RowSum& row, const int64_t
   V s4 = start(4), s5 = start(5), s6 = start(6), s7 = start(7);
   for (int64_t e = 0; e < row.edges; ++e) {
     const int64_t index = row.indices[e];
-    const float* source = rows.data + index * rows.stride;
+    const auto* const source = RowAt(rows, index);
     const V scale = hn::Set(d, row.scales != nullptr ? row.scales[index] : 1.0F);
     const auto add = [&](int n, V sum) HWY_ATTR {
-      return n < N ? hn::MulAdd(hn::LoadU(d, source + at[n]), scale, sum) : sum;
+      return n < N ? hn::MulAdd(LoadValues(source + at[n]), scale, sum) : sum;
     };
     s0 = add(0, s0), s1 = add(1, s1), s2 = add(2, s2), s3 = add(3, s3);
     s4 = add(4, s4), s5 = add(5, s5), s6 = add(6, s6), s7 = add(7, s7);
@@ -63,18 +74,20 @@ HWY_ATTR void SumVectors(const ConstRows& rows, const RowSum& row, const int64_t
 }
 
 // Rows narrower than a vector.
-void SumScalars(const ConstRows& rows, const RowSum& row, int64_t cols, float* out) {
+template <typename Rows>
+void SumScalars(const Rows& rows, const RowSum& row, int64_t cols, float* out) {
   for (int64_t c = 0; c < cols; ++c) {
     float sum = row.first != nullptr ? row.first[c] : 0.0F;
     for (int64_t e = 0; e < row.edges; ++e) {
       const int64_t index = row.indices[e];
-      sum += rows.data[index * rows.stride + c] * (row.scales != nullptr ? row.scales[index] : 1);
+      sum += OneValue(RowAt(rows, index)[c]) * (row.scales != nullptr ? row.scales[index] : 1);
     }
     out[c] = sum * row.factor;
   }
 }
 
-HWY_ATTR void SumRow(const ConstRows& rows, const RowSum& row, int64_t cols, float* out) {
+template <typename Rows>
+HWY_ATTR void SumRow(const Rows& rows, const RowSum& row, int64_t cols, float* out) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(D()));
   if (cols < lanes) return SumScalars(rows, row, cols, out);
   // The last vector ends with the row: it may repeat columns of the one before it.
@@ -112,13 +125,37 @@ HWY_ATTR void SumRow(const ConstRows& rows, const RowSum& row, int64_t cols, flo
   }
 }
 
-HWY_ATTR void Mean(const PickedRows& picked, int64_t begin, int64_t end, const MutableRows& out) {
+// Edges whose rows are asked for before they are summed: enough to cover an access of memory.
+constexpr int64_t kEdgesAhead = 32;
+
+template <typename Rows>
+HWY_ATTR void MeanOf(const Picked<Rows>& picked, int64_t begin, int64_t end,
+                     const MutableRows& out) {
+  int64_t asked = picked.indptr[begin];
   for (int64_t i = begin; i < end; ++i) {
+    const int64_t until = std::min(picked.indptr[i + 1] + kEdgesAhead, picked.indptr[end]);
+    for (; asked < until; ++asked) AskForRow(picked.rows, picked.indices[asked], picked.cols);
     const int64_t edges = picked.indptr[i + 1] - picked.indptr[i];
     const float factor = edges > 0 ? 1.0F / static_cast<float>(edges) : 0.0F;
     SumRow(picked.rows, {picked.indices + picked.indptr[i], edges, nullptr, nullptr, factor},
            picked.cols, out.data + i * out.stride);
   }
+}
+
+HWY_ATTR void Mean(const PickedRows& picked, int64_t begin, int64_t end, const MutableRows& out) {
+  MeanOf(picked, begin, end, out);
+}
+HWY_ATTR void MeanBf16(const PickedBf16Rows& picked, int64_t begin, int64_t end,
+                       const MutableRows& out) {
+  MeanOf(picked, begin, end, out);
+}
+HWY_ATTR void ScatteredMean(const Picked<ScatteredRows<float>>& picked, int64_t begin, int64_t end,
+                            const MutableRows& out) {
+  MeanOf(picked, begin, end, out);
+}
+HWY_ATTR void ScatteredMeanBf16(const Picked<ScatteredRows<uint16_t>>& picked, int64_t begin,
+                                int64_t end, const MutableRows& out) {
+  MeanOf(picked, begin, end, out);
 }
 
 HWY_ATTR void ScaledSum(const PickedRows& picked, const float* scales, const ConstRows& first,
@@ -141,10 +178,27 @@ HWY_AFTER_NAMESPACE();
 namespace halograph {
 
 HWY_EXPORT(Mean);
+HWY_EXPORT(MeanBf16);
+HWY_EXPORT(ScatteredMean);
+HWY_EXPORT(ScatteredMeanBf16);
 HWY_EXPORT(ScaledSum);
 
 void MeanOfRows(const PickedRows& picked, int64_t begin, int64_t end, const MutableRows& out) {
   HWY_DYNAMIC_DISPATCH(Mean)(picked, begin, end, out);
+}
+
+void MeanOfRows(const PickedBf16Rows& picked, int64_t begin, int64_t end, const MutableRows& out) {
+  HWY_DYNAMIC_DISPATCH(MeanBf16)(picked, begin, end, out);
+}
+
+void MeanOfRows(const Picked<ScatteredRows<float>>& picked, int64_t begin, int64_t end,
+                const MutableRows& out) {
+  HWY_DYNAMIC_DISPATCH(ScatteredMean)(picked, begin, end, out);
+}
+
+void MeanOfRows(const Picked<ScatteredRows<uint16_t>>& picked, int64_t begin, int64_t end,
+                const MutableRows& out) {
+  HWY_DYNAMIC_DISPATCH(ScatteredMeanBf16)(picked, begin, end, out);
 }
 
 void ScaledSumOfRows(const PickedRows& picked, const float* scales, const ConstRows& first,

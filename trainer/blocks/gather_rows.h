@@ -4,7 +4,11 @@
 // for different rows may run at once.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+
+#include "common/base/prefetch.h"
+#include "trainer/blocks/bf16_rows.h"
 
 namespace halograph {
 
@@ -25,16 +29,52 @@ struct MutableRows {
   return stride % 256 == 0 ? stride + 16 : stride;
 }
 
-// Row i of the result is about edges indptr[i] to indptr[i + 1]; edge e picks row indices[e].
-struct PickedRows {
-  const int64_t* indptr = nullptr;
-  const int32_t* indices = nullptr;
-  ConstRows rows;
-  int64_t cols = 0;
+// Rows of which each may be anywhere. While rows are summed, those that come next are asked for.
+template <typename T>
+struct ScatteredRows {
+  const T* const* data = nullptr;  // where each begins
 };
 
-// Rows [begin, end) of `out`: the mean of the picked rows; zeros where no row is picked.
+template <typename Rows>
+[[nodiscard]] auto RowAt(const Rows& rows, int64_t row) {
+  return rows.data + row * rows.stride;
+}
+template <typename T>
+[[nodiscard]] const T* RowAt(const ScatteredRows<T>& rows, int64_t row) {
+  return rows.data[row];
+}
+
+// Asks for a row of `cols` values that is read soon, if it may be anywhere. Of a long row only the
+// head: the hardware follows the stream from there.
+template <typename Rows>
+inline void AskForRow(const Rows& /*rows*/, int64_t /*row*/, int64_t /*cols*/) {}
+template <typename T>
+inline void AskForRow(const ScatteredRows<T>& rows, int64_t row, int64_t cols) {
+  const auto* const begin = reinterpret_cast<const char*>(rows.data[row]);
+  const int64_t bytes = std::min<int64_t>(cols * static_cast<int64_t>(sizeof(T)), 4096);
+  for (int64_t at = 0; at < bytes; at += 64) PrefetchToRead(begin + at);
+  PrefetchToRead(begin + bytes - 1);  // a row that is not aligned touches one line more
+}
+
+// Row i of the result is about edges indptr[i] to indptr[i + 1]; edge e picks row indices[e].
+template <typename Rows>
+struct Picked {
+  const int64_t* indptr = nullptr;
+  const int32_t* indices = nullptr;
+  Rows rows;
+  int64_t cols = 0;
+};
+using PickedRows = Picked<ConstRows>;
+using PickedBf16Rows = Picked<ConstBf16Rows>;
+
+// Rows [begin, end) of `out`: the mean of the picked rows; zeros where no row is picked. Wherever
+// rows are, and whether as bfloat16 or as float32, they give the same bits.
 void MeanOfRows(const PickedRows& picked, int64_t begin, int64_t end, const MutableRows& out);
+void MeanOfRows(const PickedBf16Rows& picked, int64_t begin, int64_t end, const MutableRows& out);
+void MeanOfRows(const Picked<ScatteredRows<float>>& picked, int64_t begin, int64_t end,
+                const MutableRows& out);
+void MeanOfRows(const Picked<ScatteredRows<uint16_t>>& picked, int64_t begin, int64_t end,
+                const MutableRows& out);
 
 // Rows [begin, end) of `out`: the sum of the picked rows, each times scales[its index], or as it is
 // if `scales` is null. Row i of `first` is added in front, for i below `first_rows`.

@@ -1,10 +1,10 @@
 #include "trainer/kernels/aggregate.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <tuple>
 
-#include "trainer/blocks/block_transpose.h"
 #include "trainer/blocks/gather_rows.h"
 #include "trainer/kernels/block_tensors.h"
 #include "trainer/kernels/composed_block.h"
@@ -16,96 +16,88 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::tensor_list;
 
-// `rows` picked by a CSC of tensors.
-PickedRows PickBy(const torch::Tensor& indptr, const torch::Tensor& indices,
-                  const torch::Tensor& rows) {
-  return {indptr.data_ptr<int64_t>(), indices.data_ptr<int32_t>(), ConstRowsOf(rows), rows.size(1)};
+// What backward gets beside tensors.
+void KeepForBack(AutogradContext* context, const torch::Tensor& h, const BlockTensors& block) {
+  context->saved_data["num_sources"] = h.size(0);
+  KeepBySource(context, block);
 }
 
-PickedRows PickBy(const TransposedBlock& block, const torch::Tensor& rows) {
-  return {block.indptr.data(), block.destinations.data(), ConstRowsOf(rows), rows.size(1)};
-}
+// Makes rows [begin, end) of the gradient of h.
+using BackKernel = std::function<void(const TransposedBlock& by_source, const PickedRows& grad,
+                                      int64_t begin, int64_t end, const MutableRows& out)>;
 
-TransposedBlock TransposedOf(const torch::Tensor& indptr, const torch::Tensor& indices,
-                             int64_t num_sources) {
-  return Transpose(indptr.data_ptr<int64_t>(), indptr.size(0) - 1, indices.data_ptr<int32_t>(),
-                   num_sources);
+// The gradients of Aggregate's arguments. The first tensors that were saved are the block's.
+tensor_list BackToSources(AutogradContext* context, const torch::autograd::variable_list& saved,
+                          const torch::Tensor& grad, const BackKernel& kernel) {
+  const int64_t num_sources = context->saved_data["num_sources"].toInt();
+  const torch::Tensor grad_out = grad.contiguous();
+  TransposedBlock own;
+  const TransposedBlock& by_source =
+      BySource({saved[0], saved[1], KeptBySource(context)}, num_sources, &own);
+  const torch::Tensor grad_h = torch::empty({num_sources, grad_out.size(1)}, torch::kFloat32);
+  const PickedRows picked = PickBy(by_source, grad_out);
+  at::parallel_for(0, num_sources, kRowGrain, [&](int64_t begin, int64_t end) {
+    kernel(by_source, picked, begin, end, MutableRowsOf(grad_h));
+  });
+  return {grad_h, torch::Tensor(), torch::Tensor()};
 }
 
 // Sum and mean: the gradient of a row comes from its destinations alone.
 class LinearFunction : public torch::autograd::Function<LinearFunction> {
  public:
   static torch::Tensor forward(AutogradContext* context, const torch::Tensor& h,
-                               const torch::Tensor& indptr, const torch::Tensor& indices,
-                               bool mean) {
+                               const BlockTensors& block, bool mean) {
     CheckLayerInput(h, "Aggregate");
-    context->save_for_backward({indptr, indices});
-    context->saved_data["num_sources"] = h.size(0);
+    context->save_for_backward({block.indptr, block.indices});
+    KeepForBack(context, h, block);
     context->saved_data["mean"] = mean;
-    const int64_t rows = indptr.size(0) - 1;
-    const torch::Tensor out = torch::empty({rows, h.size(1)}, torch::kFloat32);
-    const PickedRows picked = PickBy(indptr, indices, h);
-    const MutableRows sums = MutableRowsOf(out);
-    at::parallel_for(0, rows, kRowGrain, [&](int64_t begin, int64_t end) {
-      if (mean) return MeanOfRows(picked, begin, end, sums);
-      ScaledSumOfRows(picked, nullptr, {}, 0, begin, end, sums);
+    const torch::Tensor out = torch::empty({block.num_destinations(), h.size(1)}, torch::kFloat32);
+    const PickedRows picked = PickBy(block, h);
+    at::parallel_for(0, out.size(0), kRowGrain, [&](int64_t begin, int64_t end) {
+      if (mean) return MeanOfRows(picked, begin, end, MutableRowsOf(out));
+      ScaledSumOfRows(picked, nullptr, {}, 0, begin, end, MutableRowsOf(out));
     });
     return out;
   }
 
   static tensor_list backward(AutogradContext* context, tensor_list grads) {
-    const auto saved = context->get_saved_variables();
-    const int64_t num_sources = context->saved_data["num_sources"].toInt();
     const bool mean = context->saved_data["mean"].toBool();
-    const torch::Tensor grad_out = grads[0].contiguous();
-    const TransposedBlock by_source = TransposedOf(saved[0], saved[1], num_sources);
-    const torch::Tensor grad_h = torch::empty({num_sources, grad_out.size(1)}, torch::kFloat32);
-    const PickedRows picked = PickBy(by_source, grad_out);
-    const MutableRows sums = MutableRowsOf(grad_h);
-    at::parallel_for(0, num_sources, kRowGrain, [&](int64_t begin, int64_t end) {
-      ScaledSumOfRows(picked, mean ? by_source.reciprocals.data() : nullptr, {}, 0, begin, end,
-                      sums);
-    });
-    return {grad_h, torch::Tensor(), torch::Tensor(), torch::Tensor()};
+    return BackToSources(context, context->get_saved_variables(), grads[0],
+                         [mean](const TransposedBlock& by_source, const PickedRows& grad,
+                                int64_t begin, int64_t end, const MutableRows& out) {
+                           const float* scales = mean ? by_source.reciprocals.data() : nullptr;
+                           ScaledSumOfRows(grad, scales, {}, 0, begin, end, out);
+                         });
   }
 };
 
 class MaxFunction : public torch::autograd::Function<MaxFunction> {
  public:
   static torch::Tensor forward(AutogradContext* context, const torch::Tensor& h,
-                               const torch::Tensor& indptr, const torch::Tensor& indices,
-                               bool training) {
+                               const BlockTensors& block, bool training) {
     CheckLayerInput(h, "Aggregate");
-    const int64_t rows = indptr.size(0) - 1;
-    const torch::Tensor out = torch::empty({rows, h.size(1)}, torch::kFloat32);
+    const torch::Tensor out = torch::empty({block.num_destinations(), h.size(1)}, torch::kFloat32);
     torch::Tensor winners;
-    if (training) winners = torch::empty({rows, h.size(1)}, torch::kInt32);
-    const PickedRows picked = PickBy(indptr, indices, h);
-    const MutableRows values = MutableRowsOf(out);
+    if (training) winners = torch::empty(out.sizes(), torch::kInt32);
+    const PickedRows picked = PickBy(block, h);
     int32_t* who = training ? winners.data_ptr<int32_t>() : nullptr;
-    at::parallel_for(0, rows, kRowGrain, [&](int64_t begin, int64_t end) {
-      MaxOfRows(picked, begin, end, values, who);
+    at::parallel_for(0, out.size(0), kRowGrain, [&](int64_t begin, int64_t end) {
+      MaxOfRows(picked, begin, end, MutableRowsOf(out), who);
     });
     if (training) {
-      context->save_for_backward({indptr, indices, winners});
-      context->saved_data["num_sources"] = h.size(0);
+      context->save_for_backward({block.indptr, block.indices, winners});
+      KeepForBack(context, h, block);
     }
     return out;
   }
 
   static tensor_list backward(AutogradContext* context, tensor_list grads) {
     const auto saved = context->get_saved_variables();
-    const int64_t num_sources = context->saved_data["num_sources"].toInt();
-    const torch::Tensor grad_out = grads[0].contiguous();
-    const TransposedBlock by_source = TransposedOf(saved[0], saved[1], num_sources);
-    const torch::Tensor grad_h = torch::empty({num_sources, grad_out.size(1)}, torch::kFloat32);
-    const PickedRows picked = PickBy(by_source, grad_out);
-    const MutableRows sums = MutableRowsOf(grad_h);
     const int32_t* winners = saved[2].data_ptr<int32_t>();
-    at::parallel_for(0, num_sources, kRowGrain, [&](int64_t begin, int64_t end) {
-      MaxOfRowsBackward(picked, winners, begin, end, sums);
-    });
-    return {grad_h, torch::Tensor(), torch::Tensor(), torch::Tensor()};
+    return BackToSources(
+        context, saved, grads[0],
+        [winners](const TransposedBlock&, const PickedRows& grad, int64_t begin, int64_t end,
+                  const MutableRows& out) { MaxOfRowsBackward(grad, winners, begin, end, out); });
   }
 };
 
@@ -133,13 +125,14 @@ torch::Tensor ComposedMax(const torch::Tensor& h, const Block& block) {
 
 }  // namespace
 
-torch::Tensor Aggregate(const torch::Tensor& h, const Block& block, Aggregation how) {
-  const BlockTensors tensors = TensorsOf(block);
+torch::Tensor Aggregate(const torch::Tensor& h, const Block& block, Aggregation how,
+                        const TransposedBlock* by_source) {
+  const BlockTensors tensors = TensorsOf(block, by_source);
   if (how != Aggregation::kMax) {
-    return LinearFunction::apply(h, tensors.indptr, tensors.indices, how == Aggregation::kMean);
+    return LinearFunction::apply(h, tensors, how == Aggregation::kMean);
   }
   const bool training = torch::GradMode::is_enabled() && h.requires_grad();
-  return MaxFunction::apply(h, tensors.indptr, tensors.indices, training);
+  return MaxFunction::apply(h, tensors, training);
 }
 
 torch::Tensor ComposedAggregate(const torch::Tensor& h, const Block& block, Aggregation how) {

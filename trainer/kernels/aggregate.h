@@ -4,6 +4,7 @@
 #pragma once
 
 #include "common/sampling/minibatch.h"
+#include "trainer/blocks/block_transpose.h"
 #include "trainer/torch/torch_api.h"
 
 namespace halograph {
@@ -16,9 +17,11 @@ enum class Aggregation { kSum, kMean, kMax };
 // Of equal values the one listed first is the maximum, and it alone gets the gradient. NaN counts
 // as larger than all else: the first NaN is the maximum, and gets the gradient. So it is with
 // libtorch's max over a dimension.
-// `h`: float32, contiguous, on the CPU. Requires every index of `block` below h.size(0), and that
-// `block` lives until backward is done. Throws c10::Error as libtorch does.
-[[nodiscard]] torch::Tensor Aggregate(const torch::Tensor& h, const Block& block, Aggregation how);
+// `h`: float32, contiguous, on the CPU. `by_source`: of `block`; null: backward makes its own.
+// Requires every index of `block` below h.size(0), and that both live until backward is done.
+// Throws c10::Error as libtorch does.
+[[nodiscard]] torch::Tensor Aggregate(const torch::Tensor& h, const Block& block, Aggregation how,
+                                      const TransposedBlock* by_source = nullptr);
 
 // The same, composed of libtorch's operations, on any device and in any floating type: the oracle
 // of the tests. The maximum takes a row for each destination and place up to the largest degree.

@@ -1,6 +1,8 @@
 // Compiled once for each instruction set and chosen when first called (Highway).
 #include "trainer/kernels/attention_rows.h"
 
+#include <algorithm>
+#include <array>
 #include <limits>
 #include <vector>
 
@@ -11,6 +13,8 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "hwy/contrib/math/math-inl.h"
+#include "common/base/rng_lanes-inl.h"
+#include "trainer/kernels/attention_heads-inl.h"
 #include "trainer/kernels/weighted_rows-inl.h"
 // clang-format on
 
@@ -21,20 +25,6 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Calls `body` with a tag and a head until it has been given all heads: as many at a time as the
-// tag has lanes.
-template <class Body>
-HWY_ATTR void ForHeads(int64_t heads, const Body& body) {
-  int64_t head = 0;
-  const auto all = [&](auto d) HWY_ATTR {
-    const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-    for (; head + lanes <= heads; head += lanes) body(d, head);
-  };
-  all(hn::CappedTag<float, 8>());
-  all(hn::CappedTag<float, 4>());
-  all(hn::CappedTag<float, 1>());
-}
-
 // exp of values that are not above 0; NaN stays.
 template <class D>
 HWY_ATTR hn::Vec<D> ExpOf(D d, hn::Vec<D> x) {
@@ -42,139 +32,171 @@ HWY_ATTR hn::Vec<D> ExpOf(D d, hn::Vec<D> x) {
   return hn::IfThenElse(hn::IsNaN(x), x, hn::Exp(d, hn::Max(x, hn::Set(d, -128.0F))));
 }
 
-// The edges of one destination: `count` rows of weights from `weights` on.
-template <class Float>
-struct EdgesOfRow {
-  const int32_t* sources;
-  int64_t count;
-  Float* weights;
-};
-
-template <class Float>
-EdgesOfRow<Float> EdgesAt(const PickedRows& picked, int64_t row, int64_t heads, Float* weights) {
-  const int64_t first = picked.indptr[row];
-  return {picked.indices + first, picked.indptr[row + 1] - first, weights + first * heads};
-}
-
-// Weights of the heads in the lanes of `d`, `head` the first.
+// The scores of one destination's edges, `count` rows from `values` on, become weights: of the
+// heads in the lanes of `d`.
 template <class D>
-HWY_ATTR void WeighEdges(D d, const AttentionScores& scores, int64_t destination, int64_t head,
-                         const EdgesOfRow<float>& edges) {
+HWY_ATTR void SoftmaxOf(D d, int64_t heads, int64_t count, float* values) {
   using V = hn::Vec<D>;
-  const V own = hn::LoadU(d, scores.destination + destination * scores.heads + head);
-  const V slope = hn::Set(d, scores.negative_slope);
   V most = hn::Set(d, -std::numeric_limits<float>::infinity());
-  for (int64_t e = 0; e < edges.count; ++e) {
-    const V sum =
-        hn::Add(hn::LoadU(d, scores.source + edges.sources[e] * scores.heads + head), own);
-    const V score = hn::IfThenElse(hn::Gt(sum, hn::Zero(d)), sum, hn::Mul(sum, slope));
-    most = hn::Max(score, most);  // whatever it has for NaN, the weights become NaN
-    hn::StoreU(score, d, edges.weights + e * scores.heads + head);
+  for (int64_t e = 0; e < count; ++e) {
+    most = hn::Max(hn::LoadU(d, values + e * heads), most);  // of NaN all weights become NaN
   }
   V total = hn::Zero(d);
-  for (int64_t e = 0; e < edges.count; ++e) {
-    float* weight = edges.weights + e * scores.heads + head;
-    const V power = ExpOf(d, hn::Sub(hn::LoadU(d, weight), most));
+  for (int64_t e = 0; e < count; ++e) {
+    const V power = ExpOf(d, hn::Sub(hn::LoadU(d, values + e * heads), most));
     total = hn::Add(total, power);
-    hn::StoreU(power, d, weight);
+    hn::StoreU(power, d, values + e * heads);
   }
   const V factor = hn::Div(hn::Set(d, 1.0F), total);
-  for (int64_t e = 0; e < edges.count; ++e) {
-    float* weight = edges.weights + e * scores.heads + head;
-    hn::StoreU(hn::Mul(hn::LoadU(d, weight), factor), d, weight);
+  for (int64_t e = 0; e < count; ++e) {
+    hn::StoreU(hn::Mul(hn::LoadU(d, values + e * heads), factor), d, values + e * heads);
   }
 }
 
-HWY_ATTR void Attend(const PickedRows& picked, const AttentionScores& scores, int64_t begin,
-                     int64_t end, float* weights, const MutableRows& out) {
-  const int64_t heads = scores.heads;
+HWY_ATTR void Softmax(const int64_t* indptr, int64_t heads, int64_t begin, int64_t end,
+                      float* values) {
+  ForHeads(heads, [&](auto d, int64_t head) HWY_ATTR {
+    for (int64_t v = begin; v < end; ++v) {
+      SoftmaxOf(d, heads, indptr[v + 1] - indptr[v], values + indptr[v] * heads + head);
+    }
+  });
+}
+
+HWY_ATTR void SoftmaxBack(const int64_t* indptr, int64_t heads, const float* weights, int64_t begin,
+                          int64_t end, float* grad) {
+  ForHeads(heads, [&](auto d, int64_t head) HWY_ATTR {
+    for (int64_t v = begin; v < end; ++v) {
+      auto product = hn::Zero(d);
+      for (int64_t e = indptr[v]; e < indptr[v + 1]; ++e) {
+        const int64_t at = e * heads + head;
+        product = hn::MulAdd(hn::LoadU(d, weights + at), hn::LoadU(d, grad + at), product);
+      }
+      for (int64_t e = indptr[v]; e < indptr[v + 1]; ++e) {
+        const int64_t at = e * heads + head;
+        const auto rest = hn::Sub(hn::LoadU(d, grad + at), product);
+        hn::StoreU(hn::Mul(hn::LoadU(d, weights + at), rest), d, grad + at);
+      }
+    }
+  });
+}
+
+HWY_ATTR void Drop(const Dropout& dropout, int64_t heads, int64_t begin, int64_t end,
+                   const float* values, float* out) {
+  const hn::CappedTag<uint64_t, 8> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const float scale = dropout.scale();
+  std::array<uint64_t, 8> bits{};
+  for (int64_t first = begin; first < end; first += lanes) {
+    const auto row_keys = SubKeyLanes(d, dropout.key, static_cast<uint64_t>(first));
+    const int64_t count = std::min(lanes, end - first);
+    for (int64_t head = 0; head < heads; head += 4) {
+      const uint64_t step = kGolden * static_cast<uint64_t>(head / 4 + 1);
+      hn::StoreU(MixLanes(d, hn::Add(row_keys, hn::Set(d, step))), d, bits.data());
+      const int64_t some = std::min<int64_t>(4, heads - head);
+      for (int64_t i = 0; i < count; ++i) {
+        const int64_t at = (first + i) * heads + head;
+        for (int64_t h = 0; h < some; ++h) {
+          const auto drawn = static_cast<uint32_t>(bits[i] >> (16 * h) & 0xffff);
+          out[at + h] = drawn >= dropout.dropped ? values[at + h] * scale : 0.0F;
+        }
+      }
+    }
+  }
+}
+
+HWY_ATTR void Attend(const PickedRows& picked, int64_t heads, const float* weights, int64_t begin,
+                     int64_t end, const MutableRows& out) {
   const int64_t width = picked.cols / heads;
   WithTagFor(width, [&](auto d) HWY_ATTR {
     const std::vector<SumVector> plan = PlanSum(d, heads, width, width, width);
     for (int64_t v = begin; v < end; ++v) {
-      const EdgesOfRow<float> edges = EdgesAt(picked, v, heads, weights);
-      ForHeads(heads, [&](auto lanes, int64_t head)
-                          HWY_ATTR { WeighEdges(lanes, scores, v, head, edges); });
-      const SumOfRows sum = {
-          picked.rows.data, picked.rows.stride, edges.sources, edges.weights, heads,
-          nullptr,          edges.count};
+      const int64_t first = picked.indptr[v];
+      const SumOfRows sum = {picked.rows.data,
+                             picked.rows.stride,
+                             picked.indices + first,
+                             weights + first * heads,
+                             heads,
+                             nullptr,
+                             picked.indptr[v + 1] - first};
       SumByPlan(d, sum, plan, out.data + v * out.stride);
     }
   });
 }
 
-// `edge_grad` has the gradients of the weights of a destination's edges: makes them those of the
-// sums that the scores are made of, for the heads in the lanes of `d`. Writes their sum.
-template <class D>
-HWY_ATTR void BackThroughWeights(D d, const AttentionScores& scores, int64_t destination,
-                                 int64_t head, const EdgesOfRow<const float>& edges,
-                                 float* edge_grad, float* destination_grad) {
+// A head of one source: its segments of rows, and the weights of its edges.
+struct HeadOfSource {
+  const float* grad;  // of destination 0
+  int64_t grad_stride;
+  const int32_t* destinations;  // one an edge of the source
+  const int32_t* edges;
+  int64_t count;
+  const float* row;      // of the source
+  float* out;            // its gradient
+  const float* weights;  // of edge 0
+  float* weights_grad;
+  int64_t heads;
+};
+
+// N vectors of the segment, 4 at most, from `column` on, of which the first `had` columns are done;
+// N is then 1. Their share of the weights' gradients is added to what is there.
+template <int N, class D>
+HWY_ATTR void BackToVectors(D d, const HeadOfSource& head, int64_t column, int64_t had) {
   using V = hn::Vec<D>;
-  const int64_t heads = scores.heads;
-  V product = hn::Zero(d);
-  for (int64_t e = 0; e < edges.count; ++e) {
-    const int64_t at = e * heads + head;
-    product = hn::MulAdd(hn::LoadU(d, edges.weights + at), hn::LoadU(d, edge_grad + at), product);
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const float* row = head.row + column;
+  // Named one by one: an array of vectors is not allowed for every instruction set.
+  const auto of_row = [&](int n) HWY_ATTR { return hn::LoadU(d, row + (n < N ? n * lanes : 0)); };
+  const V r0 = of_row(0), r1 = of_row(1), r2 = of_row(2), r3 = of_row(3);
+  V s0 = hn::Zero(d), s1 = s0, s2 = s0, s3 = s0;
+  const auto fresh = FreshLanes(d, had);
+  for (int64_t i = 0; i < head.count; ++i) {
+    const float* grad = head.grad + head.destinations[i] * head.grad_stride + column;
+    const int64_t place = head.edges[i] * head.heads;
+    const V weight = hn::Set(d, head.weights[place]);
+    V product = hn::Zero(d);
+    const auto add = [&](int n, V of_source, V sum) HWY_ATTR {
+      if (n >= N) return sum;
+      const V g = hn::LoadU(d, grad + n * lanes);
+      product = hn::MulAdd(g, of_source, product);
+      return hn::MulAdd(g, weight, sum);
+    };
+    s0 = add(0, r0, s0), s1 = add(1, r1, s1), s2 = add(2, r2, s2), s3 = add(3, r3, s3);
+    if (N == 1) product = hn::IfThenElseZero(fresh, product);
+    head.weights_grad[place] += hn::GetLane(hn::SumOfLanes(d, product));
   }
-  const V own = hn::LoadU(d, scores.destination + destination * heads + head);
-  const V slope = hn::Set(d, scores.negative_slope);
-  V total = hn::Zero(d);
-  for (int64_t e = 0; e < edges.count; ++e) {
-    const int64_t at = e * heads + head;
-    const V grad =
-        hn::Mul(hn::LoadU(d, edges.weights + at), hn::Sub(hn::LoadU(d, edge_grad + at), product));
-    const V sum = hn::Add(hn::LoadU(d, scores.source + edges.sources[e] * heads + head), own);
-    const V passed = hn::IfThenElse(hn::Gt(sum, hn::Zero(d)), grad, hn::Mul(grad, slope));
-    total = hn::Add(total, passed);
-    hn::StoreU(passed, d, edge_grad + at);
-  }
-  hn::StoreU(total, d, destination_grad + destination * heads + head);
+  const auto store = [&](int n, V total) HWY_ATTR {
+    if (n < N) hn::StoreU(total, d, head.out + column + n * lanes);
+  };
+  store(0, s0), store(1, s1), store(2, s2), store(3, s3);
 }
 
-HWY_ATTR void AttendBack(const PickedRows& picked, const AttentionScores& scores,
-                         const float* weights, const ConstRows& grad, int64_t begin, int64_t end,
-                         float* edge_grad, float* destination_grad) {
-  const int64_t heads = scores.heads;
-  const int64_t width = picked.cols / heads;
+HWY_ATTR void AttendBack(const TransposedBlock& by_source, const ConstRows& grad,
+                         const ConstRows& rows, int64_t cols, int64_t heads, const float* weights,
+                         int64_t begin, int64_t end, const MutableRows& out, float* weights_grad) {
+  const int64_t width = cols / heads;
   WithTagFor(width, [&](auto d) HWY_ATTR {
-    for (int64_t v = begin; v < end; ++v) {
-      const EdgesOfRow<const float> edges = EdgesAt(picked, v, heads, weights);
-      const float* row_grad = grad.data + v * grad.stride;
-      float* out = edge_grad + picked.indptr[v] * heads;
-      for (int64_t e = 0; e < edges.count; ++e) {
-        const float* source = picked.rows.data + edges.sources[e] * picked.rows.stride;
-        for (int64_t head = 0; head < heads; ++head) {
-          out[e * heads + head] =
-              InnerProduct(d, row_grad + head * width, source + head * width, width);
-        }
-      }
-      ForHeads(heads, [&](auto lanes, int64_t head) HWY_ATTR {
-        BackThroughWeights(lanes, scores, v, head, edges, out, destination_grad);
-      });
-    }
-  });
-}
-
-HWY_ATTR void SourcesBack(const PickedRows& grad, const int32_t* edges, int64_t heads,
-                          const float* weights, const float* edge_grad, int64_t begin, int64_t end,
-                          const MutableRows& out, float* source_grad) {
-  const int64_t width = grad.cols / heads;
-  WithTagFor(width, [&](auto d) HWY_ATTR {
-    const std::vector<SumVector> plan = PlanSum(d, heads, width, width, width);
     for (int64_t u = begin; u < end; ++u) {
-      const int64_t first = grad.indptr[u];
-      const int64_t count = grad.indptr[u + 1] - first;
-      const SumOfRows sum = {
-          grad.rows.data, grad.rows.stride, grad.indices + first, weights, heads, edges + first,
-          count};
-      SumByPlan(d, sum, plan, out.data + u * out.stride);
-      ForHeads(heads, [&](auto lanes, int64_t head) HWY_ATTR {
-        auto total = hn::Zero(lanes);
-        for (int64_t i = first; i < first + count; ++i) {
-          total = hn::Add(total, hn::LoadU(lanes, edge_grad + edges[i] * heads + head));
-        }
-        hn::StoreU(total, lanes, source_grad + u * heads + head);
-      });
+      const int64_t first = by_source.indptr[u];
+      HeadOfSource head = {grad.data,
+                           grad.stride,
+                           by_source.destinations.data() + first,
+                           by_source.edges.data() + first,
+                           by_source.indptr[u + 1] - first,
+                           rows.data + u * rows.stride,
+                           out.data + u * out.stride,
+                           weights,
+                           weights_grad,
+                           heads};
+      for (int64_t i = 0; i < head.count; ++i) {
+        std::fill_n(weights_grad + head.edges[i] * heads, heads, 0.0F);
+      }
+      for (int64_t h = 0; h < heads; ++h) {
+        ForVectors(d, width, [&](auto count, int64_t column, int64_t had) HWY_ATTR {
+          BackToVectors<count()>(d, head, column, had);
+        });
+        head.grad += width, head.row += width, head.out += width;
+        ++head.weights, ++head.weights_grad;
+      }
     }
   });
 }
@@ -187,27 +209,37 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace halograph {
 
+HWY_EXPORT(Softmax);
+HWY_EXPORT(SoftmaxBack);
+HWY_EXPORT(Drop);
 HWY_EXPORT(Attend);
 HWY_EXPORT(AttendBack);
-HWY_EXPORT(SourcesBack);
 
-void AttendRows(const PickedRows& picked, const AttentionScores& scores, int64_t begin, int64_t end,
-                float* weights, const MutableRows& out) {
-  HWY_DYNAMIC_DISPATCH(Attend)(picked, scores, begin, end, weights, out);
+void SoftmaxOfEdges(const int64_t* indptr, int64_t heads, int64_t begin, int64_t end,
+                    float* values) {
+  HWY_DYNAMIC_DISPATCH(Softmax)(indptr, heads, begin, end, values);
 }
 
-void AttendRowsBackward(const PickedRows& picked, const AttentionScores& scores,
-                        const float* weights, const ConstRows& grad, int64_t begin, int64_t end,
-                        float* edge_grad, float* destination_grad) {
+void SoftmaxOfEdgesBackward(const int64_t* indptr, int64_t heads, const float* weights,
+                            int64_t begin, int64_t end, float* grad) {
+  HWY_DYNAMIC_DISPATCH(SoftmaxBack)(indptr, heads, weights, begin, end, grad);
+}
+
+void DropEdges(const Dropout& dropout, int64_t heads, int64_t begin, int64_t end,
+               const float* values, float* out) {
+  HWY_DYNAMIC_DISPATCH(Drop)(dropout, heads, begin, end, values, out);
+}
+
+void AttendRows(const PickedRows& picked, int64_t heads, const float* weights, int64_t begin,
+                int64_t end, const MutableRows& out) {
+  HWY_DYNAMIC_DISPATCH(Attend)(picked, heads, weights, begin, end, out);
+}
+
+void AttendRowsBackward(const TransposedBlock& by_source, const ConstRows& grad,
+                        const ConstRows& rows, int64_t cols, int64_t heads, const float* weights,
+                        int64_t begin, int64_t end, const MutableRows& out, float* weights_grad) {
   HWY_DYNAMIC_DISPATCH(AttendBack)
-  (picked, scores, weights, grad, begin, end, edge_grad, destination_grad);
-}
-
-void AttendSourcesBackward(const PickedRows& grad, const int32_t* edges, int64_t heads,
-                           const float* weights, const float* edge_grad, int64_t begin, int64_t end,
-                           const MutableRows& out, float* source_grad) {
-  HWY_DYNAMIC_DISPATCH(SourcesBack)
-  (grad, edges, heads, weights, edge_grad, begin, end, out, source_grad);
+  (by_source, grad, rows, cols, heads, weights, begin, end, out, weights_grad);
 }
 
 }  // namespace halograph

@@ -18,6 +18,8 @@ struct BlockTensors {
   torch::Tensor indptr;                        // int64
   torch::Tensor indices;                       // int32
   const TransposedBlock* by_source = nullptr;  // null: backward makes its own
+
+  [[nodiscard]] int64_t num_destinations() const { return indptr.size(0) - 1; }
 };
 
 template <typename T>
@@ -26,8 +28,32 @@ torch::Tensor ViewOf(const std::vector<T>& values, torch::ScalarType type) {
                           type);
 }
 
-inline BlockTensors TensorsOf(const Block& block) {
-  return {ViewOf(block.indptr, torch::kInt64), ViewOf(block.indices, torch::kInt32)};
+inline BlockTensors TensorsOf(const Block& block, const TransposedBlock* by_source = nullptr) {
+  return {ViewOf(block.indptr, torch::kInt64), ViewOf(block.indices, torch::kInt32), by_source};
+}
+
+// How a Function's backward gets `by_source`, which is no tensor.
+inline void KeepBySource(torch::autograd::AutogradContext* context, const BlockTensors& block) {
+  context->saved_data["by_source"] = reinterpret_cast<int64_t>(block.by_source);
+}
+inline const TransposedBlock* KeptBySource(torch::autograd::AutogradContext* context) {
+  return reinterpret_cast<const TransposedBlock*>(context->saved_data["by_source"].toInt());
+}
+
+// The block by source: the one that was given, or else one made now, into `own`.
+[[nodiscard]] inline const TransposedBlock& BySource(const BlockTensors& block, int64_t num_sources,
+                                                     TransposedBlock* own) {
+  if (block.by_source != nullptr) return *block.by_source;
+  *own = Transpose(block.indptr.data_ptr<int64_t>(), block.num_destinations(),
+                   block.indices.data_ptr<int32_t>(), num_sources);
+  return *own;
+}
+
+// parts[0] + parts[1] + ..., in this order.
+inline torch::Tensor SumInOrder(const torch::Tensor& parts) {
+  torch::Tensor total = parts[0].clone();
+  for (int64_t part = 1; part < parts.size(0); ++part) total += parts[part];
+  return total;
 }
 
 // Throws c10::Error unless `h` is a float32 matrix on the CPU, row after row.
@@ -43,6 +69,15 @@ inline ConstRows ConstRowsOf(const torch::Tensor& matrix) {
 }
 inline MutableRows MutableRowsOf(const torch::Tensor& matrix) {
   return {matrix.data_ptr<float>(), matrix.stride(0)};
+}
+
+// Rows of sources, picked by destination; rows of destinations, picked by source.
+inline PickedRows PickBy(const BlockTensors& block, const torch::Tensor& rows) {
+  return {block.indptr.data_ptr<int64_t>(), block.indices.data_ptr<int32_t>(), ConstRowsOf(rows),
+          rows.size(1)};
+}
+inline PickedRows PickBy(const TransposedBlock& block, const torch::Tensor& rows) {
+  return {block.indptr.data(), block.destinations.data(), ConstRowsOf(rows), rows.size(1)};
 }
 
 }  // namespace halograph

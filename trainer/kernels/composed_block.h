@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "trainer/kernels/dropout.h"
 #include "trainer/torch/torch_api.h"
 
 namespace halograph {
@@ -32,6 +33,16 @@ inline torch::Tensor SumByRow(const torch::Tensor& values, const torch::Tensor& 
   std::vector<int64_t> sizes = values.sizes().vec();
   sizes[0] = count;
   return torch::zeros(sizes, values.options()).index_add(0, rows, values);
+}
+
+// Whether `dropout` keeps the value at (row, column): bool, [rows, cols], on the CPU.
+inline torch::Tensor KeptPlaces(const Dropout& dropout, int64_t rows, int64_t cols) {
+  torch::Tensor kept = torch::empty({rows, cols}, torch::kBool);
+  bool* out = kept.data_ptr<bool>();
+  for (int64_t row = 0; row < rows; ++row) {
+    for (int64_t column = 0; column < cols; ++column) *out++ = dropout.Keeps(row, column);
+  }
+  return kept;
 }
 
 }  // namespace halograph

@@ -11,7 +11,7 @@ namespace halograph {
 namespace {
 
 // Rows that are computed together: multiples of a tile's and of a word's of a product
-// (product.cc), and few enough for the second cache.
+// (product.cc), even, and few enough for the second cache.
 constexpr int64_t kForwardRows = 96;
 constexpr int64_t kBackwardRows = 192;
 
@@ -22,31 +22,6 @@ constexpr int64_t kChunks = 4;
 const uint64_t* WordsOf(const torch::Tensor& mask) {
   if (!mask.defined()) return nullptr;
   return reinterpret_cast<const uint64_t*>(mask.data_ptr<int64_t>());
-}
-
-int64_t TotalCols(torch::TensorList weights) {
-  int64_t cols = 0;
-  for (const torch::Tensor& part : weights) cols += part.size(1);
-  return cols;
-}
-
-// W^T, [in, out], with room.
-torch::Tensor PackTransposed(torch::TensorList weights) {
-  const int64_t out = weights.front().size(0);
-  const torch::Tensor packed = RowsWithRoom(TotalCols(weights), out);
-  MutableRows rows = MutableRowsOf(packed);
-  for (const torch::Tensor& part : weights) {
-    TransposeMatrix(ConstRowsOf(part.contiguous()), out, part.size(1), rows);
-    rows.data += part.size(1) * rows.stride;
-  }
-  return packed;
-}
-
-// W, [out, in], with room.
-torch::Tensor Pack(torch::TensorList weights) {
-  torch::Tensor packed = RowsWithRoom(weights.front().size(0), TotalCols(weights));
-  torch::cat_out(packed, weights, 1);
-  return packed;
 }
 
 void AddBias(const MutableRows& z, int64_t cols, const float* bias, int64_t begin, int64_t end) {
@@ -67,9 +42,8 @@ struct Backward {
   int64_t out;
   const uint64_t* mask;
   float scale;
-  ConstRows x;
   int64_t in;
-  ConstRows weights;    // [out, in], or none
+  const BackwardProducts& products;
   MutableRows x_grad;   // or none
   MutableRows w_parts;  // [kChunks * out, in], zeros at first
   float* bias_parts;    // [kChunks, out], zeros at first
@@ -101,11 +75,9 @@ void Backward::Chunk(int64_t chunk, int64_t first, int64_t last) const {
       }
     }
     if (first == 0) AddValues(sums.data_ptr<float>(), out, bias_part);
-    AddTransposedProduct(left, {x.data + row * x.stride + first, x.stride}, last - first, w_part);
-    if (x_grad.data != nullptr) {
-      Multiply(left, {weights.data + first, weights.stride}, last - first,
-               {x_grad.data + row * x_grad.stride + first, x_grad.stride});
-    }
+    MutableRows x_rows = x_grad;
+    if (x_rows.data != nullptr) x_rows.data += row * x_rows.stride + first;
+    products({left, row, first, last, w_part, x_rows});
   }
 }
 
@@ -118,40 +90,24 @@ int64_t ColumnParts(int64_t cols, int64_t threads) {
 
 }  // namespace
 
-torch::Tensor RowsWithRoom(int64_t rows, int64_t cols) {
-  return torch::empty({rows, PaddedStride(cols)}, torch::kFloat32).narrow(1, 0, cols);
-}
-
-torch::Tensor WithRoom(const torch::Tensor& matrix) {
-  const int64_t rows = matrix.size(0), cols = matrix.size(1), stride = matrix.stride(0);
-  const auto values = static_cast<int64_t>(matrix.storage().nbytes() / sizeof(float));
-  const bool room = stride >= RoomForColumns(cols) && (cols == 1 || matrix.stride(1) == 1) &&
-                    matrix.storage_offset() + rows * stride <= values;
-  return room ? matrix : RowsWithRoom(rows, cols).copy_(matrix);
-}
-
 DenseResult DenseForward(const torch::Tensor& x, const MakeRows& make_rows,
                          torch::TensorList weights, const torch::Tensor& bias,
                          const LayerOutput& output, bool mask_wanted) {
-  const int64_t rows = x.size(0), in = x.size(1), out = bias.size(0);
-  TORCH_CHECK(TotalCols(weights) == in, "a layer of ", TotalCols(weights),
-              " inputs was given rows of ", in);
-  const torch::Tensor packed = PackTransposed(weights);
+  const int64_t rows = x.size(0), out = bias.size(0);
+  const ForwardProduct multiply = MakeForwardProduct(x, weights);
   const torch::Tensor biases = bias.contiguous();
   DenseResult result = {torch::empty({rows, out}, torch::kFloat32), {}};
   if (output.relu && mask_wanted) {
     result.mask = torch::empty({rows, MaskWords(out)}, torch::kInt64);
   }
   auto* words = const_cast<uint64_t*>(WordsOf(result.mask));
-  const ConstRows left = ConstRowsOf(x);
   const MutableRows z = MutableRowsOf(result.out);
   const int64_t blocks = (rows + kForwardRows - 1) / kForwardRows;
   at::parallel_for(0, blocks, 1, [&](int64_t first, int64_t last) {
     for (int64_t block = first; block < last; ++block) {
       const int64_t begin = block * kForwardRows, end = std::min(rows, begin + kForwardRows);
       if (make_rows) make_rows(begin, end);
-      Multiply({{left.data + begin * left.stride, left.stride}, end - begin, in},
-               ConstRowsOf(packed), out, {z.data + begin * z.stride, z.stride});
+      multiply(begin, end, {z.data + begin * z.stride, z.stride});
       if (output.relu) {
         ReluEpilogue(z, out, biases.data_ptr<float>(), output.dropout, begin, end, words);
       } else {
@@ -168,25 +124,23 @@ DenseGradients DenseBackward(const torch::Tensor& grad, const torch::Tensor& mas
   const int64_t rows = x.size(0), in = x.size(1), out = whole.size(1);
   const torch::Tensor w_parts = torch::zeros({kChunks * out, PaddedStride(in)}, torch::kFloat32);
   const torch::Tensor bias_parts = torch::zeros({kChunks, out}, torch::kFloat32);
-  Backward backward = {ConstRowsOf(whole),
-                       rows,
-                       out,
-                       WordsOf(mask),
-                       scale,
-                       ConstRowsOf(x),
-                       in,
-                       {},
-                       {},
-                       MutableRowsOf(w_parts),
-                       bias_parts.data_ptr<float>()};
+  const BackwardProducts products = MakeBackwardProducts(x, weights, x_wanted);
   DenseGradients grads;
-  torch::Tensor packed;
+  MutableRows x_grad;
   if (x_wanted) {
-    packed = Pack(weights);
     grads.x = RowsWithRoom(rows, in);
-    backward.weights = ConstRowsOf(packed);
-    backward.x_grad = MutableRowsOf(grads.x);
+    x_grad = MutableRowsOf(grads.x);
   }
+  const Backward backward = {ConstRowsOf(whole),
+                             rows,
+                             out,
+                             WordsOf(mask),
+                             scale,
+                             in,
+                             products,
+                             x_grad,
+                             MutableRowsOf(w_parts),
+                             bias_parts.data_ptr<float>()};
   const int64_t parts = ColumnParts(in, at::get_num_threads());
   const int64_t groups = (in + kColumnGroup - 1) / kColumnGroup;
   at::parallel_for(0, kChunks * parts, 1, [&](int64_t begin, int64_t end) {

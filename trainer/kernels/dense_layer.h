@@ -1,11 +1,13 @@
 // The dense part of a layer, for the Functions of libtorch's autograd: product with the weights,
 // bias, ReLU and the dropout of the output; and the way back. Rows are made, multiplied and
 // finished a few at a time while they are in a cache. The number of threads changes no bit. float32
-// on the CPU; throws c10::Error as libtorch does.
+// on the CPU, but for the rows of the layer, which may be of bfloat16 (dense_products.h); throws
+// c10::Error as libtorch does.
 #pragma once
 
 #include <functional>
 
+#include "trainer/kernels/dense_products.h"
 #include "trainer/kernels/dropout.h"
 #include "trainer/torch/torch_api.h"
 
@@ -17,11 +19,6 @@ struct LayerOutput {
   Dropout dropout = {};  // after ReLU: without ReLU nothing is left out
 };
 
-// An uninitialised matrix whose rows can be a product's right factor (trainer/kernels/product.h).
-[[nodiscard]] torch::Tensor RowsWithRoom(int64_t rows, int64_t cols);
-// `matrix` if its rows can be one, or else a copy.
-[[nodiscard]] torch::Tensor WithRoom(const torch::Tensor& matrix);
-
 // Fills rows [begin, end) of a matrix. Called for each row once, by several threads at a time.
 using MakeRows = std::function<void(int64_t begin, int64_t end)>;
 
@@ -31,7 +28,8 @@ struct DenseResult {
                        // tensor without ReLU: then all do; nor if it was not `wanted`
 };
 
-// x W^T + bias, finished as `output` says. `x`: [rows, in]; `make_rows`, if there, fills it.
+// x W^T + bias, finished as `output` says. `x`: [rows, in], of float32, or of bfloat16 with room;
+// `make_rows`, if there, fills it.
 // `weights`: W, [out, in], as matrices side by side.
 [[nodiscard]] DenseResult DenseForward(const torch::Tensor& x, const MakeRows& make_rows,
                                        torch::TensorList weights, const torch::Tensor& bias,

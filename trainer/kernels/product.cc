@@ -2,7 +2,7 @@
 //
 // A dense product is made of tiles of the result that stay in registers: 6 rows of 4 vectors where
 // there are 32 registers (6 x 64 values with AVX-512), 6 rows of 2 where there are 16 (6 x 16 with
-// AVX2). The right factor's part of a tile, kTerms rows, stays in the first cache.
+// AVX2). dense_tiles.h cuts it up.
 //
 // A product by bits takes kBits rows of the right factor at a time, which stay in the first cache,
 // and a row of the result in registers; it adds the terms whose bits are set.
@@ -14,6 +14,7 @@
 #include <cstring>
 #include <utility>
 
+#include "trainer/kernels/dense_tiles.h"
 #include "trainer/kernels/layer_epilogue.h"
 
 // Vectors whose length is known when run cannot be in arrays: NEON stands in for SVE.
@@ -40,31 +41,12 @@ constexpr int kLanes = static_cast<int>(hn::MaxLanes(D()));
 constexpr bool kManyRegisters = HWY_TARGET <= HWY_AVX3 || HWY_TARGET == HWY_NEON;
 constexpr int kTileVectors = kManyRegisters ? 4 : 2;
 constexpr int kRowVectors = kLanes == 16 ? 13 : 12;
-constexpr int64_t kTerms = 128;
 constexpr int64_t kBits = 32;
-
-// `count` things in as many even parts as it takes for none to be above `most`.
-struct EvenParts {
-  int64_t count;
-  int64_t most;
-  int64_t parts() const { return (count + most - 1) / most; }
-  int64_t begin(int64_t part) const { return part * count / parts(); }
-};
 
 constexpr int TileRows(int vectors) { return vectors == kTileVectors ? 6 : 8; }
 
-// One tile: terms in order, each row of the left factor by a pointer of its own.
-struct Tile {
-  std::array<const float*, 8> left;
-  int64_t left_step;  // values from a term to the next
-  ConstRows right;
-  int64_t terms;
-  MutableRows out;
-  bool add;
-};
-
 template <int N>
-HWY_ATTR HWY_NOINLINE void MultiplyTile(const Tile& tile) {
+HWY_ATTR HWY_NOINLINE void MultiplyTile(const Tile<float>& tile) {
   constexpr int kRows = TileRows(N);
   const D d;
   V sums[kRows][N];
@@ -92,83 +74,16 @@ HWY_ATTR HWY_NOINLINE void MultiplyTile(const Tile& tile) {
   }
 }
 
-// A dense product, of which the left factor is read in either direction.
-struct Dense {
-  const float* left;
-  int64_t left_row;   // values from what makes a row of the result to the next
-  int64_t left_term;  // values from a term to the next
-  int64_t rows;       // of the result
-  int64_t terms;
-  ConstRows right;
-  int64_t cols;
-  MutableRows out;
-  bool add;
-};
-
-// Copies the part of a tile that is there, [rows, cols].
-void CopyPart(const ConstRows& from, int64_t rows, int64_t cols, const MutableRows& to) {
-  for (int64_t r = 0; r < rows; ++r) {
-    std::memcpy(to.data + r * to.stride, from.data + r * from.stride,
-                static_cast<size_t>(cols) * sizeof(float));
-  }
-}
-
-// Columns from `column` on, N vectors of them, all rows, terms [begin, end).
-template <int N>
-HWY_ATTR void MultiplyColumns(const Dense& dense, int64_t column, int64_t begin, int64_t end) {
-  constexpr int kRows = TileRows(N);
-  const int64_t cols = std::min<int64_t>(N * kLanes, dense.cols - column);
-  const bool room = cols == N * kLanes || dense.out.stride >= RoomForColumns(dense.cols);
-  std::array<float, kRows * N * kLanes> aside;
-  for (int64_t row = 0; row < dense.rows; row += kRows) {
-    const int64_t rows = std::min<int64_t>(kRows, dense.rows - row);
-    const MutableRows out = {dense.out.data + row * dense.out.stride + column, dense.out.stride};
-    Tile tile = {{},
-                 dense.left_term,
-                 {dense.right.data + begin * dense.right.stride + column, dense.right.stride},
-                 end - begin,
-                 out,
-                 dense.add || begin > 0};
-    for (int64_t r = 0; r < kRows; ++r) {  // the last tile repeats the last row
-      tile.left[r] =
-          dense.left + std::min(row + r, dense.rows - 1) * dense.left_row + begin * dense.left_term;
-    }
-    if (rows == kRows && room) {
-      MultiplyTile<N>(tile);
-      continue;
-    }
-    tile.out = {aside.data(), N * kLanes};
-    if (tile.add) {
-      aside.fill(0);
-      CopyPart({out.data, out.stride}, rows, cols, tile.out);
-    }
+struct FloatTiles {
+  using Value = float;
+  static constexpr int kLanes = HWY_NAMESPACE::kLanes;
+  static constexpr int kVectors = kTileVectors;
+  static constexpr int Rows(int vectors) { return TileRows(vectors); }
+  template <int N>
+  static void Multiply(const Tile<float>& tile) {
     MultiplyTile<N>(tile);
-    CopyPart({aside.data(), N * kLanes}, rows, cols, out);
   }
-}
-
-HWY_ATTR void MultiplyDense(const Dense& dense) {
-  const EvenParts slices = {(dense.cols + kLanes - 1) / kLanes, kTileVectors};
-  for (int64_t begin = 0; begin == 0 || begin < dense.terms; begin += kTerms) {
-    const int64_t end = std::min(dense.terms, begin + kTerms);
-    for (int64_t slice = 0; slice < slices.parts(); ++slice) {
-      const int64_t column = slices.begin(slice) * kLanes;
-      switch (slices.begin(slice + 1) - slices.begin(slice)) {
-        case 1:
-          MultiplyColumns<1>(dense, column, begin, end);
-          break;
-        case 2:
-          MultiplyColumns<2>(dense, column, begin, end);
-          break;
-        case 3:
-          MultiplyColumns<std::min(3, kTileVectors)>(dense, column, begin, end);
-          break;
-        default:
-          MultiplyColumns<kTileVectors>(dense, column, begin, end);
-      }
-    }
-  }
-}
+};
 
 // Up to kBits terms of rows of the result, by bits.
 struct Sparse {
@@ -344,16 +259,30 @@ HWY_ATTR void MultiplyRows(const LeftFactor& left, const ConstRows& right, int64
                            const MutableRows& out) {
   if (left.rows == 0 || cols == 0) return;
   if (FewBits(left)) return MultiplyByBits(left, right, cols, out);
-  MultiplyDense({left.values.data, left.values.stride, 1, left.rows, left.cols, right, cols, out,
-                 /*add=*/false});
+  MultiplyDense<FloatTiles>({left.values.data,
+                             left.values.stride,
+                             1,
+                             left.rows,
+                             left.cols,
+                             {right.data, right.stride},
+                             cols,
+                             out,
+                             /*add=*/false});
 }
 
 HWY_ATTR void AddTransposed(const LeftFactor& left, const ConstRows& right, int64_t cols,
                             const MutableRows& out) {
   if (left.rows == 0 || left.cols == 0 || cols == 0) return;
   if (FewBits(left)) return AddTransposedByBits(left, right, cols, out);
-  MultiplyDense({left.values.data, 1, left.values.stride, left.cols, left.rows, right, cols, out,
-                 /*add=*/true});
+  MultiplyDense<FloatTiles>({left.values.data,
+                             1,
+                             left.values.stride,
+                             left.cols,
+                             left.rows,
+                             {right.data, right.stride},
+                             cols,
+                             out,
+                             /*add=*/true});
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include <cstring>
 #include <vector>
 
-#include "trainer/blocks/block_transpose.h"
 #include "trainer/kernels/block_tensors.h"
 #include "trainer/kernels/composed_block.h"
 #include "trainer/kernels/relational_rows.h"
@@ -22,8 +21,15 @@ constexpr int64_t kMeansAhead = 16;
 using FirstSelf = int64_t;
 
 struct RelationalTensors {
-  torch::Tensor groups, relations, indptr, sources;  // views of RelationalBlock's
+  torch::Tensor groups, relations;  // views of RelationalBlock's
+  BlockTensors edges;               // its groups stand for destinations
 };
+
+RelationalTensors TensorsOf(const RelationalBlock& block, const TransposedBlock* by_source) {
+  return {ViewOf(block.groups, torch::kInt64),
+          ViewOf(block.relations, torch::kInt32),
+          {ViewOf(block.indptr, torch::kInt64), ViewOf(block.sources, torch::kInt32), by_source}};
+}
 
 GroupedBases BasesOf(const RelationalTensors& block, const torch::Tensor& coefficients) {
   return {block.groups.data_ptr<int64_t>(), block.relations.data_ptr<int32_t>(),
@@ -43,11 +49,6 @@ void CheckRelationalShapes(const torch::Tensor& h, const RelationalBlock& block,
   const auto rows = static_cast<int64_t>(block.groups.size()) - 1;
   TORCH_CHECK(first_self < 0 || first_self + rows <= h.size(0), "RelationalAggregate: rows ",
               first_self, " to ", first_self + rows, " of ", h.size(0), " inputs for itself");
-}
-
-PickedRows PickOf(const RelationalTensors& block, const torch::Tensor& h) {
-  return {block.indptr.data_ptr<int64_t>(), block.sources.data_ptr<int32_t>(), ConstRowsOf(h),
-          h.size(1)};
 }
 
 // Destinations [begin, end).
@@ -81,20 +82,17 @@ torch::Tensor BackToGroups(const RelationalTensors& block, const torch::Tensor& 
                                (chunk + 1) * rows / kCoefficientChunks, out, part + chunk * values);
     }
   });
-  torch::Tensor total = parts[0].clone();
-  for (int64_t chunk = 1; chunk < kCoefficientChunks; ++chunk) total += parts[chunk];
-  return total;
+  return SumInOrder(parts);
 }
 
-torch::Tensor BackToInputs(const RelationalTensors& block, const torch::Tensor& means_grad,
+torch::Tensor BackToInputs(const BlockTensors& edges, const torch::Tensor& means_grad,
                            const torch::Tensor& grad, int64_t num_sources, FirstSelf first_self) {
   const int64_t cols = means_grad.size(1);
-  const TransposedBlock by_source = Transpose(block.indptr.data_ptr<int64_t>(), means_grad.size(0),
-                                              block.sources.data_ptr<int32_t>(), num_sources);
+  TransposedBlock own;
+  const TransposedBlock& by_source = BySource(edges, num_sources, &own);
   const torch::Tensor grad_h = torch::empty({num_sources, cols}, torch::kFloat32);
   const MutableRows out = MutableRowsOf(grad_h);
-  const PickedRows picked = {by_source.indptr.data(), by_source.destinations.data(),
-                             ConstRowsOf(means_grad), cols};
+  const PickedRows picked = PickBy(by_source, means_grad);
   const ConstRows self = From(ConstRowsOf(grad), grad.size(1) - cols);
   const int64_t self_begin = std::max<int64_t>(first_self, 0);
   const int64_t self_end = first_self < 0 ? 0 : first_self + grad.size(0);
@@ -113,47 +111,71 @@ torch::Tensor BackToInputs(const RelationalTensors& block, const torch::Tensor& 
   return grad_h;
 }
 
+// Saves what BackToArguments needs, and `more` behind it.
+void SaveForBack(torch::autograd::AutogradContext* context, const torch::Tensor& h,
+                 const RelationalTensors& block, const torch::Tensor& coefficients,
+                 const torch::Tensor& means, FirstSelf first_self, torch::TensorList more) {
+  torch::autograd::variable_list all = {block.groups,        block.relations, block.edges.indptr,
+                                        block.edges.indices, coefficients,    means};
+  all.insert(all.end(), more.begin(), more.end());
+  context->save_for_backward(all);
+  KeepBySource(context, block.edges);
+  context->saved_data["num_sources"] = h.size(0);
+  context->saved_data["input_gradient"] = h.requires_grad();
+  context->saved_data["first_self"] = first_self;
+}
+constexpr size_t kSavedForBack = 6;  // tensors
+
+struct ArgumentGradients {
+  torch::Tensor h;  // none if it needs none
+  torch::Tensor coefficients;
+};
+
+// Out of the gradient of the aggregate's rows.
+ArgumentGradients BackToArguments(torch::autograd::AutogradContext* context,
+                                  const torch::autograd::variable_list& saved,
+                                  const torch::Tensor& grad) {
+  const RelationalTensors block = {saved[0], saved[1], {saved[2], saved[3], KeptBySource(context)}};
+  const torch::Tensor& means = saved[5];
+  const bool to_inputs = context->saved_data["input_gradient"].toBool();
+  torch::Tensor means_grad;
+  if (to_inputs) means_grad = torch::empty_like(means);
+  ArgumentGradients found;
+  found.coefficients = BackToGroups(block, saved[4], means, grad, means_grad);
+  if (to_inputs) {
+    found.h =
+        BackToInputs(block.edges, means_grad, grad, context->saved_data["num_sources"].toInt(),
+                     context->saved_data["first_self"].toInt());
+  }
+  return found;
+}
+
 class RelationalFunction : public torch::autograd::Function<RelationalFunction> {
  public:
   static torch::Tensor forward(torch::autograd::AutogradContext* context, const torch::Tensor& h,
-                               const torch::Tensor& coefficients, const torch::Tensor& groups,
-                               const torch::Tensor& relations, const torch::Tensor& indptr,
-                               const torch::Tensor& sources, FirstSelf first_self) {
-    const RelationalTensors block = {groups, relations, indptr, sources};
-    const int64_t rows = groups.size(0) - 1;
+                               const RelationalTensors& block, const torch::Tensor& coefficients,
+                               FirstSelf first_self) {
+    const int64_t rows = block.groups.size(0) - 1;
     const int64_t cols = h.size(1);
     const int64_t parts = coefficients.size(1) + (first_self >= 0 ? 1 : 0);
     const torch::Tensor out = torch::empty({rows, parts * cols}, torch::kFloat32);
-    const torch::Tensor means = torch::empty({relations.size(0), cols}, torch::kFloat32);
-    const PickedRows picked = PickOf(block, h);
+    const torch::Tensor means = torch::empty({block.relations.size(0), cols}, torch::kFloat32);
+    const PickedRows picked = PickBy(block.edges, h);
     at::parallel_for(0, rows, kRowGrain, [&](int64_t begin, int64_t end) {
       for (int64_t first = begin; first < end; first += kMeansAhead) {
         FillRows(picked, BasesOf(block, coefficients), first, std::min(first + kMeansAhead, end),
                  MutableRowsOf(means), MutableRowsOf(out), first_self);
       }
     });
-    context->save_for_backward({coefficients, groups, relations, indptr, sources, means});
-    context->saved_data["num_sources"] = h.size(0);
-    context->saved_data["input_gradient"] = h.requires_grad();
-    context->saved_data["first_self"] = first_self;
+    SaveForBack(context, h, block, coefficients, means, first_self, {});
     return out;
   }
 
   static torch::autograd::tensor_list backward(torch::autograd::AutogradContext* context,
                                                torch::autograd::tensor_list grads) {
-    const auto saved = context->get_saved_variables();
-    const RelationalTensors block = {saved[1], saved[2], saved[3], saved[4]};
-    const torch::Tensor grad = grads[0].contiguous();
-    torch::Tensor means_grad, grad_h;
-    if (context->saved_data["input_gradient"].toBool()) means_grad = torch::empty_like(saved[5]);
-    const torch::Tensor coefficients_grad =
-        BackToGroups(block, saved[0], saved[5], grad, means_grad);
-    if (means_grad.defined()) {
-      grad_h = BackToInputs(block, means_grad, grad, context->saved_data["num_sources"].toInt(),
-                            context->saved_data["first_self"].toInt());
-    }
-    return {grad_h,          coefficients_grad, torch::Tensor(), torch::Tensor(),
-            torch::Tensor(), torch::Tensor(),   torch::Tensor()};
+    const ArgumentGradients found =
+        BackToArguments(context, context->get_saved_variables(), grads[0].contiguous());
+    return {found.h, torch::Tensor(), found.coefficients, torch::Tensor()};
   }
 };
 
@@ -168,7 +190,7 @@ class RelationalLayerFunction : public torch::autograd::Function<RelationalLayer
     const int64_t rows = block.groups.size(0) - 1;
     const torch::Tensor x = RowsWithRoom(rows, (coefficients.size(1) + 1) * h.size(1));
     const torch::Tensor means = torch::empty({block.relations.size(0), h.size(1)}, torch::kFloat32);
-    const PickedRows picked = PickOf(block, h);
+    const PickedRows picked = PickBy(block.edges, h);
     const DenseResult result = DenseForward(
         x,
         [&](int64_t begin, int64_t end) {
@@ -177,11 +199,8 @@ class RelationalLayerFunction : public torch::autograd::Function<RelationalLayer
         },
         WeightsOf(bases, self), bias, output, training);
     if (training) {
-      context->save_for_backward({coefficients, block.groups, block.relations, block.indptr,
-                                  block.sources, means, x, bases, self, result.mask});
-      context->saved_data["num_sources"] = h.size(0);
-      context->saved_data["input_gradient"] = h.requires_grad();
-      context->saved_data["first_self"] = first_self;
+      SaveForBack(context, h, block, coefficients, means, first_self,
+                  {x, bases, self, result.mask});
       context->saved_data["scale"] = static_cast<double>(output.dropout.scale());
     }
     return result.out;
@@ -190,23 +209,16 @@ class RelationalLayerFunction : public torch::autograd::Function<RelationalLayer
   static torch::autograd::tensor_list backward(torch::autograd::AutogradContext* context,
                                                torch::autograd::tensor_list grads) {
     const auto saved = context->get_saved_variables();
-    const RelationalTensors block = {saved[1], saved[2], saved[3], saved[4]};
+    const torch::Tensor* const own = saved.data() + kSavedForBack;  // x, bases, self, mask
     const auto scale = static_cast<float>(context->saved_data["scale"].toDouble());
     // The coefficients' gradient needs that of the rows, whoever else does.
-    DenseGradients found = DenseBackward(grads[0], saved[9], scale, saved[6],
-                                         WeightsOf(saved[7], saved[8]), /*x_wanted=*/true);
-    torch::Tensor means_grad, grad_h;
-    if (context->saved_data["input_gradient"].toBool()) means_grad = torch::empty_like(saved[5]);
-    const torch::Tensor coefficients_grad =
-        BackToGroups(block, saved[0], saved[5], found.x, means_grad);
-    if (means_grad.defined()) {
-      grad_h = BackToInputs(block, means_grad, found.x, context->saved_data["num_sources"].toInt(),
-                            context->saved_data["first_self"].toInt());
-    }
-    const torch::Tensor self_grad = found.weights.back();
-    found.weights.pop_back();
-    return {grad_h,         torch::Tensor(), coefficients_grad, torch::stack(found.weights),
-            self_grad,      found.bias,      torch::Tensor(),   torch::Tensor(),
+    DenseGradients dense = DenseBackward(grads[0], own[3], scale, own[0], WeightsOf(own[1], own[2]),
+                                         /*x_wanted=*/true);
+    const ArgumentGradients found = BackToArguments(context, saved, dense.x);
+    const torch::Tensor self_grad = dense.weights.back();
+    dense.weights.pop_back();
+    return {found.h,        torch::Tensor(), found.coefficients, torch::stack(dense.weights),
+            self_grad,      dense.bias,      torch::Tensor(),    torch::Tensor(),
             torch::Tensor()};
   }
 
@@ -235,14 +247,13 @@ void CheckRelationalWeights(const torch::Tensor& h, const RelationalWeights& wei
 
 torch::Tensor RelationalAggregate(const torch::Tensor& h, const RelationalBlock& block,
                                   const torch::Tensor& coefficients,
-                                  std::optional<int64_t> first_self) {
+                                  std::optional<int64_t> first_self,
+                                  const TransposedBlock* by_source) {
   CheckRelationalShapes(h, block, coefficients, first_self.value_or(-1));
   CheckLayerInput(h, "RelationalAggregate");
   CheckLayerInput(coefficients, "RelationalAggregate");
-  return RelationalFunction::apply(h, coefficients, ViewOf(block.groups, torch::kInt64),
-                                   ViewOf(block.relations, torch::kInt32),
-                                   ViewOf(block.indptr, torch::kInt64),
-                                   ViewOf(block.sources, torch::kInt32), first_self.value_or(-1));
+  return RelationalFunction::apply(h, TensorsOf(block, by_source), coefficients,
+                                   first_self.value_or(-1));
 }
 
 torch::Tensor ComposedRelationalAggregate(const torch::Tensor& h, const RelationalBlock& block,
@@ -266,21 +277,19 @@ torch::Tensor ComposedRelationalAggregate(const torch::Tensor& h, const Relation
 
 torch::Tensor RelationalLayer(const torch::Tensor& h, const RelationalBlock& block,
                               const RelationalWeights& weights, int64_t first_self,
-                              const LayerOutput& output) {
+                              const LayerOutput& output, const TransposedBlock* by_source) {
   CheckRelationalShapes(h, block, weights.coefficients, first_self);
   CheckRelationalWeights(h, weights);
   CheckLayerInput(h, "RelationalLayer");
   CheckLayerInput(weights.coefficients, "RelationalLayer");
-  const RelationalTensors tensors = {
-      ViewOf(block.groups, torch::kInt64), ViewOf(block.relations, torch::kInt32),
-      ViewOf(block.indptr, torch::kInt64), ViewOf(block.sources, torch::kInt32)};
   bool training = false;
   for (const torch::Tensor& leaf :
        {h, weights.coefficients, weights.bases, weights.self, weights.bias}) {
     training = training || (torch::GradMode::is_enabled() && leaf.requires_grad());
   }
-  return RelationalLayerFunction::apply(h, tensors, weights.coefficients, weights.bases,
-                                        weights.self, weights.bias, first_self, output, training);
+  return RelationalLayerFunction::apply(h, TensorsOf(block, by_source), weights.coefficients,
+                                        weights.bases, weights.self, weights.bias, first_self,
+                                        output, training);
 }
 
 torch::Tensor ComposedRelationalLayer(const torch::Tensor& h, const RelationalBlock& block,

@@ -17,13 +17,15 @@ namespace halograph {
 // h[first_self + v]. [destinations, (bases + self) * h.size(1)], differentiable in `h` and
 // `coefficients`. NaN and infinity go where the composition takes them.
 // `h`: the stacked inputs, `coefficients`: [relations, bases]; float32, contiguous, on the CPU.
-// Requires every source of `block` below h.size(0), and that `block` lives until backward is done.
+// `by_source`: GroupsBySource of `block`; null: backward makes its own. Requires every source of
+// `block` below h.size(0), and that both live until backward is done.
 // Coefficients are summed over a fixed number of chunks, so the number of threads changes no bit.
 // Throws c10::Error if a tensor is of another kind or shape, and says which.
 [[nodiscard]] torch::Tensor RelationalAggregate(const torch::Tensor& h,
                                                 const RelationalBlock& block,
                                                 const torch::Tensor& coefficients,
-                                                std::optional<int64_t> first_self = {});
+                                                std::optional<int64_t> first_self = {},
+                                                const TransposedBlock* by_source = nullptr);
 
 // The same, composed of libtorch's operations, on any device and in any floating type: the oracle
 // of the tests.
@@ -46,7 +48,8 @@ struct RelationalWeights {
 // Rows are aggregated, multiplied and finished a few at a time. The rest as RelationalAggregate's.
 [[nodiscard]] torch::Tensor RelationalLayer(const torch::Tensor& h, const RelationalBlock& block,
                                             const RelationalWeights& weights, int64_t first_self,
-                                            const LayerOutput& output);
+                                            const LayerOutput& output,
+                                            const TransposedBlock* by_source = nullptr);
 
 // The same before ReLU and dropout, composed of libtorch's operations.
 [[nodiscard]] torch::Tensor ComposedRelationalLayer(const torch::Tensor& h,

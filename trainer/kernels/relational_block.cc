@@ -58,4 +58,9 @@ StatusOr<RelationalBlock> GroupByRelation(std::span<const RelationEdges> relatio
   return out;
 }
 
+TransposedBlock GroupsBySource(const RelationalBlock& block, int64_t num_sources) {
+  return Transpose(block.indptr.data(), static_cast<int64_t>(block.relations.size()),
+                   block.sources.data(), num_sources);
+}
+
 }  // namespace halograph

@@ -8,6 +8,7 @@
 
 #include "common/base/status.h"
 #include "common/sampling/minibatch.h"
+#include "trainer/blocks/block_transpose.h"
 
 namespace halograph {
 
@@ -31,5 +32,9 @@ struct RelationEdges {
 //   kInvalidArgument  no relation, blocks of different destinations, or a row of the stacked inputs
 //                     that int32 cannot hold; the message names the relation
 [[nodiscard]] StatusOr<RelationalBlock> GroupByRelation(std::span<const RelationEdges> relations);
+
+// By source, groups standing for destinations: what the way back runs over. `num_sources`: rows of
+// the stacked inputs.
+[[nodiscard]] TransposedBlock GroupsBySource(const RelationalBlock& block, int64_t num_sources);
 
 }  // namespace halograph

@@ -1,20 +1,37 @@
 #include "trainer/kernels/sage_layer.h"
 
-#include <cstring>
-
+#include "trainer/blocks/self_and_mean.h"
+#include "trainer/kernels/aggregate.h"
 #include "trainer/kernels/block_tensors.h"
-#include "trainer/kernels/mean_aggregate.h"
+#include "trainer/kernels/composed_block.h"
 
 namespace halograph {
 namespace {
 
-// Rows [begin, end) of [self, mean of neighbours]: one product does for both.
-void SelfAndMean(const PickedRows& picked, int64_t begin, int64_t end, const MutableRows& out) {
-  for (int64_t v = begin; v < end; ++v) {
-    std::memcpy(out.data + v * out.stride, picked.rows.data + v * picked.rows.stride,
-                static_cast<size_t>(picked.cols) * sizeof(float));
-  }
-  MeanOfRows(picked, begin, end, {out.data + picked.cols, out.stride});
+bool IsBf16(const torch::Tensor& h) { return h.scalar_type() == torch::kBFloat16; }
+
+void CheckSageInput(const torch::Tensor& h) {
+  if (!IsBf16(h)) return CheckLayerInput(h, "SageLayer");
+  TORCH_CHECK(h.dim() == 2 && h.is_contiguous() && h.device().is_cpu() && !h.requires_grad(),
+              "SageLayer needs a contiguous matrix on the CPU, of bfloat16 without a gradient");
+}
+
+// What makes [self, mean of neighbours], for which one product does for both.
+template <typename Rows, typename OutRows>
+MakeRows MakeSelfAndMean(const Rows& rows, int64_t cols, const BlockTensors& block,
+                         const OutRows& out) {
+  const Picked<Rows> picked = {block.indptr.data_ptr<int64_t>(), block.indices.data_ptr<int32_t>(),
+                               rows, cols};
+  return [=](int64_t begin, int64_t end) { FillSelfAndMean(rows, cols, picked, begin, end, out); };
+}
+
+MakeRows MakeSelfAndMean(const torch::Tensor& h, const BlockTensors& block,
+                         const torch::Tensor& x) {
+  const int64_t cols = h.size(1);
+  if (!IsBf16(x)) return MakeSelfAndMean(ConstRowsOf(h), cols, block, MutableRowsOf(x));
+  const MutableBf16Rows out = MutableBf16RowsOf(x);
+  return IsBf16(h) ? MakeSelfAndMean(ConstBf16RowsOf(h), cols, block, out)
+                   : MakeSelfAndMean(ConstRowsOf(h), cols, block, out);
 }
 
 // The gradient of h out of that of [self, mean].
@@ -23,17 +40,10 @@ torch::Tensor BackToSources(const torch::Tensor& grad_x, const BlockTensors& blo
   const int64_t cols = grad_x.size(1) / 2;
   const int64_t rows = grad_x.size(0);
   TransposedBlock own;
-  if (block.by_source == nullptr) {
-    own = Transpose(block.indptr.data_ptr<int64_t>(), rows, block.indices.data_ptr<int32_t>(),
-                    num_sources);
-  }
-  const TransposedBlock& by_source = block.by_source != nullptr ? *block.by_source : own;
+  const TransposedBlock& by_source = BySource(block, num_sources, &own);
   const torch::Tensor grad_h = torch::empty({num_sources, cols}, torch::kFloat32);
   const ConstRows self = ConstRowsOf(grad_x);
-  const PickedRows picked = {by_source.indptr.data(),
-                             by_source.destinations.data(),
-                             {self.data + cols, self.stride},
-                             cols};
+  const PickedRows picked = PickBy(by_source, grad_x.narrow(1, cols, cols));
   const MutableRows out = MutableRowsOf(grad_h);
   at::parallel_for(0, num_sources, kRowGrain, [&](int64_t begin, int64_t end) {
     ScaledSumOfRows(picked, by_source.reciprocals.data(), self, rows, begin, end, out);
@@ -47,25 +57,21 @@ class SageFunction : public torch::autograd::Function<SageFunction> {
   static torch::Tensor forward(torch::autograd::AutogradContext* context, const torch::Tensor& h,
                                const BlockTensors& block, const torch::Tensor& self,
                                const torch::Tensor& neighbor, const torch::Tensor& bias,
-                               const LayerOutput& output, bool training) {
+                               const LayerOutput& output, Precision precision, bool training) {
     torch::Tensor x;
     MakeRows make_rows;
     if (block.indptr.defined()) {
-      CheckLayerInput(h, "SageLayer");
-      x = RowsWithRoom(block.indptr.size(0) - 1, 2 * h.size(1));
-      make_rows = [picked =
-                       PickedRows{block.indptr.data_ptr<int64_t>(),
-                                  block.indices.data_ptr<int32_t>(), ConstRowsOf(h), h.size(1)},
-                   out = MutableRowsOf(x)](int64_t begin, int64_t end) {
-        SelfAndMean(picked, begin, end, out);
-      };
+      CheckSageInput(h);
+      const Precision of_rows = IsBf16(h) ? Precision::kBf16 : precision;
+      x = RowsWithRoom(block.indptr.size(0) - 1, 2 * h.size(1), of_rows);
+      make_rows = MakeSelfAndMean(h, block, x);
     } else {
       x = WithRoom(h);
     }
     const DenseResult result = DenseForward(x, make_rows, {self, neighbor}, bias, output, training);
     if (training) {
       context->save_for_backward({block.indptr, block.indices, x, self, neighbor, result.mask});
-      context->saved_data["by_source"] = reinterpret_cast<int64_t>(block.by_source);
+      KeepBySource(context, block);
       context->saved_data["num_sources"] = h.size(0);
       context->saved_data["input_gradient"] = block.indptr.defined() && h.requires_grad();
       context->saved_data["scale"] = static_cast<double>(output.dropout.scale());
@@ -82,33 +88,21 @@ class SageFunction : public torch::autograd::Function<SageFunction> {
         DenseBackward(grads[0], saved[5], scale, saved[2], {saved[3], saved[4]}, input_gradient);
     torch::Tensor grad_h;
     if (input_gradient) {
-      const auto* const by_source =
-          reinterpret_cast<const TransposedBlock*>(context->saved_data["by_source"].toInt());
-      grad_h = BackToSources(found.x, {saved[0], saved[1], by_source},
+      grad_h = BackToSources(found.x, {saved[0], saved[1], KeptBySource(context)},
                              context->saved_data["num_sources"].toInt());
     }
     return {grad_h,     torch::Tensor(), found.weights[0], found.weights[1],
-            found.bias, torch::Tensor(), torch::Tensor()};
+            found.bias, torch::Tensor(), torch::Tensor(),  torch::Tensor()};
   }
 };
 
 torch::Tensor Apply(const torch::Tensor& h, const BlockTensors& block, const SageWeights& weights,
-                    const LayerOutput& output) {
+                    const LayerOutput& output, Precision precision) {
   const bool training = torch::GradMode::is_enabled() &&
                         (h.requires_grad() || weights.self.requires_grad() ||
                          weights.neighbor.requires_grad() || weights.bias.requires_grad());
   return SageFunction::apply(h, block, weights.self, weights.neighbor, weights.bias, output,
-                             training);
-}
-
-// 0 or 1 for every value.
-torch::Tensor Kept(const Dropout& dropout, torch::IntArrayRef sizes) {
-  torch::Tensor kept = torch::empty(sizes, torch::kBool);
-  bool* out = kept.data_ptr<bool>();
-  for (int64_t row = 0; row < sizes[0]; ++row) {
-    for (int64_t column = 0; column < sizes[1]; ++column) *out++ = dropout.Keeps(row, column);
-  }
-  return kept;
+                             precision, training);
 }
 
 }  // namespace
@@ -120,29 +114,30 @@ torch::Tensor SageLayer(const torch::Tensor& h, const Block& block, const SageWe
 
 torch::Tensor SageLayer(const torch::Tensor& h, const Block& block,
                         const TransposedBlock* by_source, const SageWeights& weights,
-                        const LayerOutput& output) {
+                        const LayerOutput& output, Precision precision) {
   BlockTensors tensors = TensorsOf(block);
   tensors.by_source = by_source;
-  return Apply(h, tensors, weights, output);
+  return Apply(h, tensors, weights, output, precision);
 }
 
 torch::Tensor SageLayerOfRows(const torch::Tensor& self_and_mean, const SageWeights& weights,
                               const LayerOutput& output) {
-  TORCH_CHECK(self_and_mean.dim() == 2 && self_and_mean.scalar_type() == torch::kFloat32 &&
-                  self_and_mean.device().is_cpu(),
-              "SageLayerOfRows needs a float32 matrix on the CPU");
-  return Apply(self_and_mean.detach(), {}, weights, output);
+  const torch::ScalarType type = self_and_mean.scalar_type();
+  TORCH_CHECK(self_and_mean.dim() == 2 && self_and_mean.device().is_cpu() &&
+                  (type == torch::kFloat32 || type == torch::kBFloat16),
+              "SageLayerOfRows needs a matrix of float32 or bfloat16 on the CPU");
+  return Apply(self_and_mean.detach(), {}, weights, output, Precision::kFloat32);
 }
 
 torch::Tensor ComposedSageLayer(const torch::Tensor& h, const Block& block,
                                 const SageWeights& weights, const LayerOutput& output) {
   const auto rows = static_cast<int64_t>(block.indptr.size()) - 1;
   torch::Tensor z = torch::linear(h.narrow(0, 0, rows), weights.self, weights.bias) +
-                    torch::linear(MeanAggregate(h, block), weights.neighbor);
+                    torch::linear(Aggregate(h, block, Aggregation::kMean), weights.neighbor);
   if (!output.relu) return z;
   z = torch::relu(z);
   if (output.dropout.dropped == 0) return z;
-  return torch::where(Kept(output.dropout, z.sizes()), z * output.dropout.scale(),
+  return torch::where(KeptPlaces(output.dropout, z.size(0), z.size(1)), z * output.dropout.scale(),
                       torch::zeros({}, torch::kFloat32));
 }
 

@@ -18,24 +18,28 @@ struct SageWeights {
 };
 
 // Row v: ReLU(self h_v + neighbor mean(h_u) + bias), then dropout, over the sources u of
-// destination v in `block`; the mean of no sources is 0. [destinations, out], differentiable in h
-// and weights. `h`: [sources, in], float32, contiguous, on the CPU; its first rows are the
-// destinations'. Requires every index of `block` below h.size(0), and that `block` lives until
-// backward is done. The number of threads changes no bit. Throws c10::Error as libtorch does.
+// destination v in `block`; the mean of no sources is 0. [destinations, out], float32,
+// differentiable in h and weights. `h`: [sources, in], float32, or bfloat16 without a gradient,
+// contiguous, on the CPU; its first rows are the destinations'. Requires every index of `block`
+// below h.size(0), and that `block` lives until backward is done. The number of threads changes no
+// bit. Throws c10::Error as libtorch does.
 [[nodiscard]] torch::Tensor SageLayer(const torch::Tensor& h, const Block& block,
                                       const SageWeights& weights, const LayerOutput& output);
 // The same with the block given by its sources too, which backward else finds out. Null: it does.
-// Must live as long as `block`.
+// Must live as long as `block`. `precision`: of the rows [h_v, mean(h_u)], of which the products
+// are made (dense_products.h); the mean itself is summed in float32.
 [[nodiscard]] torch::Tensor SageLayer(const torch::Tensor& h, const Block& block,
                                       const TransposedBlock* by_source, const SageWeights& weights,
-                                      const LayerOutput& output);
+                                      const LayerOutput& output,
+                                      Precision precision = Precision::kFloat32);
 
-// The same of rows [h_v, mean(h_u)] that were made before, [destinations, 2 in], float32, on the
-// CPU; without a gradient of theirs. Best made with RowsWithRoom: others are copied.
+// The same of rows [h_v, mean(h_u)] that were made before, [destinations, 2 in], float32 or
+// bfloat16, on the CPU; without a gradient of theirs. Best made with RowsWithRoom: others are
+// copied.
 [[nodiscard]] torch::Tensor SageLayerOfRows(const torch::Tensor& self_and_mean,
                                             const SageWeights& weights, const LayerOutput& output);
 
-// SageLayer, composed of libtorch's operations and MeanAggregate: the oracle of the tests, and what
+// SageLayer, composed of libtorch's operations and Aggregate: the oracle of the tests, and what
 // a new layer starts with. The same values are left out.
 [[nodiscard]] torch::Tensor ComposedSageLayer(const torch::Tensor& h, const Block& block,
                                               const SageWeights& weights,

@@ -36,17 +36,18 @@ namespace halograph {
 struct ModelInput {
   // Layer 0 is at the seeds: a model begins with the last one. Must live until backward is done.
   const Minibatch* minibatch = nullptr;
-  // Per node type: rows of minibatch->nodes[type], float32 and contiguous, on one device for all;
-  // not defined for types that the run has no inputs for (ModelShape::input_dims is 0), nor where
-  // self_and_mean stands in.
+  // Per node type: rows of minibatch->nodes[type], contiguous, on one device for all; float32, or,
+  // with ModelShape::precision kBf16, bfloat16 where they get no gradient; not defined for types
+  // that the run has no inputs for (ModelShape::input_dims is 0), nor where self_and_mean stands
+  // in.
   std::vector<torch::Tensor> nodes;
   // The key of dropout and of all else that is drawn (kernels/dropout.h), made of run, epoch, step
   // and rank: nothing is drawn from anywhere else. None in evaluation: draw nothing.
   std::optional<uint64_t> draws;
   // Given to kinds whose needs ask for it: per block of the minibatch's last layer the rows of
   // SelfAndMean (pipeline/layer_inputs.h), [destinations, columns of destination and source type],
-  // rows further apart than long. Empty: `nodes` are given. A kind that asks must take either, as
-  // inputs that are learnt, and other devices, come as `nodes`.
+  // rows further apart than long, of the dtype of `nodes`. Empty: `nodes` are given. A kind that
+  // asks must take either, as inputs that are learnt, and other devices, come as `nodes`.
   std::vector<torch::Tensor> self_and_mean = {};
   // Likewise, in training. Must live until backward is done. Null: backward makes its own.
   const TransposedLayers* transposed = nullptr;
@@ -56,9 +57,10 @@ struct ModelInput {
 // constructor from libtorch's default generator: their order and names are what checkpoints hold.
 class Model : public torch::nn::Module {
  public:
-  // Per node type [unique seeds, ModelShape::output_dim], row i for minibatch->nodes[type][i]; the
-  // unique seeds of a type are the destinations of layer 0. Not defined for types without seeds.
-  // train() and eval() are called as libtorch's conventions have it. Throws as libtorch does.
+  // Per node type [unique seeds, ModelShape::output_dim], float32, row i for
+  // minibatch->nodes[type][i]; the unique seeds of a type are the destinations of layer 0. Not
+  // defined for types without seeds. train() and eval() are called as libtorch's conventions have
+  // it. Throws as libtorch does.
   [[nodiscard]] virtual std::vector<torch::Tensor> Forward(const ModelInput& input) = 0;
 
   // Embeddings: what the last layer reads of each unique seed itself, [unique seeds,

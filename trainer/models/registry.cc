@@ -1,5 +1,7 @@
 #include "trainer/models/registry.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "trainer/models/sage.h"
@@ -52,7 +54,9 @@ Status CheckNeeds(const ModelKind& kind, const Schema& schema) {
 StatusOr<std::vector<const TensorSpec*>> ChooseFeatures(const ModelKind& kind, const NodeType& type,
                                                         std::span<const std::string> names) {
   if (type.features.empty()) {
-    return NotFound("node type '{}' has no features, which --model {} needs", type.name, kind.name);
+    return NotFound(
+        "node type '{}' has no features, which --model {} needs: --embed {} learns inputs for it",
+        type.name, kind.name, type.name);
   }
   std::vector<const TensorSpec*> chosen;
   if (names.empty() && type.features.size() == 1) {
@@ -83,11 +87,13 @@ StatusOr<const ModelKind*> FindModelKind(std::string_view name) {
 
 StatusOr<std::vector<NodeInput>> ChooseInputs(const ModelKind& kind, const Schema& schema,
                                               std::span<const std::string> features,
-                                              FeatureNormalization normalization) {
+                                              FeatureNormalization normalization,
+                                              std::span<const int> learnt) {
   HG_RETURN_IF_ERROR(CheckNeeds(kind, schema));
   std::vector<NodeInput> inputs;
   for (size_t i = 0; i < schema.node_types.size(); ++i) {
     const NodeType& type = schema.node_types[i];
+    if (std::find(learnt.begin(), learnt.end(), static_cast<int>(i)) != learnt.end()) continue;
     HG_ASSIGN_OR_RETURN(const auto specs, ChooseFeatures(kind, type, features));
     for (const TensorSpec* spec : specs) {
       inputs.push_back(

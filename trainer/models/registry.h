@@ -32,6 +32,8 @@ struct ModelShape {
   std::vector<int64_t> input_dims;  // per node type: columns of its inputs; 0: it has none
   int64_t layers = 2;               // of every minibatch
   int64_t output_dim = 1;           // what the task asks for
+  // Of the rows of which layers make products. What is prepared of features has it too.
+  Precision precision = Precision::kFloat32;
 };
 
 // What a model asks of the graph, and how it likes minibatches prepared.
@@ -60,13 +62,15 @@ struct ModelKind {
 // NotFound naming those that exist.
 [[nodiscard]] StatusOr<const ModelKind*> FindModelKind(std::string_view name);
 
-// The features that a model of this kind takes in, of every node type in turn: those of these
-// names, in this order. No names: the only one that a type has, else `feat`.
+// The features that a model of this kind takes in, of every node type in turn but those of `learnt`
+// (their indices): those of these names, in this order. No names: the only one that a type has,
+// else `feat`.
 //   FailedPrecondition  the graph is not what the model needs: both are named
 //   NotFound            a node type has no features, or not all of these names
 [[nodiscard]] StatusOr<std::vector<NodeInput>> ChooseInputs(const ModelKind& kind,
                                                             const Schema& schema,
                                                             std::span<const std::string> features,
-                                                            FeatureNormalization normalization);
+                                                            FeatureNormalization normalization,
+                                                            std::span<const int> learnt = {});
 
 }  // namespace halograph

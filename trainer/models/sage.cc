@@ -29,6 +29,7 @@ class Sage final : public Model {
  public:
   Sage(const SageOptions& options, const ModelShape& shape)
       : dropout_(options.dropout),
+        precision_(shape.precision),
         embedding_dim_(shape.layers == 1 ? shape.input_dims.front() : options.hidden),
         layers_(register_module("layers", torch::nn::ModuleList())) {
     for (int64_t k = 0; k < shape.layers; ++k) {
@@ -47,7 +48,7 @@ class Sage final : public Model {
     const auto seeds = static_cast<int64_t>(at_seeds.indptr.size()) - 1;
     const size_t before_last = layers_->size() - 1;
     const torch::Tensor read = before_last > 0 ? Layers(before_last, input) : OwnInputs(input);
-    return {read.narrow(0, 0, seeds)};
+    return {read.narrow(0, 0, seeds).to(torch::kFloat32)};
   }
   int64_t embedding_dim() const override { return embedding_dim_; }
 
@@ -73,7 +74,7 @@ class Sage final : public Model {
     const bool given = input.transposed != nullptr && !(*input.transposed)[at].empty();
     const TransposedBlock* const by_source = given ? &(*input.transposed)[at].front() : nullptr;
     return SageLayer(h, input.minibatch->layers[at].blocks.front(), by_source, Weights(k),
-                     Output(k, input));
+                     Output(k, input), precision_);
   }
 
   SageWeights Weights(size_t k) { return layers_[k]->as<SageHop>()->weights(); }
@@ -83,6 +84,7 @@ class Sage final : public Model {
   }
 
   const double dropout_;
+  const Precision precision_;
   const int64_t embedding_dim_;
   torch::nn::ModuleList layers_;
 };

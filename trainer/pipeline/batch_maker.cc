@@ -10,6 +10,36 @@
 namespace halograph {
 namespace {
 
+// Columns of each node type together.
+std::vector<int64_t> ColumnsOf(const BatchRecipe& recipe, size_t types) {
+  std::vector<int64_t> columns(types);
+  for (const NodeInput& input : recipe.inputs) columns[input.node_type] += input.spec.dim;
+  return columns;
+}
+
+Precision PrecisionOf(const TensorSpec& spec) {
+  return spec.dtype == DType::kBFloat16 ? Precision::kBf16 : Precision::kFloat32;
+}
+
+// Whether a tensor's rows are, as they are stored, what layers' rows can be made of: those of other
+// dtypes, and where several stand side by side, are converted to float32 first.
+bool TakenAsStored(const NodeInput& input, int64_t columns) {
+  const DType dtype = input.spec.dtype;
+  return (dtype == DType::kBFloat16 || dtype == DType::kFloat32) && input.spec.dim == columns &&
+         input.normalization == FeatureNormalization::kNone;
+}
+
+std::vector<std::optional<RowsInPlace>> FindInPlace(const KVStore& kv, const BatchRecipe& recipe) {
+  std::vector<std::optional<RowsInPlace>> found(kv.info().schema.node_types.size());
+  if (recipe.input_rows != InputRows::kSelfAndMean) return found;
+  const std::vector<int64_t> columns = ColumnsOf(recipe, found.size());
+  for (const NodeInput& input : recipe.inputs) {
+    if (!TakenAsStored(input, columns[input.node_type])) continue;
+    found[input.node_type] = kv.InPlace(input.feature);
+  }
+  return found;
+}
+
 // Rows of one tensor on their way into a matrix of the model's: into its columns from
 // `first_column` on.
 class Incoming {
@@ -19,8 +49,10 @@ class Incoming {
         matrix_(matrix),
         first_column_(first_column),
         memory_(nullptr, GiveFeatureMemory) {
-    if (alone() && input.spec.dtype == DType::kFloat32) {
-      stored_ = std::as_writable_bytes(matrix_->values());
+    const DType dtype =
+        matrix->precision() == Precision::kBf16 ? DType::kBFloat16 : DType::kFloat32;
+    if (alone() && input.spec.dtype == dtype) {
+      stored_ = matrix_->bytes();
       return;
     }
     const size_t bytes = static_cast<size_t>(matrix->rows()) * input.spec.row_bytes();
@@ -32,6 +64,7 @@ class Incoming {
   [[nodiscard]] std::span<std::byte> stored() const { return stored_; }
 
   void Convert() {
+    if (matrix_->precision() == Precision::kBf16) return;  // it stays narrow
     float* const values = matrix_->values().data() + first_column_;
     if (memory_ != nullptr) {
       WidenRows({input_.spec.dtype, input_.spec.dim, stored_.data()}, matrix_->rows(), values,
@@ -54,6 +87,22 @@ class Incoming {
   std::span<std::byte> stored_;
 };
 
+// Where the row of each of some nodes is.
+class StoredRows {
+ public:
+  StoredRows() = default;
+  StoredRows(const RowsInPlace& in_place, std::span<const int64_t> nodes)
+      : memory_(TakeFeatureMemory(nodes.size() * sizeof(const std::byte*)), GiveFeatureMemory),
+        rows_(static_cast<const std::byte**>(memory_.get()), nodes.size()) {
+    in_place.Find(nodes, rows_);
+  }
+  [[nodiscard]] std::span<const std::byte* const> rows() const { return rows_; }
+
+ private:
+  std::unique_ptr<void, void (*)(void*)> memory_ = {nullptr, GiveFeatureMemory};
+  std::span<const std::byte*> rows_;
+};
+
 // Borrows from `seeds` and `recipe`.
 SampleRequest RequestFor(const StepSeeds& seeds, uint64_t batch_seed, const BatchRecipe& recipe) {
   SampleRequest request{.batch_seed = batch_seed,
@@ -70,7 +119,7 @@ SampleRequest RequestFor(const StepSeeds& seeds, uint64_t batch_seed, const Batc
 }  // namespace
 
 BatchMaker::BatchMaker(GraphStore* graph, KVStore* kv, BatchRecipe recipe)
-    : graph_(graph), kv_(kv), recipe_(std::move(recipe)) {}
+    : graph_(graph), kv_(kv), recipe_(std::move(recipe)), in_place_(FindInPlace(*kv, recipe_)) {}
 
 StatusOr<PreparedBatch> BatchMaker::Make(StepSeeds seeds, int64_t rows, uint64_t batch_seed,
                                          const CallContext& like) const {
@@ -103,11 +152,17 @@ StatusOr<PreparedBatch> BatchMaker::Make(StepSeeds seeds, int64_t rows, uint64_t
 Status BatchMaker::PullFeatures(const Minibatch& minibatch, CallContext& context,
                                 std::vector<FeatureMatrix>* features) const {
   const auto& nodes = minibatch.nodes;
-  std::vector<int64_t> columns(nodes.size());
-  for (const NodeInput& input : recipe_.inputs) columns[input.node_type] += input.spec.dim;
+  std::vector<int64_t> columns = ColumnsOf(recipe_, nodes.size());
+  std::vector<Precision> precisions(nodes.size(), Precision::kFloat32);
+  for (const NodeInput& input : recipe_.inputs) {
+    const int type = input.node_type;
+    if (TakenAsStored(input, columns[type])) precisions[type] = PrecisionOf(input.spec);
+  }
   for (size_t type = 0; type < nodes.size(); ++type) {
-    features->push_back(columns[type] > 0 ? FeatureMatrix(std::ssize(nodes[type]), columns[type])
-                                          : FeatureMatrix());
+    const bool pulled = columns[type] > 0 && !in_place_[type].has_value();
+    features->push_back(
+        pulled ? FeatureMatrix(std::ssize(nodes[type]), columns[type], precisions[type])
+               : FeatureMatrix());
   }
   std::fill(columns.begin(), columns.end(), 0);  // now: of the inputs so far
   std::vector<Incoming> incoming;
@@ -115,11 +170,17 @@ Status BatchMaker::PullFeatures(const Minibatch& minibatch, CallContext& context
   std::vector<RowRequest> requests;
   for (const NodeInput& input : recipe_.inputs) {
     const int type = input.node_type;
+    if (in_place_[type].has_value()) {
+      context.stats.local_bytes +=
+          static_cast<int64_t>(nodes[type].size() * in_place_[type]->row_bytes);
+      continue;
+    }
     incoming.emplace_back(input, &(*features)[type], columns[type]);
     columns[type] += input.spec.dim;
     requests.push_back(
         {.tensor = input.feature, .ids = nodes[type], .out = incoming.back().stored()});
   }
+  if (requests.empty()) return context.Check();
   HG_RETURN_IF_ERROR(kv_->Pull(requests, context));
   for (Incoming& rows : incoming) rows.Convert();
   return OkStatus();
@@ -127,15 +188,25 @@ Status BatchMaker::PullFeatures(const Minibatch& minibatch, CallContext& context
 
 void BatchMaker::MakeInputRows(std::vector<FeatureMatrix> features, PreparedBatch* batch) const {
   if (recipe_.input_rows == InputRows::kNodes) {
-    batch->features = std::move(features);
+    for (FeatureMatrix& matrix : features) {
+      batch->features.push_back(WithPrecision(std::move(matrix), recipe_.precision));
+    }
     return;
   }
   const Schema& schema = graph_->info().schema;
+  std::vector<NodeRows> rows(features.begin(), features.end());
+  std::vector<StoredRows> stored(features.size());
+  for (const NodeInput& input : recipe_.inputs) {
+    const int type = input.node_type;
+    if (!in_place_[type].has_value()) continue;
+    stored[type] = StoredRows(*in_place_[type], batch->minibatch.nodes[type]);
+    rows[type] = NodeRows(stored[type].rows(), input.spec.dim, PrecisionOf(input.spec));
+  }
   for (const Block& block : batch->minibatch.layers.back().blocks) {
     const Relation& relation = schema.relations[block.relation];
-    const FeatureMatrix& destinations = features[*schema.NodeTypeIndex(relation.destination)];
-    const FeatureMatrix& sources = features[*schema.NodeTypeIndex(relation.source)];
-    batch->self_and_mean.push_back(MakeSelfAndMean(block, destinations, sources, recipe_.pool));
+    batch->self_and_mean.push_back(MakeSelfAndMean(
+        block, rows[*schema.NodeTypeIndex(relation.destination)],
+        rows[*schema.NodeTypeIndex(relation.source)], recipe_.precision, recipe_.pool));
   }
   batch->features.resize(features.size());
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -52,7 +53,8 @@ struct BatchRecipe {
   bool weights = false;
   std::vector<NodeInput> inputs;  // none of types that are not pulled
   InputRows input_rows = InputRows::kNodes;
-  bool transposed = false;     // for the backward pass of layers above the first
+  Precision precision = Precision::kFloat32;  // of these rows
+  bool transposed = false;                    // for the backward pass of layers above the first
   ThreadPool* pool = nullptr;  // shares the work on self_and_mean; not owned; null: none
 };
 
@@ -68,7 +70,8 @@ class BatchMaker {
                                              const CallContext& like = {}) const;
 
  private:
-  // All inputs in one call: one exchange. `features` as PreparedBatch's.
+  // All inputs in one call: one exchange. `features` as PreparedBatch's, of no columns for types
+  // whose rows are read in place.
   [[nodiscard]] Status PullFeatures(const Minibatch& minibatch, CallContext& context,
                                     std::vector<FeatureMatrix>* features) const;
   void MakeInputRows(std::vector<FeatureMatrix> features, PreparedBatch* batch) const;
@@ -76,6 +79,8 @@ class BatchMaker {
   GraphStore* const graph_;
   KVStore* const kv_;
   const BatchRecipe recipe_;
+  // Per node type, where rows of the first layer are made straight from what is stored.
+  const std::vector<std::optional<RowsInPlace>> in_place_;
 };
 
 }  // namespace halograph

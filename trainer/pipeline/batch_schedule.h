@@ -20,6 +20,7 @@ enum class TrainerStream : uint64_t {
   kDropout = 17,  // and all else that a model draws in a step
   kInitialWeights = 18,
   kTask = 19,  // what a task draws for a minibatch (SeedSource::Collect)
+  kLearntInputs = 20,
 };
 [[nodiscard]] uint64_t TrainerKey(uint64_t seed, TrainerStream stream, uint64_t epoch,
                                   uint64_t rank);

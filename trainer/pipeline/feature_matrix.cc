@@ -4,14 +4,32 @@
 
 namespace halograph {
 
-FeatureMatrix::FeatureMatrix(int64_t rows, int64_t cols) : rows_(rows), cols_(cols) {
-  data_.reset(static_cast<float*>(TakeFeatureMemory(Count() * sizeof(float))));
+FeatureMatrix::FeatureMatrix(int64_t rows, int64_t cols, Precision precision)
+    : rows_(rows), cols_(cols), precision_(precision) {
+  data_.reset(TakeFeatureMemory(bytes().size()));
 }
 
-float* FeatureMatrix::Release() {
+std::span<std::byte> FeatureMatrix::bytes() {
+  const size_t size = precision_ == Precision::kBf16 ? sizeof(uint16_t) : sizeof(float);
+  return {As<std::byte>(), Count() * size};
+}
+
+void* FeatureMatrix::Release() {
   rows_ = 0;
   cols_ = 0;
   return data_.release();
+}
+
+FeatureMatrix WithPrecision(FeatureMatrix matrix, Precision precision) {
+  if (matrix.precision() == precision) return matrix;
+  FeatureMatrix made(matrix.rows(), matrix.cols(), precision);
+  const int64_t count = matrix.rows() * matrix.cols();
+  if (precision == Precision::kBf16) {
+    NarrowToBf16(matrix.values().data(), count, made.bf16_values().data());
+  } else {
+    WidenBf16(matrix.bf16_values().data(), count, made.values().data());
+  }
+  return made;
 }
 
 void NormalizeRows(std::span<float> values, int64_t cols) {

@@ -95,13 +95,12 @@ LabeledSeeds SortedBySeed(std::span<const int64_t> seeds, const std::vector<int6
 }
 
 // Some rows of a set, in the order stored.
-struct StoredRows {
+struct RowsOfSet {
   TaskSet set;
   std::vector<int64_t> labels;
 };
 
-StatusOr<StoredRows> ReadRows(KVStore& kv, const Task& task, const TaskSetSpec& spec,
-                              IdRange rows) {
+StatusOr<RowsOfSet> ReadRows(KVStore& kv, const Task& task, const TaskSetSpec& spec, IdRange rows) {
   const std::string where =
       fmt::format("task '{}', {} set of '{}'", task.name, spec.set, spec.type);
   if (spec.edges) {
@@ -109,7 +108,7 @@ StatusOr<StoredRows> ReadRows(KVStore& kv, const Task& task, const TaskSetSpec& 
                            where);
   }
   CallContext context;
-  StoredRows read;
+  RowsOfSet read;
   HG_ASSIGN_OR_RETURN(read.set, kv.ReadTaskSet({task.name, spec.set, spec.type}, rows, context));
   if (read.set.arrays.empty() || read.set.arrays.front().spec.dim != 1) {
     return InvalidArgument("{}: seeds are tuples; this version trains on single nodes only", where);
@@ -139,7 +138,7 @@ StatusOr<LabeledSeeds> ReadSet(KVStore& kv, const Task& task, const TaskSetSpec&
   const IdRange shard = SplitRows(part_rows, who.world_size).of_rank[who.rank];
   // A part's rows must all be here to be sorted; those of several parts are sorted as they stand.
   const IdRange whole = WholeParts(part_rows, shard);
-  HG_ASSIGN_OR_RETURN(const StoredRows read, ReadRows(kv, task, spec, whole));
+  HG_ASSIGN_OR_RETURN(const RowsOfSet read, ReadRows(kv, task, spec, whole));
   LabeledSeeds set = SortedBySeed(read.set.seeds(), read.labels);
   for (std::vector<int64_t>* column : {&set.seeds, &set.labels}) {
     column->erase(column->begin(), column->begin() + (shard.begin - whole.begin));
@@ -157,7 +156,7 @@ StatusOr<int64_t> LargestLabel(KVStore& kv, const Task& task) {
   for (const TaskSetSpec& spec : task.sets) {
     HG_ASSIGN_OR_RETURN(const std::span<const int64_t> part_rows, PartRows(kv.info(), task, spec));
     for (size_t part = 0; part + 1 < part_rows.size(); ++part) {
-      HG_ASSIGN_OR_RETURN(const StoredRows read,
+      HG_ASSIGN_OR_RETURN(const RowsOfSet read,
                           ReadRows(kv, task, spec, {part_rows[part], part_rows[part + 1]}));
       for (const int64_t label : read.labels) largest = std::max(largest, label);
     }

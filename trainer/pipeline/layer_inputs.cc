@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <iterator>
+#include <type_traits>
 
-#include "trainer/blocks/gather_rows.h"
+#include "trainer/blocks/self_and_mean.h"
 
 namespace halograph {
 namespace {
@@ -11,27 +12,45 @@ namespace {
 // Rows that one thread takes at a time: few enough to even out degrees.
 constexpr int64_t kRowGrain = 64;
 
-ConstRows RowsOf(const FeatureMatrix& matrix) { return {matrix.values().data(), matrix.cols()}; }
+template <typename OutRows>
+void FillWithZeros(const OutRows& out, int64_t cols, int64_t begin, int64_t end) {
+  for (int64_t v = begin; v < end; ++v) {
+    std::fill(out.data + v * out.stride + cols, out.data + (v + 1) * out.stride, 0);
+  }
+}
 
 }  // namespace
 
-SelfAndMean MakeSelfAndMean(const Block& block, const FeatureMatrix& destinations,
-                            const FeatureMatrix& sources, ThreadPool* pool) {
+NodeRows::NodeRows(const FeatureMatrix& matrix) : cols(matrix.cols()) {
+  matrix.VisitRows([this](const auto& of_matrix) { rows = of_matrix; });
+}
+
+NodeRows::NodeRows(std::span<const std::byte* const> stored, int64_t columns, Precision precision)
+    : cols(columns) {
+  const void* const data = stored.data();
+  if (precision == Precision::kBf16) {
+    rows = ScatteredRows<uint16_t>{static_cast<const uint16_t* const*>(data)};
+  } else {
+    rows = ScatteredRows<float>{static_cast<const float* const*>(data)};
+  }
+}
+
+SelfAndMean MakeSelfAndMean(const Block& block, const NodeRows& destinations,
+                            const NodeRows& sources, Precision precision, ThreadPool* pool) {
   const int64_t count = std::ssize(block.indptr) - 1;
-  const int64_t cols = destinations.cols() + sources.cols();
-  SelfAndMean made{FeatureMatrix(count, PaddedStride(cols)), cols};
-  const ConstRows self = RowsOf(destinations);
-  const PickedRows picked = {block.indptr.data(), block.indices.data(), RowsOf(sources),
-                             sources.cols()};
-  const MutableRows out = {made.rows.values().data(), made.rows.cols()};
-  const MutableRows means = {out.data + destinations.cols(), out.stride};
-  ParallelFor(pool, count, kRowGrain, [&](int64_t begin, int64_t end) {
-    for (int64_t v = begin; v < end; ++v) {
-      float* const row = out.data + v * out.stride;
-      std::copy_n(self.data + v * self.stride, destinations.cols(), row);
-      std::fill(row + cols, row + out.stride, 0.0F);
-    }
-    MeanOfRows(picked, begin, end, means);
+  const int64_t cols = destinations.cols + sources.cols;
+  SelfAndMean made{FeatureMatrix(count, PaddedStride(cols), precision), cols};
+  const auto make = [&](const auto& self, const auto& rows, const auto& out) {
+    const Picked<std::decay_t<decltype(rows)>> picked = {block.indptr.data(), block.indices.data(),
+                                                         rows, sources.cols};
+    ParallelFor(pool, count, kRowGrain, [&](int64_t begin, int64_t end) {
+      FillSelfAndMean(self, destinations.cols, picked, begin, end, out);
+      FillWithZeros(out, cols, begin, end);
+    });
+  };
+  made.rows.VisitRows([&](const auto& out) {
+    std::visit([&](const auto& self, const auto& rows) { make(self, rows, out); },
+               destinations.rows, sources.rows);
   });
   return made;
 }

@@ -6,7 +6,10 @@
 // std::bad_alloc.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
+#include <variant>
 #include <vector>
 
 #include "common/base/thread_pool.h"
@@ -24,6 +27,18 @@ enum class InputRows : uint8_t {
                  // the memory, and the aggregation of the first layer is done
 };
 
+// Features of the nodes of one type, wherever they are: a matrix, or each row where it is stored.
+// Borrowed.
+struct NodeRows {
+  NodeRows() = default;                   // of no columns
+  NodeRows(const FeatureMatrix& matrix);  // NOLINT: a matrix is rows of nodes
+  // `stored`: where the row of each node is, `columns` values of float32, or of bfloat16.
+  NodeRows(std::span<const std::byte* const> stored, int64_t columns, Precision precision);
+
+  std::variant<ConstRows, ConstBf16Rows, ScatteredRows<float>, ScatteredRows<uint16_t>> rows;
+  int64_t cols = 0;
+};
+
 // Row v: the features of destination v of a block, then the mean of its sources' features, as often
 // as they are listed; the mean of no sources is 0.
 struct SelfAndMean {
@@ -32,10 +47,12 @@ struct SelfAndMean {
 };
 
 // `destinations`: features of the block's destination type, of the destinations at least; `sources`
-// of its source type, of all that the block lists. `pool` shares the work with the caller; null: it
-// works alone.
-[[nodiscard]] SelfAndMean MakeSelfAndMean(const Block& block, const FeatureMatrix& destinations,
-                                          const FeatureMatrix& sources, ThreadPool* pool);
+// of its source type, of all that the block lists; both of any precision. Means are summed in
+// float32; rows of `precision` are made. `pool` shares the work with the caller; null: it works
+// alone.
+[[nodiscard]] SelfAndMean MakeSelfAndMean(const Block& block, const NodeRows& destinations,
+                                          const NodeRows& sources, Precision precision,
+                                          ThreadPool* pool);
 
 // By layer of the minibatch, then by block. Of no blocks for the first layer of a model, whose
 // inputs are features.

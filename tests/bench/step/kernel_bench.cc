@@ -2,35 +2,40 @@
 // reads, on random blocks of the shape of a training step's, with the trainer's pool of tensors.
 // Rounds are interleaved; ratios are medians over rounds of the ratio within a round, to the first
 // variant of a case. Cases:
-//   attention          Attend forward and backward; composed: ComposedAttend
+//   attention          Attend forward and backward; composed: ComposedAttend; prepared: Attend with
+//                      the block by source, as threads that prepare minibatches make it
+//                      (its ratio is to `fused`); dropout: with half of the weights left out
 //   attention-forward  the same without backward
+//   dynamic-attention  DynamicAttend forward and backward; composed: ComposedDynamicAttend
+//   epilogue           bias and ReLU of the rows of both hidden layers, with their mask; dropout:
+//   and
+//                      half of the values left out; nothing: only the copy that all make first
 //   relational         a layer of R-GCN forward and backward, with grouping; layer:
-//   RelationalLayer;
-//                      aggregate: RelationalAggregate and libtorch's product; relations: the mean
-//                      kernel and libtorch's product once a relation
+//                      RelationalLayer; aggregate: RelationalAggregate and libtorch's product;
+//                      relations: the mean kernel and libtorch's product once a relation
 //   mean-100           the mean of rows of 100, forward, on the block of the first layer; gather:
-//   one
-//                      value read from every cache line of every row that is picked
+//                      one value read from every cache line of every row that is picked
 //   mean-256           the same with rows of 256 on the block of the second layer
 //   sum, max           forward and backward; composed: ComposedAggregate
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include "common/base/build_info.h"
 #include "common/base/rng.h"
-#include "common/base/stopwatch.h"
-#include "tests/bench/cpu_model.h"
-#include "tests/bench/measure.h"
+#include "tests/bench/rounds.h"
 #include "trainer/blocks/gather_rows.h"
 #include "trainer/kernels/aggregate.h"
 #include "trainer/kernels/attention.h"
+#include "trainer/kernels/block_tensors.h"
+#include "trainer/kernels/dynamic_attention.h"
+#include "trainer/kernels/layer_epilogue.h"
 #include "trainer/kernels/relational_aggregate.h"
 #include "trainer/torch/tensor_pool.h"
 #include "trainer/torch/torch_api.h"
@@ -119,15 +124,78 @@ Case AttentionCase(const Options& options, const Block& block, bool backward) {
                                              Leaf({options.second.sources, options.heads}),
                                              Leaf({options.second.destinations, options.heads})};
   const torch::Tensor grad = torch::ones({options.second.destinations, options.hidden});
+  const auto by_source = std::make_shared<const TransposedBlock>(
+      Transpose(block.indptr.data(), options.second.destinations, block.indices.data(),
+                options.second.sources));
   const auto variant = [=, &block](auto attend) {
     return [=, &block] {
       const torch::AutoGradMode mode(backward);
-      const torch::Tensor out = attend({leaves[0], leaves[1], leaves[2]}, block);
+      const torch::Tensor out = attend(AttentionInput{leaves[0], leaves[1], leaves[2]}, block);
       if (backward) Back(out, grad, leaves);
     };
   };
-  return {backward ? "attention" : "attention-forward",
-          {{"fused", variant(Attend)}, {"composed", variant(ComposedAttend)}}};
+  const auto fused = [](const auto& input, const Block& of) { return Attend(input, of); };
+  std::vector<Variant> variants = {{"fused", variant(fused)},
+                                   {"composed", variant(ComposedAttend)}};
+  if (backward) {
+    const auto dropout = [](AttentionInput input, const Block& of) {
+      input.dropout = Dropout::Of(0.5, 1, 1);
+      return Attend(input, of);
+    };
+    variants.push_back({"dropout", variant(dropout)});
+    const auto prepared = [by_source](const auto& input, const Block& of) {
+      return Attend(input, of, by_source.get());
+    };
+    variants.push_back({"prepared", variant(prepared)});
+  }
+  return {backward ? "attention" : "attention-forward", variants};
+}
+
+// GATv2's, over the same shapes.
+Case DynamicAttentionCase(const Options& options, const Block& block) {
+  const int64_t width = options.hidden / options.heads;
+  const std::vector<torch::Tensor> leaves = {Leaf({options.second.sources, options.hidden}),
+                                             Leaf({options.second.destinations, options.hidden}),
+                                             Leaf({options.heads, width})};
+  const torch::Tensor grad = torch::ones({options.second.destinations, options.hidden});
+  const auto variant = [=, &block](auto attend) {
+    return [=, &block] {
+      Back(attend(DynamicAttentionInput{leaves[0], leaves[1], leaves[2]}, block), grad, leaves);
+    };
+  };
+  const auto fused = [](const auto& input, const Block& of) { return DynamicAttend(input, of); };
+  return {"dynamic-attention",
+          {{"fused", variant(fused)}, {"composed", variant(ComposedDynamicAttend)}}};
+}
+
+// The epilogue of the hidden layers of a step, a few rows at a time, which are in a cache as a
+// product leaves them. The first variant does nothing but put them there.
+Case EpilogueCase(const Options& options) {
+  constexpr int64_t kRows = 96;
+  const int64_t cols = options.hidden;
+  const int64_t rows = options.first.destinations + options.second.destinations;
+  const torch::Tensor product = torch::randn({kRows, cols}), bias = torch::randn({cols});
+  const torch::Tensor z = torch::empty({rows, cols});
+  const torch::Tensor mask = torch::empty({rows, MaskWords(cols)}, torch::kInt64);
+  const auto variant = [=](bool finish, double p) {
+    const Dropout dropout = Dropout::Of(p, 1, 1);
+    return [=] {
+      auto* const bits = reinterpret_cast<uint64_t*>(mask.data_ptr<int64_t>());
+      at::parallel_for(0, rows, kRows, [&](int64_t begin, int64_t end) {
+        for (int64_t row = begin; row < end; row += kRows) {
+          const int64_t last = std::min(row + kRows, end);
+          std::memcpy(z.data_ptr<float>() + row * cols, product.data_ptr<float>(),
+                      static_cast<size_t>((last - row) * cols) * sizeof(float));
+          if (!finish) continue;
+          ReluEpilogue(MutableRowsOf(z), cols, bias.data_ptr<float>(), dropout, row, last, bits);
+        }
+      });
+    };
+  };
+  return {"epilogue",
+          {{"nothing", variant(false, 0)},
+           {"relu", variant(true, 0)},
+           {"dropout", variant(true, 0.5)}}};
 }
 
 Case RelationalCase(const Options& options, const std::vector<Block>& blocks) {
@@ -215,48 +283,27 @@ Case AggregateCase(const Options& options, const Block& block, Aggregation how) 
   const auto variant = [=, &block](auto aggregate) {
     return [=, &block] { Back(aggregate(h, block, how), grad, {h}); };
   };
+  const auto fused = [](const auto& rows, const Block& of, Aggregation by) {
+    return Aggregate(rows, of, by);
+  };
   return {how == Aggregation::kSum ? "sum" : "max",
-          {{"fused", variant(Aggregate)}, {"composed", variant(ComposedAggregate)}}};
-}
-
-nlohmann::json Summary(const std::vector<double>& values) {
-  return {{"median", Median(values)},
-          {"min", *std::min_element(values.begin(), values.end())},
-          {"max", *std::max_element(values.begin(), values.end())}};
+          {{"fused", variant(fused)}, {"composed", variant(ComposedAggregate)}}};
 }
 
 void Measure(const Case& measured, const Options& options, const std::string& command) {
-  const size_t variants = measured.variants.size();
-  std::vector<std::vector<double>> cpu(variants), wall(variants);
+  std::vector<Rounds> rounds(measured.variants.size());
   for (int round = -2; round < options.rounds; ++round) {  // the first two warm up
-    for (size_t i = 0; i < variants; ++i) {
-      const Stopwatch clock;
-      const double before = ProcessCpu();
-      for (int run = 0; run < kRunsInARow; ++run) measured.variants[i].run();
-      if (round < 0) continue;
-      wall[i].push_back(clock.Seconds() / kRunsInARow);
-      cpu[i].push_back((ProcessCpu() - before) / kRunsInARow);
+    for (size_t i = 0; i < rounds.size(); ++i) {
+      Rounds warm;
+      AddRound(measured.variants[i].run, kRunsInARow, round < 0 ? &warm : &rounds[i]);
     }
   }
-  for (size_t i = 0; i < variants; ++i) {
-    std::vector<double> cpu_ratio, wall_ratio;
-    for (size_t r = 0; r < wall[i].size(); ++r) {
-      cpu_ratio.push_back(cpu[i][r] / cpu[0][r]);
-      wall_ratio.push_back(wall[i][r] / wall[0][r]);
-    }
-    const nlohmann::json line = {{"build", BuildVersion()},
-                                 {"cpu", CpuModel()},
-                                 {"command", command},
-                                 {"case", measured.name},
-                                 {"variant", measured.variants[i].name},
-                                 {"threads", options.threads},
-                                 {"rounds", options.rounds},
-                                 {"seed", options.seed},
-                                 {"cpu_s", Summary(cpu[i])},
-                                 {"wall_s", Summary(wall[i])},
-                                 {"cpu_times_first", Summary(cpu_ratio)},
-                                 {"wall_times_first", Summary(wall_ratio)}};
-    std::puts(line.dump().c_str());
+  for (size_t i = 0; i < rounds.size(); ++i) {
+    const nlohmann::json facts = {{"case", measured.name},
+                                  {"variant", measured.variants[i].name},
+                                  {"threads", options.threads},
+                                  {"seed", options.seed}};
+    std::puts(LineOf(command, facts, rounds[i], "first", rounds[0]).dump().c_str());
   }
 }
 
@@ -273,6 +320,7 @@ void MeasureAll(const Options& options, const std::string& command) {
   const std::vector<Block> relations = Split(second, options.relations, options.seed + 2);
   for (Case measured :
        {AttentionCase(options, second, true), AttentionCase(options, second, false),
+        DynamicAttentionCase(options, second), EpilogueCase(options),
         RelationalCase(options, relations), MeanCase<100>("mean-100", first, options.first.sources),
         MeanCase<256>("mean-256", second, options.second.sources),
         AggregateCase(options, second, Aggregation::kSum),
@@ -296,9 +344,7 @@ int Main(int argc, char** argv) {
   app.add_option("--cases", options.cases, "all by default")->delimiter(',');
   app.add_option("--variants", options.variants, "all by default")->delimiter(',');
   CLI11_PARSE(app, argc, argv);
-  std::string command = "kernel_bench";
-  for (int i = 1; i < argc; ++i) command += std::string(" ") + argv[i];
-  MeasureAll(options, command);
+  MeasureAll(options, CommandLine("kernel_bench", argc, argv));
   return 0;
 }
 

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdio>
 #include <functional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@
 
 #include "common/base/build_info.h"
 #include "common/base/stopwatch.h"
+#include "hwy/highway.h"
 #include "tests/bench/cpu_model.h"
 #include "tests/bench/measure.h"
 #include "tests/bench/step/bare_products.h"
@@ -102,6 +104,17 @@ void Measure(const Options& options, const std::vector<int64_t>& shape) {
   }
 }
 
+// Throws if the processor has none of this name.
+void UseTarget(const std::string& name) {
+  for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
+    if (name != hwy::TargetName(target)) continue;
+    hwy::SetSupportedTargetsForTest(target);
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+    return;
+  }
+  throw std::runtime_error("--target " + name + " is none of this processor's");
+}
+
 int Main(int argc, char** argv) {
   Options options;
   std::vector<int64_t> shape;
@@ -111,10 +124,13 @@ int Main(int argc, char** argv) {
       ->expected(3)
       ->check(CLI::PositiveNumber);
   app.add_option("--density", options.density)->check(CLI::Range(0.0, 1.0));
+  std::string target;
+  app.add_option("--target", target, "of Highway, for the own products, such as AVX2");
   app.add_option("--threads", options.threads)->check(CLI::Range(1, 256));
   app.add_option("--rounds", options.rounds)->check(CLI::Range(1, 1000));
   CLI11_PARSE(app, argc, argv);
   if (!shape.empty()) options.shapes = {shape};
+  if (!target.empty()) UseTarget(target);
   at::set_num_threads(options.threads);
   torch::manual_seed(1);
   const torch::NoGradGuard no_grad;

@@ -5,6 +5,7 @@
 //   fused      a Function a layer (trainer/kernels/sage_layer.h)
 //   prepared   the same, with what the threads that prepare minibatches make for it: rows of the
 //              first layer, and blocks by source (trainer/pipeline/layer_inputs.h)
+//   bf16       as prepared, with --precision bf16
 //   malloc     as fused, with the memory of tensors from libtorch's own allocator, not the pool
 //   composed   libtorch's operations and its own allocator: two products a layer, ReLU, dropout by
 //              libtorch's generator
@@ -23,14 +24,11 @@
 #include <c10/core/CPUAllocator.h>
 #include <nlohmann/json.hpp>
 
-#include "common/base/build_info.h"
-#include "common/base/stopwatch.h"
 #include "common/sampling/fused_sampler.h"
-#include "tests/bench/cpu_model.h"
-#include "tests/bench/measure.h"
+#include "tests/bench/rounds.h"
 #include "tests/bench/sampling/rmat_csc_options.h"
 #include "tests/bench/step/step_limit.h"
-#include "trainer/kernels/mean_aggregate.h"
+#include "trainer/kernels/aggregate.h"
 #include "trainer/kernels/sage_layer.h"
 #include "trainer/pipeline/layer_inputs.h"
 #include "trainer/torch/tensor_pool.h"
@@ -52,20 +50,15 @@ struct Options {
   int minibatches = 3;
 };
 
-enum Variant : int { kFused, kPrepared, kMalloc, kComposed, kProducts, kLimit, kVariants };
-constexpr std::array<const char*, kVariants> kNames = {"fused",    "prepared", "malloc",
+enum Variant : int { kFused, kPrepared, kBf16, kMalloc, kComposed, kProducts, kLimit, kVariants };
+constexpr std::array<const char*, kVariants> kNames = {"fused",    "prepared", "bf16", "malloc",
                                                        "composed", "products", "limit"};
-
-struct Cost {
-  double cpu = 0;   // seconds of the process
-  double wall = 0;  // seconds
-  double page_faults = 0;
-};
 
 struct Batch {
   Minibatch minibatch;
   torch::Tensor inputs;
-  torch::Tensor rows;  // [self, mean] of the first layer
+  torch::Tensor rows;       // [self, mean] of the first layer
+  torch::Tensor bf16_rows;  // the same
   TransposedLayers transposed;
   torch::Tensor labels;
   std::vector<StepLimit> limit;  // one
@@ -94,10 +87,12 @@ class Step {
       const bool last = k + 1 == layers_.size();
       const size_t at = layers_.size() - 1 - k;
       const Block& block = batch.minibatch.layers[at].blocks.front();
-      if (variant == kPrepared) {
-        h = k == 0
-                ? SageLayerOfRows(batch.rows, layers_[k], Output(k, last))
-                : SageLayer(h, block, &batch.transposed[at].front(), layers_[k], Output(k, last));
+      if (variant == kPrepared || variant == kBf16) {
+        const bool narrow = variant == kBf16;
+        h = k == 0 ? SageLayerOfRows(narrow ? batch.bf16_rows : batch.rows, layers_[k],
+                                     Output(k, last))
+                   : SageLayer(h, block, &batch.transposed[at].front(), layers_[k], Output(k, last),
+                               narrow ? Precision::kBf16 : Precision::kFloat32);
       } else if (variant == kComposed) {
         h = Composed(k, last, h, block);
       } else {
@@ -122,7 +117,7 @@ class Step {
     const auto rows = static_cast<int64_t>(block.indptr.size()) - 1;
     const SageWeights& layer = layers_[k];
     torch::Tensor z = torch::linear(h.narrow(0, 0, rows), layer.self, layer.bias) +
-                      torch::linear(MeanAggregate(h, block), layer.neighbor);
+                      torch::linear(Aggregate(h, block, Aggregation::kMean), layer.neighbor);
     if (last) return z;
     z = torch::relu(z);
     if (options_.dropout == 0) return z;
@@ -150,13 +145,14 @@ class Step {
   uint64_t draws_ = 0;
 };
 
-torch::Tensor RowsOfFirstLayer(const Batch& batch) {
+torch::Tensor RowsOfFirstLayer(const Batch& batch, Precision precision) {
   FeatureMatrix features(batch.inputs.size(0), batch.inputs.size(1));
   std::copy_n(batch.inputs.data_ptr<float>(), batch.inputs.numel(), features.values().data());
-  SelfAndMean made =
-      MakeSelfAndMean(batch.minibatch.layers.back().blocks.front(), features, features, nullptr);
+  SelfAndMean made = MakeSelfAndMean(batch.minibatch.layers.back().blocks.front(), features,
+                                     features, precision, nullptr);
   const int64_t rows = made.rows.rows(), stride = made.rows.cols();
-  return torch::from_blob(made.rows.Release(), {rows, stride}, FeatureMatrix::Free)
+  const auto type = precision == Precision::kBf16 ? torch::kBFloat16 : torch::kFloat32;
+  return torch::from_blob(made.rows.Release(), {rows, stride}, FeatureMatrix::Free, type)
       .narrow(1, 0, made.cols);
 }
 
@@ -179,7 +175,8 @@ std::vector<Batch> MakeBatches(const Options& options) {
     const auto inputs = static_cast<int64_t>(batch.minibatch.nodes[0].size());
     const auto rows = static_cast<int64_t>(batch.minibatch.layers[0].blocks[0].indptr.size()) - 1;
     batch.inputs = torch::rand({inputs, options.features});
-    batch.rows = RowsOfFirstLayer(batch);
+    batch.rows = RowsOfFirstLayer(batch, Precision::kFloat32);
+    batch.bf16_rows = RowsOfFirstLayer(batch, Precision::kBf16);
     batch.transposed = TransposeLayers(graph.schema, batch.minibatch);
     batch.labels = torch::randint(options.classes, {rows});
     std::vector<int64_t> widths(options.fanouts.size() + 1, options.hidden);
@@ -190,58 +187,34 @@ std::vector<Batch> MakeBatches(const Options& options) {
   return batches;
 }
 
-nlohmann::json Summary(const std::vector<double>& values) {
-  return {{"median", Median(values)},
-          {"min", *std::min_element(values.begin(), values.end())},
-          {"max", *std::max_element(values.begin(), values.end())}};
-}
-
 void Measure(const Options& options, const std::string& command) {
   at::set_num_threads(options.threads);
   c10::Allocator* const own_allocator = c10::GetCPUAllocator();
   PoolTensors();
   const std::vector<Batch> batches = MakeBatches(options);
   Step step(options);
-  std::array<std::vector<Cost>, kVariants> costs;
+  std::array<Rounds, kVariants> rounds;
+  std::array<std::vector<double>, kVariants> page_faults;
   for (int round = -1; round < options.rounds; ++round) {  // the first warms up
     for (int variant = 0; variant < kVariants; ++variant) {
       if (variant == kMalloc || variant == kComposed) c10::SetCPUAllocator(own_allocator);
-      const Stopwatch wall;
-      const double cpu = ProcessCpu();
-      const double faults = PageFaults();
-      for (const Batch& batch : batches) step.Run(static_cast<Variant>(variant), batch);
-      const auto count = static_cast<double>(batches.size());
-      if (round >= 0) {
-        costs[variant].push_back({(ProcessCpu() - cpu) / count, wall.Seconds() / count,
-                                  (PageFaults() - faults) / count});
-      }
+      Rounds warm;
+      size_t batch = 0;
+      const double faults =
+          AddRound([&] { step.Run(static_cast<Variant>(variant), batches[batch++]); },
+                   static_cast<int>(batches.size()), round < 0 ? &warm : &rounds[variant]);
+      if (round >= 0) page_faults[variant].push_back(faults);
       PoolTensors();
     }
   }
   for (int variant = 0; variant < kVariants; ++variant) {
-    std::vector<double> cpu, wall, faults, cpu_ratio, wall_ratio;
-    for (size_t r = 0; r < costs[variant].size(); ++r) {
-      cpu.push_back(costs[variant][r].cpu);
-      wall.push_back(costs[variant][r].wall);
-      faults.push_back(costs[variant][r].page_faults);
-      cpu_ratio.push_back(cpu.back() / costs[kFused][r].cpu);
-      wall_ratio.push_back(wall.back() / costs[kFused][r].wall);
-    }
-    const nlohmann::json line = {{"build", BuildVersion()},
-                                 {"cpu", CpuModel()},
-                                 {"command", command},
-                                 {"variant", kNames[variant]},
-                                 {"threads", options.threads},
-                                 {"rounds", options.rounds},
-                                 {"seed", options.graph.seed},
-                                 {"input_nodes", batches[0].inputs.size(0)},
-                                 {"sampled_edges", batches[0].minibatch.sampled_edges},
-                                 {"cpu_s", Summary(cpu)},
-                                 {"wall_s", Summary(wall)},
-                                 {"page_faults", Summary(faults)},
-                                 {"cpu_times_fused", Summary(cpu_ratio)},
-                                 {"wall_times_fused", Summary(wall_ratio)}};
-    std::puts(line.dump().c_str());
+    const nlohmann::json facts = {{"variant", kNames[variant]},
+                                  {"threads", options.threads},
+                                  {"seed", options.graph.seed},
+                                  {"input_nodes", batches[0].inputs.size(0)},
+                                  {"sampled_edges", batches[0].minibatch.sampled_edges},
+                                  {"page_faults", Summary(page_faults[variant])}};
+    std::puts(LineOf(command, facts, rounds[variant], "fused", rounds[kFused]).dump().c_str());
   }
 }
 
@@ -261,9 +234,7 @@ int Main(int argc, char** argv) {
   app.add_option("--rounds", options.rounds)->check(CLI::Range(1, 1000));
   app.add_option("--minibatches", options.minibatches)->check(CLI::Range(1, 100));
   CLI11_PARSE(app, argc, argv);
-  std::string command = "step_bench";
-  for (int i = 1; i < argc; ++i) command += std::string(" ") + argv[i];
-  Measure(options, command);
+  Measure(options, CommandLine("step_bench", argc, argv));
   return 0;
 }
 

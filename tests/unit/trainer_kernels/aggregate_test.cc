@@ -9,24 +9,27 @@
 namespace halograph {
 namespace {
 
-using AggregateFunction = torch::Tensor (*)(const torch::Tensor&, const Block&, Aggregation);
-
 constexpr Aggregation kAllAggregations[] = {Aggregation::kSum, Aggregation::kMean,
                                             Aggregation::kMax};
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-Differentiable AggregateBy(AggregateFunction function, const Block& block, Aggregation how) {
-  return [function, &block, how](const std::vector<torch::Tensor>& leaves) {
-    return function(leaves[0], block, how);
+Differentiable AggregateBy(const Block& block, Aggregation how,
+                           const TransposedBlock* by_source = nullptr) {
+  return [&block, how, by_source](const std::vector<torch::Tensor>& leaves) {
+    return Aggregate(leaves[0], block, how, by_source);
   };
 }
 
 WithGradients Fused(const torch::Tensor& h, const Block& block, Aggregation how) {
-  return Differentiate(AggregateBy(Aggregate, block, how), {h});
+  return Differentiate(AggregateBy(block, how), {h});
 }
 WithGradients Composed(const torch::Tensor& h, const Block& block, Aggregation how) {
-  return Differentiate(AggregateBy(ComposedAggregate, block, how), {h});
+  return Differentiate(
+      [&](const std::vector<torch::Tensor>& leaves) {
+        return ComposedAggregate(leaves[0], block, how);
+      },
+      {h});
 }
 
 class AggregateTest : public EveryTargetTest {};
@@ -53,7 +56,7 @@ TEST_P(AggregateTest, GradientsAreThoseOfFiniteDifferences) {
       SCOPED_TRACE(testing::Message() << width << ", " << static_cast<int>(how));
       // The maximum is linear while no other row wins.
       const double step = how == Aggregation::kMax ? 1e-4 : 1.0;
-      ExpectGradientsOfDifferences(AggregateBy(Aggregate, block, how), {h}, step, 5e-3);
+      ExpectGradientsOfDifferences(AggregateBy(block, how), {h}, step, 5e-3);
     }
   }
 }
@@ -134,8 +137,24 @@ TEST(AggregateEdgesTest, NumberOfThreadsChangesNoBit) {
   torch::manual_seed(7);
   const Block block = RandomBlock(5, 700, 900);
   for (const Aggregation how : kAllAggregations) {
-    ExpectSameBitsOnAnyThreads(AggregateBy(Aggregate, block, how), {torch::randn({900, 33})});
+    ExpectSameBitsOnAnyThreads(AggregateBy(block, how), {torch::randn({900, 33})});
   }
+}
+
+TEST(AggregateEdgesTest, ABlockBySourceThatIsGivenIsReadAndChangesNoBit) {
+  torch::manual_seed(8);
+  const Block block = RandomBlock(5, 20, 30);
+  const torch::Tensor h = torch::randn({30, 9});
+  TransposedBlock by_source = Transpose(block.indptr.data(), 20, block.indices.data(), 30);
+  const auto given = [&](Aggregation how) {
+    return Differentiate(AggregateBy(block, how, &by_source), {h}).grads[0];
+  };
+  for (const Aggregation how : kAllAggregations) {
+    EXPECT_TRUE(torch::equal(given(how), Fused(h, block, how).grads[0]));
+  }
+  for (float& reciprocal : by_source.reciprocals) reciprocal *= 2;
+  EXPECT_TRUE(
+      torch::equal(given(Aggregation::kMean), 2 * Fused(h, block, Aggregation::kMean).grads[0]));
 }
 
 TEST(AggregateEdgesTest, TheCompositionTakesOtherTypes) {

@@ -2,6 +2,7 @@
 
 #include <limits>
 #include <string>
+#include <utility>
 
 #include <gmock/gmock.h>
 
@@ -12,12 +13,23 @@
 namespace halograph {
 namespace {
 
-using AttendFunction = torch::Tensor (*)(const AttentionInput&, const Block&);
 using Leaves = std::vector<torch::Tensor>;  // projected, scores of sources, of destinations
 
-Differentiable AttendBy(AttendFunction function, const Block& block, double slope = 0.2) {
-  return [function, &block, slope](const Leaves& leaves) {
-    return function({leaves[0], leaves[1], leaves[2], slope}, block);
+struct AttendOptions {
+  double slope = 0.2;
+  Dropout dropout = {};
+  const TransposedBlock* by_source = nullptr;
+};
+
+Differentiable AttendBy(const Block& block, const AttendOptions& options = {}) {
+  return [&block, options](const Leaves& leaves) {
+    return Attend({leaves[0], leaves[1], leaves[2], options.slope, options.dropout}, block,
+                  options.by_source);
+  };
+}
+Differentiable ComposedAttendBy(const Block& block, const AttendOptions& options = {}) {
+  return [&block, options](const Leaves& leaves) {
+    return ComposedAttend({leaves[0], leaves[1], leaves[2], options.slope, options.dropout}, block);
   };
 }
 
@@ -26,9 +38,10 @@ Leaves RandomLeaves(int64_t destinations, int64_t sources, int64_t heads, int64_
           torch::randn({destinations, heads})};
 }
 
-void ExpectTheComposition(const Leaves& leaves, const Block& block, double slope = 0.2) {
-  ExpectClose(Differentiate(AttendBy(Attend, block, slope), leaves),
-              Differentiate(AttendBy(ComposedAttend, block, slope), leaves));
+void ExpectTheComposition(const Leaves& leaves, const Block& block,
+                          const AttendOptions& options = {}) {
+  ExpectClose(Differentiate(AttendBy(block, options), leaves),
+              Differentiate(ComposedAttendBy(block, options), leaves));
 }
 
 class AttentionTest : public EveryTargetTest {};
@@ -55,7 +68,7 @@ TEST_P(AttentionTest, GradientsAreThoseOfFiniteDifferences) {
       // No score is near the kink of LeakyReLU.
       leaves[1] = torch::sign(leaves[1]) * (2 + torch::rand({9, heads}));
       leaves[2] = torch::rand({6, heads}) * 2 - 1;
-      ExpectGradientsOfDifferences(AttendBy(Attend, block), leaves, 1e-2, 3e-3);
+      ExpectGradientsOfDifferences(AttendBy(block), leaves, 1e-2, 3e-3);
     }
   }
 }
@@ -65,9 +78,9 @@ TEST_P(AttentionTest, LargeScoresNeitherOverflowNorVanish) {
   const Block block = RandomBlock(7, 20, 30);
   Leaves leaves = RandomLeaves(20, 30, 4, 17);
   leaves[1] *= 1e4;
-  const WithGradients found = Differentiate(AttendBy(Attend, block), leaves);
+  const WithGradients found = Differentiate(AttendBy(block), leaves);
   EXPECT_TRUE(torch::isfinite(found.out).all().item<bool>());
-  ExpectClose(found, Differentiate(AttendBy(ComposedAttend, block), leaves));
+  ExpectClose(found, Differentiate(ComposedAttendBy(block), leaves));
 }
 
 TEST_P(AttentionTest, NanAndInfinityGoWhereTheCompositionTakesThem) {
@@ -82,8 +95,8 @@ TEST_P(AttentionTest, NanAndInfinityGoWhereTheCompositionTakesThem) {
       Leaves leaves = RandomLeaves(12, 20, 3, 18);
       leaves[leaf][3][2] = bad;
       leaves[leaf][5][0] = bad;
-      ExpectCloseWhereFinite(Differentiate(AttendBy(Attend, block), leaves),
-                             Differentiate(AttendBy(ComposedAttend, block), leaves));
+      ExpectCloseWhereFinite(Differentiate(AttendBy(block), leaves),
+                             Differentiate(ComposedAttendBy(block), leaves));
     }
   }
 }
@@ -93,7 +106,7 @@ TEST_P(AttentionTest, WeightsOfADestinationSumToOne) {
   const Block block = RandomBlock(9, 15, 25);
   Leaves leaves = RandomLeaves(15, 25, 3, 5);
   leaves[0].fill_(1);
-  const torch::Tensor out = AttendBy(Attend, block)(leaves);
+  const torch::Tensor out = AttendBy(block)(leaves);
   for (int64_t v = 0; v < 15; ++v) {
     const float wanted = block.indptr[v + 1] > block.indptr[v] ? 1.0F : 0.0F;
     EXPECT_TRUE(torch::allclose(out[v], torch::full({15}, wanted))) << v;
@@ -104,11 +117,48 @@ TEST_P(AttentionTest, TheSlopeIsThatOfNegativeScores) {
   torch::manual_seed(6);
   const Block block = RandomBlock(10, 15, 25);
   for (const double slope : {0.0, 0.01, 0.7}) {
-    ExpectTheComposition(RandomLeaves(15, 25, 2, 20), block, slope);
+    ExpectTheComposition(RandomLeaves(15, 25, 2, 20), block, {.slope = slope});
+  }
+}
+
+TEST_P(AttentionTest, WeightsAreLeftOutWhereTheCompositionLeavesThemOut) {
+  torch::manual_seed(11);
+  for (const int64_t heads : {1, 3, 4, 8, 11}) {
+    for (const double p : {0.1, 0.5, 0.9}) {
+      SCOPED_TRACE(testing::Message() << heads << " heads, " << p);
+      const Block block = RandomBlock(static_cast<uint64_t>(heads), 23, 41);
+      ExpectTheComposition(RandomLeaves(23, 41, heads, 5), block,
+                           {.dropout = Dropout::Of(p, 3, 1)});
+    }
+  }
+}
+
+TEST_P(AttentionTest, NanOfAnEdgeThatIsLeftOutGoesWhereTheCompositionTakesIt) {
+  torch::manual_seed(12);
+  const Block block = RandomBlock(8, 12, 20);
+  const AttendOptions options = {.dropout = Dropout::Of(0.5, 4, 2)};
+  for (int leaf = 0; leaf < 3; ++leaf) {
+    Leaves leaves = RandomLeaves(12, 20, 3, 18);
+    leaves[leaf][3] = std::numeric_limits<float>::quiet_NaN();
+    ExpectCloseWhereFinite(Differentiate(AttendBy(block, options), leaves),
+                           Differentiate(ComposedAttendBy(block, options), leaves));
   }
 }
 
 HALOGRAPH_EVERY_TARGET(AttentionTest);
+
+TEST(AttentionEdgesTest, DropoutLeavesOutTheShareAndKeepsTheMean) {
+  // One edge a destination, whose weight is 1: what is left of it is seen.
+  Block block;
+  for (int32_t v = 0; v < 4000; ++v) block.indices.push_back(0);
+  for (int64_t v = 0; v <= 4000; ++v) block.indptr.push_back(v);
+  const Leaves leaves = {torch::ones({1, 4}), torch::zeros({1, 4}), torch::zeros({4000, 4})};
+  const torch::Tensor out = AttendBy(block, {.dropout = Dropout::Of(0.25, 5, 0)})(leaves);
+  EXPECT_NEAR((out == 0).to(torch::kFloat32).mean().item<double>(), 0.25, 0.02);
+  EXPECT_NEAR(out.mean().item<double>(), 1, 0.03);
+  const torch::Tensor other = AttendBy(block, {.dropout = Dropout::Of(0.25, 6, 0)})(leaves);
+  EXPECT_FALSE(torch::equal(out, other));
+}
 
 TEST(AttentionEdgesTest, BlocksWithoutEdgesDestinationsOrNeighbours) {
   torch::manual_seed(7);
@@ -118,7 +168,7 @@ TEST(AttentionEdgesTest, BlocksWithoutEdgesDestinationsOrNeighbours) {
     const Leaves leaves = RandomLeaves(destinations, 3, 3, 7);
     ExpectTheComposition(leaves, block);
     if (block.indptr[0] != block.indptr.back()) continue;
-    const WithGradients found = Differentiate(AttendBy(Attend, block), leaves);
+    const WithGradients found = Differentiate(AttendBy(block), leaves);
     EXPECT_TRUE(torch::equal(found.out, torch::zeros_like(found.out)));
     for (const torch::Tensor& grad : found.grads) {
       EXPECT_TRUE(torch::equal(grad, torch::zeros_like(grad)));
@@ -134,14 +184,30 @@ TEST(AttentionEdgesTest, AVeryWideRowIsTaken) {
 TEST(AttentionEdgesTest, NumberOfThreadsChangesNoBit) {
   torch::manual_seed(9);
   const Block block = RandomBlock(5, 700, 900);
-  ExpectSameBitsOnAnyThreads(AttendBy(Attend, block), RandomLeaves(700, 900, 3, 33));
+  const Leaves leaves = RandomLeaves(700, 900, 3, 33);
+  ExpectSameBitsOnAnyThreads(AttendBy(block), leaves);
+  ExpectSameBitsOnAnyThreads(AttendBy(block, {.dropout = Dropout::Of(0.5, 3, 1)}), leaves);
+}
+
+TEST(AttentionEdgesTest, ABlockBySourceThatIsGivenIsReadAndChangesNoBit) {
+  torch::manual_seed(10);
+  const Block block{0, {0, 2, 3}, {0, 1, 1}};
+  const Leaves leaves = RandomLeaves(2, 2, 3, 5);
+  TransposedBlock by_source = Transpose(block.indptr.data(), 2, block.indices.data(), 2);
+  const torch::Tensor wanted = Differentiate(AttendBy(block), leaves).grads[0];
+  const auto found = [&] {
+    return Differentiate(AttendBy(block, {.by_source = &by_source}), leaves).grads[0];
+  };
+  EXPECT_TRUE(torch::equal(found(), wanted));
+  std::swap(by_source.edges[1], by_source.edges[2]);  // source 1 takes each weight for the other
+  EXPECT_FALSE(torch::equal(found(), wanted));
 }
 
 TEST(AttentionEdgesTest, ShapesAndTypesThatDoNotFitAreNamed) {
   const Block block = RandomBlock(2, 3, 4);
   const auto message = [&](const Leaves& leaves) -> std::string {
     try {
-      (void)AttendBy(Attend, block)(leaves);
+      (void)AttendBy(block)(leaves);
     } catch (const c10::Error& error) {
       return TorchMessage(error);
     }

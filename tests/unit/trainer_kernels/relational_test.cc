@@ -16,6 +16,12 @@ namespace {
 using RelationalFunctionType = torch::Tensor (*)(const torch::Tensor&, const RelationalBlock&,
                                                  const torch::Tensor&, std::optional<int64_t>);
 
+torch::Tensor FusedRelational(const torch::Tensor& h, const RelationalBlock& block,
+                              const torch::Tensor& coefficients,
+                              std::optional<int64_t> first_self) {
+  return RelationalAggregate(h, block, coefficients, first_self);
+}
+
 Differentiable RelationalBy(RelationalFunctionType function, const RelationalBlock& block,
                             std::optional<int64_t> first_self = {}) {
   return [function, &block, first_self](const std::vector<torch::Tensor>& leaves) {
@@ -40,7 +46,7 @@ RelationalBlock RandomRelations(uint64_t key, int64_t relations, int64_t destina
 void ExpectTheRelationalComposition(const std::vector<torch::Tensor>& leaves,
                                     const RelationalBlock& block,
                                     std::optional<int64_t> first_self) {
-  ExpectClose(Differentiate(RelationalBy(RelationalAggregate, block, first_self), leaves),
+  ExpectClose(Differentiate(RelationalBy(FusedRelational, block, first_self), leaves),
               Differentiate(RelationalBy(ComposedRelationalAggregate, block, first_self), leaves));
 }
 
@@ -90,7 +96,7 @@ TEST_P(RelationalTest, GradientsAreThoseOfFiniteDifferences) {
   for (const int64_t width : {1, 3, 31, 33, 100}) {
     SCOPED_TRACE(width);
     const RelationalBlock block = RandomRelations(3, 4, 6, 11);
-    ExpectGradientsOfDifferences(RelationalBy(RelationalAggregate, block, 2),
+    ExpectGradientsOfDifferences(RelationalBy(FusedRelational, block, 2),
                                  {torch::randn({11, width}), torch::randn({4, 3})}, 1.0, 1e-3);
   }
 }
@@ -105,7 +111,7 @@ TEST_P(RelationalTest, NanAndInfinityGoWhereTheCompositionTakesThem) {
       std::vector<torch::Tensor> leaves = {torch::randn({14, 19}), torch::randn({4, 3})};
       leaves[leaf][3][2] = bad;
       ExpectCloseWhereFinite(
-          Differentiate(RelationalBy(RelationalAggregate, block, 1), leaves),
+          Differentiate(RelationalBy(FusedRelational, block, 1), leaves),
           Differentiate(RelationalBy(ComposedRelationalAggregate, block, 1), leaves));
     }
   }
@@ -154,8 +160,34 @@ TEST(RelationalEdgesTest, BlocksWithoutEdgesDestinationsOrNeighbours) {
 TEST(RelationalEdgesTest, NumberOfThreadsChangesNoBit) {
   torch::manual_seed(5);
   const RelationalBlock block = RandomRelations(6, 5, 500, 700);
-  ExpectSameBitsOnAnyThreads(RelationalBy(RelationalAggregate, block, 7),
+  ExpectSameBitsOnAnyThreads(RelationalBy(FusedRelational, block, 7),
                              {torch::randn({700, 33}), torch::randn({5, 4})});
+}
+
+TEST(RelationalEdgesTest, GroupsBySourceThatAreGivenAreReadAndChangeNoBit) {
+  torch::manual_seed(9);
+  const RelationalBlock block = RandomRelations(6, 3, 20, 30);
+  const torch::Tensor coefficients = torch::randn({3, 2}), self = torch::randn({11, 9});
+  const torch::Tensor bases = torch::randn({2, 11, 9}), bias = torch::randn({11});
+  const torch::Tensor h = torch::randn({30, 9});
+  TransposedBlock by_source = GroupsBySource(block, 30);
+  const auto aggregate = [&](const TransposedBlock* given) {
+    return Differentiate(
+        [&](const auto& l) { return RelationalAggregate(l[0], block, coefficients, {}, given); },
+        {h});
+  };
+  const auto layer = [&](const TransposedBlock* given) {
+    return Differentiate(
+        [&](const auto& l) {
+          return RelationalLayer(l[0], block, {coefficients, bases, self, bias}, 0, {}, given);
+        },
+        {h});
+  };
+  EXPECT_TRUE(torch::equal(aggregate(&by_source).grads[0], aggregate(nullptr).grads[0]));
+  EXPECT_TRUE(torch::equal(layer(&by_source).grads[0], layer(nullptr).grads[0]));
+  for (float& reciprocal : by_source.reciprocals) reciprocal *= 2;
+  EXPECT_TRUE(torch::equal(aggregate(&by_source).grads[0], 2 * aggregate(nullptr).grads[0]));
+  EXPECT_FALSE(torch::equal(layer(&by_source).grads[0], layer(nullptr).grads[0]));
 }
 
 TEST(RelationalEdgesTest, OnlyTheCoefficientsNeedAGradientInAFirstLayer) {
@@ -167,9 +199,8 @@ TEST(RelationalEdgesTest, OnlyTheCoefficientsNeedAGradientInAFirstLayer) {
     WeighedLoss(function(h, block, coefficients, 0)).backward();
     return coefficients.grad();
   };
-  EXPECT_LT(
-      RelativeDifference(gradient(RelationalAggregate), gradient(ComposedRelationalAggregate)),
-      5e-6);
+  EXPECT_LT(RelativeDifference(gradient(FusedRelational), gradient(ComposedRelationalAggregate)),
+            5e-6);
 }
 
 TEST(RelationalEdgesTest, NumberOfThreadsChangesNoBitOfTheLayer) {

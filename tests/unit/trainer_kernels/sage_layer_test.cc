@@ -8,7 +8,7 @@
 
 #include "tests/support/every_target.h"
 #include "tests/support/random_block.h"
-#include "trainer/kernels/mean_aggregate.h"
+#include "trainer/kernels/aggregate.h"
 
 namespace halograph {
 namespace {
@@ -205,7 +205,7 @@ TEST(ParallelForTest, PartsRunAtTheSameTime) {
 // [h_v, mean(h_u)], with room or without.
 torch::Tensor SelfAndMeanOf(const torch::Tensor& h, const Block& block, bool room) {
   const auto rows = static_cast<int64_t>(block.indptr.size()) - 1;
-  torch::Tensor x = torch::cat({h.narrow(0, 0, rows), MeanAggregate(h, block)}, 1);
+  torch::Tensor x = torch::cat({h.narrow(0, 0, rows), Aggregate(h, block, Aggregation::kMean)}, 1);
   return room ? RowsWithRoom(rows, x.size(1)).copy_(x) : x;
 }
 

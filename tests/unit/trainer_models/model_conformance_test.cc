@@ -12,10 +12,13 @@ namespace {
 
 class ModelConformanceTest : public testing::TestWithParam<std::string> {
  protected:
-  static std::shared_ptr<Model> MakeSeeded(uint64_t seed, int64_t layers = 2) {
+  static std::shared_ptr<Model> MakeSeeded(uint64_t seed, int64_t layers = 2,
+                                           Precision precision = Precision::kFloat32) {
     torch::manual_seed(seed);
     const ModelKind& kind = **FindModelKind(GetParam());
-    return kind.make(*kind.options(), SmallShape(layers));
+    ModelShape shape = SmallShape(layers);
+    shape.precision = precision;
+    return kind.make(*kind.options(), shape);
   }
   static torch::Tensor Run(Model& model, const Minibatch& minibatch, const torch::Tensor& x,
                            std::optional<uint64_t> draws) {
@@ -139,6 +142,31 @@ TEST_P(ModelConformanceTest, WhatIsPreparedForItGivesTheBitsOfWhatItDoesItself) 
     }
   }
   at::set_num_threads(before);
+}
+
+TEST_P(ModelConformanceTest, PrecisionBf16RoundsRowsAndNothingElse) {
+  const ModelNeeds needs = (*FindModelKind(GetParam()))->needs;
+  const Minibatch two = RandomMinibatch(7);
+  Minibatch one = two;
+  one.layers = {two.layers[1]};
+  const torch::Tensor x = torch::randn({30, 4}).to(torch::kBFloat16).to(torch::kFloat32);
+  for (const Minibatch* minibatch : {&std::as_const(one), &two}) {
+    const auto layers = std::ssize(minibatch->layers);
+    const Outcome wanted = RunStep(*MakeSeeded(1, layers), {minibatch, {x}, {}});
+    const auto model = MakeSeeded(1, layers, Precision::kBf16);
+    const Outcome found = RunStep(*model, {minibatch, {x.to(torch::kBFloat16)}, {}});
+    EXPECT_EQ(found.output.scalar_type(), torch::kFloat32);
+    EXPECT_EQ(found.embeddings.scalar_type(), torch::kFloat32);
+    for (const torch::Tensor& gradient : found.gradients) {
+      EXPECT_EQ(gradient.scalar_type(), torch::kFloat32);
+    }
+    EXPECT_FALSE(torch::equal(found.output, wanted.output)) << "nothing was rounded";
+    EXPECT_TRUE(torch::allclose(found.output, wanted.output, 0.02, 0.02));
+    EXPECT_TRUE(torch::allclose(found.embeddings, wanted.embeddings, 0.02, 0.02));
+    const PreparedInput prepared(needs, *minibatch, x, {}, Precision::kBf16);
+    const auto same = MakeSeeded(1, layers, Precision::kBf16);
+    EXPECT_TRUE(torch::equal(RunStep(*same, prepared.input).output, found.output));
+  }
 }
 
 TEST_P(ModelConformanceTest, NothingIsDrawnInEvaluation) {

@@ -29,9 +29,9 @@ inline ModelShape SmallShape(int64_t layers = 2) {
 // An input as it is prepared for a kind of these needs. `minibatch` must outlive it.
 struct PreparedInput {
   PreparedInput(const ModelNeeds& needs, const Minibatch& minibatch, const torch::Tensor& nodes,
-                std::optional<uint64_t> draws)
+                std::optional<uint64_t> draws, Precision precision = Precision::kFloat32)
       : input{&minibatch, {nodes}, draws} {
-    if (needs.input_rows == InputRows::kSelfAndMean) GiveSelfAndMean(minibatch, nodes);
+    if (needs.input_rows == InputRows::kSelfAndMean) GiveSelfAndMean(minibatch, nodes, precision);
     if (!needs.transposed) return;
     transposed = TransposeLayers(PlainSchema(), minibatch);
     input.transposed = &transposed;
@@ -39,16 +39,18 @@ struct PreparedInput {
   PreparedInput(const PreparedInput&) = delete;
   PreparedInput& operator=(const PreparedInput&) = delete;
 
-  void GiveSelfAndMean(const Minibatch& minibatch, const torch::Tensor& nodes) {
+  void GiveSelfAndMean(const Minibatch& minibatch, const torch::Tensor& nodes,
+                       Precision precision) {
     FeatureMatrix features(nodes.size(0), nodes.size(1));
     std::copy_n(nodes.data_ptr<float>(), nodes.numel(), features.values().data());
     input.nodes = {torch::Tensor()};
     for (const Block& block : minibatch.layers.back().blocks) {
-      SelfAndMean made = MakeSelfAndMean(block, features, features, nullptr);
+      SelfAndMean made = MakeSelfAndMean(block, features, features, precision, nullptr);
       const int64_t rows = made.rows.rows(), stride = made.rows.cols();
-      input.self_and_mean.push_back(torch::from_blob(made.rows.Release(), {rows, stride},
-                                                     FeatureMatrix::Free, torch::kFloat32)
-                                        .narrow(1, 0, made.cols));
+      const auto type = precision == Precision::kBf16 ? torch::kBFloat16 : torch::kFloat32;
+      input.self_and_mean.push_back(
+          torch::from_blob(made.rows.Release(), {rows, stride}, FeatureMatrix::Free, type)
+              .narrow(1, 0, made.cols));
     }
   }
 

@@ -35,7 +35,7 @@ class BatchMakerTest : public OpenedGraphTest {
 };
 
 // Counts calls of Pull.
-class CountedPulls final : public KVStore {
+class CountedPulls : public KVStore {
  public:
   explicit CountedPulls(KVStore* store) : store_(store) {}
   const GraphInfo& info() const override { return store_->info(); }
@@ -50,6 +50,9 @@ class CountedPulls final : public KVStore {
   }
   int calls = 0;
   int tensors = 0;
+
+ protected:
+  const KVStore* store() const { return store_; }
 
  private:
   KVStore* store_;
@@ -229,6 +232,12 @@ TEST_F(BatchMakerTest, SeedsMayBeOfSeveralTypes) {
   EXPECT_EQ(batch->minibatch.nodes[paper][batch->minibatch.seed_positions[1][2]], 4);
 }
 
+std::vector<int32_t> Counted(int32_t count) {
+  std::vector<int32_t> values;
+  for (int32_t i = 0; i < count; ++i) values.push_back(1000 * i + 1);
+  return values;
+}
+
 // What the first layer of a model gets, out of a batch that has the features of all nodes.
 void ExpectSameRows(const Schema& schema, const PreparedBatch& plain, const PreparedBatch& made) {
   EXPECT_EQ(made.minibatch, plain.minibatch);
@@ -236,9 +245,9 @@ void ExpectSameRows(const Schema& schema, const PreparedBatch& plain, const Prep
   ASSERT_EQ(made.self_and_mean.size(), blocks.size());
   for (size_t b = 0; b < blocks.size(); ++b) {
     const Relation& relation = schema.relations[blocks[b].relation];
-    const SelfAndMean wanted =
-        MakeSelfAndMean(blocks[b], plain.features[*schema.NodeTypeIndex(relation.destination)],
-                        plain.features[*schema.NodeTypeIndex(relation.source)], nullptr);
+    const SelfAndMean wanted = MakeSelfAndMean(
+        blocks[b], plain.features[*schema.NodeTypeIndex(relation.destination)],
+        plain.features[*schema.NodeTypeIndex(relation.source)], Precision::kFloat32, nullptr);
     EXPECT_EQ(made.self_and_mean[b].cols, wanted.cols);
     const auto found = made.self_and_mean[b].rows.values();
     EXPECT_TRUE(std::equal(found.begin(), found.end(), wanted.rows.values().begin(),
@@ -265,6 +274,109 @@ TEST_F(BatchMakerTest, RowsOfTheFirstLayerStandInForThoseOfTheNodes) {
   EXPECT_EQ(found->features[0].cols(), 0) << "rows of the nodes are not kept";
   EXPECT_EQ(found->pulled.local_bytes, wanted->pulled.local_bytes);
   EXPECT_EQ(counted.calls, 1);
+}
+
+TEST_F(BatchMakerTest, RowsOfPrecisionBf16AreRoundedFromWhateverIsStored) {
+  TestGraphSpec spec = RandomGraph({.nodes = 50, .feature_dim = 5});
+  std::vector<TestTensor>& features = spec.node_types[0].features;
+  features.push_back(Narrowed(features[0], "half", DType::kFloat16));
+  features.push_back(Narrowed(features[0], "brain", DType::kBFloat16));
+  features.push_back(MakeTensor<int32_t>("id", Counted(50), 1));
+  Open(spec);
+  const Schema& schema = stores_.graph->info().schema;
+  for (const InputRows rows : {InputRows::kNodes, InputRows::kSelfAndMean}) {
+    for (const std::string name : {"feat", "half", "brain", "id", "all"}) {
+      SCOPED_TRACE(name);
+      BatchRecipe recipe = Recipe(name == "all" ? "brain" : name, {3, 2});
+      if (name == "all") recipe.inputs.push_back(InputOf(schema, 0, "feat"));
+      recipe.input_rows = rows;
+      const BatchMaker wide(stores_.graph.get(), stores_.kv.get(), recipe);
+      recipe.precision = Precision::kBf16;
+      const BatchMaker narrow(stores_.graph.get(), stores_.kv.get(), recipe);
+      auto wanted = Make(wide, 0, {7, 3, 7}, 11);
+      auto found = Make(narrow, 0, {7, 3, 7}, 11);
+      ASSERT_TRUE(wanted.ok() && found.ok()) << wanted.status() << found.status();
+      const bool nodes = rows == InputRows::kNodes;
+      FeatureMatrix& of_wide = nodes ? wanted->features[0] : wanted->self_and_mean[0].rows;
+      const FeatureMatrix& made = nodes ? found->features[0] : found->self_and_mean[0].rows;
+      ASSERT_EQ(of_wide.precision(), Precision::kFloat32);
+      const FeatureMatrix rounded = WithPrecision(std::move(of_wide), Precision::kBf16);
+      EXPECT_TRUE(std::equal(rounded.bf16_values().begin(), rounded.bf16_values().end(),
+                             made.bf16_values().begin(), made.bf16_values().end()));
+    }
+  }
+}
+
+// Offers what is mapped as it is, and still counts pulls.
+class InPlaceAndCounted final : public CountedPulls {
+ public:
+  using CountedPulls::CountedPulls;
+  std::optional<RowsInPlace> InPlace(const TensorRef& tensor) const override {
+    return store()->InPlace(tensor);
+  }
+};
+
+TEST_F(BatchMakerTest, RowsReadInPlaceGiveTheBitsOfThoseThatArePulled) {
+  TestGraphSpec spec = RandomGraph({.nodes = 300, .feature_dim = 19});
+  std::vector<TestTensor>& features = spec.node_types[0].features;
+  features.push_back(Narrowed(features[0], "half", DType::kFloat16));
+  features.push_back(Narrowed(features[0], "brain", DType::kBFloat16));
+  Open(spec);
+  ThreadPool pool("hg-test", 2, 8);
+  for (const Precision precision : {Precision::kFloat32, Precision::kBf16}) {
+    for (const std::string name : {"feat", "brain", "half", "normalised"}) {
+      SCOPED_TRACE(name);
+      BatchRecipe recipe = Recipe(name == "normalised" ? "feat" : name, {7, 5});
+      if (name == "normalised") recipe.inputs[0].normalization = FeatureNormalization::kRow;
+      recipe.input_rows = InputRows::kSelfAndMean;
+      recipe.precision = precision;
+      recipe.pool = &pool;
+      CountedPulls pulls(stores_.kv.get());
+      InPlaceAndCounted in_place(stores_.kv.get());
+      auto wanted = Make(BatchMaker(stores_.graph.get(), &pulls, recipe), 0, {7, 3, 7, 250}, 11);
+      auto found = Make(BatchMaker(stores_.graph.get(), &in_place, recipe), 0, {7, 3, 7, 250}, 11);
+      ASSERT_TRUE(wanted.ok() && found.ok()) << wanted.status() << found.status();
+      EXPECT_EQ(pulls.calls, 1);
+      EXPECT_EQ(in_place.calls, name == "feat" || name == "brain" ? 0 : 1);
+      EXPECT_EQ(found->pulled.local_bytes, wanted->pulled.local_bytes);
+      FeatureMatrix& of_wanted = wanted->self_and_mean[0].rows;
+      FeatureMatrix& of_found = found->self_and_mean[0].rows;
+      ASSERT_EQ(of_found.bytes().size(), of_wanted.bytes().size());
+      EXPECT_TRUE(
+          std::equal(of_found.bytes().begin(), of_found.bytes().end(), of_wanted.bytes().begin()));
+    }
+  }
+}
+
+TEST_F(BatchMakerTest, TypesMayBeReadInPlaceAndPulledSideBySide) {
+  Open(RandomTypedGraph({.nodes = 60, .feature_dim = 3}));
+  const Schema& schema = stores_.graph->info().schema;
+  const int paper = *schema.NodeTypeIndex("paper");
+  BatchRecipe recipe;
+  recipe.sampling = SamplingSpec::Uniform(schema, std::vector<int32_t>{3, 3});
+  recipe.inputs = {InputOf(schema, *schema.NodeTypeIndex("author"), "emb"),
+                   InputOf(schema, paper, "year")};
+  recipe.inputs[1].normalization = FeatureNormalization::kRow;
+  const BatchMaker plain(stores_.graph.get(), stores_.kv.get(), recipe);
+  recipe.input_rows = InputRows::kSelfAndMean;
+  InPlaceAndCounted in_place(stores_.kv.get());
+  const BatchMaker maker(stores_.graph.get(), &in_place, recipe);
+  auto wanted = Make(plain, paper, {4, 11, 30}, 5);
+  auto found = Make(maker, paper, {4, 11, 30}, 5);
+  ASSERT_TRUE(wanted.ok() && found.ok()) << wanted.status() << found.status();
+  EXPECT_EQ(in_place.tensors, 1) << "the years, which are normalised";
+  ExpectSameRows(schema, *wanted, *found);
+}
+
+TEST_F(BatchMakerTest, ACancelledTokenEndsABatchWhoseRowsAreReadInPlace) {
+  Open(RandomGraph({.nodes = 50}));
+  BatchRecipe recipe = Recipe("feat", {3});
+  recipe.input_rows = InputRows::kSelfAndMean;
+  const BatchMaker maker(stores_.graph.get(), stores_.kv.get(), recipe);
+  CancelToken token;
+  token.Cancel();
+  EXPECT_EQ(Make(maker, 0, {1}, 1, {.cancel = &token}).status().code(),
+            absl::StatusCode::kCancelled);
 }
 
 TEST_F(BatchMakerTest, RowsOfTheFirstLayerAreMadeForEveryRelation) {

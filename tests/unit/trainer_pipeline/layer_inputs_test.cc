@@ -57,7 +57,7 @@ TEST(SelfAndMeanTest, IsTheRowItselfAndTheMeanOfItsSources) {
     const Block block = RandomBlock(3, 23, 41);
     const FeatureMatrix features = RandomMatrix(5, 41, cols);
     ExpectSelfAndMean(block, features, features,
-                      MakeSelfAndMean(block, features, features, nullptr));
+                      MakeSelfAndMean(block, features, features, Precision::kFloat32, nullptr));
   }
 }
 
@@ -68,7 +68,7 @@ TEST(SelfAndMeanTest, TypesMayDifferInWidthOrHaveNoFeatures) {
     const FeatureMatrix destinations = RandomMatrix(1, 12, own);
     const FeatureMatrix sources = RandomMatrix(2, 20, other);
     ExpectSelfAndMean(block, destinations, sources,
-                      MakeSelfAndMean(block, destinations, sources, nullptr));
+                      MakeSelfAndMean(block, destinations, sources, Precision::kFloat32, nullptr));
   }
 }
 
@@ -77,7 +77,7 @@ TEST(SelfAndMeanTest, BlocksWithoutEdgesDestinationsOrNeighbours) {
   for (const Block& block : {Block{0, {0, 0, 0}, {}}, Block{0, {0, 0, 1}, {2}}, Block{0, {0}, {}},
                              Block{0, {0, 1}, {0}}}) {
     ExpectSelfAndMean(block, features, features,
-                      MakeSelfAndMean(block, features, features, nullptr));
+                      MakeSelfAndMean(block, features, features, Precision::kFloat32, nullptr));
   }
 }
 
@@ -86,7 +86,7 @@ TEST(SelfAndMeanTest, NanAndInfinityReachThoseWhoListThem) {
   features.values()[2] = std::numeric_limits<float>::quiet_NaN();
   features.values()[1] = std::numeric_limits<float>::infinity();
   const Block block = {0, {0, 2, 3}, {0, 2, 1}};
-  const SelfAndMean made = MakeSelfAndMean(block, features, features, nullptr);
+  const SelfAndMean made = MakeSelfAndMean(block, features, features, Precision::kFloat32, nullptr);
   EXPECT_THAT(Row(made.rows, 0)[1], testing::NanSensitiveFloatEq(NAN));
   EXPECT_EQ(Row(made.rows, 1)[1], std::numeric_limits<float>::infinity());
 }
@@ -94,14 +94,47 @@ TEST(SelfAndMeanTest, NanAndInfinityReachThoseWhoListThem) {
 TEST(SelfAndMeanTest, TheNumberOfThreadsChangesNoBit) {
   const Block block = RandomBlock(3, 700, 900);
   const FeatureMatrix features = RandomMatrix(5, 900, 33);
-  const SelfAndMean alone = MakeSelfAndMean(block, features, features, nullptr);
+  const SelfAndMean alone =
+      MakeSelfAndMean(block, features, features, Precision::kFloat32, nullptr);
   for (const size_t helpers : {1, 3}) {
     ThreadPool pool("hg-test", helpers, 8);
-    const SelfAndMean shared = MakeSelfAndMean(block, features, features, &pool);
+    const SelfAndMean shared =
+        MakeSelfAndMean(block, features, features, Precision::kFloat32, &pool);
     ASSERT_EQ(shared.rows.values().size(), alone.rows.values().size());
     EXPECT_EQ(std::memcmp(shared.rows.values().data(), alone.rows.values().data(),
                           alone.rows.values().size_bytes()),
               0);
+  }
+}
+
+FeatureMatrix Copied(const FeatureMatrix& matrix) {
+  FeatureMatrix copy(matrix.rows(), matrix.cols());
+  std::copy_n(matrix.values().data(), matrix.values().size(), copy.values().data());
+  return copy;
+}
+
+TEST(SelfAndMeanTest, RowsOfBfloat16AreThoseOfFloat32RoundedOnce) {
+  const Block block = RandomBlock(3, 23, 41);
+  for (const int64_t cols : {1, 3, 31, 33, 100}) {
+    const FeatureMatrix given = RandomMatrix(5, 41, cols);
+    // What is stored as bfloat16 stays so, and gives the bits of the same numbers as float32.
+    const FeatureMatrix narrow = WithPrecision(Copied(given), Precision::kBf16);
+    const FeatureMatrix same =
+        WithPrecision(WithPrecision(Copied(given), Precision::kBf16), Precision::kFloat32);
+    for (const bool stored_narrow : {false, true}) {
+      const FeatureMatrix& features = stored_narrow ? same : given;
+      const FeatureMatrix& read = stored_narrow ? narrow : given;
+      SelfAndMean wide = MakeSelfAndMean(block, features, features, Precision::kFloat32, nullptr);
+      const SelfAndMean again = MakeSelfAndMean(block, read, read, Precision::kFloat32, nullptr);
+      ASSERT_TRUE(std::equal(again.rows.values().begin(), again.rows.values().end(),
+                             wide.rows.values().begin()));
+      const SelfAndMean made = MakeSelfAndMean(block, read, read, Precision::kBf16, nullptr);
+      EXPECT_EQ(made.cols, 2 * cols);
+      const FeatureMatrix wanted = WithPrecision(std::move(wide.rows), Precision::kBf16);
+      EXPECT_TRUE(std::equal(wanted.bf16_values().begin(), wanted.bf16_values().end(),
+                             made.rows.bf16_values().begin(), made.rows.bf16_values().end()))
+          << cols << (stored_narrow ? ", stored narrow" : "");
+    }
   }
 }
 
@@ -144,6 +177,10 @@ TEST(TransposeLayersTest, EveryLayerButTheModelsFirstIsGivenBySource) {
     for (int32_t u = 0; u + 1 < std::ssize(by_source.indptr); ++u) {
       for (int64_t e = by_source.indptr[u]; e < by_source.indptr[u + 1]; ++e) {
         found.emplace_back(u, by_source.destinations[e]);
+        const int32_t edge = by_source.edges[e];
+        EXPECT_EQ(block.indices[edge], u);
+        EXPECT_GE(edge, block.indptr[by_source.destinations[e]]);
+        EXPECT_LT(edge, block.indptr[by_source.destinations[e] + 1]);
       }
     }
     EXPECT_EQ(found, wanted);
