@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Installs what is missing, builds the release and runs every test.
 #
-# Usage: tests/run.sh [CTEST_OPTION...]     such as -L unit, or -R Sampler
+# Usage: tests/run.sh [--built] [CTEST_OPTION...]     such as -L unit, or -R Sampler
+#   --built   runs the tests of the release as it was built last
 # Tests on real graphs need HALOGRAPH_DATA, a folder of data sets; without it they skip, and are
 # listed at the end.
 set -euo pipefail
@@ -14,8 +15,12 @@ list_skipped() {
   if [ -n "$skipped" ]; then printf 'Skipped cases:\n%s\n' "$skipped"; fi
 }
 
-./deploy/install-packages.sh
-./deploy/build.sh release -DHALOGRAPH_TESTS=ON
+if [ "${1:-}" = --built ]; then
+  shift
+else
+  ./deploy/install-packages.sh
+  ./deploy/build.sh release -DHALOGRAPH_TESTS=ON
+fi
 code=0
 ctest --test-dir build/release --parallel 2 --output-on-failure --no-tests=error "$@" \
   </dev/null || code=$?

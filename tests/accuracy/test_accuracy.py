@@ -58,6 +58,16 @@ class AmazonPhotoTest(AccuracyBase):
         self.assertLessEqual(abs(together - alone), 0.015)
 
 
+class LearntInputsTest(AccuracyBase):
+    """amazon-photo without its features: the topology alone, by learnt inputs."""
+
+    def test_amazon_photo_without_features(self):
+        graph = self.partitioned(datasets.real("amazon-photo"))
+        settings = dict(AMAZON_PHOTO, embed="node:64", state=self.box.folder / "state",
+                        embed_begin="fresh")
+        self.assertGreaterEqual(mean(self.embedded(graph, range(2), settings)), 0.80)
+
+
 class DefaultsTest(AccuracyBase):
     """Raw 0/1 features with no option but the seed."""
 

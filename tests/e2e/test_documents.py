@@ -74,7 +74,7 @@ class PagesTest(programs.ProgramTest):
         """An option of a page is one of the programs, of a script or of a benchmark."""
         known = set()
         for program in ("partition", "server", "train", "ctl"):
-            for words in self.subcommands(program):
+            for words in self.commands(f"halograph-{program}"):
                 known |= set(re.findall(r"--[a-z0-9-]+", must(self.box.run(*words, "--help")).out))
         for script in [*ROOT.glob("deploy/*.sh"), *ROOT.glob("tests/bench/**/*.cc"),
                        *ROOT.glob("tests/bench/**/*.h"), *ROOT.glob("tests/bench/**/*.py")]:
@@ -83,12 +83,14 @@ class PagesTest(programs.ProgramTest):
             named = set(re.findall(r"--[a-z][a-z0-9-]+", text_of(page)))
             self.assertEqual([], sorted(named - known), page)
 
-    def subcommands(self, program):
-        name = f"halograph-{program}"
-        text = must(self.box.run(name, "--help")).out
+    def commands(self, *words):
+        """The command of these words, and all below it."""
+        text = must(self.box.run(*words, "--help")).out
         table = re.split(r"^(?:Subc|C)ommands\b.*:\n", text, maxsplit=1, flags=re.MULTILINE)[1:]
-        return [[name]] + [[name, word]
-                           for word in re.findall(r"^  ([a-z]+) ", "".join(table), re.MULTILINE)]
+        found = [words]
+        for word in re.findall(r"^  ([a-z]+) ", "".join(table), re.MULTILINE):
+            found += self.commands(*words, word)
+        return found
 
     def report(self, *words):
         return subprocess.run([sys.executable, ROOT / "tests/bench/report.py", *words],

@@ -25,6 +25,9 @@ CASES = (
          "--queue", "0", "--part"),
     Case("halograph-ctl status", ["--servers", "127.0.0.1:1", "--timeout", "300ms"],
          "--calls-in-flight", "0", "--servers"),
+    Case("halograph-ctl state create",
+         ["--servers", "127.0.0.1:1", "--timeout", "300ms", "--type", "node", "--tensor", "emb"],
+         "--dim", "0", "--servers"),
     Case("halograph-train", ["--graph", "none"], "--layers", "17", "--graph"),
     Case("halograph-partition run", ["--input", "none", "--output", "g", "--parts", "2"],
          "--refinement-rounds", "17", "--input"),
@@ -130,14 +133,14 @@ class CommandsTest(ProgramTest):
     def errors(case, result):
         """What is reported as wrong, without how a call went, which differs from call to call."""
         lines = [line for line in result.err.splitlines() if line.startswith(f"{case.program}: ")]
-        return [line.partition(": UNAVAILABLE")[0] for line in lines]
+        return [re.split(": UNAVAILABLE|; last of ", line)[0] for line in lines]
 
 
 class CommandNamesTest(ProgramTest):
     def test_commands_that_are_missing_or_unknown_are_refused(self):
         for words, message in (
-                (["halograph-ctl"], "no command is given, expected status"),
-                (["halograph-ctl", "statsu"], "unknown command 'statsu', expected status; did you "),
+                (["halograph-ctl"], "no command is given, expected status or state"),
+                (["halograph-ctl", "statsu"], "unknown command 'statsu', expected status or state; did "),
                 (["halograph-partition"], "no command is given, expected run, "),
                 (["halograph-partition", "generate"], "no command is given, expected rmat, "),
                 (["halograph-partition", "dance"], "unknown command 'dance', expected run, ")):

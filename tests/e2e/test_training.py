@@ -42,6 +42,14 @@ class SameEverywhereTest(TrainingBase):
         self.assertEqual(wanted, self.numbers(servers=self.remote(0, 1)), "two servers")
         self.assertEqual(wanted, self.numbers(servers=self.remote(1, 0)), "in any order")
 
+    def test_bf16_gives_one_result_in_every_mode_near_that_of_float32(self):
+        wanted = self.numbers(graph=self.graph, precision="bf16")
+        self.assertEqual(wanted, self.numbers(servers=self.remote(0, 1), precision="bf16"))
+        for wide, narrow in zip(self.numbers(graph=self.graph)[0], wanted[0]):
+            self.assertNotEqual(wide[0], narrow[0])
+            self.assertAlmostEqual(wide[0], narrow[0], delta=0.02)
+            self.assertEqual(wide[3], narrow[3])
+
     def test_another_seed_gives_other_losses(self):
         first = self.numbers(graph=self.graph)
         _, epochs, _ = train(self.box, graph=self.graph, **{**self.RUN, "seed": 4})
@@ -205,6 +213,10 @@ class UsageTest(TrainingBase):
         result = self.box.run("halograph-train", *options(graph=self.graph, model="magic"))
         self.assertIn(result.code, (1, 2), str(result))
         self.assertIn("sage", result.text)
+
+    def test_unknown_precision_names_those_that_exist(self):
+        result = self.box.run("halograph-train", *options(graph=self.graph, precision="int3"))
+        self.assertCode(2, result, "int3", "float32", "bf16")
 
     def test_a_log_that_cannot_be_written_is_named(self):
         path = self.box.folder / "no" / "such" / "log.jsonl"

@@ -50,6 +50,11 @@ Status CheckTopology(const TrainOptions& o) {
     };
     if (!o.topology.empty()) return unused("--topology");
     if (!o.local.empty()) return unused("--local");
+    if (!o.state.folder.empty() && o.world_size > 1) {
+      return InvalidArgument(
+          "--state is for one rank: for {} start halograph-server with --state, and give --servers",
+          o.world_size);
+    }
   }
   if (o.topology == kTopologyLocal) {
     if (!o.cache_dir.empty()) return OkStatus();
@@ -83,7 +88,10 @@ Status CheckWhere(const TrainOptions& o) {
 void AddGraphRows(OptionTable& rows, TrainOptions* o) {
   rows.Group("Graph");
   rows.Add("graph", &o->graph, "partition folder, mapped here (embedded mode)").ValueName("FOLDER");
-  AddServersRow(rows, &o->remote, "addresses of all partition servers (partitioned, hybrid mode)");
+  AddServersRow(
+      rows, &o->remote,
+      "addresses of all partition servers (partitioned, hybrid mode); several may serve the same "
+      "part: the least busy is asked, and another one if it does not answer");
   rows.Add(
           "topology", &o->topology,
           "with --servers: servers (they sample), or in hybrid mode local (fetched from them once) "
@@ -170,6 +178,11 @@ void AddTrainingRows(OptionTable& rows, TrainOptions* o) {
       .AllRanks();
   rows.Add("lr", &o->learning_rate, "learning rate").Above(0).AtMost(1e6).AllRanks();
   rows.Add("weight-decay", &o->weight_decay, "L2 term of the optimizer").Range(0, 1e6).AllRanks();
+  rows.AddChoice("precision", &o->precision,
+                 {{"float32", Precision::kFloat32}, {"bf16", Precision::kBf16}},
+                 "bf16: rows that enter a layer are bfloat16, and so are their products where the "
+                 "processor has AVX512-BF16; sums, weights and gradients stay float32")
+      .AllRanks();
   rows.Add("seed", &o->seed, "seed of everything random").AllRanks();
   rows.Add("eval-every", &o->eval_every, "epochs between evaluations; 0: only after the last")
       .Range(0, kMaxEpochs)
@@ -233,6 +246,8 @@ void AddTrainRows(OptionTable& rows, TrainOptions* o) {
   AddGraphRows(rows, o);
   AddRankRows(rows, o);
   AddModelRows(rows, o);
+  AddEmbeddingRows(rows, &o->embeddings);
+  AddStateRows(rows, &o->state, "a run without servers (--graph)");
   AddSamplingRows(rows, o);
   AddTrainingRows(rows, o);
   AddMachineRows(rows, o);

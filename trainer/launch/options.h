@@ -12,7 +12,9 @@
 #include "common/base/status.h"
 #include "common/graph/partition.h"
 #include "common/program/options.h"
+#include "common/state/options/state_folder_options.h"
 #include "common/storage/json.h"
+#include "trainer/launch/embedding_options.h"
 #include "trainer/launch/launch_env.h"
 #include "trainer/models/registry.h"
 #include "trainer/output/prediction_file.h"
@@ -49,6 +51,9 @@ struct TrainOptions {
   std::vector<std::string> features;  // side by side; empty: the only one, else `feat`
   FeatureNormalization normalization = FeatureNormalization::kNone;
 
+  EmbeddingOptions embeddings;  // inputs that are learnt
+  StateFolderOptions state;     // where they are kept, without servers
+
   std::string model = "sage";
   std::shared_ptr<ModelOptions> model_options;  // of that model; null: with its defaults
   int64_t layers = 2;
@@ -61,6 +66,7 @@ struct TrainOptions {
   OptimizerKind optimizer = OptimizerKind::kAdam;
   double learning_rate = 0.003;  // raw features are learnt with it too, unlike with 0.01
   double weight_decay = 0;
+  Precision precision = Precision::kFloat32;
   uint64_t seed = 0;
 
   int64_t eval_every = 1;             // epochs; 0: after the last only

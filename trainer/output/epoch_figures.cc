@@ -18,6 +18,7 @@ constexpr FigureRow kRows[] = {
     {Figure::kFeatureWait, "feature_wait_s", OverRanks::kMean},
     {Figure::kCompute, "compute_s", OverRanks::kMean},
     {Figure::kSyncWait, "sync_wait_s", OverRanks::kMean},
+    {Figure::kPush, "push_s", OverRanks::kMean},
     {Figure::kSteps, "steps", OverRanks::kOwn, kWhole},
     {Figure::kSampledEdges, "sampled_edges", OverRanks::kSum, kWhole},
     {Figure::kLocalBytes, "local_bytes", OverRanks::kSum, kWhole},

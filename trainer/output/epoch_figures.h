@@ -24,6 +24,7 @@ enum class Figure : uint8_t {
   kFeatureWait,  // and for features
   kCompute,      // seconds of forward, backward and optimizer
   kSyncWait,     // seconds of all-reducing gradients
+  kPush,         // seconds of pushing gradients of learnt inputs
   kSteps,
   kSampledEdges,
   kLocalBytes,   // of features

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "common/base/build_info.h"
+#include "trainer/kernels/bf16_product.h"
 #include "trainer/launch/blas.h"
 
 namespace halograph {
@@ -25,6 +26,7 @@ void AddInputs(const std::vector<NodeInput>& inputs, Json* config) {
                 {"feature_dim", dim},
                 {"feature_dtype", one_or_all(dtypes)}};
   };
+  if (inputs.empty()) return config->update(Json{{"features", Json::array()}, {"feature_dim", 0}});
   const bool one_type = inputs.front().node_type == inputs.back().node_type;
   if (one_type) return config->update(of_type(inputs.front().node_type));
   for (const char* key : {"features", "feature_dim", "feature_dtype"}) {
@@ -37,15 +39,22 @@ void AddInputs(const std::vector<NodeInput>& inputs, Json* config) {
 
 }  // namespace
 
-Json ConfigLine(const Session& session, const std::vector<NodeInput>& inputs) {
+Json ConfigLine(const Session& session, const std::vector<NodeInput>& features,
+                const std::vector<LearntType>& learnt) {
   const GraphInfo& info = session.stores.graph->info();
   Json config = ToJson(session.options);
   config["task"] = session.task->name();
   config.update(session.task->Facts());
-  AddInputs(inputs, &config);
+  AddInputs(features, &config);
+  config["learnt_inputs"] = Json::object();
+  for (const LearntType& type : learnt) {
+    config["learnt_inputs"][info.schema.node_types[type.node_type].name] = type.dim;
+  }
   config["build"] = BuildVersion();
   config["torch"] = TorchVersion();
   config["blas"] = FastBlasName();
+  const bool narrow = session.options.precision == Precision::kBf16 && HasBf16Products();
+  config["product_dtype"] = DTypeName(narrow ? DType::kBFloat16 : DType::kFloat32);
   config["graph_name"] = info.schema.graph_name;
   config["graph_identity"] = info.identity;
   config["sampling_contract"] = kSamplingContract;

@@ -11,8 +11,9 @@
 
 namespace halograph {
 
-// The first line: {"config": ...}. `inputs`: what the model takes in.
-[[nodiscard]] Json ConfigLine(const Session& session, const std::vector<NodeInput>& inputs);
+// The first line: {"config": ...}. `features` and `learnt`: what the model takes in.
+[[nodiscard]] Json ConfigLine(const Session& session, const std::vector<NodeInput>& features,
+                              const std::vector<LearntType>& learnt);
 
 // What the run came to, without `most_frequent` and `total_seconds`. Requires a best epoch.
 [[nodiscard]] RunSummary SummaryOf(const Session& session, const TrainResult& result);

@@ -13,6 +13,7 @@
 #include "common/program/program.h"
 #include "common/sampling/sampler_plan.h"
 #include "trainer/distributed/gradients.h"
+#include "trainer/kernels/bf16_product.h"
 #include "trainer/launch/blas.h"
 #include "trainer/models/registry.h"
 #include "trainer/output/prediction_file.h"
@@ -35,7 +36,13 @@ void SetThreads(const TrainOptions& options) {
   if (at::get_num_interop_threads() != 1) at::set_num_interop_threads(1);
 }
 
-BatchRecipe RecipeOf(const Session& session, const ModelKind& kind, std::vector<NodeInput> inputs,
+// What the model takes in.
+struct Inputs {
+  std::vector<NodeInput> features;
+  std::vector<LearntType> learnt;
+};
+
+BatchRecipe RecipeOf(const Session& session, const ModelKind& kind, const Inputs& inputs,
                      const std::vector<int32_t>& fanouts, bool training) {
   BatchRecipe recipe;
   recipe.sampling =
@@ -43,11 +50,22 @@ BatchRecipe RecipeOf(const Session& session, const ModelKind& kind, std::vector<
   recipe.sampling.weight = session.options.sampling_weights;
   recipe.edge_ids = kind.needs.edge_ids;
   recipe.weights = kind.needs.weights;
-  recipe.inputs = std::move(inputs);
-  recipe.input_rows = kind.needs.input_rows;
+  recipe.inputs = inputs.features;
+  // What is learnt is not there yet when a minibatch is prepared.
+  recipe.input_rows = inputs.learnt.empty() ? kind.needs.input_rows : InputRows::kNodes;
+  recipe.precision = session.options.precision;
   recipe.transposed = training && kind.needs.transposed;
   recipe.pool = session.preparing.get();
   return recipe;
+}
+
+void SayIfProductsAreWide(const TrainOptions& options) {
+  if (options.precision != Precision::kBf16 || HasBf16Products()) return;
+  spdlog::warn(
+      "rank {}: --precision bf16: this processor has no AVX512-BF16. Rows are kept as bfloat16, "
+      "and "
+      "products are made of them in float32",
+      options.rank);
 }
 
 Status CheckPredict(const Session& session) {
@@ -103,15 +121,26 @@ void ResolveEpochs(Session& session) {
   options.epochs = DefaultEpochs(session.Shards(train).Steps(options.batch_size));
 }
 
-// Graph, task and ranks. `inputs`: what the model takes in.
-Status Prepare(Session& session, std::vector<NodeInput>* inputs) {
+StatusOr<Inputs> ChooseInputsOf(const Session& session, const ModelKind& kind) {
+  const TrainOptions& options = session.options;
+  const Schema& schema = session.stores.graph->info().schema;
+  Inputs inputs;
+  HG_ASSIGN_OR_RETURN(inputs.learnt, ChooseLearntTypes(options.embeddings, schema));
+  std::vector<int> learnt;
+  for (const LearntType& type : inputs.learnt) learnt.push_back(type.node_type);
+  HG_ASSIGN_OR_RETURN(inputs.features,
+                      ChooseInputs(kind, schema, options.features, options.normalization, learnt));
+  return inputs;
+}
+
+// Graph, task and ranks.
+Status Prepare(Session& session, Inputs* inputs) {
   const TrainOptions& options = session.options;
   HG_ASSIGN_OR_RETURN(const ModelKind* const kind, FindModelKind(options.model));
   session.stop->OnStop([&session] { session.cancel.Cancel(); });
   HG_ASSIGN_OR_RETURN(session.stores, OpenStores(StoreOptionsOf(options), &session.cancel));
   PlanSampling(session);
-  HG_ASSIGN_OR_RETURN(*inputs, ChooseInputs(*kind, session.stores.graph->info().schema,
-                                            options.features, options.normalization));
+  HG_ASSIGN_OR_RETURN(*inputs, ChooseInputsOf(session, *kind));
   HG_RETURN_IF_ERROR(OpenTaskOf(session));
   ResolveEpochs(session);
   HG_RETURN_IF_ERROR(CheckPredict(session));
@@ -134,18 +163,33 @@ Status Prepare(Session& session, std::vector<NodeInput>* inputs) {
 }
 
 // With the same weights on every rank.
-Status MakeModel(Session& session, const std::vector<NodeInput>& inputs) {
+Status MakeModel(Session& session, const Inputs& inputs) {
   const TrainOptions& options = session.options;
   HG_ASSIGN_OR_RETURN(const ModelKind* const kind, FindModelKind(options.model));
   ModelShape shape;
   shape.schema = &session.stores.graph->info().schema;
   shape.input_dims.resize(shape.schema->node_types.size());
-  for (const NodeInput& input : inputs) shape.input_dims[input.node_type] += input.spec.dim;
+  for (const NodeInput& input : inputs.features) {
+    shape.input_dims[input.node_type] += input.spec.dim;
+  }
+  for (const LearntType& type : inputs.learnt) shape.input_dims[type.node_type] = type.dim;
   shape.layers = options.layers;
   shape.output_dim = session.task->output_dim();
+  shape.precision = options.precision;
   torch::manual_seed(TrainerKey(options.seed, TrainerStream::kInitialWeights, 0, 0));
   session.model = kind->make(*options.model_options, shape);
   return BroadcastParameters(session.Parameters(), *session.ranks);
+}
+
+Status OpenLearntInputs(Session& session, const std::vector<LearntType>& types) {
+  if (types.empty()) return OkStatus();
+  const TrainOptions& options = session.options;
+  HG_ASSIGN_OR_RETURN(
+      session.learnt,
+      LearntInputs::Open(session.stores.kv.get(), options.embeddings, types,
+                         TrainerKey(options.seed, TrainerStream::kLearntInputs, 0, 0),
+                         session.ranks.get(), &session.cancel));
+  return OkStatus();
 }
 
 // OpenBLAS tries for ever to get the buffer that it needs, from its first product of matrices on.
@@ -240,9 +284,11 @@ Status UnlessStopped(const Session& session, Status status) {
 Status RunPrepared(Session& session, TrainLog& log) {
   const Stopwatch run;
   HG_RETURN_IF_ERROR(TakeBlasBuffer());
-  std::vector<NodeInput> inputs;
+  Inputs inputs;
   HG_RETURN_IF_ERROR(UnlessStopped(session, Prepare(session, &inputs)));
-  if (session.options.rank == 0) HG_RETURN_IF_ERROR(log.Write(ConfigLine(session, inputs)));
+  HG_RETURN_IF_ERROR(UnlessStopped(session, OpenLearntInputs(session, inputs.learnt)));
+  if (session.options.rank == 0)
+    HG_RETURN_IF_ERROR(log.Write(ConfigLine(session, inputs.features, inputs.learnt)));
   HG_RETURN_IF_ERROR(UnlessStopped(session, MakeModel(session, inputs)));
   HG_RETURN_IF_ERROR(CheckRoom(session));
   const auto result = Train(session, log);
@@ -257,6 +303,7 @@ Status RunTraining(const TrainOptions& options, StopSignal& stop) {
   Progress::Enable(!options.quiet);
   PoolTensors();
   SetThreads(options);
+  SayIfProductsAreWide(options);
   TrainLog log;
   if (options.rank == 0) {
     WarnIfSlowBlas();

@@ -23,6 +23,7 @@ StoreOptions StoreOptionsOf(const TrainOptions& options) {
           .local = options.local,
           .verify = options.verify,
           .sampling = SamplerThreadsOf(options),
+          .state = ToStateOptions(options.state),
           .world_size = options.world_size};
 }
 

@@ -28,7 +28,8 @@ StreamOptions StreamOptionsOf(const Session& session, BatchPurpose purpose, int6
 torch::Tensor TakeMatrix(FeatureMatrix& matrix, int64_t cols) {
   const int64_t rows = matrix.rows();
   const int64_t stride = matrix.cols();
-  return torch::from_blob(matrix.Release(), {rows, stride}, FeatureMatrix::Free, torch::kFloat32)
+  const auto type = matrix.precision() == Precision::kBf16 ? torch::kBFloat16 : torch::kFloat32;
+  return torch::from_blob(matrix.Release(), {rows, stride}, FeatureMatrix::Free, type)
       .narrow(1, 0, cols);
 }
 
@@ -72,6 +73,15 @@ ModelInput InputOf(PreparedBatch& batch, std::optional<uint64_t> draws) {
     input.self_and_mean.push_back(TakeMatrix(block.rows, block.cols));
   }
   if (!batch.transposed.empty()) input.transposed = &batch.transposed;
+  return input;
+}
+
+StatusOr<ModelInput> EvaluationInputOf(Session& session, PreparedBatch& batch,
+                                       const CancelToken* cancel) {
+  ModelInput input = InputOf(batch, {});
+  if (session.learnt == nullptr) return input;
+  HG_ASSIGN_OR_RETURN(const LearntRows rows, session.learnt->Start(batch.minibatch, cancel).get());
+  session.learnt->Give(rows, false, &input);
   return input;
 }
 

@@ -53,4 +53,9 @@ class BatchFeed {
 // `draws` as ModelInput's.
 [[nodiscard]] ModelInput InputOf(PreparedBatch& batch, std::optional<uint64_t> draws);
 
+// The same in evaluation, with the rows that the run has learnt so far. Errors as
+// LearntInputs::Start.
+[[nodiscard]] StatusOr<ModelInput> EvaluationInputOf(Session& session, PreparedBatch& batch,
+                                                     const CancelToken* cancel);
+
 }  // namespace halograph

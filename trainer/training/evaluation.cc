@@ -120,9 +120,10 @@ Status PullOriginalIds(Session& session, const PreparedBatch& batch, const Cance
       {.tensor = original, .ids = ids, .out = std::as_writable_bytes(originals)}, context);
 }
 
-torch::Tensor PredictBatch(Session& session, PreparedBatch& batch) {
+StatusOr<torch::Tensor> PredictBatch(Session& session, PreparedBatch& batch,
+                                     const CancelToken* cancel) {
   const PredictWhat what = session.options.predict_what;
-  const ModelInput input = InputOf(batch, {});
+  HG_ASSIGN_OR_RETURN(const ModelInput input, EvaluationInputOf(session, batch, cancel));
   if (what != PredictWhat::kEmbeddings) {
     return session.task->Predict(what, session.model->Forward(input), batch);
   }
@@ -156,7 +157,11 @@ StatusOr<Evaluation> Evaluate(Session& session, BatchPurpose purpose) {
       auto batch = feed.Next(&waits);
       stop = !batch.ok() && session.stop->requested();
       if (!stop) HG_RETURN_IF_ERROR(batch.status());
-      if (!stop && batch->rows > 0) sums.Add(session.model->Forward(InputOf(*batch, {})), *batch);
+      if (!stop && batch->rows > 0) {
+        HG_ASSIGN_OR_RETURN(const ModelInput input,
+                            EvaluationInputOf(session, *batch, feed.cancel()));
+        sums.Add(session.model->Forward(input), *batch);
+      }
     }
     if ((step + 1) % kStepsBetweenMeetings == 0) {
       HG_ASSIGN_OR_RETURN(const bool all_stop, AnyStops(session, stop));
@@ -214,7 +219,8 @@ StatusOr<Predictions> Predict(Session& session) {
     if (batch.rows > 0) {
       HG_RETURN_IF_ERROR(
           PullOriginalIds(session, batch, feed.cancel(), message.SetRows(batch.rows)));
-      message.SetValues(PredictBatch(session, batch));
+      HG_ASSIGN_OR_RETURN(const torch::Tensor values, PredictBatch(session, batch, feed.cancel()));
+      message.SetValues(values);
     }
     HG_ASSIGN_OR_RETURN(const auto gathered,
                         session.ranks->Gather(message.tensor(), "gathering predictions"));

@@ -7,6 +7,7 @@
 #include "common/base/thread_pool.h"
 #include "common/program/stop_signal.h"
 #include "trainer/distributed/communicator.h"
+#include "trainer/embeddings/learnt_inputs.h"
 #include "trainer/launch/options.h"
 #include "trainer/models/model.h"
 #include "trainer/pipeline/batch_maker.h"
@@ -31,6 +32,7 @@ struct Session {
   std::unique_ptr<BatchMaker> train_maker;
   std::unique_ptr<BatchMaker> eval_maker;
   std::shared_ptr<Model> model;
+  std::unique_ptr<LearntInputs> learnt;  // null: all inputs are features
 
   // The weights that are trained: the model's, then the task's.
   [[nodiscard]] std::vector<torch::Tensor> Parameters() const {

@@ -43,6 +43,7 @@ Json ToJson(const EpochStats& stats, std::string_view metric) {
 
 TrainingLoop::TrainingLoop(Session& session, OnStep on_step, OnEpoch on_epoch, TrainingStart start)
     : session_(session),
+      on_run_cancel_(&session.cancel, [this] { pulls_cancel_.Cancel(); }),
       on_step_(std::move(on_step)),
       on_epoch_(std::move(on_epoch)),
       start_(start),
@@ -51,7 +52,8 @@ TrainingLoop::TrainingLoop(Session& session, OnStep on_step, OnEpoch on_epoch, T
       optimizer_(session.options.optimizer, parameters_, session.options.learning_rate,
                  session.options.weight_decay),
       feed_(session, BatchPurpose::kTrain, *session.task->source(BatchPurpose::kTrain), start.epoch,
-            start.step) {}
+            start.step),
+      to_fetch_((session.options.epochs - start.epoch) * feed_.steps_per_epoch() - start.step) {}
 
 StatusOr<TrainResult> TrainingLoop::Run() {
   const TrainOptions& options = session_.options;
@@ -94,14 +96,14 @@ StatusOr<EpochStats> TrainingLoop::RunEpoch(int64_t epoch, int64_t first_step) {
 }
 
 Status TrainingLoop::Step(int64_t epoch, int64_t step, EpochFigures* figures) {
-  HG_ASSIGN_OR_RETURN(std::optional<PreparedBatch> batch, NextBatch(figures));
+  HG_ASSIGN_OR_RETURN(const std::unique_ptr<Upcoming> next, NextBatch(figures));
   // A rank that is to stop goes along to the step's collective once more, to say so.
-  bool stop = !batch.has_value();
+  bool stop = next == nullptr;
   double loss = 0;
   if (stop) {
     gradients_.Zero();
   } else {
-    HG_ASSIGN_OR_RETURN(loss, Learn(*batch, epoch, step, figures));
+    HG_ASSIGN_OR_RETURN(loss, Learn(*next, epoch, step, figures));
   }
 
   const Stopwatch sync_watch;
@@ -112,6 +114,7 @@ Status TrainingLoop::Step(int64_t epoch, int64_t step, EpochFigures* figures) {
     return OkStatus();
   }
 
+  HG_RETURN_IF_ERROR(PushGradients(next->batch, figures));
   const Stopwatch update_watch;
   optimizer_.Step();
   (*figures)[Figure::kCompute] += update_watch.Seconds();
@@ -119,40 +122,73 @@ Status TrainingLoop::Step(int64_t epoch, int64_t step, EpochFigures* figures) {
   return OkStatus();
 }
 
-StatusOr<std::optional<PreparedBatch>> TrainingLoop::NextBatch(EpochFigures* figures) {
-  FeedWaits waits;
-  auto batch = feed_.Next(&waits);
-  if (!batch.ok() && session_.stop->requested()) return std::optional<PreparedBatch>();
-  HG_RETURN_IF_ERROR(batch.status());
-  (*figures)[Figure::kSampleWait] += waits.sample_s;
-  (*figures)[Figure::kFeatureWait] += waits.feature_s;
-  Count(*batch, figures);
-  return std::optional<PreparedBatch>(std::move(*batch));
+Status TrainingLoop::LookAhead(EpochFigures* figures) {
+  const int64_t ahead = session_.learnt == nullptr ? 0 : session_.learnt->staleness();
+  while (std::ssize(upcoming_) <= ahead && to_fetch_ > 0) {
+    FeedWaits waits;
+    auto next = std::make_unique<Upcoming>();
+    HG_ASSIGN_OR_RETURN(next->batch, feed_.Next(&waits));
+    --to_fetch_;
+    (*figures)[Figure::kSampleWait] += waits.sample_s;
+    (*figures)[Figure::kFeatureWait] += waits.feature_s;
+    if (session_.learnt != nullptr) {
+      next->rows = session_.learnt->Start(next->batch.minibatch, &pulls_cancel_);
+    }
+    upcoming_.push_back(std::move(next));
+  }
+  return OkStatus();
 }
 
-StatusOr<double> TrainingLoop::Learn(PreparedBatch& batch, int64_t epoch, int64_t step,
+StatusOr<std::unique_ptr<TrainingLoop::Upcoming>> TrainingLoop::NextBatch(EpochFigures* figures) {
+  if (const Status fetched = LookAhead(figures); !fetched.ok()) {
+    if (session_.stop->requested()) return std::unique_ptr<Upcoming>();
+    return fetched;
+  }
+  std::unique_ptr<Upcoming> next = std::move(upcoming_.front());
+  upcoming_.pop_front();
+  Count(next->batch, figures);
+  return next;
+}
+
+StatusOr<double> TrainingLoop::Learn(Upcoming& next, int64_t epoch, int64_t step,
                                      EpochFigures* figures) {
   const TrainOptions& options = session_.options;
-  const Stopwatch watch;
   const int64_t seeds = feed_.shards().SeedsInStep(options.batch_size, step);
   const uint64_t draws_key =
       StepKey(options.seed, TrainerStream::kDropout, static_cast<uint64_t>(epoch),
               static_cast<uint64_t>(step), static_cast<uint64_t>(options.rank));
-  auto loss = ComputeGradients(batch, seeds, draws_key);
+  HG_ASSIGN_OR_RETURN(const ModelInput input, InputOfNext(next, draws_key, figures));
+  const Stopwatch watch;
+  auto loss = ComputeGradients(next.batch, input, seeds);
   if (!loss.ok()) {
     return Annotate(loss.status(),
                     fmt::format("rank {}, epoch {}, step {}", options.rank, epoch, step));
   }
   (*figures)[Figure::kLoss] += *loss;
   (*figures)[Figure::kCompute] += watch.Seconds();
-  return *loss / static_cast<double>(std::max<int64_t>(1, batch.rows));
+  return *loss / static_cast<double>(std::max<int64_t>(1, next.batch.rows));
 }
 
-StatusOr<double> TrainingLoop::ComputeGradients(PreparedBatch& batch, int64_t seeds_in_step,
-                                                uint64_t draws_key) {
+StatusOr<ModelInput> TrainingLoop::InputOfNext(Upcoming& next, uint64_t draws_key,
+                                               EpochFigures* figures) {
+  ModelInput input = InputOf(next.batch, draws_key);
+  if (session_.learnt == nullptr) return input;
+  const Stopwatch watch;
+  HG_ASSIGN_OR_RETURN(const LearntRows rows, next.rows.get());
+  session_.learnt->Give(rows, true, &input);
+  EpochFigures& f = *figures;
+  f[Figure::kFeatureWait] += watch.Seconds();
+  f[Figure::kLocalBytes] += static_cast<double>(rows.stats.local_bytes);
+  f[Figure::kRemoteBytes] += static_cast<double>(rows.stats.remote_bytes);
+  f[Figure::kRounds] += static_cast<double>(rows.stats.rounds);
+  return input;
+}
+
+StatusOr<double> TrainingLoop::ComputeGradients(const PreparedBatch& batch, const ModelInput& input,
+                                                int64_t seeds_in_step) {
   gradients_.Zero();
   if (batch.rows == 0) return 0.0;
-  const auto outputs = session_.model->Forward(InputOf(batch, draws_key));
+  const auto outputs = session_.model->Forward(input);
   const torch::Tensor loss = session_.task->LossSum(outputs, batch);
   const auto value = loss.item<double>();
   if (!std::isfinite(value)) {
@@ -165,6 +201,14 @@ StatusOr<double> TrainingLoop::ComputeGradients(PreparedBatch& batch, int64_t se
   const torch::NoGradGuard no_grad;
   session_.task->Measure(outputs, batch, metric_sums_);
   return value;
+}
+
+Status TrainingLoop::PushGradients(const PreparedBatch& batch, EpochFigures* figures) {
+  if (session_.learnt == nullptr) return OkStatus();
+  const Stopwatch watch;
+  HG_RETURN_IF_ERROR(session_.learnt->Push(batch.minibatch, &pulls_cancel_));
+  (*figures)[Figure::kPush] += watch.Seconds();
+  return OkStatus();
 }
 
 Status TrainingLoop::Reduce(EpochStats* stats) {
@@ -210,6 +254,7 @@ void TrainingLoop::Remember(const EpochStats& stats) {
     result_.earlier = stats.valid->metric;
   }
   best_weights_.clear();
+  if (session_.learnt != nullptr) return;
   for (const torch::Tensor& parameter : parameters_) {
     best_weights_.push_back(parameter.detach().clone());
   }

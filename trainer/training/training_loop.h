@@ -6,7 +6,10 @@
 // came there, bit for bit.
 #pragma once
 
+#include <deque>
 #include <functional>
+#include <future>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -63,9 +66,12 @@ class TrainingLoop {
   // The session's model must have equal weights on all ranks, and nothing in it may change while
   // the loop lives. Of an epoch that is begun in its middle, the figures are of the steps taken.
   TrainingLoop(Session& session, OnStep on_step, OnEpoch on_epoch, TrainingStart start = {});
+  // Ends pulls of learnt inputs that nobody waits for any more.
+  ~TrainingLoop() { pulls_cancel_.Cancel(); }
 
   // All epochs from the start on, or those before a signal came to any of the ranks; leaves the
-  // best epoch's weights in the model.
+  // best epoch's weights in the model; the last one's where inputs are learnt, since these are not
+  // set back.
   //   FailedPrecondition  the loss is not finite: rank, epoch and step are named
   //   else                as BatchFeed::Next and Communicator, the callback's, or Internal with
   //                       libtorch's message
@@ -80,19 +86,33 @@ class TrainingLoop {
   [[nodiscard]] Status Step(int64_t epoch, int64_t step, EpochFigures* figures);
   [[nodiscard]] Status EvaluateSets(EpochStats* stats);
 
-  // Of this rank's minibatch; null after a signal.
-  [[nodiscard]] StatusOr<std::optional<PreparedBatch>> NextBatch(EpochFigures* figures);
+  // A minibatch, and its learnt inputs, which may still be on their way.
+  struct Upcoming {
+    PreparedBatch batch;
+    std::future<StatusOr<LearntRows>> rows;  // not valid where nothing is learnt
+  };
+
+  // This rank's minibatch; null after a signal.
+  [[nodiscard]] StatusOr<std::unique_ptr<Upcoming>> NextBatch(EpochFigures* figures);
+  // Gets minibatches until the next one, and as many behind it as staleness allows, are there.
+  [[nodiscard]] Status LookAhead(EpochFigures* figures);
   // Forward and backward: gradients are left in the buffer. The rank's mean loss.
-  [[nodiscard]] StatusOr<double> Learn(PreparedBatch& batch, int64_t epoch, int64_t step,
+  [[nodiscard]] StatusOr<double> Learn(Upcoming& next, int64_t epoch, int64_t step,
                                        EpochFigures* figures);
+  // What the model reads, learnt rows included.
+  [[nodiscard]] StatusOr<ModelInput> InputOfNext(Upcoming& next, uint64_t draws_key,
+                                                 EpochFigures* figures);
   // The loss summed over this rank's rows.
-  [[nodiscard]] StatusOr<double> ComputeGradients(PreparedBatch& batch, int64_t seeds_in_step,
-                                                  uint64_t draws_key);
+  [[nodiscard]] StatusOr<double> ComputeGradients(const PreparedBatch& batch,
+                                                  const ModelInput& input, int64_t seeds_in_step);
+  [[nodiscard]] Status PushGradients(const PreparedBatch& batch, EpochFigures* figures);
   [[nodiscard]] Status Reduce(EpochStats* stats);
   void Remember(const EpochStats& stats);
   void RestoreBest();
 
   Session& session_;
+  CancelToken pulls_cancel_;  // outlives upcoming_
+  const CancelToken::Registration on_run_cancel_;
   const OnStep on_step_;
   const OnEpoch on_epoch_;
   const TrainingStart start_;
@@ -100,6 +120,8 @@ class TrainingLoop {
   GradientBuffer gradients_;
   Optimizer optimizer_;
   BatchFeed feed_;
+  int64_t to_fetch_;  // minibatches that the feed still has
+  std::deque<std::unique_ptr<Upcoming>> upcoming_;
   std::vector<double> metric_sums_;  // of the epoch's minibatches
   TrainResult result_;
   std::vector<torch::Tensor> best_weights_;

@@ -9,6 +9,7 @@
 namespace halograph {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -90,6 +91,16 @@ TEST(CommandLineTest, SeveralFeaturesAreAListOfNamesThatDiffer) {
               ElementsAre("feat", "deg"));
   EXPECT_THAT(Refusal({"--graph", "g", "--features", "feat,deg,feat"}),
               HasSubstr("--features: 'feat' is named twice"));
+}
+
+TEST(CommandLineTest, PrecisionIsOneOfTwoAndMustAgreeOnAllRanks) {
+  EXPECT_EQ(Parse({"--graph", "g"}).options.precision, Precision::kFloat32);
+  const TrainOptions o = Parse({"--graph", "g", "--precision", "bf16"}).options;
+  EXPECT_EQ(o.precision, Precision::kBf16);
+  EXPECT_EQ(SharedFacts(o)["precision"], "bf16");
+  EXPECT_EQ(ToJson(o)["precision"], "bf16");
+  EXPECT_THAT(Refusal({"--graph", "g", "--precision", "int3"}),
+              AllOf(HasSubstr("int3"), HasSubstr("float32"), HasSubstr("bf16")));
 }
 
 TEST(CommandLineTest, EpochsThatAreNotNamedAreThoseThatMakeEnoughSteps) {

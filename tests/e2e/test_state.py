@@ -1,0 +1,186 @@
+#!/usr/bin/env python3
+"""Mutable tensors as an operator meets them: servers that are killed, snapshots, files."""
+import json
+import shutil
+import signal
+
+from harness import datasets, npy, programs
+from harness.cora_in_two import CoraInTwoTest
+from harness.programs import must
+
+NODES = 2708  # of Cora
+DIM = 3
+NODE_TENSOR = ("--type", "node", "--tensor", "emb")
+
+
+class StateBase(CoraInTwoTest):
+    def setUp(self):
+        super().setUp()
+        self.state = self.box.folder / "state"
+        self.addresses = []
+
+    def serve(self, *options, graph=None, parts=(0, 1)):
+        """Servers of the parts, at the addresses that they had before."""
+        servers = []
+        for i, part in enumerate(parts):
+            listen = self.addresses[i] if i < len(self.addresses) else "127.0.0.1:0"
+            servers.append(self.box.start_server(graph or self.graph, part, "--state", self.state,
+                                                 *options, listen=listen))
+        self.addresses = [programs.address(server) for server in servers]
+        return servers
+
+    def ctl(self, command, *args):
+        return self.box.run("halograph-ctl", "state", command, "--servers",
+                            ",".join(self.addresses), *args, timeout=60)
+
+    def create(self, *options):
+        must(self.ctl("create", *NODE_TENSOR, "--dim", DIM, *options))
+
+    def export(self, name):
+        folder = self.box.folder / name
+        must(self.ctl("export", *NODE_TENSOR, "--output", folder))
+        return folder
+
+    def rows(self, name):
+        return npy.load(self.export(name) / "rows.npy").values
+
+    def set_rows(self, name, values):
+        """Sets all rows, by way of a folder as export makes it."""
+        folder = self.export(name)
+        npy.save(folder / "rows.npy", "<f4", (NODES, DIM), values)
+        must(self.ctl("import", "--input", folder))
+
+
+def values(seed):
+    return [float((i * 7 + seed) % 1000) for i in range(NODES * DIM)]
+
+
+class KillTest(StateBase):
+    def kill_and_restart(self, *options):
+        servers = self.serve(*options)
+        self.create()
+        self.set_rows("new", values(1))
+        for server in servers:
+            server.signal(signal.SIGKILL)
+        for server in servers:
+            server.wait(programs.seconds(10))
+        servers = self.serve(*options)
+        self.assertEqual(values(1), list(self.rows("kept")))
+        self.assertIn("pushes replayed", servers[0].text)
+
+    def test_what_was_acknowledged_is_there_with_sync_always(self):
+        self.kill_and_restart("--sync", "always")
+
+    def test_what_was_acknowledged_is_there_with_sync_interval(self):
+        self.kill_and_restart("--sync", "interval", "--sync-interval", "1h")
+
+    def test_a_stopped_server_keeps_all(self):
+        servers = self.serve("--sync", "never")
+        self.create()
+        self.set_rows("new", values(2))
+        for server in servers:
+            server.signal(signal.SIGTERM)
+            self.assertEqual(0, server.wait(programs.seconds(20)), server.text)
+        self.serve()
+        self.assertEqual(values(2), list(self.rows("kept")))
+
+
+class SnapshotTest(StateBase):
+    def test_a_snapshot_is_listed_restored_and_deleted(self):
+        self.serve()
+        self.create()
+        self.set_rows("first", values(3))
+        must(self.ctl("snapshot", "--name", "before"))
+        self.set_rows("second", values(4))
+        listed = json.loads(must(self.ctl("snapshots", "--json")).out)
+        self.assertEqual([("before", 0), ("before", 1)],
+                         [(snapshot["name"], snapshot["part"]) for snapshot in listed])
+        must(self.ctl("restore", "--name", "before"))
+        self.assertEqual(values(3), list(self.rows("restored")))
+        must(self.ctl("delete", "--name", "before"))
+        self.assertCode(1, self.ctl("restore", "--name", "before"), "before", "partition 0, 1")
+        self.assertCode(1, self.ctl("delete", "--name", "before"), "before")
+
+    def test_a_missing_part_is_an_error_and_nothing_is_restored(self):
+        servers = self.serve()
+        self.create()
+        must(self.ctl("snapshot", "--name", "before"))
+        self.set_rows("new", values(5))
+        servers[1].signal(signal.SIGTERM)
+        servers[1].wait(programs.seconds(20))
+        shutil.rmtree(self.state / "part-0001")
+        addresses, self.addresses = self.addresses, self.addresses[1:]
+        self.serve(parts=[1])
+        self.addresses = [addresses[0], self.addresses[0]]
+        self.create()
+        self.assertCode(1, self.ctl("restore", "--name", "before"), "partition 1", "nothing")
+        # Part 0 is as it was pushed.
+        found = list(self.rows("found"))
+        self.assertIn(values(5)[:DIM], [found[:DIM], found[DIM:2 * DIM]] +
+                      [found[i:i + DIM] for i in range(0, len(found), DIM)])
+
+
+class FilesTest(StateBase):
+    def test_rows_go_to_another_number_of_partitions(self):
+        self.serve()
+        self.create("--init", "normal", "--init-b", "1", "--seed", "5")
+        expected = self.export("from-two")
+        three = self.box.folder / "three"
+        must(self.box.run("halograph-partition", "run", "--input", datasets.cora(), "--output", three,
+                          "--parts", 3, "--seed", 2))
+        self.state = self.box.folder / "state-of-three"
+        self.addresses = []
+        self.serve(graph=three, parts=(0, 1, 2))
+        must(self.ctl("import", "--input", expected))
+        self.assertEqual(npy.load(expected / "rows.npy").values, self.rows("from-three"))
+        # They begin the same under their original ids, too.
+        must(self.ctl("drop", *NODE_TENSOR))
+        self.create("--init", "normal", "--init-b", "1", "--seed", "5")
+        self.assertEqual(npy.load(expected / "rows.npy").values, self.rows("begun-in-three"))
+        self.assertEqual(list(range(NODES)),
+                         list(npy.load(self.box.folder / "from-three" / "ids.npy").values))
+
+    def test_files_that_do_not_fit_are_refused(self):
+        self.serve()
+        self.create()
+        folder = self.export("files")
+        npy.save(folder / "rows.npy", "<f4", (NODES, DIM + 1), [0.0] * (NODES * (DIM + 1)))
+        self.assertCode(1, self.ctl("import", "--input", folder), "rows.npy", f"[{NODES}, {DIM}]")
+        npy.save(folder / "rows.npy", "<f4", (1, DIM), [0.0] * DIM)
+        npy.save(folder / "ids.npy", "<i8", (1,), [NODES])
+        self.assertCode(1, self.ctl("import", "--input", folder), "ids.npy", f"id {NODES}")
+        self.assertCode(1, self.ctl("export", *NODE_TENSOR, "--output", folder), str(folder))
+
+
+class CommandTest(StateBase):
+    def test_tensors_are_created_listed_and_dropped(self):
+        self.serve()
+        self.create("--optimizer", "adagrad", "--learning-rate", "0.5")
+        self.create("--optimizer", "adagrad", "--learning-rate", "0.5")
+        result = self.ctl("create", *NODE_TENSOR, "--dim", DIM + 1)
+        self.assertCode(1, result, "dim")
+        parts = json.loads(must(self.ctl("list", "--json")).out)
+        self.assertEqual([0, 1], [part["part"] for part in parts])
+        self.assertEqual(NODES, sum(part["tensors"][0]["rows"] for part in parts))
+        self.assertIn("node node / emb", must(self.ctl("list")).out)
+        status = must(self.box.run("halograph-ctl", "status", "--servers",
+                                   ",".join(self.addresses))).out
+        self.assertIn("node node / emb", status)
+        self.assertIn("topology,features,tasks,state", status)
+        must(self.ctl("drop", *NODE_TENSOR))
+        self.assertCode(1, self.ctl("drop", *NODE_TENSOR), "emb")
+
+    def test_a_server_without_a_state_folder_says_what_to_do(self):
+        _, self.addresses = self.box.servers(self.graph, ["all"])
+        self.assertCode(1, self.ctl("create", *NODE_TENSOR), "--state DIR")
+        self.assertCode(1, self.ctl("list"), "--state DIR")
+
+    def test_a_second_server_on_the_same_folder_is_refused(self):
+        self.serve()
+        second = self.box.start_server(self.graph, 0, "--state", self.state)
+        result = programs.Result(second, second.wait(programs.seconds(30)))
+        self.assertCode(1, result, str(self.state / "part-0000"))
+
+
+if __name__ == "__main__":
+    programs.main()

@@ -1,0 +1,158 @@
+#include "trainer/embeddings/learnt_inputs.h"
+
+#include <algorithm>
+#include <random>
+#include <utility>
+
+namespace halograph {
+namespace {
+
+std::span<std::byte> BytesOf(const torch::Tensor& tensor) {
+  return {static_cast<std::byte*>(tensor.data_ptr()), tensor.nbytes()};
+}
+
+const MutableTensorState* FindState(const std::vector<MutableTensorState>& states,
+                                    const TensorRef& ref) {
+  const auto found = std::find_if(states.begin(), states.end(),
+                                  [&](const auto& state) { return state.spec.ref == ref; });
+  return found == states.end() ? nullptr : &*found;
+}
+
+// What rank 0 does with the tensor that is there, before it creates its own.
+Status MakeRoom(KVStore& kv, const MutableTensorState& state, EmbedBegin begin,
+                CallContext& context) {
+  if (begin == EmbedBegin::kFresh) return kv.DropTensor(state.spec.ref, context);
+  if (begin == EmbedBegin::kContinue || state.step < 0) return OkStatus();
+  return FailedPrecondition(
+      "{} was trained before, up to step {}: give --embed-begin continue to go on from it, "
+      "--embed-begin fresh to drop it, or another --embed-name",
+      state.spec.ref.ToString(), state.step);
+}
+
+}  // namespace
+
+StatusOr<std::unique_ptr<LearntInputs>> LearntInputs::Open(KVStore* kv,
+                                                           const EmbeddingOptions& options,
+                                                           const std::vector<LearntType>& types,
+                                                           uint64_t seed, Communicator* ranks,
+                                                           const CancelToken* cancel) {
+  std::unique_ptr<LearntInputs> inputs(
+      new LearntInputs(kv, options, ranks->rank(), ranks->world_size()));
+  for (const LearntType& type : types) {
+    inputs->learnt_.push_back(
+        {.node_type = type.node_type, .spec = TensorOf(options, type, kv->info().schema, seed)});
+  }
+  CallContext context{.cancel = cancel};
+  HG_RETURN_IF_ERROR(inputs->Begin(options.begin, *ranks, context));
+  // All ranks find the same, since nobody pushes before the next meeting.
+  HG_ASSIGN_OR_RETURN(const auto states, kv->ListTensors(context));
+  for (const Learnt& learnt : inputs->learnt_) {
+    const MutableTensorState* const state = FindState(states, learnt.spec.ref);
+    if (state != nullptr) inputs->next_step_ = std::max(inputs->next_step_, state->step + 1);
+  }
+  HG_RETURN_IF_ERROR(ranks->Barrier("reading the state of learnt inputs"));
+  return inputs;
+}
+
+Status LearntInputs::Begin(EmbedBegin begin, Communicator& ranks, CallContext& context) {
+  torch::Tensor run = torch::zeros({1}, torch::kInt64);
+  if (ranks.rank() == 0) {
+    HG_RETURN_IF_ERROR(CreateOrFind(begin, context));
+    std::random_device draw;
+    run.fill_(static_cast<int64_t>((uint64_t{draw()} << 31) ^ draw()));
+  }
+  HG_RETURN_IF_ERROR(ranks.Broadcast(run, "agreeing on a number for the run's pushes"));
+  run_ = static_cast<uint64_t>(run.item<int64_t>());
+  return OkStatus();
+}
+
+Status LearntInputs::CreateOrFind(EmbedBegin begin, CallContext& context) {
+  auto states = kv_->ListTensors(context);
+  if (!states.ok()) {
+    return Annotate(states.status(),
+                    fmt::format("the inputs of node type '{}' are learnt (--embed)",
+                                learnt_.front().spec.ref.type));
+  }
+  for (const Learnt& learnt : learnt_) {
+    const MutableTensorState* const state = FindState(*states, learnt.spec.ref);
+    if (state != nullptr) HG_RETURN_IF_ERROR(MakeRoom(*kv_, *state, begin, context));
+    HG_RETURN_IF_ERROR(Annotate(kv_->CreateTensor(learnt.spec, context), "learnt inputs"));
+  }
+  return OkStatus();
+}
+
+std::vector<PushMark> LearntInputs::Marks() const {
+  std::vector<PushMark> marks;
+  for (const Learnt& learnt : learnt_) marks.push_back(learnt.after);
+  return marks;
+}
+
+std::future<StatusOr<LearntRows>> LearntInputs::Start(const Minibatch& minibatch,
+                                                      const CancelToken* cancel) const {
+  if (staleness_ == 0) {
+    return std::async(std::launch::deferred,
+                      [this, &minibatch, cancel] { return PullRows(minibatch, Marks(), cancel); });
+  }
+  return std::async(std::launch::async, [this, &minibatch, marks = Marks(), cancel] {
+    return PullRows(minibatch, marks, cancel);
+  });
+}
+
+StatusOr<LearntRows> LearntInputs::PullRows(const Minibatch& minibatch,
+                                            const std::vector<PushMark>& after,
+                                            const CancelToken* cancel) const {
+  LearntRows rows;
+  std::vector<RowRequest> requests;
+  if (minibatch.nodes.empty()) return rows;  // without seeds
+  for (size_t i = 0; i < learnt_.size(); ++i) {
+    const Learnt& learnt = learnt_[i];
+    const std::vector<int64_t>& ids = minibatch.nodes[learnt.node_type];
+    rows.by_type.push_back(torch::empty({std::ssize(ids), learnt.spec.dim}));
+    requests.push_back({.tensor = learnt.spec.ref,
+                        .ids = ids,
+                        .out = BytesOf(rows.by_type.back()),
+                        .after = after[i]});
+  }
+  CallContext context{.cancel = cancel};
+  HG_RETURN_IF_ERROR(
+      Annotate(kv_->Pull(requests, context), "pulling learnt inputs of a minibatch"));
+  rows.stats = context.stats;
+  return rows;
+}
+
+void LearntInputs::Give(const LearntRows& rows, bool training, ModelInput* input) {
+  for (size_t i = 0; i < learnt_.size(); ++i) {
+    learnt_[i].given = torch::Tensor();
+    if (rows.by_type.empty()) continue;
+    torch::Tensor given = rows.by_type[i];
+    if (training) learnt_[i].given = given.requires_grad_();
+    input->nodes[learnt_[i].node_type] = given;
+  }
+}
+
+Status LearntInputs::Push(const Minibatch& minibatch, const CancelToken* cancel) {
+  CallContext context{.cancel = cancel};
+  for (Learnt& learnt : learnt_) {
+    RowPush push{.tensor = learnt.spec.ref,
+                 .step = SyncStep{
+                     .step = next_step_, .rank = rank_, .world_size = world_size_, .run = run_}};
+    const torch::Tensor gradient = learnt.given.defined() ? learnt.given.grad() : torch::Tensor();
+    torch::Tensor whole;
+    if (gradient.defined()) {
+      whole = gradient.contiguous();
+      push.ids = minibatch.nodes[learnt.node_type];
+      push.rows = BytesOf(whole);
+    }
+    auto mark = kv_->Push(push, context);
+    if (!mark.ok()) {
+      return Annotate(mark.status(),
+                      fmt::format("pushing the gradients of learnt inputs, step {}", next_step_));
+    }
+    learnt.after = *std::move(mark);
+    learnt.given = torch::Tensor();
+  }
+  ++next_step_;
+  return OkStatus();
+}
+
+}  // namespace halograph

@@ -1,0 +1,85 @@
+// Input rows that training learns (DistDGLv2, section 5.4): a minibatch's rows are pulled from the
+// KVStore, and the gradients of the loss in them are pushed to their owners, who apply the
+// optimizer. All ranks push every step, so that an owner applies a step as one: what is learnt does
+// not depend on which rank's push came first, nor on the number of servers.
+//
+// Used by one thread, but for Start's work.
+#pragma once
+
+#include <cstdint>
+#include <future>
+#include <memory>
+#include <vector>
+
+#include "client/kv_store.h"
+#include "common/base/status.h"
+#include "common/sampling/minibatch.h"
+#include "trainer/distributed/communicator.h"
+#include "trainer/launch/embedding_options.h"
+#include "trainer/models/model.h"
+#include "trainer/torch/torch_api.h"
+
+namespace halograph {
+
+// Rows of a minibatch's nodes.
+struct LearntRows {
+  std::vector<torch::Tensor> by_type;  // in the order of the learnt types; [nodes, dim]
+  CallStats stats;
+};
+
+class LearntInputs {
+ public:
+  // Creates the tensors, or finds those of an earlier run (EmbeddingOptions::begin). Every rank
+  // calls it; the ranks meet. `kv` and `ranks` outlive it.
+  //   FailedPrecondition  a tensor was trained before, and options.begin is kNew; the store keeps
+  //                       no mutable tensors: what to do is named
+  //   else                as KVStore::CreateTensor and Communicator::Barrier
+  [[nodiscard]] static StatusOr<std::unique_ptr<LearntInputs>> Open(
+      KVStore* kv, const EmbeddingOptions& options, const std::vector<LearntType>& types,
+      uint64_t seed, Communicator* ranks, const CancelToken* cancel);
+
+  // How many steps ahead rows are pulled.
+  [[nodiscard]] int64_t staleness() const { return staleness_; }
+
+  // Begins to pull the rows of a minibatch, whose node ids must live until the result is taken.
+  // Without staleness the pull is made when the result is asked for; else at once, on a thread of
+  // its own. Rows show all pushes up to that moment. The future throws as libtorch does.
+  [[nodiscard]] std::future<StatusOr<LearntRows>> Start(const Minibatch& minibatch,
+                                                        const CancelToken* cancel) const;
+
+  // Puts rows where the model looks for them. In training their gradients are kept for Push.
+  void Give(const LearntRows& rows, bool training, ModelInput* input);
+
+  // Pushes the gradients of what Give gave last, as the next step of this rank; none after a
+  // minibatch without seeds. Errors as KVStore::Push, with what was being done.
+  [[nodiscard]] Status Push(const Minibatch& minibatch, const CancelToken* cancel);
+
+ private:
+  struct Learnt {
+    int node_type = 0;
+    MutableTensorSpec spec = {};
+    PushMark after = {};       // of the last push
+    torch::Tensor given = {};  // with a gradient after backward; or none
+  };
+
+  LearntInputs(KVStore* kv, const EmbeddingOptions& options, int rank, int world_size)
+      : kv_(kv), staleness_(options.staleness), rank_(rank), world_size_(world_size) {}
+
+  [[nodiscard]] Status CreateOrFind(EmbedBegin begin, CallContext& context);
+  // Creates or finds on rank 0, and agrees on the run's number with the others.
+  [[nodiscard]] Status Begin(EmbedBegin begin, Communicator& ranks, CallContext& context);
+  [[nodiscard]] StatusOr<LearntRows> PullRows(const Minibatch& minibatch,
+                                              const std::vector<PushMark>& after,
+                                              const CancelToken* cancel) const;
+  [[nodiscard]] std::vector<PushMark> Marks() const;
+
+  KVStore* const kv_;
+  const int64_t staleness_;
+  const int rank_;
+  const int world_size_;
+  std::vector<Learnt> learnt_;
+  uint64_t run_ = 0;  // of all ranks (SyncStep::run)
+  int64_t next_step_ = 0;
+};
+
+}  // namespace halograph
