@@ -58,6 +58,25 @@ StatusOr<RelationalBlock> GroupByRelation(std::span<const RelationEdges> relatio
   return out;
 }
 
+StatusOr<RelationGroups> GroupWithinRelations(std::span<const RelationEdges> relations) {
+  RelationGroups out;
+  if (relations.empty()) return out;
+  HG_RETURN_IF_ERROR(CheckRelations(relations));
+  for (const RelationEdges& relation : relations) {
+    const Block& block = *relation.block;
+    for (size_t v = 0; v + 1 < block.indptr.size(); ++v) {
+      if (block.indptr[v] == block.indptr[v + 1]) continue;
+      for (int64_t e = block.indptr[v]; e < block.indptr[v + 1]; ++e) {
+        out.edges.indices.push_back(static_cast<int32_t>(block.indices[e] + relation.first_source));
+      }
+      out.destinations.push_back(static_cast<int64_t>(v));
+      out.edges.indptr.push_back(static_cast<int64_t>(out.edges.indices.size()));
+    }
+    out.relations.push_back(static_cast<int64_t>(out.destinations.size()));
+  }
+  return out;
+}
+
 TransposedBlock GroupsBySource(const RelationalBlock& block, int64_t num_sources) {
   return Transpose(block.indptr.data(), static_cast<int64_t>(block.relations.size()),
                    block.sources.data(), num_sources);

@@ -33,6 +33,17 @@ struct RelationEdges {
 //                     that int32 cannot hold; the message names the relation
 [[nodiscard]] StatusOr<RelationalBlock> GroupByRelation(std::span<const RelationEdges> relations);
 
+// The same edges with the groups of each relation together: what a layer runs over that has a
+// matrix of its own for each relation.
+struct RelationGroups {
+  std::vector<int64_t> relations = {0};  // relations + 1: the groups of a relation
+  std::vector<int64_t> destinations;     // one a group, ascending within a relation
+  Block edges{0, {0}, {}};               // groups stand for destinations; of the stacked inputs
+};
+// As GroupByRelation. No relation gives no group.
+[[nodiscard]] StatusOr<RelationGroups> GroupWithinRelations(
+    std::span<const RelationEdges> relations);
+
 // By source, groups standing for destinations: what the way back runs over. `num_sources`: rows of
 // the stacked inputs.
 [[nodiscard]] TransposedBlock GroupsBySource(const RelationalBlock& block, int64_t num_sources);

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "trainer/models/rgcn.h"
 #include "trainer/models/sage.h"
 
 namespace halograph {
@@ -37,6 +38,7 @@ constexpr ModelKind kKinds[] = {
     Kind<SageOptions, MakeSage>(
         "sage", "GraphSAGE, mean",
         {.one_relation = true, .input_rows = InputRows::kSelfAndMean, .transposed = true}),
+    Kind<RgcnOptions, MakeRgcn>("rgcn", "R-GCN, for typed graphs", {}),
 };
 
 Status CheckNeeds(const ModelKind& kind, const Schema& schema) {

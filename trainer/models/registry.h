@@ -24,6 +24,8 @@ struct ModelOptions {
   // libtorch. Only the rows of the model that --model names are in the program's
   // table, so several models may use one name. This must outlive the table.
   virtual void AddRows(OptionTable& table) = 0;
+  // What the rows do not say by themselves. InvalidArgument naming the options. Defined as AddRows.
+  [[nodiscard]] virtual Status Validate() const { return OkStatus(); }
 };
 
 // What the run tells a model.

@@ -8,6 +8,8 @@
 #include "tests/support/every_target.h"
 #include "tests/support/random_block.h"
 #include "tests/unit/trainer_kernels/gradient_checks.h"
+#include "trainer/kernels/composed_block.h"
+#include "trainer/kernels/finish_rows.h"
 #include "trainer/kernels/relational_aggregate.h"
 
 namespace halograph {
@@ -73,6 +75,47 @@ TEST(RelationalBlockTest, BlocksOfDifferentDestinationsAreRefused) {
       GroupByRelation(std::vector<RelationEdges>{{&one, std::numeric_limits<int32_t>::max() - 6}});
   EXPECT_THAT(Message(large.status()), testing::HasSubstr("row 2147483648"));
 }
+
+TEST(RelationGroupsTest, GroupsOfEachRelationStandTogether) {
+  const Block first{0, {0, 2, 2}, {4, 1}};
+  const Block second{1, {0, 1, 3}, {0, 2, 2}};
+  const Block none{2, {0, 0, 0}, {}};
+  const RelationGroups groups =
+      GroupWithinRelations(std::vector<RelationEdges>{{&first, 0}, {&none, 5}, {&second, 10}})
+          .value();
+  EXPECT_EQ(groups.relations, (std::vector<int64_t>{0, 1, 1, 3}));
+  EXPECT_EQ(groups.destinations, (std::vector<int64_t>{0, 0, 1}));
+  EXPECT_EQ(groups.edges.indptr, (std::vector<int64_t>{0, 2, 3, 5}));
+  EXPECT_EQ(groups.edges.indices, (std::vector<int32_t>{4, 1, 10, 12, 12}));
+  EXPECT_TRUE(GroupWithinRelations({}).value().destinations.empty());
+  const Block one{0, {0, 1}, {7}};
+  EXPECT_THAT(
+      Message(GroupWithinRelations(std::vector<RelationEdges>{{&first, 0}, {&one, 0}}).status()),
+      testing::HasSubstr("relation 1 has 1 destinations"));
+}
+
+class FinishRowsTest : public EveryTargetTest {};
+
+TEST_P(FinishRowsTest, IsBiasReluAndDropoutForwardAndBackward) {
+  torch::manual_seed(5);
+  const Dropout dropout = Dropout::Of(0.3, 11, 1);
+  for (const int64_t cols : {1, 33, 100}) {
+    const std::vector<torch::Tensor> leaves = {torch::randn({70, cols}), torch::randn({cols})};
+    const auto finish = [&](const std::vector<torch::Tensor>& l) {
+      return FinishRows(l[0], l[1], {.relu = true, .dropout = dropout});
+    };
+    const auto composed = [&](const std::vector<torch::Tensor>& l) {
+      const torch::Tensor kept = KeptPlaces(dropout, 70, cols);
+      return torch::where(kept, torch::relu(l[0] + l[1]) * dropout.scale(), torch::zeros({}));
+    };
+    ExpectClose(Differentiate(finish, leaves), Differentiate(composed, leaves));
+    ExpectSameBitsOnAnyThreads(finish, leaves);
+    const torch::Tensor plain = FinishRows(leaves[0], leaves[1], {});
+    EXPECT_TRUE(torch::equal(plain, leaves[0] + leaves[1]));
+  }
+}
+
+HALOGRAPH_EVERY_TARGET(FinishRowsTest);
 
 class RelationalTest : public EveryTargetTest {};
 

@@ -177,6 +177,88 @@ TEST_P(ModelConformanceTest, NothingIsDrawnInEvaluation) {
   EXPECT_TRUE(torch::equal(Run(*model, minibatch, x, {}), Run(*model, minibatch, x, {})));
 }
 
+// Of kinds that take graphs of several node types and relations.
+class TypedModelConformanceTest : public ModelConformanceTest {
+ protected:
+  static std::shared_ptr<Model> MakeTyped(uint64_t seed, int64_t layers = 2) {
+    torch::manual_seed(seed);
+    const ModelKind& kind = **FindModelKind(GetParam());
+    return kind.make(*kind.options(), TypedShape(layers));
+  }
+};
+
+TEST_P(TypedModelConformanceTest, ARowForEveryUniqueSeedOfEveryType) {
+  const Minibatch two = TypedMinibatch(3);
+  Minibatch one = two;
+  one.layers = {two.layers[1]};
+  for (const Minibatch* minibatch : {&std::as_const(one), &two}) {
+    const std::vector<int64_t>& seeds = minibatch->layers.front().num_destinations;
+    const auto model = MakeTyped(1, std::ssize(minibatch->layers));
+    const ModelInput input{minibatch, TypedInputs(), {}};
+    const auto outputs = model->Forward(input), embeddings = model->Embed(input);
+    ASSERT_EQ(outputs.size(), 3U);
+    ASSERT_EQ(embeddings.size(), 3U);
+    for (size_t type = 0; type < 3; ++type) {
+      ASSERT_EQ(outputs[type].defined(), seeds[type] > 0) << type;
+      ASSERT_EQ(embeddings[type].defined(), seeds[type] > 0) << type;
+      if (seeds[type] == 0) continue;
+      EXPECT_EQ(outputs[type].sizes(), (std::vector<int64_t>{seeds[type], 3}));
+      EXPECT_EQ(embeddings[type].sizes(),
+                (std::vector<int64_t>{seeds[type], model->embedding_dim()}));
+    }
+  }
+}
+
+TEST_P(TypedModelConformanceTest, ParametersAndInputsOfEveryTypeGetAGradient) {
+  const auto model = MakeTyped(1);
+  const Minibatch minibatch = TypedMinibatch(9);
+  std::vector<torch::Tensor> nodes = TypedInputs();
+  for (torch::Tensor& rows : nodes) rows.requires_grad_();
+  const auto outputs = model->Forward({&minibatch, nodes, {}});
+  (outputs[0].square().sum() + outputs[1].square().sum()).backward();
+  for (const auto& parameter : model->named_parameters()) {
+    ASSERT_TRUE(parameter.value().grad().defined()) << parameter.key();
+    EXPECT_GT(parameter.value().grad().abs().sum().item<float>(), 0) << parameter.key();
+  }
+  for (const torch::Tensor& rows : nodes) {
+    ASSERT_TRUE(rows.grad().defined());
+    EXPECT_GT(rows.grad().abs().sum().item<float>(), 0);
+  }
+}
+
+TEST_P(TypedModelConformanceTest, RelationsWithoutEdgesAndTypesWithoutNodesAreTaken) {
+  // One paper without a neighbour is all that there is.
+  Minibatch minibatch;
+  for (int l = 0; l < 2; ++l) {
+    SampledLayer layer{{}, {0, 1, 0}, {0, 1, 0}};
+    for (int r = 0; r < 5; ++r) {
+      const bool into_papers = TypedSchema().DestinationType(r) == 1;
+      layer.blocks.push_back({r, std::vector<int64_t>(into_papers ? 2 : 1), {}});
+    }
+    minibatch.layers.push_back(std::move(layer));
+  }
+  minibatch.nodes = {{}, {5}, {}};
+  minibatch.seed_positions = {{0}};
+  const auto model = MakeTyped(1);
+  const auto outputs = model->Forward(
+      {&minibatch, {torch::empty({0, 4}), torch::randn({1, 6}), torch::empty({0, 3})}, 4});
+  EXPECT_FALSE(outputs[0].defined());
+  EXPECT_FALSE(outputs[2].defined());
+  ASSERT_EQ(outputs[1].sizes(), (std::vector<int64_t>{1, 3}));
+  outputs[1].square().sum().backward();
+}
+
+std::vector<std::string> TypedNames() {
+  std::vector<std::string> names;
+  for (const ModelKind& kind : ModelKinds()) {
+    if (!kind.needs.one_relation) names.emplace_back(kind.name);
+  }
+  return names;
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, TypedModelConformanceTest, testing::ValuesIn(TypedNames()),
+                         [](const auto& test) { return test.param; });
+
 std::vector<std::string> Names() {
   std::vector<std::string> names;
   for (const ModelKind& kind : ModelKinds()) names.emplace_back(kind.name);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "tests/support/random_block.h"
@@ -19,6 +20,52 @@ inline const Schema& PlainSchema() {
                                 .relations = {{"node", "edge", "node", 100, {}}},
                                 .tasks = {}};
   return schema;
+}
+
+// Authors, papers and venues; papers cite papers, and lead to authors and venues.
+inline const Schema& TypedSchema() {
+  static const Schema schema = {.graph_name = "typed",
+                                .node_types = {{.name = "author", .count = 70, .features = {}},
+                                               {.name = "paper", .count = 100, .features = {}},
+                                               {.name = "venue", .count = 30, .features = {}}},
+                                .relations = {{"author", "writes", "paper", 100, {}},
+                                              {"paper", "by", "author", 100, {}},
+                                              {"paper", "cites", "paper", 100, {}},
+                                              {"paper", "in", "venue", 100, {}},
+                                              {"venue", "has", "paper", 100, {}}},
+                                .tasks = {}};
+  return schema;
+}
+
+// For TypedMinibatch: inputs of other widths in each type, 3 outputs.
+inline ModelShape TypedShape(int64_t layers = 2) {
+  return {.schema = &TypedSchema(), .input_dims = {4, 6, 3}, .layers = layers, .output_dim = 3};
+}
+
+// Seeds are two authors and three papers. Degrees 0 to 5 by each relation.
+inline Minibatch TypedMinibatch(uint64_t key) {
+  const Schema& schema = TypedSchema();
+  const std::vector<int64_t> counts[] = {{2, 3, 0}, {4, 6, 2}, {7, 10, 3}};
+  Minibatch minibatch;
+  for (int l = 0; l < 2; ++l) {
+    SampledLayer layer{{}, counts[l], counts[l + 1]};
+    for (int r = 0; r < static_cast<int>(schema.relations.size()); ++r) {
+      Block block = RandomBlock(key * 100 + static_cast<uint64_t>(10 * l + r),
+                                counts[l][static_cast<size_t>(schema.DestinationType(r))],
+                                counts[l + 1][static_cast<size_t>(schema.SourceType(r))]);
+      block.relation = r;
+      layer.blocks.push_back(std::move(block));
+    }
+    minibatch.layers.push_back(std::move(layer));
+  }
+  for (const int64_t count : counts[2]) minibatch.nodes.emplace_back(count);
+  minibatch.seed_positions = {{1, 0}, {2, 0, 2, 1}};
+  return minibatch;
+}
+
+// Rows for the nodes of TypedMinibatch.
+inline std::vector<torch::Tensor> TypedInputs() {
+  return {torch::randn({7, 4}), torch::randn({10, 6}), torch::randn({3, 3})};
 }
 
 // For RandomMinibatch: inputs of 4 columns, 3 outputs.

@@ -1,0 +1,222 @@
+#include "trainer/models/rgcn.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/unit/trainer_models/model_test_support.h"
+
+namespace halograph {
+namespace {
+
+using Parameters = torch::OrderedDict<std::string, torch::Tensor>;
+
+// W_r of a layer as a whole matrix, whatever it is made of.
+using MatrixOf = torch::Tensor (*)(const Parameters& p, const std::string& layer, int relation);
+
+torch::Tensor FullMatrix(const Parameters& p, const std::string& layer, int relation) {
+  return p[layer + ".relations"][relation][0];
+}
+torch::Tensor OfBases(const Parameters& p, const std::string& layer, int relation) {
+  const torch::Tensor factors = p[layer + ".coefficients"][relation];
+  return (factors.view({-1, 1, 1}) * p[layer + ".bases"]).sum(0);
+}
+torch::Tensor OfBlocks(const Parameters& p, const std::string& layer, int relation) {
+  return torch::block_diag(p[layer + ".relations"][relation].unbind(0));
+}
+
+// The mean of no rows is 0.
+torch::Tensor RelationMean(const torch::Tensor& h, const Block& block) {
+  const auto rows = static_cast<int64_t>(block.indptr.size()) - 1;
+  torch::Tensor adjacency = torch::zeros({rows, h.size(0)});
+  for (int64_t i = 0; i < rows; ++i) {
+    const int64_t degree = block.indptr[i + 1] - block.indptr[i];
+    for (int64_t edge = block.indptr[i]; edge < block.indptr[i + 1]; ++edge) {
+      adjacency[i][block.indices[edge]] += 1.0 / static_cast<double>(degree);
+    }
+  }
+  return adjacency.matmul(h);
+}
+
+// The formula of the paper, type by type and relation by relation.
+std::vector<torch::Tensor> PlainLayer(const Parameters& p, const std::string& name,
+                                      MatrixOf matrix_of, const std::vector<torch::Tensor>& h,
+                                      const SampledLayer& layer) {
+  std::vector<torch::Tensor> z;
+  for (size_t type = 0; type < h.size(); ++type) {
+    z.push_back(
+        h[type].narrow(0, 0, layer.num_destinations[type]).matmul(p[name + ".self.weight"].t()) +
+        p[name + ".self.bias"]);
+  }
+  for (const Block& block : layer.blocks) {
+    const auto source = static_cast<size_t>(TypedSchema().SourceType(block.relation));
+    const auto destination = static_cast<size_t>(TypedSchema().DestinationType(block.relation));
+    z[destination] = z[destination] +
+                     RelationMean(h[source], block).matmul(matrix_of(p, name, block.relation).t());
+  }
+  return z;
+}
+
+struct PlainRgcn {
+  std::vector<torch::Tensor> outputs, embeddings;
+};
+
+PlainRgcn Plain(const Parameters& p, MatrixOf matrix_of, const std::vector<torch::Tensor>& nodes,
+                const Minibatch& minibatch) {
+  std::vector<torch::Tensor> h;
+  for (size_t type = 0; type < nodes.size(); ++type) {
+    const std::string name = "inputs.type" + std::to_string(type);
+    h.push_back(p.contains(name + ".weight")
+                    ? torch::linear(nodes[type], p[name + ".weight"], p[name + ".bias"])
+                    : nodes[type]);
+  }
+  h = PlainLayer(p, "layers.0", matrix_of, h, minibatch.layers[1]);
+  for (torch::Tensor& rows : h) rows = torch::relu(rows);
+  return {PlainLayer(p, "layers.1", matrix_of, h, minibatch.layers[0]), h};
+}
+
+struct Variant {
+  std::string name;
+  int64_t bases = 0;
+  int64_t blocks = 0;
+  MatrixOf matrix_of = nullptr;
+};
+
+RgcnOptions OptionsOf(const Variant& variant) {
+  RgcnOptions options;
+  options.hidden = 6;
+  options.bases = variant.bases;
+  options.blocks = variant.blocks;
+  return options;
+}
+
+class RgcnTest : public testing::TestWithParam<Variant> {};
+
+TEST_P(RgcnTest, IsTheFormulaOfThePaperForwardAndBackward) {
+  torch::manual_seed(1);
+  const auto model = MakeRgcn(OptionsOf(GetParam()), TypedShape());
+  const Minibatch minibatch = TypedMinibatch(4);
+  const Parameters p = model->named_parameters();
+  std::vector<torch::Tensor> nodes = TypedInputs();
+  for (torch::Tensor& rows : nodes) rows.requires_grad_();
+  const auto found = model->Forward({&minibatch, nodes, {}});
+  const auto embedded = model->Embed({&minibatch, nodes, {}});
+  const PlainRgcn wanted = Plain(p, GetParam().matrix_of, nodes, minibatch);
+  std::vector<torch::Tensor> leaves = model->parameters();
+  leaves.insert(leaves.end(), nodes.begin(), nodes.end());
+  // Each value counts by a factor of its own.
+  const auto gradients = [&](const std::vector<torch::Tensor>& outputs) {
+    torch::Tensor loss = torch::zeros({});
+    for (const size_t type : {0, 1}) {
+      loss =
+          loss +
+          (outputs[type] *
+           torch::sin(
+               torch::arange(outputs[type].numel(), torch::kFloat32).view(outputs[type].sizes())))
+              .sum();
+    }
+    return torch::autograd::grad({loss}, leaves);
+  };
+  for (const size_t type : {0, 1}) {
+    EXPECT_TRUE(torch::allclose(found[type], wanted.outputs[type], 1e-4, 1e-5)) << type;
+    const int64_t seeds = minibatch.layers[0].num_destinations[type];
+    EXPECT_TRUE(
+        torch::allclose(embedded[type], wanted.embeddings[type].narrow(0, 0, seeds), 1e-4, 1e-5));
+  }
+  const auto found_gradients = gradients(found), wanted_gradients = gradients(wanted.outputs);
+  for (size_t i = 0; i < leaves.size(); ++i) {
+    EXPECT_TRUE(torch::allclose(found_gradients[i], wanted_gradients[i], 1e-3, 1e-5)) << i;
+  }
+}
+
+TEST_P(RgcnTest, DropoutActsOnlyWhereDrawsAreGivenAndOtherwiseInEachType) {
+  torch::manual_seed(1);
+  const auto model = MakeRgcn(OptionsOf(GetParam()), TypedShape());
+  const Minibatch minibatch = TypedMinibatch(4);
+  const auto nodes = TypedInputs();
+  const auto run = [&](std::optional<uint64_t> draws) {
+    return model->Forward({&minibatch, nodes, draws})[1];
+  };
+  EXPECT_TRUE(torch::equal(run({}), run({})));
+  EXPECT_TRUE(torch::equal(run(1), run(1)));
+  EXPECT_FALSE(torch::equal(run(1), run({})));
+  EXPECT_FALSE(torch::equal(run(1), run(2)));
+}
+
+INSTANTIATE_TEST_SUITE_P(Weights, RgcnTest,
+                         testing::Values(Variant{"Full", 0, 0, FullMatrix},
+                                         Variant{"Bases", 2, 0, OfBases},
+                                         // The last layer, of 6 and 3 columns, has 3 blocks too.
+                                         Variant{"Blocks", 0, 3, OfBlocks}),
+                         [](const auto& test) { return test.param.name; });
+
+TEST(RgcnBasesTest, ABasisARelationIsAMatrixARelationWithTheSameDropout) {
+  const auto full = MakeRgcn(OptionsOf({}), TypedShape());
+  const auto bases = MakeRgcn(OptionsOf({.name = "", .bases = 5}), TypedShape());
+  const torch::NoGradGuard no_grad;
+  Parameters from = full->named_parameters(), to = bases->named_parameters();
+  for (auto& parameter : to) {
+    const std::string layer = parameter.key().substr(0, parameter.key().rfind('.'));
+    if (parameter.key() == layer + ".coefficients") {
+      parameter.value().copy_(torch::eye(5));
+    } else if (parameter.key() == layer + ".bases") {
+      parameter.value().copy_(from[layer + ".relations"].select(1, 0));
+    } else {
+      parameter.value().copy_(from[parameter.key()]);
+    }
+  }
+  const Minibatch minibatch = TypedMinibatch(4);
+  const auto nodes = TypedInputs();
+  EXPECT_TRUE(torch::allclose(full->Forward({&minibatch, nodes, 8})[1],
+                              bases->Forward({&minibatch, nodes, 8})[1], 1e-4, 1e-5));
+}
+
+TEST(RgcnInputsTest, RowsOfOneWidthGoInAsTheyAre) {
+  ModelShape shape = TypedShape();
+  EXPECT_TRUE(MakeRgcn(OptionsOf({}), shape)->named_parameters().contains("inputs.type0.weight"));
+  shape.input_dims = {4, 4, 4};
+  for (const auto& parameter : MakeRgcn(OptionsOf({}), shape)->named_parameters()) {
+    EXPECT_THAT(parameter.key(), testing::StartsWith("layers."));
+  }
+  shape.input_dims = {6, 4, 6};  // hidden is 6: only papers are projected
+  const Parameters p = MakeRgcn(OptionsOf({}), shape)->named_parameters();
+  EXPECT_FALSE(p.contains("inputs.type0.weight"));
+  EXPECT_TRUE(p.contains("inputs.type1.weight"));
+}
+
+TEST(RgcnRelationsTest, ALayerWithoutSomeRelationsIsAsOneWhereTheyHaveNoEdges) {
+  torch::manual_seed(1);
+  const auto model = MakeRgcn(OptionsOf({}), TypedShape());
+  Minibatch without = TypedMinibatch(4), empty = without;
+  for (SampledLayer& layer : without.layers) {
+    layer.blocks.erase(layer.blocks.begin() + 4);
+    layer.blocks.erase(layer.blocks.begin());
+  }
+  for (SampledLayer& layer : empty.layers) {
+    for (const size_t r : {0, 4}) {
+      layer.blocks[r].indices.clear();
+      std::fill(layer.blocks[r].indptr.begin(), layer.blocks[r].indptr.end(), 0);
+    }
+  }
+  const auto nodes = TypedInputs();
+  EXPECT_TRUE(torch::equal(model->Forward({&without, nodes, {}})[1],
+                           model->Forward({&empty, nodes, {}})[1]));
+}
+
+TEST(RgcnOptionsTest, WhatDoesNotFitIsNamed) {
+  RgcnOptions options;
+  EXPECT_TRUE(options.Validate().ok());
+  options.blocks = 7;
+  EXPECT_THAT(Message(options.Validate()),
+              testing::HasSubstr("--blocks 7 does not divide --hidden"));
+  options.blocks = 8;
+  EXPECT_TRUE(options.Validate().ok());
+  options.bases = 2;
+  EXPECT_THAT(Message(options.Validate()), testing::HasSubstr("--bases or --blocks, not both"));
+}
+
+}  // namespace
+}  // namespace halograph

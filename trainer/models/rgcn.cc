@@ -1,0 +1,233 @@
+#include "trainer/models/rgcn.h"
+
+#include <memory>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "trainer/kernels/aggregate.h"
+#include "trainer/kernels/finish_rows.h"
+#include "trainer/kernels/relational_aggregate.h"
+#include "trainer/models/input_projection.h"
+#include "trainer/models/model.h"
+
+namespace halograph {
+namespace {
+
+// The relations into one node type, of one layer of a minibatch.
+struct EdgesInto {
+  std::vector<int64_t> relations;    // indices in the schema
+  std::vector<RelationEdges> edges;  // one each
+};
+
+// Fixed for a run: where each relation goes from and to.
+struct RelationEnds {
+  int source = 0;
+  int destination = 0;
+};
+
+// Keeps `value` for as long as a backward pass through `out` may come.
+template <typename T>
+void KeepFor(const torch::Tensor& out, std::shared_ptr<T> value) {
+  if (out.requires_grad()) out.register_hook([value](const torch::Tensor&) {});
+}
+
+// To the nearest bfloat16, where that is the precision. The gradient goes through as it is.
+torch::Tensor Rounded(const torch::Tensor& rows, Precision precision) {
+  if (precision == Precision::kFloat32) return rows;
+  const torch::Tensor exact = rows.detach();
+  return rows + (exact.to(torch::kBFloat16).to(torch::kFloat32) - exact);
+}
+
+// The largest number up to `wanted`, one at least, that divides both.
+int64_t BlocksOf(int64_t wanted, int64_t in, int64_t out) {
+  const int64_t common = std::gcd(in, out);
+  int64_t blocks = std::min(std::max<int64_t>(wanted, 1), common);
+  while (common % blocks != 0) --blocks;
+  return blocks;
+}
+
+// The parameters of a layer: W_0, b, and W_r of every relation r of the schema.
+class RgcnLayerImpl : public torch::nn::Module {
+ public:
+  RgcnLayerImpl(int64_t relations, int64_t in, int64_t out, const RgcnOptions& options,
+                Precision precision)
+      : precision_(precision), self_(register_module("self", torch::nn::Linear(in, out))) {
+    if (options.bases > 0) {
+      coefficients_ = Glorot("coefficients", {relations, options.bases});
+      bases_ = Glorot("bases", {options.bases, out, in});
+    } else {
+      const int64_t blocks = BlocksOf(options.blocks, in, out);
+      matrices_ = Glorot("relations", {relations, blocks, out / blocks, in / blocks});
+    }
+  }
+
+  // Of the nodes of one type, which are the first `count` of `h` from `first` on.
+  torch::Tensor forward(const torch::Tensor& h, int64_t first, int64_t count, const EdgesInto& into,
+                        const LayerOutput& output) {
+    if (bases_.defined() && !into.edges.empty()) return ByBases(h, first, into, output);
+    return ByRelation(h, first, count, into, output);
+  }
+
+ private:
+  // The last two dimensions are those of matrices.
+  torch::Tensor Glorot(const std::string& name, torch::IntArrayRef sizes) {
+    torch::Tensor parameter = register_parameter(name, torch::empty(sizes));
+    const torch::NoGradGuard no_grad;
+    const int64_t rows = sizes[sizes.size() - 2], cols = sizes[sizes.size() - 1];
+    for (torch::Tensor& matrix : parameter.view({-1, rows, cols}).unbind(0)) {
+      torch::nn::init::xavier_uniform_(matrix);
+    }
+    return parameter;
+  }
+
+  // In one pass over all relations.
+  torch::Tensor ByBases(const torch::Tensor& h, int64_t first, const EdgesInto& into,
+                        const LayerOutput& output) {
+    const auto block = std::make_shared<RelationalBlock>(ValueOrThrow(GroupByRelation(into.edges)));
+    const torch::Tensor coefficients =
+        coefficients_.index_select(0, torch::tensor(into.relations, torch::kInt64));
+    if (precision_ == Precision::kFloat32) {
+      torch::Tensor out = RelationalLayer(
+          h, *block, {coefficients, bases_, self_->weight, self_->bias}, first, output);
+      KeepFor(out, block);
+      return out;
+    }
+    const torch::Tensor rows = RelationalAggregate(h, *block, coefficients, first);
+    KeepFor(rows, block);
+    const torch::Tensor side_by_side =
+        torch::cat({bases_.permute({1, 0, 2}).reshape({bases_.size(1), -1}), self_->weight}, 1);
+    return FinishRows(torch::linear(Rounded(rows, precision_), side_by_side), self_->bias, output);
+  }
+
+  // One product a relation, of the destinations alone that it has edges into.
+  torch::Tensor ByRelation(const torch::Tensor& h, int64_t first, int64_t count,
+                           const EdgesInto& into, const LayerOutput& output) {
+    torch::Tensor z = torch::linear(Rounded(h.narrow(0, first, count), precision_), self_->weight);
+    const auto groups =
+        std::make_shared<RelationGroups>(ValueOrThrow(GroupWithinRelations(into.edges)));
+    if (!groups->destinations.empty()) {
+      const torch::Tensor means = Aggregate(h, groups->edges, Aggregation::kMean);
+      KeepFor(means, groups);
+      z = z.index_add(0, torch::tensor(groups->destinations, torch::kInt64),
+                      Messages(Rounded(means, precision_), *groups, into.relations));
+    }
+    return FinishRows(z, self_->bias, output);
+  }
+
+  // W_r times the row of each group, r being its relation.
+  torch::Tensor Messages(const torch::Tensor& means, const RelationGroups& groups,
+                         const std::vector<int64_t>& relations) {
+    const int64_t blocks = matrices_.size(1), in = matrices_.size(3);
+    std::vector<torch::Tensor> messages;
+    for (size_t i = 0; i < relations.size(); ++i) {
+      const int64_t begin = groups.relations[i], rows = groups.relations[i + 1] - begin;
+      if (rows == 0) continue;
+      const torch::Tensor by_block =
+          means.narrow(0, begin, rows).view({rows, blocks, in}).transpose(0, 1);
+      messages.push_back(torch::bmm(by_block, matrices_[relations[i]].transpose(1, 2))
+                             .transpose(0, 1)
+                             .reshape({rows, -1}));
+    }
+    return torch::cat(messages);
+  }
+
+  template <typename T>
+  static T ValueOrThrow(StatusOr<T> value) {
+    TORCH_CHECK(value.ok(), Message(value.status()));
+    return *std::move(value);
+  }
+
+  const Precision precision_;
+  torch::nn::Linear self_{nullptr};
+  torch::Tensor coefficients_, bases_;  // [relations, bases], [bases, out, in]; or
+  torch::Tensor matrices_;              // [relations, blocks, out / blocks, in / blocks]
+};
+TORCH_MODULE(RgcnLayer);
+
+class Rgcn final : public Model {
+ public:
+  Rgcn(const RgcnOptions& options, const ModelShape& shape)
+      : dropout_(options.dropout),
+        inputs_(register_module("inputs", InputProjection(shape.input_dims, options.hidden))),
+        embedding_dim_(shape.layers == 1 ? inputs_->width() : options.hidden),
+        layers_(register_module("layers", torch::nn::ModuleList())) {
+    const auto relations = static_cast<int>(shape.schema->relations.size());
+    for (int r = 0; r < relations; ++r) {
+      ends_.push_back({shape.schema->SourceType(r), shape.schema->DestinationType(r)});
+    }
+    for (int64_t k = 0; k < shape.layers; ++k) {
+      const bool last = k + 1 == shape.layers;
+      layers_->push_back(RgcnLayer(relations, k == 0 ? inputs_->width() : options.hidden,
+                                   last ? shape.output_dim : options.hidden, options,
+                                   shape.precision));
+    }
+  }
+
+  std::vector<torch::Tensor> Forward(const ModelInput& input) override {
+    return OfSeeds(Layers(layers_->size(), input), input);
+  }
+  std::vector<torch::Tensor> Embed(const ModelInput& input) override {
+    return OfSeeds(Layers(layers_->size() - 1, input), input);
+  }
+  int64_t embedding_dim() const override { return embedding_dim_; }
+
+ private:
+  // What the first `count` layers make of the inputs.
+  StackedRows Layers(size_t count, const ModelInput& input) {
+    StackedRows h = inputs_(input.nodes);
+    for (size_t k = 0; k < count; ++k) h = Layer(k, h, input);
+    return h;
+  }
+
+  StackedRows Layer(size_t k, const StackedRows& h, const ModelInput& input) {
+    const SampledLayer& layer = input.minibatch->layers[layers_->size() - 1 - k];
+    const size_t types = layer.num_destinations.size();
+    std::vector<torch::Tensor> out(types);
+    for (size_t type = 0; type < types; ++type) {
+      const int64_t count = layer.num_destinations[type];
+      if (count == 0) continue;
+      LayerOutput output;
+      if (k + 1 < layers_->size()) {
+        output = {.relu = true, .dropout = Dropout::Of(dropout_, input.draws, k * types + type)};
+      }
+      out[type] = layers_[k]->as<RgcnLayer>()->forward(h.rows, h.first[type], count,
+                                                       Into(type, layer, h), output);
+    }
+    return StackedRows::Of(out);
+  }
+
+  EdgesInto Into(size_t type, const SampledLayer& layer, const StackedRows& h) const {
+    EdgesInto into;
+    for (const Block& block : layer.blocks) {
+      const RelationEnds& ends = ends_[block.relation];
+      if (ends.destination != static_cast<int>(type)) continue;
+      into.relations.push_back(block.relation);
+      into.edges.push_back({&block, h.first[ends.source]});
+    }
+    return into;
+  }
+
+  static std::vector<torch::Tensor> OfSeeds(const StackedRows& h, const ModelInput& input) {
+    const std::vector<int64_t>& seeds = input.minibatch->layers.front().num_destinations;
+    std::vector<torch::Tensor> rows(seeds.size());
+    for (size_t type = 0; type < seeds.size(); ++type) {
+      if (seeds[type] > 0) rows[type] = h.Of(type, seeds[type]);
+    }
+    return rows;
+  }
+
+  const double dropout_;
+  InputProjection inputs_;
+  const int64_t embedding_dim_;
+  torch::nn::ModuleList layers_;
+  std::vector<RelationEnds> ends_;  // by relation
+};
+
+}  // namespace
+
+std::shared_ptr<Model> MakeRgcn(const RgcnOptions& options, const ModelShape& shape) {
+  return std::make_shared<Rgcn>(options, shape);
+}
+
+}  // namespace halograph
