@@ -260,7 +260,12 @@ TextOption::TextOption(std::string name, Reader read, Writer write, std::string 
       write_(std::move(write)),
       allowed_(std::move(allowed)) {}
 
-Json TextOption::ToJson() const { return ValueToJson(write_()); }
+TextOption& TextOption::AsList(std::function<Json()> json) {
+  json_ = std::move(json);
+  return *this;
+}
+
+Json TextOption::ToJson() const { return json_ ? json_() : ValueToJson(write_()); }
 
 Status TextOption::Read(std::string_view text) {
   const Status read = read_(text);

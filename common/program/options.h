@@ -158,6 +158,11 @@ class TextOption final : public OptionRow {
   using Writer = std::function<std::string()>;                  // the field as text
   TextOption(std::string name, Reader read, Writer write, std::string allowed, std::string help);
 
+  // Its text is words with commas between them: they may stand apart, as those of other lists.
+  // `json`: what ToJson gives in place of the text.
+  TextOption& AsList(std::function<Json()> json);
+
+  [[nodiscard]] bool is_list() const override { return json_ != nullptr; }
   [[nodiscard]] std::string Allowed() const override { return allowed_; }
   [[nodiscard]] Status Validate() const override { return OkStatus(); }
   [[nodiscard]] std::string Text() const override { return write_(); }
@@ -170,6 +175,7 @@ class TextOption final : public OptionRow {
   const Reader read_;
   const Writer write_;
   const std::string allowed_;
+  std::function<Json()> json_;  // of a list
 };
 
 // A row of an enum, by words.

@@ -3,9 +3,6 @@
 #include <algorithm>
 #include <thread>
 
-#include <fmt/ranges.h>
-
-#include "common/sampling/request.h"
 #include "common/sampling/sampler_plan.h"
 
 namespace halograph {
@@ -15,18 +12,6 @@ constexpr int64_t kMaxBatchSize = 1 << 24;
 constexpr int64_t kMaxEpochs = 1 << 24;
 // Beyond what a machine has cores threads only cost: with 1000 on two cores a start takes minutes.
 constexpr int kMaxThreads = 256;
-
-Status CheckFanouts(const std::vector<int32_t>& fanouts) {
-  for (const int32_t fanout : fanouts) HG_RETURN_IF_ERROR(ValidateFanout(fanout));
-  return OkStatus();
-}
-
-Status CheckOneALayer(std::string_view option, const std::vector<int32_t>& fanouts,
-                      int64_t layers) {
-  if (static_cast<int64_t>(fanouts.size()) == layers) return OkStatus();
-  return InvalidArgument("{} is {}: {} fanouts, expected one for each of {} layers (--layers)",
-                         option, fmt::join(fanouts, ","), fanouts.size(), layers);
-}
 
 Status CheckFeatures(const std::vector<std::string>& names) {
   for (size_t i = 0; i < names.size(); ++i) {
@@ -150,11 +135,27 @@ void AddModelRows(OptionTable& rows, TrainOptions* o) {
   if (o->model_options != nullptr) o->model_options->AddRows(rows);
 }
 
+OptionRow& AddFanoutsRow(OptionTable& rows, std::string name, std::vector<int32_t>* layers,
+                         std::vector<RelationFanouts>* named, std::string help) {
+  const auto read = [layers, named](std::string_view text) -> Status {
+    HG_ASSIGN_OR_RETURN(Fanouts fanouts, ParseFanouts(text));
+    *layers = std::move(fanouts.layers);
+    *named = std::move(fanouts.named);
+    return OkStatus();
+  };
+  const auto fanouts = [layers, named] { return Fanouts{*layers, *named}; };
+  return rows
+      .AddText(
+          std::move(name), read, [fanouts] { return FanoutsText(fanouts()); }, "", std::move(help))
+      .AsList([fanouts] { return FanoutsJson(fanouts()); })
+      .ValueName("N");
+}
+
 void AddSamplingRows(OptionTable& rows, TrainOptions* o) {
   rows.Group("Sampling");
-  rows.Add("fanouts", &o->fanouts,
-           "neighbours drawn of a node, one number a layer, from the seeds outward; -1: all")
-      .Check(CheckFanouts)
+  AddFanoutsRow(rows, "fanouts", &o->fanouts, &o->relation_fanouts,
+                "neighbours drawn of a node, one number a layer, from the seeds outward; -1: all. "
+                "Or relation by relation, cites=10:5,writes=15:10,*=5:5, with * for all others")
       .AllRanks();
   rows.Add("replace", &o->replace, "sample with replacement").AllRanks();
   rows.Add("sampling-weights", &o->sampling_weights,
@@ -187,8 +188,8 @@ void AddTrainingRows(OptionTable& rows, TrainOptions* o) {
   rows.Add("eval-every", &o->eval_every, "epochs between evaluations; 0: only after the last")
       .Range(0, kMaxEpochs)
       .AllRanks();
-  rows.Add("eval-fanouts", &o->eval_fanouts, "fanouts of evaluation")
-      .Check(CheckFanouts)
+  AddFanoutsRow(rows, "eval-fanouts", &o->eval_fanouts, &o->eval_relation_fanouts,
+                "fanouts of evaluation")
       .DefaultText("as --fanouts")
       .AllRanks();
   rows.Add("eval-batch-size", &o->eval_batch_size, "seeds of a step of evaluation")
@@ -262,7 +263,10 @@ int64_t DefaultEpochs(int64_t steps) {
 void TrainOptions::Resolve(const Environment& environment) {
   if (topology.empty() && !remote.servers.empty()) topology = kTopologyServers;
   if (model_options == nullptr) model_options = (*FindModelKind(model))->options();
-  if (eval_fanouts.empty()) eval_fanouts = fanouts;
+  if (AllEvalFanouts().empty()) {
+    eval_fanouts = fanouts;
+    eval_relation_fanouts = relation_fanouts;
+  }
   if (eval_batch_size == 0) eval_batch_size = batch_size;
   const int ranks_here = RanksOnThisMachine(environment);
   if (sampler_memory == 0) sampler_memory = DefaultSamplerMemory() / ranks_here;
@@ -274,13 +278,15 @@ Status TrainOptions::Validate() const {
   OptionTable rows;
   AddTrainRows(rows, &copy);
   HG_RETURN_IF_ERROR(rows.Validate());
+  if (model_options != nullptr) HG_RETURN_IF_ERROR(model_options->Validate());
   HG_RETURN_IF_ERROR(CheckWhere(*this));
-  HG_RETURN_IF_ERROR(CheckOneALayer("--fanouts", fanouts, layers));
+  HG_RETURN_IF_ERROR(CheckFanouts("--fanouts", AllFanouts(), layers));
   if (threads_per_minibatch > sample_threads) {
     return InvalidArgument("--threads-per-minibatch is {}, expected 0 to {} (--sample-threads)",
                            threads_per_minibatch, sample_threads);
   }
-  return eval_fanouts.empty() ? OkStatus() : CheckOneALayer("--eval-fanouts", eval_fanouts, layers);
+  if (AllEvalFanouts().empty()) return OkStatus();
+  return CheckFanouts("--eval-fanouts", AllEvalFanouts(), layers);
 }
 
 Json SharedFacts(const TrainOptions& options) {

@@ -15,6 +15,7 @@
 #include "common/state/options/state_folder_options.h"
 #include "common/storage/json.h"
 #include "trainer/launch/embedding_options.h"
+#include "trainer/launch/fanouts.h"
 #include "trainer/launch/launch_env.h"
 #include "trainer/models/registry.h"
 #include "trainer/output/prediction_file.h"
@@ -59,6 +60,8 @@ struct TrainOptions {
   int64_t layers = 2;
 
   std::vector<int32_t> fanouts = {15, 10};  // from the seeds outward, one a layer
+  // Of relations that are named; fanouts then are of the others, and may be empty (fanouts.h).
+  std::vector<RelationFanouts> relation_fanouts;
   bool replace = false;
   std::string sampling_weights;  // edge feature to draw by; empty: uniformly
   int64_t batch_size = 1000;     // per rank
@@ -70,8 +73,9 @@ struct TrainOptions {
   uint64_t seed = 0;
 
   int64_t eval_every = 1;             // epochs; 0: after the last only
-  std::vector<int32_t> eval_fanouts;  // empty: as fanouts
-  int64_t eval_batch_size = 0;        // 0: as batch_size
+  std::vector<int32_t> eval_fanouts;  // these two empty: as those of training
+  std::vector<RelationFanouts> eval_relation_fanouts;
+  int64_t eval_batch_size = 0;  // 0: as batch_size
 
   int threads = 0;         // for computation; 0: this machine's cores shared by its ranks
   int sample_threads = 2;  // for preparing minibatches
@@ -86,6 +90,8 @@ struct TrainOptions {
   PredictWhat predict_what = PredictWhat::kClass;
   bool quiet = false;  // no progress line
 
+  [[nodiscard]] Fanouts AllFanouts() const { return {fanouts, relation_fanouts}; }
+  [[nodiscard]] Fanouts AllEvalFanouts() const { return {eval_fanouts, eval_relation_fanouts}; }
   // Topology mapped here, features behind servers.
   [[nodiscard]] bool hybrid() const { return !topology.empty() && topology != kTopologyServers; }
 

@@ -61,8 +61,11 @@ Json ConfigLine(const Session& session, const std::vector<NodeInput>& features,
   config["minibatches_at_once"] = session.sampler.minibatches;
   config["sampler_table_bytes"] = session.sampler.table_bytes;
   config["parts"] = info.book.num_parts();
-  config["nodes"] = info.schema.node_types.front().count;
-  config["edges"] = info.schema.relations.front().count;
+  int64_t nodes = 0, edges = 0;
+  for (const NodeType& type : info.schema.node_types) nodes += type.count;
+  for (const Relation& relation : info.schema.relations) edges += relation.count;
+  config["nodes"] = nodes;
+  config["edges"] = edges;
   return Json{{"config", std::move(config)}};
 }
 

@@ -42,11 +42,14 @@ struct Inputs {
   std::vector<LearntType> learnt;
 };
 
-BatchRecipe RecipeOf(const Session& session, const ModelKind& kind, const Inputs& inputs,
-                     const std::vector<int32_t>& fanouts, bool training) {
+StatusOr<BatchRecipe> RecipeOf(const Session& session, const ModelKind& kind, const Inputs& inputs,
+                               bool training) {
+  const TrainOptions& options = session.options;
   BatchRecipe recipe;
-  recipe.sampling =
-      SamplingSpec::Uniform(session.stores.graph->info().schema, fanouts, session.options.replace);
+  HG_ASSIGN_OR_RETURN(recipe.sampling,
+                      ChooseFanouts(training ? "--fanouts" : "--eval-fanouts",
+                                    training ? options.AllFanouts() : options.AllEvalFanouts(),
+                                    session.stores.graph->info().schema, options.replace));
   recipe.sampling.weight = session.options.sampling_weights;
   recipe.edge_ids = kind.needs.edge_ids;
   recipe.weights = kind.needs.weights;
@@ -113,6 +116,19 @@ Status OpenTaskOf(Session& session) {
   return OkStatus();
 }
 
+// Edges that stand the wrong way round are the usual reason.
+void WarnIfNoEdgeLeadsToSeeds(const Session& session) {
+  const Schema& schema = session.stores.graph->info().schema;
+  const int type = session.task->node_type();
+  for (int r = 0; r < static_cast<int>(schema.relations.size()); ++r) {
+    if (schema.DestinationType(r) == type && schema.relations[r].count > 0) return;
+  }
+  spdlog::warn(
+      "rank {}: no edge leads into node type '{}' of task '{}': the model sees each of these nodes "
+      "alone. halograph-partition run --undirected adds the reverse relations",
+      session.options.rank, schema.node_types[type].name, session.task->name());
+}
+
 // How many epochs, where the options leave it open.
 void ResolveEpochs(Session& session) {
   TrainOptions& options = session.options;
@@ -142,12 +158,13 @@ Status Prepare(Session& session, Inputs* inputs) {
   PlanSampling(session);
   HG_ASSIGN_OR_RETURN(*inputs, ChooseInputsOf(session, *kind));
   HG_RETURN_IF_ERROR(OpenTaskOf(session));
+  WarnIfNoEdgeLeadsToSeeds(session);
   ResolveEpochs(session);
   HG_RETURN_IF_ERROR(CheckPredict(session));
-  for (auto [maker, fanouts] : {std::pair{&session.train_maker, &options.fanouts},
-                                {&session.eval_maker, &options.eval_fanouts}}) {
-    const bool training = maker == &session.train_maker;
-    const BatchRecipe recipe = RecipeOf(session, *kind, *inputs, *fanouts, training);
+  for (auto* const maker : {&session.train_maker, &session.eval_maker}) {
+    HG_ASSIGN_OR_RETURN(
+        const BatchRecipe recipe,
+        RecipeOf(session, *kind, *inputs, /*training=*/maker == &session.train_maker));
     // What no minibatch could be made of is an error now, not after the ranks have met.
     HG_RETURN_IF_ERROR(ValidateRequest(
         session.stores.graph->info().schema,

@@ -86,6 +86,18 @@ TEST(CommandLineTest, OptionsArriveAndDefaultsAreResolved) {
   EXPECT_GE(o.threads, 1);
 }
 
+TEST(CommandLineTest, FanoutsMayBeOfRelationsAndStandApart) {
+  const TrainOptions o =
+      Parse({"--graph", "g", "--fanouts", "cites=4:-1", "*=3:2", "--eval-fanouts", "7", "-1"})
+          .options;
+  EXPECT_THAT(o.fanouts, ElementsAre());
+  EXPECT_EQ(ToJson(o)["fanouts"], "cites=4:-1,*=3:2");
+  EXPECT_EQ(SharedFacts(o)["fanouts"], "cites=4:-1,*=3:2");
+  EXPECT_EQ(ToJson(o)["eval_fanouts"], Json({7, -1}));
+  EXPECT_THAT(Refusal({"--graph", "g", "--fanouts", "5,x"}),
+              HasSubstr("--fanouts: 'x' is no fanout"));
+}
+
 TEST(CommandLineTest, SeveralFeaturesAreAListOfNamesThatDiffer) {
   EXPECT_THAT(Parse({"--graph", "g", "--features", "feat,deg"}).options.features,
               ElementsAre("feat", "deg"));
