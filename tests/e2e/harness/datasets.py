@@ -76,6 +76,26 @@ def copy_of(source, target):
     return target
 
 
+def with_inverse_relations(source, target):
+    """A copy of a typed data set where each relation also goes the other way, as `rev_NAME`."""
+    copy_of(source, target)
+    found = []
+
+    def add(match):
+        start, name, end = match[1].split(":")
+        path = f"edges/rev_{pathlib.Path(match[2]).name}"
+        edges = npy.load(target / match[2])
+        npy.save(target / path, edges.descr, edges.shape, edges.row(1) + edges.row(0))
+        found.append(name)
+        return (f'{match[0]}    - type: "{end}:rev_{name}:{start}"\n      format: numpy\n'
+                f"      path: {path}\n")
+    metadata = target / "metadata.yaml"
+    metadata.write_text(re.sub(r' +- type: "([^"]*)"\n +format: numpy\n +path: (\S+)\n', add,
+                               metadata.read_text()))
+    assert found, source
+    return target
+
+
 METADATA = """dataset_name: made
 graph:
   nodes:
@@ -120,6 +140,64 @@ def write(folder, num_nodes, edges, width=3):
         seeds = list(range(i, num_nodes, 3))
         npy.save(folder / f"{name}_seeds.npy", "<i8", (len(seeds),), seeds)
         npy.save(folder / f"{name}_labels.npy", "<i8", (len(seeds),), [v % 2 for v in seeds])
+    return folder
+
+
+TYPED_METADATA = """dataset_name: typed
+graph:
+  nodes:
+    - {type: "paper", num: 90}
+    - {type: "author", num: 60}
+    - {type: "unused", num: 4}
+  edges:
+"""
+TYPED_EDGE = """    - type: "{relation}"
+      format: numpy
+      path: edges/{name}.npy
+"""
+TYPED_TASK = """feature_data:
+  - domain: node
+    type: "paper"
+    name: feat
+    format: numpy
+    in_memory: false
+    path: feat.npy
+tasks:
+  - name: classes
+    num_classes: 3
+"""
+TYPED_SET = """    {name}:
+      - type: "paper"
+        data:
+          - {{name: seeds, format: numpy, path: {name}_seeds.npy}}
+          - {{name: labels, format: numpy, path: {name}_labels.npy}}
+"""
+
+
+def write_typed(folder):
+    """Papers with features that say nothing, authors without features, a node type in no relation and
+    a relation without edges. Paper v is of class v % 3, and so are its two authors, of whom everybody
+    writes three papers: what learns must learn who the authors are."""
+    edges = {"author:writes:paper": [(v % 3 + 3 * ((v // 3 + i * 7) % 20), v)
+                                     for v in range(90) for i in range(2)],
+             "paper:cites:paper": [(v * 7 % 90, v) for v in range(90)],
+             "paper:retracts:paper": []}
+    edges["paper:by:author"] = [(v, u) for u, v in edges["author:writes:paper"]]
+    text = TYPED_METADATA
+    for relation, pairs in edges.items():
+        name = relation.split(":")[1]
+        text += TYPED_EDGE.format(relation=relation, name=name)
+        npy.save(folder / "edges" / f"{name}.npy", "<i8", (2, len(pairs)),
+                 [u for u, _ in pairs] + [v for _, v in pairs])
+    text += TYPED_TASK
+    npy.save(folder / "feat.npy", "<f4", (90, 5),
+             [(v * v + 3 * i) % 11 / 10 for v in range(90) for i in range(5)])
+    for i, name in enumerate(SETS):
+        text += TYPED_SET.format(name=name)
+        seeds = [v for v in range(90) if v // 3 % 3 == i]
+        npy.save(folder / f"{name}_seeds.npy", "<i8", (len(seeds),), seeds)
+        npy.save(folder / f"{name}_labels.npy", "<i8", (len(seeds),), [v % 3 for v in seeds])
+    (folder / "metadata.yaml").write_text(text)
     return folder
 
 

@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+"""Graphs of several node types and relations: R-GCN with learnt inputs beside features, the same in
+every mode; fanouts by relation; and what such graphs are refused for."""
+from harness import datasets, programs
+from harness.programs import must
+from harness.training import options, read_log, start_ranks, train
+
+RUN = dict(model="rgcn", hidden=8, embed="author:8,unused:8", batch_size=10, epochs=4, lr=0.02,
+           seed=3, threads=1)
+# Nothing is drawn, and a step is of all seeds: any number of ranks computes the same sums.
+WHOLE = dict(RUN, fanouts="-1,-1", dropout=0, batch_size=1000, epochs=6)
+
+
+class TypedBase(programs.ProgramTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.graph = cls.shared.folder / "typed"
+        must(cls.shared.run("halograph-partition", "run", "--input",
+                            datasets.write_typed(cls.shared.folder / "input"), "--output", cls.graph,
+                            "--parts", 2, "--method", "random", "--seed", 1))
+
+    def state(self):
+        return self.box.folder / f"state{len(self.box.processes)}"
+
+    def served(self):
+        servers = [self.box.start_server(self.graph, part, "--state", self.state())
+                   for part in (0, 1)]
+        return ",".join(programs.address(server) for server in servers)
+
+
+class SameEverywhereTest(TypedBase):
+    def numbers(self, **given):
+        _, epochs, final = train(self.box, **given)
+        return [(line["loss"], line["valid_acc"], line["test_acc"], line["sampled_edges"])
+                for line in epochs], final["test_acc"]
+
+    def test_servers_change_no_bit(self):
+        for more in (dict(fanouts="writes=2:1,cites=1:0,*=3:3"), dict(fanouts="3,2", bases=2),
+                     dict(fanouts="3,2", blocks=2, eval_fanouts="*=-1:-1")):
+            with self.subTest(more):
+                alone = self.numbers(graph=self.graph, state=self.state(), **RUN, **more)
+                servers = self.served()
+                self.assertEqual(alone, self.numbers(servers=servers, **RUN, **more))
+                hybrid = dict(servers=servers, topology=self.graph, embed_begin="fresh")
+                self.assertEqual(alone, self.numbers(**hybrid, **RUN, **more))
+
+    def test_two_ranks_are_one_but_for_rounding(self):
+        _, alone, _ = train(self.box, graph=self.graph, state=self.state(), **WHOLE)
+        for rank in start_ranks(self.box, 2, servers=self.served(), **WHOLE):
+            self.assertEqual(0, rank.wait(programs.seconds(120)), rank.text)
+        _, together, _ = read_log(self.box.folder / "rank0.jsonl")
+        self.assertEqual(len(alone), len(together))
+        for one, two in zip(alone, together):
+            self.assertAlmostEqual(one["loss"], two["loss"], delta=1e-4 * one["loss"])
+        self.assertLess(alone[-1]["loss"], 0.95 * alone[0]["loss"])
+
+    def test_authors_are_learnt_and_papers_predicted(self):
+        """Features say nothing of a class: authors that are learnt do."""
+        found = train(self.box, graph=self.graph, state=self.state(),
+                      **dict(RUN, epochs=40, fanouts="5,5", embed_lr=0.05))[2]["test_acc"]
+        alone = train(self.box, graph=self.graph, state=self.state(),
+                      **dict(RUN, epochs=40, fanouts="0,0", embed_lr=0.05))[2]["test_acc"]
+        print(f"  accuracy {found:.2f}, without neighbours {alone:.2f}")
+        self.assertGreater(found, 0.8)
+        self.assertLess(alone, 0.6)
+
+
+class RefusalTest(TypedBase):
+    def refused(self, code, *mentioned, **given):
+        result = self.box.run("halograph-train", *options(
+            **{"graph": self.graph, "model": "rgcn", "epochs": 1, **given}))
+        self.assertCode(code, result, *mentioned)
+
+    def test_what_does_not_fit_the_graph_is_named(self):
+        state = dict(state=self.state())
+        self.refused(1, "--fanouts: no relation 'sites'", "'author:writes:paper'",
+                     fanouts="sites=2:2,*=1:1", **state)
+        self.refused(1, "--eval-fanouts: nothing is said of", "add *=0:0",
+                     eval_fanouts="cites=2:2", **state)
+        self.refused(2, "--fanouts is cites=2: 1 fanouts", fanouts="cites=2,*=1:1", **state)
+        self.refused(2, "--blocks 3 does not divide --hidden 64", blocks=3, **state)
+        self.refused(1, "node type 'author' has no features", "--embed author",
+                     embed="unused:8", **state)
+        self.refused(1, "--state DIR")
+        self.refused(1, "--model sage needs a graph of one node type", model="sage", **state)
+
+    def test_seeds_that_no_edge_leads_to_are_warned_of(self):
+        source = datasets.copy_of(datasets.write_typed(self.box.folder / "whole"),
+                                  self.box.folder / "input")
+        text = (source / "metadata.yaml").read_text()
+        for relation in ("author:writes:paper", "paper:cites:paper"):
+            text = text.replace(datasets.TYPED_EDGE.format(
+                relation=relation, name=relation.split(":")[1]), "")
+        (source / "metadata.yaml").write_text(text)
+        graph = self.box.folder / "graph"
+        must(self.box.run("halograph-partition", "run", "--input", source, "--output", graph,
+                          "--parts", 1))
+        done = must(self.box.run("halograph-train", *options(graph=graph, state=self.state(),
+                                                             **{**RUN, "epochs": 1})))
+        self.assertIn("no edge leads into node type 'paper' of task 'classes'", done.err)
+        done = must(self.box.run("halograph-train", *options(graph=self.graph, state=self.state(),
+                                                             **{**RUN, "epochs": 1})))
+        self.assertNotIn("no edge leads", done.err)
+
+
+if __name__ == "__main__":
+    programs.main()
