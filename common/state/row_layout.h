@@ -22,6 +22,9 @@ struct RowLayout {
   size_t state_bytes = 0;
   size_t stride = 4;  // from row to row
 
+  // Of a row and its state as files hold them, without padding.
+  [[nodiscard]] size_t image_bytes() const { return value_bytes + state_bytes; }
+
   [[nodiscard]] static RowLayout Of(const MutableTensorSpec& spec);
 };
 

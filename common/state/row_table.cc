@@ -85,6 +85,16 @@ void RowTable::Assign(std::span<const PushedRows> lists, ThreadPool* pool) {
   Apply(RowStep::kAssign, lists, pool);
 }
 
+void RowTable::AssignImages(std::span<const PushedRows> lists) {
+  for (const PushedRows& list : lists) {
+    const std::byte* image = list.values.data();
+    for (const int64_t row : list.rows) {
+      LoadImage(row, image);
+      image += image_bytes();
+    }
+  }
+}
+
 void RowTable::Apply(RowStep step, std::span<const PushedRows> lists, ThreadPool* pool) {
   order_.Sort(lists, rows_);
   const RowUpdate update{.rows = memory_.data(),

@@ -53,6 +53,9 @@ class RowTable {
   void Add(std::span<const PushedRows> lists, ThreadPool* pool);
   // The last place counts.
   void Assign(std::span<const PushedRows> lists, ThreadPool* pool);
+  // The lists' values are images of rows, as SaveImage gives them, of any numbers. The last place
+  // counts. Never throws.
+  void AssignImages(std::span<const PushedRows> lists);
 
   // Row rows[i] goes to out + positions[i] * row_bytes, or to place i if `positions` is empty.
   void Gather(std::span<const int64_t> rows, std::span<const int64_t> positions,
@@ -60,7 +63,7 @@ class RowTable {
 
   // Row and optimizer state of one row as files hold them: image_bytes() bytes, little-endian,
   // without padding (row_layout.h has the order); the same on every machine.
-  [[nodiscard]] size_t image_bytes() const { return layout_.value_bytes + layout_.state_bytes; }
+  [[nodiscard]] size_t image_bytes() const { return layout_.image_bytes(); }
   void SaveImage(int64_t row, std::byte* out) const;
   void LoadImage(int64_t row, const std::byte* image);
 

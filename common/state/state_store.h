@@ -26,6 +26,7 @@
 #include "common/graph/row_source.h"
 #include "common/state/env.h"
 #include "common/state/mutable_tensor.h"
+#include "common/state/row_layout.h"
 
 namespace halograph {
 
@@ -74,7 +75,16 @@ enum class PushKind : uint8_t {
   kGradient,  // the tensor's optimizer applies it
   kAdd,       // row += value
   kAssign,    // row = value; of duplicates the last position counts
+  // Row and optimizer state = an image of ReadSnapshot, bit by bit, finite or not; of duplicates
+  // the last position counts. The push's dtype is the tensor's.
+  kImage,
 };
+
+// Of one row of a push to a tensor of this spec.
+[[nodiscard]] inline size_t PushedRowBytes(const MutableTensorSpec& spec, PushKind kind,
+                                           DType dtype) {
+  return kind == PushKind::kImage ? RowLayout::Of(spec).image_bytes() : RowBytes(dtype, spec.dim);
+}
 
 // A push of synchronous training: step s is applied when the pushes of all ranks are there, sums in
 // (rank, position) order, each row updated once. A rank pushes a tensor once a step, and awaits the
@@ -113,7 +123,7 @@ struct PushRequest {
   std::span<const int64_t> ids =
       {};                         // global, owned by the partition; repeats allowed; may be empty
   DType dtype = DType::kFloat32;  // of rows: kFloat32, kFloat16 or kBFloat16
-  std::span<const std::byte> rows = {};  // ids.size() rows of dim elements
+  std::span<const std::byte> rows = {};  // ids.size() rows of PushedRowBytes
 };
 inline constexpr int kPushWindow = 64;
 
@@ -148,9 +158,26 @@ struct StateStats {
 
 struct SnapshotInfo {
   std::string name;
-  int64_t lsn = 0;    // of the last push that it shows
-  int64_t step = -1;  // of the moment it shows; -1: none was applied
-  int64_t bytes = 0;  // written for it alone
+  int64_t lsn = 0;                              // of the last push that it shows
+  int64_t step = -1;                            // of the moment it shows; -1: none was applied
+  int64_t bytes = 0;                            // written for it alone
+  std::vector<MutableTensorSpec> tensors = {};  // that it has; of StateStore::Snapshots only
+};
+
+// Where ReadSnapshot goes on; its own business.
+struct SnapshotPlace {
+  uint32_t file = 0;     // of the snapshot's, from 0
+  int64_t offset = 0;    // in it
+  uint64_t section = 0;  // that begins there
+  uint64_t row = 0;      // of the section
+};
+
+// Some rows of one tensor as they were at a snapshot.
+struct SnapshotPage {
+  std::vector<int64_t> rows;          // row r has position r of those that the partition owns
+  std::vector<std::byte> images;      // RowLayout::image_bytes for each row
+  std::optional<int64_t> step;        // the last one applied then, if this page tells: -1: none
+  std::optional<SnapshotPlace> next;  // null: this was the last page
 };
 
 class StateStore {
@@ -223,6 +250,17 @@ class StateStore {
                                                         std::optional<int64_t> step,
                                                         const WorkLimits& limits) = 0;
   [[nodiscard]] virtual std::vector<SnapshotInfo> Snapshots() const = 0;
+  // Reads what a snapshot has of a tensor, page by page: the first from place {}, each other one
+  // from `next` of the page before. A row may come several times: the last time counts. Rows that
+  // nobody had pushed do not come: they are as the initializer makes them. One page at least tells
+  // `step`. A page has at most `max_bytes` of rows and images, but one row at least. Pushes that
+  // waited for other ranks at the moment are no part of it.
+  //   NotFound  no such snapshot, or it does not have the tensor: what exists is named
+  //   DataLoss  a damaged file: path and offset; also a place that no page gave
+  [[nodiscard]] virtual StatusOr<SnapshotPage> ReadSnapshot(const std::string& name,
+                                                            const TensorRef& ref,
+                                                            const SnapshotPlace& place,
+                                                            size_t max_bytes) const = 0;
   // NotFound naming what exists.
   [[nodiscard]] virtual Status DeleteSnapshot(const std::string& name) = 0;
   // Sets all tensors to what they were at the snapshot, durably; pending steps are given up.

@@ -1,5 +1,6 @@
 #include "common/state/engine/checkpoint_file.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <utility>
@@ -79,28 +80,57 @@ class Reader {
 
   Status Run() {
     for (uint64_t index = 0;; ++index) {
-      StoredSection section;
-      if (bytes_ - offset_ < static_cast<int64_t>(sizeof(section))) return Damaged("ends here");
-      HG_RETURN_IF_ERROR(file_.ReadAt(offset_, std::as_writable_bytes(std::span(&section, 1))));
-      if (section.magic != kSectionMagic || section.checksum != HeaderChecksum(section) ||
-          section.index != index) {
-        return Damaged("the header of a section does not fit its checksum");
-      }
-      const auto rest = static_cast<uint64_t>(bytes_ - offset_) - sizeof(section);
-      if (section.bytes > rest) return Damaged("ends within a section");
-      if (section.kind == kEnd) {
-        if (section.count == index && section.bytes == rest) return OkStatus();
-        return Damaged("sections are missing");
-      }
-      if (body_.size() < section.bytes) body_.resize(section.bytes);
-      const std::span<std::byte> body = std::span(body_).first(section.bytes);
-      HG_RETURN_IF_ERROR(file_.ReadAt(offset_ + static_cast<int64_t>(sizeof(section)), body));
-      HG_RETURN_IF_ERROR(Visit(section, body));
+      HG_ASSIGN_OR_RETURN(const StoredSection section, ReadHeader(index));
+      if (section.kind == kEnd) return OkStatus();
+      HG_RETURN_IF_ERROR(ReadBody(section));
       offset_ += static_cast<int64_t>(sizeof(section) + section.bytes);
     }
   }
 
+  // As ReadCheckpointPage. The visitor takes images, and returns when `more` is false to say that
+  // it has taken only some of the section's.
+  StatusOr<bool> RunFrom(SnapshotPlace* place, uint32_t tensor, const bool& more) {
+    offset_ = place->offset;
+    while (more) {
+      HG_ASSIGN_OR_RETURN(const StoredSection section, ReadHeader(place->section));
+      if (section.kind == kEnd) return true;
+      const bool wanted =
+          section.kind == kMoments || (section.kind == kImages && section.tensor == tensor);
+      if (wanted) HG_RETURN_IF_ERROR(ReadBody(section));
+      if (!more) break;
+      offset_ += static_cast<int64_t>(sizeof(section) + section.bytes);
+      *place = {place->file, offset_, place->section + 1, 0};
+    }
+    return false;
+  }
+
  private:
+  // Of section `index`, at offset_. An end is at the file's end, behind all sections.
+  StatusOr<StoredSection> ReadHeader(uint64_t index) const {
+    StoredSection section;
+    if (offset_ < 0 || bytes_ - offset_ < static_cast<int64_t>(sizeof(section))) {
+      return Damaged("ends here");
+    }
+    HG_RETURN_IF_ERROR(file_.ReadAt(offset_, std::as_writable_bytes(std::span(&section, 1))));
+    if (section.magic != kSectionMagic || section.checksum != HeaderChecksum(section) ||
+        section.index != index) {
+      return Damaged("the header of a section does not fit its checksum");
+    }
+    const auto rest = static_cast<uint64_t>(bytes_ - offset_) - sizeof(section);
+    if (section.bytes > rest) return Damaged("ends within a section");
+    if (section.kind == kEnd && (section.count != index || section.bytes != rest)) {
+      return Damaged("sections are missing");
+    }
+    return section;
+  }
+
+  Status ReadBody(const StoredSection& section) {
+    if (body_.size() < section.bytes) body_.resize(section.bytes);
+    const std::span<std::byte> body = std::span(body_).first(section.bytes);
+    HG_RETURN_IF_ERROR(file_.ReadAt(offset_ + static_cast<int64_t>(sizeof(section)), body));
+    return Visit(section, body);
+  }
+
   Status Damaged(std::string_view what) const {
     return DataLoss("{}: offset {}: {}: restore a copy of the state", path_.string(), offset_,
                     what);
@@ -242,15 +272,58 @@ StatusOr<int64_t> CheckpointWriter::Finish() {
   return bytes_;
 }
 
+namespace {
+
+StatusOr<std::unique_ptr<ReadableFile>> OpenCheckpoint(const std::filesystem::path& path,
+                                                       FileSystem& files) {
+  StatusOr<std::unique_ptr<ReadableFile>> file = files.OpenToRead(path);
+  if (file.ok() || !absl::IsNotFound(file.status())) return file;
+  return DataLoss("{}: the checkpoint is missing: restore a copy of the state", path.string());
+}
+
+}  // namespace
+
 Status ReadCheckpoint(const std::filesystem::path& path, FileSystem& files,
                       const CheckpointVisitor& visitor) {
-  StatusOr<std::unique_ptr<ReadableFile>> file = files.OpenToRead(path);
-  if (!file.ok()) {
-    if (!absl::IsNotFound(file.status())) return file.status();
-    return DataLoss("{}: the checkpoint is missing: restore a copy of the state", path.string());
-  }
-  HG_ASSIGN_OR_RETURN(const int64_t bytes, (*file)->Size());
-  return Reader(path, **file, bytes, visitor).Run();
+  HG_ASSIGN_OR_RETURN(const std::unique_ptr<ReadableFile> file, OpenCheckpoint(path, files));
+  HG_ASSIGN_OR_RETURN(const int64_t bytes, file->Size());
+  return Reader(path, *file, bytes, visitor).Run();
+}
+
+StatusOr<CheckpointPage> ReadCheckpointPage(const std::filesystem::path& path, FileSystem& files,
+                                            uint32_t tensor, size_t image_bytes, size_t max_bytes,
+                                            SnapshotPlace* place) {
+  HG_ASSIGN_OR_RETURN(const std::unique_ptr<ReadableFile> file, OpenCheckpoint(path, files));
+  HG_ASSIGN_OR_RETURN(const int64_t bytes, file->Size());
+  CheckpointPage page;
+  bool more = true;
+  size_t left = std::max<size_t>(1, max_bytes / (image_bytes + sizeof(int64_t)));  // rows
+  CheckpointVisitor visitor;
+  visitor.images = [&](uint32_t, std::span<const int64_t> rows,
+                       std::span<const std::byte> images) -> Status {
+    if (images.size() != rows.size() * image_bytes || place->row > rows.size()) {
+      return DataLoss("{}: offset {}: {} bytes of images of {} rows, from row {} on", path.string(),
+                      place->offset, images.size(), rows.size(), place->row);
+    }
+    const size_t count = std::min(left, rows.size() - place->row);
+    const auto some = rows.subspan(place->row, count);
+    const auto of_some = images.subspan(place->row * image_bytes, count * image_bytes);
+    page.images.rows.insert(page.images.rows.end(), some.begin(), some.end());
+    page.images.images.insert(page.images.images.end(), of_some.begin(), of_some.end());
+    left -= count;
+    place->row += count;
+    more = place->row == rows.size();
+    return OkStatus();
+  };
+  visitor.moments = [&](const std::vector<TensorMoment>& moments) {
+    for (const TensorMoment& moment : moments) {
+      if (moment.tensor == tensor) page.moment = moment;
+    }
+    return OkStatus();
+  };
+  HG_ASSIGN_OR_RETURN(page.at_end,
+                      Reader(path, *file, bytes, visitor).RunFrom(place, tensor, more));
+  return page;
 }
 
 }  // namespace halograph

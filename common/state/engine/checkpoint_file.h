@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -70,8 +71,22 @@ struct CheckpointVisitor {
   std::function<Status(const std::vector<TensorMoment>& moments)> moments;
 };
 
-// DataLoss naming file and offset of what is damaged or missing.
+// DataLoss naming file and offset of what is damaged or missing, here and below.
 [[nodiscard]] Status ReadCheckpoint(const std::filesystem::path& path, FileSystem& files,
                                     const CheckpointVisitor& visitor);
+
+// A part of what a file has of one tensor.
+struct CheckpointPage {
+  RowImages images;
+  std::optional<TensorMoment> moment;  // if it stands in this part
+  bool at_end = false;                 // of the file, which is whole
+};
+// Reads on from `place`, whose `file` means nothing here, until there are `max_bytes` of rows and
+// images, but one row at least; moves `place` behind them. Sections of other tensors are passed
+// over unread.
+[[nodiscard]] StatusOr<CheckpointPage> ReadCheckpointPage(const std::filesystem::path& path,
+                                                          FileSystem& files, uint32_t tensor,
+                                                          size_t image_bytes, size_t max_bytes,
+                                                          SnapshotPlace* place);
 
 }  // namespace halograph

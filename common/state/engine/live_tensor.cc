@@ -127,6 +127,8 @@ void LiveTensor::Change(PushKind kind, std::span<const PushedRows> lists) {
       return table.Add(lists, nullptr);
     case PushKind::kAssign:
       return table.Assign(lists, nullptr);
+    case PushKind::kImage:
+      return table.AssignImages(lists);
   }
 }
 

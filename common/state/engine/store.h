@@ -49,6 +49,9 @@ class Store : public StateStore {
                                                 std::optional<int64_t> step,
                                                 const WorkLimits& limits) override;
   [[nodiscard]] std::vector<SnapshotInfo> Snapshots() const override;
+  [[nodiscard]] StatusOr<SnapshotPage> ReadSnapshot(const std::string& name, const TensorRef& ref,
+                                                    const SnapshotPlace& place,
+                                                    size_t max_bytes) const override;
   [[nodiscard]] Status DeleteSnapshot(const std::string& name) override;
   [[nodiscard]] Status RestoreSnapshot(const std::string& name) override;
 

@@ -194,7 +194,8 @@ Status Store::Replay(const LogRecord& record) {
   if (before != applied_before_.end() && header.lsn <= before->second) return OkStatus();
   std::vector<int64_t> rows;
   HG_RETURN_IF_ERROR(tensor.ToRows(record.ids, &rows));
-  if (record.values.size() != rows.size() * RowBytes(header.dtype, tensor.spec.dim)) {
+  if (record.values.size() !=
+      rows.size() * PushedRowBytes(tensor.spec, header.kind, header.dtype)) {
     return DataLoss("the push of LSN {} has {} bytes of values for {} rows", header.lsn,
                     record.values.size(), rows.size());
   }

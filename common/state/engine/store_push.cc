@@ -59,11 +59,15 @@ StatusOr<LogRecord> Store::Prepare(const LiveTensor& tensor, const PushRequest& 
     return InvalidArgument("{}: pushed values are {}; they may be float32, float16 or bfloat16",
                            name, DTypeName(request.dtype));
   }
-  const size_t expected = request.ids.size() * RowBytes(request.dtype, spec.dim);
-  if (request.rows.size() != expected) {
+  if (request.kind == PushKind::kImage && request.dtype != spec.dtype) {
+    return InvalidArgument("{}: images of {} rows; the tensor's are {}", name,
+                           DTypeName(request.dtype), DTypeName(spec.dtype));
+  }
+  const size_t row_bytes = PushedRowBytes(spec, request.kind, request.dtype);
+  if (request.rows.size() != request.ids.size() * row_bytes) {
     return InvalidArgument("{}: {} bytes of values; {} rows of {} {} take {}", name,
                            request.rows.size(), request.ids.size(), spec.dim,
-                           DTypeName(request.dtype), expected);
+                           DTypeName(request.dtype), request.ids.size() * row_bytes);
   }
   if (request.kind == PushKind::kGradient && spec.optimizer.kind == RowOptimizer::Kind::kNone) {
     return InvalidArgument("{} has no optimizer: it takes values to add or to assign, no gradients",
@@ -85,8 +89,12 @@ StatusOr<LogRecord> Store::Prepare(const LiveTensor& tensor, const PushRequest& 
   record.header.num_ids = request.ids.size();
   record.header.value_bytes = request.rows.size();
   record.header.ids_checksum = PartChecksum(std::as_bytes(request.ids));
-  HG_ASSIGN_OR_RETURN(record.header.values_checksum,
-                      CheckValues(tensor, {*rows, request.dtype, request.rows}, request.ids));
+  if (request.kind == PushKind::kImage) {
+    record.header.values_checksum = PartChecksum(request.rows);
+  } else {
+    HG_ASSIGN_OR_RETURN(record.header.values_checksum,
+                        CheckValues(tensor, {*rows, request.dtype, request.rows}, request.ids));
+  }
   record.ids = request.ids;
   record.values = request.rows;
   return record;

@@ -62,7 +62,12 @@ StatusOr<SnapshotInfo> Store::Snapshot(const std::string& name, std::optional<in
 std::vector<SnapshotInfo> Store::Snapshots() const {
   const MonitorLock lock(*monitor_);
   std::vector<SnapshotInfo> infos;
-  for (const CatalogueSnapshot& snapshot : snapshots_) infos.push_back(snapshot.info);
+  for (const CatalogueSnapshot& snapshot : snapshots_) {
+    infos.push_back(snapshot.info);
+    for (const CatalogueTensor& tensor : snapshot.tensors) {
+      infos.back().tensors.push_back(tensor.spec);
+    }
+  }
   std::sort(infos.begin(), infos.end(),
             [](const auto& a, const auto& b) { return a.name < b.name; });
   return infos;

@@ -2,6 +2,7 @@
 #include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <thread>
 
 #include "tests/unit/state_durable/store_fixture.h"
@@ -88,8 +89,123 @@ class StoreCheckpointTest : public StoreTest {
     return count;
   }
 
+  // The last image of each row that a snapshot has, by id; `max_bytes` of a page.
+  struct Images {
+    std::map<int64_t, std::vector<std::byte>> rows;
+    int64_t step = -2;
+    int pages = 0;
+  };
+  Images ReadAll(const std::string& name, size_t max_bytes) {
+    Images all;
+    const size_t bytes = RowLayout::Of(Embedding()).image_bytes();
+    std::optional<SnapshotPlace> place = SnapshotPlace{};
+    while (place.has_value()) {
+      const auto page = store_->ReadSnapshot(name, {false, "node", "emb"}, *place, max_bytes);
+      EXPECT_TRUE(page.ok()) << ToString(page.status());
+      if (!page.ok()) return all;
+      EXPECT_EQ(page->images.size(), page->rows.size() * bytes);
+      EXPECT_LE(page->images.size(), std::max(max_bytes, bytes));
+      for (size_t i = 0; i < page->rows.size(); ++i) {
+        const auto image = std::span(page->images).subspan(i * bytes, bytes);
+        all.rows[page->rows[i]].assign(image.begin(), image.end());
+      }
+      all.step = page->step.value_or(all.step);
+      place = page->next;
+      ++all.pages;
+    }
+    return all;
+  }
+  // What StateStore::Push takes of them.
+  [[nodiscard]] Status PushImages(const Images& images) {
+    std::vector<int64_t> ids;
+    std::vector<std::byte> rows;
+    for (const auto& [id, image] : images.rows) {
+      ids.push_back(id);
+      rows.insert(rows.end(), image.begin(), image.end());
+    }
+    return store_
+        ->Push({.tensor = {false, "node", "emb"},
+                .kind = PushKind::kImage,
+                .client = 77,
+                .sequence = 1,
+                .ids = ids,
+                .rows = rows},
+               {})
+        .status();
+  }
+
   std::vector<std::vector<TestPush>> applied_;
 };
+
+// Rows and optimizer state go to another store by way of images, and on from there.
+TEST_F(StoreCheckpointTest, ImagesOfASnapshotMakeTheSameStateElsewhere) {
+  OpenWith(Embedding());
+  PushMany(1, 3, 100);
+  MustSnapshot("first");
+  PushMany(4, 5, 50);  // an increment behind the first file
+  MustPush(StepPush(7, 0, 1));
+  applied_.push_back({StepPush(7, 0, 1)});
+  MustSnapshot("second");
+  MustPush(RandomPush(2, 1, 400));  // after the moment
+  const Images whole = ReadAll("second", 1 << 20);
+  const Images by_rows = ReadAll("second", 1);
+  EXPECT_EQ(whole.rows, by_rows.rows);
+  EXPECT_EQ(whole.step, 7);
+  EXPECT_EQ(by_rows.step, 7);
+  EXPECT_GT(by_rows.pages, static_cast<int>(by_rows.rows.size()));
+  ASSERT_EQ(store_->Snapshots().size(), 2U);
+  EXPECT_EQ(store_->Snapshots()[1].tensors, std::vector{Embedding()});
+
+  options_.folder = folder_.path() / "elsewhere";
+  OpenWith(Embedding());
+  ASSERT_TRUE(PushImages(whole).ok());
+  EXPECT_EQ(PullAll(), Expected(applied_));
+  MustOpen();  // a replay sets them again
+  EXPECT_EQ(PullAll(), Expected(applied_));
+  applied_.push_back({RandomPush(3, 1, 400)});
+  MustPush(applied_.back()[0]);
+  EXPECT_EQ(PullAll(), Expected(applied_)) << "the optimizer goes on from its state";
+}
+
+TEST_F(StoreCheckpointTest, SnapshotsThatCannotBeReadAreNamed) {
+  OpenWith(Embedding());
+  PushMany(1, 1);
+  MustSnapshot("s");
+  const TensorRef emb{false, "node", "emb"};
+  const Status unknown = store_->ReadSnapshot("none", emb, {}, 100).status();
+  EXPECT_TRUE(absl::IsNotFound(unknown));
+  EXPECT_THAT(Message(unknown), HasSubstr("are s"));
+  const Status tensor = store_->ReadSnapshot("s", {false, "node", "no"}, {}, 100).status();
+  EXPECT_TRUE(absl::IsNotFound(tensor));
+  EXPECT_THAT(Message(tensor), HasSubstr("emb"));
+  for (const SnapshotPlace& bad : {SnapshotPlace{.file = 1}, SnapshotPlace{.offset = -64},
+                                   SnapshotPlace{.offset = 8}, SnapshotPlace{.section = 1},
+                                   SnapshotPlace{.offset = 1 << 30}, SnapshotPlace{.row = 1000}}) {
+    EXPECT_TRUE(absl::IsDataLoss(store_->ReadSnapshot("s", emb, bad, 100).status()));
+  }
+  // A byte of an image.
+  const auto files = std::filesystem::directory_iterator(options_.folder / "checkpoints");
+  std::fstream file(files->path(), std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(64 + 8 * 200);
+  file.put('x');
+  file.close();
+  const Status damaged = store_->ReadSnapshot("s", emb, {}, 1 << 20).status();
+  EXPECT_TRUE(absl::IsDataLoss(damaged)) << ToString(damaged);
+  EXPECT_THAT(Message(damaged), HasSubstr("checksum"));
+}
+
+TEST_F(StoreCheckpointTest, ImagesThatDoNotFitAreRefused) {
+  OpenWith(Embedding());
+  PushMany(1, 1);
+  MustSnapshot("s");
+  Images images = ReadAll("s", 1 << 20);
+  images.rows.begin()->second.pop_back();
+  EXPECT_TRUE(absl::IsInvalidArgument(PushImages(images)));
+  images = ReadAll("s", 1 << 20);
+  images.rows[kOwnedNodes] = images.rows.begin()->second;
+  EXPECT_TRUE(absl::IsOutOfRange(PushImages(images)));
+  EXPECT_EQ(PullAll(), Expected(applied_));
+}
 
 TEST_F(StoreCheckpointTest, ReopeningTakesTheCheckpointAndTheLogBehindIt) {
   OpenWith(Embedding());
