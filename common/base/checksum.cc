@@ -1,7 +1,13 @@
 #include "common/base/checksum.h"
 
 #include <fmt/core.h>
+// The widest vectors that the processor has, chosen when first called: the same numbers, five times
+// as fast as those that every x86-64 has.
+#if defined(__x86_64__) && __has_include(<xxh_x86dispatch.h>)
+#include <xxh_x86dispatch.h>
+#else
 #include <xxhash.h>
+#endif
 
 namespace halograph {
 

@@ -1,9 +1,11 @@
 #include "common/base/checksum.h"
 
+#include <span>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <xxhash.h>
 
 namespace halograph {
 namespace {
@@ -12,6 +14,22 @@ namespace {
 TEST(ChecksumTest, EmptyInputHasThePublishedValues) {
   EXPECT_EQ(Hex64(Checksum64({})), "2d06800538d394c2");
   EXPECT_EQ(Checksum128Hex(""), "99aa06d3014798d86001c324468d497f");
+}
+
+// Lengths on both sides of every way that the algorithm has, of bytes that count up: what the
+// library computes without choosing by the processor, and so what files hold that were written on
+// another one.
+TEST(ChecksumTest, IsTheSameWhateverTheProcessorHas) {
+  std::vector<std::byte> bytes(3 << 16);
+  for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(i * 131 >> 3);
+  for (const size_t size : {0u, 1u, 3u, 8u, 16u, 17u, 128u, 129u, 240u, 241u, 1023u, 1024u, 1025u,
+                            65535u, 65536u, 3u << 16}) {
+    const std::span<const std::byte> part = std::span(bytes).first(size);
+    EXPECT_EQ(Checksum64(part), XXH3_64bits(part.data(), part.size())) << size;
+    const std::string text(reinterpret_cast<const char*>(part.data()), part.size());
+    const XXH128_hash_t wide = XXH3_128bits(text.data(), text.size());
+    EXPECT_EQ(Checksum128Hex(text), Hex64(wide.high64) + Hex64(wide.low64)) << size;
+  }
 }
 
 TEST(ChecksumTest, HexKeepsLeadingZeros) {
