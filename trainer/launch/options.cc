@@ -91,7 +91,6 @@ void AddGraphRows(OptionTable& rows, TrainOptions* o) {
       .DefaultText("$XDG_CACHE_HOME/halograph, else ~/.cache/halograph");
   rows.AddChoice("verify", &o->verify, VerifyLevelWords(),
                  "what is checked of folders that are mapped: headers, or also every checksum");
-  rows.Add("task", &o->task, "task to train for").DefaultText("the only one").AllRanks();
   rows.Add("features", &o->features, "features of the nodes, by name; several stand side by side")
       .Check(CheckFeatures)
       .ValueName("NAME,...")
@@ -149,6 +148,12 @@ OptionRow& AddFanoutsRow(OptionTable& rows, std::string name, std::vector<int32_
           std::move(name), read, [fanouts] { return FanoutsText(fanouts()); }, "", std::move(help))
       .AsList([fanouts] { return FanoutsJson(fanouts()); })
       .ValueName("N");
+}
+
+void AddTaskRows(OptionTable& rows, TrainOptions* o) {
+  rows.Group("Task");
+  rows.Add("task", &o->task, "task to train for").DefaultText("the only one").AllRanks();
+  o->tasks.node.AddRows(rows);
 }
 
 void AddSamplingRows(OptionTable& rows, TrainOptions* o) {
@@ -235,8 +240,11 @@ void AddOutputRows(OptionTable& rows, TrainOptions* o) {
                  {{"class", PredictWhat::kClass},
                   {"probabilities", PredictWhat::kProbabilities},
                   {"logits", PredictWhat::kLogits},
+                  {"values", PredictWhat::kValues},
                   {"embeddings", PredictWhat::kEmbeddings}},
-                 "what is predicted of a node; embeddings are what the last layer reads of it")
+                 "what is predicted of a node; values are those of a regression, embeddings what "
+                 "the last layer reads of it")
+      .DefaultText("class, or values of a regression")
       .AllRanks();
   rows.Add("quiet", &o->quiet, "no progress line");
 }
@@ -246,6 +254,7 @@ void AddOutputRows(OptionTable& rows, TrainOptions* o) {
 void AddTrainRows(OptionTable& rows, TrainOptions* o) {
   AddGraphRows(rows, o);
   AddRankRows(rows, o);
+  AddTaskRows(rows, o);
   AddModelRows(rows, o);
   AddEmbeddingRows(rows, &o->embeddings);
   AddStateRows(rows, &o->state, "a run without servers (--graph)");

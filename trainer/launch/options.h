@@ -20,6 +20,7 @@
 #include "trainer/models/registry.h"
 #include "trainer/output/prediction_file.h"
 #include "trainer/pipeline/feature_matrix.h"
+#include "trainer/tasks/options.h"
 
 namespace halograph {
 
@@ -49,6 +50,7 @@ struct TrainOptions {
   // remote.timeout is that of every collective too.
 
   std::string task;                   // empty: the only one
+  TaskOptions tasks;                  // of it
   std::vector<std::string> features;  // side by side; empty: the only one, else `feat`
   FeatureNormalization normalization = FeatureNormalization::kNone;
 

@@ -8,7 +8,8 @@ namespace {
 constexpr bool kWhole = true;
 
 constexpr FigureRow kRows[] = {
-    {Figure::kLoss, "loss", OverRanks::kSum, !kWhole, Figure::kTrainSeeds},
+    {Figure::kLoss, "loss", OverRanks::kSum, !kWhole, Figure::kLossWeight},
+    {Figure::kLossWeight, "", OverRanks::kSum},
     {Figure::kTrainSeeds, "train_seeds", OverRanks::kSum, kWhole},
     {Figure::kTime, "time", OverRanks::kOwn},
     {Figure::kLearningRate, "lr", OverRanks::kOwn},

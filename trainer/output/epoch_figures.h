@@ -14,7 +14,8 @@ namespace halograph {
 
 // A rank adds to them during the epoch; after the ranks have met they are the run's.
 enum class Figure : uint8_t {
-  kLoss,  // summed over rows; after Finish the mean
+  kLoss,        // summed over rows; after Finish the mean
+  kLossWeight,  // of these rows
   kTrainSeeds,
   kTime,  // when it ended, seconds since 1970
   kLearningRate,

@@ -29,6 +29,8 @@ std::string_view ColumnName(PredictWhat what) {
       return "probability";
     case PredictWhat::kLogits:
       return "logit";
+    case PredictWhat::kValues:
+      return "value";
     case PredictWhat::kEmbeddings:
       return "embedding";
     case PredictWhat::kClass:
@@ -46,10 +48,11 @@ Order ByOriginalId(const Predictions& predictions) {
   return order;
 }
 
-std::span<const float> ValuesOf(const Predictions& predictions, int64_t row) {
-  return std::span(predictions.values)
-      .subspan(static_cast<size_t>(row * predictions.columns),
-               static_cast<size_t>(predictions.columns));
+// A row of `classes` or `values`.
+template <typename T>
+std::span<const T> RowIn(const std::vector<T>& rows, const Predictions& predictions, int64_t row) {
+  return std::span(rows).subspan(static_cast<size_t>(row * predictions.columns),
+                                 static_cast<size_t>(predictions.columns));
 }
 
 // One row after the other, `columns` of T each; 0 columns: an array of one dimension.
@@ -67,14 +70,19 @@ Status WriteNpyRows(const fs::path& path, const Order& order, int64_t columns,
 }
 
 Status WriteClassesNpy(const fs::path& path, const Predictions& predictions, const Order& order) {
-  return WriteNpyRows<int64_t>(path, order, 2, [&](int64_t row) {
-    return std::array{predictions.original_ids[row], predictions.classes[row]};
+  std::vector<int64_t> line;
+  return WriteNpyRows<int64_t>(path, order, 1 + predictions.columns, [&](int64_t row) {
+    const auto classes = RowIn(predictions.classes, predictions, row);
+    line.assign(1, predictions.original_ids[row]);
+    line.insert(line.end(), classes.begin(), classes.end());
+    return std::span<const int64_t>(line);
   });
 }
 
 Status WriteValuesNpy(const fs::path& path, const Predictions& predictions, const Order& order) {
-  return WriteNpyRows<float>(path, order, predictions.columns,
-                             [&](int64_t row) { return ValuesOf(predictions, row); });
+  return WriteNpyRows<float>(path, order, predictions.columns, [&](int64_t row) {
+    return RowIn(predictions.values, predictions, row);
+  });
 }
 
 Status WriteIdsNpy(const fs::path& path, const Predictions& predictions, const Order& order) {
@@ -86,17 +94,22 @@ Status WriteCsv(const fs::path& path, const Predictions& predictions, const Orde
   const bool classes = predictions.what == PredictWhat::kClass;
   HG_ASSIGN_OR_RETURN(FileWriter writer, FileWriter::Create(path));
   std::string line = "original_id";
-  for (int64_t i = 0; i < (classes ? 1 : predictions.columns); ++i) {
+  const bool numbered = !classes || predictions.columns > 1;
+  for (int64_t i = 0; i < predictions.columns; ++i) {
     line += fmt::format(",{}{}", ColumnName(predictions.what),
-                        classes ? std::string() : fmt::format("_{}", i));
+                        numbered ? fmt::format("_{}", i) : std::string());
   }
   HG_RETURN_IF_ERROR(writer.Append(std::string_view(line += "\n")));
   for (const int64_t row : order) {
     line = fmt::to_string(predictions.original_ids[row]);
     if (classes) {
-      line += fmt::format(",{}", predictions.classes[row]);
+      for (const int64_t one : RowIn(predictions.classes, predictions, row)) {
+        line += fmt::format(",{}", one);
+      }
     } else {
-      for (const float value : ValuesOf(predictions, row)) line += fmt::format(",{}", value);
+      for (const float value : RowIn(predictions.values, predictions, row)) {
+        line += fmt::format(",{}", value);
+      }
     }
     HG_RETURN_IF_ERROR(writer.Append(std::string_view(line += "\n")));
   }
@@ -136,9 +149,9 @@ fs::path FolderOf(const fs::path& path) {
 // About as many as the files of WritePredictions have.
 int64_t BytesOnDisk(const fs::path& path, PredictWhat what, int64_t rows, int64_t columns) {
   const bool classes = what == PredictWhat::kClass;
-  if (path.extension() == ".npy") return rows * (classes ? 16 : 8 + 4 * columns);
+  if (path.extension() == ".npy") return rows * (8 + (classes ? 8 : 4) * columns);
   const auto digits = std::ssize(fmt::to_string(rows));
-  return rows * (digits + (classes ? 3 : 11 * columns));
+  return rows * (digits + (classes ? 1 + 2 * columns : 11 * columns));
 }
 
 }  // namespace
@@ -157,7 +170,7 @@ Status CheckPredictionPath(const std::string& path) {
 
 Status CheckPredictionRoom(const std::string& path, PredictWhat what, int64_t rows,
                            int64_t columns) {
-  const int64_t row_bytes = what == PredictWhat::kClass ? 16 : 8 + 4 * columns;
+  const int64_t row_bytes = 8 + (what == PredictWhat::kClass ? 8 : 4) * columns;
   const int64_t held = rows * (row_bytes + static_cast<int64_t>(sizeof(Order::value_type)));
   const int64_t memory = int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGE_SIZE);
   if (held > memory) {

@@ -10,19 +10,20 @@
 namespace halograph {
 
 enum class PredictWhat {
-  kClass,
-  kProbabilities,  // of every class
+  kClass,          // or, of several labels, 0 or 1 for each
+  kProbabilities,  // of every class or label
   kLogits,         // what the probabilities are made of
+  kValues,         // of a regression
   kEmbeddings,     // what the last layer of the model reads of a node itself
 };
 
 // Rows in any order, all of one kind.
 struct Predictions {
   PredictWhat what = PredictWhat::kClass;
-  int64_t columns = 1;  // of `values`
+  int64_t columns = 1;  // of a row; rows stand one after the other
   std::vector<int64_t> original_ids = {};
-  std::vector<int64_t> classes = {};  // kClass: one a row
-  std::vector<float> values = {};     // else: `columns` a row, rows one after the other
+  std::vector<int64_t> classes = {};  // kClass
+  std::vector<float> values = {};     // else
 
   [[nodiscard]] int64_t rows() const { return static_cast<int64_t>(original_ids.size()); }
 };
@@ -38,10 +39,12 @@ struct Predictions {
 
 // Sorts by original id and writes, each file by a temporary sibling and rename, replacing what was
 // there:
-//   .csv  a header, `original_id,prediction` of classes, else `original_id,` and a name and number
-//         a column: probability_0, logit_0, embedding_0
-//   .npy  of classes int64 [rows, 2]: original id, class. Else float32 [rows, columns], and beside
-//         it NAME.ids.npy, int64 [rows]: the original id of each row
+//   .csv  a header, `original_id,prediction` of one class, else `original_id,` and a name and
+//   number
+//         a column: prediction_0 (of several labels), probability_0, logit_0, value_0, embedding_0
+//   .npy  of classes int64 [rows, 1 + columns]: original id, class, or 0 or 1 for each label. Else
+//         float32 [rows, columns], and beside it NAME.ids.npy, int64 [rows]: the original id of
+//         each row
 // InvalidArgument for another ending.
 [[nodiscard]] Status WritePredictions(const std::string& path, const Predictions& predictions);
 

@@ -10,6 +10,7 @@
 namespace halograph {
 namespace {
 
+// Of metrics that are no shares, these are parts of the metric itself.
 // A metric that is higher by less has not been learnt.
 constexpr double kLeastGain = 0.01;
 // A run whose last quarter brought so much was still getting better.
@@ -23,6 +24,12 @@ std::string OrNone(const std::optional<double>& value) {
 
 std::string Line(std::string_view name, std::string_view value, std::string_view remark = {}) {
   return fmt::format("{:<28} {:>14}{}{}\n", name, value, remark.empty() ? "" : "   ", remark);
+}
+
+// How far two values of the metric are apart.
+double Gap(const RunSummary& summary, double a, double b) {
+  const double unit = summary.share ? 1 : std::max(std::abs(a), std::abs(b));
+  return a == b ? 0 : std::abs(a - b) / unit;
 }
 
 std::string_view SetOfBaseline(const RunSummary& summary) {
@@ -47,13 +54,13 @@ std::vector<std::string> Advice(const RunSummary& summary) {
         summary.normalized ? "" : ", or --normalize-features row"));
   }
   if (!summary.stopped && summary.valid.has_value() && summary.earlier.has_value() &&
-      std::abs(*summary.valid - *summary.earlier) >= kLeastRise) {
+      Gap(summary, *summary.valid, *summary.earlier) >= kLeastRise) {
     advice.push_back(fmt::format(
-        "the validation {} was still getting better at the end: more --epochs may raise it",
-        summary.metric));
+        "the validation {} was still getting better at the end: more --epochs may {} it",
+        summary.metric, *summary.valid > *summary.earlier ? "raise" : "lower"));
   }
   if (summary.valid.has_value() && summary.weight_decay == 0 &&
-      std::abs(summary.train - *summary.valid) >= kOverfit) {
+      Gap(summary, summary.train, *summary.valid) >= kOverfit) {
     advice.push_back(
         fmt::format("the {0} is {1:.4f} on the training set and {2:.4f} on the validation set: "
                     "--weight-decay 0.005{3} may bring the two together",

@@ -18,6 +18,7 @@ struct RunSummary {
   double loss = 0;
   double train = 0;             // the metric of the minibatches that were trained on
   std::string_view metric;      // "accuracy"
+  bool share = true;            // it is from 0 to 1; else differences count by its own size
   std::optional<double> valid;  // none: no such set
   std::optional<double> test;
   // The best validation metric of the first three quarters of the epochs; none: not known.

@@ -127,6 +127,7 @@ StatusOr<PreparedBatch> BatchMaker::Make(StepSeeds seeds, int64_t rows, uint64_t
   batch.rows = rows;
   batch.labels = std::move(seeds.labels);
   if (rows == 0) return batch;
+  for (const StepSeeds::List& list : seeds.seeds) batch.seed_types.push_back(list.type);
   const Stopwatch sample_watch;
   const SampleRequest request = RequestFor(seeds, batch_seed, recipe_);
   CallContext sampling = InnerContext(like, {});

@@ -29,6 +29,7 @@ struct PreparedBatch {
   // Of InputRows::kSelfAndMean: one a block of the last layer; else empty.
   std::vector<SelfAndMean> self_and_mean;
   TransposedLayers transposed;  // empty unless the recipe asks for it
+  std::vector<int> seed_types;  // node type of each of minibatch.seed_positions
   LabelRows labels;             // of the rows
   int64_t rows = 0;             // of the task that the batch is about: seeds, or edges
   CallStats sampled;

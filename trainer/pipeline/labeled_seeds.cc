@@ -1,7 +1,8 @@
 #include "trainer/pipeline/labeled_seeds.h"
 
 #include <algorithm>
-#include <cmath>
+#include <cstring>
+#include <functional>
 #include <numeric>
 #include <span>
 #include <utility>
@@ -12,12 +13,6 @@ namespace halograph {
 namespace {
 
 constexpr int64_t kMaxClasses = int64_t{1} << 24;
-
-template <typename T>
-std::vector<int64_t> Widen(std::span<const std::byte> bytes) {
-  const auto* values = reinterpret_cast<const T*>(bytes.data());
-  return {values, values + bytes.size() / sizeof(T)};
-}
 
 // The id that the user knows a node by, as text; the global id, said to be so, if the store fails.
 std::string OriginalId(KVStore& kv, const std::string& type, int64_t id) {
@@ -30,100 +25,46 @@ std::string OriginalId(KVStore& kv, const std::string& type, int64_t id) {
   return status.ok() ? fmt::format("original id {}", original) : fmt::format("global id {}", id);
 }
 
-// Classes that are given as floats: whole numbers, and NaN where there is none.
-StatusOr<std::vector<int64_t>> FromFloats(KVStore& kv, const std::string& type, const TaskSet& set,
-                                          const TaskArray& array, const std::string& where) {
-  std::vector<double> values(array.data.size() / DTypeSize(array.spec.dtype));
-  ConvertToDouble(array.spec.dtype, array.data.data(), values.size(), values.data());
-  std::vector<int64_t> labels(values.size(), kUnlabelled);
-  for (size_t i = 0; i < values.size(); ++i) {
-    if (std::isnan(values[i])) continue;
-    if (values[i] != std::trunc(values[i]) || std::abs(values[i]) > kMaxClasses) {
-      return InvalidArgument(
-          "{}: the label of {} with {} is {} ({}), expected a class: a whole number from 0 on, or "
-          "-1 or NaN for unlabelled",
-          where, type, i < set.seeds().size() ? OriginalId(kv, type, set.seeds()[i]) : "no id",
-          values[i], DTypeName(array.spec.dtype));
-    }
-    labels[i] = static_cast<int64_t>(values[i]);
-  }
-  return labels;
-}
-
-StatusOr<std::vector<int64_t>> AsLabels(KVStore& kv, const std::string& type, const TaskSet& set,
-                                        const TaskArray& array, const std::string& where) {
-  if (array.spec.dim != 1) {
-    return InvalidArgument("{}: labels have {} columns, expected one class a seed", where,
-                           array.spec.dim);
-  }
-  switch (array.spec.dtype) {
-    case DType::kInt64:
-      return Widen<int64_t>(array.data);
-    case DType::kInt32:
-      return Widen<int32_t>(array.data);
-    case DType::kInt16:
-      return Widen<int16_t>(array.data);
-    case DType::kInt8:
-      return Widen<int8_t>(array.data);
-    case DType::kUInt64:
-      return Widen<uint64_t>(array.data);
-    case DType::kUInt32:
-      return Widen<uint32_t>(array.data);
-    case DType::kUInt16:
-      return Widen<uint16_t>(array.data);
-    case DType::kUInt8:
-    case DType::kBool:
-      return Widen<uint8_t>(array.data);
-    default:
-      return FromFloats(kv, type, set, array, where);
-  }
-}
-
-LabeledSeeds SortedBySeed(std::span<const int64_t> seeds, const std::vector<int64_t>& labels) {
-  std::vector<int64_t> order(seeds.size());
-  std::iota(order.begin(), order.end(), int64_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](int64_t a, int64_t b) { return seeds[a] < seeds[b]; });
-  LabeledSeeds sorted;
-  sorted.seeds.reserve(order.size());
-  sorted.labels.reserve(order.size());
-  for (int64_t row : order) {
-    sorted.seeds.push_back(seeds[row]);
-    sorted.labels.push_back(labels[row]);
-  }
-  return sorted;
-}
-
-// Some rows of a set, in the order stored.
-struct RowsOfSet {
-  TaskSet set;
-  std::vector<int64_t> labels;
+// Rows of one node type of a set, in the order stored.
+struct RowsOfType {
+  std::vector<int64_t> seeds;
+  LabelRows labels;
 };
 
-StatusOr<RowsOfSet> ReadRows(KVStore& kv, const Task& task, const TaskSetSpec& spec, IdRange rows) {
+StatusOr<RowsOfType> ReadRows(KVStore& kv, const Task& task, const TaskSetSpec& spec, IdRange rows,
+                              const LabelRule& rule) {
   const std::string where =
       fmt::format("task '{}', {} set of '{}'", task.name, spec.set, spec.type);
-  if (spec.edges) {
-    return InvalidArgument("{}: seeds are edges; this version trains node classification only",
-                           where);
-  }
   CallContext context;
-  RowsOfSet read;
-  HG_ASSIGN_OR_RETURN(read.set, kv.ReadTaskSet({task.name, spec.set, spec.type}, rows, context));
-  if (read.set.arrays.empty() || read.set.arrays.front().spec.dim != 1) {
-    return InvalidArgument("{}: seeds are tuples; this version trains on single nodes only", where);
+  HG_ASSIGN_OR_RETURN(const TaskSet set,
+                      kv.ReadTaskSet({task.name, spec.set, spec.type}, rows, context));
+  if (set.arrays.empty() || set.arrays.front().spec.dim != 1) {
+    return InvalidArgument("{}: seeds are tuples; a task about nodes has single ones", where);
   }
-  auto array = read.set.Find("labels");
-  if (!array.ok()) {
-    return FailedPrecondition("{}: has no labels, which classification needs", where);
+  HG_ASSIGN_OR_RETURN(const TaskArray* const array, set.Find("labels"));
+  const std::span<const int64_t> seeds = set.seeds();
+  const auto name_of = [&](int64_t row) {
+    return fmt::format("{} with {}", spec.type,
+                       row < std::ssize(seeds)
+                           ? OriginalId(kv, spec.type, seeds[static_cast<size_t>(row)])
+                           : "no id");
+  };
+  auto labels = ConvertLabels(*array, rule, name_of);
+  if (!labels.ok()) {
+    return Annotate(labels.status(), fmt::format("task '{}', {} set", task.name, spec.set));
   }
-  HG_ASSIGN_OR_RETURN(read.labels, AsLabels(kv, spec.type, read.set, **array, where));
-  if (read.labels.size() != read.set.seeds().size()) {
-    return DataLoss("{}: {} seeds but {} labels", where, read.set.seeds().size(),
-                    read.labels.size());
+  if (labels->rows() != std::ssize(seeds)) {
+    return DataLoss("{}: {} seeds but {} labels", where, seeds.size(), labels->rows());
   }
-  return read;
+  return RowsOfType{.seeds = {seeds.begin(), seeds.end()}, .labels = *std::move(labels)};
 }
+
+// One node type of a set.
+struct TypeOfSet {
+  const TaskSetSpec* spec = nullptr;
+  int type = 0;
+  std::span<const int64_t> part_rows = {};
+};
 
 StatusOr<std::span<const int64_t>> PartRows(const GraphInfo& info, const Task& task,
                                             const TaskSetSpec& spec) {
@@ -132,55 +73,121 @@ StatusOr<std::span<const int64_t>> PartRows(const GraphInfo& info, const Task& t
   return info.task_rows[index.task][index.set];
 }
 
-StatusOr<LabeledSeeds> ReadSet(KVStore& kv, const Task& task, const TaskSetSpec& spec,
-                               RankOfWorld who) {
-  HG_ASSIGN_OR_RETURN(const std::span<const int64_t> part_rows, PartRows(kv.info(), task, spec));
-  const IdRange shard = SplitRows(part_rows, who.world_size).of_rank[who.rank];
-  // A part's rows must all be here to be sorted; those of several parts are sorted as they stand.
-  const IdRange whole = WholeParts(part_rows, shard);
-  HG_ASSIGN_OR_RETURN(const RowsOfSet read, ReadRows(kv, task, spec, whole));
-  LabeledSeeds set = SortedBySeed(read.set.seeds(), read.labels);
-  for (std::vector<int64_t>* column : {&set.seeds, &set.labels}) {
-    column->erase(column->begin(), column->begin() + (shard.begin - whole.begin));
-    column->resize(static_cast<size_t>(shard.size()));
-    column->shrink_to_fit();
+// By node type.
+StatusOr<std::vector<TypeOfSet>> TypesOfSet(const GraphInfo& info, const Task& task,
+                                            std::string_view set) {
+  std::vector<TypeOfSet> types;
+  for (const TaskSetSpec& spec : task.sets) {
+    if (spec.set != set) continue;
+    TypeOfSet of{.spec = &spec};
+    HG_ASSIGN_OR_RETURN(of.type, info.schema.NodeTypeIndex(spec.type));
+    HG_ASSIGN_OR_RETURN(of.part_rows, PartRows(info, task, spec));
+    types.push_back(of);
   }
-  set.part_rows.assign(part_rows.begin(), part_rows.end());
+  std::sort(types.begin(), types.end(),
+            [](const TypeOfSet& a, const TypeOfSet& b) { return a.type < b.type; });
+  return types;
+}
+
+// Rows of all types of a set, gathered before they are sorted.
+struct GatheredRows {
+  std::vector<int64_t> seeds;
+  std::vector<int32_t> types, parts;  // of each
+  LabelRows labels;
+
+  void Append(const TypeOfSet& of, IdRange range, const RowsOfType& stored) {
+    seeds.insert(seeds.end(), stored.seeds.begin(), stored.seeds.end());
+    labels.dtype = stored.labels.dtype;
+    labels.dim = stored.labels.dim;
+    labels.data.insert(labels.data.end(), stored.labels.data.begin(), stored.labels.data.end());
+    types.insert(types.end(), stored.seeds.size(), of.type);
+    int32_t part = 0;
+    for (int64_t row = range.begin; row < range.end; ++row) {
+      while (of.part_rows[static_cast<size_t>(part) + 1] <= row) ++part;
+      parts.push_back(part);
+    }
+  }
+
+  // Rows `kept` of the sorted ones.
+  [[nodiscard]] LabeledSeeds Sorted(IdRange kept) const {
+    std::vector<size_t> order(seeds.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+      if (parts[a] != parts[b]) return parts[a] < parts[b];
+      if (types[a] != types[b]) return types[a] < types[b];
+      return seeds[a] < seeds[b];
+    });
+    LabeledSeeds set;
+    const size_t bytes = labels.row_bytes();
+    set.labels = {.dtype = labels.dtype, .dim = labels.dim, .data = {}};
+    set.labels.data.resize(static_cast<size_t>(kept.size()) * bytes);
+    set.seeds.reserve(static_cast<size_t>(kept.size()));
+    for (int64_t i = kept.begin; i < kept.end; ++i) {
+      const size_t row = order[static_cast<size_t>(i)];
+      std::memcpy(set.labels.data.data() + static_cast<size_t>(i - kept.begin) * bytes,
+                  labels.data.data() + row * bytes, bytes);
+      set.seeds.push_back(seeds[row]);
+      set.types.push_back(types[row]);
+    }
+    return set;
+  }
+};
+
+StatusOr<LabeledSeeds> ReadSet(KVStore& kv, const Task& task, std::string_view name,
+                               const LabelRule& rule, RankOfWorld who) {
+  HG_ASSIGN_OR_RETURN(const std::vector<TypeOfSet> types, TypesOfSet(kv.info(), task, name));
+  if (types.empty()) return LabeledSeeds{};
+  std::vector<int64_t> part_rows(types.front().part_rows.size());
+  for (const TypeOfSet& of : types) {
+    for (size_t part = 0; part < part_rows.size(); ++part) part_rows[part] += of.part_rows[part];
+  }
+  const IdRange shard = SplitRows(part_rows, who.world_size).of_rank[who.rank];
+  // A part's rows must all be here to be sorted.
+  const IdRange whole = WholeParts(part_rows, shard);
+  const auto part_of = [&](int64_t boundary) {
+    return std::lower_bound(part_rows.begin(), part_rows.end(), boundary) - part_rows.begin();
+  };
+  GatheredRows gathered;
+  for (const TypeOfSet& of : types) {
+    const IdRange rows{of.part_rows[part_of(whole.begin)], of.part_rows[part_of(whole.end)]};
+    HG_ASSIGN_OR_RETURN(const RowsOfType stored, ReadRows(kv, task, *of.spec, rows, rule));
+    gathered.Append(of, rows, stored);
+  }
+  LabeledSeeds set = gathered.Sorted({shard.begin - whole.begin, shard.end - whole.begin});
+  set.part_rows = std::move(part_rows);
   set.first_row = shard.begin;
   return set;
 }
 
-// Over all ranks: a part's rows at a time.
-StatusOr<int64_t> LargestLabel(KVStore& kv, const Task& task) {
-  int64_t largest = 0;
-  for (const TaskSetSpec& spec : task.sets) {
-    HG_ASSIGN_OR_RETURN(const std::span<const int64_t> part_rows, PartRows(kv.info(), task, spec));
-    for (size_t part = 0; part + 1 < part_rows.size(); ++part) {
-      HG_ASSIGN_OR_RETURN(const RowsOfSet read,
-                          ReadRows(kv, task, spec, {part_rows[part], part_rows[part + 1]}));
-      for (const int64_t label : read.labels) largest = std::max(largest, label);
+// Hands over the labels of the whole set, a part at a time.
+Status ForLabels(KVStore& kv, const Task& task, std::string_view set, const LabelRule& rule,
+                 const std::function<void(const LabelRows&)>& use) {
+  HG_ASSIGN_OR_RETURN(const std::vector<TypeOfSet> types, TypesOfSet(kv.info(), task, set));
+  for (const TypeOfSet& of : types) {
+    for (size_t part = 0; part + 1 < of.part_rows.size(); ++part) {
+      const IdRange rows{of.part_rows[part], of.part_rows[part + 1]};
+      HG_ASSIGN_OR_RETURN(const RowsOfType read, ReadRows(kv, task, *of.spec, rows, rule));
+      use(read.labels);
     }
   }
-  return largest;
+  return OkStatus();
 }
 
-// The node type that all sets are of.
-StatusOr<int> SeedType(const Schema& schema, const Task& task) {
-  for (const TaskSetSpec& spec : task.sets) {
-    if (spec.type != task.sets.front().type) {
-      return InvalidArgument(
-          "task '{}' has seeds of '{}' and of '{}'; this version trains on one node type only",
-          task.name, task.sets.front().type, spec.type);
-    }
-  }
+// The node types that the sets are of, ascending.
+StatusOr<std::vector<int>> SeedTypes(const Schema& schema, const Task& task) {
   if (task.sets.empty()) return FailedPrecondition("task '{}' has no sets", task.name);
-  if (task.sets.front().edges) {
-    return InvalidArgument(
-        "task '{}' is about edges ('{}'); this version trains node "
-        "classification only",
-        task.name, task.sets.front().type);
+  std::vector<int> types;
+  for (const TaskSetSpec& spec : task.sets) {
+    if (spec.edges) {
+      return InvalidArgument("task '{}' is about edges ('{}'), not about nodes", task.name,
+                             spec.type);
+    }
+    HG_ASSIGN_OR_RETURN(const int type, schema.NodeTypeIndex(spec.type));
+    types.push_back(type);
   }
-  return schema.NodeTypeIndex(task.sets.front().type);
+  std::sort(types.begin(), types.end());
+  types.erase(std::unique(types.begin(), types.end()), types.end());
+  return types;
 }
 
 StatusOr<int64_t> NumClasses(KVStore& kv, const Task& task) {
@@ -193,27 +200,14 @@ StatusOr<int64_t> NumClasses(KVStore& kv, const Task& task) {
     }
     return classes;
   }
-  HG_ASSIGN_OR_RETURN(const int64_t largest, LargestLabel(kv, task));
-  if (largest >= kMaxClasses) {
-    return InvalidArgument("task '{}': the largest label is {}, expected classes below {}",
-                           task.name, largest, kMaxClasses);
+  const LabelRule rule{.kind = NodeTaskKind::kClassification, .classes = kMaxClasses};
+  int64_t largest = 0;
+  for (const char* const set : {"train", "valid", "test"}) {
+    HG_RETURN_IF_ERROR(ForLabels(kv, task, set, rule, [&](const LabelRows& labels) {
+      for (const int64_t label : labels.As<int64_t>()) largest = std::max(largest, label);
+    }));
   }
   return largest + 1;
-}
-
-Status CheckLabels(KVStore& kv, const ClassificationTask& task, const LabeledSeeds& set,
-                   std::string_view set_name) {
-  for (size_t i = 0; i < set.labels.size(); ++i) {
-    if (set.labels[i] == kUnlabelled) continue;
-    if (set.labels[i] >= 0 && set.labels[i] < task.num_classes) continue;
-    const std::string& type = kv.info().schema.node_types[task.node_type].name;
-    return OutOfRange(
-        "task '{}', {} set: the label of {} with {} is {}, expected 0 to {}, or {} where there is "
-        "none",
-        task.name, set_name, type, OriginalId(kv, type, set.seeds[i]), set.labels[i],
-        task.num_classes - 1, kUnlabelled);
-  }
-  return OkStatus();
 }
 
 }  // namespace
@@ -234,32 +228,58 @@ StatusOr<int> ChooseTask(const Schema& schema, const std::string& name) {
   return 0;
 }
 
-Status CheckClassification(const Schema& schema, const Task& task) {
-  return SeedType(schema, task).status();
+Status CheckNodeTask(const Schema& schema, const Task& task) {
+  return SeedTypes(schema, task).status();
 }
 
-StatusOr<ClassificationTask> ReadClassificationTask(KVStore& kv, const std::string& name,
-                                                    RankOfWorld who) {
+StatusOr<NodeTaskRows> ReadNodeTask(KVStore& kv, const std::string& name,
+                                    std::optional<NodeTaskKind> asked, RankOfWorld who) {
   const Schema& schema = kv.info().schema;
   HG_ASSIGN_OR_RETURN(const int index, ChooseTask(schema, name));
   const Task& task = schema.tasks[index];
-  ClassificationTask read;
+  NodeTaskRows read;
   read.name = task.name;
-  HG_ASSIGN_OR_RETURN(read.node_type, SeedType(schema, task));
-  for (const TaskSetSpec& spec : task.sets) {
-    HG_ASSIGN_OR_RETURN(LabeledSeeds set, ReadSet(kv, task, spec, who));
-    (spec.set == "train"   ? read.train
-     : spec.set == "valid" ? read.valid
-                           : read.test) = std::move(set);
+  HG_ASSIGN_OR_RETURN(read.node_types, SeedTypes(schema, task));
+  HG_ASSIGN_OR_RETURN(read.rule.kind, KindOf(task, asked));
+  if (read.rule.kind == NodeTaskKind::kClassification) {
+    HG_ASSIGN_OR_RETURN(read.rule.classes, NumClasses(kv, task));
+  } else {
+    HG_ASSIGN_OR_RETURN(const TensorSpec* const labels,
+                        FindTensor(task.sets.front().arrays, "labels", task.name));
+    read.rule.columns = labels->dim;
+  }
+  for (auto [set, rows] : {std::pair{"train", &read.train}, std::pair{"valid", &read.valid},
+                           std::pair{"test", &read.test}}) {
+    HG_ASSIGN_OR_RETURN(*rows, ReadSet(kv, task, set, read.rule, who));
+    if (read.node_types.size() == 1) rows->types = {};
   }
   if (read.train.part_rows.empty() || read.train.part_rows.back() == 0) {
     return FailedPrecondition("task '{}' has no train seeds", task.name);
   }
-  HG_ASSIGN_OR_RETURN(read.num_classes, NumClasses(kv, task));
-  HG_RETURN_IF_ERROR(CheckLabels(kv, read, read.train, "train"));
-  HG_RETURN_IF_ERROR(CheckLabels(kv, read, read.valid, "valid"));
-  HG_RETURN_IF_ERROR(CheckLabels(kv, read, read.test, "test"));
   return read;
+}
+
+StatusOr<std::vector<int64_t>> CountLabels(KVStore& kv, const NodeTaskRows& task,
+                                           std::string_view set) {
+  HG_ASSIGN_OR_RETURN(const int index, ChooseTask(kv.info().schema, task.name));
+  const bool classes = task.rule.kind == NodeTaskKind::kClassification;
+  const auto columns = static_cast<size_t>(task.rule.columns);
+  std::vector<int64_t> counts(classes ? static_cast<size_t>(task.rule.classes) : 2 * columns);
+  HG_RETURN_IF_ERROR(
+      ForLabels(kv, kv.info().schema.tasks[index], set, task.rule, [&](const LabelRows& labels) {
+        if (classes) {
+          for (const int64_t label : labels.As<int64_t>()) {
+            if (label != kUnlabelled) ++counts[static_cast<size_t>(label)];
+          }
+          return;
+        }
+        const std::span<const int8_t> values = labels.As<int8_t>();
+        for (size_t i = 0; i < values.size(); ++i) {
+          if (values[i] == kUnlabelled) continue;
+          ++counts[i % columns + (values[i] == 1 ? columns : 0)];
+        }
+      }));
+  return counts;
 }
 
 }  // namespace halograph

@@ -1,33 +1,36 @@
-// The seeds and class labels of a node classification task, as a rank reads its own.
+// The seeds and labels of a task about nodes, as a rank reads its own.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "client/kv_store.h"
 #include "common/base/status.h"
 #include "common/graph/schema.h"
+#include "trainer/pipeline/node_labels.h"
+#include "trainer/pipeline/seed_source.h"
 #include "trainer/pipeline/seed_split.h"
 
 namespace halograph {
 
-// The label of a seed that has none. In a partition folder it is -1, or NaN among floats.
-inline constexpr int64_t kUnlabelled = -1;
-
-// The shard of a set that is a rank's (SplitRows): of all ranks' rows sorted by seed, rows of equal
-// seeds in the order stored, those from `first_row` on. labels[i] belongs to seeds[i].
+// The shard of a set that is a rank's (SplitRows): of all ranks' rows sorted by the part that owns
+// the seed, its node type, then the seed, rows of equal seeds in the order stored, those from
+// `first_row` on. Label row i belongs to seeds[i].
 struct LabeledSeeds {
   std::vector<int64_t> seeds;      // global ids
-  std::vector<int64_t> labels;     // classes, or kUnlabelled
+  std::vector<int32_t> types;      // node type of each; empty: all of NodeTaskRows::node_types[0]
+  LabelRows labels;                // as LabelRule says
   std::vector<int64_t> part_rows;  // of all ranks (GraphInfo::task_rows); empty: no such set
   int64_t first_row = 0;
 };
 
-struct ClassificationTask {
+struct NodeTaskRows {
   std::string name;
-  int node_type = 0;  // index in the schema
-  int64_t num_classes = 0;
+  std::vector<int> node_types;  // of the seeds of all sets, indices in the schema, ascending
+  LabelRule rule;
   LabeledSeeds train;
   LabeledSeeds valid;  // empty where the task has no such set
   LabeledSeeds test;
@@ -38,21 +41,27 @@ struct ClassificationTask {
 //   InvalidArgument  no name given and several to choose from: named
 [[nodiscard]] StatusOr<int> ChooseTask(const Schema& schema, const std::string& name);
 
-// Whether the sets of `task` are nodes of one type, as far as the schema tells. InvalidArgument
-// saying what they are instead; FailedPrecondition: no sets.
-[[nodiscard]] Status CheckClassification(const Schema& schema, const Task& task);
+// Whether the sets of `task` are of nodes, as far as the schema tells. InvalidArgument saying what
+// they are instead; FailedPrecondition: no sets.
+[[nodiscard]] Status CheckNodeTask(const Schema& schema, const Task& task);
 
 // Reads the rank's seeds and labels of every set: only rows of the parts that have some of them.
-// The number of classes is the task's `num_classes`; else one more than the largest label of all
-// ranks, for which every rank looks at all rows once, a part at a time.
-//   InvalidArgument     seeds are edges or tuples, or of several node types; several labels a seed;
-//                       labels that are no whole numbers, or floats beyond 2^24
+// `asked`: as KindOf. The number of classes is the task's `num_classes`; else one more than the
+// largest label of all ranks, for which every rank looks at all rows once, a part at a time.
+//   InvalidArgument     seeds are edges or tuples; or as KindOf
 //   FailedPrecondition  no train set or no seed in it, or a set without labels
-//   OutOfRange          a label below -1 or not below num_classes: the seed's original id, the set
-//                       and the label are named
+//   OutOfRange          a label that is none (ConvertLabels), the set named: only some ranks may
+//                       have met it
 //   else                what the store returned
-[[nodiscard]] StatusOr<ClassificationTask> ReadClassificationTask(KVStore& kv,
-                                                                  const std::string& name,
-                                                                  RankOfWorld who = {});
+[[nodiscard]] StatusOr<NodeTaskRows> ReadNodeTask(KVStore& kv, const std::string& name,
+                                                  std::optional<NodeTaskKind> asked = {},
+                                                  RankOfWorld who = {});
+
+// How often each label occurs in a set, over all ranks: each looks at all rows once, a part at a
+// time. Of classes one count each; of several labels how many rows have a 0 of each, then how many
+// a
+// 1. Requires a task of either kind. Errors as ReadNodeTask.
+[[nodiscard]] StatusOr<std::vector<int64_t>> CountLabels(KVStore& kv, const NodeTaskRows& task,
+                                                         std::string_view set);
 
 }  // namespace halograph

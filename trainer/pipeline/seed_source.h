@@ -42,7 +42,8 @@ struct StepSeeds {
   std::vector<List> seeds;        // types ascending, each at most once
   std::vector<Excluded> exclude;  // relations ascending, each at most once
   // Of the rows. A task may have several seeds a row, or several rows a seed: only the task reads
-  // seeds and labels together.
+  // seeds and labels together. Of NodeSeeds: label row i is that of seed i, counted through all
+  // lists.
   LabelRows labels;
 };
 
@@ -67,7 +68,8 @@ class SeedSource {
                                        StepSeeds* step) const = 0;
 };
 
-// A row is a node.
+// A row is a node. A step has a list of each node type that some of its rows are of; within a list,
+// rows are in the order asked for.
 class NodeSeeds final : public SeedSource {
  public:
   // `type`: of the nodes, index in the schema. `seeds` ascending: rows from `first_row` on.
@@ -80,6 +82,12 @@ class NodeSeeds final : public SeedSource {
         part_rows_(part_rows.empty() ? std::vector<int64_t>{0, std::ssize(seeds_)}
                                      : std::move(part_rows)),
         first_row_(first_row) {}
+  // Of several node types: `types` has that of each seed.
+  NodeSeeds(std::vector<int32_t> types, std::vector<int64_t> seeds, LabelRows labels,
+            std::vector<int64_t> part_rows, int64_t first_row)
+      : NodeSeeds(0, std::move(seeds), std::move(labels), std::move(part_rows), first_row) {
+    types_ = std::move(types);
+  }
 
   [[nodiscard]] std::span<const int64_t> part_rows() const override { return part_rows_; }
   [[nodiscard]] const LabelRows& labels() const { return labels_; }
@@ -87,7 +95,12 @@ class NodeSeeds final : public SeedSource {
                                StepSeeds* step) const override;
 
  private:
+  [[nodiscard]] int TypeOf(size_t position) const {
+    return types_.empty() ? type_ : types_[position];
+  }
+
   const int type_;
+  std::vector<int32_t> types_;  // of each seed; empty: all of type_
   const std::vector<int64_t> seeds_;
   const LabelRows labels_;
   const std::vector<int64_t> part_rows_;

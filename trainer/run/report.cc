@@ -71,7 +71,8 @@ Json ConfigLine(const Session& session, const std::vector<NodeInput>& features,
 
 RunSummary SummaryOf(const Session& session, const TrainResult& result) {
   const auto metric = [](const std::optional<SetFigures>& figures) {
-    return figures.has_value() ? std::optional(figures->metric) : std::nullopt;
+    const bool known = figures.has_value() && !std::isnan(figures->metric);
+    return known ? std::optional(figures->metric) : std::nullopt;
   };
   return {.epochs = session.options.epochs,
           .epochs_done = result.epochs,
@@ -80,6 +81,7 @@ RunSummary SummaryOf(const Session& session, const TrainResult& result) {
           .loss = result.best->figures[Figure::kLoss],
           .train = result.best->train_metric,
           .metric = session.task->metric().label,
+          .share = session.task->metric().share,
           .valid = metric(result.best->valid),
           .test = metric(result.best->test),
           .earlier = result.earlier,

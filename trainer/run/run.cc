@@ -1,5 +1,6 @@
 #include "trainer/run/run.h"
 
+#include <cmath>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -71,10 +72,15 @@ void SayIfProductsAreWide(const TrainOptions& options) {
       options.rank);
 }
 
-Status CheckPredict(const Session& session) {
-  if (session.options.predict.empty() || session.task->can_predict()) return OkStatus();
-  return InvalidArgument("--predict: task '{}' predicts nothing for nodes; leave the option out",
-                         session.task->name());
+Status ResolvePredict(Session& session) {
+  TrainOptions& options = session.options;
+  if (options.predict.empty()) return OkStatus();
+  if (!session.task->can_predict()) {
+    return InvalidArgument("--predict: task '{}' predicts nothing for nodes; leave the option out",
+                           session.task->name());
+  }
+  HG_ASSIGN_OR_RETURN(options.predict_what, session.task->WhatToPredict(options.predict_what));
+  return OkStatus();
 }
 
 void PlanSampling(Session& session) {
@@ -104,7 +110,8 @@ Status JoinRanks(Session& session) {
 // before it fails, so that they are told why (Leave) and do not wait for it.
 Status OpenTaskOf(Session& session) {
   const TrainOptions& options = session.options;
-  auto task = OpenTask(*session.stores.kv, options.task, {options.rank, options.world_size});
+  auto task =
+      OpenTask(*session.stores.kv, options.tasks, options.task, {options.rank, options.world_size});
   if (!task.ok()) {
     if (task.status().code() == absl::StatusCode::kOutOfRange) {
       const Status joined = JoinRanks(session);
@@ -160,7 +167,7 @@ Status Prepare(Session& session, Inputs* inputs) {
   HG_RETURN_IF_ERROR(OpenTaskOf(session));
   WarnIfNoEdgeLeadsToSeeds(session);
   ResolveEpochs(session);
-  HG_RETURN_IF_ERROR(CheckPredict(session));
+  HG_RETURN_IF_ERROR(ResolvePredict(session));
   for (auto* const maker : {&session.train_maker, &session.eval_maker}) {
     HG_ASSIGN_OR_RETURN(
         const BatchRecipe recipe,
@@ -233,7 +240,7 @@ StatusOr<TrainResult> Train(Session& session, TrainLog& log) {
       },
       [&](const EpochStats& stats) -> Status {
         if (!progress.has_value()) return OkStatus();
-        if (stats.valid.has_value()) {
+        if (stats.valid.has_value() && !std::isnan(stats.valid->metric)) {
           validation = fmt::format(", validation {} {:.4f}", metric.label, stats.valid->metric);
         }
         progress->Note(fmt::format("epoch {} of {}, loss {:.4f}{}", stats.epoch + 1, options.epochs,

@@ -10,18 +10,19 @@
 #include "common/base/status.h"
 #include "common/graph/schema.h"
 #include "trainer/pipeline/seed_split.h"
+#include "trainer/tasks/options.h"
 
 namespace halograph {
 
 class TrainingTask;  // task.h
 
 struct TaskKind {
-  std::string_view name;  // "node classification"
+  std::string_view name;  // "node task"
   // OK if a task of the graph can be trained for as this kind; else InvalidArgument saying why not.
   Status (*fits)(const Schema& schema, const Task& task);
   // Reads the rank's rows of all sets.
-  StatusOr<std::unique_ptr<TrainingTask>> (*open)(KVStore& kv, const std::string& name,
-                                                  RankOfWorld who);
+  StatusOr<std::unique_ptr<TrainingTask>> (*open)(KVStore& kv, const TaskOptions& options,
+                                                  const std::string& name, RankOfWorld who);
 };
 
 [[nodiscard]] std::span<const TaskKind> TaskKinds();
@@ -31,7 +32,9 @@ struct TaskKind {
 //   NotFound, InvalidArgument  as ChooseTask
 //   InvalidArgument            no kind fits: each with its reason
 //   else                       as the kind's open
-[[nodiscard]] StatusOr<std::unique_ptr<TrainingTask>> OpenTask(KVStore& kv, const std::string& name,
+[[nodiscard]] StatusOr<std::unique_ptr<TrainingTask>> OpenTask(KVStore& kv,
+                                                               const TaskOptions& options,
+                                                               const std::string& name,
                                                                RankOfWorld who = {});
 
 }  // namespace halograph

@@ -7,6 +7,8 @@ namespace {
 
 torch::ScalarType ScalarTypeOf(DType dtype) {
   switch (dtype) {
+    case DType::kInt8:
+      return torch::kInt8;
     case DType::kInt64:
       return torch::kInt64;
     case DType::kFloat32:
@@ -14,11 +16,19 @@ torch::ScalarType ScalarTypeOf(DType dtype) {
     case DType::kFloat64:
       return torch::kFloat64;
     default:
-      throw std::logic_error("labels are neither int64, float32 nor float64");
+      throw std::logic_error("labels are neither int8, int64, float32 nor float64");
   }
 }
 
 }  // namespace
+
+StatusOr<PredictWhat> TrainingTask::WhatToPredict(PredictWhat what) const {
+  if (what != PredictWhat::kValues) return what;
+  return InvalidArgument(
+      "--predict-what values is for regression; task '{}' has class, probabilities, logits and "
+      "embeddings",
+      name());
+}
 
 torch::Tensor TrainingTask::Predict(PredictWhat /*what*/,
                                     const std::vector<torch::Tensor>& /*outputs*/,

@@ -3,7 +3,8 @@
 //
 // How kinds of tasks fit:
 //   node classification, multi-label, regression   a row is a node (NodeSeeds); labels are a class,
-//                     several, or values: LabelRows carries any dtype and number of columns
+//                     several, or values: LabelRows carries any dtype and number of columns. What
+//                     the three have in common is in node_task.h
 //   link prediction   a row is an edge. Its SeedSource gives both ends and the ends of negatives,
 //                     drawn by the key that it gets, as seeds, and leaves the edges themselves out
 //                     of what is sampled; LossSum finds their rows by Minibatch::seed_positions, in
@@ -34,6 +35,12 @@ struct Metric {
   std::string_view label;  // for people: "accuracy"
   size_t sums = 2;         // how many doubles Measure adds to
   bool higher_is_better = true;
+  bool share = true;  // from 0 to 1; else in units of its own
+};
+
+struct MetricValue {
+  std::string_view key;  // as Metric's; outlives the task
+  double value = 0;      // NaN where no row tells
 };
 
 // Not thread-safe; what source() returns is.
@@ -56,26 +63,47 @@ class TrainingTask {
   [[nodiscard]] virtual Json Facts() const = 0;
 
   // `outputs`: Model::Forward's of the batch. The batch has rows.
-  // The loss summed over the batch's rows: a scalar, differentiable.
+  // The loss summed over the batch's rows: a scalar, differentiable. What is trained for and logged
+  // is its sum over ranks, divided by the sum of LossWeight.
   [[nodiscard]] virtual torch::Tensor LossSum(const std::vector<torch::Tensor>& outputs,
                                               const PreparedBatch& batch) = 0;
+  // How much the batch's rows weigh. Asked of batches that have rows.
+  [[nodiscard]] virtual double LossWeight(const PreparedBatch& batch) const {
+    return static_cast<double>(batch.rows);
+  }
+  // Whether that may be another number than that of the rows: ranks then add it up in every step.
+  [[nodiscard]] virtual bool weighs_rows() const { return false; }
+  // The metric that says which epoch is best. Its `sums` are those of all metrics of the task.
   [[nodiscard]] virtual const Metric& metric() const = 0;
   // Adds what the batch's rows contribute to `sums`, metric().sums of them.
   virtual void Measure(const std::vector<torch::Tensor>& outputs, const PreparedBatch& batch,
                        std::span<double> sums) = 0;
   // The metric out of sums over all rows and ranks; NaN where no row has a label.
   [[nodiscard]] virtual double MetricOf(std::span<const double> sums) const = 0;
+  // Further metrics out of the same sums, which are logged beside it: the same keys each time.
+  [[nodiscard]] virtual std::vector<MetricValue> MoreMetrics(
+      std::span<const double> /*sums*/) const {
+    return {};
+  }
 
-  // How many of this rank's rows of a set are of each class. Empty where rows have no class, and of
-  // sets that are not there: then it is so on all ranks.
+  // How many of this rank's rows of a set are of each class. Empty where rows have no class, where
+  // the metric is no share of rows classified correctly, and of sets that are not there: then it is
+  // so on all ranks.
   [[nodiscard]] virtual std::vector<double> ClassCounts(BatchPurpose /*set*/) const { return {}; }
 
   // Whether Predict works: asked before training.
   [[nodiscard]] virtual bool can_predict() const { return false; }
+  // What is predicted where the user asks for `what`: kClass, which users do not name, may be
+  // something else here. InvalidArgument: the task has no such thing; what it has is named.
+  [[nodiscard]] virtual StatusOr<PredictWhat> WhatToPredict(PredictWhat what) const;
+  // Columns of what Predict gives: 1 of kClass, unless a row has several labels.
+  [[nodiscard]] virtual int64_t PredictionColumns(PredictWhat what) const {
+    return what == PredictWhat::kClass ? 1 : output_dim();
+  }
   // What is written for each of the batch's seeds, nodes of node_type(). Requires can_predict() and
-  // another `what` than kEmbeddings, which are the model's.
-  //   kClass                   [seeds] of int64
-  //   kProbabilities, kLogits  [seeds, output_dim()] of float32
+  // a `what` that WhatToPredict gives, but for kEmbeddings, which are the model's.
+  //   kClass                            [seeds, columns] of int64; [seeds] of one column
+  //   kProbabilities, kLogits, kValues  [seeds, columns] of float32
   [[nodiscard]] virtual torch::Tensor Predict(PredictWhat what,
                                               const std::vector<torch::Tensor>& outputs,
                                               const PreparedBatch& batch);

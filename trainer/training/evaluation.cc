@@ -32,7 +32,7 @@ class SetSums {
   void Add(const std::vector<torch::Tensor>& outputs, const PreparedBatch& batch) {
     task_.Measure(outputs, batch, metric());
     more()[kLoss] += task_.LossSum(outputs, batch).item<double>();
-    more()[kRows] += static_cast<double>(batch.rows);
+    more()[kWeight] += task_.LossWeight(batch);
   }
   void AddStop() { more()[kStops] += 1; }
 
@@ -40,14 +40,18 @@ class SetSums {
     HG_RETURN_IF_ERROR(
         ranks.AllReduceSum(sums_, fmt::format("all-reduce of {}", task_.metric().label)));
     if (more()[kStops] > 0) return Evaluation{.stopped = true};
-    const double value = task_.MetricOf(metric());
-    if (std::isnan(value)) return Evaluation{};
-    return Evaluation{.figures =
-                          SetFigures{.metric = value, .loss = more()[kLoss] / more()[kRows]}};
+    SetFigures figures{.metric = task_.MetricOf(metric()),
+                       .loss = more()[kLoss] / more()[kWeight],
+                       .more = task_.MoreMetrics(metric())};
+    const bool tells = !std::isnan(figures.metric) ||
+                       std::any_of(figures.more.begin(), figures.more.end(),
+                                   [](const MetricValue& more) { return !std::isnan(more.value); });
+    if (!tells) return Evaluation{};
+    return Evaluation{.figures = std::move(figures)};
   }
 
  private:
-  enum More { kLoss, kRows, kStops, kMore };
+  enum More { kLoss, kWeight, kStops, kMore };
   double* data() { return sums_.data_ptr<double>(); }
   std::span<double> metric() { return {data(), task_.metric().sums}; }
   double* more() { return data() + task_.metric().sums; }
@@ -57,13 +61,13 @@ class SetSums {
 };
 
 // One message of a rank's predictions for a step: how many rows, their original ids, then the rows,
-// classes as int64 or `columns` of float32 each; the rest unused.
+// `columns` of int64 (classes) or float32 each; the rest unused.
 class StepMessage {
  public:
   StepMessage(PredictWhat what, int64_t columns, int64_t capacity)
       : capacity_(capacity),
-        row_bytes_(what == PredictWhat::kClass ? sizeof(int64_t)
-                                               : static_cast<size_t>(columns) * sizeof(float)),
+        row_bytes_(static_cast<size_t>(columns) *
+                   (what == PredictWhat::kClass ? sizeof(int64_t) : sizeof(float))),
         tensor_(torch::zeros({1 + capacity + RowWords()}, torch::kInt64)) {}
 
   [[nodiscard]] const torch::Tensor& tensor() const { return tensor_; }
@@ -183,16 +187,9 @@ StatusOr<std::optional<double>> MostFrequentShare(Session& session, BatchPurpose
 }
 
 int64_t PredictionColumns(const Session& session) {
-  switch (session.options.predict_what) {
-    case PredictWhat::kProbabilities:
-    case PredictWhat::kLogits:
-      return session.task->output_dim();
-    case PredictWhat::kEmbeddings:
-      return session.model->embedding_dim();
-    case PredictWhat::kClass:
-      break;
-  }
-  return 1;
+  const PredictWhat what = session.options.predict_what;
+  return what == PredictWhat::kEmbeddings ? session.model->embedding_dim()
+                                          : session.task->PredictionColumns(what);
 }
 
 int64_t PredictionRows(const Session& session) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "common/base/status.h"
 #include "trainer/output/prediction_file.h"
@@ -13,13 +14,15 @@ namespace halograph {
 
 // What a set comes to, over all ranks.
 struct SetFigures {
-  double metric = 0;  // the task's
-  double loss = 0;    // mean over its rows
+  double metric = 0;                   // the task's; NaN where its rows do not tell, but others do
+  double loss = 0;                     // over its rows, by TrainingTask::LossWeight
+  std::vector<MetricValue> more = {};  // TrainingTask::MoreMetrics
 };
 
 struct Evaluation {
-  std::optional<SetFigures> figures = {};  // none: no such set, no label in it, or stopped
-  bool stopped = false;                    // by a signal to some rank, on all ranks alike
+  // None: no such set, no metric that its rows tell, or stopped.
+  std::optional<SetFigures> figures = {};
+  bool stopped = false;  // by a signal to some rank, on all ranks alike
 };
 
 // Evaluates the set `purpose`; the same figures on each rank. Sampling is seeded by `purpose`
@@ -30,7 +33,7 @@ struct Evaluation {
 // always would reach. nullopt where no row has a class, or the task has no such set.
 [[nodiscard]] StatusOr<std::optional<double>> MostFrequentShare(Session& session, BatchPurpose set);
 
-// Columns of what Predict makes; 1 of classes.
+// Columns of what Predict makes.
 [[nodiscard]] int64_t PredictionColumns(const Session& session);
 // How many nodes options.predict_nodes asks for, of all ranks.
 [[nodiscard]] int64_t PredictionRows(const Session& session);

@@ -33,10 +33,17 @@ Json ToJson(const EpochStats& stats, std::string_view metric) {
   Json json = stats.figures.ToJson();
   json["epoch"] = stats.epoch;
   json[fmt::format("train_{}", metric)] = stats.train_metric;
+  for (const MetricValue& more : stats.train_more) {
+    json[fmt::format("train_{}", more.key)] = more.value;
+  }
   for (const auto& [set, figures] : {std::pair{"valid", &stats.valid}, {"test", &stats.test}}) {
     const bool known = figures->has_value();
     json[fmt::format("{}_{}", set, metric)] = known ? Json((*figures)->metric) : Json();
     json[fmt::format("{}_loss", set)] = known ? Json((*figures)->loss) : Json();
+    for (size_t i = 0; i < stats.train_more.size(); ++i) {
+      json[fmt::format("{}_{}", set, stats.train_more[i].key)] =
+          known ? Json((*figures)->more[i].value) : Json();
+    }
   }
   return json;
 }
@@ -99,11 +106,12 @@ Status TrainingLoop::Step(int64_t epoch, int64_t step, EpochFigures* figures) {
   HG_ASSIGN_OR_RETURN(const std::unique_ptr<Upcoming> next, NextBatch(figures));
   // A rank that is to stop goes along to the step's collective once more, to say so.
   bool stop = next == nullptr;
+  HG_ASSIGN_OR_RETURN(const double weight, StepWeight(next.get(), step, figures));
   double loss = 0;
   if (stop) {
     gradients_.Zero();
   } else {
-    HG_ASSIGN_OR_RETURN(loss, Learn(*next, epoch, step, figures));
+    HG_ASSIGN_OR_RETURN(loss, Learn(*next, epoch, step, weight, figures));
   }
 
   const Stopwatch sync_watch;
@@ -147,26 +155,45 @@ StatusOr<std::unique_ptr<TrainingLoop::Upcoming>> TrainingLoop::NextBatch(EpochF
   std::unique_ptr<Upcoming> next = std::move(upcoming_.front());
   upcoming_.pop_front();
   Count(next->batch, figures);
+  if (next->batch.rows > 0) {
+    (*figures)[Figure::kLossWeight] += session_.task->LossWeight(next->batch);
+  }
   return next;
 }
 
+StatusOr<double> TrainingLoop::StepWeight(const Upcoming* next, int64_t step,
+                                          EpochFigures* figures) {
+  if (!session_.task->weighs_rows()) {
+    return static_cast<double>(feed_.shards().SeedsInStep(session_.options.batch_size, step));
+  }
+  const Stopwatch watch;
+  const bool rows = next != nullptr && next->batch.rows > 0;
+  const double own = rows ? session_.task->LossWeight(next->batch) : 0;
+  torch::Tensor sum = torch::full({1}, own, torch::kFloat64);
+  HG_RETURN_IF_ERROR(
+      session_.ranks->AllReduceSum(sum, "all-reduce of the weight of a step's rows"));
+  (*figures)[Figure::kSyncWait] += watch.Seconds();
+  const auto weight = sum.item<double>();
+  return weight > 0 ? weight : 1;  // nothing weighs anything: nor is there a loss
+}
+
 StatusOr<double> TrainingLoop::Learn(Upcoming& next, int64_t epoch, int64_t step,
-                                     EpochFigures* figures) {
+                                     double step_weight, EpochFigures* figures) {
   const TrainOptions& options = session_.options;
-  const int64_t seeds = feed_.shards().SeedsInStep(options.batch_size, step);
   const uint64_t draws_key =
       StepKey(options.seed, TrainerStream::kDropout, static_cast<uint64_t>(epoch),
               static_cast<uint64_t>(step), static_cast<uint64_t>(options.rank));
   HG_ASSIGN_OR_RETURN(const ModelInput input, InputOfNext(next, draws_key, figures));
   const Stopwatch watch;
-  auto loss = ComputeGradients(next.batch, input, seeds);
+  auto loss = ComputeGradients(next.batch, input, step_weight);
   if (!loss.ok()) {
     return Annotate(loss.status(),
                     fmt::format("rank {}, epoch {}, step {}", options.rank, epoch, step));
   }
   (*figures)[Figure::kLoss] += *loss;
   (*figures)[Figure::kCompute] += watch.Seconds();
-  return *loss / static_cast<double>(std::max<int64_t>(1, next.batch.rows));
+  const double own = next.batch.rows == 0 ? 0 : session_.task->LossWeight(next.batch);
+  return own > 0 ? *loss / own : 0.0;
 }
 
 StatusOr<ModelInput> TrainingLoop::InputOfNext(Upcoming& next, uint64_t draws_key,
@@ -185,7 +212,7 @@ StatusOr<ModelInput> TrainingLoop::InputOfNext(Upcoming& next, uint64_t draws_ke
 }
 
 StatusOr<double> TrainingLoop::ComputeGradients(const PreparedBatch& batch, const ModelInput& input,
-                                                int64_t seeds_in_step) {
+                                                double step_weight) {
   gradients_.Zero();
   if (batch.rows == 0) return 0.0;
   const auto outputs = session_.model->Forward(input);
@@ -196,8 +223,8 @@ StatusOr<double> TrainingLoop::ComputeGradients(const PreparedBatch& batch, cons
         "the loss is {}: lower --lr ({}), or look for extreme values among the features", value,
         session_.options.learning_rate);
   }
-  // Gradients are then summed over ranks: the mean over the step's seeds, wherever they are.
-  (loss / static_cast<double>(seeds_in_step)).backward();
+  // Gradients are then summed over ranks: the mean over the step's rows, wherever they are.
+  (loss / step_weight).backward();
   const torch::NoGradGuard no_grad;
   session_.task->Measure(outputs, batch, metric_sums_);
   return value;
@@ -220,6 +247,7 @@ Status TrainingLoop::Reduce(EpochStats* stats) {
   const std::span<const double> values(sums.data_ptr<double>(), own.size());
   stats->figures.Finish(values.first(num_figures), session_.options.world_size);
   stats->train_metric = session_.task->MetricOf(values.subspan(num_figures));
+  stats->train_more = session_.task->MoreMetrics(values.subspan(num_figures));
   return OkStatus();
 }
 
@@ -243,14 +271,17 @@ Status TrainingLoop::EvaluateSets(EpochStats* stats) {
 
 void TrainingLoop::Remember(const EpochStats& stats) {
   const bool higher = session_.task->metric().higher_is_better;
-  const bool known = result_.best.has_value() && result_.best->valid.has_value();
-  const bool better = !known || !stats.valid.has_value() ||
+  const auto known = [](const std::optional<SetFigures>& figures) {
+    return figures.has_value() && !std::isnan(figures->metric);
+  };
+  const bool better = !result_.best.has_value() || !known(result_.best->valid) ||
+                      !known(stats.valid) ||
                       (higher ? stats.valid->metric > result_.best->valid->metric
                               : stats.valid->metric < result_.best->valid->metric);
   if (!better) return;
   const torch::NoGradGuard no_grad;
   result_.best = stats;
-  if (stats.valid.has_value() && 4 * (stats.epoch + 1) <= 3 * session_.options.epochs) {
+  if (known(stats.valid) && 4 * (stats.epoch + 1) <= 3 * session_.options.epochs) {
     result_.earlier = stats.valid->metric;
   }
   best_weights_.clear();

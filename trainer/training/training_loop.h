@@ -1,5 +1,5 @@
 // Synchronous data-parallel training: epochs of steps, each ending in one all-reduce of gradients
-// weighted by seeds, and evaluation in between.
+// weighted by rows, and evaluation in between.
 //
 // What a step does depends on the weights, the optimizer's state, and (seed, epoch, step, rank): a
 // loop that begins at a step with the weights and state of that moment goes on as the loop did that
@@ -29,6 +29,7 @@ struct EpochStats {
   int64_t epoch = 0;  // from 0, as in the batch seeds
   EpochFigures figures;
   double train_metric = 0;  // the task's metric of the minibatches as they were trained on
+  std::vector<MetricValue> train_more;  // and its further ones
   // None: no such set, or not evaluated after this epoch.
   std::optional<SetFigures> valid;
   std::optional<SetFigures> test;
@@ -96,15 +97,19 @@ class TrainingLoop {
   [[nodiscard]] StatusOr<std::unique_ptr<Upcoming>> NextBatch(EpochFigures* figures);
   // Gets minibatches until the next one, and as many behind it as staleness allows, are there.
   [[nodiscard]] Status LookAhead(EpochFigures* figures);
+  // What the step's loss is divided by: the weight of its rows, of all ranks. `next`: null after a
+  // signal.
+  [[nodiscard]] StatusOr<double> StepWeight(const Upcoming* next, int64_t step,
+                                            EpochFigures* figures);
   // Forward and backward: gradients are left in the buffer. The rank's mean loss.
   [[nodiscard]] StatusOr<double> Learn(Upcoming& next, int64_t epoch, int64_t step,
-                                       EpochFigures* figures);
+                                       double step_weight, EpochFigures* figures);
   // What the model reads, learnt rows included.
   [[nodiscard]] StatusOr<ModelInput> InputOfNext(Upcoming& next, uint64_t draws_key,
                                                  EpochFigures* figures);
   // The loss summed over this rank's rows.
   [[nodiscard]] StatusOr<double> ComputeGradients(const PreparedBatch& batch,
-                                                  const ModelInput& input, int64_t seeds_in_step);
+                                                  const ModelInput& input, double step_weight);
   [[nodiscard]] Status PushGradients(const PreparedBatch& batch, EpochFigures* figures);
   [[nodiscard]] Status Reduce(EpochStats* stats);
   void Remember(const EpochStats& stats);

@@ -286,5 +286,25 @@ TEST(CommandLineTest, HelpAndVersionExitWithZero) {
   EXPECT_THAT(testing::internal::GetCapturedStdout(), HasSubstr("halograph-train "));
 }
 
+TEST(CommandLineTest, OptionsOfTheTaskArriveAndAreCheckedOneByOne) {
+  const NodeTaskOptions node = Parse({"--graph", "g", "--task-kind", "multi-label", "--metric",
+                                      "macro-f1,roc-auc", "--class-weights", "1,0.5"})
+                                   .options.tasks.node;
+  EXPECT_EQ(node.kind, NodeTaskKind::kMultiLabel);
+  EXPECT_THAT(node.metrics, ElementsAre("macro-f1", "roc-auc"));
+  EXPECT_EQ(node.class_weights.rule, ClassWeights::Rule::kGiven);
+  EXPECT_THAT(node.class_weights.given, ElementsAre(1, 0.5));
+  EXPECT_FALSE(Parse({"--graph", "g"}).options.tasks.node.kind.has_value());
+  EXPECT_THAT(Refusal({"--graph", "g", "--task-kind", "ranking"}), HasSubstr("regression"));
+  EXPECT_THAT(Refusal({"--graph", "g", "--metric", "mae,mae"}), HasSubstr("'mae' is named twice"));
+  EXPECT_THAT(Refusal({"--graph", "g", "--metric", "f1"}), HasSubstr("macro-f1"));
+  EXPECT_THAT(Refusal({"--graph", "g", "--class-weights", "1,0"}),
+              AllOf(HasSubstr("--class-weights: '0' is no weight"), HasSubstr("above 0")));
+  const Json shared = SharedFacts(Parse({"--graph", "g", "--class-weights", "balanced"}).options);
+  EXPECT_EQ(shared["class_weights"], "balanced");
+  EXPECT_EQ(shared["task_kind"], "auto");
+  EXPECT_TRUE(shared.contains("metric"));
+}
+
 }  // namespace
 }  // namespace halograph

@@ -24,6 +24,8 @@ TEST(EpochFiguresTest, RanksAddUpAndTimesAreMeans) {
   second[Figure::kTrainSeeds] = 10;
   first[Figure::kLoss] = 50;
   second[Figure::kLoss] = 30;
+  first[Figure::kLossWeight] = 24;
+  second[Figure::kLossWeight] = 16;
   first[Figure::kCompute] = 2;
   second[Figure::kCompute] = 4;
   first[Figure::kSeconds] = 7;
@@ -38,7 +40,7 @@ TEST(EpochFiguresTest, RanksAddUpAndTimesAreMeans) {
   for (size_t i = 0; i < sums.size(); ++i) sums[i] += others[i];
   first.Finish(sums, 2);
   EXPECT_EQ(first[Figure::kTrainSeeds], 40);
-  EXPECT_EQ(first[Figure::kLoss], 2) << "the mean over seeds";
+  EXPECT_EQ(first[Figure::kLoss], 2) << "the mean by weight";
   EXPECT_EQ(first[Figure::kCompute], 3) << "the mean over ranks";
   EXPECT_EQ(first[Figure::kSeconds], 7) << "this rank's own";
   EXPECT_EQ(first[Figure::kRounds], 4) << "the mean over minibatches";
@@ -54,7 +56,8 @@ TEST(EpochFiguresTest, TheLogHasWholeNumbersWhereTheyAre) {
   EXPECT_EQ(json["local_bytes"], 4096);
   EXPECT_EQ(json["seconds"], 0.5);
   EXPECT_FALSE(json.contains(""));
-  EXPECT_EQ(json.size(), FigureRows().size() - 1) << "all but the number of minibatches";
+  EXPECT_EQ(json.size(), FigureRows().size() - 2)
+      << "all but the weight of the loss and minibatches";
 }
 
 }  // namespace

@@ -63,6 +63,29 @@ TEST(WritePredictionsTest, NpyOfValuesHasTheIdsOfItsRowsBesideIt) {
   EXPECT_EQ(std::distance(begin(files), end(files)), 2) << "no temporary file";
 }
 
+TEST(WritePredictionsTest, SeveralLabelsHaveAColumnEach) {
+  const TestFolder folder;
+  const Predictions labels = {
+      .columns = 2, .original_ids = {30, -1, 7}, .classes = {1, 0, 0, 0, 1, 1}};
+  const auto csv = folder.path() / "p.csv", npy = folder.path() / "p.npy";
+  ASSERT_TRUE(WritePredictions(csv.string(), labels).ok());
+  EXPECT_EQ(*ReadTextFile(csv), "original_id,prediction_0,prediction_1\n-1,0,0\n7,1,1\n30,1,0\n");
+  ASSERT_TRUE(WritePredictions(npy.string(), labels).ok());
+  auto array = NpyArray::Open(npy);
+  ASSERT_TRUE(array.ok()) << array.status();
+  EXPECT_THAT(array->shape(), ElementsAre(3, 3));
+  EXPECT_THAT(*array->As<int64_t>(), ElementsAre(-1, 0, 0, 7, 1, 1, 30, 1, 0));
+}
+
+TEST(WritePredictionsTest, ValuesOfARegressionAreNamedSo) {
+  const TestFolder folder;
+  const auto path = folder.path() / "p.csv";
+  const Predictions values = {
+      .what = PredictWhat::kValues, .original_ids = {3, 1}, .values = {-1.5F, 2}};
+  ASSERT_TRUE(WritePredictions(path.string(), values).ok());
+  EXPECT_EQ(*ReadTextFile(path), "original_id,value_0\n1,2\n3,-1.5\n");
+}
+
 TEST(WritePredictionsTest, ReplacesWhatWasThereAndLeavesNothingElse) {
   const TestFolder folder;
   const auto path = folder.path() / "p.csv";

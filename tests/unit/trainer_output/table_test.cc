@@ -19,6 +19,7 @@ RunSummary Good() {
           .loss = 0.25,
           .train = 0.69,
           .metric = "accuracy",
+          .share = true,
           .valid = 0.5,
           .test = 0.75,
           .earlier = 0.496,
@@ -87,6 +88,22 @@ TEST(AdviceTest, ARunThatWasStillGettingBetterNeedsMoreEpochs) {
   summary.stopped = false;
   summary.earlier.reset();
   EXPECT_THAT(Advice(summary), IsEmpty()) << "not known";
+}
+
+TEST(AdviceTest, DifferencesOfErrorsCountByTheirSize) {
+  RunSummary summary = Good();
+  summary.metric = "RMSE";
+  summary.share = false;
+  summary.most_frequent.reset();
+  summary.train = 950;
+  summary.valid = 1000;
+  summary.earlier = 1003;
+  EXPECT_THAT(Advice(summary), IsEmpty());
+  summary.earlier = 1100;
+  EXPECT_THAT(Advice(summary), ElementsAre(HasSubstr("more --epochs may lower it")));
+  summary.earlier = 1003;
+  summary.train = 700;
+  EXPECT_THAT(Advice(summary), ElementsAre(HasSubstr("the RMSE is 700.0000 on the training set")));
 }
 
 TEST(AdviceTest, ARunThatLearntItsNodesByHeartNeedsWeightDecay) {

@@ -23,11 +23,10 @@ class MinibatchStreamTest : public OpenedGraphTest {
  protected:
   void SetUp() override {
     Open(RandomGraph({.seed = 5, .parts = 3, .nodes = 120, .num_classes = 4}));
-    auto task = ReadClassificationTask(*stores_.kv, "");
+    auto task = ReadNodeTask(*stores_.kv, "");
     ASSERT_TRUE(task.ok()) << task.status();
     train_ = task->train;
-    const auto labels = std::as_bytes(std::span(train_.labels));
-    source_.emplace(0, train_.seeds, LabelRows{.data = {labels.begin(), labels.end()}});
+    source_.emplace(0, train_.seeds, train_.labels);
   }
   BatchRecipe Recipe() {
     const Schema& schema = stores_.graph->info().schema;
@@ -92,7 +91,7 @@ TEST_F(MinibatchStreamTest, EachEpochVisitsEverySeedOfTheRanksOnceWithItsLabel) 
       for (size_t s = 0; s < seeds.size(); ++s) {
         const auto row = std::lower_bound(train_.seeds.begin(), train_.seeds.end(), seeds[s]) -
                          train_.seeds.begin();
-        EXPECT_EQ(labels[s], train_.labels[row]);
+        EXPECT_EQ(labels[s], train_.labels.As<int64_t>()[row]);
         visited[i / steps].push_back(seeds[s]);
       }
     }

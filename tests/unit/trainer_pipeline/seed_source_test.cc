@@ -54,5 +54,21 @@ TEST(NodeSeedsTest, SeedsWithoutLabelsHaveNone) {
   EXPECT_EQ(step.labels.rows(), 0);
 }
 
+TEST(NodeSeedsTest, SeveralTypesHaveAListEachAndLabelsFollowTheLists) {
+  const NodeSeeds seeds({1, 4, 4, 1}, {7, 2, 3, 9},
+                        Labels<int64_t>(DType::kInt64, 1, {70, 20, 30, 90}), {0, 2, 6}, 2);
+  StepSeeds step;
+  ASSERT_TRUE(seeds.Collect(std::vector<int64_t>{4, 5, 2, 3}, 1, &step).ok());
+  ASSERT_EQ(step.seeds.size(), 2U);
+  EXPECT_EQ(step.seeds[0].type, 1);
+  EXPECT_THAT(step.seeds[0].ids, testing::ElementsAre(9, 7));
+  EXPECT_EQ(step.seeds[1].type, 4);
+  EXPECT_THAT(step.seeds[1].ids, testing::ElementsAre(3, 2));
+  EXPECT_THAT(step.labels.As<int64_t>(), testing::ElementsAre(90, 70, 30, 20));
+  ASSERT_TRUE(seeds.Collect(std::vector<int64_t>{3}, 1, &step).ok());
+  ASSERT_EQ(step.seeds.size(), 1U) << "only types that some row is of";
+  EXPECT_EQ(step.seeds[0].type, 4);
+}
+
 }  // namespace
 }  // namespace halograph

@@ -1,5 +1,3 @@
-#include "trainer/tasks/node_classification.h"
-
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -9,6 +7,7 @@
 
 #include "tests/support/opened_graph.h"
 #include "trainer/pipeline/labeled_seeds.h"
+#include "trainer/tasks/node_task.h"
 #include "trainer/tasks/registry.h"
 #include "trainer/tasks/task.h"
 
@@ -33,7 +32,7 @@ class NodeClassificationTest : public OpenedGraphTest {
 
 TEST_F(NodeClassificationTest, HasTheGraphsSetsAndClasses) {
   Open(RandomGraph({.nodes = 40, .num_classes = 5}));
-  auto task = OpenTask(*stores_.kv, "");
+  auto task = OpenTask(*stores_.kv, {}, "");
   ASSERT_TRUE(task.ok()) << task.status();
   EXPECT_EQ((*task)->output_dim(), 5);
   EXPECT_EQ((*task)->source(BatchPurpose::kTrain)->rows(), 20);
@@ -47,7 +46,7 @@ TEST_F(NodeClassificationTest, AMissingSetIsNull) {
   TestGraphSpec spec = RandomGraph({.nodes = 40});
   spec.tasks[0].sets.pop_back();
   Open(spec);
-  auto task = OpenTask(*stores_.kv, "");
+  auto task = OpenTask(*stores_.kv, {}, "");
   ASSERT_TRUE(task.ok()) << task.status();
   EXPECT_EQ((*task)->source(BatchPurpose::kTest), nullptr);
   EXPECT_EQ((*task)->Facts()["test_rows"], 0);
@@ -55,7 +54,7 @@ TEST_F(NodeClassificationTest, AMissingSetIsNull) {
 
 TEST_F(NodeClassificationTest, LossAndAccuracyAreOfTheListedSeeds) {
   Open(RandomGraph({.nodes = 40, .num_classes = 3}));
-  auto task = std::move(*OpenTask(*stores_.kv, ""));
+  auto task = std::move(*OpenTask(*stores_.kv, {}, ""));
   const PreparedBatch batch = Batch();
   const std::vector<torch::Tensor> outputs = {torch::tensor({{5.F, 0.F, 0.F}, {0.F, 0.F, 4.F}})};
   const torch::Tensor rows = torch::stack({outputs[0][1], outputs[0][0], outputs[0][1]});
@@ -70,7 +69,7 @@ TEST_F(NodeClassificationTest, LossAndAccuracyAreOfTheListedSeeds) {
 
 TEST_F(NodeClassificationTest, PredictsClassesProbabilitiesAndLogits) {
   Open(RandomGraph({.nodes = 40, .num_classes = 3}));
-  auto task = std::move(*OpenTask(*stores_.kv, ""));
+  auto task = std::move(*OpenTask(*stores_.kv, {}, ""));
   const PreparedBatch batch = Batch();
   const std::vector<torch::Tensor> outputs = {torch::tensor({{5.F, 0.F, 0.F}, {0.F, 0.F, 4.F}})};
   const torch::Tensor rows = torch::stack({outputs[0][1], outputs[0][0], outputs[0][1]});
@@ -87,14 +86,14 @@ TEST_F(NodeClassificationTest, ClassesAreCountedBySet) {
                                   MakeTensor<int64_t>("labels", {2, 0, 2, 2, 0})};
   spec.tasks[0].sets.pop_back();
   Open(spec);
-  auto task = std::move(*OpenTask(*stores_.kv, ""));
+  auto task = std::move(*OpenTask(*stores_.kv, {}, ""));
   EXPECT_THAT(task->ClassCounts(BatchPurpose::kTrain), testing::ElementsAre(2, 0, 3));
   EXPECT_THAT(task->ClassCounts(BatchPurpose::kTest), testing::IsEmpty());
 }
 
 TEST_F(NodeClassificationTest, ATaskOfNoKnownKindIsRefusedWithTheReason) {
   Open(RandomTypedGraph({.nodes = 20}));
-  const Status status = OpenTask(*stores_.kv, "link_prediction").status();
+  const Status status = OpenTask(*stores_.kv, {}, "link_prediction").status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(Message(status), HasSubstr("task 'link_prediction' cannot be trained for"));
   EXPECT_THAT(Message(status), HasSubstr("edges ('paper:cites:paper')"));
@@ -102,7 +101,7 @@ TEST_F(NodeClassificationTest, ATaskOfNoKnownKindIsRefusedWithTheReason) {
 
 TEST_F(NodeClassificationTest, UnlabelledSeedsCountNeitherInTheLossNorInTheAccuracy) {
   Open(RandomGraph({.nodes = 40, .num_classes = 3}));
-  auto task = std::move(*OpenTask(*stores_.kv, ""));
+  auto task = std::move(*OpenTask(*stores_.kv, {}, ""));
   const std::vector<torch::Tensor> outputs = {torch::tensor({{5.F, 0.F, 0.F}, {0.F, 0.F, 4.F}})};
   PreparedBatch batch = BatchOf({2, kUnlabelled, kUnlabelled});
   const torch::Tensor wanted = -outputs[0][1].log_softmax(0)[2];
@@ -121,7 +120,7 @@ TEST_F(NodeClassificationTest, FractionsAreRefusedNamingTheSeed) {
   TestGraphSpec spec = RandomGraph({.nodes = 8});
   spec.tasks[0].sets[1].arrays[1] = MakeTensor<float>("labels", {0.5F, 1});
   Open(spec);
-  EXPECT_THAT(Message(OpenTask(*stores_.kv, "").status()),
+  EXPECT_THAT(Message(OpenTask(*stores_.kv, {}, "").status()),
               HasSubstr("original id 6 is 0.5 (float32)"));
 }
 

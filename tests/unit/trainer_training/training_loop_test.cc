@@ -66,7 +66,7 @@ class TrainingLoopTest : public testing::Test {
     session->ranks = std::move(ranks);
     session->sampler.minibatches = options.sample_threads;
     session->stores = std::move(*OpenStores(StoreOptionsOf(options)));
-    session->task = std::move(*OpenTask(*session->stores.kv, ""));
+    session->task = std::move(*OpenTask(*session->stores.kv, options.tasks, ""));
     const Schema& schema = session->stores.graph->info().schema;
     BatchRecipe recipe;
     recipe.sampling = SamplingSpec::Uniform(schema, options.fanouts);

@@ -1,0 +1,284 @@
+// Multi-label, regression, class weights, several metrics and several node types.
+#include "trainer/tasks/node_task.h"
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/opened_graph.h"
+#include "trainer/tasks/registry.h"
+
+namespace halograph {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+class NodeTaskTest : public OpenedGraphTest {
+ protected:
+  // Twelve nodes whose train set is of nodes 0, 1, 2 and 3; no other set.
+  template <typename T>
+  void OpenLabelled(const std::vector<T>& labels, int64_t columns = 0,
+                    Json metadata = Json::object()) {
+    TestGraphSpec spec = RandomGraph({.parts = 2, .nodes = 12});
+    spec.tasks[0].metadata = std::move(metadata);
+    spec.tasks[0].sets.resize(1);
+    spec.tasks[0].sets[0].arrays = {MakeTensor<int64_t>("seeds", {0, 1, 2, 3}),
+                                    MakeTensor("labels", labels, columns)};
+    Open(spec);
+  }
+  StatusOr<std::unique_ptr<TrainingTask>> Try(const NodeTaskOptions& node) {
+    return OpenTask(*stores_.kv, TaskOptions{.node = node}, "");
+  }
+  std::unique_ptr<TrainingTask> Task(const NodeTaskOptions& node = {}) {
+    auto task = Try(node);
+    EXPECT_TRUE(task.ok()) << task.status();
+    return task.ok() ? std::move(*task) : nullptr;
+  }
+  // Three rows of three seeds, of two unique ones: 1, 0, 1.
+  template <typename T>
+  static PreparedBatch BatchOf(DType dtype, int64_t dim, const std::vector<T>& labels) {
+    PreparedBatch batch;
+    batch.minibatch.seed_positions = {{1, 0, 1}};
+    batch.seed_types = {0};
+    batch.rows = 3;
+    const auto bytes = std::as_bytes(std::span(labels));
+    batch.labels = {.dtype = dtype, .dim = dim, .data = {bytes.begin(), bytes.end()}};
+    return batch;
+  }
+  static double Measured(TrainingTask& task, const std::vector<torch::Tensor>& outputs,
+                         const PreparedBatch& batch) {
+    std::vector<double> sums(task.metric().sums);
+    task.Measure(outputs, batch, sums);
+    return task.MetricOf(sums);
+  }
+};
+
+// ---- multi-label -------------------------------------------------------------------------------
+
+TEST_F(NodeTaskTest, MultiLabelLossIsTheMeanOfBinaryCrossEntropyOverKnownLabels) {
+  OpenLabelled<int8_t>({1, 0, 0, 1, 1, -1, 0, 0}, 2);
+  const auto task = Task();
+  EXPECT_EQ(task->output_dim(), 2);
+  EXPECT_EQ(task->Facts()["task_kind"], "multi-label");
+  EXPECT_EQ(task->Facts()["num_labels"], 2);
+  const std::vector<torch::Tensor> outputs = {torch::tensor({{5.F, -2.F}, {0.5F, 4.F}})};
+  const auto loss = [](double logit, double label) {
+    const double share = 1 / (1 + std::exp(-logit));
+    return -(label * std::log(share) + (1 - label) * std::log(1 - share));
+  };
+  PreparedBatch batch = BatchOf<int8_t>(DType::kInt8, 2, {1, 0, 1, 0, 0, 1});
+  EXPECT_NEAR(
+      task->LossSum(outputs, batch).item<double>(),
+      (loss(0.5, 1) + loss(4, 0) + loss(5, 1) + loss(-2, 0) + loss(0.5, 0) + loss(4, 1)) / 2, 1e-5);
+  batch = BatchOf<int8_t>(DType::kInt8, 2, {-1, 0, -1, -1, 0, 1});
+  EXPECT_NEAR(task->LossSum(outputs, batch).item<double>(),
+              loss(4, 0) + (loss(0.5, 0) + loss(4, 1)) / 2, 1e-5);
+  EXPECT_DOUBLE_EQ(Measured(*task, outputs, batch), 2.0 / 4) << "1 right, 2 given wrongly";
+}
+
+TEST_F(NodeTaskTest, LabelsThatAreNotKnownGiveNoGradient) {
+  OpenLabelled<int8_t>({1, 0, 0, 1, 1, -1, 0, 0}, 2);
+  const auto task = Task();
+  const torch::Tensor output = torch::randn({2, 2}).requires_grad_();
+  const PreparedBatch batch = BatchOf<int8_t>(DType::kInt8, 2, {1, -1, -1, -1, 0, -1});
+  task->LossSum({output}, batch).backward();
+  EXPECT_TRUE(torch::equal(output.grad().select(1, 1), torch::zeros({2})));
+  EXPECT_EQ(output.grad()[0][0].item<float>(), 0);
+  EXPECT_NE(output.grad()[1][0].item<float>(), 0);
+}
+
+TEST_F(NodeTaskTest, MultiLabelPredictsZerosAndOnesProbabilitiesAndLogits) {
+  OpenLabelled<int8_t>({1, 0, 0, 1, 1, -1, 0, 0}, 2);
+  const auto task = Task();
+  const std::vector<torch::Tensor> outputs = {torch::tensor({{5.F, -2.F}, {0.5F, 4.F}})};
+  const PreparedBatch batch = BatchOf<int8_t>(DType::kInt8, 2, {1, 0, 1, 0, 0, 1});
+  EXPECT_TRUE(torch::equal(task->Predict(PredictWhat::kClass, outputs, batch),
+                           torch::tensor({{1, 1}, {1, 0}, {1, 1}}, torch::kInt64)));
+  const torch::Tensor logits = task->Predict(PredictWhat::kLogits, outputs, batch);
+  EXPECT_TRUE(torch::equal(logits, torch::tensor({{0.5F, 4.F}, {5.F, -2.F}, {0.5F, 4.F}})));
+  EXPECT_TRUE(torch::allclose(task->Predict(PredictWhat::kProbabilities, outputs, batch),
+                              logits.sigmoid()));
+  EXPECT_EQ(task->PredictionColumns(PredictWhat::kClass), 2);
+  EXPECT_EQ(*task->WhatToPredict(PredictWhat::kClass), PredictWhat::kClass);
+}
+
+// ---- regression --------------------------------------------------------------------------------
+
+TEST_F(NodeTaskTest, RegressionLossIsTheSquaredErrorOfRowsThatHaveAllValues) {
+  OpenLabelled<double>({1, 0.5, 2, 2, kNan, 1, 3, 3}, 2);
+  const auto task = Task();
+  EXPECT_EQ(task->Facts()["num_values"], 2);
+  const std::vector<torch::Tensor> outputs = {torch::tensor({{5.F, -2.F}, {0.5F, 4.F}})};
+  PreparedBatch batch = BatchOf<float>(DType::kFloat32, 2, {1.5F, 4, 3, -2, 0.5F, 1});
+  EXPECT_DOUBLE_EQ(task->LossSum(outputs, batch).item<double>(), (1.0 + 4 + 9) / 2);
+  EXPECT_DOUBLE_EQ(Measured(*task, outputs, batch), std::sqrt(14.0 / 6));
+  batch = BatchOf<float>(DType::kFloat32, 2, {1.5F, 4, 3, -2, 0.5F, kNan});
+  EXPECT_DOUBLE_EQ(task->LossSum(outputs, batch).item<double>(), (1.0 + 4) / 2);
+  EXPECT_DOUBLE_EQ(Measured(*task, outputs, batch), std::sqrt(5.0 / 4));
+  batch = BatchOf<float>(DType::kFloat32, 2, {kNan, 4, kNan, -2, 0.5F, kNan});
+  EXPECT_EQ(task->LossSum(outputs, batch).item<double>(), 0);
+  EXPECT_TRUE(std::isnan(Measured(*task, outputs, batch)));
+}
+
+TEST_F(NodeTaskTest, RegressionPredictsValuesAndNothingElse) {
+  OpenLabelled<float>({1, 0.5, 2, 2});
+  const auto task = Task({.metrics = {"mae"}});
+  EXPECT_EQ(task->metric().key, "mae");
+  EXPECT_EQ(*task->WhatToPredict(PredictWhat::kClass), PredictWhat::kValues);
+  EXPECT_EQ(*task->WhatToPredict(PredictWhat::kEmbeddings), PredictWhat::kEmbeddings);
+  EXPECT_THAT(Message(task->WhatToPredict(PredictWhat::kLogits).status()),
+              AllOf(HasSubstr("--predict-what logits"), HasSubstr("has values")));
+  const PreparedBatch batch = BatchOf<float>(DType::kFloat32, 1, {1, 2, 3});
+  const torch::Tensor output = torch::tensor({{5.F}, {0.5F}});
+  EXPECT_TRUE(torch::equal(task->Predict(PredictWhat::kValues, {output}, batch),
+                           torch::tensor({{0.5F}, {5.F}, {0.5F}})));
+}
+
+TEST_F(NodeTaskTest, ClassificationHasNoValues) {
+  OpenLabelled<int64_t>({1, 0, 2, 2});
+  EXPECT_THAT(Message(Task()->WhatToPredict(PredictWhat::kValues).status()),
+              HasSubstr("values is for regression"));
+}
+
+// ---- several metrics ---------------------------------------------------------------------------
+
+TEST_F(NodeTaskTest, TheFirstMetricDecidesAndTheOthersComeOfTheSameSums) {
+  OpenLabelled<int64_t>({1, 0, 1, 1});
+  const auto task = Task({.metrics = {"macro-f1", "accuracy", "roc-auc"}});
+  EXPECT_EQ(task->metric().key, "macro_f1");
+  EXPECT_TRUE(task->ClassCounts(BatchPurpose::kTrain).empty()) << "no share of right rows";
+  const std::vector<torch::Tensor> outputs = {torch::tensor({{5.F, -2.F}, {0.5F, 4.F}})};
+  PreparedBatch batch = BatchOf<int64_t>(DType::kInt64, 1, {1, 0, 0});
+  std::vector<double> sums(task->metric().sums);
+  task->Measure(outputs, batch, sums);
+  EXPECT_DOUBLE_EQ(task->MetricOf(sums), 2.0 / 3);
+  const auto more = task->MoreMetrics(sums);
+  ASSERT_EQ(more.size(), 2U);
+  EXPECT_EQ(more[0].key, "acc");
+  EXPECT_DOUBLE_EQ(more[0].value, 2.0 / 3);
+  EXPECT_EQ(more[1].key, "roc_auc");
+  EXPECT_DOUBLE_EQ(more[1].value, 0.75);
+}
+
+TEST_F(NodeTaskTest, RocAucOfASetOfOneClassIsSaidAtTheStart) {
+  OpenLabelled<int64_t>({1, 1, 1, 1}, 0, {{"num_classes", 2}});
+  testing::internal::CaptureStderr();
+  testing::internal::CaptureStdout();
+  const auto task = Task({.metrics = {"accuracy", "roc-auc"}});
+  const std::string said =
+      testing::internal::GetCapturedStderr() + testing::internal::GetCapturedStdout();
+  EXPECT_THAT(said, HasSubstr("--metric roc-auc: all labels of the train set"));
+  std::vector<double> sums(task->metric().sums);
+  task->Measure({torch::randn({2, 2})}, BatchOf<int64_t>(DType::kInt64, 1, {1, 1, 1}), sums);
+  EXPECT_FALSE(std::isnan(task->MetricOf(sums)));
+  EXPECT_TRUE(std::isnan(task->MoreMetrics(sums)[0].value));
+}
+
+// ---- class weights -----------------------------------------------------------------------------
+
+TEST_F(NodeTaskTest, ClassWeightsMultiplyTheLossAndAreWhatItIsDividedBy) {
+  OpenLabelled<int64_t>({1, 0, 2, 2});
+  const auto task = Task({.class_weights = *ParseClassWeights("2,0.5,1")});
+  EXPECT_TRUE(task->weighs_rows());
+  const std::vector<torch::Tensor> outputs = {torch::randn({2, 3})};
+  const PreparedBatch batch = BatchOf<int64_t>(DType::kInt64, 1, {0, 1, kUnlabelled});
+  const torch::Tensor rows = torch::stack({outputs[0][1], outputs[0][0]});
+  const torch::Tensor mean = torch::nn::functional::cross_entropy(
+      rows, torch::tensor({0, 1}, torch::kInt64),
+      torch::nn::functional::CrossEntropyFuncOptions().weight(torch::tensor({2.F, 0.5F, 1.F})));
+  EXPECT_DOUBLE_EQ(task->LossWeight(batch), 2.5);
+  EXPECT_TRUE(torch::allclose(task->LossSum(outputs, batch) / 2.5, mean)) << "as libtorch's mean";
+}
+
+TEST_F(NodeTaskTest, BalancedWeightsCountTheRowsOfAllRanks) {
+  OpenLabelled<int64_t>({2, 0, 2, 2}, 0, {{"num_classes", 4}});
+  for (const int rank : {0, 1}) {
+    auto task = OpenTask(*stores_.kv, {.node = {.class_weights = *ParseClassWeights("balanced")}},
+                         "", {rank, 2});
+    ASSERT_TRUE(task.ok()) << task.status();
+    const auto weight = [&](int64_t label) {
+      return (*task)->LossWeight(
+          BatchOf<int64_t>(DType::kInt64, 1, {label, kUnlabelled, kUnlabelled}));
+    };
+    EXPECT_DOUBLE_EQ(weight(0), 4.0 / (2 * 1));
+    EXPECT_NEAR(weight(2), 4.0 / (2 * 3), 1e-7);
+    EXPECT_EQ(weight(1), 0) << "no row of it to train on";
+  }
+}
+
+TEST_F(NodeTaskTest, WithoutClassWeightsRowsCountAlike) {
+  OpenLabelled<int64_t>({1, 0, 2, 2});
+  EXPECT_FALSE(Task()->weighs_rows());
+  EXPECT_EQ(Task()->LossWeight(BatchOf<int64_t>(DType::kInt64, 1, {0, 1, kUnlabelled})), 3);
+}
+
+TEST_F(NodeTaskTest, ClassWeightsThatDoNotFitAreRefused) {
+  OpenLabelled<int64_t>({1, 0, 2, 2});
+  const Status number = Try({.class_weights = *ParseClassWeights("1,2")}).status();
+  EXPECT_EQ(number.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(Message(number), AllOf(HasSubstr("--class-weights 1,2: 2 weights"),
+                                     HasSubstr("one for each of 3 classes")));
+  const Status kind =
+      Try({.kind = NodeTaskKind::kRegression, .class_weights = *ParseClassWeights("balanced")})
+          .status();
+  EXPECT_THAT(Message(kind), HasSubstr("is regression; only classification has them"));
+  for (const char* const text : {"1,0", "1,-2", "1,nan", "1,inf", "1,", "", "1;2", "balance"}) {
+    EXPECT_THAT(Message(ParseClassWeights(text).status()), HasSubstr("is no weight")) << text;
+  }
+  EXPECT_EQ(ToString(*ParseClassWeights("1,0.25")), "1,0.25");
+}
+
+TEST_F(NodeTaskTest, AMetricOfAnotherKindIsRefused) {
+  OpenLabelled<int64_t>({1, 0, 2, 2});
+  EXPECT_THAT(Message(Try({.metrics = {"rmse"}}).status()),
+              AllOf(HasSubstr("--metric rmse"), HasSubstr("is classification"),
+                    HasSubstr("accuracy, micro-f1, macro-f1 or roc-auc")));
+}
+
+// ---- several node types ------------------------------------------------------------------------
+
+TEST_F(NodeTaskTest, RowsOfSeveralNodeTypesAreReadFromTheOutputsOfEach) {
+  TestGraphSpec spec = RandomTypedGraph({.nodes = 20});
+  TestTask typed{.name = "typed", .metadata = {{"num_classes", 2}}};
+  for (const std::string type : {"paper", "author"}) {
+    typed.sets.push_back(
+        {.set = "train",
+         .type = type,
+         .arrays = {MakeTensor<int64_t>("seeds", {0, 1}), MakeTensor<int64_t>("labels", {0, 1})}});
+  }
+  spec.tasks = {typed};
+  Open(spec);
+  const auto task = Task();
+  EXPECT_EQ(task->source(BatchPurpose::kTrain)->rows(), 4);
+  EXPECT_EQ(task->Facts()["train_rows"], 4);
+  const Schema& schema = stores_.kv->info().schema;
+  const int author = *schema.NodeTypeIndex("author"), paper = *schema.NodeTypeIndex("paper");
+  PreparedBatch batch = BatchOf<int64_t>(DType::kInt64, 1, {1, 1, 0});
+  batch.minibatch.seed_positions = {{0}, {1, 0}};
+  batch.seed_types = {author, paper};
+  std::vector<torch::Tensor> outputs(3);
+  outputs[author] = torch::tensor({{0.F, 3.F}});
+  outputs[paper] = torch::tensor({{2.F, 0.F}, {0.F, 1.F}});
+  EXPECT_DOUBLE_EQ(Measured(*task, outputs, batch), 1);
+  const torch::Tensor rows = torch::tensor({{0.F, 3.F}, {0.F, 1.F}, {2.F, 0.F}});
+  EXPECT_TRUE(torch::allclose(
+      task->LossSum(outputs, batch),
+      -rows.log_softmax(1).gather(1, torch::tensor({1, 1, 0}, torch::kInt64).view({3, 1})).sum()));
+  // A step whose rows are all of the second type.
+  batch.minibatch.seed_positions = {{1, 0, 0}};
+  batch.seed_types = {paper};
+  outputs[author] = torch::Tensor();
+  EXPECT_DOUBLE_EQ(Measured(*task, outputs, batch), 2.0 / 3);
+  EXPECT_THAT(Message(task->WhatToPredict(PredictWhat::kClass).status()),
+              HasSubstr("are of 2 node types"));
+}
+
+}  // namespace
+}  // namespace halograph

@@ -1,0 +1,56 @@
+// Several labels for a node, each 0 or 1. Loss: binary cross entropy of the logits, the mean over
+// the labels of a row that are known; 0 of a row without any.
+#include <utility>
+
+#include "trainer/tasks/node_task.h"
+
+namespace halograph {
+namespace {
+
+class MultiLabel final : public NodeTask {
+ public:
+  MultiLabel(NodeTaskRows rows, Metrics metrics) : NodeTask(std::move(rows), std::move(metrics)) {}
+
+  torch::Tensor LossSum(const std::vector<torch::Tensor>& outputs,
+                        const PreparedBatch& batch) override {
+    const torch::Tensor labels = Labels(batch);
+    const torch::Tensor known = labels.ne(kUnlabelled).to(torch::kFloat32);
+    // What is not known weighs nothing, whatever stands there.
+    const torch::Tensor share = known / known.sum(1, true).clamp_min(1);
+    return torch::nn::functional::binary_cross_entropy_with_logits(
+        Scores(outputs, batch), labels.clamp_min(0).to(torch::kFloat32),
+        torch::nn::functional::BinaryCrossEntropyWithLogitsFuncOptions().weight(share).reduction(
+            torch::kSum));
+  }
+
+  int64_t PredictionColumns(PredictWhat /*what*/) const override { return output_dim(); }
+  torch::Tensor Predict(PredictWhat what, const std::vector<torch::Tensor>& outputs,
+                        const PreparedBatch& batch) override {
+    const torch::Tensor scores = Scores(outputs, batch);
+    switch (what) {
+      case PredictWhat::kClass:
+        return scores.gt(0).to(torch::kInt64);
+      case PredictWhat::kProbabilities:
+        return scores.sigmoid();
+      case PredictWhat::kLogits:
+        return scores;
+      case PredictWhat::kValues:
+      case PredictWhat::kEmbeddings:
+        break;
+    }
+    return TrainingTask::Predict(what, outputs, batch);
+  }
+
+ protected:
+  torch::Tensor Labelled(const torch::Tensor& labels) const override {
+    return labels.ne(kUnlabelled).any(1);
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<NodeTask> MakeMultiLabel(NodeTaskRows rows, NodeTask::Metrics metrics) {
+  return std::make_unique<MultiLabel>(std::move(rows), std::move(metrics));
+}
+
+}  // namespace halograph

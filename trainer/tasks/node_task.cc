@@ -1,0 +1,221 @@
+#include "trainer/tasks/node_task.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "common/base/log.h"
+
+namespace halograph {
+namespace {
+
+std::optional<NodeSeeds> SourceOf(int node_type, LabeledSeeds set) {
+  if (set.part_rows.empty() || set.part_rows.back() == 0) return std::nullopt;
+  if (set.types.empty()) {
+    return NodeSeeds(node_type, std::move(set.seeds), std::move(set.labels),
+                     std::move(set.part_rows), set.first_row);
+  }
+  return NodeSeeds(std::move(set.types), std::move(set.seeds), std::move(set.labels),
+                   std::move(set.part_rows), set.first_row);
+}
+
+Metric WithSumsOfAll(const NodeTask::Metrics& metrics) {
+  Metric metric = metrics.front()->metric();
+  metric.sums = 0;
+  for (const auto& each : metrics) metric.sums += each->metric().sums;
+  return metric;
+}
+
+// Calls use(metric, its sums) for each.
+template <typename T, typename Use>
+void ForEach(const NodeTask::Metrics& metrics, std::span<T> sums, const Use& use) {
+  for (const auto& metric : metrics) {
+    use(*metric, sums.first(metric->metric().sums));
+    sums = sums.subspan(metric->metric().sums);
+  }
+}
+
+// ---- class weights -----------------------------------------------------------------------------
+
+// rows / (classes * rows of the class), of the classes that occur; 0 of others, which no row has.
+std::vector<double> Balanced(const std::vector<int64_t>& counts) {
+  const auto rows = std::accumulate(counts.begin(), counts.end(), 0.0);
+  const auto classes = static_cast<double>(counts.size()) -
+                       static_cast<double>(std::count(counts.begin(), counts.end(), int64_t{0}));
+  std::vector<double> weights;
+  for (const int64_t count : counts) {
+    weights.push_back(count == 0 ? 0 : rows / (classes * static_cast<double>(count)));
+  }
+  return weights;
+}
+
+StatusOr<std::vector<double>> WeightsOf(KVStore& kv, const NodeTaskRows& rows,
+                                        const ClassWeights& asked) {
+  if (asked.rule == ClassWeights::Rule::kNone) return std::vector<double>{};
+  if (rows.rule.kind != NodeTaskKind::kClassification) {
+    return InvalidArgument(
+        "--class-weights {}: task '{}' is {}; only classification has them, so leave the option "
+        "out",
+        ToString(asked), rows.name, ToString(rows.rule.kind));
+  }
+  if (asked.rule == ClassWeights::Rule::kBalanced) {
+    HG_ASSIGN_OR_RETURN(const std::vector<int64_t> counts, CountLabels(kv, rows, "train"));
+    return Balanced(counts);
+  }
+  if (std::ssize(asked.given) != rows.rule.classes) {
+    return InvalidArgument(
+        "--class-weights {}: {} weights, expected one for each of {} classes of "
+        "task '{}'",
+        ToString(asked), asked.given.size(), rows.rule.classes, rows.name);
+  }
+  return asked.given;
+}
+
+// ---- sets that ROC-AUC says nothing of ---------------------------------------------------------
+
+// Whether some class, or label, has rows of both kinds.
+bool HasBoth(const NodeTaskRows& rows, const std::vector<int64_t>& counts) {
+  if (rows.rule.kind == NodeTaskKind::kClassification) {
+    return std::count(counts.begin(), counts.end(), int64_t{0}) + 2 <= std::ssize(counts);
+  }
+  const size_t columns = counts.size() / 2;
+  for (size_t i = 0; i < columns; ++i) {
+    if (counts[i] > 0 && counts[columns + i] > 0) return true;
+  }
+  return false;
+}
+
+Status WarnOfOneClass(KVStore& kv, const NodeTaskRows& rows) {
+  for (const auto& [name, set] : {std::pair{"train", &rows.train}, std::pair{"valid", &rows.valid},
+                                  std::pair{"test", &rows.test}}) {
+    if (set->part_rows.empty() || set->part_rows.back() == 0) continue;
+    HG_ASSIGN_OR_RETURN(const std::vector<int64_t> counts, CountLabels(kv, rows, name));
+    if (HasBoth(rows, counts)) continue;
+    spdlog::warn(
+        "--metric roc-auc: all labels of the {} set of task '{}' are alike, so it has none (null "
+        "in "
+        "the log); choose another metric, or other sets",
+        name, rows.name);
+  }
+  return OkStatus();
+}
+
+bool Asks(const NodeTaskOptions& options, std::string_view metric) {
+  return std::find(options.metrics.begin(), options.metrics.end(), metric) != options.metrics.end();
+}
+
+}  // namespace
+
+NodeTask::NodeTask(NodeTaskRows rows, Metrics metrics)
+    : name_(std::move(rows.name)),
+      node_types_(std::move(rows.node_types)),
+      rule_(rows.rule),
+      train_(SourceOf(node_types_.front(), std::move(rows.train))),
+      valid_(SourceOf(node_types_.front(), std::move(rows.valid))),
+      test_(SourceOf(node_types_.front(), std::move(rows.test))),
+      metrics_(std::move(metrics)),
+      metric_(WithSumsOfAll(metrics_)) {}
+
+const NodeSeeds* NodeTask::Find(BatchPurpose set) const {
+  const auto& found = set == BatchPurpose::kTrain   ? train_
+                      : set == BatchPurpose::kValid ? valid_
+                                                    : test_;
+  return found.has_value() ? &*found : nullptr;
+}
+
+Json NodeTask::Facts() const {
+  const auto rows = [](const std::optional<NodeSeeds>& set) {
+    return set.has_value() ? set->rows() : int64_t{0};
+  };
+  Json facts = {{"task_kind", ToString(rule_.kind)},
+                {"train_rows", rows(train_)},
+                {"valid_rows", rows(valid_)},
+                {"test_rows", rows(test_)}};
+  facts[rule_.kind == NodeTaskKind::kClassification ? "num_classes"
+        : rule_.kind == NodeTaskKind::kMultiLabel   ? "num_labels"
+                                                    : "num_values"] = output_dim();
+  return facts;
+}
+
+torch::Tensor NodeTask::Scores(const std::vector<torch::Tensor>& outputs,
+                               const PreparedBatch& batch) const {
+  if (batch.seed_types.size() < 2) {
+    const int type = batch.seed_types.empty() ? node_type() : batch.seed_types.front();
+    return RowsOfSeeds(outputs[type], batch);
+  }
+  std::vector<torch::Tensor> rows;
+  for (size_t list = 0; list < batch.seed_types.size(); ++list) {
+    rows.push_back(RowsOfSeeds(outputs[batch.seed_types[list]], batch, list));
+  }
+  return torch::cat(rows);
+}
+
+torch::Tensor NodeTask::Labels(const PreparedBatch& batch) const {
+  const torch::Tensor labels = LabelsOf(batch);
+  return rule_.kind == NodeTaskKind::kClassification ? labels : labels.view({-1, rule_.columns});
+}
+
+void NodeTask::Measure(const std::vector<torch::Tensor>& outputs, const PreparedBatch& batch,
+                       std::span<double> sums) {
+  torch::Tensor scores = Scores(outputs, batch);
+  torch::Tensor labels = Labels(batch);
+  const torch::Tensor labelled = Labelled(labels);
+  if (!labelled.all().item<bool>()) {
+    const torch::Tensor rows = labelled.nonzero().view(-1);
+    scores = scores.index_select(0, rows);
+    labels = labels.index_select(0, rows);
+  }
+  if (labels.size(0) == 0) return;
+  ForEach(metrics_, sums, [&](const NodeMetric& metric, std::span<double> own) {
+    metric.Measure(scores, labels, own);
+  });
+}
+
+double NodeTask::MetricOf(std::span<const double> sums) const {
+  const NodeMetric& first = *metrics_.front();
+  return first.Of(sums.first(first.metric().sums));
+}
+
+std::vector<MetricValue> NodeTask::MoreMetrics(std::span<const double> sums) const {
+  std::vector<MetricValue> values;
+  ForEach(metrics_, sums, [&](const NodeMetric& metric, std::span<const double> own) {
+    values.push_back({metric.metric().key, metric.Of(own)});
+  });
+  values.erase(values.begin());
+  return values;
+}
+
+StatusOr<PredictWhat> NodeTask::WhatToPredict(PredictWhat what) const {
+  if (node_types_.size() == 1) return TrainingTask::WhatToPredict(what);
+  return InvalidArgument(
+      "--predict: seeds of task '{}' are of {} node types, and a file of predictions is about one; "
+      "leave the option out",
+      name_, node_types_.size());
+}
+
+StatusOr<std::unique_ptr<TrainingTask>> OpenNodeTask(KVStore& kv, const TaskOptions& options,
+                                                     const std::string& name, RankOfWorld who) {
+  const NodeTaskOptions& asked = options.node;
+  HG_ASSIGN_OR_RETURN(NodeTaskRows rows, ReadNodeTask(kv, name, asked.kind, who));
+  const NodeTaskKind kind = rows.rule.kind;
+  const int64_t columns =
+      kind == NodeTaskKind::kClassification ? rows.rule.classes : rows.rule.columns;
+  HG_ASSIGN_OR_RETURN(auto metrics, MakeNodeMetrics(asked.metrics, kind, columns, rows.name));
+  HG_ASSIGN_OR_RETURN(const auto weights, WeightsOf(kv, rows, asked.class_weights));
+  if (who.rank == 0 && Asks(asked, "roc-auc")) HG_RETURN_IF_ERROR(WarnOfOneClass(kv, rows));
+  std::unique_ptr<TrainingTask> task;
+  switch (kind) {
+    case NodeTaskKind::kClassification:
+      task = MakeClassification(std::move(rows), std::move(metrics), weights);
+      break;
+    case NodeTaskKind::kMultiLabel:
+      task = MakeMultiLabel(std::move(rows), std::move(metrics));
+      break;
+    case NodeTaskKind::kRegression:
+      task = MakeRegression(std::move(rows), std::move(metrics));
+      break;
+  }
+  return task;
+}
+
+}  // namespace halograph

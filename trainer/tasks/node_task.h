@@ -1,0 +1,86 @@
+// Tasks whose rows are nodes: classification, multi-label classification and regression. What they
+// have in common, and how one is opened.
+//
+// A row is a seed of the task's sets, of one node type or of several. The model's output for it has
+// a column a class, label or value. A row without a label counts in no metric, and with 0 in the
+// loss. Sets may hold rows of several node types: losses and metrics are over all of them.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "client/kv_store.h"
+#include "common/base/status.h"
+#include "trainer/pipeline/labeled_seeds.h"
+#include "trainer/pipeline/seed_split.h"
+#include "trainer/tasks/node_metrics.h"
+#include "trainer/tasks/options.h"
+#include "trainer/tasks/task.h"
+
+namespace halograph {
+
+class NodeTask : public TrainingTask {
+ public:
+  using Metrics = std::vector<std::unique_ptr<NodeMetric>>;  // at least one
+
+  const std::string& name() const override { return name_; }
+  int node_type() const override { return node_types_.front(); }
+  int64_t output_dim() const override {
+    return rule_.kind == NodeTaskKind::kClassification ? rule_.classes : rule_.columns;
+  }
+  const SeedSource* source(BatchPurpose set) const override { return Find(set); }
+  Json Facts() const override;
+
+  const Metric& metric() const override { return metric_; }
+  void Measure(const std::vector<torch::Tensor>& outputs, const PreparedBatch& batch,
+               std::span<double> sums) override;
+  double MetricOf(std::span<const double> sums) const override;
+  std::vector<MetricValue> MoreMetrics(std::span<const double> sums) const override;
+
+  bool can_predict() const override { return true; }
+  // InvalidArgument too where seeds are of several node types.
+  StatusOr<PredictWhat> WhatToPredict(PredictWhat what) const override;
+
+ protected:
+  NodeTask(NodeTaskRows rows, Metrics metrics);
+
+  [[nodiscard]] const NodeSeeds* Find(BatchPurpose set) const;
+  // What the model gives for the batch's seeds, in the order of its labels, float32
+  // [rows, output_dim()].
+  [[nodiscard]] torch::Tensor Scores(const std::vector<torch::Tensor>& outputs,
+                                     const PreparedBatch& batch) const;
+  // The labels of the batch's rows: [rows, columns] unless they are classes, which are [rows].
+  [[nodiscard]] torch::Tensor Labels(const PreparedBatch& batch) const;
+  // Which rows have a label, bool [rows]. `labels`: as Labels has them.
+  [[nodiscard]] virtual torch::Tensor Labelled(const torch::Tensor& labels) const = 0;
+
+ private:
+  const std::string name_;
+  const std::vector<int> node_types_;
+  const LabelRule rule_;
+  const std::optional<NodeSeeds> train_, valid_, test_;
+  const Metrics metrics_;
+  const Metric metric_;  // the first one, with the sums of all
+};
+
+// Opens a task about nodes as the kind that it is (KindOf).
+//   InvalidArgument  a metric or class weights that the kind does not have; class weights that are
+//                    not as many as classes; as ReadNodeTask
+//   else             as ReadNodeTask
+[[nodiscard]] StatusOr<std::unique_ptr<TrainingTask>> OpenNodeTask(KVStore& kv,
+                                                                   const TaskOptions& options,
+                                                                   const std::string& name,
+                                                                   RankOfWorld who);
+
+// The kinds. `class_weights`: one a class, or none at all.
+[[nodiscard]] std::unique_ptr<NodeTask> MakeClassification(
+    NodeTaskRows rows, NodeTask::Metrics metrics, const std::vector<double>& class_weights);
+[[nodiscard]] std::unique_ptr<NodeTask> MakeMultiLabel(NodeTaskRows rows,
+                                                       NodeTask::Metrics metrics);
+[[nodiscard]] std::unique_ptr<NodeTask> MakeRegression(NodeTaskRows rows,
+                                                       NodeTask::Metrics metrics);
+
+}  // namespace halograph
