@@ -70,6 +70,19 @@ Status CheckWhere(const TrainOptions& o) {
   return OkStatus();
 }
 
+Status CheckInBatch(const TrainOptions& o) {
+  if (o.tasks.link.sampling != NegativeSampling::kInBatch) return OkStatus();
+  if (o.batch_size < 2) {
+    return InvalidArgument(
+        "--negative-sampling in-batch with --batch-size 1: an edge has no other one beside it");
+  }
+  if (o.tasks.link.shared) {
+    return InvalidArgument(
+        "--shared-negatives with --negative-sampling in-batch: nothing is drawn to be shared");
+  }
+  return OkStatus();
+}
+
 void AddGraphRows(OptionTable& rows, TrainOptions* o) {
   rows.Group("Graph");
   rows.Add("graph", &o->graph, "partition folder, mapped here (embedded mode)").ValueName("FOLDER");
@@ -260,6 +273,7 @@ void AddTrainRows(OptionTable& rows, TrainOptions* o) {
   AddStateRows(rows, &o->state, "a run without servers (--graph)");
   AddSamplingRows(rows, o);
   AddTrainingRows(rows, o);
+  o->tasks.link.AddRows(rows);
   AddMachineRows(rows, o);
   AddOutputRows(rows, o);
 }
@@ -290,6 +304,7 @@ Status TrainOptions::Validate() const {
   if (model_options != nullptr) HG_RETURN_IF_ERROR(model_options->Validate());
   HG_RETURN_IF_ERROR(CheckWhere(*this));
   HG_RETURN_IF_ERROR(CheckFanouts("--fanouts", AllFanouts(), layers));
+  HG_RETURN_IF_ERROR(CheckInBatch(*this));
   if (threads_per_minibatch > sample_threads) {
     return InvalidArgument("--threads-per-minibatch is {}, expected 0 to {} (--sample-threads)",
                            threads_per_minibatch, sample_threads);

@@ -50,7 +50,7 @@ struct TrainOptions {
   // remote.timeout is that of every collective too.
 
   std::string task;                   // empty: the only one
-  TaskOptions tasks;                  // of it
+  TaskOptions tasks;                  // of all kinds of tasks
   std::vector<std::string> features;  // side by side; empty: the only one, else `feat`
   FeatureNormalization normalization = FeatureNormalization::kNone;
 

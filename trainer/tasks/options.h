@@ -1,12 +1,15 @@
-// What a run is told of its task: one member for each family of tasks. Knows no libtorch.
+// What the user tells the kinds of tasks: a struct for each family, with its defaults. Knows no
+// libtorch.
 #pragma once
 
+#include "trainer/tasks/link_options.h"
 #include "trainer/tasks/node_options.h"
 
 namespace halograph {
 
 struct TaskOptions {
   NodeTaskOptions node = {};
+  LinkOptions link = {};
 };
 
 }  // namespace halograph
