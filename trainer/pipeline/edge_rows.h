@@ -1,0 +1,55 @@
+// The edges of a link prediction task, as the partition folder or its servers have them: sets of
+// pairs of nodes, keyed by relation (DESIGN: "Partition folder", tasks).
+//
+// Rows of a set of all relations are numbered by part (that of the edge's destination), then
+// relation, then as stored: so a rank knows which rows are its own before it has read any.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "client/kv_store.h"
+#include "common/base/status.h"
+#include "common/graph/schema.h"
+#include "trainer/pipeline/seed_split.h"
+
+namespace halograph {
+
+// Whether all sets of `task` are pairs of a relation, as far as the schema tells. InvalidArgument
+// saying what they are instead; FailedPrecondition: no train set.
+[[nodiscard]] Status CheckEdgeTask(const Schema& schema, const Task& task);
+
+// The relations that a task has edges of, in any set: indices, ascending. Requires CheckEdgeTask.
+[[nodiscard]] std::vector<int> RelationsOf(const Schema& schema, const Task& task);
+
+// parts + 1 boundaries of the rows of all relations together; empty where the task has no such set.
+[[nodiscard]] std::vector<int64_t> EdgePartRows(const GraphInfo& info, const Task& task,
+                                                std::string_view set);
+
+// The edges of a rank. Edge i is row first_row + i: sources[i] -> destinations[i], global ids.
+struct EdgeRows {
+  std::vector<int64_t> sources, destinations;
+  std::vector<int32_t> relations;
+  std::vector<int64_t> part_rows;  // as EdgePartRows
+  int64_t first_row = 0;
+};
+
+// Reads the rank's rows of a set (SplitRows). Requires CheckEdgeTask.
+//   OutOfRange  a row with a label other than 1: a negative that is given; the place is named
+//   else        what the store returned
+[[nodiscard]] StatusOr<EdgeRows> ReadEdgeRows(KVStore& kv, const Task& task, std::string_view set,
+                                              RankOfWorld who);
+
+// Edges of one relation, as they come: `pairs` of source and destination.
+using UseEdges = std::function<void(int relation, std::span<const int64_t> pairs)>;
+// Every edge of a set, of all ranks, at most kEdgesAtOnce in a call, in the order of rows. Errors
+// as ReadEdgeRows.
+inline constexpr int64_t kEdgesAtOnce = int64_t{1} << 20;
+[[nodiscard]] Status ForEachEdge(KVStore& kv, const Task& task, std::string_view set,
+                                 const UseEdges& use);
+
+}  // namespace halograph
