@@ -54,10 +54,15 @@ class LabelCounter {
     facts_.task = task.name;
     facts_.set = set;
     facts_.num_classes = NumClasses(task);
+    const auto kind = task.metadata.find("task_kind");
+    if (kind != task.metadata.end() && kind->is_string()) facts_.kind = kind->get<std::string>();
   }
 
   void Add(const InputTaskSet& set, const InputTensor& labels) {
-    if (facts_.dtype.empty()) facts_.dtype = DTypeName(labels.spec.dtype);
+    if (facts_.dtype.empty()) {
+      facts_.dtype = DTypeName(labels.spec.dtype);
+      facts_.floats = IsFloating(labels.spec.dtype);
+    }
     facts_.columns = std::max(facts_.columns, labels.spec.dim);
     const NpyArray& array = *labels.array;
     const int64_t columns = array.cols();
@@ -193,15 +198,29 @@ std::string ClassesText(const LabelFacts& facts) {
                      facts.classes == 1 && of.empty() ? "" : "es", facts.low, facts.high);
 }
 
+// Whether halograph-train takes them as values of a regression.
+bool AreValues(const LabelFacts& facts) {
+  return facts.kind.empty() ? facts.floats && facts.num_classes == 0 : facts.kind == "regression";
+}
+
 std::string WarningOf(const LabelFacts& facts) {
   const std::string where = fmt::format("task '{}', {} set: ", facts.task, facts.set);
-  if (facts.columns > 1) {
-    return where + fmt::format(
-                       "labels have {} columns; halograph-train takes one class a seed, so this "
-                       "task is for other programs",
-                       facts.columns);
-  }
-  if (!facts.wrong.empty()) {
+  if (AreValues(facts)) {
+    if (!std::isfinite(facts.low) || !std::isfinite(facts.high)) {
+      return where + fmt::format(
+                         "labels are from {} to {}; halograph-train takes finite values (NaN: "
+                         "unlabelled): correct them",
+                         facts.low, facts.high);
+    }
+  } else if (facts.columns > 1) {
+    if (facts.low < -1 || facts.high > 1) {
+      return where + fmt::format(
+                         "labels have {} columns, from {} to {}; halograph-train takes several "
+                         "labels of 0 or 1 (-1 or NaN: not known), or values, which are floats, so "
+                         "this task is for other programs",
+                         facts.columns, facts.low, facts.high);
+    }
+  } else if (!facts.wrong.empty()) {
     return where + facts.wrong +
            "; halograph-train takes classes, which are whole numbers from 0 on (-1 or NaN: "
            "unlabelled), so this task is for other programs";

@@ -17,6 +17,8 @@ struct LabelFacts {
   std::string task;
   std::string set;           // train, valid or test
   std::string dtype;         // as numpy names it, of the first type
+  bool floats = false;       // it is a floating one
+  std::string kind;          // what the task says under `task_kind`; or empty
   int64_t columns = 1;       // labels a row: the most of a type
   int64_t rows = 0;          // seeds
   int64_t labelled = 0;      // of them

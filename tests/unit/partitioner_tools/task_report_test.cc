@@ -87,9 +87,20 @@ TEST(CheckLabelsTest, WhatIsNoClassIsRefusedOnlyWhereTheTaskHasClasses) {
     const auto labels = LabelsOf(values);
     EXPECT_TRUE(CheckLabels(labels).ok());
     EXPECT_THAT(ToText(labels[0]), HasSubstr("values from"));
-    EXPECT_THAT(WarningsOf(values, labels), ElementsAre(AllOf(HasSubstr("the label of node 3 is"),
-                                                              HasSubstr("whole numbers"))));
+    if (std::isfinite(label)) {
+      EXPECT_THAT(WarningsOf(values, labels), IsEmpty()) << "values of a regression";
+    } else {
+      EXPECT_THAT(WarningsOf(values, labels), ElementsAre(HasSubstr("takes finite values")));
+    }
   }
+}
+
+TEST(WarningsTest, WholeNumbersThatAreNoClassesAreForOtherProgramsUnlessTheyAreValues) {
+  Dataset dataset = WithoutClasses(Labelled(std::vector<int64_t>{0, -2, 1, 1, 1}));
+  EXPECT_THAT(WarningsOf(dataset, LabelsOf(dataset)),
+              ElementsAre(AllOf(HasSubstr("the label of node 3 is"), HasSubstr("whole numbers"))));
+  dataset.tasks[0].metadata["task_kind"] = "regression";
+  EXPECT_THAT(WarningsOf(dataset, LabelsOf(dataset)), IsEmpty());
 }
 
 TEST(CheckLabelsTest, AmongFractionsMinusOneIsAValue) {
@@ -98,12 +109,15 @@ TEST(CheckLabelsTest, AmongFractionsMinusOneIsAValue) {
   EXPECT_EQ(ToText(labels.at(0)), "5 of 5 seeds are labelled; values from -1 to 1 (float64)");
 }
 
-TEST(WarningsTest, SeveralColumnsAreForOtherPrograms) {
+TEST(WarningsTest, SeveralColumnsAreLabelsOfZeroOrOne) {
   const Labelled builder(std::vector<uint8_t>{1, 0, 0, 0, 1, 1, 0, 0, 0, 1}, 2);
   const auto labels = LabelsOf(builder.dataset());
   EXPECT_THAT(ToText(labels.at(0)), HasSubstr("in 2 columns"));
   EXPECT_TRUE(CheckLabels(labels).ok());
-  EXPECT_THAT(WarningsOf(builder.dataset(), labels), ElementsAre(HasSubstr("2 columns")));
+  EXPECT_THAT(WarningsOf(builder.dataset(), labels), IsEmpty());
+  const Labelled counts(std::vector<uint8_t>{1, 0, 0, 0, 1, 5, 0, 0, 0, 1}, 2);
+  EXPECT_THAT(WarningsOf(counts.dataset(), LabelsOf(counts.dataset())),
+              ElementsAre(AllOf(HasSubstr("2 columns, from 0 to 5"), HasSubstr("0 or 1"))));
 }
 
 TEST(WarningsTest, TrainingSetWithoutAnyLabel) {
