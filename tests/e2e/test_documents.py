@@ -14,7 +14,8 @@ from harness import programs
 from harness.programs import Result, must, seconds
 
 ROOT = pathlib.Path(__file__).parents[2]
-RUN = ["README.md", "docs/partitioning.md", "docs/operating.md", "docs/training.md"]  # in this order
+RUN = ["README.md", "docs/partitioning.md", "docs/operating.md", "docs/training.md",
+       "docs/tasks.md"]  # in this order
 PAGES = RUN + ["docs/performance.md", "CONTRIBUTING.md"]
 README_LINES = 150
 FOLDERS = "client|cmake|common|deploy|docs|partitioner|proto|server|tests|trainer"
