@@ -228,6 +228,7 @@ TEST_F(BatchMakerTest, SeedsMayBeOfSeveralTypes) {
   ASSERT_TRUE(batch.ok()) << batch.status();
   EXPECT_EQ(batch->rows, 2);
   ASSERT_EQ(batch->minibatch.seed_positions.size(), 2U);
+  EXPECT_THAT(batch->seed_types, testing::ElementsAre(author, paper));
   EXPECT_EQ(batch->minibatch.nodes[author][batch->minibatch.seed_positions[0][0]], 3);
   EXPECT_EQ(batch->minibatch.nodes[paper][batch->minibatch.seed_positions[1][2]], 4);
 }

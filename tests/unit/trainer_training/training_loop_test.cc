@@ -1,6 +1,7 @@
 #include "trainer/training/training_loop.h"
 
 #include <algorithm>
+#include <cmath>
 #include <csignal>
 #include <mutex>
 #include <string>
@@ -210,6 +211,71 @@ TEST_F(TrainingLoopTest, RanksTakeTheStepsThatOneRankWould) {
       EXPECT_TRUE(torch::allclose(Weights(*session), alone, 1e-3, 1e-4));
     });
   }
+}
+
+// The same with weights of classes: what a step is divided by is known only to all ranks together.
+TEST_F(TrainingLoopTest, RanksWeighRowsAsOneRankWould) {
+  options_.fanouts = options_.eval_fanouts = {-1, -1};
+  SetSage(0);
+  options_.epochs = 3;
+  options_.tasks.node.class_weights = *ParseClassWeights("1,8,0.25");
+  options_.tasks.node.metrics = {"macro-f1", "accuracy"};
+  struct Run {
+    torch::Tensor weights;
+    std::vector<double> figures;
+  };
+  const auto run = [&](std::unique_ptr<Communicator> ranks, int64_t batch_size) {
+    TrainOptions options = options_;
+    options.rank = ranks->rank();
+    options.world_size = ranks->world_size();
+    options.batch_size = batch_size;
+    auto session = MakeSession(options, std::move(ranks));
+    Run done;
+    const auto loop = MakeLoop(*session, IgnoreStep, [&](const EpochStats& stats) {
+      done.figures.insert(done.figures.end(),
+                          {stats.figures[Figure::kLoss], stats.train_metric, stats.valid->loss,
+                           stats.valid->metric, stats.valid->more.at(0).value});
+      return OkStatus();
+    });
+    EXPECT_TRUE(loop->Run().ok());
+    done.weights = Weights(*session);
+    return done;
+  };
+  const Run alone = run(std::move(*Communicator::Join({})), 120);
+  for (int world_size : {2, 7}) {
+    RunRanks(world_size, [&](std::unique_ptr<Communicator> ranks) {
+      const Run own = run(std::move(ranks), 120);
+      EXPECT_TRUE(torch::allclose(own.weights, alone.weights, 1e-3, 1e-4));
+      EXPECT_THAT(own.figures, testing::Pointwise(testing::DoubleNear(2e-3), alone.figures));
+    });
+  }
+}
+
+TEST_F(TrainingLoopTest, TheLoggedLossIsDividedByTheWeightOfItsRows) {
+  options_.fanouts = {-1, -1};
+  SetSage(0);
+  options_.epochs = 1;
+  options_.batch_size = 120;
+  const auto losses = [&](const char* weights) {
+    options_.tasks.node.class_weights = *ParseClassWeights(weights);
+    auto session = MakeSession(options_, std::move(*Communicator::Join({})));
+    double of_step = 0, of_epoch = 0, of_valid = 0;
+    const auto loop = MakeLoop(
+        *session, [&](int64_t, double loss) { of_step = loss; },
+        [&](const EpochStats& stats) {
+          of_epoch = stats.figures[Figure::kLoss];
+          of_valid = stats.valid->loss;
+          return OkStatus();
+        });
+    EXPECT_TRUE(loop->Run().ok());
+    EXPECT_DOUBLE_EQ(of_step, of_epoch);
+    return std::pair(of_epoch, of_valid);
+  };
+  const auto [train, valid] = losses("none");
+  const auto [train_of_3, valid_of_3] = losses("3,3,3");
+  EXPECT_NEAR(train_of_3, train, 1e-5) << "equal weights change nothing";
+  EXPECT_NEAR(valid_of_3, valid, 1e-4);
+  EXPECT_GT(std::abs(losses("1,100,1").first - train), 1e-3);
 }
 
 TEST_F(TrainingLoopTest, TheSameSeedGivesTheSameBits) {
