@@ -1,8 +1,10 @@
 #include "client/kv_store.h"
 
 #include <algorithm>
+#include <set>
 
 #include "common/graph/owner_split.h"
+#include "common/state/import_mark.h"
 
 namespace halograph {
 namespace {
@@ -131,6 +133,16 @@ Status KVStore::SnapshotTensors(const std::string& name, std::optional<int64_t> 
   return NoMutableTensors("snapshot " + name);
 }
 
+StatusOr<std::map<int, std::vector<SnapshotInfo>>> KVStore::ListSnapshots(
+    CallContext& /*context*/) {
+  return NoMutableTensors("the list of snapshots");
+}
+
+StatusOr<int64_t> KVStore::ReadSnapshot(const std::string& name, const MutableTensorSpec& /*spec*/,
+                                        const TakeImages& /*take*/, CallContext& /*context*/) {
+  return NoMutableTensors("snapshot " + name);
+}
+
 StatusOr<std::vector<MutableTensorState>> MergeTensors(const std::map<int, StateStats>& states) {
   struct Told {
     int part = 0;  // that told first
@@ -138,9 +150,14 @@ StatusOr<std::vector<MutableTensorState>> MergeTensors(const std::map<int, State
     size_t parts = 0;
   };
   std::map<std::string, Told> all;
+  std::set<std::string> marks;  // names
   for (const auto& [part, state] : states) {
     for (const MutableTensorStats& tensor : state.tensors) {
-      Told& told = all.try_emplace(tensor.spec.ref.ToString(), Told{part, {tensor.spec, -1}, 0})
+      if (IsImportMark(tensor.spec.ref)) {
+        marks.insert(tensor.spec.ref.name);
+        continue;
+      }
+      Told& told = all.try_emplace(tensor.spec.ref.ToString(), Told{part, {.spec = tensor.spec}, 0})
                        .first->second;
       if (const Status same = told.tensor.spec.SameAs(tensor.spec); !same.ok()) {
         return DataLoss("partitions {} and {} have different tensors of one name: {}", told.part,
@@ -157,6 +174,7 @@ StatusOr<std::vector<MutableTensorState>> MergeTensors(const std::map<int, State
                       name, told.parts, states.size(), told.part);
     }
     merged.push_back(std::move(told.tensor));
+    merged.back().importing = marks.contains(ImportMarkOf(merged.back().spec.ref).name);
   }
   return merged;
 }

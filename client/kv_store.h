@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -46,8 +47,13 @@ struct RowPush {
 // A mutable tensor, over all partitions.
 struct MutableTensorState {
   MutableTensorSpec spec;
-  int64_t step = -1;  // the last step that a partition has applied; -1: none
+  int64_t step = -1;       // the last step that a partition has applied; -1: none
+  bool importing = false;  // in a partition at least: its rows are not whole (import_mark.h)
 };
+
+// Takes rows that a snapshot has of a tensor: ids, and RowLayout::image_bytes for each.
+using TakeImages =
+    std::function<Status(std::span<const int64_t> ids, std::span<const std::byte> images)>;
 
 // By partition: the log sequence number up to which pulls must wait to see a push; 0: not at all.
 using PushMark = std::vector<int64_t>;
@@ -139,9 +145,21 @@ class KVStore {
   // One moment of all partitions: after `step`; null: each partition's own now.
   [[nodiscard]] virtual Status SnapshotTensors(const std::string& name, std::optional<int64_t> step,
                                                CallContext& context);
+  // By partition, each in the order of names.
+  [[nodiscard]] virtual StatusOr<std::map<int, std::vector<SnapshotInfo>>> ListSnapshots(
+      CallContext& context);
+  // Gives `take` what a snapshot has of a tensor, as StateStore::ReadSnapshot says, of all
+  // partitions in any order, by global ids; one call of it at a time, on any thread. Returns the
+  // last step that a partition had applied then; -1: none. NotFound if a partition lacks the
+  // snapshot or the tensor.
+  [[nodiscard]] virtual StatusOr<int64_t> ReadSnapshot(const std::string& name,
+                                                       const MutableTensorSpec& spec,
+                                                       const TakeImages& take,
+                                                       CallContext& context);
 };
 
 // What partitions have of tensors, put together: by name. `states`: of all, by partition.
+// Import marks are not among them.
 //   DataLoss  a partition lacks a tensor, or has another one of its name: which, and in what
 [[nodiscard]] StatusOr<std::vector<MutableTensorState>> MergeTensors(
     const std::map<int, StateStats>& states);

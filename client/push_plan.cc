@@ -14,7 +14,7 @@ Status CheckPush(const MutableTensor& tensor, const RowPush& push) {
     return InvalidArgument("{}: rows of {}: float32, float16 and bfloat16 can be pushed", name,
                            DTypeName(push.dtype));
   }
-  const size_t row_bytes = RowBytes(push.dtype, tensor.spec.dim);
+  const size_t row_bytes = PushedRowBytes(tensor.spec, push.kind, push.dtype);
   if (push.rows.size() != push.ids.size() * row_bytes) {
     return InvalidArgument("{}: {} bytes of rows for {} ids: {} rows of {} {} have {}", name,
                            push.rows.size(), push.ids.size(), push.ids.size(), tensor.spec.dim,

@@ -192,6 +192,19 @@ StatusOr<SnapshotRequest> ParseSnapshotTensorsRequest(grpc::ByteBuffer* bytes) {
   return request;
 }
 
+StatusOr<ReadSnapshotRequest> ParseReadSnapshotRequest(grpc::ByteBuffer* bytes) {
+  v1::ReadSnapshotRequest message;
+  HG_RETURN_IF_ERROR(Parse(bytes, &message));
+  return ReadSnapshotRequest{.name = message.name(),
+                             .tensor = {message.edge(), message.type(), message.tensor()},
+                             .part = message.part(),
+                             .place = {.file = message.place().file(),
+                                       .offset = message.place().offset(),
+                                       .section = message.place().section(),
+                                       .row = message.place().row()},
+                             .max_bytes = message.max_bytes()};
+}
+
 StatusOr<std::string> ParseSnapshotName(grpc::ByteBuffer* bytes) {
   v1::DeleteSnapshotRequest message;
   HG_RETURN_IF_ERROR(Parse(bytes, &message));

@@ -30,6 +30,14 @@ struct SnapshotRequest {
   std::optional<int64_t> step;
 };
 [[nodiscard]] StatusOr<SnapshotRequest> ParseSnapshotTensorsRequest(grpc::ByteBuffer* bytes);
+struct ReadSnapshotRequest {
+  std::string name;
+  TensorRef tensor;
+  int64_t part = 0;
+  SnapshotPlace place;
+  int64_t max_bytes = 0;
+};
+[[nodiscard]] StatusOr<ReadSnapshotRequest> ParseReadSnapshotRequest(grpc::ByteBuffer* bytes);
 // Of DeleteSnapshot and RestoreSnapshot, whose requests are alike.
 [[nodiscard]] StatusOr<std::string> ParseSnapshotName(grpc::ByteBuffer* bytes);
 // A message without fields.

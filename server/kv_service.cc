@@ -1,6 +1,8 @@
+#include <algorithm>
 #include <utility>
 
 #include "halograph/v1/kv.grpc.pb.h"
+#include "proto/wire/snapshot_page.h"
 #include "server/convert.h"
 #include "server/handlers/push.h"
 #include "server/services.h"
@@ -27,6 +29,7 @@ using KvRpcs = Over<
     v1::KVService::WithRawCallbackMethod_ListTensors,
     v1::KVService::WithRawCallbackMethod_SnapshotTensors,
     v1::KVService::WithRawCallbackMethod_ListSnapshots,
+    v1::KVService::WithRawCallbackMethod_ReadSnapshot,
     v1::KVService::WithRawCallbackMethod_DeleteSnapshot,
     v1::KVService::WithRawCallbackMethod_RestoreSnapshot>::type;
 
@@ -57,6 +60,7 @@ class KvServiceImpl final : public KvRpcs {
   HALOGRAPH_KV_METHOD(ListTensors, kPool)
   HALOGRAPH_KV_METHOD(SnapshotTensors, kSlow)
   HALOGRAPH_KV_METHOD(ListSnapshots, kPool)
+  HALOGRAPH_KV_METHOD(ReadSnapshot, kSlow)
   HALOGRAPH_KV_METHOD(DeleteSnapshot, kSlow)
   HALOGRAPH_KV_METHOD(RestoreSnapshot, kSlow)
 
@@ -103,6 +107,7 @@ class KvServiceImpl final : public KvRpcs {
     HG_ASSIGN_OR_RETURN(*reply, ToListSnapshotsReply(states->Snapshots()));
     return OkStatus();
   }
+  Status DoReadSnapshot(grpc::ByteBuffer* bytes, CallScope& scope, grpc::ByteBuffer* reply) const;
   Status DoDeleteSnapshot(grpc::ByteBuffer* bytes, CallScope&, grpc::ByteBuffer* reply) const {
     *reply = EmptyReply();
     HG_ASSIGN_OR_RETURN(const std::string name, ParseSnapshotName(bytes));
@@ -155,6 +160,25 @@ Status KvServiceImpl::DoPush(grpc::ByteBuffer* bytes, CallScope& scope,
   *reply = WritePushReply(receipt);
   WakeWaiting();
   return OkStatus();
+}
+
+Status KvServiceImpl::DoReadSnapshot(grpc::ByteBuffer* bytes, CallScope& scope,
+                                     grpc::ByteBuffer* reply) const {
+  HG_ASSIGN_OR_RETURN(const ReadSnapshotRequest request, ParseReadSnapshotRequest(bytes));
+  HG_ASSIGN_OR_RETURN(const PartStates* const states, States("snapshot " + request.name));
+  const int64_t most =
+      context_.max_message_bytes - static_cast<int64_t>(wire::SnapshotPageBytes(0, 0));
+  const int64_t asked = request.max_bytes > 0 ? std::min(request.max_bytes, most) : most;
+  HG_ASSIGN_OR_RETURN(const SnapshotPage page,
+                      states->ReadSnapshot(request.part, request.name, request.tensor,
+                                           request.place, static_cast<size_t>(asked)));
+  if (static_cast<int64_t>(page.images.size()) > most) {
+    return ResourceExhausted(
+        "{}: a row and its optimizer state have {} bytes, {} fit into a message: start the server "
+        "with a larger --max-message-bytes",
+        request.tensor.ToString(), page.images.size(), most);
+  }
+  return WriteSnapshotReply(page, scope.memory, reply);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "proto/wire/pull.h"
 #include "proto/wire/read_replies.h"
 #include "proto/wire/sample_reply.h"
+#include "proto/wire/snapshot_page.h"
 
 namespace halograph::server {
 namespace {
@@ -99,6 +100,23 @@ Status WritePullReply(const PullHandler& handler, const PullPlan& plan,
   std::memcpy(buffer.data() + kRoom - header_bytes, header.data(), header_bytes);
   HG_RETURN_IF_ERROR(handler.Gather(plan, ids, buffer.data() + kRoom, limits));
   *reply = Own(std::move(buffer), kRoom - header_bytes, header_bytes + plan.bytes);
+  return OkStatus();
+}
+
+Status WriteSnapshotReply(const SnapshotPage& page, ReplyMemory& memory, grpc::ByteBuffer* reply) {
+  wire::PageEnd end{.step = page.step};
+  if (page.next.has_value()) {
+    end.next = wire::PagePlace{.file = page.next->file,
+                               .offset = page.next->offset,
+                               .section = page.next->section,
+                               .row = page.next->row};
+  }
+  HG_ASSIGN_OR_RETURN(PooledBuffer buffer, memory.Acquire(wire::SnapshotPageBytes(
+                                               page.rows.size(), page.images.size())));
+  const std::byte* const written =
+      wire::PutSnapshotPage(page.rows, page.images, end, buffer.data());
+  const auto bytes = static_cast<size_t>(written - buffer.data());
+  *reply = Own(std::move(buffer), 0, bytes);
   return OkStatus();
 }
 

@@ -9,6 +9,7 @@
 
 #include "common/base/cancel.h"
 #include "common/base/status.h"
+#include "common/state/state_store.h"
 #include "proto/wire/push.h"
 #include "server/handlers/pull.h"
 #include "server/handlers/sample.h"
@@ -29,6 +30,10 @@ namespace halograph::server {
 [[nodiscard]] Status WritePullReply(const PullHandler& handler, const PullPlan& plan,
                                     std::span<const int64_t> ids, ReplyMemory& memory,
                                     const WorkLimits& limits, grpc::ByteBuffer* reply);
+
+// A page of a snapshot in a buffer of `memory`. Errors as ReplyMemory::Acquire.
+[[nodiscard]] Status WriteSnapshotReply(const SnapshotPage& page, ReplyMemory& memory,
+                                        grpc::ByteBuffer* reply);
 
 // Draws the plans' sources into one buffer of `memory`. Errors as ReplyMemory::Acquire and
 // SampleHandler::Draw.

@@ -136,7 +136,36 @@ Status Drop(const StateFlags& flags) {
   return stores.kv->DropTensor(spec.ref, context);
 }
 
+bool IsAsked(const StateFlags& flags, const TensorRef& ref) {
+  return flags.spec.ref.name.empty() || (flags.spec.ref.name == ref.name && flags.type == ref.type);
+}
+
+Status ExportOfSnapshot(const StateFlags& flags) {
+  HG_ASSIGN_OR_RETURN(const RemoteStores stores, Open(flags));
+  CallContext context;
+  HG_ASSIGN_OR_RETURN(std::vector<MutableTensorSpec> specs,
+                      TensorsOfSnapshot(*stores.kv, flags.name, context));
+  std::string names;
+  for (const MutableTensorSpec& spec : specs) {
+    names += (names.empty() ? "" : ", ") + spec.ref.ToString();
+  }
+  std::erase_if(specs, [&](const auto& spec) { return !IsAsked(flags, spec.ref); });
+  if (specs.empty() && !flags.spec.ref.name.empty()) {
+    return NotFound("snapshot '{}' has no tensor '{}' of '{}'; it has: {}", flags.name,
+                    flags.spec.ref.name, flags.type, names.empty() ? "none" : names);
+  }
+  HG_ASSIGN_OR_RETURN(const FileCounts counts,
+                      ExportSnapshot(*stores.kv, flags.name, specs, flags.folder, context));
+  Print("{} tensors, {} rows in {}\n", counts.tensors, FormatCount(counts.rows),
+        flags.folder.string());
+  return OkStatus();
+}
+
 Status Export(const StateFlags& flags) {
+  if (!flags.name.empty()) return ExportOfSnapshot(flags);
+  if (flags.spec.ref.name.empty()) {
+    return InvalidArgument("--name of a snapshot, or --tensor, or both: what to export");
+  }
   HG_ASSIGN_OR_RETURN(const RemoteStores stores, Open(flags));
   CallContext context;
   HG_ASSIGN_OR_RETURN(const MutableTensorSpec spec,
@@ -149,8 +178,9 @@ Status Export(const StateFlags& flags) {
 Status Import(const StateFlags& flags) {
   HG_ASSIGN_OR_RETURN(const RemoteStores stores, Open(flags));
   CallContext context;
-  HG_ASSIGN_OR_RETURN(const int64_t rows, ImportTensor(*stores.kv, flags.folder, context));
-  Print("{} rows set from {}\n", FormatCount(rows), flags.folder.string());
+  HG_ASSIGN_OR_RETURN(const FileCounts counts, ImportTensors(*stores.kv, flags.folder, context));
+  Print("{} rows of {} tensors set from {}\n", FormatCount(counts.rows), counts.tensors,
+        flags.folder.string());
   return OkStatus();
 }
 
@@ -243,20 +273,25 @@ std::shared_ptr<StateFlags> AddStateCommands(Program& program) {
   Command& restore = commands.Add(
       "restore",
       "Sets all tensors to what they were at a snapshot. Every partition must have it; another "
-      "number of partitions goes through export and import.",
+      "number of partitions goes through export --name and import.",
       &Restore);
   commands.AddName(restore);
-  Command& out = commands.Add("export",
-                              "Writes the rows of a tensor under original ids: ids.npy, rows.npy "
-                              "and tensor.json. Optimizer "
-                              "state stays behind.",
-                              &Export);
-  commands.AddTensor(out);
+  Command& out = commands.Add(
+      "export",
+      "Writes tensors under original ids: ids.npy, rows.npy and tensor.json. With --name as they "
+      "were at a snapshot, with their optimizer state, all of them or one; else the rows of one "
+      "tensor as they are now.",
+      &Export);
+  out.options().Add("name", &flags->name, "name of the snapshot; none: as they are now");
+  out.options().Add("type", &flags->type,
+                    "node type, or relation triple; none: rows of no graph object");
+  out.options().Add("tensor", &flags->spec.ref.name,
+                    "name of the tensor; none: all of the snapshot");
   out.options().Add("output", &flags->folder, "folder to make").Required();
   Command& in = commands.Add(
       "import",
-      "Sets the rows that export wrote, in this or another partitioning of the graph; creates the "
-      "tensor if it is missing.",
+      "Sets what export wrote, in this or another partitioning of the graph; creates the tensors "
+      "that are missing. Until it is done they cannot be pulled; if it was interrupted, repeat it.",
       &Import);
   in.options().Add("input", &flags->folder, "folder that export made").Required();
   for (Command* command :

@@ -10,6 +10,7 @@
 #include "client/remote/rpc.h"
 #include "common/base/printable.h"
 #include "common/base/units.h"
+#include "common/state/import_mark.h"
 #include "halograph/v1/admin.pb.h"
 #include "proto/state/tensor_messages.h"
 
@@ -196,9 +197,16 @@ std::map<std::string, ServedGraphStatus> ByGraph(const std::vector<ServerStatus>
   return graphs;
 }
 
+bool IsImporting(const StateStats& state, const TensorRef& ref) {
+  const TensorRef mark = ImportMarkOf(ref);
+  return std::any_of(state.tensors.begin(), state.tensors.end(),
+                     [&](const MutableTensorStats& tensor) { return tensor.spec.ref == mark; });
+}
+
 Json ToJson(int part, const StateStats& state) {
   Json tensors = Json::array();
   for (const MutableTensorStats& tensor : state.tensors) {
+    if (IsImportMark(tensor.spec.ref)) continue;
     tensors.push_back({{"spec", tensor.spec.ToJson()},
                        {"rows", tensor.ids.size()},
                        {"memory_bytes", tensor.memory_bytes},
@@ -206,6 +214,7 @@ Json ToJson(int part, const StateStats& state) {
                        {"pushed_rows", tensor.pushed_rows},
                        {"lsn", tensor.lsn},
                        {"step", tensor.step},
+                       {"importing", IsImporting(state, tensor.spec.ref)},
                        {"refused", tensor.refused}});
   }
   return {{"part", part},
@@ -291,14 +300,16 @@ std::string FormatStateTable(const std::map<int, StateStats>& states) {
                             "LSN", "STEP", "LOG", "SYNCED TO", "SYNCING"}};
   for (const auto& [part, state] : states) {
     for (const MutableTensorStats& tensor : state.tensors) {
-      rows.push_back({Printable(tensor.spec.ref.ToString(), kNameShown),
-                      tensor.refused.empty() ? "taken" : "refused", std::to_string(part),
-                      FormatCount(tensor.ids.size()), std::to_string(tensor.spec.dim),
-                      std::string(DTypeName(tensor.spec.dtype)), FormatBytes(tensor.memory_bytes),
-                      FormatCount(tensor.pushes), std::to_string(tensor.lsn),
-                      tensor.step < 0 ? "-" : std::to_string(tensor.step),
-                      FormatBytes(state.log_bytes), std::to_string(state.synced_lsn),
-                      FormatSeconds(state.sync_seconds)});
+      if (IsImportMark(tensor.spec.ref)) continue;
+      const std::string_view pushes = IsImporting(state, tensor.spec.ref) ? "importing" : "taken";
+      rows.push_back(
+          {Printable(tensor.spec.ref.ToString(), kNameShown),
+           std::string(tensor.refused.empty() ? pushes : "refused"), std::to_string(part),
+           FormatCount(tensor.ids.size()), std::to_string(tensor.spec.dim),
+           std::string(DTypeName(tensor.spec.dtype)), FormatBytes(tensor.memory_bytes),
+           FormatCount(tensor.pushes), std::to_string(tensor.lsn),
+           tensor.step < 0 ? "-" : std::to_string(tensor.step), FormatBytes(state.log_bytes),
+           std::to_string(state.synced_lsn), FormatSeconds(state.sync_seconds)});
     }
   }
   return rows.size() == 1 ? "" : LayOut(rows, 2);
@@ -314,6 +325,11 @@ std::vector<std::string> Problems(const std::vector<ServerStatus>& servers) {
   for (const ServerStatus& server : servers) {
     for (const auto& [part, state] : server.state) {
       for (const MutableTensorStats& tensor : state.tensors) {
+        if (IsImporting(state, tensor.spec.ref)) {
+          problems.push_back(
+              fmt::format("{}: part {}: {} is being imported, or its import was interrupted",
+                          server.address, part, Printable(tensor.spec.ref.ToString(), kNameShown)));
+        }
         if (tensor.refused.empty()) continue;
         problems.push_back(fmt::format("{}: part {}: pushes to {} are refused: {}", server.address,
                                        part, Printable(tensor.spec.ref.ToString(), kNameShown),

@@ -1,11 +1,21 @@
-// A mutable tensor as files under original ids, which do not depend on how the graph is
-// partitioned: DIR/ids.npy (int64, ascending), DIR/rows.npy (row i belongs to ids[i]; bfloat16 as
-// uint16) and DIR/tensor.json (its specification). Rows only: optimizer state is not part of it.
+// Mutable tensors as files under original ids, which do not depend on how the graph is partitioned.
 // Knows no gRPC.
+//
+// A tensor's folder:
+//   ids.npy      int64, ascending
+//   rows.npy     row i belongs to ids[i]; bfloat16 as uint16
+//   tensor.json  `spec`, its specification; `state`, the files below; `step`, the last one applied
+//   and, of a snapshot, the optimizer's state, a file a column, row i for ids[i]:
+//   momentum.npy (SGD with momentum), sum.npy (Adagrad; of row-wise Adagrad one number a row),
+//   m.npy, v.npy and updates.npy (Adam)
+// A snapshot's folder: snapshot.json, and a tensor's folder each.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
 
 #include "client/kv_store.h"
 
@@ -17,21 +27,50 @@ namespace halograph {
                                                          const std::string& name,
                                                          CallContext& context);
 
-// Writes all rows as they are while it reads: pushes meanwhile may be in some rows and not in
-// others. Returns how many.
+// Writes all rows as they are while it reads, without optimizer state: pushes meanwhile may be in
+// some rows and not in others. Returns how many.
 //   AlreadyExists  `folder` is there
 //   else           as KVStore::Pull and TemporaryFolder
 [[nodiscard]] StatusOr<int64_t> ExportTensor(KVStore& store, const MutableTensorSpec& spec,
                                              const std::filesystem::path& folder,
                                              CallContext& context);
 
-// Sets the rows of `folder` in the store; the tensor is created if it is missing. Rows that the
-// folder does not have stay as they are. Returns how many were set.
-//   InvalidArgument  the store has another specification: the difference is named
-//   NotFound         a file is missing; an id that the graph does not have: named
-//   DataLoss         files that do not fit each other
-//   else             as KVStore::Push
-[[nodiscard]] StatusOr<int64_t> ImportTensor(KVStore& store, const std::filesystem::path& folder,
-                                             CallContext& context);
+// What all partitions have of a snapshot.
+//   NotFound  a partition lacks the snapshot: named
+//   DataLoss  partitions differ: which, and in what
+[[nodiscard]] StatusOr<std::vector<MutableTensorSpec>> TensorsOfSnapshot(KVStore& store,
+                                                                         const std::string& name,
+                                                                         CallContext& context);
+
+struct FileCounts {
+  int64_t tensors = 0;
+  int64_t rows = 0;
+};
+
+// Writes tensors as they were at a snapshot, with their optimizer state. `specs`: some of
+// TensorsOfSnapshot. Takes the memory of the largest of them, over all partitions.
+//   AlreadyExists      `folder` is there
+//   ResourceExhausted  no memory for a tensor
+//   else               as KVStore::ReadSnapshot and TemporaryFolder
+[[nodiscard]] StatusOr<FileCounts> ExportSnapshot(KVStore& store, const std::string& name,
+                                                  std::span<const MutableTensorSpec> specs,
+                                                  const std::filesystem::path& folder,
+                                                  CallContext& context);
+
+// Sets what is in a tensor's or snapshot's folder; tensors that are missing are created. Files are
+// checked before anything is changed. With optimizer state a tensor's folder must have all its
+// rows, which replace rows and state, bit by bit, and steps go on behind the folder's; without,
+// rows that the folder does not have, and all optimizer state, stay as they are.
+// Until all rows of all tensors are set, each has an import mark (common/state/import_mark.h):
+// pulls of it are refused. After an error, or where this is interrupted, they stay so until it is
+// repeated or they are dropped. Nobody else may push to the tensors meanwhile.
+//   InvalidArgument     the store has another specification: the difference is named
+//   FailedPrecondition  with optimizer state: a tensor whose steps are beyond those of the folder
+//   NotFound            a file is missing; an id that the graph does not have: named
+//   DataLoss            files that do not fit each other, or rows that are missing
+//   else                as KVStore::Push
+[[nodiscard]] StatusOr<FileCounts> ImportTensors(KVStore& store,
+                                                 const std::filesystem::path& folder,
+                                                 CallContext& context);
 
 }  // namespace halograph

@@ -4,9 +4,12 @@
 #include "client/local/local_push.h"
 #include "client/local/local_state.h"
 #include "client/local/mapped_graph.h"
+#include "client/snapshot_reader.h"
 
 namespace halograph {
 namespace {
+
+constexpr size_t kSnapshotPageBytes = size_t{4} << 20;
 
 class LocalKVStore final : public KVStore {
  public:
@@ -65,6 +68,13 @@ class LocalKVStore final : public KVStore {
     if (state_ == nullptr) return KVStore::SnapshotTensors(name, step, context);
     return state_->states->Snapshot(name, step, context.limits()).status();
   }
+  StatusOr<std::map<int, std::vector<SnapshotInfo>>> ListSnapshots(CallContext& context) override {
+    if (state_ == nullptr) return KVStore::ListSnapshots(context);
+    HG_RETURN_IF_ERROR(context.Check());
+    return state_->states->Snapshots();
+  }
+  StatusOr<int64_t> ReadSnapshot(const std::string& name, const MutableTensorSpec& spec,
+                                 const TakeImages& take, CallContext& context) override;
 
  private:
   [[nodiscard]] const TensorCatalog& Catalog() const {
@@ -86,6 +96,24 @@ class LocalKVStore final : public KVStore {
   std::shared_ptr<LocalState> state_;
   PushClients clients_;
 };
+
+StatusOr<int64_t> LocalKVStore::ReadSnapshot(const std::string& name, const MutableTensorSpec& spec,
+                                             const TakeImages& take, CallContext& context) {
+  if (state_ == nullptr) return KVStore::ReadSnapshot(name, spec, take, context);
+  HG_ASSIGN_OR_RETURN(const std::unique_ptr<SnapshotReader> reader,
+                      SnapshotReader::Make(spec, graph_->info.schema, graph_->info.book, &take));
+  for (const auto& [part, store] : state_->states->stores()) {
+    std::optional<SnapshotPlace> place = SnapshotPlace{};
+    while (place.has_value()) {
+      HG_RETURN_IF_ERROR(context.Check());
+      HG_ASSIGN_OR_RETURN(const SnapshotPage page,
+                          store->ReadSnapshot(name, spec.ref, *place, kSnapshotPageBytes));
+      HG_RETURN_IF_ERROR(reader->Take(part, page.rows, page.images, page.step));
+      place = page.next;
+    }
+  }
+  return reader->step();
+}
 
 std::optional<RowsInPlace> LocalKVStore::InPlace(const TensorRef& tensor) const {
   const auto found = graph_->tensors->Find(tensor);

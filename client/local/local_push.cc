@@ -60,8 +60,9 @@ StatusOr<PushMark> PushLocally(const PartStates& states, PushClients* clients, c
                     states.catalog().Names());
   }
   HG_RETURN_IF_ERROR(CheckPush(*tensor, push));
+  HG_RETURN_IF_ERROR(states.CheckPush(push.tensor, push.kind));
   if (context.meanwhile) context.meanwhile();
-  const size_t row_bytes = RowBytes(push.dtype, tensor->spec.dim);
+  const size_t row_bytes = PushedRowBytes(tensor->spec, push.kind, push.dtype);
   // Half of what a store takes: its own overhead fits.
   const int64_t rows = std::max<int64_t>(
       1, StateOptions{}.max_push_bytes / 2 / static_cast<int64_t>(row_bytes + sizeof(int64_t)));

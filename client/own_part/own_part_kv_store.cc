@@ -49,6 +49,13 @@ class OwnPartKVStore final : public KVStore {
                          CallContext& context) override {
     return rest_->SnapshotTensors(name, step, context);
   }
+  StatusOr<std::map<int, std::vector<SnapshotInfo>>> ListSnapshots(CallContext& context) override {
+    return rest_->ListSnapshots(context);
+  }
+  StatusOr<int64_t> ReadSnapshot(const std::string& name, const MutableTensorSpec& spec,
+                                 const TakeImages& take, CallContext& context) override {
+    return rest_->ReadSnapshot(name, spec, take, context);
+  }
 
  private:
   // As CheckPull; null for what only the other store can know, which checks it.

@@ -185,7 +185,7 @@ StatusOr<PushMark> PushRemotely(Cluster* cluster, PushClients* clients, const Ro
                     cluster->tensors().Names());
   }
   HG_RETURN_IF_ERROR(CheckPush(*tensor, push));
-  PushCalls calls(cluster, clients, push, RowBytes(push.dtype, tensor->spec.dim));
+  PushCalls calls(cluster, clients, push, PushedRowBytes(tensor->spec, push.kind, push.dtype));
   StatusOr<PushMark> mark = calls.Run(*tensor, context);
   if (!mark.ok()) ForgetTensors(cluster, {&request, 1}, mark.status());
   return mark;

@@ -67,6 +67,13 @@ class RemoteKVStore final : public KVStore {
                          CallContext& context) override {
     return SnapshotRemotely(cluster_.get(), name, step, context);
   }
+  StatusOr<std::map<int, std::vector<SnapshotInfo>>> ListSnapshots(CallContext& context) override {
+    return ReadSnapshots(cluster_.get(), context);
+  }
+  StatusOr<int64_t> ReadSnapshot(const std::string& name, const MutableTensorSpec& spec,
+                                 const TakeImages& take, CallContext& context) override {
+    return ReadSnapshotRemotely(cluster_.get(), name, spec, take, context);
+  }
 
  private:
   const std::shared_ptr<Cluster> cluster_;

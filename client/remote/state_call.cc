@@ -1,13 +1,17 @@
 #include "client/remote/state_call.h"
 
 #include <algorithm>
+#include <deque>
 #include <utility>
 
 #include <fmt/ranges.h>
 
 #include "client/remote/message_io.h"
+#include "client/snapshot_reader.h"
 #include "halograph/v1/kv.pb.h"
 #include "proto/state/tensor_messages.h"
+#include "proto/wire/capabilities.h"
+#include "proto/wire/snapshot_page.h"
 
 namespace halograph {
 namespace {
@@ -165,7 +169,8 @@ StatusOr<std::map<int, std::vector<SnapshotInfo>>> ReadSnapshots(Cluster* cluste
   for (int part = 0; part < cluster->info().book.num_parts(); ++part) snapshots[part] = {};
   const auto take = [&](const v1::ListSnapshotsReply& reply) {
     for (const v1::PartSnapshot& snapshot : reply.snapshots()) {
-      snapshots[static_cast<int>(snapshot.part())].push_back(ToInfo(snapshot));
+      HG_ASSIGN_OR_RETURN(SnapshotInfo info, ToInfo(snapshot));
+      snapshots[static_cast<int>(snapshot.part())].push_back(std::move(info));
     }
     return OkStatus();
   };
@@ -175,6 +180,83 @@ StatusOr<std::map<int, std::vector<SnapshotInfo>>> ReadSnapshots(Cluster* cluste
                              .on_reply = Reading<v1::ListSnapshotsReply>(&mutex, take)},
                             context));
   return snapshots;
+}
+
+namespace {
+
+// The pages of one partition, one after the other.
+class PageCalls {
+ public:
+  PageCalls(const std::string& name, const TensorRef& ref, int part, int server, int64_t max_bytes,
+            SnapshotReader* reader)
+      : part_(part), server_(server), reader_(*reader) {
+    request_.set_name(name);
+    request_.set_part(static_cast<uint32_t>(part));
+    request_.set_edge(ref.edge);
+    request_.set_type(ref.type);
+    request_.set_tensor(ref.name);
+    request_.set_max_bytes(max_bytes);
+  }
+  // The call for the page that `request_` asks for.
+  Rpc Next() {
+    Rpc rpc;
+    rpc.servers = {server_};
+    rpc.method = "KVService/ReadSnapshot";
+    rpc.make_request = [this] { return request_.SerializeAsString(); };
+    rpc.on_reply = [this](ReplyPieces pieces, std::vector<Rpc>* more) {
+      HG_ASSIGN_OR_RETURN(const wire::SnapshotPage page, wire::ReadSnapshotPage(pieces));
+      HG_RETURN_IF_ERROR(reader_.Take(part_, page.rows, page.images, page.end.step));
+      if (!page.end.next.has_value()) return OkStatus();
+      HG_RETURN_IF_ERROR(GoOn(*page.end.next, !page.rows.empty()));
+      more->push_back(Next());
+      return OkStatus();
+    };
+    return rpc;
+  }
+
+ private:
+  // A server that does not move on would be asked for ever.
+  Status GoOn(const wire::PagePlace& next, bool rows) {
+    if (next == place_ && !rows) {
+      return DataLoss("snapshot {}: a page without rows leads to itself", request_.name());
+    }
+    place_ = next;
+    v1::SnapshotPlace* const place = request_.mutable_place();
+    place->set_file(next.file);
+    place->set_offset(next.offset);
+    place->set_section(next.section);
+    place->set_row(next.row);
+    return OkStatus();
+  }
+
+  const int part_;
+  const int server_;
+  SnapshotReader& reader_;
+  v1::ReadSnapshotRequest request_;
+  wire::PagePlace place_;
+};
+
+}  // namespace
+
+StatusOr<int64_t> ReadSnapshotRemotely(Cluster* cluster, const std::string& name,
+                                       const MutableTensorSpec& spec, const TakeImages& take,
+                                       CallContext& context) {
+  const GraphInfo& info = cluster->info();
+  HG_ASSIGN_OR_RETURN(const std::unique_ptr<SnapshotReader> reader,
+                      SnapshotReader::Make(spec, info.schema, info.book, &take));
+  const auto served = cluster->served();
+  std::deque<PageCalls> parts;
+  std::vector<Rpc> calls;
+  for (int part = 0; part < info.book.num_parts(); ++part) {
+    HG_ASSIGN_OR_RETURN(const ReplicaSet owner, served->OwnerSet(part));
+    if (!served->Knows(owner.servers[0], wire::kReadSnapshot)) {
+      return cluster->TooOld(owner.servers[0], "what a snapshot holds");
+    }
+    parts.emplace_back(name, spec.ref, part, owner.servers[0], owner.planned_bytes, reader.get());
+    calls.push_back(parts.back().Next());
+  }
+  HG_RETURN_IF_ERROR(cluster->rpc().Run(context, std::move(calls)));
+  return reader->step();
 }
 
 Status DeleteSnapshotRemotely(Cluster* cluster, const std::string& name, CallContext& context) {

@@ -38,6 +38,10 @@ void ForgetTensors(Cluster* cluster, std::span<const RowRequest> requests, const
                                       std::optional<int64_t> step, CallContext& context);
 [[nodiscard]] StatusOr<std::map<int, std::vector<SnapshotInfo>>> ReadSnapshots(
     Cluster* cluster, CallContext& context);
+// KVStore::ReadSnapshot. FailedPrecondition: a server cannot read snapshots yet.
+[[nodiscard]] StatusOr<int64_t> ReadSnapshotRemotely(Cluster* cluster, const std::string& name,
+                                                     const MutableTensorSpec& spec,
+                                                     const TakeImages& take, CallContext& context);
 // From all partitions that have it. NotFound if none does.
 [[nodiscard]] Status DeleteSnapshotRemotely(Cluster* cluster, const std::string& name,
                                             CallContext& context);

@@ -27,6 +27,7 @@ static_assert(Same(RowOptimizer::Kind::kAdam, v1::RowOptimizer::ADAM));
 static_assert(Same(PushKind::kGradient, v1::PUSH_GRADIENT));
 static_assert(Same(PushKind::kAdd, v1::PUSH_ADD));
 static_assert(Same(PushKind::kAssign, v1::PUSH_ASSIGN));
+static_assert(Same(PushKind::kImage, v1::PUSH_IMAGE));
 
 Status Unknown(const MutableTensorSpec& spec, std::string_view what, int value) {
   return InvalidArgument("{}: {} {} is unknown to this build", spec.ref.ToString(), what, value);
@@ -152,10 +153,16 @@ void ToProto(int part, const SnapshotInfo& info, v1::PartSnapshot* out) {
   out->set_lsn(info.lsn);
   out->set_step(info.step);
   out->set_bytes(info.bytes);
+  for (const MutableTensorSpec& spec : info.tensors) ToProto(spec, out->add_tensors());
 }
 
-SnapshotInfo ToInfo(const v1::PartSnapshot& wire) {
-  return {.name = wire.name(), .lsn = wire.lsn(), .step = wire.step(), .bytes = wire.bytes()};
+StatusOr<SnapshotInfo> ToInfo(const v1::PartSnapshot& wire) {
+  SnapshotInfo info{
+      .name = wire.name(), .lsn = wire.lsn(), .step = wire.step(), .bytes = wire.bytes()};
+  for (const v1::MutableTensorSpec& spec : wire.tensors()) {
+    HG_ASSIGN_OR_RETURN(info.tensors.emplace_back(), ToSpec(spec));
+  }
+  return info;
 }
 
 }  // namespace halograph

@@ -23,6 +23,7 @@ void ToProto(int part, const StateStats& stats, v1::PartState* out);
 [[nodiscard]] StatusOr<StateStats> ToStats(const v1::PartState& wire);
 
 void ToProto(int part, const SnapshotInfo& info, v1::PartSnapshot* out);
-[[nodiscard]] SnapshotInfo ToInfo(const v1::PartSnapshot& wire);
+// Errors as ToSpec.
+[[nodiscard]] StatusOr<SnapshotInfo> ToInfo(const v1::PartSnapshot& wire);
 
 }  // namespace halograph

@@ -11,5 +11,6 @@ inline constexpr std::string_view kSampleEdgeIds = "sample-edge-ids";
 inline constexpr std::string_view kSampleWeights = "sample-weights";
 inline constexpr std::string_view kTaskSetRows = "task-set-rows";
 inline constexpr std::string_view kMutableTensors = "mutable-tensors";
+inline constexpr std::string_view kReadSnapshot = "read-snapshot";
 
 }  // namespace halograph::wire

@@ -98,6 +98,20 @@ inline constexpr uint32_t kLsn = 1;
 inline constexpr uint32_t kAppliedBefore = 2;
 }  // namespace push_reply
 
+namespace read_snapshot_reply {
+inline constexpr uint32_t kRows = 1;
+inline constexpr uint32_t kImages = 2;
+inline constexpr uint32_t kNext = 3;
+inline constexpr uint32_t kStep = 4;
+}  // namespace read_snapshot_reply
+
+namespace snapshot_place {
+inline constexpr uint32_t kFile = 1;
+inline constexpr uint32_t kOffset = 2;
+inline constexpr uint32_t kSection = 3;
+inline constexpr uint32_t kRow = 4;
+}  // namespace snapshot_place
+
 namespace topology_reply {
 inline constexpr uint32_t kFileBytes = 1;
 inline constexpr uint32_t kData = 2;

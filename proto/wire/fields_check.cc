@@ -58,6 +58,14 @@ HALOGRAPH_SAME(sync_step, SyncStep, Run);
 HALOGRAPH_SAME(sync_step, SyncStep, Chunk);
 HALOGRAPH_SAME(sync_step, SyncStep, Chunks);
 HALOGRAPH_SAME(push_reply, PushReply, Lsn);
+HALOGRAPH_SAME(read_snapshot_reply, ReadSnapshotReply, Rows);
+HALOGRAPH_SAME(read_snapshot_reply, ReadSnapshotReply, Images);
+HALOGRAPH_SAME(read_snapshot_reply, ReadSnapshotReply, Next);
+HALOGRAPH_SAME(read_snapshot_reply, ReadSnapshotReply, Step);
+HALOGRAPH_SAME(snapshot_place, SnapshotPlace, File);
+HALOGRAPH_SAME(snapshot_place, SnapshotPlace, Offset);
+HALOGRAPH_SAME(snapshot_place, SnapshotPlace, Section);
+HALOGRAPH_SAME(snapshot_place, SnapshotPlace, Row);
 HALOGRAPH_SAME(push_reply, PushReply, AppliedBefore);
 
 HALOGRAPH_SAME(topology_reply, ReadTopologyReply, FileBytes);

@@ -127,15 +127,11 @@ std::string WritePullRequest(bool edge, std::string_view type, std::string_view 
                       '\0');
   auto* const begin = reinterpret_cast<std::byte*>(message.data());
   std::byte* out = begin;
-  if (edge) out = PutVarint(1, PutTag(f::kEdge, WireType::kVarint, out));
+  out = PutNumber(f::kEdge, edge ? 1 : 0, out);
   if (!type.empty()) out = PutText(f::kType, type, out);
   if (!name.empty()) out = PutText(f::kName, name, out);
-  if (!ids.empty()) {
-    out = PutBytes(std::as_bytes(ids), PutLength(f::kIds, ids.size_bytes(), out));
-  }
-  if (min_lsn != 0) {
-    out = PutVarint(static_cast<uint64_t>(min_lsn), PutTag(f::kMinLsn, WireType::kVarint, out));
-  }
+  out = PutIds(f::kIds, ids, out);
+  out = PutNumber(f::kMinLsn, static_cast<uint64_t>(min_lsn), out);
   message.resize(static_cast<size_t>(out - begin));
   return message;
 }

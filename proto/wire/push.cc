@@ -6,12 +6,6 @@ namespace halograph::wire {
 
 namespace {
 
-std::byte* PutNumber(uint32_t field, uint64_t value, std::byte* out) {
-  return value == 0 ? out : PutVarint(value, PutTag(field, WireType::kVarint, out));
-}
-std::byte* PutFixedKey(uint32_t field, uint64_t value, std::byte* out) {
-  return value == 0 ? out : PutFixed(value, PutTag(field, WireType::kFixed64, out));
-}
 // Negative numbers of 32 bits travel as 64 bits.
 uint64_t Wide(int32_t value) { return static_cast<uint64_t>(int64_t{value}); }
 
@@ -109,7 +103,7 @@ std::byte* PutStep(const PushStep& step, std::byte* out) {
   out = PutNumber(f::kStep, static_cast<uint64_t>(step.step), out);
   out = PutNumber(f::kRank, Wide(step.rank), out);
   out = PutNumber(f::kWorldSize, Wide(step.world_size), out);
-  out = PutFixedKey(f::kRun, step.run, out);
+  out = PutFixed64(f::kRun, step.run, out);
   out = PutNumber(f::kChunk, Wide(step.chunk), out);
   return PutNumber(f::kChunks, Wide(step.chunks), out);
 }
@@ -122,7 +116,7 @@ std::byte* PutHeader(const PushHeader& header, std::byte* out) {
   if (!header.name.empty()) out = PutText(f::kName, header.name, out);
   out = PutNumber(f::kPart, header.part, out);
   out = PutNumber(f::kKind, header.kind, out);
-  out = PutFixedKey(f::kClient, header.client, out);
+  out = PutFixed64(f::kClient, header.client, out);
   out = PutNumber(f::kSequence, header.sequence, out);
   return header.step.has_value() ? PutStep(*header.step, out) : out;
 }
@@ -191,9 +185,7 @@ std::string WritePushRequest(const PushHeader& header, const PushRows& rows) {
       PushHeaderBytes(header) + rows.ids.size_bytes() + rows.ids.size() * rows.row_bytes, '\0');
   auto* const begin = reinterpret_cast<std::byte*>(message.data());
   std::byte* out = PutHeader(header, begin);
-  if (!rows.ids.empty()) {
-    out = PutBytes(std::as_bytes(rows.ids), PutLength(f::kIds, rows.ids.size_bytes(), out));
-  }
+  out = PutIds(f::kIds, rows.ids, out);
   out = PutNumber(f::kDType, header.dtype, out);
   out = PutRows(rows, out);
   message.resize(static_cast<size_t>(out - begin));

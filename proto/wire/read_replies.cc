@@ -41,10 +41,6 @@ void ReadTensor(Reader& in, TensorField* array) {
   }
 }
 
-std::byte* PutNumber(uint32_t field, int64_t value, std::byte* out) {
-  return PutVarint(static_cast<uint64_t>(value), PutTag(field, WireType::kVarint, out));
-}
-
 }  // namespace
 
 StatusOr<TopologyReply> ReadTopologyReply(Pieces pieces) {
@@ -71,7 +67,7 @@ StatusOr<TopologyReply> ReadTopologyReply(Pieces pieces) {
 
 std::byte* PutTopologyReplyHeader(int64_t file_bytes, size_t data_bytes, std::byte* out) {
   namespace f = topology_reply;
-  if (file_bytes != 0) out = PutNumber(f::kFileBytes, file_bytes, out);
+  out = PutNumber(f::kFileBytes, static_cast<uint64_t>(file_bytes), out);
   return data_bytes == 0 ? out : PutLength(f::kData, data_bytes, out);
 }
 
@@ -108,8 +104,8 @@ std::string TaskSetReplyHeader(int64_t total_rows, int64_t rows) {
   std::string header(2 * (1 + kLongestVarint), '\0');
   auto* const begin = reinterpret_cast<std::byte*>(header.data());
   std::byte* out = begin;
-  if (total_rows != 0) out = PutNumber(f::kTotalRows, total_rows, out);
-  if (rows != 0) out = PutNumber(f::kRows, rows, out);
+  out = PutNumber(f::kTotalRows, static_cast<uint64_t>(total_rows), out);
+  out = PutNumber(f::kRows, static_cast<uint64_t>(rows), out);
   header.resize(static_cast<size_t>(out - begin));
   return header;
 }

@@ -36,6 +36,14 @@ inline std::byte* PutTag(uint32_t field, WireType type, std::byte* out) {
   return PutVarint(Tag(field, type), out);
 }
 
+// Fields of a number; 0, which is what a reader takes for none, is not written.
+inline std::byte* PutNumber(uint32_t field, uint64_t value, std::byte* out) {
+  return value == 0 ? out : PutVarint(value, PutTag(field, WireType::kVarint, out));
+}
+inline std::byte* PutFixed64(uint32_t field, uint64_t value, std::byte* out) {
+  return value == 0 ? out : PutFixed(value, PutTag(field, WireType::kFixed64, out));
+}
+
 // What stands before `length` bytes of a field.
 inline std::byte* PutLength(uint32_t field, size_t length, std::byte* out) {
   return PutVarint(length, PutTag(field, WireType::kBytes, out));
@@ -53,6 +61,11 @@ inline std::byte* PutBytes(std::span<const std::byte> bytes, std::byte* out) {
 
 inline std::byte* PutText(uint32_t field, std::string_view text, std::byte* out) {
   return PutBytes(std::as_bytes(std::span(text)), PutLength(field, text.size(), out));
+}
+
+// A packed field of numbers of 64 bits; nothing if there are none.
+inline std::byte* PutIds(uint32_t field, std::span<const int64_t> ids, std::byte* out) {
+  return ids.empty() ? out : PutBytes(std::as_bytes(ids), PutLength(field, ids.size_bytes(), out));
 }
 
 // A packed field of varints.

@@ -51,9 +51,10 @@ StatusOr<PushReceipt> PushHandler::Push(const wire::PushRequest& request,
         "to a part from 1",
         name, header.client, header.sequence);
   }
-  if (header.kind > static_cast<uint32_t>(PushKind::kAssign)) {
+  if (header.kind > static_cast<uint32_t>(PushKind::kImage)) {
     return InvalidArgument("{}: kind {} is unknown to this server", name, header.kind);
   }
+  HG_RETURN_IF_ERROR(states_->CheckPush(push.tensor, push.kind));
   if (push.dtype != DType::kFloat32 && push.dtype != DType::kFloat16 &&
       push.dtype != DType::kBFloat16) {
     return InvalidArgument("{}: rows of dtype {}: float32, float16 and bfloat16 can be pushed",
@@ -63,11 +64,12 @@ StatusOr<PushReceipt> PushHandler::Push(const wire::PushRequest& request,
   if (tensor == nullptr) {
     return NotFound("{}: no such mutable tensor; there are: {}", name, states_->catalog().Names());
   }
-  const size_t row_bytes = static_cast<size_t>(tensor->spec.dim) * DTypeSize(push.dtype);
+  const size_t row_bytes = PushedRowBytes(tensor->spec, push.kind, push.dtype);
   // Divided, not multiplied: a product of two values from outside could overflow.
   if (request.row_bytes % row_bytes != 0 || request.row_bytes / row_bytes != request.ids.size()) {
-    return InvalidArgument("{}: {} bytes of rows for {} ids: a row of {} {} has {} bytes", name,
-                           request.row_bytes, request.ids.size(), tensor->spec.dim,
+    return InvalidArgument("{}: {} bytes of rows for {} ids: {} row of {} {} has {} bytes", name,
+                           request.row_bytes, request.ids.size(),
+                           push.kind == PushKind::kImage ? "an image of a" : "a", tensor->spec.dim,
                            DTypeName(push.dtype), row_bytes);
   }
   if (header.step.has_value()) {

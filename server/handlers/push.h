@@ -14,7 +14,8 @@ class PushHandler {
   // Both outlive the handler. `states` is null if the server keeps no mutable tensors.
   PushHandler(const ServedGraph* graph, PartStates* states) : graph_(graph), states_(states) {}
 
-  //   FailedPrecondition  the server keeps no mutable tensors: what to start it with
+  //   FailedPrecondition  the server keeps no mutable tensors: what to start it with; or
+  //                       PartStates::CheckPush
   //   InvalidArgument     a client id or sequence number of 0; a kind, dtype, rank or chunk that
   //                       there is none of; rows that are not one of dim elements for each id
   //   OutOfRange          the part is not served here

@@ -51,6 +51,8 @@ std::string_view MethodName(Method method) {
       return "KVService/ListTensors";
     case Method::kSnapshotTensors:
       return "KVService/SnapshotTensors";
+    case Method::kReadSnapshot:
+      return "KVService/ReadSnapshot";
     case Method::kListSnapshots:
       return "KVService/ListSnapshots";
     case Method::kDeleteSnapshot:

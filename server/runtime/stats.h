@@ -29,11 +29,12 @@ enum class Method {
   kListTensors,
   kSnapshotTensors,
   kListSnapshots,
+  kReadSnapshot,
   kDeleteSnapshot,
   kRestoreSnapshot,
   kStats,
 };
-inline constexpr size_t kMethods = 15;
+inline constexpr size_t kMethods = 16;
 // "GraphService/Sample"
 [[nodiscard]] std::string_view MethodName(Method method);
 

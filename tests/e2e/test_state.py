@@ -140,6 +140,29 @@ class FilesTest(StateBase):
         self.assertEqual(list(range(NODES)),
                          list(npy.load(self.box.folder / "from-three" / "ids.npy").values))
 
+    def test_a_snapshot_of_all_tensors_goes_through_files(self):
+        self.serve()
+        self.create("--init", "normal", "--init-b", "1", "--optimizer", "adam")
+        must(self.ctl("create", "--tensor", "table", "--placement", "range", "--rows", 10, "--dim", 2))
+        must(self.ctl("snapshot", "--name", "kept"))
+        folder = self.box.folder / "snapshot"
+        result = must(self.ctl("export", "--name", "kept", "--output", folder))
+        self.assertIn("2 tensors", result.out)
+        one = json.loads((folder / "tensor-0001" / "tensor.json").read_text())
+        self.assertEqual(["m.npy", "v.npy", "updates.npy"], one["state"])
+        self.assertEqual((NODES,), npy.load(folder / "tensor-0001" / "updates.npy").shape)
+        rows = list(self.rows("as-they-are"))
+        self.set_rows("new", values(6))
+        must(self.ctl("import", "--input", folder))
+        self.assertEqual(rows, list(self.rows("imported")))
+        (folder / "tensor-0001" / "v.npy").unlink()
+        self.assertCode(1, self.ctl("import", "--input", folder), "v.npy")
+        self.assertCode(1, self.ctl("export", "--name", "none", "--output", folder), "none")
+        self.assertCode(1, self.ctl("export", "--output", folder), "--name", "--tensor")
+        only = self.box.folder / "only"
+        must(self.ctl("export", "--name", "kept", "--tensor", "table", "--output", only))
+        self.assertFalse((only / "tensor-0001").exists())
+
     def test_files_that_do_not_fit_are_refused(self):
         self.serve()
         self.create()

@@ -9,6 +9,7 @@
 #include "common/base/units.h"
 #include "common/graph/manifest.h"
 #include "common/graph/owner_split.h"
+#include "common/state/import_mark.h"
 
 namespace halograph {
 namespace {
@@ -82,6 +83,15 @@ Status PartStates::Create(const MutableTensorSpec& spec) {
 }
 
 Status PartStates::Drop(const TensorRef& ref) {
+  const Status dropped = DropOne(ref);
+  if (!dropped.ok() && !absl::IsNotFound(dropped)) return dropped;
+  // Last: a tensor that is there is marked as long as it is not whole.
+  const Status unmarked = DropOne(ImportMarkOf(ref));
+  if (absl::IsNotFound(unmarked)) return dropped;
+  return unmarked;
+}
+
+Status PartStates::DropOne(const TensorRef& ref) {
   Status missing = OkStatus();
   bool dropped = false;
   for (const auto& [part, store] : stores_) {
@@ -95,6 +105,27 @@ Status PartStates::Drop(const TensorRef& ref) {
   }
   catalog_.Remove(ref);
   return dropped ? OkStatus() : missing;
+}
+
+Status PartStates::CheckWhole(const TensorRef& ref) const {
+  if (catalog_.FindMutable(ImportMarkOf(ref)) == nullptr) return OkStatus();
+  return FailedPrecondition(
+      "{} is being imported, or its import was interrupted: wait for it, or repeat it "
+      "(halograph-ctl "
+      "state import), or drop the tensor",
+      ref.ToString());
+}
+
+Status PartStates::CheckPush(const TensorRef& ref, PushKind kind) const {
+  if (kind == PushKind::kAssign || kind == PushKind::kImage) return OkStatus();
+  return CheckWhole(ref);
+}
+
+Status PartStates::NotHere(const std::string& what, int64_t part) const {
+  std::vector<int> here;
+  for (const auto& [number, opened] : stores_) here.push_back(number);
+  return OutOfRange("{} is owned by part {}; those here are {}: ask the owner", what, part,
+                    fmt::join(here, ", "));
 }
 
 int PartStates::OnlyPart(const MutableTensor& tensor, std::span<const int64_t> ids) const {
@@ -112,6 +143,7 @@ Status PartStates::Pull(const MutableTensor& tensor, std::span<const int64_t> id
                         std::byte* out, const WorkLimits& limits) const {
   const TensorRef& ref = tensor.spec.ref;
   HG_RETURN_IF_ERROR(CheckIdRange(ids, tensor.resolved.rows, ref.ToString()));
+  HG_RETURN_IF_ERROR(CheckWhole(ref));
   PartSplit split;
   split.Split(tensor, ids, positions);
   for (size_t part = 0; part < split.shares().size(); ++part) {
@@ -119,10 +151,8 @@ Status PartStates::Pull(const MutableTensor& tensor, std::span<const int64_t> id
     if (share.ids.empty()) continue;
     const StateStore* store = Find(static_cast<int64_t>(part));
     if (store == nullptr) {
-      std::vector<int> here;
-      for (const auto& [number, opened] : stores_) here.push_back(number);
-      return OutOfRange("{}: id {} is owned by part {}; those here are {}: ask the owner",
-                        ref.ToString(), share.ids.front(), part, fmt::join(here, ", "));
+      return NotHere(fmt::format("{}: id {}", ref.ToString(), share.ids.front()),
+                     static_cast<int64_t>(part));
     }
     HG_RETURN_IF_ERROR(store->Pull(ref, share.ids, share.positions,
                                    part < after.size() ? after[part] : 0, out, limits));
@@ -139,6 +169,11 @@ std::map<int, StateStats> PartStates::Stats() const {
 StatusOr<std::map<int, SnapshotInfo>> PartStates::Snapshot(const std::string& name,
                                                            std::optional<int64_t> step,
                                                            const WorkLimits& limits) {
+  for (const auto& [part, store] : stores_) {
+    for (const MutableTensorStats& tensor : store->stats().tensors) {
+      HG_RETURN_IF_ERROR(CheckWhole(tensor.spec.ref));
+    }
+  }
   std::map<int, SnapshotInfo> made;
   for (const auto& [part, store] : stores_) {
     StatusOr<SnapshotInfo> info = store->Snapshot(name, step, limits);
@@ -159,6 +194,14 @@ std::map<int, std::vector<SnapshotInfo>> PartStates::Snapshots() const {
   std::map<int, std::vector<SnapshotInfo>> all;
   for (const auto& [part, store] : stores_) all.emplace(part, store->Snapshots());
   return all;
+}
+
+StatusOr<SnapshotPage> PartStates::ReadSnapshot(int64_t part, const std::string& name,
+                                                const TensorRef& ref, const SnapshotPlace& place,
+                                                size_t max_bytes) const {
+  const StateStore* const store = Find(part);
+  if (store == nullptr) return NotHere(fmt::format("snapshot {}", name), part);
+  return store->ReadSnapshot(name, ref, place, max_bytes);
 }
 
 Status PartStates::DeleteSnapshot(const std::string& name) {

@@ -46,17 +46,23 @@ class PartStates {
   // Null: the part is not here.
   [[nodiscard]] StateStore* Find(int64_t part) const;
 
-  // In all parts; errors and what may be left as KVStore::CreateTensor and DropTensor.
+  // In all parts; errors and what may be left as KVStore::CreateTensor and DropTensor. A tensor's
+  // import mark is dropped with it.
   [[nodiscard]] Status Create(const MutableTensorSpec& spec);
   [[nodiscard]] Status Drop(const TensorRef& ref);
+
+  // Whether pushes of this kind are taken: while a tensor is being imported (import_mark.h) only
+  // what an import sends. FailedPrecondition naming the tensor and what to do.
+  [[nodiscard]] Status CheckPush(const TensorRef& ref, PushKind kind) const;
 
   // The part that owns all of `ids`; -1: there are none, or several own some.
   [[nodiscard]] int OnlyPart(const MutableTensor& tensor, std::span<const int64_t> ids) const;
 
   // Rows as RowSource::Gather gives them, out of all parts here. `after`: by part, the LSN that its
   // rows wait for; empty: none.
-  //   OutOfRange  an id outside the tensor, or of a part that is not here: named
-  //   else        as StateStore::Pull
+  //   OutOfRange          an id outside the tensor, or of a part that is not here: named
+  //   FailedPrecondition  the tensor is being imported
+  //   else                as StateStore::Pull
   [[nodiscard]] Status Pull(const MutableTensor& tensor, std::span<const int64_t> ids,
                             std::span<const int64_t> positions, std::span<const int64_t> after,
                             std::byte* out, const WorkLimits& limits) const;
@@ -64,11 +70,16 @@ class PartStates {
   [[nodiscard]] std::map<int, StateStats> Stats() const;
 
   // As StateStore's, of all parts here. After an error no part keeps a snapshot that this call
-  // made.
+  // made. FailedPrecondition also while a tensor is being imported.
   [[nodiscard]] StatusOr<std::map<int, SnapshotInfo>> Snapshot(const std::string& name,
                                                                std::optional<int64_t> step,
                                                                const WorkLimits& limits);
   [[nodiscard]] std::map<int, std::vector<SnapshotInfo>> Snapshots() const;
+  // OutOfRange: a part that is not here.
+  [[nodiscard]] StatusOr<SnapshotPage> ReadSnapshot(int64_t part, const std::string& name,
+                                                    const TensorRef& ref,
+                                                    const SnapshotPlace& place,
+                                                    size_t max_bytes) const;
   // NotFound if no part has it.
   [[nodiscard]] Status DeleteSnapshot(const std::string& name);
   // NotFound, and nothing changes, if a part has none of this name.
@@ -77,6 +88,12 @@ class PartStates {
  private:
   PartStates(const PartitionSet& parts, const TensorCatalog& fixed)
       : parts_(parts), catalog_(&fixed, &parts.schema(), &parts.book()) {}
+  // FailedPrecondition: the tensor is being imported.
+  [[nodiscard]] Status CheckWhole(const TensorRef& ref) const;
+  // OutOfRange: what is asked for, of a part that is not here.
+  [[nodiscard]] Status NotHere(const std::string& what, int64_t part) const;
+  // In all parts: NotFound if none has it.
+  [[nodiscard]] Status DropOne(const TensorRef& ref);
   // Makes the catalog what the stores have: after opening, and when a snapshot was restored.
   [[nodiscard]] Status ReadCatalog();
 

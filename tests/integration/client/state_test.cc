@@ -5,6 +5,7 @@
 #include "client/ctl/status_table.h"
 #include "client/ctl/tensor_files.h"
 #include "common/graph/manifest.h"
+#include "common/state/import_mark.h"
 #include "common/storage/npy.h"
 #include "tests/integration/client/remote_fixture.h"
 
@@ -273,9 +274,214 @@ TEST_F(StateTest, ExportAndImportKeepEveryRowUnderItsOriginalId) {
   const auto server = Serve(WriteGraph(three), {}, options);
   const RemoteStores stores = Open(Options({server->address()}));
   CallContext context;
-  const auto rows = ImportTensor(*stores.kv, files, context);
+  const auto rows = ImportTensors(*stores.kv, files, context);
   ASSERT_TRUE(rows.ok()) << ToString(rows.status());
   EXPECT_EQ(*PullRows(*stores.kv, GlobalNodeIds(three, "node")), expected);
+}
+
+// Tensors of several optimizers and placements on a graph in two parts, and in three.
+class MoveTest : public StateTest {
+ protected:
+  static constexpr int64_t kDim = 3;
+  static constexpr int64_t kRows = 200;
+
+  MoveTest() {
+    three_.parts = 3;
+    for (size_t i = 0; i < three_.node_types[0].owners.size(); ++i) {
+      three_.node_types[0].owners[i] = static_cast<int>(i % 3);
+    }
+    using Kind = RowOptimizer::Kind;
+    const Initializer normal{.kind = Initializer::Kind::kNormal, .b = 1, .seed = 3};
+    const auto add = [&](const char* name, const RowOptimizer& optimizer, DType dtype) {
+      specs_.push_back({.ref = {false, "node", name},
+                        .dim = kDim,
+                        .dtype = dtype,
+                        .initializer = normal,
+                        .optimizer = optimizer});
+    };
+    add("adam", {.kind = Kind::kAdam, .learning_rate = 0.1}, DType::kFloat32);
+    add("adagrad", {.kind = Kind::kAdagrad, .learning_rate = 0.1}, DType::kFloat32);
+    add("half", {.kind = Kind::kRowAdagrad, .learning_rate = 0.1}, DType::kBFloat16);
+    specs_.push_back({.ref = {false, "", "table"},
+                      .placement = Placement::kHash,
+                      .rows = kRows,
+                      .dim = kDim,
+                      .initializer = normal,
+                      .optimizer = {.kind = Kind::kSgd, .learning_rate = 0.1, .momentum = 0.9}});
+  }
+  struct Served {
+    std::vector<std::unique_ptr<server::Server>> servers;
+    RemoteStores stores;
+    std::vector<int64_t> ids;  // of nodes, by original id
+  };
+  // One server a part.
+  Served ServeParts(const TestGraphSpec& graph, const std::string& state) {
+    server::ServerOptions options = WithState();
+    options.state.folder = folder_.path() / state;
+    options.max_message_bytes = 64 << 10;
+    Served served;
+    const std::filesystem::path path = WriteGraph(graph);
+    std::vector<std::string> addresses;
+    for (int part = 0; part < graph.parts; ++part) {
+      served.servers.push_back(Serve(path, {part}, options));
+      addresses.push_back(served.servers.back()->address());
+    }
+    served.stores = Open(Options(addresses));
+    served.ids = GlobalNodeIds(graph, "node");
+    return served;
+  }
+  // A step of gradients for some rows of every tensor, the same under original ids.
+  void Train(Served& served, int64_t step) const {
+    for (const MutableTensorSpec& spec : specs_) {
+      std::vector<int64_t> ids;
+      std::vector<float> rows;
+      for (int64_t original = step % 3; original < 150; original += 3) {
+        const bool node = spec.placement == Placement::kNodes;
+        ids.push_back(node ? served.ids[static_cast<size_t>(original)] : original);
+        for (int64_t c = 0; c < kDim; ++c) {
+          rows.push_back(static_cast<float>((original * 31 + c * 7 + step) % 19) - 9);
+        }
+      }
+      CallContext context;
+      const auto pushed = served.stores.kv->Push(
+          {.tensor = spec.ref,
+           .step = SyncStep{.step = step, .world_size = 1, .run = static_cast<uint64_t>(step / 10)},
+           .ids = ids,
+           .rows = std::as_bytes(std::span(rows))},
+          context);
+      ASSERT_TRUE(pushed.ok()) << ToString(pushed.status());
+    }
+  }
+  // What a snapshot of all tensors holds, by tensor and original id: rows and optimizer state.
+  std::vector<std::vector<std::byte>> Images(Served& served, const std::string& name) const {
+    CallContext context;
+    const Status kept = served.stores.kv->SnapshotTensors(name, std::nullopt, context);
+    EXPECT_TRUE(kept.ok()) << ToString(kept);
+    const std::filesystem::path path = folder_.path() / ("images-" + name);
+    const auto counts = ExportSnapshot(*served.stores.kv, name, specs_, path, context);
+    EXPECT_TRUE(counts.ok()) << ToString(counts.status());
+    std::vector<std::vector<std::byte>> files;
+    for (size_t i = 0; i < specs_.size(); ++i) {
+      for (const char* file : {"ids", "rows", "sum", "m", "v", "updates", "momentum"}) {
+        const auto array =
+            NpyArray::Open(path / fmt::format("tensor-{:04}", i) / fmt::format("{}.npy", file));
+        if (!array.ok()) continue;
+        files.emplace_back(array->data().begin(), array->data().end());
+      }
+    }
+    return files;
+  }
+
+  TestGraphSpec two_ = RandomGraph({.seed = 1, .parts = 2, .nodes = kRows, .feature_dim = 4});
+  TestGraphSpec three_ = two_;
+  std::vector<MutableTensorSpec> specs_;
+};
+
+TEST_F(MoveTest, ASnapshotGoesToAnotherNumberOfPartsAndTrainingGoesOnAlike) {
+  Served from = ServeParts(two_, "of-two");
+  CallContext context;
+  for (const MutableTensorSpec& spec : specs_) ASSERT_TRUE(Create(*from.stores.kv, spec).ok());
+  for (int64_t step = 0; step < 3; ++step) Train(from, step);
+  ASSERT_TRUE(from.stores.kv->SnapshotTensors("move", 2, context).ok());
+  Train(from, 3);  // the snapshot is of the moment before
+  const std::filesystem::path files = folder_.path() / "files";
+  const auto specs = TensorsOfSnapshot(*from.stores.kv, "move", context);
+  ASSERT_TRUE(specs.ok()) << ToString(specs.status());
+  const auto exported = ExportSnapshot(*from.stores.kv, "move", *specs, files, context);
+  ASSERT_TRUE(exported.ok()) << ToString(exported.status());
+  EXPECT_EQ(exported->tensors, 4);
+  EXPECT_EQ(exported->rows, 4 * kRows);
+
+  Served to = ServeParts(three_, "of-three");
+  for (int times = 0; times < 2; ++times) {  // repeated, as after an interruption
+    const auto imported = ImportTensors(*to.stores.kv, files, context);
+    ASSERT_TRUE(imported.ok()) << ToString(imported.status());
+    EXPECT_EQ(imported->rows, 4 * kRows);
+  }
+  const auto listed = to.stores.kv->ListTensors(context);
+  ASSERT_TRUE(listed.ok()) << ToString(listed.status());
+  ASSERT_EQ(listed->size(), 4U);
+  for (const MutableTensorState& tensor : *listed) {
+    EXPECT_EQ(tensor.step, 2);
+    EXPECT_FALSE(tensor.importing);
+  }
+  for (int64_t step = 3; step < 6; ++step) {
+    if (step > 3) Train(from, step);
+    Train(to, step);
+  }
+  const auto expected = Images(from, "from");
+  EXPECT_EQ(expected.size(), 2U * 4 + 3 + 1 + 1 + 1) << "ids, rows, and the columns of state";
+  EXPECT_EQ(Images(to, "to"), expected);
+  const Status again = ImportTensors(*to.stores.kv, files, context).status();
+  ExpectError(again, absl::StatusCode::kFailedPrecondition, {"step 5", "step 2", "drop"});
+}
+
+TEST_F(MoveTest, AnImportThatIsNotDoneIsToldAndRepeated) {
+  Served from = ServeParts(two_, "of-two");
+  specs_.resize(1);
+  CallContext context;
+  ASSERT_TRUE(Create(*from.stores.kv, specs_[0]).ok());
+  Train(from, 0);
+  ASSERT_TRUE(from.stores.kv->SnapshotTensors("move", 0, context).ok());
+  const std::filesystem::path files = folder_.path() / "files";
+  ASSERT_TRUE(ExportSnapshot(*from.stores.kv, "move", specs_, files, context).ok());
+
+  Served to = ServeParts(three_, "of-three");
+  // As an import leaves them that was interrupted.
+  ASSERT_TRUE(Create(*to.stores.kv, specs_[0]).ok());
+  ASSERT_TRUE(Create(*to.stores.kv, ImportMarkSpec(specs_[0].ref, 3)).ok());
+  const std::vector<int64_t> ids = {0, 100, 199};
+  std::vector<float> rows(ids.size() * kDim);
+  const RowRequest request{
+      .tensor = specs_[0].ref, .ids = ids, .out = std::as_writable_bytes(std::span(rows))};
+  ExpectError(to.stores.kv->Pull(request, context), absl::StatusCode::kFailedPrecondition,
+              {"node node / adam is being imported"});
+  ExpectError(to.stores.kv->SnapshotTensors("half", std::nullopt, context),
+              absl::StatusCode::kFailedPrecondition, {"is being imported"});
+  EXPECT_TRUE(to.stores.kv->ListTensors(context)->front().importing);
+  std::vector<std::string> addresses;
+  for (const auto& server : to.servers) addresses.push_back(server->address());
+  const auto statuses = AskStatus(Options(addresses));
+  EXPECT_THAT(Problems(statuses), testing::Each(HasSubstr("node node / adam is being imported")));
+  EXPECT_EQ(Problems(statuses).size(), 3U);
+  EXPECT_THAT(FormatTable(statuses), HasSubstr("importing"));
+  EXPECT_THAT(FormatTable(statuses), testing::Not(HasSubstr("import-mark")));
+
+  ASSERT_TRUE(ImportTensors(*to.stores.kv, files, context).ok());
+  EXPECT_TRUE(to.stores.kv->Pull(request, context).ok());
+  EXPECT_FALSE(to.stores.kv->ListTensors(context)->front().importing);
+  EXPECT_EQ(Images(to, "to"), Images(from, "from"));
+}
+
+TEST_F(MoveTest, WhatIsMissingIsAnErrorAndNothingChanges) {
+  Served served = ServeParts(two_, "of-two");
+  specs_.resize(1);
+  CallContext context;
+  ASSERT_TRUE(Create(*served.stores.kv, specs_[0]).ok());
+  ASSERT_TRUE(served.stores.kv->SnapshotTensors("all", std::nullopt, context).ok());
+  ExpectError(TensorsOfSnapshot(*served.stores.kv, "none", context).status(),
+              absl::StatusCode::kNotFound, {"none", "partition 0"});
+  const std::filesystem::path files = folder_.path() / "files";
+  ASSERT_TRUE(ExportSnapshot(*served.stores.kv, "all", specs_, files, context).ok());
+  Train(served, 0);
+  const auto before = Images(served, "before");
+  const std::filesystem::path tensor = files / "tensor-0000";
+  const auto refused = [&](absl::StatusCode code, const std::vector<std::string>& texts) {
+    ExpectError(ImportTensors(*served.stores.kv, files, context).status(), code, texts);
+  };
+  refused(absl::StatusCode::kFailedPrecondition, {"step 0", "drop"});
+  std::filesystem::rename(tensor / "v.npy", tensor / "w.npy");
+  refused(absl::StatusCode::kNotFound, {"v.npy"});
+  ASSERT_TRUE(WriteNpy<float>(tensor / "v.npy", std::vector<float>(7 * kDim), kDim).ok());
+  refused(absl::StatusCode::kDataLoss, {"v.npy", "[7, 3]"});
+  std::filesystem::rename(tensor / "w.npy", tensor / "v.npy");
+  ASSERT_TRUE(served.stores.kv->DropTensor(specs_[0].ref, context).ok());
+  std::filesystem::remove(tensor / "ids.npy");
+  std::vector<int64_t> ids(kRows, 5);
+  ASSERT_TRUE(WriteNpy<int64_t>(tensor / "ids.npy", ids).ok());
+  refused(absl::StatusCode::kDataLoss, {"ids.npy", "199 of which are missing"});
+  EXPECT_TRUE(served.stores.kv->ListTensors(context)->empty()) << "none was created";
+  EXPECT_FALSE(before.empty());
 }
 
 }  // namespace

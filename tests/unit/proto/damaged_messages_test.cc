@@ -12,6 +12,7 @@
 #include "proto/wire/read_replies.h"
 #include "proto/wire/sample_reply.h"
 #include "proto/wire/sample_request.h"
+#include "proto/wire/snapshot_page.h"
 #include "tests/unit/proto/pieces.h"
 
 namespace halograph::wire {
@@ -157,6 +158,22 @@ TEST(DamagedMessagesTest, PushRequest) {
                         {.ids = ids, .rows = rows.data(), .row_bytes = 8}),
        absl::StatusCode::kInvalidArgument,
        [](Pieces pieces) { return ReadPushRequest(pieces).status(); });
+}
+
+TEST(DamagedMessagesTest, ReadSnapshotReply) {
+  const std::vector<int64_t> rows = Ids(20);
+  const std::string images(20 * 12, 'i');
+  std::string message(SnapshotPageBytes(rows.size(), images.size()), '\0');
+  auto* const begin = reinterpret_cast<std::byte*>(message.data());
+  const PageEnd end{.next = PagePlace{1, 1 << 20, 300, 5}, .step = -1};
+  message.resize(static_cast<size_t>(
+      PutSnapshotPage(rows, std::as_bytes(std::span(images)), end, begin) - begin));
+  Fuzz(message, absl::StatusCode::kDataLoss, [](Pieces pieces) {
+    const auto page = ReadSnapshotPage(pieces);
+    if (!page.ok()) return page.status();
+    EXPECT_LE(page->rows.size() * 8 + page->images.size(), 2000U);
+    return OkStatus();
+  });
 }
 
 TEST(DamagedMessagesTest, PullReply) {

@@ -13,6 +13,7 @@
 #include "proto/wire/read_replies.h"
 #include "proto/wire/sample_reply.h"
 #include "proto/wire/sample_request.h"
+#include "proto/wire/snapshot_page.h"
 #include "tests/unit/proto/pieces.h"
 
 namespace halograph::wire {
@@ -233,6 +234,44 @@ TEST_F(GeneratedCodeTest, PushReplies) {
     ASSERT_EQ(WritePushReply({generated.lsn(), generated.applied_before()}), message);
     const CutMessage cut(message);
     ASSERT_EQ(ReadPushReply(cut.pieces())->lsn, generated.lsn());
+  }
+}
+
+TEST_F(GeneratedCodeTest, ReadSnapshotReplies) {
+  for (int round = 0; round < kRounds; ++round) {
+    v1::ReadSnapshotReply reply;
+    for (const int64_t id : Ids(5)) reply.add_rows(static_cast<uint64_t>(id));
+    if (Coin()) reply.set_images(std::string(Count(), 'i'));
+    PageEnd end;
+    if (Coin()) {
+      end.next = PagePlace{.file = Coin() ? 0 : Count(),
+                           .offset = Coin() ? 0 : -1 - Ids(1).empty(),
+                           .section = Coin() ? 0 : UINT64_MAX,
+                           .row = Coin() ? 0 : Count()};
+      reply.mutable_next()->set_file(end.next->file);
+      reply.mutable_next()->set_offset(end.next->offset);
+      reply.mutable_next()->set_section(end.next->section);
+      reply.mutable_next()->set_row(end.next->row);
+    }
+    if (Coin()) {
+      end.step = Coin() ? -1 : static_cast<int64_t>(Count()) - 1;
+      reply.set_step(*end.step);
+    }
+    const std::string generated = reply.SerializeAsString();
+    const std::vector<int64_t> rows = ToVector(reply.rows());
+    const auto images = std::as_bytes(std::span(reply.images()));
+    std::string written(SnapshotPageBytes(rows.size(), images.size()), '\0');
+    auto* const begin = reinterpret_cast<std::byte*>(written.data());
+    const auto bytes = static_cast<size_t>(PutSnapshotPage(rows, images, end, begin) - begin);
+    ASSERT_LE(bytes, written.size());
+    ASSERT_EQ(written.substr(0, bytes), generated);
+    const CutMessage cut(generated, {generated.size() / 2});
+    const auto read = ReadSnapshotPage(cut.pieces());
+    ASSERT_TRUE(read.ok()) << read.status();
+    ASSERT_EQ(read->rows, rows);
+    ASSERT_TRUE(std::equal(images.begin(), images.end(), read->images.begin(), read->images.end()));
+    ASSERT_EQ(read->end.next, end.next);
+    ASSERT_EQ(read->end.step, end.step);
   }
 }
 

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "common/state/durable/system_env.h"
+#include "common/state/import_mark.h"
 #include "server/handlers/describe.h"
 #include "server/handlers/pull.h"
 #include "server/handlers/push.h"
@@ -91,8 +92,8 @@ TEST_F(StateHandlerTest, PushesThatCannotBeAreRefusedSayingWhy) {
   request = Ones(0, 0);
   ExpectInvalid(request, "sequence 0");
   request = Ones(0);
-  request.header.kind = 3;
-  ExpectInvalid(request, "kind 3");
+  request.header.kind = 4;
+  ExpectInvalid(request, "kind 4");
   request = Ones(0);
   request.header.dtype = static_cast<uint32_t>(DType::kInt8);
   ExpectInvalid(request, "dtype 5");
@@ -184,6 +185,46 @@ TEST_F(StateHandlerTest, ARestoreNeedsTheSnapshotInEveryPart) {
   // A snapshot that one part refuses is in none.
   EXPECT_TRUE(absl::IsAlreadyExists(states_->Snapshot("one", std::nullopt, {}).status()));
   EXPECT_EQ(states_->Snapshots().at(0).size(), 1U);
+}
+
+// A tensor with an import mark is not whole.
+TEST_F(StateHandlerTest, WhileATensorIsImportedItIsNeitherPulledNorTrainedNorKept) {
+  ASSERT_TRUE(Refused(Ones(0)).ok());
+  ASSERT_TRUE(states_->Create(ImportMarkSpec(ref_, 3)).ok());
+  const Status pulled = Pull({.tensor = ref_, .ids = {FirstOf(0)}}).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(pulled)) << pulled;
+  EXPECT_THAT(Message(pulled), HasSubstr("node paper / emb is being imported"));
+  wire::PushRequest added = Ones(0, 2);
+  added.header.kind = static_cast<uint32_t>(PushKind::kAdd);
+  EXPECT_TRUE(absl::IsFailedPrecondition(Refused(added)));
+  EXPECT_TRUE(absl::IsFailedPrecondition(states_->Snapshot("s", std::nullopt, {}).status()));
+  EXPECT_TRUE(Refused(Ones(0, 2)).ok()) << "assigned, as an import does";
+  // The tensor goes with its mark, also if only the mark is left.
+  ASSERT_TRUE(states_->Drop(ref_).ok());
+  ASSERT_TRUE(states_->Create(ImportMarkSpec(ref_, 3)).ok());
+  EXPECT_TRUE(states_->Drop(ref_).ok());
+  EXPECT_TRUE(absl::IsNotFound(states_->Drop(ref_)));
+  ASSERT_TRUE(states_->Create({.ref = ref_, .dim = 2, .initializer = {}, .optimizer = {}}).ok());
+  EXPECT_TRUE(Pull({.tensor = ref_, .ids = {FirstOf(0)}}).ok());
+}
+
+TEST_F(StateHandlerTest, ImagesAreOfTheTensorsSize) {
+  wire::PushRequest request = Ones(0);
+  request.header.kind = static_cast<uint32_t>(PushKind::kImage);
+  EXPECT_TRUE(Refused(request).ok()) << "of a tensor without optimizer";
+  const TensorRef trained{false, "paper", "trained"};
+  ASSERT_TRUE(states_
+                  ->Create({.ref = trained,
+                            .dim = 2,
+                            .initializer = {},
+                            .optimizer = {.kind = RowOptimizer::Kind::kAdam}})
+                  .ok());
+  request = Ones(0, 2);
+  request.header.kind = static_cast<uint32_t>(PushKind::kImage);
+  request.header.name = trained.name;
+  ExpectInvalid(request, "an image of a row of 2 float32 has 28 bytes");
+  SetRows(&request, {1, 2, 0, 0, 0, 0, 0});
+  EXPECT_TRUE(Refused(request).ok());
 }
 
 TEST_F(StateHandlerTest, DescriptionAndSnapshotTellOfTheState) {

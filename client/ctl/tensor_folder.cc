@@ -1,0 +1,155 @@
+#include "client/ctl/tensor_folder.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "common/storage/file.h"
+
+namespace halograph {
+namespace {
+
+constexpr char kSpecFile[] = "tensor.json";
+constexpr char kSnapshotFile[] = "snapshot.json";
+constexpr int64_t kMostJsonBytes = 1 << 20;
+
+Column FloatColumn(const char* file, int rank, int64_t dim) {
+  return {file, {DType::kFloat32, rank, dim}, static_cast<size_t>(dim) * sizeof(float)};
+}
+
+StatusOr<NpyArray> OpenColumn(const std::filesystem::path& path, const StoredArray& stored,
+                              int64_t rows) {
+  HG_ASSIGN_OR_RETURN(NpyArray file, NpyArray::Open(path, NpyOrigin::kForeign));
+  if (!file.native() || file.fortran_order() || file.dtype() != stored.dtype ||
+      file.rows() != rows || file.cols() != stored.cols) {
+    return DataLoss("{}: {} [{}, {}], expected {} [{}, {}] in C order: a row for each id of {}",
+                    path.string(), DTypeName(file.dtype()), file.rows(), file.cols(),
+                    DTypeName(stored.dtype), rows, stored.cols, kIdsFile);
+  }
+  return file;
+}
+
+StatusOr<Json> ReadDescription(const std::filesystem::path& path) {
+  HG_ASSIGN_OR_RETURN(const std::string text, ReadTextFile(path, kMostJsonBytes));
+  return ParseJson(text, path.string());
+}
+
+Status ReadSpec(const std::filesystem::path& path, TensorFolder* folder) {
+  HG_ASSIGN_OR_RETURN(const Json json, ReadDescription(path));
+  HG_ASSIGN_OR_RETURN(const Json spec, GetObject(json, "spec", path.string()));
+  HG_ASSIGN_OR_RETURN(folder->step, GetInt(json, "step", path.string()));
+  HG_ASSIGN_OR_RETURN(const Json state, GetArray(json, "state", path.string()));
+  StatusOr<MutableTensorSpec> parsed = MutableTensorSpec::FromJson(spec);
+  if (!parsed.ok()) return Annotate(parsed.status(), path.string());
+  folder->spec = *std::move(parsed);
+  Json expected = Json::array();
+  for (const Column& column : StateColumns(folder->spec)) expected.push_back(column.file);
+  folder->state = !state.empty();
+  if (folder->state && state != expected) {
+    return DataLoss("{}: state {}; the optimizer's is {}", path.string(), CanonicalJson(state),
+                    CanonicalJson(expected));
+  }
+  return OkStatus();
+}
+
+StatusOr<TensorFolder> OpenTensorFolder(const std::filesystem::path& path) {
+  TensorFolder folder{.path = path, .spec = {}, .columns = {}, .ids = {}, .files = {}};
+  HG_RETURN_IF_ERROR(ReadSpec(path / kSpecFile, &folder));
+  folder.columns = {RowsColumn(folder.spec)};
+  if (folder.state) {
+    for (Column& column : StateColumns(folder.spec)) folder.columns.push_back(std::move(column));
+  }
+  HG_ASSIGN_OR_RETURN(folder.ids, NpyArray::Open(path / kIdsFile, NpyOrigin::kForeign));
+  HG_RETURN_IF_ERROR(folder.ids.As<int64_t>().status());
+  for (const Column& column : folder.columns) {
+    HG_ASSIGN_OR_RETURN(folder.files.emplace_back(), OpenColumn(path / column.file, column.stored,
+                                                                std::ssize(folder.original_ids())));
+  }
+  return folder;
+}
+
+}  // namespace
+
+Column RowsColumn(const MutableTensorSpec& spec) {
+  return {"rows.npy", StoredAs(spec.dtype, 2, spec.dim), RowBytes(spec.dtype, spec.dim)};
+}
+
+std::vector<Column> StateColumns(const MutableTensorSpec& spec) {
+  switch (spec.optimizer.kind) {
+    case RowOptimizer::Kind::kNone:
+      return {};
+    case RowOptimizer::Kind::kSgd:
+      if (spec.optimizer.momentum == 0) return {};
+      return {FloatColumn("momentum.npy", 2, spec.dim)};
+    case RowOptimizer::Kind::kAdagrad:
+      return {FloatColumn("sum.npy", 2, spec.dim)};
+    case RowOptimizer::Kind::kRowAdagrad:
+      return {FloatColumn("sum.npy", 1, 1)};
+    case RowOptimizer::Kind::kAdam:
+      return {FloatColumn("m.npy", 2, spec.dim),
+              FloatColumn("v.npy", 2, spec.dim),
+              {"updates.npy", {DType::kUInt32, 1, 1}, sizeof(uint32_t)}};
+  }
+  return {};
+}
+
+Status WriteTensorJson(const std::filesystem::path& folder, const MutableTensorSpec& spec,
+                       const std::vector<Column>& state, int64_t step) {
+  Json files = Json::array();
+  for (const Column& column : state) files.push_back(column.file);
+  const Json json = {{"spec", spec.ToJson()}, {"state", std::move(files)}, {"step", step}};
+  return WriteFileAtomically(folder / kSpecFile, PrintableJson(json));
+}
+
+Status WriteSnapshotJson(const std::filesystem::path& folder, const std::string& snapshot,
+                         const std::vector<std::string>& tensors) {
+  const Json json = {{"snapshot", snapshot}, {"tensors", tensors}};
+  return WriteFileAtomically(folder / kSnapshotFile, PrintableJson(json));
+}
+
+StatusOr<std::vector<TensorFolder>> OpenTensorFolders(const std::filesystem::path& path) {
+  std::vector<TensorFolder> folders;
+  std::error_code ignored;
+  if (!std::filesystem::exists(path / kSnapshotFile, ignored)) {
+    HG_ASSIGN_OR_RETURN(folders.emplace_back(), OpenTensorFolder(path));
+    return folders;
+  }
+  const std::string where = (path / kSnapshotFile).string();
+  HG_ASSIGN_OR_RETURN(const Json json, ReadDescription(path / kSnapshotFile));
+  HG_ASSIGN_OR_RETURN(const Json names, GetArray(json, "tensors", where));
+  for (const Json& name : names) {
+    if (!name.is_string()) return DataLoss("{}: a tensor whose folder has no name", where);
+    HG_ASSIGN_OR_RETURN(folders.emplace_back(), OpenTensorFolder(path / name.get<std::string>()));
+  }
+  return folders;
+}
+
+StatusOr<std::vector<int64_t>> OriginalIds(KVStore& store, const MutableTensorSpec& spec,
+                                           CallContext& context) {
+  int64_t rows = spec.rows;
+  const Schema& schema = store.info().schema;
+  const bool of_graph = spec.placement == Placement::kNodes || spec.placement == Placement::kEdges;
+  const TensorRef ref{spec.ref.edge, spec.ref.type, kOriginalIdTensor};
+  if (of_graph) {
+    HG_ASSIGN_OR_RETURN(const ResolvedTensor resolved, ResolveTensor(schema, ref));
+    rows = resolved.rows;
+  }
+  std::vector<int64_t> ids(static_cast<size_t>(rows));
+  std::iota(ids.begin(), ids.end(), 0);
+  if (!of_graph) return ids;
+  std::vector<int64_t> original(ids.size());
+  HG_RETURN_IF_ERROR(store.Pull(
+      {.tensor = ref, .ids = ids, .out = std::as_writable_bytes(std::span(original))}, context));
+  return original;
+}
+
+std::vector<int64_t> InOrder(const std::vector<int64_t>& original) {
+  std::vector<int64_t> order(original.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+    return original[static_cast<size_t>(a)] < original[static_cast<size_t>(b)];
+  });
+  return order;
+}
+
+}  // namespace halograph

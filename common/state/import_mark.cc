@@ -1,0 +1,33 @@
+#include "common/state/import_mark.h"
+
+#include <span>
+
+#include <fmt/format.h>
+
+#include "common/base/checksum.h"
+
+namespace halograph {
+namespace {
+
+constexpr std::string_view kPrefix = "import-mark-";
+
+}  // namespace
+
+TensorRef ImportMarkOf(const TensorRef& ref) {
+  const std::string name = ref.ToString();
+  return {false, "", fmt::format("{}{:016x}", kPrefix, Checksum64(std::as_bytes(std::span(name))))};
+}
+
+bool IsImportMark(const TensorRef& ref) {
+  return ref.type.empty() && ref.name.starts_with(kPrefix);
+}
+
+MutableTensorSpec ImportMarkSpec(const TensorRef& ref, int parts) {
+  MutableTensorSpec spec;
+  spec.ref = ImportMarkOf(ref);
+  spec.placement = Placement::kRange;
+  spec.rows = parts;
+  return spec;
+}
+
+}  // namespace halograph
