@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "trainer/models/embedding.h"
 #include "trainer/models/rgcn.h"
 #include "trainer/models/sage.h"
 
@@ -39,6 +40,8 @@ constexpr ModelKind kKinds[] = {
         "sage", "GraphSAGE, mean",
         {.one_relation = true, .input_rows = InputRows::kSelfAndMean, .transposed = true}),
     Kind<RgcnOptions, MakeRgcn>("rgcn", "R-GCN, for typed graphs", {}),
+    Kind<EmbeddingModelOptions, MakeEmbeddingModel>("embedding", "a node's own row alone",
+                                                    {.neighbors = false}),
 };
 
 Status CheckNeeds(const ModelKind& kind, const Schema& schema) {

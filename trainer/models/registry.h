@@ -41,6 +41,7 @@ struct ModelShape {
 // What a model asks of the graph, and how it likes minibatches prepared.
 struct ModelNeeds {
   bool one_relation = false;  // one node type and one relation; else any graph
+  bool neighbors = true;      // it reads blocks; else no edge is drawn, and none are there
   bool edge_ids = false;      // in blocks: for features of edges
   bool weights = false;       // in blocks: --sampling-weights must be given
   // kSelfAndMean where the first layer has no parameter before its mean: the threads that prepare

@@ -52,6 +52,7 @@ StatusOr<BatchRecipe> RecipeOf(const Session& session, const ModelKind& kind, co
                                     training ? options.AllFanouts() : options.AllEvalFanouts(),
                                     session.stores.graph->info().schema, options.replace));
   recipe.sampling.weight = session.options.sampling_weights;
+  if (!kind.needs.neighbors) recipe.sampling.layers = {{}};
   recipe.edge_ids = kind.needs.edge_ids;
   recipe.weights = kind.needs.weights;
   recipe.inputs = inputs.features;
@@ -110,6 +111,7 @@ Status JoinRanks(Session& session) {
 // before it fails, so that they are told why (Leave) and do not wait for it.
 Status OpenTaskOf(Session& session) {
   const TrainOptions& options = session.options;
+  torch::manual_seed(TrainerKey(options.seed, TrainerStream::kTask, 0, 0));  // of its own weights
   auto task =
       OpenTask(*session.stores.kv, options.tasks, options.task, {options.rank, options.world_size});
   if (!task.ok()) {
@@ -183,7 +185,9 @@ Status Prepare(Session& session, Inputs* inputs) {
   Json facts = SharedFacts(options);
   facts["graph_identity"] = session.stores.graph->info().identity;
   facts["build"] = BuildVersion();
-  return session.ranks->Agree(facts);
+  HG_RETURN_IF_ERROR(session.ranks->Agree(facts));
+  if (!kind->needs.neighbors) return OkStatus();
+  return session.task->CheckGraph(*session.stores.graph, &session.cancel);
 }
 
 // With the same weights on every rank.

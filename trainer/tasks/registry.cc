@@ -1,6 +1,8 @@
 #include "trainer/tasks/registry.h"
 
+#include "trainer/pipeline/edge_rows.h"
 #include "trainer/pipeline/labeled_seeds.h"
+#include "trainer/tasks/link_prediction.h"
 #include "trainer/tasks/node_task.h"
 #include "trainer/tasks/task.h"
 
@@ -9,6 +11,7 @@ namespace {
 
 constexpr TaskKind kKinds[] = {
     {"node task", CheckNodeTask, OpenNodeTask},
+    {"link prediction", CheckEdgeTask, OpenLinkPrediction},
 };
 
 }  // namespace

@@ -5,11 +5,11 @@
 //   node classification, multi-label, regression   a row is a node (NodeSeeds); labels are a class,
 //                     several, or values: LabelRows carries any dtype and number of columns. What
 //                     the three have in common is in node_task.h
-//   link prediction   a row is an edge. Its SeedSource gives both ends and the ends of negatives,
-//                     drawn by the key that it gets, as seeds, and leaves the edges themselves out
-//                     of what is sampled; LossSum finds their rows by Minibatch::seed_positions, in
-//                     the order of the seeds. A decoder with weights of its own hands them out by
-//                     parameters()
+//   link prediction   a row is an edge. Its SeedSource (EdgeSeeds) gives both ends and the ends of
+//                     negatives, drawn by the key that it gets, as seeds, and leaves the edges
+//                     themselves out of what is sampled; LossSum finds their rows by
+//                     Minibatch::seed_positions, in the order of the seeds. A decoder with weights
+//                     of its own hands them out by parameters()
 #pragma once
 
 #include <cstdint>
@@ -19,9 +19,11 @@
 #include <string_view>
 #include <vector>
 
+#include "client/graph_store.h"
 #include "common/base/status.h"
 #include "common/sampling/request.h"
 #include "common/storage/json.h"
+#include "trainer/distributed/communicator.h"
 #include "trainer/output/prediction_file.h"
 #include "trainer/pipeline/batch_maker.h"
 #include "trainer/pipeline/seed_source.h"
@@ -41,6 +43,24 @@ struct Metric {
 struct MetricValue {
   std::string_view key;  // as Metric's; outlives the task
   double value = 0;      // NaN where no row tells
+};
+
+// An evaluation that holds the rows of a set against all nodes of some types (link_ranking.h).
+// Evaluation calls AddRows with each minibatch of this rank's rows, in the place of Measure; then
+// Meet; then AddNodes with minibatches of this rank's nodes of each type, ascending; then Finish.
+// Not thread-safe. All ranks meet in Meet and Finish.
+class NodeSweep {
+ public:
+  virtual ~NodeSweep() = default;
+  virtual void AddRows(const std::vector<torch::Tensor>& outputs, const PreparedBatch& batch) = 0;
+  // Errors as Communicator.
+  [[nodiscard]] virtual Status Meet(Communicator& ranks) = 0;
+  // The same on all ranks. Requires Meet.
+  [[nodiscard]] virtual std::vector<int> node_types() const = 0;
+  virtual void AddNodes(int type, const std::vector<torch::Tensor>& outputs,
+                        const PreparedBatch& batch) = 0;
+  // Adds what this rank's rows contribute to the sums of the task's metric. Errors as Communicator.
+  [[nodiscard]] virtual Status Finish(Communicator& ranks, std::span<double> sums) = 0;
 };
 
 // Not thread-safe; what source() returns is.
@@ -75,7 +95,8 @@ class TrainingTask {
   [[nodiscard]] virtual bool weighs_rows() const { return false; }
   // The metric that says which epoch is best. Its `sums` are those of all metrics of the task.
   [[nodiscard]] virtual const Metric& metric() const = 0;
-  // Adds what the batch's rows contribute to `sums`, metric().sums of them.
+  // Adds what the batch's rows contribute to `sums`, metric().sums of them. Called after LossSum of
+  // the same outputs and batch, whose scores it may use.
   virtual void Measure(const std::vector<torch::Tensor>& outputs, const PreparedBatch& batch,
                        std::span<double> sums) = 0;
   // The metric out of sums over all rows and ranks; NaN where no row has a label.
@@ -84,6 +105,18 @@ class TrainingTask {
   [[nodiscard]] virtual std::vector<MetricValue> MoreMetrics(
       std::span<const double> /*sums*/) const {
     return {};
+  }
+  // Where the metric of a set is one of a sweep: a new one. Null where Measure makes it.
+  [[nodiscard]] virtual std::unique_ptr<NodeSweep> StartSweep(BatchPurpose /*set*/) {
+    return nullptr;
+  }
+  // Whether the graph that neighbours are drawn of gives nothing away of what is to be predicted,
+  // as far as this rank's rows tell. Asked once, before training, where the model reads neighbours.
+  //   FailedPrecondition  it does: what, and what to do
+  //   else                as GraphStore::Sample
+  [[nodiscard]] virtual Status CheckGraph(GraphStore& /*graph*/,
+                                          const CancelToken* /*cancel*/) const {
+    return OkStatus();
   }
 
   // How many of this rank's rows of a set are of each class. Empty where rows have no class, where

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <functional>
+#include <memory>
 #include <numeric>
 
 #include "common/graph/tensor_ref.h"
@@ -29,17 +31,15 @@ class SetSums {
       : task_(task),
         sums_(torch::zeros({static_cast<int64_t>(task.metric().sums) + kMore}, torch::kFloat64)) {}
 
-  void Add(const std::vector<torch::Tensor>& outputs, const PreparedBatch& batch) {
-    task_.Measure(outputs, batch, metric());
+  void AddLoss(const std::vector<torch::Tensor>& outputs, const PreparedBatch& batch) {
     more()[kLoss] += task_.LossSum(outputs, batch).item<double>();
     more()[kWeight] += task_.LossWeight(batch);
   }
-  void AddStop() { more()[kStops] += 1; }
+  [[nodiscard]] std::span<double> metric() { return {data(), task_.metric().sums}; }
 
   StatusOr<Evaluation> OverRanks(Communicator& ranks) {
     HG_RETURN_IF_ERROR(
         ranks.AllReduceSum(sums_, fmt::format("all-reduce of {}", task_.metric().label)));
-    if (more()[kStops] > 0) return Evaluation{.stopped = true};
     SetFigures figures{.metric = task_.MetricOf(metric()),
                        .loss = more()[kLoss] / more()[kWeight],
                        .more = task_.MoreMetrics(metric())};
@@ -51,14 +51,43 @@ class SetSums {
   }
 
  private:
-  enum More { kLoss, kWeight, kStops, kMore };
+  enum More { kLoss, kWeight, kMore };
   double* data() { return sums_.data_ptr<double>(); }
-  std::span<double> metric() { return {data(), task_.metric().sums}; }
   double* more() { return data() + task_.metric().sums; }
 
   TrainingTask& task_;
   torch::Tensor sums_;
 };
+
+using UseOutputs =
+    std::function<void(const std::vector<torch::Tensor>& outputs, const PreparedBatch& batch)>;
+
+// One pass over this rank's rows of `source`: the model's outputs of every minibatch with rows.
+// Whether a rank has to stop, which then all do.
+StatusOr<bool> GoThrough(Session& session, BatchPurpose purpose, const SeedSource& source,
+                         const UseOutputs& use) {
+  BatchFeed feed(session, purpose, source);
+  FeedWaits waits;
+  bool stop = false;
+  for (int64_t step = 0; step < feed.steps_per_epoch(); ++step) {
+    // A rank that is to stop goes on to the next meeting without minibatches.
+    if (!stop) {
+      auto batch = feed.Next(&waits);
+      stop = !batch.ok() && session.stop->requested();
+      if (!stop) HG_RETURN_IF_ERROR(batch.status());
+      if (!stop && batch->rows > 0) {
+        HG_ASSIGN_OR_RETURN(const ModelInput input,
+                            EvaluationInputOf(session, *batch, feed.cancel()));
+        use(session.model->Forward(input), *batch);
+      }
+    }
+    if ((step + 1) % kStepsBetweenMeetings == 0) {
+      HG_ASSIGN_OR_RETURN(const bool all_stop, AnyStops(session, stop));
+      if (all_stop) return true;
+    }
+  }
+  return AnyStops(session, stop);
+}
 
 // One message of a rank's predictions for a step: how many rows, their original ids, then the rows,
 // `columns` of int64 (classes) or float32 each; the rest unused.
@@ -134,13 +163,26 @@ StatusOr<torch::Tensor> PredictBatch(Session& session, PreparedBatch& batch,
   return RowsOfSeeds(session.model->Embed(input)[session.task->node_type()], batch);
 }
 
-// All nodes of the task's type.
-NodeSeeds AllNodes(const Session& session) {
-  const int type = session.task->node_type();
+// All nodes of a type.
+NodeSeeds AllNodes(const Session& session, int type) {
   const auto boundaries = session.stores.graph->info().book.NodeBoundaries(type);
   std::vector<int64_t> nodes(static_cast<size_t>(boundaries.back()));
   std::iota(nodes.begin(), nodes.end(), int64_t{0});
   return NodeSeeds(type, std::move(nodes), {}, {boundaries.begin(), boundaries.end()});
+}
+
+// The second pass of a sweep. Whether a rank has to stop.
+StatusOr<bool> SweepNodes(Session& session, BatchPurpose purpose, NodeSweep& sweep) {
+  HG_RETURN_IF_ERROR(sweep.Meet(*session.ranks));
+  for (const int type : sweep.node_types()) {
+    HG_ASSIGN_OR_RETURN(const bool stopped, GoThrough(session, purpose, AllNodes(session, type),
+                                                      [&](const std::vector<torch::Tensor>& outputs,
+                                                          const PreparedBatch& batch) {
+                                                        sweep.AddNodes(type, outputs, batch);
+                                                      }));
+    if (stopped) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -151,28 +193,23 @@ StatusOr<Evaluation> Evaluate(Session& session, BatchPurpose purpose) {
   if (source == nullptr) return Evaluation{};
   const torch::NoGradGuard no_grad;
   session.model->eval();
-  BatchFeed feed(session, purpose, *source);
   SetSums sums(task);
-  FeedWaits waits;
-  bool stop = false;
-  for (int64_t step = 0; step < feed.steps_per_epoch(); ++step) {
-    // A rank that is to stop goes on to the next meeting without minibatches.
-    if (!stop) {
-      auto batch = feed.Next(&waits);
-      stop = !batch.ok() && session.stop->requested();
-      if (!stop) HG_RETURN_IF_ERROR(batch.status());
-      if (!stop && batch->rows > 0) {
-        HG_ASSIGN_OR_RETURN(const ModelInput input,
-                            EvaluationInputOf(session, *batch, feed.cancel()));
-        sums.Add(session.model->Forward(input), *batch);
-      }
-    }
-    if ((step + 1) % kStepsBetweenMeetings == 0) {
-      HG_ASSIGN_OR_RETURN(const bool all_stop, AnyStops(session, stop));
-      if (all_stop) return Evaluation{.stopped = true};
-    }
+  const std::unique_ptr<NodeSweep> sweep = task.StartSweep(purpose);
+  HG_ASSIGN_OR_RETURN(bool stopped, GoThrough(session, purpose, *source,
+                                              [&](const std::vector<torch::Tensor>& outputs,
+                                                  const PreparedBatch& batch) {
+                                                sums.AddLoss(outputs, batch);
+                                                if (sweep != nullptr) {
+                                                  sweep->AddRows(outputs, batch);
+                                                } else {
+                                                  task.Measure(outputs, batch, sums.metric());
+                                                }
+                                              }));
+  if (!stopped && sweep != nullptr) {
+    HG_ASSIGN_OR_RETURN(stopped, SweepNodes(session, purpose, *sweep));
+    if (!stopped) HG_RETURN_IF_ERROR(sweep->Finish(*session.ranks, sums.metric()));
   }
-  if (stop) sums.AddStop();
+  if (stopped) return Evaluation{.stopped = true};
   return sums.OverRanks(*session.ranks);
 }
 
@@ -205,7 +242,8 @@ StatusOr<Predictions> Predict(Session& session) {
   session.model->eval();
   const bool all = session.options.predict_nodes == PredictNodes::kAll;
   const SeedSource* const test = all ? nullptr : session.task->source(BatchPurpose::kTest);
-  const NodeSeeds nodes = all ? AllNodes(session) : NodeSeeds(session.task->node_type(), {});
+  const NodeSeeds nodes =
+      all ? AllNodes(session, session.task->node_type()) : NodeSeeds(session.task->node_type(), {});
   BatchFeed feed(session, BatchPurpose::kPredict, test != nullptr ? *test : nodes);
   Predictions predictions{.what = session.options.predict_what,
                           .columns = PredictionColumns(session)};

@@ -26,7 +26,9 @@ struct Evaluation {
 };
 
 // Evaluates the set `purpose`; the same figures on each rank. Sampling is seeded by `purpose`
-// alone, so the same weights give the same answer. Errors as BatchFeed::Next and Communicator.
+// alone, so the same weights give the same answer. A task with a sweep (TrainingTask::StartSweep)
+// is evaluated in two passes, over the set and over all nodes of the types that the sweep names.
+// Errors as BatchFeed::Next and Communicator.
 [[nodiscard]] StatusOr<Evaluation> Evaluate(Session& session, BatchPurpose purpose);
 
 // The share of the most frequent class among the rows of a set, over all ranks: what naming it

@@ -92,11 +92,18 @@ TEST_F(NodeClassificationTest, ClassesAreCountedBySet) {
 }
 
 TEST_F(NodeClassificationTest, ATaskOfNoKnownKindIsRefusedWithTheReason) {
-  Open(RandomTypedGraph({.nodes = 20}));
+  TestGraphSpec spec = RandomTypedGraph({.nodes = 20});
+  for (TestTask& task : spec.tasks) {
+    for (TestTaskSet& set : task.sets) {
+      if (set.edges) set.arrays = {MakeTensor<int64_t>("seeds", {0, 1, 2}, 3)};
+    }
+  }
+  Open(spec);
   const Status status = OpenTask(*stores_.kv, {}, "link_prediction").status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(Message(status), HasSubstr("task 'link_prediction' cannot be trained for"));
   EXPECT_THAT(Message(status), HasSubstr("edges ('paper:cites:paper')"));
+  EXPECT_THAT(Message(status), HasSubstr("seeds of 3 columns, expected 2"));
 }
 
 TEST_F(NodeClassificationTest, UnlabelledSeedsCountNeitherInTheLossNorInTheAccuracy) {

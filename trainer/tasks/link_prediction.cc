@@ -1,0 +1,322 @@
+#include "trainer/tasks/link_prediction.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "trainer/pipeline/edge_seeds.h"
+#include "trainer/pipeline/known_edges.h"
+#include "trainer/pipeline/labeled_seeds.h"
+#include "trainer/tasks/held_out.h"
+#include "trainer/tasks/link_ranking.h"
+#include "trainer/tasks/link_scores.h"
+#include "trainer/tasks/task.h"
+
+namespace halograph {
+namespace {
+
+constexpr Metric kMrr{.key = "mrr", .label = "MRR", .sums = kRankSums};
+
+// What a minibatch was drawn for, as its labels say.
+enum Tag : int64_t { kTraining = 0, kEvaluation = 1 };
+
+torch::Tensor Borrowed(const std::vector<int32_t>& values) {
+  return torch::from_blob(const_cast<int32_t*>(values.data()), {std::ssize(values)}, torch::kInt32);
+}
+
+// The rows of a run that one end is asked for, with its negatives.
+struct Asked {
+  bool tails = true;
+  int given_type = 0, candidate_type = 0;
+  torch::Tensor relations;           // int64 [n]
+  torch::Tensor given, truth;        // rows of both ends: [n, dim]
+  torch::Tensor given_at, truth_at;  // their nodes' positions in the minibatch, int32 [n]
+  // As they were drawn; not defined where none were.
+  torch::Tensor negatives = {}, negatives_at = {};
+};
+
+struct EndScores {
+  torch::Tensor truth;      // [n]
+  torch::Tensor negatives;  // [n, k]; -infinity where a negative is the true end itself
+};
+
+struct EdgeSets {
+  std::optional<EdgeSeeds> train, valid, test;
+};
+
+class LinkPrediction final : public TrainingTask {
+ public:
+  LinkPrediction(const Schema* schema, const Task& task, const LinkOptions& options, EdgeSets sets,
+                 std::optional<KnownEdges> known)
+      : schema_(schema),
+        name_(task.name),
+        relations_(RelationsOf(*schema, task)),
+        options_(options),
+        scorer_(options.score, std::ssize(schema->relations), options.dim),
+        sets_(std::move(sets)),
+        known_(std::move(known)) {}
+
+  const std::string& name() const override { return name_; }
+  int node_type() const override { return schema_->DestinationType(relations_.front()); }
+  const SeedSource* source(BatchPurpose set) const override { return Find(set); }
+  int64_t output_dim() const override { return options_.dim; }
+  std::vector<torch::Tensor> parameters() const override { return scorer_.parameters(); }
+
+  Json Facts() const override {
+    const auto rows = [](const std::optional<EdgeSeeds>& set) {
+      return set.has_value() ? set->rows() : int64_t{0};
+    };
+    return Json{{"task_relations", relations_.size()},
+                {"train_rows", rows(sets_.train)},
+                {"valid_rows", rows(sets_.valid)},
+                {"test_rows", rows(sets_.test)}};
+  }
+
+  torch::Tensor LossSum(const std::vector<torch::Tensor>& outputs,
+                        const PreparedBatch& batch) override {
+    torch::Tensor loss = torch::zeros({});
+    ranks_.fill(0);
+    for (const Asked& asked : AskedOf(outputs, batch)) {
+      const EndScores scores = ScoresOf(asked, SpecOf(batch));
+      loss = loss + LossOf(scores);
+      const torch::NoGradGuard no_grad;
+      AddRanksOf(scores);
+    }
+    return loss / static_cast<double>(num_ends());
+  }
+
+  const Metric& metric() const override { return kMrr; }
+  void Measure(const std::vector<torch::Tensor>& /*outputs*/, const PreparedBatch& /*batch*/,
+               std::span<double> sums) override {
+    for (size_t i = 0; i < kRankSums; ++i) sums[i] += ranks_[i];
+  }
+  double MetricOf(std::span<const double> sums) const override {
+    return sums[0] / sums[kRankSums - 1];
+  }
+  std::vector<MetricValue> MoreMetrics(std::span<const double> sums) const override {
+    std::vector<MetricValue> hits;
+    for (size_t i = 0; i < std::size(kHitsAt); ++i) {
+      hits.push_back({kHitsKeys[i], sums[i + 1] / sums[kRankSums - 1]});
+    }
+    return hits;
+  }
+
+  std::unique_ptr<NodeSweep> StartSweep(BatchPurpose set) override {
+    if (!known_.has_value()) return nullptr;
+    return std::make_unique<LinkRanking>(
+        Find(set), num_ends(), &scorer_, &*known_,
+        [this](const auto& outputs, const PreparedBatch& batch, std::vector<LinkQuery>* queries,
+               std::vector<torch::Tensor>* rows, std::vector<torch::Tensor>* truths) {
+          for (const Asked& asked : AskedOf(outputs, batch)) {
+            AddQueries(asked, batch, queries);
+            rows->push_back(scorer_.Queries(asked.given, asked.relations));
+            truths->push_back(scorer_.Each(rows->back(), asked.truth));
+          }
+        });
+  }
+
+  Status CheckGraph(GraphStore& graph, const CancelToken* cancel) const override {
+    if (options_.held_out == HeldOutEdges::kKeep) return OkStatus();
+    for (const auto& [set, rows] : {std::pair{"valid", &sets_.valid}, {"test", &sets_.test}}) {
+      if (!rows->has_value()) continue;
+      HG_RETURN_IF_ERROR(Annotate(CheckHeldOut(graph, set, (*rows)->edges(), cancel),
+                                  fmt::format("task '{}'", name_)));
+    }
+    return OkStatus();
+  }
+
+ private:
+  [[nodiscard]] int64_t num_ends() const { return options_.ends == CorruptedEnds::kBoth ? 2 : 1; }
+  [[nodiscard]] const EdgeSeeds* Find(BatchPurpose set) const {
+    const auto& found = set == BatchPurpose::kTrain   ? sets_.train
+                        : set == BatchPurpose::kValid ? sets_.valid
+                                                      : sets_.test;
+    return found.has_value() ? &*found : nullptr;
+  }
+  [[nodiscard]] NegativeSpec SpecOf(const PreparedBatch& batch) const {
+    const std::span<const int64_t> labels = batch.labels.As<int64_t>();
+    return !labels.empty() && labels[1] == kEvaluation ? options_.evaluation()
+                                                       : options_.training();
+  }
+
+  [[nodiscard]] std::vector<Asked> AskedOf(const std::vector<torch::Tensor>& outputs,
+                                           const PreparedBatch& batch) const;
+  [[nodiscard]] EndScores ScoresOf(const Asked& asked, const NegativeSpec& spec);
+  [[nodiscard]] EndScores InBatch(const Asked& asked, const torch::Tensor& queries, int64_t count);
+  [[nodiscard]] torch::Tensor LossOf(const EndScores& scores) const;
+  void AddRanksOf(const EndScores& scores);
+  static void AddQueries(const Asked& asked, const PreparedBatch& batch,
+                         std::vector<LinkQuery>* queries);
+
+  const Schema* const schema_;
+  const std::string name_;
+  const std::vector<int> relations_;
+  const LinkOptions options_;
+  LinkScorer scorer_;
+  const EdgeSets sets_;
+  const std::optional<KnownEdges> known_;     // where evaluation ranks among all nodes
+  std::array<double, kRankSums> ranks_ = {};  // of what LossSum got last
+};
+
+std::vector<Asked> LinkPrediction::AskedOf(const std::vector<torch::Tensor>& outputs,
+                                           const PreparedBatch& batch) const {
+  const NegativeSpec spec = SpecOf(batch);
+  const torch::Tensor relations = LabelsOf(batch).select(1, 0).contiguous();
+  const EdgeLayout layout = LayOutEdges(
+      *schema_, {relations.data_ptr<int64_t>(), static_cast<size_t>(relations.numel())}, spec);
+  std::vector<torch::Tensor> rows, at;  // of each list's seeds
+  for (size_t i = 0; i < layout.lists.size(); ++i) {
+    at.push_back(Borrowed(batch.minibatch.seed_positions[i]));
+    rows.push_back(torch::embedding(outputs[layout.lists[i].type], at.back()));
+  }
+  std::vector<Asked> all;
+  for (const EdgeRun& run : layout.runs) {
+    const int64_t n = run.rows.size();
+    const int64_t drawn = spec.shared ? spec.count : spec.count * n;
+    const auto ask = [&](bool tails, int given, int64_t given_first, int truth, int64_t truth_first,
+                         int64_t negatives) {
+      Asked asked{.tails = tails,
+                  .given_type = layout.lists[given].type,
+                  .candidate_type = layout.lists[truth].type,
+                  .relations = relations.narrow(0, run.rows.begin, n),
+                  .given = rows[given].narrow(0, given_first, n),
+                  .truth = rows[truth].narrow(0, truth_first, n),
+                  .given_at = at[given].narrow(0, given_first, n),
+                  .truth_at = at[truth].narrow(0, truth_first, n)};
+      if (negatives >= 0) {
+        asked.negatives = rows[truth].narrow(0, negatives, drawn);
+        asked.negatives_at = at[truth].narrow(0, negatives, drawn);
+      }
+      all.push_back(std::move(asked));
+    };
+    if (spec.tails()) {
+      ask(true, run.source_list, run.sources, run.destination_list, run.destinations, run.tails);
+    }
+    if (spec.heads()) {
+      ask(false, run.destination_list, run.destinations, run.source_list, run.sources, run.heads);
+    }
+  }
+  return all;
+}
+
+EndScores LinkPrediction::ScoresOf(const Asked& asked, const NegativeSpec& spec) {
+  const torch::Tensor queries = scorer_.Queries(asked.given, asked.relations);
+  if (!spec.drawn()) return InBatch(asked, queries, spec.count);
+  const torch::Tensor truth_at = asked.truth_at.unsqueeze(1);
+  torch::Tensor negatives, same;
+  if (spec.shared) {
+    negatives = scorer_.All(queries, asked.negatives);
+    same = asked.negatives_at.unsqueeze(0) == truth_at;
+  } else {
+    negatives = scorer_.Own(queries, asked.negatives.view({-1, spec.count, options_.dim}));
+    same = asked.negatives_at.view({-1, spec.count}) == truth_at;
+  }
+  return {.truth = scorer_.Each(queries, asked.truth),
+          .negatives = negatives.masked_fill(same, -std::numeric_limits<double>::infinity())};
+}
+
+// The true ends of the `count` rows behind each, around the end of the run. A few rows at a time
+// are scored with the window that they need.
+EndScores LinkPrediction::InBatch(const Asked& asked, const torch::Tensor& queries, int64_t count) {
+  constexpr int64_t kRowsAtOnce = 1024;
+  const int64_t n = queries.size(0);
+  const int64_t k = std::min(count, n - 1);
+  std::vector<torch::Tensor> negatives;
+  for (int64_t begin = 0; begin < n; begin += kRowsAtOnce) {
+    const int64_t m = std::min(kRowsAtOnce, n - begin);
+    const torch::Tensor window =
+        torch::arange(begin + 1, begin + m + k, torch::kInt64).remainder(n);
+    const torch::Tensor place =
+        torch::arange(m, torch::kInt64).unsqueeze(1) + torch::arange(k, torch::kInt64).unsqueeze(0);
+    const torch::Tensor scores =
+        scorer_.All(queries.narrow(0, begin, m), torch::embedding(asked.truth, window));
+    const torch::Tensor same = asked.truth_at.index_select(0, window).unsqueeze(0) ==
+                               asked.truth_at.narrow(0, begin, m).unsqueeze(1);
+    negatives.push_back(
+        scores.masked_fill(same, -std::numeric_limits<double>::infinity()).gather(1, place));
+  }
+  return {.truth = scorer_.Each(queries, asked.truth), .negatives = torch::cat(negatives)};
+}
+
+torch::Tensor LinkPrediction::LossOf(const EndScores& scores) const {
+  namespace F = torch::nn::functional;
+  if (options_.loss == LinkLoss::kSoftmax) {
+    const torch::Tensor all = torch::cat({scores.truth.unsqueeze(1), scores.negatives}, 1);
+    return (all.logsumexp(1) - scores.truth).sum();
+  }
+  const torch::Tensor counts =
+      (scores.negatives > -std::numeric_limits<double>::infinity()).sum(1).clamp_min(1);
+  return F::softplus(-scores.truth).sum() + (F::softplus(scores.negatives).sum(1) / counts).sum();
+}
+
+void LinkPrediction::AddRanksOf(const EndScores& scores) {
+  // An edge without a negative is among none.
+  const torch::Tensor ranked =
+      (scores.negatives > -std::numeric_limits<double>::infinity()).any(1).nonzero().squeeze(1);
+  const RankCounts counts = CompareScores(scores.truth, scores.negatives);
+  AddRanks(counts.greater.index_select(0, ranked), counts.equal.index_select(0, ranked), ranks_);
+}
+
+void LinkPrediction::AddQueries(const Asked& asked, const PreparedBatch& batch,
+                                std::vector<LinkQuery>* queries) {
+  const auto* const relations = asked.relations.data_ptr<int64_t>();
+  const auto* const given = asked.given_at.data_ptr<int32_t>();
+  for (int64_t i = 0; i < asked.relations.numel(); ++i) {
+    queries->push_back({.candidate_type = asked.candidate_type,
+                        .relation = relations[i],
+                        .tails = asked.tails ? 1 : 0,
+                        .given = batch.minibatch.nodes[asked.given_type][given[i]]});
+  }
+}
+
+Status CheckOtherNodes(const Schema& schema, const Task& task, const LinkOptions& options) {
+  for (const int relation : RelationsOf(schema, task)) {
+    for (const bool tails : {true, false}) {
+      if (options.ends == (tails ? CorruptedEnds::kHeads : CorruptedEnds::kTails)) continue;
+      const NodeType& type =
+          schema.node_types[tails ? schema.DestinationType(relation) : schema.SourceType(relation)];
+      if (type.count > 1) continue;
+      return InvalidArgument(
+          "task '{}': '{}': node type '{}' has {} node, so there is no other one for a negative; "
+          "--corrupt says which end is replaced",
+          task.name, schema.relations[relation].triple(), type.name, type.count);
+    }
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+StatusOr<std::unique_ptr<TrainingTask>> OpenLinkPrediction(KVStore& kv, const TaskOptions& options,
+                                                           const std::string& name,
+                                                           RankOfWorld who) {
+  const Schema& schema = kv.info().schema;
+  HG_ASSIGN_OR_RETURN(const int index, ChooseTask(schema, name));
+  const Task& task = schema.tasks[index];
+  const LinkOptions& link = options.link;
+  HG_RETURN_IF_ERROR(CheckEdgeTask(schema, task));
+  HG_RETURN_IF_ERROR(CheckOtherNodes(schema, task, link));
+  NodeDrawers drawers;
+  if (link.sampling == NegativeSampling::kDegree) {
+    HG_ASSIGN_OR_RETURN(drawers, DrawersByDegree(kv, task));
+  }
+  EdgeSets sets;
+  for (auto [set, name_of_set] :
+       {std::pair{&sets.train, "train"}, {&sets.valid, "valid"}, {&sets.test, "test"}}) {
+    HG_ASSIGN_OR_RETURN(EdgeRows rows, ReadEdgeRows(kv, task, name_of_set, who));
+    if (rows.part_rows.empty() || rows.part_rows.back() == 0) continue;
+    const bool train = set == &sets.train;
+    set->emplace(&schema, std::move(rows), train ? link.training() : link.evaluation(), drawers,
+                 train ? kTraining : kEvaluation);
+  }
+  std::optional<KnownEdges> known;
+  if (link.eval_negatives == 0 && (sets.valid.has_value() || sets.test.has_value())) {
+    HG_ASSIGN_OR_RETURN(known, KnownEdges::Read(kv, task, link.ends));
+  }
+  return std::unique_ptr<TrainingTask>(
+      std::make_unique<LinkPrediction>(&schema, task, link, std::move(sets), std::move(known)));
+}
+
+}  // namespace halograph
