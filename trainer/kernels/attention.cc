@@ -85,13 +85,17 @@ class AttentionFunction : public torch::autograd::Function<AttentionFunction> {
 
 torch::Tensor Attend(const AttentionInput& input, const Block& block,
                      const TransposedBlock* by_source) {
-  CheckAttentionShapes(input, static_cast<int64_t>(block.indptr.size()) - 1);
+  return Attend(input, TensorsOf(block, by_source));
+}
+
+torch::Tensor Attend(const AttentionInput& input, const BlockTensors& block) {
+  CheckAttentionShapes(input, block.num_destinations());
   for (const torch::Tensor& tensor :
        {input.projected, input.source_scores, input.destination_scores}) {
     CheckLayerInput(tensor, "Attend");
   }
   return AttentionFunction::apply(input.projected, input.source_scores, input.destination_scores,
-                                  TensorsOf(block, by_source), input.negative_slope, input.dropout);
+                                  block, input.negative_slope, input.dropout);
 }
 
 torch::Tensor ComposedAttend(const AttentionInput& input, const Block& block) {

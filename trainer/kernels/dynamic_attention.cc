@@ -106,13 +106,16 @@ class DynamicAttentionFunction : public torch::autograd::Function<DynamicAttenti
 
 torch::Tensor DynamicAttend(const DynamicAttentionInput& input, const Block& block,
                             const TransposedBlock* by_source) {
-  CheckDynamicShapes(input, static_cast<int64_t>(block.indptr.size()) - 1);
+  return DynamicAttend(input, TensorsOf(block, by_source));
+}
+
+torch::Tensor DynamicAttend(const DynamicAttentionInput& input, const BlockTensors& block) {
+  CheckDynamicShapes(input, block.num_destinations());
   for (const torch::Tensor& tensor : {input.sources, input.destinations, input.vector}) {
     CheckLayerInput(tensor, "DynamicAttend");
   }
-  return DynamicAttentionFunction::apply(input.sources, input.destinations, input.vector,
-                                         TensorsOf(block, by_source), input.negative_slope,
-                                         input.dropout);
+  return DynamicAttentionFunction::apply(input.sources, input.destinations, input.vector, block,
+                                         input.negative_slope, input.dropout);
 }
 
 torch::Tensor ComposedDynamicAttend(const DynamicAttentionInput& input, const Block& block) {

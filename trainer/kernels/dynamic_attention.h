@@ -4,6 +4,7 @@
 
 #include "common/sampling/minibatch.h"
 #include "trainer/blocks/block_transpose.h"
+#include "trainer/kernels/block_tensors.h"
 #include "trainer/kernels/dropout.h"
 #include "trainer/torch/torch_api.h"
 
@@ -29,6 +30,9 @@ struct DynamicAttentionInput {
 // tensor is of another kind or shape, and says which.
 [[nodiscard]] torch::Tensor DynamicAttend(const DynamicAttentionInput& input, const Block& block,
                                           const TransposedBlock* by_source = nullptr);
+// The same of a block's tensors, which are kept until backward is done (self_loops.h makes some).
+[[nodiscard]] torch::Tensor DynamicAttend(const DynamicAttentionInput& input,
+                                          const BlockTensors& block);
 
 // The same, composed of libtorch's operations, on any device and in any floating type: the oracle
 // of the tests.

@@ -1,0 +1,112 @@
+#include "trainer/kernels/linear_layer.h"
+
+#include "trainer/kernels/attention_parts.h"
+#include "trainer/kernels/attention_rows.h"
+#include "trainer/kernels/block_tensors.h"
+
+namespace halograph {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::tensor_list;
+
+void CheckLinearInput(const torch::Tensor& x) {
+  const bool narrow = x.scalar_type() == torch::kBFloat16;
+  TORCH_CHECK(
+      x.dim() == 2 && x.device().is_cpu() &&
+          (x.scalar_type() == torch::kFloat32 || (narrow && !x.requires_grad())),
+      "LinearLayer needs a matrix on the CPU, of float32 or of bfloat16 without a gradient");
+}
+
+// What a product reads, and what fills it a few rows at a time, if it is not there yet.
+struct ProductRows {
+  torch::Tensor rows;
+  MakeRows make;
+};
+
+ProductRows ProductRowsOf(const torch::Tensor& x, Precision precision) {
+  if (x.scalar_type() == torch::kBFloat16 || precision == Precision::kFloat32) {
+    return {WithRoom(x), nullptr};
+  }
+  ProductRows made = {RowsWithRoom(x.size(0), x.size(1), Precision::kBf16), nullptr};
+  const torch::Tensor from = x.size(1) == 1 || x.stride(1) == 1 ? x : x.contiguous();
+  const MutableBf16Rows to = MutableBf16RowsOf(made.rows);
+  made.make = [from, to](int64_t begin, int64_t end) {
+    const ConstRows rows = ConstRowsOf(from);
+    for (int64_t row = begin; row < end; ++row) {
+      NarrowToBf16(rows.data + row * rows.stride, from.size(1), to.data + row * to.stride);
+    }
+  };
+  return made;
+}
+
+class LinearLayerFunction : public torch::autograd::Function<LinearLayerFunction> {
+ public:
+  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& x,
+                               const torch::Tensor& weight, const torch::Tensor& bias,
+                               const LayerOutput& output, Precision precision, bool training) {
+    const ProductRows made = ProductRowsOf(x, precision);
+    const DenseResult result = DenseForward(made.rows, made.make, {weight}, bias, output, training);
+    if (training) {
+      context->save_for_backward({made.rows, weight, result.mask});
+      context->saved_data["input_gradient"] = x.requires_grad();
+      context->saved_data["scale"] = static_cast<double>(output.dropout.scale());
+    }
+    return result.out;
+  }
+
+  static tensor_list backward(AutogradContext* context, tensor_list grads) {
+    const auto saved = context->get_saved_variables();
+    const auto scale = static_cast<float>(context->saved_data["scale"].toDouble());
+    const DenseGradients found = DenseBackward(grads[0], saved[2], scale, saved[0], {saved[1]},
+                                               context->saved_data["input_gradient"].toBool());
+    return {found.x,         found.weights[0], found.bias,
+            torch::Tensor(), torch::Tensor(),  torch::Tensor()};
+  }
+};
+
+// Row by row what is left of `values`.
+torch::Tensor DropRows(const torch::Tensor& values, const Dropout& dropout) {
+  const torch::Tensor whole = values.contiguous();
+  torch::Tensor out = torch::empty(whole.sizes(), torch::kFloat32);
+  const auto* from = whole.data_ptr<float>();
+  auto* to = out.data_ptr<float>();
+  at::parallel_for(0, whole.size(0), kRowGrain, [&](int64_t begin, int64_t end) {
+    DropEdges(dropout, whole.size(1), begin, end, from, to);
+  });
+  return out;
+}
+
+class DropFunction : public torch::autograd::Function<DropFunction> {
+ public:
+  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& x,
+                               const Dropout& dropout) {
+    KeepDropout(context, dropout);
+    return DropRows(x, dropout);
+  }
+  static tensor_list backward(AutogradContext* context, tensor_list grads) {
+    return {DropRows(grads[0], KeptDropout(context)), torch::Tensor()};
+  }
+};
+
+}  // namespace
+
+torch::Tensor LinearLayer(const torch::Tensor& x, const torch::Tensor& weight,
+                          const torch::Tensor& bias, const LayerOutput& output,
+                          Precision precision) {
+  CheckLinearInput(x);
+  const torch::Tensor biases = bias.defined() ? bias : torch::zeros({weight.size(0)});
+  const bool training =
+      torch::GradMode::is_enabled() &&
+      (x.requires_grad() || weight.requires_grad() || (bias.defined() && bias.requires_grad()));
+  return LinearLayerFunction::apply(x, weight, biases, output, precision, training);
+}
+
+torch::Tensor Drop(const torch::Tensor& x, const Dropout& dropout) {
+  if (dropout.dropped == 0) return x;
+  TORCH_CHECK(x.dim() == 2 && x.scalar_type() == torch::kFloat32 && x.device().is_cpu(),
+              "Drop needs a float32 matrix on the CPU");
+  return DropFunction::apply(x, dropout);
+}
+
+}  // namespace halograph

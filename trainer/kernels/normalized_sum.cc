@@ -1,0 +1,120 @@
+#include "trainer/kernels/normalized_sum.h"
+
+#include <cmath>
+#include <vector>
+
+#include "trainer/blocks/gather_rows.h"
+#include "trainer/kernels/block_tensors.h"
+#include "trainer/kernels/composed_block.h"
+#include "trainer/kernels/dense_products.h"
+
+namespace halograph {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::tensor_list;
+
+torch::Tensor ReciprocalRoots(const std::vector<int64_t>& degrees) {
+  torch::Tensor scales = torch::empty({static_cast<int64_t>(degrees.size())}, torch::kFloat32);
+  auto* out = scales.data_ptr<float>();
+  for (const int64_t degree : degrees) *out++ = 1 / std::sqrt(static_cast<float>(degree + 1));
+  return scales;
+}
+
+std::vector<int64_t> InDegrees(const Block& block) {
+  std::vector<int64_t> degrees(block.indptr.size() - 1);
+  for (size_t v = 0; v < degrees.size(); ++v) degrees[v] = block.indptr[v + 1] - block.indptr[v];
+  return degrees;
+}
+
+// Either way: row i of the result is out_scales[i] * (scales[i] rows[i] + the sum over those that
+// are picked of scales[p] rows[p]). Row i itself is there for i below `own_rows`.
+struct Propagation {
+  PickedRows picked;
+  const float* scales;
+  const float* out_scales;
+  int64_t own_rows;
+
+  void Rows(int64_t begin, int64_t end, const MutableRows& out) const {
+    ScaledSumOfRows(picked, scales, {}, 0, begin, end, out);
+    for (int64_t i = begin; i < end; ++i) {
+      const float factor = out_scales[i];
+      float* to = out.data + i * out.stride;
+      if (i < own_rows) {
+        const float own_scale = scales[i] * factor;
+        const float* own = RowAt(picked.rows, i);
+        for (int64_t c = 0; c < picked.cols; ++c) to[c] = to[c] * factor + own[c] * own_scale;
+      } else {
+        for (int64_t c = 0; c < picked.cols; ++c) to[c] *= factor;
+      }
+    }
+  }
+};
+
+torch::Tensor SumRows(const Propagation& propagation, int64_t rows) {
+  torch::Tensor out = RowsWithRoom(rows, propagation.picked.cols);
+  const MutableRows to = MutableRowsOf(out);
+  at::parallel_for(0, rows, kRowGrain,
+                   [&](int64_t begin, int64_t end) { propagation.Rows(begin, end, to); });
+  return out;
+}
+
+class NormalizedSumFunction : public torch::autograd::Function<NormalizedSumFunction> {
+ public:
+  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& h,
+                               const BlockTensors& block, const DegreeScales& scales) {
+    context->save_for_backward({block.indptr, block.indices, scales.sources, scales.destinations});
+    KeepBySource(context, block);
+    return SumRows({PickBy(block, h), scales.sources.data_ptr<float>(),
+                   scales.destinations.data_ptr<float>(), block.num_destinations()},
+                  block.num_destinations());
+  }
+
+  static tensor_list backward(AutogradContext* context, tensor_list grads) {
+    const auto saved = context->get_saved_variables();
+    const int64_t num_sources = saved[2].size(0);
+    const torch::Tensor grad = grads[0].stride(1) == 1 ? grads[0] : grads[0].contiguous();
+    TransposedBlock own;
+    const TransposedBlock& by_source =
+        BySource({saved[0], saved[1], KeptBySource(context)}, num_sources, &own);
+    return {SumRows({PickBy(by_source, grad), saved[3].data_ptr<float>(), saved[2].data_ptr<float>(),
+                    grad.size(0)},
+                   num_sources),
+            torch::Tensor(), torch::Tensor()};
+  }
+};
+
+}  // namespace
+
+DegreeScales ScalesByDegree(const Block& block, const Block* outer, int64_t num_sources) {
+  const std::vector<int64_t> destinations = InDegrees(block);
+  if (outer != nullptr) return {ReciprocalRoots(InDegrees(*outer)), ReciprocalRoots(destinations)};
+  std::vector<int64_t> sources(static_cast<size_t>(num_sources));
+  for (const int32_t source : block.indices) ++sources[source];
+  std::copy(destinations.begin(), destinations.end(), sources.begin());
+  return {ReciprocalRoots(sources), ReciprocalRoots(destinations)};
+}
+
+torch::Tensor NormalizedSum(const torch::Tensor& h, const Block& block, const DegreeScales& scales,
+                            const TransposedBlock* by_source) {
+  TORCH_CHECK(h.dim() == 2 && h.scalar_type() == torch::kFloat32 && h.device().is_cpu() &&
+                  (h.size(1) <= 1 || h.stride(1) == 1),
+              "NormalizedSum needs a float32 matrix on the CPU, row after row");
+  const auto rows = static_cast<int64_t>(block.indptr.size()) - 1;
+  TORCH_CHECK(scales.sources.size(0) == h.size(0) && scales.destinations.size(0) == rows,
+              "NormalizedSum: scales of ", scales.sources.size(0), " sources and ",
+              scales.destinations.size(0), " destinations for ", h.size(0), " and ", rows);
+  return NormalizedSumFunction::apply(h, TensorsOf(block, by_source), scales);
+}
+
+torch::Tensor ComposedNormalizedSum(const torch::Tensor& h, const Block& block,
+                                    const DegreeScales& scales) {
+  const ComposedBlock edges = ComposedBlockOf(block.indptr, block.indices, h.device());
+  const int64_t rows = edges.degrees.size(0);
+  const torch::Tensor scaled = h * scales.sources.unsqueeze(1);
+  const torch::Tensor sums =
+      SumByRow(scaled.index_select(0, edges.sources), edges.destinations, rows);
+  return (sums + scaled.narrow(0, 0, rows)) * scales.destinations.unsqueeze(1);
+}
+
+}  // namespace halograph
