@@ -7,10 +7,10 @@
 // its inputs it states (ModelNeeds).
 //
 // How kinds of models fit:
-//   GraphSAGE, GCN, SGC, NGNN   blocks of one relation; degrees are in the blocks' indptr. NGNN's
-//                               and SGC's layers need not be as many as the minibatch's
-//   GAT, GATv2                  attention over a block's edges: a hand-written autograd Function
-//                               over the CSC (trainer/kernels has one), which keeps what it needs
+//   GraphSAGE, GCN, GAT         blocks of one relation, one a layer: the formula of a layer is all
+//                               that they add to layered_model.h. Kernels over blocks are autograd
+//                               Functions (trainer/kernels), which keep what they need
+//   SGC                         a step of propagation a layer of the minibatch, one linear layer
 //   R-GCN                       one block a relation and layer: Block::relation says which, the
 //                               schema which types it goes between
 //   embeddings as inputs        `nodes` holds whatever rows the run has for a type, features or
@@ -55,6 +55,8 @@ struct ModelInput {
 
 // Not thread-safe. Parameters are float32, registered as libtorch's modules do, all made by the
 // constructor from libtorch's default generator: their order and names are what checkpoints hold.
+// Buffers are float32; before an evaluation ranks take the mean of theirs, and the best epoch's are
+// kept with its weights.
 class Model : public torch::nn::Module {
  public:
   // Per node type [unique seeds, ModelShape::output_dim], float32, row i for

@@ -5,8 +5,11 @@
 #include <fmt/format.h>
 
 #include "trainer/models/embedding.h"
+#include "trainer/models/gat.h"
+#include "trainer/models/gcn.h"
 #include "trainer/models/rgcn.h"
 #include "trainer/models/sage.h"
+#include "trainer/models/sgc.h"
 
 namespace halograph {
 namespace {
@@ -37,8 +40,13 @@ constexpr ModelKind Kind(std::string_view name, std::string_view help, ModelNeed
 
 constexpr ModelKind kKinds[] = {
     Kind<SageOptions, MakeSage>(
-        "sage", "GraphSAGE, mean",
+        "sage", "GraphSAGE",
         {.one_relation = true, .input_rows = InputRows::kSelfAndMean, .transposed = true}),
+    Kind<GcnOptions, MakeGcn>("gcn", "graph convolution",
+                              {.one_relation = true, .transposed = true}),
+    Kind<GatOptions, MakeGat>("gat", "graph attention, also GATv2", {.one_relation = true}),
+    Kind<SgcOptions, MakeSgc>("sgc", "simple graph convolution",
+                              {.one_relation = true, .transposed = true}),
     Kind<RgcnOptions, MakeRgcn>("rgcn", "R-GCN, for typed graphs", {}),
     Kind<EmbeddingModelOptions, MakeEmbeddingModel>("embedding", "a node's own row alone",
                                                     {.neighbors = false}),

@@ -17,27 +17,6 @@ namespace halograph {
 
 class Model;  // model.h
 
-// What the user tells one kind of model: each has a struct of its own, with its defaults.
-struct ModelOptions {
-  virtual ~ModelOptions() = default;
-  // Adds a row for every field. Defined in the model's header, which the command line reads without
-  // libtorch. Only the rows of the model that --model names are in the program's
-  // table, so several models may use one name. This must outlive the table.
-  virtual void AddRows(OptionTable& table) = 0;
-  // What the rows do not say by themselves. InvalidArgument naming the options. Defined as AddRows.
-  [[nodiscard]] virtual Status Validate() const { return OkStatus(); }
-};
-
-// What the run tells a model.
-struct ModelShape {
-  const Schema* schema = nullptr;   // outlives the model
-  std::vector<int64_t> input_dims;  // per node type: columns of its inputs; 0: it has none
-  int64_t layers = 2;               // of every minibatch
-  int64_t output_dim = 1;           // what the task asks for
-  // Of the rows of which layers make products. What is prepared of features has it too.
-  Precision precision = Precision::kFloat32;
-};
-
 // What a model asks of the graph, and how it likes minibatches prepared.
 struct ModelNeeds {
   bool one_relation = false;  // one node type and one relation; else any graph
@@ -48,6 +27,29 @@ struct ModelNeeds {
   // then aggregate (ModelInput::self_and_mean).
   InputRows input_rows = InputRows::kNodes;
   bool transposed = false;  // its backward pass sums by source (ModelInput::transposed)
+};
+
+// What the user tells one kind of model: each has a struct of its own, with its defaults.
+struct ModelOptions {
+  virtual ~ModelOptions() = default;
+  // Adds a row for every field. Defined in the model's header, which the command line reads without
+  // libtorch. Only the rows of the model that --model names are in the program's
+  // table, so several models may use one name. This must outlive the table.
+  virtual void AddRows(OptionTable& table) = 0;
+  // What no row can say by itself: InvalidArgument naming the options that do not go together.
+  [[nodiscard]] virtual Status Validate() const { return OkStatus(); }
+  // What the model asks for with these options, if not all that its kind asks for.
+  [[nodiscard]] virtual ModelNeeds NeedsOf(const ModelNeeds& kind) const { return kind; }
+};
+
+// What the run tells a model.
+struct ModelShape {
+  const Schema* schema = nullptr;   // outlives the model
+  std::vector<int64_t> input_dims;  // per node type: columns of its inputs; 0: it has none
+  int64_t layers = 2;               // of every minibatch
+  int64_t output_dim = 1;           // what the task asks for
+  // Of the rows of which layers make products. What is prepared of features has it too.
+  Precision precision = Precision::kFloat32;
 };
 
 struct ModelKind {

@@ -52,14 +52,15 @@ StatusOr<BatchRecipe> RecipeOf(const Session& session, const ModelKind& kind, co
                                     training ? options.AllFanouts() : options.AllEvalFanouts(),
                                     session.stores.graph->info().schema, options.replace));
   recipe.sampling.weight = session.options.sampling_weights;
-  if (!kind.needs.neighbors) recipe.sampling.layers = {{}};
-  recipe.edge_ids = kind.needs.edge_ids;
-  recipe.weights = kind.needs.weights;
+  const ModelNeeds needs = session.options.model_options->NeedsOf(kind.needs);
+  if (!needs.neighbors) recipe.sampling.layers = {{}};
+  recipe.edge_ids = needs.edge_ids;
+  recipe.weights = needs.weights;
   recipe.inputs = inputs.features;
   // What is learnt is not there yet when a minibatch is prepared.
-  recipe.input_rows = inputs.learnt.empty() ? kind.needs.input_rows : InputRows::kNodes;
+  recipe.input_rows = inputs.learnt.empty() ? needs.input_rows : InputRows::kNodes;
   recipe.precision = session.options.precision;
-  recipe.transposed = training && kind.needs.transposed;
+  recipe.transposed = training && needs.transposed;
   recipe.pool = session.preparing.get();
   return recipe;
 }

@@ -55,6 +55,7 @@ TrainingLoop::TrainingLoop(Session& session, OnStep on_step, OnEpoch on_epoch, T
       on_epoch_(std::move(on_epoch)),
       start_(start),
       parameters_(session.Parameters()),
+      buffers_(session.model->buffers()),
       gradients_(parameters_),
       optimizer_(session.options.optimizer, parameters_, session.options.learning_rate,
                  session.options.weight_decay),
@@ -253,6 +254,7 @@ Status TrainingLoop::Reduce(EpochStats* stats) {
 
 Status TrainingLoop::EvaluateSets(EpochStats* stats) {
   const Stopwatch watch;
+  HG_RETURN_IF_ERROR(AverageBuffers(buffers_, *session_.ranks));
   for (const auto& [purpose, figures] :
        {std::pair{BatchPurpose::kValid, &stats->valid}, {BatchPurpose::kTest, &stats->test}}) {
     HG_ASSIGN_OR_RETURN(const Evaluation evaluated, Evaluate(session_, purpose));
@@ -289,11 +291,18 @@ void TrainingLoop::Remember(const EpochStats& stats) {
   for (const torch::Tensor& parameter : parameters_) {
     best_weights_.push_back(parameter.detach().clone());
   }
+  for (const torch::Tensor& buffer : buffers_) best_weights_.push_back(buffer.clone());
 }
 
 void TrainingLoop::RestoreBest() {
   const torch::NoGradGuard no_grad;
-  for (size_t i = 0; i < best_weights_.size(); ++i) parameters_[i].copy_(best_weights_[i]);
+  if (best_weights_.empty()) return;
+  const size_t parameters = parameters_.size();
+  for (size_t i = 0; i < parameters; ++i) parameters_[i].copy_(best_weights_[i]);
+  for (size_t i = 0; i < buffers_.size(); ++i) {
+    torch::Tensor buffer = buffers_[i];
+    buffer.copy_(best_weights_[parameters + i]);
+  }
 }
 
 }  // namespace halograph

@@ -122,6 +122,7 @@ class TrainingLoop {
   const OnEpoch on_epoch_;
   const TrainingStart start_;
   std::vector<torch::Tensor> parameters_;
+  const std::vector<torch::Tensor> buffers_;  // of the model
   GradientBuffer gradients_;
   Optimizer optimizer_;
   BatchFeed feed_;
@@ -129,7 +130,7 @@ class TrainingLoop {
   std::deque<std::unique_ptr<Upcoming>> upcoming_;
   std::vector<double> metric_sums_;  // of the epoch's minibatches
   TrainResult result_;
-  std::vector<torch::Tensor> best_weights_;
+  std::vector<torch::Tensor> best_weights_;  // parameters, then buffers; or none
 };
 
 }  // namespace halograph

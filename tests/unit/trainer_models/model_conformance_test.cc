@@ -1,4 +1,5 @@
 // What every registered model keeps to (trainer/models/model.h).
+#include <ostream>
 #include <utility>
 #include <vector>
 
@@ -10,15 +11,35 @@
 namespace halograph {
 namespace {
 
-class ModelConformanceTest : public testing::TestWithParam<std::string> {
+// A kind with options, as the command line sets them.
+struct ModelCase {
+  std::string name;
+  std::string kind;
+  std::vector<std::pair<std::string, std::string>> options;
+};
+
+void PrintTo(const ModelCase& tested, std::ostream* out) { *out << tested.name; }
+
+class ModelConformanceTest : public testing::TestWithParam<ModelCase> {
  protected:
+  static const ModelKind& kind() { return **FindModelKind(GetParam().kind); }
+  static std::unique_ptr<ModelOptions> Options() {
+    auto options = kind().options();
+    OptionTable rows;
+    options->AddRows(rows);
+    for (const auto& [name, text] : GetParam().options) {
+      EXPECT_TRUE(rows.Set(name, text).ok()) << name;
+    }
+    EXPECT_TRUE(options->Validate().ok());
+    return options;
+  }
+  static ModelNeeds Needs() { return Options()->NeedsOf(kind().needs); }
   static std::shared_ptr<Model> MakeSeeded(uint64_t seed, int64_t layers = 2,
                                            Precision precision = Precision::kFloat32) {
     torch::manual_seed(seed);
-    const ModelKind& kind = **FindModelKind(GetParam());
     ModelShape shape = SmallShape(layers);
     shape.precision = precision;
-    return kind.make(*kind.options(), shape);
+    return kind().make(*Options(), shape);
   }
   static torch::Tensor Run(Model& model, const Minibatch& minibatch, const torch::Tensor& x,
                            std::optional<uint64_t> draws) {
@@ -118,7 +139,7 @@ Outcome RunStep(Model& model, const ModelInput& input) {
 }
 
 TEST_P(ModelConformanceTest, WhatIsPreparedForItGivesTheBitsOfWhatItDoesItself) {
-  const ModelNeeds needs = (*FindModelKind(GetParam()))->needs;
+  const ModelNeeds needs = Needs();
   const Minibatch two = RandomMinibatch(7);
   Minibatch one = two, three = two;
   one.layers = {two.layers[1]};
@@ -145,7 +166,7 @@ TEST_P(ModelConformanceTest, WhatIsPreparedForItGivesTheBitsOfWhatItDoesItself) 
 }
 
 TEST_P(ModelConformanceTest, PrecisionBf16RoundsRowsAndNothingElse) {
-  const ModelNeeds needs = (*FindModelKind(GetParam()))->needs;
+  const ModelNeeds needs = Needs();
   const Minibatch two = RandomMinibatch(7);
   Minibatch one = two;
   one.layers = {two.layers[1]};
@@ -178,7 +199,7 @@ TEST_P(ModelConformanceTest, NothingIsDrawnInEvaluation) {
 }
 
 // Of kinds that take graphs of several node types and relations.
-class TypedModelConformanceTest : public ModelConformanceTest {
+class TypedModelConformanceTest : public testing::TestWithParam<std::string> {
  protected:
   static std::shared_ptr<Model> MakeTyped(uint64_t seed, int64_t layers = 2) {
     torch::manual_seed(seed);
@@ -259,14 +280,34 @@ std::vector<std::string> TypedNames() {
 INSTANTIATE_TEST_SUITE_P(Models, TypedModelConformanceTest, testing::ValuesIn(TypedNames()),
                          [](const auto& test) { return test.param; });
 
-std::vector<std::string> Names() {
-  std::vector<std::string> names;
-  for (const ModelKind& kind : ModelKinds()) names.emplace_back(kind.name);
-  return names;
+// Every kind with its defaults, and what options make another model of it.
+std::vector<ModelCase> Cases() {
+  std::vector<ModelCase> cases;
+  for (const ModelKind& kind : ModelKinds()) {
+    cases.push_back({std::string(kind.name), std::string(kind.name), {}});
+  }
+  cases.push_back({"sage_pool", "sage", {{"aggregator", "pool"}, {"hidden", "24"}}});
+  cases.push_back({"sage_input_dropout", "sage", {{"input-dropout", "0.5"}, {"hidden", "24"}}});
+  cases.push_back({"gcn_input_dropout", "gcn", {{"input-dropout", "0.5"}, {"hidden", "24"}}});
+  cases.push_back({"sgc_input_dropout", "sgc", {{"input-dropout", "0.5"}}});
+  cases.push_back({"gat_v2", "gat", {{"gatv2", "true"}, {"output-heads", "2"}, {"hidden", "24"}}});
+  cases.push_back({"gat_dropout",
+                   "gat",
+                   {{"attention-dropout", "0.5"}, {"input-dropout", "0.5"}, {"hidden", "24"}}});
+  const std::vector<std::pair<std::string, std::string>> layer_norm = {
+      {"hidden", "24"}, {"residual", "true"}, {"norm", "layer"}, {"ngnn", "1"}};
+  const std::vector<std::pair<std::string, std::string>> no_norm = {
+      {"hidden", "24"}, {"residual", "true"}, {"ngnn", "2"}};
+  for (const std::string kind : {"sage", "gcn", "gat"}) {
+    cases.push_back({kind + "_layer_norm", kind, layer_norm});
+    cases.push_back({kind + "_no_norm", kind, no_norm});
+    cases.push_back({kind + "_batch_norm", kind, {{"hidden", "24"}, {"norm", "batch"}}});
+  }
+  return cases;
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, ModelConformanceTest, testing::ValuesIn(Names()),
-                         [](const auto& test) { return test.param; });
+INSTANTIATE_TEST_SUITE_P(Models, ModelConformanceTest, testing::ValuesIn(Cases()),
+                         [](const auto& test) { return test.param.name; });
 
 }  // namespace
 }  // namespace halograph

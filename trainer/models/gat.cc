@@ -1,0 +1,114 @@
+#include "trainer/models/gat.h"
+
+#include "trainer/kernels/attention.h"
+#include "trainer/kernels/dynamic_attention.h"
+#include "trainer/kernels/linear_layer.h"
+#include "trainer/kernels/self_loops.h"
+#include "trainer/models/layered_model.h"
+
+namespace halograph {
+namespace {
+
+// Heads stand side by side in the rows of W, each `width` rows.
+class GatHopImpl : public torch::nn::Module {
+ public:
+  GatHopImpl(int64_t in_dim, int64_t heads_of_hop, int64_t width, bool gatv2)
+      : heads(heads_of_hop),
+        projection(Glorot("projection", heads * width, in_dim)),
+        destination(gatv2 ? Glorot("destination", heads * width, in_dim) : torch::Tensor()),
+        source_vector(Glorot("source_vector", heads, width)),
+        destination_vector(gatv2 ? torch::Tensor() : Glorot("destination_vector", heads, width)) {}
+
+  // Once it is known how wide the output is.
+  void AddBias(int64_t width) { bias = register_parameter("bias", torch::zeros({width})); }
+
+  const int64_t heads;
+  const torch::Tensor projection;          // W
+  const torch::Tensor destination;         // W_dst, of GATv2
+  const torch::Tensor source_vector;       // a_src; a of GATv2
+  const torch::Tensor destination_vector;  // a_dst, of GAT
+  torch::Tensor bias;
+
+ private:
+  torch::Tensor Glorot(const char* name, int64_t rows, int64_t cols) {
+    torch::Tensor made = register_parameter(name, torch::empty({rows, cols}));
+    torch::nn::init::xavier_uniform_(made);
+    return made;
+  }
+};
+TORCH_MODULE(GatHop);
+
+// Per row and head the inner product with the head's vector, [rows, heads]: one product with a
+// matrix that has the vectors as its diagonal.
+torch::Tensor ScoresOf(const torch::Tensor& projected, const torch::Tensor& vectors) {
+  const int64_t heads = vectors.size(0);
+  const torch::Tensor diagonal = torch::eye(heads).unsqueeze(2) * vectors.unsqueeze(0);
+  return LinearLayer(projected, diagonal.reshape({heads, projected.size(1)}), torch::Tensor());
+}
+
+class Gat final : public LayeredModel {
+ public:
+  Gat(const GatOptions& options, const ModelShape& shape)
+      : LayeredModel(options, shape, Activation::kElu),
+        gatv2_(options.gatv2),
+        attention_dropout_(options.attention_dropout),
+        negative_slope_(options.negative_slope),
+        layers_(register_module("layers", torch::nn::ModuleList())) {
+    for (size_t k = 0; k < num_layers(); ++k) {
+      const int64_t heads = last(k) ? options.output_heads : options.heads;
+      GatHop hop(InDim(k), heads, last(k) ? OutDim(k) : OutDim(k) / heads, gatv2_);
+      hop->AddBias(OutDim(k));
+      layers_->push_back(hop);
+    }
+  }
+
+ private:
+  torch::Tensor Layer(const torch::Tensor& h, const LayerPlace& at,
+                      const LayerOutput& /*output*/) override {
+    const auto& hop = *layers_[at.layer]->as<GatHop>();
+    const torch::Tensor projected =
+        LinearLayer(h, hop.projection, torch::Tensor(), {}, precision());
+    const torch::Tensor attended =
+        gatv2_ ? AttendDynamically(h, projected, hop, at) : AttendByGat(projected, hop, at);
+    if (!last(at.layer)) return attended + hop.bias;
+    return attended.view({at.num_destinations(), hop.heads, OutDim(at.layer)}).mean(1) + hop.bias;
+  }
+
+  torch::Tensor AttendByGat(const torch::Tensor& projected, const GatHopImpl& hop,
+                            const LayerPlace& at) const {
+    const torch::Tensor destinations = projected.narrow(0, 0, at.num_destinations());
+    return Attend({.projected = projected,
+                   .source_scores = ScoresOf(projected, hop.source_vector),
+                   .destination_scores = ScoresOf(destinations, hop.destination_vector),
+                   .negative_slope = negative_slope_,
+                   .dropout = DropoutOf(at)},
+                  WithSelfLoops(*at.block));
+  }
+  torch::Tensor AttendDynamically(const torch::Tensor& h, const torch::Tensor& projected,
+                                  const GatHopImpl& hop, const LayerPlace& at) const {
+    const torch::Tensor destinations = LinearLayer(
+        h.narrow(0, 0, at.num_destinations()), hop.destination, torch::Tensor(), {}, precision());
+    return DynamicAttend({.sources = projected,
+                          .destinations = destinations,
+                          .vector = hop.source_vector,
+                          .negative_slope = negative_slope_,
+                          .dropout = DropoutOf(at)},
+                         WithSelfLoops(*at.block));
+  }
+  Dropout DropoutOf(const LayerPlace& at) const {
+    return Dropout::Of(attention_dropout_, at.draws, kAttentionDraws + at.layer);
+  }
+
+  const bool gatv2_;
+  const double attention_dropout_;
+  const double negative_slope_;
+  torch::nn::ModuleList layers_;
+};
+
+}  // namespace
+
+std::shared_ptr<Model> MakeGat(const GatOptions& options, const ModelShape& shape) {
+  return std::make_shared<Gat>(options, shape);
+}
+
+}  // namespace halograph
