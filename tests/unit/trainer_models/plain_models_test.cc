@@ -179,11 +179,11 @@ TEST(GatTest, HeadsThatDoNotDivideTheWidthAreRefusedByName) {
   GatOptions options;
   options.hidden = 64;
   options.heads = 6;
-  EXPECT_EQ(options.Check().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(Message(options.Check()), HasSubstr("--heads is 6"));
-  EXPECT_THAT(Message(options.Check()), HasSubstr("--hidden 64"));
+  EXPECT_EQ(options.Validate().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(Message(options.Validate()), HasSubstr("--heads is 6"));
+  EXPECT_THAT(Message(options.Validate()), HasSubstr("--hidden 64"));
   options.hidden = 66;
-  EXPECT_TRUE(options.Check().ok());
+  EXPECT_TRUE(options.Validate().ok());
 }
 
 TEST(SageTest, PoolTakesTheLargestOfADenseLayerOfNeighbours) {
