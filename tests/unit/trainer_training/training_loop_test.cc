@@ -220,6 +220,8 @@ TEST_F(TrainingLoopTest, RanksWeighRowsAsOneRankWould) {
   options_.epochs = 3;
   options_.tasks.node.class_weights = *ParseClassWeights("1,8,0.25");
   options_.tasks.node.metrics = {"macro-f1", "accuracy"};
+  options_.optimizer = OptimizerKind::kSgd;  // unlike Adam it goes by the size of gradients
+  options_.learning_rate = 0.3;
   struct Run {
     torch::Tensor weights;
     std::vector<double> figures;
