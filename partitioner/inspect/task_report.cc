@@ -289,7 +289,7 @@ std::vector<std::string> WarningsOf(const Dataset& dataset, const std::vector<La
 
 Status CheckLabels(const std::vector<LabelFacts>& labels) {
   for (const LabelFacts& facts : labels) {
-    if (facts.wrong.empty() || facts.num_classes == 0) continue;
+    if (facts.wrong.empty() || facts.num_classes == 0 || AreValues(facts)) continue;
     return OutOfRange(
         "{}, but task '{}' has {} classes, 0 to {} (-1 or NaN: unlabelled): correct the label, or "
         "num_classes in the description of the input; the labels of the {} set are from {} to {}",

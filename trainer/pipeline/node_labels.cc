@@ -172,8 +172,12 @@ StatusOr<LabelRows> ConvertLabels(const TaskArray& array, const LabelRule& rule,
                   &label);
   const std::string which =
       rule.columns == 1 ? "the label" : fmt::format("label {}", wrong % rule.columns);
-  return OutOfRange("{} of {} is {} ({}), expected {}", which, name_of(wrong / rule.columns), label,
-                    DTypeName(array.spec.dtype), Expected(rule));
+  const bool fraction = std::isfinite(label) && label != std::trunc(label);
+  return OutOfRange("{} of {} is {} ({}), expected {}{}", which, name_of(wrong / rule.columns),
+                    label, DTypeName(array.spec.dtype), Expected(rule),
+                    fraction && rule.kind != NodeTaskKind::kRegression
+                        ? "; values are for --task-kind regression"
+                        : "");
 }
 
 }  // namespace halograph

@@ -103,6 +103,13 @@ TEST(WarningsTest, WholeNumbersThatAreNoClassesAreForOtherProgramsUnlessTheyAreV
   EXPECT_THAT(WarningsOf(dataset, LabelsOf(dataset)), IsEmpty());
 }
 
+TEST(CheckLabelsTest, ValuesAreNoClassesWhateverTheTaskSaysOfClasses) {
+  Dataset dataset = Labelled(std::vector<float>{0.5F, 7, 1, 1, 1}).dataset();
+  dataset.tasks[0].metadata["task_kind"] = "regression";
+  EXPECT_TRUE(CheckLabels(LabelsOf(dataset)).ok());
+  EXPECT_THAT(WarningsOf(dataset, LabelsOf(dataset)), IsEmpty());
+}
+
 TEST(CheckLabelsTest, AmongFractionsMinusOneIsAValue) {
   const Labelled builder(std::vector<double>{0.5, -1, -1, 1, 1});
   const auto labels = LabelsOf(WithoutClasses(builder));

@@ -14,6 +14,7 @@
 namespace halograph {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 
 class NodeClassificationTest : public OpenedGraphTest {
@@ -128,7 +129,8 @@ TEST_F(NodeClassificationTest, FractionsAreRefusedNamingTheSeed) {
   spec.tasks[0].sets[1].arrays[1] = MakeTensor<float>("labels", {0.5F, 1});
   Open(spec);
   EXPECT_THAT(Message(OpenTask(*stores_.kv, {}, "").status()),
-              HasSubstr("original id 6 is 0.5 (float32)"));
+              AllOf(HasSubstr("original id 6 is 0.5 (float32)"),
+                    HasSubstr("values are for --task-kind regression")));
 }
 
 }  // namespace
