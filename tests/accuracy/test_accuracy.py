@@ -68,6 +68,32 @@ class LearntInputsTest(AccuracyBase):
         self.assertGreaterEqual(mean(self.embedded(graph, range(2), settings)), 0.80)
 
 
+class RgcnTest(AccuracyBase):
+    """Typed graphs (docs/typed-graphs.md). Featureless types are learnt: each run begins anew."""
+
+    def learnt(self, graph, seeds, **settings):
+        return self.embedded(graph, seeds, dict(
+            settings, model="rgcn", state=self.box.folder / "state", sync="never",
+            embed_begin="fresh", threads=1))
+
+    def test_aifb(self):
+        """Inverse relations, as the paper has them; 36 test nodes, so means of 5 seeds."""
+        graph = self.partitioned(datasets.with_inverse_relations(datasets.real("aifb"),
+                                                                 self.box.folder / "aifb"))
+        found = self.learnt(graph, range(5), embed="entity:32", hidden=32, fanouts="-1,-1", lr=0.01,
+                            epochs=50, eval_every=0)
+        self.assertGreaterEqual(mean(found), 0.90)
+
+    def test_imdb_is_learnt_from_neighbours(self):
+        """Neighbours are worth 0.09 over a linear model of the movies' features."""
+        graph = self.partitioned(datasets.real("imdb-hetero"))
+        settings = dict(batch_size=100, epochs=10)
+        linear = mean(self.learnt(graph, range(3), layers=1, fanouts=0, **settings))
+        typed = mean(self.learnt(graph, range(3), fanouts="10,10", **settings))
+        self.assertGreaterEqual(typed, 0.53)
+        self.assertGreaterEqual(typed, linear + 0.04)
+
+
 class DefaultsTest(AccuracyBase):
     """Raw 0/1 features with no option but the seed."""
 
