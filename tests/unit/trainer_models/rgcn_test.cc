@@ -132,7 +132,7 @@ TEST_P(RgcnTest, IsTheFormulaOfThePaperForwardAndBackward) {
   }
 }
 
-TEST_P(RgcnTest, DropoutActsOnlyWhereDrawsAreGivenAndOtherwiseInEachType) {
+TEST_P(RgcnTest, DropoutActsOnlyWhereDrawsAreGiven) {
   torch::manual_seed(1);
   const auto model = MakeRgcn(OptionsOf(GetParam()), TypedShape());
   const Minibatch minibatch = TypedMinibatch(4);
@@ -185,6 +185,22 @@ TEST(RgcnInputsTest, RowsOfOneWidthGoInAsTheyAre) {
   const Parameters p = MakeRgcn(OptionsOf({}), shape)->named_parameters();
   EXPECT_FALSE(p.contains("inputs.type0.weight"));
   EXPECT_TRUE(p.contains("inputs.type1.weight"));
+}
+
+TEST(RgcnDropoutTest, NodesOfDifferentTypesLoseDifferentValues) {
+  torch::manual_seed(1);
+  ModelShape shape = TypedShape();
+  shape.input_dims = {6, 6, 6};
+  RgcnOptions options;
+  const auto model = MakeRgcn(options, shape);
+  Minibatch alone;  // without edges
+  alone.layers = {{{}, {4, 4, 0}, {4, 4, 0}}, {{}, {4, 4, 0}, {4, 4, 0}}};
+  alone.nodes = {std::vector<int64_t>(4), std::vector<int64_t>(4), {}};
+  const torch::Tensor x = torch::randn({4, 6});
+  const auto evaluated = model->Embed({&alone, {x, x, {}}, {}});
+  EXPECT_TRUE(torch::equal(evaluated[0], evaluated[1]));
+  const auto trained = model->Embed({&alone, {x, x, {}}, 7});
+  EXPECT_FALSE(torch::equal(trained[0], trained[1]));
 }
 
 TEST(RgcnRelationsTest, ALayerWithoutSomeRelationsIsAsOneWhereTheyHaveNoEdges) {
