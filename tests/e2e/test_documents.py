@@ -12,11 +12,12 @@ import sys
 
 from harness import programs
 from harness.programs import Result, must, seconds
+from harness.training import model_names
 
 ROOT = pathlib.Path(__file__).parents[2]
 RUN = ["README.md", "docs/partitioning.md", "docs/operating.md", "docs/training.md",
        "docs/tasks.md"]  # in this order
-PAGES = RUN + ["docs/performance.md", "CONTRIBUTING.md"]
+PAGES = RUN + ["docs/performance.md", "docs/typed-graphs.md", "CONTRIBUTING.md"]
 README_LINES = 150
 FOLDERS = "client|cmake|common|deploy|docs|partitioner|proto|server|tests|trainer"
 
@@ -77,6 +78,9 @@ class PagesTest(programs.ProgramTest):
         for program in ("partition", "server", "train", "ctl"):
             for words in self.commands(f"halograph-{program}"):
                 known |= set(re.findall(r"--[a-z0-9-]+", must(self.box.run(*words, "--help")).out))
+        for name in model_names(self.box):
+            text = must(self.box.run("halograph-train", "--model", name, "--help")).out
+            known |= set(re.findall(r"--[a-z0-9-]+", text))
         for script in [*ROOT.glob("deploy/*.sh"), *ROOT.glob("tests/bench/**/*.cc"),
                        *ROOT.glob("tests/bench/**/*.h"), *ROOT.glob("tests/bench/**/*.py")]:
             known |= set(re.findall(r"--[a-z0-9-]+", script.read_text(encoding="utf-8")))

@@ -6,6 +6,7 @@ import unittest
 
 from harness import programs
 from harness.programs import ProgramTest
+from harness.training import model_names
 
 SOURCES = pathlib.Path(__file__).resolve().parents[2]
 
@@ -156,8 +157,10 @@ class AdvisedOptionsTest(ProgramTest):
 
     def options(self):
         found = set()
-        for case in CASES:
-            help_text = self.box.run(case.program, *case.command, "--help").out
+        calls = [[case.program, *case.command] for case in CASES]
+        calls += [["halograph-train", "--model", name] for name in model_names(self.box)]
+        for call in calls:
+            help_text = self.box.run(*call, "--help").out
             found.update(re.findall(r"^  (--[a-z][a-z0-9-]*)", help_text, re.MULTILINE))
         return found
 

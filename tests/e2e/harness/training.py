@@ -1,5 +1,6 @@
 """Running trainers and reading their logs."""
 import json
+import re
 
 from harness import programs
 from harness.programs import must
@@ -25,6 +26,12 @@ def options(**given):
         if value is not True:
             found.append(value)
     return found
+
+
+def model_names(box):
+    """Of --model. Each has options of its own, which --help shows beside --model NAME."""
+    refused = box.run("halograph-train", "--model", "none").err
+    return re.search(r"no model .none., expected (.*) \(see", refused)[1].split(", ")
 
 
 def train(box, timeout=240, **given):
