@@ -8,7 +8,8 @@
 
 namespace halograph {
 
-// The mark of a tensor: of no graph object, "import-mark-" and a checksum of the tensor's full name.
+// The mark of a tensor: of no graph object, "import-mark-" and a checksum of the tensor's full
+// name.
 [[nodiscard]] TensorRef ImportMarkOf(const TensorRef& ref);
 [[nodiscard]] bool IsImportMark(const TensorRef& ref);
 // A row a partition.

@@ -54,7 +54,8 @@ struct StateOptions {
   // above kPushWindow; a lower one is taken for that of a new client, and applied even if it was
   // before. So allow for all clients that may still repeat a push.
   int max_clients = 4096;
-  // Copies of synchronous pushes that wait for other ranks; the step that is due may exceed it.
+  // Copies of synchronous pushes that wait for other ranks; the step that is due may exceed it. And
+  // of pushes whose callers did not wait for their end: beyond, pushes wait before they begin.
   int64_t max_waiting_bytes = int64_t{1} << 30;
   // A push waits while a checkpoint has more images to write that pushes to the tensor saved.
   int64_t max_image_bytes = int64_t{64} << 20;
@@ -124,6 +125,9 @@ struct PushRequest {
       {};                         // global, owned by the partition; repeats allowed; may be empty
   DType dtype = DType::kFloat32;  // of rows: kFloat32, kFloat16 or kBFloat16
   std::span<const std::byte> rows = {};  // ids.size() rows of PushedRowBytes
+  // Owns what ids and rows point to: held on to for as long as the store reads it. Null: the caller
+  // owns it, until Push returns.
+  std::shared_ptr<const void> kept = nullptr;
 };
 inline constexpr int kPushWindow = 64;
 
@@ -200,9 +204,11 @@ class StateStore {
   //   AlreadyExists      the graph has a feature of this name
   //   NotFound           an unknown node type or relation
   //   ResourceExhausted  it does not fit into memory_bytes: bytes asked, used and allowed
-  [[nodiscard]] virtual Status Create(const MutableTensorSpec& spec) = 0;
-  // Drops a tensor, durably. NotFound naming what exists.
-  [[nodiscard]] virtual Status Drop(const TensorRef& ref) = 0;
+  //   DeadlineExceeded, Cancelled  by `limits`, while another call had its turn; nothing changed
+  [[nodiscard]] virtual Status Create(const MutableTensorSpec& spec,
+                                      const WorkLimits& limits = {}) = 0;
+  // Drops a tensor, durably. NotFound naming what exists; DeadlineExceeded, Cancelled as Create.
+  [[nodiscard]] virtual Status Drop(const TensorRef& ref, const WorkLimits& limits = {}) = 0;
 
   // Logs and applies one push; returns when it is as durable as options.sync says. A synchronous
   // push returns when it is logged; it is applied with its step.
@@ -216,7 +222,10 @@ class StateStore {
   //   ResourceExhausted   larger than max_push_bytes, or a sequence number or step further ahead
   //                       than kPushWindow, or more waits than max_waiting_bytes
   //   Unavailable         pushes are refused since a write failed: the reason. Restart the server
-  //   DeadlineExceeded, Cancelled  by `limits`; the push may be applied: repeat it to know
+  //   DeadlineExceeded, Cancelled  by `limits`: what the push waited for. From its LSN on the
+  //                       message names that: the push is applied yet, by others, and is
+  //                       acknowledged when it is repeated
+  // With limits, ids and rows are copied unless request.kept holds them.
   [[nodiscard]] virtual StatusOr<PushReceipt> Push(const PushRequest& request,
                                                    const WorkLimits& limits) = 0;
 
@@ -236,8 +245,10 @@ class StateStore {
   [[nodiscard]] virtual StatusOr<MutableTensorStats> Describe(const TensorRef& ref) const = 0;
   [[nodiscard]] virtual StateStats stats() const = 0;
 
-  // Makes all that is applied durable and frees the log before it.
-  [[nodiscard]] virtual Status Checkpoint() = 0;
+  // Makes all that is applied durable and frees the log before it. DeadlineExceeded, Cancelled: by
+  // `limits`, which end waits for other calls and pushes, and for the log; not the writing of
+  // files.
+  [[nodiscard]] virtual Status Checkpoint(const WorkLimits& limits = {}) = 0;
 
   // Keeps the state of one moment under `name`, durably. `step`: the moment after that step, for
   // which it waits; null: now. Pushes go on meanwhile.
@@ -245,7 +256,7 @@ class StateStore {
   //   FailedPrecondition  the step is over for a tensor: it is named. A tensor of an earlier run
   //   that
   //                       nobody pushes to counts too: drop it, or snapshot without a step
-  //   DeadlineExceeded    the step did not come within step_timeout_ns; or `limits`
+  //   DeadlineExceeded    the step did not come within step_timeout_ns; or `limits`, as Checkpoint
   [[nodiscard]] virtual StatusOr<SnapshotInfo> Snapshot(const std::string& name,
                                                         std::optional<int64_t> step,
                                                         const WorkLimits& limits) = 0;
@@ -261,10 +272,13 @@ class StateStore {
                                                             const TensorRef& ref,
                                                             const SnapshotPlace& place,
                                                             size_t max_bytes) const = 0;
-  // NotFound naming what exists.
-  [[nodiscard]] virtual Status DeleteSnapshot(const std::string& name) = 0;
+  // NotFound naming what exists; DeadlineExceeded, Cancelled as Create.
+  [[nodiscard]] virtual Status DeleteSnapshot(const std::string& name,
+                                              const WorkLimits& limits = {}) = 0;
   // Sets all tensors to what they were at the snapshot, durably; pending steps are given up.
-  [[nodiscard]] virtual Status RestoreSnapshot(const std::string& name) = 0;
+  // NotFound as above. DeadlineExceeded, Cancelled: as Checkpoint; then nothing was restored.
+  [[nodiscard]] virtual Status RestoreSnapshot(const std::string& name,
+                                               const WorkLimits& limits = {}) = 0;
 };
 
 }  // namespace halograph

@@ -11,6 +11,10 @@ class Store::AdminTurn {
   explicit AdminTurn(Store& store, const WorkLimits& limits = {}) : store_(store) {
     const MonitorLock lock(*store_.monitor_);
     while (store_.admin_busy_ && status_.ok()) status_ = store_.WaitForChange(limits, kForever);
+    if (!status_.ok()) {
+      status_ =
+          Annotate(status_, "waiting for another call that creates, drops, keeps or restores");
+    }
     if (status_.ok()) store_.admin_busy_ = true;
   }
   ~AdminTurn() {

@@ -103,7 +103,6 @@ Status LiveTensor::ToRows(std::span<const int64_t> ids, std::vector<int64_t>* ro
 }
 
 void LiveTensor::Apply(PushKind kind, std::span<const PushedRows> lists) {
-  if (capture != nullptr) capture->WaitForSpace();
   turns.BeginChange();
   try {
     Change(kind, lists);

@@ -20,7 +20,10 @@ struct Moment {
                                   // the push that completed the step
   TensorMoment at;
   WaitingPushes waiting;
-  bool performed = false;  // without a ticket: that push has done what its turn is for
+  // Without a ticket:
+  bool claimed = false;    // that push is about to capture
+  bool performed = false;  // it has done what its turn is for
+  bool given_up = false;   // nobody wants the images: it must not capture
 
   // Within that turn.
   std::shared_ptr<RowCapture> capture;  // null: no image is wanted

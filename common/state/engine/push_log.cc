@@ -101,13 +101,23 @@ int64_t PushLog::Append(LogRecord* record) {
   return lsn;
 }
 
-Status PushLog::WaitAcknowledged(int64_t lsn) {
+Status PushLog::WaitAcknowledged(int64_t lsn, const Patience& patience) {
   const bool synced = options_.sync == SyncLevel::kAlways;
   const MonitorLock lock(*monitor_);
-  while (released_lsn_ < lsn) monitor_->Wait(kForever);
+  while (released_lsn_ < lsn) {
+    HG_RETURN_IF_ERROR(Annotate(patience.Wait(*monitor_), "it is being written to the log"));
+  }
   if (!synced) return written_lsn_ >= lsn ? OkStatus() : failure_;
-  while (synced_lsn_ < lsn && failure_.ok()) monitor_->Wait(kForever);
+  while (synced_lsn_ < lsn && failure_.ok()) {
+    HG_RETURN_IF_ERROR(Annotate(patience.Wait(*monitor_), "the log is being synced"));
+  }
   return synced_lsn_ >= lsn ? OkStatus() : failure_;
+}
+
+void PushLog::KeepUntilReleased(int64_t lsn, std::shared_ptr<const void> kept) {
+  const MonitorLock lock(*monitor_);
+  // Else the caller's own goes with it, without the lock.
+  if (released_lsn_ < lsn) kept_.emplace(lsn, std::move(kept));
 }
 
 void PushLog::WriteLoop() {
@@ -124,6 +134,7 @@ void PushLog::WriteLoop() {
       failed = !failure_.ok();
     }
     const int64_t last = batch.back()->header.lsn;
+    std::vector<std::shared_ptr<const void>> free;  // without the lock
     Status status = OkStatus();
     if (!failed) status = WriteBatch(batch, durable_lsn);
     batch.clear();
@@ -136,6 +147,10 @@ void PushLog::WriteLoop() {
       }
       failed = !failure_.ok();
       released_lsn_ = last;
+      for (auto kept = kept_.begin(); kept != kept_.end() && kept->first <= last;) {
+        free.push_back(std::move(kept->second));
+        kept = kept_.erase(kept);
+      }
       monitor_->NotifyAll();
     }
     if (failed || options_.sync != SyncLevel::kAlways) continue;
@@ -290,11 +305,13 @@ Status PushLog::SyncSegments(int64_t target) {
   return OkStatus();
 }
 
-Status PushLog::SyncTo(int64_t lsn) {
+Status PushLog::SyncTo(int64_t lsn, const Patience& patience) {
   const MonitorLock lock(*monitor_);
   sync_wanted_ = std::max(sync_wanted_, lsn);
   monitor_->NotifyAll();
-  while (synced_lsn_ < lsn && failure_.ok()) monitor_->Wait(kForever);
+  while (synced_lsn_ < lsn && failure_.ok()) {
+    HG_RETURN_IF_ERROR(Annotate(patience.Wait(*monitor_), "the log is being synced"));
+  }
   return synced_lsn_ >= lsn ? OkStatus() : failure_;
 }
 

@@ -10,12 +10,14 @@
 #include <deque>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <vector>
 
 #include "common/base/status.h"
 #include "common/state/engine/log_replay.h"
+#include "common/state/engine/patience.h"
 #include "common/state/engine/segment.h"
 #include "common/state/env.h"
 #include "common/state/state_store.h"
@@ -51,14 +53,20 @@ class PushLog {
   PushLog& operator=(const PushLog&) = delete;
 
   // Gives the record the next LSN, and queues it. `record` and what it borrows are the log's until
-  // WaitAcknowledged of it returns. Callers append in the order that they mean.
+  // WaitAcknowledged of it returns, but not for want of patience. Callers append in the order that
+  // they mean.
   [[nodiscard]] int64_t Append(LogRecord* record);
   // Until the record is as durable as the level says. Unavailable with the reason after a failure:
   // the record may be in the log.
-  [[nodiscard]] Status WaitAcknowledged(int64_t lsn);
+  // DeadlineExceeded, Cancelled: by `patience`; then KeepUntilReleased is to be called.
+  [[nodiscard]] Status WaitAcknowledged(int64_t lsn, const Patience& patience = {});
+  // Holds on to `kept`, which has the record and what it borrows, until the log has no use for
+  // them.
+  void KeepUntilReleased(int64_t lsn, std::shared_ptr<const void> kept);
 
-  // Syncs all that was appended up to `lsn`.
-  [[nodiscard]] Status SyncTo(int64_t lsn);
+  // Syncs all that was appended up to `lsn`. DeadlineExceeded, Cancelled: by `patience`; it goes
+  // on.
+  [[nodiscard]] Status SyncTo(int64_t lsn, const Patience& patience = {});
   // Records up to `lsn` are not needed any more.
   void Free(int64_t lsn);
   // The epoch of the first segment that Free(lsn) would keep.
@@ -105,6 +113,7 @@ class PushLog {
   std::vector<LogRecord*> queue_;
   int64_t last_lsn_ = 0;      // given
   int64_t released_lsn_ = 0;  // written or given up: what is borrowed is free
+  std::multimap<int64_t, std::shared_ptr<const void>> kept_;  // by LSN, above released_lsn_
   int64_t written_lsn_ = 0;
   int64_t synced_lsn_ = 0;
   int64_t sync_wanted_ = 0;        // SyncTo

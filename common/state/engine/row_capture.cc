@@ -17,9 +17,25 @@ void AppendImages(size_t first, const RowTable& table, RowImages* out) {
 
 }  // namespace
 
-void RowCapture::WaitForSpace() {
+Status RowCapture::WaitForSpace(const Patience& patience, std::function<void()> work) noexcept {
   const MonitorLock lock(*monitor_);
-  while (saved_bytes_ > max_saved_bytes_ && !closed_) monitor_->Wait(kForever);
+  while (saved_bytes_ > max_saved_bytes_ && !closed_) {
+    Status waited = patience.Wait(*monitor_);
+    if (waited.ok()) continue;
+    left_ = std::move(work);
+    return waited;
+  }
+  return OkStatus();
+}
+
+void RowCapture::RunLeft() {
+  std::function<void()> work;
+  {
+    const MonitorLock lock(*monitor_);
+    if (saved_bytes_ > max_saved_bytes_ && !closed_) return;
+    work = std::exchange(left_, nullptr);
+  }
+  if (work != nullptr) work();
 }
 
 void RowCapture::SaveBefore(std::span<const int64_t> rows, const RowTable& table) {

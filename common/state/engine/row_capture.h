@@ -5,10 +5,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
 
+#include "common/state/engine/patience.h"
 #include "common/state/engine/row_set.h"
 #include "common/state/env.h"
 #include "common/state/row_table.h"
@@ -30,8 +32,12 @@ class RowCapture {
         max_saved_bytes_(max_saved_bytes),
         monitor_(scheduler.NewMonitor()) {}
 
-  // Within a turn, before a change: waits while the checkpoint has too many images to write.
-  void WaitForSpace();
+  // Within a turn, before its changes: waits while the checkpoint has too many images to write, as
+  // long as `patience` says. After an error the turn is left to `work`: the checkpoint's thread
+  // does that, within RunLeft, when there is space. `work` must not throw, nor wait for space.
+  [[nodiscard]] Status WaitForSpace(const Patience& patience, std::function<void()> work) noexcept;
+  // Of the checkpoint's thread, where it neither reads nor has a turn, after TakeNext and Close.
+  void RunLeft();
   // Within a change: `rows` are about to be changed.
   void SaveBefore(std::span<const int64_t> rows, const RowTable& table);
 
@@ -54,6 +60,7 @@ class RowCapture {
   const std::unique_ptr<Monitor> monitor_;
   int64_t saved_bytes_ = 0;
   bool closed_ = false;
+  std::function<void()> left_;  // of the one turn
 };
 
 }  // namespace halograph

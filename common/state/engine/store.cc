@@ -8,18 +8,6 @@
 #include "common/state/engine/admin_turn.h"
 
 namespace halograph {
-namespace {
-
-constexpr int64_t kCancelPollNs = 20'000'000;
-
-int64_t DeadlineNs(const WorkLimits& limits) {
-  if (!limits.deadline.has_value()) return kForever;
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(limits.deadline->time_since_epoch())
-      .count();
-}
-
-}  // namespace
-
 Store::Store(const StateOptions& options, const StateGraph& graph, Env& env)
     : options_(options),
       graph_(graph),
@@ -56,9 +44,10 @@ Status Store::CheckSpec(const MutableTensorSpec& spec) const {
   return OkStatus();
 }
 
-Status Store::Create(const MutableTensorSpec& spec) {
+Status Store::Create(const MutableTensorSpec& spec, const WorkLimits& limits) {
   HG_RETURN_IF_ERROR(CheckSpec(spec));
-  const AdminTurn turn(*this);
+  const AdminTurn turn(*this, limits);
+  HG_RETURN_IF_ERROR(turn.status());
   {
     const MonitorLock lock(*monitor_);
     const StatusOr<Tensor> same = Find(spec.ref);
@@ -87,8 +76,9 @@ Status Store::Create(const MutableTensorSpec& spec) {
   return OkStatus();
 }
 
-Status Store::Drop(const TensorRef& ref) {
-  const AdminTurn turn(*this);
+Status Store::Drop(const TensorRef& ref, const WorkLimits& limits) {
+  const AdminTurn turn(*this, limits);
+  HG_RETURN_IF_ERROR(turn.status());
   Tensor tensor;
   {
     const MonitorLock lock(*monitor_);
@@ -123,7 +113,7 @@ Status Store::Pull(const TensorRef& ref, std::span<const int64_t> ids,
   }
   std::vector<int64_t> rows;
   HG_RETURN_IF_ERROR(tensor->ToRows(ids, &rows));
-  const TurnsRead read(tensor->turns, DeadlineNs(limits));
+  const TurnsRead read(tensor->turns, Patience(limits, env_.scheduler()).until_ns());
   if (!read.begun()) {
     return DeadlineExceeded("{}: its rows were being changed until the deadline of the call",
                             ref.ToString());
@@ -156,17 +146,14 @@ Status Store::AwaitApplied(const LiveTensor& tensor, int64_t min_lsn,
 }
 
 Status Store::CheckLimits(const WorkLimits& limits, int64_t until_ns) const {
-  if (limits.cancel != nullptr) HG_RETURN_IF_ERROR(limits.cancel->Check());
-  if (env_.scheduler().NowNs() < std::min(until_ns, DeadlineNs(limits))) return OkStatus();
+  HG_RETURN_IF_ERROR(Patience(limits, env_.scheduler()).Check());
+  if (until_ns == kForever || env_.scheduler().NowNs() < until_ns) return OkStatus();
   return DeadlineExceeded("the deadline of the call has passed");
 }
 
 Status Store::WaitForChange(const WorkLimits& limits, int64_t until_ns) const {
   HG_RETURN_IF_ERROR(CheckLimits(limits, until_ns));
-  const int64_t now = env_.scheduler().NowNs();
-  const int64_t deadline = std::min(until_ns, DeadlineNs(limits));
-  monitor_->Wait(limits.cancel == nullptr ? deadline : std::min(deadline, now + kCancelPollNs));
-  return OkStatus();
+  return Patience(limits, env_.scheduler()).Wait(*monitor_, until_ns);
 }
 
 MutableTensorStats Store::StatsOf(const LiveTensor& tensor) const {

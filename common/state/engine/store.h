@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -21,6 +22,7 @@
 #include "common/state/engine/client_table.h"
 #include "common/state/engine/live_tensor.h"
 #include "common/state/engine/moment.h"
+#include "common/state/engine/patience.h"
 #include "common/state/engine/push_log.h"
 #include "common/state/engine/state_catalogue.h"
 #include "common/state/state_store.h"
@@ -35,8 +37,8 @@ class Store : public StateStore {
   // What StateStore::Open promises.
   [[nodiscard]] Status Begin();
 
-  [[nodiscard]] Status Create(const MutableTensorSpec& spec) override;
-  [[nodiscard]] Status Drop(const TensorRef& ref) override;
+  [[nodiscard]] Status Create(const MutableTensorSpec& spec, const WorkLimits& limits) override;
+  [[nodiscard]] Status Drop(const TensorRef& ref, const WorkLimits& limits) override;
   [[nodiscard]] StatusOr<PushReceipt> Push(const PushRequest& request,
                                            const WorkLimits& limits) override;
   [[nodiscard]] Status Pull(const TensorRef& ref, std::span<const int64_t> ids,
@@ -44,7 +46,7 @@ class Store : public StateStore {
                             const WorkLimits& limits) const override;
   [[nodiscard]] StatusOr<MutableTensorStats> Describe(const TensorRef& ref) const override;
   [[nodiscard]] StateStats stats() const override;
-  [[nodiscard]] Status Checkpoint() override;
+  [[nodiscard]] Status Checkpoint(const WorkLimits& limits) override;
   [[nodiscard]] StatusOr<SnapshotInfo> Snapshot(const std::string& name,
                                                 std::optional<int64_t> step,
                                                 const WorkLimits& limits) override;
@@ -52,8 +54,8 @@ class Store : public StateStore {
   [[nodiscard]] StatusOr<SnapshotPage> ReadSnapshot(const std::string& name, const TensorRef& ref,
                                                     const SnapshotPlace& place,
                                                     size_t max_bytes) const override;
-  [[nodiscard]] Status DeleteSnapshot(const std::string& name) override;
-  [[nodiscard]] Status RestoreSnapshot(const std::string& name) override;
+  [[nodiscard]] Status DeleteSnapshot(const std::string& name, const WorkLimits& limits) override;
+  [[nodiscard]] Status RestoreSnapshot(const std::string& name, const WorkLimits& limits) override;
 
  private:
   using Tensor = std::shared_ptr<LiveTensor>;
@@ -69,6 +71,10 @@ class Store : public StateStore {
     std::vector<Step> steps;               // that are complete with it
     [[nodiscard]] bool completes() const { return !steps.empty(); }
   };
+  // A push that is in the log. What it borrows is the caller's, or its own if the caller may leave.
+  struct PushUnderWay;
+  // Counts the bytes of a push whose caller has left, until it is destroyed.
+  class LateBytes;
   using Moments = std::vector<std::shared_ptr<Moment>>;
   using TensorMap = std::map<uint32_t, Tensor>;
   class AdminTurn;
@@ -99,9 +105,19 @@ class Store : public StateStore {
   [[nodiscard]] StatusOr<Tensor> Find(const TensorRef& ref) const;
   void Applied(LiveTensor& tensor, int64_t lsn);
   void Applied(LiveTensor& tensor, const WaitingPushes& pushes);  // or given up
-  // Does the work, in the tensor's turn; then what was pushed is in the rows, or waits.
+  // Does the work, in the tensor's turn; then what was pushed is in the rows, or waits. Of a
+  // replay.
   void Perform(LiveTensor& tensor, const Work& work, const LogRecord& record,
                const std::vector<int64_t>& rows);
+  // The same of a push; after an error of `patience` others do it.
+  [[nodiscard]] Status Perform(const std::shared_ptr<PushUnderWay>& push, const Patience& patience);
+  // The caller of a push that is in the log does not wait for its end.
+  void Leave(const std::shared_ptr<PushUnderWay>& push) noexcept;
+  void CopyIfWaiting(const Work& work, const LogRecord& record, const std::vector<int64_t>& rows);
+  void PerformInTurn(LiveTensor& tensor, const Work& work, const LogRecord& record,
+                     const std::vector<int64_t>& rows);
+  // Runs `change`; without memory for it rows are unreadable until a restart.
+  void Guarded(size_t rows, const std::function<void()>& change);
   void ApplyStep(LiveTensor& tensor, const Step& step, const WaitingPush* own,
                  const PushedRows& own_rows);
 
@@ -118,11 +134,15 @@ class Store : public StateStore {
                                                   Moments* now);
   void ReachNow(Moment& moment);
   void Reach(Moment& moment, int64_t lsn);
-  void Capture(Moment& moment);        // within a turn
-  void CaptureInTurn(Moment& moment);  // of its own
+  void Capture(Moment& moment);  // within a turn
+  // Of its own, or of the push's. After an error of `patience` it is not captured, nor will be.
+  [[nodiscard]] Status CaptureInTurn(Moment& moment, const Patience& patience);
+  [[nodiscard]] bool Claim(Moment& moment);  // whether the push is to capture
+  [[nodiscard]] static std::string WaitingFor(const LiveTensor& tensor);
   [[nodiscard]] int64_t TakeTicket(LiveTensor& tensor);
   void ReleaseMoments(const Moments& moments, bool written);
-  [[nodiscard]] Status WriteMoments(const Moments& moments, bool whole, SnapshotInfo* info);
+  [[nodiscard]] Status WriteMoments(const Moments& moments, bool whole, const WorkLimits& limits,
+                                    SnapshotInfo* info);
   [[nodiscard]] StatusOr<int64_t> WriteFile(int64_t number, const Moments& moments,
                                             const std::string& clients);
   [[nodiscard]] StatusOr<int64_t> WriteSections(const std::filesystem::path& path,
@@ -141,7 +161,7 @@ class Store : public StateStore {
   [[nodiscard]] Status TensorsOf(const CatalogueSnapshot& snapshot, TensorMap* tensors) const;
   [[nodiscard]] Status SwitchToSnapshot(const CatalogueSnapshot& snapshot,
                                         const std::vector<TensorMoment>& then,
-                                        const TensorMap& restored);
+                                        const TensorMap& restored, const Patience& patience);
 
   // store.cc
   [[nodiscard]] Status AwaitApplied(const LiveTensor& tensor, int64_t min_lsn,
@@ -173,6 +193,7 @@ class Store : public StateStore {
   ClientTable clients_;
   int64_t last_lsn_ = 0;
   int64_t waiting_bytes_ = 0;
+  int64_t late_bytes_ = 0;  // of pushes whose callers have left
   int64_t memory_bytes_ = 0;
   bool admin_busy_ = false;
   bool step_snapshot_waits_ = false;

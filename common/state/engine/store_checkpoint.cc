@@ -40,9 +40,10 @@ void Store::CheckpointIfLong() {
   if (!written.ok()) log_->Fail(written);  // the log would grow without bound
 }
 
-Status Store::Checkpoint() {
-  const AdminTurn turn(*this);
-  return WriteCheckpoint(nullptr, std::nullopt, {}).status();
+Status Store::Checkpoint(const WorkLimits& limits) {
+  const AdminTurn turn(*this, limits);
+  HG_RETURN_IF_ERROR(turn.status());
+  return WriteCheckpoint(nullptr, std::nullopt, limits).status();
 }
 
 bool Store::NextIsWhole(bool snapshot) const {
@@ -65,7 +66,7 @@ StatusOr<SnapshotInfo> Store::WriteCheckpoint(const std::string* name, std::opti
   info.step = step.value_or(-1);
   if (name != nullptr) info.name = *name;
   Status status = FindMoments(step, whole, limits, &moments);
-  if (status.ok()) status = WriteMoments(moments, whole, &info);
+  if (status.ok()) status = WriteMoments(moments, whole, limits, &info);
   ReleaseMoments(moments, status.ok());
   if (!status.ok()) return status;
   return info;
@@ -83,14 +84,19 @@ Status Store::FindMoments(std::optional<int64_t> step, bool whole, const WorkLim
     }
     step_snapshot_waits_ = step.has_value();
   }
-  const Status status = step.has_value() ? AwaitStep(*step, limits, *moments) : OkStatus();
+  Status status = step.has_value() ? AwaitStep(*step, limits, *moments) : OkStatus();
   {
     const MonitorLock lock(*monitor_);
     step_snapshot_waits_ = false;
     for (const auto& moment : *moments) moment->tensor->progress.moment = nullptr;
     std::erase_if(*moments, [](const auto& moment) { return !moment->reached; });
   }
-  for (const auto& moment : *moments) CaptureInTurn(*moment);
+  // All: every turn that was taken is waited for, or left.
+  const Patience patience(limits, env_.scheduler());
+  for (const auto& moment : *moments) {
+    const Status captured = CaptureInTurn(*moment, patience);
+    if (status.ok()) status = captured;
+  }
   return status;
 }
 
@@ -115,7 +121,12 @@ Status Store::AwaitStep(int64_t step, const WorkLimits& limits, const Moments& m
       }
     }
     // At once: pushes to these tensors wait for the turns that were taken.
-    for (const auto& moment : now) CaptureInTurn(*moment);
+    Status status;
+    for (const auto& moment : now) {
+      const Status captured = CaptureInTurn(*moment, Patience(limits, env_.scheduler()));
+      if (status.ok()) status = captured;
+    }
+    HG_RETURN_IF_ERROR(status);
   }
 }
 
@@ -176,24 +187,41 @@ void Store::Capture(Moment& moment) {
   tensor.dirty.Clear();
 }
 
+std::string Store::WaitingFor(const LiveTensor& tensor) {
+  return fmt::format("waiting for the pushes to {} before it", tensor.spec.ref.ToString());
+}
+
 int64_t Store::TakeTicket(LiveTensor& tensor) {
   const MonitorLock lock(*monitor_);
   return tensor.turns.Take();
 }
 
-void Store::CaptureInTurn(Moment& moment) {
+Status Store::CaptureInTurn(Moment& moment, const Patience& patience) {
+  LiveTensor& tensor = *moment.tensor;
   if (!moment.ticket.has_value()) {
     // The push that reached the moment captures. No turn of our own may be waited for: a later push
     // may have the turn before it, and wait for the images to be written.
     const MonitorLock lock(*monitor_);
-    while (!moment.performed) monitor_->Wait(kForever);
-    return;
+    while (!moment.performed) {
+      const Status waited = (moment.claimed ? Patience() : patience).Wait(*monitor_);
+      if (waited.ok()) continue;
+      moment.given_up = true;
+      return Annotate(waited, WaitingFor(tensor));
+    }
+    return OkStatus();
   }
-  if (moment.capture != nullptr) return;  // done before
-  LiveTensor& tensor = *moment.tensor;
-  tensor.turns.WaitForTurn(*moment.ticket);
+  if (moment.capture != nullptr) return OkStatus();  // done before
+  const Status waited = tensor.turns.WaitForTurn(*moment.ticket, patience, [] {});
+  if (!waited.ok()) return Annotate(waited, WaitingFor(tensor));
   Capture(moment);
   tensor.turns.EndTurn();
+  return OkStatus();
+}
+
+bool Store::Claim(Moment& moment) {
+  const MonitorLock lock(*monitor_);
+  moment.claimed = !moment.given_up;
+  return moment.claimed;
 }
 
 void Store::ReleaseMoments(const Moments& moments, bool written) {
@@ -201,6 +229,7 @@ void Store::ReleaseMoments(const Moments& moments, bool written) {
     if (moment->capture == nullptr) continue;  // its push found no memory
     LiveTensor& tensor = *moment->tensor;
     moment->capture->Close();
+    moment->capture->RunLeft();
     tensor.turns.WaitForTurn(TakeTicket(tensor));
     tensor.capture = nullptr;
     if (!written) tensor.dirty.AddAll(moment->capture->wanted());
@@ -208,7 +237,8 @@ void Store::ReleaseMoments(const Moments& moments, bool written) {
   }
 }
 
-Status Store::WriteMoments(const Moments& moments, bool whole, SnapshotInfo* info) {
+Status Store::WriteMoments(const Moments& moments, bool whole, const WorkLimits& limits,
+                           SnapshotInfo* info) {
   std::string clients;
   CheckpointInfo next;
   {
@@ -226,7 +256,7 @@ Status Store::WriteMoments(const Moments& moments, bool whole, SnapshotInfo* inf
   const int64_t number = next_file_++;
   next.files.push_back(number);
   HG_ASSIGN_OR_RETURN(info->bytes, WriteFile(number, moments, clients));
-  HG_RETURN_IF_ERROR(log_->SyncTo(next.lsn));
+  HG_RETURN_IF_ERROR(log_->SyncTo(next.lsn, Patience(limits, env_.scheduler())));
   next.first_epoch = log_->FirstEpochAfter(next.first_lsn - 1);
   CatalogueSnapshot snapshot = {*info, next.files, {}};
   for (const auto& moment : moments) {
@@ -299,6 +329,7 @@ Status Store::WriteImages(Moments moments, CheckpointWriter* writer) const {
         const TurnsRead read(moment->tensor->turns);
         more = moment->capture->TakeNext(rows, table, &images);
       }
+      moment->capture->RunLeft();
       if (!more) moment = nullptr;
       if (!images.rows.empty()) HG_RETURN_IF_ERROR(writer->AddImages(number, images));
     }

@@ -14,40 +14,95 @@ constexpr size_t kCheckedBytesAtATime = size_t{128} << 10;
 
 }  // namespace
 
-StatusOr<PushReceipt> Store::Push(const PushRequest& request, const WorkLimits& limits) {
-  HG_RETURN_IF_ERROR(CheckLimits(limits, kForever));
+class Store::LateBytes {
+ public:
+  LateBytes(Store* store, int64_t bytes) : store_(*store), bytes_(bytes) { Add(bytes_); }
+  ~LateBytes() { Add(-bytes_); }
+  LateBytes(const LateBytes&) = delete;
+  LateBytes& operator=(const LateBytes&) = delete;
+
+ private:
+  void Add(int64_t bytes) {
+    const MonitorLock lock(*store_.monitor_);
+    store_.late_bytes_ += bytes;
+    store_.monitor_->NotifyAll();
+  }
+  Store& store_;
+  const int64_t bytes_;
+};
+
+struct Store::PushUnderWay {
   Tensor tensor;
+  LogRecord record;  // the log's from Append on
+  LogRecord logged;  // the same with its LSN
+  std::vector<int64_t> rows;
+  Work work;
+  // What owns ids and values if the caller may leave.
+  std::vector<int64_t> ids;
+  std::vector<std::byte> values;
+  std::shared_ptr<const void> kept;
+  std::unique_ptr<LateBytes> late;  // its caller has left
+
+  void Keep(const PushRequest& request) {
+    kept = request.kept;
+    if (kept != nullptr) return;
+    ids.assign(record.ids.begin(), record.ids.end());
+    values.assign(record.values.begin(), record.values.end());
+    record.ids = ids;
+    record.values = values;
+  }
+};
+
+StatusOr<PushReceipt> Store::Push(const PushRequest& request, const WorkLimits& limits) {
+  const Patience patience(limits, env_.scheduler());
+  HG_RETURN_IF_ERROR(patience.Check());
+  const auto push = std::make_shared<PushUnderWay>();
   {
     const MonitorLock lock(*monitor_);
-    HG_ASSIGN_OR_RETURN(tensor, Find(request.tensor));
+    HG_ASSIGN_OR_RETURN(push->tensor, Find(request.tensor));
   }
-  std::vector<int64_t> rows;
-  StatusOr<LogRecord> prepared = [&]() -> StatusOr<LogRecord> {
+  LiveTensor& tensor = *push->tensor;
+  const Status prepared = [&] {
     try {
-      return Prepare(*tensor, request, &rows);
+      HG_ASSIGN_OR_RETURN(push->record, Prepare(tensor, request, &push->rows));
+      if (!patience.endless()) push->Keep(request);
+      return OkStatus();
     } catch (const std::bad_alloc&) {
-      return ResourceExhausted("no memory for a push of {} rows", request.ids.size());
+      return Status(ResourceExhausted("no memory for a push of {} rows", request.ids.size()));
     }
   }();
-  HG_ASSIGN_OR_RETURN(LogRecord record, std::move(prepared));
-  RecordHeader header = record.header;  // the log has the record from Append on
-  Work work;
+  HG_RETURN_IF_ERROR(prepared);
+  push->logged = push->record;
+  RecordHeader& header = push->logged.header;
   std::optional<PushReceipt> repeated;
   {
     const MonitorLock lock(*monitor_);
-    HG_ASSIGN_OR_RETURN(repeated, Admit(*tensor, header, limits));
+    HG_ASSIGN_OR_RETURN(repeated, Admit(tensor, header, limits));
     if (!repeated.has_value()) {
-      header.lsn = log_->Append(&record);
-      work = Plan(*tensor, header);
+      header.lsn = log_->Append(&push->record);
+      push->work = Plan(tensor, header);
     }
   }
   if (repeated.has_value()) {
-    HG_RETURN_IF_ERROR(log_->WaitAcknowledged(repeated->lsn));
+    HG_RETURN_IF_ERROR(log_->WaitAcknowledged(repeated->lsn, patience));
     return *repeated;
   }
-  Perform(*tensor, work, {header, record.ids, record.values}, rows);
-  HG_RETURN_IF_ERROR(log_->WaitAcknowledged(header.lsn));
-  return PushReceipt{header.lsn, false};
+  Status finished = Perform(push, patience);
+  if (finished.ok()) finished = log_->WaitAcknowledged(header.lsn, patience);
+  if (finished.ok()) return PushReceipt{header.lsn, false};
+  if (!absl::IsDeadlineExceeded(finished) && !absl::IsCancelled(finished)) return finished;
+  Leave(push);
+  return Annotate(finished, fmt::format("{}: the push has LSN {}, and is applied yet: repeat it to "
+                                        "know",
+                                        tensor.spec.ref.ToString(), header.lsn));
+}
+
+// Without memory the process ends: what the log reads must stay.
+void Store::Leave(const std::shared_ptr<PushUnderWay>& push) noexcept {
+  const RecordHeader& header = push->logged.header;
+  push->late = std::make_unique<LateBytes>(
+      this, static_cast<int64_t>(2 * header.num_ids * sizeof(int64_t) + header.value_bytes));
+  log_->KeepUntilReleased(header.lsn, push);
 }
 
 StatusOr<LogRecord> Store::Prepare(const LiveTensor& tensor, const PushRequest& request,
@@ -143,8 +198,14 @@ StatusOr<std::optional<PushReceipt>> Store::Admit(LiveTensor& tensor, const Reco
                                                       options_.max_waiting_bytes - waiting_bytes_);
       if (!fits.ok()) return Annotate(fits, tensor.spec.ref.ToString());
     }
-    if (!restoring_ && !LogIsFull()) return std::optional<PushReceipt>();
-    HG_RETURN_IF_ERROR(WaitForChange(limits, kForever));
+    const bool full = LogIsFull();
+    const bool late = late_bytes_ >= options_.max_waiting_bytes;
+    if (!restoring_ && !full && !late) return std::optional<PushReceipt>();
+    HG_RETURN_IF_ERROR(Annotate(
+        WaitForChange(limits, kForever),
+        restoring_ ? "waiting for a snapshot to be restored; the push is not in the log"
+        : full     ? "waiting for a checkpoint that shortens the log; the push is not in the log"
+                   : "waiting for pushes whose callers have left; the push is not in the log"));
   }
 }
 
@@ -190,41 +251,72 @@ void Store::Applied(LiveTensor& tensor, const WaitingPushes& pushes) {
   }
 }
 
+void Store::Guarded(size_t rows, const std::function<void()>& change) {
+  try {
+    change();
+  } catch (const std::bad_alloc&) {
+    // The push is in the log and not in the rows: only a replay brings them together again.
+    const Status reason = ResourceExhausted("no memory to apply a push of {} rows", rows);
+    if (log_ != nullptr) log_->Fail(reason);
+    const MonitorLock lock(*monitor_);
+    unreadable_ = Unavailable("rows miss a push: {}; restart the server", Message(reason));
+  }
+}
+
 void Store::Perform(LiveTensor& tensor, const Work& work, const LogRecord& record,
                     const std::vector<int64_t>& rows) {
-  const auto guarded = [&](const std::function<void()>& change) {
-    try {
-      change();
-    } catch (const std::bad_alloc&) {
-      // The push is in the log and not in the rows: only a replay brings them together again.
-      const Status reason = ResourceExhausted("no memory to apply a push of {} rows", rows.size());
-      if (log_ != nullptr) log_->Fail(reason);
-      const MonitorLock lock(*monitor_);
-      unreadable_ = Unavailable("rows miss a push: {}; restart the server", Message(reason));
-    }
-  };
-  const PushedRows own = {rows, record.header.dtype, record.values};
-  if (work.waiting != nullptr && !work.completes()) {
-    guarded([&] {
-      work.waiting->ids.assign(record.ids.begin(), record.ids.end());
-      work.waiting->values.assign(record.values.begin(), record.values.end());
-      work.waiting->rows = rows;
-    });
-  }
+  CopyIfWaiting(work, record, rows);
   tensor.turns.WaitForTurn(work.ticket);
+  PerformInTurn(tensor, work, record, rows);
+  tensor.turns.EndTurn();
+}
+
+Status Store::Perform(const std::shared_ptr<PushUnderWay>& push, const Patience& patience) {
+  LiveTensor& tensor = *push->tensor;
+  CopyIfWaiting(push->work, push->logged, push->rows);
+  const auto in_turn = [this, push] {
+    PerformInTurn(*push->tensor, push->work, push->logged, push->rows);
+  };
+  HG_RETURN_IF_ERROR(Annotate(tensor.turns.WaitForTurn(push->work.ticket, patience, in_turn),
+                              "waiting for the pushes before it"));
+  if (tensor.capture != nullptr) {
+    const auto turn = [push, in_turn] {
+      in_turn();
+      push->tensor->turns.EndTurn();
+    };
+    HG_RETURN_IF_ERROR(Annotate(tensor.capture->WaitForSpace(patience, turn),
+                                "waiting for a checkpoint to write the rows that it changes"));
+  }
+  in_turn();
+  tensor.turns.EndTurn();
+  return OkStatus();
+}
+
+void Store::CopyIfWaiting(const Work& work, const LogRecord& record,
+                          const std::vector<int64_t>& rows) {
+  if (work.waiting == nullptr || work.completes()) return;
+  Guarded(rows.size(), [&] {
+    work.waiting->ids.assign(record.ids.begin(), record.ids.end());
+    work.waiting->values.assign(record.values.begin(), record.values.end());
+    work.waiting->rows = rows;
+  });
+}
+
+void Store::PerformInTurn(LiveTensor& tensor, const Work& work, const LogRecord& record,
+                          const std::vector<int64_t>& rows) {
+  const PushedRows own = {rows, record.header.dtype, record.values};
   if (work.waiting == nullptr) {
-    guarded([&] { tensor.Apply(record.header.kind, std::span(&own, 1)); });
+    Guarded(rows.size(), [&] { tensor.Apply(record.header.kind, std::span(&own, 1)); });
     const MonitorLock lock(*monitor_);
     Applied(tensor, record.header.lsn);
   }
   for (const Step& step : work.steps) {
-    guarded([&] { ApplyStep(tensor, step, work.waiting.get(), own); });
+    Guarded(rows.size(), [&] { ApplyStep(tensor, step, work.waiting.get(), own); });
     if (step.then == nullptr) continue;
     const MonitorLock lock(*monitor_);
     step.then->performed = true;
     monitor_->NotifyAll();
   }
-  tensor.turns.EndTurn();
 }
 
 void Store::ApplyStep(LiveTensor& tensor, const Step& step, const WaitingPush* own,
@@ -236,7 +328,7 @@ void Store::ApplyStep(LiveTensor& tensor, const Step& step, const WaitingPush* o
                                       : PushedRows{push->rows, push->header.dtype, push->values});
   }
   tensor.Apply(step.pushes.front()->header.kind, lists);
-  if (step.then != nullptr) Capture(*step.then);
+  if (step.then != nullptr && Claim(*step.then)) Capture(*step.then);
   const MonitorLock lock(*monitor_);
   Applied(tensor, step.pushes);
   tensor.progress.applied_step = step.pushes.front()->step().step;

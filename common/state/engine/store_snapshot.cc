@@ -82,8 +82,9 @@ StatusOr<CatalogueSnapshot> Store::FindSnapshot(const std::string& name) const {
   return NotFound("no snapshot {}; there {}", name, names.empty() ? "is none" : "are " + names);
 }
 
-Status Store::DeleteSnapshot(const std::string& name) {
-  const AdminTurn turn(*this);
+Status Store::DeleteSnapshot(const std::string& name, const WorkLimits& limits) {
+  const AdminTurn turn(*this, limits);
+  HG_RETURN_IF_ERROR(turn.status());
   HG_RETURN_IF_ERROR(FindSnapshot(name).status());
   if (const Status removed = catalogue_->RemoveSnapshot(name); !removed.ok()) {
     log_->Fail(removed);
@@ -97,8 +98,9 @@ Status Store::DeleteSnapshot(const std::string& name) {
   return OkStatus();
 }
 
-Status Store::RestoreSnapshot(const std::string& name) {
-  const AdminTurn turn(*this);
+Status Store::RestoreSnapshot(const std::string& name, const WorkLimits& limits) {
+  const AdminTurn turn(*this, limits);
+  HG_RETURN_IF_ERROR(turn.status());
   HG_RETURN_IF_ERROR(log_->failure());
   HG_ASSIGN_OR_RETURN(const CatalogueSnapshot snapshot, FindSnapshot(name));
   HG_ASSIGN_OR_RETURN(const std::vector<TensorMoment> then, CheckFiles(snapshot.files));
@@ -106,17 +108,25 @@ Status Store::RestoreSnapshot(const std::string& name) {
   HG_RETURN_IF_ERROR(TensorsOf(snapshot, &restored));
 
   // From here until the end nobody pushes or reads.
-  std::vector<Tensor> stopped;
+  std::vector<Tensor> all;
   {
     const MonitorLock lock(*monitor_);
     restoring_ = true;
-    for (const auto& [number, tensor] : tensors_) stopped.push_back(tensor);
+    for (const auto& [number, tensor] : tensors_) all.push_back(tensor);
   }
-  for (const Tensor& tensor : stopped) {
-    tensor->turns.WaitForTurn(TakeTicket(*tensor));
+  const Patience patience(limits, env_.scheduler());
+  Status status;
+  std::vector<Tensor> stopped;
+  for (const Tensor& tensor : all) {
+    status = tensor->turns.WaitForTurn(TakeTicket(*tensor), patience, [] {});
+    if (!status.ok()) {
+      status = Annotate(status, WaitingFor(*tensor));
+      break;
+    }
     tensor->turns.BeginChange();
+    stopped.push_back(tensor);
   }
-  const Status status = SwitchToSnapshot(snapshot, then, restored);
+  if (status.ok()) status = SwitchToSnapshot(snapshot, then, restored, patience);
   for (const Tensor& tensor : stopped) {
     tensor->turns.EndChange();
     tensor->turns.EndTurn();
@@ -161,7 +171,8 @@ Status Store::TensorsOf(const CatalogueSnapshot& snapshot, TensorMap* tensors) c
 }
 
 Status Store::SwitchToSnapshot(const CatalogueSnapshot& snapshot,
-                               const std::vector<TensorMoment>& then, const TensorMap& restored) {
+                               const std::vector<TensorMoment>& then, const TensorMap& restored,
+                               const Patience& patience) {
   // A file without rows says where the tensors stand from now on, and who pushed what until now.
   std::string clients;
   CheckpointInfo next;
@@ -189,7 +200,7 @@ Status Store::SwitchToSnapshot(const CatalogueSnapshot& snapshot,
   const int64_t number = next_file_++;
   next.files.push_back(number);
   HG_RETURN_IF_ERROR(WriteFile(number, moments, clients).status());
-  HG_RETURN_IF_ERROR(log_->SyncTo(next.lsn));
+  HG_RETURN_IF_ERROR(log_->SyncTo(next.lsn, patience));
   next.first_epoch = log_->FirstEpochAfter(next.lsn);
   HG_RETURN_IF_ERROR(SwitchTo(next, nullptr, &snapshot.tensors));
   Status loaded = LoadRows(snapshot.files, restored);

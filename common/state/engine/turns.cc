@@ -1,6 +1,7 @@
 #include "common/state/engine/turns.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace halograph {
 
@@ -14,10 +15,35 @@ void Turns::WaitForTurn(int64_t ticket) {
   while (serving_ != ticket) monitor_->Wait(kForever);
 }
 
-void Turns::EndTurn() {
+Status Turns::WaitForTurn(int64_t ticket, const Patience& patience,
+                          std::function<void()> work) noexcept {
+  if (patience.endless()) {
+    WaitForTurn(ticket);
+    return OkStatus();
+  }
   const MonitorLock lock(*monitor_);
-  ++serving_;
-  monitor_->NotifyAll();
+  while (serving_ != ticket) {
+    Status waited = patience.Wait(*monitor_);
+    if (waited.ok()) continue;
+    left_.emplace(ticket, std::move(work));
+    return waited;
+  }
+  return OkStatus();
+}
+
+void Turns::EndTurn() {
+  while (true) {
+    std::function<void()> work;
+    {
+      const MonitorLock lock(*monitor_);
+      ++serving_;
+      const auto left = left_.find(serving_);
+      if (left == left_.end()) return monitor_->NotifyAll();
+      work = std::move(left->second);
+      left_.erase(left);
+    }
+    work();
+  }
 }
 
 void Turns::BeginChange() {

@@ -4,8 +4,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 
+#include "common/state/engine/patience.h"
 #include "common/state/env.h"
 
 namespace halograph {
@@ -14,9 +17,14 @@ class Turns {
  public:
   explicit Turns(Scheduler& scheduler) : scheduler_(scheduler), monitor_(scheduler.NewMonitor()) {}
 
-  // Turns come in the order of tickets. Every ticket is waited for and ended.
+  // Turns come in the order of tickets. Every ticket is waited for, or left, and ended.
   [[nodiscard]] int64_t Take();
   void WaitForTurn(int64_t ticket);
+  // Waits as long as `patience` says. After an error the turn is left to `work`: whoever ends the
+  // turn before it does that, and ends the turn after it. `work` must not throw, nor end the turn.
+  // Without memory the process ends.
+  [[nodiscard]] Status WaitForTurn(int64_t ticket, const Patience& patience,
+                                   std::function<void()> work) noexcept;
   void EndTurn();
 
   // Within a turn: no reader is between these two.
@@ -32,6 +40,7 @@ class Turns {
   std::unique_ptr<Monitor> monitor_;
   int64_t next_ = 0;
   int64_t serving_ = 0;
+  std::map<int64_t, std::function<void()>> left_;  // by ticket
   int readers_ = 0;
   int waiting_readers_ = 0;
   int admitted_ = 0;  // readers that go before the change that waits

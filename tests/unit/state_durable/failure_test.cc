@@ -1,5 +1,6 @@
 // What a store does when a write, a sync or the disk fails.
 #include <atomic>
+#include <cmath>
 #include <filesystem>
 #include <functional>
 #include <mutex>
@@ -23,6 +24,8 @@ class FailingFiles : public FileSystem {
     std::atomic<int> refused = 0;    // files that could not be made
     std::atomic<int> synced = 0;     // times that a file was
     std::function<void(const Path&)> before_create;
+    std::function<void(const Path&)> before_write;
+    std::function<void(const Path&)> before_sync;
     std::mutex mutex;
     std::vector<Path> synced_folders;
   };
@@ -39,11 +42,11 @@ class FailingFiles : public FileSystem {
       return ResourceExhausted("{}: the disk is full", path.string());
     }
     ++switches_.made;
-    return Wrap(files_->Create(path, bytes, how));
+    return Wrap(files_->Create(path, bytes, how), path);
   }
   [[nodiscard]] StatusOr<std::unique_ptr<WritableFile>> OpenToWrite(const Path& path,
                                                                     Write how) override {
-    return Wrap(files_->OpenToWrite(path, how));
+    return Wrap(files_->OpenToWrite(path, how), path);
   }
   [[nodiscard]] Status Rename(const Path& from, const Path& to) override {
     return files_->Rename(from, to);
@@ -69,14 +72,16 @@ class FailingFiles : public FileSystem {
  private:
   class File : public WritableFile {
    public:
-    File(std::unique_ptr<WritableFile> file, Switches* switches)
-        : file_(std::move(file)), switches_(*switches) {}
+    File(std::unique_ptr<WritableFile> file, const Path& path, Switches* switches)
+        : file_(std::move(file)), path_(path), switches_(*switches) {}
     [[nodiscard]] Status WriteAt(int64_t offset,
                                  std::span<const std::span<const std::byte>> pieces) override {
+      if (switches_.before_write) switches_.before_write(path_);
       if (switches_.writes) return Internal("the disk is broken");
       return file_->WriteAt(offset, pieces);
     }
     [[nodiscard]] Status Sync() override {
+      if (switches_.before_sync) switches_.before_sync(path_);
       if (switches_.syncs) return Internal("the flush is broken");
       HG_RETURN_IF_ERROR(file_->Sync());
       ++switches_.synced;
@@ -85,12 +90,14 @@ class FailingFiles : public FileSystem {
 
    private:
     std::unique_ptr<WritableFile> file_;
+    const Path path_;
     Switches& switches_;
   };
 
-  StatusOr<std::unique_ptr<WritableFile>> Wrap(StatusOr<std::unique_ptr<WritableFile>> file) {
+  StatusOr<std::unique_ptr<WritableFile>> Wrap(StatusOr<std::unique_ptr<WritableFile>> file,
+                                               const Path& path) {
     if (!file.ok()) return file;
-    return std::make_unique<File>(*std::move(file), &switches_);
+    return std::make_unique<File>(*std::move(file), path, &switches_);
   }
 
   const std::unique_ptr<FileSystem> files_ = MakeSystemFiles();
@@ -226,6 +233,168 @@ TEST_F(StoreFailureTest, FullDiskDuringASnapshotIsAnErrorOfTheSnapshotAlone) {
   MustPush(RandomPush(1, 3));
   ASSERT_TRUE(store_->RestoreSnapshot("s").ok());
   EXPECT_EQ(PullAll(), Expected({{RandomPush(1, 1)}, {RandomPush(1, 2)}}));
+}
+
+// A disk that hangs: calls of it wait from Close on until Open.
+class Gate {
+ public:
+  void Close() { closed_ = true; }
+  void Open() {
+    closed_ = false;
+    closed_.notify_all();
+  }
+  void Pass() {
+    if (!closed_) return;
+    reached_ = true;
+    reached_.notify_all();
+    closed_.wait(true);
+  }
+  void AwaitReached() const { reached_.wait(false); }
+
+ private:
+  std::atomic<bool> closed_ = false;
+  std::atomic<bool> reached_ = false;
+};
+
+class HungDiskTest : public StoreFailureTest {
+ protected:
+  HungDiskTest() {
+    const auto pass_log = [](Gate& gate) {
+      return [&gate](const std::filesystem::path& path) {
+        if (path.parent_path().filename() == "log") gate.Pass();
+      };
+    };
+    switches_.before_write = pass_log(log_writes_);
+    switches_.before_sync = pass_log(log_syncs_);
+    switches_.before_create = [this](const std::filesystem::path& path) {
+      if (path.extension() == ".tmp") checkpoints_.Pass();
+    };
+  }
+  ~HungDiskTest() override {
+    for (Gate* gate : {&log_writes_, &log_syncs_, &checkpoints_}) gate->Open();
+    store_.reset();  // before the gates
+  }
+
+  static WorkLimits Soon() {
+    return {.deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(20)};
+  }
+  static void ExpectLate(const Status& status, const std::string& what) {
+    EXPECT_TRUE(absl::IsDeadlineExceeded(status)) << ToString(status);
+    EXPECT_THAT(Message(status), HasSubstr(what));
+  }
+  // A push whose memory is the caller's again when it returns.
+  void ExpectPushLate(const TestPush& push, const std::string& what) {
+    TestPush borrowed = push;
+    ExpectLate(store_->Push(borrowed.request(), Soon()).status(), what);
+    std::fill(borrowed.ids.begin(), borrowed.ids.end(), 0);
+    std::fill(borrowed.values.begin(), borrowed.values.end(), NAN);
+  }
+
+  Gate log_writes_;
+  Gate log_syncs_;
+  Gate checkpoints_;
+};
+
+TEST_F(HungDiskTest, PushesEndByTheirLimitsWhileTheLogIsWrittenAndCountOnce) {
+  OpenWith(Embedding());
+  MustPush(RandomPush(1, 1));
+  log_writes_.Close();
+  ExpectPushLate(RandomPush(1, 2), "LSN 2");
+  ExpectPushLate(RandomPush(1, 3), "written to the log");
+  ExpectPushLate(RandomPush(1, 3), "written to the log");  // the repetition waits too
+  CancelToken token;
+  std::thread cancels([&] {
+    log_writes_.AwaitReached();
+    token.Cancel();
+  });
+  const TestPush fourth = RandomPush(1, 4);
+  const Status cancelled = store_->Push(fourth.request(), {.cancel = &token}).status();
+  cancels.join();
+  EXPECT_TRUE(absl::IsCancelled(cancelled)) << ToString(cancelled);
+  log_writes_.Open();
+  for (uint64_t i = 2; i <= 4; ++i) EXPECT_TRUE(MustPush(RandomPush(1, i)).repeated);
+  const std::vector<std::vector<TestPush>> all = {
+      {RandomPush(1, 1)}, {RandomPush(1, 2)}, {RandomPush(1, 3)}, {RandomPush(1, 4)}};
+  EXPECT_EQ(PullAll(), Expected(all));
+  MustOpen();
+  EXPECT_EQ(PullAll(), Expected(all)) << "the log has what was pushed, not what came after it";
+}
+
+TEST_F(HungDiskTest, PushesWhoseCallersLeftTakeBoundedMemory) {
+  options_.max_waiting_bytes = 1000;  // of a push: 1280
+  OpenWith(Embedding());
+  log_writes_.Close();
+  ExpectPushLate(RandomPush(1, 1), "LSN 1");
+  ExpectPushLate(RandomPush(1, 2), "callers have left; the push is not in the log");
+  log_writes_.Open();
+  EXPECT_FALSE(MustPush(RandomPush(1, 2)).repeated);
+  EXPECT_EQ(PullAll(), Expected({{RandomPush(1, 1)}, {RandomPush(1, 2)}}));
+}
+
+TEST_F(HungDiskTest, SyncsAreWaitedForWithinLimits) {
+  options_.sync = SyncLevel::kAlways;
+  OpenWith(Embedding());
+  MustPush(RandomPush(1, 1));
+  ASSERT_TRUE(store_->Snapshot("s", {}, {}).ok());
+  log_syncs_.Close();
+  ExpectPushLate(RandomPush(1, 2), "the log is being synced");
+  log_syncs_.Open();
+  EXPECT_TRUE(MustPush(RandomPush(1, 2)).repeated);
+  EXPECT_EQ(PullAll(), Expected({{RandomPush(1, 1)}, {RandomPush(1, 2)}}));
+}
+
+// A checkpoint whose file cannot be made holds pushes back, and calls that wait for its end.
+TEST_F(HungDiskTest, PushesLeaveTheirTurnsToOthersAndAdminCallsEndInTime) {
+  options_.max_image_bytes = 1;
+  OpenWith(Embedding());
+  std::vector<std::vector<TestPush>> all = {{RandomPush(1, 1, 400)}};
+  MustPush(all[0][0]);
+  checkpoints_.Close();
+  Status kept;
+  std::thread keeps([&] { kept = store_->Snapshot("s", {}, {}).status(); });
+  checkpoints_.AwaitReached();
+  for (uint64_t i = 2; i <= 5; ++i) all.push_back({RandomPush(1, i, 400)});
+  MustPush(all[1][0]);  // saves the images of its rows
+  ExpectPushLate(all[2][0], "a checkpoint to write the rows");
+  ExpectPushLate(all[3][0], "the pushes before it");
+  ExpectPushLate(all[4][0], "the pushes before it");
+  ExpectLate(store_->Create(Embedding("new"), Soon()), "another call");
+  ExpectLate(store_->Drop({false, "node", "emb"}, Soon()), "another call");
+  ExpectLate(store_->Checkpoint(Soon()), "another call");
+  ExpectLate(store_->Snapshot("t", {}, Soon()).status(), "another call");
+  ExpectLate(store_->DeleteSnapshot("s", Soon()), "another call");
+  ExpectLate(store_->RestoreSnapshot("s", Soon()), "another call");
+  checkpoints_.Open();
+  keeps.join();
+  EXPECT_TRUE(kept.ok()) << ToString(kept);
+  for (uint64_t i = 3; i <= 5; ++i) EXPECT_TRUE(MustPush(RandomPush(1, i, 400)).repeated);
+  EXPECT_EQ(PullAll(5), Expected(all));
+  ASSERT_TRUE(store_->RestoreSnapshot("s").ok());
+  EXPECT_EQ(PullAll(), Expected({all[0]})) << "the snapshot has the rows of its moment";
+}
+
+TEST_F(HungDiskTest, SnapshotsAndRestoresThatCannotSyncChangeNothing) {
+  options_.sync_interval_ns = 3'600'000'000'000;
+  OpenWith(Embedding());
+  MustPush(RandomPush(1, 1));
+  ASSERT_TRUE(store_->Snapshot("s", {}, {}).ok());
+  MustPush(RandomPush(1, 2));
+  log_writes_.Close();
+  ExpectPushLate(RandomPush(1, 3), "LSN 3");
+  ExpectLate(store_->Snapshot("t", {}, Soon()).status(), "the log is being synced");
+  ExpectLate(store_->RestoreSnapshot("s", Soon()), "the log is being synced");
+  EXPECT_EQ(store_->Snapshots().size(), 1U);
+  log_writes_.Open();
+  const std::vector<std::vector<TestPush>> all = {
+      {RandomPush(1, 1)}, {RandomPush(1, 2)}, {RandomPush(1, 3)}};
+  EXPECT_TRUE(MustPush(RandomPush(1, 3)).repeated);
+  EXPECT_EQ(PullAll(), Expected(all)) << "the restore was given up";
+  ASSERT_TRUE(store_->Snapshot("t", {}, {}).ok());
+  MustPush(RandomPush(1, 4));
+  ASSERT_TRUE(store_->RestoreSnapshot("t").ok());
+  EXPECT_EQ(PullAll(), Expected(all));
+  MustOpen();
+  EXPECT_EQ(PullAll(), Expected(all));
 }
 
 }  // namespace
