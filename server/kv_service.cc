@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "halograph/v1/kv.grpc.pb.h"
@@ -71,17 +72,17 @@ class KvServiceImpl final : public KvRpcs {
     return AnswerReadTaskSet(context_, bytes, reply);
   }
 
-  Status DoCreateTensor(grpc::ByteBuffer* bytes, CallScope&, grpc::ByteBuffer* reply) const {
+  Status DoCreateTensor(grpc::ByteBuffer* bytes, CallScope& scope, grpc::ByteBuffer* reply) const {
     *reply = EmptyReply();
     HG_ASSIGN_OR_RETURN(const MutableTensorSpec spec, ParseCreateTensorRequest(bytes));
     HG_ASSIGN_OR_RETURN(PartStates* const states, States(spec.ref.ToString()));
-    return states->Create(spec);
+    return states->Create(spec, scope.limits);
   }
-  Status DoDropTensor(grpc::ByteBuffer* bytes, CallScope&, grpc::ByteBuffer* reply) const {
+  Status DoDropTensor(grpc::ByteBuffer* bytes, CallScope& scope, grpc::ByteBuffer* reply) const {
     *reply = EmptyReply();
     HG_ASSIGN_OR_RETURN(const TensorRef ref, ParseDropTensorRequest(bytes));
     HG_ASSIGN_OR_RETURN(PartStates* const states, States(ref.ToString()));
-    HG_RETURN_IF_ERROR(states->Drop(ref));
+    HG_RETURN_IF_ERROR(states->Drop(ref, scope.limits));
     WakeWaiting();
     return OkStatus();
   }
@@ -108,17 +109,19 @@ class KvServiceImpl final : public KvRpcs {
     return OkStatus();
   }
   Status DoReadSnapshot(grpc::ByteBuffer* bytes, CallScope& scope, grpc::ByteBuffer* reply) const;
-  Status DoDeleteSnapshot(grpc::ByteBuffer* bytes, CallScope&, grpc::ByteBuffer* reply) const {
+  Status DoDeleteSnapshot(grpc::ByteBuffer* bytes, CallScope& scope,
+                          grpc::ByteBuffer* reply) const {
     *reply = EmptyReply();
     HG_ASSIGN_OR_RETURN(const std::string name, ParseSnapshotName(bytes));
     HG_ASSIGN_OR_RETURN(PartStates* const states, States("snapshot " + name));
-    return states->DeleteSnapshot(name);
+    return states->DeleteSnapshot(name, scope.limits);
   }
-  Status DoRestoreSnapshot(grpc::ByteBuffer* bytes, CallScope&, grpc::ByteBuffer* reply) const {
+  Status DoRestoreSnapshot(grpc::ByteBuffer* bytes, CallScope& scope,
+                           grpc::ByteBuffer* reply) const {
     *reply = EmptyReply();
     HG_ASSIGN_OR_RETURN(const std::string name, ParseSnapshotName(bytes));
     HG_ASSIGN_OR_RETURN(PartStates* const states, States("snapshot " + name));
-    HG_RETURN_IF_ERROR(states->RestoreSnapshot(name));
+    HG_RETURN_IF_ERROR(states->RestoreSnapshot(name, scope.limits));
     WakeWaiting();
     return OkStatus();
   }
@@ -154,9 +157,10 @@ Status KvServiceImpl::DoPull(grpc::ByteBuffer* bytes, CallScope& scope,
 
 Status KvServiceImpl::DoPush(grpc::ByteBuffer* bytes, CallScope& scope,
                              grpc::ByteBuffer* reply) const {
-  HG_ASSIGN_OR_RETURN(const wire::PushRequest request, ParsePushRequest(*bytes));
+  HG_ASSIGN_OR_RETURN(wire::PushRequest parsed, ParsePushRequest(*bytes));
   bytes->Clear();  // it was copied
-  HG_ASSIGN_OR_RETURN(const PushReceipt receipt, push_.Push(request, scope.limits));
+  const auto request = std::make_shared<const wire::PushRequest>(std::move(parsed));
+  HG_ASSIGN_OR_RETURN(const PushReceipt receipt, push_.Push(*request, scope.limits, request));
   *reply = WritePushReply(receipt);
   WakeWaiting();
   return OkStatus();

@@ -47,12 +47,12 @@ class LocalKVStore final : public KVStore {
   Status CreateTensor(const MutableTensorSpec& spec, CallContext& context) override {
     if (state_ == nullptr) return KVStore::CreateTensor(spec, context);
     HG_RETURN_IF_ERROR(context.Check());
-    return state_->states->Create(spec);
+    return state_->states->Create(spec, context.limits());
   }
   Status DropTensor(const TensorRef& ref, CallContext& context) override {
     if (state_ == nullptr) return KVStore::DropTensor(ref, context);
     HG_RETURN_IF_ERROR(context.Check());
-    return state_->states->Drop(ref);
+    return state_->states->Drop(ref, context.limits());
   }
   StatusOr<std::vector<MutableTensorState>> ListTensors(CallContext& context) override {
     if (state_ == nullptr) return KVStore::ListTensors(context);

@@ -1,5 +1,7 @@
 #include "server/handlers/push.h"
 
+#include <utility>
+
 namespace halograph::server {
 namespace {
 
@@ -28,8 +30,8 @@ StatusOr<SyncStep> ToSyncStep(const wire::PushStep& wire, const std::string& ten
 
 }  // namespace
 
-StatusOr<PushReceipt> PushHandler::Push(const wire::PushRequest& request,
-                                        const WorkLimits& limits) const {
+StatusOr<PushReceipt> PushHandler::Push(const wire::PushRequest& request, const WorkLimits& limits,
+                                        std::shared_ptr<const void> kept) const {
   const wire::PushHeader& header = request.header;
   PushRequest push{.tensor = {header.edge, header.type, header.name},
                    .kind = static_cast<PushKind>(header.kind),
@@ -37,7 +39,8 @@ StatusOr<PushReceipt> PushHandler::Push(const wire::PushRequest& request,
                    .sequence = header.sequence,
                    .ids = request.ids,
                    .dtype = static_cast<DType>(header.dtype),
-                   .rows = request.row_span()};
+                   .rows = request.row_span(),
+                   .kept = std::move(kept)};
   const std::string name = push.tensor.ToString();
   if (states_ == nullptr) return NoStateFolder(name);
   StateStore* const store = states_->Find(header.part);

@@ -1,6 +1,8 @@
 // KVService/Push without its wire: rows for one mutable tensor in one part. Immutable; thread-safe.
 #pragma once
 
+#include <memory>
+
 #include "common/base/cancel.h"
 #include "common/base/status.h"
 #include "common/state/parts/part_states.h"
@@ -20,8 +22,10 @@ class PushHandler {
   //                       there is none of; rows that are not one of dim elements for each id
   //   OutOfRange          the part is not served here
   //   else                as StateStore::Push
+  // `kept`: owns the request, so that the call may end before the push does (PushRequest::kept).
   [[nodiscard]] StatusOr<PushReceipt> Push(const wire::PushRequest& request,
-                                           const WorkLimits& limits) const;
+                                           const WorkLimits& limits,
+                                           std::shared_ptr<const void> kept = nullptr) const;
 
  private:
   const ServedGraph* graph_;

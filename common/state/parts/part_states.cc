@@ -77,25 +77,25 @@ StateStore* PartStates::Find(int64_t part) const {
   return found == stores_.end() ? nullptr : found->second.get();
 }
 
-Status PartStates::Create(const MutableTensorSpec& spec) {
-  for (const auto& [part, store] : stores_) HG_RETURN_IF_ERROR(store->Create(spec));
+Status PartStates::Create(const MutableTensorSpec& spec, const WorkLimits& limits) {
+  for (const auto& [part, store] : stores_) HG_RETURN_IF_ERROR(store->Create(spec, limits));
   return catalog_.Put(spec);
 }
 
-Status PartStates::Drop(const TensorRef& ref) {
-  const Status dropped = DropOne(ref);
+Status PartStates::Drop(const TensorRef& ref, const WorkLimits& limits) {
+  const Status dropped = DropOne(ref, limits);
   if (!dropped.ok() && !absl::IsNotFound(dropped)) return dropped;
   // Last: a tensor that is there is marked as long as it is not whole.
-  const Status unmarked = DropOne(ImportMarkOf(ref));
+  const Status unmarked = DropOne(ImportMarkOf(ref), limits);
   if (absl::IsNotFound(unmarked)) return dropped;
   return unmarked;
 }
 
-Status PartStates::DropOne(const TensorRef& ref) {
+Status PartStates::DropOne(const TensorRef& ref, const WorkLimits& limits) {
   Status missing = OkStatus();
   bool dropped = false;
   for (const auto& [part, store] : stores_) {
-    Status status = store->Drop(ref);
+    Status status = store->Drop(ref, limits);
     if (absl::IsNotFound(status)) {
       missing = std::move(status);
       continue;
@@ -204,11 +204,11 @@ StatusOr<SnapshotPage> PartStates::ReadSnapshot(int64_t part, const std::string&
   return store->ReadSnapshot(name, ref, place, max_bytes);
 }
 
-Status PartStates::DeleteSnapshot(const std::string& name) {
+Status PartStates::DeleteSnapshot(const std::string& name, const WorkLimits& limits) {
   Status missing = OkStatus();
   bool deleted = false;
   for (const auto& [part, store] : stores_) {
-    Status status = store->DeleteSnapshot(name);
+    Status status = store->DeleteSnapshot(name, limits);
     if (absl::IsNotFound(status)) {
       missing = std::move(status);
       continue;
@@ -219,14 +219,15 @@ Status PartStates::DeleteSnapshot(const std::string& name) {
   return deleted ? OkStatus() : missing;
 }
 
-Status PartStates::RestoreSnapshot(const std::string& name) {
+Status PartStates::RestoreSnapshot(const std::string& name, const WorkLimits& limits) {
   for (const auto& [part, store] : stores_) {
     if (!Has(*store, name)) {
       return NotFound("part {} has no snapshot '{}'; nothing was restored", part, name);
     }
   }
   for (const auto& [part, store] : stores_) {
-    HG_RETURN_IF_ERROR(Annotate(store->RestoreSnapshot(name), fmt::format("part {}", part)));
+    HG_RETURN_IF_ERROR(
+        Annotate(store->RestoreSnapshot(name, limits), fmt::format("part {}", part)));
   }
   return ReadCatalog();
 }

@@ -48,8 +48,9 @@ class PartStates {
 
   // In all parts; errors and what may be left as KVStore::CreateTensor and DropTensor. A tensor's
   // import mark is dropped with it.
-  [[nodiscard]] Status Create(const MutableTensorSpec& spec);
-  [[nodiscard]] Status Drop(const TensorRef& ref);
+  // DeadlineExceeded, Cancelled: by `limits`; some parts may have done it.
+  [[nodiscard]] Status Create(const MutableTensorSpec& spec, const WorkLimits& limits = {});
+  [[nodiscard]] Status Drop(const TensorRef& ref, const WorkLimits& limits = {});
 
   // Whether pushes of this kind are taken: while a tensor is being imported (import_mark.h) only
   // what an import sends. FailedPrecondition naming the tensor and what to do.
@@ -80,10 +81,10 @@ class PartStates {
                                                     const TensorRef& ref,
                                                     const SnapshotPlace& place,
                                                     size_t max_bytes) const;
-  // NotFound if no part has it.
-  [[nodiscard]] Status DeleteSnapshot(const std::string& name);
+  // NotFound if no part has it. Limits here and below as for Create.
+  [[nodiscard]] Status DeleteSnapshot(const std::string& name, const WorkLimits& limits = {});
   // NotFound, and nothing changes, if a part has none of this name.
-  [[nodiscard]] Status RestoreSnapshot(const std::string& name);
+  [[nodiscard]] Status RestoreSnapshot(const std::string& name, const WorkLimits& limits = {});
 
  private:
   PartStates(const PartitionSet& parts, const TensorCatalog& fixed)
@@ -93,7 +94,7 @@ class PartStates {
   // OutOfRange: what is asked for, of a part that is not here.
   [[nodiscard]] Status NotHere(const std::string& what, int64_t part) const;
   // In all parts: NotFound if none has it.
-  [[nodiscard]] Status DropOne(const TensorRef& ref);
+  [[nodiscard]] Status DropOne(const TensorRef& ref, const WorkLimits& limits);
   // Makes the catalog what the stores have: after opening, and when a snapshot was restored.
   [[nodiscard]] Status ReadCatalog();
 
