@@ -309,6 +309,7 @@ void RpcBatch::Handle(Task* task) {
     Add(std::exchange(task->more, {}), task->begin);
     return Drop(task);
   }
+  if (task->maybe_done && task->rpc.done_before == result.status.code()) return Drop(task);
   const bool others_left = task->rpc.servers.size() > 1;
   // Those that we cancelled were dropped above.
   if (IsNoAnswer(result.status)) return Retry(task, result);
@@ -320,6 +321,8 @@ void RpcBatch::Handle(Task* task) {
 
 void RpcBatch::Retry(Task* task, const AttemptResult& result) {
   const RetryPolicy& policy = task->rpc.retry;
+  // With its pushback a server says that it did nothing.
+  task->maybe_done = task->maybe_done || !result.pushback.has_value();
   if (!policy.repeatable && !result.pushback.has_value()) {
     return FinishWithError(task, result.status);
   }

@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -50,6 +51,9 @@ struct Rpc {
   // asked for. It is next, and shares that call's time: a server that answers in small pieces ends
   // when one that answers not at all does.
   bool continues = false;
+  // If set: after an attempt that the server may have done, though its answer did not come, an
+  // error of this code says that it was done. The call has succeeded then, without a reply.
+  std::optional<absl::StatusCode> done_before = {};
   // If set: the call failed, and is not tried again, with `error` (server and call named), at
   // `server` last. Returns it, or another error, to end the batch; or puts other calls instead into
   // `more`, or takes note of it, and returns OK. On the thread that runs the batch.

@@ -16,7 +16,8 @@
 namespace halograph {
 namespace {
 
-// What a tensor or snapshot that a server does not have means to a call that removes it.
+// What a tensor or snapshot that a server does not have means to a call that removes it, unless the
+// call has removed it before, and the answer was lost.
 enum class IfMissing { kIsAnError, kIsFineIfOthersHaveIt };
 
 // Asks every server that keeps tensors the same; `on_reply`, if set, reads the answers, maybe
@@ -43,6 +44,7 @@ Status AskAll(Cluster* cluster, Ask ask, CallContext& context) {
       return ask.on_reply ? ask.on_reply(pieces) : OkStatus();
     };
     if (ask.missing == IfMissing::kIsAnError) continue;
+    calls[i].done_before = absl::StatusCode::kNotFound;
     calls[i].on_error = [&](int, const Status& error, std::vector<Rpc>*) {
       if (!absl::IsNotFound(error)) return error;
       missing = error;

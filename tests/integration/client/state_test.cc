@@ -4,6 +4,7 @@
 
 #include "client/ctl/status_table.h"
 #include "client/ctl/tensor_files.h"
+#include "client/remote/state_call.h"
 #include "common/graph/manifest.h"
 #include "common/state/import_mark.h"
 #include "common/storage/npy.h"
@@ -119,6 +120,46 @@ TEST_F(StateTest, APushWhoseAnswerIsLostIsAppliedOnce) {
     ASSERT_TRUE(pushed.ok()) << ToString(pushed.status());
     EXPECT_EQ(pushes, 3);
     EXPECT_THAT(*PullRows(*stores.kv, {7}, *pushed), ElementsAre(-1)) << restarted;
+  }
+}
+
+// Removed, and the answer was lost; or it was refused before anything was done.
+TEST_F(StateTest, WhatWasRemovedBeforeAnAnswerWasLostIsNotMissing) {
+  const auto server = Serve(graph_, {}, WithState());
+  std::atomic<int> lost = 0;  // answers to come
+  std::atomic<int> busy = 0;  // calls that are refused
+  const FakeServer between([&](const FakeCall& call) {
+    const bool removes =
+        call.method == "KVService/DropTensor" || call.method == "KVService/DeleteSnapshot";
+    if (removes && busy-- > 0) {
+      return FakeAnswer{.status = Unavailable("busy"), .bytes = {}, .pushback_ms = 1};
+    }
+    FakeAnswer answer = Forward(server->address(), call);
+    if (!removes || lost-- <= 0) return answer;
+    return FakeAnswer{.status = Unavailable("the answer is lost"), .bytes = {}, .pushback_ms = {}};
+  });
+  const RemoteStores stores = Open(Options({between.address()}));
+  const auto cluster = Cluster::Connect(Options({between.address()}));
+  ASSERT_TRUE(cluster.ok()) << ToString(cluster.status());
+  CallContext context;
+  for (const int answers : {0, 1, 2}) {
+    ASSERT_TRUE(Create(*stores.kv).ok());
+    ASSERT_TRUE(stores.kv->SnapshotTensors("s", std::nullopt, context).ok());
+    busy = 1;
+    lost = answers;
+    const Status dropped = stores.kv->DropTensor(kEmb, context);
+    EXPECT_TRUE(dropped.ok()) << ToString(dropped);
+    lost = answers;
+    const Status deleted = DeleteSnapshotRemotely(cluster->get(), "s", context);
+    EXPECT_TRUE(deleted.ok()) << ToString(deleted);
+    lost = 0;
+    for (const int refused : {0, 1}) {
+      busy = refused;
+      ExpectError(stores.kv->DropTensor(kEmb, context), absl::StatusCode::kNotFound, {"emb"});
+      busy = refused;
+      ExpectError(DeleteSnapshotRemotely(cluster->get(), "s", context), absl::StatusCode::kNotFound,
+                  {"s"});
+    }
   }
 }
 
