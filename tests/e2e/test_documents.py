@@ -16,7 +16,7 @@ from harness.training import model_names
 
 ROOT = pathlib.Path(__file__).parents[2]
 RUN = ["README.md", "docs/partitioning.md", "docs/operating.md", "docs/training.md",
-       "docs/tasks.md"]  # in this order
+       "docs/tasks.md", "docs/models.md"]  # in this order
 PAGES = RUN + ["docs/performance.md", "docs/typed-graphs.md", "CONTRIBUTING.md"]
 README_LINES = 150
 FOLDERS = "client|cmake|common|deploy|docs|partitioner|proto|server|tests|trainer"
@@ -77,10 +77,9 @@ class PagesTest(programs.ProgramTest):
         known = set()
         for program in ("partition", "server", "train", "ctl"):
             for words in self.commands(f"halograph-{program}"):
-                known |= set(re.findall(r"--[a-z0-9-]+", must(self.box.run(*words, "--help")).out))
+                known |= self.options_of(*words)
         for name in model_names(self.box):
-            text = must(self.box.run("halograph-train", "--model", name, "--help")).out
-            known |= set(re.findall(r"--[a-z0-9-]+", text))
+            known |= self.options_of("halograph-train", "--model", name)
         for script in [*ROOT.glob("deploy/*.sh"), *ROOT.glob("tests/bench/**/*.cc"),
                        *ROOT.glob("tests/bench/**/*.h"), *ROOT.glob("tests/bench/**/*.py")]:
             known |= set(re.findall(r"--[a-z0-9-]+", script.read_text(encoding="utf-8")))
@@ -88,9 +87,15 @@ class PagesTest(programs.ProgramTest):
             named = set(re.findall(r"--[a-z][a-z0-9-]+", text_of(page)))
             self.assertEqual([], sorted(named - known), page)
 
+    def help(self, *words):
+        return must(self.box.run(*words, "--help")).out
+
+    def options_of(self, *words):
+        return set(re.findall(r"--[a-z0-9-]+", self.help(*words)))
+
     def commands(self, *words):
         """The command of these words, and all below it."""
-        text = must(self.box.run(*words, "--help")).out
+        text = self.help(*words)
         table = re.split(r"^(?:Subc|C)ommands\b.*:\n", text, maxsplit=1, flags=re.MULTILINE)[1:]
         found = [words]
         for word in re.findall(r"^  ([a-z]+) ", "".join(table), re.MULTILINE):

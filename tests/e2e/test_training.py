@@ -214,6 +214,28 @@ class UsageTest(TrainingBase):
         self.assertIn(result.code, (1, 2), str(result))
         self.assertIn("sage", result.text)
 
+    def test_heads_that_do_not_divide_the_width_are_refused_by_name(self):
+        result = self.box.run("halograph-train", *options(graph=self.graph, model="gat", heads=6,
+                                                          hidden=64))
+        self.assertCode(2, result, "--heads is 6", "--hidden 64")
+
+    def test_every_model_trains_predicts_and_takes_its_options(self):
+        """In either precision; options of another model are refused by name."""
+        for settings in (dict(model="gcn", hidden=16, norm="batch", input_dropout=0.2),
+                         dict(model="gat", hidden=16, heads=4, gatv2=True, residual=True),
+                         dict(model="sgc", precision="bf16"),
+                         dict(model="gat", hidden=16, heads=2, precision="bf16", norm="layer"),
+                         dict(model="sage", hidden=16, aggregator="pool", ngnn=1)):
+            with self.subTest(settings):
+                predictions = self.box.folder / "predictions.csv"
+                config, epochs, final = train(self.box, graph=self.graph, epochs=2, fanouts="5,5",
+                                              predict=predictions, **settings)
+                self.assertEqual(settings["model"], config["model"])
+                self.assertLess(epochs[-1]["loss"], 2.1)
+                self.assertIsNotNone(final["test_acc"])
+        self.assertCode(2, self.box.run("halograph-train", *options(
+            graph=self.graph, model="sgc", hidden=16)), "--hidden")
+
     def test_unknown_precision_names_those_that_exist(self):
         result = self.box.run("halograph-train", *options(graph=self.graph, precision="int3"))
         self.assertCode(2, result, "int3", "float32", "bf16")

@@ -38,12 +38,11 @@ class GatHopImpl : public torch::nn::Module {
 };
 TORCH_MODULE(GatHop);
 
-// Per row and head the inner product with the head's vector, [rows, heads]: one product with a
-// matrix that has the vectors as its diagonal.
-torch::Tensor ScoresOf(const torch::Tensor& projected, const torch::Tensor& vectors) {
-  const int64_t heads = vectors.size(0);
-  const torch::Tensor diagonal = torch::eye(heads).unsqueeze(2) * vectors.unsqueeze(0);
-  return LinearLayer(projected, diagonal.reshape({heads, projected.size(1)}), torch::Tensor());
+// W^T a of each head, [heads, in]: its product with a row is a's product with the projected row,
+// without a matrix of the projected rows' size on the way back.
+torch::Tensor FoldedVectors(const torch::Tensor& vectors, const torch::Tensor& projection) {
+  const int64_t heads = vectors.size(0), width = vectors.size(1);
+  return torch::bmm(vectors.unsqueeze(1), projection.view({heads, width, -1})).squeeze(1);
 }
 
 class Gat final : public LayeredModel {
@@ -66,23 +65,30 @@ class Gat final : public LayeredModel {
   torch::Tensor Layer(const torch::Tensor& h, const LayerPlace& at,
                       const LayerOutput& /*output*/) override {
     const auto& hop = *layers_[at.layer]->as<GatHop>();
+    // Inputs may have to be copied for a product: once for all of them.
+    const torch::Tensor rows = h.requires_grad() ? h : WithRoom(h);
     const torch::Tensor projected =
-        LinearLayer(h, hop.projection, torch::Tensor(), {}, precision());
-    const torch::Tensor attended =
-        gatv2_ ? AttendDynamically(h, projected, hop, at) : AttendByGat(projected, hop, at);
+        LinearLayer(rows, hop.projection, torch::Tensor(), {}, precision());
+    const torch::Tensor attended = gatv2_ ? AttendDynamically(rows, projected, hop, at)
+                                          : AttendAdditively(rows, projected, hop, at);
     if (!last(at.layer)) return attended + hop.bias;
     return attended.view({at.num_destinations(), hop.heads, OutDim(at.layer)}).mean(1) + hop.bias;
   }
 
-  torch::Tensor AttendByGat(const torch::Tensor& projected, const GatHopImpl& hop,
-                            const LayerPlace& at) const {
-    const torch::Tensor destinations = projected.narrow(0, 0, at.num_destinations());
-    return Attend({.projected = projected,
-                   .source_scores = ScoresOf(projected, hop.source_vector),
-                   .destination_scores = ScoresOf(destinations, hop.destination_vector),
-                   .negative_slope = negative_slope_,
-                   .dropout = DropoutOf(at)},
-                  WithSelfLoops(*at.block));
+  torch::Tensor AttendAdditively(const torch::Tensor& h, const torch::Tensor& projected,
+                                 const GatHopImpl& hop, const LayerPlace& at) const {
+    const torch::Tensor vectors =
+        torch::cat({FoldedVectors(hop.source_vector, hop.projection),
+                    FoldedVectors(hop.destination_vector, hop.projection)});
+    const torch::Tensor scores = LinearLayer(h, vectors, torch::Tensor(), {}, precision());
+    const torch::Tensor of_destinations = scores.narrow(0, 0, at.num_destinations());
+    return Attend(
+        {.projected = projected,
+         .source_scores = scores.narrow(1, 0, hop.heads).contiguous(),
+         .destination_scores = of_destinations.narrow(1, hop.heads, hop.heads).contiguous(),
+         .negative_slope = negative_slope_,
+         .dropout = DropoutOf(at)},
+        WithSelfLoops(*at.block));
   }
   torch::Tensor AttendDynamically(const torch::Tensor& h, const torch::Tensor& projected,
                                   const GatHopImpl& hop, const LayerPlace& at) const {

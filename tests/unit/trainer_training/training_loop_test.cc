@@ -189,6 +189,45 @@ TEST_F(TrainingLoopTest, WeightsAreEqualOnAllRanksAfterEveryStep) {
   }
 }
 
+// Running means of batches are no parameters: each rank's own until an evaluation.
+TEST_F(TrainingLoopTest, RanksShareTheBuffersAndTheBestEpochsAreKept) {
+  auto sage = std::make_shared<SageOptions>();
+  sage->hidden = 16;
+  sage->norm = Normalization::kBatch;
+  options_.model_options = std::move(sage);
+  options_.epochs = 6;
+  const auto buffers_of = [](const Session& session) {
+    const auto buffers = session.model->buffers();
+    EXPECT_EQ(buffers.size(), 2U);
+    return torch::cat({buffers[0], buffers[1]}).clone();
+  };
+  std::vector<std::vector<torch::Tensor>> evaluated(2);
+  std::vector<torch::Tensor> kept(2);
+  std::vector<int64_t> best(2);
+  RunRanks(2, [&](std::unique_ptr<Communicator> ranks) {
+    TrainOptions options = options_;
+    options.rank = ranks->rank();
+    options.world_size = 2;
+    auto session = MakeSession(options, std::move(ranks));
+    auto& own = evaluated[static_cast<size_t>(options.rank)];
+    const auto result = MakeLoop(*session, IgnoreStep, [&](const EpochStats&) {
+                          own.push_back(buffers_of(*session));
+                          return OkStatus();
+                        })->Run();
+    ASSERT_TRUE(result.ok()) << result.status();
+    kept[static_cast<size_t>(options.rank)] = buffers_of(*session);
+    best[static_cast<size_t>(options.rank)] = result->best->epoch;
+  });
+  ASSERT_EQ(evaluated[0].size(), 6U);
+  for (size_t epoch = 0; epoch < 6; ++epoch) {
+    EXPECT_TRUE(torch::equal(evaluated[0][epoch], evaluated[1][epoch])) << epoch;
+  }
+  EXPECT_FALSE(torch::equal(evaluated[0][0], evaluated[0][5]));
+  for (size_t rank = 0; rank < 2; ++rank) {
+    EXPECT_TRUE(torch::equal(kept[rank], evaluated[rank][static_cast<size_t>(best[rank])]));
+  }
+}
+
 // Full neighbourhoods and one batch an epoch: all ranks together see what one rank sees.
 TEST_F(TrainingLoopTest, RanksTakeTheStepsThatOneRankWould) {
   options_.fanouts = {-1, -1};

@@ -1,0 +1,237 @@
+// Forward and backward of each model on the same blocks, with what the threads that prepare
+// minibatches make for it, against its own dense products and gathers of rows alone
+// (model_limit.h). Minibatches are sampled from an R-MAT graph, features and labels are random.
+// Rounds are interleaved; ratios are medians over rounds of the ratio within a round, to `limit`.
+// The models have no dropout but what they are given by --dropout: of hidden layers, and for GAT of
+// edges too.
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "common/sampling/fused_sampler.h"
+#include "tests/bench/models/model_limit.h"
+#include "tests/bench/rounds.h"
+#include "tests/bench/sampling/rmat_csc_options.h"
+#include "trainer/models/model.h"
+#include "trainer/pipeline/layer_inputs.h"
+#include "trainer/torch/tensor_pool.h"
+
+namespace halograph {
+namespace {
+
+struct Options {
+  RmatCscOptions graph;
+  std::vector<int32_t> fanouts = {5, 10, 15};
+  int64_t batch = 1000;
+  int64_t features = 100;
+  int64_t hidden = 256;
+  int64_t heads = 4;
+  int64_t classes = 47;
+  double dropout = 0.5;
+  int threads = 1;
+  int rounds = 9;
+  std::vector<std::string> cases;  // none: all
+};
+
+// A model by its options, and the products and gathers of one of its layers. `k`: from the inputs.
+struct Case {
+  std::string name;
+  std::string kind;
+  std::vector<std::pair<std::string, std::string>> options;
+};
+
+std::vector<Case> Cases(const Options& options) {
+  const auto hidden = std::pair{std::string("hidden"), std::to_string(options.hidden)};
+  const auto dropout = std::pair{std::string("dropout"), std::to_string(options.dropout)};
+  const auto heads = std::pair{std::string("heads"), std::to_string(options.heads)};
+  const auto edges = std::pair{std::string("attention-dropout"), dropout.second};
+  return {{"sage", "sage", {hidden, dropout}},
+          {"sage-pool", "sage", {hidden, dropout, {"aggregator", "pool"}}},
+          {"gcn", "gcn", {hidden, dropout}},
+          {"gat", "gat", {hidden, heads, dropout, edges}},
+          {"gatv2", "gat", {hidden, heads, dropout, edges, {"gatv2", "true"}}},
+          {"sgc", "sgc", {}}};
+}
+
+struct Batch {
+  Minibatch minibatch;
+  torch::Tensor inputs;
+  torch::Tensor self_and_mean;
+  TransposedLayers transposed;
+  torch::Tensor labels;
+};
+
+torch::Tensor SelfAndMeanOf(const Batch& batch) {
+  FeatureMatrix features(batch.inputs.size(0), batch.inputs.size(1));
+  std::copy_n(batch.inputs.data_ptr<float>(), batch.inputs.numel(), features.values().data());
+  SelfAndMean made = MakeSelfAndMean(batch.minibatch.layers.back().blocks.front(), features,
+                                     features, Precision::kFloat32, nullptr);
+  const int64_t rows = made.rows.rows(), stride = made.rows.cols();
+  return torch::from_blob(made.rows.Release(), {rows, stride}, FeatureMatrix::Free, torch::kFloat32)
+      .narrow(1, 0, made.cols);
+}
+
+Batch MakeBatch(const Options& options, const RmatCsc& graph) {
+  const FusedSampler sampler(&graph.schema, &graph.topology);
+  FusedWorkspace workspace(graph.schema);
+  const SamplingSpec spec = SamplingSpec::Uniform(graph.schema, options.fanouts, false);
+  CounterRng rng(SubKey(options.graph.seed, 0));
+  std::vector<int64_t> seeds;
+  for (int64_t n = 0; n < options.batch; ++n) {
+    seeds.push_back(static_cast<int64_t>(rng.NextBounded(static_cast<uint64_t>(graph.nodes))));
+  }
+  Batch batch;
+  const Status status = sampler.Sample({.seeds = {{.ids = seeds}}, .batch_seed = 1, .spec = &spec},
+                                       &workspace, &batch.minibatch);
+  if (!status.ok()) throw std::runtime_error(std::string(Message(status)));
+  const auto rows = static_cast<int64_t>(batch.minibatch.layers[0].blocks[0].indptr.size()) - 1;
+  batch.inputs =
+      torch::rand({static_cast<int64_t>(batch.minibatch.nodes[0].size()), options.features});
+  batch.self_and_mean = SelfAndMeanOf(batch);
+  batch.transposed = TransposeLayers(graph.schema, batch.minibatch);
+  batch.labels = torch::randint(options.classes, {rows});
+  return batch;
+}
+
+Block Looped(const Block& block) {
+  Block looped{block.relation, {0}, {}};
+  for (size_t v = 0; v + 1 < block.indptr.size(); ++v) {
+    looped.indices.push_back(static_cast<int32_t>(v));
+    looped.indices.insert(looped.indices.end(), block.indices.begin() + block.indptr[v],
+                          block.indices.begin() + block.indptr[v + 1]);
+    looped.indptr.push_back(static_cast<int64_t>(looped.indices.size()));
+  }
+  return looped;
+}
+
+// What layer k, from the inputs on, cannot do without.
+void AddLayer(const std::string& name, const Block& block, int64_t sources, size_t k, int64_t in,
+              int64_t out, ModelLimit* limit) {
+  const auto rows = static_cast<int64_t>(block.indptr.size()) - 1;
+  const bool back = k > 0;  // inputs get no gradient
+  if (name == "sage") {     // the first mean is made before the step
+    if (back) limit->AddGather(block, sources, in, back);
+    limit->AddProduct(rows, 2 * in, out, back);
+  } else if (name == "sage-pool") {
+    limit->AddProduct(sources, in, in, back);
+    limit->AddGather(block, sources, in, true);
+    limit->AddProduct(rows, 2 * in, out, true);
+  } else if (name == "gcn") {
+    limit->AddGather(Looped(block), sources, in, back);
+    limit->AddProduct(rows, in, out, back);
+  } else {
+    limit->AddProduct(sources, in, out, back);
+    if (name == "gatv2") limit->AddProduct(rows, in, out, back);
+    limit->AddGather(Looped(block), sources, out, true);
+  }
+}
+
+ModelLimit LimitOf(const std::string& name, const Options& options, const Batch& batch) {
+  ModelLimit limit;
+  const size_t depth = batch.minibatch.layers.size();
+  for (size_t k = 0; k < depth; ++k) {
+    const SampledLayer& layer = batch.minibatch.layers[depth - 1 - k];
+    const Block& block = layer.blocks.front();
+    const int64_t in = k == 0 ? options.features : options.hidden;
+    const int64_t out = k + 1 == depth ? options.classes : options.hidden;
+    if (name != "sgc") {
+      AddLayer(name, block, layer.num_sources.front(), k, in, out, &limit);
+      continue;
+    }
+    limit.AddGather(Looped(block), layer.num_sources.front(), options.features, false);
+    if (k + 1 == depth) {
+      limit.AddProduct(layer.num_destinations.front(), options.features, options.classes, false);
+    }
+  }
+  return limit;
+}
+
+void Step(Model& model, const ModelNeeds& needs, const Batch& batch, uint64_t draws) {
+  ModelInput input{&batch.minibatch, {batch.inputs}, draws};
+  if (needs.input_rows == InputRows::kSelfAndMean) {
+    input.nodes = {torch::Tensor()};
+    input.self_and_mean = {batch.self_and_mean};
+  }
+  if (needs.transposed) input.transposed = &batch.transposed;
+  torch::nn::functional::cross_entropy(model.Forward(input)[0], batch.labels).backward();
+  for (torch::Tensor parameter : model.parameters()) parameter.mutable_grad() = torch::Tensor();
+}
+
+void Measure(const Case& measured, const Options& options, const Schema& schema, const Batch& batch,
+             const std::string& command) {
+  const ModelKind& kind = **FindModelKind(measured.kind);
+  const auto model_options = kind.options();
+  OptionTable rows;
+  model_options->AddRows(rows);
+  for (const auto& [option, text] : measured.options) {
+    const Status set = rows.Set(option, text);
+    if (!set.ok()) throw std::runtime_error(std::string(Message(set)));
+  }
+  const auto model =
+      kind.make(*model_options, {.schema = &schema,
+                                 .input_dims = {options.features},
+                                 .layers = static_cast<int64_t>(options.fanouts.size()),
+                                 .output_dim = options.classes});
+  const ModelNeeds needs = model_options->NeedsOf(kind.needs);
+  const ModelLimit limit = LimitOf(measured.name, options, batch);
+  Rounds of_model, of_limit;
+  for (int round = -1; round < options.rounds; ++round) {  // the first warms up
+    Rounds warm;
+    AddRound([&] { limit.Run(); }, 1, round < 0 ? &warm : &of_limit);
+    AddRound([&] { Step(*model, needs, batch, static_cast<uint64_t>(round + 2)); }, 1,
+             round < 0 ? &warm : &of_model);
+  }
+  const auto line = [&](const char* variant, const Rounds& rounds) {
+    const nlohmann::json facts = {{"model", measured.name},
+                                  {"variant", variant},
+                                  {"threads", options.threads},
+                                  {"seed", options.graph.seed},
+                                  {"input_nodes", batch.inputs.size(0)},
+                                  {"sampled_edges", batch.minibatch.sampled_edges}};
+    std::puts(LineOf(command, facts, rounds, "limit", of_limit).dump().c_str());
+  };
+  line("limit", of_limit);
+  line("model", of_model);
+}
+
+int Main(int argc, char** argv) {
+  Options options;
+  CLI::App app("Forward and backward of each model; prints a JSON line a variant.");
+  AddRmatCscOptions(&app, &options.graph);
+  app.add_option("--fanouts", options.fanouts)->delimiter(',');
+  app.add_option("--batch", options.batch)->check(CLI::PositiveNumber);
+  app.add_option("--features", options.features)->check(CLI::PositiveNumber);
+  app.add_option("--hidden", options.hidden, "a multiple of --heads")->check(CLI::PositiveNumber);
+  app.add_option("--heads", options.heads)->check(CLI::PositiveNumber);
+  app.add_option("--classes", options.classes)->check(CLI::PositiveNumber);
+  app.add_option("--dropout", options.dropout)->check(CLI::Range(0.0, 0.99));
+  app.add_option("--threads", options.threads)->check(CLI::Range(1, 256));
+  app.add_option("--rounds", options.rounds)->check(CLI::Range(1, 1000));
+  app.add_option("--cases", options.cases, "all by default")->delimiter(',');
+  CLI11_PARSE(app, argc, argv);
+  PoolTensors();  // as training does
+  at::set_num_threads(options.threads);
+  torch::manual_seed(options.graph.seed);
+  const RmatCsc graph = MakeRmatCsc(options.graph);
+  const Batch batch = MakeBatch(options, graph);
+  const std::string command = CommandLine("models_bench", argc, argv);
+  for (const Case& measured : Cases(options)) {
+    const auto& asked = options.cases;
+    if (asked.empty() || std::find(asked.begin(), asked.end(), measured.name) != asked.end()) {
+      Measure(measured, options, graph.schema, batch, command);
+    }
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace halograph
+
+int main(int argc, char** argv) { return halograph::Main(argc, argv); }
