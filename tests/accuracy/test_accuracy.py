@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Models learn what they should on real graphs. Prints every accuracy. One thread a rank, so that
 a machine gives the same figures again."""
-from harness import datasets, programs
+from harness import datasets, links, programs
 from harness.programs import must
 from harness.training import read_log, start_ranks, train
 
@@ -118,6 +118,21 @@ class RgcnTest(AccuracyBase):
         typed = mean(self.learnt(graph, range(3), fanouts="10,10", **settings))
         self.assertGreaterEqual(typed, 0.53)
         self.assertGreaterEqual(typed, linear + 0.04)
+
+
+class LinksTest(AccuracyBase):
+    """A fifth of cora's edges held out; ranks are among all 2,708 nodes, at both ends."""
+
+    def test_cora(self):
+        source = links.write(self.box.folder / "source", datasets.cora())
+        graph = self.partitioned(source)
+        _, _, final = train(self.box, 600, graph=graph, hidden=128, link_dim=128, fanouts="10,10",
+                            epochs=20, negatives=100, shared_negatives=True, link_loss="softmax",
+                            corrupt="both", eval_negatives=0, eval_every=10, seed=1, threads=1)
+        print(f"  test MRR {final['test_mrr']:.4f}, hits at 10 {final['test_hits_at_10']:.4f}",
+              flush=True)
+        self.assertGreaterEqual(final["test_mrr"], 0.10)
+        self.assertGreaterEqual(final["test_hits_at_10"], 0.25)
 
 
 class DefaultsTest(AccuracyBase):

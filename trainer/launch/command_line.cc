@@ -66,6 +66,17 @@ Status AddRows(std::span<const char* const> words, OptionTable& rows, TrainOptio
   return named.ok() ? OkStatus() : InvalidArgument("--model: {}", Message(named.status()));
 }
 
+// What a model without neighbours has no use for is not taken in silence.
+Status CheckNeighborOptions(const OptionTable& rows, const std::string& model) {
+  if ((*FindModelKind(model))->needs.neighbors) return OkStatus();
+  for (const char* option : {"layers", "fanouts", "eval-fanouts", "sampling-weights", "replace"}) {
+    if (!rows.given(option)) continue;
+    return InvalidArgument("--{}: --model {} reads no neighbours; leave the option out", option,
+                           model);
+  }
+  return OkStatus();
+}
+
 }  // namespace
 
 void AddTrainOptions(Program& program, TrainOptions* options, Environment environment) {
@@ -82,6 +93,7 @@ void AddTrainOptions(Program& program, TrainOptions* options, Environment enviro
       o.cache_dir = UserCacheDir(environment);
     }
     HG_RETURN_IF_ERROR(o.Validate());
+    HG_RETURN_IF_ERROR(CheckNeighborOptions(rows, o.model));
     o.Resolve(environment);
     return OkStatus();
   });

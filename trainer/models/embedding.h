@@ -1,6 +1,6 @@
 // A node's own input row, and nothing of its neighbours: learnt inputs (--embed) with a decoder, as
 // knowledge graphs are completed with; or features alone, to see what neighbours are worth. For any
-// graph. No edge is sampled for it: --layers and fanouts mean nothing to it.
+// graph. No edge is sampled for it: the command line refuses --layers and fanouts.
 //   h_v <- x_v           where x_v is as wide as the task wants rows
 //   h_v <- W x_v + b     elsewhere, W and b of the node type
 // It has no layer that reads another: its embeddings are what it puts out. Knows no libtorch.

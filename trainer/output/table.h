@@ -16,7 +16,7 @@ struct RunSummary {
   // Of the best epoch by validation, all of them.
   int64_t best_epoch = 0;  // from 0
   double loss = 0;
-  double train = 0;             // the metric of the minibatches that were trained on
+  double train = 0;  // the metric of the minibatches that were trained on; NaN: not to be compared
   std::string_view metric;      // "accuracy"
   bool share = true;            // it is from 0 to 1; else differences count by its own size
   std::optional<double> valid;  // none: no such set

@@ -1,6 +1,7 @@
 #include "trainer/run/report.h"
 
 #include <cmath>
+#include <limits>
 
 #include "common/base/build_info.h"
 #include "trainer/kernels/bf16_product.h"
@@ -79,7 +80,8 @@ RunSummary SummaryOf(const Session& session, const TrainResult& result) {
           .stopped = result.stopped,
           .best_epoch = result.best->epoch,
           .loss = result.best->figures[Figure::kLoss],
-          .train = result.best->train_metric,
+          .train = session.task->metric().comparable ? result.best->train_metric
+                                                     : std::numeric_limits<double>::quiet_NaN(),
           .metric = session.task->metric().label,
           .share = session.task->metric().share,
           .valid = metric(result.best->valid),

@@ -17,7 +17,7 @@
 namespace halograph {
 namespace {
 
-constexpr Metric kMrr{.key = "mrr", .label = "MRR", .sums = kRankSums};
+constexpr Metric kMrr{.key = "mrr", .label = "MRR", .sums = kRankSums, .comparable = false};
 
 // What a minibatch was drawn for, as its labels say.
 enum Tag : int64_t { kTraining = 0, kEvaluation = 1 };

@@ -38,6 +38,8 @@ struct Metric {
   size_t sums = 2;         // how many doubles Measure adds to
   bool higher_is_better = true;
   bool share = true;  // from 0 to 1; else in units of its own
+  // Whether that of minibatches as they are trained on means what that of a set does.
+  bool comparable = true;
 };
 
 struct MetricValue {

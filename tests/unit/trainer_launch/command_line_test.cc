@@ -49,6 +49,22 @@ std::string Refusal(const std::vector<const char*>& arguments,
   return message;
 }
 
+TEST(CommandLineTest, AModelWithoutNeighborsRefusesWhatSamples) {
+  EXPECT_FALSE(Parse({"--graph", "g", "--model", "embedding"}).exit_code.has_value());
+  EXPECT_THAT(Refusal({"--graph", "g", "--model", "embedding", "--fanouts", "5,5"}),
+              HasSubstr("--fanouts: --model embedding reads no neighbours"));
+}
+
+TEST(CommandLineTest, InBatchNegativesNeedAnotherEdgeInTheBatch) {
+  const std::vector<const char*> words = {"--graph", "g", "--negative-sampling", "in-batch"};
+  EXPECT_FALSE(Parse(words).exit_code.has_value());
+  std::vector<const char*> one = words, shared = words;
+  one.insert(one.end(), {"--batch-size", "1"});
+  EXPECT_THAT(Refusal(one), HasSubstr("an edge has no other one beside it"));
+  shared.push_back("--shared-negatives");
+  EXPECT_THAT(Refusal(shared), HasSubstr("nothing is drawn to be shared"));
+}
+
 TEST(CommandLineTest, OptionsArriveAndDefaultsAreResolved) {
   const ParsedCommandLine parsed = Parse({"--graph",
                                           "g",
