@@ -1,5 +1,10 @@
-"""Data sets of links to predict, made of the edges of another graph."""
+"""Data sets of links to predict, made of the edges of another graph.
+
+Usage: python3 -m harness.links SOURCE FOLDER [--whole]
+"""
+import pathlib
 import shutil
+import sys
 
 from harness import datasets, npy
 
@@ -58,3 +63,7 @@ def write(folder, source, whole=False):
     for name, pairs in sets.items():
         npy.save(folder / f"{name}.npy", "<i8", (len(pairs), 2), [end for pair in pairs for end in pair])
     return folder
+
+
+if __name__ == "__main__":
+    write(pathlib.Path(sys.argv[2]), sys.argv[1], whole="--whole" in sys.argv)

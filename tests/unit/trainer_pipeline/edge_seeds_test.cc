@@ -273,8 +273,12 @@ TEST_F(EdgeSeedsTest, ABlockNeverHasASeedEdgeOrItsWayBack) {
       }
     }
     for (const int64_t row : rows) {
-      EXPECT_TRUE(forbidden.contains({source.edges().relations[row], source.edges().sources[row],
-                                      source.edges().destinations[row]}));
+      const int relation = source.edges().relations[row];
+      const int64_t from = source.edges().sources[row], to = source.edges().destinations[row];
+      EXPECT_TRUE(forbidden.contains({relation, from, to}));
+      for (const int back : ReverseRelations(schema(), relation)) {
+        EXPECT_TRUE(forbidden.contains({back, to, from}));
+      }
     }
     for (const bool leave_out : {true, false}) {
       SampleRequest request{.batch_seed = key, .spec = &spec};

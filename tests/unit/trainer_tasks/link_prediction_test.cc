@@ -380,6 +380,64 @@ TEST_F(LinkPredictionTest, EdgesHeldOutThatTheGraphHasAreRefused) {
   EXPECT_TRUE(Open(keep)->CheckGraph(*stores_.graph, nullptr).ok());
 }
 
+// Edges of one pair of node types know nothing of those of another in the same minibatch.
+TEST(LinkPredictionTypedTest, AMinibatchOfSeveralTypesIsTheSumOfItsRuns) {
+  TestFolder folder;
+  TestGraphSpec spec{.name = "shop", .parts = 1};
+  spec.node_types = {{.name = "item", .owners = std::vector<int>(6)},
+                     {.name = "user", .owners = std::vector<int>(4)}};
+  TestRelation likes{"user", "likes", "item", {{0, 1}, {1, 2}, {2, 5}, {3, 0}}};
+  TestRelation near{"item", "near", "item", {{0, 1}, {2, 3}, {4, 5}}};
+  TestRelation rates{"user", "rates", "item", {{1, 1}, {0, 4}}};
+  spec.relations = {likes, near, rates};
+  TestTask links{.name = "links"};
+  for (const TestRelation& relation : spec.relations) {
+    std::vector<int64_t> pairs;
+    for (const auto& [u, v] : relation.edges) pairs.insert(pairs.end(), {u, v});
+    links.sets.push_back({.set = "train",
+                          .type = relation.triple(),
+                          .edges = true,
+                          .arrays = {MakeTensor("seeds", pairs, 2)}});
+  }
+  spec.tasks = {links};
+  const auto stores =
+      *OpenLocalStores(*WriteTestGraph(spec, folder.path() / "g"), VerifyLevel::kContents, 0);
+  TaskOptions options;
+  options.link = {.score = LinkScore::kDistMult,
+                  .dim = kDim,
+                  .sampling = NegativeSampling::kInBatch,
+                  .negatives = 100,
+                  .ends = CorruptedEnds::kBoth};
+  const auto task = *OpenTask(*stores.kv, options, "");
+  torch::manual_seed(8);
+  const std::vector<torch::Tensor> tables = {torch::randn({6, kDim}), torch::randn({4, kDim})};
+  const auto loss = [&](const std::vector<int64_t>& rows) {
+    StepSeeds step;
+    EXPECT_TRUE(task->source(BatchPurpose::kTrain)->Collect(rows, 1, &step).ok());
+    PreparedBatch batch;
+    batch.rows = std::ssize(rows);
+    batch.labels = step.labels;
+    batch.minibatch.nodes = {{0, 1, 2, 3, 4, 5}, {0, 1, 2, 3}};
+    for (const auto& list : step.seeds) {
+      batch.minibatch.seed_positions.emplace_back(list.ids.begin(), list.ids.end());
+    }
+    return task->LossSum(tables, batch).item<double>();
+  };
+  // Rows by relation: near, likes, rates. The last two join the same types.
+  const auto rows = static_cast<const EdgeSeeds*>(task->source(BatchPurpose::kTrain))->edges();
+  std::vector<int64_t> near_rows, other_rows, all;
+  for (int64_t row = 0; row < std::ssize(rows.relations); ++row) {
+    const Relation& relation =
+        stores.kv->info().schema.relations[rows.relations[static_cast<size_t>(row)]];
+    (relation.name == "near" ? near_rows : other_rows).push_back(row);
+    all.insert(all.begin(), row);
+  }
+  ASSERT_EQ(near_rows.size(), 3U);
+  ASSERT_EQ(other_rows.size(), 6U);
+  EXPECT_NEAR(loss(all), loss(near_rows) + loss(other_rows), 1e-5);
+  EXPECT_GT(std::abs(loss(near_rows) - loss(other_rows)), 1e-3);
+}
+
 TEST(LinkPredictionOpenTest, ATypeOfOneNodeHasNoNegatives) {
   TestFolder folder;
   TestGraphSpec spec{.name = "one", .parts = 1};
