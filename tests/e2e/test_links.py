@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Link prediction: the same losses everywhere, and what is refused before it begins."""
-from harness import datasets, links, programs
+from harness import datasets, links, npy, programs
 from harness.programs import must
 from harness.training import read_log, start_ranks, train
 
@@ -35,6 +35,15 @@ class LinksTest(programs.ProgramTest):
         servers = ",".join(self.box.servers(self.graph, [0, 1])[1])
         self.assertEqual(self.figures(epochs),
                          self.figures(train(self.box, servers=servers, **SETTINGS)[1]))
+
+    def test_embeddings_are_the_rows_that_edges_are_scored_by(self):
+        path = self.box.folder / "rows.npy"
+        short = {**SETTINGS, "epochs": 1, "eval_negatives": 10}
+        train(self.box, graph=self.graph, predict=path, predict_what="embeddings", **short)
+        self.assertEqual((2708, SETTINGS["link_dim"]), npy.load(path).shape)
+        done = self.box.run("halograph-train", "--graph", self.graph, "--predict", path)
+        self.assertEqual(1, done.code)
+        self.assertIn("give --predict-what embeddings", done.err)
 
     def test_two_ranks_rank_among_all_nodes_together(self):
         found = []

@@ -76,12 +76,23 @@ void SayIfProductsAreWide(const TrainOptions& options) {
 
 Status ResolvePredict(Session& session) {
   TrainOptions& options = session.options;
+  const TrainingTask& task = *session.task;
   if (options.predict.empty()) return OkStatus();
-  if (!session.task->can_predict()) {
-    return InvalidArgument("--predict: task '{}' predicts nothing for nodes; leave the option out",
-                           session.task->name());
+  if (task.predicts_outputs()) {
+    if (options.predict_what == PredictWhat::kEmbeddings &&
+        options.predict_nodes == PredictNodes::kAll) {
+      return OkStatus();
+    }
+    return InvalidArgument(
+        "--predict: task '{}' is about edges, and nodes have embeddings only: give --predict-what "
+        "embeddings, and --predict-nodes all or not at all",
+        task.name());
   }
-  HG_ASSIGN_OR_RETURN(options.predict_what, session.task->WhatToPredict(options.predict_what));
+  if (!task.can_predict()) {
+    return InvalidArgument("--predict: task '{}' predicts nothing for nodes; leave the option out",
+                           task.name());
+  }
+  HG_ASSIGN_OR_RETURN(options.predict_what, task.WhatToPredict(options.predict_what));
   return OkStatus();
 }
 

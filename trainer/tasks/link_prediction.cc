@@ -103,6 +103,8 @@ class LinkPrediction final : public TrainingTask {
     return hits;
   }
 
+  bool predicts_outputs() const override { return true; }
+
   std::unique_ptr<NodeSweep> StartSweep(BatchPurpose set) override {
     if (!known_.has_value()) return nullptr;
     return std::make_unique<LinkRanking>(

@@ -9,7 +9,9 @@
 // ranks among all nodes (link_ranking.h).
 // Metrics: mean reciprocal rank, and the share of ranks up to 1, 3 and 10, over edges and the ends
 // that are asked for; a rank is the mean of the optimistic and the pessimistic one, as in OGB's
-// evaluator. Knows no libtorch.
+// evaluator.
+// Predictions: the rows that edges are scored by, of the nodes at the destinations of the task's
+// first relation. Knows no libtorch.
 #pragma once
 
 #include <memory>

@@ -126,6 +126,9 @@ class TrainingTask {
   // so on all ranks.
   [[nodiscard]] virtual std::vector<double> ClassCounts(BatchPurpose /*set*/) const { return {}; }
 
+  // Whether the model's outputs are the embeddings of nodes, and the only thing to be predicted of
+  // them. Else embeddings are what the model says (Model::Embed), and Predict has the rest.
+  [[nodiscard]] virtual bool predicts_outputs() const { return false; }
   // Whether Predict works: asked before training.
   [[nodiscard]] virtual bool can_predict() const { return false; }
   // What is predicted where the user asks for `what`: kClass, which users do not name, may be

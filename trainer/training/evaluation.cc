@@ -157,6 +157,9 @@ StatusOr<torch::Tensor> PredictBatch(Session& session, PreparedBatch& batch,
                                      const CancelToken* cancel) {
   const PredictWhat what = session.options.predict_what;
   HG_ASSIGN_OR_RETURN(const ModelInput input, EvaluationInputOf(session, batch, cancel));
+  if (session.task->predicts_outputs()) {
+    return RowsOfSeeds(session.model->Forward(input)[session.task->node_type()], batch);
+  }
   if (what != PredictWhat::kEmbeddings) {
     return session.task->Predict(what, session.model->Forward(input), batch);
   }
@@ -224,6 +227,7 @@ StatusOr<std::optional<double>> MostFrequentShare(Session& session, BatchPurpose
 }
 
 int64_t PredictionColumns(const Session& session) {
+  if (session.task->predicts_outputs()) return session.task->output_dim();
   const PredictWhat what = session.options.predict_what;
   return what == PredictWhat::kEmbeddings ? session.model->embedding_dim()
                                           : session.task->PredictionColumns(what);

@@ -1,5 +1,7 @@
 #include "trainer/output/table.h"
 
+#include <limits>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -114,6 +116,12 @@ TEST(AdviceTest, ARunThatLearntItsNodesByHeartNeedsWeightDecay) {
                           "set: --weight-decay 0.005, or 0.0005 with --normalize-features row, may "
                           "bring the two together"));
   summary.weight_decay = 0.0005;
+  EXPECT_THAT(Advice(summary), IsEmpty());
+}
+
+TEST(AdviceTest, AMetricThatIsNotToBeComparedGivesNoAdvice) {
+  RunSummary summary = Good();
+  summary.train = std::numeric_limits<double>::quiet_NaN();
   EXPECT_THAT(Advice(summary), IsEmpty());
 }
 
