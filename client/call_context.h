@@ -26,11 +26,15 @@ struct CallStats {
   // one each. What is asked of several servers, or in several messages at a time, is one request;
   // retries, and calls for what a reply left out, belong to it.
   int64_t rounds = 0;
+  // Calls that went on at another server of the same part, since one did not answer, was full, or
+  // refused them; each time that they did.
+  int64_t failovers = 0;
 
   CallStats& operator+=(const CallStats& other) {
     local_bytes += other.local_bytes;
     remote_bytes += other.remote_bytes;
     rounds += other.rounds;
+    failovers += other.failovers;
     return *this;
   }
 };

@@ -48,6 +48,7 @@ class Call final : public grpc::ServerUnaryReactor {
         scope_{.memory = memory_,
                .limits = {.cancel = environment.ending, .deadline = DeadlineOf(*context, start_)}} {
     environment_.stats->Of(method).Begin();
+    if (context->client_metadata().count(kFailedOverKey) > 0) environment_.stats->CountFailover();
   }
 
   void Start(Admission admission) {

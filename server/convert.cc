@@ -140,6 +140,7 @@ StatusOr<grpc::ByteBuffer> ToStatsReply(const ServerSnapshot& snapshot) {
   reply.set_pool_queue_capacity(snapshot.pool_queue_capacity);
   reply.set_draining(snapshot.draining);
   reply.set_clients(snapshot.clients);
+  reply.set_failovers(snapshot.failovers);
   reply.set_recent_seconds(snapshot.recent.seconds);
   reply.set_num_parts(static_cast<uint32_t>(snapshot.num_parts));
   for (const auto& [part, state] : snapshot.state) ToProto(part, state, reply.add_state());

@@ -79,6 +79,7 @@ Status Fill(const v1::StatsReply& reply, ServerStatus* status) {
   status->draining = reply.draining();
   status->uptime_seconds = reply.uptime_seconds();
   status->clients = reply.clients();
+  status->failovers = reply.failovers();
   status->total = Figures(reply.methods(), reply.uptime_seconds());
   status->recent =
       reply.recent_seconds() > 0 ? Figures(reply.recent(), reply.recent_seconds()) : status->total;
@@ -146,6 +147,7 @@ Row ToRow(const ServerStatus& server) {
           FormatCount(server.in_flight),
           FormatCount(server.total.calls),
           FormatCount(server.total.errors),
+          FormatCount(server.failovers),
           fmt::format("{:.1f}", PerSecond(recent, recent.calls)),
           FormatLatency(recent.p50_seconds),
           FormatLatency(recent.p99_seconds),
@@ -214,6 +216,7 @@ Json ToJson(int part, const StateStats& state) {
                        {"pushed_rows", tensor.pushed_rows},
                        {"lsn", tensor.lsn},
                        {"step", tensor.step},
+                       {"staleness", tensor.staleness},
                        {"importing", IsImporting(state, tensor.spec.ref)},
                        {"refused", tensor.refused}});
   }
@@ -261,7 +264,8 @@ std::vector<ServerStatus> AskStatus(const RemoteOptions& options) {
 
 std::string FormatTable(const std::vector<ServerStatus>& servers) {
   std::vector<Row> rows = {{"SERVER", "STATE", "GRAPH", "PARTS", "SERVING", "UPTIME", "CLIENTS",
-                            "IN FLIGHT", "CALLS", "ERRORS", "CALLS/S", "P50", "P99", "IN", "OUT"}};
+                            "IN FLIGHT", "CALLS", "ERRORS", "TAKEN OVER", "CALLS/S", "P50", "P99",
+                            "IN", "OUT"}};
   std::map<int, StateStats> states;
   for (const ServerStatus& server : servers) {
     rows.push_back(ToRow(server));
@@ -297,19 +301,20 @@ std::string FormatParts(const std::vector<ServerStatus>& servers) {
 
 std::string FormatStateTable(const std::map<int, StateStats>& states) {
   std::vector<Row> rows = {{"TENSOR", "PUSHES", "PART", "ROWS", "DIM", "DTYPE", "MEMORY", "PUSHED",
-                            "LSN", "STEP", "LOG", "SYNCED TO", "SYNCING"}};
+                            "LSN", "STEP", "BEHIND", "LOG", "SYNCED TO", "SYNCING"}};
   for (const auto& [part, state] : states) {
     for (const MutableTensorStats& tensor : state.tensors) {
       if (IsImportMark(tensor.spec.ref)) continue;
       const std::string_view pushes = IsImporting(state, tensor.spec.ref) ? "importing" : "taken";
-      rows.push_back(
-          {Printable(tensor.spec.ref.ToString(), kNameShown),
-           std::string(tensor.refused.empty() ? pushes : "refused"), std::to_string(part),
-           FormatCount(tensor.ids.size()), std::to_string(tensor.spec.dim),
-           std::string(DTypeName(tensor.spec.dtype)), FormatBytes(tensor.memory_bytes),
-           FormatCount(tensor.pushes), std::to_string(tensor.lsn),
-           tensor.step < 0 ? "-" : std::to_string(tensor.step), FormatBytes(state.log_bytes),
-           std::to_string(state.synced_lsn), FormatSeconds(state.sync_seconds)});
+      rows.push_back({Printable(tensor.spec.ref.ToString(), kNameShown),
+                      std::string(tensor.refused.empty() ? pushes : "refused"),
+                      std::to_string(part), FormatCount(tensor.ids.size()),
+                      std::to_string(tensor.spec.dim), std::string(DTypeName(tensor.spec.dtype)),
+                      FormatBytes(tensor.memory_bytes), FormatCount(tensor.pushes),
+                      std::to_string(tensor.lsn),
+                      tensor.step < 0 ? "-" : std::to_string(tensor.step),
+                      std::to_string(tensor.staleness), FormatBytes(state.log_bytes),
+                      std::to_string(state.synced_lsn), FormatSeconds(state.sync_seconds)});
     }
   }
   return rows.size() == 1 ? "" : LayOut(rows, 2);
@@ -367,6 +372,7 @@ Json ToJson(const std::vector<ServerStatus>& servers) {
                   {"uptime_seconds", server.uptime_seconds},
                   {"clients", server.clients},
                   {"in_flight", server.in_flight},
+                  {"failovers", server.failovers},
                   {"recent", ToJson(server.recent)},
                   {"methods", server.methods},
                   {"state", ToJson(server.state)}});

@@ -39,6 +39,7 @@ struct ServerStatus {
   double uptime_seconds = 0;
   int64_t clients = 0;
   int64_t in_flight = 0;
+  int64_t failovers = 0;            // calls that another server was asked before
   CallFigures total;                // since its start
   CallFigures recent;               // of the last minute or so; of an older server as `total`
   Json methods = Json::array();     // per method, for --json

@@ -263,6 +263,7 @@ void RpcBatch::StartAttempt(Task* task) {
        .request = task->request,
        .request_id = task->request_id,
        .trace_id = context_.trace_id,
+       .failed_over = std::exchange(task->failed_over, false),
        .deadline = task->EndOfShare(client_.health_)},
       [task](ReplyPieces pieces) { return task->rpc.on_reply(pieces, &task->more); },
       [this, task](AttemptResult result) { Completed(task, std::move(result)); });
@@ -368,6 +369,10 @@ void RpcBatch::FailOver(Task* task, const AttemptResult& result) {
   task->not_before = std::max(task->not_before, client_.health_.FullUntil(next));
   if (lost) spdlog::warn("{}", teller_.Lost(*task, once_around ? -1 : next, error));
   if (task->not_before >= task->deadline) return FinishWithError(task, error);
+  if (next != from) {
+    task->failed_over = true;
+    ++context_.stats.failovers;
+  }
   Leave(*task);
   Enter(task, next);
 }

@@ -29,6 +29,7 @@ struct RpcTask {
   Clock::time_point deadline;
   Clock::time_point not_before;
   int attempts = 0;
+  bool failed_over = false;                     // to the server asked now
   bool maybe_done = false;                      // an attempt ended without an answer
   Status last_error;                            // after which the call was tried again
   std::unique_ptr<Transport::Attempt> attempt;  // set: under way, or ended and not handled yet

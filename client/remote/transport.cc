@@ -144,6 +144,7 @@ std::unique_ptr<Transport::Attempt> Transport::Start(const AttemptSpec& spec, Re
   }
   if (!graph_.empty()) attempt->context.AddMetadata(kGraphKey, graph_);
   if (rank_ >= 0) attempt->context.AddMetadata(kRankKey, std::to_string(rank_));
+  if (spec.failed_over) attempt->context.AddMetadata(kFailedOverKey, "1");
   attempt->request = ToBuffer(spec.request);
   GrpcAttempt* raw = attempt.get();
   servers_[static_cast<size_t>(spec.server)]->Next().UnaryCall(

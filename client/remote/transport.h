@@ -38,6 +38,7 @@ struct AttemptSpec {
   std::shared_ptr<const std::string> request;  // kept until gRPC has no use for it
   std::string_view request_id;                 // metadata `halograph-request-id`
   std::string_view trace_id;                   // metadata `halograph-trace-id` unless empty
+  bool failed_over = false;                    // metadata `halograph-failed-over` if so
   std::chrono::steady_clock::time_point deadline;
 };
 

@@ -10,5 +10,7 @@ inline constexpr char kGraphKey[] = "halograph-graph";
 inline constexpr char kRequestIdKey[] = "halograph-request-id";
 inline constexpr char kTraceIdKey[] = "halograph-trace-id";
 inline constexpr char kRankKey[] = "halograph-rank";
+// The call was asked of another server of the part before; servers count such calls.
+inline constexpr char kFailedOverKey[] = "halograph-failed-over";
 
 }  // namespace halograph

@@ -143,8 +143,11 @@ struct MutableTensorStats {
   int64_t memory_bytes = 0;
   int64_t pushes = 0;  // since it was created
   int64_t pushed_rows = 0;
-  int64_t lsn = 0;      // applied: every push of the tensor up to here is in its rows
-  int64_t step = -1;    // the last step applied; -1: none
+  int64_t lsn = 0;    // applied: every push of the tensor up to here is in its rows
+  int64_t step = -1;  // the last step applied; -1: none
+  // Applied LSN minus the `min_lsn` of the oldest reader of the last minute or so, when it pulled:
+  // how far behind the pushes are that readers know of. Pulls without min_lsn do not count.
+  int64_t staleness = 0;
   std::string refused;  // why pushes are refused; empty: they are not
 };
 

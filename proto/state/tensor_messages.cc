@@ -112,6 +112,7 @@ void ToProto(int part, const StateStats& stats, v1::PartState* out) {
     of_tensor->set_lsn(tensor.lsn);
     of_tensor->set_step(tensor.step);
     of_tensor->set_refused(tensor.refused);
+    of_tensor->set_staleness(tensor.staleness);
   }
   out->set_lsn(stats.lsn);
   out->set_synced_lsn(stats.synced_lsn);
@@ -143,6 +144,7 @@ StatusOr<StateStats> ToStats(const v1::PartState& wire) {
     tensor.lsn = of_tensor.lsn();
     tensor.step = of_tensor.step();
     tensor.refused = of_tensor.refused();
+    tensor.staleness = of_tensor.staleness();
   }
   return stats;
 }

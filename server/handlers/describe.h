@@ -44,6 +44,7 @@ struct ServerSnapshot {
   bool draining = false;
   MethodSnapshots methods;
   int64_t clients = 0;
+  int64_t failovers = 0;  // calls that another server was asked before
   ServerStats::Recently recent;
   int num_parts = 0;                // of the graph
   std::map<int, StateStats> state;  // by part

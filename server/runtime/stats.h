@@ -111,6 +111,9 @@ class ServerStats {
     return methods_[static_cast<size_t>(method)];
   }
   [[nodiscard]] double UptimeSeconds() const;
+  // A call that another server was asked before.
+  void CountFailover() { failovers_.fetch_add(1, std::memory_order_relaxed); }
+  [[nodiscard]] int64_t failovers() const { return failovers_.load(std::memory_order_relaxed); }
 
   [[nodiscard]] MethodSnapshots Take() const;
   // Remembers how things stand, if the last time was kMarkEvery ago.
@@ -129,6 +132,7 @@ class ServerStats {
 
   const Stopwatch since_start_{};
   std::array<MethodStats, kMethods> methods_;
+  std::atomic<int64_t> failovers_{0};
   mutable Mutex mutex_;
   std::deque<Marked> marks_ HG_GUARDED_BY(mutex_);  // the oldest first; at least one
 };

@@ -26,6 +26,7 @@ constexpr FigureRow kRows[] = {
     {Figure::kRemoteBytes, "remote_bytes", OverRanks::kSum, kWhole},
     {Figure::kRemoteSampleBytes, "remote_sample_bytes", OverRanks::kSum, kWhole},
     {Figure::kRounds, "rounds_per_minibatch", OverRanks::kSum, !kWhole, Figure::kMinibatches},
+    {Figure::kFailovers, "failovers", OverRanks::kSum, kWhole},
     {Figure::kMinibatches, "", OverRanks::kSum},
 };
 

@@ -32,6 +32,7 @@ enum class Figure : uint8_t {
   kRemoteBytes,  // of features
   kRemoteSampleBytes,
   kRounds,       // of communication; after Finish the mean over minibatches
+  kFailovers,    // calls that went on at another server of their part
   kMinibatches,  // with seeds
   kCount,
 };

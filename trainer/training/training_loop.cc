@@ -24,6 +24,7 @@ void Count(const PreparedBatch& batch, EpochFigures* figures) {
   f[Figure::kRemoteBytes] += static_cast<double>(batch.pulled.remote_bytes);
   f[Figure::kRemoteSampleBytes] += static_cast<double>(batch.sampled.remote_bytes);
   f[Figure::kRounds] += static_cast<double>(batch.sampled.rounds + batch.pulled.rounds);
+  f[Figure::kFailovers] += static_cast<double>(batch.sampled.failovers + batch.pulled.failovers);
   f[Figure::kMinibatches] += batch.rows > 0 ? 1 : 0;
 }
 
@@ -209,6 +210,7 @@ StatusOr<ModelInput> TrainingLoop::InputOfNext(Upcoming& next, uint64_t draws_ke
   f[Figure::kLocalBytes] += static_cast<double>(rows.stats.local_bytes);
   f[Figure::kRemoteBytes] += static_cast<double>(rows.stats.remote_bytes);
   f[Figure::kRounds] += static_cast<double>(rows.stats.rounds);
+  f[Figure::kFailovers] += static_cast<double>(rows.stats.failovers);
   return input;
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "common/base/status.h"
+#include "common/state/engine/recent_most.h"
 #include "common/state/engine/row_capture.h"
 #include "common/state/engine/row_set.h"
 #include "common/state/engine/step_collector.h"
@@ -69,6 +70,7 @@ class LiveTensor {
     int64_t applied_step = -1;
     int64_t pushes = 0;
     int64_t pushed_rows = 0;
+    RecentMost staleness;  // LSNs that readers were behind
     bool dropped = false;
     std::shared_ptr<Moment> moment;  // reached when step moment_step is complete; null: none
     int64_t moment_step = 0;

@@ -109,7 +109,10 @@ Status Store::Pull(const TensorRef& ref, std::span<const int64_t> ids,
     const MonitorLock lock(*monitor_);
     HG_ASSIGN_OR_RETURN(tensor, Find(ref));
     HG_RETURN_IF_ERROR(unreadable_);
-    if (min_lsn > 0) HG_RETURN_IF_ERROR(AwaitApplied(*tensor, min_lsn, limits));
+    if (min_lsn > 0) {
+      HG_RETURN_IF_ERROR(AwaitApplied(*tensor, min_lsn, limits));
+      tensor->progress.staleness.Add(AppliedLsn(*tensor) - min_lsn, env_.scheduler().NowNs());
+    }
   }
   std::vector<int64_t> rows;
   HG_RETURN_IF_ERROR(tensor->ToRows(ids, &rows));
@@ -156,6 +159,11 @@ Status Store::WaitForChange(const WorkLimits& limits, int64_t until_ns) const {
   return Patience(limits, env_.scheduler()).Wait(*monitor_, until_ns);
 }
 
+int64_t Store::AppliedLsn(const LiveTensor& tensor) const {
+  const std::set<int64_t>& unapplied = tensor.progress.unapplied;
+  return unapplied.empty() ? last_lsn_ : *unapplied.begin() - 1;
+}
+
 MutableTensorStats Store::StatsOf(const LiveTensor& tensor) const {
   const LiveTensor::Progress& progress = tensor.progress;
   MutableTensorStats stats;
@@ -164,7 +172,8 @@ MutableTensorStats Store::StatsOf(const LiveTensor& tensor) const {
   stats.memory_bytes = tensor.memory_bytes;
   stats.pushes = progress.pushes;
   stats.pushed_rows = progress.pushed_rows;
-  stats.lsn = progress.unapplied.empty() ? last_lsn_ : *progress.unapplied.begin() - 1;
+  stats.lsn = AppliedLsn(tensor);
+  stats.staleness = progress.staleness.Value(env_.scheduler().NowNs());
   stats.step = progress.applied_step;
   stats.refused = Message(log_->failure());
   return stats;

@@ -165,7 +165,9 @@ class Store : public StateStore {
 
   // store.cc
   [[nodiscard]] Status AwaitApplied(const LiveTensor& tensor, int64_t min_lsn,
-                                    const WorkLimits& limits) const;         // requires monitor_
+                                    const WorkLimits& limits) const;  // requires monitor_
+  // Every push of the tensor up to here is in its rows. Requires monitor_.
+  [[nodiscard]] int64_t AppliedLsn(const LiveTensor& tensor) const;
   [[nodiscard]] MutableTensorStats StatsOf(const LiveTensor& tensor) const;  // requires monitor_
   void Forget(LiveTensor& tensor);                                           // requires monitor_
   [[nodiscard]] Status CheckSpec(const MutableTensorSpec& spec) const;

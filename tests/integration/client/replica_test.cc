@@ -32,7 +32,8 @@ class ReplicaTest : public RemoteStoreTest {
 
   // Two layers of ten seeds a step, and their features. `before` is called before each step.
   static StatusOr<Epoch> Train(const RemoteStores& stores,
-                               const std::function<void(int)>& before = nullptr) {
+                               const std::function<void(int)>& before = nullptr,
+                               CallStats* stats = nullptr) {
     Epoch epoch;
     const SamplingSpec spec =
         SamplingSpec::Uniform(stores.graph->info().schema, std::vector<int32_t>{3, 2});
@@ -51,6 +52,7 @@ class ReplicaTest : public RemoteStoreTest {
       HG_RETURN_IF_ERROR(stores.kv->Pull(
           {.tensor = {false, "node", "feat"}, .ids = inputs, .out = step.rows}, context));
       epoch.push_back(std::move(step));
+      if (stats != nullptr) *stats += context.stats;
     }
     return epoch;
   }
@@ -117,12 +119,23 @@ TEST_F(ReplicaTest, AServerStoppedInMidEpochChangesNoBitAndIsNamedOnce) {
   auto second = Serve(graph_, {0});
   const std::string lost = second->address();
   StatusOr<Epoch> epoch = Epoch{};
+  CallStats stats;
   {
     const RemoteStores stores = Open(Options({first->address(), other->address(), lost}));
-    epoch = Train(stores, [&](int step) {
-      if (step == kSteps / 2) second.reset();
-    });
+    epoch = Train(
+        stores,
+        [&](int step) {
+          if (step == kSteps / 2) second.reset();
+        },
+        &stats);
   }
+  // Those under way when it was lost, and no more; the server that took them over counted them too.
+  EXPECT_GE(stats.failovers, 1);
+  EXPECT_LT(stats.failovers, kSteps);
+  const auto statuses = AskStatus(Options({first->address(), other->address()}));
+  EXPECT_EQ(statuses[0].failovers, stats.failovers);
+  EXPECT_EQ(statuses[1].failovers, 0);
+  EXPECT_EQ(ToJson(statuses)[0]["failovers"], stats.failovers);
   const std::string text = log.End();
   ExpectSame(epoch, Undisturbed());
   const std::string report =

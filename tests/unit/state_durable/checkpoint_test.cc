@@ -5,6 +5,7 @@
 #include <map>
 #include <thread>
 
+#include "common/state/engine/recent_most.h"
 #include "tests/unit/state_durable/store_fixture.h"
 
 namespace halograph {
@@ -136,6 +137,28 @@ class StoreCheckpointTest : public StoreTest {
 
   std::vector<std::vector<TestPush>> applied_;
 };
+
+TEST_F(StoreCheckpointTest, StalenessIsHowFarTheOldestReaderIsBehind) {
+  OpenWith(Embedding());
+  const auto staleness = [&] { return store_->Describe({false, "node", "emb"})->staleness; };
+  PushMany(1, 5, 5);
+  static_cast<void>(PullAll());
+  EXPECT_EQ(staleness(), 0) << "a reader that waits for nothing";
+  static_cast<void>(PullAll(5));
+  EXPECT_EQ(staleness(), 0);
+  static_cast<void>(PullAll(2));
+  static_cast<void>(PullAll(4));
+  EXPECT_EQ(staleness(), 3);
+  EXPECT_EQ(store_->stats().tensors[0].staleness, 3);
+  RecentMost most;
+  most.Add(7, 5);
+  most.Add(2, RecentMost::kHalfNs + 5);
+  EXPECT_EQ(most.Value(RecentMost::kHalfNs + 6), 7);
+  EXPECT_EQ(most.Value(2 * RecentMost::kHalfNs + 5), 2);
+  EXPECT_EQ(most.Value(3 * RecentMost::kHalfNs + 5), 0);
+  most.Add(1, 9 * RecentMost::kHalfNs);
+  EXPECT_EQ(most.Value(9 * RecentMost::kHalfNs), 1);
+}
 
 // Rows and optimizer state go to another store by way of images, and on from there.
 TEST_F(StoreCheckpointTest, ImagesOfASnapshotMakeTheSameStateElsewhere) {
