@@ -86,6 +86,13 @@ TEST(PushRequestTest, UnknownFieldsAreSkippedAndOfRepeatedOnesTheLastCounts) {
   EXPECT_EQ(Bytes(*request), "zzz");
 }
 
+TEST(PushRequestTest, AStepThatComesInTwoFieldsIsPutTogether) {
+  const CutMessage cut("\x42\x04\x08\x05\x10\x01\x42\x02\x08\x07"s);
+  const auto request = ReadPushRequest(cut.pieces());
+  ASSERT_TRUE(request.ok()) << request.status();
+  EXPECT_EQ(request->header.step, (PushStep{.step = 7, .rank = 1}));
+}
+
 TEST(PushRequestTest, EveryTruncationWithinAFieldIsInvalidArgumentOrAShorterMessage) {
   const std::vector<int64_t> ids = {1, 2};
   const std::string rows = "12345678";

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "proto/wire/snapshot_page.h"
+#include "proto/wire/snapshot_page.h"
 #include "tests/unit/proto/pieces.h"
 
 namespace halograph::wire {
@@ -70,6 +72,16 @@ std::string TaskSetMessage() {
   const int64_t labels[] = {2};
   return TaskSetReplyHeader(1000, 2) + TaskSetArrayHeader("seeds", 8, pairs, 32) +
          std::string(32, 's') + TaskSetArrayHeader("labels", 1, labels, 8) + "labels12";
+}
+
+TEST(SnapshotPageTest, APlaceInTwoFieldsIsPutTogetherAndOfImagesTwiceTheLastCount) {
+  const CutMessage cut(UnknownFields() + "\x12\x01x\x1a\x04\x08\x05\x10\x01"s + UnknownFields() +
+                       "\x12\x02yz\x1a\x02\x08\x07"s);
+  const auto page = ReadSnapshotPage(cut.pieces());
+  ASSERT_TRUE(page.ok()) << page.status();
+  EXPECT_EQ(page->end.next, (PagePlace{.file = 7, .offset = 1}));
+  EXPECT_EQ(page->images.size(), 2U);
+  EXPECT_FALSE(page->end.step.has_value());
 }
 
 TEST(TaskSetReplyTest, WhatIsWrittenIsReadWhateverTheCut) {
