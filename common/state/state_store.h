@@ -235,14 +235,16 @@ class StateStore {
   // Waits until all pushes of the tensor up to `min_lsn` are applied (0: does not wait), at most
   // step_timeout_ns, then copies rows as RowSource::Gather; a push is seen whole or not at all.
   // Without min_lsn the rows may show pushes that are not in the log yet.
-  //   NotFound, OutOfRange  as Push
+  // `expected`: whose rows `out` has room for; null: of the tensor, whatever it is.
+  //   NotFound, OutOfRange  as Push; NotFound also if the tensor is another one than `expected`
   //   DeadlineExceeded      `min_lsn` was not reached; names it, and the ranks of the step whose
   //                         pushes are missing. Or the rows were being changed until the deadline
   //                         of `limits`
   //   Unavailable           rows miss a push, or a snapshot could not be loaded: restart the server
   [[nodiscard]] virtual Status Pull(const TensorRef& ref, std::span<const int64_t> ids,
                                     std::span<const int64_t> positions, int64_t min_lsn,
-                                    std::byte* out, const WorkLimits& limits) const = 0;
+                                    std::byte* out, const WorkLimits& limits,
+                                    const MutableTensorSpec* expected = nullptr) const = 0;
 
   // The tensor's spec and its ids here; NotFound naming what exists.
   [[nodiscard]] virtual StatusOr<MutableTensorStats> Describe(const TensorRef& ref) const = 0;

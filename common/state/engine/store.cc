@@ -103,11 +103,15 @@ void Store::Forget(LiveTensor& tensor) {
 
 Status Store::Pull(const TensorRef& ref, std::span<const int64_t> ids,
                    std::span<const int64_t> positions, int64_t min_lsn, std::byte* out,
-                   const WorkLimits& limits) const {
+                   const WorkLimits& limits, const MutableTensorSpec* expected) const {
   Tensor tensor;
   {
     const MonitorLock lock(*monitor_);
     HG_ASSIGN_OR_RETURN(tensor, Find(ref));
+    if (expected != nullptr && tensor->spec != *expected) {
+      return NotFound("{} was dropped, and made anew with another specification: pull it again",
+                      ref.ToString());
+    }
     HG_RETURN_IF_ERROR(unreadable_);
     if (min_lsn > 0) {
       HG_RETURN_IF_ERROR(AwaitApplied(*tensor, min_lsn, limits));

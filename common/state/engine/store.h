@@ -43,7 +43,8 @@ class Store : public StateStore {
                                            const WorkLimits& limits) override;
   [[nodiscard]] Status Pull(const TensorRef& ref, std::span<const int64_t> ids,
                             std::span<const int64_t> positions, int64_t min_lsn, std::byte* out,
-                            const WorkLimits& limits) const override;
+                            const WorkLimits& limits,
+                            const MutableTensorSpec* expected) const override;
   [[nodiscard]] StatusOr<MutableTensorStats> Describe(const TensorRef& ref) const override;
   [[nodiscard]] StateStats stats() const override;
   [[nodiscard]] Status Checkpoint(const WorkLimits& limits) override;

@@ -155,7 +155,8 @@ Status PartStates::Pull(const MutableTensor& tensor, std::span<const int64_t> id
                      static_cast<int64_t>(part));
     }
     HG_RETURN_IF_ERROR(store->Pull(ref, share.ids, share.positions,
-                                   part < after.size() ? after[part] : 0, out, limits));
+                                   part < after.size() ? after[part] : 0, out, limits,
+                                   &tensor.spec));
   }
   return OkStatus();
 }

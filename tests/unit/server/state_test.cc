@@ -157,6 +157,20 @@ TEST_F(StateHandlerTest, APullOfATensorThatWasDroppedIsReadyToSaySo) {
   EXPECT_TRUE(absl::IsNotFound(Puller().Gather(*plan, request.ids, room.data())));
 }
 
+// Its rows would not fit into the reply that was planned.
+TEST_F(StateHandlerTest, APullOfATensorThatWasMadeAnewMeanwhileIsRefused) {
+  const PullRequest request{.tensor = ref_, .ids = {FirstOf(0)}};
+  const auto plan = Puller().Plan(request);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  ASSERT_TRUE(states_->Drop(ref_).ok());
+  ASSERT_TRUE(states_->Create({.ref = ref_, .dim = 500, .initializer = {}, .optimizer = {}}).ok());
+  std::vector<std::byte> room(plan->bytes + 4000, std::byte{7});
+  const Status status = Puller().Gather(*plan, request.ids, room.data());
+  EXPECT_TRUE(absl::IsNotFound(status)) << status;
+  EXPECT_THAT(Message(status), HasSubstr("made anew"));
+  EXPECT_EQ(room, std::vector<std::byte>(room.size(), std::byte{7}));
+}
+
 TEST_F(StateHandlerTest, NumbersToWaitForAreOfOnePartAndOfATensorThatChanges) {
   for (const PullRequest& request :
        {PullRequest{.tensor = ref_, .ids = {FirstOf(0), FirstOf(2)}, .min_lsn = 1},
