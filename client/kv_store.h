@@ -142,7 +142,8 @@ class KVStore {
   // is told, also one without rows. Returns when all owners have acknowledged. After an error some
   // shares may have been applied, or be applied yet.
   [[nodiscard]] virtual StatusOr<PushMark> Push(const RowPush& push, CallContext& context);
-  // One moment of all partitions: after `step`; null: each partition's own now.
+  // One moment of all partitions: after `step`; null: each partition's own now. After an error what
+  // some of them made is deleted, as far as they answer.
   [[nodiscard]] virtual Status SnapshotTensors(const std::string& name, std::optional<int64_t> step,
                                                CallContext& context);
   // By partition, each in the order of names.

@@ -26,7 +26,6 @@ struct Ask {
   std::string_view method;
   std::string request;
   std::function<Status(ReplyPieces)> on_reply = {};
-  bool repeatable = true;
   IfMissing missing = IfMissing::kIsAnError;
 };
 
@@ -38,7 +37,6 @@ Status AskAll(Cluster* cluster, Ask ask, CallContext& context) {
   for (size_t i = 0; i < servers.size(); ++i) {
     calls[i].servers = {servers[i]};
     calls[i].method = ask.method;
-    calls[i].retry.repeatable = ask.repeatable;
     calls[i].make_request = [&ask] { return ask.request; };
     calls[i].on_reply = [&ask](ReplyPieces pieces, std::vector<Rpc>*) {
       return ask.on_reply ? ask.on_reply(pieces) : OkStatus();
@@ -151,17 +149,60 @@ void ForgetTensors(Cluster* cluster, std::span<const RowRequest> requests, const
   for (const RowRequest& request : requests) cluster->mutable_tensors().Remove(request.tensor);
 }
 
+namespace {
+
+// Deletes what some servers made of a snapshot that others did not, as far as they can be reached:
+// the name is free again.
+void DeleteMade(Cluster* cluster, const std::string& name, const std::vector<int>& servers,
+                const std::vector<char>& made) {
+  v1::DeleteSnapshotRequest request;
+  request.set_name(name);
+  std::vector<Rpc> calls;
+  for (size_t i = 0; i < servers.size(); ++i) {
+    if (made[i] == 0) continue;
+    Rpc& call = calls.emplace_back();
+    call.servers = {servers[i]};
+    call.method = "KVService/DeleteSnapshot";
+    call.make_request = [&request] { return request.SerializeAsString(); };
+    call.on_reply = [](ReplyPieces, std::vector<Rpc>*) { return OkStatus(); };
+    // What stays is listed, and may be deleted: the first error is the one that matters.
+    call.on_error = [](int, const Status&, std::vector<Rpc>*) { return OkStatus(); };
+  }
+  CallContext context;  // the caller's may be at its end
+  static_cast<void>(cluster->rpc().Run(context, std::move(calls)).ok());
+}
+
+}  // namespace
+
 Status SnapshotRemotely(Cluster* cluster, const std::string& name, std::optional<int64_t> step,
                         CallContext& context) {
+  HG_ASSIGN_OR_RETURN(const std::vector<int> servers, cluster->StateServers());
   v1::SnapshotTensorsRequest request;
   request.set_name(name);
   if (step.has_value()) request.set_step(*step);
-  // Repeated, it would be refused for what the first one made.
-  return AskAll(cluster,
-                {.method = "KVService/SnapshotTensors",
-                 .request = request.SerializeAsString(),
-                 .repeatable = false},
-                context);
+  std::vector<char> made(servers.size(), 0);  // written by several threads
+  Status failed;
+  std::vector<Rpc> calls(servers.size());
+  for (size_t i = 0; i < servers.size(); ++i) {
+    calls[i].servers = {servers[i]};
+    calls[i].method = "KVService/SnapshotTensors";
+    // Repeated, it would be refused for what the first one made.
+    calls[i].retry.repeatable = false;
+    calls[i].make_request = [&request] { return request.SerializeAsString(); };
+    calls[i].on_reply = [&made, i](ReplyPieces, std::vector<Rpc>*) {
+      made[i] = 1;
+      return OkStatus();
+    };
+    // The others are waited for: what they made is known then.
+    calls[i].on_error = [&failed](int, const Status& error, std::vector<Rpc>*) {
+      if (failed.ok()) failed = error;
+      return OkStatus();
+    };
+  }
+  const Status run = cluster->rpc().Run(context, std::move(calls));
+  if (failed.ok()) failed = run;
+  if (!failed.ok()) DeleteMade(cluster, name, servers, made);
+  return failed;
 }
 
 StatusOr<std::map<int, std::vector<SnapshotInfo>>> ReadSnapshots(Cluster* cluster,

@@ -494,6 +494,28 @@ TEST_F(MoveTest, AnImportThatIsNotDoneIsToldAndRepeated) {
   EXPECT_EQ(Images(to, "to"), Images(from, "from"));
 }
 
+TEST_F(MoveTest, ASnapshotThatOnePartRefusesIsKeptByNone) {
+  Served served = ServeParts(two_, "of-two");
+  std::atomic<bool> fails = true;
+  const FakeServer between([&](const FakeCall& call) {
+    if (fails && call.method == "KVService/SnapshotTensors") {
+      return FakeAnswer{.status = Internal("no"), .bytes = {}, .pushback_ms = {}};
+    }
+    return Forward(served.servers[1]->address(), call);
+  });
+  const RemoteStores stores = Open(Options({served.servers[0]->address(), between.address()}));
+  CallContext context;
+  ASSERT_TRUE(Create(*stores.kv, specs_[0]).ok());
+  for (const bool failing : {true, false}) {
+    fails = failing;
+    const Status kept = stores.kv->SnapshotTensors("s", std::nullopt, context);
+    EXPECT_EQ(kept.ok(), !failing) << ToString(kept);
+    const auto listed = stores.kv->ListSnapshots(context);
+    ASSERT_TRUE(listed.ok()) << ToString(listed.status());
+    for (const auto& [part, snapshots] : *listed) EXPECT_EQ(snapshots.size(), failing ? 0U : 1U);
+  }
+}
+
 TEST_F(MoveTest, WhatIsMissingIsAnErrorAndNothingChanges) {
   Served served = ServeParts(two_, "of-two");
   specs_.resize(1);
