@@ -127,6 +127,37 @@ HWY_ATTR void ReluBack(const ConstRows& grad, int64_t cols, const uint64_t* mask
   }
 }
 
+// 64 columns of a row, or the `count` that there are.
+HWY_ATTR void DropWord(const float* values, const uint16_t* drawn, uint32_t dropped, float scale,
+                       int64_t count, float* out) {
+  const D d;
+  const hn::RebindToSigned<D> di32;
+  const hn::Rebind<uint16_t, D> du16;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto least = hn::Set(di32, static_cast<int32_t>(dropped) - 1);
+  int64_t c = 0;
+  for (; c + lanes <= count; c += lanes) {
+    const auto bits = hn::PromoteTo(di32, hn::LoadU(du16, drawn + c));
+    const V kept = hn::Mul(hn::LoadU(d, values + c), hn::Set(d, scale));
+    hn::StoreU(hn::IfThenElseZero(hn::RebindMask(d, hn::Gt(bits, least)), kept), d, out + c);
+  }
+  for (; c < count; ++c) out[c] = drawn[c] >= dropped ? values[c] * scale : 0.0F;
+}
+
+HWY_ATTR void DropAll(const ConstRows& values, int64_t cols, const Dropout& dropout, int64_t begin,
+                      int64_t end, const MutableRows& out) {
+  std::array<uint16_t, 64> drawn{};
+  for (int64_t row = begin; row < end; ++row) {
+    const uint64_t row_key = dropout.RowKey(row);
+    for (int64_t column = 0; column < cols; column += 64) {
+      DrawWord(row_key, column / 64, drawn.data());
+      DropWord(values.data + row * values.stride + column, drawn.data(), dropout.dropped,
+               dropout.scale(), std::min<int64_t>(64, cols - column),
+               out.data + row * out.stride + column);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace HWY_NAMESPACE
 }  // namespace halograph
@@ -137,6 +168,7 @@ namespace halograph {
 
 HWY_EXPORT(Relu);
 HWY_EXPORT(ReluBack);
+HWY_EXPORT(DropAll);
 
 void ReluEpilogue(const MutableRows& z, int64_t cols, const float* bias, const Dropout& dropout,
                   int64_t begin, int64_t end, uint64_t* mask) {
@@ -146,6 +178,11 @@ void ReluEpilogue(const MutableRows& z, int64_t cols, const float* bias, const D
 void ReluEpilogueBackward(const ConstRows& grad, int64_t cols, const uint64_t* mask, float scale,
                           int64_t begin, int64_t end, const MutableRows& out, float* bias_grad) {
   HWY_DYNAMIC_DISPATCH(ReluBack)(grad, cols, mask, scale, begin, end, out, bias_grad);
+}
+
+void DropRows(const ConstRows& values, int64_t cols, const Dropout& dropout, int64_t begin,
+              int64_t end, const MutableRows& out) {
+  HWY_DYNAMIC_DISPATCH(DropAll)(values, cols, dropout, begin, end, out);
 }
 
 }  // namespace halograph

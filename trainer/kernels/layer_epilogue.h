@@ -24,4 +24,9 @@ void ReluEpilogue(const MutableRows& z, int64_t cols, const float* bias, const D
 void ReluEpilogueBackward(const ConstRows& grad, int64_t cols, const uint64_t* mask, float scale,
                           int64_t begin, int64_t end, const MutableRows& out, float* bias_grad);
 
+// Rows [begin, end) of `out`, which may be `values`: what `dropout` of (row, column) leaves of
+// them, scaled; zeros elsewhere.
+void DropRows(const ConstRows& values, int64_t cols, const Dropout& dropout, int64_t begin,
+              int64_t end, const MutableRows& out);
+
 }  // namespace halograph

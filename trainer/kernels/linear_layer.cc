@@ -1,8 +1,8 @@
 #include "trainer/kernels/linear_layer.h"
 
 #include "trainer/kernels/attention_parts.h"
-#include "trainer/kernels/attention_rows.h"
 #include "trainer/kernels/block_tensors.h"
+#include "trainer/kernels/layer_epilogue.h"
 
 namespace halograph {
 namespace {
@@ -65,14 +65,11 @@ class LinearLayerFunction : public torch::autograd::Function<LinearLayerFunction
   }
 };
 
-// Row by row what is left of `values`.
-torch::Tensor DropRows(const torch::Tensor& values, const Dropout& dropout) {
+torch::Tensor LeftOf(const torch::Tensor& values, const Dropout& dropout) {
   const torch::Tensor whole = values.contiguous();
   torch::Tensor out = torch::empty(whole.sizes(), torch::kFloat32);
-  const auto* from = whole.data_ptr<float>();
-  auto* to = out.data_ptr<float>();
   at::parallel_for(0, whole.size(0), kRowGrain, [&](int64_t begin, int64_t end) {
-    DropEdges(dropout, whole.size(1), begin, end, from, to);
+    DropRows(ConstRowsOf(whole), whole.size(1), dropout, begin, end, MutableRowsOf(out));
   });
   return out;
 }
@@ -82,10 +79,10 @@ class DropFunction : public torch::autograd::Function<DropFunction> {
   static torch::Tensor forward(AutogradContext* context, const torch::Tensor& x,
                                const Dropout& dropout) {
     KeepDropout(context, dropout);
-    return DropRows(x, dropout);
+    return LeftOf(x, dropout);
   }
   static tensor_list backward(AutogradContext* context, tensor_list grads) {
-    return {DropRows(grads[0], KeptDropout(context)), torch::Tensor()};
+    return {LeftOf(grads[0], KeptDropout(context)), torch::Tensor()};
   }
 };
 

@@ -182,17 +182,21 @@ void Measure(const Case& measured, const Options& options, const Schema& schema,
   const ModelNeeds needs = model_options->NeedsOf(kind.needs);
   const ModelLimit limit = LimitOf(measured.name, options, batch);
   Rounds of_model, of_limit;
+  std::vector<double> page_faults;                         // of the model
   for (int round = -1; round < options.rounds; ++round) {  // the first warms up
     Rounds warm;
     AddRound([&] { limit.Run(); }, 1, round < 0 ? &warm : &of_limit);
-    AddRound([&] { Step(*model, needs, batch, static_cast<uint64_t>(round + 2)); }, 1,
-             round < 0 ? &warm : &of_model);
+    const double faults =
+        AddRound([&] { Step(*model, needs, batch, static_cast<uint64_t>(round + 2)); }, 1,
+                 round < 0 ? &warm : &of_model);
+    if (round >= 0) page_faults.push_back(faults);
   }
   const auto line = [&](const char* variant, const Rounds& rounds) {
     const nlohmann::json facts = {{"model", measured.name},
                                   {"variant", variant},
                                   {"threads", options.threads},
                                   {"seed", options.graph.seed},
+                                  {"model_page_faults", Summary(page_faults)},
                                   {"input_nodes", batch.inputs.size(0)},
                                   {"sampled_edges", batch.minibatch.sampled_edges}};
     std::puts(LineOf(command, facts, rounds, "limit", of_limit).dump().c_str());
