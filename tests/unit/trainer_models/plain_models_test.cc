@@ -105,22 +105,29 @@ TEST(SgcTest, OnAWholeGraphIsTheFormulaOfThePaper) {
 }
 
 // With all neighbours drawn, the degrees of seeds, and of what they list, are those of the graph.
-TEST(GcnTest, OneLayerIsExactWhereTheNextBlockKnowsTheDegrees) {
+TEST(GcnTest, IsExactWhereTheBlocksKnowTheDegrees) {
   GcnOptions options;
   options.hidden = 6;
   const auto model = SeededPlain(MakeGcn, options);
-  // Seed 7 of the whole graph: it lists 3; 3 lists 2, 4 and 7. As 0: seed, 1: node 3.
+  // A seed of degree 1 lists a node of degree 3, which lists two others and the seed.
   Minibatch minibatch;
   minibatch.layers = {{{{0, {0, 1}, {1}}}, {1}, {2}}, {{{0, {0, 1, 4}, {1, 2, 3, 0}}}, {2}, {4}}};
   minibatch.nodes = {std::vector<int64_t>(4)};
   const torch::Tensor x = torch::randn({4, 4});
-  const torch::Tensor hidden = model->Embed({&minibatch, {x}, {}})[0];
   auto p = model->named_parameters();
-  // Node 7 has degree 1, node 3 degree 3.
-  const torch::Tensor sums = x[0] / 2 + x[1] / std::sqrt(2.0 * 4.0);
-  const torch::Tensor wanted =
-      torch::relu(sums.matmul(p["layers.0.weight"].t()) + p["layers.0.bias"]);
-  ExpectPlainNear(hidden[0], wanted);
+  const auto layer = [&](const std::string& name, const torch::Tensor& sums) {
+    return sums.matmul(p[name + ".weight"].t()) + p[name + ".bias"];
+  };
+  const double of_seed = 1 / std::sqrt(2.0), of_other = 1 / std::sqrt(4.0);
+  const torch::Tensor seed =
+      torch::relu(layer("layers.0", of_seed * (of_seed * x[0] + of_other * x[1])));
+  // Of the last two nodes no edge was asked for: each is listed once.
+  const torch::Tensor ring = (x[2] + x[3]) / std::sqrt(2.0);
+  const torch::Tensor other =
+      torch::relu(layer("layers.0", of_other * (of_other * x[1] + ring + of_seed * x[0])));
+  ExpectPlainNear(model->Embed({&minibatch, {x}, {}})[0][0], seed);
+  ExpectPlainNear(PlainOutput(*model, minibatch, x)[0],
+                  layer("layers.1", of_seed * (of_seed * seed + of_other * other)));
 }
 
 // The weights of one head, [destinations, sources], of scores of the same shape.
