@@ -66,8 +66,8 @@ class NormalizedSumFunction : public torch::autograd::Function<NormalizedSumFunc
     context->save_for_backward({block.indptr, block.indices, scales.sources, scales.destinations});
     KeepBySource(context, block);
     return SumRows({PickBy(block, h), scales.sources.data_ptr<float>(),
-                   scales.destinations.data_ptr<float>(), block.num_destinations()},
-                  block.num_destinations());
+                    scales.destinations.data_ptr<float>(), block.num_destinations()},
+                   block.num_destinations());
   }
 
   static tensor_list backward(AutogradContext* context, tensor_list grads) {
@@ -77,9 +77,9 @@ class NormalizedSumFunction : public torch::autograd::Function<NormalizedSumFunc
     TransposedBlock own;
     const TransposedBlock& by_source =
         BySource({saved[0], saved[1], KeptBySource(context)}, num_sources, &own);
-    return {SumRows({PickBy(by_source, grad), saved[3].data_ptr<float>(), saved[2].data_ptr<float>(),
-                    grad.size(0)},
-                   num_sources),
+    return {SumRows({PickBy(by_source, grad), saved[3].data_ptr<float>(),
+                     saved[2].data_ptr<float>(), grad.size(0)},
+                    num_sources),
             torch::Tensor(), torch::Tensor()};
   }
 };
