@@ -10,9 +10,29 @@ namespace halograph {
 namespace {
 
 constexpr TaskKind kKinds[] = {
-    {"node task", CheckNodeTask, OpenNodeTask},
-    {"link prediction", CheckEdgeTask, OpenLinkPrediction},
+    {"node task", CheckNodeTask,
+     [](TaskOptions& options, OptionTable& table) { options.node.AddRows(table); }, OpenNodeTask},
+    {"link prediction task", CheckEdgeTask,
+     [](TaskOptions& options, OptionTable& table) { options.link.AddRows(table); },
+     OpenLinkPrediction},
 };
+
+// An option that would change nothing is a mistake: it is refused.
+Status CheckNoneOfOthers(const TaskKind& own, const TaskOptions& options, const Task& task) {
+  TaskOptions given = options, defaults;
+  for (const TaskKind& kind : kKinds) {
+    if (&kind == &own) continue;
+    OptionTable given_rows, default_rows;
+    kind.add_rows(given, given_rows);
+    kind.add_rows(defaults, default_rows);
+    for (const auto& row : given_rows.rows()) {
+      if (row->Text() == default_rows.Find(row->name())->Text()) continue;
+      return InvalidArgument("{} is for a {}: task '{}' is a {}; leave the option out", row->Flag(),
+                             kind.name, task.name, own.name);
+    }
+  }
+  return OkStatus();
+}
 
 }  // namespace
 
@@ -26,7 +46,10 @@ StatusOr<std::unique_ptr<TrainingTask>> OpenTask(KVStore& kv, const TaskOptions&
   std::string reasons;
   for (const TaskKind& kind : kKinds) {
     const Status fits = kind.fits(schema, task);
-    if (fits.ok()) return kind.open(kv, options, task.name, who);
+    if (fits.ok()) {
+      HG_RETURN_IF_ERROR(CheckNoneOfOthers(kind, options, task));
+      return kind.open(kv, options, task.name, who);
+    }
     reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", kind.name, Message(fits));
   }
   return InvalidArgument("task '{}' cannot be trained for ({})", task.name, reasons);

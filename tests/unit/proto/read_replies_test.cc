@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "proto/wire/snapshot_page.h"
-#include "proto/wire/snapshot_page.h"
 #include "tests/unit/proto/pieces.h"
 
 namespace halograph::wire {

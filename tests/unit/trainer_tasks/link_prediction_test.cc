@@ -369,6 +369,11 @@ TEST_F(LinkPredictionTest, RanksOfARunTogetherFindWhatOneDoes) {
   }
 }
 
+TEST_F(LinkPredictionTest, AnOptionOfNodeTasksIsRefused) {
+  EXPECT_THAT(Message(OpenTask(*stores_.kv, {.node = {.metrics = {"accuracy"}}}, "").status()),
+              HasSubstr("--metric is for a node task: task 'links' is a link prediction task"));
+}
+
 TEST_F(LinkPredictionTest, EdgesHeldOutThatTheGraphHasAreRefused) {
   const Status status = Open(Options())->CheckGraph(*stores_.graph, nullptr);
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);

@@ -242,6 +242,13 @@ TEST_F(NodeTaskTest, AMetricOfAnotherKindIsRefused) {
                     HasSubstr("accuracy, micro-f1, macro-f1 or roc-auc")));
 }
 
+TEST_F(NodeTaskTest, AnOptionOfLinkPredictionIsRefused) {
+  OpenLabelled<int64_t>({1, 0, 2, 2});
+  EXPECT_THAT(Message(OpenTask(*stores_.kv, {.link = {.negatives = 7}}, "").status()),
+              AllOf(HasSubstr("--negatives is for a link prediction task"),
+                    HasSubstr("is a node task")));
+}
+
 // ---- several node types ------------------------------------------------------------------------
 
 TEST_F(NodeTaskTest, RowsOfSeveralNodeTypesAreReadFromTheOutputsOfEach) {
