@@ -244,9 +244,9 @@ TEST_F(NodeTaskTest, AMetricOfAnotherKindIsRefused) {
 
 TEST_F(NodeTaskTest, AnOptionOfLinkPredictionIsRefused) {
   OpenLabelled<int64_t>({1, 0, 2, 2});
-  EXPECT_THAT(Message(OpenTask(*stores_.kv, {.link = {.negatives = 7}}, "").status()),
-              AllOf(HasSubstr("--negatives is for a link prediction task"),
-                    HasSubstr("is a node task")));
+  EXPECT_THAT(
+      Message(OpenTask(*stores_.kv, {.link = {.negatives = 7}}, "").status()),
+      AllOf(HasSubstr("--negatives is for a link prediction task"), HasSubstr("is a node task")));
 }
 
 // ---- several node types ------------------------------------------------------------------------
