@@ -7,7 +7,9 @@
 
 #include "trainer/kernels/aggregate.h"
 #include "trainer/kernels/finish_rows.h"
+#include "trainer/kernels/linear_layer.h"
 #include "trainer/kernels/relational_aggregate.h"
+#include "trainer/models/hidden_layer.h"
 #include "trainer/models/input_projection.h"
 #include "trainer/models/model.h"
 
@@ -148,19 +150,25 @@ TORCH_MODULE(RgcnLayer);
 class Rgcn final : public Model {
  public:
   Rgcn(const RgcnOptions& options, const ModelShape& shape)
-      : dropout_(options.dropout),
+      : input_dropout_(options.input_dropout),
         inputs_(register_module("inputs", InputProjection(shape.input_dims, options.hidden))),
         embedding_dim_(shape.layers == 1 ? inputs_->width() : options.hidden),
-        layers_(register_module("layers", torch::nn::ModuleList())) {
+        layers_(register_module("layers", torch::nn::ModuleList())),
+        hidden_(register_module("hidden", torch::nn::ModuleList())) {
     const auto relations = static_cast<int>(shape.schema->relations.size());
+    const size_t types = shape.input_dims.size();
     for (int r = 0; r < relations; ++r) {
       ends_.push_back({shape.schema->SourceType(r), shape.schema->DestinationType(r)});
     }
     for (int64_t k = 0; k < shape.layers; ++k) {
       const bool last = k + 1 == shape.layers;
-      layers_->push_back(RgcnLayer(relations, k == 0 ? inputs_->width() : options.hidden,
-                                   last ? shape.output_dim : options.hidden, options,
+      const int64_t in = k == 0 ? inputs_->width() : options.hidden;
+      layers_->push_back(RgcnLayer(relations, in, last ? shape.output_dim : options.hidden, options,
                                    shape.precision));
+      for (size_t type = 0; !last && type < types; ++type) {
+        hidden_->push_back(HiddenLayer(options, Activation::kRelu, shape.precision, in,
+                                       options.hidden, hidden_->size()));
+      }
     }
   }
 
@@ -175,9 +183,19 @@ class Rgcn final : public Model {
  private:
   // What the first `count` layers make of the inputs.
   StackedRows Layers(size_t count, const ModelInput& input) {
-    StackedRows h = inputs_(input.nodes);
+    StackedRows h = inputs_(Dropped(input));
     for (size_t k = 0; k < count; ++k) h = Layer(k, h, input);
     return h;
+  }
+
+  std::vector<torch::Tensor> Dropped(const ModelInput& input) const {
+    std::vector<torch::Tensor> nodes = input.nodes;
+    for (size_t type = 0; type < nodes.size(); ++type) {
+      const auto dropout = Dropout::Of(input_dropout_, input.draws, kInputDraws + type);
+      if (dropout.dropped == 0 || !nodes[type].defined()) continue;
+      nodes[type] = Drop(nodes[type].to(torch::kFloat32), dropout);
+    }
+    return nodes;
   }
 
   StackedRows Layer(size_t k, const StackedRows& h, const ModelInput& input) {
@@ -187,12 +205,13 @@ class Rgcn final : public Model {
     for (size_t type = 0; type < types; ++type) {
       const int64_t count = layer.num_destinations[type];
       if (count == 0) continue;
-      LayerOutput output;
-      if (k + 1 < layers_->size()) {
-        output = {.relu = true, .dropout = Dropout::Of(dropout_, input.draws, k * types + type)};
-      }
-      out[type] = layers_[k]->as<RgcnLayer>()->forward(h.rows, h.first[type], count,
-                                                       Into(type, layer, h), output);
+      HiddenLayerImpl* const around =
+          k + 1 < layers_->size() ? hidden_[k * types + type]->as<HiddenLayer>() : nullptr;
+      out[type] = layers_[k]->as<RgcnLayer>()->forward(
+          h.rows, h.first[type], count, Into(type, layer, h),
+          around == nullptr ? LayerOutput{} : around->OfFormula(input.draws));
+      if (around == nullptr) continue;
+      out[type] = around->Finish(out[type], h.Of(type, count), input.draws);
     }
     return StackedRows::Of(out);
   }
@@ -217,10 +236,11 @@ class Rgcn final : public Model {
     return rows;
   }
 
-  const double dropout_;
+  const double input_dropout_;
   InputProjection inputs_;
   const int64_t embedding_dim_;
   torch::nn::ModuleList layers_;
+  torch::nn::ModuleList hidden_;    // HiddenLayer, one a node type and layer but the last
   std::vector<RelationEnds> ends_;  // by relation
 };
 

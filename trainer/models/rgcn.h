@@ -5,6 +5,7 @@
 //   full matrices     one a relation
 //   bases             W_r = sum over b of a_rb V_b (equation 3): few parameters for many relations
 //   block-diagonal    W_r = diag(Q_r1, ..., Q_rB) (equation 4)
+// What comes around a hidden layer (hidden_layer.h) has parameters of its own for each node type.
 // For any graph: h has the rows of all node types, made equally wide by input_projection.h. Knows
 // no libtorch.
 #pragma once
@@ -12,24 +13,21 @@
 #include <cstdint>
 #include <memory>
 
+#include "trainer/models/layer_options.h"
 #include "trainer/models/registry.h"
 
 namespace halograph {
 
-struct RgcnOptions final : ModelOptions {
-  int64_t hidden = 64;   // the width of learnt inputs too, unless --embed says another
-  double dropout = 0.5;  // on the outputs of every layer but the last
-  int64_t bases = 0;     // 0: none
+struct RgcnOptions final : ModelOptions, LayerOptions {
+  int64_t bases = 0;  // 0: none
   // 0: none. A layer whose widths it does not divide (the first, of inputs of another width, and
   // the last) takes the largest number below that divides both.
   int64_t blocks = 0;
 
+  RgcnOptions() { hidden = 64; }  // the width of learnt inputs too, unless --embed says another
+
   void AddRows(OptionTable& table) override {
-    table.Add("hidden", &hidden, "width of the hidden layers").Range(1, 1 << 16).AllRanks();
-    table.Add("dropout", &dropout, "share of a hidden layer's values that a step leaves out")
-        .AtLeast(0)
-        .Below(1)
-        .AllRanks();
+    AddLayerRows(table);
     table.Add("bases", &bases, "matrices that those of all relations are sums of")
         .Range(0, 1 << 12)
         .DefaultText("0: each relation has its own")

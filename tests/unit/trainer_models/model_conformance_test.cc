@@ -20,19 +20,21 @@ struct ModelCase {
 
 void PrintTo(const ModelCase& tested, std::ostream* out) { *out << tested.name; }
 
+std::unique_ptr<ModelOptions> OptionsOfCase(const ModelCase& tested) {
+  auto options = (*FindModelKind(tested.kind))->options();
+  OptionTable rows;
+  options->AddRows(rows);
+  for (const auto& [name, text] : tested.options) {
+    EXPECT_TRUE(rows.Set(name, text).ok()) << name;
+  }
+  EXPECT_TRUE(options->Validate().ok());
+  return options;
+}
+
 class ModelConformanceTest : public testing::TestWithParam<ModelCase> {
  protected:
   static const ModelKind& kind() { return **FindModelKind(GetParam().kind); }
-  static std::unique_ptr<ModelOptions> Options() {
-    auto options = kind().options();
-    OptionTable rows;
-    options->AddRows(rows);
-    for (const auto& [name, text] : GetParam().options) {
-      EXPECT_TRUE(rows.Set(name, text).ok()) << name;
-    }
-    EXPECT_TRUE(options->Validate().ok());
-    return options;
-  }
+  static std::unique_ptr<ModelOptions> Options() { return OptionsOfCase(GetParam()); }
   static ModelNeeds Needs() { return Options()->NeedsOf(kind().needs); }
   static std::shared_ptr<Model> MakeSeeded(uint64_t seed, int64_t layers = 2,
                                            Precision precision = Precision::kFloat32) {
@@ -199,12 +201,11 @@ TEST_P(ModelConformanceTest, NothingIsDrawnInEvaluation) {
 }
 
 // Of kinds that read the neighbours of graphs of several node types and relations.
-class TypedModelConformanceTest : public testing::TestWithParam<std::string> {
+class TypedModelConformanceTest : public testing::TestWithParam<ModelCase> {
  protected:
   static std::shared_ptr<Model> MakeTyped(uint64_t seed, int64_t layers = 2) {
     torch::manual_seed(seed);
-    const ModelKind& kind = **FindModelKind(GetParam());
-    return kind.make(*kind.options(), TypedShape(layers));
+    return (*FindModelKind(GetParam().kind))->make(*OptionsOfCase(GetParam()), TypedShape(layers));
   }
 };
 
@@ -269,17 +270,6 @@ TEST_P(TypedModelConformanceTest, RelationsWithoutEdgesAndTypesWithoutNodesAreTa
   outputs[1].square().sum().backward();
 }
 
-std::vector<std::string> TypedNames() {
-  std::vector<std::string> names;
-  for (const ModelKind& kind : ModelKinds()) {
-    if (!kind.needs.one_relation && kind.needs.neighbors) names.emplace_back(kind.name);
-  }
-  return names;
-}
-
-INSTANTIATE_TEST_SUITE_P(Models, TypedModelConformanceTest, testing::ValuesIn(TypedNames()),
-                         [](const auto& test) { return test.param; });
-
 // Every kind with its defaults, and what options make another model of it.
 std::vector<ModelCase> Cases() {
   std::vector<ModelCase> cases;
@@ -298,13 +288,25 @@ std::vector<ModelCase> Cases() {
       {"hidden", "24"}, {"residual", "true"}, {"norm", "layer"}, {"ngnn", "1"}};
   const std::vector<std::pair<std::string, std::string>> no_norm = {
       {"hidden", "24"}, {"residual", "true"}, {"ngnn", "2"}};
-  for (const std::string kind : {"sage", "gcn", "gat"}) {
+  for (const std::string kind : {"sage", "gcn", "gat", "rgcn"}) {
     cases.push_back({kind + "_layer_norm", kind, layer_norm});
     cases.push_back({kind + "_no_norm", kind, no_norm});
     cases.push_back({kind + "_batch_norm", kind, {{"hidden", "24"}, {"norm", "batch"}}});
   }
   return cases;
 }
+
+std::vector<ModelCase> TypedCases() {
+  std::vector<ModelCase> cases = Cases();
+  std::erase_if(cases, [](const ModelCase& tested) {
+    const ModelNeeds needs = (*FindModelKind(tested.kind))->needs;
+    return needs.one_relation || !needs.neighbors;
+  });
+  return cases;
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, TypedModelConformanceTest, testing::ValuesIn(TypedCases()),
+                         [](const auto& test) { return test.param.name; });
 
 INSTANTIATE_TEST_SUITE_P(Models, ModelConformanceTest, testing::ValuesIn(Cases()),
                          [](const auto& test) { return test.param.name; });
