@@ -276,7 +276,8 @@ TEST_F(TrainProgramTest, ALabelThatOneRankAloneReadsEndsAllRanksWithItsName) {
   const Finished second = other.Wait();
   for (const Finished& finished : {first, second}) {
     EXPECT_EQ(finished.exit_code, 1);
-    EXPECT_THAT(finished.err, HasSubstr("is 7 (int64), expected a class: a whole number from 0 to 2"));
+    EXPECT_THAT(finished.err,
+                HasSubstr("is 7 (int64), expected a class: a whole number from 0 to 2"));
   }
 }
 
