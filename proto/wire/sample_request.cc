@@ -60,10 +60,6 @@ size_t PackedBytes(uint32_t field, std::span<const int64_t> ids) {
   return ids.empty() ? 0 : FieldBytes(field, ids.size_bytes());
 }
 
-std::byte* PutIds(uint32_t field, std::span<const int64_t> ids, std::byte* out) {
-  return ids.empty() ? out : PutBytes(std::as_bytes(ids), PutLength(field, ids.size_bytes(), out));
-}
-
 size_t TextBytes(uint32_t field, std::string_view text) {
   return text.empty() ? 0 : FieldBytes(field, text.size());
 }
