@@ -1,10 +1,12 @@
-// What the state engine needs of the machine: time, threads, files, and a small synced store. All
-// come through these interfaces, so that a simulation can choose which thread runs next, lose
-// unsynced writes and fill the disk. `SystemEnv` (system_env.h) is the machine itself.
+// What the state engine needs of the machine: time, threads, files, a small synced store, and space
+// for rows beyond memory. All come through these interfaces, so that a simulation can choose which
+// thread runs next, lose unsynced writes and fill the disk. `SystemEnv` (system_env.h) is the
+// machine itself.
 //
 // Thread-safe, but for WritableFile: one thread writes; another may sync meanwhile.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -149,6 +151,30 @@ class Catalogue {
   [[nodiscard]] virtual StatusOr<std::vector<Entry>> Scan(std::string_view prefix) = 0;
 };
 
+// Images of rows that do not fit into memory, by owner and row. Scratch space on a disk: what it
+// holds ends with it, and its folder goes. Thread-safe; who reads a row that is being written gets
+// the old image or the new one. Errors name the folder: ResourceExhausted (disk full), DataLoss (a
+// damaged image), Internal.
+class RowSpace {
+ public:
+  virtual ~RowSpace() = default;
+  // A number that no owner of rows has had.
+  [[nodiscard]] uint32_t NewOwner() { return next_owner_++; }
+  // `images` has that of each of the rows, one after the other, all of one size. Of a row that
+  // stands twice the last counts. After an error any of them may be there.
+  [[nodiscard]] virtual Status Put(uint32_t owner, std::span<const int64_t> rows,
+                                   std::span<const std::byte> images) = 0;
+  // Reads the image of rows[i], in any order and repeats allowed, to its place in `images`;
+  // (*found)[i] says whether there is one.
+  [[nodiscard]] virtual Status Get(uint32_t owner, std::span<const int64_t> rows,
+                                   std::span<std::byte> images, std::vector<bool>* found) = 0;
+  // Forgets all rows of the owner.
+  [[nodiscard]] virtual Status Drop(uint32_t owner) = 0;
+
+ private:
+  std::atomic<uint32_t> next_owner_ = 1;
+};
+
 class Env {
  public:
   virtual ~Env() = default;
@@ -157,6 +183,10 @@ class Env {
   // The one in `folder`, made if it is missing.
   [[nodiscard]] virtual StatusOr<std::unique_ptr<Catalogue>> OpenCatalogue(
       const std::filesystem::path& folder) = 0;
+  // An empty one in `folder`, which it makes; what was there is removed. It keeps what it read last
+  // in `cache_bytes` of memory. One at a time.
+  [[nodiscard]] virtual StatusOr<std::unique_ptr<RowSpace>> OpenRowSpace(
+      const std::filesystem::path& folder, int64_t cache_bytes) = 0;
 };
 
 }  // namespace halograph

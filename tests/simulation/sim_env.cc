@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "tests/support/plain_row_space.h"
+
 namespace halograph::sim {
 namespace {
 
@@ -305,6 +307,43 @@ StatusOr<std::unique_ptr<Catalogue>> SimEnv::OpenCatalogue(const std::filesystem
     }
     machine_->disk_.MakeDurableFolder(name);
     return std::make_unique<SimCatalogue>(this, name);
+  });
+}
+
+// Nothing of it survives the process. What a call does is seen at once and wholly, so that a reader
+// who is let in during a change finds rows of two moments.
+class SimRowSpace : public RowSpace {
+ public:
+  SimRowSpace(SimEnv* env, std::string folder) : env_(env), folder_(std::move(folder)) {}
+  ~SimRowSpace() override { env_->held().erase("rows " + folder_); }
+
+  Status Put(uint32_t owner, std::span<const int64_t> rows,
+             std::span<const std::byte> images) override {
+    return env_->Call("putrows", rows.size(), [&] { return rows_.Put(owner, rows, images); });
+  }
+  Status Get(uint32_t owner, std::span<const int64_t> rows, std::span<std::byte> images,
+             std::vector<bool>* found) override {
+    return env_->Call("getrows", rows.size(),
+                      [&] { return rows_.Get(owner, rows, images, found); });
+  }
+  Status Drop(uint32_t owner) override {
+    return env_->Call("droprows", owner, [&] { return rows_.Drop(owner); });
+  }
+
+ private:
+  SimEnv* env_;
+  std::string folder_;
+  PlainRowSpace rows_;
+};
+
+StatusOr<std::unique_ptr<RowSpace>> SimEnv::OpenRowSpace(const std::filesystem::path& folder,
+                                                         int64_t /*cache_bytes*/) {
+  const std::string name = Normal(folder);
+  return Call("openrows", HashOf(name), [&]() -> StatusOr<std::unique_ptr<RowSpace>> {
+    if (!held_.insert("rows " + name).second) {
+      return FailedPrecondition("the space for rows in {} is open", name);
+    }
+    return std::make_unique<SimRowSpace>(this, name);
   });
 }
 

@@ -20,6 +20,8 @@ class SimEnv : public Env, private Scheduler {
   [[nodiscard]] FileSystem& files() override { return *files_; }
   [[nodiscard]] StatusOr<std::unique_ptr<Catalogue>> OpenCatalogue(
       const std::filesystem::path& folder) override;
+  [[nodiscard]] StatusOr<std::unique_ptr<RowSpace>> OpenRowSpace(
+      const std::filesystem::path& folder, int64_t cache_bytes) override;
 
   // What a call does first. It may hand over to another thread, and the machine may crash.
   enum class Fate : uint8_t {

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "common/state/engine/live_tensor.h"
 #include "tests/simulation/sim_client.h"
 
 namespace halograph::sim {
@@ -46,11 +47,22 @@ StateOptions SimServer::Options() const {
   options.folder = "/state/part";
   options.sync = plan.sync;
   options.sync_interval_ns = plan.sync_interval_ns;
-  options.memory_bytes = int64_t{64} << 20;
+  options.memory_bytes = MemoryBytes();
   options.segment_bytes = plan.segment_bytes;
   options.log_bytes = plan.log_bytes;
+  options.max_image_bytes = plan.max_image_bytes;
   options.max_push_bytes = int64_t{1} << 16;
   return options;
+}
+
+// Room for the sets of rows of all tensors, twice, and for the rows of the first ones.
+int64_t SimServer::MemoryBytes() const {
+  int64_t bytes = 0;
+  for (size_t i = 0; i < world_->plan.tensors.size(); ++i) {
+    const LiveTensor::Size size = LiveTensor::SizeOf(world_->plan.tensors[i], Graph()).value();
+    bytes += 2 * size.set_bytes + (i < world_->plan.in_memory ? size.row_bytes : 0);
+  }
+  return bytes;
 }
 
 StateGraph SimServer::Graph() const {

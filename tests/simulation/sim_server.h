@@ -51,6 +51,7 @@ class SimServer {
   [[nodiscard]] StatusOr<StoreRows> AllRows(StateStore& store) const;
   [[nodiscard]] StatusOr<PushReceipt> Push(PushRecord* push);
   [[nodiscard]] StateOptions Options() const;
+  [[nodiscard]] int64_t MemoryBytes() const;
   [[nodiscard]] StateGraph Graph() const;
 
   World* world_;

@@ -71,6 +71,9 @@ Plan MakePlan(uint64_t seed) {
   for (int64_t i = 0; i < random.Between(2, 3); ++i) {
     plan.tensors.push_back(ATensor(random, static_cast<int>(i), plan.rows));
   }
+  constexpr int64_t kImages[] = {1, 100, 1000, int64_t{64} << 20};
+  plan.max_image_bytes = kImages[random.Below(4)];
+  plan.in_memory = random.Chance(0.5) ? plan.tensors.size() : random.Below(2);
   return plan;
 }
 

@@ -34,6 +34,8 @@ struct Plan {
   int64_t sync_interval_ns = 0;
   int64_t segment_bytes = 0;
   int64_t log_bytes = 0;
+  int64_t max_image_bytes = 0;
+  size_t in_memory = 0;  // the first tensors whose rows have room there
   bool power_losses = false;
   bool disk_faults = false;
   bool bit_rot = false;

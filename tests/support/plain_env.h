@@ -1,7 +1,9 @@
 // An Env of the machine's files and threads with a catalogue in memory, which lives as long as the
-// Env: stores are opened and closed faster than with RocksDB, and without it.
+// Env, and with space for rows in memory: stores are opened and closed faster than with RocksDB,
+// and without it.
 #pragma once
 
+#include <atomic>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -15,6 +17,7 @@
 #include "common/state/durable/system_files.h"
 #include "common/state/durable/system_scheduler.h"
 #include "common/state/env.h"
+#include "tests/support/plain_row_space.h"
 
 namespace halograph {
 
@@ -42,6 +45,14 @@ class PlainEnv : public Env {
     const std::lock_guard lock(mutex_);
     return std::make_unique<View>(&kept_[folder.string()]);
   }
+  [[nodiscard]] StatusOr<std::unique_ptr<RowSpace>> OpenRowSpace(
+      const std::filesystem::path& /*folder*/, int64_t /*cache_bytes*/) override {
+    ++num_row_spaces_;
+    return std::make_unique<PlainRowSpace>(&row_space_fails_);
+  }
+  // While it is set, spaces for rows fail.
+  std::atomic<bool>& row_space_fails() { return row_space_fails_; }
+  [[nodiscard]] int num_row_spaces() const { return num_row_spaces_; }  // that were opened
 
  private:
   struct Shared {
@@ -86,6 +97,8 @@ class PlainEnv : public Env {
 
   const std::unique_ptr<Scheduler> scheduler_ = MakeSystemScheduler();
   const std::unique_ptr<FileSystem> files_;
+  std::atomic<bool> row_space_fails_ = false;
+  std::atomic<int> num_row_spaces_ = 0;
   std::mutex mutex_;
   std::map<std::string, Shared> kept_;
 };

@@ -7,8 +7,9 @@
 #include <rocksdb/options.h>
 #include <rocksdb/write_batch.h>
 
+#include "common/state/durable/rocksdb_status.h"
+
 namespace halograph {
-namespace {
 
 Status FromRocksDb(const rocksdb::Status& status, const std::string& where) {
   if (status.ok()) return OkStatus();
@@ -22,7 +23,7 @@ Status FromRocksDb(const rocksdb::Status& status, const std::string& where) {
   return Internal("{}", message);
 }
 
-rocksdb::Slice SliceOf(std::string_view text) { return {text.data(), text.size()}; }
+namespace {
 
 class RocksDbCatalogue : public Catalogue {
  public:

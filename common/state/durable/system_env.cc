@@ -1,6 +1,7 @@
 #include "common/state/durable/system_env.h"
 
 #include "common/state/durable/rocksdb_catalogue.h"
+#include "common/state/durable/rocksdb_rows.h"
 #include "common/state/durable/system_files.h"
 #include "common/state/durable/system_scheduler.h"
 
@@ -14,6 +15,10 @@ class SystemEnv : public Env {
   [[nodiscard]] StatusOr<std::unique_ptr<Catalogue>> OpenCatalogue(
       const std::filesystem::path& folder) override {
     return OpenRocksDbCatalogue(folder);
+  }
+  [[nodiscard]] StatusOr<std::unique_ptr<RowSpace>> OpenRowSpace(
+      const std::filesystem::path& folder, int64_t cache_bytes) override {
+    return OpenRocksDbRows(folder, cache_bytes);
   }
 
  private:

@@ -3,25 +3,35 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/state/engine/keyed_rows.h"
+#include "common/state/engine/memory_rows.h"
+
 namespace halograph {
 namespace {
-
-constexpr int64_t kIdsAtATime = 65536;
 
 int64_t LocalRows(const RowPlacement& placement, int part) {
   return placement.boundaries()[static_cast<size_t>(part) + 1] -
          placement.boundaries()[static_cast<size_t>(part)];
 }
 
-int64_t BytesOf(const MutableTensorSpec& spec, int64_t rows) {
-  return RowTable::MemoryBytes(spec, rows) + 3 * rows / 8;  // and sets of rows
+// Two of each tensor, and one of a checkpoint.
+int64_t BytesOfSets(int64_t rows) { return 3 * rows / 8; }
+
+StatusOr<std::unique_ptr<StateRows>> MakeRows(const MutableTensorSpec& spec, RowOrigins origins,
+                                              std::shared_ptr<RowSpace> beyond) {
+  if (beyond != nullptr) {
+    return KeyedRows::Make(spec, std::move(origins), std::move(beyond));
+  }
+  HG_ASSIGN_OR_RETURN(RowTable table, RowTable::Make(spec, origins.rows()));
+  return std::make_unique<MemoryRows>(std::move(table), std::move(origins));
 }
 
 }  // namespace
 
 LiveTensor::LiveTensor(uint32_t number_in, const MutableTensorSpec& spec_in,
-                       std::unique_ptr<RowPlacement> placement_in, IdRange positions_in,
-                       int64_t memory_bytes_in, RowTable table_in, Scheduler& scheduler)
+                       std::shared_ptr<const RowPlacement> placement_in, IdRange positions_in,
+                       int64_t memory_bytes_in, std::unique_ptr<StateRows> table_in,
+                       Scheduler& scheduler)
     : number(number_in),
       spec(spec_in),
       placement(std::move(placement_in)),
@@ -37,49 +47,31 @@ StatusOr<LiveTensor::Size> LiveTensor::SizeOf(const MutableTensorSpec& spec,
   HG_ASSIGN_OR_RETURN(const std::unique_ptr<RowPlacement> placement,
                       RowPlacement::Make(spec, *graph.schema, *graph.book));
   const int64_t rows = LocalRows(*placement, graph.part);
-  return Size{rows, BytesOf(spec, rows)};
+  return Size{rows, RowTable::MemoryBytes(spec, rows), BytesOfSets(rows)};
 }
 
 StatusOr<std::shared_ptr<LiveTensor>> LiveTensor::Make(uint32_t number,
                                                        const MutableTensorSpec& spec,
                                                        const StateGraph& graph,
-                                                       Scheduler& scheduler) {
-  HG_ASSIGN_OR_RETURN(std::unique_ptr<RowPlacement> placement,
+                                                       Scheduler& scheduler,
+                                                       std::shared_ptr<RowSpace> beyond) {
+  HG_ASSIGN_OR_RETURN(std::shared_ptr<const RowPlacement> placement,
                       RowPlacement::Make(spec, *graph.schema, *graph.book));
   const int64_t rows = LocalRows(*placement, graph.part);
   const int64_t first = placement->boundaries()[static_cast<size_t>(graph.part)];
-  HG_ASSIGN_OR_RETURN(RowTable table, RowTable::Make(spec, rows));
-  return std::make_shared<LiveTensor>(number, spec, std::move(placement),
-                                      IdRange{first, first + rows}, BytesOf(spec, rows),
-                                      std::move(table), scheduler);
+  const IdRange positions = {first, first + rows};
+  const int64_t row_bytes = beyond == nullptr ? RowTable::MemoryBytes(spec, rows) : 0;
+  HG_ASSIGN_OR_RETURN(RowOrigins origins, RowOrigins::Make(spec, placement, positions, graph));
+  HG_ASSIGN_OR_RETURN(std::unique_ptr<StateRows> table,
+                      MakeRows(spec, std::move(origins), std::move(beyond)));
+  return std::make_shared<LiveTensor>(number, spec, std::move(placement), positions,
+                                      row_bytes + BytesOfSets(rows), std::move(table), scheduler);
 }
 
-Status LiveTensor::InitializeRows(const RowSet& but, const StateGraph& graph) {
-  std::span<const int64_t> of_graph;  // original ids of all rows; empty: the ids of placement
-  if (spec.placement == Placement::kNodes || spec.placement == Placement::kEdges) {
-    const bool edge = spec.placement == Placement::kEdges;
-    HG_ASSIGN_OR_RETURN(const int type, edge ? graph.schema->RelationIndex(spec.ref.type)
-                                             : graph.schema->NodeTypeIndex(spec.ref.type));
-    HG_ASSIGN_OR_RETURN(of_graph, graph.original_ids(edge, type));
-    if (static_cast<int64_t>(of_graph.size()) != positions.size()) {
-      return Internal("{}: {} original ids of {} rows", spec.ref.ToString(), of_graph.size(),
-                      positions.size());
-    }
-  }
-  const bool by_graph = spec.placement == Placement::kNodes || spec.placement == Placement::kEdges;
-  std::vector<int64_t> made;
+Status LiveTensor::InitializeRows(const RowSet& but) {
   for (int64_t begin = but.Next(0, false); begin < but.rows();) {
-    const int64_t end = std::min(but.Next(begin, true), begin + kIdsAtATime);
-    std::span<const int64_t> ids;
-    if (by_graph) {
-      ids = of_graph.subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin));
-    } else {
-      made.clear();
-      for (int64_t row = begin; row < end; ++row)
-        made.push_back(placement->Id(positions.begin + row));
-      ids = made;
-    }
-    table.Initialize(begin, ids, placement->rows(), nullptr);
+    const int64_t end = but.Next(begin, true);
+    HG_RETURN_IF_ERROR(table->Begin(begin, end));
     begin = but.Next(end, false);
   }
   return OkStatus();
@@ -102,33 +94,26 @@ Status LiveTensor::ToRows(std::span<const int64_t> ids, std::vector<int64_t>* ro
   return OkStatus();
 }
 
-void LiveTensor::Apply(PushKind kind, std::span<const PushedRows> lists) {
+Status LiveTensor::Apply(PushKind kind, std::span<const PushedRows> lists) {
   turns.BeginChange();
+  Status changed;
   try {
-    Change(kind, lists);
+    changed = Change(kind, lists);
   } catch (...) {
     turns.EndChange();
     throw;
   }
   turns.EndChange();
+  return changed;
 }
 
-void LiveTensor::Change(PushKind kind, std::span<const PushedRows> lists) {
+Status LiveTensor::Change(PushKind kind, std::span<const PushedRows> lists) {
   for (const PushedRows& list : lists) {
-    if (capture != nullptr) capture->SaveBefore(list.rows, table);
+    if (capture != nullptr) HG_RETURN_IF_ERROR(capture->SaveBefore(list.rows, *table));
     touched.Add(list.rows);
     dirty.Add(list.rows);
   }
-  switch (kind) {
-    case PushKind::kGradient:
-      return table.ApplyGradients(lists, nullptr);
-    case PushKind::kAdd:
-      return table.Add(lists, nullptr);
-    case PushKind::kAssign:
-      return table.Assign(lists, nullptr);
-    case PushKind::kImage:
-      return table.AssignImages(lists);
-  }
+  return table->Apply(kind, lists);
 }
 
 }  // namespace halograph

@@ -12,10 +12,11 @@
 #include "common/state/engine/recent_most.h"
 #include "common/state/engine/row_capture.h"
 #include "common/state/engine/row_set.h"
+#include "common/state/engine/state_rows.h"
 #include "common/state/engine/step_collector.h"
 #include "common/state/engine/turns.h"
+#include "common/state/env.h"
 #include "common/state/placement.h"
-#include "common/state/row_table.h"
 #include "common/state/state_store.h"
 
 namespace halograph {
@@ -24,39 +25,43 @@ struct Moment;
 
 class LiveTensor {
  public:
-  // Rows hold anything until InitializeRows and loaded images have set them all.
+  // Rows hold anything until InitializeRows and loaded images have set them all. They are in
+  // memory, or in `beyond` if it is given.
   //   NotFound           an unknown node type or relation
   //   ResourceExhausted  no memory
+  //   and errors of graph.original_ids
   [[nodiscard]] static StatusOr<std::shared_ptr<LiveTensor>> Make(uint32_t number,
                                                                   const MutableTensorSpec& spec,
                                                                   const StateGraph& graph,
-                                                                  Scheduler& scheduler);
+                                                                  Scheduler& scheduler,
+                                                                  std::shared_ptr<RowSpace> beyond);
   // Rows that `graph`'s partition has of the tensor, and the memory that Make takes.
   struct Size {
     int64_t rows = 0;
-    int64_t bytes = 0;
+    int64_t row_bytes = 0;  // unless they are beyond memory
+    int64_t set_bytes = 0;  // of sets of rows
   };
   [[nodiscard]] static StatusOr<Size> SizeOf(const MutableTensorSpec& spec,
                                              const StateGraph& graph);
 
-  // Sets the rows that are not in `but` to their beginning. Errors of graph.original_ids.
-  [[nodiscard]] Status InitializeRows(const RowSet& but, const StateGraph& graph);
+  // Sets the rows that are not in `but` to their beginning. Errors of StateRows.
+  [[nodiscard]] Status InitializeRows(const RowSet& but);
 
   // Local rows of global ids. OutOfRange naming the first id that is not owned here.
   [[nodiscard]] Status ToRows(std::span<const int64_t> ids, std::vector<int64_t>* rows) const;
 
-  // Applies the lists as one push. Within a turn; readers wait. Throws std::bad_alloc: nothing was
-  // applied then.
-  void Apply(PushKind kind, std::span<const PushedRows> lists);
+  // Applies the lists as one push. Within a turn; readers wait. After an error of StateRows, and
+  // if it throws std::bad_alloc, the rows may show a part of it.
+  [[nodiscard]] Status Apply(PushKind kind, std::span<const PushedRows> lists);
 
   const uint32_t number;
   const MutableTensorSpec spec;
-  const std::unique_ptr<RowPlacement> placement;
+  const std::shared_ptr<const RowPlacement> placement;
   const IdRange positions;  // of placement: local row i has position positions.begin + i
   const int64_t memory_bytes;
 
   Turns turns;
-  RowTable table;  // read between turns.BeginRead and EndRead
+  const std::unique_ptr<StateRows> table;  // read between turns.BeginRead and EndRead
 
   // Within a turn.
   RowSet touched;                       // ever
@@ -78,11 +83,11 @@ class LiveTensor {
   Progress progress;
 
   LiveTensor(uint32_t number, const MutableTensorSpec& spec,
-             std::unique_ptr<RowPlacement> placement, IdRange positions, int64_t memory_bytes,
-             RowTable table, Scheduler& scheduler);
+             std::shared_ptr<const RowPlacement> placement, IdRange positions, int64_t memory_bytes,
+             std::unique_ptr<StateRows> table, Scheduler& scheduler);
 
  private:
-  void Change(PushKind kind, std::span<const PushedRows> lists);
+  [[nodiscard]] Status Change(PushKind kind, std::span<const PushedRows> lists);
 };
 
 }  // namespace halograph

@@ -50,7 +50,8 @@ PushLog::~PushLog() {
 
 Status PushLog::Begin(const LogStart& start,
                       const std::function<Status(const LogRecord&)>& replay) {
-  HG_ASSIGN_OR_RETURN(std::vector<Segment> found, folder_.Open(start.first_epoch));
+  HG_ASSIGN_OR_RETURN(std::vector<Segment> found,
+                      folder_.Open(start.first_epoch, start.next_epoch));
   const std::function<Status(const LogRecord&)> counted = [&](const LogRecord& record) {
     ++replayed_;
     return replay(record);

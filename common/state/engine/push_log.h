@@ -35,6 +35,7 @@ struct PushLogOptions {
 // Where the log begins for a state that a checkpoint holds.
 struct LogStart {
   uint64_t first_epoch = 0;  // segments before it are free
+  uint64_t next_epoch = 1;   // epochs below it may have been used, whatever the files say
   int64_t first_lsn = 1;     // records before it are not needed
   int64_t last_lsn = 0;      // LSNs up to here were given, whatever the log holds
   int64_t durable_lsn = 0;   // up to here it was synced

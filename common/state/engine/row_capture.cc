@@ -6,13 +6,11 @@ namespace halograph {
 namespace {
 
 // The images of rows[first] and those behind it.
-void AppendImages(size_t first, const RowTable& table, RowImages* out) {
-  const size_t bytes = table.image_bytes();
-  size_t at = out->images.size();
-  out->images.resize(at + (out->rows.size() - first) * bytes);
-  for (size_t i = first; i < out->rows.size(); ++i, at += bytes) {
-    table.SaveImage(out->rows[i], out->images.data() + at);
-  }
+Status AppendImages(size_t first, const StateRows& table, RowImages* out) {
+  const size_t at = out->images.size();
+  const std::span<const int64_t> rows = std::span(out->rows).subspan(first);
+  out->images.resize(at + rows.size() * table.image_bytes());
+  return table.SaveImages(rows, out->images.data() + at);
 }
 
 }  // namespace
@@ -38,17 +36,18 @@ void RowCapture::RunLeft() {
   if (work != nullptr) work();
 }
 
-void RowCapture::SaveBefore(std::span<const int64_t> rows, const RowTable& table) {
+Status RowCapture::SaveBefore(std::span<const int64_t> rows, const StateRows& table) {
   const size_t first = saved_.rows.size();
   for (const int64_t row : rows) {
     if (remaining_.Take(row)) saved_.rows.push_back(row);
   }
-  AppendImages(first, table, &saved_);
+  const Status saved = AppendImages(first, table, &saved_);
   const MonitorLock lock(*monitor_);
   saved_bytes_ = static_cast<int64_t>(saved_.images.size());
+  return saved;
 }
 
-bool RowCapture::TakeNext(int64_t rows, const RowTable& table, RowImages* out) {
+StatusOr<bool> RowCapture::TakeNext(int64_t rows, const StateRows& table, RowImages* out) {
   if (out->rows.empty()) {
     std::swap(*out, saved_);
   } else {
@@ -63,7 +62,7 @@ bool RowCapture::TakeNext(int64_t rows, const RowTable& table, RowImages* out) {
     remaining_.Take(next_row_);
     out->rows.push_back(next_row_);
   }
-  AppendImages(first, table, out);
+  HG_RETURN_IF_ERROR(AppendImages(first, table, out));
   const MonitorLock lock(*monitor_);
   saved_bytes_ = 0;
   monitor_->NotifyAll();

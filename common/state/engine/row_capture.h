@@ -10,16 +10,17 @@
 #include <span>
 #include <vector>
 
+#include "common/base/status.h"
 #include "common/state/engine/patience.h"
 #include "common/state/engine/row_set.h"
+#include "common/state/engine/state_rows.h"
 #include "common/state/env.h"
-#include "common/state/row_table.h"
 
 namespace halograph {
 
 struct RowImages {
   std::vector<int64_t> rows;
-  std::vector<std::byte> images;  // RowTable::image_bytes() each
+  std::vector<std::byte> images;  // StateRows::image_bytes() each
 };
 
 class RowCapture {
@@ -38,12 +39,13 @@ class RowCapture {
   [[nodiscard]] Status WaitForSpace(const Patience& patience, std::function<void()> work) noexcept;
   // Of the checkpoint's thread, where it neither reads nor has a turn, after TakeNext and Close.
   void RunLeft();
-  // Within a change: `rows` are about to be changed.
-  void SaveBefore(std::span<const int64_t> rows, const RowTable& table);
+  // Within a change: `rows` are about to be changed. Errors of StateRows, here and below: the
+  // images are not complete any more.
+  [[nodiscard]] Status SaveBefore(std::span<const int64_t> rows, const StateRows& table);
 
   // The checkpoint, between BeginRead and EndRead: appends what pushes saved and the images of the
   // next rows to `out`, at most `rows` of these. False if no image is left.
-  bool TakeNext(int64_t rows, const RowTable& table, RowImages* out);
+  [[nodiscard]] StatusOr<bool> TakeNext(int64_t rows, const StateRows& table, RowImages* out);
   // No more images are wanted. From any thread.
   void Close();
 

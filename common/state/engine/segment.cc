@@ -63,10 +63,10 @@ Status VisitHeaders(const ReadableFile& file, int64_t offset, int64_t end,
   return OkStatus();
 }
 
-StatusOr<std::vector<Segment>> SegmentFolder::Open(uint64_t first_epoch) {
+StatusOr<std::vector<Segment>> SegmentFolder::Open(uint64_t first_epoch, uint64_t next_epoch) {
   HG_RETURN_IF_ERROR(MakeDurableFolder(folder_, env_.files()));
   HG_ASSIGN_OR_RETURN(const std::vector<std::string> names, env_.files().List(folder_));
-  next_epoch_ = std::max<uint64_t>(first_epoch, 1);
+  next_epoch_ = std::max<uint64_t>({first_epoch, next_epoch, 1});
   std::vector<Segment> used;
   for (const std::string& name : names) {
     const std::optional<int> number = FileNumber(name);

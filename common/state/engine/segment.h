@@ -42,9 +42,11 @@ class SegmentFolder {
 
   // Makes the folder if it is missing, reads the headers of all files, and gives those in use in
   // the order of their epochs. Files of epochs below `first_epoch`, and those whose header is
-  // damaged, are free; what records in the latter say of epochs and of syncs counts still.
+  // damaged, are free; what records in the latter say of epochs and of syncs counts still. Segments
+  // that begin from now on have epochs from `next_epoch` on: a crash may have taken the header of a
+  // file's last use, and left its records.
   //   FailedPrecondition  a segment of another state, or of a newer format: its path
-  [[nodiscard]] StatusOr<std::vector<Segment>> Open(uint64_t first_epoch);
+  [[nodiscard]] StatusOr<std::vector<Segment>> Open(uint64_t first_epoch, uint64_t next_epoch);
 
   // A segment with room for `bytes` behind its header, empty, open to write: a free file or a new
   // one. Its header is as durable as its records: a sync of the file covers both, and until then

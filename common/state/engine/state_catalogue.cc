@@ -12,6 +12,8 @@ constexpr char kFormatKey[] = "format";
 constexpr char kNextNumberKey[] = "next_tensor";
 constexpr char kCheckpointKey[] = "checkpoint";
 constexpr char kClosedKey[] = "closed";
+constexpr char kEpochsKey[] = "epochs";
+constexpr int64_t kEpochsOfAProcess = int64_t{1} << 32;
 constexpr char kTensorPrefix[] = "tensor/";
 constexpr char kSnapshotPrefix[] = "snapshot/";
 
@@ -173,6 +175,17 @@ Status StateCatalogue::SetCheckpoint(const CheckpointInfo& checkpoint,
 Status StateCatalogue::RemoveSnapshot(const std::string& name) {
   const Catalogue::Change change = {kSnapshotPrefix + name, std::nullopt};
   return catalogue_->Write(std::span(&change, 1));
+}
+
+StatusOr<uint64_t> StateCatalogue::TakeEpochs() {
+  HG_ASSIGN_OR_RETURN(const Json json, Get(kEpochsKey));
+  int64_t next = kEpochsOfAProcess;  // a state without the key has used fewer
+  if (!json.is_null()) {
+    HG_ASSIGN_OR_RETURN(next, GetInt(json, "next", "the catalogue's epochs"));
+  }
+  const Catalogue::Change change = Put(kEpochsKey, Json{{"next", next + kEpochsOfAProcess}});
+  HG_RETURN_IF_ERROR(catalogue_->Write(std::span(&change, 1)));
+  return static_cast<uint64_t>(next);
 }
 
 StatusOr<int64_t> StateCatalogue::ClosedLsn() {

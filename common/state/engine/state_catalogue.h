@@ -58,6 +58,10 @@ class StateCatalogue {
                                      const std::vector<CatalogueTensor>* tensors);
   [[nodiscard]] Status RemoveSnapshot(const std::string& name);
 
+  // A number above all epochs of the log that any process has used, whatever became of the files
+  // that it wrote. The caller may use 2^32 from it on.
+  [[nodiscard]] StatusOr<uint64_t> TakeEpochs();
+
   // Up to here the log was synced when the store was closed; 0: never.
   [[nodiscard]] StatusOr<int64_t> ClosedLsn();
   [[nodiscard]] Status SetClosedLsn(int64_t lsn);

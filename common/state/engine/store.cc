@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "common/base/units.h"
 #include "common/graph/tensor_ref.h"
 #include "common/state/engine/admin_turn.h"
 
@@ -54,25 +53,19 @@ Status Store::Create(const MutableTensorSpec& spec, const WorkLimits& limits) {
     if (same.ok()) return spec.SameAs((*same)->spec);
   }
   HG_RETURN_IF_ERROR(log_->failure());
-  HG_ASSIGN_OR_RETURN(const LiveTensor::Size size, LiveTensor::SizeOf(spec, graph_));
-  if (size.bytes > options_.memory_bytes - memory_bytes_) {
-    return ResourceExhausted(
-        "{} takes {} in memory; {} of {} are used: allow more memory for the state, or choose "
-        "fewer "
-        "or smaller rows",
-        spec.ref.ToString(), FormatBytes(size.bytes), FormatBytes(memory_bytes_),
-        FormatBytes(options_.memory_bytes));
-  }
   HG_ASSIGN_OR_RETURN(const uint32_t number, catalogue_->NextNumber());
-  HG_ASSIGN_OR_RETURN(Tensor tensor, LiveTensor::Make(number, spec, graph_, env_.scheduler()));
-  HG_RETURN_IF_ERROR(tensor->InitializeRows(RowSet(size.rows), graph_));
+  int64_t used = memory_bytes_;
+  TensorMap made;
+  HG_RETURN_IF_ERROR(MakeTensors({{number, spec}}, &used, &made));
+  LiveTensor& tensor = *made.at(number);
+  HG_RETURN_IF_ERROR(tensor.InitializeRows(RowSet(tensor.positions.size())));
   if (const Status added = catalogue_->AddTensor({number, spec}); !added.ok()) {
     log_->Fail(added);  // whether it is there is not known until a restart
     return added;
   }
   const MonitorLock lock(*monitor_);
-  memory_bytes_ += size.bytes;
-  tensors_[number] = std::move(tensor);
+  memory_bytes_ = used;
+  tensors_.merge(made);
   return OkStatus();
 }
 
@@ -125,7 +118,7 @@ Status Store::Pull(const TensorRef& ref, std::span<const int64_t> ids,
     return DeadlineExceeded("{}: its rows were being changed until the deadline of the call",
                             ref.ToString());
   }
-  tensor->table.Gather(rows, positions, out);
+  HG_RETURN_IF_ERROR(tensor->table->Gather(rows, positions, out));
   // What made the rows unreadable may have been what this read waited for.
   const MonitorLock lock(*monitor_);
   return unreadable_;

@@ -89,6 +89,17 @@ class Store : public StateStore {
   [[nodiscard]] Status OpenLog();
   [[nodiscard]] Status Replay(const LogRecord& record);
 
+  // store_memory.cc; the caller has the admin turn.
+  // Adds the tensors to `made`, in their order with their rows in memory where `used` bytes leave
+  // room for them, else beyond it. Adds what they take to `used`. ResourceExhausted: their sets of
+  // rows have no room.
+  [[nodiscard]] Status MakeTensors(const std::vector<CatalogueTensor>& tensors, int64_t* used,
+                                   TensorMap* made);
+  [[nodiscard]] int64_t RoomBeside(int64_t used) const;  // negative: there is less than none
+  [[nodiscard]] StatusOr<std::shared_ptr<RowSpace>> OpenRowSpace(int64_t room);
+  // What an earlier process left.
+  [[nodiscard]] Status RemoveRowSpace();
+
   // store_push.cc
   [[nodiscard]] StatusOr<LogRecord> Prepare(const LiveTensor& tensor, const PushRequest& request,
                                             std::vector<int64_t>* rows) const;
@@ -117,10 +128,11 @@ class Store : public StateStore {
   void CopyIfWaiting(const Work& work, const LogRecord& record, const std::vector<int64_t>& rows);
   void PerformInTurn(LiveTensor& tensor, const Work& work, const LogRecord& record,
                      const std::vector<int64_t>& rows);
-  // Runs `change`; without memory for it rows are unreadable until a restart.
-  void Guarded(size_t rows, const std::function<void()>& change);
-  void ApplyStep(LiveTensor& tensor, const Step& step, const WaitingPush* own,
-                 const PushedRows& own_rows);
+  // Runs `change`; if it fails, or has no memory, the log fails and rows are unreadable until a
+  // restart.
+  void Guarded(size_t rows, const std::function<Status()>& change);
+  [[nodiscard]] Status ApplyStep(LiveTensor& tensor, const Step& step, const WaitingPush* own,
+                                 const PushedRows& own_rows);
 
   // store_checkpoint.cc; the caller has the admin turn.
   [[nodiscard]] bool NextIsWhole(bool snapshot) const;
@@ -159,7 +171,7 @@ class Store : public StateStore {
   [[nodiscard]] StatusOr<CatalogueSnapshot> FindSnapshot(const std::string& name) const;
   [[nodiscard]] StatusOr<std::vector<TensorMoment>> CheckFiles(
       const std::vector<int64_t>& files) const;
-  [[nodiscard]] Status TensorsOf(const CatalogueSnapshot& snapshot, TensorMap* tensors) const;
+  [[nodiscard]] Status TensorsOf(const CatalogueSnapshot& snapshot, TensorMap* tensors);
   [[nodiscard]] Status SwitchToSnapshot(const CatalogueSnapshot& snapshot,
                                         const std::vector<TensorMoment>& then,
                                         const TensorMap& restored, const Patience& patience);
@@ -189,6 +201,8 @@ class Store : public StateStore {
   CheckpointInfo checkpoint_;
   std::map<int64_t, int64_t> file_bytes_;  // by number
   int64_t next_file_ = 1;
+  std::weak_ptr<RowSpace> row_space_;  // of the tensors whose rows are beyond memory
+  int64_t row_cache_bytes_ = 0;        // of it, while it is there
 
   const std::unique_ptr<Monitor> monitor_;    // of all below
   TensorMap tensors_;                         // by number; changed in the admin turn only

@@ -318,7 +318,7 @@ Status Store::WriteImages(Moments moments, CheckpointWriter* writer) const {
   std::erase_if(moments, [](const auto& moment) { return moment->capture == nullptr; });
   while (!moments.empty()) {
     for (auto& moment : moments) {
-      const RowTable& table = moment->tensor->table;
+      const StateRows& table = *moment->tensor->table;
       const int64_t rows =
           std::max<int64_t>(1, kImageBytesAtATime / static_cast<int64_t>(table.image_bytes()));
       images.rows.clear();
@@ -327,7 +327,7 @@ Status Store::WriteImages(Moments moments, CheckpointWriter* writer) const {
       bool more = false;
       {
         const TurnsRead read(moment->tensor->turns);
-        more = moment->capture->TakeNext(rows, table, &images);
+        HG_ASSIGN_OR_RETURN(more, moment->capture->TakeNext(rows, table, &images));
       }
       moment->capture->RunLeft();
       if (!more) moment = nullptr;

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "common/base/checksum.h"
-#include "common/base/units.h"
 #include "common/state/engine/bytes.h"
 #include "common/state/engine/durable_folder.h"
 #include "common/state/engine/store.h"
@@ -55,16 +54,8 @@ Status Store::Begin() {
 
 Status Store::LoadTensors() {
   HG_ASSIGN_OR_RETURN(const std::vector<CatalogueTensor> tensors, catalogue_->Tensors());
-  for (const CatalogueTensor& tensor : tensors) {
-    HG_ASSIGN_OR_RETURN(const LiveTensor::Size size, LiveTensor::SizeOf(tensor.spec, graph_));
-    memory_bytes_ += size.bytes;
-    if (memory_bytes_ > options_.memory_bytes) {
-      return ResourceExhausted("its tensors take more than the {} that are allowed: allow more",
-                               FormatBytes(options_.memory_bytes));
-    }
-    HG_ASSIGN_OR_RETURN(tensors_[tensor.number],
-                        LiveTensor::Make(tensor.number, tensor.spec, graph_, env_.scheduler()));
-  }
+  HG_RETURN_IF_ERROR(RemoveRowSpace());
+  HG_RETURN_IF_ERROR(MakeTensors(tensors, &memory_bytes_, &tensors_));
   return OkStatus();
 }
 
@@ -126,6 +117,7 @@ Status Store::LoadRows(const std::vector<int64_t>& files, const TensorMap& tenso
   for (const auto& [number, tensor] : tensors) {
     tensor->touched.Clear();
     tensor->dirty.Clear();
+    HG_RETURN_IF_ERROR(tensor->table->Forget());
   }
   CheckpointVisitor visitor;
   visitor.images = [&](uint32_t number, std::span<const int64_t> rows,
@@ -133,18 +125,16 @@ Status Store::LoadRows(const std::vector<int64_t>& files, const TensorMap& tenso
     const auto found = tensors.find(number);
     if (found == tensors.end()) return OkStatus();
     LiveTensor& tensor = *found->second;
-    const size_t bytes = tensor.table.image_bytes();
-    if (images.size() != rows.size() * bytes) {
+    if (images.size() != rows.size() * tensor.table->image_bytes()) {
       return DataLoss("{} bytes of images of {} rows of {}", images.size(), rows.size(),
                       tensor.spec.ref.ToString());
     }
-    for (size_t i = 0; i < rows.size(); ++i) {
-      if (rows[i] < 0 || rows[i] >= tensor.table.rows()) {
-        return DataLoss("an image of row {} of {}, which has {}", rows[i],
-                        tensor.spec.ref.ToString(), tensor.table.rows());
-      }
-      tensor.table.LoadImage(rows[i], images.data() + i * bytes);
+    for (const int64_t row : rows) {
+      if (row >= 0 && row < tensor.table->rows()) continue;
+      return DataLoss("an image of row {} of {}, which has {}", row, tensor.spec.ref.ToString(),
+                      tensor.table->rows());
     }
+    HG_RETURN_IF_ERROR(tensor.table->LoadImages(rows, images));
     tensor.touched.Add(rows);
     return OkStatus();
   };
@@ -153,7 +143,7 @@ Status Store::LoadRows(const std::vector<int64_t>& files, const TensorMap& tenso
     if (!read.ok()) return Annotate(read, FilePath(number).string());
   }
   for (const auto& [number, tensor] : tensors) {
-    HG_RETURN_IF_ERROR(tensor->InitializeRows(tensor->touched, graph_));
+    HG_RETURN_IF_ERROR(tensor->InitializeRows(tensor->touched));
   }
   return OkStatus();
 }
@@ -168,6 +158,7 @@ Status Store::OpenLog() {
   HG_ASSIGN_OR_RETURN(const int64_t closed, catalogue_->ClosedLsn());
   LogStart start;
   start.first_epoch = checkpoint_.first_epoch;
+  HG_ASSIGN_OR_RETURN(start.next_epoch, catalogue_->TakeEpochs());
   start.first_lsn = checkpoint_.first_lsn;
   start.last_lsn = checkpoint_.lsn;
   start.durable_lsn = std::max(checkpoint_.lsn, closed);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "common/state/engine/store.h"
+#include "common/state/row_table.h"
 
 namespace halograph {
 namespace {
@@ -251,16 +252,18 @@ void Store::Applied(LiveTensor& tensor, const WaitingPushes& pushes) {
   }
 }
 
-void Store::Guarded(size_t rows, const std::function<void()>& change) {
+void Store::Guarded(size_t rows, const std::function<Status()>& change) {
+  Status changed;
   try {
-    change();
+    changed = change();
   } catch (const std::bad_alloc&) {
-    // The push is in the log and not in the rows: only a replay brings them together again.
-    const Status reason = ResourceExhausted("no memory to apply a push of {} rows", rows);
-    if (log_ != nullptr) log_->Fail(reason);
-    const MonitorLock lock(*monitor_);
-    unreadable_ = Unavailable("rows miss a push: {}; restart the server", Message(reason));
+    changed = ResourceExhausted("no memory to apply a push of {} rows", rows);
   }
+  if (changed.ok()) return;
+  // The push is in the log and not in the rows: only a replay brings them together again.
+  if (log_ != nullptr) log_->Fail(changed);
+  const MonitorLock lock(*monitor_);
+  unreadable_ = Unavailable("rows miss a push: {}; restart the server", Message(changed));
 }
 
 void Store::Perform(LiveTensor& tensor, const Work& work, const LogRecord& record,
@@ -299,6 +302,7 @@ void Store::CopyIfWaiting(const Work& work, const LogRecord& record,
     work.waiting->ids.assign(record.ids.begin(), record.ids.end());
     work.waiting->values.assign(record.values.begin(), record.values.end());
     work.waiting->rows = rows;
+    return OkStatus();
   });
 }
 
@@ -306,12 +310,12 @@ void Store::PerformInTurn(LiveTensor& tensor, const Work& work, const LogRecord&
                           const std::vector<int64_t>& rows) {
   const PushedRows own = {rows, record.header.dtype, record.values};
   if (work.waiting == nullptr) {
-    Guarded(rows.size(), [&] { tensor.Apply(record.header.kind, std::span(&own, 1)); });
+    Guarded(rows.size(), [&] { return tensor.Apply(record.header.kind, std::span(&own, 1)); });
     const MonitorLock lock(*monitor_);
     Applied(tensor, record.header.lsn);
   }
   for (const Step& step : work.steps) {
-    Guarded(rows.size(), [&] { ApplyStep(tensor, step, work.waiting.get(), own); });
+    Guarded(rows.size(), [&] { return ApplyStep(tensor, step, work.waiting.get(), own); });
     if (step.then == nullptr) continue;
     const MonitorLock lock(*monitor_);
     step.then->performed = true;
@@ -319,19 +323,20 @@ void Store::PerformInTurn(LiveTensor& tensor, const Work& work, const LogRecord&
   }
 }
 
-void Store::ApplyStep(LiveTensor& tensor, const Step& step, const WaitingPush* own,
-                      const PushedRows& own_rows) {
+Status Store::ApplyStep(LiveTensor& tensor, const Step& step, const WaitingPush* own,
+                        const PushedRows& own_rows) {
   std::vector<PushedRows> lists;
   for (const auto& push : step.pushes) {
     if (push.get() != own && !push->copied()) throw std::bad_alloc();  // as its copy did
     lists.push_back(push.get() == own ? own_rows
                                       : PushedRows{push->rows, push->header.dtype, push->values});
   }
-  tensor.Apply(step.pushes.front()->header.kind, lists);
+  HG_RETURN_IF_ERROR(tensor.Apply(step.pushes.front()->header.kind, lists));
   if (step.then != nullptr && Claim(*step.then)) Capture(*step.then);
   const MonitorLock lock(*monitor_);
   Applied(tensor, step.pushes);
   tensor.progress.applied_step = step.pushes.front()->step().step;
+  return OkStatus();
 }
 
 }  // namespace halograph

@@ -4,7 +4,6 @@
 #include <set>
 #include <utility>
 
-#include "common/base/units.h"
 #include "common/state/engine/admin_turn.h"
 #include "common/state/engine/bytes.h"
 #include "common/state/engine/moment.h"
@@ -150,24 +149,19 @@ StatusOr<std::vector<TensorMoment>> Store::CheckFiles(const std::vector<int64_t>
   return last;
 }
 
-Status Store::TensorsOf(const CatalogueSnapshot& snapshot, TensorMap* tensors) const {
+Status Store::TensorsOf(const CatalogueSnapshot& snapshot, TensorMap* tensors) {
   int64_t bytes = 0;
+  std::vector<CatalogueTensor> dropped;
   for (const CatalogueTensor& kept : snapshot.tensors) {
-    HG_ASSIGN_OR_RETURN(const LiveTensor::Size size, LiveTensor::SizeOf(kept.spec, graph_));
-    bytes += size.bytes;
-    if (bytes > options_.memory_bytes) {
-      return ResourceExhausted("the tensors of snapshot {} take more than the {} that are allowed",
-                               snapshot.info.name, FormatBytes(options_.memory_bytes));
-    }
     const auto live = tensors_.find(kept.number);
-    if (live != tensors_.end()) {
-      (*tensors)[kept.number] = live->second;
+    if (live == tensors_.end()) {
+      dropped.push_back(kept);
     } else {
-      HG_ASSIGN_OR_RETURN((*tensors)[kept.number],
-                          LiveTensor::Make(kept.number, kept.spec, graph_, env_.scheduler()));
+      (*tensors)[kept.number] = live->second;
+      bytes += live->second->memory_bytes;
     }
   }
-  return OkStatus();
+  return Annotate(MakeTensors(dropped, &bytes, tensors), "snapshot " + snapshot.info.name);
 }
 
 Status Store::SwitchToSnapshot(const CatalogueSnapshot& snapshot,

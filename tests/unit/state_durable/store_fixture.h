@@ -2,6 +2,7 @@
 // it must hold is in a ReferenceState.
 #pragma once
 
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <numeric>
@@ -103,6 +104,9 @@ class StoreTest : public testing::Test {
     options_.segment_bytes = 64 << 10;
     options_.sync_interval_ns = 1'000'000;
     options_.step_timeout_ns = 50'000'000;
+    if (const char* memory = std::getenv("HALOGRAPH_STATE_MEMORY"); memory != nullptr) {
+      options_.memory_bytes = std::atoll(memory);
+    }
     env_ = std::make_unique<PlainEnv>();
   }
 

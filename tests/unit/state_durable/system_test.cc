@@ -33,6 +33,77 @@ TEST_F(SystemEnvTest, StoreKeepsItsStateInFilesAndRocksDb) {
   EXPECT_EQ(PullAll(), Expected({applied.begin(), applied.begin() + 7}));
 }
 
+TEST_F(SystemEnvTest, StoreKeepsRowsBeyondMemoryInRocksDbWhileItIsOpen) {
+  options_.memory_bytes = 1000;
+  const std::filesystem::path rows = options_.folder / "rows";
+  OpenWith(Embedding());
+  EXPECT_TRUE(std::filesystem::exists(rows / "CURRENT"));
+  std::vector<std::vector<TestPush>> applied;
+  for (uint64_t i = 1; i <= 20; ++i) {
+    applied.push_back({RandomPush(1, i, 200)});
+    MustPush(applied.back()[0]);
+    if (i == 7) {
+      ASSERT_TRUE(store_->Snapshot("seven", {}, {}).ok());
+    }
+  }
+  MustOpen();
+  EXPECT_EQ(PullAll(), Expected(applied));
+  ASSERT_TRUE(store_->RestoreSnapshot("seven").ok());
+  EXPECT_EQ(PullAll(), Expected({applied.begin(), applied.begin() + 7}));
+  store_.reset();
+  EXPECT_FALSE(std::filesystem::exists(rows));
+
+  // What a process left that was killed.
+  { const auto left = env_->OpenRowSpace(rows, 1 << 20).value(); }
+  std::filesystem::create_directories(rows);
+  std::ofstream(rows / "CURRENT") << "MANIFEST-000001\n";
+  MustOpen();
+  EXPECT_EQ(PullAll(), Expected({applied.begin(), applied.begin() + 7}));
+  store_.reset();
+  std::filesystem::create_directories(rows);
+  options_.memory_bytes = int64_t{1} << 20;
+  MustOpen();
+  EXPECT_FALSE(std::filesystem::exists(rows));
+  EXPECT_EQ(PullAll(), Expected({applied.begin(), applied.begin() + 7}));
+}
+
+TEST_F(SystemEnvTest, RowsInRocksDbAreAsRowsInMemory) {
+  PlainRowSpace plain;
+  const std::unique_ptr<RowSpace> rocks = env_->OpenRowSpace(folder_.path() / "r", 1 << 20).value();
+  std::mt19937_64 random(1);
+  constexpr size_t kBytes = 40;
+  for (int round = 0; round < 60; ++round) {
+    const auto owner = static_cast<uint32_t>(random() % 3 + 254);  // a carry within the key
+    if (random() % 8 == 0) {
+      EXPECT_TRUE(plain.Drop(owner).ok());
+      EXPECT_TRUE(rocks->Drop(owner).ok());
+    }
+    std::vector<int64_t> rows(random() % 3000);
+    for (int64_t& row : rows) row = static_cast<int64_t>(random() % 2000) << (random() % 2 * 30);
+    std::vector<std::byte> images(rows.size() * kBytes);
+    for (std::byte& byte : images) byte = static_cast<std::byte>(random());
+    EXPECT_TRUE(plain.Put(owner, rows, images).ok());
+    EXPECT_TRUE(rocks->Put(owner, rows, images).ok());
+    for (int64_t& row : rows) row = static_cast<int64_t>(random() % 2000) << (random() % 2 * 30);
+    for (uint32_t of = 254; of < 257; ++of) {
+      std::vector<std::byte> expected(images.size());
+      std::vector<std::byte> read(images.size());
+      std::vector<bool> expected_found;
+      std::vector<bool> found;
+      EXPECT_TRUE(plain.Get(of, rows, expected, &expected_found).ok());
+      EXPECT_TRUE(rocks->Get(of, rows, read, &found).ok());
+      ASSERT_EQ(found, expected_found) << round;
+      ASSERT_EQ(read, expected) << round;
+    }
+  }
+}
+
+TEST_F(SystemEnvTest, SpaceForRowsThatIsOpenIsAnError) {
+  const auto open = env_->OpenRowSpace(folder_.path() / "r", 1 << 20);
+  ASSERT_TRUE(open.ok());
+  EXPECT_FALSE(env_->OpenRowSpace(folder_.path() / "r", 1 << 20).ok());
+}
+
 TEST_F(SystemEnvTest, CatalogueThatIsOpenIsFailedPrecondition) {
   const StatusOr<std::unique_ptr<Catalogue>> first = env_->OpenCatalogue(folder_.path() / "c");
   ASSERT_TRUE(first.ok());

@@ -1,0 +1,59 @@
+#include "common/state/engine/memory_rows.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace halograph {
+namespace {
+
+constexpr int64_t kIdsAtATime = 65536;
+
+}  // namespace
+
+void ApplyTo(PushKind kind, std::span<const PushedRows> lists, RowTable* table) {
+  switch (kind) {
+    case PushKind::kGradient:
+      return table->ApplyGradients(lists, nullptr);
+    case PushKind::kAdd:
+      return table->Add(lists, nullptr);
+    case PushKind::kAssign:
+      return table->Assign(lists, nullptr);
+    case PushKind::kImage:
+      return table->AssignImages(lists);
+  }
+}
+
+Status MemoryRows::Begin(int64_t begin, int64_t end) {
+  std::vector<int64_t> made;
+  while (begin < end) {
+    const int64_t next = std::min(end, begin + kIdsAtATime);
+    table_.Initialize(begin, origins_.Of(begin, next, &made), origins_.total_rows(), nullptr);
+    begin = next;
+  }
+  return OkStatus();
+}
+
+Status MemoryRows::LoadImages(std::span<const int64_t> rows, std::span<const std::byte> images) {
+  const size_t bytes = table_.image_bytes();
+  for (size_t i = 0; i < rows.size(); ++i) table_.LoadImage(rows[i], images.data() + i * bytes);
+  return OkStatus();
+}
+
+Status MemoryRows::Apply(PushKind kind, std::span<const PushedRows> lists) {
+  ApplyTo(kind, lists, &table_);
+  return OkStatus();
+}
+
+Status MemoryRows::Gather(std::span<const int64_t> rows, std::span<const int64_t> positions,
+                          std::byte* out) const {
+  table_.Gather(rows, positions, out);
+  return OkStatus();
+}
+
+Status MemoryRows::SaveImages(std::span<const int64_t> rows, std::byte* out) const {
+  const size_t bytes = table_.image_bytes();
+  for (size_t i = 0; i < rows.size(); ++i) table_.SaveImage(rows[i], out + i * bytes);
+  return OkStatus();
+}
+
+}  // namespace halograph
