@@ -71,6 +71,7 @@ class SimServer {
   EndOfLife end_;
   int64_t faults_before_ = 0;
   int next_snapshot_ = 0;
+  int64_t shown_lsn_ = 0;  // a start is to notice if a record up to here is missing
 };
 
 // The tensors of the store of one server.

@@ -279,11 +279,17 @@ void PushLog::SyncLoop() {
   }
 }
 
+// One at a time: after a sync that failed, the kernel tells nobody else that it dropped what was
+// written, and a sync beside it would seem to have made that durable.
 Status PushLog::SyncSegments(int64_t target) {
   std::vector<std::shared_ptr<WritableFile>> files;
   std::set<uint64_t> unnamed;  // epochs
   {
     const MonitorLock lock(*monitor_);
+    while (syncing_) monitor_->Wait(kForever);
+    if (sync_failed_) return failure_;
+    if (synced_lsn_ >= target) return OkStatus();
+    syncing_ = true;
     for (const Segment& segment : segments_) {
       if (segment.file != nullptr && segment.first_lsn <= target &&
           segment.last_lsn > synced_lsn_) {
@@ -293,9 +299,14 @@ Status PushLog::SyncSegments(int64_t target) {
     }
   }
   const int64_t begin = env_.scheduler().NowNs();
-  for (const auto& file : files) HG_RETURN_IF_ERROR(file->Sync());
-  if (!unnamed.empty()) HG_RETURN_IF_ERROR(folder_.SyncNames());
+  const Status synced = SyncFiles(files, !unnamed.empty());
   const MonitorLock lock(*monitor_);
+  syncing_ = false;
+  if (!synced.ok()) {
+    sync_failed_ = true;
+    FailLocked(synced);
+    return synced;
+  }
   for (Segment& segment : segments_) {
     if (unnamed.contains(segment.epoch)) segment.named = true;
   }
@@ -304,6 +315,11 @@ Status PushLog::SyncSegments(int64_t target) {
   sync_ns_ += env_.scheduler().NowNs() - begin;
   monitor_->NotifyAll();
   return OkStatus();
+}
+
+Status PushLog::SyncFiles(const std::vector<std::shared_ptr<WritableFile>>& files, bool names) {
+  for (const auto& file : files) HG_RETURN_IF_ERROR(file->Sync());
+  return names ? folder_.SyncNames() : OkStatus();
 }
 
 Status PushLog::SyncTo(int64_t lsn, const Patience& patience) {

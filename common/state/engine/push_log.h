@@ -103,6 +103,8 @@ class PushLog {
   [[nodiscard]] Status NextSegment(int64_t record_bytes);
   [[nodiscard]] StatusOr<Segment> TakeSpare(int64_t record_bytes);
   [[nodiscard]] Status SyncSegments(int64_t target);
+  [[nodiscard]] Status SyncFiles(const std::vector<std::shared_ptr<WritableFile>>& files,
+                                 bool names);
   void FailLocked(const Status& reason);  // requires the monitor
 
   const PushLogOptions options_;
@@ -123,6 +125,8 @@ class PushLog {
   std::optional<Segment> spare_;
   Status spare_error_;  // of the last try, until who needs a segment has seen it
   Status failure_;
+  bool syncing_ = false;
+  bool sync_failed_ = false;
   bool stopping_ = false;
   int64_t syncs_ = 0;
   int64_t sync_ns_ = 0;
