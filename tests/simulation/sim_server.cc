@@ -347,7 +347,9 @@ void SimServer::Administrate() {
                                 world_->scheduler.now_ns() + random_.Between(5, 100) * kMillisecond,
                                 [this] { return ends(); });
     if (ends()) return;
-    if (random_.Chance(0.6)) {
+    if (std::exchange(makes_room_, false)) {
+      DeleteSnapshot();
+    } else if (random_.Chance(0.6)) {
       const int64_t began_ns = world_->scheduler.now_ns();
       const Status made = store_->Checkpoint();
       if (machine_.crashed()) return;
@@ -358,6 +360,7 @@ void SimServer::Administrate() {
         world_->Fail(
             fmt::format("server {}: a checkpoint failed: {}", index_, halograph::ToString(made)));
       }
+      makes_room_ = !made.ok();
     } else {
       MakeSnapshot();
     }
@@ -365,14 +368,9 @@ void SimServer::Administrate() {
 }
 
 void SimServer::MakeSnapshot() {
-  const std::vector<SnapshotInfo> there = store_->Snapshots();
+  const size_t there = store_->Snapshots().size();
   if (machine_.crashed()) return;
-  if (there.size() > 2 && random_.Chance(0.5)) {
-    const std::string name = there[random_.Below(there.size())].name;
-    history_.SnapshotDeleted(name);
-    static_cast<void>(store_->DeleteSnapshot(name).ok());
-    return;
-  }
+  if (there > 2 && random_.Chance(0.5)) return DeleteSnapshot();
   const StatusOr<SnapshotInfo> made =
       store_->Snapshot(fmt::format("s{}", next_snapshot_++), std::nullopt, Within(kPushLimitNs));
   if (machine_.crashed()) return;
@@ -383,6 +381,15 @@ void SimServer::MakeSnapshot() {
     world_->Fail(fmt::format("server {}: a snapshot failed: {}", index_,
                              halograph::ToString(made.status())));
   }
+  makes_room_ = !made.ok();
+}
+
+void SimServer::DeleteSnapshot() {
+  const std::vector<SnapshotInfo> there = store_->Snapshots();
+  if (machine_.crashed() || there.empty()) return;
+  const std::string name = there[random_.Below(there.size())].name;
+  history_.SnapshotDeleted(name);
+  static_cast<void>(store_->DeleteSnapshot(name).ok());
 }
 
 // Flips one bit of a file of a store that is closed: it refuses to open, or holds a state that it

@@ -45,6 +45,7 @@ class SimServer {
   void AnswerPush(const Call& call, Call* answer);
   void AnswerPull(const Call& call, Call* answer);
   void MakeSnapshot();
+  void DeleteSnapshot();
   [[nodiscard]] bool excused() const;  // something failed since the process began
   [[nodiscard]] bool ends() const;     // the threads of the process shall end
   [[nodiscard]] WorkLimits Within(int64_t ns) const;
@@ -66,6 +67,7 @@ class SimServer {
   bool done_ = false;
   bool restart_ = false;
   bool stopping_ = false;
+  bool makes_room_ = false;  // the operator whose checkpoint or snapshot failed
   int64_t losses_ = 0;
   // Of the life that ended.
   EndOfLife end_;
