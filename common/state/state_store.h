@@ -45,7 +45,9 @@ struct StateOptions {
   std::filesystem::path folder;  // of this partition: one StateStore at a time
   SyncLevel sync = SyncLevel::kInterval;
   int64_t sync_interval_ns = 200'000'000;
-  int64_t memory_bytes = int64_t{4} << 30;     // rows and optimizer state of all tensors
+  // Rows and optimizer state of tensors in memory. Those that do not fit are in the folder, by key,
+  // behind a cache that takes half of what is left: the same results, slower.
+  int64_t memory_bytes = int64_t{4} << 30;
   int64_t segment_bytes = int64_t{64} << 20;   // of a log segment
   int64_t log_bytes = int64_t{1} << 30;        // a checkpoint is made before the log is longer
   int64_t max_push_bytes = int64_t{64} << 20;  // of one push
@@ -139,9 +141,9 @@ struct PushReceipt {
 
 struct MutableTensorStats {
   MutableTensorSpec spec;
-  IdRange ids;  // of this partition
-  int64_t memory_bytes = 0;
-  int64_t pushes = 0;  // since it was created
+  IdRange ids;               // of this partition
+  int64_t memory_bytes = 0;  // without rows that are beyond memory
+  int64_t pushes = 0;        // since it was created
   int64_t pushed_rows = 0;
   int64_t lsn = 0;    // applied: every push of the tensor up to here is in its rows
   int64_t step = -1;  // the last step applied; -1: none
@@ -197,7 +199,7 @@ class StateStore {
   //                       (both are named); its format is newer than this build
   //   DataLoss            a damaged record before the tail of the log, a damaged checkpoint: file,
   //                       offset, and what to do
-  //   ResourceExhausted   the tensors do not fit into memory_bytes, or the disk is full
+  //   ResourceExhausted   three bits a row do not fit into memory_bytes, or the disk is full
   [[nodiscard]] static StatusOr<std::unique_ptr<StateStore>> Open(const StateOptions& options,
                                                                   const StateGraph& graph,
                                                                   Env& env);
@@ -206,7 +208,8 @@ class StateStore {
   //   InvalidArgument    a spec that makes no sense, or another one of this name: the difference
   //   AlreadyExists      the graph has a feature of this name
   //   NotFound           an unknown node type or relation
-  //   ResourceExhausted  it does not fit into memory_bytes: bytes asked, used and allowed
+  //   ResourceExhausted  three bits a row do not fit into memory_bytes: bytes asked, used and
+  //                      allowed; or the disk is full
   //   DeadlineExceeded, Cancelled  by `limits`, while another call had its turn; nothing changed
   [[nodiscard]] virtual Status Create(const MutableTensorSpec& spec,
                                       const WorkLimits& limits = {}) = 0;
@@ -241,6 +244,7 @@ class StateStore {
   //                         pushes are missing. Or the rows were being changed until the deadline
   //                         of `limits`
   //   Unavailable           rows miss a push, or a snapshot could not be loaded: restart the server
+  //   DataLoss, Internal    rows beyond memory could not be read
   [[nodiscard]] virtual Status Pull(const TensorRef& ref, std::span<const int64_t> ids,
                                     std::span<const int64_t> positions, int64_t min_lsn,
                                     std::byte* out, const WorkLimits& limits,

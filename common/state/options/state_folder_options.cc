@@ -31,7 +31,8 @@ void AddStateRows(OptionTable& rows, StateFolderOptions* o, std::string_view who
            "with --sync interval: how old a push gets at most before it is safe")
       .Range(std::chrono::milliseconds(1), std::chrono::hours(1));
   rows.AddBytes("state-memory", &o->memory,
-                "memory for rows and optimizer state of all tensors; beyond: RESOURCE_EXHAUSTED")
+                "memory for rows and optimizer state of all tensors; those that do not fit are "
+                "in the folder, with the same results, slower")
       .AtLeast(int64_t{1} << 20);
 }
 
