@@ -35,6 +35,7 @@ struct Options : PushWorkload {
   int rounds = 21;
   int replay_pushes = 40;  // 1 GiB of log
   bool skip_rounds = false;
+  int64_t beyond_cache_bytes = 0;
 };
 
 double Now() { return ClockSeconds(CLOCK_MONOTONIC); }
@@ -55,12 +56,14 @@ class Bench {
     uint64_t sequence = 0;
     double seconds = 0;  // to open it
   };
-  StatusOr<Opened> Open(const std::string& name, SyncLevel sync, bool fresh);
+  StatusOr<Opened> Open(const std::string& name, SyncLevel sync, bool fresh,
+                        int64_t memory_bytes = int64_t{16} << 30);
   Status PushTo(Opened* opened, const RandomRows& rows);
   Status Rounds(const MutableTensorSpec& spec, Json* report);
   Status LevelRounds(const std::string& name, RowTable* table, Opened* store, Json* report);
   Status Recovery(const MutableTensorSpec& spec, Json* report);
   Status Meanwhile(const MutableTensorSpec& spec, Json* report);
+  Status Beyond(const MutableTensorSpec& spec, Json* report);
 
   const Options& options_;
   const std::unique_ptr<Env> env_;
@@ -69,11 +72,12 @@ class Bench {
   std::vector<RandomRows> pushes_;
 };
 
-StatusOr<Bench::Opened> Bench::Open(const std::string& name, SyncLevel sync, bool fresh) {
+StatusOr<Bench::Opened> Bench::Open(const std::string& name, SyncLevel sync, bool fresh,
+                                    int64_t memory_bytes) {
   StateOptions options;
   options.folder = options_.folder / name;
   options.sync = sync;
-  options.memory_bytes = int64_t{16} << 30;
+  options.memory_bytes = memory_bytes;
   options.log_bytes = int64_t{8} << 30;  // no checkpoint but those that are measured
   if (fresh) std::filesystem::remove_all(options.folder);
   StateGraph graph;
@@ -226,6 +230,23 @@ Status Bench::Meanwhile(const MutableTensorSpec& spec, Json* report) {
   return OkStatus();
 }
 
+// The same pushes with the rows beyond memory: a row a key in RocksDB, once the rows are there.
+Status Bench::Beyond(const MutableTensorSpec& spec, Json* report) {
+  HG_ASSIGN_OR_RETURN(RowTable table, RowTable::Make(spec, spec.rows));
+  std::vector<int64_t> ids(static_cast<size_t>(spec.rows));
+  std::iota(ids.begin(), ids.end(), 0);
+  table.Initialize(0, ids, spec.rows, nullptr);
+  const int64_t memory = 3 * spec.rows / 8 + 2 * options_.beyond_cache_bytes;
+  HG_ASSIGN_OR_RETURN(Opened store, Open("beyond", SyncLevel::kInterval, true, memory));
+  HG_RETURN_IF_ERROR(store.store->Create(spec));
+  HG_RETURN_IF_ERROR(LevelRounds("beyond_memory", &table, &store, report));
+  std::vector<std::byte> pulled(pushes_[0].rows.size() * RowBytes(spec.dtype, spec.dim));
+  const double start = Now();
+  HG_RETURN_IF_ERROR(store.store->Pull(spec.ref, pushes_[0].rows, {}, 0, pulled.data(), {}));
+  (*report)["beyond_memory_pull_ms"] = 1e3 * (Now() - start);
+  return OkStatus();
+}
+
 Status Bench::Run(Json* report) {
   HG_ASSIGN_OR_RETURN(const MutableTensorSpec spec, BenchTensor(options_));
   for (uint64_t i = 0; i < 4; ++i) pushes_.push_back(MakeRandomRows(options_, i));
@@ -235,6 +256,7 @@ Status Bench::Run(Json* report) {
              {"dtype", options_.dtype},     {"optimizer", options_.optimizer},
              {"rounds", options_.rounds},   {"folder", options_.folder.string()}};
   if (!options_.skip_rounds) HG_RETURN_IF_ERROR(Rounds(spec, report));
+  if (options_.beyond_cache_bytes > 0) HG_RETURN_IF_ERROR(Beyond(spec, report));
   if (options_.replay_pushes > 0) {
     HG_RETURN_IF_ERROR(Recovery(spec, report));
     HG_RETURN_IF_ERROR(Meanwhile(spec, report));
@@ -262,6 +284,9 @@ int main(int argc, char** argv) {
   app.add_option("--replay-pushes", options.replay_pushes, "in the log that is replayed; 0: none")
       ->check(CLI::Range(0, 100'000));
   app.add_flag("--skip-rounds", options.skip_rounds, "recovery only");
+  app.add_option("--beyond-cache-bytes", options.beyond_cache_bytes,
+                 "pushes to rows beyond memory too, behind a cache of so many bytes; 0: none")
+      ->check(CLI::NonNegativeNumber);
   app.add_option("--seed", options.seed);
   CLI11_PARSE(app, argc, argv);
   halograph::Json report;
