@@ -77,6 +77,11 @@ Status LiveTensor::InitializeRows(const RowSet& but) {
   return OkStatus();
 }
 
+Status LiveTensor::CheckWhole() const {
+  if (whole) return OkStatus();
+  return Unavailable("{}: rows miss a push; restart the server", spec.ref.ToString());
+}
+
 Status LiveTensor::ToRows(std::span<const int64_t> ids, std::vector<int64_t>* rows) const {
   rows->resize(ids.size());
   for (size_t i = 0; i < ids.size(); ++i) {
@@ -100,9 +105,11 @@ Status LiveTensor::Apply(PushKind kind, std::span<const PushedRows> lists) {
   try {
     changed = Change(kind, lists);
   } catch (...) {
+    whole = false;
     turns.EndChange();
     throw;
   }
+  if (!changed.ok()) whole = false;
   turns.EndChange();
   return changed;
 }

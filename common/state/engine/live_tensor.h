@@ -53,6 +53,10 @@ class LiveTensor {
   // Applies the lists as one push. Within a turn; readers wait. After an error of StateRows, and
   // if it throws std::bad_alloc, the rows may show a part of it.
   [[nodiscard]] Status Apply(PushKind kind, std::span<const PushedRows> lists);
+  // Between turns.BeginRead and EndRead. Unavailable: an Apply has failed, so that neither the rows
+  // nor the images that it was to save can be used. Whoever is let in behind it learns it here,
+  // before who applied can tell anybody.
+  [[nodiscard]] Status CheckWhole() const;
 
   const uint32_t number;
   const MutableTensorSpec spec;
@@ -62,6 +66,7 @@ class LiveTensor {
 
   Turns turns;
   const std::unique_ptr<StateRows> table;  // read between turns.BeginRead and EndRead
+  bool whole = true;                       // as table; for good: a failure ends all pushes
 
   // Within a turn.
   RowSet touched;                       // ever

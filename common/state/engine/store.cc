@@ -118,6 +118,7 @@ Status Store::Pull(const TensorRef& ref, std::span<const int64_t> ids,
     return DeadlineExceeded("{}: its rows were being changed until the deadline of the call",
                             ref.ToString());
   }
+  HG_RETURN_IF_ERROR(tensor->CheckWhole());
   HG_RETURN_IF_ERROR(tensor->table->Gather(rows, positions, out));
   // What made the rows unreadable may have been what this read waited for.
   const MonitorLock lock(*monitor_);
@@ -133,6 +134,7 @@ Status Store::AwaitApplied(const LiveTensor& tensor, int64_t min_lsn,
            (progress.unapplied.empty() || *progress.unapplied.begin() > min_lsn);
   };
   while (!applied()) {
+    HG_RETURN_IF_ERROR(unreadable_);
     if (progress.dropped) return NotFound("{} was dropped", tensor.spec.ref.ToString());
     const Status waited = WaitForChange(limits, until);
     if (waited.ok()) continue;

@@ -327,6 +327,7 @@ Status Store::WriteImages(Moments moments, CheckpointWriter* writer) const {
       bool more = false;
       {
         const TurnsRead read(moment->tensor->turns);
+        HG_RETURN_IF_ERROR(moment->tensor->CheckWhole());
         HG_ASSIGN_OR_RETURN(more, moment->capture->TakeNext(rows, table, &images));
       }
       moment->capture->RunLeft();

@@ -264,6 +264,7 @@ void Store::Guarded(size_t rows, const std::function<Status()>& change) {
   if (log_ != nullptr) log_->Fail(changed);
   const MonitorLock lock(*monitor_);
   unreadable_ = Unavailable("rows miss a push: {}; restart the server", Message(changed));
+  monitor_->NotifyAll();
 }
 
 void Store::Perform(LiveTensor& tensor, const Work& work, const LogRecord& record,

@@ -356,9 +356,11 @@ class MoveTest : public StateTest {
     std::vector<int64_t> ids;  // of nodes, by original id
   };
   // One server a part.
-  Served ServeParts(const TestGraphSpec& graph, const std::string& state) {
+  Served ServeParts(const TestGraphSpec& graph, const std::string& state,
+                    std::optional<int64_t> memory = std::nullopt) {
     server::ServerOptions options = WithState();
     options.state.folder = folder_.path() / state;
+    options.state.memory = memory.value_or(options.state.memory);
     options.max_message_bytes = 64 << 10;
     Served served;
     const std::filesystem::path path = WriteGraph(graph);
@@ -418,10 +420,61 @@ class MoveTest : public StateTest {
   std::vector<MutableTensorSpec> specs_;
 };
 
-TEST_F(MoveTest, ASnapshotGoesToAnotherNumberOfPartsAndTrainingGoesOnAlike) {
-  Served from = ServeParts(two_, "of-two");
+// Where the rows of the servers are that a snapshot comes from, and of those that it goes to.
+class MoveAnywhereTest : public MoveTest,
+                         public testing::WithParamInterface<std::pair<bool, bool>> {
+ protected:
+  static inline const TensorRef kLarge{false, "", "large"};
+  static constexpr int64_t kMemory = int64_t{1} << 20;
+
+  // Not in memory: four rows a part take all but what the sets of the others' rows need.
+  Served ServePlaced(const TestGraphSpec& graph, const std::string& state, bool in_memory) {
+    if (in_memory) return ServeParts(graph, state);
+    Served served = ServeParts(graph, state, kMemory);
+    const Status created = Create(*served.stores.kv, {.ref = kLarge,
+                                                      .placement = Placement::kRange,
+                                                      .rows = 4 * graph.parts,
+                                                      .dim = (kMemory - 1024) / 16,
+                                                      .initializer = {},
+                                                      .optimizer = {}});
+    EXPECT_TRUE(created.ok()) << ToString(created);
+    return served;
+  }
+  // When all tensors are there.
+  void ExpectPlaced(const Served& served, bool in_memory) const {
+    CallContext context;
+    if (!in_memory) {
+      const Status dropped = served.stores.kv->DropTensor(kLarge, context);
+      EXPECT_TRUE(dropped.ok()) << ToString(dropped);
+    }
+    std::vector<std::string> addresses;
+    for (const auto& server : served.servers) addresses.push_back(server->address());
+    for (const ServerStatus& status : AskStatus(Options(addresses))) {
+      ASSERT_TRUE(status.reachable.ok());
+      for (const auto& [part, state] : status.state) {
+        for (const MutableTensorStats& tensor : state.tensors) {
+          EXPECT_EQ(tensor.memory_bytes > 3 * tensor.ids.size() / 8, in_memory)
+              << part << tensor.spec.ref.ToString() << tensor.memory_bytes;
+        }
+      }
+    }
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Places, MoveAnywhereTest,
+                         testing::Values(std::pair{true, true}, std::pair{true, false},
+                                         std::pair{false, true}),
+                         [](const auto& place) {
+                           return fmt::format("{}To{}", place.param.first ? "Memory" : "Disk",
+                                              place.param.second ? "Memory" : "Disk");
+                         });
+
+TEST_P(MoveAnywhereTest, ASnapshotGoesToAnotherNumberOfPartsAndTrainingGoesOnAlike) {
+  const auto [from_memory, to_memory] = GetParam();
+  Served from = ServePlaced(two_, "of-two", from_memory);
   CallContext context;
   for (const MutableTensorSpec& spec : specs_) ASSERT_TRUE(Create(*from.stores.kv, spec).ok());
+  ExpectPlaced(from, from_memory);
   for (int64_t step = 0; step < 3; ++step) Train(from, step);
   ASSERT_TRUE(from.stores.kv->SnapshotTensors("move", 2, context).ok());
   Train(from, 3);  // the snapshot is of the moment before
@@ -433,12 +486,13 @@ TEST_F(MoveTest, ASnapshotGoesToAnotherNumberOfPartsAndTrainingGoesOnAlike) {
   EXPECT_EQ(exported->tensors, 4);
   EXPECT_EQ(exported->rows, 4 * kRows);
 
-  Served to = ServeParts(three_, "of-three");
+  Served to = ServePlaced(three_, "of-three", to_memory);
   for (int times = 0; times < 2; ++times) {  // repeated, as after an interruption
     const auto imported = ImportTensors(*to.stores.kv, files, context);
     ASSERT_TRUE(imported.ok()) << ToString(imported.status());
     EXPECT_EQ(imported->rows, 4 * kRows);
   }
+  ExpectPlaced(to, to_memory);
   const auto listed = to.stores.kv->ListTensors(context);
   ASSERT_TRUE(listed.ok()) << ToString(listed.status());
   ASSERT_EQ(listed->size(), 4U);

@@ -1,8 +1,10 @@
 // What rows of a tensor must do wherever they are: in memory, or by key beyond it.
 #include <array>
 #include <numeric>
+#include <thread>
 
 #include "common/state/engine/keyed_rows.h"
+#include "common/state/engine/live_tensor.h"
 #include "common/state/engine/memory_rows.h"
 #include "tests/unit/state_durable/store_fixture.h"
 
@@ -105,6 +107,34 @@ TEST_P(StateRowsTest, PushesOfEveryKindGiveWhatPlainLoopsGive) {
       ASSERT_EQ(Images(*rows), Images(&reference)) << spec.ToJson().dump();
     }
   }
+}
+
+// What an import pushes: bits that are no finite numbers too.
+TEST_P(StateRowsTest, ImagesArePushedBitByBitAndTheLastPlaceCounts) {
+  MutableTensorSpec spec = Embedding();
+  spec.optimizer.kind = RowOptimizer::Kind::kAdam;
+  const std::unique_ptr<StateRows> rows = MakeBegun(spec);
+  ReferenceState reference(spec, kNodes);
+  ApplyToBoth(PushKind::kGradient, {RandomPush(1, 1, 400)}, rows.get(), &reference);
+  std::vector<std::byte> expected = Images(*rows);
+  const size_t bytes = rows->image_bytes();
+  std::mt19937_64 random(5);
+  std::array<TestPush, 3> pushes = {RandomPush(1, 2, 300), RandomPush(1, 3, 0),
+                                    RandomPush(1, 4, 500)};
+  std::array<std::vector<std::byte>, 3> images;
+  std::vector<PushedRows> lists;
+  for (size_t i = 0; i < pushes.size(); ++i) {
+    const std::vector<int64_t>& ids = pushes[i].ids;
+    images[i].resize(ids.size() * bytes);
+    for (std::byte& byte : images[i]) byte = static_cast<std::byte>(random());
+    for (size_t j = 0; j < ids.size(); ++j) {
+      std::memcpy(expected.data() + static_cast<size_t>(ids[j]) * bytes,
+                  images[i].data() + j * bytes, bytes);
+    }
+    lists.push_back({ids, DType::kFloat32, images[i]});
+  }
+  ASSERT_TRUE(rows->Apply(PushKind::kImage, lists).ok());
+  EXPECT_EQ(Images(*rows), expected);
 }
 
 TEST_P(StateRowsTest, GatherPutsValuesInTheirPlaces) {
@@ -299,6 +329,40 @@ TEST_F(BeyondMemoryTest, PushThatTheSpaceDoesNotTakeStopsPushesAndCountsOnceAfte
   MustOpen();
   MustPush(RandomPush(1, 2));
   EXPECT_EQ(PullAll(), Expected({{RandomPush(1, 1)}, {RandomPush(1, 2)}}));
+}
+
+TEST_F(BeyondMemoryTest, TensorIsNotWholeFromTheFirstChangeThatFailedOn) {
+  const auto tensor = LiveTensor::Make(1, Embedding(), graph_, env_->scheduler(),
+                                       env_->OpenRowSpace(folder_.path() / "rows", 1 << 20).value())
+                          .value();
+  const TestPush push = RandomPush(1, 1);
+  const PushedRows rows{push.ids, DType::kFloat32, std::as_bytes(std::span(push.values))};
+  const std::span<const PushedRows> lists(&rows, 1);
+  EXPECT_TRUE(tensor->Apply(push.kind, lists).ok());
+  EXPECT_TRUE(tensor->CheckWhole().ok());
+  env().row_space_fails() = true;
+  EXPECT_FALSE(tensor->Apply(push.kind, lists).ok());
+  env().row_space_fails() = false;
+  EXPECT_TRUE(absl::IsUnavailable(tensor->CheckWhole()));
+  EXPECT_TRUE(tensor->Apply(push.kind, lists).ok());  // that was under way
+  EXPECT_TRUE(absl::IsUnavailable(tensor->CheckWhole()));
+}
+
+TEST_F(BeyondMemoryTest, PullThatWaitsForAStepLearnsThatItsRowsDidNotTakeIt) {
+  options_.memory_bytes = 1000;
+  options_.step_timeout_ns = 60'000'000'000;
+  OpenWith(Embedding());
+  const int64_t lsn = MustPush(StepPush(1, 0, 2)).lsn;
+  Status pulled;
+  std::thread puller([&] {
+    std::vector<std::byte> row(kDim * sizeof(float));
+    const std::vector<int64_t> ids = {1};
+    pulled = store_->Pull({false, "node", "emb"}, ids, {}, lsn, row.data(), {});
+  });
+  env().row_space_fails() = true;
+  static_cast<void>(Pushed(StepPush(1, 1, 2)).ok());
+  puller.join();
+  EXPECT_TRUE(absl::IsUnavailable(pulled)) << ToString(pulled);
 }
 
 TEST_F(BeyondMemoryTest, PullThatTheSpaceDoesNotAnswerIsAnErrorOfThePullAlone) {
