@@ -15,6 +15,27 @@ namespace {
 
 using testing::HasSubstr;
 
+// A function that may be set while other threads call it.
+template <typename Result>
+class Hook {
+ public:
+  using Function = std::function<Result(const std::filesystem::path&)>;
+  Hook& operator=(Function function) {
+    const std::lock_guard lock(mutex_);
+    function_ = std::move(function);
+    return *this;
+  }
+  // Empty: none is set.
+  [[nodiscard]] Function Get() const {
+    const std::lock_guard lock(mutex_);
+    return function_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  Function function_;
+};
+
 // Files of the machine whose writes and syncs fail from a moment on.
 class FailingFiles : public FileSystem {
  public:
@@ -25,9 +46,9 @@ class FailingFiles : public FileSystem {
     std::atomic<int> made = 0;       // files
     std::atomic<int> refused = 0;    // files that could not be made
     std::atomic<int> synced = 0;     // times that a file was
-    std::function<void(const Path&)> before_create;
-    std::function<void(const Path&)> before_write;
-    std::function<Status(const Path&)> sync_of;  // instead of a sync that works, unless it is OK
+    Hook<void> before_create;
+    Hook<void> before_write;
+    Hook<Status> sync_of;  // instead of a sync that works, unless it is OK
     std::mutex mutex;
     std::vector<Path> synced_folders;
   };
@@ -38,7 +59,7 @@ class FailingFiles : public FileSystem {
   }
   [[nodiscard]] StatusOr<std::unique_ptr<WritableFile>> Create(const Path& path, int64_t bytes,
                                                                Write how) override {
-    if (switches_.before_create) switches_.before_create(path);
+    if (const auto hook = switches_.before_create.Get()) hook(path);
     if (switches_.full) {
       ++switches_.refused;
       return ResourceExhausted("{}: the disk is full", path.string());
@@ -78,13 +99,13 @@ class FailingFiles : public FileSystem {
         : file_(std::move(file)), path_(std::move(path)), switches_(*switches) {}
     [[nodiscard]] Status WriteAt(int64_t offset,
                                  std::span<const std::span<const std::byte>> pieces) override {
-      if (switches_.before_write) switches_.before_write(path_);
+      if (const auto hook = switches_.before_write.Get()) hook(path_);
       if (switches_.writes) return Internal("the disk is broken");
       return file_->WriteAt(offset, pieces);
     }
     [[nodiscard]] Status Sync() override {
       if (switches_.syncs) return Internal("the flush is broken");
-      if (switches_.sync_of) HG_RETURN_IF_ERROR(switches_.sync_of(path_));
+      if (const auto hook = switches_.sync_of.Get()) HG_RETURN_IF_ERROR(hook(path_));
       HG_RETURN_IF_ERROR(file_->Sync());
       ++switches_.synced;
       return OkStatus();
