@@ -70,8 +70,21 @@ Status CheckWhere(const TrainOptions& o) {
   return OkStatus();
 }
 
-Status CheckInBatch(const TrainOptions& o) {
-  if (o.tasks.link.sampling != NegativeSampling::kInBatch) return OkStatus();
+// Seeds that a step is sampled for at most: positions in a minibatch are of 32 bits, and each has a
+// row in every layer.
+constexpr int64_t kMostNegatives = int64_t{1} << 26;
+
+Status CheckNegatives(const TrainOptions& o) {
+  const LinkOptions& link = o.tasks.link;
+  if (link.sampling != NegativeSampling::kInBatch && !link.shared &&
+      link.negatives > kMostNegatives / o.batch_size) {
+    return InvalidArgument(
+        "--negatives {} for each of --batch-size {} edges is more than {} in a step: give fewer, "
+        "or "
+        "--shared-negatives",
+        link.negatives, o.batch_size, kMostNegatives);
+  }
+  if (link.sampling != NegativeSampling::kInBatch) return OkStatus();
   if (o.batch_size < 2) {
     return InvalidArgument(
         "--negative-sampling in-batch with --batch-size 1: an edge has no other one beside it");
@@ -304,7 +317,7 @@ Status TrainOptions::Validate() const {
   if (model_options != nullptr) HG_RETURN_IF_ERROR(model_options->Validate());
   HG_RETURN_IF_ERROR(CheckWhere(*this));
   HG_RETURN_IF_ERROR(CheckFanouts("--fanouts", AllFanouts(), layers));
-  HG_RETURN_IF_ERROR(CheckInBatch(*this));
+  HG_RETURN_IF_ERROR(CheckNegatives(*this));
   if (threads_per_minibatch > sample_threads) {
     return InvalidArgument("--threads-per-minibatch is {}, expected 0 to {} (--sample-threads)",
                            threads_per_minibatch, sample_threads);

@@ -72,9 +72,9 @@ class EdgeSeeds final : public SeedSource {
   void Exclude(std::span<const size_t> edges, StepSeeds* step) const;
 
   const Schema* const schema_;
-  const EdgeRows rows_;
+  EdgeRows rows_;
   const NegativeSpec negatives_;
-  const NodeDrawers drawers_;
+  NodeDrawers drawers_;
   const int64_t tag_;
   std::vector<int64_t> runs_;              // RunOf of each relation
   std::vector<std::vector<int>> reverse_;  // of each relation

@@ -138,16 +138,17 @@ Status OpenTaskOf(Session& session) {
 }
 
 // Edges that stand the wrong way round are the usual reason.
-void WarnIfNoEdgeLeadsToSeeds(const Session& session) {
+void WarnIfNoEdgeLeadsToSeeds(const Session& session, const ModelNeeds& needs) {
+  if (!needs.neighbors || session.options.rank != 0) return;
   const Schema& schema = session.stores.graph->info().schema;
   const int type = session.task->node_type();
   for (int r = 0; r < static_cast<int>(schema.relations.size()); ++r) {
     if (schema.DestinationType(r) == type && schema.relations[r].count > 0) return;
   }
   spdlog::warn(
-      "rank {}: no edge leads into node type '{}' of task '{}': the model sees each of these nodes "
-      "alone. halograph-partition run --undirected adds the reverse relations",
-      session.options.rank, schema.node_types[type].name, session.task->name());
+      "no edge leads into node type '{}' of task '{}': the model sees each of these nodes alone. "
+      "halograph-partition run --undirected adds the reverse relations",
+      schema.node_types[type].name, session.task->name());
 }
 
 // How many epochs, where the options leave it open.
@@ -179,7 +180,7 @@ Status Prepare(Session& session, Inputs* inputs) {
   PlanSampling(session);
   HG_ASSIGN_OR_RETURN(*inputs, ChooseInputsOf(session, *kind));
   HG_RETURN_IF_ERROR(OpenTaskOf(session));
-  WarnIfNoEdgeLeadsToSeeds(session);
+  WarnIfNoEdgeLeadsToSeeds(session, options.model_options->NeedsOf(kind->needs));
   ResolveEpochs(session);
   HG_RETURN_IF_ERROR(ResolvePredict(session));
   for (auto* const maker : {&session.train_maker, &session.eval_maker}) {
@@ -198,7 +199,7 @@ Status Prepare(Session& session, Inputs* inputs) {
   facts["graph_identity"] = session.stores.graph->info().identity;
   facts["build"] = BuildVersion();
   HG_RETURN_IF_ERROR(session.ranks->Agree(facts));
-  if (!kind->needs.neighbors) return OkStatus();
+  if (!options.model_options->NeedsOf(kind->needs).neighbors) return OkStatus();
   return session.task->CheckGraph(*session.stores.graph, &session.cancel);
 }
 

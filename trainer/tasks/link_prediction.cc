@@ -113,7 +113,8 @@ class LinkPrediction final : public TrainingTask {
                std::vector<torch::Tensor>* rows, std::vector<torch::Tensor>* truths) {
           for (const Asked& asked : AskedOf(outputs, batch)) {
             AddQueries(asked, batch, queries);
-            rows->push_back(scorer_.Queries(asked.given, asked.relations));
+            // Rows of their own: those of a score may be a view of the whole minibatch's.
+            rows->push_back(scorer_.Queries(asked.given, asked.relations).clone());
             truths->push_back(scorer_.Each(rows->back(), asked.truth));
           }
         });
@@ -157,7 +158,7 @@ class LinkPrediction final : public TrainingTask {
   const std::vector<int> relations_;
   const LinkOptions options_;
   LinkScorer scorer_;
-  const EdgeSets sets_;
+  EdgeSets sets_;
   const std::optional<KnownEdges> known_;     // where evaluation ranks among all nodes
   std::array<double, kRankSums> ranks_ = {};  // of what LossSum got last
 };

@@ -1,6 +1,7 @@
 #include "trainer/tasks/link_scores.h"
 
 #include <cmath>
+#include <limits>
 
 namespace halograph {
 
@@ -48,9 +49,14 @@ torch::Tensor LinkScorer::All(const torch::Tensor& queries, const torch::Tensor&
 
 RankCounts CompareScores(const torch::Tensor& truth, const torch::Tensor& candidates) {
   constexpr double kRounding = 1e-5;
-  const torch::Tensor margin = kRounding * truth.abs();
-  const torch::Tensor above = (candidates > (truth + margin).unsqueeze(1)).sum(1);
-  const torch::Tensor not_below = (candidates >= (truth - margin).unsqueeze(1)).sum(1);
+  const torch::Tensor margin = (kRounding * truth.abs()).nan_to_num(0, 0, 0);
+  const torch::Tensor there = candidates != -std::numeric_limits<double>::infinity();
+  // What is not below or at a bound is above it: so a score that is no number ranks last.
+  const auto beyond = [&](const torch::Tensor& below_or_at) {
+    return (below_or_at.logical_not() & there).sum(1);
+  };
+  const torch::Tensor above = beyond(candidates <= (truth + margin).unsqueeze(1));
+  const torch::Tensor not_below = beyond(candidates < (truth - margin).unsqueeze(1));
   return {above, not_below - above};
 }
 

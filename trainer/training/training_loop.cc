@@ -278,10 +278,11 @@ void TrainingLoop::Remember(const EpochStats& stats) {
   const auto known = [](const std::optional<SetFigures>& figures) {
     return figures.has_value() && !std::isnan(figures->metric);
   };
-  const bool better = !result_.best.has_value() || !known(result_.best->valid) ||
-                      !known(stats.valid) ||
-                      (higher ? stats.valid->metric > result_.best->valid->metric
-                              : stats.valid->metric < result_.best->valid->metric);
+  // Without a metric the last epoch counts; but one that has none is no better than one that has.
+  const bool better =
+      !result_.best.has_value() || !known(result_.best->valid) ||
+      (known(stats.valid) && (higher ? stats.valid->metric > result_.best->valid->metric
+                                     : stats.valid->metric < result_.best->valid->metric));
   if (!better) return;
   const torch::NoGradGuard no_grad;
   result_.best = stats;

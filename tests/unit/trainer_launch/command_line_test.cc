@@ -65,6 +65,14 @@ TEST(CommandLineTest, InBatchNegativesNeedAnotherEdgeInTheBatch) {
   EXPECT_THAT(Refusal(shared), HasSubstr("nothing is drawn to be shared"));
 }
 
+TEST(CommandLineTest, NegativesOfAStepAreBounded) {
+  const std::vector<const char*> words = {"--graph", "g", "--negatives", "1000000"};
+  EXPECT_THAT(Refusal(words), HasSubstr("--shared-negatives"));
+  std::vector<const char*> shared = words;
+  shared.push_back("--shared-negatives");
+  EXPECT_FALSE(Parse(shared).exit_code.has_value());
+}
+
 TEST(CommandLineTest, OptionsArriveAndDefaultsAreResolved) {
   const ParsedCommandLine parsed = Parse({"--graph",
                                           "g",

@@ -308,6 +308,15 @@ TEST(RanksTest, ScoresThatDifferByRoundingAreEqual) {
   EXPECT_EQ(counts.greater.item<int64_t>(), 1);
 }
 
+TEST(RanksTest, AScoreThatIsNoNumberRanksLast) {
+  const float none = -std::numeric_limits<float>::infinity();
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const RankCounts counts =
+      CompareScores(torch::tensor({nan, 1.F}), torch::tensor({{0.F, 2.F, none}, {nan, 0.F, none}}));
+  EXPECT_TRUE(torch::equal(counts.greater, torch::tensor({2, 1}, torch::kInt64)));
+  EXPECT_TRUE(torch::equal(counts.equal, torch::tensor({0, 0}, torch::kInt64)));
+}
+
 // What every other node scores, by hand; nodes of other known edges are left out.
 TEST_F(LinkPredictionTest, FilteredRanksAreAmongAllNodesButThoseOfOtherKnownEdges) {
   LinkOptions options = Options(LinkScore::kDistMult);
