@@ -25,7 +25,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 using V = VecF32;
 
-constexpr size_t kBlock = 16;  // columns of the widest vector; as many sums stand side by side
+inline constexpr size_t kBlock =
+    16;  // columns of the widest vector; as many sums stand side by side
 
 // Vectors at the start of an array.
 struct Whole {

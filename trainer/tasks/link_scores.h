@@ -44,8 +44,9 @@ class LinkScorer : public torch::nn::Module {
 struct RankCounts {
   torch::Tensor greater, equal;  // [n], int64
 };
-// `truth` [n]; `candidates` [n, m], -infinity where there is none. A truth that is no number is below
-// all candidates, and a candidate that is none above every truth: a model that broke ranks last.
+// `truth` [n]; `candidates` [n, m], -infinity where there is none. A truth that is no number is
+// below all candidates, and a candidate that is none above every truth: a model that broke ranks
+// last.
 [[nodiscard]] RankCounts CompareScores(const torch::Tensor& truth, const torch::Tensor& candidates);
 
 // Sums over answers: 1 / rank, then hits at 1, 3 and 10, then how many.

@@ -299,7 +299,7 @@ Status PushLog::SyncSegments(int64_t target) {
     }
   }
   const int64_t begin = env_.scheduler().NowNs();
-  const Status synced = SyncFiles(files, !unnamed.empty());
+  Status synced = SyncFiles(files, !unnamed.empty());
   const MonitorLock lock(*monitor_);
   syncing_ = false;
   if (!synced.ok()) {

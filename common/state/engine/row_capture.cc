@@ -41,7 +41,7 @@ Status RowCapture::SaveBefore(std::span<const int64_t> rows, const StateRows& ta
   for (const int64_t row : rows) {
     if (remaining_.Take(row)) saved_.rows.push_back(row);
   }
-  const Status saved = AppendImages(first, table, &saved_);
+  Status saved = AppendImages(first, table, &saved_);
   const MonitorLock lock(*monitor_);
   saved_bytes_ = static_cast<int64_t>(saved_.images.size());
   return saved;

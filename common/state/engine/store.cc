@@ -59,7 +59,7 @@ Status Store::Create(const MutableTensorSpec& spec, const WorkLimits& limits) {
   HG_RETURN_IF_ERROR(MakeTensors({{number, spec}}, &used, &made));
   LiveTensor& tensor = *made.at(number);
   HG_RETURN_IF_ERROR(tensor.InitializeRows(RowSet(tensor.positions.size())));
-  if (const Status added = catalogue_->AddTensor({number, spec}); !added.ok()) {
+  if (Status added = catalogue_->AddTensor({number, spec}); !added.ok()) {
     log_->Fail(added);  // whether it is there is not known until a restart
     return added;
   }
@@ -78,7 +78,7 @@ Status Store::Drop(const TensorRef& ref, const WorkLimits& limits) {
     HG_ASSIGN_OR_RETURN(tensor, Find(ref));
   }
   HG_RETURN_IF_ERROR(log_->failure());
-  if (const Status removed = catalogue_->RemoveTensor(tensor->number); !removed.ok()) {
+  if (Status removed = catalogue_->RemoveTensor(tensor->number); !removed.ok()) {
     log_->Fail(removed);
     return removed;
   }
@@ -136,7 +136,7 @@ Status Store::AwaitApplied(const LiveTensor& tensor, int64_t min_lsn,
   while (!applied()) {
     HG_RETURN_IF_ERROR(unreadable_);
     if (progress.dropped) return NotFound("{} was dropped", tensor.spec.ref.ToString());
-    const Status waited = WaitForChange(limits, until);
+    Status waited = WaitForChange(limits, until);
     if (waited.ok()) continue;
     if (!absl::IsDeadlineExceeded(waited) || applied()) return waited;
     std::string why = progress.steps.Missing();

@@ -269,7 +269,7 @@ Status Store::SwitchTo(const CheckpointInfo& next, const CatalogueSnapshot* snap
                        const std::vector<CatalogueTensor>* tensors) {
   // The images may show a push that the log lacks, or lack one that it holds.
   HG_RETURN_IF_ERROR(log_->failure());
-  if (const Status set = catalogue_->SetCheckpoint(next, snapshot, tensors); !set.ok()) {
+  if (Status set = catalogue_->SetCheckpoint(next, snapshot, tensors); !set.ok()) {
     log_->Fail(set);  // which of the two counts is not known until a restart
     return set;
   }
@@ -287,7 +287,7 @@ Status Store::SwitchTo(const CheckpointInfo& next, const CatalogueSnapshot* snap
 
 StatusOr<int64_t> Store::WriteFile(int64_t number, const Moments& moments,
                                    const std::string& clients) {
-  const StatusOr<int64_t> bytes = WriteSections(FilePath(number), moments, clients);
+  StatusOr<int64_t> bytes = WriteSections(FilePath(number), moments, clients);
   if (bytes.ok()) {
     file_bytes_[number] = *bytes;
   } else if (!absl::IsResourceExhausted(bytes.status())) {

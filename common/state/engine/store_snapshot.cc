@@ -85,7 +85,7 @@ Status Store::DeleteSnapshot(const std::string& name, const WorkLimits& limits) 
   const AdminTurn turn(*this, limits);
   HG_RETURN_IF_ERROR(turn.status());
   HG_RETURN_IF_ERROR(FindSnapshot(name).status());
-  if (const Status removed = catalogue_->RemoveSnapshot(name); !removed.ok()) {
+  if (Status removed = catalogue_->RemoveSnapshot(name); !removed.ok()) {
     log_->Fail(removed);
     return removed;
   }
