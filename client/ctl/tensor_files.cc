@@ -180,6 +180,7 @@ StatusOr<std::vector<MutableTensorSpec>> TensorsOfSnapshot(KVStore& store, const
   }
   HG_ASSIGN_OR_RETURN(const std::vector<MutableTensorState> tensors, MergeTensors(by_part));
   std::vector<MutableTensorSpec> specs;
+  specs.reserve(tensors.size());
   for (const MutableTensorState& tensor : tensors) specs.push_back(tensor.spec);
   return specs;
 }

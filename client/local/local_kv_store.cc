@@ -162,7 +162,8 @@ std::unique_ptr<KVStore> MakeLocalKVStore(std::shared_ptr<const MappedGraph> gra
 }
 
 std::unique_ptr<KVStore> MakeLocalKVStore(std::shared_ptr<LocalState> state) {
-  return std::make_unique<LocalKVStore>(state->graph, state);
+  auto graph = state->graph;
+  return std::make_unique<LocalKVStore>(std::move(graph), std::move(state));
 }
 
 }  // namespace halograph

@@ -78,7 +78,7 @@ void MultiplyColumns(const Dense<typename Tiles::Value>& dense, int64_t column, 
   constexpr int kCols = N * Tiles::kLanes;
   const int64_t cols = std::min<int64_t>(kCols, dense.cols - column);
   const bool room = cols == kCols || dense.out.stride >= RoomForColumns(dense.cols);
-  std::array<float, kRows * kCols> aside;
+  std::array<float, size_t{kRows} * kCols> aside;
   for (int64_t row = 0; row < dense.rows; row += kRows) {
     const int64_t rows = std::min<int64_t>(kRows, dense.rows - row);
     const MutableRows out = {dense.out.data + row * dense.out.stride + column, dense.out.stride};

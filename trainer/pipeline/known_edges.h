@@ -23,9 +23,9 @@ class KnownEdges {
 
   struct Entry {
     int64_t relation = 0;
-    int64_t node = 0;   // at the end that is given
-    int64_t other = 0;  // at the end that is asked about
-    auto operator<=>(const Entry&) const = default;
+    int64_t node = 0;                                // at the end that is given
+    int64_t other = 0;                               // at the end that is asked about
+    auto operator<=>(const Entry&) const = default;  // NOLINT(modernize-use-nullptr)
   };
   // The edges of `relation` from source `node`, by destination ascending, each once. Requires ends
   // with tails.

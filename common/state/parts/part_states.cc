@@ -83,10 +83,10 @@ Status PartStates::Create(const MutableTensorSpec& spec, const WorkLimits& limit
 }
 
 Status PartStates::Drop(const TensorRef& ref, const WorkLimits& limits) {
-  const Status dropped = DropOne(ref, limits);
+  Status dropped = DropOne(ref, limits);
   if (!dropped.ok() && !absl::IsNotFound(dropped)) return dropped;
   // Last: a tensor that is there is marked as long as it is not whole.
-  const Status unmarked = DropOne(ImportMarkOf(ref), limits);
+  Status unmarked = DropOne(ImportMarkOf(ref), limits);
   if (absl::IsNotFound(unmarked)) return dropped;
   return unmarked;
 }
