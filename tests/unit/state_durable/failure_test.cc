@@ -367,7 +367,8 @@ TEST_F(HungDiskTest, PushesEndByTheirLimitsWhileTheLogIsWrittenAndCountOnce) {
   cancels.join();
   EXPECT_TRUE(absl::IsCancelled(cancelled)) << ToString(cancelled);
   log_writes_.Open();
-  for (uint64_t i = 2; i <= 4; ++i) EXPECT_TRUE(MustPush(RandomPush(1, i)).repeated);
+  for (uint64_t i = 2; i <= 3; ++i) EXPECT_TRUE(MustPush(RandomPush(1, i)).repeated);
+  MustPush(RandomPush(1, 4));  // which may have been cancelled before it was in the log
   const std::vector<std::vector<TestPush>> all = {
       {RandomPush(1, 1)}, {RandomPush(1, 2)}, {RandomPush(1, 3)}, {RandomPush(1, 4)}};
   EXPECT_EQ(PullAll(), Expected(all));
