@@ -1,0 +1,234 @@
+#include "trainer/run/prepare.h"
+
+#include <memory>
+#include <utility>
+
+#include "common/base/build_info.h"
+#include "common/base/log.h"
+#include "common/base/units.h"
+#include "common/sampling/sampler_plan.h"
+#include "trainer/distributed/gradients.h"
+#include "trainer/kernels/bf16_product.h"
+#include "trainer/launch/blas.h"
+#include "trainer/models/registry.h"
+#include "trainer/pipeline/batch_schedule.h"
+#include "trainer/tasks/registry.h"
+#include "trainer/torch/tensor_pool.h"
+
+namespace halograph {
+namespace {
+
+void SetThreads(const TrainOptions& options) {
+  at::set_num_threads(options.threads);
+  // One operation at a time: the pipeline's threads are the parallelism beside it.
+  if (at::get_num_interop_threads() != 1) at::set_num_interop_threads(1);
+}
+
+StatusOr<BatchRecipe> RecipeOf(const Session& session, const ModelKind& kind,
+                               const RunInputs& inputs, bool training) {
+  const TrainOptions& options = session.options;
+  BatchRecipe recipe;
+  HG_ASSIGN_OR_RETURN(recipe.sampling,
+                      ChooseFanouts(training ? "--fanouts" : "--eval-fanouts",
+                                    training ? options.AllFanouts() : options.AllEvalFanouts(),
+                                    session.stores.graph->info().schema, options.replace));
+  recipe.sampling.weight = session.options.sampling_weights;
+  const ModelNeeds needs = session.options.model_options->NeedsOf(kind.needs);
+  if (!needs.neighbors) recipe.sampling.layers = {{}};
+  recipe.edge_ids = needs.edge_ids;
+  recipe.weights = needs.weights;
+  recipe.inputs = inputs.features;
+  // What is learnt is not there yet when a minibatch is prepared.
+  recipe.input_rows = inputs.learnt.empty() ? needs.input_rows : InputRows::kNodes;
+  recipe.precision = session.options.precision;
+  recipe.transposed = training && needs.transposed;
+  recipe.pool = session.preparing.get();
+  return recipe;
+}
+
+void SayIfProductsAreWide(const TrainOptions& options) {
+  if (options.precision != Precision::kBf16 || HasBf16Products()) return;
+  spdlog::warn(
+      "rank {}: --precision bf16: this processor has no AVX512-BF16. Rows are kept as bfloat16, "
+      "and "
+      "products are made of them in float32",
+      options.rank);
+}
+
+Status ResolvePredict(Session& session) {
+  TrainOptions& options = session.options;
+  const TrainingTask& task = *session.task;
+  if (options.predict.empty()) return OkStatus();
+  if (task.predicts_outputs()) {
+    if (options.predict_what == PredictWhat::kEmbeddings &&
+        options.predict_nodes == PredictNodes::kAll) {
+      return OkStatus();
+    }
+    return InvalidArgument(
+        "--predict: task '{}' is about edges, and nodes have embeddings only: give --predict-what "
+        "embeddings, and --predict-nodes all or not at all",
+        task.name());
+  }
+  if (!task.can_predict()) {
+    return InvalidArgument("--predict: task '{}' predicts nothing for nodes; leave the option out",
+                           task.name());
+  }
+  HG_ASSIGN_OR_RETURN(options.predict_what, task.WhatToPredict(options.predict_what));
+  return OkStatus();
+}
+
+void PlanSampling(Session& session) {
+  const SamplerThreads threads = SamplerThreadsOf(session.options);
+  session.sampler = PlanSampler(session.stores.graph->info().schema, threads);
+  if (session.sampler.helpers > 0) {
+    const auto helpers = static_cast<size_t>(session.sampler.helpers);
+    session.preparing = std::make_unique<ThreadPool>("hg-rows", helpers, helpers * 4);
+  }
+  if (session.sampler.table_bytes <= threads.memory) return;
+  spdlog::warn(
+      "rank {}: one minibatch in the making needs tables of {}, more than --sampler-memory {}: "
+      "making one at a time",
+      session.options.rank, FormatBytes(session.sampler.table_bytes), FormatBytes(threads.memory));
+}
+
+Status JoinRanks(Session& session) {
+  const TrainOptions& options = session.options;
+  HG_ASSIGN_OR_RETURN(
+      session.ranks,
+      Communicator::Join({options.rank, options.world_size, options.master_addr,
+                          options.master_port, options.remote.timeout, session.stop->flag()}));
+  return OkStatus();
+}
+
+// A row that cannot be learnt from is met by the rank that reads it alone: it joins the others
+// before it fails, so that they are told why (Leave) and do not wait for it.
+Status OpenTaskOf(Session& session) {
+  const TrainOptions& options = session.options;
+  torch::manual_seed(TrainerKey(options.seed, TrainerStream::kTask, 0, 0));  // of its own weights
+  auto task =
+      OpenTask(*session.stores.kv, options.tasks, options.task, {options.rank, options.world_size});
+  if (!task.ok()) {
+    if (task.status().code() == absl::StatusCode::kOutOfRange) {
+      const Status joined = JoinRanks(session);
+      if (!joined.ok()) spdlog::warn("{}", ToString(joined));
+    }
+    return task.status();
+  }
+  session.task = std::move(*task);
+  return OkStatus();
+}
+
+// Edges that stand the wrong way round are the usual reason.
+void WarnIfNoEdgeLeadsToSeeds(const Session& session, const ModelNeeds& needs) {
+  if (!needs.neighbors || session.options.rank != 0) return;
+  const Schema& schema = session.stores.graph->info().schema;
+  const int type = session.task->node_type();
+  for (int r = 0; r < static_cast<int>(schema.relations.size()); ++r) {
+    if (schema.DestinationType(r) == type && schema.relations[r].count > 0) return;
+  }
+  spdlog::warn(
+      "no edge leads into node type '{}' of task '{}': the model sees each of these nodes alone. "
+      "halograph-partition run --undirected adds the reverse relations",
+      schema.node_types[type].name, session.task->name());
+}
+
+// How many epochs, where the options leave it open.
+void ResolveEpochs(Session& session) {
+  TrainOptions& options = session.options;
+  if (options.epochs > 0) return;
+  const SeedSource& train = *session.task->source(BatchPurpose::kTrain);
+  options.epochs = DefaultEpochs(session.Shards(train).Steps(options.batch_size));
+}
+
+StatusOr<RunInputs> ChooseInputsOf(const Session& session, const ModelKind& kind) {
+  const TrainOptions& options = session.options;
+  const Schema& schema = session.stores.graph->info().schema;
+  RunInputs inputs;
+  HG_ASSIGN_OR_RETURN(inputs.learnt, ChooseLearntTypes(options.embeddings, schema));
+  std::vector<int> learnt;
+  for (const LearntType& type : inputs.learnt) learnt.push_back(type.node_type);
+  HG_ASSIGN_OR_RETURN(inputs.features,
+                      ChooseInputs(kind, schema, options.features, options.normalization, learnt));
+  return inputs;
+}
+
+// OpenBLAS tries for ever to get the buffer that it needs, from its first product of matrices on.
+// It gets it here, or memory is out.
+Status TakeBlasBuffer() {
+  HG_RETURN_IF_ERROR(CheckBlasMemory(FastBlasName()));
+  constexpr int64_t kEnough = 256;  // columns, for all its threads to share the product
+  const torch::Tensor square = torch::zeros({kEnough, kEnough});
+  static_cast<void>(torch::mm(square, square));
+  return OkStatus();
+}
+
+}  // namespace
+
+void SetUpComputation(const TrainOptions& options) {
+  PoolTensors();
+  SetThreads(options);
+  SayIfProductsAreWide(options);
+}
+
+Status Prepare(Session& session, RunInputs* inputs) {
+  HG_RETURN_IF_ERROR(TakeBlasBuffer());
+  const TrainOptions& options = session.options;
+  HG_ASSIGN_OR_RETURN(const ModelKind* const kind, FindModelKind(options.model));
+  session.stop->OnStop([&session] { session.cancel.Cancel(); });
+  HG_ASSIGN_OR_RETURN(session.stores, OpenStores(StoreOptionsOf(options), &session.cancel));
+  PlanSampling(session);
+  HG_ASSIGN_OR_RETURN(*inputs, ChooseInputsOf(session, *kind));
+  HG_RETURN_IF_ERROR(OpenTaskOf(session));
+  WarnIfNoEdgeLeadsToSeeds(session, options.model_options->NeedsOf(kind->needs));
+  ResolveEpochs(session);
+  HG_RETURN_IF_ERROR(ResolvePredict(session));
+  for (auto* const maker : {&session.train_maker, &session.eval_maker}) {
+    HG_ASSIGN_OR_RETURN(
+        const BatchRecipe recipe,
+        RecipeOf(session, *kind, *inputs, /*training=*/maker == &session.train_maker));
+    // What no minibatch could be made of is an error now, not after the ranks have met.
+    HG_RETURN_IF_ERROR(ValidateRequest(
+        session.stores.graph->info().schema,
+        {.spec = &recipe.sampling, .edge_ids = recipe.edge_ids, .weights = recipe.weights}));
+    *maker =
+        std::make_unique<BatchMaker>(session.stores.graph.get(), session.stores.kv.get(), recipe);
+  }
+  HG_RETURN_IF_ERROR(JoinRanks(session));
+  Json facts = SharedFacts(options);
+  facts["graph_identity"] = session.stores.graph->info().identity;
+  facts["build"] = BuildVersion();
+  HG_RETURN_IF_ERROR(session.ranks->Agree(facts));
+  if (!options.model_options->NeedsOf(kind->needs).neighbors) return OkStatus();
+  return session.task->CheckGraph(*session.stores.graph, &session.cancel);
+}
+
+Status MakeModel(Session& session, const RunInputs& inputs) {
+  const TrainOptions& options = session.options;
+  HG_ASSIGN_OR_RETURN(const ModelKind* const kind, FindModelKind(options.model));
+  ModelShape shape;
+  shape.schema = &session.stores.graph->info().schema;
+  shape.input_dims.resize(shape.schema->node_types.size());
+  for (const NodeInput& input : inputs.features) {
+    shape.input_dims[input.node_type] += input.spec.dim;
+  }
+  for (const LearntType& type : inputs.learnt) shape.input_dims[type.node_type] = type.dim;
+  shape.layers = options.layers;
+  shape.output_dim = session.task->output_dim();
+  shape.precision = options.precision;
+  torch::manual_seed(TrainerKey(options.seed, TrainerStream::kInitialWeights, 0, 0));
+  session.model = kind->make(*options.model_options, shape);
+  return BroadcastParameters(session.Parameters(), *session.ranks);
+}
+
+Status OpenLearntInputs(Session& session, const RunInputs& inputs) {
+  if (inputs.learnt.empty()) return OkStatus();
+  const TrainOptions& options = session.options;
+  HG_ASSIGN_OR_RETURN(
+      session.learnt,
+      LearntInputs::Open(session.stores.kv.get(), options.embeddings, inputs.learnt,
+                         TrainerKey(options.seed, TrainerStream::kLearntInputs, 0, 0),
+                         session.ranks.get(), &session.cancel));
+  return OkStatus();
+}
+
+}  // namespace halograph

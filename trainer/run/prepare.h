@@ -1,0 +1,38 @@
+// What a run needs before it computes anything: graph, task, ranks, makers of minibatches, learnt
+// inputs and model. Training and inference begin alike.
+//
+// Call in this order: SetUpComputation, Prepare, OpenLearntInputs, MakeModel.
+#pragma once
+
+#include <vector>
+
+#include "common/base/status.h"
+#include "trainer/launch/options.h"
+#include "trainer/training/session.h"
+
+namespace halograph {
+
+// What the model takes in.
+struct RunInputs {
+  std::vector<NodeInput> features;
+  std::vector<LearntType> learnt;
+};
+
+// Threads and memory of libtorch, for the whole process.
+void SetUpComputation(const TrainOptions& options);
+
+// Opens the graph and the task, fills in the options that follow from them (epochs, what is
+// predicted), makes the makers of minibatches, and joins the ranks. Requires session.options, which
+// are resolved and valid, and session.stop, whose signal cancels calls from here on.
+//   InvalidArgument, FailedPrecondition   options that the graph or the task cannot give, or that
+//                                         ranks have different values of: named
+//   else                                  as OpenStores, OpenTask, Communicator::Join
+[[nodiscard]] Status Prepare(Session& session, RunInputs* inputs);
+
+// Requires Prepare. Errors as LearntInputs::Open.
+[[nodiscard]] Status OpenLearntInputs(Session& session, const RunInputs& inputs);
+
+// With the same weights on every rank. Requires Prepare. Errors as Communicator::Broadcast.
+[[nodiscard]] Status MakeModel(Session& session, const RunInputs& inputs);
+
+}  // namespace halograph
