@@ -107,19 +107,19 @@ StatusOr<EpochStats> TrainingLoop::RunEpoch(int64_t epoch, int64_t first_step) {
 Status TrainingLoop::Step(int64_t epoch, int64_t step, EpochFigures* figures) {
   HG_ASSIGN_OR_RETURN(const std::unique_ptr<Upcoming> next, NextBatch(figures));
   // A rank that is to stop goes along to the step's collective once more, to say so.
-  bool stop = next == nullptr;
+  StepAsks asks{.stop = next == nullptr};
   HG_ASSIGN_OR_RETURN(const double weight, StepWeight(next.get(), step, figures));
   double loss = 0;
-  if (stop) {
+  if (asks.stop) {
     gradients_.Zero();
   } else {
     HG_ASSIGN_OR_RETURN(loss, Learn(*next, epoch, step, weight, figures));
   }
 
   const Stopwatch sync_watch;
-  HG_RETURN_IF_ERROR(gradients_.AllReduce(*session_.ranks, &stop));
+  HG_RETURN_IF_ERROR(gradients_.AllReduce(*session_.ranks, &asks));
   (*figures)[Figure::kSyncWait] += sync_watch.Seconds();
-  if (stop) {
+  if (asks.stop) {
     result_.stopped = true;
     return OkStatus();
   }

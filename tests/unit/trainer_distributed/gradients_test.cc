@@ -30,14 +30,17 @@ TEST(GradientBufferTest, AllReduceReachesTheParameters) {
   });
 }
 
-TEST(GradientBufferTest, AllRanksLearnThatOneWantsToStop) {
+TEST(GradientBufferTest, AllRanksLearnWhatOneAsksFor) {
   RunRanks(3, [](std::unique_ptr<Communicator> ranks) {
     torch::Tensor weight = torch::zeros({2}).requires_grad_(true);
     GradientBuffer gradients({weight});
-    for (const int stops : {3, 1, 3}) {
-      bool stop = ranks->rank() == stops;
+    for (const int who : {3, 1, 3}) {
+      StepAsks stop{.stop = ranks->rank() == who};
       ASSERT_TRUE(gradients.AllReduce(*ranks, &stop).ok());
-      EXPECT_EQ(stop, stops < 3);
+      EXPECT_EQ(stop, StepAsks{.stop = who < 3});
+      StepAsks both{.stop = ranks->rank() == who, .checkpoint = ranks->rank() == 0};
+      ASSERT_TRUE(gradients.AllReduce(*ranks, &both).ok());
+      EXPECT_EQ(both, (StepAsks{.stop = who < 3, .checkpoint = true}));
     }
     EXPECT_EQ(gradients.flat().numel(), 2);
     ASSERT_TRUE(ranks->Barrier("end").ok());
