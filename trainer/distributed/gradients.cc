@@ -44,13 +44,4 @@ Status BroadcastParameters(const std::vector<torch::Tensor>& parameters,
   return OkStatus();
 }
 
-Status AverageBuffers(const std::vector<torch::Tensor>& buffers, Communicator& communicator) {
-  const torch::NoGradGuard no_grad;
-  for (torch::Tensor buffer : buffers) {
-    HG_RETURN_IF_ERROR(communicator.AllReduceSum(buffer, "all-reduce of the model's buffers"));
-    buffer /= communicator.world_size();
-  }
-  return OkStatus();
-}
-
 }  // namespace halograph

@@ -42,9 +42,4 @@ class GradientBuffer {
 [[nodiscard]] Status BroadcastParameters(const std::vector<torch::Tensor>& parameters,
                                          Communicator& communicator);
 
-// Gives all ranks the mean over ranks of what a model keeps beside parameters (running means of
-// batches): float32 tensors, as many and of the same shapes on every rank.
-[[nodiscard]] Status AverageBuffers(const std::vector<torch::Tensor>& buffers,
-                                    Communicator& communicator);
-
 }  // namespace halograph

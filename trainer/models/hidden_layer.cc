@@ -1,6 +1,7 @@
 #include "trainer/models/hidden_layer.h"
 
 #include "trainer/kernels/linear_layer.h"
+#include "trainer/torch/rows_seen.h"
 
 namespace halograph {
 namespace {
@@ -27,6 +28,7 @@ HiddenLayerImpl::HiddenLayerImpl(const LayerOptions& options, Activation activat
   if (norm_ == Normalization::kBatch) {
     running_mean_ = register_buffer("running_mean", torch::zeros({out}));
     running_variance_ = register_buffer("running_variance", torch::ones({out}));
+    rows_seen_ = register_buffer(kRowsSeen, torch::zeros({1}));
   }
   if (residual_ && in != out) {
     projection_ = register_module("projection",
@@ -87,6 +89,7 @@ void HiddenLayerImpl::FollowColumns(const torch::Tensor& mean, const torch::Tens
   const double unbiased = static_cast<double>(rows) / static_cast<double>(rows - 1);
   running_mean_.lerp_(mean.squeeze(0), kMomentum);
   running_variance_.lerp_(variance.squeeze(0) * unbiased, kMomentum);
+  rows_seen_ += static_cast<double>(rows);
 }
 
 }  // namespace halograph

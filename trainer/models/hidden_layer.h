@@ -27,8 +27,9 @@ inline constexpr uint64_t kLayerDraws = 0;
 inline constexpr uint64_t kInputDraws = uint64_t{1} << 32;
 inline constexpr uint64_t kAttentionDraws = uint64_t{2} << 32;
 
-// Not thread-safe. The running mean and variance are buffers: averaged over ranks before an
-// evaluation, and kept with the best weights (trainer/training).
+// Not thread-safe. The running mean and variance are buffers, and so are the rows that they have
+// followed (kRowsSeen): averaged over ranks before an evaluation, and kept with the best weights
+// (trainer/training).
 class HiddenLayerImpl : public torch::nn::Module {
  public:
   // `in`, `out`: widths of what the formula reads and gives. `layer`: from the inputs on.
@@ -64,7 +65,8 @@ class HiddenLayerImpl : public torch::nn::Module {
   const uint64_t layer_;
   torch::nn::ModuleList dense_;            // torch::nn::Linear
   torch::nn::Linear projection_{nullptr};  // of the residual, where the widths differ
-  torch::Tensor weight_, bias_, running_mean_, running_variance_;  // of the norm, if there is one
+  // Of the norm, if there is one.
+  torch::Tensor weight_, bias_, running_mean_, running_variance_, rows_seen_;
 };
 TORCH_MODULE(HiddenLayer);
 

@@ -55,8 +55,8 @@ struct ModelInput {
 
 // Not thread-safe. Parameters are float32, registered as libtorch's modules do, all made by the
 // constructor from libtorch's default generator: their order and names are what checkpoints hold.
-// Buffers are float32; before an evaluation ranks take the mean of theirs, and the best epoch's are
-// kept with its weights.
+// Buffers are float32; before an evaluation ranks take the mean of theirs, weighed by the rows that
+// each module has seen (trainer/torch/rows_seen.h), and the best epoch's are kept with its weights.
 class Model : public torch::nn::Module {
  public:
   // Per node type [unique seeds, ModelShape::output_dim], float32, row i for

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "common/base/stopwatch.h"
+#include "trainer/distributed/buffer_average.h"
 #include "trainer/pipeline/batch_schedule.h"
 #include "trainer/training/torch_error.h"
 
@@ -256,7 +257,7 @@ Status TrainingLoop::Reduce(EpochStats* stats) {
 
 Status TrainingLoop::EvaluateSets(EpochStats* stats) {
   const Stopwatch watch;
-  HG_RETURN_IF_ERROR(AverageBuffers(buffers_, *session_.ranks));
+  HG_RETURN_IF_ERROR(AverageBuffers(*session_.model, *session_.ranks));
   for (const auto& [purpose, figures] :
        {std::pair{BatchPurpose::kValid, &stats->valid}, {BatchPurpose::kTest, &stats->test}}) {
     HG_ASSIGN_OR_RETURN(const Evaluation evaluated, Evaluate(session_, purpose));

@@ -15,6 +15,7 @@
 #include "trainer/models/hidden_layer.h"
 #include "trainer/models/sage.h"
 #include "trainer/models/sgc.h"
+#include "trainer/torch/rows_seen.h"
 
 namespace halograph {
 namespace {
@@ -303,6 +304,7 @@ TEST(HiddenLayerTest, BatchNormUsesTheStepInTrainingAndTheRunningFiguresElsewher
   LayerOptions options;
   options.norm = Normalization::kBatch;
   HiddenRun run(options, Activation::kRelu, 4, 6);
+  const int64_t followed = run.z.size(0);
   const torch::Tensor mean = run.z.mean(0), variance = run.z.var(0, /*unbiased=*/false);
   ExpectPlainNear(run(), torch::relu((run.z - mean) * torch::rsqrt(variance + 1e-5)));
   const auto buffers = run.layer->named_buffers();
@@ -317,6 +319,8 @@ TEST(HiddenLayerTest, BatchNormUsesTheStepInTrainingAndTheRunningFiguresElsewher
   run.z = run.z.narrow(0, 0, 1), run.own = run.own.narrow(0, 0, 1);
   ExpectPlainNear(run(), evaluated.narrow(0, 0, 1));
   EXPECT_TRUE(buffers["running_variance"].isfinite().all().item<bool>());
+  EXPECT_EQ(buffers[kRowsSeen].item<float>(), static_cast<float>(followed))
+      << "rows that the running figures have not followed";
 }
 
 }  // namespace

@@ -198,7 +198,7 @@ TEST_F(TrainingLoopTest, RanksShareTheBuffersAndTheBestEpochsAreKept) {
   options_.epochs = 6;
   const auto buffers_of = [](const Session& session) {
     const auto buffers = session.model->buffers();
-    EXPECT_EQ(buffers.size(), 2U);
+    EXPECT_EQ(buffers.size(), 3U);
     return torch::cat({buffers[0], buffers[1]}).clone();
   };
   std::vector<std::vector<torch::Tensor>> evaluated(2);
