@@ -59,7 +59,7 @@ class LinksTest(programs.ProgramTest):
         graph = self.partitioned("whole", whole=True)
         done = self.box.run("halograph-train", "--graph", graph, "--epochs", 1)
         self.assertEqual(1, done.code)
-        self.assertRegex(done.err, r"the graph has (\d+) of this rank's \1 edges of the valid set")
+        self.assertRegex(done.err, r"the graph has (\d+) of the \1 edges of the valid set")
         must(self.box.run("halograph-train", "--graph", graph, "--epochs", 1, "--held-out", "keep",
                           "--hidden", 8, "--fanouts", "3,3"))
 

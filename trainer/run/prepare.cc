@@ -199,7 +199,7 @@ Status Prepare(Session& session, RunInputs* inputs) {
   facts["build"] = BuildVersion();
   HG_RETURN_IF_ERROR(session.ranks->Agree(facts));
   if (!options.model_options->NeedsOf(kind->needs).neighbors) return OkStatus();
-  return session.task->CheckGraph(*session.stores.graph, &session.cancel);
+  return session.task->CheckGraph(*session.stores.graph, *session.ranks, &session.cancel);
 }
 
 Status MakeModel(Session& session, const RunInputs& inputs) {

@@ -1,71 +1,185 @@
 #include "trainer/tasks/held_out.h"
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
+#include <span>
+#include <utility>
 #include <vector>
+
+#include "trainer/pipeline/edge_seeds.h"
+#include "trainer/torch/torch_api.h"
 
 namespace halograph {
 namespace {
 
-// Their destinations' in-edges are in memory at once.
-constexpr size_t kEdgesTogether = 256;
+// The edges of one relation of a set, order[begin, end), looked for among those of relation `in`:
+// as they are, or the other way round.
+struct Pass {
+  size_t begin = 0, end = 0;
+  int in = 0;
+  bool back = false;
+};
 
-// How many of the edges at `picked`, all of one relation, the graph has.
-StatusOr<int64_t> CountPresent(GraphStore& graph, const EdgeRows& rows,
-                               std::span<const size_t> picked, const CancelToken* cancel) {
-  const int relation = rows.relations[picked.front()];
-  const Schema& schema = graph.info().schema;
-  std::vector<int64_t> destinations;
-  for (const size_t edge : picked) destinations.push_back(rows.destinations[edge]);
-  SamplingSpec spec;
-  spec.layers = {{{.relation = relation, .fanout = kFullNeighborhood}}};
-  const SampleRequest request{
-      .seeds = {{.type = schema.DestinationType(relation), .ids = destinations}}, .spec = &spec};
-  CallContext context{.cancel = cancel};
-  Minibatch minibatch;
-  HG_RETURN_IF_ERROR(graph.Sample(request, context, &minibatch));
-  const Block& block = minibatch.layers.front().blocks.front();
-  const std::vector<int64_t>& sources = minibatch.nodes[schema.SourceType(relation)];
-  int64_t present = 0;
-  for (size_t i = 0; i < picked.size(); ++i) {
-    const int32_t row = minibatch.seed_positions.front()[i];
-    const auto begin = block.indices.begin() + block.indptr[row];
-    const auto end = block.indices.begin() + block.indptr[row + 1];
-    present += std::any_of(
-        begin, end, [&](int32_t position) { return sources[position] == rows.sources[picked[i]]; });
+// A rank's search, a request at a time.
+class Search {
+ public:
+  Search(GraphStore& graph, const EdgeRows& rows, const CancelToken* cancel)
+      : graph_(graph),
+        rows_(rows),
+        cancel_(cancel),
+        order_(rows.sources.size()),
+        has_back_(rows.sources.size()),
+        present_(graph.info().schema.relations.size()) {
+    std::iota(order_.begin(), order_.end(), size_t{0});
+    std::stable_sort(order_.begin(), order_.end(),
+                     [&](size_t a, size_t b) { return rows_.relations[a] < rows_.relations[b]; });
+    for (size_t begin = 0; begin < order_.size();) {
+      const int relation = rows_.relations[order_[begin]];
+      size_t end = begin;
+      while (end < order_.size() && rows_.relations[order_[end]] == relation) ++end;
+      passes_.push_back({begin, end, relation, false});
+      for (const int back : ReverseRelations(graph.info().schema, relation)) {
+        passes_.push_back({begin, end, back, true});
+      }
+      begin = end;
+    }
   }
-  return present;
-}
+
+  [[nodiscard]] bool done() const { return pass_ == passes_.size(); }
+
+  // The next nodes of a pass. Requires !done().
+  Status Step() {
+    const Pass& pass = passes_[pass_];
+    if (next_ <= pass.begin) {
+      next_ = pass.begin;
+      SortByEnds(pass);
+    }
+    const size_t begin = next_;
+    std::vector<int64_t> nodes;
+    std::vector<size_t> bounds = {begin};  // of each node's edges
+    while (next_ < pass.end && std::ssize(nodes) < kHeldOutNodesTogether) {
+      nodes.push_back(Into(pass, order_[next_]));
+      while (next_ < pass.end && Into(pass, order_[next_]) == nodes.back()) ++next_;
+      bounds.push_back(next_);
+    }
+    HG_RETURN_IF_ERROR(LookInto(pass, nodes, bounds));
+    if (next_ == pass.end) {
+      ++pass_;
+      next_ = 0;
+    }
+    return OkStatus();
+  }
+
+  // Edges, ways back, and the edges that are there by relation: float64, to be added up over ranks.
+  [[nodiscard]] torch::Tensor Sums() const {
+    std::vector<double> sums = {
+        static_cast<double>(rows_.sources.size()),
+        static_cast<double>(std::count(has_back_.begin(), has_back_.end(), true))};
+    sums.insert(sums.end(), present_.begin(), present_.end());
+    return torch::tensor(sums, torch::kFloat64);
+  }
+
+ private:
+  [[nodiscard]] int64_t Into(const Pass& pass, size_t edge) const {
+    return pass.back ? rows_.sources[edge] : rows_.destinations[edge];
+  }
+  [[nodiscard]] int64_t From(const Pass& pass, size_t edge) const {
+    return pass.back ? rows_.destinations[edge] : rows_.sources[edge];
+  }
+
+  void SortByEnds(const Pass& pass) {
+    const auto first = order_.begin();
+    std::sort(first + static_cast<ptrdiff_t>(pass.begin), first + static_cast<ptrdiff_t>(pass.end),
+              [&](size_t a, size_t b) {
+                return std::pair(Into(pass, a), From(pass, a)) <
+                       std::pair(Into(pass, b), From(pass, b));
+              });
+  }
+
+  Status LookInto(const Pass& pass, const std::vector<int64_t>& nodes,
+                  const std::vector<size_t>& bounds) {
+    const Schema& schema = graph_.info().schema;
+    SamplingSpec spec;
+    spec.layers = {{{.relation = pass.in, .fanout = kFullNeighborhood}}};
+    const SampleRequest request{.seeds = {{.type = schema.DestinationType(pass.in), .ids = nodes}},
+                                .spec = &spec};
+    CallContext context{.cancel = cancel_};
+    Minibatch minibatch;
+    HG_RETURN_IF_ERROR(graph_.Sample(request, context, &minibatch));
+    const Block& block = minibatch.layers.front().blocks.front();
+    const std::vector<int64_t>& sources = minibatch.nodes[schema.SourceType(pass.in)];
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      const int32_t row = minibatch.seed_positions.front()[i];
+      const auto first = static_cast<size_t>(block.indptr[row]);
+      const auto count = static_cast<size_t>(block.indptr[row + 1]) - first;
+      Mark(pass, std::span(order_).subspan(bounds[i], bounds[i + 1] - bounds[i]),
+           std::span(block.indices).subspan(first, count), sources);
+    }
+    return OkStatus();
+  }
+
+  // `wanted`: edges into one node, by source; `found`: positions in `sources` of those into it that
+  // the graph has.
+  void Mark(const Pass& pass, std::span<const size_t> wanted, std::span<const int32_t> found,
+            const std::vector<int64_t>& sources) {
+    std::vector<bool> there(wanted.size());
+    for (const int32_t position : found) {
+      const auto at =
+          std::lower_bound(wanted.begin(), wanted.end(), sources[position],
+                           [&](size_t edge, int64_t source) { return From(pass, edge) < source; });
+      if (at != wanted.end() && From(pass, *at) == sources[position]) {
+        there[static_cast<size_t>(at - wanted.begin())] = true;
+      }
+    }
+    for (size_t i = 0; i < wanted.size(); ++i) {
+      // Of edges that are listed several times, the first is marked.
+      if (i > 0 && From(pass, wanted[i]) == From(pass, wanted[i - 1])) there[i] = there[i - 1];
+      if (!there[i]) continue;
+      if (pass.back) {
+        has_back_[wanted[i]] = true;
+      } else {
+        present_[static_cast<size_t>(pass.in)] += 1;
+      }
+    }
+  }
+
+  GraphStore& graph_;
+  const EdgeRows& rows_;
+  const CancelToken* const cancel_;
+  std::vector<size_t> order_;  // of the edges: by relation, and by ends in the pass at work
+  std::vector<bool> has_back_;
+  std::vector<double> present_;  // by relation
+  std::vector<Pass> passes_;
+  size_t pass_ = 0;  // at work
+  size_t next_ = 0;  // its next place in order_; before its first: it begins
+};
 
 }  // namespace
 
-Status CheckHeldOut(GraphStore& graph, std::string_view set, const EdgeRows& rows,
-                    const CancelToken* cancel) {
-  std::vector<size_t> order(rows.sources.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return rows.relations[a] < rows.relations[b]; });
-  int64_t present = 0;
-  int32_t first = 0;  // the relation of the first that is there
-  for (size_t begin = 0; begin < order.size();) {
-    const int32_t relation = rows.relations[order[begin]];
-    size_t end = begin;
-    while (end < order.size() && end - begin < kEdgesTogether &&
-           rows.relations[order[end]] == relation) {
-      ++end;
+StatusOr<HeldOutFound> FindHeldOut(GraphStore& graph, const EdgeRows& rows, Communicator& ranks,
+                                   const CancelToken* cancel) {
+  Search search(graph, rows, cancel);
+  for (bool going = true; going;) {
+    for (int i = 0; i < kHeldOutRequestsTogether && !search.done(); ++i) {
+      HG_RETURN_IF_ERROR(search.Step());
     }
-    HG_ASSIGN_OR_RETURN(
-        const int64_t found,
-        CountPresent(graph, rows, std::span(order).subspan(begin, end - begin), cancel));
-    if (present == 0) first = relation;
-    present += found;
-    begin = end;
+    const torch::Tensor others = torch::full({1}, search.done() ? 0.0 : 1.0);
+    HG_RETURN_IF_ERROR(ranks.AllReduceSum(others, "meeting during the search for held-out edges"));
+    going = others.item<float>() > 0;
   }
-  if (present == 0) return OkStatus();
-  return FailedPrecondition(
-      "the graph has {} of this rank's {} edges of the {} set (of '{}' and maybe others): training "
-      "would see them in neighbourhoods. Partition the graph without them, or give --held-out keep",
-      present, rows.sources.size(), set, graph.info().schema.relations[first].triple());
+  const torch::Tensor sums = search.Sums();
+  HG_RETURN_IF_ERROR(ranks.AllReduceSum(sums, "all-reduce of held-out edges"));
+  const std::span<const double> all(sums.data_ptr<double>(), static_cast<size_t>(sums.numel()));
+  const auto by_relation = all.subspan(2);
+  HeldOutFound found{.rows = static_cast<int64_t>(all[0]),
+                     .ways_back = static_cast<int64_t>(all[1])};
+  for (const double count : by_relation) found.present += static_cast<int64_t>(count);
+  if (found.present == 0) return found;
+  const auto most = std::max_element(by_relation.begin(), by_relation.end());
+  found.relation = static_cast<int>(most - by_relation.begin());
+  found.of_relation = static_cast<int64_t>(*most);
+  return found;
 }
 
 }  // namespace halograph

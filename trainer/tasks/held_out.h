@@ -1,19 +1,35 @@
 // Whether the graph has edges that a task holds out: training would see them in neighbourhoods.
 #pragma once
 
-#include <string_view>
+#include <cstdint>
 
 #include "client/graph_store.h"
 #include "common/base/status.h"
+#include "trainer/distributed/communicator.h"
 #include "trainer/pipeline/edge_rows.h"
 
 namespace halograph {
 
-// Looks for every edge of `rows`, a rank's of the set named, among the in-edges of its destination,
-// a few edges at a time.
-//   FailedPrecondition  some are there: how many, and of which relation the first is
-//   else                as GraphStore::Sample
-[[nodiscard]] Status CheckHeldOut(GraphStore& graph, std::string_view set, const EdgeRows& rows,
-                                  const CancelToken* cancel);
+// Of a set, over all ranks.
+struct HeldOutFound {
+  int64_t rows = 0;
+  int64_t present = 0;    // that the graph has
+  int64_t ways_back = 0;  // whose way back it has (ReverseRelations of pipeline/edge_seeds.h)
+  // The relation that most of `present` are of, and how many; -1: none is there.
+  int relation = -1;
+  int64_t of_relation = 0;
+};
+
+// Looks for every edge of `rows`, a rank's of a set, among the in-edges of its destination, and for
+// its way back among those of its source. The in-edges of a node are read once a relation, those
+// of kHeldOutNodesTogether nodes at a time. Takes 10 bytes an edge.
+// Ranks have uneven work: they meet after every kHeldOutRequestsTogether requests of the slowest,
+// so that none waits longer in a collective than these take. So all ranks must call it, those
+// without rows too.
+// The same on all ranks. Errors as GraphStore::Sample and Communicator.
+inline constexpr int64_t kHeldOutNodesTogether = 256;
+inline constexpr int kHeldOutRequestsTogether = 16;
+[[nodiscard]] StatusOr<HeldOutFound> FindHeldOut(GraphStore& graph, const EdgeRows& rows,
+                                                 Communicator& ranks, const CancelToken* cancel);
 
 }  // namespace halograph

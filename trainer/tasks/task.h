@@ -113,10 +113,11 @@ class TrainingTask {
     return nullptr;
   }
   // Whether the graph that neighbours are drawn of gives nothing away of what is to be predicted,
-  // as far as this rank's rows tell. Asked once, before training, where the model reads neighbours.
+  // as far as the rows of all ranks tell. Asked once of all ranks together, before training, where
+  // the model reads neighbours.
   //   FailedPrecondition  it does: what, and what to do
-  //   else                as GraphStore::Sample
-  [[nodiscard]] virtual Status CheckGraph(GraphStore& /*graph*/,
+  //   else                as GraphStore::Sample and Communicator
+  [[nodiscard]] virtual Status CheckGraph(GraphStore& /*graph*/, Communicator& /*ranks*/,
                                           const CancelToken* /*cancel*/) const {
     return OkStatus();
   }
