@@ -104,7 +104,8 @@ class FileSystem {
   // How a file is written.
   enum class Write : uint8_t {
     kCached,  // by the page cache
-    kDirect,  // past it: offsets, sizes and addresses are multiples of 4096
+    kDirect,  // past it, where the file system can: offsets, sizes and addresses are multiples of
+              // 4096
   };
 
   virtual ~FileSystem() = default;

@@ -128,7 +128,8 @@ struct PushRequest {
   DType dtype = DType::kFloat32;  // of rows: kFloat32, kFloat16 or kBFloat16
   std::span<const std::byte> rows = {};  // ids.size() rows of PushedRowBytes
   // Owns what ids and rows point to: held on to for as long as the store reads it. Null: the caller
-  // owns it, until Push returns.
+  // owns it, until Push returns. Where `rows` begins on a boundary of 4096 bytes (AlignedBytes) it
+  // is written from there at SyncLevel::kAlways, else it is copied.
   std::shared_ptr<const void> kept = nullptr;
 };
 inline constexpr int kPushWindow = 64;

@@ -81,9 +81,8 @@ bool ReadHeaderField(Reader& in, uint32_t tag, PushHeader* header) {
 // As in generated code, the last one counts.
 void ReadRows(Reader& in, PushRequest* request) {
   const size_t bytes = in.Length();
-  request->rows = bytes == 0 ? nullptr : std::make_unique_for_overwrite<std::byte[]>(bytes);
-  request->row_bytes = bytes;
-  in.Bytes(request->rows.get(), bytes);
+  request->rows = bytes == 0 ? AlignedBytes() : AlignedBytes(bytes);
+  in.Bytes(request->rows.data(), bytes);
 }
 
 // ---- writing ---------------------------------------------------------------------------------

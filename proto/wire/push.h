@@ -5,13 +5,13 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "common/base/aligned_bytes.h"
 #include "common/base/status.h"
 #include "proto/wire/reader.h"
 
@@ -45,11 +45,8 @@ struct PushHeader {
 
 struct PushRequest {
   PushHeader header;
-  std::vector<int64_t> ids;           // global; those beyond 2^63 come out negative: no id is
-  std::unique_ptr<std::byte[]> rows;  // null: none
-  size_t row_bytes = 0;               // of all of them
-
-  [[nodiscard]] std::span<const std::byte> row_span() const { return {rows.get(), row_bytes}; }
+  std::vector<int64_t> ids;  // global; those beyond 2^63 come out negative: no id is
+  AlignedBytes rows;
 };
 
 // Unknown fields are skipped. InvalidArgument if the bytes are no such message.

@@ -39,7 +39,7 @@ StatusOr<PushReceipt> PushHandler::Push(const wire::PushRequest& request, const 
                    .sequence = header.sequence,
                    .ids = request.ids,
                    .dtype = static_cast<DType>(header.dtype),
-                   .rows = request.row_span(),
+                   .rows = request.rows.span(),
                    .kept = std::move(kept)};
   const std::string name = push.tensor.ToString();
   if (states_ == nullptr) return NoStateFolder(name);
@@ -69,9 +69,10 @@ StatusOr<PushReceipt> PushHandler::Push(const wire::PushRequest& request, const 
   }
   const size_t row_bytes = PushedRowBytes(tensor->spec, push.kind, push.dtype);
   // Divided, not multiplied: a product of two values from outside could overflow.
-  if (request.row_bytes % row_bytes != 0 || request.row_bytes / row_bytes != request.ids.size()) {
+  if (request.rows.size() % row_bytes != 0 ||
+      request.rows.size() / row_bytes != request.ids.size()) {
     return InvalidArgument("{}: {} bytes of rows for {} ids: {} row of {} {} has {} bytes", name,
-                           request.row_bytes, request.ids.size(),
+                           request.rows.size(), request.ids.size(),
                            push.kind == PushKind::kImage ? "an image of a" : "a", tensor->spec.dim,
                            DTypeName(push.dtype), row_bytes);
   }

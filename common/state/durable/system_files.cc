@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <mutex>
 #include <utility>
 
 #include <fcntl.h>
@@ -12,6 +13,8 @@
 #include <sys/statvfs.h>
 #include <sys/uio.h>
 #include <unistd.h>
+
+#include "common/base/log.h"
 
 namespace halograph {
 namespace {
@@ -33,13 +36,28 @@ class Descriptor {
   int fd_;
 };
 
-StatusOr<Descriptor> Open(const Path& path, int flags) {
+// -1 and errno if it fails.
+int TryOpen(const Path& path, int flags) {
   int fd = -1;
   do {
     fd = open(path.c_str(), flags | O_CLOEXEC, 0644);
   } while (fd < 0 && errno == EINTR);
+  return fd;
+}
+
+StatusOr<Descriptor> Open(const Path& path, int flags) {
+  const int fd = TryOpen(path, flags);
   if (fd < 0) return ErrnoStatus(errno, "cannot open", path.string());
   return Descriptor(fd);
+}
+
+// Once a process.
+void SayNotDirect(const Path& path) {
+  static std::once_flag said;
+  std::call_once(said, [&] {
+    spdlog::info("{}: its file system takes no direct writes: they go through the page cache",
+                 path.string());
+  });
 }
 
 class SystemReadable : public ReadableFile {
@@ -70,7 +88,8 @@ class SystemReadable : public ReadableFile {
 
 class SystemWritable : public WritableFile {
  public:
-  SystemWritable(Descriptor fd, Path path) : fd_(std::move(fd)), path_(std::move(path)) {}
+  SystemWritable(Descriptor fd, Path path, bool direct)
+      : fd_(std::move(fd)), path_(std::move(path)), direct_(direct) {}
 
   [[nodiscard]] Status WriteAt(int64_t offset,
                                std::span<const std::span<const std::byte>> pieces) override {
@@ -94,7 +113,7 @@ class SystemWritable : public WritableFile {
   Status WriteAll(int64_t* offset, std::span<iovec> parts) {
     while (!parts.empty()) {
       ssize_t written = pwritev(fd_.get(), parts.data(), static_cast<int>(parts.size()), *offset);
-      if (written < 0 && errno == EINTR) continue;
+      if (written < 0 && (errno == EINTR || (errno == EINVAL && TurnToCached()))) continue;
       if (written < 0) return ErrnoStatus(errno, "cannot write", path_.string());
       *offset += written;
       while (!parts.empty() && static_cast<size_t>(written) >= parts.front().iov_len) {
@@ -108,8 +127,23 @@ class SystemWritable : public WritableFile {
     return OkStatus();
   }
 
+  // Some file systems take O_DIRECT and then refuse the writes. False, with errno as it was: they
+  // went through the page cache before.
+  bool TurnToCached() {
+    const int error = errno;
+    const int flags = direct_ ? fcntl(fd_.get(), F_GETFL) : -1;
+    if (flags < 0 || fcntl(fd_.get(), F_SETFL, flags & ~O_DIRECT) != 0) {
+      errno = error;
+      return false;
+    }
+    direct_ = false;
+    SayNotDirect(path_);
+    return true;
+  }
+
   Descriptor fd_;
   Path path_;
+  bool direct_;
 };
 
 class SystemFolderLock : public FolderLock {
@@ -119,8 +153,6 @@ class SystemFolderLock : public FolderLock {
  private:
   Descriptor fd_;
 };
-
-int DirectFlag(FileSystem::Write how) { return how == FileSystem::Write::kDirect ? O_DIRECT : 0; }
 
 class SystemFiles : public FileSystem {
  public:
@@ -146,8 +178,14 @@ class SystemFiles : public FileSystem {
 
   [[nodiscard]] StatusOr<std::unique_ptr<WritableFile>> OpenToWrite(const Path& path,
                                                                     Write how) override {
-    HG_ASSIGN_OR_RETURN(Descriptor fd, Open(path, O_WRONLY | DirectFlag(how)));
-    return std::make_unique<SystemWritable>(std::move(fd), path);
+    if (how == Write::kDirect) {
+      Descriptor fd(TryOpen(path, O_WRONLY | O_DIRECT));
+      if (fd.get() >= 0) return std::make_unique<SystemWritable>(std::move(fd), path, true);
+      if (errno != EINVAL) return ErrnoStatus(errno, "cannot open", path.string());
+      SayNotDirect(path);
+    }
+    HG_ASSIGN_OR_RETURN(Descriptor fd, Open(path, O_WRONLY));
+    return std::make_unique<SystemWritable>(std::move(fd), path, false);
   }
 
   [[nodiscard]] Status Rename(const Path& from, const Path& to) override {

@@ -1,6 +1,6 @@
 // The push log: every push in the order of its LSN, in segment files. One thread writes what others
-// append (and, at SyncLevel::kAlways, syncs it in groups), one syncs at kInterval, one keeps an
-// empty segment ready. Thread-safe.
+// append (at SyncLevel::kAlways past the page cache, and syncs it in groups), one syncs at
+// kInterval, one keeps an empty segment ready. Thread-safe.
 //
 // After the first failed write or sync it takes nothing more, for good. At kInterval what was
 // acknowledged before is synced nevertheless, unless it was a sync that failed.
@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "common/base/status.h"
+#include "common/state/engine/block_writer.h"
 #include "common/state/engine/log_replay.h"
 #include "common/state/engine/patience.h"
 #include "common/state/engine/segment.h"
@@ -111,6 +112,7 @@ class PushLog {
   Env& env_;
   std::unique_ptr<Monitor> folder_monitor_;  // of folder_; before monitor_
   SegmentFolder folder_;
+  std::unique_ptr<BlockWriter> blocks_;  // at kAlways; of the thread that writes
 
   const std::unique_ptr<Monitor> monitor_;  // of all below
   std::vector<LogRecord*> queue_;

@@ -128,21 +128,19 @@ StatusOr<Segment> SegmentFolder::Begin(int64_t bytes) {
   if (fresh) {
     segment.path = folder_ / fmt::format("{}{:06}", kPrefix, next_file_++);
     segment.bytes = file_bytes;
-    HG_ASSIGN_OR_RETURN(
-        segment.file, env_.files().Create(segment.path, segment.bytes, FileSystem::Write::kCached));
+    HG_ASSIGN_OR_RETURN(segment.file, env_.files().Create(segment.path, segment.bytes, how_));
   } else {
     segment.path = fits->path;
     segment.bytes = fits->bytes;
     segment.named = fits->named;
     free_.erase(fits);
-    HG_ASSIGN_OR_RETURN(segment.file,
-                        env_.files().OpenToWrite(segment.path, FileSystem::Write::kCached));
+    HG_ASSIGN_OR_RETURN(segment.file, env_.files().OpenToWrite(segment.path, how_));
   }
   segment.epoch = next_epoch_++;
   segment.end = kLogBlockBytes;
   StoredSegment stored = {0, kSegmentMagic, kVersion, 0, stamp_, segment.epoch, segment.bytes};
   stored.checksum = StoredChecksum(stored);
-  std::array<std::byte, kLogBlockBytes> block = {};
+  alignas(kLogBlockBytes) std::array<std::byte, kLogBlockBytes> block = {};
   std::memcpy(block.data(), &stored, sizeof(stored));
   const std::span<const std::byte> piece = block;
   HG_RETURN_IF_ERROR(segment.file->WriteAt(0, std::span(&piece, 1)));

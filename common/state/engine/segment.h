@@ -36,9 +36,9 @@ struct Segment {
 // The folder of the segments. One thread at a time.
 class SegmentFolder {
  public:
-  // `stamp` says whose log it is; `epochs`: epochs below it were used. Nothing is read.
-  SegmentFolder(std::filesystem::path folder, uint64_t stamp, Env& env)
-      : folder_(std::move(folder)), stamp_(stamp), env_(env) {}
+  // `stamp` says whose log it is; `how` the segments that begin are written. Nothing is read.
+  SegmentFolder(std::filesystem::path folder, uint64_t stamp, FileSystem::Write how, Env& env)
+      : folder_(std::move(folder)), stamp_(stamp), how_(how), env_(env) {}
 
   // Makes the folder if it is missing, reads the headers of all files, and gives those in use in
   // the order of their epochs. Files of epochs below `first_epoch`, and those whose header is
@@ -68,6 +68,7 @@ class SegmentFolder {
 
   std::filesystem::path folder_;
   uint64_t stamp_;
+  FileSystem::Write how_;
   Env& env_;
   uint64_t next_epoch_ = 1;
   int next_file_ = 1;

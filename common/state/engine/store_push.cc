@@ -5,6 +5,7 @@
 #include <new>
 #include <utility>
 
+#include "common/base/aligned_bytes.h"
 #include "common/state/engine/store.h"
 #include "common/state/row_table.h"
 
@@ -40,7 +41,7 @@ struct Store::PushUnderWay {
   Work work;
   // What owns ids and values if the caller may leave.
   std::vector<int64_t> ids;
-  std::vector<std::byte> values;
+  AlignedBytes values;
   std::shared_ptr<const void> kept;
   std::unique_ptr<LateBytes> late;  // its caller has left
 
@@ -48,9 +49,10 @@ struct Store::PushUnderWay {
     kept = request.kept;
     if (kept != nullptr) return;
     ids.assign(record.ids.begin(), record.ids.end());
-    values.assign(record.values.begin(), record.values.end());
+    values = AlignedBytes(record.values.size());
+    std::copy(record.values.begin(), record.values.end(), values.data());
     record.ids = ids;
-    record.values = values;
+    record.values = values.span();
   }
 };
 

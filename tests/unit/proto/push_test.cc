@@ -28,7 +28,7 @@ PushHeader FullHeader() {
 }
 
 std::string Bytes(const PushRequest& request) {
-  return {reinterpret_cast<const char*>(request.rows.get()), request.row_bytes};
+  return {reinterpret_cast<const char*>(request.rows.data()), request.rows.size()};
 }
 
 TEST(PushRequestTest, WhatIsWrittenIsReadWhateverTheCut) {
@@ -75,7 +75,7 @@ TEST(PushRequestTest, NothingIsAPushOfNoRows) {
   const CutMessage cut("");
   const auto request = ReadPushRequest(cut.pieces());
   ASSERT_TRUE(request.ok()) << request.status();
-  EXPECT_EQ(request->ids.size() + request->row_bytes, 0U);
+  EXPECT_EQ(request->ids.size() + request->rows.size(), 0U);
   EXPECT_FALSE(request->header.step.has_value());
 }
 
@@ -103,7 +103,7 @@ TEST(PushRequestTest, EveryTruncationWithinAFieldIsInvalidArgumentOrAShorterMess
     const CutMessage cut(message.substr(0, size));
     const auto request = ReadPushRequest(cut.pieces());
     if (request.ok()) {
-      EXPECT_EQ(request->row_bytes, 0U) << size;  // they are the last field
+      EXPECT_EQ(request->rows.size(), 0U) << size;  // they are the last field
     } else {
       EXPECT_TRUE(absl::IsInvalidArgument(request.status()));
       EXPECT_THAT(Message(request.status()), HasSubstr("no halograph.v1.PushRequest"));

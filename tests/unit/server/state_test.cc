@@ -43,9 +43,8 @@ class StateHandlerTest : public ServedTest {
     return request;
   }
   static void SetRows(wire::PushRequest* request, const std::vector<float>& rows) {
-    request->row_bytes = rows.size() * sizeof(float);
-    request->rows = std::make_unique<std::byte[]>(request->row_bytes);
-    std::memcpy(request->rows.get(), rows.data(), request->row_bytes);
+    request->rows = AlignedBytes(rows.size() * sizeof(float));
+    std::memcpy(request->rows.data(), rows.data(), request->rows.size());
   }
   int64_t FirstOf(int part) const { return Owned(NodeType("paper"), part).front(); }
   Status Refused(const wire::PushRequest& request) const {

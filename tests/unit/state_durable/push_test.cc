@@ -1,10 +1,99 @@
 // What pushes do to rows, and how often.
+#include "common/state/engine/block_writer.h"
 #include "tests/unit/state_durable/store_fixture.h"
 
 namespace halograph {
 namespace {
 
 using testing::HasSubstr;
+
+// A file that takes whole blocks alone, from block boundaries.
+class BlockFile : public WritableFile {
+ public:
+  [[nodiscard]] Status WriteAt(int64_t offset,
+                               std::span<const std::span<const std::byte>> pieces) override {
+    ++writes;
+    for (const auto& piece : pieces) {
+      if (offset % 4096 != 0 || piece.size() % 4096 != 0 ||
+          reinterpret_cast<uintptr_t>(piece.data()) % 4096 != 0) {
+        return InvalidArgument("{} bytes at {}", piece.size(), offset);
+      }
+      if (static_cast<size_t>(offset) + piece.size() > bytes.size()) {
+        bytes.resize(static_cast<size_t>(offset) + piece.size());
+      }
+      std::copy(piece.begin(), piece.end(), bytes.begin() + offset);
+      if (piece.data() >= own.data() && piece.data() < own.data() + own.size()) {
+        not_copied += piece.size();
+      }
+      offset += static_cast<int64_t>(piece.size());
+    }
+    return OkStatus();
+  }
+  [[nodiscard]] Status Sync() override { return OkStatus(); }
+
+  std::vector<std::byte> bytes = {};
+  std::span<const std::byte> own = {};  // of the test
+  size_t not_copied = 0;
+  int writes = 0;
+};
+
+TEST(BlockWriterTest, WritesPiecesOfAnySizeAndAddressAsWholeBlocks) {
+  std::mt19937_64 random(3);
+  const AlignedBytes source(size_t{1} << 20);
+  for (std::byte& byte : source.span()) byte = static_cast<std::byte>(random());
+  BlockWriter writer;
+  for (int round = 0; round < 200; ++round) {
+    std::vector<std::span<const std::byte>> pieces;
+    std::vector<std::byte> expected(4096 * (random() % 3));
+    const size_t first = expected.size();
+    const auto add = [&](size_t begin, size_t size) {
+      pieces.push_back(source.span().subspan(begin, size));
+      expected.insert(expected.end(), pieces.back().begin(), pieces.back().end());
+    };
+    for (size_t left = random() % 12; left > 0; --left) {
+      const size_t begin = random() % 2 == 0 ? random() % 100 * 4096 : random() % 400'000;
+      add(begin, random() % 2 == 0 ? random() % 20 * 4096 : random() % 200'000);
+    }
+    add(5, (4096 - expected.size() % 4096) % 4096);
+    BlockFile file;
+    file.bytes.resize(first);
+    const Status written = writer.WriteAt(file, static_cast<int64_t>(first), pieces);
+    ASSERT_TRUE(written.ok()) << ToString(written);
+    ASSERT_EQ(file.bytes, expected) << round;
+  }
+}
+
+TEST(BlockWriterTest, CopiesAlignedPiecesNotAndOthersInBoundedMemory) {
+  const AlignedBytes source(3 * BlockWriter::kStagedBytes);
+  for (size_t i = 0; i < source.size(); ++i) source.data()[i] = static_cast<std::byte>(i / 4096);
+  BlockWriter writer;
+  BlockFile aligned;
+  aligned.own = source.span();
+  const std::span<const std::byte> all = source.span();
+  ASSERT_TRUE(writer.WriteAt(aligned, 0, {&all, 1}).ok());
+  EXPECT_EQ(aligned.not_copied, all.size());
+  EXPECT_EQ(aligned.writes, 1);
+  BlockFile copied;
+  const std::span<const std::byte> shifted = all.subspan(1, all.size() - 4096);
+  ASSERT_TRUE(writer.WriteAt(copied, 0, {&shifted, 1}).ok());
+  EXPECT_TRUE(std::equal(shifted.begin(), shifted.end(), copied.bytes.begin(), copied.bytes.end()));
+  EXPECT_EQ(copied.writes, 3);
+}
+
+TEST(BlockWriterTest, GivesTheErrorOfTheFileAndBeginsAnewAfterIt) {
+  class Broken : public BlockFile {
+    [[nodiscard]] Status WriteAt(int64_t, std::span<const std::span<const std::byte>>) override {
+      return Internal("the disk is broken");
+    }
+  } broken;
+  BlockWriter writer;
+  const std::vector<std::byte> block(4096, std::byte{5});
+  const std::span<const std::byte> piece = block;
+  EXPECT_FALSE(writer.WriteAt(broken, 0, {&piece, 1}).ok());
+  BlockFile file;
+  EXPECT_TRUE(writer.WriteAt(file, 0, {&piece, 1}).ok());
+  EXPECT_EQ(file.bytes, block);
+}
 
 class StorePushTest : public StoreTest {};
 

@@ -2,6 +2,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "common/base/aligned_bytes.h"
 #include "common/state/durable/system_env.h"
 #include "tests/unit/state_durable/store_fixture.h"
 
@@ -26,11 +27,42 @@ TEST_F(SystemEnvTest, StoreKeepsItsStateInFilesAndRocksDb) {
       EXPECT_TRUE(store_->Snapshot("seven", {}, {}).ok());
     }
   }
+  options_.sync = SyncLevel::kAlways;  // its log was written through the page cache before
+  MustOpen();
+  EXPECT_EQ(PullAll(), Expected(applied));
+  for (uint64_t i = 21; i <= 40; ++i) {
+    applied.push_back({RandomPush(1, i, i % 3 == 0 ? 3000 : 20)});  // one of more than 64 KiB
+    MustPush(applied.back()[0]);
+  }
+  options_.sync = SyncLevel::kInterval;
   MustOpen();
   EXPECT_EQ(PullAll(), Expected(applied));
   ASSERT_TRUE(store_->RestoreSnapshot("seven").ok());
   MustOpen();
   EXPECT_EQ(PullAll(), Expected({applied.begin(), applied.begin() + 7}));
+}
+
+TEST_F(SystemEnvTest, DirectWritesAreReadAsOthersAreAndGoThroughTheCacheWhereTheyAreRefused) {
+  FileSystem& files = env_->files();
+  const std::filesystem::path path = folder_.path() / "file";
+  const auto file = files.Create(path, 4 * 4096, FileSystem::Write::kDirect);
+  ASSERT_TRUE(file.ok()) << ToString(file.status());
+  std::vector<std::byte> expected(4 * 4096);
+  const auto write_at = [&](int64_t offset, std::span<const std::byte> bytes) {
+    std::copy(bytes.begin(), bytes.end(), expected.begin() + offset);
+    EXPECT_TRUE((*file)->WriteAt(offset, {&bytes, 1}).ok());
+    EXPECT_TRUE((*file)->Sync().ok());
+    std::vector<std::byte> read(expected.size());
+    EXPECT_TRUE((*files.OpenToRead(path))->ReadAt(0, read).ok());
+    EXPECT_EQ(read, expected);
+  };
+  const AlignedBytes blocks(2 * 4096);
+  std::fill_n(blocks.data(), blocks.size(), std::byte{7});
+  write_at(4096, blocks.span());
+  std::fill_n(blocks.data(), blocks.size(), std::byte{8});
+  write_at(0, blocks.span());
+  write_at(5000, blocks.span().subspan(1, 100));  // what no disk takes directly
+  write_at(4096, blocks.span());
 }
 
 TEST_F(SystemEnvTest, StoreKeepsRowsBeyondMemoryInRocksDbWhileItIsOpen) {
