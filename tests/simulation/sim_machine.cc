@@ -24,6 +24,13 @@ void SimMachine::CrashAfter(int64_t calls, bool only_files, CrashKind kind) {
   planned_kind_ = kind;
 }
 
+void SimMachine::Heal() {
+  constexpr int64_t kPlenty = int64_t{1} << 40;
+  crash_in_ = 0;
+  faults_ = {};
+  disk_.SetCapacity(kPlenty);
+}
+
 void SimMachine::CrashNow(CrashKind kind) {
   crash_in_ = 0;
   crashed_ = true;

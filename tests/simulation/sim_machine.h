@@ -48,8 +48,8 @@ class SimMachine {
   // of the catalogue alone.
   void CrashAfter(int64_t calls, bool only_files, CrashKind kind);
   void CrashNow(CrashKind kind);
-  // No crash is planned any more.
-  void CancelCrash() { crash_in_ = 0; }
+  // Nothing goes wrong any more: no crash is planned, no call fails, and the disk has room.
+  void Heal();
   // Meanwhile no call counts.
   void HoldCrash(bool hold) { hold_crash_ = hold; }
 

@@ -199,8 +199,13 @@ void SimServer::JudgeLife() {
   }
   world_->statistics.lost = history_.num_lost();
   end_ = {};
-  machine_.faults() = faults;
+  PutBack(faults);
   machine_.HoldCrash(false);
+}
+
+void SimServer::PutBack(const FaultChances& faults) {
+  machine_.faults() = faults;
+  if (world_->healed) machine_.Heal();
 }
 
 void SimServer::Serve() {
@@ -343,10 +348,13 @@ void SimServer::AnswerPull(const Call& call, Call* answer) {
 
 void SimServer::Administrate() {
   while (!ends()) {
-    world_->scheduler.WaitUntil("work of the operator",
-                                world_->scheduler.now_ns() + random_.Between(5, 100) * kMillisecond,
-                                [this] { return ends(); });
-    if (ends()) return;
+    if (!makes_room_) {  // else at once
+      world_->scheduler.WaitUntil(
+          "work of the operator",
+          world_->scheduler.now_ns() + random_.Between(5, 100) * kMillisecond,
+          [this] { return ends(); });
+      if (ends()) return;
+    }
     if (std::exchange(makes_room_, false)) {
       DeleteSnapshot();
     } else if (random_.Chance(0.6)) {
@@ -426,7 +434,7 @@ void SimServer::ProbeBitRot() {
     env_.reset();
   }
   machine_.PutImage(std::move(image));
-  machine_.faults() = faults;
+  PutBack(faults);
   machine_.HoldCrash(false);
 }
 

@@ -40,6 +40,8 @@ class SimServer {
   void Administrate();  // a thread that makes checkpoints and snapshots
   bool Close();
   void ProbeBitRot();
+  // After a time without faults; all may have healed meanwhile, for good.
+  void PutBack(const FaultChances& faults);
   void CheckTheEnd();
 
   void AnswerPush(const Call& call, Call* answer);

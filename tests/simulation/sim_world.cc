@@ -155,13 +155,10 @@ void MakeTrouble(World& world) {
 }
 
 void Heal(World& world) {
-  constexpr int64_t kPlenty = int64_t{1} << 40;
   world.healed = true;
   world.network.Heal();
   for (auto& server : world.servers) {
-    server->machine().CancelCrash();
-    server->machine().faults() = {};
-    server->machine().disk().SetCapacity(kPlenty);
+    server->machine().Heal();
   }
 }
 

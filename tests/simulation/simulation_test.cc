@@ -76,6 +76,14 @@ TEST(SimulationTest, EverySeedKeepsWhatIsPromised) {
   EXPECT_GE(totals.sum.checkpoints, seeds / 4);
 }
 
+// Of the engine and the plans of that day.
+TEST(SimulationTest, SeedsThatFailedOncePass) {
+  for (const uint64_t seed : {2, 108, 201, 1746, 5866}) {
+    RunStatistics run;
+    EXPECT_EQ("", RunPlan(MakePlan(seed), &run));
+  }
+}
+
 TEST(SimulationTest, OneSeedRunsTheSameTwice) {
   const auto seed = static_cast<uint64_t>(FromEnvironment("HALOGRAPH_SIM_SEED", 5));
   RunStatistics first;
