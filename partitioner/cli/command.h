@@ -17,6 +17,7 @@ void AddRunCommand(Command& program, const GeneralFlags& general);
 void AddGenerateCommand(Command& program);
 void AddVerifyCommand(Command& program, const GeneralFlags& general);
 void AddInspectCommand(Command& program);
+void AddHaloCommand(Command& program, const GeneralFlags& general);
 void AddCompareCommand(Program& program);
 void AddPlanCommand(Command& program);
 

@@ -33,6 +33,7 @@ int PartitionMain(int argc, const char* const* argv) {
   AddGenerateCommand(program.command());
   AddVerifyCommand(program.command(), general);
   AddInspectCommand(program.command());
+  AddHaloCommand(program.command(), general);
   AddCompareCommand(program);
   AddPlanCommand(program.command());
   return program.Main(argc, argv);

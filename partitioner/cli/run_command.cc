@@ -26,6 +26,8 @@ struct RunOptions {
   bool parts_by_memory = false;  // --parts auto
   int64_t memory_per_part = 0;
   std::filesystem::path owners;
+  bool halo_features = false;
+  int hops = 1;
 };
 
 std::string PeakMemory() {
@@ -53,6 +55,7 @@ Status PrintSummary(const PartitionRun& run, const PartitionSummary& summary) {
     Print("sampling tables by {}; nodes whose in-edges all have weight 0: {}\n",
           fmt::join(run.sampling_weights, ", "), FormatCount(summary.graph.undrawable_nodes));
   }
+  if (!summary.halos.empty()) Print("{}", HalosText(summary.halos));
   Print("opened in {}, {} in {}, written in {}; peak memory {} (mapped files included)\n",
         FormatSeconds(summary.open_seconds), ChosenMethod(run, graph),
         FormatSeconds(summary.assign_seconds), FormatSeconds(summary.write_seconds), PeakMemory());
@@ -89,6 +92,7 @@ Status Run(const RunOptions& options, bool quiet) {
   run.read = options.input.read;
   run.options = options.flags.Options();
   run.memory = run.options.memory;
+  run.halo_hops = options.halo_features ? options.hops : 0;
   SetMethod(options, &run);
   HG_ASSIGN_OR_RETURN(const PartitionSummary summary, PartitionGraph(run));
   return quiet ? OkStatus() : PrintSummary(run, summary);
@@ -153,6 +157,9 @@ Status CheckSense(const OptionTable& rows, const RunOptions& options) {
   if (automatic != rows.given("memory-per-part")) {
     return InvalidArgument("--parts auto and --memory-per-part go together: give both or neither");
   }
+  if (rows.given("hops") && !options.halo_features) {
+    return InvalidArgument("--hops goes with --halo-features: give both, or neither");
+  }
   if (owners && rows.given("method")) {
     return InvalidArgument("--owners replaces --method: give only one of them");
   }
@@ -176,6 +183,7 @@ void AddRunCommand(Command& program, const GeneralFlags& general) {
   rows.Add("output", &run.output, "partition folder to write").Required();
   rows.Add("force", &run.replace, "replace an existing output");
   AddFeatureDTypeRow(rows, &run.feature_dtype);
+  AddHaloRows(rows, &options->halo_features, &options->hops);
   rows.Add("sampling-weights", &run.sampling_weights,
            "edge features, one number per edge, for weighted sampling: writes tables of 18 bytes "
            "per edge for each")

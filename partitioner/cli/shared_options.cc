@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "common/base/units.h"
 #include "partitioner/methods/registry/registry.h"
 
 namespace halograph {
@@ -143,6 +144,29 @@ void AddReportOptions(OptionTable& rows, std::string scratch_help, ReportOptions
   rows.Add("json", &options->json, "print JSON instead of a table");
   options->scratch = SystemScratch();
   rows.Add("scratch", &options->scratch, std::move(scratch_help));
+}
+
+void AddHaloRows(OptionTable& rows, bool* wanted, int* hops) {
+  if (wanted != nullptr) {
+    rows.Add("halo-features", wanted,
+             "give each part a halo, so that it can be trained on without asking anybody: the "
+             "features of its halo nodes, and what --hops says");
+  }
+  rows.Add("hops", hops,
+           "of a halo: features of all nodes up to so many hops outside the part, and in-edges of "
+           "all but the last hop; as many as layers make training on parts exact")
+      .Range(1, kMostHaloHops);
+}
+
+std::string HalosText(const std::vector<HaloManifest>& halos) {
+  int64_t bytes = 0, nodes = 0;
+  for (const HaloManifest& halo : halos) {
+    bytes += halo.bytes();
+    for (const int64_t of_type : halo.nodes) nodes += of_type;
+  }
+  return fmt::format("halos of {} parts: {} hops, features of {} nodes, {}\n", halos.size(),
+                     halos.empty() ? 0 : halos.front().hops, FormatCount(nodes),
+                     FormatBytes(bytes));
 }
 
 }  // namespace halograph

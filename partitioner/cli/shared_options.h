@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/base/status.h"
+#include "common/graph/halo.h"
 #include "common/program/options.h"
 #include "common/storage/file.h"
 #include "partitioner/methods/method.h"
@@ -42,6 +43,11 @@ void AddOrderRow(OptionTable& rows, MethodFlags* flags);
 
 // --feature-dtype, for commands that count the bytes of features.
 void AddFeatureDTypeRow(OptionTable& rows, FeatureDType* dtype);
+
+// --halo-features, unless `wanted` is null, and --hops.
+void AddHaloRows(OptionTable& rows, bool* wanted, int* hops);
+// What was made, a line.
+[[nodiscard]] std::string HalosText(const std::vector<HaloManifest>& halos);
 
 // A folder in `parent` for what command `name` writes meanwhile; removed with the object and when a
 // signal ends the process.

@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 
 #include "common/base/units.h"
+#include "common/graph/halo.h"
 #include "common/graph/manifest.h"
 #include "common/graph/partition.h"
 
@@ -97,6 +98,13 @@ StatusOr<GraphSummary> InspectGraph(const std::filesystem::path& graph) {
   HG_ASSIGN_OR_RETURN(const auto set, PartitionSet::Open(graph, {}, VerifyLevel::kHeaders));
   HG_ASSIGN_OR_RETURN(GraphSummary summary, SummaryOf(manifest, graph));
   summary.schema = manifest.schema;
+  for (size_t p = 0; p < summary.parts.size(); ++p) {
+    const std::filesystem::path folder = graph / PartFolderName(static_cast<int>(p));
+    if (!HasHalo(folder)) continue;
+    HG_ASSIGN_OR_RETURN(const HaloManifest halo, ReadHaloManifest(folder));
+    summary.parts[p].halo_hops = halo.hops;
+    summary.parts[p].halo_bytes = halo.bytes();
+  }
   return summary;
 }
 
@@ -131,6 +139,8 @@ Json ToJson(const GraphSummary& summary) {
                      {"edges", part.edges},
                      {"cut_edges", part.cut_edges},
                      {"bytes", part.bytes},
+                     {"halo_hops", part.halo_hops},
+                     {"halo_bytes", part.halo_bytes},
                      {"task_rows", part.task_rows},
                      {"core_by_type", part.core_by_type}});
   }
@@ -154,6 +164,21 @@ namespace {
 int64_t Rows(const PartSummary& part, const std::string& set) {
   const auto found = part.task_rows.find(set);
   return found == part.task_rows.end() ? 0 : found->second;
+}
+
+// Which parts can be trained on alone, and what that takes; empty if none can.
+std::string HalosLine(const GraphSummary& summary) {
+  int64_t parts = 0, bytes = 0;
+  std::set<int> hops;
+  for (const PartSummary& part : summary.parts) {
+    if (part.halo_hops == 0) continue;
+    ++parts;
+    bytes += part.halo_bytes;
+    hops.insert(part.halo_hops);
+  }
+  if (parts == 0) return "";
+  return fmt::format("halos for training alone: {} of {} parts, {} hops, {}\n", parts,
+                     summary.parts.size(), fmt::join(hops, ", "), FormatBytes(bytes));
 }
 
 constexpr size_t kMostLines = 24;  // of node types, and of relations
@@ -245,6 +270,7 @@ std::string FormatTable(const GraphSummary& summary) {
                    FormatCount(Rows(part, "train")), FormatCount(Rows(part, "valid")),
                    FormatCount(Rows(part, "test")), FormatBytes(part.bytes));
   }
+  text += HalosLine(summary);
   fmt::format_to(out, "edge cut {} of {} edges ({:.1f} %), replication factor {:.3f}\n",
                  FormatCount(summary.edge_cut), FormatCount(summary.edges),
                  100 * summary.edge_cut_share(), summary.replication_factor);

@@ -20,6 +20,9 @@ struct PartSummary {
   int64_t edges = 0;      // in-edges of core nodes
   int64_t cut_edges = 0;  // of them, those whose source is owned elsewhere
   int64_t bytes = 0;      // of all files but the manifest
+  // Of the part's halo, by which it can be trained on alone; 0: it has none. Of InspectGraph.
+  int halo_hops = 0;
+  int64_t halo_bytes = 0;
   // Task rows per set (train, valid, test), over all tasks and types.
   std::map<std::string, int64_t> task_rows;
   std::map<std::string, int64_t> core_by_type;

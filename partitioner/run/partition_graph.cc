@@ -11,6 +11,7 @@
 #include "common/storage/disk_space.h"
 #include "common/storage/file.h"
 #include "common/storage/replace_check.h"
+#include "partitioner/halo/add_halo.h"
 #include "partitioner/inspect/task_report.h"
 #include "partitioner/methods/registry/registry.h"
 #include "partitioner/write/sampling_weights.h"
@@ -39,6 +40,7 @@ Json OptionsJson(const PartitionRun& run, const MethodOptions& options, Json rep
   if (run.feature_dtype != FeatureDType::kInput) {
     json["feature_dtype"] = ToString(run.feature_dtype);
   }
+  if (run.halo_hops > 0) json["halo_hops"] = run.halo_hops;
   return json;
 }
 
@@ -82,9 +84,10 @@ void Narrow(const PartitionRun& run, Dataset* dataset) {
 
 // What the run will hold; refused here if that is more than it may.
 Status PlanRun(const PartitionMethod& method, const GraphCounts& counts,
-               const MethodOptions& options) {
+               const MethodOptions& options, int halo_hops) {
   MemoryPlan plan = method.PlanMemory(counts, options);
   plan.Append(PlanWriting(counts, options.memory, options.parts, options.order));
+  if (halo_hops > 0) plan.Append(PlanHalos(counts.nodes));
   spdlog::info("memory: at most {}, limit {}", FormatBytes(kProgramBytes + plan.peak_bytes()),
                FormatBytes(options.memory));
   spdlog::debug("memory of each phase:\n{}", plan.ToText());
@@ -129,7 +132,7 @@ StatusOr<PartitionSummary> PartitionGraph(const PartitionRun& run) {
     if (run.choose_parts) {
       HG_ASSIGN_OR_RETURN(options.parts, run.choose_parts(dataset));
     }
-    HG_RETURN_IF_ERROR(PlanRun(*method, GraphCounts::Of(dataset), options));
+    HG_RETURN_IF_ERROR(PlanRun(*method, GraphCounts::Of(dataset), options, run.halo_hops));
     // Again when it is written: others fill the disk too.
     HG_RETURN_IF_ERROR(
         CheckDiskSpace(folder.path(), NeededDiskBytes(dataset, options.parts, run.memory)));
@@ -147,6 +150,12 @@ StatusOr<PartitionSummary> PartitionGraph(const PartitionRun& run) {
   std::error_code error;
   std::filesystem::remove_all(read.scratch, error);
   if (error) return ErrnoStatus(error.value(), "cannot remove", read.scratch.string());
+  if (run.halo_hops > 0) {
+    // What was written just now needs no look at its contents.
+    HG_ASSIGN_OR_RETURN(summary.halos, AddHalos(folder.path(), {.hops = run.halo_hops,
+                                                                .memory = run.memory,
+                                                                .verify = VerifyLevel::kHeaders}));
+  }
   HG_RETURN_IF_ERROR(folder.Commit());
   summary.write_seconds = watch.Lap();
   return summary;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "common/base/status.h"
+#include "common/graph/halo.h"
 #include "partitioner/methods/method.h"
 #include "partitioner/readers/reader.h"
 #include "partitioner/stream/memory_plan.h"
@@ -31,6 +32,8 @@ struct PartitionRun {
   bool allow_nan = false;
   FeatureDType feature_dtype = FeatureDType::kInput;  // what float features are stored and sent in
   std::vector<std::string> sampling_weights;          // edge features that sampling can go by
+  // Of each part's halo, by which it can be trained on alone (AddHalos); 0: none is made.
+  int halo_hops = 0;
   // Of an existing partition folder, once the new one is complete.
   bool replace = false;
   // Anonymous memory that the whole run may hold; what it will hold is computed from the counts,
@@ -40,7 +43,8 @@ struct PartitionRun {
 
 struct PartitionSummary {
   WrittenGraph graph;
-  double open_seconds = 0;  // reading descriptions, converting text
+  std::vector<HaloManifest> halos;  // by part, where they were asked for
+  double open_seconds = 0;          // reading descriptions, converting text
   double assign_seconds = 0;
   double write_seconds = 0;
 };
@@ -53,7 +57,7 @@ struct PartitionSummary {
 //                      cannot give (CheckOrder)
 //   OutOfRange         a label that is no class of its task (CheckLabels)
 //   ResourceExhausted  the run would hold more than `memory` (CheckMemory), or the disk has no room
-// and whatever reading, the method and writing report.
+// and whatever reading, the method, writing and AddHalos report.
 [[nodiscard]] StatusOr<PartitionSummary> PartitionGraph(const PartitionRun& run);
 
 }  // namespace halograph

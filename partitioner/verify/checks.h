@@ -2,6 +2,8 @@
 // `findings`. VerifySchema comes first: the others require that the schema describes the input.
 #pragma once
 
+#include <filesystem>
+
 #include "common/base/status.h"
 #include "common/graph/partition.h"
 #include "common/graph/schema.h"
@@ -33,6 +35,11 @@ void VerifySchema(const Dataset& dataset, const Schema& schema, Findings* findin
 // Requires schema and dataset to agree.
 void VerifyFeatures(const Dataset& dataset, const PartitionSet& graph, const NodeMaps& maps,
                     Findings* findings);
+
+// The halos of parts that have one (common/graph/halo.h): exactly the nodes within reach, their
+// features and in-edges as their owners have them. `folder`: of the graph.
+void VerifyHalos(const PartitionSet& graph, const std::filesystem::path& folder,
+                 Findings* findings);
 
 // Tables of weighted sampling: makes every node's tables again from the part's own feature. Notes
 // at most one difference a part and feature. (VerifyFeatures checks the feature against the input.)

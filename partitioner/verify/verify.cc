@@ -69,6 +69,7 @@ StatusOr<VerifyReport> Verify(const fs::path& input, const fs::path& graph_folde
   VerifyHaloNodes(*graph, &findings);
   VerifyFeatures(dataset, *graph, maps, &findings);
   VerifyWeights(*graph, &findings);
+  VerifyHalos(*graph, graph_folder, &findings);
   HG_RETURN_IF_ERROR(VerifyTasks(dataset, *graph, maps, &findings));
   return report;
 }

@@ -39,6 +39,8 @@ struct VerifyReport {
 //   - edges of each relation: id, source and destination of every edge that the options keep, each
 //     once; in-edges of a node in ascending order of original edge id;
 //   - halo nodes: exactly the sources that other parts own;
+//   - halos for training alone, where there are some: all that their hops call for, as its owners
+//     have it;
 //   - feature rows: byte by byte; task sets: the rows that a part owns, in input order.
 // If the first do not agree, the rest is not compared.
 // Memory: 16 bytes a node, and of one relation at a time 8 bytes an edge (16 beyond 2^32 nodes of a

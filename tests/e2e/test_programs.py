@@ -37,6 +37,7 @@ CASES = (
          "--refinement-rounds", "17", "--input"),
     Case("halograph-partition inspect", ["--graph", "none"], None, None, "--graph"),
     Case("halograph-partition verify", ["--input", "none", "--graph", "none"], None, None, "--graph"),
+    Case("halograph-partition halo", ["--graph", "none"], "--hops", "17", "--graph"),
     Case("halograph-partition compare", ["--input", "none"], "--batches", "0", "--input"),
     Case("halograph-partition plan", ["--input", "none", "--parts", "2"], "--parts", "5000",
          "--parts"),

@@ -12,6 +12,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/graph/halo.h"
 #include "common/graph/manifest.h"
 #include "common/graph/partition.h"
 #include "common/storage/npy.h"
@@ -139,6 +140,40 @@ TEST_F(VerifyTest, GeneratedGraphWithFeaturesAndTask) {
   EXPECT_EQ(report->nodes, 3000);
   EXPECT_EQ(report->feature_rows, 3000);
   EXPECT_EQ(report->task_rows, 750);
+}
+
+TEST_F(VerifyTest, HalosAreComparedWithTheOwners) {
+  SbmOptions options;
+  options.nodes = 300;
+  options.classes = 3;
+  options.feature_dim = 4;
+  ASSERT_EQ(GenerateSbm(options, {folder_ / "input", false}), OkStatus());
+  run_.halo_hops = 2;
+  Partition(folder_ / "input");
+  const StatusOr<VerifyReport> whole = VerifyIt(folder_ / "input");
+  ASSERT_TRUE(whole.ok()) << whole.status();
+  EXPECT_THAT(whole->differences, testing::IsEmpty());
+  EXPECT_GT(whole->feature_rows, 300) << "halo rows count, too";
+
+  // As a faulty partitioner would have written it: under right checksums.
+  const fs::path halo = folder_ / "graph" / PartFolderName(1) / kHaloFolder;
+  for (const std::string& name :
+       {FeatureFile(NodeFolder("node"), "feat"), HaloFirstEdgesFile("node:edge:node")}) {
+    std::fstream file(halo / name, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekg(-4, std::ios::end);
+    const auto byte = static_cast<char>(file.peek() + 1);
+    file.seekp(-4, std::ios::end);
+    file.put(byte);
+  }
+  auto manifest = ReadHaloManifest(halo.parent_path());
+  ASSERT_TRUE(manifest.ok()) << manifest.status();
+  for (FileEntry& entry : manifest->files) entry = *ChecksumFile(halo, entry.path);
+  manifest->hops = 3;
+  ASSERT_EQ(WriteHaloManifest(halo, *manifest), OkStatus());
+  ExpectDifference({"halo of part 1, feature `feat`", "halo of part 1, relation `node:edge:node`"});
+  manifest->hops = 1;
+  ASSERT_EQ(WriteHaloManifest(halo, *manifest), OkStatus());
+  ExpectDifference({"not within its 1 hops"});
 }
 
 TEST_F(VerifyTest, EdgeOptionsAreTakenFromTheManifest) {
