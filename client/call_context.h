@@ -29,12 +29,16 @@ struct CallStats {
   // Calls that went on at another server of the same part, since one did not answer, was full, or
   // refused them; each time that they did.
   int64_t failovers = 0;
+  // Nodes whose neighbours a layer asked for and got none, since they lie beyond what a part that
+  // is sampled alone knows; one a minibatch, layer and node.
+  int64_t cut_nodes = 0;
 
   CallStats& operator+=(const CallStats& other) {
     local_bytes += other.local_bytes;
     remote_bytes += other.remote_bytes;
     rounds += other.rounds;
     failovers += other.failovers;
+    cut_nodes += other.cut_nodes;
     return *this;
   }
 };

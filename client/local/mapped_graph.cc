@@ -8,17 +8,18 @@ namespace {
 constexpr int kMaxThreads = 1024;
 constexpr size_t kQueuedPerThread = 64;  // chunks that callers may leave to the pool at once
 
-// Empty unless all parts are there.
+// Of the parts that are there, as if others had none.
 std::vector<std::vector<std::vector<int64_t>>> TaskRows(const PartitionSet& set) {
   std::vector<std::vector<std::vector<int64_t>>> rows;
-  if (static_cast<int>(set.parts().size()) != set.book().num_parts()) return rows;
   size_t next = 0;  // of the manifests' counts
   for (const Task& task : set.schema().tasks) {
     auto& of_task = rows.emplace_back();
     for (size_t s = 0; s < task.sets.size(); ++s, ++next) {
       std::vector<int64_t>& boundaries = of_task.emplace_back(1, 0);
-      for (const auto& part : set.parts()) {
-        boundaries.push_back(boundaries.back() + part->manifest().task_rows[next]);
+      for (int p = 0; p < set.book().num_parts(); ++p) {
+        const Partition* const part = set.Find(p);
+        boundaries.push_back(boundaries.back() +
+                             (part == nullptr ? 0 : part->manifest().task_rows[next]));
       }
     }
   }
@@ -39,7 +40,9 @@ StatusOr<std::shared_ptr<const MappedGraph>> MapGraph(const std::filesystem::pat
   mapped->info = {.identity = mapped->parts->identity(),
                   .schema = mapped->parts->schema(),
                   .book = mapped->parts->book(),
-                  .task_rows = TaskRows(*mapped->parts)};
+                  .task_rows = {}};
+  const bool all = std::ssize(mapped->parts->parts()) == mapped->info.book.num_parts();
+  if (all || options.own_task_rows) mapped->info.task_rows = TaskRows(*mapped->parts);
   mapped->tensors =
       MakeSchemaCatalog(&mapped->info.schema, &mapped->info.book, mapped->parts.get());
   int helpers = options.threads;

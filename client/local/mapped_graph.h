@@ -16,7 +16,7 @@
 namespace halograph {
 
 struct MappedGraph {
-  GraphInfo info;                          // task_rows: empty unless all parts are mapped
+  GraphInfo info;  // task_rows: empty unless all parts are mapped, or own_task_rows
   std::unique_ptr<PartitionSet> parts;     // all of them, or those that are mapped here
   std::unique_ptr<TensorCatalog> tensors;  // of info's schema; rows of `parts`
   std::unique_ptr<ThreadPool> pool;        // null: the caller works alone
@@ -32,6 +32,8 @@ struct MapOptions {
   // memory.
   SamplerThreads sampling = {.threads = 0};
   PartContents contents = {};
+  // info.task_rows count the rows of the parts that are mapped, as if others had none.
+  bool own_task_rows = false;
 };
 
 // Errors as PartitionSet::Open; InvalidArgument: threads, of either

@@ -2,6 +2,7 @@
 
 #include "client/local/local_state.h"
 #include "client/local/mapped_graph.h"
+#include "client/part_alone/part_alone.h"
 #include "common/state/durable/system_env.h"
 
 namespace halograph {
@@ -20,6 +21,9 @@ Status StoreOptions::Validate() const {
         "--state goes with --graph only: servers keep mutable tensors themselves, give --state DIR "
         "to them");
   }
+  if (part_alone.has_value() && (!remote.servers.empty() || !state.folder.empty())) {
+    return InvalidArgument("a part alone goes with --graph only, and without --state");
+  }
   if (topology == kTopologyLocal && cache_dir.empty()) {
     return InvalidArgument("--topology local needs --cache-dir DIR to fetch the topology into");
   }
@@ -32,6 +36,11 @@ Status StoreOptions::Validate() const {
 StatusOr<Stores> OpenStores(const StoreOptions& options, const CancelToken* cancel) {
   HG_RETURN_IF_ERROR(options.Validate());
   if (!options.remote.servers.empty()) return OpenServedStores(options, cancel);
+  if (options.part_alone.has_value()) {
+    HG_ASSIGN_OR_RETURN(const auto part,
+                        OpenPartAlone(options.graph, *options.part_alone, options.verify, 0));
+    return Stores{MakePartAloneGraphStore(part), MakePartAloneKVStore(part)};
+  }
   HG_ASSIGN_OR_RETURN(const auto mapped, MapGraph(options.graph, {.verify = options.verify,
                                                                   .threads = options.threads,
                                                                   .sampling = options.sampling}));

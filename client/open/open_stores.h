@@ -1,10 +1,11 @@
 // Opens a graph where it is: the modes as compositions of stores. Embedded: graph and features are
 // mapped here. Partitioned: both are behind servers. Hybrid: the topology is mapped here, features
 // are behind servers. With servers, parts that are here as files may be mapped instead of asked
-// for.
+// for. Without, one part may be opened alone.
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -40,6 +41,10 @@ struct StoreOptions {
   // As MapOptions, where the topology is mapped here (embedded, hybrid): in place of `threads`.
   SamplerThreads sampling = {.threads = 0};
 
+  // With a partition folder only: this part of it and its halo are all that is opened
+  // (client/part_alone); none: the whole graph.
+  std::optional<int> part_alone = {};
+
   // With a partition folder only: where mutable tensors are kept (OpenLocalState); an empty folder:
   // there are none. Servers keep their own.
   StateOptions state = {};
@@ -58,9 +63,9 @@ struct Stores {
 };
 
 // `cancel`, if not null, ends what takes long: waiting for servers and fetching the topology.
-// Errors as StoreOptions::Validate, OpenLocalStores, OpenLocalState, OpenRemoteStores,
-// FetchTopology and MapGraph, with the option in front where several read folders;
-// FailedPrecondition naming both identities if a folder is not of the servers' graph;
+// Errors as StoreOptions::Validate, OpenLocalStores, OpenPartAlone, OpenLocalState,
+// OpenRemoteStores, FetchTopology and MapGraph, with the option in front where several read
+// folders; FailedPrecondition naming both identities if a folder is not of the servers' graph;
 // Unimplemented: servers, in a build without HALOGRAPH_REMOTE.
 [[nodiscard]] StatusOr<Stores> OpenStores(const StoreOptions& options,
                                           const CancelToken* cancel = nullptr);

@@ -32,6 +32,13 @@ StatusOr<std::vector<int>> PartsPresent(const std::filesystem::path& graph) {
   return parts;
 }
 
+StatusOr<int> CountPartsOf(const std::filesystem::path& graph) {
+  HG_ASSIGN_OR_RETURN(const std::vector<int> parts, PartsPresent(graph));
+  HG_ASSIGN_OR_RETURN(const PartManifest first,
+                      ReadPartManifest(graph / PartFolderName(parts.front())));
+  return first.book.num_parts();
+}
+
 Status CheckSameGraph(const GraphInfo& info, std::string_view where, const GraphInfo& other,
                       std::string_view other_where) {
   if (info.identity == other.identity && info.schema == other.schema && info.book == other.book) {

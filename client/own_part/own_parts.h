@@ -15,6 +15,10 @@ namespace halograph {
 // NotFound: the folder, or any part in it, is missing; else as reading a folder fails.
 [[nodiscard]] StatusOr<std::vector<int>> PartsPresent(const std::filesystem::path& graph);
 
+// How many parts the graph has of which some are below `graph`. Errors as PartsPresent and
+// ReadPartManifest.
+[[nodiscard]] StatusOr<int> CountPartsOf(const std::filesystem::path& graph);
+
 // FailedPrecondition naming both identities unless they are equal. `where` and `other_where` say
 // whose they are: "--local DIR", "the servers".
 [[nodiscard]] Status CheckSameGraph(const GraphInfo& info, std::string_view where,
