@@ -21,7 +21,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-using Order = std::vector<int64_t>;  // of rows
+using Order = std::span<const int64_t>;  // of rows
+
+// Rows as Predictions has them, wherever they are.
+struct Rows {
+  PredictWhat what;
+  int64_t columns;
+  std::span<const int64_t> original_ids, classes;
+  std::span<const float> values;
+};
 
 std::string_view ColumnName(PredictWhat what) {
   switch (what) {
@@ -39,26 +47,23 @@ std::string_view ColumnName(PredictWhat what) {
   return "prediction";
 }
 
-Order ByOriginalId(const Predictions& predictions) {
-  Order order(predictions.original_ids.size());
+// In place: no memory beside. Equal ids stay in the order that they came in.
+void SortByOriginalId(std::span<const int64_t> ids, std::span<int64_t> order) {
   std::iota(order.begin(), order.end(), int64_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
-    return predictions.original_ids[a] < predictions.original_ids[b];
-  });
-  return order;
+  std::sort(order.begin(), order.end(),
+            [&](int64_t a, int64_t b) { return ids[a] != ids[b] ? ids[a] < ids[b] : a < b; });
 }
 
 // A row of `classes` or `values`.
 template <typename T>
-std::span<const T> RowIn(const std::vector<T>& rows, const Predictions& predictions, int64_t row) {
-  return std::span(rows).subspan(static_cast<size_t>(row * predictions.columns),
-                                 static_cast<size_t>(predictions.columns));
+std::span<const T> RowIn(std::span<const T> rows, const Rows& predictions, int64_t row) {
+  return rows.subspan(static_cast<size_t>(row * predictions.columns),
+                      static_cast<size_t>(predictions.columns));
 }
 
 // One row after the other, `columns` of T each; 0 columns: an array of one dimension.
 template <typename T, typename RowOf>
-Status WriteNpyRows(const fs::path& path, const Order& order, int64_t columns,
-                    const RowOf& row_of) {
+Status WriteNpyRows(const fs::path& path, Order order, int64_t columns, const RowOf& row_of) {
   HG_ASSIGN_OR_RETURN(NpyWriter writer,
                       NpyWriter::Create(path, DTypeOf<T>(), std::ssize(order),
                                         std::max<int64_t>(1, columns), columns == 0 ? 1 : 2));
@@ -69,7 +74,7 @@ Status WriteNpyRows(const fs::path& path, const Order& order, int64_t columns,
   return writer.Close();
 }
 
-Status WriteClassesNpy(const fs::path& path, const Predictions& predictions, const Order& order) {
+Status WriteClassesNpy(const fs::path& path, const Rows& predictions, Order order) {
   std::vector<int64_t> line;
   return WriteNpyRows<int64_t>(path, order, 1 + predictions.columns, [&](int64_t row) {
     const auto classes = RowIn(predictions.classes, predictions, row);
@@ -79,18 +84,18 @@ Status WriteClassesNpy(const fs::path& path, const Predictions& predictions, con
   });
 }
 
-Status WriteValuesNpy(const fs::path& path, const Predictions& predictions, const Order& order) {
+Status WriteValuesNpy(const fs::path& path, const Rows& predictions, Order order) {
   return WriteNpyRows<float>(path, order, predictions.columns, [&](int64_t row) {
     return RowIn(predictions.values, predictions, row);
   });
 }
 
-Status WriteIdsNpy(const fs::path& path, const Predictions& predictions, const Order& order) {
+Status WriteIdsNpy(const fs::path& path, const Rows& predictions, Order order) {
   return WriteNpyRows<int64_t>(
       path, order, 0, [&](int64_t row) { return std::array{predictions.original_ids[row]}; });
 }
 
-Status WriteCsv(const fs::path& path, const Predictions& predictions, const Order& order) {
+Status WriteCsv(const fs::path& path, const Rows& predictions, Order order) {
   const bool classes = predictions.what == PredictWhat::kClass;
   HG_ASSIGN_OR_RETURN(FileWriter writer, FileWriter::Create(path));
   std::string line = "original_id";
@@ -118,12 +123,11 @@ Status WriteCsv(const fs::path& path, const Predictions& predictions, const Orde
 
 struct NewFile {
   fs::path target;
-  Status (*write)(const fs::path& path, const Predictions& predictions, const Order& order);
+  Status (*write)(const fs::path& path, const Rows& predictions, Order order);
 };
 
 // Writes temporary siblings, which become the targets once all are whole.
-Status ReplaceAll(const std::vector<NewFile>& files, const Predictions& predictions) {
-  const Order order = ByOriginalId(predictions);
+Status ReplaceAll(const std::vector<NewFile>& files, const Rows& predictions, Order order) {
   const auto temporary = [](const NewFile& file) {
     return fs::path(file.target.string() + fmt::format(".tmp-{}", getpid()));
   };
@@ -154,6 +158,18 @@ int64_t BytesOnDisk(const fs::path& path, PredictWhat what, int64_t rows, int64_
   return rows * (digits + (classes ? 1 + 2 * columns : 11 * columns));
 }
 
+Status WriteRows(const std::string& path, const Rows& rows, Order order) {
+  const fs::path target(path);
+  if (target.extension() == ".csv") return ReplaceAll({{target, WriteCsv}}, rows, order);
+  if (target.extension() != ".npy") {
+    return InvalidArgument("{}: expected a name ending in .npy or .csv", path);
+  }
+  if (rows.what == PredictWhat::kClass) return ReplaceAll({{target, WriteClassesNpy}}, rows, order);
+  fs::path ids = target;
+  ids.replace_extension(".ids.npy");
+  return ReplaceAll({{target, WriteValuesNpy}, {ids, WriteIdsNpy}}, rows, order);
+}
+
 }  // namespace
 
 Status CheckPredictionPath(const std::string& path) {
@@ -171,7 +187,7 @@ Status CheckPredictionPath(const std::string& path) {
 Status CheckPredictionRoom(const std::string& path, PredictWhat what, int64_t rows,
                            int64_t columns) {
   const int64_t row_bytes = 8 + (what == PredictWhat::kClass ? 8 : 4) * columns;
-  const int64_t held = rows * (row_bytes + static_cast<int64_t>(sizeof(Order::value_type)));
+  const int64_t held = rows * (row_bytes + static_cast<int64_t>(sizeof(int64_t)));
   const int64_t memory = int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGE_SIZE);
   if (held > memory) {
     return ResourceExhausted(
@@ -184,17 +200,49 @@ Status CheckPredictionRoom(const std::string& path, PredictWhat what, int64_t ro
 }
 
 Status WritePredictions(const std::string& path, const Predictions& predictions) {
-  const fs::path target(path);
-  if (target.extension() == ".csv") return ReplaceAll({{target, WriteCsv}}, predictions);
-  if (target.extension() != ".npy") {
-    return InvalidArgument("{}: expected a name ending in .npy or .csv", path);
+  std::vector<int64_t> order(predictions.original_ids.size());
+  SortByOriginalId(predictions.original_ids, order);
+  return WriteRows(path,
+                   {predictions.what, predictions.columns, predictions.original_ids,
+                    predictions.classes, predictions.values},
+                   order);
+}
+
+Status PredictionSpool::Append(std::span<const int64_t> original_ids,
+                               std::span<const std::byte> rows) {
+  const auto count = std::ssize(original_ids);
+  if (count == 0) return OkStatus();
+  if (appended_ + count > rows_) {
+    return Internal("{} predictions where {} were announced", appended_ + count, rows_);
   }
-  if (predictions.what == PredictWhat::kClass) {
-    return ReplaceAll({{target, WriteClassesNpy}}, predictions);
+  if (appended_ == 0) {
+    const auto words = rows_ * static_cast<int64_t>(sizeof(int64_t));
+    HG_ASSIGN_OR_RETURN(ids_, scratch_->Take(words, "original ids of predictions"));
+    HG_ASSIGN_OR_RETURN(order_, scratch_->Take(words, "the order of predictions"));
+    HG_ASSIGN_OR_RETURN(values_,
+                        scratch_->Take(rows_ * static_cast<int64_t>(row_bytes()), "predictions"));
   }
-  fs::path ids = target;
-  ids.replace_extension(".ids.npy");
-  return ReplaceAll({{target, WriteValuesNpy}, {ids, WriteIdsNpy}}, predictions);
+  std::copy(original_ids.begin(), original_ids.end(), ids_.As<int64_t>().begin() + appended_);
+  std::copy(rows.begin(), rows.end(),
+            values_.bytes().begin() + appended_ * static_cast<int64_t>(row_bytes()));
+  appended_ += count;
+  return OkStatus();
+}
+
+Status PredictionSpool::Write(const std::string& path) {
+  const auto count = static_cast<size_t>(appended_);
+  const size_t values = count * static_cast<size_t>(columns_);
+  Rows rows{.what = what_, .columns = columns_, .original_ids = {}, .classes = {}, .values = {}};
+  if (count == 0) return WriteRows(path, rows, {});
+  rows.original_ids = ids_.As<const int64_t>().first(count);
+  if (what_ == PredictWhat::kClass) {
+    rows.classes = values_.As<const int64_t>().first(values);
+  } else {
+    rows.values = values_.As<const float>().first(values);
+  }
+  const auto order = order_.As<int64_t>().first(count);
+  SortByOriginalId(rows.original_ids, order);
+  return WriteRows(path, rows, order);
 }
 
 }  // namespace halograph

@@ -1,11 +1,14 @@
 // Predictions as the user gets them: by original id.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "common/base/status.h"
+#include "common/storage/scratch.h"
 
 namespace halograph {
 
@@ -47,5 +50,38 @@ struct Predictions {
 //         each row
 // InvalidArgument for another ending.
 [[nodiscard]] Status WritePredictions(const std::string& path, const Predictions& predictions);
+
+// The same in bounded memory: rows as they come, held by scratch arrays until they are sorted. Not
+// thread-safe.
+class PredictionSpool {
+ public:
+  // Of at most so many rows. `scratch` must outlive it.
+  PredictionSpool(PredictWhat what, int64_t columns, int64_t rows, ScratchSpace* scratch)
+      : what_(what), columns_(columns), rows_(rows), scratch_(scratch) {}
+
+  // What it takes of the scratch space, from the first row on.
+  [[nodiscard]] int64_t bytes() const {
+    return rows_ * static_cast<int64_t>(row_bytes() + 2 * sizeof(int64_t));
+  }
+  [[nodiscard]] size_t row_bytes() const {
+    return static_cast<size_t>(columns_) *
+           (what_ == PredictWhat::kClass ? sizeof(int64_t) : sizeof(float));
+  }
+
+  // `rows`: row_bytes() for each of the ids. Internal beyond the rows that were announced; else as
+  // ScratchSpace::Take.
+  [[nodiscard]] Status Append(std::span<const int64_t> original_ids,
+                              std::span<const std::byte> rows);
+  // As WritePredictions, of what was appended.
+  [[nodiscard]] Status Write(const std::string& path);
+
+ private:
+  const PredictWhat what_;
+  const int64_t columns_;
+  const int64_t rows_;
+  ScratchSpace* const scratch_;
+  int64_t appended_ = 0;
+  ScratchArray values_, ids_, order_;
+};
 
 }  // namespace halograph

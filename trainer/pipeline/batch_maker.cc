@@ -121,33 +121,49 @@ SampleRequest RequestFor(const StepSeeds& seeds, uint64_t batch_seed, const Batc
 BatchMaker::BatchMaker(GraphStore* graph, KVStore* kv, BatchRecipe recipe)
     : graph_(graph), kv_(kv), recipe_(std::move(recipe)), in_place_(FindInPlace(*kv, recipe_)) {}
 
+bool BatchMaker::reads_in_place() const {
+  return std::all_of(recipe_.inputs.begin(), recipe_.inputs.end(), [&](const NodeInput& input) {
+    return in_place_[input.node_type].has_value();
+  });
+}
+
 StatusOr<PreparedBatch> BatchMaker::Make(StepSeeds seeds, int64_t rows, uint64_t batch_seed,
                                          const CallContext& like) const {
   PreparedBatch batch;
   batch.rows = rows;
   batch.labels = std::move(seeds.labels);
   if (rows == 0) return batch;
-  for (const StepSeeds::List& list : seeds.seeds) batch.seed_types.push_back(list.type);
-  const Stopwatch sample_watch;
+  HG_RETURN_IF_ERROR(Sample(seeds, batch_seed, like, &batch));
+  HG_RETURN_IF_ERROR(PullRows(like, &batch));
+  return batch;
+}
+
+Status BatchMaker::Sample(const StepSeeds& seeds, uint64_t batch_seed, const CallContext& like,
+                          PreparedBatch* batch) const {
+  for (const StepSeeds::List& list : seeds.seeds) batch->seed_types.push_back(list.type);
+  const Stopwatch watch;
   const SampleRequest request = RequestFor(seeds, batch_seed, recipe_);
   CallContext sampling = InnerContext(like, {});
   HG_RETURN_IF_ERROR(
-      Annotate(graph_->Sample(request, sampling, &batch.minibatch), "sampling a minibatch"));
+      Annotate(graph_->Sample(request, sampling, &batch->minibatch), "sampling a minibatch"));
   if (recipe_.transposed) {
-    batch.transposed = TransposeLayers(graph_->info().schema, batch.minibatch);
+    batch->transposed = TransposeLayers(graph_->info().schema, batch->minibatch);
   }
-  batch.sampled = sampling.stats;
-  batch.sample_seconds = sample_watch.Seconds();
+  batch->sampled = sampling.stats;
+  batch->sample_seconds = watch.Seconds();
+  return OkStatus();
+}
 
-  const Stopwatch pull_watch;
+Status BatchMaker::PullRows(const CallContext& like, PreparedBatch* batch) const {
+  const Stopwatch watch;
   CallContext pulling = InnerContext(like, {});
   std::vector<FeatureMatrix> features;
-  HG_RETURN_IF_ERROR(Annotate(PullFeatures(batch.minibatch, pulling, &features),
+  HG_RETURN_IF_ERROR(Annotate(PullFeatures(batch->minibatch, pulling, &features),
                               "pulling features of a minibatch"));
-  MakeInputRows(std::move(features), &batch);
-  batch.pulled = pulling.stats;
-  batch.pull_seconds = pull_watch.Seconds();
-  return batch;
+  MakeInputRows(std::move(features), batch);
+  batch->pulled = pulling.stats;
+  batch->pull_seconds = watch.Seconds();
+  return OkStatus();
 }
 
 Status BatchMaker::PullFeatures(const Minibatch& minibatch, CallContext& context,

@@ -69,6 +69,15 @@ class BatchMaker {
   // deadline and ids of `like`.
   [[nodiscard]] StatusOr<PreparedBatch> Make(StepSeeds seeds, int64_t rows, uint64_t batch_seed,
                                              const CallContext& like = {}) const;
+  // Its two halves: all but rows and labels, then the rows of such a batch. For who looks at how
+  // many there are before they are pulled.
+  [[nodiscard]] Status Sample(const StepSeeds& seeds, uint64_t batch_seed, const CallContext& like,
+                              PreparedBatch* batch) const;
+  [[nodiscard]] Status PullRows(const CallContext& like, PreparedBatch* batch) const;
+
+  [[nodiscard]] const BatchRecipe& recipe() const { return recipe_; }
+  // Whether no row is pulled: InputRows::kSelfAndMean is made straight from what is stored.
+  [[nodiscard]] bool reads_in_place() const;
 
  private:
   // All inputs in one call: one exchange. `features` as PreparedBatch's, of no columns for types

@@ -33,4 +33,10 @@ Status NodeSeeds::Collect(std::span<const int64_t> rows, uint64_t /*key*/, StepS
   return OkStatus();
 }
 
+Status NodeRange::Collect(std::span<const int64_t> rows, uint64_t /*key*/, StepSeeds* step) const {
+  *step = {};
+  if (!rows.empty()) step->seeds.push_back({.type = type_, .ids = {rows.begin(), rows.end()}});
+  return OkStatus();
+}
+
 }  // namespace halograph

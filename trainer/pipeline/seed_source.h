@@ -107,4 +107,20 @@ class NodeSeeds final : public SeedSource {
   const int64_t first_row_;
 };
 
+// All nodes of a type: row v is node v.
+class NodeRange final : public SeedSource {
+ public:
+  // `boundaries`: of the type in the partition book, parts + 1.
+  NodeRange(int type, std::span<const int64_t> boundaries)
+      : type_(type), part_rows_(boundaries.begin(), boundaries.end()) {}
+
+  [[nodiscard]] std::span<const int64_t> part_rows() const override { return part_rows_; }
+  [[nodiscard]] Status Collect(std::span<const int64_t> rows, uint64_t key,
+                               StepSeeds* step) const override;
+
+ private:
+  const int type_;
+  const std::vector<int64_t> part_rows_;
+};
+
 }  // namespace halograph

@@ -36,6 +36,47 @@ TEST(WritePredictionsTest, NpyHasTwoColumns) {
   EXPECT_THAT(*array->As<int64_t>(), ElementsAre(-1, 0, 7, 2, 30, 1));
 }
 
+// What WritePredictions makes of the same rows.
+void ExpectSpooledAlike(const Predictions& predictions, const std::string& name, int64_t memory) {
+  const TestFolder folder;
+  const auto wanted = folder.path() / ("wanted-" + name), found = folder.path() / name;
+  ASSERT_TRUE(WritePredictions(wanted.string(), predictions).ok());
+  ScratchSpace scratch(memory, folder.path());
+  PredictionSpool spool(predictions.what, predictions.columns, predictions.rows() + 2, &scratch);
+  const auto bytes = predictions.what == PredictWhat::kClass
+                         ? std::as_bytes(std::span(predictions.classes))
+                         : std::as_bytes(std::span(predictions.values));
+  const std::span<const int64_t> ids = predictions.original_ids;
+  const size_t row = spool.row_bytes();
+  for (const auto& [begin, count] : {std::pair<size_t, size_t>{0, 2}, {2, 0}, {2, 1}}) {
+    ASSERT_TRUE(
+        spool.Append(ids.subspan(begin, count), bytes.subspan(begin * row, count * row)).ok());
+  }
+  ASSERT_TRUE(spool.Write(found.string()).ok());
+  EXPECT_EQ(scratch.bytes_in_files(), memory == 0 ? spool.bytes() : 0);
+  EXPECT_EQ(*ReadTextFile(found), *ReadTextFile(wanted));
+}
+
+TEST(PredictionSpoolTest, WritesTheFilesOfWritePredictionsFromMemoryOrScratchFiles) {
+  for (const int64_t memory : {0, 1 << 20}) {
+    for (const std::string name : {"p.csv", "p.npy"}) {
+      ExpectSpooledAlike(kUnsorted, name, memory);
+      ExpectSpooledAlike(kUnsortedLogits, name, memory);
+    }
+  }
+}
+
+TEST(PredictionSpoolTest, WritesNoRowsAndRefusesMoreThanWereAnnounced) {
+  const TestFolder folder;
+  const auto path = folder.path() / "p.csv";
+  ScratchSpace scratch(1 << 20, folder.path());
+  PredictionSpool spool(PredictWhat::kClass, 1, 1, &scratch);
+  ASSERT_TRUE(spool.Write(path.string()).ok());
+  EXPECT_EQ(*ReadTextFile(path), "original_id,prediction\n");
+  const std::vector<int64_t> two = {4, 5};
+  EXPECT_FALSE(spool.Append(two, std::as_bytes(std::span(two))).ok());
+}
+
 TEST(WritePredictionsTest, CsvOfValuesNamesEveryColumnAndKeepsEveryDigit) {
   const TestFolder folder;
   const auto path = folder.path() / "p.csv";

@@ -70,5 +70,20 @@ TEST(NodeSeedsTest, SeveralTypesHaveAListEachAndLabelsFollowTheLists) {
   EXPECT_EQ(step.seeds[0].type, 4);
 }
 
+TEST(NodeRangeTest, EveryNodeIsARowOfItsPart) {
+  const std::vector<int64_t> boundaries = {0, 4, 9};
+  const NodeRange nodes(1, boundaries);
+  EXPECT_EQ(nodes.rows(), 9);
+  EXPECT_THAT(nodes.part_rows(), testing::ElementsAre(0, 4, 9));
+  StepSeeds step;
+  ASSERT_TRUE(nodes.Collect(std::vector<int64_t>{5, 2}, 0, &step).ok());
+  ASSERT_EQ(step.seeds.size(), 1U);
+  EXPECT_EQ(step.seeds.front().type, 1);
+  EXPECT_THAT(step.seeds.front().ids, testing::ElementsAre(5, 2));
+  EXPECT_TRUE(step.labels.data.empty());
+  ASSERT_TRUE(nodes.Collect({}, 0, &step).ok());
+  EXPECT_TRUE(step.seeds.empty());
+}
+
 }  // namespace
 }  // namespace halograph
