@@ -94,6 +94,7 @@ void AddTrainOptions(Program& program, TrainOptions* options, Environment enviro
     }
     HG_RETURN_IF_ERROR(o.Validate());
     HG_RETURN_IF_ERROR(CheckNeighborOptions(rows, o.model));
+    HG_RETURN_IF_ERROR(CheckUnusedControl(rows, o.control));
     o.Resolve(environment);
     return OkStatus();
   });

@@ -210,6 +210,7 @@ void AddTrainingRows(OptionTable& rows, TrainOptions* o) {
       .AllRanks();
   rows.Add("lr", &o->learning_rate, "learning rate").Above(0).AtMost(1e6).AllRanks();
   rows.Add("weight-decay", &o->weight_decay, "L2 term of the optimizer").Range(0, 1e6).AllRanks();
+  AddControlRows(rows, &o->control);
   rows.AddChoice("precision", &o->precision,
                  {{"float32", Precision::kFloat32}, {"bf16", Precision::kBf16}},
                  "bf16: rows that enter a layer are bfloat16, and so are their products where the "
@@ -318,6 +319,7 @@ Status TrainOptions::Validate() const {
   HG_RETURN_IF_ERROR(CheckWhere(*this));
   HG_RETURN_IF_ERROR(CheckFanouts("--fanouts", AllFanouts(), layers));
   HG_RETURN_IF_ERROR(CheckNegatives(*this));
+  HG_RETURN_IF_ERROR(CheckControl(control, learning_rate));
   if (threads_per_minibatch > sample_threads) {
     return InvalidArgument("--threads-per-minibatch is {}, expected 0 to {} (--sample-threads)",
                            threads_per_minibatch, sample_threads);

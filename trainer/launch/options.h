@@ -14,6 +14,7 @@
 #include "common/program/options.h"
 #include "common/state/options/state_folder_options.h"
 #include "common/storage/json.h"
+#include "trainer/launch/control_options.h"
 #include "trainer/launch/embedding_options.h"
 #include "trainer/launch/fanouts.h"
 #include "trainer/launch/launch_env.h"
@@ -71,6 +72,7 @@ struct TrainOptions {
   OptimizerKind optimizer = OptimizerKind::kAdam;
   double learning_rate = 0.003;  // raw features are learnt with it too, unlike with 0.01
   double weight_decay = 0;
+  ControlOptions control;  // how the rate changes, and what ends training
   Precision precision = Precision::kFloat32;
   uint64_t seed = 0;
 

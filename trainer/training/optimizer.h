@@ -19,6 +19,8 @@ class Optimizer {
   Optimizer(OptimizerKind kind, std::vector<torch::Tensor> parameters, double learning_rate,
             double weight_decay);
 
+  // Of the steps to come. Without a call it is that of the constructor, or of the restored state.
+  void SetLearningRate(double rate);
   // One step by the parameters' gradients. Throws as libtorch does.
   void Step() { optimizer_->step(); }
 
@@ -31,5 +33,11 @@ class Optimizer {
  private:
   std::unique_ptr<torch::optim::Optimizer> optimizer_;
 };
+
+// Shortens `gradients`, all of a step as one flat float32 tensor, to the norm `limit` if it is
+// longer: every element times limit / norm, as PyTorch's clip_grad_norm_ does. The norm that it
+// had. It is summed in float64 over pieces of one size, in their order: no bit of it depends on the
+// number of threads. Where the norm is not finite the gradients stay as they are.
+double ClipToNorm(torch::Tensor& gradients, double limit);
 
 }  // namespace halograph

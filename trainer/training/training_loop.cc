@@ -63,7 +63,9 @@ TrainingLoop::TrainingLoop(Session& session, OnStep on_step, OnEpoch on_epoch, T
                  session.options.weight_decay),
       feed_(session, BatchPurpose::kTrain, *session.task->source(BatchPurpose::kTrain), start.epoch,
             start.step),
-      to_fetch_((session.options.epochs - start.epoch) * feed_.steps_per_epoch() - start.step) {}
+      length_{.steps = session.options.epochs * feed_.steps_per_epoch(),
+              .steps_per_epoch = feed_.steps_per_epoch()},
+      to_fetch_(length_.steps - start.epoch * length_.steps_per_epoch - start.step) {}
 
 StatusOr<TrainResult> TrainingLoop::Run() {
   const TrainOptions& options = session_.options;
@@ -99,7 +101,6 @@ StatusOr<EpochStats> TrainingLoop::RunEpoch(int64_t epoch, int64_t first_step) {
     if (result_.stopped) return stats;
   }
   stats.figures[Figure::kSteps] = static_cast<double>(feed_.steps_per_epoch() - first_step);
-  stats.figures[Figure::kLearningRate] = session_.options.learning_rate;
   HG_RETURN_IF_ERROR(Reduce(&stats));
   stats.figures[Figure::kSeconds] = watch.Seconds();
   return stats;
@@ -126,9 +127,7 @@ Status TrainingLoop::Step(int64_t epoch, int64_t step, EpochFigures* figures) {
   }
 
   HG_RETURN_IF_ERROR(PushGradients(next->batch, figures));
-  const Stopwatch update_watch;
-  optimizer_.Step();
-  (*figures)[Figure::kCompute] += update_watch.Seconds();
+  HG_RETURN_IF_ERROR(Update(epoch, step, figures));
   on_step_(feed_.shards().SeedsInStep(session_.options.batch_size, step), loss);
   return OkStatus();
 }
@@ -239,6 +238,27 @@ Status TrainingLoop::PushGradients(const PreparedBatch& batch, EpochFigures* fig
   const Stopwatch watch;
   HG_RETURN_IF_ERROR(session_.learnt->Push(batch.minibatch, &pulls_cancel_));
   (*figures)[Figure::kPush] += watch.Seconds();
+  return OkStatus();
+}
+
+Status TrainingLoop::Update(int64_t epoch, int64_t step, EpochFigures* figures) {
+  const TrainOptions& options = session_.options;
+  const Stopwatch watch;
+  if (options.control.clip_norm > 0) {
+    torch::Tensor gradients = gradients_.flat();
+    const double norm = ClipToNorm(gradients, options.control.clip_norm);
+    if (!std::isfinite(norm)) {
+      return FailedPrecondition(
+          "epoch {}, step {}: the norm of the gradients is {}: lower --lr ({})", epoch, step, norm,
+          options.learning_rate);
+    }
+  }
+  const double rate = LearningRate(options.control, options.learning_rate,
+                                   epoch * length_.steps_per_epoch + step, length_);
+  optimizer_.SetLearningRate(rate);
+  optimizer_.Step();
+  (*figures)[Figure::kLearningRate] = rate;
+  (*figures)[Figure::kCompute] += watch.Seconds();
   return OkStatus();
 }
 

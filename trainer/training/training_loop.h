@@ -20,6 +20,7 @@
 #include "trainer/training/batch_feed.h"
 #include "trainer/training/evaluation.h"
 #include "trainer/training/optimizer.h"
+#include "trainer/training/schedule.h"
 #include "trainer/training/session.h"
 
 namespace halograph {
@@ -111,6 +112,8 @@ class TrainingLoop {
   [[nodiscard]] StatusOr<double> ComputeGradients(const PreparedBatch& batch,
                                                   const ModelInput& input, double step_weight);
   [[nodiscard]] Status PushGradients(const PreparedBatch& batch, EpochFigures* figures);
+  // New weights of the gradients that all ranks have.
+  [[nodiscard]] Status Update(int64_t epoch, int64_t step, EpochFigures* figures);
   [[nodiscard]] Status Reduce(EpochStats* stats);
   void Remember(const EpochStats& stats);
   void RestoreBest();
@@ -126,6 +129,7 @@ class TrainingLoop {
   GradientBuffer gradients_;
   Optimizer optimizer_;
   BatchFeed feed_;
+  const RunLength length_;
   int64_t to_fetch_;  // minibatches that the feed still has
   std::deque<std::unique_ptr<Upcoming>> upcoming_;
   std::vector<double> metric_sums_;  // of the epoch's minibatches

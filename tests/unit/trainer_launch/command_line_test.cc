@@ -197,6 +197,22 @@ TEST(CommandLineTest, TheOptimizerIsChosenByName) {
   EXPECT_THAT(Refusal({"--graph", "g", "--optimizer", "adma"}), HasSubstr("--optimizer"));
 }
 
+TEST(CommandLineTest, AScheduleTakesItsOwnOptionsAndRefusesThoseOfOthers) {
+  const TrainOptions o = Parse({"--graph", "g", "--lr-schedule", "step", "--lr-step-epochs", "30",
+                                "--lr-decay", "0.5", "--warmup-steps", "7", "--clip-norm", "2"})
+                             .options;
+  EXPECT_EQ(o.control.lr_schedule, LrSchedule::kStep);
+  EXPECT_EQ(SharedFacts(o)["lr_step_epochs"], 30);
+  EXPECT_EQ(SharedFacts(o)["warmup_steps"], 7);
+  EXPECT_EQ(SharedFacts(o)["clip_norm"], 2);
+  EXPECT_THAT(Refusal({"--graph", "g", "--lr-decay", "0.5"}),
+              HasSubstr("--lr-decay is for --lr-schedule step"));
+  EXPECT_THAT(Refusal({"--graph", "g", "--lr-schedule", "step", "--lr-min", "0"}),
+              HasSubstr("--lr-min is for --lr-schedule cosine"));
+  EXPECT_THAT(Refusal({"--graph", "g", "--lr-schedule", "cosine", "--lr-min", "0.1"}),
+              HasSubstr("--lr-min is 0.1, expected 0 to 0.003 (--lr)"));
+}
+
 TEST(CommandLineTest, ServersAreAList) {
   const ParsedCommandLine parsed = Parse({"--servers", "a:1,b:2"});
   ASSERT_FALSE(parsed.exit_code.has_value());

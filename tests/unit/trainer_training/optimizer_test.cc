@@ -1,5 +1,8 @@
 #include "trainer/training/optimizer.h"
 
+#include <cmath>
+#include <limits>
+
 #include <gtest/gtest.h>
 
 namespace halograph {
@@ -37,6 +40,60 @@ TEST(OptimizerTest, ARestoredOneGoesOnBitForBit) {
       EXPECT_TRUE(torch::equal(x, y)) << static_cast<int>(kind) << " " << i;
     }
   }
+}
+
+TEST(OptimizerTest, TheRateOfAStepIsTheOneSetBeforeIt) {
+  torch::Tensor x = torch::full({1}, 1.0F).requires_grad_();
+  Optimizer optimizer(OptimizerKind::kSgd, {x}, 0.25, 0);
+  Descend(optimizer, x);  // the gradient is 2x
+  EXPECT_EQ(x.item<float>(), 0.5F);
+  optimizer.SetLearningRate(0.125);
+  Descend(optimizer, x);
+  EXPECT_EQ(x.item<float>(), 0.375F);
+}
+
+TEST(OptimizerTest, AFixedRateThatIsSetAgainChangesNoBit) {
+  for (const OptimizerKind kind : kKinds) {
+    torch::Tensor x = torch::linspace(1, 2, 5).requires_grad_();
+    torch::Tensor y = x.detach().clone().requires_grad_();
+    Optimizer left(kind, {x}, 0.003, 0.001), set(kind, {y}, 0.003, 0.001);
+    for (int i = 0; i < 5; ++i) {
+      Descend(left, x);
+      set.SetLearningRate(0.003);
+      Descend(set, y);
+      EXPECT_TRUE(torch::equal(x, y)) << static_cast<int>(kind) << " " << i;
+    }
+  }
+}
+
+TEST(ClipToNormTest, OnlyLongerGradientsAreShortenedAndKeepTheirDirection) {
+  torch::Tensor gradients = torch::tensor({3.0F, 0.0F, -4.0F});
+  EXPECT_EQ(ClipToNorm(gradients, 5), 5);
+  EXPECT_TRUE(torch::equal(gradients, torch::tensor({3.0F, 0.0F, -4.0F})));
+  EXPECT_EQ(ClipToNorm(gradients, 2.5), 5) << "the norm before";
+  EXPECT_TRUE(torch::equal(gradients, torch::tensor({1.5F, 0.0F, -2.0F})));
+}
+
+TEST(ClipToNormTest, TheNormIsThatOfAllElementsOnAnyNumberOfThreads) {
+  torch::manual_seed(5);
+  const torch::Tensor values = torch::randn({3 * (1 << 16) + 12345});
+  const auto threads = at::get_num_threads();
+  std::vector<torch::Tensor> clipped;
+  for (const int count : {1, 3}) {
+    at::set_num_threads(count);
+    clipped.push_back(values.clone());
+    const double norm = ClipToNorm(clipped.back(), 1);
+    EXPECT_NEAR(norm, values.to(torch::kFloat64).norm().item<double>(), 1e-9 * norm);
+  }
+  at::set_num_threads(threads);
+  EXPECT_TRUE(torch::equal(clipped[0], clipped[1]));
+  EXPECT_NEAR(clipped[0].norm().item<double>(), 1, 1e-5);
+}
+
+TEST(ClipToNormTest, GradientsWithoutAFiniteNormStayAsTheyAre) {
+  torch::Tensor gradients = torch::tensor({1.0F, std::numeric_limits<float>::infinity()});
+  EXPECT_FALSE(std::isfinite(ClipToNorm(gradients, 1)));
+  EXPECT_EQ(gradients[0].item<float>(), 1.0F);
 }
 
 }  // namespace

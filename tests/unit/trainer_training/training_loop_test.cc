@@ -334,6 +334,63 @@ TEST_F(TrainingLoopTest, TheSameSeedGivesTheSameBits) {
   EXPECT_EQ(losses[0], losses[1]);
 }
 
+TEST_F(TrainingLoopTest, TheRateOfEveryStepIsThatOfTheScheduleAndTheLogHasTheLast) {
+  options_.control.lr_schedule = LrSchedule::kCosine;
+  options_.control.warmup_steps = 2;
+  options_.optimizer = OptimizerKind::kSgd;
+  // 3 epochs of 5 steps. As the loop does, with rates of this test's own.
+  const auto rate_of = [](int64_t step) {
+    const double pi = std::acos(-1.0);
+    if (step < 2) return 0.01 * static_cast<double>(step + 1) / 3;
+    return 0.005 * (1 + std::cos(pi * static_cast<double>(step - 2) / 12));
+  };
+  auto session = MakeSession(options_, std::move(*Communicator::Join({})));
+  std::vector<torch::Tensor> parameters = session->Parameters();
+  std::vector<double> logged;
+  int64_t step = 0;
+  torch::Tensor before = Weights(*session);
+  const auto loop = MakeLoop(
+      *session,
+      [&](int64_t, double) {
+        std::vector<torch::Tensor> flat;
+        for (const torch::Tensor& parameter : parameters) flat.push_back(parameter.grad().view(-1));
+        const torch::Tensor wanted = before - rate_of(step) * torch::cat(flat);
+        before = Weights(*session);
+        EXPECT_TRUE(torch::allclose(before, wanted, 1e-6, 1e-7)) << step;
+        ++step;
+      },
+      [&](const EpochStats& stats) {
+        logged.push_back(stats.figures[Figure::kLearningRate]);
+        return OkStatus();
+      });
+  ASSERT_TRUE(loop->Run().ok());
+  EXPECT_EQ(step, 15);
+  EXPECT_THAT(logged, testing::Pointwise(testing::DoubleNear(1e-12),
+                                         {rate_of(4), rate_of(9), rate_of(14)}));
+}
+
+TEST_F(TrainingLoopTest, GradientsAreClippedAfterTheSumOverRanks) {
+  constexpr double kNorm = 0.01;  // shorter than any of these
+  options_.control.clip_norm = kNorm;
+  for (int world_size : {1, 2}) {
+    RunRanks(world_size, [&](std::unique_ptr<Communicator> ranks) {
+      TrainOptions options = options_;
+      options.rank = ranks->rank();
+      options.world_size = world_size;
+      auto session = MakeSession(options, std::move(ranks));
+      std::vector<torch::Tensor> parameters = session->Parameters();
+      const auto loop = MakeLoop(*session, [&](int64_t, double) {
+        double squares = 0;
+        for (const torch::Tensor& parameter : parameters) {
+          squares += parameter.grad().square().sum().item<double>();
+        }
+        EXPECT_NEAR(std::sqrt(squares), kNorm, 1e-6);
+      });
+      ASSERT_TRUE(loop->Run().ok());
+    });
+  }
+}
+
 TEST_F(TrainingLoopTest, ALossThatIsNotFiniteStopsNamingTheStep) {
   auto session = MakeSession(options_, std::move(*Communicator::Join({})));
   {

@@ -1,0 +1,66 @@
+#include "trainer/launch/control_options.h"
+
+namespace halograph {
+namespace {
+
+constexpr int64_t kMostSteps = int64_t{1} << 48;
+constexpr int64_t kMostEpochsBetween = 1 << 24;
+
+}  // namespace
+
+void AddControlRows(OptionTable& rows, ControlOptions* o) {
+  rows.AddChoice("lr-schedule", &o->lr_schedule,
+                 {{"constant", LrSchedule::kConstant},
+                  {"step", LrSchedule::kStep},
+                  {"cosine", LrSchedule::kCosine}},
+                 "how the learning rate changes: step multiplies it by --lr-decay every "
+                 "--lr-step-epochs, cosine takes it down to --lr-min at the last step")
+      .AllRanks();
+  rows.Add("warmup-steps", &o->warmup_steps,
+           "first steps, over which the learning rate grows from nearly 0 to that of the schedule")
+      .Range(0, kMostSteps)
+      .AllRanks();
+  rows.Add("lr-step-epochs", &o->lr_step_epochs, "epochs between two steps of the learning rate")
+      .Range(1, kMostEpochsBetween)
+      .AllRanks();
+  rows.Add("lr-decay", &o->lr_decay, "what a step multiplies the learning rate by")
+      .Above(0)
+      .AtMost(1)
+      .AllRanks();
+  rows.Add("lr-min", &o->lr_min, "learning rate at the end of the cosine, --lr at most")
+      .Range(0, 1e6)
+      .AllRanks();
+  rows.Add("clip-norm", &o->clip_norm,
+           "longest gradient, as the norm over all weights together; a longer one is shortened to "
+           "it; 0: as long as it is")
+      .Range(0, 1e30)
+      .AllRanks();
+}
+
+Status CheckControl(const ControlOptions& o, double learning_rate) {
+  if (o.lr_schedule == LrSchedule::kCosine && o.lr_min > learning_rate) {
+    return InvalidArgument("--lr-min is {}, expected 0 to {} (--lr)", o.lr_min, learning_rate);
+  }
+  return OkStatus();
+}
+
+Status CheckUnusedControl(const OptionTable& rows, const ControlOptions& o) {
+  struct Use {
+    const char* option;
+    bool used;
+    const char* of;
+  };
+  const Use uses[] = {
+      {"lr-step-epochs", o.lr_schedule == LrSchedule::kStep, "--lr-schedule step"},
+      {"lr-decay", o.lr_schedule == LrSchedule::kStep, "--lr-schedule step"},
+      {"lr-min", o.lr_schedule == LrSchedule::kCosine, "--lr-schedule cosine"},
+  };
+  for (const Use& use : uses) {
+    if (use.used || !rows.given(use.option)) continue;
+    return InvalidArgument("--{} is for {}: give that too, or leave the option out", use.option,
+                           use.of);
+  }
+  return OkStatus();
+}
+
+}  // namespace halograph

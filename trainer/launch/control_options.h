@@ -1,0 +1,33 @@
+// What a run is told of the course of training: how the learning rate changes, how long gradients
+// may be, and what ends training before its last epoch. Knows no libtorch.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+#include "common/base/status.h"
+#include "common/program/options.h"
+
+namespace halograph {
+
+// How the learning rate changes after the warm-up; trainer/training/schedule.h has the formulas.
+enum class LrSchedule : uint8_t { kConstant, kStep, kCosine };
+
+struct ControlOptions {
+  LrSchedule lr_schedule = LrSchedule::kConstant;
+  int64_t warmup_steps = 0;     // 0: none
+  int64_t lr_step_epochs = 10;  // of kStep
+  double lr_decay = 0.1;        // of kStep
+  double lr_min = 0;            // of kCosine
+  double clip_norm = 0;         // 0: gradients stay as they are
+};
+
+// A row for each of them, in the group that the table is at.
+void AddControlRows(OptionTable& rows, ControlOptions* options);
+
+// InvalidArgument naming the options that do not go together. `learning_rate`: --lr.
+[[nodiscard]] Status CheckControl(const ControlOptions& options, double learning_rate);
+// InvalidArgument naming an option that was given though nothing reads it, as of another schedule.
+[[nodiscard]] Status CheckUnusedControl(const OptionTable& rows, const ControlOptions& options);
+
+}  // namespace halograph
