@@ -5,7 +5,7 @@
 namespace halograph {
 namespace {
 
-constexpr bool StepAsks::*kAsks[] = {&StepAsks::stop, &StepAsks::checkpoint};
+constexpr bool StepAsks::*kAsks[] = {&StepAsks::stop, &StepAsks::checkpoint, &StepAsks::time_up};
 
 }  // namespace
 

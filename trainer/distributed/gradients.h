@@ -16,6 +16,7 @@ namespace halograph {
 struct StepAsks {
   bool stop = false;        // end training: this step's update is not made
   bool checkpoint = false;  // keep the moment after this step
+  bool time_up = false;     // end training with this step
 
   bool operator==(const StepAsks&) const = default;
 };

@@ -3,7 +3,7 @@
 namespace halograph {
 namespace {
 
-constexpr int64_t kMostSteps = int64_t{1} << 48;
+constexpr int64_t kMostSteps = int64_t{1} << 36;
 constexpr int64_t kMostEpochsBetween = 1 << 24;
 
 }  // namespace
@@ -37,6 +37,30 @@ void AddControlRows(OptionTable& rows, ControlOptions* o) {
       .AllRanks();
 }
 
+void AddLimitRows(OptionTable& rows, ControlOptions* o) {
+  rows.Add("max-steps", &o->max_steps,
+           "steps after which training ends, in the middle of an epoch too; without --epochs it "
+           "takes as many epochs as that; 0: no limit")
+      .Range(0, kMostSteps)
+      .AllRanks();
+  rows.Add("time-limit", &o->time_limit,
+           "how long after its start a run ends training, at the next step; evaluation and "
+           "predictions follow; 0: no limit")
+      .Range(std::chrono::nanoseconds(0), std::chrono::hours(24 * 366));
+  rows.Add("patience", &o->patience,
+           "evaluations in a row without a better validation metric after which training ends; 0: "
+           "no limit")
+      .Range(0, kMostSteps)
+      .AllRanks();
+  rows.Add("min-delta", &o->min_delta, "a metric is better by more than this")
+      .Range(0, 1e30)
+      .AllRanks();
+  rows.Add("eval-every-steps", &o->eval_every_steps,
+           "steps between evaluations, beside those of --eval-every; 0: none within an epoch")
+      .Range(0, kMostSteps)
+      .AllRanks();
+}
+
 Status CheckControl(const ControlOptions& o, double learning_rate) {
   if (o.lr_schedule == LrSchedule::kCosine && o.lr_min > learning_rate) {
     return InvalidArgument("--lr-min is {}, expected 0 to {} (--lr)", o.lr_min, learning_rate);
@@ -54,6 +78,7 @@ Status CheckUnusedControl(const OptionTable& rows, const ControlOptions& o) {
       {"lr-step-epochs", o.lr_schedule == LrSchedule::kStep, "--lr-schedule step"},
       {"lr-decay", o.lr_schedule == LrSchedule::kStep, "--lr-schedule step"},
       {"lr-min", o.lr_schedule == LrSchedule::kCosine, "--lr-schedule cosine"},
+      {"min-delta", o.patience > 0, "--patience"},
   };
   for (const Use& use : uses) {
     if (use.used || !rows.given(use.option)) continue;

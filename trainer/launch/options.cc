@@ -202,8 +202,8 @@ void AddTrainingRows(OptionTable& rows, TrainOptions* o) {
       .AllRanks();
   rows.Add("epochs", &o->epochs, "passes over the training seeds")
       .Range(0, kMaxEpochs)
-      .DefaultText(fmt::format("as many as make {} steps, {} to {}", kDefaultSteps, kLeastEpochs,
-                               kMostEpochs))
+      .DefaultText(fmt::format("as many as --max-steps takes, else as make {} steps, {} to {}",
+                               kDefaultSteps, kLeastEpochs, kMostEpochs))
       .AllRanks();
   rows.AddChoice("optimizer", &o->optimizer,
                  {{"adam", OptimizerKind::kAdam}, {"sgd", OptimizerKind::kSgd}}, "optimizer")
@@ -220,6 +220,7 @@ void AddTrainingRows(OptionTable& rows, TrainOptions* o) {
   rows.Add("eval-every", &o->eval_every, "epochs between evaluations; 0: only after the last")
       .Range(0, kMaxEpochs)
       .AllRanks();
+  AddLimitRows(rows, &o->control);
   AddFanoutsRow(rows, "eval-fanouts", &o->eval_fanouts, &o->eval_relation_fanouts,
                 "fanouts of evaluation")
       .DefaultText("as --fanouts")

@@ -42,6 +42,13 @@ bool LearntNothing(const RunSummary& summary) {
          *reached < *summary.most_frequent + kLeastGain;
 }
 
+// Why there are fewer epochs than asked for.
+std::string EndRemark(const RunSummary& summary) {
+  if (summary.stopped) return fmt::format("(of {}: stopped by a signal)", summary.epochs);
+  if (summary.limit.empty()) return "";
+  return fmt::format("(of {}: ended by --{})", summary.epochs, summary.limit);
+}
+
 }  // namespace
 
 std::vector<std::string> Advice(const RunSummary& summary) {
@@ -75,14 +82,12 @@ std::string SummaryTable(const RunSummary& summary) {
     return fmt::format("{:.3f}",
                        seconds / static_cast<double>(std::max<int64_t>(1, summary.epochs_done)));
   };
-  std::string table =
-      Line("epochs", fmt::to_string(summary.epochs_done),
-           summary.stopped ? fmt::format("(of {}: stopped by a signal)", summary.epochs) : "") +
-      Line("best epoch by validation", fmt::to_string(summary.best_epoch + 1),
-           "(the next three lines are its own)") +
-      Line("training loss", fmt::format("{:.4f}", summary.loss)) +
-      Line(fmt::format("validation {}", summary.metric), OrNone(summary.valid)) +
-      Line(fmt::format("test {}", summary.metric), OrNone(summary.test));
+  std::string table = Line("epochs", fmt::to_string(summary.epochs_done), EndRemark(summary)) +
+                      Line("best epoch by validation", fmt::to_string(summary.best_epoch + 1),
+                           "(the next three lines are its own)") +
+                      Line("training loss", fmt::format("{:.4f}", summary.loss)) +
+                      Line(fmt::format("validation {}", summary.metric), OrNone(summary.valid)) +
+                      Line(fmt::format("test {}", summary.metric), OrNone(summary.test));
   if (summary.most_frequent.has_value()) {
     table += Line("most frequent class", OrNone(summary.most_frequent),
                   fmt::format("(its share of the {} set)", SetOfBaseline(summary)));

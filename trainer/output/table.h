@@ -12,7 +12,8 @@ namespace halograph {
 struct RunSummary {
   int64_t epochs = 0;  // asked for
   int64_t epochs_done = 0;
-  bool stopped = false;  // by a signal, before the end
+  bool stopped = false;         // by a signal, before the end
+  std::string_view limit = {};  // the option that ended training before its last epoch; or none
   // Of the best epoch by validation, all of them.
   int64_t best_epoch = 0;  // from 0
   double loss = 0;

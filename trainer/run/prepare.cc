@@ -1,5 +1,6 @@
 #include "trainer/run/prepare.h"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -137,7 +138,9 @@ void ResolveEpochs(Session& session) {
   TrainOptions& options = session.options;
   if (options.epochs > 0) return;
   const SeedSource& train = *session.task->source(BatchPurpose::kTrain);
-  options.epochs = DefaultEpochs(session.Shards(train).Steps(options.batch_size));
+  const int64_t steps = std::max<int64_t>(1, session.Shards(train).Steps(options.batch_size));
+  const int64_t most = options.control.max_steps;
+  options.epochs = most > 0 ? (most + steps - 1) / steps : DefaultEpochs(steps);
 }
 
 StatusOr<RunInputs> ChooseInputsOf(const Session& session, const ModelKind& kind) {

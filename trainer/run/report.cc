@@ -75,32 +75,37 @@ RunSummary SummaryOf(const Session& session, const TrainResult& result) {
     const bool known = figures.has_value() && !std::isnan(figures->metric);
     return known ? std::optional(figures->metric) : std::nullopt;
   };
-  return {.epochs = session.options.epochs,
-          .epochs_done = result.epochs,
-          .stopped = result.stopped,
-          .best_epoch = result.best->epoch,
-          .loss = result.best->figures[Figure::kLoss],
-          .train = session.task->metric().comparable ? result.best->train_metric
-                                                     : std::numeric_limits<double>::quiet_NaN(),
-          .metric = session.task->metric().label,
-          .share = session.task->metric().share,
-          .valid = metric(result.best->valid),
-          .test = metric(result.best->test),
-          .earlier = result.earlier,
-          .most_frequent = std::nullopt,
-          .train_seconds = result.train_seconds,
-          .eval_seconds = result.eval_seconds,
-          .sampled_edges = result.sampled_edges,
-          .learning_rate = session.options.learning_rate,
-          .weight_decay = session.options.weight_decay,
-          .normalized = session.options.normalization == FeatureNormalization::kRow};
+  return {
+      .epochs = session.options.epochs,
+      .epochs_done = result.epochs,
+      .stopped = result.stopped,
+      .limit = result.ended_by == EndedBy::kEpochs || result.stopped ? "" : NameOf(result.ended_by),
+      .best_epoch = result.best->epoch,
+      .loss = result.best->figures[Figure::kLoss],
+      .train = session.task->metric().comparable ? result.best->train_metric
+                                                 : std::numeric_limits<double>::quiet_NaN(),
+      .metric = session.task->metric().label,
+      .share = session.task->metric().share,
+      .valid = metric(result.best->valid),
+      .test = metric(result.best->test),
+      .earlier = result.ended_by == EndedBy::kEpochs ? result.earlier : std::nullopt,
+      .most_frequent = std::nullopt,
+      .train_seconds = result.train_seconds,
+      .eval_seconds = result.eval_seconds,
+      .sampled_edges = result.sampled_edges,
+      .learning_rate = session.options.learning_rate,
+      .weight_decay = session.options.weight_decay,
+      .normalized = session.options.normalization == FeatureNormalization::kRow};
 }
 
 Json FinalLine(const Session& session, const TrainResult& result, const RunSummary& summary) {
   Json line = {{"final", true},
                {"stopped", summary.stopped},
+               {"ended_by", NameOf(result.ended_by)},
                {"best_epoch", summary.best_epoch},
+               {"best_step", result.best->step},
                {"epochs", summary.epochs_done},
+               {"steps", result.steps},
                {"loss", summary.loss},
                {"seconds", summary.train_seconds},
                {"eval_s", summary.eval_seconds},

@@ -40,9 +40,11 @@ StatusOr<TrainResult> Train(Session& session, TrainLog& log) {
         if (stats.valid.has_value() && !std::isnan(stats.valid->metric)) {
           validation = fmt::format(", validation {} {:.4f}", metric.label, stats.valid->metric);
         }
-        progress->Note(fmt::format("epoch {} of {}, loss {:.4f}{}", stats.epoch + 1, options.epochs,
-                                   stats.figures[Figure::kLoss], validation));
-        return log.Write(ToJson(stats, metric.key));
+        const std::string step = stats.within ? fmt::format(", step {}", stats.step) : "";
+        progress->Note(fmt::format("epoch {} of {}{}, loss {:.4f}{}", stats.epoch + 1,
+                                   options.epochs, step, stats.figures[Figure::kLoss], validation));
+        const Json line = ToJson(stats, metric.key);
+        return log.Write(stats.within ? Json{{"evaluation", line}} : line);
       });
   return loop.Run();
 }

@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "common/base/stopwatch.h"
 #include "common/base/thread_pool.h"
 #include "common/program/stop_signal.h"
 #include "trainer/distributed/communicator.h"
@@ -19,6 +20,7 @@ namespace halograph {
 
 struct Session {
   TrainOptions options;
+  Stopwatch since_start;  // of the run
   StopSignal* stop = nullptr;
   // Ends the calls that opening, training and evaluation make of the stores; a stop signal cancels
   // it. Predictions are made all the same, so that a stopped run leaves them. Before the stores: it

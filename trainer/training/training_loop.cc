@@ -1,7 +1,6 @@
 #include "trainer/training/training_loop.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <utility>
 
@@ -12,10 +11,6 @@
 
 namespace halograph {
 namespace {
-
-double Now() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
 
 void Count(const PreparedBatch& batch, EpochFigures* figures) {
   EpochFigures& f = *figures;
@@ -29,26 +24,19 @@ void Count(const PreparedBatch& batch, EpochFigures* figures) {
   f[Figure::kMinibatches] += batch.rows > 0 ? 1 : 0;
 }
 
-}  // namespace
-
-Json ToJson(const EpochStats& stats, std::string_view metric) {
-  Json json = stats.figures.ToJson();
-  json["epoch"] = stats.epoch;
-  json[fmt::format("train_{}", metric)] = stats.train_metric;
-  for (const MetricValue& more : stats.train_more) {
-    json[fmt::format("train_{}", more.key)] = more.value;
-  }
-  for (const auto& [set, figures] : {std::pair{"valid", &stats.valid}, {"test", &stats.test}}) {
-    const bool known = figures->has_value();
-    json[fmt::format("{}_{}", set, metric)] = known ? Json((*figures)->metric) : Json();
-    json[fmt::format("{}_loss", set)] = known ? Json((*figures)->loss) : Json();
-    for (size_t i = 0; i < stats.train_more.size(); ++i) {
-      json[fmt::format("{}_{}", set, stats.train_more[i].key)] =
-          known ? Json((*figures)->more[i].value) : Json();
-    }
-  }
-  return json;
+std::vector<torch::Tensor> Joined(std::vector<torch::Tensor> first,
+                                  const std::vector<torch::Tensor>& second) {
+  first.insert(first.end(), second.begin(), second.end());
+  return first;
 }
+
+RunLength LengthOf(const TrainOptions& options, int64_t steps_per_epoch) {
+  const int64_t steps = options.epochs * steps_per_epoch;
+  const int64_t most = options.control.max_steps;
+  return {.steps = most > 0 ? std::min(steps, most) : steps, .steps_per_epoch = steps_per_epoch};
+}
+
+}  // namespace
 
 TrainingLoop::TrainingLoop(Session& session, OnStep on_step, OnEpoch on_epoch, TrainingStart start)
     : session_(session),
@@ -63,53 +51,16 @@ TrainingLoop::TrainingLoop(Session& session, OnStep on_step, OnEpoch on_epoch, T
                  session.options.weight_decay),
       feed_(session, BatchPurpose::kTrain, *session.task->source(BatchPurpose::kTrain), start.epoch,
             start.step),
-      length_{.steps = session.options.epochs * feed_.steps_per_epoch(),
-              .steps_per_epoch = feed_.steps_per_epoch()},
-      to_fetch_(length_.steps - start.epoch * length_.steps_per_epoch - start.step) {}
-
-StatusOr<TrainResult> TrainingLoop::Run() {
-  const TrainOptions& options = session_.options;
-  try {
-    for (int64_t epoch = start_.epoch; epoch < options.epochs; ++epoch) {
-      HG_ASSIGN_OR_RETURN(EpochStats stats,
-                          RunEpoch(epoch, epoch == start_.epoch ? start_.step : 0));
-      if (result_.stopped) break;
-      ++result_.epochs;
-      result_.train_seconds += stats.figures[Figure::kSeconds];
-      result_.sampled_edges += stats.figures[Figure::kSampledEdges];
-      const bool due = options.eval_every > 0 && (epoch + 1) % options.eval_every == 0;
-      if (due || epoch + 1 == options.epochs) HG_RETURN_IF_ERROR(EvaluateSets(&stats));
-      stats.figures[Figure::kTime] = Now();
-      HG_RETURN_IF_ERROR(on_epoch_(stats));
-      if (result_.stopped) break;
-    }
-    RestoreBest();
-  } catch (const std::exception& error) {
-    return TorchError(options.rank, "training", error);
-  }
-  return result_;
-}
-
-StatusOr<EpochStats> TrainingLoop::RunEpoch(int64_t epoch, int64_t first_step) {
-  const Stopwatch watch;
-  session_.model->train();
-  EpochStats stats;
-  stats.epoch = epoch;
-  metric_sums_.assign(session_.task->metric().sums, 0);
-  for (int64_t step = first_step; step < feed_.steps_per_epoch(); ++step) {
-    HG_RETURN_IF_ERROR(Step(epoch, step, &stats.figures));
-    if (result_.stopped) return stats;
-  }
-  stats.figures[Figure::kSteps] = static_cast<double>(feed_.steps_per_epoch() - first_step);
-  HG_RETURN_IF_ERROR(Reduce(&stats));
-  stats.figures[Figure::kSeconds] = watch.Seconds();
-  return stats;
-}
+      length_(LengthOf(session.options, feed_.steps_per_epoch())),
+      to_fetch_(length_.steps - start.epoch * length_.steps_per_epoch - start.step),
+      best_weights_(Joined(parameters_, buffers_)),
+      early_stopping_(session.options.control.patience, session.options.control.min_delta,
+                      session.task->metric().higher_is_better) {}
 
 Status TrainingLoop::Step(int64_t epoch, int64_t step, EpochFigures* figures) {
   HG_ASSIGN_OR_RETURN(const std::unique_ptr<Upcoming> next, NextBatch(figures));
   // A rank that is to stop goes along to the step's collective once more, to say so.
-  StepAsks asks{.stop = next == nullptr};
+  StepAsks asks{.stop = next == nullptr, .time_up = TimeIsUp()};
   HG_ASSIGN_OR_RETURN(const double weight, StepWeight(next.get(), step, figures));
   double loss = 0;
   if (asks.stop) {
@@ -125,6 +76,8 @@ Status TrainingLoop::Step(int64_t epoch, int64_t step, EpochFigures* figures) {
     result_.stopped = true;
     return OkStatus();
   }
+  const bool last = epoch * length_.steps_per_epoch + step + 1 == length_.steps;
+  if (asks.time_up && !last) result_.ended_by = EndedBy::kTimeLimit;
 
   HG_RETURN_IF_ERROR(PushGradients(next->batch, figures));
   HG_RETURN_IF_ERROR(Update(epoch, step, figures));
@@ -273,60 +226,6 @@ Status TrainingLoop::Reduce(EpochStats* stats) {
   stats->train_metric = session_.task->MetricOf(values.subspan(num_figures));
   stats->train_more = session_.task->MoreMetrics(values.subspan(num_figures));
   return OkStatus();
-}
-
-Status TrainingLoop::EvaluateSets(EpochStats* stats) {
-  const Stopwatch watch;
-  HG_RETURN_IF_ERROR(AverageBuffers(*session_.model, *session_.ranks));
-  for (const auto& [purpose, figures] :
-       {std::pair{BatchPurpose::kValid, &stats->valid}, {BatchPurpose::kTest, &stats->test}}) {
-    HG_ASSIGN_OR_RETURN(const Evaluation evaluated, Evaluate(session_, purpose));
-    result_.stopped = evaluated.stopped;
-    if (result_.stopped) {
-      stats->valid.reset();
-      return OkStatus();
-    }
-    *figures = evaluated.figures;
-  }
-  stats->figures[Figure::kEvalSeconds] = watch.Seconds();
-  result_.eval_seconds += watch.Seconds();
-  Remember(*stats);
-  return OkStatus();
-}
-
-void TrainingLoop::Remember(const EpochStats& stats) {
-  const bool higher = session_.task->metric().higher_is_better;
-  const auto known = [](const std::optional<SetFigures>& figures) {
-    return figures.has_value() && !std::isnan(figures->metric);
-  };
-  // Without a metric the last epoch counts; but one that has none is no better than one that has.
-  const bool better =
-      !result_.best.has_value() || !known(result_.best->valid) ||
-      (known(stats.valid) && (higher ? stats.valid->metric > result_.best->valid->metric
-                                     : stats.valid->metric < result_.best->valid->metric));
-  if (!better) return;
-  const torch::NoGradGuard no_grad;
-  result_.best = stats;
-  if (known(stats.valid) && 4 * (stats.epoch + 1) <= 3 * session_.options.epochs) {
-    result_.earlier = stats.valid->metric;
-  }
-  best_weights_.clear();
-  if (session_.learnt != nullptr) return;
-  for (const torch::Tensor& parameter : parameters_) {
-    best_weights_.push_back(parameter.detach().clone());
-  }
-  for (const torch::Tensor& buffer : buffers_) best_weights_.push_back(buffer.clone());
-}
-
-void TrainingLoop::RestoreBest() {
-  const torch::NoGradGuard no_grad;
-  if (best_weights_.empty()) return;
-  const size_t parameters = parameters_.size();
-  for (size_t i = 0; i < parameters; ++i) parameters_[i].copy_(best_weights_[i]);
-  for (size_t i = 0; i < buffers_.size(); ++i) {
-    torch::Tensor buffer = buffers_[i];
-    buffer.copy_(best_weights_[parameters + i]);
-  }
 }
 
 }  // namespace halograph

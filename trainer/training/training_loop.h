@@ -14,43 +14,16 @@
 #include <vector>
 
 #include "common/base/status.h"
-#include "common/storage/json.h"
 #include "trainer/distributed/gradients.h"
-#include "trainer/output/epoch_figures.h"
 #include "trainer/training/batch_feed.h"
-#include "trainer/training/evaluation.h"
+#include "trainer/training/best_weights.h"
+#include "trainer/training/early_stopping.h"
 #include "trainer/training/optimizer.h"
 #include "trainer/training/schedule.h"
 #include "trainer/training/session.h"
+#include "trainer/training/train_result.h"
 
 namespace halograph {
-
-// One epoch of training, over all ranks.
-struct EpochStats {
-  int64_t epoch = 0;  // from 0, as in the batch seeds
-  EpochFigures figures;
-  double train_metric = 0;  // the task's metric of the minibatches as they were trained on
-  std::vector<MetricValue> train_more;  // and its further ones
-  // None: no such set, or not evaluated after this epoch.
-  std::optional<SetFigures> valid;
-  std::optional<SetFigures> test;
-};
-// A line of the log. `metric`: Metric::key.
-[[nodiscard]] Json ToJson(const EpochStats& stats, std::string_view metric);
-
-// What a whole run comes to.
-struct TrainResult {
-  // The first of the best validation metric; the last without such a set. None: a signal came
-  // before the first evaluation was done.
-  std::optional<EpochStats> best;
-  // The best validation metric of the first three quarters of the epochs asked for.
-  std::optional<double> earlier;
-  int64_t epochs = 0;        // that are whole
-  bool stopped = false;      // by a signal to some rank: all ranks stopped at the same step
-  double train_seconds = 0;  // over epochs
-  double eval_seconds = 0;
-  double sampled_edges = 0;
-};
 
 // What a loop begins with: the first step that it takes.
 struct TrainingStart {
@@ -60,7 +33,8 @@ struct TrainingStart {
 
 class TrainingLoop {
  public:
-  // Called on every rank after each epoch with the same sums. An error ends training.
+  // Called on every rank after each epoch, and after each evaluation within one, with the same
+  // sums. An error ends training.
   using OnEpoch = std::function<Status(const EpochStats& stats)>;
   // Called after each step with the seeds of all ranks in it and the rank's mean loss.
   using OnStep = std::function<void(int64_t seeds, double loss)>;
@@ -71,9 +45,10 @@ class TrainingLoop {
   // Ends pulls of learnt inputs that nobody waits for any more.
   ~TrainingLoop() { pulls_cancel_.Cancel(); }
 
-  // All epochs from the start on, or those before a signal came to any of the ranks; leaves the
-  // best epoch's weights in the model; the last one's where inputs are learnt, since these are not
-  // set back.
+  // All epochs from the start on, up to the first limit that is reached (ControlOptions) or a
+  // signal to any of the ranks: at the same step on all of them. A limit ends an epoch in its
+  // middle, and what stands there is evaluated. Leaves the weights of the best evaluation in the
+  // model; the last ones where inputs are learnt, since these are not set back.
   //   FailedPrecondition  the loss is not finite: rank, epoch and step are named
   //   else                as BatchFeed::Next and Communicator, the callback's, or Internal with
   //                       libtorch's message
@@ -87,6 +62,15 @@ class TrainingLoop {
   [[nodiscard]] StatusOr<EpochStats> RunEpoch(int64_t epoch, int64_t first_step);
   [[nodiscard]] Status Step(int64_t epoch, int64_t step, EpochFigures* figures);
   [[nodiscard]] Status EvaluateSets(EpochStats* stats);
+  // In the middle of an epoch, which has come to `so_far`. If this ends training, `so_far` gets
+  // what was evaluated.
+  [[nodiscard]] Status EvaluateWithin(double seconds, EpochStats* so_far);
+  // Whether this rank's clock says that --time-limit is over.
+  [[nodiscard]] bool TimeIsUp() const;
+  // Whether a limit ends training before its last step.
+  [[nodiscard]] bool Ended() const { return result_.ended_by != EndedBy::kEpochs; }
+  // Whether --eval-every-steps asks for an evaluation after so many steps of the run.
+  [[nodiscard]] bool DueAfterStep(int64_t steps) const;
 
   // A minibatch, and its learnt inputs, which may still be on their way.
   struct Upcoming {
@@ -116,7 +100,6 @@ class TrainingLoop {
   [[nodiscard]] Status Update(int64_t epoch, int64_t step, EpochFigures* figures);
   [[nodiscard]] Status Reduce(EpochStats* stats);
   void Remember(const EpochStats& stats);
-  void RestoreBest();
 
   Session& session_;
   CancelToken pulls_cancel_;  // outlives upcoming_
@@ -134,7 +117,8 @@ class TrainingLoop {
   std::deque<std::unique_ptr<Upcoming>> upcoming_;
   std::vector<double> metric_sums_;  // of the epoch's minibatches
   TrainResult result_;
-  std::vector<torch::Tensor> best_weights_;  // parameters, then buffers; or none
+  BestWeights best_weights_;  // of parameters_, then buffers_
+  const EarlyStopping early_stopping_;
 };
 
 }  // namespace halograph

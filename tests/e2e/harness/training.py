@@ -7,9 +7,10 @@ from harness.programs import must
 
 
 def read_log(path):
-    """(configuration, epochs, last line)."""
+    """(configuration, epochs, last line). Evaluations within epochs are left out."""
     lines = [json.loads(line) for line in path.read_text().splitlines()]
-    return (lines[0]["config"], [line for line in lines[1:] if not line.get("final")],
+    return (lines[0]["config"], [line for line in lines[1:]
+                                  if not line.get("final") and "evaluation" not in line],
             next((line for line in lines if line.get("final")), None))
 
 

@@ -41,6 +41,9 @@ TEST(GradientBufferTest, AllRanksLearnWhatOneAsksFor) {
       StepAsks both{.stop = ranks->rank() == who, .checkpoint = ranks->rank() == 0};
       ASSERT_TRUE(gradients.AllReduce(*ranks, &both).ok());
       EXPECT_EQ(both, (StepAsks{.stop = who < 3, .checkpoint = true}));
+      StepAsks time{.time_up = ranks->rank() == 2};
+      ASSERT_TRUE(gradients.AllReduce(*ranks, &time).ok());
+      EXPECT_EQ(time, StepAsks{.time_up = true});
     }
     EXPECT_EQ(gradients.flat().numel(), 2);
     ASSERT_TRUE(ranks->Barrier("end").ok());

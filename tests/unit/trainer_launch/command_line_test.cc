@@ -213,6 +213,22 @@ TEST(CommandLineTest, AScheduleTakesItsOwnOptionsAndRefusesThoseOfOthers) {
               HasSubstr("--lr-min is 0.1, expected 0 to 0.003 (--lr)"));
 }
 
+TEST(CommandLineTest, LimitsArriveAndOnlyTheClockMayDifferBetweenRanks) {
+  const TrainOptions o =
+      Parse({"--graph", "g", "--max-steps", "700", "--patience", "3", "--min-delta", "0.01",
+             "--time-limit", "30m", "--eval-every-steps", "50"})
+          .options;
+  EXPECT_EQ(o.control.max_steps, 700);
+  EXPECT_EQ(o.control.time_limit, std::chrono::minutes(30));
+  EXPECT_EQ(ToJson(o)["time_limit"], 1800);
+  for (const char* key : {"max_steps", "patience", "min_delta", "eval_every_steps"}) {
+    EXPECT_EQ(SharedFacts(o)[key], ToJson(o)[key]);
+  }
+  EXPECT_FALSE(SharedFacts(o).contains("time_limit"));
+  EXPECT_THAT(Refusal({"--graph", "g", "--min-delta", "0.1"}),
+              HasSubstr("--min-delta is for --patience"));
+}
+
 TEST(CommandLineTest, ServersAreAList) {
   const ParsedCommandLine parsed = Parse({"--servers", "a:1,b:2"});
   ASSERT_FALSE(parsed.exit_code.has_value());

@@ -49,6 +49,13 @@ TEST(SummaryTableTest, SaysOfWhichEpochItsFiguresAreAndWhereTheTimeWent) {
             "sampled edges per second            150,000\n");
 }
 
+TEST(SummaryTableTest, ARunThatALimitEndedNamesIt) {
+  RunSummary summary = Good();
+  summary.limit = "patience";
+  summary.epochs_done = 7;
+  EXPECT_THAT(SummaryTable(summary), HasSubstr("7   (of 40: ended by --patience)\n"));
+}
+
 TEST(SummaryTableTest, AStoppedRunSaysSoAndAMissingSetIsNone) {
   RunSummary summary = Good();
   summary.stopped = true;

@@ -520,6 +520,131 @@ TEST_F(TrainingLoopTest, ASignalBeforeTheFirstEvaluationLeavesNoBestEpoch) {
   EXPECT_EQ(result->epochs, 0);
 }
 
+// What the callback was told, and what the run came to. 5 steps make an epoch.
+struct Course {
+  std::vector<EpochStats> told;
+  std::vector<int64_t> steps() const {
+    std::vector<int64_t> all;
+    for (const EpochStats& stats : told) all.push_back(stats.step);
+    return all;
+  }
+  TrainResult result;
+  torch::Tensor weights;
+};
+
+class TrainingLimitsTest : public TrainingLoopTest {
+ protected:
+  Course Train(std::unique_ptr<Communicator> ranks = std::move(*Communicator::Join({}))) {
+    return Train(options_, std::move(ranks));
+  }
+  Course Train(TrainOptions options, std::unique_ptr<Communicator> ranks) {
+    options.rank = ranks->rank();
+    options.world_size = ranks->world_size();
+    auto session = MakeSession(options, std::move(ranks));
+    Course course;
+    const auto result = MakeLoop(*session, IgnoreStep, [&](const EpochStats& stats) {
+                          course.told.push_back(stats);
+                          return OkStatus();
+                        })->Run();
+    EXPECT_TRUE(result.ok()) << result.status();
+    course.result = *result;
+    course.weights = Weights(*session);
+    return course;
+  }
+};
+
+TEST_F(TrainingLimitsTest, MostStepsEndAnEpochInItsMiddleWithFiguresOfTheStepsTaken) {
+  options_.control.max_steps = 7;
+  options_.epochs = 100;
+  options_.eval_every = 0;
+  const Course course = Train();
+  EXPECT_THAT(course.steps(), testing::ElementsAre(5, 7));
+  EXPECT_EQ(course.result.ended_by, EndedBy::kMaxSteps);
+  EXPECT_EQ(course.result.steps, 7);
+  EXPECT_EQ(course.result.epochs, 2);
+  EXPECT_FALSE(course.result.stopped);
+  const EpochStats& last = course.told.back();
+  EXPECT_EQ(last.figures[Figure::kSteps], 2);
+  EXPECT_EQ(last.figures[Figure::kTrainSeeds], 50) << "25 a step";
+  EXPECT_TRUE(last.valid.has_value() && last.test.has_value()) << "what stands there is evaluated";
+  EXPECT_EQ(course.result.best->step, 7);
+}
+
+TEST_F(TrainingLimitsTest, AsManyStepsAsTheEpochsHaveAreNoLimit) {
+  options_.control.max_steps = 15;
+  EXPECT_EQ(Train().result.ended_by, EndedBy::kEpochs);
+  options_.control.max_steps = 0;
+  EXPECT_EQ(Train().result.ended_by, EndedBy::kEpochs);
+}
+
+TEST_F(TrainingLimitsTest, EvaluationsWithinAnEpochCountForTheBestAndChangeNoStep) {
+  options_.eval_every = 0;
+  const Course plain = Train();
+  options_.control.eval_every_steps = 2;
+  options_.control.max_steps = 14;
+  Course course = Train();
+  EXPECT_THAT(course.steps(), testing::ElementsAre(2, 4, 5, 6, 8, 10, 12, 14));
+  const auto within = [&](size_t i) { return course.told[i].within; };
+  EXPECT_TRUE(within(0) && within(1) && !within(2) && within(3) && within(4) && !within(5));
+  EXPECT_FALSE(course.told[2].valid.has_value()) << "an epoch's end that no rule asks for";
+  EXPECT_TRUE(course.told[5].valid.has_value()) << "10 steps: both the epoch's end and due";
+  EXPECT_EQ(course.told[1].figures[Figure::kTrainSeeds], 100) << "of the epoch's steps so far";
+  EXPECT_EQ(course.told[2].figures[Figure::kTrainSeeds], 120);
+  EXPECT_EQ(course.told[2].figures[Figure::kLoss], plain.told[0].figures[Figure::kLoss]);
+  const auto best = std::max_element(course.told.begin(), course.told.end(),
+                                     [](const EpochStats& a, const EpochStats& b) {
+                                       const auto metric = [](const EpochStats& stats) {
+                                         return stats.valid.has_value() ? stats.valid->metric : -1;
+                                       };
+                                       return metric(a) < metric(b);
+                                     });
+  EXPECT_EQ(course.result.best->step, best->step);
+  EXPECT_GT(course.result.best->step, 0);
+  // The weights of that moment: as a run leaves them that ends there.
+  options_.control.eval_every_steps = 0;
+  options_.control.max_steps = best->step;
+  EXPECT_TRUE(torch::equal(Train().weights, course.weights));
+}
+
+TEST_F(TrainingLimitsTest, PatienceEndsTrainingAtTheEvaluationThatUsesItUp) {
+  options_.epochs = 1000;
+  options_.eval_every = 0;
+  options_.control.patience = 2;
+  options_.control.eval_every_steps = 2;
+  options_.control.min_delta = 10;  // nothing is better than the first
+  const Course course = Train();
+  EXPECT_EQ(course.result.ended_by, EndedBy::kPatience);
+  EXPECT_EQ(course.result.steps, 6);
+  // The last epoch's line is that of the step where it ended, which is evaluated once.
+  EXPECT_THAT(course.steps(), testing::ElementsAre(2, 4, 5, 6, 6));
+  EXPECT_FALSE(course.told.back().within);
+  EXPECT_EQ(course.told.back().valid->metric, course.told[3].valid->metric);
+  EXPECT_EQ(course.told.back().figures[Figure::kEvalSeconds], 0);
+}
+
+TEST_F(TrainingLimitsTest, TheClockOfOneRankEndsTrainingOnAllAtOneStep) {
+  RunRanks(2, [&](std::unique_ptr<Communicator> ranks) {
+    TrainOptions options = options_;
+    options.epochs = 1000000;
+    if (ranks->rank() == 1) options.control.time_limit = std::chrono::nanoseconds(1);
+    const Course course = Train(options, std::move(ranks));
+    EXPECT_EQ(course.result.ended_by, EndedBy::kTimeLimit);
+    EXPECT_EQ(course.result.steps, 1);
+    EXPECT_THAT(course.steps(), testing::ElementsAre(1));
+    EXPECT_TRUE(course.told.back().valid.has_value());
+  });
+}
+
+TEST_F(TrainingLimitsTest, LimitsEndTwoRanksAtTheStepWhereTheyEndOne) {
+  options_.control.max_steps = 4;
+  options_.control.eval_every_steps = 3;
+  RunRanks(2, [&](std::unique_ptr<Communicator> ranks) {
+    const Course course = Train(options_, std::move(ranks));
+    EXPECT_THAT(course.steps(), testing::ElementsAre(3, 4)) << "3 steps make an epoch";
+    EXPECT_EQ(course.result.ended_by, EndedBy::kMaxSteps);
+  });
+}
+
 TEST_F(TrainingLoopTest, AnErrorOfTheCallbackEndsTraining) {
   auto session = MakeSession(options_, std::move(*Communicator::Join({})));
   const auto loop = MakeLoop(*session, IgnoreStep,

@@ -1,0 +1,53 @@
+// What an epoch of training, and a whole run, come to.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "common/storage/json.h"
+#include "trainer/output/epoch_figures.h"
+#include "trainer/tasks/task.h"
+#include "trainer/training/early_stopping.h"
+#include "trainer/training/evaluation.h"
+
+namespace halograph {
+
+// One epoch of training, over all ranks; or of one that is not done yet, what it came to so far.
+struct EpochStats {
+  int64_t epoch = 0;    // from 0, as in the batch seeds
+  int64_t step = 0;     // steps of the whole run at its end
+  bool within = false;  // an evaluation in the middle of the epoch: figures are of its steps so far
+  EpochFigures figures;
+  double train_metric = 0;  // the task's metric of the minibatches as they were trained on
+  std::vector<MetricValue> train_more;  // and its further ones
+  // None: no such set, or not evaluated after this epoch.
+  std::optional<SetFigures> valid;
+  std::optional<SetFigures> test;
+};
+// A line of the log. `metric`: Metric::key.
+[[nodiscard]] Json ToJson(const EpochStats& stats, std::string_view metric);
+
+// What ended training.
+enum class EndedBy : uint8_t { kEpochs, kMaxSteps, kTimeLimit, kPatience, kSignal };
+// As the option is called: "max-steps"; "signal".
+[[nodiscard]] std::string_view NameOf(EndedBy rule);
+
+struct TrainResult {
+  // The first of the best validation metric; the last without such a set. None: a signal came
+  // before the first evaluation was done.
+  std::optional<EpochStats> best;
+  // The best validation metric of the first three quarters of the epochs asked for.
+  std::optional<double> earlier;
+  EarlyStopping::State gains;  // of the evaluations so far
+  int64_t epochs = 0;          // that are done, the last one as far as a limit let it come
+  int64_t steps = 0;           // of these epochs
+  bool stopped = false;        // by a signal to some rank: all ranks stopped at the same step
+  EndedBy ended_by = EndedBy::kEpochs;
+  double train_seconds = 0;  // over epochs
+  double eval_seconds = 0;
+  double sampled_edges = 0;
+};
+
+}  // namespace halograph

@@ -1,0 +1,144 @@
+// TrainingLoop: epochs, evaluations between steps, and what ends training.
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "common/base/stopwatch.h"
+#include "trainer/training/torch_error.h"
+#include "trainer/training/training_loop.h"
+
+namespace halograph {
+namespace {
+
+double Now() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
+StatusOr<TrainResult> TrainingLoop::Run() {
+  const TrainOptions& options = session_.options;
+  if (options.control.patience > 0 && session_.task->source(BatchPurpose::kValid) == nullptr) {
+    return FailedPrecondition("--patience: task '{}' has no validation set", session_.task->name());
+  }
+  try {
+    const int64_t epochs = (length_.steps + length_.steps_per_epoch - 1) / length_.steps_per_epoch;
+    for (int64_t epoch = start_.epoch; epoch < epochs && !Ended(); ++epoch) {
+      HG_ASSIGN_OR_RETURN(EpochStats stats,
+                          RunEpoch(epoch, epoch == start_.epoch ? start_.step : 0));
+      if (result_.stopped) break;
+      ++result_.epochs;
+      result_.steps += std::llround(stats.figures[Figure::kSteps]);
+      result_.train_seconds += stats.figures[Figure::kSeconds];
+      result_.sampled_edges += stats.figures[Figure::kSampledEdges];
+      const bool due = options.eval_every > 0 && (epoch + 1) % options.eval_every == 0;
+      const bool last = epoch + 1 == epochs || Ended();
+      const bool evaluated = stats.valid.has_value();  // within it, at this step
+      if (!evaluated && (due || last || DueAfterStep(stats.step))) {
+        HG_RETURN_IF_ERROR(EvaluateSets(&stats));
+      }
+      stats.figures[Figure::kTime] = Now();
+      HG_RETURN_IF_ERROR(on_epoch_(stats));
+      if (result_.stopped) break;
+    }
+    best_weights_.PutBack();
+  } catch (const std::exception& error) {
+    return TorchError(options.rank, "training", error);
+  }
+  const bool cut = length_.steps < options.epochs * length_.steps_per_epoch;
+  if (!Ended() && cut) result_.ended_by = EndedBy::kMaxSteps;
+  if (result_.stopped) result_.ended_by = EndedBy::kSignal;
+  return result_;
+}
+
+StatusOr<EpochStats> TrainingLoop::RunEpoch(int64_t epoch, int64_t first_step) {
+  const Stopwatch watch;
+  const double evaluated_before = result_.eval_seconds;
+  const auto seconds = [&] { return watch.Seconds() - (result_.eval_seconds - evaluated_before); };
+  session_.model->train();
+  EpochStats stats;
+  stats.epoch = epoch;
+  metric_sums_.assign(session_.task->metric().sums, 0);
+  const int64_t before = epoch * length_.steps_per_epoch;
+  const int64_t steps = std::min(length_.steps_per_epoch, length_.steps - before);
+  for (int64_t step = first_step; step < steps && !Ended(); ++step) {
+    HG_RETURN_IF_ERROR(Step(epoch, step, &stats.figures));
+    if (result_.stopped) return stats;
+    stats.step = before + step + 1;
+    ++stats.figures[Figure::kSteps];
+    if (step + 1 == steps || Ended() || !DueAfterStep(stats.step)) continue;
+    HG_RETURN_IF_ERROR(EvaluateWithin(seconds(), &stats));
+    if (result_.stopped) return stats;
+  }
+  HG_RETURN_IF_ERROR(Reduce(&stats));
+  stats.figures[Figure::kSeconds] = seconds();
+  return stats;
+}
+
+bool TrainingLoop::TimeIsUp() const {
+  const auto limit = session_.options.control.time_limit;
+  return limit.count() > 0 &&
+         session_.since_start.Seconds() >= std::chrono::duration<double>(limit).count();
+}
+
+bool TrainingLoop::DueAfterStep(int64_t steps) const {
+  const int64_t every = session_.options.control.eval_every_steps;
+  return every > 0 && steps % every == 0;
+}
+
+Status TrainingLoop::EvaluateWithin(double seconds, EpochStats* so_far) {
+  EpochStats stats = *so_far;
+  stats.within = true;
+  HG_RETURN_IF_ERROR(Reduce(&stats));
+  stats.figures[Figure::kSeconds] = seconds;
+  HG_RETURN_IF_ERROR(EvaluateSets(&stats));
+  if (result_.stopped) return OkStatus();
+  if (Ended()) {
+    so_far->valid = stats.valid;
+    so_far->test = stats.test;
+  }
+  session_.model->train();
+  stats.figures[Figure::kTime] = Now();
+  return on_epoch_(stats);
+}
+
+Status TrainingLoop::EvaluateSets(EpochStats* stats) {
+  const Stopwatch watch;
+  HG_RETURN_IF_ERROR(AverageBuffers(*session_.model, *session_.ranks));
+  for (const auto& [purpose, figures] :
+       {std::pair{BatchPurpose::kValid, &stats->valid}, {BatchPurpose::kTest, &stats->test}}) {
+    HG_ASSIGN_OR_RETURN(const Evaluation evaluated, Evaluate(session_, purpose));
+    result_.stopped = evaluated.stopped;
+    if (result_.stopped) {
+      stats->valid.reset();
+      return OkStatus();
+    }
+    *figures = evaluated.figures;
+  }
+  stats->figures[Figure::kEvalSeconds] = watch.Seconds();
+  result_.eval_seconds += watch.Seconds();
+  Remember(*stats);
+  return OkStatus();
+}
+
+void TrainingLoop::Remember(const EpochStats& stats) {
+  const bool higher = session_.task->metric().higher_is_better;
+  const auto metric_of = [](const std::optional<SetFigures>& figures) {
+    return figures.has_value() ? figures->metric : std::nan("");
+  };
+  const double metric = metric_of(stats.valid);
+  const bool last = stats.step == length_.steps;
+  const bool no_gain = early_stopping_.Add(metric, &result_.gains);
+  if (no_gain && !last && !Ended()) result_.ended_by = EndedBy::kPatience;
+  // Without a metric the last epoch counts; but one that has none is no better than one that has.
+  const double best = result_.best.has_value() ? metric_of(result_.best->valid) : std::nan("");
+  const bool better = std::isnan(best) || (higher ? metric > best : metric < best);
+  if (!better) return;
+  result_.best = stats;
+  if (!std::isnan(metric) && 4 * (stats.epoch + 1) <= 3 * session_.options.epochs) {
+    result_.earlier = metric;
+  }
+  if (session_.learnt == nullptr) best_weights_.Keep();
+}
+
+}  // namespace halograph
