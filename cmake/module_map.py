@@ -19,7 +19,8 @@ ROWS = {
     # The floors of common, from the lowest upward. No gRPC, no torch, no METIS.
     "common/base": [],
     "common/storage": ["common/base"],
-    "common/program": ["common/base", "common/storage"],
+    "common/yaml": ["common/base", "common/storage"],
+    "common/program": ["common/base", "common/storage", "common/yaml"],
     "common/graph": ["common/base", "common/storage"],
     "common/sampling": ["common/base", "common/storage", "common/graph"],
     "common/state": ["common/base", "common/storage", "common/graph", "common/sampling"],
@@ -76,7 +77,7 @@ LIBRARIES = {
     "hwy/": ["common", "trainer/blocks", "trainer/kernels"],
     "metis.h": ["partitioner/methods"], "scotch.h": ["partitioner"], "ptscotch.h": ["partitioner"],
     "mpi.h": ["partitioner"],
-    "yaml-cpp/": ["partitioner/readers"], "zlib.h": ["partitioner/readers"],
+    "yaml-cpp/": ["common/yaml"], "zlib.h": ["partitioner/readers"],
 }
 
 QUOTED_LIBRARIES = ("absl/", "hwy/")

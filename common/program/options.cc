@@ -94,6 +94,13 @@ Status OptionRow::Set(std::string_view text) {
   return OkStatus();
 }
 
+Status OptionRow::SetDefault(std::string_view text) {
+  const bool given = given_;
+  const Status set = Set(text);
+  given_ = given;
+  return set;
+}
+
 template <typename T>
 Option<T>::Option(std::string name, T* field, std::string help, NumberUnit unit)
     : OptionRow(std::move(name), std::move(help)), field_(field), unit_(unit) {}

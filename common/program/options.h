@@ -74,6 +74,8 @@ class OptionRow {
   // Reads the field from text; a list from words separated by commas, in place of what it held.
   // InvalidArgument naming the option, what was found and what is allowed; the field is as before.
   [[nodiscard]] Status Set(std::string_view text);
+  // The same, but the option does not count as given: the text stands in for its default.
+  [[nodiscard]] Status SetDefault(std::string_view text);
   // Whether what the field holds is allowed, wherever it came from. Errors as Set.
   [[nodiscard]] virtual Status Validate() const = 0;
   // The field as text that Set reads.

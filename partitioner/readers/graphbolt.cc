@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "common/base/log.h"
+#include "common/yaml/yaml_value.h"
 #include "partitioner/readers/edge_array.h"
 #include "partitioner/readers/graphbolt_tasks.h"
 #include "partitioner/readers/input_files.h"
 #include "partitioner/readers/input_tensor.h"
 #include "partitioner/readers/text_table.h"
-#include "partitioner/readers/yaml_value.h"
 
 namespace halograph {
 namespace {

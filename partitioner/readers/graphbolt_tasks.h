@@ -4,9 +4,9 @@
 #include <filesystem>
 
 #include "common/base/status.h"
+#include "common/yaml/yaml_value.h"
 #include "partitioner/readers/dataset.h"
 #include "partitioner/readers/input_files.h"
-#include "partitioner/readers/yaml_value.h"
 
 namespace halograph {
 

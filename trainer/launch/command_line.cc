@@ -1,10 +1,14 @@
 #include "trainer/launch/command_line.h"
 
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
+
+#include "trainer/launch/run_config.h"
 
 namespace halograph {
 namespace {
@@ -57,13 +61,36 @@ std::string UserCacheDir(const Environment& environment) {
   return "";
 }
 
-// The rows, with those of the model that the words name.
-Status AddRows(std::span<const char* const> words, OptionTable& rows, TrainOptions* options) {
-  const auto named = FindModelKind(ValueAmong(words, "model").value_or(options->model));
+// The rows, with those of the model that the words name, else the file; and the values of the file.
+Status AddRows(std::span<const char* const> words, OptionTable& rows, TrainOptions* options,
+               RunConfig* config) {
+  rows.Group("Configuration");
+  rows.Add("config", &options->config,
+           "YAML file of options, which those of the command line replace; or the log of a run, to "
+           "repeat it")
+      .ValueName("FILE");
+  StatusOr<RunConfig> read = RunConfig();
+  if (const auto path = ValueAmong(words, "config")) read = RunConfig::Read(*path);
+  if (read.ok()) *config = *std::move(read);
+  const auto word = ValueAmong(words, "model");
+  const auto named = FindModelKind(word ? *word : config->model().value_or(options->model));
   const ModelKind& kind = named.ok() ? **named : ModelKinds().front();
   options->model_options = kind.options();
   AddTrainRows(rows, options);
-  return named.ok() ? OkStatus() : InvalidArgument("--model: {}", Message(named.status()));
+  HG_RETURN_IF_ERROR(read.status());
+  if (named.ok()) return config->Apply(rows);
+  const Status unknown = InvalidArgument("--model: {}", Message(named.status()));
+  return word ? unknown : config->Annotated("model", unknown);
+}
+
+// The same bits need as many ranks.
+Status CheckLoggedRanks(const RunConfig& config, const OptionTable& rows, const TrainOptions& o) {
+  const std::optional<int64_t> logged = config.logged_world_size();
+  if (!logged.has_value() || *logged == o.world_size || rows.given("world-size")) return OkStatus();
+  return InvalidArgument(
+      "--config {}: the log is of a run of {} ranks, and this is one of {}; start as many, or say "
+      "--world-size {}",
+      o.config, *logged, o.world_size, o.world_size);
 }
 
 // What a model without neighbours has no use for is not taken in silence.
@@ -83,12 +110,14 @@ void AddTrainOptions(Program& program, TrainOptions* options, Environment enviro
   OptionTable& rows = program.options();
   program.AddStopTimeout();
   program.set_out_of_memory_advice(kTrainingMemoryAdvice);
-  program.command().BeforeReading([&rows, options](std::span<const char* const> words) {
-    return AddRows(words, rows, options);
+  const auto config = std::make_shared<RunConfig>();
+  program.command().BeforeReading([&rows, options, config](std::span<const char* const> words) {
+    return AddRows(words, rows, options, config.get());
   });
-  program.Check([&rows, options, environment = std::move(environment)] {
+  program.Check([&rows, options, config, environment = std::move(environment)] {
     TrainOptions& o = *options;
     HG_RETURN_IF_ERROR(ApplyLaunchDefaults(rows, environment, o));
+    HG_RETURN_IF_ERROR(CheckLoggedRanks(*config, rows, o));
     if (o.topology == kTopologyLocal && o.cache_dir.empty()) {
       o.cache_dir = UserCacheDir(environment);
     }

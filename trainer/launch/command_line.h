@@ -14,7 +14,8 @@ inline constexpr char kAboutTrainProgram[] =
 
 // Adds the options to the program, and what to do where memory runs out. When its command runs they
 // are resolved and valid, with a launcher's values (launch_env.h) for what was not given. What is
-// wrong with several of them together, or with the environment, is wrong usage.
+// wrong with several of them together, or with the environment, is wrong usage. --config names a
+// file of options (run_config.h), which those of the command line replace.
 void AddTrainOptions(Program& program, TrainOptions* options, Environment environment);
 
 }  // namespace halograph

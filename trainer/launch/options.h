@@ -34,6 +34,8 @@ inline constexpr char kTrainingMemoryAdvice[] =
     "raise the limits of memory (ulimit -v)";
 
 struct TrainOptions {
+  std::string config;  // file that options were read from; or none. Not part of the configuration
+
   // Where the graph is: exactly one of the two.
   std::string graph;                            // partition folder: embedded
   RemoteOptions remote;                         // its servers: partitioned or hybrid

@@ -10,8 +10,9 @@
 namespace halograph {
 namespace {
 
-// What goes into the model, per node type; of graphs of one type without a type's name. Of several
-// features side by side, lists of names and dtypes.
+// What goes into the model, per node type, beside the option `features` as it was given; of graphs
+// of one type without a type's name, in its place. Of several features side by side, lists of names
+// and dtypes.
 void AddInputs(const std::vector<NodeInput>& inputs, Json* config) {
   const auto of_type = [&](int type) {
     Json names = Json::array(), dtypes = Json::array();
@@ -31,9 +32,10 @@ void AddInputs(const std::vector<NodeInput>& inputs, Json* config) {
   const bool one_type = inputs.front().node_type == inputs.back().node_type;
   if (one_type) return config->update(of_type(inputs.front().node_type));
   for (const char* key : {"features", "feature_dim", "feature_dtype"}) {
-    (*config)[key] = Json::object();
+    Json& of_types = (*config)[std::string_view(key) == "features" ? "features_by_type" : key];
+    of_types = Json::object();
     for (const NodeInput& input : inputs) {
-      (*config)[key][input.feature.type] = of_type(input.node_type)[key];
+      of_types[input.feature.type] = of_type(input.node_type)[key];
     }
   }
 }

@@ -105,7 +105,8 @@ struct NodeTaskOptions {
             [this] { return ToString(class_weights); }, "none, balanced, or one number a class",
             "what the loss of a node of each class is multiplied by; balanced: so that all classes "
             "count alike")
-        .ValueName("W0,W1,...")
+        .AsList([this] { return Json(ToString(class_weights)); })
+        .ValueName("W0,W1")
         .AllRanks();
   }
 };

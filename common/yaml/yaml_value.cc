@@ -1,4 +1,4 @@
-#include "partitioner/readers/yaml_value.h"
+#include "common/yaml/yaml_value.h"
 
 #include <charconv>
 #include <optional>
@@ -80,11 +80,14 @@ class Copier {
       if (!entry.first.IsScalar()) return value->Error("a key that is not plain text");
       const std::string& key = entry.first.Scalar();
       if (!known.insert(key).second) {
-        return value->Error(fmt::format("key `{}` is given twice", key));
+        return InvalidArgument("{}:{}: key `{}` is given twice", *file_,
+                               entry.first.Mark().line + 1, key);
       }
       auto& [name, copy] = value->fields.emplace_back(YamlValue::Field{key, {}});
       std::string field = value->field.empty() ? key : value->field + "." + key;
       HG_RETURN_IF_ERROR(Copy(entry.second, std::move(field), depth + 1, &copy));
+      // What is not there stands, for yaml-cpp, where the next thing begins.
+      if (copy.kind == YamlValue::Kind::kNull) copy.line = entry.first.Mark().line + 1;
     }
     return OkStatus();
   }
@@ -104,6 +107,10 @@ YamlValue& YamlValue::operator=(YamlValue&& other) noexcept = default;
 
 StatusOr<YamlValue> YamlValue::ReadFile(const std::filesystem::path& path) {
   HG_ASSIGN_OR_RETURN(const std::string text, ReadTextFile(path, kMaxBytes));
+  return Parse(text, path);
+}
+
+StatusOr<YamlValue> YamlValue::Parse(const std::string& text, const std::filesystem::path& path) {
   YamlValue value;
   try {
     Copier copier(std::make_shared<const std::string>(path.string()));

@@ -41,6 +41,10 @@ struct YamlValue {
   //   InvalidArgument  not YAML (file, line, column), or beyond a bound
   [[nodiscard]] static StatusOr<YamlValue> ReadFile(const std::filesystem::path& path);
 
+  // The same of text that was read from `path` already; only messages name that.
+  [[nodiscard]] static StatusOr<YamlValue> Parse(const std::string& text,
+                                                 const std::filesystem::path& path);
+
   // The field's value; nullptr if it is absent or null, or this is no map.
   [[nodiscard]] const YamlValue* Find(std::string_view key) const;
 
