@@ -254,6 +254,9 @@ void AddOutputRows(OptionTable& rows, TrainOptions* o) {
   rows.Group("Output");
   rows.Add("log", &o->log, "file of JSON lines, by rank 0: configuration, one an epoch, final")
       .ValueName("FILE");
+  rows.Add("tensorboard", &o->tensorboard,
+           "folder where rank 0 writes what the log has of every epoch, as TensorBoard reads it")
+      .ValueName("FOLDER");
   rows.Add("predict", &o->predict, "file of predictions under original ids, .npy or .csv")
       .Check([](const std::string& path) {
         if (path.empty() || EndsWith(path, ".npy") || EndsWith(path, ".csv")) return OkStatus();

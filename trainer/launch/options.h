@@ -90,8 +90,9 @@ struct TrainOptions {
   int64_t sampler_memory = 0;  // bytes of tables; 0: an eighth of the machine's over its ranks
   int prefetch = 4;            // minibatches prepared or in the making at most
 
-  std::string log;      // JSON lines; empty: none
-  std::string predict;  // .npy or .csv; empty: none
+  std::string log;          // JSON lines; empty: none
+  std::string tensorboard;  // folder of event files; empty: none
+  std::string predict;      // .npy or .csv; empty: none
   PredictNodes predict_nodes = PredictNodes::kAll;
   PredictWhat predict_what = PredictWhat::kClass;
   bool quiet = false;  // no progress line

@@ -11,6 +11,7 @@
 #include "common/base/stopwatch.h"
 #include "common/program/program.h"
 #include "trainer/launch/blas.h"
+#include "trainer/output/event_file.h"
 #include "trainer/output/prediction_file.h"
 #include "trainer/output/train_log.h"
 #include "trainer/run/prepare.h"
@@ -23,7 +24,19 @@
 namespace halograph {
 namespace {
 
-StatusOr<TrainResult> Train(Session& session, TrainLog& log) {
+// What rank 0 writes as training goes on; on other ranks nothing.
+struct Records {
+  TrainLog log;
+  EventFile events;
+
+  [[nodiscard]] Status Write(const EpochStats& stats, std::string_view metric) {
+    const Json line = ToJson(stats, metric);
+    HG_RETURN_IF_ERROR(log.Write(stats.within ? Json{{"evaluation", line}} : line));
+    return events.Write(line);
+  }
+};
+
+StatusOr<TrainResult> Train(Session& session, Records& records) {
   const TrainOptions& options = session.options;
   const auto seeds = session.task->source(BatchPurpose::kTrain)->rows();
   std::optional<Progress> progress;
@@ -43,8 +56,7 @@ StatusOr<TrainResult> Train(Session& session, TrainLog& log) {
         const std::string step = stats.within ? fmt::format(", step {}", stats.step) : "";
         progress->Note(fmt::format("epoch {} of {}{}, loss {:.4f}{}", stats.epoch + 1,
                                    options.epochs, step, stats.figures[Figure::kLoss], validation));
-        const Json line = ToJson(stats, metric.key);
-        return log.Write(stats.within ? Json{{"evaluation", line}} : line);
+        return records.Write(stats, metric.key);
       });
   return loop.Run();
 }
@@ -104,18 +116,18 @@ Status UnlessStopped(const Session& session, Status status) {
   return status;
 }
 
-Status RunPrepared(Session& session, TrainLog& log) {
+Status RunPrepared(Session& session, Records& records) {
   const Stopwatch run;
   RunInputs inputs;
   HG_RETURN_IF_ERROR(UnlessStopped(session, Prepare(session, &inputs)));
   HG_RETURN_IF_ERROR(UnlessStopped(session, OpenLearntInputs(session, inputs)));
   if (session.options.rank == 0)
-    HG_RETURN_IF_ERROR(log.Write(ConfigLine(session, inputs.features, inputs.learnt)));
+    HG_RETURN_IF_ERROR(records.log.Write(ConfigLine(session, inputs.features, inputs.learnt)));
   HG_RETURN_IF_ERROR(UnlessStopped(session, MakeModel(session, inputs)));
   HG_RETURN_IF_ERROR(CheckRoom(session));
-  const auto result = Train(session, log);
+  const auto result = Train(session, records);
   HG_RETURN_IF_ERROR(UnlessStopped(session, result.status()));
-  if (result->best.has_value()) HG_RETURN_IF_ERROR(Finish(session, *result, run, log));
+  if (result->best.has_value()) HG_RETURN_IF_ERROR(Finish(session, *result, run, records.log));
   return result->stopped ? Stopped(session) : OkStatus();
 }
 
@@ -124,25 +136,27 @@ Status RunPrepared(Session& session, TrainLog& log) {
 Status RunTraining(const TrainOptions& options, StopSignal& stop) {
   Progress::Enable(!options.quiet);
   SetUpComputation(options);
-  TrainLog log;
+  Records records;
   if (options.rank == 0) {
     WarnIfSlowBlas();
     if (!options.predict.empty()) HG_RETURN_IF_ERROR(CheckPredictionPath(options.predict));
-    HG_ASSIGN_OR_RETURN(log, TrainLog::Create(options.log));
+    HG_ASSIGN_OR_RETURN(records.log, TrainLog::Create(options.log));
+    HG_ASSIGN_OR_RETURN(records.events, EventFile::Create(options.tensorboard));
   }
   Session session;
   session.options = options;
   session.stop = &stop;
   Status status;
   try {
-    status = RunPrepared(session, log);
+    status = RunPrepared(session, records);
   } catch (const std::exception& error) {
     status = TorchError(options.rank, "preparing", error);
   }
   stop.OnStop(nullptr);
   if (!status.ok()) {
     if (session.ranks != nullptr) session.ranks->Leave(ToString(status));
-    if (const Status written = log.Write(Json{{"error", ToString(status)}}); !written.ok()) {
+    if (const Status written = records.log.Write(Json{{"error", ToString(status)}});
+        !written.ok()) {
       spdlog::warn("{}", ToString(written));
     }
   }

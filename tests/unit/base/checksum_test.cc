@@ -7,6 +7,8 @@
 #include <gtest/gtest.h>
 #include <xxhash.h>
 
+#include "common/base/crc32c.h"
+
 namespace halograph {
 namespace {
 
@@ -53,6 +55,14 @@ TEST(ChecksumTest, EveryFlippedBitChangesIt) {
 TEST(ChecksumTest, IdentityIsThirtyTwoDigitsAndTellsTextsApart) {
   EXPECT_EQ(Checksum128Hex("graph").size(), 32u);
   EXPECT_NE(Checksum128Hex("graph"), Checksum128Hex("grapg"));
+}
+
+// The standard's examples (RFC 3720, appendix B.4), and the usual one.
+TEST(Crc32cTest, HasThePublishedValues) {
+  EXPECT_EQ(Crc32c(""), 0u);
+  EXPECT_EQ(Crc32c("123456789"), 0xE3069283);
+  EXPECT_EQ(Crc32c(std::string(32, '\0')), 0x8A9136AA);
+  EXPECT_EQ(Crc32c(std::string(32, '\xFF')), 0x62A8AB43);
 }
 
 }  // namespace
