@@ -16,7 +16,7 @@ from harness.training import model_names
 
 ROOT = pathlib.Path(__file__).parents[2]
 RUN = ["README.md", "docs/partitioning.md", "docs/operating.md", "docs/training.md",
-       "docs/tasks.md", "docs/models.md", "docs/link-prediction.md"]  # in this order
+       "docs/runs.md", "docs/tasks.md", "docs/models.md", "docs/link-prediction.md"]  # in this order
 PAGES = RUN + ["docs/performance.md", "docs/typed-graphs.md", "CONTRIBUTING.md"]
 README_LINES = 150
 FOLDERS = "client|cmake|common|deploy|docs|partitioner|proto|server|tests|trainer"
@@ -40,7 +40,8 @@ class CommandsTest(programs.ProgramTest):
         (folder / "build" / "release").mkdir(parents=True)
         bin_folder = os.path.abspath(os.environ["HALOGRAPH_BIN"])
         (folder / "build" / "release" / "bin").symlink_to(bin_folder)
-        (folder / "tests").symlink_to(ROOT / "tests")
+        for name in ("deploy", "tests"):
+            (folder / name).symlink_to(ROOT / name)
         shown = ""
         for page in RUN:
             with self.subTest(page=page):
@@ -80,7 +81,7 @@ class PagesTest(programs.ProgramTest):
                 known |= self.options_of(*words)
         for name in model_names(self.box):
             known |= self.options_of("halograph-train", "--model", name)
-        for script in [*ROOT.glob("deploy/*.sh"), *ROOT.glob("tests/bench/**/*.cc"),
+        for script in [*ROOT.glob("deploy/*.sh"), ROOT / "deploy/plot-log", *ROOT.glob("tests/bench/**/*.cc"),
                        *ROOT.glob("tests/bench/**/*.h"), *ROOT.glob("tests/bench/**/*.py")]:
             known |= set(re.findall(r"--[a-z0-9-]+", script.read_text(encoding="utf-8")))
         for page in RUN:
