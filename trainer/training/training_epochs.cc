@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "common/base/stopwatch.h"
+#include "trainer/distributed/buffer_average.h"
 #include "trainer/training/torch_error.h"
 #include "trainer/training/training_loop.h"
 
