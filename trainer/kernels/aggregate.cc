@@ -33,7 +33,7 @@ tensor_list BackToSources(AutogradContext* context, const torch::autograd::varia
   const torch::Tensor grad_out = grad.contiguous();
   TransposedBlock own;
   const TransposedBlock& by_source =
-      BySource({saved[0], saved[1], KeptBySource(context)}, num_sources, &own);
+      GivenOrMade({saved[0], saved[1], KeptBySource(context)}, num_sources, &own);
   const torch::Tensor grad_h = torch::empty({num_sources, grad_out.size(1)}, torch::kFloat32);
   const PickedRows picked = PickBy(by_source, grad_out);
   at::parallel_for(0, num_sources, kRowGrain, [&](int64_t begin, int64_t end) {

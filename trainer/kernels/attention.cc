@@ -60,7 +60,7 @@ class AttentionFunction : public torch::autograd::Function<AttentionFunction> {
     const AdditiveScores scores =
         ScoresOf(saved[1], saved[2], context->saved_data["slope"].toDouble());
     TransposedBlock own;
-    const TransposedBlock& by_source = BySource(block, z.size(0), &own);
+    const TransposedBlock& by_source = GivenOrMade(block, z.size(0), &own);
     const AttentionGradients found = AttendBackward(grads[0].contiguous(), z, block, by_source,
                                                     {saved[5], saved[6]}, KeptDropout(context));
     const torch::Tensor source_grad = torch::empty_like(saved[1]);

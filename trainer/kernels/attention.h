@@ -30,7 +30,7 @@ struct AttentionInput {
 // a tensor is of another kind or shape, and says which.
 [[nodiscard]] torch::Tensor Attend(const AttentionInput& input, const Block& block,
                                    const TransposedBlock* by_source = nullptr);
-// The same of a block's tensors, which are kept until backward is done (self_loops.h makes some).
+// The same of a block's tensors, which are kept until backward is done (OwnTensorsOf makes some).
 [[nodiscard]] torch::Tensor Attend(const AttentionInput& input, const BlockTensors& block);
 
 // The same, composed of libtorch's operations, on any device and in any floating type: the oracle

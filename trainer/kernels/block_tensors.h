@@ -1,6 +1,9 @@
 // Between libtorch's tensors and what the kernels take.
 #pragma once
 
+#include <memory>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "common/sampling/minibatch.h"
@@ -32,6 +35,18 @@ inline BlockTensors TensorsOf(const Block& block, const TransposedBlock* by_sour
   return {ViewOf(block.indptr, torch::kInt64), ViewOf(block.indices, torch::kInt32), by_source};
 }
 
+// Of a block that nobody else has: it lives as long as the tensors.
+inline BlockTensors OwnTensorsOf(Block block) {
+  const auto kept = std::make_shared<const Block>(std::move(block));
+  const auto view = [&kept](const auto& values, torch::ScalarType type) {
+    using T = typename std::decay_t<decltype(values)>::value_type;
+    return torch::from_blob(
+        const_cast<T*>(values.data()), {static_cast<int64_t>(values.size())}, [kept](void*) {},
+        type);
+  };
+  return {view(kept->indptr, torch::kInt64), view(kept->indices, torch::kInt32)};
+}
+
 // How a Function's backward gets `by_source`, which is no tensor.
 inline void KeepBySource(torch::autograd::AutogradContext* context, const BlockTensors& block) {
   context->saved_data["by_source"] = reinterpret_cast<int64_t>(block.by_source);
@@ -41,8 +56,8 @@ inline const TransposedBlock* KeptBySource(torch::autograd::AutogradContext* con
 }
 
 // The block by source: the one that was given, or else one made now, into `own`.
-[[nodiscard]] inline const TransposedBlock& BySource(const BlockTensors& block, int64_t num_sources,
-                                                     TransposedBlock* own) {
+[[nodiscard]] inline const TransposedBlock& GivenOrMade(const BlockTensors& block,
+                                                        int64_t num_sources, TransposedBlock* own) {
   if (block.by_source != nullptr) return *block.by_source;
   *own = Transpose(block.indptr.data_ptr<int64_t>(), block.num_destinations(),
                    block.indices.data_ptr<int32_t>(), num_sources);

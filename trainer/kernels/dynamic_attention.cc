@@ -64,7 +64,7 @@ class DynamicAttentionFunction : public torch::autograd::Function<DynamicAttenti
     const DynamicScores scores =
         DynamicScoresOf(sources, saved[1], saved[2], context->saved_data["slope"].toDouble());
     TransposedBlock own;
-    const TransposedBlock& by_source = BySource(block, sources.size(0), &own);
+    const TransposedBlock& by_source = GivenOrMade(block, sources.size(0), &own);
     const AttentionGradients found =
         AttendBackward(grads[0].contiguous(), sources, block, by_source, {saved[5], saved[6]},
                        KeptDropout(context));

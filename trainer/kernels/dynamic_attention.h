@@ -30,7 +30,7 @@ struct DynamicAttentionInput {
 // tensor is of another kind or shape, and says which.
 [[nodiscard]] torch::Tensor DynamicAttend(const DynamicAttentionInput& input, const Block& block,
                                           const TransposedBlock* by_source = nullptr);
-// The same of a block's tensors, which are kept until backward is done (self_loops.h makes some).
+// The same of a block's tensors, which are kept until backward is done (OwnTensorsOf makes some).
 [[nodiscard]] torch::Tensor DynamicAttend(const DynamicAttentionInput& input,
                                           const BlockTensors& block);
 

@@ -76,7 +76,7 @@ class NormalizedSumFunction : public torch::autograd::Function<NormalizedSumFunc
     const torch::Tensor grad = grads[0].stride(1) == 1 ? grads[0] : grads[0].contiguous();
     TransposedBlock own;
     const TransposedBlock& by_source =
-        BySource({saved[0], saved[1], KeptBySource(context)}, num_sources, &own);
+        GivenOrMade({saved[0], saved[1], KeptBySource(context)}, num_sources, &own);
     return {SumRows({PickBy(by_source, grad), saved[3].data_ptr<float>(),
                      saved[2].data_ptr<float>(), grad.size(0)},
                     num_sources),

@@ -89,7 +89,7 @@ torch::Tensor BackToInputs(const BlockTensors& edges, const torch::Tensor& means
                            const torch::Tensor& grad, int64_t num_sources, FirstSelf first_self) {
   const int64_t cols = means_grad.size(1);
   TransposedBlock own;
-  const TransposedBlock& by_source = BySource(edges, num_sources, &own);
+  const TransposedBlock& by_source = GivenOrMade(edges, num_sources, &own);
   const torch::Tensor grad_h = torch::empty({num_sources, cols}, torch::kFloat32);
   const MutableRows out = MutableRowsOf(grad_h);
   const PickedRows picked = PickBy(by_source, means_grad);

@@ -5,8 +5,8 @@
 
 #include <optional>
 
+#include "trainer/blocks/relational_block.h"
 #include "trainer/kernels/dense_layer.h"
-#include "trainer/kernels/relational_block.h"
 #include "trainer/torch/torch_api.h"
 
 namespace halograph {

@@ -40,7 +40,7 @@ torch::Tensor BackToSources(const torch::Tensor& grad_x, const BlockTensors& blo
   const int64_t cols = grad_x.size(1) / 2;
   const int64_t rows = grad_x.size(0);
   TransposedBlock own;
-  const TransposedBlock& by_source = BySource(block, num_sources, &own);
+  const TransposedBlock& by_source = GivenOrMade(block, num_sources, &own);
   const torch::Tensor grad_h = torch::empty({num_sources, cols}, torch::kFloat32);
   const ConstRows self = ConstRowsOf(grad_x);
   const PickedRows picked = PickBy(by_source, grad_x.narrow(1, cols, cols));

@@ -1,9 +1,9 @@
 #include "trainer/models/gat.h"
 
+#include "trainer/blocks/self_loops.h"
 #include "trainer/kernels/attention.h"
 #include "trainer/kernels/dynamic_attention.h"
 #include "trainer/kernels/linear_layer.h"
-#include "trainer/kernels/self_loops.h"
 #include "trainer/models/layered_model.h"
 
 namespace halograph {
@@ -88,7 +88,7 @@ class Gat final : public LayeredModel {
          .destination_scores = of_destinations.narrow(1, hop.heads, hop.heads).contiguous(),
          .negative_slope = negative_slope_,
          .dropout = DropoutOf(at)},
-        WithSelfLoops(*at.block));
+        Looped(at));
   }
   torch::Tensor AttendDynamically(const torch::Tensor& h, const torch::Tensor& projected,
                                   const GatHopImpl& hop, const LayerPlace& at) const {
@@ -99,7 +99,11 @@ class Gat final : public LayeredModel {
                           .vector = hop.source_vector,
                           .negative_slope = negative_slope_,
                           .dropout = DropoutOf(at)},
-                         WithSelfLoops(*at.block));
+                         Looped(at));
+  }
+  static BlockTensors Looped(const LayerPlace& at) {
+    return at.looped != nullptr ? TensorsOf(*at.looped, at.by_source)
+                                : OwnTensorsOf(WithSelfLoops(*at.block));
   }
   Dropout DropoutOf(const LayerPlace& at) const {
     return Dropout::Of(attention_dropout_, at.draws, kAttentionDraws + at.layer);

@@ -60,11 +60,14 @@ torch::Tensor LayeredModel::OwnInputs(const ModelInput& input) const {
 LayerPlace LayeredModel::PlaceOf(size_t layer, const ModelInput& input) const {
   const std::vector<SampledLayer>& layers = input.minibatch->layers;
   const size_t at = num_layers() - 1 - layer;
-  const bool given = input.transposed != nullptr && !(*input.transposed)[at].empty();
+  const LayerBlocks::Layer* const made =
+      input.blocks == nullptr ? nullptr : &input.blocks->layers[at];
+  const bool given = made != nullptr && !made->transposed.empty();
   return {.layer = layer,
           .block = &layers[at].blocks.front(),
           .outer = layer == 0 ? nullptr : &layers[at + 1].blocks.front(),
-          .by_source = given ? &(*input.transposed)[at].front() : nullptr,
+          .looped = made == nullptr || made->looped.empty() ? nullptr : &made->looped.front(),
+          .by_source = given ? &made->transposed.front() : nullptr,
           .draws = input.draws};
 }
 

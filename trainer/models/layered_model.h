@@ -18,7 +18,8 @@ struct LayerPlace {
   const Block* block = nullptr;
   const Block* outer = nullptr;                // whose destinations are this block's sources; null
                                                // in layer 0
-  const TransposedBlock* by_source = nullptr;  // of the block; or null
+  const Block* looped = nullptr;               // BlockForm::kSelfLoops; null: not made
+  const TransposedBlock* by_source = nullptr;  // of the block, or of `looped`; or null
   std::optional<uint64_t> draws;               // ModelInput's
 
   [[nodiscard]] int64_t num_destinations() const {

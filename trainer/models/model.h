@@ -28,7 +28,7 @@
 
 #include "common/sampling/minibatch.h"
 #include "trainer/models/registry.h"
-#include "trainer/pipeline/layer_inputs.h"
+#include "trainer/pipeline/layer_blocks.h"
 #include "trainer/torch/torch_api.h"
 
 namespace halograph {
@@ -49,8 +49,9 @@ struct ModelInput {
   // rows further apart than long, of the dtype of `nodes`. Empty: `nodes` are given. A kind that
   // asks must take either, as inputs that are learnt, and other devices, come as `nodes`.
   std::vector<torch::Tensor> self_and_mean = {};
-  // Likewise, in training. Must live until backward is done. Null: backward makes its own.
-  const TransposedLayers* transposed = nullptr;
+  // Likewise, in the form that the needs say; by source in training alone. Must live until backward
+  // is done. Null: the model makes its own, and so does backward of what is missing by source.
+  const LayerBlocks* blocks = nullptr;
 };
 
 // Not thread-safe. Parameters are float32, registered as libtorch's modules do, all made by the

@@ -39,15 +39,20 @@ constexpr ModelKind Kind(std::string_view name, std::string_view help, ModelNeed
 }
 
 constexpr ModelKind kKinds[] = {
-    Kind<SageOptions, MakeSage>(
-        "sage", "GraphSAGE",
-        {.one_relation = true, .input_rows = InputRows::kSelfAndMean, .transposed = true}),
+    Kind<SageOptions, MakeSage>("sage", "GraphSAGE",
+                                {.one_relation = true,
+                                 .input_rows = InputRows::kSelfAndMean,
+                                 .by_source = BySource::kAboveFirst}),
     Kind<GcnOptions, MakeGcn>("gcn", "graph convolution",
-                              {.one_relation = true, .transposed = true}),
-    Kind<GatOptions, MakeGat>("gat", "graph attention, also GATv2", {.one_relation = true}),
+                              {.one_relation = true, .by_source = BySource::kAboveFirst}),
+    Kind<GatOptions, MakeGat>(
+        "gat", "graph attention, also GATv2",
+        {.one_relation = true, .form = BlockForm::kSelfLoops, .by_source = BySource::kAll}),
     Kind<SgcOptions, MakeSgc>("sgc", "simple graph convolution",
-                              {.one_relation = true, .transposed = true}),
-    Kind<RgcnOptions, MakeRgcn>("rgcn", "R-GCN, for typed graphs", {}),
+                              {.one_relation = true, .by_source = BySource::kAboveFirst}),
+    Kind<RgcnOptions, MakeRgcn>(
+        "rgcn", "R-GCN, for typed graphs",
+        {.form = BlockForm::kByRelation, .by_source = BySource::kAboveFirst}),
     Kind<EmbeddingModelOptions, MakeEmbeddingModel>("embedding", "a node's own row alone",
                                                     {.neighbors = false}),
 };

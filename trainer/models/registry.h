@@ -26,7 +26,10 @@ struct ModelNeeds {
   // kSelfAndMean where the first layer has no parameter before its mean: the threads that prepare
   // then aggregate (ModelInput::self_and_mean).
   InputRows input_rows = InputRows::kNodes;
-  bool transposed = false;  // its backward pass sums by source (ModelInput::transposed)
+  // What its layers run over (ModelInput::blocks), and what its backward pass sums by source: of
+  // the first layer only where inputs get a gradient, or kAll.
+  BlockForm form = BlockForm::kSampled;
+  BySource by_source = BySource::kNone;
 };
 
 // What the user tells one kind of model: each has a struct of its own, with its defaults.

@@ -20,6 +20,10 @@ namespace {
 struct EdgesInto {
   std::vector<int64_t> relations;    // indices in the schema
   std::vector<RelationEdges> edges;  // one each
+  // What was made of them before the step; null: nothing.
+  const RelationGroups* by_relation = nullptr;
+  const RelationalBlock* by_destination = nullptr;
+  const TransposedBlock* by_source = nullptr;
 };
 
 // Fixed for a run: where each relation goes from and to.
@@ -31,7 +35,7 @@ struct RelationEnds {
 // Keeps `value` for as long as a backward pass through `out` may come.
 template <typename T>
 void KeepFor(const torch::Tensor& out, std::shared_ptr<T> value) {
-  if (out.requires_grad()) out.register_hook([value](const torch::Tensor&) {});
+  if (value != nullptr && out.requires_grad()) out.register_hook([value](const torch::Tensor&) {});
 }
 
 // To the nearest bfloat16, where that is the precision. The gradient goes through as it is.
@@ -86,17 +90,22 @@ class RgcnLayerImpl : public torch::nn::Module {
   // In one pass over all relations.
   torch::Tensor ByBases(const torch::Tensor& h, int64_t first, const EdgesInto& into,
                         const LayerOutput& output) {
-    const auto block = std::make_shared<RelationalBlock>(ValueOrThrow(GroupByRelation(into.edges)));
+    std::shared_ptr<RelationalBlock> own;
+    if (into.by_destination == nullptr) {
+      own = std::make_shared<RelationalBlock>(ValueOrThrow(GroupByRelation(into.edges)));
+    }
+    const RelationalBlock& block = own != nullptr ? *own : *into.by_destination;
     const torch::Tensor coefficients =
         coefficients_.index_select(0, torch::tensor(into.relations, torch::kInt64));
     if (precision_ == Precision::kFloat32) {
-      torch::Tensor out = RelationalLayer(
-          h, *block, {coefficients, bases_, self_->weight, self_->bias}, first, output);
-      KeepFor(out, block);
+      torch::Tensor out =
+          RelationalLayer(h, block, {coefficients, bases_, self_->weight, self_->bias}, first,
+                          output, into.by_source);
+      KeepFor(out, own);
       return out;
     }
-    const torch::Tensor rows = RelationalAggregate(h, *block, coefficients, first);
-    KeepFor(rows, block);
+    const torch::Tensor rows = RelationalAggregate(h, block, coefficients, first, into.by_source);
+    KeepFor(rows, own);
     const torch::Tensor side_by_side =
         torch::cat({bases_.permute({1, 0, 2}).reshape({bases_.size(1), -1}), self_->weight}, 1);
     return FinishRows(torch::linear(Rounded(rows, precision_), side_by_side), self_->bias, output);
@@ -106,13 +115,16 @@ class RgcnLayerImpl : public torch::nn::Module {
   torch::Tensor ByRelation(const torch::Tensor& h, int64_t first, int64_t count,
                            const EdgesInto& into, const LayerOutput& output) {
     torch::Tensor z = torch::linear(Rounded(h.narrow(0, first, count), precision_), self_->weight);
-    const auto groups =
-        std::make_shared<RelationGroups>(ValueOrThrow(GroupWithinRelations(into.edges)));
-    if (!groups->destinations.empty()) {
-      const torch::Tensor means = Aggregate(h, groups->edges, Aggregation::kMean);
-      KeepFor(means, groups);
-      z = z.index_add(0, torch::tensor(groups->destinations, torch::kInt64),
-                      Messages(Rounded(means, precision_), *groups, into.relations));
+    std::shared_ptr<RelationGroups> own;
+    if (into.by_relation == nullptr) {
+      own = std::make_shared<RelationGroups>(ValueOrThrow(GroupWithinRelations(into.edges)));
+    }
+    const RelationGroups& groups = own != nullptr ? *own : *into.by_relation;
+    if (!groups.destinations.empty()) {
+      const torch::Tensor means = Aggregate(h, groups.edges, Aggregation::kMean, into.by_source);
+      KeepFor(means, own);
+      z = z.index_add(0, torch::tensor(groups.destinations, torch::kInt64),
+                      Messages(Rounded(means, precision_), groups, into.relations));
     }
     return FinishRows(z, self_->bias, output);
   }
@@ -199,7 +211,10 @@ class Rgcn final : public Model {
   }
 
   StackedRows Layer(size_t k, const StackedRows& h, const ModelInput& input) {
-    const SampledLayer& layer = input.minibatch->layers[layers_->size() - 1 - k];
+    const size_t at = layers_->size() - 1 - k;
+    const SampledLayer& layer = input.minibatch->layers[at];
+    const LayerBlocks::Layer* const made =
+        input.blocks == nullptr ? nullptr : &input.blocks->layers[at];
     const size_t types = layer.num_destinations.size();
     std::vector<torch::Tensor> out(types);
     for (size_t type = 0; type < types; ++type) {
@@ -208,7 +223,7 @@ class Rgcn final : public Model {
       HiddenLayerImpl* const around =
           k + 1 < layers_->size() ? hidden_[k * types + type]->as<HiddenLayer>() : nullptr;
       out[type] = layers_[k]->as<RgcnLayer>()->forward(
-          h.rows, h.first[type], count, Into(type, layer, h),
+          h.rows, h.first[type], count, Into(type, layer, h, made),
           around == nullptr ? LayerOutput{} : around->OfFormula(input.draws));
       if (around == nullptr) continue;
       out[type] = around->Finish(out[type], h.Of(type, count), input.draws);
@@ -216,8 +231,14 @@ class Rgcn final : public Model {
     return StackedRows::Of(out);
   }
 
-  EdgesInto Into(size_t type, const SampledLayer& layer, const StackedRows& h) const {
+  EdgesInto Into(size_t type, const SampledLayer& layer, const StackedRows& h,
+                 const LayerBlocks::Layer* made) const {
     EdgesInto into;
+    if (made != nullptr) {
+      if (!made->by_relation.empty()) into.by_relation = &made->by_relation[type];
+      if (!made->by_destination.empty()) into.by_destination = &made->by_destination[type];
+      if (!made->transposed.empty()) into.by_source = &made->transposed[type];
+    }
     for (const Block& block : layer.blocks) {
       const RelationEnds& ends = ends_[block.relation];
       if (ends.destination != static_cast<int>(type)) continue;

@@ -37,6 +37,11 @@ struct RgcnOptions final : ModelOptions, LayerOptions {
         .DefaultText("0: whole matrices")
         .AllRanks();
   }
+  ModelNeeds NeedsOf(const ModelNeeds& kind) const override {
+    ModelNeeds needs = kind;
+    if (bases > 0) needs.form = BlockForm::kByDestination;
+    return needs;
+  }
   // InvalidArgument: --bases beside --blocks; blocks that do not divide --hidden.
   [[nodiscard]] Status Validate() const override {
     if (blocks > 0 && bases > 0) return InvalidArgument("give --bases or --blocks, not both");

@@ -35,6 +35,8 @@ struct SageOptions final : ModelOptions, LayerOptions {
     if (aggregator != SageAggregator::kMean || input_dropout > 0) {
       needs.input_rows = InputRows::kNodes;
     }
+    // What is pooled has parameters before it.
+    if (aggregator == SageAggregator::kPool) needs.by_source = BySource::kAll;
     return needs;
   }
 };

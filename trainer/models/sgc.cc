@@ -32,9 +32,9 @@ class Sgc final : public Model {
     const Block* outer = nullptr;
     for (size_t at = input.minibatch->layers.size(); at-- > 0;) {
       const Block& block = input.minibatch->layers[at].blocks.front();
-      const bool given = input.transposed != nullptr && !(*input.transposed)[at].empty();
+      const bool given = input.blocks != nullptr && !input.blocks->layers[at].transposed.empty();
       h = NormalizedSum(h, block, ScalesByDegree(block, outer, h.size(0)),
-                        given ? &(*input.transposed)[at].front() : nullptr);
+                        given ? &input.blocks->layers[at].transposed.front() : nullptr);
       outer = &block;
     }
     return h;

@@ -146,9 +146,8 @@ Status BatchMaker::Sample(const StepSeeds& seeds, uint64_t batch_seed, const Cal
   CallContext sampling = InnerContext(like, {});
   HG_RETURN_IF_ERROR(
       Annotate(graph_->Sample(request, sampling, &batch->minibatch), "sampling a minibatch"));
-  if (recipe_.transposed) {
-    batch->transposed = TransposeLayers(graph_->info().schema, batch->minibatch);
-  }
+  HG_ASSIGN_OR_RETURN(batch->blocks, MakeLayerBlocks(graph_->info().schema, batch->minibatch,
+                                                     recipe_.form, recipe_.by_source));
   batch->sampled = sampling.stats;
   batch->sample_seconds = watch.Seconds();
   return OkStatus();

@@ -14,6 +14,7 @@
 #include "common/sampling/minibatch.h"
 #include "common/sampling/request.h"
 #include "trainer/pipeline/feature_matrix.h"
+#include "trainer/pipeline/layer_blocks.h"
 #include "trainer/pipeline/layer_inputs.h"
 #include "trainer/pipeline/seed_source.h"
 
@@ -28,13 +29,13 @@ struct PreparedBatch {
   std::vector<FeatureMatrix> features;
   // Of InputRows::kSelfAndMean: one a block of the last layer; else empty.
   std::vector<SelfAndMean> self_and_mean;
-  TransposedLayers transposed;  // empty unless the recipe asks for it
+  LayerBlocks blocks;           // as the recipe asks for them
   std::vector<int> seed_types;  // node type of each of minibatch.seed_positions
   LabelRows labels;             // of the rows
   int64_t rows = 0;             // of the task that the batch is about: seeds, or edges
   CallStats sampled;
   CallStats pulled;
-  double sample_seconds = 0;  // spent in GraphStore::Sample and on `transposed`
+  double sample_seconds = 0;  // spent in GraphStore::Sample and on `blocks`
   double pull_seconds = 0;    // spent in KVStore::Pull, conversion and on `self_and_mean`
 };
 
@@ -55,8 +56,9 @@ struct BatchRecipe {
   std::vector<NodeInput> inputs;  // none of types that are not pulled
   InputRows input_rows = InputRows::kNodes;
   Precision precision = Precision::kFloat32;  // of these rows
-  bool transposed = false;                    // for the backward pass of layers above the first
-  ThreadPool* pool = nullptr;  // shares the work on self_and_mean; not owned; null: none
+  BlockForm form = BlockForm::kSampled;
+  BySource by_source = BySource::kNone;  // for the backward pass
+  ThreadPool* pool = nullptr;            // shares the work on self_and_mean; not owned; null: none
 };
 
 // Thread-safe: any number of threads may Make at once. The stores are not owned.

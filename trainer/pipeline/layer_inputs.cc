@@ -55,17 +55,4 @@ SelfAndMean MakeSelfAndMean(const Block& block, const NodeRows& destinations,
   return made;
 }
 
-TransposedLayers TransposeLayers(const Schema& schema, const Minibatch& minibatch) {
-  TransposedLayers transposed(minibatch.layers.size());
-  for (size_t l = 0; l + 1 < minibatch.layers.size(); ++l) {
-    const SampledLayer& layer = minibatch.layers[l];
-    for (const Block& block : layer.blocks) {
-      const int source = *schema.NodeTypeIndex(schema.relations[block.relation].source);
-      transposed[l].push_back(Transpose(block.indptr.data(), std::ssize(block.indptr) - 1,
-                                        block.indices.data(), layer.num_sources[source]));
-    }
-  }
-  return transposed;
-}
-
 }  // namespace halograph

@@ -1,6 +1,5 @@
-// What the layers of a model read beside weights, made by the thread that prepares a minibatch, so
-// that the thread that trains need not: rows of the first layer, and blocks by source. A model's
-// first layer is the minibatch's last one.
+// The rows that the first layer of a model reads, made by the thread that prepares a minibatch, so
+// that the thread that trains need not. A model's first layer is the minibatch's last one.
 //
 // Thread-safe. What is computed does not depend on the number of threads. Functions throw
 // std::bad_alloc.
@@ -13,9 +12,8 @@
 #include <vector>
 
 #include "common/base/thread_pool.h"
-#include "common/graph/schema.h"
 #include "common/sampling/minibatch.h"
-#include "trainer/blocks/block_transpose.h"
+#include "trainer/blocks/gather_rows.h"
 #include "trainer/pipeline/feature_matrix.h"
 
 namespace halograph {
@@ -53,12 +51,5 @@ struct SelfAndMean {
 [[nodiscard]] SelfAndMean MakeSelfAndMean(const Block& block, const NodeRows& destinations,
                                           const NodeRows& sources, Precision precision,
                                           ThreadPool* pool);
-
-// By layer of the minibatch, then by block. Of no blocks for the first layer of a model, whose
-// inputs are features.
-using TransposedLayers = std::vector<std::vector<TransposedBlock>>;
-
-// Of all layers of a minibatch of graph `schema` but the model's first.
-[[nodiscard]] TransposedLayers TransposeLayers(const Schema& schema, const Minibatch& minibatch);
 
 }  // namespace halograph

@@ -1,8 +1,10 @@
 #include "trainer/run/prepare.h"
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "common/base/build_info.h"
 #include "common/base/log.h"
@@ -25,6 +27,15 @@ void SetThreads(const TrainOptions& options) {
   if (at::get_num_interop_threads() != 1) at::set_num_interop_threads(1);
 }
 
+// Whether the first layer's rows are learnt, or made of features by weights: a model of several
+// node types maps rows of other widths to one (models/input_projection.h).
+bool InputsGetGradients(const RunInputs& inputs, const Schema& schema) {
+  if (!inputs.learnt.empty()) return true;
+  std::vector<int64_t> columns(schema.node_types.size());
+  for (const NodeInput& input : inputs.features) columns[input.node_type] += input.spec.dim;
+  return std::adjacent_find(columns.begin(), columns.end(), std::not_equal_to<>()) != columns.end();
+}
+
 StatusOr<BatchRecipe> RecipeOf(const Session& session, const ModelKind& kind,
                                const RunInputs& inputs, bool training) {
   const TrainOptions& options = session.options;
@@ -42,7 +53,12 @@ StatusOr<BatchRecipe> RecipeOf(const Session& session, const ModelKind& kind,
   // What is learnt is not there yet when a minibatch is prepared.
   recipe.input_rows = inputs.learnt.empty() ? needs.input_rows : InputRows::kNodes;
   recipe.precision = session.options.precision;
-  recipe.transposed = training && needs.transposed;
+  recipe.form = needs.form;
+  if (training) recipe.by_source = needs.by_source;
+  if (recipe.by_source == BySource::kAboveFirst &&
+      InputsGetGradients(inputs, session.stores.graph->info().schema)) {
+    recipe.by_source = BySource::kAll;
+  }
   recipe.pool = session.preparing.get();
   return recipe;
 }

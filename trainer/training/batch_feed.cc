@@ -72,7 +72,7 @@ ModelInput InputOf(PreparedBatch& batch, std::optional<uint64_t> draws) {
   for (SelfAndMean& block : batch.self_and_mean) {
     input.self_and_mean.push_back(TakeMatrix(block.rows, block.cols));
   }
-  if (!batch.transposed.empty()) input.transposed = &batch.transposed;
+  if (!batch.blocks.layers.empty()) input.blocks = &batch.blocks;
   return input;
 }
 

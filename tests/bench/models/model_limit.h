@@ -34,7 +34,7 @@ class ModelLimit {
     const torch::Tensor x = ones(rows, in), weights = ones(out, in), turned = ones(in, out);
     const torch::Tensor z = ones(rows, out), x_grad = ones(rows, in);
     const torch::Tensor parts = torch::ones({4, out, PaddedStride(in)}).narrow(2, 0, in);
-    steps_.push_back([=] {
+    products_.push_back([=] {
       BareProduct(x, {}, turned, z);
       BareTransposedProduct(z, {}, x, parts);
       if (back) BareProduct(z, {}, weights, x_grad);
@@ -42,7 +42,11 @@ class ModelLimit {
   }
 
   void Run() const {
-    for (const auto& step : steps_) step();
+    RunProducts();
+    for (const auto& step : gathers_) step();
+  }
+  void RunProducts() const {
+    for (const auto& step : products_) step();
   }
 
  private:
@@ -50,7 +54,7 @@ class ModelLimit {
            int64_t cols, const torch::Tensor& from, std::shared_ptr<const void> keeper) {
     const torch::Tensor out = torch::ones({rows, cols});
     const PickedRows picked = {indptr.data(), indices.data(), ConstRowsOf(from), cols};
-    steps_.push_back([=, keeper = std::move(keeper)] {
+    gathers_.push_back([=, keeper = std::move(keeper)] {
       at::parallel_for(0, rows, kRowGrain, [&](int64_t begin, int64_t end) {
         ScaledSumOfRows(picked, nullptr, {}, 0, begin, end, MutableRowsOf(out));
       });
@@ -58,7 +62,7 @@ class ModelLimit {
     });
   }
 
-  std::vector<std::function<void()>> steps_;
+  std::vector<std::function<void()>> products_, gathers_;
 };
 
 }  // namespace halograph

@@ -1,7 +1,8 @@
 // Forward and backward of each model on the same blocks, with what the threads that prepare
 // minibatches make for it, against its own dense products and gathers of rows alone
-// (model_limit.h). Minibatches are sampled from an R-MAT graph, features and labels are random.
-// Rounds are interleaved; ratios are medians over rounds of the ratio within a round, to `limit`.
+// (model_limit.h). Minibatches are sampled from an R-MAT graph, features and labels are random; for
+// R-GCN its edges are of several relations. Rounds are interleaved; ratios are medians over rounds
+// of the ratio within a round, to `limit`; `products` are its products alone.
 // The models have no dropout but what they are given by --dropout: of hidden layers, and for GAT of
 // edges too.
 #include <algorithm>
@@ -19,6 +20,7 @@
 #include "tests/bench/models/model_limit.h"
 #include "tests/bench/rounds.h"
 #include "tests/bench/sampling/rmat_csc_options.h"
+#include "trainer/blocks/self_loops.h"
 #include "trainer/models/model.h"
 #include "trainer/pipeline/layer_inputs.h"
 #include "trainer/torch/tensor_pool.h"
@@ -40,6 +42,8 @@ struct Options {
   std::vector<std::string> cases;  // none: all
 };
 
+constexpr int kRelations = 4, kBases = 2;
+
 // A model by its options, and the products and gathers of one of its layers. `k`: from the inputs.
 struct Case {
   std::string name;
@@ -57,14 +61,17 @@ std::vector<Case> Cases(const Options& options) {
           {"gcn", "gcn", {hidden, dropout}},
           {"gat", "gat", {hidden, heads, dropout, edges}},
           {"gatv2", "gat", {hidden, heads, dropout, edges, {"gatv2", "true"}}},
-          {"sgc", "sgc", {}}};
+          {"sgc", "sgc", {}},
+          {"rgcn", "rgcn", {hidden, dropout}},
+          {"rgcn-bases", "rgcn", {hidden, dropout, {"bases", std::to_string(kBases)}}}};
 }
+
+bool IsRelational(const Case& measured) { return measured.kind == "rgcn"; }
 
 struct Batch {
   Minibatch minibatch;
   torch::Tensor inputs;
   torch::Tensor self_and_mean;
-  TransposedLayers transposed;
   torch::Tensor labels;
 };
 
@@ -95,20 +102,59 @@ Batch MakeBatch(const Options& options, const RmatCsc& graph) {
   batch.inputs =
       torch::rand({static_cast<int64_t>(batch.minibatch.nodes[0].size()), options.features});
   batch.self_and_mean = SelfAndMeanOf(batch);
-  batch.transposed = TransposeLayers(graph.schema, batch.minibatch);
   batch.labels = torch::randint(options.classes, {rows});
   return batch;
 }
 
-Block Looped(const Block& block) {
-  Block looped{block.relation, {0}, {}};
-  for (size_t v = 0; v + 1 < block.indptr.size(); ++v) {
-    looped.indices.push_back(static_cast<int32_t>(v));
-    looped.indices.insert(looped.indices.end(), block.indices.begin() + block.indptr[v],
-                          block.indices.begin() + block.indptr[v + 1]);
-    looped.indptr.push_back(static_cast<int64_t>(looped.indices.size()));
+Schema OfRelations(const Schema& plain) {
+  Schema schema = plain;
+  const Relation all = plain.relations.front();
+  schema.relations.clear();
+  for (int r = 0; r < kRelations; ++r) {
+    schema.relations.push_back(all);
+    schema.relations.back().name = "r" + std::to_string(r);
   }
-  return looped;
+  return schema;
+}
+
+// The same edges, those of a source all of one relation.
+Batch OfRelations(const Batch& plain) {
+  Batch batch = plain;
+  for (SampledLayer& layer : batch.minibatch.layers) {
+    const Block all = std::move(layer.blocks.front());
+    layer.blocks.clear();
+    for (int r = 0; r < kRelations; ++r) {
+      Block block{r, {0}, {}};
+      for (size_t v = 0; v + 1 < all.indptr.size(); ++v) {
+        for (int64_t e = all.indptr[v]; e < all.indptr[v + 1]; ++e) {
+          if (all.indices[e] % kRelations == r) block.indices.push_back(all.indices[e]);
+        }
+        block.indptr.push_back(static_cast<int64_t>(block.indices.size()));
+      }
+      layer.blocks.push_back(std::move(block));
+    }
+  }
+  return batch;
+}
+
+// What layer k of R-GCN cannot do without: a product a relation of the nodes that it leads into, or
+// one of all bases; and the product of the nodes themselves.
+void AddRelationalLayer(const std::string& name, const SampledLayer& layer, size_t k, int64_t in,
+                        int64_t out, ModelLimit* limit) {
+  const bool back = k > 0;
+  const int64_t rows = layer.num_destinations.front();
+  std::vector<RelationEdges> edges;
+  for (const Block& block : layer.blocks) edges.push_back({&block, 0});
+  const RelationGroups groups = *GroupWithinRelations(edges);
+  limit->AddGather(groups.edges, layer.num_sources.front(), in, back);
+  if (name == "rgcn-bases") {
+    limit->AddProduct(rows, (kBases + 1) * in, out, true);  // coefficients get a gradient
+    return;
+  }
+  limit->AddProduct(rows, in, out, back);
+  for (size_t r = 0; r < edges.size(); ++r) {
+    limit->AddProduct(groups.relations[r + 1] - groups.relations[r], in, out, back);
+  }
 }
 
 // What layer k, from the inputs on, cannot do without.
@@ -124,12 +170,12 @@ void AddLayer(const std::string& name, const Block& block, int64_t sources, size
     limit->AddGather(block, sources, in, true);
     limit->AddProduct(rows, 2 * in, out, true);
   } else if (name == "gcn") {
-    limit->AddGather(Looped(block), sources, in, back);
+    limit->AddGather(WithSelfLoops(block), sources, in, back);
     limit->AddProduct(rows, in, out, back);
   } else {
     limit->AddProduct(sources, in, out, back);
     if (name == "gatv2") limit->AddProduct(rows, in, out, back);
-    limit->AddGather(Looped(block), sources, out, true);
+    limit->AddGather(WithSelfLoops(block), sources, out, true);
   }
 }
 
@@ -141,11 +187,15 @@ ModelLimit LimitOf(const std::string& name, const Options& options, const Batch&
     const Block& block = layer.blocks.front();
     const int64_t in = k == 0 ? options.features : options.hidden;
     const int64_t out = k + 1 == depth ? options.classes : options.hidden;
+    if (name.starts_with("rgcn")) {
+      AddRelationalLayer(name, layer, k, in, out, &limit);
+      continue;
+    }
     if (name != "sgc") {
       AddLayer(name, block, layer.num_sources.front(), k, in, out, &limit);
       continue;
     }
-    limit.AddGather(Looped(block), layer.num_sources.front(), options.features, false);
+    limit.AddGather(WithSelfLoops(block), layer.num_sources.front(), options.features, false);
     if (k + 1 == depth) {
       limit.AddProduct(layer.num_destinations.front(), options.features, options.classes, false);
     }
@@ -153,13 +203,14 @@ ModelLimit LimitOf(const std::string& name, const Options& options, const Batch&
   return limit;
 }
 
-void Step(Model& model, const ModelNeeds& needs, const Batch& batch, uint64_t draws) {
+void Step(Model& model, const ModelNeeds& needs, const Batch& batch, const LayerBlocks& blocks,
+          uint64_t draws) {
   ModelInput input{&batch.minibatch, {batch.inputs}, draws};
   if (needs.input_rows == InputRows::kSelfAndMean) {
     input.nodes = {torch::Tensor()};
     input.self_and_mean = {batch.self_and_mean};
   }
-  if (needs.transposed) input.transposed = &batch.transposed;
+  if (!blocks.layers.empty()) input.blocks = &blocks;
   torch::nn::functional::cross_entropy(model.Forward(input)[0], batch.labels).backward();
   for (torch::Tensor parameter : model.parameters()) parameter.mutable_grad() = torch::Tensor();
 }
@@ -181,13 +232,15 @@ void Measure(const Case& measured, const Options& options, const Schema& schema,
                                  .output_dim = options.classes});
   const ModelNeeds needs = model_options->NeedsOf(kind.needs);
   const ModelLimit limit = LimitOf(measured.name, options, batch);
-  Rounds of_model, of_limit;
+  const LayerBlocks blocks = *MakeLayerBlocks(schema, batch.minibatch, needs.form, needs.by_source);
+  Rounds of_model, of_limit, of_products;
   std::vector<double> page_faults;                         // of the model
   for (int round = -1; round < options.rounds; ++round) {  // the first warms up
     Rounds warm;
     AddRound([&] { limit.Run(); }, 1, round < 0 ? &warm : &of_limit);
+    AddRound([&] { limit.RunProducts(); }, 1, round < 0 ? &warm : &of_products);
     const double faults =
-        AddRound([&] { Step(*model, needs, batch, static_cast<uint64_t>(round + 2)); }, 1,
+        AddRound([&] { Step(*model, needs, batch, blocks, static_cast<uint64_t>(round + 2)); }, 1,
                  round < 0 ? &warm : &of_model);
     if (round >= 0) page_faults.push_back(faults);
   }
@@ -202,6 +255,7 @@ void Measure(const Case& measured, const Options& options, const Schema& schema,
     std::puts(LineOf(command, facts, rounds, "limit", of_limit).dump().c_str());
   };
   line("limit", of_limit);
+  line("products", of_products);
   line("model", of_model);
 }
 
@@ -229,7 +283,11 @@ int Main(int argc, char** argv) {
   for (const Case& measured : Cases(options)) {
     const auto& asked = options.cases;
     if (asked.empty() || std::find(asked.begin(), asked.end(), measured.name) != asked.end()) {
-      Measure(measured, options, graph.schema, batch, command);
+      if (IsRelational(measured)) {
+        Measure(measured, options, OfRelations(graph.schema), OfRelations(batch), command);
+      } else {
+        Measure(measured, options, graph.schema, batch, command);
+      }
     }
   }
   return 0;

@@ -4,7 +4,7 @@
 // a round. Variants:
 //   fused      a Function a layer (trainer/kernels/sage_layer.h)
 //   prepared   the same, with what the threads that prepare minibatches make for it: rows of the
-//              first layer, and blocks by source (trainer/pipeline/layer_inputs.h)
+//              first layer, and blocks by source (trainer/pipeline/layer_blocks.h)
 //   bf16       as prepared, with --precision bf16
 //   malloc     as fused, with the memory of tensors from libtorch's own allocator, not the pool
 //   composed   libtorch's operations and its own allocator: two products a layer, ReLU, dropout by
@@ -30,6 +30,7 @@
 #include "tests/bench/step/step_limit.h"
 #include "trainer/kernels/aggregate.h"
 #include "trainer/kernels/sage_layer.h"
+#include "trainer/pipeline/layer_blocks.h"
 #include "trainer/pipeline/layer_inputs.h"
 #include "trainer/torch/tensor_pool.h"
 #include "trainer/torch/torch_api.h"
@@ -59,7 +60,7 @@ struct Batch {
   torch::Tensor inputs;
   torch::Tensor rows;       // [self, mean] of the first layer
   torch::Tensor bf16_rows;  // the same
-  TransposedLayers transposed;
+  LayerBlocks blocks;
   torch::Tensor labels;
   std::vector<StepLimit> limit;  // one
 };
@@ -91,8 +92,8 @@ class Step {
         const bool narrow = variant == kBf16;
         h = k == 0 ? SageLayerOfRows(narrow ? batch.bf16_rows : batch.rows, layers_[k],
                                      Output(k, last))
-                   : SageLayer(h, block, &batch.transposed[at].front(), layers_[k], Output(k, last),
-                               narrow ? Precision::kBf16 : Precision::kFloat32);
+                   : SageLayer(h, block, &batch.blocks.layers[at].transposed.front(), layers_[k],
+                               Output(k, last), narrow ? Precision::kBf16 : Precision::kFloat32);
       } else if (variant == kComposed) {
         h = Composed(k, last, h, block);
       } else {
@@ -177,7 +178,8 @@ std::vector<Batch> MakeBatches(const Options& options) {
     batch.inputs = torch::rand({inputs, options.features});
     batch.rows = RowsOfFirstLayer(batch, Precision::kFloat32);
     batch.bf16_rows = RowsOfFirstLayer(batch, Precision::kBf16);
-    batch.transposed = TransposeLayers(graph.schema, batch.minibatch);
+    batch.blocks =
+        *MakeLayerBlocks(graph.schema, batch.minibatch, BlockForm::kSampled, BySource::kAboveFirst);
     batch.labels = torch::randint(options.classes, {rows});
     std::vector<int64_t> widths(options.fanouts.size() + 1, options.hidden);
     widths.front() = options.features;

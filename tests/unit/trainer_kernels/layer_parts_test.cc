@@ -9,13 +9,13 @@
 #include "tests/support/every_target.h"
 #include "tests/support/random_block.h"
 #include "tests/unit/trainer_kernels/gradient_checks.h"
+#include "trainer/blocks/self_loops.h"
 #include "trainer/kernels/attention.h"
 #include "trainer/kernels/block_tensors.h"
 #include "trainer/kernels/composed_block.h"
 #include "trainer/kernels/dynamic_attention.h"
 #include "trainer/kernels/linear_layer.h"
 #include "trainer/kernels/normalized_sum.h"
-#include "trainer/kernels/self_loops.h"
 
 namespace halograph {
 namespace {
@@ -163,16 +163,12 @@ TEST(ScalesByDegreeTest, InTheOutermostBlockTheOthersCountAsOftenAsTheyAreListed
 }
 
 TEST(WithSelfLoopsTest, EachDestinationListsItselfFirst) {
-  const BlockTensors loops = WithSelfLoops({0, {0, 3, 3, 4}, {1, 2, 2, 3}});
-  const auto values = [](const torch::Tensor& of) {
-    const torch::Tensor wide = of.to(torch::kInt64);
-    return std::vector<int64_t>(wide.data_ptr<int64_t>(), wide.data_ptr<int64_t>() + wide.numel());
-  };
-  EXPECT_THAT(values(loops.indptr), ElementsAre(0, 4, 5, 7));
-  EXPECT_THAT(values(loops.indices), ElementsAre(0, 1, 2, 2, 1, 2, 3));
+  const Block loops = WithSelfLoops({0, {0, 3, 3, 4}, {1, 2, 2, 3}});
+  EXPECT_THAT(loops.indptr, ElementsAre(0, 4, 5, 7));
+  EXPECT_THAT(loops.indices, ElementsAre(0, 1, 2, 2, 1, 2, 3));
 }
 
-TEST(WithSelfLoopsTest, AttentionKeepsTheTensorsUntilBackwardIsDone) {
+TEST(OwnTensorsOfTest, AttentionKeepsTheBlockUntilBackwardIsDone) {
   torch::manual_seed(8);
   const Block block = RandomBlock(3, 6, 9);
   Block looped{0, {0}, {}};
@@ -185,23 +181,23 @@ TEST(WithSelfLoopsTest, AttentionKeepsTheTensorsUntilBackwardIsDone) {
   }
   const std::vector<torch::Tensor> values = {torch::randn({9, 8}), torch::randn({9, 2}),
                                              torch::randn({6, 2})};
-  ExpectClose(
-      Differentiate(
-          [&](const auto& leaves) {
-            return Attend(AttentionInput{leaves[0], leaves[1], leaves[2]}, WithSelfLoops(block));
-          },
-          values),
-      Differentiate(
-          [&](const auto& leaves) {
-            return ComposedAttend(AttentionInput{leaves[0], leaves[1], leaves[2]}, looped);
-          },
-          values));
+  ExpectClose(Differentiate(
+                  [&](const auto& leaves) {
+                    return Attend(AttentionInput{leaves[0], leaves[1], leaves[2]},
+                                  OwnTensorsOf(WithSelfLoops(block)));
+                  },
+                  values),
+              Differentiate(
+                  [&](const auto& leaves) {
+                    return ComposedAttend(AttentionInput{leaves[0], leaves[1], leaves[2]}, looped);
+                  },
+                  values));
   const std::vector<torch::Tensor> dynamic = {torch::randn({9, 8}), torch::randn({6, 8}),
                                               torch::randn({2, 4})};
   ExpectClose(Differentiate(
                   [&](const auto& leaves) {
                     return DynamicAttend(DynamicAttentionInput{leaves[0], leaves[1], leaves[2]},
-                                         WithSelfLoops(block));
+                                         OwnTensorsOf(WithSelfLoops(block)));
                   },
                   dynamic),
               Differentiate(

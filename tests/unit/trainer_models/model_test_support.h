@@ -79,9 +79,13 @@ struct PreparedInput {
                 std::optional<uint64_t> draws, Precision precision = Precision::kFloat32)
       : input{&minibatch, {nodes}, draws} {
     if (needs.input_rows == InputRows::kSelfAndMean) GiveSelfAndMean(minibatch, nodes, precision);
-    if (!needs.transposed) return;
-    transposed = TransposeLayers(PlainSchema(), minibatch);
-    input.transposed = &transposed;
+    GiveBlocks(needs, PlainSchema(), minibatch);
+  }
+  // Of several node types.
+  PreparedInput(const ModelNeeds& needs, const Minibatch& minibatch,
+                const std::vector<torch::Tensor>& nodes, std::optional<uint64_t> draws)
+      : input{&minibatch, nodes, draws} {
+    GiveBlocks(needs, TypedSchema(), minibatch);
   }
   PreparedInput(const PreparedInput&) = delete;
   PreparedInput& operator=(const PreparedInput&) = delete;
@@ -101,7 +105,12 @@ struct PreparedInput {
     }
   }
 
-  TransposedLayers transposed;
+  void GiveBlocks(const ModelNeeds& needs, const Schema& schema, const Minibatch& minibatch) {
+    blocks = *MakeLayerBlocks(schema, minibatch, needs.form, needs.by_source);
+    if (!blocks.layers.empty()) input.blocks = &blocks;
+  }
+
+  LayerBlocks blocks;
   ModelInput input;
 };
 

@@ -399,28 +399,32 @@ TEST_F(BatchMakerTest, RowsOfTheFirstLayerAreMadeForEveryRelation) {
   ExpectSameRows(schema, *wanted, *found);
 }
 
-TEST_F(BatchMakerTest, BlocksBySourceAreMadeOnlyWhereTheyAreAskedFor) {
+TEST_F(BatchMakerTest, BlocksOfLayersAreMadeOnlyWhereTheyAreAskedFor) {
   Open(RandomGraph({.nodes = 50}));
   BatchRecipe recipe = Recipe("feat", {3, 2});
   const BatchMaker plain(stores_.graph.get(), stores_.kv.get(), recipe);
-  recipe.transposed = true;
+  recipe.form = BlockForm::kSelfLoops;
+  recipe.by_source = BySource::kAboveFirst;
   const BatchMaker maker(stores_.graph.get(), stores_.kv.get(), recipe);
   auto without = Make(plain, 0, {7, 3}, 11);
   auto with = Make(maker, 0, {7, 3}, 11);
   ASSERT_TRUE(without.ok() && with.ok());
-  EXPECT_TRUE(without->transposed.empty());
-  ASSERT_EQ(with->transposed.size(), 2U);
-  ASSERT_EQ(with->transposed[0].size(), 1U);
-  EXPECT_EQ(with->transposed[0][0].destinations.size(),
-            with->minibatch.layers[0].blocks[0].indices.size());
-  EXPECT_TRUE(with->transposed[1].empty());
+  EXPECT_TRUE(without->blocks.layers.empty());
+  const auto& layers = with->blocks.layers;
+  ASSERT_EQ(layers.size(), 2U);
+  ASSERT_EQ(layers[0].transposed.size(), 1U);
+  EXPECT_EQ(layers[0].transposed[0].destinations.size(),
+            with->minibatch.layers[0].blocks[0].indices.size() + 2)
+      << "two seeds loop";
+  EXPECT_EQ(layers[1].looped.size(), 1U);
+  EXPECT_TRUE(layers[1].transposed.empty());
 }
 
 TEST_F(BatchMakerTest, NoSeedsIsABatchOfNoRows) {
   Open(RandomGraph({.nodes = 10}));
   BatchRecipe recipe = Recipe("feat", {2});
   recipe.input_rows = InputRows::kSelfAndMean;
-  recipe.transposed = true;
+  recipe.by_source = BySource::kAll;
   const BatchMaker maker(stores_.graph.get(), stores_.kv.get(), recipe);
   auto batch = Make(maker, 0, {}, 1);
   ASSERT_TRUE(batch.ok()) << batch.status();

@@ -145,47 +145,5 @@ TEST(SelfAndMeanTest, RowsAreApartByCacheLinesAndNotByWholeKilobytes) {
   }
 }
 
-Schema TwoTypes() {
-  return {.graph_name = "g",
-          .node_types = {{.name = "a", .count = 50, .features = {}},
-                         {.name = "b", .count = 50, .features = {}}},
-          .relations = {{"a", "to", "b", 9, {}}, {"b", "to", "b", 9, {}}},
-          .tasks = {}};
-}
-
-TEST(TransposeLayersTest, EveryLayerButTheModelsFirstIsGivenBySource) {
-  Minibatch minibatch;
-  Block from_a = RandomBlock(1, 4, 7), from_b = RandomBlock(2, 4, 9);
-  from_b.relation = 1;
-  minibatch.layers = {{{from_a, from_b}, {0, 4}, {7, 9}},
-                      {{RandomBlock(3, 9, 30)}, {7, 9}, {30, 9}}};
-  const TransposedLayers transposed = TransposeLayers(TwoTypes(), minibatch);
-  ASSERT_EQ(transposed.size(), 2U);
-  ASSERT_EQ(transposed[0].size(), 2U);
-  EXPECT_TRUE(transposed[1].empty());
-  for (size_t b = 0; b < 2; ++b) {
-    const Block& block = minibatch.layers[0].blocks[b];
-    const TransposedBlock& by_source = transposed[0][b];
-    ASSERT_EQ(std::ssize(by_source.indptr), b == 0 ? 8 : 10);
-    std::vector<std::pair<int32_t, int32_t>> wanted, found;
-    for (int32_t v = 0; v < 4; ++v) {
-      for (int64_t e = block.indptr[v]; e < block.indptr[v + 1]; ++e) {
-        wanted.emplace_back(block.indices[e], v);
-      }
-    }
-    std::sort(wanted.begin(), wanted.end());
-    for (int32_t u = 0; u + 1 < std::ssize(by_source.indptr); ++u) {
-      for (int64_t e = by_source.indptr[u]; e < by_source.indptr[u + 1]; ++e) {
-        found.emplace_back(u, by_source.destinations[e]);
-        const int32_t edge = by_source.edges[e];
-        EXPECT_EQ(block.indices[edge], u);
-        EXPECT_GE(edge, block.indptr[by_source.destinations[e]]);
-        EXPECT_LT(edge, block.indptr[by_source.destinations[e] + 1]);
-      }
-    }
-    EXPECT_EQ(found, wanted);
-  }
-}
-
 }  // namespace
 }  // namespace halograph

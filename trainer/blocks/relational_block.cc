@@ -1,4 +1,4 @@
-#include "trainer/kernels/relational_block.h"
+#include "trainer/blocks/relational_block.h"
 
 #include <algorithm>
 #include <cstddef>
