@@ -1,10 +1,18 @@
 #include "trainer/kernels/attention_parts.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "trainer/kernels/attention_rows.h"
 
 namespace halograph {
+namespace {
+
+// Destinations that are scored before their rows are summed: the rows that scores have read are
+// then still in the cache.
+constexpr int64_t kRowsAhead = 8;
+
+}  // namespace
 
 torch::Tensor AttendForward(const torch::Tensor& projected, const BlockTensors& block,
                             int64_t heads, const ScoreRows& score, const Dropout& dropout,
@@ -16,13 +24,16 @@ torch::Tensor AttendForward(const torch::Tensor& projected, const BlockTensors& 
   const PickedRows picked = PickBy(block, projected);
   auto* all = weights->all.data_ptr<float>();
   auto* kept = weights->kept.data_ptr<float>();
-  at::parallel_for(0, rows, kRowGrain, [&](int64_t begin, int64_t end) {
-    score(begin, end, all);
-    SoftmaxOfEdges(picked.indptr, heads, begin, end, all);
-    if (kept != all) {
-      DropEdges(dropout, heads, picked.indptr[begin], picked.indptr[end], all, kept);
+  at::parallel_for(0, rows, kRowGrain, [&](int64_t first, int64_t last) {
+    for (int64_t begin = first; begin < last; begin += kRowsAhead) {
+      const int64_t end = std::min(begin + kRowsAhead, last);
+      score(begin, end, all);
+      SoftmaxOfEdges(picked.indptr, heads, begin, end, all);
+      if (kept != all) {
+        DropEdges(dropout, heads, picked.indptr[begin], picked.indptr[end], all, kept);
+      }
+      AttendRows(picked, heads, kept, begin, end, MutableRowsOf(out));
     }
-    AttendRows(picked, heads, kept, begin, end, MutableRowsOf(out));
   });
   return out;
 }

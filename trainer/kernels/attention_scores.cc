@@ -120,23 +120,36 @@ struct HeadOfNode {
   int64_t count;
 };
 
-// One vector from `column` on, over the edges of a node: `factors` is the sum of the gradients of
-// LeakyReLU's sums, without the vector's; `products` that of gradients times LeakyReLU of the sums.
-// grad_of(i): the gradient of the score of edge i of the node.
-template <class D, class GradOf, class V = hn::Vec<D>>
+// N vectors, 4 at most, from `column` on, over the edges of a node. For each calls use(its number,
+// the sum of the gradients of LeakyReLU's sums without the vector's factor, and, if `kProducts`,
+// the sum of gradients times LeakyReLU of the sums). grad_of(i): the gradient of the score of edge
+// i of the node.
+template <int N, bool kProducts, class D, class GradOf, class Use, class V = hn::Vec<D>>
 HWY_ATTR void SumLeaked(D d, const HeadOfNode& head, int64_t column, V slope, const GradOf& grad_of,
-                        V* factors, V* products) {
-  const V own = hn::LoadU(d, head.row + column);
-  V of_sums = hn::Zero(d), of_vector = of_sums;
+                        const Use& use) {
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const float* row = head.row + column;
+  // Named one by one: an array of vectors is not allowed for every instruction set.
+  const auto of_row = [&](int n) HWY_ATTR { return hn::LoadU(d, row + (n < N ? n * lanes : 0)); };
+  const V own0 = of_row(0), own1 = of_row(1), own2 = of_row(2), own3 = of_row(3);
+  V f0 = hn::Zero(d), f1 = f0, f2 = f0, f3 = f0, p0 = f0, p1 = f0, p2 = f0, p3 = f0;
   for (int64_t i = 0; i < head.count; ++i) {
-    const V sum = hn::Add(hn::LoadU(d, head.others + head.ends[i] * head.stride + column), own);
+    const float* other = head.others + head.ends[i] * head.stride + column;
     const V grad = hn::Set(d, grad_of(i));
-    const V factor = Leak(d, sum, grad, slope);
-    of_sums = hn::Add(of_sums, factor);
-    of_vector = hn::MulAdd(sum, factor, of_vector);
+    const auto add = [&](int n, V own, V so_far, V& products) HWY_ATTR {
+      if (n >= N) return so_far;
+      const V sum = hn::Add(hn::LoadU(d, other + n * lanes), own);
+      const V factor = Leak(d, sum, grad, slope);
+      if (kProducts) products = hn::MulAdd(sum, factor, products);
+      return hn::Add(so_far, factor);
+    };
+    f0 = add(0, own0, f0, p0), f1 = add(1, own1, f1, p1);
+    f2 = add(2, own2, f2, p2), f3 = add(3, own3, f3, p3);
   }
-  *factors = of_sums;
-  *products = of_vector;
+  const auto hand = [&](int n, V factors, V products) HWY_ATTR {
+    if (n < N) use(n, factors, products);
+  };
+  hand(0, f0, p0), hand(1, f1, p1), hand(2, f2, p2), hand(3, f3, p3);
 }
 
 // Adds the lanes of `values` that `to` was not given before.
@@ -144,15 +157,6 @@ template <class D, class V = hn::Vec<D>>
 HWY_ATTR void AddFresh(D d, int64_t had, V values, float* to) {
   const V fresh = had > 0 ? hn::IfThenElseZero(FreshLanes(d, had), values) : values;
   hn::StoreU(hn::Add(hn::LoadU(d, to), fresh), d, to);
-}
-
-// Calls `body` with a column and how many from there on it had before, a vector at a time.
-template <class D, class Body>
-HWY_ATTR void ForEachVector(D d, int64_t width, const Body& body) {
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  ForVectors(d, width, [&](auto count, int64_t column, int64_t had) HWY_ATTR {
-    for (int n = 0; n < count(); ++n) body(column + n * lanes, had);
-  });
 }
 
 HWY_ATTR void DynamicScoreBack(const DynamicScores& scores, const int64_t* indptr,
@@ -173,12 +177,13 @@ HWY_ATTR void DynamicScoreBack(const DynamicScores& scores, const int64_t* indpt
                                  scores.source.data + at, scores.source.stride, indices + first,
                                  indptr[v + 1] - first};
         const auto grad_of = [&](int64_t i) { return grad[(first + i) * heads + h]; };
-        ForEachVector(d, width, [&](int64_t column, int64_t had) HWY_ATTR {
-          auto factors = hn::Zero(d), products = factors;
-          SumLeaked(d, head, column, slope, grad_of, &factors, &products);
-          const int64_t c = at + column;
-          hn::StoreU(hn::Mul(factors, hn::LoadU(d, scores.vector + c)), d, out + c);
-          AddFresh(d, had, products, vector_grad + c);
+        ForVectors(d, width, [&](auto count, int64_t column, int64_t had) HWY_ATTR {
+          const auto use = [&](int n, auto factors, auto products) HWY_ATTR {
+            const int64_t c = at + column + n * static_cast<int64_t>(hn::Lanes(d));
+            hn::StoreU(hn::Mul(factors, hn::LoadU(d, scores.vector + c)), d, out + c);
+            AddFresh(d, had, products, vector_grad + c);
+          };
+          SumLeaked<count(), true>(d, head, column, slope, grad_of, use);
         });
       }
     }
@@ -202,12 +207,13 @@ HWY_ATTR void DynamicSourcesBack(const DynamicScores& scores, const TransposedBl
                                  scores.destination.data + at, scores.destination.stride,
                                  by_source.destinations.data() + first, count};
         const auto grad_of = [&](int64_t i) { return grad[edges[i] * heads + h]; };
-        ForEachVector(d, width, [&](int64_t column, int64_t had) HWY_ATTR {
-          auto factors = hn::Zero(d), products = factors;
-          SumLeaked(d, head, column, slope, grad_of, &factors, &products);
-          const int64_t c = at + column;
-          AddFresh(d, had, hn::Mul(factors, hn::LoadU(d, scores.vector + c)),
-                   source_grad.data + u * source_grad.stride + c);
+        float* const out = source_grad.data + u * source_grad.stride + at;
+        ForVectors(d, width, [&](auto size, int64_t column, int64_t had) HWY_ATTR {
+          const auto use = [&](int n, auto factors, auto /*products*/) HWY_ATTR {
+            const int64_t c = column + n * static_cast<int64_t>(hn::Lanes(d));
+            AddFresh(d, had, hn::Mul(factors, hn::LoadU(d, scores.vector + at + c)), out + c);
+          };
+          SumLeaked<size(), false>(d, head, column, slope, grad_of, use);
         });
       }
     }
