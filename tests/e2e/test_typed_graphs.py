@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Graphs of several node types and relations: R-GCN with learnt inputs beside features, the same in
 every mode; fanouts by relation; and what such graphs are refused for."""
-from harness import datasets, programs
+from harness import datasets, npy, programs
 from harness.programs import must
 from harness.training import options, read_log, start_ranks, train
 
@@ -64,6 +64,70 @@ class SameEverywhereTest(TypedBase):
         print(f"  accuracy {found:.2f}, without neighbours {alone:.2f}")
         self.assertGreater(found, 0.8)
         self.assertLess(alone, 0.6)
+
+
+class SeveralTypesTest(programs.ProgramTest):
+    """A task whose rows are papers and authors, of the same classes."""
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        source = datasets.write_typed(cls.shared.folder / "input")
+        text = (source / "metadata.yaml").read_text()
+        cls.tested = {}
+        for i, name in enumerate(datasets.SETS):
+            own = datasets.TYPED_SET.format(name=name)
+            rows = own[own.index("      - type"):]
+            text = text.replace(own, own + rows.replace("paper", "author")
+                                .replace(f"{name}_", f"{name}_author_"))
+            seeds = [v for v in range(60) if v // 3 % 3 == i]
+            npy.save(source / f"{name}_author_seeds.npy", "<i8", (len(seeds),), seeds)
+            npy.save(source / f"{name}_author_labels.npy", "<i8", (len(seeds),),
+                     [v % 3 for v in seeds])
+        cls.tested = {"paper": [v for v in range(90) if v // 3 % 3 == 2], "author": seeds}
+        (source / "metadata.yaml").write_text(text)
+        cls.graph = cls.shared.folder / "graph"
+        must(cls.shared.run("halograph-partition", "run", "--input", source, "--output", cls.graph,
+                            "--parts", 2, "--method", "random", "--seed", 1))
+
+    def predicted(self, path):
+        """{node type: {original id: class}}"""
+        found = {}
+        for node_type in self.tested:
+            lines = path.with_name(f"predicted.{node_type}.csv").read_text().splitlines()
+            self.assertEqual("original_id,prediction", lines[0])
+            rows = [tuple(map(int, line.split(","))) for line in lines[1:]]
+            self.assertEqual(len(rows), len(dict(rows)))
+            found[node_type] = dict(rows)
+        return found
+
+    def accuracy(self, predicted):
+        right = [predicted[node_type][v] == v % 3 for node_type, seeds in self.tested.items()
+                 for v in seeds]
+        return sum(right) / len(right)
+
+    def test_every_node_type_is_trained_on_and_predicted(self):
+        path = self.box.folder / "predicted.csv"
+        config, epochs, _ = train(self.box, graph=self.graph, state=self.box.folder / "state",
+                                  predict=path, **dict(RUN, fanouts="5,5", epochs=10))
+        self.assertEqual(30 + 21, config["train_rows"])
+        self.assertLess(epochs[-1]["loss"], epochs[0]["loss"])
+        predicted = self.predicted(path)
+        self.assertEqual(set(range(90)), set(predicted["paper"]))
+        self.assertEqual(set(range(60)), set(predicted["author"]))
+        self.assertFalse(path.exists())
+        self.assertFalse(path.with_name("predicted.unused.csv").exists())
+        whole = dict(WHOLE, epochs=8, lr=0.05)
+        servers = ",".join(programs.address(self.box.start_server(
+            self.graph, part, "--state", self.box.folder / f"state{part}")) for part in (0, 1))
+        for rank in start_ranks(self.box, 2, servers=servers, predict=path, predict_nodes="test",
+                                **whole):
+            self.assertEqual(0, rank.wait(programs.seconds(120)), rank.text)
+        predicted = self.predicted(path)
+        for node_type, seeds in self.tested.items():
+            self.assertEqual(set(seeds), set(predicted[node_type]))
+        # Learnt inputs are not set back to the best epoch's: predictions are the last one's.
+        _, epochs, _ = read_log(self.box.folder / "rank0.jsonl")
+        self.assertAlmostEqual(epochs[-1]["test_acc"], self.accuracy(predicted), places=6)
 
 
 class RefusalTest(TypedBase):

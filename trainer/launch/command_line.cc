@@ -8,6 +8,8 @@
 #include <string_view>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "trainer/launch/run_config.h"
 
 namespace halograph {
@@ -61,6 +63,28 @@ std::string UserCacheDir(const Environment& environment) {
   return "";
 }
 
+// Options that other models have are refused with their names.
+Status CheckOptionsOfOthers(std::span<const char* const> words, const OptionTable& rows,
+                            const ModelKind& chosen) {
+  for (const std::string_view word : words) {
+    if (!word.starts_with("--")) continue;
+    const std::string name(word.substr(2, word.find('=') - 2));
+    if (name.empty() || rows.Find(name) != nullptr) continue;
+    std::string owners;
+    for (const ModelKind& kind : ModelKinds()) {
+      const auto options = kind.options();
+      OptionTable of_kind;
+      options->AddRows(of_kind);
+      if (of_kind.Find(name) == nullptr) continue;
+      owners += fmt::format("{}{}", owners.empty() ? "" : ", ", kind.name);
+    }
+    if (owners.empty()) continue;
+    return InvalidArgument("--{}: --model {} has no such option; these have it: {}", name,
+                           chosen.name, owners);
+  }
+  return OkStatus();
+}
+
 // The rows, with those of the model that the words name, else the file; and the values of the file.
 Status AddRows(std::span<const char* const> words, OptionTable& rows, TrainOptions* options,
                RunConfig* config) {
@@ -78,7 +102,10 @@ Status AddRows(std::span<const char* const> words, OptionTable& rows, TrainOptio
   options->model_options = kind.options();
   AddTrainRows(rows, options);
   HG_RETURN_IF_ERROR(read.status());
-  if (named.ok()) return config->Apply(rows);
+  if (named.ok()) {
+    HG_RETURN_IF_ERROR(CheckOptionsOfOthers(words, rows, kind));
+    return config->Apply(rows);
+  }
   const Status unknown = InvalidArgument("--model: {}", Message(named.status()));
   return word ? unknown : config->Annotated("model", unknown);
 }

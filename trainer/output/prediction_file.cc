@@ -172,6 +172,29 @@ Status WriteRows(const std::string& path, const Rows& rows, Order order) {
 
 }  // namespace
 
+Predictions RowsOfType(const Predictions& predictions, int type) {
+  Predictions of_type{.what = predictions.what, .columns = predictions.columns};
+  const auto append = [&](const auto& rows, size_t row, auto* to) {
+    if (rows.empty()) return;
+    const auto values = RowIn(rows, predictions, static_cast<int64_t>(row));
+    to->insert(to->end(), values.begin(), values.end());
+  };
+  for (size_t row = 0; row < predictions.types.size(); ++row) {
+    if (predictions.types[row] != type) continue;
+    of_type.original_ids.push_back(predictions.original_ids[row]);
+    append(predictions.classes, row, &of_type.classes);
+    append(predictions.values, row, &of_type.values);
+  }
+  return of_type;
+}
+
+std::string PredictionPathOf(const std::string& path, std::string_view type_name) {
+  const fs::path whole(path);
+  const std::string name = fmt::format("{}.{}{}", whole.stem().string(), PercentEncode(type_name),
+                                       whole.extension().string());
+  return (whole.parent_path() / name).string();
+}
+
 Status CheckPredictionPath(const std::string& path) {
   const fs::path folder = FolderOf(path);
   std::error_code error;

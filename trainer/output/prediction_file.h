@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/base/status.h"
@@ -27,9 +28,16 @@ struct Predictions {
   std::vector<int64_t> original_ids = {};
   std::vector<int64_t> classes = {};  // kClass
   std::vector<float> values = {};     // else
+  std::vector<int> types = {};        // node type of each row, where they are of several; or empty
 
   [[nodiscard]] int64_t rows() const { return static_cast<int64_t>(original_ids.size()); }
 };
+
+// The rows of one node type. Requires `types`.
+[[nodiscard]] Predictions RowsOfType(const Predictions& predictions, int type);
+// Where those of a node type go that is one of several: its name, percent-encoded, stands before
+// the ending, p.author.csv for p.csv.
+[[nodiscard]] std::string PredictionPathOf(const std::string& path, std::string_view type_name);
 
 // Whether predictions can be written, asked before training: `rows` of `columns` columns, under ids
 // below `rows` or not much longer.

@@ -1,7 +1,6 @@
 #include "trainer/run/prepare.h"
 
 #include <algorithm>
-#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -139,14 +138,17 @@ Status OpenTaskOf(Session& session) {
 void WarnIfNoEdgeLeadsToSeeds(const Session& session, const ModelNeeds& needs) {
   if (!needs.neighbors || session.options.rank != 0) return;
   const Schema& schema = session.stores.graph->info().schema;
-  const int type = session.task->node_type();
+  std::vector<bool> reached(schema.node_types.size());
   for (int r = 0; r < static_cast<int>(schema.relations.size()); ++r) {
-    if (schema.DestinationType(r) == type && schema.relations[r].count > 0) return;
+    if (schema.relations[r].count > 0) reached[schema.DestinationType(r)] = true;
   }
-  spdlog::warn(
-      "no edge leads into node type '{}' of task '{}': the model sees each of these nodes alone. "
-      "halograph-partition run --undirected adds the reverse relations",
-      schema.node_types[type].name, session.task->name());
+  for (const int type : session.task->seed_types()) {
+    if (reached[type]) continue;
+    spdlog::warn(
+        "no edge leads into node type '{}' of task '{}': the model sees each of these nodes alone. "
+        "halograph-partition run --undirected adds the reverse relations",
+        schema.node_types[type].name, session.task->name());
+  }
 }
 
 // How many epochs, where the options leave it open.

@@ -4,7 +4,9 @@
 #include <cstdio>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "common/base/log.h"
 #include "common/base/progress.h"
@@ -70,7 +72,15 @@ Status WritePredictionsOf(Session& session) {
   try {
     HG_ASSIGN_OR_RETURN(const Predictions predictions, Predict(session));
     if (session.options.rank != 0) return OkStatus();
-    return WritePredictions(session.options.predict, predictions);
+    const std::string& path = session.options.predict;
+    const std::vector<int> types = session.task->predicted_types();
+    if (types.size() == 1) return WritePredictions(path, predictions);
+    const Schema& schema = session.stores.graph->info().schema;
+    for (const int type : types) {
+      HG_RETURN_IF_ERROR(WritePredictions(PredictionPathOf(path, schema.node_types[type].name),
+                                          RowsOfType(predictions, type)));
+    }
+    return OkStatus();
   } catch (const std::exception& error) {
     return TorchError(session.options.rank, "predicting", error);
   }

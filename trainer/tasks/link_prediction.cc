@@ -4,6 +4,7 @@
 #include <array>
 #include <limits>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "common/base/log.h"
@@ -60,7 +61,16 @@ class LinkPrediction final : public TrainingTask {
         known_(std::move(known)) {}
 
   const std::string& name() const override { return name_; }
-  int node_type() const override { return schema_->DestinationType(relations_.front()); }
+  std::vector<int> seed_types() const override {
+    std::set<int> types;
+    for (const int relation : relations_) {
+      types.insert({schema_->SourceType(relation), schema_->DestinationType(relation)});
+    }
+    return {types.begin(), types.end()};
+  }
+  std::vector<int> predicted_types() const override {
+    return {schema_->DestinationType(relations_.front())};
+  }
   const SeedSource* source(BatchPurpose set) const override { return Find(set); }
   int64_t output_dim() const override { return options_.dim; }
   std::vector<torch::Tensor> parameters() const override { return scorer_.parameters(); }

@@ -140,7 +140,7 @@ Json NodeTask::Facts() const {
 torch::Tensor NodeTask::Scores(const std::vector<torch::Tensor>& outputs,
                                const PreparedBatch& batch) const {
   if (batch.seed_types.size() < 2) {
-    const int type = batch.seed_types.empty() ? node_type() : batch.seed_types.front();
+    const int type = batch.seed_types.empty() ? node_types_.front() : batch.seed_types.front();
     return RowsOfSeeds(outputs[type], batch);
   }
   std::vector<torch::Tensor> rows;
@@ -183,14 +183,6 @@ std::vector<MetricValue> NodeTask::MoreMetrics(std::span<const double> sums) con
   });
   values.erase(values.begin());
   return values;
-}
-
-StatusOr<PredictWhat> NodeTask::WhatToPredict(PredictWhat what) const {
-  if (node_types_.size() == 1) return TrainingTask::WhatToPredict(what);
-  return InvalidArgument(
-      "--predict: seeds of task '{}' are of {} node types, and a file of predictions is about one; "
-      "leave the option out",
-      name_, node_types_.size());
 }
 
 StatusOr<std::unique_ptr<TrainingTask>> OpenNodeTask(KVStore& kv, const TaskOptions& options,

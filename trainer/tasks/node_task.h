@@ -27,7 +27,7 @@ class NodeTask : public TrainingTask {
   using Metrics = std::vector<std::unique_ptr<NodeMetric>>;  // at least one
 
   const std::string& name() const override { return name_; }
-  int node_type() const override { return node_types_.front(); }
+  std::vector<int> seed_types() const override { return node_types_; }
   int64_t output_dim() const override {
     return rule_.kind == NodeTaskKind::kClassification ? rule_.classes : rule_.columns;
   }
@@ -41,8 +41,6 @@ class NodeTask : public TrainingTask {
   std::vector<MetricValue> MoreMetrics(std::span<const double> sums) const override;
 
   bool can_predict() const override { return true; }
-  // InvalidArgument too where seeds are of several node types.
-  StatusOr<PredictWhat> WhatToPredict(PredictWhat what) const override;
 
  protected:
   NodeTask(NodeTaskRows rows, Metrics metrics);

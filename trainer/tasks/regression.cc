@@ -28,8 +28,6 @@ class Regression final : public NodeTask {
           "--predict-what {}: task '{}' is regression, which has values and embeddings",
           what == PredictWhat::kLogits ? "logits" : "probabilities", name());
     }
-    // Of several node types nothing is predicted.
-    HG_RETURN_IF_ERROR(NodeTask::WhatToPredict(PredictWhat::kEmbeddings).status());
     return what;
   }
   torch::Tensor Predict(PredictWhat what, const std::vector<torch::Tensor>& outputs,

@@ -71,8 +71,10 @@ class TrainingTask {
   virtual ~TrainingTask() = default;
 
   [[nodiscard]] virtual const std::string& name() const = 0;  // the graph's
-  // The node type of what Predict is asked for.
-  [[nodiscard]] virtual int node_type() const = 0;
+  // The node types that its rows are of: of an edge, both ends'. Ascending; in all sets together.
+  [[nodiscard]] virtual std::vector<int> seed_types() const = 0;
+  // The node types of what is predicted, one at least.
+  [[nodiscard]] virtual std::vector<int> predicted_types() const { return seed_types(); }
   // The rows of a set: kTrain, kValid or kTest. Null where the task has no such set; never of
   // kTrain. Lives as long as the task.
   [[nodiscard]] virtual const SeedSource* source(BatchPurpose set) const = 0;
@@ -139,7 +141,7 @@ class TrainingTask {
   [[nodiscard]] virtual int64_t PredictionColumns(PredictWhat what) const {
     return what == PredictWhat::kClass ? 1 : output_dim();
   }
-  // What is written for each of the batch's seeds, nodes of node_type(). Requires can_predict() and
+  // What is written for each of the batch's seeds, list after list. Requires can_predict() and
   // a `what` that WhatToPredict gives, but for kEmbeddings, which are the model's.
   //   kClass                            [seeds, columns] of int64; [seeds] of one column
   //   kProbabilities, kLogits, kValues  [seeds, columns] of float32

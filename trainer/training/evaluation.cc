@@ -89,24 +89,30 @@ StatusOr<bool> GoThrough(Session& session, BatchPurpose purpose, const SeedSourc
   return AnyStops(session, stop);
 }
 
-// One message of a rank's predictions for a step: how many rows, their original ids, then the rows,
-// `columns` of int64 (classes) or float32 each; the rest unused.
+// One message of a rank's predictions for a step: how many rows, their original ids, their node
+// types, then the rows, `columns` of int64 (classes) or float32 each; the rest unused.
 class StepMessage {
  public:
   StepMessage(PredictWhat what, int64_t columns, int64_t capacity)
       : capacity_(capacity),
         row_bytes_(static_cast<size_t>(columns) *
                    (what == PredictWhat::kClass ? sizeof(int64_t) : sizeof(float))),
-        tensor_(torch::zeros({1 + capacity + RowWords()}, torch::kInt64)) {}
+        tensor_(torch::zeros({1 + 2 * capacity + RowWords()}, torch::kInt64)) {}
 
   [[nodiscard]] const torch::Tensor& tensor() const { return tensor_; }
-  [[nodiscard]] std::span<int64_t> SetRows(int64_t rows) {
-    *words() = rows;
-    return {words() + 1, static_cast<size_t>(rows)};
+  // Where the ids of the rows of a batch go. Their types are set.
+  [[nodiscard]] std::span<int64_t> SetRows(const PreparedBatch& batch) {
+    *words() = batch.rows;
+    int64_t* type = words() + 1 + capacity_;
+    for (size_t list = 0; list < batch.seed_types.size(); ++list) {
+      const auto count = std::ssize(batch.minibatch.seed_positions[list]);
+      type = std::fill_n(type, count, int64_t{batch.seed_types[list]});
+    }
+    return {words() + 1, static_cast<size_t>(batch.rows)};
   }
   void SetValues(const torch::Tensor& values) {
     const torch::Tensor whole = values.contiguous();
-    std::memcpy(words() + 1 + capacity_, whole.data_ptr(), whole.nbytes());
+    std::memcpy(words() + 1 + 2 * capacity_, whole.data_ptr(), whole.nbytes());
   }
 
   // Appends the rows of what a rank sent.
@@ -120,7 +126,9 @@ class StepMessage {
     };
     predictions->original_ids.insert(predictions->original_ids.end(), sent_words + 1,
                                      sent_words + 1 + rows);
-    const void* const values = sent_words + 1 + capacity_;
+    const int64_t* const types = sent_words + 1 + capacity_;
+    predictions->types.insert(predictions->types.end(), types, types + rows);
+    const void* const values = types + capacity_;
     if (predictions->what == PredictWhat::kClass) {
       append(&predictions->classes, values);
     } else {
@@ -140,30 +148,43 @@ class StepMessage {
   torch::Tensor tensor_;
 };
 
+// The original ids of a batch's seeds, list after list.
 Status PullOriginalIds(Session& session, const PreparedBatch& batch, const CancelToken* cancel,
                        std::span<int64_t> originals) {
-  const int type = session.task->node_type();
-  const std::vector<int64_t>& nodes = batch.minibatch.nodes[type];
-  std::vector<int64_t> ids;
-  for (int32_t position : batch.minibatch.seed_positions.front()) ids.push_back(nodes[position]);
-  const TensorRef original{false, session.stores.kv->info().schema.node_types[type].name,
-                           kOriginalIdTensor};
-  CallContext context{.cancel = cancel};
-  return session.stores.kv->Pull(
-      {.tensor = original, .ids = ids, .out = std::as_writable_bytes(originals)}, context);
+  for (size_t list = 0; list < batch.seed_types.size(); ++list) {
+    const int type = batch.seed_types[list];
+    const std::vector<int64_t>& nodes = batch.minibatch.nodes[type];
+    std::vector<int64_t> ids;
+    for (int32_t position : batch.minibatch.seed_positions[list]) ids.push_back(nodes[position]);
+    const TensorRef original{false, session.stores.kv->info().schema.node_types[type].name,
+                             kOriginalIdTensor};
+    const auto out = originals.first(ids.size());
+    originals = originals.subspan(ids.size());
+    CallContext context{.cancel = cancel};
+    HG_RETURN_IF_ERROR(session.stores.kv->Pull(
+        {.tensor = original, .ids = ids, .out = std::as_writable_bytes(out)}, context));
+  }
+  return OkStatus();
+}
+
+// Rows of all the batch's seeds, list after list. `rows`: by node type.
+torch::Tensor RowsOfLists(const std::vector<torch::Tensor>& rows, const PreparedBatch& batch) {
+  std::vector<torch::Tensor> lists;
+  for (size_t list = 0; list < batch.seed_types.size(); ++list) {
+    lists.push_back(RowsOfSeeds(rows[batch.seed_types[list]], batch, list));
+  }
+  return lists.size() == 1 ? lists.front() : torch::cat(lists);
 }
 
 StatusOr<torch::Tensor> PredictBatch(Session& session, PreparedBatch& batch,
                                      const CancelToken* cancel) {
   const PredictWhat what = session.options.predict_what;
   HG_ASSIGN_OR_RETURN(const ModelInput input, EvaluationInputOf(session, batch, cancel));
-  if (session.task->predicts_outputs()) {
-    return RowsOfSeeds(session.model->Forward(input)[session.task->node_type()], batch);
-  }
+  if (session.task->predicts_outputs()) return RowsOfLists(session.model->Forward(input), batch);
   if (what != PredictWhat::kEmbeddings) {
     return session.task->Predict(what, session.model->Forward(input), batch);
   }
-  return RowsOfSeeds(session.model->Embed(input)[session.task->node_type()], batch);
+  return RowsOfLists(session.model->Embed(input), batch);
 }
 
 // All nodes of a type.
@@ -186,6 +207,25 @@ StatusOr<bool> SweepNodes(Session& session, BatchPurpose purpose, NodeSweep& swe
     if (stopped) return true;
   }
   return false;
+}
+
+// Adds the predictions for all rows of `source`.
+Status PredictRows(Session& session, const SeedSource& source, Predictions* predictions) {
+  BatchFeed feed(session, BatchPurpose::kPredict, source);
+  FeedWaits waits;
+  for (int64_t step = 0; step < feed.steps_per_epoch(); ++step) {
+    StepMessage message(predictions->what, predictions->columns, session.options.eval_batch_size);
+    HG_ASSIGN_OR_RETURN(PreparedBatch batch, feed.Next(&waits));
+    if (batch.rows > 0) {
+      HG_RETURN_IF_ERROR(PullOriginalIds(session, batch, feed.cancel(), message.SetRows(batch)));
+      HG_ASSIGN_OR_RETURN(const torch::Tensor values, PredictBatch(session, batch, feed.cancel()));
+      message.SetValues(values);
+    }
+    HG_ASSIGN_OR_RETURN(const auto gathered,
+                        session.ranks->Gather(message.tensor(), "gathering predictions"));
+    for (const torch::Tensor& sent : gathered) message.Unpack(sent, predictions);
+  }
+  return OkStatus();
 }
 
 }  // namespace
@@ -235,7 +275,11 @@ int64_t PredictionColumns(const Session& session) {
 
 int64_t PredictionRows(const Session& session) {
   if (session.options.predict_nodes == PredictNodes::kAll) {
-    return session.stores.graph->info().book.NodeBoundaries(session.task->node_type()).back();
+    int64_t rows = 0;
+    for (const int type : session.task->predicted_types()) {
+      rows += session.stores.graph->info().book.NodeBoundaries(type).back();
+    }
+    return rows;
   }
   const SeedSource* const test = session.task->source(BatchPurpose::kTest);
   return test == nullptr ? 0 : test->rows();
@@ -244,27 +288,18 @@ int64_t PredictionRows(const Session& session) {
 StatusOr<Predictions> Predict(Session& session) {
   const torch::NoGradGuard no_grad;
   session.model->eval();
-  const bool all = session.options.predict_nodes == PredictNodes::kAll;
-  const SeedSource* const test = all ? nullptr : session.task->source(BatchPurpose::kTest);
-  const NodeSeeds nodes =
-      all ? AllNodes(session, session.task->node_type()) : NodeSeeds(session.task->node_type(), {});
-  BatchFeed feed(session, BatchPurpose::kPredict, test != nullptr ? *test : nodes);
   Predictions predictions{.what = session.options.predict_what,
                           .columns = PredictionColumns(session)};
-  FeedWaits waits;
-  for (int64_t step = 0; step < feed.steps_per_epoch(); ++step) {
-    StepMessage message(predictions.what, predictions.columns, session.options.eval_batch_size);
-    HG_ASSIGN_OR_RETURN(PreparedBatch batch, feed.Next(&waits));
-    if (batch.rows > 0) {
-      HG_RETURN_IF_ERROR(
-          PullOriginalIds(session, batch, feed.cancel(), message.SetRows(batch.rows)));
-      HG_ASSIGN_OR_RETURN(const torch::Tensor values, PredictBatch(session, batch, feed.cancel()));
-      message.SetValues(values);
+  const std::vector<int> types = session.task->predicted_types();
+  if (session.options.predict_nodes == PredictNodes::kAll) {
+    for (const int type : types) {
+      HG_RETURN_IF_ERROR(PredictRows(session, AllNodes(session, type), &predictions));
     }
-    HG_ASSIGN_OR_RETURN(const auto gathered,
-                        session.ranks->Gather(message.tensor(), "gathering predictions"));
-    for (const torch::Tensor& sent : gathered) message.Unpack(sent, &predictions);
+  } else if (const SeedSource* const test = session.task->source(BatchPurpose::kTest);
+             test != nullptr) {
+    HG_RETURN_IF_ERROR(PredictRows(session, *test, &predictions));
   }
+  if (types.size() == 1) predictions.types.clear();
   return predictions;
 }
 

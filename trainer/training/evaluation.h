@@ -41,8 +41,8 @@ struct Evaluation {
 [[nodiscard]] int64_t PredictionRows(const Session& session);
 
 // What options.predict_what asks for, of every node that options.predict_nodes asks for, with
-// original ids: all of them on rank 0, none on the others. Requires a task that can predict. A stop
-// signal does not end it.
+// original ids, and node types where there are several: all of them on rank 0, none on the others.
+// Requires a task that can predict. A stop signal does not end it.
 [[nodiscard]] StatusOr<Predictions> Predict(Session& session);
 
 }  // namespace halograph

@@ -55,6 +55,15 @@ TEST(CommandLineTest, AModelWithoutNeighborsRefusesWhatSamples) {
               HasSubstr("--fanouts: --model embedding reads no neighbours"));
 }
 
+TEST(CommandLineTest, AnOptionOfAnotherModelIsRefusedWithTheModelsThatHaveIt) {
+  EXPECT_THAT(
+      Refusal({"--graph", "g", "--model", "sgc", "--residual"}),
+      HasSubstr("--residual: --model sgc has no such option; these have it: sage, gcn, gat, "
+                "rgcn"));
+  EXPECT_THAT(Refusal({"--graph", "g", "--bases=3"}), HasSubstr("these have it: rgcn"));
+  EXPECT_THAT(Refusal({"--graph", "g", "--residula"}), HasSubstr("did you mean --residual?"));
+}
+
 TEST(CommandLineTest, InBatchNegativesNeedAnotherEdgeInTheBatch) {
   const std::vector<const char*> words = {"--graph", "g", "--negative-sampling", "in-batch"};
   EXPECT_FALSE(Parse(words).exit_code.has_value());

@@ -26,6 +26,22 @@ TEST(WritePredictionsTest, CsvIsSortedByOriginalIdUnderAHeader) {
   EXPECT_EQ(*ReadTextFile(path), "original_id,prediction\n-1,0\n7,2\n30,1\n");
 }
 
+TEST(RowsOfTypeTest, ARowGoesWithItsNodeTypeInTheOrderGiven) {
+  Predictions logits = kUnsortedLogits, classes = kUnsorted;
+  logits.types = classes.types = {4, 1, 4};
+  EXPECT_THAT(RowsOfType(logits, 4).original_ids, ElementsAre(30, 7));
+  EXPECT_THAT(RowsOfType(logits, 4).values, ElementsAre(0.5F, 1, 3, 4));
+  EXPECT_EQ(RowsOfType(logits, 4).columns, 2);
+  EXPECT_EQ(RowsOfType(logits, 4).what, PredictWhat::kLogits);
+  EXPECT_THAT(RowsOfType(classes, 1).classes, ElementsAre(0));
+  EXPECT_EQ(RowsOfType(classes, 2).rows(), 0);
+}
+
+TEST(RowsOfTypeTest, TheNameOfTheTypeStandsBeforeTheEnding) {
+  EXPECT_EQ(PredictionPathOf("a.b/p.csv", "author"), "a.b/p.author.csv");
+  EXPECT_EQ(PredictionPathOf("p.npy", "a/b"), "p.a%2Fb.npy");
+}
+
 TEST(WritePredictionsTest, NpyHasTwoColumns) {
   const TestFolder folder;
   const auto path = folder.path() / "p.npy";

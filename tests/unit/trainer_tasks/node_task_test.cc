@@ -283,8 +283,8 @@ TEST_F(NodeTaskTest, RowsOfSeveralNodeTypesAreReadFromTheOutputsOfEach) {
   batch.seed_types = {paper};
   outputs[author] = torch::Tensor();
   EXPECT_DOUBLE_EQ(Measured(*task, outputs, batch), 2.0 / 3);
-  EXPECT_THAT(Message(task->WhatToPredict(PredictWhat::kClass).status()),
-              HasSubstr("are of 2 node types"));
+  EXPECT_EQ(*task->WhatToPredict(PredictWhat::kClass), PredictWhat::kClass);
+  EXPECT_THAT(task->predicted_types(), testing::ElementsAre(author, paper));
 }
 
 }  // namespace
