@@ -62,6 +62,8 @@ class Scheduler {
   // Nanoseconds of a clock that never goes back.
   [[nodiscard]] virtual int64_t NowNs() const = 0;
   [[nodiscard]] virtual std::unique_ptr<Monitor> NewMonitor() = 0;
+  // Lets other threads that are ready go first.
+  virtual void Yield() = 0;
   // `body` must not throw. `name`: at most 15 characters.
   [[nodiscard]] virtual std::unique_ptr<RunningThread> Start(std::string_view name,
                                                              std::function<void()> body) = 0;

@@ -56,6 +56,7 @@ class SystemScheduler : public Scheduler {
   [[nodiscard]] std::unique_ptr<Monitor> NewMonitor() override {
     return std::make_unique<SystemMonitor>();
   }
+  void Yield() override { std::this_thread::yield(); }
   [[nodiscard]] std::unique_ptr<RunningThread> Start(std::string_view name,
                                                      std::function<void()> body) override {
     return std::make_unique<SystemThread>(std::string(name), std::move(body));

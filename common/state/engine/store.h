@@ -9,6 +9,7 @@
 // Locks are taken in this order: monitor_, then those of turns or of the log, which take no other.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -196,6 +197,7 @@ class Store : public StateStore {
   std::unique_ptr<FolderLock> folder_lock_;
   std::unique_ptr<StateCatalogue> catalogue_;
   std::unique_ptr<PushLog> log_;
+  std::atomic<int> pushes_under_way_ = 0;
 
   // Of the admin turn.
   CheckpointInfo checkpoint_;

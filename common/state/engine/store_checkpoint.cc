@@ -10,7 +10,8 @@
 namespace halograph {
 namespace {
 
-constexpr int64_t kImageBytesAtATime = int64_t{512} << 10;  // pushes wait for so many to be copied
+// Pushes wait for so many to be copied, and maybe for the processor until they are written.
+constexpr int64_t kImageBytesAtATime = int64_t{128} << 10;
 // An increment more, and the next checkpoint is whole. Snapshots stay increments for longer, since
 // they promise to be small.
 constexpr size_t kMostIncrements = 8;
@@ -333,6 +334,9 @@ Status Store::WriteImages(Moments moments, CheckpointWriter* writer) const {
       moment->capture->RunLeft();
       if (!more) moment = nullptr;
       if (!images.rows.empty()) HG_RETURN_IF_ERROR(writer->AddImages(number, images));
+      // A thread that computes all the time keeps its processor for milliseconds, while threads of
+      // a push, which wake each other, wait for one.
+      if (pushes_under_way_ > 0) env_.scheduler().Yield();
     }
     std::erase(moments, nullptr);
   }

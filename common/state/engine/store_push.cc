@@ -14,6 +14,18 @@ namespace {
 
 constexpr size_t kCheckedBytesAtATime = size_t{128} << 10;
 
+// Counts from here to the end of the block.
+class Counted {
+ public:
+  explicit Counted(std::atomic<int>* count) : count_(*count) { ++count_; }
+  ~Counted() { --count_; }
+  Counted(const Counted&) = delete;
+  Counted& operator=(const Counted&) = delete;
+
+ private:
+  std::atomic<int>& count_;
+};
+
 }  // namespace
 
 class Store::LateBytes {
@@ -59,6 +71,7 @@ struct Store::PushUnderWay {
 StatusOr<PushReceipt> Store::Push(const PushRequest& request, const WorkLimits& limits) {
   const Patience patience(limits, env_.scheduler());
   HG_RETURN_IF_ERROR(patience.Check());
+  const Counted under_way(&pushes_under_way_);
   const auto push = std::make_shared<PushUnderWay>();
   {
     const MonitorLock lock(*monitor_);

@@ -30,6 +30,7 @@ class WatchedEnv : public PlainEnv {
     [[nodiscard]] std::unique_ptr<Monitor> NewMonitor() override {
       return std::make_unique<Watch>(scheduler_.NewMonitor(), &timed_wait_);
     }
+    void Yield() override { scheduler_.Yield(); }
     [[nodiscard]] std::unique_ptr<RunningThread> Start(std::string_view name,
                                                        std::function<void()> body) override {
       return scheduler_.Start(name, std::move(body));
