@@ -55,7 +55,9 @@ ROWS = {
     # The pipeline, and what it computes, are built without torch. It sees the two interfaces only.
     "trainer/blocks": ["common/*"],
     "trainer/pipeline": ["common/*", "client", "trainer/blocks"],
-    "trainer": ["common/*", "client", "client/*", "trainer/blocks", "trainer/pipeline"],
+    "trainer/checkpoint/files": ["common/*"],
+    "trainer": ["common/*", "client", "client/*", "trainer/blocks", "trainer/pipeline",
+                "trainer/checkpoint/files"],
 
     # Tests may include all that is under test. What several folders of tests share is in
     # tests/support (or beside the benchmarks).

@@ -1,0 +1,209 @@
+#include "trainer/checkpoint/files/checkpoint_folder.h"
+
+#include <cerrno>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <system_error>
+#include <utility>
+
+#include <fcntl.h>
+#include <spdlog/spdlog.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "common/storage/disk_space.h"
+#include "common/storage/file.h"
+
+namespace halograph {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kNamePrefix = "step-";
+constexpr size_t kNameDigits = 9;
+
+// The steps of a checkpoint's name; nullopt for other names.
+std::optional<int64_t> StepsOfName(std::string_view name) {
+  if (!name.starts_with(kNamePrefix)) return std::nullopt;
+  name.remove_prefix(kNamePrefix.size());
+  if (name.size() < kNameDigits) return std::nullopt;
+  int64_t steps = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), steps);
+  if (error != std::errc() || end != name.data() + name.size() || steps < 0) return std::nullopt;
+  return steps;
+}
+
+// Whether the name is one that TemporaryFolder gives while a checkpoint is written or replaced.
+bool IsUnfinished(std::string_view name) {
+  return name.starts_with(kNamePrefix) && (name.find(".tmp-") != std::string_view::npos ||
+                                           name.find(".old-") != std::string_view::npos);
+}
+
+void RemoveOrWarn(const fs::path& path) {
+  std::error_code error;
+  fs::remove_all(path, error);
+  if (error) spdlog::warn("cannot remove {}: {}", path.string(), error.message());
+}
+
+// Nobody else writes here: the lock is held.
+void RemoveUnfinished(const fs::path& dir) {
+  std::error_code error;
+  std::vector<fs::path> found;
+  for (fs::directory_iterator entry(dir, error); !error && entry != fs::directory_iterator();
+       entry.increment(error)) {
+    if (IsUnfinished(entry->path().filename().string())) found.push_back(entry->path());
+  }
+  for (const fs::path& path : found) RemoveOrWarn(path);
+}
+
+Status CheckFinite(const TensorBytes& tensor) {
+  if (tensor.dtype != DType::kFloat32) return OkStatus();
+  for (size_t at = 0; at < tensor.data.size(); at += sizeof(float)) {
+    float value = 0;
+    std::memcpy(&value, tensor.data.data() + at, sizeof(value));
+    if (std::isfinite(value)) continue;
+    return FailedPrecondition("'{}' has the value {} at element {}: nobody can go on from it",
+                              tensor.name, value, at / sizeof(float));
+  }
+  return OkStatus();
+}
+
+int64_t BytesOf(const CheckpointImage& image) {
+  constexpr int64_t kManifestRoom = int64_t{1} << 20;
+  int64_t bytes = kManifestRoom;
+  for (const auto& [name, tensors] : image.files) {
+    for (const TensorBytes& tensor : tensors) bytes += std::ssize(tensor.data);
+  }
+  return bytes;
+}
+
+}  // namespace
+
+StatusOr<const SafetensorsFile*> StoredCheckpoint::Find(std::string_view file) const {
+  const auto found = files.find(std::string(file));
+  if (found != files.end()) return &found->second;
+  std::string names;
+  for (const auto& [name, other] : files) names += (names.empty() ? "" : ", ") + name;
+  return NotFound("{}: has no {}; it has {}", folder.string(), file, names);
+}
+
+std::string CheckpointName(int64_t steps_done) {
+  return fmt::format("{}{:0{}}", kNamePrefix, steps_done, kNameDigits);
+}
+
+StatusOr<std::map<int64_t, fs::path>> ListCheckpoints(const fs::path& dir) {
+  std::map<int64_t, fs::path> found;
+  std::error_code error;
+  fs::directory_iterator entry(dir, error);
+  if (error == std::errc::no_such_file_or_directory) return found;
+  for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
+    const auto steps = StepsOfName(entry->path().filename().string());
+    if (steps.has_value()) found.emplace(*steps, entry->path());
+  }
+  if (error) return ErrnoStatus(error.value(), "cannot list", dir.string());
+  return found;
+}
+
+StatusOr<StoredCheckpoint> ReadStoredCheckpoint(const fs::path& folder) {
+  StoredCheckpoint checkpoint;
+  checkpoint.folder = folder;
+  const fs::path path = folder / kManifestFile;
+  HG_ASSIGN_OR_RETURN(const Json json, ReadManifest(path));
+  HG_ASSIGN_OR_RETURN(checkpoint.manifest, ManifestFromJson(json, path.string()));
+  for (const FileEntry& entry : checkpoint.manifest.files) {
+    HG_RETURN_IF_ERROR(VerifyFile(folder, entry));
+    HG_ASSIGN_OR_RETURN(SafetensorsFile file, SafetensorsFile::Open(folder / entry.path));
+    checkpoint.files.emplace(entry.path, std::move(file));
+  }
+  return checkpoint;
+}
+
+StatusOr<StoredCheckpoint> ReadNewestCheckpoint(const fs::path& dir) {
+  std::error_code ignored;
+  if (fs::exists(dir / kManifestFile, ignored)) return ReadStoredCheckpoint(dir);
+  HG_ASSIGN_OR_RETURN(const auto found, ListCheckpoints(dir));
+  if (found.empty()) return NotFound("{}: there is no checkpoint", dir.string());
+  Status newest = OkStatus();
+  for (auto entry = found.rbegin(); entry != found.rend(); ++entry) {
+    auto read = ReadStoredCheckpoint(entry->second);
+    if (read.ok()) return read;
+    // Another version is not damage: older ones are no newer.
+    if (read.status().code() == absl::StatusCode::kFailedPrecondition) return read.status();
+    if (newest.ok()) newest = read.status();
+    const bool last = std::next(entry) == found.rend();
+    spdlog::warn("checkpoint {} is damaged: {}; {}", entry->second.string(), Message(read.status()),
+                 last ? "there is none before it" : "taking the one before");
+  }
+  return NotFound("{}: none of {} checkpoints is whole; of the newest: {}", dir.string(),
+                  found.size(), Message(newest));
+}
+
+StatusOr<CheckpointFolder> CheckpointFolder::Open(const fs::path& dir, int keep) {
+  HG_RETURN_IF_ERROR(MakeFolder(dir));
+  CheckpointFolder folder;
+  folder.dir_ = dir;
+  folder.keep_ = keep;
+  folder.lock_fd_ = ::open(dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder.lock_fd_ < 0) return ErrnoStatus(errno, "cannot open folder", dir.string());
+  // File systems that lock no folders say otherwise than EWOULDBLOCK; nothing more can be done
+  // there.
+  if (::flock(folder.lock_fd_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    return FailedPrecondition(
+        "{}: another run writes its checkpoints here; name another folder, or wait for its end",
+        dir.string());
+  }
+  RemoveUnfinished(dir);
+  return folder;
+}
+
+CheckpointFolder::~CheckpointFolder() {
+  if (lock_fd_ >= 0) ::close(lock_fd_);
+}
+
+CheckpointFolder::CheckpointFolder(CheckpointFolder&& other) noexcept
+    : dir_(std::move(other.dir_)),
+      keep_(other.keep_),
+      lock_fd_(std::exchange(other.lock_fd_, -1)) {}
+
+CheckpointFolder& CheckpointFolder::operator=(CheckpointFolder&& other) noexcept {
+  std::swap(dir_, other.dir_);
+  std::swap(keep_, other.keep_);
+  std::swap(lock_fd_, other.lock_fd_);
+  return *this;
+}
+
+StatusOr<fs::path> CheckpointFolder::Write(const CheckpointImage& image) const {
+  const int64_t steps = image.manifest.place.steps_done;
+  const fs::path target = dir_ / CheckpointName(steps);
+  if (const auto model = image.files.find(kModelFile); model != image.files.end()) {
+    for (const TensorBytes& tensor : model->second) {
+      HG_RETURN_IF_ERROR(Annotate(CheckFinite(tensor), target.string()));
+    }
+  }
+  HG_RETURN_IF_ERROR(CheckDiskSpace(dir_, BytesOf(image)));
+  HG_ASSIGN_OR_RETURN(TemporaryFolder folder, TemporaryFolder::Create(target, /*replace=*/true));
+  CheckpointManifest manifest = image.manifest;
+  manifest.files.clear();
+  for (const auto& [name, tensors] : image.files) {
+    HG_RETURN_IF_ERROR(WriteSafetensors(folder.path() / name, tensors));
+    HG_ASSIGN_OR_RETURN(FileEntry entry, ChecksumFile(folder.path(), name));
+    manifest.files.push_back(std::move(entry));
+  }
+  HG_RETURN_IF_ERROR(WriteManifest(folder.path() / kManifestFile, ToJson(manifest)));
+  HG_RETURN_IF_ERROR(folder.Commit());
+  RemoveOthers(steps);
+  return target;
+}
+
+void CheckpointFolder::RemoveOthers(int64_t newest) const {
+  const auto found = ListCheckpoints(dir_);
+  if (!found.ok()) return spdlog::warn("{}", ToString(found.status()));
+  int behind = 0;  // of the newest, itself included
+  for (auto entry = found->rbegin(); entry != found->rend(); ++entry) {
+    if (entry->first <= newest && ++behind <= keep_) continue;
+    RemoveOrWarn(entry->second);
+  }
+}
+
+}  // namespace halograph

@@ -1,0 +1,90 @@
+// Checkpoints as folders: DIR/step-NNNNNNNNN/ has the tensors of one moment as safetensors files,
+// and a manifest with the checksum of each, which is written last (trainer/checkpoint/FORMAT.md).
+// A folder of that name is whole or damaged, never half-written.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/base/status.h"
+#include "common/storage/safetensors.h"
+#include "trainer/checkpoint/files/manifest.h"
+
+namespace halograph {
+
+// All that is to be written of one moment. The tensors' bytes are borrowed from `owners`.
+struct CheckpointImage {
+  CheckpointManifest manifest;  // but for its files
+  std::map<std::string, std::vector<TensorBytes>> files;
+  std::vector<std::shared_ptr<const void>> owners;
+  double copy_seconds = 0;  // that training stood still for
+};
+
+// A whole checkpoint, read. Movable; const methods are thread-safe.
+struct StoredCheckpoint {
+  std::filesystem::path folder;  // DIR/step-NNNNNNNNN
+  CheckpointManifest manifest;
+  std::map<std::string, SafetensorsFile> files;  // by name; mapped
+
+  // NotFound naming the folder and what it has.
+  [[nodiscard]] StatusOr<const SafetensorsFile*> Find(std::string_view file) const;
+};
+
+// "step-000000042". The nine digits sort as numbers do; more digits sort behind them.
+[[nodiscard]] std::string CheckpointName(int64_t steps_done);
+// The checkpoints of a folder by steps done, ascending, damaged ones included; none if there is no
+// such folder. Errors as the system has them.
+[[nodiscard]] StatusOr<std::map<int64_t, std::filesystem::path>> ListCheckpoints(
+    const std::filesystem::path& dir);
+
+// Reads one checkpoint and verifies all checksums.
+//   NotFound            no manifest, or a file of it is missing
+//   DataLoss            damaged: file and rule are named
+//   FailedPrecondition  of another format version
+[[nodiscard]] StatusOr<StoredCheckpoint> ReadStoredCheckpoint(const std::filesystem::path& folder);
+
+// The newest whole checkpoint below `dir`, or the one that `dir` is itself. A damaged one is named
+// in a warning with what is wrong, and the one before it is taken.
+//   NotFound            there is none: whether any was there, and what is wrong with the newest
+//   FailedPrecondition  the newest whole one is of another format version
+[[nodiscard]] StatusOr<StoredCheckpoint> ReadNewestCheckpoint(const std::filesystem::path& dir);
+
+// The folder that a run writes checkpoints to. For one thread at a time; one run at a time has it.
+class CheckpointFolder {
+ public:
+  // Makes `dir` if it is not there, locks it for this process, and removes what writers left behind
+  // that were killed. The last `keep` checkpoints stay.
+  //   FailedPrecondition  another run has it; or no folder can be there
+  //   else                as ErrnoStatus
+  [[nodiscard]] static StatusOr<CheckpointFolder> Open(const std::filesystem::path& dir, int keep);
+  ~CheckpointFolder();
+  CheckpointFolder(CheckpointFolder&& other) noexcept;
+  CheckpointFolder& operator=(CheckpointFolder&& other) noexcept;
+
+  [[nodiscard]] const std::filesystem::path& dir() const { return dir_; }
+
+  // Writes the checkpoint, durably, and returns its folder. Then removes the oldest but for the
+  // last `keep`, and all that lie ahead of it: these are damaged, or of steps that were taken back.
+  // What cannot be removed is named in a warning. After an error nothing of it is there.
+  //   FailedPrecondition  a weight is not finite: nobody can go on from it, so that it takes no
+  //                       place among those that are kept. The tensor is named
+  //   ResourceExhausted   the disk is full
+  //   else                as WriteSafetensors and TemporaryFolder
+  [[nodiscard]] StatusOr<std::filesystem::path> Write(const CheckpointImage& image) const;
+
+ private:
+  CheckpointFolder() = default;
+  void RemoveOthers(int64_t newest) const;
+
+  std::filesystem::path dir_;
+  int keep_ = 1;
+  int lock_fd_ = -1;
+};
+
+}  // namespace halograph

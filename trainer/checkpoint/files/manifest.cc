@@ -1,0 +1,131 @@
+#include "trainer/checkpoint/files/manifest.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace halograph {
+namespace {
+
+constexpr char kFormat[] = "halograph checkpoint";
+
+// Options that all ranks share and no step depends on: how long training goes on, what is done
+// beside it, and how many processes do it. The rest must be as it was.
+constexpr std::array<std::string_view, 12> kMayDiffer = {
+    "epochs",        "max_steps",    "max_time",    "eval_every", "eval_every_steps", "predict",
+    "predict_nodes", "predict_what", "embed_begin", "checkpoint", "resume",           "patience"};
+
+bool MayDiffer(std::string_view option) {
+  return std::find(kMayDiffer.begin(), kMayDiffer.end(), option) != kMayDiffer.end();
+}
+
+// "batch_size" as users write it.
+std::string OptionName(std::string key) {
+  std::replace(key.begin(), key.end(), '_', '-');
+  return "--" + key;
+}
+
+std::string Shown(const Json& options, const std::string& key) {
+  return options.contains(key) ? CanonicalJson(options[key]) : "not there";
+}
+
+void AddDifference(std::string_view what, std::string_view was, std::string_view is,
+                   std::vector<std::string>* differences) {
+  if (was == is) return;
+  differences->push_back(fmt::format("{} was {}, is {}", what, was, is));
+}
+
+}  // namespace
+
+Status CheckSameRun(const RunIdentity& checkpoint, const RunIdentity& run, std::string_view where) {
+  std::vector<std::string> differences;
+  AddDifference("the graph's identity", checkpoint.graph, run.graph, &differences);
+  AddDifference("the model", checkpoint.model, run.model, &differences);
+  AddDifference("the task", checkpoint.task, run.task, &differences);
+  std::set<std::string> keys;
+  for (const Json* const options : {&checkpoint.options, &run.options}) {
+    for (const auto& [key, value] : options->items()) keys.insert(key);
+  }
+  for (const std::string& key : keys) {
+    if (MayDiffer(key) || key == "model" || key == "task") continue;
+    AddDifference(OptionName(key), Shown(checkpoint.options, key), Shown(run.options, key),
+                  &differences);
+  }
+  if (differences.empty()) return OkStatus();
+  return FailedPrecondition(
+      "{}: this checkpoint is of another run: {}. Give what was given then, or another folder",
+      where, fmt::join(differences, "; "));
+}
+
+const FileEntry* CheckpointManifest::Find(std::string_view file) const {
+  const auto found = std::find_if(files.begin(), files.end(),
+                                  [&](const FileEntry& entry) { return entry.path == file; });
+  return found == files.end() ? nullptr : &*found;
+}
+
+Json ToJson(const CheckpointManifest& manifest) {
+  Json files = Json::array();
+  for (const FileEntry& entry : manifest.files) files.push_back(ToJson(entry));
+  return Json{{"format", kFormat},
+              {"format_version", kCheckpointVersion},
+              {"build", manifest.build},
+              {"time", manifest.time},
+              {"graph_identity", manifest.run.graph},
+              {"model", manifest.run.model},
+              {"task", manifest.run.task},
+              {"options", manifest.run.options},
+              {"epoch", manifest.place.epoch},
+              {"step", manifest.place.step},
+              {"steps_done", manifest.place.steps_done},
+              {"steps_per_epoch", manifest.place.steps_per_epoch},
+              {"progress", manifest.progress},
+              {"facts", manifest.facts},
+              {"files", std::move(files)}};
+}
+
+StatusOr<CheckpointManifest> ManifestFromJson(const Json& json, std::string_view where) {
+  HG_ASSIGN_OR_RETURN(const std::string format, GetString(json, "format", where));
+  if (format != kFormat) {
+    return DataLoss("{}: 'format' is '{}', expected '{}'", where, format, kFormat);
+  }
+  HG_ASSIGN_OR_RETURN(const int64_t version, GetInt(json, "format_version", where));
+  if (version != kCheckpointVersion) {
+    return FailedPrecondition("{}: has format version {}, this build reads {}", where, version,
+                              kCheckpointVersion);
+  }
+  CheckpointManifest manifest;
+  HG_ASSIGN_OR_RETURN(manifest.build, GetString(json, "build", where));
+  const auto time = json.find("time");
+  if (time != json.end() && time->is_number_float()) {
+    manifest.time = *time->get_ptr<const Json::number_float_t*>();
+  }
+  HG_ASSIGN_OR_RETURN(manifest.run.graph, GetString(json, "graph_identity", where));
+  HG_ASSIGN_OR_RETURN(manifest.run.model, GetString(json, "model", where));
+  HG_ASSIGN_OR_RETURN(manifest.run.task, GetString(json, "task", where));
+  HG_ASSIGN_OR_RETURN(manifest.run.options, GetObject(json, "options", where));
+  CheckpointPlace& place = manifest.place;
+  for (const auto& [key, field] : {std::pair{"epoch", &place.epoch},
+                                   {"step", &place.step},
+                                   {"steps_done", &place.steps_done},
+                                   {"steps_per_epoch", &place.steps_per_epoch}}) {
+    HG_ASSIGN_OR_RETURN(*field, GetInt(json, key, where));
+    if (*field < 0) return DataLoss("{}: field '{}' is {}, below 0", where, key, *field);
+  }
+  if (place.step > place.steps_per_epoch) {
+    return DataLoss("{}: step {} is beyond the epoch's {}", where, place.step,
+                    place.steps_per_epoch);
+  }
+  HG_ASSIGN_OR_RETURN(manifest.progress, GetObject(json, "progress", where));
+  HG_ASSIGN_OR_RETURN(manifest.facts, GetObject(json, "facts", where));
+  HG_ASSIGN_OR_RETURN(const Json files, GetArray(json, "files", where));
+  for (const Json& file : files) {
+    HG_ASSIGN_OR_RETURN(FileEntry entry, FileEntryFromJson(file, where));
+    manifest.files.push_back(std::move(entry));
+  }
+  return manifest;
+}
+
+}  // namespace halograph

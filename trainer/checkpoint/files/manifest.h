@@ -1,0 +1,71 @@
+// What a checkpoint's manifest.json says (trainer/checkpoint/FORMAT.md). Plain values; pure
+// functions.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/base/status.h"
+#include "common/storage/file_checksums.h"
+#include "common/storage/json.h"
+
+namespace halograph {
+
+inline constexpr int64_t kCheckpointVersion = 1;
+inline constexpr char kManifestFile[] = "manifest.json";
+// Weights and buffers as they were at the moment; those of the best epoch so far, if there is one;
+// what the optimizer's steps left behind.
+inline constexpr char kModelFile[] = "model.safetensors";
+inline constexpr char kBestFile[] = "best.safetensors";
+inline constexpr char kOptimizerFile[] = "optimizer.safetensors";
+
+// What a run is, as far as its steps depend on it. A run goes on only from a checkpoint of the same
+// one.
+struct RunIdentity {
+  std::string graph;  // GraphInfo::identity
+  std::string model;  // its kind
+  std::string task;   // its name
+  // Values by key of the options that all ranks share. Those that no step depends on may differ
+  // (epochs, ranks, what is predicted): manifest.cc lists them.
+  Json options = Json::object();
+};
+
+// FailedPrecondition naming `where`, and each difference: what the checkpoint has, and what the run
+// has.
+[[nodiscard]] Status CheckSameRun(const RunIdentity& checkpoint, const RunIdentity& run,
+                                  std::string_view where);
+
+// The moment between two steps at which a checkpoint was taken.
+struct CheckpointPlace {
+  int64_t epoch = 0;       // of the next step
+  int64_t step = 0;        // of the next step in its epoch; steps_per_epoch: evaluation comes next
+  int64_t steps_done = 0;  // since the run began, over all resumes
+  int64_t steps_per_epoch = 0;
+
+  bool operator==(const CheckpointPlace&) const = default;
+};
+
+struct CheckpointManifest {
+  std::string build;  // that wrote it
+  double time = 0;    // when the moment was, seconds since 1970
+  RunIdentity run;
+  CheckpointPlace place;
+  // What training has come to so far, best epoch included (training/training_state.h).
+  Json progress = Json::object();
+  // Facts that nothing is decided by: model's options, sizes, ranks.
+  Json facts = Json::object();
+  std::vector<FileEntry> files;
+
+  // Null if there is none of that name.
+  [[nodiscard]] const FileEntry* Find(std::string_view file) const;
+};
+
+[[nodiscard]] Json ToJson(const CheckpointManifest& manifest);
+// DataLoss naming `where` and the field that is missing or wrong; FailedPrecondition naming both
+// versions for one that this build does not read.
+[[nodiscard]] StatusOr<CheckpointManifest> ManifestFromJson(const Json& json,
+                                                            std::string_view where);
+
+}  // namespace halograph
