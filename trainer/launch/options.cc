@@ -247,7 +247,9 @@ void AddMachineRows(OptionTable& rows, TrainOptions* o) {
                 "memory for the tables of all minibatches in the making, 4 bytes a node each")
       .Range(0, int64_t{1} << 60)
       .DefaultText("an eighth of the machine's, shared by its ranks");
-  rows.Add("prefetch", &o->prefetch, "largest number of minibatches prepared ahead").Range(1, 1024);
+  rows.Add("prefetch", &o->prefetch,
+           "largest number of minibatches prepared ahead; 0: each when its step begins")
+      .Range(0, 1024);
 }
 
 void AddOutputRows(OptionTable& rows, TrainOptions* o) {
@@ -293,6 +295,7 @@ void AddTrainRows(OptionTable& rows, TrainOptions* o) {
   AddTrainingRows(rows, o);
   o->tasks.link.AddRows(rows);
   AddMachineRows(rows, o);
+  AddCheckpointRows(rows, &o->checkpoint);
   AddOutputRows(rows, o);
 }
 
@@ -324,6 +327,7 @@ Status TrainOptions::Validate() const {
   HG_RETURN_IF_ERROR(CheckFanouts("--fanouts", AllFanouts(), layers));
   HG_RETURN_IF_ERROR(CheckNegatives(*this));
   HG_RETURN_IF_ERROR(CheckControl(control, learning_rate));
+  HG_RETURN_IF_ERROR(CheckCheckpoints(checkpoint));
   if (threads_per_minibatch > sample_threads) {
     return InvalidArgument("--threads-per-minibatch is {}, expected 0 to {} (--sample-threads)",
                            threads_per_minibatch, sample_threads);
@@ -337,7 +341,8 @@ Json SharedFacts(const TrainOptions& options) {
   OptionTable rows;
   AddTrainRows(rows, &copy);
   Json facts = rows.ToJson(OptionTable::Which::kAllRanks);
-  facts["predict"] = !options.predict.empty();  // whether; only rank 0 writes the file
+  facts["predict"] = !options.predict.empty();               // whether; only rank 0 writes the file
+  facts["checkpoint"] = !options.checkpoint.folder.empty();  // likewise
   return facts;
 }
 

@@ -14,6 +14,7 @@
 #include "common/program/options.h"
 #include "common/state/options/state_folder_options.h"
 #include "common/storage/json.h"
+#include "trainer/launch/checkpoint_options.h"
 #include "trainer/launch/control_options.h"
 #include "trainer/launch/embedding_options.h"
 #include "trainer/launch/fanouts.h"
@@ -89,6 +90,8 @@ struct TrainOptions {
   int threads_per_minibatch = 0;
   int64_t sampler_memory = 0;  // bytes of tables; 0: an eighth of the machine's over its ranks
   int prefetch = 4;            // minibatches prepared or in the making at most
+
+  CheckpointOptions checkpoint;
 
   std::string log;          // JSON lines; empty: none
   std::string tensorboard;  // folder of event files; empty: none

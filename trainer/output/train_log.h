@@ -19,11 +19,14 @@ class TrainLog {
   //   FailedPrecondition  another run is writing it; what is there stays. Or a FIFO without reader
   //   else                as ErrnoStatus, with the path
   [[nodiscard]] static StatusOr<TrainLog> Create(const std::string& path);
+  // As Create, but the lines that are there stay; what a killed run left of a line is removed.
+  [[nodiscard]] static StatusOr<TrainLog> GoOn(const std::string& path);
 
   // ResourceExhausted and such with the path if the line could not be written.
   [[nodiscard]] Status Write(const Json& line);
 
  private:
+  [[nodiscard]] static StatusOr<TrainLog> Open(const std::string& path, bool go_on);
   struct Closer {
     void operator()(std::FILE* file) const { std::fclose(file); }
   };

@@ -27,7 +27,7 @@ struct StreamOptions {
   int64_t first_epoch = 0;  // what to begin with: the minibatches before are not made
   int64_t first_step = 0;
   size_t threads = 1;   // that prepare
-  size_t prefetch = 4;  // minibatches prepared or in the making at most
+  size_t prefetch = 4;  // minibatches prepared or in the making at most; 0: made when asked for
   // Ends the calls that prepare; null: nobody does. Outlives the stream.
   const CancelToken* cancel = nullptr;
 };

@@ -1,5 +1,6 @@
 // Items 0, 1, 2, ... made by background threads and delivered in that order. Bounded: at most
-// `capacity` items are in the making or waiting to be taken; a thread that is ahead waits.
+// `capacity` items are in the making or waiting to be taken; a thread that is ahead waits. With
+// capacity 0 nothing is made ahead, and no thread started: Next makes the item.
 // Next and Close are for one consumer thread; `produce` is called from several threads at once.
 #pragma once
 
@@ -22,7 +23,7 @@ class OrderedPipeline {
  public:
   using Produce = std::function<StatusOr<T>(int64_t index)>;
 
-  // Requires count >= 0, threads > 0 and capacity > 0. More threads than capacity are not started.
+  // Requires count >= 0 and threads > 0. More threads than capacity are not started.
   OrderedPipeline(int64_t count, size_t threads, size_t capacity, Produce produce)
       : count_(count), produce_(std::move(produce)), slots_(capacity) {
     for (size_t i = 0; i < std::min(threads, capacity); ++i) {
@@ -41,6 +42,12 @@ class OrderedPipeline {
     MutexLock lock(mutex_);
     if (!failure_.ok()) return failure_;
     if (delivered_ == count_ && !closed_) return std::optional<T>();
+    if (slots_.empty()) {
+      if (closed_) return Cancelled("minibatch pipeline was closed");
+      const int64_t index = delivered_;
+      lock.Unlock();
+      return MakeNow(index);
+    }
     auto& slot = slots_[delivered_ % slots_.size()];
     ready_.Wait(mutex_, [&]() HG_REQUIRES(mutex_) { return closed_ || slot.has_value(); });
     if (closed_) return Cancelled("minibatch pipeline was closed");
@@ -70,6 +77,17 @@ class OrderedPipeline {
   }
 
  private:
+  StatusOr<std::optional<T>> MakeNow(int64_t index) {
+    StatusOr<T> item = ProduceCaught(index);
+    const MutexLock lock(mutex_);
+    if (!item.ok()) {
+      failure_ = item.status();
+      return failure_;
+    }
+    ++delivered_;
+    return std::optional<T>(std::move(item).value());
+  }
+
   void Work() {
     for (;;) {
       int64_t index = 0;

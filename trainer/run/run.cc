@@ -12,6 +12,7 @@
 #include "common/base/progress.h"
 #include "common/base/stopwatch.h"
 #include "common/program/program.h"
+#include "trainer/checkpoint/checkpoints.h"
 #include "trainer/launch/blas.h"
 #include "trainer/output/event_file.h"
 #include "trainer/output/prediction_file.h"
@@ -43,6 +44,12 @@ StatusOr<TrainResult> Train(Session& session, Records& records) {
   const auto seeds = session.task->source(BatchPurpose::kTrain)->rows();
   std::optional<Progress> progress;
   if (options.rank == 0) progress.emplace("training, seeds", options.epochs * seeds);
+  std::unique_ptr<Checkpoints> checkpoints;
+  if (!options.checkpoint.folder.empty()) {
+    HG_ASSIGN_OR_RETURN(checkpoints, Checkpoints::Open(session, [&](const Json& line) {
+                          return records.log.Write(line);
+                        }));
+  }
   std::string validation;
   const Metric& metric = session.task->metric();
   TrainingLoop loop(
@@ -59,8 +66,13 @@ StatusOr<TrainResult> Train(Session& session, Records& records) {
         progress->Note(fmt::format("epoch {} of {}{}, loss {:.4f}{}", stats.epoch + 1,
                                    options.epochs, step, stats.figures[Figure::kLoss], validation));
         return records.Write(stats, metric.key);
-      });
-  return loop.Run();
+      },
+      checkpoints != nullptr ? checkpoints->start() : TrainingStart(), checkpoints.get());
+  if (checkpoints == nullptr) return loop.Run();
+  HG_RETURN_IF_ERROR(checkpoints->RestoreOptimizer(loop.optimizer()));
+  auto result = loop.Run();
+  if (result.ok() || session.stop->requested()) return result;
+  return MakeStatus(result.status().code(), Message(result.status()) + checkpoints->Advice());
 }
 
 Status WritePredictionsOf(Session& session) {
@@ -150,7 +162,8 @@ Status RunTraining(const TrainOptions& options, StopSignal& stop) {
   if (options.rank == 0) {
     WarnIfSlowBlas();
     if (!options.predict.empty()) HG_RETURN_IF_ERROR(CheckPredictionPath(options.predict));
-    HG_ASSIGN_OR_RETURN(records.log, TrainLog::Create(options.log));
+    HG_ASSIGN_OR_RETURN(records.log, options.checkpoint.resume ? TrainLog::GoOn(options.log)
+                                                               : TrainLog::Create(options.log));
     HG_ASSIGN_OR_RETURN(records.events, EventFile::Create(options.tensorboard));
   }
   Session session;

@@ -33,6 +33,32 @@ double SumOfSquares(const float* values, int64_t count) {
   return std::accumulate(std::begin(lanes), std::end(lanes), 0.0);
 }
 
+// The key of a parameter in libtorch's state.
+auto StateKey(const torch::Tensor& parameter) {
+#if TORCH_VERSION_MAJOR >= 2
+  return static_cast<void*>(parameter.unsafeGetTensorImpl());
+#else
+  return c10::guts::to_string(parameter.unsafeGetTensorImpl());
+#endif
+}
+
+constexpr const char* kStep = "step";
+constexpr const char* kMean = "exp_avg";
+constexpr const char* kSquares = "exp_avg_sq";
+
+// A copy of the tensor that `state` has for this part of a parameter's state.
+StatusOr<torch::Tensor> PartOf(const std::map<std::string, torch::Tensor>& state, size_t parameter,
+                               const char* part, const torch::Tensor& like) {
+  const std::string name = fmt::format("{}.{}", parameter, part);
+  const auto found = state.find(name);
+  if (found == state.end()) return FailedPrecondition("optimizer's state: '{}' is missing", name);
+  if (found->second.sizes() == like.sizes() && found->second.scalar_type() == like.scalar_type()) {
+    return found->second.clone();
+  }
+  return FailedPrecondition("optimizer's state: '{}' is of another shape or dtype than its weights",
+                            name);
+}
+
 }  // namespace
 
 Optimizer::Optimizer(OptimizerKind kind, std::vector<torch::Tensor> parameters,
@@ -75,6 +101,45 @@ double ClipToNorm(torch::Tensor& gradients, double limit) {
   const double norm = std::sqrt(std::accumulate(pieces.begin(), pieces.end(), 0.0));
   if (std::isfinite(norm) && norm > limit) gradients.mul_(limit / norm);
   return norm;
+}
+
+std::map<std::string, torch::Tensor> Optimizer::StateTensors() const {
+  std::map<std::string, torch::Tensor> named;
+  const std::vector<torch::Tensor>& parameters = optimizer_->param_groups().front().params();
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    const auto found = optimizer_->state().find(StateKey(parameters[i]));
+    if (found == optimizer_->state().end()) continue;
+    // SGD without momentum keeps nothing.
+    const auto* adam = dynamic_cast<const torch::optim::AdamParamState*>(found->second.get());
+    if (adam == nullptr) continue;
+    named[fmt::format("{}.{}", i, kStep)] = torch::full({}, adam->step(), torch::kInt64);
+    named[fmt::format("{}.{}", i, kMean)] = adam->exp_avg();
+    named[fmt::format("{}.{}", i, kSquares)] = adam->exp_avg_sq();
+  }
+  return named;
+}
+
+Status Optimizer::RestoreTensors(const std::map<std::string, torch::Tensor>& state) {
+  const std::vector<torch::Tensor>& parameters = optimizer_->param_groups().front().params();
+  const bool adam = dynamic_cast<const torch::optim::Adam*>(optimizer_.get()) != nullptr;
+  size_t taken = 0;
+  optimizer_->state().clear();
+  for (size_t i = 0; adam && i < parameters.size(); ++i) {
+    if (!state.contains(fmt::format("{}.{}", i, kStep))) continue;
+    const torch::Tensor count = torch::zeros({}, torch::kInt64);
+    HG_ASSIGN_OR_RETURN(const torch::Tensor step, PartOf(state, i, kStep, count));
+    auto own = std::make_unique<torch::optim::AdamParamState>();
+    own->step(step.item<int64_t>());
+    HG_ASSIGN_OR_RETURN(torch::Tensor mean, PartOf(state, i, kMean, parameters[i]));
+    HG_ASSIGN_OR_RETURN(torch::Tensor squares, PartOf(state, i, kSquares, parameters[i]));
+    own->exp_avg(std::move(mean));
+    own->exp_avg_sq(std::move(squares));
+    optimizer_->state()[StateKey(parameters[i])] = std::move(own);
+    taken += 3;
+  }
+  if (taken == state.size()) return OkStatus();
+  return FailedPrecondition("optimizer's state: has {} tensors, {} belong to this optimizer",
+                            state.size(), taken);
 }
 
 }  // namespace halograph

@@ -3,10 +3,12 @@
 // on the command line, and a case in optimizer.cc.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "common/base/status.h"
 #include "trainer/launch/options.h"
 #include "trainer/torch/torch_api.h"
 
@@ -29,6 +31,14 @@ class Optimizer {
   // whose next steps are the same, bit for bit. Throws as libtorch does.
   [[nodiscard]] std::string SaveState() const;
   void RestoreState(const std::string& state);
+
+  // The same as tensors by name, "<parameter>.<what>", parameters by number: those themselves,
+  // which the next step changes; counts of steps as copies. None of parameters that had no step
+  // yet.
+  [[nodiscard]] std::map<std::string, torch::Tensor> StateTensors() const;
+  // Takes copies of them. FailedPrecondition naming a tensor that is missing, too many, or of
+  // another shape or dtype; the state is then anything.
+  [[nodiscard]] Status RestoreTensors(const std::map<std::string, torch::Tensor>& state);
 
  private:
   std::unique_ptr<torch::optim::Optimizer> optimizer_;

@@ -43,6 +43,7 @@ struct TrainResult {
   EarlyStopping::State gains;  // of the evaluations so far
   int64_t epochs = 0;          // that are done, the last one as far as a limit let it come
   int64_t steps = 0;           // of these epochs
+  int64_t evaluated = -1;      // steps of the run when it was evaluated last; -1: never
   bool stopped = false;        // by a signal to some rank: all ranks stopped at the same step
   EndedBy ended_by = EndedBy::kEpochs;
   double train_seconds = 0;  // over epochs

@@ -24,9 +24,9 @@ StatusOr<TrainResult> TrainingLoop::Run() {
   }
   try {
     const int64_t epochs = (length_.steps + length_.steps_per_epoch - 1) / length_.steps_per_epoch;
-    for (int64_t epoch = start_.epoch; epoch < epochs && !Ended(); ++epoch) {
+    for (int64_t epoch = first_epoch_; epoch < epochs && !Ended(); ++epoch) {
       HG_ASSIGN_OR_RETURN(EpochStats stats,
-                          RunEpoch(epoch, epoch == start_.epoch ? start_.step : 0));
+                          RunEpoch(epoch, epoch == first_epoch_ ? first_step_ : 0));
       if (result_.stopped) break;
       ++result_.epochs;
       result_.steps += std::llround(stats.figures[Figure::kSteps]);
@@ -34,14 +34,19 @@ StatusOr<TrainResult> TrainingLoop::Run() {
       result_.sampled_edges += stats.figures[Figure::kSampledEdges];
       const bool due = options.eval_every > 0 && (epoch + 1) % options.eval_every == 0;
       const bool last = epoch + 1 == epochs || Ended();
-      const bool evaluated = stats.valid.has_value();  // within it, at this step
+      const bool evaluated = result_.evaluated == stats.step;  // within it
       if (!evaluated && (due || last || DueAfterStep(stats.step))) {
         HG_RETURN_IF_ERROR(EvaluateSets(&stats));
+      }
+      if (!result_.stopped && stats.step == (epoch + 1) * length_.steps_per_epoch) {
+        next_epoch_ = epoch + 1;
+        next_step_ = 0;
       }
       stats.figures[Figure::kTime] = Now();
       HG_RETURN_IF_ERROR(on_epoch_(stats));
       if (result_.stopped) break;
     }
+    if (keeper_ != nullptr) HG_RETURN_IF_ERROR(keeper_->KeepLast(Moment()));
     best_weights_.PutBack();
   } catch (const std::exception& error) {
     return TorchError(options.rank, "training", error);
@@ -62,6 +67,13 @@ StatusOr<EpochStats> TrainingLoop::RunEpoch(int64_t epoch, int64_t first_step) {
   metric_sums_.assign(session_.task->metric().sums, 0);
   const int64_t before = epoch * length_.steps_per_epoch;
   const int64_t steps = std::min(length_.steps_per_epoch, length_.steps - before);
+  stats.step = before + first_step;
+  // Whoever goes on from the middle of an epoch may have left before its evaluation.
+  const bool left_out = first_step > 0 && first_step < steps && DueAfterStep(stats.step);
+  if (left_out && result_.evaluated != stats.step) {
+    HG_RETURN_IF_ERROR(EvaluateWithin(seconds(), &stats));
+    if (result_.stopped) return stats;
+  }
   for (int64_t step = first_step; step < steps && !Ended(); ++step) {
     HG_RETURN_IF_ERROR(Step(epoch, step, &stats.figures));
     if (result_.stopped) return stats;
@@ -118,6 +130,7 @@ Status TrainingLoop::EvaluateSets(EpochStats* stats) {
   }
   stats->figures[Figure::kEvalSeconds] = watch.Seconds();
   result_.eval_seconds += watch.Seconds();
+  result_.evaluated = stats->step;
   Remember(*stats);
   return OkStatus();
 }

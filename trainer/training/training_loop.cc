@@ -38,12 +38,15 @@ RunLength LengthOf(const TrainOptions& options, int64_t steps_per_epoch) {
 
 }  // namespace
 
-TrainingLoop::TrainingLoop(Session& session, OnStep on_step, OnEpoch on_epoch, TrainingStart start)
+TrainingLoop::TrainingLoop(Session& session, OnStep on_step, OnEpoch on_epoch, TrainingStart start,
+                           MomentKeeper* keeper)
     : session_(session),
       on_run_cancel_(&session.cancel, [this] { pulls_cancel_.Cancel(); }),
       on_step_(std::move(on_step)),
       on_epoch_(std::move(on_epoch)),
-      start_(start),
+      keeper_(keeper),
+      first_epoch_(start.epoch),
+      first_step_(start.step),
       parameters_(session.Parameters()),
       buffers_(session.model->buffers()),
       gradients_(parameters_),
@@ -53,14 +56,20 @@ TrainingLoop::TrainingLoop(Session& session, OnStep on_step, OnEpoch on_epoch, T
             start.step),
       length_(LengthOf(session.options, feed_.steps_per_epoch())),
       to_fetch_(length_.steps - start.epoch * length_.steps_per_epoch - start.step),
-      best_weights_(Joined(parameters_, buffers_)),
+      result_(std::move(start.so_far)),
+      best_weights_(Joined(parameters_, buffers_), std::move(start.best_weights)),
       early_stopping_(session.options.control.patience, session.options.control.min_delta,
-                      session.task->metric().higher_is_better) {}
+                      session.task->metric().higher_is_better),
+      next_epoch_(start.epoch),
+      next_step_(start.step),
+      steps_done_(start.steps_done) {}
 
 Status TrainingLoop::Step(int64_t epoch, int64_t step, EpochFigures* figures) {
   HG_ASSIGN_OR_RETURN(const std::unique_ptr<Upcoming> next, NextBatch(figures));
   // A rank that is to stop goes along to the step's collective once more, to say so.
-  StepAsks asks{.stop = next == nullptr, .time_up = TimeIsUp()};
+  StepAsks asks{.stop = next == nullptr,
+                .checkpoint = keeper_ != nullptr && keeper_->Wants(steps_done_ + 1),
+                .time_up = TimeIsUp()};
   HG_ASSIGN_OR_RETURN(const double weight, StepWeight(next.get(), step, figures));
   double loss = 0;
   if (asks.stop) {
@@ -81,8 +90,11 @@ Status TrainingLoop::Step(int64_t epoch, int64_t step, EpochFigures* figures) {
 
   HG_RETURN_IF_ERROR(PushGradients(next->batch, figures));
   HG_RETURN_IF_ERROR(Update(epoch, step, figures));
+  next_epoch_ = epoch;
+  next_step_ = step + 1;
+  ++steps_done_;
   on_step_(feed_.shards().SeedsInStep(session_.options.batch_size, step), loss);
-  return OkStatus();
+  return asks.checkpoint && keeper_ != nullptr ? keeper_->Keep(Moment()) : OkStatus();
 }
 
 Status TrainingLoop::LookAhead(EpochFigures* figures) {
@@ -226,6 +238,16 @@ Status TrainingLoop::Reduce(EpochStats* stats) {
   stats->train_metric = session_.task->MetricOf(values.subspan(num_figures));
   stats->train_more = session_.task->MoreMetrics(values.subspan(num_figures));
   return OkStatus();
+}
+
+TrainingMoment TrainingLoop::Moment() const {
+  return {.epoch = next_epoch_,
+          .step = next_step_,
+          .steps_done = steps_done_,
+          .steps_per_epoch = feed_.steps_per_epoch(),
+          .so_far = result_,
+          .best_weights = best_weights_.kept(),
+          .optimizer = optimizer_};
 }
 
 }  // namespace halograph

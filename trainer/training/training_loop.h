@@ -25,10 +25,38 @@
 
 namespace halograph {
 
-// What a loop begins with: the first step that it takes.
+// What a loop begins with: the first step that it takes, and what came before it.
 struct TrainingStart {
   int64_t epoch = 0;
-  int64_t step = 0;
+  int64_t step = 0;        // in the epoch; as many as it has: what follows them comes first
+  int64_t steps_done = 0;  // before it, of the whole run
+  TrainResult so_far = {};
+  std::vector<torch::Tensor> best_weights = {};  // parameters, then buffers; or none
+};
+
+// The loop between two steps. What it refers to changes with the next step, but for `best_weights`,
+// which are replaced as a whole.
+struct TrainingMoment {
+  int64_t epoch;  // as TrainingStart's
+  int64_t step;
+  int64_t steps_done;
+  int64_t steps_per_epoch;
+  const TrainResult& so_far;
+  const std::vector<torch::Tensor>& best_weights;
+  const Optimizer& optimizer;
+};
+
+// Who keeps moments, so that training can begin at them again (trainer/checkpoint). On every rank.
+class MomentKeeper {
+ public:
+  virtual ~MomentKeeper() = default;
+  // Whether this rank asks for the moment after the step that is being taken, which `steps_done`
+  // counts.
+  [[nodiscard]] virtual bool Wants(int64_t steps_done) = 0;
+  // Called on all ranks after the same step, if one of them asked. An error ends training.
+  [[nodiscard]] virtual Status Keep(const TrainingMoment& moment) = 0;
+  // The same at the end of training, also after a stop, before the best weights are set back.
+  [[nodiscard]] virtual Status KeepLast(const TrainingMoment& moment) = 0;
 };
 
 class TrainingLoop {
@@ -41,7 +69,9 @@ class TrainingLoop {
 
   // The session's model must have equal weights on all ranks, and nothing in it may change while
   // the loop lives. Of an epoch that is begun in its middle, the figures are of the steps taken.
-  TrainingLoop(Session& session, OnStep on_step, OnEpoch on_epoch, TrainingStart start = {});
+  // `keeper`: null: nobody keeps moments.
+  TrainingLoop(Session& session, OnStep on_step, OnEpoch on_epoch, TrainingStart start = {},
+               MomentKeeper* keeper = nullptr);
   // Ends pulls of learnt inputs that nobody waits for any more.
   ~TrainingLoop() { pulls_cancel_.Cancel(); }
 
@@ -100,13 +130,15 @@ class TrainingLoop {
   [[nodiscard]] Status Update(int64_t epoch, int64_t step, EpochFigures* figures);
   [[nodiscard]] Status Reduce(EpochStats* stats);
   void Remember(const EpochStats& stats);
+  [[nodiscard]] TrainingMoment Moment() const;
 
   Session& session_;
   CancelToken pulls_cancel_;  // outlives upcoming_
   const CancelToken::Registration on_run_cancel_;
   const OnStep on_step_;
   const OnEpoch on_epoch_;
-  const TrainingStart start_;
+  MomentKeeper* const keeper_;
+  const int64_t first_epoch_, first_step_;
   std::vector<torch::Tensor> parameters_;
   const std::vector<torch::Tensor> buffers_;  // of the model
   GradientBuffer gradients_;
@@ -119,6 +151,7 @@ class TrainingLoop {
   TrainResult result_;
   BestWeights best_weights_;  // of parameters_, then buffers_
   const EarlyStopping early_stopping_;
+  int64_t next_epoch_, next_step_, steps_done_;  // as TrainingStart's
 };
 
 }  // namespace halograph

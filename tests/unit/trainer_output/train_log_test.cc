@@ -41,6 +41,24 @@ TEST(TrainLogTest, ASecondRunIsRefusedUntilTheFirstIsDoneWithTheFile) {
   EXPECT_EQ(*ReadTextFile(path), "") << "begun anew";
 }
 
+TEST(TrainLogTest, ARunThatGoesOnKeepsTheWholeLinesThatAreThere) {
+  const TestFolder folder;
+  const auto path = folder.path() / "log.jsonl";
+  ASSERT_TRUE(TrainLog::GoOn(path.string())->Write({{"epoch", 0}}).ok()) << "there was none";
+  const std::string lines = *ReadTextFile(path);
+  for (const std::string& cut : {std::string(), std::string("{\"epo"), std::string(9000, 'x')}) {
+    ASSERT_TRUE(WriteFileAtomically(path, lines + cut).ok());
+    auto log = TrainLog::GoOn(path.string());
+    ASSERT_TRUE(log.ok()) << log.status();
+    EXPECT_FALSE(TrainLog::GoOn(path.string()).ok()) << "another run is writing";
+    ASSERT_TRUE(log->Write({{"epoch", 1}}).ok());
+    EXPECT_EQ(*ReadTextFile(path), lines + "{\"epoch\":1}\n");
+  }
+  ASSERT_TRUE(WriteFileAtomically(path, "no line feed").ok());
+  ASSERT_TRUE(TrainLog::GoOn(path.string()).ok());
+  EXPECT_EQ(*ReadTextFile(path), "");
+}
+
 TEST(TrainLogTest, WhatIsNoFileTakesTheLinesOfSeveralRuns) {
   auto first = TrainLog::Create("/dev/null");
   auto second = TrainLog::Create("/dev/null");

@@ -85,7 +85,8 @@ TEST_P(OrderedPipelineTest, DroppedInTheMiddleJoinsItsThreads) {
 }
 
 INSTANTIATE_TEST_SUITE_P(ThreadsAndCapacity, OrderedPipelineTest,
-                         testing::Values(std::pair<size_t, size_t>{1, 1},
+                         testing::Values(std::pair<size_t, size_t>{2, 0},
+                                         std::pair<size_t, size_t>{1, 1},
                                          std::pair<size_t, size_t>{1, 4},
                                          std::pair<size_t, size_t>{4, 2},
                                          std::pair<size_t, size_t>{4, 16}));

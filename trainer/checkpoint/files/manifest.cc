@@ -14,9 +14,10 @@ constexpr char kFormat[] = "halograph checkpoint";
 
 // Options that all ranks share and no step depends on: how long training goes on, what is done
 // beside it, and how many processes do it. The rest must be as it was.
-constexpr std::array<std::string_view, 12> kMayDiffer = {
-    "epochs",        "max_steps",    "max_time",    "eval_every", "eval_every_steps", "predict",
-    "predict_nodes", "predict_what", "embed_begin", "checkpoint", "resume",           "patience"};
+constexpr std::array<std::string_view, 13> kMayDiffer = {
+    "epochs",  "max_steps",     "time_limit",   "eval_every",  "eval_every_steps",
+    "predict", "predict_nodes", "predict_what", "embed_begin", "checkpoint",
+    "resume",  "patience",      "min_delta"};
 
 bool MayDiffer(std::string_view option) {
   return std::find(kMayDiffer.begin(), kMayDiffer.end(), option) != kMayDiffer.end();

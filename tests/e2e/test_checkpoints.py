@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+"""Checkpoints: killed runs that go on end as undisturbed ones do; files that others read; what is
+refused."""
+import json
+import math
+import signal
+
+from harness import programs, safetensors
+from harness.cora_in_two import CoraInTwoTest
+from harness.programs import must, seconds, wait_until
+from harness.training import options, start_ranks
+
+RUN = dict(hidden=16, fanouts="5,3", batch_size=20, seed=3, threads=1, epochs=60, predict_what="logits",
+           eval_every=10)
+
+
+def lines_of(path):
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+class CheckpointsTest(CoraInTwoTest):
+    def setUp(self):
+        super().setUp()
+        self.folder = self.box.folder / "checkpoints"
+        self.log = self.box.folder / "log.jsonl"
+        self.predicted = self.box.folder / "predicted.npy"
+
+    def words(self, **given):
+        return options(**{**RUN, "graph": self.graph, "log": self.log, "predict": self.predicted,
+                          **given})
+
+    def kept(self, **given):
+        return self.words(**{**dict(checkpoint=self.folder, checkpoint_every="3", resume=True),
+                             **given})
+
+    def steps(self):
+        """Names of the checkpoints that are there."""
+        if not self.folder.exists():
+            return []
+        return sorted(path.name for path in self.folder.iterdir() if ".tmp-" not in path.name)
+
+    def whole(self, ranks=1):
+        """What an undisturbed run predicts, and its last line."""
+        log, predicted = self.box.folder / "whole.jsonl", self.box.folder / "whole.npy"
+        if ranks == 1:
+            must(self.box.run("halograph-train", *self.words(log=log, predict=predicted)))
+        else:
+            self.run_ranks(ranks, predict=predicted)
+            log = self.box.folder / "rank0.jsonl"
+        return predicted.read_bytes(), lines_of(log)[-1]
+
+    def run_ranks(self, ranks, disturb=None, **given):
+        """Exit codes of the ranks of one run; `disturb(processes)` is called while they run."""
+        started = start_ranks(self.box, ranks, **{**RUN, "graph": self.graph, **given})
+        if disturb:
+            disturb(started)
+        return [process.wait(seconds(120)) for process in started]
+
+    def assertSameEnd(self, whole, log):
+        self.assertEqual(whole[0], self.predicted.read_bytes())
+        last = lines_of(log)[-1]
+        for key in ("best_epoch", "valid_acc", "test_acc", "valid_loss", "loss", "epochs"):
+            self.assertEqual(whole[1][key], last[key], key)
+
+    def test_a_run_that_is_killed_again_and_again_ends_as_an_undisturbed_one(self):
+        whole = self.whole()
+        for kill in range(3):
+            before = self.steps()
+            process = self.box.start("halograph-train", *self.kept())
+            wait_until(lambda: self.steps()[-1:] > before[-1:] or not process.running(),
+                       seconds(60), "a checkpoint")
+            process.signal(signal.SIGKILL)
+            process.wait(seconds(30))
+        must(self.box.run("halograph-train", *self.kept()))
+        self.assertSameEnd(whole, self.log)
+        self.assertGreater(sum("config" in line for line in lines_of(self.log)), 1,
+                           "the log of runs before stays")
+        self.assertEqual(3, len(self.steps()))
+
+    def test_a_rank_that_dies_is_named_and_one_command_goes_on(self):
+        whole = self.whole(ranks=2)
+        given = dict(checkpoint=self.folder, checkpoint_every="3", resume=True,
+                     predict=self.predicted)
+
+        def kill_one(ranks):
+            wait_until(self.steps, seconds(60), "a checkpoint")
+            ranks[1].signal(signal.SIGKILL)
+            ranks[1].wait(seconds(30))
+            self.assertEqual(1, ranks[0].wait(seconds(60)))
+            self.assertIn("rank 1", ranks[0].err)
+            self.assertIn("the last good checkpoint is", ranks[0].err)
+
+        self.run_ranks(2, kill_one, **given)
+        self.assertEqual([0, 0], self.run_ranks(2, **given))
+        self.assertSameEnd(whole, self.box.folder / "rank0.jsonl")
+
+    def test_a_signal_leaves_a_checkpoint_at_its_step(self):
+        whole = self.whole()
+        process = self.box.start("halograph-train", *self.kept(checkpoint_every="1h"))
+        wait_until(lambda: any("epoch" in line for line in lines_of(self.log)), seconds(60),
+                   "an epoch")
+        process.signal(signal.SIGTERM)
+        self.assertEqual(1, process.wait(seconds(60)))
+        self.assertEqual(1, len(self.steps()))
+        self.assertRegex(lines_of(self.log)[-1]["error"], "stopped by signal")
+        must(self.box.run("halograph-train", *self.kept(checkpoint_every="1h")))
+        self.assertSameEnd(whole, self.log)
+
+    def test_the_files_are_as_the_format_says(self):
+        must(self.box.run("halograph-train", *self.kept(epochs=2)))
+        folder = self.folder / self.steps()[-1]
+        manifest = json.loads((folder / "manifest.json").read_text())
+        model = safetensors.read(folder / "model.safetensors")
+        best = safetensors.read(folder / "best.safetensors")
+        moments = safetensors.read(folder / "optimizer.safetensors")
+        self.assertEqual(set(model), set(best))
+        self.assertTrue(all(name.startswith("model.") for name in model))
+        self.assertEqual({f"{name}.{what}" for name in model
+                          for what in ("step", "exp_avg", "exp_avg_sq")}, set(moments))
+        self.assertEqual(2, manifest["epoch"])
+        for name, tensor in model.items():
+            self.assertEqual("F32", tensor.dtype)
+            self.assertTrue(all(map(math.isfinite, tensor.values)))
+            self.assertEqual(tensor.shape, moments[f"{name}.exp_avg"].shape)
+            self.assertEqual([manifest["steps_done"]], moments[f"{name}.step"].values)
+        whole = (folder / "model.safetensors").read_bytes()
+        with self.assertRaises(ValueError):
+            safetensors.parse(whole + b"\0")
+
+    def test_what_does_not_fit_is_refused_and_named(self):
+        must(self.box.run("halograph-train", *self.kept(epochs=1)))
+        for given, message in (
+                (dict(lr=0.5, seed=4), "--lr was 0.003, is 0.5; --seed was 3, is 4"),
+                (dict(model="gcn"), "the model was sage, is gcn"),
+                (dict(batch_size=30), "--batch-size was 20, is 30")):
+            result = self.box.run("halograph-train", *self.kept(epochs=1, **given))
+            self.assertEqual(1, result.code)
+            self.assertIn(message, result.err)
+        fresh = [word for word in self.kept(epochs=1) if word != "--resume"]
+        self.assertIn("--resume goes on from the newest", self.box.run("halograph-train", *fresh).err)
+        self.assertIn("--resume needs --checkpoint",
+                      self.box.run("halograph-train", *self.words(resume=True)).err)
+
+    def test_how_often_is_steps_or_a_time(self):
+        for word in ("0", "0s", "ten", "-5", "5x", "1.5"):
+            result = self.box.run("halograph-train", *self.words(checkpoint=self.folder,
+                                                                 checkpoint_every=word))
+            self.assertEqual(2, result.code, str(result))
+            self.assertIn("--checkpoint-every: ", result.err)
+
+    def test_a_damaged_one_is_named_and_the_one_before_it_taken(self):
+        must(self.box.run("halograph-train", *self.kept(epochs=2)))
+        newest, before = self.steps()[-1], self.steps()[-2]
+        path = self.folder / newest / "model.safetensors"
+        path.write_bytes(path.read_bytes()[:-1] + b"\x01")
+        result = must(self.box.run("halograph-train", *self.kept(epochs=4)))
+        self.assertRegex(result.err, rf"{newest} is damaged: .*model.safetensors")
+        self.assertIn(f"going on from {self.folder / before}", result.err)
+
+    def test_a_loss_that_is_not_finite_names_the_last_good_one(self):
+        result = self.box.run("halograph-train", *self.kept(
+            optimizer="sgd", lr=1, weight_decay=1e3, checkpoint_every="1"))
+        self.assertEqual(1, result.code)
+        self.assertRegex(result.err, f"the loss is .*; the last good checkpoint is {self.folder}/step-0")
+
+
+if __name__ == "__main__":
+    programs.main()

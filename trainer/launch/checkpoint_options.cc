@@ -1,0 +1,68 @@
+#include "trainer/launch/checkpoint_options.h"
+
+#include <algorithm>
+#include <charconv>
+#include <string_view>
+
+#include "common/base/units.h"
+
+namespace halograph {
+namespace {
+
+constexpr std::string_view kIntervals = "steps (500), or a time with its unit (30s, 10m, 1h)";
+
+bool IsNumber(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+Status ReadInterval(std::string_view text, CheckpointInterval* every) {
+  CheckpointInterval read{.steps = 0, .time = {}};
+  if (IsNumber(text)) {
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), read.steps);
+    if (error != std::errc() || read.steps == 0) {
+      return InvalidArgument("'{}' is not above 0, expected {}", text, kIntervals);
+    }
+  } else {
+    const bool unit = !text.empty() && text.back() >= 'a' && text.back() <= 'z';
+    const auto time = unit ? ParseDuration(text) : StatusOr<std::chrono::nanoseconds>(0);
+    if (!time.ok() || time->count() <= 0) {
+      return InvalidArgument("'{}' is not above 0, expected {}", text, kIntervals);
+    }
+    read.time = *time;
+  }
+  *every = read;
+  return OkStatus();
+}
+
+std::string IntervalText(const CheckpointInterval& every) {
+  if (every.steps > 0) return fmt::format("{}", every.steps);
+  return fmt::format("{}ms", std::chrono::ceil<std::chrono::milliseconds>(every.time).count());
+}
+
+}  // namespace
+
+void AddCheckpointRows(OptionTable& rows, CheckpointOptions* o) {
+  rows.Group("Checkpoints");
+  rows.Add("checkpoint", &o->folder,
+           "folder for checkpoints, by rank 0: now and then, at the end, and when a signal stops "
+           "the run")
+      .ValueName("FOLDER");
+  rows.AddText(
+          "checkpoint-every", [o](std::string_view text) { return ReadInterval(text, &o->every); },
+          [o] { return IntervalText(o->every); }, std::string(kIntervals),
+          "how often one is taken: after so many steps, or so much time")
+      .ValueName("N|TIME")
+      .DefaultText("10m");
+  rows.Add("checkpoint-keep", &o->keep, "how many of the last ones are kept").Range(1, 1000);
+  rows.Add("resume", &o->resume,
+           "go on from the newest checkpoint in --checkpoint, and begin anew where it has none; "
+           "--log is added to")
+      .AllRanks();
+}
+
+Status CheckCheckpoints(const CheckpointOptions& o) {
+  if (!o.folder.empty() || !o.resume) return OkStatus();
+  return InvalidArgument("--resume needs --checkpoint: the folder to go on from");
+}
+
+}  // namespace halograph
