@@ -114,7 +114,7 @@ class RgcnLayerImpl : public torch::nn::Module {
   // One product a relation, of the destinations alone that it has edges into.
   torch::Tensor ByRelation(const torch::Tensor& h, int64_t first, int64_t count,
                            const EdgesInto& into, const LayerOutput& output) {
-    torch::Tensor z = torch::linear(Rounded(h.narrow(0, first, count), precision_), self_->weight);
+    torch::Tensor z = Product(h.narrow(0, first, count), self_->weight);
     std::shared_ptr<RelationGroups> own;
     if (into.by_relation == nullptr) {
       own = std::make_shared<RelationGroups>(ValueOrThrow(GroupWithinRelations(into.edges)));
@@ -124,7 +124,7 @@ class RgcnLayerImpl : public torch::nn::Module {
       const torch::Tensor means = Aggregate(h, groups.edges, Aggregation::kMean, into.by_source);
       KeepFor(means, own);
       z = z.index_add(0, torch::tensor(groups.destinations, torch::kInt64),
-                      Messages(Rounded(means, precision_), groups, into.relations));
+                      Messages(means, groups, into.relations));
     }
     return FinishRows(z, self_->bias, output);
   }
@@ -133,17 +133,31 @@ class RgcnLayerImpl : public torch::nn::Module {
   torch::Tensor Messages(const torch::Tensor& means, const RelationGroups& groups,
                          const std::vector<int64_t>& relations) {
     const int64_t blocks = matrices_.size(1), in = matrices_.size(3);
+    // All at once: the gradient of one picked alone is a matrix of each relation.
+    const std::vector<torch::Tensor> matrices = matrices_.unbind(0);
     std::vector<torch::Tensor> messages;
     for (size_t i = 0; i < relations.size(); ++i) {
       const int64_t begin = groups.relations[i], rows = groups.relations[i + 1] - begin;
       if (rows == 0) continue;
+      const torch::Tensor of_relation = means.narrow(0, begin, rows);
+      const torch::Tensor& matrix = matrices[static_cast<size_t>(relations[i])];
+      if (blocks == 1) {
+        messages.push_back(Product(of_relation, matrix.squeeze(0)));
+        continue;
+      }
       const torch::Tensor by_block =
-          means.narrow(0, begin, rows).view({rows, blocks, in}).transpose(0, 1);
-      messages.push_back(torch::bmm(by_block, matrices_[relations[i]].transpose(1, 2))
-                             .transpose(0, 1)
-                             .reshape({rows, -1}));
+          Rounded(of_relation, precision_).view({rows, blocks, in}).transpose(0, 1);
+      messages.push_back(
+          torch::bmm(by_block, matrix.transpose(1, 2)).transpose(0, 1).reshape({rows, -1}));
     }
     return torch::cat(messages);
+  }
+
+  // Of rows with a matrix of [out, in].
+  [[nodiscard]] torch::Tensor Product(const torch::Tensor& rows,
+                                      const torch::Tensor& matrix) const {
+    if (precision_ == Precision::kFloat32) return LinearLayer(rows, matrix, torch::Tensor());
+    return torch::linear(Rounded(rows, precision_), matrix);
   }
 
   template <typename T>
