@@ -13,6 +13,7 @@ class IdOrder final : public RowPlacement {
   explicit IdOrder(std::vector<int64_t> boundaries) : RowPlacement(std::move(boundaries)) {}
   [[nodiscard]] int64_t Position(int64_t id) const override { return id; }
   [[nodiscard]] int64_t Id(int64_t position) const override { return position; }
+  [[nodiscard]] bool in_order() const override { return true; }
 };
 
 // A Feistel network over the numbers of as many bits as rows need: each round changes one half by a

@@ -33,6 +33,8 @@ class RowPlacement {
   // A bijection of [0, rows()) and its inverse. Requires an id, and a position, within.
   [[nodiscard]] virtual int64_t Position(int64_t id) const = 0;
   [[nodiscard]] virtual int64_t Id(int64_t position) const = 0;
+  // Whether the position of every id is the id itself.
+  [[nodiscard]] virtual bool in_order() const { return false; }
 
   [[nodiscard]] int Owner(int64_t id) const { return FindRange(boundaries_, Position(id)); }
 

@@ -5,7 +5,7 @@ Usage: planted_bugs.py [--build DIR] [--seeds N] [--list] [NAME...]
 
 A bug is a patch of one source, in planted/. Each is compiled alone and linked with the rest of a
 finished build: the simulation must fail within N seeds (default 500). Without names all are tried.
-Exit code: 0 each was found, 1 one was not, or a patch no longer applies, 2 wrong usage.
+Exit code: 0 each was found, 1 one was not, or a patch, named or not, no longer applies, 2 wrong usage.
 """
 import argparse
 import json
@@ -99,6 +99,19 @@ def find(build, patch, seeds):
     return ok
 
 
+def stale(patches):
+    """Names of those that no longer apply."""
+    names = []
+    for patch in patches:
+        with tempfile.TemporaryDirectory() as name:
+            try:
+                patched_copy(patch, pathlib.Path(name))
+            except Broken as broken:
+                print(broken, flush=True)
+                names.append(name_of(patch))
+    return names
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/release")
@@ -116,15 +129,18 @@ def main():
         if unknown:
             parser.error(f"no such bug: {', '.join(sorted(unknown))}")
         patches = [patch for patch in patches if name_of(patch) in arguments.names]
-    failed = []
+    failed = stale(sorted((HERE / "planted").glob("*.patch")))
     for patch in patches:
+        if name_of(patch) in failed:
+            continue
         try:
             if not find(arguments.build.resolve(), patch, arguments.seeds):
                 failed.append(name_of(patch))
         except Broken as broken:
             print(broken, flush=True)
             failed.append(name_of(patch))
-    print(f"{len(patches) - len(failed)} of {len(patches)} planted bugs found"
+    found = sum(name_of(patch) not in failed for patch in patches)
+    print(f"{found} of {len(patches)} planted bugs found"
           + (f"; not: {', '.join(failed)}" if failed else ""))
     return 1 if failed else 0
 

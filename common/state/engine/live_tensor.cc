@@ -84,6 +84,17 @@ Status LiveTensor::CheckWhole() const {
 
 Status LiveTensor::ToRows(std::span<const int64_t> ids, std::vector<int64_t>* rows) const {
   rows->resize(ids.size());
+  if (placement->in_order()) {
+    const auto first = static_cast<uint64_t>(positions.begin);
+    const auto count = static_cast<uint64_t>(positions.size());
+    bool all = true;
+    for (size_t i = 0; i < ids.size(); ++i) {
+      const uint64_t row = static_cast<uint64_t>(ids[i]) - first;
+      (*rows)[i] = static_cast<int64_t>(row);
+      all &= row < count;
+    }
+    if (all) return OkStatus();  // else below, which names it
+  }
   for (size_t i = 0; i < ids.size(); ++i) {
     const int64_t id = ids[i];
     const bool within = id >= 0 && id < placement->rows();
@@ -117,7 +128,6 @@ Status LiveTensor::Apply(PushKind kind, std::span<const PushedRows> lists) {
 Status LiveTensor::Change(PushKind kind, std::span<const PushedRows> lists) {
   for (const PushedRows& list : lists) {
     if (capture != nullptr) HG_RETURN_IF_ERROR(capture->SaveBefore(list.rows, *table));
-    touched.Add(list.rows);
     dirty.Add(list.rows);
   }
   return table->Apply(kind, lists);

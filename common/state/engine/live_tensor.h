@@ -69,7 +69,7 @@ class LiveTensor {
   bool whole = true;                       // as table; for good: a failure ends all pushes
 
   // Within a turn.
-  RowSet touched;                       // ever
+  RowSet touched;                       // ever, but for those in `dirty`
   RowSet dirty;                         // since the last checkpoint or snapshot
   std::shared_ptr<RowCapture> capture;  // null: no checkpoint goes on
 

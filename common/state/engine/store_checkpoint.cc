@@ -182,6 +182,7 @@ void Store::Reach(Moment& moment, int64_t lsn) {
 
 void Store::Capture(Moment& moment) {
   LiveTensor& tensor = *moment.tensor;
+  tensor.touched.AddAll(tensor.dirty);
   moment.capture = std::make_shared<RowCapture>(moment.whole ? tensor.touched : tensor.dirty,
                                                 options_.max_image_bytes, env_.scheduler());
   tensor.capture = moment.capture;
