@@ -1,15 +1,14 @@
 // What it costs to make pushes durable: a push through the store, at each level of syncing, against
-// the same update of a table in memory; then checkpoint, load and replay. Rounds take turns among
-// the variants within one process; what counts is wall time, the median over rounds. The log's
-// segments are used for the second time, as all are but those of a store's first minutes; "fresh"
-// is the first time, when the kernel has to find memory for them. Prints one line of JSON. Run it
-// under `taskset -c 0` for one core.
+// the same update of a table in memory; then checkpoint, load and replay, pushes while snapshots
+// are written, and a control (--sections: what is measured). Rounds take turns among the variants
+// within one process; what counts is wall time, the median over rounds. The log's segments are used
+// for the second time, as all are but those of a store's first minutes; "fresh" is the first time,
+// when the kernel has to find memory for them. Prints one line of JSON. Run it under `taskset -c 0`
+// for one core.
 #include <algorithm>
 #include <atomic>
 #include <filesystem>
-#include <functional>
 #include <memory>
-#include <numeric>
 #include <string>
 #include <thread>
 #include <utility>
@@ -19,12 +18,13 @@
 #include <fmt/format.h>
 
 #include "common/base/build_info.h"
-#include "common/state/durable/system_env.h"
+#include "common/state/row_layout.h"
 #include "common/state/row_table.h"
 #include "common/state/state_store.h"
 #include "tests/bench/cpu_model.h"
-#include "tests/bench/measure.h"
-#include "tests/bench/push/workload.h"
+#include "tests/bench/push/bench_stores.h"
+#include "tests/bench/push/many_clients.h"
+#include "tests/bench/push/rocksdb_control.h"
 #include "tests/bench/rounds.h"
 
 namespace halograph {
@@ -34,100 +34,71 @@ struct Options : PushWorkload {
   std::filesystem::path folder;
   int rounds = 21;
   int replay_pushes = 40;  // 1 GiB of log
-  bool skip_rounds = false;
-  int64_t beyond_cache_bytes = 0;
+  std::vector<std::string> sections;
+  int64_t beyond_cache_bytes = int64_t{64} << 20;
 };
 
-double Now() { return ClockSeconds(CLOCK_MONOTONIC); }
+// What is measured, in this order.
+const std::vector<std::string>& Sections() {
+  static const std::vector<std::string> sections = {"rounds",   "all-cores", "always", "rocksdb",
+                                                    "recovery", "meanwhile", "beyond"};
+  return sections;
+}
+// Without those that take minutes.
+const std::vector<std::string>& UsualSections() {
+  static const std::vector<std::string> sections = {"rounds", "recovery", "meanwhile"};
+  return sections;
+}
 
-// A store of one part, and pushes to it.
 class Bench {
  public:
-  explicit Bench(const Options& options) : options_(options), env_(MakeSystemEnv()) {
-    schema_.node_types = {{.name = "node", .count = 1, .features = {}}};
-    book_ = *PartitionBook::Create(schema_, {{0, 1}}, {});
-  }
+  explicit Bench(const Options& options) : options_(options), stores_(options.folder) {}
 
   Status Run(Json* report);
 
  private:
-  struct Opened {
-    std::unique_ptr<StateStore> store;
-    uint64_t sequence = 0;
-    double seconds = 0;  // to open it
-  };
-  StatusOr<Opened> Open(const std::string& name, SyncLevel sync, bool fresh,
-                        int64_t memory_bytes = int64_t{16} << 30);
-  Status PushTo(Opened* opened, const RandomRows& rows);
+  using StorePtr = std::unique_ptr<StateStore>;
+
+  [[nodiscard]] ManyClients Many() const {
+    return {.folder = options_.folder, .rounds = options_.rounds};
+  }
   Status Rounds(const MutableTensorSpec& spec, Json* report);
-  Status LevelRounds(const std::string& name, RowTable* table, Opened* store, Json* report);
+  Status LevelRounds(const std::string& name, RowTable* table, BenchClient* client, Json* report);
   Status Recovery(const MutableTensorSpec& spec, Json* report);
   Status Meanwhile(const MutableTensorSpec& spec, Json* report);
   Status Beyond(const MutableTensorSpec& spec, Json* report);
 
   const Options& options_;
-  const std::unique_ptr<Env> env_;
-  Schema schema_;
-  PartitionBook book_;
-  std::vector<RandomRows> pushes_;
+  const BenchStores stores_;
+  std::vector<ReceivedRows> pushes_;
 };
-
-StatusOr<Bench::Opened> Bench::Open(const std::string& name, SyncLevel sync, bool fresh,
-                                    int64_t memory_bytes) {
-  StateOptions options;
-  options.folder = options_.folder / name;
-  options.sync = sync;
-  options.memory_bytes = memory_bytes;
-  options.log_bytes = int64_t{8} << 30;  // no checkpoint but those that are measured
-  if (fresh) std::filesystem::remove_all(options.folder);
-  StateGraph graph;
-  graph.identity = "bench";
-  graph.schema = &schema_;
-  graph.book = &book_;
-  Opened opened;
-  const double begin = Now();
-  HG_ASSIGN_OR_RETURN(opened.store, StateStore::Open(options, graph, *env_));
-  opened.seconds = Now() - begin;
-  return opened;
-}
-
-Status Bench::PushTo(Opened* opened, const RandomRows& rows) {
-  PushRequest request;
-  request.tensor.name = "bench";
-  request.client = 1;
-  request.sequence = ++opened->sequence;
-  request.ids = rows.rows;
-  request.rows = std::as_bytes(std::span(rows.values));
-  return opened->store->Push(request, {}).status();
-}
 
 // The update in memory and a push take turns; the two levels do not disturb each other's disk.
 Status Bench::Rounds(const MutableTensorSpec& spec, Json* report) {
-  HG_ASSIGN_OR_RETURN(RowTable table, RowTable::Make(spec, spec.rows));
-  std::vector<int64_t> ids(static_cast<size_t>(spec.rows));
-  std::iota(ids.begin(), ids.end(), 0);
-  table.Initialize(0, ids, spec.rows, nullptr);
+  HG_ASSIGN_OR_RETURN(RowTable table, MakeBenchTable(spec));
   const std::vector<std::pair<std::string, SyncLevel>> levels = {{"interval", SyncLevel::kInterval},
                                                                  {"always", SyncLevel::kAlways}};
   for (const auto& [name, level] : levels) {
-    HG_ASSIGN_OR_RETURN(Opened store, Open(name, level, true));
-    HG_RETURN_IF_ERROR(store.store->Create(spec));
-    HG_RETURN_IF_ERROR(LevelRounds("fresh_" + name, &table, &store, report));
-    HG_RETURN_IF_ERROR(store.store->Checkpoint());  // frees the segments
-    HG_RETURN_IF_ERROR(LevelRounds(name, &table, &store, report));
+    HG_ASSIGN_OR_RETURN(const StorePtr store, stores_.Open(name, level, true));
+    HG_RETURN_IF_ERROR(store->Create(spec));
+    BenchClient client(store.get(), 1);
+    HG_RETURN_IF_ERROR(LevelRounds("fresh_" + name, &table, &client, report));
+    HG_RETURN_IF_ERROR(store->Checkpoint());  // frees the segments
+    HG_RETURN_IF_ERROR(LevelRounds(name, &table, &client, report));
   }
   return OkStatus();
 }
 
-Status Bench::LevelRounds(const std::string& name, RowTable* table, Opened* store, Json* report) {
+Status Bench::LevelRounds(const std::string& name, RowTable* table, BenchClient* client,
+                          Json* report) {
   std::vector<double> memory_s, push_s;
   for (int round = -4; round < options_.rounds; ++round) {  // the first ones warm up
-    const RandomRows& push = pushes_[static_cast<size_t>(round + 4) % pushes_.size()];
+    const ReceivedRows& push = pushes_[static_cast<size_t>(round + 4) % pushes_.size()];
     const PushedRows view = push.view();
     const double start = Now();
     table->ApplyGradients({&view, 1}, nullptr);
     const double updated = Now();
-    HG_RETURN_IF_ERROR(PushTo(store, push));
+    HG_RETURN_IF_ERROR(client->Push(push));
     const double pushed = Now();
     if (round < 0) continue;
     memory_s.push_back(updated - start);
@@ -143,125 +114,166 @@ Status Bench::Recovery(const MutableTensorSpec& spec, Json* report) {
   std::vector<double> live_s;
   double image_bytes = 0;
   {
-    HG_ASSIGN_OR_RETURN(Opened store, Open("recovery", SyncLevel::kInterval, true));
-    HG_RETURN_IF_ERROR(store.store->Create(spec));
+    HG_ASSIGN_OR_RETURN(const StorePtr store, stores_.Open("recovery", SyncLevel::kInterval, true));
+    HG_RETURN_IF_ERROR(store->Create(spec));
+    BenchClient client(store.get(), 1);
     // Touches every row.
-    RandomRows all;
     for (int64_t row = 0; row < options_.rows;) {
-      all.rows.clear();
+      RandomRows all;
       for (; row < options_.rows && static_cast<int64_t>(all.rows.size()) < options_.entries;
            ++row) {
         all.rows.push_back(row);
       }
       all.values.assign(all.rows.size() * static_cast<size_t>(options_.dim), 0.01f);
-      HG_RETURN_IF_ERROR(PushTo(&store, all));
+      HG_RETURN_IF_ERROR(client.Push(ReceivedRows(std::move(all))));
     }
-    HG_ASSIGN_OR_RETURN(const RowTable one, RowTable::Make(spec, 1));
-    image_bytes = static_cast<double>(one.image_bytes()) * static_cast<double>(options_.rows);
+    image_bytes =
+        static_cast<double>(RowLayout::Of(spec).image_bytes()) * static_cast<double>(options_.rows);
     const double begin = Now();
-    HG_ASSIGN_OR_RETURN(const SnapshotInfo whole, store.store->Snapshot("all", {}, {}));
+    HG_ASSIGN_OR_RETURN(const SnapshotInfo whole, store->Snapshot("all", {}, {}));
     (*report)["checkpoint_gb_per_s"] = 1e-9 * image_bytes / (Now() - begin);
     (*report)["checkpoint_bytes_to_images"] = static_cast<double>(whole.bytes) / image_bytes;
     for (int i = 0; i < options_.replay_pushes; ++i) {
       const double start = Now();
-      HG_RETURN_IF_ERROR(PushTo(&store, pushes_[static_cast<size_t>(i) % pushes_.size()]));
+      HG_RETURN_IF_ERROR(client.Push(pushes_[static_cast<size_t>(i) % pushes_.size()]));
       live_s.push_back(Now() - start);
     }
-    (*report)["log_bytes"] = store.store->stats().log_bytes;
+    (*report)["log_bytes"] = store->stats().log_bytes;
   }
-  std::vector<double> opened_s;
-  for (int i = 0; i < 3; ++i) {
-    HG_ASSIGN_OR_RETURN(const Opened again, Open("recovery", SyncLevel::kInterval, false));
-    opened_s.push_back(again.seconds);
-    (*report)["replayed_pushes"] = again.store->stats().replayed_pushes;
-  }
+  const auto median_of_opening = [&]() -> StatusOr<double> {
+    std::vector<double> seconds;
+    for (int i = 0; i < 3; ++i) {
+      const double begin = Now();
+      HG_ASSIGN_OR_RETURN(const StorePtr again,
+                          stores_.Open("recovery", SyncLevel::kInterval, false));
+      seconds.push_back(Now() - begin);
+      (*report)["replayed_pushes"] = again->stats().replayed_pushes;
+    }
+    return Median(seconds);
+  };
+  HG_ASSIGN_OR_RETURN(const double opened_s, median_of_opening());
+  const Json replayed = (*report)["replayed_pushes"];
   {
-    HG_ASSIGN_OR_RETURN(const Opened store, Open("recovery", SyncLevel::kInterval, false));
-    HG_RETURN_IF_ERROR(store.store->Checkpoint());
+    HG_ASSIGN_OR_RETURN(const StorePtr store,
+                        stores_.Open("recovery", SyncLevel::kInterval, false));
+    HG_RETURN_IF_ERROR(store->Checkpoint());
   }
-  std::vector<double> loaded_s;
-  for (int i = 0; i < 3; ++i) {
-    HG_ASSIGN_OR_RETURN(const Opened again, Open("recovery", SyncLevel::kInterval, false));
-    loaded_s.push_back(again.seconds);
-  }
-  const double replay_s = (Median(opened_s) - Median(loaded_s)) / options_.replay_pushes;
-  (*report)["recovery_s"] = Median(opened_s);
-  (*report)["load_s"] = Median(loaded_s);
+  HG_ASSIGN_OR_RETURN(const double loaded_s, median_of_opening());
+  (*report)["replayed_pushes"] = replayed;
+  const double replay_s = (opened_s - loaded_s) / options_.replay_pushes;
+  (*report)["recovery_s"] = opened_s;
+  (*report)["load_s"] = loaded_s;
+  (*report)["load_gb_per_s"] = 1e-9 * image_bytes / loaded_s;
   (*report)["live_push_ms"] = 1e3 * Median(live_s);
   (*report)["replay_push_ms"] = 1e3 * replay_s;
   (*report)["replay_to_live"] = Median(live_s) / replay_s;
   return OkStatus();
 }
 
-// Small pushes, alone and while snapshots of all rows are written.
+double Percentile(std::vector<double> values, size_t percent) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() * percent / 100];
+}
+
+// Small pushes, alone and while incremental snapshots are written: each of the rows that one large
+// push and the small ones before it touched.
 Status Bench::Meanwhile(const MutableTensorSpec& spec, Json* report) {
-  HG_ASSIGN_OR_RETURN(Opened store, Open("meanwhile", SyncLevel::kInterval, true));
-  HG_RETURN_IF_ERROR(store.store->Create(spec));
+  constexpr int kSnapshots = 12;
+  constexpr size_t kSmallPushes = 16;
+  HG_ASSIGN_OR_RETURN(const StorePtr store, stores_.Open("meanwhile", SyncLevel::kInterval, true));
+  HG_RETURN_IF_ERROR(store->Create(spec));
   PushWorkload small = options_;
-  small.entries = 1000;
-  const RandomRows push = MakeRandomRows(small, 99);
-  const auto p99 = [&](const std::function<bool()>& more) -> StatusOr<double> {
-    std::vector<double> seconds;
-    while (more() || seconds.size() < 200) {
-      const double start = Now();
-      HG_RETURN_IF_ERROR(PushTo(&store, push));
-      seconds.push_back(Now() - start);
-    }
-    std::sort(seconds.begin(), seconds.end());
-    return seconds[seconds.size() * 99 / 100];
+  small.entries = std::max<int64_t>(1, options_.entries / 100);
+  std::vector<ReceivedRows> some;
+  for (uint64_t i = 0; i < kSmallPushes; ++i) some.emplace_back(MakeRandomRows(small, 99 + i));
+  BenchClient client(store.get(), 1);
+  size_t next = 0;
+  const auto push_small = [&](std::vector<double>* seconds) -> Status {
+    const double start = Now();
+    HG_RETURN_IF_ERROR(client.Push(some[next++ % some.size()]));
+    seconds->push_back(Now() - start);
+    return OkStatus();
   };
-  for (const RandomRows& rows : pushes_) HG_RETURN_IF_ERROR(PushTo(&store, rows));
-  HG_ASSIGN_OR_RETURN(const double alone, p99([n = 0]() mutable { return n++ < 1000; }));
+  for (const ReceivedRows& rows : pushes_) HG_RETURN_IF_ERROR(client.Push(rows));
+  HG_RETURN_IF_ERROR(store->Snapshot("base", {}, {}).status());
+  std::vector<double> alone;
+  for (int i = 0; i < 2000; ++i) HG_RETURN_IF_ERROR(push_small(&alone));
+  std::atomic<bool> writing = false;
   std::atomic<bool> done = false;
   Status snapshots = OkStatus();
+  double bytes = 0;
   std::thread other([&] {
-    for (int i = 0; i < 5 && snapshots.ok(); ++i) {
-      const std::string name = std::to_string(i);
-      snapshots = store.store->Snapshot(name, {}, {}).status();
+    BenchClient large(store.get(), 2);
+    for (int i = 0; i < kSnapshots && snapshots.ok(); ++i) {
+      snapshots = large.Push(pushes_[static_cast<size_t>(i) % pushes_.size()]);
+      if (!snapshots.ok()) break;
+      writing = true;
+      const StatusOr<SnapshotInfo> made = store->Snapshot(std::to_string(i), {}, {});
+      writing = false;
+      snapshots = made.status();
+      if (made.ok()) bytes += static_cast<double>(made->bytes);
     }
     done = true;
   });
-  const StatusOr<double> meanwhile = p99([&] { return !done.load(); });
+  std::vector<double> meanwhile, between;
+  Status pushed;
+  while (!done && pushed.ok()) pushed = push_small(writing ? &meanwhile : &between);
   other.join();
   HG_RETURN_IF_ERROR(snapshots);
-  HG_RETURN_IF_ERROR(meanwhile.status());
-  (*report)["p99_alone_ms"] = 1e3 * alone;
-  (*report)["p99_meanwhile_ms"] = 1e3 * *meanwhile;
+  HG_RETURN_IF_ERROR(pushed);
+  if (meanwhile.size() < 100) return FailedPrecondition("{} pushes meanwhile", meanwhile.size());
+  (*report)["meanwhile_pushes"] = meanwhile.size();
+  (*report)["meanwhile_snapshot_mb"] = 1e-6 * bytes / kSnapshots;
+  for (const size_t percent : {50, 99}) {
+    (*report)[fmt::format("p{}_alone_ms", percent)] = 1e3 * Percentile(alone, percent);
+    (*report)[fmt::format("p{}_meanwhile_ms", percent)] = 1e3 * Percentile(meanwhile, percent);
+  }
+  (*report)["p99_meanwhile_to_alone"] = Percentile(meanwhile, 99) / Percentile(alone, 99);
   return OkStatus();
 }
 
 // The same pushes with the rows beyond memory: a row a key in RocksDB, once the rows are there.
 Status Bench::Beyond(const MutableTensorSpec& spec, Json* report) {
-  HG_ASSIGN_OR_RETURN(RowTable table, RowTable::Make(spec, spec.rows));
-  std::vector<int64_t> ids(static_cast<size_t>(spec.rows));
-  std::iota(ids.begin(), ids.end(), 0);
-  table.Initialize(0, ids, spec.rows, nullptr);
+  HG_ASSIGN_OR_RETURN(RowTable table, MakeBenchTable(spec));
   const int64_t memory = 3 * spec.rows / 8 + 2 * options_.beyond_cache_bytes;
-  HG_ASSIGN_OR_RETURN(Opened store, Open("beyond", SyncLevel::kInterval, true, memory));
-  HG_RETURN_IF_ERROR(store.store->Create(spec));
-  HG_RETURN_IF_ERROR(LevelRounds("beyond_memory", &table, &store, report));
+  HG_ASSIGN_OR_RETURN(const StorePtr store,
+                      stores_.Open("beyond", SyncLevel::kInterval, true, memory));
+  HG_RETURN_IF_ERROR(store->Create(spec));
+  BenchClient client(store.get(), 1);
+  HG_RETURN_IF_ERROR(LevelRounds("beyond_memory", &table, &client, report));
   std::vector<std::byte> pulled(pushes_[0].rows.size() * RowBytes(spec.dtype, spec.dim));
   const double start = Now();
-  HG_RETURN_IF_ERROR(store.store->Pull(spec.ref, pushes_[0].rows, {}, 0, pulled.data(), {}));
+  HG_RETURN_IF_ERROR(store->Pull(spec.ref, pushes_[0].rows, {}, 0, pulled.data(), {}));
   (*report)["beyond_memory_pull_ms"] = 1e3 * (Now() - start);
   return OkStatus();
 }
 
 Status Bench::Run(Json* report) {
   HG_ASSIGN_OR_RETURN(const MutableTensorSpec spec, BenchTensor(options_));
-  for (uint64_t i = 0; i < 4; ++i) pushes_.push_back(MakeRandomRows(options_, i));
+  for (uint64_t i = 0; i < 4; ++i) pushes_.emplace_back(MakeRandomRows(options_, i));
   *report = {{"bench", "durable_push"},     {"build", BuildVersion()},
              {"machine", CpuModel()},       {"rows", options_.rows},
              {"entries", options_.entries}, {"dim", options_.dim},
              {"dtype", options_.dtype},     {"optimizer", options_.optimizer},
              {"rounds", options_.rounds},   {"folder", options_.folder.string()}};
-  if (!options_.skip_rounds) HG_RETURN_IF_ERROR(Rounds(spec, report));
-  if (options_.beyond_cache_bytes > 0) HG_RETURN_IF_ERROR(Beyond(spec, report));
-  if (options_.replay_pushes > 0) {
-    HG_RETURN_IF_ERROR(Recovery(spec, report));
-    HG_RETURN_IF_ERROR(Meanwhile(spec, report));
+  const auto measure = [&](const std::string& section) -> Status {
+    if (section == "rounds") return Rounds(spec, report);
+    if (section == "all-cores") return AllCoresRounds(Many(), spec, pushes_, report);
+    if (section == "always") return AlwaysRounds(Many(), spec, pushes_, report);
+    if (options_.replay_pushes == 0 && (section == "recovery" || section == "meanwhile")) {
+      return OkStatus();
+    }
+    if (section == "recovery") return Recovery(spec, report);
+    if (section == "meanwhile") return Meanwhile(spec, report);
+    if (section == "beyond") return Beyond(spec, report);
+    return RocksDbRounds(options_.folder, options_.rounds, spec, pushes_, report);
+  };
+  for (const std::string& section : Sections()) {
+    const auto& asked = options_.sections;
+    if (std::find(asked.begin(), asked.end(), section) == asked.end()) continue;
+    HG_RETURN_IF_ERROR(Annotate(measure(section), section));
+    std::filesystem::remove_all(options_.folder);  // of this section
   }
-  std::filesystem::remove_all(options_.folder);
   return OkStatus();
 }
 
@@ -281,12 +293,16 @@ int main(int argc, char** argv) {
   app.add_option("--optimizer", options.optimizer)
       ->check(CLI::IsMember(halograph::BenchOptimizers()));
   app.add_option("--rounds", options.rounds, "of live pushes")->check(CLI::Range(1, 100'000));
-  app.add_option("--replay-pushes", options.replay_pushes, "in the log that is replayed; 0: none")
+  app.add_option("--replay-pushes", options.replay_pushes,
+                 "in the log that is replayed; 0: neither recovery nor meanwhile")
       ->check(CLI::Range(0, 100'000));
-  app.add_flag("--skip-rounds", options.skip_rounds, "recovery only");
+  options.sections = halograph::UsualSections();
+  app.add_option("--sections", options.sections, "what is measured")
+      ->delimiter(',')
+      ->check(CLI::IsMember(halograph::Sections()));
   app.add_option("--beyond-cache-bytes", options.beyond_cache_bytes,
-                 "pushes to rows beyond memory too, behind a cache of so many bytes; 0: none")
-      ->check(CLI::NonNegativeNumber);
+                 "of the cache before rows beyond memory")
+      ->check(CLI::PositiveNumber);
   app.add_option("--seed", options.seed);
   CLI11_PARSE(app, argc, argv);
   halograph::Json report;
