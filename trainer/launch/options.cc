@@ -51,6 +51,52 @@ Status CheckTopology(const TrainOptions& o) {
                          o.remote.servers.empty() ? "" : "; elsewhere nothing is fetched");
 }
 
+// Each part has steps of its own: what counts the steps of a run, or ends it at one, has no
+// meaning.
+Status CheckAveragedControl(const TrainOptions& o) {
+  const ControlOptions& control = o.control;
+  const char* const other = control.max_steps > 0                        ? "--max-steps"
+                            : control.eval_every_steps > 0               ? "--eval-every-steps"
+                            : control.patience > 0                       ? "--patience"
+                            : control.time_limit.count() > 0             ? "--time-limit"
+                            : !o.checkpoint.folder.empty()               ? "--checkpoint"
+                            : control.lr_schedule == LrSchedule::kCosine ? "--lr-schedule cosine"
+                                                                         : nullptr;
+  if (other == nullptr) return OkStatus();
+  return InvalidArgument(
+      "--average-every and {}: each part has a model and steps of its own; leave one of them out",
+      other);
+}
+
+Status CheckAveraging(const TrainOptions& o) {
+  if (o.average_every == 0) {
+    if (!o.part_only) return OkStatus();
+    return InvalidArgument(
+        "--part-only needs --average-every K: ranks that know their parts alone train models of "
+        "their own");
+  }
+  if (!o.embeddings.types.empty()) {
+    return InvalidArgument(
+        "--average-every and --embed: learnt inputs are pushed in step with all ranks; leave one "
+        "of them out");
+  }
+  HG_RETURN_IF_ERROR(CheckAveragedControl(o));
+  if (!o.part_only) return OkStatus();
+  if (o.graph.empty()) return InvalidArgument("--part-only is for --graph: servers have all parts");
+  if (!o.state.folder.empty()) {
+    return InvalidArgument("--part-only and --state: a part alone has no tensors that change");
+  }
+  if (o.epochs == 0) {
+    return InvalidArgument("--part-only needs --epochs: no rank knows all training seeds");
+  }
+  if (!o.predict.empty()) {
+    return InvalidArgument(
+        "--part-only and --predict: nodes of other parts cannot be predicted; leave one of them "
+        "out");
+  }
+  return OkStatus();
+}
+
 Status CheckWhere(const TrainOptions& o) {
   if (o.graph.empty() == o.remote.servers.empty()) {
     return InvalidArgument(
@@ -115,6 +161,11 @@ void AddGraphRows(OptionTable& rows, TrainOptions* o) {
   rows.Add("cache-dir", &o->cache_dir, "where --topology local keeps what it fetched")
       .ValueName("FOLDER")
       .DefaultText("$XDG_CACHE_HOME/halograph, else ~/.cache/halograph");
+  rows.Add(
+          "part-only", &o->part_only,
+          "with --average-every: each rank reads the parts of its own and their halos from --graph "
+          "and nothing else; neighbours beyond the halos are left out")
+      .AllRanks();
   rows.AddChoice("verify", &o->verify, VerifyLevelWords(),
                  "what is checked of folders that are mapped: headers, or also every checksum");
   rows.Add("features", &o->features, "features of the nodes, by name; several stand side by side")
@@ -204,6 +255,11 @@ void AddTrainingRows(OptionTable& rows, TrainOptions* o) {
       .Range(0, kMaxEpochs)
       .DefaultText(fmt::format("as many as --max-steps takes, else as make {} steps, {} to {}",
                                kDefaultSteps, kLeastEpochs, kMostEpochs))
+      .AllRanks();
+  rows.Add("average-every", &o->average_every,
+           "epochs that a rank trains a model of its own for each of its parts, before all models "
+           "are averaged by training seeds; 0: one model, gradients are summed in every step")
+      .Range(0, kMaxEpochs)
       .AllRanks();
   rows.AddChoice("optimizer", &o->optimizer,
                  {{"adam", OptimizerKind::kAdam}, {"sgd", OptimizerKind::kSgd}}, "optimizer")
@@ -328,6 +384,7 @@ Status TrainOptions::Validate() const {
   HG_RETURN_IF_ERROR(CheckNegatives(*this));
   HG_RETURN_IF_ERROR(CheckControl(control, learning_rate));
   HG_RETURN_IF_ERROR(CheckCheckpoints(checkpoint));
+  HG_RETURN_IF_ERROR(CheckAveraging(*this));
   if (threads_per_minibatch > sample_threads) {
     return InvalidArgument("--threads-per-minibatch is {}, expected 0 to {} (--sample-threads)",
                            threads_per_minibatch, sample_threads);
@@ -351,9 +408,10 @@ Json ToJson(const TrainOptions& options) {
   OptionTable rows;
   AddTrainRows(rows, &copy);
   Json json = rows.ToJson();
-  json["mode"] = options.remote.servers.empty() ? "embedded"
-                 : options.hybrid()             ? "hybrid"
-                                                : "partitioned";
+  json["mode"] = options.part_only                ? "part-only"
+                 : options.remote.servers.empty() ? "embedded"
+                 : options.hybrid()               ? "hybrid"
+                                                  : "partitioned";
   return json;
 }
 

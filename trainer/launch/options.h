@@ -46,6 +46,9 @@ struct TrainOptions {
   std::string topology;
   std::string local;      // partition folder whose parts are mapped instead of asked for; or empty
   std::string cache_dir;  // with kTopologyLocal only; empty: the user's
+  // With a partition folder and average_every only: a rank opens its parts and their halos, one at
+  // a time, and nothing else.
+  bool part_only = false;
 
   int rank = 0;
   int world_size = 1;
@@ -72,6 +75,9 @@ struct TrainOptions {
   std::string sampling_weights;  // edge feature to draw by; empty: uniformly
   int64_t batch_size = 1000;     // per rank
   int64_t epochs = 0;            // 0: DefaultEpochs
+  // Epochs that each part is trained alone between two averages of the models; 0: all ranks train
+  // one model, whose gradients are summed in every step.
+  int64_t average_every = 0;
   OptimizerKind optimizer = OptimizerKind::kAdam;
   double learning_rate = 0.003;  // raw features are learnt with it too, unlike with 0.01
   double weight_decay = 0;

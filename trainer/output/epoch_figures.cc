@@ -27,6 +27,7 @@ constexpr FigureRow kRows[] = {
     {Figure::kRemoteSampleBytes, "remote_sample_bytes", OverRanks::kSum, kWhole},
     {Figure::kRounds, "rounds_per_minibatch", OverRanks::kSum, !kWhole, Figure::kMinibatches},
     {Figure::kFailovers, "failovers", OverRanks::kSum, kWhole},
+    {Figure::kCutNodes, "cut_nodes", OverRanks::kSum, kWhole},
     {Figure::kMinibatches, "", OverRanks::kSum},
 };
 
@@ -58,6 +59,15 @@ void EpochFigures::Finish(std::span<const double> sums, int world_size) {
   }
   for (const FigureRow& row : kRows) {
     if (row.per != Figure::kCount) (*this)[row.figure] /= (*this)[row.per];
+  }
+}
+
+void EpochFigures::Add(const EpochFigures& finished) {
+  for (const FigureRow& row : kRows) {
+    double value = finished[row.figure];
+    // What was divided by 0 was 0.
+    if (row.per != Figure::kCount) value = finished[row.per] > 0 ? value * finished[row.per] : 0;
+    (*this)[row.figure] += value;
   }
 }
 

@@ -33,6 +33,7 @@ enum class Figure : uint8_t {
   kRemoteSampleBytes,
   kRounds,       // of communication; after Finish the mean over minibatches
   kFailovers,    // calls that went on at another server of their part
+  kCutNodes,     // whose neighbours were not known (CallStats::cut_nodes)
   kMinibatches,  // with seeds
   kCount,
 };
@@ -66,6 +67,10 @@ class EpochFigures {
   [[nodiscard]] std::vector<double> ToSum() const;
   // Takes the sums and makes means and quotients of them. `sums` is as long as ToSum()'s.
   void Finish(std::span<const double> sums, int world_size);
+
+  // Adds the figures of an epoch that one rank ran alone and finished: as if they were of one more
+  // epoch of this rank, and not yet finished.
+  void Add(const EpochFigures& finished);
 
   // {key: value} of all that have a key.
   [[nodiscard]] Json ToJson() const;

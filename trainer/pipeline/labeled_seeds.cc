@@ -253,7 +253,11 @@ StatusOr<NodeTaskRows> ReadNodeTask(KVStore& kv, const std::string& name,
     HG_ASSIGN_OR_RETURN(*rows, ReadSet(kv, task, set, read.rule, who));
     if (read.node_types.size() == 1) rows->types = {};
   }
-  if (read.train.part_rows.empty() || read.train.part_rows.back() == 0) {
+  // Of the whole graph: a part alone may have none.
+  const bool any_train =
+      std::any_of(task.sets.begin(), task.sets.end(),
+                  [](const TaskSetSpec& spec) { return spec.set == "train" && spec.rows > 0; });
+  if (!any_train) {
     return FailedPrecondition("task '{}' has no train seeds", task.name);
   }
   return read;

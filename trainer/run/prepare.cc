@@ -191,18 +191,11 @@ void SetUpComputation(const TrainOptions& options) {
   SayIfProductsAreWide(options);
 }
 
-Status Prepare(Session& session, RunInputs* inputs) {
-  HG_RETURN_IF_ERROR(TakeBlasBuffer());
-  const TrainOptions& options = session.options;
-  HG_ASSIGN_OR_RETURN(const ModelKind* const kind, FindModelKind(options.model));
-  session.stop->OnStop([&session] { session.cancel.Cancel(); });
-  HG_ASSIGN_OR_RETURN(session.stores, OpenStores(StoreOptionsOf(options), &session.cancel));
+Status PrepareMinibatches(Session& session, RunInputs* inputs) {
+  HG_ASSIGN_OR_RETURN(const ModelKind* const kind, FindModelKind(session.options.model));
   PlanSampling(session);
   HG_ASSIGN_OR_RETURN(*inputs, ChooseInputsOf(session, *kind));
   HG_RETURN_IF_ERROR(OpenTaskOf(session));
-  WarnIfNoEdgeLeadsToSeeds(session, options.model_options->NeedsOf(kind->needs));
-  ResolveEpochs(session);
-  HG_RETURN_IF_ERROR(ResolvePredict(session));
   for (auto* const maker : {&session.train_maker, &session.eval_maker}) {
     HG_ASSIGN_OR_RETURN(
         const BatchRecipe recipe,
@@ -214,10 +207,24 @@ Status Prepare(Session& session, RunInputs* inputs) {
     *maker =
         std::make_unique<BatchMaker>(session.stores.graph.get(), session.stores.kv.get(), recipe);
   }
+  return OkStatus();
+}
+
+Status Prepare(Session& session, RunInputs* inputs) {
+  HG_RETURN_IF_ERROR(TakeBlasBuffer());
+  const TrainOptions& options = session.options;
+  HG_ASSIGN_OR_RETURN(const ModelKind* const kind, FindModelKind(options.model));
+  session.stop->OnStop([&session] { session.cancel.Cancel(); });
+  HG_ASSIGN_OR_RETURN(session.stores, OpenStoresOf(options, &session.cancel));
+  HG_RETURN_IF_ERROR(PrepareMinibatches(session, inputs));
+  WarnIfNoEdgeLeadsToSeeds(session, options.model_options->NeedsOf(kind->needs));
+  ResolveEpochs(session);
+  HG_RETURN_IF_ERROR(ResolvePredict(session));
   HG_RETURN_IF_ERROR(JoinRanks(session));
   Json facts = SharedFacts(options);
   facts["graph_identity"] = session.stores.graph->info().identity;
   facts["build"] = BuildVersion();
+  facts["outputs"] = session.task->output_dim();
   HG_RETURN_IF_ERROR(session.ranks->Agree(facts));
   if (!options.model_options->NeedsOf(kind->needs).neighbors) return OkStatus();
   return session.task->CheckGraph(*session.stores.graph, *session.ranks, &session.cancel);

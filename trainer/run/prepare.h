@@ -21,6 +21,10 @@ struct RunInputs {
 // Threads and memory of libtorch, for the whole process.
 void SetUpComputation(const TrainOptions& options);
 
+// What makes minibatches, of stores that are open: chooses inputs, opens the task, shares threads
+// out, and makes the makers. Requires session.options, session.stop and session.stores.
+[[nodiscard]] Status PrepareMinibatches(Session& session, RunInputs* inputs);
+
 // Opens the graph and the task, fills in the options that follow from them (epochs, what is
 // predicted), makes the makers of minibatches, and joins the ranks. Requires session.options, which
 // are resolved and valid, and session.stop, whose signal cancels calls from here on.

@@ -12,11 +12,13 @@
 #include "common/base/progress.h"
 #include "common/base/stopwatch.h"
 #include "common/program/program.h"
+#include "trainer/averaging/averaged_training.h"
 #include "trainer/checkpoint/checkpoints.h"
 #include "trainer/launch/blas.h"
 #include "trainer/output/event_file.h"
 #include "trainer/output/prediction_file.h"
 #include "trainer/output/train_log.h"
+#include "trainer/run/part_sources.h"
 #include "trainer/run/prepare.h"
 #include "trainer/run/report.h"
 #include "trainer/training/evaluation.h"
@@ -39,40 +41,48 @@ struct Records {
   }
 };
 
-StatusOr<TrainResult> Train(Session& session, Records& records) {
-  const TrainOptions& options = session.options;
-  const auto seeds = session.task->source(BatchPurpose::kTrain)->rows();
-  std::optional<Progress> progress;
-  if (options.rank == 0) progress.emplace("training, seeds", options.epochs * seeds);
-  std::unique_ptr<Checkpoints> checkpoints;
-  if (!options.checkpoint.folder.empty()) {
-    HG_ASSIGN_OR_RETURN(checkpoints, Checkpoints::Open(session, [&](const Json& line) {
-                          return records.log.Write(line);
-                        }));
-  }
-  std::string validation;
-  const Metric& metric = session.task->metric();
-  TrainingLoop loop(
-      session,
-      [&](int64_t step_seeds, double) {
-        if (progress.has_value()) progress->Advance(step_seeds);
-      },
-      [&](const EpochStats& stats) -> Status {
-        if (!progress.has_value()) return OkStatus();
-        if (stats.valid.has_value() && !std::isnan(stats.valid->metric)) {
-          validation = fmt::format(", validation {} {:.4f}", metric.label, stats.valid->metric);
-        }
-        const std::string step = stats.within ? fmt::format(", step {}", stats.step) : "";
-        progress->Note(fmt::format("epoch {} of {}{}, loss {:.4f}{}", stats.epoch + 1,
-                                   options.epochs, step, stats.figures[Figure::kLoss], validation));
-        return records.Write(stats, metric.key);
-      },
-      checkpoints != nullptr ? checkpoints->start() : TrainingStart(), checkpoints.get());
-  if (checkpoints == nullptr) return loop.Run();
+StatusOr<TrainResult> TrainWithCheckpoints(Session& session, const TrainingLoop::OnStep& on_step,
+                                           const TrainingLoop::OnEpoch& on_epoch,
+                                           Records& records) {
+  HG_ASSIGN_OR_RETURN(
+      const std::unique_ptr<Checkpoints> checkpoints,
+      Checkpoints::Open(session, [&](const Json& line) { return records.log.Write(line); }));
+  TrainingLoop loop(session, on_step, on_epoch, checkpoints->start(), checkpoints.get());
   HG_RETURN_IF_ERROR(checkpoints->RestoreOptimizer(loop.optimizer()));
   auto result = loop.Run();
   if (result.ok() || session.stop->requested()) return result;
   return MakeStatus(result.status().code(), Message(result.status()) + checkpoints->Advice());
+}
+
+// `parts`: of averaged training; null: all ranks train one model.
+StatusOr<TrainResult> Train(Session& session, PartSource* parts, Records& records) {
+  const TrainOptions& options = session.options;
+  const auto seeds = session.task->source(BatchPurpose::kTrain)->rows();
+  std::optional<Progress> progress;
+  // With parts a rank counts the seeds of its own.
+  if (options.rank == 0) {
+    progress.emplace("training, seeds", parts != nullptr ? 0 : options.epochs * seeds);
+  }
+  std::string validation;
+  const Metric& metric = session.task->metric();
+  const auto on_step = [&](int64_t step_seeds, double) {
+    if (progress.has_value()) progress->Advance(step_seeds);
+  };
+  const auto on_epoch = [&](const EpochStats& stats) -> Status {
+    if (!progress.has_value()) return OkStatus();
+    if (stats.valid.has_value() && !std::isnan(stats.valid->metric)) {
+      validation = fmt::format(", validation {} {:.4f}", metric.label, stats.valid->metric);
+    }
+    const std::string step = stats.within ? fmt::format(", step {}", stats.step) : "";
+    progress->Note(fmt::format("epoch {} of {}{}, loss {:.4f}{}", stats.epoch + 1, options.epochs,
+                               step, stats.figures[Figure::kLoss], validation));
+    return records.Write(stats, metric.key);
+  };
+  if (parts != nullptr) return AveragedTraining(session, parts, on_step, on_epoch).Run();
+  if (!options.checkpoint.folder.empty()) {
+    return TrainWithCheckpoints(session, on_step, on_epoch, records);
+  }
+  return TrainingLoop(session, on_step, on_epoch).Run();
 }
 
 Status WritePredictionsOf(Session& session) {
@@ -115,10 +125,12 @@ Status Stopped(const Session& session) {
 
 // All that comes after training. The table is printed whatever becomes of files and other ranks: a
 // full disk takes none of it.
-Status Finish(Session& session, const TrainResult& result, const Stopwatch& run, TrainLog& log) {
+Status Finish(Session& session, PartSource* parts, const TrainResult& result, const Stopwatch& run,
+              TrainLog& log) {
   RunSummary summary = SummaryOf(session, result);
-  const auto most_frequent = MostFrequentShare(
-      session, summary.test.has_value() ? BatchPurpose::kTest : BatchPurpose::kValid);
+  const BatchPurpose set = summary.test.has_value() ? BatchPurpose::kTest : BatchPurpose::kValid;
+  const auto most_frequent =
+      parts != nullptr ? parts->MostFrequent(set) : MostFrequentShare(session, set);
   if (most_frequent.ok()) summary.most_frequent = *most_frequent;
   Status status = most_frequent.status();
   if (status.ok()) status = WritePredictionsOf(session);
@@ -147,9 +159,14 @@ Status RunPrepared(Session& session, Records& records) {
     HG_RETURN_IF_ERROR(records.log.Write(ConfigLine(session, inputs.features, inputs.learnt)));
   HG_RETURN_IF_ERROR(UnlessStopped(session, MakeModel(session, inputs)));
   HG_RETURN_IF_ERROR(CheckRoom(session));
-  const auto result = Train(session, records);
+  std::unique_ptr<PartSource> parts;
+  if (session.options.average_every > 0) {
+    HG_ASSIGN_OR_RETURN(parts, MakePartSource(session));
+  }
+  const auto result = Train(session, parts.get(), records);
   HG_RETURN_IF_ERROR(UnlessStopped(session, result.status()));
-  if (result->best.has_value()) HG_RETURN_IF_ERROR(Finish(session, *result, run, records.log));
+  if (result->best.has_value())
+    HG_RETURN_IF_ERROR(Finish(session, parts.get(), *result, run, records.log));
   return result->stopped ? Stopped(session) : OkStatus();
 }
 

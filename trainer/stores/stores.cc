@@ -3,6 +3,8 @@
 #include <limits>
 #include <utility>
 
+#include "client/own_part/own_parts.h"
+
 namespace halograph {
 
 SamplerThreads SamplerThreadsOf(const TrainOptions& options) {
@@ -25,6 +27,15 @@ StoreOptions StoreOptionsOf(const TrainOptions& options) {
           .sampling = SamplerThreadsOf(options),
           .state = ToStateOptions(options.state),
           .world_size = options.world_size};
+}
+
+StatusOr<Stores> OpenStoresOf(const TrainOptions& options, const CancelToken* cancel) {
+  StoreOptions where = StoreOptionsOf(options);
+  if (options.part_only) {
+    HG_ASSIGN_OR_RETURN(const int parts, CountPartsOf(options.graph));
+    where.part_alone = PartOfRank(options.rank, parts, options.world_size);
+  }
+  return OpenStores(where, cancel);
 }
 
 }  // namespace halograph

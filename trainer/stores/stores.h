@@ -8,7 +8,9 @@ namespace halograph {
 
 // How the threads that prepare minibatches are shared out (PlanSampler).
 [[nodiscard]] SamplerThreads SamplerThreadsOf(const TrainOptions& options);
-// Where the graph of a run is.
+// Where the graph of a run is. With part_only, part_alone is left open.
 [[nodiscard]] StoreOptions StoreOptionsOf(const TrainOptions& options);
+// Opens it; with part_only the first part of the rank. Errors as OpenStores and CountPartsOf.
+[[nodiscard]] StatusOr<Stores> OpenStoresOf(const TrainOptions& options, const CancelToken* cancel);
 
 }  // namespace halograph

@@ -9,8 +9,9 @@
 namespace halograph {
 namespace {
 
-std::optional<NodeSeeds> SourceOf(int node_type, LabeledSeeds set) {
-  if (set.part_rows.empty() || set.part_rows.back() == 0) return std::nullopt;
+// `kept`: also without rows.
+std::optional<NodeSeeds> SourceOf(int node_type, LabeledSeeds set, bool kept = false) {
+  if (!kept && (set.part_rows.empty() || set.part_rows.back() == 0)) return std::nullopt;
   if (set.types.empty()) {
     return NodeSeeds(node_type, std::move(set.seeds), std::move(set.labels),
                      std::move(set.part_rows), set.first_row);
@@ -110,7 +111,7 @@ NodeTask::NodeTask(NodeTaskRows rows, Metrics metrics)
     : name_(std::move(rows.name)),
       node_types_(std::move(rows.node_types)),
       rule_(rows.rule),
-      train_(SourceOf(node_types_.front(), std::move(rows.train))),
+      train_(SourceOf(node_types_.front(), std::move(rows.train), /*kept=*/true)),
       valid_(SourceOf(node_types_.front(), std::move(rows.valid))),
       test_(SourceOf(node_types_.front(), std::move(rows.test))),
       metrics_(std::move(metrics)),

@@ -24,41 +24,6 @@ StatusOr<bool> AnyStops(Session& session, bool stop) {
   return stopping.item<float>() > 0;
 }
 
-// Sums over the rows of a set: those of the task's metric, then these.
-class SetSums {
- public:
-  explicit SetSums(TrainingTask& task)
-      : task_(task),
-        sums_(torch::zeros({static_cast<int64_t>(task.metric().sums) + kMore}, torch::kFloat64)) {}
-
-  void AddLoss(const std::vector<torch::Tensor>& outputs, const PreparedBatch& batch) {
-    more()[kLoss] += task_.LossSum(outputs, batch).item<double>();
-    more()[kWeight] += task_.LossWeight(batch);
-  }
-  [[nodiscard]] std::span<double> metric() { return {data(), task_.metric().sums}; }
-
-  StatusOr<Evaluation> OverRanks(Communicator& ranks) {
-    HG_RETURN_IF_ERROR(
-        ranks.AllReduceSum(sums_, fmt::format("all-reduce of {}", task_.metric().label)));
-    SetFigures figures{.metric = task_.MetricOf(metric()),
-                       .loss = more()[kLoss] / more()[kWeight],
-                       .more = task_.MoreMetrics(metric())};
-    const bool tells = !std::isnan(figures.metric) ||
-                       std::any_of(figures.more.begin(), figures.more.end(),
-                                   [](const MetricValue& more) { return !std::isnan(more.value); });
-    if (!tells) return Evaluation{};
-    return Evaluation{.figures = std::move(figures)};
-  }
-
- private:
-  enum More { kLoss, kWeight, kMore };
-  double* data() { return sums_.data_ptr<double>(); }
-  double* more() { return data() + task_.metric().sums; }
-
-  TrainingTask& task_;
-  torch::Tensor sums_;
-};
-
 using UseOutputs =
     std::function<void(const std::vector<torch::Tensor>& outputs, const PreparedBatch& batch)>;
 
@@ -230,6 +195,41 @@ Status PredictRows(Session& session, const SeedSource& source, Predictions* pred
 
 }  // namespace
 
+SetSums::SetSums(TrainingTask& task)
+    : task_(task),
+      sums_(torch::zeros({static_cast<int64_t>(task.metric().sums) + kMore}, torch::kFloat64)) {}
+
+void SetSums::AddLoss(const std::vector<torch::Tensor>& outputs, const PreparedBatch& batch) {
+  more()[kLoss] += task_.LossSum(outputs, batch).item<double>();
+  more()[kWeight] += task_.LossWeight(batch);
+}
+
+StatusOr<bool> SetSums::AddRows(Session& session, BatchPurpose purpose) {
+  const SeedSource* const source = session.task->source(purpose);
+  if (source == nullptr) return false;
+  const torch::NoGradGuard no_grad;
+  session.model->eval();
+  return GoThrough(session, purpose, *source,
+                   [&](const std::vector<torch::Tensor>& outputs, const PreparedBatch& batch) {
+                     more()[kLoss] += session.task->LossSum(outputs, batch).item<double>();
+                     more()[kWeight] += session.task->LossWeight(batch);
+                     session.task->Measure(outputs, batch, metric());
+                   });
+}
+
+StatusOr<Evaluation> SetSums::OverRanks(Communicator& ranks) {
+  HG_RETURN_IF_ERROR(
+      ranks.AllReduceSum(sums_, fmt::format("all-reduce of {}", task_.metric().label)));
+  SetFigures figures{.metric = task_.MetricOf(metric()),
+                     .loss = more()[kLoss] / more()[kWeight],
+                     .more = task_.MoreMetrics(metric())};
+  const bool tells = !std::isnan(figures.metric) ||
+                     std::any_of(figures.more.begin(), figures.more.end(),
+                                 [](const MetricValue& more) { return !std::isnan(more.value); });
+  if (!tells) return Evaluation{};
+  return Evaluation{.figures = std::move(figures)};
+}
+
 StatusOr<Evaluation> Evaluate(Session& session, BatchPurpose purpose) {
   TrainingTask& task = *session.task;
   const SeedSource* const source = task.source(purpose);
@@ -257,10 +257,14 @@ StatusOr<Evaluation> Evaluate(Session& session, BatchPurpose purpose) {
 }
 
 StatusOr<std::optional<double>> MostFrequentShare(Session& session, BatchPurpose set) {
-  const std::vector<double> own = session.task->ClassCounts(set);
+  return MostFrequentOf(session.task->ClassCounts(set), *session.ranks);
+}
+
+StatusOr<std::optional<double>> MostFrequentOf(const std::vector<double>& own,
+                                               Communicator& ranks) {
   if (own.empty()) return std::optional<double>();
   torch::Tensor counts = torch::tensor(own, torch::kFloat64);
-  HG_RETURN_IF_ERROR(session.ranks->AllReduceSum(counts, "all-reduce of class counts"));
+  HG_RETURN_IF_ERROR(ranks.AllReduceSum(counts, "all-reduce of class counts"));
   const auto rows = counts.sum().item<double>();
   if (rows == 0) return std::optional<double>();
   return std::optional<double>(counts.max().item<double>() / rows);

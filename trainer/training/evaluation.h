@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "common/base/status.h"
@@ -25,6 +26,30 @@ struct Evaluation {
   bool stopped = false;  // by a signal to some rank, on all ranks alike
 };
 
+// The sums that a set's figures are made of, over the rows of one session or of several. For tasks
+// without sweeps. Not thread-safe.
+class SetSums {
+ public:
+  explicit SetSums(TrainingTask& task);
+
+  // Adds those of the session's rows of a set, if it has some; its ranks must be this one alone.
+  // Whether a signal has stopped it. Errors as BatchFeed::Next.
+  [[nodiscard]] StatusOr<bool> AddRows(Session& session, BatchPurpose purpose);
+  // Of one minibatch; metric() is then Measure's to add to.
+  void AddLoss(const std::vector<torch::Tensor>& outputs, const PreparedBatch& batch);
+  [[nodiscard]] std::span<double> metric() { return {data(), task_.metric().sums}; }
+  // What all ranks' sums come to. Errors as Communicator.
+  [[nodiscard]] StatusOr<Evaluation> OverRanks(Communicator& ranks);
+
+ private:
+  enum More { kLoss, kWeight, kMore };
+  double* data() { return sums_.data_ptr<double>(); }
+  double* more() { return data() + task_.metric().sums; }
+
+  TrainingTask& task_;
+  torch::Tensor sums_;
+};
+
 // Evaluates the set `purpose`; the same figures on each rank. Sampling is seeded by `purpose`
 // alone, so the same weights give the same answer. A task with a sweep (TrainingTask::StartSweep)
 // is evaluated in two passes, over the set and over all nodes of the types that the sweep names.
@@ -34,6 +59,10 @@ struct Evaluation {
 // The share of the most frequent class among the rows of a set, over all ranks: what naming it
 // always would reach. nullopt where no row has a class, or the task has no such set.
 [[nodiscard]] StatusOr<std::optional<double>> MostFrequentShare(Session& session, BatchPurpose set);
+
+// The same of class counts that are this rank's.
+[[nodiscard]] StatusOr<std::optional<double>> MostFrequentOf(const std::vector<double>& own,
+                                                             Communicator& ranks);
 
 // Columns of what Predict makes.
 [[nodiscard]] int64_t PredictionColumns(const Session& session);

@@ -21,6 +21,7 @@ void Count(const PreparedBatch& batch, EpochFigures* figures) {
   f[Figure::kRemoteSampleBytes] += static_cast<double>(batch.sampled.remote_bytes);
   f[Figure::kRounds] += static_cast<double>(batch.sampled.rounds + batch.pulled.rounds);
   f[Figure::kFailovers] += static_cast<double>(batch.sampled.failovers + batch.pulled.failovers);
+  f[Figure::kCutNodes] += static_cast<double>(batch.sampled.cut_nodes);
   f[Figure::kMinibatches] += batch.rows > 0 ? 1 : 0;
 }
 

@@ -11,6 +11,7 @@
 #include <future>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "common/base/status.h"
@@ -87,9 +88,16 @@ class TrainingLoop {
   // For saving its state between steps (in OnStep, in OnEpoch), and restoring it before Run.
   [[nodiscard]] Optimizer& optimizer() { return optimizer_; }
 
+  // One epoch from its step `first_step` on, without evaluation: for whoever goes from epoch to
+  // epoch in another way than Run. Epochs follow one another from the start on. Throws as libtorch
+  // does; else errors as Run. If the ranks have agreed to stop, it returns OK and stopped() is set.
+  [[nodiscard]] StatusOr<EpochStats> RunEpoch(int64_t epoch, int64_t first_step);
+  [[nodiscard]] bool stopped() const { return result_.stopped; }
+  // Of the minibatches of the epoch that RunEpoch ran: the sums of the task's metric.
+  [[nodiscard]] std::span<const double> metric_sums() const { return metric_sums_; }
+
  private:
   // These set result_.stopped, and return OK, once the ranks have agreed to stop.
-  [[nodiscard]] StatusOr<EpochStats> RunEpoch(int64_t epoch, int64_t first_step);
   [[nodiscard]] Status Step(int64_t epoch, int64_t step, EpochFigures* figures);
   [[nodiscard]] Status EvaluateSets(EpochStats* stats);
   // In the middle of an epoch, which has come to `so_far`. If this ends training, `so_far` gets

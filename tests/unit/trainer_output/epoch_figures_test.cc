@@ -46,6 +46,29 @@ TEST(EpochFiguresTest, RanksAddUpAndTimesAreMeans) {
   EXPECT_EQ(first[Figure::kRounds], 4) << "the mean over minibatches";
 }
 
+TEST(EpochFiguresTest, FinishedEpochsOfSeveralPartsAddUpAsOneEpoch) {
+  EpochFigures sum;
+  for (const double part : {1.0, 3.0}) {
+    EpochFigures own;
+    own[Figure::kLoss] = 10 * part;
+    own[Figure::kLossWeight] = 4 * part;
+    own[Figure::kRounds] = 6;
+    own[Figure::kMinibatches] = part;
+    own[Figure::kSeconds] = part;
+    own[Figure::kCutNodes] = 5;
+    own.Finish(own.ToSum(), 1);
+    sum.Add(own);
+  }
+  EpochFigures nothing;
+  nothing.Finish(nothing.ToSum(), 1);  // divides by 0
+  sum.Add(nothing);
+  sum.Finish(sum.ToSum(), 1);
+  EXPECT_EQ(sum[Figure::kLoss], 2.5);
+  EXPECT_EQ(sum[Figure::kRounds], 3);
+  EXPECT_EQ(sum[Figure::kSeconds], 4);
+  EXPECT_EQ(sum[Figure::kCutNodes], 10);
+}
+
 TEST(EpochFiguresTest, TheLogHasWholeNumbersWhereTheyAre) {
   EpochFigures figures;
   figures[Figure::kSteps] = 5;

@@ -1,0 +1,81 @@
+// Training by averaging models (CATGNN, arXiv 2404.02300, section 3.3), in the place of one loop
+// whose gradients all ranks sum in every step.
+//
+// A round is K epochs. In it a rank takes its parts in turn: it opens the part, trains a model of
+// its own for K epochs on the part's rows, beginning with the weights of the last average, and
+// closes the part. Then all models of all ranks are averaged, each weighted by its part's training
+// rows, and the average is evaluated. Parts, and so ranks, may take different numbers of steps; who
+// is done first waits for the others at the average, at most for the collectives' timeout.
+//
+// Each part's training is a TrainingLoop of one rank: nothing in a step knows of averaging. The
+// optimizer's state (Adam's moments) stays with the part from round to round and is not averaged:
+// so only weights travel, once a round.
+//
+// What a part's epoch does depends on the weights it begins with, the part's optimizer state, and
+// (seed, part, epoch, step): not on which rank trains it. With another number of ranks only the
+// order of the average's sums differs.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/base/status.h"
+#include "trainer/averaging/best_model.h"
+#include "trainer/averaging/part_source.h"
+#include "trainer/distributed/model_average.h"
+#include "trainer/training/training_loop.h"
+
+namespace halograph {
+
+// Not thread-safe. Memory beside what a part takes: the weights four times (the model, the last
+// average, the sum, the best), and the optimizer's state of each part of the rank.
+class AveragedTraining {
+ public:
+  // `run`: whose model is trained; it must have equal weights on all ranks. Evaluation comes after
+  // averages only: after the first that ends with or after an epoch where run.options.eval_every
+  // wants one, and after the last. `on_epoch` is called on every rank for the epochs of a round,
+  // one after the other, once the round is averaged; `on_step` as TrainingLoop's.
+  AveragedTraining(Session& run, PartSource* parts, TrainingLoop::OnStep on_step,
+                   TrainingLoop::OnEpoch on_epoch);
+
+  // All epochs, or those of the rounds before a signal came to any of the ranks; leaves the weights
+  // of the best average in the model.
+  //   Unavailable  a rank did not come to the average within the timeout: the epoch is named, and
+  //                what the wait was for
+  //   else         as TrainingLoop::Run, with rank and part in front, and as PartSource
+  [[nodiscard]] StatusOr<TrainResult> Run();
+
+ private:
+  // An epoch of this rank's parts, before the ranks have met.
+  struct EpochSums {
+    EpochFigures figures;
+    std::vector<double> metric;
+  };
+
+  // Trains all parts from epoch `first` to before `end`. Whether a signal has come.
+  [[nodiscard]] StatusOr<bool> TrainParts(int64_t first, int64_t end);
+  [[nodiscard]] StatusOr<bool> TrainPart(int part, int64_t first, int64_t end);
+  void Add(const TrainingLoop& loop, const EpochStats& stats, EpochSums* sums);
+  // Meets with the others: averages, and makes the round's figures those of all ranks. Sets
+  // result_.stopped if any rank stops.
+  [[nodiscard]] Status Average(int64_t first, int64_t end, bool stop);
+  [[nodiscard]] StatusOr<std::vector<EpochStats>> OverRanks(int64_t first);
+  // Evaluates if it is due, and reports the epochs of the round.
+  [[nodiscard]] Status EndRound(int64_t first, int64_t end);
+
+  Session& run_;
+  PartSource& parts_;
+  const TrainingLoop::OnStep on_step_;
+  const TrainingLoop::OnEpoch on_epoch_;
+  const std::vector<torch::Tensor> values_;  // parameters, then buffers
+  ModelAverage average_;
+  BestModel best_;
+  std::map<int, std::string> optimizers_;  // by part
+  std::vector<EpochSums> round_;           // by epoch of the round
+  TrainResult result_;
+};
+
+}  // namespace halograph

@@ -1,0 +1,144 @@
+#include "trainer/run/part_sources.h"
+
+#include <array>
+#include <set>
+#include <utility>
+
+#include "client/part_alone/part_view.h"
+#include "trainer/run/prepare.h"
+#include "trainer/tasks/registry.h"
+
+namespace halograph {
+namespace {
+
+// What both have in common.
+class SourceOfRun : public PartSource {
+ public:
+  SourceOfRun(Session& run, std::vector<int> parts) : run_(run), parts_(std::move(parts)) {}
+
+  const std::vector<int>& parts() const override { return parts_; }
+
+  StatusOr<std::unique_ptr<OpenedPart>> Open(int part) override {
+    auto opened = std::make_unique<OpenedPart>(&run_.cancel);
+    Session& session = opened->session;
+    session.options = run_.options;
+    session.options.rank = 0;
+    session.options.world_size = 1;
+    session.options.seed = SubKey(run_.options.seed, static_cast<uint64_t>(part));
+    session.stop = run_.stop;
+    const Status prepared = OpenInto(part, &session);
+    if (prepared.ok()) return opened;
+    return Annotate(prepared, fmt::format("rank {}, part {}", run_.options.rank, part));
+  }
+
+ protected:
+  [[nodiscard]] virtual StatusOr<Stores> OpenStoresOfPart(int part, CancelToken* cancel) = 0;
+  Session& run_;
+
+ private:
+  Status OpenInto(int part, Session* session) {
+    HG_ASSIGN_OR_RETURN(session->stores, OpenStoresOfPart(part, &session->cancel));
+    HG_ASSIGN_OR_RETURN(session->ranks, Communicator::Join({}));
+    RunInputs inputs;
+    HG_RETURN_IF_ERROR(PrepareMinibatches(*session, &inputs));
+    session->model = run_.model;
+    if (session->task->output_dim() == run_.task->output_dim()) return OkStatus();
+    return FailedPrecondition(
+        "task '{}' has {} outputs by the labels of this part, and {} by those of part {}: its "
+        "metadata needs num_classes",
+        session->task->name(), session->task->output_dim(), run_.task->output_dim(),
+        parts_.front());
+  }
+
+  const std::vector<int> parts_;
+};
+
+class PartsOfWholeGraph final : public SourceOfRun {
+ public:
+  using SourceOfRun::SourceOfRun;
+
+  StatusOr<BothSets> Evaluate() override {
+    BothSets sets;
+    for (const auto& [purpose, figures] :
+         {std::pair{BatchPurpose::kValid, &sets.valid}, {BatchPurpose::kTest, &sets.test}}) {
+      HG_ASSIGN_OR_RETURN(const Evaluation evaluated, halograph::Evaluate(run_, purpose));
+      if (evaluated.stopped) return BothSets{.stopped = true};
+      *figures = evaluated.figures;
+    }
+    return sets;
+  }
+  StatusOr<std::optional<double>> MostFrequent(BatchPurpose set) override {
+    return MostFrequentShare(run_, set);
+  }
+
+ protected:
+  StatusOr<Stores> OpenStoresOfPart(int part, CancelToken* /*cancel*/) override {
+    return Stores{MakePartView(run_.stores.graph.get(), part),
+                  MakePartView(run_.stores.kv.get(), part)};
+  }
+};
+
+class PartsAlone final : public SourceOfRun {
+ public:
+  using SourceOfRun::SourceOfRun;
+
+  StatusOr<BothSets> Evaluate() override {
+    std::array<SetSums, 2> sums = {SetSums(*run_.task), SetSums(*run_.task)};
+    constexpr std::array kSets = {BatchPurpose::kValid, BatchPurpose::kTest};
+    bool stop = false;
+    for (size_t i = 0; i < parts().size() && !stop; ++i) {
+      HG_ASSIGN_OR_RETURN(const auto part, Open(parts()[i]));
+      for (size_t set = 0; set < kSets.size() && !stop; ++set) {
+        HG_ASSIGN_OR_RETURN(stop, sums[set].AddRows(part->session, kSets[set]));
+      }
+    }
+    torch::Tensor stopping = torch::full({1}, stop ? 1.0 : 0.0);
+    HG_RETURN_IF_ERROR(run_.ranks->AllReduceSum(
+        stopping, "meeting after evaluation (waiting for other ranks to go through their parts)"));
+    if (stopping.item<float>() > 0) return BothSets{.stopped = true};
+    HG_ASSIGN_OR_RETURN(const Evaluation valid, sums[0].OverRanks(*run_.ranks));
+    HG_ASSIGN_OR_RETURN(const Evaluation test, sums[1].OverRanks(*run_.ranks));
+    return BothSets{.valid = valid.figures, .test = test.figures};
+  }
+
+  StatusOr<std::optional<double>> MostFrequent(BatchPurpose set) override {
+    std::vector<double> own;
+    for (const int number : parts()) {
+      HG_ASSIGN_OR_RETURN(const auto part, Open(number));
+      const std::vector<double> of_part = part->session.task->ClassCounts(set);
+      own.resize(std::max(own.size(), of_part.size()));
+      for (size_t i = 0; i < of_part.size(); ++i) own[i] += of_part[i];
+    }
+    return MostFrequentOf(own, *run_.ranks);
+  }
+
+ protected:
+  StatusOr<Stores> OpenStoresOfPart(int part, CancelToken* cancel) override {
+    StoreOptions where = StoreOptionsOf(run_.options);
+    where.part_alone = part;
+    if (!checked_.insert(part).second) where.verify = VerifyLevel::kHeaders;
+    return OpenStores(where, cancel);
+  }
+
+ private:
+  std::set<int> checked_;
+};
+
+}  // namespace
+
+StatusOr<std::unique_ptr<PartSource>> MakePartSource(Session& run) {
+  const TrainOptions& options = run.options;
+  const GraphInfo& info = run.stores.graph->info();
+  HG_ASSIGN_OR_RETURN(std::vector<int> parts,
+                      PartsOfRank(options.rank, info.book.num_parts(), options.world_size));
+  if (!run.task->parameters().empty() || run.task->StartSweep(BatchPurpose::kValid) != nullptr) {
+    return InvalidArgument(
+        "--average-every is for tasks about nodes; train task '{}' with gradients summed in every "
+        "step",
+        run.task->name());
+  }
+  if (!options.part_only) return std::make_unique<PartsOfWholeGraph>(run, std::move(parts));
+  return std::make_unique<PartsAlone>(run, std::move(parts));
+}
+
+}  // namespace halograph
