@@ -11,10 +11,24 @@
 namespace halograph {
 namespace {
 
-std::vector<torch::Tensor> ValuesOf(const Session& session) {
-  std::vector<torch::Tensor> values = session.Parameters();
-  for (const torch::Tensor& buffer : session.model->buffers()) values.push_back(buffer);
-  return values;
+std::vector<torch::Tensor> WeightsOf(const Session& session) {
+  std::vector<torch::Tensor> weights = session.Parameters();
+  for (const torch::Tensor& buffer : session.model->buffers()) weights.push_back(buffer);
+  return weights;
+}
+
+// Before the first step.
+std::vector<torch::Tensor> MomentsOf(const Session& session) {
+  const TrainOptions& options = session.options;
+  return Optimizer(options.optimizer, session.Parameters(), options.learning_rate,
+                   options.weight_decay)
+      .Moments();
+}
+
+std::vector<torch::Tensor> Both(std::vector<torch::Tensor> some,
+                                const std::vector<torch::Tensor>& others) {
+  some.insert(some.end(), others.begin(), others.end());
+  return some;
 }
 
 // Whether an evaluation is due after one of the epochs [first, end).
@@ -35,9 +49,10 @@ AveragedTraining::AveragedTraining(Session& run, PartSource* parts, TrainingLoop
       parts_(*parts),
       on_step_(std::move(on_step)),
       on_epoch_(std::move(on_epoch)),
-      values_(ValuesOf(run)),
-      average_(values_),
-      best_(values_, run.task->metric(), run.options.epochs) {}
+      weights_(WeightsOf(run)),
+      moments_(MomentsOf(run)),
+      average_(Both(weights_, moments_)),
+      best_(weights_, run.task->metric(), run.options.epochs) {}
 
 StatusOr<TrainResult> AveragedTraining::Run() {
   const TrainOptions& options = run_.options;
@@ -83,15 +98,17 @@ StatusOr<bool> AveragedTraining::TrainPart(int part, int64_t first, int64_t end)
   average_.Restart();
   TrainingLoop loop(session, on_step_, [](const EpochStats&) { return OkStatus(); },
                     {.epoch = first, .step = 0});
-  if (const auto state = optimizers_.find(part); state != optimizers_.end()) {
-    loop.optimizer().RestoreState(state->second);
-  }
+  loop.optimizer().SetMoments(moments_);
   for (int64_t epoch = first; epoch < end; ++epoch) {
     HG_ASSIGN_OR_RETURN(const EpochStats stats, loop.RunEpoch(epoch, 0));
     if (loop.stopped()) return true;
     Add(loop, stats, &round_[static_cast<size_t>(epoch - first)]);
   }
-  optimizers_[part] = loop.optimizer().SaveState();
+  const std::vector<torch::Tensor> moments = loop.optimizer().Moments();
+  for (size_t i = 0; i < moments_.size(); ++i) {
+    torch::Tensor moment = moments_[i];
+    moment.copy_(moments[i]);
+  }
   average_.Add(rows);
   return false;
 }

@@ -8,18 +8,16 @@
 // is done first waits for the others at the average, at most for the collectives' timeout.
 //
 // Each part's training is a TrainingLoop of one rank: nothing in a step knows of averaging. The
-// optimizer's state (Adam's moments) stays with the part from round to round and is not averaged:
-// so only weights travel, once a round.
+// optimizer's state (Adam's moments and count of steps) is averaged as the weights are: moments
+// that stayed with each part would pull each model back to where its own part's rows want it
+// (measured: docs/catgnn.md).
 //
-// What a part's epoch does depends on the weights it begins with, the part's optimizer state, and
-// (seed, part, epoch, step): not on which rank trains it. With another number of ranks only the
-// order of the average's sums differs.
+// What a part's epoch does depends on the last average and (seed, part, epoch, step): not on which
+// rank trains it. With another number of ranks only the order of the average's sums differs.
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "common/base/status.h"
@@ -31,7 +29,7 @@
 namespace halograph {
 
 // Not thread-safe. Memory beside what a part takes: the weights four times (the model, the last
-// average, the sum, the best), and the optimizer's state of each part of the rank.
+// average, the sum, the best), and the optimizer's state four times; whatever the number of parts.
 class AveragedTraining {
  public:
   // `run`: whose model is trained; it must have equal weights on all ranks. Evaluation comes after
@@ -70,11 +68,11 @@ class AveragedTraining {
   PartSource& parts_;
   const TrainingLoop::OnStep on_step_;
   const TrainingLoop::OnEpoch on_epoch_;
-  const std::vector<torch::Tensor> values_;  // parameters, then buffers
-  ModelAverage average_;
+  const std::vector<torch::Tensor> weights_;  // parameters, then buffers
+  const std::vector<torch::Tensor> moments_;  // of the optimizer
+  ModelAverage average_;                      // of both
   BestModel best_;
-  std::map<int, std::string> optimizers_;  // by part
-  std::vector<EpochSums> round_;           // by epoch of the round
+  std::vector<EpochSums> round_;  // by epoch of the round
   TrainResult result_;
 };
 

@@ -80,7 +80,9 @@ class PartsOfWholeGraph final : public SourceOfRun {
 
 class PartsAlone final : public SourceOfRun {
  public:
-  using SourceOfRun::SourceOfRun;
+  // The run has opened, and checked, the first.
+  PartsAlone(Session& run, std::vector<int> parts)
+      : SourceOfRun(run, std::move(parts)), checked_{this->parts().front()} {}
 
   StatusOr<BothSets> Evaluate() override {
     std::array<SetSums, 2> sums = {SetSums(*run_.task), SetSums(*run_.task)};

@@ -19,6 +19,8 @@ std::unique_ptr<torch::optim::Optimizer> Make(OptimizerKind kind,
   return std::make_unique<Adam>(std::move(parameters), AdamOptions(rate).weight_decay(decay));
 }
 
+using torch::optim::AdamParamState;
+
 double SumOfSquares(const float* values, int64_t count) {
   constexpr int64_t kLanes = 8;  // for the compiler to keep side by side
   double lanes[kLanes] = {};
@@ -63,7 +65,42 @@ StatusOr<torch::Tensor> PartOf(const std::map<std::string, torch::Tensor>& state
 
 Optimizer::Optimizer(OptimizerKind kind, std::vector<torch::Tensor> parameters,
                      double learning_rate, double weight_decay)
-    : optimizer_(Make(kind, std::move(parameters), learning_rate, weight_decay)) {}
+    : kind_(kind),
+      parameters_(parameters),
+      optimizer_(Make(kind, std::move(parameters), learning_rate, weight_decay)) {}
+
+std::vector<torch::Tensor> Optimizer::Moments() const {
+  std::vector<torch::Tensor> moments;
+  if (kind_ != OptimizerKind::kAdam) return moments;
+  const torch::NoGradGuard no_grad;
+  const auto& states = optimizer_->state();
+  for (const torch::Tensor& parameter : parameters_) {
+    const auto found = states.find(StateKey(parameter));
+    if (found == states.end()) {
+      moments.push_back(torch::zeros_like(parameter));
+      moments.push_back(torch::zeros_like(parameter));
+      moments.push_back(torch::zeros({1}));
+      continue;
+    }
+    const auto& state = static_cast<const AdamParamState&>(*found->second);
+    moments.push_back(state.exp_avg().clone());
+    moments.push_back(state.exp_avg_sq().clone());
+    moments.push_back(torch::full({1}, static_cast<float>(state.step())));
+  }
+  return moments;
+}
+
+void Optimizer::SetMoments(const std::vector<torch::Tensor>& moments) {
+  if (kind_ != OptimizerKind::kAdam) return;
+  const torch::NoGradGuard no_grad;
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    auto state = std::make_unique<AdamParamState>();
+    state->exp_avg(moments[3 * i].clone());
+    state->exp_avg_sq(moments[3 * i + 1].clone());
+    state->step(std::llround(moments[3 * i + 2].item<float>()));
+    optimizer_->state()[StateKey(parameters_[i])] = std::move(state);
+  }
+}
 
 void Optimizer::SetLearningRate(double rate) {
   for (torch::optim::OptimizerParamGroup& group : optimizer_->param_groups()) {
@@ -110,7 +147,7 @@ std::map<std::string, torch::Tensor> Optimizer::StateTensors() const {
     const auto found = optimizer_->state().find(StateKey(parameters[i]));
     if (found == optimizer_->state().end()) continue;
     // SGD without momentum keeps nothing.
-    const auto* adam = dynamic_cast<const torch::optim::AdamParamState*>(found->second.get());
+    const auto* adam = dynamic_cast<const AdamParamState*>(found->second.get());
     if (adam == nullptr) continue;
     named[fmt::format("{}.{}", i, kStep)] = torch::full({}, adam->step(), torch::kInt64);
     named[fmt::format("{}.{}", i, kMean)] = adam->exp_avg();
@@ -128,7 +165,7 @@ Status Optimizer::RestoreTensors(const std::map<std::string, torch::Tensor>& sta
     if (!state.contains(fmt::format("{}.{}", i, kStep))) continue;
     const torch::Tensor count = torch::zeros({}, torch::kInt64);
     HG_ASSIGN_OR_RETURN(const torch::Tensor step, PartOf(state, i, kStep, count));
-    auto own = std::make_unique<torch::optim::AdamParamState>();
+    auto own = std::make_unique<AdamParamState>();
     own->step(step.item<int64_t>());
     HG_ASSIGN_OR_RETURN(torch::Tensor mean, PartOf(state, i, kMean, parameters[i]));
     HG_ASSIGN_OR_RETURN(torch::Tensor squares, PartOf(state, i, kSquares, parameters[i]));

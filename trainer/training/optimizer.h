@@ -40,7 +40,16 @@ class Optimizer {
   // another shape or dtype; the state is then anything.
   [[nodiscard]] Status RestoreTensors(const std::map<std::string, torch::Tensor>& state);
 
+  // The same as float32 tensors of shapes that follow from the parameters alone, for whoever
+  // computes with them: of Adam both moments of each parameter and how many steps it was given; of
+  // SGD none. Zeros before the first step. Set requires tensors of these shapes; counts of steps
+  // are rounded.
+  [[nodiscard]] std::vector<torch::Tensor> Moments() const;
+  void SetMoments(const std::vector<torch::Tensor>& moments);
+
  private:
+  const OptimizerKind kind_;
+  const std::vector<torch::Tensor> parameters_;
   std::unique_ptr<torch::optim::Optimizer> optimizer_;
 };
 
