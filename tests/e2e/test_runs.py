@@ -7,7 +7,7 @@ import subprocess
 import sys
 import unittest
 
-from harness import events, npy, programs
+from harness import datasets, events, links, npy, programs
 from harness.cora_in_two import CoraInTwoTest
 from harness.programs import must
 from harness.training import options, read_log, start_ranks, train
@@ -105,6 +105,37 @@ class ConfigTest(CoraInTwoTest):
         path.write_text(f"graph: {self.graph}\nepochs: 1\nhiden: 16\n")
         self.assertCode(2, self.box.run("halograph-train", "--config", path),
                         f"{path}:3: ", "did you mean --hidden?")
+
+
+class OtherGraphsTest(programs.ProgramTest):
+    """Logs of other graphs and tasks are configurations too."""
+
+    def check(self, source, first, again):
+        graph = self.box.folder / "graph"
+        must(self.box.run("halograph-partition", "run", "--input", source, "--output", graph,
+                          "--parts", 2, "--method", "random", "--seed", 1))
+        log = self.box.folder / "first.jsonl"
+        must(self.box.run("halograph-train", *options(graph=graph, log=log, seed=3, threads=1,
+                                                      hidden=8, **first)))
+        wanted = read_log(log)
+        found = train(self.box, config=log, **again)
+        self.assertEqual(without_times(wanted[1]), without_times(found[1]))
+        return wanted[0], found[0]
+
+    def test_a_typed_graph_with_learnt_inputs(self):
+        first, again = self.check(
+            datasets.write_typed(self.box.folder / "source"),
+            dict(model="rgcn", embed="author:8,unused:8", fanouts="writes=2:1,cites=1:0,*=3:3",
+                 batch_size=10, epochs=2, features="feat", metric="macro-f1,accuracy",
+                 state=self.box.folder / "state"),
+            dict(state=self.box.folder / "other"))
+        for key in ("features", "fanouts", "embed", "learnt_inputs"):
+            self.assertEqual(first[key], again[key])
+
+    def test_links(self):
+        self.check(links.write(self.box.folder / "source", datasets.cora()),
+                   dict(fanouts="5,3", eval_fanouts="4,2", batch_size=500, epochs=1, score="mlp",
+                        negative_sampling="degree", eval_negatives=20, corrupt="both"), {})
 
 
 class EventsTest(CoraInTwoTest):
