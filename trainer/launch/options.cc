@@ -385,6 +385,11 @@ Status TrainOptions::Validate() const {
   HG_RETURN_IF_ERROR(CheckControl(control, learning_rate));
   HG_RETURN_IF_ERROR(CheckCheckpoints(checkpoint));
   HG_RETURN_IF_ERROR(CheckAveraging(*this));
+  if (control.patience > 0 && eval_every == 0 && control.eval_every_steps == 0) {
+    return InvalidArgument(
+        "--patience counts evaluations, and --eval-every 0 has one only at the end: give "
+        "--eval-every or --eval-every-steps");
+  }
   if (threads_per_minibatch > sample_threads) {
     return InvalidArgument("--threads-per-minibatch is {}, expected 0 to {} (--sample-threads)",
                            threads_per_minibatch, sample_threads);

@@ -236,6 +236,11 @@ TEST(CommandLineTest, LimitsArriveAndOnlyTheClockMayDifferBetweenRanks) {
   EXPECT_FALSE(SharedFacts(o).contains("time_limit"));
   EXPECT_THAT(Refusal({"--graph", "g", "--min-delta", "0.1"}),
               HasSubstr("--min-delta is for --patience"));
+  const std::vector<const char*> never = {"--graph", "g", "--patience", "2", "--eval-every", "0"};
+  EXPECT_THAT(Refusal(never), HasSubstr("--patience counts evaluations"));
+  std::vector<const char*> steps = never;
+  steps.insert(steps.end(), {"--eval-every-steps", "5"});
+  EXPECT_FALSE(Parse(steps).exit_code.has_value());
 }
 
 TEST(CommandLineTest, ServersAreAList) {

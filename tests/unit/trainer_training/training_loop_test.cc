@@ -578,6 +578,10 @@ TEST_F(TrainingLimitsTest, AsManyStepsAsTheEpochsHaveAreNoLimit) {
 }
 
 TEST_F(TrainingLimitsTest, EvaluationsWithinAnEpochCountForTheBestAndChangeNoStep) {
+  auto sage = std::make_shared<SageOptions>();
+  sage->hidden = 16;
+  sage->norm = Normalization::kBatch;  // it computes otherwise in training than in evaluation
+  options_.model_options = std::move(sage);
   options_.eval_every = 0;
   const Course plain = Train();
   options_.control.eval_every_steps = 2;
