@@ -9,6 +9,8 @@ CORA = dict(hidden=256, fanouts="15,10", lr=0.01, weight_decay=0.0005, dropout=0
             normalize_features="row", batch_size=1000, threads=1)
 AMAZON_PHOTO = dict(hidden=64, fanouts="10,5", lr=0.005, dropout=0.5, epochs=15, batch_size=500,
                     threads=1)
+# Of parts of which each has few classes: one step of all its seeds between two averages.
+AVERAGED_AMAZON_PHOTO = dict(AMAZON_PHOTO, batch_size=600, epochs=100, eval_every=20)
 # The recipes of the papers: all neighbours of all training nodes in one step.
 WHOLE_CORA = dict(fanouts="-1,-1", batch_size=140, eval_batch_size=1000, normalize_features="row",
                   threads=1)
@@ -147,6 +149,32 @@ class DefaultsTest(AccuracyBase):
 
     def test_amazon_photo(self):
         self.check("amazon-photo", 0.94)
+
+
+
+class AveragedModelsTest(AccuracyBase):
+    """Eight parts on two ranks, each trained alone with its halo, models averaged after every epoch:
+    as good as in one piece (docs/catgnn.md has the means of five seeds)."""
+
+    def check(self, source, settings, seeds, averaged=None):
+        graph = self.box.folder / "graph"
+        must(self.box.run("halograph-partition", "run", "--input", source, "--output", graph,
+                          "--parts", 8, "--seed", 1, "--halo-features", "--hops", 2))
+        whole = mean(self.embedded(graph, seeds, settings))
+        found = []
+        for seed in seeds:
+            for rank in start_ranks(self.box, 2, graph=graph, seed=seed, part_only=True,
+                                    average_every=1, **(averaged or settings)):
+                self.assertEqual(0, rank.wait(programs.seconds(600)), rank.text)
+            found.append(read_log(self.box.folder / "rank0.jsonl")[2]["test_acc"])
+            print(f"  seed {seed}, eight parts on two ranks: {found[-1]:.4f}", flush=True)
+        self.assertGreaterEqual(mean(found), whole - 0.01)
+
+    def test_cora(self):
+        self.check(datasets.cora(), dict(CORA, eval_every=5), range(2))
+
+    def test_amazon_photo(self):
+        self.check(datasets.real("amazon-photo"), AMAZON_PHOTO, [0], AVERAGED_AMAZON_PHOTO)
 
 
 if __name__ == "__main__":

@@ -96,5 +96,27 @@ TEST(ClipToNormTest, GradientsWithoutAFiniteNormStayAsTheyAre) {
   EXPECT_EQ(gradients[0].item<float>(), 1.0F);
 }
 
+TEST(OptimizerTest, OneThatIsGivenTheMomentsGoesOnBitForBit) {
+  for (const OptimizerKind kind : kKinds) {
+    torch::Tensor x = torch::linspace(1, 2, 5).requires_grad_();
+    Optimizer optimizer(kind, {x}, 0.1, 0.001);
+    const size_t count = optimizer.Moments().size();
+    EXPECT_EQ(count, kind == OptimizerKind::kAdam ? 3U : 0U);
+    for (int i = 0; i < 3; ++i) Descend(optimizer, x);
+    torch::Tensor y = x.detach().clone().requires_grad_();
+    Optimizer other(kind, {y}, 0.1, 0.001);
+    other.SetMoments(optimizer.Moments());
+    for (int i = 0; i < 3; ++i) {
+      Descend(optimizer, x);
+      Descend(other, y);
+      EXPECT_TRUE(torch::equal(x, y)) << static_cast<int>(kind) << " " << i;
+    }
+    ASSERT_EQ(other.Moments().size(), count);
+    for (size_t i = 0; i < count; ++i) {
+      EXPECT_TRUE(torch::equal(other.Moments()[i], optimizer.Moments()[i]));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace halograph
