@@ -23,6 +23,12 @@ OptionRow& AddServersRow(OptionTable& rows, RemoteOptions* options, std::string 
       .ValueName("HOST:PORT");
 }
 
+void AddServerTimeoutRow(OptionTable& rows, RemoteOptions* options) {
+  rows.Add("server-timeout", &options->server_timeout,
+           "how long a call waits for a server that went away; 0s: within --timeout")
+      .Range(std::chrono::nanoseconds(0), std::chrono::hours(24));
+}
+
 void AddCallRows(OptionTable& rows, RemoteOptions* options, std::string timeout_help) {
   // gRPC counts message sizes in int; below the smallest not even a schema comes through.
   constexpr int64_t kSmallestMessageBytes = 4096;
@@ -46,6 +52,7 @@ Status RemoteOptions::Validate() const {
   OptionTable rows;
   AddServersRow(rows, &copy, "");
   AddCallRows(rows, &copy, "");
+  AddServerTimeoutRow(rows, &copy);
   return rows.Validate();
 }
 

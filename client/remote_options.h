@@ -14,6 +14,9 @@ namespace halograph {
 struct RemoteOptions {
   std::vector<std::string> servers = {};                        // HOST:PORT in any order
   std::chrono::nanoseconds timeout = std::chrono::seconds(30);  // of every call, retries included
+  // Of a call whose servers all went away: how long it waits for one of them, from then on, instead
+  // of the rest of `timeout`. 0: no other time than that.
+  std::chrono::nanoseconds server_timeout = std::chrono::nanoseconds(0);
   int64_t max_message_bytes = 4194304;  // what this client receives and sends at most
   int channels_per_server = 2;
   int calls_in_flight = 4;  // per server and Pull or Sample
@@ -28,6 +31,8 @@ struct RemoteOptions {
 
 // --servers; returned so that a program may require it.
 OptionRow& AddServersRow(OptionTable& rows, RemoteOptions* options, std::string help);
+// --server-timeout.
+void AddServerTimeoutRow(OptionTable& rows, RemoteOptions* options);
 // What bounds calls: --timeout, --max-message-bytes, --calls-in-flight, --channels-per-server.
 void AddCallRows(OptionTable& rows, RemoteOptions* options, std::string timeout_help);
 

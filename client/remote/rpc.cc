@@ -115,6 +115,8 @@ class RpcBatch {
   [[nodiscard]] Clock::time_point NextWakeUp() const;
   void Handle(Task* task);
   void Retry(Task* task, const AttemptResult& result);
+  // None of its servers is there: it waits for them.
+  void WaitForServers(Task* task, Clock::time_point now) const;
   // Goes on with another server than the one that gave this result.
   void FailOver(Task* task, const AttemptResult& result);
   void FinishWithError(Task* task, const Status& error);
@@ -307,7 +309,8 @@ void RpcBatch::Handle(Task* task) {
     if (task->replicated && client_.health_.Answered(task->server)) {
       spdlog::info("{} answers again", client_.address(task->server));
     }
-    Add(std::exchange(task->more, {}), task->begin);
+    // What goes on with it does not pay for a server that was gone.
+    Add(std::exchange(task->more, {}), task->gone ? Clock::now() : task->begin);
     return Drop(task);
   }
   if (task->maybe_done && task->rpc.done_before == result.status.code()) return Drop(task);
@@ -335,10 +338,18 @@ void RpcBatch::Retry(Task* task, const AttemptResult& result) {
   if (others_left && task->tries_here >= policy.tries_a_server) {
     return FailOver(task, result);
   }
+  if (!result.pushback.has_value()) WaitForServers(task, now);
   task->NoteError(result.status);
   task->last_error = result.status;
   task->not_before = now + RetryPause(task->attempts, result.pushback, NextJitter());
   if (task->not_before >= task->deadline) FinishWithError(task, result.status);
+}
+
+void RpcBatch::WaitForServers(Task* task, Clock::time_point now) const {
+  const std::chrono::nanoseconds wait = client_.options_.server_timeout;
+  if (wait.count() == 0 || std::exchange(task->gone, true)) return;
+  task->deadline = now + wait;
+  if (context_.deadline.has_value()) task->deadline = std::min(task->deadline, *context_.deadline);
 }
 
 void RpcBatch::FailOver(Task* task, const AttemptResult& result) {
@@ -364,6 +375,7 @@ void RpcBatch::FailOver(Task* task, const AttemptResult& result) {
     task->not_before += RetryPause(task->attempts, {}, NextJitter());
   }
   const bool full = result.pushback.has_value();
+  if (once_around && IsNoAnswer(error) && !full) WaitForServers(task, now);
   const bool lost = !full && client_.health_.Lost(from, now);
   const int next = client_.health_.Choose(left, now);
   task->not_before = std::max(task->not_before, client_.health_.FullUntil(next));

@@ -79,9 +79,10 @@ class RpcClient {
 
   // Runs all calls and those that they add, in order; begins no more than options.calls_in_flight
   // at a time at one server (calls that fail over come on top); returns when none is under way,
-  // whatever happened. A call has options.timeout from its first attempt on, but no longer than the
-  // context's deadline; UNAVAILABLE is tried again within it as its policy says. The first error
-  // ends the rest:
+  // whatever happened. A call has options.timeout from its first attempt on; UNAVAILABLE is tried
+  // again within it as its policy says. When the last of its servers is found gone (its connection
+  // lost or refused), the call has options.server_timeout from then on instead, unless that is 0.
+  // None has longer than the context's deadline. The first error ends the rest:
   //   Unavailable, DeadlineExceeded  no answer in time; the last cause is named, and where several
   //                                  servers could answer each one's
   //   Cancelled                      the context's token was cancelled

@@ -31,6 +31,7 @@ struct RpcTask {
   int attempts = 0;
   bool failed_over = false;                     // to the server asked now
   bool maybe_done = false;                      // an attempt ended without an answer
+  bool gone = false;                            // its servers went away: `deadline` is of that
   Status last_error;                            // after which the call was tried again
   std::unique_ptr<Transport::Attempt> attempt;  // set: under way, or ended and not handled yet
   bool ended = false;                           // of the attempt: gRPC is done with it

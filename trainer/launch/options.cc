@@ -196,6 +196,7 @@ void AddRankRows(OptionTable& rows, TrainOptions* o) {
       .DefaultText("MASTER_PORT");
   rows.Group("Calls");
   AddCallRows(rows, &o->remote, "bound on every call and collective");
+  AddServerTimeoutRow(rows, &o->remote);
 }
 
 void AddModelRows(OptionTable& rows, TrainOptions* o) {

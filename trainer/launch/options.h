@@ -54,7 +54,7 @@ struct TrainOptions {
   int world_size = 1;
   std::string master_addr = "127.0.0.1";
   int master_port = 29500;
-  // remote.timeout is that of every collective too.
+  // remote.timeout is that of every collective too; remote.server_timeout comes on top there.
 
   std::string task;                   // empty: the only one
   TaskOptions tasks;                  // of all kinds of tasks

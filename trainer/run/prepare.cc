@@ -109,10 +109,11 @@ void PlanSampling(Session& session) {
 
 Status JoinRanks(Session& session) {
   const TrainOptions& options = session.options;
-  HG_ASSIGN_OR_RETURN(
-      session.ranks,
-      Communicator::Join({options.rank, options.world_size, options.master_addr,
-                          options.master_port, options.remote.timeout, session.stop->flag()}));
+  // While one rank waits for a server that went away, the others wait for it.
+  const auto timeout = options.remote.timeout + options.remote.server_timeout;
+  HG_ASSIGN_OR_RETURN(session.ranks,
+                      Communicator::Join({options.rank, options.world_size, options.master_addr,
+                                          options.master_port, timeout, session.stop->flag()}));
   return OkStatus();
 }
 

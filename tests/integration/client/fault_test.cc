@@ -105,6 +105,32 @@ TEST_F(RemoteFaultTest, AServerThatRestartsWithinTheTimeoutIsFoundAgain) {
   EXPECT_TRUE(*found == *before);
 }
 
+TEST_F(RemoteFaultTest, AServerThatWentAwayIsWaitedForAsLongAsTheServerTimeoutSays) {
+  const auto graph = WriteGraph();
+  auto server = Serve(graph, {});
+  const std::string address = server->address();
+  RemoteOptions longer = Options({address}, kShort);
+  longer.server_timeout = seconds(60);
+  RemoteOptions shorter = Options({address}, std::chrono::minutes(5));
+  shorter.server_timeout = kShort;
+  const RemoteStores patient = Open(longer);
+  const RemoteStores hasty = Open(shorter);
+  const auto before = Sample(*patient.graph, {1, 2, 3});
+  server.reset();
+  const Stopwatch watch;
+  ExpectError(Sample(*hasty.graph, {1, 2, 3}).status(), absl::StatusCode::kUnavailable,
+              {address + ": GraphService/Sample: no answer within 0.7"});
+  EXPECT_LT(watch.elapsed(), kShort + kSlack);
+  auto after = std::async(std::launch::async, [&] { return Sample(*patient.graph, {1, 2, 3}); });
+  EXPECT_EQ(after.wait_for(2 * kShort), std::future_status::timeout) << "it waits on";
+  server::ServerOptions options;
+  options.listen = address;
+  server = Serve(graph, {}, options);
+  const auto found = after.get();
+  ASSERT_TRUE(found.ok()) << ToString(found.status());
+  EXPECT_TRUE(*found == *before);
+}
+
 // Another graph, and another partitioning of the same one: the ids would fit, and mean other nodes.
 TEST_F(RemoteFaultTest, AServerThatComesBackWithAnotherGraphEndsEveryCallNamingBoth) {
   const auto identity = [](const std::filesystem::path& graph) {
