@@ -176,8 +176,7 @@ Status RocksDbRounds(const std::filesystem::path& folder, int rounds, const Muta
   HG_ASSIGN_OR_RETURN(const std::unique_ptr<KeyedRows> keyed, MakeRows(spec, space));
   std::vector<double> memory_s, push_s, put_s;
   for (int round = -kWarmUp; round < rounds; ++round) {
-    const PushedRows view =
-        pushes[static_cast<size_t>(round + kWarmUp) % pushes.size()].view();
+    const PushedRows view = pushes[static_cast<size_t>(round + kWarmUp) % pushes.size()].view();
     const double begin = Now();
     table.ApplyGradients({&view, 1}, nullptr);
     const double updated = Now(), put_before = space->put_seconds();
