@@ -713,7 +713,7 @@ TEST_F(TrainingLoopTest, ALoopThatBeginsAtAStepGoesOnAsTheUndisturbedOneDid) {
     whole = seen;
     const size_t steps = whole[0].losses.size() / kEpochs;
     ASSERT_GT(steps, 2U);
-    for (const TrainingStart start : {TrainingStart{0, 1}, {1, 0}, {1, 2}}) {
+    for (const TrainingStart& start : {TrainingStart{0, 1}, {1, 0}, {1, 2}}) {
       std::vector<Seen> rest(world_size);
       run(start, &rest);
       for (int rank = 0; rank < world_size; ++rank) {
