@@ -2,6 +2,8 @@
 
 #include <cmath>
 #include <limits>
+#include <map>
+#include <string>
 
 #include <gtest/gtest.h>
 
@@ -116,6 +118,48 @@ TEST(OptimizerTest, OneThatIsGivenTheMomentsGoesOnBitForBit) {
       EXPECT_TRUE(torch::equal(other.Moments()[i], optimizer.Moments()[i]));
     }
   }
+}
+
+TEST(OptimizerTest, OneRestoredFromTensorsGoesOnBitForBit) {
+  for (const OptimizerKind kind : kKinds) {
+    torch::Tensor x = torch::linspace(1, 2, 5).requires_grad_();
+    Optimizer optimizer(kind, {x}, 0.1, 0.001);
+    EXPECT_TRUE(optimizer.StateTensors().empty()) << "no step was made";
+    for (int i = 0; i < 3; ++i) Descend(optimizer, x);
+    EXPECT_EQ(optimizer.StateTensors().size(), kind == OptimizerKind::kAdam ? 3U : 0U);
+    torch::Tensor y = x.detach().clone().requires_grad_();
+    Optimizer other(kind, {y}, 0.1, 0.001);
+    ASSERT_TRUE(other.RestoreTensors(optimizer.StateTensors()).ok());
+    for (int i = 0; i < 3; ++i) {
+      Descend(optimizer, x);
+      Descend(other, y);
+      EXPECT_TRUE(torch::equal(x, y)) << static_cast<int>(kind) << " " << i;
+    }
+  }
+}
+
+TEST(OptimizerTest, TensorsThatDoNotFitAreRefused) {
+  torch::Tensor x = torch::ones({5}).requires_grad_();
+  Optimizer adam(OptimizerKind::kAdam, {x}, 0.1, 0);
+  Descend(adam, x);
+  const auto whole = adam.StateTensors();
+  const auto refused = [&](const std::map<std::string, torch::Tensor>& state) {
+    Optimizer restored(OptimizerKind::kAdam, {x}, 0.1, 0);
+    return restored.RestoreTensors(state).code() == absl::StatusCode::kFailedPrecondition;
+  };
+  EXPECT_FALSE(refused(whole));
+  for (const auto& [name, tensor] : whole) {
+    auto state = whole;
+    state[name] = torch::ones({4});
+    EXPECT_TRUE(refused(state)) << name << " of another shape";
+    state.erase(name);
+    EXPECT_TRUE(refused(state)) << "without " << name;
+  }
+  auto state = whole;
+  state["1.step"] = torch::zeros({}, torch::kInt64);
+  EXPECT_TRUE(refused(state)) << "of a parameter that there is not";
+  EXPECT_EQ(Optimizer(OptimizerKind::kSgd, {x}, 0.1, 0).RestoreTensors(whole).code(),
+            absl::StatusCode::kFailedPrecondition);
 }
 
 }  // namespace
