@@ -36,17 +36,21 @@ class EmbeddingModel final : public Model {
     }
   }
 
-  std::vector<torch::Tensor> Forward(const ModelInput& input) override {
+  std::vector<torch::Tensor> ForwardLayer(size_t /*layer*/, const LayerInput& input) override {
     std::vector<torch::Tensor> outputs(width_of_type_.size());
-    const std::vector<int64_t>& seeds = input.minibatch->layers.front().num_destinations;
+    const std::vector<int64_t>& seeds = input.layer->num_destinations;
     for (size_t type = 0; type < outputs.size(); ++type) {
       if (seeds[type] == 0 || !input.nodes[type].defined()) continue;
       outputs[type] = RowsOf(type, input.nodes[type].narrow(0, 0, seeds[type]), input.draws);
     }
     return outputs;
   }
-  std::vector<torch::Tensor> Embed(const ModelInput& input) override { return Forward(input); }
+  std::vector<torch::Tensor> EmbedLayer(const LayerInput& input) override {
+    return ForwardLayer(0, input);
+  }
   int64_t embedding_dim() const override { return output_dim_; }
+  size_t num_layers() const override { return 1; }
+  int64_t layer_dim(size_t /*layer*/) const override { return output_dim_; }
 
  private:
   torch::Tensor RowsOf(size_t type, torch::Tensor x, const std::optional<uint64_t>& draws) {

@@ -16,8 +16,7 @@ namespace halograph {
 struct LayerPlace {
   size_t layer = 0;  // of the model, from the inputs on
   const Block* block = nullptr;
-  const Block* outer = nullptr;                // whose destinations are this block's sources; null
-                                               // in layer 0
+  const Block* outer = nullptr;                // LayerInput's; or null
   const Block* looped = nullptr;               // BlockForm::kSelfLoops; null: not made
   const TransposedBlock* by_source = nullptr;  // of the block, or of `looped`; or null
   std::optional<uint64_t> draws;               // ModelInput's
@@ -31,9 +30,11 @@ class LayeredModel : public Model {
  public:
   LayeredModel(const LayerOptions& options, const ModelShape& shape, Activation activation);
 
-  std::vector<torch::Tensor> Forward(const ModelInput& input) override;
-  std::vector<torch::Tensor> Embed(const ModelInput& input) override;
+  std::vector<torch::Tensor> ForwardLayer(size_t layer, const LayerInput& input) override;
+  std::vector<torch::Tensor> EmbedLayer(const LayerInput& input) override;
   int64_t embedding_dim() const override { return InDim(num_layers() - 1); }
+  size_t num_layers() const override { return dims_.size() - 1; }
+  int64_t layer_dim(size_t layer) const override { return OutDim(layer); }
 
  protected:
   // The formula of one layer. `h`: [sources, InDim(layer)], contiguous, its first rows the
@@ -41,23 +42,16 @@ class LayeredModel : public Model {
   // OutDim(layer)], finished as `output` says.
   [[nodiscard]] virtual torch::Tensor Layer(const torch::Tensor& h, const LayerPlace& at,
                                             const LayerOutput& output) = 0;
-  // Layer 0 out of ModelInput::self_and_mean. For kinds that ask for it.
-  [[nodiscard]] virtual torch::Tensor LayerOfRows(const torch::Tensor& self_and_mean,
+  // The same out of LayerInput::self_and_mean. For kinds that ask for it.
+  [[nodiscard]] virtual torch::Tensor LayerOfRows(const torch::Tensor& self_and_mean, size_t layer,
                                                   const LayerOutput& output);
 
-  [[nodiscard]] size_t num_layers() const { return dims_.size() - 1; }
   [[nodiscard]] bool last(size_t layer) const { return layer + 1 == num_layers(); }
   [[nodiscard]] int64_t InDim(size_t layer) const { return dims_[layer]; }
   [[nodiscard]] int64_t OutDim(size_t layer) const { return dims_[layer + 1]; }
   [[nodiscard]] Precision precision() const { return precision_; }
 
  private:
-  // The output of the first `count` layers, one at least.
-  torch::Tensor Layers(size_t count, const ModelInput& input);
-  // What nodes bring themselves, of the first layer's destinations at least.
-  torch::Tensor OwnInputs(const ModelInput& input) const;
-  LayerPlace PlaceOf(size_t layer, const ModelInput& input) const;
-
   const double input_dropout_;
   const Precision precision_;
   std::vector<int64_t> dims_;

@@ -54,22 +54,59 @@ struct ModelInput {
   const LayerBlocks* blocks = nullptr;
 };
 
+// What one layer of a model reads: one layer of a minibatch, or of a chunk of all nodes
+// (trainer/inference), whose destinations are the first sources of their type. Must live until
+// backward is done.
+struct LayerInput {
+  const SampledLayer* layer = nullptr;
+  // A layer whose destinations are the sources of `layer`: of it no more than the number of
+  // in-edges of each is looked at. Null where it is not known.
+  const SampledLayer* outer = nullptr;
+  // Per node type, a row a source: in layer 0 as ModelInput::nodes, else as the layer before gave
+  // them.
+  std::vector<torch::Tensor> nodes = {};
+  // As ModelInput's, of this layer: in any layer of kinds that ask for it.
+  std::vector<torch::Tensor> self_and_mean = {};
+  const LayerBlocks::Layer* made = nullptr;  // of ModelInput::blocks; or null
+  std::optional<uint64_t> draws = {};
+};
+
 // Not thread-safe. Parameters are float32, registered as libtorch's modules do, all made by the
 // constructor from libtorch's default generator: their order and names are what checkpoints hold.
 // Buffers are float32; before an evaluation ranks take the mean of theirs, weighed by the rows that
 // each module has seen (trainer/torch/rows_seen.h), and the best epoch's are kept with its weights.
+//
+// A kind gives the formula of one layer, from which both a minibatch's way through the model
+// (Forward, Embed) and exact inference over a whole graph (trainer/inference) are made.
 class Model : public torch::nn::Module {
  public:
   // Per node type [unique seeds, ModelShape::output_dim], float32, row i for
   // minibatch->nodes[type][i]; the unique seeds of a type are the destinations of layer 0. Not
   // defined for types without seeds. train() and eval() are called as libtorch's conventions have
   // it. Throws as libtorch does.
-  [[nodiscard]] virtual std::vector<torch::Tensor> Forward(const ModelInput& input) = 0;
+  [[nodiscard]] std::vector<torch::Tensor> Forward(const ModelInput& input);
 
   // Embeddings: what the last layer reads of each unique seed itself, [unique seeds,
   // embedding_dim()], otherwise as Forward.
-  [[nodiscard]] virtual std::vector<torch::Tensor> Embed(const ModelInput& input) = 0;
+  [[nodiscard]] std::vector<torch::Tensor> Embed(const ModelInput& input);
   [[nodiscard]] virtual int64_t embedding_dim() const = 0;
+
+  // One at least. Minibatches have as many, or more where a kind reads no neighbours.
+  [[nodiscard]] virtual size_t num_layers() const = 0;
+  // Columns of what ForwardLayer gives, of every node type alike.
+  [[nodiscard]] virtual int64_t layer_dim(size_t layer) const = 0;
+  // Layer `layer`, from the inputs on: per node type [destinations, layer_dim(layer)], float32; not
+  // defined for types without destinations. Throws as libtorch does.
+  [[nodiscard]] virtual std::vector<torch::Tensor> ForwardLayer(size_t layer,
+                                                                const LayerInput& input) = 0;
+  // What Embed gives, of what the last layer is given.
+  [[nodiscard]] virtual std::vector<torch::Tensor> EmbedLayer(const LayerInput& input) = 0;
+  // Whether EmbedLayer reads blocks; else a layer without any will do.
+  [[nodiscard]] virtual bool embeds_neighbors() const { return false; }
+
+ private:
+  // What the last layer reads.
+  [[nodiscard]] LayerInput InputOfLast(const ModelInput& input);
 };
 
 }  // namespace halograph

@@ -43,13 +43,15 @@ constexpr ModelKind kKinds[] = {
                                 {.one_relation = true,
                                  .input_rows = InputRows::kSelfAndMean,
                                  .by_source = BySource::kAboveFirst}),
-    Kind<GcnOptions, MakeGcn>("gcn", "graph convolution",
-                              {.one_relation = true, .by_source = BySource::kAboveFirst}),
+    Kind<GcnOptions, MakeGcn>(
+        "gcn", "graph convolution",
+        {.one_relation = true, .by_source = BySource::kAboveFirst, .source_degrees = true}),
     Kind<GatOptions, MakeGat>(
         "gat", "graph attention, also GATv2",
         {.one_relation = true, .form = BlockForm::kSelfLoops, .by_source = BySource::kAll}),
-    Kind<SgcOptions, MakeSgc>("sgc", "simple graph convolution",
-                              {.one_relation = true, .by_source = BySource::kAboveFirst}),
+    Kind<SgcOptions, MakeSgc>(
+        "sgc", "simple graph convolution",
+        {.one_relation = true, .by_source = BySource::kAboveFirst, .source_degrees = true}),
     Kind<RgcnOptions, MakeRgcn>(
         "rgcn", "R-GCN, for typed graphs",
         {.form = BlockForm::kByRelation, .by_source = BySource::kAboveFirst}),

@@ -30,6 +30,8 @@ struct ModelNeeds {
   // the first layer only where inputs get a gradient, or kAll.
   BlockForm form = BlockForm::kSampled;
   BySource by_source = BySource::kNone;
+  // It divides by the in-degrees of sources too (LayerInput::outer). Only beside one_relation.
+  bool source_degrees = false;
 };
 
 // What the user tells one kind of model: each has a struct of its own, with its defaults.

@@ -189,8 +189,8 @@ class Rgcn final : public Model {
     for (int64_t k = 0; k < shape.layers; ++k) {
       const bool last = k + 1 == shape.layers;
       const int64_t in = k == 0 ? inputs_->width() : options.hidden;
-      layers_->push_back(RgcnLayer(relations, in, last ? shape.output_dim : options.hidden, options,
-                                   shape.precision));
+      dims_.push_back(last ? shape.output_dim : options.hidden);
+      layers_->push_back(RgcnLayer(relations, in, dims_.back(), options, shape.precision));
       for (size_t type = 0; !last && type < types; ++type) {
         hidden_->push_back(HiddenLayer(options, Activation::kRelu, shape.precision, in,
                                        options.hidden, hidden_->size()));
@@ -198,23 +198,35 @@ class Rgcn final : public Model {
     }
   }
 
-  std::vector<torch::Tensor> Forward(const ModelInput& input) override {
-    return OfSeeds(Layers(layers_->size(), input), input);
+  std::vector<torch::Tensor> ForwardLayer(size_t k, const LayerInput& input) override {
+    const StackedRows h = Stacked(k, input);
+    const std::vector<int64_t>& counts = input.layer->num_destinations;
+    std::vector<torch::Tensor> out(counts.size());
+    for (size_t type = 0; type < counts.size(); ++type) {
+      if (counts[type] > 0) out[type] = LayerOfType(k, type, h, input);
+    }
+    return out;
   }
-  std::vector<torch::Tensor> Embed(const ModelInput& input) override {
-    return OfSeeds(Layers(layers_->size() - 1, input), input);
+  std::vector<torch::Tensor> EmbedLayer(const LayerInput& input) override {
+    const StackedRows h = Stacked(layers_->size() - 1, input);
+    const std::vector<int64_t>& counts = input.layer->num_destinations;
+    std::vector<torch::Tensor> rows(counts.size());
+    for (size_t type = 0; type < counts.size(); ++type) {
+      if (counts[type] > 0) rows[type] = h.Of(type, counts[type]);
+    }
+    return rows;
   }
   int64_t embedding_dim() const override { return embedding_dim_; }
+  size_t num_layers() const override { return layers_->size(); }
+  int64_t layer_dim(size_t layer) const override { return dims_[layer]; }
 
  private:
-  // What the first `count` layers make of the inputs.
-  StackedRows Layers(size_t count, const ModelInput& input) {
-    StackedRows h = inputs_(Dropped(input));
-    for (size_t k = 0; k < count; ++k) h = Layer(k, h, input);
-    return h;
+  // The rows that layer `k` reads.
+  StackedRows Stacked(size_t k, const LayerInput& input) {
+    return k == 0 ? inputs_(Dropped(input)) : StackedRows::Of(input.nodes);
   }
 
-  std::vector<torch::Tensor> Dropped(const ModelInput& input) const {
+  std::vector<torch::Tensor> Dropped(const LayerInput& input) const {
     std::vector<torch::Tensor> nodes = input.nodes;
     for (size_t type = 0; type < nodes.size(); ++type) {
       const auto dropout = Dropout::Of(input_dropout_, input.draws, kInputDraws + type);
@@ -224,25 +236,15 @@ class Rgcn final : public Model {
     return nodes;
   }
 
-  StackedRows Layer(size_t k, const StackedRows& h, const ModelInput& input) {
-    const size_t at = layers_->size() - 1 - k;
-    const SampledLayer& layer = input.minibatch->layers[at];
-    const LayerBlocks::Layer* const made =
-        input.blocks == nullptr ? nullptr : &input.blocks->layers[at];
-    const size_t types = layer.num_destinations.size();
-    std::vector<torch::Tensor> out(types);
-    for (size_t type = 0; type < types; ++type) {
-      const int64_t count = layer.num_destinations[type];
-      if (count == 0) continue;
-      HiddenLayerImpl* const around =
-          k + 1 < layers_->size() ? hidden_[k * types + type]->as<HiddenLayer>() : nullptr;
-      out[type] = layers_[k]->as<RgcnLayer>()->forward(
-          h.rows, h.first[type], count, Into(type, layer, h, made),
-          around == nullptr ? LayerOutput{} : around->OfFormula(input.draws));
-      if (around == nullptr) continue;
-      out[type] = around->Finish(out[type], h.Of(type, count), input.draws);
-    }
-    return StackedRows::Of(out);
+  torch::Tensor LayerOfType(size_t k, size_t type, const StackedRows& h, const LayerInput& input) {
+    const size_t types = input.layer->num_destinations.size();
+    const int64_t count = input.layer->num_destinations[type];
+    HiddenLayerImpl* const around =
+        k + 1 < layers_->size() ? hidden_[k * types + type]->as<HiddenLayer>() : nullptr;
+    torch::Tensor out = layers_[k]->as<RgcnLayer>()->forward(
+        h.rows, h.first[type], count, Into(type, *input.layer, h, input.made),
+        around == nullptr ? LayerOutput{} : around->OfFormula(input.draws));
+    return around == nullptr ? out : around->Finish(out, h.Of(type, count), input.draws);
   }
 
   EdgesInto Into(size_t type, const SampledLayer& layer, const StackedRows& h,
@@ -262,18 +264,10 @@ class Rgcn final : public Model {
     return into;
   }
 
-  static std::vector<torch::Tensor> OfSeeds(const StackedRows& h, const ModelInput& input) {
-    const std::vector<int64_t>& seeds = input.minibatch->layers.front().num_destinations;
-    std::vector<torch::Tensor> rows(seeds.size());
-    for (size_t type = 0; type < seeds.size(); ++type) {
-      if (seeds[type] > 0) rows[type] = h.Of(type, seeds[type]);
-    }
-    return rows;
-  }
-
   const double input_dropout_;
   InputProjection inputs_;
   const int64_t embedding_dim_;
+  std::vector<int64_t> dims_;  // by layer: columns of what it gives
   torch::nn::ModuleList layers_;
   torch::nn::ModuleList hidden_;    // HiddenLayer, one a node type and layer but the last
   std::vector<RelationEnds> ends_;  // by relation

@@ -48,8 +48,9 @@ class Sage final : public LayeredModel {
     if (aggregator_ == SageAggregator::kPool) return PoolLayer(h, at, output);
     return SageLayer(h, *at.block, at.by_source, hop(at.layer).weights(), output, precision());
   }
-  torch::Tensor LayerOfRows(const torch::Tensor& rows, const LayerOutput& output) override {
-    return SageLayerOfRows(rows, hop(0).weights(), output);
+  torch::Tensor LayerOfRows(const torch::Tensor& rows, size_t layer,
+                            const LayerOutput& output) override {
+    return SageLayerOfRows(rows, hop(layer).weights(), output);
   }
 
   torch::Tensor PoolLayer(const torch::Tensor& h, const LayerPlace& at, const LayerOutput& output) {

@@ -13,35 +13,41 @@ class Sgc final : public Model {
   Sgc(const SgcOptions& options, const ModelShape& shape)
       : input_dropout_(options.input_dropout),
         precision_(shape.precision),
+        num_layers_(static_cast<size_t>(shape.layers)),
         linear_(register_module("linear",
                                 torch::nn::Linear(shape.input_dims.front(), shape.output_dim))) {}
 
-  std::vector<torch::Tensor> Forward(const ModelInput& input) override {
-    return {LinearLayer(Propagated(input), linear_->weight, linear_->bias, {}, precision_)};
+  std::vector<torch::Tensor> ForwardLayer(size_t layer, const LayerInput& input) override {
+    const torch::Tensor h = Propagated(layer, input);
+    if (layer + 1 < num_layers_) return {h};
+    return {LinearLayer(h, linear_->weight, linear_->bias, {}, precision_)};
   }
   // What the linear layer reads.
-  std::vector<torch::Tensor> Embed(const ModelInput& input) override {
-    return {Propagated(input).contiguous()};
+  std::vector<torch::Tensor> EmbedLayer(const LayerInput& input) override {
+    return {Propagated(num_layers_ - 1, input).contiguous()};
   }
   int64_t embedding_dim() const override { return linear_->weight.size(1); }
+  bool embeds_neighbors() const override { return true; }
+  size_t num_layers() const override { return num_layers_; }
+  int64_t layer_dim(size_t layer) const override {
+    return linear_->weight.size(layer + 1 < num_layers_ ? 1 : 0);
+  }
 
  private:
-  torch::Tensor Propagated(const ModelInput& input) const {
-    torch::Tensor h = Drop(input.nodes.front().to(torch::kFloat32),
-                           Dropout::Of(input_dropout_, input.draws, kInputDraws));
-    const Block* outer = nullptr;
-    for (size_t at = input.minibatch->layers.size(); at-- > 0;) {
-      const Block& block = input.minibatch->layers[at].blocks.front();
-      const bool given = input.blocks != nullptr && !input.blocks->layers[at].transposed.empty();
-      h = NormalizedSum(h, block, ScalesByDegree(block, outer, h.size(0)),
-                        given ? &input.blocks->layers[at].transposed.front() : nullptr);
-      outer = &block;
-    }
-    return h;
+  // One step of propagation.
+  torch::Tensor Propagated(size_t layer, const LayerInput& input) const {
+    const bool given = input.made != nullptr && !input.made->transposed.empty();
+    torch::Tensor h = input.nodes.front().to(torch::kFloat32);
+    if (layer == 0) h = Drop(h, Dropout::Of(input_dropout_, input.draws, kInputDraws));
+    const Block& block = input.layer->blocks.front();
+    const Block* const outer = input.outer == nullptr ? nullptr : &input.outer->blocks.front();
+    return NormalizedSum(h, block, ScalesByDegree(block, outer, h.size(0)),
+                         given ? &input.made->transposed.front() : nullptr);
   }
 
   const double input_dropout_;
   const Precision precision_;
+  const size_t num_layers_;
   torch::nn::Linear linear_;
 };
 

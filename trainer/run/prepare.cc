@@ -241,6 +241,7 @@ Status MakeModel(Session& session, const RunInputs& inputs) {
     shape.input_dims[input.node_type] += input.spec.dim;
   }
   for (const LearntType& type : inputs.learnt) shape.input_dims[type.node_type] = type.dim;
+  session.input_dims = shape.input_dims;
   shape.layers = options.layers;
   shape.output_dim = session.task->output_dim();
   shape.precision = options.precision;

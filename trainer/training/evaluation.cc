@@ -5,7 +5,6 @@
 #include <cstring>
 #include <functional>
 #include <memory>
-#include <numeric>
 
 #include "common/graph/tensor_ref.h"
 #include "trainer/training/batch_feed.h"
@@ -23,9 +22,6 @@ StatusOr<bool> AnyStops(Session& session, bool stop) {
   HG_RETURN_IF_ERROR(session.ranks->AllReduceSum(stopping, "meeting during evaluation"));
   return stopping.item<float>() > 0;
 }
-
-using UseOutputs =
-    std::function<void(const std::vector<torch::Tensor>& outputs, const PreparedBatch& batch)>;
 
 // One pass over this rank's rows of `source`: the model's outputs of every minibatch with rows.
 // Whether a rank has to stop, which then all do.
@@ -80,25 +76,13 @@ class StepMessage {
     std::memcpy(words() + 1 + 2 * capacity_, whole.data_ptr(), whole.nbytes());
   }
 
-  // Appends the rows of what a rank sent.
-  void Unpack(const torch::Tensor& sent, Predictions* predictions) const {
+  // Hands over the rows of what a rank sent.
+  Status Unpack(const torch::Tensor& sent, const TakePredictions& take) const {
     const auto* const sent_words = sent.data_ptr<int64_t>();
-    const int64_t rows = sent_words[0];
-    const auto append = [&](auto* to, const void* from) {
-      using T = typename std::remove_pointer_t<decltype(to)>::value_type;
-      const auto* const values = static_cast<const T*>(from);
-      to->insert(to->end(), values, values + static_cast<size_t>(rows) * (row_bytes_ / sizeof(T)));
-    };
-    predictions->original_ids.insert(predictions->original_ids.end(), sent_words + 1,
-                                     sent_words + 1 + rows);
+    const auto rows = static_cast<size_t>(sent_words[0]);
     const int64_t* const types = sent_words + 1 + capacity_;
-    predictions->types.insert(predictions->types.end(), types, types + rows);
-    const void* const values = types + capacity_;
-    if (predictions->what == PredictWhat::kClass) {
-      append(&predictions->classes, values);
-    } else {
-      append(&predictions->values, values);
-    }
+    const auto* const values = reinterpret_cast<const std::byte*>(types + capacity_);
+    return take({sent_words + 1, rows}, {types, rows}, {values, rows * row_bytes_});
   }
 
  private:
@@ -113,25 +97,6 @@ class StepMessage {
   torch::Tensor tensor_;
 };
 
-// The original ids of a batch's seeds, list after list.
-Status PullOriginalIds(Session& session, const PreparedBatch& batch, const CancelToken* cancel,
-                       std::span<int64_t> originals) {
-  for (size_t list = 0; list < batch.seed_types.size(); ++list) {
-    const int type = batch.seed_types[list];
-    const std::vector<int64_t>& nodes = batch.minibatch.nodes[type];
-    std::vector<int64_t> ids;
-    for (int32_t position : batch.minibatch.seed_positions[list]) ids.push_back(nodes[position]);
-    const TensorRef original{false, session.stores.kv->info().schema.node_types[type].name,
-                             kOriginalIdTensor};
-    const auto out = originals.first(ids.size());
-    originals = originals.subspan(ids.size());
-    CallContext context{.cancel = cancel};
-    HG_RETURN_IF_ERROR(session.stores.kv->Pull(
-        {.tensor = original, .ids = ids, .out = std::as_writable_bytes(out)}, context));
-  }
-  return OkStatus();
-}
-
 // Rows of all the batch's seeds, list after list. `rows`: by node type.
 torch::Tensor RowsOfLists(const std::vector<torch::Tensor>& rows, const PreparedBatch& batch) {
   std::vector<torch::Tensor> lists;
@@ -141,56 +106,22 @@ torch::Tensor RowsOfLists(const std::vector<torch::Tensor>& rows, const Prepared
   return lists.size() == 1 ? lists.front() : torch::cat(lists);
 }
 
-StatusOr<torch::Tensor> PredictBatch(Session& session, PreparedBatch& batch,
-                                     const CancelToken* cancel) {
-  const PredictWhat what = session.options.predict_what;
-  HG_ASSIGN_OR_RETURN(const ModelInput input, EvaluationInputOf(session, batch, cancel));
-  if (session.task->predicts_outputs()) return RowsOfLists(session.model->Forward(input), batch);
-  if (what != PredictWhat::kEmbeddings) {
-    return session.task->Predict(what, session.model->Forward(input), batch);
-  }
-  return RowsOfLists(session.model->Embed(input), batch);
-}
-
-// All nodes of a type.
-NodeSeeds AllNodes(const Session& session, int type) {
-  const auto boundaries = session.stores.graph->info().book.NodeBoundaries(type);
-  std::vector<int64_t> nodes(static_cast<size_t>(boundaries.back()));
-  std::iota(nodes.begin(), nodes.end(), int64_t{0});
-  return NodeSeeds(type, std::move(nodes), {}, {boundaries.begin(), boundaries.end()});
+NodeRange AllNodes(const Session& session, int type) {
+  return NodeRange(type, session.stores.graph->info().book.NodeBoundaries(type));
 }
 
 // The second pass of a sweep. Whether a rank has to stop.
-StatusOr<bool> SweepNodes(Session& session, BatchPurpose purpose, NodeSweep& sweep) {
+StatusOr<bool> SweepNodes(Session& session, const PassOverRows& pass, NodeSweep& sweep) {
   HG_RETURN_IF_ERROR(sweep.Meet(*session.ranks));
   for (const int type : sweep.node_types()) {
-    HG_ASSIGN_OR_RETURN(const bool stopped, GoThrough(session, purpose, AllNodes(session, type),
-                                                      [&](const std::vector<torch::Tensor>& outputs,
-                                                          const PreparedBatch& batch) {
-                                                        sweep.AddNodes(type, outputs, batch);
-                                                      }));
+    const UseOutputs use = [&](const std::vector<torch::Tensor>& outputs,
+                               const PreparedBatch& batch) {
+      sweep.AddNodes(type, outputs, batch);
+    };
+    HG_ASSIGN_OR_RETURN(const bool stopped, pass(AllNodes(session, type), use));
     if (stopped) return true;
   }
   return false;
-}
-
-// Adds the predictions for all rows of `source`.
-Status PredictRows(Session& session, const SeedSource& source, Predictions* predictions) {
-  BatchFeed feed(session, BatchPurpose::kPredict, source);
-  FeedWaits waits;
-  for (int64_t step = 0; step < feed.steps_per_epoch(); ++step) {
-    StepMessage message(predictions->what, predictions->columns, session.options.eval_batch_size);
-    HG_ASSIGN_OR_RETURN(PreparedBatch batch, feed.Next(&waits));
-    if (batch.rows > 0) {
-      HG_RETURN_IF_ERROR(PullOriginalIds(session, batch, feed.cancel(), message.SetRows(batch)));
-      HG_ASSIGN_OR_RETURN(const torch::Tensor values, PredictBatch(session, batch, feed.cancel()));
-      message.SetValues(values);
-    }
-    HG_ASSIGN_OR_RETURN(const auto gathered,
-                        session.ranks->Gather(message.tensor(), "gathering predictions"));
-    for (const torch::Tensor& sent : gathered) message.Unpack(sent, predictions);
-  }
-  return OkStatus();
 }
 
 }  // namespace
@@ -231,6 +162,12 @@ StatusOr<Evaluation> SetSums::OverRanks(Communicator& ranks) {
 }
 
 StatusOr<Evaluation> Evaluate(Session& session, BatchPurpose purpose) {
+  return EvaluateBy(session, purpose, [&](const SeedSource& source, const UseOutputs& use) {
+    return GoThrough(session, purpose, source, use);
+  });
+}
+
+StatusOr<Evaluation> EvaluateBy(Session& session, BatchPurpose purpose, const PassOverRows& pass) {
   TrainingTask& task = *session.task;
   const SeedSource* const source = task.source(purpose);
   if (source == nullptr) return Evaluation{};
@@ -238,18 +175,18 @@ StatusOr<Evaluation> Evaluate(Session& session, BatchPurpose purpose) {
   session.model->eval();
   SetSums sums(task);
   const std::unique_ptr<NodeSweep> sweep = task.StartSweep(purpose);
-  HG_ASSIGN_OR_RETURN(bool stopped, GoThrough(session, purpose, *source,
-                                              [&](const std::vector<torch::Tensor>& outputs,
-                                                  const PreparedBatch& batch) {
-                                                sums.AddLoss(outputs, batch);
-                                                if (sweep != nullptr) {
-                                                  sweep->AddRows(outputs, batch);
-                                                } else {
-                                                  task.Measure(outputs, batch, sums.metric());
-                                                }
-                                              }));
+  const UseOutputs use = [&](const std::vector<torch::Tensor>& outputs,
+                             const PreparedBatch& batch) {
+    sums.AddLoss(outputs, batch);
+    if (sweep != nullptr) {
+      sweep->AddRows(outputs, batch);
+    } else {
+      task.Measure(outputs, batch, sums.metric());
+    }
+  };
+  HG_ASSIGN_OR_RETURN(bool stopped, pass(*source, use));
   if (!stopped && sweep != nullptr) {
-    HG_ASSIGN_OR_RETURN(stopped, SweepNodes(session, purpose, *sweep));
+    HG_ASSIGN_OR_RETURN(stopped, SweepNodes(session, pass, *sweep));
     if (!stopped) HG_RETURN_IF_ERROR(sweep->Finish(*session.ranks, sums.metric()));
   }
   if (stopped) return Evaluation{.stopped = true};
@@ -289,19 +226,89 @@ int64_t PredictionRows(const Session& session) {
   return test == nullptr ? 0 : test->rows();
 }
 
-StatusOr<Predictions> Predict(Session& session) {
+bool PredictsOfEmbed(const Session& session) {
+  return !session.task->predicts_outputs() &&
+         session.options.predict_what == PredictWhat::kEmbeddings;
+}
+
+torch::Tensor PredictionsOf(Session& session, const std::vector<torch::Tensor>& made,
+                            const PreparedBatch& batch) {
+  const PredictWhat what = session.options.predict_what;
+  if (session.task->predicts_outputs() || what == PredictWhat::kEmbeddings) {
+    return RowsOfLists(made, batch);
+  }
+  return session.task->Predict(what, made, batch);
+}
+
+Status PullOriginalIds(Session& session, const PreparedBatch& batch, const CancelToken* cancel,
+                       std::span<int64_t> originals) {
+  for (size_t list = 0; list < batch.seed_types.size(); ++list) {
+    const int type = batch.seed_types[list];
+    const std::vector<int64_t>& nodes = batch.minibatch.nodes[type];
+    std::vector<int64_t> ids;
+    for (int32_t position : batch.minibatch.seed_positions[list]) ids.push_back(nodes[position]);
+    const TensorRef original{false, session.stores.kv->info().schema.node_types[type].name,
+                             kOriginalIdTensor};
+    const auto out = originals.first(ids.size());
+    originals = originals.subspan(ids.size());
+    CallContext context{.cancel = cancel};
+    HG_RETURN_IF_ERROR(session.stores.kv->Pull(
+        {.tensor = original, .ids = ids, .out = std::as_writable_bytes(out)}, context));
+  }
+  return OkStatus();
+}
+
+Status Predict(Session& session, const SeedSource& nodes, const TakePredictions& take) {
   const torch::NoGradGuard no_grad;
   session.model->eval();
+  BatchFeed feed(session, BatchPurpose::kPredict, nodes);
+  FeedWaits waits;
+  for (int64_t step = 0; step < feed.steps_per_epoch(); ++step) {
+    StepMessage message(session.options.predict_what, PredictionColumns(session),
+                        session.options.eval_batch_size);
+    HG_ASSIGN_OR_RETURN(PreparedBatch batch, feed.Next(&waits));
+    if (batch.rows > 0) {
+      HG_RETURN_IF_ERROR(PullOriginalIds(session, batch, feed.cancel(), message.SetRows(batch)));
+      HG_ASSIGN_OR_RETURN(const ModelInput input, EvaluationInputOf(session, batch, feed.cancel()));
+      message.SetValues(PredictionsOf(
+          session,
+          PredictsOfEmbed(session) ? session.model->Embed(input) : session.model->Forward(input),
+          batch));
+    }
+    HG_ASSIGN_OR_RETURN(const auto gathered,
+                        session.ranks->Gather(message.tensor(), "gathering predictions"));
+    for (const torch::Tensor& sent : gathered) HG_RETURN_IF_ERROR(message.Unpack(sent, take));
+  }
+  return OkStatus();
+}
+
+StatusOr<Predictions> Predict(Session& session) {
   Predictions predictions{.what = session.options.predict_what,
                           .columns = PredictionColumns(session)};
+  const auto take = [&](std::span<const int64_t> ids, std::span<const int64_t> types,
+                        std::span<const std::byte> rows) -> Status {
+    predictions.original_ids.insert(predictions.original_ids.end(), ids.begin(), ids.end());
+    predictions.types.insert(predictions.types.end(), types.begin(), types.end());
+    const auto append = [&](auto* to) {
+      using T = typename std::remove_pointer_t<decltype(to)>::value_type;
+      const auto* const values = reinterpret_cast<const T*>(rows.data());
+      to->insert(to->end(), values, values + rows.size() / sizeof(T));
+    };
+    if (predictions.what == PredictWhat::kClass) {
+      append(&predictions.classes);
+    } else {
+      append(&predictions.values);
+    }
+    return OkStatus();
+  };
   const std::vector<int> types = session.task->predicted_types();
   if (session.options.predict_nodes == PredictNodes::kAll) {
     for (const int type : types) {
-      HG_RETURN_IF_ERROR(PredictRows(session, AllNodes(session, type), &predictions));
+      HG_RETURN_IF_ERROR(Predict(session, AllNodes(session, type), take));
     }
   } else if (const SeedSource* const test = session.task->source(BatchPurpose::kTest);
              test != nullptr) {
-    HG_RETURN_IF_ERROR(PredictRows(session, *test, &predictions));
+    HG_RETURN_IF_ERROR(Predict(session, *test, take));
   }
   if (types.size() == 1) predictions.types.clear();
   return predictions;

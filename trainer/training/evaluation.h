@@ -2,7 +2,9 @@
 // predictions for nodes.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -56,6 +58,16 @@ class SetSums {
 // Errors as BatchFeed::Next and Communicator.
 [[nodiscard]] StatusOr<Evaluation> Evaluate(Session& session, BatchPurpose purpose);
 
+// What becomes of the model's outputs of a minibatch with rows.
+using UseOutputs =
+    std::function<void(const std::vector<torch::Tensor>& outputs, const PreparedBatch& batch)>;
+// Gives `use` the outputs of this rank's rows of `source`, in any batches. Whether a rank has to
+// stop, which then all do.
+using PassOverRows = std::function<StatusOr<bool>(const SeedSource& source, const UseOutputs& use)>;
+// The same with outputs that come from elsewhere.
+[[nodiscard]] StatusOr<Evaluation> EvaluateBy(Session& session, BatchPurpose purpose,
+                                              const PassOverRows& pass);
+
 // The share of the most frequent class among the rows of a set, over all ranks: what naming it
 // always would reach. nullopt where no row has a class, or the task has no such set.
 [[nodiscard]] StatusOr<std::optional<double>> MostFrequentShare(Session& session, BatchPurpose set);
@@ -68,6 +80,26 @@ class SetSums {
 [[nodiscard]] int64_t PredictionColumns(const Session& session);
 // How many nodes options.predict_nodes asks for, of all ranks.
 [[nodiscard]] int64_t PredictionRows(const Session& session);
+// Whether predictions are made of what Model::Embed gives, rather than Model::Forward.
+[[nodiscard]] bool PredictsOfEmbed(const Session& session);
+// What options.predict_what asks for, a row for each seed of the batch: float32, or int64 for
+// classes. `made`: Embed's of the batch, or Forward's. Requires a task that can predict.
+[[nodiscard]] torch::Tensor PredictionsOf(Session& session, const std::vector<torch::Tensor>& made,
+                                          const PreparedBatch& batch);
+// Of the batch's seeds, list after list. Errors as KVStore::Pull.
+[[nodiscard]] Status PullOriginalIds(Session& session, const PreparedBatch& batch,
+                                     const CancelToken* cancel, std::span<int64_t> originals);
+
+// Takes predictions, rows one after the other as PredictionsOf has them, with original ids and the
+// node types that these are of.
+using TakePredictions =
+    std::function<Status(std::span<const int64_t> original_ids, std::span<const int64_t> types,
+                         std::span<const std::byte> rows)>;
+// Predictions for the rows of `nodes`, which are nodes of the task's types: `take` gets those of
+// all ranks, on rank 0. Errors as BatchFeed::Next, Communicator and `take`. A stop signal does not
+// end it.
+[[nodiscard]] Status Predict(Session& session, const SeedSource& nodes,
+                             const TakePredictions& take);
 
 // What options.predict_what asks for, of every node that options.predict_nodes asks for, with
 // original ids, and node types where there are several: all of them on rank 0, none on the others.

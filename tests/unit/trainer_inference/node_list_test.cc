@@ -1,0 +1,64 @@
+#include "trainer/inference/node_list.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/storage/file.h"
+#include "common/storage/npy.h"
+#include "tests/support/opened_graph.h"
+
+namespace halograph {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class NodeListTest : public OpenedGraphTest {
+ protected:
+  StatusOr<std::vector<int64_t>> Text(std::string_view text) {
+    const auto path = folder_.path() / "list.txt";
+    EXPECT_TRUE(WriteFileAtomically(path, text).ok());
+    return ReadNodeList(path.string());
+  }
+};
+
+TEST_F(NodeListTest, TextHasANumberALine) {
+  EXPECT_THAT(*Text("3\n-1\r\n\n7"), ElementsAre(3, -1, 7));
+  EXPECT_THAT(Message(Text("3\n4,5\n").status()),
+              AllOf(HasSubstr("list.txt: line 2"), HasSubstr("'4,5'")));
+  EXPECT_THAT(Message(Text("\n").status()), HasSubstr("no original id"));
+  EXPECT_FALSE(ReadNodeList((folder_.path() / "none").string()).ok());
+}
+
+TEST_F(NodeListTest, ArraysHaveOneDimensionOfWholeNumbers) {
+  const auto path = folder_.path() / "list.npy";
+  const std::vector<int64_t> wide = {5, 2};
+  ASSERT_TRUE(WriteNpy<int64_t>(path, wide).ok());
+  EXPECT_THAT(*ReadNodeList(path.string()), ElementsAre(5, 2));
+  const auto narrow_path = folder_.path() / "narrow.npy";
+  const std::vector<int32_t> narrow = {9, 1};
+  ASSERT_TRUE(WriteNpy<int32_t>(narrow_path, narrow).ok());
+  EXPECT_THAT(*ReadNodeList(narrow_path.string()), ElementsAre(9, 1));
+  const auto matrix = folder_.path() / "matrix.npy";
+  ASSERT_TRUE(WriteNpy<int64_t>(matrix, wide, 2).ok());
+  EXPECT_THAT(Message(ReadNodeList(matrix.string()).status()), HasSubstr("one dimension"));
+  const std::vector<float> floats = {1};
+  const auto float_path = folder_.path() / "floats.npy";
+  ASSERT_TRUE(WriteNpy<float>(float_path, floats).ok());
+  EXPECT_FALSE(ReadNodeList(float_path.string()).ok());
+}
+
+TEST_F(NodeListTest, IdsAreFoundOnceEachAndMissingOnesNamed) {
+  const TestGraphSpec spec = RandomGraph({.parts = 3, .nodes = 50});
+  ASSERT_NO_FATAL_FAILURE(Open(spec));
+  const auto global = GlobalNodeIds(spec, "node");
+  std::vector<int64_t> wanted = {global[7], global[0], global[49]};
+  std::sort(wanted.begin(), wanted.end());
+  EXPECT_EQ(*FindNodes(*stores_.kv, 0, {49, 7, 0, 7}, nullptr), wanted);
+  EXPECT_THAT(Message(FindNodes(*stores_.kv, 0, {60, 3, -4}, nullptr).status()),
+              AllOf(HasSubstr("'node'"), HasSubstr("original ids -4, 60")));
+}
+
+}  // namespace
+}  // namespace halograph

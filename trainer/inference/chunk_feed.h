@@ -1,0 +1,70 @@
+// The chunks of one pass over nodes, sampled and filled with rows by background threads, in order,
+// each within a bound of memory. A chunk that turns out to take more, as its nodes have more
+// neighbours than others, is cut in two, and its halves again.
+//
+// A chunk is a minibatch of one layer: its seeds with all their neighbours.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "client/call_context.h"
+#include "common/base/status.h"
+#include "common/graph/partition_book.h"
+#include "trainer/inference/layer_plan.h"
+#include "trainer/pipeline/batch_maker.h"
+#include "trainer/pipeline/ordered_pipeline.h"
+#include "trainer/pipeline/seed_source.h"
+
+namespace halograph {
+
+struct ChunkOptions {
+  int64_t nodes = 1;        // of a chunk; the last one may have fewer
+  ChunkCost cost = {};      // of its memory
+  int64_t chunk_bytes = 0;  // that a chunk may take
+  size_t threads = 1;       // that make chunks
+  size_t ahead = 1;         // chunks made or in the making at most, besides the one in use
+  // Ends the calls that make chunks; null: nobody does. Outlives the feed.
+  const CancelToken* cancel = nullptr;
+};
+
+// For one consumer thread.
+class ChunkFeed {
+ public:
+  // Gives a sampled chunk its rows. Called by several threads at once.
+  using FillRows = std::function<Status(PreparedBatch* chunk)>;
+
+  // Over rows 0, 1, ... of `source`. `maker` and `source` must outlive the feed; `maker` samples
+  // one layer.
+  ChunkFeed(const BatchMaker* maker, const SeedSource* source, ChunkOptions options, FillRows fill);
+
+  // The next chunk; nullopt after the last.
+  //   ResourceExhausted  a node's neighbours alone take more than a chunk may: it is named, with
+  //                      what it takes
+  //   else               as OrderedPipeline::Next, GraphStore::Sample and `fill`
+  [[nodiscard]] StatusOr<std::optional<PreparedBatch>> Next();
+
+  // Chunks that were cut, so far.
+  [[nodiscard]] int64_t cut() const { return cut_; }
+
+ private:
+  // A chunk, or where it would take too much, only which rows it is of.
+  struct Made {
+    IdRange rows;
+    std::optional<PreparedBatch> chunk = {};
+  };
+  [[nodiscard]] StatusOr<Made> Make(IdRange rows) const;
+  [[nodiscard]] Status TooLarge(int64_t bytes, const PreparedBatch& chunk) const;
+
+  const BatchMaker* const maker_;
+  const SeedSource* const source_;
+  const ChunkOptions options_;
+  const FillRows fill_;
+  std::vector<IdRange> halves_;  // of chunks that were cut, the next one last
+  int64_t cut_ = 0;
+  OrderedPipeline<Made> pipeline_;  // last: its threads use all of the above
+};
+
+}  // namespace halograph

@@ -1,0 +1,99 @@
+#include "trainer/inference/node_list.h"
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <numeric>
+#include <string_view>
+
+#include <fmt/ranges.h>
+
+#include "common/graph/tensor_ref.h"
+#include "common/storage/file.h"
+#include "common/storage/npy.h"
+
+namespace halograph {
+namespace {
+
+constexpr int64_t kNodesAtATime = int64_t{1} << 16;
+constexpr size_t kNamed = 5;  // missing ids in a message
+
+StatusOr<std::vector<int64_t>> ReadArray(const std::string& path) {
+  HG_ASSIGN_OR_RETURN(const NpyArray array, NpyArray::Open(path, NpyOrigin::kForeign));
+  if (array.shape().size() != 1 || !array.native()) {
+    return FailedPrecondition("{}: expected ids in one dimension, in this machine's byte order",
+                              path);
+  }
+  if (array.dtype() == DType::kInt32) {
+    HG_ASSIGN_OR_RETURN(const auto narrow, array.As<int32_t>());
+    return std::vector<int64_t>(narrow.begin(), narrow.end());
+  }
+  HG_ASSIGN_OR_RETURN(const auto ids, array.As<int64_t>());
+  return std::vector<int64_t>(ids.begin(), ids.end());
+}
+
+StatusOr<std::vector<int64_t>> ReadLines(const std::string& path) {
+  HG_ASSIGN_OR_RETURN(const std::string text, ReadTextFile(path, int64_t{4} << 30));
+  std::vector<int64_t> ids;
+  int64_t number = 0;
+  for (std::string_view rest = text; !rest.empty();) {
+    ++number;
+    const size_t end = std::min(rest.find('\n'), rest.size());
+    std::string_view line = rest.substr(0, end);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (line.empty()) continue;
+    int64_t id = 0;
+    const auto [read, error] = std::from_chars(line.data(), line.data() + line.size(), id);
+    if (error != std::errc() || read != line.data() + line.size()) {
+      return InvalidArgument("{}: line {}: '{}' is no original id, expected a whole number", path,
+                             number, line.substr(0, 40));
+    }
+    ids.push_back(id);
+  }
+  return ids;
+}
+
+}  // namespace
+
+StatusOr<std::vector<int64_t>> ReadNodeList(const std::string& path) {
+  const bool array = std::filesystem::path(path).extension() == ".npy";
+  HG_ASSIGN_OR_RETURN(std::vector<int64_t> ids, array ? ReadArray(path) : ReadLines(path));
+  if (ids.empty()) return InvalidArgument("{}: no original id is in it", path);
+  return ids;
+}
+
+StatusOr<std::vector<int64_t>> FindNodes(KVStore& kv, int type, std::vector<int64_t> original_ids,
+                                         const CancelToken* cancel) {
+  std::sort(original_ids.begin(), original_ids.end());
+  original_ids.erase(std::unique(original_ids.begin(), original_ids.end()), original_ids.end());
+  std::vector<bool> found(original_ids.size());
+  const NodeType& node_type = kv.info().schema.node_types[type];
+  const TensorRef tensor{false, node_type.name, kOriginalIdTensor};
+  std::vector<int64_t> nodes, ids, originals;
+  CallContext context{.cancel = cancel};
+  for (int64_t begin = 0; begin < node_type.count; begin += kNodesAtATime) {
+    ids.resize(static_cast<size_t>(std::min(kNodesAtATime, node_type.count - begin)));
+    originals.resize(ids.size());
+    std::iota(ids.begin(), ids.end(), begin);
+    HG_RETURN_IF_ERROR(
+        kv.Pull({.tensor = tensor, .ids = ids, .out = std::as_writable_bytes(std::span(originals))},
+                context));
+    for (size_t i = 0; i < ids.size(); ++i) {
+      const auto at = std::lower_bound(original_ids.begin(), original_ids.end(), originals[i]);
+      if (at == original_ids.end() || *at != originals[i]) continue;
+      found[static_cast<size_t>(at - original_ids.begin())] = true;
+      nodes.push_back(ids[i]);
+    }
+  }
+  std::vector<int64_t> missing;
+  for (size_t i = 0; i < found.size() && missing.size() < kNamed; ++i) {
+    if (!found[i]) missing.push_back(original_ids[i]);
+  }
+  if (missing.empty()) return nodes;
+  return NotFound("no node of type '{}' has the original id{} {}{}", node_type.name,
+                  missing.size() == 1 ? "" : "s", fmt::join(missing, ", "),
+                  missing.size() == kNamed ? ", ..." : "");
+}
+
+}  // namespace halograph
