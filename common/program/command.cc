@@ -124,8 +124,9 @@ class CommandReader {
 
   Status ReadCommand(std::string_view word) {
     std::vector<std::string> names;
+    const bool alone = path_.back()->action_ != nullptr;
     for (const auto& command : path_.back()->commands_) {
-      if (command->name() == word) {
+      if (command->name() == word && (!alone || next_ == 1)) {
         path_.push_back(command.get());
         return OkStatus();
       }
@@ -134,6 +135,10 @@ class CommandReader {
     if (names.empty()) {
       return InvalidArgument("unexpected word '{}': options start with --", word);
     }
+    if (alone) {
+      return InvalidArgument("unexpected word '{}': options start with --, and {} may come first",
+                             word, OrList(names));
+    }
     const std::string nearest = NearestName(word, names);
     return InvalidArgument("unknown command '{}', expected {}{}{}{}", word, OrList(names),
                            nearest.empty() ? "" : "; did you mean ", nearest,
@@ -141,7 +146,7 @@ class CommandReader {
   }
 
   Status Finish() const {
-    if (!path_.back()->commands_.empty()) {
+    if (!path_.back()->commands_.empty() && path_.back()->action_ == nullptr) {
       std::vector<std::string> names;
       for (const auto& command : path_.back()->commands_) names.push_back(command->name());
       return InvalidArgument("no command is given, expected {}", OrList(names));

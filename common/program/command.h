@@ -17,8 +17,8 @@ namespace halograph {
 // Heading in --help of the options that all commands of a program have; it comes last.
 inline constexpr char kGeneralGroup[] = "General";
 
-// A program, or one of its commands. Either it runs by itself or it has commands, of which one must
-// be given. Not thread-safe.
+// A program, or one of its commands. It runs by itself, or has commands, of which one must be
+// given, or both: it then runs by itself where the first word is no command. Not thread-safe.
 class Command {
  public:
   Command(std::string name, std::string about);

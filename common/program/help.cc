@@ -70,8 +70,8 @@ std::vector<std::string> GroupsOf(const OptionTable& options) {
 }  // namespace
 
 std::string Command::Help() const {
-  std::string help =
-      "Usage: " + FullName() + (commands_.empty() ? "" : " COMMAND") + " [options]\n";
+  std::string help = "Usage: " + FullName() +
+                     (commands_.empty() || action_ != nullptr ? "" : " COMMAND") + " [options]\n";
   AppendText("", 0, about_, &help);
   if (!commands_.empty()) help += "\nCommands (each has --help):\n";
   for (const auto& command : commands_) AppendEntry(command->name_, command->about_, &help);

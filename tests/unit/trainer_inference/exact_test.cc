@@ -138,7 +138,7 @@ class ExactTest : public testing::TestWithParam<ExactCase> {
     for (const torch::Tensor& buffer : session_->model->buffers()) buffer.add_(0.25);
   }
 
-  [[nodiscard]] int type() const { return session_->task->node_type(); }
+  [[nodiscard]] int type() const { return session_->task->predicted_types().front(); }
   [[nodiscard]] NodeRange AllNodes() const {
     return NodeRange(type(), session_->stores.graph->info().book.NodeBoundaries(type()));
   }

@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+"""halograph-train infer and evaluate: what they make of a checkpoint, in every mode, and what is
+refused."""
+import json
+
+from harness import npy, programs
+from harness.cora_in_two import CoraInTwoTest
+from harness.programs import must
+from harness.training import options
+
+RUN = dict(hidden=16, layers=2, fanouts="5,3", batch_size=40, seed=3, threads=1, epochs=4,
+           predict_what="logits", eval_fanouts="-1,-1", quiet=True)
+NODES = 2708
+
+
+class InferenceTest(CoraInTwoTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.trained = {}
+
+    def checkpoint(self, model):
+        """Folder of checkpoints, and what the run itself predicted, of one training a model."""
+        if model not in self.trained:
+            folder = self.shared.folder / f"of-{model}"
+            predicted = self.shared.folder / f"{model}.npy"
+            run = {**RUN, **(dict(hidden=512) if model == "wide" else dict(model=model))}
+            must(self.shared.run("halograph-train", *options(
+                **run, graph=self.graph, checkpoint=folder, checkpoint_every="8",
+                predict=predicted, log=self.shared.folder / f"{model}.jsonl")))
+            self.trained[model] = folder, predicted
+        return self.trained[model]
+
+    def infer(self, model, name="p.npy", **given):
+        where = {} if "servers" in given else dict(graph=self.graph)
+        words = dict(checkpoint=self.checkpoint(model)[0], predict=self.box.folder / name,
+                     predict_what="logits", quiet=True, threads=1, **where, **given)
+        result = must(self.box.run("halograph-train", "infer", *options(**words)))
+        self.assertIn("nodes", result.out)
+        return self.box.folder / name
+
+    def assertClose(self, found, wanted):
+        found, wanted = npy.load(found), npy.load(wanted)
+        self.assertEqual(wanted.shape, found.shape)
+        for a, b in zip(found.values, wanted.values):
+            self.assertAlmostEqual(a, b, delta=1e-3 * (1 + abs(b)))
+
+    def test_exact_and_sampled_inference_give_what_the_run_predicted(self):
+        for model in ("sage", "gat"):
+            with self.subTest(model):
+                wanted = self.checkpoint(model)[1]
+                sampled, exact = self.infer(model, "s.npy"), self.infer(model, "e.npy", exact=True)
+                self.assertClose(sampled, wanted)
+                self.assertClose(exact, wanted)
+                self.assertEqual((NODES, 7), npy.load(exact).shape)
+                self.assertEqual((self.box.folder / "e.ids.npy").read_bytes(),
+                                 wanted.with_name(wanted.stem + ".ids.npy").read_bytes())
+
+    def test_servers_and_little_memory_change_no_bit(self):
+        whole = self.infer("wide", "whole.npy", exact=True).read_bytes()
+        log = self.box.folder / "log.jsonl"
+        scratch = self.box.folder / "scratch"
+        scratch.mkdir()
+        # Rows between the layers are 5.5 MB, and those of the largest neighbourhood 2 MB.
+        little = self.infer("wide", "little.npy", exact=True, memory="10MiB", prefetch=1,
+                            scratch=scratch, log=log)
+        self.assertEqual(whole, little.read_bytes())
+        last = json.loads(log.read_text().splitlines()[-1])["exact"]
+        self.assertGreater(last["scratch_file_bytes"], 0)
+        self.assertGreater(last["layers"][0]["chunks"], 20)
+        self.assertGreater(last["layers"][1]["chunks"], 3)
+        self.assertEqual([], list(scratch.iterdir()))
+        servers = ",".join(self.box.servers(self.graph, (0, 1))[1])
+        self.assertEqual(whole, self.infer("wide", "remote.npy", exact=True,
+                                           servers=servers).read_bytes())
+        self.assertEqual(whole, self.infer("wide", "hybrid.npy", exact=True, servers=servers,
+                                           topology=self.graph).read_bytes())
+
+    def test_listed_nodes_come_once_each_by_original_id(self):
+        whole = npy.load(self.infer("sage", "whole.npy", exact=True))
+        listed = self.box.folder / "nodes.txt"
+        listed.write_text("17\n3\n2707\n3\n")
+        for exact in ({}, dict(exact=True)):
+            some = npy.load(self.infer("sage", "some.npy", nodes=listed, **exact))
+            self.assertEqual([3, 17, 2707],
+                             list(npy.load(self.box.folder / "some.ids.npy").values))
+            for row, node in zip(some.rows(), (3, 17, 2707)):
+                for a, b in zip(row, whole.row(node)):
+                    self.assertAlmostEqual(a, b, delta=1e-3)
+        tested = self.infer("sage", "test.csv", nodes="test", exact=True)
+        self.assertEqual(1 + 1000, len(tested.read_text().splitlines()))
+        listed.write_text("99999\n")
+        self.refused("original id 99999", nodes=listed)
+
+    def refused(self, message, command="infer", code=1, **given):
+        words = dict(checkpoint=self.checkpoint("sage")[0], graph=self.graph, quiet=True)
+        if command == "infer":
+            words["predict"] = self.box.folder / "refused.npy"
+        result = self.box.run("halograph-train", command, *options(**{**words, **given}))
+        self.assertCode(code, result, message)
+
+    def test_evaluate_tells_what_training_did(self):
+        log = self.shared.folder / "sage.jsonl"
+        folder = self.checkpoint("sage")[0]
+        last = json.loads(log.read_text().splitlines()[-1])
+        for exact in ({}, dict(exact=True)):
+            result = must(self.box.run("halograph-train", "evaluate", *options(
+                checkpoint=folder, graph=self.graph, threads=1, json=True, quiet=True, **exact)))
+            found = json.loads(result.out)
+            for key in ("valid_acc", "test_acc", "valid_loss"):
+                self.assertAlmostEqual(last[key], found[key], delta=2e-3)
+        table = must(self.box.run("halograph-train", "evaluate", *options(
+            checkpoint=folder, graph=self.graph, quiet=True))).out
+        self.assertRegex(table, r"validation accuracy +0\.\d{4}\n(.*\n)*test accuracy +0\.\d{4}\n")
+
+    def test_what_differs_from_the_checkpoint_is_refused_by_name(self):
+        self.refused("--hidden is 32, not 16", code=2, hidden=32)
+        self.refused("--model is gat, not sage", code=2, model="gat")
+        self.refused("--layers is 3, not 2", code=2, layers=3, eval_fanouts="1,1,1",
+                     fanouts="1,1,1")
+        self.refused("--exact is for one process", code=2, exact=True, world_size=2, rank=0,
+                     master_addr="127.0.0.1", master_port=1)
+        self.refused("--predict", command="evaluate", code=2, predict=self.box.folder / "p.npy")
+        self.refused("none", checkpoint=self.box.folder / "none")
+        self.refused("--memory", exact=True, memory="64KiB")
+
+    def test_a_checkpoint_of_another_graph_is_refused(self):
+        other = self.box.folder / "other"
+        for words in (["generate", "sbm", "--output", self.box.folder / "in", "--nodes", "200"],
+                      ["run", "--input", self.box.folder / "in", "--output", other, "--parts", "1"]):
+            must(self.box.run("halograph-partition", *words))
+        self.refused("", graph=other)
+
+
+if __name__ == "__main__":
+    programs.main()

@@ -1,0 +1,64 @@
+// What `halograph-train infer` and `evaluate` are told beside the options of a run: the checkpoint,
+// which says what model it is of, and how inference is made. Knows no libtorch.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "common/base/status.h"
+#include "common/program/program.h"
+#include "common/storage/json.h"
+#include "trainer/launch/launch_env.h"
+#include "trainer/launch/options.h"
+
+namespace halograph {
+
+// What --nodes may be instead of a file.
+inline constexpr std::string_view kAllNodes = "all";
+inline constexpr std::string_view kTestNodes = "test";
+
+struct InferOptions {
+  std::string checkpoint;  // a folder of checkpoints, or one of them
+  bool last_weights = false;
+  bool exact = false;  // layer by layer; else by sampling, with --eval-fanouts
+  int64_t memory =
+      int64_t{1} << 30;          // of exact inference, and of predictions until they are written
+  std::string scratch;           // folder of files for what is more; empty: of the output
+  std::string nodes{kAllNodes};  // or kTestNodes, or a file of original ids
+  bool json = false;             // print JSON in the place of the table
+};
+
+// What was asked for.
+enum class TrainCommand : uint8_t { kTrain, kInfer, kEvaluate };
+
+// What a checkpoint says of the run that wrote it.
+struct TrainedAs {
+  std::string graph;  // GraphInfo::identity
+  std::string model;
+  std::string task;
+  Json options = Json::object();  // SharedFacts of the run
+};
+// Of the newest whole checkpoint of a folder, or of the one that it is. Errors as
+// ReadNewestCheckpoint.
+[[nodiscard]] StatusOr<TrainedAs> ReadTrainedAs(const std::string& checkpoint);
+
+// Sets `rows` as the run was told: all options that its ranks shared but those that say how much
+// was trained, on how many ranks, and what is predicted. None counts as given.
+//   DataLoss  a value that its option does not take: named
+[[nodiscard]] Status ApplyTrainedAs(const TrainedAs& trained, OptionTable& rows,
+                                    TrainOptions* options);
+// Whether `rows` still have what the weights mean: model, layers, the model's options, features,
+// the kind of task, learnt inputs. InvalidArgument naming each option that differs, with both
+// values.
+[[nodiscard]] Status CheckTrainedAs(const TrainedAs& trained, const OptionTable& rows,
+                                    const TrainOptions& options);
+
+// AddTrainOptions, with the commands infer and evaluate beside; the program without a command
+// trains. `run` does what was asked for; a checkpoint that cannot be read is what a command ends
+// with, as a failure.
+void AddTrainCommands(Program& program, TrainOptions* options, InferOptions* infer,
+                      Environment environment, std::function<Status(TrainCommand)> run);
+
+}  // namespace halograph

@@ -1,0 +1,24 @@
+// What halograph-train infer and halograph-train evaluate do with the weights of a checkpoint.
+// Knows no torch in its header.
+#pragma once
+
+#include "common/base/status.h"
+#include "common/program/stop_signal.h"
+#include "trainer/launch/infer_options.h"
+#include "trainer/launch/options.h"
+
+namespace halograph {
+
+// Opens the graph, joins the ranks, loads the weights, and writes options.predict (infer) or prints
+// the metrics of the validation and test sets (evaluate). `options` are resolved and valid, and as
+// the checkpoint says (ApplyTrainedAs). The log gets the configuration and a last line
+// (docs/inference.md). On error every rank ends within the timeout, and the log with
+// {"error": ...}.
+//   FailedPrecondition  the checkpoint is of another graph, or its learnt inputs are not in the
+//                       store: what was found and expected is named
+//   else                as Prepare, ReadNewestCheckpoint, LoadWeights, InferExactly, Predict,
+//                       Evaluate, PredictionSpool::Write, ReadNodeList and FindNodes
+[[nodiscard]] Status RunInference(TrainCommand command, const TrainOptions& options,
+                                  const InferOptions& infer, StopSignal& stop);
+
+}  // namespace halograph
