@@ -69,10 +69,12 @@ class PeakMemory {
   std::thread thread_;
 };
 
-double SumOf(std::span<const float> values) {
-  double sum = 0;
-  for (const float value : values) sum += value;
-  return sum;
+// Reads whole words, front to back, as fast as memory gives them.
+double SumOf(std::span<const std::byte> bytes) {
+  uint64_t sum = 0;
+  const auto* const words = reinterpret_cast<const uint64_t*>(bytes.data());
+  for (size_t i = 0; i < bytes.size() / sizeof(uint64_t); ++i) sum += words[i];
+  return static_cast<double>(sum & 0xffffU);
 }
 
 // All arrays of that name below the graph, front to back.
@@ -81,7 +83,7 @@ double ReadArrays(const std::string& graph, const std::string& name) {
   for (const auto& entry : std::filesystem::recursive_directory_iterator(graph)) {
     if (entry.path().filename() != name) continue;
     const NpyArray array = *NpyArray::Open(entry.path());
-    for (const std::byte value : array.data()) sum += static_cast<int>(value);
+    sum += SumOf(array.data());
   }
   return sum;
 }
@@ -97,7 +99,8 @@ void AddLayer(const Options& options, const Schema& schema, int64_t in, int64_t 
   const int64_t degree = schema.relations.front().count / nodes;
   const torch::Tensor all = torch::rand({nodes, in});
   Stopwatch watch;
-  floor->sum += SumOf({all.data_ptr<float>(), static_cast<size_t>(all.numel())});
+  floor->sum +=
+      SumOf({static_cast<const std::byte*>(all.data_ptr()), static_cast<size_t>(all.nbytes())});
   floor->rows += watch.Seconds();
   watch = Stopwatch();
   floor->sum += ReadArrays(options.graph, "indices.npy") + ReadArrays(options.graph, "indptr.npy");

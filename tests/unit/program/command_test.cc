@@ -192,6 +192,17 @@ TEST_F(CommandTest, LongHelpIsBrokenIntoLines) {
   for (int i = 0; i < 60; ++i) EXPECT_THAT(help, HasSubstr(" word" + std::to_string(i)));
 }
 
+TEST_F(CommandTest, AProgramThatRunsByItselfTakesACommandAsItsFirstWordOnly) {
+  program_.Run([] { return OkStatus(); });
+  EXPECT_EQ(Given({}), "prog");
+  EXPECT_EQ(Given({"--quiet"}), "prog");
+  EXPECT_EQ(Given({"run", "--input", "x", "--quiet"}), "prog run");
+  EXPECT_THAT(Refusal({"--quiet", "run", "--input", "x"}),
+              HasSubstr("unexpected word 'run': options start with --, and run or make may come"));
+  EXPECT_THAT(Refusal({"ruin"}), HasSubstr("unexpected word 'ruin'"));
+  EXPECT_THAT(program_.Help(), HasSubstr("Usage: prog [options]\nDoes things.\n\nCommands"));
+}
+
 TEST_F(CommandTest, ARowThatIsAddedTwiceIsOurError) {
   program_.options().Add("quiet", &quiet_, "again");
   EXPECT_TRUE(absl::IsInternal(Read({"run", "--input", "x"}).status));
