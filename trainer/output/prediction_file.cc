@@ -176,8 +176,8 @@ Predictions RowsOfType(const Predictions& predictions, int type) {
   Predictions of_type{.what = predictions.what, .columns = predictions.columns};
   const auto append = [&](const auto& rows, size_t row, auto* to) {
     if (rows.empty()) return;
-    const auto values = RowIn(rows, predictions, static_cast<int64_t>(row));
-    to->insert(to->end(), values.begin(), values.end());
+    const auto first = rows.begin() + static_cast<int64_t>(row) * predictions.columns;
+    to->insert(to->end(), first, first + predictions.columns);
   };
   for (size_t row = 0; row < predictions.types.size(); ++row) {
     if (predictions.types[row] != type) continue;

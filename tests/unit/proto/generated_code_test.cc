@@ -217,10 +217,10 @@ TEST_F(GeneratedCodeTest, PushRequests) {
     const auto request = ReadPushRequest(cut.pieces());
     ASSERT_TRUE(request.ok());
     ASSERT_EQ(request->ids, ids);
-    ASSERT_EQ(request->row_bytes, generated.rows().size());
+    ASSERT_EQ(request->rows.size(), generated.rows().size());
     ASSERT_EQ(request->header.step.has_value(), generated.has_step());
     ASSERT_EQ(WritePushRequest(request->header,
-                               {.ids = ids, .rows = request->rows.get(), .row_bytes = 6}),
+                               {.ids = ids, .rows = request->rows.data(), .row_bytes = 6}),
               message);
   }
 }
