@@ -34,7 +34,7 @@ struct Session {
   std::unique_ptr<BatchMaker> train_maker;
   std::unique_ptr<BatchMaker> eval_maker;
   std::shared_ptr<Model> model;
-  std::vector<int64_t> input_dims;  // ModelShape's, of the model
+  std::vector<int64_t> input_dims;       // ModelShape's, of the model
   std::unique_ptr<LearntInputs> learnt;  // null: all inputs are features
 
   // The weights that are trained: the model's, then the task's.
