@@ -7,25 +7,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "common/graph/file_list.h"
+
 namespace halograph {
 namespace {
 
 constexpr char kHaloKind[] = "halograph-halo";
-
-StatusOr<std::vector<FileEntry>> ParseFiles(const Json& value, const std::string& where) {
-  HG_ASSIGN_OR_RETURN(const Json list, GetArray(value, "files", where));
-  std::vector<FileEntry> files;
-  for (const Json& item : list) {
-    HG_ASSIGN_OR_RETURN(FileEntry entry,
-                        FileEntryFromJson(item, fmt::format("{}: files[{}]", where, files.size())));
-    if (!files.empty() && files.back().path >= entry.path) {
-      return DataLoss("{}: files[{}] '{}' does not ascend by path", where, files.size(),
-                      entry.path);
-    }
-    files.push_back(std::move(entry));
-  }
-  return files;
-}
 
 Status CheckKind(const Json& value, const std::string& where) {
   HG_ASSIGN_OR_RETURN(const std::string format, GetString(value, "format", where));
@@ -159,7 +146,7 @@ StatusOr<HaloManifest> ReadHaloManifest(const std::filesystem::path& part_folder
   HG_ASSIGN_OR_RETURN(manifest.nodes, GetInts(value, "nodes", where));
   HG_ASSIGN_OR_RETURN(manifest.destinations, GetInts(value, "destinations", where));
   HG_ASSIGN_OR_RETURN(manifest.edges, GetInts(value, "edges", where));
-  HG_ASSIGN_OR_RETURN(manifest.files, ParseFiles(value, where));
+  HG_ASSIGN_OR_RETURN(manifest.files, FilesFromJson(value, where));
   bool negative = part < 0 || hops < 1 || hops > kMostHaloHops;
   for (const auto* counts : {&manifest.nodes, &manifest.destinations, &manifest.edges}) {
     negative |= std::any_of(counts->begin(), counts->end(), [](int64_t n) { return n < 0; });

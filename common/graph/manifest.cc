@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "common/base/checksum.h"
+#include "common/graph/file_list.h"
 #include "common/storage/file.h"
 
 namespace halograph {
@@ -73,22 +74,6 @@ Status ParseCommonFields(const Json& value, const std::string& where, Manifest* 
   HG_ASSIGN_OR_RETURN(manifest->book,
                       PartitionBookFromJson(book, manifest->schema, where + ": book"));
   return OkStatus();
-}
-
-StatusOr<std::vector<FileEntry>> ParseFiles(const Json& value, const std::string& where) {
-  HG_ASSIGN_OR_RETURN(const Json list, GetArray(value, "files", where));
-  std::vector<FileEntry> files;
-  files.reserve(list.size());
-  for (const Json& item : list) {
-    HG_ASSIGN_OR_RETURN(FileEntry entry,
-                        FileEntryFromJson(item, fmt::format("{}: files[{}]", where, files.size())));
-    if (!files.empty() && files.back().path >= entry.path) {
-      return DataLoss("{}: files[{}] '{}' does not ascend by path", where, files.size(),
-                      entry.path);
-    }
-    files.push_back(std::move(entry));
-  }
-  return files;
 }
 
 size_t NumTaskSets(const Schema& schema) {
@@ -194,7 +179,7 @@ StatusOr<PartManifest> ReadPartManifest(const std::filesystem::path& part_folder
   }
   manifest.part = static_cast<int>(part);
   HG_RETURN_IF_ERROR(ParseCounts(value, where, &manifest));
-  HG_ASSIGN_OR_RETURN(manifest.files, ParseFiles(value, where));
+  HG_ASSIGN_OR_RETURN(manifest.files, FilesFromJson(value, where));
   return manifest;
 }
 
