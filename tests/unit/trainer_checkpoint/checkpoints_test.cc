@@ -12,6 +12,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "tests/support/learnable_graph.h"
 #include "tests/support/ranks.h"
@@ -33,9 +34,10 @@ constexpr int64_t kNever = 1 << 20;
 // What a rank saw of a run: weights by how many steps were done, and what it came to.
 struct Seen {
   std::map<int64_t, torch::Tensor> weights;
-  std::vector<std::string> epochs;  // what evaluation said of each
-  torch::Tensor end;                // the best weights, and buffers
-  int64_t best_epoch = -1;
+  std::map<int64_t, std::string> evaluations;  // what was said after so many steps
+  torch::Tensor end;                           // the best weights, and buffers
+  int64_t best_step = -1;
+  int64_t without_gain = -1;  // evaluations
   Status status;
 };
 
@@ -131,9 +133,9 @@ class CheckpointsTest : public testing::Test {
             if (done == last) throw std::runtime_error("killed");
           },
           [&](const EpochStats& stats) {
-            own.epochs.resize(stats.epoch);
-            own.epochs.push_back(fmt::format("{} {} {} {}", stats.valid->metric, stats.valid->loss,
-                                             stats.test->metric, stats.test->loss));
+            own.evaluations[stats.step] =
+                fmt::format("{} {} {} {}", stats.valid->metric, stats.valid->loss,
+                            stats.test->metric, stats.test->loss);
             return OkStatus();
           },
           (*checkpoints)->start(), checkpoints->get());
@@ -143,7 +145,8 @@ class CheckpointsTest : public testing::Test {
       if (!result.ok() || result->stopped) return;
       EXPECT_EQ(result->epochs, kEpochs);
       own.end = All(*session);
-      own.best_epoch = result->best->epoch;
+      own.best_step = result->best->step;
+      own.without_gain = result->gains.without_gain;
     });
   }
   static void ExpectSame(const std::vector<Seen>& whole, const std::vector<Seen>& seen,
@@ -155,8 +158,9 @@ class CheckpointsTest : public testing::Test {
         EXPECT_TRUE(torch::equal(seen[rank].weights.at(step), weights))
             << what << ", rank " << rank << ", step " << step;
       }
-      EXPECT_EQ(seen[rank].epochs, whole[rank].epochs) << what;
-      EXPECT_EQ(seen[rank].best_epoch, whole[rank].best_epoch) << what;
+      EXPECT_EQ(seen[rank].evaluations, whole[rank].evaluations) << what;
+      EXPECT_EQ(seen[rank].best_step, whole[rank].best_step) << what;
+      EXPECT_EQ(seen[rank].without_gain, whole[rank].without_gain) << what;
       EXPECT_TRUE(torch::equal(seen[rank].end, whole[rank].end)) << what;
     }
   }
@@ -192,6 +196,24 @@ TEST_F(CheckpointsTest, ARunThatIsKilledAndGoesOnEndsWithTheSameBits) {
   }
 }
 
+// Evaluations after every second step: a moment is kept before the evaluation of its step.
+TEST_F(CheckpointsTest, EvaluationsWithinEpochsCountOnceWhereverTheRunIsKilled) {
+  TrainOptions options = options_;
+  options.control.eval_every_steps = 2;
+  options.control.patience = 100;
+  std::vector<Seen> whole(1);
+  Run(options, kNever, &whole);
+  ASSERT_TRUE(whole[0].status.ok()) << whole[0].status;
+  EXPECT_THAT(whole[0].evaluations, SizeIs(9));
+  for (const auto& kills : std::vector<std::vector<int64_t>>{{3}, {4, 1}, {6, 2}}) {
+    ForgetCheckpoints();
+    std::vector<Seen> seen(1);
+    for (const int64_t steps : kills) Run(options, steps, &seen);
+    Run(options, kNever, &seen);
+    ExpectSame(whole, seen, fmt::format("killed after {}", fmt::join(kills, ", ")));
+  }
+}
+
 // A signal comes during a step; all ranks stop at the same one, and leave a checkpoint there.
 TEST_F(CheckpointsTest, ARunThatASignalStopsGoesOnFromThatStep) {
   for (const int world_size : {1, 2}) {
@@ -201,13 +223,15 @@ TEST_F(CheckpointsTest, ARunThatASignalStopsGoesOnFromThatStep) {
     Run(options, kNever, &whole);
     ForgetCheckpoints();
     std::vector<Seen> seen(world_size);
-    Run(options, kNever, &seen, [](int64_t step) {
-      if (step == 4) std::raise(SIGTERM);
+    Run(options, kNever, &seen, [&](int64_t step) {
+      if (step != 4) return;
+      ASSERT_EQ(kill(getpid(), SIGTERM), 0);
+      EXPECT_EQ(stop_->Wait(), SIGTERM);
     });
     ASSERT_TRUE(seen[0].status.ok()) << seen[0].status;
     const auto stored = ReadNewestCheckpoint(options.checkpoint.folder);
     ASSERT_TRUE(stored.ok()) << stored.status();
-    EXPECT_GE(stored->manifest.place.steps_done, 4);
+    EXPECT_EQ(stored->manifest.place.steps_done, 4);
     EXPECT_EQ(static_cast<size_t>(stored->manifest.place.steps_done), seen[0].weights.size());
     InstallStop();
     Run(options, kNever, &seen);
@@ -222,7 +246,7 @@ TEST_F(CheckpointsTest, AFinishedRunThatGoesOnHasNothingToDo) {
   Run(options_, kNever, &again);
   ASSERT_TRUE(again[0].status.ok());
   EXPECT_THAT(again[0].weights, SizeIs(0));
-  EXPECT_EQ(again[0].best_epoch, whole[0].best_epoch);
+  EXPECT_EQ(again[0].best_step, whole[0].best_step);
   EXPECT_TRUE(torch::equal(again[0].end, whole[0].end));
 }
 
