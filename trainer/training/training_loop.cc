@@ -50,6 +50,7 @@ TrainingLoop::TrainingLoop(Session& session, OnStep on_step, OnEpoch on_epoch, T
       first_step_(start.step),
       parameters_(session.Parameters()),
       buffers_(session.model->buffers()),
+      buffers_before_(buffers_),
       gradients_(parameters_),
       optimizer_(session.options.optimizer, parameters_, session.options.learning_rate,
                  session.options.weight_decay),
@@ -72,6 +73,7 @@ Status TrainingLoop::Step(int64_t epoch, int64_t step, EpochFigures* figures) {
                 .checkpoint = keeper_ != nullptr && keeper_->Wants(steps_done_ + 1),
                 .time_up = TimeIsUp()};
   HG_ASSIGN_OR_RETURN(const double weight, StepWeight(next.get(), step, figures));
+  if (keeper_ != nullptr) buffers_before_.Keep();
   double loss = 0;
   if (asks.stop) {
     gradients_.Zero();
@@ -83,6 +85,7 @@ Status TrainingLoop::Step(int64_t epoch, int64_t step, EpochFigures* figures) {
   HG_RETURN_IF_ERROR(gradients_.AllReduce(*session_.ranks, &asks));
   (*figures)[Figure::kSyncWait] += sync_watch.Seconds();
   if (asks.stop) {
+    if (keeper_ != nullptr) buffers_before_.PutBack();  // another rank stops, this one has learnt
     result_.stopped = true;
     return OkStatus();
   }

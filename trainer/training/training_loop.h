@@ -17,8 +17,8 @@
 #include "common/base/status.h"
 #include "trainer/distributed/gradients.h"
 #include "trainer/training/batch_feed.h"
-#include "trainer/training/best_weights.h"
 #include "trainer/training/early_stopping.h"
+#include "trainer/training/kept_tensors.h"
 #include "trainer/training/optimizer.h"
 #include "trainer/training/schedule.h"
 #include "trainer/training/session.h"
@@ -149,6 +149,7 @@ class TrainingLoop {
   const int64_t first_epoch_, first_step_;
   std::vector<torch::Tensor> parameters_;
   const std::vector<torch::Tensor> buffers_;  // of the model
+  KeptTensors buffers_before_;                // the step, where moments are kept
   GradientBuffer gradients_;
   Optimizer optimizer_;
   BatchFeed feed_;
@@ -157,7 +158,7 @@ class TrainingLoop {
   std::deque<std::unique_ptr<Upcoming>> upcoming_;
   std::vector<double> metric_sums_;  // of the epoch's minibatches
   TrainResult result_;
-  BestWeights best_weights_;  // of parameters_, then buffers_
+  KeptTensors best_weights_;  // of parameters_, then buffers_
   const EarlyStopping early_stopping_;
   int64_t next_epoch_, next_step_, steps_done_;  // as TrainingStart's
 };

@@ -1,4 +1,5 @@
-// The weights of the best evaluation so far, beside those that are being trained. Not thread-safe.
+// Tensors that change, and copies of them as they were at one moment: the weights of the best
+// evaluation, or the buffers before a step. Not thread-safe.
 #pragma once
 
 #include <utility>
@@ -8,12 +9,11 @@
 
 namespace halograph {
 
-class BestWeights {
+class KeptTensors {
  public:
-  // Of these tensors: what a model learns, and what it keeps beside. `kept`: what kept() was, for
-  // whoever goes on.
-  explicit BestWeights(std::vector<torch::Tensor> trained, std::vector<torch::Tensor> kept = {})
-      : trained_(std::move(trained)), kept_(std::move(kept)) {}
+  // `kept`: what kept() was, for whoever goes on.
+  explicit KeptTensors(std::vector<torch::Tensor> tensors, std::vector<torch::Tensor> kept = {})
+      : tensors_(std::move(tensors)), kept_(std::move(kept)) {}
 
   // Copies them as they are now, in place of what was kept.
   void Keep();
@@ -24,7 +24,7 @@ class BestWeights {
   [[nodiscard]] const std::vector<torch::Tensor>& kept() const { return kept_; }
 
  private:
-  std::vector<torch::Tensor> trained_;
+  std::vector<torch::Tensor> tensors_;
   std::vector<torch::Tensor> kept_;
 };
 
