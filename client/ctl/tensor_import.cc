@@ -46,8 +46,7 @@ Status CheckAllRows(const ImportedRows& imported, size_t rows) {
   if (missing == 0 && imported.global.size() == rows) return OkStatus();
   return DataLoss(
       "{}: {} ids for {} rows, {} of which are missing: with the optimizer's state all rows must "
-      "be "
-      "there, each once",
+      "be there, each once",
       (imported.folder->path / kIdsFile).string(), imported.global.size(), rows, missing);
 }
 

@@ -46,8 +46,7 @@ Status PullHandler::PlanChanging(const PullRequest& request, PullPlan* plan) con
   if (request.min_lsn > 0 && plan->part >= 0) return OkStatus();
   return InvalidArgument(
       "{}: min_lsn {} for {} ids: give a number above 0, and ids of one part at a time, as parts "
-      "have "
-      "numbers of their own",
+      "have numbers of their own",
       name, request.min_lsn, request.ids.size());
 }
 

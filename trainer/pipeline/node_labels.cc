@@ -37,8 +37,7 @@ StatusOr<TensorSpec> LabelsOfSets(const Task& task) {
     if (found->dim != first->dim) {
       return InvalidArgument(
           "task '{}', {} set of '{}': labels have {} columns, those of the {} set {}; all sets of "
-          "a "
-          "task must have as many",
+          "a task must have as many",
           task.name, set.set, set.type, found->dim, task.sets.front().set, first->dim);
     }
   }

@@ -53,8 +53,7 @@ Status CheckLearntInputs(Session& session, const RunInputs& inputs) {
     if (trained) continue;
     return FailedPrecondition(
         "the model learnt inputs of node type '{}' (tensor '{}'), and this store has none that "
-        "were "
-        "trained: give the servers or the --state folder of the run",
+        "were trained: give the servers or the --state folder of the run",
         name, session.options.embeddings.name);
   }
   return OkStatus();

@@ -66,8 +66,7 @@ void SayIfProductsAreWide(const TrainOptions& options) {
   if (options.precision != Precision::kBf16 || HasBf16Products()) return;
   spdlog::warn(
       "rank {}: --precision bf16: this processor has no AVX512-BF16. Rows are kept as bfloat16, "
-      "and "
-      "products are made of them in float32",
+      "and products are made of them in float32",
       options.rank);
 }
 

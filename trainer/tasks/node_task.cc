@@ -94,8 +94,7 @@ Status WarnOfOneClass(KVStore& kv, const NodeTaskRows& rows) {
     if (HasBoth(rows, counts)) continue;
     spdlog::warn(
         "--metric roc-auc: all labels of the {} set of task '{}' are alike, so it has none (null "
-        "in "
-        "the log); choose another metric, or other sets",
+        "in the log); choose another metric, or other sets",
         name, rows.name);
   }
   return OkStatus();

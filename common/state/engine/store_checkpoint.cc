@@ -114,8 +114,7 @@ Status Store::AwaitStep(int64_t step, const WorkLimits& limits, const Moments& m
         if (absl::IsDeadlineExceeded(waited)) {
           return DeadlineExceeded(
               "step {} was not reached in time: {}; if nobody pushes to it any more, drop the "
-              "tensor "
-              "or snapshot without a step",
+              "tensor or snapshot without a step",
               step, missing);
         }
         HG_RETURN_IF_ERROR(waited);
@@ -143,8 +142,7 @@ StatusOr<std::string> Store::FindReached(int64_t step, const Moments& moments, M
     if (steps.step() > step) {
       return FailedPrecondition(
           "step {} is over: {} is at step {}; choose a later step, snapshot without a step, or "
-          "drop "
-          "the tensor if it is of an earlier run",
+          "drop the tensor if it is of an earlier run",
           step, tensor.spec.ref.ToString(), steps.step());
     }
     tensor.progress.moment = moment;

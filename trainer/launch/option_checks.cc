@@ -1,0 +1,143 @@
+#include "trainer/launch/option_checks.h"
+
+#include <string_view>
+
+namespace halograph {
+namespace {
+
+Status CheckTopology(const TrainOptions& o) {
+  if (o.remote.servers.empty()) {
+    const auto unused = [](std::string_view option) {
+      return InvalidArgument("{} needs --servers: with --graph everything is mapped here", option);
+    };
+    if (!o.topology.empty()) return unused("--topology");
+    if (!o.local.empty()) return unused("--local");
+    if (!o.state.folder.empty() && o.world_size > 1) {
+      return InvalidArgument(
+          "--state is for one rank: for {} start halograph-server with --state, and give --servers",
+          o.world_size);
+    }
+  }
+  if (o.topology == kTopologyLocal) {
+    if (!o.cache_dir.empty()) return OkStatus();
+    return InvalidArgument(
+        "--topology local needs --cache-dir: neither XDG_CACHE_HOME nor HOME is an absolute path");
+  }
+  if (o.cache_dir.empty()) return OkStatus();
+  return InvalidArgument("--cache-dir is for --topology local{}",
+                         o.remote.servers.empty() ? "" : "; elsewhere nothing is fetched");
+}
+
+// Each part has steps of its own: what counts the steps of a run, or ends it at one, has no
+// meaning.
+Status CheckAveragedControl(const TrainOptions& o) {
+  const ControlOptions& control = o.control;
+  const char* const other = control.max_steps > 0                        ? "--max-steps"
+                            : control.eval_every_steps > 0               ? "--eval-every-steps"
+                            : control.patience > 0                       ? "--patience"
+                            : control.time_limit.count() > 0             ? "--time-limit"
+                            : !o.checkpoint.folder.empty()               ? "--checkpoint"
+                            : control.lr_schedule == LrSchedule::kCosine ? "--lr-schedule cosine"
+                                                                         : nullptr;
+  if (other == nullptr) return OkStatus();
+  return InvalidArgument(
+      "--average-every and {}: each part has a model and steps of its own; leave one of them out",
+      other);
+}
+
+Status CheckAveraging(const TrainOptions& o) {
+  if (o.average_every == 0) {
+    if (!o.part_only) return OkStatus();
+    return InvalidArgument(
+        "--part-only needs --average-every K: ranks that know their parts alone train models of "
+        "their own");
+  }
+  if (!o.embeddings.types.empty()) {
+    return InvalidArgument(
+        "--average-every and --embed: learnt inputs are pushed in step with all ranks; leave one "
+        "of them out");
+  }
+  HG_RETURN_IF_ERROR(CheckAveragedControl(o));
+  if (!o.part_only) return OkStatus();
+  if (o.graph.empty()) return InvalidArgument("--part-only is for --graph: servers have all parts");
+  if (!o.state.folder.empty()) {
+    return InvalidArgument("--part-only and --state: a part alone has no tensors that change");
+  }
+  if (o.epochs == 0) {
+    return InvalidArgument("--part-only needs --epochs: no rank knows all training seeds");
+  }
+  if (!o.predict.empty()) {
+    return InvalidArgument(
+        "--part-only and --predict: nodes of other parts cannot be predicted; leave one of them "
+        "out");
+  }
+  return OkStatus();
+}
+
+Status CheckWhere(const TrainOptions& o) {
+  if (o.graph.empty() == o.remote.servers.empty()) {
+    return InvalidArgument(
+        "give either --graph DIR (embedded) or --servers HOST:PORT,... "
+        "(partitioned, hybrid){}",
+        o.graph.empty() ? "" : ", not both");
+  }
+  HG_RETURN_IF_ERROR(CheckTopology(o));
+  if (o.rank >= o.world_size) {
+    return InvalidArgument("--rank is {}, expected 0 to {} (--world-size is {})", o.rank,
+                           o.world_size - 1, o.world_size);
+  }
+  if (o.world_size > 1) {
+    if (o.master_port == 0) return InvalidArgument("--master-port is 0, expected 1 to 65535");
+    if (o.master_addr.empty()) return InvalidArgument("--master-addr is empty");
+  }
+  return OkStatus();
+}
+
+// Seeds that a step is sampled for at most: positions in a minibatch are of 32 bits, and each has a
+// row in every layer.
+constexpr int64_t kMostNegatives = int64_t{1} << 26;
+
+Status CheckNegatives(const TrainOptions& o) {
+  const LinkOptions& link = o.tasks.link;
+  if (link.sampling != NegativeSampling::kInBatch && !link.shared &&
+      link.negatives > kMostNegatives / o.batch_size) {
+    return InvalidArgument(
+        "--negatives {} for each of --batch-size {} edges is more than {} in a step: give fewer, "
+        "or --shared-negatives",
+        link.negatives, o.batch_size, kMostNegatives);
+  }
+  if (link.sampling != NegativeSampling::kInBatch) return OkStatus();
+  if (o.batch_size < 2) {
+    return InvalidArgument(
+        "--negative-sampling in-batch with --batch-size 1: an edge has no other one beside it");
+  }
+  if (o.tasks.link.shared) {
+    return InvalidArgument(
+        "--shared-negatives with --negative-sampling in-batch: nothing is drawn to be shared");
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+Status CheckTogether(const TrainOptions& o) {
+  HG_RETURN_IF_ERROR(CheckWhere(o));
+  HG_RETURN_IF_ERROR(CheckFanouts("--fanouts", o.AllFanouts(), o.layers));
+  HG_RETURN_IF_ERROR(CheckNegatives(o));
+  HG_RETURN_IF_ERROR(CheckControl(o.control, o.learning_rate));
+  HG_RETURN_IF_ERROR(CheckCheckpoints(o.checkpoint));
+  HG_RETURN_IF_ERROR(CheckAveraging(o));
+  if (o.control.patience > 0 && o.eval_every == 0 && o.control.eval_every_steps == 0) {
+    return InvalidArgument(
+        "--patience counts evaluations, and --eval-every 0 has one only at the end: give "
+        "--eval-every or --eval-every-steps");
+  }
+  if (o.threads_per_minibatch > o.sample_threads) {
+    return InvalidArgument("--threads-per-minibatch is {}, expected 0 to {} (--sample-threads)",
+                           o.threads_per_minibatch, o.sample_threads);
+  }
+  if (o.AllEvalFanouts().empty()) return OkStatus();
+  return CheckFanouts("--eval-fanouts", o.AllEvalFanouts(), o.layers);
+}
+
+}  // namespace halograph

@@ -1,0 +1,13 @@
+// Which options of a training run go together. Each alone is checked by its row (options.h).
+#pragma once
+
+#include "common/base/status.h"
+#include "trainer/launch/options.h"
+
+namespace halograph {
+
+// InvalidArgument naming the options that contradict each other, or one that another needs.
+// Requires rows that are valid one by one.
+[[nodiscard]] Status CheckTogether(const TrainOptions& options);
+
+}  // namespace halograph
