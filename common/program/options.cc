@@ -96,7 +96,7 @@ Status OptionRow::Set(std::string_view text) {
 
 Status OptionRow::SetDefault(std::string_view text) {
   const bool given = given_;
-  const Status set = Set(text);
+  Status set = Set(text);
   given_ = given;
   return set;
 }

@@ -95,13 +95,14 @@ Status AddRows(std::span<const char* const> words, OptionTable& rows, TrainOptio
       .ValueName("FILE");
   StatusOr<RunConfig> read = RunConfig();
   if (const auto path = ValueAmong(words, "config")) read = RunConfig::Read(*path);
-  if (read.ok()) *config = *std::move(read);
+  const Status readable = read.status();
+  if (readable.ok()) *config = *std::move(read);
   const auto word = ValueAmong(words, "model");
   const auto named = FindModelKind(word ? *word : config->model().value_or(options->model));
   const ModelKind& kind = named.ok() ? **named : ModelKinds().front();
   options->model_options = kind.options();
   AddTrainRows(rows, options);
-  HG_RETURN_IF_ERROR(read.status());
+  HG_RETURN_IF_ERROR(readable);
   if (named.ok()) {
     HG_RETURN_IF_ERROR(CheckOptionsOfOthers(words, rows, kind));
     return config->Apply(rows);

@@ -8,28 +8,27 @@
 
 namespace halograph {
 
-Status RunInFrame(const TrainOptions& options, StopSignal& stop, const char* doing,
+Status UnlessStopped(const Session& session, Status status) {
+  if (!status.ok()) HG_RETURN_IF_ERROR(session.CheckStop());
+  return status;
+}
+
+Status RunInFrame(const TrainOptions& options, StopSignal& stop, const char* doing, TrainLog& log,
                   const RunBody& body) {
   Progress::Enable(!options.quiet);
   SetUpComputation(options);
-  TrainLog log;
-  if (options.rank == 0) {
-    WarnIfSlowBlas();
-    HG_ASSIGN_OR_RETURN(log, TrainLog::Create(options.log));
-  }
+  if (options.rank == 0) WarnIfSlowBlas();
   Session session;
   session.options = options;
   session.stop = &stop;
   Status status;
   try {
-    status = body(session, log);
+    status = body(session);
   } catch (const std::exception& error) {
     status = TorchError(options.rank, doing, error);
   }
   stop.OnStop(nullptr);
   if (status.ok()) return status;
-  // A signal cancels calls; what these then say is not the reason of the end.
-  if (const Status stopped = session.CheckStop(); !stopped.ok()) status = stopped;
   if (session.ranks != nullptr) session.ranks->Leave(ToString(status));
   if (const Status written = log.Write(Json{{"error", ToString(status)}}); !written.ok()) {
     spdlog::warn("{}", ToString(written));

@@ -11,12 +11,15 @@
 
 namespace halograph {
 
-using RunBody = std::function<Status(Session& session, TrainLog& log)>;
+using RunBody = std::function<Status(Session& session)>;
 
-// Sets up the process and the log (rank 0), and calls `body` with a session of `options`. What it
-// throws is an error: `doing` says of what ("inferring"). After an error the other ranks are told
-// why, and the log ends with {"error": ...}. Errors of TrainLog::Create, and as `body`.
+// Sets up the process, and calls `body` with a session of `options`. What it throws is an error:
+// `doing` says of what ("inferring"). After an error the other ranks are told why, and `log` ends
+// with {"error": ...}. Errors as `body`.
 [[nodiscard]] Status RunInFrame(const TrainOptions& options, StopSignal& stop, const char* doing,
-                                const RunBody& body);
+                                TrainLog& log, const RunBody& body);
+
+// A signal cancels calls; what these then say is not the reason of the end.
+[[nodiscard]] Status UnlessStopped(const Session& session, Status status);
 
 }  // namespace halograph

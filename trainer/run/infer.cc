@@ -244,11 +244,16 @@ Status RunInference(TrainCommand command, const TrainOptions& options, const Inf
   if (options.rank == 0 && !options.predict.empty()) {
     HG_RETURN_IF_ERROR(CheckPredictionPath(options.predict));
   }
+  TrainLog log;
+  if (options.rank == 0) {
+    HG_ASSIGN_OR_RETURN(log, TrainLog::Create(options.log));
+  }
   TrainOptions resolved = options;
   resolved.embeddings.begin = EmbedBegin::kContinue;
-  return RunInFrame(
-      resolved, stop, command == TrainCommand::kInfer ? "inferring" : "evaluating",
-      [&](Session& session, TrainLog& log) { return RunCommandOf(command, infer, session, log); });
+  return RunInFrame(resolved, stop, command == TrainCommand::kInfer ? "inferring" : "evaluating",
+                    log, [&](Session& session) {
+                      return UnlessStopped(session, RunCommandOf(command, infer, session, log));
+                    });
 }
 
 }  // namespace halograph

@@ -14,10 +14,10 @@
 #include "common/program/program.h"
 #include "trainer/averaging/averaged_training.h"
 #include "trainer/checkpoint/checkpoints.h"
-#include "trainer/launch/blas.h"
 #include "trainer/output/event_file.h"
 #include "trainer/output/prediction_file.h"
 #include "trainer/output/train_log.h"
+#include "trainer/run/frame.h"
 #include "trainer/run/part_sources.h"
 #include "trainer/run/prepare.h"
 #include "trainer/run/report.h"
@@ -144,12 +144,6 @@ Status Finish(Session& session, PartSource* parts, const TrainResult& result, co
   return status;
 }
 
-// A signal cancels calls; what these then say is not the reason of the end.
-Status UnlessStopped(const Session& session, Status status) {
-  if (!status.ok()) HG_RETURN_IF_ERROR(session.CheckStop());
-  return status;
-}
-
 Status RunPrepared(Session& session, Records& records) {
   const Stopwatch run;
   RunInputs inputs;
@@ -165,42 +159,24 @@ Status RunPrepared(Session& session, Records& records) {
   }
   const auto result = Train(session, parts.get(), records);
   HG_RETURN_IF_ERROR(UnlessStopped(session, result.status()));
-  if (result->best.has_value())
+  if (result->best.has_value()) {
     HG_RETURN_IF_ERROR(Finish(session, parts.get(), *result, run, records.log));
+  }
   return result->stopped ? Stopped(session) : OkStatus();
 }
 
 }  // namespace
 
 Status RunTraining(const TrainOptions& options, StopSignal& stop) {
-  Progress::Enable(!options.quiet);
-  SetUpComputation(options);
   Records records;
   if (options.rank == 0) {
-    WarnIfSlowBlas();
     if (!options.predict.empty()) HG_RETURN_IF_ERROR(CheckPredictionPath(options.predict));
     HG_ASSIGN_OR_RETURN(records.log, options.checkpoint.resume ? TrainLog::GoOn(options.log)
                                                                : TrainLog::Create(options.log));
     HG_ASSIGN_OR_RETURN(records.events, EventFile::Create(options.tensorboard));
   }
-  Session session;
-  session.options = options;
-  session.stop = &stop;
-  Status status;
-  try {
-    status = RunPrepared(session, records);
-  } catch (const std::exception& error) {
-    status = TorchError(options.rank, "preparing", error);
-  }
-  stop.OnStop(nullptr);
-  if (!status.ok()) {
-    if (session.ranks != nullptr) session.ranks->Leave(ToString(status));
-    if (const Status written = records.log.Write(Json{{"error", ToString(status)}});
-        !written.ok()) {
-      spdlog::warn("{}", ToString(written));
-    }
-  }
-  return status;
+  return RunInFrame(options, stop, "preparing", records.log,
+                    [&](Session& session) { return RunPrepared(session, records); });
 }
 
 }  // namespace halograph

@@ -9,7 +9,8 @@ namespace {
 
 double StepRate(const ControlOptions& options, double base, int64_t step, const RunLength& length) {
   const int64_t epoch = step / std::max<int64_t>(1, length.steps_per_epoch);
-  return base * std::pow(options.lr_decay, static_cast<double>(epoch / options.lr_step_epochs));
+  const int64_t drops = epoch / options.lr_step_epochs;
+  return base * std::pow(options.lr_decay, static_cast<double>(drops));
 }
 
 double CosineRate(const ControlOptions& options, double base, int64_t step,
