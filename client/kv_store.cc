@@ -143,6 +143,14 @@ StatusOr<int64_t> KVStore::ReadSnapshot(const std::string& name, const MutableTe
   return NoMutableTensors("snapshot " + name);
 }
 
+Status KVStore::DeleteSnapshot(const std::string& name, CallContext& /*context*/) {
+  return NoMutableTensors("snapshot " + name);
+}
+
+Status KVStore::RestoreSnapshot(const std::string& name, CallContext& /*context*/) {
+  return NoMutableTensors("snapshot " + name);
+}
+
 StatusOr<std::vector<MutableTensorState>> MergeTensors(const std::map<int, StateStats>& states) {
   struct Told {
     int part = 0;  // that told first

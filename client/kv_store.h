@@ -157,6 +157,13 @@ class KVStore {
                                                        const MutableTensorSpec& spec,
                                                        const TakeImages& take,
                                                        CallContext& context);
+  // From all partitions that have it; NotFound if none does.
+  [[nodiscard]] virtual Status DeleteSnapshot(const std::string& name, CallContext& context);
+  // Sets all tensors of all partitions to what they were at the snapshot, durably, also those that
+  // others use; steps that wait for ranks are given up, and steps go on from that moment's.
+  // NotFound, and nothing changes, if a partition lacks the snapshot. After another error repeat
+  // the call: some partitions may have gone back.
+  [[nodiscard]] virtual Status RestoreSnapshot(const std::string& name, CallContext& context);
 };
 
 // What partitions have of tensors, put together: by name. `states`: of all, by partition.

@@ -1,11 +1,18 @@
 #include "client/push_plan.h"
 
 #include <algorithm>
+#include <bit>
 #include <numeric>
 
+#include "common/base/rng.h"
 #include "common/graph/owner_split.h"
 
 namespace halograph {
+namespace {
+
+constexpr size_t kBucketsOfAMessage = 8;  // so that messages are nearly full
+
+}  // namespace
 
 Status CheckPush(const MutableTensor& tensor, const RowPush& push) {
   const std::string name = push.tensor.ToString();
@@ -26,7 +33,7 @@ Status CheckPush(const MutableTensor& tensor, const RowPush& push) {
 Status PushPlan::Make(const MutableTensor& tensor, const RowPush& push,
                       const std::function<int64_t(int part)>& rows_of_part) {
   split_.Split(tensor, push.ids);
-  sorted_.clear();
+  ordered_.clear();
   messages_.assign(split_.shares().size(), {});
   for (size_t part = 0; part < messages_.size(); ++part) {
     const IdShare& share = split_.shares()[part];
@@ -51,18 +58,60 @@ Status PushPlan::Make(const MutableTensor& tensor, const RowPush& push,
   return OkStatus();
 }
 
+void PushPlan::AddMessages(int part, std::span<const int64_t> ids,
+                           std::span<const int64_t> positions, std::span<const size_t> ends) {
+  size_t begin = 0;
+  for (const size_t end : ends) {
+    messages_[static_cast<size_t>(part)].push_back(
+        {.part = part,
+         .ids = ids.subspan(begin, end - begin),
+         .positions = positions.subspan(begin, end - begin)});
+    begin = end;
+  }
+}
+
+// By a hash of the id, without sorting: rows keep their order, so that they are read from front to
+// back.
+bool PushPlan::CutBetweenBuckets(int part, const IdShare& share, size_t most) {
+  const size_t rows = share.ids.size();
+  const auto bits = static_cast<int>(std::bit_width(kBucketsOfAMessage * (rows / most)));
+  const auto bucket_of = [&](int64_t id) { return Mix(static_cast<uint64_t>(id)) >> (64 - bits); };
+  std::vector<size_t> places((size_t{1} << bits) + 1, 0);  // of the next row of each bucket
+  for (const int64_t id : share.ids) ++places[bucket_of(id) + 1];
+  std::vector<size_t> ends;
+  size_t end = 0, message = 0;
+  for (size_t bucket = 1; bucket < places.size(); ++bucket) {
+    const size_t count = places[bucket];
+    if (count > most) return false;
+    if (end - message + count > most) ends.push_back(message = end);
+    end = places[bucket] += places[bucket - 1];
+  }
+  ends.push_back(rows);
+  std::vector<int64_t>& ids = ordered_.emplace_back(rows);
+  std::vector<int64_t>& positions = ordered_.emplace_back(rows);
+  for (size_t i = 0; i < rows; ++i) {
+    const size_t place = places[bucket_of(share.ids[i])]++;
+    ids[place] = share.ids[i];
+    positions[place] = share.positions[i];
+  }
+  AddMessages(part, ids, positions, ends);
+  return true;
+}
+
 Status PushPlan::CutBetweenIds(const RowPush& push, int part, const IdShare& share, size_t most) {
+  if (CutBetweenBuckets(part, share, most)) return OkStatus();
   std::vector<size_t> order(share.ids.size());
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(),
                    [&](size_t a, size_t b) { return share.ids[a] < share.ids[b]; });
-  std::vector<int64_t>& ids = sorted_.emplace_back();
-  std::vector<int64_t>& positions = sorted_.emplace_back();
+  std::vector<int64_t>& ids = ordered_.emplace_back();
+  std::vector<int64_t>& positions = ordered_.emplace_back();
   for (const size_t entry : order) {
     ids.push_back(share.ids[entry]);
     positions.push_back(share.positions[entry]);
   }
-  for (size_t begin = 0; begin < ids.size();) {
+  std::vector<size_t> ends;
+  for (size_t begin = 0; begin < ids.size(); begin = ends.back()) {
     size_t end = std::min(begin + most, ids.size());
     while (end < ids.size() && end > begin && ids[end] == ids[end - 1]) --end;
     if (end == begin) {
@@ -71,12 +120,9 @@ Status PushPlan::CutBetweenIds(const RowPush& push, int part, const IdShare& sha
           "its rows before, or raise --max-message-bytes",
           push.tensor.ToString(), ids[begin], most);
     }
-    messages_[static_cast<size_t>(part)].push_back(
-        {.part = part,
-         .ids = std::span<const int64_t>(ids).subspan(begin, end - begin),
-         .positions = std::span<const int64_t>(positions).subspan(begin, end - begin)});
-    begin = end;
+    ends.push_back(end);
   }
+  AddMessages(part, ids, positions, ends);
   return OkStatus();
 }
 

@@ -44,11 +44,16 @@ class PushPlan {
   [[nodiscard]] std::span<const std::vector<PushMessage>> messages() const { return messages_; }
 
  private:
+  // Into messages of up to `most` rows, all rows of an id in one of them.
   [[nodiscard]] Status CutBetweenIds(const RowPush& push, int part, const IdShare& share,
                                      size_t most);
+  // False: more than `most` rows fell together.
+  [[nodiscard]] bool CutBetweenBuckets(int part, const IdShare& share, size_t most);
+  void AddMessages(int part, std::span<const int64_t> ids, std::span<const int64_t> positions,
+                   std::span<const size_t> ends);
 
   PartSplit split_;
-  std::deque<std::vector<int64_t>> sorted_;  // ids and positions of shares that were sorted
+  std::deque<std::vector<int64_t>> ordered_;  // ids and positions of shares that were reordered
   std::vector<std::vector<PushMessage>> messages_;
 };
 

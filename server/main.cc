@@ -6,6 +6,7 @@
 
 #include "common/base/build_info.h"
 #include "common/base/host_port.h"
+#include "common/base/kept_memory.h"
 #include "common/base/log.h"
 #include "common/base/units.h"
 #include "common/program/program.h"
@@ -22,8 +23,7 @@ void TuneMalloc() {
   constexpr int kArenas = 4;
   constexpr int kKeptBytes = 8 << 20;
   mallopt(M_ARENA_MAX, kArenas);
-  mallopt(M_MMAP_THRESHOLD, kKeptBytes);
-  mallopt(M_TRIM_THRESHOLD, kKeptBytes);
+  KeepFreedMemory(kKeptBytes);
 }
 
 void WarnIfOpen(const std::string& address) {

@@ -1,141 +1,159 @@
 #include "client/ctl/tensor_files.h"
 
 #include <algorithm>
-#include <cstring>
 #include <map>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "client/ctl/image_files.h"
 #include "client/ctl/tensor_folder.h"
+#include "common/state/row_layout.h"
 #include "common/state/row_table.h"
 #include "common/storage/file.h"
+#include "common/storage/scratch.h"
 
 namespace halograph {
 namespace {
 
-// Rows of all ids under original ids.
-struct Order {
-  std::vector<int64_t> global;    // in the order of original ids
-  std::vector<int64_t> original;  // the same rows
-};
+// Of arrays of ids; what is beyond it is in files.
+constexpr int64_t kIdBytesInMemory = int64_t{256} << 20;
 
-StatusOr<Order> OrderOf(KVStore& store, const MutableTensorSpec& spec, CallContext& context) {
-  HG_ASSIGN_OR_RETURN(const std::vector<int64_t> original, OriginalIds(store, spec, context));
-  Order order{.global = InOrder(original), .original = {}};
-  order.original.reserve(order.global.size());
-  for (const int64_t id : order.global) order.original.push_back(original[static_cast<size_t>(id)]);
-  return order;
+StatusOr<ScratchArray> TakeIds(ScratchSpace& space, int64_t rows) {
+  return space.Take(rows * static_cast<int64_t>(sizeof(int64_t)), "ids");
 }
 
-// Writes the columns of images, which come in the order of ids.npy.
-class ColumnWriter {
- public:
-  [[nodiscard]] static StatusOr<ColumnWriter> Create(const std::filesystem::path& folder,
-                                                     std::vector<Column> columns, int64_t rows) {
-    ColumnWriter writer;
-    for (const Column& column : columns) {
-      HG_ASSIGN_OR_RETURN(NpyWriter file,
-                          NpyWriter::Create(folder / column.file, column.stored.dtype, rows,
-                                            column.stored.cols, column.stored.rank));
-      writer.files_.push_back(std::move(file));
+// Writes ids.npy; returns the global ids of its rows.
+StatusOr<ScratchArray> WriteIds(KVStore& store, const MutableTensorSpec& spec,
+                                const std::filesystem::path& folder, ScratchSpace& space,
+                                CallContext& context) {
+  HG_ASSIGN_OR_RETURN(const int64_t rows, RowsOf(store, spec));
+  HG_ASSIGN_OR_RETURN(const ScratchArray originals, TakeIds(space, rows));
+  HG_ASSIGN_OR_RETURN(ScratchArray globals, TakeIds(space, rows));
+  const auto original = originals.As<int64_t>();
+  const auto global = globals.As<int64_t>();
+  HG_RETURN_IF_ERROR(ReadOriginalIds(store, spec, original, context));
+  SortByOriginal(original, global);
+  HG_ASSIGN_OR_RETURN(NpyWriter file,
+                      NpyWriter::Create(folder / kIdsFile, DType::kInt64, rows, 1, 1));
+  std::vector<int64_t> some;
+  for (size_t begin = 0; begin < global.size(); begin += some.size()) {
+    some.clear();
+    for (const int64_t id : global.subspan(begin, std::min(kIdsAtATime, global.size() - begin))) {
+      some.push_back(original[static_cast<size_t>(id)]);
     }
-    writer.columns_ = std::move(columns);
-    return writer;
+    HG_RETURN_IF_ERROR(file.Append(std::as_bytes(std::span(some))));
   }
-  // Images of the columns' bytes together.
-  [[nodiscard]] Status Append(std::span<const std::byte> images, size_t count) {
-    const size_t image_bytes = images.size() / std::max<size_t>(1, count);
-    size_t at = 0;  // of the column in an image
-    std::vector<std::byte> values;
-    for (size_t c = 0; c < columns_.size(); ++c) {
-      const size_t bytes = columns_[c].bytes;
-      values.resize(count * bytes);
-      for (size_t i = 0; i < count; ++i) {
-        std::memcpy(values.data() + i * bytes, images.data() + i * image_bytes + at, bytes);
-      }
-      HG_RETURN_IF_ERROR(files_[c].Append(values));
-      at += bytes;
-    }
-    return OkStatus();
-  }
-  [[nodiscard]] Status Close() {
-    for (NpyWriter& file : files_) HG_RETURN_IF_ERROR(file.Close());
-    return OkStatus();
-  }
+  HG_RETURN_IF_ERROR(file.Close());
+  return globals;
+}
 
- private:
-  ColumnWriter() = default;
-  std::vector<Column> columns_;
-  std::vector<NpyWriter> files_;
-};
-
+// Writes rows.npy as the rows are now.
 Status WriteRows(KVStore& store, const MutableTensorSpec& spec, std::span<const int64_t> ids,
                  const std::filesystem::path& folder, CallContext& context) {
-  HG_ASSIGN_OR_RETURN(ColumnWriter writer,
-                      ColumnWriter::Create(folder, {RowsColumn(spec)}, std::ssize(ids)));
+  const Column column = RowsColumn(spec);
+  HG_ASSIGN_OR_RETURN(NpyWriter file,
+                      NpyWriter::Create(folder / column.file, column.stored.dtype, std::ssize(ids),
+                                        column.stored.cols, column.stored.rank));
+  const size_t at_a_time = RowsAtATime(column.bytes);
   std::vector<std::byte> rows;
-  for (size_t begin = 0; begin < ids.size(); begin += kRowsAtATime) {
-    const auto some = ids.subspan(begin, std::min<size_t>(kRowsAtATime, ids.size() - begin));
-    rows.resize(some.size() * RowBytes(spec.dtype, spec.dim));
+  for (size_t begin = 0; begin < ids.size(); begin += at_a_time) {
+    const auto some = ids.subspan(begin, std::min(at_a_time, ids.size() - begin));
+    rows.resize(some.size() * column.bytes);
     HG_RETURN_IF_ERROR(store.Pull({.tensor = spec.ref, .ids = some, .out = rows}, context));
-    HG_RETURN_IF_ERROR(writer.Append(rows, some.size()));
+    HG_RETURN_IF_ERROR(file.Append(rows));
   }
-  return writer.Close();
+  return file.Close();
 }
 
-// All rows of a tensor as they were at a snapshot, in the order of original ids.
-StatusOr<RowTable> LoadSnapshot(KVStore& store, const std::string& name,
-                                const MutableTensorSpec& spec, const Order& order, int64_t* step,
-                                CallContext& context) {
-  const int64_t rows = std::ssize(order.global);
-  std::vector<int64_t> place(order.global.size());  // of each global id
-  for (size_t i = 0; i < place.size(); ++i) {
-    place[static_cast<size_t>(order.global[i])] = static_cast<int64_t>(i);
+// Writes rows.npy and the optimizer's state as they were at a snapshot, beside ids.npy, which is
+// there.
+class SnapshotWriter {
+ public:
+  // `global`: of the rows of ids.npy.
+  [[nodiscard]] static StatusOr<SnapshotWriter> Create(const MutableTensorSpec& spec,
+                                                       std::span<const int64_t> global,
+                                                       const std::filesystem::path& folder,
+                                                       size_t buffer_bytes, ScratchSpace& space) {
+    std::vector<Column> columns = {RowsColumn(spec)};
+    for (Column& column : StateColumns(spec)) columns.push_back(std::move(column));
+    HG_ASSIGN_OR_RETURN(ImageFiles files, ImageFiles::Create(folder, std::move(columns),
+                                                             std::ssize(global), buffer_bytes));
+    if (files.image_bytes() != RowLayout::Of(spec).image_bytes()) {
+      return Internal("{}: columns of {} bytes for images of {}", spec.ref.ToString(),
+                      files.image_bytes(), RowLayout::Of(spec).image_bytes());
+    }
+    HG_ASSIGN_OR_RETURN(ScratchArray rows, TakeIds(space, std::ssize(global)));
+    for (size_t i = 0; i < global.size(); ++i) {
+      rows.As<int64_t>()[static_cast<size_t>(global[i])] = static_cast<int64_t>(i);
+    }
+    return SnapshotWriter(spec, std::move(files), std::move(rows));
   }
-  HG_ASSIGN_OR_RETURN(RowTable table, RowTable::Make(spec, rows));
-  std::vector<bool> told(order.global.size(), false);  // by place
-  const TakeImages take = [&](std::span<const int64_t> ids, std::span<const std::byte> images) {
+
+  [[nodiscard]] Status Put(std::span<const int64_t> ids, std::span<const std::byte> images) {
     for (size_t i = 0; i < ids.size(); ++i) {
-      const int64_t row = place[static_cast<size_t>(ids[i])];
-      table.LoadImage(row, images.data() + i * table.image_bytes());
-      told[static_cast<size_t>(row)] = true;
+      int64_t& row = rows_.As<int64_t>()[static_cast<size_t>(ids[i])];
+      if (row >= 0) row = ~row;
+      HG_RETURN_IF_ERROR(files_.Put(~row, images.data() + i * files_.image_bytes()));
     }
     return OkStatus();
-  };
-  HG_ASSIGN_OR_RETURN(*step, store.ReadSnapshot(name, spec, take, context));
-  for (size_t begin = 0; begin < told.size();) {
-    size_t end = begin;
-    while (end < told.size() && !told[end] && end < begin + kRowsAtATime) ++end;
-    table.Initialize(static_cast<int64_t>(begin),
-                     std::span(order.original).subspan(begin, end - begin), rows, nullptr);
-    begin = std::max(begin + 1, end);
   }
-  return table;
-}
-
-Status WriteTable(const RowTable& table, const MutableTensorSpec& spec,
-                  const std::filesystem::path& folder) {
-  std::vector<Column> columns = {RowsColumn(spec)};
-  for (Column& column : StateColumns(spec)) columns.push_back(std::move(column));
-  size_t bytes = 0;
-  for (const Column& column : columns) bytes += column.bytes;
-  if (bytes != table.image_bytes()) {
-    return Internal("{}: columns of {} bytes for images of {}", spec.ref.ToString(), bytes,
-                    table.image_bytes());
-  }
-  HG_ASSIGN_OR_RETURN(ColumnWriter writer,
-                      ColumnWriter::Create(folder, std::move(columns), table.rows()));
-  std::vector<std::byte> images;
-  for (int64_t begin = 0; begin < table.rows(); begin += kRowsAtATime) {
-    const auto count = static_cast<size_t>(std::min(kRowsAtATime, table.rows() - begin));
-    images.resize(count * bytes);
-    for (size_t i = 0; i < count; ++i) {
-      table.SaveImage(begin + static_cast<int64_t>(i), images.data() + i * bytes);
+  // Rows that did not come, since nobody had pushed them. `original`: ids.npy.
+  [[nodiscard]] Status PutOthers(std::span<const int64_t> original) {
+    const size_t at_a_time = RowsAtATime(files_.image_bytes());
+    HG_ASSIGN_OR_RETURN(RowTable table, RowTable::Make(spec_, static_cast<int64_t>(at_a_time)));
+    std::vector<int64_t> rows;
+    std::vector<int64_t> ids;
+    std::vector<std::byte> image(files_.image_bytes());
+    const auto put = [&]() -> Status {
+      table.Initialize(0, ids, std::ssize(original), nullptr);
+      for (size_t i = 0; i < rows.size(); ++i) {
+        table.SaveImage(static_cast<int64_t>(i), image.data());
+        HG_RETURN_IF_ERROR(files_.Put(rows[i], image.data()));
+      }
+      rows.clear();
+      ids.clear();
+      return OkStatus();
+    };
+    for (const int64_t row : rows_.As<int64_t>()) {
+      if (row < 0) continue;
+      rows.push_back(row);
+      ids.push_back(original[static_cast<size_t>(row)]);
+      if (rows.size() == at_a_time) HG_RETURN_IF_ERROR(put());
     }
-    HG_RETURN_IF_ERROR(writer.Append(images, count));
+    return put();
   }
-  return writer.Close();
+  [[nodiscard]] Status Close() { return files_.Close(); }
+
+ private:
+  SnapshotWriter(const MutableTensorSpec& spec, ImageFiles files, ScratchArray rows)
+      : spec_(spec), files_(std::move(files)), rows_(std::move(rows)) {}
+
+  const MutableTensorSpec& spec_;
+  ImageFiles files_;
+  ScratchArray rows_;  // by global id: its row of the files, inverted when it has come
+};
+
+// Fills the folder of one tensor. How many rows it has.
+StatusOr<int64_t> WriteSnapshot(KVStore& store, const std::string& name,
+                                const MutableTensorSpec& spec, const std::filesystem::path& folder,
+                                size_t buffer_bytes, CallContext& context) {
+  ScratchSpace space(kIdBytesInMemory, folder);
+  HG_ASSIGN_OR_RETURN(ScratchArray global, WriteIds(store, spec, folder, space, context));
+  HG_ASSIGN_OR_RETURN(
+      SnapshotWriter writer,
+      SnapshotWriter::Create(spec, global.As<const int64_t>(), folder, buffer_bytes, space));
+  global = ScratchArray();
+  const TakeImages take = [&](std::span<const int64_t> ids, std::span<const std::byte> images) {
+    return writer.Put(ids, images);
+  };
+  HG_ASSIGN_OR_RETURN(const int64_t step, store.ReadSnapshot(name, spec, take, context));
+  HG_ASSIGN_OR_RETURN(const NpyArray ids, NpyArray::Open(folder / kIdsFile));
+  HG_ASSIGN_OR_RETURN(const std::span<const int64_t> original, ids.As<int64_t>());
+  HG_RETURN_IF_ERROR(writer.PutOthers(original));
+  HG_RETURN_IF_ERROR(writer.Close());
+  HG_RETURN_IF_ERROR(WriteTensorJson(folder, spec, StateColumns(spec), step));
+  return std::ssize(original);
 }
 
 }  // namespace
@@ -156,12 +174,14 @@ StatusOr<MutableTensorSpec> FindTensorSpec(KVStore& store, const std::string& ty
 StatusOr<int64_t> ExportTensor(KVStore& store, const MutableTensorSpec& spec,
                                const std::filesystem::path& folder, CallContext& context) {
   HG_ASSIGN_OR_RETURN(TemporaryFolder temporary, TemporaryFolder::Create(folder));
-  HG_ASSIGN_OR_RETURN(const Order order, OrderOf(store, spec, context));
-  HG_RETURN_IF_ERROR(WriteNpy<int64_t>(temporary.path() / kIdsFile, order.original));
-  HG_RETURN_IF_ERROR(WriteRows(store, spec, order.global, temporary.path(), context));
+  ScratchSpace space(kIdBytesInMemory, temporary.path());
+  HG_ASSIGN_OR_RETURN(const ScratchArray globals,
+                      WriteIds(store, spec, temporary.path(), space, context));
+  const auto global = globals.As<const int64_t>();
+  HG_RETURN_IF_ERROR(WriteRows(store, spec, global, temporary.path(), context));
   HG_RETURN_IF_ERROR(WriteTensorJson(temporary.path(), spec, {}, -1));
   HG_RETURN_IF_ERROR(temporary.Commit());
-  return std::ssize(order.global);
+  return std::ssize(global);
 }
 
 StatusOr<std::vector<MutableTensorSpec>> TensorsOfSnapshot(KVStore& store, const std::string& name,
@@ -187,7 +207,8 @@ StatusOr<std::vector<MutableTensorSpec>> TensorsOfSnapshot(KVStore& store, const
 
 StatusOr<FileCounts> ExportSnapshot(KVStore& store, const std::string& name,
                                     std::span<const MutableTensorSpec> specs,
-                                    const std::filesystem::path& folder, CallContext& context) {
+                                    const std::filesystem::path& folder, CallContext& context,
+                                    size_t buffer_bytes) {
   HG_ASSIGN_OR_RETURN(TemporaryFolder temporary, TemporaryFolder::Create(folder));
   FileCounts counts;
   std::vector<std::string> names;
@@ -195,14 +216,9 @@ StatusOr<FileCounts> ExportSnapshot(KVStore& store, const std::string& name,
     names.push_back(fmt::format("tensor-{:04}", counts.tensors++));
     const std::filesystem::path path = temporary.path() / names.back();
     HG_RETURN_IF_ERROR(MakeFolder(path));
-    HG_ASSIGN_OR_RETURN(const Order order, OrderOf(store, spec, context));
-    int64_t step = -1;
-    HG_ASSIGN_OR_RETURN(const RowTable table,
-                        LoadSnapshot(store, name, spec, order, &step, context));
-    HG_RETURN_IF_ERROR(WriteNpy<int64_t>(path / kIdsFile, order.original));
-    HG_RETURN_IF_ERROR(WriteTable(table, spec, path));
-    HG_RETURN_IF_ERROR(WriteTensorJson(path, spec, StateColumns(spec), step));
-    counts.rows += table.rows();
+    HG_ASSIGN_OR_RETURN(const int64_t rows,
+                        WriteSnapshot(store, name, spec, path, buffer_bytes, context));
+    counts.rows += rows;
   }
   HG_RETURN_IF_ERROR(WriteSnapshotJson(temporary.path(), name, names));
   HG_RETURN_IF_ERROR(temporary.Commit());

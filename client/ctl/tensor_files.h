@@ -11,6 +11,7 @@
 // A snapshot's folder: snapshot.json, and a tensor's folder each.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <span>
@@ -47,15 +48,20 @@ struct FileCounts {
   int64_t rows = 0;
 };
 
+inline constexpr size_t kExportBufferBytes = size_t{64} << 20;
+
 // Writes tensors as they were at a snapshot, with their optimizer state. `specs`: some of
-// TensorsOfSnapshot. Takes the memory of the largest of them, over all partitions.
+// TensorsOfSnapshot. Rows are written where they stand in the files as partitions send them, so
+// that it takes bounded memory however large the tensors are: `buffer_bytes` of rows that wait to
+// be written, what partitions send at a time, and ids, which beyond 256 MiB are in files.
 //   AlreadyExists      `folder` is there
-//   ResourceExhausted  no memory for a tensor
+//   ResourceExhausted  the disk is full
 //   else               as KVStore::ReadSnapshot and TemporaryFolder
 [[nodiscard]] StatusOr<FileCounts> ExportSnapshot(KVStore& store, const std::string& name,
                                                   std::span<const MutableTensorSpec> specs,
                                                   const std::filesystem::path& folder,
-                                                  CallContext& context);
+                                                  CallContext& context,
+                                                  size_t buffer_bytes = kExportBufferBytes);
 
 // Sets what is in a tensor's or snapshot's folder; tensors that are missing are created. Files are
 // checked before anything is changed. With optimizer state a tensor's folder must have all its

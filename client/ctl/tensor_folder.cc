@@ -12,6 +12,7 @@ namespace {
 constexpr char kSpecFile[] = "tensor.json";
 constexpr char kSnapshotFile[] = "snapshot.json";
 constexpr int64_t kMostJsonBytes = 1 << 20;
+constexpr size_t kBytesAtATime = size_t{16} << 20;  // of rows
 
 Column FloatColumn(const char* file, int rank, int64_t dim) {
   return {file, {DType::kFloat32, rank, dim}, static_cast<size_t>(dim) * sizeof(float)};
@@ -27,6 +28,14 @@ StatusOr<NpyArray> OpenColumn(const std::filesystem::path& path, const StoredArr
                     DTypeName(stored.dtype), rows, stored.cols, kIdsFile);
   }
   return file;
+}
+
+bool OfGraph(const MutableTensorSpec& spec) {
+  return spec.placement == Placement::kNodes || spec.placement == Placement::kEdges;
+}
+
+TensorRef OriginalIdsOf(const MutableTensorSpec& spec) {
+  return {spec.ref.edge, spec.ref.type, kOriginalIdTensor};
 }
 
 StatusOr<Json> ReadDescription(const std::filesystem::path& path) {
@@ -93,6 +102,10 @@ std::vector<Column> StateColumns(const MutableTensorSpec& spec) {
   return {};
 }
 
+size_t RowsAtATime(size_t row_bytes) {
+  return std::clamp<size_t>(kBytesAtATime / std::max<size_t>(1, row_bytes), 1, kIdsAtATime);
+}
+
 Status WriteTensorJson(const std::filesystem::path& folder, const MutableTensorSpec& spec,
                        const std::vector<Column>& state, int64_t step) {
   Json files = Json::array();
@@ -124,32 +137,33 @@ StatusOr<std::vector<TensorFolder>> OpenTensorFolders(const std::filesystem::pat
   return folders;
 }
 
-StatusOr<std::vector<int64_t>> OriginalIds(KVStore& store, const MutableTensorSpec& spec,
-                                           CallContext& context) {
-  int64_t rows = spec.rows;
-  const Schema& schema = store.info().schema;
-  const bool of_graph = spec.placement == Placement::kNodes || spec.placement == Placement::kEdges;
-  const TensorRef ref{spec.ref.edge, spec.ref.type, kOriginalIdTensor};
-  if (of_graph) {
-    HG_ASSIGN_OR_RETURN(const ResolvedTensor resolved, ResolveTensor(schema, ref));
-    rows = resolved.rows;
-  }
-  std::vector<int64_t> ids(static_cast<size_t>(rows));
-  std::iota(ids.begin(), ids.end(), 0);
-  if (!of_graph) return ids;
-  std::vector<int64_t> original(ids.size());
-  HG_RETURN_IF_ERROR(store.Pull(
-      {.tensor = ref, .ids = ids, .out = std::as_writable_bytes(std::span(original))}, context));
-  return original;
+StatusOr<int64_t> RowsOf(const KVStore& store, const MutableTensorSpec& spec) {
+  if (!OfGraph(spec)) return spec.rows;
+  HG_ASSIGN_OR_RETURN(const ResolvedTensor resolved,
+                      ResolveTensor(store.info().schema, OriginalIdsOf(spec)));
+  return resolved.rows;
 }
 
-std::vector<int64_t> InOrder(const std::vector<int64_t>& original) {
-  std::vector<int64_t> order(original.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+Status ReadOriginalIds(KVStore& store, const MutableTensorSpec& spec, std::span<int64_t> original,
+                       CallContext& context) {
+  std::iota(original.begin(), original.end(), 0);
+  if (!OfGraph(spec)) return OkStatus();
+  const TensorRef ref = OriginalIdsOf(spec);
+  std::vector<int64_t> ids;
+  for (size_t begin = 0; begin < original.size(); begin += kIdsAtATime) {
+    const auto some = original.subspan(begin, std::min(kIdsAtATime, original.size() - begin));
+    ids.assign(some.begin(), some.end());
+    HG_RETURN_IF_ERROR(
+        store.Pull({.tensor = ref, .ids = ids, .out = std::as_writable_bytes(some)}, context));
+  }
+  return OkStatus();
+}
+
+void SortByOriginal(std::span<const int64_t> original, std::span<int64_t> global) {
+  std::iota(global.begin(), global.end(), 0);
+  std::sort(global.begin(), global.end(), [&](int64_t a, int64_t b) {
     return original[static_cast<size_t>(a)] < original[static_cast<size_t>(b)];
   });
-  return order;
 }
 
 }  // namespace halograph

@@ -14,7 +14,7 @@
 namespace halograph {
 
 inline constexpr char kIdsFile[] = "ids.npy";
-inline constexpr int64_t kRowsAtATime = 65536;
+inline constexpr size_t kIdsAtATime = 65536;
 
 // A file beside ids.npy, and how much of a row's image it has. The images' bytes are those of the
 // columns one after the other (common/state/row_layout.h).
@@ -46,6 +46,9 @@ struct TensorFolder {
   }
 };
 
+// How many rows are read or pushed at a time.
+[[nodiscard]] size_t RowsAtATime(size_t row_bytes);
+
 // Writes the description of a tensor's folder, and the one of a snapshot's, whose tensors' folders
 // are named.
 [[nodiscard]] Status WriteTensorJson(const std::filesystem::path& folder,
@@ -61,11 +64,13 @@ struct TensorFolder {
 [[nodiscard]] StatusOr<std::vector<TensorFolder>> OpenTensorFolders(
     const std::filesystem::path& path);
 
-// The original id of every row by its global id; rows of no graph object have one id.
-[[nodiscard]] StatusOr<std::vector<int64_t>> OriginalIds(KVStore& store,
-                                                         const MutableTensorSpec& spec,
-                                                         CallContext& context);
-// Global ids in the order of their original ones.
-[[nodiscard]] std::vector<int64_t> InOrder(const std::vector<int64_t>& original);
+// How many rows a tensor has in the store's graph. NotFound: a type that the graph does not have.
+[[nodiscard]] StatusOr<int64_t> RowsOf(const KVStore& store, const MutableTensorSpec& spec);
+// The original id of every row by its global id; rows of no graph object have one id. `original`
+// has RowsOf numbers.
+[[nodiscard]] Status ReadOriginalIds(KVStore& store, const MutableTensorSpec& spec,
+                                     std::span<int64_t> original, CallContext& context);
+// Writes global ids in the order of their original ones.
+void SortByOriginal(std::span<const int64_t> original, std::span<int64_t> global);
 
 }  // namespace halograph

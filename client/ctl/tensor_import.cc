@@ -11,10 +11,11 @@ namespace halograph {
 namespace {
 
 // The global ids of original ones.
-StatusOr<std::vector<int64_t>> ToGlobal(const std::vector<int64_t>& original,
+StatusOr<std::vector<int64_t>> ToGlobal(std::span<const int64_t> original,
                                         std::span<const int64_t> ids,
                                         const std::filesystem::path& path) {
-  const std::vector<int64_t> order = InOrder(original);
+  std::vector<int64_t> order(original.size());
+  SortByOriginal(original, order);
   const auto original_of = [&](int64_t global) { return original[static_cast<size_t>(global)]; };
   std::vector<int64_t> global;
   global.reserve(ids.size());
@@ -52,8 +53,9 @@ Status CheckAllRows(const ImportedRows& imported, size_t rows) {
 
 StatusOr<ImportedRows> FindRows(KVStore& store, const TensorFolder& folder, CallContext& context) {
   ImportedRows imported{.folder = &folder, .global = {}};
-  HG_ASSIGN_OR_RETURN(const std::vector<int64_t> original,
-                      OriginalIds(store, folder.spec, context));
+  HG_ASSIGN_OR_RETURN(const int64_t rows, RowsOf(store, folder.spec));
+  std::vector<int64_t> original(static_cast<size_t>(rows));
+  HG_RETURN_IF_ERROR(ReadOriginalIds(store, folder.spec, original, context));
   HG_ASSIGN_OR_RETURN(imported.global,
                       ToGlobal(original, folder.original_ids(), folder.path / kIdsFile));
   if (folder.state) HG_RETURN_IF_ERROR(CheckAllRows(imported, original.size()));
@@ -76,9 +78,10 @@ StatusOr<int64_t> CheckStep(KVStore& store, const TensorFolder& folder, CallCont
 Status PushRows(KVStore& store, const ImportedRows& imported, CallContext& context) {
   const TensorFolder& folder = *imported.folder;
   const size_t row_bytes = folder.row_bytes();
+  const size_t at_a_time = RowsAtATime(row_bytes);
   std::vector<std::byte> images;
-  for (size_t begin = 0; begin < imported.global.size(); begin += kRowsAtATime) {
-    const size_t count = std::min<size_t>(kRowsAtATime, imported.global.size() - begin);
+  for (size_t begin = 0; begin < imported.global.size(); begin += at_a_time) {
+    const size_t count = std::min(at_a_time, imported.global.size() - begin);
     images.resize(count * row_bytes);
     size_t at = 0;
     for (size_t c = 0; c < folder.columns.size(); ++c) {

@@ -75,6 +75,16 @@ class LocalKVStore final : public KVStore {
   }
   StatusOr<int64_t> ReadSnapshot(const std::string& name, const MutableTensorSpec& spec,
                                  const TakeImages& take, CallContext& context) override;
+  Status DeleteSnapshot(const std::string& name, CallContext& context) override {
+    if (state_ == nullptr) return KVStore::DeleteSnapshot(name, context);
+    HG_RETURN_IF_ERROR(context.Check());
+    return state_->states->DeleteSnapshot(name, context.limits());
+  }
+  Status RestoreSnapshot(const std::string& name, CallContext& context) override {
+    if (state_ == nullptr) return KVStore::RestoreSnapshot(name, context);
+    HG_RETURN_IF_ERROR(context.Check());
+    return state_->states->RestoreSnapshot(name, context.limits());
+  }
 
  private:
   [[nodiscard]] const TensorCatalog& Catalog() const {

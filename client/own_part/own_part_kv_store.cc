@@ -56,6 +56,12 @@ class OwnPartKVStore final : public KVStore {
                                  const TakeImages& take, CallContext& context) override {
     return rest_->ReadSnapshot(name, spec, take, context);
   }
+  Status DeleteSnapshot(const std::string& name, CallContext& context) override {
+    return rest_->DeleteSnapshot(name, context);
+  }
+  Status RestoreSnapshot(const std::string& name, CallContext& context) override {
+    return rest_->RestoreSnapshot(name, context);
+  }
 
  private:
   // As CheckPull; null for what only the other store can know, which checks it.

@@ -74,6 +74,12 @@ class RemoteKVStore final : public KVStore {
                                  const TakeImages& take, CallContext& context) override {
     return ReadSnapshotRemotely(cluster_.get(), name, spec, take, context);
   }
+  Status DeleteSnapshot(const std::string& name, CallContext& context) override {
+    return DeleteSnapshotRemotely(cluster_.get(), name, context);
+  }
+  Status RestoreSnapshot(const std::string& name, CallContext& context) override {
+    return RestoreSnapshotRemotely(cluster_.get(), name, context);
+  }
 
  private:
   const std::shared_ptr<Cluster> cluster_;

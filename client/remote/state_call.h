@@ -42,11 +42,9 @@ void ForgetTensors(Cluster* cluster, std::span<const RowRequest> requests, const
 [[nodiscard]] StatusOr<int64_t> ReadSnapshotRemotely(Cluster* cluster, const std::string& name,
                                                      const MutableTensorSpec& spec,
                                                      const TakeImages& take, CallContext& context);
-// From all partitions that have it. NotFound if none does.
+// KVStore::DeleteSnapshot and RestoreSnapshot; the message of NotFound has the partitions.
 [[nodiscard]] Status DeleteSnapshotRemotely(Cluster* cluster, const std::string& name,
                                             CallContext& context);
-// Sets all tensors of all partitions to what they were. NotFound, and nothing changes, if a
-// partition does not have it: named.
 [[nodiscard]] Status RestoreSnapshotRemotely(Cluster* cluster, const std::string& name,
                                              CallContext& context);
 

@@ -58,13 +58,15 @@ std::string ProgressLine(const ProgressState& state) {
   if (state.last && state.count == 0 && state.total == 0 && state.note.empty()) {
     return fmt::format("{}: done in {}", state.phase, FormatSeconds(state.seconds));
   }
-  std::string line = fmt::format("{}: {}", state.phase, FormatCount(state.count));
+  const int64_t done = state.count - state.before;
+  std::string line =
+      fmt::format("{}: {}", state.phase, FormatCount(state.last ? done : state.count));
   if (state.total > 0 && !state.last) {
     line +=
         fmt::format(" of {} ({:.0f} %)", FormatCount(state.total),
                     100.0 * static_cast<double>(state.count) / static_cast<double>(state.total));
   }
-  const double rate = state.seconds > 0 ? static_cast<double>(state.count) / state.seconds : 0;
+  const double rate = state.seconds > 0 ? static_cast<double>(done) / state.seconds : 0;
   if (state.last) line += " in " + FormatSeconds(state.seconds);
   if (rate > 0) line += ", " + FormatRate(rate);
   if (!state.last && rate > 0 && state.total > state.count) {
@@ -82,6 +84,12 @@ Progress::Progress(std::string phase, int64_t total)
       next_show_ns_(OnTerminal() ? kFirstShow : kPlainInterval) {}
 
 Progress::~Progress() { Done(); }
+
+void Progress::BeginAt(int64_t items) {
+  const MutexLock lock(mutex_);
+  before_ = items;
+  count_ = items;
+}
 
 void Progress::Advance(int64_t items) {
   count_.fetch_add(items, std::memory_order_relaxed);
@@ -108,10 +116,10 @@ void Progress::Show(bool last) {
   const int64_t elapsed = NanosecondsSince(start_);
   if (!enabled.load() || (last && !shown_ && elapsed < kFirstShow)) return;
   shown_ = true;
-  WriteLine(
-      ProgressLine({phase_, count_.load(), total_,
-                    static_cast<double>(elapsed) / static_cast<double>(kSecond), note_, last}),
-      last);
+  WriteLine(ProgressLine({phase_, count_.load(), total_,
+                          static_cast<double>(elapsed) / static_cast<double>(kSecond), note_, last,
+                          before_}),
+            last);
 }
 
 }  // namespace halograph

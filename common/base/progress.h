@@ -23,6 +23,7 @@ struct ProgressState {
   double seconds = 0;
   std::string note;
   bool last = false;
+  int64_t before = 0;  // of count: done before the phase began, so that they do not tell its speed
 };
 [[nodiscard]] std::string ProgressLine(const ProgressState& state);
 
@@ -34,6 +35,9 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
+  // Items that were done before, of a phase that goes on: the count begins there. Before the first
+  // Advance.
+  void BeginAt(int64_t items);
   void Advance(int64_t items);
   // The last line: items and seconds taken. Idempotent.
   void Done();
@@ -54,6 +58,7 @@ class Progress {
   std::atomic<int64_t> next_show_ns_;
   Mutex mutex_;
   std::string note_ HG_GUARDED_BY(mutex_);
+  int64_t before_ HG_GUARDED_BY(mutex_) = 0;
   bool shown_ HG_GUARDED_BY(mutex_) = false;
   bool done_ HG_GUARDED_BY(mutex_) = false;
 };

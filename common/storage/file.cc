@@ -294,6 +294,17 @@ Status FileWriter::Append(std::string_view text) {
   return OkStatus();
 }
 
+Status FileWriter::AppendZeros(int64_t bytes) {
+  if (fd_ < 0) return FailedPrecondition("{}: not open for writing", path_.string());
+  if (bytes == 0) return OkStatus();
+  HG_RETURN_IF_ERROR(Flush());
+  const int64_t end = written_ + bytes;
+  HG_RETURN_IF_ERROR(ClaimDiskSpace(fd_, static_cast<size_t>(end), "the file", path_));
+  if (::lseek(fd_, end, SEEK_SET) < 0) return ErrnoStatus(errno, "cannot seek in", path_.string());
+  written_ = end;
+  return OkStatus();
+}
+
 Status FileWriter::Overwrite(int64_t offset, std::string_view bytes) {
   if (fd_ < 0) return FailedPrecondition("{}: not open for writing", path_.string());
   const auto size = static_cast<int64_t>(bytes.size());

@@ -62,6 +62,8 @@ class FileWriter {
   // ResourceExhausted with the path and the bytes missing on a full disk.
   [[nodiscard]] Status Append(std::span<const std::byte> bytes);
   [[nodiscard]] Status Append(std::string_view text);
+  // So many zeros, whose room on the disk is claimed. ResourceExhausted naming path and bytes.
+  [[nodiscard]] Status AppendZeros(int64_t bytes);
   // Writes over bytes appended before: OutOfRange beyond bytes_written().
   [[nodiscard]] Status Overwrite(int64_t offset, std::string_view bytes);
   // Flushes, fsyncs, closes.

@@ -294,20 +294,32 @@ StatusOr<NpyWriter> NpyWriter::Create(const std::filesystem::path& path, DType d
   return writer;
 }
 
+Status NpyWriter::CheckWholeRows(std::span<const std::byte> rows) const {
+  const auto bytes = static_cast<size_t>(row_bytes());
+  if (bytes == 0 ? rows.empty() : rows.size() % bytes == 0) return OkStatus();
+  return InvalidArgument("{}: {} bytes are no whole number of rows of {} bytes",
+                         writer_.path().string(), rows.size(), bytes);
+}
+
 Status NpyWriter::Append(std::span<const std::byte> rows) {
-  const size_t row_bytes = static_cast<size_t>(cols_) * DTypeSize(dtype_);
-  if (row_bytes == 0 ? !rows.empty() : rows.size() % row_bytes != 0) {
-    return InvalidArgument("{}: {} bytes are no whole number of rows of {} bytes",
-                           writer_.path().string(), rows.size(), row_bytes);
-  }
+  HG_RETURN_IF_ERROR(CheckWholeRows(rows));
   return writer_.Append(rows);
 }
 
+Status NpyWriter::AppendZeros(int64_t rows) { return writer_.AppendZeros(rows * row_bytes()); }
+
+Status NpyWriter::Overwrite(int64_t first, std::span<const std::byte> rows) {
+  HG_RETURN_IF_ERROR(CheckWholeRows(rows));
+  if (first < 0) return OutOfRange("{}: row {}", writer_.path().string(), first);
+  return writer_.Overwrite(
+      static_cast<int64_t>(header_bytes_) + first * row_bytes(),
+      std::string_view(reinterpret_cast<const char*>(rows.data()), rows.size()));
+}
+
 int64_t NpyWriter::rows_written() const {
-  const int64_t row_bytes = cols_ * static_cast<int64_t>(DTypeSize(dtype_));
   // Rows without columns leave no bytes to count.
-  if (row_bytes == 0) return std::max<int64_t>(announced_rows_, 0);
-  return (writer_.bytes_written() - static_cast<int64_t>(header_bytes_)) / row_bytes;
+  if (row_bytes() == 0) return std::max<int64_t>(announced_rows_, 0);
+  return (writer_.bytes_written() - static_cast<int64_t>(header_bytes_)) / row_bytes();
 }
 
 Status NpyWriter::Close() {

@@ -89,12 +89,21 @@ class NpyWriter {
                                                   int64_t rows, int64_t cols, int rank);
   // Whole rows, C order; InvalidArgument for part of a row.
   [[nodiscard]] Status Append(std::span<const std::byte> rows);
+  // So many rows of zeros, whose room on the disk is claimed: for Overwrite. ResourceExhausted.
+  [[nodiscard]] Status AppendZeros(int64_t rows);
+  // Whole rows over those appended before, from row `first` on. OutOfRange beyond them.
+  [[nodiscard]] Status Overwrite(int64_t first, std::span<const std::byte> rows);
   // FailedPrecondition if the rows written are not those announced.
   [[nodiscard]] Status Close();
   [[nodiscard]] int64_t rows_written() const;
 
  private:
   NpyWriter() = default;
+  [[nodiscard]] int64_t row_bytes() const {
+    return cols_ * static_cast<int64_t>(DTypeSize(dtype_));
+  }
+  [[nodiscard]] Status CheckWholeRows(std::span<const std::byte> rows) const;
+
   FileWriter writer_;
   DType dtype_ = DType::kFloat32;
   int64_t announced_rows_ = -1;

@@ -396,6 +396,33 @@ void ASnapshotOfAStepIsTakenOnce(const StoreKind& kind) {
               absl::StatusCode::kInvalidArgument, "a/b");
 }
 
+void ASnapshotIsGoneBackToAndDeleted(const StoreKind& kind) {
+  Tensors tensors(SmallGraph(2), kind);
+  ASSERT_TRUE(tensors.ok());
+  ASSERT_TRUE(tensors.Create(EmbSpec(1, Sgd(1))).ok());
+  const auto push = [&](uint64_t run, int64_t step, float value) {
+    return tensors.Push({0, 59}, {value, value}, PushKind::kGradient,
+                        SyncStep{.step = step, .world_size = 1, .run = run});
+  };
+  push(1, 0, 1);
+  CallContext context;
+  ASSERT_TRUE(tensors.kv().SnapshotTensors("then", std::nullopt, context).ok());
+  push(1, 1, 2);
+  EXPECT_THAT(tensors.Pull({0, 59}, 1, push(1, 2, 4)), ElementsAre(-7, -7));
+  const Status restored = tensors.kv().RestoreSnapshot("then", context);
+  ASSERT_TRUE(restored.ok()) << ToString(restored);
+  EXPECT_THAT(tensors.Pull({0, 59}, 1), ElementsAre(-1, -1));
+  ExpectError(
+      tensors.TryPush({0}, {1}, PushKind::kGradient, SyncStep{.step = 3, .run = 1}).status(),
+      absl::StatusCode::kFailedPrecondition, "is over");
+  EXPECT_THAT(tensors.Pull({0, 59}, 1, push(2, 1, 8)), ElementsAre(-9, -9))
+      << "the steps of another run go on from the snapshot's";
+  ASSERT_TRUE(tensors.kv().DeleteSnapshot("then", context).ok());
+  ExpectError(tensors.kv().DeleteSnapshot("then", context), absl::StatusCode::kNotFound, "then");
+  ExpectError(tensors.kv().RestoreSnapshot("then", context), absl::StatusCode::kNotFound, "then");
+  EXPECT_THAT(tensors.Pull({0, 59}, 1), ElementsAre(-9, -9));
+}
+
 }  // namespace
 
 void RegisterMutableConformance(const StoreKind& kind) {
@@ -419,6 +446,7 @@ void RegisterMutableConformance(const StoreKind& kind) {
   add("ADroppedTensorIsGoneAndItsNameFree", ADroppedTensorIsGoneAndItsNameFree);
   add("FeaturesAndTensorsComeInOnePull", FeaturesAndTensorsComeInOnePull);
   add("ASnapshotOfAStepIsTakenOnce", ASnapshotOfAStepIsTakenOnce);
+  add("ASnapshotIsGoneBackToAndDeleted", ASnapshotIsGoneBackToAndDeleted);
 }
 
 }  // namespace halograph

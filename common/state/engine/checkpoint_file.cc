@@ -13,6 +13,8 @@ namespace {
 
 constexpr uint64_t kSectionMagic = 0x3154504b434c4148;  // "HALCKPT1"
 
+constexpr size_t kFileBlock = AlignedBytes::kAlignment;
+
 enum Kind : uint32_t { kImages = 1, kWaiting = 2, kClients = 3, kMoments = 4, kEnd = 5 };
 
 struct StoredSection {
@@ -81,8 +83,10 @@ class Reader {
   Status Run() {
     for (uint64_t index = 0;; ++index) {
       HG_ASSIGN_OR_RETURN(const StoredSection section, ReadHeader(index));
-      if (section.kind == kEnd) return OkStatus();
+      // Older versions wrote no body, and no checksum of one.
+      if (section.kind == kEnd && section.bytes == 0) return OkStatus();
       HG_RETURN_IF_ERROR(ReadBody(section));
+      if (section.kind == kEnd) return OkStatus();
       offset_ += static_cast<int64_t>(sizeof(section) + section.bytes);
     }
   }
@@ -162,6 +166,8 @@ class Reader {
         return visitor_.clients == nullptr ? OkStatus() : visitor_.clients(body);
       case kMoments:
         return VisitMoments(section.count, body);
+      case kEnd:
+        return OkStatus();
       default:
         return Damaged("a kind of section that this build does not know");
     }
@@ -204,7 +210,7 @@ StatusOr<std::unique_ptr<CheckpointWriter>> CheckpointWriter::Create(
     const std::filesystem::path& path, FileSystem& files) {
   std::unique_ptr<CheckpointWriter> writer(new CheckpointWriter(path, files));
   HG_ASSIGN_OR_RETURN(writer->file_,
-                      files.Create(writer->TemporaryPath(), 0, FileSystem::Write::kCached));
+                      files.Create(writer->TemporaryPath(), 0, FileSystem::Write::kDirect));
   return writer;
 }
 
@@ -232,10 +238,36 @@ Status CheckpointWriter::AddSection(uint32_t kind, uint32_t tensor, uint64_t cou
   }
   section.body_checksum = sum.value();
   section.checksum = HeaderChecksum(section);
-  std::vector<std::span<const std::byte>> pieces = {std::as_bytes(std::span(&section, 1))};
-  pieces.insert(pieces.end(), parts.begin(), parts.end());
-  HG_RETURN_IF_ERROR(file_->WriteAt(bytes_, pieces));
-  bytes_ += static_cast<int64_t>(sizeof(section) + section.bytes);
+  HG_RETURN_IF_ERROR(Append(std::as_bytes(std::span(&section, 1))));
+  for (const auto& part : parts) HG_RETURN_IF_ERROR(Append(part));
+  return OkStatus();
+}
+
+Status CheckpointWriter::AddEnd() {
+  const size_t end = static_cast<size_t>(bytes_) + sizeof(StoredSection);
+  const std::vector<std::byte> rest((kFileBlock - end % kFileBlock) % kFileBlock);
+  const std::span<const std::byte> zeros = rest;
+  HG_RETURN_IF_ERROR(AddSection(kEnd, 0, sections_, std::span(&zeros, 1)));
+  return Flush();
+}
+
+Status CheckpointWriter::Append(std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const size_t count = std::min(bytes.size(), staging_.size() - staged_);
+    std::memcpy(staging_.data() + staged_, bytes.data(), count);
+    staged_ += count;
+    bytes_ += static_cast<int64_t>(count);
+    bytes = bytes.subspan(count);
+    if (staged_ == staging_.size()) HG_RETURN_IF_ERROR(Flush());
+  }
+  return OkStatus();
+}
+
+Status CheckpointWriter::Flush() {
+  if (staged_ == 0) return OkStatus();
+  const std::span<const std::byte> all = staging_.span().first(staged_);
+  HG_RETURN_IF_ERROR(file_->WriteAt(bytes_ - static_cast<int64_t>(staged_), std::span(&all, 1)));
+  staged_ = 0;
   return OkStatus();
 }
 
@@ -264,7 +296,7 @@ Status CheckpointWriter::AddMoments(const std::vector<TensorMoment>& moments) {
 }
 
 StatusOr<int64_t> CheckpointWriter::Finish() {
-  HG_RETURN_IF_ERROR(AddSection(kEnd, 0, sections_, {}));
+  HG_RETURN_IF_ERROR(AddEnd());
   HG_RETURN_IF_ERROR(file_->Sync());
   HG_RETURN_IF_ERROR(files_.Rename(TemporaryPath(), path_));
   file_.reset();

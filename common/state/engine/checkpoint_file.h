@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "common/base/aligned_bytes.h"
 #include "common/base/status.h"
 #include "common/state/engine/live_tensor.h"
 #include "common/state/engine/record.h"
@@ -29,7 +30,9 @@ struct TensorMoment {
   StepCollector::Memory steps;
 };
 
-// Writes to "<path>.tmp"; Finish gives it its name. Dropped without Finish, the file is removed.
+// Writes to "<path>.tmp", past the page cache where the file system can: what restarts alone read
+// takes no memory from the machine, and a disk is not made to wait for the cache. Finish gives it
+// its name. Dropped without Finish, the file is removed.
 class CheckpointWriter {
  public:
   // Errors of FileSystem, here and below.
@@ -48,15 +51,23 @@ class CheckpointWriter {
 
  private:
   CheckpointWriter(std::filesystem::path path, FileSystem& files)
-      : path_(std::move(path)), files_(files) {}
+      : path_(std::move(path)), files_(files), staging_(kStagedBytes) {}
   [[nodiscard]] std::filesystem::path TemporaryPath() const;
   [[nodiscard]] Status AddSection(uint32_t kind, uint32_t tensor, uint64_t count,
                                   std::span<const std::span<const std::byte>> parts);
+  // Fills the file up to whole blocks.
+  [[nodiscard]] Status AddEnd();
+  [[nodiscard]] Status Append(std::span<const std::byte> bytes);
+  [[nodiscard]] Status Flush();
+
+  static constexpr size_t kStagedBytes = size_t{4} << 20;
 
   std::filesystem::path path_;
   FileSystem& files_;
   std::unique_ptr<WritableFile> file_;
-  int64_t bytes_ = 0;
+  const AlignedBytes staging_;
+  size_t staged_ = 0;  // bytes of staging_ that the file does not have yet
+  int64_t bytes_ = 0;  // of the file and these
   uint64_t sections_ = 0;
 };
 

@@ -5,38 +5,56 @@
 #include <utility>
 
 #include "common/state/engine/memory_rows.h"
+#include "common/state/push_order.h"
 #include "common/state/row_kernels.h"
+#include "common/storage/row_gather.h"
 
 namespace halograph {
 namespace {
 
-// The entries of a list that are of some rows, with the rows' places among them.
-struct Part {
-  std::vector<int64_t> places;
-  std::vector<std::byte> values;  // empty if it is the whole list
-
-  // `rows` ascend.
-  Part(const PushedRows& list, std::span<const int64_t> rows) {
-    std::vector<size_t> entries;
-    for (size_t i = 0; i < list.rows.size(); ++i) {
-      const auto at = std::lower_bound(rows.begin(), rows.end(), list.rows[i]);
-      if (at == rows.end() || *at != list.rows[i]) continue;
-      places.push_back(at - rows.begin());
-      entries.push_back(i);
+// What the lists of a push have for some of its rows, with the rows' places among them.
+class Slice {
+ public:
+  // Of at most `most` rows, from entry `first` of the lists' order on.
+  Slice(const PushOrder& order, size_t first, std::span<const PushedRows> lists, size_t most)
+      : end_(first), places_(lists.size()), values_(lists.size()) {
+    std::vector<std::vector<int64_t>> positions(lists.size());
+    for (; end_ < order.size(); ++end_) {
+      const int64_t row = order.Row(end_);
+      if (rows_.empty() || rows_.back() != row) {
+        if (rows_.size() == most) break;
+        rows_.push_back(row);
+      }
+      const PushOrder::Place from = order.PlaceOf(end_);
+      places_[from.list].push_back(std::ssize(rows_) - 1);
+      positions[from.list].push_back(static_cast<int64_t>(from.position));
     }
-    if (entries.empty() || entries.size() == list.rows.size()) return;
-    const size_t row_bytes = list.values.size() / list.rows.size();
-    values.resize(entries.size() * row_bytes);
-    for (size_t i = 0; i < entries.size(); ++i) {
-      std::memcpy(values.data() + i * row_bytes, list.values.data() + entries[i] * row_bytes,
-                  row_bytes);
+    for (size_t i = 0; i < lists.size(); ++i) {
+      const PushedRows& list = lists[i];
+      if (positions[i].empty()) continue;
+      const size_t row_bytes = list.values.size() / list.rows.size();
+      values_[i].resize(positions[i].size() * row_bytes);
+      GatherRows(list.values, row_bytes, 0, positions[i], values_[i].data());
+    }
+    for (size_t i = 0; i < lists.size(); ++i) {
+      lists_.push_back({places_[i], lists[i].dtype, values_[i]});
     }
   }
+  Slice(const Slice&) = delete;
+  Slice& operator=(const Slice&) = delete;
 
-  [[nodiscard]] PushedRows Of(const PushedRows& list) const {
-    const bool whole = places.size() == list.rows.size();
-    return {places, list.dtype, whole ? list.values : std::span<const std::byte>(values)};
-  }
+  [[nodiscard]] std::span<const int64_t> rows() const { return rows_; }  // ascending
+  // Of places instead of rows. Entries of one row are in the order of the push.
+  [[nodiscard]] std::span<const PushedRows> lists() const { return lists_; }
+  // The first entry behind it.
+  [[nodiscard]] size_t end() const { return end_; }
+
+ private:
+  size_t end_;
+  std::vector<int64_t> rows_;
+  std::vector<std::vector<int64_t>> places_;  // by list
+  std::vector<std::vector<std::byte>> values_;
+  std::vector<PushedRows> lists_;
 };
 
 }  // namespace
@@ -115,13 +133,12 @@ Status KeyedRows::Gather(std::span<const int64_t> rows, std::span<const int64_t>
 }
 
 Status KeyedRows::Apply(PushKind kind, std::span<const PushedRows> lists) {
-  std::vector<int64_t> rows;
-  for (const PushedRows& list : lists) rows.insert(rows.end(), list.rows.begin(), list.rows.end());
-  std::sort(rows.begin(), rows.end());
-  rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
-  for (size_t first = 0; first < rows.size(); first += rows_at_a_time()) {
-    const size_t count = std::min(rows_at_a_time(), rows.size() - first);
-    HG_RETURN_IF_ERROR(ApplyTo(std::span(rows).subspan(first, count), kind, lists));
+  PushOrder order;
+  order.Sort(lists, rows());
+  for (size_t first = 0; first < order.size();) {
+    const Slice slice(order, first, lists, rows_at_a_time());
+    HG_RETURN_IF_ERROR(ApplyTo(slice.rows(), kind, slice.lists()));
+    first = slice.end();
   }
   return OkStatus();
 }
@@ -134,11 +151,7 @@ Status KeyedRows::ApplyTo(std::span<const int64_t> rows, PushKind kind,
   for (size_t i = 0; i < rows.size(); ++i) {
     table_.LoadImage(static_cast<int64_t>(i), images_.data() + i * bytes);
   }
-  std::vector<Part> parts;
-  std::vector<PushedRows> here;
-  parts.reserve(lists.size());
-  for (const PushedRows& list : lists) here.push_back(parts.emplace_back(list, rows).Of(list));
-  halograph::ApplyTo(kind, here, &table_);
+  halograph::ApplyTo(kind, lists, &table_);
   for (size_t i = 0; i < rows.size(); ++i) {
     table_.SaveImage(static_cast<int64_t>(i), images_.data() + i * bytes);
   }

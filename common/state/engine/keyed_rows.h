@@ -46,7 +46,8 @@ class KeyedRows : public StateRows {
   [[nodiscard]] size_t rows_at_a_time() const { return static_cast<size_t>(table_.rows()); }
   // The image that a row begins with.
   void Fill(int64_t row, float* values, std::byte* image) const;
-  // Applies what the lists have for `rows`, which ascend, at most as many as `table_` has.
+  // Changes `rows`, which ascend and are at most as many as `table_` has. The lists are of their
+  // places.
   [[nodiscard]] Status ApplyTo(std::span<const int64_t> rows, PushKind kind,
                                std::span<const PushedRows> lists);
 

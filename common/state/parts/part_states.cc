@@ -36,7 +36,7 @@ Status NoStateFolder(std::string_view what) {
 StatusOr<std::unique_ptr<PartStates>> PartStates::Open(const StateOptions& options,
                                                        const PartitionSet& parts,
                                                        const TensorCatalog& fixed, Env& env) {
-  std::unique_ptr<PartStates> states(new PartStates(parts, fixed));
+  std::unique_ptr<PartStates> states(new PartStates(parts, fixed, env.scheduler()));
   for (const auto& part : parts.parts()) {
     StateOptions of_part = options;
     of_part.folder = options.folder / PartFolderName(part->part());
@@ -175,20 +175,36 @@ StatusOr<std::map<int, SnapshotInfo>> PartStates::Snapshot(const std::string& na
       HG_RETURN_IF_ERROR(CheckWhole(tensor.spec.ref));
     }
   }
-  std::map<int, SnapshotInfo> made;
-  for (const auto& [part, store] : stores_) {
-    StatusOr<SnapshotInfo> info = store->Snapshot(name, step, limits);
-    if (info.ok()) {
-      made.emplace(part, std::move(info).value());
-      continue;
+  std::map<int, StatusOr<SnapshotInfo>> infos;
+  for (const auto& [part, store] : stores_) infos.emplace(part, SnapshotInfo{});
+  {
+    std::vector<std::unique_ptr<RunningThread>> threads;
+    for (auto& [part, info] : infos) {
+      auto take = [&, store = Find(part), out = &info] {
+        *out = store->Snapshot(name, step, limits);
+      };
+      if (part == infos.rbegin()->first) {
+        take();  // the last one on this thread
+      } else {
+        threads.push_back(scheduler_.Start("snapshot", std::move(take)));
+      }
     }
-    for (const auto& [other, unused] : made) {
-      // What stays is listed, and may be deleted: the error is the one that matters.
-      static_cast<void>(Find(other)->DeleteSnapshot(name));
-    }
-    return Annotate(info.status(), fmt::format("part {}", part));
   }
-  return made;
+  std::map<int, SnapshotInfo> made;
+  Status failed;
+  for (auto& [part, info] : infos) {
+    if (info.ok()) {
+      made.emplace(part, *std::move(info));
+    } else if (failed.ok()) {
+      failed = Annotate(info.status(), fmt::format("part {}", part));
+    }
+  }
+  if (failed.ok()) return made;
+  for (const auto& [part, unused] : made) {
+    // What stays is listed, and may be deleted: the error is the one that matters.
+    static_cast<void>(Find(part)->DeleteSnapshot(name));
+  }
+  return failed;
 }
 
 std::map<int, std::vector<SnapshotInfo>> PartStates::Snapshots() const {

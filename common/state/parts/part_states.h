@@ -70,7 +70,8 @@ class PartStates {
 
   [[nodiscard]] std::map<int, StateStats> Stats() const;
 
-  // As StateStore's, of all parts here. After an error no part keeps a snapshot that this call
+  // As StateStore's, of all parts here, side by side: the moment after a step comes while the parts
+  // are pushed to. After an error no part keeps a snapshot that this call
   // made. FailedPrecondition also while a tensor is being imported.
   [[nodiscard]] StatusOr<std::map<int, SnapshotInfo>> Snapshot(const std::string& name,
                                                                std::optional<int64_t> step,
@@ -87,8 +88,8 @@ class PartStates {
   [[nodiscard]] Status RestoreSnapshot(const std::string& name, const WorkLimits& limits = {});
 
  private:
-  PartStates(const PartitionSet& parts, const TensorCatalog& fixed)
-      : parts_(parts), catalog_(&fixed, &parts.schema(), &parts.book()) {}
+  PartStates(const PartitionSet& parts, const TensorCatalog& fixed, Scheduler& scheduler)
+      : parts_(parts), scheduler_(scheduler), catalog_(&fixed, &parts.schema(), &parts.book()) {}
   // FailedPrecondition: the tensor is being imported.
   [[nodiscard]] Status CheckWhole(const TensorRef& ref) const;
   // OutOfRange: what is asked for, of a part that is not here.
@@ -99,6 +100,7 @@ class PartStates {
   [[nodiscard]] Status ReadCatalog();
 
   const PartitionSet& parts_;
+  Scheduler& scheduler_;
   MutableCatalog catalog_;
   std::map<int, std::unique_ptr<StateStore>> stores_;
 };

@@ -1,5 +1,6 @@
 // Mutable tensors over servers that go, come back, and answer late.
 #include <atomic>
+#include <fstream>
 #include <thread>
 
 #include "client/ctl/status_table.h"
@@ -403,6 +404,10 @@ class MoveTest : public StateTest {
     const std::filesystem::path path = folder_.path() / ("images-" + name);
     const auto counts = ExportSnapshot(*served.stores.kv, name, specs_, path, context);
     EXPECT_TRUE(counts.ok()) << ToString(counts.status());
+    return Arrays(path);
+  }
+  // Of a snapshot's folder.
+  std::vector<std::vector<std::byte>> Arrays(const std::filesystem::path& path) const {
     std::vector<std::vector<std::byte>> files;
     for (size_t i = 0; i < specs_.size(); ++i) {
       for (const char* file : {"ids", "rows", "sum", "m", "v", "updates", "momentum"}) {
@@ -568,6 +573,59 @@ TEST_F(MoveTest, ASnapshotThatOnePartRefusesIsKeptByNone) {
     ASSERT_TRUE(listed.ok()) << ToString(listed.status());
     for (const auto& [part, snapshots] : *listed) EXPECT_EQ(snapshots.size(), failing ? 0U : 1U);
   }
+}
+
+// Rows are written where they stand as they come, maybe one by one, and come several times.
+TEST_F(MoveTest, AnExportIsTheSameHoweverMuchOfItWaitsInMemory) {
+  Served served = ServeParts(two_, "of-two");
+  CallContext context;
+  for (const MutableTensorSpec& spec : specs_) ASSERT_TRUE(Create(*served.stores.kv, spec).ok());
+  Train(served, 0);
+  ASSERT_TRUE(served.stores.kv->SnapshotTensors("first", 0, context).ok());
+  for (int64_t step = 1; step < 4; ++step) Train(served, step);  // an increment has rows again
+  const auto expected = Images(served, "whole");
+  for (const size_t bytes : {1, 3000}) {
+    const std::filesystem::path files = folder_.path() / fmt::format("in-{}", bytes);
+    ASSERT_TRUE(ExportSnapshot(*served.stores.kv, "whole", specs_, files, context, bytes).ok());
+    EXPECT_EQ(Arrays(files), expected) << bytes;
+  }
+  // The last rows: nobody pushed them.
+  const auto rows = NpyArray::Open(folder_.path() / "in-1" / "tensor-0000" / "rows.npy");
+  ASSERT_TRUE(rows.ok()) << ToString(rows.status());
+  EXPECT_THAT(rows->As<float>()->last(kDim), testing::Each(testing::Ne(0)));
+}
+
+TEST_F(MoveTest, AnExportThatFailsLeavesNothing) {
+  Served served = ServeParts(two_, "of-two");
+  specs_.resize(2);
+  CallContext context;
+  for (const MutableTensorSpec& spec : specs_) ASSERT_TRUE(Create(*served.stores.kv, spec).ok());
+  Train(served, 0);
+  ASSERT_TRUE(served.stores.kv->SnapshotTensors("kept", 0, context).ok());
+  const std::filesystem::path files = folder_.path() / "out" / "files";
+  std::filesystem::create_directories(files.parent_path());
+  const auto expect_failure = [&](KVStore& store, absl::StatusCode code) {
+    const Status status = ExportSnapshot(store, "kept", specs_, files, context).status();
+    EXPECT_EQ(status.code(), code) << ToString(status);
+    EXPECT_TRUE(std::filesystem::is_empty(files.parent_path()));
+  };
+  // A part that does not have it, when the rows of the first tensor were written.
+  std::atomic<int> reads = 0;
+  const FakeServer between([&](const FakeCall& call) {
+    if (call.method == "KVService/ReadSnapshot" && ++reads > 1) {
+      return FakeAnswer{.status = NotFound("none"), .bytes = {}, .pushback_ms = {}};
+    }
+    return Forward(served.servers[1]->address(), call);
+  });
+  const RemoteStores stores = Open(Options({served.servers[0]->address(), between.address()}));
+  expect_failure(*stores.kv, absl::StatusCode::kNotFound);
+  EXPECT_GT(reads, 1);
+  const std::filesystem::path checkpoint =
+      *std::filesystem::directory_iterator(folder_.path() / "of-two" / "part-0001" / "checkpoints");
+  std::fstream damaged(checkpoint, std::ios::in | std::ios::out | std::ios::binary);
+  damaged.seekp(static_cast<std::streamoff>(std::filesystem::file_size(checkpoint) / 2));
+  damaged.put(0x55).flush();
+  expect_failure(*served.stores.kv, absl::StatusCode::kDataLoss);
 }
 
 TEST_F(MoveTest, WhatIsMissingIsAnErrorAndNothingChanges) {

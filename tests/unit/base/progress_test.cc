@@ -31,6 +31,14 @@ TEST(ProgressLineTest, NothingDoneHasNoRate) {
   EXPECT_EQ(ProgressLine({"waiting", 0, 10, 3.0, "", false}), "waiting: 0 of 10 (0 %)");
 }
 
+TEST(ProgressLineTest, WhatWasDoneBeforeCountsButNotForTheRate) {
+  EXPECT_EQ(ProgressLine({"seeds", 1000, 2000, 2.0, "", false, 600}),
+            "seeds: 1,000 of 2,000 (50 %), 200/s, 5.0 s left");
+  EXPECT_EQ(ProgressLine({"seeds", 600, 2000, 2.0, "", false, 600}), "seeds: 600 of 2,000 (30 %)");
+  EXPECT_EQ(ProgressLine({"seeds", 2000, 2000, 7.0, "", true, 600}),
+            "seeds: 1,400 in 7.0 s, 200/s");
+}
+
 TEST(ProgressTest, PhaseThatEndsAtOnceWritesNothing) {
   testing::internal::CaptureStderr();
   {

@@ -1,5 +1,8 @@
 #include "client/push_plan.h"
 
+#include <algorithm>
+#include <map>
+#include <random>
 #include <set>
 
 #include <gmock/gmock.h>
@@ -71,17 +74,52 @@ TEST_F(PushPlanTest, WithAStepEveryOwnerIsToldAndMessagesAreCounted) {
   EXPECT_EQ(plan_.messages()[2][2].chunks, 3);
 }
 
+// Many ids and few, so that some buckets hold more than a message.
 TEST_F(PushPlanTest, WithoutAStepAnIdIsInOneMessageInItsOrder) {
-  const std::vector<int64_t> ids = {9, 4, 5, 9, 4, 9, 6};
-  const RowPush push = Push(ids);
-  ASSERT_TRUE(Make(push, 3).ok());
-  const auto& messages = plan_.messages()[2];
-  ASSERT_EQ(messages.size(), 3U);
-  EXPECT_THAT(messages[0].ids, ElementsAre(4, 4, 5));
-  EXPECT_THAT(messages[0].positions, ElementsAre(1, 4, 2));
-  EXPECT_THAT(messages[1].ids, ElementsAre(6));
-  EXPECT_THAT(messages[2].ids, ElementsAre(9, 9, 9));
-  EXPECT_THAT(messages[2].positions, ElementsAre(0, 3, 5));
+  const TensorRef table{false, "", "table"};
+  ASSERT_TRUE(catalog_
+                  ->Put({.ref = table,
+                         .placement = Placement::kRange,
+                         .rows = 3000,
+                         .dim = 1,
+                         .initializer = {},
+                         .optimizer = {}})
+                  .ok());
+  std::mt19937 draw(1);
+  for (const int64_t different : {1, 5, 40, 1000}) {
+    std::vector<int64_t> ids;
+    for (int i = 0; i < 600; ++i) ids.push_back(static_cast<int64_t>(draw() % different));
+    std::map<int64_t, int64_t> times;
+    for (const int64_t id : ids) ++times[id];
+    const auto often = std::max_element(times.begin(), times.end(), [](auto& a, auto& b) {
+                         return a.second < b.second;
+                       })->second;
+    const RowPush push{.tensor = table, .ids = ids};
+    for (const int64_t most : {often, often + 1, 2 * often, int64_t{599}}) {
+      if (most > 599 || most < often) continue;
+      const auto made =
+          plan_.Make(*catalog_->FindMutable(table), push, [most](int) { return most; });
+      ASSERT_TRUE(made.ok()) << made;
+      std::map<int64_t, const PushMessage*> message_of;
+      std::map<int64_t, int64_t> last;  // position of an id
+      size_t rows = 0;
+      for (const PushMessage& message : plan_.messages()[0]) {
+        ASSERT_EQ(message.ids.size(), message.positions.size());
+        ASSERT_LE(message.ids.size(), static_cast<size_t>(most));
+        ASSERT_FALSE(message.ids.empty());
+        rows += message.ids.size();
+        for (size_t i = 0; i < message.ids.size(); ++i) {
+          const int64_t id = message.ids[i], position = message.positions[i];
+          ASSERT_EQ(id, ids[position]);
+          ASSERT_EQ(message_of.emplace(id, &message).first->second, &message);
+          ASSERT_LT(last.emplace(id, -1).first->second, position);
+          last[id] = position;
+        }
+      }
+      EXPECT_EQ(rows, ids.size()) << "at most " << most << " of " << different << " ids";
+      EXPECT_LE(plan_.messages()[0].size(), 2 * ids.size() / most + 2);
+    }
+  }
 }
 
 TEST_F(PushPlanTest, AnIdThatDoesNotFitIntoAMessageIsRefusedAndNamed) {

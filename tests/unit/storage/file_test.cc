@@ -122,6 +122,20 @@ TEST_F(FileWriterTest, OverwriteReplacesWhatWasAppendedOnly) {
   EXPECT_EQ(Read(path), "01ab456789x");
 }
 
+TEST_F(FileWriterTest, ZerosStandBetweenWhatIsAppended) {
+  const fs::path path = folder() / "file";
+  auto writer = FileWriter::Create(path);
+  ASSERT_TRUE(writer.ok());
+  ASSERT_TRUE(writer->Append("ab").ok());
+  ASSERT_TRUE(writer->AppendZeros(2'000'000).ok());
+  ASSERT_TRUE(writer->AppendZeros(0).ok());
+  EXPECT_TRUE(writer->Overwrite(2'000'000, "x").ok());
+  ASSERT_TRUE(writer->Append("cd").ok());
+  EXPECT_EQ(writer->bytes_written(), 2'000'004);
+  ASSERT_TRUE(writer->Close().ok());
+  EXPECT_EQ(Read(path), "ab" + std::string(1'999'998, '\0') + std::string("x\0cd", 4));
+}
+
 TEST_F(FileWriterTest, ClosedWriterRefuses) {
   auto writer = FileWriter::Create(folder() / "file");
   ASSERT_TRUE(writer.ok());
@@ -139,9 +153,12 @@ TEST_F(FileWriterTest, FullDiskIsResourceExhaustedNamingPathAndBytes) {
   ASSERT_TRUE(writer.ok());
   const rlimit limit{1'500'000, old.rlim_max};
   ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &limit), 0);
+  const Status zeros = writer->AppendZeros(2'000'000);
   const Status status = writer->Append(std::string(2'000'000, 'x'));
   ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &old), 0);
   std::signal(SIGXFSZ, old_handler);
+  EXPECT_EQ(zeros.code(), StatusCode::kResourceExhausted);
+  EXPECT_THAT(Message(zeros), HasSubstr((folder() / "file").string()));
   EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
   EXPECT_THAT(Message(status), HasSubstr("500000 bytes not written"));
   EXPECT_THAT(Message(status), HasSubstr((folder() / "file").string()));

@@ -307,6 +307,24 @@ TEST_F(NpyWriterTest, AnnouncedRowsMustBeWritten) {
   EXPECT_THAT(Message(status), AllOf(HasSubstr("4 rows were announced"), HasSubstr("3 written")));
 }
 
+TEST_F(NpyWriterTest, RowsGoOverZerosInAnyOrder) {
+  auto writer = NpyWriter::Create(path(), DType::kInt64, 5, 2, 2);
+  ASSERT_TRUE(writer.ok());
+  ASSERT_TRUE(writer->AppendZeros(4).ok());
+  const std::vector<int64_t> two_rows = {1, 2, 3, 4};
+  const auto bytes = std::as_bytes(std::span(two_rows));
+  ASSERT_TRUE(writer->Overwrite(2, bytes).ok());
+  ASSERT_TRUE(writer->Overwrite(0, bytes.first(16)).ok());
+  EXPECT_EQ(writer->Overwrite(3, bytes).code(), StatusCode::kOutOfRange);
+  EXPECT_EQ(writer->Overwrite(-1, bytes).code(), StatusCode::kOutOfRange);
+  EXPECT_EQ(writer->Overwrite(0, bytes.first(8)).code(), StatusCode::kInvalidArgument);
+  ASSERT_TRUE(writer->Append(bytes.last(16)).ok());
+  ASSERT_TRUE(writer->Close().ok());
+  const auto array = NpyArray::Open(path());
+  ASSERT_TRUE(array.ok()) << array.status();
+  EXPECT_THAT(*array->As<int64_t>(), ElementsAre(1, 2, 0, 0, 1, 2, 3, 4, 3, 4));
+}
+
 TEST_F(NpyWriterTest, PartOfARowIsInvalidArgument) {
   auto writer = NpyWriter::Create(path(), DType::kInt64, -1, 2, 2);
   ASSERT_TRUE(writer.ok());

@@ -1,0 +1,161 @@
+// What export writes of a snapshot, from a store that sends rows in any order, several times, and
+// that fails.
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "client/ctl/tensor_files.h"
+#include "common/base/sanitizers.h"
+#include "common/state/row_layout.h"
+#include "common/storage/npy.h"
+#include "tests/support/test_folder.h"
+
+namespace halograph {
+namespace {
+
+constexpr size_t kRowsOfPage = 1000;
+
+// Sends each row once and then every seventh again; row r has (r, generation, ...). Rows from
+// `pushed` on do not come.
+class SendingStore : public KVStore {
+ public:
+  explicit SendingStore(int64_t pushed) : pushed_(pushed) {}
+
+  void FailAt(int page) { fails_at_ = page; }
+
+  [[nodiscard]] const GraphInfo& info() const override { return info_; }
+  [[nodiscard]] Status Pull(std::span<const RowRequest> /*requests*/,
+                            CallContext& /*context*/) override {
+    return Internal("not asked");
+  }
+  [[nodiscard]] StatusOr<TaskSet> ReadTaskSet(const TaskSetRef& /*set*/, IdRange /*rows*/,
+                                              CallContext& /*context*/) override {
+    return Internal("not asked");
+  }
+  [[nodiscard]] StatusOr<int64_t> ReadSnapshot(const std::string& /*name*/,
+                                               const MutableTensorSpec& spec,
+                                               const TakeImages& take,
+                                               CallContext& /*context*/) override {
+    int page = 0;
+    for (const int64_t generation : {1, 2}) {
+      const int64_t step = generation == 1 ? 1 : 7;
+      std::vector<int64_t> ids;
+      // Scattered: 3 is no divisor of the counts in these tests.
+      for (int64_t i = 0; i < pushed_; ++i) {
+        const int64_t row = (i * 3) % pushed_;
+        if (row % step == 0) ids.push_back(row);
+        if (ids.size() < kRowsOfPage && i + 1 < pushed_) continue;
+        if (page++ == fails_at_) return DataLoss("checkpoint-00000001: a section is damaged");
+        HG_RETURN_IF_ERROR(take(ids, ImagesOf(spec, ids, generation)));
+        ids.clear();
+      }
+    }
+    return int64_t{5};
+  }
+
+ private:
+  static std::vector<std::byte> ImagesOf(const MutableTensorSpec& spec,
+                                         const std::vector<int64_t>& ids, int64_t generation) {
+    const size_t bytes = RowLayout::Of(spec).image_bytes();
+    std::vector<std::byte> images(ids.size() * bytes);
+    for (size_t i = 0; i < ids.size(); ++i) {
+      std::vector<float> image(bytes / sizeof(float), static_cast<float>(generation));
+      image[0] = static_cast<float>(ids[i]);
+      std::memcpy(images.data() + i * bytes, image.data(), bytes);
+    }
+    return images;
+  }
+
+  const int64_t pushed_;
+  const GraphInfo info_;
+  int fails_at_ = -1;
+};
+
+class ExportTest : public testing::Test {
+ protected:
+  static MutableTensorSpec Spec(int64_t rows, int64_t dim) {
+    return {.ref = {false, "", "table"},
+            .placement = Placement::kRange,
+            .rows = rows,
+            .dim = dim,
+            .initializer = {.kind = Initializer::Kind::kConstant, .a = 0.5},
+            .optimizer = {.kind = RowOptimizer::Kind::kAdagrad, .learning_rate = 0.1}};
+  }
+  [[nodiscard]] std::filesystem::path files() const { return folder_.path() / "files"; }
+  [[nodiscard]] StatusOr<FileCounts> Export(KVStore& store, const MutableTensorSpec& spec,
+                                            size_t buffer_bytes) const {
+    CallContext context;
+    return ExportSnapshot(store, "kept", {&spec, 1}, files(), context, buffer_bytes);
+  }
+  [[nodiscard]] std::vector<float> Read(const std::string& file) const {
+    const auto array = NpyArray::Open(files() / "tensor-0000" / file);
+    EXPECT_TRUE(array.ok()) << ToString(array.status());
+    const auto values = array->As<float>().value();
+    return {values.begin(), values.end()};
+  }
+
+  const TestFolder folder_;
+};
+
+TEST_F(ExportTest, EachRowStandsInItsPlaceAndTheLastTimeCounts) {
+  constexpr int64_t kRows = 5000;
+  constexpr int64_t kPushed = 4000;
+  const MutableTensorSpec spec = Spec(kRows, 2);
+  SendingStore store(kPushed);
+  for (const size_t buffer_bytes : {1, 10'000, 1 << 20}) {
+    const auto counts = Export(store, spec, buffer_bytes);
+    ASSERT_TRUE(counts.ok()) << ToString(counts.status());
+    EXPECT_EQ(counts->rows, kRows);
+    const std::vector<float> rows = Read("rows.npy");
+    const std::vector<float> sums = Read("sum.npy");
+    ASSERT_EQ(rows.size(), 2U * kRows);
+    ASSERT_EQ(sums.size(), 2U * kRows);
+    for (int64_t row = 0; row < kRows; ++row) {
+      const auto at = static_cast<size_t>(2 * row);
+      const bool pushed = row < kPushed;
+      const float generation = row % 7 == 0 ? 2 : 1;
+      ASSERT_EQ(rows[at], pushed ? static_cast<float>(row) : 0.5F) << row;
+      ASSERT_EQ(rows[at + 1], pushed ? generation : 0.5F) << row;
+      ASSERT_EQ(sums[at], pushed ? generation : 0) << row;
+    }
+    std::filesystem::remove_all(files());
+  }
+}
+
+TEST_F(ExportTest, DamageLeavesNothing) {
+  SendingStore store(4000);
+  for (const int page : {0, 2, 4}) {  // of four and one
+    store.FailAt(page);
+    EXPECT_EQ(Export(store, Spec(4000, 2), 1).status().code(), absl::StatusCode::kDataLoss) << page;
+    EXPECT_TRUE(std::filesystem::is_empty(folder_.path())) << page;
+  }
+}
+
+// KiB, of a line of /proc/self/status.
+int64_t StatusLine(const std::string& key) {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with(key)) return std::stoll(line.substr(key.size()));
+  }
+  return -1;
+}
+
+TEST_F(ExportTest, MemoryDoesNotGrowWithTheTensor) {
+  if (kSanitizerAllocator) GTEST_SKIP() << "the sanitizer's memory would count";
+  constexpr int64_t kRows = 200'000;
+  const MutableTensorSpec spec = Spec(kRows, 100);  // 160 MB with its state
+  SendingStore store(kRows / 2);
+  { std::ofstream("/proc/self/clear_refs") << "5"; }  // the peak so far is forgotten
+  const int64_t before = StatusLine("VmRSS:");
+  const auto counts = Export(store, spec, size_t{8} << 20);
+  ASSERT_TRUE(counts.ok()) << ToString(counts.status());
+  EXPECT_LT(StatusLine("VmHWM:") - before, 60 << 10);
+}
+
+}  // namespace
+}  // namespace halograph
