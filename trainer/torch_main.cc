@@ -1,5 +1,6 @@
 // halograph-train-torch: what halograph-train becomes (trainer/launch/start.h). It reads the
 // command line again.
+#include "common/base/kept_memory.h"
 #include "trainer/launch/command_line.h"
 #include "trainer/launch/infer_options.h"
 #include "trainer/run/infer.h"
@@ -7,6 +8,7 @@
 
 int main(int argc, char** argv) {
   using namespace halograph;
+  KeepFreedMemory(kFreedBytesOfATrainer);
   Program program(kTrainProgram, kAboutTrainProgram);
   program.CatchStopSignals();
   TrainOptions options;

@@ -2,6 +2,7 @@
 """Parts that are trained alone and models that are averaged (docs/catgnn.md), with the programs."""
 import json
 import shutil
+import signal
 
 from harness import datasets, programs
 from harness.programs import must
@@ -118,6 +119,44 @@ class PartOnlyTest(AveragingTest):
                          self.losses(train(self.box, **given)[1]))
 
 
+class CheckpointsTest(AveragingTest):
+    def test_two_ranks_that_are_killed_go_on_and_end_as_undisturbed_ones(self):
+        given = dict(RUN, graph=self.graph, part_only=True, average_every=1, epochs=40, dropout=0.5)
+        ranks = start_ranks(self.box, 2, **given)
+        self.assertEqual([0, 0], [rank.wait(programs.seconds(120)) for rank in ranks])
+        _, epochs, final = read_log(self.box.folder / "rank0.jsonl")
+        (self.box.folder / "rank0.jsonl").unlink()
+        folder = self.box.folder / "checkpoints"
+        given.update(checkpoint=folder, checkpoint_every="1", resume=True)
+        ranks = start_ranks(self.box, 2, **given)
+        programs.wait_until(lambda: any(".tmp-" not in path.name for path in folder.glob("step-*")),
+                            programs.seconds(60), "a checkpoint")
+        for rank in ranks:
+            rank.signal(signal.SIGKILL)
+            rank.wait(programs.seconds(30))
+        ranks = start_ranks(self.box, 2, **given)
+        self.assertEqual([0, 0], [rank.wait(programs.seconds(120)) for rank in ranks])
+        self.assertIn("going on from", ranks[0].err)
+        lines = {}
+        for line in map(json.loads, (self.box.folder / "rank0.jsonl").read_text().splitlines()):
+            if "epoch" in line:
+                lines[line["epoch"]] = line
+        self.assertEqual(self.losses(epochs), [lines[epoch]["loss"] for epoch in range(40)])
+        for key in ("best_epoch", "valid_loss", "test_acc", "epochs", "steps"):
+            self.assertEqual(final[key], line_of_end(self.box)[key], key)
+
+    def test_its_weights_predict(self):
+        folder, predicted = self.box.folder / "checkpoints", self.box.folder / "p.csv"
+        train(self.box, graph=self.graph, part_only=True, checkpoint=folder, **RUN)
+        must(self.box.run("halograph-train", "infer", *options(
+            checkpoint=folder, graph=self.graph, predict=predicted, threads=1)))
+        self.assertEqual(1 + 2708, len(predicted.read_text().splitlines()))
+
+
+def line_of_end(box):
+    return json.loads((box.folder / "rank0.jsonl").read_text().splitlines()[-1])
+
+
 class RefusalsTest(AveragingTest):
     def test_options_that_make_no_sense(self):
         self.refused(2, "--part-only needs --average-every", graph=self.graph, part_only=True,
@@ -126,6 +165,7 @@ class RefusalsTest(AveragingTest):
         self.refused(2, "--part-only is for --graph", servers="127.0.0.1:1", part_only=True)
         self.refused(2, "--part-only and --predict", graph=self.graph, part_only=True,
                      predict=self.box.folder / "p.npy")
+        self.refused(2, "--average-every and --max-steps", graph=self.graph, max_steps=5)
         self.refused(2, "--average-every and --embed", graph=self.graph, embed="node:8",
                      state=self.box.folder / "state")
 

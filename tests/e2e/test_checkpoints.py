@@ -4,7 +4,9 @@ refused."""
 import json
 import math
 import os
+import re
 import signal
+import sys
 
 from harness import programs, safetensors
 from harness.cora_in_two import CoraInTwoTest
@@ -112,6 +114,17 @@ class CheckpointsTest(CoraInTwoTest):
         self.assertSameEnd(whole, self.log)
         self.assertIn("going on from", ranks[0].err)
 
+    def test_progress_is_counted_from_where_the_run_goes_on(self):
+        given = dict(checkpoint_every="1h", eval_every=0)
+        must(self.box.run("halograph-train", *self.kept(epochs=20, **given)))
+        on_terminal = "import pty, sys; sys.exit(pty.spawn(sys.argv[1:]) != 0)"
+        result = must(self.box.run(sys.executable, "-c", on_terminal,
+                                   programs.binary("halograph-train"),
+                                   *self.kept(epochs=220, **given)))
+        counts = re.findall(r"training, seeds: ([\d,]+) of", result.out)
+        self.assertGreaterEqual(int(counts[0].replace(",", "")), 20 * 140)
+        self.assertIn("training, seeds: 28,000 in", result.out)
+
     def test_a_signal_leaves_a_checkpoint_at_its_step(self):
         whole = self.whole()
         process = self.box.start("halograph-train", *self.kept(checkpoint_every="1h"))
@@ -160,11 +173,14 @@ class CheckpointsTest(CoraInTwoTest):
                       self.box.run("halograph-train", *self.words(resume=True)).err)
 
     def test_how_often_is_steps_or_a_time(self):
-        for word in ("0", "0s", "ten", "-5", "5x", "1.5"):
+        for word, wrong in (("0", "is not above 0"), ("0s", "is not above 0"), ("ten", "is neither"),
+                            ("-5", "is neither"), ("5x", "is neither"), ("1.5", "is neither"),
+                            ("9" * 30, "is too large")):
             result = self.box.run("halograph-train", *self.words(checkpoint=self.folder,
                                                                  checkpoint_every=word))
             self.assertEqual(2, result.code, str(result))
-            self.assertIn("--checkpoint-every: ", result.err)
+            self.assertIn(f"--checkpoint-every: '{word}' {wrong}, expected steps (500), or a time",
+                          result.err)
 
     def test_a_damaged_one_is_named_and_the_one_before_it_taken(self):
         must(self.box.run("halograph-train", *self.kept(epochs=2)))

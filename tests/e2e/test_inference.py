@@ -2,6 +2,7 @@
 """halograph-train infer and evaluate: what they make of a checkpoint, in every mode, and what is
 refused."""
 import json
+import shutil
 
 from harness import npy, programs
 from harness.cora_in_two import CoraInTwoTest
@@ -61,8 +62,8 @@ class InferenceTest(CoraInTwoTest):
         log = self.box.folder / "log.jsonl"
         scratch = self.box.folder / "scratch"
         scratch.mkdir()
-        # Rows between the layers are 5.5 MB, and those of the largest neighbourhood 2 MB.
-        little = self.infer("wide", "little.npy", exact=True, memory="10MiB", prefetch=1,
+        # The projected rows that the first layer reads are 11 MB.
+        little = self.infer("wide", "little.npy", exact=True, memory="1MiB", prefetch=1,
                             scratch=scratch, log=log)
         self.assertEqual(whole, little.read_bytes())
         last = json.loads(log.read_text().splitlines()[-1])["exact"]
@@ -121,8 +122,19 @@ class InferenceTest(CoraInTwoTest):
         self.refused("--exact is for one process", code=2, exact=True, world_size=2, rank=0,
                      master_addr="127.0.0.1", master_port=1)
         self.refused("--predict", command="evaluate", code=2, predict=self.box.folder / "p.npy")
-        self.refused("none", checkpoint=self.box.folder / "none")
+        self.refused("none: there is no such folder; give the folder that a run was given",
+                     checkpoint=self.box.folder / "none")
         self.refused("--memory", exact=True, memory="64KiB")
+
+    def test_a_damaged_checkpoint_is_named_once(self):
+        folder = self.box.folder / "damaged"
+        shutil.copytree(self.checkpoint("sage")[0], folder)
+        newest = max(folder.iterdir())
+        path = newest / "model.safetensors"
+        path.write_bytes(path.read_bytes()[:-1] + b"\x01")
+        result = must(self.box.run("halograph-train", "infer", *options(
+            checkpoint=folder, graph=self.graph, predict=self.box.folder / "p.npy", threads=1)))
+        self.assertEqual(1, result.err.count(f"{newest} is damaged"), result.err)
 
     def test_a_checkpoint_of_another_graph_is_refused(self):
         other = self.box.folder / "other"

@@ -77,7 +77,7 @@ class ConfigTest(CoraInTwoTest):
         self.assertEqual([str(first), str(again)], [config.pop("log") for config in configs])
         self.assertEqual(*configs)
 
-    def test_two_ranks_are_repeated_by_two(self):
+    def test_two_ranks_are_repeated_by_two_and_by_one_process(self):
         losses = []
         for config in ({"graph": self.graph, "epochs": 2, **SMALL}, {}):
             box = programs.Sandbox()
@@ -89,7 +89,11 @@ class ConfigTest(CoraInTwoTest):
             first = box.folder / "rank0.jsonl"
             losses.append([line["loss"] for line in read_log(first)[1]])
         self.assertEqual(*losses)
-        self.assertCode(2, self.box.run("halograph-train", "--config", first),
+        alone = self.box.folder / "alone.jsonl"
+        must(self.box.run("halograph-train", "--config", first, "--log", alone))
+        self.assertEqual(losses[0], [line["loss"] for line in read_log(alone)[1]])
+        three = dict(RANK="0", WORLD_SIZE="3", MASTER_ADDR="127.0.0.1", MASTER_PORT="1")
+        self.assertCode(2, self.box.run("halograph-train", "--config", first, env=three),
                         "of a run of 2 ranks")
 
     def test_a_file_of_options_is_read_by_both_programs(self):

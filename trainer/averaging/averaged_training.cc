@@ -17,18 +17,22 @@ std::vector<torch::Tensor> WeightsOf(const Session& session) {
   return weights;
 }
 
-// Before the first step.
-std::vector<torch::Tensor> MomentsOf(const Session& session) {
+Optimizer OptimizerOf(const Session& session) {
   const TrainOptions& options = session.options;
-  return Optimizer(options.optimizer, session.Parameters(), options.learning_rate,
-                   options.weight_decay)
-      .Moments();
+  return {options.optimizer, session.Parameters(), options.learning_rate, options.weight_decay};
 }
 
 std::vector<torch::Tensor> Both(std::vector<torch::Tensor> some,
                                 const std::vector<torch::Tensor>& others) {
   some.insert(some.end(), others.begin(), others.end());
   return some;
+}
+
+void Copy(const std::vector<torch::Tensor>& from, const std::vector<torch::Tensor>& into) {
+  for (size_t i = 0; i < into.size(); ++i) {
+    torch::Tensor tensor = into[i];
+    tensor.copy_(from[i]);
+  }
 }
 
 // Whether an evaluation is due after one of the epochs [first, end).
@@ -44,33 +48,39 @@ double Now() {
 }  // namespace
 
 AveragedTraining::AveragedTraining(Session& run, PartSource* parts, TrainingLoop::OnStep on_step,
-                                   TrainingLoop::OnEpoch on_epoch)
+                                   TrainingLoop::OnEpoch on_epoch, TrainingStart start,
+                                   MomentKeeper* keeper)
     : run_(run),
       parts_(*parts),
       on_step_(std::move(on_step)),
       on_epoch_(std::move(on_epoch)),
+      keeper_(keeper),
+      optimizer_(OptimizerOf(run)),
       weights_(WeightsOf(run)),
-      moments_(MomentsOf(run)),
+      moments_(optimizer_.Moments()),
       average_(Both(weights_, moments_)),
-      best_(weights_, run.task->metric(), run.options.epochs) {}
+      best_weights_(weights_, std::move(start.best_weights)),
+      result_(std::move(start.so_far)) {}
 
 StatusOr<TrainResult> AveragedTraining::Run() {
   const TrainOptions& options = run_.options;
   try {
-    for (int64_t first = 0; first < options.epochs; first += options.average_every) {
-      const int64_t end = std::min(first + options.average_every, options.epochs);
+    Copy(optimizer_.Moments(), moments_);
+    average_.Begin();
+    HG_RETURN_IF_ERROR(EvaluateWhatWasLeft());
+    while (!result_.stopped && result_.epochs < options.epochs) {
+      const int64_t first = result_.epochs;
+      const int64_t end =
+          std::min((first / options.average_every + 1) * options.average_every, options.epochs);
       HG_ASSIGN_OR_RETURN(const bool stop, TrainParts(first, end));
       HG_RETURN_IF_ERROR(Average(first, end, stop));
-      if (result_.stopped) break;
-      HG_RETURN_IF_ERROR(EndRound(first, end));
-      if (result_.stopped) break;
+      if (!result_.stopped) HG_RETURN_IF_ERROR(EndRound(first));
     }
-    best_.Restore();
+    if (keeper_ != nullptr) HG_RETURN_IF_ERROR(keeper_->KeepLast(Moment()));
+    best_weights_.PutBack();
   } catch (const std::exception& error) {
     return TorchError(options.rank, "training", error);
   }
-  result_.best = best_.best();
-  result_.earlier = best_.earlier();
   return result_;
 }
 
@@ -104,11 +114,7 @@ StatusOr<bool> AveragedTraining::TrainPart(int part, int64_t first, int64_t end)
     if (loop.stopped()) return true;
     Add(loop, stats, &round_[static_cast<size_t>(epoch - first)]);
   }
-  const std::vector<torch::Tensor> moments = loop.optimizer().Moments();
-  for (size_t i = 0; i < moments_.size(); ++i) {
-    torch::Tensor moment = moments_[i];
-    moment.copy_(moments[i]);
-  }
+  Copy(loop.optimizer().Moments(), moments_);
   average_.Add(rows);
   return false;
 }
@@ -134,15 +140,17 @@ Status AveragedTraining::Average(int64_t first, int64_t end, bool stop) {
   return OkStatus();
 }
 
-StatusOr<std::vector<EpochStats>> AveragedTraining::OverRanks(int64_t first) {
+StatusOr<std::vector<EpochStats>> AveragedTraining::OverRanks(int64_t first, bool* keep) {
   std::vector<double> own;
   for (const EpochSums& epoch : round_) {
     const std::vector<double> figures = epoch.figures.ToSum();
     own.insert(own.end(), figures.begin(), figures.end());
     own.insert(own.end(), epoch.metric.begin(), epoch.metric.end());
   }
+  own.push_back(*keep ? 1 : 0);
   torch::Tensor sums = torch::tensor(own, torch::kFloat64);
   HG_RETURN_IF_ERROR(run_.ranks->AllReduceSum(sums, "all-reduce of a round's sums"));
+  *keep = sums[-1].item<double>() > 0;
   std::span<const double> values(sums.data_ptr<double>(), own.size());
   std::vector<EpochStats> round;
   for (const EpochSums& epoch : round_) {
@@ -159,32 +167,69 @@ StatusOr<std::vector<EpochStats>> AveragedTraining::OverRanks(int64_t first) {
   return round;
 }
 
-Status AveragedTraining::EndRound(int64_t first, int64_t end) {
-  HG_ASSIGN_OR_RETURN(std::vector<EpochStats> round, OverRanks(first));
-  EpochStats& last = round.back();
-  if (EvaluationIsDue(run_.options, first, end)) {
-    const Stopwatch watch;
-    const StatusOr<BothSets> sets = parts_.Evaluate();
-    HG_RETURN_IF_ERROR(sets.status());
-    result_.stopped = sets->stopped;
-    if (!result_.stopped) {
-      last.valid = sets->valid;
-      last.test = sets->test;
-      last.figures[Figure::kEvalSeconds] = watch.Seconds();
-      result_.eval_seconds += watch.Seconds();
-      best_.Consider(last);
-    }
+Status AveragedTraining::EvaluateIfDue(int64_t first, EpochStats* last) {
+  if (!EvaluationIsDue(run_.options, first, last->epoch + 1)) return OkStatus();
+  const Stopwatch watch;
+  const StatusOr<BothSets> sets = parts_.Evaluate();
+  HG_RETURN_IF_ERROR(sets.status());
+  result_.stopped = sets->stopped;
+  if (result_.stopped) return OkStatus();
+  last->valid = sets->valid;
+  last->test = sets->test;
+  last->figures[Figure::kEvalSeconds] = watch.Seconds();
+  result_.eval_seconds += watch.Seconds();
+  result_.evaluated = result_.steps;
+  const bool higher = run_.task->metric().higher_is_better;
+  if (TakeIfBest(*last, higher, run_.options.epochs, &result_)) best_weights_.Keep();
+  return OkStatus();
+}
+
+Status AveragedTraining::EvaluateWhatWasLeft() {
+  const int64_t every = run_.options.average_every;
+  if (result_.epochs == 0 || result_.evaluated == result_.steps) return OkStatus();
+  // What training came to in that round is not known any more.
+  EpochStats last;
+  last.epoch = result_.epochs - 1;
+  last.step = result_.steps;
+  last.figures[Figure::kLoss] = last.train_metric = std::nan("");
+  HG_RETURN_IF_ERROR(EvaluateIfDue(last.epoch / every * every, &last));
+  if (!last.valid.has_value() && !last.test.has_value()) return OkStatus();
+  last.figures[Figure::kTime] = Now();
+  return on_epoch_(last);
+}
+
+Status AveragedTraining::EndRound(int64_t first) {
+  const int64_t before = result_.steps;
+  for (const EpochSums& epoch : round_) {
+    result_.steps += std::llround(epoch.figures[Figure::kSteps]);
   }
+  bool keep = keeper_ != nullptr && keeper_->Wants(result_.steps);
+  HG_ASSIGN_OR_RETURN(std::vector<EpochStats> round, OverRanks(first, &keep));
+  int64_t steps = before;
+  for (EpochStats& stats : round) {
+    steps += std::llround(stats.figures[Figure::kSteps]);
+    stats.step = steps;
+  }
+  HG_RETURN_IF_ERROR(EvaluateIfDue(first, &round.back()));
   for (EpochStats& stats : round) {
     stats.figures[Figure::kTime] = Now();
     ++result_.epochs;
-    result_.steps += std::llround(stats.figures[Figure::kSteps]);
-    stats.step = result_.steps;
     result_.train_seconds += stats.figures[Figure::kSeconds];
     result_.sampled_edges += stats.figures[Figure::kSampledEdges];
     HG_RETURN_IF_ERROR(on_epoch_(stats));
   }
-  return OkStatus();
+  return keep && !result_.stopped ? keeper_->Keep(Moment()) : OkStatus();
+}
+
+TrainingMoment AveragedTraining::Moment() {
+  optimizer_.SetMoments(moments_);
+  return {.epoch = result_.epochs,
+          .step = 0,
+          .steps_done = result_.steps,
+          .steps_per_epoch = 0,
+          .so_far = result_,
+          .best_weights = best_weights_.kept(),
+          .optimizer = optimizer_};
 }
 
 }  // namespace halograph

@@ -1,8 +1,10 @@
 // The checkpoints of a run: taken while it trains, and read when it goes on (docs/checkpoints.md).
 //
 // Rank 0 has the folder and a thread that writes behind training, which stands still for a copy of
-// what a step changes. The other ranks take part where something of theirs is kept (buffers of the
-// model), and where weights are given out at the beginning.
+// what a step changes. Where inputs are learnt, the store is asked for a snapshot of the moment
+// after the step before that is pushed, and writes it behind training, too. The other ranks take
+// part where something of theirs is kept (buffers of the model, pushes of learnt inputs), and where
+// weights are given out at the beginning.
 #pragma once
 
 #include <functional>
@@ -17,6 +19,8 @@
 #include "common/storage/json.h"
 #include "trainer/checkpoint/checkpoint.h"
 #include "trainer/checkpoint/files/checkpoint_thread.h"
+#include "trainer/checkpoint/snapshots/run_snapshots.h"
+#include "trainer/checkpoint/snapshots/snapshot_behind.h"
 #include "trainer/training/session.h"
 #include "trainer/training/training_loop.h"
 
@@ -29,15 +33,21 @@ namespace halograph {
 class Checkpoints final : public MomentKeeper {
  public:
   // Takes a line for the log; on rank 0 only.
-  using Log = std::function<Status(const Json& line)>;
+  using LogLine = std::function<Status(const Json& line)>;
+
+  // Whether a run goes on from checkpoints that are there, whole or not: then learnt inputs are
+  // left as they are until Open sets them back. For rank 0.
+  //   FailedPrecondition  the folder has checkpoints, and nobody said --resume
+  [[nodiscard]] static StatusOr<bool> GoesOn(const CheckpointOptions& options);
 
   // Every rank calls it with the session's model made; the ranks meet. With options.resume, gives
-  // model and task the weights of the newest whole checkpoint, if there is one.
-  //   FailedPrecondition  the folder has checkpoints and nobody said --resume; or they are of
-  //                       another run (CheckSameRun); or inputs are learnt, which are not kept
-  //   DataLoss, NotFound  checkpoints are there and none is whole
-  //   else                as CheckpointFolder::Open and Communicator
-  [[nodiscard]] static StatusOr<std::unique_ptr<Checkpoints>> Open(Session& session, Log log);
+  // model and task the weights of the newest whole checkpoint, if there is one, and sets learnt
+  // inputs back to it.
+  //   FailedPrecondition  as GoesOn and RunSnapshots::Open; or the checkpoints are of another run
+  //                       (CheckSameRun)
+  //   DataLoss, NotFound  checkpoints are there, and none is whole with its snapshot
+  //   else                as CheckpointFolder::Open, RunSnapshots and Communicator
+  [[nodiscard]] static StatusOr<std::unique_ptr<Checkpoints>> Open(Session& session, LogLine log);
   ~Checkpoints() override;
 
   // What the loop is to begin with.
@@ -47,9 +57,16 @@ class Checkpoints final : public MomentKeeper {
   [[nodiscard]] Status RestoreOptimizer(Optimizer& optimizer) const;
 
   [[nodiscard]] bool Wants(int64_t steps_done) override;
+  // Where inputs are learnt, waits until it is durable: they change with the first step, and a run
+  // that is killed before its next checkpoint begins here again.
+  [[nodiscard]] Status KeepFirst(const TrainingMoment& moment) override;
   [[nodiscard]] Status Keep(const TrainingMoment& moment) override;
   // Waits until it is durable.
   [[nodiscard]] Status KeepLast(const TrainingMoment& moment) override;
+  // In a snapshot that checkpoints name from then on. If it is refused there is a warning.
+  [[nodiscard]] StatusOr<bool> KeepBestInputs(int64_t steps_done) override;
+  // If the snapshot is gone there is a warning.
+  [[nodiscard]] StatusOr<bool> PutBackBestInputs() override;
 
   // Waits until what was taken is durable, or has failed.
   void Wait();
@@ -59,8 +76,10 @@ class Checkpoints final : public MomentKeeper {
  private:
   using Tensors = std::map<std::string, torch::Tensor>;
 
-  Checkpoints(Session& session, Log log);
+  Checkpoints(Session& session, LogLine log);
   [[nodiscard]] Status OpenFolder();
+  // Of the learnt inputs; on rank 0. DataLoss: the checkpoint names no snapshot.
+  [[nodiscard]] Status GoBackTo(const CheckpointManifest& manifest);
   // Rank 0's checkpoint on all ranks; nothing where there is none.
   [[nodiscard]] Status Resume();
   [[nodiscard]] StatusOr<Json> ReadNewest(std::map<std::string, Tensors>* files);
@@ -69,18 +88,34 @@ class Checkpoints final : public MomentKeeper {
   [[nodiscard]] StatusOr<Tensors> BuffersOfRanks();
   // Hands a copy of the moment to the writer.
   [[nodiscard]] Status Write(const TrainingMoment& moment);
+  // When the next one after this is due.
+  void PlanNext(int64_t steps_done);
+  // A snapshot of the learnt inputs as they are now, for which training waits; on rank 0.
+  [[nodiscard]] StatusOr<CheckpointSnapshot> KeepLearnt(int64_t steps_done);
+  // Names the snapshot of the moment in the image: the one that was asked for, or else one taken
+  // now. Errors as RunSnapshots::Take.
+  [[nodiscard]] Status AddLearnt(int64_t steps_done, CheckpointImage* image);
+  // Rank 0's answer on all ranks.
+  [[nodiscard]] StatusOr<bool> Agree(bool answer, const char* what);
   void Report();  // what became of those written
+  void ReportFailure(int64_t steps_done, const Status& status);
+  void Log(const Json& line);
 
   Session& session_;
   const CheckpointOptions& options_;
-  const Log log_;
+  const LogLine log_;
   const std::vector<NamedTensor> parameters_, buffers_;
   TrainingStart start_;
   Tensors optimizer_state_;  // as Optimizer::StateTensors, until the loop has it
   std::optional<CheckpointPlace> kept_;
+  std::optional<CheckpointSnapshot> best_inputs_;  // rank 0's
   std::optional<std::filesystem::path> resumed_from_;
   int64_t next_due_ = 0;  // in steps done
+  // The last snapshot was asked for too late: a checkpoint is due, for which training waits.
+  bool overdue_ = false;
   Stopwatch since_last_;
+  std::unique_ptr<RunSnapshots> snapshots_;   // rank 0's; null: nothing is learnt
+  std::optional<SnapshotBehind> behind_;      // of them
   std::unique_ptr<CheckpointThread> writer_;  // rank 0's
 };
 

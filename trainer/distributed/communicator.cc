@@ -1,80 +1,76 @@
 #include "trainer/distributed/communicator.h"
 
-#include <cstdlib>
+#include <utility>
 
-#include "trainer/distributed/device_address.h"
+#include "trainer/distributed/ordered_sum.h"
 
 namespace halograph {
 namespace {
 
-StatusOr<c10::intrusive_ptr<GlooGroup>> OpenGroup(const GroupOptions& options,
-                                                  const Rendezvous& rendezvous) {
-  const auto timeout = std::chrono::duration_cast<std::chrono::milliseconds>(options.timeout);
-  auto gloo = GlooGroup::Options::create(timeout);
-  gloo->threads = 1;  // collectives come one after the other
-  // The variable that users of Gloo know; it wins.
-  if (const char* interface = std::getenv("GLOO_SOCKET_IFNAME"); interface != nullptr) {
-    gloo->devices.push_back(GlooGroup::createDeviceForInterface(interface));
-  } else {
-    HG_ASSIGN_OR_RETURN(const std::string address,
-                        LocalAddressTowards(options.master_addr, options.master_port));
-    gloo->devices.push_back(GlooGroup::createDeviceForHostname(address));
+// Of one rank: what it has to gather, and what it gets.
+struct Gathering {
+  torch::Tensor own;
+  std::vector<torch::Tensor> all;
+};
+
+Status GatherTogether(std::span<Gathering* const> brought, ProcessGroup& processes,
+                      std::string_view what) {
+  std::vector<torch::Tensor> here;
+  for (const Gathering* const one : brought) here.push_back(one->own);
+  HG_ASSIGN_OR_RETURN(const std::vector<torch::Tensor> of_processes,
+                      processes.Gather(torch::stack(here), what));
+  for (const torch::Tensor& ranks : of_processes) {
+    for (int64_t i = 0; i < ranks.size(0); ++i) brought[0]->all.push_back(ranks[i]);
   }
-  return c10::make_intrusive<GlooGroup>(rendezvous.store(), options.rank, options.world_size, gloo);
+  return OkStatus();
 }
 
 }  // namespace
 
 StatusOr<std::unique_ptr<Communicator>> Communicator::Join(const GroupOptions& options) {
-  std::unique_ptr<Communicator> communicator(new Communicator(options));
-  if (options.world_size == 1) return communicator;
-  HG_ASSIGN_OR_RETURN(communicator->rendezvous_, Rendezvous::Join(options));
-  try {
-    HG_ASSIGN_OR_RETURN(communicator->group_, OpenGroup(options, *communicator->rendezvous_));
-  } catch (const std::exception& error) {
-    return Unavailable("rank {}: connecting the ranks: {} ({})", options.rank,
-                       communicator->rendezvous_->Blame(), TorchMessage(error));
-  }
-  return communicator;
+  auto alone = std::make_unique<HostedRanks>(options.process, options.num_processes, 1);
+  HG_RETURN_IF_ERROR(alone->Join(0, options));
+  const RankSeat seat{alone.get(), 0};
+  return std::unique_ptr<Communicator>(new Communicator(std::move(alone), seat));
 }
 
-Communicator::~Communicator() = default;
-
-template <typename Collective>
-Status Communicator::Run(std::string_view what, const Collective& collective) {
-  if (group_ == nullptr) return OkStatus();
-  try {
-    collective()->wait();
-    return OkStatus();
-  } catch (const std::exception& error) {
-    const std::string blame = rendezvous_->Blame();
-    return Unavailable("rank {}: {}: {} ({})", rank(), what,
-                       blame.empty() ? "connection to another rank failed" : blame,
-                       TorchMessage(error));
-  }
+StatusOr<std::unique_ptr<Communicator>> Communicator::Join(const GroupOptions& options,
+                                                           RankSeat seat) {
+  HG_RETURN_IF_ERROR(seat.host->Join(seat.index, options));
+  return std::unique_ptr<Communicator>(new Communicator(nullptr, seat));
 }
 
 Status Communicator::AllReduceSum(torch::Tensor tensor, std::string_view what) {
-  std::vector<torch::Tensor> tensors{std::move(tensor)};
-  return Run(what, [&] { return group_->allreduce(tensors); });
+  if (world_size() == 1) return OkStatus();
+  const HostedRanks::Together<torch::Tensor> sum = [&](auto brought, ProcessGroup& processes) {
+    std::vector<torch::Tensor> own;
+    for (const torch::Tensor* const one : brought) own.push_back(*one);
+    return OrderedSum(own, processes, what);
+  };
+  return seat_.host->Meet(seat_.index, &tensor, what, sum);
 }
 
 Status Communicator::Broadcast(torch::Tensor tensor, std::string_view what) {
-  std::vector<torch::Tensor> tensors{std::move(tensor)};
-  return Run(what, [&] { return group_->broadcast(tensors); });
+  if (world_size() == 1) return OkStatus();
+  const HostedRanks::Together<torch::Tensor> give = [&](auto brought,
+                                                        ProcessGroup& processes) -> Status {
+    const torch::NoGradGuard no_grad;
+    HG_RETURN_IF_ERROR(processes.Broadcast(*brought[0], what));
+    for (torch::Tensor* const other : brought.subspan(1)) other->copy_(*brought[0]);
+    return OkStatus();
+  };
+  return seat_.host->Meet(seat_.index, &tensor, what, give);
 }
 
 StatusOr<std::vector<torch::Tensor>> Communicator::Gather(torch::Tensor tensor,
                                                           std::string_view what) {
-  if (group_ == nullptr) return std::vector<torch::Tensor>{std::move(tensor)};
-  std::vector<std::vector<torch::Tensor>> outputs;
-  if (rank() == 0) {
-    outputs.emplace_back();
-    for (int i = 0; i < world_size(); ++i) outputs.front().push_back(torch::empty_like(tensor));
-  }
-  std::vector<torch::Tensor> inputs{std::move(tensor)};
-  HG_RETURN_IF_ERROR(Run(what, [&] { return group_->gather(outputs, inputs); }));
-  return outputs.empty() ? std::vector<torch::Tensor>{} : std::move(outputs.front());
+  if (world_size() == 1) return std::vector<torch::Tensor>{std::move(tensor)};
+  Gathering own{.own = std::move(tensor), .all = {}};
+  const HostedRanks::Together<Gathering> gather = [&](auto brought, ProcessGroup& processes) {
+    return GatherTogether(brought, processes, what);
+  };
+  HG_RETURN_IF_ERROR(seat_.host->Meet(seat_.index, &own, what, gather));
+  return std::move(own.all);
 }
 
 Status Communicator::Barrier(std::string_view what) {
@@ -82,15 +78,16 @@ Status Communicator::Barrier(std::string_view what) {
 }
 
 Status Communicator::Agree(const Json& facts) {
-  return rendezvous_ == nullptr ? OkStatus() : rendezvous_->Agree(facts);
-}
-
-void Communicator::Leave(std::string_view reason) {
-  if (rendezvous_ == nullptr) return;
-  rendezvous_->Leave(reason);
-  // Closes the connections: the others' collectives fail now instead of at their timeout.
-  group_.reset();
-  rendezvous_->AwaitHeard();
+  if (world_size() == 1) return OkStatus();
+  Json own = facts;
+  const HostedRanks::Together<Json> agree = [&](auto brought, ProcessGroup& processes) -> Status {
+    for (size_t i = 1; i < brought.size(); ++i) {
+      HG_RETURN_IF_ERROR(CheckAlike(*brought[i], seat_.host->RankOf(static_cast<int>(i)),
+                                    *brought[0], seat_.host->RankOf(0)));
+    }
+    return processes.Agree(*brought[0]);
+  };
+  return seat_.host->Meet(seat_.index, &own, "comparing settings", agree);
 }
 
 }  // namespace halograph

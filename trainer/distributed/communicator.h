@@ -1,5 +1,5 @@
-// The ranks of a run and what they do together: c10d over Gloo. With one rank nothing is opened
-// and every collective returns at once.
+// A rank of a run among the others, and what they do together. With one rank nothing is opened and
+// every collective returns at once.
 // Not thread-safe: all ranks must call the same collectives in the same order. After an error of
 // a collective only Leave and the destructor may follow.
 #pragma once
@@ -11,32 +11,34 @@
 
 #include "common/base/status.h"
 #include "common/storage/json.h"
-#include "trainer/distributed/rendezvous.h"
+#include "trainer/distributed/hosted_ranks.h"
 #include "trainer/torch/torch_api.h"
 
 namespace halograph {
 
 class Communicator {
  public:
-  // Waits for all ranks and connects them. Errors as Rendezvous::Join; Unavailable if the
-  // connections fail.
+  // The only rank of its process: waits for all processes, and connects them. Errors as
+  // ProcessGroup::Join.
   [[nodiscard]] static StatusOr<std::unique_ptr<Communicator>> Join(const GroupOptions& options);
-  ~Communicator();
-  Communicator(const Communicator&) = delete;
-  Communicator& operator=(const Communicator&) = delete;
+  // The rank of that seat; returns when all have joined. Errors as HostedRanks::Join.
+  [[nodiscard]] static StatusOr<std::unique_ptr<Communicator>> Join(const GroupOptions& options,
+                                                                    RankSeat seat);
 
-  [[nodiscard]] int rank() const { return options_.rank; }
-  [[nodiscard]] int world_size() const { return options_.world_size; }
+  [[nodiscard]] int rank() const { return seat_.host->RankOf(seat_.index); }
+  [[nodiscard]] int world_size() const { return seat_.host->world_size(); }
 
-  // Collectives. `what` names the purpose in errors. Every one ends within the timeout:
-  //   Unavailable  a rank stopped or does not answer: this rank, the purpose, the culprit and,
-  //                where it said so, its reason are named
-  // In place, the sum over ranks; the same bits on every rank.
+  // Collectives. `what` names the purpose in errors. Tensors are contiguous, and of the same shape
+  // and dtype on all ranks. Every one ends within the timeout:
+  //   Unavailable       a rank stopped or does not answer: this rank, the purpose, the culprit and,
+  //                     where it said so, its reason are named
+  //   DeadlineExceeded  a rank of this process does not come: likewise
+  // In place, the sum over ranks in order of rank (OrderedSum): the same bits on every rank, in
+  // however many processes the ranks are.
   [[nodiscard]] Status AllReduceSum(torch::Tensor tensor, std::string_view what);
   // In place, rank 0's values.
   [[nodiscard]] Status Broadcast(torch::Tensor tensor, std::string_view what);
-  // Rank 0 gets every rank's tensor, in order of rank; the others an empty vector. All of the same
-  // shape and dtype.
+  // Rank 0 gets every rank's tensor, in order of rank; the others an empty vector.
   [[nodiscard]] StatusOr<std::vector<torch::Tensor>> Gather(torch::Tensor tensor,
                                                             std::string_view what);
   [[nodiscard]] Status Barrier(std::string_view what);
@@ -44,16 +46,14 @@ class Communicator {
   // As Rendezvous::Agree.
   [[nodiscard]] Status Agree(const Json& facts);
   // Tells the other ranks why this one stops, so that their errors can say so.
-  void Leave(std::string_view reason);
+  void Leave(std::string_view reason) { seat_.host->Leave(seat_.index, reason); }
 
  private:
-  explicit Communicator(const GroupOptions& options) : options_(options) {}
-  template <typename Collective>
-  [[nodiscard]] Status Run(std::string_view what, const Collective& collective);
+  Communicator(std::unique_ptr<HostedRanks> alone, RankSeat seat)
+      : alone_(std::move(alone)), seat_(seat) {}
 
-  const GroupOptions options_;
-  std::unique_ptr<Rendezvous> rendezvous_;  // null with one rank
-  c10::intrusive_ptr<GlooGroup> group_;     // null with one rank
+  const std::unique_ptr<HostedRanks> alone_;  // of a rank that shares its process with none
+  const RankSeat seat_;
 };
 
 }  // namespace halograph

@@ -28,6 +28,10 @@ ModelAverage::ModelAverage(std::vector<torch::Tensor> values) : values_(std::mov
   last_ = torch::empty({count});
   sent_ = torch::zeros({count + kBeside});
   sum_ = sent_.narrow(0, 0, count);
+  Begin();
+}
+
+void ModelAverage::Begin() {
   ForEach(values_, last_, [](torch::Tensor& value, torch::Tensor kept) { kept.copy_(value); });
 }
 

@@ -27,8 +27,10 @@ class ModelAverage {
   // equal on all ranks now. Holds two copies of them.
   explicit ModelAverage(std::vector<torch::Tensor> values);
 
-  // Sets the values to what they were after the last meeting; at first, to those of the
-  // constructor.
+  // Takes the values as they are now for those of the last meeting, as the constructor does. They
+  // must be equal on all ranks.
+  void Begin();
+  // Sets the values to what they were after the last meeting.
   void Restart();
   // Counts the values in, as they are now. Requires rows >= 0; 0: they do not count.
   void Add(int64_t rows);

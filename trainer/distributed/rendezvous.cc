@@ -27,8 +27,8 @@ milliseconds Milliseconds(std::chrono::nanoseconds duration) {
   return std::max(milliseconds(1), std::chrono::duration_cast<milliseconds>(duration));
 }
 
-std::string Key(std::string_view kind, int rank) {
-  return fmt::format("halograph/{}/{}", kind, rank);
+std::string Key(std::string_view kind, int process) {
+  return fmt::format("halograph/{}/{}", kind, process);
 }
 
 std::string HostAndPid() {
@@ -49,41 +49,58 @@ void SayWhereItListens(const GroupOptions& options) {
 
 }  // namespace
 
+std::string GroupOptions::NameOf(int which) const {
+  if (ranks_each == 1) return fmt::format("rank {}", which);
+  return fmt::format("process {} with ranks {} to {}", which, which * ranks_each,
+                     (which + 1) * ranks_each - 1);
+}
+
+Status CheckAlike(const Json& facts, int rank, const Json& others, int other) {
+  for (const auto& [name, value] : facts.items()) {
+    if (others.contains(name) && others[name] == value) continue;
+    return FailedPrecondition("{} is {} on rank {} but {} on rank {}: start all ranks alike", name,
+                              value.dump(), rank,
+                              others.contains(name) ? others[name].dump() : "unknown", other);
+  }
+  return OkStatus();
+}
+
 StatusOr<std::unique_ptr<Rendezvous>> Rendezvous::Join(const GroupOptions& options) {
   const auto deadline = Clock::now() + options.timeout;
   std::unique_ptr<Rendezvous> meeting(new Rendezvous(options));
   HG_RETURN_IF_ERROR(meeting->Connect(deadline));
   try {
-    const std::string own = Key("rank", options.rank);
+    const std::string own = Key("process", options.process);
     meeting->Set(own, HostAndPid());
     // Waiting for a key that is there also sets the timeout of the connection's later answers.
     meeting->store_->wait({own}, Milliseconds(options.timeout));
     HG_RETURN_IF_ERROR(meeting->AwaitAll(deadline));
   } catch (const std::exception& error) {
-    return Unavailable("rank {}: joining the ranks at {}: {}", options.rank, meeting->Master(),
+    return Unavailable("{}: joining the ranks at {}: {}", meeting->Self(), meeting->Master(),
                        TorchMessage(error));
   }
   return meeting;
 }
 
 Status Rendezvous::Connect(Clock::time_point deadline) {
-  if (options_.rank != 0) HG_RETURN_IF_ERROR(AwaitMaster(deadline));
+  if (options_.process != 0) HG_RETURN_IF_ERROR(AwaitMaster(deadline));
   ::c10d::TCPStoreOptions store;
   store.port = static_cast<uint16_t>(options_.master_port);
-  store.isServer = options_.rank == 0;
-  store.numWorkers = static_cast<size_t>(options_.world_size);
+  store.isServer = options_.process == 0;
+  store.numWorkers = static_cast<size_t>(options_.num_processes);
   store.waitWorkers = false;
   // c10d counts in whole seconds, and gives up at once with one.
   store.timeout = std::max(Milliseconds(options_.timeout), kShortestConnect);
   try {
     store_ = c10::make_intrusive<::c10d::TCPStore>(options_.master_addr, store);
-    if (options_.rank == 0) SayWhereItListens(options_);
+    if (options_.process == 0) SayWhereItListens(options_);
     return OkStatus();
   } catch (const std::exception& error) {
-    if (options_.rank == 0) {
-      return FailedPrecondition("rank 0 cannot listen at {}: {}", Master(), TorchMessage(error));
+    if (options_.process == 0) {
+      return FailedPrecondition("{} cannot listen at {}: {}", Self(), Master(),
+                                TorchMessage(error));
     }
-    return Unavailable("rank {}: rank 0 did not answer at {}: {}", options_.rank, Master(),
+    return Unavailable("{}: {} did not answer at {}: {}", Self(), options_.NameOf(0), Master(),
                        TorchMessage(error));
   }
 }
@@ -96,11 +113,12 @@ Status Rendezvous::AwaitMaster(Clock::time_point deadline) {
     const Status probe = ProbeListener(options_.master_addr, options_.master_port, left);
     if (probe.ok()) return OkStatus();
     if (Clock::now() >= deadline) {
-      return DeadlineExceeded("rank {}: rank 0 did not answer at {}: {}", options_.rank, Master(),
-                              Message(probe));
+      return DeadlineExceeded("{}: {} did not answer at {}: {}", Self(), options_.NameOf(0),
+                              Master(), Message(probe));
     }
     if (Clock::now() >= say_next) {
-      spdlog::warn("rank {} waits for rank 0 at {}: {}", options_.rank, Master(), Message(probe));
+      spdlog::warn("{} waits for {} at {}: {}", Self(), options_.NameOf(0), Master(),
+                   Message(probe));
       say_next += kSayWhomAfter;
     }
     std::this_thread::sleep_for(kPoll);
@@ -111,18 +129,18 @@ Status Rendezvous::AwaitAll(Clock::time_point deadline) {
   auto say_next = Clock::now() + kSayWhomAfter;
   for (;;) {
     std::vector<std::string> missing;
-    for (int rank = 0; rank < options_.world_size; ++rank) {
-      if (!Has(Key("rank", rank))) missing.push_back(std::to_string(rank));
+    for (int process = 0; process < options_.num_processes; ++process) {
+      if (!Has(Key("process", process))) missing.push_back(options_.NameOf(process));
     }
     if (missing.empty()) return OkStatus();
     const std::string names = fmt::format("{}", fmt::join(missing, ", "));
     if (options_.stop != nullptr && options_.stop->load()) return Cancelled("stopped by signal");
     if (Clock::now() >= deadline) {
-      return DeadlineExceeded("rank {}: of {} ranks these did not join at {} in time: {}",
-                              options_.rank, options_.world_size, Master(), names);
+      return DeadlineExceeded("{}: of {} processes these did not join at {} in time: {}", Self(),
+                              options_.num_processes, Master(), names);
     }
     if (Clock::now() >= say_next) {
-      spdlog::warn("rank {} waits at {} for rank {}", options_.rank, Master(), names);
+      spdlog::warn("{} waits at {} for {}", Self(), Master(), names);
       say_next += kSayWhomAfter;
     }
     std::this_thread::sleep_for(kPoll);
@@ -135,7 +153,7 @@ StatusOr<std::string> Rendezvous::AwaitKey(const std::string& key, std::string_v
     if (options_.stop != nullptr && options_.stop->load()) return Cancelled("stopped by signal");
     if (Has(Key("stopped", 0))) return Unavailable("{}: {}", what, Blame());
     if (Clock::now() >= deadline) {
-      return DeadlineExceeded("rank {}: waiting for {} at {}", options_.rank, what, Master());
+      return DeadlineExceeded("{}: waiting for {} at {}", Self(), what, Master());
     }
     std::this_thread::sleep_for(kPoll);
   }
@@ -145,22 +163,18 @@ StatusOr<std::string> Rendezvous::AwaitKey(const std::string& key, std::string_v
 Status Rendezvous::Agree(const Json& facts) {
   try {
     const std::string key = Key("facts", 0);
-    if (options_.rank == 0) {
+    if (options_.process == 0) {
       Set(key, facts.dump());
       return OkStatus();
     }
-    HG_ASSIGN_OR_RETURN(const std::string text, AwaitKey(key, "the settings of rank 0"));
-    HG_ASSIGN_OR_RETURN(const Json theirs, ParseJson(text, "the settings of rank 0"));
-    for (const auto& [name, value] : facts.items()) {
-      if (theirs.contains(name) && theirs[name] == value) continue;
-      return FailedPrecondition("{} is {} on rank {} but {} on rank 0: start all ranks alike", name,
-                                value.dump(), options_.rank,
-                                theirs.contains(name) ? theirs[name].dump() : "unknown");
-    }
-    return OkStatus();
+    HG_ASSIGN_OR_RETURN(const std::string text,
+                        AwaitKey(key, "the settings of " + options_.NameOf(0)));
+    HG_ASSIGN_OR_RETURN(const Json theirs,
+                        ParseJson(text, "the settings of " + options_.NameOf(0)));
+    return CheckAlike(facts, options_.process * options_.ranks_each, theirs, 0);
   } catch (const std::exception& error) {
-    return Unavailable("rank {}: comparing settings with rank 0 at {}: {}", options_.rank, Master(),
-                       TorchMessage(error));
+    return Unavailable("{}: comparing settings with {} at {}: {}", Self(), options_.NameOf(0),
+                       Master(), TorchMessage(error));
   }
 }
 
@@ -168,58 +182,60 @@ void Rendezvous::Leave(std::string_view reason) {
   if (left_) return;
   left_ = true;
   try {
-    store_->wait({Key("rank", options_.rank)}, kBlameGrace);
-    Set(Key("stopped", options_.rank), reason.substr(0, kMaxReasonBytes));
+    store_->wait({Key("process", options_.process)}, kBlameGrace);
+    Set(Key("stopped", options_.process), reason.substr(0, kMaxReasonBytes));
   } catch (const std::exception& error) {
-    spdlog::debug("rank {} could not tell why it stops: {}", options_.rank, TorchMessage(error));
+    spdlog::debug("{} could not tell why it stops: {}", Self(), TorchMessage(error));
   }
 }
 
 void Rendezvous::AwaitHeard() {
-  if (options_.rank != 0) return;
+  if (options_.process != 0) return;
   try {
     const auto deadline = Clock::now() + kBlameGrace;
     for (bool heard = false; !heard && Clock::now() < deadline;) {
       heard = true;
-      for (int rank = 1; rank < options_.world_size; ++rank) {
-        if (silent_.contains(rank)) continue;
-        heard = heard && (Has(Key("heard", rank)) || Has(Key("stopped", rank)));
+      for (int other = 1; other < options_.num_processes; ++other) {
+        if (silent_.contains(other)) continue;
+        heard = heard && (Has(Key("heard", other)) || Has(Key("stopped", other)));
       }
       if (!heard) std::this_thread::sleep_for(kPoll);
     }
   } catch (const std::exception& error) {
-    spdlog::debug("rank 0 could not wait for the others: {}", TorchMessage(error));
+    spdlog::debug("{} could not wait for the others: {}", Self(), TorchMessage(error));
   }
 }
 
 std::string Rendezvous::Blame() {
   std::vector<std::string> culprits;
   try {
-    // A rank that noticed the failure says so: who stays silent is the culprit.
-    store_->wait({Key("rank", options_.rank)}, kBlameGrace);
-    Set(Key("noticed", options_.rank), "1");
+    // Who noticed the failure says so: who stays silent is the culprit.
+    store_->wait({Key("process", options_.process)}, kBlameGrace);
+    Set(Key("noticed", options_.process), "1");
     const auto deadline = Clock::now() + kBlameGrace;
     for (bool silent = true; silent && culprits.empty() && Clock::now() < deadline;) {
       silent = false;
-      for (int rank = 0; rank < options_.world_size; ++rank) {
-        if (rank == options_.rank) continue;
-        if (Has(Key("stopped", rank))) {
+      for (int other = 0; other < options_.num_processes; ++other) {
+        if (other == options_.process) continue;
+        if (Has(Key("stopped", other))) {
           culprits.push_back(
-              fmt::format("{} stopped: {}", NameOf(rank), Get(Key("stopped", rank))));
+              fmt::format("{} stopped: {}", NameOf(other), Get(Key("stopped", other))));
         }
-        silent = silent || !Has(Key("noticed", rank));
+        silent = silent || !Has(Key("noticed", other));
       }
       if (culprits.empty()) std::this_thread::sleep_for(kPoll);
     }
-    Set(Key("heard", options_.rank), "1");
+    Set(Key("heard", options_.process), "1");
     const bool stopped = !culprits.empty();
-    for (int rank = 0; rank < options_.world_size && !stopped; ++rank) {
-      if (rank == options_.rank || Has(Key("noticed", rank))) continue;
-      silent_.insert(rank);
-      culprits.push_back(fmt::format("{} does not answer", NameOf(rank)));
+    for (int other = 0; other < options_.num_processes && !stopped; ++other) {
+      if (other == options_.process || Has(Key("noticed", other))) continue;
+      silent_.insert(other);
+      culprits.push_back(fmt::format("{} does not answer", NameOf(other)));
     }
   } catch (const std::exception&) {
-    if (culprits.empty()) return fmt::format("rank 0 ({}) does not answer", Master());
+    if (culprits.empty()) {
+      return fmt::format("{} ({}) does not answer", options_.NameOf(0), Master());
+    }
   }
   return fmt::format("{}", fmt::join(culprits, "; "));
 }
@@ -235,8 +251,8 @@ std::string Rendezvous::Get(const std::string& key) {
 
 bool Rendezvous::Has(const std::string& key) { return store_->check({key}); }
 
-std::string Rendezvous::NameOf(int rank) {
-  return fmt::format("rank {} ({})", rank, Get(Key("rank", rank)));
+std::string Rendezvous::NameOf(int process) {
+  return fmt::format("{} ({})", options_.NameOf(process), Get(Key("process", process)));
 }
 
 std::string Rendezvous::Master() const {

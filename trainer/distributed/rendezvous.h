@@ -1,6 +1,6 @@
-// Where the ranks of one run meet: c10d's TCPStore, held by rank 0. Says who is missing while it
-// waits, carries why a rank stopped to the others, and checks that all ranks run the same thing.
-// Not thread-safe.
+// Where the processes of one run meet: c10d's TCPStore, held by process 0. Says who is missing
+// while it waits, carries why one stopped to the others, and checks that all run the same thing.
+// Where every process has one rank, messages call them ranks. Not thread-safe.
 #pragma once
 
 #include <atomic>
@@ -18,32 +18,39 @@
 namespace halograph {
 
 struct GroupOptions {
-  int rank = 0;
-  int world_size = 1;
-  std::string master_addr = "127.0.0.1";                        // where rank 0 is
-  int master_port = 29500;                                      // that rank 0 listens on
+  int process = 0;
+  int num_processes = 1;
+  int ranks_each = 1;                                           // of every process
+  std::string master_addr = "127.0.0.1";                        // where process 0 is
+  int master_port = 29500;                                      // that process 0 listens on
   std::chrono::nanoseconds timeout = std::chrono::seconds(30);  // of joining and every collective
   const std::atomic<bool>* stop = nullptr;  // ends waiting with Cancelled when it turns true
+
+  // What messages call it: "rank 1", "process 1 with ranks 2 to 3".
+  [[nodiscard]] std::string NameOf(int which) const;
 };
+
+// Compares `facts`, an object, of rank `rank` with those of another. FailedPrecondition naming the
+// first field that differs, both values and both ranks.
+[[nodiscard]] Status CheckAlike(const Json& facts, int rank, const Json& others, int other);
 
 class Rendezvous {
  public:
-  // Rank 0 listens, the others connect; then waits until all ranks are there.
-  //   FailedPrecondition  rank 0 cannot listen on the port
-  //   DeadlineExceeded    rank 0 does not answer, or ranks are missing: named
+  // Process 0 listens, the others connect; then waits until all are there.
+  //   FailedPrecondition  process 0 cannot listen on the port
+  //   DeadlineExceeded    process 0 does not answer, or others are missing: named
   //   Cancelled           stop was set
   [[nodiscard]] static StatusOr<std::unique_ptr<Rendezvous>> Join(const GroupOptions& options);
 
   [[nodiscard]] const c10::intrusive_ptr<::c10d::Store>& store() const { return store_; }
 
-  // Compares `facts`, an object, with rank 0's. FailedPrecondition naming the first field that
-  // differs, both values and this rank.
+  // Compares `facts`, an object, with those of process 0, as CheckAlike does.
   [[nodiscard]] Status Agree(const Json& facts);
 
-  // Tells the others why this rank stops. Once; never fails.
+  // Tells the others why this process stops. Once; never fails.
   void Leave(std::string_view reason);
 
-  // On rank 0, which holds the store: waits, a few seconds at most, until the others that
+  // On process 0, which holds the store: waits, a few seconds at most, until the others that
   // are still there had the chance to read why it stops. Returns at once on the others.
   void AwaitHeard();
 
@@ -60,13 +67,15 @@ class Rendezvous {
   void Set(const std::string& key, std::string_view value);
   [[nodiscard]] std::string Get(const std::string& key);
   [[nodiscard]] bool Has(const std::string& key);
-  [[nodiscard]] std::string NameOf(int rank);
+  // With its host and process id, as it said them.
+  [[nodiscard]] std::string NameOf(int process);
+  [[nodiscard]] std::string Self() const { return options_.NameOf(options_.process); }
   [[nodiscard]] std::string Master() const;
 
   const GroupOptions options_;
   c10::intrusive_ptr<::c10d::Store> store_;
   bool left_ = false;
-  std::set<int> silent_;  // ranks that Blame found not to answer
+  std::set<int> silent_;  // those that Blame found not to answer
 };
 
 }  // namespace halograph

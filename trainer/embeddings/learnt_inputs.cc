@@ -81,6 +81,20 @@ Status LearntInputs::CreateOrFind(EmbedBegin begin, CallContext& context) {
   return OkStatus();
 }
 
+std::vector<TensorRef> LearntInputs::tensors() const {
+  std::vector<TensorRef> tensors;
+  for (const Learnt& learnt : learnt_) tensors.push_back(learnt.spec.ref);
+  return tensors;
+}
+
+void LearntInputs::GoOnWith(int64_t step) {
+  next_step_ = step;
+  for (Learnt& learnt : learnt_) {
+    learnt.after.clear();
+    learnt.given = torch::Tensor();
+  }
+}
+
 std::vector<PushMark> LearntInputs::Marks() const {
   std::vector<PushMark> marks;
   for (const Learnt& learnt : learnt_) marks.push_back(learnt.after);

@@ -41,6 +41,13 @@ class LearntInputs {
   // How many steps ahead rows are pulled.
   [[nodiscard]] int64_t staleness() const { return staleness_; }
 
+  // The tensors, in the order of the learnt types.
+  [[nodiscard]] std::vector<TensorRef> tensors() const;
+  // Of the next push; the same on all ranks.
+  [[nodiscard]] int64_t next_step() const { return next_step_; }
+  // After the tensors were set back, on every rank: pushes go on with this step.
+  void GoOnWith(int64_t step);
+
   // Begins to pull the rows of a minibatch, whose node ids must live until the result is taken.
   // Without staleness the pull is made when the result is asked for; else at once, on a thread of
   // its own. Rows show all pushes up to that moment. The future throws as libtorch does.

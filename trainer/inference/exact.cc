@@ -1,57 +1,35 @@
 #include "trainer/inference/exact.h"
 
 #include <algorithm>
-#include <memory>
 #include <optional>
 #include <utility>
 
 #include "common/base/progress.h"
 #include "common/base/stopwatch.h"
-#include "common/storage/row_gather.h"
-#include "trainer/inference/chunk_feed.h"
-#include "trainer/inference/layer_plan.h"
+#include "trainer/inference/chunk_pass.h"
+#include "trainer/inference/kept_rows.h"
+#include "trainer/inference/source_degrees.h"
 #include "trainer/models/registry.h"
 #include "trainer/training/batch_feed.h"
 
 namespace halograph {
 namespace {
 
-// Rows of one layer of all nodes, float32.
-struct LayerRows {
-  int64_t cols = 0;
-  std::vector<ScratchArray> of_type;  // empty of types that no layer reads
+ModelNeeds NeedsOf(const Session& session) {
+  return session.options.model_options->NeedsOf((*FindModelKind(session.options.model))->needs);
+}
 
-  [[nodiscard]] const std::byte* Row(size_t type, int64_t node) const {
-    return of_type[type].bytes().data() + static_cast<size_t>(node) * row_bytes();
-  }
-  [[nodiscard]] size_t row_bytes() const { return static_cast<size_t>(cols) * sizeof(float); }
-};
-
-// The rows of a chunk out of those of the layer before, as `input_rows` says.
-void FillFrom(const LayerRows& before, const BatchRecipe& recipe, InputRows input_rows,
-              PreparedBatch* chunk) {
-  const auto& nodes = chunk->minibatch.nodes;
-  chunk->features.clear();
-  if (input_rows == InputRows::kSelfAndMean) {  // of one node type
-    std::vector<const std::byte*> stored;
-    stored.reserve(nodes.front().size());
-    for (const int64_t node : nodes.front()) stored.push_back(before.Row(0, node));
-    const NodeRows rows(stored, before.cols, Precision::kFloat32);
-    chunk->self_and_mean.push_back(MakeSelfAndMean(chunk->minibatch.layers.front().blocks.front(),
-                                                   rows, rows, recipe.precision, recipe.pool));
-    chunk->features.resize(nodes.size());
-    return;
-  }
-  for (size_t type = 0; type < nodes.size(); ++type) {
-    if (nodes[type].empty()) {
-      chunk->features.emplace_back();
-      continue;
-    }
-    FeatureMatrix matrix(std::ssize(nodes[type]), before.cols);
-    GatherRows(before.of_type[type].bytes(), before.row_bytes(), 0, nodes[type],
-               matrix.bytes().data());
-    chunk->features.push_back(std::move(matrix));
-  }
+std::vector<ExactPass> PassesOf(const Session& session, ExactRows what,
+                                std::span<const int> types) {
+  const BatchRecipe& recipe = session.eval_maker->recipe();
+  const std::vector<int64_t>& dims = session.input_dims;
+  return PlanPasses(*session.model, NeedsOf(session),
+                    {.schema = &session.stores.graph->info().schema,
+                     .evaluation = &recipe.sampling,
+                     .dim = *std::max_element(dims.begin(), dims.end()),
+                     .input_rows = recipe.input_rows,
+                     .precision = session.options.precision},
+                    what, types);
 }
 
 class ExactRun {
@@ -61,32 +39,20 @@ class ExactRun {
       : session_(session),
         schema_(session.stores.graph->info().schema),
         options_(options),
-        what_(what),
         scratch_(scratch),
-        needs_(
-            session.options.model_options->NeedsOf((*FindModelKind(session.options.model))->needs)),
-        plan_(PlanLayers(schema_, session.eval_maker->recipe().sampling, types,
-                         what == ExactRows::kOutputs || session.model->embeds_neighbors(),
-                         needs_.weights)) {}
+        passes_(PassesOf(session, what, types)) {}
 
   Status Run(const SeedSource& nodes, const UseChunk& use) {
-    if (needs_.source_degrees) HG_RETURN_IF_ERROR(CountDegrees());
+    if (NeedsOf(session_).source_degrees) HG_RETURN_IF_ERROR(CountDegrees());
     HG_RETURN_IF_ERROR(CheckScratch());
     progress_.emplace("inferring, nodes", RowsToMake(nodes));
-    for (size_t layer = 0; layer + 1 < plan_.size(); ++layer) {
-      HG_RETURN_IF_ERROR(MakeRows(layer));
-    }
-    const auto use_last = [&](const LayerInput& input, PreparedBatch& chunk) {
-      return use(what_ == ExactRows::kOutputs
-                     ? session_.model->ForwardLayer(plan_.size() - 1, input)
-                     : session_.model->EmbedLayer(input),
-                 chunk);
-    };
-    ExactLayerFigures& figures = NewFigures();
+    for (size_t at = 0; !last(at); ++at) HG_RETURN_IF_ERROR(MakeRows(at));
+    const ExactPass& pass = passes_.back();
+    ExactLayerFigures figures;
     const Stopwatch watch;
-    const double degree = MeanDegreeOfAll(plan_.size() - 1);
-    HG_RETURN_IF_ERROR(Pass(plan_.size() - 1, nodes, degree, use_last, &figures));
+    HG_RETURN_IF_ERROR(Go(passes_.size() - 1, nodes, MeanDegreeOfAll(pass), use, &figures));
     figures.seconds = watch.Seconds();
+    figures_.layers.push_back(figures);
     figures_.scratch_file_bytes = scratch_.bytes_in_files();
     return OkStatus();
   }
@@ -94,131 +60,99 @@ class ExactRun {
   ExactFigures TakeFigures() { return std::move(figures_); }
 
  private:
-  using UseInput = std::function<Status(const LayerInput& input, PreparedBatch& chunk)>;
-
-  ExactLayerFigures& NewFigures() { return figures_.layers.emplace_back(); }
-  [[nodiscard]] bool last(size_t layer) const { return layer + 1 == plan_.size(); }
-  [[nodiscard]] bool ReadsBlocks(size_t layer) const {
-    return !plan_[layer].sampling.layers.front().empty();
-  }
+  [[nodiscard]] bool last(size_t at) const { return at + 1 == passes_.size(); }
   [[nodiscard]] NodeRange AllOf(size_t type) const {
     return NodeRange(static_cast<int>(type),
                      session_.stores.graph->info().book.NodeBoundaries(static_cast<int>(type)));
   }
   [[nodiscard]] int64_t CountOf(size_t type) const { return schema_.node_types[type].count; }
-  // What a layer reads.
-  [[nodiscard]] int64_t InDim(size_t layer) const {
-    const std::vector<int64_t>& dims = session_.input_dims;
-    return layer > 0 ? session_.model->layer_dim(layer - 1)
-                     : *std::max_element(dims.begin(), dims.end());
-  }
-  [[nodiscard]] double MeanDegreeOfAll(size_t layer) const {
+  [[nodiscard]] double MeanDegreeOfAll(const ExactPass& pass) const {
     double most = 0;
     for (size_t type = 0; type < schema_.node_types.size(); ++type) {
-      if (!plan_[layer].types[type]) continue;
-      most = std::max(most, MeanInDegree(schema_, plan_[layer], static_cast<int>(type)));
+      if (!pass.over.types[type]) continue;
+      most = std::max(most, MeanInDegree(schema_, pass.over, static_cast<int>(type)));
     }
     return most;
   }
-  [[nodiscard]] int64_t RowsOf(size_t layer) const {
-    int64_t rows = 0;
-    for (size_t type = 0; type < schema_.node_types.size(); ++type) {
-      if (plan_[layer].types[type]) rows += CountOf(type);
+  [[nodiscard]] int64_t RowsToMake(const SeedSource& nodes) const {
+    int64_t rows = nodes.rows();
+    for (size_t at = 0; !last(at); ++at) {
+      for (size_t type = 0; type < schema_.node_types.size(); ++type) {
+        if (passes_[at].over.types[type]) rows += CountOf(type);
+      }
     }
     return rows;
   }
-  [[nodiscard]] int64_t RowsToMake(const SeedSource& nodes) const {
-    int64_t rows = nodes.rows();
-    for (size_t layer = 0; !last(layer); ++layer) rows += RowsOf(layer);
-    return rows;
+  [[nodiscard]] ChunkMemory MemoryOfChunks() const {
+    return {.bytes = options_.memory - ScratchMemory(options_.memory),
+            .nodes = options_.chunk_nodes};
   }
 
   // Before the work, rather than in its midst.
   Status CheckScratch() const {
     std::vector<int64_t> sizes;
-    for (size_t layer = 0; !last(layer); ++layer) {
-      sizes.push_back(RowsOf(layer) * session_.model->layer_dim(layer) *
-                      static_cast<int64_t>(sizeof(float)));
+    for (size_t at = 0; !last(at); ++at) {
+      int64_t bytes = 0;
+      for (size_t type = 0; type < schema_.node_types.size(); ++type) {
+        if (!passes_[at].over.types[type]) continue;
+        bytes += RowTable::BytesOf(CountOf(type), passes_[at].keeps.shared) +
+                 RowTable::BytesOf(CountOf(type), passes_[at].keeps.own);
+      }
+      sizes.push_back(bytes);
     }
     sizes.push_back(options_.scratch_after);
     return Annotate(scratch_.Check(sizes), "rows between layers");
   }
 
-  [[nodiscard]] InputRows InputRowsOf(size_t layer) const {
-    if (!ReadsBlocks(layer)) return InputRows::kNodes;
-    if (layer == 0) return session_.eval_maker->recipe().input_rows;
-    // Rounded rows of self would not do where a layer adds its input to its output.
-    return session_.options.precision == Precision::kFloat32 ? needs_.input_rows
-                                                             : InputRows::kNodes;
+  Status CountDegrees() {
+    const Stopwatch watch;
+    HG_ASSIGN_OR_RETURN(degrees_, SourceDegrees::Count(session_, MemoryOfChunks(), scratch_));
+    figures_.degree_seconds = watch.Seconds();
+    return OkStatus();
   }
 
-  [[nodiscard]] BatchRecipe RecipeOf(size_t layer) const {
+  // What stores give: what all of a chunk needs in the first pass, else the edges alone.
+  [[nodiscard]] BatchRecipe RecipeOf(size_t at) const {
     BatchRecipe recipe = session_.eval_maker->recipe();
-    recipe.sampling = plan_[layer].sampling;
+    recipe.sampling = passes_[at].over.sampling;
     recipe.form = BlockForm::kSampled;  // models make the rest of a chunk themselves
     recipe.by_source = BySource::kNone;
-    recipe.input_rows = layer == 0 ? InputRowsOf(layer) : InputRows::kNodes;
-    if (layer > 0) recipe.inputs.clear();
+    recipe.input_rows = at == 0 ? passes_[at].input_rows : InputRows::kNodes;
+    if (at > 0) recipe.inputs.clear();
     return recipe;
   }
 
-  [[nodiscard]] ChunkOptions ChunkOptionsOf(const ChunkCost& cost, double mean_in_degree,
-                                            int64_t nodes) const {
-    ChunkOptions chunk;
-    chunk.cost = cost;
-    chunk.threads = static_cast<size_t>(std::max(1, session_.sampler.minibatches));
-    chunk.ahead = std::min(static_cast<size_t>(session_.options.prefetch), chunk.threads + 1);
-    chunk.chunk_bytes =
-        (options_.memory - ScratchMemory(options_.memory)) / static_cast<int64_t>(chunk.ahead + 1);
-    chunk.nodes = options_.chunk_nodes > 0
-                      ? options_.chunk_nodes
-                      : NodesOfChunk(cost, mean_in_degree, chunk.chunk_bytes, nodes);
-    chunk.cancel = &session_.cancel;
-    return chunk;
-  }
-
-  // Goes through chunks until all are used, or one fails.
-  template <typename Use>
-  Status ForEachChunk(ChunkFeed& feed, const Use& use) {
-    for (;;) {
-      HG_RETURN_IF_ERROR(session_.CheckStop());
-      auto next = feed.Next();
-      if (!next.ok()) HG_RETURN_IF_ERROR(session_.CheckStop());
-      HG_RETURN_IF_ERROR(next.status());
-      if (!next->has_value()) return OkStatus();
-      HG_RETURN_IF_ERROR(use(**next));
-    }
-  }
-
-  Status Pass(size_t layer, const SeedSource& source, double mean_in_degree, const UseInput& use,
-              ExactLayerFigures* figures) {
-    const BatchMaker maker(session_.stores.graph.get(), session_.stores.kv.get(), RecipeOf(layer));
-    const InputRows input_rows = InputRowsOf(layer);
-    const bool in_place = layer > 0 || maker.reads_in_place();
-    const ChunkCost cost =
-        ChunkCost::Of(InDim(layer), session_.model->layer_dim(layer), input_rows, in_place);
+  // Pass `at` over the nodes of `source`.
+  Status Go(size_t at, const SeedSource& source, double mean_in_degree, const UseChunk& use,
+            ExactLayerFigures* figures) {
+    const ExactPass& pass = passes_[at];
+    const BatchMaker maker(session_.stores.graph.get(), session_.stores.kv.get(), RecipeOf(at));
+    const ChunkCost cost = ChunkCost::Of(pass.reads.shared, pass.makes, pass.input_rows,
+                                         at > 0 || maker.reads_in_place());
     const auto fill = [&](PreparedBatch* chunk) -> Status {
-      if (layer == 0) return maker.PullRows({.cancel = &session_.cancel}, chunk);
-      FillFrom(rows_, maker.recipe(), input_rows, chunk);
+      if (at == 0) return maker.PullRows({.cancel = &session_.cancel}, chunk);
+      rows_.Fill(maker.recipe(), pass.input_rows, chunk);
       return OkStatus();
     };
-    ChunkFeed feed(&maker, &source, ChunkOptionsOf(cost, mean_in_degree, source.rows()), fill);
+    ChunkFeed feed(&maker, &source,
+                   ChunkOptionsOf(session_, MemoryOfChunks(), cost, mean_in_degree, source.rows()),
+                   fill);
     const auto use_one = [&](PreparedBatch& chunk) -> Status {
-      HG_RETURN_IF_ERROR(UseAsInput(layer, chunk, use));
+      HG_RETURN_IF_ERROR(UseAsInput(at, chunk, use));
       figures->nodes += chunk.rows;
       figures->edges += chunk.minibatch.sampled_edges;
       ++figures->chunks;
       progress_->Advance(chunk.rows);
       return OkStatus();
     };
-    HG_RETURN_IF_ERROR(ForEachChunk(feed, use_one));
+    HG_RETURN_IF_ERROR(ForEachChunk(session_, feed, use_one));
     figures->cut += feed.cut();
     return OkStatus();
   }
 
-  Status UseAsInput(size_t layer, PreparedBatch& chunk, const UseInput& use) {
+  Status UseAsInput(size_t at, PreparedBatch& chunk, const UseChunk& use) {
     ModelInput made;
-    if (layer == 0) {
+    if (at == 0) {
       HG_ASSIGN_OR_RETURN(made, EvaluationInputOf(session_, chunk, &session_.cancel));
     } else {
       made = InputOf(chunk, {});
@@ -226,87 +160,58 @@ class ExactRun {
     LayerInput input{.layer = &chunk.minibatch.layers.front(),
                      .nodes = std::move(made.nodes),
                      .self_and_mean = std::move(made.self_and_mean)};
-    const SampledLayer outer = OuterOf(chunk);
-    if (needs_.source_degrees) input.outer = &outer;
-    return use(input, chunk);
-  }
-
-  // In-degrees of a chunk's nodes, as the layer that comes before this one would have them.
-  [[nodiscard]] SampledLayer OuterOf(const PreparedBatch& chunk) const {
     SampledLayer outer;
-    if (!needs_.source_degrees) return outer;
-    const auto degrees = degrees_.As<const int32_t>();
-    Block block{.relation = 0, .indptr = {0}, .indices = {}};
-    for (const int64_t node : chunk.minibatch.nodes.front()) {
-      block.indptr.push_back(block.indptr.back() + degrees[static_cast<size_t>(node)]);
+    if (degrees_.has_value()) {
+      outer = degrees_->OuterOf(chunk.minibatch);
+      input.outer = &outer;
     }
-    outer.blocks.push_back(std::move(block));
-    return outer;
+    return use(passes_[at].forward(input), chunk);
   }
 
-  // The rows of `layer` for all nodes, in the place of those of the layer before.
-  Status MakeRows(size_t layer) {
+  // What pass `at` keeps of all nodes, in the place of what the one before kept.
+  Status MakeRows(size_t at) {
+    const ExactPass& pass = passes_[at];
     const Stopwatch watch;
-    LayerRows made{.cols = session_.model->layer_dim(layer), .of_type = {}};
-    made.of_type.resize(schema_.node_types.size());
-    ExactLayerFigures& figures = NewFigures();
-    for (size_t type = 0; type < made.of_type.size(); ++type) {
-      if (!plan_[layer].types[type] || CountOf(type) == 0) continue;
-      HG_ASSIGN_OR_RETURN(made.of_type[type],
-                          scratch_.Take(CountOf(type) * static_cast<int64_t>(made.row_bytes()),
-                                        fmt::format("rows of layer {}", layer + 1)));
-      const auto store = [&](const LayerInput& input, PreparedBatch& chunk) -> Status {
-        const torch::Tensor rows = session_.model->ForwardLayer(layer, input)[type];
+    KeptRows made;
+    made.shared.resize(schema_.node_types.size());
+    made.own.resize(schema_.node_types.size());
+    ExactLayerFigures figures;
+    for (size_t type = 0; type < made.shared.size(); ++type) {
+      const int64_t count = CountOf(type);
+      if (!pass.over.types[type] || count == 0) continue;
+      const std::string what = pass.layer.has_value()
+                                   ? fmt::format("rows of layer {}", *pass.layer + 1)
+                                   : "projected inputs";
+      HG_ASSIGN_OR_RETURN(made.shared[type],
+                          RowTable::Make(count, pass.keeps.shared, scratch_, what));
+      HG_ASSIGN_OR_RETURN(made.own[type], RowTable::Make(count, pass.keeps.own, scratch_, what));
+      const auto keep = [&](const std::vector<torch::Tensor>& rows, PreparedBatch& chunk) {
+        const LayerReads kept = pass.keep(rows[type]);
         const int64_t first = chunk.minibatch.nodes[type].front();
-        const auto all = made.of_type[type].As<float>();
-        torch::from_blob(all.data() + first * made.cols, rows.sizes(), torch::kFloat32).copy_(rows);
+        made.shared[type].Put(first, kept.shared);
+        if (kept.own.defined()) made.own[type].Put(first, kept.own);
         return OkStatus();
       };
-      const double degree = MeanInDegree(schema_, plan_[layer], static_cast<int>(type));
-      HG_RETURN_IF_ERROR(Pass(layer, AllOf(type), degree, store, &figures));
+      const double degree = MeanInDegree(schema_, pass.over, static_cast<int>(type));
+      HG_RETURN_IF_ERROR(Go(at, AllOf(type), degree, keep, &figures));
     }
     rows_ = std::move(made);
     figures.seconds = watch.Seconds();
-    return OkStatus();
-  }
-
-  // Of the graph's one relation.
-  Status CountDegrees() {
-    const Stopwatch watch;
-    HG_ASSIGN_OR_RETURN(
-        degrees_, scratch_.Take(CountOf(0) * static_cast<int64_t>(sizeof(int32_t)), "in-degrees"));
-    BatchRecipe recipe = RecipeOf(0);
-    recipe.sampling.layers = {{{.relation = 0, .fanout = kFullNeighborhood}}};
-    recipe.inputs.clear();
-    const BatchMaker maker(session_.stores.graph.get(), session_.stores.kv.get(), recipe);
-    const NodeRange nodes = AllOf(0);
-    const ChunkCost cost = ChunkCost::Of(0, 0, InputRows::kNodes, false);
-    const double degree = static_cast<double>(schema_.relations.front().count) /
-                          static_cast<double>(std::max<int64_t>(1, CountOf(0)));
-    ChunkFeed feed(&maker, &nodes, ChunkOptionsOf(cost, degree, nodes.rows()),
-                   [](PreparedBatch*) { return OkStatus(); });
-    const auto degrees = degrees_.As<int32_t>();
-    HG_RETURN_IF_ERROR(ForEachChunk(feed, [&](PreparedBatch& chunk) {
-      const std::vector<int64_t>& indptr = chunk.minibatch.layers.front().blocks.front().indptr;
-      auto* to = degrees.data() + chunk.minibatch.nodes.front().front();
-      for (size_t v = 0; v + 1 < indptr.size(); ++v) {
-        *to++ = static_cast<int32_t>(indptr[v + 1] - indptr[v]);
-      }
-      return OkStatus();
-    }));
-    figures_.degree_seconds = watch.Seconds();
+    if (pass.layer.has_value()) {
+      figures_.layers.push_back(figures);
+    } else {
+      figures_.projection_seconds = figures.seconds;
+    }
     return OkStatus();
   }
 
   Session& session_;
   const Schema& schema_;
   const ExactOptions options_;
-  const ExactRows what_;
   ScratchSpace& scratch_;
-  const ModelNeeds needs_;
-  const std::vector<ExactLayer> plan_;
-  LayerRows rows_;        // of the layer before
-  ScratchArray degrees_;  // int32; or empty
+  const std::vector<ExactPass> passes_;
+  KeptRows rows_;  // of the pass before
+  std::optional<SourceDegrees> degrees_;
   ExactFigures figures_;
   std::optional<Progress> progress_;
 };
@@ -324,6 +229,7 @@ Json ExactFigures::ToJson() const {
   }
   return {{"layers", std::move(list)},
           {"degree_seconds", degree_seconds},
+          {"projection_seconds", projection_seconds},
           {"scratch_file_bytes", scratch_file_bytes}};
 }
 

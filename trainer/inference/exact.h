@@ -1,7 +1,9 @@
 // Exact inference over a whole graph, layer by layer: layer 1 for all nodes, a chunk of them with
 // all their neighbours at a time, then layer 2 over the rows that this gave, and so on. Each row of
 // a layer is made once, where full-neighbourhood sampling makes it for every minibatch that reads
-// it. (Inference by layers as GraphSAGE's authors and DGL's examples have it.)
+// it. (Inference by layers as GraphSAGE's authors and DGL's examples have it.) Where a layer's
+// aggregation is linear and what it gives is narrower than what it reads, its weights are
+// multiplied before it aggregates (exact_passes.h): each edge reads a narrower row.
 //
 // What comes out is what minibatches with fanouts of -1 give (relations of fanout 0 are left out),
 // but for the order in which sums are taken: of models whose products are ours (sage, gcn, sgc,
@@ -25,6 +27,7 @@
 #include "common/base/status.h"
 #include "common/storage/json.h"
 #include "common/storage/scratch.h"
+#include "trainer/inference/exact_passes.h"
 #include "trainer/training/session.h"
 
 namespace halograph {
@@ -39,11 +42,6 @@ struct ExactOptions {
 // What of the scratch space and of chunks `memory` leaves.
 [[nodiscard]] constexpr int64_t ScratchMemory(int64_t memory) { return memory / 2; }
 
-enum class ExactRows {
-  kOutputs,     // Model::Forward's
-  kEmbeddings,  // Model::Embed's
-};
-
 // Of one layer.
 struct ExactLayerFigures {
   int64_t nodes = 0;  // whose rows were made
@@ -56,6 +54,7 @@ struct ExactLayerFigures {
 struct ExactFigures {
   std::vector<ExactLayerFigures> layers;
   double degree_seconds = 0;       // for in-degrees of all nodes, where the model divides by them
+  double projection_seconds = 0;   // of inputs, where the first layer reads projected rows
   int64_t scratch_file_bytes = 0;  // written to files, over all layers
 
   [[nodiscard]] Json ToJson() const;

@@ -55,10 +55,29 @@ inline const TransposedBlock* KeptBySource(torch::autograd::AutogradContext* con
   return reinterpret_cast<const TransposedBlock*>(context->saved_data["by_source"].toInt());
 }
 
-// The block by source: the one that was given, or else one made now, into `own`.
+// Throws c10::Error if a block by source cannot be that of `block`, by its sizes: what lies beyond
+// them would be read.
+inline void CheckBySource(const TransposedBlock& by_source, const BlockTensors& block,
+                          int64_t num_sources) {
+  const auto size = [](const auto& values) { return static_cast<int64_t>(values.size()); };
+  const int64_t rows = block.num_destinations();
+  const int64_t edges = block.indptr.data_ptr<int64_t>()[rows];
+  TORCH_CHECK(size(by_source.indptr) == num_sources + 1 && by_source.indptr.back() == edges &&
+                  size(by_source.destinations) == edges && size(by_source.edges) == edges &&
+                  size(by_source.reciprocals) == rows,
+              "the block by source has ", size(by_source.indptr) - 1, " sources, ",
+              size(by_source.reciprocals), " destinations and ", size(by_source.edges),
+              " edges, and its block ", num_sources, ", ", rows, " and ", edges);
+}
+
+// The block by source: the one that was given, whose sizes are checked, or else one made now, into
+// `own`.
 [[nodiscard]] inline const TransposedBlock& GivenOrMade(const BlockTensors& block,
                                                         int64_t num_sources, TransposedBlock* own) {
-  if (block.by_source != nullptr) return *block.by_source;
+  if (block.by_source != nullptr) {
+    CheckBySource(*block.by_source, block, num_sources);
+    return *block.by_source;
+  }
   *own = Transpose(block.indptr.data_ptr<int64_t>(), block.num_destinations(),
                    block.indices.data_ptr<int32_t>(), num_sources);
   return *own;

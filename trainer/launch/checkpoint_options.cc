@@ -19,16 +19,19 @@ Status ReadInterval(std::string_view text, CheckpointInterval* every) {
   CheckpointInterval read{.steps = 0, .time = {}};
   if (IsNumber(text)) {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), read.steps);
-    if (error != std::errc() || read.steps == 0) {
-      return InvalidArgument("'{}' is not above 0, expected {}", text, kIntervals);
+    if (error != std::errc()) {
+      return InvalidArgument("'{}' is too large, expected {}", text, kIntervals);
     }
   } else {
     const bool unit = !text.empty() && text.back() >= 'a' && text.back() <= 'z';
-    const auto time = unit ? ParseDuration(text) : StatusOr<std::chrono::nanoseconds>(0);
-    if (!time.ok() || time->count() <= 0) {
-      return InvalidArgument("'{}' is not above 0, expected {}", text, kIntervals);
+    const auto time = ParseDuration(text);
+    if (!unit || !time.ok()) {
+      return InvalidArgument("'{}' is neither, expected {}", text, kIntervals);
     }
     read.time = *time;
+  }
+  if (read.steps == 0 && read.time.count() <= 0) {
+    return InvalidArgument("'{}' is not above 0, expected {}", text, kIntervals);
   }
   *every = read;
   return OkStatus();

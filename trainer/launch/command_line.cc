@@ -111,13 +111,18 @@ Status AddRows(std::span<const char* const> words, OptionTable& rows, TrainOptio
   return word ? unknown : config->Annotated("model", unknown);
 }
 
-// The same bits need as many ranks.
-Status CheckLoggedRanks(const RunConfig& config, const OptionTable& rows, const TrainOptions& o) {
+// The same bits need as many ranks, in whatever processes: those that are here share them.
+Status TakeLoggedRanks(const RunConfig& config, const OptionTable& rows, TrainOptions& o) {
   const std::optional<int64_t> logged = config.logged_world_size();
-  if (!logged.has_value() || *logged == o.world_size || rows.given("world-size")) return OkStatus();
+  if (!logged.has_value() || *logged == o.world_size) return OkStatus();
+  if (rows.given("world-size") || rows.given("logical-ranks")) return OkStatus();
+  if (*logged % o.world_size == 0) {
+    o.logical_ranks = static_cast<int>(*logged);
+    return OkStatus();
+  }
   return InvalidArgument(
-      "--config {}: the log is of a run of {} ranks, and this is one of {}; start as many, or say "
-      "--world-size {}",
+      "--config {}: the log is of a run of {} ranks, which {} processes cannot share; start a "
+      "number that divides it, or say --world-size {} for another run",
       o.config, *logged, o.world_size, o.world_size);
 }
 
@@ -145,7 +150,7 @@ void AddTrainOptions(Program& program, TrainOptions* options, Environment enviro
   program.Check([&rows, options, config, environment = std::move(environment)] {
     TrainOptions& o = *options;
     HG_RETURN_IF_ERROR(ApplyLaunchDefaults(rows, environment, o));
-    HG_RETURN_IF_ERROR(CheckLoggedRanks(*config, rows, o));
+    HG_RETURN_IF_ERROR(TakeLoggedRanks(*config, rows, o));
     if (o.topology == kTopologyLocal && o.cache_dir.empty()) {
       o.cache_dir = UserCacheDir(environment);
     }

@@ -18,9 +18,9 @@ namespace halograph {
 namespace {
 
 // Of how much was trained, by whom, and what it left: infer and evaluate have their own.
-constexpr std::array<std::string_view, 9> kNotTaken = {
-    "world-size", "epochs", "eval-every", "predict-nodes", "predict-what",
-    "log",        "task",   "model",      "embed-begin"};
+constexpr std::array<std::string_view, 11> kNotTaken = {
+    "world-size",   "epochs", "eval-every", "average-every", "part-only",  "predict-nodes",
+    "predict-what", "log",    "task",       "model",         "embed-begin"};
 // What the weights mean, beside the model's own options.
 constexpr std::array<std::string_view, 6> kMustAgree = {
     "layers", "features", "normalize-features", "task-kind", "embed", "embed-name"};
@@ -91,11 +91,11 @@ void AddWeightRows(OptionTable& rows, InferOptions* infer) {
 // What one command has to say of the options.
 Status CheckInfer(const TrainOptions& options, const OptionTable& rows, const InferOptions& infer,
                   TrainCommand command) {
-  if (infer.exact && options.world_size > 1) {
+  if (infer.exact && options.all_ranks() > 1) {
     return InvalidArgument(
         "--exact is for one process, not for --world-size {}: rows between layers are not "
         "exchanged. Start one process, or leave --exact out",
-        options.world_size);
+        options.all_ranks());
   }
   if (command == TrainCommand::kEvaluate) {
     if (options.predict.empty()) return OkStatus();
@@ -113,7 +113,8 @@ Status CheckInfer(const TrainOptions& options, const OptionTable& rows, const In
 }  // namespace
 
 StatusOr<TrainedAs> ReadTrainedAs(const std::string& checkpoint) {
-  HG_ASSIGN_OR_RETURN(const StoredCheckpoint stored, ReadNewestCheckpoint(checkpoint));
+  HG_ASSIGN_OR_RETURN(const StoredCheckpoint stored,
+                      ReadNewestCheckpoint(checkpoint, {}, OnDamaged::kPassOver));
   const RunIdentity& run = stored.manifest.run;
   return TrainedAs{run.graph, run.model, run.task, run.options};
 }

@@ -40,8 +40,8 @@ struct TrainedAs {
   std::string task;
   Json options = Json::object();  // SharedFacts of the run
 };
-// Of the newest whole checkpoint of a folder, or of the one that it is. Errors as
-// ReadNewestCheckpoint.
+// Of the newest whole checkpoint of a folder, or of the one that it is; who reads the weights warns
+// of damaged ones. Errors as ReadNewestCheckpoint.
 [[nodiscard]] StatusOr<TrainedAs> ReadTrainedAs(const std::string& checkpoint);
 
 // Sets `rows` as the run was told: all options that its ranks shared but those that say how much

@@ -12,10 +12,10 @@ Status CheckTopology(const TrainOptions& o) {
     };
     if (!o.topology.empty()) return unused("--topology");
     if (!o.local.empty()) return unused("--local");
-    if (!o.state.folder.empty() && o.world_size > 1) {
+    if (!o.state.folder.empty() && o.all_ranks() > 1) {
       return InvalidArgument(
           "--state is for one rank: for {} start halograph-server with --state, and give --servers",
-          o.world_size);
+          o.all_ranks());
     }
   }
   if (o.topology == kTopologyLocal) {
@@ -36,7 +36,6 @@ Status CheckAveragedControl(const TrainOptions& o) {
                             : control.eval_every_steps > 0               ? "--eval-every-steps"
                             : control.patience > 0                       ? "--patience"
                             : control.time_limit.count() > 0             ? "--time-limit"
-                            : !o.checkpoint.folder.empty()               ? "--checkpoint"
                             : control.lr_schedule == LrSchedule::kCosine ? "--lr-schedule cosine"
                                                                          : nullptr;
   if (other == nullptr) return OkStatus();
@@ -81,11 +80,17 @@ Status CheckWhere(const TrainOptions& o) {
         "(partitioned, hybrid){}",
         o.graph.empty() ? "" : ", not both");
   }
-  HG_RETURN_IF_ERROR(CheckTopology(o));
   if (o.rank >= o.world_size) {
     return InvalidArgument("--rank is {}, expected 0 to {} (--world-size is {})", o.rank,
                            o.world_size - 1, o.world_size);
   }
+  if (o.logical_ranks % o.world_size != 0) {
+    return InvalidArgument(
+        "--logical-ranks {} cannot be shared out to {} processes: give a multiple of --world-size, "
+        "or start another number of processes",
+        o.logical_ranks, o.world_size);
+  }
+  HG_RETURN_IF_ERROR(CheckTopology(o));
   if (o.world_size > 1) {
     if (o.master_port == 0) return InvalidArgument("--master-port is 0, expected 1 to 65535");
     if (o.master_addr.empty()) return InvalidArgument("--master-addr is empty");

@@ -75,6 +75,11 @@ void AddRankRows(OptionTable& rows, TrainOptions* o) {
       .Range(1, 1 << 16)
       .DefaultText("WORLD_SIZE, or as Open MPI or Slurm say")
       .AllRanks();
+  rows.Add("logical-ranks", &o->logical_ranks,
+           "number of ranks that the processes are shared out to, a multiple of --world-size: the "
+           "same number gives the same bits in any number of processes (with --threads 1)")
+      .Range(0, 1 << 16)
+      .DefaultText("one in each process");
   rows.Add("master-addr", &o->master_addr, "host of rank 0, for two ranks and more")
       .ValueName("HOST")
       .DefaultText("MASTER_ADDR");
@@ -256,9 +261,19 @@ void TrainOptions::Resolve(const Environment& environment) {
     eval_relation_fanouts = relation_fanouts;
   }
   if (eval_batch_size == 0) eval_batch_size = batch_size;
-  const int ranks_here = RanksOnThisMachine(environment);
-  if (sampler_memory == 0) sampler_memory = DefaultSamplerMemory() / ranks_here;
-  if (threads == 0) threads = std::max(1, AvailableCores() / ranks_here);
+  const int on_machine = RanksOnThisMachine(environment) * ranks_here();
+  if (sampler_memory == 0) sampler_memory = DefaultSamplerMemory() / on_machine;
+  if (threads == 0) threads = std::max(1, AvailableCores() / on_machine);
+}
+
+TrainOptions OptionsOfRank(const TrainOptions& options, int index) {
+  TrainOptions own = options;
+  own.rank = options.rank * options.ranks_here() + index;
+  own.world_size = options.all_ranks();
+  own.logical_ranks = 0;
+  // What all ranks map, one of them checks: nobody computes before all have met.
+  if (index > 0 && !options.graph.empty() && !options.part_only) own.verify = VerifyLevel::kHeaders;
+  return own;
 }
 
 Status TrainOptions::Validate() const {

@@ -50,8 +50,11 @@ struct TrainOptions {
   // a time, and nothing else.
   bool part_only = false;
 
+  // Of this process among all; in the options of a rank (OptionsOfRank) of this rank among all.
   int rank = 0;
   int world_size = 1;
+  // Of all processes, a multiple of their number; 0: one in each.
+  int logical_ranks = 0;
   std::string master_addr = "127.0.0.1";
   int master_port = 29500;
   // remote.timeout is that of every collective too; remote.server_timeout comes on top there.
@@ -108,12 +111,17 @@ struct TrainOptions {
 
   [[nodiscard]] Fanouts AllFanouts() const { return {fanouts, relation_fanouts}; }
   [[nodiscard]] Fanouts AllEvalFanouts() const { return {eval_fanouts, eval_relation_fanouts}; }
+  // Ranks of this process, of the number that it is told; ranks of all processes.
+  [[nodiscard]] int ranks_here() const {
+    return logical_ranks == 0 ? 1 : logical_ranks / world_size;
+  }
+  [[nodiscard]] int all_ranks() const { return world_size * ranks_here(); }
   // Topology mapped here, features behind servers.
   [[nodiscard]] bool hybrid() const { return !topology.empty() && topology != kTopologyServers; }
 
   // Fills in what follows from others: topology, model_options, eval_fanouts, eval_batch_size,
   // threads, sampler_memory. What the ranks of this machine share is divided by their number, as
-  // the environment says. Requires a valid model.
+  // the environment says and logical_ranks. Requires a valid model.
   void Resolve(const Environment& environment = ProcessEnvironment());
   // InvalidArgument naming the option, the value found and what is allowed.
   [[nodiscard]] Status Validate() const;
@@ -125,6 +133,10 @@ inline constexpr int64_t kDefaultSteps = 200;
 inline constexpr int64_t kLeastEpochs = 10;
 inline constexpr int64_t kMostEpochs = 50;
 [[nodiscard]] int64_t DefaultEpochs(int64_t steps);
+
+// Those of rank `index` of the process that `options` are of: it is told to be that one of all
+// ranks, each in a process of its own. Requires index < options.ranks_here().
+[[nodiscard]] TrainOptions OptionsOfRank(const TrainOptions& options, int index);
 
 // A row for each of them, model_options included if set: name, range, help, and whether all ranks
 // must agree.

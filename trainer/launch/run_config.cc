@@ -19,8 +19,8 @@ constexpr std::string_view kRefused[] = {"config"};
 // Keys of a log's configuration that a repeated run does not take over.
 constexpr std::string_view kIgnored[] = {
     // Options: where a rank stood, and what the run wrote.
-    "rank", "world-size", "master-addr", "master-port", "log", "predict", "tensorboard",
-    "checkpoint", "resume",
+    "rank", "world-size", "logical-ranks", "processes", "master-addr", "master-port", "log",
+    "predict", "tensorboard", "checkpoint", "resume",
     // No options: what the run found.
     "blas", "build", "edges", "feature-dim", "feature-dtype", "features-by-type", "graph-identity",
     "graph-name", "learnt-inputs", "minibatches-at-once", "mode", "nodes", "num-classes",

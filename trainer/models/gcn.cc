@@ -1,5 +1,6 @@
 #include "trainer/models/gcn.h"
 
+#include "trainer/kernels/finish_rows.h"
 #include "trainer/kernels/linear_layer.h"
 #include "trainer/kernels/normalized_sum.h"
 #include "trainer/models/layered_model.h"
@@ -19,23 +20,36 @@ class GcnHopImpl : public torch::nn::Module {
 };
 TORCH_MODULE(GcnHop);
 
-class Gcn final : public LayeredModel {
+class Gcn final : public ProjectedLayeredModel {
  public:
   Gcn(const GcnOptions& options, const ModelShape& shape)
-      : LayeredModel(options, shape, Activation::kRelu),
+      : ProjectedLayeredModel(options, shape, Activation::kRelu),
         layers_(register_module("layers", torch::nn::ModuleList())) {
     for (size_t k = 0; k < num_layers(); ++k) layers_->push_back(GcnHop(InDim(k), OutDim(k)));
+  }
+
+  // W h
+  LayerReads Project(size_t k, const torch::Tensor& h) override {
+    return {.shared = LinearLayer(h, hop(k).weight, torch::Tensor(), {}, precision()), .own = {}};
   }
 
  private:
   torch::Tensor Layer(const torch::Tensor& h, const LayerPlace& at,
                       const LayerOutput& output) override {
-    const auto& hop = *layers_[at.layer]->as<GcnHop>();
-    const DegreeScales degrees = ScalesByDegree(*at.block, at.outer, h.size(0));
-    const torch::Tensor sums =
-        NormalizedSum(h.to(torch::kFloat32), *at.block, degrees, at.by_source);
-    return LinearLayer(sums, hop.weight, hop.bias, output, precision());
+    return LinearLayer(Propagated(h.to(torch::kFloat32), at), hop(at.layer).weight,
+                       hop(at.layer).bias, output, precision());
   }
+  LayerReadDims FormulaDims(size_t k) const override { return {.shared = OutDim(k)}; }
+  torch::Tensor LayerOfProjected(const torch::Tensor& rows, const LayerPlace& at,
+                                 const LayerOutput& output) override {
+    return FinishRows(Propagated(rows, at).contiguous(), hop(at.layer).bias, output);
+  }
+
+  static torch::Tensor Propagated(const torch::Tensor& rows, const LayerPlace& at) {
+    const DegreeScales degrees = ScalesByDegree(*at.block, at.outer, rows.size(0));
+    return NormalizedSum(rows, *at.block, degrees, at.by_source);
+  }
+  const GcnHopImpl& hop(size_t k) { return *layers_[k]->as<GcnHop>(); }
 
   torch::nn::ModuleList layers_;
 };

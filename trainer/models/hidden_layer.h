@@ -40,9 +40,10 @@ class HiddenLayerImpl : public torch::nn::Module {
   // between, as a Function that does all at once is quicker. Only of a layer with ReLU.
   [[nodiscard]] LayerOutput OfFormula(const std::optional<uint64_t>& draws) const;
   // Does the rest. `z`: [rows, out], finished as OfFormula said. `own`: [rows, in], float32 or
-  // bfloat16.
+  // bfloat16; looked at only if reads_own().
   [[nodiscard]] torch::Tensor Finish(torch::Tensor z, const torch::Tensor& own,
                                      const std::optional<uint64_t>& draws);
+  [[nodiscard]] bool reads_own() const { return residual_; }
 
  private:
   [[nodiscard]] torch::Tensor Normalize(const torch::Tensor& z);

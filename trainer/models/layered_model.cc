@@ -44,14 +44,24 @@ std::vector<torch::Tensor> LayeredModel::ForwardLayer(size_t layer, const LayerI
     const Dropout of_inputs = Dropout::Of(input_dropout_, input.draws, kInputDraws);
     if (of_inputs.dropped > 0) h = Drop(h.to(torch::kFloat32), of_inputs);
   }
-  auto* const hidden = last(layer) ? nullptr : hidden_[layer]->as<HiddenLayer>();
-  const LayerOutput output = hidden == nullptr ? LayerOutput{} : hidden->OfFormula(input.draws);
-  const torch::Tensor made = input.self_and_mean.empty()
-                                 ? Layer(h, PlaceOf(layer, input), output)
-                                 : LayerOfRows(input.self_and_mean.front(), layer, output);
-  if (hidden == nullptr) return {made};
-  const torch::Tensor own = h.narrow(0, 0, input.layer->num_destinations.front());
-  return {hidden->Finish(made, own, input.draws)};
+  const auto formula = [&](const LayerOutput& output) {
+    return input.self_and_mean.empty() ? Layer(h, PlaceOf(layer, input), output)
+                                       : LayerOfRows(input.self_and_mean.front(), layer, output);
+  };
+  return {Around(formula, layer, h, input.draws)};
+}
+
+torch::Tensor LayeredModel::Around(const Formula& formula, size_t layer, const torch::Tensor& own,
+                                   const std::optional<uint64_t>& draws) {
+  if (last(layer)) return formula({});
+  auto& hidden = *hidden_[layer]->as<HiddenLayer>();
+  const torch::Tensor made = formula(hidden.OfFormula(draws));
+  return hidden.Finish(made, ReadsOwn(layer) ? own.narrow(0, 0, made.size(0)) : torch::Tensor(),
+                       draws);
+}
+
+bool LayeredModel::ReadsOwn(size_t layer) const {
+  return !last(layer) && hidden_->ptr(layer)->as<HiddenLayer>()->reads_own();
 }
 
 std::vector<torch::Tensor> LayeredModel::EmbedLayer(const LayerInput& input) {
@@ -62,6 +72,21 @@ std::vector<torch::Tensor> LayeredModel::EmbedLayer(const LayerInput& input) {
 torch::Tensor LayeredModel::LayerOfRows(const torch::Tensor& /*self_and_mean*/, size_t /*layer*/,
                                         const LayerOutput& /*output*/) {
   TORCH_CHECK(false, "this model was given rows of self and mean, for which it did not ask");
+}
+
+std::optional<LayerReadDims> ProjectedLayeredModel::ProjectedDims(size_t layer) const {
+  if (ReadsOwn(layer)) return std::nullopt;
+  return FormulaDims(layer);
+}
+
+std::vector<torch::Tensor> ProjectedLayeredModel::ForwardProjected(size_t layer,
+                                                                   const LayerInput& input) {
+  const torch::Tensor& rows =
+      input.self_and_mean.empty() ? input.nodes.front() : input.self_and_mean.front();
+  const auto formula = [&](const LayerOutput& output) {
+    return LayerOfProjected(rows, PlaceOf(layer, input), output);
+  };
+  return {Around(formula, layer, torch::Tensor(), input.draws)};
 }
 
 }  // namespace halograph

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -46,6 +47,13 @@ class LayeredModel : public Model {
   [[nodiscard]] virtual torch::Tensor LayerOfRows(const torch::Tensor& self_and_mean, size_t layer,
                                                   const LayerOutput& output);
 
+  // A layer: what `formula` gives, and around it what hidden layers do. `own`: what the layer reads
+  // of its destinations themselves, in its first rows; looked at only if ReadsOwn(layer).
+  using Formula = std::function<torch::Tensor(const LayerOutput& output)>;
+  [[nodiscard]] torch::Tensor Around(const Formula& formula, size_t layer, const torch::Tensor& own,
+                                     const std::optional<uint64_t>& draws);
+  [[nodiscard]] bool ReadsOwn(size_t layer) const;
+
   [[nodiscard]] bool last(size_t layer) const { return layer + 1 == num_layers(); }
   [[nodiscard]] int64_t InDim(size_t layer) const { return dims_[layer]; }
   [[nodiscard]] int64_t OutDim(size_t layer) const { return dims_[layer + 1]; }
@@ -56,6 +64,26 @@ class LayeredModel : public Model {
   const Precision precision_;
   std::vector<int64_t> dims_;
   torch::nn::ModuleList hidden_;  // HiddenLayer, one a layer but the last
+};
+
+// One whose formula has a projected form, but in hidden layers that read the node's own row
+// besides. Who derives from it gives Project too.
+class ProjectedLayeredModel : public LayeredModel, public ProjectedLayers {
+ public:
+  using LayeredModel::LayeredModel;
+
+  ProjectedLayers* projected_layers() override { return this; }
+  std::optional<LayerReadDims> ProjectedDims(size_t layer) const override;
+  std::vector<torch::Tensor> ForwardProjected(size_t layer, const LayerInput& input) override;
+
+ protected:
+  // What Project gives of any layer.
+  [[nodiscard]] virtual LayerReadDims FormulaDims(size_t layer) const = 0;
+  // The rest of the formula. `rows`: `shared` of the sources, or, where there is `own`, [own, mean
+  // of the sources' shared], rows further apart than long.
+  [[nodiscard]] virtual torch::Tensor LayerOfProjected(const torch::Tensor& rows,
+                                                       const LayerPlace& at,
+                                                       const LayerOutput& output) = 0;
 };
 
 }  // namespace halograph

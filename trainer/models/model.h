@@ -27,6 +27,7 @@
 #include <vector>
 
 #include "common/sampling/minibatch.h"
+#include "trainer/models/projected_layers.h"
 #include "trainer/models/registry.h"
 #include "trainer/pipeline/layer_blocks.h"
 #include "trainer/torch/torch_api.h"
@@ -103,6 +104,8 @@ class Model : public torch::nn::Module {
   [[nodiscard]] virtual std::vector<torch::Tensor> EmbedLayer(const LayerInput& input) = 0;
   // Whether EmbedLayer reads blocks; else a layer without any will do.
   [[nodiscard]] virtual bool embeds_neighbors() const { return false; }
+  // The layers as they read projected rows, which live as long as this; null: this kind has none.
+  [[nodiscard]] virtual ProjectedLayers* projected_layers() { return nullptr; }
 
  private:
   // What the last layer reads.

@@ -1,6 +1,7 @@
 #include "trainer/models/sage.h"
 
 #include "trainer/kernels/aggregate.h"
+#include "trainer/kernels/finish_rows.h"
 #include "trainer/kernels/linear_layer.h"
 #include "trainer/kernels/sage_layer.h"
 #include "trainer/models/layered_model.h"
@@ -31,15 +32,27 @@ class SageHopImpl : public torch::nn::Module {
 };
 TORCH_MODULE(SageHop);
 
-class Sage final : public LayeredModel {
+class Sage final : public ProjectedLayeredModel {
  public:
   Sage(const SageOptions& options, const ModelShape& shape)
-      : LayeredModel(options, shape, Activation::kRelu),
+      : ProjectedLayeredModel(options, shape, Activation::kRelu),
         aggregator_(options.aggregator),
         layers_(register_module("layers", torch::nn::ModuleList())) {
     for (size_t k = 0; k < num_layers(); ++k) {
       layers_->push_back(SageHop(aggregator_, InDim(k), OutDim(k)));
     }
+  }
+
+  // What is pooled is no linear function of the rows.
+  ProjectedLayers* projected_layers() override {
+    return aggregator_ == SageAggregator::kMean ? this : nullptr;
+  }
+  // W_neigh h, W_self h, by one product.
+  LayerReads Project(size_t k, const torch::Tensor& h) override {
+    const SageWeights weights = hop(k).weights();
+    const torch::Tensor both = LinearLayer(h, torch::cat({weights.neighbor, weights.self}),
+                                           torch::Tensor(), {}, precision());
+    return {.shared = both.narrow(1, 0, OutDim(k)), .own = both.narrow(1, OutDim(k), OutDim(k))};
   }
 
  private:
@@ -51,6 +64,16 @@ class Sage final : public LayeredModel {
   torch::Tensor LayerOfRows(const torch::Tensor& rows, size_t layer,
                             const LayerOutput& output) override {
     return SageLayerOfRows(rows, hop(layer).weights(), output);
+  }
+  LayerReadDims FormulaDims(size_t k) const override {
+    return {.shared = OutDim(k), .own = OutDim(k)};
+  }
+  // ReLU(W_self h_v + mean of W_neigh h_u + b)
+  torch::Tensor LayerOfProjected(const torch::Tensor& rows, const LayerPlace& at,
+                                 const LayerOutput& output) override {
+    const int64_t out = OutDim(at.layer);
+    return FinishRows(rows.narrow(1, 0, out) + rows.narrow(1, out, out),
+                      hop(at.layer).weights().bias, output);
   }
 
   torch::Tensor PoolLayer(const torch::Tensor& h, const LayerPlace& at, const LayerOutput& output) {

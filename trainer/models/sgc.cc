@@ -1,5 +1,6 @@
 #include "trainer/models/sgc.h"
 
+#include "trainer/kernels/finish_rows.h"
 #include "trainer/kernels/linear_layer.h"
 #include "trainer/kernels/normalized_sum.h"
 #include "trainer/models/hidden_layer.h"
@@ -8,7 +9,7 @@
 namespace halograph {
 namespace {
 
-class Sgc final : public Model {
+class Sgc final : public Model, public ProjectedLayers {
  public:
   Sgc(const SgcOptions& options, const ModelShape& shape)
       : input_dropout_(options.input_dropout),
@@ -19,7 +20,7 @@ class Sgc final : public Model {
 
   std::vector<torch::Tensor> ForwardLayer(size_t layer, const LayerInput& input) override {
     const torch::Tensor h = Propagated(layer, input);
-    if (layer + 1 < num_layers_) return {h};
+    if (!last(layer)) return {h};
     return {LinearLayer(h, linear_->weight, linear_->bias, {}, precision_)};
   }
   // What the linear layer reads.
@@ -30,10 +31,25 @@ class Sgc final : public Model {
   bool embeds_neighbors() const override { return true; }
   size_t num_layers() const override { return num_layers_; }
   int64_t layer_dim(size_t layer) const override {
-    return linear_->weight.size(layer + 1 < num_layers_ ? 1 : 0);
+    return linear_->weight.size(last(layer) ? 0 : 1);
+  }
+
+  // W x at the inputs is for all steps: they propagate what it gives.
+  ProjectedLayers* projected_layers() override { return this; }
+  std::optional<LayerReadDims> ProjectedDims(size_t layer) const override {
+    return LayerReadDims{.shared = linear_->weight.size(0), .given = layer > 0};
+  }
+  LayerReads Project(size_t /*layer*/, const torch::Tensor& x) override {
+    return {.shared = LinearLayer(x, linear_->weight, torch::Tensor(), {}, precision_), .own = {}};
+  }
+  std::vector<torch::Tensor> ForwardProjected(size_t layer, const LayerInput& input) override {
+    const torch::Tensor rows = Propagated(layer, input);
+    if (!last(layer)) return {rows};
+    return {FinishRows(rows.contiguous(), linear_->bias, {})};
   }
 
  private:
+  [[nodiscard]] bool last(size_t layer) const { return layer + 1 == num_layers_; }
   // One step of propagation.
   torch::Tensor Propagated(size_t layer, const LayerInput& input) const {
     const bool given = input.made != nullptr && !input.made->transposed.empty();

@@ -1,5 +1,8 @@
 #include "trainer/run/frame.h"
 
+#include <thread>
+#include <vector>
+
 #include "common/base/log.h"
 #include "common/base/progress.h"
 #include "trainer/launch/blas.h"
@@ -7,6 +10,44 @@
 #include "trainer/training/torch_error.h"
 
 namespace halograph {
+namespace {
+
+// One rank from its beginning to its end.
+Status RunRank(const TrainOptions& options, RankSeat seat, StopSignal& stop,
+               const CancelToken& stopped, const char* doing, const RunBody& body) {
+  SetUpThread(options);
+  Session session;
+  const CancelToken::Registration on_stop(&stopped, [&session] { session.cancel.Cancel(); });
+  session.options = options;
+  session.seat = seat;
+  session.stop = &stop;
+  Status status;
+  try {
+    status = body(session);
+  } catch (const std::exception& error) {
+    status = TorchError(options.rank, doing, error);
+  }
+  if (!status.ok()) seat.host->Leave(seat.index, ToString(status));
+  return status;
+}
+
+// All ranks of this process; the last error is a consequence of the first.
+Status RunRanks(const TrainOptions& options, StopSignal& stop, const CancelToken& stopped,
+                const char* doing, const RunBody& body) {
+  HostedRanks host(options.rank, options.world_size, options.ranks_here());
+  std::vector<Status> ends(static_cast<size_t>(host.count()));
+  const auto run = [&](int index) {
+    ends[index] =
+        RunRank(OptionsOfRank(options, index), {&host, index}, stop, stopped, doing, body);
+  };
+  std::vector<std::thread> others;
+  for (int index = 1; index < host.count(); ++index) others.emplace_back(run, index);
+  run(0);
+  for (std::thread& other : others) other.join();
+  return ends[host.first_to_leave().value_or(0)];
+}
+
+}  // namespace
 
 Status UnlessStopped(const Session& session, Status status) {
   if (!status.ok()) HG_RETURN_IF_ERROR(session.CheckStop());
@@ -16,20 +57,13 @@ Status UnlessStopped(const Session& session, Status status) {
 Status RunInFrame(const TrainOptions& options, StopSignal& stop, const char* doing, TrainLog& log,
                   const RunBody& body) {
   Progress::Enable(!options.quiet);
-  SetUpComputation(options);
+  SetUpComputation();
   if (options.rank == 0) WarnIfSlowBlas();
-  Session session;
-  session.options = options;
-  session.stop = &stop;
-  Status status;
-  try {
-    status = body(session);
-  } catch (const std::exception& error) {
-    status = TorchError(options.rank, doing, error);
-  }
+  CancelToken stopped;
+  stop.OnStop([&stopped] { stopped.Cancel(); });
+  const Status status = RunRanks(options, stop, stopped, doing, body);
   stop.OnStop(nullptr);
   if (status.ok()) return status;
-  if (session.ranks != nullptr) session.ranks->Leave(ToString(status));
   if (const Status written = log.Write(Json{{"error", ToString(status)}}); !written.ok()) {
     spdlog::warn("{}", ToString(written));
   }

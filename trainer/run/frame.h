@@ -11,11 +11,13 @@
 
 namespace halograph {
 
+// What one rank does. Called once for each rank of this process, on threads of their own.
 using RunBody = std::function<Status(Session& session)>;
 
-// Sets up the process, and calls `body` with a session of `options`. What it throws is an error:
-// `doing` says of what ("inferring"). After an error the other ranks are told why, and `log` ends
-// with {"error": ...}. Errors as `body`.
+// Sets up the process, and calls `body` for its ranks, each with a session of its own options
+// (OptionsOfRank), whose calls a signal cancels. What it throws is an error: `doing` says of what
+// ("inferring"). After an error the other ranks are told why, here and elsewhere, and `log` ends
+// with {"error": ...}. Errors as `body`, of the rank that failed first.
 [[nodiscard]] Status RunInFrame(const TrainOptions& options, StopSignal& stop, const char* doing,
                                 TrainLog& log, const RunBody& body);
 

@@ -59,6 +59,20 @@ Status CheckLearntInputs(Session& session, const RunInputs& inputs) {
   return OkStatus();
 }
 
+// A checkpoint's files have the weights, and the store has the rows, maybe of another moment.
+void SayIfRowsAreOfAnotherMoment(const Session& session, const StoredCheckpoint& stored,
+                                 WhichWeights loaded) {
+  const auto& snapshot =
+      loaded == WhichWeights::kBest ? stored.manifest.best_snapshot : stored.manifest.snapshot;
+  if (session.learnt == nullptr || !snapshot.has_value()) return;
+  if (session.learnt->next_step() == snapshot->next_step) return;
+  spdlog::warn(
+      "the learnt inputs of this store are those after {} pushes, and the weights of {} belong to "
+      "those after {}: the store has them if it is set back (halograph-ctl state restore --name "
+      "{})",
+      session.learnt->next_step(), stored.folder.string(), snapshot->next_step, snapshot->name);
+}
+
 Status LoadCheckpoint(Session& session, const InferOptions& infer) {
   HG_ASSIGN_OR_RETURN(const StoredCheckpoint stored, ReadNewestCheckpoint(infer.checkpoint));
   const std::string& identity = session.stores.graph->info().identity;
@@ -73,6 +87,7 @@ Status LoadCheckpoint(Session& session, const InferOptions& infer) {
     spdlog::warn("{}: no epoch had been evaluated yet; taking the weights of its moment",
                  stored.folder.string());
   }
+  SayIfRowsAreOfAnotherMoment(session, stored, loaded);
   return OkStatus();
 }
 

@@ -15,16 +15,11 @@
 #include "trainer/models/registry.h"
 #include "trainer/pipeline/batch_schedule.h"
 #include "trainer/tasks/registry.h"
+#include "trainer/torch/seeded_draws.h"
 #include "trainer/torch/tensor_pool.h"
 
 namespace halograph {
 namespace {
-
-void SetThreads(const TrainOptions& options) {
-  at::set_num_threads(options.threads);
-  // One operation at a time: the pipeline's threads are the parallelism beside it.
-  if (at::get_num_interop_threads() != 1) at::set_num_interop_threads(1);
-}
 
 // Whether the first layer's rows are learnt, or made of features by weights: a model of several
 // node types maps rows of other widths to one (models/input_projection.h).
@@ -110,9 +105,15 @@ Status JoinRanks(Session& session) {
   const TrainOptions& options = session.options;
   // While one rank waits for a server that went away, the others wait for it.
   const auto timeout = options.remote.timeout + options.remote.server_timeout;
+  const GroupOptions group{.process = options.rank,
+                           .num_processes = options.world_size,
+                           .master_addr = options.master_addr,
+                           .master_port = options.master_port,
+                           .timeout = timeout,
+                           .stop = session.stop->flag()};
+  const bool alone = session.seat.host == nullptr;
   HG_ASSIGN_OR_RETURN(session.ranks,
-                      Communicator::Join({options.rank, options.world_size, options.master_addr,
-                                          options.master_port, timeout, session.stop->flag()}));
+                      alone ? Communicator::Join(group) : Communicator::Join(group, session.seat));
   return OkStatus();
 }
 
@@ -120,9 +121,11 @@ Status JoinRanks(Session& session) {
 // before it fails, so that they are told why (Leave) and do not wait for it.
 Status OpenTaskOf(Session& session) {
   const TrainOptions& options = session.options;
-  torch::manual_seed(TrainerKey(options.seed, TrainerStream::kTask, 0, 0));  // of its own weights
-  auto task =
-      OpenTask(*session.stores.kv, options.tasks, options.task, {options.rank, options.world_size});
+  auto task = [&] {
+    const SeededDraws weights(TrainerKey(options.seed, TrainerStream::kTask, 0, 0));
+    return OpenTask(*session.stores.kv, options.tasks, options.task,
+                    {options.rank, options.world_size});
+  }();
   if (!task.ok()) {
     if (task.status().code() == absl::StatusCode::kOutOfRange) {
       const Status joined = JoinRanks(session);
@@ -185,10 +188,12 @@ Status TakeBlasBuffer() {
 
 }  // namespace
 
-void SetUpComputation(const TrainOptions& options) {
-  PoolTensors();
-  SetThreads(options);
-  SayIfProductsAreWide(options);
+void SetUpComputation() { PoolTensors(); }
+
+void SetUpThread(const TrainOptions& options) {
+  at::set_num_threads(options.threads);
+  // One operation at a time: the pipeline's threads are the parallelism beside it.
+  if (at::get_num_interop_threads() != 1) at::set_num_interop_threads(1);
 }
 
 Status PrepareMinibatches(Session& session, RunInputs* inputs) {
@@ -213,8 +218,8 @@ Status PrepareMinibatches(Session& session, RunInputs* inputs) {
 Status Prepare(Session& session, RunInputs* inputs) {
   HG_RETURN_IF_ERROR(TakeBlasBuffer());
   const TrainOptions& options = session.options;
+  SayIfProductsAreWide(options);
   HG_ASSIGN_OR_RETURN(const ModelKind* const kind, FindModelKind(options.model));
-  session.stop->OnStop([&session] { session.cancel.Cancel(); });
   HG_ASSIGN_OR_RETURN(session.stores, OpenStoresOf(options, &session.cancel));
   HG_RETURN_IF_ERROR(PrepareMinibatches(session, inputs));
   WarnIfNoEdgeLeadsToSeeds(session, options.model_options->NeedsOf(kind->needs));
@@ -244,8 +249,10 @@ Status MakeModel(Session& session, const RunInputs& inputs) {
   shape.layers = options.layers;
   shape.output_dim = session.task->output_dim();
   shape.precision = options.precision;
-  torch::manual_seed(TrainerKey(options.seed, TrainerStream::kInitialWeights, 0, 0));
-  session.model = kind->make(*options.model_options, shape);
+  {
+    const SeededDraws weights(TrainerKey(options.seed, TrainerStream::kInitialWeights, 0, 0));
+    session.model = kind->make(*options.model_options, shape);
+  }
   return BroadcastParameters(session.Parameters(), *session.ranks);
 }
 

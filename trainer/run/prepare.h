@@ -1,7 +1,7 @@
 // What a run needs before it computes anything: graph, task, ranks, makers of minibatches, learnt
 // inputs and model. Training and inference begin alike.
 //
-// Call in this order: SetUpComputation, Prepare, OpenLearntInputs, MakeModel.
+// Call in this order: SetUpComputation, SetUpThread, Prepare, OpenLearntInputs, MakeModel.
 #pragma once
 
 #include <vector>
@@ -18,8 +18,10 @@ struct RunInputs {
   std::vector<LearntType> learnt;
 };
 
-// Threads and memory of libtorch, for the whole process.
-void SetUpComputation(const TrainOptions& options);
+// Memory of libtorch, for the whole process. Before anything computes.
+void SetUpComputation();
+// Threads of the operations that this thread begins.
+void SetUpThread(const TrainOptions& options);
 
 // What makes minibatches, of stores that are open: chooses inputs, opens the task, shares threads
 // out, and makes the makers. Requires session.options, session.stop and session.stores.
@@ -27,7 +29,7 @@ void SetUpComputation(const TrainOptions& options);
 
 // Opens the graph and the task, fills in the options that follow from them (epochs, what is
 // predicted), makes the makers of minibatches, and joins the ranks. Requires session.options, which
-// are resolved and valid, and session.stop, whose signal cancels calls from here on.
+// are resolved and valid, and session.stop.
 //   InvalidArgument, FailedPrecondition   options that the graph or the task cannot give, or that
 //                                         ranks have different values of: named
 //   else                                  as OpenStores, OpenTask, Communicator::Join

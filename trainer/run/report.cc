@@ -64,6 +64,7 @@ Json ConfigLine(const Session& session, const std::vector<NodeInput>& features,
   config["minibatches_at_once"] = session.sampler.minibatches;
   config["sampler_table_bytes"] = session.sampler.table_bytes;
   config["parts"] = info.book.num_parts();
+  config["processes"] = session.seat.host == nullptr ? 1 : session.seat.host->num_processes();
   int64_t nodes = 0, edges = 0;
   for (const NodeType& type : info.schema.node_types) nodes += type.count;
   for (const Relation& relation : info.schema.relations) edges += relation.count;

@@ -41,15 +41,24 @@ struct Records {
   }
 };
 
-StatusOr<TrainResult> TrainWithCheckpoints(Session& session, const TrainingLoop::OnStep& on_step,
-                                           const TrainingLoop::OnEpoch& on_epoch,
-                                           Records& records) {
-  HG_ASSIGN_OR_RETURN(
-      const std::unique_ptr<Checkpoints> checkpoints,
-      Checkpoints::Open(session, [&](const Json& line) { return records.log.Write(line); }));
-  TrainingLoop loop(session, on_step, on_epoch, checkpoints->start(), checkpoints.get());
-  HG_RETURN_IF_ERROR(checkpoints->RestoreOptimizer(loop.optimizer()));
-  auto result = loop.Run();
+// Seeds of all ranks that training is through with where it begins.
+int64_t SeedsBefore(const Session& session, const TrainingStart& start) {
+  const SeedSource& source = *session.task->source(BatchPurpose::kTrain);
+  const SeedShards shards = session.Shards(source);
+  int64_t seeds = start.epoch * source.rows();
+  for (int64_t step = 0; step < start.step; ++step) {
+    seeds += shards.SeedsInStep(session.options.batch_size, step);
+  }
+  return seeds;
+}
+
+// `training`: begins where `checkpoints` say. Null: nothing is kept.
+template <typename Training>
+StatusOr<TrainResult> RunFrom(Checkpoints* checkpoints, const Session& session,
+                              Training& training) {
+  if (checkpoints == nullptr) return training.Run();
+  HG_RETURN_IF_ERROR(checkpoints->RestoreOptimizer(training.optimizer()));
+  auto result = training.Run();
   if (result.ok() || session.stop->requested()) return result;
   return MakeStatus(result.status().code(), Message(result.status()) + checkpoints->Advice());
 }
@@ -78,11 +87,20 @@ StatusOr<TrainResult> Train(Session& session, PartSource* parts, Records& record
                                step, stats.figures[Figure::kLoss], validation));
     return records.Write(stats, metric.key);
   };
-  if (parts != nullptr) return AveragedTraining(session, parts, on_step, on_epoch).Run();
+  std::unique_ptr<Checkpoints> checkpoints;
+  TrainingStart start;
   if (!options.checkpoint.folder.empty()) {
-    return TrainWithCheckpoints(session, on_step, on_epoch, records);
+    const auto log = [&](const Json& line) { return records.log.Write(line); };
+    HG_ASSIGN_OR_RETURN(checkpoints, Checkpoints::Open(session, log));
+    start = checkpoints->start();
   }
-  return TrainingLoop(session, on_step, on_epoch).Run();
+  if (parts != nullptr) {
+    AveragedTraining training(session, parts, on_step, on_epoch, start, checkpoints.get());
+    return RunFrom(checkpoints.get(), session, training);
+  }
+  if (progress.has_value()) progress->BeginAt(SeedsBefore(session, start));
+  TrainingLoop loop(session, on_step, on_epoch, start, checkpoints.get());
+  return RunFrom(checkpoints.get(), session, loop);
 }
 
 Status WritePredictionsOf(Session& session) {
@@ -148,6 +166,10 @@ Status RunPrepared(Session& session, Records& records) {
   const Stopwatch run;
   RunInputs inputs;
   HG_RETURN_IF_ERROR(UnlessStopped(session, Prepare(session, &inputs)));
+  if (session.options.rank == 0) {
+    HG_ASSIGN_OR_RETURN(const bool goes_on, Checkpoints::GoesOn(session.options.checkpoint));
+    if (goes_on) session.options.embeddings.begin = EmbedBegin::kContinue;
+  }
   HG_RETURN_IF_ERROR(UnlessStopped(session, OpenLearntInputs(session, inputs)));
   if (session.options.rank == 0)
     HG_RETURN_IF_ERROR(records.log.Write(ConfigLine(session, inputs.features, inputs.learnt)));

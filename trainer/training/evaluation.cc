@@ -33,14 +33,17 @@ StatusOr<bool> GoThrough(Session& session, BatchPurpose purpose, const SeedSourc
   for (int64_t step = 0; step < feed.steps_per_epoch(); ++step) {
     // A rank that is to stop goes on to the next meeting without minibatches.
     if (!stop) {
-      auto batch = feed.Next(&waits);
-      stop = !batch.ok() && session.stop->requested();
-      if (!stop) HG_RETURN_IF_ERROR(batch.status());
-      if (!stop && batch->rows > 0) {
+      const auto pass_next = [&]() -> Status {
+        HG_ASSIGN_OR_RETURN(PreparedBatch batch, feed.Next(&waits));
+        if (batch.rows == 0) return OkStatus();
         HG_ASSIGN_OR_RETURN(const ModelInput input,
-                            EvaluationInputOf(session, *batch, feed.cancel()));
-        use(session.model->Forward(input), *batch);
-      }
+                            EvaluationInputOf(session, batch, feed.cancel()));
+        use(session.model->Forward(input), batch);
+        return OkStatus();
+      };
+      const Status passed = pass_next();
+      stop = !passed.ok() && session.stop->requested();
+      if (!stop) HG_RETURN_IF_ERROR(passed);
     }
     if ((step + 1) % kStepsBetweenMeetings == 0) {
       HG_ASSIGN_OR_RETURN(const bool all_stop, AnyStops(session, stop));

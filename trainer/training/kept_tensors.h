@@ -17,6 +17,8 @@ class KeptTensors {
 
   // Copies them as they are now, in place of what was kept.
   void Keep();
+  // Nothing is kept any more.
+  void Forget() { kept_.clear(); }
   // Gives them the values that were kept; without any they stay as they are.
   void PutBack();
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <sstream>
 #include <utility>
 
 namespace halograph {
@@ -106,21 +105,6 @@ void Optimizer::SetLearningRate(double rate) {
   for (torch::optim::OptimizerParamGroup& group : optimizer_->param_groups()) {
     group.options().set_lr(rate);
   }
-}
-
-std::string Optimizer::SaveState() const {
-  torch::serialize::OutputArchive archive;
-  optimizer_->save(archive);
-  std::ostringstream stream;
-  archive.save_to(stream);
-  return std::move(stream).str();
-}
-
-void Optimizer::RestoreState(const std::string& state) {
-  std::istringstream stream(state);
-  torch::serialize::InputArchive archive;
-  archive.load_from(stream);
-  optimizer_->load(archive);
 }
 
 double ClipToNorm(torch::Tensor& gradients, double limit) {

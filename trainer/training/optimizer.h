@@ -26,18 +26,14 @@ class Optimizer {
   // One step by the parameters' gradients. Throws as libtorch does.
   void Step() { optimizer_->step(); }
 
-  // All that earlier steps left behind (moments, counts of steps), without the weights. Restore on
-  // an optimizer of the same kind over parameters of the same shapes in the same order gives one
-  // whose next steps are the same, bit for bit. Throws as libtorch does.
-  [[nodiscard]] std::string SaveState() const;
-  void RestoreState(const std::string& state);
-
-  // The same as tensors by name, "<parameter>.<what>", parameters by number: those themselves,
-  // which the next step changes; counts of steps as copies. None of parameters that had no step
-  // yet.
+  // All that earlier steps left behind (moments, counts of steps), without the weights, as tensors
+  // by name, "<parameter>.<what>", parameters by number: those themselves, which the next step
+  // changes; counts of steps as copies. None of parameters that had no step yet.
   [[nodiscard]] std::map<std::string, torch::Tensor> StateTensors() const;
-  // Takes copies of them. FailedPrecondition naming a tensor that is missing, too many, or of
-  // another shape or dtype; the state is then anything.
+  // Takes copies of them. On an optimizer of the same kind over parameters of the same shapes in
+  // the same order this gives one whose next steps are the same, bit for bit. FailedPrecondition
+  // naming a tensor that is missing, too many, or of another shape or dtype; the state is then
+  // anything.
   [[nodiscard]] Status RestoreTensors(const std::map<std::string, torch::Tensor>& state);
 
   // The same as float32 tensors of shapes that follow from the parameters alone, for whoever

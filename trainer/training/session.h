@@ -19,7 +19,8 @@
 namespace halograph {
 
 struct Session {
-  TrainOptions options;
+  TrainOptions options;   // of this rank: see OptionsOfRank
+  RankSeat seat;          // among the ranks of this process; without a host, alone
   Stopwatch since_start;  // of the run
   StopSignal* stop = nullptr;
   // Ends the calls that opening, training and evaluation make of the stores; a stop signal cancels

@@ -1,5 +1,6 @@
 #include "trainer/training/train_result.h"
 
+#include <cmath>
 #include <string>
 #include <utility>
 
@@ -41,6 +42,20 @@ std::string_view NameOf(EndedBy rule) {
       return "signal";
   }
   return "";
+}
+
+bool TakeIfBest(const EpochStats& stats, bool higher_is_better, int64_t epochs,
+                TrainResult* result) {
+  const auto metric_of = [](const std::optional<SetFigures>& figures) {
+    return figures.has_value() ? figures->metric : std::nan("");
+  };
+  const double metric = metric_of(stats.valid);
+  const double best = result->best.has_value() ? metric_of(result->best->valid) : std::nan("");
+  const bool better = std::isnan(best) || (higher_is_better ? metric > best : metric < best);
+  if (!better) return false;
+  result->best = stats;
+  if (!std::isnan(metric) && 4 * (stats.epoch + 1) <= 3 * epochs) result->earlier = metric;
+  return true;
 }
 
 }  // namespace halograph

@@ -51,4 +51,9 @@ struct TrainResult {
   double sampled_edges = 0;
 };
 
+// Takes an evaluation of a run of `epochs` epochs into best and earlier. Whether it is the best so
+// far: without a metric the last counts, but one that has none is no better than one that has.
+[[nodiscard]] bool TakeIfBest(const EpochStats& stats, bool higher_is_better, int64_t epochs,
+                              TrainResult* result);
+
 }  // namespace halograph

@@ -23,6 +23,7 @@ StatusOr<TrainResult> TrainingLoop::Run() {
     return FailedPrecondition("--patience: task '{}' has no validation set", session_.task->name());
   }
   try {
+    if (keeper_ != nullptr) HG_RETURN_IF_ERROR(keeper_->KeepFirst(Moment()));
     const int64_t epochs = (length_.steps + length_.steps_per_epoch - 1) / length_.steps_per_epoch;
     for (int64_t epoch = first_epoch_; epoch < epochs && !Ended(); ++epoch) {
       HG_ASSIGN_OR_RETURN(EpochStats stats,
@@ -47,7 +48,7 @@ StatusOr<TrainResult> TrainingLoop::Run() {
       if (result_.stopped) break;
     }
     if (keeper_ != nullptr) HG_RETURN_IF_ERROR(keeper_->KeepLast(Moment()));
-    best_weights_.PutBack();
+    HG_RETURN_IF_ERROR(PutBackBest());
   } catch (const std::exception& error) {
     return TorchError(options.rank, "training", error);
   }
@@ -131,28 +132,37 @@ Status TrainingLoop::EvaluateSets(EpochStats* stats) {
   stats->figures[Figure::kEvalSeconds] = watch.Seconds();
   result_.eval_seconds += watch.Seconds();
   result_.evaluated = stats->step;
-  Remember(*stats);
-  return OkStatus();
+  return Remember(*stats);
 }
 
-void TrainingLoop::Remember(const EpochStats& stats) {
-  const bool higher = session_.task->metric().higher_is_better;
-  const auto metric_of = [](const std::optional<SetFigures>& figures) {
-    return figures.has_value() ? figures->metric : std::nan("");
-  };
-  const double metric = metric_of(stats.valid);
+Status TrainingLoop::Remember(const EpochStats& stats) {
+  const double metric = stats.valid.has_value() ? stats.valid->metric : std::nan("");
   const bool last = stats.step == length_.steps;
   const bool no_gain = early_stopping_.Add(metric, &result_.gains);
   if (no_gain && !last && !Ended()) result_.ended_by = EndedBy::kPatience;
-  // Without a metric the last epoch counts; but one that has none is no better than one that has.
-  const double best = result_.best.has_value() ? metric_of(result_.best->valid) : std::nan("");
-  const bool better = std::isnan(best) || (higher ? metric > best : metric < best);
-  if (!better) return;
-  result_.best = stats;
-  if (!std::isnan(metric) && 4 * (stats.epoch + 1) <= 3 * session_.options.epochs) {
-    result_.earlier = metric;
+  const bool better = TakeIfBest(stats, session_.task->metric().higher_is_better,
+                                 session_.options.epochs, &result_);
+  if (!better) return OkStatus();
+  if (session_.learnt != nullptr) {
+    HG_ASSIGN_OR_RETURN(const bool kept, keeper_ == nullptr ? StatusOr<bool>(false)
+                                                            : keeper_->KeepBestInputs(stats.step));
+    if (!kept) {
+      best_weights_.Forget();
+      return OkStatus();
+    }
   }
-  if (session_.learnt == nullptr) best_weights_.Keep();
+  best_weights_.Keep();
+  return OkStatus();
+}
+
+Status TrainingLoop::PutBackBest() {
+  if (session_.learnt != nullptr) {
+    if (keeper_ == nullptr || best_weights_.kept().empty()) return OkStatus();
+    HG_ASSIGN_OR_RETURN(const bool inputs, keeper_->PutBackBestInputs());
+    if (!inputs) return OkStatus();  // the last weights belong to the rows that are there
+  }
+  best_weights_.PutBack();
+  return OkStatus();
 }
 
 }  // namespace halograph

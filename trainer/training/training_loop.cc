@@ -119,17 +119,36 @@ Status TrainingLoop::LookAhead(EpochFigures* figures) {
 }
 
 StatusOr<std::unique_ptr<TrainingLoop::Upcoming>> TrainingLoop::NextBatch(EpochFigures* figures) {
-  if (const Status fetched = LookAhead(figures); !fetched.ok()) {
+  std::unique_ptr<Upcoming> next;
+  const Status fetched = [&]() -> Status {
+    HG_RETURN_IF_ERROR(LookAhead(figures));
+    next = std::move(upcoming_.front());
+    upcoming_.pop_front();
+    return AwaitRows(next.get(), figures);
+  }();
+  if (!fetched.ok()) {
     if (session_.stop->requested()) return std::unique_ptr<Upcoming>();
     return fetched;
   }
-  std::unique_ptr<Upcoming> next = std::move(upcoming_.front());
-  upcoming_.pop_front();
   Count(next->batch, figures);
   if (next->batch.rows > 0) {
     (*figures)[Figure::kLossWeight] += session_.task->LossWeight(next->batch);
   }
   return next;
+}
+
+Status TrainingLoop::AwaitRows(Upcoming* next, EpochFigures* figures) {
+  if (session_.learnt == nullptr) return OkStatus();
+  const Stopwatch watch;
+  HG_ASSIGN_OR_RETURN(next->learnt, next->rows.get());
+  const CallStats& stats = next->learnt.stats;
+  EpochFigures& f = *figures;
+  f[Figure::kFeatureWait] += watch.Seconds();
+  f[Figure::kLocalBytes] += static_cast<double>(stats.local_bytes);
+  f[Figure::kRemoteBytes] += static_cast<double>(stats.remote_bytes);
+  f[Figure::kRounds] += static_cast<double>(stats.rounds);
+  f[Figure::kFailovers] += static_cast<double>(stats.failovers);
+  return OkStatus();
 }
 
 StatusOr<double> TrainingLoop::StepWeight(const Upcoming* next, int64_t step,
@@ -154,7 +173,7 @@ StatusOr<double> TrainingLoop::Learn(Upcoming& next, int64_t epoch, int64_t step
   const uint64_t draws_key =
       StepKey(options.seed, TrainerStream::kDropout, static_cast<uint64_t>(epoch),
               static_cast<uint64_t>(step), static_cast<uint64_t>(options.rank));
-  HG_ASSIGN_OR_RETURN(const ModelInput input, InputOfNext(next, draws_key, figures));
+  const ModelInput input = InputOfNext(next, draws_key);
   const Stopwatch watch;
   auto loss = ComputeGradients(next.batch, input, step_weight);
   if (!loss.ok()) {
@@ -167,19 +186,9 @@ StatusOr<double> TrainingLoop::Learn(Upcoming& next, int64_t epoch, int64_t step
   return own > 0 ? *loss / own : 0.0;
 }
 
-StatusOr<ModelInput> TrainingLoop::InputOfNext(Upcoming& next, uint64_t draws_key,
-                                               EpochFigures* figures) {
+ModelInput TrainingLoop::InputOfNext(Upcoming& next, uint64_t draws_key) {
   ModelInput input = InputOf(next.batch, draws_key);
-  if (session_.learnt == nullptr) return input;
-  const Stopwatch watch;
-  HG_ASSIGN_OR_RETURN(const LearntRows rows, next.rows.get());
-  session_.learnt->Give(rows, true, &input);
-  EpochFigures& f = *figures;
-  f[Figure::kFeatureWait] += watch.Seconds();
-  f[Figure::kLocalBytes] += static_cast<double>(rows.stats.local_bytes);
-  f[Figure::kRemoteBytes] += static_cast<double>(rows.stats.remote_bytes);
-  f[Figure::kRounds] += static_cast<double>(rows.stats.rounds);
-  f[Figure::kFailovers] += static_cast<double>(rows.stats.failovers);
+  if (session_.learnt != nullptr) session_.learnt->Give(next.learnt, true, &input);
   return input;
 }
 
@@ -205,7 +214,8 @@ StatusOr<double> TrainingLoop::ComputeGradients(const PreparedBatch& batch, cons
 Status TrainingLoop::PushGradients(const PreparedBatch& batch, EpochFigures* figures) {
   if (session_.learnt == nullptr) return OkStatus();
   const Stopwatch watch;
-  HG_RETURN_IF_ERROR(session_.learnt->Push(batch.minibatch, &pulls_cancel_));
+  // The ranks have agreed on the step: a signal that comes now takes none of its pushes away.
+  HG_RETURN_IF_ERROR(session_.learnt->Push(batch.minibatch, nullptr));
   (*figures)[Figure::kPush] += watch.Seconds();
   return OkStatus();
 }

@@ -41,7 +41,7 @@ struct TrainingMoment {
   int64_t epoch;  // as TrainingStart's
   int64_t step;
   int64_t steps_done;
-  int64_t steps_per_epoch;
+  int64_t steps_per_epoch;  // 0: between epochs that have no number of steps in common
   const TrainResult& so_far;
   const std::vector<torch::Tensor>& best_weights;
   const Optimizer& optimizer;
@@ -51,6 +51,8 @@ struct TrainingMoment {
 class MomentKeeper {
  public:
   virtual ~MomentKeeper() = default;
+  // Called on all ranks before the first step of a loop.
+  [[nodiscard]] virtual Status KeepFirst(const TrainingMoment& moment) = 0;
   // Whether this rank asks for the moment after the step that is being taken, which `steps_done`
   // counts.
   [[nodiscard]] virtual bool Wants(int64_t steps_done) = 0;
@@ -58,6 +60,15 @@ class MomentKeeper {
   [[nodiscard]] virtual Status Keep(const TrainingMoment& moment) = 0;
   // The same at the end of training, also after a stop, before the best weights are set back.
   [[nodiscard]] virtual Status KeepLast(const TrainingMoment& moment) = 0;
+
+  // Of learnt inputs, whose rows are not the loop's to keep. Called on all ranks, where there are
+  // any. The answer is the same on all.
+  //
+  // After an evaluation that is the best so far, after so many steps: keeps the rows as they are.
+  // False: they could not be kept, nor are those of an earlier call any more.
+  [[nodiscard]] virtual StatusOr<bool> KeepBestInputs(int64_t steps_done) = 0;
+  // At the end, if the last KeepBestInputs kept them: sets the rows back. False: they could not be.
+  [[nodiscard]] virtual StatusOr<bool> PutBackBestInputs() = 0;
 };
 
 class TrainingLoop {
@@ -79,7 +90,8 @@ class TrainingLoop {
   // All epochs from the start on, up to the first limit that is reached (ControlOptions) or a
   // signal to any of the ranks: at the same step on all of them. A limit ends an epoch in its
   // middle, and what stands there is evaluated. Leaves the weights of the best evaluation in the
-  // model; the last ones where inputs are learnt, since these are not set back.
+  // model, and its rows where inputs are learnt; there both are the last ones if nobody keeps
+  // moments.
   //   FailedPrecondition  the loss is not finite: rank, epoch and step are named
   //   else                as BatchFeed::Next and Communicator, the callback's, or Internal with
   //                       libtorch's message
@@ -114,12 +126,14 @@ class TrainingLoop {
   struct Upcoming {
     PreparedBatch batch;
     std::future<StatusOr<LearntRows>> rows;  // not valid where nothing is learnt
+    LearntRows learnt;                       // once AwaitRows has taken them
   };
 
-  // This rank's minibatch; null after a signal.
+  // This rank's minibatch, with its learnt inputs; null after a signal.
   [[nodiscard]] StatusOr<std::unique_ptr<Upcoming>> NextBatch(EpochFigures* figures);
   // Gets minibatches until the next one, and as many behind it as staleness allows, are there.
   [[nodiscard]] Status LookAhead(EpochFigures* figures);
+  [[nodiscard]] Status AwaitRows(Upcoming* next, EpochFigures* figures);
   // What the step's loss is divided by: the weight of its rows, of all ranks. `next`: null after a
   // signal.
   [[nodiscard]] StatusOr<double> StepWeight(const Upcoming* next, int64_t step,
@@ -128,8 +142,7 @@ class TrainingLoop {
   [[nodiscard]] StatusOr<double> Learn(Upcoming& next, int64_t epoch, int64_t step,
                                        double step_weight, EpochFigures* figures);
   // What the model reads, learnt rows included.
-  [[nodiscard]] StatusOr<ModelInput> InputOfNext(Upcoming& next, uint64_t draws_key,
-                                                 EpochFigures* figures);
+  [[nodiscard]] ModelInput InputOfNext(Upcoming& next, uint64_t draws_key);
   // The loss summed over this rank's rows.
   [[nodiscard]] StatusOr<double> ComputeGradients(const PreparedBatch& batch,
                                                   const ModelInput& input, double step_weight);
@@ -137,7 +150,8 @@ class TrainingLoop {
   // New weights of the gradients that all ranks have.
   [[nodiscard]] Status Update(int64_t epoch, int64_t step, EpochFigures* figures);
   [[nodiscard]] Status Reduce(EpochStats* stats);
-  void Remember(const EpochStats& stats);
+  [[nodiscard]] Status Remember(const EpochStats& stats);
+  [[nodiscard]] Status PutBackBest();
   [[nodiscard]] TrainingMoment Moment() const;
 
   Session& session_;

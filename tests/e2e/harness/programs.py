@@ -6,6 +6,7 @@ HALOGRAPH_TIME_SCALE stretches all waits, for builds that a sanitizer slows down
 import ctypes
 import os
 import pathlib
+import random
 import shutil
 import signal
 import socket
@@ -36,10 +37,17 @@ def binary(program):
 
 
 def free_port():
-    """A port that was free a moment ago on loopback."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """A port that was free a moment ago on loopback, at random and below those that the system gives
+    to connections of other tests."""
+    for _ in range(100):
+        port = random.randrange(20000, 32000)
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                continue
+    raise RuntimeError("a hundred ports were taken")
 
 
 def wait_until(condition, timeout, what):

@@ -43,12 +43,12 @@ def train(box, timeout=240, **given):
 
 
 def start_ranks(box, world_size, rank_options=None, **given):
-    """The ranks of one run in the background, each with a log `rank<r>.jsonl`."""
+    """The ranks of one run in the background, each with a log, `rank<r>.jsonl` unless another is given."""
     port = programs.free_port()
     ranks = []
     for rank in range(world_size):
-        more = {**given, **(rank_options(rank) if rank_options else {})}
+        more = {"log": box.folder / f"rank{rank}.jsonl", **given,
+                **(rank_options(rank) if rank_options else {})}
         ranks.append(box.start("halograph-train", *options(
-            rank=rank, world_size=world_size, master_addr="127.0.0.1", master_port=port,
-            log=box.folder / f"rank{rank}.jsonl", **more)))
+            rank=rank, world_size=world_size, master_addr="127.0.0.1", master_port=port, **more)))
     return ranks

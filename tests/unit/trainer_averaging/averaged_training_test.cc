@@ -2,8 +2,12 @@
 
 #include <cmath>
 #include <csignal>
+#include <filesystem>
+#include <map>
 #include <mutex>
 #include <numeric>
+#include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -14,6 +18,8 @@
 #include "tests/support/learnable_graph.h"
 #include "tests/support/ranks.h"
 #include "tests/support/test_folder.h"
+#include "trainer/checkpoint/checkpoints.h"
+#include "trainer/models/sage.h"
 #include "trainer/run/part_sources.h"
 #include "trainer/run/prepare.h"
 
@@ -39,27 +45,31 @@ TEST(PartsOfRankTest, EachPartIsOneRanksAndNoRankIsWithout) {
   EXPECT_TRUE(absl::IsInvalidArgument(PartsOfRank(0, 3, 4).status()));
 }
 
-TEST(BestModelTest, KeepsTheFirstOfTheBestAndItsWeights) {
+TEST(TakeIfBestTest, KeepsTheFirstOfTheBestAndItsWeights) {
   torch::Tensor weight = torch::zeros({2});
-  BestModel best({weight}, Metric{.key = "acc", .label = "accuracy"}, 8);
+  TrainResult result;
+  KeptTensors best({weight});
   const std::vector<double> metrics = {0.5, NAN, 0.7, 0.7, 0.6, 0.6, 0.9, NAN};
   for (size_t epoch = 0; epoch < metrics.size(); ++epoch) {
     weight.fill_(static_cast<float>(epoch));
     EpochStats stats;
     stats.epoch = static_cast<int64_t>(epoch);
     stats.valid = SetFigures{.metric = metrics[epoch]};
-    best.Consider(stats);
+    if (TakeIfBest(stats, /*higher_is_better=*/true, 8, &result)) best.Keep();
   }
-  EXPECT_EQ(best.best()->epoch, 6);
-  EXPECT_EQ(best.earlier(), 0.7);
-  best.Restore();
+  EXPECT_EQ(result.best->epoch, 6);
+  EXPECT_EQ(result.earlier, 0.7);
+  best.PutBack();
   EXPECT_EQ(weight[1].item<float>(), 6);
 }
 
 // A rank as run.cc sets it up, over a graph of four parts with halos of as many hops as layers.
 class AveragedTrainingTest : public testing::Test {
  protected:
-  static void SetUpTestSuite() { SetUpComputation(Options()); }
+  static void SetUpTestSuite() {
+    SetUpComputation();
+    SetUpThread(Options());
+  }
 
   static TrainOptions Options() {
     TrainOptions options;
@@ -80,6 +90,10 @@ class AveragedTrainingTest : public testing::Test {
     ASSERT_TRUE(AddHalos(*graph, {.hops = 2}).ok());
     options_ = Options();
     options_.graph = graph->string();
+    InstallStop();
+  }
+  void InstallStop() {
+    stop_.reset();
     auto stop = StopSignal::Install();
     ASSERT_TRUE(stop.ok()) << stop.status();
     stop_ = std::move(*stop);
@@ -238,6 +252,184 @@ TEST_F(AveragedTrainingTest, ASignalEndsAllRanksAtTheNextAverage) {
     ASSERT_TRUE(session->ranks->Barrier("end").ok());
   });
   EXPECT_EQ(rounds, 1);
+}
+
+// Evaluates as another source does, and sends the process a signal before it does so for the last
+// of `evaluations` times.
+class StopsBeforeEvaluation final : public PartSource {
+ public:
+  StopsBeforeEvaluation(PartSource* parts, int evaluations, StopSignal* stop)
+      : parts_(*parts), left_(evaluations), stop_(*stop) {}
+
+  const std::vector<int>& parts() const override { return parts_.parts(); }
+  StatusOr<std::unique_ptr<OpenedPart>> Open(int part) override { return parts_.Open(part); }
+  StatusOr<BothSets> Evaluate() override {
+    if (--left_ == 0) {
+      EXPECT_EQ(kill(getpid(), SIGTERM), 0);
+      EXPECT_EQ(stop_.Wait(), SIGTERM);
+    }
+    return parts_.Evaluate();
+  }
+  StatusOr<std::optional<double>> MostFrequent(BatchPurpose set) override {
+    return parts_.MostFrequent(set);
+  }
+
+ private:
+  PartSource& parts_;
+  int left_;
+  StopSignal& stop_;
+};
+
+// Three rounds of two epochs; each epoch has three steps of each of four parts.
+class KeptRoundsTest : public AveragedTrainingTest {
+ protected:
+  static constexpr int64_t kNever = 1 << 20;
+
+  void SetUp() override {
+    Write(LearnableGraph(240, 4));
+    auto sage = std::make_shared<SageOptions>();
+    sage->hidden = 16;
+    sage->dropout = 0.5;
+    sage->norm = Normalization::kBatch;
+    options_.model_options = std::move(sage);
+    options_.checkpoint.every = {.steps = 1, .time = {}};
+    options_.checkpoint.folder = (folder_.path() / "checkpoints").string();
+    options_.checkpoint.resume = true;
+  }
+  void ForgetCheckpoints() const { std::filesystem::remove_all(options_.checkpoint.folder); }
+
+  // What a rank saw of a run, over all resumes.
+  struct Seen {
+    std::map<int64_t, EpochStats> epochs;
+    TrainResult result;
+    Status status;
+    torch::Tensor end;  // the best weights, and buffers
+  };
+  // Goes on from what is there; dies after so many steps of its own. `before_evaluation`: a signal
+  // comes before that evaluation, and none if it is 0.
+  void Run(int64_t steps, std::vector<Seen>* seen, int before_evaluation = 0) {
+    RunRanks(static_cast<int>(seen->size()), [&](std::unique_ptr<Communicator> ranks) {
+      TrainOptions options = options_;
+      options.rank = ranks->rank();
+      options.world_size = ranks->world_size();
+      Seen& own = (*seen)[options.rank];
+      const auto session = MakeSession(options, std::move(ranks));
+      const auto parts = MakePartSource(*session);
+      ASSERT_TRUE(parts.ok()) << parts.status();
+      const int sends = options.rank == 0 ? before_evaluation : 0;
+      StopsBeforeEvaluation source(parts->get(), sends, stop_.get());
+      const auto checkpoints = Checkpoints::Open(*session, [](const Json&) { return OkStatus(); });
+      ASSERT_TRUE(checkpoints.ok()) << checkpoints.status();
+      int64_t done = 0;
+      AveragedTraining training(
+          *session, &source,
+          [&](int64_t, double) {
+            (*checkpoints)->Wait();  // that of the round before
+            if (++done == steps) throw std::runtime_error("killed");
+          },
+          [&](const EpochStats& stats) {
+            own.epochs[stats.epoch] = stats;
+            return OkStatus();
+          },
+          (*checkpoints)->start(), checkpoints->get());
+      ASSERT_TRUE((*checkpoints)->RestoreOptimizer(training.optimizer()).ok());
+      const auto result = training.Run();
+      own.status = result.status();
+      if (!result.ok()) return;
+      own.result = *result;
+      std::vector<torch::Tensor> flat;
+      for (const torch::Tensor& tensor : session->Parameters()) {
+        flat.push_back(tensor.detach().clone().view(-1));
+      }
+      for (const torch::Tensor& tensor : session->model->buffers()) {
+        flat.push_back(tensor.clone().view(-1));
+      }
+      own.end = torch::cat(flat);
+      EXPECT_EQ(session->ranks->Barrier("end"), OkStatus());
+    });
+  }
+  static void ExpectSame(const std::vector<Seen>& whole, const std::vector<Seen>& seen,
+                         const std::string& what) {
+    for (size_t rank = 0; rank < whole.size(); ++rank) {
+      const Seen &wanted = whole[rank], &found = seen[rank];
+      ASSERT_TRUE(found.status.ok()) << what << ": " << found.status;
+      ASSERT_EQ(found.epochs.size(), wanted.epochs.size()) << what;
+      for (const auto& [epoch, stats] : wanted.epochs) {
+        const EpochStats& again = found.epochs.at(epoch);
+        EXPECT_EQ(again.step, stats.step) << what << ", epoch " << epoch;
+        ASSERT_EQ(again.valid.has_value(), stats.valid.has_value()) << what << ", epoch " << epoch;
+        if (!stats.valid.has_value()) continue;
+        EXPECT_EQ(again.valid->loss, stats.valid->loss) << what << ", epoch " << epoch;
+        EXPECT_EQ(again.test->metric, stats.test->metric) << what << ", epoch " << epoch;
+      }
+      EXPECT_EQ(found.result.best->epoch, wanted.result.best->epoch) << what;
+      EXPECT_EQ(found.result.epochs, wanted.result.epochs) << what;
+      EXPECT_EQ(found.result.steps, wanted.result.steps) << what;
+      EXPECT_TRUE(torch::equal(found.end, wanted.end)) << what;
+    }
+  }
+};
+
+// Before the first average, in every round, right behind an average, and again in the same round.
+TEST_F(KeptRoundsTest, ARunThatIsKilledAndGoesOnEndsWithTheSameBits) {
+  for (const int world_size : {1, 2}) {
+    const int64_t round = 24 / world_size;
+    std::vector<Seen> whole(world_size);
+    Run(kNever, &whole);
+    ASSERT_TRUE(whole[0].status.ok()) << whole[0].status;
+    for (const std::vector<int64_t>& kills : std::vector<std::vector<int64_t>>{
+             {1}, {round + 5}, {round + 1, 3, round + 2}, {2 * round + 7}}) {
+      ForgetCheckpoints();
+      std::vector<Seen> seen(world_size);
+      for (const int64_t steps : kills) {
+        Run(steps, &seen);
+        EXPECT_THAT(Message(seen[0].status), testing::HasSubstr("killed"));
+      }
+      Run(kNever, &seen);
+      ExpectSame(whole, seen,
+                 fmt::format("{} ranks, killed after {}", world_size, fmt::join(kills, ", ")));
+    }
+    ForgetCheckpoints();
+  }
+}
+
+TEST_F(KeptRoundsTest, ASignalLeavesTheLastAverageAndAnEvaluationItCutsShortIsMadeUpFor) {
+  for (const int world_size : {1, 2}) {
+    std::vector<Seen> whole(world_size), seen(world_size);
+    Run(kNever, &whole);
+    ASSERT_TRUE(whole[0].status.ok()) << whole[0].status;
+    ForgetCheckpoints();
+    options_.checkpoint.every = {.steps = 0, .time = std::chrono::hours(1)};
+    Run(kNever, &seen, /*before_evaluation=*/2);
+    ASSERT_TRUE(seen[0].status.ok()) << seen[0].status;
+    EXPECT_TRUE(seen[0].result.stopped);
+    EXPECT_FALSE(seen[0].epochs.at(3).valid.has_value());
+    const auto stored = ReadNewestCheckpoint(options_.checkpoint.folder);
+    ASSERT_TRUE(stored.ok()) << stored.status();
+    EXPECT_EQ(stored->manifest.place.epoch, 4);
+    EXPECT_EQ(stored->manifest.place.steps_per_epoch, 0);
+    InstallStop();
+    Run(kNever, &seen);
+    ExpectSame(whole, seen, fmt::format("{} ranks", world_size));
+    ForgetCheckpoints();
+  }
+}
+
+TEST_F(KeptRoundsTest, ALongerRunGoesOnAndOneOfAnotherIntervalIsRefused) {
+  std::vector<Seen> seen(1), again(1), longer(1);
+  Run(kNever, &seen);
+  Run(1, &again);
+  EXPECT_TRUE(again[0].status.ok()) << "there is nothing to do";
+  EXPECT_TRUE(torch::equal(again[0].end, seen[0].end));
+  options_.epochs = 7;
+  Run(kNever, &longer);
+  ASSERT_TRUE(longer[0].status.ok()) << longer[0].status;
+  EXPECT_EQ(longer[0].epochs.size(), 1U);
+  EXPECT_EQ(longer[0].result.epochs, 7);
+  options_.average_every = 3;
+  const auto session = MakeSession(options_, std::move(*Communicator::Join({})));
+  const Status other = Checkpoints::Open(*session, [](const Json&) { return OkStatus(); }).status();
+  EXPECT_THAT(Message(other), testing::HasSubstr("--average-every was 2, is 3"));
 }
 
 }  // namespace

@@ -127,9 +127,13 @@ TEST_F(CheckpointFolderTest, ADamagedOneIsPassedOver) {
   const auto before = spdlog::default_logger();
   spdlog::set_default_logger(std::make_shared<spdlog::logger>(
       "test", std::make_shared<spdlog::sinks::ostream_sink_st>(warnings)));
+  const auto silent = ReadNewestCheckpoint(dir(), {}, OnDamaged::kPassOver);
+  EXPECT_EQ(warnings.str(), "");
   const auto read = ReadNewestCheckpoint(dir());
   spdlog::set_default_logger(before);
   const std::string warned = warnings.str();
+  ASSERT_TRUE(silent.ok()) << silent.status();
+  EXPECT_EQ(silent->folder, dir() / "step-000000020");
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(read->manifest.place.steps_done, 20);
   EXPECT_THAT(warned, HasSubstr("step-000000050 is damaged"));
@@ -149,14 +153,43 @@ TEST_F(CheckpointFolderTest, ADamagedOneIsPassedOver) {
   EXPECT_THAT(Message(none.status()), HasSubstr("none of 5 checkpoints is whole; of the newest"));
 }
 
-TEST_F(CheckpointFolderTest, AFolderWithoutCheckpointsSaysSo) {
+TEST_F(CheckpointFolderTest, OneWithoutWhatItNeedsIsPassedOver) {
+  const CheckpointFolder folder = Open(9);
+  for (const int64_t steps : {10, 20, 30}) {
+    CheckpointImage image = ImageOf(steps);
+    image.manifest.snapshot = {.name = CheckpointName(steps), .next_step = steps};
+    ASSERT_TRUE(folder.Write(image).ok());
+  }
+  const auto read = [&](const Status& of_30, const Status& of_20) {
+    return ReadNewestCheckpoint(dir(), [&](const StoredCheckpoint& checkpoint) {
+      const CheckpointSnapshot& snapshot = checkpoint.manifest.snapshot.value();
+      EXPECT_EQ(snapshot.name, CheckpointName(snapshot.next_step));
+      return snapshot.next_step == 30 ? of_30 : snapshot.next_step == 20 ? of_20 : OkStatus();
+    });
+  };
+  EXPECT_EQ(read(OkStatus(), OkStatus())->manifest.place.steps_done, 30);
+  EXPECT_EQ(read(NotFound("gone"), OkStatus())->manifest.place.steps_done, 20);
+  EXPECT_EQ(read(NotFound("gone"), DataLoss("broken"))->manifest.place.steps_done, 10);
+  // What may be there, or is another run's, is no reason to go further back.
+  EXPECT_EQ(read(Unavailable("a server"), OkStatus()).status().code(),
+            absl::StatusCode::kUnavailable);
+  EXPECT_EQ(read(FailedPrecondition("other"), OkStatus()).status().code(),
+            absl::StatusCode::kFailedPrecondition);
+}
+
+TEST_F(CheckpointFolderTest, AFolderWithoutCheckpointsSaysSoAndWhatToGive) {
   EXPECT_THAT(*ListCheckpoints(dir()), IsEmpty());
   EXPECT_EQ(ReadNewestCheckpoint(dir()).status().code(), absl::StatusCode::kNotFound);
   const CheckpointFolder folder = Open();
   fs::create_directory(dir() / "step-7");
   fs::create_directory(dir() / "step-00000000x");
   fs::create_directory(dir() / "other");
-  EXPECT_THAT(Message(ReadNewestCheckpoint(dir()).status()), HasSubstr("there is no checkpoint"));
+  EXPECT_EQ(Message(ReadNewestCheckpoint(dir()).status()),
+            dir().string() +
+                ": has no checkpoint; give the folder that a run was given as "
+                "--checkpoint, or one of the folders step-N in it");
+  EXPECT_THAT(Message(ReadNewestCheckpoint(dir() / "nowhere").status()),
+              HasSubstr("nowhere: there is no such folder; give the folder that"));
 }
 
 // What lies ahead was damaged, or is of steps that were taken back.
@@ -245,6 +278,16 @@ TEST(CheckpointManifestTest, FieldsThatAreMissingOrWrongAreNamed) {
     wrong[key] = nullptr;
     EXPECT_THAT(Message(ManifestFromJson(wrong, "m").status()), HasSubstr("'" + key + "' is null"));
   }
+  CheckpointManifest with = ImageOf(12).manifest;
+  with.snapshot = {.name = "kept", .next_step = 13};
+  const Json named = ToJson(with);
+  EXPECT_EQ(ManifestFromJson(named, "m")->snapshot, with.snapshot);
+  EXPECT_EQ(ManifestFromJson(whole, "m")->snapshot, std::nullopt);
+  for (const char* key : {"name", "next_step"}) {
+    Json less = named;
+    less["snapshot"].erase(key);
+    EXPECT_THAT(Message(ManifestFromJson(less, "m").status()), HasSubstr(key));
+  }
   Json far = whole;
   far["step"] = 11;
   EXPECT_THAT(Message(ManifestFromJson(far, "m").status()), HasSubstr("beyond the epoch's 10"));
@@ -293,6 +336,19 @@ TEST_F(CheckpointThreadTest, WritesBehindAndSaysWhatBecameOfIt) {
   EXPECT_EQ(writer.last(), dir() / "step-000000002");
   EXPECT_THAT(writer.TakeOutcomes(), IsEmpty());
   EXPECT_THAT(Names(), ElementsAre("step-000000001", "step-000000002"));
+}
+
+TEST_F(CheckpointThreadTest, AfterEachItCallsWhoFollowsIt) {
+  std::vector<size_t> there;
+  CheckpointThread writer(Open(), [&] { there.push_back(Names().size()); });
+  writer.Start(ImageOf(1));
+  writer.Wait();
+  EXPECT_THAT(there, ElementsAre(1));
+  CheckpointImage bad = ImageOf(2);
+  bad.files[kModelFile].push_back(bad.files[kModelFile].front());
+  writer.Start(std::move(bad));
+  writer.Wait();
+  EXPECT_THAT(there, ElementsAre(1, 1)) << "also after a failure";
 }
 
 TEST_F(CheckpointThreadTest, ItsEndWaitsForWhatIsBeingWritten) {

@@ -1,8 +1,12 @@
 #include "trainer/checkpoint/checkpoints.h"
 
+#include <condition_variable>
 #include <csignal>
+#include <functional>
 #include <map>
 #include <mutex>
+#include <numeric>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -36,8 +40,72 @@ struct Seen {
   std::map<int64_t, torch::Tensor> weights;
   std::map<int64_t, std::string> evaluations;  // what was said after so many steps
   torch::Tensor end;                           // the best weights, and buffers
+  torch::Tensor left;                          // as Weights gives them
   int64_t best_step = -1;
   int64_t without_gain = -1;  // evaluations
+  Status status;
+};
+
+// What a test does to the calls of a store.
+struct Hooks {
+  std::function<Status(std::optional<int64_t> step)> before_snapshot;
+  std::function<void(std::optional<int64_t> step)> after_snapshot;
+  std::function<void()> before_push, before_training_pull;
+};
+
+class HookedKVStore final : public KVStore {
+ public:
+  HookedKVStore(std::unique_ptr<KVStore> store, const Hooks* hooks)
+      : store_(std::move(store)), hooks_(*hooks) {}
+
+  const GraphInfo& info() const override { return store_->info(); }
+  Status Pull(std::span<const RowRequest> requests, CallContext& context) override {
+    // The test's own pulls cannot be cancelled.
+    if (hooks_.before_training_pull && context.cancel != nullptr) hooks_.before_training_pull();
+    return store_->Pull(requests, context);
+  }
+  StatusOr<TaskSet> ReadTaskSet(const TaskSetRef& set, IdRange rows,
+                                CallContext& context) override {
+    return store_->ReadTaskSet(set, rows, context);
+  }
+  Status CreateTensor(const MutableTensorSpec& spec, CallContext& context) override {
+    return store_->CreateTensor(spec, context);
+  }
+  StatusOr<std::vector<MutableTensorState>> ListTensors(CallContext& context) override {
+    return store_->ListTensors(context);
+  }
+  StatusOr<PushMark> Push(const RowPush& push, CallContext& context) override {
+    if (hooks_.before_push) hooks_.before_push();
+    return store_->Push(push, context);
+  }
+  Status SnapshotTensors(const std::string& name, std::optional<int64_t> step,
+                         CallContext& context) override {
+    if (hooks_.before_snapshot) HG_RETURN_IF_ERROR(hooks_.before_snapshot(step));
+    const Status kept = store_->SnapshotTensors(name, step, context);
+    if (hooks_.after_snapshot) hooks_.after_snapshot(step);
+    return kept;
+  }
+  StatusOr<std::map<int, std::vector<SnapshotInfo>>> ListSnapshots(CallContext& context) override {
+    return store_->ListSnapshots(context);
+  }
+  Status DeleteSnapshot(const std::string& name, CallContext& context) override {
+    return store_->DeleteSnapshot(name, context);
+  }
+  Status RestoreSnapshot(const std::string& name, CallContext& context) override {
+    return store_->RestoreSnapshot(name, context);
+  }
+
+ private:
+  const std::unique_ptr<KVStore> store_;
+  const Hooks& hooks_;
+};
+
+// A run of one rank, and what it logs of its checkpoints.
+struct RunLogged {
+  std::unique_ptr<Session> session;
+  std::vector<Json> lines;
+  std::unique_ptr<Checkpoints> checkpoints;
+  int64_t steps = 0;
   Status status;
 };
 
@@ -72,6 +140,22 @@ class CheckpointsTest : public testing::Test {
   }
   void ForgetCheckpoints() const { fs::remove_all(options_.checkpoint.folder); }
 
+  // To its end, or to an error.
+  void RunAlone(RunLogged* run) {
+    run->session = MakeSession(options_, std::move(*Communicator::Join({})));
+    auto opened = Checkpoints::Open(*run->session, [run](const Json& line) {
+      run->lines.push_back(line);
+      return OkStatus();
+    });
+    run->status = opened.status();
+    if (!opened.ok()) return;
+    run->checkpoints = std::move(*opened);
+    TrainingLoop loop(
+        *run->session, [run](int64_t, double) { ++run->steps; },
+        [](const EpochStats&) { return OkStatus(); }, run->checkpoints->start(),
+        run->checkpoints.get());
+    run->status = loop.Run().status();
+  }
   std::unique_ptr<Session> MakeSession(TrainOptions options, std::unique_ptr<Communicator> ranks) {
     auto session = std::make_unique<Session>();
     session->options = options;
@@ -79,25 +163,45 @@ class CheckpointsTest : public testing::Test {
     session->ranks = std::move(ranks);
     session->sampler.minibatches = options.sample_threads;
     session->stores = std::move(*OpenStores(StoreOptionsOf(options)));
+    session->stores.kv = std::make_unique<HookedKVStore>(std::move(session->stores.kv), &hooks_);
     session->task = std::move(
         *OpenTask(*session->stores.kv, options.tasks, "", {options.rank, options.world_size}));
     const Schema& schema = session->stores.graph->info().schema;
     BatchRecipe recipe;
     recipe.sampling = SamplingSpec::Uniform(schema, options.fanouts);
-    recipe.inputs = *ChooseInputs(**FindModelKind("sage"), schema, {}, options.normalization);
+    const auto learnt = *ChooseLearntTypes(options.embeddings, schema);
+    std::vector<int> learnt_types;
+    for (const LearntType& type : learnt) learnt_types.push_back(type.node_type);
+    recipe.inputs =
+        *ChooseInputs(**FindModelKind("sage"), schema, {}, options.normalization, learnt_types);
     for (auto* const maker : {&session->train_maker, &session->eval_maker}) {
       *maker = std::make_unique<BatchMaker>(session->stores.graph.get(), session->stores.kv.get(),
                                             recipe);
     }
-    const ModelShape shape{.schema = &schema,
-                           .input_dims = {recipe.inputs[0].spec.dim},
-                           .layers = options.layers,
-                           .output_dim = session->task->output_dim()};
+    const ModelShape shape{
+        .schema = &schema,
+        .input_dims = {learnt.empty() ? recipe.inputs[0].spec.dim : learnt[0].dim},
+        .layers = options.layers,
+        .output_dim = session->task->output_dim()};
     static std::mutex generator;  // one for the process, and ranks are threads here
     const std::lock_guard lock(generator);
     torch::manual_seed(options.seed);
     session->model = (*FindModelKind("sage"))->make(*options.model_options, shape);
+    if (!options.embeddings.types.empty()) OpenLearnt(session.get());
     return session;
+  }
+  // As a run does.
+  static void OpenLearnt(Session* session) {
+    EmbeddingOptions embeddings = session->options.embeddings;
+    const auto goes_on = Checkpoints::GoesOn(session->options.checkpoint);
+    ASSERT_TRUE(goes_on.ok()) << goes_on.status();
+    if (*goes_on) embeddings.begin = EmbedBegin::kContinue;
+    const Schema& schema = session->stores.graph->info().schema;
+    auto learnt = LearntInputs::Open(session->stores.kv.get(), embeddings,
+                                     *ChooseLearntTypes(embeddings, schema), 5,
+                                     session->ranks.get(), nullptr);
+    ASSERT_TRUE(learnt.ok()) << learnt.status();
+    session->learnt = std::move(*learnt);
   }
   static torch::Tensor Flat(const std::vector<torch::Tensor>& tensors) {
     std::vector<torch::Tensor> flat;
@@ -107,6 +211,20 @@ class CheckpointsTest : public testing::Test {
   static torch::Tensor All(const Session& session) {
     std::vector<torch::Tensor> tensors = session.Parameters();
     for (const torch::Tensor& buffer : session.model->buffers()) tensors.push_back(buffer);
+    return Flat(tensors);
+  }
+
+  // What a step changes: weights, and all learnt rows.
+  static torch::Tensor Weights(const Session& session) {
+    std::vector<torch::Tensor> tensors = session.Parameters();
+    if (session.learnt != nullptr) {
+      Minibatch all;
+      all.nodes.emplace_back(session.stores.graph->info().schema.node_types[0].count);
+      std::iota(all.nodes[0].begin(), all.nodes[0].end(), 0);
+      const auto rows = session.learnt->Start(all, nullptr).get();
+      EXPECT_TRUE(rows.ok()) << rows.status();
+      tensors.push_back(rows->by_type[0]);
+    }
     return Flat(tensors);
   }
 
@@ -120,6 +238,7 @@ class CheckpointsTest : public testing::Test {
       options.world_size = ranks->world_size();
       Seen& own = (*seen)[options.rank];
       auto session = MakeSession(options, std::move(ranks));
+      if (options.rank == 0) running_ = session.get();
       auto checkpoints = Checkpoints::Open(*session, [](const Json&) { return OkStatus(); });
       ASSERT_TRUE(checkpoints.ok()) << checkpoints.status();
       int64_t done = (*checkpoints)->start().steps_done;
@@ -130,7 +249,7 @@ class CheckpointsTest : public testing::Test {
       TrainingLoop loop(
           *session,
           [&](int64_t, double) {
-            own.weights[++done] = Flat(session->Parameters());
+            own.weights[++done] = Weights(*session);
             (*checkpoints)->Wait();  // that of the step before
             if (options.rank == 0) each_step(done);
             if (done == last) throw std::runtime_error("killed");
@@ -146,8 +265,9 @@ class CheckpointsTest : public testing::Test {
       const auto result = loop.Run();
       own.status = result.status();
       if (!result.ok() || result->stopped) return;
-      EXPECT_EQ(result->epochs, kEpochs);
+      EXPECT_EQ(result->epochs == kEpochs, options.control.max_steps == 0);
       own.end = All(*session);
+      own.left = Weights(*session);
       own.best_step = result->best->step;
       own.without_gain = result->gains.without_gain;
     });
@@ -170,6 +290,8 @@ class CheckpointsTest : public testing::Test {
 
   TestFolder folder_;
   TrainOptions options_;
+  Hooks hooks_;
+  Session* running_ = nullptr;  // of rank 0, in Run
   std::unique_ptr<StopSignal> stop_;
 };
 
@@ -197,6 +319,229 @@ TEST_F(CheckpointsTest, ARunThatIsKilledAndGoesOnEndsWithTheSameBits) {
     }
     ForgetCheckpoints();
   }
+}
+
+// Learnt inputs go back with the weights, and the steps of their pushes; what is of no checkpoint
+// any more is not in the state folder either.
+class LearntCheckpointsTest : public CheckpointsTest {
+ protected:
+  void SetUp() override {
+    CheckpointsTest::SetUp();
+    options_.embeddings.types = {"node:8"};
+    options_.state.folder = (folder_.path() / "state").string();
+  }
+  void ForgetAll() const {
+    ForgetCheckpoints();
+    fs::remove_all(options_.state.folder);
+  }
+  [[nodiscard]] std::vector<CheckpointManifest> Manifests() const {
+    std::vector<CheckpointManifest> manifests;
+    const auto there = ListCheckpoints(options_.checkpoint.folder).value();
+    for (const auto& [steps, folder] : there) {
+      manifests.push_back(ReadCheckpointManifest(folder).value());
+    }
+    return manifests;
+  }
+  [[nodiscard]] std::vector<std::string> NamedByCheckpoints() const {
+    std::set<std::string> names;
+    for (const CheckpointManifest& manifest : Manifests()) {
+      names.insert(manifest.snapshot.value().name);
+      if (manifest.best_snapshot.has_value()) names.insert(manifest.best_snapshot->name);
+    }
+    return {names.begin(), names.end()};
+  }
+  [[nodiscard]] std::vector<std::string> Snapshots() const {
+    const auto stores = OpenStores(StoreOptionsOf(options_));
+    EXPECT_TRUE(stores.ok()) << stores.status();
+    CallContext context;
+    const auto kept = stores->kv->ListSnapshots(context);
+    EXPECT_TRUE(kept.ok()) << kept.status();
+    std::vector<std::string> names;
+    for (const SnapshotInfo& info : kept->at(0)) names.push_back(info.name);
+    return names;
+  }
+};
+
+TEST_F(LearntCheckpointsTest, ARunThatIsKilledAndGoesOnLearnsTheSameRows) {
+  std::vector<Seen> whole(1);
+  Run(options_, kNever, &whole);
+  ASSERT_TRUE(whole[0].status.ok()) << whole[0].status;
+  for (const auto& [every, kills] : std::vector<std::pair<int64_t, std::vector<int64_t>>>{
+           {1, {1, 3, 1, 2, 2}}, {4, {2, 7, 1}}, {kNever, {6}}}) {
+    ForgetAll();
+    TrainOptions options = options_;
+    options.checkpoint.every.steps = every;
+    std::vector<Seen> seen(1);
+    for (const int64_t steps : kills) Run(options, steps, &seen);
+    EXPECT_FALSE(seen[0].status.ok());
+    Run(options, kNever, &seen);
+    ExpectSame(whole, seen,
+               fmt::format("every {} steps, killed after {}", every, fmt::join(kills, ", ")));
+    EXPECT_EQ(Snapshots(), NamedByCheckpoints());
+  }
+}
+
+// The signal comes before the pushes of the fifth step, which then are made all the same, or before
+// its rows are pulled, which they then are not.
+TEST_F(LearntCheckpointsTest, ASignalLeavesACheckpointAtItsStep) {
+  options_.checkpoint.every = {.steps = 0, .time = std::chrono::hours(1)};
+  std::vector<Seen> whole(1);
+  Run(options_, kNever, &whole);
+  for (const auto& [hook, steps_done] :
+       {std::pair{&Hooks::before_push, 5}, {&Hooks::before_training_pull, 4}}) {
+    ForgetAll();
+    int calls = 0;
+    hooks_.*hook = [&] {
+      if (++calls != 5) return;
+      running_->cancel.Cancel();
+      ASSERT_EQ(kill(getpid(), SIGTERM), 0);
+      EXPECT_EQ(stop_->Wait(), SIGTERM);
+    };
+    std::vector<Seen> seen(1);
+    Run(options_, kNever, &seen);
+    hooks_ = {};
+    ASSERT_TRUE(seen[0].status.ok()) << seen[0].status;
+    EXPECT_EQ(Manifests().back().place.steps_done, steps_done);
+    InstallStop();
+    Run(options_, kNever, &seen);
+    ExpectSame(whole, seen, fmt::format("stopped after {} steps", steps_done));
+  }
+}
+
+TEST_F(LearntCheckpointsTest, TheEndHasTheRowsOfTheBestEvaluation) {
+  options_.embeddings.learning_rate = 0.5;
+  options_.control.eval_every_steps = 1;
+  std::vector<Seen> whole;
+  do {  // with one whose last evaluation is the best nothing would be shown
+    ASSERT_LT(++options_.seed, 30U);
+    ForgetAll();
+    whole.assign(1, {});
+    Run(options_, kNever, &whole);
+    ASSERT_TRUE(whole[0].status.ok()) << whole[0].status;
+  } while (whole[0].best_step > 10);
+  EXPECT_TRUE(torch::equal(whole[0].left, whole[0].weights.at(whole[0].best_step)));
+
+  // Also where the best was before the checkpoint that a killed run goes on from.
+  ForgetAll();
+  std::vector<Seen> seen(1);
+  Run(options_, whole[0].best_step + 3, &seen);
+  Run(options_, kNever, &seen);
+  ExpectSame(whole, seen, "killed after the best");
+  EXPECT_TRUE(torch::equal(seen[0].left, whole[0].left));
+  Run(options_, kNever, &seen);
+  EXPECT_TRUE(torch::equal(seen[0].left, whole[0].left)) << "of a finished run that goes on";
+}
+
+TEST_F(LearntCheckpointsTest, ACheckpointWhoseSnapshotIsGoneIsPassedOver) {
+  std::vector<Seen> whole(1), seen(1);
+  Run(options_, kNever, &whole);
+  ForgetAll();
+  TrainOptions first = options_;
+  first.control.max_steps = 7;
+  Run(first, kNever, &seen);  // leaves one of its end, and one of its beginning
+  const auto drop = [&](const std::string& name) {
+    const auto stores = OpenStores(StoreOptionsOf(options_));
+    CallContext context;
+    ASSERT_TRUE(stores->kv->DeleteSnapshot(name, context).ok());
+  };
+  drop(Manifests().back().snapshot->name);
+  Run(options_, kNever, &seen);
+  ExpectSame(whole, seen, "from the checkpoint before");
+
+  for (const std::string& name : Snapshots()) drop(name);
+  auto session = MakeSession(options_, std::move(*Communicator::Join({})));
+  const auto none = Checkpoints::Open(*session, [](const Json&) { return OkStatus(); });
+  EXPECT_EQ(none.status().code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(Message(none.status()), HasSubstr("learnt inputs are in snapshot checkpoints-"));
+  EXPECT_THAT(Message(none.status()), HasSubstr("--state folder of the run"));
+}
+
+TEST_F(LearntCheckpointsTest, ASnapshotThatIsRefusedEndsNoTraining) {
+  hooks_.before_snapshot = [](auto) { return ResourceExhausted("no room"); };
+  options_.checkpoint.every.steps = 6;
+  RunLogged run;
+  RunAlone(&run);
+  ASSERT_TRUE(run.status.ok()) << run.status;
+  EXPECT_EQ(run.steps, 15);
+  std::vector<int64_t> at;
+  for (const Json& line : run.lines) {
+    const Json& error = line["checkpoint_error"];
+    at.push_back(error["steps_done"].get<int64_t>());
+    EXPECT_THAT(error["error"].get<std::string>(), HasSubstr("snapshot of learnt inputs"));
+    EXPECT_THAT(error["error"].get<std::string>(), HasSubstr("no room"));
+  }
+  ASSERT_GE(at.size(), 3U);
+  EXPECT_EQ(at.front(), 0) << "before the first step";
+  EXPECT_GE(at[1], 6);
+  EXPECT_EQ(at.back(), 15) << "at the end";
+  EXPECT_TRUE(ListCheckpoints(options_.checkpoint.folder)->empty());
+}
+
+// The first one that is due: nothing else is being written then.
+TEST_F(LearntCheckpointsTest, ASnapshotIsAskedForByTheStepOfItsMoment) {
+  options_.checkpoint.every.steps = 4;
+  options_.checkpoint.keep = 9;
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::vector<int64_t> kept;
+  int64_t pushes = 0;
+  hooks_.after_snapshot = [&](std::optional<int64_t> step) {
+    const std::lock_guard lock(mutex);
+    if (step.has_value()) kept.push_back(*step);
+    changed.notify_all();
+  };
+  // Steps are so short here that the next one might be over before the store hears of it.
+  hooks_.before_push = [&] {
+    std::unique_lock lock(mutex);
+    if (++pushes != 5) return;
+    EXPECT_TRUE(changed.wait_for(lock, std::chrono::seconds(20), [&] { return !kept.empty(); }));
+  };
+  RunLogged run;
+  RunAlone(&run);
+  ASSERT_TRUE(run.status.ok()) << run.status;
+  ASSERT_FALSE(kept.empty());
+  EXPECT_EQ(kept.front(), 3);
+  std::vector<int64_t> next;
+  for (const CheckpointManifest& manifest : Manifests()) {
+    EXPECT_EQ(manifest.snapshot->next_step, manifest.place.steps_done);
+    next.push_back(manifest.snapshot->next_step);
+  }
+  ASSERT_GE(next.size(), 3U);
+  EXPECT_EQ(next.front(), 0);
+  EXPECT_EQ(next[1], 4);
+  EXPECT_EQ(next.back(), 15);
+}
+
+TEST_F(LearntCheckpointsTest, AfterOneThatCameTooLateTrainingWaits) {
+  options_.checkpoint.every.steps = 4;
+  options_.checkpoint.keep = 9;
+  hooks_.before_snapshot = [&](std::optional<int64_t> step) {
+    return step.has_value() ? FailedPrecondition("step {} is over", *step) : OkStatus();
+  };
+  RunLogged run;
+  RunAlone(&run);
+  ASSERT_TRUE(run.status.ok()) << run.status;
+  std::vector<int64_t> missed, kept;
+  for (const Json& line : run.lines) {
+    if (!line.contains("checkpoint_error")) continue;
+    missed.push_back(line["checkpoint_error"]["steps_done"].get<int64_t>());
+    EXPECT_THAT(line["checkpoint_error"]["error"].get<std::string>(), HasSubstr("is over"));
+  }
+  ASSERT_GE(missed.size(), 1U);
+  EXPECT_EQ(missed[0], 4);
+  for (const CheckpointManifest& manifest : Manifests()) kept.push_back(manifest.place.steps_done);
+  ASSERT_GE(kept.size(), 3U) << "of the beginning, in between, and of the end";
+  EXPECT_GT(kept[1], 4);
+  EXPECT_LT(kept[1], 15);
+}
+
+TEST_F(LearntCheckpointsTest, ARunWithoutResumeLeavesTheRowsAlone) {
+  std::vector<Seen> seen(1);
+  Run(options_, 2, &seen);
+  TrainOptions options = options_;
+  options.checkpoint.resume = false;
+  EXPECT_THAT(Message(Checkpoints::GoesOn(options.checkpoint).status()),
+              HasSubstr("--resume goes on from the newest"));
 }
 
 // Evaluations after every second step: a moment is kept before the evaluation of its step.
@@ -305,29 +650,19 @@ TEST_F(CheckpointsTest, AFullDiskEndsNoTraining) {
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
   const struct rlimit small { 256, before.rlim_max };
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
-  auto session = MakeSession(options_, std::move(*Communicator::Join({})));
-  std::vector<Json> lines;
-  auto checkpoints = Checkpoints::Open(*session, [&](const Json& line) {
-    lines.push_back(line);
-    return OkStatus();
-  });
-  ASSERT_TRUE(checkpoints.ok()) << checkpoints.status();
-  int64_t steps = 0;
-  TrainingLoop loop(
-      *session, [&](int64_t, double) { ++steps; }, [](const EpochStats&) { return OkStatus(); },
-      (*checkpoints)->start(), checkpoints->get());
-  const auto result = loop.Run();
+  RunLogged run;
+  RunAlone(&run);
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
   std::signal(SIGXFSZ, handler);
-  ASSERT_TRUE(result.ok()) << result.status();
-  EXPECT_EQ(steps, 15);
-  ASSERT_FALSE(lines.empty());
-  for (const Json& line : lines) {
+  ASSERT_TRUE(run.status.ok()) << run.status;
+  EXPECT_EQ(run.steps, 15);
+  ASSERT_FALSE(run.lines.empty());
+  for (const Json& line : run.lines) {
     EXPECT_THAT(line["checkpoint_error"]["error"].get<std::string>(),
                 HasSubstr("RESOURCE_EXHAUSTED"));
   }
   EXPECT_TRUE(fs::is_empty(options_.checkpoint.folder));
-  EXPECT_THAT((*checkpoints)->Advice(), HasSubstr("no checkpoint had been taken"));
+  EXPECT_THAT(run.checkpoints->Advice(), HasSubstr("no checkpoint had been taken"));
 }
 
 }  // namespace

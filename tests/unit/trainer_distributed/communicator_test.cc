@@ -1,6 +1,9 @@
 #include "trainer/distributed/communicator.h"
 
 #include <atomic>
+#include <cmath>
+#include <csignal>
+#include <functional>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -15,11 +18,27 @@ namespace {
 
 using testing::HasSubstr;
 
-class CommunicatorTest : public testing::TestWithParam<int> {};
+// Ranks in so many processes.
+struct Layout {
+  int ranks;
+  int processes;
+};
+
+void PrintTo(const Layout& layout, std::ostream* out) {
+  *out << layout.ranks << " ranks in " << layout.processes << " processes";
+}
+
+class CommunicatorTest : public testing::TestWithParam<Layout> {
+ protected:
+  void Run(const std::function<void(std::unique_ptr<Communicator>)>& body) {
+    RunHostedRanks(GetParam().processes, GetParam().ranks / GetParam().processes, body);
+  }
+};
 
 TEST_P(CommunicatorTest, AllReduceSumsAndGatherKeepsRankOrder) {
-  const int world_size = GetParam();
-  RunRanks(world_size, [&](std::unique_ptr<Communicator> ranks) {
+  const int world_size = GetParam().ranks;
+  Run([&](std::unique_ptr<Communicator> ranks) {
+    EXPECT_EQ(ranks->world_size(), world_size);
     torch::Tensor values = torch::full({3}, ranks->rank() + 1, torch::kInt64);
     ASSERT_TRUE(ranks->AllReduceSum(values, "test").ok());
     EXPECT_EQ(values[2].item<int64_t>(), world_size * (world_size + 1) / 2);
@@ -39,37 +58,90 @@ TEST_P(CommunicatorTest, AllReduceSumsAndGatherKeepsRankOrder) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(WorldSizes, CommunicatorTest, testing::Values(1, 2, 3, 4));
-
-TEST(CommunicatorAgreeTest, ARankWithOtherSettingsSaysWhich) {
-  RunRanks(2, [](std::unique_ptr<Communicator> ranks) {
-    const Status status =
-        ranks->Agree({{"hidden", 16}, {"seed", ranks->rank()}, {"fanouts", {1, 2}}});
-    if (ranks->rank() == 0) {
-      EXPECT_TRUE(status.ok()) << status;
-    } else {
-      EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
-      EXPECT_THAT(Message(status), HasSubstr("seed is 1 on rank 1 but 0 on rank 0"));
+// Of float32 that are added up from rank 0 on, few and many: the sizes of both ways of OrderedSum,
+// whole parts and a rest.
+TEST_P(CommunicatorTest, SumsHaveTheBitsOfAddingInOrderOfRank) {
+  const int world_size = GetParam().ranks;
+  for (const int64_t count : {1, 7, 4000, 40001}) {
+    torch::Tensor wanted;
+    std::vector<torch::Tensor> of_ranks;
+    for (int rank = 0; rank < world_size; ++rank) {
+      const torch::Tensor at = torch::arange(count, torch::kFloat64) + 1;
+      of_ranks.push_back((torch::sin(at * (rank + 2)) * std::pow(10, rank)).to(torch::kFloat32));
+      wanted = rank == 0 ? of_ranks[0].clone() : wanted.add_(of_ranks.back());
     }
-    // Rank 0 holds the store that rank 1 asks.
-    ASSERT_TRUE(ranks->Barrier("end").ok());
-  });
+    Run([&](std::unique_ptr<Communicator> ranks) {
+      torch::Tensor sum = of_ranks[ranks->rank()].clone();
+      ASSERT_TRUE(ranks->AllReduceSum(sum, "test").ok());
+      EXPECT_TRUE(torch::equal(sum, wanted)) << count << " on rank " << ranks->rank();
+      ASSERT_TRUE(ranks->Barrier("end").ok());
+    });
+  }
 }
 
-TEST(CommunicatorFailureTest, ALeavingRankSaysWhyToTheOther) {
-  for (int leaver : {0, 1}) {
-    RunRanks(2, [&](std::unique_ptr<Communicator> ranks) {
+TEST_P(CommunicatorTest, OtherSettingsOfOneRankAreNamed) {
+  const int world_size = GetParam().ranks;
+  if (world_size == 1) return;
+  std::atomic<int> refused = 0;
+  Run([&](std::unique_ptr<Communicator> ranks) {
+    const bool other = ranks->rank() == world_size - 1;
+    const Status status = ranks->Agree({{"hidden", 16}, {"seed", other ? 1 : 0}});
+    if (!status.ok()) {
+      ++refused;
+      EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+      const int first_here = world_size - GetParam().ranks / GetParam().processes;
+      const int compared_with = first_here == world_size - 1 ? 0 : first_here;
+      EXPECT_THAT(Message(status), HasSubstr(fmt::format("seed is 1 on rank {} but 0 on rank {}",
+                                                         world_size - 1, compared_with)));
+      ranks->Leave(Message(status));
+    } else {  // process 0 holds the store that the others ask
+      const Status met = ranks->Barrier("end");
+      EXPECT_FALSE(met.ok());
+      ranks->Leave(Message(met));
+    }
+  });
+  EXPECT_EQ(refused, GetParam().ranks / GetParam().processes);
+}
+
+TEST_P(CommunicatorTest, ALeavingRankSaysWhyToAllOthers) {
+  const int world_size = GetParam().ranks;
+  for (const int leaver : {0, world_size - 1}) {
+    if (world_size == 1) return;
+    Run([&](std::unique_ptr<Communicator> ranks) {
       if (ranks->rank() == leaver) {
-        ranks->Leave("UNAVAILABLE: server 10.0.0.7:1 does not answer Sample");
+        ranks->Leave("a row has no label");
         return;
       }
       const Status status = ranks->Barrier("all-reduce of gradients");
-      EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+      EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
       EXPECT_THAT(Message(status), HasSubstr("all-reduce of gradients"));
-      EXPECT_THAT(Message(status), HasSubstr(fmt::format("rank {} (host", leaver)));
-      EXPECT_THAT(Message(status), HasSubstr("server 10.0.0.7:1 does not answer Sample"));
+      EXPECT_THAT(Message(status), HasSubstr("a row has no label"));
+      const int each = world_size / GetParam().processes;
+      const int process = leaver / each;
+      if (each == 1) {
+        EXPECT_THAT(Message(status), HasSubstr(fmt::format("rank {} (host", leaver)));
+      } else if (ranks->rank() / each == process) {
+        EXPECT_THAT(Message(status), HasSubstr(fmt::format("rank {} stopped: ", leaver)));
+      } else {
+        EXPECT_THAT(Message(status),
+                    HasSubstr(fmt::format("process {} with ranks {} to {} (host", process,
+                                          process * each, process * each + each - 1)));
+      }
+      ranks->Leave(Message(status));
     });
   }
+}
+
+INSTANTIATE_TEST_SUITE_P(Layouts, CommunicatorTest,
+                         testing::Values(Layout{1, 1}, Layout{2, 2}, Layout{3, 3}, Layout{4, 4},
+                                         Layout{2, 1}, Layout{3, 1}, Layout{4, 1}, Layout{4, 2},
+                                         Layout{6, 2}));
+
+TEST(CommunicatorFailureTest, AConnectionThatAnotherRankClosedEndsNoProcess) {
+  RunRanks(2, [](std::unique_ptr<Communicator> ranks) {
+    ASSERT_TRUE(ranks->Barrier("end").ok());
+    EXPECT_EQ(raise(SIGPIPE), 0);  // as a write to such a connection does
+  });
 }
 
 TEST(CommunicatorFailureTest, AMissingRankIsNamed) {
@@ -77,7 +149,7 @@ TEST(CommunicatorFailureTest, AMissingRankIsNamed) {
   options.timeout = std::chrono::milliseconds(200);
   const Status status = Communicator::Join(options).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded);
-  EXPECT_THAT(Message(status), HasSubstr("1, 2"));
+  EXPECT_THAT(Message(status), HasSubstr("rank 1, rank 2"));
 }
 
 TEST(CommunicatorFailureTest, AnAbsentMasterIsNamed) {

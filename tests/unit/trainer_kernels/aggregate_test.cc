@@ -157,6 +157,33 @@ TEST(AggregateEdgesTest, ABlockBySourceThatIsGivenIsReadAndChangesNoBit) {
       torch::equal(given(Aggregation::kMean), 2 * Fused(h, block, Aggregation::kMean).grads[0]));
 }
 
+// One of another number of sources, destinations or edges: a minibatch's blocks mixed up.
+TEST(AggregateEdgesTest, ABlockBySourceOfAnotherBlockIsRefused) {
+  torch::manual_seed(9);
+  const Block block = RandomBlock(5, 20, 30);
+  const torch::Tensor h = torch::randn({30, 9});
+  const auto edges = static_cast<int64_t>(block.indices.size());
+  const TransposedBlock right = Transpose(block.indptr.data(), 20, block.indices.data(), 30);
+  const auto refused = [&](const TransposedBlock& by_source) {
+    const auto backward = [&] {
+      (void)Differentiate(AggregateBy(block, Aggregation::kMean, &by_source), {h});
+    };
+    EXPECT_THROW(backward(), c10::Error);
+  };
+  refused(Transpose(block.indptr.data(), 20, block.indices.data(), 31));
+  refused(Transpose(block.indptr.data(), 19, block.indices.data(), 30));
+  refused({});
+  TransposedBlock wrong = right;
+  wrong.destinations.pop_back();
+  refused(wrong);
+  wrong = right;
+  wrong.indptr.back() = edges + 1;
+  refused(wrong);
+  wrong = right;
+  wrong.reciprocals.pop_back();
+  refused(wrong);
+}
+
 TEST(AggregateEdgesTest, TheCompositionTakesOtherTypes) {
   const Block block{0, {0, 2, 2}, {0, 1}};
   const torch::Tensor h = torch::tensor({{1.0, 5.0}, {2.0, 4.0}}, torch::kFloat64);

@@ -349,6 +349,29 @@ TEST(CommandLineTest, RanksMustBeWholeAndMeetSomewhere) {
   EXPECT_THAT(Refusal({"--graph", "g"}, {{"RANK", "0"}}), HasSubstr("WORLD_SIZE"));
 }
 
+TEST(CommandLineTest, LogicalRanksAreSharedOutAndEachHasItsShareOfTheMachine) {
+  const std::map<std::string, std::string> launcher = {
+      {"RANK", "1"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "h"}, {"MASTER_PORT", "77"}};
+  const TrainOptions options =
+      Parse({"--graph", "g", "--logical-ranks", "6", "--threads", "2"}, launcher).options;
+  EXPECT_EQ(options.ranks_here(), 3);
+  EXPECT_EQ(options.all_ranks(), 6);
+  EXPECT_EQ(options.sampler_memory, Parse({"--graph", "g"}).options.sampler_memory / 3);
+  for (int index = 0; index < 3; ++index) {
+    const TrainOptions own = OptionsOfRank(options, index);
+    EXPECT_EQ(own.rank, 3 + index);
+    EXPECT_EQ(own.world_size, 6);
+    EXPECT_EQ(own.threads, 2);
+    EXPECT_EQ(own.ranks_here(), 1);
+    // The same files are checked once.
+    EXPECT_EQ(own.verify, index == 0 ? VerifyLevel::kContents : VerifyLevel::kHeaders);
+  }
+  EXPECT_THAT(Refusal({"--graph", "g", "--logical-ranks", "3"}, launcher),
+              HasSubstr("--logical-ranks 3 cannot be shared out to 2 processes"));
+  EXPECT_THAT(Refusal({"--graph", "g", "--logical-ranks", "2", "--state", "s"}),
+              HasSubstr("--state is for one rank: for 2"));
+}
+
 TEST(CommandLineTest, HelpAndVersionExitWithZero) {
   testing::internal::CaptureStdout();
   EXPECT_EQ(Parse({"--help"}).exit_code, 0);

@@ -174,8 +174,26 @@ TEST_F(RunConfigTest, WhatARunWroteAndWhereItsRanksStoodAreNotRepeated) {
   EXPECT_EQ(again.options.rank, 0);
   EXPECT_EQ(again.options.world_size, 2);
   EXPECT_EQ(again.options.master_addr, "h");
-  EXPECT_THAT(Refusal({"--config", log}), HasSubstr("of a run of 2 ranks, and this is one of 1"));
-  EXPECT_TRUE(Parse({"--config", log, "--world-size", "1"}).begins);
+}
+
+TEST_F(RunConfigTest, TheRanksOfALogAreSharedByTheProcessesThatAreHere) {
+  TrainOptions options = Parse({"--graph", "g"}).options;
+  options.world_size = 4;
+  const std::string log = LogOf(options);
+  const Parsed alone = Parse({"--config", log});
+  ASSERT_TRUE(alone.begins);
+  EXPECT_EQ(alone.options.world_size, 1);
+  EXPECT_EQ(alone.options.ranks_here(), 4);
+  const auto processes = [](const char* count) {
+    return std::map<std::string, std::string>{
+        {"RANK", "0"}, {"WORLD_SIZE", count}, {"MASTER_ADDR", "h"}, {"MASTER_PORT", "77"}};
+  };
+  EXPECT_EQ(Parse({"--config", log}, processes("2")).options.ranks_here(), 2);
+  EXPECT_EQ(Parse({"--config", log}, processes("4")).options.logical_ranks, 0);
+  EXPECT_THAT(Refusal({"--config", log}, processes("3")),
+              HasSubstr("of a run of 4 ranks, which 3 processes cannot share"));
+  EXPECT_EQ(Parse({"--config", log, "--world-size", "1"}).options.ranks_here(), 1);
+  EXPECT_EQ(Parse({"--config", log, "--logical-ranks", "2"}).options.ranks_here(), 2);
 }
 
 TEST_F(RunConfigTest, AKeyOfALogThatNobodyKnowsIsRefused) {

@@ -105,12 +105,16 @@ StatusOr<std::map<int64_t, fs::path>> ListCheckpoints(const fs::path& dir) {
   return found;
 }
 
+StatusOr<CheckpointManifest> ReadCheckpointManifest(const fs::path& folder) {
+  const fs::path path = folder / kManifestFile;
+  HG_ASSIGN_OR_RETURN(const Json json, ReadManifest(path));
+  return ManifestFromJson(json, path.string());
+}
+
 StatusOr<StoredCheckpoint> ReadStoredCheckpoint(const fs::path& folder) {
   StoredCheckpoint checkpoint;
   checkpoint.folder = folder;
-  const fs::path path = folder / kManifestFile;
-  HG_ASSIGN_OR_RETURN(const Json json, ReadManifest(path));
-  HG_ASSIGN_OR_RETURN(checkpoint.manifest, ManifestFromJson(json, path.string()));
+  HG_ASSIGN_OR_RETURN(checkpoint.manifest, ReadCheckpointManifest(folder));
   for (const FileEntry& entry : checkpoint.manifest.files) {
     HG_RETURN_IF_ERROR(VerifyFile(folder, entry));
     HG_ASSIGN_OR_RETURN(SafetensorsFile file, SafetensorsFile::Open(folder / entry.path));
@@ -119,20 +123,37 @@ StatusOr<StoredCheckpoint> ReadStoredCheckpoint(const fs::path& folder) {
   return checkpoint;
 }
 
-StatusOr<StoredCheckpoint> ReadNewestCheckpoint(const fs::path& dir) {
+StatusOr<StoredCheckpoint> ReadNewestCheckpoint(const fs::path& dir, const CheckpointNeeds& needs,
+                                                OnDamaged on_damaged) {
   std::error_code ignored;
-  if (fs::exists(dir / kManifestFile, ignored)) return ReadStoredCheckpoint(dir);
+  if (fs::exists(dir / kManifestFile, ignored)) {
+    HG_ASSIGN_OR_RETURN(StoredCheckpoint checkpoint, ReadStoredCheckpoint(dir));
+    if (needs) HG_RETURN_IF_ERROR(needs(checkpoint));
+    return checkpoint;
+  }
   HG_ASSIGN_OR_RETURN(const auto found, ListCheckpoints(dir));
-  if (found.empty()) return NotFound("{}: there is no checkpoint", dir.string());
+  if (found.empty()) {
+    return NotFound(
+        "{}: {}; give the folder that a run was given as --checkpoint, or one of the folders {}N "
+        "in "
+        "it",
+        dir.string(), fs::exists(dir, ignored) ? "has no checkpoint" : "there is no such folder",
+        kNamePrefix);
+  }
   Status newest = OkStatus();
   for (auto entry = found.rbegin(); entry != found.rend(); ++entry) {
     auto read = ReadStoredCheckpoint(entry->second);
-    if (read.ok()) return read;
+    const bool damaged = !read.ok();
+    const Status status = damaged ? read.status() : needs ? needs(*read) : OkStatus();
+    if (status.ok()) return read;
     // Another version is not damage: older ones are no newer.
-    if (read.status().code() == absl::StatusCode::kFailedPrecondition) return read.status();
-    if (newest.ok()) newest = read.status();
+    if (absl::IsFailedPrecondition(status)) return status;
+    if (!damaged && !absl::IsNotFound(status) && !absl::IsDataLoss(status)) return status;
+    if (newest.ok()) newest = status;
+    if (on_damaged == OnDamaged::kPassOver) continue;
     const bool last = std::next(entry) == found.rend();
-    spdlog::warn("checkpoint {} is damaged: {}; {}", entry->second.string(), Message(read.status()),
+    spdlog::warn("checkpoint {} {}: {}; {}", entry->second.string(),
+                 damaged ? "is damaged" : "cannot be gone on from", Message(status),
                  last ? "there is none before it" : "taking the one before");
   }
   return NotFound("{}: none of {} checkpoints is whole; of the newest: {}", dir.string(),
@@ -191,6 +212,7 @@ StatusOr<fs::path> CheckpointFolder::Write(const CheckpointImage& image) const {
     manifest.files.push_back(std::move(entry));
   }
   HG_RETURN_IF_ERROR(WriteManifest(folder.path() / kManifestFile, ToJson(manifest)));
+  if (image.rest) HG_RETURN_IF_ERROR(image.rest());
   HG_RETURN_IF_ERROR(folder.Commit());
   RemoveOthers(steps);
   return target;

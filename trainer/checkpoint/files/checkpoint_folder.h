@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -24,6 +25,8 @@ struct CheckpointImage {
   std::map<std::string, std::vector<TensorBytes>> files;
   std::vector<std::shared_ptr<const void>> owners;
   double copy_seconds = 0;  // that training stood still for
+  // What must be durable besides, kept elsewhere; waits for it. Empty: nothing.
+  std::function<Status()> rest;
 };
 
 // A whole checkpoint, read. Movable; const methods are thread-safe.
@@ -43,17 +46,33 @@ struct StoredCheckpoint {
 [[nodiscard]] StatusOr<std::map<int64_t, std::filesystem::path>> ListCheckpoints(
     const std::filesystem::path& dir);
 
+// The manifest alone, whose checksum is verified. Errors as ReadStoredCheckpoint.
+[[nodiscard]] StatusOr<CheckpointManifest> ReadCheckpointManifest(
+    const std::filesystem::path& folder);
+
 // Reads one checkpoint and verifies all checksums.
 //   NotFound            no manifest, or a file of it is missing
 //   DataLoss            damaged: file and rule are named
 //   FailedPrecondition  of another format version
 [[nodiscard]] StatusOr<StoredCheckpoint> ReadStoredCheckpoint(const std::filesystem::path& folder);
 
-// The newest whole checkpoint below `dir`, or the one that `dir` is itself. A damaged one is named
-// in a warning with what is wrong, and the one before it is taken.
-//   NotFound            there is none: whether any was there, and what is wrong with the newest
+// What else a checkpoint needs: NotFound or DataLoss if that is not there, or damaged.
+using CheckpointNeeds = std::function<Status(const StoredCheckpoint& checkpoint)>;
+
+// Whether damaged checkpoints are warned of; who only looks at what another reader is about to read
+// passes over them in silence.
+enum class OnDamaged { kWarn, kPassOver };
+
+// The newest whole checkpoint below `dir` that has what it needs, or the one that `dir` is itself.
+// A damaged one is named in a warning with what is wrong, if `on_damaged` says so, and the one
+// before it is taken; so is one whose `needs` are NotFound or DataLoss.
+//   NotFound            there is none: whether any was there, and what is wrong with the newest; or
+//                       what to give instead
 //   FailedPrecondition  the newest whole one is of another format version
-[[nodiscard]] StatusOr<StoredCheckpoint> ReadNewestCheckpoint(const std::filesystem::path& dir);
+//   else                as `needs` says
+[[nodiscard]] StatusOr<StoredCheckpoint> ReadNewestCheckpoint(
+    const std::filesystem::path& dir, const CheckpointNeeds& needs = {},
+    OnDamaged on_damaged = OnDamaged::kWarn);
 
 // The folder that a run writes checkpoints to. For one thread at a time; one run at a time has it.
 class CheckpointFolder {
@@ -75,7 +94,7 @@ class CheckpointFolder {
   //   FailedPrecondition  a weight is not finite: nobody can go on from it, so that it takes no
   //                       place among those that are kept. The tensor is named
   //   ResourceExhausted   the disk is full
-  //   else                as WriteSafetensors and TemporaryFolder
+  //   else                as WriteSafetensors, TemporaryFolder and image.rest
   [[nodiscard]] StatusOr<std::filesystem::path> Write(const CheckpointImage& image) const;
 
  private:

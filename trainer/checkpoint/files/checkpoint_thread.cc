@@ -19,8 +19,8 @@ StatusOr<std::filesystem::path> WriteCaught(const CheckpointFolder& folder,
 
 }  // namespace
 
-CheckpointThread::CheckpointThread(CheckpointFolder folder)
-    : folder_(std::move(folder)), thread_([this] { Work(); }) {}
+CheckpointThread::CheckpointThread(CheckpointFolder folder, std::function<void()> after_each)
+    : folder_(std::move(folder)), after_each_(std::move(after_each)), thread_([this] { Work(); }) {}
 
 CheckpointThread::~CheckpointThread() {
   {
@@ -77,6 +77,7 @@ void CheckpointThread::Work() {
     outcome.status = written.status();
     if (written.ok()) outcome.folder = *std::move(written);
     outcome.seconds = watch.Seconds();
+    if (after_each_) after_each_();
     std::optional<CheckpointImage> done;  // freed without the lock
     const MutexLock lock(mutex_);
     done = std::exchange(image_, std::nullopt);

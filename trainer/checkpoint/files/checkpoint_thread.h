@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <thread>
 #include <vector>
@@ -26,7 +27,9 @@ struct CheckpointOutcome {
 // Thread-safe.
 class CheckpointThread {
  public:
-  explicit CheckpointThread(CheckpointFolder folder);
+  // `after_each`: called on the thread once an image is written, or could not be; busy() until
+  // then.
+  explicit CheckpointThread(CheckpointFolder folder, std::function<void()> after_each = {});
   // Waits for what is being written.
   ~CheckpointThread();
   CheckpointThread(const CheckpointThread&) = delete;
@@ -49,6 +52,7 @@ class CheckpointThread {
   void Work();
 
   const CheckpointFolder folder_;
+  const std::function<void()> after_each_;
   mutable Mutex mutex_;
   mutable CondVar changed_;
   std::optional<CheckpointImage> image_ HG_GUARDED_BY(mutex_);  // until it is written

@@ -11,6 +11,8 @@ namespace halograph {
 namespace {
 
 constexpr char kFormat[] = "halograph checkpoint";
+constexpr char kSnapshot[] = "snapshot";
+constexpr char kBestSnapshot[] = "best_snapshot";
 
 // Options that all ranks share and no step depends on: how long training goes on, what is done
 // beside it, and how many processes do it. The rest must be as it was.
@@ -39,6 +41,28 @@ void AddDifference(std::string_view what, std::string_view was, std::string_view
   differences->push_back(fmt::format("{} was {}, is {}", what, was, is));
 }
 
+// What helps where the ranks are others.
+std::string AdviceOnRanks(const RunIdentity& checkpoint, const RunIdentity& run) {
+  constexpr char kRanks[] = "world_size";
+  const std::string was = Shown(checkpoint.options, kRanks);
+  if (was == Shown(run.options, kRanks)) return "";
+  return fmt::format(
+      "; with --logical-ranks {} there are as many ranks in any number of processes that divides "
+      "it",
+      was);
+}
+
+// None if the key is not there.
+StatusOr<std::optional<CheckpointSnapshot>> SnapshotFromJson(const Json& json, const char* key,
+                                                             std::string_view where) {
+  if (!json.contains(key)) return std::optional<CheckpointSnapshot>();
+  HG_ASSIGN_OR_RETURN(const Json fields, GetObject(json, key, where));
+  CheckpointSnapshot snapshot;
+  HG_ASSIGN_OR_RETURN(snapshot.name, GetString(fields, "name", where));
+  HG_ASSIGN_OR_RETURN(snapshot.next_step, GetInt(fields, "next_step", where));
+  return std::optional(std::move(snapshot));
+}
+
 }  // namespace
 
 Status CheckSameRun(const RunIdentity& checkpoint, const RunIdentity& run, std::string_view where) {
@@ -57,8 +81,8 @@ Status CheckSameRun(const RunIdentity& checkpoint, const RunIdentity& run, std::
   }
   if (differences.empty()) return OkStatus();
   return FailedPrecondition(
-      "{}: this checkpoint is of another run: {}. Give what was given then, or another folder",
-      where, fmt::join(differences, "; "));
+      "{}: this checkpoint is of another run: {}. Give what was given then, or another folder{}",
+      where, fmt::join(differences, "; "), AdviceOnRanks(checkpoint, run));
 }
 
 const FileEntry* CheckpointManifest::Find(std::string_view file) const {
@@ -70,21 +94,27 @@ const FileEntry* CheckpointManifest::Find(std::string_view file) const {
 Json ToJson(const CheckpointManifest& manifest) {
   Json files = Json::array();
   for (const FileEntry& entry : manifest.files) files.push_back(ToJson(entry));
-  return Json{{"format", kFormat},
-              {"format_version", kCheckpointVersion},
-              {"build", manifest.build},
-              {"time", manifest.time},
-              {"graph_identity", manifest.run.graph},
-              {"model", manifest.run.model},
-              {"task", manifest.run.task},
-              {"options", manifest.run.options},
-              {"epoch", manifest.place.epoch},
-              {"step", manifest.place.step},
-              {"steps_done", manifest.place.steps_done},
-              {"steps_per_epoch", manifest.place.steps_per_epoch},
-              {"progress", manifest.progress},
-              {"facts", manifest.facts},
-              {"files", std::move(files)}};
+  Json json{{"format", kFormat},
+            {"format_version", kCheckpointVersion},
+            {"build", manifest.build},
+            {"time", manifest.time},
+            {"graph_identity", manifest.run.graph},
+            {"model", manifest.run.model},
+            {"task", manifest.run.task},
+            {"options", manifest.run.options},
+            {"epoch", manifest.place.epoch},
+            {"step", manifest.place.step},
+            {"steps_done", manifest.place.steps_done},
+            {"steps_per_epoch", manifest.place.steps_per_epoch},
+            {"progress", manifest.progress},
+            {"facts", manifest.facts},
+            {"files", std::move(files)}};
+  for (const auto& [key, field] :
+       {std::pair{kSnapshot, &manifest.snapshot}, {kBestSnapshot, &manifest.best_snapshot}}) {
+    if (!field->has_value()) continue;
+    json[key] = Json{{"name", (*field)->name}, {"next_step", (*field)->next_step}};
+  }
+  return json;
 }
 
 StatusOr<CheckpointManifest> ManifestFromJson(const Json& json, std::string_view where) {
@@ -119,6 +149,8 @@ StatusOr<CheckpointManifest> ManifestFromJson(const Json& json, std::string_view
     return DataLoss("{}: step {} is beyond the epoch's {}", where, place.step,
                     place.steps_per_epoch);
   }
+  HG_ASSIGN_OR_RETURN(manifest.snapshot, SnapshotFromJson(json, kSnapshot, where));
+  HG_ASSIGN_OR_RETURN(manifest.best_snapshot, SnapshotFromJson(json, kBestSnapshot, where));
   HG_ASSIGN_OR_RETURN(manifest.progress, GetObject(json, "progress", where));
   HG_ASSIGN_OR_RETURN(manifest.facts, GetObject(json, "facts", where));
   HG_ASSIGN_OR_RETURN(const Json files, GetArray(json, "files", where));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +21,8 @@ inline constexpr char kManifestFile[] = "manifest.json";
 inline constexpr char kModelFile[] = "model.safetensors";
 inline constexpr char kBestFile[] = "best.safetensors";
 inline constexpr char kOptimizerFile[] = "optimizer.safetensors";
+// In it, before the name of a buffer that each rank has its own of.
+inline constexpr char kOfRanks[] = "ranks.";
 
 // What a run is, as far as its steps depend on it. A run goes on only from a checkpoint of the same
 // one.
@@ -47,11 +50,21 @@ struct CheckpointPlace {
   bool operator==(const CheckpointPlace&) const = default;
 };
 
+// Mutable tensors of the moment, which the store keeps under a name.
+struct CheckpointSnapshot {
+  std::string name;
+  int64_t next_step = 0;  // of the pushes after it (SyncStep)
+
+  bool operator==(const CheckpointSnapshot&) const = default;
+};
+
 struct CheckpointManifest {
   std::string build;  // that wrote it
   double time = 0;    // when the moment was, seconds since 1970
   RunIdentity run;
   CheckpointPlace place;
+  std::optional<CheckpointSnapshot> snapshot = {};       // where inputs are learnt
+  std::optional<CheckpointSnapshot> best_snapshot = {};  // that kBestFile goes with
   // What training has come to so far, best epoch included (training/training_state.h).
   Json progress = Json::object();
   // Facts that nothing is decided by: model's options, sizes, ranks.

@@ -1,0 +1,172 @@
+#!/usr/bin/env python3
+"""Checkpoints of runs that learn inputs: killed runs that go on learn the same rows as undisturbed
+ones, in a trainer's own state folder and on servers."""
+import json
+import signal
+
+from harness import npy, programs
+from harness.cora_in_two import CoraInTwoTest
+from harness.programs import must, seconds, wait_until
+from harness.training import options, start_ranks
+
+RUN = dict(embed="node:16", hidden=16, fanouts="5,5", batch_size=20, epochs=25, seed=3, threads=1,
+           predict_what="logits")
+MEASURES = ("valid_acc", "test_acc", "valid_loss", "test_loss")
+
+
+def lines_of(path):
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def evaluations(log):
+    """What each epoch was evaluated to; of two lines of one epoch the later counts."""
+    return {line["epoch"]: [line[key] for key in MEASURES]
+            for line in lines_of(log) if "valid_loss" in line and "final" not in line}
+
+
+class LearntCheckpointsTest(CoraInTwoTest):
+    def setUp(self):
+        super().setUp()
+        self.folder = self.box.folder / "checkpoints"
+        self.log = self.box.folder / "log.jsonl"
+        self.servers = []
+
+    def names(self):
+        return sorted(path.name for path in self.folder.glob("step-*") if "." not in path.name)
+
+    def manifest(self, name):
+        return json.loads((self.folder / name / "manifest.json").read_text())
+
+    def named_snapshots(self, folder):
+        """What the checkpoints of a folder name: at their moments, and of the best evaluations."""
+        manifests = [json.loads(path.read_text()) for path in folder.glob("step-*/manifest.json")]
+        return {manifest[key]["name"] for manifest in manifests
+                for key in ("snapshot", "best_snapshot") if key in manifest}
+
+    def serve(self, state, listen=("127.0.0.1:0",) * 2):
+        self.servers = [self.box.start_server(self.graph, part, "--state", state, listen=listen[part])
+                        for part in (0, 1)]
+        return [programs.address(server) for server in self.servers]
+
+    def end_servers(self, how):
+        for server in self.servers:
+            server.signal(how)
+        for server in self.servers:
+            server.wait(seconds(30))
+
+    def ctl(self, command, servers, *args):
+        return must(self.box.run("halograph-ctl", "state", command, "--servers", ",".join(servers),
+                                 *args, timeout=60))
+
+    def rows(self, servers, name):
+        """All learnt rows, by original id."""
+        folder = self.box.folder / name
+        self.ctl("export", servers, "--type", "node", "--tensor", "embedding", "--output", folder)
+        return npy.load(folder / "rows.npy").values
+
+    def snapshots(self, servers):
+        found = json.loads(self.ctl("snapshots", servers, "--json").out)
+        return {snapshot["name"] for snapshot in found}
+
+    def await_checkpoint(self, before, process):
+        """A newer one than those, and than that of the beginning."""
+        newest = before[-1:] or ["step-000000000"]
+        wait_until(lambda: self.names()[-1:] > newest or not process.running(), seconds(60),
+                   "a checkpoint")
+
+    def test_a_killed_run_goes_on_in_its_own_state_folder(self):
+        def run(state, log, predicted, **more):
+            return options(**{**RUN, "graph": self.graph, "state": state, "log": log,
+                              "predict": predicted, **more})
+
+        states = [self.box.folder / name for name in ("state-of-whole", "state")]
+        whole, predicted = self.box.folder / "whole.jsonl", self.box.folder / "predicted.npy"
+        must(self.box.run("halograph-train",
+                          *run(states[0], whole, self.box.folder / "whole.npy",
+                               checkpoint=self.box.folder / "of-whole")))
+        words = run(states[1], self.log, predicted, checkpoint=self.folder, checkpoint_every="4",
+                    resume=True)
+        for how in (signal.SIGKILL, signal.SIGTERM, signal.SIGKILL, signal.SIGTERM):
+            before = self.names()
+            process = self.box.start("halograph-train", *words)
+            self.await_checkpoint(before, process)
+            process.signal(how)
+            if process.wait(seconds(30)) == 1:
+                self.assertIn("stopped by signal", process.err)
+        self.assertGreater(len(lines_of(self.log)), 0)
+        must(self.box.run("halograph-train", *words))
+        self.assertEqual(evaluations(whole), evaluations(self.log))
+        self.assertEqual((self.box.folder / "whole.npy").read_bytes(), predicted.read_bytes())
+        found = []
+        for state in states:
+            servers = self.serve(state)
+            found.append(self.rows(servers, state.name + "-rows"))
+            if state == states[1]:
+                self.assertEqual(self.named_snapshots(self.folder), self.snapshots(servers))
+            self.end_servers(signal.SIGTERM)
+        self.assertEqual(found[0], found[1])
+
+    def test_ranks_go_on_although_a_rank_and_the_servers_are_killed(self):
+        servers = self.serve(self.box.folder / "state")
+
+        def run(**more):
+            return start_ranks(self.box, 2, **{**RUN, "servers": ",".join(servers),
+                                               "timeout": "20s", **more})
+
+        def end(ranks):
+            return [rank.wait(seconds(120)) for rank in ranks]
+
+        of_whole = self.box.folder / "of-whole"
+        self.assertEqual([0, 0], end(run(predict=self.box.folder / "whole.npy",
+                                         checkpoint=of_whole)))
+        whole = evaluations(self.box.folder / "rank0.jsonl")
+        rows = self.rows(servers, "rows-of-whole")
+        given = dict(embed_begin="fresh", checkpoint=self.folder, checkpoint_every="3", resume=True,
+                     predict=self.box.folder / "predicted.npy")
+        (self.box.folder / "rank0.jsonl").unlink()
+        for kill_servers in (False, True):
+            before = self.names()
+            ranks = run(**given)
+            self.await_checkpoint(before, ranks[0])
+            if kill_servers:
+                for rank in ranks:
+                    rank.signal(signal.SIGKILL)
+                self.end_servers(signal.SIGKILL)
+                self.serve(self.box.folder / "state", servers)
+            else:
+                ranks[1].signal(signal.SIGKILL)
+                self.assertEqual(1, ranks[0].wait(seconds(60)))
+                self.assertIn("the last good checkpoint is", ranks[0].err)
+            end(ranks)
+        ranks = run(**given)
+        self.assertEqual([0, 0], end(ranks), ranks[0].text)
+        self.assertIn("going on from", ranks[0].err)
+        self.assertEqual(whole, evaluations(self.box.folder / "rank0.jsonl"))
+        self.assertEqual((self.box.folder / "whole.npy").read_bytes(),
+                         (self.box.folder / "predicted.npy").read_bytes())
+        self.assertEqual(rows, self.rows(servers, "rows"))
+        self.assertEqual(self.named_snapshots(self.folder) | self.named_snapshots(of_whole),
+                         self.snapshots(servers), "each folder has its own")
+
+    def test_what_is_missing_is_named_and_the_one_before_it_taken(self):
+        servers = self.serve(self.box.folder / "state")
+        words = options(**{**RUN, "servers": ",".join(servers), "epochs": 4, "log": self.log,
+                           "checkpoint": self.folder, "checkpoint_every": "3", "resume": True})
+        must(self.box.run("halograph-train", *words))
+        newest, before = self.names()[-1], self.names()[-2]
+        gone = self.manifest(newest)["snapshot"]["name"]
+        self.ctl("delete", servers, "--name", gone)
+        result = must(self.box.run("halograph-train", *words))
+        self.assertRegex(result.err, rf"{newest} cannot be gone on from: .*{gone}.*"
+                                     "not in partition 0, 1.*taking the one before")
+        self.assertIn(f"going on from {self.folder / before}", result.err)
+        self.ctl("create", servers, "--type", "node", "--tensor", "of-others", "--dim", 2)
+        result = self.box.run("halograph-train", *words)
+        self.assertCode(1, result, "node node / of-others", "halograph-ctl state drop")
+        self.ctl("drop", servers, "--type", "node", "--tensor", "of-others")
+        other = [word if word != "node:16" else "node:24" for word in map(str, words)]
+        self.assertCode(1, self.box.run("halograph-train", *other), "dim")
+
+
+if __name__ == "__main__":
+    programs.main()
