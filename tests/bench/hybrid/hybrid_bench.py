@@ -19,13 +19,14 @@ import signal
 import subprocess
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+sys.path[:0] = map(str, pathlib.Path(__file__).resolve().parents[:2])
 
 from driver import graph as graphs  # noqa: E402
-from driver import link, report, variants  # noqa: E402
-from driver.network import Network, NetworkError, why_not  # noqa: E402
-from driver.processes import ProcessError  # noqa: E402
+from driver import report, variants  # noqa: E402
 from driver.trial import Trial, note  # noqa: E402
+from hosts import link  # noqa: E402
+from hosts.network import Network, NetworkError, why_not  # noqa: E402
+from hosts.processes import ProcessError  # noqa: E402
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[3]
 RATES = {"1gbit": 10**9, "10gbit": 10**10, "unlimited": None}
@@ -133,7 +134,8 @@ def version(options):
 
 
 def measure_condition(options, graph, condition, output):
-    measured = link.measure(options, condition)
+    measured = link.measure(condition.network, options.work, condition.delay_us,
+                            options.bin / "delay_proxy")
     output.write("link", {"condition": condition.name, **measured})
     note(f"{condition.name}: round trip {1e3 * measured['round_trip_s']:.3f} ms, "
          f"{8e-9 * measured['bytes_per_s']:.2f} Gbit/s")

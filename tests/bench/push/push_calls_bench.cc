@@ -16,6 +16,7 @@
 
 #include "client/open/open_stores.h"
 #include "common/base/build_info.h"
+#include "common/base/kept_memory.h"
 #include "common/base/stopwatch.h"
 #include "common/storage/file.h"
 #include "tests/bench/cpu_model.h"
@@ -143,6 +144,7 @@ int main(int argc, char** argv) {
                "[ENTRIES]]]\n");
     return 2;
   }
+  halograph::KeepFreedMemory(halograph::kFreedBytesOfATrainer);
   halograph::PushWorkload workload;
   const int rounds = argc > 3 ? std::stoi(argv[3]) : 15;
   if (argc > 4) workload.rows = std::stoll(argv[4]);

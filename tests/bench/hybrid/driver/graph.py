@@ -26,15 +26,6 @@ def prepare(options):
     return parts
 
 
-def own_part(graph, host, folder):
-    """A partition folder as a host has it that keeps its own part only: links into `graph`."""
-    mine = folder / f"part-of-host{host}"
-    mine.mkdir()
-    name = f"part-{host:04d}"
-    (mine / name).symlink_to(graph / name)
-    return mine
-
-
 def _run(*command):
     words = [str(word) for word in command]
     print("running", " ".join(words), flush=True)

@@ -8,8 +8,8 @@ import tempfile
 import time
 
 from driver import variants
-from driver.graph import own_part
-from driver.processes import Group, ProcessError
+from hosts.disk import own_part
+from hosts.processes import Group, ProcessError
 
 MEASURE_EVERY_S = 0.1  # memory
 POLL_S = 0.02  # the log, for the end of an epoch
