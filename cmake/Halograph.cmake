@@ -4,10 +4,11 @@
 #   halograph_program(halograph-server SOURCES main.cc DEPS ...)  -> build/<preset>/bin
 #   halograph_test_library(test_support SOURCES ...)  what several tests share
 #   halograph_test(NAME SOURCES x_test.cc DEPS ... [LABELS unit])  one GoogleTest program
-# The sources of a target are compiled together. One with hot loops says ALONE: what GCC inlines into
-# what hangs on the sources that it sees at once. Libraries and programs share precompiled headers of
-# what almost every source includes, and tests theirs. A target of which most sources include libtorch
-# says TORCH, one with such headers of its own OWN_HEADERS.
+# The sources of a target are compiled together. Those with hot loops are named after ALONE, and are
+# not: what GCC inlines into what hangs on the sources that it sees at once. ALONE without names means
+# all. Libraries and programs share precompiled headers of what almost every source includes, and tests
+# theirs. A target of which most sources include libtorch says TORCH, one with such headers of its own
+# OWN_HEADERS.
 include_guard()
 
 set(CMAKE_CXX_STANDARD 20)
@@ -62,14 +63,17 @@ target_compile_options(halograph_test_flags INTERFACE -O0)
 # Most of the time of a source goes into headers and what it takes of their templates: alone, the
 # sources of a target take two to three times as long as together.
 set(CMAKE_UNITY_BUILD_BATCH_SIZE 20)
-set(kinds ALONE TORCH OWN_HEADERS)
-set(lists SOURCES DEPS LABELS ENVIRONMENT)
+set(kinds TORCH OWN_HEADERS)
+set(lists SOURCES ALONE DEPS LABELS ENVIRONMENT)
 
 # `headers` and `torch_headers`: the targets whose precompiled headers it takes.
 function(halograph_compile name headers torch_headers)
   cmake_parse_arguments(ARG "${kinds}" "" "${lists}" ${ARGN})
-  if(NOT ARG_ALONE)
+  if(NOT "ALONE" IN_LIST ARG_KEYWORDS_MISSING_VALUES)
     set_target_properties(${name} PROPERTIES UNITY_BUILD ON)
+  endif()
+  if(NOT CMAKE_UNITY_BUILD)  # which presets that measure nothing set, to compile all together
+    set_source_files_properties(${ARG_ALONE} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   endif()
   if(ARG_TORCH)  # its headers take most of the time of a source that includes them
     target_precompile_headers(${name} REUSE_FROM ${torch_headers})
