@@ -22,10 +22,11 @@ endif()
 
 find_program(HALOGRAPH_CCACHE ccache)
 if(HALOGRAPH_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  # Precompiled headers hide from ccache unless it is told that time stamps do not matter.
+  # Precompiled headers hide from ccache unless it is told that time stamps do not matter. Clones in
+  # different folders share what they compile.
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
       CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
-      ${HALOGRAPH_CCACHE})
+      CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${HALOGRAPH_CCACHE})
 endif()
 
 add_library(halograph_flags INTERFACE)
