@@ -3,6 +3,7 @@ import os
 import pathlib
 import re
 import shutil
+import sys
 import unittest
 
 from harness import npy
@@ -209,3 +210,7 @@ def write_edge_list(path, edges, comment="# made"):
 def read_edge_list(lines):
     """[(source, destination)] of SNAP's text."""
     return [tuple(map(int, line.split())) for line in lines if line.strip() and line[0] != "#"]
+
+
+if __name__ == "__main__":  # python3 -m harness.datasets FOLDER: writes the typed graph there
+    write_typed(pathlib.Path(sys.argv[1]))
