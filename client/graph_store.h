@@ -1,7 +1,7 @@
 // GraphStore: minibatch sampling, wherever the topology is. Implementations: local/ (mapped
-// partition folder), remote/ (partition servers) and own_part/ (some partitions mapped, the rest
-// behind another store). For the same partition folder they give the same minibatches, bit for bit
-// (invariant 4).
+// folder), remote/ (servers), own_part/ (some partitions mapped, the rest behind another store):
+// these give the same minibatches, bit for bit (invariant 4). So does part_alone/ (one part and its
+// halo), but that it cuts what lies beyond the halo; CallStats::cut_nodes counts that.
 //
 // Thread-safe: any number of threads may call at once, each with a context of its own.
 #pragma once

@@ -1,6 +1,6 @@
 // KVStore: rows of tensors by global id, and task sets, wherever they are. Implementations: local/
-// (mapped partition folder), remote/ (partition servers) and own_part/ (some partitions mapped, the
-// rest behind another store).
+// (mapped partition folder), remote/ (partition servers), own_part/ (some partitions mapped, the
+// rest behind another store) and part_alone/ (one part and its halo).
 //
 // Thread-safe: any number of threads may call at once, each with a context of its own.
 #pragma once

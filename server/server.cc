@@ -260,8 +260,8 @@ bool Server::Drain(std::chrono::nanoseconds timeout) {
   state_->Stop();
   state_->log.LogLeft(std::chrono::steady_clock::now() + ClientTable::kSilence);
   spdlog::info(
-      "drained in {}, then stopped gRPC in {}; {} calls were cut off, of them {} answered and not "
-      "read",
+      "drained in {}, then stopped gRPC in {}; {} calls were ended early, {} of them because their "
+      "clients did not read the replies",
       FormatSeconds(std::chrono::duration<double>(drained - begin).count()),
       FormatSeconds(
           std::chrono::duration<double>(std::chrono::steady_clock::now() - drained).count()),

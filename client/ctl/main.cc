@@ -44,7 +44,7 @@ Status PrintStatus(const StatusOptions& options) {
     return Unavailable("servers that are down: {} of {}{}", down, servers.size(),
                        all_served ? "; those that answer serve every part" : "");
   }
-  return problems.empty() ? OkStatus() : Unavailable("not all is as it should be: see above");
+  return problems.empty() ? OkStatus() : Unavailable("there are problems: they are listed above");
 }
 
 // Until it is stopped, with --watch.

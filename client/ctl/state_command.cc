@@ -164,7 +164,7 @@ Status ExportOfSnapshot(const StateFlags& flags) {
 Status Export(const StateFlags& flags) {
   if (!flags.name.empty()) return ExportOfSnapshot(flags);
   if (flags.spec.ref.name.empty()) {
-    return InvalidArgument("--name of a snapshot, or --tensor, or both: what to export");
+    return InvalidArgument("nothing to export: give --name of a snapshot, or --tensor, or both");
   }
   HG_ASSIGN_OR_RETURN(const RemoteStores stores, Open(flags));
   CallContext context;

@@ -98,8 +98,8 @@ StatusOr<Descriptions> Answers::Finish() {
   for (size_t server = 0; server < descriptions_.size(); ++server) {
     if (descriptions_[server] != nullptr) continue;
     spdlog::warn(
-        "{} does not answer: all parts have other servers, so that it is not waited for; it is "
-        "taken in when it comes{}",
+        "{} does not answer; going on without it, since other servers have its parts. It is used "
+        "once it answers{}",
         options_.servers[server],
         errors_[server].ok() ? "" : fmt::format(" ({})", Message(errors_[server])));
   }

@@ -69,7 +69,11 @@ std::function<Status(ReplyPieces)> Reading(Mutex* mutex, Take take) {
 template <typename Value>
 Status CheckParts(const Cluster& cluster, const std::map<int, Value>& by_part) {
   for (int part = 0; part < cluster.info().book.num_parts(); ++part) {
-    if (by_part.count(part) == 0) return DataLoss("no server tells of partition {}", part);
+    if (by_part.count(part) == 0)
+      return DataLoss(
+          "no server described its tensors of partition {}: "
+          "are all servers of one version?",
+          part);
   }
   return OkStatus();
 }

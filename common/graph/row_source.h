@@ -1,6 +1,6 @@
 // Where rows come from: a tensor has one source of rows a partition, and a catalog says what
-// tensors there are and which of their rows are here. Mapped files are the one kind of source now;
-// rows that change stand behind the same two interfaces.
+// tensors there are and which of their rows are here. Sources are mapped files of the partition
+// folder; the rows of mutable tensors (common/state) are pulled by way of StateStore.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
-// StateStore: the mutable tensors of one partition. Rows and optimizer state are in memory; every
-// push is in a log before it is acknowledged; checkpoints bound the log. The same engine serves a
-// server and a trainer that has no server. It knows neither gRPC nor RocksDB.
+// StateStore: the mutable tensors of one partition. Rows are in memory, or by key on disk where
+// they exceed it. Every push is in a log before it is acknowledged; checkpoints bound the log.
+// Servers and trainers without one have the same engine. It knows neither gRPC nor RocksDB.
 //
 // Deadlines of WorkLimits count in the time of Env: `deadline` is a time point whose time since its
 // epoch is compared with Scheduler::NowNs (for SystemEnv that is std::chrono::steady_clock).
@@ -263,9 +263,9 @@ class StateStore {
   // Keeps the state of one moment under `name`, durably. `step`: the moment after that step, for
   // which it waits; null: now. Pushes go on meanwhile.
   //   AlreadyExists  a snapshot of this name; InvalidArgument: a name that is not [A-Za-z0-9._-]+
-  //   FailedPrecondition  the step is over for a tensor: it is named. A tensor of an earlier run
-  //   that
-  //                       nobody pushes to counts too: drop it, or snapshot without a step
+  //   FailedPrecondition  the step is over for a tensor: it is named. A tensor of an earlier
+  //                       run that nobody pushes to counts too: drop it, or take a snapshot
+  //                       without a step
   //   DeadlineExceeded    the step did not come within step_timeout_ns; or `limits`, as Checkpoint
   [[nodiscard]] virtual StatusOr<SnapshotInfo> Snapshot(const std::string& name,
                                                         std::optional<int64_t> step,

@@ -140,7 +140,7 @@ class RefusalTest(TypedBase):
         state = dict(state=self.state())
         self.refused(1, "--fanouts: no relation 'sites'", "'author:writes:paper'",
                      fanouts="sites=2:2,*=1:1", **state)
-        self.refused(1, "--eval-fanouts: nothing is said of", "add *=0:0",
+        self.refused(1, "--eval-fanouts: no fanout for", "add *=0:0",
                      eval_fanouts="cites=2:2", **state)
         self.refused(2, "--fanouts is cites=2: 1 fanouts", fanouts="cites=2,*=1:1", **state)
         self.refused(2, "--blocks 3 does not divide --hidden 64", blocks=3, **state)

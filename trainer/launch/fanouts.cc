@@ -101,8 +101,10 @@ StatusOr<std::vector<const std::vector<int32_t>*>> ByRelation(const Fanouts& fan
   }
   if (without.empty()) return found;
   const std::vector<std::string> zeros(fanouts.named.front().layers.size(), "0");
-  return InvalidArgument("nothing is said of {}: add *={} to leave out what is not named",
-                         Triples(schema, without), fmt::join(zeros, ":"));
+  return InvalidArgument(
+      "no fanout for {}: add *={} to sample nothing from relations "
+      "that are not named",
+      Triples(schema, without), fmt::join(zeros, ":"));
 }
 
 }  // namespace

@@ -96,8 +96,8 @@ void PlanSampling(Session& session) {
   }
   if (session.sampler.table_bytes <= threads.memory) return;
   spdlog::warn(
-      "rank {}: one minibatch in the making needs tables of {}, more than --sampler-memory {}: "
-      "making one at a time",
+      "rank {}: sampling one minibatch needs tables of {}, more than --sampler-memory {}: "
+      "sampling one minibatch at a time",
       session.options.rank, FormatBytes(session.sampler.table_bytes), FormatBytes(threads.memory));
 }
 

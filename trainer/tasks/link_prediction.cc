@@ -301,10 +301,9 @@ Status LinkPrediction::CheckGraph(GraphStore& graph, Communicator& ranks,
   }
   if (ways_back == 0 || ranks.rank() != 0) return OkStatus();
   spdlog::warn(
-      "task '{}': of {} of the {} edges that are held out, the graph has the way back. Where an "
-      "edge and its way back say the same, as in an undirected graph, training sees what it is "
-      "asked for later: partition the graph without both then. Where they do not, as in a "
-      "knowledge graph, nothing is wrong",
+      "task '{}': the graph has the reverse of {} of the {} edges that are held out. In an "
+      "undirected graph training then sees edges that it is asked for later: partition the graph "
+      "without both directions. In a directed graph, such as a knowledge graph, ignore this",
       name_, ways_back, held_out);
   return OkStatus();
 }

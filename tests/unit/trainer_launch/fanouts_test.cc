@@ -100,7 +100,7 @@ TEST(FanoutsTest, WhatCannotBeMeantIsRefused) {
       {"*=5:5,*=4:4", "'*' is named twice"},
       {"5,5,*=4:4", "5,5 stands beside *="},
       {"by=5:5,cites=1:1",
-       "nothing is said of 'author:writes:paper', 'editor:writes:paper': add "
+       "no fanout for 'author:writes:paper', 'editor:writes:paper': add "
        "*=0:0"},
       {"5", "--fanouts is 5: 1 fanouts, expected one for each of 2 layers (--layers)"},
       {"5,5,by=1", "--fanouts is by=1: 1 fanouts, expected one for each of 2 layers"},
