@@ -190,7 +190,36 @@ StatusOr<std::vector<int>> SeedTypes(const Schema& schema, const Task& task) {
   return types;
 }
 
-StatusOr<int64_t> NumClasses(KVStore& kv, const Task& task) {
+// What labels say of their classes where the task does not.
+struct FoundClasses {
+  int64_t classes = 0;  // one more than the largest
+  int64_t occurring = 0;
+  int64_t rows = 0;  // that have a label
+};
+
+StatusOr<FoundClasses> ClassesOfLabels(KVStore& kv, const Task& task) {
+  const LabelRule rule{.kind = NodeTaskKind::kClassification, .classes = kMaxClasses};
+  FoundClasses found;
+  std::vector<bool> occurs(1);
+  for (const char* const set : {"train", "valid", "test"}) {
+    HG_RETURN_IF_ERROR(ForLabels(kv, task, set, rule, [&](const LabelRows& labels) {
+      for (const int64_t label : labels.As<int64_t>()) {
+        if (label == kUnlabelled) continue;
+        ++found.rows;
+        const auto bit = static_cast<size_t>(label);
+        if (bit >= occurs.size()) occurs.resize(bit + 1);
+        occurs[bit] = true;
+      }
+    }));
+  }
+  found.classes = std::ssize(occurs);
+  found.occurring = std::count(occurs.begin(), occurs.end(), true);
+  return found;
+}
+
+// `said`: whether the user or the task said that labels are classes. If not, labels that look like
+// values are refused: of the year 2019, the last layer would have 2,020 columns.
+StatusOr<int64_t> NumClasses(KVStore& kv, const Task& task, bool said) {
   if (task.metadata.contains("num_classes")) {
     HG_ASSIGN_OR_RETURN(const int64_t classes,
                         GetInt(task.metadata, "num_classes", "task '" + task.name + "'"));
@@ -200,14 +229,13 @@ StatusOr<int64_t> NumClasses(KVStore& kv, const Task& task) {
     }
     return classes;
   }
-  const LabelRule rule{.kind = NodeTaskKind::kClassification, .classes = kMaxClasses};
-  int64_t largest = 0;
-  for (const char* const set : {"train", "valid", "test"}) {
-    HG_RETURN_IF_ERROR(ForLabels(kv, task, set, rule, [&](const LabelRows& labels) {
-      for (const int64_t label : labels.As<int64_t>()) largest = std::max(largest, label);
-    }));
-  }
-  return largest + 1;
+  HG_ASSIGN_OR_RETURN(const FoundClasses found, ClassesOfLabels(kv, task));
+  if (said || found.classes <= std::max<int64_t>(found.rows, 1)) return found.classes;
+  return InvalidArgument(
+      "task '{}': its largest label is {}, which makes {} classes, more than the {} rows that have "
+      "a label ({} classes occur): if labels are values, say --task-kind regression; if they are "
+      "classes, say --task-kind classification, or give num_classes in the task's metadata",
+      task.name, found.classes - 1, found.classes, found.rows, found.occurring);
 }
 
 }  // namespace
@@ -242,7 +270,9 @@ StatusOr<NodeTaskRows> ReadNodeTask(KVStore& kv, const std::string& name,
   HG_ASSIGN_OR_RETURN(read.node_types, SeedTypes(schema, task));
   HG_ASSIGN_OR_RETURN(read.rule.kind, KindOf(task, asked));
   if (read.rule.kind == NodeTaskKind::kClassification) {
-    HG_ASSIGN_OR_RETURN(read.rule.classes, NumClasses(kv, task));
+    HG_ASSIGN_OR_RETURN(
+        read.rule.classes,
+        NumClasses(kv, task, asked.has_value() || task.metadata.contains(kTaskKindKey)));
   } else {
     HG_ASSIGN_OR_RETURN(const TensorSpec* const labels,
                         FindTensor(task.sets.front().arrays, "labels", task.name));

@@ -48,7 +48,9 @@ struct NodeTaskRows {
 // Reads the rank's seeds and labels of every set: only rows of the parts that have some of them.
 // `asked`: as KindOf. The number of classes is the task's `num_classes`; else one more than the
 // largest label of all ranks, for which every rank looks at all rows once, a part at a time.
-//   InvalidArgument     seeds are edges or tuples; or as KindOf
+//   InvalidArgument     seeds are edges or tuples; or as KindOf; or labels that would be more
+//                       classes than rows have a label, where neither the task nor `asked` says
+//                       that they are classes: they look like values
 //   FailedPrecondition  no train set or no seed in it, or a set without labels
 //   OutOfRange          a label that is none (ConvertLabels), the set named: only some ranks may
 //                       have met it

@@ -251,6 +251,26 @@ TEST_F(LabelKindsTest, DtypeColumnsAndClassesTellTheKindWhereNothingElseDoes) {
   EXPECT_EQ(Kind(), NodeTaskKind::kMultiLabel);
 }
 
+TEST_F(LabelKindsTest, MoreClassesThanLabelledRowsAreRefusedUnlessSomebodySaysTheyAreClasses) {
+  OpenLabelled<int64_t>({2019, 1998, 2019, -1}, 0);
+  EXPECT_EQ(Read().status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(
+      Message(Read().status()),
+      AllOf(HasSubstr("largest label is 2019"), HasSubstr("2020 classes"),
+            HasSubstr("the 3 rows that have a label (2 classes occur)"),
+            HasSubstr("--task-kind regression"), HasSubstr("num_classes in the task's metadata")));
+  EXPECT_EQ(Read(NodeTaskKind::kClassification)->rule.classes, 2020);
+  EXPECT_EQ(Read(NodeTaskKind::kRegression)->rule.kind, NodeTaskKind::kRegression);
+  OpenLabelled<int64_t>({2019, 1998, 2019, -1}, 0, {{"num_classes", 2020}});
+  EXPECT_EQ(Read()->rule.classes, 2020);
+  OpenLabelled<int64_t>({2019, 1998, 2019, -1}, 0, {{"task_kind", "classification"}});
+  EXPECT_EQ(Read()->rule.classes, 2020);
+  OpenLabelled<int64_t>({3, 3, 3, 3}, 0);
+  EXPECT_EQ(Read()->rule.classes, 4) << "as many as rows";
+  OpenLabelled<int64_t>({-1, 4, 0, 0}, 0);
+  EXPECT_THAT(Message(Read().status()), HasSubstr("5 classes, more than the 3 rows"));
+}
+
 TEST_F(LabelKindsTest, TheTaskSaysItsKindAndTheUserHasTheLastWord) {
   OpenLabelled<int64_t>({1, 0, 1, 0}, 0, {{"task_kind", "regression"}});
   EXPECT_EQ(Kind(), NodeTaskKind::kRegression);
