@@ -105,6 +105,11 @@ inline MutableRows MutableRowsOf(const torch::Tensor& matrix) {
   return {matrix.data_ptr<float>(), matrix.stride(0)};
 }
 
+// The words of a mask, or null for no tensor.
+inline uint64_t* WordsOf(const torch::Tensor& mask) {
+  return mask.defined() ? reinterpret_cast<uint64_t*>(mask.data_ptr<int64_t>()) : nullptr;
+}
+
 // Rows of sources, picked by destination; rows of destinations, picked by source.
 inline PickedRows PickBy(const BlockTensors& block, const torch::Tensor& rows) {
   return {block.indptr.data_ptr<int64_t>(), block.indices.data_ptr<int32_t>(), ConstRowsOf(rows),

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "trainer/kernels/block_tensors.h"
+#include "trainer/kernels/finish_rows.h"
 #include "trainer/kernels/layer_epilogue.h"
 #include "trainer/kernels/product.h"
 
@@ -18,18 +19,6 @@ constexpr int64_t kBackwardRows = 192;
 // Gradients of weights and bias are summed over as many chunks of rows, each in order, and then
 // these in order, whatever the number of threads.
 constexpr int64_t kChunks = 4;
-
-const uint64_t* WordsOf(const torch::Tensor& mask) {
-  if (!mask.defined()) return nullptr;
-  return reinterpret_cast<const uint64_t*>(mask.data_ptr<int64_t>());
-}
-
-void AddBias(const MutableRows& z, int64_t cols, const float* bias, int64_t begin, int64_t end) {
-  for (int64_t row = begin; row < end; ++row) {
-    float* values = z.data + row * z.stride;
-    for (int64_t c = 0; c < cols; ++c) values[c] += bias[c];
-  }
-}
 
 void AddValues(const float* values, int64_t count, float* sums) {
   for (int64_t i = 0; i < count; ++i) sums[i] += values[i];
@@ -100,7 +89,6 @@ DenseResult DenseForward(const torch::Tensor& x, const MakeRows& make_rows,
   if (output.relu && mask_wanted) {
     result.mask = torch::empty({rows, MaskWords(out)}, torch::kInt64);
   }
-  auto* words = const_cast<uint64_t*>(WordsOf(result.mask));
   const MutableRows z = MutableRowsOf(result.out);
   const int64_t blocks = (rows + kForwardRows - 1) / kForwardRows;
   at::parallel_for(0, blocks, 1, [&](int64_t first, int64_t last) {
@@ -108,11 +96,7 @@ DenseResult DenseForward(const torch::Tensor& x, const MakeRows& make_rows,
       const int64_t begin = block * kForwardRows, end = std::min(rows, begin + kForwardRows);
       if (make_rows) make_rows(begin, end);
       multiply(begin, end, {z.data + begin * z.stride, z.stride});
-      if (output.relu) {
-        ReluEpilogue(z, out, biases.data_ptr<float>(), output.dropout, begin, end, words);
-      } else {
-        AddBias(z, out, biases.data_ptr<float>(), begin, end);
-      }
+      FinishInPlace(result.out, biases, output, begin, end, result.mask);
     }
   });
   return result;

@@ -10,10 +10,6 @@ namespace {
 // order, whatever the number of threads.
 constexpr int64_t kBiasChunks = 16;
 
-uint64_t* WordsIn(const torch::Tensor& mask) {
-  return reinterpret_cast<uint64_t*>(mask.data_ptr<int64_t>());
-}
-
 class FinishFunction : public torch::autograd::Function<FinishFunction> {
  public:
   static torch::Tensor forward(torch::autograd::AutogradContext* context, const torch::Tensor& z,
@@ -22,9 +18,9 @@ class FinishFunction : public torch::autograd::Function<FinishFunction> {
     const torch::Tensor out = z.clone();
     const torch::Tensor mask = torch::empty({rows, MaskWords(cols)}, torch::kInt64);
     const torch::Tensor biases = bias.contiguous();
+    const LayerOutput output = {.relu = true, .dropout = dropout};
     at::parallel_for(0, rows, kRowGrain, [&](int64_t begin, int64_t end) {
-      ReluEpilogue(MutableRowsOf(out), cols, biases.data_ptr<float>(), dropout, begin, end,
-                   WordsIn(mask));
+      FinishInPlace(out, biases, output, begin, end, mask);
     });
     context->save_for_backward({mask});
     context->saved_data["scale"] = static_cast<double>(dropout.scale());
@@ -35,19 +31,8 @@ class FinishFunction : public torch::autograd::Function<FinishFunction> {
                                                torch::autograd::tensor_list grads) {
     const torch::Tensor mask = context->get_saved_variables()[0];
     const auto scale = static_cast<float>(context->saved_data["scale"].toDouble());
-    const torch::Tensor grad = grads[0].contiguous();
-    const int64_t rows = grad.size(0), cols = grad.size(1);
-    const torch::Tensor grad_z = torch::empty_like(grad);
-    const torch::Tensor parts = torch::zeros({kBiasChunks, cols});
-    auto* const part = parts.data_ptr<float>();
-    at::parallel_for(0, kBiasChunks, 1, [&](int64_t begin, int64_t end) {
-      for (int64_t chunk = begin; chunk < end; ++chunk) {
-        ReluEpilogueBackward(ConstRowsOf(grad), cols, WordsIn(mask), scale,
-                             chunk * rows / kBiasChunks, (chunk + 1) * rows / kBiasChunks,
-                             MutableRowsOf(grad_z), part + chunk * cols);
-      }
-    });
-    return {grad_z, SumInOrder(parts), torch::Tensor()};
+    const FinishGradients found = FinishBackward(grads[0], mask, scale);
+    return {found.product, found.bias, torch::Tensor()};
   }
 };
 
@@ -60,6 +45,44 @@ torch::Tensor FinishRows(const torch::Tensor& z, const torch::Tensor& bias,
               " for rows of ", z.size(1), " columns");
   if (!output.relu) return z + bias;
   return FinishFunction::apply(z, bias, output.dropout);
+}
+
+void FinishInPlace(const torch::Tensor& z, const torch::Tensor& bias, const LayerOutput& output,
+                   int64_t begin, int64_t end, const torch::Tensor& mask) {
+  const MutableRows rows = MutableRowsOf(z);
+  const int64_t cols = z.size(1);
+  const float* const biases = bias.data_ptr<float>();
+  if (output.relu) {
+    ReluEpilogue(rows, cols, biases, output.dropout, begin, end, WordsOf(mask));
+    return;
+  }
+  for (int64_t row = begin; row < end; ++row) {
+    float* const values = rows.data + row * rows.stride;
+    for (int64_t c = 0; c < cols; ++c) values[c] += biases[c];
+  }
+}
+
+FinishGradients FinishBackward(const torch::Tensor& grad, const torch::Tensor& mask, float scale) {
+  const torch::Tensor whole = grad.contiguous();
+  const int64_t rows = whole.size(0), cols = whole.size(1);
+  const torch::Tensor grad_z = mask.defined() ? torch::empty_like(whole) : whole;
+  const torch::Tensor parts = torch::zeros({kBiasChunks, cols});
+  const ConstRows from = ConstRowsOf(whole);
+  at::parallel_for(0, kBiasChunks, 1, [&](int64_t first, int64_t last) {
+    for (int64_t chunk = first; chunk < last; ++chunk) {
+      const int64_t begin = chunk * rows / kBiasChunks, end = (chunk + 1) * rows / kBiasChunks;
+      float* const part = parts.data_ptr<float>() + chunk * cols;
+      if (mask.defined()) {
+        ReluEpilogueBackward(from, cols, WordsOf(mask), scale, begin, end, MutableRowsOf(grad_z),
+                             part);
+        continue;
+      }
+      for (int64_t row = begin; row < end; ++row) {
+        for (int64_t c = 0; c < cols; ++c) part[c] += from.data[row * from.stride + c];
+      }
+    }
+  });
+  return {grad_z, SumInOrder(parts)};
 }
 
 }  // namespace halograph

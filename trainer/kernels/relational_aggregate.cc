@@ -6,6 +6,7 @@
 
 #include "trainer/kernels/block_tensors.h"
 #include "trainer/kernels/composed_block.h"
+#include "trainer/kernels/relational_parts.h"
 #include "trainer/kernels/relational_rows.h"
 
 namespace halograph {
@@ -35,9 +36,6 @@ GroupedBases BasesOf(const RelationalTensors& block, const torch::Tensor& coeffi
   return {block.groups.data_ptr<int64_t>(), block.relations.data_ptr<int32_t>(),
           coefficients.data_ptr<float>(), coefficients.size(1)};
 }
-
-// The same rows from a column on.
-ConstRows From(const ConstRows& rows, int64_t column) { return {rows.data + column, rows.stride}; }
 
 void CheckRelationalShapes(const torch::Tensor& h, const RelationalBlock& block,
                            const torch::Tensor& coefficients, FirstSelf first_self) {
@@ -85,32 +83,6 @@ torch::Tensor BackToGroups(const RelationalTensors& block, const torch::Tensor& 
   return SumInOrder(parts);
 }
 
-torch::Tensor BackToInputs(const BlockTensors& edges, const torch::Tensor& means_grad,
-                           const torch::Tensor& grad, int64_t num_sources, FirstSelf first_self) {
-  const int64_t cols = means_grad.size(1);
-  TransposedBlock own;
-  const TransposedBlock& by_source = GivenOrMade(edges, num_sources, &own);
-  const torch::Tensor grad_h = torch::empty({num_sources, cols}, torch::kFloat32);
-  const MutableRows out = MutableRowsOf(grad_h);
-  const PickedRows picked = PickBy(by_source, means_grad);
-  const ConstRows self = From(ConstRowsOf(grad), grad.size(1) - cols);
-  const int64_t self_begin = std::max<int64_t>(first_self, 0);
-  const int64_t self_end = first_self < 0 ? 0 : first_self + grad.size(0);
-  // Rows counted from `first` on, so that row 0 has row 0 of `self` in front.
-  const auto sum = [&](int64_t first, int64_t self_rows, int64_t begin, int64_t end) {
-    if (begin >= end) return;
-    PickedRows rest = picked;
-    rest.indptr += first;
-    ScaledSumOfRows(rest, by_source.reciprocals.data(), self, self_rows, begin - first, end - first,
-                    {out.data + first * out.stride, out.stride});
-  };
-  at::parallel_for(0, num_sources, kRowGrain, [&](int64_t begin, int64_t end) {
-    sum(0, 0, begin, std::min(end, self_begin));
-    sum(self_begin, std::max<int64_t>(self_end - self_begin, 0), std::max(begin, self_begin), end);
-  });
-  return grad_h;
-}
-
 // Saves what BackToArguments needs, and `more` behind it.
 void SaveForBack(torch::autograd::AutogradContext* context, const torch::Tensor& h,
                  const RelationalTensors& block, const torch::Tensor& coefficients,
@@ -143,9 +115,12 @@ ArgumentGradients BackToArguments(torch::autograd::AutogradContext* context,
   ArgumentGradients found;
   found.coefficients = BackToGroups(block, saved[4], means, grad, means_grad);
   if (to_inputs) {
+    const int64_t cols = means.size(1);
+    const auto first_self = context->saved_data["first_self"].toInt();
     found.h =
-        BackToInputs(block.edges, means_grad, grad, context->saved_data["num_sources"].toInt(),
-                     context->saved_data["first_self"].toInt());
+        BackToInputs(block.edges, means_grad,
+                     first_self < 0 ? torch::Tensor() : grad.narrow(1, grad.size(1) - cols, cols),
+                     first_self, context->saved_data["num_sources"].toInt());
   }
   return found;
 }

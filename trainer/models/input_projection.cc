@@ -4,6 +4,8 @@
 #include <string>
 #include <utility>
 
+#include "trainer/kernels/linear_layer.h"
+
 namespace halograph {
 namespace {
 
@@ -44,7 +46,9 @@ StackedRows InputProjectionImpl::forward(const std::vector<torch::Tensor>& nodes
   for (size_t type = 0; type < maps_.size(); ++type) {
     torch::Tensor rows = nodes[type];
     if (rows.defined()) rows = rows.to(torch::kFloat32);
-    parts.push_back(rows.defined() && !maps_[type].is_empty() ? maps_[type](rows) : rows);
+    const torch::nn::Linear& map = maps_[type];
+    parts.push_back(rows.defined() && !map.is_empty() ? LinearLayer(rows, map->weight, map->bias)
+                                                      : rows);
   }
   return StackedRows::Of(parts);
 }

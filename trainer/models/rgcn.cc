@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "trainer/kernels/aggregate.h"
 #include "trainer/kernels/finish_rows.h"
+#include "trainer/kernels/grouped_layer.h"
 #include "trainer/kernels/linear_layer.h"
 #include "trainer/kernels/relational_aggregate.h"
 #include "trainer/models/hidden_layer.h"
@@ -71,7 +71,11 @@ class RgcnLayerImpl : public torch::nn::Module {
   // Of the nodes of one type, which are the first `count` of `h` from `first` on.
   torch::Tensor forward(const torch::Tensor& h, int64_t first, int64_t count, const EdgesInto& into,
                         const LayerOutput& output) {
-    if (bases_.defined() && !into.edges.empty()) return ByBases(h, first, into, output);
+    if (into.edges.empty()) {
+      const torch::Tensor own = Rounded(h.narrow(0, first, count), precision_);
+      return LinearLayer(own, self_->weight, self_->bias, output);
+    }
+    if (bases_.defined()) return ByBases(h, first, into, output);
     return ByRelation(h, first, count, into, output);
   }
 
@@ -114,50 +118,16 @@ class RgcnLayerImpl : public torch::nn::Module {
   // One product a relation, of the destinations alone that it has edges into.
   torch::Tensor ByRelation(const torch::Tensor& h, int64_t first, int64_t count,
                            const EdgesInto& into, const LayerOutput& output) {
-    torch::Tensor z = Product(h.narrow(0, first, count), self_->weight);
     std::shared_ptr<RelationGroups> own;
     if (into.by_relation == nullptr) {
       own = std::make_shared<RelationGroups>(ValueOrThrow(GroupWithinRelations(into.edges)));
     }
     const RelationGroups& groups = own != nullptr ? *own : *into.by_relation;
-    if (!groups.destinations.empty()) {
-      const torch::Tensor means = Aggregate(h, groups.edges, Aggregation::kMean, into.by_source);
-      KeepFor(means, own);
-      z = z.index_add(0, torch::tensor(groups.destinations, torch::kInt64),
-                      Messages(means, groups, into.relations));
-    }
-    return FinishRows(z, self_->bias, output);
-  }
-
-  // W_r times the row of each group, r being its relation.
-  torch::Tensor Messages(const torch::Tensor& means, const RelationGroups& groups,
-                         const std::vector<int64_t>& relations) {
-    const int64_t blocks = matrices_.size(1), in = matrices_.size(3);
-    // All at once: the gradient of one picked alone is a matrix of each relation.
-    const std::vector<torch::Tensor> matrices = matrices_.unbind(0);
-    std::vector<torch::Tensor> messages;
-    for (size_t i = 0; i < relations.size(); ++i) {
-      const int64_t begin = groups.relations[i], rows = groups.relations[i + 1] - begin;
-      if (rows == 0) continue;
-      const torch::Tensor of_relation = means.narrow(0, begin, rows);
-      const torch::Tensor& matrix = matrices[static_cast<size_t>(relations[i])];
-      if (blocks == 1) {
-        messages.push_back(Product(of_relation, matrix.squeeze(0)));
-        continue;
-      }
-      const torch::Tensor by_block =
-          Rounded(of_relation, precision_).view({rows, blocks, in}).transpose(0, 1);
-      messages.push_back(
-          torch::bmm(by_block, matrix.transpose(1, 2)).transpose(0, 1).reshape({rows, -1}));
-    }
-    return torch::cat(messages);
-  }
-
-  // Of rows with a matrix of [out, in].
-  [[nodiscard]] torch::Tensor Product(const torch::Tensor& rows,
-                                      const torch::Tensor& matrix) const {
-    if (precision_ == Precision::kFloat32) return LinearLayer(rows, matrix, torch::Tensor());
-    return torch::linear(Rounded(rows, precision_), matrix);
+    torch::Tensor out =
+        GroupedLayer(h, groups, into.relations, {matrices_, self_->weight, self_->bias},
+                     {first, count}, output, precision_, into.by_source);
+    KeepFor(out, own);
+    return out;
   }
 
   template <typename T>
