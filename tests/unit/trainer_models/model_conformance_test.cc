@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/unit/trainer_models/model_test_support.h"
+#include "trainer/kernels/bf16_product.h"
 
 namespace halograph {
 namespace {
@@ -194,7 +195,10 @@ TEST_P(ModelConformanceTest, PrecisionBf16RoundsRowsAndNothingElse) {
     for (const torch::Tensor& gradient : found.gradients) {
       EXPECT_EQ(gradient.scalar_type(), torch::kFloat32);
     }
-    EXPECT_FALSE(torch::equal(found.output, wanted.output)) << "nothing was rounded";
+    // Inputs that are bfloat16 already lose nothing where products are of widened rows.
+    if (layers > 1 || HasBf16Products()) {
+      EXPECT_FALSE(torch::equal(found.output, wanted.output)) << "nothing was rounded";
+    }
     EXPECT_TRUE(torch::allclose(found.output, wanted.output, 0.02, 0.02));
     EXPECT_TRUE(torch::allclose(found.embeddings, wanted.embeddings, 0.02, 0.02));
     const PreparedInput prepared(needs, *minibatch, x, {}, Precision::kBf16);
