@@ -32,6 +32,12 @@ std::chrono::steady_clock::time_point DeadlineOf(const grpc::CallbackServerConte
   return start + std::chrono::duration_cast<std::chrono::steady_clock::duration>(left);
 }
 
+Lane LaneOf(Admission admission) {
+  if (admission == Admission::kState) return Lane::kState;
+  if (admission == Admission::kSlow) return Lane::kSlow;
+  return Lane::kWork;
+}
+
 class Call final : public grpc::ServerUnaryReactor {
  public:
   Call(const CallEnvironment& environment, Method method, grpc::CallbackServerContext* context,
@@ -55,13 +61,13 @@ class Call final : public grpc::ServerUnaryReactor {
     if (Status status = CheckSize(); !status.ok()) return End(status);
     if (Status status = CheckGraph(); !status.ok()) return End(status);
     if (admission != Admission::kAlways) {
-      StatusOr<Ticket> ticket = environment_.dispatcher->Enter(request_bytes_);
+      scope_.lane = LaneOf(admission);
+      StatusOr<Ticket> ticket = environment_.dispatcher->Enter(request_bytes_, scope_.lane);
       if (!ticket.ok()) return End(ticket.status());
       ticket_ = std::move(ticket).value();
     }
-    if (admission == Admission::kPool) return RunOnPool();
-    if (admission == Admission::kSlow) return RunSlow();
-    Execute();
+    if (admission == Admission::kInline || admission == Admission::kAlways) return Execute();
+    RunOnLane();
   }
 
   void OnDone() override {
@@ -97,15 +103,10 @@ class Call final : public grpc::ServerUnaryReactor {
         environment_.identity, Printable(expected, kNameShown));
   }
 
-  void RunOnPool() {
+  void RunOnLane() {
     // The task may end this call, and with it this object, before Run returns.
-    if (Status status = environment_.dispatcher->Run([this] { Execute(); }); !status.ok()) {
-      End(status);
-    }
-  }
-
-  void RunSlow() {
-    if (Status status = environment_.dispatcher->RunSlow([this] { Execute(); }); !status.ok()) {
+    if (Status status = environment_.dispatcher->Run([this] { Execute(); }, scope_.lane);
+        !status.ok()) {
       End(status);
     }
   }
@@ -114,14 +115,22 @@ class Call final : public grpc::ServerUnaryReactor {
     if (context_->IsCancelled()) {
       return End(Cancelled("the client cancelled the call before it was answered"));
     }
+    const Lane lane = scope_.lane;
     const Status status = Guarded();
+    if (!status.ok() && scope_.lane != lane) return Move();
     if (!status.ok() && scope_.wait_for && !scope_.waited) return WaitForOthers();
     if (!status.ok() && memory_.missing_bytes() > 0 && !waited_) return WaitForMemory();
     End(status);
     // Nothing here: this may be gone.
   }
 
-  // Goes on, on the pool, when there is memory; ends if there is none in time.
+  // Goes on, on the lane that the work has chosen.
+  void Move() {
+    if (Status status = ticket_.MoveTo(scope_.lane); !status.ok()) return End(status);
+    RunOnLane();
+  }
+
+  // Goes on, on its lane, when there is memory; ends if there is none in time.
   void WaitForMemory() {
     waited_ = true;
     const Status waits = environment_.buffers->AcquireLater(
@@ -129,12 +138,12 @@ class Call final : public grpc::ServerUnaryReactor {
         [this](StatusOr<PooledBuffer> buffer) {
           if (!buffer.ok()) return End(buffer.status());
           memory_.Give(std::move(buffer).value());
-          RunOnPool();
+          RunOnLane();
         });
     if (!waits.ok()) End(waits);
   }
 
-  // Goes on, on the pool, when others have done what this waits for, or its time is nearly up.
+  // Goes on, on its lane, when others have done what this waits for, or its time is nearly up.
   void WaitForOthers() {
     scope_.waited = true;
     const Clock::time_point deadline = *scope_.limits.deadline;
@@ -145,7 +154,7 @@ class Call final : public grpc::ServerUnaryReactor {
     const Status waits =
         environment_.waiting->Add(std::move(ready), deadline - last_words, [this](Status status) {
           if (!status.ok()) return End(status);
-          RunOnPool();
+          RunOnLane();
         });
     if (!waits.ok()) End(waits);
   }

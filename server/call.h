@@ -1,5 +1,5 @@
 // One unary call from arrival to end, the same for every method: its size and the graph that it is
-// for are checked, it passes the gate, runs on the pool, gets memory for its reply, and is counted
+// for are checked, it passes the gate, runs on a lane, gets memory for its reply, and is counted
 // and logged; its reply has a deadline. Methods are raw (bytes in, bytes out): bytes are counted
 // exactly, a malformed request is INVALID_ARGUMENT, and rows are not copied by protobuf.
 #pragma once
@@ -39,8 +39,9 @@ struct CallEnvironment {
 };
 
 enum class Admission {
-  kPool,    // through the gate, on the pool
-  kSlow,    // the same, on the threads for what takes long
+  kWork,    // through the gate, on the lane of this name; it may move to another (CallScope::lane)
+  kState,   // through the gate, on the lane of this name
+  kSlow,    // the same
   kInline,  // through the gate, at once on gRPC's thread: for what takes microseconds
   kAlways,  // as kInline, but also while draining: for statistics
 };
@@ -59,6 +60,9 @@ struct CallScope {
   // until it gives true, or until its time is nearly up.
   std::function<bool()> wait_for = {};
   bool waited = false;  // it has: work that still is not done ends within `limits`
+  // Whose threads the work runs on. Work that finds that it may wait sets another one, and returns
+  // any error: it runs again there, from the start.
+  Lane lane = Lane::kWork;
 };
 inline constexpr std::chrono::minutes kLongestCall{10};
 

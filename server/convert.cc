@@ -138,6 +138,9 @@ StatusOr<grpc::ByteBuffer> ToStatsReply(const ServerSnapshot& snapshot) {
   reply.set_pool_threads(snapshot.pool_threads);
   reply.set_pool_queued(snapshot.pool_queued);
   reply.set_pool_queue_capacity(snapshot.pool_queue_capacity);
+  reply.set_state_threads(snapshot.state_threads);
+  reply.set_state_queued(snapshot.state_queued);
+  reply.set_state_queue_capacity(snapshot.state_queue_capacity);
   reply.set_draining(snapshot.draining);
   reply.set_clients(snapshot.clients);
   reply.set_failovers(snapshot.failovers);

@@ -35,7 +35,7 @@ class GraphServiceImpl final : public GraphRpcs {
   grpc::ServerUnaryReactor* Sample(grpc::CallbackServerContext* context,
                                    const grpc::ByteBuffer* request,
                                    grpc::ByteBuffer* reply) override {
-    return StartCall(context_.calls, Method::kSample, Admission::kPool, context, request, reply,
+    return StartCall(context_.calls, Method::kSample, Admission::kWork, context, request, reply,
                      [this](grpc::ByteBuffer* bytes, CallScope& scope, grpc::ByteBuffer* out) {
                        return DoSample(bytes, scope.memory, out);
                      });
@@ -44,7 +44,7 @@ class GraphServiceImpl final : public GraphRpcs {
   grpc::ServerUnaryReactor* ReadTaskSet(grpc::CallbackServerContext* context,
                                         const grpc::ByteBuffer* request,
                                         grpc::ByteBuffer* reply) override {
-    return StartCall(context_.calls, Method::kGraphReadTaskSet, Admission::kPool, context, request,
+    return StartCall(context_.calls, Method::kGraphReadTaskSet, Admission::kWork, context, request,
                      reply, [this](grpc::ByteBuffer* bytes, CallScope&, grpc::ByteBuffer* out) {
                        return AnswerReadTaskSet(context_, bytes, out);
                      });
@@ -53,7 +53,7 @@ class GraphServiceImpl final : public GraphRpcs {
   grpc::ServerUnaryReactor* ReadTopology(grpc::CallbackServerContext* context,
                                          const grpc::ByteBuffer* request,
                                          grpc::ByteBuffer* reply) override {
-    return StartCall(context_.calls, Method::kReadTopology, Admission::kPool, context, request,
+    return StartCall(context_.calls, Method::kReadTopology, Admission::kWork, context, request,
                      reply, [this](grpc::ByteBuffer* bytes, CallScope&, grpc::ByteBuffer* out) {
                        return DoReadTopology(bytes, out);
                      });

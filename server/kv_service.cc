@@ -53,14 +53,14 @@ class KvServiceImpl final : public KvRpcs {
         pull_(context.graph.get(), context.max_message_bytes, context.states),
         push_(context.graph.get(), context.states) {}
 
-  HALOGRAPH_KV_METHOD(Pull, kPool)
-  HALOGRAPH_KV_METHOD(ReadTaskSet, kPool)
-  HALOGRAPH_KV_METHOD(Push, kPool)
+  HALOGRAPH_KV_METHOD(Pull, kWork)
+  HALOGRAPH_KV_METHOD(ReadTaskSet, kWork)
+  HALOGRAPH_KV_METHOD(Push, kState)
   HALOGRAPH_KV_METHOD(CreateTensor, kSlow)
   HALOGRAPH_KV_METHOD(DropTensor, kSlow)
-  HALOGRAPH_KV_METHOD(ListTensors, kPool)
+  HALOGRAPH_KV_METHOD(ListTensors, kWork)
   HALOGRAPH_KV_METHOD(SnapshotTensors, kSlow)
-  HALOGRAPH_KV_METHOD(ListSnapshots, kPool)
+  HALOGRAPH_KV_METHOD(ListSnapshots, kWork)
   HALOGRAPH_KV_METHOD(ReadSnapshot, kSlow)
   HALOGRAPH_KV_METHOD(DeleteSnapshot, kSlow)
   HALOGRAPH_KV_METHOD(RestoreSnapshot, kSlow)
@@ -145,6 +145,10 @@ Status KvServiceImpl::DoPull(grpc::ByteBuffer* bytes, CallScope& scope,
                              grpc::ByteBuffer* reply) const {
   HG_ASSIGN_OR_RETURN(const PullRequest request, ParsePullRequest(*bytes));
   HG_ASSIGN_OR_RETURN(const PullPlan plan, pull_.Plan(request));
+  if (scope.lane == Lane::kWork && pull_.MayWaitForDisk(plan)) {
+    scope.lane = Lane::kState;
+    return Unavailable("may wait for the disk");
+  }
   if (!scope.waited && !pull_.Ready(plan)) {
     scope.wait_for = [this, plan] { return pull_.Ready(plan); };
     return Unavailable("waits for pushes");

@@ -104,6 +104,12 @@ void AddServerOptions(OptionTable& rows, ServerOptions* o) {
   rows.Add("threads", &o->threads, "threads that work on calls; 0: one a core").Range(0, 1024);
   rows.Add("queue", &o->queue, "calls that wait for a thread; beyond: UNAVAILABLE")
       .Range(1, 1 << 20);
+  rows.Add("state-threads", &o->state_threads,
+           "threads for calls that may wait for the disk of the mutable tensors: pushes, and pulls "
+           "of what --state-memory does not hold")
+      .Range(1, 1024);
+  rows.Add("state-queue", &o->state_queue, "such calls that wait for a thread; beyond: UNAVAILABLE")
+      .Range(1, 1 << 20);
   rows.AddBytes("max-message-bytes", &o->max_message_bytes,
                 "largest request or reply; beyond: RESOURCE_EXHAUSTED")
       .Range(kSmallestMessageBytes, kLargestMessageBytes);

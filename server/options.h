@@ -15,11 +15,15 @@
 namespace halograph::server {
 
 struct ServerOptions {
-  std::filesystem::path graph;          // the partition folder, that holds part-XXXX
-  std::vector<int> parts;               // served; empty: all
-  std::string listen = "127.0.0.1:0";   // HOST:PORT; port 0 picks a free one
-  int threads = 0;                      // that work on calls; 0: one a core
-  int queue = 256;                      // calls that wait for a thread; more are UNAVAILABLE
+  std::filesystem::path graph;         // the partition folder, that holds part-XXXX
+  std::vector<int> parts;              // served; empty: all
+  std::string listen = "127.0.0.1:0";  // HOST:PORT; port 0 picks a free one
+  int threads = 0;                     // that work on calls; 0: one a core
+  int queue = 256;                     // calls that wait for a thread; more are UNAVAILABLE
+  // Threads of calls that may wait for the disk of the mutable tensors, and such calls that wait
+  // for a thread; more are UNAVAILABLE.
+  int state_threads = 16;
+  int state_queue = 256;
   int64_t max_message_bytes = 4194304;  // of a request or reply; beyond: RESOURCE_EXHAUSTED
   // Bytes of requests in flight, and of replies being built or sent; beyond: UNAVAILABLE.
   // 0: 16 and 48 MiB, or four messages where that is more.

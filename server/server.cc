@@ -98,6 +98,11 @@ std::string WhyNot(const HostPort& address) {
   return "gRPC could not start";
 }
 
+// A server without state refuses pushes at once: it needs no threads for them.
+size_t StateThreads(const ServerOptions& options) {
+  return options.state.folder.empty() ? 0 : static_cast<size_t>(options.state_threads);
+}
+
 }  // namespace
 
 // Members are destroyed in reverse: the gRPC server first, what its calls use after it.
@@ -108,6 +113,8 @@ struct Server::State {
         dispatcher({.threads = static_cast<size_t>(options.NumThreads()),
                     .queue = static_cast<size_t>(options.queue),
                     .request_bytes = options.RequestMemory(),
+                    .state_threads = StateThreads(options),
+                    .state_queue = static_cast<size_t>(options.state_queue),
                     .slow_threads = kSlowThreads}),
         waiting(static_cast<size_t>(options.queue)),
         keeper([this] { return KeepHouse(); }) {
@@ -164,7 +171,7 @@ std::chrono::nanoseconds Server::State::KeepHouse() {
 }
 
 Status Server::State::OpenState(const ServerOptions& options) {
-  env = MakeSystemEnv();
+  if (env == nullptr) env = MakeSystemEnv();
   HG_ASSIGN_OR_RETURN(states,
                       PartStates::Open(options.State(), graph->set(), graph->tensors(), *env));
   return OkStatus();
@@ -180,13 +187,15 @@ void Server::State::Stop() {
 
 Server::Server(std::unique_ptr<State> state) : state_(std::move(state)) {}
 
-StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options) {
+StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options,
+                                                std::unique_ptr<Env> env) {
   HG_RETURN_IF_ERROR(options.Validate());
   HG_ASSIGN_OR_RETURN(HostPort address, ParseHostPort(options.listen));
   HG_ASSIGN_OR_RETURN(
       std::unique_ptr<PartitionSet> parts,
       PartitionSet::Open(options.graph, options.parts, options.verify, options.contents));
   auto state = std::make_unique<State>(options);
+  state->env = std::move(env);
   ServiceContext context;
   context.graph = state->graph = std::make_shared<const ServedGraph>(std::move(parts));
   if (!options.state.folder.empty()) {

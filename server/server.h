@@ -9,6 +9,7 @@
 #include <string>
 
 #include "common/base/status.h"
+#include "common/state/env.h"
 #include "server/options.h"
 #include "server/runtime/dispatcher.h"
 
@@ -21,7 +22,9 @@ class Server {
   //   FailedPrecondition  the address cannot be listened on: says why
   //   ResourceExhausted   the graph's description is larger than a message may be
   //   else                as PartitionSet::Open, and as PartStates::Open with options.state
-  [[nodiscard]] static StatusOr<std::unique_ptr<Server>> Start(const ServerOptions& options);
+  // `env`: what mutable tensors are kept by; null: the machine.
+  [[nodiscard]] static StatusOr<std::unique_ptr<Server>> Start(const ServerOptions& options,
+                                                               std::unique_ptr<Env> env = nullptr);
   // Stops at once: calls in flight are cancelled.
   ~Server();
   Server(const Server&) = delete;
@@ -35,7 +38,7 @@ class Server {
   // cancelled. Call it once only.
   [[nodiscard]] bool Drain(std::chrono::nanoseconds timeout);
 
-  // The gate and pool that calls go through.
+  // The gate and threads that calls go through.
   [[nodiscard]] Dispatcher& dispatcher();
 
  private:

@@ -57,6 +57,12 @@ ServerSnapshot TakeSnapshot(const ServedGraph& graph, const ServerStats& stats,
   snapshot.pool_threads = static_cast<int64_t>(dispatcher.pool().threads());
   snapshot.pool_queued = static_cast<int64_t>(dispatcher.pool().queued());
   snapshot.pool_queue_capacity = static_cast<int64_t>(dispatcher.pool().queue_capacity());
+  if (states != nullptr) {
+    const ThreadPool& pool = dispatcher.pool(Lane::kState);
+    snapshot.state_threads = static_cast<int64_t>(pool.threads());
+    snapshot.state_queued = static_cast<int64_t>(pool.queued());
+    snapshot.state_queue_capacity = static_cast<int64_t>(pool.queue_capacity());
+  }
   snapshot.draining = dispatcher.draining();
   snapshot.methods = stats.Take();
   snapshot.clients = clients;

@@ -41,6 +41,10 @@ struct ServerSnapshot {
   int64_t pool_threads = 0;
   int64_t pool_queued = 0;
   int64_t pool_queue_capacity = 0;
+  // Of the calls that may wait for the disk of the mutable tensors; 0: the server keeps none.
+  int64_t state_threads = 0;
+  int64_t state_queued = 0;
+  int64_t state_queue_capacity = 0;
   bool draining = false;
   MethodSnapshots methods;
   int64_t clients = 0;

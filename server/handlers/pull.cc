@@ -58,6 +58,10 @@ bool PullHandler::Ready(const PullPlan& plan) const {
   return !stats.ok() || stats->lsn >= plan.min_lsn;
 }
 
+bool PullHandler::MayWaitForDisk(const PullPlan& plan) const {
+  return plan.changing != nullptr && states_->MayWaitForDisk(*plan.changing);
+}
+
 Status PullHandler::Gather(const PullPlan& plan, std::span<const int64_t> ids,
                            std::byte* destination, const WorkLimits& limits) const {
   if (plan.changing != nullptr) {

@@ -53,6 +53,10 @@ class PullHandler {
   // also if the tensor was dropped meanwhile: Gather says so.
   [[nodiscard]] bool Ready(const PullPlan& plan) const;
 
+  // Whether Gather may wait for the disk of the mutable tensors: their rows are there, or a
+  // snapshot is being restored.
+  [[nodiscard]] bool MayWaitForDisk(const PullPlan& plan) const;
+
   // Row ids[i] goes to destination + i * row_bytes. Requires `plan` to be Plan's for these ids,
   // and plan.bytes bytes of room. Errors: those of the rows' source; mapped rows do not fail,
   // mutable ones as StateStore::Pull, which waits for plan.min_lsn within `limits`.

@@ -1,10 +1,17 @@
 // Admits calls and runs them: a gate that counts the calls in flight and bounds the bytes of their
-// requests, one bounded pool of threads, and a small one for calls that take long. Thread-safe.
+// requests, and bounded pools of threads, a lane each for calls of one kind. Thread-safe.
 //
-// A call passes the gate (Enter) and gets a ticket, and runs as a task on the pool (Run). Its
+// A call passes the gate (Enter) and gets a ticket, and runs as a task on its lane (Run). Its
 // request's bytes are given back when it is answered; it leaves the gate when its ticket is
 // destroyed, after its reply was sent. Draining closes the gate and waits until every ticket is
 // destroyed.
+//
+// Lanes keep what waits away from what computes: however many calls wait for a disk that is slow or
+// hangs, they hold no thread of kWork, and not all of the bytes that requests may have. Of the
+// processors all threads that compute have equal parts, by the kernel. So a lone push is as fast
+// as a lone read, and as many threads as kWork has compete with the pushes that compute at one
+// time. Those are few: a push mostly waits, for the disk or for its turn, as the pushes to one
+// tensor are applied one after the other. Who wants fewer lowers the threads of kState.
 #pragma once
 
 #include <chrono>
@@ -22,13 +29,22 @@ namespace halograph::server {
 
 class Dispatcher;
 
+// Whose threads run a call.
+enum class Lane : uint8_t {
+  kWork,   // what computes, and waits for nobody: samples, features
+  kState,  // what may wait for the disk of the mutable tensors, or for pushes before it: pushes
+  kSlow,   // what takes long, or waits for pushes that are to come, whose threads it must not take
+};
+
 // A call's place in flight. Movable; gives the place back when destroyed. The dispatcher must
 // outlive it.
 class Ticket {
  public:
   Ticket() = default;
   Ticket(Ticket&& other) noexcept
-      : dispatcher_(std::exchange(other.dispatcher_, nullptr)), bytes_(other.bytes_) {}
+      : dispatcher_(std::exchange(other.dispatcher_, nullptr)),
+        lane_(other.lane_),
+        bytes_(other.bytes_) {}
   Ticket& operator=(Ticket&& other) noexcept;
   ~Ticket();
 
@@ -36,23 +52,33 @@ class Ticket {
   // Gives back the bytes of the request: it is answered, and no longer held. The call stays in
   // flight.
   void ReleaseRequest();
+  // The call goes on in `lane`. Unavailable, and it stays where it is: as Dispatcher::Enter.
+  [[nodiscard]] Status MoveTo(Lane lane);
 
  private:
   friend class Dispatcher;
-  Ticket(Dispatcher* dispatcher, int64_t bytes) : dispatcher_(dispatcher), bytes_(bytes) {}
+  Ticket(Dispatcher* dispatcher, Lane lane, int64_t bytes)
+      : dispatcher_(dispatcher), lane_(lane), bytes_(bytes) {}
   void Leave();
 
   Dispatcher* dispatcher_ = nullptr;
+  Lane lane_ = Lane::kWork;
   int64_t bytes_ = 0;
 };
 
 struct DispatcherLimits {
+  // Of kWork.
   size_t threads = 1;
   size_t queue = 1;                  // calls that wait for a thread
   int64_t request_bytes = 16 << 20;  // of calls in flight that are not answered yet, together
-  // Of calls that may take long, or wait for others: those of the pool must not stand behind them.
-  size_t slow_threads = 0;  // 0: there are no such calls
+  // Of the other lanes; one without threads has those of kWork, and its queue.
+  size_t state_threads = 0;
+  size_t state_queue = 16;
+  size_t slow_threads = 0;
   size_t slow_queue = 16;
+
+  // Of request_bytes those of kState have at most this: a quarter is left to the others.
+  [[nodiscard]] int64_t StateRequestBytes() const { return request_bytes - request_bytes / 4; }
 };
 
 class Dispatcher {
@@ -62,14 +88,12 @@ class Dispatcher {
   // Shuts down.
   ~Dispatcher();
 
-  // Unavailable: draining, or the requests in flight would exceed their bytes (a request that is
-  // alone is always admitted).
-  [[nodiscard]] StatusOr<Ticket> Enter(int64_t request_bytes);
+  // Unavailable: draining, or the requests in flight, or those of the lane, would exceed their
+  // bytes (a request that is alone is always admitted).
+  [[nodiscard]] StatusOr<Ticket> Enter(int64_t request_bytes, Lane lane = Lane::kWork);
 
-  // Runs `task` on the pool. Unavailable, and the task is not run, if the queue is full.
-  [[nodiscard]] Status Run(std::function<void()> task);
-  // The same on the threads for calls that take long. Requires that there are some.
-  [[nodiscard]] Status RunSlow(std::function<void()> task);
+  // Runs `task` on the lane. Unavailable, and the task is not run, if its queue is full.
+  [[nodiscard]] Status Run(std::function<void()> task, Lane lane = Lane::kWork);
 
   // Admits no more calls. Idempotent.
   void CloseGate();
@@ -80,12 +104,17 @@ class Dispatcher {
 
   [[nodiscard]] bool draining() const;
   [[nodiscard]] int64_t in_flight() const;
-  [[nodiscard]] const ThreadPool& pool() const { return pool_; }
+  // The lane's; that of kWork if it has no threads of its own.
+  [[nodiscard]] const ThreadPool& pool(Lane lane = Lane::kWork) const;
 
  private:
   friend class Ticket;
-  void Leave(int64_t bytes);
-  void Release(int64_t bytes);
+  [[nodiscard]] ThreadPool& PoolOf(Lane lane);
+  void Leave(Lane lane, int64_t bytes);
+  void Release(Lane lane, int64_t bytes);
+  [[nodiscard]] Status Charge(Lane lane, int64_t bytes) HG_REQUIRES(mutex_);
+  [[nodiscard]] Status Move(Lane from, Lane to, int64_t bytes);
+  void ReleaseLocked(Lane lane, int64_t bytes) HG_REQUIRES(mutex_);
 
   const DispatcherLimits limits_;
   mutable Mutex mutex_;
@@ -93,8 +122,10 @@ class Dispatcher {
   bool closed_ HG_GUARDED_BY(mutex_) = false;
   int64_t in_flight_ HG_GUARDED_BY(mutex_) = 0;
   int64_t request_bytes_ HG_GUARDED_BY(mutex_) = 0;
+  int64_t state_request_bytes_ HG_GUARDED_BY(mutex_) = 0;  // of these
   ThreadPool pool_;
-  std::unique_ptr<ThreadPool> slow_pool_;  // or null
+  std::unique_ptr<ThreadPool> state_pool_;  // or null
+  std::unique_ptr<ThreadPool> slow_pool_;   // or null
 };
 
 }  // namespace halograph::server

@@ -18,6 +18,18 @@ StatusOr<std::span<const int64_t>> OriginalIds(const Partition& partition, bool 
   return edge ? partition.EdgeOriginalIds(type) : partition.NodeOriginalIds(type);
 }
 
+// Counts from here to the end of the block.
+class Counted {
+ public:
+  explicit Counted(std::atomic<int>* count) : count_(*count) { ++count_; }
+  ~Counted() { --count_; }
+  Counted(const Counted&) = delete;
+  Counted& operator=(const Counted&) = delete;
+
+ private:
+  std::atomic<int>& count_;
+};
+
 bool Has(const StateStore& store, const std::string& snapshot) {
   const std::vector<SnapshotInfo> kept = store.Snapshots();
   return std::any_of(kept.begin(), kept.end(),
@@ -161,6 +173,15 @@ Status PartStates::Pull(const MutableTensor& tensor, std::span<const int64_t> id
   return OkStatus();
 }
 
+bool PartStates::MayWaitForDisk(const MutableTensor& tensor) const {
+  if (restoring_ > 0) return true;
+  const auto image_bytes = static_cast<int64_t>(RowLayout::Of(tensor.spec).image_bytes());
+  return std::any_of(stores_.begin(), stores_.end(), [&](const auto& part_and_store) {
+    const auto stats = part_and_store.second->Describe(tensor.spec.ref);
+    return stats.ok() && stats->memory_bytes < stats->ids.size() * image_bytes;
+  });
+}
+
 std::map<int, StateStats> PartStates::Stats() const {
   std::map<int, StateStats> stats;
   for (const auto& [part, store] : stores_) stats.emplace(part, store->stats());
@@ -237,6 +258,7 @@ Status PartStates::DeleteSnapshot(const std::string& name, const WorkLimits& lim
 }
 
 Status PartStates::RestoreSnapshot(const std::string& name, const WorkLimits& limits) {
+  const Counted restoring(&restoring_);
   for (const auto& [part, store] : stores_) {
     if (!Has(*store, name)) {
       return NotFound("part {} has no snapshot '{}'; nothing was restored", part, name);

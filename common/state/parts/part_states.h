@@ -5,6 +5,7 @@
 // Thread-safe.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -68,6 +69,10 @@ class PartStates {
                             std::span<const int64_t> positions, std::span<const int64_t> after,
                             std::byte* out, const WorkLimits& limits) const;
 
+  // Whether a Pull of the tensor may wait for the disk: rows of it are beyond memory, or a snapshot
+  // is being restored. Else it waits for `after` only, and for no longer than a push computes.
+  [[nodiscard]] bool MayWaitForDisk(const MutableTensor& tensor) const;
+
   [[nodiscard]] std::map<int, StateStats> Stats() const;
 
   // As StateStore's, of all parts here, side by side: the moment after a step comes while the parts
@@ -103,6 +108,7 @@ class PartStates {
   Scheduler& scheduler_;
   MutableCatalog catalog_;
   std::map<int, std::unique_ptr<StateStore>> stores_;
+  std::atomic<int> restoring_ = 0;  // calls of RestoreSnapshot
 };
 
 }  // namespace halograph

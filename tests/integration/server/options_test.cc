@@ -31,6 +31,12 @@ TEST(ServerOptionsTest, EachValueOutOfBoundsIsNamed) {
   options.queue = 0;
   EXPECT_THAT(Message(options.Validate()), HasSubstr("--queue is 0"));
   options = Valid();
+  options.state_threads = 0;
+  EXPECT_THAT(Message(options.Validate()), HasSubstr("--state-threads is 0"));
+  options = Valid();
+  options.state_queue = 0;
+  EXPECT_THAT(Message(options.Validate()), HasSubstr("--state-queue is 0"));
+  options = Valid();
   options.max_message_bytes = 1000;
   EXPECT_THAT(Message(options.Validate()), HasSubstr("--max-message-bytes is 1000"));
   options = Valid();

@@ -60,15 +60,17 @@ class ServerTest : public testing::Test {
   std::shared_ptr<grpc::Channel> channel_;
 };
 
-// Holds one thread of a dispatcher until Release, which the destructor calls too.
+// Holds one thread of a dispatcher, of one lane, until Release, which the destructor calls too.
 class Blocker {
  public:
-  explicit Blocker(Dispatcher& dispatcher) {
+  explicit Blocker(Dispatcher& dispatcher, Lane lane = Lane::kWork) {
     EXPECT_TRUE(dispatcher
-                    .Run([this, released = release_.get_future().share()] {
-                      started_.set_value();
-                      released.wait();
-                    })
+                    .Run(
+                        [this, released = release_.get_future().share()] {
+                          started_.set_value();
+                          released.wait();
+                        },
+                        lane)
                     .ok());
     started_.get_future().wait();
   }

@@ -20,12 +20,14 @@ using testing::HasSubstr;
 // Holds the one thread of a dispatcher until Release.
 class Blocker {
  public:
-  explicit Blocker(Dispatcher& dispatcher) {
+  explicit Blocker(Dispatcher& dispatcher, Lane lane = Lane::kWork) {
     EXPECT_TRUE(dispatcher
-                    .Run([this] {
-                      started_.set_value();
-                      release_.get_future().wait();
-                    })
+                    .Run(
+                        [this] {
+                          started_.set_value();
+                          release_.get_future().wait();
+                        },
+                        lane)
                     .ok());
     started_.get_future().wait();
   }
@@ -72,6 +74,56 @@ TEST(DispatcherTest, AnsweredRequestsGiveTheirBytesBackAndStayInFlight) {
   EXPECT_TRUE(dispatcher.Enter(100).ok());
   *first = Ticket();
   EXPECT_TRUE(dispatcher.Enter(100).ok());
+  EXPECT_EQ(dispatcher.in_flight(), 0);
+}
+
+TEST(DispatcherTest, LanesWaitForThemselvesOnly) {
+  std::atomic<int> run = 0;
+  Dispatcher dispatcher({.threads = 1, .queue = 1, .state_threads = 1, .state_queue = 2});
+  Blocker blocker(dispatcher, Lane::kState);
+  EXPECT_EQ(dispatcher.pool(Lane::kState).threads(), 1U);
+  EXPECT_EQ(dispatcher.pool(Lane::kState).queue_capacity(), 2U);
+  for (int i = 0; i < 2; ++i) EXPECT_TRUE(dispatcher.Run([&] { ++run; }, Lane::kState).ok());
+  const Status full = dispatcher.Run([&] { run += 100; }, Lane::kState);
+  EXPECT_TRUE(absl::IsUnavailable(full));
+  EXPECT_THAT(Message(full), HasSubstr("queue of 2 calls that may wait for the disk"));
+  std::promise<void> others;
+  EXPECT_TRUE(dispatcher.Run([&] { others.set_value(); }).ok());
+  others.get_future().wait();
+  EXPECT_EQ(run, 0);
+  blocker.Release();
+  dispatcher.Shutdown();
+  EXPECT_EQ(run, 2) << "what is queued is run at the end";
+}
+
+TEST(DispatcherTest, ALaneWithoutThreadsHasThoseOfTheWork) {
+  Dispatcher dispatcher({.threads = 3, .queue = 1});
+  for (const Lane lane : {Lane::kState, Lane::kSlow}) {
+    std::promise<void> done;
+    EXPECT_EQ(dispatcher.pool(lane).threads(), 3U);
+    EXPECT_TRUE(dispatcher.Run([&] { done.set_value(); }, lane).ok());
+    done.get_future().wait();
+  }
+}
+
+TEST(DispatcherTest, RequestsThatWaitForTheDiskLeaveAQuarterOfTheBytes) {
+  Dispatcher dispatcher({.threads = 1, .queue = 1, .request_bytes = 100, .state_threads = 1});
+  auto pushes = dispatcher.Enter(70, Lane::kState);
+  ASSERT_TRUE(pushes.ok());
+  const Status refused = dispatcher.Enter(6, Lane::kState).status();
+  EXPECT_TRUE(absl::IsUnavailable(refused));
+  EXPECT_THAT(Message(refused),
+              HasSubstr("70 bytes are in work of calls that may wait for the disk"));
+  auto read = dispatcher.Enter(30);
+  ASSERT_TRUE(read.ok());
+  EXPECT_TRUE(absl::IsUnavailable(read->MoveTo(Lane::kState)));
+  EXPECT_TRUE(absl::IsUnavailable(dispatcher.Enter(1).status())) << "it still has its bytes";
+  pushes->ReleaseRequest();
+  EXPECT_TRUE(read->MoveTo(Lane::kState).ok());
+  EXPECT_TRUE(absl::IsUnavailable(dispatcher.Enter(46, Lane::kState).status()));
+  *read = Ticket();
+  EXPECT_TRUE(dispatcher.Enter(75, Lane::kState).ok());
+  *pushes = Ticket();
   EXPECT_EQ(dispatcher.in_flight(), 0);
 }
 

@@ -8,124 +8,13 @@
 #include <mutex>
 #include <thread>
 
+#include "tests/support/failing_files.h"
 #include "tests/unit/state_durable/store_fixture.h"
 
 namespace halograph {
 namespace {
 
 using testing::HasSubstr;
-
-// A function that may be set while other threads call it.
-template <typename Result>
-class Hook {
- public:
-  using Function = std::function<Result(const std::filesystem::path&)>;
-  Hook& operator=(Function function) {
-    const std::lock_guard lock(mutex_);
-    function_ = std::move(function);
-    return *this;
-  }
-  // Empty: none is set.
-  [[nodiscard]] Function Get() const {
-    const std::lock_guard lock(mutex_);
-    return function_;
-  }
-
- private:
-  mutable std::mutex mutex_;
-  Function function_;
-};
-
-// Files of the machine whose writes and syncs fail from a moment on.
-class FailingFiles : public FileSystem {
- public:
-  struct Switches {
-    std::atomic<bool> writes = false;
-    std::atomic<bool> syncs = false;
-    std::atomic<bool> full = false;  // no file can be made
-    std::atomic<int> made = 0;       // files
-    std::atomic<int> refused = 0;    // files that could not be made
-    std::atomic<int> synced = 0;     // times that a file was
-    Hook<void> before_create;
-    Hook<void> before_write;
-    Hook<Status> sync_of;  // instead of a sync that works, unless it is OK
-    std::mutex mutex;
-    std::vector<Path> synced_folders;
-  };
-  explicit FailingFiles(Switches* switches) : switches_(*switches) {}
-
-  [[nodiscard]] StatusOr<std::unique_ptr<ReadableFile>> OpenToRead(const Path& path) override {
-    return files_->OpenToRead(path);
-  }
-  [[nodiscard]] StatusOr<std::unique_ptr<WritableFile>> Create(const Path& path, int64_t bytes,
-                                                               Write how) override {
-    if (const auto hook = switches_.before_create.Get()) hook(path);
-    if (switches_.full) {
-      ++switches_.refused;
-      return ResourceExhausted("{}: the disk is full", path.string());
-    }
-    ++switches_.made;
-    return Wrap(path, files_->Create(path, bytes, how));
-  }
-  [[nodiscard]] StatusOr<std::unique_ptr<WritableFile>> OpenToWrite(const Path& path,
-                                                                    Write how) override {
-    return Wrap(path, files_->OpenToWrite(path, how));
-  }
-  [[nodiscard]] Status Rename(const Path& from, const Path& to) override {
-    return files_->Rename(from, to);
-  }
-  [[nodiscard]] Status Remove(const Path& path) override { return files_->Remove(path); }
-  [[nodiscard]] Status MakeFolder(const Path& path) override { return files_->MakeFolder(path); }
-  [[nodiscard]] Status SyncFolder(const Path& path) override {
-    HG_RETURN_IF_ERROR(files_->SyncFolder(path));
-    const std::lock_guard lock(switches_.mutex);
-    switches_.synced_folders.push_back(path);
-    return OkStatus();
-  }
-  [[nodiscard]] StatusOr<std::vector<std::string>> List(const Path& path) override {
-    return files_->List(path);
-  }
-  [[nodiscard]] StatusOr<std::unique_ptr<FolderLock>> LockFolder(const Path& path) override {
-    return files_->LockFolder(path);
-  }
-  [[nodiscard]] StatusOr<int64_t> FreeBytes(const Path& path) override {
-    return files_->FreeBytes(path);
-  }
-
- private:
-  class File : public WritableFile {
-   public:
-    File(std::unique_ptr<WritableFile> file, Path path, Switches* switches)
-        : file_(std::move(file)), path_(std::move(path)), switches_(*switches) {}
-    [[nodiscard]] Status WriteAt(int64_t offset,
-                                 std::span<const std::span<const std::byte>> pieces) override {
-      if (const auto hook = switches_.before_write.Get()) hook(path_);
-      if (switches_.writes) return Internal("the disk is broken");
-      return file_->WriteAt(offset, pieces);
-    }
-    [[nodiscard]] Status Sync() override {
-      if (switches_.syncs) return Internal("the flush is broken");
-      if (const auto hook = switches_.sync_of.Get()) HG_RETURN_IF_ERROR(hook(path_));
-      HG_RETURN_IF_ERROR(file_->Sync());
-      ++switches_.synced;
-      return OkStatus();
-    }
-
-   private:
-    std::unique_ptr<WritableFile> file_;
-    Path path_;
-    Switches& switches_;
-  };
-
-  StatusOr<std::unique_ptr<WritableFile>> Wrap(const Path& path,
-                                               StatusOr<std::unique_ptr<WritableFile>> file) {
-    if (!file.ok()) return file;
-    return std::make_unique<File>(*std::move(file), path, &switches_);
-  }
-
-  const std::unique_ptr<FileSystem> files_ = MakeSystemFiles();
-  Switches& switches_;
-};
 
 class StoreFailureTest : public StoreTest {
  protected:
@@ -286,27 +175,6 @@ TEST_F(StoreFailureTest, FullDiskDuringASnapshotIsAnErrorOfTheSnapshotAlone) {
   ASSERT_TRUE(store_->RestoreSnapshot("s").ok());
   EXPECT_EQ(PullAll(), Expected({{RandomPush(1, 1)}, {RandomPush(1, 2)}}));
 }
-
-// A disk that hangs: calls of it wait from Close on until Open.
-class Gate {
- public:
-  void Close() { closed_ = true; }
-  void Open() {
-    closed_ = false;
-    closed_.notify_all();
-  }
-  void Pass() {
-    if (!closed_) return;
-    reached_ = true;
-    reached_.notify_all();
-    closed_.wait(true);
-  }
-  void AwaitReached() const { reached_.wait(false); }
-
- private:
-  std::atomic<bool> closed_ = false;
-  std::atomic<bool> reached_ = false;
-};
 
 class HungDiskTest : public StoreFailureTest {
  protected:
