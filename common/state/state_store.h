@@ -62,6 +62,11 @@ struct StateOptions {
   // A push waits while a checkpoint has more images to write that pushes to the tensor saved.
   int64_t max_image_bytes = int64_t{64} << 20;
   int64_t step_timeout_ns = 30'000'000'000;  // a step waits for the pushes of its other ranks
+  // Told once when a write, a sync or a checkpoint has failed, and pushes are refused until a
+  // restart: `reason` names what failed. Not `readable`: rows cannot be read either; if that comes
+  // later, it is told once more. Called by any thread; it must not call the store. Null: nobody is
+  // told.
+  std::function<void(const Status& reason, bool readable)> on_failure = nullptr;
 };
 
 // The graph and partition that the state belongs to. What it borrows outlives the store.

@@ -161,6 +161,7 @@ void PushLog::WriteLoop() {
       }
       monitor_->NotifyAll();
     }
+    if (!status.ok()) TellFailure();
     if (failed || options_.sync != SyncLevel::kAlways) continue;
     if (const Status synced = SyncSegments(last); !synced.ok()) Fail(synced);
   }
@@ -367,12 +368,29 @@ Status PushLog::failure() const {
   return failure_;
 }
 
-void PushLog::Fail(const Status& reason) {
-  const MonitorLock lock(*monitor_);
-  FailLocked(reason);
+void PushLog::Fail(const Status& reason, bool readable) {
+  {
+    const MonitorLock lock(*monitor_);
+    FailLocked(reason, readable);
+  }
+  TellFailure();
 }
 
-void PushLog::FailLocked(const Status& reason) {
+void PushLog::TellFailure() {
+  if (options_.on_failure == nullptr) return;
+  Status reason;
+  bool readable = true;
+  {
+    const MonitorLock lock(*monitor_);
+    reason = std::exchange(untold_, OkStatus());
+    readable = readable_;
+  }
+  if (!reason.ok()) options_.on_failure(reason, readable);
+}
+
+void PushLog::FailLocked(const Status& reason, bool readable) {
+  if (failure_.ok() || (readable_ && !readable)) untold_ = reason;
+  readable_ = readable_ && readable;
   if (failure_.ok()) {
     failure_ =
         Unavailable("pushes are refused since a write failed: {}; restart when that is mended",

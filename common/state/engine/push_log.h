@@ -31,6 +31,7 @@ struct PushLogOptions {
   SyncLevel sync = SyncLevel::kInterval;
   int64_t sync_interval_ns = 0;
   int64_t segment_bytes = 0;
+  std::function<void(const Status& reason, bool readable)> on_failure = nullptr;  // StateOptions'
 };
 
 // Where the log begins for a state that a checkpoint holds.
@@ -76,8 +77,8 @@ class PushLog {
 
   // Unavailable naming what failed; OK as long as nothing did.
   [[nodiscard]] Status failure() const;
-  // Fails as if a write had failed.
-  void Fail(const Status& reason);
+  // Fails as if a write had failed. Not `readable`: rows cannot be read any more either.
+  void Fail(const Status& reason, bool readable = true);
 
   struct Stats {
     int64_t last_lsn = 0;
@@ -106,7 +107,8 @@ class PushLog {
   [[nodiscard]] Status SyncSegments(int64_t target);
   [[nodiscard]] Status SyncFiles(const std::vector<std::shared_ptr<WritableFile>>& files,
                                  bool names);
-  void FailLocked(const Status& reason);  // requires the monitor
+  void FailLocked(const Status& reason, bool readable = true);  // requires the monitor
+  void TellFailure();  // if there is a new one; without the monitor
 
   const PushLogOptions options_;
   Env& env_;
@@ -127,6 +129,8 @@ class PushLog {
   std::optional<Segment> spare_;
   Status spare_error_;  // of the last try, until who needs a segment has seen it
   Status failure_;
+  Status untold_;         // why it failed, until on_failure was called
+  bool readable_ = true;  // as far as Fail knows
   bool syncing_ = false;
   bool sync_failed_ = false;
   bool stopping_ = false;

@@ -155,6 +155,7 @@ Status Store::OpenLog() {
   options.sync = options_.sync;
   options.sync_interval_ns = options_.sync_interval_ns;
   options.segment_bytes = options_.segment_bytes;
+  options.on_failure = options_.on_failure;
   HG_ASSIGN_OR_RETURN(const int64_t closed, catalogue_->ClosedLsn());
   LogStart start;
   start.first_epoch = checkpoint_.first_epoch;

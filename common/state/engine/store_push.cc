@@ -276,7 +276,7 @@ void Store::Guarded(size_t rows, const std::function<Status()>& change) {
   }
   if (changed.ok()) return;
   // The push is in the log and not in the rows: only a replay brings them together again.
-  if (log_ != nullptr) log_->Fail(changed);
+  if (log_ != nullptr) log_->Fail(changed, false);
   const MonitorLock lock(*monitor_);
   unreadable_ = Unavailable("rows miss a push: {}; restart the server", Message(changed));
   monitor_->NotifyAll();

@@ -200,7 +200,7 @@ Status Store::SwitchToSnapshot(const CatalogueSnapshot& snapshot,
   Status loaded = LoadRows(snapshot.files, restored);
   if (!loaded.ok()) {
     // The files were whole a moment ago. A restart reads them anew.
-    log_->Fail(loaded);
+    log_->Fail(loaded, false);
     loaded = Annotate(loaded, "restart: the snapshot is set, but its rows could not be read");
   }
   const MonitorLock lock(*monitor_);

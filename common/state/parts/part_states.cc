@@ -18,6 +18,16 @@ StatusOr<std::span<const int64_t>> OriginalIds(const Partition& partition, bool 
   return edge ? partition.EdgeOriginalIds(type) : partition.NodeOriginalIds(type);
 }
 
+void LogFailure(int part, const std::filesystem::path& folder, const Status& reason,
+                bool readable) {
+  spdlog::error(
+      "state of part {} in {}: {}, since {}. Mend that, then restart: the log is replayed", part,
+      folder.string(),
+      readable ? "pushes are refused from now on, reads go on"
+               : "pushes and reads of mutable tensors are refused from now on",
+      Message(reason));
+}
+
 // Counts from here to the end of the block.
 class Counted {
  public:
@@ -52,6 +62,10 @@ StatusOr<std::unique_ptr<PartStates>> PartStates::Open(const StateOptions& optio
   for (const auto& part : parts.parts()) {
     StateOptions of_part = options;
     of_part.folder = options.folder / PartFolderName(part->part());
+    of_part.on_failure = [part = part->part(), folder = of_part.folder](const Status& reason,
+                                                                        bool readable) {
+      LogFailure(part, folder, reason, readable);
+    };
     of_part.memory_bytes = options.memory_bytes / std::ssize(parts.parts());
     const StateGraph graph{.identity = parts.identity(),
                            .part = part->part(),

@@ -229,5 +229,28 @@ TEST_F(HungDiskTest, PullsOfRowsBeyondMemoryStandWithThePushes) {
   ExpectReadsGoOn();
 }
 
+TEST_F(HungDiskTest, AFailureIsLoggedOnceWithPartFolderAndReason) {
+  std::ostringstream text;
+  const auto previous = spdlog::default_logger();
+  spdlog::set_default_logger(std::make_shared<spdlog::logger>(
+      "test", std::make_shared<spdlog::sinks::ostream_sink_mt>(text)));
+  StartWithTensor(WithState());
+  switches_.writes = true;
+  for (uint64_t i = 1; i <= 3; ++i) {
+    EXPECT_EQ(RawCall(channel_, kPush, PushOf(i)).status.error_code(), StatusCode::UNAVAILABLE);
+  }
+  ExpectReadsGoOn();
+  server_.reset();
+  spdlog::set_default_logger(previous);
+  const std::string line = "[error] state of part 0 in " +
+                           (state_folder_.path() / PartFolderName(0)).string() +
+                           ": pushes are refused from now on, reads go on, since "
+                           "the disk is broken. Mend that, then restart";
+  const std::string log = text.str();
+  const size_t found = log.find(line);
+  ASSERT_NE(found, std::string::npos) << log;
+  EXPECT_EQ(log.find("[error]", found + 1), std::string::npos) << log;
+}
+
 }  // namespace
 }  // namespace halograph::server

@@ -20,6 +20,11 @@ class StoreFailureTest : public StoreTest {
  protected:
   StoreFailureTest() {
     env_ = std::make_unique<PlainEnv>(std::make_unique<FailingFiles>(&switches_));
+    options_.on_failure = [this](const Status& reason, bool readable) {
+      const std::lock_guard lock(mutex_);
+      told_.push_back({Message(reason), readable});
+      changed_.notify_all();
+    };
   }
   ~StoreFailureTest() override { store_.reset(); }  // before the switches
 
@@ -30,7 +35,26 @@ class StoreFailureTest : public StoreTest {
     EXPECT_THAT(store_->Describe({false, "node", "emb"})->refused, HasSubstr(reason));
   }
 
+  struct Told {
+    std::string reason;
+    bool readable = false;
+  };
+  // Of the store, when it has ended: it tells nothing more.
+  std::vector<Told> AllTold() {
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [&] { return !told_.empty(); });
+    }
+    store_.reset();
+    return told_;
+  }
+
   FailingFiles::Switches switches_;
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<Told> told_;
 };
 
 TEST_F(StoreFailureTest, FailedWriteStopsPushesUntilARestartAndReadsGoOn) {
@@ -93,6 +117,52 @@ TEST_F(StoreFailureTest, SyncBesideOneThatFailsDoesNotCount) {
   EXPECT_TRUE(absl::IsUnavailable(pushed)) << ToString(pushed);
   EXPECT_FALSE(checkpoint.ok());
   EXPECT_EQ(syncs, 1);
+}
+
+TEST_F(StoreFailureTest, FailedLogIsToldOnce) {
+  OpenWith(Embedding());
+  switches_.writes = true;
+  for (uint64_t i = 1; i <= 3; ++i) ExpectRefused(RandomPush(1, i), "the disk is broken");
+  EXPECT_FALSE(store_->Checkpoint().ok());
+  const std::vector<Told> told = AllTold();
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_THAT(told[0].reason, HasSubstr("the disk is broken"));
+  EXPECT_TRUE(told[0].readable);
+}
+
+TEST_F(StoreFailureTest, FailedSyncIsToldOnce) {
+  OpenWith(Embedding());
+  switches_.syncs = true;
+  MustPush(RandomPush(1, 1));
+  const std::vector<Told> told = AllTold();
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_THAT(told[0].reason, HasSubstr("the flush is broken"));
+}
+
+TEST_F(StoreFailureTest, FailedCheckpointInTheBackgroundIsToldOnceWithItsFile) {
+  options_.log_bytes = 2 * options_.segment_bytes;
+  OpenWith(Embedding());
+  switches_.before_create = [this](const std::filesystem::path& path) {
+    if (path.extension() == ".tmp") switches_.full = true;
+  };
+  uint64_t next = 1;
+  while (next < 1000 && store_->Push(RandomPush(1, next, 300).request(), {}).ok()) ++next;
+  ASSERT_LT(next, 1000U);
+  const std::vector<Told> told = AllTold();
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_THAT(told[0].reason, HasSubstr(".tmp: the disk is full"));
+  EXPECT_THAT(told[0].reason, HasSubstr("checkpoint that shortens the log"));
+  EXPECT_TRUE(told[0].readable);
+}
+
+TEST_F(StoreFailureTest, PushThatIsInTheLogAndNotInTheRowsStopsReadsAndIsTold) {
+  options_.memory_bytes = 4000;  // the rows are in the space that fails
+  OpenWith(Embedding());
+  static_cast<PlainEnv&>(*env_).row_space_fails() = true;
+  static_cast<void>(store_->Push(RandomPush(1, 1).request(), {}));
+  const std::vector<Told> told = AllTold();
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_FALSE(told[0].readable);
 }
 
 TEST_F(StoreFailureTest, WhatWasAcknowledgedBeforeAFailedWriteIsSyncedStill) {
