@@ -10,6 +10,7 @@ StateOptions ToStateOptions(const StateFolderOptions& options, int64_t max_push_
           .sync_interval_ns = options.sync_interval.count(),
           .memory_bytes = options.memory,
           .segment_bytes = options.segment_bytes,
+          .log_bytes = options.log_bytes,
           .max_push_bytes = max_push_bytes};
 }
 
@@ -34,6 +35,10 @@ void AddStateRows(OptionTable& rows, StateFolderOptions* o, std::string_view who
                 "memory for rows and optimizer state of all tensors; those that do not fit are "
                 "in the folder, with the same results, slower")
       .AtLeast(int64_t{1} << 20);
+  rows.AddBytes("state-log-bytes", &o->log_bytes,
+                "log of the pushes to one part; a checkpoint shortens it from half of that on, and "
+                "beyond it pushes wait for the checkpoint")
+      .AtLeast(2 * StateOptions{}.segment_bytes);
 }
 
 }  // namespace halograph

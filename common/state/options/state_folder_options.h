@@ -16,6 +16,7 @@ struct StateFolderOptions {
   SyncLevel sync = SyncLevel::kInterval;
   std::chrono::nanoseconds sync_interval = std::chrono::milliseconds(200);
   int64_t memory = int64_t{4} << 30;                     // of all parts
+  int64_t log_bytes = StateOptions{}.log_bytes;          // of each part
   int64_t segment_bytes = StateOptions{}.segment_bytes;  // no option: tests have small logs
 };
 

@@ -37,6 +37,11 @@ TEST(ServerOptionsTest, EachValueOutOfBoundsIsNamed) {
   options.state_queue = 0;
   EXPECT_THAT(Message(options.Validate()), HasSubstr("--state-queue is 0"));
   options = Valid();
+  options.state.log_bytes = 1 << 20;
+  EXPECT_THAT(Message(options.Validate()),
+              HasSubstr("--state-log-bytes is 1MiB, expected at least 128MiB"));
+  EXPECT_EQ(options.State().log_bytes, 1 << 20);
+  options = Valid();
   options.max_message_bytes = 1000;
   EXPECT_THAT(Message(options.Validate()), HasSubstr("--max-message-bytes is 1000"));
   options = Valid();
