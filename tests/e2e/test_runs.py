@@ -174,6 +174,19 @@ class EventsTest(CoraInTwoTest):
                          [event.step for event in board.Scalars("loss/train")
                           if event.step % 3 == 0])
 
+    def test_a_run_that_goes_on_adds_a_file_to_the_folder(self):
+        folder = self.box.folder / "resumed"
+        again = dict(graph=self.graph, tensorboard=folder, checkpoint=self.box.folder / "run",
+                     resume=True, eval_every_steps=2, **SMALL)
+        train(self.box, epochs=2, **again)
+        (first,) = folder.iterdir()
+        before = events.read(first)
+        train(self.box, epochs=4, **again)
+        (second,) = set(folder.iterdir()) - {first}
+        self.assertEqual(before, events.read(first))
+        self.assertEqual([2, 3, 4, 6], [step for _, step, _ in before])
+        self.assertEqual([8, 9, 10, 12], [step for _, step, _ in events.read(second)])
+
     def test_only_rank_0_writes(self):
         folder = self.box.folder / "ranks"
         for rank in start_ranks(self.box, 2, graph=self.graph, epochs=1, tensorboard=folder, **SMALL):
