@@ -2,15 +2,18 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <span>
+#include <system_error>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "common/program/config_file.h"
 #include "trainer/checkpoint/files/checkpoint_folder.h"
 #include "trainer/launch/command_line.h"
 
@@ -18,9 +21,11 @@ namespace halograph {
 namespace {
 
 // Of how much was trained, by whom, and what it left: infer and evaluate have their own.
-constexpr std::array<std::string_view, 11> kNotTaken = {
-    "world-size",   "epochs", "eval-every", "average-every", "part-only",  "predict-nodes",
-    "predict-what", "log",    "task",       "model",         "embed-begin"};
+constexpr std::array<std::string_view, 18> kNotTaken = {
+    "world-size", "epochs",    "max-steps",     "eval-every",    "eval-every-steps",
+    "patience",   "min-delta", "average-every", "part-only",     "resume",
+    "checkpoint", "predict",   "log",           "predict-nodes", "predict-what",
+    "task",       "model",     "embed-begin"};
 // What the weights mean, beside the model's own options.
 constexpr std::array<std::string_view, 6> kMustAgree = {
     "layers", "features", "normalize-features", "task-kind", "embed", "embed-name"};
@@ -28,17 +33,6 @@ constexpr std::array<std::string_view, 6> kMustAgree = {
 template <size_t N>
 bool Among(const std::array<std::string_view, N>& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
-}
-
-// As OptionRow::Set reads it; nothing where there is no value.
-std::optional<std::string> TextOf(const Json& value) {
-  if (value.is_null()) return std::nullopt;
-  if (value.is_string()) return value.get<std::string>();
-  if (!value.is_array()) return value.dump();
-  if (value.empty()) return std::nullopt;
-  std::vector<std::string> words;
-  for (const Json& one : value) words.push_back(TextOf(one).value_or(""));
-  return fmt::format("{}", fmt::join(words, ","));
 }
 
 // Names of the options that only this model has.
@@ -53,9 +47,18 @@ std::vector<std::string> ModelRowNames(const std::string& model) {
   return names;
 }
 
+// A value as its option is written.
 std::string Shown(const Json& value) {
-  const auto text = TextOf(value);
-  return text.has_value() && !text->empty() ? *text : "its default";
+  if (value.is_string()) return value.get<std::string>();
+  if (!value.is_array()) return value.dump();
+  std::vector<std::string> words;
+  for (const Json& one : value) words.push_back(Shown(one));
+  return fmt::format("{}", fmt::join(words, ","));
+}
+
+std::string ShownOrDefault(const Json& value) {
+  const std::string text = value.is_null() ? "" : Shown(value);
+  return text.empty() ? "its default" : text;
 }
 
 // The command that the words name.
@@ -88,6 +91,25 @@ void AddWeightRows(OptionTable& rows, InferOptions* infer) {
       .DefaultText("that of --predict, else the current one");
 }
 
+// Of the newest checkpoint whose manifest can be read, whatever its other files are: who reads the
+// weights verifies those.
+StatusOr<CheckpointManifest> NewestManifest(const std::filesystem::path& checkpoint) {
+  std::error_code ignored;
+  if (std::filesystem::exists(checkpoint / kManifestFile, ignored)) {
+    return ReadCheckpointManifest(checkpoint);
+  }
+  HG_ASSIGN_OR_RETURN(const auto found, ListCheckpoints(checkpoint));
+  for (auto entry = found.rbegin(); entry != found.rend(); ++entry) {
+    auto manifest = ReadCheckpointManifest(entry->second);
+    // Another version is not damage: older ones are no newer.
+    if (manifest.ok() || absl::IsFailedPrecondition(manifest.status())) return manifest;
+  }
+  // It says why there is none.
+  HG_ASSIGN_OR_RETURN(const StoredCheckpoint whole,
+                      ReadNewestCheckpoint(checkpoint, {}, OnDamaged::kPassOver));
+  return whole.manifest;
+}
+
 // What one command has to say of the options.
 Status CheckInfer(const TrainOptions& options, const OptionTable& rows, const InferOptions& infer,
                   TrainCommand command) {
@@ -113,25 +135,28 @@ Status CheckInfer(const TrainOptions& options, const OptionTable& rows, const In
 }  // namespace
 
 StatusOr<TrainedAs> ReadTrainedAs(const std::string& checkpoint) {
-  HG_ASSIGN_OR_RETURN(const StoredCheckpoint stored,
-                      ReadNewestCheckpoint(checkpoint, {}, OnDamaged::kPassOver));
-  const RunIdentity& run = stored.manifest.run;
+  HG_ASSIGN_OR_RETURN(const CheckpointManifest manifest, NewestManifest(checkpoint));
+  const RunIdentity& run = manifest.run;
   return TrainedAs{run.graph, run.model, run.task, run.options};
 }
 
 Status ApplyTrainedAs(const TrainedAs& trained, OptionTable& rows, TrainOptions* options) {
   options->task = trained.task;
+  // Options of another model, of which CheckTrainedAs says that it is the wrong one, have no row.
+  Json taken = Json::object();
   for (const auto& row : rows.rows()) {
     if (!row->all_ranks() || Among(kNotTaken, row->name())) continue;
     const auto value = trained.options.find(row->Key());
-    if (value == trained.options.end()) continue;
-    const auto text = TextOf(*value);
-    if (!text.has_value()) continue;
-    Status set = row->SetDefault(*text);
-    if (!set.ok() && value->is_number()) set = row->SetDefault(*text + "s");  // a duration
-    if (!set.ok()) return DataLoss("the checkpoint's options: {}", Message(set));
+    if (value != trained.options.end()) taken[row->Key()] = *value;
   }
-  return OkStatus();
+  const auto apply = [&]() -> Status {
+    HG_ASSIGN_OR_RETURN(YamlValue map, YamlValue::Parse(CanonicalJson(taken), kManifestFile));
+    HG_ASSIGN_OR_RETURN(const ConfigFile file, ConfigFile::Of(std::move(map)));
+    return file.ApplyWritten(rows, {});
+  };
+  const Status applied = apply();
+  if (applied.ok()) return applied;
+  return DataLoss("the checkpoint's options: {}", Message(applied));
 }
 
 Status CheckTrainedAs(const TrainedAs& trained, const OptionTable& rows,
@@ -150,7 +175,7 @@ Status CheckTrainedAs(const TrainedAs& trained, const OptionTable& rows,
     if (!models && !Among(kMustAgree, row->name())) continue;
     const auto value = trained.options.find(row->Key());
     if (value == trained.options.end() || row->ToJson() == *value) continue;
-    compare(row->name(), Shown(row->ToJson()), Shown(*value));
+    compare(row->name(), ShownOrDefault(row->ToJson()), ShownOrDefault(*value));
   }
   if (wrong.empty()) return OkStatus();
   return InvalidArgument("the checkpoint is of another model: {}; leave {} out",
@@ -206,8 +231,12 @@ void AddTrainCommands(Program& program, TrainOptions* options, InferOptions* inf
                            "halograph-train too: --graph or --servers, --predict FILE, ...",
                            TrainCommand::kInfer);
   inference.options()
+      .Add("node-type", &infer->node_type, "node type whose nodes are predicted")
+      .ValueName("TYPE")
+      .DefaultText("all that the task predicts, a file each");
+  inference.options()
       .Add("nodes", &infer->nodes,
-           "all of the task's node type, test, or a file of original ids: .npy, or one a line")
+           "all of the node type, test, or a file of original ids: .npy, or one a line")
       .ValueName("WHICH");
   Command& evaluation = add("evaluate",
                             "Measures the weights of a checkpoint on the validation and test sets. "

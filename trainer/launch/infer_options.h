@@ -26,6 +26,7 @@ struct InferOptions {
   int64_t memory =
       int64_t{1} << 30;          // of exact inference, and of predictions until they are written
   std::string scratch;           // folder of files for what is more; empty: of the output
+  std::string node_type;         // whose nodes are inferred; empty: all that the task predicts
   std::string nodes{kAllNodes};  // or kTestNodes, or a file of original ids
   bool json = false;             // print JSON in the place of the table
 };
@@ -40,8 +41,9 @@ struct TrainedAs {
   std::string task;
   Json options = Json::object();  // SharedFacts of the run
 };
-// Of the newest whole checkpoint of a folder, or of the one that it is; who reads the weights warns
-// of damaged ones. Errors as ReadNewestCheckpoint.
+// Of the newest checkpoint of a folder whose manifest can be read, or of the one that it is. Reads
+// nothing else of it: who reads the weights verifies them. Errors as ReadCheckpointManifest and
+// ReadNewestCheckpoint.
 [[nodiscard]] StatusOr<TrainedAs> ReadTrainedAs(const std::string& checkpoint);
 
 // Sets `rows` as the run was told: all options that its ranks shared but those that say how much

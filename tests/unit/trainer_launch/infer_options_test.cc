@@ -1,7 +1,13 @@
 #include "trainer/launch/infer_options.h"
 
+#include <filesystem>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "common/storage/file.h"
+#include "tests/support/test_folder.h"
+#include "trainer/checkpoint/files/checkpoint_folder.h"
 
 namespace halograph {
 namespace {
@@ -27,6 +33,14 @@ class TrainedAsTest : public testing::Test {
     run.model_options->AddRows(rows);
     EXPECT_TRUE(rows.Set("heads", "4").ok());
     EXPECT_TRUE(rows.Set("gatv2", "true").ok());
+    // What a run is told of its length and of what it leaves.
+    run.checkpoint.folder = "run1";
+    run.checkpoint.resume = true;
+    run.predict = "p.npy";
+    run.control.max_steps = 500;
+    run.control.patience = 3;
+    run.control.eval_every_steps = 50;
+    run.eval_every = 0;
     run.Resolve();
     trained_ = {"graph", "gat", "classes", SharedFacts(run)};
     options_.model = "gat";
@@ -51,6 +65,13 @@ TEST_F(TrainedAsTest, OptionsAreThoseOfTheRunButForItsLengthAndRanks) {
   EXPECT_EQ(rows_.Find("gatv2")->Text(), "true");
   EXPECT_EQ(options_.epochs, 0);
   EXPECT_EQ(options_.world_size, 1);
+  EXPECT_FALSE(options_.checkpoint.resume);
+  EXPECT_THAT(options_.checkpoint.folder, testing::IsEmpty());
+  EXPECT_THAT(options_.predict, testing::IsEmpty());
+  EXPECT_EQ(options_.control.max_steps, 0);
+  EXPECT_EQ(options_.control.patience, 0);
+  options_.graph = "parts";
+  EXPECT_TRUE(options_.Validate().ok()) << options_.Validate();
   EXPECT_FALSE(rows_.given("layers"));
   EXPECT_TRUE(CheckTrainedAs(trained_, rows_, options_).ok());
 }
@@ -69,6 +90,49 @@ TEST_F(TrainedAsTest, WhatTheWeightsMeanMayNotDifferAndTheRestMay) {
             HasSubstr("--task is other, not classes"), Not(HasSubstr("seed"))));
   trained_.options["layers"] = "many";
   EXPECT_EQ(ApplyTrainedAs(trained_, rows_, &options_).code(), absl::StatusCode::kDataLoss);
+}
+
+TEST_F(TrainedAsTest, OptionsOfAnotherModelAreLeftToTheCheck) {
+  TrainOptions options;
+  options.model = "sage";
+  options.model_options = (*FindModelKind("sage"))->options();
+  OptionTable rows;
+  AddTrainRows(rows, &options);
+  const Status applied = ApplyTrainedAs(trained_, rows, &options);
+  ASSERT_TRUE(applied.ok()) << applied;
+  EXPECT_THAT(Message(CheckTrainedAs(trained_, rows, options)),
+              HasSubstr("--model is sage, not gat"));
+}
+
+// A folder with checkpoints of some steps, none of which has the files of its weights.
+class ReadTrainedAsTest : public testing::Test {
+ protected:
+  void Write(int64_t steps, const std::string& model) {
+    const auto folder = folder_.path() / CheckpointName(steps);
+    ASSERT_TRUE(std::filesystem::create_directory(folder));
+    CheckpointManifest manifest;
+    manifest.run = {.graph = "graph", .model = model, .task = "classes"};
+    manifest.place = {.epoch = 1, .step = 0, .steps_done = steps, .steps_per_epoch = 1};
+    manifest.files = {{.path = kModelFile, .bytes = 8, .checksums = {"0123456789abcdef"}}};
+    ASSERT_TRUE(WriteManifest(folder / kManifestFile, ToJson(manifest)).ok());
+  }
+
+  TestFolder folder_;
+};
+
+TEST_F(ReadTrainedAsTest, ReadsTheNewestManifestThatCanBeReadAndNothingElse) {
+  Write(3, "gat");
+  Write(7, "sage");
+  EXPECT_EQ(ReadTrainedAs(folder_.path())->model, "sage");
+  EXPECT_EQ(ReadTrainedAs(folder_.path() / CheckpointName(3))->model, "gat");
+  const auto newest = folder_.path() / CheckpointName(7) / kManifestFile;
+  ASSERT_TRUE(WriteFileAtomically(newest, "{}").ok());
+  EXPECT_EQ(ReadTrainedAs(folder_.path())->model, "gat");
+  std::filesystem::remove_all(folder_.path() / CheckpointName(3));
+  EXPECT_THAT(Message(ReadTrainedAs(folder_.path()).status()),
+              AllOf(HasSubstr("none of 1 checkpoints is whole"), HasSubstr(newest.string())));
+  EXPECT_THAT(Message(ReadTrainedAs(folder_.path() / "none").status()),
+              HasSubstr("there is no such folder"));
 }
 
 }  // namespace
