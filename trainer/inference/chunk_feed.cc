@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <numeric>
+#include <span>
 #include <utility>
 
 #include "common/base/units.h"
+#include "common/graph/tensor_ref.h"
 
 namespace halograph {
 
@@ -64,10 +66,23 @@ StatusOr<ChunkFeed::Made> ChunkFeed::Make(IdRange rows) const {
 Status ChunkFeed::TooLarge(int64_t bytes, const PreparedBatch& chunk) const {
   const int type = chunk.seed_types.front();
   return ResourceExhausted(
-      "node {} (global id) of type {} has {} in-edges, whose rows take {}: more than the {} that "
-      "--memory leaves for a chunk; give {} times as much",
-      chunk.minibatch.nodes[type].front(), type, chunk.minibatch.sampled_edges, FormatBytes(bytes),
-      FormatBytes(options_.chunk_bytes), bytes / options_.chunk_bytes + 1);
+      "{} has {} in-edges, whose rows take {}: more than the {} that --memory leaves for a chunk; "
+      "give {} times as much",
+      NameOf(type, chunk.minibatch.nodes[type].front()), chunk.minibatch.sampled_edges,
+      FormatBytes(bytes), FormatBytes(options_.chunk_bytes), bytes / options_.chunk_bytes + 1);
+}
+
+std::string ChunkFeed::NameOf(int type, int64_t global) const {
+  if (options_.kv == nullptr) return fmt::format("the node with global id {}", global);
+  const std::string& name = options_.kv->info().schema.node_types[type].name;
+  int64_t original = 0;
+  CallContext context{.cancel = options_.cancel};
+  const Status pulled = options_.kv->Pull({.tensor = {false, name, kOriginalIdTensor},
+                                           .ids = std::span(&global, 1),
+                                           .out = std::as_writable_bytes(std::span(&original, 1))},
+                                          context);
+  if (pulled.ok()) return fmt::format("node {} (original id) of type '{}'", original, name);
+  return fmt::format("the node of type '{}' with global id {}", name, global);
 }
 
 }  // namespace halograph

@@ -8,9 +8,11 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "client/call_context.h"
+#include "client/kv_store.h"
 #include "common/base/status.h"
 #include "common/graph/partition_book.h"
 #include "trainer/inference/layer_plan.h"
@@ -28,6 +30,7 @@ struct ChunkOptions {
   size_t ahead = 1;         // chunks made or in the making at most, besides the one in use
   // Ends the calls that make chunks; null: nobody does. Outlives the feed.
   const CancelToken* cancel = nullptr;
+  KVStore* kv = nullptr;  // knows the nodes' original ids, for errors. Outlives the feed
 };
 
 // For one consumer thread.
@@ -41,8 +44,8 @@ class ChunkFeed {
   ChunkFeed(const BatchMaker* maker, const SeedSource* source, ChunkOptions options, FillRows fill);
 
   // The next chunk; nullopt after the last.
-  //   ResourceExhausted  a node's neighbours alone take more than a chunk may: it is named, with
-  //                      what it takes
+  //   ResourceExhausted  a node's neighbours alone take more than a chunk may: it is named, by its
+  //                      original id, with what it takes
   //   else               as OrderedPipeline::Next, GraphStore::Sample and `fill`
   [[nodiscard]] StatusOr<std::optional<PreparedBatch>> Next();
 
@@ -57,6 +60,8 @@ class ChunkFeed {
   };
   [[nodiscard]] StatusOr<Made> Make(IdRange rows) const;
   [[nodiscard]] Status TooLarge(int64_t bytes, const PreparedBatch& chunk) const;
+  // As the user knows it, if its store says how.
+  [[nodiscard]] std::string NameOf(int type, int64_t global) const;
 
   const BatchMaker* const maker_;
   const SeedSource* const source_;

@@ -131,7 +131,9 @@ class ExactRun {
                                          at > 0 || maker.reads_in_place());
     const auto fill = [&](PreparedBatch* chunk) -> Status {
       if (at == 0) return maker.PullRows({.cancel = &session_.cancel}, chunk);
+      const Stopwatch watch;
       rows_.Fill(maker.recipe(), pass.input_rows, chunk);
+      chunk->pull_seconds = watch.Seconds();
       return OkStatus();
     };
     ChunkFeed feed(&maker, &source,
@@ -141,6 +143,8 @@ class ExactRun {
       HG_RETURN_IF_ERROR(UseAsInput(at, chunk, use));
       figures->nodes += chunk.rows;
       figures->edges += chunk.minibatch.sampled_edges;
+      figures->sample_seconds += chunk.sample_seconds;
+      figures->pull_seconds += chunk.pull_seconds;
       ++figures->chunks;
       progress_->Advance(chunk.rows);
       return OkStatus();
@@ -225,7 +229,9 @@ Json ExactFigures::ToJson() const {
                     {"edges", layer.edges},
                     {"chunks", layer.chunks},
                     {"chunks_cut", layer.cut},
-                    {"seconds", layer.seconds}});
+                    {"seconds", layer.seconds},
+                    {"sample_seconds", layer.sample_seconds},
+                    {"pull_seconds", layer.pull_seconds}});
   }
   return {{"layers", std::move(list)},
           {"degree_seconds", degree_seconds},

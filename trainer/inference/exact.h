@@ -49,6 +49,10 @@ struct ExactLayerFigures {
   int64_t chunks = 0;
   int64_t cut = 0;  // chunks that were too large and cut in two
   double seconds = 0;
+  // Of all threads that make chunks together, beside computing: in GraphStore::Sample, and in
+  // getting rows, from the store in the first layer, else of the layer before.
+  double sample_seconds = 0;
+  double pull_seconds = 0;
 };
 
 struct ExactFigures {

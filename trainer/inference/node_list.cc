@@ -96,4 +96,23 @@ StatusOr<std::vector<int64_t>> FindNodes(KVStore& kv, int type, std::vector<int6
                   missing.size() == kNamed ? ", ..." : "");
 }
 
+NodesOfTypes::NodesOfTypes(const Schema& schema, std::vector<int> types)
+    : types_(std::move(types)), begins_{0} {
+  for (const int type : types_) begins_.push_back(begins_.back() + schema.node_types[type].count);
+  part_rows_ = {0, begins_.back()};
+}
+
+Status NodesOfTypes::Collect(std::span<const int64_t> rows, uint64_t /*key*/,
+                             StepSeeds* step) const {
+  *step = {};
+  for (size_t i = 0; i < types_.size(); ++i) {
+    StepSeeds::List list{.type = types_[i], .ids = {}};
+    for (const int64_t row : rows) {
+      if (row >= begins_[i] && row < begins_[i + 1]) list.ids.push_back(row - begins_[i]);
+    }
+    if (!list.ids.empty()) step->seeds.push_back(std::move(list));
+  }
+  return OkStatus();
+}
+
 }  // namespace halograph

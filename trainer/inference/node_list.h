@@ -1,4 +1,5 @@
-// The nodes that a user lists by original ids, as the graph knows them.
+// The nodes that inference is about: those that a user lists by original ids, as the graph knows
+// them, and all of several types.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +10,8 @@
 #include "client/kv_store.h"
 #include "common/base/cancel.h"
 #include "common/base/status.h"
+#include "common/graph/schema.h"
+#include "trainer/pipeline/seed_source.h"
 
 namespace halograph {
 
@@ -26,5 +29,21 @@ namespace halograph {
 [[nodiscard]] StatusOr<std::vector<int64_t>> FindNodes(KVStore& kv, int type,
                                                        std::vector<int64_t> original_ids,
                                                        const CancelToken* cancel);
+
+// All nodes of several types, type after type: rows of one part, for one rank.
+class NodesOfTypes final : public SeedSource {
+ public:
+  // `types`: ascending indices in the schema.
+  NodesOfTypes(const Schema& schema, std::vector<int> types);
+
+  [[nodiscard]] std::span<const int64_t> part_rows() const override { return part_rows_; }
+  [[nodiscard]] Status Collect(std::span<const int64_t> rows, uint64_t key,
+                               StepSeeds* step) const override;
+
+ private:
+  const std::vector<int> types_;
+  std::vector<int64_t> begins_;  // first row of each type, then their number
+  std::vector<int64_t> part_rows_;
+};
 
 }  // namespace halograph

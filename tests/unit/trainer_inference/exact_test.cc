@@ -250,6 +250,19 @@ class ExactTest : public testing::TestWithParam<ExactCase> {
     return all.ok() ? *std::move(all) : Everything();
   }
 
+  [[nodiscard]] int64_t OriginalIdOf(int64_t node) const {
+    int64_t original = -1;
+    CallContext context;
+    const std::string& name = session_->stores.kv->info().schema.node_types[type()].name;
+    EXPECT_TRUE(session_->stores.kv
+                    ->Pull({.tensor = {false, name, kOriginalIdTensor},
+                            .ids = std::span(&node, 1),
+                            .out = std::as_writable_bytes(std::span(&original, 1))},
+                           context)
+                    .ok());
+    return original;
+  }
+
   static void ExpectClose(const std::map<int64_t, torch::Tensor>& found,
                           const std::map<int64_t, torch::Tensor>& wanted, double tolerance) {
     ASSERT_EQ(found.size(), wanted.size());
@@ -334,6 +347,10 @@ TEST_F(ExactTest, RowsOfListedNodesComeInTheirOrderAndRepeat) {
   EXPECT_THAT(seen, testing::ElementsAre(8, 3, 3, 77, 0));
   EXPECT_EQ(figures->layers[0].nodes, 90);
   EXPECT_EQ(figures->layers[1].nodes, 5);
+  for (const ExactLayerFigures& layer : figures->layers) {
+    EXPECT_GT(layer.sample_seconds, 0);
+    EXPECT_GT(layer.pull_seconds, 0);
+  }
 }
 
 TEST_F(ExactTest, ChunksThatAreTooLargeAreCutAndANodeThatIsTooLargeIsNamed) {
@@ -342,10 +359,12 @@ TEST_F(ExactTest, ChunksThatAreTooLargeAreCutAndANodeThatIsTooLargeIsNamed) {
   const Everything cut = Exactly(ExactRows::kOutputs, {.memory = 128 << 10, .chunk_nodes = 50});
   EXPECT_GT(cut.figures.layers[0].cut, 0);
   ExpectEqual(cut.rows, whole.rows);
-  const auto failed = Infer(ExactRows::kOutputs, {.memory = 2 << 10}, AllNodes());
+  const auto failed = Infer(ExactRows::kOutputs, {.memory = 64}, AllNodes());
   EXPECT_EQ(failed.status().code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_THAT(Message(failed.status()),
-              AllOf(HasSubstr("node "), HasSubstr("in-edges"), HasSubstr("--memory")));
+  EXPECT_THAT(
+      Message(failed.status()),
+      AllOf(HasSubstr(fmt::format("node {} (original id) of type 'node' has ", OriginalIdOf(0))),
+            HasSubstr("in-edges"), HasSubstr("--memory")));
 }
 
 TEST_F(ExactTest, WhatCannotBeIsRefusedBeforeTheWork) {

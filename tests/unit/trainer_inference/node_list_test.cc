@@ -60,5 +60,25 @@ TEST_F(NodeListTest, IdsAreFoundOnceEachAndMissingOnesNamed) {
               AllOf(HasSubstr("'node'"), HasSubstr("original ids -4, 60")));
 }
 
+TEST(NodesOfTypesTest, RowsAreTheNodesOfOneTypeAfterThoseOfAnother) {
+  Schema schema;
+  for (const int64_t count : {3, 5, 0, 2}) {
+    NodeType type;
+    type.count = count;
+    schema.node_types.push_back(type);
+  }
+  const NodesOfTypes nodes(schema, {0, 2, 3});
+  EXPECT_THAT(nodes.part_rows(), ElementsAre(0, 5));
+  StepSeeds step;
+  ASSERT_TRUE(nodes.Collect(std::vector<int64_t>{1, 2, 3, 4}, 0, &step).ok());
+  ASSERT_EQ(step.seeds.size(), 2);
+  EXPECT_EQ(step.seeds[0].type, 0);
+  EXPECT_THAT(step.seeds[0].ids, ElementsAre(1, 2));
+  EXPECT_EQ(step.seeds[1].type, 3);
+  EXPECT_THAT(step.seeds[1].ids, ElementsAre(0, 1));
+  ASSERT_TRUE(nodes.Collect(std::vector<int64_t>{0}, 0, &step).ok());
+  EXPECT_EQ(step.seeds.size(), 1);
+}
+
 }  // namespace
 }  // namespace halograph
