@@ -71,6 +71,9 @@ class InferenceTest(CoraInTwoTest):
         self.assertGreater(last["layers"][0]["chunks"], 20)
         self.assertGreater(last["layers"][1]["chunks"], 3)
         self.assertEqual([], list(scratch.iterdir()))
+        for layer in last["layers"]:
+            self.assertGreater(layer["sample_seconds"], 0)
+            self.assertGreater(layer["pull_seconds"], 0)
         servers = ",".join(self.box.servers(self.graph, (0, 1))[1])
         self.assertEqual(whole, self.infer("wide", "remote.npy", exact=True,
                                            servers=servers).read_bytes())
@@ -92,6 +95,8 @@ class InferenceTest(CoraInTwoTest):
         self.assertEqual(1 + 1000, len(tested.read_text().splitlines()))
         listed.write_text("99999\n")
         self.refused("original id 99999", nodes=listed)
+        self.refused("task 'node_classification' is about nodes of other types: node",
+                     node_type="paper")
 
     def refused(self, message, command="infer", code=1, **given):
         words = dict(checkpoint=self.checkpoint("sage")[0], graph=self.graph, quiet=True)
@@ -141,7 +146,64 @@ class InferenceTest(CoraInTwoTest):
         for words in (["generate", "sbm", "--output", self.box.folder / "in", "--nodes", "200"],
                       ["run", "--input", self.box.folder / "in", "--output", other, "--parts", "1"]):
             must(self.box.run("halograph-partition", *words))
-        self.refused("", graph=other)
+        self.refused("the checkpoint is of graph ", graph=other)
+        self.refused("give the graph that the run was given", command="evaluate", graph=other)
+
+    def test_a_run_that_was_to_go_on_by_itself_can_be_asked(self):
+        """The command that docs/checkpoints.md recommends, with all that limits a run."""
+        folder = self.box.folder / "resumed"
+        must(self.box.run("halograph-train", *options(
+            **{**RUN, "graph": self.graph, "checkpoint": folder, "resume": True, "max_steps": 6,
+               "patience": 3, "eval_every": 0, "eval_every_steps": 2})))
+        must(self.box.run("halograph-train", "infer", *options(
+            checkpoint=folder, graph=self.graph, predict=self.box.folder / "p.csv", quiet=True)))
+
+    def run_two(self, command, **of_rank_1):
+        """Two ranks of a command; rank 0's log."""
+        path = self.box.folder / f"of-two-{command}.jsonl"
+        words = dict(checkpoint=self.checkpoint("sage")[0], graph=self.graph, quiet=True, threads=1,
+                     log=path)
+        if command == "infer":
+            words.update(predict=self.box.folder / "two.npy", predict_what="logits")
+        port = programs.free_port()
+        ranks = [self.box.start("halograph-train", command, *options(
+            **{**words, **(of_rank_1 if rank else {})}, rank=rank, world_size=2,
+            master_addr="127.0.0.1", master_port=port)) for rank in range(2)]
+        for rank in ranks:
+            self.assertEqual(0, rank.wait(programs.seconds(60)), rank.text)
+        self.assertNotIn("nodes", ranks[1].out)
+        return json.loads(path.read_text().splitlines()[-1])
+
+    def test_two_ranks_use_the_weights_that_rank_0_reads(self):
+        """As if the run had written a newer checkpoint before rank 1 looked."""
+        folder = self.checkpoint("sage")[0]
+        first, *_, newest = sorted(folder.iterdir())
+        self.assertNotEqual((first / "model.safetensors").read_bytes(),
+                            (newest / "model.safetensors").read_bytes())
+        found = self.run_two("infer", checkpoint=first)
+        self.assertClose(self.box.folder / "two.npy", self.infer("sage", "one.npy"))
+        self.assertEqual((NODES, str(newest), "best"),
+                         (found["nodes"], found["checkpoint"], found["weights"]))
+        alone = must(self.box.run("halograph-train", "evaluate", *options(
+            checkpoint=folder, graph=self.graph, threads=1, json=True, quiet=True)))
+        found = self.run_two("evaluate", checkpoint=first)
+        for key, value in json.loads(alone.out).items():
+            if key.startswith(("valid", "test")):
+                self.assertAlmostEqual(value, found[key], delta=1e-4, msg=key)
+
+    def test_rank_0_says_what_is_wrong_with_the_checkpoint_and_rank_1_repeats_it(self):
+        folder = self.box.folder / "damaged"
+        newest = max(self.checkpoint("sage")[0].iterdir())
+        shutil.copytree(newest, folder / newest.name)
+        path = folder / newest.name / "model.safetensors"
+        path.write_bytes(path.read_bytes()[:-1] + b"\x01")
+        port = programs.free_port()
+        ranks = [self.box.start("halograph-train", "evaluate", *options(
+            checkpoint=folder, graph=self.graph, rank=rank, world_size=2, master_addr="127.0.0.1",
+            master_port=port, timeout="10s")) for rank in range(2)]
+        for rank in ranks:
+            self.assertEqual(1, rank.wait(programs.seconds(60)), rank.text)
+            self.assertIn("none of 1 checkpoints is whole", rank.err)
 
 
 if __name__ == "__main__":

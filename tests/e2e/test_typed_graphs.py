@@ -130,6 +130,71 @@ class SeveralTypesTest(programs.ProgramTest):
         self.assertAlmostEqual(epochs[-1]["test_acc"], self.accuracy(predicted), places=6)
 
 
+    def infer(self, name, **given):
+        """What stands beside --predict, {node type: file}."""
+        folder = self.box.folder / name
+        folder.mkdir()
+        words = dict(predict=folder / "p.npy", predict_what="logits", quiet=True, threads=1)
+        must(self.box.run("halograph-train", "infer", *options(
+            **{**words, **given}), timeout=60))
+        return {path.name.split(".")[1]: npy.load(path) for path in folder.iterdir()
+                if not path.name.endswith(".ids.npy")}
+
+    def assertClose(self, wanted, found):
+        self.assertEqual(wanted.keys(), found.keys())
+        for node_type, rows in wanted.items():
+            self.assertEqual(rows.shape, found[node_type].shape)
+            for a, b in zip(rows.values, found[node_type].values):
+                self.assertAlmostEqual(a, b, delta=1e-3 * (1 + abs(a)), msg=node_type)
+
+    def test_every_node_type_is_inferred_into_a_file_of_its_own(self):
+        state, checkpoint = self.box.folder / "state", self.box.folder / "run"
+        folder = self.box.folder / "trained"
+        folder.mkdir()
+        train(self.box, graph=self.graph, state=state, checkpoint=checkpoint, predict=folder / "p.npy",
+              predict_what="logits", **dict(RUN, fanouts="5,5", eval_fanouts="-1,-1"))
+        wanted = {name: npy.load(folder / f"p.{name}.npy") for name in self.tested}
+        here = dict(graph=self.graph, state=state, checkpoint=checkpoint)
+        self.assertClose(wanted, self.infer("sampled", **here))
+        self.assertClose(wanted, self.infer("exact", exact=True, **here))
+        for exact in ({}, dict(exact=True)):
+            name = "exact" if exact else "sampled"
+            tested = self.infer(f"tested-{name}", nodes="test", **exact, **here)
+            for node_type, seeds in self.tested.items():
+                ids = self.box.folder / f"tested-{name}" / f"p.{node_type}.ids.npy"
+                self.assertEqual(seeds, list(npy.load(ids).values))
+                self.assertEqual([len(seeds), 3], list(tested[node_type].shape))
+            # One type: the file has the name that was given.
+            one = self.infer(f"one-{name}", node_type="author", **exact, **here)
+            self.assertClose({"npy": wanted["author"]}, one)
+            listed = self.box.folder / "nodes.txt"
+            listed.write_text("7\n59\n")
+            some = self.infer(f"some-{name}", node_type="author", nodes=listed, **exact, **here)
+            for row, node in zip(some["npy"].rows(), (7, 59)):
+                for a, b in zip(row, wanted["author"].row(node)):
+                    self.assertAlmostEqual(a, b, delta=1e-3 * (1 + abs(b)))
+        for words, message in (
+                (dict(nodes=listed), "--node-type: paper, author"),
+                (dict(node_type="unused"), "nodes of other types: paper, author")):
+            result = self.box.run("halograph-train", "infer", *options(
+                predict=self.box.folder / "p.npy", quiet=True, **words, **here))
+            self.assertEqual(1, result.code, str(result))
+            self.assertRegex(result.text, message.replace("paper, author",
+                                                          "(paper, author|author, paper)"))
+
+    def test_servers_infer_every_node_type(self):
+        folder, checkpoint = self.box.folder / "trained", self.box.folder / "run"
+        folder.mkdir()
+        servers = ",".join(programs.address(self.box.start_server(
+            self.graph, part, "--state", self.box.folder / f"state{part}")) for part in (0, 1))
+        train(self.box, servers=servers, checkpoint=checkpoint, predict=folder / "p.npy",
+              predict_what="logits", **dict(RUN, fanouts="5,5", eval_fanouts="-1,-1"))
+        wanted = {name: npy.load(folder / f"p.{name}.npy") for name in self.tested}
+        for exact in ({}, dict(exact=True)):
+            self.assertClose(wanted, self.infer("exact" if exact else "sampled", servers=servers,
+                                                checkpoint=checkpoint, **exact))
+
+
 class RefusalTest(TypedBase):
     def refused(self, code, *mentioned, **given):
         result = self.box.run("halograph-train", *options(

@@ -17,9 +17,9 @@
 #include "common/program/program.h"
 #include "trainer/checkpoint/checkpoint.h"
 #include "trainer/inference/exact.h"
-#include "trainer/inference/node_list.h"
 #include "trainer/output/prediction_file.h"
 #include "trainer/run/frame.h"
+#include "trainer/run/infer_nodes.h"
 #include "trainer/run/prepare.h"
 #include "trainer/run/report.h"
 #include "trainer/training/evaluation.h"
@@ -67,51 +67,53 @@ void SayIfRowsAreOfAnotherMoment(const Session& session, const StoredCheckpoint&
   if (session.learnt == nullptr || !snapshot.has_value()) return;
   if (session.learnt->next_step() == snapshot->next_step) return;
   spdlog::warn(
-      "the learnt inputs of this store are those after {} pushes, and the weights of {} belong to "
-      "those after {}: the store has them if it is set back (halograph-ctl state restore --name "
-      "{})",
-      session.learnt->next_step(), stored.folder.string(), snapshot->next_step, snapshot->name);
+      "the learnt inputs in this store are of step {}, and the weights in {} are of step {}: what "
+      "comes out is of neither. To have inputs of step {}, run halograph-ctl state restore --name "
+      "{}, then this again",
+      session.learnt->next_step(), stored.folder.string(), snapshot->next_step, snapshot->next_step,
+      snapshot->name);
 }
 
-Status LoadCheckpoint(Session& session, const InferOptions& infer) {
-  HG_ASSIGN_OR_RETURN(const StoredCheckpoint stored, ReadNewestCheckpoint(infer.checkpoint));
+StatusOr<StoredCheckpoint> LoadCheckpoint(Session& session, const InferOptions& infer,
+                                          WhichWeights* loaded) {
+  HG_ASSIGN_OR_RETURN(StoredCheckpoint stored, ReadNewestCheckpoint(infer.checkpoint));
   const std::string& identity = session.stores.graph->info().identity;
   if (stored.manifest.run.graph != identity) {
-    return FailedPrecondition("{}: the checkpoint is of graph {}, and this one is {}",
-                              stored.folder.string(), stored.manifest.run.graph, identity);
+    return FailedPrecondition(
+        "{}: the checkpoint is of graph {}, and this one is {}: give the graph that the run was "
+        "given",
+        stored.folder.string(), stored.manifest.run.graph, identity);
   }
   const WhichWeights wanted = infer.last_weights ? WhichWeights::kLast : WhichWeights::kBest;
-  HG_ASSIGN_OR_RETURN(const WhichWeights loaded,
-                      LoadWeights(stored, wanted, *session.model, *session.task));
-  if (loaded != wanted) {
-    spdlog::warn("{}: no epoch had been evaluated yet; taking the weights of its moment",
-                 stored.folder.string());
+  HG_ASSIGN_OR_RETURN(*loaded, LoadWeights(stored, wanted, *session.model, *session.task));
+  if (*loaded != wanted) {
+    spdlog::warn(
+        "{}: the run had evaluated nothing yet, so that it has no best weights: using its "
+        "last ones",
+        stored.folder.string());
   }
-  SayIfRowsAreOfAnotherMoment(session, stored, loaded);
+  SayIfRowsAreOfAnotherMoment(session, stored, *loaded);
+  return stored;
+}
+
+// Gives all ranks the weights that rank 0 reads: while a run writes checkpoints, the newest may be
+// another one for each. `final` of rank 0 gets what it was.
+Status TakeWeights(Session& session, const InferOptions& infer, Json* final) {
+  if (session.options.rank == 0) {
+    WhichWeights loaded = WhichWeights::kLast;
+    HG_ASSIGN_OR_RETURN(const StoredCheckpoint stored, LoadCheckpoint(session, infer, &loaded));
+    (*final)["checkpoint"] = stored.folder.string();
+    (*final)["weights"] = loaded == WhichWeights::kBest ? "best" : "last";
+  }
+  const torch::NoGradGuard no_grad;
+  std::vector<torch::Tensor> weights = session.Parameters();
+  for (const torch::Tensor& buffer : session.model->buffers()) weights.push_back(buffer);
+  for (const torch::Tensor& weight : weights) {
+    if (weight.numel() == 0) continue;
+    HG_RETURN_IF_ERROR(
+        session.ranks->Broadcast(weight.detach(), "sharing the weights of the checkpoint"));
+  }
   return OkStatus();
-}
-
-// The node type that predictions are of.
-StatusOr<int> PredictedType(const Session& session) {
-  const std::vector<int> types = session.task->predicted_types();
-  if (types.size() == 1) return types.front();
-  return Unimplemented(
-      "infer: task '{}' is about nodes of {} types, and infer writes one file of one type; train "
-      "with --predict, which writes a file for each",
-      session.task->name(), types.size());
-}
-
-// The nodes that --nodes names.
-StatusOr<std::unique_ptr<SeedSource>> NodesOf(Session& session, const InferOptions& infer,
-                                              int type) {
-  const auto& book = session.stores.graph->info().book;
-  if (infer.nodes == kAllNodes) {
-    return std::make_unique<NodeRange>(type, book.NodeBoundaries(type));
-  }
-  HG_ASSIGN_OR_RETURN(std::vector<int64_t> originals, ReadNodeList(infer.nodes));
-  HG_ASSIGN_OR_RETURN(std::vector<int64_t> nodes,
-                      FindNodes(*session.stores.kv, type, std::move(originals), &session.cancel));
-  return std::make_unique<NodeSeeds>(type, std::move(nodes));
 }
 
 std::filesystem::path ScratchFolder(const TrainOptions& options, const InferOptions& infer) {
@@ -122,62 +124,62 @@ std::filesystem::path ScratchFolder(const TrainOptions& options, const InferOpti
 
 ExactOptions ExactOptionsOf(const InferOptions& infer) { return {.memory = infer.memory}; }
 
-// All chunks' predictions, appended to the spool.
+// All chunks' predictions, appended to the files.
 StatusOr<ExactFigures> PredictExactly(Session& session, const ExactOptions& options,
-                                      const SeedSource& nodes, int type, ScratchSpace& scratch,
-                                      PredictionSpool& spool) {
-  std::vector<int64_t> originals;
+                                      const NodesToInfer& nodes, ScratchSpace& scratch,
+                                      PredictionFiles& files) {
+  std::vector<int64_t> originals, types;
   const auto use = [&](const std::vector<torch::Tensor>& rows, PreparedBatch& chunk) -> Status {
     originals.resize(static_cast<size_t>(chunk.rows));
     HG_RETURN_IF_ERROR(PullOriginalIds(session, chunk, &session.cancel, originals));
+    types.clear();
+    for (size_t list = 0; list < chunk.seed_types.size(); ++list) {
+      types.insert(types.end(), chunk.minibatch.seed_positions[list].size(),
+                   chunk.seed_types[list]);
+    }
     const torch::Tensor values = PredictionsOf(session, rows, chunk).contiguous();
-    return spool.Append(originals, {static_cast<const std::byte*>(values.data_ptr()),
-                                    static_cast<size_t>(values.nbytes())});
+    return files.Append(
+        originals, types,
+        {static_cast<const std::byte*>(values.data_ptr()), static_cast<size_t>(values.nbytes())});
   };
   return InferExactly(session, options,
                       PredictsOfEmbed(session) ? ExactRows::kEmbeddings : ExactRows::kOutputs,
-                      nodes, std::vector{type}, scratch, use);
+                      *nodes.passes.front(), nodes.pass_types, scratch, use);
 }
 
-StatusOr<Outcome> Infer(Session& session, const InferOptions& infer) {
+Status Infer(Session& session, const InferOptions& infer, Outcome* outcome) {
   const TrainOptions& options = session.options;
-  HG_ASSIGN_OR_RETURN(const int type, PredictedType(session));
-  std::unique_ptr<SeedSource> listed;
-  const SeedSource* nodes = nullptr;
-  if (infer.nodes == kTestNodes) {
-    nodes = session.task->source(BatchPurpose::kTest);
-    if (nodes == nullptr || session.task->predicts_outputs()) {
-      return InvalidArgument("--nodes test: task '{}' has no test set of nodes",
-                             session.task->name());
-    }
-  } else {
-    HG_ASSIGN_OR_RETURN(listed, NodesOf(session, infer, type));
-    nodes = listed.get();
-  }
+  HG_ASSIGN_OR_RETURN(const NodesToInfer nodes, ChooseNodes(session, infer));
   const Stopwatch watch;
   ScratchSpace scratch(ScratchMemory(infer.memory), ScratchFolder(options, infer));
-  PredictionSpool spool(options.predict_what, PredictionColumns(session), nodes->rows(), &scratch);
-  Outcome outcome;
+  PredictionFiles files(session, nodes, &scratch);
   if (infer.exact) {
     ExactOptions exact = ExactOptionsOf(infer);
-    exact.scratch_after = spool.bytes();
+    exact.scratch_after = files.bytes();
     HG_ASSIGN_OR_RETURN(const ExactFigures figures,
-                        PredictExactly(session, exact, *nodes, type, scratch, spool));
-    outcome.final["exact"] = figures.ToJson();
+                        PredictExactly(session, exact, nodes, scratch, files));
+    outcome->final["exact"] = figures.ToJson();
   } else {
-    HG_RETURN_IF_ERROR(scratch.Check(std::vector{spool.bytes()}));
-    const auto take = [&](std::span<const int64_t> ids, std::span<const int64_t> /*types*/,
-                          std::span<const std::byte> rows) { return spool.Append(ids, rows); };
-    HG_RETURN_IF_ERROR(Predict(session, *nodes, take));
+    HG_RETURN_IF_ERROR(scratch.Check(std::vector{files.bytes()}));
+    const auto take = [&](std::span<const int64_t> ids, std::span<const int64_t> types,
+                          std::span<const std::byte> rows) {
+      return files.Append(ids, types, rows);
+    };
+    for (const SeedSource* const source : nodes.passes) {
+      HG_RETURN_IF_ERROR(Predict(session, *source, take));
+    }
   }
-  outcome.final["nodes"] = nodes->rows();
-  outcome.final["infer_s"] = watch.Seconds();
-  if (options.rank == 0) HG_RETURN_IF_ERROR(spool.Write(options.predict));
-  outcome.Line("nodes", FormatCount(nodes->rows()));
-  outcome.Line("inference", infer.exact ? "exact" : "by sampling");
-  outcome.Line("seconds", fmt::format("{:.3f}", watch.Seconds()));
-  outcome.Line("file", options.predict);
-  return outcome;
+  if (options.rank == 0) HG_RETURN_IF_ERROR(files.Write());
+  outcome->final["nodes"] = files.rows();
+  outcome->final["infer_s"] = watch.Seconds();
+  outcome->Line("nodes", FormatCount(files.rows()));
+  outcome->Line("inference", infer.exact ? "exact" : "by sampling");
+  outcome->Line("seconds", fmt::format("{:.3f}", watch.Seconds()));
+  for (const PredictionFiles::File& file : files.files()) {
+    outcome->final["files"].push_back(file.path);
+    outcome->Line("file", file.path);
+  }
+  return OkStatus();
 }
 
 // By the last layer's rows of all nodes of the set.
@@ -199,7 +201,7 @@ StatusOr<Evaluation> EvaluateExactly(Session& session, const InferOptions& infer
   return EvaluateBy(session, purpose, pass);
 }
 
-StatusOr<Outcome> Measure(Session& session, const InferOptions& infer) {
+Status Measure(Session& session, const InferOptions& infer, Outcome* outcome) {
   if (infer.exact && session.task->predicts_outputs()) {
     return InvalidArgument(
         "--exact: task '{}' is about edges, and is measured by sampling: leave the option out",
@@ -207,7 +209,6 @@ StatusOr<Outcome> Measure(Session& session, const InferOptions& infer) {
   }
   const Metric& metric = session.task->metric();
   const Stopwatch watch;
-  Outcome outcome;
   for (const auto& [purpose, key, name] : {std::tuple{BatchPurpose::kValid, "valid", "validation"},
                                            std::tuple{BatchPurpose::kTest, "test", "test"}}) {
     HG_ASSIGN_OR_RETURN(const Evaluation evaluation, infer.exact
@@ -215,21 +216,21 @@ StatusOr<Outcome> Measure(Session& session, const InferOptions& infer) {
                                                          : Evaluate(session, purpose));
     if (evaluation.stopped) return Cancelled("stopped by a signal");
     const auto add = [&](std::string_view of, std::string_view label, double value) {
-      outcome.final[fmt::format("{}_{}", key, of)] = value;
-      outcome.Line(fmt::format("{} {}", name, label),
-                   std::isnan(value) ? "none" : fmt::format("{:.4f}", value));
+      outcome->final[fmt::format("{}_{}", key, of)] = value;
+      outcome->Line(fmt::format("{} {}", name, label),
+                    std::isnan(value) ? "none" : fmt::format("{:.4f}", value));
     };
     if (!evaluation.figures.has_value()) {
-      outcome.final[fmt::format("{}_{}", key, metric.key)] = nullptr;
-      outcome.Line(fmt::format("{} {}", name, metric.label), "none");
+      outcome->final[fmt::format("{}_{}", key, metric.key)] = nullptr;
+      outcome->Line(fmt::format("{} {}", name, metric.label), "none");
       continue;
     }
     add(metric.key, metric.label, evaluation.figures->metric);
     for (const MetricValue& more : evaluation.figures->more) add(more.key, more.key, more.value);
     add("loss", "loss", evaluation.figures->loss);
   }
-  outcome.final["eval_s"] = watch.Seconds();
-  return outcome;
+  outcome->final["eval_s"] = watch.Seconds();
+  return OkStatus();
 }
 
 Status RunCommandOf(TrainCommand command, const InferOptions& infer, Session& session,
@@ -241,10 +242,10 @@ Status RunCommandOf(TrainCommand command, const InferOptions& infer, Session& se
   const bool first = session.options.rank == 0;
   if (first) HG_RETURN_IF_ERROR(log.Write(ConfigLine(session, inputs.features, inputs.learnt)));
   HG_RETURN_IF_ERROR(MakeModel(session, inputs));
-  HG_RETURN_IF_ERROR(LoadCheckpoint(session, infer));
-  HG_ASSIGN_OR_RETURN(const Outcome outcome, command == TrainCommand::kInfer
-                                                 ? Infer(session, infer)
-                                                 : Measure(session, infer));
+  Outcome outcome;
+  HG_RETURN_IF_ERROR(TakeWeights(session, infer, &outcome.final));
+  HG_RETURN_IF_ERROR(command == TrainCommand::kInfer ? Infer(session, infer, &outcome)
+                                                     : Measure(session, infer, &outcome));
   if (!first) return OkStatus();
   HG_RETURN_IF_ERROR(log.Write(outcome.final));
   PrintText(infer.json ? PrintableJson(outcome.final) + "\n" : outcome.table);

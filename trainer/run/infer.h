@@ -9,15 +9,16 @@
 
 namespace halograph {
 
-// Opens the graph, joins the ranks, loads the weights, and writes options.predict (infer) or prints
-// the metrics of the validation and test sets (evaluate). `options` are resolved and valid, and as
+// Opens the graph, joins the ranks, gives them the weights that rank 0 loads, and writes
+// options.predict, of several node types a file each (infer), or prints the metrics of the
+// validation and test sets (evaluate). `options` are resolved and valid, and as
 // the checkpoint says (ApplyTrainedAs). The log gets the configuration and a last line
 // (docs/inference.md). On error every rank ends within the timeout, and the log with
 // {"error": ...}.
 //   FailedPrecondition  the checkpoint is of another graph, or its learnt inputs are not in the
 //                       store: what was found and expected is named
 //   else                as Prepare, ReadNewestCheckpoint, LoadWeights, InferExactly, Predict,
-//                       Evaluate, PredictionSpool::Write, ReadNodeList and FindNodes
+//                       Evaluate, PredictionFiles::Write and ChooseNodes
 [[nodiscard]] Status RunInference(TrainCommand command, const TrainOptions& options,
                                   const InferOptions& infer, StopSignal& stop);
 
