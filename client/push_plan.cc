@@ -6,6 +6,7 @@
 
 #include "common/base/rng.h"
 #include "common/graph/owner_split.h"
+#include "common/state/push_checks.h"
 
 namespace halograph {
 namespace {
@@ -15,19 +16,11 @@ constexpr size_t kBucketsOfAMessage = 8;  // so that messages are nearly full
 }  // namespace
 
 Status CheckPush(const MutableTensor& tensor, const RowPush& push) {
-  const std::string name = push.tensor.ToString();
-  if (push.dtype != DType::kFloat32 && push.dtype != DType::kFloat16 &&
-      push.dtype != DType::kBFloat16) {
-    return InvalidArgument("{}: rows of {}: float32, float16 and bfloat16 can be pushed", name,
-                           DTypeName(push.dtype));
-  }
-  const size_t row_bytes = PushedRowBytes(tensor.spec, push.kind, push.dtype);
-  if (push.rows.size() != push.ids.size() * row_bytes) {
-    return InvalidArgument("{}: {} bytes of rows for {} ids: {} rows of {} {} have {}", name,
-                           push.rows.size(), push.ids.size(), push.ids.size(), tensor.spec.dim,
-                           DTypeName(push.dtype), push.ids.size() * row_bytes);
-  }
-  return CheckIdRange(push.ids, tensor.resolved.rows, name);
+  HG_RETURN_IF_ERROR(
+      CheckPushedRows(tensor.spec, push.kind, push.dtype, push.ids.size(), push.rows.size()));
+  HG_RETURN_IF_ERROR(CheckIdRange(push.ids, tensor.resolved.rows, push.tensor.ToString()));
+  if (push.kind == PushKind::kImage) return OkStatus();
+  return CheckPushedValues(tensor.spec, push.ids, push.dtype, push.rows);
 }
 
 Status PushPlan::Make(const MutableTensor& tensor, const RowPush& push,

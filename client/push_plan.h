@@ -23,10 +23,10 @@ struct PushMessage {
   int32_t chunks = 1;
 };
 
-// What is wrong with a push before anybody is asked.
+// What is wrong with a push before anybody is asked: all that an owner would refuse of what is
+// pushed, since other owners and messages would have applied theirs by then.
 //   OutOfRange       an id outside the tensor: id, position and count are named
-//   InvalidArgument  a dtype that cannot be pushed; rows that are not one of dim elements for each
-//   id
+//   InvalidArgument  as CheckPushedRows, and of all but images CheckPushedValues
 [[nodiscard]] Status CheckPush(const MutableTensor& tensor, const RowPush& push);
 
 // Not thread-safe. Borrows the push.

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "common/state/push_checks.h"
+
 namespace halograph::server {
 namespace {
 
@@ -58,24 +60,12 @@ StatusOr<PushReceipt> PushHandler::Push(const wire::PushRequest& request, const 
     return InvalidArgument("{}: kind {} is unknown to this server", name, header.kind);
   }
   HG_RETURN_IF_ERROR(states_->CheckPush(push.tensor, push.kind));
-  if (push.dtype != DType::kFloat32 && push.dtype != DType::kFloat16 &&
-      push.dtype != DType::kBFloat16) {
-    return InvalidArgument("{}: rows of dtype {}: float32, float16 and bfloat16 can be pushed",
-                           name, header.dtype);
-  }
   const MutableTensor* const tensor = states_->catalog().FindMutable(push.tensor);
   if (tensor == nullptr) {
     return NotFound("{}: no such mutable tensor; there are: {}", name, states_->catalog().Names());
   }
-  const size_t row_bytes = PushedRowBytes(tensor->spec, push.kind, push.dtype);
-  // Divided, not multiplied: a product of two values from outside could overflow.
-  if (request.rows.size() % row_bytes != 0 ||
-      request.rows.size() / row_bytes != request.ids.size()) {
-    return InvalidArgument("{}: {} bytes of rows for {} ids: {} row of {} {} has {} bytes", name,
-                           request.rows.size(), request.ids.size(),
-                           push.kind == PushKind::kImage ? "an image of a" : "a", tensor->spec.dim,
-                           DTypeName(push.dtype), row_bytes);
-  }
+  HG_RETURN_IF_ERROR(CheckPushedRows(tensor->spec, push.kind, push.dtype, request.ids.size(),
+                                     request.rows.size()));
   if (header.step.has_value()) {
     HG_ASSIGN_OR_RETURN(push.step, ToSyncStep(*header.step, name));
   }

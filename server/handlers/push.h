@@ -18,8 +18,8 @@ class PushHandler {
 
   //   FailedPrecondition  the server keeps no mutable tensors: what to start it with; or
   //                       PartStates::CheckPush
-  //   InvalidArgument     a client id or sequence number of 0; a kind, dtype, rank or chunk that
-  //                       there is none of; rows that are not one of dim elements for each id
+  //   InvalidArgument     a client id or sequence number of 0; a kind, rank or chunk that there
+  //                       is none of; or CheckPushedRows
   //   OutOfRange          the part is not served here
   //   else                as StateStore::Push
   // `kept`: owns the request, so that the call may end before the push does (PushRequest::kept).

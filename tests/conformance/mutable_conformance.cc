@@ -341,6 +341,43 @@ void BadPushesAreRefusedAndNothingIsApplied(const StoreKind& kind) {
   EXPECT_THAT(tensors.Pull({1}, 1, tensors.Push({1}, {2})), ElementsAre(-2));
 }
 
+// One bad value among several owners and, where messages are small, several messages of each.
+void AValueThatIsNotFiniteKeepsAllOfAPushOut(const StoreKind& kind) {
+  constexpr int64_t kDim = 16;
+  LongPush push = MakeLongPush(3000, kDim, 6000, 8);
+  Tensors tensors(ConformanceGraph(), kind);
+  ASSERT_TRUE(tensors.ok());
+  ASSERT_TRUE(tensors.Create(EmbSpec(kDim, Sgd(1))).ok());
+  const std::vector<float> zeros(3000 * kDim, 0);
+  float& value = push.rows[4567 * kDim + 3];
+  const float good = value;
+  const std::string named = fmt::format("id {}, at position 4567", push.ids[4567]);
+  int64_t step_number = 0;
+  for (const bool stepwise : {false, true}) {
+    const auto step = [&]() -> std::optional<SyncStep> {
+      if (!stepwise) return std::nullopt;
+      return SyncStep{.step = step_number, .world_size = 1, .run = 7};
+    };
+    for (const float bad :
+         {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+      value = bad;
+      ExpectError(tensors.TryPush(push.ids, push.rows, PushKind::kGradient, step()).status(),
+                  absl::StatusCode::kInvalidArgument, named);
+      EXPECT_TRUE(tensors.Pull(All(3000), kDim) == zeros) << stepwise;
+    }
+    // The push is not half there, and its step is free.
+    value = good;
+    PushMark mark = tensors.Push(push.ids, push.rows, PushKind::kGradient, step());
+    EXPECT_FALSE(tensors.Pull(All(3000), kDim, mark) == zeros);
+    std::vector<float> back = push.rows;
+    for (float& number : back) number = -number;
+    ++step_number;
+    mark = tensors.Push(push.ids, back, PushKind::kGradient, step());
+    EXPECT_TRUE(tensors.Pull(All(3000), kDim, mark) == zeros) << stepwise;
+    ++step_number;
+  }
+}
+
 void ADroppedTensorIsGoneAndItsNameFree(const StoreKind& kind) {
   Tensors tensors(SmallGraph(2), kind);
   ASSERT_TRUE(tensors.ok());
@@ -443,6 +480,7 @@ void RegisterMutableConformance(const StoreKind& kind) {
   add("ARankWithoutRowsCompletesItsStep", ARankWithoutRowsCompletesItsStep);
   add("APullThatWaitsInVainSaysForWhom", APullThatWaitsInVainSaysForWhom);
   add("BadPushesAreRefusedAndNothingIsApplied", BadPushesAreRefusedAndNothingIsApplied);
+  add("AValueThatIsNotFiniteKeepsAllOfAPushOut", AValueThatIsNotFiniteKeepsAllOfAPushOut);
   add("ADroppedTensorIsGoneAndItsNameFree", ADroppedTensorIsGoneAndItsNameFree);
   add("FeaturesAndTensorsComeInOnePull", FeaturesAndTensorsComeInOnePull);
   add("ASnapshotOfAStepIsTakenOnce", ASnapshotOfAStepIsTakenOnce);

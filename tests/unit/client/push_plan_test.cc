@@ -1,6 +1,7 @@
 #include "client/push_plan.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <random>
 #include <set>
@@ -13,6 +14,7 @@
 namespace halograph {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -25,7 +27,12 @@ class PushPlanTest : public testing::Test {
     book_ = PartitionBook::Create(schema_, {{0, 4, 4, 10}}, {}).value();
     features_ = MakeSchemaCatalog(&schema_, &book_, nullptr);
     catalog_ = std::make_unique<MutableCatalog>(features_.get(), &schema_, &book_);
-    EXPECT_TRUE(catalog_->Put({.ref = ref_, .dim = 2, .initializer = {}, .optimizer = {}}).ok());
+    EXPECT_TRUE(catalog_
+                    ->Put({.ref = ref_,
+                           .dim = 2,
+                           .initializer = {},
+                           .optimizer = {.kind = RowOptimizer::Kind::kSgd}})
+                    .ok());
   }
   const MutableTensor& tensor() const { return *catalog_->FindMutable(ref_); }
   RowPush Push(const std::vector<int64_t>& ids, std::optional<SyncStep> step = {}) {
@@ -169,6 +176,24 @@ TEST_F(PushPlanTest, PushesThatDoNotFitTheTensorAreRefused) {
   push = Push(inside);
   push.dtype = DType::kFloat64;
   EXPECT_THAT(Message(CheckPush(tensor(), push)), HasSubstr("float64"));
+}
+
+TEST_F(PushPlanTest, ValuesThatAreNotFiniteAreRefusedAndNamed) {
+  const std::vector<int64_t> ids = {1, 7, 7};
+  RowPush push = Push(ids);
+  for (const float bad :
+       {std::numeric_limits<float>::quiet_NaN(), -std::numeric_limits<float>::infinity()}) {
+    rows_[5] = bad;
+    for (const PushKind kind : {PushKind::kGradient, PushKind::kAdd, PushKind::kAssign}) {
+      push.kind = kind;
+      const Status refused = CheckPush(tensor(), push);
+      EXPECT_TRUE(absl::IsInvalidArgument(refused)) << refused;
+      EXPECT_THAT(Message(refused), AllOf(HasSubstr("node node / emb"), HasSubstr("id 7"),
+                                          HasSubstr("position 2"), HasSubstr("column 1")));
+    }
+    push.kind = PushKind::kImage;
+    EXPECT_TRUE(CheckPush(tensor(), push).ok()) << "an image may have any bits";
+  }
 }
 
 TEST_F(PushPlanTest, WhatPartitionsHaveIsPutTogetherOrTheDifferenceNamed) {

@@ -95,7 +95,9 @@ TEST_F(StateHandlerTest, PushesThatCannotBeAreRefusedSayingWhy) {
   ExpectInvalid(request, "kind 4");
   request = Ones(0);
   request.header.dtype = static_cast<uint32_t>(DType::kInt8);
-  ExpectInvalid(request, "dtype 5");
+  ExpectInvalid(request, "rows of int8");
+  request.header.dtype = 77;
+  ExpectInvalid(request, "unknown dtype 77");
   request = Ones(0);
   SetRows(&request, {1});
   ExpectInvalid(request, "4 bytes of rows for 1 ids");
