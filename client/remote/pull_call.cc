@@ -141,7 +141,12 @@ int64_t RowsPerCall(int64_t rows, size_t row_bytes, int64_t planned_bytes, int c
 Status PullRows(Cluster* cluster, std::span<const RowRequest> requests, CallContext& context) {
   HG_RETURN_IF_ERROR(context.Check());
   HG_RETURN_IF_ERROR(FindTensors(cluster, requests, context));
-  HG_ASSIGN_OR_RETURN(const auto tensors, CheckPull(cluster->tensors(), requests));
+  const auto checked = CheckPull(cluster->tensors(), requests);
+  if (!checked.ok()) {
+    ForgetTensors(cluster, requests, checked.status());
+    return checked.status();
+  }
+  const std::vector<const CatalogTensor*>& tensors = *checked;
   PullCalls calls(cluster);
   int64_t bytes = 0;
   bool asks = false;

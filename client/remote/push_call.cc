@@ -184,7 +184,10 @@ StatusOr<PushMark> PushRemotely(Cluster* cluster, PushClients* clients, const Ro
     return NotFound("{}: no such mutable tensor; there are: {}", push.tensor.ToString(),
                     cluster->tensors().Names());
   }
-  HG_RETURN_IF_ERROR(CheckPush(*tensor, push));
+  if (Status checked = CheckPush(*tensor, push); !checked.ok()) {
+    ForgetTensors(cluster, {&request, 1}, checked);
+    return checked;
+  }
   PushCalls calls(cluster, clients, push, PushedRowBytes(tensor->spec, push.kind, push.dtype));
   StatusOr<PushMark> mark = calls.Run(*tensor, context);
   if (!mark.ok()) ForgetTensors(cluster, {&request, 1}, mark.status());

@@ -218,6 +218,15 @@ TEST_F(StateTest, WhatAnotherClientCreatesOrReplacesIsFound) {
   ASSERT_TRUE(Create(*one.kv, Spec(2)).ok());
   EXPECT_FALSE(PullRows(*other.kv, {0}).ok()) << "the rows have another size";
   EXPECT_THAT(*PullRows(*other.kv, {0}, {}, 2), ElementsAre(0, 0));
+  // And by who uses it as it is now, after one error.
+  ASSERT_TRUE(one.kv->DropTensor(kEmb, context).ok());
+  ASSERT_TRUE(Create(*one.kv, Spec(3)).ok());
+  EXPECT_FALSE(Push(*other.kv, {0}, {1, 1, 1}).ok()) << "the rows have another size";
+  EXPECT_TRUE(Push(*other.kv, {0}, {1, 1, 1}).ok());
+  ASSERT_TRUE(one.kv->DropTensor(kEmb, context).ok());
+  ASSERT_TRUE(Create(*one.kv, Spec(4)).ok());
+  EXPECT_FALSE(PullRows(*other.kv, {0}, {}, 4).ok()) << "the rows have another size";
+  EXPECT_THAT(*PullRows(*other.kv, {0}, {}, 4), ElementsAre(0, 0, 0, 0));
 }
 
 TEST_F(StateTest, AServerWithoutAStateFolderSaysWhatToStartItWith) {
