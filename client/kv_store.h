@@ -140,7 +140,7 @@ class KVStore {
   // Splits the rows by owner and pushes each share once: the store repeats what an owner could not
   // take until the deadline, also over its restart, and it is applied once. With a step every owner
   // is told, also one without rows. Returns when all owners have acknowledged. After an error some
-  // shares may have been applied, or be applied yet.
+  // shares may have been applied, or be applied yet. DataLoss: an owner lost acknowledged pushes.
   [[nodiscard]] virtual StatusOr<PushMark> Push(const RowPush& push, CallContext& context);
   // One moment of all partitions: after `step`; null: each partition's own now. After an error what
   // some of them made is deleted, as far as they answer.

@@ -1,5 +1,6 @@
 #include "client/push_clients.h"
 
+#include <algorithm>
 #include <chrono>
 #include <random>
 
@@ -19,6 +20,22 @@ uint64_t DrawClient() {
 
 }  // namespace
 
+int64_t PushClients::Part::Largest() const {
+  int64_t largest = 0;
+  for (const auto& [tensor, lsn] : acknowledged) largest = std::max(largest, lsn);
+  return largest;
+}
+
+Status PushClients::Part::Whole(size_t number) const {
+  if (again == 0 || Largest() < again) return OkStatus();
+  return DataLoss(
+      "part {} came back without pushes: it had acknowledged LSN {} and gave LSN {} to a new push. "
+      "Restart from a checkpoint, or restore a snapshot. The machine failed while a server ran "
+      "with "
+      "--sync interval or never, or its --state is an older copy, or a new folder",
+      number, Largest(), again);
+}
+
 StatusOr<PushClients::Numbers> PushClients::Take(int part, int count, const WorkLimits& limits) {
   const MutexLock lock(mutex_);
   Part& of = parts_[static_cast<size_t>(part)];
@@ -30,8 +47,13 @@ StatusOr<PushClients::Numbers> PushClients::Take(int part, int count, const Work
     HG_RETURN_IF_ERROR(limits.Check());
     if (answered_.WaitFor(mutex_, kLook, fits)) break;
   }
+  HG_RETURN_IF_ERROR(of.Whole(static_cast<size_t>(part)));
   if (of.client == 0) of.client = DrawClient();
-  const Numbers numbers{.part = part, .client = of.client, .first = of.next, .count = count};
+  const Numbers numbers{.part = part,
+                        .client = of.client,
+                        .first = of.next,
+                        .count = count,
+                        .acknowledged = of.Largest()};
   of.next += static_cast<uint64_t>(count);
   of.open.insert(numbers.first);
   return numbers;
@@ -47,8 +69,51 @@ void PushClients::Answered(const Numbers& numbers) {
 void PushClients::GiveUp(const Numbers& numbers) {
   const MutexLock lock(mutex_);
   Part& of = parts_[static_cast<size_t>(numbers.part)];
-  if (of.client == numbers.client) of = {};
+  if (of.client == numbers.client) {
+    of.client = 0;
+    of.next = 1;
+    of.open.clear();
+  }
   answered_.NotifyAll();
+}
+
+Status PushClients::Acknowledge(const Numbers& numbers, const TensorRef& tensor, int64_t lsn) {
+  const MutexLock lock(mutex_);
+  Part& of = parts_[static_cast<size_t>(numbers.part)];
+  // Those that were sent side by side are answered in any order. What was forgotten since then
+  // does not count.
+  if (lsn <= numbers.acknowledged && lsn <= of.Largest()) {
+    of.again = of.again == 0 ? lsn : std::min(of.again, lsn);
+    return of.Whole(static_cast<size_t>(numbers.part));
+  }
+  int64_t& largest = of.acknowledged[tensor.ToString()];
+  largest = std::max(largest, lsn);
+  return OkStatus();
+}
+
+Status PushClients::Check(std::span<const int64_t> after) {
+  const MutexLock lock(mutex_);
+  for (size_t part = 0; part < std::min(after.size(), parts_.size()); ++part) {
+    const Part& of = parts_[part];
+    if (after[part] >= of.again) HG_RETURN_IF_ERROR(of.Whole(part));
+  }
+  return OkStatus();
+}
+
+void PushClients::Forget(const TensorRef& tensor) {
+  const MutexLock lock(mutex_);
+  for (Part& of : parts_) {
+    of.acknowledged.erase(tensor.ToString());
+    if (of.Largest() < of.again) of.again = 0;
+  }
+}
+
+void PushClients::ForgetAll() {
+  const MutexLock lock(mutex_);
+  for (Part& of : parts_) {
+    of.acknowledged.clear();
+    of.again = 0;
+  }
 }
 
 }  // namespace halograph

@@ -1,11 +1,21 @@
 // Who a store is to the owners it pushes to: a client id drawn by chance and numbers counted from 1
 // for each partition, so that a push is applied once however often it is sent
-// (common/state/state_store.h). Thread-safe.
+// (common/state/state_store.h). And what they acknowledged to it, so that it notices a partition
+// that came back without that. Thread-safe.
+//
+// A partition's LSNs go on over restarts, restored snapshots and dropped tensors. So the answer to
+// a push has a larger LSN than any that the partition had acknowledged before the push was sent. If
+// it has not, acknowledged pushes are gone: the machine failed before they were on its disk, or the
+// state folder is an older copy, or a new one. What is gone and was not followed by enough pushes
+// of other clients is noticed so; else it is not.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <set>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "common/base/cancel.h"
@@ -25,20 +35,38 @@ class PushClients {
     uint64_t client = 0;
     uint64_t first = 0;
     int count = 0;
+    int64_t acknowledged = 0;  // the largest LSN by then; 0: none
   };
   // Waits while pushes kPushWindow before these are not answered. Requires 0 < count <=
-  // kPushWindow. Cancelled, DeadlineExceeded: by `limits`.
+  // kPushWindow. Cancelled, DeadlineExceeded: by `limits`. DataLoss: the partition came back
+  // without pushes that it had acknowledged (Acknowledge).
   [[nodiscard]] StatusOr<Numbers> Take(int part, int count, const WorkLimits& limits);
   // All of them were answered for good.
   void Answered(const Numbers& numbers);
   // One was refused, or may be under way yet: the partition gets another client id from here on.
   void GiveUp(const Numbers& numbers);
 
+  // One of these pushes, to `tensor`, was acknowledged with `lsn`. DataLoss, also of every later
+  // push to the partition, if it had acknowledged as large an LSN before: naming both.
+  [[nodiscard]] Status Acknowledge(const Numbers& numbers, const TensorRef& tensor, int64_t lsn);
+  // DataLoss if one of `after`, by partition, was acknowledged before its partition came back
+  // without it; 0: none was. Empty: of no partition.
+  [[nodiscard]] Status Check(std::span<const int64_t> after);
+  // What was pushed to `tensor`, or to all of them, matters no more: it was dropped, or replaced by
+  // a snapshot.
+  void Forget(const TensorRef& tensor);
+  void ForgetAll();
+
  private:
   struct Part {
     uint64_t client = 0;           // 0: none was drawn yet
     uint64_t next = 1;             // number
     std::set<uint64_t> open = {};  // first numbers of those that are not answered
+    std::map<std::string, int64_t> acknowledged = {};  // the largest LSN of each tensor
+    int64_t again = 0;                                 // the least LSN that it gave twice; 0: none
+
+    [[nodiscard]] int64_t Largest() const;
+    [[nodiscard]] Status Whole(size_t number) const;
   };
 
   Mutex mutex_;

@@ -32,7 +32,7 @@ class PushCalls {
   // One message under way.
   struct Sent {
     const PushMessage* message = nullptr;
-    uint64_t client = 0;
+    PushClients::Numbers numbers;
     uint64_t sequence = 0;
     int64_t lsn = 0;
   };
@@ -110,7 +110,7 @@ Status PushCalls::Round(CallContext& context) {
     taken.push_back(*numbers);
     for (size_t i = 0; i < count; ++i) {
       under_way.push_back({.message = &plan_.messages()[part][sent_[part] + i],
-                           .client = numbers->client,
+                           .numbers = *numbers,
                            .sequence = numbers->first + i});
     }
     sent_[part] += count;
@@ -138,10 +138,10 @@ Rpc PushCalls::ToRpc(Sent* sent) const {
   rpc.serves = owner.name;
   rpc.method = "KVService/Push";
   rpc.make_request = [this, sent] { return MakeRequest(*sent); };
-  rpc.on_reply = [sent](ReplyPieces pieces, std::vector<Rpc>*) {
+  rpc.on_reply = [this, sent](ReplyPieces pieces, std::vector<Rpc>*) {
     HG_ASSIGN_OR_RETURN(const wire::PushReply reply, wire::ReadPushReply(pieces));
     sent->lsn = reply.lsn;
-    return OkStatus();
+    return clients_.Acknowledge(sent->numbers, push_.tensor, reply.lsn);
   };
   return rpc;
 }
@@ -153,7 +153,7 @@ std::string PushCalls::MakeRequest(const Sent& sent) const {
                           .name = push_.tensor.name,
                           .part = static_cast<uint32_t>(message.part),
                           .kind = static_cast<uint32_t>(push_.kind),
-                          .client = sent.client,
+                          .client = sent.numbers.client,
                           .sequence = sent.sequence,
                           .step = {},
                           .dtype = static_cast<uint32_t>(push_.dtype)};

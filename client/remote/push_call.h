@@ -9,7 +9,8 @@ namespace halograph {
 
 // KVStore::Push. `clients`: of the store.
 //   ResourceExhausted  one row exceeds the message limits; or as PushPlan::Make
-//   else               as CheckPush, StateServer, PushClients::Take and RpcClient::Run
+//   else               as CheckPush, StateServer, PushClients::Take and Acknowledge, and
+//   RpcClient::Run
 [[nodiscard]] StatusOr<PushMark> PushRemotely(Cluster* cluster, PushClients* clients,
                                               const RowPush& push, CallContext& context);
 

@@ -43,6 +43,7 @@ class RemoteKVStore final : public KVStore {
   const GraphInfo& info() const override { return cluster_->info(); }
 
   Status Pull(std::span<const RowRequest> requests, CallContext& context) override {
+    for (const RowRequest& request : requests) HG_RETURN_IF_ERROR(clients_.Check(request.after));
     return PullRows(cluster_.get(), requests, context);
   }
 
@@ -55,7 +56,9 @@ class RemoteKVStore final : public KVStore {
     return CreateRemotely(cluster_.get(), spec, context);
   }
   Status DropTensor(const TensorRef& ref, CallContext& context) override {
-    return DropRemotely(cluster_.get(), ref, context);
+    const Status dropped = DropRemotely(cluster_.get(), ref, context);
+    if (dropped.ok() || absl::IsNotFound(dropped)) clients_.Forget(ref);
+    return dropped;
   }
   StatusOr<std::vector<MutableTensorState>> ListTensors(CallContext& context) override {
     return ListRemotely(cluster_.get(), context);
@@ -78,7 +81,9 @@ class RemoteKVStore final : public KVStore {
     return DeleteSnapshotRemotely(cluster_.get(), name, context);
   }
   Status RestoreSnapshot(const std::string& name, CallContext& context) override {
-    return RestoreSnapshotRemotely(cluster_.get(), name, context);
+    HG_RETURN_IF_ERROR(RestoreSnapshotRemotely(cluster_.get(), name, context));
+    clients_.ForgetAll();
+    return OkStatus();
   }
 
  private:

@@ -95,6 +95,115 @@ TEST_F(StateTest, APushWaitsForItsServerToComeBack) {
   EXPECT_THAT(*PullRows(*stores.kv, {3, 150}, *pushed), ElementsAre(-3, -3));
 }
 
+// The machine lost the last pushes: the state folder is as it was before them.
+TEST_F(StateTest, APartThatComesBackWithoutPushesIsNoticed) {
+  auto server = Serve(graph_, {}, WithState());
+  const std::string address = server->address();
+  const RemoteStores stores = Open(Options({address}));
+  CallContext context;
+  const std::filesystem::path state = folder_.path() / "state";
+  const std::filesystem::path copy = folder_.path() / "copy";
+  const auto restart = [&](const std::function<void()>& meanwhile) {
+    server.reset();
+    meanwhile();
+    server = Serve(graph_, {}, WithState(address));
+  };
+  ASSERT_TRUE(Create(*stores.kv).ok());
+  ASSERT_TRUE(Push(*stores.kv, {3, 199}, {1, 1}).ok());
+  ASSERT_TRUE(stores.kv->SnapshotTensors("kept", std::nullopt, context).ok());
+  restart([&] { std::filesystem::copy(state, copy, std::filesystem::copy_options::recursive); });
+  ASSERT_TRUE(Push(*stores.kv, {3}, {2}).ok());
+  const auto mark = Push(*stores.kv, {3}, {4});
+  ASSERT_TRUE(mark.ok()) << ToString(mark.status()) << ": it came back with all";
+  EXPECT_EQ(mark->at(0), 3);
+  restart([&] {
+    std::filesystem::remove_all(state);
+    std::filesystem::rename(copy, state);
+  });
+  const std::vector<std::string> texts = {"part 0 came back without pushes", "acknowledged LSN 3",
+                                          "LSN 2 to a new push", "snapshot"};
+  ExpectError(Push(*stores.kv, {3}, {8}).status(), absl::StatusCode::kDataLoss, texts);
+  ExpectError(Push(*stores.kv, {3}, {8}).status(), absl::StatusCode::kDataLoss, texts);
+  ExpectError(PullRows(*stores.kv, {3}, *mark).status(), absl::StatusCode::kDataLoss, texts);
+  EXPECT_TRUE(Push(*stores.kv, {199}, {1}).ok()) << "part 1 lost nothing";
+  ASSERT_TRUE(stores.kv->RestoreSnapshot("kept", context).ok());
+  const auto pushed = Push(*stores.kv, {3}, {16});
+  ASSERT_TRUE(pushed.ok()) << ToString(pushed.status());
+  EXPECT_THAT(*PullRows(*stores.kv, {3, 199}, *pushed), ElementsAre(-17, -1));
+}
+
+// A new state folder counts from 1. That matters to who pushed to what is gone.
+TEST_F(StateTest, ANewStateFolderIsNoticedUnlessNothingIsMissed) {
+  auto server = Serve(graph_, {}, WithState());
+  const std::string address = server->address();
+  const RemoteStores stores = Open(Options({address}));
+  const RemoteStores other = Open(Options({address}));
+  CallContext context;
+  const auto renew = [&] {
+    server.reset();
+    std::filesystem::remove_all(folder_.path() / "state");
+    server = Serve(graph_, {}, WithState(address));
+    EXPECT_TRUE(Create(*other.kv).ok());
+  };
+  ASSERT_TRUE(Create(*stores.kv).ok());
+  ASSERT_TRUE(Push(*stores.kv, {3}, {1}).ok());
+  ASSERT_TRUE(Push(*stores.kv, {3}, {1}).ok());
+  renew();
+  ExpectError(Push(*stores.kv, {3}, {1}).status(), absl::StatusCode::kDataLoss,
+              {address, "part 0", "acknowledged LSN 2", "LSN 1 to a new push"});
+  ASSERT_TRUE(stores.kv->DropTensor(kEmb, context).ok());
+  renew();
+  EXPECT_TRUE(Push(*stores.kv, {3}, {1}).ok()) << "what it pushed before was dropped";
+  EXPECT_TRUE(Push(*stores.kv, {3}, {1}).ok());
+}
+
+TEST_F(StateTest, RestoresDropsAndRestartsLoseNothing) {
+  auto server = Serve(graph_, {}, WithState());
+  const std::string address = server->address();
+  const RemoteStores stores = Open(Options({address}));
+  const RemoteStores other = Open(Options({address}));
+  CallContext context;
+  const auto push = [&] {
+    for (int i = 0; i < 3; ++i) {
+      const auto pushed = Push(*stores.kv, {3, 199}, {1, 1});
+      ASSERT_TRUE(pushed.ok()) << ToString(pushed.status());
+    }
+  };
+  ASSERT_TRUE(Create(*stores.kv).ok());
+  push();
+  ASSERT_TRUE(other.kv->SnapshotTensors("s", std::nullopt, context).ok());
+  push();
+  for (int times = 0; times < 2; ++times) {
+    ASSERT_TRUE(other.kv->RestoreSnapshot("s", context).ok());
+    push();
+    server.reset();
+    server = Serve(graph_, {}, WithState(address));
+    push();
+    ASSERT_TRUE(other.kv->DropTensor(kEmb, context).ok());
+    server.reset();
+    server = Serve(graph_, {}, WithState(address));
+    ASSERT_TRUE(Create(*other.kv).ok());
+    push();
+  }
+}
+
+// Many threads of one store, whose answers overtake one another.
+TEST_F(StateTest, PushesSideBySideLoseNothing) {
+  const auto server = Serve(graph_, {}, WithState());
+  const RemoteStores stores = Open(Options({server->address()}));
+  ASSERT_TRUE(Create(*stores.kv).ok());
+  std::vector<Status> pushed(8);
+  std::vector<std::thread> threads;
+  for (Status& status : pushed) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 50 && status.ok(); ++i) status = Push(*stores.kv, {3}, {1}).status();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const Status& status : pushed) EXPECT_TRUE(status.ok()) << ToString(status);
+  EXPECT_THAT(*PullRows(*stores.kv, {3}), ElementsAre(-400));
+}
+
 // The server applied it, and its answer was lost: with and without a restart in between.
 TEST_F(StateTest, APushWhoseAnswerIsLostIsAppliedOnce) {
   for (const bool restarted : {false, true}) {

@@ -2,7 +2,9 @@
 
 #include <chrono>
 #include <thread>
+#include <vector>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace halograph {
@@ -64,6 +66,75 @@ TEST(PushClientsTest, WhatWasGivenUpMakesAnotherClient) {
   clients.GiveUp(first);
   EXPECT_EQ(clients.Take(0, 1, {})->client, second.client);
   EXPECT_EQ(clients.Take(1, 1, {})->client, other.client);
+}
+
+const TensorRef kEmb{false, "node", "emb"};
+const TensorRef kOther{false, "node", "other"};
+
+// Numbers of one push that was answered with this LSN.
+Status PushOnce(PushClients& clients, int64_t lsn, const TensorRef& tensor = kEmb, int part = 0) {
+  HG_ASSIGN_OR_RETURN(const Numbers numbers, clients.Take(part, 1, {}));
+  HG_RETURN_IF_ERROR(clients.Acknowledge(numbers, tensor, lsn));
+  clients.Answered(numbers);
+  return OkStatus();
+}
+
+TEST(PushClientsTest, APartThatGivesAnLsnAgainHasLostPushes) {
+  PushClients clients(2);
+  ASSERT_TRUE(PushOnce(clients, 3).ok());
+  ASSERT_TRUE(PushOnce(clients, 9).ok());
+  ASSERT_TRUE(PushOnce(clients, 2, kEmb, 1).ok()) << "parts count for themselves";
+  for (int times = 0; times < 3; ++times) {
+    const Status lost = PushOnce(clients, 8 + times);
+    EXPECT_TRUE(absl::IsDataLoss(lost)) << lost;
+    EXPECT_THAT(
+        Message(lost),
+        testing::AllOf(testing::HasSubstr("part 0"), testing::HasSubstr("acknowledged LSN 9"),
+                       testing::HasSubstr("LSN 8 to a new push"), testing::HasSubstr("snapshot")));
+  }
+  EXPECT_TRUE(PushOnce(clients, 3, kEmb, 1).ok());
+  using Mark = std::vector<int64_t>;
+  EXPECT_TRUE(clients.Check(Mark{7, 3}).ok()) << "it has that yet";
+  EXPECT_TRUE(clients.Check(Mark{0, 3}).ok());
+  EXPECT_TRUE(clients.Check(Mark{}).ok());
+  EXPECT_TRUE(absl::IsDataLoss(clients.Check(Mark{8, 0})));
+}
+
+TEST(PushClientsTest, AnswersMayComeInAnyOrder) {
+  PushClients clients(1);
+  const Numbers early = clients.Take(0, 2, {}).value();
+  const Numbers late = clients.Take(0, 1, {}).value();
+  EXPECT_TRUE(clients.Acknowledge(late, kEmb, 7).ok());
+  EXPECT_TRUE(clients.Acknowledge(early, kEmb, 6).ok());
+  EXPECT_TRUE(clients.Acknowledge(early, kEmb, 5).ok());
+  EXPECT_TRUE(clients.Acknowledge(early, kEmb, 5).ok()) << "once more";
+  EXPECT_TRUE(PushOnce(clients, 8).ok());
+}
+
+TEST(PushClientsTest, AnotherClientIdRemembersWhatWasAcknowledged) {
+  PushClients clients(1);
+  ASSERT_TRUE(PushOnce(clients, 9).ok());
+  clients.GiveUp(clients.Take(0, 1, {}).value());
+  EXPECT_TRUE(absl::IsDataLoss(PushOnce(clients, 9)));
+}
+
+TEST(PushClientsTest, WhatWasDroppedOrReplacedIsNotMissed) {
+  PushClients clients(1);
+  ASSERT_TRUE(PushOnce(clients, 5, kOther).ok());
+  ASSERT_TRUE(PushOnce(clients, 9).ok());
+  clients.Forget(kEmb);
+  EXPECT_TRUE(absl::IsDataLoss(PushOnce(clients, 5))) << "the other tensor's is gone too";
+  clients.Forget(kOther);
+  EXPECT_TRUE(PushOnce(clients, 1).ok());
+  EXPECT_TRUE(PushOnce(clients, 2).ok());
+  EXPECT_TRUE(absl::IsDataLoss(PushOnce(clients, 1)));
+  clients.ForgetAll();
+  EXPECT_TRUE(PushOnce(clients, 2).ok());
+  EXPECT_TRUE(PushOnce(clients, 3).ok());
+  // Under way meanwhile.
+  const Numbers before = clients.Take(0, 1, {}).value();
+  clients.ForgetAll();
+  EXPECT_TRUE(clients.Acknowledge(before, kEmb, 1).ok());
 }
 
 }  // namespace
