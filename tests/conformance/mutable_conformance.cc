@@ -221,6 +221,86 @@ void HalfPrecisionRowsAreRoundedAndPulledAsTheyAreStored(const StoreKind& kind) 
   EXPECT_THAT(rows, ElementsAre(0x4040, 0x3f80, 0x3f80, 0x4000));
 }
 
+// What every edge of the tensor's relation was in the input, by global id.
+std::vector<int64_t> OriginalEdgeIds(Tensors& tensors, const std::string& relation, size_t edges) {
+  std::vector<int64_t> original(edges, -1);
+  const Status pulled =
+      PullOne(tensors.kv(), {true, relation, kOriginalIdTensor}, All(static_cast<int64_t>(edges)),
+              std::as_writable_bytes(std::span(original)));
+  EXPECT_TRUE(pulled.ok()) << ToString(pulled);
+  return original;
+}
+
+// Rows of edges, by original id: how they begin, and what gradients and assigned values make of
+// them, do not depend on which part an edge is in.
+void RowsOfEdgesGoWithTheirEdges(const StoreKind& kind) {
+  const std::string relation = "node:edge:node";
+  const TensorRef ref{true, relation, "weight"};
+  const MutableTensorSpec spec = {
+      .ref = ref,
+      .placement = Placement::kEdges,
+      .dim = 2,
+      .initializer = {.kind = Initializer::Kind::kUniform, .a = -1, .b = 1, .seed = 4},
+      .optimizer = Sgd(0.5)};
+  std::vector<float> expected;  // by original id: as they begin, then as they are at the end
+  for (const int parts : {1, 2, 3}) {
+    Tensors tensors(SmallGraph(parts), kind);
+    ASSERT_TRUE(tensors.ok());
+    ASSERT_EQ(tensors.spec().relations[0].edges, SmallGraph(1).spec.relations[0].edges);
+    const size_t edges = tensors.spec().relations[0].edges.size();
+    const std::vector<int64_t> all = All(static_cast<int64_t>(edges));
+    ASSERT_TRUE(tensors.Create(spec).ok());
+    EXPECT_TRUE(tensors.Create(spec).ok());
+    const std::vector<int64_t> original = OriginalEdgeIds(tensors, relation, edges);
+    std::vector<float> found(4 * edges);
+    const auto note = [&](const std::vector<float>& rows, size_t at) {
+      for (size_t e = 0; e < edges; ++e) {
+        const auto place = at + 2 * static_cast<size_t>(original[e]);
+        std::copy_n(rows.begin() + static_cast<ptrdiff_t>(2 * e), 2,
+                    found.begin() + static_cast<ptrdiff_t>(place));
+      }
+    };
+    note(tensors.Pull(all, 2, {}, ref), 0);
+    // The gradient of each edge in two places, then a step, then values for every third edge.
+    std::vector<int64_t> ids(all.rbegin(), all.rend());
+    ids.insert(ids.end(), all.begin(), all.end());
+    std::vector<float> rows;
+    for (const int64_t id : ids) {
+      const auto value = static_cast<float>(original[static_cast<size_t>(id)]);
+      rows.insert(rows.end(), {value, -value});
+    }
+    const PushMark mark = tensors.Push(ids, rows, PushKind::kGradient, {}, ref);
+    EXPECT_EQ(std::count(mark.begin(), mark.end(), 0), 0) << "a part without edges";
+    tensors.Push(ids, rows, PushKind::kGradient, SyncStep{.world_size = 1, .run = 3}, ref);
+    std::erase_if(ids, [&](int64_t id) { return original[static_cast<size_t>(id)] % 3 != 0; });
+    rows.resize(ids.size() * 2);
+    for (size_t i = 0; i < ids.size(); ++i) {
+      rows[2 * i] = rows[2 * i + 1] = static_cast<float>(original[static_cast<size_t>(ids[i])]);
+    }
+    note(tensors.Pull(all, 2, tensors.Push(ids, rows, PushKind::kAssign, {}, ref), ref), 2 * edges);
+    if (expected.empty()) expected = found;
+    EXPECT_EQ(found, expected) << parts << " parts";
+    for (size_t e = 0; e < edges; ++e) {
+      const size_t end = 2 * (edges + e);
+      const auto value = static_cast<float>(e);
+      ASSERT_FLOAT_EQ(found[end], e % 3 == 0 ? value : found[2 * e] - 2 * value) << e;
+    }
+    ids = {0, static_cast<int64_t>(edges)};
+    ExpectError(tensors.TryPull(ids, 2, {}, ref), absl::StatusCode::kOutOfRange,
+                std::to_string(edges));
+    ExpectError(tensors.TryPush(ids, {1, 1, 1, 1}, PushKind::kAdd, {}, ref).status(),
+                absl::StatusCode::kOutOfRange, std::to_string(edges));
+  }
+  Tensors tensors(SmallGraph(2), kind);
+  ASSERT_TRUE(tensors.ok());
+  MutableTensorSpec wrong = spec;
+  wrong.ref.type = "node:none:node";
+  ExpectError(tensors.Create(wrong), absl::StatusCode::kNotFound, "node:none:node");
+  wrong = spec;
+  wrong.ref.edge = false;
+  ExpectError(tensors.Create(wrong), absl::StatusCode::kInvalidArgument, "edge");
+}
+
 void RowsOfNoGraphObjectHaveOwnersToo(const StoreKind& kind) {
   for (const Placement placement : {Placement::kRange, Placement::kHash}) {
     Tensors tensors(SmallGraph(3), kind);
@@ -473,6 +553,7 @@ void RegisterMutableConformance(const StoreKind& kind) {
   add("AddAndAssignChangeRowsWithoutAnOptimizer", AddAndAssignChangeRowsWithoutAnOptimizer);
   add("HalfPrecisionRowsAreRoundedAndPulledAsTheyAreStored",
       HalfPrecisionRowsAreRoundedAndPulledAsTheyAreStored);
+  add("RowsOfEdgesGoWithTheirEdges", RowsOfEdgesGoWithTheirEdges);
   add("RowsOfNoGraphObjectHaveOwnersToo", RowsOfNoGraphObjectHaveOwnersToo);
   add("APushOfManyMessagesGivesTheBitsOfOne", APushOfManyMessagesGivesTheBitsOfOne);
   add("AStepHasTheSameBitsWhateverTheOrderOfItsPushes",

@@ -121,16 +121,19 @@ class SnapshotTest(StateBase):
 
 
 class FilesTest(StateBase):
-    def test_rows_go_to_another_number_of_partitions(self):
-        self.serve()
-        self.create("--init", "normal", "--init-b", "1", "--seed", "5")
-        expected = self.export("from-two")
+    def serve_three_parts(self):
         three = self.box.folder / "three"
         must(self.box.run("halograph-partition", "run", "--input", datasets.cora(), "--output", three,
                           "--parts", 3, "--seed", 2))
         self.state = self.box.folder / "state-of-three"
         self.addresses = []
         self.serve(graph=three, parts=(0, 1, 2))
+
+    def test_rows_go_to_another_number_of_partitions(self):
+        self.serve()
+        self.create("--init", "normal", "--init-b", "1", "--seed", "5")
+        expected = self.export("from-two")
+        self.serve_three_parts()
         must(self.ctl("import", "--input", expected))
         self.assertEqual(npy.load(expected / "rows.npy").values, self.rows("from-three"))
         # They begin the same under their original ids, too.
@@ -139,6 +142,43 @@ class FilesTest(StateBase):
         self.assertEqual(npy.load(expected / "rows.npy").values, self.rows("begun-in-three"))
         self.assertEqual(list(range(NODES)),
                          list(npy.load(self.box.folder / "from-three" / "ids.npy").values))
+
+    def test_rows_of_edges_are_written_under_original_edge_ids(self):
+        tensor = ("--type", "node:edge:node", "--tensor", "weight")
+
+        def create():
+            must(self.ctl("create", *tensor, "--placement", "edges", "--dim", 2, "--init", "uniform",
+                          "--init-a", "-1", "--init-b", "1", "--seed", 3, "--optimizer", "adagrad"))
+
+        def rows(name, *options):
+            folder = self.box.folder / name
+            must(self.ctl("export", *tensor, "--output", folder, *options))
+            if options:
+                folder /= "tensor-0000"
+            edges = npy.load(folder / "ids.npy").values
+            self.assertEqual(list(range(len(edges))), list(edges))
+            return list(npy.load(folder / "rows.npy").values)
+
+        self.serve()
+        create()
+        begun = rows("begun")
+        self.assertGreater(len(set(begun)), len(begun) // 2)
+        # Every row is what its edge was in the input.
+        edges = len(begun) // 2
+        npy.save(self.box.folder / "begun" / "rows.npy", "<f4", (edges, 2),
+                 [float(edge * 2 + column) for edge in range(edges) for column in (0, 1)])
+        must(self.ctl("import", "--input", self.box.folder / "begun"))
+        must(self.ctl("snapshot", "--name", "kept"))
+        kept = rows("kept", "--name", "kept")
+        self.assertEqual([float(i) for i in range(2 * edges)], kept)
+        self.serve_three_parts()
+        must(self.ctl("import", "--input", self.box.folder / "kept"))
+        self.assertEqual(kept, rows("from-three"))
+        must(self.ctl("drop", *tensor))
+        create()
+        self.assertEqual(begun, rows("begun-in-three"))
+        self.assertCode(1, self.ctl("create", "--type", "node:none:node", "--tensor", "weight",
+                                    "--placement", "edges"), "node:none:node")
 
     def test_a_snapshot_of_all_tensors_goes_through_files(self):
         self.serve()

@@ -1,6 +1,7 @@
 // Mutable tensors over servers that go, come back, and answer late.
 #include <atomic>
 #include <fstream>
+#include <numeric>
 #include <thread>
 
 #include "client/ctl/status_table.h"
@@ -468,12 +469,29 @@ class MoveTest : public StateTest {
                       .dim = kDim,
                       .initializer = normal,
                       .optimizer = {.kind = Kind::kSgd, .learning_rate = 0.1, .momentum = 0.9}});
+    specs_.push_back({.ref = {true, "node:edge:node", "weight"},
+                      .placement = Placement::kEdges,
+                      .dim = kDim,
+                      .initializer = normal,
+                      .optimizer = {.kind = Kind::kAdagrad, .learning_rate = 0.1}});
   }
   struct Served {
     std::vector<std::unique_ptr<server::Server>> servers;
     RemoteStores stores;
-    std::vector<int64_t> ids;  // of nodes, by original id
+    std::vector<int64_t> ids;    // of nodes, by original id
+    std::vector<int64_t> edges;  // of edges
   };
+  static std::vector<int64_t> GlobalEdgeIds(KVStore& store, size_t edges) {
+    std::vector<int64_t> all(edges);
+    std::iota(all.begin(), all.end(), 0);
+    std::vector<int64_t> original(edges);
+    const Status pulled = PullOne(store, {true, "node:edge:node", kOriginalIdTensor}, all,
+                                  std::as_writable_bytes(std::span(original)));
+    EXPECT_TRUE(pulled.ok()) << ToString(pulled);
+    std::vector<int64_t> global(edges);
+    for (size_t e = 0; e < edges; ++e) global[static_cast<size_t>(original[e])] = all[e];
+    return global;
+  }
   // One server a part.
   Served ServeParts(const TestGraphSpec& graph, const std::string& state,
                     std::optional<int64_t> memory = std::nullopt) {
@@ -490,6 +508,7 @@ class MoveTest : public StateTest {
     }
     served.stores = Open(Options(addresses));
     served.ids = GlobalNodeIds(graph, "node");
+    served.edges = GlobalEdgeIds(*served.stores.kv, graph.relations[0].edges.size());
     return served;
   }
   // A step of gradients for some rows of every tensor, the same under original ids.
@@ -498,8 +517,10 @@ class MoveTest : public StateTest {
       std::vector<int64_t> ids;
       std::vector<float> rows;
       for (int64_t original = step % 3; original < 150; original += 3) {
-        const bool node = spec.placement == Placement::kNodes;
-        ids.push_back(node ? served.ids[static_cast<size_t>(original)] : original);
+        const auto at = static_cast<size_t>(original);
+        ids.push_back(spec.placement == Placement::kNodes   ? served.ids[at]
+                      : spec.placement == Placement::kEdges ? served.edges[at]
+                                                            : original);
         for (int64_t c = 0; c < kDim; ++c) {
           rows.push_back(static_cast<float>((original * 31 + c * 7 + step) % 19) - 9);
         }
@@ -606,19 +627,20 @@ TEST_P(MoveAnywhereTest, ASnapshotGoesToAnotherNumberOfPartsAndTrainingGoesOnAli
   ASSERT_TRUE(specs.ok()) << ToString(specs.status());
   const auto exported = ExportSnapshot(*from.stores.kv, "move", *specs, files, context);
   ASSERT_TRUE(exported.ok()) << ToString(exported.status());
-  EXPECT_EQ(exported->tensors, 4);
-  EXPECT_EQ(exported->rows, 4 * kRows);
+  const int64_t rows = 4 * kRows + std::ssize(from.edges);
+  EXPECT_EQ(exported->tensors, 5);
+  EXPECT_EQ(exported->rows, rows);
 
   Served to = ServePlaced(three_, "of-three", to_memory);
   for (int times = 0; times < 2; ++times) {  // repeated, as after an interruption
     const auto imported = ImportTensors(*to.stores.kv, files, context);
     ASSERT_TRUE(imported.ok()) << ToString(imported.status());
-    EXPECT_EQ(imported->rows, 4 * kRows);
+    EXPECT_EQ(imported->rows, rows);
   }
   ExpectPlaced(to, to_memory);
   const auto listed = to.stores.kv->ListTensors(context);
   ASSERT_TRUE(listed.ok()) << ToString(listed.status());
-  ASSERT_EQ(listed->size(), 4U);
+  ASSERT_EQ(listed->size(), 5U);
   for (const MutableTensorState& tensor : *listed) {
     EXPECT_EQ(tensor.step, 2);
     EXPECT_FALSE(tensor.importing);
@@ -628,7 +650,7 @@ TEST_P(MoveAnywhereTest, ASnapshotGoesToAnotherNumberOfPartsAndTrainingGoesOnAli
     Train(to, step);
   }
   const auto expected = Images(from, "from");
-  EXPECT_EQ(expected.size(), 2U * 4 + 3 + 1 + 1 + 1) << "ids, rows, and the columns of state";
+  EXPECT_EQ(expected.size(), 2U * 5 + 3 + 1 + 1 + 1 + 1) << "ids, rows, and the columns of state";
   EXPECT_EQ(Images(to, "to"), expected);
   const Status again = ImportTensors(*to.stores.kv, files, context).status();
   ExpectError(again, absl::StatusCode::kFailedPrecondition, {"step 5", "step 2", "drop"});
@@ -707,6 +729,12 @@ TEST_F(MoveTest, AnExportIsTheSameHoweverMuchOfItWaitsInMemory) {
     ASSERT_TRUE(ExportSnapshot(*served.stores.kv, "whole", specs_, files, context, bytes).ok());
     EXPECT_EQ(Arrays(files), expected) << bytes;
   }
+  // Of edges, under their original ids.
+  const auto edges = NpyArray::Open(folder_.path() / "in-1" / "tensor-0004" / "ids.npy");
+  ASSERT_TRUE(edges.ok()) << ToString(edges.status());
+  std::vector<int64_t> originals(served.edges.size());
+  std::iota(originals.begin(), originals.end(), 0);
+  EXPECT_THAT(edges->As<int64_t>().value(), testing::ElementsAreArray(originals));
   // The last rows: nobody pushed them.
   const auto rows = NpyArray::Open(folder_.path() / "in-1" / "tensor-0000" / "rows.npy");
   ASSERT_TRUE(rows.ok()) << ToString(rows.status());
