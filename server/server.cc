@@ -171,7 +171,7 @@ std::chrono::nanoseconds Server::State::KeepHouse() {
 }
 
 Status Server::State::OpenState(const ServerOptions& options) {
-  if (env == nullptr) env = MakeSystemEnv();
+  if (env == nullptr) env = MakeSystemEnv(options.threads);
   HG_ASSIGN_OR_RETURN(states,
                       PartStates::Open(options.State(), graph->set(), graph->tensors(), *env));
   return OkStatus();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <memory>
+#include <new>
 #include <utility>
 
 #include <pthread.h>
@@ -98,7 +99,11 @@ void ParallelFor(ThreadPool* pool, int64_t n, int64_t grain,
   if (pool != nullptr) {
     const int64_t helpers = std::min(static_cast<int64_t>(pool->threads()), loop->chunks() - 1);
     for (int64_t i = 0; i < helpers; ++i) {
-      if (!pool->TrySubmit([loop] { loop->Work(); })) break;
+      try {
+        if (!pool->TrySubmit([loop] { loop->Work(); })) break;
+      } catch (const std::bad_alloc&) {
+        break;  // who was submitted works on `body`: it must stay
+      }
     }
   }
   loop->Work();

@@ -23,6 +23,8 @@
 
 namespace halograph {
 
+class HelperThreads;
+
 // The end of a wait without deadline.
 inline constexpr int64_t kForever = std::numeric_limits<int64_t>::max();
 
@@ -190,6 +192,9 @@ class Env {
   // in `cache_bytes` of memory. One at a time.
   [[nodiscard]] virtual StatusOr<std::unique_ptr<RowSpace>> OpenRowSpace(
       const std::filesystem::path& folder, int64_t cache_bytes) = 0;
+  // Who shares the work of large pushes (helper_threads.h). Null: nobody; so it is in a simulation,
+  // where a seed decides which thread runs next.
+  [[nodiscard]] virtual HelperThreads* helpers() { return nullptr; }
 };
 
 }  // namespace halograph

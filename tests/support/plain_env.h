@@ -17,6 +17,7 @@
 #include "common/state/durable/system_files.h"
 #include "common/state/durable/system_scheduler.h"
 #include "common/state/env.h"
+#include "common/state/helper_threads.h"
 #include "tests/support/plain_row_space.h"
 
 namespace halograph {
@@ -50,6 +51,9 @@ class PlainEnv : public Env {
     ++num_row_spaces_;
     return std::make_unique<PlainRowSpace>(&row_space_fails_);
   }
+  [[nodiscard]] HelperThreads* helpers() override { return helpers_.get(); }
+  // None unless they are set, before stores are opened.
+  void SetHelpers(std::unique_ptr<HelperThreads> helpers) { helpers_ = std::move(helpers); }
   // While it is set, spaces for rows fail.
   std::atomic<bool>& row_space_fails() { return row_space_fails_; }
   [[nodiscard]] int num_row_spaces() const { return num_row_spaces_; }  // that were opened
@@ -97,6 +101,7 @@ class PlainEnv : public Env {
 
   const std::unique_ptr<Scheduler> scheduler_ = MakeSystemScheduler();
   const std::unique_ptr<FileSystem> files_;
+  std::unique_ptr<HelperThreads> helpers_;
   std::atomic<bool> row_space_fails_ = false;
   std::atomic<int> num_row_spaces_ = 0;
   std::mutex mutex_;

@@ -4,12 +4,15 @@
 #include "common/state/durable/rocksdb_rows.h"
 #include "common/state/durable/system_files.h"
 #include "common/state/durable/system_scheduler.h"
+#include "common/state/helper_threads.h"
 
 namespace halograph {
 namespace {
 
 class SystemEnv : public Env {
  public:
+  explicit SystemEnv(int threads) : helpers_(HelperThreads::Make(threads)) {}
+
   [[nodiscard]] Scheduler& scheduler() override { return *scheduler_; }
   [[nodiscard]] FileSystem& files() override { return *files_; }
   [[nodiscard]] StatusOr<std::unique_ptr<Catalogue>> OpenCatalogue(
@@ -20,14 +23,16 @@ class SystemEnv : public Env {
       const std::filesystem::path& folder, int64_t cache_bytes) override {
     return OpenRocksDbRows(folder, cache_bytes);
   }
+  [[nodiscard]] HelperThreads* helpers() override { return helpers_.get(); }
 
  private:
   const std::unique_ptr<Scheduler> scheduler_ = MakeSystemScheduler();
   const std::unique_ptr<FileSystem> files_ = MakeSystemFiles();
+  const std::unique_ptr<HelperThreads> helpers_;
 };
 
 }  // namespace
 
-std::unique_ptr<Env> MakeSystemEnv() { return std::make_unique<SystemEnv>(); }
+std::unique_ptr<Env> MakeSystemEnv(int threads) { return std::make_unique<SystemEnv>(threads); }
 
 }  // namespace halograph

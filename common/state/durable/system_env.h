@@ -1,4 +1,5 @@
-// The machine itself as an Env: POSIX files, threads, the steady clock, and a catalogue in RocksDB.
+// The machine itself as an Env: POSIX files, threads, the steady clock, a catalogue in RocksDB, and
+// threads that help with large pushes.
 #pragma once
 
 #include <memory>
@@ -7,6 +8,7 @@
 
 namespace halograph {
 
-[[nodiscard]] std::unique_ptr<Env> MakeSystemEnv();
+// `threads`: with how many the process works on calls, as HelperThreads::Make.
+[[nodiscard]] std::unique_ptr<Env> MakeSystemEnv(int threads = 0);
 
 }  // namespace halograph

@@ -151,7 +151,7 @@ Status KeyedRows::ApplyTo(std::span<const int64_t> rows, PushKind kind,
   for (size_t i = 0; i < rows.size(); ++i) {
     table_.LoadImage(static_cast<int64_t>(i), images_.data() + i * bytes);
   }
-  halograph::ApplyTo(kind, lists, &table_);
+  halograph::ApplyTo(kind, lists, &table_, nullptr);
   for (size_t i = 0; i < rows.size(); ++i) {
     table_.SaveImage(static_cast<int64_t>(i), images_.data() + i * bytes);
   }

@@ -18,12 +18,13 @@ int64_t LocalRows(const RowPlacement& placement, int part) {
 int64_t BytesOfSets(int64_t rows) { return 3 * rows / 8; }
 
 StatusOr<std::unique_ptr<StateRows>> MakeRows(const MutableTensorSpec& spec, RowOrigins origins,
-                                              std::shared_ptr<RowSpace> beyond) {
+                                              std::shared_ptr<RowSpace> beyond,
+                                              HelperThreads* helpers) {
   if (beyond != nullptr) {
     return KeyedRows::Make(spec, std::move(origins), std::move(beyond));
   }
   HG_ASSIGN_OR_RETURN(RowTable table, RowTable::Make(spec, origins.rows()));
-  return std::make_unique<MemoryRows>(std::move(table), std::move(origins));
+  return std::make_unique<MemoryRows>(std::move(table), std::move(origins), helpers);
 }
 
 }  // namespace
@@ -50,11 +51,9 @@ StatusOr<LiveTensor::Size> LiveTensor::SizeOf(const MutableTensorSpec& spec,
   return Size{rows, RowTable::MemoryBytes(spec, rows), BytesOfSets(rows)};
 }
 
-StatusOr<std::shared_ptr<LiveTensor>> LiveTensor::Make(uint32_t number,
-                                                       const MutableTensorSpec& spec,
-                                                       const StateGraph& graph,
-                                                       Scheduler& scheduler,
-                                                       std::shared_ptr<RowSpace> beyond) {
+StatusOr<std::shared_ptr<LiveTensor>> LiveTensor::Make(
+    uint32_t number, const MutableTensorSpec& spec, const StateGraph& graph, Scheduler& scheduler,
+    std::shared_ptr<RowSpace> beyond, HelperThreads* helpers) {
   HG_ASSIGN_OR_RETURN(std::shared_ptr<const RowPlacement> placement,
                       RowPlacement::Make(spec, *graph.schema, *graph.book));
   const int64_t rows = LocalRows(*placement, graph.part);
@@ -63,7 +62,7 @@ StatusOr<std::shared_ptr<LiveTensor>> LiveTensor::Make(uint32_t number,
   const int64_t row_bytes = beyond == nullptr ? RowTable::MemoryBytes(spec, rows) : 0;
   HG_ASSIGN_OR_RETURN(RowOrigins origins, RowOrigins::Make(spec, placement, positions, graph));
   HG_ASSIGN_OR_RETURN(std::unique_ptr<StateRows> table,
-                      MakeRows(spec, std::move(origins), std::move(beyond)));
+                      MakeRows(spec, std::move(origins), std::move(beyond), helpers));
   return std::make_shared<LiveTensor>(number, spec, std::move(placement), positions,
                                       row_bytes + BytesOfSets(rows), std::move(table), scheduler);
 }

@@ -26,15 +26,13 @@ struct Moment;
 class LiveTensor {
  public:
   // Rows hold anything until InitializeRows and loaded images have set them all. They are in
-  // memory, or in `beyond` if it is given.
+  // memory, or in `beyond` if it is given. `helpers` outlives the tensor; null: nobody helps.
   //   NotFound           an unknown node type or relation
   //   ResourceExhausted  no memory
   //   and errors of graph.original_ids
-  [[nodiscard]] static StatusOr<std::shared_ptr<LiveTensor>> Make(uint32_t number,
-                                                                  const MutableTensorSpec& spec,
-                                                                  const StateGraph& graph,
-                                                                  Scheduler& scheduler,
-                                                                  std::shared_ptr<RowSpace> beyond);
+  [[nodiscard]] static StatusOr<std::shared_ptr<LiveTensor>> Make(
+      uint32_t number, const MutableTensorSpec& spec, const StateGraph& graph, Scheduler& scheduler,
+      std::shared_ptr<RowSpace> beyond, HelperThreads* helpers = nullptr);
   // Rows that `graph`'s partition has of the tensor, and the memory that Make takes.
   struct Size {
     int64_t rows = 0;

@@ -10,14 +10,14 @@ constexpr int64_t kIdsAtATime = 65536;
 
 }  // namespace
 
-void ApplyTo(PushKind kind, std::span<const PushedRows> lists, RowTable* table) {
+void ApplyTo(PushKind kind, std::span<const PushedRows> lists, RowTable* table, ThreadPool* pool) {
   switch (kind) {
     case PushKind::kGradient:
-      return table->ApplyGradients(lists, nullptr);
+      return table->ApplyGradients(lists, pool);
     case PushKind::kAdd:
-      return table->Add(lists, nullptr);
+      return table->Add(lists, pool);
     case PushKind::kAssign:
-      return table->Assign(lists, nullptr);
+      return table->Assign(lists, pool);
     case PushKind::kImage:
       return table->AssignImages(lists);
   }
@@ -25,9 +25,10 @@ void ApplyTo(PushKind kind, std::span<const PushedRows> lists, RowTable* table) 
 
 Status MemoryRows::Begin(int64_t begin, int64_t end) {
   std::vector<int64_t> made;
+  const HelperThreads::Share share(helpers_, static_cast<size_t>(end - begin) * image_bytes());
   while (begin < end) {
     const int64_t next = std::min(end, begin + kIdsAtATime);
-    table_.Initialize(begin, origins_.Of(begin, next, &made), origins_.total_rows(), nullptr);
+    table_.Initialize(begin, origins_.Of(begin, next, &made), origins_.total_rows(), share.pool());
     begin = next;
   }
   return OkStatus();
@@ -40,7 +41,10 @@ Status MemoryRows::LoadImages(std::span<const int64_t> rows, std::span<const std
 }
 
 Status MemoryRows::Apply(PushKind kind, std::span<const PushedRows> lists) {
-  ApplyTo(kind, lists, &table_);
+  size_t bytes = 0;
+  for (const PushedRows& list : lists) bytes += list.values.size();
+  const HelperThreads::Share share(helpers_, bytes);
+  ApplyTo(kind, lists, &table_, share.pool());
   return OkStatus();
 }
 

@@ -5,18 +5,19 @@
 
 #include "common/state/engine/row_origins.h"
 #include "common/state/engine/state_rows.h"
+#include "common/state/helper_threads.h"
 #include "common/state/row_table.h"
 
 namespace halograph {
 
-// A push of `kind` to a table.
-void ApplyTo(PushKind kind, std::span<const PushedRows> lists, RowTable* table);
+// A push of `kind` to a table. `pool` shares the work; null: nobody.
+void ApplyTo(PushKind kind, std::span<const PushedRows> lists, RowTable* table, ThreadPool* pool);
 
 class MemoryRows : public StateRows {
  public:
-  // The table has origins.rows() rows.
-  MemoryRows(RowTable table, RowOrigins origins)
-      : table_(std::move(table)), origins_(std::move(origins)) {}
+  // The table has origins.rows() rows. `helpers` outlives this; null: nobody helps.
+  MemoryRows(RowTable table, RowOrigins origins, HelperThreads* helpers = nullptr)
+      : table_(std::move(table)), origins_(std::move(origins)), helpers_(helpers) {}
 
   [[nodiscard]] int64_t rows() const override { return table_.rows(); }
   [[nodiscard]] size_t image_bytes() const override { return table_.image_bytes(); }
@@ -32,6 +33,7 @@ class MemoryRows : public StateRows {
  private:
   RowTable table_;
   const RowOrigins origins_;
+  HelperThreads* const helpers_;
 };
 
 }  // namespace halograph

@@ -87,17 +87,16 @@ std::optional<RecordLayout> LayoutOf(uint64_t num_ids, uint64_t value_bytes, int
   return layout;
 }
 
-void PartSum::AddUpTo(size_t bytes) {
-  for (; summed_ + kPieceBytes <= bytes; summed_ += kPieceBytes) {
-    sums_.push_back(Checksum64(part_.subspan(summed_, kPieceBytes)));
-  }
-}
+void PartSum::Sum(size_t i) { sums_[i] = Checksum64(Piece(i)); }
 
-uint64_t PartSum::Finish() {
-  AddUpTo(part_.size());
-  if (summed_ < part_.size()) sums_.push_back(Checksum64(part_.subspan(summed_)));
-  summed_ = part_.size();
-  return Checksum64(std::as_bytes(std::span(sums_)));
+uint64_t PartSum::Finish() const { return Checksum64(std::as_bytes(std::span(sums_))); }
+
+uint64_t PartChecksum(std::span<const std::byte> part, ThreadPool* pool) {
+  PartSum sum(part);
+  ParallelFor(pool, static_cast<int64_t>(sum.pieces()), 1, [&sum](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) sum.Sum(static_cast<size_t>(i));
+  });
+  return sum.Finish();
 }
 
 EncodedHeader EncodeHeader(const RecordHeader& header) {

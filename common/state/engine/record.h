@@ -2,6 +2,7 @@
 // functions without state.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "common/base/status.h"
+#include "common/base/thread_pool.h"
 #include "common/state/state_store.h"
 
 namespace halograph {
@@ -58,27 +60,29 @@ struct RecordLayout {
 [[nodiscard]] std::optional<RecordLayout> LayoutOf(uint64_t num_ids, uint64_t value_bytes,
                                                    int64_t limit);
 
-// XXH3-64 of the XXH3-64 of each piece of 64 KiB, made as bytes come in.
+// XXH3-64 of the XXH3-64 of each piece of 64 KiB of a part. Different threads may sum different
+// pieces.
 class PartSum {
  public:
-  explicit PartSum(std::span<const std::byte> part) : part_(part) {
-    sums_.reserve(part.size() / kPieceBytes + 1);
-  }
-  // Sums the whole pieces among the first `bytes` bytes that are not summed yet.
-  void AddUpTo(size_t bytes);
-  // Sums the rest.
-  [[nodiscard]] uint64_t Finish();
-
- private:
   static constexpr size_t kPieceBytes = size_t{64} << 10;
 
+  explicit PartSum(std::span<const std::byte> part)
+      : part_(part), sums_((part.size() + kPieceBytes - 1) / kPieceBytes) {}
+  [[nodiscard]] size_t pieces() const { return sums_.size(); }
+  [[nodiscard]] std::span<const std::byte> Piece(size_t i) const {
+    const size_t first = i * kPieceBytes;
+    return part_.subspan(first, std::min(kPieceBytes, part_.size() - first));
+  }
+  void Sum(size_t i);
+  // Requires that every piece was summed.
+  [[nodiscard]] uint64_t Finish() const;
+
+ private:
   std::span<const std::byte> part_;
-  size_t summed_ = 0;
   std::vector<uint64_t> sums_;
 };
-[[nodiscard]] inline uint64_t PartChecksum(std::span<const std::byte> part) {
-  return PartSum(part).Finish();
-}
+// `pool` shares the work; null: nobody.
+[[nodiscard]] uint64_t PartChecksum(std::span<const std::byte> part, ThreadPool* pool = nullptr);
 
 using EncodedHeader = std::array<std::byte, kRecordHeaderBytes>;
 [[nodiscard]] EncodedHeader EncodeHeader(const RecordHeader& header);

@@ -5,6 +5,7 @@
 
 #include "common/graph/tensor_ref.h"
 #include "common/state/engine/admin_turn.h"
+#include "common/state/helper_threads.h"
 
 namespace halograph {
 Store::Store(const StateOptions& options, const StateGraph& graph, Env& env)
@@ -119,6 +120,7 @@ Status Store::Pull(const TensorRef& ref, std::span<const int64_t> ids,
                             ref.ToString());
   }
   HG_RETURN_IF_ERROR(tensor->CheckWhole());
+  const HelperThreads::Share at_work(env_.helpers(), 0);
   HG_RETURN_IF_ERROR(tensor->table->Gather(rows, positions, out));
   // What made the rows unreadable may have been what this read waited for.
   const MonitorLock lock(*monitor_);

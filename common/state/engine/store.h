@@ -104,9 +104,10 @@ class Store : public StateStore {
   // store_push.cc
   [[nodiscard]] StatusOr<LogRecord> Prepare(const LiveTensor& tensor, const PushRequest& request,
                                             std::vector<int64_t>* rows) const;
-  // The checksum of values that are all finite.
-  [[nodiscard]] StatusOr<uint64_t> CheckValues(const LiveTensor& tensor, const PushedRows& pushed,
-                                               std::span<const int64_t> ids) const;
+  // The checksum of values that are all finite; else the first one that is not is named. `pool`
+  // shares the work; null: nobody.
+  [[nodiscard]] static StatusOr<uint64_t> CheckValues(const LiveTensor& tensor,
+                                                      const PushRequest& request, ThreadPool* pool);
   // These require monitor_.
   // Null: the push is to be appended. Else the answer to one that was before.
   [[nodiscard]] StatusOr<std::optional<PushReceipt>> Admit(LiveTensor& tensor,

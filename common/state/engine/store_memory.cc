@@ -39,9 +39,9 @@ Status Store::MakeTensors(const std::vector<CatalogueTensor>& tensors, int64_t* 
       beyond.push_back(&tensors[i]);
       continue;
     }
-    HG_ASSIGN_OR_RETURN(
-        (*made)[tensors[i].number],
-        LiveTensor::Make(tensors[i].number, tensors[i].spec, graph_, env_.scheduler(), nullptr));
+    HG_ASSIGN_OR_RETURN((*made)[tensors[i].number],
+                        LiveTensor::Make(tensors[i].number, tensors[i].spec, graph_,
+                                         env_.scheduler(), nullptr, env_.helpers()));
     *used += sizes[i].row_bytes;
   }
   for (const CatalogueTensor* tensor : beyond) {

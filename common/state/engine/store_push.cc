@@ -1,18 +1,21 @@
 // How a push comes in: checked and summed without a lock, ordered under the store's, written by the
 // log's thread while this one changes the rows, acknowledged after both.
 #include <algorithm>
+#include <atomic>
 #include <functional>
+#include <limits>
 #include <new>
 #include <utility>
 
 #include "common/base/aligned_bytes.h"
 #include "common/state/engine/store.h"
-#include "common/state/row_table.h"
+#include "common/state/helper_threads.h"
+#include "common/state/row_kernels.h"
 
 namespace halograph {
 namespace {
 
-constexpr size_t kCheckedBytesAtATime = size_t{128} << 10;
+constexpr int64_t kPiecesAtATime = 4;  // that one thread checks
 
 // Counts from here to the end of the block.
 class Counted {
@@ -149,6 +152,7 @@ StatusOr<LogRecord> Store::Prepare(const LiveTensor& tensor, const PushRequest& 
     return ResourceExhausted("{}: a push of {} bytes; at most {} are taken: split it", name, bytes,
                              options_.max_push_bytes);
   }
+  const HelperThreads::Share share(env_.helpers(), request.rows.size());
   HG_RETURN_IF_ERROR(tensor.ToRows(request.ids, rows));
   LogRecord record;
   record.header.tensor = tensor.number;
@@ -161,10 +165,9 @@ StatusOr<LogRecord> Store::Prepare(const LiveTensor& tensor, const PushRequest& 
   record.header.value_bytes = request.rows.size();
   record.header.ids_checksum = PartChecksum(std::as_bytes(request.ids));
   if (request.kind == PushKind::kImage) {
-    record.header.values_checksum = PartChecksum(request.rows);
+    record.header.values_checksum = PartChecksum(request.rows, share.pool());
   } else {
-    HG_ASSIGN_OR_RETURN(record.header.values_checksum,
-                        CheckValues(tensor, {*rows, request.dtype, request.rows}, request.ids));
+    HG_ASSIGN_OR_RETURN(record.header.values_checksum, CheckValues(tensor, request, share.pool()));
   }
   record.ids = request.ids;
   record.values = request.rows;
@@ -172,29 +175,30 @@ StatusOr<LogRecord> Store::Prepare(const LiveTensor& tensor, const PushRequest& 
 }
 
 // In pieces that stay in the cache between the check and the sum.
-StatusOr<uint64_t> Store::CheckValues(const LiveTensor& tensor, const PushedRows& pushed,
-                                      std::span<const int64_t> ids) const {
-  const size_t row_bytes = RowBytes(pushed.dtype, tensor.spec.dim);
-  const size_t at_a_time = std::max<size_t>(1, kCheckedBytesAtATime / row_bytes);
-  PartSum sum(pushed.values);
-  const auto part = [&](size_t first, size_t count) {
-    return PushedRows{pushed.rows.subspan(first, count), pushed.dtype,
-                      pushed.values.subspan(first * row_bytes, count * row_bytes)};
-  };
-  for (size_t first = 0; first < ids.size(); first += at_a_time) {
-    const size_t count = std::min(at_a_time, ids.size() - first);
-    if (!RowTable::CheckFinite(part(first, count), tensor.spec.dim).ok()) {
-      // RowTable names the position; who pushed knows the id.
-      size_t bad = first;
-      while (RowTable::CheckFinite(part(bad, 1), tensor.spec.dim).ok()) ++bad;
-      return InvalidArgument(
-          "{}: the values pushed for id {}, at position {}, are not all finite; "
-          "nothing was applied",
-          tensor.spec.ref.ToString(), ids[bad], bad);
+StatusOr<uint64_t> Store::CheckValues(const LiveTensor& tensor, const PushRequest& request,
+                                      ThreadPool* pool) {
+  PartSum sum(request.rows);
+  constexpr size_t kNone = std::numeric_limits<size_t>::max();
+  std::atomic<size_t> bad = kNone;  // the first element that is not finite
+  const size_t element_bytes = DTypeSize(request.dtype);
+  const auto check = [&](size_t piece) {
+    if (const auto found = FindNotFinite(request.dtype, sum.Piece(piece)); found.has_value()) {
+      const size_t element = piece * (PartSum::kPieceBytes / element_bytes) + *found;
+      size_t before = bad;
+      while (element < before && !bad.compare_exchange_weak(before, element)) {
+      }
     }
-    sum.AddUpTo((first + count) * row_bytes);
-  }
-  return sum.Finish();
+    sum.Sum(piece);
+  };
+  ParallelFor(pool, static_cast<int64_t>(sum.pieces()), kPiecesAtATime,
+              [&](int64_t begin, int64_t end) {
+                for (int64_t i = begin; i < end; ++i) check(static_cast<size_t>(i));
+              });
+  if (bad == kNone) return sum.Finish();
+  const size_t position = bad / static_cast<size_t>(tensor.spec.dim);
+  return InvalidArgument(
+      "{}: the values pushed for id {}, at position {}, are not all finite; nothing was applied",
+      tensor.spec.ref.ToString(), request.ids[position], position);
 }
 
 StatusOr<std::optional<PushReceipt>> Store::Admit(LiveTensor& tensor, const RecordHeader& header,
