@@ -116,6 +116,26 @@ StatusOr<Checkpoints::Tensors> Checkpoints::BuffersOfRanks() {
   return of_ranks;
 }
 
+StatusOr<Checkpoints::Tensors> Checkpoints::UnderWayOfRanks(const TrainingMoment& moment) {
+  Tensors of_ranks;
+  if (moment.under_way == nullptr) return of_ranks;
+  std::vector<double> own;
+  for (const FigureRow& row : FigureRows()) own.push_back(moment.under_way->figures[row.figure]);
+  const auto figures = static_cast<int64_t>(own.size());
+  own.insert(own.end(), moment.under_way->metric.begin(), moment.under_way->metric.end());
+  HG_ASSIGN_OR_RETURN(const std::vector<torch::Tensor> gathered,
+                      session_.ranks->Gather(torch::tensor(own, torch::kFloat64),
+                                             "gathering an epoch's sums for a checkpoint"));
+  if (gathered.empty()) return of_ranks;
+  const torch::Tensor all = torch::stack(gathered);
+  int64_t column = 0;
+  for (const FigureRow& row : FigureRows()) {
+    of_ranks[std::string(row.key)] = all.narrow(1, column++, 1).contiguous();
+  }
+  of_ranks[kMetricSums] = all.narrow(1, figures, all.size(1) - figures).contiguous();
+  return of_ranks;
+}
+
 StatusOr<CheckpointSnapshot> Checkpoints::KeepLearnt(int64_t steps_done) {
   behind_->GiveUp();
   writer_->Wait();  // it would delete the snapshot, which no checkpoint names yet
@@ -149,8 +169,10 @@ Status Checkpoints::Write(const TrainingMoment& moment) {
     HG_RETURN_IF_ERROR(session_.ranks->Barrier("meeting for a checkpoint"));
   }
   HG_ASSIGN_OR_RETURN(Tensors of_ranks, BuffersOfRanks());
+  HG_ASSIGN_OR_RETURN(Tensors under_way, UnderWayOfRanks(moment));
   const CheckpointPlace place = PlaceOf(moment);
-  if (writer_ == nullptr || kept_ == place) return OkStatus();
+  const KeptMoment to_keep{place, moment.so_far.evaluated};
+  if (writer_ == nullptr || kept_ == to_keep) return OkStatus();
   PlanNext(place.steps_done);
   CheckpointImage image;
   if (snapshots_ != nullptr) {
@@ -180,6 +202,7 @@ Status Checkpoints::Write(const TrainingMoment& moment) {
     Add(kBestFile, parameter ? parameters_[i].name : buffers_[i - parameters_.size()].name,
         moment.best_weights[i], &image);
   }
+  for (auto& [name, tensor] : under_way) Add(kEpochFile, name, std::move(tensor), &image);
   image.files[kOptimizerFile];  // there, also with nothing in it
   for (const auto& [name, tensor] : moment.optimizer.StateTensors()) {
     const size_t dot = name.find('.');
@@ -188,7 +211,7 @@ Status Checkpoints::Write(const TrainingMoment& moment) {
   }
   image.copy_seconds = copy.Seconds();
   writer_->Start(std::move(image));
-  kept_ = place;
+  kept_ = to_keep;
   return OkStatus();
 }
 

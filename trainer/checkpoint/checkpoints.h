@@ -29,7 +29,9 @@ namespace halograph {
 // What a run is to its checkpoints. Requires an open task.
 [[nodiscard]] RunIdentity IdentityOf(const Session& session);
 
-// For one thread, but for its writer.
+// For one thread, the rank's that trains; its writer has a thread of its own. It refers to the
+// session, whose model, task, stores, learnt inputs and communicator must outlive it, and `log` is
+// called until it is destroyed. It must outlive a loop that it is the keeper of.
 class Checkpoints final : public MomentKeeper {
  public:
   // Takes a line for the log; on rank 0 only.
@@ -75,6 +77,13 @@ class Checkpoints final : public MomentKeeper {
 
  private:
   using Tensors = std::map<std::string, torch::Tensor>;
+  // Two of the same step differ if an evaluation came between them.
+  struct KeptMoment {
+    CheckpointPlace place;
+    int64_t evaluated = -1;  // as TrainResult's
+
+    bool operator==(const KeptMoment&) const = default;
+  };
 
   Checkpoints(Session& session, LogLine log);
   [[nodiscard]] Status OpenFolder();
@@ -86,6 +95,9 @@ class Checkpoints final : public MomentKeeper {
   [[nodiscard]] Status Begin(const Json& header, std::map<std::string, Tensors> files);
   // Buffers of the model as the ranks have them, [ranks, ...] each, by name: on rank 0.
   [[nodiscard]] StatusOr<Tensors> BuffersOfRanks();
+  // What the epoch under way has come to on the ranks, [ranks, ...] each, by name: on rank 0.
+  // Nothing if none is under way.
+  [[nodiscard]] StatusOr<Tensors> UnderWayOfRanks(const TrainingMoment& moment);
   // Hands a copy of the moment to the writer.
   [[nodiscard]] Status Write(const TrainingMoment& moment);
   // When the next one after this is due.
@@ -107,7 +119,7 @@ class Checkpoints final : public MomentKeeper {
   const std::vector<NamedTensor> parameters_, buffers_;
   TrainingStart start_;
   Tensors optimizer_state_;  // as Optimizer::StateTensors, until the loop has it
-  std::optional<CheckpointPlace> kept_;
+  std::optional<KeptMoment> kept_;
   std::optional<CheckpointSnapshot> best_inputs_;  // rank 0's
   std::optional<std::filesystem::path> resumed_from_;
   int64_t next_due_ = 0;  // in steps done

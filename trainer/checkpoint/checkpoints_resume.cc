@@ -1,5 +1,6 @@
 // Checkpoints: how a run goes on from one.
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "common/base/log.h"
@@ -49,6 +50,33 @@ void MakeRoom(const Json& list,
                        static_cast<torch::ScalarType>(tensor["dtype"].get<int>()));
     }
   }
+}
+
+// This rank's row of what UnderWayOfRanks made. A figure that is not there, as an older build had
+// it not, begins at 0.
+StatusOr<EpochSums> UnderWayOf(const std::map<std::string, torch::Tensor>& of_ranks,
+                               const Session& session, std::string_view where) {
+  const auto ranks = static_cast<int64_t>(session.options.world_size);
+  EpochSums own;
+  const auto row = [&](const std::string& key, int64_t size) -> StatusOr<std::span<const double>> {
+    const auto found = of_ranks.find(key);
+    if (found == of_ranks.end()) return std::span<const double>();
+    const torch::Tensor& all = found->second;
+    if (all.scalar_type() != torch::kFloat64 || all.sizes() != torch::IntArrayRef({ranks, size})) {
+      return DataLoss("{}: '{}' in {} is not {} float64 for each of {} ranks", where, key,
+                      kEpochFile, size, ranks);
+    }
+    return std::span<const double>(all.data_ptr<double>() + session.options.rank * size,
+                                   static_cast<size_t>(size));
+  };
+  for (const FigureRow& figure : FigureRows()) {
+    HG_ASSIGN_OR_RETURN(const auto value, row(std::string(figure.key), 1));
+    if (!value.empty()) own.figures[figure.figure] = value.front();
+  }
+  HG_ASSIGN_OR_RETURN(const auto sums,
+                      row(kMetricSums, static_cast<int64_t>(session.task->metric().sums)));
+  own.metric.assign(sums.begin(), sums.end());
+  return own;
 }
 
 }  // namespace
@@ -132,8 +160,10 @@ Status Checkpoints::Begin(const Json& header, std::map<std::string, Tensors> fil
   const CheckpointPlace& place = manifest.place;
   const int64_t steps = StepsPerEpoch(session_);
   if (place.steps_per_epoch != steps) {
-    return FailedPrecondition("{}: an epoch had {} steps, and has {}", folder,
-                              place.steps_per_epoch, steps);
+    return FailedPrecondition(
+        "{}: the checkpoint has {} steps per epoch, this run has {}: use the same training set, "
+        "number of ranks and --batch-size, or another folder",
+        folder, place.steps_per_epoch, steps);
   }
   HG_ASSIGN_OR_RETURN(TrainResult so_far,
                       ProgressFromJson(manifest.progress, place.epoch, *session_.task, folder));
@@ -142,8 +172,12 @@ Status Checkpoints::Begin(const Json& header, std::map<std::string, Tensors> fil
             .step = place.step,
             .steps_done = place.steps_done,
             .so_far = std::move(so_far),
-            .best_weights = {}};
-  kept_ = place;
+            .best_weights = {},
+            .under_way = {}};
+  kept_ = KeptMoment{place, start_.so_far.evaluated};
+  if (const auto epoch = files.find(kEpochFile); epoch != files.end()) {
+    HG_ASSIGN_OR_RETURN(start_.under_way, UnderWayOf(epoch->second, session_, folder));
+  }
   if (session_.learnt != nullptr && manifest.snapshot.has_value()) {
     session_.learnt->GoOnWith(manifest.snapshot->next_step);
     best_inputs_ = manifest.best_snapshot;

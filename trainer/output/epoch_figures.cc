@@ -6,10 +6,11 @@ namespace halograph {
 namespace {
 
 constexpr bool kWhole = true;
+constexpr bool kLogged = true;
 
 constexpr FigureRow kRows[] = {
     {Figure::kLoss, "loss", OverRanks::kSum, !kWhole, Figure::kLossWeight},
-    {Figure::kLossWeight, "", OverRanks::kSum},
+    {Figure::kLossWeight, "loss_weight", OverRanks::kSum, !kWhole, Figure::kCount, !kLogged},
     {Figure::kTrainSeeds, "train_seeds", OverRanks::kSum, kWhole},
     {Figure::kTime, "time", OverRanks::kOwn},
     {Figure::kLearningRate, "lr", OverRanks::kOwn},
@@ -28,7 +29,7 @@ constexpr FigureRow kRows[] = {
     {Figure::kRounds, "rounds_per_minibatch", OverRanks::kSum, !kWhole, Figure::kMinibatches},
     {Figure::kFailovers, "failovers", OverRanks::kSum, kWhole},
     {Figure::kCutNodes, "cut_nodes", OverRanks::kSum, kWhole},
-    {Figure::kMinibatches, "", OverRanks::kSum},
+    {Figure::kMinibatches, "minibatches", OverRanks::kSum, !kWhole, Figure::kCount, !kLogged},
 };
 
 constexpr bool InOrder() {
@@ -74,7 +75,7 @@ void EpochFigures::Add(const EpochFigures& finished) {
 Json EpochFigures::ToJson() const {
   Json json = Json::object();
   for (const FigureRow& row : kRows) {
-    if (row.key.empty()) continue;
+    if (!row.logged) continue;
     const double value = (*this)[row.figure];
     if (row.whole) {
       json[std::string(row.key)] = std::llround(value);

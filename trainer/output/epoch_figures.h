@@ -46,10 +46,11 @@ enum class OverRanks : uint8_t {
 
 struct FigureRow {
   Figure figure;
-  std::string_view key;  // in the log; empty: not there
+  std::string_view key;  // in the log, and in checkpoints: a figure keeps its key
   OverRanks over_ranks;
   bool whole = false;           // a whole number in the log
   Figure per = Figure::kCount;  // what the sum is divided by; kCount: nothing
+  bool logged = true;           // is in the log
 };
 
 // In the order of Figure.
@@ -72,7 +73,7 @@ class EpochFigures {
   // epoch of this rank, and not yet finished.
   void Add(const EpochFigures& finished);
 
-  // {key: value} of all that have a key.
+  // {key: value} of all that are logged.
   [[nodiscard]] Json ToJson() const;
 
  private:

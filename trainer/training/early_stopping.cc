@@ -16,7 +16,7 @@ bool EarlyStopping::Add(double metric, State* state) const {
   } else {
     ++state->without_gain;
   }
-  return patience_ > 0 && state->without_gain >= patience_;
+  return UsedUp(*state);
 }
 
 }  // namespace halograph

@@ -22,6 +22,10 @@ class EarlyStopping {
   // Takes the metric of an evaluation; NaN, which is never better, where it has none. Whether
   // `patience` evaluations in a row have not been better.
   [[nodiscard]] bool Add(double metric, State* state) const;
+  // Whether the evaluations that left `state` have been as many without a better one.
+  [[nodiscard]] bool UsedUp(const State& state) const {
+    return patience_ > 0 && state.without_gain >= patience_;
+  }
 
  private:
   [[nodiscard]] bool Better(double metric, const std::optional<double>& best) const;

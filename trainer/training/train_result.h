@@ -14,6 +14,12 @@
 
 namespace halograph {
 
+// What the steps of an epoch so far add up to on one rank, before the ranks have met.
+struct EpochSums {
+  EpochFigures figures;
+  std::vector<double> metric;  // Metric::sums of them, or none yet
+};
+
 // One epoch of training, over all ranks; or of one that is not done yet, what it came to so far.
 struct EpochStats {
   int64_t epoch = 0;    // from 0, as in the batch seeds
@@ -42,7 +48,7 @@ struct TrainResult {
   std::optional<double> earlier;
   EarlyStopping::State gains;  // of the evaluations so far
   int64_t epochs = 0;          // that are done, the last one as far as a limit let it come
-  int64_t steps = 0;           // of these epochs
+  int64_t steps = 0;           // of the whole run at their end
   int64_t evaluated = -1;      // steps of the run when it was evaluated last; -1: never
   bool stopped = false;        // by a signal to some rank: all ranks stopped at the same step
   EndedBy ended_by = EndedBy::kEpochs;

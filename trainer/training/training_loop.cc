@@ -12,7 +12,7 @@
 namespace halograph {
 namespace {
 
-void Count(const PreparedBatch& batch, EpochFigures* figures) {
+void CountBatch(const PreparedBatch& batch, EpochFigures* figures) {
   EpochFigures& f = *figures;
   f[Figure::kTrainSeeds] += static_cast<double>(batch.rows);
   f[Figure::kSampledEdges] += static_cast<double>(batch.minibatch.sampled_edges);
@@ -58,15 +58,19 @@ TrainingLoop::TrainingLoop(Session& session, OnStep on_step, OnEpoch on_epoch, T
             start.step),
       length_(LengthOf(session.options, feed_.steps_per_epoch())),
       to_fetch_(length_.steps - start.epoch * length_.steps_per_epoch - start.step),
+      under_way_(std::move(start.under_way)),
       result_(std::move(start.so_far)),
       best_weights_(Joined(parameters_, buffers_), std::move(start.best_weights)),
       early_stopping_(session.options.control.patience, session.options.control.min_delta,
                       session.task->metric().higher_is_better),
       next_epoch_(start.epoch),
       next_step_(start.step),
-      steps_done_(start.steps_done) {}
+      steps_done_(start.steps_done) {
+  under_way_.metric.resize(session.task->metric().sums, 0);
+}
 
 Status TrainingLoop::Step(int64_t epoch, int64_t step, EpochFigures* figures) {
+  const EpochSums before = keeper_ != nullptr ? under_way_ : EpochSums{};
   HG_ASSIGN_OR_RETURN(const std::unique_ptr<Upcoming> next, NextBatch(figures));
   // A rank that is to stop goes along to the step's collective once more, to say so.
   StepAsks asks{.stop = next == nullptr,
@@ -85,7 +89,10 @@ Status TrainingLoop::Step(int64_t epoch, int64_t step, EpochFigures* figures) {
   HG_RETURN_IF_ERROR(gradients_.AllReduce(*session_.ranks, &asks));
   (*figures)[Figure::kSyncWait] += sync_watch.Seconds();
   if (asks.stop) {
-    if (keeper_ != nullptr) buffers_before_.PutBack();  // another rank stops, this one has learnt
+    if (keeper_ != nullptr) {  // another rank stops, this one has learnt
+      buffers_before_.PutBack();
+      under_way_ = before;
+    }
     result_.stopped = true;
     return OkStatus();
   }
@@ -97,6 +104,8 @@ Status TrainingLoop::Step(int64_t epoch, int64_t step, EpochFigures* figures) {
   next_epoch_ = epoch;
   next_step_ = step + 1;
   ++steps_done_;
+  ++(*figures)[Figure::kSteps];
+  CountSeconds();
   on_step_(feed_.shards().SeedsInStep(session_.options.batch_size, step), loss);
   return asks.checkpoint && keeper_ != nullptr ? keeper_->Keep(Moment()) : OkStatus();
 }
@@ -130,7 +139,7 @@ StatusOr<std::unique_ptr<TrainingLoop::Upcoming>> TrainingLoop::NextBatch(EpochF
     if (session_.stop->requested()) return std::unique_ptr<Upcoming>();
     return fetched;
   }
-  Count(next->batch, figures);
+  CountBatch(next->batch, figures);
   if (next->batch.rows > 0) {
     (*figures)[Figure::kLossWeight] += session_.task->LossWeight(next->batch);
   }
@@ -207,7 +216,7 @@ StatusOr<double> TrainingLoop::ComputeGradients(const PreparedBatch& batch, cons
   // Gradients are then summed over ranks: the mean over the step's rows, wherever they are.
   (loss / step_weight).backward();
   const torch::NoGradGuard no_grad;
-  session_.task->Measure(outputs, batch, metric_sums_);
+  session_.task->Measure(outputs, batch, under_way_.metric);
   return value;
 }
 
@@ -244,7 +253,7 @@ Status TrainingLoop::Update(int64_t epoch, int64_t step, EpochFigures* figures) 
 Status TrainingLoop::Reduce(EpochStats* stats) {
   std::vector<double> own = stats->figures.ToSum();
   const size_t num_figures = own.size();
-  own.insert(own.end(), metric_sums_.begin(), metric_sums_.end());
+  own.insert(own.end(), under_way_.metric.begin(), under_way_.metric.end());
   torch::Tensor sums = torch::tensor(own, torch::kFloat64);
   HG_RETURN_IF_ERROR(session_.ranks->AllReduceSum(sums, "all-reduce of an epoch's sums"));
   const std::span<const double> values(sums.data_ptr<double>(), own.size());
@@ -261,7 +270,8 @@ TrainingMoment TrainingLoop::Moment() const {
           .steps_per_epoch = feed_.steps_per_epoch(),
           .so_far = result_,
           .best_weights = best_weights_.kept(),
-          .optimizer = optimizer_};
+          .optimizer = optimizer_,
+          .under_way = next_step_ > 0 ? &under_way_ : nullptr};
 }
 
 }  // namespace halograph

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "common/base/status.h"
+#include "common/base/stopwatch.h"
 #include "trainer/distributed/gradients.h"
 #include "trainer/training/batch_feed.h"
 #include "trainer/training/early_stopping.h"
@@ -33,6 +34,9 @@ struct TrainingStart {
   int64_t steps_done = 0;  // before it, of the whole run
   TrainResult so_far = {};
   std::vector<torch::Tensor> best_weights = {};  // parameters, then buffers; or none
+  // This rank's, of the epoch's steps before `step`. Without them the epoch's figures are of the
+  // steps that the loop takes.
+  EpochSums under_way = {};
 };
 
 // The loop between two steps. What it refers to changes with the next step, but for `best_weights`,
@@ -41,10 +45,12 @@ struct TrainingMoment {
   int64_t epoch;  // as TrainingStart's
   int64_t step;
   int64_t steps_done;
-  int64_t steps_per_epoch;  // 0: between epochs that have no number of steps in common
-  const TrainResult& so_far;
+  int64_t steps_per_epoch;    // 0: between epochs that have no number of steps in common
+  const TrainResult& so_far;  // its sums are of the epochs before `epoch`
   const std::vector<torch::Tensor>& best_weights;
   const Optimizer& optimizer;
+  // This rank's, of the epoch's steps before `step`; null on all ranks if no epoch is under way.
+  const EpochSums* under_way = nullptr;
 };
 
 // Who keeps moments, so that training can begin at them again (trainer/checkpoint). On every rank.
@@ -80,7 +86,8 @@ class TrainingLoop {
   using OnStep = std::function<void(int64_t seeds, double loss)>;
 
   // The session's model must have equal weights on all ranks, and nothing in it may change while
-  // the loop lives. Of an epoch that is begun in its middle, the figures are of the steps taken.
+  // the loop lives. Of an epoch that is begun in its middle, the figures are of the steps taken and
+  // of those that `start` has sums of.
   // `keeper`: null: nobody keeps moments.
   TrainingLoop(Session& session, OnStep on_step, OnEpoch on_epoch, TrainingStart start = {},
                MomentKeeper* keeper = nullptr);
@@ -89,9 +96,11 @@ class TrainingLoop {
 
   // All epochs from the start on, up to the first limit that is reached (ControlOptions) or a
   // signal to any of the ranks: at the same step on all of them. A limit ends an epoch in its
-  // middle, and what stands there is evaluated. Leaves the weights of the best evaluation in the
-  // model, and its rows where inputs are learnt; there both are the last ones if nobody keeps
-  // moments.
+  // middle, and what stands there is evaluated. Where the start is the end of a run that a limit
+  // ended, and the limit still holds, nothing is left to do: no step, no evaluation and no call of
+  // the callback. --time-limit counts anew from each start. Leaves the weights of the best
+  // evaluation in the model, and its rows where inputs are learnt; there both are the last ones if
+  // nobody keeps moments.
   //   FailedPrecondition  the loss is not finite: rank, epoch and step are named
   //   else                as BatchFeed::Next and Communicator, the callback's, or Internal with
   //                       libtorch's message
@@ -106,15 +115,29 @@ class TrainingLoop {
   [[nodiscard]] StatusOr<EpochStats> RunEpoch(int64_t epoch, int64_t first_step);
   [[nodiscard]] bool stopped() const { return result_.stopped; }
   // Of the minibatches of the epoch that RunEpoch ran: the sums of the task's metric.
-  [[nodiscard]] std::span<const double> metric_sums() const { return metric_sums_; }
+  [[nodiscard]] std::span<const double> metric_sums() const { return under_way_.metric; }
 
  private:
+  // Whether an earlier run was done with all its steps and evaluations where this loop begins.
+  // Sets result_.ended_by if it was not the length of the run that ended it.
+  [[nodiscard]] bool WasDone();
+  // Whether what is under way at the end, if anything is, has been told to the callback.
+  [[nodiscard]] StatusOr<bool> RunEpochs();
+  // Ends an epoch all of whose steps are taken and evaluated.
+  void CloseEpoch(const EpochStats& stats);
+  // Adds an epoch to the result.
+  void Count(const EpochStats& stats);
+  [[nodiscard]] Status CountUnderWay();
+  // The steps so far of the epoch under way; over all ranks only after Reduce.
+  [[nodiscard]] EpochStats StatsUnderWay(int64_t epoch, int64_t step) const;
+  // Adds the time since the last lap to the epoch's.
+  void CountSeconds();
   // These set result_.stopped, and return OK, once the ranks have agreed to stop.
   [[nodiscard]] Status Step(int64_t epoch, int64_t step, EpochFigures* figures);
   [[nodiscard]] Status EvaluateSets(EpochStats* stats);
-  // In the middle of an epoch, which has come to `so_far`. If this ends training, `so_far` gets
+  // In the middle of an epoch, which has come to `stats->step`. If this ends training, `stats` gets
   // what was evaluated.
-  [[nodiscard]] Status EvaluateWithin(double seconds, EpochStats* so_far);
+  [[nodiscard]] Status EvaluateWithin(EpochStats* stats);
   // Whether this rank's clock says that --time-limit is over.
   [[nodiscard]] bool TimeIsUp() const;
   // Whether a limit ends training before its last step.
@@ -170,7 +193,9 @@ class TrainingLoop {
   const RunLength length_;
   int64_t to_fetch_;  // minibatches that the feed still has
   std::deque<std::unique_ptr<Upcoming>> upcoming_;
-  std::vector<double> metric_sums_;  // of the epoch's minibatches
+  EpochSums under_way_;  // of the epoch's minibatches, up to next_step_ between two steps
+  Stopwatch lap_;        // since the last time that under_way_ counted
+  // Sums are of closed epochs, until Run is at its end.
   TrainResult result_;
   KeptTensors best_weights_;  // of parameters_, then buffers_
   const EarlyStopping early_stopping_;

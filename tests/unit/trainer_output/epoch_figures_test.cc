@@ -13,7 +13,7 @@ namespace {
 TEST(EpochFiguresTest, KeysAreUnique) {
   std::set<std::string_view> keys;
   for (const FigureRow& row : FigureRows()) {
-    if (row.key.empty()) continue;
+    EXPECT_FALSE(row.key.empty());
     EXPECT_TRUE(keys.insert(row.key).second) << row.key;
   }
 }

@@ -23,6 +23,10 @@ inline constexpr char kBestFile[] = "best.safetensors";
 inline constexpr char kOptimizerFile[] = "optimizer.safetensors";
 // In it, before the name of a buffer that each rank has its own of.
 inline constexpr char kOfRanks[] = "ranks.";
+// What the epoch under way has come to so far, if one is: by rank, figures by their keys, and the
+// sums of the task's metric.
+inline constexpr char kEpochFile[] = "epoch.safetensors";
+inline constexpr char kMetricSums[] = "metric_sums";
 
 // What a run is, as far as its steps depend on it. A run goes on only from a checkpoint of the same
 // one.
@@ -31,7 +35,8 @@ struct RunIdentity {
   std::string model;  // its kind
   std::string task;   // its name
   // Values by key of the options that all ranks share. Those that no step depends on may differ
-  // (epochs, ranks, what is predicted): manifest.cc lists them.
+  // (epochs, what is predicted): manifest.cc lists them. With a learning rate that depends on how
+  // long the run is (--lr-schedule cosine), its length may not.
   Json options = Json::object();
 };
 
@@ -65,7 +70,7 @@ struct CheckpointManifest {
   CheckpointPlace place;
   std::optional<CheckpointSnapshot> snapshot = {};       // where inputs are learnt
   std::optional<CheckpointSnapshot> best_snapshot = {};  // that kBestFile goes with
-  // What training has come to so far, best epoch included (training/training_state.h).
+  // What training has come to so far, best epoch included (trainer/checkpoint/progress.h).
   Json progress = Json::object();
   // Facts that nothing is decided by: model's options, sizes, ranks.
   Json facts = Json::object();
