@@ -137,6 +137,46 @@ class CheckpointsTest(CoraInTwoTest):
         must(self.box.run("halograph-train", *self.kept(checkpoint_every="1h")))
         self.assertSameEnd(whole, self.log)
 
+    def test_a_finished_run_has_nothing_to_do(self):
+        for number, (ended_by, given) in enumerate((
+                ("epochs", dict(epochs=3)),
+                ("max-steps", dict(epochs=9, max_steps=10)),
+                ("patience", dict(epochs=9, patience=1, min_delta=2, eval_every_steps=4)))):
+            kept = self.kept(checkpoint=self.box.folder / f"finished{number}", checkpoint_every="1h",
+                             log=self.box.folder / f"finished{number}.jsonl", eval_every=1, **given)
+            lasts, lines = [], []
+            for _ in range(3):
+                must(self.box.run("halograph-train", *kept))
+                told = lines_of(self.box.folder / f"finished{number}.jsonl")
+                lasts.append({**told[-1], "total_s": None})
+                lines.append(sum("epoch" in line or "evaluation" in line for line in told))
+            self.assertEqual(ended_by, lasts[0]["ended_by"])
+            self.assertIsNotNone(lasts[0]["loss"])
+            self.assertEqual([lasts[0]] * 2, lasts[1:])
+            self.assertEqual([lines[0]] * 2, lines[1:], "no epoch has another line")
+
+    def test_epochs_have_the_figures_of_all_their_steps_wherever_the_run_was_stopped(self):
+        given = dict(epochs=4, eval_every=1)
+        must(self.box.run("halograph-train", *self.words(log=self.box.folder / "whole.jsonl", **given)))
+        for steps in (3, 7, 9, 14, 17):  # 7 make an epoch
+            must(self.box.run("halograph-train", *self.kept(max_steps=steps, **given)))
+        must(self.box.run("halograph-train", *self.kept(**given)))
+        figures = []
+        for log in (self.box.folder / "whole.jsonl", self.log):
+            epochs = {line["epoch"]: line for line in lines_of(log) if "epoch" in line}
+            figures.append({epoch: [line[key] for key in (
+                "loss", "train_acc", "valid_acc", "valid_loss", "steps", "step", "train_seeds",
+                "sampled_edges", "local_bytes")] for epoch, line in epochs.items()})
+        self.assertEqual(4, len(figures[0]))
+        self.assertEqual(*figures)
+
+    def test_a_cosine_must_keep_its_length(self):
+        must(self.box.run("halograph-train", *self.kept(epochs=1, lr_schedule="cosine")))
+        result = self.box.run("halograph-train", *self.kept(epochs=2, lr_schedule="cosine"))
+        self.assertEqual(1, result.code)
+        self.assertRegex(result.err, "--epochs was 1, is 2.*with --lr-schedule cosine every step's")
+        must(self.box.run("halograph-train", *self.kept(epochs=1, lr_schedule="cosine")))
+
     def test_the_files_are_as_the_format_says(self):
         must(self.box.run("halograph-train", *self.kept(epochs=2)))
         folder = self.folder / self.steps()[-1]
@@ -154,6 +194,9 @@ class CheckpointsTest(CoraInTwoTest):
             self.assertTrue(all(map(math.isfinite, tensor.values)))
             self.assertEqual(tensor.shape, moments[f"{name}.exp_avg"].shape)
             self.assertEqual([manifest["steps_done"]], moments[f"{name}.step"].values)
+        self.assertFalse((folder / "epoch.safetensors").exists(), "no epoch is under way")
+        sums = safetensors.read(self.folder / self.steps()[-2] / "epoch.safetensors")
+        self.assertEqual(([1, 1], "F64"), (list(sums["loss"].shape), sums["loss"].dtype))
         whole = (folder / "model.safetensors").read_bytes()
         with self.assertRaises(ValueError):
             safetensors.parse(whole + b"\0")

@@ -157,8 +157,8 @@ class LearntCheckpointsTest(CoraInTwoTest):
         gone = self.manifest(newest)["snapshot"]["name"]
         self.ctl("delete", servers, "--name", gone)
         result = must(self.box.run("halograph-train", *words))
-        self.assertRegex(result.err, rf"{newest} cannot be gone on from: .*{gone}.*"
-                                     "not in partition 0, 1.*taking the one before")
+        self.assertRegex(result.err, rf"cannot resume from checkpoint .*{newest}: .*{gone}.*"
+                                     "not in partition 0, 1.*using the previous one")
         self.assertIn(f"going on from {self.folder / before}", result.err)
         self.ctl("create", servers, "--type", "node", "--tensor", "of-others", "--dim", 2)
         result = self.box.run("halograph-train", *words)

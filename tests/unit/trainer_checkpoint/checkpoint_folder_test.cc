@@ -139,7 +139,7 @@ TEST_F(CheckpointFolderTest, ADamagedOneIsPassedOver) {
   EXPECT_THAT(warned, HasSubstr("step-000000050 is damaged"));
   EXPECT_THAT(warned, HasSubstr("step-000000040 is damaged"));
   EXPECT_THAT(warned, HasSubstr("step-000000030 is damaged"));
-  EXPECT_THAT(warned, HasSubstr("taking the one before"));
+  EXPECT_THAT(warned, HasSubstr("using the previous one"));
   EXPECT_THAT(warned, Not(HasSubstr("step-000000020")));
 
   // Asked for by itself, it is an error.
@@ -151,6 +151,7 @@ TEST_F(CheckpointFolderTest, ADamagedOneIsPassedOver) {
   const auto none = ReadNewestCheckpoint(dir());
   EXPECT_EQ(none.status().code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(Message(none.status()), HasSubstr("none of 5 checkpoints is whole; of the newest"));
+  EXPECT_THAT(Message(none.status()), HasSubstr("or name another folder to begin anew"));
 }
 
 TEST_F(CheckpointFolderTest, OneWithoutWhatItNeedsIsPassedOver) {
@@ -312,6 +313,28 @@ TEST(RunIdentityTest, EveryDifferenceIsNamed) {
             "model was sage, is gcn; the task was label, is other; --hidden was not there, is 16; "
             "--lr was 0.5, is not there; --seed was 1, is 2. Give what was given then, or another "
             "folder");
+}
+
+// The cosine comes to its end at the run's last step, wherever that is.
+TEST(RunIdentityTest, ALengthThatTheLearningRateDependsOnMustStay) {
+  for (const char* schedule : {"constant", "step", "cosine"}) {
+    const Json options{{"lr_schedule", schedule}, {"epochs", 3}, {"max_steps", 0}};
+    const RunIdentity was = {"g1", "sage", "label", options};
+    EXPECT_TRUE(CheckSameRun(was, was, "there").ok());
+    RunIdentity is = was;
+    is.options["epochs"] = 9;
+    is.options["max_steps"] = 50;
+    is.options["patience"] = 2;
+    const Status status = CheckSameRun(was, is, "there");
+    if (std::string_view(schedule) != "cosine") {
+      EXPECT_TRUE(status.ok()) << schedule << ": " << status;
+      continue;
+    }
+    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_THAT(Message(status), HasSubstr("--epochs was 3, is 9; --max-steps was 0, is 50. Give "
+                                           "what was given then, or another folder; with "
+                                           "--lr-schedule cosine every step's learning rate"));
+  }
 }
 
 class CheckpointThreadTest : public CheckpointFolderTest {};

@@ -152,12 +152,16 @@ StatusOr<StoredCheckpoint> ReadNewestCheckpoint(const fs::path& dir, const Check
     if (newest.ok()) newest = status;
     if (on_damaged == OnDamaged::kPassOver) continue;
     const bool last = std::next(entry) == found.rend();
-    spdlog::warn("checkpoint {} {}: {}; {}", entry->second.string(),
-                 damaged ? "is damaged" : "cannot be gone on from", Message(status),
-                 last ? "there is none before it" : "taking the one before");
+    const std::string path = entry->second.string();
+    spdlog::warn("{}: {}; {}",
+                 damaged ? fmt::format("checkpoint {} is damaged", path)
+                         : fmt::format("cannot resume from checkpoint {}", path),
+                 Message(status), last ? "there is no earlier one" : "using the previous one");
   }
-  return NotFound("{}: none of {} checkpoints is whole; of the newest: {}", dir.string(),
-                  found.size(), Message(newest));
+  return NotFound(
+      "{}: none of {} checkpoints is whole; of the newest: {}. Put back what is missing or damaged "
+      "from a copy, or name another folder to begin anew",
+      dir.string(), found.size(), Message(newest));
 }
 
 StatusOr<CheckpointFolder> CheckpointFolder::Open(const fs::path& dir, int keep) {

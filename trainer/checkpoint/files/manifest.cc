@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <set>
+#include <span>
 #include <utility>
 
 #include <fmt/format.h>
@@ -14,15 +15,21 @@ constexpr char kFormat[] = "halograph checkpoint";
 constexpr char kSnapshot[] = "snapshot";
 constexpr char kBestSnapshot[] = "best_snapshot";
 
-// Options that all ranks share and no step depends on: how long training goes on, what is done
-// beside it, and how many processes do it. The rest must be as it was.
-constexpr std::array<std::string_view, 13> kMayDiffer = {
-    "epochs",  "max_steps",     "time_limit",   "eval_every",  "eval_every_steps",
-    "predict", "predict_nodes", "predict_what", "embed_begin", "checkpoint",
-    "resume",  "patience",      "min_delta"};
+// Options that all ranks share and no step depends on: when training ends, what is done beside it,
+// and how many processes do it. The rest must be as it was.
+constexpr std::array<std::string_view, 11> kMayDiffer = {
+    "time_limit",  "eval_every", "eval_every_steps", "predict",  "predict_nodes", "predict_what",
+    "embed_begin", "checkpoint", "resume",           "patience", "min_delta"};
+// How long the run is. Likewise, unless the learning rate comes down towards the last step.
+constexpr std::array<std::string_view, 2> kLength = {"epochs", "max_steps"};
 
-bool MayDiffer(std::string_view option) {
-  return std::find(kMayDiffer.begin(), kMayDiffer.end(), option) != kMayDiffer.end();
+bool IsOneOf(std::span<const std::string_view> options, std::string_view option) {
+  return std::find(options.begin(), options.end(), option) != options.end();
+}
+
+bool RateDependsOnLength(const RunIdentity& run) {
+  const auto schedule = run.options.find("lr_schedule");
+  return schedule != run.options.end() && *schedule == "cosine";
 }
 
 // "batch_size" as users write it.
@@ -39,6 +46,17 @@ void AddDifference(std::string_view what, std::string_view was, std::string_view
                    std::vector<std::string>* differences) {
   if (was == is) return;
   differences->push_back(fmt::format("{} was {}, is {}", what, was, is));
+}
+
+// What helps where the length is another one.
+std::string AdviceOnLength(const RunIdentity& checkpoint, const RunIdentity& run) {
+  const bool same = std::all_of(kLength.begin(), kLength.end(), [&](std::string_view option) {
+    const std::string key(option);
+    return Shown(checkpoint.options, key) == Shown(run.options, key);
+  });
+  if (same || !RateDependsOnLength(checkpoint)) return "";
+  return "; with --lr-schedule cosine every step's learning rate depends on the length of the run: "
+         "to train longer or shorter, begin anew in another folder";
 }
 
 // What helps where the ranks are others.
@@ -75,14 +93,16 @@ Status CheckSameRun(const RunIdentity& checkpoint, const RunIdentity& run, std::
     for (const auto& [key, value] : options->items()) keys.insert(key);
   }
   for (const std::string& key : keys) {
-    if (MayDiffer(key) || key == "model" || key == "task") continue;
+    if (IsOneOf(kMayDiffer, key) || key == "model" || key == "task") continue;
+    if (IsOneOf(kLength, key) && !RateDependsOnLength(checkpoint)) continue;
     AddDifference(OptionName(key), Shown(checkpoint.options, key), Shown(run.options, key),
                   &differences);
   }
   if (differences.empty()) return OkStatus();
   return FailedPrecondition(
-      "{}: this checkpoint is of another run: {}. Give what was given then, or another folder{}",
-      where, fmt::join(differences, "; "), AdviceOnRanks(checkpoint, run));
+      "{}: this checkpoint is of another run: {}. Give what was given then, or another folder{}{}",
+      where, fmt::join(differences, "; "), AdviceOnRanks(checkpoint, run),
+      AdviceOnLength(checkpoint, run));
 }
 
 const FileEntry* CheckpointManifest::Find(std::string_view file) const {
