@@ -19,8 +19,10 @@ MinibatchStream::MinibatchStream(const BatchMaker* maker, const SeedSource* sour
       orders_(shards_.of_rank[options.rank].size(), options.seed, options.rank,
               options.prefetch + 1) {
   const int64_t first = options_.first_epoch * steps_ + options_.first_step;
+  const int64_t all = steps_ * options_.epochs;
+  const int64_t end = options_.max_steps > 0 ? std::min(all, options_.max_steps) : all;
   pipeline_ = std::make_unique<OrderedPipeline<PreparedBatch>>(
-      std::max<int64_t>(0, steps_ * options_.epochs - first), options_.threads, options_.prefetch,
+      std::max<int64_t>(0, end - first), options_.threads, options_.prefetch,
       [this, first](int64_t index) { return Prepare(first + index); });
 }
 

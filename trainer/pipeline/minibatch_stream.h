@@ -24,6 +24,7 @@ struct StreamOptions {
   int world_size = 1;
   int64_t batch_size = 1000;
   int64_t epochs = 1;       // passes over the rows, 1 unless training
+  int64_t max_steps = 0;    // of these passes: the minibatches behind are not made; 0: all are
   int64_t first_epoch = 0;  // what to begin with: the minibatches before are not made
   int64_t first_step = 0;
   size_t threads = 1;   // that prepare

@@ -16,6 +16,7 @@ StreamOptions StreamOptionsOf(const Session& session, BatchPurpose purpose, int6
   stream.world_size = options.world_size;
   stream.batch_size = train ? options.batch_size : options.eval_batch_size;
   stream.epochs = train ? options.epochs : 1;
+  stream.max_steps = train ? options.control.max_steps : 0;
   stream.first_epoch = first_epoch;
   stream.first_step = first_step;
   stream.threads = static_cast<size_t>(session.sampler.minibatches);

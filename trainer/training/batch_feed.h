@@ -20,8 +20,8 @@ struct FeedWaits {
 
 class BatchFeed {
  public:
-  // One pass, or all epochs of training from (first_epoch, first_step) on, over the rows of
-  // `source`, which must outlive the feed.
+  // One pass, or all epochs of training from (first_epoch, first_step) on, --max-steps steps of the
+  // run at most, over the rows of `source`, which must outlive the feed.
   BatchFeed(const Session& session, BatchPurpose purpose, const SeedSource& source,
             int64_t first_epoch = 0, int64_t first_step = 0);
   // Cancels what is still being prepared, and waits for it. The stores serve others as before.

@@ -56,7 +56,8 @@ StatusOr<bool> TrainingLoop::RunEpochs() {
   // An epoch under way is evaluated, also if the run has been made shorter than what was taken.
   const int64_t epochs = std::max(of_length, first_epoch_ + (first_step_ > 0 ? 1 : 0));
   for (int64_t epoch = first_epoch_; epoch < epochs && !Ended(); ++epoch) {
-    HG_ASSIGN_OR_RETURN(EpochStats stats, RunEpoch(epoch, epoch == first_epoch_ ? first_step_ : 0));
+    const int64_t first_step = epoch == first_epoch_ ? first_step_ : 0;
+    HG_ASSIGN_OR_RETURN(EpochStats stats, RunSteps(epoch, first_step, kToItsEnd));
     if (result_.stopped) return false;
     const bool due = options.eval_every > 0 && (epoch + 1) % options.eval_every == 0;
     const bool last = epoch + 1 == epochs || Ended();
@@ -107,13 +108,18 @@ void TrainingLoop::CountSeconds() {
   lap_ = Stopwatch();
 }
 
-StatusOr<EpochStats> TrainingLoop::RunEpoch(int64_t epoch, int64_t first_step) {
+StatusOr<EpochStats> TrainingLoop::RunEpoch(int64_t epoch, int64_t first_step, int64_t end_step) {
+  under_way_ = {};
+  return RunSteps(epoch, first_step, end_step);
+}
+
+StatusOr<EpochStats> TrainingLoop::RunSteps(int64_t epoch, int64_t first_step, int64_t end_step) {
   lap_ = Stopwatch();
   session_.model->train();
   if (first_step == 0) under_way_ = {};
   under_way_.metric.resize(session_.task->metric().sums, 0);
   const int64_t before = epoch * length_.steps_per_epoch;
-  const int64_t steps = std::min(length_.steps_per_epoch, length_.steps - before);
+  const int64_t steps = std::min({length_.steps_per_epoch, length_.steps - before, end_step});
   EpochStats stats = StatsUnderWay(epoch, first_step);
   // Whoever goes on from the middle of an epoch may have left before its evaluation.
   const bool left_out = first_step > 0 && first_step < steps && DueAfterStep(stats.step);

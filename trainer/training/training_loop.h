@@ -9,6 +9,7 @@
 #include <deque>
 #include <functional>
 #include <future>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -109,18 +110,23 @@ class TrainingLoop {
   // For saving its state between steps (in OnStep, in OnEpoch), and restoring it before Run.
   [[nodiscard]] Optimizer& optimizer() { return optimizer_; }
 
-  // One epoch from its step `first_step` on, without evaluation: for whoever goes from epoch to
-  // epoch in another way than Run. Epochs follow one another from the start on. Throws as libtorch
-  // does; else errors as Run. If the ranks have agreed to stop, it returns OK and stopped() is set.
-  [[nodiscard]] StatusOr<EpochStats> RunEpoch(int64_t epoch, int64_t first_step);
+  // Steps [first_step, end_step) of an epoch, or up to its last if it has fewer, without
+  // evaluation: for whoever goes from step to step in another way than Run. Steps follow one
+  // another from the start on. Figures are of these steps. Throws as libtorch does; else errors as
+  // Run. If the ranks have agreed to stop, it returns OK and stopped() is set.
+  static constexpr int64_t kToItsEnd = std::numeric_limits<int64_t>::max();
+  [[nodiscard]] StatusOr<EpochStats> RunEpoch(int64_t epoch, int64_t first_step,
+                                              int64_t end_step = kToItsEnd);
   [[nodiscard]] bool stopped() const { return result_.stopped; }
-  // Of the minibatches of the epoch that RunEpoch ran: the sums of the task's metric.
+  // Of the minibatches that the last RunEpoch ran: the sums of the task's metric.
   [[nodiscard]] std::span<const double> metric_sums() const { return under_way_.metric; }
 
  private:
   // Whether an earlier run was done with all its steps and evaluations where this loop begins.
   // Sets result_.ended_by if it was not the length of the run that ended it.
   [[nodiscard]] bool WasDone();
+  // Adds steps to the epoch under way; from step 0 on it is a new one.
+  [[nodiscard]] StatusOr<EpochStats> RunSteps(int64_t epoch, int64_t first_step, int64_t end_step);
   // Whether what is under way at the end, if anything is, has been told to the callback.
   [[nodiscard]] StatusOr<bool> RunEpochs();
   // Ends an epoch all of whose steps are taken and evaluated.

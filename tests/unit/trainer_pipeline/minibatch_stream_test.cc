@@ -132,6 +132,23 @@ TEST_F(MinibatchStreamTest, AStreamThatBeginsLaterGivesTheRestOfTheWhole) {
   }
 }
 
+TEST_F(MinibatchStreamTest, AStreamOfSomeStepsEndsThere) {
+  const StreamOptions whole{.seed = 9, .batch_size = 8, .epochs = 3, .threads = 2};
+  const auto wanted = Drain(stores_.graph.get(), whole);
+  const size_t steps = wanted.size() / 3;
+  StreamOptions some = whole;
+  some.first_epoch = 1;
+  some.first_step = 1;
+  some.max_steps = static_cast<int64_t>(steps) + 3;
+  const auto found = Drain(stores_.graph.get(), some);
+  ASSERT_EQ(found.size(), 2U);
+  for (size_t i = 0; i < found.size(); ++i) ExpectEqual(found[i], wanted[steps + 1 + i]);
+  some.max_steps = 1;  // before the first
+  EXPECT_TRUE(Drain(stores_.graph.get(), some).empty());
+  some.max_steps = 1000;
+  EXPECT_EQ(Drain(stores_.graph.get(), some).size(), wanted.size() - steps - 1);
+}
+
 // Remembers the keys that it was asked with; a row is a node.
 class RecordingSource final : public SeedSource {
  public:

@@ -105,6 +105,29 @@ class TrainingLoopTest : public testing::Test {
   std::unique_ptr<StopSignal> stop_;
 };
 
+TEST_F(TrainingLoopTest, AnEpochInPiecesIsTheEpoch) {
+  const auto weights_after = [&](const std::vector<int64_t>& ends) {
+    auto session = MakeSession(options_, std::move(*Communicator::Join({})));
+    const auto loop = MakeLoop(*session, IgnoreStep);
+    double steps = 0, rows = 0;
+    int64_t begin = 0;
+    for (const int64_t end : ends) {
+      const auto stats = loop->RunEpoch(0, begin, end);
+      EXPECT_TRUE(stats.ok()) << stats.status();
+      EXPECT_EQ(stats->step, std::min<int64_t>(end, 5));
+      steps += stats->figures[Figure::kSteps];
+      rows += stats->figures[Figure::kTrainSeeds];
+      begin = end;
+    }
+    EXPECT_EQ(steps, 5);
+    EXPECT_EQ(rows, 120);
+    return Weights(*session);
+  };
+  const torch::Tensor whole = weights_after({TrainingLoop::kToItsEnd});
+  EXPECT_TRUE(torch::equal(weights_after({1, 3, 9}), whole));
+  EXPECT_TRUE(torch::equal(weights_after({5}), whole));
+}
+
 TEST_F(TrainingLoopTest, LearnsASmallGraph) {
   options_.epochs = 20;
   SetSage(0);
