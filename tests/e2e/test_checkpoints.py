@@ -3,7 +3,6 @@
 refused."""
 import json
 import math
-import os
 import re
 import signal
 import sys
@@ -96,23 +95,6 @@ class CheckpointsTest(CoraInTwoTest):
         self.run_ranks(2, kill_one, **given)
         self.assertEqual([0, 0], self.run_ranks(2, **given))
         self.assertSameEnd(whole, self.box.folder / "rank0.jsonl")
-
-    def test_ranks_in_a_loop_end_well_although_one_is_killed(self):
-        """As docs/checkpoints.md has it: the same command until it has ended well, with the ranks in
-        srun's environment."""
-        whole = self.whole(ranks=2)
-        port = programs.free_port()
-        train = " ".join(map(str, [programs.binary("halograph-train"), *self.kept(timeout="10s")]))
-        pid = self.box.folder / "pid"
-        script = f"until {train} & echo $! > {pid}.$SLURM_PROCID; wait $!; do sleep 0.1; done"
-        ranks = [self.box.start("/bin/bash", "-c", script, env={
-            "SLURM_PROCID": str(rank), "SLURM_NTASKS": "2", "MASTER_ADDR": "127.0.0.1",
-            "MASTER_PORT": str(port)}) for rank in range(2)]
-        wait_until(self.steps, seconds(60), "a checkpoint")
-        os.kill(int((self.box.folder / "pid.1").read_text()), signal.SIGKILL)
-        self.assertEqual([0, 0], [rank.wait(seconds(120)) for rank in ranks])
-        self.assertSameEnd(whole, self.log)
-        self.assertIn("going on from", ranks[0].err)
 
     def test_progress_is_counted_from_where_the_run_goes_on(self):
         given = dict(checkpoint_every="1h", eval_every=0)
