@@ -158,6 +158,16 @@ class InferenceTest(CoraInTwoTest):
         must(self.box.run("halograph-train", "infer", *options(
             checkpoint=folder, graph=self.graph, predict=self.box.folder / "p.csv", quiet=True)))
 
+    def test_a_checkpoint_before_the_first_evaluation_has_its_last_weights(self):
+        folder, log = self.box.folder / "early", self.box.folder / "log.jsonl"
+        must(self.box.run("halograph-train", *options(
+            **{**RUN, "graph": self.graph, "checkpoint": folder, "checkpoint_every": 8,
+               "eval_every": 0})))
+        result = must(self.box.run("halograph-train", "evaluate", *options(
+            checkpoint=min(folder.iterdir()), graph=self.graph, log=log, quiet=True)))
+        self.assertIn("has no best weights: using its last ones", result.err)
+        self.assertEqual("last", json.loads(log.read_text().splitlines()[-1])["weights"])
+
     def run_two(self, command, **of_rank_1):
         """Two ranks of a command; rank 0's log."""
         path = self.box.folder / f"of-two-{command}.jsonl"

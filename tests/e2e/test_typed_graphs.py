@@ -182,6 +182,18 @@ class SeveralTypesTest(programs.ProgramTest):
             self.assertRegex(result.text, message.replace("paper, author",
                                                           "(paper, author|author, paper)"))
 
+    def test_inputs_of_another_step_than_the_weights_are_warned_of(self):
+        given = dict(graph=self.graph, state=self.box.folder / "state")
+        run = dict(RUN, fanouts="5,5", epochs=1)
+        train(self.box, checkpoint=self.box.folder / "run", **given, **run)
+        again = dict(checkpoint=self.box.folder / "run", predict=self.box.folder / "p.csv", **given)
+        said = must(self.box.run("halograph-train", "infer", *options(**again))).err
+        self.assertNotIn("learnt inputs in this store", said)
+        train(self.box, embed_begin="continue", **given, **run)
+        said = must(self.box.run("halograph-train", "infer", *options(**again))).err
+        self.assertRegex(said, r"learnt inputs in this store are of step \d+, and the weights in .* "
+                               r"halograph-ctl state restore --name checkpoints-")
+
     def test_servers_infer_every_node_type(self):
         folder, checkpoint = self.box.folder / "trained", self.box.folder / "run"
         folder.mkdir()
