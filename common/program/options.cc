@@ -268,6 +268,11 @@ TextOption::TextOption(std::string name, Reader read, Writer write, std::string 
       allowed_(std::move(allowed)) {}
 
 TextOption& TextOption::AsList(std::function<Json()> json) {
+  list_ = true;
+  return AsJson(std::move(json));
+}
+
+TextOption& TextOption::AsJson(std::function<Json()> json) {
   json_ = std::move(json);
   return *this;
 }

@@ -163,8 +163,10 @@ class TextOption final : public OptionRow {
   // Its text is words with commas between them: they may stand apart, as those of other lists.
   // `json`: what ToJson gives in place of the text.
   TextOption& AsList(std::function<Json()> json);
+  // `json`: what ToJson gives in place of the text.
+  TextOption& AsJson(std::function<Json()> json);
 
-  [[nodiscard]] bool is_list() const override { return json_ != nullptr; }
+  [[nodiscard]] bool is_list() const override { return list_; }
   [[nodiscard]] std::string Allowed() const override { return allowed_; }
   [[nodiscard]] Status Validate() const override { return OkStatus(); }
   [[nodiscard]] std::string Text() const override { return write_(); }
@@ -177,7 +179,8 @@ class TextOption final : public OptionRow {
   const Reader read_;
   const Writer write_;
   const std::string allowed_;
-  std::function<Json()> json_;  // of a list
+  bool list_ = false;
+  std::function<Json()> json_;
 };
 
 // A row of an enum, by words.

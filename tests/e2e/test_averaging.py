@@ -113,6 +113,18 @@ class PartOnlyTest(AveragingTest):
                                else alone[1]["test_acc"], delta=0.01)
         self.assertGreater(final["most_frequent_class"], 0)
 
+    def test_rounds_of_steps_that_hold_an_epoch_are_those_of_epochs(self):
+        given = {**RUN, "graph": self.graph, "part_only": True}
+        _, epochs, _ = train(self.box, **{**given, "average_every": 1})
+        config, steps, _ = train(self.box, **{**given, "average_every": "50steps"})
+        self.assertEqual("50steps", config["average_every"])
+        self.assertEqual(self.losses(epochs), self.losses(steps))
+        _, often, final = train(self.box, **{**given, "average_every": "1steps"})
+        self.assertNotEqual(self.losses(epochs), self.losses(often))
+        self.assertEqual([140] * 4, [line["train_seeds"] for line in often])
+        self.assertEqual([line["step"] for line in epochs], [line["step"] for line in often])
+        self.assertEqual("epochs", final["ended_by"])
+
     def test_a_run_is_repeated_bit_for_bit(self):
         given = dict(RUN, graph=self.graph, part_only=True, average_every=1, dropout=0.5)
         self.assertEqual(self.losses(train(self.box, **given)[1]),
@@ -166,6 +178,8 @@ class RefusalsTest(AveragingTest):
         self.refused(2, "--part-only and --predict", graph=self.graph, part_only=True,
                      predict=self.box.folder / "p.npy")
         self.refused(2, "--average-every and --max-steps", graph=self.graph, max_steps=5)
+        self.refused(2, "'0steps' is out of range", graph=self.graph, average_every="0steps")
+        self.refused(2, "'5x' is neither, expected epochs", graph=self.graph, average_every="5x")
         self.refused(2, "--average-every and --embed", graph=self.graph, embed="node:8",
                      state=self.box.folder / "state")
 

@@ -28,13 +28,6 @@ std::vector<torch::Tensor> Both(std::vector<torch::Tensor> some,
   return some;
 }
 
-void Copy(const std::vector<torch::Tensor>& from, const std::vector<torch::Tensor>& into) {
-  for (size_t i = 0; i < into.size(); ++i) {
-    torch::Tensor tensor = into[i];
-    tensor.copy_(from[i]);
-  }
-}
-
 // Whether an evaluation is due after one of the epochs [first, end).
 bool EvaluationIsDue(const TrainOptions& options, int64_t first, int64_t end) {
   if (end == options.epochs) return true;
@@ -60,115 +53,73 @@ AveragedTraining::AveragedTraining(Session& run, PartSource* parts, TrainingLoop
       moments_(optimizer_.Moments()),
       average_(Both(weights_, moments_)),
       best_weights_(weights_, std::move(start.best_weights)),
+      epoch_begin_(Both(weights_, moments_)),
+      early_stopping_(run.options.control.patience, run.options.control.min_delta,
+                      run.task->metric().higher_is_better),
       result_(std::move(start.so_far)) {}
 
 StatusOr<TrainResult> AveragedTraining::Run() {
   const TrainOptions& options = run_.options;
+  if (options.control.patience > 0 && run_.task->source(BatchPurpose::kValid) == nullptr) {
+    return FailedPrecondition("--patience: task '{}' has no validation set", run_.task->name());
+  }
   try {
     Copy(optimizer_.Moments(), moments_);
     average_.Begin();
     HG_RETURN_IF_ERROR(EvaluateWhatWasLeft());
-    while (!result_.stopped && result_.epochs < options.epochs) {
+    while (!result_.stopped && !Ended() && result_.epochs < options.epochs) {
       const int64_t first = result_.epochs;
       const int64_t end =
           std::min((first / options.average_every + 1) * options.average_every, options.epochs);
-      HG_ASSIGN_OR_RETURN(const bool stop, TrainParts(first, end));
-      HG_RETURN_IF_ERROR(Average(first, end, stop));
-      if (!result_.stopped) HG_RETURN_IF_ERROR(EndRound(first));
+      HG_RETURN_IF_ERROR(TrainRounds(first, end));
+      if (!result_.stopped) HG_RETURN_IF_ERROR(EndEpochs(first));
     }
     if (keeper_ != nullptr) HG_RETURN_IF_ERROR(keeper_->KeepLast(Moment()));
     best_weights_.PutBack();
   } catch (const std::exception& error) {
     return TorchError(options.rank, "training", error);
   }
+  if (result_.stopped) result_.ended_by = EndedBy::kSignal;
   return result_;
 }
 
-StatusOr<bool> AveragedTraining::TrainParts(int64_t first, int64_t end) {
-  const size_t sums = run_.task->metric().sums;
-  round_.assign(static_cast<size_t>(end - first), {{}, std::vector<double>(sums)});
-  for (const int part : parts_.parts()) {
-    const auto stopped = TrainPart(part, first, end);
-    if (!stopped.ok()) {
-      // A signal cancels calls; what they then say is not the reason.
-      if (run_.stop->requested()) return true;
-      return Annotate(stopped.status(), fmt::format("rank {}, part {}", run_.options.rank, part));
-    }
-    if (*stopped) return true;
-  }
-  return run_.stop->requested();
-}
-
-StatusOr<bool> AveragedTraining::TrainPart(int part, int64_t first, int64_t end) {
-  HG_ASSIGN_OR_RETURN(const std::unique_ptr<OpenedPart> opened, parts_.Open(part));
-  Session& session = opened->session;
-  const int64_t rows = session.task->source(BatchPurpose::kTrain)->rows();
-  if (rows == 0) return false;
-  session.options.epochs = end;
-  average_.Restart();
-  TrainingLoop loop(session, on_step_, [](const EpochStats&) { return OkStatus(); },
-                    {.epoch = first, .step = 0});
-  loop.optimizer().SetMoments(moments_);
-  for (int64_t epoch = first; epoch < end; ++epoch) {
-    HG_ASSIGN_OR_RETURN(const EpochStats stats, loop.RunEpoch(epoch, 0));
-    if (loop.stopped()) return true;
-    Add(loop, stats, &round_[static_cast<size_t>(epoch - first)]);
-  }
-  Copy(loop.optimizer().Moments(), moments_);
-  average_.Add(rows);
-  return false;
-}
-
-void AveragedTraining::Add(const TrainingLoop& loop, const EpochStats& stats, EpochSums* sums) {
-  sums->figures.Add(stats.figures);
-  const std::span<const double> metric = loop.metric_sums();
-  for (size_t i = 0; i < metric.size(); ++i) sums->metric[i] += metric[i];
-  sums->figures[Figure::kLearningRate] = stats.figures[Figure::kLearningRate];
-}
-
-Status AveragedTraining::Average(int64_t first, int64_t end, bool stop) {
-  const Stopwatch watch;
-  const std::string what = fmt::format(
-      "average of the models of epochs {} to {} (waiting for other ranks to train their parts; "
-      "--timeout bounds the wait)",
-      first, end - 1);
-  HG_RETURN_IF_ERROR(average_.Meet(*run_.ranks, what, &stop));
-  result_.stopped = stop;
-  EpochFigures& last = round_.back().figures;
-  last[Figure::kSyncWait] += watch.Seconds();
-  last[Figure::kSeconds] += watch.Seconds();
-  return OkStatus();
-}
-
-StatusOr<std::vector<EpochStats>> AveragedTraining::OverRanks(int64_t first, bool* keep) {
+StatusOr<std::vector<EpochStats>> AveragedTraining::OverRanks(int64_t first, bool* time_up) {
   std::vector<double> own;
-  for (const EpochSums& epoch : round_) {
+  for (const EpochSums& epoch : epochs_) {
     const std::vector<double> figures = epoch.figures.ToSum();
     own.insert(own.end(), figures.begin(), figures.end());
     own.insert(own.end(), epoch.metric.begin(), epoch.metric.end());
+    own.push_back(epoch.figures[Figure::kSteps]);
   }
-  own.push_back(*keep ? 1 : 0);
+  own.push_back(*time_up ? 1 : 0);
   torch::Tensor sums = torch::tensor(own, torch::kFloat64);
   HG_RETURN_IF_ERROR(run_.ranks->AllReduceSum(sums, "all-reduce of a round's sums"));
-  *keep = sums[-1].item<double>() > 0;
+  *time_up = sums[-1].item<double>() > 0;
   std::span<const double> values(sums.data_ptr<double>(), own.size());
-  std::vector<EpochStats> round;
-  for (const EpochSums& epoch : round_) {
-    EpochStats& stats = round.emplace_back();
-    stats.epoch = first + std::ssize(round) - 1;
+  std::vector<EpochStats> all;
+  for (const EpochSums& epoch : epochs_) {
+    EpochStats& stats = all.emplace_back();
+    stats.epoch = first + std::ssize(all) - 1;
     stats.figures = epoch.figures;
     const size_t figures = epoch.figures.ToSum().size();
     stats.figures.Finish(values.first(figures), run_.options.world_size);
     const auto metric = values.subspan(figures, epoch.metric.size());
     stats.train_metric = run_.task->MetricOf(metric);
     stats.train_more = run_.task->MoreMetrics(metric);
-    values = values.subspan(figures + epoch.metric.size());
+    stats.figures[Figure::kSteps] = values[figures + epoch.metric.size()];
+    values = values.subspan(figures + epoch.metric.size() + 1);
   }
-  return round;
+  return all;
+}
+
+bool AveragedTraining::TimeIsUp() const {
+  const auto limit = run_.options.control.time_limit;
+  return limit.count() > 0 &&
+         run_.since_start.Seconds() >= std::chrono::duration<double>(limit).count();
 }
 
 Status AveragedTraining::EvaluateIfDue(int64_t first, EpochStats* last) {
-  if (!EvaluationIsDue(run_.options, first, last->epoch + 1)) return OkStatus();
+  if (!Ended() && !EvaluationIsDue(run_.options, first, last->epoch + 1)) return OkStatus();
   const Stopwatch watch;
   const StatusOr<BothSets> sets = parts_.Evaluate();
   HG_RETURN_IF_ERROR(sets.status());
@@ -179,6 +130,10 @@ Status AveragedTraining::EvaluateIfDue(int64_t first, EpochStats* last) {
   last->figures[Figure::kEvalSeconds] = watch.Seconds();
   result_.eval_seconds += watch.Seconds();
   result_.evaluated = result_.steps;
+  const double metric = last->valid.has_value() ? last->valid->metric : std::nan("");
+  const bool no_gain = early_stopping_.Add(metric, &result_.gains);
+  const bool more = last->epoch + 1 < run_.options.epochs;
+  if (no_gain && more && !Ended()) result_.ended_by = EndedBy::kPatience;
   const bool higher = run_.task->metric().higher_is_better;
   if (TakeIfBest(*last, higher, run_.options.epochs, &result_)) best_weights_.Keep();
   return OkStatus();
@@ -198,27 +153,31 @@ Status AveragedTraining::EvaluateWhatWasLeft() {
   return on_epoch_(last);
 }
 
-Status AveragedTraining::EndRound(int64_t first) {
-  const int64_t before = result_.steps;
-  for (const EpochSums& epoch : round_) {
-    result_.steps += std::llround(epoch.figures[Figure::kSteps]);
+Status AveragedTraining::EndEpochs(int64_t first) {
+  bool time_up = TimeIsUp();
+  HG_ASSIGN_OR_RETURN(std::vector<EpochStats> all, OverRanks(first, &time_up));
+  for (EpochStats& stats : all) {
+    result_.steps += std::llround(stats.figures[Figure::kSteps]);
+    stats.step = result_.steps;
   }
-  bool keep = keeper_ != nullptr && keeper_->Wants(result_.steps);
-  HG_ASSIGN_OR_RETURN(std::vector<EpochStats> round, OverRanks(first, &keep));
-  int64_t steps = before;
-  for (EpochStats& stats : round) {
-    steps += std::llround(stats.figures[Figure::kSteps]);
-    stats.step = steps;
-  }
-  HG_RETURN_IF_ERROR(EvaluateIfDue(first, &round.back()));
-  for (EpochStats& stats : round) {
+  const bool more = all.back().epoch + 1 < run_.options.epochs;
+  if (time_up && more) result_.ended_by = EndedBy::kTimeLimit;
+  HG_RETURN_IF_ERROR(EvaluateIfDue(first, &all.back()));
+  for (EpochStats& stats : all) {
     stats.figures[Figure::kTime] = Now();
     ++result_.epochs;
     result_.train_seconds += stats.figures[Figure::kSeconds];
     result_.sampled_edges += stats.figures[Figure::kSampledEdges];
     HG_RETURN_IF_ERROR(on_epoch_(stats));
   }
-  return keep && !result_.stopped ? keeper_->Keep(Moment()) : OkStatus();
+  return result_.stopped ? OkStatus() : KeepIfWanted();
+}
+
+Status AveragedTraining::KeepIfWanted() {
+  if (keeper_ == nullptr) return OkStatus();
+  torch::Tensor asks = torch::full({1}, keeper_->Wants(result_.steps) ? 1.0 : 0.0);
+  HG_RETURN_IF_ERROR(run_.ranks->AllReduceSum(asks, "all-reduce of who asks for a checkpoint"));
+  return asks.item<float>() > 0 ? keeper_->Keep(Moment()) : OkStatus();
 }
 
 TrainingMoment AveragedTraining::Moment() {

@@ -28,14 +28,12 @@ Status CheckTopology(const TrainOptions& o) {
                          o.remote.servers.empty() ? "" : "; elsewhere nothing is fetched");
 }
 
-// Each part has steps of its own: what counts the steps of a run, or ends it at one, has no
-// meaning.
+// Each part has steps of its own: what counts the steps of a run has no meaning. What ends training
+// after an evaluation or by the clock does so between epochs.
 Status CheckAveragedControl(const TrainOptions& o) {
   const ControlOptions& control = o.control;
   const char* const other = control.max_steps > 0                        ? "--max-steps"
                             : control.eval_every_steps > 0               ? "--eval-every-steps"
-                            : control.patience > 0                       ? "--patience"
-                            : control.time_limit.count() > 0             ? "--time-limit"
                             : control.lr_schedule == LrSchedule::kCosine ? "--lr-schedule cosine"
                                                                          : nullptr;
   if (other == nullptr) return OkStatus();

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "common/sampling/sampler_plan.h"
+#include "trainer/launch/averaging_options.h"
 #include "trainer/launch/option_checks.h"
 
 namespace halograph {
@@ -149,11 +150,7 @@ void AddTrainingRows(OptionTable& rows, TrainOptions* o) {
       .DefaultText(fmt::format("as many as --max-steps takes, else as make {} steps, {} to {}",
                                kDefaultSteps, kLeastEpochs, kMostEpochs))
       .AllRanks();
-  rows.Add("average-every", &o->average_every,
-           "epochs that a rank trains a model of its own for each of its parts, before all models "
-           "are averaged by training seeds; 0: one model, gradients are summed in every step")
-      .Range(0, kMaxEpochs)
-      .AllRanks();
+  AddAveragingRow(rows, &o->average_every, &o->average_steps);
   rows.AddChoice("optimizer", &o->optimizer,
                  {{"adam", OptimizerKind::kAdam}, {"sgd", OptimizerKind::kSgd}}, "optimizer")
       .AllRanks();

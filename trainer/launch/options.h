@@ -81,6 +81,9 @@ struct TrainOptions {
   // Epochs that each part is trained alone between two averages of the models; 0: all ranks train
   // one model, whose gradients are summed in every step.
   int64_t average_every = 0;
+  // With average_every 1 only: steps of each part between two averages within an epoch; 0: none
+  // within.
+  int64_t average_steps = 0;
   OptimizerKind optimizer = OptimizerKind::kAdam;
   double learning_rate = 0.003;  // raw features are learnt with it too, unlike with 0.01
   double weight_decay = 0;

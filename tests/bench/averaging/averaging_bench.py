@@ -7,11 +7,12 @@
 GRAPH is a partition folder with halos. Runs, on this machine: in one piece (one rank, the whole
 graph), gradients summed in every step, and for each interval models averaged, on --ranks ranks; with
 --part-only as often with each part alone. Prints a row for each, of means over --seeds:
-  accuracy  of the test set, at the best epoch by validation
+  accuracy  of the test set, at the best epoch by validation, with the least and the most of it
   sync s    all-reduce of gradients, or averaging models, of the whole run; mean over ranks. It has in
             it that a rank waits for a slower one
-  sync n    how often ranks meet for it
-  train s   all epochs without evaluation
+  sync n    how often ranks meet for it; - where rounds are of steps (--intervals 1,5steps)
+  train s   all epochs without evaluation, and without opening parts
+  total s   the whole run, with both
 This is what Figures 9 and 11 of CATGNN (arXiv 2404.02300) show, on one machine: over a slow network
 each meeting costs more.
 """
@@ -63,25 +64,30 @@ def run(args, ranks, seed, *more):
 
 
 def row(args, name, ranks, meetings, *more):
-    accuracy, sync, train = [], [], []
+    accuracy, sync, train, total = [], [], [], []
     for seed in range(args.seeds):
         epochs, final = run(args, ranks, seed, *more)
         accuracy.append(final["test_acc"])
         sync.append(sum(line["sync_wait_s"] for line in epochs))
         train.append(final["seconds"])
-    print(f"| {name} | {statistics.mean(accuracy):.4f} | {statistics.mean(sync):.3f} | "
-          f"{meetings(epochs)} | {statistics.mean(train):.2f} |", flush=True)
+        total.append(final["total_s"])
+    print(f"| {name} | {statistics.mean(accuracy):.4f} ({min(accuracy):.3f} to {max(accuracy):.3f}) | "
+          f"{statistics.mean(sync):.3f} | {meetings(epochs)} | {statistics.mean(train):.2f} | "
+          f"{statistics.mean(total):.2f} |", flush=True)
 
 
 def main():
     args = parse()
-    print("| run | accuracy | sync s | sync n | train s |\n| --- | --- | --- | --- | --- |", flush=True)
+    print("| run | accuracy | sync s | sync n | train s | total s |\n"
+          "| --- | --- | --- | --- | --- | --- |", flush=True)
     row(args, "in one piece", 1, lambda epochs: 0)
     row(args, "gradients in every step", args.ranks, lambda epochs: sum(e["steps"] for e in epochs))
     alone = ["--part-only"] if args.part_only else []
     for interval in args.intervals.split(","):
-        row(args, f"models every {interval} epochs", args.ranks,
-            lambda epochs: -(-len(epochs) // int(interval)), "--average-every", interval, *alone)
+        whole = interval.isdigit()
+        row(args, f"models every {interval}{' epochs' if whole else ''}", args.ranks,
+            lambda epochs: -(-len(epochs) // int(interval)) if whole else "-",
+            "--average-every", interval, *alone)
 
 
 if __name__ == "__main__":

@@ -74,6 +74,45 @@ TEST(CommandLineTest, InBatchNegativesNeedAnotherEdgeInTheBatch) {
   EXPECT_THAT(Refusal(shared), HasSubstr("nothing is drawn to be shared"));
 }
 
+TEST(CommandLineTest, ModelsAreAveragedEverySoManyEpochsOrSteps) {
+  const auto parsed = [](const char* every) {
+    return Parse({"--graph", "g", "--average-every", every}).options;
+  };
+  EXPECT_EQ(parsed("3").average_every, 3);
+  EXPECT_EQ(parsed("3").average_steps, 0);
+  EXPECT_EQ(parsed("20steps").average_every, 1);
+  EXPECT_EQ(parsed("20steps").average_steps, 20);
+  EXPECT_EQ(parsed("0").average_every, 0);
+  // A checkpoint of a program that knew epochs only has a number.
+  EXPECT_EQ(SharedFacts(parsed("3"))["average_every"], Json(3));
+  EXPECT_EQ(SharedFacts(parsed("20steps"))["average_every"], Json("20steps"));
+}
+
+TEST(CommandLineTest, OtherIntervalsOfAveragingAreRefused) {
+  const auto refusal = [](const char* every) {
+    return Refusal({"--graph", "g", "--average-every", every});
+  };
+  EXPECT_THAT(
+      refusal("0steps"),
+      HasSubstr("--average-every: '0steps' is out of range, expected 1 to 68719476736 steps"));
+  for (const char* other : {"5x", "-1", "-3steps", "steps", "1.5", "20 steps", "20step", "+2"}) {
+    EXPECT_THAT(refusal(other), HasSubstr(fmt::format("--average-every: '{}' is neither, expected "
+                                                      "epochs (1), or steps with their unit "
+                                                      "(20steps)",
+                                                      other)));
+  }
+  EXPECT_THAT(refusal("16777217"), HasSubstr("expected 0 to 16777216 epochs"));
+  EXPECT_THAT(refusal("99999999999999999999steps"), HasSubstr("is out of range, expected 1 to"));
+}
+
+TEST(CommandLineTest, AveragedTrainingEndsByTheClockAndByPatienceButNotAtAStep) {
+  std::vector<const char*> words = {"--graph",      "g",  "--average-every", "5steps",
+                                    "--time-limit", "1h", "--patience",      "3"};
+  EXPECT_FALSE(Parse(words).exit_code.has_value());
+  words.insert(words.end(), {"--max-steps", "5"});
+  EXPECT_THAT(Refusal(words), HasSubstr("--average-every and --max-steps"));
+}
+
 TEST(CommandLineTest, NegativesOfAStepAreBounded) {
   const std::vector<const char*> words = {"--graph", "g", "--negatives", "1000000"};
   EXPECT_THAT(Refusal(words), HasSubstr("--shared-negatives"));
