@@ -7,10 +7,10 @@
   report.py record RUN --date DATE [--machine ID] [--conditions TEXT] FILE...
                                       replaces the figures of RUN by these, then writes the page
 
-FILE is what sampling_bench, pull_bench, server_memory or partition_bench printed, or the file that
-method_bench --json or hybrid_bench.py --output wrote. Several files are several runs of the same
-command: a figure is then the median, with least and most. weighted_bench and the accuracy tests
-print no JSON: edit figures.json by hand.
+FILE is what sampling_bench, models_bench, pull_bench, server_memory or partition_bench printed, or
+the file that method_bench --json or hybrid_bench.py --output wrote. Several files are several runs
+of the same command: a figure is then the median, with least and most. weighted_bench and the
+accuracy tests print no JSON: edit figures.json by hand.
 
 figures.json holds machines, topics, their runs, and the facts of each run: what was measured, and
 the figure. A run has one machine, one date and one command.
@@ -108,13 +108,24 @@ def hybrid(lines):
                     yield f"{about}: speed relative to {over}", times["seconds"], "times"
 
 
+def models(lines):
+    for line in lines:
+        about = "`{}`, threads {}".format(line["model"], line["threads"])
+        if line["variant"] == "model":
+            yield (f"{about}: time relative to its products and gathers",
+                   line["wall_times_limit"]["median"], "times")
+            yield (f"{about}: time relative to its products alone",
+                   line["wall_times_products"]["median"], "times")
+            yield f"{about}: a step", 1e3 * line["wall_s"]["median"], "ms"
+
+
 def reader_of(lines):
     first = lines[0]
     if first.get("bench") == "pull":
         return pull
     if first.get("benchmark") in ("partition", "partition_methods"):
         return partition if first["benchmark"] == "partition" else partition_methods
-    for key, reader in (("variant", sampling), ("rss_anon_idle", server_memory), ("config", hybrid)):
+    for key, reader in (("model", models), ("variant", sampling), ("rss_anon_idle", server_memory), ("config", hybrid)):
         if key in first:
             return reader
     raise ValueError("not the JSON output of a benchmark that report.py knows")
