@@ -1,4 +1,5 @@
 // A server whose state lies on a disk that hangs or fails: what does not need the disk goes on.
+#include <functional>
 #include <sstream>
 #include <thread>
 
@@ -110,12 +111,27 @@ class HungDiskTest : public ServerTest {
     });
   }
   [[nodiscard]] size_t Queued() const { return server_->dispatcher().pool(Lane::kState).queued(); }
-  void AwaitQueued(size_t calls) const {
+  [[nodiscard]] v1::StatsReply Stats() const {
+    v1::StatsReply stats;
+    EXPECT_TRUE(stats.ParseFromString(RawCall(channel_, kStats, "").bytes));
+    return stats;
+  }
+  static void Await(const std::function<bool()>& done) {
     const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-    while (Queued() < calls) {
-      ASSERT_LT(std::chrono::steady_clock::now(), until) << Queued() << " of " << calls;
+    while (!done()) {
+      ASSERT_LT(std::chrono::steady_clock::now(), until);
       std::this_thread::yield();
     }
+  }
+  void AwaitQueued(size_t calls) const {
+    Await([&] { return Queued() >= calls; });
+  }
+  // They are on threads, and wait for the log.
+  void AwaitLogged(int64_t pushes) const {
+    Await([&] {
+      const v1::StatsReply stats = Stats();
+      return stats.state_size() == 1 && stats.state(0).lsn() >= pushes;
+    });
   }
   static void ExpectOk(const RawReply& reply) {
     EXPECT_TRUE(reply.status.ok()) << reply.status.error_message();
@@ -145,15 +161,16 @@ TEST_F(HungDiskTest, PushesThatWaitLeaveThreadsToReads) {
   StartWithTensor(options);
   log_writes_.Close();
   std::vector<Call> pushes;
-  for (uint64_t i = 1; i <= 3; ++i) pushes.push_back(Begin(kPush, PushOf(i)));
-  while (server_->dispatcher().in_flight() < 3 || Queued() > 0) std::this_thread::yield();
+  for (uint64_t i = 1; i <= 3; ++i) {
+    pushes.push_back(Begin(kPush, PushOf(i)));
+    ASSERT_NO_FATAL_FAILURE(AwaitLogged(static_cast<int64_t>(i)));
+  }
   for (uint64_t i = 4; i <= 5; ++i) pushes.push_back(Begin(kPush, PushOf(i)));
   ASSERT_NO_FATAL_FAILURE(AwaitQueued(2));
   ExpectReadsGoOn();
   ExpectOk(RawCall(channel_, kPull, PullOf("emb")));
   ExpectBusy(RawCall(channel_, kPush, PushOf(6)), "queue of 2 calls that may wait for the disk");
-  v1::StatsReply stats;
-  ASSERT_TRUE(stats.ParseFromString(RawCall(channel_, kStats, "").bytes));
+  const v1::StatsReply stats = Stats();
   EXPECT_EQ(stats.state_threads(), 3);
   EXPECT_EQ(stats.state_queued(), 2);
   EXPECT_EQ(stats.state_queue_capacity(), 2);
@@ -171,7 +188,7 @@ TEST_F(HungDiskTest, PushesThatWaitLeaveRoomForTheRequestsOfReads) {
   log_writes_.Close();
   std::vector<Call> pushes;
   for (uint64_t i = 1; i <= 3; ++i) pushes.push_back(Begin(kPush, PushOf(i, kRows)));
-  while (server_->dispatcher().in_flight() < 3) std::this_thread::yield();
+  ASSERT_NO_FATAL_FAILURE(AwaitLogged(3));
   ExpectBusy(RawCall(channel_, kPush, PushOf(4, kRows)), "bytes are in work");
   ExpectOk(RawCall(channel_, kPull, PullOf("emb", 2500)));
   log_writes_.Open();
