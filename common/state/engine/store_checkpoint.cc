@@ -85,6 +85,8 @@ Status Store::FindMoments(std::optional<int64_t> step, bool whole, const WorkLim
       if (!step.has_value()) ReachNow(*moments->back());
     }
     step_snapshot_waits_ = step.has_value();
+    // The step may need pushes that wait for a shorter log, which comes after this snapshot only.
+    if (step_snapshot_waits_) monitor_->NotifyAll();
   }
   Status status = step.has_value() ? AwaitStep(*step, limits, *moments) : OkStatus();
   {
