@@ -3,7 +3,10 @@
 // what it was, in blocks of 512 bytes or 4 KiB, and files that were made, renamed or removed since
 // the last sync of their folder may be as before. Then the process kills itself.
 //
-//   UNSYNCED_FOLDER   absolute; below it, paths that contain $UNSYNCED_EXCEPT are left alone
+// What was appended by write() is cut off from a random byte on: file systems make a file longer
+// after its data is there, and RocksDB, which alone appends, counts on that.
+//
+//   UNSYNCED_FOLDER   absolute
 //   UNSYNCED_BACKUP   an empty folder of the same file system, for files that are removed
 //   UNSYNCED_AFTER    crash at the so many-th call of write, sync, rename or unlink
 //   UNSYNCED_SEED     of what is put back
@@ -17,6 +20,7 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <random>
 #include <string>
 #include <utility>
@@ -62,14 +66,12 @@ class Journal {
   std::mutex mutex;
 
   [[nodiscard]] bool Watches(const std::string& path) const {
-    return !folder_.empty() && path.compare(0, folder_.size(), folder_) == 0 &&
-           (except_.empty() || path.find(except_) == std::string::npos);
+    return !folder_.empty() && path.compare(0, folder_.size(), folder_) == 0;
   }
 
   // Keeps what `bytes` from `offset` of the file were, if this is their first change.
   void KeepOld(const std::string& path, int64_t offset, int64_t bytes) {
-    File& file = files_[path];
-    if (file.fd < 0) file.fd = Real<int (*)(const char*, int, ...)>("open")(path.c_str(), O_RDWR);
+    File& file = Opened(path);
     for (int64_t block = offset / kBlock; block * kBlock < offset + bytes; ++block) {
       if (file.old.count(block) > 0) continue;
       std::array<char, kBlock>& old = file.old[block];
@@ -77,9 +79,18 @@ class Journal {
       static_cast<void>(!pread(file.fd, old.data(), old.size(), block * kBlock));
     }
   }
+  // Keeps what a write of `bytes` at `offset` changes, at the end of the file or before it.
+  void KeepEnd(const std::string& path, int64_t offset, int64_t bytes) {
+    File& file = Opened(path);
+    const off_t size = lseek(file.fd, 0, SEEK_END);
+    if (offset < size) return KeepOld(path, offset, bytes);
+    if (!file.synced_size.has_value()) file.synced_size = size;
+  }
   void Synced(const std::string& path) {
-    const auto file = files_.find(path);
-    if (file != files_.end()) file->second.old.clear();
+    if (const auto file = files_.find(path); file != files_.end()) {
+      file->second.old.clear();
+      file->second.synced_size.reset();
+    }
     // Of a folder: its names count from now on.
     std::erase_if(names_, [&](const Name& name) {
       if (FolderOf(name.path) != path) return false;
@@ -119,6 +130,7 @@ class Journal {
         static_cast<void>(!Real<ssize_t (*)(int, const void*, size_t, off_t)>("pwrite")(
             file.fd, old.data(), old.size(), block * kBlock));
       }
+      if (file.synced_size.has_value()) CutEnd(file, lost);
     }
     // Names go back from the newest on, as in a file system with a journal.
     for (size_t left = random_() % (names_.size() + 1); left > 0; --left) {
@@ -140,6 +152,7 @@ class Journal {
   struct File {
     int fd = -1;
     std::map<int64_t, std::array<char, kBlock>> old;  // by block
+    std::optional<off_t> synced_size;                 // if it was appended to since
   };
   struct Name {
     std::string path;
@@ -149,11 +162,21 @@ class Journal {
 
   Journal()
       : folder_(FromEnvironment("UNSYNCED_FOLDER")),
-        except_(FromEnvironment("UNSYNCED_EXCEPT")),
         backup_(FromEnvironment("UNSYNCED_BACKUP")),
         crash_at_(std::atoll(FromEnvironment("UNSYNCED_AFTER").c_str())),
         random_(static_cast<uint64_t>(std::atoll(FromEnvironment("UNSYNCED_SEED").c_str()))) {}
 
+  File& Opened(const std::string& path) {
+    File& file = files_[path];
+    if (file.fd < 0) file.fd = Real<int (*)(const char*, int, ...)>("open")(path.c_str(), O_RDWR);
+    return file;
+  }
+  void CutEnd(const File& file, double lost) {
+    const off_t appended = std::max<off_t>(0, lseek(file.fd, 0, SEEK_END) - *file.synced_size);
+    const double left = 1 - lost * std::uniform_real_distribution<double>(0, 1)(random_);
+    const off_t kept = lost == 1 ? 0 : static_cast<off_t>(left * static_cast<double>(appended));
+    static_cast<void>(!ftruncate(file.fd, *file.synced_size + kept));
+  }
   void Forget(const std::string& path) {
     const auto file = files_.find(path);
     if (file == files_.end()) return;
@@ -167,7 +190,6 @@ class Journal {
   }
 
   const std::string folder_;
-  const std::string except_;
   const std::string backup_;
   const int64_t crash_at_;
   std::mt19937_64 random_;
@@ -264,6 +286,17 @@ ssize_t pwrite(int fd, const void* data, size_t bytes, off_t offset) {
 }
 ssize_t pwrite64(int fd, const void* data, size_t bytes, off64_t offset) {
   return Written("pwrite64", fd, data, bytes, offset);
+}
+ssize_t write(int fd, const void* data, size_t bytes) {
+  const auto real = Real<ssize_t (*)(int, const void*, size_t)>("write");
+  return Changed(
+      PathOf(fd),
+      [&](Journal& journal) {
+        const bool at_end = (fcntl(fd, F_GETFL) & O_APPEND) != 0;
+        journal.KeepEnd(PathOf(fd), lseek(fd, 0, at_end ? SEEK_END : SEEK_CUR),
+                        static_cast<int64_t>(bytes));
+      },
+      [&] { return real(fd, data, bytes); });
 }
 int fsync(int fd) { return Synced(fd, "fsync"); }
 int fdatasync(int fd) { return Synced(fd, "fdatasync"); }
