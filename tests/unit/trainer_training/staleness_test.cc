@@ -1,0 +1,156 @@
+// How far behind the learnt rows are that a training loop's steps read (--staleness).
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/learnable_graph.h"
+#include "tests/support/test_folder.h"
+#include "trainer/models/sage.h"
+#include "trainer/tasks/registry.h"
+#include "trainer/training/training_loop.h"
+
+namespace halograph {
+namespace {
+
+// A store that remembers what a trainer asks for and pushes.
+class RememberingKVStore final : public KVStore {
+ public:
+  struct Asked {
+    std::vector<int64_t> ids;
+    PushMark after;  // that the rows must show
+  };
+  struct Pushed {
+    std::vector<int64_t> ids;
+    PushMark mark;  // the answer
+  };
+
+  explicit RememberingKVStore(std::unique_ptr<KVStore> store) : store_(std::move(store)) {}
+
+  const GraphInfo& info() const override { return store_->info(); }
+  Status Pull(std::span<const RowRequest> requests, CallContext& context) override {
+    for (const RowRequest& request : requests) {
+      if (request.tensor.name != EmbeddingOptions().name) continue;
+      const std::lock_guard lock(mutex_);
+      asked_.push_back(
+          {{request.ids.begin(), request.ids.end()}, {request.after.begin(), request.after.end()}});
+    }
+    return store_->Pull(requests, context);
+  }
+  StatusOr<TaskSet> ReadTaskSet(const TaskSetRef& set, IdRange rows,
+                                CallContext& context) override {
+    return store_->ReadTaskSet(set, rows, context);
+  }
+  Status CreateTensor(const MutableTensorSpec& spec, CallContext& context) override {
+    return store_->CreateTensor(spec, context);
+  }
+  StatusOr<std::vector<MutableTensorState>> ListTensors(CallContext& context) override {
+    return store_->ListTensors(context);
+  }
+  StatusOr<PushMark> Push(const RowPush& push, CallContext& context) override {
+    auto mark = store_->Push(push, context);
+    if (mark.ok()) pushed_.push_back({{push.ids.begin(), push.ids.end()}, *mark});
+    return mark;
+  }
+
+  // What the step asked for that pushed `step`-th: the rows of the same nodes.
+  std::optional<PushMark> AskedOfStep(size_t step) {
+    const std::lock_guard lock(mutex_);
+    const auto asked = std::find_if(asked_.begin(), asked_.end(),
+                                    [&](const Asked& one) { return one.ids == pushed_[step].ids; });
+    return asked == asked_.end() ? std::nullopt : std::optional(asked->after);
+  }
+  const std::vector<Pushed>& pushed() const { return pushed_; }
+
+ private:
+  const std::unique_ptr<KVStore> store_;
+  std::mutex mutex_;
+  std::vector<Asked> asked_;
+  std::vector<Pushed> pushed_;  // by the loop's thread
+};
+
+class StalenessTest : public testing::TestWithParam<int64_t> {
+ protected:
+  void SetUp() override {
+    at::set_num_threads(1);
+    auto graph = WriteTestGraph(LearnableGraph(240, 2), folder_.path() / "graph");
+    ASSERT_TRUE(graph.ok()) << graph.status();
+    TrainOptions options;
+    options.graph = graph->string();
+    options.fanouts = {4, 3};
+    options.batch_size = 25;
+    options.epochs = 2;
+    options.eval_every = 0;
+    options.embeddings.types = {"node:8"};
+    options.embeddings.staleness = GetParam();
+    options.state.folder = (folder_.path() / "state").string();
+    auto sage = std::make_shared<SageOptions>();
+    sage->hidden = 16;
+    options.model_options = std::move(sage);
+    options.Resolve();
+    stop_ = std::move(*StopSignal::Install());
+    session_.options = options;
+    session_.stop = stop_.get();
+    OpenSession();
+  }
+
+  // As a run does, of one rank.
+  void OpenSession() {
+    const TrainOptions& options = session_.options;
+    session_.ranks = std::move(*Communicator::Join({}));
+    session_.sampler.minibatches = options.sample_threads;
+    session_.stores = std::move(*OpenStores(StoreOptionsOf(options)));
+    auto kv = std::make_unique<RememberingKVStore>(std::move(session_.stores.kv));
+    kv_ = kv.get();
+    session_.stores.kv = std::move(kv);
+    session_.task = std::move(*OpenTask(*kv_, options.tasks, ""));
+    const Schema& schema = kv_->info().schema;
+    const std::vector<LearntType> learnt = *ChooseLearntTypes(options.embeddings, schema);
+    BatchRecipe recipe;
+    recipe.sampling = SamplingSpec::Uniform(schema, options.fanouts);
+    for (auto* const maker : {&session_.train_maker, &session_.eval_maker}) {
+      *maker = std::make_unique<BatchMaker>(session_.stores.graph.get(), kv_, recipe);
+    }
+    torch::manual_seed(1);
+    session_.model =
+        (*FindModelKind("sage"))
+            ->make(*options.model_options, {.schema = &schema,
+                                            .input_dims = {learnt[0].dim},
+                                            .layers = options.layers,
+                                            .output_dim = session_.task->output_dim()});
+    session_.learnt = std::move(
+        *LearntInputs::Open(kv_, options.embeddings, learnt, 5, session_.ranks.get(), nullptr));
+  }
+
+  TestFolder folder_;
+  std::unique_ptr<StopSignal> stop_;
+  Session session_;
+  RememberingKVStore* kv_ = nullptr;
+};
+
+TEST_P(StalenessTest, AStepReadsAfterThePushThatManyStepsAndOneBeforeIt) {
+  TrainingLoop loop(
+      session_, [](int64_t, double) {}, [](const EpochStats&) { return OkStatus(); });
+  const auto result = loop.Run();
+  ASSERT_TRUE(result.ok()) << result.status();
+  const auto behind = static_cast<size_t>(GetParam()) + 1;
+  ASSERT_EQ(kv_->pushed().size(), 10U) << "2 epochs of 5 steps";
+  for (size_t step = 0; step < kv_->pushed().size(); ++step) {
+    const auto asked = kv_->AskedOfStep(step);
+    ASSERT_TRUE(asked.has_value()) << "step " << step << " pushed rows that it had not pulled";
+    const PushMark wanted = step < behind ? PushMark() : kv_->pushed()[step - behind].mark;
+    EXPECT_THAT(*asked, testing::ElementsAreArray(wanted)) << "step " << step;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Steps, StalenessTest, testing::Values(0, 1, 3));
+
+}  // namespace
+}  // namespace halograph
