@@ -45,7 +45,7 @@ torch::Tensor Classes(const std::vector<int64_t>& classes) {
   return torch::tensor(classes, torch::kInt64);
 }
 torch::Tensor ScoresFor(const std::vector<int64_t>& predicted, int64_t classes) {
-  return torch::nn::functional::one_hot(Classes(predicted), classes).to(torch::kFloat32);
+  return torch::one_hot(Classes(predicted), classes).to(torch::kFloat32);
 }
 
 // Class 0: 2 right, 1 taken for it, 1 missed. Class 1: 1, 1, 1. Class 2: 1, 0, 0.
@@ -113,7 +113,7 @@ TEST(NodeMetricTest, RocAucOfSeveralClassesIsTheMeanOfEachAgainstTheOthers) {
   torch::manual_seed(5);
   const torch::Tensor labels = torch::randint(0, 3, {300}, torch::kInt64);
   const torch::Tensor scores =
-      torch::randn({300, 4}) + torch::nn::functional::one_hot(labels, 4).to(torch::kFloat32);
+      torch::randn({300, 4}) + torch::one_hot(labels, 4).to(torch::kFloat32);
   const torch::Tensor shares = scores.to(torch::kFloat64).softmax(1);
   double sum = 0;
   for (int64_t c = 0; c < 3; ++c) {
