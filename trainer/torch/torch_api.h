@@ -1,7 +1,7 @@
 // The one door to libtorch: its headers, precompiled for all of the trainer, and the few places
-// where its versions differ (1.13 on Debian 12; 2.x where a newer one is installed). Only the headers
-// that something here uses: with all of <torch/torch.h> each source takes twice as long to begin,
-// since GCC instantiates what precompiled headers left open in every source anew.
+// where its versions differ (1.13 on Debian 12; 2.x where a newer one is installed). Only the
+// headers that something here uses: with all of <torch/torch.h> each source takes twice as long to
+// begin, since GCC instantiates what precompiled headers left open in every source anew.
 #pragma once
 
 #include <string>
