@@ -43,7 +43,7 @@ class StoreFailureTest : public StoreTest {
   std::vector<Told> AllTold() {
     {
       std::unique_lock lock(mutex_);
-      changed_.wait(lock, [&] { return !told_.empty(); });
+      changed_.wait_for(lock, std::chrono::seconds(20), [&] { return !told_.empty(); });
     }
     store_.reset();
     return told_;
@@ -153,6 +153,22 @@ TEST_F(StoreFailureTest, FailedCheckpointInTheBackgroundIsToldOnceWithItsFile) {
   EXPECT_THAT(told[0].reason, HasSubstr(".tmp: the disk is full"));
   EXPECT_THAT(told[0].reason, HasSubstr("checkpoint that shortens the log"));
   EXPECT_TRUE(told[0].readable);
+}
+
+// The writer of the file and who wanted the checkpoint both stop the log.
+TEST_F(StoreFailureTest, CheckpointInTheBackgroundThatCannotBeSyncedIsToldOnce) {
+  options_.log_bytes = 2 * options_.segment_bytes;
+  OpenWith(Embedding());
+  switches_.sync_of = [](const std::filesystem::path& path) -> Status {
+    if (path.extension() != ".tmp") return OkStatus();
+    return Internal("{}: the flush is broken", path.string());
+  };
+  uint64_t next = 1;
+  while (next < 1000 && store_->Push(RandomPush(1, next, 300).request(), {}).ok()) ++next;
+  ASSERT_LT(next, 1000U);
+  const std::vector<Told> told = AllTold();
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_THAT(told[0].reason, HasSubstr(".tmp: the flush is broken"));
 }
 
 TEST_F(StoreFailureTest, PushThatIsInTheLogAndNotInTheRowsStopsReadsAndIsTold) {
