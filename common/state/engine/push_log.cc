@@ -389,7 +389,10 @@ void PushLog::TellFailure() {
 }
 
 void PushLog::FailLocked(const Status& reason, bool readable) {
-  if (failure_.ok() || (readable_ && !readable)) untold_ = reason;
+  // A text of its own: another thread may tell it while the caller's goes away.
+  if (failure_.ok() || (readable_ && !readable)) {
+    untold_ = MakeStatus(reason.code(), Message(reason));
+  }
   readable_ = readable_ && readable;
   if (failure_.ok()) {
     failure_ =
