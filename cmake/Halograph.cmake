@@ -47,11 +47,6 @@ if(HALOGRAPH_SANITIZE)
   target_compile_options(halograph_flags INTERFACE
     -fsanitize=${HALOGRAPH_SANITIZE} -fno-omit-frame-pointer -g1)
   target_link_options(halograph_flags INTERFACE -fsanitize=${HALOGRAPH_SANITIZE})
-  if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-    # Sanitizers hide from GCC what is set before it is used, in libtorch's headers above all: the
-    # release, which has the same sources, takes this warning for an error.
-    target_compile_options(halograph_flags INTERFACE -Wno-error=maybe-uninitialized)
-  endif()
   if(HALOGRAPH_SANITIZE MATCHES "undefined")
     # Two of its checks see what AddressSanitizer sees too, and take a tenth of all compiling.
     target_compile_options(halograph_flags INTERFACE -fno-sanitize-recover=undefined
