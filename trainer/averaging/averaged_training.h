@@ -77,12 +77,6 @@ class AveragedTraining {
   [[nodiscard]] StatusOr<TrainResult> Run();
 
  private:
-  // An epoch of this rank's parts, before the ranks have met.
-  struct EpochSums {
-    EpochFigures figures;
-    std::vector<double> metric;
-  };
-
   // Of each part steps [first_step, end_step) of the epochs [first, end), as far as it has them.
   struct Round {
     int64_t first;
@@ -148,7 +142,7 @@ class AveragedTraining {
   std::unique_ptr<PartInTraining> open_;
   std::map<int, int64_t> steps_of_;  // an epoch of each part that was opened
   std::optional<int64_t> longest_;   // of these, of all ranks
-  std::vector<EpochSums> epochs_;    // since the last end of epochs
+  std::vector<EpochSums> epochs_;    // of this rank's parts, since the last end of epochs
   TrainResult result_;
 };
 
