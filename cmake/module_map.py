@@ -283,6 +283,10 @@ def check_texts(tree):
             yield from check_source(path, lines)
 
 
+def guarded(lines):
+    return any(line == "#pragma once" or line.startswith("#ifndef HALOGRAPH_") for line in lines)
+
+
 def check_source(path, lines):
     for number, line in enumerate(lines, 1):
         if UNFINISHED.search(line):
@@ -290,8 +294,8 @@ def check_source(path, lines):
     if len(lines) > MOST_LINES_OF_A_SOURCE:
         yield f"{path}: {len(lines)} lines; does it hold more than one thing?"
     if path.endswith(".h"):
-        if "#pragma once" not in lines and not path.endswith("-inl.h"):
-            yield f"{path}: a header without #pragma once"
+        if not guarded(lines) and not path.endswith("-inl.h"):
+            yield f"{path}: a header without #pragma once or a guard HALOGRAPH_..."
         if not lines or not lines[0].startswith("//"):
             yield f"{path}: a header begins with a comment that says what it is"
 

@@ -2,7 +2,11 @@
 // where its versions differ (1.13 on Debian 12; 2.x where a newer one is installed). Only the
 // headers that something here uses: with all of <torch/torch.h> each source takes twice as long to
 // begin, since GCC instantiates what precompiled headers left open in every source anew.
-#pragma once
+//
+// A guard by name: GCC takes a file with another time stamp for another file, so `#pragma once`
+// fails where ccache gives a clone the precompiled header that another clone made.
+#ifndef HALOGRAPH_TRAINER_TORCH_TORCH_API_H_
+#define HALOGRAPH_TRAINER_TORCH_TORCH_API_H_
 
 #include <string>
 
@@ -47,3 +51,5 @@ inline std::string TorchMessage(const std::exception& error) {
 }
 
 }  // namespace halograph
+
+#endif  // HALOGRAPH_TRAINER_TORCH_TORCH_API_H_
