@@ -243,6 +243,9 @@ class RefusalTest(TypedBase):
         done = must(self.box.run("halograph-train", *options(graph=self.graph, state=self.state(),
                                                              **{**RUN, "epochs": 1})))
         self.assertNotIn("no edge leads", done.err)
+        # Nor is what no minibatch reads passed over in silence.
+        self.assertIn("relations without edges: 'paper:retracts:paper'.", done.err)
+        self.assertIn("node types in no relation with edges: 'unused'.", done.err)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@
 #include "trainer/launch/blas.h"
 #include "trainer/models/registry.h"
 #include "trainer/pipeline/batch_schedule.h"
+#include "trainer/run/unread_parts.h"
 #include "trainer/tasks/registry.h"
 #include "trainer/torch/seeded_draws.h"
 #include "trainer/torch/tensor_pool.h"
@@ -137,23 +138,6 @@ Status OpenTaskOf(Session& session) {
   return OkStatus();
 }
 
-// Edges that stand the wrong way round are the usual reason.
-void WarnIfNoEdgeLeadsToSeeds(const Session& session, const ModelNeeds& needs) {
-  if (!needs.neighbors || session.options.rank != 0) return;
-  const Schema& schema = session.stores.graph->info().schema;
-  std::vector<bool> reached(schema.node_types.size());
-  for (int r = 0; r < static_cast<int>(schema.relations.size()); ++r) {
-    if (schema.relations[r].count > 0) reached[schema.DestinationType(r)] = true;
-  }
-  for (const int type : session.task->seed_types()) {
-    if (reached[type]) continue;
-    spdlog::warn(
-        "no edge leads into node type '{}' of task '{}': the model sees each of these nodes alone. "
-        "halograph-partition run --undirected adds the reverse relations",
-        schema.node_types[type].name, session.task->name());
-  }
-}
-
 // How many epochs, where the options leave it open.
 void ResolveEpochs(Session& session) {
   TrainOptions& options = session.options;
@@ -222,7 +206,9 @@ Status Prepare(Session& session, RunInputs* inputs) {
   HG_ASSIGN_OR_RETURN(const ModelKind* const kind, FindModelKind(options.model));
   HG_ASSIGN_OR_RETURN(session.stores, OpenStoresOf(options, &session.cancel));
   HG_RETURN_IF_ERROR(PrepareMinibatches(session, inputs));
-  WarnIfNoEdgeLeadsToSeeds(session, options.model_options->NeedsOf(kind->needs));
+  if (options.model_options->NeedsOf(kind->needs).neighbors && options.rank == 0) {
+    WarnOfUnreadParts(session.stores.graph->info().schema, *session.task);
+  }
   ResolveEpochs(session);
   HG_RETURN_IF_ERROR(ResolvePredict(session));
   HG_RETURN_IF_ERROR(JoinRanks(session));

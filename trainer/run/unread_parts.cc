@@ -1,0 +1,57 @@
+#include "trainer/run/unread_parts.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "common/base/log.h"
+
+namespace halograph {
+namespace {
+
+std::string Quoted(const std::vector<std::string>& names) {
+  constexpr size_t kMost = 5;
+  const auto shown = static_cast<ptrdiff_t>(std::min(names.size(), kMost));
+  std::string text = fmt::format("'{}'", fmt::join(names.begin(), names.begin() + shown, "', '"));
+  if (names.size() > kMost) text += fmt::format(" and {} more", names.size() - kMost);
+  return text;
+}
+
+}  // namespace
+
+void WarnOfUnreadParts(const Schema& schema, const TrainingTask& task) {
+  std::vector<bool> reached(schema.node_types.size()), read(schema.node_types.size());
+  std::vector<std::string> empty, apart;
+  for (int r = 0; r < static_cast<int>(schema.relations.size()); ++r) {
+    if (schema.relations[r].count == 0) {
+      empty.push_back(schema.relations[r].triple());
+      continue;
+    }
+    reached[schema.DestinationType(r)] = true;
+    read[schema.SourceType(r)] = read[schema.DestinationType(r)] = true;
+  }
+  for (const int type : task.seed_types()) {
+    read[type] = true;
+    if (reached[type]) continue;
+    spdlog::warn(
+        "no edge leads into node type '{}' of task '{}': the model sees each of these nodes alone. "
+        "halograph-partition run --undirected adds the reverse relations",
+        schema.node_types[type].name, task.name());
+  }
+  for (size_t t = 0; t < read.size(); ++t) {
+    if (!read[t]) apart.push_back(schema.node_types[t].name);
+  }
+  if (!empty.empty()) {
+    spdlog::warn("relations without edges: {}. The model gets nothing from them", Quoted(empty));
+  }
+  if (apart.empty()) return;
+  spdlog::warn(
+      "node types in no relation with edges: {}. No minibatch reads their nodes: their features "
+      "and "
+      "--embed have no effect",
+      Quoted(apart));
+}
+
+}  // namespace halograph

@@ -1,0 +1,16 @@
+// Parts of a typed graph that a model of neighbours never reads. All can be meant, so they are
+// warned of and no error; often an edge file is empty, was left out, or stands the wrong way round.
+#pragma once
+
+#include "common/graph/schema.h"
+#include "trainer/tasks/task.h"
+
+namespace halograph {
+
+// Logs a warning of each kind, naming at most five:
+//   node types of the task that no edge leads into
+//   relations without edges
+//   node types that are neither the task's nor in a relation with edges
+void WarnOfUnreadParts(const Schema& schema, const TrainingTask& task);
+
+}  // namespace halograph
