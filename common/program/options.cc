@@ -56,6 +56,11 @@ OptionRow& OptionRow::AllRanks() {
   return *this;
 }
 
+OptionRow& OptionRow::Mark(OptionMarks marks) {
+  marks_ |= marks;
+  return *this;
+}
+
 OptionRow& OptionRow::DefaultText(std::string text) {
   default_text_ = std::move(text);
   return *this;

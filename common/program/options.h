@@ -1,6 +1,7 @@
 // One option is one row: its name, the field it sets, its default (what the field holds when the
-// row is added), what it allows, its help, and whether all ranks must agree on it. The command
-// line, validation, the configuration that is logged, and --help all read the same rows.
+// row is added), what it allows, its help, whether all ranks must agree on it, and marks of the
+// program's own. The command line, validation, the configuration that is logged, and --help all
+// read the same rows.
 //
 //   struct Limits { int threads = 0; int64_t memory = 1 << 30; };
 //   void AddLimits(OptionTable& table, Limits* limits) {
@@ -37,6 +38,9 @@ namespace halograph {
 // "a", "a or b", "a, b or c".
 [[nodiscard]] std::string OrList(const std::vector<std::string>& words);
 
+// A set of properties that a program gives its options, one a bit.
+using OptionMarks = uint32_t;
+
 // What all rows have. Those of typed fields are Option<T>.
 class OptionRow {
  public:
@@ -49,6 +53,7 @@ class OptionRow {
   OptionRow& Required();                     // the command line must give it
   OptionRow& Hidden();                       // not in --help
   OptionRow& AllRanks();                     // must be the same on all ranks of a run
+  OptionRow& Mark(OptionMarks marks);        // adds them to those that it has
   OptionRow& DefaultText(std::string text);  // for --help, where the default is no plain value
   OptionRow& ValueName(std::string name);    // for --help: FOLDER, HOST:PORT
 
@@ -58,6 +63,8 @@ class OptionRow {
   [[nodiscard]] bool required() const { return required_; }
   [[nodiscard]] bool hidden() const { return hidden_; }
   [[nodiscard]] bool all_ranks() const { return all_ranks_; }
+  // Whether it has one of the marks.
+  [[nodiscard]] bool marked(OptionMarks marks) const { return (marks_ & marks) != 0; }
   [[nodiscard]] bool given() const { return given_; }  // Set was called
   [[nodiscard]] std::string Flag() const;              // --max-message-bytes; -a of a letter
   [[nodiscard]] std::string Key() const;               // max_message_bytes, in JSON
@@ -99,6 +106,7 @@ class OptionRow {
   bool required_ = false;
   bool hidden_ = false;
   bool all_ranks_ = false;
+  OptionMarks marks_ = 0;
   bool given_ = false;
 };
 

@@ -6,6 +6,7 @@
 #include "common/base/log.h"
 #include "trainer/checkpoint/checkpoints.h"
 #include "trainer/checkpoint/progress.h"
+#include "trainer/launch/option_marks.h"
 
 namespace halograph {
 namespace {
@@ -111,10 +112,12 @@ StatusOr<Json> Checkpoints::ReadNewest(std::map<std::string, Tensors>* files) {
     spdlog::info("--resume: {} has no checkpoint yet: beginning anew", options_.folder);
     return Json{{"found", false}};
   }
+  const MayDiffer may{.always = MarkedKeys(session_.options, kMayDifferOnResume),
+                      .length = MarkedKeys(session_.options, kRunLength)};
   const auto needs = [&](const StoredCheckpoint& checkpoint) -> Status {
     const CheckpointManifest& manifest = checkpoint.manifest;
     HG_RETURN_IF_ERROR(
-        CheckSameRun(manifest.run, IdentityOf(session_), checkpoint.folder.string()));
+        CheckSameRun(manifest.run, IdentityOf(session_), may, checkpoint.folder.string()));
     return GoBackTo(manifest);
   };
   HG_ASSIGN_OR_RETURN(const StoredCheckpoint read, ReadNewestCheckpoint(options_.folder, needs));

@@ -3,6 +3,8 @@
 #include <charconv>
 #include <string_view>
 
+#include "trainer/launch/option_marks.h"
+
 namespace halograph {
 namespace {
 
@@ -47,7 +49,8 @@ void AddAveragingRow(OptionTable& rows, int64_t* epochs, int64_t* steps) {
           "0: one model, gradients are summed in every step")
       .AsJson([epochs, steps, text] { return *steps > 0 ? Json(text()) : Json(*epochs); })
       .ValueName("N|Nsteps")
-      .AllRanks();
+      .AllRanks()
+      .Mark(kNotInherited);
 }
 
 }  // namespace halograph

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "common/base/units.h"
+#include "trainer/launch/option_marks.h"
 
 namespace halograph {
 namespace {
@@ -49,7 +50,8 @@ void AddCheckpointRows(OptionTable& rows, CheckpointOptions* o) {
   rows.Add("checkpoint", &o->folder,
            "folder for checkpoints, by rank 0: now and then, at the end, and when a signal stops "
            "the run")
-      .ValueName("FOLDER");
+      .ValueName("FOLDER")
+      .Mark(kMayDifferOnResume | kNotRepeated);
   rows.AddText(
           "checkpoint-every", [o](std::string_view text) { return ReadInterval(text, &o->every); },
           [o] { return IntervalText(o->every); }, std::string(kIntervals),
@@ -60,7 +62,8 @@ void AddCheckpointRows(OptionTable& rows, CheckpointOptions* o) {
   rows.Add("resume", &o->resume,
            "go on from the newest checkpoint in --checkpoint, and begin anew where it has none; "
            "--log is added to")
-      .AllRanks();
+      .AllRanks()
+      .Mark(kMayDifferOnResume | kNotInherited | kNotRepeated);
 }
 
 Status CheckCheckpoints(const CheckpointOptions& o) {

@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "trainer/launch/option_marks.h"
 #include "trainer/launch/run_config.h"
 
 namespace halograph {
@@ -129,9 +130,9 @@ Status TakeLoggedRanks(const RunConfig& config, const OptionTable& rows, TrainOp
 // What a model without neighbours has no use for is not taken in silence.
 Status CheckNeighborOptions(const OptionTable& rows, const std::string& model) {
   if ((*FindModelKind(model))->needs.neighbors) return OkStatus();
-  for (const char* option : {"layers", "fanouts", "eval-fanouts", "sampling-weights", "replace"}) {
-    if (!rows.given(option)) continue;
-    return InvalidArgument("--{}: --model {} reads no neighbours; leave the option out", option,
+  for (const auto& row : rows.rows()) {
+    if (!row->marked(kOfNeighbors) || !row->given()) continue;
+    return InvalidArgument("{}: --model {} reads no neighbours; leave the option out", row->Flag(),
                            model);
   }
   return OkStatus();

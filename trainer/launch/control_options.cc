@@ -1,5 +1,7 @@
 #include "trainer/launch/control_options.h"
 
+#include "trainer/launch/option_marks.h"
+
 namespace halograph {
 namespace {
 
@@ -42,7 +44,8 @@ void AddLimitRows(OptionTable& rows, ControlOptions* o) {
            "steps after which training ends, in the middle of an epoch too; without --epochs it "
            "takes as many epochs as that; 0: no limit")
       .Range(0, kMostSteps)
-      .AllRanks();
+      .AllRanks()
+      .Mark(kRunLength | kNotInherited);
   rows.Add("time-limit", &o->time_limit,
            "how long after its start a run ends training, at the next step; evaluation and "
            "predictions follow; 0: no limit")
@@ -51,14 +54,17 @@ void AddLimitRows(OptionTable& rows, ControlOptions* o) {
            "evaluations in a row without a better validation metric after which training ends; 0: "
            "no limit")
       .Range(0, kMostSteps)
-      .AllRanks();
+      .AllRanks()
+      .Mark(kMayDifferOnResume | kNotInherited);
   rows.Add("min-delta", &o->min_delta, "a metric is better by more than this")
       .Range(0, 1e30)
-      .AllRanks();
+      .AllRanks()
+      .Mark(kMayDifferOnResume | kNotInherited);
   rows.Add("eval-every-steps", &o->eval_every_steps,
            "steps between evaluations, beside those of --eval-every; 0: none within an epoch")
       .Range(0, kMostSteps)
-      .AllRanks();
+      .AllRanks()
+      .Mark(kMayDifferOnResume | kNotInherited);
 }
 
 Status CheckControl(const ControlOptions& o, double learning_rate) {

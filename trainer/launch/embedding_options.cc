@@ -4,6 +4,8 @@
 #include <charconv>
 #include <cmath>
 
+#include "trainer/launch/option_marks.h"
+
 namespace halograph {
 namespace {
 
@@ -83,15 +85,19 @@ void AddEmbeddingRows(OptionTable& rows, EmbeddingOptions* o) {
       .Check(CheckTypes)
       .ValueName("TYPE[:DIM],...")
       .DefaultText(fmt::format("every type without features, {} wide", kDefaultEmbeddingDim))
-      .AllRanks();
-  rows.Add("embed-name", &o->name, "name of the tensors that hold learnt inputs").AllRanks();
+      .AllRanks()
+      .Mark(kPartOfModel);
+  rows.Add("embed-name", &o->name, "name of the tensors that hold learnt inputs")
+      .AllRanks()
+      .Mark(kPartOfModel);
   rows.AddChoice("embed-begin", &o->begin,
                  {{"new", EmbedBegin::kNew},
                   {"fresh", EmbedBegin::kFresh},
                   {"continue", EmbedBegin::kContinue}},
                  "what to do with inputs that an earlier run has learnt: new refuses to begin, "
                  "fresh drops them, continue goes on from them")
-      .AllRanks();
+      .AllRanks()
+      .Mark(kMayDifferOnResume | kNotInherited);
   rows.AddChoice("embed-optimizer", &o->optimizer,
                  {{"adam", RowOptimizer::Kind::kAdam},
                   {"adagrad", RowOptimizer::Kind::kAdagrad},

@@ -1,7 +1,6 @@
 #include "trainer/launch/infer_options.h"
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -16,24 +15,10 @@
 #include "common/program/config_file.h"
 #include "trainer/checkpoint/files/checkpoint_folder.h"
 #include "trainer/launch/command_line.h"
+#include "trainer/launch/option_marks.h"
 
 namespace halograph {
 namespace {
-
-// Of how much was trained, by whom, and what it left: infer and evaluate have their own.
-constexpr std::array<std::string_view, 18> kNotTaken = {
-    "world-size", "epochs",    "max-steps",     "eval-every",    "eval-every-steps",
-    "patience",   "min-delta", "average-every", "part-only",     "resume",
-    "checkpoint", "predict",   "log",           "predict-nodes", "predict-what",
-    "task",       "model",     "embed-begin"};
-// What the weights mean, beside the model's own options.
-constexpr std::array<std::string_view, 6> kMustAgree = {
-    "layers", "features", "normalize-features", "task-kind", "embed", "embed-name"};
-
-template <size_t N>
-bool Among(const std::array<std::string_view, N>& names, std::string_view name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
 
 // Names of the options that only this model has.
 std::vector<std::string> ModelRowNames(const std::string& model) {
@@ -145,7 +130,7 @@ Status ApplyTrainedAs(const TrainedAs& trained, OptionTable& rows, TrainOptions*
   // Options of another model, of which CheckTrainedAs says that it is the wrong one, have no row.
   Json taken = Json::object();
   for (const auto& row : rows.rows()) {
-    if (!row->all_ranks() || Among(kNotTaken, row->name())) continue;
+    if (!row->all_ranks() || row->marked(kNotInherited)) continue;
     const auto value = trained.options.find(row->Key());
     if (value != trained.options.end()) taken[row->Key()] = *value;
   }
@@ -172,7 +157,7 @@ Status CheckTrainedAs(const TrainedAs& trained, const OptionTable& rows,
   for (const auto& row : rows.rows()) {
     const bool models = options.model == trained.model &&
                         std::find(of_model.begin(), of_model.end(), row->name()) != of_model.end();
-    if (!models && !Among(kMustAgree, row->name())) continue;
+    if (!models && !row->marked(kPartOfModel)) continue;
     const auto value = trained.options.find(row->Key());
     if (value == trained.options.end() || row->ToJson() == *value) continue;
     compare(row->name(), ShownOrDefault(row->ToJson()), ShownOrDefault(*value));

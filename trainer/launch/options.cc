@@ -6,6 +6,7 @@
 #include "common/sampling/sampler_plan.h"
 #include "trainer/launch/averaging_options.h"
 #include "trainer/launch/option_checks.h"
+#include "trainer/launch/option_marks.h"
 
 namespace halograph {
 namespace {
@@ -53,40 +54,48 @@ void AddGraphRows(OptionTable& rows, TrainOptions* o) {
           "part-only", &o->part_only,
           "with --average-every: each rank reads the parts of its own and their halos from --graph "
           "and nothing else; neighbours beyond the halos are left out")
-      .AllRanks();
+      .AllRanks()
+      .Mark(kNotInherited);
   rows.AddChoice("verify", &o->verify, VerifyLevelWords(),
                  "what is checked of folders that are mapped: headers, or also every checksum");
   rows.Add("features", &o->features, "features of the nodes, by name; several stand side by side")
       .Check(CheckFeatures)
       .ValueName("NAME,...")
       .DefaultText("the only ones, else feat")
-      .AllRanks();
+      .AllRanks()
+      .Mark(kPartOfModel);
   rows.AddChoice("normalize-features", &o->normalization,
                  {{"none", FeatureNormalization::kNone}, {"row", FeatureNormalization::kRow}},
                  "row: each row of a feature is divided by the sum of its absolute values")
-      .AllRanks();
+      .AllRanks()
+      .Mark(kPartOfModel);
 }
 
 void AddRankRows(OptionTable& rows, TrainOptions* o) {
   rows.Group("Ranks");
   rows.Add("rank", &o->rank, "number of this process, from 0")
       .AtLeast(0)
-      .DefaultText("RANK, or as Open MPI or Slurm say");
+      .DefaultText("RANK, or as Open MPI or Slurm say")
+      .Mark(kNotRepeated);
   rows.Add("world-size", &o->world_size, "number of processes")
       .Range(1, 1 << 16)
       .DefaultText("WORLD_SIZE, or as Open MPI or Slurm say")
-      .AllRanks();
+      .AllRanks()
+      .Mark(kNotInherited | kNotRepeated);
   rows.Add("logical-ranks", &o->logical_ranks,
            "number of ranks that the processes are shared out to, a multiple of --world-size: the "
            "same number gives the same bits in any number of processes (with --threads 1)")
       .Range(0, 1 << 16)
-      .DefaultText("one in each process");
+      .DefaultText("one in each process")
+      .Mark(kNotRepeated);
   rows.Add("master-addr", &o->master_addr, "host of rank 0, for two ranks and more")
       .ValueName("HOST")
-      .DefaultText("MASTER_ADDR");
+      .DefaultText("MASTER_ADDR")
+      .Mark(kNotRepeated);
   rows.Add("master-port", &o->master_port, "port where rank 0 listens, for two ranks and more")
       .Range(0, 65535)
-      .DefaultText("MASTER_PORT");
+      .DefaultText("MASTER_PORT")
+      .Mark(kNotRepeated);
   rows.Group("Calls");
   AddCallRows(rows, &o->remote, "bound on every call and collective");
   AddServerTimeoutRow(rows, &o->remote);
@@ -100,8 +109,11 @@ void AddModelRows(OptionTable& rows, TrainOptions* o) {
     names.emplace_back(kind.name);
     kinds += fmt::format("{}{}: {}", kinds.empty() ? "" : "; ", kind.name, kind.help);
   }
-  rows.Add("model", &o->model, kinds).OneOf(std::move(names)).AllRanks();
-  rows.Add("layers", &o->layers, "number of layers").Range(1, 16).AllRanks();
+  rows.Add("model", &o->model, kinds).OneOf(std::move(names)).AllRanks().Mark(kNotInherited);
+  rows.Add("layers", &o->layers, "number of layers")
+      .Range(1, 16)
+      .AllRanks()
+      .Mark(kPartOfModel | kOfNeighbors);
   if (o->model_options != nullptr) o->model_options->AddRows(rows);
 }
 
@@ -123,7 +135,10 @@ OptionRow& AddFanoutsRow(OptionTable& rows, std::string name, std::vector<int32_
 
 void AddTaskRows(OptionTable& rows, TrainOptions* o) {
   rows.Group("Task");
-  rows.Add("task", &o->task, "task to train for").DefaultText("the only one").AllRanks();
+  rows.Add("task", &o->task, "task to train for")
+      .DefaultText("the only one")
+      .AllRanks()
+      .Mark(kNotInherited);
   o->tasks.node.AddRows(rows);
 }
 
@@ -132,12 +147,14 @@ void AddSamplingRows(OptionTable& rows, TrainOptions* o) {
   AddFanoutsRow(rows, "fanouts", &o->fanouts, &o->relation_fanouts,
                 "neighbours drawn of a node, one number a layer, from the seeds outward; -1: all. "
                 "Or relation by relation, cites=10:5,writes=15:10,*=5:5, with * for all others")
-      .AllRanks();
-  rows.Add("replace", &o->replace, "sample with replacement").AllRanks();
+      .AllRanks()
+      .Mark(kOfNeighbors);
+  rows.Add("replace", &o->replace, "sample with replacement").AllRanks().Mark(kOfNeighbors);
   rows.Add("sampling-weights", &o->sampling_weights,
            "edge feature to sample by, one of those that the graph has tables of")
       .DefaultText("sample uniformly")
-      .AllRanks();
+      .AllRanks()
+      .Mark(kOfNeighbors);
 }
 
 void AddTrainingRows(OptionTable& rows, TrainOptions* o) {
@@ -149,7 +166,8 @@ void AddTrainingRows(OptionTable& rows, TrainOptions* o) {
       .Range(0, kMaxEpochs)
       .DefaultText(fmt::format("as many as --max-steps takes, else as make {} steps, {} to {}",
                                kDefaultSteps, kLeastEpochs, kMostEpochs))
-      .AllRanks();
+      .AllRanks()
+      .Mark(kRunLength | kNotInherited);
   AddAveragingRow(rows, &o->average_every, &o->average_steps);
   rows.AddChoice("optimizer", &o->optimizer,
                  {{"adam", OptimizerKind::kAdam}, {"sgd", OptimizerKind::kSgd}}, "optimizer")
@@ -165,12 +183,14 @@ void AddTrainingRows(OptionTable& rows, TrainOptions* o) {
   rows.Add("seed", &o->seed, "seed of everything random").AllRanks();
   rows.Add("eval-every", &o->eval_every, "epochs between evaluations; 0: only after the last")
       .Range(0, kMaxEpochs)
-      .AllRanks();
+      .AllRanks()
+      .Mark(kMayDifferOnResume | kNotInherited);
   AddLimitRows(rows, &o->control);
   AddFanoutsRow(rows, "eval-fanouts", &o->eval_fanouts, &o->eval_relation_fanouts,
                 "fanouts of evaluation")
       .DefaultText("as --fanouts")
-      .AllRanks();
+      .AllRanks()
+      .Mark(kOfNeighbors);
   rows.Add("eval-batch-size", &o->eval_batch_size, "seeds of a step of evaluation")
       .Range(0, kMaxBatchSize)
       .DefaultText("as --batch-size")
@@ -201,20 +221,24 @@ void AddMachineRows(OptionTable& rows, TrainOptions* o) {
 void AddOutputRows(OptionTable& rows, TrainOptions* o) {
   rows.Group("Output");
   rows.Add("log", &o->log, "file of JSON lines, by rank 0: configuration, one an epoch, final")
-      .ValueName("FILE");
+      .ValueName("FILE")
+      .Mark(kNotRepeated);
   rows.Add("tensorboard", &o->tensorboard,
            "folder where rank 0 writes what the log has of every epoch, as TensorBoard reads it")
-      .ValueName("FOLDER");
+      .ValueName("FOLDER")
+      .Mark(kNotRepeated);
   rows.Add("predict", &o->predict, "file of predictions under original ids, .npy or .csv")
       .Check([](const std::string& path) {
         if (path.empty() || EndsWith(path, ".npy") || EndsWith(path, ".csv")) return OkStatus();
         return InvalidArgument("'{}' does not end in .npy or .csv", path);
       })
-      .ValueName("FILE");
+      .ValueName("FILE")
+      .Mark(kMayDifferOnResume | kNotRepeated);
   rows.AddChoice("predict-nodes", &o->predict_nodes,
                  {{"all", PredictNodes::kAll}, {"test", PredictNodes::kTest}},
                  "nodes to predict: all of the seeds' type, or the test set")
-      .AllRanks();
+      .AllRanks()
+      .Mark(kMayDifferOnResume | kNotInherited);
   rows.AddChoice("predict-what", &o->predict_what,
                  {{"class", PredictWhat::kClass},
                   {"probabilities", PredictWhat::kProbabilities},
@@ -224,7 +248,8 @@ void AddOutputRows(OptionTable& rows, TrainOptions* o) {
                  "what is predicted of a node; values are those of a regression, embeddings what "
                  "the last layer reads of it")
       .DefaultText("class, or values of a regression")
-      .AllRanks();
+      .AllRanks()
+      .Mark(kMayDifferOnResume | kNotInherited);
   rows.Add("quiet", &o->quiet, "no progress line");
 }
 
@@ -290,6 +315,17 @@ Json SharedFacts(const TrainOptions& options) {
   facts["predict"] = !options.predict.empty();               // whether; only rank 0 writes the file
   facts["checkpoint"] = !options.checkpoint.folder.empty();  // likewise
   return facts;
+}
+
+std::vector<std::string> MarkedKeys(const TrainOptions& options, OptionMarks marks) {
+  TrainOptions copy = options;
+  OptionTable rows;
+  AddTrainRows(rows, &copy);
+  std::vector<std::string> keys;
+  for (const auto& row : rows.rows()) {
+    if (row->marked(marks)) keys.push_back(row->Key());
+  }
+  return keys;
 }
 
 Json ToJson(const TrainOptions& options) {

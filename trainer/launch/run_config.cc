@@ -4,9 +4,13 @@
 #include <charconv>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string_view>
 #include <system_error>
 #include <utility>
+#include <vector>
+
+#include "trainer/launch/option_marks.h"
 
 namespace halograph {
 namespace {
@@ -16,16 +20,32 @@ constexpr size_t kLongestLine = size_t{16} << 20;
 
 constexpr std::string_view kRefused[] = {"config"};
 
-// Keys of a log's configuration that a repeated run does not take over.
-constexpr std::string_view kIgnored[] = {
-    // Options: where a rank stood, and what the run wrote.
-    "rank", "world-size", "logical-ranks", "processes", "master-addr", "master-port", "log",
-    "predict", "tensorboard", "checkpoint", "resume",
-    // No options: what the run found.
-    "blas", "build", "edges", "feature-dim", "feature-dtype", "features-by-type", "graph-identity",
-    "graph-name", "learnt-inputs", "minibatches-at-once", "mode", "nodes", "num-classes",
-    "num-labels", "num-values", "parts", "product-dtype", "sampler-table-bytes",
-    "sampling-contract", "task-relations", "test-rows", "torch", "train-rows", "valid-rows"};
+// Keys of a log's configuration that are no options: what the run found.
+constexpr std::string_view kFound[] = {"blas",
+                                       "build",
+                                       "edges",
+                                       "feature-dim",
+                                       "feature-dtype",
+                                       "features-by-type",
+                                       "graph-identity",
+                                       "graph-name",
+                                       "learnt-inputs",
+                                       "minibatches-at-once",
+                                       "mode",
+                                       "nodes",
+                                       "num-classes",
+                                       "num-labels",
+                                       "num-values",
+                                       "parts",
+                                       "processes",
+                                       "product-dtype",
+                                       "sampler-table-bytes",
+                                       "sampling-contract",
+                                       "task-relations",
+                                       "test-rows",
+                                       "torch",
+                                       "train-rows",
+                                       "valid-rows"};
 
 // The first line, if it is that of a log; bounded.
 StatusOr<std::optional<std::string>> FirstLineOfLog(const std::string& path) {
@@ -66,7 +86,12 @@ StatusOr<RunConfig> RunConfig::Read(const std::string& path) {
 }
 
 Status RunConfig::Apply(OptionTable& rows) const {
-  return log_ ? file_.ApplyWritten(rows, kIgnored) : file_.Apply(rows, kRefused);
+  if (!log_) return file_.Apply(rows, kRefused);
+  std::vector<std::string_view> ignored(std::begin(kFound), std::end(kFound));
+  for (const auto& row : rows.rows()) {
+    if (row->marked(kNotRepeated)) ignored.push_back(row->name());
+  }
+  return file_.ApplyWritten(rows, ignored);
 }
 
 std::optional<int64_t> RunConfig::logged_world_size() const {

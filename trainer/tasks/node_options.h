@@ -15,6 +15,7 @@
 
 #include "common/base/status.h"
 #include "common/program/options.h"
+#include "trainer/launch/option_marks.h"
 #include "trainer/pipeline/node_labels.h"
 
 namespace halograph {
@@ -79,7 +80,8 @@ struct NodeTaskOptions {
                     {"regression", NodeTaskKind::kRegression}},
                    "what labels of nodes mean: one class, several labels of 0 or 1, or values; "
                    "auto: as the task or its labels say")
-        .AllRanks();
+        .AllRanks()
+        .Mark(kPartOfModel);
     table
         .Add("metric", &metrics,
              "how good the model is at nodes; the first of several decides which epoch is best")

@@ -225,6 +225,14 @@ TEST_F(OptionTableTest, RowsCanBeAddedFromSeveralPlacesButOnceEach) {
   EXPECT_THAT(Message(rows_.CheckNames()), HasSubstr("--epochs is added twice"));
 }
 
+TEST_F(OptionTableTest, ARowKeepsTheMarksThatItGets) {
+  constexpr OptionMarks kFirst = 1, kSecond = 2, kThird = 4;
+  int heads = 1;
+  OptionRow& row = rows_.Add("heads", &heads, "attention heads").Mark(kFirst).Mark(kThird);
+  EXPECT_TRUE(row.marked(kFirst) && row.marked(kThird) && row.marked(kFirst | kSecond));
+  EXPECT_FALSE(row.marked(kSecond));
+}
+
 TEST(NearestNameTest, FewLettersApartOrTheBeginning) {
   const std::vector<std::string> names = {"batch-size", "eval-batch-size", "epochs", "lr"};
   EXPECT_EQ(NearestName("batchsize", names), "batch-size");

@@ -1,9 +1,7 @@
 #include "trainer/checkpoint/files/manifest.h"
 
 #include <algorithm>
-#include <array>
 #include <set>
-#include <span>
 #include <utility>
 
 #include <fmt/format.h>
@@ -15,16 +13,8 @@ constexpr char kFormat[] = "halograph checkpoint";
 constexpr char kSnapshot[] = "snapshot";
 constexpr char kBestSnapshot[] = "best_snapshot";
 
-// Options that all ranks share and no step depends on: when training ends, what is done beside it,
-// and how many processes do it. The rest must be as it was.
-constexpr std::array<std::string_view, 11> kMayDiffer = {
-    "time_limit",  "eval_every", "eval_every_steps", "predict",  "predict_nodes", "predict_what",
-    "embed_begin", "checkpoint", "resume",           "patience", "min_delta"};
-// How long the run is. Likewise, unless the learning rate comes down towards the last step.
-constexpr std::array<std::string_view, 2> kLength = {"epochs", "max_steps"};
-
-bool IsOneOf(std::span<const std::string_view> options, std::string_view option) {
-  return std::find(options.begin(), options.end(), option) != options.end();
+bool IsOneOf(const std::vector<std::string>& keys, std::string_view key) {
+  return std::find(keys.begin(), keys.end(), key) != keys.end();
 }
 
 bool RateDependsOnLength(const RunIdentity& run) {
@@ -49,9 +39,9 @@ void AddDifference(std::string_view what, std::string_view was, std::string_view
 }
 
 // What helps where the length is another one.
-std::string AdviceOnLength(const RunIdentity& checkpoint, const RunIdentity& run) {
-  const bool same = std::all_of(kLength.begin(), kLength.end(), [&](std::string_view option) {
-    const std::string key(option);
+std::string AdviceOnLength(const RunIdentity& checkpoint, const RunIdentity& run,
+                           const std::vector<std::string>& length) {
+  const bool same = std::all_of(length.begin(), length.end(), [&](const std::string& key) {
     return Shown(checkpoint.options, key) == Shown(run.options, key);
   });
   if (same || !RateDependsOnLength(checkpoint)) return "";
@@ -83,7 +73,8 @@ StatusOr<std::optional<CheckpointSnapshot>> SnapshotFromJson(const Json& json, c
 
 }  // namespace
 
-Status CheckSameRun(const RunIdentity& checkpoint, const RunIdentity& run, std::string_view where) {
+Status CheckSameRun(const RunIdentity& checkpoint, const RunIdentity& run, const MayDiffer& may,
+                    std::string_view where) {
   std::vector<std::string> differences;
   AddDifference("the graph's identity", checkpoint.graph, run.graph, &differences);
   AddDifference("the model", checkpoint.model, run.model, &differences);
@@ -93,8 +84,8 @@ Status CheckSameRun(const RunIdentity& checkpoint, const RunIdentity& run, std::
     for (const auto& [key, value] : options->items()) keys.insert(key);
   }
   for (const std::string& key : keys) {
-    if (IsOneOf(kMayDiffer, key) || key == "model" || key == "task") continue;
-    if (IsOneOf(kLength, key) && !RateDependsOnLength(checkpoint)) continue;
+    if (IsOneOf(may.always, key) || key == "model" || key == "task") continue;
+    if (IsOneOf(may.length, key) && !RateDependsOnLength(checkpoint)) continue;
     AddDifference(OptionName(key), Shown(checkpoint.options, key), Shown(run.options, key),
                   &differences);
   }
@@ -102,7 +93,7 @@ Status CheckSameRun(const RunIdentity& checkpoint, const RunIdentity& run, std::
   return FailedPrecondition(
       "{}: this checkpoint is of another run: {}. Give what was given then, or another folder{}{}",
       where, fmt::join(differences, "; "), AdviceOnRanks(checkpoint, run),
-      AdviceOnLength(checkpoint, run));
+      AdviceOnLength(checkpoint, run, may.length));
 }
 
 const FileEntry* CheckpointManifest::Find(std::string_view file) const {

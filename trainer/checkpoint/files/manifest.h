@@ -34,16 +34,21 @@ struct RunIdentity {
   std::string graph;  // GraphInfo::identity
   std::string model;  // its kind
   std::string task;   // its name
-  // Values by key of the options that all ranks share. Those that no step depends on may differ
-  // (epochs, what is predicted): manifest.cc lists them. With a learning rate that depends on how
-  // long the run is (--lr-schedule cosine), its length may not.
+  // Values by key of the options that all ranks share.
   Json options = Json::object();
+};
+
+// Keys of options that a run may have otherwise than the checkpoint that it goes on from.
+struct MayDiffer {
+  std::vector<std::string> always;  // no step depends on them: what is predicted
+  // How long the run is. Not where the learning rate depends on it (--lr-schedule cosine).
+  std::vector<std::string> length;
 };
 
 // FailedPrecondition naming `where`, and each difference: what the checkpoint has, and what the run
 // has.
 [[nodiscard]] Status CheckSameRun(const RunIdentity& checkpoint, const RunIdentity& run,
-                                  std::string_view where);
+                                  const MayDiffer& may, std::string_view where);
 
 // The moment between two steps at which a checkpoint was taken.
 struct CheckpointPlace {

@@ -1,0 +1,63 @@
+#include "trainer/launch/option_marks.h"
+
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "trainer/launch/options.h"
+
+namespace halograph {
+namespace {
+
+using testing::UnorderedElementsAre;
+
+std::vector<std::string> Marked(OptionMarks marks) { return MarkedKeys(TrainOptions(), marks); }
+
+TEST(OptionMarksTest, AreOnTheseOptions) {
+  EXPECT_THAT(Marked(kMayDifferOnResume),
+              UnorderedElementsAre("eval_every", "eval_every_steps", "predict", "predict_nodes",
+                                   "predict_what", "embed_begin", "checkpoint", "resume",
+                                   "patience", "min_delta"));
+  EXPECT_THAT(Marked(kRunLength), UnorderedElementsAre("epochs", "max_steps"));
+  EXPECT_THAT(
+      Marked(kNotInherited),
+      UnorderedElementsAre("world_size", "epochs", "max_steps", "eval_every", "eval_every_steps",
+                           "patience", "min_delta", "average_every", "part_only", "resume",
+                           "predict_nodes", "predict_what", "task", "model", "embed_begin"));
+  EXPECT_THAT(Marked(kPartOfModel), UnorderedElementsAre("layers", "features", "normalize_features",
+                                                         "task_kind", "embed", "embed_name"));
+  EXPECT_THAT(
+      Marked(kNotRepeated),
+      UnorderedElementsAre("rank", "world_size", "logical_ranks", "master_addr", "master_port",
+                           "log", "predict", "tensorboard", "checkpoint", "resume"));
+  EXPECT_THAT(Marked(kOfNeighbors), UnorderedElementsAre("layers", "fanouts", "eval_fanouts",
+                                                         "sampling_weights", "replace"));
+}
+
+// A mark on any other option would say nothing.
+TEST(OptionMarksTest, ThoseOfCheckpointsAreOnWhatCheckpointsHave) {
+  const Json shared = SharedFacts(TrainOptions());
+  for (const std::string& key :
+       Marked(kMayDifferOnResume | kRunLength | kNotInherited | kPartOfModel)) {
+    EXPECT_TRUE(shared.contains(key)) << key;
+  }
+}
+
+// For options to come.
+TEST(OptionMarksTest, WhereRanksStandAndWhatARunWritesIsNotRepeated) {
+  TrainOptions options;
+  OptionTable rows;
+  AddTrainRows(rows, &options);
+  for (const auto& row : rows.rows()) {
+    const bool file = row->value_name() == "FILE" || row->value_name() == "FOLDER";
+    const bool written = file && (row->group() == "Output" || row->group() == "Checkpoints");
+    if (row->group() == "Ranks" || written) {
+      EXPECT_TRUE(row->marked(kNotRepeated)) << row->name();
+    }
+  }
+}
+
+}  // namespace
+}  // namespace halograph
