@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "common/base/aligned_bytes.h"
+#include "common/base/counted.h"
 #include "common/state/engine/store.h"
 #include "common/state/helper_threads.h"
 #include "common/state/row_kernels.h"
@@ -16,18 +17,6 @@ namespace halograph {
 namespace {
 
 constexpr int64_t kPiecesAtATime = 4;  // that one thread checks
-
-// Counts from here to the end of the block.
-class Counted {
- public:
-  explicit Counted(std::atomic<int>* count) : count_(*count) { ++count_; }
-  ~Counted() { --count_; }
-  Counted(const Counted&) = delete;
-  Counted& operator=(const Counted&) = delete;
-
- private:
-  std::atomic<int>& count_;
-};
 
 }  // namespace
 

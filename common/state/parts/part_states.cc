@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "common/base/counted.h"
 #include "common/base/log.h"
 #include "common/base/units.h"
 #include "common/graph/manifest.h"
@@ -27,18 +28,6 @@ void LogFailure(int part, const std::filesystem::path& folder, const Status& rea
                : "pushes and reads of mutable tensors are refused from now on",
       Message(reason));
 }
-
-// Counts from here to the end of the block.
-class Counted {
- public:
-  explicit Counted(std::atomic<int>* count) : count_(*count) { ++count_; }
-  ~Counted() { --count_; }
-  Counted(const Counted&) = delete;
-  Counted& operator=(const Counted&) = delete;
-
- private:
-  std::atomic<int>& count_;
-};
 
 bool Has(const StateStore& store, const std::string& snapshot) {
   const std::vector<SnapshotInfo> kept = store.Snapshots();
