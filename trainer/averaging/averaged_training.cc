@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "common/base/stopwatch.h"
+#include "common/base/wall_clock.h"
 #include "trainer/training/torch_error.h"
 
 namespace halograph {
@@ -32,10 +33,6 @@ std::vector<torch::Tensor> Both(std::vector<torch::Tensor> some,
 bool EvaluationIsDue(const TrainOptions& options, int64_t first, int64_t end) {
   if (end == options.epochs) return true;
   return options.eval_every > 0 && end / options.eval_every > first / options.eval_every;
-}
-
-double Now() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
 }  // namespace
@@ -149,7 +146,7 @@ Status AveragedTraining::EvaluateWhatWasLeft() {
   last.figures[Figure::kLoss] = last.train_metric = std::nan("");
   HG_RETURN_IF_ERROR(EvaluateIfDue(last.epoch / every * every, &last));
   if (!last.valid.has_value() && !last.test.has_value()) return OkStatus();
-  last.figures[Figure::kTime] = Now();
+  last.figures[Figure::kTime] = SecondsSince1970();
   return on_epoch_(last);
 }
 
@@ -164,7 +161,7 @@ Status AveragedTraining::EndEpochs(int64_t first) {
   if (time_up && more) result_.ended_by = EndedBy::kTimeLimit;
   HG_RETURN_IF_ERROR(EvaluateIfDue(first, &all.back()));
   for (EpochStats& stats : all) {
-    stats.figures[Figure::kTime] = Now();
+    stats.figures[Figure::kTime] = SecondsSince1970();
     ++result_.epochs;
     result_.train_seconds += stats.figures[Figure::kSeconds];
     result_.sampled_edges += stats.figures[Figure::kSampledEdges];

@@ -6,14 +6,11 @@
 
 #include "common/base/build_info.h"
 #include "common/base/log.h"
+#include "common/base/wall_clock.h"
 #include "trainer/checkpoint/progress.h"
 
 namespace halograph {
 namespace {
-
-double SecondsSince1970() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
 
 CheckpointPlace PlaceOf(const TrainingMoment& moment) {
   return {.epoch = moment.epoch,

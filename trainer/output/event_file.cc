@@ -3,7 +3,6 @@
 #include <array>
 #include <bit>
 #include <cerrno>
-#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
@@ -11,6 +10,7 @@
 #include <unistd.h>
 
 #include "common/base/crc32c.h"
+#include "common/base/wall_clock.h"
 #include "common/storage/file.h"
 
 namespace halograph {
@@ -63,17 +63,14 @@ std::string TagOf(const std::string& key) {
   return "run/" + key;
 }
 
-double Now() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
-
 // As TensorFlow names them: when, where, and by whom.
 std::string NewName() {
   std::array<char, 256> host{};
   if (::gethostname(host.data(), host.size() - 1) != 0 || host[0] == '\0') host = {"localhost"};
   static int number = 0;
-  return fmt::format("events.out.tfevents.{:010}.{}.{}.{}", std::llround(std::floor(Now())),
-                     host.data(), ::getpid(), number++);
+  return fmt::format("events.out.tfevents.{:010}.{}.{}.{}",
+                     std::llround(std::floor(SecondsSince1970())), host.data(), ::getpid(),
+                     number++);
 }
 
 }  // namespace
@@ -126,7 +123,7 @@ StatusOr<EventFile> EventFile::Create(const std::string& folder) {
   events.path_ = (std::filesystem::path(folder) / NewName()).string();
   events.file_.reset(std::fopen(events.path_.c_str(), "wxe"));
   if (events.file_ == nullptr) return ErrnoStatus(errno, "creating", events.path_);
-  HG_RETURN_IF_ERROR(events.Append(Record(VersionEvent(Now()))));
+  HG_RETURN_IF_ERROR(events.Append(Record(VersionEvent(SecondsSince1970()))));
   return events;
 }
 

@@ -4,18 +4,12 @@
 #include <cmath>
 
 #include "common/base/stopwatch.h"
+#include "common/base/wall_clock.h"
 #include "trainer/distributed/buffer_average.h"
 #include "trainer/training/torch_error.h"
 #include "trainer/training/training_loop.h"
 
 namespace halograph {
-namespace {
-
-double Now() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
-
-}  // namespace
 
 StatusOr<TrainResult> TrainingLoop::Run() {
   const TrainOptions& options = session_.options;
@@ -66,7 +60,7 @@ StatusOr<bool> TrainingLoop::RunEpochs() {
       HG_RETURN_IF_ERROR(EvaluateSets(&stats));
     }
     if (!result_.stopped && stats.step == (epoch + 1) * length_.steps_per_epoch) CloseEpoch(stats);
-    stats.figures[Figure::kTime] = Now();
+    stats.figures[Figure::kTime] = SecondsSince1970();
     HG_RETURN_IF_ERROR(on_epoch_(stats));
     if (result_.stopped) break;
   }
@@ -165,7 +159,7 @@ Status TrainingLoop::EvaluateWithin(EpochStats* stats) {
     stats->test = so_far.test;
   }
   session_.model->train();
-  so_far.figures[Figure::kTime] = Now();
+  so_far.figures[Figure::kTime] = SecondsSince1970();
   const Status told = on_epoch_(so_far);
   lap_ = Stopwatch();
   return told;
