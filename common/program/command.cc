@@ -113,7 +113,7 @@ class CommandReader {
     std::vector<std::string> names = {"help", "version"};
     for (const Command* command : path_) {
       for (const auto& row : command->options_.rows()) {
-        if (row->name().size() > 1 && !row->hidden()) names.push_back(row->name());
+        if (row->name().size() > 1) names.push_back(row->name());
       }
     }
     const std::string nearest = IsLongOption(word) ? NearestName(name, names) : "";

@@ -39,9 +39,7 @@ StatusOr<std::string> TextOf(const YamlValue& value, const OptionRow& row) {
 
 Status Unknown(const OptionTable& rows, const std::string& name) {
   std::vector<std::string> names;
-  for (const auto& row : rows.rows()) {
-    if (!row->hidden()) names.push_back(row->name());
-  }
+  for (const auto& row : rows.rows()) names.push_back(row->name());
   const std::string nearest = NearestName(name, names);
   return InvalidArgument("there is no option --{}{}", name,
                          nearest.empty() ? "" : "; did you mean --" + nearest + "?");

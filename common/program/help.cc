@@ -51,7 +51,7 @@ std::string Description(const OptionRow& row) {
 
 void AppendRows(const OptionTable& options, std::string_view group, std::string* help) {
   for (const auto& row : options.rows()) {
-    if (row->hidden() || row->group() != group) continue;
+    if (row->group() != group) continue;
     const std::string value = row->value_name();
     AppendEntry(value.empty() ? row->Flag() : row->Flag() + " " + value, Description(*row), help);
   }
@@ -62,7 +62,7 @@ std::vector<std::string> GroupsOf(const OptionTable& options) {
   std::vector<std::string> groups;
   for (const auto& row : options.rows()) {
     const bool known = std::find(groups.begin(), groups.end(), row->group()) != groups.end();
-    if (!row->hidden() && !known && row->group() != kGeneralGroup) groups.push_back(row->group());
+    if (!known && row->group() != kGeneralGroup) groups.push_back(row->group());
   }
   return groups;
 }

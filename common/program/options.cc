@@ -46,11 +46,6 @@ OptionRow& OptionRow::Required() {
   return *this;
 }
 
-OptionRow& OptionRow::Hidden() {
-  hidden_ = true;
-  return *this;
-}
-
 OptionRow& OptionRow::AllRanks() {
   all_ranks_ = true;
   return *this;

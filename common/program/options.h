@@ -51,7 +51,6 @@ class OptionRow {
 
   // Refinements, for where the row is added. After those of Option<T>, as they return this type.
   OptionRow& Required();                     // the command line must give it
-  OptionRow& Hidden();                       // not in --help
   OptionRow& AllRanks();                     // must be the same on all ranks of a run
   OptionRow& Mark(OptionMarks marks);        // adds them to those that it has
   OptionRow& DefaultText(std::string text);  // for --help, where the default is no plain value
@@ -61,7 +60,6 @@ class OptionRow {
   [[nodiscard]] const std::string& help() const { return help_; }
   [[nodiscard]] const std::string& group() const { return group_; }
   [[nodiscard]] bool required() const { return required_; }
-  [[nodiscard]] bool hidden() const { return hidden_; }
   [[nodiscard]] bool all_ranks() const { return all_ranks_; }
   // Whether it has one of the marks.
   [[nodiscard]] bool marked(OptionMarks marks) const { return (marks_ & marks) != 0; }
@@ -104,7 +102,6 @@ class OptionRow {
   std::optional<std::string> default_text_;
   std::string default_;  // the field's text when the row was added
   bool required_ = false;
-  bool hidden_ = false;
   bool all_ranks_ = false;
   OptionMarks marks_ = 0;
   bool given_ = false;

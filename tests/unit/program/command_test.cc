@@ -13,7 +13,7 @@ using testing::Not;
 class CommandTest : public testing::Test {
  protected:
   CommandTest() {
-    program_.options().Add("quiet", &quiet_, "no progress").Hidden();
+    program_.options().Add("quiet", &quiet_, "no progress");
     Command& run = program_.Add("run", "Runs it");
     run.options().Group("Input");
     run.options().Add("input", &input_, "what is read").ValueName("PATH").Required();
@@ -173,7 +173,6 @@ TEST_F(CommandTest, HelpShowsWhatRowsAllowAndTheirDefaults) {
   EXPECT_THAT(help, HasSubstr("--fanouts N,...             one a layer (-1 to 100; default: 15)"));
   EXPECT_THAT(help, HasSubstr("--threads N                 threads for computation (0 to 8; "
                               "default: 0)"));
-  EXPECT_THAT(help, Not(HasSubstr("--quiet")));
   EXPECT_THAT(Read({"make", "--help"}).command->Help(),
               HasSubstr("Usage: prog make COMMAND [options]"));
 }
