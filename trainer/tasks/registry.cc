@@ -1,5 +1,7 @@
 #include "trainer/tasks/registry.h"
 
+#include <string_view>
+
 #include "trainer/pipeline/edge_rows.h"
 #include "trainer/pipeline/labeled_seeds.h"
 #include "trainer/tasks/link_prediction.h"
@@ -8,6 +10,17 @@
 
 namespace halograph {
 namespace {
+
+struct TaskKind {
+  std::string_view name;  // "node task"
+  // OK if a task of the graph can be trained for as this kind; else InvalidArgument saying why not.
+  Status (*fits)(const Schema& schema, const Task& task);
+  // Adds the rows of the options that are this kind's alone.
+  void (*add_rows)(TaskOptions& options, OptionTable& table);
+  // Reads the rank's rows of all sets.
+  StatusOr<std::unique_ptr<TrainingTask>> (*open)(KVStore& kv, const TaskOptions& options,
+                                                  const std::string& name, RankOfWorld who);
+};
 
 constexpr TaskKind kKinds[] = {
     {"node task", CheckNodeTask,
@@ -35,8 +48,6 @@ Status CheckNoneOfOthers(const TaskKind& own, const TaskOptions& options, const 
 }
 
 }  // namespace
-
-std::span<const TaskKind> TaskKinds() { return kKinds; }
 
 StatusOr<std::unique_ptr<TrainingTask>> OpenTask(KVStore& kv, const TaskOptions& options,
                                                  const std::string& name, RankOfWorld who) {
