@@ -44,13 +44,15 @@ void WarnOfUnreadParts(const Schema& schema, const TrainingTask& task) {
     if (!read[t]) apart.push_back(schema.node_types[t].name);
   }
   if (!empty.empty()) {
-    spdlog::warn("relations without edges: {}. The model gets nothing from them", Quoted(empty));
+    spdlog::warn(
+        "relations without edges: {}. The model gets nothing from them. If they should have edges, "
+        "repair their input files and partition the graph again",
+        Quoted(empty));
   }
   if (apart.empty()) return;
   spdlog::warn(
       "node types in no relation with edges: {}. No minibatch reads their nodes: their features "
-      "and "
-      "--embed have no effect",
+      "and --embed have no effect. If they should have edges, look at the input's relations",
       Quoted(apart));
 }
 

@@ -7,8 +7,8 @@
 
 namespace halograph {
 
-// Logs a warning of each kind, naming at most five:
-//   node types of the task that no edge leads into
+// Logs a warning of each node type of the task that no edge leads into, and one of each of these,
+// naming at most five:
 //   relations without edges
 //   node types that are neither the task's nor in a relation with edges
 void WarnOfUnreadParts(const Schema& schema, const TrainingTask& task);
