@@ -111,6 +111,7 @@ Rpc PullCalls::ToRpc(const TensorRef& tensor, const TensorSpec& spec, const Shar
   rpc.servers = share.set->servers;
   rpc.serves = share.set->name;
   rpc.method = "KVService/Pull";
+  rpc.awaits_pushes = share.min_lsn > 0;
   rpc.make_request = [&tensor, ids = share.ids, min_lsn = share.min_lsn] {
     return wire::WritePullRequest(tensor.edge, tensor.type, tensor.name, ids, min_lsn);
   };

@@ -115,6 +115,8 @@ class RpcBatch {
   [[nodiscard]] Clock::time_point NextWakeUp() const;
   void Handle(Task* task);
   void Retry(Task* task, const AttemptResult& result);
+  // Asks the same server, after a pause.
+  void TryAgain(Task* task, const AttemptResult& result);
   // None of its servers is there: it waits for them.
   void WaitForServers(Task* task, Clock::time_point now) const;
   // Goes on with another server than the one that gave this result.
@@ -241,6 +243,7 @@ void RpcBatch::Begin(Waiting waiting, int server) {
   task->request_id = MakeRequestId(context_.request_id);
   task->begin = waiting.begin.value_or(Clock::now());
   task->deadline = task->begin + client_.options_.timeout;
+  if (task->rpc.awaits_pushes) task->deadline += client_.options_.server_timeout;
   if (context_.deadline.has_value()) task->deadline = std::min(task->deadline, *context_.deadline);
   Enter(task.get(), server);
   tasks_.push_back(std::move(task));
@@ -320,6 +323,8 @@ void RpcBatch::Handle(Task* task) {
   const bool silent = absl::IsDeadlineExceeded(result.status) && task->rpc.retry.repeatable &&
                       Clock::now() < task->deadline;
   if (others_left && (silent || IsRefusal(result.status))) return FailOver(task, result);
+  // The server's own bound of the wait is over, not the call's.
+  if (silent && task->rpc.awaits_pushes) return TryAgain(task, result);
   FinishWithError(task, result.status);
 }
 
@@ -339,9 +344,13 @@ void RpcBatch::Retry(Task* task, const AttemptResult& result) {
     return FailOver(task, result);
   }
   if (!result.pushback.has_value()) WaitForServers(task, now);
+  TryAgain(task, result);
+}
+
+void RpcBatch::TryAgain(Task* task, const AttemptResult& result) {
   task->NoteError(result.status);
   task->last_error = result.status;
-  task->not_before = now + RetryPause(task->attempts, result.pushback, NextJitter());
+  task->not_before = Clock::now() + RetryPause(task->attempts, result.pushback, NextJitter());
   if (task->not_before >= task->deadline) FinishWithError(task, result.status);
 }
 
@@ -349,6 +358,7 @@ void RpcBatch::WaitForServers(Task* task, Clock::time_point now) const {
   const std::chrono::nanoseconds wait = client_.options_.server_timeout;
   if (wait.count() == 0 || std::exchange(task->gone, true)) return;
   task->deadline = now + wait;
+  if (task->rpc.awaits_pushes) task->deadline += client_.options_.timeout;
   if (context_.deadline.has_value()) task->deadline = std::min(task->deadline, *context_.deadline);
 }
 

@@ -51,6 +51,9 @@ struct Rpc {
   // asked for. It is next, and shares that call's time: a server that answers in small pieces ends
   // when one that answers not at all does.
   bool continues = false;
+  // The server answers once pushes of other ranks have come, and these may wait for a server that
+  // went away: the call has options.server_timeout on top of its time. Repeatable.
+  bool awaits_pushes = false;
   // If set: after an attempt that the server may have done, though its answer did not come, an
   // error of this code says that it was done. The call has succeeded then, without a reply.
   std::optional<absl::StatusCode> done_before = {};

@@ -302,6 +302,45 @@ TEST_F(StateTest, PushesGoOnWhileMorePullsWaitThanThereAreThreads) {
   }
 }
 
+// The other rank may be waiting for a server that went away. Its push comes after more than
+// --timeout, and after a server's own bound of such a wait.
+TEST_F(StateTest, APullWaitsForTheOtherRanksAsLongAsTheyMayWaitForAServer) {
+  const auto server = Serve(graph_, {}, WithState());
+  std::atomic<bool> complete = false;
+  FakeServer gives_up([&](const FakeCall& call) -> FakeAnswer {
+    if (call.method != "KVService/Pull" || complete) return Forward(server->address(), call);
+    return {.status = DeadlineExceeded("step 0 waits"), .bytes = {}, .pushback_ms = {}};
+  });
+  constexpr std::chrono::milliseconds kTimeout{700};
+  const auto open = [&](const std::string& address, std::chrono::seconds server_timeout) {
+    RemoteOptions options = Options({address}, kTimeout);
+    options.server_timeout = server_timeout;
+    return Open(options);
+  };
+  const RemoteStores hasty = open(server->address(), std::chrono::seconds(0));
+  const RemoteStores patient = open(server->address(), std::chrono::seconds(60));
+  const RemoteStores asks_again = open(gives_up.address(), std::chrono::seconds(60));
+  const RemoteStores other = Open(Options({server->address()}));
+  ASSERT_TRUE(Create(*other.kv).ok());
+  const auto mark = Push(*other.kv, {0}, {1}, SyncStep{.rank = 0, .world_size = 2});
+  ASSERT_TRUE(mark.ok()) << ToString(mark.status());
+  ExpectError(PullRows(*hasty.kv, {0}, *mark).status(), absl::StatusCode::kDeadlineExceeded,
+              {"no answer within 0.7 s"});
+  const auto pull = [&](const RemoteStores& stores) { return PullRows(*stores.kv, {0}, *mark); };
+  auto first = std::async(std::launch::async, pull, std::cref(patient));
+  auto second = std::async(std::launch::async, pull, std::cref(asks_again));
+  EXPECT_EQ(first.wait_for(2 * kTimeout), std::future_status::timeout) << "it waits on";
+  EXPECT_EQ(second.wait_for(std::chrono::seconds(0)), std::future_status::timeout)
+      << "it asks again";
+  ASSERT_TRUE(Push(*other.kv, {0}, {1}, SyncStep{.rank = 1, .world_size = 2}).ok());
+  complete = true;
+  for (auto* pulled : {&first, &second}) {
+    const auto rows = pulled->get();
+    ASSERT_TRUE(rows.ok()) << ToString(rows.status());
+    EXPECT_THAT(*rows, ElementsAre(-2));
+  }
+}
+
 TEST_F(StateTest, PullsThatWaitEndWithTheServer) {
   auto server = Serve(graph_, {}, WithState());
   const RemoteStores stores = Open(Options({server->address()}, std::chrono::seconds(5)));
