@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Hybrid training and own partitions with the programs: the same numbers as embedded, topology that
 is fetched once, servers of features only."""
+import math
 import shutil
 
-from harness import datasets, programs
+from harness import datasets, npy, programs
 from harness.cora_in_two import CoraInTwoTest
 from harness.programs import must
-from harness.training import options, train
+from harness.training import options, read_log, start_ranks, train
 
 RUN = dict(hidden=16, fanouts="5,3", batch_size=50, seed=3, threads=1, epochs=2)
 
@@ -110,6 +111,60 @@ class RefusalTest(ModesBase):
         self.refused(1, path, servers=servers, local=local)
         must(self.box.run("halograph-train", *options(
             servers=servers, local=local, verify="headers", **RUN)))
+
+
+class FullBatchTest(ModesBase):
+    EDGES, LAYERS = 10556, 2
+    RUN = dict(model="gcn", hidden=16, dropout=0, normalize_features="row", seed=3, threads=1)
+
+    def losses(self, epochs):
+        return [line["loss"] for line in epochs]
+
+    def assertClose(self, found, wanted, most):
+        self.assertEqual(len(wanted), len(found))
+        self.assertLess(max(abs(a - b) for a, b in zip(found, wanted)), most)
+
+    def test_it_computes_what_is_computed_layer_by_layer_over_the_whole_graph(self):
+        """In one epoch of no steps to speak of: the loss is of the weights that it ends with."""
+        predicted, exact = self.box.folder / "p.npy", self.box.folder / "e.npy"
+        checkpoint = self.box.folder / "checkpoint"
+        begins = dict(graph=self.graph, epochs=1, lr="1e-30", **self.RUN)
+        _, epochs, _ = train(self.box, full_batch=True, predict=predicted, predict_what="logits",
+                             checkpoint=checkpoint, **begins)
+        must(self.box.run("halograph-train", "infer", "--exact", *options(
+            graph=self.graph, checkpoint=checkpoint, predict=exact, predict_what="logits",
+            threads=1)))
+        logits = npy.load(exact)
+        self.assertClose(npy.load(predicted).values, logits.values, 1e-6)
+        seeds = datasets.GraphBolt(datasets.cora()).tasks["train", "node"]
+        wanted = [math.log(sum(map(math.exp, logits.row(seed)))) - logits.row(seed)[label]
+                  for seed, label in zip(npy.load(seeds["seeds"]).values,
+                                         npy.load(seeds["labels"]).values)]
+        wanted = sum(wanted) / len(wanted)
+        self.assertAlmostEqual(wanted, epochs[0]["loss"], delta=1e-6)
+        self.assertEqual(self.LAYERS * self.EDGES, epochs[0]["sampled_edges"])
+        # A minibatch does not know the degrees of its outermost ring.
+        _, epochs, _ = train(self.box, fanouts="-1,-1", **begins)
+        self.assertGreater(abs(epochs[0]["loss"] - wanted), 1e-5)
+
+    def test_two_ranks_with_servers_are_one_but_for_the_ring_around_their_parts(self):
+        run = dict(self.RUN, model="sage", full_batch=True, epochs=3)
+        _, alone, _ = train(self.box, graph=self.graph, **run)
+        for rank in start_ranks(self.box, 2, servers=self.remote(0, 1), **run):
+            self.assertEqual(0, rank.wait(programs.seconds(120)), rank.text)
+        _, together, _ = read_log(self.box.folder / "rank0.jsonl")
+        self.assertClose(self.losses(together), self.losses(alone), 1e-5)
+        one, two = alone[0]["sampled_edges"], together[0]["sampled_edges"]
+        self.assertEqual(self.LAYERS * self.EDGES, one)
+        self.assertTrue(one < two < 1.5 * one, "each node is of one rank, and so are its edges")
+
+    def test_each_part_alone_and_the_models_averaged(self):
+        run = dict(self.RUN, full_batch=True, epochs=3, average_every=1)
+        _, epochs, final = train(self.box, graph=self.graph, **run)
+        self.assertEqual(2 * len(epochs), final["steps"], "one of each part and epoch")
+        self.assertLess(epochs[-1]["loss"], epochs[0]["loss"])
+        first, most = epochs[0]["sampled_edges"], 1.5 * self.LAYERS * self.EDGES
+        self.assertTrue(self.LAYERS * self.EDGES < first < most, first)
 
 
 class DyingServerTest(ModesBase):

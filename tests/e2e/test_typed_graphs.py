@@ -55,6 +55,15 @@ class SameEverywhereTest(TypedBase):
             self.assertAlmostEqual(one["loss"], two["loss"], delta=1e-4 * one["loss"])
         self.assertLess(alone[-1]["loss"], 0.95 * alone[0]["loss"])
 
+    def test_a_full_batch_has_the_nodes_of_all_types_and_the_same_loss(self):
+        """R-GCN's mean over in-edges is known in any minibatch of all neighbours."""
+        _, some, _ = train(self.box, graph=self.graph, state=self.state(), **WHOLE)
+        run = {name: value for name, value in WHOLE.items() if name not in ("fanouts", "batch_size")}
+        _, whole, _ = train(self.box, graph=self.graph, state=self.state(), full_batch=True, **run)
+        for one, two in zip(some, whole, strict=True):
+            self.assertAlmostEqual(one["loss"], two["loss"], delta=1e-4 * one["loss"])
+            self.assertGreater(two["sampled_edges"], one["sampled_edges"])
+
     def test_authors_are_learnt_and_papers_predicted(self):
         """Features say nothing of a class: authors that are learnt do."""
         found = train(self.box, graph=self.graph, state=self.state(),

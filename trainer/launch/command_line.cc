@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "common/sampling/request.h"
 #include "trainer/launch/option_marks.h"
 #include "trainer/launch/run_config.h"
 
@@ -127,6 +128,15 @@ Status TakeLoggedRanks(const RunConfig& config, const OptionTable& rows, TrainOp
       o.config, *logged, o.world_size, o.world_size);
 }
 
+// What full batches say of steps and neighbours.
+void ApplyFullBatch(const OptionTable& rows, TrainOptions& o) {
+  if (!o.tasks.node.full_batch) return;
+  if (!rows.given("batch-size")) o.batch_size = kMaxBatchSize;
+  if (rows.given("fanouts")) return;
+  o.fanouts.assign(static_cast<size_t>(o.layers), kFullNeighborhood);
+  o.relation_fanouts.clear();
+}
+
 // What a model without neighbours has no use for is not taken in silence.
 Status CheckNeighborOptions(const OptionTable& rows, const std::string& model) {
   if ((*FindModelKind(model))->needs.neighbors) return OkStatus();
@@ -155,6 +165,7 @@ void AddTrainOptions(Program& program, TrainOptions* options, Environment enviro
     if (o.topology == kTopologyLocal && o.cache_dir.empty()) {
       o.cache_dir = UserCacheDir(environment);
     }
+    ApplyFullBatch(rows, o);
     HG_RETURN_IF_ERROR(o.Validate());
     HG_RETURN_IF_ERROR(CheckNeighborOptions(rows, o.model));
     HG_RETURN_IF_ERROR(CheckUnusedControl(rows, o.control));

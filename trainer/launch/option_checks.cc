@@ -1,6 +1,9 @@
 #include "trainer/launch/option_checks.h"
 
+#include <algorithm>
 #include <string_view>
+
+#include "common/sampling/request.h"
 
 namespace halograph {
 namespace {
@@ -101,6 +104,7 @@ Status CheckWhere(const TrainOptions& o) {
 constexpr int64_t kMostNegatives = int64_t{1} << 26;
 
 Status CheckNegatives(const TrainOptions& o) {
+  if (o.tasks.node.full_batch) return OkStatus();  // links have none: the task refuses it
   const LinkOptions& link = o.tasks.link;
   if (link.sampling != NegativeSampling::kInBatch && !link.shared &&
       link.negatives > kMostNegatives / o.batch_size) {
@@ -121,11 +125,35 @@ Status CheckNegatives(const TrainOptions& o) {
   return OkStatus();
 }
 
+bool DrawsAll(const Fanouts& fanouts) {
+  const auto all = [](const std::vector<int32_t>& layers) {
+    return std::all_of(layers.begin(), layers.end(),
+                       [](int32_t fanout) { return fanout == kFullNeighborhood; });
+  };
+  return all(fanouts.layers) &&
+         std::all_of(fanouts.named.begin(), fanouts.named.end(),
+                     [&](const RelationFanouts& named) { return all(named.layers); });
+}
+
+Status CheckFullBatch(const TrainOptions& o) {
+  if (!o.tasks.node.full_batch) return OkStatus();
+  if (o.batch_size != kMaxBatchSize) {
+    return InvalidArgument(
+        "--full-batch and --batch-size {}: a step is about all rows; leave one of them out",
+        o.batch_size);
+  }
+  if (DrawsAll(o.AllFanouts())) return OkStatus();
+  return InvalidArgument(
+      "--full-batch and --fanouts {}: a full batch takes all neighbours; leave one of them out",
+      FanoutsText(o.AllFanouts()));
+}
+
 }  // namespace
 
 Status CheckTogether(const TrainOptions& o) {
   HG_RETURN_IF_ERROR(CheckWhere(o));
   HG_RETURN_IF_ERROR(CheckFanouts("--fanouts", o.AllFanouts(), o.layers));
+  HG_RETURN_IF_ERROR(CheckFullBatch(o));
   HG_RETURN_IF_ERROR(CheckNegatives(o));
   HG_RETURN_IF_ERROR(CheckControl(o.control, o.learning_rate));
   HG_RETURN_IF_ERROR(CheckCheckpoints(o.checkpoint));

@@ -11,7 +11,6 @@
 namespace halograph {
 namespace {
 
-constexpr int64_t kMaxBatchSize = 1 << 24;
 constexpr int64_t kMaxEpochs = 1 << 24;
 // Beyond what a machine has cores threads only cost: with 1000 on two cores a start takes minutes.
 constexpr int kMaxThreads = 256;

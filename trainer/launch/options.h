@@ -26,6 +26,9 @@
 
 namespace halograph {
 
+// Also the size of full batches (NodeTaskOptions::full_batch).
+inline constexpr int64_t kMaxBatchSize = 1 << 24;
+
 enum class PredictNodes { kAll, kTest };
 enum class OptimizerKind { kAdam, kSgd };
 

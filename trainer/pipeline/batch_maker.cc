@@ -116,6 +116,14 @@ SampleRequest RequestFor(const StepSeeds& seeds, uint64_t batch_seed, const Batc
   return request;
 }
 
+// The positions of seeds that are not asked for tell nothing.
+void KeepAsked(const StepSeeds& seeds, Minibatch* minibatch) {
+  for (size_t i = 0; i < seeds.seeds.size(); ++i) {
+    const int64_t asked = seeds.seeds[i].asked;
+    if (asked >= 0) minibatch->seed_positions[i].resize(static_cast<size_t>(asked));
+  }
+}
+
 }  // namespace
 
 BatchMaker::BatchMaker(GraphStore* graph, KVStore* kv, BatchRecipe recipe)
@@ -146,6 +154,7 @@ Status BatchMaker::Sample(const StepSeeds& seeds, uint64_t batch_seed, const Cal
   CallContext sampling = InnerContext(like, {});
   HG_RETURN_IF_ERROR(
       Annotate(graph_->Sample(request, sampling, &batch->minibatch), "sampling a minibatch"));
+  KeepAsked(seeds, &batch->minibatch);
   HG_ASSIGN_OR_RETURN(batch->blocks, MakeLayerBlocks(graph_->info().schema, batch->minibatch,
                                                      recipe_.form, recipe_.by_source));
   batch->sampled = sampling.stats;

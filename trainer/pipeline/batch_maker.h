@@ -29,10 +29,11 @@ struct PreparedBatch {
   std::vector<FeatureMatrix> features;
   // Of InputRows::kSelfAndMean: one a block of the last layer; else empty.
   std::vector<SelfAndMean> self_and_mean;
-  LayerBlocks blocks;           // as the recipe asks for them
-  std::vector<int> seed_types;  // node type of each of minibatch.seed_positions
-  LabelRows labels;             // of the rows
-  int64_t rows = 0;             // of the task that the batch is about: seeds, or edges
+  LayerBlocks blocks;  // as the recipe asks for them
+  // Node type of each of minibatch.seed_positions, which are of the ids that are asked for.
+  std::vector<int> seed_types;
+  LabelRows labels;  // of the rows
+  int64_t rows = 0;  // of the task that the batch is about: seeds, or edges
   CallStats sampled;
   CallStats pulled;
   double sample_seconds = 0;  // spent in GraphStore::Sample and on `blocks`

@@ -34,6 +34,9 @@ struct StepSeeds {
   struct List {
     int type = 0;              // of nodes, index in the schema
     std::vector<int64_t> ids;  // global ids, any order, repeats allowed
+    // How many of them, the first ones, are asked for: the batch has the positions of these. The
+    // rest only makes the layers larger. Negative: all.
+    int64_t asked = -1;
   };
   struct Excluded {
     int relation = 0;

@@ -22,10 +22,14 @@ struct Match {
 
 }  // namespace
 
-int64_t SeedShards::Steps(int64_t batch_size) const {
+int64_t SeedShards::Largest() const {
   int64_t largest = 0;
   for (const IdRange& shard : of_rank) largest = std::max(largest, shard.size());
-  return (largest + batch_size - 1) / batch_size;
+  return largest;
+}
+
+int64_t SeedShards::Steps(int64_t batch_size) const {
+  return (Largest() + batch_size - 1) / batch_size;
 }
 
 IdRange SeedShards::Batch(int rank, int64_t batch_size, int64_t step) const {

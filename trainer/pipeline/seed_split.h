@@ -22,6 +22,8 @@ struct RankOfWorld {
 struct SeedShards {
   std::vector<IdRange> of_rank;
 
+  // Rows of the rank that has most.
+  [[nodiscard]] int64_t Largest() const;
   // Steps that every rank runs for one pass in batches of `batch_size`: as many as the largest
   // shard needs. A smaller shard's last batch may be empty.
   [[nodiscard]] int64_t Steps(int64_t batch_size) const;

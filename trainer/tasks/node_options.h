@@ -69,6 +69,8 @@ struct NodeTaskOptions {
   std::optional<NodeTaskKind> kind = {};  // none: as the data says (KindOf)
   std::vector<std::string> metrics = {};  // the first decides which epoch is best; none: the kind's
   ClassWeights class_weights = {};
+  // A step is about all rows, and its layers are over all nodes of the parts (whole_parts.h).
+  bool full_batch = false;
 
   // This must outlive the table.
   void AddRows(OptionTable& table) {
@@ -110,6 +112,12 @@ struct NodeTaskOptions {
         .AsList([this] { return Json(ToString(class_weights)); })
         .ValueName("W0,W1")
         .AllRanks();
+    table
+        .Add("full-batch", &full_batch,
+             "a step is about all rows of a rank, and each layer is over all nodes of its parts "
+             "and all their neighbours")
+        .AllRanks()
+        .Mark(kOfNeighbors);
   }
 };
 

@@ -123,6 +123,18 @@ const NodeSeeds* NodeTask::Find(BatchPurpose set) const {
   return found.has_value() ? &*found : nullptr;
 }
 
+const SeedSource* NodeTask::source(BatchPurpose set) const {
+  const auto whole = whole_.find(set);
+  return whole == whole_.end() ? static_cast<const SeedSource*>(Find(set)) : &whole->second;
+}
+
+void NodeTask::AddWholeParts(std::vector<NodesOfType> nodes) {
+  const auto shared = std::make_shared<const std::vector<NodesOfType>>(std::move(nodes));
+  for (const auto set : {BatchPurpose::kTrain, BatchPurpose::kValid, BatchPurpose::kTest}) {
+    if (Find(set) != nullptr) whole_.try_emplace(set, Find(set), shared);
+  }
+}
+
 Json NodeTask::Facts() const {
   const auto rows = [](const std::optional<NodeSeeds>& set) {
     return set.has_value() ? set->rows() : int64_t{0};
@@ -139,15 +151,7 @@ Json NodeTask::Facts() const {
 
 torch::Tensor NodeTask::Scores(const std::vector<torch::Tensor>& outputs,
                                const PreparedBatch& batch) const {
-  if (batch.seed_types.size() < 2) {
-    const int type = batch.seed_types.empty() ? node_types_.front() : batch.seed_types.front();
-    return RowsOfSeeds(outputs[type], batch);
-  }
-  std::vector<torch::Tensor> rows;
-  for (size_t list = 0; list < batch.seed_types.size(); ++list) {
-    rows.push_back(RowsOfSeeds(outputs[batch.seed_types[list]], batch, list));
-  }
-  return torch::cat(rows);
+  return RowsOfLists(outputs, batch);
 }
 
 torch::Tensor NodeTask::Labels(const PreparedBatch& batch) const {
@@ -195,7 +199,12 @@ StatusOr<std::unique_ptr<TrainingTask>> OpenNodeTask(KVStore& kv, const TaskOpti
   HG_ASSIGN_OR_RETURN(auto metrics, MakeNodeMetrics(asked.metrics, kind, columns, rows.name));
   HG_ASSIGN_OR_RETURN(const auto weights, WeightsOf(kv, rows, asked.class_weights));
   if (who.rank == 0 && Asks(asked, "roc-auc")) HG_RETURN_IF_ERROR(WarnOfOneClass(kv, rows));
-  std::unique_ptr<TrainingTask> task;
+  std::vector<NodesOfType> whole;
+  if (asked.full_batch) {
+    HG_ASSIGN_OR_RETURN(const int index, ChooseTask(kv.info().schema, name));
+    whole = NodesOfParts(kv.info(), index, rows.node_types, who);
+  }
+  std::unique_ptr<NodeTask> task;
   switch (kind) {
     case NodeTaskKind::kClassification:
       task = MakeClassification(std::move(rows), std::move(metrics), weights);
@@ -207,6 +216,7 @@ StatusOr<std::unique_ptr<TrainingTask>> OpenNodeTask(KVStore& kv, const TaskOpti
       task = MakeRegression(std::move(rows), std::move(metrics));
       break;
   }
+  if (asked.full_batch) task->AddWholeParts(std::move(whole));
   return task;
 }
 

@@ -6,6 +6,7 @@
 // loss. Sets may hold rows of several node types: losses and metrics are over all of them.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -16,6 +17,7 @@
 #include "common/base/status.h"
 #include "trainer/pipeline/labeled_seeds.h"
 #include "trainer/pipeline/seed_split.h"
+#include "trainer/pipeline/whole_parts.h"
 #include "trainer/tasks/node_metrics.h"
 #include "trainer/tasks/options.h"
 #include "trainer/tasks/task.h"
@@ -31,7 +33,7 @@ class NodeTask : public TrainingTask {
   int64_t output_dim() const override {
     return rule_.kind == NodeTaskKind::kClassification ? rule_.classes : rule_.columns;
   }
-  const SeedSource* source(BatchPurpose set) const override { return Find(set); }
+  const SeedSource* source(BatchPurpose set) const override;
   Json Facts() const override;
 
   const Metric& metric() const override { return metric_; }
@@ -41,6 +43,9 @@ class NodeTask : public TrainingTask {
   std::vector<MetricValue> MoreMetrics(std::span<const double> sums) const override;
 
   bool can_predict() const override { return true; }
+
+  // From now on every step of a set has these nodes as seeds too (WholePartSeeds).
+  void AddWholeParts(std::vector<NodesOfType> nodes);
 
  protected:
   NodeTask(NodeTaskRows rows, Metrics metrics);
@@ -60,6 +65,7 @@ class NodeTask : public TrainingTask {
   const std::vector<int> node_types_;
   const LabelRule rule_;
   const std::optional<NodeSeeds> train_, valid_, test_;
+  std::map<BatchPurpose, WholePartSeeds> whole_;  // of the sets, in their place; or empty
   const Metrics metrics_;
   const Metric metric_;  // the first one, with the sums of all
 };

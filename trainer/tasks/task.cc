@@ -51,4 +51,13 @@ torch::Tensor RowsOfSeeds(const torch::Tensor& outputs, const PreparedBatch& bat
                           {static_cast<int64_t>(positions.size())}, torch::kInt32));
 }
 
+torch::Tensor RowsOfLists(const std::vector<torch::Tensor>& outputs, const PreparedBatch& batch) {
+  std::vector<torch::Tensor> lists;
+  for (size_t list = 0; list < batch.seed_types.size(); ++list) {
+    if (batch.minibatch.seed_positions[list].empty()) continue;
+    lists.push_back(RowsOfSeeds(outputs[batch.seed_types[list]], batch, list));
+  }
+  return lists.size() == 1 ? lists.front() : torch::cat(lists);
+}
+
 }  // namespace halograph

@@ -157,5 +157,9 @@ class TrainingTask {
 // `outputs`: of the node type of that list.
 [[nodiscard]] torch::Tensor RowsOfSeeds(const torch::Tensor& outputs, const PreparedBatch& batch,
                                         size_t list = 0);
+// The same of all lists that ask for some, one after the other. `outputs`: by node type. Requires
+// a batch that has seeds.
+[[nodiscard]] torch::Tensor RowsOfLists(const std::vector<torch::Tensor>& outputs,
+                                        const PreparedBatch& batch);
 
 }  // namespace halograph

@@ -100,15 +100,6 @@ class StepMessage {
   torch::Tensor tensor_;
 };
 
-// Rows of all the batch's seeds, list after list. `rows`: by node type.
-torch::Tensor RowsOfLists(const std::vector<torch::Tensor>& rows, const PreparedBatch& batch) {
-  std::vector<torch::Tensor> lists;
-  for (size_t list = 0; list < batch.seed_types.size(); ++list) {
-    lists.push_back(RowsOfSeeds(rows[batch.seed_types[list]], batch, list));
-  }
-  return lists.size() == 1 ? lists.front() : torch::cat(lists);
-}
-
 NodeRange AllNodes(const Session& session, int type) {
   return NodeRange(type, session.stores.graph->info().book.NodeBoundaries(type));
 }
@@ -268,7 +259,7 @@ Status Predict(Session& session, const SeedSource& nodes, const TakePredictions&
   FeedWaits waits;
   for (int64_t step = 0; step < feed.steps_per_epoch(); ++step) {
     StepMessage message(session.options.predict_what, PredictionColumns(session),
-                        session.options.eval_batch_size);
+                        std::min(session.options.eval_batch_size, feed.shards().Largest()));
     HG_ASSIGN_OR_RETURN(PreparedBatch batch, feed.Next(&waits));
     if (batch.rows > 0) {
       HG_RETURN_IF_ERROR(PullOriginalIds(session, batch, feed.cancel(), message.SetRows(batch)));

@@ -64,6 +64,23 @@ TEST(CommandLineTest, AnOptionOfAnotherModelIsRefusedWithTheModelsThatHaveIt) {
   EXPECT_THAT(Refusal({"--graph", "g", "--residula"}), HasSubstr("did you mean --residual?"));
 }
 
+TEST(CommandLineTest, AFullBatchIsOfAllRowsAndAllNeighbors) {
+  const TrainOptions options =
+      Parse({"--graph", "g", "--full-batch", "--layers", "3", "--eval-batch-size", "50"}).options;
+  EXPECT_THAT(options.fanouts, ElementsAre(-1, -1, -1));
+  EXPECT_EQ(options.batch_size, kMaxBatchSize);
+  EXPECT_EQ(options.eval_batch_size, 50);
+  // As a log has it that is run again.
+  const TrainOptions again = Parse({"--graph", "g", "--full-batch", "--batch-size", "16777216",
+                                    "--fanouts", "cites=-1:-1,*=-1:-1"})
+                                 .options;
+  EXPECT_EQ(again.eval_batch_size, kMaxBatchSize);
+  EXPECT_THAT(Refusal({"--graph", "g", "--full-batch", "--batch-size", "1000"}),
+              HasSubstr("--full-batch and --batch-size 1000: a step is about all rows"));
+  EXPECT_THAT(Refusal({"--graph", "g", "--full-batch", "--fanouts", "-1,10"}),
+              HasSubstr("--full-batch and --fanouts -1,10: a full batch takes all neighbours"));
+}
+
 TEST(CommandLineTest, InBatchNegativesNeedAnotherEdgeInTheBatch) {
   const std::vector<const char*> words = {"--graph", "g", "--negative-sampling", "in-batch"};
   EXPECT_FALSE(Parse(words).exit_code.has_value());

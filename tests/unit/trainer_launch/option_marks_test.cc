@@ -32,8 +32,9 @@ TEST(OptionMarksTest, AreOnTheseOptions) {
       Marked(kNotRepeated),
       UnorderedElementsAre("rank", "world_size", "logical_ranks", "master_addr", "master_port",
                            "log", "predict", "tensorboard", "checkpoint", "resume"));
-  EXPECT_THAT(Marked(kOfNeighbors), UnorderedElementsAre("layers", "fanouts", "eval_fanouts",
-                                                         "sampling_weights", "replace"));
+  EXPECT_THAT(Marked(kOfNeighbors),
+              UnorderedElementsAre("layers", "fanouts", "eval_fanouts", "sampling_weights",
+                                   "replace", "full_batch"));
 }
 
 // A mark on any other option would say nothing.

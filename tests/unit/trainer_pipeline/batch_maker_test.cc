@@ -233,6 +233,26 @@ TEST_F(BatchMakerTest, SeedsMayBeOfSeveralTypes) {
   EXPECT_EQ(batch->minibatch.nodes[paper][batch->minibatch.seed_positions[1][2]], 4);
 }
 
+TEST_F(BatchMakerTest, SeedsThatAreNotAskedForMakeLayersLargerAndHaveNoPosition) {
+  Open(RandomTypedGraph({.nodes = 60, .feature_dim = 3}));
+  const Schema& schema = stores_.graph->info().schema;
+  const int author = *schema.NodeTypeIndex("author");
+  const int paper = *schema.NodeTypeIndex("paper");
+  BatchRecipe recipe;
+  recipe.sampling = SamplingSpec::Uniform(schema, std::vector<int32_t>{2});
+  recipe.inputs = {InputOf(schema, author, "emb")};
+  const BatchMaker maker(stores_.graph.get(), stores_.kv.get(), recipe);
+  StepSeeds step;
+  step.seeds = {{author, {3, 5}, 0}, {paper, {4, 11, 4, 7}, 2}};
+  auto batch = maker.Make(step, 2, 5);
+  ASSERT_TRUE(batch.ok()) << batch.status();
+  const Minibatch& minibatch = batch->minibatch;
+  EXPECT_TRUE(minibatch.seed_positions[0].empty());
+  EXPECT_THAT(minibatch.seed_positions[1], testing::ElementsAre(0, 1));
+  EXPECT_EQ(minibatch.layers[0].num_destinations[author], 2);
+  EXPECT_EQ(minibatch.layers[0].num_destinations[paper], 3);
+}
+
 std::vector<int32_t> Counted(int32_t count) {
   std::vector<int32_t> values;
   for (int32_t i = 0; i < count; ++i) values.push_back(1000 * i + 1);

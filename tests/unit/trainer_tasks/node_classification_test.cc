@@ -24,6 +24,7 @@ class NodeClassificationTest : public OpenedGraphTest {
   static PreparedBatch BatchOf(const std::vector<int64_t>& labels) {
     PreparedBatch batch;
     batch.minibatch.seed_positions = {{1, 0, 1}};
+    batch.seed_types = {0};
     batch.rows = 3;
     const auto bytes = std::as_bytes(std::span(labels));
     batch.labels.data = {bytes.begin(), bytes.end()};
