@@ -1,5 +1,7 @@
 #include "proto/wire/push.h"
 
+#include <utility>
+
 #include "proto/wire/writer.h"
 
 namespace halograph::wire {
@@ -120,16 +122,40 @@ std::byte* PutHeader(const PushHeader& header, std::byte* out) {
   return header.step.has_value() ? PutStep(*header.step, out) : out;
 }
 
-std::byte* PutRows(const PushRows& rows, std::byte* out) {
-  const size_t bytes = rows.ids.size() * rows.row_bytes;
-  if (bytes == 0) return out;
-  out = PutLength(push_request::kRows, bytes, out);
-  if (rows.positions.empty()) return PutBytes({rows.rows, bytes}, out);
-  for (const int64_t position : rows.positions) {
-    std::memcpy(out, rows.rows + static_cast<size_t>(position) * rows.row_bytes, rows.row_bytes);
-    out += rows.row_bytes;
+// A message that grows within the room that it has reserved: one that is made at its full length is
+// filled with zeros first, and a push's rows are megabytes.
+class GrowingMessage {
+ public:
+  explicit GrowingMessage(size_t most) { message_.reserve(most); }
+
+  void Append(const std::byte* bytes, size_t count) {
+    message_.append(reinterpret_cast<const char*>(bytes), count);
   }
-  return out;
+  // What `put` writes, at most `most` bytes: it gets where to, and gives the end.
+  template <typename Put>
+  void AppendSmall(size_t most, const Put& put) {
+    const size_t before = message_.size();
+    message_.resize(before + most);
+    auto* const begin = reinterpret_cast<std::byte*>(message_.data()) + before;
+    message_.resize(before + static_cast<size_t>(put(begin) - begin));
+  }
+  void AppendLength(uint32_t field, size_t length) {
+    AppendSmall(2 * kLongestVarint, [&](std::byte* out) { return PutLength(field, length, out); });
+  }
+  [[nodiscard]] std::string Take() { return std::move(message_); }
+
+ private:
+  std::string message_;
+};
+
+void AppendRows(const PushRows& rows, GrowingMessage* message) {
+  const size_t bytes = rows.ids.size() * rows.row_bytes;
+  if (bytes == 0) return;
+  message->AppendLength(push_request::kRows, bytes);
+  if (rows.positions.empty()) return message->Append(rows.rows, bytes);
+  for (const int64_t position : rows.positions) {
+    message->Append(rows.rows + static_cast<size_t>(position) * rows.row_bytes, rows.row_bytes);
+  }
 }
 
 }  // namespace
@@ -180,15 +206,17 @@ size_t PushHeaderBytes(const PushHeader& header) {
 
 std::string WritePushRequest(const PushHeader& header, const PushRows& rows) {
   namespace f = push_request;
-  std::string message(
-      PushHeaderBytes(header) + rows.ids.size_bytes() + rows.ids.size() * rows.row_bytes, '\0');
-  auto* const begin = reinterpret_cast<std::byte*>(message.data());
-  std::byte* out = PutHeader(header, begin);
-  out = PutIds(f::kIds, rows.ids, out);
-  out = PutNumber(f::kDType, header.dtype, out);
-  out = PutRows(rows, out);
-  message.resize(static_cast<size_t>(out - begin));
-  return message;
+  const size_t small = PushHeaderBytes(header);
+  GrowingMessage message(small + rows.ids.size_bytes() + rows.ids.size() * rows.row_bytes);
+  message.AppendSmall(small, [&](std::byte* out) { return PutHeader(header, out); });
+  if (!rows.ids.empty()) {
+    message.AppendLength(f::kIds, rows.ids.size_bytes());
+    message.Append(reinterpret_cast<const std::byte*>(rows.ids.data()), rows.ids.size_bytes());
+  }
+  message.AppendSmall(2 * kLongestVarint,
+                      [&](std::byte* out) { return PutNumber(f::kDType, header.dtype, out); });
+  AppendRows(rows, &message);
+  return message.Take();
 }
 
 StatusOr<PushReply> ReadPushReply(Pieces pieces) {
