@@ -64,9 +64,6 @@ StatusOr<PartitionBook> PartitionBook::Create(const Schema& schema,
 int PartitionBook::NodeOwner(int node_type, int64_t id) const {
   return FindRange(nodes_[node_type], id);
 }
-int PartitionBook::EdgeOwner(int relation, int64_t id) const {
-  return FindRange(edges_[relation], id);
-}
 IdRange PartitionBook::NodeRange(int node_type, int part) const {
   return {nodes_[node_type][part], nodes_[node_type][part + 1]};
 }

@@ -34,7 +34,6 @@ class PartitionBook {
   [[nodiscard]] int num_parts() const { return num_parts_; }
   // Requires 0 <= id < count of the type (asserted; callers validate at the border).
   [[nodiscard]] int NodeOwner(int node_type, int64_t id) const;
-  [[nodiscard]] int EdgeOwner(int relation, int64_t id) const;
   [[nodiscard]] IdRange NodeRange(int node_type, int part) const;
   [[nodiscard]] IdRange EdgeRange(int relation, int part) const;
   [[nodiscard]] std::span<const int64_t> NodeBoundaries(int node_type) const;

@@ -5,21 +5,19 @@
 
 #include <fmt/format.h>
 
+#include "common/base/list_some.h"
+
 namespace halograph {
 namespace {
 
 constexpr size_t kNamesShown = 10;
 
-// "'a', 'b' and 5 more" for an error message.
+// For an error message.
 template <typename Items, typename NameOf>
 std::string ListNames(const Items& items, NameOf name_of) {
   if (items.empty()) return "none";
-  std::string text;
-  for (size_t i = 0; i < items.size() && i < kNamesShown; ++i) {
-    text += fmt::format("{}'{}'", i == 0 ? "" : ", ", name_of(items[i]));
-  }
-  if (items.size() > kNamesShown) text += fmt::format(" and {} more", items.size() - kNamesShown);
-  return text;
+  return ListSome(items, kNamesShown,
+                  [&](const auto& item) { return fmt::format("'{}'", name_of(item)); });
 }
 
 // Index in `items`, which ascend by name, or NotFound.

@@ -7,6 +7,8 @@
 
 #include <fmt/ranges.h>
 
+#include "common/base/list_some.h"
+
 namespace halograph {
 namespace {
 
@@ -48,16 +50,9 @@ StatusOr<RelationFanouts> ParseRelation(std::string_view relation, std::string_v
 
 // At most ten triples.
 std::string Triples(const Schema& schema, const std::vector<int>& relations) {
-  std::vector<std::string> triples;
-  for (size_t i = 0; i < std::min(relations.size(), kMostNamed); ++i) {
-    const Relation& relation = schema.relations[static_cast<size_t>(relations[i])];
-    triples.push_back(fmt::format("'{}'", relation.triple()));
-  }
-  std::string text = fmt::format("{}", fmt::join(triples, ", "));
-  if (relations.size() > kMostNamed) {
-    text += fmt::format(" and {} more", relations.size() - kMostNamed);
-  }
-  return text;
+  return ListSome(relations, kMostNamed, [&](int relation) {
+    return fmt::format("'{}'", schema.relations[static_cast<size_t>(relation)].triple());
+  });
 }
 
 // A relation by its triple, else by its name.

@@ -1,23 +1,15 @@
 #include "trainer/run/unread_parts.h"
 
-#include <algorithm>
 #include <string>
 #include <vector>
 
-#include <fmt/format.h>
-
+#include "common/base/list_some.h"
 #include "common/base/log.h"
 
 namespace halograph {
 namespace {
 
-std::string Quoted(const std::vector<std::string>& names) {
-  constexpr size_t kMost = 5;
-  const auto shown = static_cast<ptrdiff_t>(std::min(names.size(), kMost));
-  std::string text = fmt::format("'{}'", fmt::join(names.begin(), names.begin() + shown, "', '"));
-  if (names.size() > kMost) text += fmt::format(" and {} more", names.size() - kMost);
-  return text;
-}
+constexpr size_t kNamed = 5;
 
 }  // namespace
 
@@ -47,13 +39,13 @@ void WarnOfUnreadParts(const Schema& schema, const TrainingTask& task) {
     spdlog::warn(
         "relations without edges: {}. The model gets nothing from them. If they should have edges, "
         "repair their input files and partition the graph again",
-        Quoted(empty));
+        ListSomeNames(empty, kNamed));
   }
   if (apart.empty()) return;
   spdlog::warn(
       "node types in no relation with edges: {}. No minibatch reads their nodes: their features "
       "and --embed have no effect. If they should have edges, look at the input's relations",
-      Quoted(apart));
+      ListSomeNames(apart, kNamed));
 }
 
 }  // namespace halograph

@@ -1,17 +1,20 @@
 #include "common/state/engine/step_collector.h"
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <utility>
 
 #include <fmt/format.h>
+
+#include "common/base/list_some.h"
 
 namespace halograph {
 namespace {
 
 constexpr size_t kPastRuns = 16;  // that are told from new ones
 constexpr int32_t kMaxWorldSize = 1 << 20;
-constexpr int kNamedRanks = 8;
+constexpr size_t kNamedRanks = 8;
 constexpr int64_t kMaxStep = int64_t{1} << 62;
 
 }  // namespace
@@ -156,16 +159,12 @@ std::string StepCollector::Missing() const {
   if (waiting_.empty()) return "";
   const int64_t due = DueStep();
   const auto found = waiting_.find(due);
-  std::string ranks;
-  int missing = 0;
+  std::vector<int32_t> missing;
   for (int32_t rank = 0; rank < memory_.world_size; ++rank) {
-    if (found != waiting_.end() && HasAll(found->second, rank)) continue;
-    if (++missing > kNamedRanks) continue;
-    ranks += fmt::format("{}{}", missing > 1 ? ", " : "", rank);
+    if (found == waiting_.end() || !HasAll(found->second, rank)) missing.push_back(rank);
   }
-  if (missing > kNamedRanks) ranks += fmt::format(" and {} more", missing - kNamedRanks);
-  return fmt::format("step {} waits for the push of rank {} (world size {})", due, ranks,
-                     memory_.world_size);
+  return fmt::format("step {} waits for the push of rank {} (world size {})", due,
+                     ListSome(missing, kNamedRanks, std::identity()), memory_.world_size);
 }
 
 }  // namespace halograph

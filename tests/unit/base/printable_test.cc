@@ -1,6 +1,12 @@
 #include "common/base/printable.h"
 
+#include <functional>
+#include <string>
+#include <vector>
+
 #include <gtest/gtest.h>
+
+#include "common/base/list_some.h"
 
 namespace halograph {
 namespace {
@@ -32,6 +38,14 @@ TEST(PrintableTest, LongTextIsCutBetweenCharacters) {
   EXPECT_EQ(Printable("abcd", 4), "abcd");
   EXPECT_EQ(Printable("abc\u00fc", 4), "abc...");
   EXPECT_EQ(Printable("a\nb", 4), "a...");
+}
+
+TEST(ListSomeTest, WhatIsLeftOutIsCounted) {
+  const std::vector<int> numbers = {3, 1, 2};
+  EXPECT_EQ(ListSome(numbers, 3, std::identity()), "3, 1, 2");
+  EXPECT_EQ(ListSome(numbers, 2, std::identity()), "3, 1 and 1 more");
+  EXPECT_EQ(ListSome(std::vector<int>(), 2, std::identity()), "");
+  EXPECT_EQ(ListSomeNames(std::vector<std::string>{"a", "b", "c", "d"}, 1), "'a' and 3 more");
 }
 
 TEST(PrintableTest, LinesKeepTheirEnds) {

@@ -27,7 +27,6 @@ TEST(PartitionBookTest, OwnersAndRangesSkipEmptyParts) {
   EXPECT_EQ(book.num_parts(), 3);
   EXPECT_EQ(book.NodeOwner(0, 2), 0);
   EXPECT_EQ(book.NodeOwner(0, 3), 2);
-  EXPECT_EQ(book.EdgeOwner(0, 4), 2);
   EXPECT_EQ(book.NodeRange(0, 1).size(), 0);
   EXPECT_EQ(book.EdgeRange(0, 2).begin, 4);
 }
