@@ -12,6 +12,7 @@
 #include "trainer/pipeline/known_edges.h"
 #include "trainer/pipeline/labeled_seeds.h"
 #include "trainer/tasks/held_out.h"
+#include "trainer/tasks/link_batch.h"
 #include "trainer/tasks/link_ranking.h"
 #include "trainer/tasks/link_scores.h"
 #include "trainer/tasks/task.h"
@@ -23,21 +24,6 @@ constexpr Metric kMrr{.key = "mrr", .label = "MRR", .sums = kRankSums, .comparab
 
 // What a minibatch was drawn for, as its labels say.
 enum Tag : int64_t { kTraining = 0, kEvaluation = 1 };
-
-torch::Tensor Borrowed(const std::vector<int32_t>& values) {
-  return torch::from_blob(const_cast<int32_t*>(values.data()), {std::ssize(values)}, torch::kInt32);
-}
-
-// The rows of a run that one end is asked for, with its negatives.
-struct Asked {
-  bool tails = true;
-  int given_type = 0, candidate_type = 0;
-  torch::Tensor relations;           // int64 [n]
-  torch::Tensor given, truth;        // rows of both ends: [n, dim]
-  torch::Tensor given_at, truth_at;  // their nodes' positions in the minibatch, int32 [n]
-  // As they were drawn; not defined where none were.
-  torch::Tensor negatives = {}, negatives_at = {};
-};
 
 struct EndScores {
   torch::Tensor truth;      // [n]
@@ -123,7 +109,7 @@ class LinkPrediction final : public TrainingTask {
         [this](const auto& outputs, const PreparedBatch& batch, std::vector<LinkQuery>* queries,
                std::vector<torch::Tensor>* rows, std::vector<torch::Tensor>* truths) {
           for (const Asked& asked : AskedOf(outputs, batch)) {
-            AddQueries(asked, batch, queries);
+            AddQueries(asked, batch.minibatch, queries);
             // Rows of their own: those of a score may be a view of the whole minibatch's.
             rows->push_back(scorer_.Queries(asked.given, asked.relations).clone());
             truths->push_back(scorer_.Each(rows->back(), asked.truth));
@@ -149,13 +135,13 @@ class LinkPrediction final : public TrainingTask {
   }
 
   [[nodiscard]] std::vector<Asked> AskedOf(const std::vector<torch::Tensor>& outputs,
-                                           const PreparedBatch& batch) const;
+                                           const PreparedBatch& batch) const {
+    return halograph::AskedOf(*schema_, SpecOf(batch), outputs, batch);
+  }
   [[nodiscard]] EndScores ScoresOf(const Asked& asked, const NegativeSpec& spec);
   [[nodiscard]] EndScores InBatch(const Asked& asked, const torch::Tensor& queries, int64_t count);
   [[nodiscard]] torch::Tensor LossOf(const EndScores& scores) const;
   void AddRanksOf(const EndScores& scores);
-  static void AddQueries(const Asked& asked, const PreparedBatch& batch,
-                         std::vector<LinkQuery>* queries);
 
   const Schema* const schema_;
   const std::string name_;
@@ -166,47 +152,6 @@ class LinkPrediction final : public TrainingTask {
   const std::optional<KnownEdges> known_;     // where evaluation ranks among all nodes
   std::array<double, kRankSums> ranks_ = {};  // of what LossSum got last
 };
-
-std::vector<Asked> LinkPrediction::AskedOf(const std::vector<torch::Tensor>& outputs,
-                                           const PreparedBatch& batch) const {
-  const NegativeSpec spec = SpecOf(batch);
-  const torch::Tensor relations = LabelsOf(batch).select(1, 0).contiguous();
-  const EdgeLayout layout = LayOutEdges(
-      *schema_, {relations.data_ptr<int64_t>(), static_cast<size_t>(relations.numel())}, spec);
-  std::vector<torch::Tensor> rows, at;  // of each list's seeds
-  for (size_t i = 0; i < layout.lists.size(); ++i) {
-    at.push_back(Borrowed(batch.minibatch.seed_positions[i]));
-    rows.push_back(torch::embedding(outputs[layout.lists[i].type], at.back()));
-  }
-  std::vector<Asked> all;
-  for (const EdgeRun& run : layout.runs) {
-    const int64_t n = run.rows.size();
-    const int64_t drawn = spec.shared ? spec.count : spec.count * n;
-    const auto ask = [&](bool tails, int given, int64_t given_first, int truth, int64_t truth_first,
-                         int64_t negatives) {
-      Asked asked{.tails = tails,
-                  .given_type = layout.lists[given].type,
-                  .candidate_type = layout.lists[truth].type,
-                  .relations = relations.narrow(0, run.rows.begin, n),
-                  .given = rows[given].narrow(0, given_first, n),
-                  .truth = rows[truth].narrow(0, truth_first, n),
-                  .given_at = at[given].narrow(0, given_first, n),
-                  .truth_at = at[truth].narrow(0, truth_first, n)};
-      if (negatives >= 0) {
-        asked.negatives = rows[truth].narrow(0, negatives, drawn);
-        asked.negatives_at = at[truth].narrow(0, negatives, drawn);
-      }
-      all.push_back(std::move(asked));
-    };
-    if (spec.tails()) {
-      ask(true, run.source_list, run.sources, run.destination_list, run.destinations, run.tails);
-    }
-    if (spec.heads()) {
-      ask(false, run.destination_list, run.destinations, run.source_list, run.sources, run.heads);
-    }
-  }
-  return all;
-}
 
 EndScores LinkPrediction::ScoresOf(const Asked& asked, const NegativeSpec& spec) {
   const torch::Tensor queries = scorer_.Queries(asked.given, asked.relations);
@@ -264,18 +209,6 @@ void LinkPrediction::AddRanksOf(const EndScores& scores) {
       (scores.negatives > -std::numeric_limits<double>::infinity()).any(1).nonzero().squeeze(1);
   const RankCounts counts = CompareScores(scores.truth, scores.negatives);
   AddRanks(counts.greater.index_select(0, ranked), counts.equal.index_select(0, ranked), ranks_);
-}
-
-void LinkPrediction::AddQueries(const Asked& asked, const PreparedBatch& batch,
-                                std::vector<LinkQuery>* queries) {
-  const auto* const relations = asked.relations.data_ptr<int64_t>();
-  const auto* const given = asked.given_at.data_ptr<int32_t>();
-  for (int64_t i = 0; i < asked.relations.numel(); ++i) {
-    queries->push_back({.candidate_type = asked.candidate_type,
-                        .relation = relations[i],
-                        .tails = asked.tails ? 1 : 0,
-                        .given = batch.minibatch.nodes[asked.given_type][given[i]]});
-  }
 }
 
 // A knowledge graph, and any graph whose edges have a direction, may well have the way back of an
