@@ -29,40 +29,63 @@ std::vector<RelationSet> SetsOf(const GraphInfo& info, const Task& task, std::st
   return sets;
 }
 
-Status CheckLabelsAreOnes(const TaskSet& read, const std::string& where) {
+// Rows of one relation, as they come. `given_negative`: of each; empty: all are edges.
+using UseRows = std::function<void(int relation, std::span<const int64_t> pairs,
+                                   const std::vector<bool>& given_negative)>;
+
+// `zero`: whether a label of 0 is right.
+Status WrongLabel(std::string_view set, bool zero, const std::string& where, int64_t row,
+                  double label) {
+  if (set == "train" && label == 0) {
+    return OutOfRange(
+        "{}: row {} has label 0: a negative that is given. Only validation and test sets have such "
+        "rows, since training draws its own negatives: leave them out of the train set",
+        where, row);
+  }
+  return OutOfRange(
+      "{}: row {} has label {}: expected 1, an edge{}. Correct it, or leave the row out", where,
+      row, label, zero ? ", or 0, a negative that is given" : "");
+}
+
+// Which rows of a piece of a set are negatives; empty: none.
+StatusOr<std::vector<bool>> GivenNegatives(const TaskSet& read, const std::string& where) {
+  std::vector<bool> given;
   const auto labels = read.Find("labels");
-  if (!labels.ok()) return OkStatus();
+  if (!labels.ok()) return given;
   const TaskArray& array = **labels;
+  const bool zero = read.spec.set != "train" && array.spec.dim == 1;
   std::vector<double> values(array.data.size() / DTypeSize(array.spec.dtype));
   ConvertToDouble(array.spec.dtype, array.data.data(), values.size(), values.data());
   for (size_t i = 0; i < values.size(); ++i) {
     if (values[i] == 1) continue;
-    return OutOfRange(
-        "{}: row {} has label {}: a negative that is given. Link prediction takes every row as an "
-        "edge and draws its own negatives: leave such rows out of the input",
-        where, read.rows.begin + static_cast<int64_t>(i) / array.spec.dim, values[i]);
+    if (!zero || values[i] != 0) {
+      return WrongLabel(read.spec.set, zero, where,
+                        read.rows.begin + static_cast<int64_t>(i) / array.spec.dim, values[i]);
+    }
+    given.resize(values.size());
+    given[i] = true;
   }
-  return OkStatus();
+  return given;
 }
 
 // Rows `rows` of one relation's set, a piece at a time.
 Status ReadRange(KVStore& kv, const Task& task, std::string_view set, const RelationSet& of,
-                 IdRange rows, const UseEdges& use) {
+                 IdRange rows, const UseRows& use) {
   for (int64_t begin = rows.begin; begin < rows.end; begin += kEdgesAtOnce) {
     CallContext context;
     HG_ASSIGN_OR_RETURN(const TaskSet read,
                         kv.ReadTaskSet({task.name, std::string(set), of.triple},
                                        {begin, std::min(rows.end, begin + kEdgesAtOnce)}, context));
-    HG_RETURN_IF_ERROR(CheckLabelsAreOnes(
-        read, fmt::format("task '{}', {} set of '{}'", task.name, set, of.triple)));
-    use(of.relation, read.seeds());
+    const std::string where = fmt::format("task '{}', {} set of '{}'", task.name, set, of.triple);
+    HG_ASSIGN_OR_RETURN(const std::vector<bool> given, GivenNegatives(read, where));
+    use(of.relation, read.seeds(), given);
   }
   return OkStatus();
 }
 
 // Rows `rows` of all relations together.
 Status ReadEdges(KVStore& kv, const Task& task, std::string_view set, IdRange rows,
-                 const UseEdges& use) {
+                 const UseRows& use) {
   const std::vector<RelationSet> sets = SetsOf(kv.info(), task, set);
   int64_t first = 0;  // the row that the next piece begins with
   for (int part = 0; part < kv.info().book.num_parts(); ++part) {
@@ -78,6 +101,14 @@ Status ReadEdges(KVStore& kv, const Task& task, std::string_view set, IdRange ro
     }
   }
   return OkStatus();
+}
+
+bool HasLabels(const Task& task, std::string_view set) {
+  return std::any_of(task.sets.begin(), task.sets.end(), [&](const TaskSetSpec& spec) {
+    return spec.set == set &&
+           std::any_of(spec.arrays.begin(), spec.arrays.end(),
+                       [](const TensorSpec& array) { return array.name == "labels"; });
+  });
 }
 
 }  // namespace
@@ -128,21 +159,58 @@ StatusOr<EdgeRows> ReadEdgeRows(KVStore& kv, const Task& task, std::string_view 
   rows.sources.reserve(count);
   rows.destinations.reserve(count);
   rows.relations.reserve(count);
-  HG_RETURN_IF_ERROR(
-      ReadEdges(kv, task, set, shard, [&](int relation, std::span<const int64_t> pairs) {
+  HG_RETURN_IF_ERROR(ReadEdges(
+      kv, task, set, shard,
+      [&](int relation, std::span<const int64_t> pairs, const std::vector<bool>& given) {
+        if (!given.empty()) {
+          rows.given_negative.resize(rows.sources.size());
+          rows.given_negative.insert(rows.given_negative.end(), given.begin(), given.end());
+        }
         for (size_t i = 0; i + 1 < pairs.size(); i += 2) {
           rows.sources.push_back(pairs[i]);
           rows.destinations.push_back(pairs[i + 1]);
           rows.relations.push_back(relation);
         }
       }));
+  if (!rows.given_negative.empty()) rows.given_negative.resize(rows.sources.size());
   return rows;
 }
 
 Status ForEachEdge(KVStore& kv, const Task& task, std::string_view set, const UseEdges& use) {
   const std::vector<int64_t> part_rows = EdgePartRows(kv.info(), task, set);
   if (part_rows.empty()) return OkStatus();
-  return ReadEdges(kv, task, set, {0, part_rows.back()}, use);
+  std::vector<int64_t> edges;
+  return ReadEdges(
+      kv, task, set, {0, part_rows.back()},
+      [&](int relation, std::span<const int64_t> pairs, const std::vector<bool>& given) {
+        if (given.empty()) return use(relation, pairs);
+        edges.clear();
+        for (size_t i = 0; i < given.size(); ++i) {
+          if (given[i]) continue;
+          edges.insert(edges.end(), {pairs[2 * i], pairs[2 * i + 1]});
+        }
+        use(relation, edges);
+      });
+}
+
+StatusOr<RowKinds> CountRowKinds(KVStore& kv, const Task& task, std::string_view set,
+                                 int64_t enough) {
+  RowKinds kinds;
+  const std::vector<int64_t> part_rows = EdgePartRows(kv.info(), task, set);
+  if (part_rows.empty()) return kinds;
+  if (!HasLabels(task, set)) return RowKinds{.edges = part_rows.back()};
+  for (int64_t begin = 0; begin < part_rows.back(); begin += kEdgesAtOnce) {
+    const IdRange piece = {begin, std::min(part_rows.back(), begin + kEdgesAtOnce)};
+    HG_RETURN_IF_ERROR(ReadEdges(
+        kv, task, set, piece,
+        [&](int /*relation*/, std::span<const int64_t> pairs, const std::vector<bool>& given) {
+          const int64_t negatives = std::count(given.begin(), given.end(), true);
+          kinds.given_negatives += negatives;
+          kinds.edges += std::ssize(pairs) / 2 - negatives;
+        }));
+    if (kinds.edges > 0 && kinds.given_negatives >= enough) break;
+  }
+  return kinds;
 }
 
 }  // namespace halograph

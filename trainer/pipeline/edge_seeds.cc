@@ -147,6 +147,7 @@ void EdgeSeeds::Exclude(std::span<const size_t> edges, StepSeeds* step) const {
     of.destinations.push_back(destination);
   };
   for (const size_t edge : edges) {
+    if (!rows_.is_edge(edge)) continue;
     const int relation = rows_.relations[edge];
     add(relation, rows_.sources[edge], rows_.destinations[edge]);
     for (const int back : reverse_[relation]) {
@@ -162,7 +163,7 @@ Status EdgeSeeds::Collect(std::span<const int64_t> rows, uint64_t key, StepSeeds
   std::vector<int64_t> relations, labels;
   for (const size_t edge : edges) {
     relations.push_back(rows_.relations[edge]);
-    labels.insert(labels.end(), {rows_.relations[edge], tag_});
+    labels.insert(labels.end(), {rows_.relations[edge], tag_, rows_.is_edge(edge) ? 1 : 0});
   }
   const EdgeLayout layout = LayOutEdges(*schema_, relations, negatives_);
   for (const EdgeLayout::List& list : layout.lists) {

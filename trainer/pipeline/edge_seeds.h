@@ -1,6 +1,8 @@
 // The rows of a set of a link prediction task (DistDGLv2 section 6). A minibatch is about the ends
 // of its edges and of the negatives drawn for them; the edges themselves, and their way back, are
-// left out of what is sampled, in every layer: no node sees the edge that it is asked about.
+// left out of what is sampled, in every layer: no node sees the edge that it is asked about. A
+// negative that is given is no edge, and takes none away: what the graph has between its ends, the
+// model may know, and the nodes of other rows see what they would see without it.
 //
 // The way back of an edge u -> v of a relation: the edges v -> u of
 //   - the same relation, if it joins a node type with itself (an undirected graph stored both
@@ -62,7 +64,8 @@ class EdgeSeeds final : public SeedSource {
   [[nodiscard]] const NegativeSpec& negatives() const { return negatives_; }
 
   // Seeds as LayOutEdges has them. The rows are put in order: by RunOf, then relation, else as
-  // given. Labels: int64, kEdgeLabels columns of a row: its relation, and the tag.
+  // given. Labels: int64, kEdgeLabels columns of a row: its relation, the tag, and whether it is an
+  // edge (1) or a negative that is given (0).
   [[nodiscard]] Status Collect(std::span<const int64_t> rows, uint64_t key,
                                StepSeeds* step) const override;
 
@@ -80,6 +83,6 @@ class EdgeSeeds final : public SeedSource {
   std::vector<std::vector<int>> reverse_;  // of each relation
 };
 
-inline constexpr int64_t kEdgeLabels = 2;
+inline constexpr int64_t kEdgeLabels = 3;
 
 }  // namespace halograph

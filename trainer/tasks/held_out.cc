@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <numeric>
 #include <span>
 #include <utility>
 #include <vector>
@@ -28,10 +27,11 @@ class Search {
       : graph_(graph),
         rows_(rows),
         cancel_(cancel),
-        order_(rows.sources.size()),
         has_back_(rows.sources.size()),
         present_(graph.info().schema.relations.size()) {
-    std::iota(order_.begin(), order_.end(), size_t{0});
+    for (size_t row = 0; row < rows_.sources.size(); ++row) {
+      if (rows_.is_edge(row)) order_.push_back(row);
+    }
     std::stable_sort(order_.begin(), order_.end(),
                      [&](size_t a, size_t b) { return rows_.relations[a] < rows_.relations[b]; });
     for (size_t begin = 0; begin < order_.size();) {
@@ -74,7 +74,7 @@ class Search {
   // Edges, ways back, and the edges that are there by relation: float64, to be added up over ranks.
   [[nodiscard]] torch::Tensor Sums() const {
     std::vector<double> sums = {
-        static_cast<double>(rows_.sources.size()),
+        static_cast<double>(order_.size()),
         static_cast<double>(std::count(has_back_.begin(), has_back_.end(), true))};
     sums.insert(sums.end(), present_.begin(), present_.end());
     return torch::tensor(sums, torch::kFloat64);

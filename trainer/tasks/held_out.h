@@ -12,7 +12,7 @@ namespace halograph {
 
 // Of a set, over all ranks.
 struct HeldOutFound {
-  int64_t rows = 0;
+  int64_t rows = 0;       // edges
   int64_t present = 0;    // that the graph has
   int64_t ways_back = 0;  // whose way back it has (ReverseRelations of pipeline/edge_seeds.h)
   // The relation that most of `present` are of, and how many; -1: none is there.
@@ -21,12 +21,12 @@ struct HeldOutFound {
 };
 
 // Looks for every edge of `rows`, a rank's of a set, among the in-edges of its destination, and for
-// its way back among those of its source. The in-edges of a node are read once a relation, those
-// of kHeldOutNodesTogether nodes at a time. Takes 10 bytes an edge.
-// Ranks have uneven work: they meet after every kHeldOutRequestsTogether requests of the slowest,
-// so that none waits longer in a collective than these take. So all ranks must call it, those
-// without rows too.
-// The same on all ranks. Errors as GraphStore::Sample and Communicator.
+// its way back among those of its source; for negatives that are given it does not look. The
+// in-edges of a node are read once a relation, those of kHeldOutNodesTogether nodes at a time.
+// Takes 10 bytes an edge. Ranks have uneven work: they meet after every kHeldOutRequestsTogether
+// requests of the slowest, so that none waits longer in a collective than these take. So all ranks
+// must call it, those without rows too. The same on all ranks. Errors as GraphStore::Sample and
+// Communicator.
 inline constexpr int64_t kHeldOutNodesTogether = 256;
 inline constexpr int kHeldOutRequestsTogether = 16;
 [[nodiscard]] StatusOr<HeldOutFound> FindHeldOut(GraphStore& graph, const EdgeRows& rows,

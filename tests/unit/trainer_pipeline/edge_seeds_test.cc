@@ -147,7 +147,7 @@ TEST_F(EdgeSeedsTest, SeedsAreBothEndsThenNegativesOfEachEnd) {
   const auto labels = step.labels.As<int64_t>();
   ASSERT_EQ(step.labels.rows(), 3);
   std::vector<int64_t> relations;
-  for (size_t i = 0; i < labels.size(); i += 2) {
+  for (size_t i = 0; i < labels.size(); i += kEdgeLabels) {
     relations.push_back(labels[i]);
     EXPECT_EQ(labels[i + 1], 7);
   }
@@ -339,20 +339,90 @@ TEST(EdgeTaskTest, SetsOfNodesTriplesAndNoTrainEdgesAreRefused) {
   EXPECT_THAT(Message(CheckEdgeTask({}, task)), HasSubstr("task 't' has no train edges"));
 }
 
-TEST(EdgeTaskLabelsTest, ARowThatIsNoEdgeIsRefusedWithItsPlace) {
-  TestFolder folder;
-  TestGraphSpec spec = Shop();
-  spec.tasks[0].sets[2].arrays.push_back(MakeTensor<float>("labels", {0}));
-  spec.tasks[0].sets[3].arrays.push_back(MakeTensor<int64_t>("labels", {1, 1}));
-  const auto graph = WriteTestGraph(spec, folder.path() / "graph");
-  ASSERT_TRUE(graph.ok()) << graph.status();
-  auto stores = *OpenLocalStores(*graph, VerifyLevel::kContents, 0);
-  const Task& task = stores.kv->info().schema.tasks.front();
-  EXPECT_TRUE(ReadEdgeRows(*stores.kv, task, "test", {}).ok()) << "all are edges";
-  const Status status = ReadEdgeRows(*stores.kv, task, "valid", {}).status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kOutOfRange) << "which one rank alone may meet";
-  EXPECT_THAT(Message(status),
-              HasSubstr("task 'links', valid set of 'item:near:item': row 0 has label 0"));
+// The graph of Shop with labels of its sets, in order: two train sets, valid (one row), test.
+class EdgeLabelsTest : public testing::Test {
+ protected:
+  void Write(const std::vector<int64_t>& train, const std::vector<float>& valid,
+             const std::vector<int64_t>& test) {
+    TestGraphSpec spec = Shop();
+    std::vector<TestTaskSet>& sets = spec.tasks[0].sets;
+    if (!train.empty()) sets[1].arrays.push_back(MakeTensor("labels", train));
+    if (!valid.empty()) sets[2].arrays.push_back(MakeTensor("labels", valid));
+    if (!test.empty()) sets[3].arrays.push_back(MakeTensor("labels", test));
+    stores_ = {};
+    auto stores = OpenLocalStores(WriteGraphInto(&folder_, spec), VerifyLevel::kContents, 0);
+    ASSERT_TRUE(stores.ok()) << stores.status();
+    stores_ = std::move(*stores);
+  }
+  [[nodiscard]] const Task& task() const { return stores_.kv->info().schema.tasks.front(); }
+  [[nodiscard]] StatusOr<EdgeRows> Read(const char* set) {
+    return ReadEdgeRows(*stores_.kv, task(), set, {});
+  }
+  void ExpectRefused(const char* set, const std::string& why) {
+    const Status status = Read(set).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kOutOfRange) << "which one rank alone may meet";
+    EXPECT_THAT(Message(status), HasSubstr(why));
+  }
+
+  std::unique_ptr<TestFolder> folder_;
+  LocalStores stores_;
+};
+
+TEST_F(EdgeLabelsTest, AreWrongWithTheirPlace) {
+  Write({1, 1, 0, 1}, {2}, {1, -1});  // stored by part: the third of train is row 3
+  ExpectRefused(
+      "train",
+      "task 'links', train set of 'item:near:item': row 3 has label 0: a negative that is "
+      "given. Only validation and test sets have such rows");
+  ExpectRefused("valid",
+                "task 'links', valid set of 'item:near:item': row 0 has label 2: expected 1, an "
+                "edge, or 0, a negative that is given");
+  ExpectRefused("test", "has label -1: expected 1, an edge, or 0");
+  Write({1, 1, 3, 1}, {0.5}, {1, 1});
+  ExpectRefused("train", "row 3 has label 3: expected 1, an edge. Correct it");
+  ExpectRefused("valid", "row 0 has label 0.5");
+  EXPECT_TRUE(Read("test")->given_negative.empty()) << "all are edges";
+}
+
+TEST_F(EdgeLabelsTest, AGivenNegativeIsNoEdge) {
+  Write({}, {0}, {1, 0});  // of user:likes:item: 0 -> 4 and not 1 -> 5
+  const Schema& schema = stores_.kv->info().schema;
+  const int64_t likes = *schema.RelationIndex("user:likes:item");
+  const int64_t user = GlobalNodeIds(Shop(), "user")[1], item = GlobalNodeIds(Shop(), "item")[5];
+  const EdgeRows rows = *Read("test");
+  ASSERT_EQ(rows.given_negative.size(), 2U);
+  const size_t negative = rows.is_edge(0) ? 1 : 0;
+  EXPECT_FALSE(rows.is_edge(negative));
+  EXPECT_EQ(rows.sources[negative], user);
+  EXPECT_EQ(rows.destinations[negative], item);
+
+  const auto known = *KnownEdges::Read(*stores_.kv, task(), CorruptedEnds::kTails);
+  for (const auto& entry : known.TailsOf(likes, user)) EXPECT_NE(entry.other, item);
+  EXPECT_EQ(known.TailsOf(likes, GlobalNodeIds(Shop(), "user")[0]).size(), 2U) << "0 -> 4 is";
+
+  const EdgeSeeds source(&schema, rows, {.sampling = NegativeSampling::kInBatch, .count = 0});
+  StepSeeds step;
+  ASSERT_TRUE(source.Collect(std::vector<int64_t>{0, 1}, 1, &step).ok());
+  const auto labels = step.labels.As<int64_t>();
+  ASSERT_EQ(labels.size(), 2U * kEdgeLabels);
+  EXPECT_EQ(labels[2] + labels[kEdgeLabels + 2], 1) << "one edge";
+  ASSERT_EQ(step.exclude.size(), 2U) << "likes and its way back";
+  for (const auto& excluded : step.exclude) {
+    ASSERT_EQ(excluded.sources.size(), 1U);
+    EXPECT_NE(excluded.relation == likes ? excluded.sources[0] : excluded.destinations[0], user);
+  }
+}
+
+TEST_F(EdgeLabelsTest, KindsOfRowsAreCounted) {
+  Write({1, 1, 1, 1}, {0}, {1, 0});
+  const auto count = [&](const char* set, int64_t enough) {
+    const RowKinds kinds = *CountRowKinds(*stores_.kv, task(), set, enough);
+    return std::pair(kinds.edges, kinds.given_negatives);
+  };
+  EXPECT_EQ(count("train", 5), std::pair(int64_t{10}, int64_t{0}));
+  EXPECT_EQ(count("valid", 5), std::pair(int64_t{0}, int64_t{1}));
+  EXPECT_EQ(count("test", 1), std::pair(int64_t{1}, int64_t{1}));
+  EXPECT_EQ(count("none", 1), std::pair(int64_t{0}, int64_t{0}));
 }
 
 }  // namespace
