@@ -2,7 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
+#include <vector>
 
+#include "common/base/status.h"
 #include "common/program/options.h"
 #include "trainer/pipeline/edge_layout.h"
 
@@ -21,6 +24,18 @@ enum class LinkLoss : uint8_t {
 // What to do with edges of the valid and test sets that the graph has.
 enum class HeldOutEdges : uint8_t { kRefuse, kKeep };
 
+// Of K, and of how many there are: ranks exchange the scores of the K best negatives.
+inline constexpr int64_t kMostHitsAt = int64_t{1} << 16;
+inline constexpr size_t kMostHits = 16;
+[[nodiscard]] inline Status CheckHitsAt(const std::vector<int64_t>& at) {
+  std::set<int64_t> seen;
+  for (const int64_t k : at) {
+    if (!seen.insert(k).second) return InvalidArgument("{} is there twice", k);
+  }
+  if (at.size() <= kMostHits) return OkStatus();
+  return InvalidArgument("{} numbers, expected at most {}", at.size(), kMostHits);
+}
+
 struct LinkOptions {
   LinkScore score = LinkScore::kDot;
   int64_t dim = 64;
@@ -31,6 +46,7 @@ struct LinkOptions {
   CorruptedEnds ends = CorruptedEnds::kTails;
   int64_t eval_negatives = 1000;  // 0: all nodes
   HeldOutEdges held_out = HeldOutEdges::kRefuse;
+  std::vector<int64_t> hits_at = {};  // empty: as HitsAt has it
 
   [[nodiscard]] NegativeSpec training() const {
     return {.sampling = sampling, .ends = ends, .count = negatives, .shared = shared};
@@ -39,6 +55,15 @@ struct LinkOptions {
   [[nodiscard]] NegativeSpec evaluation() const {
     if (eval_negatives == 0) return training();
     return {.ends = ends, .count = eval_negatives, .shared = true};
+  }
+
+  // Where the data gives the negatives of evaluation, none are drawn.
+  [[nodiscard]] static NegativeSpec with_given() {
+    return {.sampling = NegativeSampling::kInBatch, .count = 0};
+  }
+  // Each K of hits at K, where the data gives negatives (link_hits.h).
+  [[nodiscard]] std::vector<int64_t> HitsAt() const {
+    return hits_at.empty() ? std::vector<int64_t>{20, 50, 100} : hits_at;
   }
 
   void AddRows(OptionTable& table) {
@@ -94,6 +119,14 @@ struct LinkOptions {
                    {{"refuse", HeldOutEdges::kRefuse}, {"keep", HeldOutEdges::kKeep}},
                    "what to do where the graph has edges of the valid or test set, which training "
                    "would see: refuse to begin, or keep them")
+        .AllRanks();
+    table
+        .Add("hits-at", &hits_at,
+             "of data that gives negatives to evaluate with: each K of hits at K, the share of "
+             "edges that score above the K-th best of them; the first K says which epoch is best")
+        .Range(1, kMostHitsAt)
+        .Check(CheckHitsAt)
+        .DefaultText("20,50,100")
         .AllRanks();
   }
 };

@@ -11,8 +11,11 @@
 #include "trainer/pipeline/edge_seeds.h"
 #include "trainer/pipeline/known_edges.h"
 #include "trainer/pipeline/labeled_seeds.h"
+#include "trainer/tasks/given_negatives.h"
 #include "trainer/tasks/held_out.h"
 #include "trainer/tasks/link_batch.h"
+#include "trainer/tasks/link_figures.h"
+#include "trainer/tasks/link_hits.h"
 #include "trainer/tasks/link_ranking.h"
 #include "trainer/tasks/link_scores.h"
 #include "trainer/tasks/task.h"
@@ -20,10 +23,23 @@
 namespace halograph {
 namespace {
 
-constexpr Metric kMrr{.key = "mrr", .label = "MRR", .sums = kRankSums, .comparable = false};
+std::unique_ptr<const LinkFigures> RankFigures() {
+  std::vector<std::string> keys = {"mrr"};
+  keys.insert(keys.end(), std::begin(kHitsKeys), std::end(kHitsKeys));
+  return std::make_unique<LinkFigures>(std::move(keys), "MRR");
+}
 
 // What a minibatch was drawn for, as its labels say.
-enum Tag : int64_t { kTraining = 0, kEvaluation = 1 };
+enum Tag : int64_t {
+  kTraining = 0,
+  kEvaluation = 1,
+  kEvaluationWithGiven = 2,  // negatives: none are drawn
+};
+
+Tag TagOf(const PreparedBatch& batch) {
+  const std::span<const int64_t> labels = batch.labels.As<int64_t>();
+  return labels.empty() ? kTraining : static_cast<Tag>(labels[1]);
+}
 
 struct EndScores {
   torch::Tensor truth;      // [n]
@@ -37,14 +53,16 @@ struct EdgeSets {
 class LinkPrediction final : public TrainingTask {
  public:
   LinkPrediction(const Schema* schema, const Task& task, const LinkOptions& options, EdgeSets sets,
-                 std::optional<KnownEdges> known)
+                 std::optional<KnownEdges> known, std::vector<int64_t> hits_at)
       : schema_(schema),
         name_(task.name),
         relations_(RelationsOf(*schema, task)),
         options_(options),
         scorer_(options.score, std::ssize(schema->relations), options.dim),
         sets_(std::move(sets)),
-        known_(std::move(known)) {}
+        known_(std::move(known)),
+        hits_at_(std::move(hits_at)),
+        figures_(hits_at_.empty() ? RankFigures() : HitsFigures(hits_at_)) {}
 
   const std::string& name() const override { return name_; }
   std::vector<int> seed_types() const override {
@@ -73,6 +91,7 @@ class LinkPrediction final : public TrainingTask {
 
   torch::Tensor LossSum(const std::vector<torch::Tensor>& outputs,
                         const PreparedBatch& batch) override {
+    if (TagOf(batch) == kEvaluationWithGiven) return LossOf(ScoresOfGiven(outputs, batch));
     torch::Tensor loss = torch::zeros({});
     ranks_.fill(0);
     for (const Asked& asked : AskedOf(outputs, batch)) {
@@ -84,25 +103,26 @@ class LinkPrediction final : public TrainingTask {
     return loss / static_cast<double>(num_ends());
   }
 
-  const Metric& metric() const override { return kMrr; }
+  const Metric& metric() const override { return figures_->metric(); }
   void Measure(const std::vector<torch::Tensor>& /*outputs*/, const PreparedBatch& /*batch*/,
                std::span<double> sums) override {
+    if (!hits_at_.empty()) return;  // of training, which no negatives are given for
     for (size_t i = 0; i < kRankSums; ++i) sums[i] += ranks_[i];
   }
-  double MetricOf(std::span<const double> sums) const override {
-    return sums[0] / sums[kRankSums - 1];
-  }
+  double MetricOf(std::span<const double> sums) const override { return figures_->First(sums); }
   std::vector<MetricValue> MoreMetrics(std::span<const double> sums) const override {
-    std::vector<MetricValue> hits;
-    for (size_t i = 0; i < std::size(kHitsAt); ++i) {
-      hits.push_back({kHitsKeys[i], sums[i + 1] / sums[kRankSums - 1]});
-    }
-    return hits;
+    return figures_->Others(sums);
   }
 
   bool predicts_outputs() const override { return true; }
 
   std::unique_ptr<NodeSweep> StartSweep(BatchPurpose set) override {
+    if (!hits_at_.empty()) {
+      return std::make_unique<LinkHits>(hits_at_,
+                                        [this](const auto& outputs, const PreparedBatch& batch) {
+                                          return ScoresOfGiven(outputs, batch);
+                                        });
+    }
     if (!known_.has_value()) return nullptr;
     return std::make_unique<LinkRanking>(
         Find(set), num_ends(), &scorer_, &*known_,
@@ -129,9 +149,10 @@ class LinkPrediction final : public TrainingTask {
     return found.has_value() ? &*found : nullptr;
   }
   [[nodiscard]] NegativeSpec SpecOf(const PreparedBatch& batch) const {
-    const std::span<const int64_t> labels = batch.labels.As<int64_t>();
-    return !labels.empty() && labels[1] == kEvaluation ? options_.evaluation()
-                                                       : options_.training();
+    const Tag tag = TagOf(batch);
+    return tag == kTraining     ? options_.training()
+           : tag == kEvaluation ? options_.evaluation()
+                                : LinkOptions::with_given();
   }
 
   [[nodiscard]] std::vector<Asked> AskedOf(const std::vector<torch::Tensor>& outputs,
@@ -141,6 +162,9 @@ class LinkPrediction final : public TrainingTask {
   [[nodiscard]] EndScores ScoresOf(const Asked& asked, const NegativeSpec& spec);
   [[nodiscard]] EndScores InBatch(const Asked& asked, const torch::Tensor& queries, int64_t count);
   [[nodiscard]] torch::Tensor LossOf(const EndScores& scores) const;
+  [[nodiscard]] GivenScores ScoresOfGiven(const std::vector<torch::Tensor>& outputs,
+                                          const PreparedBatch& batch);
+  [[nodiscard]] static torch::Tensor LossOf(const GivenScores& scores);
   void AddRanksOf(const EndScores& scores);
 
   const Schema* const schema_;
@@ -149,7 +173,9 @@ class LinkPrediction final : public TrainingTask {
   const LinkOptions options_;
   LinkScorer scorer_;
   EdgeSets sets_;
-  const std::optional<KnownEdges> known_;     // where evaluation ranks among all nodes
+  const std::optional<KnownEdges> known_;  // where evaluation ranks among all nodes
+  const std::vector<int64_t> hits_at_;     // where it is against given negatives, else empty
+  const std::unique_ptr<const LinkFigures> figures_;
   std::array<double, kRankSums> ranks_ = {};  // of what LossSum got last
 };
 
@@ -201,6 +227,24 @@ torch::Tensor LinkPrediction::LossOf(const EndScores& scores) const {
   const torch::Tensor counts =
       (scores.negatives > -std::numeric_limits<double>::infinity()).sum(1).clamp_min(1);
   return F::softplus(-scores.truth).sum() + (F::softplus(scores.negatives).sum(1) / counts).sum();
+}
+
+GivenScores LinkPrediction::ScoresOfGiven(const std::vector<torch::Tensor>& outputs,
+                                          const PreparedBatch& batch) {
+  std::vector<torch::Tensor> runs;  // of the rows, in order
+  for (const Asked& asked : AskedOf(outputs, batch)) {
+    runs.push_back(scorer_.Each(scorer_.Queries(asked.given, asked.relations), asked.truth));
+  }
+  const torch::Tensor scores = torch::cat(runs);
+  const torch::Tensor edges = LabelsOf(batch).select(1, 2) == 1;
+  return {.edges = scores.masked_select(edges),
+          .negatives = scores.masked_select(edges.logical_not())};
+}
+
+// Binary cross entropy of the rows: whether each is an edge.
+torch::Tensor LinkPrediction::LossOf(const GivenScores& scores) {
+  namespace F = torch::nn::functional;
+  return F::softplus(-scores.edges).sum() + F::softplus(scores.negatives).sum();
 }
 
 void LinkPrediction::AddRanksOf(const EndScores& scores) {
@@ -268,25 +312,30 @@ StatusOr<std::unique_ptr<TrainingTask>> OpenLinkPrediction(KVStore& kv, const Ta
   const LinkOptions& link = options.link;
   HG_RETURN_IF_ERROR(CheckEdgeTask(schema, task));
   HG_RETURN_IF_ERROR(CheckOtherNodes(schema, task, link));
+  HG_ASSIGN_OR_RETURN(const bool given, HasGivenNegatives(kv, task, link, who));
   NodeDrawers drawers;
   if (link.sampling == NegativeSampling::kDegree) {
     HG_ASSIGN_OR_RETURN(drawers, DrawersByDegree(kv, task));
   }
+  const NegativeSpec evaluation = given ? LinkOptions::with_given() : link.evaluation();
   EdgeSets sets;
   for (auto [set, name_of_set] :
        {std::pair{&sets.train, "train"}, {&sets.valid, "valid"}, {&sets.test, "test"}}) {
     HG_ASSIGN_OR_RETURN(EdgeRows rows, ReadEdgeRows(kv, task, name_of_set, who));
     if (rows.part_rows.empty() || rows.part_rows.back() == 0) continue;
     const bool train = set == &sets.train;
-    set->emplace(&schema, std::move(rows), train ? link.training() : link.evaluation(), drawers,
-                 train ? kTraining : kEvaluation);
+    set->emplace(&schema, std::move(rows), train ? link.training() : evaluation, drawers,
+                 train   ? kTraining
+                 : given ? kEvaluationWithGiven
+                         : kEvaluation);
   }
   std::optional<KnownEdges> known;
-  if (link.eval_negatives == 0 && (sets.valid.has_value() || sets.test.has_value())) {
+  if (!given && link.eval_negatives == 0 && (sets.valid.has_value() || sets.test.has_value())) {
     HG_ASSIGN_OR_RETURN(known, KnownEdges::Read(kv, task, link.ends));
   }
   return std::unique_ptr<TrainingTask>(
-      std::make_unique<LinkPrediction>(&schema, task, link, std::move(sets), std::move(known)));
+      std::make_unique<LinkPrediction>(&schema, task, link, std::move(sets), std::move(known),
+                                       given ? link.HitsAt() : std::vector<int64_t>()));
 }
 
 }  // namespace halograph

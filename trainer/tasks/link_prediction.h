@@ -9,7 +9,9 @@
 // ranks among all nodes (link_ranking.h).
 // Metrics: mean reciprocal rank, and the share of ranks up to 1, 3 and 10, over edges and the ends
 // that are asked for; a rank is the mean of the optimistic and the pessimistic one, as in OGB's
-// evaluator.
+// evaluator. Where the validation and test sets come with negatives, nothing is drawn for these
+// sets: their metrics are hits at K against the given ones (link_hits.h), their loss is the binary
+// cross entropy of all rows, and training has no metric.
 // Predictions: the rows that edges are scored by, of the nodes at the destinations of the task's
 // first relation. Knows no libtorch.
 #pragma once
@@ -27,9 +29,10 @@ namespace halograph {
 class TrainingTask;
 
 // Reads the rank's edges of every set; with --negative-sampling degree the train set of all ranks,
-// with --eval-negatives 0 the edges of all sets and ranks. `kv` must outlive the task.
+// with --eval-negatives 0 the edges of all sets and ranks; of sets with labels as much as
+// HasGivenNegatives does. `kv` must outlive the task.
 //   InvalidArgument  an end is corrupted whose node type has one node: there is no other
-//   else             as CheckEdgeTask, ReadEdgeRows, DrawersByDegree
+//   else             as CheckEdgeTask, HasGivenNegatives, ReadEdgeRows, DrawersByDegree
 [[nodiscard]] StatusOr<std::unique_ptr<TrainingTask>> OpenLinkPrediction(KVStore& kv,
                                                                          const TaskOptions& options,
                                                                          const std::string& name,

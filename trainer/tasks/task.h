@@ -33,7 +33,7 @@ namespace halograph {
 
 // A share or mean over rows that is made of sums, which add up over steps and ranks.
 struct Metric {
-  std::string_view key;    // in the log, after valid_ and test_: "acc"
+  std::string_view key;    // in the log, after valid_ and test_: "acc"; lives as long as the task
   std::string_view label;  // for people: "accuracy"
   size_t sums = 2;         // how many doubles Measure adds to
   bool higher_is_better = true;
@@ -43,11 +43,12 @@ struct Metric {
 };
 
 struct MetricValue {
-  std::string_view key;  // as Metric's; outlives the task
+  std::string_view key;  // as Metric's
   double value = 0;      // NaN where no row tells
 };
 
-// An evaluation that holds the rows of a set against all nodes of some types (link_ranking.h).
+// An evaluation that holds the rows of a set against all nodes of some types (link_ranking.h), or,
+// without types, against each other (link_hits.h).
 // Evaluation calls AddRows with each minibatch of this rank's rows, in the place of Measure; then
 // Meet; then AddNodes with minibatches of this rank's nodes of each type, ascending; then Finish.
 // Not thread-safe. All ranks meet in Meet and Finish.
