@@ -20,9 +20,8 @@ Status CheckOptions(const Task& task, const LinkOptions& options, bool given) {
   if (given && options.eval_negatives != LinkOptions().eval_negatives) {
     return InvalidArgument(
         "--eval-negatives {}: the validation and test sets of task '{}' come with negatives, rows "
-        "of "
-        "label 0, and are measured against these; leave the option out, or such rows out of the "
-        "input",
+        "of label 0, and are measured against these; leave the option out, or such rows out of "
+        "the input",
         options.eval_negatives, task.name);
   }
   return OkStatus();
@@ -48,16 +47,14 @@ StatusOr<bool> HasGivenNegatives(KVStore& kv, const Task& task, const LinkOption
     if (rows.given_negatives > 0 && rows.given_negatives < most && who.rank == 0) {
       spdlog::warn(
           "task '{}': the {} set has {} negatives, so hits at more than {} are 1 whatever the "
-          "model "
-          "is; --hits-at says which to measure",
+          "model is; --hits-at says which to measure",
           task.name, set, rows.given_negatives, rows.given_negatives);
     }
   }
   if (!with.empty() && !without.empty()) {
     return FailedPrecondition(
         "task '{}': the {} set comes with negatives, rows of label 0, and the {} set has none: "
-        "both "
-        "are measured alike. Give the {} set negatives too, or leave them out of the {} set",
+        "both are measured alike. Give the {} set negatives too, or leave them out of the {} set",
         task.name, with, without, without, with);
   }
   HG_RETURN_IF_ERROR(CheckOptions(task, options, !with.empty()));
