@@ -18,6 +18,11 @@ std::string WhyNot(const Status& error) {
   return absl::IsDeadlineExceeded(error) ? "no answer in its share of the time" : ToString(error);
 }
 
+// Of a server that gave up a wait. gRPC's own words say nothing.
+bool SaysWhatItWaitedFor(const Status& error) {
+  return absl::IsDeadlineExceeded(error) && Message(error) != "Deadline Exceeded";
+}
+
 }  // namespace
 
 void RpcTask::NoteError(const Status& error) {
@@ -70,9 +75,10 @@ Status RpcTeller::FinalError(const RpcTask& task, const Status& error) const {
   std::string text =
       fmt::format("{}: no {}answer within {}", where, task.rpc.continues ? "whole " : "",
                   Seconds(task.deadline - task.begin));
-  // gRPC's own words say nothing; a server may say what it waited for.
-  if (absl::IsDeadlineExceeded(error) && Message(error) != "Deadline Exceeded") {
-    text += ": " + Message(error);
+  for (const Status& said : {error, task.last_error}) {
+    if (!SaysWhatItWaitedFor(said)) continue;
+    text += ": " + Message(said);
+    break;
   }
   const Status* last = task.replicated ? task.Failed(task.server) : &task.last_error;
   if (last != nullptr && !last->ok() && !absl::IsDeadlineExceeded(*last)) {

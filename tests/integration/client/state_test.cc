@@ -327,6 +327,17 @@ TEST_F(StateTest, APullWaitsForTheOtherRanksAsLongAsTheyMayWaitForAServer) {
   ExpectError(PullRows(*hasty.kv, {0}, *mark).status(), absl::StatusCode::kDeadlineExceeded,
               {"no answer within 0.7 s"});
   const auto pull = [&](const RemoteStores& stores) { return PullRows(*stores.kv, {0}, *mark); };
+  FakeServer says_why_once(
+      [&, asked = std::make_shared<std::atomic<bool>>(false)](const FakeCall& call) -> FakeAnswer {
+        if (call.method != "KVService/Pull") return Forward(server->address(), call);
+        return {.status = DeadlineExceeded("step 0 waits"),
+                .bytes = {},
+                .pushback_ms = {},
+                .never = asked->exchange(true)};
+      });
+  const RemoteStores told = open(says_why_once.address(), std::chrono::seconds(0));
+  ExpectError(pull(told).status(), absl::StatusCode::kDeadlineExceeded,
+              {"no answer within 0.7 s: step 0 waits"});
   auto first = std::async(std::launch::async, pull, std::cref(patient));
   auto second = std::async(std::launch::async, pull, std::cref(asks_again));
   EXPECT_EQ(first.wait_for(2 * kTimeout), std::future_status::timeout) << "it waits on";
