@@ -77,6 +77,36 @@ class ConfigTest(CoraInTwoTest):
         self.assertEqual([str(first), str(again)], [config.pop("log") for config in configs])
         self.assertEqual(*configs)
 
+    def test_a_run_repeated_from_its_log_goes_on_from_its_checkpoints(self):
+        first, folder = self.box.folder / "first.jsonl", self.box.folder / "checkpoints"
+        kept = ("--checkpoint", folder, "--log")
+        must(self.box.run("halograph-train", *options(graph=self.graph, epochs=1, **SMALL), *kept, first))
+        again = self.box.folder / "again.jsonl"
+        must(self.box.run("halograph-train", "--config", first, "--epochs", 2, "--resume", *kept, again))
+        self.assertEqual([1], [line["epoch"] for line in read_log(again)[1] if "epoch" in line])
+        must(self.box.run("halograph-train", "evaluate", "--config", first, "--checkpoint", folder))
+
+    def test_a_refused_start_leaves_the_log_of_the_run_before(self):
+        log = self.box.folder / "run.jsonl"
+        words = options(graph=self.graph, epochs=1, log=log, checkpoint=self.box.folder / "kept", **SMALL)
+        must(self.box.run("halograph-train", *words))
+        before = log.read_text()
+        self.assertCode(1, self.box.run("halograph-train", *words), "has checkpoints of a run")
+        self.assertEqual(before, log.read_text())
+
+    def test_training_goes_on_without_lines_that_a_full_disk_does_not_take(self):
+        log, board = self.box.folder / "run.jsonl", self.box.folder / "board"
+        limited = "trap '' XFSZ; ulimit -f 16; exec \"$@\""  # blocks of 512 bytes
+        result = self.box.run("/bin/sh", "-c", limited, "sh", programs.binary("halograph-train"),
+                              *options(graph=self.graph, epochs=30, log=log, tensorboard=board, **SMALL))
+        self.assertCode(1, result, "training goes on", "lines of the log were lost", str(log))
+        self.assertIn("test accuracy", result.out)
+        lines = [json.loads(line) for line in log.read_text().splitlines()]
+        self.assertGreater(len(lines), 2)
+        self.assertLess(len(lines), 30)
+        (path,) = board.iterdir()
+        self.assertGreater(len(list(events.read(path))), len(lines), "records are whole")
+
     def test_two_ranks_are_repeated_by_two_and_by_one_process(self):
         losses = []
         for config in ({"graph": self.graph, "epochs": 2, **SMALL}, {}):

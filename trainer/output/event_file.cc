@@ -7,6 +7,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include "common/base/crc32c.h"
@@ -120,24 +121,17 @@ StatusOr<EventFile> EventFile::Create(const std::string& folder) {
   EventFile events;
   if (folder.empty()) return events;
   HG_RETURN_IF_ERROR(Annotate(MakeFolder(folder), "--tensorboard"));
-  events.path_ = (std::filesystem::path(folder) / NewName()).string();
-  events.file_.reset(std::fopen(events.path_.c_str(), "wxe"));
-  if (events.file_ == nullptr) return ErrnoStatus(errno, "creating", events.path_);
-  HG_RETURN_IF_ERROR(events.Append(Record(VersionEvent(SecondsSince1970()))));
+  const std::string path = (std::filesystem::path(folder) / NewName()).string();
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (fd < 0) return ErrnoStatus(errno, "creating", path);
+  events.file_ = RecordFile(fd, path);
+  HG_RETURN_IF_ERROR(events.file_.Append(Record(VersionEvent(SecondsSince1970()))));
   return events;
 }
 
-Status EventFile::Append(std::string_view record) {
-  if (std::fwrite(record.data(), 1, record.size(), file_.get()) != record.size() ||
-      std::fflush(file_.get()) != 0) {
-    return ErrnoStatus(errno, "writing", path_);
-  }
-  return OkStatus();
-}
-
 Status EventFile::Write(const Json& line) {
-  if (file_ == nullptr) return OkStatus();
-  return Append(Record(
+  if (!file_.is_open()) return OkStatus();
+  return file_.Append(Record(
       ScalarEvent(line.value("time", 0.0), line.value("step", int64_t{0}), ScalarsOf(line))));
 }
 

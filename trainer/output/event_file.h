@@ -9,8 +9,6 @@
 #pragma once
 
 #include <cstdint>
-#include <cstdio>
-#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,6 +16,7 @@
 
 #include "common/base/status.h"
 #include "common/storage/json.h"
+#include "trainer/output/record_file.h"
 
 namespace halograph {
 
@@ -46,18 +45,12 @@ class EventFile {
   // `folder` is empty. Errors as ErrnoStatus, with the path.
   [[nodiscard]] static StatusOr<EventFile> Create(const std::string& folder);
 
-  // Adds a line of the log, whose `step` and `time` say where it stands, and flushes it.
-  // ResourceExhausted and such with the path if it could not be written.
+  // Adds a line of the log, whose `step` and `time` say where it stands. Errors as
+  // RecordFile::Append.
   [[nodiscard]] Status Write(const Json& line);
 
  private:
-  struct Closer {
-    void operator()(std::FILE* file) const { std::fclose(file); }
-  };
-  [[nodiscard]] Status Append(std::string_view record);
-
-  std::string path_;
-  std::unique_ptr<std::FILE, Closer> file_;
+  RecordFile file_;
 };
 
 }  // namespace halograph

@@ -70,27 +70,16 @@ StatusOr<TrainLog> TrainLog::GoOn(const std::string& path) { return Open(path, t
 
 StatusOr<TrainLog> TrainLog::Open(const std::string& path, bool go_on) {
   TrainLog log;
-  log.path_ = path;
   if (path.empty()) return log;
   HG_ASSIGN_OR_RETURN(const int fd, OpenToWrite(path, go_on));
-  log.file_.reset(::fdopen(fd, "w"));
-  if (log.file_ == nullptr) {
-    const int error = errno;
-    ::close(fd);
-    return ErrnoStatus(error, "creating log", path);
-  }
+  log.file_ = RecordFile(fd, path);
   HG_RETURN_IF_ERROR(Begin(fd, path, go_on));
   return log;
 }
 
 Status TrainLog::Write(const Json& line) {
-  if (file_ == nullptr) return OkStatus();
-  const std::string text = line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
-  if (std::fwrite(text.data(), 1, text.size(), file_.get()) != text.size() ||
-      std::fflush(file_.get()) != 0) {
-    return ErrnoStatus(errno, "writing log", path_);
-  }
-  return OkStatus();
+  if (!file_.is_open()) return OkStatus();
+  return file_.Append(line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 
 }  // namespace halograph

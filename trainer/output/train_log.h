@@ -1,13 +1,12 @@
-// The file of option --log (LOG.md): one JSON object a line, each flushed as it is written, so that
-// what is there is always valid. Not thread-safe.
+// The file of option --log (LOG.md): one JSON object a line, each written at once and whole or not
+// at all, so that what is there is always valid. Not thread-safe.
 #pragma once
 
-#include <cstdio>
-#include <memory>
 #include <string>
 
 #include "common/base/status.h"
 #include "common/storage/json.h"
+#include "trainer/output/record_file.h"
 
 namespace halograph {
 
@@ -22,16 +21,12 @@ class TrainLog {
   // As Create, but the lines that are there stay; what a killed run left of a line is removed.
   [[nodiscard]] static StatusOr<TrainLog> GoOn(const std::string& path);
 
-  // ResourceExhausted and such with the path if the line could not be written.
+  // Errors as RecordFile::Append.
   [[nodiscard]] Status Write(const Json& line);
 
  private:
   [[nodiscard]] static StatusOr<TrainLog> Open(const std::string& path, bool go_on);
-  struct Closer {
-    void operator()(std::FILE* file) const { std::fclose(file); }
-  };
-  std::string path_;
-  std::unique_ptr<std::FILE, Closer> file_;
+  RecordFile file_;
 };
 
 }  // namespace halograph

@@ -33,11 +33,18 @@ namespace {
 struct Records {
   TrainLog log;
   EventFile events;
+  Status lost;  // why the first line that is missing is missing
 
-  [[nodiscard]] Status Write(const EpochStats& stats, std::string_view metric) {
+  // Training goes on without what cannot be written, loudly, and the run fails at its end.
+  void Write(const EpochStats& stats, std::string_view metric) {
     const Json line = ToJson(stats, metric);
-    HG_RETURN_IF_ERROR(log.Write(stats.within ? Json{{"evaluation", line}} : line));
-    return events.Write(line);
+    Written(log.Write(stats.within ? Json{{"evaluation", line}} : line));
+    Written(events.Write(line));
+  }
+  void Written(const Status& status) {
+    if (status.ok()) return;
+    spdlog::warn("a line of the log is lost, training goes on: {}", ToString(status));
+    if (lost.ok()) lost = Annotate(status, "lines of the log were lost while training went on");
   }
 };
 
@@ -85,7 +92,8 @@ StatusOr<TrainResult> Train(Session& session, PartSource* parts, Records& record
     const std::string step = stats.within ? fmt::format(", step {}", stats.step) : "";
     progress->Note(fmt::format("epoch {} of {}{}, loss {:.4f}{}", stats.epoch + 1, options.epochs,
                                step, stats.figures[Figure::kLoss], validation));
-    return records.Write(stats, metric.key);
+    records.Write(stats, metric.key);
+    return OkStatus();
   };
   std::unique_ptr<Checkpoints> checkpoints;
   TrainingStart start;
@@ -144,7 +152,7 @@ Status Stopped(const Session& session) {
 // All that comes after training. The table is printed whatever becomes of files and other ranks: a
 // full disk takes none of it.
 Status Finish(Session& session, PartSource* parts, const TrainResult& result, const Stopwatch& run,
-              TrainLog& log) {
+              Records& records) {
   RunSummary summary = SummaryOf(session, result);
   const BatchPurpose set = summary.test.has_value() ? BatchPurpose::kTest : BatchPurpose::kValid;
   const auto most_frequent =
@@ -154,8 +162,10 @@ Status Finish(Session& session, PartSource* parts, const TrainResult& result, co
   if (status.ok()) status = WritePredictionsOf(session);
   if (session.options.rank == 0) {
     summary.total_seconds = run.Seconds();
-    const Status logged = log.Write(FinalLine(session, result, summary));
-    if (status.ok()) status = logged;
+    const Status logged = records.log.Write(FinalLine(session, result, summary));
+    for (const Status& of_log : {records.lost, logged}) {
+      if (status.ok()) status = of_log;
+    }
     PrintText(SummaryTable(summary));
     std::fflush(stdout);
   }
@@ -182,7 +192,7 @@ Status RunPrepared(Session& session, Records& records) {
   const auto result = Train(session, parts.get(), records);
   HG_RETURN_IF_ERROR(UnlessStopped(session, result.status()));
   if (result->best.has_value()) {
-    HG_RETURN_IF_ERROR(Finish(session, parts.get(), *result, run, records.log));
+    HG_RETURN_IF_ERROR(Finish(session, parts.get(), *result, run, records));
   }
   return result->stopped ? Stopped(session) : OkStatus();
 }
@@ -193,6 +203,8 @@ Status RunTraining(const TrainOptions& options, StopSignal& stop) {
   Records records;
   if (options.rank == 0) {
     if (!options.predict.empty()) HG_RETURN_IF_ERROR(CheckPredictionPath(options.predict));
+    // Before the log is begun anew: it may be of the run whose checkpoints are there.
+    HG_RETURN_IF_ERROR(Checkpoints::GoesOn(options.checkpoint).status());
     HG_ASSIGN_OR_RETURN(records.log, options.checkpoint.resume ? TrainLog::GoOn(options.log)
                                                                : TrainLog::Create(options.log));
     HG_ASSIGN_OR_RETURN(records.events, EventFile::Create(options.tensorboard));
