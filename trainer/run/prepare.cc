@@ -148,6 +148,17 @@ void ResolveEpochs(Session& session) {
   options.epochs = most > 0 ? (most + steps - 1) / steps : DefaultEpochs(steps);
 }
 
+// What was left open becomes what was chosen: then a log and a checkpoint say the same, and a run
+// that is repeated from either goes on with the other. Where several node types have features,
+// names stay as they were given.
+void ResolveChoices(Session& session, const RunInputs& inputs) {
+  session.task->Resolve(&session.options.tasks);
+  const std::vector<NodeInput>& chosen = inputs.features;
+  if (chosen.empty() || chosen.front().node_type != chosen.back().node_type) return;
+  session.options.features.clear();
+  for (const NodeInput& input : chosen) session.options.features.push_back(input.feature.name);
+}
+
 StatusOr<RunInputs> ChooseInputsOf(const Session& session, const ModelKind& kind) {
   const TrainOptions& options = session.options;
   const Schema& schema = session.stores.graph->info().schema;
@@ -172,13 +183,13 @@ Status TakeBlasBuffer() {
 
 }  // namespace
 
-void SetUpComputation() { PoolTensors(); }
-
-void SetUpThread(const TrainOptions& options) {
-  at::set_num_threads(options.threads);
+void SetUpComputation() {
+  PoolTensors();
   // One operation at a time: the pipeline's threads are the parallelism beside it.
   if (at::get_num_interop_threads() != 1) at::set_num_interop_threads(1);
 }
+
+void SetUpThread(const TrainOptions& options) { at::set_num_threads(options.threads); }
 
 Status PrepareMinibatches(Session& session, RunInputs* inputs) {
   HG_ASSIGN_OR_RETURN(const ModelKind* const kind, FindModelKind(session.options.model));
@@ -210,6 +221,7 @@ Status Prepare(Session& session, RunInputs* inputs) {
     WarnOfUnreadParts(session.stores.graph->info().schema, *session.task);
   }
   ResolveEpochs(session);
+  ResolveChoices(session, *inputs);
   HG_RETURN_IF_ERROR(ResolvePredict(session));
   HG_RETURN_IF_ERROR(JoinRanks(session));
   Json facts = SharedFacts(options);

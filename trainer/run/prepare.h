@@ -18,7 +18,7 @@ struct RunInputs {
   std::vector<LearntType> learnt;
 };
 
-// Memory of libtorch, for the whole process. Before anything computes.
+// Memory of libtorch and its operations at once, for the whole process. Before anything computes.
 void SetUpComputation();
 // Threads of the operations that this thread begins.
 void SetUpThread(const TrainOptions& options);
@@ -27,9 +27,9 @@ void SetUpThread(const TrainOptions& options);
 // out, and makes the makers. Requires session.options, session.stop and session.stores.
 [[nodiscard]] Status PrepareMinibatches(Session& session, RunInputs* inputs);
 
-// Opens the graph and the task, fills in the options that follow from them (epochs, what is
-// predicted), makes the makers of minibatches, and joins the ranks. Requires session.options, which
-// are resolved and valid, and session.stop.
+// Opens the graph and the task, fills in the options that follow from them (epochs, features, kind
+// of task, what is predicted), makes the makers of minibatches, and joins the ranks. Requires
+// session.options, which are resolved and valid, and session.stop.
 //   InvalidArgument, FailedPrecondition   options that the graph or the task cannot give, or that
 //                                         ranks have different values of: named
 //   else                                  as OpenStores, OpenTask, Communicator::Join

@@ -35,6 +35,7 @@ class NodeTask : public TrainingTask {
   }
   const SeedSource* source(BatchPurpose set) const override;
   Json Facts() const override;
+  void Resolve(TaskOptions* options) const override { options->node.kind = rule_.kind; }
 
   const Metric& metric() const override { return metric_; }
   void Measure(const std::vector<torch::Tensor>& outputs, const PreparedBatch& batch,

@@ -27,6 +27,7 @@
 #include "trainer/output/prediction_file.h"
 #include "trainer/pipeline/batch_maker.h"
 #include "trainer/pipeline/seed_source.h"
+#include "trainer/tasks/options.h"
 #include "trainer/torch/torch_api.h"
 
 namespace halograph {
@@ -86,6 +87,8 @@ class TrainingTask {
   [[nodiscard]] virtual std::vector<torch::Tensor> parameters() const { return {}; }
   // What the log's first line should tell: numbers of classes and rows.
   [[nodiscard]] virtual Json Facts() const = 0;
+  // Says in `options` what the task chose where they left it to the data.
+  virtual void Resolve(TaskOptions* /*options*/) const {}
 
   // `outputs`: Model::Forward's of the batch. The batch has rows.
   // The loss summed over the batch's rows: a scalar, differentiable. What is trained for and logged
