@@ -3,6 +3,7 @@
 refused."""
 import json
 import shutil
+import signal
 
 from harness import npy, programs
 from harness.cora_in_two import CoraInTwoTest
@@ -79,6 +80,27 @@ class InferenceTest(CoraInTwoTest):
                                            servers=servers).read_bytes())
         self.assertEqual(whole, self.infer("wide", "hybrid.npy", exact=True, servers=servers,
                                            topology=self.graph).read_bytes())
+
+    def test_a_run_of_full_batches_is_inferred_exactly_in_little_memory(self):
+        folder = self.box.folder / "full"
+        must(self.box.run("halograph-train", *options(
+            graph=self.graph, full_batch=True, epochs=2, hidden=16, checkpoint=folder, threads=1)))
+        little = dict(checkpoint=folder, graph=self.graph, exact=True, memory="1MiB", quiet=True)
+        path = self.box.folder / "test.csv"
+        must(self.box.run("halograph-train", "infer", *options(nodes="test", predict=path, **little)))
+        self.assertEqual(1 + 1000, len(path.read_text().splitlines()))
+        must(self.box.run("halograph-train", "evaluate", *options(**little)))
+
+    def test_a_signal_ends_inference_by_sampling(self):
+        log, path = self.box.folder / "log.jsonl", self.box.folder / "p.npy"
+        process = self.box.start("halograph-train", "infer", *options(
+            checkpoint=self.checkpoint("sage")[0], graph=self.graph, predict=path, log=log,
+            eval_batch_size=1, sample_threads=1, quiet=True))
+        programs.wait_until(lambda: log.exists() and log.read_text(), programs.seconds(60), "the log")
+        process.signal(signal.SIGTERM)
+        self.assertEqual(1, process.wait(programs.seconds(60)))
+        self.assertIn("stopped by signal", process.err)
+        self.assertFalse(path.exists())
 
     def test_listed_nodes_come_once_each_by_original_id(self):
         whole = npy.load(self.infer("sage", "whole.npy", exact=True))

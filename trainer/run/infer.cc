@@ -266,6 +266,8 @@ Status RunInference(TrainCommand command, const TrainOptions& options, const Inf
   }
   TrainOptions resolved = options;
   resolved.embeddings.begin = EmbedBegin::kContinue;
+  // Full batches would bring all nodes into each chunk.
+  if (infer.exact) resolved.tasks.node.full_batch = false;
   return RunInFrame(resolved, stop, command == TrainCommand::kInfer ? "inferring" : "evaluating",
                     log, [&](Session& session) {
                       return UnlessStopped(session, RunCommandOf(command, infer, session, log));

@@ -37,9 +37,9 @@ torch::Tensor TakeMatrix(FeatureMatrix& matrix, int64_t cols) {
 }  // namespace
 
 BatchFeed::BatchFeed(const Session& session, BatchPurpose purpose, const SeedSource& source,
-                     int64_t first_epoch, int64_t first_step)
+                     int64_t first_epoch, int64_t first_step, OnSignal on_signal)
     : session_(session),
-      stoppable_(purpose != BatchPurpose::kPredict),
+      stoppable_(on_signal == OnSignal::kEnd),
       shards_(session.Shards(source)),
       on_run_cancel_(stoppable_ ? &session.cancel : nullptr, [this] { cancel_.Cancel(); }),
       stream_(

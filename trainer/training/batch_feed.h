@@ -18,12 +18,18 @@ struct FeedWaits {
   double feature_s = 0;
 };
 
+// What a stop signal does to a pass.
+enum class OnSignal {
+  kEnd,
+  kFinish,  // nothing: the pass is what the signal leaves to be done
+};
+
 class BatchFeed {
  public:
   // One pass, or all epochs of training from (first_epoch, first_step) on, --max-steps steps of the
   // run at most, over the rows of `source`, which must outlive the feed.
   BatchFeed(const Session& session, BatchPurpose purpose, const SeedSource& source,
-            int64_t first_epoch = 0, int64_t first_step = 0);
+            int64_t first_epoch = 0, int64_t first_step = 0, OnSignal on_signal = OnSignal::kEnd);
   // Cancels what is still being prepared, and waits for it. The stores serve others as before.
   ~BatchFeed();
   BatchFeed(const BatchFeed&) = delete;
@@ -33,8 +39,8 @@ class BatchFeed {
   [[nodiscard]] const SeedShards& shards() const { return shards_; }
   // For other calls that belong to this pass.
   [[nodiscard]] const CancelToken* cancel() const { return &cancel_; }
-  // Requires a next minibatch. Errors as MinibatchStream::Next; Cancelled after a stop signal, but
-  // not for predictions (BatchPurpose::kPredict), which a signal does not end.
+  // Requires a next minibatch. Errors as MinibatchStream::Next; Cancelled after a stop signal that
+  // ends the pass.
   [[nodiscard]] StatusOr<PreparedBatch> Next(FeedWaits* waits);
 
  private:

@@ -252,10 +252,11 @@ Status PullOriginalIds(Session& session, const PreparedBatch& batch, const Cance
   return OkStatus();
 }
 
-Status Predict(Session& session, const SeedSource& nodes, const TakePredictions& take) {
+Status Predict(Session& session, const SeedSource& nodes, const TakePredictions& take,
+               OnSignal on_signal) {
   const torch::NoGradGuard no_grad;
   session.model->eval();
-  BatchFeed feed(session, BatchPurpose::kPredict, nodes);
+  BatchFeed feed(session, BatchPurpose::kPredict, nodes, 0, 0, on_signal);
   FeedWaits waits;
   for (int64_t step = 0; step < feed.steps_per_epoch(); ++step) {
     StepMessage message(session.options.predict_what, PredictionColumns(session),
@@ -298,11 +299,11 @@ StatusOr<Predictions> Predict(Session& session) {
   const std::vector<int> types = session.task->predicted_types();
   if (session.options.predict_nodes == PredictNodes::kAll) {
     for (const int type : types) {
-      HG_RETURN_IF_ERROR(Predict(session, AllNodes(session, type), take));
+      HG_RETURN_IF_ERROR(Predict(session, AllNodes(session, type), take, OnSignal::kFinish));
     }
   } else if (const SeedSource* const test = session.task->source(BatchPurpose::kTest);
              test != nullptr) {
-    HG_RETURN_IF_ERROR(Predict(session, *test, take));
+    HG_RETURN_IF_ERROR(Predict(session, *test, take, OnSignal::kFinish));
   }
   if (types.size() == 1) predictions.types.clear();
   return predictions;

@@ -11,6 +11,7 @@
 
 #include "common/base/status.h"
 #include "trainer/output/prediction_file.h"
+#include "trainer/training/batch_feed.h"
 #include "trainer/training/session.h"
 
 namespace halograph {
@@ -96,10 +97,9 @@ using TakePredictions =
     std::function<Status(std::span<const int64_t> original_ids, std::span<const int64_t> types,
                          std::span<const std::byte> rows)>;
 // Predictions for the rows of `nodes`, which are nodes of the task's types: `take` gets those of
-// all ranks, on rank 0. Errors as BatchFeed::Next, Communicator and `take`. A stop signal does not
-// end it.
-[[nodiscard]] Status Predict(Session& session, const SeedSource& nodes,
-                             const TakePredictions& take);
+// all ranks, on rank 0. Errors as BatchFeed::Next, Communicator and `take`.
+[[nodiscard]] Status Predict(Session& session, const SeedSource& nodes, const TakePredictions& take,
+                             OnSignal on_signal = OnSignal::kEnd);
 
 // What options.predict_what asks for, of every node that options.predict_nodes asks for, with
 // original ids, and node types where there are several: all of them on rank 0, none on the others.
