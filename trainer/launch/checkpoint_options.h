@@ -24,7 +24,7 @@ struct CheckpointOptions {
 };
 
 void AddCheckpointRows(OptionTable& rows, CheckpointOptions* options);
-// InvalidArgument: an option stands without --checkpoint.
+// InvalidArgument: --resume stands without --checkpoint.
 [[nodiscard]] Status CheckCheckpoints(const CheckpointOptions& options);
 
 }  // namespace halograph

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "common/sampling/request.h"
+#include "trainer/launch/option_checks.h"
 #include "trainer/launch/option_marks.h"
 #include "trainer/launch/run_config.h"
 
@@ -168,7 +169,7 @@ void AddTrainOptions(Program& program, TrainOptions* options, Environment enviro
     ApplyFullBatch(rows, o);
     HG_RETURN_IF_ERROR(o.Validate());
     HG_RETURN_IF_ERROR(CheckNeighborOptions(rows, o.model));
-    HG_RETURN_IF_ERROR(CheckUnusedControl(rows, o.control));
+    HG_RETURN_IF_ERROR(CheckUnused(rows, o));
     o.Resolve(environment);
     return OkStatus();
   });

@@ -74,24 +74,4 @@ Status CheckControl(const ControlOptions& o, double learning_rate) {
   return OkStatus();
 }
 
-Status CheckUnusedControl(const OptionTable& rows, const ControlOptions& o) {
-  struct Use {
-    const char* option;
-    bool used;
-    const char* of;
-  };
-  const Use uses[] = {
-      {"lr-step-epochs", o.lr_schedule == LrSchedule::kStep, "--lr-schedule step"},
-      {"lr-decay", o.lr_schedule == LrSchedule::kStep, "--lr-schedule step"},
-      {"lr-min", o.lr_schedule == LrSchedule::kCosine, "--lr-schedule cosine"},
-      {"min-delta", o.patience > 0, "--patience"},
-  };
-  for (const Use& use : uses) {
-    if (use.used || !rows.given(use.option)) continue;
-    return InvalidArgument("--{} is for {}: give that too, or leave the option out", use.option,
-                           use.of);
-  }
-  return OkStatus();
-}
-
 }  // namespace halograph

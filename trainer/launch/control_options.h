@@ -35,7 +35,5 @@ void AddLimitRows(OptionTable& rows, ControlOptions* options);    // of what end
 
 // InvalidArgument naming the options that do not go together. `learning_rate`: --lr.
 [[nodiscard]] Status CheckControl(const ControlOptions& options, double learning_rate);
-// InvalidArgument naming an option that was given though nothing reads it, as of another schedule.
-[[nodiscard]] Status CheckUnusedControl(const OptionTable& rows, const ControlOptions& options);
 
 }  // namespace halograph

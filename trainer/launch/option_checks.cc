@@ -171,4 +171,28 @@ Status CheckTogether(const TrainOptions& o) {
   return CheckFanouts("--eval-fanouts", o.AllEvalFanouts(), o.layers);
 }
 
+Status CheckUnused(const OptionTable& rows, const TrainOptions& o) {
+  struct Use {
+    const char* option;
+    bool used;
+    const char* of;
+  };
+  const ControlOptions& control = o.control;
+  const bool checkpoints = !o.checkpoint.folder.empty();
+  const Use uses[] = {
+      {"lr-step-epochs", control.lr_schedule == LrSchedule::kStep, "--lr-schedule step"},
+      {"lr-decay", control.lr_schedule == LrSchedule::kStep, "--lr-schedule step"},
+      {"lr-min", control.lr_schedule == LrSchedule::kCosine, "--lr-schedule cosine"},
+      {"min-delta", control.patience > 0, "--patience"},
+      {"checkpoint-every", checkpoints, "--checkpoint"},
+      {"checkpoint-keep", checkpoints, "--checkpoint"},
+  };
+  for (const Use& use : uses) {
+    if (use.used || !rows.given(use.option)) continue;
+    return InvalidArgument("--{} is for {}: give that too, or leave the option out", use.option,
+                           use.of);
+  }
+  return OkStatus();
+}
+
 }  // namespace halograph

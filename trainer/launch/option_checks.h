@@ -10,4 +10,7 @@ namespace halograph {
 // Requires rows that are valid one by one.
 [[nodiscard]] Status CheckTogether(const TrainOptions& options);
 
+// InvalidArgument naming an option that was given though nothing reads it, as of another schedule.
+[[nodiscard]] Status CheckUnused(const OptionTable& rows, const TrainOptions& options);
+
 }  // namespace halograph

@@ -272,6 +272,8 @@ TEST(CommandLineTest, AScheduleTakesItsOwnOptionsAndRefusesThoseOfOthers) {
   EXPECT_EQ(SharedFacts(o)["clip_norm"], 2);
   EXPECT_THAT(Refusal({"--graph", "g", "--lr-decay", "0.5"}),
               HasSubstr("--lr-decay is for --lr-schedule step"));
+  EXPECT_THAT(Refusal({"--graph", "g", "--checkpoint-keep", "2"}),
+              HasSubstr("--checkpoint-keep is for --checkpoint"));
   EXPECT_THAT(Refusal({"--graph", "g", "--lr-schedule", "step", "--lr-min", "0"}),
               HasSubstr("--lr-min is for --lr-schedule cosine"));
   EXPECT_THAT(Refusal({"--graph", "g", "--lr-schedule", "cosine", "--lr-min", "0.1"}),
