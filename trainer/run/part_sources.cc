@@ -108,7 +108,7 @@ class PartsAlone final : public SourceOfRun {
     for (const int number : parts()) {
       HG_ASSIGN_OR_RETURN(const auto part, Open(number));
       const std::vector<double> of_part = part->session.task->ClassCounts(set);
-      own.resize(std::max(own.size(), of_part.size()));
+      own.resize(of_part.size());
       for (size_t i = 0; i < of_part.size(); ++i) own[i] += of_part[i];
     }
     return MostFrequentOf(own, *run_.ranks);

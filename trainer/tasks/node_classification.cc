@@ -31,10 +31,11 @@ class NodeClassification final : public NodeTask {
   bool weighs_rows() const override { return weights_.defined(); }
 
   std::vector<double> ClassCounts(BatchPurpose set) const override {
-    const NodeSeeds* const rows = Find(set);
     const bool of_rows_right = metric().key == "acc" || metric().key == "micro_f1";
-    if (rows == nullptr || !of_rows_right) return {};
+    if (!of_rows_right) return {};
     std::vector<double> counts(static_cast<size_t>(output_dim()));
+    const NodeSeeds* const rows = Find(set);
+    if (rows == nullptr) return counts;
     for (const int64_t label : rows->labels().As<int64_t>()) {
       if (label != kUnlabelled) ++counts[static_cast<size_t>(label)];
     }

@@ -128,9 +128,9 @@ class TrainingTask {
     return OkStatus();
   }
 
-  // How many of this rank's rows of a set are of each class. Empty where rows have no class, where
-  // the metric is no share of rows classified correctly, and of sets that are not there: then it is
-  // so on all ranks.
+  // How many of this rank's rows of a set are of each class: one count for each output, also of a
+  // set that is not there. Empty where rows have no class, and where the metric is no share of rows
+  // classified correctly: then it is so on all ranks.
   [[nodiscard]] virtual std::vector<double> ClassCounts(BatchPurpose /*set*/) const { return {}; }
 
   // Whether the model's outputs are the embeddings of nodes, and the only thing to be predicted of

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <memory>
 #include <mutex>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -49,11 +50,11 @@ class AveragedTrainingTest : public testing::Test {
     }
     return spec;
   }
-  // Four parts; only nodes from `first` on are trained on.
-  static TestGraphSpec TrainedFrom(int64_t first) {
+  // Four parts; a set has only nodes from `first` on.
+  static TestGraphSpec SetFrom(std::string_view name, int64_t first) {
     TestGraphSpec spec = LearnableGraph(240, 4);
     for (TestTaskSet& set : spec.tasks[0].sets) {
-      if (set.set != "train") continue;
+      if (set.set != name) continue;
       std::vector<int64_t> seeds, labels;
       for (int64_t i = first; i < 240; i += 2) {
         seeds.push_back(i);

@@ -101,7 +101,7 @@ TEST_F(AveragedTrainingTest, TheNumberOfRanksChangesNothingButTheOrderOfSums) {
 }
 
 TEST_F(AveragedTrainingTest, APartWithoutTrainingRowsIsEvaluatedOnly) {
-  Write(TrainedFrom(60));
+  Write(SetFrom("train", 60));
   const Ran ran = Train(options_);
   ASSERT_EQ(ran.epochs.size(), 6U);
   EXPECT_EQ(ran.epochs[0].figures[Figure::kTrainSeeds], 90);
@@ -171,6 +171,22 @@ TEST_F(AveragedTrainingTest, ItEndsOnceEvaluationsAreOutOfPatience) {
     EXPECT_EQ(ran.result.ended_by, EndedBy::kPatience);
     EXPECT_EQ(ran.result.epochs, 6) << "the second and the third of the averages were no better";
     EXPECT_EQ(ran.result.best->epoch, 1);
+  });
+}
+
+TEST_F(AveragedTrainingTest, TheMostFrequentClassIsToldToARankWithoutRows) {
+  Write(SetFrom("test", 120));
+  RunRanks(2, [&](std::unique_ptr<Communicator> ranks) {
+    TrainOptions options = options_;
+    options.rank = ranks->rank();
+    options.world_size = 2;
+    const auto session = MakeSession(options, std::move(ranks));
+    const auto parts = MakePartSource(*session);
+    ASSERT_TRUE(parts.ok()) << parts.status();
+    const auto share = (*parts)->MostFrequent(BatchPurpose::kTest);
+    ASSERT_TRUE(share.ok()) << share.status();
+    ASSERT_TRUE(share->has_value());
+    EXPECT_DOUBLE_EQ(share->value(), 1.0 / 3) << "20 of 60";
   });
 }
 

@@ -274,7 +274,7 @@ TEST_F(KeptStepsTest, ARunOfAnotherIntervalIsRefused) {
 // The parts of rank 0 of two have no training rows.
 class RankWithoutRowsTest : public KeptRoundsTest {
  protected:
-  [[nodiscard]] TestGraphSpec Spec() const override { return TrainedFrom(120); }
+  [[nodiscard]] TestGraphSpec Spec() const override { return SetFrom("train", 120); }
 };
 
 TEST_F(RankWithoutRowsTest, StepsOfAllRanksCountAndCheckpointsAreDueByThem) {

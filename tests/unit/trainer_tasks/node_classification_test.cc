@@ -90,7 +90,7 @@ TEST_F(NodeClassificationTest, ClassesAreCountedBySet) {
   Open(spec);
   auto task = std::move(*OpenTask(*stores_.kv, {}, ""));
   EXPECT_THAT(task->ClassCounts(BatchPurpose::kTrain), testing::ElementsAre(2, 0, 3));
-  EXPECT_THAT(task->ClassCounts(BatchPurpose::kTest), testing::IsEmpty());
+  EXPECT_THAT(task->ClassCounts(BatchPurpose::kTest), testing::ElementsAre(0, 0, 0)) << "no set";
 }
 
 TEST_F(NodeClassificationTest, ATaskOfNoKnownKindIsRefusedWithTheReason) {
