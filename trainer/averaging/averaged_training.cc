@@ -1,7 +1,6 @@
 #include "trainer/averaging/averaged_training.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <utility>
 
@@ -12,27 +11,9 @@
 namespace halograph {
 namespace {
 
-std::vector<torch::Tensor> WeightsOf(const Session& session) {
-  std::vector<torch::Tensor> weights = session.Parameters();
-  for (const torch::Tensor& buffer : session.model->buffers()) weights.push_back(buffer);
-  return weights;
-}
-
 Optimizer OptimizerOf(const Session& session) {
   const TrainOptions& options = session.options;
   return {options.optimizer, session.Parameters(), options.learning_rate, options.weight_decay};
-}
-
-std::vector<torch::Tensor> Both(std::vector<torch::Tensor> some,
-                                const std::vector<torch::Tensor>& others) {
-  some.insert(some.end(), others.begin(), others.end());
-  return some;
-}
-
-// Whether an evaluation is due after one of the epochs [first, end).
-bool EvaluationIsDue(const TrainOptions& options, int64_t first, int64_t end) {
-  if (end == options.epochs) return true;
-  return options.eval_every > 0 && end / options.eval_every > first / options.eval_every;
 }
 
 }  // namespace
@@ -46,25 +27,22 @@ AveragedTraining::AveragedTraining(Session& run, PartSource* parts, TrainingLoop
       on_epoch_(std::move(on_epoch)),
       keeper_(keeper),
       optimizer_(OptimizerOf(run)),
-      weights_(WeightsOf(run)),
+      weights_(Joined(run.Parameters(), run.model->buffers())),
       moments_(optimizer_.Moments()),
-      average_(Both(weights_, moments_)),
+      average_(Joined(weights_, moments_)),
       best_weights_(weights_, std::move(start.best_weights)),
-      epoch_begin_(Both(weights_, moments_)),
-      early_stopping_(run.options.control.patience, run.options.control.min_delta,
-                      run.task->metric().higher_is_better),
+      epoch_begin_(Joined(weights_, moments_)),
+      rules_(run),
       result_(std::move(start.so_far)) {}
 
 StatusOr<TrainResult> AveragedTraining::Run() {
   const TrainOptions& options = run_.options;
-  if (options.control.patience > 0 && run_.task->source(BatchPurpose::kValid) == nullptr) {
-    return FailedPrecondition("--patience: task '{}' has no validation set", run_.task->name());
-  }
+  HG_RETURN_IF_ERROR(rules_.Check());
   try {
     Copy(optimizer_.Moments(), moments_);
     average_.Begin();
     HG_RETURN_IF_ERROR(EvaluateWhatWasLeft());
-    while (!result_.stopped && !Ended() && result_.epochs < options.epochs) {
+    while (!result_.stopped && !result_.Ended() && result_.epochs < options.epochs) {
       const int64_t first = result_.epochs;
       const int64_t end =
           std::min((first / options.average_every + 1) * options.average_every, options.epochs);
@@ -109,14 +87,10 @@ StatusOr<std::vector<EpochStats>> AveragedTraining::OverRanks(int64_t first, boo
   return all;
 }
 
-bool AveragedTraining::TimeIsUp() const {
-  const auto limit = run_.options.control.time_limit;
-  return limit.count() > 0 &&
-         run_.since_start.Seconds() >= std::chrono::duration<double>(limit).count();
-}
-
 Status AveragedTraining::EvaluateIfDue(int64_t first, EpochStats* last) {
-  if (!Ended() && !EvaluationIsDue(run_.options, first, last->epoch + 1)) return OkStatus();
+  const int64_t end = last->epoch + 1;
+  const bool at_end = end == run_.options.epochs;
+  if (!result_.Ended() && !at_end && !rules_.DueAfterEpochs(first, end)) return OkStatus();
   const Stopwatch watch;
   const StatusOr<BothSets> sets = parts_.Evaluate();
   HG_RETURN_IF_ERROR(sets.status());
@@ -125,25 +99,14 @@ Status AveragedTraining::EvaluateIfDue(int64_t first, EpochStats* last) {
   last->valid = sets->valid;
   last->test = sets->test;
   last->figures[Figure::kEvalSeconds] = watch.Seconds();
-  result_.eval_seconds += watch.Seconds();
-  result_.evaluated = result_.steps;
-  const double metric = last->valid.has_value() ? last->valid->metric : std::nan("");
-  const bool no_gain = early_stopping_.Add(metric, &result_.gains);
-  const bool more = last->epoch + 1 < run_.options.epochs;
-  if (no_gain && more && !Ended()) result_.ended_by = EndedBy::kPatience;
-  const bool higher = run_.task->metric().higher_is_better;
-  if (TakeIfBest(*last, higher, run_.options.epochs, &result_)) best_weights_.Keep();
+  if (rules_.Take(*last, at_end, &result_)) best_weights_.Keep();
   return OkStatus();
 }
 
 Status AveragedTraining::EvaluateWhatWasLeft() {
   const int64_t every = run_.options.average_every;
   if (result_.epochs == 0 || result_.evaluated == result_.steps) return OkStatus();
-  // What training came to in that round is not known any more.
-  EpochStats last;
-  last.epoch = result_.epochs - 1;
-  last.step = result_.steps;
-  last.figures[Figure::kLoss] = last.train_metric = std::nan("");
+  EpochStats last = rules_.LeftToEvaluate(result_.epochs - 1, result_.steps);
   HG_RETURN_IF_ERROR(EvaluateIfDue(last.epoch / every * every, &last));
   if (!last.valid.has_value() && !last.test.has_value()) return OkStatus();
   last.figures[Figure::kTime] = SecondsSince1970();
@@ -151,7 +114,7 @@ Status AveragedTraining::EvaluateWhatWasLeft() {
 }
 
 Status AveragedTraining::EndEpochs(int64_t first) {
-  bool time_up = TimeIsUp();
+  bool time_up = rules_.TimeIsUp();
   HG_ASSIGN_OR_RETURN(std::vector<EpochStats> all, OverRanks(first, &time_up));
   for (EpochStats& stats : all) {
     result_.steps += std::llround(stats.figures[Figure::kSteps]);

@@ -37,8 +37,8 @@
 #include "common/base/status.h"
 #include "trainer/averaging/part_source.h"
 #include "trainer/distributed/model_average.h"
-#include "trainer/training/early_stopping.h"
 #include "trainer/training/kept_tensors.h"
+#include "trainer/training/run_rules.h"
 #include "trainer/training/training_loop.h"
 
 namespace halograph {
@@ -70,7 +70,7 @@ class AveragedTraining {
   // kept. Before the last epoch training also ends, on all ranks together, after the round or epoch
   // in which the clock of any rank passed run.options.control.time_limit, which is evaluated, and
   // after an evaluation that is out of patience.
-  //   FailedPrecondition  patience, and the task has no validation set
+  //   FailedPrecondition  as RunRules::Check
   //   Unavailable         a rank did not come to the average within the timeout: the epoch, and of
   //                       rounds of steps the steps, are named, and what the wait was for
   //   else                as TrainingLoop::Run, with rank and part in front, and as PartSource
@@ -92,8 +92,8 @@ class AveragedTraining {
     std::unique_ptr<TrainingLoop> loop;  // ends before the part is closed
   };
 
-  // All rounds of the epochs [first, end), up to the one where a rank stops: then the weights are
-  // those that the epochs began with.
+  // All rounds of the epochs [first, end), up to the one where a rank stops. A keeper then finds
+  // the weights and optimizer state that the epochs began with; without one nobody looks at them.
   [[nodiscard]] Status TrainRounds(int64_t first, int64_t end);
   // Trains all parts, and meets with the others for the average.
   [[nodiscard]] Status TrainRound(const Round& round);
@@ -122,9 +122,6 @@ class AveragedTraining {
   // Evaluates if it is due, reports the epochs from `first` on, and gives the keeper the moment.
   [[nodiscard]] Status EndEpochs(int64_t first);
   [[nodiscard]] Status KeepIfWanted();
-  [[nodiscard]] bool TimeIsUp() const;
-  // Whether a limit has ended training before its last epoch.
-  [[nodiscard]] bool Ended() const { return result_.ended_by != EndedBy::kEpochs; }
   [[nodiscard]] TrainingMoment Moment();
 
   Session& run_;
@@ -138,7 +135,7 @@ class AveragedTraining {
   ModelAverage average_;                      // of both
   KeptTensors best_weights_;                  // of weights_
   KeptTensors epoch_begin_;                   // of both, with a keeper and rounds of steps
-  const EarlyStopping early_stopping_;
+  const RunRules rules_;
   std::unique_ptr<PartInTraining> open_;
   std::map<int, int64_t> steps_of_;  // an epoch of each part that was opened
   std::optional<int64_t> longest_;   // of these, of all ranks

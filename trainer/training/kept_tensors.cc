@@ -2,6 +2,12 @@
 
 namespace halograph {
 
+std::vector<torch::Tensor> Joined(std::vector<torch::Tensor> first,
+                                  const std::vector<torch::Tensor>& second) {
+  first.insert(first.end(), second.begin(), second.end());
+  return first;
+}
+
 void KeptTensors::Keep() {
   const torch::NoGradGuard no_grad;
   kept_.clear();

@@ -9,6 +9,10 @@
 
 namespace halograph {
 
+// Both lists, one after the other.
+[[nodiscard]] std::vector<torch::Tensor> Joined(std::vector<torch::Tensor> first,
+                                                const std::vector<torch::Tensor>& second);
+
 class KeptTensors {
  public:
   // `kept`: what kept() was, for whoever goes on.

@@ -52,6 +52,8 @@ struct TrainResult {
   int64_t evaluated = -1;      // steps of the run when it was evaluated last; -1: never
   bool stopped = false;        // by a signal to some rank: all ranks stopped at the same step
   EndedBy ended_by = EndedBy::kEpochs;
+  // Whether something else than the number of epochs has ended training.
+  [[nodiscard]] bool Ended() const { return ended_by != EndedBy::kEpochs; }
   double train_seconds = 0;  // over epochs
   double eval_seconds = 0;
   double sampled_edges = 0;

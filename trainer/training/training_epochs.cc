@@ -1,7 +1,5 @@
 // TrainingLoop: epochs, evaluations between steps, and what ends training.
 #include <algorithm>
-#include <chrono>
-#include <cmath>
 
 #include "common/base/stopwatch.h"
 #include "common/base/wall_clock.h"
@@ -13,14 +11,13 @@ namespace halograph {
 
 StatusOr<TrainResult> TrainingLoop::Run() {
   const TrainOptions& options = session_.options;
-  if (options.control.patience > 0 && session_.task->source(BatchPurpose::kValid) == nullptr) {
-    return FailedPrecondition("--patience: task '{}' has no validation set", session_.task->name());
-  }
+  HG_RETURN_IF_ERROR(rules_.Check());
   result_.steps = first_epoch_ * length_.steps_per_epoch;  // what is under way is counted later
   try {
     if (keeper_ != nullptr) HG_RETURN_IF_ERROR(keeper_->KeepFirst(Moment()));
     bool told = true;
-    if (!WasDone()) {
+    const int64_t steps = result_.steps + first_step_;
+    if (!rules_.WasDone(steps, steps >= length_.steps, &result_)) {
       HG_ASSIGN_OR_RETURN(told, RunEpochs());
     }
     if (keeper_ != nullptr) HG_RETURN_IF_ERROR(keeper_->KeepLast(Moment()));
@@ -30,33 +27,23 @@ StatusOr<TrainResult> TrainingLoop::Run() {
     return TorchError(options.rank, "training", error);
   }
   const bool cut = length_.steps < options.epochs * length_.steps_per_epoch;
-  if (!Ended() && cut) result_.ended_by = EndedBy::kMaxSteps;
+  if (!result_.Ended() && cut) result_.ended_by = EndedBy::kMaxSteps;
   if (result_.stopped) result_.ended_by = EndedBy::kSignal;
   return result_;
 }
 
-bool TrainingLoop::WasDone() {
-  const int64_t steps = first_epoch_ * length_.steps_per_epoch + first_step_;
-  if (result_.evaluated != steps) return false;  // the evaluation is left to do
-  if (steps >= length_.steps) return true;
-  if (!early_stopping_.UsedUp(result_.gains)) return false;
-  result_.ended_by = EndedBy::kPatience;
-  return true;
-}
-
 StatusOr<bool> TrainingLoop::RunEpochs() {
-  const TrainOptions& options = session_.options;
   const int64_t of_length = (length_.steps + length_.steps_per_epoch - 1) / length_.steps_per_epoch;
   // An epoch under way is evaluated, also if the run has been made shorter than what was taken.
   const int64_t epochs = std::max(of_length, first_epoch_ + (first_step_ > 0 ? 1 : 0));
-  for (int64_t epoch = first_epoch_; epoch < epochs && !Ended(); ++epoch) {
+  for (int64_t epoch = first_epoch_; epoch < epochs && !result_.Ended(); ++epoch) {
     const int64_t first_step = epoch == first_epoch_ ? first_step_ : 0;
     HG_ASSIGN_OR_RETURN(EpochStats stats, RunSteps(epoch, first_step, kToItsEnd));
     if (result_.stopped) return false;
-    const bool due = options.eval_every > 0 && (epoch + 1) % options.eval_every == 0;
-    const bool last = epoch + 1 == epochs || Ended();
+    const bool due = rules_.DueAfterEpochs(epoch, epoch + 1) || rules_.DueAfterStep(stats.step);
+    const bool last = epoch + 1 == epochs || result_.Ended();
     const bool evaluated = result_.evaluated == stats.step;  // within it
-    if (!evaluated && (due || last || DueAfterStep(stats.step))) {
+    if (!evaluated && (due || last)) {
       HG_RETURN_IF_ERROR(EvaluateSets(&stats));
     }
     if (!result_.stopped && stats.step == (epoch + 1) * length_.steps_per_epoch) CloseEpoch(stats);
@@ -116,16 +103,16 @@ StatusOr<EpochStats> TrainingLoop::RunSteps(int64_t epoch, int64_t first_step, i
   const int64_t steps = std::min({length_.steps_per_epoch, length_.steps - before, end_step});
   EpochStats stats = StatsUnderWay(epoch, first_step);
   // Whoever goes on from the middle of an epoch may have left before its evaluation.
-  const bool left_out = first_step > 0 && first_step < steps && DueAfterStep(stats.step);
+  const bool left_out = first_step > 0 && first_step < steps && rules_.DueAfterStep(stats.step);
   if (left_out && result_.evaluated != stats.step) {
     HG_RETURN_IF_ERROR(EvaluateWithin(&stats));
     if (result_.stopped) return stats;
   }
-  for (int64_t step = first_step; step < steps && !Ended(); ++step) {
+  for (int64_t step = first_step; step < steps && !result_.Ended(); ++step) {
     HG_RETURN_IF_ERROR(Step(epoch, step, &under_way_.figures));
     if (result_.stopped) return stats;
     stats.step = before + step + 1;
-    if (step + 1 == steps || Ended() || !DueAfterStep(stats.step)) continue;
+    if (step + 1 == steps || result_.Ended() || !rules_.DueAfterStep(stats.step)) continue;
     HG_RETURN_IF_ERROR(EvaluateWithin(&stats));
     if (result_.stopped) return stats;
   }
@@ -133,17 +120,6 @@ StatusOr<EpochStats> TrainingLoop::RunSteps(int64_t epoch, int64_t first_step, i
   stats.figures = under_way_.figures;
   HG_RETURN_IF_ERROR(Reduce(&stats));
   return stats;
-}
-
-bool TrainingLoop::TimeIsUp() const {
-  const auto limit = session_.options.control.time_limit;
-  return limit.count() > 0 &&
-         session_.since_start.Seconds() >= std::chrono::duration<double>(limit).count();
-}
-
-bool TrainingLoop::DueAfterStep(int64_t steps) const {
-  const int64_t every = session_.options.control.eval_every_steps;
-  return every > 0 && steps % every == 0;
 }
 
 Status TrainingLoop::EvaluateWithin(EpochStats* stats) {
@@ -154,7 +130,7 @@ Status TrainingLoop::EvaluateWithin(EpochStats* stats) {
   HG_RETURN_IF_ERROR(Reduce(&so_far));
   HG_RETURN_IF_ERROR(EvaluateSets(&so_far));
   if (result_.stopped) return OkStatus();
-  if (Ended()) {
+  if (result_.Ended()) {
     stats->valid = so_far.valid;
     stats->test = so_far.test;
   }
@@ -179,19 +155,11 @@ Status TrainingLoop::EvaluateSets(EpochStats* stats) {
     *figures = evaluated.figures;
   }
   stats->figures[Figure::kEvalSeconds] = watch.Seconds();
-  result_.eval_seconds += watch.Seconds();
-  result_.evaluated = stats->step;
   return Remember(*stats);
 }
 
 Status TrainingLoop::Remember(const EpochStats& stats) {
-  const double metric = stats.valid.has_value() ? stats.valid->metric : std::nan("");
-  const bool last = stats.step >= length_.steps;
-  const bool no_gain = early_stopping_.Add(metric, &result_.gains);
-  if (no_gain && !last && !Ended()) result_.ended_by = EndedBy::kPatience;
-  const bool better = TakeIfBest(stats, session_.task->metric().higher_is_better,
-                                 session_.options.epochs, &result_);
-  if (!better) return OkStatus();
+  if (!rules_.Take(stats, stats.step >= length_.steps, &result_)) return OkStatus();
   if (session_.learnt != nullptr) {
     HG_ASSIGN_OR_RETURN(const bool kept, keeper_ == nullptr ? StatusOr<bool>(false)
                                                             : keeper_->KeepBestInputs(stats.step));

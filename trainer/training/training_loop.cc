@@ -25,12 +25,6 @@ void CountBatch(const PreparedBatch& batch, EpochFigures* figures) {
   f[Figure::kMinibatches] += batch.rows > 0 ? 1 : 0;
 }
 
-std::vector<torch::Tensor> Joined(std::vector<torch::Tensor> first,
-                                  const std::vector<torch::Tensor>& second) {
-  first.insert(first.end(), second.begin(), second.end());
-  return first;
-}
-
 RunLength LengthOf(const TrainOptions& options, int64_t steps_per_epoch) {
   const int64_t steps = options.epochs * steps_per_epoch;
   const int64_t most = options.control.max_steps;
@@ -61,8 +55,7 @@ TrainingLoop::TrainingLoop(Session& session, OnStep on_step, OnEpoch on_epoch, T
       under_way_(std::move(start.under_way)),
       result_(std::move(start.so_far)),
       best_weights_(Joined(parameters_, buffers_), std::move(start.best_weights)),
-      early_stopping_(session.options.control.patience, session.options.control.min_delta,
-                      session.task->metric().higher_is_better),
+      rules_(session),
       next_epoch_(start.epoch),
       next_step_(start.step),
       steps_done_(start.steps_done) {
@@ -75,7 +68,7 @@ Status TrainingLoop::Step(int64_t epoch, int64_t step, EpochFigures* figures) {
   // A rank that is to stop goes along to the step's collective once more, to say so.
   StepAsks asks{.stop = next == nullptr,
                 .checkpoint = keeper_ != nullptr && keeper_->Wants(steps_done_ + 1),
-                .time_up = TimeIsUp()};
+                .time_up = rules_.TimeIsUp()};
   HG_ASSIGN_OR_RETURN(const double weight, StepWeight(next.get(), step, figures));
   if (keeper_ != nullptr) buffers_before_.Keep();
   double loss = 0;

@@ -19,9 +19,9 @@
 #include "common/base/stopwatch.h"
 #include "trainer/distributed/gradients.h"
 #include "trainer/training/batch_feed.h"
-#include "trainer/training/early_stopping.h"
 #include "trainer/training/kept_tensors.h"
 #include "trainer/training/optimizer.h"
+#include "trainer/training/run_rules.h"
 #include "trainer/training/schedule.h"
 #include "trainer/training/session.h"
 #include "trainer/training/train_result.h"
@@ -122,9 +122,6 @@ class TrainingLoop {
   [[nodiscard]] std::span<const double> metric_sums() const { return under_way_.metric; }
 
  private:
-  // Whether an earlier run was done with all its steps and evaluations where this loop begins.
-  // Sets result_.ended_by if it was not the length of the run that ended it.
-  [[nodiscard]] bool WasDone();
   // Adds steps to the epoch under way; from step 0 on it is a new one.
   [[nodiscard]] StatusOr<EpochStats> RunSteps(int64_t epoch, int64_t first_step, int64_t end_step);
   // Whether what is under way at the end, if anything is, has been told to the callback.
@@ -144,12 +141,6 @@ class TrainingLoop {
   // In the middle of an epoch, which has come to `stats->step`. If this ends training, `stats` gets
   // what was evaluated.
   [[nodiscard]] Status EvaluateWithin(EpochStats* stats);
-  // Whether this rank's clock says that --time-limit is over.
-  [[nodiscard]] bool TimeIsUp() const;
-  // Whether a limit ends training before its last step.
-  [[nodiscard]] bool Ended() const { return result_.ended_by != EndedBy::kEpochs; }
-  // Whether --eval-every-steps asks for an evaluation after so many steps of the run.
-  [[nodiscard]] bool DueAfterStep(int64_t steps) const;
 
   // A minibatch, and its learnt inputs, which may still be on their way.
   struct Upcoming {
@@ -204,7 +195,7 @@ class TrainingLoop {
   // Sums are of closed epochs, until Run is at its end.
   TrainResult result_;
   KeptTensors best_weights_;  // of parameters_, then buffers_
-  const EarlyStopping early_stopping_;
+  const RunRules rules_;
   int64_t next_epoch_, next_step_, steps_done_;  // as TrainingStart's
 };
 
