@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "common/storage/dtype.h"
+#include "trainer/pipeline/labeled_seeds.h"
 
 namespace halograph {
 namespace {
@@ -114,7 +115,6 @@ bool HasLabels(const Task& task, std::string_view set) {
 }  // namespace
 
 Status CheckEdgeTask(const Schema& /*schema*/, const Task& task) {
-  bool train = false;
   for (const TaskSetSpec& spec : task.sets) {
     if (!spec.edges) {
       return InvalidArgument("its {} set is of nodes ('{}'), not of edges", spec.set, spec.type);
@@ -124,9 +124,8 @@ Status CheckEdgeTask(const Schema& /*schema*/, const Task& task) {
       return InvalidArgument("its {} set of edges ('{}') has seeds of {} columns, expected 2",
                              spec.set, spec.type, columns);
     }
-    train = train || (spec.set == "train" && spec.rows > 0);
   }
-  if (!train) return FailedPrecondition("task '{}' has no train edges", task.name);
+  if (!HasRows(task, "train")) return FailedPrecondition("task '{}' has no train edges", task.name);
   return OkStatus();
 }
 

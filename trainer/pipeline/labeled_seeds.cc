@@ -256,6 +256,11 @@ StatusOr<int> ChooseTask(const Schema& schema, const std::string& name) {
   return 0;
 }
 
+bool HasRows(const Task& task, std::string_view set) {
+  return std::any_of(task.sets.begin(), task.sets.end(),
+                     [&](const TaskSetSpec& spec) { return spec.set == set && spec.rows > 0; });
+}
+
 Status CheckNodeTask(const Schema& schema, const Task& task) {
   return SeedTypes(schema, task).status();
 }
@@ -283,11 +288,7 @@ StatusOr<NodeTaskRows> ReadNodeTask(KVStore& kv, const std::string& name,
     HG_ASSIGN_OR_RETURN(*rows, ReadSet(kv, task, set, read.rule, who));
     if (read.node_types.size() == 1) rows->types = {};
   }
-  // Of the whole graph: a part alone may have none.
-  const bool any_train =
-      std::any_of(task.sets.begin(), task.sets.end(),
-                  [](const TaskSetSpec& spec) { return spec.set == "train" && spec.rows > 0; });
-  if (!any_train) {
+  if (!HasRows(task, "train")) {
     return FailedPrecondition("task '{}' has no train seeds", task.name);
   }
   return read;

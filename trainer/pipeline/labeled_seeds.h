@@ -41,6 +41,9 @@ struct NodeTaskRows {
 //   InvalidArgument  no name given and several to choose from: named
 [[nodiscard]] StatusOr<int> ChooseTask(const Schema& schema, const std::string& name);
 
+// Whether a set of the whole graph has rows: where a part is alone it may have none of them.
+[[nodiscard]] bool HasRows(const Task& task, std::string_view set);
+
 // Whether the sets of `task` are of nodes, as far as the schema tells. InvalidArgument saying what
 // they are instead; FailedPrecondition: no sets.
 [[nodiscard]] Status CheckNodeTask(const Schema& schema, const Task& task);

@@ -3,6 +3,8 @@
 #include <chrono>
 #include <cmath>
 
+#include "trainer/pipeline/labeled_seeds.h"
+
 namespace halograph {
 
 RunRules::RunRules(const Session& session)
@@ -12,7 +14,9 @@ RunRules::RunRules(const Session& session)
 
 Status RunRules::Check() const {
   if (session_.options.control.patience == 0) return OkStatus();
-  if (session_.task->source(BatchPurpose::kValid) != nullptr) return OkStatus();
+  const Schema& schema = session_.stores.graph->info().schema;
+  HG_ASSIGN_OR_RETURN(const int task, ChooseTask(schema, session_.task->name()));
+  if (HasRows(schema.tasks[task], "valid")) return OkStatus();
   return FailedPrecondition("--patience: task '{}' has no validation set", session_.task->name());
 }
 

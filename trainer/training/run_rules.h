@@ -18,7 +18,8 @@ class RunRules {
   // `session` outlives this object.
   explicit RunRules(const Session& session);
 
-  // FailedPrecondition: patience, and the task has no validation set.
+  // FailedPrecondition: patience, and the task has no validation row in the whole graph. The same
+  // on all ranks, whatever parts they have.
   [[nodiscard]] Status Check() const;
 
   // Whether this rank's clock says that --time-limit is over.

@@ -174,6 +174,20 @@ TEST_F(AveragedTrainingTest, ItEndsOnceEvaluationsAreOutOfPatience) {
   });
 }
 
+// The first part of rank 0 has no row to validate, nor has its second.
+TEST_F(AveragedTrainingTest, PatienceCountsValidationRowsWhoeverHasThem) {
+  Write(SetFrom("valid", 120));
+  options_.learning_rate = 1e-9;
+  options_.epochs = 50;
+  options_.control.patience = 2;
+  RunRanks(2, [&](std::unique_ptr<Communicator> ranks) {
+    TrainOptions options = options_;
+    options.rank = ranks->rank();
+    options.world_size = 2;
+    EXPECT_EQ(Train(options, std::move(ranks)).result.ended_by, EndedBy::kPatience);
+  });
+}
+
 TEST_F(AveragedTrainingTest, TheMostFrequentClassIsToldToARankWithoutRows) {
   Write(SetFrom("test", 120));
   RunRanks(2, [&](std::unique_ptr<Communicator> ranks) {
