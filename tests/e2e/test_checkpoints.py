@@ -123,7 +123,8 @@ class CheckpointsTest(CoraInTwoTest):
         for number, (ended_by, given) in enumerate((
                 ("epochs", dict(epochs=3)),
                 ("max-steps", dict(epochs=9, max_steps=10)),
-                ("patience", dict(epochs=9, patience=1, min_delta=2, eval_every_steps=4)))):
+                ("patience", dict(epochs=9, patience=1, min_delta=2, eval_every_steps=4)),
+                ("patience", dict(epochs=9, patience=1, min_delta=2, average_every=1)))):
             kept = self.kept(checkpoint=self.box.folder / f"finished{number}", checkpoint_every="1h",
                              log=self.box.folder / f"finished{number}.jsonl", eval_every=1, **given)
             lasts, lines = [], []

@@ -41,7 +41,9 @@ StatusOr<TrainResult> AveragedTraining::Run() {
   try {
     Copy(optimizer_.Moments(), moments_);
     average_.Begin();
-    HG_RETURN_IF_ERROR(EvaluateWhatWasLeft());
+    if (!rules_.WasDone(result_.steps, result_.epochs >= options.epochs, &result_)) {
+      HG_RETURN_IF_ERROR(EvaluateWhatWasLeft());
+    }
     while (!result_.stopped && !result_.Ended() && result_.epochs < options.epochs) {
       const int64_t first = result_.epochs;
       const int64_t end =

@@ -70,6 +70,7 @@ class AveragedTraining {
   // kept. Before the last epoch training also ends, on all ranks together, after the round or epoch
   // in which the clock of any rank passed run.options.control.time_limit, which is evaluated, and
   // after an evaluation that is out of patience.
+  // A run that is given again after its end, by whatever rule, has nothing left to do.
   //   FailedPrecondition  as RunRules::Check
   //   Unavailable         a rank did not come to the average within the timeout: the epoch, and of
   //                       rounds of steps the steps, are named, and what the wait was for
