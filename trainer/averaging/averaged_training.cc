@@ -91,7 +91,7 @@ StatusOr<std::vector<EpochStats>> AveragedTraining::OverRanks(int64_t first, boo
 
 Status AveragedTraining::EvaluateIfDue(int64_t first, EpochStats* last) {
   const int64_t end = last->epoch + 1;
-  const bool at_end = end == run_.options.epochs;
+  const bool at_end = end >= run_.options.epochs;
   if (!result_.Ended() && !at_end && !rules_.DueAfterEpochs(first, end)) return OkStatus();
   const Stopwatch watch;
   const StatusOr<BothSets> sets = parts_.Evaluate();

@@ -116,9 +116,10 @@ class AveragedTraining {
   // The epochs from `first` on, of all ranks; steps are those of all parts. `time_up`: before,
   // whether this rank's clock says so; after it, whether any does.
   [[nodiscard]] StatusOr<std::vector<EpochStats>> OverRanks(int64_t first, bool* time_up);
-  // Evaluates the average of the epochs from `first` to `last` if it is due.
+  // Evaluates the average of the epochs from `first` to `last` if it is due, as it is at the end of
+  // the run, also of one that has been made shorter than what was trained.
   [[nodiscard]] Status EvaluateIfDue(int64_t first, EpochStats* last);
-  // Makes up for an evaluation that a signal cut short.
+  // Makes up for an evaluation that an earlier run left to do, if it is due.
   [[nodiscard]] Status EvaluateWhatWasLeft();
   // Evaluates if it is due, reports the epochs from `first` on, and gives the keeper the moment.
   [[nodiscard]] Status EndEpochs(int64_t first);

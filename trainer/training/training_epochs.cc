@@ -34,7 +34,11 @@ StatusOr<TrainResult> TrainingLoop::Run() {
 
 StatusOr<bool> TrainingLoop::RunEpochs() {
   const int64_t of_length = (length_.steps + length_.steps_per_epoch - 1) / length_.steps_per_epoch;
-  // An epoch under way is evaluated, also if the run has been made shorter than what was taken.
+  // What stands there is evaluated, also if the run has been made shorter than what was taken.
+  if (first_epoch_ >= of_length && first_step_ == 0) {
+    HG_RETURN_IF_ERROR(EvaluateStart());
+    return true;
+  }
   const int64_t epochs = std::max(of_length, first_epoch_ + (first_step_ > 0 ? 1 : 0));
   for (int64_t epoch = first_epoch_; epoch < epochs && !result_.Ended(); ++epoch) {
     const int64_t first_step = epoch == first_epoch_ ? first_step_ : 0;
@@ -52,6 +56,14 @@ StatusOr<bool> TrainingLoop::RunEpochs() {
     if (result_.stopped) break;
   }
   return true;
+}
+
+Status TrainingLoop::EvaluateStart() {
+  EpochStats stats = rules_.LeftToEvaluate(first_epoch_ - 1, result_.steps);
+  HG_RETURN_IF_ERROR(EvaluateSets(&stats));
+  if (result_.stopped) return OkStatus();
+  stats.figures[Figure::kTime] = SecondsSince1970();
+  return on_epoch_(stats);
 }
 
 void TrainingLoop::CloseEpoch(const EpochStats& stats) {

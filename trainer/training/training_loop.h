@@ -126,6 +126,8 @@ class TrainingLoop {
   [[nodiscard]] StatusOr<EpochStats> RunSteps(int64_t epoch, int64_t first_step, int64_t end_step);
   // Whether what is under way at the end, if anything is, has been told to the callback.
   [[nodiscard]] StatusOr<bool> RunEpochs();
+  // Evaluates what stands at the start, between two epochs, where no step is left to take.
+  [[nodiscard]] Status EvaluateStart();
   // Ends an epoch all of whose steps are taken and evaluated.
   void CloseEpoch(const EpochStats& stats);
   // Adds an epoch to the result.

@@ -205,6 +205,23 @@ TEST_F(KeptRoundsTest, ALongerRunGoesOnAndOneOfAnotherIntervalIsRefused) {
   EXPECT_THAT(Message(other), testing::HasSubstr("--average-every was 2, is 3"));
 }
 
+// Four of six epochs were done, none was evaluated.
+TEST_F(KeptRoundsTest, ARunThatIsMadeShorterThanItIsEvaluatesWhatStandsThere) {
+  options_.eval_every = 0;
+  std::vector<Seen> seen(1);
+  Run(kNever, &seen, {.after_step = 50});
+  EXPECT_TRUE(seen[0].result.stopped);
+  EXPECT_FALSE(seen[0].result.best.has_value());
+  InstallStop();
+  options_.epochs = 1;
+  Run(kNever, &seen);
+  ASSERT_TRUE(seen[0].status.ok()) << seen[0].status;
+  EXPECT_EQ(seen[0].result.epochs, 4) << "no further step";
+  ASSERT_TRUE(seen[0].result.best.has_value());
+  EXPECT_EQ(seen[0].result.best->epoch, 3);
+  EXPECT_TRUE(seen[0].epochs.at(3).valid.has_value());
+}
+
 // Rounds of two steps, of three: in the first, in the second, at the end of an epoch, and again in
 // the same epoch. Four ranks have one part each, which stays open.
 class KeptStepsTest : public KeptRoundsTest {

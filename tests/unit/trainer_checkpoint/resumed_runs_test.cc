@@ -250,6 +250,33 @@ TEST_F(CheckpointsTest, ARunThatIsMadeShorterThanItIsEvaluatesWhatStandsThere) {
               HasSubstr(fmt::format(", {} steps, {} seeds", kept - 5, 25 * (kept - 5))));
 }
 
+// A signal came after the last step of an epoch that was not to be evaluated.
+TEST_F(CheckpointsTest, ARunThatIsMadeShorterBetweenTwoEpochsEvaluatesWhatStandsThere) {
+  options_.eval_every = 0;
+  options_.tasks.node.metrics = {"accuracy", "macro-f1"};
+  std::vector<Seen> seen(1);
+  Run(options_, kNever, &seen, [&](int64_t step) {
+    if (step != 10) return;
+    ASSERT_EQ(kill(getpid(), SIGTERM), 0);
+    EXPECT_EQ(stop_->Wait(), SIGTERM);
+  });
+  const auto stored = ReadNewestCheckpoint(options_.checkpoint.folder);
+  ASSERT_TRUE(stored.ok()) << stored.status();
+  EXPECT_EQ(stored->manifest.place.epoch, 2);
+  EXPECT_EQ(stored->manifest.place.step, 0);
+  InstallStop();
+  for (const int64_t epochs : {2, 1, 1}) {
+    options_.epochs = epochs;
+    Run(options_, kNever, &seen);
+    ASSERT_TRUE(seen[0].status.ok()) << seen[0].status;
+    EXPECT_THAT(seen[0].weights, SizeIs(10)) << "no further step";
+    ASSERT_TRUE(seen[0].result.best.has_value());
+    EXPECT_EQ(seen[0].result.best->step, 10);
+    EXPECT_THAT(seen[0].result.best->train_more, SizeIs(1)) << "the log's line has all its keys";
+    EXPECT_EQ(seen[0].result.epochs, 2);
+  }
+}
+
 // Of a build that kept no sums of the epoch under way.
 TEST_F(CheckpointsTest, ACheckpointWithoutSumsGoesOnWithFiguresOfTheStepsSince) {
   std::vector<Seen> whole(1), seen(1);
