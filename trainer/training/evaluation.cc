@@ -124,9 +124,10 @@ SetSums::SetSums(TrainingTask& task)
     : task_(task),
       sums_(torch::zeros({static_cast<int64_t>(task.metric().sums) + kMore}, torch::kFloat64)) {}
 
-void SetSums::AddLoss(const std::vector<torch::Tensor>& outputs, const PreparedBatch& batch) {
-  more()[kLoss] += task_.LossSum(outputs, batch).item<double>();
-  more()[kWeight] += task_.LossWeight(batch);
+void SetSums::AddLoss(TrainingTask& task, const std::vector<torch::Tensor>& outputs,
+                      const PreparedBatch& batch) {
+  more()[kLoss] += task.LossSum(outputs, batch).item<double>();
+  more()[kWeight] += task.LossWeight(batch);
 }
 
 StatusOr<bool> SetSums::AddRows(Session& session, BatchPurpose purpose) {
@@ -136,8 +137,7 @@ StatusOr<bool> SetSums::AddRows(Session& session, BatchPurpose purpose) {
   session.model->eval();
   return GoThrough(session, purpose, *source,
                    [&](const std::vector<torch::Tensor>& outputs, const PreparedBatch& batch) {
-                     more()[kLoss] += session.task->LossSum(outputs, batch).item<double>();
-                     more()[kWeight] += session.task->LossWeight(batch);
+                     AddLoss(*session.task, outputs, batch);
                      session.task->Measure(outputs, batch, metric());
                    });
 }
@@ -171,7 +171,7 @@ StatusOr<Evaluation> EvaluateBy(Session& session, BatchPurpose purpose, const Pa
   const std::unique_ptr<NodeSweep> sweep = task.StartSweep(purpose);
   const UseOutputs use = [&](const std::vector<torch::Tensor>& outputs,
                              const PreparedBatch& batch) {
-    sums.AddLoss(outputs, batch);
+    sums.AddLoss(task, outputs, batch);
     if (sweep != nullptr) {
       sweep->AddRows(outputs, batch);
     } else {
