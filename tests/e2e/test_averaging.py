@@ -4,7 +4,7 @@ import json
 import shutil
 import signal
 
-from harness import datasets, programs
+from harness import datasets, links, programs
 from harness.programs import must
 from harness.training import options, read_log, start_ranks, train
 
@@ -182,6 +182,21 @@ class RefusalsTest(AveragingTest):
         self.refused(2, "'5x' is neither, expected epochs", graph=self.graph, average_every="5x")
         self.refused(2, "--average-every and --embed", graph=self.graph, embed="node:8",
                      state=self.box.folder / "state")
+
+    def test_what_is_about_edges_or_learnt_as_an_input(self):
+        graphs = {}
+        for name, write in (("links", lambda folder: links.write(folder, datasets.cora())),
+                            ("typed", datasets.write_typed)):
+            graphs[name] = self.box.folder / name
+            must(self.box.run("halograph-partition", "run", "--input",
+                              write(self.box.folder / f"{name}-source"), "--output", graphs[name],
+                              "--parts", 2, "--seed", 1))
+        self.refused(1, "--average-every is for tasks about nodes", graph=graphs["links"],
+                     score="dot", eval_negatives=5)
+        state = self.box.folder / "state"
+        for _ in range(2):  # nothing is begun
+            self.refused(1, "since they have no features: author, unused; ", ": 0 tensors",
+                         graph=graphs["typed"], model="rgcn", state=state)
 
     def test_a_part_without_halo(self):
         graph = self.box.folder / "bare"

@@ -2,10 +2,10 @@
 
 #include <array>
 #include <set>
+#include <string>
 #include <utility>
 
 #include "client/part_alone/part_view.h"
-#include "trainer/run/prepare.h"
 #include "trainer/tasks/registry.h"
 
 namespace halograph {
@@ -128,17 +128,33 @@ class PartsAlone final : public SourceOfRun {
 
 }  // namespace
 
-StatusOr<std::unique_ptr<PartSource>> MakePartSource(Session& run) {
-  const TrainOptions& options = run.options;
-  const GraphInfo& info = run.stores.graph->info();
-  HG_ASSIGN_OR_RETURN(std::vector<int> parts,
-                      PartsOfRank(options.rank, info.book.num_parts(), options.world_size));
-  if (!run.task->parameters().empty() || run.task->StartSweep(BatchPurpose::kValid) != nullptr) {
+Status CheckAveraged(const Session& run, const RunInputs& inputs) {
+  if (run.options.average_every == 0) return OkStatus();
+  if (run.task->predicts_outputs()) {
     return InvalidArgument(
         "--average-every is for tasks about nodes; train task '{}' with gradients summed in every "
         "step",
         run.task->name());
   }
+  if (!inputs.learnt.empty()) {
+    std::vector<std::string> types;
+    for (const LearntType& learnt : inputs.learnt) {
+      types.push_back(run.stores.graph->info().schema.node_types[learnt.node_type].name);
+    }
+    return InvalidArgument(
+        "--average-every: inputs of these node types would be learnt, since they have no features: "
+        "{}; learnt inputs are pushed in step with all ranks: give the types features, or leave "
+        "the option out",
+        fmt::join(types, ", "));
+  }
+  return OkStatus();
+}
+
+StatusOr<std::unique_ptr<PartSource>> MakePartSource(Session& run) {
+  const TrainOptions& options = run.options;
+  const GraphInfo& info = run.stores.graph->info();
+  HG_ASSIGN_OR_RETURN(std::vector<int> parts,
+                      PartsOfRank(options.rank, info.book.num_parts(), options.world_size));
   if (!options.part_only) return std::make_unique<PartsOfWholeGraph>(run, std::move(parts));
   return std::make_unique<PartsAlone>(run, std::move(parts));
 }

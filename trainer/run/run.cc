@@ -176,6 +176,7 @@ Status RunPrepared(Session& session, Records& records) {
   const Stopwatch run;
   RunInputs inputs;
   HG_RETURN_IF_ERROR(UnlessStopped(session, Prepare(session, &inputs)));
+  HG_RETURN_IF_ERROR(UnlessStopped(session, CheckAveraged(session, inputs)));
   if (session.options.rank == 0) {
     HG_ASSIGN_OR_RETURN(const bool goes_on, Checkpoints::GoesOn(session.options.checkpoint));
     if (goes_on) session.options.embeddings.begin = EmbedBegin::kContinue;
