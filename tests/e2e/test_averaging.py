@@ -4,7 +4,7 @@ import json
 import shutil
 import signal
 
-from harness import datasets, links, programs
+from harness import datasets, links, npy, programs
 from harness.programs import must
 from harness.training import options, read_log, start_ranks, train
 
@@ -197,6 +197,22 @@ class RefusalsTest(AveragingTest):
         for _ in range(2):  # nothing is begun
             self.refused(1, "since they have no features: author, unused; ", ": 0 tensors",
                          graph=graphs["typed"], model="rgcn", state=state)
+
+    def test_parts_whose_labels_tell_other_numbers_of_classes(self):
+        source, graph = self.box.folder / "source", self.box.folder / "graph"
+        datasets.write(source, 60, [(v, (v + 1) % 60) for v in range(60)])
+        metadata = source / "metadata.yaml"
+        metadata.write_text(metadata.read_text().replace("    num_classes: 2\n", ""))
+        npy.save(source / "train_labels.npy", "<i8", (20,), [v % 2 for v in range(19)] + [2])
+        must(self.box.run("halograph-partition", "run", "--input", source, "--output", graph,
+                          "--parts", 2, "--seed", 1, "--halo-features"))
+        for ranks in (1, 2):
+            result = self.box.run("halograph-train", *options(
+                graph=graph, part_only=True, logical_ranks=ranks, **RUN))
+            self.assertEqual(1, result.code)
+            self.assertRegex(result.err, "halograph-train: (rank 0, part 1: )?task 'node_classification' has [23] "
+                             "outputs by the labels of part 1, and [23] by those of part 0: its "
+                             "metadata needs num_classes")
 
     def test_a_part_without_halo(self):
         graph = self.box.folder / "bare"

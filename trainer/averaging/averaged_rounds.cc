@@ -45,7 +45,7 @@ StatusOr<bool> AveragedTraining::TrainParts(const Round& round) {
     if (!stopped.ok()) {
       // A signal cancels calls; what they then say is not the reason.
       if (run_.stop->requested()) return true;
-      return Annotate(stopped.status(), fmt::format("rank {}, part {}", run_.options.rank, part));
+      return stopped.status();
     }
     if (*stopped) return true;
   }
@@ -62,11 +62,13 @@ StatusOr<bool> AveragedTraining::TrainPart(int part, const Round& round) {
   loop.optimizer().SetMoments(moments_);
   double rows = 0;
   for (int64_t epoch = round.first; epoch < round.end; ++epoch) {
-    HG_ASSIGN_OR_RETURN(const EpochStats stats,
-                        loop.RunEpoch(epoch, round.first_step, round.end_step));
+    const auto stats = loop.RunEpoch(epoch, round.first_step, round.end_step);
+    if (!stats.ok()) {
+      return Annotate(stats.status(), fmt::format("rank {}, part {}", run_.options.rank, part));
+    }
     if (loop.stopped()) return true;
-    Add(loop, stats, &epochs_[static_cast<size_t>(epoch - round.first)]);
-    rows += stats.figures[Figure::kTrainSeeds];
+    Add(loop, *stats, &epochs_[static_cast<size_t>(epoch - round.first)]);
+    rows += stats->figures[Figure::kTrainSeeds];
   }
   Copy(loop.optimizer().Moments(), moments_);
   average_.Add(std::llround(rows) / (round.end - round.first));

@@ -1,6 +1,7 @@
 #include "trainer/run/part_sources.h"
 
 #include <array>
+#include <cmath>
 #include <set>
 #include <string>
 #include <utility>
@@ -10,6 +11,30 @@
 
 namespace halograph {
 namespace {
+
+Status OutputsDiffer(const Session& run, int64_t some, int part, int64_t others, int other) {
+  return FailedPrecondition(
+      "task '{}' has {} outputs by the labels of part {}, and {} by those of part {}: its metadata "
+      "needs num_classes",
+      run.task->name(), some, part, others, other);
+}
+
+// Of the first parts of ranks, which know no others. The same on all ranks.
+Status AgreeOnOutputs(const Session& run) {
+  const int world_size = run.options.world_size;
+  torch::Tensor all = torch::zeros({world_size}, torch::kFloat64);
+  all[run.options.rank] = static_cast<double>(run.task->output_dim());
+  HG_RETURN_IF_ERROR(run.ranks->AllReduceSum(all, "all-reduce of the outputs of parts"));
+  const auto outputs_of = [&](int rank) { return std::llround(all[rank].item<double>()); };
+  const auto part_of = [&](int rank) {
+    return PartOfRank(rank, run.stores.graph->info().book.num_parts(), world_size);
+  };
+  for (int rank = 1; rank < world_size; ++rank) {
+    if (outputs_of(rank) == outputs_of(0)) continue;
+    return OutputsDiffer(run, outputs_of(rank), part_of(rank), outputs_of(0), part_of(0));
+  }
+  return OkStatus();
+}
 
 // What both have in common.
 class SourceOfRun : public PartSource {
@@ -43,11 +68,8 @@ class SourceOfRun : public PartSource {
     HG_RETURN_IF_ERROR(PrepareMinibatches(*session, &inputs));
     session->model = run_.model;
     if (session->task->output_dim() == run_.task->output_dim()) return OkStatus();
-    return FailedPrecondition(
-        "task '{}' has {} outputs by the labels of this part, and {} by those of part {}: its "
-        "metadata needs num_classes",
-        session->task->name(), session->task->output_dim(), run_.task->output_dim(),
-        parts_.front());
+    return OutputsDiffer(run_, session->task->output_dim(), part, run_.task->output_dim(),
+                         parts_.front());
   }
 
   const std::vector<int> parts_;
@@ -147,7 +169,7 @@ Status CheckAveraged(const Session& run, const RunInputs& inputs) {
         "the option out",
         fmt::join(types, ", "));
   }
-  return OkStatus();
+  return run.options.part_only ? AgreeOnOutputs(run) : OkStatus();
 }
 
 StatusOr<std::unique_ptr<PartSource>> MakePartSource(Session& run) {

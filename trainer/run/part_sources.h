@@ -11,7 +11,9 @@ namespace halograph {
 
 // Whether what Prepare found can be trained by averaging, if the options ask for it. On all ranks,
 // before anything is learnt or made of it.
-//   InvalidArgument  a task that is not about nodes; node types whose inputs are learnt: named
+//   InvalidArgument     a task that is not about nodes; node types whose inputs are learnt: named
+//   FailedPrecondition  part_only, and the labels of parts tell other numbers of outputs
+//   else                as Communicator
 [[nodiscard]] Status CheckAveraged(const Session& run, const RunInputs& inputs);
 
 // As run.options say:

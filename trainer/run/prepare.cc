@@ -227,7 +227,7 @@ Status Prepare(Session& session, RunInputs* inputs) {
   Json facts = SharedFacts(options);
   facts["graph_identity"] = session.stores.graph->info().identity;
   facts["build"] = BuildVersion();
-  facts["outputs"] = session.task->output_dim();
+  if (!options.part_only) facts["outputs"] = session.task->output_dim();  // else CheckAveraged's
   HG_RETURN_IF_ERROR(session.ranks->Agree(facts));
   if (!options.model_options->NeedsOf(kind->needs).neighbors) return OkStatus();
   return session.task->CheckGraph(*session.stores.graph, *session.ranks, &session.cancel);
