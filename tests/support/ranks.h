@@ -27,9 +27,10 @@ inline GroupOptions LoopbackGroup(int rank, int world_size, int port) {
 
 // Runs `body` on every rank of some processes with `ranks_each`, each in its thread, once all have
 // joined: a rank that leaves at once must not end the joining of another. Returns when all are
-// done.
+// done. `timeout`: of the collectives.
 inline void RunHostedRanks(int processes, int ranks_each,
-                           const std::function<void(std::unique_ptr<Communicator>)>& body) {
+                           const std::function<void(std::unique_ptr<Communicator>)>& body,
+                           std::chrono::nanoseconds timeout = std::chrono::seconds(20)) {
   const int port = FreePort();
   std::latch all_joined(processes * ranks_each);
   std::vector<std::unique_ptr<HostedRanks>> hosts;
@@ -39,7 +40,9 @@ inline void RunHostedRanks(int processes, int ranks_each,
     for (int index = 0; index < ranks_each; ++index) {
       const RankSeat seat{hosts.back().get(), index};
       threads.emplace_back([&, seat, process] {
-        auto joined = Communicator::Join(LoopbackGroup(process, processes, port), seat);
+        GroupOptions options = LoopbackGroup(process, processes, port);
+        options.timeout = timeout;
+        auto joined = Communicator::Join(options, seat);
         all_joined.arrive_and_wait();  // also after a failure, so that nobody waits for ever
         ASSERT_TRUE(joined.ok()) << joined.status();
         body(std::move(*joined));

@@ -8,6 +8,7 @@
 #include "common/base/log.h"
 #include "common/base/wall_clock.h"
 #include "trainer/checkpoint/progress.h"
+#include "trainer/distributed/wait_together.h"
 
 namespace halograph {
 namespace {
@@ -215,18 +216,17 @@ Status Checkpoints::Write(const TrainingMoment& moment) {
 Status Checkpoints::KeepFirst(const TrainingMoment& moment) {
   if (session_.learnt == nullptr) return OkStatus();
   HG_RETURN_IF_ERROR(Write(moment));
-  Wait();
-  return OkStatus();
+  return AwaitWriter();
 }
 
 Status Checkpoints::Keep(const TrainingMoment& moment) { return Write(moment); }
 
 Status Checkpoints::KeepLast(const TrainingMoment& moment) {
-  if (behind_.has_value() && !writer_->busy()) behind_->GiveUp();  // of a step that did not come
-  Wait();                                                          // what failed is tried once more
+  HG_RETURN_IF_ERROR(AwaitWriter());
+  // Of a step that did not come; or of one that failed, which is tried once more.
+  if (behind_.has_value()) behind_->GiveUp();
   HG_RETURN_IF_ERROR(Write(moment));
-  Wait();
-  return OkStatus();
+  return AwaitWriter();
 }
 
 void Checkpoints::Report() {
@@ -252,6 +252,16 @@ void Checkpoints::ReportFailure(int64_t steps_done, const Status& status) {
 
 void Checkpoints::Log(const Json& line) {
   if (const Status logged = log_(line); !logged.ok()) spdlog::warn("{}", ToString(logged));
+}
+
+Status Checkpoints::AwaitWriter() {
+  const auto written = [this](std::chrono::nanoseconds at_most) {
+    return writer_->WaitFor(at_most);
+  };
+  HG_RETURN_IF_ERROR(WaitTogether(*session_.ranks, session_.options.remote.timeout, written,
+                                  "waiting for rank 0 to write a checkpoint"));
+  if (writer_ != nullptr) Report();
+  return OkStatus();
 }
 
 void Checkpoints::Wait() {

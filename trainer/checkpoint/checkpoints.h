@@ -70,7 +70,8 @@ class Checkpoints final : public MomentKeeper {
   // If the snapshot is gone there is a warning.
   [[nodiscard]] StatusOr<bool> PutBackBestInputs() override;
 
-  // Waits until what was taken is durable, or has failed.
+  // Waits until what was taken is durable, or has failed: on this rank alone, so that others must
+  // not stand in a collective meanwhile.
   void Wait();
   // For an error that ends the run, on rank 0: which checkpoint to go on from.
   [[nodiscard]] std::string Advice();
@@ -92,6 +93,8 @@ class Checkpoints final : public MomentKeeper {
   // Rank 0's checkpoint on all ranks; nothing where there is none.
   [[nodiscard]] Status Resume();
   [[nodiscard]] StatusOr<Json> ReadNewest(std::map<std::string, Tensors>* files);
+  // The same, for which all ranks wait as long as it takes; on other ranks nothing.
+  [[nodiscard]] StatusOr<Json> ReadWhileOthersWait(std::map<std::string, Tensors>* files);
   [[nodiscard]] Status Begin(const Json& header, std::map<std::string, Tensors> files);
   // Buffers of the model as the ranks have them, [ranks, ...] each, by name: on rank 0.
   [[nodiscard]] StatusOr<Tensors> BuffersOfRanks();
@@ -102,7 +105,11 @@ class Checkpoints final : public MomentKeeper {
   [[nodiscard]] Status Write(const TrainingMoment& moment);
   // When the next one after this is due.
   void PlanNext(int64_t steps_done);
-  // A snapshot of the learnt inputs as they are now, for which training waits; on rank 0.
+  // All ranks wait, for as long as it takes, until what was taken is durable, or has failed.
+  [[nodiscard]] Status AwaitWriter();
+  // A snapshot of the learnt inputs as they are now, for which training waits; on rank 0. Requires
+  // that nothing is being written: that may wait for the snapshot that was asked for, which this
+  // gives up, and would then delete this one, which no checkpoint names yet.
   [[nodiscard]] StatusOr<CheckpointSnapshot> KeepLearnt(int64_t steps_done);
   // Names the snapshot of the moment in the image: the one that was asked for, or else one taken
   // now. Errors as RunSnapshots::Take.

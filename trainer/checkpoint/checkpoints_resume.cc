@@ -1,11 +1,13 @@
 // Checkpoints: how a run goes on from one.
 #include <algorithm>
+#include <future>
 #include <span>
 #include <utility>
 
 #include "common/base/log.h"
 #include "trainer/checkpoint/checkpoints.h"
 #include "trainer/checkpoint/progress.h"
+#include "trainer/distributed/wait_together.h"
 #include "trainer/launch/option_marks.h"
 
 namespace halograph {
@@ -134,14 +136,27 @@ StatusOr<Json> Checkpoints::ReadNewest(std::map<std::string, Tensors>* files) {
               {"tensors", ListTensors(*files)}};
 }
 
+StatusOr<Json> Checkpoints::ReadWhileOthersWait(std::map<std::string, Tensors>* files) {
+  std::future<StatusOr<Json>> read;
+  if (session_.options.rank == 0) {
+    read = std::async(std::launch::async, [&]() -> StatusOr<Json> {
+      HG_ASSIGN_OR_RETURN(Json header, ReadNewest(files));
+      // Those of a run that was killed between a snapshot and its checkpoint.
+      if (snapshots_ != nullptr) snapshots_->DeleteUnused();
+      return header;
+    });
+  }
+  const auto done = [&](std::chrono::nanoseconds at_most) {
+    return read.wait_for(at_most) == std::future_status::ready;
+  };
+  HG_RETURN_IF_ERROR(WaitTogether(*session_.ranks, session_.options.remote.timeout, done,
+                                  "waiting for rank 0 to read a checkpoint"));
+  return read.valid() ? read.get() : StatusOr<Json>(Json());
+}
+
 Status Checkpoints::Resume() {
   std::map<std::string, Tensors> files;
-  Json header;
-  if (session_.options.rank == 0) {
-    HG_ASSIGN_OR_RETURN(header, ReadNewest(&files));
-    // Those of a run that was killed between a snapshot and its checkpoint.
-    if (snapshots_ != nullptr) snapshots_->DeleteUnused();
-  }
+  HG_ASSIGN_OR_RETURN(Json header, ReadWhileOthersWait(&files));
   std::string text = CanonicalJson(header);
   HG_RETURN_IF_ERROR(ShareText(*session_.ranks, &text));
   HG_ASSIGN_OR_RETURN(header, ParseJson(text, "a checkpoint of rank 0"));

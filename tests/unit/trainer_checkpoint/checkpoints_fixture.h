@@ -255,7 +255,7 @@ class CheckpointsTest : public testing::Test {
       const std::function<void(int64_t step)>& each_step = [](int64_t) {}) {
     const int ranks_each = ranks_each_;
     const int processes = static_cast<int>(seen->size()) / ranks_each;
-    RunHostedRanks(processes, ranks_each, [&](std::unique_ptr<Communicator> ranks) {
+    const auto body = [&](std::unique_ptr<Communicator> ranks) {
       at::set_num_threads(compute_threads_);  // of this thread
       TrainOptions options = like;
       options.rank = ranks->rank();
@@ -291,7 +291,8 @@ class CheckpointsTest : public testing::Test {
       own.end = All(*session);
       own.left = Weights(*session);
       own.result = *result;
-    });
+    };
+    RunHostedRanks(processes, ranks_each, body, like.remote.timeout);
   }
   static void ExpectSame(const std::vector<Seen>& whole, const std::vector<Seen>& seen,
                          const std::string& what) {

@@ -1,15 +1,35 @@
 #include "trainer/checkpoint/checkpoints.h"
 
+#include <atomic>
+#include <chrono>
 #include <csignal>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
+#include <spdlog/sinks/base_sink.h>
+#include <spdlog/spdlog.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "tests/unit/trainer_checkpoint/checkpoints_fixture.h"
+
+namespace {
+// How many milliseconds longer the next sync of a file takes.
+std::atomic<int> slow_sync_ms = 0;  // NOLINT
+}  // namespace
+
+// In the place of the system's.
+extern "C" int fsync(int fd) {
+  std::this_thread::sleep_for(std::chrono::milliseconds(slow_sync_ms.exchange(0)));
+  return static_cast<int>(syscall(SYS_fsync, fd));
+}
 
 namespace halograph {
 namespace {
@@ -82,6 +102,42 @@ TEST_F(CheckpointsTest, AFullDiskEndsNoTraining) {
   }
   EXPECT_TRUE(fs::is_empty(options_.checkpoint.folder));
   EXPECT_THAT(run.checkpoints->Advice(), HasSubstr("no checkpoint had been taken"));
+}
+
+// Takes long to say that a checkpoint has been read.
+class SlowToSay final : public spdlog::sinks::base_sink<std::mutex> {
+ public:
+  static constexpr std::chrono::milliseconds kSlow{2500};
+
+ private:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    const std::string_view text(message.payload.data(), message.payload.size());
+    if (!text.starts_with("--resume: going on from")) return;
+    std::this_thread::sleep_for(kSlow);
+  }
+  void flush_() override {}
+};
+
+// It takes longer than a collective may: to write the last checkpoint, and to read it.
+TEST_F(CheckpointsTest, RanksWaitForASlowDiskOfRank0) {
+  options_.remote.timeout = std::chrono::seconds(2);
+  options_.checkpoint.every.steps = kNever;
+  TrainOptions first = options_;
+  first.control.max_steps = 4;  // within an epoch: the ranks sum it up after the checkpoint
+  std::vector<Seen> seen(2);
+  slow_sync_ms = SlowToSay::kSlow.count();
+  Run(first, kNever, &seen);
+  ASSERT_EQ(slow_sync_ms, 0);
+  for (const Seen& rank : seen) ASSERT_TRUE(rank.status.ok()) << rank.status;
+  const auto before = spdlog::default_logger();
+  spdlog::set_default_logger(
+      std::make_shared<spdlog::logger>("test", std::make_shared<SlowToSay>()));
+  Run(options_, kNever, &seen);
+  spdlog::set_default_logger(before);
+  for (const Seen& rank : seen) {
+    ASSERT_TRUE(rank.status.ok()) << rank.status;
+    EXPECT_THAT(rank.weights, testing::SizeIs(9));
+  }
 }
 
 }  // namespace

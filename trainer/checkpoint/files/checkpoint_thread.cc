@@ -48,6 +48,12 @@ void CheckpointThread::Wait() {
   changed_.Wait(mutex_, [&]() HG_REQUIRES(mutex_) { return !image_.has_value(); });
 }
 
+bool CheckpointThread::WaitFor(std::chrono::nanoseconds at_most) {
+  const MutexLock lock(mutex_);
+  return changed_.WaitFor(mutex_, at_most,
+                          [&]() HG_REQUIRES(mutex_) { return !image_.has_value(); });
+}
+
 std::vector<CheckpointOutcome> CheckpointThread::TakeOutcomes() {
   const MutexLock lock(mutex_);
   return std::exchange(outcomes_, {});

@@ -2,6 +2,7 @@
 // that memory holds one image at most.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -41,6 +42,8 @@ class CheckpointThread {
   void Start(CheckpointImage image);
   // Waits until nothing is being written.
   void Wait();
+  // The same, for so long at most. Whether nothing is being written.
+  [[nodiscard]] bool WaitFor(std::chrono::nanoseconds at_most);
   // What became of images since the last call, in order. At most kMostOutcomes are kept, the last.
   [[nodiscard]] std::vector<CheckpointOutcome> TakeOutcomes();
   // The newest that was written by this object; or none.
