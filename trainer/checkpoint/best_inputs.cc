@@ -15,6 +15,7 @@ StatusOr<bool> Checkpoints::Agree(bool answer, const char* what) {
 // An evaluation ends with sums over all ranks: all have pushed the step before it, and the next one
 // is not complete without rank 0.
 StatusOr<bool> Checkpoints::KeepBestInputs(int64_t steps_done) {
+  HG_RETURN_IF_ERROR(AwaitWriter());
   if (snapshots_ != nullptr) {
     auto kept = KeepLearnt(steps_done);
     best_inputs_.reset();

@@ -135,8 +135,7 @@ StatusOr<Checkpoints::Tensors> Checkpoints::UnderWayOfRanks(const TrainingMoment
 }
 
 StatusOr<CheckpointSnapshot> Checkpoints::KeepLearnt(int64_t steps_done) {
-  behind_->GiveUp();
-  writer_->Wait();  // it would delete the snapshot, which no checkpoint names yet
+  behind_->GiveUp();  // of a step that did not come
   // Not the session's: a signal cancels that, and the last checkpoint is taken all the same. Other
   // ranks wait in their next collective, not longer than --timeout.
   CallContext context;

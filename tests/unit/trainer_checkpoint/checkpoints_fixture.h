@@ -64,7 +64,7 @@ inline std::string Shown(const TrainResult& result) {
 
 // What a test does to the calls of a store.
 struct Hooks {
-  std::function<Status(std::optional<int64_t> step)> before_snapshot;
+  std::function<Status(std::optional<int64_t> step, const CallContext& context)> before_snapshot;
   std::function<void(std::optional<int64_t> step)> after_snapshot;
   std::function<void()> before_push, before_training_pull;
 };
@@ -96,7 +96,7 @@ class HookedKVStore final : public KVStore {
   }
   Status SnapshotTensors(const std::string& name, std::optional<int64_t> step,
                          CallContext& context) override {
-    if (hooks_.before_snapshot) HG_RETURN_IF_ERROR(hooks_.before_snapshot(step));
+    if (hooks_.before_snapshot) HG_RETURN_IF_ERROR(hooks_.before_snapshot(step, context));
     const Status kept = store_->SnapshotTensors(name, step, context);
     if (hooks_.after_snapshot) hooks_.after_snapshot(step);
     return kept;

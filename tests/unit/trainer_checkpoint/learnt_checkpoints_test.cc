@@ -155,7 +155,7 @@ TEST_F(LearntCheckpointsTest, ACheckpointWhoseSnapshotIsGoneIsPassedOver) {
 }
 
 TEST_F(LearntCheckpointsTest, ASnapshotThatIsRefusedEndsNoTraining) {
-  hooks_.before_snapshot = [](auto) { return ResourceExhausted("no room"); };
+  hooks_.before_snapshot = [](auto...) { return ResourceExhausted("no room"); };
   options_.checkpoint.every.steps = 6;
   RunLogged run;
   RunAlone(&run);
@@ -213,7 +213,7 @@ TEST_F(LearntCheckpointsTest, ASnapshotIsAskedForByTheStepOfItsMoment) {
 TEST_F(LearntCheckpointsTest, AfterOneThatCameTooLateTrainingWaits) {
   options_.checkpoint.every.steps = 4;
   options_.checkpoint.keep = 9;
-  hooks_.before_snapshot = [&](std::optional<int64_t> step) {
+  hooks_.before_snapshot = [&](std::optional<int64_t> step, const CallContext&) {
     return step.has_value() ? FailedPrecondition("step {} is over", *step) : OkStatus();
   };
   RunLogged run;
@@ -229,6 +229,36 @@ TEST_F(LearntCheckpointsTest, AfterOneThatCameTooLateTrainingWaits) {
   EXPECT_THAT(missed, ElementsAre(4, 8, 12));
   for (const CheckpointManifest& manifest : Manifests()) kept.push_back(manifest.place.steps_done);
   EXPECT_THAT(kept, ElementsAre(0, 6, 10, 14, 15)) << "the steps after the news, and the end";
+}
+
+// The evaluation after the step of a checkpoint is over before the store has written its snapshot.
+TEST_F(LearntCheckpointsTest, TheBestEvaluationWaitsForACheckpointThatIsBeingWritten) {
+  options_.checkpoint.every.steps = 5;  // an epoch
+  options_.checkpoint.keep = 9;
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool first = true, cancelled = false;
+  hooks_.before_snapshot = [&](std::optional<int64_t> step, const CallContext& context) {
+    std::unique_lock lock(mutex);
+    if (!step.has_value() || !std::exchange(first, false)) return OkStatus();
+    const CancelToken::Registration on_cancel(context.cancel, [&] {
+      const std::lock_guard cancels(mutex);
+      cancelled = true;
+      changed.notify_all();
+    });
+    // As long as a slow store takes.
+    changed.wait_for(lock, std::chrono::milliseconds(500), [&] { return cancelled; });
+    lock.unlock();
+    return context.Check();
+  };
+  RunLogged run;
+  RunAlone(&run);
+  ASSERT_TRUE(run.status.ok()) << run.status;
+  EXPECT_FALSE(first);
+  EXPECT_FALSE(cancelled);
+  std::vector<int64_t> kept;
+  for (const CheckpointManifest& manifest : Manifests()) kept.push_back(manifest.place.steps_done);
+  EXPECT_THAT(kept, testing::Contains(5));
 }
 
 TEST_F(LearntCheckpointsTest, ARunWithoutResumeLeavesTheRowsAlone) {
