@@ -4,6 +4,7 @@ refused."""
 import json
 import math
 import re
+import shutil
 import signal
 import sys
 
@@ -218,10 +219,29 @@ class CheckpointsTest(CoraInTwoTest):
         self.assertIn(f"going on from {self.folder / before}", result.err)
 
     def test_a_loss_that_is_not_finite_names_the_last_good_one(self):
-        result = self.box.run("halograph-train", *self.kept(
-            optimizer="sgd", lr=1, weight_decay=1e3, checkpoint_every="1"))
+        def run(**given):
+            return self.box.run("halograph-train", *self.kept(
+                optimizer="sgd", lr=1, weight_decay=1e3, **{**dict(checkpoint_every="1h"), **given}))
+
+        # Whichever rank comes to it first: rank 0 knows the checkpoint.
+        other = self.box.folder / "other"
+        result = run(checkpoint=other, checkpoint_every=1, logical_ranks=2)
         self.assertEqual(1, result.code)
-        self.assertRegex(result.err, f"the loss is .*; the last good checkpoint is {self.folder}/step-0")
+        self.assertRegex(result.err, f"the loss is .*; the last good checkpoint is {other}/step-0")
+        self.assertRegex(lines_of(self.log)[-1]["error"], f"; the last good checkpoint is {other}/step-0")
+
+        must(run(max_steps=1))
+        result = run()
+        good = self.folder / self.steps()[0]
+        self.assertRegex(result.err, f"the last good checkpoint is {good}\n")
+        # Weights of the moment before the step are finite, but lead nowhere.
+        epoch, step = map(int, re.search(r"epoch (\d+), step (\d+): the loss is", result.err).groups())
+        must(run(max_steps=7 * epoch + step))  # 7 make an epoch
+        newer = self.folder / self.steps()[1]
+        self.assertRegex(run().err, f"the last good checkpoint is {good}. The newer one, {newer}, is of the "
+                                    "moment before this step, .* remove the newer one")
+        shutil.rmtree(good)
+        self.assertRegex(run().err, f"there is no good checkpoint: {newer} is of the moment .*Begin anew")
 
 
 if __name__ == "__main__":

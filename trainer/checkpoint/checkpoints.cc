@@ -71,6 +71,7 @@ Status Checkpoints::OpenFolder() {
 
 bool Checkpoints::Wants(int64_t steps_done) {
   if (writer_ == nullptr) return false;
+  asked_for_ = steps_done;
   Report();
   const CheckpointInterval& every = options_.every;
   const bool due = overdue_ || (every.steps > 0 ? steps_done >= next_due_
@@ -267,14 +268,6 @@ void Checkpoints::Wait() {
   if (writer_ == nullptr) return;
   writer_->Wait();
   Report();
-}
-
-std::string Checkpoints::Advice() {
-  if (writer_ == nullptr) return "";
-  Wait();
-  const auto last = writer_->last().has_value() ? writer_->last() : resumed_from_;
-  if (!last.has_value()) return "; no checkpoint had been taken yet";
-  return fmt::format("; the last good checkpoint is {}", last->string());
 }
 
 }  // namespace halograph

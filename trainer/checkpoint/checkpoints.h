@@ -73,8 +73,9 @@ class Checkpoints final : public MomentKeeper {
   // Waits until what was taken is durable, or has failed: on this rank alone, so that others must
   // not stand in a collective meanwhile.
   void Wait();
-  // For an error that ends the run, on rank 0: which checkpoint to go on from.
-  [[nodiscard]] std::string Advice();
+  // For an error that ends the run, on rank 0: which checkpoint to go on from. First tells the
+  // other ranks of the error, so that they do not wait for rank 0's disk. On other ranks nothing.
+  [[nodiscard]] std::string Advice(const Status& error);
 
  private:
   using Tensors = std::map<std::string, torch::Tensor>;
@@ -116,6 +117,8 @@ class Checkpoints final : public MomentKeeper {
   [[nodiscard]] Status AddLearnt(int64_t steps_done, CheckpointImage* image);
   // Rank 0's answer on all ranks.
   [[nodiscard]] StatusOr<bool> Agree(bool answer, const char* what);
+  // Where `last`, the newest, is of the moment before the step that failed.
+  [[nodiscard]] std::string AdviceOnStepBefore(const std::filesystem::path& last) const;
   void Report();  // what became of those written
   void ReportFailure(int64_t steps_done, const Status& status);
   void Log(const Json& line);
@@ -129,7 +132,8 @@ class Checkpoints final : public MomentKeeper {
   std::optional<KeptMoment> kept_;
   std::optional<CheckpointSnapshot> best_inputs_;  // rank 0's
   std::optional<std::filesystem::path> resumed_from_;
-  int64_t next_due_ = 0;  // in steps done
+  int64_t next_due_ = 0;   // in steps done
+  int64_t asked_for_ = 0;  // Wants was: the step under way is the last of so many
   // The last snapshot was asked for too late: a checkpoint is due, for which training waits.
   bool overdue_ = false;
   Stopwatch since_last_;

@@ -1,6 +1,8 @@
 #include "trainer/run/frame.h"
 
+#include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "common/base/log.h"
@@ -12,9 +14,14 @@
 namespace halograph {
 namespace {
 
+struct RankEnd {
+  Status status;
+  std::string advice;  // Session's
+};
+
 // One rank from its beginning to its end.
-Status RunRank(const TrainOptions& options, RankSeat seat, StopSignal& stop,
-               const CancelToken& stopped, const char* doing, const RunBody& body) {
+RankEnd RunRank(const TrainOptions& options, RankSeat seat, StopSignal& stop,
+                const CancelToken& stopped, const char* doing, const RunBody& body) {
   SetUpThread(options);
   Session session;
   const CancelToken::Registration on_stop(&stopped, [&session] { session.cancel.Cancel(); });
@@ -28,14 +35,15 @@ Status RunRank(const TrainOptions& options, RankSeat seat, StopSignal& stop,
     status = TorchError(options.rank, doing, error);
   }
   if (!status.ok()) seat.host->Leave(seat.index, ToString(status));
-  return status;
+  return {std::move(status), std::move(session.advice)};
 }
 
-// All ranks of this process; the last error is a consequence of the first.
+// All ranks of this process. An error is that of the rank that left first: the others' are
+// consequences. Rank 0's advice is of the whole run, whoever failed.
 Status RunRanks(const TrainOptions& options, StopSignal& stop, const CancelToken& stopped,
                 const char* doing, const RunBody& body) {
   HostedRanks host(options.rank, options.world_size, options.ranks_here());
-  std::vector<Status> ends(static_cast<size_t>(host.count()));
+  std::vector<RankEnd> ends(static_cast<size_t>(host.count()));
   const auto run = [&](int index) {
     ends[index] =
         RunRank(OptionsOfRank(options, index), {&host, index}, stop, stopped, doing, body);
@@ -44,7 +52,8 @@ Status RunRanks(const TrainOptions& options, StopSignal& stop, const CancelToken
   for (int index = 1; index < host.count(); ++index) others.emplace_back(run, index);
   run(0);
   for (std::thread& other : others) other.join();
-  return ends[host.first_to_leave().value_or(0)];
+  const Status& first = ends[host.first_to_leave().value_or(0)].status;
+  return first.ok() ? first : MakeStatus(first.code(), Message(first) + ends[0].advice);
 }
 
 }  // namespace

@@ -17,7 +17,8 @@ using RunBody = std::function<Status(Session& session)>;
 // Sets up the process, and calls `body` for its ranks, each with a session of its own options
 // (OptionsOfRank), whose calls a signal cancels. What it throws is an error: `doing` says of what
 // ("inferring"). After an error the other ranks are told why, here and elsewhere, and `log` ends
-// with {"error": ...}. Errors as `body`, of the rank that failed first.
+// with {"error": ...}. Errors as `body`, of the rank that failed first, and behind it the advice of
+// the first rank here (Session::advice).
 [[nodiscard]] Status RunInFrame(const TrainOptions& options, StopSignal& stop, const char* doing,
                                 TrainLog& log, const RunBody& body);
 

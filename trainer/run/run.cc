@@ -61,13 +61,14 @@ int64_t SeedsBefore(const Session& session, const TrainingStart& start) {
 
 // `training`: begins where `checkpoints` say. Null: nothing is kept.
 template <typename Training>
-StatusOr<TrainResult> RunFrom(Checkpoints* checkpoints, const Session& session,
-                              Training& training) {
+StatusOr<TrainResult> RunFrom(Checkpoints* checkpoints, Session& session, Training& training) {
   if (checkpoints == nullptr) return training.Run();
   HG_RETURN_IF_ERROR(checkpoints->RestoreOptimizer(training.optimizer()));
   auto result = training.Run();
-  if (result.ok() || session.stop->requested()) return result;
-  return MakeStatus(result.status().code(), Message(result.status()) + checkpoints->Advice());
+  if (!result.ok() && !session.stop->requested()) {
+    session.advice = checkpoints->Advice(result.status());
+  }
+  return result;
 }
 
 // `parts`: of averaged training; null: all ranks train one model.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "common/base/stopwatch.h"
@@ -37,6 +38,7 @@ struct Session {
   std::shared_ptr<Model> model;
   std::vector<int64_t> input_dims;       // ModelShape's, of the model
   std::unique_ptr<LearntInputs> learnt;  // null: all inputs are features
+  std::string advice;                    // what an error that ends the run is to end with
 
   // The weights that are trained: the model's, then the task's.
   [[nodiscard]] std::vector<torch::Tensor> Parameters() const {

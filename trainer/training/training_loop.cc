@@ -7,6 +7,7 @@
 #include "common/base/stopwatch.h"
 #include "trainer/distributed/buffer_average.h"
 #include "trainer/pipeline/batch_schedule.h"
+#include "trainer/training/not_finite.h"
 #include "trainer/training/torch_error.h"
 
 namespace halograph {
@@ -202,9 +203,7 @@ StatusOr<double> TrainingLoop::ComputeGradients(const PreparedBatch& batch, cons
   const torch::Tensor loss = session_.task->LossSum(outputs, batch);
   const auto value = loss.item<double>();
   if (!std::isfinite(value)) {
-    return FailedPrecondition(
-        "the loss is {}: lower --lr ({}), or look for extreme values among the features", value,
-        session_.options.learning_rate);
+    return NotFinite("the loss", value, session_.options.learning_rate);
   }
   // Gradients are then summed over ranks: the mean over the step's rows, wherever they are.
   (loss / step_weight).backward();
@@ -229,9 +228,8 @@ Status TrainingLoop::Update(int64_t epoch, int64_t step, EpochFigures* figures) 
     torch::Tensor gradients = gradients_.flat();
     const double norm = ClipToNorm(gradients, options.control.clip_norm);
     if (!std::isfinite(norm)) {
-      return FailedPrecondition(
-          "epoch {}, step {}: the norm of the gradients is {}: lower --lr ({})", epoch, step, norm,
-          options.learning_rate);
+      return Annotate(NotFinite("the norm of the gradients", norm, options.learning_rate),
+                      fmt::format("epoch {}, step {}", epoch, step));
     }
   }
   const double rate = LearningRate(options.control, options.learning_rate,

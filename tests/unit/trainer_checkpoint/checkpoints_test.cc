@@ -101,7 +101,7 @@ TEST_F(CheckpointsTest, AFullDiskEndsNoTraining) {
                 HasSubstr("RESOURCE_EXHAUSTED"));
   }
   EXPECT_TRUE(fs::is_empty(options_.checkpoint.folder));
-  EXPECT_THAT(run.checkpoints->Advice(), HasSubstr("no checkpoint had been taken"));
+  EXPECT_THAT(run.checkpoints->Advice(run.status), HasSubstr("no checkpoint had been taken"));
 }
 
 // Takes long to say that a checkpoint has been read.
@@ -138,6 +138,31 @@ TEST_F(CheckpointsTest, RanksWaitForASlowDiskOfRank0) {
     ASSERT_TRUE(rank.status.ok()) << rank.status;
     EXPECT_THAT(rank.weights, testing::SizeIs(9));
   }
+}
+
+TEST_F(CheckpointsTest, OtherRanksHearWhatEndsARunBeforeRank0WaitsForItsDisk) {
+  options_.remote.timeout = std::chrono::seconds(2);
+  const auto body = [&](std::unique_ptr<Communicator> ranks) {
+    TrainOptions options = options_;
+    options.rank = ranks->rank();
+    options.world_size = ranks->world_size();
+    auto session = MakeSession(options, std::move(ranks));
+    auto checkpoints = Checkpoints::Open(*session, [](const Json&) { return OkStatus(); });
+    ASSERT_TRUE(checkpoints.ok()) << checkpoints.status();
+    const TrainResult so_far;
+    const std::vector<torch::Tensor> best;
+    const Optimizer optimizer(options.optimizer, session->Parameters(), 1, 0);
+    ASSERT_TRUE((*checkpoints)->Keep({0, 1, 1, 3, so_far, best, optimizer}).ok());
+    if (options.rank == 0) {
+      EXPECT_THAT((*checkpoints)->Advice(Internal("the reason")), HasSubstr("step-000000001"));
+      return;
+    }
+    EXPECT_THAT(Message(session->ranks->Barrier("the next step")),
+                HasSubstr("stopped: INTERNAL: the reason"));
+  };
+  slow_sync_ms = SlowToSay::kSlow.count();
+  RunHostedRanks(2, 1, body, options_.remote.timeout);
+  EXPECT_EQ(slow_sync_ms, 0);
 }
 
 }  // namespace
