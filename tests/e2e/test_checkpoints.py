@@ -243,6 +243,14 @@ class CheckpointsTest(CoraInTwoTest):
         shutil.rmtree(good)
         self.assertRegex(run().err, f"there is no good checkpoint: {newer} is of the moment .*Begin anew")
 
+    def test_a_checkpoint_itself_is_refused_as_their_folder(self):
+        must(self.box.run("halograph-train", *self.kept(epochs=1)))
+        given = self.folder / self.steps()[-1]
+        before = sorted(given.iterdir())
+        self.assertCode(1, self.box.run("halograph-train", *self.kept(checkpoint=given, epochs=1)),
+                        f"is a checkpoint itself; give the folder that it is in, {self.folder}:")
+        self.assertEqual(before, sorted(given.iterdir()))
+
 
 if __name__ == "__main__":
     programs.main()

@@ -39,7 +39,8 @@ class Checkpoints final : public MomentKeeper {
 
   // Whether a run goes on from checkpoints that are there, whole or not: then learnt inputs are
   // left as they are until Open sets them back. For rank 0.
-  //   FailedPrecondition  the folder has checkpoints, and nobody said --resume
+  //   FailedPrecondition  the folder has checkpoints, and nobody said --resume; or as
+  //                       CheckIsNoCheckpoint
   [[nodiscard]] static StatusOr<bool> GoesOn(const CheckpointOptions& options);
 
   // Every rank calls it with the session's model made; the ranks meet. With options.resume, gives

@@ -86,6 +86,7 @@ StatusOr<EpochSums> UnderWayOf(const std::map<std::string, torch::Tensor>& of_ra
 
 StatusOr<bool> Checkpoints::GoesOn(const CheckpointOptions& options) {
   if (options.folder.empty()) return false;
+  HG_RETURN_IF_ERROR(CheckIsNoCheckpoint(options.folder));
   HG_ASSIGN_OR_RETURN(const auto there, ListCheckpoints(options.folder));
   if (there.empty() || options.resume) return !there.empty();
   return FailedPrecondition(

@@ -212,6 +212,23 @@ TEST_F(CheckpointFolderTest, WhatAKilledWriterLeftBehindIsRemoved) {
   EXPECT_THAT(Names(), ElementsAre("mine.tmp-1-0"));
 }
 
+TEST_F(CheckpointFolderTest, ACheckpointIsNoFolderOfCheckpoints) {
+  const fs::path written = *Open().Write(ImageOf(1));
+  const fs::path copy = folder_.path() / "run" / "copy";
+  fs::copy(written, copy, fs::copy_options::recursive);
+  for (const auto& [given, parent] :
+       {std::pair{written, dir()}, {written / "", dir()}, {copy, folder_.path() / "run"}}) {
+    const Status status = CheckpointFolder::Open(given, 3).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
+    EXPECT_THAT(Message(status),
+                HasSubstr("is a checkpoint itself; give the folder that it is in, " +
+                          parent.string() + ":"));
+  }
+  fs::create_directories(dir() / "another");  // with a manifest, but of something else
+  ASSERT_TRUE(WriteManifest(dir() / "another" / kManifestFile, Json::object()).ok());
+  EXPECT_TRUE(CheckpointFolder::Open(dir() / "another", 3).ok());
+}
+
 TEST_F(CheckpointFolderTest, OneRunAtATimeHasTheFolder) {
   {
     const CheckpointFolder folder = Open();

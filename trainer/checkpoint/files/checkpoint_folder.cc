@@ -105,6 +105,20 @@ StatusOr<std::map<int64_t, fs::path>> ListCheckpoints(const fs::path& dir) {
   return found;
 }
 
+Status CheckIsNoCheckpoint(const fs::path& dir) {
+  fs::path path = dir.lexically_normal();
+  if (!path.has_filename()) path = path.parent_path();
+  std::error_code ignored;
+  if (!fs::exists(path / kManifestFile, ignored)) return OkStatus();
+  const bool named = StepsOfName(path.filename().string()).has_value();
+  if (!named && !ReadCheckpointManifest(path).ok()) return OkStatus();
+  const fs::path parent = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  return FailedPrecondition(
+      "--checkpoint {}: is a checkpoint itself; give the folder that it is in, {}: the newest one "
+      "there is what --resume goes on from",
+      dir.string(), parent.string());
+}
+
 StatusOr<CheckpointManifest> ReadCheckpointManifest(const fs::path& folder) {
   const fs::path path = folder / kManifestFile;
   HG_ASSIGN_OR_RETURN(const Json json, ReadManifest(path));
@@ -165,6 +179,7 @@ StatusOr<StoredCheckpoint> ReadNewestCheckpoint(const fs::path& dir, const Check
 }
 
 StatusOr<CheckpointFolder> CheckpointFolder::Open(const fs::path& dir, int keep) {
+  HG_RETURN_IF_ERROR(CheckIsNoCheckpoint(dir));
   HG_RETURN_IF_ERROR(MakeFolder(dir));
   CheckpointFolder folder;
   folder.dir_ = dir;

@@ -46,6 +46,10 @@ struct StoredCheckpoint {
 [[nodiscard]] StatusOr<std::map<int64_t, std::filesystem::path>> ListCheckpoints(
     const std::filesystem::path& dir);
 
+// FailedPrecondition if `dir`, which a run was given as --checkpoint, is a checkpoint itself: the
+// folder that it is in is named.
+[[nodiscard]] Status CheckIsNoCheckpoint(const std::filesystem::path& dir);
+
 // The manifest alone, whose checksum is verified. Errors as ReadStoredCheckpoint.
 [[nodiscard]] StatusOr<CheckpointManifest> ReadCheckpointManifest(
     const std::filesystem::path& folder);
@@ -78,8 +82,9 @@ enum class OnDamaged { kWarn, kPassOver };
 class CheckpointFolder {
  public:
   // Makes `dir` if it is not there, locks it for this process, and removes what writers left behind
-  // that were killed. The last `keep` checkpoints stay.
-  //   FailedPrecondition  another run has it; or no folder can be there
+  // that were killed; a checkpoint that one of them was about to replace gets its name back. The
+  // last `keep` checkpoints stay.
+  //   FailedPrecondition  another run has it; no folder can be there; or as CheckIsNoCheckpoint
   //   else                as ErrnoStatus
   [[nodiscard]] static StatusOr<CheckpointFolder> Open(const std::filesystem::path& dir, int keep);
   ~CheckpointFolder();
