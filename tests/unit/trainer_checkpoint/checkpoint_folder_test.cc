@@ -154,6 +154,20 @@ TEST_F(CheckpointFolderTest, ADamagedOneIsPassedOver) {
   EXPECT_THAT(Message(none.status()), HasSubstr("or name another folder to begin anew"));
 }
 
+// A link that leads to itself stands for all that the system may say: no memory, too many files.
+TEST_F(CheckpointFolderTest, OneThatCannotBeReadForNowIsNotPassedOver) {
+  const CheckpointFolder folder = Open(9);
+  for (const int64_t steps : {10, 20}) ASSERT_TRUE(folder.Write(ImageOf(steps)).ok());
+  const fs::path model = dir() / "step-000000020" / kModelFile;
+  fs::rename(model, dir() / "model");
+  fs::create_symlink(model, model);
+  const auto read = ReadNewestCheckpoint(dir());
+  EXPECT_EQ(read.status().code(), absl::StatusCode::kInternal) << read.status();
+  EXPECT_THAT(Message(read.status()), HasSubstr(model.string()));
+  fs::rename(dir() / "model", model);
+  EXPECT_EQ(ReadNewestCheckpoint(dir())->manifest.place.steps_done, 20);
+}
+
 TEST_F(CheckpointFolderTest, OneWithoutWhatItNeedsIsPassedOver) {
   const CheckpointFolder folder = Open(9);
   for (const int64_t steps : {10, 20, 30}) {

@@ -160,9 +160,9 @@ StatusOr<StoredCheckpoint> ReadNewestCheckpoint(const fs::path& dir, const Check
     const bool damaged = !read.ok();
     const Status status = damaged ? read.status() : needs ? needs(*read) : OkStatus();
     if (status.ok()) return read;
-    // Another version is not damage: older ones are no newer.
-    if (absl::IsFailedPrecondition(status)) return status;
-    if (!damaged && !absl::IsNotFound(status) && !absl::IsDataLoss(status)) return status;
+    // All else is not damage: it may be whole tomorrow, and a run that went on from an older one
+    // would remove it.
+    if (!absl::IsNotFound(status) && !absl::IsDataLoss(status)) return status;
     if (newest.ok()) newest = status;
     if (on_damaged == OnDamaged::kPassOver) continue;
     const bool last = std::next(entry) == found.rend();

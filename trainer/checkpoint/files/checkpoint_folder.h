@@ -57,7 +57,8 @@ struct StoredCheckpoint {
 // Reads one checkpoint and verifies all checksums.
 //   NotFound            no manifest, or a file of it is missing
 //   DataLoss            damaged: file and rule are named
-//   FailedPrecondition  of another format version
+//   FailedPrecondition  of another format version, or it may not be read
+//   else                as ErrnoStatus
 [[nodiscard]] StatusOr<StoredCheckpoint> ReadStoredCheckpoint(const std::filesystem::path& folder);
 
 // What else a checkpoint needs: NotFound or DataLoss if that is not there, or damaged.
@@ -72,8 +73,9 @@ enum class OnDamaged { kWarn, kPassOver };
 // before it is taken; so is one whose `needs` are NotFound or DataLoss.
 //   NotFound            there is none: whether any was there, and what is wrong with the newest; or
 //                       what to give instead
-//   FailedPrecondition  the newest whole one is of another format version
-//   else                as `needs` says
+//   FailedPrecondition  the newest that is not damaged is of another format version, or may not be
+//                       read
+//   else                as `needs` says; or as ErrnoStatus, of the newest that is not damaged
 [[nodiscard]] StatusOr<StoredCheckpoint> ReadNewestCheckpoint(
     const std::filesystem::path& dir, const CheckpointNeeds& needs = {},
     OnDamaged on_damaged = OnDamaged::kWarn);
