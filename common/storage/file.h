@@ -95,8 +95,9 @@ class TemporaryFolder {
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
   // fsyncs the folders, renames to the target, fsyncs the parent. With `replace` the old target
   // and the new one change places at once where the file system can do that (else the old one is
-  // first moved to "<target>.old-<pid>-<n>"); then the old one is removed. AlreadyExists if a
-  // target appeared meanwhile. After an error the temporary folder is still there to be dropped.
+  // first moved to "<target>.old-<pid>-<n>": who finds that without a target, after a process was
+  // killed, may give it its name back); then the old one is removed. AlreadyExists if a target
+  // appeared meanwhile. After an error the temporary folder is still there to be dropped.
   [[nodiscard]] Status Commit();
 
  private:

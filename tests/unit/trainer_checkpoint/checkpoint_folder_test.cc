@@ -26,6 +26,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
+using testing::Pair;
 using testing::SizeIs;
 
 // The moment after `steps` steps: weights that tell which one it is.
@@ -219,11 +220,24 @@ TEST_F(CheckpointFolderTest, AnEarlierStepThanTheNewestTakesItsPlace) {
 
 TEST_F(CheckpointFolderTest, WhatAKilledWriterLeftBehindIsRemoved) {
   fs::create_directories(dir() / "step-000000007.tmp-1-0");
-  fs::create_directories(dir() / "step-000000006.old-1-0");
   fs::create_directories(dir() / "mine.tmp-1-0");
   EXPECT_TRUE(ListCheckpoints(dir())->empty());
+  fs::create_directories(dir() / "step-000000006");
+  fs::create_directories(dir() / "step-000000006.old-1-0");
+  EXPECT_THAT(*ListCheckpoints(dir()), ElementsAre(Pair(6, dir() / "step-000000006")));
   const CheckpointFolder folder = Open();
-  EXPECT_THAT(Names(), ElementsAre("mine.tmp-1-0"));
+  EXPECT_THAT(Names(), ElementsAre("mine.tmp-1-0", "step-000000006"));
+}
+
+// As where the file system cannot let two folders change places.
+TEST_F(CheckpointFolderTest, OneWhoseReplacementWasNotThereYetIsBack) {
+  ASSERT_TRUE(Open().Write(ImageOf(6)).ok());
+  fs::rename(dir() / "step-000000006", dir() / "step-000000006.old-1-0");
+  fs::create_directories(dir() / "step-000000006.tmp-1-1");
+  EXPECT_EQ(ReadNewestCheckpoint(dir())->manifest.place.steps_done, 6);
+  const CheckpointFolder folder = Open();
+  EXPECT_THAT(Names(), ElementsAre("step-000000006"));
+  EXPECT_EQ(FirstWeight(*ReadNewestCheckpoint(dir())), 6.25F);
 }
 
 TEST_F(CheckpointFolderTest, ACheckpointIsNoFolderOfCheckpoints) {

@@ -34,10 +34,21 @@ std::optional<int64_t> StepsOfName(std::string_view name) {
   return steps;
 }
 
-// Whether the name is one that TemporaryFolder gives while a checkpoint is written or replaced.
+// What TemporaryFolder puts behind a checkpoint's name while it is written, and behind that of the
+// one whose place it takes.
+constexpr std::string_view kUnfinishedMark = ".tmp-";
+constexpr std::string_view kReplacedMark = ".old-";
+
 bool IsUnfinished(std::string_view name) {
-  return name.starts_with(kNamePrefix) && (name.find(".tmp-") != std::string_view::npos ||
-                                           name.find(".old-") != std::string_view::npos);
+  return name.starts_with(kNamePrefix) && (name.find(kUnfinishedMark) != std::string_view::npos ||
+                                           name.find(kReplacedMark) != std::string_view::npos);
+}
+
+// The steps of a checkpoint whose place another one was to take.
+std::optional<int64_t> StepsOfReplaced(std::string_view name) {
+  const size_t mark = name.find(kReplacedMark);
+  if (mark == std::string_view::npos) return std::nullopt;
+  return StepsOfName(name.substr(0, mark));
 }
 
 void RemoveOrWarn(const fs::path& path) {
@@ -46,7 +57,18 @@ void RemoveOrWarn(const fs::path& path) {
   if (error) spdlog::warn("cannot remove {}: {}", path.string(), error.message());
 }
 
-// Nobody else writes here: the lock is held.
+// A writer was killed before the new checkpoint had the old one's name: the old one gets it back.
+Status PutBackReplaced(const fs::path& dir) {
+  HG_ASSIGN_OR_RETURN(const auto there, ListCheckpoints(dir));
+  for (const auto& [steps, path] : there) {
+    if (StepsOfName(path.filename().string()).has_value()) continue;
+    std::error_code error;
+    fs::rename(path, dir / CheckpointName(steps), error);
+    if (error) return ErrnoStatus(error.value(), "cannot give back its name to", path.string());
+  }
+  return OkStatus();
+}
+
 void RemoveUnfinished(const fs::path& dir) {
   std::error_code error;
   std::vector<fs::path> found;
@@ -93,15 +115,17 @@ std::string CheckpointName(int64_t steps_done) {
 }
 
 StatusOr<std::map<int64_t, fs::path>> ListCheckpoints(const fs::path& dir) {
-  std::map<int64_t, fs::path> found;
+  std::map<int64_t, fs::path> found, replaced;
   std::error_code error;
   fs::directory_iterator entry(dir, error);
   if (error == std::errc::no_such_file_or_directory) return found;
   for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
-    const auto steps = StepsOfName(entry->path().filename().string());
-    if (steps.has_value()) found.emplace(*steps, entry->path());
+    const std::string name = entry->path().filename().string();
+    if (const auto steps = StepsOfName(name)) found.emplace(*steps, entry->path());
+    if (const auto steps = StepsOfReplaced(name)) replaced.emplace(*steps, entry->path());
   }
   if (error) return ErrnoStatus(error.value(), "cannot list", dir.string());
+  found.merge(replaced);  // those in whose place there is none
   return found;
 }
 
@@ -193,6 +217,8 @@ StatusOr<CheckpointFolder> CheckpointFolder::Open(const fs::path& dir, int keep)
         "{}: another run writes its checkpoints here; name another folder, or wait for its end",
         dir.string());
   }
+  // Nobody else writes here: the lock is held.
+  HG_RETURN_IF_ERROR(PutBackReplaced(dir));
   RemoveUnfinished(dir);
   return folder;
 }

@@ -42,7 +42,8 @@ struct StoredCheckpoint {
 // "step-000000042". The nine digits sort as numbers do; more digits sort behind them.
 [[nodiscard]] std::string CheckpointName(int64_t steps_done);
 // The checkpoints of a folder by steps done, ascending, damaged ones included; none if there is no
-// such folder. Errors as the system has them.
+// such folder. One whose writer was killed before the new one had taken its place is there by the
+// name that it had then (step-NNNNNNNNN.old-...). Errors as the system has them.
 [[nodiscard]] StatusOr<std::map<int64_t, std::filesystem::path>> ListCheckpoints(
     const std::filesystem::path& dir);
 
