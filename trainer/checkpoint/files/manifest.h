@@ -77,7 +77,7 @@ struct CheckpointManifest {
   std::optional<CheckpointSnapshot> best_snapshot = {};  // that kBestFile goes with
   // What training has come to so far, best epoch included (trainer/checkpoint/progress.h).
   Json progress = Json::object();
-  // Facts that nothing is decided by: model's options, sizes, ranks.
+  // Facts that nothing is decided by: number of ranks, the graph's name, libtorch's version.
   Json facts = Json::object();
   std::vector<FileEntry> files;
 
