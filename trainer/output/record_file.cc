@@ -28,7 +28,7 @@ Status RecordFile::Append(std::string_view record) {
     if (wrote < 0 && errno == EINTR) continue;
     if (wrote < 0) {
       const int error = errno;
-      if (false) TakeBack(fd_, done);
+      TakeBack(fd_, done);
       return ErrnoStatus(error, "writing", path_);
     }
     done += static_cast<size_t>(wrote);
