@@ -1,6 +1,7 @@
 #include "common/program/program.h"
 
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <exception>
 
@@ -60,6 +61,7 @@ int Program::Main(int argc, const char* const* argv) {
   static std::string name;  // the handler's, for as long as the process lives
   name = command_.name();
   EndOnBusErrors(name.c_str());
+  std::signal(SIGXFSZ, SIG_IGN);  // a file too large is an error of who writes it, as a full disk
   EndOnAbortWithoutMemory(name, memory_advice_);
   ExitCode code = ExitCode::kFailed;
   try {

@@ -135,6 +135,8 @@ class InferenceTest(CoraInTwoTest):
             result = must(self.box.run("halograph-train", "evaluate", *options(
                 checkpoint=folder, graph=self.graph, threads=1, json=True, quiet=True, **exact)))
             found = json.loads(result.out)
+            layers = [len(of_set["layers"]) for of_set in found.get("exact", {}).values()]
+            self.assertEqual([2, 2] if exact else [], layers, "of both sets")
             for key in ("valid_acc", "test_acc", "valid_loss"):
                 self.assertAlmostEqual(last[key], found[key], delta=2e-3)
         table = must(self.box.run("halograph-train", "evaluate", *options(

@@ -182,9 +182,9 @@ Status Infer(Session& session, const InferOptions& infer, Outcome* outcome) {
   return OkStatus();
 }
 
-// By the last layer's rows of all nodes of the set.
+// By the last layer's rows of all nodes of the set. `told` gets what the inference came to.
 StatusOr<Evaluation> EvaluateExactly(Session& session, const InferOptions& infer,
-                                     BatchPurpose purpose) {
+                                     BatchPurpose purpose, Json* told) {
   std::vector<int> types(session.stores.graph->info().schema.node_types.size());
   std::iota(types.begin(), types.end(), 0);
   const PassOverRows pass = [&](const SeedSource& source, const UseOutputs& use) -> StatusOr<bool> {
@@ -196,6 +196,7 @@ StatusOr<Evaluation> EvaluateExactly(Session& session, const InferOptions& infer
                        return OkStatus();
                      });
     HG_RETURN_IF_ERROR(figures.status());
+    *told = figures->ToJson();
     return false;
   };
   return EvaluateBy(session, purpose, pass);
@@ -211,9 +212,10 @@ Status Measure(Session& session, const InferOptions& infer, Outcome* outcome) {
   const Stopwatch watch;
   for (const auto& [purpose, key, name] : {std::tuple{BatchPurpose::kValid, "valid", "validation"},
                                            std::tuple{BatchPurpose::kTest, "test", "test"}}) {
-    HG_ASSIGN_OR_RETURN(const Evaluation evaluation, infer.exact
-                                                         ? EvaluateExactly(session, infer, purpose)
-                                                         : Evaluate(session, purpose));
+    HG_ASSIGN_OR_RETURN(
+        const Evaluation evaluation,
+        infer.exact ? EvaluateExactly(session, infer, purpose, &outcome->final["exact"][key])
+                    : Evaluate(session, purpose));
     if (evaluation.stopped) return Cancelled("stopped by a signal");
     const auto add = [&](std::string_view of, std::string_view label, double value) {
       outcome->final[fmt::format("{}_{}", key, of)] = value;
