@@ -234,9 +234,9 @@ TEST_F(CheckpointFolderTest, OneWhoseReplacementWasNotThereYetIsBack) {
   ASSERT_TRUE(Open().Write(ImageOf(6)).ok());
   fs::rename(dir() / "step-000000006", dir() / "step-000000006.old-1-0");
   fs::create_directories(dir() / "step-000000006.tmp-1-1");
-  EXPECT_EQ(ReadNewestCheckpoint(dir())->manifest.place.steps_done, 6);
+  ASSERT_TRUE(ReadNewestCheckpoint(dir()).ok());
   const CheckpointFolder folder = Open();
-  EXPECT_THAT(Names(), ElementsAre("step-000000006"));
+  ASSERT_THAT(Names(), ElementsAre("step-000000006"));
   EXPECT_EQ(FirstWeight(*ReadNewestCheckpoint(dir())), 6.25F);
 }
 
