@@ -173,14 +173,14 @@ Status Finish(Session& session, PartSource* parts, const TrainResult& result, co
   return status;
 }
 
-Status RunPrepared(Session& session, Records& records) {
+// `goes_on`: rank 0 goes on from checkpoints that are there.
+Status RunPrepared(Session& session, bool goes_on, Records& records) {
   const Stopwatch run;
   RunInputs inputs;
   HG_RETURN_IF_ERROR(UnlessStopped(session, Prepare(session, &inputs)));
   HG_RETURN_IF_ERROR(UnlessStopped(session, CheckAveraged(session, inputs)));
-  if (session.options.rank == 0) {
-    HG_ASSIGN_OR_RETURN(const bool goes_on, Checkpoints::GoesOn(session.options.checkpoint));
-    if (goes_on) session.options.embeddings.begin = EmbedBegin::kContinue;
+  if (goes_on && session.options.rank == 0) {
+    session.options.embeddings.begin = EmbedBegin::kContinue;
   }
   HG_RETURN_IF_ERROR(UnlessStopped(session, OpenLearntInputs(session, inputs)));
   if (session.options.rank == 0)
@@ -203,16 +203,17 @@ Status RunPrepared(Session& session, Records& records) {
 
 Status RunTraining(const TrainOptions& options, StopSignal& stop) {
   Records records;
+  bool goes_on = false;
   if (options.rank == 0) {
     if (!options.predict.empty()) HG_RETURN_IF_ERROR(CheckPredictionPath(options.predict));
     // Before the log is begun anew: it may be of the run whose checkpoints are there.
-    HG_RETURN_IF_ERROR(Checkpoints::GoesOn(options.checkpoint).status());
+    HG_ASSIGN_OR_RETURN(goes_on, Checkpoints::GoesOn(options.checkpoint));
     HG_ASSIGN_OR_RETURN(records.log, options.checkpoint.resume ? TrainLog::GoOn(options.log)
                                                                : TrainLog::Create(options.log));
     HG_ASSIGN_OR_RETURN(records.events, EventFile::Create(options.tensorboard));
   }
   return RunInFrame(options, stop, "preparing", records.log,
-                    [&](Session& session) { return RunPrepared(session, records); });
+                    [&](Session& session) { return RunPrepared(session, goes_on, records); });
 }
 
 }  // namespace halograph

@@ -130,6 +130,17 @@ class AveragedTrainingTest : public testing::Test {
     return Train(options, std::move(*Communicator::Join({})));
   }
 
+  // Calls `body` on two ranks at once, with the options of each.
+  template <typename Body>
+  void RunTwoRanks(const Body& body) {
+    RunRanks(2, [&](std::unique_ptr<Communicator> ranks) {
+      TrainOptions options = options_;
+      options.rank = ranks->rank();
+      options.world_size = 2;
+      body(std::move(options), std::move(ranks));
+    });
+  }
+
   TestFolder folder_;
   TrainOptions options_;
   std::unique_ptr<StopSignal> stop_;

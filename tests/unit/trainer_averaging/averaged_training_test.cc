@@ -112,10 +112,7 @@ TEST_F(AveragedTrainingTest, ASignalEndsAllRanksAtTheNextAverage) {
   Write(LearnableGraph(240, 4));
   options_.epochs = 1000;
   int rounds = 0;
-  RunRanks(2, [&](std::unique_ptr<Communicator> ranks) {
-    TrainOptions options = options_;
-    options.rank = ranks->rank();
-    options.world_size = 2;
+  RunTwoRanks([&](TrainOptions options, std::unique_ptr<Communicator> ranks) {
     const auto session = MakeSession(options, std::move(ranks));
     const auto parts = MakePartSource(*session);
     ASSERT_TRUE(parts.ok()) << parts.status();
@@ -142,10 +139,7 @@ TEST_F(AveragedTrainingTest, ASignalEndsAllRanksAtTheNextAverage) {
 TEST_F(AveragedTrainingTest, TheClockOfAnyRankEndsAllAtTheEndOfARound) {
   Write(LearnableGraph(240, 4));
   options_.eval_every = 0;
-  RunRanks(2, [&](std::unique_ptr<Communicator> ranks) {
-    TrainOptions options = options_;
-    options.rank = ranks->rank();
-    options.world_size = 2;
+  RunTwoRanks([&](TrainOptions options, std::unique_ptr<Communicator> ranks) {
     if (options.rank == 1) options.control.time_limit = std::chrono::nanoseconds(1);
     const Ran ran = Train(options, std::move(ranks));
     EXPECT_EQ(ran.result.ended_by, EndedBy::kTimeLimit);
@@ -163,10 +157,7 @@ TEST_F(AveragedTrainingTest, ItEndsOnceEvaluationsAreOutOfPatience) {
   options_.learning_rate = 1e-9;
   options_.epochs = 50;
   options_.control.patience = 2;
-  RunRanks(2, [&](std::unique_ptr<Communicator> ranks) {
-    TrainOptions options = options_;
-    options.rank = ranks->rank();
-    options.world_size = 2;
+  RunTwoRanks([&](TrainOptions options, std::unique_ptr<Communicator> ranks) {
     const Ran ran = Train(options, std::move(ranks));
     EXPECT_EQ(ran.result.ended_by, EndedBy::kPatience);
     EXPECT_EQ(ran.result.epochs, 6) << "the second and the third of the averages were no better";
@@ -180,20 +171,14 @@ TEST_F(AveragedTrainingTest, PatienceCountsValidationRowsWhoeverHasThem) {
   options_.learning_rate = 1e-9;
   options_.epochs = 50;
   options_.control.patience = 2;
-  RunRanks(2, [&](std::unique_ptr<Communicator> ranks) {
-    TrainOptions options = options_;
-    options.rank = ranks->rank();
-    options.world_size = 2;
+  RunTwoRanks([&](TrainOptions options, std::unique_ptr<Communicator> ranks) {
     EXPECT_EQ(Train(options, std::move(ranks)).result.ended_by, EndedBy::kPatience);
   });
 }
 
 TEST_F(AveragedTrainingTest, TheMostFrequentClassIsToldToARankWithoutRows) {
   Write(SetFrom("test", 120));
-  RunRanks(2, [&](std::unique_ptr<Communicator> ranks) {
-    TrainOptions options = options_;
-    options.rank = ranks->rank();
-    options.world_size = 2;
+  RunTwoRanks([&](TrainOptions options, std::unique_ptr<Communicator> ranks) {
     const auto session = MakeSession(options, std::move(ranks));
     const auto parts = MakePartSource(*session);
     ASSERT_TRUE(parts.ok()) << parts.status();
