@@ -130,13 +130,13 @@ class AveragedTrainingTest : public testing::Test {
     return Train(options, std::move(*Communicator::Join({})));
   }
 
-  // Calls `body` on two ranks at once, with the options of each.
+  // Calls `body` on so many ranks at once, with the options of each.
   template <typename Body>
-  void RunTwoRanks(const Body& body) {
-    RunRanks(2, [&](std::unique_ptr<Communicator> ranks) {
+  void RunWithOptions(int world_size, const Body& body) {
+    RunRanks(world_size, [&](std::unique_ptr<Communicator> ranks) {
       TrainOptions options = options_;
       options.rank = ranks->rank();
-      options.world_size = 2;
+      options.world_size = world_size;
       body(std::move(options), std::move(ranks));
     });
   }

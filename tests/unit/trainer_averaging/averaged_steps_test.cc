@@ -57,10 +57,7 @@ class AveragedStepsTest : public AveragedTrainingTest {
   // On so many ranks; what rank 0 has of it.
   Ran OnRanks(int world_size) {
     Ran of_first;
-    RunRanks(world_size, [&](std::unique_ptr<Communicator> ranks) {
-      TrainOptions options = options_;
-      options.rank = ranks->rank();
-      options.world_size = world_size;
+    RunWithOptions(world_size, [&](TrainOptions options, std::unique_ptr<Communicator> ranks) {
       Ran ran = Train(options, std::move(ranks));
       if (options.rank == 0) of_first = std::move(ran);
     });
@@ -166,10 +163,7 @@ TEST_F(AveragedStepsTest, TheNumberOfRanksChangesNothingButTheOrderOfSums) {
 TEST_F(AveragedStepsTest, PartsAreOpenedForTheirRoundsOneAtATime) {
   options_.average_steps = 1;
   for (const int world_size : {1, 6}) {
-    RunRanks(world_size, [&](std::unique_ptr<Communicator> ranks) {
-      TrainOptions options = options_;
-      options.rank = ranks->rank();
-      options.world_size = world_size;
+    RunWithOptions(world_size, [&](TrainOptions options, std::unique_ptr<Communicator> ranks) {
       const auto run = MakeSession(options, std::move(ranks));
       const auto parts = MakePartSource(*run);
       ASSERT_TRUE(parts.ok()) << parts.status();

@@ -80,10 +80,7 @@ TEST_F(AveragedTrainingTest, TheNumberOfRanksChangesNothingButTheOrderOfSums) {
   Write(UnevenParts());
   const Ran alone = Train(options_);
   for (const int world_size : {2, 4}) {
-    RunRanks(world_size, [&](std::unique_ptr<Communicator> ranks) {
-      TrainOptions options = options_;
-      options.rank = ranks->rank();
-      options.world_size = world_size;
+    RunWithOptions(world_size, [&](TrainOptions options, std::unique_ptr<Communicator> ranks) {
       const Ran ran = Train(options, std::move(ranks));
       ASSERT_EQ(ran.epochs.size(), alone.epochs.size());
       for (size_t i = 0; i < ran.epochs.size(); ++i) {
@@ -112,7 +109,7 @@ TEST_F(AveragedTrainingTest, ASignalEndsAllRanksAtTheNextAverage) {
   Write(LearnableGraph(240, 4));
   options_.epochs = 1000;
   int rounds = 0;
-  RunTwoRanks([&](TrainOptions options, std::unique_ptr<Communicator> ranks) {
+  RunWithOptions(2, [&](TrainOptions options, std::unique_ptr<Communicator> ranks) {
     const auto session = MakeSession(options, std::move(ranks));
     const auto parts = MakePartSource(*session);
     ASSERT_TRUE(parts.ok()) << parts.status();
@@ -139,7 +136,7 @@ TEST_F(AveragedTrainingTest, ASignalEndsAllRanksAtTheNextAverage) {
 TEST_F(AveragedTrainingTest, TheClockOfAnyRankEndsAllAtTheEndOfARound) {
   Write(LearnableGraph(240, 4));
   options_.eval_every = 0;
-  RunTwoRanks([&](TrainOptions options, std::unique_ptr<Communicator> ranks) {
+  RunWithOptions(2, [&](TrainOptions options, std::unique_ptr<Communicator> ranks) {
     if (options.rank == 1) options.control.time_limit = std::chrono::nanoseconds(1);
     const Ran ran = Train(options, std::move(ranks));
     EXPECT_EQ(ran.result.ended_by, EndedBy::kTimeLimit);
@@ -157,7 +154,7 @@ TEST_F(AveragedTrainingTest, ItEndsOnceEvaluationsAreOutOfPatience) {
   options_.learning_rate = 1e-9;
   options_.epochs = 50;
   options_.control.patience = 2;
-  RunTwoRanks([&](TrainOptions options, std::unique_ptr<Communicator> ranks) {
+  RunWithOptions(2, [&](TrainOptions options, std::unique_ptr<Communicator> ranks) {
     const Ran ran = Train(options, std::move(ranks));
     EXPECT_EQ(ran.result.ended_by, EndedBy::kPatience);
     EXPECT_EQ(ran.result.epochs, 6) << "the second and the third of the averages were no better";
@@ -171,14 +168,14 @@ TEST_F(AveragedTrainingTest, PatienceCountsValidationRowsWhoeverHasThem) {
   options_.learning_rate = 1e-9;
   options_.epochs = 50;
   options_.control.patience = 2;
-  RunTwoRanks([&](TrainOptions options, std::unique_ptr<Communicator> ranks) {
+  RunWithOptions(2, [&](TrainOptions options, std::unique_ptr<Communicator> ranks) {
     EXPECT_EQ(Train(options, std::move(ranks)).result.ended_by, EndedBy::kPatience);
   });
 }
 
 TEST_F(AveragedTrainingTest, TheMostFrequentClassIsToldToARankWithoutRows) {
   Write(SetFrom("test", 120));
-  RunTwoRanks([&](TrainOptions options, std::unique_ptr<Communicator> ranks) {
+  RunWithOptions(2, [&](TrainOptions options, std::unique_ptr<Communicator> ranks) {
     const auto session = MakeSession(options, std::move(ranks));
     const auto parts = MakePartSource(*session);
     ASSERT_TRUE(parts.ok()) << parts.status();

@@ -78,10 +78,8 @@ class KeptRoundsTest : public AveragedTrainingTest {
   };
   // Goes on from what is there; dies after so many steps of its own.
   void Run(int64_t steps, std::vector<Seen>* seen, Signal signal = {}) {
-    RunRanks(static_cast<int>(seen->size()), [&](std::unique_ptr<Communicator> ranks) {
-      TrainOptions options = options_;
-      options.rank = ranks->rank();
-      options.world_size = ranks->world_size();
+    const auto world_size = static_cast<int>(seen->size());
+    RunWithOptions(world_size, [&](TrainOptions options, std::unique_ptr<Communicator> ranks) {
       Seen& own = (*seen)[options.rank];
       const auto session = MakeSession(options, std::move(ranks));
       const auto parts = MakePartSource(*session);
