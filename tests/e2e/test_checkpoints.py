@@ -120,6 +120,18 @@ class CheckpointsTest(CoraInTwoTest):
         must(self.box.run("halograph-train", *self.kept(checkpoint_every="1h")))
         self.assertSameEnd(whole, self.log)
 
+    def test_a_signal_to_one_rank_is_what_the_others_name(self):
+        def stop_the_last(ranks):
+            wait_until(self.steps, seconds(60), "a checkpoint")
+            ranks[2].signal(signal.SIGTERM)
+            ends = [rank.wait(seconds(60)) for rank in ranks]
+            self.assertEqual([1, 1, 1], ends)
+            self.assertIn("stopped by signal", ranks[2].err)
+            for rank in ranks[:2]:
+                self.assertIn("halograph-train: stopped by a signal to rank 2\n", rank.err)
+
+        self.run_ranks(3, stop_the_last, epochs=5000, checkpoint=self.folder, checkpoint_every="3")
+
     def test_a_finished_run_has_nothing_to_do(self):
         for number, (ended_by, given) in enumerate((
                 ("epochs", dict(epochs=3)),

@@ -144,10 +144,12 @@ Status CheckRoom(const Session& session) {
 
 // What a run says that a signal to one of its ranks has stopped.
 Status Stopped(const Session& session) {
+  torch::Tensor got_it = torch::zeros({session.options.world_size});
+  got_it[session.options.rank] = session.stop->requested() ? 1 : 0;
+  const Status met = session.ranks->AllReduceSum(got_it, "meeting after a stop");
   HG_RETURN_IF_ERROR(session.CheckStop());
-  // Another rank got it and leaves: this ends with its name.
-  HG_RETURN_IF_ERROR(session.ranks->Barrier("meeting after a stop"));
-  return Cancelled("stopped by a signal to another rank");
+  HG_RETURN_IF_ERROR(met);
+  return Cancelled("stopped by a signal to rank {}", got_it.argmax().item<int64_t>());
 }
 
 // All that comes after training. The table is printed whatever becomes of files and other ranks: a
