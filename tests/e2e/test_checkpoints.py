@@ -132,6 +132,15 @@ class CheckpointsTest(CoraInTwoTest):
 
         self.run_ranks(3, stop_the_last, epochs=5000, checkpoint=self.folder, checkpoint_every="3")
 
+    def test_a_run_whose_last_checkpoint_was_not_written_fails_at_its_end(self):
+        limited = 'ulimit -f 64; exec "$@"'  # blocks of 512 bytes: less than the weights
+        words = {key: value for key, value in RUN.items() if key != "predict_what"}
+        result = self.box.run("/bin/sh", "-c", limited, "sh", programs.binary("halograph-train"), *options(
+            **{**words, "graph": self.graph, "epochs": 2, "checkpoint": self.folder}))
+        self.assertCode(1, result, "training goes on", "the last checkpoint, after 14 steps, was not written")
+        self.assertIn("test accuracy", result.out)
+        self.assertEqual([], self.steps())
+
     def test_a_finished_run_has_nothing_to_do(self):
         for number, (ended_by, given) in enumerate((
                 ("epochs", dict(epochs=3)),

@@ -148,6 +148,16 @@ class LearntCheckpointsTest(CoraInTwoTest):
         self.assertEqual(self.named_snapshots(self.folder) | self.named_snapshots(of_whole),
                          self.snapshots(servers), "each folder has its own")
 
+    def test_a_refused_start_changes_nothing_in_the_store(self):
+        given = {**RUN, "graph": self.graph, "state": self.box.folder / "state", "epochs": 1}
+        given.pop("predict_what")
+        must(self.box.run("halograph-train", *options(**given, checkpoint=self.folder)))
+        result = self.box.run("halograph-train", *options(
+            **given, checkpoint=self.box.folder / "other", embed_name="other", embed_begin="fresh"))
+        self.assertCode(1, result, "the store keeps node node / embedding beside this run's learnt inputs")
+        again = {**given, "epochs": 2}
+        must(self.box.run("halograph-train", *options(**again, checkpoint=self.folder, resume=True)))
+
     def test_what_is_missing_is_named_and_the_one_before_it_taken(self):
         servers = self.serve(self.box.folder / "state")
         words = options(**{**RUN, "servers": ",".join(servers), "epochs": 4, "log": self.log,
@@ -165,7 +175,8 @@ class LearntCheckpointsTest(CoraInTwoTest):
         self.assertCode(1, result, "node node / of-others", "halograph-ctl state drop")
         self.ctl("drop", servers, "--type", "node", "--tensor", "of-others")
         other = [word if word != "node:16" else "node:24" for word in map(str, words)]
-        self.assertCode(1, self.box.run("halograph-train", *other), "dim")
+        self.assertCode(1, self.box.run("halograph-train", *other),
+                        '--embed was ["node:16"], is ["node:24"]')
 
 
 if __name__ == "__main__":

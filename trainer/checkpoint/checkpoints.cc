@@ -236,6 +236,7 @@ void Checkpoints::Report() {
       overdue_ = behind_.has_value() && behind_->CameTooLate(outcome.steps_done);
       continue;
     }
+    failure_ = OkStatus();
     Log(Json{{"checkpoint", Json{{"steps_done", outcome.steps_done},
                                  {"folder", outcome.folder.string()},
                                  {"copy_s", outcome.copy_seconds},
@@ -245,6 +246,8 @@ void Checkpoints::Report() {
 
 void Checkpoints::ReportFailure(int64_t steps_done, const Status& status) {
   kept_.reset();
+  failure_ = Annotate(
+      status, fmt::format("the last checkpoint, after {} steps, was not written", steps_done));
   spdlog::warn("the checkpoint after {} steps was not written, training goes on: {}", steps_done,
                ToString(status));
   Log(Json{{"checkpoint_error", Json{{"steps_done", steps_done}, {"error", ToString(status)}}}});

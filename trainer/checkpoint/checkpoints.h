@@ -43,6 +43,12 @@ class Checkpoints final : public MomentKeeper {
   //                       CheckIsNoCheckpoint
   [[nodiscard]] static StatusOr<bool> GoesOn(const CheckpointOptions& options);
 
+  // What can be known before learnt inputs are begun, so that a run that is refused changes nothing
+  // in the store. `learnt`: the run's. For rank 0, with the task open.
+  //   FailedPrecondition  the newest checkpoint is of another run (CheckSameRun), or as CheckAlone
+  [[nodiscard]] static Status CheckStart(const Session& session,
+                                         const std::vector<LearntType>& learnt);
+
   // Every rank calls it with the session's model made; the ranks meet. With options.resume, gives
   // model and task the weights of the newest whole checkpoint, if there is one, and sets learnt
   // inputs back to it.
@@ -74,6 +80,8 @@ class Checkpoints final : public MomentKeeper {
   // Waits until what was taken is durable, or has failed: on this rank alone, so that others must
   // not stand in a collective meanwhile.
   void Wait();
+  // Why the last checkpoint was not written, if it was not; on rank 0.
+  [[nodiscard]] const Status& failure() const { return failure_; }
   // For an error that ends the run, on rank 0: which checkpoint to go on from. First tells the
   // other ranks of the error, so that they do not wait for rank 0's disk. On other ranks nothing.
   [[nodiscard]] std::string Advice(const Status& error);
@@ -133,6 +141,7 @@ class Checkpoints final : public MomentKeeper {
   std::optional<KeptMoment> kept_;
   std::optional<CheckpointSnapshot> best_inputs_;  // rank 0's
   std::optional<std::filesystem::path> resumed_from_;
+  Status failure_;
   int64_t next_due_ = 0;   // in steps done
   int64_t asked_for_ = 0;  // Wants was: the step under way is the last of so many
   // The last snapshot was asked for too late: a checkpoint is due, for which training waits.

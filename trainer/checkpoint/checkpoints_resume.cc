@@ -13,6 +13,11 @@
 namespace halograph {
 namespace {
 
+MayDiffer MayDifferIn(const Session& session) {
+  return {.always = MarkedKeys(session.options, kMayDifferOnResume),
+          .length = MarkedKeys(session.options, kRunLength)};
+}
+
 // 0 where parts have steps of their own.
 int64_t StepsPerEpoch(const Session& session) {
   if (session.options.average_every > 0) return 0;
@@ -95,6 +100,30 @@ StatusOr<bool> Checkpoints::GoesOn(const CheckpointOptions& options) {
       options.folder);
 }
 
+Status Checkpoints::CheckStart(const Session& session, const std::vector<LearntType>& learnt) {
+  const CheckpointOptions& options = session.options.checkpoint;
+  if (options.folder.empty()) return OkStatus();
+  HG_ASSIGN_OR_RETURN(const auto there, ListCheckpoints(options.folder));
+  if (!there.empty()) {
+    const std::filesystem::path& newest = there.rbegin()->second;
+    const auto manifest = ReadCheckpointManifest(newest);  // a damaged one is passed over later
+    if (manifest.ok()) {
+      HG_RETURN_IF_ERROR(
+          CheckSameRun(manifest->run, IdentityOf(session), MayDifferIn(session), newest.string()));
+    }
+  }
+  if (learnt.empty()) return OkStatus();
+  CallContext context{.cancel = &session.cancel};
+  const auto states = session.stores.kv->ListTensors(context);
+  if (!states.ok()) return OkStatus();  // who begins them says what it means
+  std::vector<TensorRef> own;
+  for (const LearntType& type : learnt) {
+    own.push_back(
+        TensorOf(session.options.embeddings, type, session.stores.graph->info().schema, 0).ref);
+  }
+  return CheckAlone(*states, own);
+}
+
 Status Checkpoints::GoBackTo(const CheckpointManifest& manifest) {
   if (snapshots_ == nullptr) return OkStatus();
   if (!manifest.snapshot.has_value()) {
@@ -115,8 +144,7 @@ StatusOr<Json> Checkpoints::ReadNewest(std::map<std::string, Tensors>* files) {
     spdlog::info("--resume: {} has no checkpoint yet: beginning anew", options_.folder);
     return Json{{"found", false}};
   }
-  const MayDiffer may{.always = MarkedKeys(session_.options, kMayDifferOnResume),
-                      .length = MarkedKeys(session_.options, kRunLength)};
+  const MayDiffer may = MayDifferIn(session_);
   const auto needs = [&](const StoredCheckpoint& checkpoint) -> Status {
     const CheckpointManifest& manifest = checkpoint.manifest;
     HG_RETURN_IF_ERROR(

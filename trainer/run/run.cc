@@ -33,7 +33,7 @@ namespace {
 struct Records {
   TrainLog log;
   EventFile events;
-  Status lost;  // why the first line that is missing is missing
+  Status lost;  // why the first thing that is missing is missing: lines, or the last checkpoint
 
   // Training goes on without what cannot be written, loudly, and the run fails at its end.
   void Write(const EpochStats& stats, std::string_view metric) {
@@ -44,7 +44,10 @@ struct Records {
   void Written(const Status& status) {
     if (status.ok()) return;
     spdlog::warn("a line of the log is lost, training goes on: {}", ToString(status));
-    if (lost.ok()) lost = Annotate(status, "lines of the log were lost while training went on");
+    Lose(Annotate(status, "lines of the log were lost while training went on"));
+  }
+  void Lose(const Status& status) {
+    if (lost.ok()) lost = status;
   }
 };
 
@@ -61,10 +64,13 @@ int64_t SeedsBefore(const Session& session, const TrainingStart& start) {
 
 // `training`: begins where `checkpoints` say. Null: nothing is kept.
 template <typename Training>
-StatusOr<TrainResult> RunFrom(Checkpoints* checkpoints, Session& session, Training& training) {
+StatusOr<TrainResult> RunFrom(Checkpoints* checkpoints, Session& session, Training& training,
+                              Records& records) {
   if (checkpoints == nullptr) return training.Run();
   HG_RETURN_IF_ERROR(checkpoints->RestoreOptimizer(training.optimizer()));
   auto result = training.Run();
+  // What a run that is started again would go on from is older than what is told of this one.
+  if (result.ok()) records.Lose(checkpoints->failure());
   if (!result.ok() && !session.stop->requested()) {
     session.advice = checkpoints->Advice(result.status());
   }
@@ -105,11 +111,11 @@ StatusOr<TrainResult> Train(Session& session, PartSource* parts, Records& record
   }
   if (parts != nullptr) {
     AveragedTraining training(session, parts, on_step, on_epoch, start, checkpoints.get());
-    return RunFrom(checkpoints.get(), session, training);
+    return RunFrom(checkpoints.get(), session, training, records);
   }
   if (progress.has_value()) progress->BeginAt(SeedsBefore(session, start));
   TrainingLoop loop(session, on_step, on_epoch, start, checkpoints.get());
-  return RunFrom(checkpoints.get(), session, loop);
+  return RunFrom(checkpoints.get(), session, loop, records);
 }
 
 Status WritePredictionsOf(Session& session) {
@@ -181,6 +187,9 @@ Status RunPrepared(Session& session, bool goes_on, Records& records) {
   RunInputs inputs;
   HG_RETURN_IF_ERROR(UnlessStopped(session, Prepare(session, &inputs)));
   HG_RETURN_IF_ERROR(UnlessStopped(session, CheckAveraged(session, inputs)));
+  if (session.options.rank == 0) {
+    HG_RETURN_IF_ERROR(UnlessStopped(session, Checkpoints::CheckStart(session, inputs.learnt)));
+  }
   if (goes_on && session.options.rank == 0) {
     session.options.embeddings.begin = EmbedBegin::kContinue;
   }

@@ -34,12 +34,25 @@ StatusOr<std::set<std::string>> NamedIn(const std::filesystem::path& dir) {
 
 }  // namespace
 
+Status CheckAlone(std::span<const MutableTensorState> states, std::span<const TensorRef> tensors) {
+  for (const MutableTensorState& state : states) {
+    const TensorRef& ref = state.spec.ref;
+    if (std::find(tensors.begin(), tensors.end(), ref) != tensors.end()) continue;
+    return FailedPrecondition(
+        "--checkpoint: the store keeps {} beside this run's learnt inputs, and going back to a "
+        "checkpoint would change that, too; drop it (halograph-ctl state drop), or give the run a "
+        "state folder or servers of its own",
+        ref.ToString());
+  }
+  return OkStatus();
+}
+
 StatusOr<std::unique_ptr<RunSnapshots>> RunSnapshots::Open(KVStore* kv,
                                                            std::vector<TensorRef> tensors,
                                                            const std::filesystem::path& dir) {
   std::unique_ptr<RunSnapshots> snapshots(new RunSnapshots(kv, std::move(tensors), dir));
   CallContext context;
-  HG_RETURN_IF_ERROR(snapshots->CheckAlone(context));
+  HG_RETURN_IF_ERROR(snapshots->CheckStillAlone(context));
   HG_RETURN_IF_ERROR(snapshots->ReadOrMakePrefix());
   return snapshots;
 }
@@ -66,18 +79,9 @@ Status RunSnapshots::ReadOrMakePrefix() {
   return OkStatus();
 }
 
-Status RunSnapshots::CheckAlone(CallContext& context) const {
+Status RunSnapshots::CheckStillAlone(CallContext& context) const {
   HG_ASSIGN_OR_RETURN(const auto states, kv_.ListTensors(context));
-  for (const MutableTensorState& state : states) {
-    const TensorRef& ref = state.spec.ref;
-    if (std::find(tensors_.begin(), tensors_.end(), ref) != tensors_.end()) continue;
-    return FailedPrecondition(
-        "--checkpoint: the store keeps {} beside this run's learnt inputs, and going back to a "
-        "checkpoint would change that, too; drop it (halograph-ctl state drop), or give the run a "
-        "state folder or servers of its own",
-        ref.ToString());
-  }
-  return OkStatus();
+  return CheckAlone(states, tensors_);
 }
 
 std::string RunSnapshots::NewName(int64_t steps_done) const {
@@ -91,7 +95,7 @@ Status RunSnapshots::Take(const std::string& name, std::optional<int64_t> step,
 }
 
 Status RunSnapshots::GoBackTo(const std::string& name, CallContext& context) const {
-  HG_RETURN_IF_ERROR(CheckAlone(context));
+  HG_RETURN_IF_ERROR(CheckStillAlone(context));
   return kv_.RestoreSnapshot(name, context);
 }
 

@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -22,12 +23,17 @@
 
 namespace halograph {
 
+// Whether a store with tensors of these states is a run's alone, whose own tensors are `tensors`,
+// there or not. FailedPrecondition: it has another one, too, which is named.
+[[nodiscard]] Status CheckAlone(std::span<const MutableTensorState> states,
+                                std::span<const TensorRef> tensors);
+
 // "checkpoints-<16 hex digits, of the folder>-<steps>-<8 hex digits>", so that no two are alike.
 class RunSnapshots {
  public:
   // `dir`: the folder of the checkpoints, which is there and this process's alone; a file in it
   // keeps what its snapshots are named by. `tensors`: the run's own. `kv` outlives it.
-  //   FailedPrecondition  the store has other tensors, too: named
+  //   FailedPrecondition  as CheckAlone
   //   else                as KVStore::ListTensors, ReadManifest and WriteManifest
   [[nodiscard]] static StatusOr<std::unique_ptr<RunSnapshots>> Open(
       KVStore* kv, std::vector<TensorRef> tensors, const std::filesystem::path& dir);
@@ -56,7 +62,7 @@ class RunSnapshots {
   RunSnapshots(KVStore* kv, std::vector<TensorRef> tensors, std::filesystem::path dir)
       : kv_(*kv), tensors_(std::move(tensors)), dir_(std::move(dir)) {}
   [[nodiscard]] Status ReadOrMakePrefix();
-  [[nodiscard]] Status CheckAlone(CallContext& context) const;
+  [[nodiscard]] Status CheckStillAlone(CallContext& context) const;
   [[nodiscard]] Status TryDeleteUnused() const;
 
   KVStore& kv_;
