@@ -128,7 +128,8 @@ class CheckpointsTest(CoraInTwoTest):
             self.assertEqual([1, 1, 1], ends)
             self.assertIn("stopped by signal", ranks[2].err)
             for rank in ranks[:2]:
-                self.assertIn("halograph-train: stopped by a signal to rank 2\n", rank.err)
+                self.assertRegex(rank.err, r"halograph-train: stopped by signal to rank 2 \(host .*, pid "
+                                           rf"{ranks[2].pid}\)\n")
 
         self.run_ranks(3, stop_the_last, epochs=5000, checkpoint=self.folder, checkpoint_every="3")
 

@@ -90,4 +90,15 @@ Status Communicator::Agree(const Json& facts) {
   return seat_.host->Meet(seat_.index, &own, "comparing settings", agree);
 }
 
+StatusOr<std::string> Communicator::NameOf(int rank) {
+  std::string own;
+  const HostedRanks::Together<std::string> ask = [&](auto brought, ProcessGroup& processes) {
+    const std::string name = processes.NameOf(rank / seat_.host->count());
+    for (std::string* const one : brought) *one = name;
+    return OkStatus();
+  };
+  HG_RETURN_IF_ERROR(seat_.host->Meet(seat_.index, &own, "asking for the name of a rank", ask));
+  return own;
+}
+
 }  // namespace halograph

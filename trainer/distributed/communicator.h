@@ -45,6 +45,9 @@ class Communicator {
 
   // As Rendezvous::Agree.
   [[nodiscard]] Status Agree(const Json& facts);
+  // What errors call a rank: "rank 1 (host b, pid 17)", or the ranks of its process. Every rank of
+  // this process calls it. DeadlineExceeded as above.
+  [[nodiscard]] StatusOr<std::string> NameOf(int rank);
   // Tells the other ranks why this one stops, so that their errors can say so.
   void Leave(std::string_view reason) { seat_.host->Leave(seat_.index, reason); }
 

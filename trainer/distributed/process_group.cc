@@ -94,6 +94,10 @@ Status ProcessGroup::Agree(const Json& facts) {
   return rendezvous_ == nullptr ? OkStatus() : rendezvous_->Agree(facts);
 }
 
+std::string ProcessGroup::NameOf(int process) {
+  return rendezvous_ == nullptr ? options_.NameOf(process) : rendezvous_->NameOf(process);
+}
+
 void ProcessGroup::Leave(std::string_view reason) {
   if (rendezvous_ == nullptr) return;
   rendezvous_->Leave(reason);

@@ -44,6 +44,8 @@ class ProcessGroup {
                                                             std::string_view what);
   // As Rendezvous::Agree.
   [[nodiscard]] Status Agree(const Json& facts);
+  // As Rendezvous::NameOf.
+  [[nodiscard]] std::string NameOf(int process);
   // Tells the other processes why this one stops, so that their errors can say so.
   void Leave(std::string_view reason);
 

@@ -252,7 +252,13 @@ std::string Rendezvous::Get(const std::string& key) {
 bool Rendezvous::Has(const std::string& key) { return store_->check({key}); }
 
 std::string Rendezvous::NameOf(int process) {
-  return fmt::format("{} ({})", options_.NameOf(process), Get(Key("process", process)));
+  try {
+    return fmt::format("{} ({})", options_.NameOf(process), Get(Key("process", process)));
+  } catch (const std::exception& error) {
+    spdlog::debug("{} could not ask who {} is: {}", Self(), options_.NameOf(process),
+                  TorchMessage(error));
+    return options_.NameOf(process);
+  }
 }
 
 std::string Rendezvous::Master() const {

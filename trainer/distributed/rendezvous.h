@@ -47,6 +47,9 @@ class Rendezvous {
   // Compares `facts`, an object, with those of process 0, as CheckAlike does.
   [[nodiscard]] Status Agree(const Json& facts);
 
+  // With its host and process id, as it said them; without, if process 0 is gone.
+  [[nodiscard]] std::string NameOf(int process);
+
   // Tells the others why this process stops. Once; never fails.
   void Leave(std::string_view reason);
 
@@ -67,8 +70,6 @@ class Rendezvous {
   void Set(const std::string& key, std::string_view value);
   [[nodiscard]] std::string Get(const std::string& key);
   [[nodiscard]] bool Has(const std::string& key);
-  // With its host and process id, as it said them.
-  [[nodiscard]] std::string NameOf(int process);
   [[nodiscard]] std::string Self() const { return options_.NameOf(options_.process); }
   [[nodiscard]] std::string Master() const;
 

@@ -155,7 +155,9 @@ Status Stopped(const Session& session) {
   const Status met = session.ranks->AllReduceSum(got_it, "meeting after a stop");
   HG_RETURN_IF_ERROR(session.CheckStop());
   HG_RETURN_IF_ERROR(met);
-  return Cancelled("stopped by a signal to rank {}", got_it.argmax().item<int64_t>());
+  const auto which = static_cast<int>(got_it.argmax().item<int64_t>());
+  HG_ASSIGN_OR_RETURN(const std::string name, session.ranks->NameOf(which));
+  return Cancelled("stopped by signal to {}", name);
 }
 
 // All that comes after training. The table is printed whatever becomes of files and other ranks: a
