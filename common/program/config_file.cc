@@ -73,6 +73,12 @@ StatusOr<ConfigFile> ConfigFile::Read(const std::filesystem::path& path) {
   return Of(std::move(map));
 }
 
+std::vector<std::string> ConfigFile::Names() const {
+  std::vector<std::string> names;
+  for (const auto& [key, value] : map_.fields) names.push_back(NameOfKey(key));
+  return names;
+}
+
 std::optional<std::string> ConfigFile::Find(std::string_view name) const {
   for (const auto& [key, value] : map_.fields) {
     if (NameOfKey(key) == name && value.kind == YamlValue::Kind::kScalar) return value.text;

@@ -14,6 +14,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "common/base/status.h"
 #include "common/program/options.h"
@@ -31,6 +32,8 @@ class ConfigFile {
   // Errors as YamlValue::ReadFile and Of.
   [[nodiscard]] static StatusOr<ConfigFile> Read(const std::filesystem::path& path);
 
+  // Of all its options, with dashes between words.
+  [[nodiscard]] std::vector<std::string> Names() const;
   // The value of an option, if the file has it as one word. `name` is without dashes in front.
   [[nodiscard]] std::optional<std::string> Find(std::string_view name) const;
   // The error with file and line of that option in front, if the file has it.

@@ -66,24 +66,31 @@ std::string UserCacheDir(const Environment& environment) {
   return "";
 }
 
-// Options that other models have are refused with their names.
-Status CheckOptionsOfOthers(std::span<const char* const> words, const OptionTable& rows,
-                            const ModelKind& chosen) {
+// Refuses an option that only other models have, with their names.
+Status CheckOwner(const std::string& name, const OptionTable& rows, const ModelKind& chosen) {
+  if (name.empty() || rows.Find(name) != nullptr) return OkStatus();
+  std::string owners;
+  for (const ModelKind& kind : ModelKinds()) {
+    const auto options = kind.options();
+    OptionTable of_kind;
+    options->AddRows(of_kind);
+    if (of_kind.Find(name) == nullptr) continue;
+    owners += fmt::format("{}{}", owners.empty() ? "" : ", ", kind.name);
+  }
+  if (owners.empty()) return OkStatus();
+  return InvalidArgument("--{}: --model {} has no such option; these have it: {}", name,
+                         chosen.name, owners);
+}
+
+Status CheckOptionsOfOthers(std::span<const char* const> words, const RunConfig& config,
+                            const OptionTable& rows, const ModelKind& chosen) {
   for (const std::string_view word : words) {
     if (!word.starts_with("--")) continue;
     const std::string name(word.substr(2, word.find('=') - 2));
-    if (name.empty() || rows.Find(name) != nullptr) continue;
-    std::string owners;
-    for (const ModelKind& kind : ModelKinds()) {
-      const auto options = kind.options();
-      OptionTable of_kind;
-      options->AddRows(of_kind);
-      if (of_kind.Find(name) == nullptr) continue;
-      owners += fmt::format("{}{}", owners.empty() ? "" : ", ", kind.name);
-    }
-    if (owners.empty()) continue;
-    return InvalidArgument("--{}: --model {} has no such option; these have it: {}", name,
-                           chosen.name, owners);
+    HG_RETURN_IF_ERROR(CheckOwner(name, rows, chosen));
+  }
+  for (const std::string& name : config.names()) {
+    HG_RETURN_IF_ERROR(config.Annotated(name, CheckOwner(name, rows, chosen)));
   }
   return OkStatus();
 }
@@ -107,7 +114,7 @@ Status AddRows(std::span<const char* const> words, OptionTable& rows, TrainOptio
   AddTrainRows(rows, options);
   HG_RETURN_IF_ERROR(readable);
   if (named.ok()) {
-    HG_RETURN_IF_ERROR(CheckOptionsOfOthers(words, rows, kind));
+    HG_RETURN_IF_ERROR(CheckOptionsOfOthers(words, *config, rows, kind));
     return config->Apply(rows);
   }
   const Status unknown = InvalidArgument("--model: {}", Message(named.status()));

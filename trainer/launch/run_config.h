@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "common/base/status.h"
 #include "common/program/config_file.h"
@@ -24,6 +25,7 @@ class RunConfig {
 
   // The value of --model, if the file has it.
   [[nodiscard]] std::optional<std::string> model() const { return file_.Find("model"); }
+  [[nodiscard]] std::vector<std::string> names() const { return file_.Names(); }
   // The error with the place of the option in front. Errors as ConfigFile::Annotated.
   [[nodiscard]] Status Annotated(std::string_view option, const Status& status) const {
     return file_.Annotated(option, status);
