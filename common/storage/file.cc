@@ -375,6 +375,11 @@ void EndWithoutTemporaryFolders(const std::function<void()>& end) {
   std::abort();
 }
 
+fs::path TemporarySibling(const fs::path& target) {
+  RemoveLeftOvers(target);
+  return UniqueSibling(target, kTemporaryMark);
+}
+
 StatusOr<TemporaryFolder> TemporaryFolder::Create(const fs::path& target, bool replace) {
   TemporaryFolder folder;
   folder.replace_ = replace;

@@ -107,6 +107,10 @@ class TemporaryFolder {
   bool replace_ = false;
 };
 
+// A new name beside `target`, "<target>.tmp-<pid>-<n>", for a file that becomes `target` by rename.
+// Left-overs of dead processes for the same target are removed first.
+[[nodiscard]] std::filesystem::path TemporarySibling(const std::filesystem::path& target);
+
 // Removes all temporary folders of this process and calls `end`, which ends the process and does
 // not return. Other threads may still be writing into the folders: from here on, whoever makes,
 // commits or drops one waits for the end, so that no thread reports the files that are gone.

@@ -128,21 +128,18 @@ struct NewFile {
 
 // Writes temporary siblings, which become the targets once all are whole.
 Status ReplaceAll(const std::vector<NewFile>& files, const Rows& predictions, Order order) {
-  const auto temporary = [](const NewFile& file) {
-    return fs::path(file.target.string() + fmt::format(".tmp-{}", getpid()));
-  };
-  std::error_code error;
+  std::vector<fs::path> temporary;
   Status status;
   for (const NewFile& file : files) {
-    fs::remove(temporary(file), error);
-    if (status.ok()) status = file.write(temporary(file), predictions, order);
+    temporary.push_back(TemporarySibling(file.target));
+    if (status.ok()) status = file.write(temporary.back(), predictions, order);
   }
-  for (const NewFile& file : files) {
-    if (!status.ok()) break;
-    fs::rename(temporary(file), file.target, error);
-    if (error) status = ErrnoStatus(error.value(), "renaming to", file.target.string());
+  std::error_code error;
+  for (size_t i = 0; i < files.size() && status.ok(); ++i) {
+    fs::rename(temporary[i], files[i].target, error);
+    if (error) status = ErrnoStatus(error.value(), "renaming to", files[i].target.string());
   }
-  for (const NewFile& file : files) fs::remove(temporary(file), error);
+  for (const fs::path& path : temporary) fs::remove(path, error);
   return status;
 }
 
@@ -218,6 +215,11 @@ Status CheckPredictionRoom(const std::string& path, PredictWhat what, int64_t ro
         "--predict-nodes test, or --predict-what class",
         path, rows, columns, FormatBytes(held), FormatBytes(memory));
   }
+  return CheckPredictionDisk(path, what, rows, columns);
+}
+
+Status CheckPredictionDisk(const std::string& path, PredictWhat what, int64_t rows,
+                           int64_t columns) {
   return Annotate(CheckDiskSpace(FolderOf(path), BytesOnDisk(path, what, rows, columns)),
                   fmt::format("--predict {}", path));
 }

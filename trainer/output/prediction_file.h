@@ -47,6 +47,9 @@ struct Predictions {
 [[nodiscard]] Status CheckPredictionPath(const std::string& path);
 [[nodiscard]] Status CheckPredictionRoom(const std::string& path, PredictWhat what, int64_t rows,
                                          int64_t columns);
+// Of the file system alone.
+[[nodiscard]] Status CheckPredictionDisk(const std::string& path, PredictWhat what, int64_t rows,
+                                         int64_t columns);
 
 // Sorts by original id and writes, each file by a temporary sibling and rename, replacing what was
 // there:
@@ -67,6 +70,10 @@ class PredictionSpool {
   PredictionSpool(PredictWhat what, int64_t columns, int64_t rows, ScratchSpace* scratch)
       : what_(what), columns_(columns), rows_(rows), scratch_(scratch) {}
 
+  // Whether the file system of `path` has room for all rows. Errors as CheckPredictionDisk.
+  [[nodiscard]] Status CheckDisk(const std::string& path) const {
+    return CheckPredictionDisk(path, what_, rows_, columns_);
+  }
   // What it takes of the scratch space, from the first row on.
   [[nodiscard]] int64_t bytes() const {
     return rows_ * static_cast<int64_t>(row_bytes() + 2 * sizeof(int64_t));

@@ -153,6 +153,7 @@ Status Infer(Session& session, const InferOptions& infer, Outcome* outcome) {
   const Stopwatch watch;
   ScratchSpace scratch(ScratchMemory(infer.memory), ScratchFolder(options, infer));
   PredictionFiles files(session, nodes, &scratch);
+  if (options.rank == 0) HG_RETURN_IF_ERROR(files.CheckDisk());
   if (infer.exact) {
     ExactOptions exact = ExactOptionsOf(infer);
     exact.scratch_after = files.bytes();

@@ -114,6 +114,11 @@ int64_t PredictionFiles::bytes() const {
   return bytes;
 }
 
+Status PredictionFiles::CheckDisk() const {
+  for (const File& file : files_) HG_RETURN_IF_ERROR(file.spool.CheckDisk(file.path));
+  return OkStatus();
+}
+
 Status PredictionFiles::Append(std::span<const int64_t> original_ids,
                                std::span<const int64_t> types, std::span<const std::byte> rows) {
   // Rows come type after type.

@@ -50,6 +50,8 @@ class PredictionFiles {
   [[nodiscard]] int64_t rows() const;
   // What all of them take of the scratch space at most.
   [[nodiscard]] int64_t bytes() const;
+  // Whether there is room for all that was announced. Errors as PredictionSpool::CheckDisk.
+  [[nodiscard]] Status CheckDisk() const;
   // As TakePredictions. Rows of types that have no file are dropped. Errors as
   // PredictionSpool::Append.
   [[nodiscard]] Status Append(std::span<const int64_t> original_ids, std::span<const int64_t> types,

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "common/storage/file.h"
 #include "common/storage/npy.h"
@@ -153,6 +155,17 @@ TEST(WritePredictionsTest, ReplacesWhatWasThereAndLeavesNothingElse) {
   EXPECT_EQ(std::distance(begin(files), end(files)), 1);
 }
 
+TEST(WritePredictionsTest, WhatAKilledProcessLeftIsRemoved) {
+  const TestFolder folder;
+  const pid_t dead = fork();
+  if (dead == 0) _exit(0);
+  ASSERT_EQ(waitpid(dead, nullptr, 0), dead);
+  const auto left = folder.path() / fmt::format("p.csv.tmp-{}-0", dead);
+  ASSERT_TRUE(WriteFileAtomically(left, "original_id").ok());
+  ASSERT_TRUE(WritePredictions((folder.path() / "p.csv").string(), kUnsorted).ok());
+  EXPECT_FALSE(std::filesystem::exists(left));
+}
+
 TEST(CheckPredictionPathTest, AMissingFolderIsNamed) {
   const TestFolder folder;
   EXPECT_TRUE(CheckPredictionPath((folder.path() / "p.csv").string()).ok());
@@ -178,6 +191,10 @@ TEST(CheckPredictionRoomTest, AFullDiskIsNamedBeforeTraining) {
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(Message(status), testing::AllOf(HasSubstr("--predict /proc/p.csv"),
                                               HasSubstr("are needed, 0 B are free")));
+  ScratchSpace scratch(1 << 20, "/");
+  const PredictionSpool spool(PredictWhat::kLogits, 2, 1000, &scratch);
+  EXPECT_EQ(Message(spool.CheckDisk("/proc/p.csv")),
+            Message(CheckPredictionRoom("/proc/p.csv", PredictWhat::kLogits, 1000, 2)));
 }
 
 }  // namespace
