@@ -191,6 +191,12 @@ std::optional<std::string> ValueAmong(std::span<const char* const> words, std::s
   return value;
 }
 
+bool IsAmong(std::span<const char* const> words, std::string_view name) {
+  return std::any_of(words.begin(), words.end(), [&](std::string_view word) {
+    return IsLongOption(word) && Split(word).name == name;
+  });
+}
+
 ReadWords ReadCommandLine(Command& program, std::span<const char* const> words) {
   return CommandReader(program, words).Read();
 }

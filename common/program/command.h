@@ -64,6 +64,9 @@ class Command {
 [[nodiscard]] std::optional<std::string> ValueAmong(std::span<const char* const> words,
                                                     std::string_view name);
 
+// Whether `--name` is among the words, with a value or without. Knows no rows either.
+[[nodiscard]] bool IsAmong(std::span<const char* const> words, std::string_view name);
+
 // What the words came to.
 struct ReadWords {
   const Command* command = nullptr;  // the one that was given, or the program; never null

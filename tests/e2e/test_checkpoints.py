@@ -13,7 +13,7 @@ from harness.cora_in_two import CoraInTwoTest
 from harness.programs import must, seconds, wait_until
 from harness.training import options, start_ranks
 
-RUN = dict(hidden=16, fanouts="5,3", batch_size=20, seed=3, threads=1, epochs=60, predict_what="logits",
+RUN = dict(hidden=16, fanouts="5,3", batch_size=20, seed=3, threads=1, epochs=60,
            eval_every=10)
 
 
@@ -30,7 +30,7 @@ class CheckpointsTest(CoraInTwoTest):
 
     def words(self, **given):
         return options(**{**RUN, "graph": self.graph, "log": self.log, "predict": self.predicted,
-                          **given})
+                          "predict_what": "logits", **given})
 
     def kept(self, **given):
         return self.words(**{**dict(checkpoint=self.folder, checkpoint_every="3", resume=True),
@@ -54,6 +54,8 @@ class CheckpointsTest(CoraInTwoTest):
 
     def run_ranks(self, ranks, disturb=None, **given):
         """Exit codes of the ranks of one run; `disturb(processes)` is called while they run."""
+        if "predict" in given:
+            given["predict_what"] = "logits"
         started = start_ranks(self.box, ranks, **{**RUN, "graph": self.graph, **given})
         if disturb:
             disturb(started)
@@ -135,9 +137,8 @@ class CheckpointsTest(CoraInTwoTest):
 
     def test_a_run_whose_last_checkpoint_was_not_written_fails_at_its_end(self):
         limited = 'ulimit -f 64; exec "$@"'  # blocks of 512 bytes: less than the weights
-        words = {key: value for key, value in RUN.items() if key != "predict_what"}
         result = self.box.run("/bin/sh", "-c", limited, "sh", programs.binary("halograph-train"), *options(
-            **{**words, "graph": self.graph, "epochs": 2, "checkpoint": self.folder}))
+            **{**RUN, "graph": self.graph, "epochs": 2, "checkpoint": self.folder}))
         self.assertCode(1, result, "training goes on", "the last checkpoint, after 14 steps, was not written")
         self.assertIn("test accuracy", result.out)
         self.assertEqual([], self.steps())

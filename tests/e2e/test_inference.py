@@ -11,7 +11,7 @@ from harness.programs import must
 from harness.training import options
 
 RUN = dict(hidden=16, layers=2, fanouts="5,3", batch_size=40, seed=3, threads=1, epochs=4,
-           predict_what="logits", eval_fanouts="-1,-1", quiet=True)
+           eval_fanouts="-1,-1", quiet=True)
 NODES = 2708
 
 
@@ -29,7 +29,8 @@ class InferenceTest(CoraInTwoTest):
             run = {**RUN, **(dict(hidden=512) if model == "wide" else dict(model=model))}
             must(self.shared.run("halograph-train", *options(
                 **run, graph=self.graph, checkpoint=folder, checkpoint_every="8",
-                predict=predicted, log=self.shared.folder / f"{model}.jsonl")))
+                predict=predicted, predict_what="logits",
+                log=self.shared.folder / f"{model}.jsonl")))
             self.trained[model] = folder, predicted
         return self.trained[model]
 
@@ -102,6 +103,14 @@ class InferenceTest(CoraInTwoTest):
         self.assertIn("stopped by signal", process.err)
         self.assertFalse(path.exists())
 
+    def test_a_full_disk_is_named_before_anything_is_inferred(self):
+        for way in ({}, dict(exact=True)):
+            done = self.box.run("halograph-train", "infer", *options(
+                checkpoint=self.checkpoint("sage")[0], graph=self.graph, quiet=True, **way,
+                predict="/proc/p.npy"))  # a file system that has no room at all
+            self.assertEqual(1, done.code, done)
+            self.assertRegex(done.err, r"--predict /proc/p.npy: .* are needed, 0 B are free")
+
     def test_listed_nodes_come_once_each_by_original_id(self):
         whole = npy.load(self.infer("sage", "whole.npy", exact=True))
         listed = self.box.folder / "nodes.txt"
@@ -146,8 +155,8 @@ class InferenceTest(CoraInTwoTest):
     def test_what_differs_from_the_checkpoint_is_refused_by_name(self):
         self.refused("--hidden is 32, not 16", code=2, hidden=32)
         self.refused("--model is gat, not sage", code=2, model="gat")
-        self.refused("--layers is 3, not 2", code=2, layers=3, eval_fanouts="1,1,1",
-                     fanouts="1,1,1")
+        self.refused("--layers is 3, not 2", code=2, layers=3)
+        self.refused("--fanouts is for training; infer has --eval-fanouts", code=2, fanouts="1,1")
         self.refused("--exact is for one process", code=2, exact=True, world_size=2, rank=0,
                      master_addr="127.0.0.1", master_port=1)
         self.refused("--predict", command="evaluate", code=2, predict=self.box.folder / "p.npy")

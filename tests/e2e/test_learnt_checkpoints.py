@@ -9,8 +9,7 @@ from harness.cora_in_two import CoraInTwoTest
 from harness.programs import must, seconds, wait_until
 from harness.training import options, start_ranks
 
-RUN = dict(embed="node:16", hidden=16, fanouts="5,5", batch_size=20, epochs=25, seed=3, threads=1,
-           predict_what="logits")
+RUN = dict(embed="node:16", hidden=16, fanouts="5,5", batch_size=20, epochs=25, seed=3, threads=1)
 MEASURES = ("valid_acc", "test_acc", "valid_loss", "test_loss")
 
 
@@ -77,7 +76,7 @@ class LearntCheckpointsTest(CoraInTwoTest):
     def test_a_killed_run_goes_on_in_its_own_state_folder(self):
         def run(state, log, predicted, **more):
             return options(**{**RUN, "graph": self.graph, "state": state, "log": log,
-                              "predict": predicted, **more})
+                              "predict": predicted, "predict_what": "logits", **more})
 
         states = [self.box.folder / name for name in ("state-of-whole", "state")]
         whole, predicted = self.box.folder / "whole.jsonl", self.box.folder / "predicted.npy"
@@ -111,7 +110,7 @@ class LearntCheckpointsTest(CoraInTwoTest):
 
         def run(**more):
             return start_ranks(self.box, 2, **{**RUN, "servers": ",".join(servers),
-                                               "timeout": "20s", **more})
+                                               "timeout": "20s", "predict_what": "logits", **more})
 
         def end(ranks):
             return [rank.wait(seconds(120)) for rank in ranks]
@@ -150,7 +149,6 @@ class LearntCheckpointsTest(CoraInTwoTest):
 
     def test_a_refused_start_changes_nothing_in_the_store(self):
         given = {**RUN, "graph": self.graph, "state": self.box.folder / "state", "epochs": 1}
-        given.pop("predict_what")
         must(self.box.run("halograph-train", *options(**given, checkpoint=self.folder)))
         result = self.box.run("halograph-train", *options(
             **given, checkpoint=self.box.folder / "other", embed_name="other", embed_begin="fresh"))

@@ -50,7 +50,7 @@ void AddAveragingRow(OptionTable& rows, int64_t* epochs, int64_t* steps) {
       .AsJson([epochs, steps, text] { return *steps > 0 ? Json(text()) : Json(*epochs); })
       .ValueName("N|Nsteps")
       .AllRanks()
-      .Mark(kNotInherited);
+      .Mark(kNotInherited | kOfTraining);
 }
 
 }  // namespace halograph

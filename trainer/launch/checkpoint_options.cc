@@ -57,13 +57,16 @@ void AddCheckpointRows(OptionTable& rows, CheckpointOptions* o) {
           [o] { return IntervalText(o->every); }, std::string(kIntervals),
           "how often one is taken: after so many steps, or so much time")
       .ValueName("N|TIME")
-      .DefaultText("10m");
-  rows.Add("checkpoint-keep", &o->keep, "how many of the last ones are kept").Range(1, 1000);
+      .DefaultText("10m")
+      .Mark(kOfTraining);
+  rows.Add("checkpoint-keep", &o->keep, "how many of the last ones are kept")
+      .Range(1, 1000)
+      .Mark(kOfTraining);
   rows.Add("resume", &o->resume,
            "go on from the newest checkpoint in --checkpoint, and begin anew where it has none; "
            "--log is added to")
       .AllRanks()
-      .Mark(kMayDifferOnResume | kNotInherited | kNotRepeated);
+      .Mark(kMayDifferOnResume | kNotInherited | kNotRepeated | kOfTraining);
 }
 
 Status CheckCheckpoints(const CheckpointOptions& o) {

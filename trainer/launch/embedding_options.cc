@@ -78,6 +78,19 @@ MutableTensorSpec TensorOf(const EmbeddingOptions& options, const LearntType& ty
   return spec;
 }
 
+Status CheckLearntUse(const EmbeddingOptions& options, const std::vector<LearntType>& learnt) {
+  const EmbeddingOptions defaults;
+  const char* const unused = options.learning_rate != defaults.learning_rate ? "--embed-lr"
+                             : options.staleness != defaults.staleness       ? "--staleness"
+                             : options.optimizer != defaults.optimizer       ? "--embed-optimizer"
+                                                                             : nullptr;
+  if (unused == nullptr || !learnt.empty()) return OkStatus();
+  return InvalidArgument(
+      "{}: no inputs are learnt, all node types have features; name those whose inputs are to be "
+      "learnt as --embed, or leave the option out",
+      unused);
+}
+
 void AddEmbeddingRows(OptionTable& rows, EmbeddingOptions* o) {
   rows.Group("Learnt inputs");
   rows.Add("embed", &o->types,
@@ -97,23 +110,26 @@ void AddEmbeddingRows(OptionTable& rows, EmbeddingOptions* o) {
                  "what to do with inputs that an earlier run has learnt: new refuses to begin, "
                  "fresh drops them, continue goes on from them")
       .AllRanks()
-      .Mark(kMayDifferOnResume | kNotInherited);
+      .Mark(kMayDifferOnResume | kNotInherited | kOfTraining);
   rows.AddChoice("embed-optimizer", &o->optimizer,
                  {{"adam", RowOptimizer::Kind::kAdam},
                   {"adagrad", RowOptimizer::Kind::kAdagrad},
                   {"row-adagrad", RowOptimizer::Kind::kRowAdagrad},
                   {"sgd", RowOptimizer::Kind::kSgd}},
                  "optimizer of learnt inputs")
-      .AllRanks();
+      .AllRanks()
+      .Mark(kOfTraining);
   rows.Add("embed-lr", &o->learning_rate, "learning rate of learnt inputs")
       .Above(0)
       .AtMost(1e6)
-      .AllRanks();
+      .AllRanks()
+      .Mark(kOfTraining);
   rows.Add("staleness", &o->staleness,
            "how many steps learnt inputs may be behind: above 0 they are pulled that many steps "
            "ahead, and runs differ from one another")
       .Range(0, 64)
-      .AllRanks();
+      .AllRanks()
+      .Mark(kOfTraining);
 }
 
 }  // namespace halograph

@@ -53,6 +53,11 @@ struct LearntType {
 [[nodiscard]] MutableTensorSpec TensorOf(const EmbeddingOptions& options, const LearntType& type,
                                          const Schema& schema, uint64_t seed);
 
+// What training says of learnt inputs where none are learnt.
+//   InvalidArgument  an option of their steps has another value than its default: named
+[[nodiscard]] Status CheckLearntUse(const EmbeddingOptions& options,
+                                    const std::vector<LearntType>& learnt);
+
 void AddEmbeddingRows(OptionTable& rows, EmbeddingOptions* options);
 
 }  // namespace halograph

@@ -55,6 +55,60 @@ TrainCommand CommandAmong(std::span<const char* const> words) {
                                : TrainCommand::kTrain;
 }
 
+// What stands in for an option of training.
+constexpr std::pair<std::string_view, std::string_view> kInstead[] = {
+    {"batch-size", "eval-batch-size"},
+    {"fanouts", "eval-fanouts"},
+    {"full-batch", "exact"},
+    {"predict-nodes", "nodes"},
+};
+// What says which neighbours are drawn, and how many nodes at once.
+constexpr std::string_view kOfSampling[] = {"eval-batch-size", "eval-fanouts", "replace",
+                                            "sampling-weights"};
+constexpr std::string_view kOfPredictions[] = {"predict", "predict-nodes", "predict-what"};
+
+// What the command line says of training. A file (--config) may be that of the run.
+Status CheckNotOfTraining(std::span<const char* const> words, const OptionTable& rows,
+                          TrainCommand command) {
+  const std::string_view name = command == TrainCommand::kInfer ? "infer" : "evaluate";
+  if (command == TrainCommand::kEvaluate) {
+    for (const std::string_view option : kOfPredictions) {
+      if (!IsAmong(words, option)) continue;
+      return InvalidArgument("--{}: evaluate predicts nothing; halograph-train infer does", option);
+    }
+  }
+  for (const auto& row : rows.rows()) {
+    if (!row->marked(kOfTraining) || !IsAmong(words, row->name())) continue;
+    for (const auto& [option, instead] : kInstead) {
+      if (option != row->name()) continue;
+      return InvalidArgument("--{} is for training; {} has --{}", option, name, instead);
+    }
+    return InvalidArgument("{} is for training: {} does not train, leave the option out",
+                           row->Flag(), name);
+  }
+  return OkStatus();
+}
+
+// Which options of the command's own and of sampling the way of inference has no use for.
+Status CheckWay(std::span<const char* const> words, const InferOptions& infer,
+                TrainCommand command) {
+  if (infer.exact) {
+    for (const std::string_view option : kOfSampling) {
+      if (!IsAmong(words, option)) continue;
+      return InvalidArgument(
+          "--exact and --{}: nothing is sampled, all neighbours are read; leave one of them out",
+          option);
+    }
+    return OkStatus();
+  }
+  if (command == TrainCommand::kInfer) return OkStatus();  // predictions have their share of both
+  for (const std::string_view option : {"memory", "scratch"}) {
+    if (!IsAmong(words, option)) continue;
+    return InvalidArgument("--{} is for --exact: give that too, or leave the option out", option);
+  }
+  return OkStatus();
+}
+
 // Of both commands.
 void AddWeightRows(OptionTable& rows, InferOptions* infer) {
   rows.Group("Checkpoint");
@@ -69,7 +123,8 @@ void AddWeightRows(OptionTable& rows, InferOptions* infer) {
   rows.Add("exact", &infer->exact,
            "all neighbours, layer by layer over the whole graph; else --eval-fanouts are drawn");
   rows.AddBytes("memory", &infer->memory,
-                "with --exact, memory for rows and chunks; what is more goes to --scratch")
+                "memory for what --exact reads and keeps, and for predictions until they are "
+                "written; what is more goes to --scratch")
       .AtLeast(int64_t{1} << 16);
   rows.Add("scratch", &infer->scratch, "folder for rows that --memory does not hold")
       .ValueName("FOLDER")
@@ -96,25 +151,15 @@ StatusOr<CheckpointManifest> NewestManifest(const std::filesystem::path& checkpo
 }
 
 // What one command has to say of the options.
-Status CheckInfer(const TrainOptions& options, const OptionTable& rows, const InferOptions& infer,
-                  TrainCommand command) {
+Status CheckInfer(const TrainOptions& options, const InferOptions& infer, TrainCommand command) {
   if (infer.exact && options.all_ranks() > 1) {
     return InvalidArgument(
         "--exact is for one process, not for --world-size {}: rows between layers are not "
         "exchanged. Start one process, or leave --exact out",
         options.all_ranks());
   }
-  if (command == TrainCommand::kEvaluate) {
-    if (options.predict.empty()) return OkStatus();
-    return InvalidArgument("--predict: evaluate predicts nothing; halograph-train infer does");
-  }
-  if (options.predict.empty()) {
-    return InvalidArgument("--predict is missing: the file that infer writes, .npy or .csv");
-  }
-  if (rows.given("predict-nodes")) {
-    return InvalidArgument("--predict-nodes is for training; infer has --nodes");
-  }
-  return OkStatus();
+  if (command == TrainCommand::kEvaluate || !options.predict.empty()) return OkStatus();
+  return InvalidArgument("--predict is missing: the file that infer writes, .npy or .csv");
 }
 
 }  // namespace
@@ -130,7 +175,7 @@ Status ApplyTrainedAs(const TrainedAs& trained, OptionTable& rows, TrainOptions*
   // Options of another model, of which CheckTrainedAs says that it is the wrong one, have no row.
   Json taken = Json::object();
   for (const auto& row : rows.rows()) {
-    if (!row->all_ranks() || row->marked(kNotInherited)) continue;
+    if (!row->all_ranks() || row->marked(kNotInherited) || row->given()) continue;
     const auto value = trained.options.find(row->Key());
     if (value != trained.options.end()) taken[row->Key()] = *value;
   }
@@ -170,14 +215,16 @@ Status CheckTrainedAs(const TrainedAs& trained, const OptionTable& rows,
 
 void AddTrainCommands(Program& program, TrainOptions* options, InferOptions* infer,
                       Environment environment, std::function<Status(TrainCommand)> run) {
-  // Whether a checkpoint is named, and what became of it.
+  // The words; whether they name a checkpoint, and what became of it.
   struct Checkpoint {
+    std::span<const char* const> words;
     Status status;
     std::optional<TrainedAs> trained;
   };
   const auto checkpoint = std::make_shared<Checkpoint>();
   OptionTable& rows = program.options();
   program.command().BeforeReading([options, checkpoint](std::span<const char* const> words) {
+    checkpoint->words = words;
     if (CommandAmong(words) == TrainCommand::kTrain) return OkStatus();
     const auto path = ValueAmong(words, "checkpoint");
     if (!path.has_value() || path->empty()) return OkStatus();
@@ -188,9 +235,18 @@ void AddTrainCommands(Program& program, TrainOptions* options, InferOptions* inf
     options->model = checkpoint->trained->model;
     return OkStatus();
   });
+  // Before the options are checked as those of a run, which would say other things of them.
+  program.Check([options, checkpoint, &rows]() -> Status {
+    if (!checkpoint->trained.has_value()) return OkStatus();
+    return CheckTrainedAs(*checkpoint->trained, rows, *options);
+  });
   AddTrainOptions(program, options, std::move(environment));
   program.command().BeforeReading(
-      [options, checkpoint, &rows](std::span<const char* const>) -> Status {
+      [options, checkpoint, &rows](std::span<const char* const> words) -> Status {
+        const TrainCommand command = CommandAmong(words);
+        if (command != TrainCommand::kTrain) {
+          HG_RETURN_IF_ERROR(CheckNotOfTraining(words, rows, command));
+        }
         if (!checkpoint->trained.has_value()) return OkStatus();
         return ApplyTrainedAs(*checkpoint->trained, rows, options);
       });
@@ -199,11 +255,9 @@ void AddTrainCommands(Program& program, TrainOptions* options, InferOptions* inf
   const auto add = [&](const char* name, const char* about, TrainCommand kind) -> Command& {
     Command& command = program.command().Add(name, about);
     AddWeightRows(command.options(), infer);
-    command.Check([=, &rows]() -> Status {
-      if (checkpoint->trained.has_value()) {
-        HG_RETURN_IF_ERROR(CheckTrainedAs(*checkpoint->trained, rows, *options));
-      }
-      return CheckInfer(*options, rows, *infer, kind);
+    command.Check([=]() -> Status {
+      HG_RETURN_IF_ERROR(CheckWay(checkpoint->words, *infer, kind));
+      return CheckInfer(*options, *infer, kind);
     });
     command.Run([checkpoint, run, kind]() -> Status {
       HG_RETURN_IF_ERROR(checkpoint->status);

@@ -47,7 +47,8 @@ struct TrainedAs {
 [[nodiscard]] StatusOr<TrainedAs> ReadTrainedAs(const std::string& checkpoint);
 
 // Sets `rows` as the run was told: all options that its ranks shared but those that say how much
-// was trained, on how many ranks, and what is predicted. None counts as given.
+// was trained, on how many ranks, and what is predicted, and those that are given already. None
+// counts as given then.
 //   DataLoss  a value that its option does not take: named
 [[nodiscard]] Status ApplyTrainedAs(const TrainedAs& trained, OptionTable& rows,
                                     TrainOptions* options);
@@ -59,7 +60,8 @@ struct TrainedAs {
 
 // AddTrainOptions, with the commands infer and evaluate beside; the program without a command
 // trains. `run` does what was asked for; a checkpoint that cannot be read is what a command ends
-// with, as a failure.
+// with, as a failure. What the command line says of training alone is wrong usage of infer and
+// evaluate; what a file of options (--config) says of it is left aside.
 void AddTrainCommands(Program& program, TrainOptions* options, InferOptions* infer,
                       Environment environment, std::function<Status(TrainCommand)> run);
 

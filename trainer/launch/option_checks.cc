@@ -179,6 +179,7 @@ Status CheckUnused(const OptionTable& rows, const TrainOptions& o) {
   };
   const ControlOptions& control = o.control;
   const bool checkpoints = !o.checkpoint.folder.empty();
+  const bool predictions = !o.predict.empty();
   const Use uses[] = {
       {"lr-step-epochs", control.lr_schedule == LrSchedule::kStep, "--lr-schedule step"},
       {"lr-decay", control.lr_schedule == LrSchedule::kStep, "--lr-schedule step"},
@@ -186,6 +187,8 @@ Status CheckUnused(const OptionTable& rows, const TrainOptions& o) {
       {"min-delta", control.patience > 0, "--patience"},
       {"checkpoint-every", checkpoints, "--checkpoint"},
       {"checkpoint-keep", checkpoints, "--checkpoint"},
+      {"predict-nodes", predictions, "--predict"},
+      {"predict-what", predictions, "--predict"},
   };
   for (const Use& use : uses) {
     if (use.used || !rows.given(use.option)) continue;

@@ -28,6 +28,8 @@ inline constexpr OptionMarks kPartOfModel = 1 << 3;
 inline constexpr OptionMarks kNotRepeated = 1 << 4;
 // A model without neighbours has no use for it.
 inline constexpr OptionMarks kOfNeighbors = 1 << 5;
+// Only training has a use for it: infer and evaluate do not take it on the command line.
+inline constexpr OptionMarks kOfTraining = 1 << 6;
 
 // Keys of the options that have one of the marks, those of the model included if it is set.
 [[nodiscard]] std::vector<std::string> MarkedKeys(const TrainOptions& options, OptionMarks marks);

@@ -54,7 +54,7 @@ void AddGraphRows(OptionTable& rows, TrainOptions* o) {
           "with --average-every: each rank reads the parts of its own and their halos from --graph "
           "and nothing else; neighbours beyond the halos are left out")
       .AllRanks()
-      .Mark(kNotInherited);
+      .Mark(kNotInherited | kOfTraining);
   rows.AddChoice("verify", &o->verify, VerifyLevelWords(),
                  "what is checked of folders that are mapped: headers, or also every checksum");
   rows.Add("features", &o->features, "features of the nodes, by name; several stand side by side")
@@ -147,7 +147,7 @@ void AddSamplingRows(OptionTable& rows, TrainOptions* o) {
                 "neighbours drawn of a node, one number a layer, from the seeds outward; -1: all. "
                 "Or relation by relation, cites=10:5,writes=15:10,*=5:5, with * for all others")
       .AllRanks()
-      .Mark(kOfNeighbors);
+      .Mark(kOfNeighbors | kOfTraining);
   rows.Add("replace", &o->replace, "sample with replacement").AllRanks().Mark(kOfNeighbors);
   rows.Add("sampling-weights", &o->sampling_weights,
            "edge feature to sample by, one of those that the graph has tables of")
@@ -160,19 +160,28 @@ void AddTrainingRows(OptionTable& rows, TrainOptions* o) {
   rows.Group("Training");
   rows.Add("batch-size", &o->batch_size, "seeds of a step, of each rank")
       .Range(1, kMaxBatchSize)
-      .AllRanks();
+      .AllRanks()
+      .Mark(kOfTraining);
   rows.Add("epochs", &o->epochs, "passes over the training seeds")
       .Range(0, kMaxEpochs)
       .DefaultText(fmt::format("as many as --max-steps takes, else as make {} steps, {} to {}",
                                kDefaultSteps, kLeastEpochs, kMostEpochs))
       .AllRanks()
-      .Mark(kRunLength | kNotInherited);
+      .Mark(kRunLength | kNotInherited | kOfTraining);
   AddAveragingRow(rows, &o->average_every, &o->average_steps);
   rows.AddChoice("optimizer", &o->optimizer,
                  {{"adam", OptimizerKind::kAdam}, {"sgd", OptimizerKind::kSgd}}, "optimizer")
-      .AllRanks();
-  rows.Add("lr", &o->learning_rate, "learning rate").Above(0).AtMost(1e6).AllRanks();
-  rows.Add("weight-decay", &o->weight_decay, "L2 term of the optimizer").Range(0, 1e6).AllRanks();
+      .AllRanks()
+      .Mark(kOfTraining);
+  rows.Add("lr", &o->learning_rate, "learning rate")
+      .Above(0)
+      .AtMost(1e6)
+      .AllRanks()
+      .Mark(kOfTraining);
+  rows.Add("weight-decay", &o->weight_decay, "L2 term of the optimizer")
+      .Range(0, 1e6)
+      .AllRanks()
+      .Mark(kOfTraining);
   AddControlRows(rows, &o->control);
   rows.AddChoice("precision", &o->precision,
                  {{"float32", Precision::kFloat32}, {"bf16", Precision::kBf16}},
@@ -183,7 +192,7 @@ void AddTrainingRows(OptionTable& rows, TrainOptions* o) {
   rows.Add("eval-every", &o->eval_every, "epochs between evaluations; 0: only after the last")
       .Range(0, kMaxEpochs)
       .AllRanks()
-      .Mark(kMayDifferOnResume | kNotInherited);
+      .Mark(kMayDifferOnResume | kNotInherited | kOfTraining);
   AddLimitRows(rows, &o->control);
   AddFanoutsRow(rows, "eval-fanouts", &o->eval_fanouts, &o->eval_relation_fanouts,
                 "fanouts of evaluation")
@@ -225,7 +234,7 @@ void AddOutputRows(OptionTable& rows, TrainOptions* o) {
   rows.Add("tensorboard", &o->tensorboard,
            "folder where rank 0 writes what the log has of every epoch, as TensorBoard reads it")
       .ValueName("FOLDER")
-      .Mark(kNotRepeated);
+      .Mark(kNotRepeated | kOfTraining);
   rows.Add("predict", &o->predict, "file of predictions under original ids, .npy or .csv")
       .Check([](const std::string& path) {
         if (path.empty() || EndsWith(path, ".npy") || EndsWith(path, ".csv")) return OkStatus();
@@ -237,7 +246,7 @@ void AddOutputRows(OptionTable& rows, TrainOptions* o) {
                  {{"all", PredictNodes::kAll}, {"test", PredictNodes::kTest}},
                  "nodes to predict: all of the seeds' type, or the test set")
       .AllRanks()
-      .Mark(kMayDifferOnResume | kNotInherited);
+      .Mark(kMayDifferOnResume | kNotInherited | kOfTraining);
   rows.AddChoice("predict-what", &o->predict_what,
                  {{"class", PredictWhat::kClass},
                   {"probabilities", PredictWhat::kProbabilities},

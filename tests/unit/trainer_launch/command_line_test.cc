@@ -130,6 +130,22 @@ TEST(CommandLineTest, AveragedTrainingEndsByTheClockAndByPatienceButNotAtAStep) 
   EXPECT_THAT(Refusal(words), HasSubstr("--average-every and --max-steps"));
 }
 
+TEST(CommandLineTest, WhatIsPredictedNeedsPredictions) {
+  EXPECT_THAT(Refusal({"--graph", "g", "--predict-what", "logits"}),
+              HasSubstr("--predict-what is for --predict"));
+}
+
+TEST(CheckLearntUseTest, OptionsOfLearntInputsNeedSuchInputs) {
+  EmbeddingOptions options;
+  EXPECT_TRUE(CheckLearntUse(options, {}).ok());
+  options.learning_rate = 0.5;
+  EXPECT_TRUE(CheckLearntUse(options, {{0, 64}}).ok());
+  EXPECT_THAT(Message(CheckLearntUse(options, {})), HasSubstr("--embed-lr: no inputs are learnt"));
+  options = EmbeddingOptions();
+  options.staleness = 1;
+  EXPECT_THAT(Message(CheckLearntUse(options, {})), HasSubstr("--staleness"));
+}
+
 TEST(CommandLineTest, NegativesOfAStepAreBounded) {
   const std::vector<const char*> words = {"--graph", "g", "--negatives", "1000000"};
   EXPECT_THAT(Refusal(words), HasSubstr("--shared-negatives"));

@@ -8,6 +8,7 @@
 #include "common/storage/file.h"
 #include "tests/support/test_folder.h"
 #include "trainer/checkpoint/files/checkpoint_folder.h"
+#include "trainer/launch/command_line.h"
 
 namespace halograph {
 namespace {
@@ -107,11 +108,11 @@ TEST_F(TrainedAsTest, OptionsOfAnotherModelAreLeftToTheCheck) {
 // A folder with checkpoints of some steps, none of which has the files of its weights.
 class ReadTrainedAsTest : public testing::Test {
  protected:
-  void Write(int64_t steps, const std::string& model) {
+  void Write(int64_t steps, const std::string& model, const Json& options = Json::object()) {
     const auto folder = folder_.path() / CheckpointName(steps);
     ASSERT_TRUE(std::filesystem::create_directory(folder));
     CheckpointManifest manifest;
-    manifest.run = {.graph = "graph", .model = model, .task = "classes"};
+    manifest.run = {.graph = "graph", .model = model, .task = "classes", .options = options};
     manifest.place = {.epoch = 1, .step = 0, .steps_done = steps, .steps_per_epoch = 1};
     manifest.files = {{.path = kModelFile, .bytes = 8, .checksums = {"0123456789abcdef"}}};
     ASSERT_TRUE(WriteManifest(folder / kManifestFile, ToJson(manifest)).ok());
@@ -133,6 +134,84 @@ TEST_F(ReadTrainedAsTest, ReadsTheNewestManifestThatCanBeReadAndNothingElse) {
               AllOf(HasSubstr("none of 1 checkpoints is whole"), HasSubstr(newest.string())));
   EXPECT_THAT(Message(ReadTrainedAs(folder_.path() / "none").status()),
               HasSubstr("there is no such folder"));
+}
+
+// infer and evaluate on the command line, of a checkpoint of a run of sage.
+class InferCommandTest : public ReadTrainedAsTest {
+ protected:
+  void SetUp() override {
+    TrainOptions run;
+    run.fanouts = {7, 6};
+    run.Resolve();
+    Write(3, "sage", SharedFacts(run));
+  }
+  // The exit code of infer, or of another command, with these words beside the checkpoint.
+  int Read(std::vector<std::string> words, const std::string& command = "infer") {
+    Program program(kTrainProgram, kAboutTrainProgram);
+    options_ = {};
+    infer_ = {};
+    AddTrainCommands(
+        program, &options_, &infer_, [](const char*) { return std::nullopt; },
+        [](TrainCommand) { return OkStatus(); });
+    words.insert(words.begin(),
+                 {kTrainProgram, command, "--graph", "g", "--checkpoint", folder_.path().string()});
+    if (command == "infer") words.insert(words.end(), {"--predict", "p.npy"});
+    std::vector<const char*> arguments;
+    for (const std::string& word : words) arguments.push_back(word.c_str());
+    return program.Main(static_cast<int>(arguments.size()), arguments.data());
+  }
+  std::string Refusal(const std::vector<std::string>& words, const std::string& command = "infer") {
+    testing::internal::CaptureStderr();
+    const int code = Read(words, command);
+    std::string message = testing::internal::GetCapturedStderr();
+    EXPECT_EQ(code, 2) << message;
+    return message;
+  }
+
+  TrainOptions options_;
+  InferOptions infer_;
+};
+
+TEST_F(InferCommandTest, WhatIsOfTrainingIsRefusedByName) {
+  for (const std::vector<std::string>& words :
+       std::vector<std::vector<std::string>>{{"--tensorboard", "events"},
+                                             {"--average-every=2"},
+                                             {"--epochs", "3"},
+                                             {"--resume"},
+                                             {"--checkpoint-every", "5"},
+                                             {"--patience", "2"},
+                                             {"--embed-lr", "0.1"}}) {
+    const std::string option = words.front().substr(0, words.front().find('='));
+    EXPECT_THAT(Refusal(words), HasSubstr(option + " is for training: infer does not train"));
+    EXPECT_THAT(Refusal(words, "evaluate"), HasSubstr("evaluate does not train"));
+  }
+  EXPECT_THAT(Refusal({"--fanouts", "5,5"}),
+              HasSubstr("--fanouts is for training; infer has --eval-fanouts"));
+  EXPECT_THAT(Refusal({"--predict-nodes", "test"}), HasSubstr("infer has --nodes"));
+  EXPECT_THAT(Refusal({"--predict-what", "class"}, "evaluate"),
+              HasSubstr("--predict-what: evaluate predicts nothing"));
+}
+
+TEST_F(InferCommandTest, TheFileOfTheRunMayHaveWhatIsOfTraining) {
+  const std::string path = (folder_.path() / "run.yaml").string();
+  ASSERT_TRUE(WriteFileAtomically(path, "epochs: 3\neval-fanouts: [4, 4]\n").ok());
+  ASSERT_EQ(Read({"--config", path}), 0);
+  EXPECT_THAT(options_.eval_fanouts, testing::ElementsAre(4, 4));
+  ASSERT_TRUE(WriteFileAtomically(path, "layers: 3\n").ok());
+  EXPECT_THAT(Refusal({"--config", path}), HasSubstr("--layers is 3, not 2"));
+}
+
+TEST_F(InferCommandTest, WhatTheWayOfInferenceDoesNotReadIsRefused) {
+  EXPECT_EQ(Read({"--eval-fanouts", "3,3", "--memory", "1GiB"}), 0);
+  EXPECT_EQ(Read({"--exact", "--memory", "1GiB"}, "evaluate"), 0);
+  EXPECT_THAT(Refusal({"--exact", "--eval-fanouts", "3,3"}),
+              HasSubstr("--exact and --eval-fanouts: nothing is sampled"));
+  EXPECT_THAT(Refusal({"--memory", "1GiB"}, "evaluate"), HasSubstr("--memory is for --exact"));
+}
+
+TEST_F(InferCommandTest, AnotherModelIsNamedBeforeWhatFollowsFromIt) {
+  EXPECT_THAT(Refusal({"--layers", "3"}),
+              AllOf(HasSubstr("--layers is 3, not 2"), Not(HasSubstr("fanouts"))));
 }
 
 }  // namespace
