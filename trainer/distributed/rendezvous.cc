@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <thread>
-#include <vector>
 
 #include <unistd.h>
 
@@ -75,6 +74,7 @@ StatusOr<std::unique_ptr<Rendezvous>> Rendezvous::Join(const GroupOptions& optio
     // Waiting for a key that is there also sets the timeout of the connection's later answers.
     meeting->store_->wait({own}, Milliseconds(options.timeout));
     HG_RETURN_IF_ERROR(meeting->AwaitAll(deadline));
+    meeting->presence_ = std::make_unique<Presence>(meeting->OpenStore(false), options.process);
   } catch (const std::exception& error) {
     return Unavailable("{}: joining the ranks at {}: {}", meeting->Self(), meeting->Master(),
                        TorchMessage(error));
@@ -84,15 +84,8 @@ StatusOr<std::unique_ptr<Rendezvous>> Rendezvous::Join(const GroupOptions& optio
 
 Status Rendezvous::Connect(Clock::time_point deadline) {
   if (options_.process != 0) HG_RETURN_IF_ERROR(AwaitMaster(deadline));
-  ::c10d::TCPStoreOptions store;
-  store.port = static_cast<uint16_t>(options_.master_port);
-  store.isServer = options_.process == 0;
-  store.numWorkers = static_cast<size_t>(options_.num_processes);
-  store.waitWorkers = false;
-  // c10d counts in whole seconds, and gives up at once with one.
-  store.timeout = std::max(Milliseconds(options_.timeout), kShortestConnect);
   try {
-    store_ = c10::make_intrusive<::c10d::TCPStore>(options_.master_addr, store);
+    store_ = OpenStore(options_.process == 0);
     if (options_.process == 0) SayWhereItListens(options_);
     return OkStatus();
   } catch (const std::exception& error) {
@@ -103,6 +96,17 @@ Status Rendezvous::Connect(Clock::time_point deadline) {
     return Unavailable("{}: {} did not answer at {}: {}", Self(), options_.NameOf(0), Master(),
                        TorchMessage(error));
   }
+}
+
+c10::intrusive_ptr<::c10d::Store> Rendezvous::OpenStore(bool holds_it) const {
+  ::c10d::TCPStoreOptions store;
+  store.port = static_cast<uint16_t>(options_.master_port);
+  store.isServer = holds_it;
+  store.numWorkers = static_cast<size_t>(options_.num_processes);
+  store.waitWorkers = false;
+  // c10d counts in whole seconds, and gives up at once with one.
+  store.timeout = std::max(Milliseconds(options_.timeout), kShortestConnect);
+  return c10::make_intrusive<::c10d::TCPStore>(options_.master_addr, store);
 }
 
 Status Rendezvous::AwaitMaster(Clock::time_point deadline) {
@@ -183,7 +187,10 @@ void Rendezvous::Leave(std::string_view reason) {
   left_ = true;
   try {
     store_->wait({Key("process", options_.process)}, kBlameGrace);
-    Set(Key("stopped", options_.process), reason.substr(0, kMaxReasonBytes));
+    const std::string_view told = reason.substr(0, kMaxReasonBytes);
+    Set(Key("stopped", options_.process), told);
+    Presence::Tell(*store_, options_.process,
+                   fmt::format("{} stopped: {}", NameOf(options_.process), told));
   } catch (const std::exception& error) {
     spdlog::debug("{} could not tell why it stops: {}", Self(), TorchMessage(error));
   }
@@ -197,7 +204,7 @@ void Rendezvous::AwaitHeard() {
       heard = true;
       for (int other = 1; other < options_.num_processes; ++other) {
         if (silent_.contains(other)) continue;
-        heard = heard && (Has(Key("heard", other)) || Has(Key("stopped", other)));
+        heard = heard && (Presence::Knows(*store_, other) || Has(Key("stopped", other)));
       }
       if (!heard) std::this_thread::sleep_for(kPoll);
     }
@@ -209,9 +216,11 @@ void Rendezvous::AwaitHeard() {
 std::string Rendezvous::Blame() {
   std::vector<std::string> culprits;
   try {
-    // Who noticed the failure says so: who stays silent is the culprit.
+    // Who noticed the failure says so: who stays silent is the culprit, unless it runs, and is
+    // busy.
     store_->wait({Key("process", options_.process)}, kBlameGrace);
     Set(Key("noticed", options_.process), "1");
+    const std::vector<int64_t> before = Counts();
     const auto deadline = Clock::now() + kBlameGrace;
     for (bool silent = true; silent && culprits.empty() && Clock::now() < deadline;) {
       silent = false;
@@ -225,19 +234,39 @@ std::string Rendezvous::Blame() {
       }
       if (culprits.empty()) std::this_thread::sleep_for(kPoll);
     }
-    Set(Key("heard", options_.process), "1");
-    const bool stopped = !culprits.empty();
-    for (int other = 0; other < options_.num_processes && !stopped; ++other) {
-      if (other == options_.process || Has(Key("noticed", other))) continue;
-      silent_.insert(other);
-      culprits.push_back(fmt::format("{} does not answer", NameOf(other)));
-    }
+    Presence::SetKnows(*store_, options_.process);
+    if (culprits.empty()) culprits = Silent(before);
   } catch (const std::exception&) {
+    const std::string heard = presence_ == nullptr ? "" : presence_->Heard();
+    if (!heard.empty()) return heard;
     if (culprits.empty()) {
       return fmt::format("{} ({}) does not answer", options_.NameOf(0), Master());
     }
   }
   return fmt::format("{}", fmt::join(culprits, "; "));
+}
+
+std::vector<std::string> Rendezvous::Silent(const std::vector<int64_t>& before) {
+  std::vector<std::string> lost, busy;
+  const std::vector<int64_t> after = Counts();
+  for (int other = 0; other < options_.num_processes; ++other) {
+    if (other == options_.process || Has(Key("noticed", other))) continue;
+    if (after[other] > before[other]) {
+      busy.push_back(fmt::format("{} runs, but did not come", NameOf(other)));
+      continue;
+    }
+    silent_.insert(other);
+    lost.push_back(fmt::format("{} does not answer", NameOf(other)));
+  }
+  return lost.empty() ? busy : lost;
+}
+
+std::vector<int64_t> Rendezvous::Counts() {
+  std::vector<int64_t> counts;
+  for (int process = 0; process < options_.num_processes; ++process) {
+    counts.push_back(Presence::CountOf(*store_, process));
+  }
+  return counts;
 }
 
 void Rendezvous::Set(const std::string& key, std::string_view value) {

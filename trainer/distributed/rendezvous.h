@@ -10,9 +10,11 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "common/base/status.h"
 #include "common/storage/json.h"
+#include "trainer/distributed/presence.h"
 #include "trainer/torch/torch_api.h"
 
 namespace halograph {
@@ -58,18 +60,25 @@ class Rendezvous {
   void AwaitHeard();
 
   // Who is to blame for a failed collective, as far as can be found out within a few seconds:
-  // "rank 1 (host b, pid 17) stopped: ...", "rank 1 (...) does not answer". Empty if all are well.
+  // "rank 1 (host b, pid 17) stopped: ...", "rank 1 (...) does not answer"; where all run, "rank 2
+  // (...) runs, but did not come". Empty if all are well.
   [[nodiscard]] std::string Blame();
 
  private:
   explicit Rendezvous(const GroupOptions& options) : options_(options) {}
   [[nodiscard]] Status Connect(std::chrono::steady_clock::time_point deadline);
+  // A connection to the store of process 0, or the store itself. Throws.
+  [[nodiscard]] c10::intrusive_ptr<::c10d::Store> OpenStore(bool holds_it) const;
   [[nodiscard]] Status AwaitMaster(std::chrono::steady_clock::time_point deadline);
   [[nodiscard]] Status AwaitAll(std::chrono::steady_clock::time_point deadline);
   [[nodiscard]] StatusOr<std::string> AwaitKey(const std::string& key, std::string_view what);
   void Set(const std::string& key, std::string_view value);
   [[nodiscard]] std::string Get(const std::string& key);
   [[nodiscard]] bool Has(const std::string& key);
+  // What Blame says of the processes that have noticed nothing: of those that no longer count, else
+  // of those that are busy. `before`: Counts, two intervals of Presence ago at least.
+  [[nodiscard]] std::vector<std::string> Silent(const std::vector<int64_t>& before);
+  [[nodiscard]] std::vector<int64_t> Counts();
   [[nodiscard]] std::string Self() const { return options_.NameOf(options_.process); }
   [[nodiscard]] std::string Master() const;
 
@@ -77,6 +86,7 @@ class Rendezvous {
   c10::intrusive_ptr<::c10d::Store> store_;
   bool left_ = false;
   std::set<int> silent_;  // those that Blame found not to answer
+  std::unique_ptr<Presence> presence_;
 };
 
 }  // namespace halograph

@@ -4,8 +4,10 @@
 #include <cmath>
 #include <csignal>
 #include <functional>
+#include <latch>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -17,6 +19,7 @@ namespace halograph {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 // Ranks in so many processes.
 struct Layout {
@@ -142,6 +145,34 @@ TEST(CommunicatorFailureTest, AConnectionThatAnotherRankClosedEndsNoProcess) {
     ASSERT_TRUE(ranks->Barrier("end").ok());
     EXPECT_EQ(raise(SIGPIPE), 0);  // as a write to such a connection does
   });
+}
+
+// One process is lost while another one computes: the others see its connections closed at once.
+TEST(CommunicatorFailureTest, WhoComputesIsNotTakenForTheOneThatIsLost) {
+  const int port = FreePort();
+  std::latch lost(3), told(1);
+  std::vector<std::thread> threads;
+  for (const int rank : {0, 1, 2}) {
+    threads.emplace_back([&, rank] {
+      auto joined = Communicator::Join(LoopbackGroup(rank, 3, port));
+      ASSERT_TRUE(joined.ok()) << joined.status();
+      std::unique_ptr<Communicator> ranks = *std::move(joined);
+      ASSERT_TRUE(ranks->Barrier("begin").ok());
+      if (rank == 1) ranks.reset();  // without a word, as if it was killed
+      lost.arrive_and_wait();
+      if (rank == 1) return;
+      if (rank == 2) told.wait();  // computes
+      const Status status = ranks->Barrier("evaluation");
+      EXPECT_THAT(Message(status), HasSubstr("rank 1 (host"));
+      EXPECT_THAT(Message(status), HasSubstr("does not answer"));
+      EXPECT_THAT(Message(status), Not(HasSubstr("rank 2 (host")));
+      // Rank 0 goes, and the store with it, before rank 2 comes.
+      ranks->Leave(Message(status));
+      ranks.reset();
+      if (rank == 0) told.count_down();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
 }
 
 TEST(CommunicatorFailureTest, AMissingRankIsNamed) {
