@@ -272,6 +272,7 @@ class PlotLogTest(programs.ProgramTest):
         self.assertIn("--x is 'day'", self.plot("--x", "day", *self.logs, code=2))
         self.assertIn(".svg or .png", self.plot("--output", "x.gif", *self.logs, code=2))
         self.assertIn("No such file", self.plot(self.box.folder / "none", code=1))
+        self.assertIn("no folder none", self.plot("--output", "none/x.svg", *self.logs, code=1))
         wrong = self.box.folder / "wrong.jsonl"
         wrong.write_text("{}\nno json\n")
         self.assertIn("wrong.jsonl:2: not a line", self.plot(wrong, code=1))

@@ -90,8 +90,10 @@ Status Rendezvous::Connect(Clock::time_point deadline) {
     return OkStatus();
   } catch (const std::exception& error) {
     if (options_.process == 0) {
-      return FailedPrecondition("{} cannot listen at {}: {}", Self(), Master(),
-                                TorchMessage(error));
+      return FailedPrecondition(
+          "{} cannot let the others meet at {}: {}; --master-addr must be an address of its own "
+          "machine, with port {} free there",
+          Self(), Master(), TorchMessage(error), options_.master_port);
     }
     return Unavailable("{}: {} did not answer at {}: {}", Self(), options_.NameOf(0), Master(),
                        TorchMessage(error));

@@ -66,10 +66,12 @@ StatusOr<ChunkFeed::Made> ChunkFeed::Make(IdRange rows) const {
 Status ChunkFeed::TooLarge(int64_t bytes, const PreparedBatch& chunk) const {
   const int type = chunk.seed_types.front();
   return ResourceExhausted(
-      "{} has {} in-edges, whose rows take {}: more than the {} that --memory leaves for a chunk; "
+      "{} takes {} with the rows of its {} in-edges: more than the {} that --memory leaves for a "
+      "chunk; "
       "give {} times as much",
-      NameOf(type, chunk.minibatch.nodes[type].front()), chunk.minibatch.sampled_edges,
-      FormatBytes(bytes), FormatBytes(options_.chunk_bytes), bytes / options_.chunk_bytes + 1);
+      NameOf(type, chunk.minibatch.nodes[type].front()), FormatBytes(bytes),
+      chunk.minibatch.sampled_edges, FormatBytes(options_.chunk_bytes),
+      bytes / options_.chunk_bytes + 1);
 }
 
 std::string ChunkFeed::NameOf(int type, int64_t global) const {

@@ -57,6 +57,10 @@ StatusOr<int> OpenToWrite(const std::string& path, bool go_on) {
     return FailedPrecondition(
         "--log {}: nobody reads this FIFO; start its reader first, or name a file", path);
   }
+  if (fd < 0 && errno == ENOENT) {
+    return NotFound("--log {}: no folder {}", path,
+                    std::filesystem::path(path).parent_path().string());
+  }
   if (fd < 0) return ErrnoStatus(errno, "creating log", path);
   ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) & ~O_NONBLOCK);
   return fd;

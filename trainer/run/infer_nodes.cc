@@ -52,10 +52,11 @@ StatusOr<std::unique_ptr<SeedSource>> ListedNodes(Session& session, const InferO
         infer.nodes, session.task->name(),
         fmt::join(NamesOf(session.stores.graph->info().schema, types), ", "));
   }
-  HG_ASSIGN_OR_RETURN(std::vector<int64_t> originals, ReadNodeList(infer.nodes));
-  HG_ASSIGN_OR_RETURN(std::vector<int64_t> nodes, FindNodes(*session.stores.kv, types.front(),
-                                                            std::move(originals), &session.cancel));
-  return std::make_unique<NodeSeeds>(types.front(), std::move(nodes));
+  auto originals = ReadNodeList(infer.nodes);
+  if (!originals.ok()) return Annotate(originals.status(), "--nodes");
+  auto nodes = FindNodes(*session.stores.kv, types.front(), *std::move(originals), &session.cancel);
+  if (!nodes.ok()) return Annotate(nodes.status(), fmt::format("--nodes {}", infer.nodes));
+  return std::make_unique<NodeSeeds>(types.front(), *std::move(nodes));
 }
 
 }  // namespace

@@ -16,8 +16,10 @@ namespace halograph {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 // Learnt inputs go back with the weights, and the steps of their pushes; what is of no checkpoint
 // any more is not in the state folder either.
@@ -214,7 +216,8 @@ TEST_F(LearntCheckpointsTest, AfterOneThatCameTooLateTrainingWaits) {
   options_.checkpoint.every.steps = 4;
   options_.checkpoint.keep = 9;
   hooks_.before_snapshot = [&](std::optional<int64_t> step, const CallContext&) {
-    return step.has_value() ? FailedPrecondition("step {} is over", *step) : OkStatus();
+    return step.has_value() ? FailedPrecondition("step {} is over; drop the tensor", *step)
+                            : OkStatus();
   };
   RunLogged run;
   run.waits = true;  // or all steps might be over before the news of the first
@@ -224,7 +227,8 @@ TEST_F(LearntCheckpointsTest, AfterOneThatCameTooLateTrainingWaits) {
   for (const Json& line : run.lines) {
     if (!line.contains("checkpoint_error")) continue;
     missed.push_back(line["checkpoint_error"]["steps_done"].get<int64_t>());
-    EXPECT_THAT(line["checkpoint_error"]["error"].get<std::string>(), HasSubstr("is over"));
+    EXPECT_THAT(line["checkpoint_error"]["error"].get<std::string>(),
+                AllOf(HasSubstr("too late ("), HasSubstr("is over"), Not(HasSubstr("drop"))));
   }
   EXPECT_THAT(missed, ElementsAre(4, 8, 12));
   for (const CheckpointManifest& manifest : Manifests()) kept.push_back(manifest.place.steps_done);

@@ -363,7 +363,7 @@ TEST_F(ExactTest, ChunksThatAreTooLargeAreCutAndANodeThatIsTooLargeIsNamed) {
   EXPECT_EQ(failed.status().code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(
       Message(failed.status()),
-      AllOf(HasSubstr(fmt::format("node {} (original id) of type 'node' has ", OriginalIdOf(0))),
+      AllOf(HasSubstr(fmt::format("node {} (original id) of type 'node' takes ", OriginalIdOf(0))),
             HasSubstr("in-edges"), HasSubstr("--memory")));
 }
 

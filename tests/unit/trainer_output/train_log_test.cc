@@ -92,6 +92,7 @@ TEST(TrainLogTest, BytesThatAreNoUtf8AreReplaced) {
 TEST(TrainLogTest, APathThatCannotBeCreatedIsNamed) {
   const Status status = TrainLog::Create("no/such/folder/log.jsonl").status();
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(Message(status), testing::HasSubstr("no folder "));
   EXPECT_THAT(Message(status), testing::HasSubstr("no/such/folder/log.jsonl"));
 }
 

@@ -119,6 +119,9 @@ StatusOr<std::map<int64_t, fs::path>> ListCheckpoints(const fs::path& dir) {
   std::error_code error;
   fs::directory_iterator entry(dir, error);
   if (error == std::errc::no_such_file_or_directory) return found;
+  if (error == std::errc::not_a_directory) {
+    return FailedPrecondition("--checkpoint {}: is no folder; name another one", dir.string());
+  }
   for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
     const std::string name = entry->path().filename().string();
     if (const auto steps = StepsOfName(name)) found.emplace(*steps, entry->path());

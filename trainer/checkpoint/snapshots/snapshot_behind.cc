@@ -4,6 +4,19 @@
 #include <utility>
 
 namespace halograph {
+namespace {
+
+// Says what the run does where the store advises whoever keeps it.
+Status InTime(const Status& taken) {
+  if (!absl::IsFailedPrecondition(taken)) return taken;
+  const std::string found = Message(taken);
+  return FailedPrecondition(
+      "the store heard of its snapshot too late ({}); a checkpoint is taken as soon as training "
+      "hears of this",
+      found.substr(0, found.find(';')));
+}
+
+}  // namespace
 
 void SnapshotBehind::Ask(int64_t steps_done, int64_t step) {
   GiveUp();
@@ -12,7 +25,7 @@ void SnapshotBehind::Ask(int64_t steps_done, int64_t step) {
   std::string name = snapshots_.NewName(steps_done);
   auto take = [&snapshots = snapshots_, cancel = cancel_.get(), name, step] {
     CallContext context{.cancel = cancel};
-    return snapshots.Take(name, step, context);
+    return InTime(snapshots.Take(name, step, context));
   };
   asked_ = {.name = std::move(name), .kept = std::async(std::launch::async, std::move(take))};
 }
