@@ -141,8 +141,7 @@ StatusOr<CheckpointManifest> NewestManifest(const std::filesystem::path& checkpo
   HG_ASSIGN_OR_RETURN(const auto found, ListCheckpoints(checkpoint));
   for (auto entry = found.rbegin(); entry != found.rend(); ++entry) {
     auto manifest = ReadCheckpointManifest(entry->second);
-    // Another version is not damage: older ones are no newer.
-    if (manifest.ok() || absl::IsFailedPrecondition(manifest.status())) return manifest;
+    if (manifest.ok() || !IsDamage(manifest.status())) return manifest;
   }
   // It says why there is none.
   HG_ASSIGN_OR_RETURN(const StoredCheckpoint whole,
@@ -167,7 +166,7 @@ Status CheckInfer(const TrainOptions& options, const InferOptions& infer, TrainC
 StatusOr<TrainedAs> ReadTrainedAs(const std::string& checkpoint) {
   HG_ASSIGN_OR_RETURN(const CheckpointManifest manifest, NewestManifest(checkpoint));
   const RunIdentity& run = manifest.run;
-  return TrainedAs{run.graph, run.model, run.task, run.options};
+  return TrainedAs{run.model, run.task, run.options};
 }
 
 Status ApplyTrainedAs(const TrainedAs& trained, OptionTable& rows, TrainOptions* options) {

@@ -36,7 +36,6 @@ enum class TrainCommand : uint8_t { kTrain, kInfer, kEvaluate };
 
 // What a checkpoint says of the run that wrote it.
 struct TrainedAs {
-  std::string graph;  // GraphInfo::identity
   std::string model;
   std::string task;
   Json options = Json::object();  // SharedFacts of the run

@@ -43,7 +43,7 @@ class TrainedAsTest : public testing::Test {
     run.control.eval_every_steps = 50;
     run.eval_every = 0;
     run.Resolve();
-    trained_ = {"graph", "gat", "classes", SharedFacts(run)};
+    trained_ = {"gat", "classes", SharedFacts(run)};
     options_.model = "gat";
     options_.model_options = (*FindModelKind("gat"))->options();
     AddTrainRows(rows_, &options_);

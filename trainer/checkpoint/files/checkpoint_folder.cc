@@ -164,6 +164,8 @@ StatusOr<StoredCheckpoint> ReadStoredCheckpoint(const fs::path& folder) {
   return checkpoint;
 }
 
+bool IsDamage(const Status& status) { return absl::IsNotFound(status) || absl::IsDataLoss(status); }
+
 StatusOr<StoredCheckpoint> ReadNewestCheckpoint(const fs::path& dir, const CheckpointNeeds& needs,
                                                 OnDamaged on_damaged) {
   std::error_code ignored;
@@ -187,9 +189,7 @@ StatusOr<StoredCheckpoint> ReadNewestCheckpoint(const fs::path& dir, const Check
     const bool damaged = !read.ok();
     const Status status = damaged ? read.status() : needs ? needs(*read) : OkStatus();
     if (status.ok()) return read;
-    // All else is not damage: it may be whole tomorrow, and a run that went on from an older one
-    // would remove it.
-    if (!absl::IsNotFound(status) && !absl::IsDataLoss(status)) return status;
+    if (!IsDamage(status)) return status;
     if (newest.ok()) newest = status;
     if (on_damaged == OnDamaged::kPassOver) continue;
     const bool last = std::next(entry) == found.rend();

@@ -65,6 +65,11 @@ struct StoredCheckpoint {
 // What else a checkpoint needs: NotFound or DataLoss if that is not there, or damaged.
 using CheckpointNeeds = std::function<Status(const StoredCheckpoint& checkpoint)>;
 
+// Whether a checkpoint that cannot be read is damaged or lacks something, so that the one before it
+// will do. All else is not damage: it may be whole tomorrow, and a run that went on from an older
+// one would remove it.
+[[nodiscard]] bool IsDamage(const Status& status);
+
 // Whether damaged checkpoints are warned of; who only looks at what another reader is about to read
 // passes over them in silence.
 enum class OnDamaged { kWarn, kPassOver };
