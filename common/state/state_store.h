@@ -62,6 +62,12 @@ struct StateOptions {
   // A push waits while a checkpoint has more images to write that pushes to the tensor saved.
   int64_t max_image_bytes = int64_t{64} << 20;
   int64_t step_timeout_ns = 30'000'000'000;  // a step waits for the pushes of its other ranks
+  // Where the folder's own files are damaged (DataLoss): names of snapshots, of which Open takes
+  // the first that is whole, and begins with the tensors as they were then. What was pushed since
+  // is lost, and snapshots that are damaged are deleted. Empty: Open fails.
+  std::vector<std::string> fall_back_to = {};
+  // Told by Open that it did: the snapshot, and what was damaged. Null: nobody is told.
+  std::function<void(const std::string& snapshot, const Status& damage)> on_fall_back = nullptr;
   // Told once when a write, a sync or a checkpoint has failed, and pushes are refused until a
   // restart: `reason` names what failed. Not `readable`: rows cannot be read either; if that comes
   // later, it is told once more. Called by any thread; it must not call the store. Null: nobody is
@@ -204,7 +210,7 @@ class StateStore {
   //   FailedPrecondition  another store has the folder; the state is of another graph or partition
   //                       (both are named); its format is newer than this build
   //   DataLoss            a damaged record before the tail of the log, a damaged checkpoint: file,
-  //                       offset, and what to do
+  //                       offset, and what to do; and none of options.fall_back_to is whole
   //   ResourceExhausted   three bits a row do not fit into memory_bytes, or the disk is full
   [[nodiscard]] static StatusOr<std::unique_ptr<StateStore>> Open(const StateOptions& options,
                                                                   const StateGraph& graph,

@@ -105,6 +105,36 @@ class LearntCheckpointsTest(CoraInTwoTest):
             self.end_servers(signal.SIGTERM)
         self.assertEqual(found[0], found[1])
 
+    def test_a_damaged_state_folder_leads_to_the_checkpoint_before_it(self):
+        state = self.box.folder / "state"
+
+        def run(epochs, **given):
+            return self.box.run("halograph-train", *options(**{
+                **RUN, "graph": self.graph, "state": state, "epochs": epochs, "log": self.log,
+                "checkpoint": self.folder, "checkpoint_every": "3", "checkpoint_keep": 20,
+                "resume": True, **given}))
+
+        def files():
+            return set((state / "part-0001" / "checkpoints").iterdir())
+
+        must(run(4))
+        before, kept = files(), self.names()
+        must(run(5))
+        for path in files() - before:
+            damaged = bytearray(path.read_bytes())
+            damaged[len(damaged) // 2] ^= 1
+            path.write_bytes(damaged)
+        self.assertCode(1, run(6, checkpoint=self.box.folder / "other"),
+                        "part-0001", "does not fit its checksum")
+        result = must(run(6))
+        self.assertRegex(result.err, "state of part 1 in .*: its files are damaged, so it is as it was "
+                                     "at snapshot ")
+        self.assertRegex(result.err, "cannot resume from checkpoint .*using the previous one")
+        self.assertIn(f"going on from {self.folder / kept[-1]}", result.err)
+        whole = self.box.folder / "whole.jsonl"
+        must(run(6, state=self.box.folder / "of-whole", checkpoint=self.box.folder / "whole", log=whole))
+        self.assertEqual(evaluations(whole), evaluations(self.log))
+
     def test_ranks_go_on_although_a_rank_and_the_servers_are_killed(self):
         servers = self.serve(self.box.folder / "state")
 

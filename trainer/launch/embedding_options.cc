@@ -96,7 +96,7 @@ void AddEmbeddingRows(OptionTable& rows, EmbeddingOptions* o) {
   rows.Add("embed", &o->types,
            "node types whose inputs are learnt, with their width, in place of features")
       .Check(CheckTypes)
-      .ValueName("TYPE[:DIM],...")
+      .ValueName("TYPE[:DIM]")
       .DefaultText(fmt::format("every type without features, {} wide", kDefaultEmbeddingDim))
       .AllRanks()
       .Mark(kPartOfModel);

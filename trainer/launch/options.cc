@@ -59,7 +59,7 @@ void AddGraphRows(OptionTable& rows, TrainOptions* o) {
                  "what is checked of folders that are mapped: headers, or also every checksum");
   rows.Add("features", &o->features, "features of the nodes, by name; several stand side by side")
       .Check(CheckFeatures)
-      .ValueName("NAME,...")
+      .ValueName("NAME")
       .DefaultText("the only ones, else feat")
       .AllRanks()
       .Mark(kPartOfModel);
@@ -270,6 +270,7 @@ void AddTrainRows(OptionTable& rows, TrainOptions* o) {
   AddModelRows(rows, o);
   AddEmbeddingRows(rows, &o->embeddings);
   AddStateRows(rows, &o->state, "a run without servers (--graph)");
+  rows.Find("state-fall-back")->Mark(kNotRepeated);
   AddSamplingRows(rows, o);
   AddTrainingRows(rows, o);
   o->tasks.link.AddRows(rows);

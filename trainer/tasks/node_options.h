@@ -96,7 +96,7 @@ struct NodeTaskOptions {
           }
           return OkStatus();
         })
-        .ValueName("NAME,...")
+        .ValueName("NAME")
         .DefaultText("accuracy of classification, micro-f1 of multi-label, rmse of regression")
         .AllRanks();
     table

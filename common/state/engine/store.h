@@ -35,8 +35,12 @@ class Store : public StateStore {
   Store(const StateOptions& options, const StateGraph& graph, Env& env);
   ~Store() override;
 
-  // What StateStore::Open promises.
+  // What StateStore::Open promises, but for fall_back_to.
   [[nodiscard]] Status Begin();
+  // In place of Begin, of a store whose Begin ended with `damage`: makes the folder what it was at
+  // the first snapshot of fall_back_to that is whole, for another Store to begin with. `damage`,
+  // and nothing changes, if none is.
+  [[nodiscard]] Status FallBack(const Status& damage);
 
   [[nodiscard]] Status Create(const MutableTensorSpec& spec, const WorkLimits& limits) override;
   [[nodiscard]] Status Drop(const TensorRef& ref, const WorkLimits& limits) override;
@@ -82,6 +86,8 @@ class Store : public StateStore {
   class AdminTurn;
 
   // store_open.cc
+  // Takes the folder and opens its catalogue.
+  [[nodiscard]] Status OpenFolder();
   [[nodiscard]] Status LoadTensors();
   [[nodiscard]] Status LoadCheckpoint();
   [[nodiscard]] Status LoadWaiting(const LogRecord& record);

@@ -29,19 +29,29 @@ StatusOr<std::unique_ptr<StateStore>> StateStore::Open(const StateOptions& optio
                                                        const StateGraph& graph, Env& env) {
   HG_RETURN_IF_ERROR(CheckOptions(options));
   auto store = std::make_unique<Store>(options, graph, env);
-  const Status begun = store->Begin();
+  Status begun = store->Begin();
+  if (absl::IsDataLoss(begun) && !options.fall_back_to.empty()) {
+    store.reset();  // it has the folder
+    begun = Store(options, graph, env).FallBack(begun);
+    store = std::make_unique<Store>(options, graph, env);
+    if (begun.ok()) begun = store->Begin();
+  }
   if (!begun.ok()) return Annotate(begun, options.folder.string());
   return std::unique_ptr<StateStore>(std::move(store));
 }
 
-Status Store::Begin() {
-  const int64_t begin = env_.scheduler().NowNs();
+Status Store::OpenFolder() {
   HG_RETURN_IF_ERROR(MakeDurableFolder(options_.folder, env_.files()));
   HG_ASSIGN_OR_RETURN(folder_lock_, env_.files().LockFolder(options_.folder));
   HG_ASSIGN_OR_RETURN(std::unique_ptr<Catalogue> catalogue,
                       env_.OpenCatalogue(options_.folder / "catalogue"));
   catalogue_ = std::make_unique<StateCatalogue>(std::move(catalogue));
-  HG_RETURN_IF_ERROR(catalogue_->Claim(graph_));
+  return catalogue_->Claim(graph_);
+}
+
+Status Store::Begin() {
+  const int64_t begin = env_.scheduler().NowNs();
+  HG_RETURN_IF_ERROR(OpenFolder());
   HG_RETURN_IF_ERROR(LoadTensors());
   HG_RETURN_IF_ERROR(LoadCheckpoint());
   HG_RETURN_IF_ERROR(OpenLog());
@@ -71,7 +81,10 @@ Status Store::LoadCheckpoint() {
   for (const int64_t number : numbers) {
     next_file_ = number + 1;
     StatusOr<std::unique_ptr<ReadableFile>> file = env_.files().OpenToRead(FilePath(number));
-    if (!file.ok()) return DataLoss("a checkpoint is missing: {}", Message(file.status()));
+    if (absl::IsNotFound(file.status())) {
+      return DataLoss("a checkpoint is missing: {}", Message(file.status()));
+    }
+    HG_RETURN_IF_ERROR(file.status());
     HG_ASSIGN_OR_RETURN(file_bytes_[number], (*file)->Size());
   }
   HG_RETURN_IF_ERROR(LoadRows(checkpoint_.files, tensors_));

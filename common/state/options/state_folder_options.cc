@@ -11,7 +11,8 @@ StateOptions ToStateOptions(const StateFolderOptions& options, int64_t max_push_
           .memory_bytes = options.memory,
           .segment_bytes = options.segment_bytes,
           .log_bytes = options.log_bytes,
-          .max_push_bytes = max_push_bytes};
+          .max_push_bytes = max_push_bytes,
+          .fall_back_to = options.fall_back_to};
 }
 
 void AddStateRows(OptionTable& rows, StateFolderOptions* o, std::string_view whose) {
@@ -21,6 +22,10 @@ void AddStateRows(OptionTable& rows, StateFolderOptions* o, std::string_view who
                        "without it there are none",
                        whose))
       .ValueName("FOLDER");
+  rows.Add("state-fall-back", &o->fall_back_to,
+           "snapshots: where the files of --state are damaged, it opens as it was at the first of "
+           "them that is whole; what was pushed since is lost")
+      .ValueName("NAME");
   rows.AddChoice("sync", &o->sync,
                  {{"always", SyncLevel::kAlways},
                   {"interval", SyncLevel::kInterval},

@@ -5,6 +5,8 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <string>
+#include <vector>
 
 #include "common/program/options.h"
 #include "common/state/state_store.h"
@@ -17,6 +19,7 @@ struct StateFolderOptions {
   std::chrono::nanoseconds sync_interval = std::chrono::milliseconds(200);
   int64_t memory = int64_t{4} << 30;                     // of all parts
   int64_t log_bytes = StateOptions{}.log_bytes;          // of each part
+  std::vector<std::string> fall_back_to;                 // as StateOptions has it
   int64_t segment_bytes = StateOptions{}.segment_bytes;  // no option: tests have small logs
 };
 

@@ -55,6 +55,13 @@ StatusOr<std::unique_ptr<PartStates>> PartStates::Open(const StateOptions& optio
                                                                         bool readable) {
       LogFailure(part, folder, reason, readable);
     };
+    of_part.on_fall_back = [part = part->part(), folder = of_part.folder](
+                               const std::string& snapshot, const Status& damage) {
+      spdlog::warn(
+          "state of part {} in {}: its files are damaged, so it is as it was at snapshot {} again, "
+          "and what was pushed since is lost: {}",
+          part, folder.string(), snapshot, Message(damage));
+    };
     of_part.memory_bytes = options.memory_bytes / std::ssize(parts.parts());
     const StateGraph graph{.identity = parts.identity(),
                            .part = part->part(),

@@ -360,6 +360,130 @@ TEST_F(StoreCheckpointTest, FlippedByteInACheckpointIsDataLossAndNamesTheFile) {
   EXPECT_TRUE(absl::IsDataLoss(Open()));
 }
 
+// Three snapshots with pushes between them, and after the last; then the store is closed, and some
+// of its files are damaged.
+class StoreFallBackTest : public StoreCheckpointTest {
+ protected:
+  void SetUp() override {
+    OpenWith(Embedding());
+    for (const std::string name : {"s1", "s2", "s3"}) {
+      PushMany(applied_.size() + 1, applied_.size() + 3);
+      static_cast<void>(MustSnapshot(name));
+      of_snapshot_[name] = {applied_.size(), store_->stats().lsn};
+      files_of_[name] = static_cast<int>(of_snapshot_.size());
+    }
+    PushMany(applied_.size() + 1, applied_.size() + 3);
+    lsn_ = store_->stats().lsn;
+    store_.reset();
+    options_.on_fall_back = [this](const std::string& name, const Status& damage) {
+      fell_back_to_ = name;
+      EXPECT_TRUE(absl::IsDataLoss(damage)) << damage;
+    };
+  }
+  std::filesystem::path FileOf(const std::string& snapshot) {
+    return options_.folder / "checkpoints" / fmt::format("checkpoint-{:08}", files_of_[snapshot]);
+  }
+  static void Flip(const std::filesystem::path& file) {
+    Flip(file, static_cast<std::streamoff>(std::filesystem::file_size(file) / 2));
+  }
+  static void Flip(const std::filesystem::path& file, std::streamoff at) {
+    std::fstream stream(file, std::ios::binary | std::ios::in | std::ios::out);
+    stream.seekg(at);
+    const auto byte = static_cast<char>(stream.get() ^ 1);
+    stream.seekp(at);
+    stream.put(byte);
+  }
+  // The store is open, as it was at a snapshot; takes pushes, and starts again with them.
+  void ExpectBackAt(const std::string& name) {
+    EXPECT_EQ(fell_back_to_, name);
+    applied_.resize(of_snapshot_[name].first);
+    EXPECT_EQ(PullAll(), Expected(applied_));
+    applied_.push_back({RandomPush(2, 1)});
+    EXPECT_GE(MustPush(applied_.back()[0]).lsn, of_snapshot_[name].second + 1);
+    static_cast<void>(MustSnapshot("later"));
+    applied_.push_back({RandomPush(2, 2)});
+    MustPush(applied_.back()[0]);
+    options_.fall_back_to.clear();
+    MustOpen();
+    EXPECT_EQ(PullAll(), Expected(applied_));
+  }
+  std::vector<std::string> Names() {
+    std::vector<std::string> names;
+    for (const SnapshotInfo& info : store_->Snapshots()) names.push_back(info.name);
+    return names;
+  }
+
+  std::map<std::string, std::pair<size_t, int64_t>> of_snapshot_;  // pushes until then, and LSN
+  std::map<std::string, int> files_of_;                            // that it alone has
+  int64_t lsn_ = 0;
+  std::string fell_back_to_;
+};
+
+TEST_F(StoreFallBackTest, ADamagedFileLeadsToTheFirstSnapshotThatIsWhole) {
+  Flip(FileOf("s3"));
+  EXPECT_TRUE(absl::IsDataLoss(Open())) << "nobody asked for another moment";
+  options_.fall_back_to = {"s3", "s2", "s1"};
+  MustOpen();
+  EXPECT_THAT(Names(), testing::ElementsAre("s1", "s2"));
+  ExpectBackAt("s2");
+}
+
+TEST_F(StoreFallBackTest, AMissingFileLeadsToTheOneBeforeItTooAndTakesTheLaterOnes) {
+  std::filesystem::remove(FileOf("s2"));
+  options_.fall_back_to = {"s3", "s2", "s1"};
+  MustOpen();
+  EXPECT_THAT(Names(), testing::ElementsAre("s1"));
+  ExpectBackAt("s1");
+}
+
+TEST_F(StoreFallBackTest, ADamagedLogLeadsToTheNewestSnapshot) {
+  for (const auto& entry : std::filesystem::directory_iterator(options_.folder / "log")) {
+    std::filesystem::resize_file(entry.path(), 5000);
+  }
+  EXPECT_TRUE(absl::IsDataLoss(Open()));
+  options_.fall_back_to = {"s3", "s2", "s1"};
+  MustOpen();
+  EXPECT_THAT(Names(), testing::ElementsAre("s1", "s2", "s3"));
+  EXPECT_GE(store_->stats().lsn, of_snapshot_["s3"].second);
+  ExpectBackAt("s3");
+}
+
+TEST_F(StoreFallBackTest, WhatTheLogOfAKilledProcessSaysIsNotWaitedFor) {
+  options_.sync = SyncLevel::kAlways;
+  MustOpen();
+  auto& plain = static_cast<PlainEnv&>(*env_);
+  const auto before = plain.Kept(options_.folder / "catalogue");
+  PushMany(applied_.size() + 1, applied_.size() + 3);
+  store_.reset();
+  plain.Restore(options_.folder / "catalogue", before);  // it was not closed
+  for (const auto& entry : std::filesystem::directory_iterator(options_.folder / "log")) {
+    Flip(entry.path(), 20);  // of its header
+  }
+  EXPECT_TRUE(absl::IsDataLoss(Open()));
+  options_.fall_back_to = {"s3"};
+  MustOpen();
+  ExpectBackAt("s3");
+}
+
+TEST_F(StoreFallBackTest, WithoutDamageItIsNotTaken) {
+  options_.fall_back_to = {"s1"};
+  MustOpen();
+  EXPECT_EQ(fell_back_to_, "");
+  EXPECT_EQ(PullAll(), Expected(applied_));
+  EXPECT_EQ(store_->stats().lsn, lsn_);
+}
+
+TEST_F(StoreFallBackTest, NothingChangesIfNoneIsWhole) {
+  Flip(FileOf("s1"));
+  options_.fall_back_to = {"s3", "s1", "other"};
+  const Status failed = Open();
+  EXPECT_TRUE(absl::IsDataLoss(failed)) << failed;
+  EXPECT_THAT(Message(failed), HasSubstr("none is here and whole: s3, s1, other"));
+  Flip(FileOf("s1"));
+  MustOpen();
+  EXPECT_EQ(PullAll(), Expected(applied_));
+}
+
 TEST_F(StoreCheckpointTest, StartThatFailsRemovesNoCheckpoint) {
   options_.sync = SyncLevel::kAlways;
   OpenWith(Embedding());
