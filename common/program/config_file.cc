@@ -93,9 +93,11 @@ Status ConfigFile::Annotated(std::string_view name, const Status& status) const 
   return status;
 }
 
-Status ConfigFile::Apply(OptionTable& rows, std::span<const std::string_view> refused) const {
+Status ConfigFile::Apply(OptionTable& rows, std::span<const std::string_view> refused,
+                         std::span<const std::string_view> left_aside) const {
   for (const auto& [key, value] : map_.fields) {
     const std::string name = NameOfKey(key);
+    if (IsAmong(name, left_aside)) continue;
     if (IsAmong(name, refused)) {
       return value.Error(fmt::format("--{} belongs on the command line", name));
     }

@@ -39,10 +39,11 @@ class ConfigFile {
   // The error with file and line of that option in front, if the file has it.
   [[nodiscard]] Status Annotated(std::string_view name, const Status& status) const;
 
-  // Sets the rows of all options in the file, which then count as given.
+  // Sets the rows of all options in the file but `left_aside`, which then count as given.
   //   InvalidArgument, with file and line: no such option (the nearest name is suggested), or one
   //   of `refused`; a map, or a list for an option that takes one value; or as OptionRow::Set
-  [[nodiscard]] Status Apply(OptionTable& rows, std::span<const std::string_view> refused) const;
+  [[nodiscard]] Status Apply(OptionTable& rows, std::span<const std::string_view> refused,
+                             std::span<const std::string_view> left_aside = {}) const;
 
   // The same of a map that a program has written of itself, OptionTable::ToJson beside other facts:
   // keys of `ignored` are no options or not wanted, nothing and empty lists leave the default as it

@@ -10,9 +10,6 @@
 namespace halograph {
 namespace {
 
-using std::chrono::milliseconds;
-
-constexpr milliseconds kAnswer{3000};  // after which the store is taken for gone
 constexpr char kFirstToStop[] = "halograph/first-to-stop";
 constexpr char kReason[] = "halograph/first-reason";
 
@@ -21,8 +18,8 @@ std::string KeyOfKnows(int process) { return fmt::format("halograph/knows/{}", p
 
 }  // namespace
 
-Presence::Presence(StorePtr store, int process)
-    : process_(process), thread_([this, own = std::move(store)] { Run(own); }) {}
+Presence::Presence(std::function<StorePtr()> connect, int process)
+    : connect_(std::move(connect)), process_(process), thread_([this] { Run(); }) {}
 
 Presence::~Presence() {
   {
@@ -56,20 +53,25 @@ std::string Presence::Heard() {
   return heard_;
 }
 
-void Presence::Run(StorePtr store) {
-  try {
-    store->add(KeyOfCount(process_), 1);
-    store->wait({KeyOfCount(process_)}, kAnswer);  // also the timeout of later answers
-    for (;;) {
-      Listen(*store);
-      const MutexLock lock(mutex_);
-      const auto ended = [this]() HG_REQUIRES(mutex_) { return end_; };
-      if (changed_.WaitFor(mutex_, kInterval, ended)) return;
+void Presence::Run() {
+  do {
+    try {
+      const StorePtr store = connect_();
+      do {
+        Listen(*store);
+      } while (Pause());
+      return;
+    } catch (const std::exception& error) {
+      spdlog::debug("process {} lost the store where the ranks meet: {}", process_,
+                    TorchMessage(error));
     }
-  } catch (const std::exception& error) {
-    spdlog::debug("process {} lost the store where the ranks meet: {}", process_,
-                  TorchMessage(error));
-  }
+  } while (Pause());
+}
+
+bool Presence::Pause() {
+  const MutexLock lock(mutex_);
+  const auto ended = [this]() HG_REQUIRES(mutex_) { return end_; };
+  return !changed_.WaitFor(mutex_, kInterval, ended);
 }
 
 void Presence::Listen(::c10d::Store& store) {

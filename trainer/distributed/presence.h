@@ -4,6 +4,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -18,9 +19,11 @@ class Presence {
   using StorePtr = c10::intrusive_ptr<::c10d::Store>;
   static constexpr std::chrono::milliseconds kInterval{250};
 
-  // `store`: a connection that nobody else uses, as calls of others may wait in theirs.
-  Presence(StorePtr store, int process);
-  // Returns within a few seconds, even if process 0 is there and does not answer.
+  // `connect`: gives a connection that nobody else uses, as calls of others may wait in theirs, and
+  // whose answers and failures take a few seconds at most; throws if there is none. Called by the
+  // thread, again after each failure: a store that stood still for a while may answer again.
+  Presence(std::function<StorePtr()> connect, int process);
+  // Returns when a call of the store that is under way has ended.
   ~Presence();
 
   // How often a process has counted so far; larger after two intervals if it runs.
@@ -37,9 +40,12 @@ class Presence {
   [[nodiscard]] std::string Heard();
 
  private:
-  void Run(StorePtr store);
+  void Run();
   void Listen(::c10d::Store& store);
+  // Waits for an interval. Whether to go on.
+  [[nodiscard]] bool Pause();
 
+  const std::function<StorePtr()> connect_;
   const int process_;
   Mutex mutex_;
   CondVar changed_;

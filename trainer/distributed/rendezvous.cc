@@ -1,6 +1,7 @@
 #include "trainer/distributed/rendezvous.h"
 
 #include <algorithm>
+#include <stdexcept>
 #include <thread>
 
 #include <unistd.h>
@@ -20,6 +21,7 @@ constexpr milliseconds kConnectAttempt{1000};
 constexpr milliseconds kShortestConnect{5000};
 constexpr milliseconds kSayWhomAfter{5000};
 constexpr milliseconds kBlameGrace{2000};
+constexpr milliseconds kPresenceAnswer{3000};
 constexpr size_t kMaxReasonBytes = 4096;
 
 milliseconds Milliseconds(std::chrono::nanoseconds duration) {
@@ -74,7 +76,8 @@ StatusOr<std::unique_ptr<Rendezvous>> Rendezvous::Join(const GroupOptions& optio
     // Waiting for a key that is there also sets the timeout of the connection's later answers.
     meeting->store_->wait({own}, Milliseconds(options.timeout));
     HG_RETURN_IF_ERROR(meeting->AwaitAll(deadline));
-    meeting->presence_ = std::make_unique<Presence>(meeting->OpenStore(false), options.process);
+    meeting->presence_ = std::make_unique<Presence>(
+        [self = meeting.get()] { return self->ConnectOnceMore(); }, options.process);
   } catch (const std::exception& error) {
     return Unavailable("{}: joining the ranks at {}: {}", meeting->Self(), meeting->Master(),
                        TorchMessage(error));
@@ -109,6 +112,17 @@ c10::intrusive_ptr<::c10d::Store> Rendezvous::OpenStore(bool holds_it) const {
   // c10d counts in whole seconds, and gives up at once with one.
   store.timeout = std::max(Milliseconds(options_.timeout), kShortestConnect);
   return c10::make_intrusive<::c10d::TCPStore>(options_.master_addr, store);
+}
+
+Presence::StorePtr Rendezvous::ConnectOnceMore() const {
+  // Where nobody listens c10d would try for the whole timeout.
+  const Status probe = ProbeListener(options_.master_addr, options_.master_port, kConnectAttempt);
+  if (!probe.ok()) throw std::runtime_error(Message(probe));
+  Presence::StorePtr store = OpenStore(false);
+  store->setTimeout(kPresenceAnswer);
+  // Of a key that is there: sets the timeout of the connection's answers, too.
+  store->wait({Key("process", options_.process)}, kPresenceAnswer);
+  return store;
 }
 
 Status Rendezvous::AwaitMaster(Clock::time_point deadline) {
@@ -236,8 +250,8 @@ std::string Rendezvous::Blame() {
       }
       if (culprits.empty()) std::this_thread::sleep_for(kPoll);
     }
-    Presence::SetKnows(*store_, options_.process);
     if (culprits.empty()) culprits = Silent(before);
+    Presence::SetKnows(*store_, options_.process);  // process 0 may go now
   } catch (const std::exception&) {
     const std::string heard = presence_ == nullptr ? "" : presence_->Heard();
     if (!heard.empty()) return heard;

@@ -69,6 +69,8 @@ class Rendezvous {
   [[nodiscard]] Status Connect(std::chrono::steady_clock::time_point deadline);
   // A connection to the store of process 0, or the store itself. Throws.
   [[nodiscard]] c10::intrusive_ptr<::c10d::Store> OpenStore(bool holds_it) const;
+  // A connection for Presence. Throws.
+  [[nodiscard]] Presence::StorePtr ConnectOnceMore() const;
   [[nodiscard]] Status AwaitMaster(std::chrono::steady_clock::time_point deadline);
   [[nodiscard]] Status AwaitAll(std::chrono::steady_clock::time_point deadline);
   [[nodiscard]] StatusOr<std::string> AwaitKey(const std::string& key, std::string_view what);

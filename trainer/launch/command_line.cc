@@ -97,7 +97,7 @@ Status CheckOptionsOfOthers(std::span<const char* const> words, const RunConfig&
 
 // The rows, with those of the model that the words name, else the file; and the values of the file.
 Status AddRows(std::span<const char* const> words, OptionTable& rows, TrainOptions* options,
-               RunConfig* config) {
+               OptionMarks left_aside, RunConfig* config) {
   rows.Group("Configuration");
   rows.Add("config", &options->config,
            "YAML file of options, which those of the command line replace; or the log of a run, to "
@@ -115,7 +115,7 @@ Status AddRows(std::span<const char* const> words, OptionTable& rows, TrainOptio
   HG_RETURN_IF_ERROR(readable);
   if (named.ok()) {
     HG_RETURN_IF_ERROR(CheckOptionsOfOthers(words, *config, rows, kind));
-    return config->Apply(rows);
+    return config->Apply(rows, left_aside);
   }
   const Status unknown = InvalidArgument("--model: {}", Message(named.status()));
   return word ? unknown : config->Annotated("model", unknown);
@@ -158,13 +158,16 @@ Status CheckNeighborOptions(const OptionTable& rows, const std::string& model) {
 
 }  // namespace
 
-void AddTrainOptions(Program& program, TrainOptions* options, Environment environment) {
+void AddTrainOptions(Program& program, TrainOptions* options, Environment environment,
+                     LeftAside left_aside) {
   OptionTable& rows = program.options();
   program.AddStopTimeout();
   program.set_out_of_memory_advice(kTrainingMemoryAdvice);
   const auto config = std::make_shared<RunConfig>();
-  program.command().BeforeReading([&rows, options, config](std::span<const char* const> words) {
-    return AddRows(words, rows, options, config.get());
+  program.command().BeforeReading([&rows, options, config, left_aside = std::move(left_aside)](
+                                      std::span<const char* const> words) {
+    const OptionMarks aside = left_aside == nullptr ? 0 : left_aside(words);
+    return AddRows(words, rows, options, aside, config.get());
   });
   program.Check([&rows, options, config, environment = std::move(environment)] {
     TrainOptions& o = *options;

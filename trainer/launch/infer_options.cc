@@ -55,30 +55,40 @@ TrainCommand CommandAmong(std::span<const char* const> words) {
                                : TrainCommand::kTrain;
 }
 
+// What a command leaves aside of a file of options, which may be that of the run.
+OptionMarks LeftAsideBy(TrainCommand command) {
+  switch (command) {
+    case TrainCommand::kTrain:
+      break;
+    case TrainCommand::kInfer:
+      return kOfTraining | kOfOutput;
+    case TrainCommand::kEvaluate:
+      return kOfTraining | kOfOutput | kOfPredictions;
+  }
+  return 0;
+}
+
 // What stands in for an option of training.
 constexpr std::pair<std::string_view, std::string_view> kInstead[] = {
     {"batch-size", "eval-batch-size"},
     {"fanouts", "eval-fanouts"},
-    {"full-batch", "exact"},
     {"predict-nodes", "nodes"},
 };
-// What says which neighbours are drawn, and how many nodes at once.
-constexpr std::string_view kOfSampling[] = {"eval-batch-size", "eval-fanouts", "replace",
-                                            "sampling-weights"};
-constexpr std::string_view kOfPredictions[] = {"predict", "predict-nodes", "predict-what"};
+// What says how neighbours are drawn, and of how many nodes at once. (Of --eval-fanouts exact
+// inference reads which relations are left out.)
+constexpr std::string_view kOfSampling[] = {"eval-batch-size", "replace", "sampling-weights"};
 
-// What the command line says of training. A file (--config) may be that of the run.
+// What the command line says of training.
 Status CheckNotOfTraining(std::span<const char* const> words, const OptionTable& rows,
                           TrainCommand command) {
   const std::string_view name = command == TrainCommand::kInfer ? "infer" : "evaluate";
-  if (command == TrainCommand::kEvaluate) {
-    for (const std::string_view option : kOfPredictions) {
-      if (!IsAmong(words, option)) continue;
-      return InvalidArgument("--{}: evaluate predicts nothing; halograph-train infer does", option);
-    }
-  }
   for (const auto& row : rows.rows()) {
-    if (!row->marked(kOfTraining) || !IsAmong(words, row->name())) continue;
+    if (!IsAmong(words, row->name())) continue;
+    if (command == TrainCommand::kEvaluate && row->marked(kOfPredictions)) {
+      return InvalidArgument("{}: evaluate predicts nothing; leave it out, or see infer",
+                             row->Flag());
+    }
+    if (!row->marked(kOfTraining)) continue;
     for (const auto& [option, instead] : kInstead) {
       if (option != row->name()) continue;
       return InvalidArgument("--{} is for training; {} has --{}", option, name, instead);
@@ -239,7 +249,9 @@ void AddTrainCommands(Program& program, TrainOptions* options, InferOptions* inf
     if (!checkpoint->trained.has_value()) return OkStatus();
     return CheckTrainedAs(*checkpoint->trained, rows, *options);
   });
-  AddTrainOptions(program, options, std::move(environment));
+  AddTrainOptions(program, options, std::move(environment), [](std::span<const char* const> words) {
+    return LeftAsideBy(CommandAmong(words));
+  });
   program.command().BeforeReading(
       [options, checkpoint, &rows](std::span<const char* const> words) -> Status {
         const TrainCommand command = CommandAmong(words);

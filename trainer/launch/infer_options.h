@@ -60,7 +60,8 @@ struct TrainedAs {
 // AddTrainOptions, with the commands infer and evaluate beside; the program without a command
 // trains. `run` does what was asked for; a checkpoint that cannot be read is what a command ends
 // with, as a failure. What the command line says of training alone is wrong usage of infer and
-// evaluate; what a file of options (--config) says of it is left aside.
+// evaluate; what a file of options (--config) says of it, and of the run's log and predictions, is
+// left aside.
 void AddTrainCommands(Program& program, TrainOptions* options, InferOptions* infer,
                       Environment environment, std::function<Status(TrainCommand)> run);
 

@@ -28,8 +28,13 @@ inline constexpr OptionMarks kPartOfModel = 1 << 3;
 inline constexpr OptionMarks kNotRepeated = 1 << 4;
 // A model without neighbours has no use for it.
 inline constexpr OptionMarks kOfNeighbors = 1 << 5;
-// Only training has a use for it: infer and evaluate do not take it on the command line.
+// Only training has a use for it: infer and evaluate do not take it on the command line, and leave
+// it aside in a file, which may be that of the run.
 inline constexpr OptionMarks kOfTraining = 1 << 6;
+// Where a run writes what: infer and evaluate leave it aside in a file, too.
+inline constexpr OptionMarks kOfOutput = 1 << 7;
+// What is predicted: evaluate takes it nowhere, and leaves it aside in a file.
+inline constexpr OptionMarks kOfPredictions = 1 << 8;
 
 // Keys of the options that have one of the marks, those of the model included if it is set.
 [[nodiscard]] std::vector<std::string> MarkedKeys(const TrainOptions& options, OptionMarks marks);

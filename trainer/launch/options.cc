@@ -230,7 +230,7 @@ void AddOutputRows(OptionTable& rows, TrainOptions* o) {
   rows.Group("Output");
   rows.Add("log", &o->log, "file of JSON lines, by rank 0: configuration, one an epoch, final")
       .ValueName("FILE")
-      .Mark(kNotRepeated);
+      .Mark(kNotRepeated | kOfOutput);
   rows.Add("tensorboard", &o->tensorboard,
            "folder where rank 0 writes what the log has of every epoch, as TensorBoard reads it")
       .ValueName("FOLDER")
@@ -241,12 +241,12 @@ void AddOutputRows(OptionTable& rows, TrainOptions* o) {
         return InvalidArgument("'{}' does not end in .npy or .csv", path);
       })
       .ValueName("FILE")
-      .Mark(kMayDifferOnResume | kNotRepeated);
+      .Mark(kMayDifferOnResume | kNotRepeated | kOfOutput | kOfPredictions);
   rows.AddChoice("predict-nodes", &o->predict_nodes,
                  {{"all", PredictNodes::kAll}, {"test", PredictNodes::kTest}},
                  "nodes to predict: all of the seeds' type, or the test set")
       .AllRanks()
-      .Mark(kMayDifferOnResume | kNotInherited | kOfTraining);
+      .Mark(kMayDifferOnResume | kNotInherited | kOfTraining | kOfPredictions);
   rows.AddChoice("predict-what", &o->predict_what,
                  {{"class", PredictWhat::kClass},
                   {"probabilities", PredictWhat::kProbabilities},
@@ -257,7 +257,7 @@ void AddOutputRows(OptionTable& rows, TrainOptions* o) {
                  "the last layer reads of it")
       .DefaultText("class, or values of a regression")
       .AllRanks()
-      .Mark(kMayDifferOnResume | kNotInherited);
+      .Mark(kMayDifferOnResume | kNotInherited | kOfPredictions);
   rows.Add("quiet", &o->quiet, "no progress line");
 }
 

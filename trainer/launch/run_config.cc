@@ -85,12 +85,13 @@ StatusOr<RunConfig> RunConfig::Read(const std::string& path) {
   return config;
 }
 
-Status RunConfig::Apply(OptionTable& rows) const {
-  if (!log_) return file_.Apply(rows, kRefused);
-  std::vector<std::string_view> ignored(std::begin(kFound), std::end(kFound));
+Status RunConfig::Apply(OptionTable& rows, OptionMarks left_aside) const {
+  std::vector<std::string_view> ignored;
   for (const auto& row : rows.rows()) {
-    if (row->marked(kNotRepeated)) ignored.push_back(row->name());
+    if (row->marked(log_ ? left_aside | kNotRepeated : left_aside)) ignored.push_back(row->name());
   }
+  if (!log_) return file_.Apply(rows, kRefused, ignored);
+  ignored.insert(ignored.end(), std::begin(kFound), std::end(kFound));
   return file_.ApplyWritten(rows, ignored);
 }
 

@@ -32,8 +32,8 @@ class RunConfig {
   }
   // Sets the rows. Of a log: all that made the run what it was, but not where its ranks stood and
   // what they wrote (docs/runs.md has the list), and no option counts as given. Errors as
-  // ConfigFile::Apply.
-  [[nodiscard]] Status Apply(OptionTable& rows) const;
+  // ConfigFile::Apply. Options with one of the marks `left_aside` stay as they are.
+  [[nodiscard]] Status Apply(OptionTable& rows, OptionMarks left_aside = 0) const;
 
   // How many ranks the run of a log had; nullopt where the file is no log.
   [[nodiscard]] std::optional<int64_t> logged_world_size() const;

@@ -58,8 +58,11 @@ StatusOr<int> OpenToWrite(const std::string& path, bool go_on) {
         "--log {}: nobody reads this FIFO; start its reader first, or name a file", path);
   }
   if (fd < 0 && errno == ENOENT) {
-    return NotFound("--log {}: no folder {}", path,
-                    std::filesystem::path(path).parent_path().string());
+    const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+    if (!folder.empty() && !std::filesystem::exists(folder, ignored)) {
+      return NotFound("--log {}: no folder {}", path, folder.string());
+    }
+    errno = ENOENT;
   }
   if (fd < 0) return ErrnoStatus(errno, "creating log", path);
   ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) & ~O_NONBLOCK);

@@ -117,7 +117,7 @@ struct NodeTaskOptions {
              "a step is about all rows of a rank, and each layer is over all nodes of its parts "
              "and all their neighbours")
         .AllRanks()
-        .Mark(kOfNeighbors | kOfTraining);
+        .Mark(kOfNeighbors);
   }
 };
 

@@ -194,9 +194,21 @@ TEST_F(InferCommandTest, WhatIsOfTrainingIsRefusedByName) {
 
 TEST_F(InferCommandTest, TheFileOfTheRunMayHaveWhatIsOfTraining) {
   const std::string path = (folder_.path() / "run.yaml").string();
-  ASSERT_TRUE(WriteFileAtomically(path, "epochs: 3\neval-fanouts: [4, 4]\n").ok());
+  ASSERT_TRUE(WriteFileAtomically(path,
+                                  "epochs: 3\neval-fanouts: [4, 4]\nfanouts: [2]\npart-only: true\n"
+                                  "average-every: 1\nresume: true\nlog: run.jsonl\n"
+                                  "predict: run.npy\npredict-nodes: test\npredict-what: logits\n")
+                  .ok());
   ASSERT_EQ(Read({"--config", path}), 0);
   EXPECT_THAT(options_.eval_fanouts, testing::ElementsAre(4, 4));
+  EXPECT_THAT(options_.fanouts, testing::ElementsAre(7, 6));
+  EXPECT_FALSE(options_.part_only);
+  EXPECT_EQ(options_.log, "") << "the run's";
+  EXPECT_EQ(options_.predict, "p.npy");
+  EXPECT_EQ(options_.predict_what, PredictWhat::kLogits);
+  ASSERT_EQ(Read({"--config", path}, "evaluate"), 0);
+  EXPECT_EQ(options_.predict, "");
+  EXPECT_EQ(options_.average_every, 0);
   ASSERT_TRUE(WriteFileAtomically(path, "layers: 3\n").ok());
   EXPECT_THAT(Refusal({"--config", path}), HasSubstr("--layers is 3, not 2"));
 }
@@ -204,8 +216,9 @@ TEST_F(InferCommandTest, TheFileOfTheRunMayHaveWhatIsOfTraining) {
 TEST_F(InferCommandTest, WhatTheWayOfInferenceDoesNotReadIsRefused) {
   EXPECT_EQ(Read({"--eval-fanouts", "3,3", "--memory", "1GiB"}), 0);
   EXPECT_EQ(Read({"--exact", "--memory", "1GiB"}, "evaluate"), 0);
-  EXPECT_THAT(Refusal({"--exact", "--eval-fanouts", "3,3"}),
-              HasSubstr("--exact and --eval-fanouts: nothing is sampled"));
+  EXPECT_EQ(Read({"--exact", "--eval-fanouts", "0,3"}), 0) << "relations are left out by it";
+  EXPECT_THAT(Refusal({"--exact", "--eval-batch-size", "10"}),
+              HasSubstr("--exact and --eval-batch-size: nothing is sampled"));
   EXPECT_THAT(Refusal({"--memory", "1GiB"}, "evaluate"), HasSubstr("--memory is for --exact"));
 }
 

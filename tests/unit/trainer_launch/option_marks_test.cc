@@ -28,10 +28,13 @@ TEST(OptionMarksTest, AreOnTheseOptions) {
                            "predict_nodes", "predict_what", "task", "model", "embed_begin"));
   EXPECT_THAT(Marked(kPartOfModel), UnorderedElementsAre("layers", "features", "normalize_features",
                                                          "task_kind", "embed", "embed_name"));
-  EXPECT_THAT(
-      Marked(kNotRepeated),
-      UnorderedElementsAre("rank", "world_size", "logical_ranks", "master_addr", "master_port",
-                           "log", "predict", "tensorboard", "checkpoint", "resume"));
+  EXPECT_THAT(Marked(kNotRepeated),
+              UnorderedElementsAre("rank", "world_size", "logical_ranks", "master_addr",
+                                   "master_port", "state_fall_back", "log", "predict",
+                                   "tensorboard", "checkpoint", "resume"));
+  EXPECT_THAT(Marked(kOfOutput), UnorderedElementsAre("log", "predict"));
+  EXPECT_THAT(Marked(kOfPredictions),
+              UnorderedElementsAre("predict", "predict_nodes", "predict_what"));
   EXPECT_THAT(Marked(kOfNeighbors),
               UnorderedElementsAre("layers", "fanouts", "eval_fanouts", "sampling_weights",
                                    "replace", "full_batch"));
