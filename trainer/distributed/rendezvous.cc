@@ -121,8 +121,11 @@ Presence::StorePtr Rendezvous::ConnectOnceMore() const {
   Presence::StorePtr store = OpenStore(false);
   store->setTimeout(kPresenceAnswer);
   // Of a key that is there: sets the timeout of the connection's answers, too.
-  store->wait({Key("process", options_.process)}, kPresenceAnswer);
-  return store;
+  const std::string own = Key("process", options_.process);
+  store->wait({own}, kPresenceAnswer);
+  const std::vector<uint8_t> who = store->get(own);
+  if (std::string(who.begin(), who.end()) == HostAndPid()) return store;
+  throw std::runtime_error("the ranks of another run meet there now");
 }
 
 Status Rendezvous::AwaitMaster(Clock::time_point deadline) {
