@@ -63,10 +63,10 @@ struct StateOptions {
   int64_t max_image_bytes = int64_t{64} << 20;
   int64_t step_timeout_ns = 30'000'000'000;  // a step waits for the pushes of its other ranks
   // Where the folder's own files are damaged (DataLoss): names of snapshots, of which Open takes
-  // the first that is whole, and begins with the tensors as they were then. What was pushed since
-  // is lost, and snapshots that are damaged are deleted. Empty: Open fails.
+  // the first that is whole, and begins with all tensors as they were then. What was pushed since
+  // is lost. Snapshots stay, damaged ones, too. Empty: Open fails.
   std::vector<std::string> fall_back_to = {};
-  // Told by Open that it did: the snapshot, and what was damaged. Null: nobody is told.
+  // Told by Open that it does so: the snapshot, and what is damaged. Null: nobody is told.
   std::function<void(const std::string& snapshot, const Status& damage)> on_fall_back = nullptr;
   // Told once when a write, a sync or a checkpoint has failed, and pushes are refused until a
   // restart: `reason` names what failed. Not `readable`: rows cannot be read either; if that comes

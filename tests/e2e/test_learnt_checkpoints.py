@@ -2,6 +2,7 @@
 """Checkpoints of runs that learn inputs: killed runs that go on learn the same rows as undisturbed
 ones, in a trainer's own state folder and on servers."""
 import json
+import re
 import signal
 
 from harness import npy, programs
@@ -124,11 +125,12 @@ class LearntCheckpointsTest(CoraInTwoTest):
             damaged = bytearray(path.read_bytes())
             damaged[len(damaged) // 2] ^= 1
             path.write_bytes(damaged)
-        self.assertCode(1, run(6, checkpoint=self.box.folder / "other"),
-                        "part-0001", "does not fit its checksum")
-        result = must(run(6))
-        self.assertRegex(result.err, "state of part 1 in .*: its files are damaged, so it is as it was "
-                                     "at snapshot ")
+        refused = run(6)
+        self.assertCode(1, refused, "part-0001", "does not fit its checksum")
+        advice = re.search("give this command --state-fall-back ([^ ]+)$", refused.err.strip())
+        result = must(run(6, state_fall_back=advice[1]))
+        self.assertRegex(result.err, "state of part 1 in .*: its files are damaged, so it goes back to "
+                                     "snapshot ")
         self.assertRegex(result.err, "cannot resume from checkpoint .*using the previous one")
         self.assertIn(f"going on from {self.folder / kept[-1]}", result.err)
         whole = self.box.folder / "whole.jsonl"

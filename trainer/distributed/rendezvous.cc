@@ -88,7 +88,7 @@ StatusOr<std::unique_ptr<Rendezvous>> Rendezvous::Join(const GroupOptions& optio
 Status Rendezvous::Connect(Clock::time_point deadline) {
   if (options_.process != 0) HG_RETURN_IF_ERROR(AwaitMaster(deadline));
   try {
-    store_ = OpenStore(options_.process == 0);
+    store_ = OpenStore(options_.process == 0, Milliseconds(options_.timeout));
     if (options_.process == 0) SayWhereItListens(options_);
     return OkStatus();
   } catch (const std::exception& error) {
@@ -103,14 +103,14 @@ Status Rendezvous::Connect(Clock::time_point deadline) {
   }
 }
 
-c10::intrusive_ptr<::c10d::Store> Rendezvous::OpenStore(bool holds_it) const {
+c10::intrusive_ptr<::c10d::Store> Rendezvous::OpenStore(bool holds_it, milliseconds timeout) const {
   ::c10d::TCPStoreOptions store;
   store.port = static_cast<uint16_t>(options_.master_port);
   store.isServer = holds_it;
   store.numWorkers = static_cast<size_t>(options_.num_processes);
   store.waitWorkers = false;
   // c10d counts in whole seconds, and gives up at once with one.
-  store.timeout = std::max(Milliseconds(options_.timeout), kShortestConnect);
+  store.timeout = std::max(timeout, kShortestConnect);
   return c10::make_intrusive<::c10d::TCPStore>(options_.master_addr, store);
 }
 
@@ -118,7 +118,7 @@ Presence::StorePtr Rendezvous::ConnectOnceMore() const {
   // Where nobody listens c10d would try for the whole timeout.
   const Status probe = ProbeListener(options_.master_addr, options_.master_port, kConnectAttempt);
   if (!probe.ok()) throw std::runtime_error(Message(probe));
-  Presence::StorePtr store = OpenStore(false);
+  Presence::StorePtr store = OpenStore(false, kShortestConnect);
   store->setTimeout(kPresenceAnswer);
   // Of a key that is there: sets the timeout of the connection's answers, too.
   const std::string own = Key("process", options_.process);

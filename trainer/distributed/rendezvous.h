@@ -68,7 +68,8 @@ class Rendezvous {
   explicit Rendezvous(const GroupOptions& options) : options_(options) {}
   [[nodiscard]] Status Connect(std::chrono::steady_clock::time_point deadline);
   // A connection to the store of process 0, or the store itself. Throws.
-  [[nodiscard]] c10::intrusive_ptr<::c10d::Store> OpenStore(bool holds_it) const;
+  [[nodiscard]] c10::intrusive_ptr<::c10d::Store> OpenStore(
+      bool holds_it, std::chrono::milliseconds timeout) const;
   // A connection for Presence. Throws.
   [[nodiscard]] Presence::StorePtr ConnectOnceMore() const;
   [[nodiscard]] Status AwaitMaster(std::chrono::steady_clock::time_point deadline);

@@ -270,7 +270,7 @@ void AddTrainRows(OptionTable& rows, TrainOptions* o) {
   AddModelRows(rows, o);
   AddEmbeddingRows(rows, &o->embeddings);
   AddStateRows(rows, &o->state, "a run without servers (--graph)");
-  rows.Find("state-fall-back")->Mark(kNotRepeated);
+  rows.Find("state-fall-back")->Mark(kNotRepeated | kOfTraining);
   AddSamplingRows(rows, o);
   AddTrainingRows(rows, o);
   o->tasks.link.AddRows(rows);

@@ -32,32 +32,38 @@ StoreOptions StoreOptionsOf(const TrainOptions& options) {
 
 namespace {
 
-// Of the checkpoints of a run, newest first. What cannot be read is said where one is taken.
-std::vector<std::string> SnapshotsOf(const CheckpointOptions& options) {
-  std::vector<std::string> names;
-  const auto found = ListCheckpoints(options.folder);
-  if (!found.ok()) return names;
+// The error of a damaged store, with what the checkpoints of the run allow to do about it.
+Status WithSnapshots(const Status& error, const TrainOptions& options) {
+  if (!absl::IsDataLoss(error) || options.state.folder.empty() || !options.checkpoint.resume ||
+      !options.state.fall_back_to.empty()) {
+    return error;
+  }
+  const auto found = ListCheckpoints(options.checkpoint.folder);
+  if (!found.ok()) return error;
+  std::string names;  // newest first
   for (auto entry = found->rbegin(); entry != found->rend(); ++entry) {
     const auto manifest = ReadCheckpointManifest(entry->second);
-    if (manifest.ok() && manifest->snapshot.has_value()) names.push_back(manifest->snapshot->name);
+    if (!manifest.ok() || !manifest->snapshot.has_value()) continue;
+    names += (names.empty() ? "" : ",") + manifest->snapshot->name;
   }
-  return names;
+  if (names.empty()) return error;
+  return DataLoss(
+      "{}. To go on from the newest checkpoint whose learnt inputs are whole, and to lose what was "
+      "pushed since, give this command --state-fall-back {}",
+      Message(error), names);
 }
 
 }  // namespace
 
 StatusOr<Stores> OpenStoresOf(const TrainOptions& options, const CancelToken* cancel) {
   StoreOptions where = StoreOptionsOf(options);
-  // A run that goes on sets its learnt inputs back to one of these anyway.
-  if (options.checkpoint.resume && !options.state.folder.empty()) {
-    std::vector<std::string>& names = where.state.fall_back_to;
-    for (std::string& name : SnapshotsOf(options.checkpoint)) names.push_back(std::move(name));
-  }
   if (options.part_only) {
     HG_ASSIGN_OR_RETURN(const int parts, CountPartsOf(options.graph));
     where.part_alone = PartOfRank(options.rank, parts, options.world_size);
   }
-  return OpenStores(where, cancel);
+  auto stores = OpenStores(where, cancel);
+  if (stores.ok()) return stores;
+  return WithSnapshots(stores.status(), options);
 }
 
 }  // namespace halograph

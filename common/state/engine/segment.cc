@@ -76,7 +76,7 @@ StatusOr<std::vector<Segment>> SegmentFolder::Open(uint64_t first_epoch, uint64_
     segment.path = folder_ / name;
     bool whole = false;
     HG_RETURN_IF_ERROR(ReadSegmentHeader(&segment, &whole));
-    if (!whole) HG_RETURN_IF_ERROR(ReadDamaged(segment));
+    if (!whole) HG_RETURN_IF_ERROR(ReadDamaged(segment, first_epoch));
     if (whole) next_epoch_ = std::max(next_epoch_, segment.epoch + 1);
     (whole && segment.epoch >= first_epoch ? used : free_).push_back(std::move(segment));
   }
@@ -86,13 +86,13 @@ StatusOr<std::vector<Segment>> SegmentFolder::Open(uint64_t first_epoch, uint64_
 }
 
 // A header that never came to the disk, or one that was damaged since: its records may have
-// counted.
-Status SegmentFolder::ReadDamaged(const Segment& segment) {
+// counted, if they are not older than the log.
+Status SegmentFolder::ReadDamaged(const Segment& segment, uint64_t first_epoch) {
   HG_ASSIGN_OR_RETURN(const std::unique_ptr<ReadableFile> file,
                       env_.files().OpenToRead(segment.path));
   return VisitHeaders(*file, kLogBlockBytes, segment.bytes, [&](const RecordHeader& header) {
     next_epoch_ = std::max(next_epoch_, header.epoch + 1);
-    durable_lsn_ = std::max(durable_lsn_, header.durable_lsn);
+    if (header.epoch >= first_epoch) durable_lsn_ = std::max(durable_lsn_, header.durable_lsn);
   });
 }
 

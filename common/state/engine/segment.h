@@ -64,7 +64,7 @@ class SegmentFolder {
 
  private:
   [[nodiscard]] Status ReadSegmentHeader(Segment* segment, bool* whole) const;
-  [[nodiscard]] Status ReadDamaged(const Segment& segment);
+  [[nodiscard]] Status ReadDamaged(const Segment& segment, uint64_t first_epoch);
 
   std::filesystem::path folder_;
   uint64_t stamp_;

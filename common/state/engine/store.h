@@ -38,8 +38,8 @@ class Store : public StateStore {
   // What StateStore::Open promises, but for fall_back_to.
   [[nodiscard]] Status Begin();
   // In place of Begin, of a store whose Begin ended with `damage`: makes the folder what it was at
-  // the first snapshot of fall_back_to that is whole, for another Store to begin with. `damage`,
-  // and nothing changes, if none is.
+  // the first snapshot of fall_back_to that is whole, for another Store to begin with, by one write
+  // of the catalogue. `damage`, and nothing changes, if none is.
   [[nodiscard]] Status FallBack(const Status& damage);
 
   [[nodiscard]] Status Create(const MutableTensorSpec& spec, const WorkLimits& limits) override;

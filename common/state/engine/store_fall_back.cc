@@ -13,15 +13,6 @@ namespace {
 
 bool IsDamage(const Status& status) { return absl::IsNotFound(status) || absl::IsDataLoss(status); }
 
-// Records of the log are after the snapshot, or in it. None is read again, whatever it says.
-Status RemoveLog(const std::filesystem::path& folder, FileSystem& files) {
-  const auto names = files.List(folder);
-  if (absl::IsNotFound(names.status())) return OkStatus();
-  HG_RETURN_IF_ERROR(names.status());
-  for (const std::string& name : *names) HG_RETURN_IF_ERROR(files.Remove(folder / name));
-  return files.SyncFolder(folder);
-}
-
 }  // namespace
 
 Status Store::FallBack(const Status& damage) {
@@ -39,31 +30,30 @@ Status Store::FallBack(const Status& damage) {
     }
     return true;
   };
-  std::map<std::string, const CatalogueSnapshot*> whole, damaged;
+  std::map<std::string, const CatalogueSnapshot*> whole;
   for (const CatalogueSnapshot& snapshot : all) {
     HG_ASSIGN_OR_RETURN(const bool good, is_whole(snapshot));
-    (good ? whole : damaged).emplace(snapshot.info.name, &snapshot);
+    if (good) whole.emplace(snapshot.info.name, &snapshot);
   }
   const auto chosen = std::find_if(options_.fall_back_to.begin(), options_.fall_back_to.end(),
                                    [&](const std::string& name) { return whole.contains(name); });
   if (chosen == options_.fall_back_to.end()) {
-    return DataLoss("{}; of the snapshots to fall back to none is here and whole: {}",
-                    Message(damage), fmt::join(options_.fall_back_to, ", "));
+    std::vector<std::string> names;
+    for (const auto& [name, of_name] : whole) names.push_back(name);
+    return DataLoss("{}; none of the snapshots to fall back to is whole here; whole {}: {}",
+                    Message(damage), names.empty() ? "are none" : "are", fmt::join(names, ", "));
   }
+  // The log begins anew, behind all LSNs that are known: its records are in segments of older
+  // epochs, which nobody reads again.
   const CatalogueSnapshot& snapshot = *whole.at(*chosen);
-  // LSNs go on where they were as far as that is known, in segments of new epochs.
   CheckpointInfo next{.files = snapshot.files};
   HG_ASSIGN_OR_RETURN(const int64_t closed, catalogue_->ClosedLsn());
   next.lsn = std::max({before.lsn, closed, snapshot.info.lsn});
   next.first_lsn = next.lsn + 1;
   HG_ASSIGN_OR_RETURN(next.first_epoch, catalogue_->TakeEpochs());
-  for (const auto& [name, of_name] : damaged) {
-    HG_RETURN_IF_ERROR(catalogue_->RemoveSnapshot(name));
-  }
-  HG_RETURN_IF_ERROR(catalogue_->SetCheckpoint(next, nullptr, &snapshot.tensors));
-  HG_RETURN_IF_ERROR(RemoveLog(options_.folder / "log", env_.files()));
+  // Told before it is done: a process that ends in between has said too much, not too little.
   if (options_.on_fall_back != nullptr) options_.on_fall_back(*chosen, damage);
-  return OkStatus();
+  return catalogue_->SetCheckpoint(next, nullptr, &snapshot.tensors);
 }
 
 }  // namespace halograph

@@ -1,4 +1,5 @@
 // How a store begins: its folder, its tensors, and the replay of its log.
+#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -28,13 +29,18 @@ Status CheckOptions(const StateOptions& options) {
 StatusOr<std::unique_ptr<StateStore>> StateStore::Open(const StateOptions& options,
                                                        const StateGraph& graph, Env& env) {
   HG_RETURN_IF_ERROR(CheckOptions(options));
-  auto store = std::make_unique<Store>(options, graph, env);
-  Status begun = store->Begin();
-  if (absl::IsDataLoss(begun) && !options.fall_back_to.empty()) {
+  std::unique_ptr<Store> store;
+  const auto begin = [&] {
     store.reset();  // it has the folder
-    begun = Store(options, graph, env).FallBack(begun);
     store = std::make_unique<Store>(options, graph, env);
-    if (begun.ok()) begun = store->Begin();
+    return store->Begin();
+  };
+  Status begun = begin();
+  if (absl::IsDataLoss(begun) && !options.fall_back_to.empty()) begun = begin();  // a bad read?
+  if (absl::IsDataLoss(begun) && !options.fall_back_to.empty()) {
+    store.reset();
+    begun = Store(options, graph, env).FallBack(begun);
+    if (begun.ok()) begun = begin();
   }
   if (!begun.ok()) return Annotate(begun, options.folder.string());
   return std::unique_ptr<StateStore>(std::move(store));
@@ -81,7 +87,11 @@ Status Store::LoadCheckpoint() {
   for (const int64_t number : numbers) {
     next_file_ = number + 1;
     StatusOr<std::unique_ptr<ReadableFile>> file = env_.files().OpenToRead(FilePath(number));
+    const bool of_checkpoint = std::find(checkpoint_.files.begin(), checkpoint_.files.end(),
+                                         number) != checkpoint_.files.end();
     if (absl::IsNotFound(file.status())) {
+      // Of a snapshot alone: who reads or restores it is told.
+      if (!of_checkpoint) continue;
       return DataLoss("a checkpoint is missing: {}", Message(file.status()));
     }
     HG_RETURN_IF_ERROR(file.status());

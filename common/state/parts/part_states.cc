@@ -58,7 +58,7 @@ StatusOr<std::unique_ptr<PartStates>> PartStates::Open(const StateOptions& optio
     of_part.on_fall_back = [part = part->part(), folder = of_part.folder](
                                const std::string& snapshot, const Status& damage) {
       spdlog::warn(
-          "state of part {} in {}: its files are damaged, so it is as it was at snapshot {} again, "
+          "state of part {} in {}: its files are damaged, so it goes back to snapshot {}, "
           "and what was pushed since is lost: {}",
           part, folder.string(), snapshot, Message(damage));
     };

@@ -216,8 +216,9 @@ TEST_F(LearntCheckpointsTest, AfterOneThatCameTooLateTrainingWaits) {
   options_.checkpoint.every.steps = 4;
   options_.checkpoint.keep = 9;
   hooks_.before_snapshot = [&](std::optional<int64_t> step, const CallContext&) {
-    return step.has_value() ? FailedPrecondition("step {} is over; drop the tensor", *step)
-                            : OkStatus();
+    return step.has_value()
+               ? FailedPrecondition("step {} is over: it is at another; drop it", *step)
+               : OkStatus();
   };
   RunLogged run;
   run.waits = true;  // or all steps might be over before the news of the first

@@ -9,7 +9,7 @@ namespace {
 // Says what the run does where the store advises whoever keeps it.
 Status InTime(const Status& taken) {
   const std::string found = Message(taken);
-  if (!absl::IsFailedPrecondition(taken) || found.find(" is over") == std::string::npos) {
+  if (!absl::IsFailedPrecondition(taken) || found.find(" is over: ") == std::string::npos) {
     return taken;
   }
   return FailedPrecondition(
