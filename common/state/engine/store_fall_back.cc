@@ -39,6 +39,7 @@ Status Store::FallBack(const Status& damage) {
                                    [&](const std::string& name) { return whole.contains(name); });
   if (chosen == options_.fall_back_to.end()) {
     std::vector<std::string> names;
+    names.reserve(whole.size());
     for (const auto& [name, of_name] : whole) names.push_back(name);
     return DataLoss("{}; none of the snapshots to fall back to is whole here; whole {}: {}",
                     Message(damage), names.empty() ? "are none" : "are", fmt::join(names, ", "));
