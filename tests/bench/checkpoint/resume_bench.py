@@ -76,8 +76,9 @@ def read_all(folder):
     return time.perf_counter() - start, total
 
 
-def train(args, graph, steps, *more):
-    """A run up to so many steps: (seconds to its configuration, seconds to its first step)."""
+def train(args, graph, steps, *more, before=0.0):
+    """A run up to so many steps: (seconds to its configuration, seconds to its first step, seconds of
+    its epoch). An epoch's seconds are those of all its steps, with `before` of an earlier run."""
     log = args.work / "log.jsonl"
     log.unlink(missing_ok=True)
     start = time.time()
@@ -91,7 +92,8 @@ def train(args, graph, steps, *more):
         raise SystemExit("a run failed: its message stands above")
     lines = map(json.loads, log.read_text().splitlines())
     epoch = next(line for line in lines if "epoch" in line)
-    return configured, epoch["time"] - epoch["eval_s"] - epoch["seconds"] - start
+    trained = epoch["seconds"] - before
+    return configured, epoch["time"] - epoch["eval_s"] - trained - start, epoch["seconds"]
 
 
 def main():
@@ -99,7 +101,7 @@ def main():
     args.work.mkdir(parents=True, exist_ok=True)
     graph, kept, checkpoint = make_graph(args), args.work / "kept", args.work / "checkpoint"
     shutil.rmtree(kept, ignore_errors=True)
-    train(args, graph, 2, "--checkpoint", kept)
+    before = train(args, graph, 2, "--checkpoint", kept)[2]
     found = {name: [] for name in ("open", "read", "resume", "anew", "ratio")}
     for _ in range(args.rounds):
         shutil.rmtree(checkpoint, ignore_errors=True)
@@ -112,10 +114,11 @@ def main():
         read_s, size = read_all(next(checkpoint.iterdir()))
         for folder in cold:
             drop_cached(folder)
-        open_s, resume_s = train(args, graph, 3, "--checkpoint", checkpoint, "--resume")
+        open_s, resume_s, _ = train(args, graph, 3, "--checkpoint", checkpoint, "--resume",
+                                    before=before)
         for folder in cold:
             drop_cached(folder)
-        _, anew_s = train(args, graph, 3)
+        anew_s = train(args, graph, 3)[1]
         figures = (open_s, read_s, resume_s, anew_s, resume_s / (open_s + read_s))
         for name, value in zip(found, figures):
             found[name].append(value)
