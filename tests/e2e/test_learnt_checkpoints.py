@@ -127,7 +127,7 @@ class LearntCheckpointsTest(CoraInTwoTest):
             path.write_bytes(damaged)
         refused = run(6)
         self.assertCode(1, refused, "part-0001", "does not fit its checksum")
-        advice = re.search("give this command --state-fall-back ([^ ]+)$", refused.err.strip())
+        advice = re.search("--state-fall-back ([^ ]+)$", refused.err.strip())
         result = must(run(6, state_fall_back=advice[1]))
         self.assertRegex(result.err, "state of part 1 in .*: its files are damaged, so it goes back to "
                                      "snapshot ")

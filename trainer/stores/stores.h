@@ -10,9 +10,7 @@ namespace halograph {
 [[nodiscard]] SamplerThreads SamplerThreadsOf(const TrainOptions& options);
 // Where the graph of a run is. With part_only, part_alone is left open.
 [[nodiscard]] StoreOptions StoreOptionsOf(const TrainOptions& options);
-// Opens it; with part_only the first part of the rank. With --state and --resume, the
-// error of a damaged store names the snapshots of the run's checkpoints (--state-fall-back).
-// Errors as OpenStores and CountPartsOf.
+// Opens it; with part_only the first part of the rank. Errors as OpenStores and CountPartsOf.
 [[nodiscard]] StatusOr<Stores> OpenStoresOf(const TrainOptions& options, const CancelToken* cancel);
 
 }  // namespace halograph

@@ -41,6 +41,9 @@ class Store : public StateStore {
   // the first snapshot of fall_back_to that is whole, for another Store to begin with, by one write
   // of the catalogue. `damage`, and nothing changes, if none is.
   [[nodiscard]] Status FallBack(const Status& damage);
+  // `damage`, with the names that fall_back_to may have: those of the snapshots, newest first, as
+  // far as Begin came to know them.
+  [[nodiscard]] Status WithSnapshots(const Status& damage) const;
 
   [[nodiscard]] Status Create(const MutableTensorSpec& spec, const WorkLimits& limits) override;
   [[nodiscard]] Status Drop(const TensorRef& ref, const WorkLimits& limits) override;

@@ -11,9 +11,27 @@
 namespace halograph {
 namespace {
 
+constexpr size_t kNamed = 20;  // snapshots, in a message
+
 bool IsDamage(const Status& status) { return absl::IsNotFound(status) || absl::IsDataLoss(status); }
 
 }  // namespace
+
+Status Store::WithSnapshots(const Status& damage) const {
+  std::vector<SnapshotInfo> known = Snapshots();
+  if (known.empty()) return damage;
+  std::sort(known.begin(), known.end(), [](const SnapshotInfo& a, const SnapshotInfo& b) {
+    return a.lsn != b.lsn ? a.lsn > b.lsn : a.name > b.name;
+  });
+  std::string names;
+  for (size_t i = 0; i < std::min(known.size(), kNamed); ++i) {
+    names += (names.empty() ? "" : ",") + known[i].name;
+  }
+  return DataLoss(
+      "{}. Or go back to the first of its snapshots that is whole, and lose what was pushed since: "
+      "--state-fall-back {}",
+      Message(damage), names);
+}
 
 Status Store::FallBack(const Status& damage) {
   HG_RETURN_IF_ERROR(OpenFolder());

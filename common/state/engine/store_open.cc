@@ -36,11 +36,14 @@ StatusOr<std::unique_ptr<StateStore>> StateStore::Open(const StateOptions& optio
     return store->Begin();
   };
   Status begun = begin();
-  if (absl::IsDataLoss(begun) && !options.fall_back_to.empty()) begun = begin();  // a bad read?
+  if (absl::IsDataLoss(begun) && options.fall_back_to.empty()) begun = store->WithSnapshots(begun);
   if (absl::IsDataLoss(begun) && !options.fall_back_to.empty()) {
-    store.reset();
-    begun = Store(options, graph, env).FallBack(begun);
-    if (begun.ok()) begun = begin();
+    begun = begin();  // a read may have failed
+    if (absl::IsDataLoss(begun)) {
+      store.reset();
+      begun = Store(options, graph, env).FallBack(begun);
+      if (begun.ok()) begun = begin();
+    }
   }
   if (!begun.ok()) return Annotate(begun, options.folder.string());
   return std::unique_ptr<StateStore>(std::move(store));

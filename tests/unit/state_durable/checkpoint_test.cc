@@ -415,7 +415,9 @@ class StoreFallBackTest : public StoreCheckpointTest {
 
 TEST_F(StoreFallBackTest, ADamagedFileLeadsToTheFirstSnapshotThatIsWhole) {
   Flip(FileOf("s3"));
-  EXPECT_TRUE(absl::IsDataLoss(Open())) << "nobody asked for another moment";
+  const Status damaged = Open();
+  EXPECT_TRUE(absl::IsDataLoss(damaged)) << "nobody asked for another moment";
+  EXPECT_THAT(Message(damaged), HasSubstr("--state-fall-back s3,s2,s1"));
   options_.fall_back_to = {"s3", "s2", "s1"};
   MustOpen();
   ExpectBackAt("s2");
