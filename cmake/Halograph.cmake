@@ -3,7 +3,8 @@
 #     makes the static library `halograph_common_graph`, named by others halograph::common_graph.
 #   halograph_program(halograph-server SOURCES main.cc DEPS ...)  -> build/<preset>/bin
 #   halograph_test_library(test_support SOURCES ...)  what several tests share
-#   halograph_test(NAME SOURCES x_test.cc DEPS ... [LABELS unit])  one GoogleTest program
+#   halograph_test(NAME SOURCES x_test.cc DEPS ... [LABELS unit] [LONG])  one GoogleTest program
+#     With LONG, its suites ...LongTest are a test of their own, NAME_long, labelled long.
 # The sources of a target are compiled together. Those with hot loops are named after ALONE, and are
 # not: what GCC inlines into what hangs on the sources that it sees at once. ALONE without names means
 # all. Libraries and programs share precompiled headers of what almost every source includes, and tests
@@ -116,8 +117,15 @@ function(halograph_program name)
   halograph_compile(${name} halograph_headers halograph_trainer_torch ${ARGN})
 endfunction()
 
+# A test that only `ctest -C long` knows, and so tests/run.sh --long.
+function(halograph_long_test name timeout)
+  add_test(NAME ${name} CONFIGURATIONS long ${ARGN})
+  math(EXPR timeout "${timeout} * 4")
+  set_tests_properties(${name} PROPERTIES LABELS long TIMEOUT ${timeout})
+endfunction()
+
 function(halograph_test name)
-  cmake_parse_arguments(ARG "${kinds}" "TIMEOUT" "${lists}" ${ARGN})
+  cmake_parse_arguments(ARG "${kinds};LONG" "TIMEOUT" "${lists}" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 300)
   endif()
@@ -127,8 +135,19 @@ function(halograph_test name)
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE halograph_flags ${ARG_DEPS} GTest::gmock GTest::gtest_main)
   halograph_compile_test(${name} ${ARGN})
-  add_test(NAME ${name} COMMAND ${name})
+  set(tests ${name})
+  if(ARG_LONG)
+    set(suites "*LongTest.*:*LongTest/*")
+    add_test(NAME ${name} COMMAND ${name} "--gtest_filter=-${suites}")
+    halograph_long_test(${name}_long ${ARG_TIMEOUT} COMMAND ${name} "--gtest_filter=${suites}")
+    set_tests_properties(${name}_long PROPERTIES FAIL_REGULAR_EXPRESSION " 0 tests from 0 test")
+    list(APPEND tests ${name}_long)
+  else()
+    add_test(NAME ${name} COMMAND ${name})
+  endif()
   # COST: those that may take long begin first, so that none of them is left running alone.
-  set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} COST ${ARG_TIMEOUT} LABELS "${ARG_LABELS}"
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} COST ${ARG_TIMEOUT})
+  set_tests_properties(${tests} PROPERTIES
     ENVIRONMENT "HALOGRAPH_TEST_DATA=${CMAKE_SOURCE_DIR}/tests/data;${ARG_ENVIRONMENT}")
+  set_property(TEST ${tests} APPEND PROPERTY LABELS ${ARG_LABELS})
 endfunction()

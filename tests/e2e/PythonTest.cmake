@@ -1,7 +1,7 @@
 # Tests of the whole programs, in Python (standard library only).
 #   halograph_python_test(test_x.py LABEL e2e TIMEOUT 120 NEEDS HALOGRAPH_PARTITIONER ...)
 # registers every class `...Test` of the file as one test, <file>.<class>, if the build has all that
-# NEEDS names. A class whose tests all skip counts as skipped.
+# NEEDS names. A class ...LongTest is labelled long. A class whose tests all skip counts as skipped.
 include_guard()
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 
@@ -27,9 +27,15 @@ function(halograph_python_test file)
   foreach(line ${classes})
     string(REGEX MATCH "[A-Za-z]+Test" class "${line}")
     set(name ${module}.${class})
-    add_test(NAME ${name} COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/${file} ${class})
-    set_tests_properties(${name} PROPERTIES
-      LABELS ${ARG_LABEL} TIMEOUT ${timeout} PROCESSORS ${ARG_PROCESSORS} SKIP_RETURN_CODE 77
+    set(command COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/${file} ${class})
+    if(class MATCHES "LongTest$")
+      halograph_long_test(${name} ${timeout} ${command})
+    else()
+      add_test(NAME ${name} ${command})
+      set_tests_properties(${name} PROPERTIES TIMEOUT ${timeout})
+    endif()
+    set_property(TEST ${name} APPEND PROPERTY LABELS ${ARG_LABEL})
+    set_tests_properties(${name} PROPERTIES PROCESSORS ${ARG_PROCESSORS} SKIP_RETURN_CODE 77
       ENVIRONMENT "HALOGRAPH_BIN=${CMAKE_RUNTIME_OUTPUT_DIRECTORY};HALOGRAPH_TEST_DATA=${CMAKE_SOURCE_DIR}/tests/data;HALOGRAPH_TIME_SCALE=${HALOGRAPH_TIME_SCALE};PYTHONPATH=${CMAKE_SOURCE_DIR}/tests/e2e;PYTHONDONTWRITEBYTECODE=1")
   endforeach()
 endfunction()
