@@ -13,6 +13,8 @@ import re
 import subprocess
 import sys
 
+from defined_types import defined_types
+
 # Folder (or one file) -> what its files may include beside those of the same row. A folder without a row of its own
 # belongs to the row of the nearest folder above it. `common/*` is every row below common.
 ROWS = {
@@ -221,6 +223,18 @@ def check_circles(tree):
             return
 
 
+def check_type_names(tree):
+    """Types of one name in one namespace. In a program that links both, the linker keeps the functions
+    of one, and calls them for the other."""
+    files = {}
+    for path in tree.includes:
+        for name in set(defined_types(tree.texts[path])):
+            files.setdefault(name, []).append(path)
+    for name, paths in sorted(files.items()):
+        if len(paths) > 1:
+            yield f"{name} is defined in {' and in '.join(paths)}; rename one, the linker merges them"
+
+
 LIBRARY = re.compile(r"halograph_library\(\s*(\w+)(.*?)\)", re.S)
 
 
@@ -300,7 +314,8 @@ def check_source(path, lines):
             yield f"{path}: a header begins with a comment that says what it is"
 
 
-CHECKS = [check_top_level, check_includes, check_libraries, check_circles, check_targets, check_texts]
+CHECKS = [check_top_level, check_includes, check_libraries, check_circles, check_type_names, check_targets,
+          check_texts]
 
 
 def main(arguments):

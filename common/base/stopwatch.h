@@ -9,6 +9,7 @@ namespace halograph {
 // Runs from its making. For one thread; reading it is thread-safe.
 class Stopwatch {
  public:
+  [[nodiscard]] std::chrono::nanoseconds elapsed() const { return Clock::now() - start_; }
   [[nodiscard]] double Seconds() const { return Between(start_, Clock::now()); }
   // Seconds since the last lap, or the start; begins the next.
   double Lap() {

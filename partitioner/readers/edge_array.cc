@@ -108,14 +108,14 @@ Status CheckEdge(const EdgeEnds& ends, int64_t source, int64_t destination,
 }
 
 StatusOr<std::shared_ptr<const EdgeSource>> OpenEdgeArray(const std::filesystem::path& path,
-                                                          EdgeLayout layout, EdgeEnds ends,
+                                                          EdgeArrayForm form, EdgeEnds ends,
                                                           Scratch* scratch) {
   auto edges = std::make_shared<MappedEdges>();
   edges->path = path;
   HG_ASSIGN_OR_RETURN(edges->stamp, FileStamp::Of(path));
   HG_ASSIGN_OR_RETURN(edges->array, OpenInputArray(path, "edges", scratch));
   const NpyArray& array = edges->array;
-  const bool by_rows = layout == EdgeLayout::kRows;
+  const bool by_rows = form == EdgeArrayForm::kRows;
   const std::vector<int64_t>& shape = array.shape();
   if (shape.size() != 2 || shape[by_rows ? 0 : 1] != 2) {
     return InvalidArgument("{}: edges have shape ({}), expected {}", path.string(),

@@ -27,8 +27,8 @@ struct EdgeEnds {
 [[nodiscard]] Status CheckEdge(const EdgeEnds& ends, int64_t source, int64_t destination,
                                const std::string& where);
 
-// How an edge file lies in memory.
-enum class EdgeLayout {
+// How the two ends of edges stand in an array.
+enum class EdgeArrayForm {
   kRows,   // shape (2, E): sources, then destinations, as GraphBolt has it
   kPairs,  // shape (E, 2): as text is converted
 };
@@ -39,6 +39,6 @@ enum class EdgeLayout {
 //   InvalidArgument                         another shape, or not integers
 // Ids are checked while streaming.
 [[nodiscard]] StatusOr<std::shared_ptr<const EdgeSource>> OpenEdgeArray(
-    const std::filesystem::path& path, EdgeLayout layout, EdgeEnds ends, Scratch* scratch);
+    const std::filesystem::path& path, EdgeArrayForm form, EdgeEnds ends, Scratch* scratch);
 
 }  // namespace halograph

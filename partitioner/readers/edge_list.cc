@@ -68,7 +68,7 @@ class EdgeListReader {
     InputRelation& relation = dataset.relations.emplace_back();
     relation.source = relation.destination = kHomogeneousNode;
     relation.name = kHomogeneousEdge;
-    HG_ASSIGN_OR_RETURN(relation.edges, OpenEdgeArray(edges, EdgeLayout::kPairs,
+    HG_ASSIGN_OR_RETURN(relation.edges, OpenEdgeArray(edges, EdgeArrayForm::kPairs,
                                                       EndsOf(dataset, relation), scratch_));
     HG_ASSIGN_OR_RETURN(relation.features, columns.Finish(path_));
     return dataset;

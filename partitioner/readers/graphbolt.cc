@@ -132,7 +132,7 @@ class GraphBoltReader {
     EdgeEnds ends = EndsOf(dataset_, relation);
     StatusOr<std::shared_ptr<const EdgeSource>> edges = nullptr;
     if (format == "numpy") {
-      edges = OpenEdgeArray(folder_ / name, EdgeLayout::kRows, std::move(ends), scratch_);
+      edges = OpenEdgeArray(folder_ / name, EdgeArrayForm::kRows, std::move(ends), scratch_);
     } else if (format == "csv") {
       edges = ConvertEdgeTable(folder_ / name, std::move(ends), scratch_);
     } else {

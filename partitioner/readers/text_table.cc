@@ -155,7 +155,7 @@ StatusOr<std::shared_ptr<const EdgeSource>> ConvertEdgeTable(const std::filesyst
     HG_RETURN_IF_ERROR(writer.FlushIfFull());
   }
   HG_RETURN_IF_ERROR(writer.Close());
-  return OpenEdgeArray(output, EdgeLayout::kPairs, std::move(ends), scratch);
+  return OpenEdgeArray(output, EdgeArrayForm::kPairs, std::move(ends), scratch);
 }
 
 StatusOr<InputTensor> ConvertMatrix(const std::filesystem::path& path, std::string name,

@@ -40,12 +40,12 @@ class ModuleMapTest(unittest.TestCase):
         return subprocess.run([sys.executable, CHECK, self.root], capture_output=True, text=True,
                               timeout=30)
 
-    def expect_error(self, *parts):
+    def expect_error(self, *parts, errors=1):
         result = self.check()
         self.assertEqual(1, result.returncode, result.stdout + result.stderr)
         for part in parts:
             self.assertIn(part, result.stdout)
-        self.assertIn(" 1 errors", result.stdout)
+        self.assertIn(f" {errors} errors", result.stdout)
 
     def test_a_tree_that_keeps_the_map_passes(self):
         result = self.check()
@@ -80,6 +80,45 @@ class ModuleMapTest(unittest.TestCase):
         self.write("common/base/a.h", HEADER + '#include "common/base/b.h"\n')
         self.write("common/base/b.h", HEADER + '#include "common/base/a.h"\n')
         self.expect_error("common/base/a.h -> common/base/b.h -> common/base/a.h")
+
+    def define(self, name, code):
+        """A header of client/remote, or a source of its library, with this code in namespace halograph."""
+        self.write(f"client/remote/{name}", HEADER + f"namespace halograph {{\n{code}\n}}\n")
+        self.write("client/remote/CMakeLists.txt",
+                   LIBRARY.format("client_remote", "*.cc", "proto"))
+
+    def test_type_that_two_headers_define(self):
+        kinds = ("class {} final : public Base {{}};", "struct {} {{ int x; }};", "using {} = int;",
+                 "enum class {} : int {{ kOne }};", "union {} {{ int x; }};",
+                 "template <typename T>\nclass HG_LOCK(\"mutex\") {} {{}};")
+        names = [f"Twice{number}" for number in range(len(kinds))]
+        self.define("a.h", "\n".join(f"struct {name} {{}};" for name in names))
+        self.define("b.h", "int F() { return 1; }\n" +
+                    "\n".join(kind.format(name) for kind, name in zip(kinds, names)))
+        self.expect_error(*(f"halograph::{name} is defined in client/remote/a.h and in client/remote/b.h"
+                            for name in names), errors=len(names))
+
+    def test_type_of_a_header_that_a_source_defines_too(self):
+        self.define("a.h", "struct Twice {};")
+        self.define("b.cc", "struct Twice {};")
+        self.expect_error("halograph::Twice", "client/remote/b.cc")
+
+    def test_type_that_two_sources_define(self):
+        self.define("a.cc", "struct Twice {};")
+        self.define("b.cc", "}\nnamespace halograph {\nstruct Twice {};")
+        self.expect_error("halograph::Twice", "client/remote/a.cc")
+
+    def test_types_of_one_name_that_no_linker_merges(self):
+        self.define("a.h", "struct Once {};\nstruct Outer { struct Inner {}; };")
+        codes = ("namespace {\nstruct Once {};\n}", "namespace other {\nstruct Once {};\n}",
+                 "struct Once;", "struct Second { struct Inner {}; };\nstruct Second::Once {};",
+                 "// struct Once {};\nconst char* kText = \"struct Once {};\";",
+                 "struct Once F(struct Once x) { return x; }",
+                 "#if 1\nnamespace {\n#else\nnamespace b {\n#endif\nstruct Once {};\n}")
+        for number, code in enumerate(codes):
+            self.define(f"b{number}.cc", code)
+        result = self.check()
+        self.assertEqual(0, result.returncode, result.stdout)
 
     def test_include_of_a_file_that_is_not_there(self):
         self.write("common/base/bad.h", HEADER + '#include "status.h"\n')

@@ -95,8 +95,8 @@ class ExactRun {
       int64_t bytes = 0;
       for (size_t type = 0; type < schema_.node_types.size(); ++type) {
         if (!passes_[at].over.types[type]) continue;
-        bytes += RowTable::BytesOf(CountOf(type), passes_[at].keeps.shared) +
-                 RowTable::BytesOf(CountOf(type), passes_[at].keeps.own);
+        bytes += KeptTable::BytesOf(CountOf(type), passes_[at].keeps.shared) +
+                 KeptTable::BytesOf(CountOf(type), passes_[at].keeps.own);
       }
       sizes.push_back(bytes);
     }
@@ -187,8 +187,8 @@ class ExactRun {
                                    ? fmt::format("rows of layer {}", *pass.layer + 1)
                                    : "projected inputs";
       HG_ASSIGN_OR_RETURN(made.shared[type],
-                          RowTable::Make(count, pass.keeps.shared, scratch_, what));
-      HG_ASSIGN_OR_RETURN(made.own[type], RowTable::Make(count, pass.keeps.own, scratch_, what));
+                          KeptTable::Make(count, pass.keeps.shared, scratch_, what));
+      HG_ASSIGN_OR_RETURN(made.own[type], KeptTable::Make(count, pass.keeps.own, scratch_, what));
       const auto keep = [&](const std::vector<torch::Tensor>& rows, PreparedBatch& chunk) {
         const LayerReads kept = pass.keep(rows[type]);
         const int64_t first = chunk.minibatch.nodes[type].front();

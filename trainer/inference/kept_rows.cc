@@ -16,7 +16,7 @@ int64_t StrideOf(int64_t cols) {
   return (cols + kLineValues - 1) / kLineValues * kLineValues;
 }
 
-std::vector<const std::byte*> WhereRowsAre(const RowTable& table, std::span<const int64_t> nodes) {
+std::vector<const std::byte*> WhereRowsAre(const KeptTable& table, std::span<const int64_t> nodes) {
   std::vector<const std::byte*> where;
   where.reserve(nodes.size());
   for (const int64_t node : nodes) where.push_back(table.Row(node));
@@ -25,29 +25,29 @@ std::vector<const std::byte*> WhereRowsAre(const RowTable& table, std::span<cons
 
 }  // namespace
 
-StatusOr<RowTable> RowTable::Make(int64_t rows, int64_t cols, ScratchSpace& scratch,
-                                  std::string_view what) {
-  RowTable table;
+StatusOr<KeptTable> KeptTable::Make(int64_t rows, int64_t cols, ScratchSpace& scratch,
+                                    std::string_view what) {
+  KeptTable table;
   table.cols_ = cols;
   table.stride_ = StrideOf(cols);
   HG_ASSIGN_OR_RETURN(table.values_, scratch.Take(BytesOf(rows, cols), what));
   return table;
 }
 
-int64_t RowTable::BytesOf(int64_t rows, int64_t cols) {
+int64_t KeptTable::BytesOf(int64_t rows, int64_t cols) {
   return cols == 0 ? 0 : rows * StrideOf(cols) * kFloatBytes;
 }
 
-const std::byte* RowTable::Row(int64_t node) const {
+const std::byte* KeptTable::Row(int64_t node) const {
   return values_.bytes().data() + node * stride_ * kFloatBytes;
 }
 
-void RowTable::Put(int64_t first, const torch::Tensor& rows) {
+void KeptTable::Put(int64_t first, const torch::Tensor& rows) {
   float* const to = values_.As<float>().data() + first * stride_;
   torch::from_blob(to, rows.sizes(), {stride_, 1}, torch::kFloat32).copy_(rows);
 }
 
-void RowTable::Gather(std::span<const int64_t> ids, std::byte* to) const {
+void KeptTable::Gather(std::span<const int64_t> ids, std::byte* to) const {
   GatherStridedRows(values_.bytes().data(), static_cast<size_t>(cols_ * kFloatBytes),
                     static_cast<size_t>(stride_ * kFloatBytes), ids, {}, to);
 }
@@ -57,7 +57,7 @@ void KeptRows::Fill(const BatchRecipe& recipe, InputRows input_rows, PreparedBat
   chunk->features.clear();
   if (input_rows == InputRows::kSelfAndMean) {  // of one node type
     const Block& block = chunk->minibatch.layers.front().blocks.front();
-    const RowTable& of_self = own.front().cols() > 0 ? own.front() : shared.front();
+    const KeptTable& of_self = own.front().cols() > 0 ? own.front() : shared.front();
     const auto sources = WhereRowsAre(shared.front(), nodes.front());
     const auto destinations =
         WhereRowsAre(of_self, std::span(nodes.front()).first(block.indptr.size() - 1));

@@ -15,13 +15,13 @@ namespace halograph {
 
 // A row of float32 for every node of a type. A row takes whole lines of a cache, or an even part of
 // one, so that who reads one touches no more lines than it has.
-class RowTable {
+class KeptTable {
  public:
-  RowTable() = default;  // of no columns
+  KeptTable() = default;  // of no columns
 
   //   else   as ScratchSpace::Take
-  [[nodiscard]] static StatusOr<RowTable> Make(int64_t rows, int64_t cols, ScratchSpace& scratch,
-                                               std::string_view what);
+  [[nodiscard]] static StatusOr<KeptTable> Make(int64_t rows, int64_t cols, ScratchSpace& scratch,
+                                                std::string_view what);
   // What such a table takes.
   [[nodiscard]] static int64_t BytesOf(int64_t rows, int64_t cols);
 
@@ -41,8 +41,8 @@ class RowTable {
 // Of all node types; empty where no layer reads them. `own` has columns where a layer reads other
 // rows of its destinations than of its sources (LayerReads).
 struct KeptRows {
-  std::vector<RowTable> shared;
-  std::vector<RowTable> own;
+  std::vector<KeptTable> shared;
+  std::vector<KeptTable> own;
 
   // As BatchMaker::PullRows, with what is kept in the place of what stores have: what the recipe
   // says but for `input_rows`, which are float32 if kSelfAndMean.

@@ -18,7 +18,7 @@ bool HoldsReplicas(const EdgePartitionerTraits& traits, const MethodOptions& opt
 
 int64_t ReplicaBytes(const EdgePartitionerTraits& traits, int64_t nodes,
                      const MethodOptions& options) {
-  return HoldsReplicas(traits, options) ? nodes * ReplicaSets::RowBytes(options.parts) : 0;
+  return HoldsReplicas(traits, options) ? nodes * NodeReplicas::RowBytes(options.parts) : 0;
 }
 
 // All that is held while edges are placed but the counts per node and partition.
@@ -74,7 +74,7 @@ class Placing {
         parts_(kEdgeChunk) {}
 
   // counts may be null. DataLoss if the passes saw other edges than the degree pass.
-  [[nodiscard]] Status Run(ReplicaSets* replicas, PartCounts* counts) {
+  [[nodiscard]] Status Run(NodeReplicas* replicas, PartCounts* counts) {
     std::fill(edges_of_part_.begin(), edges_of_part_.end(), 0);
     if (replicas != nullptr) replicas->Clear();
     partitioner_->Restart(replicas);
@@ -182,11 +182,11 @@ StatusOr<Assignment> RunEdgeMethod(const EdgePartitionerTraits& traits,
       partitioner->Start({&dataset, &degrees, options.parts, options.seed, options.edge}));
   HG_ASSIGN_OR_RETURN(const TaskClasses classes, TaskClasses::Of(dataset, options.balance));
   const int64_t nodes = UnionNodes(dataset).count();
-  ReplicaSets replicas;
+  NodeReplicas replicas;
   if (HoldsReplicas(traits, options)) {
-    HG_ASSIGN_OR_RETURN(replicas, ReplicaSets::Make(nodes, options.parts));
+    HG_ASSIGN_OR_RETURN(replicas, NodeReplicas::Make(nodes, options.parts));
   }
-  ReplicaSets* const held = HoldsReplicas(traits, options) ? &replicas : nullptr;
+  NodeReplicas* const held = HoldsReplicas(traits, options) ? &replicas : nullptr;
   OwnerChoice choice(dataset, degrees, classes, options.parts, options.balance);
   Placing placing(dataset, partitioner, degrees.edges, options.parts);
   if (options.edge.owner == OwnerRule::kRandom) {

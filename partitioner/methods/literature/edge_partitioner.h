@@ -69,7 +69,7 @@ class EdgePartitioner {
   [[nodiscard]] virtual int placing_passes() const { return 1; }
   // Forgets all placements. `replicas` is empty, filled by PlaceChunk; null only where the traits
   // do not need it.
-  virtual void Restart(ReplicaSets* replicas) = 0;
+  virtual void Restart(NodeReplicas* replicas) = 0;
   // parts[i]: where edge i goes, or kPlacedElsewhere.
   virtual void PlaceChunk(int pass, const UnionEdges& edges, std::span<uint16_t> parts) = 0;
 };
@@ -77,7 +77,7 @@ class EdgePartitioner {
 // The loop of PlaceChunk: PlacerT has `void Prefetch(int64_t node)` and
 // `uint16_t Place(int64_t u, int64_t v)`, u being the source.
 template <typename PlacerT>
-void PlaceEach(PlacerT* placer, const UnionEdges& edges, ReplicaSets* replicas,
+void PlaceEach(PlacerT* placer, const UnionEdges& edges, NodeReplicas* replicas,
                std::span<uint16_t> parts) {
   const size_t count = edges.sources.size();
   for (size_t i = 0; i < count; ++i) {

@@ -75,7 +75,7 @@ int PickMajority(std::span<const uint8_t> counts, const OwnerRoom& room, const O
   return best;
 }
 
-int PickByChance(const ReplicaSets& replicas, int64_t id, uint64_t key, const OwnerRoom& room,
+int PickByChance(const NodeReplicas& replicas, int64_t id, uint64_t key, const OwnerRoom& room,
                  const OwnedNode& node) {
   CounterRng rng(SubKey(key, static_cast<uint64_t>(id)));
   int best = -1;
@@ -152,7 +152,7 @@ void OwnerChoice::ByMajority(int64_t first, int64_t last, const PartCounts& coun
   Choose(first, last, lead, pick);
 }
 
-void OwnerChoice::ByChance(const ReplicaSets& replicas, uint64_t key) {
+void OwnerChoice::ByChance(const NodeReplicas& replicas, uint64_t key) {
   const auto lead = [&](int64_t node) {
     replicas_ += replicas.Count(node);
     return int64_t{0};

@@ -22,7 +22,7 @@ class OwnerChoice {
   // partition that becomes full turns away nodes that have as many edges elsewhere.
   void ByMajority(int64_t first, int64_t last, const PartCounts& counts);
   // All nodes, `key` being the chance.
-  void ByChance(const ReplicaSets& replicas, uint64_t key);
+  void ByChance(const NodeReplicas& replicas, uint64_t key);
   // All nodes without edges; after the others.
   void DealRest();
 

@@ -88,14 +88,14 @@ class EdgeLoads {
 
 // A(v) of the papers: the partitions that hold an edge of a node, as a bit a partition, in as few
 // bytes a node as do: ceil(parts / 8) up to 64 partitions, whole words of 64 beyond.
-class ReplicaSets {
+class NodeReplicas {
   static_assert(std::endian::native == std::endian::little);  // bit p of a word lies in byte p / 8
 
  public:
-  ReplicaSets() = default;
+  NodeReplicas() = default;
   // ResourceExhausted without memory.
-  [[nodiscard]] static StatusOr<ReplicaSets> Make(int64_t nodes, int parts) {
-    ReplicaSets sets;
+  [[nodiscard]] static StatusOr<NodeReplicas> Make(int64_t nodes, int parts) {
+    NodeReplicas sets;
     sets.row_bytes_ = RowBytes(parts);
     sets.words_ = (parts + 63) / 64;
     if (parts < 64) sets.mask_ = (uint64_t{1} << parts) - 1;
@@ -137,7 +137,7 @@ class ReplicaSets {
   uint64_t mask_ = ~uint64_t{0};
 };
 
-// Calls visit(part) for each bit of `bits`, ascending; `word` as in ReplicaSets::Word.
+// Calls visit(part) for each bit of `bits`, ascending; `word` as in NodeReplicas::Word.
 template <typename Visit>
 void ForEachPart(uint64_t bits, int word, const Visit& visit) {
   for (; bits != 0; bits &= bits - 1) visit(64 * word + std::countr_zero(bits));

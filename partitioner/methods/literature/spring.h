@@ -34,7 +34,7 @@ class Spring : public EdgePartitioner {
       .held_bytes = sizeof(uint16_t)};
 
   Status Start(const EdgeStream& stream) override;
-  void Restart(ReplicaSets* replicas) override { replicas_ = replicas; }
+  void Restart(NodeReplicas* replicas) override { replicas_ = replicas; }
   void PlaceChunk(int, const UnionEdges& edges, std::span<uint16_t> parts) override {
     PlaceEach(this, edges, replicas_, parts);
   }
@@ -45,7 +45,7 @@ class Spring : public EdgePartitioner {
   [[nodiscard]] int PartOf(int64_t node) const { return part_[node]; }
 
  private:
-  ReplicaSets* replicas_ = nullptr;
+  NodeReplicas* replicas_ = nullptr;
   NodeArray<uint16_t> part_;
 };
 

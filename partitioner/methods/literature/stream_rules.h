@@ -23,7 +23,7 @@ class Dbh : public EdgePartitioner {
     key_ = Mix(stream.seed);
     return OkStatus();
   }
-  void Restart(ReplicaSets* replicas) override { replicas_ = replicas; }
+  void Restart(NodeReplicas* replicas) override { replicas_ = replicas; }
   void PlaceChunk(int, const UnionEdges& edges, std::span<uint16_t> parts) override {
     PlaceEach(this, edges, replicas_, parts);
   }
@@ -37,7 +37,7 @@ class Dbh : public EdgePartitioner {
 
  private:
   const NodeArray<NodeDegree>* degrees_ = nullptr;
-  ReplicaSets* replicas_ = nullptr;
+  NodeReplicas* replicas_ = nullptr;
   uint64_t parts_ = 1;
   uint64_t key_ = 0;
 };
@@ -63,7 +63,7 @@ class Greedy : public EdgePartitioner {
     HG_ASSIGN_OR_RETURN(placed_, NodeArray<uint32_t>::Make(stream.num_nodes(), "placed edges"));
     return OkStatus();
   }
-  void Restart(ReplicaSets* replicas) override {
+  void Restart(NodeReplicas* replicas) override {
     replicas_ = replicas;
     loads_ = EdgeLoads(stream_.parts, stream_.edge_cap());
     placed_.Clear();
@@ -120,7 +120,7 @@ class Greedy : public EdgePartitioner {
   }
 
   EdgeStream stream_;
-  ReplicaSets* replicas_ = nullptr;
+  NodeReplicas* replicas_ = nullptr;
   EdgeLoads loads_;
   NodeArray<uint32_t> placed_;  // edges of a node placed so far
   uint64_t next_edge_ = 0;
@@ -145,7 +145,7 @@ class Hdrf : public EdgePartitioner {
     stream_ = stream;
     return OkStatus();
   }
-  void Restart(ReplicaSets* replicas) override {
+  void Restart(NodeReplicas* replicas) override {
     replicas_ = replicas;
     loads_ = EdgeLoads(stream_.parts, stream_.edge_cap());
     next_edge_ = 0;
@@ -188,7 +188,7 @@ class Hdrf : public EdgePartitioner {
 
  private:
   EdgeStream stream_;
-  ReplicaSets* replicas_ = nullptr;
+  NodeReplicas* replicas_ = nullptr;
   EdgeLoads loads_;
   uint64_t next_edge_ = 0;
 };

@@ -55,7 +55,7 @@ Status TwoPhase::Start(const EdgeStream& stream) {
   return OkStatus();
 }
 
-void TwoPhase::Restart(ReplicaSets* replicas) {
+void TwoPhase::Restart(NodeReplicas* replicas) {
   replicas_ = replicas;
   loads_ = EdgeLoads(stream_.parts, stream_.edge_cap());
 }

@@ -30,7 +30,7 @@ class TwoPhase : public EdgePartitioner {
 
   Status Start(const EdgeStream& stream) override;
   int placing_passes() const override { return 2; }
-  void Restart(ReplicaSets* replicas) override;
+  void Restart(NodeReplicas* replicas) override;
   void PlaceChunk(int pass, const UnionEdges& edges, std::span<uint16_t> parts) override;
 
   // Of a node's cluster; of a node without edges 0.
@@ -45,7 +45,7 @@ class TwoPhase : public EdgePartitioner {
   [[nodiscard]] int BetterOf(int64_t u, int64_t v) const;
 
   EdgeStream stream_;
-  ReplicaSets* replicas_ = nullptr;
+  NodeReplicas* replicas_ = nullptr;
   EdgeLoads loads_;
   Clusters clusters_;
   NodeArray<uint16_t> part_;  // of a node's cluster

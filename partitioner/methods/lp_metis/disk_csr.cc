@@ -45,10 +45,10 @@ class DiskCsrBuilder {
                                      std::span(csr_.offsets_).subspan(1)));
     csr_.directed_edges_ = counts.edges;
     arcs_ = counts.entries;
-    HG_ASSIGN_OR_RETURN(csr_.neighbours_, ScratchArray<uint32_t>::Create(
-                                              options_.scratch, arcs_, "the lists of neighbours"));
+    HG_ASSIGN_OR_RETURN(csr_.neighbours_, MappedArray<uint32_t>::Create(options_.scratch, arcs_,
+                                                                        "the lists of neighbours"));
     HG_ASSIGN_OR_RETURN(csr_.weights_,
-                        ScratchArray<uint8_t>::Create(options_.scratch, arcs_, "weights of edges"));
+                        MappedArray<uint8_t>::Create(options_.scratch, arcs_, "weights of edges"));
     ChooseWindows();
     HG_RETURN_IF_ERROR(windows_.size() <= 2 ? ScatterDirectly() : ScatterByWindows());
     return std::move(csr_);
@@ -89,8 +89,8 @@ class DiskCsrBuilder {
 
   // Deals entries to their windows first, each window's one after the other on disk.
   Status ScatterByWindows() {
-    HG_ASSIGN_OR_RETURN(const auto dealt, ScratchArray<uint64_t>::Create(options_.scratch, arcs_,
-                                                                         "entries by window"));
+    HG_ASSIGN_OR_RETURN(const auto dealt, MappedArray<uint64_t>::Create(options_.scratch, arcs_,
+                                                                        "entries by window"));
     HG_RETURN_IF_ERROR(DealToWindows(dealt.data()));
     for (size_t w = 0; w + 1 < windows_.size(); ++w) {
       const int64_t begin = next()[windows_[w]];
@@ -165,7 +165,7 @@ class DiskCsrBuilder {
 
   Status Finish() {
     if (list_begin_ != arcs_) return OtherEdges(kGathering);
-    if (least_weight_ >= most_weight_) csr_.weights_ = ScratchArray<uint8_t>();
+    if (least_weight_ >= most_weight_) csr_.weights_ = MappedArray<uint8_t>();
     csr_.directed_edges_ -= repeated_;
     return OkStatus();
   }

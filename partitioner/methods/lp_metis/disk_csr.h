@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "common/base/status.h"
-#include "partitioner/methods/lp_metis/scratch_array.h"
+#include "partitioner/methods/lp_metis/mapped_array.h"
 #include "partitioner/readers/dataset.h"
 
 namespace halograph {
@@ -60,8 +60,8 @@ class DiskCsr {
   friend class DiskCsrBuilder;
 
   std::vector<int64_t> offsets_ = {0};
-  ScratchArray<uint32_t> neighbours_;
-  ScratchArray<uint8_t> weights_;  // empty where all weigh the same
+  MappedArray<uint32_t> neighbours_;
+  MappedArray<uint8_t> weights_;  // empty where all weigh the same
   std::vector<int32_t> in_degrees_;
   int64_t directed_edges_ = 0;
 };

@@ -49,13 +49,15 @@ int64_t NeighbourCounts::CountChunk(const UnionEdges& edges, const uint16_t* own
 }
 
 StatusOr<int64_t> NeighbourCounts::Count(const Dataset& dataset, std::span<const uint16_t> owners,
-                                         NodeRange range, const HashedHalf* half) {
+                                         IdRange range, const HashedHalf* half) {
   range_ = range;
   std::fill_n(counts_.data(), range.size() * parts_, uint8_t{0});
   int64_t cut = 0;
   const auto count_chunk = [&](const UnionEdges& edges) {
-    const auto in_range = [&](int64_t node) { return range.Has(node); };
-    const auto in_half = [&](int64_t node) { return range.Has(node) && half->Has(node); };
+    const auto in_range = [&](int64_t node) {  // one comparison: ids below `begin` wrap
+      return static_cast<uint64_t>(node - range.begin) < static_cast<uint64_t>(range.size());
+    };
+    const auto in_half = [&](int64_t node) { return in_range(node) && half->Has(node); };
     cut += half == nullptr ? CountChunk(edges, owners.data(), in_range)
                            : CountChunk(edges, owners.data(), in_half);
     return OkStatus();

@@ -9,24 +9,13 @@
 
 #include "common/base/rng.h"
 #include "common/base/status.h"
+#include "common/graph/partition_book.h"
 #include "partitioner/methods/degrees.h"
 #include "partitioner/readers/dataset.h"
 #include "partitioner/stream/edge_pass.h"
 #include "partitioner/stream/node_array.h"
 
 namespace halograph {
-
-// Nodes [begin, end) of the union.
-struct NodeRange {
-  int64_t begin = 0;
-  int64_t end = 0;
-
-  [[nodiscard]] int64_t size() const { return end - begin; }
-  // One comparison: ids below `begin` wrap.
-  [[nodiscard]] bool Has(int64_t node) const {
-    return static_cast<uint64_t>(node - begin) < static_cast<uint64_t>(end - begin);
-  }
-};
 
 // Half of the nodes by hash; `odd` is the other half.
 struct HashedHalf {
@@ -49,7 +38,7 @@ class NeighbourCounts {
   // ends have different owners. DataLoss: another number of edges than in the degree pass; and what
   // the edge stream reports.
   [[nodiscard]] StatusOr<int64_t> Count(const Dataset& dataset, std::span<const uint16_t> owners,
-                                        NodeRange range, const HashedHalf* half);
+                                        IdRange range, const HashedHalf* half);
 
   // [parts], of a node of the range. Times Scale, about the number of edges to a partition.
   [[nodiscard]] const uint8_t* Of(int64_t node) const {
@@ -73,7 +62,7 @@ class NeighbourCounts {
   const Degrees* degrees_;
   int parts_;
   uint64_t key_;
-  NodeRange range_;
+  IdRange range_;
   NodeArray<uint8_t> counts_;
 };
 

@@ -34,7 +34,7 @@ int BestTarget(const RefinedOwners& state, const NeighbourCounts& counts, int64_
 
 // By descending gain, room not yet asked for.
 std::vector<Candidate> Candidates(const RefinedOwners& state, const NeighbourCounts& counts,
-                                  NodeRange range) {
+                                  IdRange range) {
   const auto gain = [&](int64_t node) {
     const uint8_t* row = counts.Of(node);
     const int most = *std::max_element(row, row + state.parts);
@@ -54,7 +54,7 @@ std::vector<Candidate> Candidates(const RefinedOwners& state, const NeighbourCou
   return candidates;
 }
 
-int64_t MoveCandidates(const RefinedOwners& state, const NeighbourCounts& counts, NodeRange range) {
+int64_t MoveCandidates(const RefinedOwners& state, const NeighbourCounts& counts, IdRange range) {
   int64_t moves = 0;
   for (const Candidate& candidate : Candidates(state, counts, range)) {
     const int to = BestTarget(state, counts, candidate.node);
@@ -74,10 +74,10 @@ int64_t RefinedOwners::NodesPerPass() const {
   return std::clamp<int64_t>(counter_bytes / parts, 1, std::max<int64_t>(nodes, 1));
 }
 
-std::vector<NodeRange> RefinedOwners::Ranges() const {
+std::vector<IdRange> RefinedOwners::Ranges() const {
   const auto nodes = static_cast<int64_t>(owners.size());
   const int64_t per_pass = NodesPerPass();
-  std::vector<NodeRange> ranges;
+  std::vector<IdRange> ranges;
   for (int64_t begin = 0; begin < nodes; begin += per_pass) {
     ranges.push_back({begin, std::min(begin + per_pass, nodes)});
   }
@@ -90,14 +90,14 @@ StatusOr<std::vector<RefinementRound>> Refine(const RefinedOwners& state, int ro
   HG_ASSIGN_OR_RETURN(
       NeighbourCounts counts,
       NeighbourCounts::Make(*state.degrees, state.parts, state.NodesPerPass(), Mix(state.seed)));
-  const std::vector<NodeRange> ranges = state.Ranges();
+  const std::vector<IdRange> ranges = state.Ranges();
   const size_t per_round = std::min<size_t>(ranges.size(), kMaxPassesPerRound);
   size_t next = 0;
   for (int round = 0; round < rounds; ++round) {
     RefinementRound result;
     const HashedHalf half = {SubKey(state.seed, static_cast<uint64_t>(round / 2)), round % 2 != 0};
     for (size_t i = 0; i < per_round; ++i) {
-      const NodeRange range = ranges[next];
+      const IdRange range = ranges[next];
       next = next + 1 == ranges.size() ? 0 : next + 1;
       HG_ASSIGN_OR_RETURN(const int64_t cut,
                           counts.Count(*state.dataset, state.owners, range, &half));
@@ -151,7 +151,7 @@ bool Cheaper(const Relief& a, const Relief& b) {
 
 // The cheapest first.
 std::vector<Relief> Reliefs(const RefinedOwners& state, const NeighbourCounts& counts,
-                            NodeRange range) {
+                            IdRange range) {
   std::vector<int> emptiest;
   for (int part = 0; part < state.parts; ++part) {
     emptiest.push_back(state.loads->parts().Emptiest(part));
@@ -197,10 +197,10 @@ StatusOr<int64_t> BalanceOwners(const RefinedOwners& state) {
   HG_ASSIGN_OR_RETURN(
       NeighbourCounts counts,
       NeighbourCounts::Make(*state.degrees, state.parts, state.NodesPerPass(), Mix(state.seed)));
-  const std::vector<NodeRange> ranges = state.Ranges();
+  const std::vector<IdRange> ranges = state.Ranges();
   int64_t in_turn = 0;  // moves since all ranges were seen
   for (size_t pass = 0; pass < static_cast<size_t>(kMaxBalancePasses); ++pass) {
-    const NodeRange range = ranges[pass % ranges.size()];
+    const IdRange range = ranges[pass % ranges.size()];
     HG_ASSIGN_OR_RETURN([[maybe_unused]] const int64_t cut,
                         counts.Count(*state.dataset, state.owners, range, nullptr));
     for (int round = 0; round < kRoundsPerPass && state.loads->parts().Excess() > 0; ++round) {

@@ -30,7 +30,7 @@ struct RefinedOwners {
   // Nodes whose counters fit.
   [[nodiscard]] int64_t NodesPerPass() const;
   // In order, covering all nodes.
-  [[nodiscard]] std::vector<NodeRange> Ranges() const;
+  [[nodiscard]] std::vector<IdRange> Ranges() const;
 };
 
 struct RefinementRound {

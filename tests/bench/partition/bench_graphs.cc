@@ -85,8 +85,8 @@ Status Shuffle(uint64_t seed, const fs::path& path, const Dataset& dataset,
   HG_RETURN_IF_ERROR(writer.Append(std::as_bytes(std::span(sources))));
   HG_RETURN_IF_ERROR(writer.Append(std::as_bytes(std::span(destinations))));
   HG_RETURN_IF_ERROR(writer.Close());
-  HG_ASSIGN_OR_RETURN(relation->edges,
-                      OpenEdgeArray(path, EdgeLayout::kRows, EndsOf(dataset, *relation), nullptr));
+  HG_ASSIGN_OR_RETURN(relation->edges, OpenEdgeArray(path, EdgeArrayForm::kRows,
+                                                     EndsOf(dataset, *relation), nullptr));
   return OkStatus();
 }
 

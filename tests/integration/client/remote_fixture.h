@@ -15,6 +15,7 @@
 #include "client/remote/remote_store.h"
 #include "client/remote/rpc.h"
 #include "common/base/log.h"
+#include "common/base/stopwatch.h"
 #include "server/server.h"
 #include "tests/integration/client/fake_server.h"
 #include "tests/support/graph_fixture.h"
@@ -126,17 +127,6 @@ class CapturedLog {
   std::ostringstream text_;
   const std::shared_ptr<spdlog::logger> logger_ = std::make_shared<spdlog::logger>(
       "test", std::make_shared<spdlog::sinks::ostream_sink_mt>(text_));
-};
-
-// Wall time since construction.
-class Stopwatch {
- public:
-  [[nodiscard]] std::chrono::nanoseconds elapsed() const {
-    return std::chrono::steady_clock::now() - start_;
-  }
-
- private:
-  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
 }  // namespace halograph

@@ -286,7 +286,7 @@ class OwnerChoiceTest : public testing::Test {
     classes_ = std::move(classes).value();
     choice_ = std::make_unique<OwnerChoice>(builder_.dataset(), degrees_, classes_, parts, balance);
     counts_ = std::move(PartCounts::Make(nodes, parts)).value();
-    replicas_ = std::move(ReplicaSets::Make(nodes, parts)).value();
+    replicas_ = std::move(NodeReplicas::Make(nodes, parts)).value();
   }
   void Count(int64_t node, int part, int times) {
     for (int i = 0; i < times; ++i) counts_.Add(node, part);
@@ -298,7 +298,7 @@ class OwnerChoiceTest : public testing::Test {
   Degrees degrees_;
   TaskClasses classes_;
   PartCounts counts_;
-  ReplicaSets replicas_;
+  NodeReplicas replicas_;
   std::unique_ptr<OwnerChoice> choice_;
 };
 

@@ -31,7 +31,7 @@ class PlacedEdges {
     stream_ = {&builder_.dataset(), &degrees_, parts, seed, options};
     const Status started = partitioner_.Start(stream_);
     EXPECT_TRUE(started.ok()) << started;
-    auto replicas = ReplicaSets::Make(nodes, parts);
+    auto replicas = NodeReplicas::Make(nodes, parts);
     EXPECT_TRUE(replicas.ok()) << replicas.status();
     replicas_ = std::move(replicas).value();
   }
@@ -70,7 +70,7 @@ class PlacedEdges {
   }
 
   [[nodiscard]] const PartitionerT& partitioner() const { return partitioner_; }
-  [[nodiscard]] const ReplicaSets& replicas() const { return replicas_; }
+  [[nodiscard]] const NodeReplicas& replicas() const { return replicas_; }
   [[nodiscard]] const EdgeStream& stream() const { return stream_; }
   [[nodiscard]] uint32_t degree(int64_t node) const { return degrees_.of[node].total; }
 
@@ -79,7 +79,7 @@ class PlacedEdges {
   Degrees degrees_;
   EdgeStream stream_;
   PartitionerT partitioner_;
-  ReplicaSets replicas_;
+  NodeReplicas replicas_;
 };
 
 // Twelve hubs, many small nodes, self-loops and parallel edges among them.

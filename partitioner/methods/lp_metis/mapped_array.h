@@ -44,13 +44,13 @@ class ScratchMapping {
 };
 
 template <typename T>
-class ScratchArray {
+class MappedArray {
  public:
-  ScratchArray() = default;
+  MappedArray() = default;
   // Errors as ScratchMapping::Create.
-  [[nodiscard]] static StatusOr<ScratchArray> Create(const std::filesystem::path& folder,
-                                                     int64_t count, std::string_view what) {
-    ScratchArray array;
+  [[nodiscard]] static StatusOr<MappedArray> Create(const std::filesystem::path& folder,
+                                                    int64_t count, std::string_view what) {
+    MappedArray array;
     HG_ASSIGN_OR_RETURN(array.mapping_, ScratchMapping::Create(
                                             folder, static_cast<size_t>(count) * sizeof(T), what));
     return array;

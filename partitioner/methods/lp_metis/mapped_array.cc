@@ -1,4 +1,4 @@
-#include "partitioner/methods/lp_metis/scratch_array.h"
+#include "partitioner/methods/lp_metis/mapped_array.h"
 
 #include <cerrno>
 #include <cstdlib>
