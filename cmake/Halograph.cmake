@@ -147,7 +147,8 @@ function(halograph_test name)
   endif()
   # COST: those that may take long begin first, so that none of them is left running alone.
   set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} COST ${ARG_TIMEOUT})
-  set_tests_properties(${tests} PROPERTIES
+  # REQUIRED_FILES: what must be built for it (.ci/shards.py).
+  set_tests_properties(${tests} PROPERTIES REQUIRED_FILES $<TARGET_FILE:${name}>
     ENVIRONMENT "HALOGRAPH_TEST_DATA=${CMAKE_SOURCE_DIR}/tests/data;${ARG_ENVIRONMENT}")
   set_property(TEST ${tests} APPEND PROPERTY LABELS ${ARG_LABELS})
 endfunction()
