@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "common/sampling/excluded_edges.h"
-#include "common/sampling/kernel.h"
+#include "common/sampling/one_layer.h"
 #include "common/sampling/weighted_picks.h"
 
 namespace halograph {

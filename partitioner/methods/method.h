@@ -1,7 +1,8 @@
-// The interface of a partition method: it gives every node an owner, and nothing else. What
-// follows (renumbering, halo nodes, splitting, writing) is the same for all methods. To add a
-// method, write a class in a folder here and add a line to registry/registry.cc. The conformance
-// suite then runs over it.
+// The interface of a partition method: it gives every node an owner, and a cluster too if it finds
+// clusters and --order asks for them; and it says beforehand what that takes. What follows
+// (renumbering, halo nodes, splitting, writing) is the same for all methods. To add a method, write
+// a class in a folder here and add a line to registry/registry.cc. The conformance suite then runs
+// over it.
 #pragma once
 
 #include <array>

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <limits>
 
-#include "common/sampling/kernel.h"
+#include "common/sampling/one_layer.h"
 #include "common/sampling/request.h"
 #include "common/sampling/weighted_picks.h"
 #include "proto/wire/writer.h"

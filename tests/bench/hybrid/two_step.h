@@ -4,8 +4,8 @@
 // they worked is printed to stderr when the program ends: "two-step: 12 minibatches".
 #pragma once
 
-#include "common/sampling/kernel.h"
 #include "common/sampling/minibatch_builder.h"
+#include "common/sampling/one_layer.h"
 
 namespace halograph {
 

@@ -16,7 +16,7 @@
 #include "common/base/rng.h"
 #include "common/sampling/fused_chunks.h"
 #include "common/sampling/fused_sampler.h"
-#include "common/sampling/kernel.h"
+#include "common/sampling/one_layer.h"
 #include "tests/support/random_graph.h"
 #include "tests/unit/sampling/memory_graph.h"
 #include "tests/unit/sampling/random_request.h"

@@ -4,7 +4,7 @@
 
 #include "common/base/aligned_bytes.h"
 #include "common/state/durable/system_env.h"
-#include "tests/unit/state_durable/store_fixture.h"
+#include "tests/unit/state_engine/store_fixture.h"
 
 namespace halograph {
 namespace {

@@ -4,7 +4,7 @@
 #include <functional>
 #include <map>
 
-#include "tests/unit/state_durable/store_fixture.h"
+#include "tests/unit/state_engine/store_fixture.h"
 
 namespace halograph {
 namespace {

@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "tests/support/failing_files.h"
-#include "tests/unit/state_durable/store_fixture.h"
+#include "tests/unit/state_engine/store_fixture.h"
 
 namespace halograph {
 namespace {

@@ -1,7 +1,7 @@
 // What a store refuses, and that nothing happened then.
 #include <limits>
 
-#include "tests/unit/state_durable/store_fixture.h"
+#include "tests/unit/state_engine/store_fixture.h"
 
 namespace halograph {
 namespace {

@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "common/state/engine/recent_most.h"
-#include "tests/unit/state_durable/store_fixture.h"
+#include "tests/unit/state_engine/store_fixture.h"
 
 namespace halograph {
 namespace {

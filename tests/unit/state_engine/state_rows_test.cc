@@ -6,7 +6,7 @@
 #include "common/state/engine/keyed_rows.h"
 #include "common/state/engine/live_tensor.h"
 #include "common/state/engine/memory_rows.h"
-#include "tests/unit/state_durable/store_fixture.h"
+#include "tests/unit/state_engine/store_fixture.h"
 
 namespace halograph {
 namespace {

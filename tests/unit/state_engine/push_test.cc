@@ -1,6 +1,6 @@
 // What pushes do to rows, and how often.
 #include "common/state/engine/block_writer.h"
-#include "tests/unit/state_durable/store_fixture.h"
+#include "tests/unit/state_engine/store_fixture.h"
 
 namespace halograph {
 namespace {

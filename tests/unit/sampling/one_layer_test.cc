@@ -1,4 +1,4 @@
-#include "common/sampling/kernel.h"
+#include "common/sampling/one_layer.h"
 
 #include <algorithm>
 #include <map>
