@@ -56,9 +56,10 @@ ROWS = {
 
     # The pipeline, and what it computes, are built without torch. It sees the two interfaces only.
     "trainer/blocks": ["common/*"],
-    "trainer/pipeline": ["common/*", "client", "trainer/blocks"],
+    "trainer/seeds": ["common/*", "client"],
+    "trainer/pipeline": ["common/*", "client", "trainer/blocks", "trainer/seeds"],
     "trainer/checkpoint/files": ["common/*"],
-    "trainer": ["common/*", "client", "client/*", "trainer/blocks", "trainer/pipeline",
+    "trainer": ["common/*", "client", "client/*", "trainer/blocks", "trainer/pipeline", "trainer/seeds",
                 "trainer/checkpoint/files"],
 
     # Tests may include all that is under test. What several folders of tests share is in

@@ -18,7 +18,7 @@
 #include "trainer/inference/layer_plan.h"
 #include "trainer/pipeline/batch_maker.h"
 #include "trainer/pipeline/ordered_pipeline.h"
-#include "trainer/pipeline/seed_source.h"
+#include "trainer/seeds/seed_source.h"
 
 namespace halograph {
 

@@ -11,7 +11,7 @@
 #include "common/base/cancel.h"
 #include "common/base/status.h"
 #include "common/graph/schema.h"
-#include "trainer/pipeline/seed_source.h"
+#include "trainer/seeds/seed_source.h"
 
 namespace halograph {
 

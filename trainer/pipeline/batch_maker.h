@@ -16,7 +16,7 @@
 #include "trainer/pipeline/feature_matrix.h"
 #include "trainer/pipeline/layer_blocks.h"
 #include "trainer/pipeline/layer_inputs.h"
-#include "trainer/pipeline/seed_source.h"
+#include "trainer/seeds/seed_source.h"
 
 namespace halograph {
 

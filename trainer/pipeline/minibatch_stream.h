@@ -12,8 +12,8 @@
 #include "trainer/pipeline/batch_maker.h"
 #include "trainer/pipeline/batch_schedule.h"
 #include "trainer/pipeline/ordered_pipeline.h"
-#include "trainer/pipeline/seed_source.h"
-#include "trainer/pipeline/seed_split.h"
+#include "trainer/seeds/seed_source.h"
+#include "trainer/seeds/seed_split.h"
 
 namespace halograph {
 

@@ -12,7 +12,7 @@
 #include "common/storage/scratch.h"
 #include "trainer/launch/infer_options.h"
 #include "trainer/output/prediction_file.h"
-#include "trainer/pipeline/seed_source.h"
+#include "trainer/seeds/seed_source.h"
 #include "trainer/training/session.h"
 
 namespace halograph {

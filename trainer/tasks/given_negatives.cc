@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "common/base/log.h"
-#include "trainer/pipeline/edge_rows.h"
+#include "trainer/seeds/edge_rows.h"
 
 namespace halograph {
 namespace {

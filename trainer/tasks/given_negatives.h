@@ -4,7 +4,7 @@
 #include "client/kv_store.h"
 #include "common/base/status.h"
 #include "common/graph/schema.h"
-#include "trainer/pipeline/seed_split.h"
+#include "trainer/seeds/seed_split.h"
 #include "trainer/tasks/link_options.h"
 
 namespace halograph {

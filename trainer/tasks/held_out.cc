@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "trainer/pipeline/edge_seeds.h"
+#include "trainer/seeds/edge_seeds.h"
 #include "trainer/torch/torch_api.h"
 
 namespace halograph {

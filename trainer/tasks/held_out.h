@@ -6,7 +6,7 @@
 #include "client/graph_store.h"
 #include "common/base/status.h"
 #include "trainer/distributed/communicator.h"
-#include "trainer/pipeline/edge_rows.h"
+#include "trainer/seeds/edge_rows.h"
 
 namespace halograph {
 

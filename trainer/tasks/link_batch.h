@@ -7,7 +7,7 @@
 
 #include "common/graph/schema.h"
 #include "trainer/pipeline/batch_maker.h"
-#include "trainer/pipeline/edge_layout.h"
+#include "trainer/seeds/edge_layout.h"
 #include "trainer/tasks/link_ranking.h"
 #include "trainer/torch/torch_api.h"
 

@@ -7,7 +7,7 @@
 
 #include "common/base/status.h"
 #include "common/program/options.h"
-#include "trainer/pipeline/edge_layout.h"
+#include "trainer/seeds/edge_layout.h"
 
 namespace halograph {
 

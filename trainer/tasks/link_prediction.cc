@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "common/base/log.h"
-#include "trainer/pipeline/edge_seeds.h"
-#include "trainer/pipeline/known_edges.h"
-#include "trainer/pipeline/labeled_seeds.h"
+#include "trainer/seeds/edge_seeds.h"
+#include "trainer/seeds/known_edges.h"
+#include "trainer/seeds/labeled_seeds.h"
 #include "trainer/tasks/given_negatives.h"
 #include "trainer/tasks/held_out.h"
 #include "trainer/tasks/link_batch.h"

@@ -21,7 +21,7 @@
 
 #include "client/kv_store.h"
 #include "common/base/status.h"
-#include "trainer/pipeline/seed_split.h"
+#include "trainer/seeds/seed_split.h"
 #include "trainer/tasks/options.h"
 
 namespace halograph {

@@ -15,8 +15,8 @@
 
 #include "client/graph_store.h"
 #include "trainer/distributed/communicator.h"
-#include "trainer/pipeline/known_edges.h"
-#include "trainer/pipeline/seed_source.h"
+#include "trainer/seeds/known_edges.h"
+#include "trainer/seeds/seed_source.h"
 #include "trainer/tasks/link_scores.h"
 #include "trainer/tasks/task.h"
 

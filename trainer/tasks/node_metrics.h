@@ -34,7 +34,7 @@
 #include <vector>
 
 #include "common/base/status.h"
-#include "trainer/pipeline/node_labels.h"
+#include "trainer/seeds/node_labels.h"
 #include "trainer/tasks/task.h"
 
 namespace halograph {

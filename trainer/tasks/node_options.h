@@ -16,7 +16,7 @@
 #include "common/base/status.h"
 #include "common/program/options.h"
 #include "trainer/launch/option_marks.h"
-#include "trainer/pipeline/node_labels.h"
+#include "trainer/seeds/node_labels.h"
 
 namespace halograph {
 

@@ -15,9 +15,9 @@
 
 #include "client/kv_store.h"
 #include "common/base/status.h"
-#include "trainer/pipeline/labeled_seeds.h"
-#include "trainer/pipeline/seed_split.h"
-#include "trainer/pipeline/whole_parts.h"
+#include "trainer/seeds/labeled_seeds.h"
+#include "trainer/seeds/seed_split.h"
+#include "trainer/seeds/whole_parts.h"
 #include "trainer/tasks/node_metrics.h"
 #include "trainer/tasks/options.h"
 #include "trainer/tasks/task.h"

@@ -2,8 +2,8 @@
 
 #include <string_view>
 
-#include "trainer/pipeline/edge_rows.h"
-#include "trainer/pipeline/labeled_seeds.h"
+#include "trainer/seeds/edge_rows.h"
+#include "trainer/seeds/labeled_seeds.h"
 #include "trainer/tasks/link_prediction.h"
 #include "trainer/tasks/node_task.h"
 #include "trainer/tasks/task.h"

@@ -26,7 +26,7 @@
 #include "trainer/distributed/communicator.h"
 #include "trainer/output/prediction_file.h"
 #include "trainer/pipeline/batch_maker.h"
-#include "trainer/pipeline/seed_source.h"
+#include "trainer/seeds/seed_source.h"
 #include "trainer/tasks/options.h"
 #include "trainer/torch/torch_api.h"
 

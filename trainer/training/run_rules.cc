@@ -3,7 +3,7 @@
 #include <chrono>
 #include <cmath>
 
-#include "trainer/pipeline/labeled_seeds.h"
+#include "trainer/seeds/labeled_seeds.h"
 
 namespace halograph {
 

@@ -13,7 +13,7 @@
 #include "trainer/launch/options.h"
 #include "trainer/models/model.h"
 #include "trainer/pipeline/batch_maker.h"
-#include "trainer/pipeline/seed_split.h"
+#include "trainer/seeds/seed_split.h"
 #include "trainer/stores/stores.h"
 #include "trainer/tasks/task.h"
 

@@ -13,8 +13,8 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/opened_graph.h"
-#include "tests/unit/trainer_pipeline/split_seeds.h"
-#include "trainer/pipeline/labeled_seeds.h"
+#include "tests/support/split_seeds.h"
+#include "trainer/seeds/labeled_seeds.h"
 
 namespace halograph {
 namespace {

@@ -11,7 +11,7 @@
 #include "client/local/local_store.h"
 #include "tests/support/ranks.h"
 #include "tests/support/written_graph.h"
-#include "trainer/pipeline/edge_seeds.h"
+#include "trainer/seeds/edge_seeds.h"
 #include "trainer/tasks/link_scores.h"
 #include "trainer/tasks/registry.h"
 #include "trainer/tasks/task.h"

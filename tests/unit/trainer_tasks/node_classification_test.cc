@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/opened_graph.h"
-#include "trainer/pipeline/labeled_seeds.h"
+#include "trainer/seeds/labeled_seeds.h"
 #include "trainer/tasks/node_task.h"
 #include "trainer/tasks/registry.h"
 #include "trainer/tasks/task.h"

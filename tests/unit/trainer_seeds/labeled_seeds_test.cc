@@ -1,4 +1,4 @@
-#include "trainer/pipeline/labeled_seeds.h"
+#include "trainer/seeds/labeled_seeds.h"
 
 #include <algorithm>
 #include <cmath>
@@ -11,7 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/opened_graph.h"
-#include "tests/unit/trainer_pipeline/split_seeds.h"
+#include "tests/support/split_seeds.h"
 
 namespace halograph {
 namespace {

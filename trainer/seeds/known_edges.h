@@ -11,7 +11,7 @@
 #include "client/kv_store.h"
 #include "common/base/status.h"
 #include "common/graph/schema.h"
-#include "trainer/pipeline/edge_layout.h"
+#include "trainer/seeds/edge_layout.h"
 
 namespace halograph {
 

@@ -1,4 +1,4 @@
-#include "trainer/pipeline/edge_layout.h"
+#include "trainer/seeds/edge_layout.h"
 
 #include <algorithm>
 #include <iterator>

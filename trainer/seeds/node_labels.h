@@ -10,7 +10,7 @@
 #include "client/kv_store.h"
 #include "common/base/status.h"
 #include "common/graph/schema.h"
-#include "trainer/pipeline/seed_source.h"
+#include "trainer/seeds/seed_source.h"
 
 namespace halograph {
 

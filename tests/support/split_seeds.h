@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "trainer/pipeline/seed_split.h"
+#include "trainer/seeds/seed_split.h"
 
 namespace halograph {
 

@@ -1,9 +1,9 @@
-#include "trainer/pipeline/known_edges.h"
+#include "trainer/seeds/known_edges.h"
 
 #include <algorithm>
 #include <limits>
 
-#include "trainer/pipeline/edge_rows.h"
+#include "trainer/seeds/edge_rows.h"
 
 namespace halograph {
 namespace {

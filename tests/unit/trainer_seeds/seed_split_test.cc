@@ -1,4 +1,4 @@
-#include "trainer/pipeline/seed_split.h"
+#include "trainer/seeds/seed_split.h"
 
 #include <algorithm>
 #include <tuple>
@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "common/base/rng.h"
-#include "tests/unit/trainer_pipeline/split_seeds.h"
+#include "tests/support/split_seeds.h"
 
 namespace halograph {
 namespace {

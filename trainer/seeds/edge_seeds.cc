@@ -1,4 +1,4 @@
-#include "trainer/pipeline/edge_seeds.h"
+#include "trainer/seeds/edge_seeds.h"
 
 #include <algorithm>
 #include <cmath>

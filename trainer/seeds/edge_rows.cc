@@ -1,10 +1,10 @@
-#include "trainer/pipeline/edge_rows.h"
+#include "trainer/seeds/edge_rows.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "common/storage/dtype.h"
-#include "trainer/pipeline/labeled_seeds.h"
+#include "trainer/seeds/labeled_seeds.h"
 
 namespace halograph {
 namespace {

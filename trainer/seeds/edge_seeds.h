@@ -21,9 +21,9 @@
 #include "common/base/rng.h"
 #include "common/base/status.h"
 #include "common/graph/schema.h"
-#include "trainer/pipeline/edge_layout.h"
-#include "trainer/pipeline/edge_rows.h"
-#include "trainer/pipeline/seed_source.h"
+#include "trainer/seeds/edge_layout.h"
+#include "trainer/seeds/edge_rows.h"
+#include "trainer/seeds/seed_source.h"
 
 namespace halograph {
 

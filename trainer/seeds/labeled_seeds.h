@@ -10,9 +10,9 @@
 #include "client/kv_store.h"
 #include "common/base/status.h"
 #include "common/graph/schema.h"
-#include "trainer/pipeline/node_labels.h"
-#include "trainer/pipeline/seed_source.h"
-#include "trainer/pipeline/seed_split.h"
+#include "trainer/seeds/node_labels.h"
+#include "trainer/seeds/seed_source.h"
+#include "trainer/seeds/seed_split.h"
 
 namespace halograph {
 

@@ -1,4 +1,4 @@
-#include "trainer/pipeline/node_labels.h"
+#include "trainer/seeds/node_labels.h"
 
 #include <algorithm>
 #include <cmath>

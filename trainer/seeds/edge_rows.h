@@ -18,7 +18,7 @@
 #include "client/kv_store.h"
 #include "common/base/status.h"
 #include "common/graph/schema.h"
-#include "trainer/pipeline/seed_split.h"
+#include "trainer/seeds/seed_split.h"
 
 namespace halograph {
 

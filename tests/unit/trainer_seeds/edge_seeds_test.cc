@@ -1,4 +1,4 @@
-#include "trainer/pipeline/edge_seeds.h"
+#include "trainer/seeds/edge_seeds.h"
 
 #include <algorithm>
 #include <cmath>
@@ -13,7 +13,7 @@
 #include "client/local/local_store.h"
 #include "tests/support/chi_square.h"
 #include "tests/support/written_graph.h"
-#include "trainer/pipeline/known_edges.h"
+#include "trainer/seeds/known_edges.h"
 
 namespace halograph {
 namespace {

@@ -1,4 +1,4 @@
-#include "trainer/pipeline/labeled_seeds.h"
+#include "trainer/seeds/labeled_seeds.h"
 
 #include <algorithm>
 #include <cstring>

@@ -11,8 +11,8 @@
 #include "client/graph_store.h"
 #include "common/base/status.h"
 #include "common/graph/partition_book.h"
-#include "trainer/pipeline/seed_source.h"
-#include "trainer/pipeline/seed_split.h"
+#include "trainer/seeds/seed_source.h"
+#include "trainer/seeds/seed_split.h"
 
 namespace halograph {
 

@@ -1,4 +1,4 @@
-#include "trainer/pipeline/whole_parts.h"
+#include "trainer/seeds/whole_parts.h"
 
 #include <algorithm>
 #include <numeric>

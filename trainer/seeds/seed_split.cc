@@ -1,4 +1,4 @@
-#include "trainer/pipeline/seed_split.h"
+#include "trainer/seeds/seed_split.h"
 
 #include <algorithm>
 #include <tuple>

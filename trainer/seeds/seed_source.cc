@@ -1,4 +1,4 @@
-#include "trainer/pipeline/seed_source.h"
+#include "trainer/seeds/seed_source.h"
 
 #include <algorithm>
 #include <cstring>
