@@ -4,12 +4,17 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/base/status.h"
 #include "common/program/options.h"
 
 namespace halograph {
+
+// Where the topology is, if in no folder: with the servers, or fetched from them.
+inline constexpr std::string_view kTopologyServers = "servers";
+inline constexpr std::string_view kTopologyLocal = "local";
 
 struct RemoteOptions {
   std::vector<std::string> servers = {};                        // HOST:PORT in any order

@@ -15,8 +15,11 @@ import sys
 
 from defined_types import defined_types
 
+TESTED = ["common/*", "proto*", "partitioner", "server*", "client*", "trainer*"]
+
 # Folder (or one file) -> what its files may include beside those of the same row. A folder without a row of its own
-# belongs to the row of the nearest folder above it. `common/*` is every row below common.
+# belongs to the row of the nearest folder above it. `common/*` is every row below common. No way through
+# the rows leads back to where it began.
 ROWS = {
     # The floors of common, from the lowest upward. No gRPC, no torch, no METIS.
     "common/base": [],
@@ -46,27 +49,54 @@ ROWS = {
     "server": ["common/*", "proto", "proto/state", "proto/wire", "server/handlers", "server/runtime"],
 
     # The interfaces and what is made of them; only the folders that speak to servers know gRPC.
-    "client": ["common/*", "client/*"],
+    "client": ["common/*"],
     "client/local": ["common/*", "client"],
     "client/own_part": ["common/*", "client", "client/local"],
+    "client/part_alone": ["common/*", "client", "client/local", "client/own_part"],
     "client/cached": ["common/*", "client"],
     "client/remote": ["common/*", "client", "proto", "proto/state", "proto/wire"],
     "client/topology_copy": ["common/*", "client", "client/remote", "proto", "proto/wire"],
+    "client/open": ["common/*", "client", "client/local", "client/own_part", "client/part_alone",
+                    "client/remote", "client/topology_copy"],
     "client/ctl": ["common/*", "client", "client/remote", "proto", "proto/state", "proto/wire"],
 
-    # The pipeline, and what it computes, are built without torch. It sees the two interfaces only.
-    "trainer/blocks": ["common/*"],
-    "trainer/seeds": ["common/*", "client"],
-    "trainer/pipeline": ["common/*", "client", "trainer/blocks", "trainer/seeds"],
+    # From the lowest upward. What a run is told, and what prepares minibatches: without torch.
+    "trainer/options": ["common/*", "client"],
+    "trainer/blocks": ["common/*", "trainer/options"],
+    "trainer/seeds": ["common/*", "client", "trainer/options"],
+    "trainer/pipeline": ["common/*", "client", "trainer/options", "trainer/blocks", "trainer/seeds"],
+    "trainer/output": ["common/*", "trainer/options"],
     "trainer/checkpoint/files": ["common/*"],
-    "trainer": ["common/*", "client", "client/*", "trainer/blocks", "trainer/pipeline", "trainer/seeds",
-                "trainer/checkpoint/files"],
+    "trainer/checkpoint/snapshots": ["common/*", "client", "trainer/checkpoint/files"],
+    # What computes.
+    "trainer/torch": ["common/*"],
+    "trainer/distributed": ["common/*", "trainer/torch"],
+    "trainer/kernels": ["common/*", "trainer/blocks", "trainer/torch"],
+    "trainer/models": ["common/*", "trainer/options", "trainer/blocks", "trainer/pipeline", "trainer/kernels",
+                       "trainer/torch"],
+    "trainer/tasks": ["common/*", "client", "trainer/options", "trainer/seeds", "trainer/pipeline",
+                      "trainer/output", "trainer/distributed", "trainer/torch"],
+    "trainer/embeddings": ["common/*", "client", "trainer/options", "trainer/models", "trainer/distributed",
+                           "trainer/torch"],
+    "trainer/training": ["common/*", "client", "client/open", "trainer/options", "trainer/seeds", "trainer/pipeline",
+                         "trainer/output", "trainer/models", "trainer/tasks", "trainer/embeddings",
+                         "trainer/distributed", "trainer/torch"],
+    "trainer/checkpoint": ["common/*", "client", "trainer/options", "trainer/checkpoint/files",
+                           "trainer/checkpoint/snapshots", "trainer/models", "trainer/tasks", "trainer/training",
+                           "trainer/distributed", "trainer/torch"],
+    "trainer/inference": ["common/*", "client", "trainer/seeds", "trainer/pipeline", "trainer/models",
+                          "trainer/training"],
+    "trainer/averaging": ["common/*", "trainer/training", "trainer/distributed"],
+    # From the command line (the one folder that a program without torch runs) to a run.
+    "trainer/launch": ["common/*", "client", "trainer/options", "trainer/models", "trainer/checkpoint/files"],
+    "trainer/run": ["common/*", "client", "client/open", "client/own_part", "client/part_alone", "trainer/?*"],
+    "trainer": ["common/*", "trainer/launch", "trainer/run"],
 
     # Tests may include all that is under test. What several folders of tests share is in
     # tests/support (or beside the benchmarks).
-    "tests/support": ["*"],
-    "tests/bench": ["*"],
-    "tests": ["*"],
+    "tests/support": [*TESTED],
+    "tests/bench": [*TESTED, "tests/support"],
+    "tests": [*TESTED, "tests/support"],
 }
 MODULES = sorted({row.split("/")[0] for row in ROWS})
 PRODUCT = [module for module in MODULES if module != "tests"]
@@ -178,8 +208,6 @@ def check_includes(tree):
             if row == "tests" and other == "tests" and folder_of(name) != folder_of(path):
                 yield (f"{where}: {name} belongs to another folder of tests; what several share is in "
                        "tests/support")
-            if row == "tests/support" and other.startswith("tests") and other != row:
-                yield f"{where}: tests/support may not include {name}"
 
 
 def folder_of(path):
@@ -198,30 +226,41 @@ def check_libraries(tree):
                     yield f"{path}:{number}: <{name}> may be included in {', '.join(folders)} only"
 
 
-def check_circles(tree):
-    """Headers that include themselves by way of others. Reports one circle a time."""
+def circle_in(edges):
+    """A way through `edges` (name -> the names that it leads to) that ends where it began, or None."""
     done, on_way = set(), []
 
-    def visit(path):
-        """The circle found below `path`, or None."""
-        if path in on_way:
-            return on_way[on_way.index(path):] + [path]
-        if path in done or path not in tree.includes:
+    def visit(name):
+        if name in on_way:
+            return on_way[on_way.index(name):] + [name]
+        if name in done or name not in edges:
             return None
-        on_way.append(path)
-        for _, _, name in tree.includes[path]:
-            circle = visit(name)
+        on_way.append(name)
+        for other in edges[name]:
+            circle = visit(other)
             if circle:
                 return circle
         on_way.pop()
-        done.add(path)
+        done.add(name)
         return None
 
-    for path in tree.includes:
-        circle = visit(path)
-        if circle:
-            yield "a circle of includes: " + " -> ".join(circle)
-            return
+    return next(filter(None, map(visit, edges)), None)
+
+
+def check_circles(tree):
+    """Headers that include themselves by way of others. Reports one circle a time."""
+    circle = circle_in({path: [name for _, _, name in includes]
+                        for path, includes in tree.includes.items()})
+    if circle:
+        yield "a circle of includes: " + " -> ".join(circle)
+
+
+def check_rows(_):
+    """Rows that may include themselves by way of others, with every wildcard as all that it stands for."""
+    circle = circle_in({row: [other for other in ROWS if other != row and may_include(row, other)]
+                        for row in ROWS})
+    if circle:
+        yield "a circle of rows of the map: " + " -> ".join(circle)
 
 
 def check_type_names(tree):
@@ -315,7 +354,7 @@ def check_source(path, lines):
             yield f"{path}: a header begins with a comment that says what it is"
 
 
-CHECKS = [check_top_level, check_includes, check_libraries, check_circles, check_type_names, check_targets,
+CHECKS = [check_top_level, check_rows, check_includes, check_libraries, check_circles, check_type_names, check_targets,
           check_texts]
 
 

@@ -19,10 +19,6 @@
 
 namespace halograph {
 
-// Values of StoreOptions::topology that are no folders.
-inline constexpr std::string_view kTopologyServers = "servers";
-inline constexpr std::string_view kTopologyLocal = "local";
-
 struct StoreOptions {
   // Exactly one of the two: a partition folder, or servers, with what bounds the calls to them.
   // (remote.needs_topology is ignored: it follows from where the topology is.)

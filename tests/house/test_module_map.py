@@ -6,10 +6,13 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 from harness import programs
 
 CHECK = pathlib.Path(__file__).resolve().parents[2] / "cmake/module_map.py"
+sys.path.append(str(CHECK.parent))
+import module_map  # noqa: E402
 HEADER = "// What it is.\n#pragma once\n"
 LIBRARY = "halograph_library({} SOURCES {} DEPS halograph::{})\n"
 
@@ -119,6 +122,15 @@ class ModuleMapTest(unittest.TestCase):
             self.define(f"b{number}.cc", code)
         result = self.check()
         self.assertEqual(0, result.returncode, result.stdout)
+
+    def test_circle_of_rows(self):
+        for rows, circle in (
+                ({"trainer/launch": ["trainer/tasks"], "trainer/tasks": ["trainer/launch"]},
+                 "trainer/tasks -> trainer/launch -> trainer/tasks"),
+                ({"client": ["client/*"]}, "client -> client/local -> client")):
+            with self.subTest(circle), unittest.mock.patch.dict(module_map.ROWS, rows):
+                self.assertEqual([f"a circle of rows of the map: {circle}"], list(module_map.check_rows(None)))
+        self.assertEqual([], list(module_map.check_rows(None)))
 
     def test_include_of_a_file_that_is_not_there(self):
         self.write("common/base/bad.h", HEADER + '#include "status.h"\n')

@@ -5,11 +5,9 @@
 
 #include <cstdint>
 
-namespace halograph {
+#include "trainer/options/row_choices.h"
 
-// In what the rows are kept that enter a layer's product. Sums, parameters and gradients are
-// float32 in any case.
-enum class Precision : uint8_t { kFloat32, kBf16 };
+namespace halograph {
 
 // Row-major values of the caller's.
 struct ConstBf16Rows {

@@ -8,7 +8,7 @@
 #include "trainer/checkpoint/checkpoints.h"
 #include "trainer/checkpoint/progress.h"
 #include "trainer/distributed/wait_together.h"
-#include "trainer/launch/option_marks.h"
+#include "trainer/options/option_marks.h"
 
 namespace halograph {
 namespace {

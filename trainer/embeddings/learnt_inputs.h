@@ -15,8 +15,8 @@
 #include "common/base/status.h"
 #include "common/sampling/minibatch.h"
 #include "trainer/distributed/communicator.h"
-#include "trainer/launch/embedding_options.h"
 #include "trainer/models/model.h"
+#include "trainer/options/embedding_options.h"
 #include "trainer/torch/torch_api.h"
 
 namespace halograph {

@@ -12,8 +12,10 @@
 
 #include "common/sampling/request.h"
 #include "trainer/launch/option_checks.h"
-#include "trainer/launch/option_marks.h"
+#include "trainer/launch/resolve.h"
 #include "trainer/launch/run_config.h"
+#include "trainer/models/registry.h"
+#include "trainer/options/option_marks.h"
 
 namespace halograph {
 namespace {
@@ -111,7 +113,7 @@ Status AddRows(std::span<const char* const> words, OptionTable& rows, TrainOptio
   const auto named = FindModelKind(word ? *word : config->model().value_or(options->model));
   const ModelKind& kind = named.ok() ? **named : ModelKinds().front();
   options->model_options = kind.options();
-  AddTrainRows(rows, options);
+  AddTrainRows(rows, options, RegisteredModels());
   HG_RETURN_IF_ERROR(readable);
   if (named.ok()) {
     HG_RETURN_IF_ERROR(CheckOptionsOfOthers(words, *config, rows, kind));
@@ -177,10 +179,10 @@ void AddTrainOptions(Program& program, TrainOptions* options, Environment enviro
       o.cache_dir = UserCacheDir(environment);
     }
     ApplyFullBatch(rows, o);
-    HG_RETURN_IF_ERROR(o.Validate());
+    HG_RETURN_IF_ERROR(Validate(o));
     HG_RETURN_IF_ERROR(CheckNeighborOptions(rows, o.model));
     HG_RETURN_IF_ERROR(CheckUnused(rows, o));
-    o.Resolve(environment);
+    Resolve(&o, environment);
     return OkStatus();
   });
 }

@@ -6,7 +6,7 @@
 
 #include "common/program/program.h"
 #include "trainer/launch/launch_env.h"
-#include "trainer/launch/options.h"
+#include "trainer/options/train_options.h"
 
 namespace halograph {
 

@@ -15,7 +15,8 @@
 #include "common/program/config_file.h"
 #include "trainer/checkpoint/files/checkpoint_folder.h"
 #include "trainer/launch/command_line.h"
-#include "trainer/launch/option_marks.h"
+#include "trainer/models/registry.h"
+#include "trainer/options/option_marks.h"
 
 namespace halograph {
 namespace {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "common/base/status.h"
-#include "trainer/launch/options.h"
+#include "trainer/options/train_options.h"
 
 namespace halograph {
 

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "trainer/launch/option_marks.h"
+#include "trainer/options/option_marks.h"
 
 namespace halograph {
 namespace {

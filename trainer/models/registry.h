@@ -10,42 +10,12 @@
 
 #include "common/base/status.h"
 #include "common/graph/schema.h"
-#include "common/program/options.h"
+#include "trainer/options/model_options.h"
 #include "trainer/pipeline/batch_maker.h"
 
 namespace halograph {
 
 class Model;  // model.h
-
-// What a model asks of the graph, and how it likes minibatches prepared.
-struct ModelNeeds {
-  bool one_relation = false;  // one node type and one relation; else any graph
-  bool neighbors = true;      // it reads blocks; else no edge is drawn, and none are there
-  bool edge_ids = false;      // in blocks: for features of edges
-  bool weights = false;       // in blocks: --sampling-weights must be given
-  // kSelfAndMean where the first layer has no parameter before its mean: the threads that prepare
-  // then aggregate (ModelInput::self_and_mean).
-  InputRows input_rows = InputRows::kNodes;
-  // What its layers run over (ModelInput::blocks), and what its backward pass sums by source: of
-  // the first layer only where inputs get a gradient, or kAll.
-  BlockForm form = BlockForm::kSampled;
-  BySource by_source = BySource::kNone;
-  // It divides by the in-degrees of sources too (LayerInput::outer). Only beside one_relation.
-  bool source_degrees = false;
-};
-
-// What the user tells one kind of model: each has a struct of its own, with its defaults.
-struct ModelOptions {
-  virtual ~ModelOptions() = default;
-  // Adds a row for every field. Defined in the model's header, which the command line reads without
-  // libtorch. Only the rows of the model that --model names are in the program's
-  // table, so several models may use one name. This must outlive the table.
-  virtual void AddRows(OptionTable& table) = 0;
-  // What no row can say by itself: InvalidArgument naming the options that do not go together.
-  [[nodiscard]] virtual Status Validate() const { return OkStatus(); }
-  // What the model asks for with these options, if not all that its kind asks for.
-  [[nodiscard]] virtual ModelNeeds NeedsOf(const ModelNeeds& kind) const { return kind; }
-};
 
 // What the run tells a model.
 struct ModelShape {

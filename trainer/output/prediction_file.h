@@ -10,16 +10,9 @@
 
 #include "common/base/status.h"
 #include "common/storage/scratch.h"
+#include "trainer/options/task_choices.h"
 
 namespace halograph {
-
-enum class PredictWhat {
-  kClass,          // or, of several labels, 0 or 1 for each
-  kProbabilities,  // of every class or label
-  kLogits,         // what the probabilities are made of
-  kValues,         // of a regression
-  kEmbeddings,     // what the last layer of the model reads of a node itself
-};
 
 // Rows in any order, all of one kind.
 struct Predictions {

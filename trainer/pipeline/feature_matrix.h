@@ -9,14 +9,10 @@
 
 #include "common/storage/dtype.h"
 #include "trainer/blocks/gather_rows.h"
+#include "trainer/options/row_choices.h"
 #include "trainer/pipeline/feature_memory.h"
 
 namespace halograph {
-
-enum class FeatureNormalization {
-  kNone,
-  kRow,  // each row divided by the sum of its absolute values; rows of zeros stay
-};
 
 // A row-major matrix of float32, or of bfloat16 for Precision::kBf16; 64-byte aligned, not
 // initialised, of pooled memory. Movable.

@@ -13,23 +13,9 @@
 #include "common/sampling/minibatch.h"
 #include "trainer/blocks/block_transpose.h"
 #include "trainer/blocks/relational_block.h"
+#include "trainer/options/row_choices.h"
 
 namespace halograph {
-
-// What a kind of model makes of a minibatch's blocks before it runs over them.
-enum class BlockForm : uint8_t {
-  kSampled,        // nothing
-  kSelfLoops,      // WithSelfLoops of each block
-  kByRelation,     // GroupWithinRelations of the blocks into each node type
-  kByDestination,  // GroupByRelation of these
-};
-
-// Which layers' blocks are given by source.
-enum class BySource : uint8_t {
-  kNone,
-  kAboveFirst,  // those of all layers but the model's first, whose inputs are features
-  kAll,
-};
 
 // Members of other forms than the one asked for are empty. Relational forms are of stacked inputs:
 // the sources of all node types below each other, types in the order of the schema.

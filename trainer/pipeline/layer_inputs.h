@@ -14,16 +14,10 @@
 #include "common/base/thread_pool.h"
 #include "common/sampling/minibatch.h"
 #include "trainer/blocks/gather_rows.h"
+#include "trainer/options/row_choices.h"
 #include "trainer/pipeline/feature_matrix.h"
 
 namespace halograph {
-
-// What a prepared minibatch holds of the features.
-enum class InputRows : uint8_t {
-  kNodes,        // the rows of all input nodes
-  kSelfAndMean,  // SelfAndMean of each block of the first layer, and nothing else: about a third of
-                 // the memory, and the aggregation of the first layer is done
-};
 
 // Features of the nodes of one type, wherever they are: a matrix, or each row where it is stored.
 // Borrowed.

@@ -5,7 +5,7 @@
 
 #include "common/base/status.h"
 #include "common/program/stop_signal.h"
-#include "trainer/launch/options.h"
+#include "trainer/options/train_options.h"
 #include "trainer/output/train_log.h"
 #include "trainer/training/session.h"
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "client/part_alone/part_view.h"
+#include "trainer/run/stores.h"
 #include "trainer/tasks/registry.h"
 
 namespace halograph {

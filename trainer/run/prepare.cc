@@ -14,6 +14,7 @@
 #include "trainer/launch/blas.h"
 #include "trainer/models/registry.h"
 #include "trainer/pipeline/batch_schedule.h"
+#include "trainer/run/stores.h"
 #include "trainer/run/unread_parts.h"
 #include "trainer/tasks/registry.h"
 #include "trainer/torch/seeded_draws.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "common/base/status.h"
-#include "trainer/launch/options.h"
+#include "trainer/options/train_options.h"
 #include "trainer/training/session.h"
 
 namespace halograph {

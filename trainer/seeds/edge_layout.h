@@ -9,29 +9,9 @@
 
 #include "common/graph/partition_book.h"
 #include "common/graph/schema.h"
+#include "trainer/options/task_choices.h"
 
 namespace halograph {
-
-enum class NegativeSampling : uint8_t {
-  kUniform,  // nodes of the end's type, each as likely
-  kDegree,   // likely by (number of training edges at a node)^0.75
-  kInBatch,  // nothing is drawn: the ends of other edges of the minibatch
-};
-// Which end of an edge a negative has another node at.
-enum class CorruptedEnds : uint8_t { kTails, kHeads, kBoth };
-
-struct NegativeSpec {
-  NegativeSampling sampling = NegativeSampling::kUniform;
-  CorruptedEnds ends = CorruptedEnds::kTails;
-  // Of an edge, at each end that is corrupted. kInBatch: of the `count` edges behind it in its run,
-  // whose first follows its last; fewer where the run has no more.
-  int64_t count = 1;
-  bool shared = false;  // `count` negatives for all edges of a run together; not of kInBatch
-
-  [[nodiscard]] bool tails() const { return ends != CorruptedEnds::kHeads; }
-  [[nodiscard]] bool heads() const { return ends != CorruptedEnds::kTails; }
-  [[nodiscard]] bool drawn() const { return sampling != NegativeSampling::kInBatch; }
-};
 
 // Rows, one after the other, whose relations join the same two node types. Places are positions in
 // the seeds of a type: those of row `rows.begin` first, the others behind it.

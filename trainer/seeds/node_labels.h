@@ -10,6 +10,7 @@
 #include "client/kv_store.h"
 #include "common/base/status.h"
 #include "common/graph/schema.h"
+#include "trainer/options/task_choices.h"
 #include "trainer/seeds/seed_source.h"
 
 namespace halograph {
@@ -18,11 +19,6 @@ namespace halograph {
 // folder it is -1, or NaN among floats.
 inline constexpr int64_t kUnlabelled = -1;
 
-enum class NodeTaskKind : uint8_t {
-  kClassification,  // one class a node
-  kMultiLabel,      // several labels a node, each 0 or 1
-  kRegression,      // one value a node, or several
-};
 // "classification", "multi-label", "regression": as --task-kind and a task's metadata have it.
 [[nodiscard]] std::string_view ToString(NodeTaskKind kind);
 

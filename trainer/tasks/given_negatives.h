@@ -4,8 +4,8 @@
 #include "client/kv_store.h"
 #include "common/base/status.h"
 #include "common/graph/schema.h"
+#include "trainer/options/link_options.h"
 #include "trainer/seeds/seed_split.h"
-#include "trainer/tasks/link_options.h"
 
 namespace halograph {
 

@@ -9,7 +9,7 @@
 #include <span>
 #include <string_view>
 
-#include "trainer/tasks/link_options.h"
+#include "trainer/options/link_options.h"
 #include "trainer/torch/torch_api.h"
 
 namespace halograph {

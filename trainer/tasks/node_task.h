@@ -15,11 +15,11 @@
 
 #include "client/kv_store.h"
 #include "common/base/status.h"
+#include "trainer/options/task_options.h"
 #include "trainer/seeds/labeled_seeds.h"
 #include "trainer/seeds/seed_split.h"
 #include "trainer/seeds/whole_parts.h"
 #include "trainer/tasks/node_metrics.h"
-#include "trainer/tasks/options.h"
 #include "trainer/tasks/task.h"
 
 namespace halograph {

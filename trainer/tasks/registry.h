@@ -7,8 +7,8 @@
 #include "client/kv_store.h"
 #include "common/base/status.h"
 #include "common/graph/schema.h"
+#include "trainer/options/task_options.h"
 #include "trainer/seeds/seed_split.h"
-#include "trainer/tasks/options.h"
 
 namespace halograph {
 

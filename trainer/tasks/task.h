@@ -24,10 +24,10 @@
 #include "common/sampling/request.h"
 #include "common/storage/json.h"
 #include "trainer/distributed/communicator.h"
+#include "trainer/options/task_options.h"
 #include "trainer/output/prediction_file.h"
 #include "trainer/pipeline/batch_maker.h"
 #include "trainer/seeds/seed_source.h"
-#include "trainer/tasks/options.h"
 #include "trainer/torch/torch_api.h"
 
 namespace halograph {

@@ -12,7 +12,7 @@
 
 #include <cstdint>
 
-#include "trainer/launch/control_options.h"
+#include "trainer/options/control_options.h"
 
 namespace halograph {
 

@@ -5,16 +5,16 @@
 #include <string>
 #include <vector>
 
+#include "client/open/open_stores.h"
 #include "common/base/stopwatch.h"
 #include "common/base/thread_pool.h"
 #include "common/program/stop_signal.h"
 #include "trainer/distributed/communicator.h"
 #include "trainer/embeddings/learnt_inputs.h"
-#include "trainer/launch/options.h"
 #include "trainer/models/model.h"
+#include "trainer/options/train_options.h"
 #include "trainer/pipeline/batch_maker.h"
 #include "trainer/seeds/seed_split.h"
-#include "trainer/stores/stores.h"
 #include "trainer/tasks/task.h"
 
 namespace halograph {

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "common/base/status.h"
-#include "trainer/launch/options.h"
+#include "trainer/options/train_options.h"
 #include "trainer/torch/torch_api.h"
 
 namespace halograph {

@@ -26,6 +26,7 @@
 #include "trainer/inference/exact.h"
 #include "trainer/kernels/aggregate.h"
 #include "trainer/kernels/linear_layer.h"
+#include "trainer/launch/resolve.h"
 #include "trainer/models/sage.h"
 #include "trainer/run/prepare.h"
 
@@ -150,8 +151,8 @@ std::unique_ptr<Session> Open(const Options& options, StopSignal& stop) {
   auto sage = std::make_shared<SageOptions>();
   sage->hidden = options.hidden;
   train.model_options = std::move(sage);
-  train.Resolve();
-  Must(train.Validate());
+  Resolve(&train);
+  Must(Validate(train));
   SetUpComputation();
   SetUpThread(train);
   session->stop = &stop;

@@ -15,6 +15,7 @@
 #include "tests/support/ranks.h"
 #include "tests/support/test_folder.h"
 #include "trainer/averaging/averaged_training.h"
+#include "trainer/launch/resolve.h"
 #include "trainer/run/part_sources.h"
 #include "trainer/run/prepare.h"
 
@@ -37,7 +38,7 @@ class AveragedTrainingTest : public testing::Test {
     options.learning_rate = 0.02;
     options.threads = 1;
     options.part_only = true;
-    options.Resolve();
+    Resolve(&options);
     return options;
   }
 

@@ -20,8 +20,10 @@
 
 #include "tests/support/learnable_graph.h"
 #include "tests/support/ranks.h"
+#include "tests/support/run_stores.h"
 #include "tests/support/test_folder.h"
 #include "trainer/checkpoint/checkpoints.h"
+#include "trainer/launch/resolve.h"
 #include "trainer/models/sage.h"
 #include "trainer/tasks/registry.h"
 
@@ -146,7 +148,7 @@ class CheckpointsTest : public testing::Test {
     options_.checkpoint.every = {.steps = 1, .time = {}};
     options_.checkpoint.folder = (folder_.path() / "checkpoints").string();
     options_.checkpoint.resume = true;
-    options_.Resolve();
+    Resolve(&options_);
     InstallStop();
   }
   void InstallStop() {
@@ -183,7 +185,7 @@ class CheckpointsTest : public testing::Test {
     session->stop = stop_.get();
     session->ranks = std::move(ranks);
     session->sampler.minibatches = options.sample_threads;
-    session->stores = std::move(*OpenStores(StoreOptionsOf(options)));
+    session->stores = std::move(*OpenRunStores(options));
     session->stores.kv = std::make_unique<HookedKVStore>(std::move(session->stores.kv), &hooks_);
     session->task = std::move(
         *OpenTask(*session->stores.kv, options.tasks, "", {options.rank, options.world_size}));

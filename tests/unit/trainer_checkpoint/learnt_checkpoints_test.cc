@@ -10,6 +10,7 @@
 #include <gmock/gmock.h>
 #include <unistd.h>
 
+#include "tests/support/run_stores.h"
 #include "tests/unit/trainer_checkpoint/checkpoints_fixture.h"
 
 namespace halograph {
@@ -51,7 +52,7 @@ class LearntCheckpointsTest : public CheckpointsTest {
     return {names.begin(), names.end()};
   }
   [[nodiscard]] std::vector<std::string> Snapshots() const {
-    const auto stores = OpenStores(StoreOptionsOf(options_));
+    const auto stores = OpenRunStores(options_);
     EXPECT_TRUE(stores.ok()) << stores.status();
     CallContext context;
     const auto kept = stores->kv->ListSnapshots(context);
@@ -140,7 +141,7 @@ TEST_F(LearntCheckpointsTest, ACheckpointWhoseSnapshotIsGoneIsPassedOver) {
   first.control.max_steps = 7;
   Run(first, kNever, &seen);  // leaves one of its end, and one of its beginning
   const auto drop = [&](const std::string& name) {
-    const auto stores = OpenStores(StoreOptionsOf(options_));
+    const auto stores = OpenRunStores(options_);
     CallContext context;
     ASSERT_TRUE(stores->kv->DeleteSnapshot(name, context).ok());
   };

@@ -16,6 +16,7 @@
 #include "tests/support/random_graph.h"
 #include "tests/support/test_folder.h"
 #include "trainer/inference/kept_rows.h"
+#include "trainer/launch/resolve.h"
 #include "trainer/run/prepare.h"
 #include "trainer/training/batch_feed.h"
 
@@ -150,7 +151,7 @@ class ExactTest : public testing::TestWithParam<ExactCase> {
     OptionTable rows;
     options.model_options->AddRows(rows);
     for (const auto& [name, text] : tested.options) ASSERT_TRUE(rows.Set(name, text).ok()) << name;
-    options.Resolve();
+    Resolve(&options);
     session_ = std::make_unique<Session>();
     session_->options = options;
     session_->stop = stop_.get();

@@ -9,6 +9,8 @@
 #include "tests/support/test_folder.h"
 #include "trainer/checkpoint/files/checkpoint_folder.h"
 #include "trainer/launch/command_line.h"
+#include "trainer/launch/resolve.h"
+#include "trainer/models/registry.h"
 
 namespace halograph {
 namespace {
@@ -42,7 +44,7 @@ class TrainedAsTest : public testing::Test {
     run.control.patience = 3;
     run.control.eval_every_steps = 50;
     run.eval_every = 0;
-    run.Resolve();
+    Resolve(&run);
     trained_ = {"gat", "classes", SharedFacts(run)};
     options_.model = "gat";
     options_.model_options = (*FindModelKind("gat"))->options();
@@ -72,7 +74,7 @@ TEST_F(TrainedAsTest, OptionsAreThoseOfTheRunButForItsLengthAndRanks) {
   EXPECT_EQ(options_.control.max_steps, 0);
   EXPECT_EQ(options_.control.patience, 0);
   options_.graph = "parts";
-  EXPECT_TRUE(options_.Validate().ok()) << options_.Validate();
+  EXPECT_TRUE(Validate(options_).ok()) << Validate(options_);
   EXPECT_FALSE(rows_.given("layers"));
   EXPECT_TRUE(CheckTrainedAs(trained_, rows_, options_).ok());
 }
@@ -142,7 +144,7 @@ class InferCommandTest : public ReadTrainedAsTest {
   void SetUp() override {
     TrainOptions run;
     run.fanouts = {7, 6};
-    run.Resolve();
+    Resolve(&run);
     Write(3, "sage", SharedFacts(run));
   }
   // The exit code of infer, or of another command, with these words beside the checkpoint.

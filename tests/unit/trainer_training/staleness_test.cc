@@ -12,7 +12,9 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/learnable_graph.h"
+#include "tests/support/run_stores.h"
 #include "tests/support/test_folder.h"
+#include "trainer/launch/resolve.h"
 #include "trainer/models/sage.h"
 #include "trainer/tasks/registry.h"
 #include "trainer/training/training_loop.h"
@@ -94,7 +96,7 @@ class StalenessTest : public testing::TestWithParam<int64_t> {
     auto sage = std::make_shared<SageOptions>();
     sage->hidden = 16;
     options.model_options = std::move(sage);
-    options.Resolve();
+    Resolve(&options);
     stop_ = std::move(*StopSignal::Install());
     session_.options = options;
     session_.stop = stop_.get();
@@ -106,7 +108,7 @@ class StalenessTest : public testing::TestWithParam<int64_t> {
     const TrainOptions& options = session_.options;
     session_.ranks = std::move(*Communicator::Join({}));
     session_.sampler.minibatches = options.sample_threads;
-    session_.stores = std::move(*OpenStores(StoreOptionsOf(options)));
+    session_.stores = std::move(*OpenRunStores(options));
     auto kv = std::make_unique<RememberingKVStore>(std::move(session_.stores.kv));
     kv_ = kv.get();
     session_.stores.kv = std::move(kv);

@@ -15,7 +15,9 @@
 
 #include "tests/support/learnable_graph.h"
 #include "tests/support/ranks.h"
+#include "tests/support/run_stores.h"
 #include "tests/support/test_folder.h"
+#include "trainer/launch/resolve.h"
 #include "trainer/models/sage.h"
 #include "trainer/tasks/registry.h"
 #include "trainer/training/batch_feed.h"
@@ -39,7 +41,7 @@ class TrainingLoopTest : public testing::Test {
     options_.learning_rate = 0.01;
     options_.sample_threads = 2;
     SetSage(0.5);
-    options_.Resolve();
+    Resolve(&options_);
     auto stop = StopSignal::Install();
     ASSERT_TRUE(stop.ok()) << stop.status();
     stop_ = std::move(*stop);
@@ -67,7 +69,7 @@ class TrainingLoopTest : public testing::Test {
     session->stop = stop_.get();
     session->ranks = std::move(ranks);
     session->sampler.minibatches = options.sample_threads;
-    session->stores = std::move(*OpenStores(StoreOptionsOf(options)));
+    session->stores = std::move(*OpenRunStores(options));
     session->task = std::move(*OpenTask(*session->stores.kv, options.tasks, ""));
     const Schema& schema = session->stores.graph->info().schema;
     BatchRecipe recipe;

@@ -1,9 +1,9 @@
-#include "trainer/launch/averaging_options.h"
+#include "trainer/options/averaging_options.h"
 
 #include <charconv>
 #include <string_view>
 
-#include "trainer/launch/option_marks.h"
+#include "trainer/options/option_marks.h"
 
 namespace halograph {
 namespace {

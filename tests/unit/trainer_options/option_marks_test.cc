@@ -1,4 +1,4 @@
-#include "trainer/launch/option_marks.h"
+#include "trainer/options/option_marks.h"
 
 #include <string>
 #include <vector>
@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "trainer/launch/options.h"
+#include "trainer/options/train_options.h"
 
 namespace halograph {
 namespace {

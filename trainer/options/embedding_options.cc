@@ -1,10 +1,10 @@
-#include "trainer/launch/embedding_options.h"
+#include "trainer/options/embedding_options.h"
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 
-#include "trainer/launch/option_marks.h"
+#include "trainer/options/option_marks.h"
 
 namespace halograph {
 namespace {

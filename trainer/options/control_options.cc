@@ -1,6 +1,6 @@
-#include "trainer/launch/control_options.h"
+#include "trainer/options/control_options.h"
 
-#include "trainer/launch/option_marks.h"
+#include "trainer/options/option_marks.h"
 
 namespace halograph {
 namespace {

@@ -1,4 +1,4 @@
-#include "trainer/stores/stores.h"
+#include "trainer/run/stores.h"
 
 #include <limits>
 #include <utility>

@@ -1,4 +1,6 @@
 // All that a training run is told. Plain values with their defaults; AddTrainRows has the rest.
+// trainer/launch reads them from the command line, fills in what follows from others, and checks
+// which go together.
 #pragma once
 
 #include <cstdint>
@@ -7,22 +9,20 @@
 #include <string_view>
 #include <vector>
 
-#include "client/open/open_stores.h"
 #include "client/remote_options.h"
 #include "common/base/status.h"
 #include "common/graph/partition.h"
 #include "common/program/options.h"
 #include "common/state/options/state_folder_options.h"
 #include "common/storage/json.h"
-#include "trainer/launch/checkpoint_options.h"
-#include "trainer/launch/control_options.h"
-#include "trainer/launch/embedding_options.h"
-#include "trainer/launch/fanouts.h"
-#include "trainer/launch/launch_env.h"
-#include "trainer/models/registry.h"
-#include "trainer/output/prediction_file.h"
-#include "trainer/pipeline/feature_matrix.h"
-#include "trainer/tasks/options.h"
+#include "trainer/options/checkpoint_options.h"
+#include "trainer/options/control_options.h"
+#include "trainer/options/embedding_options.h"
+#include "trainer/options/fanouts.h"
+#include "trainer/options/model_options.h"
+#include "trainer/options/option_marks.h"
+#include "trainer/options/task_choices.h"
+#include "trainer/options/task_options.h"
 
 namespace halograph {
 
@@ -124,13 +124,6 @@ struct TrainOptions {
   [[nodiscard]] int all_ranks() const { return world_size * ranks_here(); }
   // Topology mapped here, features behind servers.
   [[nodiscard]] bool hybrid() const { return !topology.empty() && topology != kTopologyServers; }
-
-  // Fills in what follows from others: topology, model_options, eval_fanouts, eval_batch_size,
-  // threads, sampler_memory. What the ranks of this machine share is divided by their number, as
-  // the environment says and logical_ranks. Requires a valid model.
-  void Resolve(const Environment& environment = ProcessEnvironment());
-  // InvalidArgument naming the option, the value found and what is allowed.
-  [[nodiscard]] Status Validate() const;
 };
 
 // For whoever names no number of epochs: those that make kDefaultSteps steps, between the two
@@ -144,9 +137,15 @@ inline constexpr int64_t kMostEpochs = 50;
 // ranks, each in a process of its own. Requires index < options.ranks_here().
 [[nodiscard]] TrainOptions OptionsOfRank(const TrainOptions& options, int index);
 
+// What --model takes, and says of it in --help: as the registry of models has it.
+struct ModelWords {
+  std::vector<std::string> names = {};  // none: any word
+  std::string help = {};
+};
+
 // A row for each of them, model_options included if set: name, range, help, and whether all ranks
 // must agree.
-void AddTrainRows(OptionTable& rows, TrainOptions* options);
+void AddTrainRows(OptionTable& rows, TrainOptions* options, const ModelWords& models = {});
 
 // Every option by name, and the mode, for the log. Keys snake_case, durations in seconds.
 [[nodiscard]] Json ToJson(const TrainOptions& options);

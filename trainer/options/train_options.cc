@@ -1,12 +1,10 @@
-#include "trainer/launch/options.h"
+#include "trainer/options/train_options.h"
 
 #include <algorithm>
 #include <thread>
 
-#include "common/sampling/sampler_plan.h"
-#include "trainer/launch/averaging_options.h"
-#include "trainer/launch/option_checks.h"
-#include "trainer/launch/option_marks.h"
+#include "trainer/options/averaging_options.h"
+#include "trainer/options/option_marks.h"
 
 namespace halograph {
 namespace {
@@ -100,15 +98,9 @@ void AddRankRows(OptionTable& rows, TrainOptions* o) {
   AddServerTimeoutRow(rows, &o->remote);
 }
 
-void AddModelRows(OptionTable& rows, TrainOptions* o) {
+void AddModelRows(OptionTable& rows, TrainOptions* o, const ModelWords& models) {
   rows.Group("Model");
-  std::vector<std::string> names;
-  std::string kinds;
-  for (const ModelKind& kind : ModelKinds()) {
-    names.emplace_back(kind.name);
-    kinds += fmt::format("{}{}: {}", kinds.empty() ? "" : "; ", kind.name, kind.help);
-  }
-  rows.Add("model", &o->model, kinds).OneOf(std::move(names)).AllRanks().Mark(kNotInherited);
+  rows.Add("model", &o->model, models.help).OneOf(models.names).AllRanks().Mark(kNotInherited);
   rows.Add("layers", &o->layers, "number of layers")
       .Range(1, 16)
       .AllRanks()
@@ -263,11 +255,11 @@ void AddOutputRows(OptionTable& rows, TrainOptions* o) {
 
 }  // namespace
 
-void AddTrainRows(OptionTable& rows, TrainOptions* o) {
+void AddTrainRows(OptionTable& rows, TrainOptions* o, const ModelWords& models) {
   AddGraphRows(rows, o);
   AddRankRows(rows, o);
   AddTaskRows(rows, o);
-  AddModelRows(rows, o);
+  AddModelRows(rows, o, models);
   AddEmbeddingRows(rows, &o->embeddings);
   AddStateRows(rows, &o->state, "a run without servers (--graph)");
   rows.Find("state-fall-back")->Mark(kNotRepeated | kOfTraining);
@@ -284,19 +276,6 @@ int64_t DefaultEpochs(int64_t steps) {
   return std::clamp(epochs, kLeastEpochs, kMostEpochs);
 }
 
-void TrainOptions::Resolve(const Environment& environment) {
-  if (topology.empty() && !remote.servers.empty()) topology = kTopologyServers;
-  if (model_options == nullptr) model_options = (*FindModelKind(model))->options();
-  if (AllEvalFanouts().empty()) {
-    eval_fanouts = fanouts;
-    eval_relation_fanouts = relation_fanouts;
-  }
-  if (eval_batch_size == 0) eval_batch_size = batch_size;
-  const int on_machine = RanksOnThisMachine(environment) * ranks_here();
-  if (sampler_memory == 0) sampler_memory = DefaultSamplerMemory() / on_machine;
-  if (threads == 0) threads = std::max(1, AvailableCores() / on_machine);
-}
-
 TrainOptions OptionsOfRank(const TrainOptions& options, int index) {
   TrainOptions own = options;
   own.rank = options.rank * options.ranks_here() + index;
@@ -305,15 +284,6 @@ TrainOptions OptionsOfRank(const TrainOptions& options, int index) {
   // What all ranks map, one of them checks: nobody computes before all have met.
   if (index > 0 && !options.graph.empty() && !options.part_only) own.verify = VerifyLevel::kHeaders;
   return own;
-}
-
-Status TrainOptions::Validate() const {
-  TrainOptions copy = *this;
-  OptionTable rows;
-  AddTrainRows(rows, &copy);
-  HG_RETURN_IF_ERROR(rows.Validate());
-  if (model_options != nullptr) HG_RETURN_IF_ERROR(model_options->Validate());
-  return CheckTogether(*this);
 }
 
 Json SharedFacts(const TrainOptions& options) {

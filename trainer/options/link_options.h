@@ -7,7 +7,7 @@
 
 #include "common/base/status.h"
 #include "common/program/options.h"
-#include "trainer/seeds/edge_layout.h"
+#include "trainer/options/task_choices.h"
 
 namespace halograph {
 

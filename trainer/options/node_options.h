@@ -15,8 +15,8 @@
 
 #include "common/base/status.h"
 #include "common/program/options.h"
-#include "trainer/launch/option_marks.h"
-#include "trainer/seeds/node_labels.h"
+#include "trainer/options/option_marks.h"
+#include "trainer/options/task_choices.h"
 
 namespace halograph {
 

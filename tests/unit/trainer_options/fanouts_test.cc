@@ -1,4 +1,4 @@
-#include "trainer/launch/fanouts.h"
+#include "trainer/options/fanouts.h"
 
 #include <map>
 #include <string>
@@ -6,8 +6,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include "trainer/launch/options.h"
 
 namespace halograph {
 namespace {
@@ -116,23 +114,6 @@ TEST(FanoutsTest, WhatCannotBeMeantIsRefused) {
   for (const auto& [text, message] : refusals) {
     EXPECT_THAT(Message(Refused(text)), HasSubstr(message)) << text;
   }
-}
-
-TEST(FanoutsTest, OfEvaluationAreThoseOfTrainingUnlessTheyAreGiven) {
-  TrainOptions options;
-  options.fanouts = {};
-  options.relation_fanouts = {{"*", {3, 2}}};
-  options.Resolve();
-  EXPECT_EQ(options.AllEvalFanouts(), options.AllFanouts());
-  TrainOptions given;
-  given.eval_relation_fanouts = {{"*", {3, 2}}};
-  given.Resolve();
-  EXPECT_TRUE(given.eval_fanouts.empty());
-  given.layers = 3;
-  given.graph = "g";
-  EXPECT_THAT(Message(given.Validate()), HasSubstr("--fanouts is 15,10: 2 fanouts"));
-  given.fanouts = {1, 2, 3};
-  EXPECT_THAT(Message(given.Validate()), HasSubstr("--eval-fanouts is *=3:2: 2 fanouts"));
 }
 
 }  // namespace

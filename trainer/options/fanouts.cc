@@ -1,4 +1,4 @@
-#include "trainer/launch/fanouts.h"
+#include "trainer/options/fanouts.h"
 
 #include <algorithm>
 #include <charconv>

@@ -1,11 +1,11 @@
-#include "trainer/launch/checkpoint_options.h"
+#include "trainer/options/checkpoint_options.h"
 
 #include <algorithm>
 #include <charconv>
 #include <string_view>
 
 #include "common/base/units.h"
-#include "trainer/launch/option_marks.h"
+#include "trainer/options/option_marks.h"
 
 namespace halograph {
 namespace {

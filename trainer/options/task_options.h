@@ -2,8 +2,8 @@
 // libtorch.
 #pragma once
 
-#include "trainer/tasks/link_options.h"
-#include "trainer/tasks/node_options.h"
+#include "trainer/options/link_options.h"
+#include "trainer/options/node_options.h"
 
 namespace halograph {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "client/open/open_stores.h"
-#include "trainer/launch/options.h"
+#include "trainer/options/train_options.h"
 
 namespace halograph {
 

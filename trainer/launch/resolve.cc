@@ -1,0 +1,44 @@
+#include "trainer/launch/resolve.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "common/sampling/sampler_plan.h"
+#include "trainer/launch/option_checks.h"
+#include "trainer/models/registry.h"
+
+namespace halograph {
+
+ModelWords RegisteredModels() {
+  ModelWords words;
+  for (const ModelKind& kind : ModelKinds()) {
+    words.names.emplace_back(kind.name);
+    words.help += fmt::format("{}{}: {}", words.help.empty() ? "" : "; ", kind.name, kind.help);
+  }
+  return words;
+}
+
+void Resolve(TrainOptions* o, const Environment& environment) {
+  if (o->topology.empty() && !o->remote.servers.empty()) o->topology = kTopologyServers;
+  if (o->model_options == nullptr) o->model_options = (*FindModelKind(o->model))->options();
+  if (o->AllEvalFanouts().empty()) {
+    o->eval_fanouts = o->fanouts;
+    o->eval_relation_fanouts = o->relation_fanouts;
+  }
+  if (o->eval_batch_size == 0) o->eval_batch_size = o->batch_size;
+  const int on_machine = RanksOnThisMachine(environment) * o->ranks_here();
+  if (o->sampler_memory == 0) o->sampler_memory = DefaultSamplerMemory() / on_machine;
+  if (o->threads == 0) o->threads = std::max(1, AvailableCores() / on_machine);
+}
+
+Status Validate(const TrainOptions& options) {
+  TrainOptions copy = options;
+  OptionTable rows;
+  AddTrainRows(rows, &copy, RegisteredModels());
+  HG_RETURN_IF_ERROR(rows.Validate());
+  if (options.model_options != nullptr) HG_RETURN_IF_ERROR(options.model_options->Validate());
+  return CheckTogether(options);
+}
+
+}  // namespace halograph
