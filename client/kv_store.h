@@ -33,17 +33,6 @@ struct RowRequest {
   std::span<const int64_t> after = {};
 };
 
-// Rows to push to one mutable tensor. Borrowed.
-struct RowPush {
-  TensorRef tensor;
-  PushKind kind = PushKind::kGradient;
-  // Of synchronous training: every rank pushes once a step and tensor, maybe no rows.
-  std::optional<SyncStep> step = {};
-  std::span<const int64_t> ids = {};  // global, any order, repeats allowed
-  DType dtype = DType::kFloat32;      // of rows
-  std::span<const std::byte> rows = {};
-};
-
 // A mutable tensor, over all partitions.
 struct MutableTensorState {
   MutableTensorSpec spec;

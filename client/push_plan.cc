@@ -16,11 +16,10 @@ constexpr size_t kBucketsOfAMessage = 8;  // so that messages are nearly full
 }  // namespace
 
 Status CheckPush(const MutableTensor& tensor, const RowPush& push) {
-  HG_RETURN_IF_ERROR(
-      CheckPushedRows(tensor.spec, push.kind, push.dtype, push.ids.size(), push.rows.size()));
+  HG_RETURN_IF_ERROR(CheckPushedRows(tensor.spec, push));
   HG_RETURN_IF_ERROR(CheckIdRange(push.ids, tensor.resolved.rows, push.tensor.ToString()));
   if (push.kind == PushKind::kImage) return OkStatus();
-  return CheckPushedValues(tensor.spec, push.ids, push.dtype, push.rows);
+  return CheckPushedValues(tensor.spec, push);
 }
 
 Status PushPlan::Make(const MutableTensor& tensor, const RowPush& push,

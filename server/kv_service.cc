@@ -161,10 +161,9 @@ Status KvServiceImpl::DoPull(grpc::ByteBuffer* bytes, CallScope& scope,
 
 Status KvServiceImpl::DoPush(grpc::ByteBuffer* bytes, CallScope& scope,
                              grpc::ByteBuffer* reply) const {
-  HG_ASSIGN_OR_RETURN(wire::PushRequest parsed, ParsePushRequest(*bytes));
+  HG_ASSIGN_OR_RETURN(auto request, ParsePushRequest(*bytes));
   bytes->Clear();  // it was copied
-  const auto request = std::make_shared<const wire::PushRequest>(std::move(parsed));
-  HG_ASSIGN_OR_RETURN(const PushReceipt receipt, push_.Push(*request, scope.limits, request));
+  HG_ASSIGN_OR_RETURN(const PushReceipt receipt, push_.Push(std::move(request), scope.limits));
   *reply = WritePushReply(receipt);
   WakeWaiting();
   return OkStatus();

@@ -28,19 +28,14 @@ StatusOr<int64_t> PushMessageLocally(const PartStates& states, PushClients* clie
                                      const RowPush& push, const PushMessage& message,
                                      std::span<const std::byte> rows, const WorkLimits& limits) {
   HG_ASSIGN_OR_RETURN(const PushClients::Numbers numbers, clients->Take(message.part, 1, limits));
-  PushRequest request{.tensor = push.tensor,
-                      .kind = push.kind,
-                      .client = numbers.client,
-                      .sequence = numbers.first,
-                      .step = push.step,
-                      .ids = message.ids,
-                      .dtype = push.dtype,
-                      .rows = rows};
-  if (request.step.has_value()) {
-    request.step->chunk = message.chunk;
-    request.step->chunks = message.chunks;
+  StatePush of_part{.push = push, .id = {numbers.client, numbers.first}};
+  of_part.push.ids = message.ids;
+  of_part.push.rows = rows;
+  if (of_part.push.step.has_value()) {
+    of_part.push.step->chunk = message.chunk;
+    of_part.push.step->chunks = message.chunks;
   }
-  const auto receipt = states.Find(message.part)->Push(request, limits);
+  const auto receipt = states.Find(message.part)->Push(of_part, limits);
   if (!receipt.ok()) {
     clients->GiveUp(numbers);
     return receipt.status();

@@ -15,43 +15,44 @@ std::string NameOf(DType dtype) {
 
 }  // namespace
 
-Status CheckPushedRows(const MutableTensorSpec& spec, PushKind kind, DType dtype, size_t ids,
-                       size_t bytes) {
-  const std::string name = spec.ref.ToString();
+Status CheckPushedRows(const MutableTensorSpec& spec, const RowPush& push) {
+  const DType dtype = push.dtype;
   if (dtype != DType::kFloat32 && dtype != DType::kFloat16 && dtype != DType::kBFloat16) {
-    return InvalidArgument("{}: rows of {}: float32, float16 and bfloat16 can be pushed", name,
-                           NameOf(dtype));
+    return InvalidArgument("{}: rows of {}: float32, float16 and bfloat16 can be pushed",
+                           spec.ref.ToString(), NameOf(dtype));
   }
-  const bool image = kind == PushKind::kImage;
+  const bool image = push.kind == PushKind::kImage;
   if (image && dtype != spec.dtype) {
-    return InvalidArgument("{}: images of {} rows; the tensor's are {}", name, DTypeName(dtype),
-                           DTypeName(spec.dtype));
+    return InvalidArgument("{}: images of {} rows; the tensor's are {}", spec.ref.ToString(),
+                           DTypeName(dtype), DTypeName(spec.dtype));
   }
-  const size_t row_bytes = PushedRowBytes(spec, kind, dtype);
+  const size_t row_bytes = PushedRowBytes(spec, push.kind, dtype);
   // Divided, not multiplied: a product of two values from outside could overflow.
-  if (bytes % row_bytes != 0 || bytes / row_bytes != ids) {
-    return InvalidArgument("{}: {} bytes of rows for {} ids: {} row of {} {} has {} bytes", name,
-                           bytes, ids, image ? "an image of a" : "a", spec.dim, DTypeName(dtype),
-                           row_bytes);
+  if (push.rows.size() % row_bytes != 0 || push.rows.size() / row_bytes != push.ids.size()) {
+    return InvalidArgument("{}: {} bytes of rows for {} ids: {} row of {} {} has {} bytes",
+                           spec.ref.ToString(), push.rows.size(), push.ids.size(),
+                           image ? "an image of a" : "a", spec.dim, DTypeName(dtype), row_bytes);
   }
-  if (kind == PushKind::kGradient && spec.optimizer.kind == RowOptimizer::Kind::kNone) {
+  if (push.kind == PushKind::kGradient && spec.optimizer.kind == RowOptimizer::Kind::kNone) {
     return InvalidArgument("{} has no optimizer: it takes values to add or to assign, no gradients",
-                           name);
+                           spec.ref.ToString());
   }
   return OkStatus();
 }
 
-Status CheckPushedValues(const MutableTensorSpec& spec, std::span<const int64_t> ids, DType dtype,
-                         std::span<const std::byte> values) {
-  const auto found = FindNotFinite(dtype, values);
-  if (!found.has_value()) return OkStatus();
+Status CheckPushedValues(const MutableTensorSpec& spec, const RowPush& push) {
+  const auto found = FindNotFinite(push.dtype, push.rows);
+  return found.has_value() ? NotFiniteAt(spec, push, *found) : OkStatus();
+}
+
+Status NotFiniteAt(const MutableTensorSpec& spec, const RowPush& push, size_t element) {
   const auto columns = static_cast<size_t>(spec.dim);
-  const size_t position = *found / columns;
+  const size_t position = element / columns;
   return InvalidArgument(
       "{}: the values pushed for id {}, at position {}, are not all finite: {} in column {}; "
       "nothing was applied",
-      spec.ref.ToString(), ids[position], position,
-      ToFloat(dtype, values.data() + *found * DTypeSize(dtype)), *found % columns);
+      spec.ref.ToString(), push.ids[position], position,
+      ToFloat(push.dtype, push.rows.data() + element * DTypeSize(push.dtype)), element % columns);
 }
 
 }  // namespace halograph

@@ -3,24 +3,24 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
-#include <span>
 
-#include "common/state/state_store.h"
+#include "common/base/status.h"
+#include "common/state/row_push.h"
 
 namespace halograph {
 
-// `ids`: how many rows there must be; `bytes`: of all rows. `dtype` may be any number.
 // InvalidArgument naming the tensor, what was found and what fits:
-//   a dtype that cannot be pushed; an image in another dtype than the tensor's
-//   bytes that are not PushedRowBytes for each id
+//   a dtype that cannot be pushed, or that there is none of; an image in another dtype than the
+//   tensor's
+//   rows that are not PushedRowBytes for each id
 //   a gradient to a tensor without an optimizer
-[[nodiscard]] Status CheckPushedRows(const MutableTensorSpec& spec, PushKind kind, DType dtype,
-                                     size_t ids, size_t bytes);
+[[nodiscard]] Status CheckPushedRows(const MutableTensorSpec& spec, const RowPush& push);
 
-// Requires what CheckPushedRows checks, and no images: these may hold any bits. InvalidArgument
-// naming id, position, column and value of the first that is NaN or infinite.
-[[nodiscard]] Status CheckPushedValues(const MutableTensorSpec& spec, std::span<const int64_t> ids,
-                                       DType dtype, std::span<const std::byte> values);
+// Requires what CheckPushedRows checks, and no images: these may hold any bits. NotFiniteAt of the
+// first value that is NaN or infinite.
+[[nodiscard]] Status CheckPushedValues(const MutableTensorSpec& spec, const RowPush& push);
+// InvalidArgument naming id, position, column and value of an element of the rows.
+[[nodiscard]] Status NotFiniteAt(const MutableTensorSpec& spec, const RowPush& push,
+                                 size_t element);
 
 }  // namespace halograph

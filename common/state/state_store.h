@@ -26,7 +26,7 @@
 #include "common/graph/row_source.h"
 #include "common/state/env.h"
 #include "common/state/mutable_tensor.h"
-#include "common/state/row_layout.h"
+#include "common/state/row_push.h"
 
 namespace halograph {
 
@@ -85,65 +85,15 @@ struct StateGraph {
   std::function<StatusOr<std::span<const int64_t>>(bool edge, int type)> original_ids;
 };
 
-enum class PushKind : uint8_t {
-  kGradient,  // the tensor's optimizer applies it
-  kAdd,       // row += value
-  kAssign,    // row = value; of duplicates the last position counts
-  // Row and optimizer state = an image of ReadSnapshot, bit by bit, finite or not; of duplicates
-  // the last position counts. The push's dtype is the tensor's.
-  kImage,
-};
-
-// Of one row of a push to a tensor of this spec.
-[[nodiscard]] inline size_t PushedRowBytes(const MutableTensorSpec& spec, PushKind kind,
-                                           DType dtype) {
-  return kind == PushKind::kImage ? RowLayout::Of(spec).image_bytes() : RowBytes(dtype, spec.dim);
-}
-
-// A push of synchronous training: step s is applied when the pushes of all ranks are there, sums in
-// (rank, position) order, each row updated once. A rank pushes a tensor once a step, and awaits the
-// answer to its first push of a run before it sends the next one.
-//
-// A run is one start of the trainer: all ranks send the same number, drawn by chance. Within a run
-// the steps of a tensor follow one another by 1, and the world size stays. The first push of
-// another run to a tensor begins that run there: pushes of the run before whose step is not
-// complete are given up for good, and the run before is refused from then on. Its first step may be
-// any that is larger than the last one applied; steps go back by RestoreSnapshot only.
-struct SyncStep {
-  int64_t step = 0;
-  int32_t rank = 0;
-  int32_t world_size = 1;
-  uint64_t run = 0;
-  // A rank's push that is too large for one message comes as `chunks` pushes, each with a sequence
-  // number of its own: the step is complete when all chunks of all ranks are there, and its lists
-  // are summed in (rank, chunk) order, as if each rank had sent one.
-  int32_t chunk = 0;
-  int32_t chunks = 1;
-  bool operator==(const SyncStep&) const = default;
-};
-
-// Borrows ids and rows.
-struct PushRequest {
-  TensorRef tensor;
-  PushKind kind = PushKind::kGradient;
-  // Who pushes: an id that the client drew by chance, and its own count of pushes to this store
-  // from 1 upward. It sends number s when all up to s - kPushWindow have been answered for good. A
-  // push that was applied already is acknowledged again, and changes nothing. A push that was
-  // refused has not used its number: the next push may have it, as long as it is above the newest
-  // number less kPushWindow, or nobody.
-  uint64_t client = 0;
-  uint64_t sequence = 0;
-  std::optional<SyncStep> step = {};  // null: asynchronous, applied in the order of the log
-  std::span<const int64_t> ids =
-      {};                         // global, owned by the partition; repeats allowed; may be empty
-  DType dtype = DType::kFloat32;  // of rows: kFloat32, kFloat16 or kBFloat16
-  std::span<const std::byte> rows = {};  // ids.size() rows of PushedRowBytes
+// A push, who pushes it, and how long its memory is there.
+struct StatePush {
+  RowPush push;  // ids that the partition owns
+  PushId id;
   // Owns what ids and rows point to: held on to for as long as the store reads it. Null: the caller
-  // owns it, until Push returns. Where `rows` begins on a boundary of 4096 bytes (AlignedBytes) it
-  // is written from there at SyncLevel::kAlways, else it is copied.
+  // owns it, until Push returns. Where the rows begin on a boundary of 4096 bytes (AlignedBytes)
+  // they are written from there at SyncLevel::kAlways, else they are copied.
   std::shared_ptr<const void> kept = nullptr;
 };
-inline constexpr int kPushWindow = 64;
 
 struct PushReceipt {
   // Pulls that ask for at least this LSN see the push, and in synchronous mode its whole step.
@@ -243,8 +193,8 @@ class StateStore {
   //   DeadlineExceeded, Cancelled  by `limits`: what the push waited for. From its LSN on the
   //                       message names that: the push is applied yet, by others, and is
   //                       acknowledged when it is repeated
-  // With limits, ids and rows are copied unless request.kept holds them.
-  [[nodiscard]] virtual StatusOr<PushReceipt> Push(const PushRequest& request,
+  // With limits, ids and rows are copied unless push.kept holds them.
+  [[nodiscard]] virtual StatusOr<PushReceipt> Push(const StatePush& push,
                                                    const WorkLimits& limits) = 0;
 
   // Waits until all pushes of the tensor up to `min_lsn` are applied (0: does not wait), at most

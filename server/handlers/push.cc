@@ -1,75 +1,58 @@
 #include "server/handlers/push.h"
 
+#include <memory>
 #include <utility>
-
-#include "common/state/push_checks.h"
 
 namespace halograph::server {
 namespace {
 
-constexpr int32_t kMostRanks = 1 << 20;
-constexpr int32_t kMostChunks = 1 << 20;
-
-StatusOr<SyncStep> ToSyncStep(const wire::PushStep& wire, const std::string& tensor) {
-  const SyncStep step{.step = wire.step,
-                      .rank = wire.rank,
-                      .world_size = wire.world_size,
-                      .run = wire.run,
-                      .chunk = wire.chunk,
-                      .chunks = wire.chunks == 0 ? 1 : wire.chunks};
-  if (step.world_size < 1 || step.world_size > kMostRanks || step.rank < 0 ||
-      step.rank >= step.world_size) {
-    return InvalidArgument("{}: rank {} of {}: ranks count from 0, and there are 1 to {}", tensor,
-                           step.rank, step.world_size, kMostRanks);
-  }
-  if (step.chunks < 1 || step.chunks > kMostChunks || step.chunk < 0 || step.chunk >= step.chunks) {
-    return InvalidArgument("{}: chunk {} of {}: chunks count from 0, and there are 1 to {}", tensor,
-                           step.chunk, step.chunks, kMostChunks);
-  }
-  if (step.step < 0) return InvalidArgument("{}: step {} is below 0", tensor, step.step);
-  return step;
-}
-
-}  // namespace
-
-StatusOr<PushReceipt> PushHandler::Push(const wire::PushRequest& request, const WorkLimits& limits,
-                                        std::shared_ptr<const void> kept) const {
-  const wire::PushHeader& header = request.header;
-  PushRequest push{.tensor = {header.edge, header.type, header.name},
-                   .kind = static_cast<PushKind>(header.kind),
-                   .client = header.client,
-                   .sequence = header.sequence,
-                   .ids = request.ids,
-                   .dtype = static_cast<DType>(header.dtype),
-                   .rows = request.rows.span(),
-                   .kept = std::move(kept)};
-  const std::string name = push.tensor.ToString();
-  if (states_ == nullptr) return NoStateFolder(name);
-  StateStore* const store = states_->Find(header.part);
-  if (store == nullptr) {
-    return OutOfRange("{}: part {} is not served here; this server serves {}: ask the owner", name,
-                      header.part, graph_->parts_text());
+// What a request says. Holds on to it.
+StatusOr<StatePush> ToStatePush(wire::PushRequest owned) {
+  const auto request = std::make_shared<const wire::PushRequest>(std::move(owned));
+  const wire::PushHeader& header = request->header;
+  StatePush of_store{.push = {.tensor = {header.edge, header.type, header.name},
+                              .kind = static_cast<PushKind>(header.kind),
+                              .ids = request->ids,
+                              .dtype = static_cast<DType>(header.dtype),
+                              .rows = request->rows.span()},
+                     .id = {header.client, header.sequence},
+                     .kept = request};
+  if (header.step.has_value()) {
+    const wire::PushStep& step = *header.step;
+    of_store.push.step = SyncStep{.step = step.step,
+                                  .rank = step.rank,
+                                  .world_size = step.world_size,
+                                  .run = step.run,
+                                  .chunk = step.chunk,
+                                  .chunks = step.chunks == 0 ? 1 : step.chunks};
   }
   if (header.client == 0 || header.sequence == 0) {
     return InvalidArgument(
         "{}: client {}, sequence {}: a client draws its id by chance, not 0, and counts its pushes "
         "to a part from 1",
-        name, header.client, header.sequence);
+        of_store.push.tensor.ToString(), header.client, header.sequence);
   }
   if (header.kind > static_cast<uint32_t>(PushKind::kImage)) {
-    return InvalidArgument("{}: kind {} is unknown to this server", name, header.kind);
+    return InvalidArgument("{}: kind {} is unknown to this server", of_store.push.tensor.ToString(),
+                           header.kind);
+  }
+  return of_store;
+}
+
+}  // namespace
+
+StatusOr<PushReceipt> PushHandler::Push(wire::PushRequest request, const WorkLimits& limits) const {
+  const uint32_t part = request.header.part;
+  HG_ASSIGN_OR_RETURN(const StatePush of_store, ToStatePush(std::move(request)));
+  const RowPush& push = of_store.push;
+  if (states_ == nullptr) return NoStateFolder(push.tensor.ToString());
+  StateStore* const store = states_->Find(part);
+  if (store == nullptr) {
+    return OutOfRange("{}: part {} is not served here; this server serves {}: ask the owner",
+                      push.tensor.ToString(), part, graph_->parts_text());
   }
   HG_RETURN_IF_ERROR(states_->CheckPush(push.tensor, push.kind));
-  const MutableTensor* const tensor = states_->catalog().FindMutable(push.tensor);
-  if (tensor == nullptr) {
-    return NotFound("{}: no such mutable tensor; there are: {}", name, states_->catalog().Names());
-  }
-  HG_RETURN_IF_ERROR(CheckPushedRows(tensor->spec, push.kind, push.dtype, request.ids.size(),
-                                     request.rows.size()));
-  if (header.step.has_value()) {
-    HG_ASSIGN_OR_RETURN(push.step, ToSyncStep(*header.step, name));
-  }
-  return store->Push(push, limits);
+  return store->Push(of_store, limits);
 }
 
 }  // namespace halograph::server

@@ -1,8 +1,6 @@
 // KVService/Push without its wire: rows for one mutable tensor in one part. Immutable; thread-safe.
 #pragma once
 
-#include <memory>
-
 #include "common/base/cancel.h"
 #include "common/base/status.h"
 #include "common/state/parts/part_states.h"
@@ -18,14 +16,11 @@ class PushHandler {
 
   //   FailedPrecondition  the server keeps no mutable tensors: what to start it with; or
   //                       PartStates::CheckPush
-  //   InvalidArgument     a client id or sequence number of 0; a kind, rank or chunk that there
-  //                       is none of; or CheckPushedRows
+  //   InvalidArgument     a client id or sequence number of 0; a kind that there is none of
   //   OutOfRange          the part is not served here
   //   else                as StateStore::Push
-  // `kept`: owns the request, so that the call may end before the push does (PushRequest::kept).
-  [[nodiscard]] StatusOr<PushReceipt> Push(const wire::PushRequest& request,
-                                           const WorkLimits& limits,
-                                           std::shared_ptr<const void> kept = nullptr) const;
+  [[nodiscard]] StatusOr<PushReceipt> Push(wire::PushRequest request,
+                                           const WorkLimits& limits) const;
 
  private:
   const ServedGraph* graph_;

@@ -92,10 +92,10 @@ CrashPush::CrashPush(int client, int64_t number) : client_(client), number_(numb
   }
 }
 
-PushRequest CrashPush::request() const {
-  PushRequest push;
-  push.client = kFirstClient + static_cast<uint64_t>(client_);
-  push.sequence = static_cast<uint64_t>(number_);
+StatePush CrashPush::request() const {
+  StatePush request;
+  request.id = {kFirstClient + static_cast<uint64_t>(client_), static_cast<uint64_t>(number_)};
+  RowPush& push = request.push;
   push.ids = ids_;
   push.rows = std::as_bytes(std::span(values_));
   if (number_ % 2 == 1) {
@@ -107,7 +107,7 @@ PushRequest CrashPush::request() const {
     push.step =
         SyncStep{.step = number_ / 2, .rank = client_, .world_size = kCrashClients, .run = kRun};
   }
-  return push;
+  return request;
 }
 
 PushedRows CrashPush::rows() const {

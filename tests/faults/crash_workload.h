@@ -39,7 +39,7 @@ class CrashPush {
  public:
   // `number`: from 1 upward.
   CrashPush(int client, int64_t number);
-  [[nodiscard]] PushRequest request() const;
+  [[nodiscard]] StatePush request() const;
   [[nodiscard]] PushedRows rows() const;
 
  private:

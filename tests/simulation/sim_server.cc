@@ -286,14 +286,13 @@ void SimServer::Work() {
 }
 
 StatusOr<PushReceipt> SimServer::Push(PushRecord* push) {
-  PushRequest request;
-  request.tensor = world_->plan.tensors[static_cast<size_t>(push->tensor)].ref;
-  request.kind = push->kind;
-  request.client = push->client_id;
-  request.sequence = push->sequence;
-  request.step = push->step;
-  request.ids = push->ids;
-  request.rows = std::as_bytes(std::span(push->values));
+  const StatePush request{
+      .push = {.tensor = world_->plan.tensors[static_cast<size_t>(push->tensor)].ref,
+               .kind = push->kind,
+               .step = push->step,
+               .ids = push->ids,
+               .rows = std::as_bytes(std::span(push->values))},
+      .id = {push->client_id, push->sequence}};
   return store_->Push(request, Within(kPushLimitNs));
 }
 

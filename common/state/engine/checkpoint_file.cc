@@ -179,7 +179,7 @@ class Reader {
     if (!header.has_value() || header->num_ids * sizeof(int64_t) != parts[1].size()) {
       return Damaged("a push that waits has no header");
     }
-    return visitor_.waiting({*header, Ints(parts[1]), parts[2]});
+    return visitor_.waiting(DecodeRecord(*header, Ints(parts[1]), parts[2]));
   }
 
   Status VisitMoments(uint64_t count, std::span<const std::byte> body) {
@@ -278,10 +278,11 @@ Status CheckpointWriter::AddImages(uint32_t tensor, const RowImages& images) {
 }
 
 Status CheckpointWriter::AddWaiting(const WaitingPush& push) {
-  const EncodedHeader header = EncodeHeader(push.header);
+  const LogRecord& record = push.record;
+  const RecordHeader header = EncodeHeader(record);
   const std::array<std::span<const std::byte>, 3> parts = {
-      header, std::as_bytes(std::span(push.ids)), push.values};
-  return AddSection(kWaiting, push.header.tensor, push.ids.size(), parts);
+      std::as_bytes(std::span(&header, 1)), std::as_bytes(record.push.ids), record.push.rows};
+  return AddSection(kWaiting, record.tensor, record.push.ids.size(), parts);
 }
 
 Status CheckpointWriter::AddClients(std::span<const std::byte> table) {

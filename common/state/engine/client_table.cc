@@ -7,8 +7,8 @@
 
 namespace halograph {
 
-StatusOr<ClientTable::Verdict> ClientTable::Check(uint64_t client, uint64_t sequence,
-                                                  uint64_t digest) const {
+StatusOr<ClientTable::Verdict> ClientTable::Check(PushId id, uint64_t digest) const {
+  const auto [client, sequence] = id;
   if (sequence == 0) return InvalidArgument("sequence number 0: a client counts from 1");
   const auto found = clients_.find(client);
   if (found == clients_.end()) {
@@ -36,7 +36,8 @@ StatusOr<ClientTable::Verdict> ClientTable::Check(uint64_t client, uint64_t sequ
   return Verdict{true, seen.lsn};
 }
 
-void ClientTable::Add(uint64_t client, uint64_t sequence, uint64_t digest, int64_t lsn) {
+void ClientTable::Add(PushId id, uint64_t digest, int64_t lsn) {
+  const auto [client, sequence] = id;
   if (!clients_.contains(client) && clients_.size() >= max_clients_) {
     clients_.erase(std::min_element(clients_.begin(), clients_.end(), [](auto& a, auto& b) {
       return a.second.last_lsn < b.second.last_lsn;

@@ -10,7 +10,7 @@
 #include <unordered_map>
 
 #include "common/base/status.h"
-#include "common/state/state_store.h"
+#include "common/state/row_push.h"
 
 namespace halograph {
 
@@ -29,10 +29,10 @@ class ClientTable {
     bool repeated = false;
     int64_t lsn = 0;  // of the push that is repeated, or of a later one of the client
   };
-  [[nodiscard]] StatusOr<Verdict> Check(uint64_t client, uint64_t sequence, uint64_t digest) const;
+  [[nodiscard]] StatusOr<Verdict> Check(PushId id, uint64_t digest) const;
 
   // Notes a push that Check allowed. May forget the client that has not pushed for longest.
-  void Add(uint64_t client, uint64_t sequence, uint64_t digest, int64_t lsn);
+  void Add(PushId id, uint64_t digest, int64_t lsn);
 
   [[nodiscard]] size_t size() const { return clients_.size(); }
 

@@ -39,14 +39,13 @@ class SegmentReader {
     // From the ids on, which are aligned in the file and in the buffer.
     HG_ASSIGN_OR_RETURN(const std::span<const std::byte> body,
                         Bytes(offset_ + layout_.ids_offset, layout_.bytes - layout_.ids_offset));
-    LogRecord record;
-    record.header = header;
-    record.ids = {reinterpret_cast<const int64_t*>(body.data()),
-                  static_cast<size_t>(header.num_ids)};
-    record.values = body.subspan(static_cast<size_t>(layout_.values_offset - layout_.ids_offset),
-                                 static_cast<size_t>(header.value_bytes));
+    LogRecord record = DecodeRecord(
+        header,
+        {reinterpret_cast<const int64_t*>(body.data()), static_cast<size_t>(header.num_ids)},
+        body.subspan(static_cast<size_t>(layout_.values_offset - layout_.ids_offset),
+                     static_cast<size_t>(header.value_bytes)));
     if (!BodyFits(record)) return std::optional<LogRecord>();
-    return std::optional<LogRecord>(record);
+    return std::optional<LogRecord>(std::move(record));
   }
 
   // The largest durable_lsn of the headers from offset() on, wherever they begin.

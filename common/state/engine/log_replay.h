@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/base/status.h"
+#include "common/state/engine/record.h"
 #include "common/state/engine/segment.h"
 
 namespace halograph {

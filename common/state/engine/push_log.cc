@@ -13,7 +13,8 @@ bool HasSpaceFor(const Segment& segment, int64_t bytes) {
 }
 
 int64_t RecordBytes(const LogRecord& record) {
-  return LayoutOf(record.ids.size(), record.values.size(), std::numeric_limits<int64_t>::max() / 4)
+  return LayoutOf(record.push.ids.size(), record.push.rows.size(),
+                  std::numeric_limits<int64_t>::max() / 4)
       ->bytes;
 }
 
@@ -103,7 +104,7 @@ Status PushLog::WriteAgain(const std::vector<RecordPlace>& places) {
 int64_t PushLog::Append(LogRecord* record) {
   const MonitorLock lock(*monitor_);
   const int64_t lsn = ++last_lsn_;
-  record->header.lsn = lsn;
+  record->lsn = lsn;
   queue_.push_back(record);
   monitor_->NotifyAll();
   return lsn;
@@ -141,7 +142,7 @@ void PushLog::WriteLoop() {
       durable_lsn = synced_lsn_;
       failed = !failure_.ok();
     }
-    const int64_t last = batch.back()->header.lsn;
+    const int64_t last = batch.back()->lsn;
     std::vector<std::shared_ptr<const void>> free;  // without the lock
     Status status = OkStatus();
     if (!failed) status = WriteBatch(batch, durable_lsn);
@@ -168,7 +169,7 @@ void PushLog::WriteLoop() {
 }
 
 Status PushLog::WriteBatch(const std::vector<LogRecord*>& batch, int64_t durable_lsn) {
-  std::vector<EncodedHeader> headers(batch.size());
+  std::vector<RecordHeader> headers(batch.size());
   std::vector<std::span<const std::byte>> pieces;
   int64_t offset = 0;  // of the first piece
   for (size_t i = 0; i < batch.size(); ++i) {
@@ -186,13 +187,13 @@ Status PushLog::WriteBatch(const std::vector<LogRecord*>& batch, int64_t durable
     const MonitorLock lock(*monitor_);
     Segment& segment = segments_.back();
     if (pieces.empty()) offset = segment.end;
-    record.header.epoch = segment.epoch;
-    record.header.durable_lsn = durable_lsn;
-    headers[i] = EncodeHeader(record.header);
+    record.epoch = segment.epoch;
+    record.durable_lsn = durable_lsn;
+    headers[i] = EncodeHeader(record);
     AppendPieces(record, headers[i], &pieces);
     segment.end += bytes;
-    if (segment.first_lsn == 0) segment.first_lsn = record.header.lsn;
-    segment.last_lsn = record.header.lsn;
+    if (segment.first_lsn == 0) segment.first_lsn = record.lsn;
+    segment.last_lsn = record.lsn;
   }
   return WritePieces(&pieces, offset);
 }

@@ -13,59 +13,37 @@ namespace {
 static_assert(std::endian::native == std::endian::little);
 
 constexpr uint64_t kRecordMagic = 0x31434552474c4148;  // "HALGREC1"
-
-// As it stands in the file.
-struct Stored {
-  uint64_t checksum;  // XXH3-64 of all that follows
-  uint64_t magic;
-  uint64_t epoch;
-  int64_t lsn;
-  int64_t durable_lsn;
-  uint32_t tensor;
-  uint8_t kind;
-  uint8_t synchronous;
-  uint16_t dtype;
-  uint64_t client;
-  uint64_t sequence;
-  int64_t step;
-  int32_t rank;
-  int32_t world_size;
-  uint64_t run;
-  uint64_t num_ids;
-  uint64_t value_bytes;
-  uint64_t ids_checksum;
-  uint64_t values_checksum;
-  int32_t chunk;
-  int32_t chunks;
-  std::array<uint64_t, 4> zeros;
-};
-static_assert(sizeof(Stored) == kRecordHeaderBytes);
+constexpr int64_t kScanBytes = int64_t{1} << 20;
 
 alignas(4096) constexpr std::array<std::byte, kLogBlockBytes> kZeros = {};
 
 int64_t RoundUp(int64_t bytes, int64_t to) { return (bytes + to - 1) / to * to; }
 
-uint64_t StoredChecksum(const Stored& stored) {
-  return Checksum64(std::as_bytes(std::span(&stored, 1)).subspan(sizeof(stored.checksum)));
+std::span<const std::byte> BytesOf(const RecordHeader& header) {
+  return std::as_bytes(std::span(&header, 1));
+}
+
+uint64_t HeaderChecksum(const RecordHeader& header) {
+  return Checksum64(BytesOf(header).subspan(sizeof(header.checksum)));
 }
 
 }  // namespace
 
-uint64_t RecordHeader::Digest() const {
-  const SyncStep at = step.value_or(SyncStep{});
+uint64_t LogRecord::Digest() const {
+  const SyncStep at = push.step.value_or(SyncStep{});
   const std::array<uint64_t, 13> fields = {tensor,
-                                           static_cast<uint64_t>(kind),
-                                           static_cast<uint64_t>(dtype),
-                                           step.has_value() ? 1u : 0u,
+                                           static_cast<uint64_t>(push.kind),
+                                           static_cast<uint64_t>(push.dtype),
+                                           push.step.has_value() ? 1u : 0u,
                                            static_cast<uint64_t>(at.step),
                                            static_cast<uint64_t>(at.rank),
                                            static_cast<uint64_t>(at.world_size),
                                            at.run,
                                            static_cast<uint64_t>(at.chunk),
                                            static_cast<uint64_t>(at.chunks),
-                                           num_ids,
+                                           push.ids.size(),
                                            ids_checksum,
-                                           values_checksum};
+                                           rows_checksum};
   return Checksum64(std::as_bytes(std::span(fields)));
 }
 
@@ -99,80 +77,96 @@ uint64_t PartChecksum(std::span<const std::byte> part, ThreadPool* pool) {
   return sum.Finish();
 }
 
-EncodedHeader EncodeHeader(const RecordHeader& header) {
-  Stored stored = {};
-  stored.magic = kRecordMagic;
-  stored.epoch = header.epoch;
-  stored.lsn = header.lsn;
-  stored.durable_lsn = header.durable_lsn;
-  stored.tensor = header.tensor;
-  stored.kind = static_cast<uint8_t>(header.kind);
-  stored.synchronous = header.step.has_value() ? 1 : 0;
-  stored.dtype = static_cast<uint16_t>(header.dtype);
-  stored.client = header.client;
-  stored.sequence = header.sequence;
-  const SyncStep step = header.step.value_or(SyncStep{0, 0, 0, 0, 0, 0});
-  stored.step = step.step;
-  stored.rank = step.rank;
-  stored.world_size = step.world_size;
-  stored.run = step.run;
-  stored.chunk = step.chunk;
-  stored.chunks = step.chunks;
-  stored.num_ids = header.num_ids;
-  stored.value_bytes = header.value_bytes;
-  stored.ids_checksum = header.ids_checksum;
-  stored.values_checksum = header.values_checksum;
-  stored.checksum = StoredChecksum(stored);
-  EncodedHeader encoded;
-  std::memcpy(encoded.data(), &stored, sizeof(stored));
-  return encoded;
-}
-
-std::optional<RecordHeader> DecodeHeader(std::span<const std::byte> bytes) {
-  Stored stored;
-  if (bytes.size() < sizeof(stored)) return std::nullopt;
-  std::memcpy(&stored, bytes.data(), sizeof(stored));
-  if (stored.magic != kRecordMagic || stored.checksum != StoredChecksum(stored))
-    return std::nullopt;
-  RecordHeader header;
-  header.epoch = stored.epoch;
-  header.lsn = stored.lsn;
-  header.durable_lsn = stored.durable_lsn;
-  header.tensor = stored.tensor;
-  header.kind = static_cast<PushKind>(stored.kind);
-  header.dtype = static_cast<DType>(stored.dtype);
-  header.client = stored.client;
-  header.sequence = stored.sequence;
-  if (stored.synchronous != 0) {
-    header.step = SyncStep{stored.step, stored.rank,  stored.world_size,
-                           stored.run,  stored.chunk, stored.chunks};
-  }
-  header.num_ids = stored.num_ids;
-  header.value_bytes = stored.value_bytes;
-  header.ids_checksum = stored.ids_checksum;
-  header.values_checksum = stored.values_checksum;
+RecordHeader EncodeHeader(const LogRecord& record) {
+  const RowPush& push = record.push;
+  const SyncStep step = push.step.value_or(SyncStep{0, 0, 0, 0, 0, 0});
+  RecordHeader header = {.magic = kRecordMagic,
+                         .epoch = record.epoch,
+                         .lsn = record.lsn,
+                         .durable_lsn = record.durable_lsn,
+                         .tensor = record.tensor,
+                         .kind = static_cast<uint8_t>(push.kind),
+                         .synchronous = push.step.has_value() ? uint8_t{1} : uint8_t{0},
+                         .dtype = static_cast<uint16_t>(push.dtype),
+                         .client = record.id.client,
+                         .sequence = record.id.sequence,
+                         .step = step.step,
+                         .rank = step.rank,
+                         .world_size = step.world_size,
+                         .run = step.run,
+                         .num_ids = push.ids.size(),
+                         .value_bytes = push.rows.size(),
+                         .ids_checksum = record.ids_checksum,
+                         .values_checksum = record.rows_checksum,
+                         .chunk = step.chunk,
+                         .chunks = step.chunks};
+  header.checksum = HeaderChecksum(header);
   return header;
 }
 
-bool BodyFits(const LogRecord& record) {
-  return PartChecksum(std::as_bytes(record.ids)) == record.header.ids_checksum &&
-         PartChecksum(record.values) == record.header.values_checksum;
+std::optional<RecordHeader> DecodeHeader(std::span<const std::byte> bytes) {
+  RecordHeader header;
+  if (bytes.size() < sizeof(header)) return std::nullopt;
+  std::memcpy(&header, bytes.data(), sizeof(header));
+  if (header.magic != kRecordMagic || header.checksum != HeaderChecksum(header))
+    return std::nullopt;
+  return header;
 }
 
-void AppendPieces(const LogRecord& record, const EncodedHeader& header,
+Status VisitHeaders(const ReadableFile& file, int64_t offset, int64_t end,
+                    const std::function<void(const RecordHeader&)>& visit) {
+  std::vector<std::byte> chunk(kScanBytes);
+  for (int64_t at = offset; at < end; at += kScanBytes) {
+    const auto bytes = static_cast<size_t>(std::min(kScanBytes, end - at));
+    HG_RETURN_IF_ERROR(file.ReadAt(at, std::span(chunk).first(bytes)));
+    for (size_t block = 0; block < bytes; block += kLogBlockBytes) {
+      const auto header = DecodeHeader(std::span(chunk).first(bytes).subspan(block));
+      if (header.has_value()) visit(*header);
+    }
+  }
+  return OkStatus();
+}
+
+LogRecord DecodeRecord(const RecordHeader& header, std::span<const int64_t> ids,
+                       std::span<const std::byte> rows) {
+  LogRecord record = {.epoch = header.epoch,
+                      .lsn = header.lsn,
+                      .durable_lsn = header.durable_lsn,
+                      .tensor = header.tensor,
+                      .push = {.kind = static_cast<PushKind>(header.kind),
+                               .ids = ids,
+                               .dtype = static_cast<DType>(header.dtype),
+                               .rows = rows},
+                      .id = {header.client, header.sequence},
+                      .ids_checksum = header.ids_checksum,
+                      .rows_checksum = header.values_checksum};
+  if (header.synchronous != 0) {
+    record.push.step = SyncStep{header.step, header.rank,  header.world_size,
+                                header.run,  header.chunk, header.chunks};
+  }
+  return record;
+}
+
+bool BodyFits(const LogRecord& record) {
+  return PartChecksum(std::as_bytes(record.push.ids)) == record.ids_checksum &&
+         PartChecksum(record.push.rows) == record.rows_checksum;
+}
+
+void AppendPieces(const LogRecord& record, const RecordHeader& header,
                   std::vector<std::span<const std::byte>>* pieces) {
+  const RowPush& push = record.push;
   const RecordLayout layout =
-      *LayoutOf(record.ids.size(), record.values.size(), std::numeric_limits<int64_t>::max() / 4);
+      *LayoutOf(push.ids.size(), push.rows.size(), std::numeric_limits<int64_t>::max() / 4);
   const auto pad = [&](int64_t from, int64_t to) {
     if (to > from) pieces->push_back(std::span(kZeros).first(static_cast<size_t>(to - from)));
   };
-  const auto id_bytes = static_cast<int64_t>(record.ids.size_bytes());
-  pieces->push_back(header);
+  const auto id_bytes = static_cast<int64_t>(push.ids.size_bytes());
+  pieces->push_back(BytesOf(header));
   pad(kRecordHeaderBytes, layout.ids_offset);
-  if (id_bytes > 0) pieces->push_back(std::as_bytes(record.ids));
+  if (id_bytes > 0) pieces->push_back(std::as_bytes(push.ids));
   pad(layout.ids_offset + id_bytes, layout.values_offset);
-  if (!record.values.empty()) pieces->push_back(record.values);
-  pad(layout.values_offset + static_cast<int64_t>(record.values.size()), layout.bytes);
+  if (!push.rows.empty()) pieces->push_back(push.rows);
+  pad(layout.values_offset + static_cast<int64_t>(push.rows.size()), layout.bytes);
 }
 
 }  // namespace halograph

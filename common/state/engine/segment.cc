@@ -11,13 +11,13 @@
 
 #include "common/base/checksum.h"
 #include "common/state/engine/durable_folder.h"
+#include "common/state/engine/record.h"
 
 namespace halograph {
 namespace {
 
 constexpr uint64_t kSegmentMagic = 0x3147455347414c48;  // "HLAGSEG1"
 constexpr uint32_t kVersion = 1;
-constexpr int64_t kScanBytes = int64_t{1} << 20;
 constexpr std::string_view kPrefix = "segment-";
 
 struct StoredSegment {
@@ -49,20 +49,6 @@ int64_t RoundToBlocks(int64_t bytes) {
 
 }  // namespace
 
-Status VisitHeaders(const ReadableFile& file, int64_t offset, int64_t end,
-                    const std::function<void(const RecordHeader&)>& visit) {
-  std::vector<std::byte> chunk(kScanBytes);
-  for (int64_t at = offset; at < end; at += kScanBytes) {
-    const auto bytes = static_cast<size_t>(std::min(kScanBytes, end - at));
-    HG_RETURN_IF_ERROR(file.ReadAt(at, std::span(chunk).first(bytes)));
-    for (size_t block = 0; block < bytes; block += kLogBlockBytes) {
-      const auto header = DecodeHeader(std::span(chunk).first(bytes).subspan(block));
-      if (header.has_value()) visit(*header);
-    }
-  }
-  return OkStatus();
-}
-
 StatusOr<std::vector<Segment>> SegmentFolder::Open(uint64_t first_epoch, uint64_t next_epoch) {
   HG_RETURN_IF_ERROR(MakeDurableFolder(folder_, env_.files()));
   HG_ASSIGN_OR_RETURN(const std::vector<std::string> names, env_.files().List(folder_));
@@ -90,7 +76,7 @@ StatusOr<std::vector<Segment>> SegmentFolder::Open(uint64_t first_epoch, uint64_
 Status SegmentFolder::ReadDamaged(const Segment& segment, uint64_t first_epoch) {
   HG_ASSIGN_OR_RETURN(const std::unique_ptr<ReadableFile> file,
                       env_.files().OpenToRead(segment.path));
-  return VisitHeaders(*file, kLogBlockBytes, segment.bytes, [&](const RecordHeader& header) {
+  return VisitHeaders(*file, kLogBlockBytes, segment.bytes, [&](const auto& header) {
     next_epoch_ = std::max(next_epoch_, header.epoch + 1);
     if (header.epoch >= first_epoch) durable_lsn_ = std::max(durable_lsn_, header.durable_lsn);
   });

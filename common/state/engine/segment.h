@@ -4,14 +4,12 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "common/base/status.h"
-#include "common/state/engine/record.h"
 #include "common/state/env.h"
 
 namespace halograph {
@@ -27,11 +25,6 @@ struct Segment {
   std::shared_ptr<WritableFile> file;  // null: not open
   bool named = false;                  // its name survives a crash: the folder was synced since
 };
-
-// Gives `visit` every header of a record in the file from `offset`, a block boundary, to `end`,
-// wherever one begins and of whatever epoch. Errors of ReadableFile.
-[[nodiscard]] Status VisitHeaders(const ReadableFile& file, int64_t offset, int64_t end,
-                                  const std::function<void(const RecordHeader&)>& visit);
 
 // The folder of the segments. One thread at a time.
 class SegmentFolder {

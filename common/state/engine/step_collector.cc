@@ -14,6 +14,7 @@ namespace {
 
 constexpr size_t kPastRuns = 16;  // that are told from new ones
 constexpr int32_t kMaxWorldSize = 1 << 20;
+constexpr int32_t kMaxChunks = 1 << 20;
 constexpr size_t kNamedRanks = 8;
 constexpr int64_t kMaxStep = int64_t{1} << 62;
 
@@ -25,12 +26,17 @@ int64_t StepCollector::DueStep() const {
 
 Status StepCollector::Check(const SyncStep& step, PushKind kind, int64_t bytes,
                             int64_t free_bytes) const {
-  if (step.chunks < 1 || step.chunk < 0 || step.chunk >= step.chunks || step.world_size < 1 ||
-      step.world_size > kMaxWorldSize || step.rank < 0 || step.rank >= step.world_size ||
-      step.step < 0 || step.step > kMaxStep) {
-    return InvalidArgument(
-        "step {} of rank {} of {}: steps count from 0 to {}, ranks up to the world size", step.step,
-        step.rank, step.world_size, kMaxStep);
+  if (step.world_size < 1 || step.world_size > kMaxWorldSize || step.rank < 0 ||
+      step.rank >= step.world_size) {
+    return InvalidArgument("rank {} of {}: ranks count from 0, and there are 1 to {}", step.rank,
+                           step.world_size, kMaxWorldSize);
+  }
+  if (step.chunks < 1 || step.chunks > kMaxChunks || step.chunk < 0 || step.chunk >= step.chunks) {
+    return InvalidArgument("chunk {} of {}: chunks count from 0, and there are 1 to {}", step.chunk,
+                           step.chunks, kMaxChunks);
+  }
+  if (step.step < 0 || step.step > kMaxStep) {
+    return InvalidArgument("step {}: steps count from 0 to {}", step.step, kMaxStep);
   }
   if (step.step <= memory_.step) {
     return FailedPrecondition(
@@ -72,7 +78,7 @@ Status StepCollector::Check(const SyncStep& step, PushKind kind, int64_t bytes,
     return FailedPrecondition("rank {} pushed step {} before; do two processes have one rank?",
                               step.rank, step.step);
   }
-  if (same->second.begin()->second->header.kind != kind) {
+  if (same->second.begin()->second->record.push.kind != kind) {
     return InvalidArgument(
         "rank {} pushes step {} in another way than rank {}: a step is all "
         "gradients, all to add, or all to assign",
@@ -145,7 +151,7 @@ WaitingPushes StepCollector::Waiting() const {
     for (const auto& [rank, push] : ranks) all.push_back(push);
   }
   std::sort(all.begin(), all.end(),
-            [](const auto& a, const auto& b) { return a->header.lsn < b->header.lsn; });
+            [](const auto& a, const auto& b) { return a->record.lsn < b->record.lsn; });
   return all;
 }
 

@@ -13,20 +13,17 @@
 
 namespace halograph {
 
-// A push that waits for its step. `rows` and `values` are filled in by the thread that pushes,
-// before its turn at the tensor ends; `rows` last, so that a copy for which there was no memory is
-// told by their number.
+// A push that waits for its step. The thread that pushes copies what `record` borrows, before its
+// turn at the tensor ends.
 struct WaitingPush {
-  RecordHeader header;
-  std::vector<int64_t> ids;   // global
-  std::vector<int64_t> rows;  // local
+  LogRecord record;  // without ids and rows until `copied`
+  std::vector<int64_t> ids;
   std::vector<std::byte> values;
+  std::vector<int64_t> rows;  // local
+  bool copied = false;        // never, if there was no memory
+  int64_t bytes = 0;          // of the copy
 
-  [[nodiscard]] bool copied() const { return rows.size() == header.num_ids; }
-  [[nodiscard]] const SyncStep& step() const { return *header.step; }
-  [[nodiscard]] int64_t bytes() const {
-    return static_cast<int64_t>(header.num_ids * 2 * sizeof(int64_t) + header.value_bytes);
-  }
+  [[nodiscard]] const SyncStep& step() const { return *record.push.step; }
 };
 using WaitingPushes = std::vector<std::shared_ptr<WaitingPush>>;
 

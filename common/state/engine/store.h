@@ -47,7 +47,7 @@ class Store : public StateStore {
 
   [[nodiscard]] Status Create(const MutableTensorSpec& spec, const WorkLimits& limits) override;
   [[nodiscard]] Status Drop(const TensorRef& ref, const WorkLimits& limits) override;
-  [[nodiscard]] StatusOr<PushReceipt> Push(const PushRequest& request,
+  [[nodiscard]] StatusOr<PushReceipt> Push(const StatePush& request,
                                            const WorkLimits& limits) override;
   [[nodiscard]] Status Pull(const TensorRef& ref, std::span<const int64_t> ids,
                             std::span<const int64_t> positions, int64_t min_lsn, std::byte* out,
@@ -111,20 +111,20 @@ class Store : public StateStore {
   [[nodiscard]] Status RemoveRowSpace();
 
   // store_push.cc
-  [[nodiscard]] StatusOr<LogRecord> Prepare(const LiveTensor& tensor, const PushRequest& request,
+  [[nodiscard]] StatusOr<LogRecord> Prepare(const LiveTensor& tensor, const StatePush& request,
                                             std::vector<int64_t>* rows) const;
   // The checksum of values that are all finite; else the first one that is not is named. `pool`
   // shares the work; null: nobody.
-  [[nodiscard]] static StatusOr<uint64_t> CheckValues(const LiveTensor& tensor,
-                                                      const PushRequest& request, ThreadPool* pool);
+  [[nodiscard]] static StatusOr<uint64_t> CheckValues(const MutableTensorSpec& spec,
+                                                      const RowPush& push, ThreadPool* pool);
   // These require monitor_.
   // Null: the push is to be appended. Else the answer to one that was before.
   [[nodiscard]] StatusOr<std::optional<PushReceipt>> Admit(LiveTensor& tensor,
-                                                           const RecordHeader& header,
+                                                           const LogRecord& record,
                                                            const WorkLimits& limits);
   [[nodiscard]] bool LogIsFull() const;
-  [[nodiscard]] Work Plan(LiveTensor& tensor, const RecordHeader& header) noexcept;
-  [[nodiscard]] Work PlanRows(LiveTensor& tensor, const RecordHeader& header) noexcept;
+  [[nodiscard]] Work Plan(LiveTensor& tensor, const LogRecord& record) noexcept;
+  [[nodiscard]] Work PlanRows(LiveTensor& tensor, const LogRecord& record) noexcept;
   [[nodiscard]] StatusOr<Tensor> Find(const TensorRef& ref) const;
   void Applied(LiveTensor& tensor, int64_t lsn);
   void Applied(LiveTensor& tensor, const WaitingPushes& pushes);  // or given up

@@ -123,17 +123,17 @@ Status Store::LoadCheckpoint() {
 }
 
 Status Store::LoadWaiting(const LogRecord& record) {
-  const auto found = tensors_.find(record.header.tensor);
+  const auto found = tensors_.find(record.tensor);
   if (found == tensors_.end()) return OkStatus();
   LiveTensor& tensor = *found->second;
   std::vector<int64_t> rows;
-  HG_RETURN_IF_ERROR(tensor.ToRows(record.ids, &rows));
+  HG_RETURN_IF_ERROR(tensor.ToRows(record.push.ids, &rows));
   const Work work = [&] {
     const MonitorLock lock(*monitor_);
     // It was counted when it came in.
     --tensor.progress.pushes;
     tensor.progress.pushed_rows -= static_cast<int64_t>(rows.size());
-    return PlanRows(tensor, record.header);
+    return PlanRows(tensor, record);
   }();
   Perform(tensor, work, record, rows);
   return unreadable_;
@@ -200,26 +200,25 @@ Status Store::OpenLog() {
 }
 
 Status Store::Replay(const LogRecord& record) {
-  const RecordHeader& header = record.header;
-  if (header.lsn > checkpoint_.lsn) {
-    last_lsn_ = header.lsn;
-    clients_.Add(header.client, header.sequence, header.Digest(), header.lsn);
+  if (record.lsn > checkpoint_.lsn) {
+    last_lsn_ = record.lsn;
+    clients_.Add(record.id, record.Digest(), record.lsn);
   }
-  const auto found = tensors_.find(header.tensor);
+  const auto found = tensors_.find(record.tensor);
   if (found == tensors_.end()) return OkStatus();  // it was dropped
   LiveTensor& tensor = *found->second;
-  const auto before = applied_before_.find(header.tensor);
-  if (before != applied_before_.end() && header.lsn <= before->second) return OkStatus();
+  const auto before = applied_before_.find(record.tensor);
+  if (before != applied_before_.end() && record.lsn <= before->second) return OkStatus();
   std::vector<int64_t> rows;
-  HG_RETURN_IF_ERROR(tensor.ToRows(record.ids, &rows));
-  if (record.values.size() !=
-      rows.size() * PushedRowBytes(tensor.spec, header.kind, header.dtype)) {
-    return DataLoss("the push of LSN {} has {} bytes of values for {} rows", header.lsn,
-                    record.values.size(), rows.size());
+  const RowPush& push = record.push;
+  HG_RETURN_IF_ERROR(tensor.ToRows(push.ids, &rows));
+  if (push.rows.size() != rows.size() * PushedRowBytes(tensor.spec, push.kind, push.dtype)) {
+    return DataLoss("the push of LSN {} has {} bytes of values for {} rows", record.lsn,
+                    push.rows.size(), rows.size());
   }
   const Work work = [&] {
     const MonitorLock lock(*monitor_);
-    return PlanRows(tensor, header);
+    return PlanRows(tensor, record);
   }();
   Perform(tensor, work, record, rows);
   return unreadable_;

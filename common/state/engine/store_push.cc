@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <functional>
+#include <iterator>
 #include <limits>
 #include <new>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "common/base/counted.h"
 #include "common/state/engine/store.h"
 #include "common/state/helper_threads.h"
+#include "common/state/push_checks.h"
 #include "common/state/row_kernels.h"
 
 namespace halograph {
@@ -49,25 +51,26 @@ struct Store::PushUnderWay {
   std::shared_ptr<const void> kept;
   std::unique_ptr<LateBytes> late;  // its caller has left
 
-  void Keep(const PushRequest& request) {
+  void Keep(const StatePush& request) {
     kept = request.kept;
     if (kept != nullptr) return;
-    ids.assign(record.ids.begin(), record.ids.end());
-    values = AlignedBytes(record.values.size());
-    std::copy(record.values.begin(), record.values.end(), values.data());
-    record.ids = ids;
-    record.values = values.span();
+    RowPush& push = record.push;
+    ids.assign(push.ids.begin(), push.ids.end());
+    values = AlignedBytes(push.rows.size());
+    std::copy(push.rows.begin(), push.rows.end(), values.data());
+    push.ids = ids;
+    push.rows = values.span();
   }
 };
 
-StatusOr<PushReceipt> Store::Push(const PushRequest& request, const WorkLimits& limits) {
+StatusOr<PushReceipt> Store::Push(const StatePush& request, const WorkLimits& limits) {
   const Patience patience(limits, env_.scheduler());
   HG_RETURN_IF_ERROR(patience.Check());
   const Counted under_way(&pushes_under_way_);
   const auto push = std::make_shared<PushUnderWay>();
   {
     const MonitorLock lock(*monitor_);
-    HG_ASSIGN_OR_RETURN(push->tensor, Find(request.tensor));
+    HG_ASSIGN_OR_RETURN(push->tensor, Find(request.push.tensor));
   }
   LiveTensor& tensor = *push->tensor;
   const Status prepared = [&] {
@@ -76,19 +79,19 @@ StatusOr<PushReceipt> Store::Push(const PushRequest& request, const WorkLimits& 
       if (!patience.endless()) push->Keep(request);
       return OkStatus();
     } catch (const std::bad_alloc&) {
-      return Status(ResourceExhausted("no memory for a push of {} rows", request.ids.size()));
+      return Status(ResourceExhausted("no memory for a push of {} rows", request.push.ids.size()));
     }
   }();
   HG_RETURN_IF_ERROR(prepared);
   push->logged = push->record;
-  RecordHeader& header = push->logged.header;
+  LogRecord& logged = push->logged;
   std::optional<PushReceipt> repeated;
   {
     const MonitorLock lock(*monitor_);
-    HG_ASSIGN_OR_RETURN(repeated, Admit(tensor, header, limits));
+    HG_ASSIGN_OR_RETURN(repeated, Admit(tensor, logged, limits));
     if (!repeated.has_value()) {
-      header.lsn = log_->Append(&push->record);
-      push->work = Plan(tensor, header);
+      logged.lsn = log_->Append(&push->record);
+      push->work = Plan(tensor, logged);
     }
   }
   if (repeated.has_value()) {
@@ -96,83 +99,56 @@ StatusOr<PushReceipt> Store::Push(const PushRequest& request, const WorkLimits& 
     return *repeated;
   }
   Status finished = Perform(push, patience);
-  if (finished.ok()) finished = log_->WaitAcknowledged(header.lsn, patience);
-  if (finished.ok()) return PushReceipt{header.lsn, false};
+  if (finished.ok()) finished = log_->WaitAcknowledged(logged.lsn, patience);
+  if (finished.ok()) return PushReceipt{logged.lsn, false};
   if (!absl::IsDeadlineExceeded(finished) && !absl::IsCancelled(finished)) return finished;
   Leave(push);
   return Annotate(finished, fmt::format("{}: the push has LSN {}, and is applied yet: repeat it to "
                                         "know",
-                                        tensor.spec.ref.ToString(), header.lsn));
+                                        tensor.spec.ref.ToString(), logged.lsn));
 }
 
 // Without memory the process ends: what the log reads must stay.
 void Store::Leave(const std::shared_ptr<PushUnderWay>& push) noexcept {
-  const RecordHeader& header = push->logged.header;
-  push->late = std::make_unique<LateBytes>(
-      this, static_cast<int64_t>(2 * header.num_ids * sizeof(int64_t) + header.value_bytes));
-  log_->KeepUntilReleased(header.lsn, push);
+  push->late = std::make_unique<LateBytes>(this, push->logged.copied_bytes());
+  log_->KeepUntilReleased(push->logged.lsn, push);
 }
 
-StatusOr<LogRecord> Store::Prepare(const LiveTensor& tensor, const PushRequest& request,
+StatusOr<LogRecord> Store::Prepare(const LiveTensor& tensor, const StatePush& request,
                                    std::vector<int64_t>* rows) const {
   const MutableTensorSpec& spec = tensor.spec;
-  const std::string name = spec.ref.ToString();
-  if (request.dtype != DType::kFloat32 && request.dtype != DType::kFloat16 &&
-      request.dtype != DType::kBFloat16) {
-    return InvalidArgument("{}: pushed values are {}; they may be float32, float16 or bfloat16",
-                           name, DTypeName(request.dtype));
-  }
-  if (request.kind == PushKind::kImage && request.dtype != spec.dtype) {
-    return InvalidArgument("{}: images of {} rows; the tensor's are {}", name,
-                           DTypeName(request.dtype), DTypeName(spec.dtype));
-  }
-  const size_t row_bytes = PushedRowBytes(spec, request.kind, request.dtype);
-  if (request.rows.size() != request.ids.size() * row_bytes) {
-    return InvalidArgument("{}: {} bytes of values; {} rows of {} {} take {}", name,
-                           request.rows.size(), request.ids.size(), spec.dim,
-                           DTypeName(request.dtype), request.ids.size() * row_bytes);
-  }
-  if (request.kind == PushKind::kGradient && spec.optimizer.kind == RowOptimizer::Kind::kNone) {
-    return InvalidArgument("{} has no optimizer: it takes values to add or to assign, no gradients",
-                           name);
-  }
-  const auto bytes = static_cast<int64_t>(request.ids.size_bytes() + request.rows.size());
+  const RowPush& push = request.push;
+  HG_RETURN_IF_ERROR(CheckPushedRows(spec, push));
+  const auto bytes = static_cast<int64_t>(push.ids.size_bytes() + push.rows.size());
   if (bytes > options_.max_push_bytes) {
-    return ResourceExhausted("{}: a push of {} bytes; at most {} are taken: split it", name, bytes,
-                             options_.max_push_bytes);
+    return ResourceExhausted("{}: a push of {} bytes; at most {} are taken: split it",
+                             spec.ref.ToString(), bytes, options_.max_push_bytes);
   }
-  const HelperThreads::Share share(env_.helpers(), request.rows.size());
-  HG_RETURN_IF_ERROR(tensor.ToRows(request.ids, rows));
+  const HelperThreads::Share share(env_.helpers(), push.rows.size());
+  HG_RETURN_IF_ERROR(tensor.ToRows(push.ids, rows));
   LogRecord record;
-  record.header.tensor = tensor.number;
-  record.header.kind = request.kind;
-  record.header.dtype = request.dtype;
-  record.header.client = request.client;
-  record.header.sequence = request.sequence;
-  record.header.step = request.step;
-  record.header.num_ids = request.ids.size();
-  record.header.value_bytes = request.rows.size();
-  record.header.ids_checksum = PartChecksum(std::as_bytes(request.ids));
-  if (request.kind == PushKind::kImage) {
-    record.header.values_checksum = PartChecksum(request.rows, share.pool());
+  record.tensor = tensor.number;
+  record.push = push;
+  record.id = request.id;
+  record.ids_checksum = PartChecksum(std::as_bytes(push.ids));
+  if (push.kind == PushKind::kImage) {
+    record.rows_checksum = PartChecksum(push.rows, share.pool());
   } else {
-    HG_ASSIGN_OR_RETURN(record.header.values_checksum, CheckValues(tensor, request, share.pool()));
+    HG_ASSIGN_OR_RETURN(record.rows_checksum, CheckValues(spec, push, share.pool()));
   }
-  record.ids = request.ids;
-  record.values = request.rows;
   return record;
 }
 
 // In pieces that stay in the cache between the check and the sum.
-StatusOr<uint64_t> Store::CheckValues(const LiveTensor& tensor, const PushRequest& request,
+StatusOr<uint64_t> Store::CheckValues(const MutableTensorSpec& spec, const RowPush& push,
                                       ThreadPool* pool) {
-  PartSum sum(request.rows);
+  PartSum sum(push.rows);
   constexpr size_t kNone = std::numeric_limits<size_t>::max();
   std::atomic<size_t> bad = kNone;  // the first element that is not finite
-  const size_t element_bytes = DTypeSize(request.dtype);
+  const size_t piece_elements = PartSum::kPieceBytes / DTypeSize(push.dtype);
   const auto check = [&](size_t piece) {
-    if (const auto found = FindNotFinite(request.dtype, sum.Piece(piece)); found.has_value()) {
-      const size_t element = piece * (PartSum::kPieceBytes / element_bytes) + *found;
+    if (const auto found = FindNotFinite(push.dtype, sum.Piece(piece)); found.has_value()) {
+      const size_t element = piece * piece_elements + *found;
       size_t before = bad;
       while (element < before && !bad.compare_exchange_weak(before, element)) {
       }
@@ -183,28 +159,24 @@ StatusOr<uint64_t> Store::CheckValues(const LiveTensor& tensor, const PushReques
               [&](int64_t begin, int64_t end) {
                 for (int64_t i = begin; i < end; ++i) check(static_cast<size_t>(i));
               });
-  if (bad == kNone) return sum.Finish();
-  const size_t position = bad / static_cast<size_t>(tensor.spec.dim);
-  return InvalidArgument(
-      "{}: the values pushed for id {}, at position {}, are not all finite; nothing was applied",
-      tensor.spec.ref.ToString(), request.ids[position], position);
+  if (bad != kNone) return NotFiniteAt(spec, push, bad);
+  return sum.Finish();
 }
 
-StatusOr<std::optional<PushReceipt>> Store::Admit(LiveTensor& tensor, const RecordHeader& header,
+StatusOr<std::optional<PushReceipt>> Store::Admit(LiveTensor& tensor, const LogRecord& record,
                                                   const WorkLimits& limits) {
   while (true) {
     if (tensor.progress.dropped) {
       return NotFound("{} was dropped", tensor.spec.ref.ToString());
     }
     HG_ASSIGN_OR_RETURN(const ClientTable::Verdict verdict,
-                        clients_.Check(header.client, header.sequence, header.Digest()));
+                        clients_.Check(record.id, record.Digest()));
     if (verdict.repeated) return std::optional(PushReceipt{verdict.lsn, true});
     HG_RETURN_IF_ERROR(log_->failure());
-    if (header.step.has_value()) {
-      const auto bytes =
-          static_cast<int64_t>(header.num_ids * 2 * sizeof(int64_t) + header.value_bytes);
-      const Status fits = tensor.progress.steps.Check(*header.step, header.kind, bytes,
-                                                      options_.max_waiting_bytes - waiting_bytes_);
+    if (record.push.step.has_value()) {
+      const Status fits =
+          tensor.progress.steps.Check(*record.push.step, record.push.kind, record.copied_bytes(),
+                                      options_.max_waiting_bytes - waiting_bytes_);
       if (!fits.ok()) return Annotate(fits, tensor.spec.ref.ToString());
     }
     const bool full = LogIsFull();
@@ -219,29 +191,32 @@ StatusOr<std::optional<PushReceipt>> Store::Admit(LiveTensor& tensor, const Reco
 }
 
 // Without memory the process ends here: the push is in the log, and counts after the restart.
-Store::Work Store::Plan(LiveTensor& tensor, const RecordHeader& header) noexcept {
-  last_lsn_ = header.lsn;
-  clients_.Add(header.client, header.sequence, header.Digest(), header.lsn);
-  return PlanRows(tensor, header);
+Store::Work Store::Plan(LiveTensor& tensor, const LogRecord& record) noexcept {
+  last_lsn_ = record.lsn;
+  clients_.Add(record.id, record.Digest(), record.lsn);
+  return PlanRows(tensor, record);
 }
 
-Store::Work Store::PlanRows(LiveTensor& tensor, const RecordHeader& header) noexcept {
+Store::Work Store::PlanRows(LiveTensor& tensor, const LogRecord& record) noexcept {
   LiveTensor::Progress& progress = tensor.progress;
   ++progress.pushes;
-  progress.pushed_rows += static_cast<int64_t>(header.num_ids);
-  progress.unapplied.insert(header.lsn);
+  progress.pushed_rows += std::ssize(record.push.ids);
+  progress.unapplied.insert(record.lsn);
   Work work;
   work.ticket = tensor.turns.Take();
-  if (!header.step.has_value()) return work;
+  if (!record.push.step.has_value()) return work;
   work.waiting = std::make_shared<WaitingPush>();
-  work.waiting->header = header;
-  waiting_bytes_ += work.waiting->bytes();
+  work.waiting->record = record;
+  work.waiting->record.push.ids = {};
+  work.waiting->record.push.rows = {};
+  work.waiting->bytes = record.copied_bytes();
+  waiting_bytes_ += work.waiting->bytes;
   Applied(tensor, progress.steps.Add(work.waiting));
   for (Step step = {progress.steps.TakeComplete(), nullptr}; !step.pushes.empty();
        step = {progress.steps.TakeComplete(), nullptr}) {
     if (progress.moment != nullptr && progress.moment_step == progress.steps.step()) {
       step.then = progress.moment;
-      Reach(*step.then, header.lsn);
+      Reach(*step.then, record.lsn);
     }
     work.steps.push_back(std::move(step));
   }
@@ -255,8 +230,8 @@ void Store::Applied(LiveTensor& tensor, int64_t lsn) {
 
 void Store::Applied(LiveTensor& tensor, const WaitingPushes& pushes) {
   for (const auto& push : pushes) {
-    waiting_bytes_ -= push->bytes();
-    Applied(tensor, push->header.lsn);
+    waiting_bytes_ -= push->bytes;
+    Applied(tensor, push->record.lsn);
   }
 }
 
@@ -308,20 +283,25 @@ void Store::CopyIfWaiting(const Work& work, const LogRecord& record,
                           const std::vector<int64_t>& rows) {
   if (work.waiting == nullptr || work.completes()) return;
   Guarded(rows.size(), [&] {
-    work.waiting->ids.assign(record.ids.begin(), record.ids.end());
-    work.waiting->values.assign(record.values.begin(), record.values.end());
-    work.waiting->rows = rows;
+    WaitingPush& waiting = *work.waiting;
+    waiting.ids.assign(record.push.ids.begin(), record.push.ids.end());
+    waiting.values.assign(record.push.rows.begin(), record.push.rows.end());
+    waiting.rows = rows;
+    waiting.record.push.ids = waiting.ids;
+    waiting.record.push.rows = waiting.values;
+    waiting.copied = true;
     return OkStatus();
   });
 }
 
 void Store::PerformInTurn(LiveTensor& tensor, const Work& work, const LogRecord& record,
                           const std::vector<int64_t>& rows) {
-  const PushedRows own = {rows, record.header.dtype, record.values};
+  const RowPush& push = record.push;
+  const PushedRows own = {rows, push.dtype, push.rows};
   if (work.waiting == nullptr) {
-    Guarded(rows.size(), [&] { return tensor.Apply(record.header.kind, std::span(&own, 1)); });
+    Guarded(rows.size(), [&] { return tensor.Apply(push.kind, std::span(&own, 1)); });
     const MonitorLock lock(*monitor_);
-    Applied(tensor, record.header.lsn);
+    Applied(tensor, record.lsn);
   }
   for (const Step& step : work.steps) {
     Guarded(rows.size(), [&] { return ApplyStep(tensor, step, work.waiting.get(), own); });
@@ -336,11 +316,12 @@ Status Store::ApplyStep(LiveTensor& tensor, const Step& step, const WaitingPush*
                         const PushedRows& own_rows) {
   std::vector<PushedRows> lists;
   for (const auto& push : step.pushes) {
-    if (push.get() != own && !push->copied()) throw std::bad_alloc();  // as its copy did
-    lists.push_back(push.get() == own ? own_rows
-                                      : PushedRows{push->rows, push->header.dtype, push->values});
+    if (push.get() != own && !push->copied) throw std::bad_alloc();  // as its copy did
+    lists.push_back(push.get() == own
+                        ? own_rows
+                        : PushedRows{push->rows, push->record.push.dtype, push->values});
   }
-  HG_RETURN_IF_ERROR(tensor.Apply(step.pushes.front()->header.kind, lists));
+  HG_RETURN_IF_ERROR(tensor.Apply(step.pushes.front()->record.push.kind, lists));
   if (step.then != nullptr && Claim(*step.then)) Capture(*step.then);
   const MonitorLock lock(*monitor_);
   Applied(tensor, step.pushes);

@@ -76,12 +76,11 @@ class BenchClient {
       : store_(store), id_(id), tensor_(std::move(tensor)) {}
 
   [[nodiscard]] Status Push(const ReceivedRows& rows) {
-    PushRequest request;
-    request.tensor.name = tensor_;
-    request.client = id_;
-    request.sequence = ++sequence_;
-    request.ids = rows.rows;
-    request.rows = rows.values.span();
+    StatePush request;
+    request.push.tensor.name = tensor_;
+    request.push.ids = rows.rows;
+    request.push.rows = rows.values.span();
+    request.id = {id_, ++sequence_};
     return store_->Push(request, {}).status();
   }
 

@@ -141,12 +141,11 @@ class StoreCheckpointTest : public StoreTest {
       rows.insert(rows.end(), image.begin(), image.end());
     }
     return store_
-        ->Push({.tensor = {false, "node", "emb"},
-                .kind = PushKind::kImage,
-                .client = 77,
-                .sequence = 1,
-                .ids = ids,
-                .rows = rows},
+        ->Push({.push = {.tensor = {false, "node", "emb"},
+                         .kind = PushKind::kImage,
+                         .ids = ids,
+                         .rows = rows},
+                .id = {77, 1}},
                {})
         .status();
   }

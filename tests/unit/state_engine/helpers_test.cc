@@ -52,14 +52,13 @@ struct LargePush {
         values.data() + position * RowBytes(dtype, kColumns) + static_cast<size_t>(column) * bytes;
     std::memcpy(to, reinterpret_cast<const std::byte*>(&value) + sizeof(value) - bytes, bytes);
   }
-  [[nodiscard]] PushRequest request(PushKind kind, uint64_t sequence) const {
-    return {.tensor = {false, "node", "emb"},
-            .kind = kind,
-            .client = 1,
-            .sequence = sequence,
-            .ids = ids,
-            .dtype = dtype,
-            .rows = values};
+  [[nodiscard]] StatePush request(PushKind kind, uint64_t sequence) const {
+    return {.push = {.tensor = {false, "node", "emb"},
+                     .kind = kind,
+                     .ids = ids,
+                     .dtype = dtype,
+                     .rows = values},
+            .id = {1, sequence}};
   }
 
   DType dtype;

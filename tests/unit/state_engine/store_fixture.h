@@ -51,15 +51,13 @@ struct TestPush {
   std::vector<float> values;
   std::string tensor = "emb";
 
-  [[nodiscard]] PushRequest request() const {
-    return {.tensor = {false, "node", tensor},
-            .kind = kind,
-            .client = client,
-            .sequence = sequence,
-            .step = step,
-            .ids = ids,
-            .dtype = DType::kFloat32,
-            .rows = std::as_bytes(std::span(values))};
+  [[nodiscard]] StatePush request() const {
+    return {.push = {.tensor = {false, "node", tensor},
+                     .kind = kind,
+                     .step = step,
+                     .ids = ids,
+                     .rows = std::as_bytes(std::span(values))},
+            .id = {client, sequence}};
   }
 };
 

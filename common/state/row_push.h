@@ -1,0 +1,76 @@
+// Rows that somebody pushes to a tensor: one value from the caller to the log. Plain values.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "common/graph/tensor_ref.h"
+#include "common/state/mutable_tensor.h"
+#include "common/state/row_layout.h"
+#include "common/storage/dtype.h"
+
+namespace halograph {
+
+enum class PushKind : uint8_t {
+  kGradient,  // the tensor's optimizer applies it
+  kAdd,       // row += value
+  kAssign,    // row = value; of duplicates the last position counts
+  // Row and optimizer state = an image of ReadSnapshot, bit by bit, finite or not; of duplicates
+  // the last position counts. The push's dtype is the tensor's.
+  kImage,
+};
+
+// A push of synchronous training: step s is applied when the pushes of all ranks are there, sums in
+// (rank, position) order, each row updated once. A rank pushes a tensor once a step, and awaits the
+// answer to its first push of a run before it sends the next one.
+//
+// A run is one start of the trainer: all ranks send the same number, drawn by chance. Within a run
+// the steps of a tensor follow one another by 1, and the world size stays. The first push of
+// another run to a tensor begins that run there: pushes of the run before whose step is not
+// complete are given up for good, and the run before is refused from then on. Its first step may be
+// any that is larger than the last one applied; steps go back by RestoreSnapshot only.
+struct SyncStep {
+  int64_t step = 0;
+  int32_t rank = 0;
+  int32_t world_size = 1;
+  uint64_t run = 0;
+  // A rank's push that is too large for one message comes as `chunks` pushes, each with a sequence
+  // number of its own: the step is complete when all chunks of all ranks are there, and its lists
+  // are summed in (rank, chunk) order, as if each rank had sent one.
+  int32_t chunk = 0;
+  int32_t chunks = 1;
+  bool operator==(const SyncStep&) const = default;
+};
+
+// Rows for one mutable tensor. Borrowed.
+struct RowPush {
+  TensorRef tensor = {};
+  PushKind kind = PushKind::kGradient;
+  // Every rank pushes once a step and tensor, maybe no rows. Null: asynchronous, applied in the
+  // order of the log.
+  std::optional<SyncStep> step = {};
+  std::span<const int64_t> ids = {};     // global, any order, repeats allowed; may be empty
+  DType dtype = DType::kFloat32;         // of rows: kFloat32, kFloat16 or kBFloat16
+  std::span<const std::byte> rows = {};  // ids.size() rows of PushedRowBytes
+};
+
+// Who pushes: an id that the client drew by chance, and its own count of pushes to this store from
+// 1 upward. It sends number s when all up to s - kPushWindow have been answered for good. A push
+// that was applied already is acknowledged again, and changes nothing. A push that was refused has
+// not used its number: the next push may have it, as long as it is above the newest number less
+// kPushWindow, or nobody.
+struct PushId {
+  uint64_t client = 0;
+  uint64_t sequence = 0;
+};
+inline constexpr int kPushWindow = 64;
+
+// Of one row of a push to a tensor of this spec.
+[[nodiscard]] inline size_t PushedRowBytes(const MutableTensorSpec& spec, PushKind kind,
+                                           DType dtype) {
+  return kind == PushKind::kImage ? RowLayout::Of(spec).image_bytes() : RowBytes(dtype, spec.dim);
+}
+
+}  // namespace halograph
