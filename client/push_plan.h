@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "client/kv_store.h"
+#include "client/row_store.h"
 #include "common/state/mutable_catalog.h"
 
 namespace halograph {

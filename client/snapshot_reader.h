@@ -1,6 +1,6 @@
-// Puts the pages of a snapshot, of all partitions, together for KVStore::ReadSnapshot: checks them,
-// and gives their rows on under global ids. Thread-safe: pages of several partitions may come at
-// once.
+// Puts the pages of a snapshot, of all partitions, together for TensorAdmin::ReadSnapshot: checks
+// them, and gives their rows on under global ids. Thread-safe: pages of several partitions may come
+// at once.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 #include <optional>
 #include <span>
 
-#include "client/kv_store.h"
+#include "client/tensor_admin.h"
 #include "common/base/mutex.h"
 #include "common/state/placement.h"
 

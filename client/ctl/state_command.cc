@@ -114,26 +114,26 @@ Status Restore(const StateFlags& flags) {
   return RestoreSnapshotRemotely(cluster.get(), flags.name, context);
 }
 
-StatusOr<RemoteStores> Open(const StateFlags& flags) {
+StatusOr<Stores> Open(const StateFlags& flags) {
   RemoteOptions remote = flags.remote;
   remote.needs_topology = false;
   return OpenRemoteStores(remote);
 }
 
 Status Create(StateFlags flags) {
-  HG_ASSIGN_OR_RETURN(const RemoteStores stores, Open(flags));
+  HG_ASSIGN_OR_RETURN(const Stores stores, Open(flags));
   flags.spec.ref.type = flags.type;
   flags.spec.ref.edge = flags.spec.placement == Placement::kEdges;
   CallContext context;
-  return stores.kv->CreateTensor(flags.spec, context);
+  return stores.admin->Create(flags.spec, context);
 }
 
 Status Drop(const StateFlags& flags) {
-  HG_ASSIGN_OR_RETURN(const RemoteStores stores, Open(flags));
+  HG_ASSIGN_OR_RETURN(const Stores stores, Open(flags));
   CallContext context;
   HG_ASSIGN_OR_RETURN(const MutableTensorSpec spec,
-                      FindTensorSpec(*stores.kv, flags.type, flags.spec.ref.name, context));
-  return stores.kv->DropTensor(spec.ref, context);
+                      FindTensorSpec(stores, flags.type, flags.spec.ref.name, context));
+  return stores.admin->Drop(spec.ref, context);
 }
 
 bool IsAsked(const StateFlags& flags, const TensorRef& ref) {
@@ -141,10 +141,10 @@ bool IsAsked(const StateFlags& flags, const TensorRef& ref) {
 }
 
 Status ExportOfSnapshot(const StateFlags& flags) {
-  HG_ASSIGN_OR_RETURN(const RemoteStores stores, Open(flags));
+  HG_ASSIGN_OR_RETURN(const Stores stores, Open(flags));
   CallContext context;
   HG_ASSIGN_OR_RETURN(std::vector<MutableTensorSpec> specs,
-                      TensorsOfSnapshot(*stores.kv, flags.name, context));
+                      TensorsOfSnapshot(stores, flags.name, context));
   std::string names;
   for (const MutableTensorSpec& spec : specs) {
     names += (names.empty() ? "" : ", ") + spec.ref.ToString();
@@ -155,7 +155,7 @@ Status ExportOfSnapshot(const StateFlags& flags) {
                     flags.spec.ref.name, flags.type, names.empty() ? "none" : names);
   }
   HG_ASSIGN_OR_RETURN(const FileCounts counts,
-                      ExportSnapshot(*stores.kv, flags.name, specs, flags.folder, context));
+                      ExportSnapshot(stores, flags.name, specs, flags.folder, context));
   Print("{} tensors, {} rows in {}\n", counts.tensors, FormatCount(counts.rows),
         flags.folder.string());
   return OkStatus();
@@ -166,19 +166,19 @@ Status Export(const StateFlags& flags) {
   if (flags.spec.ref.name.empty()) {
     return InvalidArgument("nothing to export: give --name of a snapshot, or --tensor, or both");
   }
-  HG_ASSIGN_OR_RETURN(const RemoteStores stores, Open(flags));
+  HG_ASSIGN_OR_RETURN(const Stores stores, Open(flags));
   CallContext context;
   HG_ASSIGN_OR_RETURN(const MutableTensorSpec spec,
-                      FindTensorSpec(*stores.kv, flags.type, flags.spec.ref.name, context));
-  HG_ASSIGN_OR_RETURN(const int64_t rows, ExportTensor(*stores.kv, spec, flags.folder, context));
+                      FindTensorSpec(stores, flags.type, flags.spec.ref.name, context));
+  HG_ASSIGN_OR_RETURN(const int64_t rows, ExportTensor(stores, spec, flags.folder, context));
   Print("{} rows of {} in {}\n", FormatCount(rows), spec.ref.ToString(), flags.folder.string());
   return OkStatus();
 }
 
 Status Import(const StateFlags& flags) {
-  HG_ASSIGN_OR_RETURN(const RemoteStores stores, Open(flags));
+  HG_ASSIGN_OR_RETURN(const Stores stores, Open(flags));
   CallContext context;
-  HG_ASSIGN_OR_RETURN(const FileCounts counts, ImportTensors(*stores.kv, flags.folder, context));
+  HG_ASSIGN_OR_RETURN(const FileCounts counts, ImportTensors(stores, flags.folder, context));
   Print("{} rows of {} tensors set from {}\n", FormatCount(counts.rows), counts.tensors,
         flags.folder.string());
   return OkStatus();

@@ -24,15 +24,15 @@ StatusOr<ScratchArray> TakeIds(ScratchSpace& space, int64_t rows) {
 }
 
 // Writes ids.npy; returns the global ids of its rows.
-StatusOr<ScratchArray> WriteIds(KVStore& store, const MutableTensorSpec& spec,
+StatusOr<ScratchArray> WriteIds(const Stores& stores, const MutableTensorSpec& spec,
                                 const std::filesystem::path& folder, ScratchSpace& space,
                                 CallContext& context) {
-  HG_ASSIGN_OR_RETURN(const int64_t rows, RowsOf(store, spec));
+  HG_ASSIGN_OR_RETURN(const int64_t rows, RowsOf(stores, spec));
   HG_ASSIGN_OR_RETURN(const ScratchArray originals, TakeIds(space, rows));
   HG_ASSIGN_OR_RETURN(ScratchArray globals, TakeIds(space, rows));
   const auto original = originals.As<int64_t>();
   const auto global = globals.As<int64_t>();
-  HG_RETURN_IF_ERROR(ReadOriginalIds(store, spec, original, context));
+  HG_RETURN_IF_ERROR(ReadOriginalIds(stores, spec, original, context));
   SortByOriginal(original, global);
   HG_ASSIGN_OR_RETURN(NpyWriter file,
                       NpyWriter::Create(folder / kIdsFile, DType::kInt64, rows, 1, 1));
@@ -49,7 +49,7 @@ StatusOr<ScratchArray> WriteIds(KVStore& store, const MutableTensorSpec& spec,
 }
 
 // Writes rows.npy as the rows are now.
-Status WriteRows(KVStore& store, const MutableTensorSpec& spec, std::span<const int64_t> ids,
+Status WriteRows(const Stores& stores, const MutableTensorSpec& spec, std::span<const int64_t> ids,
                  const std::filesystem::path& folder, CallContext& context) {
   const Column column = RowsColumn(spec);
   HG_ASSIGN_OR_RETURN(NpyWriter file,
@@ -60,7 +60,7 @@ Status WriteRows(KVStore& store, const MutableTensorSpec& spec, std::span<const 
   for (size_t begin = 0; begin < ids.size(); begin += at_a_time) {
     const auto some = ids.subspan(begin, std::min(at_a_time, ids.size() - begin));
     rows.resize(some.size() * column.bytes);
-    HG_RETURN_IF_ERROR(store.Pull({.tensor = spec.ref, .ids = some, .out = rows}, context));
+    HG_RETURN_IF_ERROR(stores.rows->Pull({.tensor = spec.ref, .ids = some, .out = rows}, context));
     HG_RETURN_IF_ERROR(file.Append(rows));
   }
   return file.Close();
@@ -135,11 +135,11 @@ class SnapshotWriter {
 };
 
 // Fills the folder of one tensor. How many rows it has.
-StatusOr<int64_t> WriteSnapshot(KVStore& store, const std::string& name,
+StatusOr<int64_t> WriteSnapshot(const Stores& stores, const std::string& name,
                                 const MutableTensorSpec& spec, const std::filesystem::path& folder,
                                 size_t buffer_bytes, CallContext& context) {
   ScratchSpace space(kIdBytesInMemory, folder);
-  HG_ASSIGN_OR_RETURN(ScratchArray global, WriteIds(store, spec, folder, space, context));
+  HG_ASSIGN_OR_RETURN(ScratchArray global, WriteIds(stores, spec, folder, space, context));
   HG_ASSIGN_OR_RETURN(
       SnapshotWriter writer,
       SnapshotWriter::Create(spec, global.As<const int64_t>(), folder, buffer_bytes, space));
@@ -147,7 +147,7 @@ StatusOr<int64_t> WriteSnapshot(KVStore& store, const std::string& name,
   const TakeImages take = [&](std::span<const int64_t> ids, std::span<const std::byte> images) {
     return writer.Put(ids, images);
   };
-  HG_ASSIGN_OR_RETURN(const int64_t step, store.ReadSnapshot(name, spec, take, context));
+  HG_ASSIGN_OR_RETURN(const int64_t step, stores.admin->ReadSnapshot(name, spec, take, context));
   HG_ASSIGN_OR_RETURN(const NpyArray ids, NpyArray::Open(folder / kIdsFile));
   HG_ASSIGN_OR_RETURN(const std::span<const int64_t> original, ids.As<int64_t>());
   HG_RETURN_IF_ERROR(writer.PutOthers(original));
@@ -158,9 +158,9 @@ StatusOr<int64_t> WriteSnapshot(KVStore& store, const std::string& name,
 
 }  // namespace
 
-StatusOr<MutableTensorSpec> FindTensorSpec(KVStore& store, const std::string& type,
+StatusOr<MutableTensorSpec> FindTensorSpec(const Stores& stores, const std::string& type,
                                            const std::string& name, CallContext& context) {
-  HG_ASSIGN_OR_RETURN(const std::vector<MutableTensorState> tensors, store.ListTensors(context));
+  HG_ASSIGN_OR_RETURN(const std::vector<MutableTensorState> tensors, stores.admin->List(context));
   std::string names;
   for (const MutableTensorState& tensor : tensors) {
     const MutableTensorSpec& spec = tensor.spec;
@@ -171,22 +171,23 @@ StatusOr<MutableTensorSpec> FindTensorSpec(KVStore& store, const std::string& ty
                   names.empty() ? "none" : names);
 }
 
-StatusOr<int64_t> ExportTensor(KVStore& store, const MutableTensorSpec& spec,
+StatusOr<int64_t> ExportTensor(const Stores& stores, const MutableTensorSpec& spec,
                                const std::filesystem::path& folder, CallContext& context) {
   HG_ASSIGN_OR_RETURN(TemporaryFolder temporary, TemporaryFolder::Create(folder));
   ScratchSpace space(kIdBytesInMemory, temporary.path());
   HG_ASSIGN_OR_RETURN(const ScratchArray globals,
-                      WriteIds(store, spec, temporary.path(), space, context));
+                      WriteIds(stores, spec, temporary.path(), space, context));
   const auto global = globals.As<const int64_t>();
-  HG_RETURN_IF_ERROR(WriteRows(store, spec, global, temporary.path(), context));
+  HG_RETURN_IF_ERROR(WriteRows(stores, spec, global, temporary.path(), context));
   HG_RETURN_IF_ERROR(WriteTensorJson(temporary.path(), spec, {}, -1));
   HG_RETURN_IF_ERROR(temporary.Commit());
   return std::ssize(global);
 }
 
-StatusOr<std::vector<MutableTensorSpec>> TensorsOfSnapshot(KVStore& store, const std::string& name,
+StatusOr<std::vector<MutableTensorSpec>> TensorsOfSnapshot(const Stores& stores,
+                                                           const std::string& name,
                                                            CallContext& context) {
-  HG_ASSIGN_OR_RETURN(const auto snapshots, store.ListSnapshots(context));
+  HG_ASSIGN_OR_RETURN(const auto snapshots, stores.admin->ListSnapshots(context));
   std::map<int, StateStats> by_part;  // as if they were there now
   for (const auto& [part, kept] : snapshots) {
     const auto found = std::find_if(kept.begin(), kept.end(),
@@ -205,7 +206,7 @@ StatusOr<std::vector<MutableTensorSpec>> TensorsOfSnapshot(KVStore& store, const
   return specs;
 }
 
-StatusOr<FileCounts> ExportSnapshot(KVStore& store, const std::string& name,
+StatusOr<FileCounts> ExportSnapshot(const Stores& stores, const std::string& name,
                                     std::span<const MutableTensorSpec> specs,
                                     const std::filesystem::path& folder, CallContext& context,
                                     size_t buffer_bytes) {
@@ -217,7 +218,7 @@ StatusOr<FileCounts> ExportSnapshot(KVStore& store, const std::string& name,
     const std::filesystem::path path = temporary.path() / names.back();
     HG_RETURN_IF_ERROR(MakeFolder(path));
     HG_ASSIGN_OR_RETURN(const int64_t rows,
-                        WriteSnapshot(store, name, spec, path, buffer_bytes, context));
+                        WriteSnapshot(stores, name, spec, path, buffer_bytes, context));
     counts.rows += rows;
   }
   HG_RETURN_IF_ERROR(WriteSnapshotJson(temporary.path(), name, names));

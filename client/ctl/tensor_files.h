@@ -18,28 +18,31 @@
 #include <string>
 #include <vector>
 
-#include "client/kv_store.h"
+#include "client/stores.h"
 
 namespace halograph {
 
-// What the store has under this name; `type` is a node type, a relation triple, or empty for rows
+// All of them require `stores.admin`.
+
+// What the stores have under this name; `type` is a node type, a relation triple, or empty for rows
 // of no graph object. NotFound naming what there is.
-[[nodiscard]] StatusOr<MutableTensorSpec> FindTensorSpec(KVStore& store, const std::string& type,
+[[nodiscard]] StatusOr<MutableTensorSpec> FindTensorSpec(const Stores& stores,
+                                                         const std::string& type,
                                                          const std::string& name,
                                                          CallContext& context);
 
 // Writes all rows as they are while it reads, without optimizer state: pushes meanwhile may be in
 // some rows and not in others. Returns how many.
 //   AlreadyExists  `folder` is there
-//   else           as KVStore::Pull and TemporaryFolder
-[[nodiscard]] StatusOr<int64_t> ExportTensor(KVStore& store, const MutableTensorSpec& spec,
+//   else           as RowStore::Pull and TemporaryFolder
+[[nodiscard]] StatusOr<int64_t> ExportTensor(const Stores& stores, const MutableTensorSpec& spec,
                                              const std::filesystem::path& folder,
                                              CallContext& context);
 
 // What all partitions have of a snapshot.
 //   NotFound  a partition lacks the snapshot: named
 //   DataLoss  partitions differ: which, and in what
-[[nodiscard]] StatusOr<std::vector<MutableTensorSpec>> TensorsOfSnapshot(KVStore& store,
+[[nodiscard]] StatusOr<std::vector<MutableTensorSpec>> TensorsOfSnapshot(const Stores& stores,
                                                                          const std::string& name,
                                                                          CallContext& context);
 
@@ -56,8 +59,8 @@ inline constexpr size_t kExportBufferBytes = size_t{64} << 20;
 // be written, what partitions send at a time, and ids, which beyond 256 MiB are in files.
 //   AlreadyExists      `folder` is there
 //   ResourceExhausted  the disk is full
-//   else               as KVStore::ReadSnapshot and TemporaryFolder
-[[nodiscard]] StatusOr<FileCounts> ExportSnapshot(KVStore& store, const std::string& name,
+//   else               as TensorAdmin::ReadSnapshot and TemporaryFolder
+[[nodiscard]] StatusOr<FileCounts> ExportSnapshot(const Stores& stores, const std::string& name,
                                                   std::span<const MutableTensorSpec> specs,
                                                   const std::filesystem::path& folder,
                                                   CallContext& context,
@@ -70,12 +73,12 @@ inline constexpr size_t kExportBufferBytes = size_t{64} << 20;
 // Until all rows of all tensors are set, each has an import mark (common/state/import_mark.h):
 // pulls of it are refused. After an error, or where this is interrupted, they stay so until it is
 // repeated or they are dropped. Nobody else may push to the tensors meanwhile.
-//   InvalidArgument     the store has another specification: the difference is named
+//   InvalidArgument     the stores have another specification: the difference is named
 //   FailedPrecondition  with optimizer state: a tensor whose steps are beyond those of the folder
 //   NotFound            a file is missing; an id that the graph does not have: named
 //   DataLoss            files that do not fit each other, or rows that are missing
-//   else                as KVStore::Push
-[[nodiscard]] StatusOr<FileCounts> ImportTensors(KVStore& store,
+//   else                as RowStore::Push
+[[nodiscard]] StatusOr<FileCounts> ImportTensors(const Stores& stores,
                                                  const std::filesystem::path& folder,
                                                  CallContext& context);
 

@@ -137,15 +137,15 @@ StatusOr<std::vector<TensorFolder>> OpenTensorFolders(const std::filesystem::pat
   return folders;
 }
 
-StatusOr<int64_t> RowsOf(const KVStore& store, const MutableTensorSpec& spec) {
+StatusOr<int64_t> RowsOf(const Stores& stores, const MutableTensorSpec& spec) {
   if (!OfGraph(spec)) return spec.rows;
   HG_ASSIGN_OR_RETURN(const ResolvedTensor resolved,
-                      ResolveTensor(store.info().schema, OriginalIdsOf(spec)));
+                      ResolveTensor(stores.graph->info().schema, OriginalIdsOf(spec)));
   return resolved.rows;
 }
 
-Status ReadOriginalIds(KVStore& store, const MutableTensorSpec& spec, std::span<int64_t> original,
-                       CallContext& context) {
+Status ReadOriginalIds(const Stores& stores, const MutableTensorSpec& spec,
+                       std::span<int64_t> original, CallContext& context) {
   std::iota(original.begin(), original.end(), 0);
   if (!OfGraph(spec)) return OkStatus();
   const TensorRef ref = OriginalIdsOf(spec);
@@ -153,8 +153,8 @@ Status ReadOriginalIds(KVStore& store, const MutableTensorSpec& spec, std::span<
   for (size_t begin = 0; begin < original.size(); begin += kIdsAtATime) {
     const auto some = original.subspan(begin, std::min(kIdsAtATime, original.size() - begin));
     ids.assign(some.begin(), some.end());
-    HG_RETURN_IF_ERROR(
-        store.Pull({.tensor = ref, .ids = ids, .out = std::as_writable_bytes(some)}, context));
+    HG_RETURN_IF_ERROR(stores.rows->Pull(
+        {.tensor = ref, .ids = ids, .out = std::as_writable_bytes(some)}, context));
   }
   return OkStatus();
 }

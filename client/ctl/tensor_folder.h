@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "client/kv_store.h"
+#include "client/stores.h"
 #include "common/storage/npy.h"
 
 namespace halograph {
@@ -65,10 +65,10 @@ struct TensorFolder {
     const std::filesystem::path& path);
 
 // How many rows a tensor has in the store's graph. NotFound: a type that the graph does not have.
-[[nodiscard]] StatusOr<int64_t> RowsOf(const KVStore& store, const MutableTensorSpec& spec);
+[[nodiscard]] StatusOr<int64_t> RowsOf(const Stores& stores, const MutableTensorSpec& spec);
 // The original id of every row by its global id; rows of no graph object have one id. `original`
 // has RowsOf numbers.
-[[nodiscard]] Status ReadOriginalIds(KVStore& store, const MutableTensorSpec& spec,
+[[nodiscard]] Status ReadOriginalIds(const Stores& stores, const MutableTensorSpec& spec,
                                      std::span<int64_t> original, CallContext& context);
 // Writes global ids in the order of their original ones.
 void SortByOriginal(std::span<const int64_t> original, std::span<int64_t> global);

@@ -51,11 +51,12 @@ Status CheckAllRows(const ImportedRows& imported, size_t rows) {
       (imported.folder->path / kIdsFile).string(), imported.global.size(), rows, missing);
 }
 
-StatusOr<ImportedRows> FindRows(KVStore& store, const TensorFolder& folder, CallContext& context) {
+StatusOr<ImportedRows> FindRows(const Stores& stores, const TensorFolder& folder,
+                                CallContext& context) {
   ImportedRows imported{.folder = &folder, .global = {}};
-  HG_ASSIGN_OR_RETURN(const int64_t rows, RowsOf(store, folder.spec));
+  HG_ASSIGN_OR_RETURN(const int64_t rows, RowsOf(stores, folder.spec));
   std::vector<int64_t> original(static_cast<size_t>(rows));
-  HG_RETURN_IF_ERROR(ReadOriginalIds(store, folder.spec, original, context));
+  HG_RETURN_IF_ERROR(ReadOriginalIds(stores, folder.spec, original, context));
   HG_ASSIGN_OR_RETURN(imported.global,
                       ToGlobal(original, folder.original_ids(), folder.path / kIdsFile));
   if (folder.state) HG_RETURN_IF_ERROR(CheckAllRows(imported, original.size()));
@@ -63,8 +64,9 @@ StatusOr<ImportedRows> FindRows(KVStore& store, const TensorFolder& folder, Call
 }
 
 // The step of the store's tensor; -1: none. With state it must not be beyond the folder's.
-StatusOr<int64_t> CheckStep(KVStore& store, const TensorFolder& folder, CallContext& context) {
-  HG_ASSIGN_OR_RETURN(const std::vector<MutableTensorState> tensors, store.ListTensors(context));
+StatusOr<int64_t> CheckStep(const Stores& stores, const TensorFolder& folder,
+                            CallContext& context) {
+  HG_ASSIGN_OR_RETURN(const std::vector<MutableTensorState> tensors, stores.admin->List(context));
   for (const MutableTensorState& tensor : tensors) {
     if (tensor.spec.ref != folder.spec.ref) continue;
     if (!folder.state || tensor.step <= folder.step) return tensor.step;
@@ -75,7 +77,7 @@ StatusOr<int64_t> CheckStep(KVStore& store, const TensorFolder& folder, CallCont
   return int64_t{-1};
 }
 
-Status PushRows(KVStore& store, const ImportedRows& imported, CallContext& context) {
+Status PushRows(const Stores& stores, const ImportedRows& imported, CallContext& context) {
   const TensorFolder& folder = *imported.folder;
   const size_t row_bytes = folder.row_bytes();
   const size_t at_a_time = RowsAtATime(row_bytes);
@@ -97,56 +99,56 @@ Status PushRows(KVStore& store, const ImportedRows& imported, CallContext& conte
                        .ids = std::span(imported.global).subspan(begin, count),
                        .dtype = folder.spec.dtype,
                        .rows = images};
-    HG_RETURN_IF_ERROR(store.Push(push, context).status());
+    HG_RETURN_IF_ERROR(stores.rows->Push(push, context).status());
   }
   return OkStatus();
 }
 
 // A step without rows, after which steps go on as they would where the snapshot was taken.
-Status PushStep(KVStore& store, const TensorFolder& folder, CallContext& context) {
+Status PushStep(const Stores& stores, const TensorFolder& folder, CallContext& context) {
   std::random_device device;
   const SyncStep step{.step = folder.step,
                       .rank = 0,
                       .world_size = 1,
                       .run = (uint64_t{device()} << 32) | device()};
-  return store
-      .Push({.tensor = folder.spec.ref,
-             .kind = PushKind::kAssign,
-             .step = step,
-             .dtype = folder.spec.dtype},
-            context)
+  return stores.rows
+      ->Push({.tensor = folder.spec.ref,
+              .kind = PushKind::kAssign,
+              .step = step,
+              .dtype = folder.spec.dtype},
+             context)
       .status();
 }
 
 }  // namespace
 
-StatusOr<FileCounts> ImportTensors(KVStore& store, const std::filesystem::path& folder,
+StatusOr<FileCounts> ImportTensors(const Stores& stores, const std::filesystem::path& folder,
                                    CallContext& context) {
   HG_ASSIGN_OR_RETURN(const std::vector<TensorFolder> folders, OpenTensorFolders(folder));
-  const int parts = store.info().book.num_parts();
+  const int parts = stores.graph->info().book.num_parts();
   std::vector<ImportedRows> imports;
   std::vector<int64_t> steps;  // in the store
   for (const TensorFolder& tensor : folders) {
-    HG_ASSIGN_OR_RETURN(steps.emplace_back(), CheckStep(store, tensor, context));
-    HG_ASSIGN_OR_RETURN(imports.emplace_back(), FindRows(store, tensor, context));
+    HG_ASSIGN_OR_RETURN(steps.emplace_back(), CheckStep(stores, tensor, context));
+    HG_ASSIGN_OR_RETURN(imports.emplace_back(), FindRows(stores, tensor, context));
   }
   // From the first mark to the last none of the tensors is pulled.
   for (const TensorFolder& tensor : folders) {
-    HG_RETURN_IF_ERROR(store.CreateTensor(tensor.spec, context));
-    HG_RETURN_IF_ERROR(store.CreateTensor(ImportMarkSpec(tensor.spec.ref, parts), context));
+    HG_RETURN_IF_ERROR(stores.admin->Create(tensor.spec, context));
+    HG_RETURN_IF_ERROR(stores.admin->Create(ImportMarkSpec(tensor.spec.ref, parts), context));
   }
   FileCounts counts;
   for (size_t i = 0; i < imports.size(); ++i) {
     const TensorFolder& tensor = folders[i];
-    HG_RETURN_IF_ERROR(PushRows(store, imports[i], context));
+    HG_RETURN_IF_ERROR(PushRows(stores, imports[i], context));
     if (tensor.state && tensor.step > steps[i]) {
-      HG_RETURN_IF_ERROR(PushStep(store, tensor, context));
+      HG_RETURN_IF_ERROR(PushStep(stores, tensor, context));
     }
     ++counts.tensors;
     counts.rows += std::ssize(imports[i].global);
   }
   for (const TensorFolder& tensor : folders) {
-    HG_RETURN_IF_ERROR(store.DropTensor(ImportMarkOf(tensor.spec.ref), context));
+    HG_RETURN_IF_ERROR(stores.admin->Drop(ImportMarkOf(tensor.spec.ref), context));
   }
   return counts;
 }

@@ -15,4 +15,11 @@ StatusOr<std::shared_ptr<LocalState>> OpenLocalState(std::shared_ptr<const Mappe
   return state;
 }
 
+Stores MakeLocalStores(const std::shared_ptr<LocalState>& state) {
+  Stores stores = MakeLocalStores(state->graph);
+  stores.rows = MakeLocalRowStore(state);
+  stores.admin = MakeLocalTensorAdmin(state);
+  return stores;
+}
+
 }  // namespace halograph

@@ -23,7 +23,10 @@ struct LocalState {
     std::shared_ptr<const MappedGraph> graph, std::unique_ptr<Env> env,
     const StateOptions& options);
 
-// As MakeLocalKVStore, with mutable tensors.
-[[nodiscard]] std::unique_ptr<KVStore> MakeLocalKVStore(std::shared_ptr<LocalState> state);
+// As MakeLocalRowStore, with mutable tensors.
+[[nodiscard]] std::unique_ptr<RowStore> MakeLocalRowStore(std::shared_ptr<LocalState> state);
+[[nodiscard]] std::unique_ptr<TensorAdmin> MakeLocalTensorAdmin(std::shared_ptr<LocalState> state);
+// All of them.
+[[nodiscard]] Stores MakeLocalStores(const std::shared_ptr<LocalState>& state);
 
 }  // namespace halograph

@@ -58,14 +58,17 @@ StatusOr<std::shared_ptr<const MappedGraph>> MapGraph(const std::filesystem::pat
   return mapped;
 }
 
-StatusOr<LocalStores> OpenLocalStores(const std::filesystem::path& graph, VerifyLevel verify,
-                                      int threads) {
+Stores MakeLocalStores(const std::shared_ptr<const MappedGraph>& graph) {
+  return {.graph = MakeLocalGraphStore(graph),
+          .rows = MakeLocalRowStore(graph),
+          .tasks = MakeLocalTaskSets(graph)};
+}
+
+StatusOr<Stores> OpenLocalStores(const std::filesystem::path& graph, VerifyLevel verify,
+                                 int threads) {
   HG_ASSIGN_OR_RETURN(const auto mapped,
                       MapGraph(graph, {.parts = {}, .verify = verify, .threads = threads}));
-  LocalStores stores;
-  stores.graph = MakeLocalGraphStore(mapped);
-  stores.kv = MakeLocalKVStore(mapped);
-  return stores;
+  return MakeLocalStores(mapped);
 }
 
 }  // namespace halograph

@@ -6,8 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "client/graph_store.h"
-#include "client/kv_store.h"
+#include "client/stores.h"
 #include "common/base/thread_pool.h"
 #include "common/graph/partition.h"
 #include "common/graph/row_source.h"
@@ -41,10 +40,14 @@ struct MapOptions {
 [[nodiscard]] StatusOr<std::shared_ptr<const MappedGraph>> MapGraph(
     const std::filesystem::path& graph, const MapOptions& options);
 
-// The first requires the topology of all parts, the second everything else of them. The second
-// answers a pull of rows of several parts out of all of them, on the graph's threads.
+// The first requires the topology of all parts, the others everything else of them. The second
+// answers a pull of rows of several parts out of all of them, on the graph's threads. The third
+// reads what info.task_rows count.
 [[nodiscard]] std::unique_ptr<GraphStore> MakeLocalGraphStore(
     std::shared_ptr<const MappedGraph> graph);
-[[nodiscard]] std::unique_ptr<KVStore> MakeLocalKVStore(std::shared_ptr<const MappedGraph> graph);
+[[nodiscard]] std::unique_ptr<RowStore> MakeLocalRowStore(std::shared_ptr<const MappedGraph> graph);
+[[nodiscard]] std::unique_ptr<TaskSets> MakeLocalTaskSets(std::shared_ptr<const MappedGraph> graph);
+// The three of them.
+[[nodiscard]] Stores MakeLocalStores(const std::shared_ptr<const MappedGraph>& graph);
 
 }  // namespace halograph

@@ -39,16 +39,14 @@ StatusOr<Stores> OpenStores(const StoreOptions& options, const CancelToken* canc
   if (options.part_alone.has_value()) {
     HG_ASSIGN_OR_RETURN(const auto part,
                         OpenPartAlone(options.graph, *options.part_alone, options.verify, 0));
-    return Stores{MakePartAloneGraphStore(part), MakePartAloneKVStore(part)};
+    return MakePartAloneStores(part);
   }
   HG_ASSIGN_OR_RETURN(const auto mapped, MapGraph(options.graph, {.verify = options.verify,
                                                                   .threads = options.threads,
                                                                   .sampling = options.sampling}));
-  if (options.state.folder.empty()) {
-    return Stores{MakeLocalGraphStore(mapped), MakeLocalKVStore(mapped)};
-  }
+  if (options.state.folder.empty()) return MakeLocalStores(mapped);
   HG_ASSIGN_OR_RETURN(const auto state, OpenLocalState(mapped, MakeSystemEnv(), options.state));
-  return Stores{MakeLocalGraphStore(mapped), MakeLocalKVStore(state)};
+  return MakeLocalStores(state);
 }
 
 }  // namespace halograph

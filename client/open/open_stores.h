@@ -4,14 +4,12 @@
 // for. Without, one part may be opened alone.
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 
-#include "client/graph_store.h"
-#include "client/kv_store.h"
 #include "client/remote_options.h"
+#include "client/stores.h"
 #include "common/base/cancel.h"
 #include "common/base/status.h"
 #include "common/graph/partition.h"
@@ -51,11 +49,6 @@ struct StoreOptions {
   [[nodiscard]] bool hybrid() const { return !topology.empty() && topology != kTopologyServers; }
   // InvalidArgument naming the options (as --servers) that contradict each other or are missing.
   [[nodiscard]] Status Validate() const;
-};
-
-struct Stores {
-  std::unique_ptr<GraphStore> graph;
-  std::unique_ptr<KVStore> kv;
 };
 
 // `cancel`, if not null, ends what takes long: waiting for servers and fetching the topology.

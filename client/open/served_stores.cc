@@ -61,9 +61,9 @@ Mapped OfGraph(const GraphInfo& served, const std::string& option, Mapped mapped
 }  // namespace
 
 StatusOr<Stores> OpenServedStores(const StoreOptions& options, const CancelToken* cancel) {
-  HG_ASSIGN_OR_RETURN(RemoteStores servers, OpenRemoteStores(ToRemoteOptions(options), cancel));
-  const GraphInfo& served = servers.kv->info();
-  Stores stores{std::move(servers.graph), std::move(servers.kv)};
+  HG_ASSIGN_OR_RETURN(Stores stores, OpenRemoteStores(ToRemoteOptions(options), cancel));
+  const std::shared_ptr<GraphStore> servers = stores.graph;
+  const GraphInfo& served = servers->info();
   std::shared_ptr<const MappedGraph> own;
   if (!options.local.empty()) {
     HG_ASSIGN_OR_RETURN(own, OfGraph(served, "--local " + options.local, MapOwnParts(options)));
@@ -75,7 +75,7 @@ StatusOr<Stores> OpenServedStores(const StoreOptions& options, const CancelToken
   } else if (own != nullptr) {
     stores.graph = MakeOwnPartGraphStore(own, std::move(stores.graph));
   }
-  if (own != nullptr) stores.kv = MakeOwnPartKVStore(own, std::move(stores.kv));
+  if (own != nullptr) stores.rows = MakeOwnPartRowStore(own, std::move(stores.rows));
   return stores;
 }
 

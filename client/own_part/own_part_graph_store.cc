@@ -43,7 +43,7 @@ class IdleLayers {
 
 class OwnPartGraphStore final : public GraphStore {
  public:
-  OwnPartGraphStore(std::shared_ptr<const MappedGraph> own, std::unique_ptr<GraphStore> rest)
+  OwnPartGraphStore(std::shared_ptr<const MappedGraph> own, std::shared_ptr<GraphStore> rest)
       : own_(std::move(own)),
         rest_(std::move(rest)),
         targets_(OwnTargets(*own_->parts)),
@@ -126,7 +126,7 @@ class OwnPartGraphStore final : public GraphStore {
   }
 
   const std::shared_ptr<const MappedGraph> own_;
-  const std::unique_ptr<GraphStore> rest_;
+  const std::shared_ptr<GraphStore> rest_;
   const std::vector<int> targets_;  // per part
   BuilderWorkspaces workspaces_;
   IdleLayers idle_;
@@ -135,7 +135,7 @@ class OwnPartGraphStore final : public GraphStore {
 }  // namespace
 
 std::unique_ptr<GraphStore> MakeOwnPartGraphStore(std::shared_ptr<const MappedGraph> own,
-                                                  std::unique_ptr<GraphStore> rest) {
+                                                  std::shared_ptr<GraphStore> rest) {
   return std::make_unique<OwnPartGraphStore>(std::move(own), std::move(rest));
 }
 

@@ -14,10 +14,10 @@ namespace halograph {
 
 // Requires the topology of the mapped partitions.
 [[nodiscard]] std::unique_ptr<GraphStore> MakeOwnPartGraphStore(
-    std::shared_ptr<const MappedGraph> own, std::unique_ptr<GraphStore> rest);
+    std::shared_ptr<const MappedGraph> own, std::shared_ptr<GraphStore> rest);
 
-// Requires the features of the mapped partitions. Task sets are the other store's.
-[[nodiscard]] std::unique_ptr<KVStore> MakeOwnPartKVStore(std::shared_ptr<const MappedGraph> own,
-                                                          std::unique_ptr<KVStore> rest);
+// Requires the features of the mapped partitions. Task sets and what changes are the rest's matter.
+[[nodiscard]] std::unique_ptr<RowStore> MakeOwnPartRowStore(std::shared_ptr<const MappedGraph> own,
+                                                            std::shared_ptr<RowStore> rest);
 
 }  // namespace halograph

@@ -1,7 +1,5 @@
 #include "client/part_alone/part_alone.h"
 
-#include <utility>
-
 #include "client/own_part/own_part_store.h"
 
 namespace halograph {
@@ -19,14 +17,10 @@ StatusOr<std::shared_ptr<const PartAlone>> OpenPartAlone(const std::filesystem::
   return alone;
 }
 
-std::unique_ptr<GraphStore> MakePartAloneGraphStore(std::shared_ptr<const PartAlone> part) {
-  auto own = part->own;
-  return MakeOwnPartGraphStore(std::move(own), MakeHaloGraphStore(std::move(part)));
-}
-
-std::unique_ptr<KVStore> MakePartAloneKVStore(std::shared_ptr<const PartAlone> part) {
-  auto own = part->own;
-  return MakeOwnPartKVStore(std::move(own), MakeHaloKVStore(std::move(part)));
+Stores MakePartAloneStores(const std::shared_ptr<const PartAlone>& part) {
+  return {.graph = MakeOwnPartGraphStore(part->own, MakeHaloGraphStore(part)),
+          .rows = MakeOwnPartRowStore(part->own, MakeHaloRowStore(part)),
+          .tasks = MakeLocalTaskSets(part->own)};
 }
 
 }  // namespace halograph

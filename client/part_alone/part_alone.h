@@ -11,9 +11,8 @@
 #include <filesystem>
 #include <memory>
 
-#include "client/graph_store.h"
-#include "client/kv_store.h"
 #include "client/local/mapped_graph.h"
+#include "client/stores.h"
 #include "common/base/status.h"
 #include "common/graph/halo.h"
 
@@ -32,19 +31,15 @@ struct PartAlone {
 [[nodiscard]] StatusOr<std::shared_ptr<const PartAlone>> OpenPartAlone(
     const std::filesystem::path& graph, int part, VerifyLevel verify, int threads);
 
-// Errors of its own:
-//   FailedPrecondition  draws by weight beyond the core: a halo has no tables for it
+// Task sets have the part's own rows; no tensors that change. Errors of their own:
+//   FailedPrecondition  draws by weight beyond the core: a halo has no tables for it; rows that are
+//                       neither the part's nor in its halo: features of nodes beyond its hops,
+//                       original ids of others' nodes, features of others' edges
 //   DataLoss            offsets of the halo that its files cannot mean
-[[nodiscard]] std::unique_ptr<GraphStore> MakePartAloneGraphStore(
-    std::shared_ptr<const PartAlone> part);
+[[nodiscard]] Stores MakePartAloneStores(const std::shared_ptr<const PartAlone>& part);
 
-// Reads the part's own rows of task sets. No tensors that change. Errors of its own:
-//   FailedPrecondition  rows that are neither the part's nor in its halo: features of nodes beyond
-//                       its hops, original ids of others' nodes, features of others' edges
-[[nodiscard]] std::unique_ptr<KVStore> MakePartAloneKVStore(std::shared_ptr<const PartAlone> part);
-
-// What the two above ask for all that is not the part's own. Core nodes are none of its matter.
+// What they ask for all that is not the part's own. Core nodes are none of their matter.
 [[nodiscard]] std::unique_ptr<GraphStore> MakeHaloGraphStore(std::shared_ptr<const PartAlone> part);
-[[nodiscard]] std::unique_ptr<KVStore> MakeHaloKVStore(std::shared_ptr<const PartAlone> part);
+[[nodiscard]] std::unique_ptr<RowStore> MakeHaloRowStore(std::shared_ptr<const PartAlone> part);
 
 }  // namespace halograph

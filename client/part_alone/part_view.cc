@@ -18,66 +18,59 @@ GraphInfo InfoOfPart(GraphInfo info, int part) {
 
 class GraphView final : public GraphStore {
  public:
-  GraphView(GraphStore* whole, int part) : whole_(*whole), info_(InfoOfPart(whole->info(), part)) {}
+  GraphView(std::shared_ptr<GraphStore> whole, int part)
+      : whole_(std::move(whole)), info_(InfoOfPart(whole_->info(), part)) {}
 
   const GraphInfo& info() const override { return info_; }
   Status Sample(std::span<const SampleRequest> requests, CallContext& context,
                 std::span<Minibatch> minibatches) override {
-    return whole_.Sample(requests, context, minibatches);
+    return whole_->Sample(requests, context, minibatches);
   }
   Status SampleLayer(std::span<const LayerGroup> groups, CallContext& context,
                      std::vector<NeighborPicks>* picks) override {
-    return whole_.SampleLayer(groups, context, picks);
+    return whole_->SampleLayer(groups, context, picks);
   }
 
  private:
-  GraphStore& whole_;
+  const std::shared_ptr<GraphStore> whole_;
   const GraphInfo info_;
 };
 
-class KVView final : public KVStore {
+class TaskSetsView final : public TaskSets {
  public:
-  KVView(KVStore* whole, int part)
-      : whole_(*whole), part_(static_cast<size_t>(part)), info_(InfoOfPart(whole->info(), part)) {}
+  TaskSetsView(const Stores& whole, int part)
+      : graph_(whole.graph), whole_(whole.tasks), part_(static_cast<size_t>(part)) {}
 
-  const GraphInfo& info() const override { return info_; }
-  Status Pull(std::span<const RowRequest> requests, CallContext& context) override {
-    return whole_.Pull(requests, context);
-  }
-  std::optional<RowsInPlace> InPlace(const TensorRef& tensor) const override {
-    return whole_.InPlace(tensor);
-  }
-  StatusOr<TaskSet> ReadTaskSet(const TaskSetRef& set, IdRange rows,
-                                CallContext& context) override {
+  StatusOr<TaskSet> Read(const TaskSetRef& set, IdRange rows, CallContext& context) override {
     HG_ASSIGN_OR_RETURN(const TaskSetIndex index,
-                        FindTaskSet(info_.schema, set.task, set.set, set.type));
-    const auto t = static_cast<size_t>(index.task), s = static_cast<size_t>(index.set);
-    const int64_t count = info_.task_rows[t][s].back();
+                        FindTaskSet(graph_->info().schema, set.task, set.set, set.type));
+    const std::vector<int64_t>& boundaries =
+        graph_->info().task_rows[static_cast<size_t>(index.task)][static_cast<size_t>(index.set)];
+    const int64_t first = boundaries[part_];
+    const int64_t count = boundaries[part_ + 1] - first;
     if (rows.begin < 0 || rows.end < rows.begin || rows.end > count) {
       return OutOfRange(
           "rows [{}, {}) of task set '{} / {} / {}' are asked for; part {} has {} of them",
           rows.begin, rows.end, set.task, set.set, set.type, part_, count);
     }
-    const int64_t first = whole_.info().task_rows[t][s][part_];
     HG_ASSIGN_OR_RETURN(TaskSet read,
-                        whole_.ReadTaskSet(set, {first + rows.begin, first + rows.end}, context));
+                        whole_->Read(set, {first + rows.begin, first + rows.end}, context));
     read.rows = rows;
     return read;
   }
 
  private:
-  KVStore& whole_;
+  const std::shared_ptr<GraphStore> graph_;
+  const std::shared_ptr<TaskSets> whole_;
   const size_t part_;
-  const GraphInfo info_;
 };
 
 }  // namespace
 
-std::unique_ptr<GraphStore> MakePartView(GraphStore* whole, int part) {
-  return std::make_unique<GraphView>(whole, part);
-}
-std::unique_ptr<KVStore> MakePartView(KVStore* whole, int part) {
-  return std::make_unique<KVView>(whole, part);
+Stores MakePartView(const Stores& whole, int part) {
+  return {.graph = std::make_shared<GraphView>(whole.graph, part),
+          .rows = whole.rows,
+          .tasks = std::make_shared<TaskSetsView>(whole, part)};
 }
 
 }  // namespace halograph

@@ -1,17 +1,13 @@
-// Views of stores of a whole graph as those of one part: task sets have this part's rows only. All
-// else is asked of the stores that are viewed, so nothing is cut.
+// A view of the stores of a whole graph as those of one part: task sets, and what the graph store
+// says of them, have this part's rows only. All else is the stores that are viewed, so nothing is
+// cut; but no tensor can be created, dropped or set back through a view.
 #pragma once
 
-#include <memory>
-
-#include "client/graph_store.h"
-#include "client/kv_store.h"
+#include "client/stores.h"
 
 namespace halograph {
 
-// What is viewed must outlive the view. Requires 0 <= part < parts of the graph, and
-// info().task_rows of the whole graph. Mutable tensors cannot be changed through a view.
-[[nodiscard]] std::unique_ptr<GraphStore> MakePartView(GraphStore* whole, int part);
-[[nodiscard]] std::unique_ptr<KVStore> MakePartView(KVStore* whole, int part);
+// Requires 0 <= part < parts of the graph, and info().task_rows of the whole graph.
+[[nodiscard]] Stores MakePartView(const Stores& whole, int part);
 
 }  // namespace halograph

@@ -5,12 +5,12 @@
 #include <cstdint>
 #include <span>
 
-#include "client/kv_store.h"
 #include "client/remote/cluster.h"
+#include "client/row_store.h"
 
 namespace halograph {
 
-// KVStore::Pull. The calls for all rows of all requests are under way together. Mutable tensors
+// RowStore::Pull. The calls for all rows of all requests are under way together. Mutable tensors
 // that this client does not know are asked for first.
 //   ResourceExhausted  one row exceeds the message limits: both are named
 //   else               as CheckPull and RpcClient::Run

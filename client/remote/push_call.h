@@ -1,13 +1,13 @@
 // The calls of one Push: its messages to the owners, each with a number of its own.
 #pragma once
 
-#include "client/kv_store.h"
 #include "client/push_clients.h"
 #include "client/remote/cluster.h"
+#include "client/row_store.h"
 
 namespace halograph {
 
-// KVStore::Push. `clients`: of the store.
+// RowStore::Push. `clients`: of the store.
 //   ResourceExhausted  one row exceeds the message limits; or as PushPlan::Make
 //   else               as CheckPush, StateServer, PushClients::Take and Acknowledge, and
 //   RpcClient::Run

@@ -35,39 +35,37 @@ class RemoteGraphStore final : public GraphStore {
   BuilderWorkspaces workspaces_;
 };
 
-class RemoteKVStore final : public KVStore {
+// The rest of the interfaces: what it pushes, drops and restores belongs together (PushClients).
+class RemoteRowStore final : public RowStore, public TaskSets, public TensorAdmin {
  public:
-  explicit RemoteKVStore(std::shared_ptr<Cluster> cluster)
+  explicit RemoteRowStore(std::shared_ptr<Cluster> cluster)
       : cluster_(std::move(cluster)), clients_(cluster_->info().book.num_parts()) {}
-
-  const GraphInfo& info() const override { return cluster_->info(); }
 
   Status Pull(std::span<const RowRequest> requests, CallContext& context) override {
     for (const RowRequest& request : requests) HG_RETURN_IF_ERROR(clients_.Check(request.after));
     return PullRows(cluster_.get(), requests, context);
   }
+  StatusOr<PushMark> Push(const RowPush& push, CallContext& context) override {
+    return PushRemotely(cluster_.get(), &clients_, push, context);
+  }
 
-  StatusOr<TaskSet> ReadTaskSet(const TaskSetRef& set, IdRange rows,
-                                CallContext& context) override {
+  StatusOr<TaskSet> Read(const TaskSetRef& set, IdRange rows, CallContext& context) override {
     return ReadTaskSetRemotely(cluster_.get(), set, rows, context);
   }
 
-  Status CreateTensor(const MutableTensorSpec& spec, CallContext& context) override {
+  Status Create(const MutableTensorSpec& spec, CallContext& context) override {
     return CreateRemotely(cluster_.get(), spec, context);
   }
-  Status DropTensor(const TensorRef& ref, CallContext& context) override {
+  Status Drop(const TensorRef& ref, CallContext& context) override {
     const Status dropped = DropRemotely(cluster_.get(), ref, context);
     if (dropped.ok() || absl::IsNotFound(dropped)) clients_.Forget(ref);
     return dropped;
   }
-  StatusOr<std::vector<MutableTensorState>> ListTensors(CallContext& context) override {
+  StatusOr<std::vector<MutableTensorState>> List(CallContext& context) override {
     return ListRemotely(cluster_.get(), context);
   }
-  StatusOr<PushMark> Push(const RowPush& push, CallContext& context) override {
-    return PushRemotely(cluster_.get(), &clients_, push, context);
-  }
-  Status SnapshotTensors(const std::string& name, std::optional<int64_t> step,
-                         CallContext& context) override {
+  Status Snapshot(const std::string& name, std::optional<int64_t> step,
+                  CallContext& context) override {
     return SnapshotRemotely(cluster_.get(), name, step, context);
   }
   StatusOr<std::map<int, std::vector<SnapshotInfo>>> ListSnapshots(CallContext& context) override {
@@ -93,10 +91,10 @@ class RemoteKVStore final : public KVStore {
 
 }  // namespace
 
-StatusOr<RemoteStores> OpenRemoteStores(const RemoteOptions& options, const CancelToken* cancel) {
+StatusOr<Stores> OpenRemoteStores(const RemoteOptions& options, const CancelToken* cancel) {
   HG_ASSIGN_OR_RETURN(std::shared_ptr<Cluster> cluster, Cluster::Connect(options, cancel));
-  return RemoteStores{.graph = std::make_unique<RemoteGraphStore>(cluster),
-                      .kv = std::make_unique<RemoteKVStore>(cluster)};
+  const auto rows = std::make_shared<RemoteRowStore>(cluster);
+  return Stores{std::make_shared<RemoteGraphStore>(cluster), rows, rows, rows};
 }
 
 }  // namespace halograph

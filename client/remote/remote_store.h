@@ -1,18 +1,10 @@
-// The remote stores: both interfaces over a set of partition servers. No gRPC type shows here.
+// The remote stores: all interfaces over a set of partition servers. No gRPC type shows here.
 #pragma once
 
-#include <memory>
-
-#include "client/graph_store.h"
-#include "client/kv_store.h"
 #include "client/remote_options.h"
+#include "client/stores.h"
 
 namespace halograph {
-
-struct RemoteStores {
-  std::unique_ptr<GraphStore> graph;
-  std::unique_ptr<KVStore> kv;
-};
 
 // Connects, reads every server's description and checks that together they serve the whole graph.
 // A server that does not answer may be missing if others serve its parts (DescribeServers).
@@ -26,7 +18,7 @@ struct RemoteStores {
 // What several servers serve is asked of the least busy of them; when one is lost, the others are
 // asked, with the same result (cluster.h, rpc.h). Without `needs_topology` Sample is
 // FailedPrecondition, naming the partitions, where it needs topology that no server has.
-[[nodiscard]] StatusOr<RemoteStores> OpenRemoteStores(const RemoteOptions& options,
-                                                      const CancelToken* cancel = nullptr);
+[[nodiscard]] StatusOr<Stores> OpenRemoteStores(const RemoteOptions& options,
+                                                const CancelToken* cancel = nullptr);
 
 }  // namespace halograph

@@ -8,13 +8,14 @@
 #include <string>
 #include <vector>
 
-#include "client/kv_store.h"
 #include "client/remote/cluster.h"
+#include "client/row_store.h"
+#include "client/tensor_admin.h"
 #include "common/state/state_store.h"
 
 namespace halograph {
 
-// KVStore::CreateTensor, DropTensor and ListTensors.
+// TensorAdmin::Create, Drop and List.
 [[nodiscard]] Status CreateRemotely(Cluster* cluster, const MutableTensorSpec& spec,
                                     CallContext& context);
 [[nodiscard]] Status DropRemotely(Cluster* cluster, const TensorRef& ref, CallContext& context);
@@ -33,16 +34,16 @@ namespace halograph {
 // cluster forget it.
 void ForgetTensors(Cluster* cluster, std::span<const RowRequest> requests, const Status& error);
 
-// KVStore::SnapshotTensors; and what there is of it, by partition.
+// TensorAdmin::Snapshot; and what there is of it, by partition.
 [[nodiscard]] Status SnapshotRemotely(Cluster* cluster, const std::string& name,
                                       std::optional<int64_t> step, CallContext& context);
 [[nodiscard]] StatusOr<std::map<int, std::vector<SnapshotInfo>>> ReadSnapshots(
     Cluster* cluster, CallContext& context);
-// KVStore::ReadSnapshot. FailedPrecondition: a server cannot read snapshots yet.
+// TensorAdmin::ReadSnapshot. FailedPrecondition: a server cannot read snapshots yet.
 [[nodiscard]] StatusOr<int64_t> ReadSnapshotRemotely(Cluster* cluster, const std::string& name,
                                                      const MutableTensorSpec& spec,
                                                      const TakeImages& take, CallContext& context);
-// KVStore::DeleteSnapshot and RestoreSnapshot; the message of NotFound has the partitions.
+// TensorAdmin::DeleteSnapshot and RestoreSnapshot; the message of NotFound has the partitions.
 [[nodiscard]] Status DeleteSnapshotRemotely(Cluster* cluster, const std::string& name,
                                             CallContext& context);
 [[nodiscard]] Status RestoreSnapshotRemotely(Cluster* cluster, const std::string& name,

@@ -40,13 +40,20 @@ class ConformanceGraphUnderTest {
       : spec(graph.spec), path(graph.path) {
     auto opened = kind.open(path);
     EXPECT_TRUE(opened.ok()) << ToString(opened.status());
-    if (opened.ok()) stores = std::move(*opened);
+    if (!opened.ok()) return;
+    backing_ = std::move(opened->backing);
+    stores = std::move(opened->stores);
   }
-  [[nodiscard]] bool ok() const { return stores.graph != nullptr && stores.kv != nullptr; }
+  [[nodiscard]] bool ok() const { return stores.graph != nullptr && stores.rows != nullptr; }
 
   const TestGraphSpec& spec;
   const std::filesystem::path path;
-  OpenedStores stores;
+
+ private:
+  std::shared_ptr<void> backing_;  // outlives them
+
+ public:
+  Stores stores;
 };
 
 // One case of a suite, as a test of its own.

@@ -27,7 +27,7 @@ struct Subject {
   [[nodiscard]] const Schema& schema() const { return reference.graph->info().schema; }
 
   ConformanceGraphUnderTest graph;
-  LocalStores reference;
+  Stores reference;
 };
 
 // Random seeds with repeats.
@@ -83,12 +83,10 @@ void ExpectCode(const StoreKind& kind, const std::vector<int64_t>& seeds, const 
 void InfoIsThatOfTheFolder(const StoreKind& kind) {
   Subject subject(TypedConformanceGraph(), kind);
   ASSERT_TRUE(subject.ok());
-  for (const GraphInfo* info :
-       {&subject.graph.stores.graph->info(), &subject.graph.stores.kv->info()}) {
-    EXPECT_EQ(info->identity, subject.reference.graph->info().identity);
-    EXPECT_TRUE(info->schema == subject.schema());
-    EXPECT_TRUE(info->book == subject.reference.graph->info().book);
-  }
+  const GraphInfo& info = subject.graph.stores.graph->info();
+  EXPECT_EQ(info.identity, subject.reference.graph->info().identity);
+  EXPECT_TRUE(info.schema == subject.schema());
+  EXPECT_TRUE(info.book == subject.reference.graph->info().book);
 }
 
 void AllNodesAsSeedsInAnyOrder(const StoreKind& kind) {

@@ -14,21 +14,21 @@ namespace {
 StoreKind OwnPartKind(const ServedSetup& setup, const std::vector<int>& parts) {
   return {setup.name, [=](const std::filesystem::path& graph) -> StatusOr<OpenedStores> {
             HG_ASSIGN_OR_RETURN(StartedServers started, StartServers(setup, graph));
-            HG_ASSIGN_OR_RETURN(RemoteStores servers, OpenRemoteStores(started.options));
+            HG_ASSIGN_OR_RETURN(Stores stores, OpenRemoteStores(started.options));
             HG_ASSIGN_OR_RETURN(const auto own, MapGraph(graph, {.parts = parts}));
-            return OpenedStores{std::move(started.servers),
-                                MakeOwnPartGraphStore(own, std::move(servers.graph)),
-                                MakeOwnPartKVStore(own, std::move(servers.kv))};
+            stores.graph = MakeOwnPartGraphStore(own, std::move(stores.graph));
+            stores.rows = MakeOwnPartRowStore(own, std::move(stores.rows));
+            return OpenedStores{std::move(started.servers), std::move(stores)};
           }};
 }
 
 // The topology mapped from `folder`, features behind the servers.
 StatusOr<OpenedStores> OpenHybrid(StartedServers started, const std::filesystem::path& folder) {
   started.options.needs_topology = false;
-  HG_ASSIGN_OR_RETURN(RemoteStores servers, OpenRemoteStores(started.options));
+  HG_ASSIGN_OR_RETURN(Stores stores, OpenRemoteStores(started.options));
   HG_ASSIGN_OR_RETURN(auto topology, MapGraph(folder, {.contents = {.features = false}}));
-  return OpenedStores{std::move(started.servers), MakeLocalGraphStore(std::move(topology)),
-                      std::move(servers.kv)};
+  stores.graph = MakeLocalGraphStore(std::move(topology));
+  return OpenedStores{std::move(started.servers), std::move(stores)};
 }
 
 StoreKind HybridKind(const ServedSetup& setup) {

@@ -13,9 +13,9 @@ namespace {
 StoreKind LocalKind(const std::string& name, int threads) {
   return {name,
           [threads](const std::filesystem::path& graph) -> StatusOr<OpenedStores> {
-            HG_ASSIGN_OR_RETURN(LocalStores stores,
+            HG_ASSIGN_OR_RETURN(Stores stores,
                                 OpenLocalStores(graph, VerifyLevel::kContents, threads));
-            return OpenedStores{nullptr, std::move(stores.graph), std::move(stores.kv)};
+            return OpenedStores{nullptr, std::move(stores)};
           },
           /*in_place=*/true};
 }
@@ -28,8 +28,9 @@ StoreKind OwnPartKind(const std::string& name, const std::vector<int>& parts, in
             const auto record = std::make_shared<RestRecord>();
             return OpenedStores{
                 nullptr,
-                MakeOwnPartGraphStore(own, std::make_unique<WholeRestGraphStore>(whole, record)),
-                MakeOwnPartKVStore(own, std::make_unique<WholeRestKVStore>(whole, record))};
+                {MakeOwnPartGraphStore(own, std::make_unique<WholeRestGraphStore>(whole, record)),
+                 MakeOwnPartRowStore(own, std::make_unique<WholeRestRowStore>(whole, record)),
+                 MakeLocalTaskSets(whole)}};
           }};
 }
 
@@ -42,11 +43,11 @@ StoreKind MutableKind(const std::string& name, const std::vector<int>& parts = {
                 const auto state,
                 OpenLocalState(whole, std::make_unique<PlainEnv>(),
                                {.folder = folder->path() / "state", .segment_bytes = 4 << 20}));
-            OpenedStores stores{folder, MakeLocalGraphStore(whole), MakeLocalKVStore(state)};
-            if (parts.empty()) return stores;
+            OpenedStores opened{folder, MakeLocalStores(state)};
+            if (parts.empty()) return opened;
             HG_ASSIGN_OR_RETURN(const auto own, MapGraph(graph, {.parts = parts}));
-            stores.kv = MakeOwnPartKVStore(own, std::move(stores.kv));
-            return stores;
+            opened.stores.rows = MakeOwnPartRowStore(own, std::move(opened.stores.rows));
+            return opened;
           }};
 }
 

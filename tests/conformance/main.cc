@@ -7,7 +7,7 @@ int main(int argc, char** argv) {
   for (const halograph::StoreKind& kind : halograph::StoreKinds()) {
     halograph::RegisterGraphStoreConformance(kind);
     halograph::RegisterEdgesConformance(kind);
-    halograph::RegisterKVStoreConformance(kind);
+    halograph::RegisterRowStoreConformance(kind);
   }
   for (const halograph::StoreKind& kind : halograph::MutableStoreKinds()) {
     halograph::RegisterMutableConformance(kind);

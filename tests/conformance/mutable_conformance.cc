@@ -1,4 +1,4 @@
-// Mutable tensors of every KVStore that keeps them. The reference is the embedded store.
+// Mutable tensors of all stores that keep them. The reference is the embedded store.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -51,16 +51,17 @@ class Tensors {
   explicit Tensors(const ConformanceFolder& graph) : graph_(graph, Embedded()) {}
 
   [[nodiscard]] bool ok() const { return graph_.ok(); }
-  [[nodiscard]] KVStore& kv() { return *graph_.stores.kv; }
+  [[nodiscard]] RowStore& store() { return *graph_.stores.rows; }
+  [[nodiscard]] TensorAdmin& admin() { return *graph_.stores.admin; }
   [[nodiscard]] const TestGraphSpec& spec() const { return graph_.spec; }
 
   [[nodiscard]] Status Create(const MutableTensorSpec& spec) {
     CallContext context;
-    return kv().CreateTensor(spec, context);
+    return admin().Create(spec, context);
   }
   [[nodiscard]] Status Drop(const TensorRef& ref) {
     CallContext context;
-    return kv().DropTensor(ref, context);
+    return admin().Drop(ref, context);
   }
   [[nodiscard]] StatusOr<PushMark> TryPush(const std::vector<int64_t>& ids,
                                            const std::vector<float>& rows,
@@ -68,12 +69,12 @@ class Tensors {
                                            std::optional<SyncStep> step = {},
                                            const TensorRef& ref = kEmb) {
     CallContext context;
-    return kv().Push({.tensor = ref,
-                      .kind = kind,
-                      .step = step,
-                      .ids = ids,
-                      .rows = std::as_bytes(std::span(rows))},
-                     context);
+    return store().Push({.tensor = ref,
+                         .kind = kind,
+                         .step = step,
+                         .ids = ids,
+                         .rows = std::as_bytes(std::span(rows))},
+                        context);
   }
   PushMark Push(const std::vector<int64_t>& ids, const std::vector<float>& rows,
                 PushKind kind = PushKind::kGradient, std::optional<SyncStep> step = {},
@@ -86,11 +87,11 @@ class Tensors {
                                const PushMark& after = {}, const TensorRef& ref = kEmb) {
     rows_.assign(ids.size() * static_cast<size_t>(dim), -1);
     CallContext context;
-    return kv().Pull({.tensor = ref,
-                      .ids = ids,
-                      .out = std::as_writable_bytes(std::span(rows_)),
-                      .after = after},
-                     context);
+    return store().Pull({.tensor = ref,
+                         .ids = ids,
+                         .out = std::as_writable_bytes(std::span(rows_)),
+                         .after = after},
+                        context);
   }
   std::vector<float> Pull(const std::vector<int64_t>& ids, int64_t dim, const PushMark& after = {},
                           const TensorRef& ref = kEmb) {
@@ -107,7 +108,7 @@ class Tensors {
               HG_ASSIGN_OR_RETURN(
                   auto state, OpenLocalState(mapped, std::make_unique<PlainEnv>(),
                                              {.folder = folder->path(), .segment_bytes = 4 << 20}));
-              return OpenedStores{folder, MakeLocalGraphStore(mapped), MakeLocalKVStore(state)};
+              return OpenedStores{folder, MakeLocalStores(state)};
             }};
   }
 
@@ -159,7 +160,7 @@ void CreatingTwiceIsOkAndAnotherSpecIsRefused(const StoreKind& kind) {
   other.ref.type = "none";
   ExpectError(tensors.Create(other), absl::StatusCode::kNotFound, "none");
   CallContext context;
-  const auto listed = tensors.kv().ListTensors(context);
+  const auto listed = tensors.admin().List(context);
   ASSERT_TRUE(listed.ok()) << ToString(listed.status());
   ASSERT_EQ(listed->size(), 1U);
   EXPECT_EQ(listed->front().spec, spec);
@@ -214,7 +215,7 @@ void HalfPrecisionRowsAreRoundedAndPulledAsTheyAreStored(const StoreKind& kind) 
   std::vector<uint16_t> rows(4);
   CallContext context;
   const std::vector<int64_t> ids = {50, 3};
-  const Status status = tensors.kv().Pull(
+  const Status status = tensors.store().Pull(
       {.tensor = kEmb, .ids = ids, .out = std::as_writable_bytes(std::span(rows)), .after = mark},
       context);
   ASSERT_TRUE(status.ok()) << ToString(status);
@@ -225,8 +226,8 @@ void HalfPrecisionRowsAreRoundedAndPulledAsTheyAreStored(const StoreKind& kind) 
 std::vector<int64_t> OriginalEdgeIds(Tensors& tensors, const std::string& relation, size_t edges) {
   std::vector<int64_t> original(edges, -1);
   const Status pulled =
-      PullOne(tensors.kv(), {true, relation, kOriginalIdTensor}, All(static_cast<int64_t>(edges)),
-              std::as_writable_bytes(std::span(original)));
+      PullOne(tensors.store(), {true, relation, kOriginalIdTensor},
+              All(static_cast<int64_t>(edges)), std::as_writable_bytes(std::span(original)));
   EXPECT_TRUE(pulled.ok()) << ToString(pulled);
   return original;
 }
@@ -393,11 +394,11 @@ void APullThatWaitsInVainSaysForWhom(const StoreKind& kind) {
                           std::chrono::steady_clock::now() + std::chrono::milliseconds(400)};
   float row = 0;
   const std::vector<int64_t> ids = {0};
-  const Status status = tensors.kv().Pull({.tensor = kEmb,
-                                           .ids = ids,
-                                           .out = std::as_writable_bytes(std::span(&row, 1)),
-                                           .after = mark},
-                                          context);
+  const Status status = tensors.store().Pull({.tensor = kEmb,
+                                              .ids = ids,
+                                              .out = std::as_writable_bytes(std::span(&row, 1)),
+                                              .after = mark},
+                                             context);
   ExpectError(status, absl::StatusCode::kDeadlineExceeded, "rank");
 }
 
@@ -490,10 +491,10 @@ void FeaturesAndTensorsComeInOnePull(const StoreKind& kind) {
                                   .out = std::as_writable_bytes(std::span(emb)),
                                   .after = mark}};
   CallContext context;
-  const Status status = tensors.kv().Pull(requests, context);
+  const Status status = tensors.store().Pull(requests, context);
   ASSERT_TRUE(status.ok()) << ToString(status);
   EXPECT_THAT(emb, ElementsAre(2, 3, 1));
-  ASSERT_TRUE(PullOne(tensors.kv(), {false, "node", "feat"}, ids,
+  ASSERT_TRUE(PullOne(tensors.store(), {false, "node", "feat"}, ids,
                       std::as_writable_bytes(std::span(feat_alone)))
                   .ok());
   EXPECT_EQ(feat, feat_alone);
@@ -505,11 +506,11 @@ void ASnapshotOfAStepIsTakenOnce(const StoreKind& kind) {
   ASSERT_TRUE(tensors.Create(EmbSpec(1, Sgd(1))).ok());
   tensors.Push({0, 59}, {1, 1}, PushKind::kGradient, SyncStep{});
   CallContext context;
-  const Status taken = tensors.kv().SnapshotTensors("first", 0, context);
+  const Status taken = tensors.admin().Snapshot("first", 0, context);
   ASSERT_TRUE(taken.ok()) << ToString(taken);
-  ExpectError(tensors.kv().SnapshotTensors("first", std::nullopt, context),
+  ExpectError(tensors.admin().Snapshot("first", std::nullopt, context),
               absl::StatusCode::kAlreadyExists, "first");
-  ExpectError(tensors.kv().SnapshotTensors("a/b", std::nullopt, context),
+  ExpectError(tensors.admin().Snapshot("a/b", std::nullopt, context),
               absl::StatusCode::kInvalidArgument, "a/b");
 }
 
@@ -523,10 +524,10 @@ void ASnapshotIsGoneBackToAndDeleted(const StoreKind& kind) {
   };
   push(1, 0, 1);
   CallContext context;
-  ASSERT_TRUE(tensors.kv().SnapshotTensors("then", std::nullopt, context).ok());
+  ASSERT_TRUE(tensors.admin().Snapshot("then", std::nullopt, context).ok());
   push(1, 1, 2);
   EXPECT_THAT(tensors.Pull({0, 59}, 1, push(1, 2, 4)), ElementsAre(-7, -7));
-  const Status restored = tensors.kv().RestoreSnapshot("then", context);
+  const Status restored = tensors.admin().RestoreSnapshot("then", context);
   ASSERT_TRUE(restored.ok()) << ToString(restored);
   EXPECT_THAT(tensors.Pull({0, 59}, 1), ElementsAre(-1, -1));
   ExpectError(
@@ -534,9 +535,10 @@ void ASnapshotIsGoneBackToAndDeleted(const StoreKind& kind) {
       absl::StatusCode::kFailedPrecondition, "is over");
   EXPECT_THAT(tensors.Pull({0, 59}, 1, push(2, 1, 8)), ElementsAre(-9, -9))
       << "the steps of another run go on from the snapshot's";
-  ASSERT_TRUE(tensors.kv().DeleteSnapshot("then", context).ok());
-  ExpectError(tensors.kv().DeleteSnapshot("then", context), absl::StatusCode::kNotFound, "then");
-  ExpectError(tensors.kv().RestoreSnapshot("then", context), absl::StatusCode::kNotFound, "then");
+  ASSERT_TRUE(tensors.admin().DeleteSnapshot("then", context).ok());
+  ExpectError(tensors.admin().DeleteSnapshot("then", context), absl::StatusCode::kNotFound, "then");
+  ExpectError(tensors.admin().RestoreSnapshot("then", context), absl::StatusCode::kNotFound,
+              "then");
   EXPECT_THAT(tensors.Pull({0, 59}, 1), ElementsAre(-9, -9));
 }
 

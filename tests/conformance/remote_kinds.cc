@@ -9,9 +9,8 @@ namespace {
 StoreKind RemoteKind(const ServedSetup& setup) {
   return {setup.name, [setup](const std::filesystem::path& graph) -> StatusOr<OpenedStores> {
             HG_ASSIGN_OR_RETURN(StartedServers started, StartServers(setup, graph));
-            HG_ASSIGN_OR_RETURN(RemoteStores stores, OpenRemoteStores(started.options));
-            return OpenedStores{std::move(started.servers), std::move(stores.graph),
-                                std::move(stores.kv)};
+            HG_ASSIGN_OR_RETURN(Stores stores, OpenRemoteStores(started.options));
+            return OpenedStores{std::move(started.servers), std::move(stores)};
           }};
 }
 

@@ -1,6 +1,6 @@
-// What every GraphStore and KVStore must do, whatever is behind it: one suite, registered for each
-// kind of store. The reference is the embedded store on the caller's thread alone, and for rows
-// the input that the folder was written from.
+// What every GraphStore, RowStore and TaskSets must do, whatever is behind it: one suite,
+// registered for each kind of store. The reference is the embedded store on the caller's thread
+// alone, and for rows the input that the folder was written from.
 #pragma once
 
 #include <filesystem>
@@ -8,31 +8,29 @@
 #include <memory>
 #include <string>
 
-#include "client/graph_store.h"
-#include "client/kv_store.h"
+#include "client/stores.h"
 #include "common/base/status.h"
 
 namespace halograph {
 
 struct OpenedStores {
   std::shared_ptr<void> backing;  // outlives the stores: servers, say
-  std::unique_ptr<GraphStore> graph;
-  std::unique_ptr<KVStore> kv;
+  Stores stores;
 };
 
 struct StoreKind {
   std::string name;  // "Local", "Remote2Servers"
   // Opens stores over all parts of a partition folder.
   std::function<StatusOr<OpenedStores>(const std::filesystem::path& graph)> open;
-  bool in_place = false;  // KVStore::InPlace offers all tensors; else none
+  bool in_place = false;  // RowStore::InPlace offers all tensors; else none
 };
 
 // Registers the suites GraphStoreConformance/<name>, EdgesConformance/<name> and
-// KVStoreConformance/<name>; of stores that keep mutable tensors MutableConformance/<name>. Call
+// RowStoreConformance/<name>; of stores that keep mutable tensors MutableConformance/<name>. Call
 // before RUN_ALL_TESTS.
 void RegisterGraphStoreConformance(const StoreKind& kind);
 void RegisterEdgesConformance(const StoreKind& kind);
-void RegisterKVStoreConformance(const StoreKind& kind);
+void RegisterRowStoreConformance(const StoreKind& kind);
 void RegisterMutableConformance(const StoreKind& kind);
 
 }  // namespace halograph

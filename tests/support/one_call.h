@@ -4,8 +4,7 @@
 #include <span>
 #include <string>
 
-#include "client/graph_store.h"
-#include "client/kv_store.h"
+#include "client/stores.h"
 
 namespace halograph {
 
@@ -21,7 +20,7 @@ namespace halograph {
   return minibatch;
 }
 
-[[nodiscard]] inline Status PullOne(KVStore& store, const TensorRef& tensor,
+[[nodiscard]] inline Status PullOne(RowStore& store, const TensorRef& tensor,
                                     std::span<const int64_t> ids, std::span<std::byte> out,
                                     CallStats* stats = nullptr,
                                     const CancelToken* cancel = nullptr) {
@@ -32,13 +31,13 @@ namespace halograph {
 }
 
 // All rows.
-[[nodiscard]] inline StatusOr<TaskSet> ReadWholeTaskSet(KVStore& store, const TaskSetRef& set,
+[[nodiscard]] inline StatusOr<TaskSet> ReadWholeTaskSet(const Stores& stores, const TaskSetRef& set,
                                                         const CancelToken* cancel = nullptr) {
   CallContext context{.cancel = cancel};
-  const Schema& schema = store.info().schema;
+  const Schema& schema = stores.graph->info().schema;
   const auto index = FindTaskSet(schema, set.task, set.set, set.type);
   const int64_t rows = index.ok() ? schema.tasks[index->task].sets[index->set].rows : 0;
-  return store.ReadTaskSet(set, {0, rows}, context);
+  return stores.tasks->Read(set, {0, rows}, context);
 }
 
 }  // namespace halograph

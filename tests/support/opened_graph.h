@@ -21,7 +21,7 @@ class OpenedGraphTest : public testing::Test {
   }
 
   TestFolder folder_;
-  LocalStores stores_;
+  Stores stores_;
 };
 
 }  // namespace halograph

@@ -54,12 +54,11 @@ class WholeRestGraphStore final : public GraphStore {
   std::shared_ptr<RestRecord> record_;
 };
 
-class WholeRestKVStore final : public KVStore {
+class WholeRestRowStore final : public RowStore {
  public:
-  WholeRestKVStore(std::shared_ptr<const MappedGraph> graph, std::shared_ptr<RestRecord> record)
-      : store_(MakeLocalKVStore(std::move(graph))), record_(std::move(record)) {}
+  WholeRestRowStore(std::shared_ptr<const MappedGraph> graph, std::shared_ptr<RestRecord> record)
+      : store_(MakeLocalRowStore(std::move(graph))), record_(std::move(record)) {}
 
-  const GraphInfo& info() const override { return store_->info(); }
   Status Pull(std::span<const RowRequest> requests, CallContext& context) override {
     CallContext inner = InnerContext(context, context.meanwhile);
     HG_RETURN_IF_ERROR(store_->Pull(requests, inner));
@@ -74,13 +73,12 @@ class WholeRestKVStore final : public KVStore {
     context.stats.rounds += asks ? kRoundsOfAnExchange : 0;
     return OkStatus();
   }
-  StatusOr<TaskSet> ReadTaskSet(const TaskSetRef& set, IdRange rows,
-                                CallContext& context) override {
-    return store_->ReadTaskSet(set, rows, context);
+  StatusOr<PushMark> Push(const RowPush& push, CallContext& context) override {
+    return store_->Push(push, context);
   }
 
  private:
-  std::unique_ptr<KVStore> store_;
+  std::unique_ptr<RowStore> store_;
   std::shared_ptr<RestRecord> record_;
 };
 

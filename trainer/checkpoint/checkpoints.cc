@@ -60,7 +60,7 @@ Status Checkpoints::OpenFolder() {
   HG_RETURN_IF_ERROR(GoesOn(options_).status());
   std::function<void()> after_each;
   if (session_.learnt != nullptr) {
-    HG_ASSIGN_OR_RETURN(snapshots_, RunSnapshots::Open(session_.stores.kv.get(),
+    HG_ASSIGN_OR_RETURN(snapshots_, RunSnapshots::Open(session_.stores.admin.get(),
                                                        session_.learnt->tensors(), folder.dir()));
     behind_.emplace(snapshots_.get());
     after_each = [this] { snapshots_->DeleteUnused(); };

@@ -112,9 +112,9 @@ Status Checkpoints::CheckStart(const Session& session, const std::vector<LearntT
           CheckSameRun(manifest->run, IdentityOf(session), MayDifferIn(session), newest.string()));
     }
   }
-  if (learnt.empty()) return OkStatus();
+  if (learnt.empty() || session.stores.admin == nullptr) return OkStatus();
   CallContext context{.cancel = &session.cancel};
-  const auto states = session.stores.kv->ListTensors(context);
+  const auto states = session.stores.admin->List(context);
   if (!states.ok()) return OkStatus();  // who begins them says what it means
   std::vector<TensorRef> own;
   for (const LearntType& type : learnt) {

@@ -19,9 +19,9 @@ const MutableTensorState* FindState(const std::vector<MutableTensorState>& state
 }
 
 // What rank 0 does with the tensor that is there, before it creates its own.
-Status MakeRoom(KVStore& kv, const MutableTensorState& state, EmbedBegin begin,
+Status MakeRoom(TensorAdmin& admin, const MutableTensorState& state, EmbedBegin begin,
                 CallContext& context) {
-  if (begin == EmbedBegin::kFresh) return kv.DropTensor(state.spec.ref, context);
+  if (begin == EmbedBegin::kFresh) return admin.Drop(state.spec.ref, context);
   if (begin == EmbedBegin::kContinue || state.step < 0) return OkStatus();
   return FailedPrecondition(
       "{} was trained before, up to step {}: give --embed-begin continue to go on from it, "
@@ -29,23 +29,30 @@ Status MakeRoom(KVStore& kv, const MutableTensorState& state, EmbedBegin begin,
       state.spec.ref.ToString(), state.step);
 }
 
+Status NoStates(const Status& why, const TensorRef& learnt) {
+  return Annotate(why,
+                  fmt::format("the inputs of node type '{}' are learnt (--embed)", learnt.type));
+}
+
 }  // namespace
 
-StatusOr<std::unique_ptr<LearntInputs>> LearntInputs::Open(KVStore* kv,
+StatusOr<std::unique_ptr<LearntInputs>> LearntInputs::Open(const Stores& stores,
                                                            const EmbeddingOptions& options,
                                                            const std::vector<LearntType>& types,
                                                            uint64_t seed, Communicator* ranks,
                                                            const CancelToken* cancel) {
   std::unique_ptr<LearntInputs> inputs(
-      new LearntInputs(kv, options, ranks->rank(), ranks->world_size()));
+      new LearntInputs(stores.rows, options, ranks->rank(), ranks->world_size()));
   for (const LearntType& type : types) {
-    inputs->learnt_.push_back(
-        {.node_type = type.node_type, .spec = TensorOf(options, type, kv->info().schema, seed)});
+    inputs->learnt_.push_back({.node_type = type.node_type,
+                               .spec = TensorOf(options, type, stores.graph->info().schema, seed)});
   }
+  const auto admin = stores.AdminFor("the list of tensors");
+  if (!admin.ok()) return NoStates(admin.status(), inputs->learnt_.front().spec.ref);
   CallContext context{.cancel = cancel};
-  HG_RETURN_IF_ERROR(inputs->Begin(options.begin, *ranks, context));
+  HG_RETURN_IF_ERROR(inputs->Begin(**admin, options.begin, *ranks, context));
   // All ranks find the same, since nobody pushes before the next meeting.
-  HG_ASSIGN_OR_RETURN(const auto states, kv->ListTensors(context));
+  HG_ASSIGN_OR_RETURN(const auto states, (*admin)->List(context));
   for (const Learnt& learnt : inputs->learnt_) {
     const MutableTensorState* const state = FindState(states, learnt.spec.ref);
     if (state != nullptr) inputs->next_step_ = std::max(inputs->next_step_, state->step + 1);
@@ -54,10 +61,11 @@ StatusOr<std::unique_ptr<LearntInputs>> LearntInputs::Open(KVStore* kv,
   return inputs;
 }
 
-Status LearntInputs::Begin(EmbedBegin begin, Communicator& ranks, CallContext& context) {
+Status LearntInputs::Begin(TensorAdmin& admin, EmbedBegin begin, Communicator& ranks,
+                           CallContext& context) {
   torch::Tensor run = torch::zeros({1}, torch::kInt64);
   if (ranks.rank() == 0) {
-    HG_RETURN_IF_ERROR(CreateOrFind(begin, context));
+    HG_RETURN_IF_ERROR(CreateOrFind(admin, begin, context));
     std::random_device draw;
     run.fill_(static_cast<int64_t>((uint64_t{draw()} << 31) ^ draw()));
   }
@@ -66,17 +74,13 @@ Status LearntInputs::Begin(EmbedBegin begin, Communicator& ranks, CallContext& c
   return OkStatus();
 }
 
-Status LearntInputs::CreateOrFind(EmbedBegin begin, CallContext& context) {
-  auto states = kv_->ListTensors(context);
-  if (!states.ok()) {
-    return Annotate(states.status(),
-                    fmt::format("the inputs of node type '{}' are learnt (--embed)",
-                                learnt_.front().spec.ref.type));
-  }
+Status LearntInputs::CreateOrFind(TensorAdmin& admin, EmbedBegin begin, CallContext& context) {
+  auto states = admin.List(context);
+  if (!states.ok()) return NoStates(states.status(), learnt_.front().spec.ref);
   for (const Learnt& learnt : learnt_) {
     const MutableTensorState* const state = FindState(*states, learnt.spec.ref);
-    if (state != nullptr) HG_RETURN_IF_ERROR(MakeRoom(*kv_, *state, begin, context));
-    HG_RETURN_IF_ERROR(Annotate(kv_->CreateTensor(learnt.spec, context), "learnt inputs"));
+    if (state != nullptr) HG_RETURN_IF_ERROR(MakeRoom(admin, *state, begin, context));
+    HG_RETURN_IF_ERROR(Annotate(admin.Create(learnt.spec, context), "learnt inputs"));
   }
   return OkStatus();
 }
@@ -129,7 +133,7 @@ StatusOr<LearntRows> LearntInputs::PullRows(const Minibatch& minibatch,
   }
   CallContext context{.cancel = cancel};
   HG_RETURN_IF_ERROR(
-      Annotate(kv_->Pull(requests, context), "pulling learnt inputs of a minibatch"));
+      Annotate(rows_->Pull(requests, context), "pulling learnt inputs of a minibatch"));
   rows.stats = context.stats;
   return rows;
 }
@@ -157,7 +161,7 @@ Status LearntInputs::Push(const Minibatch& minibatch, const CancelToken* cancel)
       push.ids = minibatch.nodes[learnt.node_type];
       push.rows = BytesOf(whole);
     }
-    auto mark = kv_->Push(push, context);
+    auto mark = rows_->Push(push, context);
     if (!mark.ok()) {
       return Annotate(mark.status(),
                       fmt::format("pushing the gradients of learnt inputs, step {}", next_step_));

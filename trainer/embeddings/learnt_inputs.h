@@ -1,5 +1,5 @@
 // Input rows that training learns (DistDGLv2, section 5.4): a minibatch's rows are pulled from the
-// KVStore, and the gradients of the loss in them are pushed to their owners, who apply the
+// RowStore, and the gradients of the loss in them are pushed to their owners, who apply the
 // optimizer. All ranks push every step, so that an owner applies a step as one: what is learnt does
 // not depend on which rank's push came first, nor on the number of servers.
 //
@@ -11,7 +11,7 @@
 #include <memory>
 #include <vector>
 
-#include "client/kv_store.h"
+#include "client/stores.h"
 #include "common/base/status.h"
 #include "common/sampling/minibatch.h"
 #include "trainer/distributed/communicator.h"
@@ -30,12 +30,12 @@ struct LearntRows {
 class LearntInputs {
  public:
   // Creates the tensors, or finds those of an earlier run (EmbeddingOptions::begin). Every rank
-  // calls it; the ranks meet. `kv` and `ranks` outlive it.
+  // calls it; the ranks meet. `ranks` outlives it.
   //   FailedPrecondition  a tensor was trained before, and options.begin is kNew; the store keeps
   //                       no mutable tensors: what to do is named
-  //   else                as KVStore::CreateTensor and Communicator::Barrier
+  //   else                as TensorAdmin::Create and Communicator::Barrier
   [[nodiscard]] static StatusOr<std::unique_ptr<LearntInputs>> Open(
-      KVStore* kv, const EmbeddingOptions& options, const std::vector<LearntType>& types,
+      const Stores& stores, const EmbeddingOptions& options, const std::vector<LearntType>& types,
       uint64_t seed, Communicator* ranks, const CancelToken* cancel);
 
   // How many steps ahead rows are pulled.
@@ -58,7 +58,7 @@ class LearntInputs {
   void Give(const LearntRows& rows, bool training, ModelInput* input);
 
   // Pushes the gradients of what Give gave last, as the next step of this rank; none after a
-  // minibatch without seeds. Errors as KVStore::Push, with what was being done.
+  // minibatch without seeds. Errors as RowStore::Push, with what was being done.
   [[nodiscard]] Status Push(const Minibatch& minibatch, const CancelToken* cancel);
 
  private:
@@ -69,18 +69,23 @@ class LearntInputs {
     torch::Tensor given = {};  // with a gradient after backward; or none
   };
 
-  LearntInputs(KVStore* kv, const EmbeddingOptions& options, int rank, int world_size)
-      : kv_(kv), staleness_(options.staleness), rank_(rank), world_size_(world_size) {}
+  LearntInputs(std::shared_ptr<RowStore> rows, const EmbeddingOptions& options, int rank,
+               int world_size)
+      : rows_(std::move(rows)),
+        staleness_(options.staleness),
+        rank_(rank),
+        world_size_(world_size) {}
 
-  [[nodiscard]] Status CreateOrFind(EmbedBegin begin, CallContext& context);
+  [[nodiscard]] Status CreateOrFind(TensorAdmin& admin, EmbedBegin begin, CallContext& context);
   // Creates or finds on rank 0, and agrees on the run's number with the others.
-  [[nodiscard]] Status Begin(EmbedBegin begin, Communicator& ranks, CallContext& context);
+  [[nodiscard]] Status Begin(TensorAdmin& admin, EmbedBegin begin, Communicator& ranks,
+                             CallContext& context);
   [[nodiscard]] StatusOr<LearntRows> PullRows(const Minibatch& minibatch,
                                               const std::vector<PushMark>& after,
                                               const CancelToken* cancel) const;
   [[nodiscard]] std::vector<PushMark> Marks() const;
 
-  KVStore* const kv_;
+  const std::shared_ptr<RowStore> rows_;
   const int64_t staleness_;
   const int rank_;
   const int world_size_;

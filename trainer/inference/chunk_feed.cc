@@ -75,14 +75,15 @@ Status ChunkFeed::TooLarge(int64_t bytes, const PreparedBatch& chunk) const {
 }
 
 std::string ChunkFeed::NameOf(int type, int64_t global) const {
-  if (options_.kv == nullptr) return fmt::format("the node with global id {}", global);
-  const std::string& name = options_.kv->info().schema.node_types[type].name;
+  if (options_.stores == nullptr) return fmt::format("the node with global id {}", global);
+  const std::string& name = options_.stores->graph->info().schema.node_types[type].name;
   int64_t original = 0;
   CallContext context{.cancel = options_.cancel};
-  const Status pulled = options_.kv->Pull({.tensor = {false, name, kOriginalIdTensor},
-                                           .ids = std::span(&global, 1),
-                                           .out = std::as_writable_bytes(std::span(&original, 1))},
-                                          context);
+  const Status pulled =
+      options_.stores->rows->Pull({.tensor = {false, name, kOriginalIdTensor},
+                                   .ids = std::span(&global, 1),
+                                   .out = std::as_writable_bytes(std::span(&original, 1))},
+                                  context);
   if (pulled.ok()) return fmt::format("node {} (original id) of type '{}'", original, name);
   return fmt::format("the node of type '{}' with global id {}", name, global);
 }

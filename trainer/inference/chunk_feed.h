@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "client/call_context.h"
-#include "client/kv_store.h"
+#include "client/stores.h"
 #include "common/base/status.h"
 #include "common/graph/partition_book.h"
 #include "trainer/inference/layer_plan.h"
@@ -30,7 +30,7 @@ struct ChunkOptions {
   size_t ahead = 1;         // chunks made or in the making at most, besides the one in use
   // Ends the calls that make chunks; null: nobody does. Outlives the feed.
   const CancelToken* cancel = nullptr;
-  KVStore* kv = nullptr;  // knows the nodes' original ids, for errors. Outlives the feed
+  const Stores* stores = nullptr;  // with the nodes' original ids, for errors. Outlives the feed
 };
 
 // For one consumer thread.

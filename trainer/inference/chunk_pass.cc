@@ -14,7 +14,7 @@ ChunkOptions ChunkOptionsOf(const Session& session, const ChunkMemory& memory,
   chunk.nodes = memory.nodes > 0 ? memory.nodes
                                  : NodesOfChunk(cost, mean_in_degree, chunk.chunk_bytes, nodes);
   chunk.cancel = &session.cancel;
-  chunk.kv = session.stores.kv.get();
+  chunk.stores = &session.stores;
   return chunk;
 }
 

@@ -126,7 +126,7 @@ class ExactRun {
   Status Go(size_t at, const SeedSource& source, double mean_in_degree, const UseChunk& use,
             ExactLayerFigures* figures) {
     const ExactPass& pass = passes_[at];
-    const BatchMaker maker(session_.stores.graph.get(), session_.stores.kv.get(), RecipeOf(at));
+    const BatchMaker maker(session_.stores.graph.get(), session_.stores.rows.get(), RecipeOf(at));
     const ChunkCost cost = ChunkCost::Of(pass.reads.shared, pass.makes, pass.input_rows,
                                          at > 0 || maker.reads_in_place());
     const auto fill = [&](PreparedBatch* chunk) -> Status {

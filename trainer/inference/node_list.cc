@@ -63,12 +63,13 @@ StatusOr<std::vector<int64_t>> ReadNodeList(const std::string& path) {
   return ids;
 }
 
-StatusOr<std::vector<int64_t>> FindNodes(KVStore& kv, int type, std::vector<int64_t> original_ids,
+StatusOr<std::vector<int64_t>> FindNodes(const Stores& stores, int type,
+                                         std::vector<int64_t> original_ids,
                                          const CancelToken* cancel) {
   std::sort(original_ids.begin(), original_ids.end());
   original_ids.erase(std::unique(original_ids.begin(), original_ids.end()), original_ids.end());
   std::vector<bool> found(original_ids.size());
-  const NodeType& node_type = kv.info().schema.node_types[type];
+  const NodeType& node_type = stores.graph->info().schema.node_types[type];
   const TensorRef tensor{false, node_type.name, kOriginalIdTensor};
   std::vector<int64_t> nodes, ids, originals;
   CallContext context{.cancel = cancel};
@@ -76,9 +77,9 @@ StatusOr<std::vector<int64_t>> FindNodes(KVStore& kv, int type, std::vector<int6
     ids.resize(static_cast<size_t>(std::min(kNodesAtATime, node_type.count - begin)));
     originals.resize(ids.size());
     std::iota(ids.begin(), ids.end(), begin);
-    HG_RETURN_IF_ERROR(
-        kv.Pull({.tensor = tensor, .ids = ids, .out = std::as_writable_bytes(std::span(originals))},
-                context));
+    HG_RETURN_IF_ERROR(stores.rows->Pull(
+        {.tensor = tensor, .ids = ids, .out = std::as_writable_bytes(std::span(originals))},
+        context));
     for (size_t i = 0; i < ids.size(); ++i) {
       const auto at = std::lower_bound(original_ids.begin(), original_ids.end(), originals[i]);
       if (at == original_ids.end() || *at != originals[i]) continue;

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "client/kv_store.h"
+#include "client/stores.h"
 #include "common/base/cancel.h"
 #include "common/base/status.h"
 #include "common/graph/schema.h"
@@ -25,8 +25,8 @@ namespace halograph {
 // Global ids of the nodes of `type` that have these original ids, ascending, each once. Looks at
 // the original ids of all nodes of the type, some at a time.
 //   NotFound  no node has an id: the first few are named
-//   else      as KVStore::Pull
-[[nodiscard]] StatusOr<std::vector<int64_t>> FindNodes(KVStore& kv, int type,
+//   else      as RowStore::Pull
+[[nodiscard]] StatusOr<std::vector<int64_t>> FindNodes(const Stores& stores, int type,
                                                        std::vector<int64_t> original_ids,
                                                        const CancelToken* cancel);
 

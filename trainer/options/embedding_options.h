@@ -1,5 +1,5 @@
 // What a run is told of input rows that it learns: one row a node of some types, kept by the
-// KVStore as a mutable tensor (common/state). Knows no libtorch.
+// RowStore as a mutable tensor (common/state). Knows no libtorch.
 #pragma once
 
 #include <cstdint>

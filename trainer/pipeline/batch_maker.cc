@@ -29,13 +29,14 @@ bool TakenAsStored(const NodeInput& input, int64_t columns) {
          input.normalization == FeatureNormalization::kNone;
 }
 
-std::vector<std::optional<RowsInPlace>> FindInPlace(const KVStore& kv, const BatchRecipe& recipe) {
-  std::vector<std::optional<RowsInPlace>> found(kv.info().schema.node_types.size());
+std::vector<std::optional<RowsInPlace>> FindInPlace(const GraphStore& graph, const RowStore& rows,
+                                                    const BatchRecipe& recipe) {
+  std::vector<std::optional<RowsInPlace>> found(graph.info().schema.node_types.size());
   if (recipe.input_rows != InputRows::kSelfAndMean) return found;
   const std::vector<int64_t> columns = ColumnsOf(recipe, found.size());
   for (const NodeInput& input : recipe.inputs) {
     if (!TakenAsStored(input, columns[input.node_type])) continue;
-    found[input.node_type] = kv.InPlace(input.feature);
+    found[input.node_type] = rows.InPlace(input.feature);
   }
   return found;
 }
@@ -126,8 +127,11 @@ void KeepAsked(const StepSeeds& seeds, Minibatch* minibatch) {
 
 }  // namespace
 
-BatchMaker::BatchMaker(GraphStore* graph, KVStore* kv, BatchRecipe recipe)
-    : graph_(graph), kv_(kv), recipe_(std::move(recipe)), in_place_(FindInPlace(*kv, recipe_)) {}
+BatchMaker::BatchMaker(GraphStore* graph, RowStore* rows, BatchRecipe recipe)
+    : graph_(graph),
+      rows_(rows),
+      recipe_(std::move(recipe)),
+      in_place_(FindInPlace(*graph, *rows, recipe_)) {}
 
 bool BatchMaker::reads_in_place() const {
   return std::all_of(recipe_.inputs.begin(), recipe_.inputs.end(), [&](const NodeInput& input) {
@@ -206,7 +210,7 @@ Status BatchMaker::PullFeatures(const Minibatch& minibatch, CallContext& context
         {.tensor = input.feature, .ids = nodes[type], .out = incoming.back().stored()});
   }
   if (requests.empty()) return context.Check();
-  HG_RETURN_IF_ERROR(kv_->Pull(requests, context));
+  HG_RETURN_IF_ERROR(rows_->Pull(requests, context));
   for (Incoming& rows : incoming) rows.Convert();
   return OkStatus();
 }

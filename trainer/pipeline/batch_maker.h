@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "client/graph_store.h"
-#include "client/kv_store.h"
+#include "client/row_store.h"
 #include "common/base/status.h"
 #include "common/base/thread_pool.h"
 #include "common/sampling/minibatch.h"
@@ -37,7 +37,7 @@ struct PreparedBatch {
   CallStats sampled;
   CallStats pulled;
   double sample_seconds = 0;  // spent in GraphStore::Sample and on `blocks`
-  double pull_seconds = 0;    // spent in KVStore::Pull, conversion and on `self_and_mean`
+  double pull_seconds = 0;    // spent in RowStore::Pull, conversion and on `self_and_mean`
 };
 
 // A tensor of a node type that goes into a model's input; several of one type stand side by side,
@@ -65,7 +65,7 @@ struct BatchRecipe {
 // Thread-safe: any number of threads may Make at once. The stores are not owned.
 class BatchMaker {
  public:
-  BatchMaker(GraphStore* graph, KVStore* kv, BatchRecipe recipe);
+  BatchMaker(GraphStore* graph, RowStore* rows, BatchRecipe recipe);
 
   // Of `rows` rows of a task. Errors are those of the stores, with what was being done in front. No
   // rows give an empty batch without asking the stores. Calls of the stores go by the token,
@@ -90,7 +90,7 @@ class BatchMaker {
   void MakeInputRows(std::vector<FeatureMatrix> features, PreparedBatch* batch) const;
 
   GraphStore* const graph_;
-  KVStore* const kv_;
+  RowStore* const rows_;
   const BatchRecipe recipe_;
   // Per node type, where rows of the first layer are made straight from what is stored.
   const std::vector<std::optional<RowsInPlace>> in_place_;

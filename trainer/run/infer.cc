@@ -41,7 +41,8 @@ struct Outcome {
 Status CheckLearntInputs(Session& session, const RunInputs& inputs) {
   if (inputs.learnt.empty()) return OkStatus();
   CallContext context{.cancel = &session.cancel};
-  HG_ASSIGN_OR_RETURN(const auto states, session.stores.kv->ListTensors(context));
+  HG_ASSIGN_OR_RETURN(TensorAdmin* const admin, session.stores.AdminFor("the list of tensors"));
+  HG_ASSIGN_OR_RETURN(const auto states, admin->List(context));
   const Schema& schema = session.stores.graph->info().schema;
   for (const LearntType& type : inputs.learnt) {
     const std::string& name = schema.node_types[type.node_type].name;

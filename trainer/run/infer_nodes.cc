@@ -54,7 +54,7 @@ StatusOr<std::unique_ptr<SeedSource>> ListedNodes(Session& session, const InferO
   }
   auto originals = ReadNodeList(infer.nodes);
   if (!originals.ok()) return Annotate(originals.status(), "--nodes");
-  auto nodes = FindNodes(*session.stores.kv, types.front(), *std::move(originals), &session.cancel);
+  auto nodes = FindNodes(session.stores, types.front(), *std::move(originals), &session.cancel);
   if (!nodes.ok()) return Annotate(nodes.status(), fmt::format("--nodes {}", infer.nodes));
   return std::make_unique<NodeSeeds>(types.front(), *std::move(nodes));
 }

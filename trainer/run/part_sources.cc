@@ -96,8 +96,7 @@ class PartsOfWholeGraph final : public SourceOfRun {
 
  protected:
   StatusOr<Stores> OpenStoresOfPart(int part, CancelToken* /*cancel*/) override {
-    return Stores{MakePartView(run_.stores.graph.get(), part),
-                  MakePartView(run_.stores.kv.get(), part)};
+    return MakePartView(run_.stores, part);
   }
 };
 

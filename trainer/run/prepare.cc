@@ -125,7 +125,7 @@ Status OpenTaskOf(Session& session) {
   const TrainOptions& options = session.options;
   auto task = [&] {
     const SeededDraws weights(TrainerKey(options.seed, TrainerStream::kTask, 0, 0));
-    return OpenTask(*session.stores.kv, options.tasks, options.task,
+    return OpenTask(session.stores, options.tasks, options.task,
                     {options.rank, options.world_size});
   }();
   if (!task.ok()) {
@@ -206,7 +206,7 @@ Status PrepareMinibatches(Session& session, RunInputs* inputs) {
         session.stores.graph->info().schema,
         {.spec = &recipe.sampling, .edge_ids = recipe.edge_ids, .weights = recipe.weights}));
     *maker =
-        std::make_unique<BatchMaker>(session.stores.graph.get(), session.stores.kv.get(), recipe);
+        std::make_unique<BatchMaker>(session.stores.graph.get(), session.stores.rows.get(), recipe);
   }
   return OkStatus();
 }
@@ -260,7 +260,7 @@ Status OpenLearntInputs(Session& session, const RunInputs& inputs) {
   const TrainOptions& options = session.options;
   HG_ASSIGN_OR_RETURN(
       session.learnt,
-      LearntInputs::Open(session.stores.kv.get(), options.embeddings, inputs.learnt,
+      LearntInputs::Open(session.stores, options.embeddings, inputs.learnt,
                          TrainerKey(options.seed, TrainerStream::kLearntInputs, 0, 0),
                          session.ranks.get(), &session.cancel));
   return OkStatus();

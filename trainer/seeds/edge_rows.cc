@@ -70,13 +70,14 @@ StatusOr<std::vector<bool>> GivenNegatives(const TaskSet& read, const std::strin
 }
 
 // Rows `rows` of one relation's set, a piece at a time.
-Status ReadRange(KVStore& kv, const Task& task, std::string_view set, const RelationSet& of,
-                 IdRange rows, const UseRows& use) {
+Status ReadRange(const Stores& stores, const Task& task, std::string_view set,
+                 const RelationSet& of, IdRange rows, const UseRows& use) {
   for (int64_t begin = rows.begin; begin < rows.end; begin += kEdgesAtOnce) {
     CallContext context;
-    HG_ASSIGN_OR_RETURN(const TaskSet read,
-                        kv.ReadTaskSet({task.name, std::string(set), of.triple},
-                                       {begin, std::min(rows.end, begin + kEdgesAtOnce)}, context));
+    HG_ASSIGN_OR_RETURN(
+        const TaskSet read,
+        stores.tasks->Read({task.name, std::string(set), of.triple},
+                           {begin, std::min(rows.end, begin + kEdgesAtOnce)}, context));
     const std::string where = fmt::format("task '{}', {} set of '{}'", task.name, set, of.triple);
     HG_ASSIGN_OR_RETURN(const std::vector<bool> given, GivenNegatives(read, where));
     use(of.relation, read.seeds(), given);
@@ -85,18 +86,18 @@ Status ReadRange(KVStore& kv, const Task& task, std::string_view set, const Rela
 }
 
 // Rows `rows` of all relations together.
-Status ReadEdges(KVStore& kv, const Task& task, std::string_view set, IdRange rows,
+Status ReadEdges(const Stores& stores, const Task& task, std::string_view set, IdRange rows,
                  const UseRows& use) {
-  const std::vector<RelationSet> sets = SetsOf(kv.info(), task, set);
+  const std::vector<RelationSet> sets = SetsOf(stores.graph->info(), task, set);
   int64_t first = 0;  // the row that the next piece begins with
-  for (int part = 0; part < kv.info().book.num_parts(); ++part) {
+  for (int part = 0; part < stores.graph->info().book.num_parts(); ++part) {
     for (const RelationSet& of : sets) {
       const IdRange own = {of.part_rows[part], of.part_rows[part + 1]};
       const int64_t shift = own.begin - first;
       const IdRange wanted = {std::max(own.begin, rows.begin + shift),
                               std::min(own.end, rows.end + shift)};
       if (wanted.begin < wanted.end) {
-        HG_RETURN_IF_ERROR(ReadRange(kv, task, set, of, wanted, use));
+        HG_RETURN_IF_ERROR(ReadRange(stores, task, set, of, wanted, use));
       }
       first += own.size();
     }
@@ -147,10 +148,10 @@ std::vector<int64_t> EdgePartRows(const GraphInfo& info, const Task& task, std::
   return part_rows;
 }
 
-StatusOr<EdgeRows> ReadEdgeRows(KVStore& kv, const Task& task, std::string_view set,
+StatusOr<EdgeRows> ReadEdgeRows(const Stores& stores, const Task& task, std::string_view set,
                                 RankOfWorld who) {
   EdgeRows rows;
-  rows.part_rows = EdgePartRows(kv.info(), task, set);
+  rows.part_rows = EdgePartRows(stores.graph->info(), task, set);
   if (rows.part_rows.empty()) return rows;
   const IdRange shard = SplitRows(rows.part_rows, who.world_size).of_rank[who.rank];
   rows.first_row = shard.begin;
@@ -159,7 +160,7 @@ StatusOr<EdgeRows> ReadEdgeRows(KVStore& kv, const Task& task, std::string_view 
   rows.destinations.reserve(count);
   rows.relations.reserve(count);
   HG_RETURN_IF_ERROR(ReadEdges(
-      kv, task, set, shard,
+      stores, task, set, shard,
       [&](int relation, std::span<const int64_t> pairs, const std::vector<bool>& given) {
         if (!given.empty()) {
           rows.given_negative.resize(rows.sources.size());
@@ -175,12 +176,13 @@ StatusOr<EdgeRows> ReadEdgeRows(KVStore& kv, const Task& task, std::string_view 
   return rows;
 }
 
-Status ForEachEdge(KVStore& kv, const Task& task, std::string_view set, const UseEdges& use) {
-  const std::vector<int64_t> part_rows = EdgePartRows(kv.info(), task, set);
+Status ForEachEdge(const Stores& stores, const Task& task, std::string_view set,
+                   const UseEdges& use) {
+  const std::vector<int64_t> part_rows = EdgePartRows(stores.graph->info(), task, set);
   if (part_rows.empty()) return OkStatus();
   std::vector<int64_t> edges;
   return ReadEdges(
-      kv, task, set, {0, part_rows.back()},
+      stores, task, set, {0, part_rows.back()},
       [&](int relation, std::span<const int64_t> pairs, const std::vector<bool>& given) {
         if (given.empty()) return use(relation, pairs);
         edges.clear();
@@ -192,16 +194,16 @@ Status ForEachEdge(KVStore& kv, const Task& task, std::string_view set, const Us
       });
 }
 
-StatusOr<RowKinds> CountRowKinds(KVStore& kv, const Task& task, std::string_view set,
+StatusOr<RowKinds> CountRowKinds(const Stores& stores, const Task& task, std::string_view set,
                                  int64_t enough) {
   RowKinds kinds;
-  const std::vector<int64_t> part_rows = EdgePartRows(kv.info(), task, set);
+  const std::vector<int64_t> part_rows = EdgePartRows(stores.graph->info(), task, set);
   if (part_rows.empty()) return kinds;
   if (!HasLabels(task, set)) return RowKinds{.edges = part_rows.back()};
   for (int64_t begin = 0; begin < part_rows.back(); begin += kEdgesAtOnce) {
     const IdRange piece = {begin, std::min(part_rows.back(), begin + kEdgesAtOnce)};
     HG_RETURN_IF_ERROR(ReadEdges(
-        kv, task, set, piece,
+        stores, task, set, piece,
         [&](int /*relation*/, std::span<const int64_t> pairs, const std::vector<bool>& given) {
           const int64_t negatives = std::count(given.begin(), given.end(), true);
           kinds.given_negatives += negatives;

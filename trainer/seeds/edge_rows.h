@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-#include "client/kv_store.h"
+#include "client/stores.h"
 #include "common/base/status.h"
 #include "common/graph/schema.h"
 #include "trainer/seeds/seed_split.h"
@@ -49,15 +49,15 @@ struct EdgeRows {
 // Reads the rank's rows of a set (SplitRows). Requires CheckEdgeTask.
 //   OutOfRange  a row with a label other than 1 and, but in the train set, 0: the place is named
 //   else        what the store returned
-[[nodiscard]] StatusOr<EdgeRows> ReadEdgeRows(KVStore& kv, const Task& task, std::string_view set,
-                                              RankOfWorld who);
+[[nodiscard]] StatusOr<EdgeRows> ReadEdgeRows(const Stores& stores, const Task& task,
+                                              std::string_view set, RankOfWorld who);
 
 // Edges of one relation, as they come: `pairs` of source and destination.
 using UseEdges = std::function<void(int relation, std::span<const int64_t> pairs)>;
 // Every edge of a set, of all ranks, at most kEdgesAtOnce in a call, in the order of rows.
 // Negatives that are given are left out. Errors as ReadEdgeRows.
 inline constexpr int64_t kEdgesAtOnce = int64_t{1} << 20;
-[[nodiscard]] Status ForEachEdge(KVStore& kv, const Task& task, std::string_view set,
+[[nodiscard]] Status ForEachEdge(const Stores& stores, const Task& task, std::string_view set,
                                  const UseEdges& use);
 
 // What the rows of a set are, of all ranks.
@@ -67,7 +67,7 @@ struct RowKinds {
 };
 // Counts them; reads no further, kEdgesAtOnce rows at a time, than to an edge and `enough`
 // negatives, and nothing of a set without labels. Errors as ReadEdgeRows.
-[[nodiscard]] StatusOr<RowKinds> CountRowKinds(KVStore& kv, const Task& task, std::string_view set,
-                                               int64_t enough);
+[[nodiscard]] StatusOr<RowKinds> CountRowKinds(const Stores& stores, const Task& task,
+                                               std::string_view set, int64_t enough);
 
 }  // namespace halograph

@@ -71,8 +71,8 @@ int64_t NodeDrawer::Draw(CounterRng& rng) const {
   return static_cast<int64_t>(rng.NextDouble() < entry.keep ? drawn : entry.alias);
 }
 
-StatusOr<NodeDrawers> DrawersByDegree(KVStore& kv, const Task& task) {
-  const Schema& schema = kv.info().schema;
+StatusOr<NodeDrawers> DrawersByDegree(const Stores& stores, const Task& task) {
+  const Schema& schema = stores.graph->info().schema;
   std::vector<std::vector<uint32_t>> counts(schema.node_types.size());
   for (const int relation : RelationsOf(schema, task)) {
     for (const int type : {schema.SourceType(relation), schema.DestinationType(relation)}) {
@@ -87,7 +87,7 @@ StatusOr<NodeDrawers> DrawersByDegree(KVStore& kv, const Task& task) {
     }
   }
   HG_RETURN_IF_ERROR(
-      ForEachEdge(kv, task, "train", [&](int relation, std::span<const int64_t> pairs) {
+      ForEachEdge(stores, task, "train", [&](int relation, std::span<const int64_t> pairs) {
         std::vector<uint32_t>& sources = counts[schema.SourceType(relation)];
         std::vector<uint32_t>& destinations = counts[schema.DestinationType(relation)];
         for (size_t i = 0; i + 1 < pairs.size(); i += 2) {

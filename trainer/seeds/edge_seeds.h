@@ -17,7 +17,7 @@
 #include <string_view>
 #include <vector>
 
-#include "client/kv_store.h"
+#include "client/stores.h"
 #include "common/base/rng.h"
 #include "common/base/status.h"
 #include "common/graph/schema.h"
@@ -50,7 +50,7 @@ class NodeDrawer {
 //   ResourceExhausted  a type of more than 2^32 nodes
 //   else               as ForEachEdge
 using NodeDrawers = std::vector<std::shared_ptr<const NodeDrawer>>;
-[[nodiscard]] StatusOr<NodeDrawers> DrawersByDegree(KVStore& kv, const Task& task);
+[[nodiscard]] StatusOr<NodeDrawers> DrawersByDegree(const Stores& stores, const Task& task);
 
 class EdgeSeeds final : public SeedSource {
  public:

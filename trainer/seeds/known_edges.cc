@@ -16,11 +16,11 @@ void SortOnce(std::vector<KnownEdges::Entry>* entries) {
 
 }  // namespace
 
-StatusOr<KnownEdges> KnownEdges::Read(KVStore& kv, const Task& task, CorruptedEnds ends) {
+StatusOr<KnownEdges> KnownEdges::Read(const Stores& stores, const Task& task, CorruptedEnds ends) {
   KnownEdges known;
   for (const char* set : {"train", "valid", "test"}) {
     HG_RETURN_IF_ERROR(
-        ForEachEdge(kv, task, set, [&](int relation, std::span<const int64_t> pairs) {
+        ForEachEdge(stores, task, set, [&](int relation, std::span<const int64_t> pairs) {
           for (size_t i = 0; i + 1 < pairs.size(); i += 2) {
             if (ends != CorruptedEnds::kHeads) {
               known.tails_.push_back({relation, pairs[i], pairs[i + 1]});

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "client/kv_store.h"
+#include "client/stores.h"
 #include "common/base/status.h"
 #include "common/graph/schema.h"
 #include "trainer/seeds/edge_layout.h"
@@ -19,7 +19,8 @@ class KnownEdges {
  public:
   // Of all sets of the task: train, valid and test. Every rank reads and keeps them all: 24 bytes
   // an edge and end that is asked about. Errors as ForEachEdge.
-  [[nodiscard]] static StatusOr<KnownEdges> Read(KVStore& kv, const Task& task, CorruptedEnds ends);
+  [[nodiscard]] static StatusOr<KnownEdges> Read(const Stores& stores, const Task& task,
+                                                 CorruptedEnds ends);
 
   struct Entry {
     int64_t relation = 0;

@@ -15,13 +15,13 @@ namespace {
 constexpr int64_t kMaxClasses = int64_t{1} << 24;
 
 // The id that the user knows a node by, as text; the global id, said to be so, if the store fails.
-std::string OriginalId(KVStore& kv, const std::string& type, int64_t id) {
+std::string OriginalId(const Stores& stores, const std::string& type, int64_t id) {
   int64_t original = -1;
   CallContext context;
-  const Status status = kv.Pull({.tensor = {false, type, kOriginalIdTensor},
-                                 .ids = std::span(&id, 1),
-                                 .out = std::as_writable_bytes(std::span(&original, 1))},
-                                context);
+  const Status status = stores.rows->Pull({.tensor = {false, type, kOriginalIdTensor},
+                                           .ids = std::span(&id, 1),
+                                           .out = std::as_writable_bytes(std::span(&original, 1))},
+                                          context);
   return status.ok() ? fmt::format("original id {}", original) : fmt::format("global id {}", id);
 }
 
@@ -31,13 +31,13 @@ struct RowsOfType {
   LabelRows labels;
 };
 
-StatusOr<RowsOfType> ReadRows(KVStore& kv, const Task& task, const TaskSetSpec& spec, IdRange rows,
-                              const LabelRule& rule) {
+StatusOr<RowsOfType> ReadRows(const Stores& stores, const Task& task, const TaskSetSpec& spec,
+                              IdRange rows, const LabelRule& rule) {
   const std::string where =
       fmt::format("task '{}', {} set of '{}'", task.name, spec.set, spec.type);
   CallContext context;
   HG_ASSIGN_OR_RETURN(const TaskSet set,
-                      kv.ReadTaskSet({task.name, spec.set, spec.type}, rows, context));
+                      stores.tasks->Read({task.name, spec.set, spec.type}, rows, context));
   if (set.arrays.empty() || set.arrays.front().spec.dim != 1) {
     return InvalidArgument("{}: seeds are tuples; a task about nodes has single ones", where);
   }
@@ -46,7 +46,7 @@ StatusOr<RowsOfType> ReadRows(KVStore& kv, const Task& task, const TaskSetSpec& 
   const auto name_of = [&](int64_t row) {
     return fmt::format("{} with {}", spec.type,
                        row < std::ssize(seeds)
-                           ? OriginalId(kv, spec.type, seeds[static_cast<size_t>(row)])
+                           ? OriginalId(stores, spec.type, seeds[static_cast<size_t>(row)])
                            : "no id");
   };
   auto labels = ConvertLabels(*array, rule, name_of);
@@ -133,9 +133,10 @@ struct GatheredRows {
   }
 };
 
-StatusOr<LabeledSeeds> ReadSet(KVStore& kv, const Task& task, std::string_view name,
+StatusOr<LabeledSeeds> ReadSet(const Stores& stores, const Task& task, std::string_view name,
                                const LabelRule& rule, RankOfWorld who) {
-  HG_ASSIGN_OR_RETURN(const std::vector<TypeOfSet> types, TypesOfSet(kv.info(), task, name));
+  HG_ASSIGN_OR_RETURN(const std::vector<TypeOfSet> types,
+                      TypesOfSet(stores.graph->info(), task, name));
   if (types.empty()) return LabeledSeeds{};
   std::vector<int64_t> part_rows(types.front().part_rows.size());
   for (const TypeOfSet& of : types) {
@@ -150,7 +151,7 @@ StatusOr<LabeledSeeds> ReadSet(KVStore& kv, const Task& task, std::string_view n
   GatheredRows gathered;
   for (const TypeOfSet& of : types) {
     const IdRange rows{of.part_rows[part_of(whole.begin)], of.part_rows[part_of(whole.end)]};
-    HG_ASSIGN_OR_RETURN(const RowsOfType stored, ReadRows(kv, task, *of.spec, rows, rule));
+    HG_ASSIGN_OR_RETURN(const RowsOfType stored, ReadRows(stores, task, *of.spec, rows, rule));
     gathered.Append(of, rows, stored);
   }
   LabeledSeeds set = gathered.Sorted({shard.begin - whole.begin, shard.end - whole.begin});
@@ -160,13 +161,14 @@ StatusOr<LabeledSeeds> ReadSet(KVStore& kv, const Task& task, std::string_view n
 }
 
 // Hands over the labels of the whole set, a part at a time.
-Status ForLabels(KVStore& kv, const Task& task, std::string_view set, const LabelRule& rule,
-                 const std::function<void(const LabelRows&)>& use) {
-  HG_ASSIGN_OR_RETURN(const std::vector<TypeOfSet> types, TypesOfSet(kv.info(), task, set));
+Status ForLabels(const Stores& stores, const Task& task, std::string_view set,
+                 const LabelRule& rule, const std::function<void(const LabelRows&)>& use) {
+  HG_ASSIGN_OR_RETURN(const std::vector<TypeOfSet> types,
+                      TypesOfSet(stores.graph->info(), task, set));
   for (const TypeOfSet& of : types) {
     for (size_t part = 0; part + 1 < of.part_rows.size(); ++part) {
       const IdRange rows{of.part_rows[part], of.part_rows[part + 1]};
-      HG_ASSIGN_OR_RETURN(const RowsOfType read, ReadRows(kv, task, *of.spec, rows, rule));
+      HG_ASSIGN_OR_RETURN(const RowsOfType read, ReadRows(stores, task, *of.spec, rows, rule));
       use(read.labels);
     }
   }
@@ -197,12 +199,12 @@ struct FoundClasses {
   int64_t rows = 0;  // that have a label
 };
 
-StatusOr<FoundClasses> ClassesOfLabels(KVStore& kv, const Task& task) {
+StatusOr<FoundClasses> ClassesOfLabels(const Stores& stores, const Task& task) {
   const LabelRule rule{.kind = NodeTaskKind::kClassification, .classes = kMaxClasses};
   FoundClasses found;
   std::vector<bool> occurs(1);
   for (const char* const set : {"train", "valid", "test"}) {
-    HG_RETURN_IF_ERROR(ForLabels(kv, task, set, rule, [&](const LabelRows& labels) {
+    HG_RETURN_IF_ERROR(ForLabels(stores, task, set, rule, [&](const LabelRows& labels) {
       for (const int64_t label : labels.As<int64_t>()) {
         if (label == kUnlabelled) continue;
         ++found.rows;
@@ -219,7 +221,7 @@ StatusOr<FoundClasses> ClassesOfLabels(KVStore& kv, const Task& task) {
 
 // `said`: whether the user or the task said that labels are classes. If not, labels that look like
 // values are refused: of the year 2019, the last layer would have 2,020 columns.
-StatusOr<int64_t> NumClasses(KVStore& kv, const Task& task, bool said) {
+StatusOr<int64_t> NumClasses(const Stores& stores, const Task& task, bool said) {
   if (task.metadata.contains("num_classes")) {
     HG_ASSIGN_OR_RETURN(const int64_t classes,
                         GetInt(task.metadata, "num_classes", "task '" + task.name + "'"));
@@ -229,7 +231,7 @@ StatusOr<int64_t> NumClasses(KVStore& kv, const Task& task, bool said) {
     }
     return classes;
   }
-  HG_ASSIGN_OR_RETURN(const FoundClasses found, ClassesOfLabels(kv, task));
+  HG_ASSIGN_OR_RETURN(const FoundClasses found, ClassesOfLabels(stores, task));
   if (said || found.classes <= std::max<int64_t>(found.rows, 1)) return found.classes;
   return InvalidArgument(
       "task '{}': its largest label is {}, which makes {} classes, more than the {} rows that have "
@@ -265,9 +267,9 @@ Status CheckNodeTask(const Schema& schema, const Task& task) {
   return SeedTypes(schema, task).status();
 }
 
-StatusOr<NodeTaskRows> ReadNodeTask(KVStore& kv, const std::string& name,
+StatusOr<NodeTaskRows> ReadNodeTask(const Stores& stores, const std::string& name,
                                     std::optional<NodeTaskKind> asked, RankOfWorld who) {
-  const Schema& schema = kv.info().schema;
+  const Schema& schema = stores.graph->info().schema;
   HG_ASSIGN_OR_RETURN(const int index, ChooseTask(schema, name));
   const Task& task = schema.tasks[index];
   NodeTaskRows read;
@@ -277,7 +279,7 @@ StatusOr<NodeTaskRows> ReadNodeTask(KVStore& kv, const std::string& name,
   if (read.rule.kind == NodeTaskKind::kClassification) {
     HG_ASSIGN_OR_RETURN(
         read.rule.classes,
-        NumClasses(kv, task, asked.has_value() || task.metadata.contains(kTaskKindKey)));
+        NumClasses(stores, task, asked.has_value() || task.metadata.contains(kTaskKindKey)));
   } else {
     HG_ASSIGN_OR_RETURN(const TensorSpec* const labels,
                         FindTensor(task.sets.front().arrays, "labels", task.name));
@@ -285,7 +287,7 @@ StatusOr<NodeTaskRows> ReadNodeTask(KVStore& kv, const std::string& name,
   }
   for (auto [set, rows] : {std::pair{"train", &read.train}, std::pair{"valid", &read.valid},
                            std::pair{"test", &read.test}}) {
-    HG_ASSIGN_OR_RETURN(*rows, ReadSet(kv, task, set, read.rule, who));
+    HG_ASSIGN_OR_RETURN(*rows, ReadSet(stores, task, set, read.rule, who));
     if (read.node_types.size() == 1) rows->types = {};
   }
   if (!HasRows(task, "train")) {
@@ -294,26 +296,26 @@ StatusOr<NodeTaskRows> ReadNodeTask(KVStore& kv, const std::string& name,
   return read;
 }
 
-StatusOr<std::vector<int64_t>> CountLabels(KVStore& kv, const NodeTaskRows& task,
+StatusOr<std::vector<int64_t>> CountLabels(const Stores& stores, const NodeTaskRows& task,
                                            std::string_view set) {
-  HG_ASSIGN_OR_RETURN(const int index, ChooseTask(kv.info().schema, task.name));
+  HG_ASSIGN_OR_RETURN(const int index, ChooseTask(stores.graph->info().schema, task.name));
   const bool classes = task.rule.kind == NodeTaskKind::kClassification;
   const auto columns = static_cast<size_t>(task.rule.columns);
   std::vector<int64_t> counts(classes ? static_cast<size_t>(task.rule.classes) : 2 * columns);
-  HG_RETURN_IF_ERROR(
-      ForLabels(kv, kv.info().schema.tasks[index], set, task.rule, [&](const LabelRows& labels) {
-        if (classes) {
-          for (const int64_t label : labels.As<int64_t>()) {
-            if (label != kUnlabelled) ++counts[static_cast<size_t>(label)];
-          }
-          return;
-        }
-        const std::span<const int8_t> values = labels.As<int8_t>();
-        for (size_t i = 0; i < values.size(); ++i) {
-          if (values[i] == kUnlabelled) continue;
-          ++counts[i % columns + (values[i] == 1 ? columns : 0)];
-        }
-      }));
+  HG_RETURN_IF_ERROR(ForLabels(stores, stores.graph->info().schema.tasks[index], set, task.rule,
+                               [&](const LabelRows& labels) {
+                                 if (classes) {
+                                   for (const int64_t label : labels.As<int64_t>()) {
+                                     if (label != kUnlabelled) ++counts[static_cast<size_t>(label)];
+                                   }
+                                   return;
+                                 }
+                                 const std::span<const int8_t> values = labels.As<int8_t>();
+                                 for (size_t i = 0; i < values.size(); ++i) {
+                                   if (values[i] == kUnlabelled) continue;
+                                   ++counts[i % columns + (values[i] == 1 ? columns : 0)];
+                                 }
+                               }));
   return counts;
 }
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "client/kv_store.h"
+#include "client/stores.h"
 #include "common/base/status.h"
 #include "common/graph/schema.h"
 #include "trainer/seeds/node_labels.h"
@@ -58,7 +58,7 @@ struct NodeTaskRows {
 //   OutOfRange          a label that is none (ConvertLabels), the set named: only some ranks may
 //                       have met it
 //   else                what the store returned
-[[nodiscard]] StatusOr<NodeTaskRows> ReadNodeTask(KVStore& kv, const std::string& name,
+[[nodiscard]] StatusOr<NodeTaskRows> ReadNodeTask(const Stores& stores, const std::string& name,
                                                   std::optional<NodeTaskKind> asked = {},
                                                   RankOfWorld who = {});
 
@@ -66,7 +66,8 @@ struct NodeTaskRows {
 // time. Of classes one count each; of several labels how many rows have a 0 of each, then how many
 // a
 // 1. Requires a task of either kind. Errors as ReadNodeTask.
-[[nodiscard]] StatusOr<std::vector<int64_t>> CountLabels(KVStore& kv, const NodeTaskRows& task,
+[[nodiscard]] StatusOr<std::vector<int64_t>> CountLabels(const Stores& stores,
+                                                         const NodeTaskRows& task,
                                                          std::string_view set);
 
 }  // namespace halograph

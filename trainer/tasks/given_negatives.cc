@@ -29,13 +29,13 @@ Status CheckOptions(const Task& task, const LinkOptions& options, bool given) {
 
 }  // namespace
 
-StatusOr<bool> HasGivenNegatives(KVStore& kv, const Task& task, const LinkOptions& options,
+StatusOr<bool> HasGivenNegatives(const Stores& stores, const Task& task, const LinkOptions& options,
                                  RankOfWorld who) {
   const std::vector<int64_t> at = options.HitsAt();
   const int64_t most = *std::max_element(at.begin(), at.end());
   std::string_view with, without;
   for (const std::string_view set : {"valid", "test"}) {
-    HG_ASSIGN_OR_RETURN(const RowKinds rows, CountRowKinds(kv, task, set, most));
+    HG_ASSIGN_OR_RETURN(const RowKinds rows, CountRowKinds(stores, task, set, most));
     if (rows.edges + rows.given_negatives == 0) continue;
     if (rows.edges == 0) {
       return FailedPrecondition(

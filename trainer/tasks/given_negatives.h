@@ -1,7 +1,7 @@
 // Whether a task is evaluated against negatives that its data gives.
 #pragma once
 
-#include "client/kv_store.h"
+#include "client/stores.h"
 #include "common/base/status.h"
 #include "common/graph/schema.h"
 #include "trainer/options/link_options.h"
@@ -16,7 +16,7 @@ namespace halograph {
 //   InvalidArgument     --hits-at without such rows; with them --eval-negatives other than its
 //                       default
 //   else                as CountRowKinds
-[[nodiscard]] StatusOr<bool> HasGivenNegatives(KVStore& kv, const Task& task,
+[[nodiscard]] StatusOr<bool> HasGivenNegatives(const Stores& stores, const Task& task,
                                                const LinkOptions& options, RankOfWorld who);
 
 }  // namespace halograph

@@ -303,25 +303,26 @@ Status CheckOtherNodes(const Schema& schema, const Task& task, const LinkOptions
 
 }  // namespace
 
-StatusOr<std::unique_ptr<TrainingTask>> OpenLinkPrediction(KVStore& kv, const TaskOptions& options,
+StatusOr<std::unique_ptr<TrainingTask>> OpenLinkPrediction(const Stores& stores,
+                                                           const TaskOptions& options,
                                                            const std::string& name,
                                                            RankOfWorld who) {
-  const Schema& schema = kv.info().schema;
+  const Schema& schema = stores.graph->info().schema;
   HG_ASSIGN_OR_RETURN(const int index, ChooseTask(schema, name));
   const Task& task = schema.tasks[index];
   const LinkOptions& link = options.link;
   HG_RETURN_IF_ERROR(CheckEdgeTask(schema, task));
   HG_RETURN_IF_ERROR(CheckOtherNodes(schema, task, link));
-  HG_ASSIGN_OR_RETURN(const bool given, HasGivenNegatives(kv, task, link, who));
+  HG_ASSIGN_OR_RETURN(const bool given, HasGivenNegatives(stores, task, link, who));
   NodeDrawers drawers;
   if (link.sampling == NegativeSampling::kDegree) {
-    HG_ASSIGN_OR_RETURN(drawers, DrawersByDegree(kv, task));
+    HG_ASSIGN_OR_RETURN(drawers, DrawersByDegree(stores, task));
   }
   const NegativeSpec evaluation = given ? LinkOptions::with_given() : link.evaluation();
   EdgeSets sets;
   for (auto [set, name_of_set] :
        {std::pair{&sets.train, "train"}, {&sets.valid, "valid"}, {&sets.test, "test"}}) {
-    HG_ASSIGN_OR_RETURN(EdgeRows rows, ReadEdgeRows(kv, task, name_of_set, who));
+    HG_ASSIGN_OR_RETURN(EdgeRows rows, ReadEdgeRows(stores, task, name_of_set, who));
     if (rows.part_rows.empty() || rows.part_rows.back() == 0) continue;
     const bool train = set == &sets.train;
     set->emplace(&schema, std::move(rows), train ? link.training() : evaluation, drawers,
@@ -331,7 +332,7 @@ StatusOr<std::unique_ptr<TrainingTask>> OpenLinkPrediction(KVStore& kv, const Ta
   }
   std::optional<KnownEdges> known;
   if (!given && link.eval_negatives == 0 && (sets.valid.has_value() || sets.test.has_value())) {
-    HG_ASSIGN_OR_RETURN(known, KnownEdges::Read(kv, task, link.ends));
+    HG_ASSIGN_OR_RETURN(known, KnownEdges::Read(stores, task, link.ends));
   }
   return std::unique_ptr<TrainingTask>(
       std::make_unique<LinkPrediction>(&schema, task, link, std::move(sets), std::move(known),

@@ -19,7 +19,7 @@
 #include <memory>
 #include <string>
 
-#include "client/kv_store.h"
+#include "client/stores.h"
 #include "common/base/status.h"
 #include "trainer/options/task_options.h"
 #include "trainer/seeds/seed_split.h"
@@ -30,10 +30,10 @@ class TrainingTask;
 
 // Reads the rank's edges of every set; with --negative-sampling degree the train set of all ranks,
 // with --eval-negatives 0 the edges of all sets and ranks; of sets with labels as much as
-// HasGivenNegatives does. `kv` must outlive the task.
+// HasGivenNegatives does. `stores` must outlive the task.
 //   InvalidArgument  an end is corrupted whose node type has one node: there is no other
 //   else             as CheckEdgeTask, HasGivenNegatives, ReadEdgeRows, DrawersByDegree
-[[nodiscard]] StatusOr<std::unique_ptr<TrainingTask>> OpenLinkPrediction(KVStore& kv,
+[[nodiscard]] StatusOr<std::unique_ptr<TrainingTask>> OpenLinkPrediction(const Stores& stores,
                                                                          const TaskOptions& options,
                                                                          const std::string& name,
                                                                          RankOfWorld who);

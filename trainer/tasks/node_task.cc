@@ -50,7 +50,7 @@ std::vector<double> Balanced(const std::vector<int64_t>& counts) {
   return weights;
 }
 
-StatusOr<std::vector<double>> WeightsOf(KVStore& kv, const NodeTaskRows& rows,
+StatusOr<std::vector<double>> WeightsOf(const Stores& stores, const NodeTaskRows& rows,
                                         const ClassWeights& asked) {
   if (asked.rule == ClassWeights::Rule::kNone) return std::vector<double>{};
   if (rows.rule.kind != NodeTaskKind::kClassification) {
@@ -60,7 +60,7 @@ StatusOr<std::vector<double>> WeightsOf(KVStore& kv, const NodeTaskRows& rows,
         ToString(asked), rows.name, ToString(rows.rule.kind));
   }
   if (asked.rule == ClassWeights::Rule::kBalanced) {
-    HG_ASSIGN_OR_RETURN(const std::vector<int64_t> counts, CountLabels(kv, rows, "train"));
+    HG_ASSIGN_OR_RETURN(const std::vector<int64_t> counts, CountLabels(stores, rows, "train"));
     return Balanced(counts);
   }
   if (std::ssize(asked.given) != rows.rule.classes) {
@@ -86,11 +86,11 @@ bool HasBoth(const NodeTaskRows& rows, const std::vector<int64_t>& counts) {
   return false;
 }
 
-Status WarnOfOneClass(KVStore& kv, const NodeTaskRows& rows) {
+Status WarnOfOneClass(const Stores& stores, const NodeTaskRows& rows) {
   for (const auto& [name, set] : {std::pair{"train", &rows.train}, std::pair{"valid", &rows.valid},
                                   std::pair{"test", &rows.test}}) {
     if (set->part_rows.empty() || set->part_rows.back() == 0) continue;
-    HG_ASSIGN_OR_RETURN(const std::vector<int64_t> counts, CountLabels(kv, rows, name));
+    HG_ASSIGN_OR_RETURN(const std::vector<int64_t> counts, CountLabels(stores, rows, name));
     if (HasBoth(rows, counts)) continue;
     spdlog::warn(
         "--metric roc-auc: all labels of the {} set of task '{}' are alike, so it has none (null "
@@ -189,20 +189,21 @@ std::vector<MetricValue> NodeTask::MoreMetrics(std::span<const double> sums) con
   return values;
 }
 
-StatusOr<std::unique_ptr<TrainingTask>> OpenNodeTask(KVStore& kv, const TaskOptions& options,
+StatusOr<std::unique_ptr<TrainingTask>> OpenNodeTask(const Stores& stores,
+                                                     const TaskOptions& options,
                                                      const std::string& name, RankOfWorld who) {
   const NodeTaskOptions& asked = options.node;
-  HG_ASSIGN_OR_RETURN(NodeTaskRows rows, ReadNodeTask(kv, name, asked.kind, who));
+  HG_ASSIGN_OR_RETURN(NodeTaskRows rows, ReadNodeTask(stores, name, asked.kind, who));
   const NodeTaskKind kind = rows.rule.kind;
   const int64_t columns =
       kind == NodeTaskKind::kClassification ? rows.rule.classes : rows.rule.columns;
   HG_ASSIGN_OR_RETURN(auto metrics, MakeNodeMetrics(asked.metrics, kind, columns, rows.name));
-  HG_ASSIGN_OR_RETURN(const auto weights, WeightsOf(kv, rows, asked.class_weights));
-  if (who.rank == 0 && Asks(asked, "roc-auc")) HG_RETURN_IF_ERROR(WarnOfOneClass(kv, rows));
+  HG_ASSIGN_OR_RETURN(const auto weights, WeightsOf(stores, rows, asked.class_weights));
+  if (who.rank == 0 && Asks(asked, "roc-auc")) HG_RETURN_IF_ERROR(WarnOfOneClass(stores, rows));
   std::vector<NodesOfType> whole;
   if (asked.full_batch) {
-    HG_ASSIGN_OR_RETURN(const int index, ChooseTask(kv.info().schema, name));
-    whole = NodesOfParts(kv.info(), index, rows.node_types, who);
+    HG_ASSIGN_OR_RETURN(const int index, ChooseTask(stores.graph->info().schema, name));
+    whole = NodesOfParts(stores.graph->info(), index, rows.node_types, who);
   }
   std::unique_ptr<NodeTask> task;
   switch (kind) {

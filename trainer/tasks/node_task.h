@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "client/kv_store.h"
+#include "client/stores.h"
 #include "common/base/status.h"
 #include "trainer/options/task_options.h"
 #include "trainer/seeds/labeled_seeds.h"
@@ -75,7 +75,7 @@ class NodeTask : public TrainingTask {
 //   InvalidArgument  a metric or class weights that the kind does not have; class weights that are
 //                    not as many as classes; as ReadNodeTask
 //   else             as ReadNodeTask
-[[nodiscard]] StatusOr<std::unique_ptr<TrainingTask>> OpenNodeTask(KVStore& kv,
+[[nodiscard]] StatusOr<std::unique_ptr<TrainingTask>> OpenNodeTask(const Stores& stores,
                                                                    const TaskOptions& options,
                                                                    const std::string& name,
                                                                    RankOfWorld who);

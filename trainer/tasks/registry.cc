@@ -18,7 +18,7 @@ struct TaskKind {
   // Adds the rows of the options that are this kind's alone.
   void (*add_rows)(TaskOptions& options, OptionTable& table);
   // Reads the rank's rows of all sets.
-  StatusOr<std::unique_ptr<TrainingTask>> (*open)(KVStore& kv, const TaskOptions& options,
+  StatusOr<std::unique_ptr<TrainingTask>> (*open)(const Stores& stores, const TaskOptions& options,
                                                   const std::string& name, RankOfWorld who);
 };
 
@@ -49,9 +49,9 @@ Status CheckNoneOfOthers(const TaskKind& own, const TaskOptions& options, const 
 
 }  // namespace
 
-StatusOr<std::unique_ptr<TrainingTask>> OpenTask(KVStore& kv, const TaskOptions& options,
+StatusOr<std::unique_ptr<TrainingTask>> OpenTask(const Stores& stores, const TaskOptions& options,
                                                  const std::string& name, RankOfWorld who) {
-  const Schema& schema = kv.info().schema;
+  const Schema& schema = stores.graph->info().schema;
   HG_ASSIGN_OR_RETURN(const int index, ChooseTask(schema, name));
   const Task& task = schema.tasks[index];
   std::string reasons;
@@ -59,7 +59,7 @@ StatusOr<std::unique_ptr<TrainingTask>> OpenTask(KVStore& kv, const TaskOptions&
     const Status fits = kind.fits(schema, task);
     if (fits.ok()) {
       HG_RETURN_IF_ERROR(CheckNoneOfOthers(kind, options, task));
-      return kind.open(kv, options, task.name, who);
+      return kind.open(stores, options, task.name, who);
     }
     reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", kind.name, Message(fits));
   }

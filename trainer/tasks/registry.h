@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "client/kv_store.h"
+#include "client/stores.h"
 #include "common/base/status.h"
 #include "common/graph/schema.h"
 #include "trainer/options/task_options.h"
@@ -20,7 +20,7 @@ class TrainingTask;  // task.h
 //   InvalidArgument            no kind fits: each with its reason; or an option of another kind is
 //                              not at its default: named
 //   else                       as the kind's open
-[[nodiscard]] StatusOr<std::unique_ptr<TrainingTask>> OpenTask(KVStore& kv,
+[[nodiscard]] StatusOr<std::unique_ptr<TrainingTask>> OpenTask(const Stores& stores,
                                                                const TaskOptions& options,
                                                                const std::string& name,
                                                                RankOfWorld who = {});

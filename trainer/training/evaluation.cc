@@ -241,12 +241,12 @@ Status PullOriginalIds(Session& session, const PreparedBatch& batch, const Cance
     const std::vector<int64_t>& nodes = batch.minibatch.nodes[type];
     std::vector<int64_t> ids;
     for (int32_t position : batch.minibatch.seed_positions[list]) ids.push_back(nodes[position]);
-    const TensorRef original{false, session.stores.kv->info().schema.node_types[type].name,
+    const TensorRef original{false, session.stores.graph->info().schema.node_types[type].name,
                              kOriginalIdTensor};
     const auto out = originals.first(ids.size());
     originals = originals.subspan(ids.size());
     CallContext context{.cancel = cancel};
-    HG_RETURN_IF_ERROR(session.stores.kv->Pull(
+    HG_RETURN_IF_ERROR(session.stores.rows->Pull(
         {.tensor = original, .ids = ids, .out = std::as_writable_bytes(out)}, context));
   }
   return OkStatus();

@@ -88,7 +88,7 @@ using PassOverRows = std::function<StatusOr<bool>(const SeedSource& source, cons
 // classes. `made`: Embed's of the batch, or Forward's. Requires a task that can predict.
 [[nodiscard]] torch::Tensor PredictionsOf(Session& session, const std::vector<torch::Tensor>& made,
                                           const PreparedBatch& batch);
-// Of the batch's seeds, list after list. Errors as KVStore::Pull.
+// Of the batch's seeds, list after list. Errors as RowStore::Pull.
 [[nodiscard]] Status PullOriginalIds(Session& session, const PreparedBatch& batch,
                                      const CancelToken* cancel, std::span<int64_t> originals);
 

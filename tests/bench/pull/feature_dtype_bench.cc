@@ -60,7 +60,7 @@ struct Round {
 
 class Bench {
  public:
-  Bench(KVStore* remote, KVStore* local) : remote_(remote), local_(local) {
+  Bench(RowStore* remote, RowStore* local) : remote_(remote), local_(local) {
     CounterRng rng(Mix(2));
     for (int64_t& id : ids_) id = static_cast<int64_t>(rng.NextBounded(kNodes));
   }
@@ -86,8 +86,8 @@ class Bench {
   }
 
  private:
-  KVStore* const remote_;
-  KVStore* const local_;
+  RowStore* const remote_;
+  RowStore* const local_;
   std::vector<int64_t> ids_ = std::vector<int64_t>(kRows);
   std::vector<std::byte> stored_ = std::vector<std::byte>(kRows * kDim * 4);
   std::vector<float> rows_ = std::vector<float>(kRows * kDim);
@@ -126,8 +126,8 @@ Status Run(const std::string& server_program, int rounds) {
   RemoteOptions options;
   options.servers = {server.address()};
   HG_ASSIGN_OR_RETURN(const Stores remote, OpenStores({.remote = options}));
-  HG_ASSIGN_OR_RETURN(const LocalStores local, OpenLocalStores(graph, VerifyLevel::kHeaders, 0));
-  Bench bench(remote.kv.get(), local.kv.get());
+  HG_ASSIGN_OR_RETURN(const Stores local, OpenLocalStores(graph, VerifyLevel::kHeaders, 0));
+  Bench bench(remote.rows.get(), local.rows.get());
   std::vector<std::vector<Round>> measured;
   for (int round = -1; round < rounds; ++round) {  // the first warms up
     std::vector<Round> of_kinds;

@@ -103,7 +103,7 @@ struct Measured {
   std::vector<double> ratios;
 };
 
-StatusOr<Measured> Measure(KVStore& kv, BareClient& bare, const std::vector<BareCall>& calls,
+StatusOr<Measured> Measure(RowStore& store, BareClient& bare, const std::vector<BareCall>& calls,
                            int rounds) {
   CounterRng rng(Mix(1));
   std::vector<int64_t> ids(static_cast<size_t>(kRows));
@@ -116,9 +116,9 @@ StatusOr<Measured> Measure(KVStore& kv, BareClient& bare, const std::vector<Bare
     const double pull = SecondsOf([&] {
       for (int i = 0; i < kPullsARound && status.ok(); ++i) {
         CallContext context;
-        status =
-            kv.Pull({.tensor = kTensor, .ids = ids, .out = std::as_writable_bytes(std::span(rows))},
-                    context);
+        status = store.Pull(
+            {.tensor = kTensor, .ids = ids, .out = std::as_writable_bytes(std::span(rows))},
+            context);
       }
     });
     const double plain = SecondsOf([&] {
@@ -149,7 +149,7 @@ StatusOr<double> Run(const std::string& server_program, const std::string& self,
   HG_ASSIGN_OR_RETURN(const Stores stores, OpenStores({.remote = options}));
   BareClient bare(bare_server.address(), options.channels_per_server, options.calls_in_flight);
   const std::vector<BareCall> calls = PlanBareCalls(options);
-  HG_ASSIGN_OR_RETURN(const Measured measured, Measure(*stores.kv, bare, calls, rounds));
+  HG_ASSIGN_OR_RETURN(const Measured measured, Measure(*stores.rows, bare, calls, rounds));
 
   const double gigabytes = static_cast<double>(kRows) * kRowBytes / 1e9;
   const double ratio = Median(measured.ratios);
@@ -158,7 +158,7 @@ StatusOr<double> Run(const std::string& server_program, const std::string& self,
                        {"cpu", CpuModel()},
                        {"cores", std::thread::hardware_concurrency()},
                        {"build", BuildVersion()},
-                       {"identity", stores.kv->info().identity},
+                       {"identity", stores.graph->info().identity},
                        {"rows", kRows},
                        {"row_bytes", kRowBytes},
                        {"messages", calls.size()},

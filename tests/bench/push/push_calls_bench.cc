@@ -53,18 +53,19 @@ MutableTensorSpec Embedding(const PushWorkload& workload) {
 
 class Bench {
  public:
-  Bench(KVStore* store, const PushWorkload& workload) : store_(*store), spec_(Embedding(workload)) {
+  Bench(Stores stores, const PushWorkload& workload)
+      : stores_(std::move(stores)), spec_(Embedding(workload)) {
     for (uint64_t i = 0; i < 4; ++i) pushes_.push_back(MakeRandomRows(workload, i));
     out_.resize(pushes_[0].values.size() * sizeof(float));
   }
 
   [[nodiscard]] Status Create() {
     CallContext context;
-    return store_.CreateTensor(spec_, context);
+    return stores_.admin->Create(spec_, context);
   }
   [[nodiscard]] Status Free() {  // the segments of the log
     CallContext context;
-    return store_.SnapshotTensors(fmt::format("s{}", ++snapshots_), std::nullopt, context);
+    return stores_.admin->Snapshot(fmt::format("s{}", ++snapshots_), std::nullopt, context);
   }
   [[nodiscard]] StatusOr<double> Push(int round) {
     const RandomRows& rows = RowsOf(round);
@@ -72,14 +73,14 @@ class Bench {
     CallContext context;
     const RowPush push{
         .tensor = spec_.ref, .ids = rows.rows, .rows = std::as_bytes(std::span(rows.values))};
-    HG_RETURN_IF_ERROR(store_.Push(push, context).status());
+    HG_RETURN_IF_ERROR(stores_.rows->Push(push, context).status());
     return watch.Seconds();
   }
   [[nodiscard]] StatusOr<double> Pull(int round) {
     const Stopwatch watch;
     CallContext context;
     const RowRequest request{.tensor = spec_.ref, .ids = RowsOf(round).rows, .out = out_};
-    HG_RETURN_IF_ERROR(store_.Pull(request, context));
+    HG_RETURN_IF_ERROR(stores_.rows->Pull(request, context));
     return watch.Seconds();
   }
 
@@ -88,7 +89,7 @@ class Bench {
     return pushes_[static_cast<size_t>(round + kWarmUpRounds) % pushes_.size()];
   }
 
-  KVStore& store_;
+  Stores stores_;
   const MutableTensorSpec spec_;
   std::vector<RandomRows> pushes_;
   std::vector<std::byte> out_;
@@ -109,7 +110,7 @@ Status Run(const std::string& server_program, const std::filesystem::path& state
   RemoteOptions options;
   options.servers = {server.address()};
   HG_ASSIGN_OR_RETURN(const Stores stores, OpenStores({.remote = options}));
-  Bench bench(stores.kv.get(), workload);
+  Bench bench(stores, workload);
   HG_RETURN_IF_ERROR(bench.Create());
   std::vector<double> push_s, pull_s;
   for (int round = -kWarmUpRounds; round < rounds; ++round) {

@@ -70,18 +70,19 @@ struct Load {
   std::atomic<int64_t> errors{0};
 };
 
-void PullUntilStopped(KVStore& kv, uint64_t seed, Load& load) {
+void PullUntilStopped(const Stores& stores, uint64_t seed, Load& load) {
   TensorRef tensor;
   TensorSpec spec;
   int64_t count = 0;
-  if (!WidestFeature(kv.info().schema, &tensor, &spec, &count)) return;
+  if (!WidestFeature(stores.graph->info().schema, &tensor, &spec, &count)) return;
   std::vector<int64_t> ids(kRowsAPull);
   std::vector<std::byte> rows(ids.size() * spec.row_bytes());
   CounterRng rng(seed);
   while (!load.stop) {
     for (int64_t& id : ids) id = static_cast<int64_t>(rng.NextBounded(count));
     CallContext context;
-    if (!kv.Pull({.tensor = tensor, .ids = ids, .out = rows}, context).ok()) ++load.errors;
+    if (!stores.rows->Pull({.tensor = tensor, .ids = ids, .out = rows}, context).ok())
+      ++load.errors;
     load.bytes += static_cast<int64_t>(rows.size());
   }
 }
@@ -120,7 +121,7 @@ Json Measure(pid_t pid, const std::string& address, double seconds) {
     stores.push_back(std::move(opened).value());
   }
   for (int c = 0; c < kClients; ++c) {
-    threads.emplace_back([&, c] { PullUntilStopped(*stores[c].kv, c, load); });
+    threads.emplace_back([&, c] { PullUntilStopped(stores[c], c, load); });
     threads.emplace_back([&, c] { SampleUntilStopped(*stores[c].graph, c, load); });
   }
   int64_t most = 0;

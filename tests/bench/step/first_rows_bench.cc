@@ -3,7 +3,7 @@
 // not measured. Rounds are interleaved; ratios are medians over rounds of the ratio within a round.
 // Variants:
 //   gathered         rows of all input nodes are copied first, as Pull does, and then aggregated
-//   in place         aggregated where they are (KVStore::InPlace)
+//   in place         aggregated where they are (RowStore::InPlace)
 //   gathered, bf16; in place, bf16   the same with --precision bf16
 #include <algorithm>
 #include <array>
@@ -20,7 +20,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "client/kv_store.h"
+#include "client/stores.h"
 #include "common/sampling/fused_sampler.h"
 #include "common/storage/row_gather.h"
 #include "tests/bench/rounds.h"

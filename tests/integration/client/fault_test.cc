@@ -59,13 +59,13 @@ TEST_F(RemoteFaultTest, AListenerThatNeverAnswersIsDeadlineExceeded) {
 TEST_F(RemoteFaultTest, ACallThatHangsIsDeadlineExceededNamingIt) {
   const auto server = Serve(WriteGraph(), {});
   FakeServer fake(AllBut(server->address(), "GraphService/Sample", Never));
-  const RemoteStores stores = Open(Options({fake.address()}, milliseconds(1500)));
+  const Stores stores = Open(Options({fake.address()}, milliseconds(1500)));
   ASSERT_NE(stores.graph, nullptr);
   const Stopwatch watch;
   ExpectError(Sample(*stores.graph, {1, 2}).status(), absl::StatusCode::kDeadlineExceeded,
               {fake.address() + ": GraphService/Sample: no answer within 1.5 s"});
   EXPECT_LT(watch.elapsed(), seconds(1) + kSlack);
-  EXPECT_TRUE(Pull(*stores.kv, {1, 2}).ok());  // the others still work
+  EXPECT_TRUE(Pull(*stores.rows, {1, 2}).ok());  // the others still work
 }
 
 TEST_F(RemoteFaultTest, AServerKilledBetweenCallsIsUnavailableNamingItAlone) {
@@ -73,15 +73,15 @@ TEST_F(RemoteFaultTest, AServerKilledBetweenCallsIsUnavailableNamingItAlone) {
   const auto first = Serve(graph, {0});
   auto second = Serve(graph, {1});
   const std::string dead = second->address();
-  const RemoteStores stores = Open(Options({first->address(), dead}, milliseconds(1500)));
+  const Stores stores = Open(Options({first->address(), dead}, milliseconds(1500)));
   const std::vector<int64_t> all = {0, 50, 100, 150, 199};
   ASSERT_TRUE(Sample(*stores.graph, all).ok());
   second.reset();
   const Stopwatch watch;
   for (const auto& [status, call] :
        {std::pair{Sample(*stores.graph, all).status(), "GraphService/Sample"},
-        std::pair{Pull(*stores.kv, all), "KVService/Pull"},
-        std::pair{ReadWholeTaskSet(*stores.kv, {"node_classification", "train", "node"}).status(),
+        std::pair{Pull(*stores.rows, all), "KVService/Pull"},
+        std::pair{ReadWholeTaskSet(stores, {"node_classification", "train", "node"}).status(),
                   "KVService/ReadTaskSet"}}) {
     ExpectError(status, absl::StatusCode::kUnavailable, {dead + ": " + call});
     EXPECT_THAT(Message(status), testing::Not(testing::HasSubstr(first->address())));
@@ -93,7 +93,7 @@ TEST_F(RemoteFaultTest, AServerThatRestartsWithinTheTimeoutIsFoundAgain) {
   const auto graph = WriteGraph();
   auto server = Serve(graph, {});
   const std::string address = server->address();
-  const RemoteStores stores = Open(Options({address}, seconds(60)));
+  const Stores stores = Open(Options({address}, seconds(60)));
   const auto before = Sample(*stores.graph, {1, 2, 3});
   server.reset();
   auto after = std::async(std::launch::async, [&] { return Sample(*stores.graph, {1, 2, 3}); });
@@ -113,8 +113,8 @@ TEST_F(RemoteFaultTest, AServerThatWentAwayIsWaitedForAsLongAsTheServerTimeoutSa
   longer.server_timeout = seconds(60);
   RemoteOptions shorter = Options({address}, std::chrono::minutes(5));
   shorter.server_timeout = kShort;
-  const RemoteStores patient = Open(longer);
-  const RemoteStores hasty = Open(shorter);
+  const Stores patient = Open(longer);
+  const Stores hasty = Open(shorter);
   const auto before = Sample(*patient.graph, {1, 2, 3});
   server.reset();
   const Stopwatch watch;
@@ -140,7 +140,7 @@ TEST_F(RemoteFaultTest, AServerThatComesBackWithAnotherGraphEndsEveryCallNamingB
   for (const auto& other : {WriteGraph(2), WriteGraph(1, 4)}) {
     auto server = Serve(graph, {});
     const std::string address = server->address();
-    const RemoteStores stores = Open(Options({address}, std::chrono::minutes(5)));
+    const Stores stores = Open(Options({address}, std::chrono::minutes(5)));
     ASSERT_TRUE(Sample(*stores.graph, {1, 2}).ok());
     server.reset();
     server::ServerOptions options;
@@ -149,8 +149,8 @@ TEST_F(RemoteFaultTest, AServerThatComesBackWithAnotherGraphEndsEveryCallNamingB
     const Stopwatch watch;
     for (const auto& [status, call] :
          {std::pair{Sample(*stores.graph, {1, 2}).status(), "GraphService/Sample"},
-          std::pair{Pull(*stores.kv, {1, 2}), "KVService/Pull"},
-          std::pair{ReadWholeTaskSet(*stores.kv, {"node_classification", "train", "node"}).status(),
+          std::pair{Pull(*stores.rows, {1, 2}), "KVService/Pull"},
+          std::pair{ReadWholeTaskSet(stores, {"node_classification", "train", "node"}).status(),
                     "KVService/ReadTaskSet"}}) {
       ExpectError(status, absl::StatusCode::kFailedPrecondition,
                   {address + ": " + call + ": this server serves graph " + identity(other),
@@ -232,7 +232,7 @@ TEST_F(RemoteFaultTest, UnavailableIsRetriedNotBeforeThePushback) {
     return FakeAnswer{
         .status = Unavailable("busy"), .bytes = {}, .pushback_ms = 150, .never = false};
   }));
-  const RemoteStores stores = Open(Options({fake.address()}));
+  const Stores stores = Open(Options({fake.address()}));
   const Stopwatch watch;
   const auto sample = Sample(*stores.graph, {1, 2});
   EXPECT_TRUE(sample.ok()) << ToString(sample.status());
@@ -251,9 +251,9 @@ TEST_F(RemoteFaultTest, APushbackBeyondTheTimeoutEndsTheCallWithItsCause) {
                         .pushback_ms = pushback,
                         .never = false};
     }));
-    const RemoteStores stores = Open(Options({fake.address()}, milliseconds(1500)));
+    const Stores stores = Open(Options({fake.address()}, milliseconds(1500)));
     const Stopwatch watch;
-    ExpectError(Pull(*stores.kv, {1}), absl::StatusCode::kUnavailable,
+    ExpectError(Pull(*stores.rows, {1}), absl::StatusCode::kUnavailable,
                 {fake.address() + ": KVService/Pull", "queue full"});
     EXPECT_LT(watch.elapsed(), seconds(2) + kSlack);
     EXPECT_EQ(calls, 1);
@@ -269,8 +269,8 @@ TEST_F(RemoteFaultTest, ResourceExhaustedAndOtherErrorsAreNotRetried) {
       ++attempts;
       return FakeAnswer{.status = error, .bytes = {}, .pushback_ms = 1, .never = false};
     }));
-    const RemoteStores stores = Open(Options({fake.address()}));
-    ExpectError(Pull(*stores.kv, {1}), error.code(),
+    const Stores stores = Open(Options({fake.address()}));
+    ExpectError(Pull(*stores.rows, {1}), error.code(),
                 {fake.address() + ": KVService/Pull: " + Message(error)});
     EXPECT_EQ(attempts, 1);
   }
@@ -284,11 +284,11 @@ TEST_F(RemoteFaultTest, AFullPoolIsRetriedUntilItTakesTheCall) {
   const auto server = Serve(WriteGraph(), {}, options);
   RemoteOptions remote = Options({server->address()}, seconds(60));
   remote.calls_in_flight = 16;
-  const RemoteStores stores = Open(remote);
+  const Stores stores = Open(remote);
   const std::vector<int64_t> ids(400000, 7);  // 6.4 MB: many messages
   std::vector<std::future<Status>> pulls;
   for (int i = 0; i < 4; ++i) {
-    pulls.push_back(std::async(std::launch::async, [&] { return Pull(*stores.kv, ids); }));
+    pulls.push_back(std::async(std::launch::async, [&] { return Pull(*stores.rows, ids); }));
   }
   for (auto& pull : pulls) {
     const Status status = pull.get();
@@ -311,9 +311,9 @@ TEST_F(RemoteFaultTest, RepliesThatAreGarbageAreDataLossNamingServerAndCall) {
       if (status.ok() && method == "GraphService/Sample") {
         status = Sample(*stores->graph, {1}).status();
       } else if (status.ok() && method == "KVService/Pull") {
-        status = Pull(*stores->kv, {1});
+        status = Pull(*stores->rows, {1});
       } else if (status.ok()) {
-        status = ReadWholeTaskSet(*stores->kv, {"node_classification", "train", "node"}).status();
+        status = ReadWholeTaskSet(*stores, {"node_classification", "train", "node"}).status();
       }
       ExpectError(status, absl::StatusCode::kDataLoss, {fake.address() + ": " + method});
     }
@@ -329,22 +329,22 @@ TEST_F(RemoteFaultTest, CancellingEndsACallThatHangs) {
     return Never(call);
   };
   FakeServer fake(AllBut(server->address(), "GraphService/Sample", hang));
-  const RemoteStores stores = Open(Options({fake.address()}, std::chrono::minutes(10)));
+  const Stores stores = Open(Options({fake.address()}, std::chrono::minutes(10)));
   CancelToken token;
   auto sample =
       std::async(std::launch::async, [&] { return Sample(*stores.graph, {1}, 3, &token); });
   hanging.get_future().wait();
   token.Cancel();
   EXPECT_EQ(sample.get().status().code(), absl::StatusCode::kCancelled);
-  EXPECT_TRUE(Pull(*stores.kv, {1}).ok());  // a call without the token
+  EXPECT_TRUE(Pull(*stores.rows, {1}).ok());  // a call without the token
 }
 
 TEST_F(RemoteFaultTest, CancellingEndsACallThatWaitsToBeRetried) {
   auto server = Serve(WriteGraph(), {});
-  const RemoteStores stores = Open(Options({server->address()}, std::chrono::minutes(10)));
+  const Stores stores = Open(Options({server->address()}, std::chrono::minutes(10)));
   server.reset();
   CancelToken token;
-  auto pull = std::async(std::launch::async, [&] { return Pull(*stores.kv, {1}, &token); });
+  auto pull = std::async(std::launch::async, [&] { return Pull(*stores.rows, {1}, &token); });
   token.Cancel();
   EXPECT_EQ(pull.get().code(), absl::StatusCode::kCancelled);
 }
@@ -362,7 +362,7 @@ TEST_F(RemoteFaultTest, CancellingEndsTheWaitForServersThatAreNotThere) {
 TEST_F(RemoteFaultTest, TheContextsDeadlineEndsACallBeforeTheStoresTimeout) {
   const auto server = Serve(WriteGraph(), {});
   FakeServer fake(AllBut(server->address(), "GraphService/Sample", Never));
-  const RemoteStores stores = Open(Options({fake.address()}, std::chrono::minutes(10)));
+  const Stores stores = Open(Options({fake.address()}, std::chrono::minutes(10)));
   const SamplingSpec spec =
       SamplingSpec::Uniform(stores.graph->info().schema, std::vector<int32_t>{3});
   const std::vector<int64_t> seeds = {1};

@@ -73,7 +73,7 @@ class OpenStoresTest : public RemoteStoreTest {
       }
     }
     EXPECT_EQ(requests.size(), 3U);
-    const Status pulled = stores.kv->Pull(requests, context);
+    const Status pulled = stores.rows->Pull(requests, context);
     EXPECT_TRUE(pulled.ok()) << ToString(pulled);
     batch.pulled = context.stats;
     return batch;
@@ -84,7 +84,7 @@ class OpenStoresTest : public RemoteStoreTest {
     EXPECT_TRUE(stores.ok()) << ToString(stores.status());
     if (!stores.ok()) return {};
     EXPECT_EQ(stores->graph->info().identity, embedded_.graph->info().identity);
-    EXPECT_EQ(stores->kv->info().task_rows, embedded_.kv->info().task_rows);
+    EXPECT_EQ(stores->graph->info().task_rows, embedded_.graph->info().task_rows);
     const Batch expected = Make(embedded_);
     Batch found = Make(*stores);
     EXPECT_TRUE(found.minibatch == expected.minibatch);

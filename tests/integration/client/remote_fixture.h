@@ -57,10 +57,10 @@ class RemoteStoreTest : public testing::Test {
   }
 
   // Opens, expecting success.
-  static RemoteStores Open(const RemoteOptions& options) {
+  static Stores Open(const RemoteOptions& options) {
     auto stores = OpenRemoteStores(options);
     EXPECT_TRUE(stores.ok()) << ToString(stores.status());
-    return stores.ok() ? std::move(*stores) : RemoteStores{};
+    return stores.ok() ? std::move(*stores) : Stores{};
   }
 
   static StatusOr<Minibatch> Sample(GraphStore& store, const std::vector<int64_t>& seeds,
@@ -71,7 +71,7 @@ class RemoteStoreTest : public testing::Test {
                      nullptr, cancel);
   }
 
-  static Status Pull(KVStore& store, const std::vector<int64_t>& ids,
+  static Status Pull(RowStore& store, const std::vector<int64_t>& ids,
                      const CancelToken* cancel = nullptr) {
     std::vector<std::byte> rows(ids.size() * 4 * sizeof(float));
     return PullOne(store, {false, "node", "feat"}, ids, rows, nullptr, cancel);

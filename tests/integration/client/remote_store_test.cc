@@ -25,7 +25,7 @@ TestGraphSpec HubGraph(int hubs, int64_t degree) {
 }
 
 using RemoteGraphStoreTest = RemoteStoreTest;
-using RemoteKVStoreTest = RemoteStoreTest;
+using RemoteRowStoreTest = RemoteStoreTest;
 using StatusTableTest = RemoteStoreTest;
 
 // The server takes 4 MiB messages and cannot know that this client takes 4 KiB: three hubs at once
@@ -34,8 +34,8 @@ TEST_F(RemoteGraphStoreTest, RepliesBeyondTheClientsLimitAreAskedForInHalves) {
   const auto server = Serve(WriteGraph(HubGraph(3, 900)), {});
   RemoteOptions small = Options({server->address()});
   small.max_message_bytes = 4096;
-  const RemoteStores few = Open(small);
-  const RemoteStores many = Open(Options({server->address()}));
+  const Stores few = Open(small);
+  const Stores many = Open(Options({server->address()}));
   const std::vector<int64_t> seeds = {5, 0, 1, 2, 6};
   const auto expected = Sample(*many.graph, seeds, kFullNeighborhood);
   const auto found = Sample(*few.graph, seeds, kFullNeighborhood);
@@ -48,7 +48,7 @@ TEST_F(RemoteGraphStoreTest, OneDestinationBeyondTheLimitIsResourceExhausted) {
   server::ServerOptions options;
   options.max_message_bytes = 65536;
   const auto server = Serve(WriteGraph(HubGraph(1, 20000)), {}, options);
-  const RemoteStores stores = Open(Options({server->address()}));
+  const Stores stores = Open(Options({server->address()}));
   EXPECT_TRUE(Sample(*stores.graph, {0, 1}, 5).ok());
   ExpectError(Sample(*stores.graph, {0, 1}, kFullNeighborhood).status(),
               absl::StatusCode::kResourceExhausted,
@@ -64,7 +64,7 @@ TEST_F(RemoteGraphStoreTest, OneDestinationBeyondTheClientsLimitIsResourceExhaus
               {server->address() + ": GraphService/Sample", "4096", "--max-message-bytes"});
 }
 
-TEST_F(RemoteKVStoreTest, ARowBeyondTheLimitIsResourceExhaustedNamingBoth) {
+TEST_F(RemoteRowStoreTest, ARowBeyondTheLimitIsResourceExhaustedNamingBoth) {
   TestGraphSpec spec = HubGraph(1, 1);
   spec.node_types[0].owners = {0, 0};
   spec.relations[0].edges = {{0, 1}};
@@ -73,10 +73,10 @@ TEST_F(RemoteKVStoreTest, ARowBeyondTheLimitIsResourceExhaustedNamingBoth) {
   RemoteOptions small = Options({server->address()});
   small.max_message_bytes = 8192;
   std::vector<std::byte> rows(16000);
-  ExpectError(
-      PullOne(*Open(small).kv, {false, "node", "wide"}, std::vector<int64_t>{1, 0}, rows, nullptr),
-      absl::StatusCode::kResourceExhausted,
-      {"KVService/Pull", "node / wide", "8000 bytes", "4096"});
+  ExpectError(PullOne(*Open(small).rows, {false, "node", "wide"}, std::vector<int64_t>{1, 0}, rows,
+                      nullptr),
+              absl::StatusCode::kResourceExhausted,
+              {"KVService/Pull", "node / wide", "8000 bytes", "4096"});
 }
 
 TEST_F(RemoteGraphStoreTest, RequestsCarryAnIdEachAndTheRank) {
@@ -94,13 +94,13 @@ TEST_F(RemoteGraphStoreTest, RequestsCarryAnIdEachAndTheRank) {
     return Forward(server->address(), call);
   });
   RemoteOptions options = Options({fake.address()});
-  const RemoteStores without = Open(options);
+  const Stores without = Open(options);
   EXPECT_EQ(ranks, std::set<std::string>{"none"});
   ranks.clear();
   options.rank = 3;
-  const RemoteStores with = Open(options);
+  const Stores with = Open(options);
   EXPECT_TRUE(Sample(*with.graph, {1, 2}).ok());
-  EXPECT_TRUE(Pull(*with.kv, {1, 2}).ok());
+  EXPECT_TRUE(Pull(*with.rows, {1, 2}).ok());
   EXPECT_EQ(ranks, std::set<std::string>{"3"});
   EXPECT_EQ(ids.size(), 4U);
   EXPECT_EQ(std::set<std::string>(ids.begin(), ids.end()).size(), 4U);
@@ -119,10 +119,10 @@ TEST_F(RemoteGraphStoreTest, EveryCallButDescribeNamesTheGraph) {
     }
     return Forward(server->address(), call);
   });
-  const RemoteStores stores = Open(Options({fake.address()}));
+  const Stores stores = Open(Options({fake.address()}));
   EXPECT_TRUE(Sample(*stores.graph, {1, 2}).ok());
-  EXPECT_TRUE(Pull(*stores.kv, {1, 2}).ok());
-  EXPECT_TRUE(ReadWholeTaskSet(*stores.kv, {"node_classification", "train", "node"}).ok());
+  EXPECT_TRUE(Pull(*stores.rows, {1, 2}).ok());
+  EXPECT_TRUE(ReadWholeTaskSet(stores, {"node_classification", "train", "node"}).ok());
   const std::set<std::string> ours = {stores.graph->info().identity};
   EXPECT_EQ(graphs,
             (std::map<std::string, std::set<std::string>>{{"GraphService/Describe", {"none"}},
@@ -158,13 +158,13 @@ TEST_F(RemoteGraphStoreTest, AnOlderServerIsAskedInItsOwnWords) {
   });
   RemoteOptions one_call = Options({fake.address()});
   one_call.calls_in_flight = 1;  // of several, forwarding would block all of gRPC's threads
-  const RemoteStores older = Open(one_call);
-  const RemoteStores newer = Open(Options({server->address()}));
-  EXPECT_EQ(older.kv->info().task_rows, newer.kv->info().task_rows);
+  const Stores older = Open(one_call);
+  const Stores newer = Open(Options({server->address()}));
+  EXPECT_EQ(older.graph->info().task_rows, newer.graph->info().task_rows);
   const TaskSetRef train{"node_classification", "train", "node"};
   CallContext context;
-  const auto rows = older.kv->ReadTaskSet(train, {3, 9}, context);
-  const auto expected = newer.kv->ReadTaskSet(train, {3, 9}, context);
+  const auto rows = older.tasks->Read(train, {3, 9}, context);
+  const auto expected = newer.tasks->Read(train, {3, 9}, context);
   ASSERT_TRUE(rows.ok() && expected.ok()) << ToString(rows.status());
   EXPECT_TRUE(rows->arrays.front().data == expected->arrays.front().data);
   EXPECT_EQ(methods, (std::set<std::string>{"GraphService/Describe", "GraphService/ReadTaskSet"}));
@@ -199,7 +199,7 @@ TEST_F(RemoteGraphStoreTest, RequestAndTraceIdsGivenTravelAndAreInErrors) {
     ids.insert(call.metadata.at("halograph-trace-id"));
     return FakeAnswer{.status = Internal("broken"), .bytes = {}, .pushback_ms = {}, .never = false};
   });
-  const RemoteStores stores = Open(Options({fake.address()}));
+  const Stores stores = Open(Options({fake.address()}));
   const SamplingSpec spec =
       SamplingSpec::Uniform(stores.graph->info().schema, std::vector<int32_t>{3});
   const std::vector<int64_t> seeds = {1};
@@ -230,11 +230,11 @@ TEST_F(RemoteGraphStoreTest, NothingToAskSendsNothing) {
     ++calls;
     return Forward(server->address(), call);
   });
-  const RemoteStores stores = Open(Options({fake.address()}));
+  const Stores stores = Open(Options({fake.address()}));
   EXPECT_EQ(calls, 1);  // Describe
   EXPECT_TRUE(Sample(*stores.graph, {}).ok());
   EXPECT_TRUE(Sample(*stores.graph, {1, 2}, 0).ok());
-  EXPECT_TRUE(Pull(*stores.kv, {}).ok());
+  EXPECT_TRUE(Pull(*stores.rows, {}).ok());
   EXPECT_EQ(calls, 1);
 }
 
@@ -242,9 +242,9 @@ TEST_F(StatusTableTest, ShowsWhatIsServedAndNamesWhatIsDown) {
   const auto server = Serve(WriteGraph(), {1});
   const LoopbackSocket socket(LoopbackSocket::Kind::kRefuses);
   const auto full = Serve(WriteGraph(2), {});
-  const RemoteStores stores = Open(Options({full->address()}));
+  const Stores stores = Open(Options({full->address()}));
   EXPECT_TRUE(Sample(*stores.graph, {1}).ok());
-  EXPECT_TRUE(Pull(*stores.kv, {1}).ok());
+  EXPECT_TRUE(Pull(*stores.rows, {1}).ok());
   // A server counts a call when it has left: maybe after the caller has its reply.
   for (int attempt = 0; attempt < 1000; ++attempt) {
     if (AskStatus({.servers = {full->address()}, .timeout = std::chrono::seconds(5)})[0]

@@ -31,7 +31,7 @@ class ReplicaTest : public RemoteStoreTest {
   using Answer = std::function<FakeAnswer(const FakeCall&)>;
 
   // Two layers of ten seeds a step, and their features. `before` is called before each step.
-  static StatusOr<Epoch> Train(const RemoteStores& stores,
+  static StatusOr<Epoch> Train(const Stores& stores,
                                const std::function<void(int)>& before = nullptr,
                                CallStats* stats = nullptr) {
     Epoch epoch;
@@ -49,7 +49,7 @@ class ReplicaTest : public RemoteStoreTest {
                                               context, &step.minibatch));
       const std::vector<int64_t>& inputs = step.minibatch.nodes[0];
       step.rows.resize(inputs.size() * 4 * sizeof(float));
-      HG_RETURN_IF_ERROR(stores.kv->Pull(
+      HG_RETURN_IF_ERROR(stores.rows->Pull(
           {.tensor = {false, "node", "feat"}, .ids = inputs, .out = step.rows}, context));
       epoch.push_back(std::move(step));
       if (stats != nullptr) *stats += context.stats;
@@ -106,7 +106,7 @@ TEST_F(ReplicaTest, ReadsAreSharedOutToAllServersOfAPart) {
     servers.push_back(Serve(graph_, {part}));
     addresses.push_back(servers.back()->address());
   }
-  const RemoteStores stores = Open(Options(addresses));
+  const Stores stores = Open(Options(addresses));
   const auto epoch = Train(stores);
   ExpectSame(epoch, Undisturbed());
   for (const std::string& address : addresses) EXPECT_GT(Reads(address), kSteps / 2) << address;
@@ -121,7 +121,7 @@ TEST_F(ReplicaTest, AServerStoppedInMidEpochChangesNoBitAndIsNamedOnce) {
   StatusOr<Epoch> epoch = Epoch{};
   CallStats stats;
   {
-    const RemoteStores stores = Open(Options({first->address(), other->address(), lost}));
+    const Stores stores = Open(Options({first->address(), other->address(), lost}));
     epoch = Train(
         stores,
         [&](int step) {
@@ -152,7 +152,7 @@ TEST_F(ReplicaTest, ASilentServerCostsItsShareOfTheTimeOnceAndChangesNoBit) {
   const Stopwatch watch;
   StatusOr<Epoch> epoch = Epoch{};
   {
-    const RemoteStores stores = Open(Options({silent.address(), server->address()}, kTimeout));
+    const Stores stores = Open(Options({silent.address(), server->address()}, kTimeout));
     epoch = Train(stores);
   }
   EXPECT_GE(watch.elapsed(), kTimeout / 2);
@@ -168,14 +168,14 @@ TEST_F(ReplicaTest, BothServersOfAPartLostAreNamedWithThePartWithinTheTimeout) {
   auto first = Serve(graph_, {0});
   auto second = Serve(graph_, {0});
   const std::vector<std::string> lost = {first->address(), second->address()};
-  const RemoteStores stores = Open(Options({other->address(), lost[0], lost[1]}, kTimeout));
+  const Stores stores = Open(Options({other->address(), lost[0], lost[1]}, kTimeout));
   ASSERT_TRUE(Sample(*stores.graph, {1, 150}).ok());
   first.reset();
   second.reset();
   const Stopwatch watch;
   ExpectError(Sample(*stores.graph, {1, 150}).status(), absl::StatusCode::kUnavailable,
               {lost[0], lost[1], "part 0", "GraphService/Sample: no answer within 1.5 s"});
-  ExpectError(Pull(*stores.kv, {1, 150}), absl::StatusCode::kUnavailable,
+  ExpectError(Pull(*stores.rows, {1, 150}), absl::StatusCode::kUnavailable,
               {lost[0], lost[1], "part 0", "KVService/Pull"});
   EXPECT_LT(watch.elapsed(), 2 * kTimeout + kReplicaSlack);
 }
@@ -185,9 +185,9 @@ TEST_F(ReplicaTest, BothServersSilentAreNamedWithinTheTimeout) {
   const auto server = Serve(graph_, {});
   const FakeServer first(SilentAfterDescribe(server->address()));
   const FakeServer second(SilentAfterDescribe(server->address()));
-  const RemoteStores stores = Open(Options({first.address(), second.address()}, kTimeout));
+  const Stores stores = Open(Options({first.address(), second.address()}, kTimeout));
   const Stopwatch watch;
-  ExpectError(Pull(*stores.kv, {1}), absl::StatusCode::kDeadlineExceeded,
+  ExpectError(Pull(*stores.rows, {1}), absl::StatusCode::kDeadlineExceeded,
               {first.address(), second.address(), "parts 0,1", "no answer within 3.0 s"});
   EXPECT_LT(watch.elapsed(), kTimeout + kReplicaSlack);
 }
@@ -198,7 +198,7 @@ TEST_F(ReplicaTest, AServerMissingAtTheStartIsNamedAndTakenInWhenItComes) {
   auto first = Serve(graph_, {});
   {
     const Stopwatch watch;
-    const RemoteStores stores = Open(Options({first->address(), late}, std::chrono::minutes(5)));
+    const Stores stores = Open(Options({first->address(), late}, std::chrono::minutes(5)));
     EXPECT_LT(watch.elapsed(), std::chrono::minutes(1)) << "waited for what it need not have";
     ASSERT_NE(stores.graph, nullptr);
     const auto second = ServeAt(late, graph_, {});
@@ -235,7 +235,7 @@ TEST_F(ReplicaTest, AServerThatComesBackWithAnotherGraphIsRefusedByName) {
   const std::string changed = second->address();
   StatusOr<Epoch> epoch = Epoch{};
   {
-    const RemoteStores stores = Open(Options({first->address(), changed}));
+    const Stores stores = Open(Options({first->address(), changed}));
     epoch = Train(stores, [&](int step) {
       if (step != kSteps / 2) return;
       second.reset();
@@ -256,7 +256,7 @@ TEST_F(ReplicaTest, AServerThatComesBackWithOtherPartsIsAskedForThese) {
   const auto first = Serve(graph_, {0, 1});
   auto second = Serve(graph_, {0, 1});
   const std::string changed = second->address();
-  const RemoteStores stores = Open(Options({first->address(), changed}));
+  const Stores stores = Open(Options({first->address(), changed}));
   const auto epoch = Train(stores, [&](int step) {
     if (step != kSteps / 2) return;
     second.reset();

@@ -38,10 +38,10 @@ TEST_F(ServingTest, HybridTrainersNeedServersOfFeaturesOnly) {
               {first->address() + " serves 0 (features only)", "partition 0,1 of 2", "--serve all",
                "--topology DIR"});
   options.needs_topology = false;
-  const RemoteStores stores = Open(options);
-  ASSERT_NE(stores.kv, nullptr);
-  EXPECT_TRUE(Pull(*stores.kv, seeds_).ok());
-  EXPECT_TRUE(ReadWholeTaskSet(*stores.kv, {"node_classification", "train", "node"}).ok());
+  const Stores stores = Open(options);
+  ASSERT_NE(stores.rows, nullptr);
+  EXPECT_TRUE(Pull(*stores.rows, seeds_).ok());
+  EXPECT_TRUE(ReadWholeTaskSet(stores, {"node_classification", "train", "node"}).ok());
   ExpectError(Sample(*stores.graph, seeds_).status(), absl::StatusCode::kFailedPrecondition,
               {"topology of partition 0 of 2", "--serve all"});
 }
@@ -49,13 +49,13 @@ TEST_F(ServingTest, HybridTrainersNeedServersOfFeaturesOnly) {
 TEST_F(ServingTest, EachIsAskedForWhatItServes) {
   const auto features = ServeFeatures({0, 1});
   const auto all = Serve(graph_, {});
-  const RemoteStores stores = Open(Options({features->address(), all->address()}));
+  const Stores stores = Open(Options({features->address(), all->address()}));
   ASSERT_NE(stores.graph, nullptr);
   EXPECT_TRUE(Sample(*stores.graph, seeds_).ok());
-  EXPECT_TRUE(Pull(*stores.kv, seeds_).ok());
+  EXPECT_TRUE(Pull(*stores.rows, seeds_).ok());
   EXPECT_EQ(Calls(*features, "GraphService/Sample"), 0);
   EXPECT_GT(Calls(*all, "GraphService/Sample"), 0);
-  EXPECT_TRUE(Pull(*stores.kv, seeds_).ok());  // each has a turn
+  EXPECT_TRUE(Pull(*stores.rows, seeds_).ok());  // each has a turn
   EXPECT_GT(Calls(*features, "KVService/Pull"), 0);
   EXPECT_GT(Calls(*all, "KVService/Pull"), 0);
 }
@@ -73,7 +73,7 @@ TEST_F(ServingTest, StatusShowsWhatIsServed) {
 TEST_F(ServingTest, OneServerServesPartitionedTrainersWhileOthersFetchTheTopology) {
   const auto server = Serve(graph_, {});
   const RemoteOptions options = Options({server->address()});
-  const RemoteStores stores = Open(options);
+  const Stores stores = Open(options);
   ASSERT_NE(stores.graph, nullptr);
   const auto expected = Sample(*stores.graph, seeds_);
   ASSERT_TRUE(expected.ok()) << ToString(expected.status());
@@ -90,7 +90,7 @@ TEST_F(ServingTest, OneServerServesPartitionedTrainersWhileOthersFetchTheTopolog
       const auto minibatch = Sample(*stores.graph, seeds_);
       ASSERT_TRUE(minibatch.ok()) << ToString(minibatch.status());
       EXPECT_EQ(*minibatch, *expected);
-      EXPECT_TRUE(Pull(*stores.kv, seeds_).ok());
+      EXPECT_TRUE(Pull(*stores.rows, seeds_).ok());
     }
   }
   for (const Status& status : fetched) EXPECT_TRUE(status.ok()) << ToString(status);

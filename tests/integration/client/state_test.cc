@@ -36,11 +36,11 @@ class StateTest : public RemoteStoreTest {
     options.threads = 1;
     return options;
   }
-  static Status Create(KVStore& store, const MutableTensorSpec& spec = Spec()) {
+  static Status Create(TensorAdmin& admin, const MutableTensorSpec& spec = Spec()) {
     CallContext context;
-    return store.CreateTensor(spec, context);
+    return admin.Create(spec, context);
   }
-  static StatusOr<PushMark> Push(KVStore& store, const std::vector<int64_t>& ids,
+  static StatusOr<PushMark> Push(RowStore& store, const std::vector<int64_t>& ids,
                                  const std::vector<float>& rows,
                                  std::optional<SyncStep> step = {}) {
     CallContext context;
@@ -48,7 +48,7 @@ class StateTest : public RemoteStoreTest {
         {.tensor = kEmb, .step = step, .ids = ids, .rows = std::as_bytes(std::span(rows))},
         context);
   }
-  static StatusOr<std::vector<float>> PullRows(KVStore& store, const std::vector<int64_t>& ids,
+  static StatusOr<std::vector<float>> PullRows(RowStore& store, const std::vector<int64_t>& ids,
                                                const PushMark& after = {}, int64_t dim = 1) {
     std::vector<float> rows(ids.size() * static_cast<size_t>(dim));
     CallContext context;
@@ -68,15 +68,15 @@ TEST_F(StateTest, AcknowledgedPushesSurviveTheServersEnd) {
   PushMark mark;
   {
     const auto server = Serve(graph_, {}, WithState());
-    const RemoteStores stores = Open(Options({server->address()}));
-    ASSERT_TRUE(Create(*stores.kv).ok());
-    const auto pushed = Push(*stores.kv, {0, 199, 0}, {1, 2, 4});
+    const Stores stores = Open(Options({server->address()}));
+    ASSERT_TRUE(Create(*stores.admin).ok());
+    const auto pushed = Push(*stores.rows, {0, 199, 0}, {1, 2, 4});
     ASSERT_TRUE(pushed.ok()) << ToString(pushed.status());
     mark = *pushed;
   }
   const auto server = Serve(graph_, {}, WithState());
-  const RemoteStores stores = Open(Options({server->address()}));
-  const auto rows = PullRows(*stores.kv, {0, 199, 1}, mark);
+  const Stores stores = Open(Options({server->address()}));
+  const auto rows = PullRows(*stores.rows, {0, 199, 1}, mark);
   ASSERT_TRUE(rows.ok()) << ToString(rows.status());
   EXPECT_THAT(*rows, ElementsAre(-5, -2, 0));
 }
@@ -84,23 +84,23 @@ TEST_F(StateTest, AcknowledgedPushesSurviveTheServersEnd) {
 TEST_F(StateTest, APushWaitsForItsServerToComeBack) {
   auto server = Serve(graph_, {}, WithState());
   const std::string address = server->address();
-  const RemoteStores stores = Open(Options({address}));
-  ASSERT_TRUE(Create(*stores.kv).ok());
-  ASSERT_TRUE(Push(*stores.kv, {3}, {1}).ok());
+  const Stores stores = Open(Options({address}));
+  ASSERT_TRUE(Create(*stores.admin).ok());
+  ASSERT_TRUE(Push(*stores.rows, {3}, {1}).ok());
   server.reset();
   StatusOr<PushMark> pushed = Internal("not called");
-  std::thread pushes([&] { pushed = Push(*stores.kv, {3, 150}, {2, 3}); });
+  std::thread pushes([&] { pushed = Push(*stores.rows, {3, 150}, {2, 3}); });
   server = Serve(graph_, {}, WithState(address));
   pushes.join();
   ASSERT_TRUE(pushed.ok()) << ToString(pushed.status());
-  EXPECT_THAT(*PullRows(*stores.kv, {3, 150}, *pushed), ElementsAre(-3, -3));
+  EXPECT_THAT(*PullRows(*stores.rows, {3, 150}, *pushed), ElementsAre(-3, -3));
 }
 
 // The machine lost the last pushes: the state folder is as it was before them.
 TEST_F(StateTest, APartThatComesBackWithoutPushesIsNoticed) {
   auto server = Serve(graph_, {}, WithState());
   const std::string address = server->address();
-  const RemoteStores stores = Open(Options({address}));
+  const Stores stores = Open(Options({address}));
   CallContext context;
   const std::filesystem::path state = folder_.path() / "state";
   const std::filesystem::path copy = folder_.path() / "copy";
@@ -109,12 +109,12 @@ TEST_F(StateTest, APartThatComesBackWithoutPushesIsNoticed) {
     meanwhile();
     server = Serve(graph_, {}, WithState(address));
   };
-  ASSERT_TRUE(Create(*stores.kv).ok());
-  ASSERT_TRUE(Push(*stores.kv, {3, 199}, {1, 1}).ok());
-  ASSERT_TRUE(stores.kv->SnapshotTensors("kept", std::nullopt, context).ok());
+  ASSERT_TRUE(Create(*stores.admin).ok());
+  ASSERT_TRUE(Push(*stores.rows, {3, 199}, {1, 1}).ok());
+  ASSERT_TRUE(stores.admin->Snapshot("kept", std::nullopt, context).ok());
   restart([&] { std::filesystem::copy(state, copy, std::filesystem::copy_options::recursive); });
-  ASSERT_TRUE(Push(*stores.kv, {3}, {2}).ok());
-  const auto mark = Push(*stores.kv, {3}, {4});
+  ASSERT_TRUE(Push(*stores.rows, {3}, {2}).ok());
+  const auto mark = Push(*stores.rows, {3}, {4});
   ASSERT_TRUE(mark.ok()) << ToString(mark.status()) << ": it came back with all";
   EXPECT_EQ(mark->at(0), 3);
   restart([&] {
@@ -123,67 +123,67 @@ TEST_F(StateTest, APartThatComesBackWithoutPushesIsNoticed) {
   });
   const std::vector<std::string> texts = {"part 0 came back without pushes", "acknowledged LSN 3",
                                           "LSN 2 to a new push", "snapshot"};
-  ExpectError(Push(*stores.kv, {3}, {8}).status(), absl::StatusCode::kDataLoss, texts);
-  ExpectError(Push(*stores.kv, {3}, {8}).status(), absl::StatusCode::kDataLoss, texts);
-  ExpectError(PullRows(*stores.kv, {3}, *mark).status(), absl::StatusCode::kDataLoss, texts);
-  EXPECT_TRUE(Push(*stores.kv, {199}, {1}).ok()) << "part 1 lost nothing";
-  ASSERT_TRUE(stores.kv->RestoreSnapshot("kept", context).ok());
-  const auto pushed = Push(*stores.kv, {3}, {16});
+  ExpectError(Push(*stores.rows, {3}, {8}).status(), absl::StatusCode::kDataLoss, texts);
+  ExpectError(Push(*stores.rows, {3}, {8}).status(), absl::StatusCode::kDataLoss, texts);
+  ExpectError(PullRows(*stores.rows, {3}, *mark).status(), absl::StatusCode::kDataLoss, texts);
+  EXPECT_TRUE(Push(*stores.rows, {199}, {1}).ok()) << "part 1 lost nothing";
+  ASSERT_TRUE(stores.admin->RestoreSnapshot("kept", context).ok());
+  const auto pushed = Push(*stores.rows, {3}, {16});
   ASSERT_TRUE(pushed.ok()) << ToString(pushed.status());
-  EXPECT_THAT(*PullRows(*stores.kv, {3, 199}, *pushed), ElementsAre(-17, -1));
+  EXPECT_THAT(*PullRows(*stores.rows, {3, 199}, *pushed), ElementsAre(-17, -1));
 }
 
 // A new state folder counts from 1. That matters to who pushed to what is gone.
 TEST_F(StateTest, ANewStateFolderIsNoticedUnlessNothingIsMissed) {
   auto server = Serve(graph_, {}, WithState());
   const std::string address = server->address();
-  const RemoteStores stores = Open(Options({address}));
-  const RemoteStores other = Open(Options({address}));
+  const Stores stores = Open(Options({address}));
+  const Stores other = Open(Options({address}));
   CallContext context;
   const auto renew = [&] {
     server.reset();
     std::filesystem::remove_all(folder_.path() / "state");
     server = Serve(graph_, {}, WithState(address));
-    EXPECT_TRUE(Create(*other.kv).ok());
+    EXPECT_TRUE(Create(*other.admin).ok());
   };
-  ASSERT_TRUE(Create(*stores.kv).ok());
-  ASSERT_TRUE(Push(*stores.kv, {3}, {1}).ok());
-  ASSERT_TRUE(Push(*stores.kv, {3}, {1}).ok());
+  ASSERT_TRUE(Create(*stores.admin).ok());
+  ASSERT_TRUE(Push(*stores.rows, {3}, {1}).ok());
+  ASSERT_TRUE(Push(*stores.rows, {3}, {1}).ok());
   renew();
-  ExpectError(Push(*stores.kv, {3}, {1}).status(), absl::StatusCode::kDataLoss,
+  ExpectError(Push(*stores.rows, {3}, {1}).status(), absl::StatusCode::kDataLoss,
               {address, "part 0", "acknowledged LSN 2", "LSN 1 to a new push"});
-  ASSERT_TRUE(stores.kv->DropTensor(kEmb, context).ok());
+  ASSERT_TRUE(stores.admin->Drop(kEmb, context).ok());
   renew();
-  EXPECT_TRUE(Push(*stores.kv, {3}, {1}).ok()) << "what it pushed before was dropped";
-  EXPECT_TRUE(Push(*stores.kv, {3}, {1}).ok());
+  EXPECT_TRUE(Push(*stores.rows, {3}, {1}).ok()) << "what it pushed before was dropped";
+  EXPECT_TRUE(Push(*stores.rows, {3}, {1}).ok());
 }
 
 TEST_F(StateTest, RestoresDropsAndRestartsLoseNothing) {
   auto server = Serve(graph_, {}, WithState());
   const std::string address = server->address();
-  const RemoteStores stores = Open(Options({address}));
-  const RemoteStores other = Open(Options({address}));
+  const Stores stores = Open(Options({address}));
+  const Stores other = Open(Options({address}));
   CallContext context;
   const auto push = [&] {
     for (int i = 0; i < 3; ++i) {
-      const auto pushed = Push(*stores.kv, {3, 199}, {1, 1});
+      const auto pushed = Push(*stores.rows, {3, 199}, {1, 1});
       ASSERT_TRUE(pushed.ok()) << ToString(pushed.status());
     }
   };
-  ASSERT_TRUE(Create(*stores.kv).ok());
+  ASSERT_TRUE(Create(*stores.admin).ok());
   push();
-  ASSERT_TRUE(other.kv->SnapshotTensors("s", std::nullopt, context).ok());
+  ASSERT_TRUE(other.admin->Snapshot("s", std::nullopt, context).ok());
   push();
   for (int times = 0; times < 2; ++times) {
-    ASSERT_TRUE(other.kv->RestoreSnapshot("s", context).ok());
+    ASSERT_TRUE(other.admin->RestoreSnapshot("s", context).ok());
     push();
     server.reset();
     server = Serve(graph_, {}, WithState(address));
     push();
-    ASSERT_TRUE(other.kv->DropTensor(kEmb, context).ok());
+    ASSERT_TRUE(other.admin->Drop(kEmb, context).ok());
     server.reset();
     server = Serve(graph_, {}, WithState(address));
-    ASSERT_TRUE(Create(*other.kv).ok());
+    ASSERT_TRUE(Create(*other.admin).ok());
     push();
   }
 }
@@ -191,18 +191,18 @@ TEST_F(StateTest, RestoresDropsAndRestartsLoseNothing) {
 // Many threads of one store, whose answers overtake one another.
 TEST_F(StateTest, PushesSideBySideLoseNothing) {
   const auto server = Serve(graph_, {}, WithState());
-  const RemoteStores stores = Open(Options({server->address()}));
-  ASSERT_TRUE(Create(*stores.kv).ok());
+  const Stores stores = Open(Options({server->address()}));
+  ASSERT_TRUE(Create(*stores.admin).ok());
   std::vector<Status> pushed(8);
   std::vector<std::thread> threads;
   for (Status& status : pushed) {
     threads.emplace_back([&] {
-      for (int i = 0; i < 50 && status.ok(); ++i) status = Push(*stores.kv, {3}, {1}).status();
+      for (int i = 0; i < 50 && status.ok(); ++i) status = Push(*stores.rows, {3}, {1}).status();
     });
   }
   for (std::thread& thread : threads) thread.join();
   for (const Status& status : pushed) EXPECT_TRUE(status.ok()) << ToString(status);
-  EXPECT_THAT(*PullRows(*stores.kv, {3}), ElementsAre(-400));
+  EXPECT_THAT(*PullRows(*stores.rows, {3}), ElementsAre(-400));
 }
 
 // The server applied it, and its answer was lost: with and without a restart in between.
@@ -225,12 +225,12 @@ TEST_F(StateTest, APushWhoseAnswerIsLostIsAppliedOnce) {
     });
     RemoteOptions remote = Options({between.address()});
     remote.calls_in_flight = 1;
-    const RemoteStores stores = Open(remote);
-    ASSERT_TRUE(Create(*stores.kv).ok());
-    const auto pushed = Push(*stores.kv, {7}, {1});
+    const Stores stores = Open(remote);
+    ASSERT_TRUE(Create(*stores.admin).ok());
+    const auto pushed = Push(*stores.rows, {7}, {1});
     ASSERT_TRUE(pushed.ok()) << ToString(pushed.status());
     EXPECT_EQ(pushes, 3);
-    EXPECT_THAT(*PullRows(*stores.kv, {7}, *pushed), ElementsAre(-1)) << restarted;
+    EXPECT_THAT(*PullRows(*stores.rows, {7}, *pushed), ElementsAre(-1)) << restarted;
   }
 }
 
@@ -249,16 +249,16 @@ TEST_F(StateTest, WhatWasRemovedBeforeAnAnswerWasLostIsNotMissing) {
     if (!removes || lost-- <= 0) return answer;
     return FakeAnswer{.status = Unavailable("the answer is lost"), .bytes = {}, .pushback_ms = {}};
   });
-  const RemoteStores stores = Open(Options({between.address()}));
+  const Stores stores = Open(Options({between.address()}));
   const auto cluster = Cluster::Connect(Options({between.address()}));
   ASSERT_TRUE(cluster.ok()) << ToString(cluster.status());
   CallContext context;
   for (const int answers : {0, 1, 2}) {
-    ASSERT_TRUE(Create(*stores.kv).ok());
-    ASSERT_TRUE(stores.kv->SnapshotTensors("s", std::nullopt, context).ok());
+    ASSERT_TRUE(Create(*stores.admin).ok());
+    ASSERT_TRUE(stores.admin->Snapshot("s", std::nullopt, context).ok());
     busy = 1;
     lost = answers;
-    const Status dropped = stores.kv->DropTensor(kEmb, context);
+    const Status dropped = stores.admin->Drop(kEmb, context);
     EXPECT_TRUE(dropped.ok()) << ToString(dropped);
     lost = answers;
     const Status deleted = DeleteSnapshotRemotely(cluster->get(), "s", context);
@@ -266,7 +266,7 @@ TEST_F(StateTest, WhatWasRemovedBeforeAnAnswerWasLostIsNotMissing) {
     lost = 0;
     for (const int refused : {0, 1}) {
       busy = refused;
-      ExpectError(stores.kv->DropTensor(kEmb, context), absl::StatusCode::kNotFound, {"emb"});
+      ExpectError(stores.admin->Drop(kEmb, context), absl::StatusCode::kNotFound, {"emb"});
       busy = refused;
       ExpectError(DeleteSnapshotRemotely(cluster->get(), "s", context), absl::StatusCode::kNotFound,
                   {"s"});
@@ -277,14 +277,14 @@ TEST_F(StateTest, WhatWasRemovedBeforeAnAnswerWasLostIsNotMissing) {
 // A pool full of pulls that wait could not run the push that they wait for.
 TEST_F(StateTest, PushesGoOnWhileMorePullsWaitThanThereAreThreads) {
   const auto server = Serve(graph_, {}, WithState());
-  const RemoteStores stores = Open(Options({server->address()}));
-  ASSERT_TRUE(Create(*stores.kv).ok());
-  const auto first = Push(*stores.kv, {0, 199}, {1, 1}, SyncStep{.rank = 0, .world_size = 2});
+  const Stores stores = Open(Options({server->address()}));
+  ASSERT_TRUE(Create(*stores.admin).ok());
+  const auto first = Push(*stores.rows, {0, 199}, {1, 1}, SyncStep{.rank = 0, .world_size = 2});
   ASSERT_TRUE(first.ok()) << ToString(first.status());
   std::vector<StatusOr<std::vector<float>>> pulled(8, Internal("not called"));
   std::vector<std::thread> threads;
   for (auto& rows : pulled) {
-    threads.emplace_back([&] { rows = PullRows(*stores.kv, {0, 199}, *first); });
+    threads.emplace_back([&] { rows = PullRows(*stores.rows, {0, 199}, *first); });
   }
   // They are seen to be in flight before the push comes.
   for (int64_t in_flight = 0; in_flight < 16;) {
@@ -293,7 +293,7 @@ TEST_F(StateTest, PushesGoOnWhileMorePullsWaitThanThereAreThreads) {
       if (method["method"] == "KVService/Pull") in_flight = method["in_flight"].get<int64_t>();
     }
   }
-  const auto second = Push(*stores.kv, {0}, {1}, SyncStep{.rank = 1, .world_size = 2});
+  const auto second = Push(*stores.rows, {0}, {1}, SyncStep{.rank = 1, .world_size = 2});
   EXPECT_TRUE(second.ok()) << ToString(second.status());
   for (std::thread& thread : threads) thread.join();
   for (const auto& rows : pulled) {
@@ -317,16 +317,16 @@ TEST_F(StateTest, APullWaitsForTheOtherRanksAsLongAsTheyMayWaitForAServer) {
     options.server_timeout = server_timeout;
     return Open(options);
   };
-  const RemoteStores hasty = open(server->address(), std::chrono::seconds(0));
-  const RemoteStores patient = open(server->address(), std::chrono::seconds(60));
-  const RemoteStores asks_again = open(gives_up.address(), std::chrono::seconds(60));
-  const RemoteStores other = Open(Options({server->address()}));
-  ASSERT_TRUE(Create(*other.kv).ok());
-  const auto mark = Push(*other.kv, {0}, {1}, SyncStep{.rank = 0, .world_size = 2});
+  const Stores hasty = open(server->address(), std::chrono::seconds(0));
+  const Stores patient = open(server->address(), std::chrono::seconds(60));
+  const Stores asks_again = open(gives_up.address(), std::chrono::seconds(60));
+  const Stores other = Open(Options({server->address()}));
+  ASSERT_TRUE(Create(*other.admin).ok());
+  const auto mark = Push(*other.rows, {0}, {1}, SyncStep{.rank = 0, .world_size = 2});
   ASSERT_TRUE(mark.ok()) << ToString(mark.status());
-  ExpectError(PullRows(*hasty.kv, {0}, *mark).status(), absl::StatusCode::kDeadlineExceeded,
+  ExpectError(PullRows(*hasty.rows, {0}, *mark).status(), absl::StatusCode::kDeadlineExceeded,
               {"no answer within 0.7 s"});
-  const auto pull = [&](const RemoteStores& stores) { return PullRows(*stores.kv, {0}, *mark); };
+  const auto pull = [&](const Stores& stores) { return PullRows(*stores.rows, {0}, *mark); };
   FakeServer says_why_once(
       [&, asked = std::make_shared<std::atomic<bool>>(false)](const FakeCall& call) -> FakeAnswer {
         if (call.method != "KVService/Pull") return Forward(server->address(), call);
@@ -335,7 +335,7 @@ TEST_F(StateTest, APullWaitsForTheOtherRanksAsLongAsTheyMayWaitForAServer) {
                 .pushback_ms = {},
                 .never = asked->exchange(true)};
       });
-  const RemoteStores told = open(says_why_once.address(), std::chrono::seconds(0));
+  const Stores told = open(says_why_once.address(), std::chrono::seconds(0));
   ExpectError(pull(told).status(), absl::StatusCode::kDeadlineExceeded,
               {"no answer within 0.7 s: step 0 waits"});
   auto first = std::async(std::launch::async, pull, std::cref(patient));
@@ -343,7 +343,7 @@ TEST_F(StateTest, APullWaitsForTheOtherRanksAsLongAsTheyMayWaitForAServer) {
   EXPECT_EQ(first.wait_for(2 * kTimeout), std::future_status::timeout) << "it waits on";
   EXPECT_EQ(second.wait_for(std::chrono::seconds(0)), std::future_status::timeout)
       << "it asks again";
-  ASSERT_TRUE(Push(*other.kv, {0}, {1}, SyncStep{.rank = 1, .world_size = 2}).ok());
+  ASSERT_TRUE(Push(*other.rows, {0}, {1}, SyncStep{.rank = 1, .world_size = 2}).ok());
   complete = true;
   for (auto* pulled : {&first, &second}) {
     const auto rows = pulled->get();
@@ -354,12 +354,12 @@ TEST_F(StateTest, APullWaitsForTheOtherRanksAsLongAsTheyMayWaitForAServer) {
 
 TEST_F(StateTest, PullsThatWaitEndWithTheServer) {
   auto server = Serve(graph_, {}, WithState());
-  const RemoteStores stores = Open(Options({server->address()}, std::chrono::seconds(5)));
-  ASSERT_TRUE(Create(*stores.kv).ok());
-  const auto mark = Push(*stores.kv, {0}, {1}, SyncStep{.rank = 0, .world_size = 2});
+  const Stores stores = Open(Options({server->address()}, std::chrono::seconds(5)));
+  ASSERT_TRUE(Create(*stores.admin).ok());
+  const auto mark = Push(*stores.rows, {0}, {1}, SyncStep{.rank = 0, .world_size = 2});
   ASSERT_TRUE(mark.ok()) << ToString(mark.status());
   StatusOr<std::vector<float>> rows = Internal("not called");
-  std::thread pulls([&] { rows = PullRows(*stores.kv, {0}, *mark); });
+  std::thread pulls([&] { rows = PullRows(*stores.rows, {0}, *mark); });
   EXPECT_TRUE(server->Drain(std::chrono::seconds(60)));
   server.reset();
   pulls.join();
@@ -368,35 +368,35 @@ TEST_F(StateTest, PullsThatWaitEndWithTheServer) {
 
 TEST_F(StateTest, WhatAnotherClientCreatesOrReplacesIsFound) {
   const auto server = Serve(graph_, {}, WithState());
-  const RemoteStores one = Open(Options({server->address()}));
-  const RemoteStores other = Open(Options({server->address()}));
-  ExpectError(PullRows(*other.kv, {0}).status(), absl::StatusCode::kNotFound, {"emb"});
-  ASSERT_TRUE(Create(*one.kv).ok());
-  EXPECT_THAT(*PullRows(*other.kv, {0}), ElementsAre(0));
+  const Stores one = Open(Options({server->address()}));
+  const Stores other = Open(Options({server->address()}));
+  ExpectError(PullRows(*other.rows, {0}).status(), absl::StatusCode::kNotFound, {"emb"});
+  ASSERT_TRUE(Create(*one.admin).ok());
+  EXPECT_THAT(*PullRows(*other.rows, {0}), ElementsAre(0));
   CallContext context;
-  ASSERT_TRUE(one.kv->DropTensor(kEmb, context).ok());
-  ASSERT_TRUE(Create(*one.kv, Spec(2)).ok());
-  EXPECT_FALSE(PullRows(*other.kv, {0}).ok()) << "the rows have another size";
-  EXPECT_THAT(*PullRows(*other.kv, {0}, {}, 2), ElementsAre(0, 0));
+  ASSERT_TRUE(one.admin->Drop(kEmb, context).ok());
+  ASSERT_TRUE(Create(*one.admin, Spec(2)).ok());
+  EXPECT_FALSE(PullRows(*other.rows, {0}).ok()) << "the rows have another size";
+  EXPECT_THAT(*PullRows(*other.rows, {0}, {}, 2), ElementsAre(0, 0));
   // And by who uses it as it is now, after one error.
-  ASSERT_TRUE(one.kv->DropTensor(kEmb, context).ok());
-  ASSERT_TRUE(Create(*one.kv, Spec(3)).ok());
-  EXPECT_FALSE(Push(*other.kv, {0}, {1, 1, 1}).ok()) << "the rows have another size";
-  EXPECT_TRUE(Push(*other.kv, {0}, {1, 1, 1}).ok());
-  ASSERT_TRUE(one.kv->DropTensor(kEmb, context).ok());
-  ASSERT_TRUE(Create(*one.kv, Spec(4)).ok());
-  EXPECT_FALSE(PullRows(*other.kv, {0}, {}, 4).ok()) << "the rows have another size";
-  EXPECT_THAT(*PullRows(*other.kv, {0}, {}, 4), ElementsAre(0, 0, 0, 0));
+  ASSERT_TRUE(one.admin->Drop(kEmb, context).ok());
+  ASSERT_TRUE(Create(*one.admin, Spec(3)).ok());
+  EXPECT_FALSE(Push(*other.rows, {0}, {1, 1, 1}).ok()) << "the rows have another size";
+  EXPECT_TRUE(Push(*other.rows, {0}, {1, 1, 1}).ok());
+  ASSERT_TRUE(one.admin->Drop(kEmb, context).ok());
+  ASSERT_TRUE(Create(*one.admin, Spec(4)).ok());
+  EXPECT_FALSE(PullRows(*other.rows, {0}, {}, 4).ok()) << "the rows have another size";
+  EXPECT_THAT(*PullRows(*other.rows, {0}, {}, 4), ElementsAre(0, 0, 0, 0));
 }
 
 TEST_F(StateTest, AServerWithoutAStateFolderSaysWhatToStartItWith) {
   const auto server = Serve(graph_, {});
-  const RemoteStores stores = Open(Options({server->address()}));
-  ExpectError(Create(*stores.kv), absl::StatusCode::kFailedPrecondition,
+  const Stores stores = Open(Options({server->address()}));
+  ExpectError(Create(*stores.admin), absl::StatusCode::kFailedPrecondition,
               {"--state DIR", server->address()});
-  ExpectError(Push(*stores.kv, {0}, {1}).status(), absl::StatusCode::kFailedPrecondition,
+  ExpectError(Push(*stores.rows, {0}, {1}).status(), absl::StatusCode::kFailedPrecondition,
               {"--state DIR"});
-  ExpectError(PullRows(*stores.kv, {0}).status(), absl::StatusCode::kNotFound, {"emb"});
+  ExpectError(PullRows(*stores.rows, {0}).status(), absl::StatusCode::kNotFound, {"emb"});
 }
 
 TEST_F(StateTest, APartHasOneOwner) {
@@ -404,8 +404,8 @@ TEST_F(StateTest, APartHasOneOwner) {
   server::ServerOptions options = WithState();
   options.state.folder = folder_.path() / "other";
   const auto second = Serve(graph_, {1}, options);
-  const RemoteStores stores = Open(Options({first->address(), second->address()}));
-  ExpectError(Create(*stores.kv), absl::StatusCode::kFailedPrecondition,
+  const Stores stores = Open(Options({first->address(), second->address()}));
+  ExpectError(Create(*stores.admin), absl::StatusCode::kFailedPrecondition,
               {first->address(), second->address(), "part 1", "--state"});
 }
 
@@ -435,9 +435,9 @@ TEST_F(StateTest, AStateFolderBelongsToOneServerOneGraphAndOnePart) {
 
 TEST_F(StateTest, StatusShowsWhatEachPartHas) {
   const auto server = Serve(graph_, {}, WithState());
-  const RemoteStores stores = Open(Options({server->address()}));
-  ASSERT_TRUE(Create(*stores.kv, Spec(4)).ok());
-  ASSERT_TRUE(Push(*stores.kv, {0}, {1, 1, 1, 1}).ok());
+  const Stores stores = Open(Options({server->address()}));
+  ASSERT_TRUE(Create(*stores.admin, Spec(4)).ok());
+  ASSERT_TRUE(Push(*stores.rows, {0}, {1, 1, 1, 1}).ok());
   const auto statuses = AskStatus(Options({server->address()}));
   ASSERT_EQ(statuses[0].state.size(), 2U);
   const StateStats& first = statuses[0].state.at(0);
@@ -465,16 +465,16 @@ TEST_F(StateTest, ExportAndImportKeepEveryRowUnderItsOriginalId) {
   for (int64_t i = 0; i < 200; ++i) expected.push_back(static_cast<float>(i));
   {
     const auto server = Serve(WriteGraph(two), {}, WithState());
-    const RemoteStores stores = Open(Options({server->address()}));
-    ASSERT_TRUE(Create(*stores.kv).ok());
+    const Stores stores = Open(Options({server->address()}));
+    ASSERT_TRUE(Create(*stores.admin).ok());
     std::vector<float> gradients;
     for (const float value : expected) gradients.push_back(-value);
-    ASSERT_TRUE(Push(*stores.kv, GlobalNodeIds(two, "node"), gradients).ok());
+    ASSERT_TRUE(Push(*stores.rows, GlobalNodeIds(two, "node"), gradients).ok());
     CallContext context;
-    const auto rows = ExportTensor(*stores.kv, Spec(), files, context);
+    const auto rows = ExportTensor(stores, Spec(), files, context);
     ASSERT_TRUE(rows.ok()) << ToString(rows.status());
     EXPECT_EQ(*rows, 200);
-    ExpectError(ExportTensor(*stores.kv, Spec(), files, context).status(),
+    ExpectError(ExportTensor(stores, Spec(), files, context).status(),
                 absl::StatusCode::kAlreadyExists, {files.string()});
   }
   const auto ids = NpyArray::Open(files / "ids.npy");
@@ -483,11 +483,11 @@ TEST_F(StateTest, ExportAndImportKeepEveryRowUnderItsOriginalId) {
   server::ServerOptions options = WithState();
   options.state.folder = folder_.path() / "of-three";
   const auto server = Serve(WriteGraph(three), {}, options);
-  const RemoteStores stores = Open(Options({server->address()}));
+  const Stores stores = Open(Options({server->address()}));
   CallContext context;
-  const auto rows = ImportTensors(*stores.kv, files, context);
+  const auto rows = ImportTensors(stores, files, context);
   ASSERT_TRUE(rows.ok()) << ToString(rows.status());
-  EXPECT_EQ(*PullRows(*stores.kv, GlobalNodeIds(three, "node")), expected);
+  EXPECT_EQ(*PullRows(*stores.rows, GlobalNodeIds(three, "node")), expected);
 }
 
 // Tensors of several optimizers and placements on a graph in two parts, and in three.
@@ -527,11 +527,11 @@ class MoveTest : public StateTest {
   }
   struct Served {
     std::vector<std::unique_ptr<server::Server>> servers;
-    RemoteStores stores;
+    Stores stores;
     std::vector<int64_t> ids;    // of nodes, by original id
     std::vector<int64_t> edges;  // of edges
   };
-  static std::vector<int64_t> GlobalEdgeIds(KVStore& store, size_t edges) {
+  static std::vector<int64_t> GlobalEdgeIds(RowStore& store, size_t edges) {
     std::vector<int64_t> all(edges);
     std::iota(all.begin(), all.end(), 0);
     std::vector<int64_t> original(edges);
@@ -558,7 +558,7 @@ class MoveTest : public StateTest {
     }
     served.stores = Open(Options(addresses));
     served.ids = GlobalNodeIds(graph, "node");
-    served.edges = GlobalEdgeIds(*served.stores.kv, graph.relations[0].edges.size());
+    served.edges = GlobalEdgeIds(*served.stores.rows, graph.relations[0].edges.size());
     return served;
   }
   // A step of gradients for some rows of every tensor, the same under original ids.
@@ -576,7 +576,7 @@ class MoveTest : public StateTest {
         }
       }
       CallContext context;
-      const auto pushed = served.stores.kv->Push(
+      const auto pushed = served.stores.rows->Push(
           {.tensor = spec.ref,
            .step = SyncStep{.step = step, .world_size = 1, .run = static_cast<uint64_t>(step / 10)},
            .ids = ids,
@@ -588,10 +588,10 @@ class MoveTest : public StateTest {
   // What a snapshot of all tensors holds, by tensor and original id: rows and optimizer state.
   std::vector<std::vector<std::byte>> Images(Served& served, const std::string& name) const {
     CallContext context;
-    const Status kept = served.stores.kv->SnapshotTensors(name, std::nullopt, context);
+    const Status kept = served.stores.admin->Snapshot(name, std::nullopt, context);
     EXPECT_TRUE(kept.ok()) << ToString(kept);
     const std::filesystem::path path = folder_.path() / ("images-" + name);
-    const auto counts = ExportSnapshot(*served.stores.kv, name, specs_, path, context);
+    const auto counts = ExportSnapshot(served.stores, name, specs_, path, context);
     EXPECT_TRUE(counts.ok()) << ToString(counts.status());
     return Arrays(path);
   }
@@ -625,12 +625,12 @@ class MoveAnywhereTest : public MoveTest,
   Served ServePlaced(const TestGraphSpec& graph, const std::string& state, bool in_memory) {
     if (in_memory) return ServeParts(graph, state);
     Served served = ServeParts(graph, state, kMemory);
-    const Status created = Create(*served.stores.kv, {.ref = kLarge,
-                                                      .placement = Placement::kRange,
-                                                      .rows = 4 * graph.parts,
-                                                      .dim = (kMemory - 1024) / 16,
-                                                      .initializer = {},
-                                                      .optimizer = {}});
+    const Status created = Create(*served.stores.admin, {.ref = kLarge,
+                                                         .placement = Placement::kRange,
+                                                         .rows = 4 * graph.parts,
+                                                         .dim = (kMemory - 1024) / 16,
+                                                         .initializer = {},
+                                                         .optimizer = {}});
     EXPECT_TRUE(created.ok()) << ToString(created);
     return served;
   }
@@ -638,7 +638,7 @@ class MoveAnywhereTest : public MoveTest,
   void ExpectPlaced(const Served& served, bool in_memory) const {
     CallContext context;
     if (!in_memory) {
-      const Status dropped = served.stores.kv->DropTensor(kLarge, context);
+      const Status dropped = served.stores.admin->Drop(kLarge, context);
       EXPECT_TRUE(dropped.ok()) << ToString(dropped);
     }
     std::vector<std::string> addresses;
@@ -667,15 +667,15 @@ TEST_P(MoveAnywhereTest, ASnapshotGoesToAnotherNumberOfPartsAndTrainingGoesOnAli
   const auto [from_memory, to_memory] = GetParam();
   Served from = ServePlaced(two_, "of-two", from_memory);
   CallContext context;
-  for (const MutableTensorSpec& spec : specs_) ASSERT_TRUE(Create(*from.stores.kv, spec).ok());
+  for (const MutableTensorSpec& spec : specs_) ASSERT_TRUE(Create(*from.stores.admin, spec).ok());
   ExpectPlaced(from, from_memory);
   for (int64_t step = 0; step < 3; ++step) Train(from, step);
-  ASSERT_TRUE(from.stores.kv->SnapshotTensors("move", 2, context).ok());
+  ASSERT_TRUE(from.stores.admin->Snapshot("move", 2, context).ok());
   Train(from, 3);  // the snapshot is of the moment before
   const std::filesystem::path files = folder_.path() / "files";
-  const auto specs = TensorsOfSnapshot(*from.stores.kv, "move", context);
+  const auto specs = TensorsOfSnapshot(from.stores, "move", context);
   ASSERT_TRUE(specs.ok()) << ToString(specs.status());
-  const auto exported = ExportSnapshot(*from.stores.kv, "move", *specs, files, context);
+  const auto exported = ExportSnapshot(from.stores, "move", *specs, files, context);
   ASSERT_TRUE(exported.ok()) << ToString(exported.status());
   const int64_t rows = 4 * kRows + std::ssize(from.edges);
   EXPECT_EQ(exported->tensors, 5);
@@ -683,12 +683,12 @@ TEST_P(MoveAnywhereTest, ASnapshotGoesToAnotherNumberOfPartsAndTrainingGoesOnAli
 
   Served to = ServePlaced(three_, "of-three", to_memory);
   for (int times = 0; times < 2; ++times) {  // repeated, as after an interruption
-    const auto imported = ImportTensors(*to.stores.kv, files, context);
+    const auto imported = ImportTensors(to.stores, files, context);
     ASSERT_TRUE(imported.ok()) << ToString(imported.status());
     EXPECT_EQ(imported->rows, rows);
   }
   ExpectPlaced(to, to_memory);
-  const auto listed = to.stores.kv->ListTensors(context);
+  const auto listed = to.stores.admin->List(context);
   ASSERT_TRUE(listed.ok()) << ToString(listed.status());
   ASSERT_EQ(listed->size(), 5U);
   for (const MutableTensorState& tensor : *listed) {
@@ -702,7 +702,7 @@ TEST_P(MoveAnywhereTest, ASnapshotGoesToAnotherNumberOfPartsAndTrainingGoesOnAli
   const auto expected = Images(from, "from");
   EXPECT_EQ(expected.size(), 2U * 5 + 3 + 1 + 1 + 1 + 1) << "ids, rows, and the columns of state";
   EXPECT_EQ(Images(to, "to"), expected);
-  const Status again = ImportTensors(*to.stores.kv, files, context).status();
+  const Status again = ImportTensors(to.stores, files, context).status();
   ExpectError(again, absl::StatusCode::kFailedPrecondition, {"step 5", "step 2", "drop"});
 }
 
@@ -710,25 +710,25 @@ TEST_F(MoveTest, AnImportThatIsNotDoneIsToldAndRepeated) {
   Served from = ServeParts(two_, "of-two");
   specs_.resize(1);
   CallContext context;
-  ASSERT_TRUE(Create(*from.stores.kv, specs_[0]).ok());
+  ASSERT_TRUE(Create(*from.stores.admin, specs_[0]).ok());
   Train(from, 0);
-  ASSERT_TRUE(from.stores.kv->SnapshotTensors("move", 0, context).ok());
+  ASSERT_TRUE(from.stores.admin->Snapshot("move", 0, context).ok());
   const std::filesystem::path files = folder_.path() / "files";
-  ASSERT_TRUE(ExportSnapshot(*from.stores.kv, "move", specs_, files, context).ok());
+  ASSERT_TRUE(ExportSnapshot(from.stores, "move", specs_, files, context).ok());
 
   Served to = ServeParts(three_, "of-three");
   // As an import leaves them that was interrupted.
-  ASSERT_TRUE(Create(*to.stores.kv, specs_[0]).ok());
-  ASSERT_TRUE(Create(*to.stores.kv, ImportMarkSpec(specs_[0].ref, 3)).ok());
+  ASSERT_TRUE(Create(*to.stores.admin, specs_[0]).ok());
+  ASSERT_TRUE(Create(*to.stores.admin, ImportMarkSpec(specs_[0].ref, 3)).ok());
   const std::vector<int64_t> ids = {0, 100, 199};
   std::vector<float> rows(ids.size() * kDim);
   const RowRequest request{
       .tensor = specs_[0].ref, .ids = ids, .out = std::as_writable_bytes(std::span(rows))};
-  ExpectError(to.stores.kv->Pull(request, context), absl::StatusCode::kFailedPrecondition,
+  ExpectError(to.stores.rows->Pull(request, context), absl::StatusCode::kFailedPrecondition,
               {"node node / adam is being imported"});
-  ExpectError(to.stores.kv->SnapshotTensors("half", std::nullopt, context),
+  ExpectError(to.stores.admin->Snapshot("half", std::nullopt, context),
               absl::StatusCode::kFailedPrecondition, {"is being imported"});
-  EXPECT_TRUE(to.stores.kv->ListTensors(context)->front().importing);
+  EXPECT_TRUE(to.stores.admin->List(context)->front().importing);
   std::vector<std::string> addresses;
   for (const auto& server : to.servers) addresses.push_back(server->address());
   const auto statuses = AskStatus(Options(addresses));
@@ -737,9 +737,9 @@ TEST_F(MoveTest, AnImportThatIsNotDoneIsToldAndRepeated) {
   EXPECT_THAT(FormatTable(statuses), HasSubstr("importing"));
   EXPECT_THAT(FormatTable(statuses), testing::Not(HasSubstr("import-mark")));
 
-  ASSERT_TRUE(ImportTensors(*to.stores.kv, files, context).ok());
-  EXPECT_TRUE(to.stores.kv->Pull(request, context).ok());
-  EXPECT_FALSE(to.stores.kv->ListTensors(context)->front().importing);
+  ASSERT_TRUE(ImportTensors(to.stores, files, context).ok());
+  EXPECT_TRUE(to.stores.rows->Pull(request, context).ok());
+  EXPECT_FALSE(to.stores.admin->List(context)->front().importing);
   EXPECT_EQ(Images(to, "to"), Images(from, "from"));
 }
 
@@ -752,14 +752,14 @@ TEST_F(MoveTest, ASnapshotThatOnePartRefusesIsKeptByNone) {
     }
     return Forward(served.servers[1]->address(), call);
   });
-  const RemoteStores stores = Open(Options({served.servers[0]->address(), between.address()}));
+  const Stores stores = Open(Options({served.servers[0]->address(), between.address()}));
   CallContext context;
-  ASSERT_TRUE(Create(*stores.kv, specs_[0]).ok());
+  ASSERT_TRUE(Create(*stores.admin, specs_[0]).ok());
   for (const bool failing : {true, false}) {
     fails = failing;
-    const Status kept = stores.kv->SnapshotTensors("s", std::nullopt, context);
+    const Status kept = stores.admin->Snapshot("s", std::nullopt, context);
     EXPECT_EQ(kept.ok(), !failing) << ToString(kept);
-    const auto listed = stores.kv->ListSnapshots(context);
+    const auto listed = stores.admin->ListSnapshots(context);
     ASSERT_TRUE(listed.ok()) << ToString(listed.status());
     for (const auto& [part, snapshots] : *listed) EXPECT_EQ(snapshots.size(), failing ? 0U : 1U);
   }
@@ -769,14 +769,14 @@ TEST_F(MoveTest, ASnapshotThatOnePartRefusesIsKeptByNone) {
 TEST_F(MoveTest, AnExportIsTheSameHoweverMuchOfItWaitsInMemory) {
   Served served = ServeParts(two_, "of-two");
   CallContext context;
-  for (const MutableTensorSpec& spec : specs_) ASSERT_TRUE(Create(*served.stores.kv, spec).ok());
+  for (const MutableTensorSpec& spec : specs_) ASSERT_TRUE(Create(*served.stores.admin, spec).ok());
   Train(served, 0);
-  ASSERT_TRUE(served.stores.kv->SnapshotTensors("first", 0, context).ok());
+  ASSERT_TRUE(served.stores.admin->Snapshot("first", 0, context).ok());
   for (int64_t step = 1; step < 4; ++step) Train(served, step);  // an increment has rows again
   const auto expected = Images(served, "whole");
   for (const size_t bytes : {1, 3000}) {
     const std::filesystem::path files = folder_.path() / fmt::format("in-{}", bytes);
-    ASSERT_TRUE(ExportSnapshot(*served.stores.kv, "whole", specs_, files, context, bytes).ok());
+    ASSERT_TRUE(ExportSnapshot(served.stores, "whole", specs_, files, context, bytes).ok());
     EXPECT_EQ(Arrays(files), expected) << bytes;
   }
   // Of edges, under their original ids.
@@ -795,13 +795,13 @@ TEST_F(MoveTest, AnExportThatFailsLeavesNothing) {
   Served served = ServeParts(two_, "of-two");
   specs_.resize(2);
   CallContext context;
-  for (const MutableTensorSpec& spec : specs_) ASSERT_TRUE(Create(*served.stores.kv, spec).ok());
+  for (const MutableTensorSpec& spec : specs_) ASSERT_TRUE(Create(*served.stores.admin, spec).ok());
   Train(served, 0);
-  ASSERT_TRUE(served.stores.kv->SnapshotTensors("kept", 0, context).ok());
+  ASSERT_TRUE(served.stores.admin->Snapshot("kept", 0, context).ok());
   const std::filesystem::path files = folder_.path() / "out" / "files";
   std::filesystem::create_directories(files.parent_path());
-  const auto expect_failure = [&](KVStore& store, absl::StatusCode code) {
-    const Status status = ExportSnapshot(store, "kept", specs_, files, context).status();
+  const auto expect_failure = [&](const Stores& stores, absl::StatusCode code) {
+    const Status status = ExportSnapshot(stores, "kept", specs_, files, context).status();
     EXPECT_EQ(status.code(), code) << ToString(status);
     EXPECT_TRUE(std::filesystem::is_empty(files.parent_path()));
   };
@@ -813,32 +813,32 @@ TEST_F(MoveTest, AnExportThatFailsLeavesNothing) {
     }
     return Forward(served.servers[1]->address(), call);
   });
-  const RemoteStores stores = Open(Options({served.servers[0]->address(), between.address()}));
-  expect_failure(*stores.kv, absl::StatusCode::kNotFound);
+  const Stores stores = Open(Options({served.servers[0]->address(), between.address()}));
+  expect_failure(stores, absl::StatusCode::kNotFound);
   EXPECT_GT(reads, 1);
   const std::filesystem::path checkpoint =
       *std::filesystem::directory_iterator(folder_.path() / "of-two" / "part-0001" / "checkpoints");
   std::fstream damaged(checkpoint, std::ios::in | std::ios::out | std::ios::binary);
   damaged.seekp(static_cast<std::streamoff>(std::filesystem::file_size(checkpoint) / 2));
   damaged.put(0x55).flush();
-  expect_failure(*served.stores.kv, absl::StatusCode::kDataLoss);
+  expect_failure(served.stores, absl::StatusCode::kDataLoss);
 }
 
 TEST_F(MoveTest, WhatIsMissingIsAnErrorAndNothingChanges) {
   Served served = ServeParts(two_, "of-two");
   specs_.resize(1);
   CallContext context;
-  ASSERT_TRUE(Create(*served.stores.kv, specs_[0]).ok());
-  ASSERT_TRUE(served.stores.kv->SnapshotTensors("all", std::nullopt, context).ok());
-  ExpectError(TensorsOfSnapshot(*served.stores.kv, "none", context).status(),
+  ASSERT_TRUE(Create(*served.stores.admin, specs_[0]).ok());
+  ASSERT_TRUE(served.stores.admin->Snapshot("all", std::nullopt, context).ok());
+  ExpectError(TensorsOfSnapshot(served.stores, "none", context).status(),
               absl::StatusCode::kNotFound, {"none", "partition 0"});
   const std::filesystem::path files = folder_.path() / "files";
-  ASSERT_TRUE(ExportSnapshot(*served.stores.kv, "all", specs_, files, context).ok());
+  ASSERT_TRUE(ExportSnapshot(served.stores, "all", specs_, files, context).ok());
   Train(served, 0);
   const auto before = Images(served, "before");
   const std::filesystem::path tensor = files / "tensor-0000";
   const auto refused = [&](absl::StatusCode code, const std::vector<std::string>& texts) {
-    ExpectError(ImportTensors(*served.stores.kv, files, context).status(), code, texts);
+    ExpectError(ImportTensors(served.stores, files, context).status(), code, texts);
   };
   refused(absl::StatusCode::kFailedPrecondition, {"step 0", "drop"});
   std::filesystem::rename(tensor / "v.npy", tensor / "w.npy");
@@ -846,12 +846,12 @@ TEST_F(MoveTest, WhatIsMissingIsAnErrorAndNothingChanges) {
   ASSERT_TRUE(WriteNpy<float>(tensor / "v.npy", std::vector<float>(7 * kDim), kDim).ok());
   refused(absl::StatusCode::kDataLoss, {"v.npy", "[7, 3]"});
   std::filesystem::rename(tensor / "w.npy", tensor / "v.npy");
-  ASSERT_TRUE(served.stores.kv->DropTensor(specs_[0].ref, context).ok());
+  ASSERT_TRUE(served.stores.admin->Drop(specs_[0].ref, context).ok());
   std::filesystem::remove(tensor / "ids.npy");
   std::vector<int64_t> ids(kRows, 5);
   ASSERT_TRUE(WriteNpy<int64_t>(tensor / "ids.npy", ids).ok());
   refused(absl::StatusCode::kDataLoss, {"ids.npy", "199 of which are missing"});
-  EXPECT_TRUE(served.stores.kv->ListTensors(context)->empty()) << "none was created";
+  EXPECT_TRUE(served.stores.admin->List(context)->empty()) << "none was created";
   EXPECT_FALSE(before.empty());
 }
 

@@ -22,21 +22,23 @@ constexpr size_t kRowsOfPage = 1000;
 
 // Sends each row once and then every seventh again; row r has (r, generation, ...). Rows from
 // `pushed` on do not come.
-class SendingStore : public KVStore {
+class SendingAdmin : public TensorAdmin {
  public:
-  explicit SendingStore(int64_t pushed) : pushed_(pushed) {}
+  explicit SendingAdmin(int64_t pushed) : pushed_(pushed) {}
 
   void FailAt(int page) { fails_at_ = page; }
 
-  [[nodiscard]] const GraphInfo& info() const override { return info_; }
-  [[nodiscard]] Status Pull(std::span<const RowRequest> /*requests*/,
-                            CallContext& /*context*/) override {
-    return Internal("not asked");
+  Status Create(const MutableTensorSpec&, CallContext&) override { return NotAsked(); }
+  Status Drop(const TensorRef&, CallContext&) override { return NotAsked(); }
+  StatusOr<std::vector<MutableTensorState>> List(CallContext&) override { return NotAsked(); }
+  Status Snapshot(const std::string&, std::optional<int64_t>, CallContext&) override {
+    return NotAsked();
   }
-  [[nodiscard]] StatusOr<TaskSet> ReadTaskSet(const TaskSetRef& /*set*/, IdRange /*rows*/,
-                                              CallContext& /*context*/) override {
-    return Internal("not asked");
+  StatusOr<std::map<int, std::vector<SnapshotInfo>>> ListSnapshots(CallContext&) override {
+    return NotAsked();
   }
+  Status DeleteSnapshot(const std::string&, CallContext&) override { return NotAsked(); }
+  Status RestoreSnapshot(const std::string&, CallContext&) override { return NotAsked(); }
   [[nodiscard]] StatusOr<int64_t> ReadSnapshot(const std::string& /*name*/,
                                                const MutableTensorSpec& spec,
                                                const TakeImages& take,
@@ -59,6 +61,7 @@ class SendingStore : public KVStore {
   }
 
  private:
+  static Status NotAsked() { return Internal("not asked"); }
   static std::vector<std::byte> ImagesOf(const MutableTensorSpec& spec,
                                          const std::vector<int64_t>& ids, int64_t generation) {
     const size_t bytes = RowLayout::Of(spec).image_bytes();
@@ -72,7 +75,6 @@ class SendingStore : public KVStore {
   }
 
   const int64_t pushed_;
-  const GraphInfo info_;
   int fails_at_ = -1;
 };
 
@@ -87,10 +89,12 @@ class ExportTest : public testing::Test {
             .optimizer = {.kind = RowOptimizer::Kind::kAdagrad, .learning_rate = 0.1}};
   }
   [[nodiscard]] std::filesystem::path files() const { return folder_.path() / "files"; }
-  [[nodiscard]] StatusOr<FileCounts> Export(KVStore& store, const MutableTensorSpec& spec,
+  [[nodiscard]] StatusOr<FileCounts> Export(std::shared_ptr<TensorAdmin> admin,
+                                            const MutableTensorSpec& spec,
                                             size_t buffer_bytes) const {
     CallContext context;
-    return ExportSnapshot(store, "kept", {&spec, 1}, files(), context, buffer_bytes);
+    return ExportSnapshot({.admin = std::move(admin)}, "kept", {&spec, 1}, files(), context,
+                          buffer_bytes);
   }
   [[nodiscard]] std::vector<float> Read(const std::string& file) const {
     const auto array = NpyArray::Open(files() / "tensor-0000" / file);
@@ -106,9 +110,9 @@ TEST_F(ExportTest, EachRowStandsInItsPlaceAndTheLastTimeCounts) {
   constexpr int64_t kRows = 5000;
   constexpr int64_t kPushed = 4000;
   const MutableTensorSpec spec = Spec(kRows, 2);
-  SendingStore store(kPushed);
+  const auto admin = std::make_shared<SendingAdmin>(kPushed);
   for (const size_t buffer_bytes : {1, 10'000, 1 << 20}) {
-    const auto counts = Export(store, spec, buffer_bytes);
+    const auto counts = Export(admin, spec, buffer_bytes);
     ASSERT_TRUE(counts.ok()) << ToString(counts.status());
     EXPECT_EQ(counts->rows, kRows);
     const std::vector<float> rows = Read("rows.npy");
@@ -128,10 +132,10 @@ TEST_F(ExportTest, EachRowStandsInItsPlaceAndTheLastTimeCounts) {
 }
 
 TEST_F(ExportTest, DamageLeavesNothing) {
-  SendingStore store(4000);
+  const auto admin = std::make_shared<SendingAdmin>(4000);
   for (const int page : {0, 2, 4}) {  // of four and one
-    store.FailAt(page);
-    EXPECT_EQ(Export(store, Spec(4000, 2), 1).status().code(), absl::StatusCode::kDataLoss) << page;
+    admin->FailAt(page);
+    EXPECT_EQ(Export(admin, Spec(4000, 2), 1).status().code(), absl::StatusCode::kDataLoss) << page;
     EXPECT_TRUE(std::filesystem::is_empty(folder_.path())) << page;
   }
 }
@@ -149,10 +153,10 @@ TEST_F(ExportTest, MemoryDoesNotGrowWithTheTensor) {
   if (kSanitizerAllocator) GTEST_SKIP() << "the sanitizer's memory would count";
   constexpr int64_t kRows = 200'000;
   const MutableTensorSpec spec = Spec(kRows, 100);  // 160 MB with its state
-  SendingStore store(kRows / 2);
+  const auto admin = std::make_shared<SendingAdmin>(kRows / 2);
   { std::ofstream("/proc/self/clear_refs") << "5"; }  // the peak so far is forgotten
   const int64_t before = StatusLine("VmRSS:");
-  const auto counts = Export(store, spec, size_t{8} << 20);
+  const auto counts = Export(admin, spec, size_t{8} << 20);
   ASSERT_TRUE(counts.ok()) << ToString(counts.status());
   EXPECT_LT(StatusLine("VmHWM:") - before, 60 << 10);
 }

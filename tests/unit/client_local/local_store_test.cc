@@ -40,13 +40,13 @@ class LocalStoreTest : public testing::TestWithParam<int> {  // parts
                                               const std::vector<int64_t>& ids, int64_t dim) {
     std::vector<T> rows(ids.size() * dim);
     HG_RETURN_IF_ERROR(
-        PullOne(*stores_.kv, tensor, ids, std::as_writable_bytes(std::span(rows)), &stats_));
+        PullOne(*stores_.rows, tensor, ids, std::as_writable_bytes(std::span(rows)), &stats_));
     return rows;
   }
 
   TestFolder folder_;
   TestGraphSpec spec_ = SpecOf(GetParam());
-  LocalStores stores_;
+  Stores stores_;
   CallStats stats_;
 };
 INSTANTIATE_TEST_SUITE_P(Parts, LocalStoreTest, testing::Values(1, 2, 5));
@@ -55,8 +55,8 @@ const TensorRef kFeat{.edge = false, .type = "paper", .name = "feat"};
 
 TEST_P(LocalStoreTest, InfoIsThatOfTheFolder) {
   EXPECT_TRUE(stores_.graph->info().schema == TestSchema(spec_));
-  EXPECT_EQ(stores_.kv->info().book.num_parts(), GetParam());
-  EXPECT_EQ(stores_.graph->info().identity, stores_.kv->info().identity);
+  EXPECT_EQ(stores_.graph->info().book.num_parts(), GetParam());
+  EXPECT_EQ(stores_.graph->info().identity, stores_.graph->info().identity);
   EXPECT_EQ(stores_.graph->info().identity.size(), 32U);
 }
 
@@ -101,7 +101,7 @@ TEST_P(LocalStoreTest, PullGivesOriginalIdsOfNodesAndEdges) {
 
 TEST_P(LocalStoreTest, PullOfNothingIsFine) {
   EXPECT_TRUE(Pull<float>(kFeat, {}, 4).ok());
-  EXPECT_TRUE(PullOne(*stores_.kv, kFeat, {}, {}, nullptr).ok());
+  EXPECT_TRUE(PullOne(*stores_.rows, kFeat, {}, {}, nullptr).ok());
 }
 
 TEST_P(LocalStoreTest, PullErrorsNameWhatIsWrong) {
@@ -120,9 +120,9 @@ TEST_P(LocalStoreTest, PullErrorsNameWhatIsWrong) {
 }
 
 TEST_P(LocalStoreTest, TaskSetsComeByPartAndWithinAPartInInputOrder) {
-  const auto set = ReadWholeTaskSet(*stores_.kv, {"node_classification", "train", "paper"});
+  const auto set = ReadWholeTaskSet(stores_, {"node_classification", "train", "paper"});
   ASSERT_TRUE(set.ok()) << set.status();
-  const std::vector<int64_t>& boundaries = stores_.kv->info().task_rows[0][0];
+  const std::vector<int64_t>& boundaries = stores_.graph->info().task_rows[0][0];
   ASSERT_EQ(boundaries.size(), static_cast<size_t>(GetParam()) + 1);
   EXPECT_EQ(boundaries.back(), set->spec.rows);
   const auto labels = set->Find("labels");
@@ -148,11 +148,10 @@ TEST_P(LocalStoreTest, TaskSetsComeByPartAndWithinAPartInInputOrder) {
 }
 
 TEST_P(LocalStoreTest, PairsAreReadAndUnknownSetsListWhatExists) {
-  const auto pairs =
-      ReadWholeTaskSet(*stores_.kv, {"link_prediction", "test", "paper:cites:paper"});
+  const auto pairs = ReadWholeTaskSet(stores_, {"link_prediction", "test", "paper:cites:paper"});
   ASSERT_TRUE(pairs.ok()) << pairs.status();
   EXPECT_EQ(pairs->seeds().size(), static_cast<size_t>(2 * pairs->spec.rows));
-  const auto unknown = ReadWholeTaskSet(*stores_.kv, {"node_classification", "train", "author"});
+  const auto unknown = ReadWholeTaskSet(stores_, {"node_classification", "train", "author"});
   EXPECT_EQ(unknown.status().code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(Message(unknown.status()), HasSubstr("node_classification / train / paper"));
 }
@@ -176,7 +175,7 @@ TEST_P(LocalStoreTest, SampleIsValidatedAndSameFromManyThreads) {
         same[c] += minibatch.ok() && *minibatch == *expected ? 1 : 0;
         std::vector<float> rows(seeds.size() * 4);
         same[c] +=
-            PullOne(*stores_.kv, kFeat, seeds, std::as_writable_bytes(std::span(rows)), nullptr)
+            PullOne(*stores_.rows, kFeat, seeds, std::as_writable_bytes(std::span(rows)), nullptr)
                     .ok()
                 ? 1
                 : 0;

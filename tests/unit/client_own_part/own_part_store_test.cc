@@ -34,7 +34,7 @@ class OwnPartStoreTest : public testing::Test {
     ASSERT_TRUE(whole.ok() && own.ok()) << whole.status() << own.status();
     whole_ = *whole;
     graph_ = MakeOwnPartGraphStore(*own, std::make_unique<WholeRestGraphStore>(whole_, record_));
-    kv_ = MakeOwnPartKVStore(*own, std::make_unique<WholeRestKVStore>(whole_, record_));
+    rows_ = MakeOwnPartRowStore(*own, std::make_unique<WholeRestRowStore>(whole_, record_));
     range_ = whole_->info.book.NodeRange(0, kOwnPart);
   }
 
@@ -51,7 +51,7 @@ class OwnPartStoreTest : public testing::Test {
   }
   Status Pull(const std::vector<int64_t>& ids, std::vector<float>* rows, CallStats* stats) {
     rows->resize(ids.size() * 3);
-    return PullOne(*kv_, {false, "node", "feat"}, ids, std::as_writable_bytes(std::span(*rows)),
+    return PullOne(*rows_, {false, "node", "feat"}, ids, std::as_writable_bytes(std::span(*rows)),
                    stats);
   }
 
@@ -59,7 +59,7 @@ class OwnPartStoreTest : public testing::Test {
   std::shared_ptr<const MappedGraph> whole_;
   std::shared_ptr<RestRecord> record_ = std::make_shared<RestRecord>();
   std::unique_ptr<GraphStore> graph_;
-  std::unique_ptr<KVStore> kv_;
+  std::unique_ptr<RowStore> rows_;
   IdRange range_;
 };
 
@@ -93,7 +93,7 @@ TEST_F(OwnPartStoreTest, PullsOnlyOthersRowsFromTheRest) {
   EXPECT_EQ(stats.remote_bytes, (kNodes - range_.size()) * 12);
   EXPECT_EQ(stats.rounds, 2);
   std::vector<float> expected(rows.size());
-  ASSERT_TRUE(PullOne(*MakeLocalKVStore(whole_), {false, "node", "feat"}, ids,
+  ASSERT_TRUE(PullOne(*MakeLocalRowStore(whole_), {false, "node", "feat"}, ids,
                       std::as_writable_bytes(std::span(expected)), nullptr)
                   .ok());
   EXPECT_EQ(rows, expected);
@@ -120,7 +120,7 @@ TEST_F(OwnPartStoreTest, ACancelledTokenEndsCallsForOwnNodesToo) {
                 .code(),
             absl::StatusCode::kCancelled);
   std::vector<float> rows(own.size() * 3);
-  EXPECT_EQ(PullOne(*kv_, {false, "node", "feat"}, own, std::as_writable_bytes(std::span(rows)),
+  EXPECT_EQ(PullOne(*rows_, {false, "node", "feat"}, own, std::as_writable_bytes(std::span(rows)),
                     nullptr, &token)
                 .code(),
             absl::StatusCode::kCancelled);
@@ -133,7 +133,7 @@ TEST_F(OwnPartStoreTest, ComposesOverAnotherComposedStore) {
   const auto second = MapGraph(path, {.parts = {3}});
   ASSERT_TRUE(second.ok()) << second.status();
   const auto graph = MakeOwnPartGraphStore(*second, std::move(graph_));
-  const auto kv = MakeOwnPartKVStore(*second, std::move(kv_));
+  const auto rows_over = MakeOwnPartRowStore(*second, std::move(rows_));
   std::vector<int64_t> all(kNodes);
   std::iota(all.begin(), all.end(), 0);
   const auto found = Sample(*graph, all, {6, 4});
@@ -142,9 +142,9 @@ TEST_F(OwnPartStoreTest, ComposesOverAnotherComposedStore) {
   EXPECT_EQ(*found, *expected);
   std::vector<float> rows(all.size() * 3);
   CallStats stats;
-  ASSERT_TRUE(
-      PullOne(*kv, {false, "node", "feat"}, all, std::as_writable_bytes(std::span(rows)), &stats)
-          .ok());
+  ASSERT_TRUE(PullOne(*rows_over, {false, "node", "feat"}, all,
+                      std::as_writable_bytes(std::span(rows)), &stats)
+                  .ok());
   const IdRange third = whole_->info.book.NodeRange(0, 3);
   EXPECT_EQ(stats.local_bytes, (range_.size() + third.size()) * 12);
   for (const int64_t id : record_->ids) EXPECT_FALSE(range_.contains(id) || third.contains(id));

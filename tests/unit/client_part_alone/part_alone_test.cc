@@ -48,7 +48,7 @@ class PartAloneTest : public testing::Test {
     const auto opened = OpenPartAlone(graph_, part, VerifyLevel::kContents, 0);
     ASSERT_TRUE(opened.ok()) << opened.status();
     part_ = *opened;
-    stores_ = {MakePartAloneGraphStore(part_), MakePartAloneKVStore(part_)};
+    stores_ = MakePartAloneStores(part_);
   }
 
   std::vector<int64_t> Core(int type, int part) const {
@@ -104,10 +104,6 @@ class PartAloneTest : public testing::Test {
     return parts;
   }
 
-  struct Stores {
-    std::unique_ptr<GraphStore> graph;
-    std::unique_ptr<KVStore> kv;
-  };
   TestFolder folder_;
   fs::path graph_;
   std::shared_ptr<const MappedGraph> whole_;
@@ -129,7 +125,7 @@ TEST_F(PartAloneTest, AManyLayersGraphIsTheSameOnSeveralThreads) {
   Write(Homogeneous(60), 2);
   const auto opened = OpenPartAlone(graph_, 2, VerifyLevel::kContents, 3);
   ASSERT_TRUE(opened.ok()) << opened.status();
-  const auto store = MakePartAloneGraphStore(*opened);
+  const auto store = MakePartAloneStores(*opened).graph;
   const auto spec = SamplingSpec::Uniform(whole_->info.schema, std::vector<int32_t>{55, 55});
   const auto found = Sample(*store, 0, Core(0, 2), spec, true);
   const auto expected = Sample(*MakeLocalGraphStore(whole_), 0, Core(0, 2), spec, true);
@@ -221,16 +217,16 @@ TEST_F(PartAloneTest, PullsCoreAndHaloRowsAsTheirOwnersHaveThem) {
   ids.push_back(ids.front());
   std::vector<float> rows(ids.size() * 3), expected(rows.size());
   std::vector<int64_t> years(ids.size()), expected_years(ids.size());
-  const auto whole = MakeLocalKVStore(whole_);
+  const auto whole = MakeLocalRowStore(whole_);
   CallStats stats;
   const TensorRef feat{false, "paper", "feat"}, year{false, "paper", "year"};
   ASSERT_TRUE(
-      PullOne(*stores_.kv, feat, ids, std::as_writable_bytes(std::span(rows)), &stats).ok());
+      PullOne(*stores_.rows, feat, ids, std::as_writable_bytes(std::span(rows)), &stats).ok());
   ASSERT_TRUE(PullOne(*whole, feat, ids, std::as_writable_bytes(std::span(expected))).ok());
   EXPECT_EQ(rows, expected);
   EXPECT_EQ(stats.local_bytes, std::ssize(ids) * 12);
   EXPECT_EQ(stats.rounds, 0);
-  ASSERT_TRUE(PullOne(*stores_.kv, year, ids, std::as_writable_bytes(std::span(years))).ok());
+  ASSERT_TRUE(PullOne(*stores_.rows, year, ids, std::as_writable_bytes(std::span(years))).ok());
   ASSERT_TRUE(PullOne(*whole, year, ids, std::as_writable_bytes(std::span(expected_years))).ok());
   EXPECT_EQ(years, expected_years);
 }
@@ -244,38 +240,38 @@ TEST_F(PartAloneTest, RowsThatAreNotHereAreRefusedByName) {
   while (known.contains(beyond)) ++beyond;
   std::vector<float> row(3);
   const auto out = std::as_writable_bytes(std::span(row));
-  const Status feature = PullOne(*stores_.kv, {false, "node", "feat"}, {{beyond}}, out);
+  const Status feature = PullOne(*stores_.rows, {false, "node", "feat"}, {{beyond}}, out);
   EXPECT_TRUE(absl::IsFailedPrecondition(feature)) << feature;
   EXPECT_THAT(Message(feature), HasSubstr(fmt::format("row {} is neither of part 0", beyond)));
   const Status original =
-      PullOne(*stores_.kv, {false, "node", kOriginalIdTensor}, {{halo.front()}}, out.first(8));
+      PullOne(*stores_.rows, {false, "node", kOriginalIdTensor}, {{halo.front()}}, out.first(8));
   EXPECT_TRUE(absl::IsFailedPrecondition(original)) << original;
   int64_t own = 0;
-  EXPECT_TRUE(PullOne(*stores_.kv, {false, "node", kOriginalIdTensor},
+  EXPECT_TRUE(PullOne(*stores_.rows, {false, "node", kOriginalIdTensor},
                       {{whole_->info.book.NodeRange(0, 0).begin}},
                       std::as_writable_bytes(std::span(&own, 1)))
                   .ok());
-  const Status outside = PullOne(*stores_.kv, {false, "node", "feat"}, {{300}}, out);
+  const Status outside = PullOne(*stores_.rows, {false, "node", "feat"}, {{300}}, out);
   EXPECT_TRUE(absl::IsOutOfRange(outside)) << outside;
 }
 
 TEST_F(PartAloneTest, TaskSetsAreThoseOfThePart) {
   Write(Homogeneous(3), 1);
-  const auto whole = MakeLocalKVStore(whole_);
+  const auto whole = MakeLocalTaskSets(whole_);
   const TaskSetRef train{"node_classification", "train", "node"};
   int64_t rows = 0;
   for (const int part : AllParts()) {
     Open(part);
     const std::vector<int64_t>& of_whole = whole_->info.task_rows[0][0];
-    const std::vector<int64_t>& of_part = stores_.kv->info().task_rows[0][0];
+    const std::vector<int64_t>& of_part = stores_.graph->info().task_rows[0][0];
     ASSERT_EQ(of_part.size(), kParts + 1U);
     const IdRange range{of_whole[static_cast<size_t>(part)],
                         of_whole[static_cast<size_t>(part) + 1]};
     EXPECT_EQ(of_part.back(), range.size());
     EXPECT_EQ(of_part[static_cast<size_t>(part)], 0);
     CallContext context;
-    const auto found = stores_.kv->ReadTaskSet(train, {0, range.size()}, context);
-    const auto expected = whole->ReadTaskSet(train, range, context);
+    const auto found = stores_.tasks->Read(train, {0, range.size()}, context);
+    const auto expected = whole->Read(train, range, context);
     ASSERT_TRUE(found.ok() && expected.ok()) << found.status() << expected.status();
     EXPECT_THAT(found->seeds(), testing::ElementsAreArray(expected->seeds()));
     EXPECT_EQ((*found->Find("labels"))->data, (*expected->Find("labels"))->data);
@@ -286,24 +282,23 @@ TEST_F(PartAloneTest, TaskSetsAreThoseOfThePart) {
 
 TEST_F(PartAloneTest, AViewOfAWholeGraphHasThePartsRowsAndAllNeighbours) {
   Write(Homogeneous(3), 1);
-  const auto graph = MakeLocalGraphStore(whole_);
-  const auto kv = MakeLocalKVStore(whole_);
+  const Stores whole = MakeLocalStores(whole_);
   const TaskSetRef train{"node_classification", "train", "node"};
   for (const int part : AllParts()) {
     Open(part);
-    const auto view = MakePartView(kv.get(), part);
-    EXPECT_EQ(view->info().task_rows, part_->own->info.task_rows);
-    const int64_t count = view->info().task_rows[0][0].back();
+    const Stores view = MakePartView(whole, part);
+    EXPECT_EQ(view.graph->info().task_rows, part_->own->info.task_rows);
+    const int64_t count = view.graph->info().task_rows[0][0].back();
     CallContext context;
-    const auto found = view->ReadTaskSet(train, {1, count}, context);
-    const auto expected = stores_.kv->ReadTaskSet(train, {1, count}, context);
+    const auto found = view.tasks->Read(train, {1, count}, context);
+    const auto expected = stores_.tasks->Read(train, {1, count}, context);
     ASSERT_TRUE(found.ok() && expected.ok()) << found.status() << expected.status();
     EXPECT_THAT(found->seeds(), testing::ElementsAreArray(expected->seeds()));
     EXPECT_EQ(found->rows.begin, 1);
-    EXPECT_TRUE(absl::IsOutOfRange(view->ReadTaskSet(train, {0, count + 1}, context).status()));
+    EXPECT_TRUE(absl::IsOutOfRange(view.tasks->Read(train, {0, count + 1}, context).status()));
     const auto spec = SamplingSpec::Uniform(whole_->info.schema, std::vector{3, 3});
-    const auto all = Sample(*MakePartView(graph.get(), part), 0, Core(0, part), spec, true);
-    const auto wanted = Sample(*graph, 0, Core(0, part), spec, true);
+    const auto all = Sample(*view.graph, 0, Core(0, part), spec, true);
+    const auto wanted = Sample(*whole.graph, 0, Core(0, part), spec, true);
     ASSERT_TRUE(all.ok() && wanted.ok());
     EXPECT_EQ(*all, *wanted);
   }

@@ -71,50 +71,63 @@ struct Hooks {
   std::function<void()> before_push, before_training_pull;
 };
 
-class HookedKVStore final : public KVStore {
+class HookedRowStore final : public RowStore {
  public:
-  HookedKVStore(std::unique_ptr<KVStore> store, const Hooks* hooks)
+  HookedRowStore(std::shared_ptr<RowStore> store, const Hooks* hooks)
       : store_(std::move(store)), hooks_(*hooks) {}
 
-  const GraphInfo& info() const override { return store_->info(); }
   Status Pull(std::span<const RowRequest> requests, CallContext& context) override {
     // The test's own pulls cannot be cancelled.
     if (hooks_.before_training_pull && context.cancel != nullptr) hooks_.before_training_pull();
     return store_->Pull(requests, context);
   }
-  StatusOr<TaskSet> ReadTaskSet(const TaskSetRef& set, IdRange rows,
-                                CallContext& context) override {
-    return store_->ReadTaskSet(set, rows, context);
-  }
-  Status CreateTensor(const MutableTensorSpec& spec, CallContext& context) override {
-    return store_->CreateTensor(spec, context);
-  }
-  StatusOr<std::vector<MutableTensorState>> ListTensors(CallContext& context) override {
-    return store_->ListTensors(context);
-  }
   StatusOr<PushMark> Push(const RowPush& push, CallContext& context) override {
     if (hooks_.before_push) hooks_.before_push();
     return store_->Push(push, context);
   }
-  Status SnapshotTensors(const std::string& name, std::optional<int64_t> step,
-                         CallContext& context) override {
+
+ private:
+  const std::shared_ptr<RowStore> store_;
+  const Hooks& hooks_;
+};
+
+class HookedAdmin final : public TensorAdmin {
+ public:
+  HookedAdmin(std::shared_ptr<TensorAdmin> admin, const Hooks* hooks)
+      : admin_(std::move(admin)), hooks_(*hooks) {}
+
+  Status Create(const MutableTensorSpec& spec, CallContext& context) override {
+    return admin_->Create(spec, context);
+  }
+  Status Drop(const TensorRef& ref, CallContext& context) override {
+    return admin_->Drop(ref, context);
+  }
+  StatusOr<std::vector<MutableTensorState>> List(CallContext& context) override {
+    return admin_->List(context);
+  }
+  Status Snapshot(const std::string& name, std::optional<int64_t> step,
+                  CallContext& context) override {
     if (hooks_.before_snapshot) HG_RETURN_IF_ERROR(hooks_.before_snapshot(step, context));
-    const Status kept = store_->SnapshotTensors(name, step, context);
+    const Status kept = admin_->Snapshot(name, step, context);
     if (hooks_.after_snapshot) hooks_.after_snapshot(step);
     return kept;
   }
   StatusOr<std::map<int, std::vector<SnapshotInfo>>> ListSnapshots(CallContext& context) override {
-    return store_->ListSnapshots(context);
+    return admin_->ListSnapshots(context);
+  }
+  StatusOr<int64_t> ReadSnapshot(const std::string& name, const MutableTensorSpec& spec,
+                                 const TakeImages& take, CallContext& context) override {
+    return admin_->ReadSnapshot(name, spec, take, context);
   }
   Status DeleteSnapshot(const std::string& name, CallContext& context) override {
-    return store_->DeleteSnapshot(name, context);
+    return admin_->DeleteSnapshot(name, context);
   }
   Status RestoreSnapshot(const std::string& name, CallContext& context) override {
-    return store_->RestoreSnapshot(name, context);
+    return admin_->RestoreSnapshot(name, context);
   }
 
  private:
-  const std::unique_ptr<KVStore> store_;
+  const std::shared_ptr<TensorAdmin> admin_;
   const Hooks& hooks_;
 };
 
@@ -186,9 +199,12 @@ class CheckpointsTest : public testing::Test {
     session->ranks = std::move(ranks);
     session->sampler.minibatches = options.sample_threads;
     session->stores = std::move(*OpenRunStores(options));
-    session->stores.kv = std::make_unique<HookedKVStore>(std::move(session->stores.kv), &hooks_);
+    session->stores.rows = std::make_shared<HookedRowStore>(session->stores.rows, &hooks_);
+    if (session->stores.admin != nullptr) {
+      session->stores.admin = std::make_shared<HookedAdmin>(session->stores.admin, &hooks_);
+    }
     session->task = std::move(
-        *OpenTask(*session->stores.kv, options.tasks, "", {options.rank, options.world_size}));
+        *OpenTask(session->stores, options.tasks, "", {options.rank, options.world_size}));
     const Schema& schema = session->stores.graph->info().schema;
     BatchRecipe recipe;
     recipe.sampling = SamplingSpec::Uniform(schema, options.fanouts);
@@ -198,7 +214,7 @@ class CheckpointsTest : public testing::Test {
     recipe.inputs =
         *ChooseInputs(**FindModelKind("sage"), schema, {}, options.normalization, learnt_types);
     for (auto* const maker : {&session->train_maker, &session->eval_maker}) {
-      *maker = std::make_unique<BatchMaker>(session->stores.graph.get(), session->stores.kv.get(),
+      *maker = std::make_unique<BatchMaker>(session->stores.graph.get(), session->stores.rows.get(),
                                             recipe);
     }
     const ModelShape shape{
@@ -220,9 +236,9 @@ class CheckpointsTest : public testing::Test {
     ASSERT_TRUE(goes_on.ok()) << goes_on.status();
     if (*goes_on) embeddings.begin = EmbedBegin::kContinue;
     const Schema& schema = session->stores.graph->info().schema;
-    auto learnt = LearntInputs::Open(session->stores.kv.get(), embeddings,
-                                     *ChooseLearntTypes(embeddings, schema), 5,
-                                     session->ranks.get(), nullptr);
+    auto learnt =
+        LearntInputs::Open(session->stores, embeddings, *ChooseLearntTypes(embeddings, schema), 5,
+                           session->ranks.get(), nullptr);
     ASSERT_TRUE(learnt.ok()) << learnt.status();
     session->learnt = std::move(*learnt);
   }

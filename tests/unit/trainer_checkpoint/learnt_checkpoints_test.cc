@@ -55,7 +55,7 @@ class LearntCheckpointsTest : public CheckpointsTest {
     const auto stores = OpenRunStores(options_);
     EXPECT_TRUE(stores.ok()) << stores.status();
     CallContext context;
-    const auto kept = stores->kv->ListSnapshots(context);
+    const auto kept = stores->admin->ListSnapshots(context);
     EXPECT_TRUE(kept.ok()) << kept.status();
     std::vector<std::string> names;
     for (const SnapshotInfo& info : kept->at(0)) names.push_back(info.name);
@@ -143,7 +143,7 @@ TEST_F(LearntCheckpointsTest, ACheckpointWhoseSnapshotIsGoneIsPassedOver) {
   const auto drop = [&](const std::string& name) {
     const auto stores = OpenRunStores(options_);
     CallContext context;
-    ASSERT_TRUE(stores->kv->DeleteSnapshot(name, context).ok());
+    ASSERT_TRUE(stores->admin->DeleteSnapshot(name, context).ok());
   };
   drop(Manifests().back().snapshot->name);
   Run(options_, kNever, &seen);

@@ -38,26 +38,27 @@ class RunSnapshotsTest : public testing::Test {
     auto state = OpenLocalState(*mapped, std::make_unique<PlainEnv>(),
                                 {.folder = folder_.path() / "state", .segment_bytes = 4 << 20});
     ASSERT_TRUE(state.ok()) << state.status();
-    kv_ = MakeLocalKVStore(*state);
+    rows_ = MakeLocalRowStore(*state);
+    admin_ = MakeLocalTensorAdmin(*state);
     fs::create_directories(dir());
     Create(kOwn);
   }
   [[nodiscard]] fs::path dir() const { return folder_.path() / "checkpoints"; }
   void Create(const TensorRef& ref, const RowOptimizer& optimizer = {}) {
     CallContext context;
-    const Status created = kv_->CreateTensor(
-        {.ref = ref, .dim = 1, .initializer = {}, .optimizer = optimizer}, context);
+    const Status created =
+        admin_->Create({.ref = ref, .dim = 1, .initializer = {}, .optimizer = optimizer}, context);
     ASSERT_TRUE(created.ok()) << created;
   }
   void Set(float value) {
     CallContext context;
     const std::vector<int64_t> ids = {0, 59};
     const std::vector<float> rows = {value, value};
-    const auto pushed = kv_->Push({.tensor = kOwn,
-                                   .kind = PushKind::kAssign,
-                                   .ids = ids,
-                                   .rows = std::as_bytes(std::span(rows))},
-                                  context);
+    const auto pushed = rows_->Push({.tensor = kOwn,
+                                     .kind = PushKind::kAssign,
+                                     .ids = ids,
+                                     .rows = std::as_bytes(std::span(rows))},
+                                    context);
     ASSERT_TRUE(pushed.ok()) << pushed.status();
   }
   [[nodiscard]] std::vector<float> Rows() {
@@ -65,13 +66,14 @@ class RunSnapshotsTest : public testing::Test {
     const std::vector<int64_t> ids = {0, 59};
     std::vector<float> rows(2, -1);
     EXPECT_TRUE(
-        kv_->Pull({.tensor = kOwn, .ids = ids, .out = std::as_writable_bytes(std::span(rows))},
-                  context)
+        rows_
+            ->Pull({.tensor = kOwn, .ids = ids, .out = std::as_writable_bytes(std::span(rows))},
+                   context)
             .ok());
     return rows;
   }
   [[nodiscard]] StatusOr<std::unique_ptr<RunSnapshots>> TryOpen() {
-    return RunSnapshots::Open(kv_.get(), {kOwn}, dir());
+    return RunSnapshots::Open(admin_.get(), {kOwn}, dir());
   }
   [[nodiscard]] std::unique_ptr<RunSnapshots> Open() {
     auto opened = TryOpen();
@@ -99,7 +101,7 @@ class RunSnapshotsTest : public testing::Test {
   [[nodiscard]] std::set<std::string> Kept() {
     CallContext context;
     std::set<std::string> names;
-    const auto kept = kv_->ListSnapshots(context);
+    const auto kept = admin_->ListSnapshots(context);
     EXPECT_TRUE(kept.ok()) << kept.status();
     for (const auto& [part, snapshots] : *kept) {
       for (const SnapshotInfo& info : snapshots) names.insert(info.name);
@@ -108,7 +110,8 @@ class RunSnapshotsTest : public testing::Test {
   }
 
   TestFolder folder_;
-  std::unique_ptr<KVStore> kv_;
+  std::unique_ptr<RowStore> rows_;
+  std::unique_ptr<TensorAdmin> admin_;
 };
 
 TEST_F(RunSnapshotsTest, TensorsGoBackToWhatTheyWere) {
@@ -130,7 +133,7 @@ TEST_F(RunSnapshotsTest, TensorsGoBackToWhatTheyWere) {
 
 TEST_F(RunSnapshotsTest, WhatNoCheckpointNamesIsDeleted) {
   CallContext context;
-  ASSERT_TRUE(kv_->SnapshotTensors("mine", std::nullopt, context).ok());
+  ASSERT_TRUE(admin_->Snapshot("mine", std::nullopt, context).ok());
   std::string named;
   {
     const auto snapshots = Open();
@@ -190,7 +193,7 @@ TEST_F(RunSnapshotsTest, TensorsOfOthersAreNotSetBack) {
     EXPECT_THAT(Message(status), HasSubstr("node node / other"));
   }
   EXPECT_THAT(Rows(), ElementsAre(2, 2));
-  ASSERT_TRUE(kv_->DropTensor(kOther, context).ok());
+  ASSERT_TRUE(admin_->Drop(kOther, context).ok());
   EXPECT_TRUE(snapshots->GoBackTo(name, context).ok());
   EXPECT_THAT(Rows(), ElementsAre(1, 1));
 }
@@ -200,18 +203,18 @@ class SnapshotBehindTest : public RunSnapshotsTest {
   void SetUp() override {
     RunSnapshotsTest::SetUp();
     CallContext context;
-    ASSERT_TRUE(kv_->DropTensor(kOwn, context).ok());
+    ASSERT_TRUE(admin_->Drop(kOwn, context).ok());
     Create(kOwn, {.kind = RowOptimizer::Kind::kSgd, .learning_rate = 1});
   }
   void Step(int64_t step) {
     CallContext context;
     const std::vector<int64_t> ids = {0, 59};
     const std::vector<float> rows = {1, 1};
-    const auto pushed = kv_->Push({.tensor = kOwn,
-                                   .step = SyncStep{.step = step, .world_size = 1, .run = 1},
-                                   .ids = ids,
-                                   .rows = std::as_bytes(std::span(rows))},
-                                  context);
+    const auto pushed = rows_->Push({.tensor = kOwn,
+                                     .step = SyncStep{.step = step, .world_size = 1, .run = 1},
+                                     .ids = ids,
+                                     .rows = std::as_bytes(std::span(rows))},
+                                    context);
     ASSERT_TRUE(pushed.ok()) << pushed.status();
   }
 };

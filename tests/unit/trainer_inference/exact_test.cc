@@ -254,8 +254,8 @@ class ExactTest : public testing::TestWithParam<ExactCase> {
   [[nodiscard]] int64_t OriginalIdOf(int64_t node) const {
     int64_t original = -1;
     CallContext context;
-    const std::string& name = session_->stores.kv->info().schema.node_types[type()].name;
-    EXPECT_TRUE(session_->stores.kv
+    const std::string& name = session_->stores.graph->info().schema.node_types[type()].name;
+    EXPECT_TRUE(session_->stores.rows
                     ->Pull({.tensor = {false, name, kOriginalIdTensor},
                             .ids = std::span(&node, 1),
                             .out = std::as_writable_bytes(std::span(&original, 1))},

@@ -55,8 +55,8 @@ TEST_F(NodeListTest, IdsAreFoundOnceEachAndMissingOnesNamed) {
   const auto global = GlobalNodeIds(spec, "node");
   std::vector<int64_t> wanted = {global[7], global[0], global[49]};
   std::sort(wanted.begin(), wanted.end());
-  EXPECT_EQ(*FindNodes(*stores_.kv, 0, {49, 7, 0, 7}, nullptr), wanted);
-  EXPECT_THAT(Message(FindNodes(*stores_.kv, 0, {60, 3, -4}, nullptr).status()),
+  EXPECT_EQ(*FindNodes(stores_, 0, {49, 7, 0, 7}, nullptr), wanted);
+  EXPECT_THAT(Message(FindNodes(stores_, 0, {60, 3, -4}, nullptr).status()),
               AllOf(HasSubstr("'node'"), HasSubstr("original ids -4, 60")));
 }
 

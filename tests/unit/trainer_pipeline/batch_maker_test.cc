@@ -35,27 +35,25 @@ class BatchMakerTest : public OpenedGraphTest {
 };
 
 // Counts calls of Pull.
-class CountedPulls : public KVStore {
+class CountedPulls : public RowStore {
  public:
-  explicit CountedPulls(KVStore* store) : store_(store) {}
-  const GraphInfo& info() const override { return store_->info(); }
+  explicit CountedPulls(RowStore* store) : store_(store) {}
   Status Pull(std::span<const RowRequest> requests, CallContext& context) override {
     ++calls;
     tensors += static_cast<int>(requests.size());
     return store_->Pull(requests, context);
   }
-  StatusOr<TaskSet> ReadTaskSet(const TaskSetRef& set, IdRange rows,
-                                CallContext& context) override {
-    return store_->ReadTaskSet(set, rows, context);
+  StatusOr<PushMark> Push(const RowPush& push, CallContext& context) override {
+    return store_->Push(push, context);
   }
   int calls = 0;
   int tensors = 0;
 
  protected:
-  const KVStore* store() const { return store_; }
+  const RowStore* store() const { return store_; }
 
  private:
-  KVStore* store_;
+  RowStore* store_;
 };
 
 TEST_F(BatchMakerTest, FeaturesAreThoseOfTheInputNodes) {
@@ -64,7 +62,7 @@ TEST_F(BatchMakerTest, FeaturesAreThoseOfTheInputNodes) {
   const std::vector<int64_t> global = GlobalNodeIds(spec, "node");
   std::vector<int64_t> input(global.size());
   for (size_t i = 0; i < global.size(); ++i) input[global[i]] = static_cast<int64_t>(i);
-  const BatchMaker maker(stores_.graph.get(), stores_.kv.get(), Recipe("feat", {3, 2}));
+  const BatchMaker maker(stores_.graph.get(), stores_.rows.get(), Recipe("feat", {3, 2}));
   const std::vector<int64_t> seeds = {7, 3, 7};
   auto batch = Make(maker, 0, seeds, 11);
   ASSERT_TRUE(batch.ok()) << batch.status();
@@ -88,7 +86,7 @@ TEST_F(BatchMakerTest, StoredIntegersAreConvertedAndNormalised) {
   Open(spec);
   BatchRecipe recipe = Recipe("words", {2});
   recipe.inputs[0].normalization = FeatureNormalization::kRow;
-  const BatchMaker maker(stores_.graph.get(), stores_.kv.get(), recipe);
+  const BatchMaker maker(stores_.graph.get(), stores_.rows.get(), recipe);
   const std::vector<int64_t> global = GlobalNodeIds(spec, "node");
   auto batch = Make(maker, 0, global, 1);
   ASSERT_TRUE(batch.ok()) << batch.status();
@@ -105,7 +103,7 @@ TEST_F(BatchMakerTest, SeveralFeaturesOfATypeStandSideBySide) {
   BatchRecipe recipe = Recipe("words", {2});
   recipe.inputs.insert(recipe.inputs.begin(), InputOf(stores_.graph->info().schema, 0, "deg"));
   recipe.inputs[1].normalization = FeatureNormalization::kRow;
-  CountedPulls counted(stores_.kv.get());
+  CountedPulls counted(stores_.rows.get());
   const BatchMaker maker(stores_.graph.get(), &counted, recipe);
   auto batch = Make(maker, 0, GlobalNodeIds(spec, "node"), 1);
   ASSERT_TRUE(batch.ok()) << batch.status();
@@ -128,13 +126,13 @@ TEST_F(BatchMakerTest, NarrowFeaturesAreWidened) {
   BatchRecipe all = Recipe("feat", {2});
   for (const auto& [name, row_bytes] : bytes) {
     if (name != "feat") all.inputs.push_back(InputOf(stores_.graph->info().schema, 0, name));
-    const BatchMaker maker(stores_.graph.get(), stores_.kv.get(), Recipe(name, {2}));
+    const BatchMaker maker(stores_.graph.get(), stores_.rows.get(), Recipe(name, {2}));
     auto batch = Make(maker, 0, {3, 9}, 1);
     ASSERT_TRUE(batch.ok()) << batch.status();
     EXPECT_EQ(batch->pulled.local_bytes, batch->features[0].rows() * row_bytes) << name;
     EXPECT_EQ(batch->features[0].cols(), 20);
   }
-  const BatchMaker maker(stores_.graph.get(), stores_.kv.get(), all);
+  const BatchMaker maker(stores_.graph.get(), stores_.rows.get(), all);
   auto batch = Make(maker, 0, {3, 9}, 1);
   ASSERT_TRUE(batch.ok()) << batch.status();
   ASSERT_EQ(batch->features[0].cols(), 80);
@@ -159,7 +157,7 @@ TEST_F(BatchMakerTest, ATypedGraphGivesEveryNodeTypeItsOwnFeatures) {
   recipe.sampling = SamplingSpec::Uniform(schema, std::vector<int32_t>{3, 3});
   recipe.inputs = {InputOf(schema, author, "emb"), InputOf(schema, paper, "year")};
   recipe.inputs[0].normalization = FeatureNormalization::kRow;
-  const BatchMaker maker(stores_.graph.get(), stores_.kv.get(), recipe);
+  const BatchMaker maker(stores_.graph.get(), stores_.rows.get(), recipe);
   const std::vector<int64_t> seeds = {4, 11, 30};
   auto batch = Make(maker, paper, seeds, 5);
   ASSERT_TRUE(batch.ok()) << batch.status();
@@ -190,7 +188,7 @@ TEST_F(BatchMakerTest, ATypeThatNoNodeWasReachedOfHasAMatrixWithoutRows) {
   BatchRecipe recipe;
   recipe.sampling.layers = {{{*schema.RelationIndex("paper:cites:paper"), 2}}};
   recipe.inputs = {InputOf(schema, *schema.NodeTypeIndex("author"), "emb")};
-  const BatchMaker maker(stores_.graph.get(), stores_.kv.get(), recipe);
+  const BatchMaker maker(stores_.graph.get(), stores_.rows.get(), recipe);
   const std::vector<int64_t> seeds = {4};
   auto batch = Make(maker, *schema.NodeTypeIndex("paper"), seeds, 5);
   ASSERT_TRUE(batch.ok()) << batch.status();
@@ -206,7 +204,7 @@ TEST_F(BatchMakerTest, FeaturesOfAllTypesArePulledInOneCall) {
   recipe.sampling = SamplingSpec::Uniform(schema, std::vector<int32_t>{2, 2});
   recipe.inputs = {InputOf(schema, *schema.NodeTypeIndex("author"), "emb"),
                    InputOf(schema, paper, "feat")};
-  CountedPulls counted(stores_.kv.get());
+  CountedPulls counted(stores_.rows.get());
   const BatchMaker maker(stores_.graph.get(), &counted, recipe);
   ASSERT_TRUE(Make(maker, paper, {4, 11}, 5).ok());
   EXPECT_EQ(counted.calls, 1);
@@ -221,7 +219,7 @@ TEST_F(BatchMakerTest, SeedsMayBeOfSeveralTypes) {
   BatchRecipe recipe;
   recipe.sampling = SamplingSpec::Uniform(schema, std::vector<int32_t>{2});
   recipe.inputs = {InputOf(schema, author, "emb")};
-  const BatchMaker maker(stores_.graph.get(), stores_.kv.get(), recipe);
+  const BatchMaker maker(stores_.graph.get(), stores_.rows.get(), recipe);
   StepSeeds step;
   step.seeds = {{author, {3}}, {paper, {4, 11, 4}}};
   auto batch = maker.Make(step, 2, 5);
@@ -241,7 +239,7 @@ TEST_F(BatchMakerTest, SeedsThatAreNotAskedForMakeLayersLargerAndHaveNoPosition)
   BatchRecipe recipe;
   recipe.sampling = SamplingSpec::Uniform(schema, std::vector<int32_t>{2});
   recipe.inputs = {InputOf(schema, author, "emb")};
-  const BatchMaker maker(stores_.graph.get(), stores_.kv.get(), recipe);
+  const BatchMaker maker(stores_.graph.get(), stores_.rows.get(), recipe);
   StepSeeds step;
   step.seeds = {{author, {3, 5}, 0}, {paper, {4, 11, 4, 7}, 2}};
   auto batch = maker.Make(step, 2, 5);
@@ -279,11 +277,11 @@ void ExpectSameRows(const Schema& schema, const PreparedBatch& plain, const Prep
 TEST_F(BatchMakerTest, RowsOfTheFirstLayerStandInForThoseOfTheNodes) {
   Open(RandomGraph({.nodes = 50}));
   BatchRecipe recipe = Recipe("feat", {3, 2});
-  const BatchMaker plain(stores_.graph.get(), stores_.kv.get(), recipe);
+  const BatchMaker plain(stores_.graph.get(), stores_.rows.get(), recipe);
   recipe.input_rows = InputRows::kSelfAndMean;
   ThreadPool pool("hg-test", 2, 8);
   recipe.pool = &pool;
-  CountedPulls counted(stores_.kv.get());
+  CountedPulls counted(stores_.rows.get());
   const BatchMaker maker(stores_.graph.get(), &counted, recipe);
   auto wanted = Make(plain, 0, {7, 3, 7}, 11);
   auto found = Make(maker, 0, {7, 3, 7}, 11);
@@ -311,9 +309,9 @@ TEST_F(BatchMakerTest, RowsOfPrecisionBf16AreRoundedFromWhateverIsStored) {
       BatchRecipe recipe = Recipe(name == "all" ? "brain" : name, {3, 2});
       if (name == "all") recipe.inputs.push_back(InputOf(schema, 0, "feat"));
       recipe.input_rows = rows;
-      const BatchMaker wide(stores_.graph.get(), stores_.kv.get(), recipe);
+      const BatchMaker wide(stores_.graph.get(), stores_.rows.get(), recipe);
       recipe.precision = Precision::kBf16;
-      const BatchMaker narrow(stores_.graph.get(), stores_.kv.get(), recipe);
+      const BatchMaker narrow(stores_.graph.get(), stores_.rows.get(), recipe);
       auto wanted = Make(wide, 0, {7, 3, 7}, 11);
       auto found = Make(narrow, 0, {7, 3, 7}, 11);
       ASSERT_TRUE(wanted.ok() && found.ok()) << wanted.status() << found.status();
@@ -352,8 +350,8 @@ TEST_F(BatchMakerTest, RowsReadInPlaceGiveTheBitsOfThoseThatArePulled) {
       recipe.input_rows = InputRows::kSelfAndMean;
       recipe.precision = precision;
       recipe.pool = &pool;
-      CountedPulls pulls(stores_.kv.get());
-      InPlaceAndCounted in_place(stores_.kv.get());
+      CountedPulls pulls(stores_.rows.get());
+      InPlaceAndCounted in_place(stores_.rows.get());
       auto wanted = Make(BatchMaker(stores_.graph.get(), &pulls, recipe), 0, {7, 3, 7, 250}, 11);
       auto found = Make(BatchMaker(stores_.graph.get(), &in_place, recipe), 0, {7, 3, 7, 250}, 11);
       ASSERT_TRUE(wanted.ok() && found.ok()) << wanted.status() << found.status();
@@ -378,9 +376,9 @@ TEST_F(BatchMakerTest, TypesMayBeReadInPlaceAndPulledSideBySide) {
   recipe.inputs = {InputOf(schema, *schema.NodeTypeIndex("author"), "emb"),
                    InputOf(schema, paper, "year")};
   recipe.inputs[1].normalization = FeatureNormalization::kRow;
-  const BatchMaker plain(stores_.graph.get(), stores_.kv.get(), recipe);
+  const BatchMaker plain(stores_.graph.get(), stores_.rows.get(), recipe);
   recipe.input_rows = InputRows::kSelfAndMean;
-  InPlaceAndCounted in_place(stores_.kv.get());
+  InPlaceAndCounted in_place(stores_.rows.get());
   const BatchMaker maker(stores_.graph.get(), &in_place, recipe);
   auto wanted = Make(plain, paper, {4, 11, 30}, 5);
   auto found = Make(maker, paper, {4, 11, 30}, 5);
@@ -393,7 +391,7 @@ TEST_F(BatchMakerTest, ACancelledTokenEndsABatchWhoseRowsAreReadInPlace) {
   Open(RandomGraph({.nodes = 50}));
   BatchRecipe recipe = Recipe("feat", {3});
   recipe.input_rows = InputRows::kSelfAndMean;
-  const BatchMaker maker(stores_.graph.get(), stores_.kv.get(), recipe);
+  const BatchMaker maker(stores_.graph.get(), stores_.rows.get(), recipe);
   CancelToken token;
   token.Cancel();
   EXPECT_EQ(Make(maker, 0, {1}, 1, {.cancel = &token}).status().code(),
@@ -407,9 +405,9 @@ TEST_F(BatchMakerTest, RowsOfTheFirstLayerAreMadeForEveryRelation) {
   recipe.sampling = SamplingSpec::Uniform(schema, std::vector<int32_t>{3, 3});
   recipe.inputs = {InputOf(schema, *schema.NodeTypeIndex("author"), "emb"),
                    InputOf(schema, *schema.NodeTypeIndex("paper"), "year")};
-  const BatchMaker plain(stores_.graph.get(), stores_.kv.get(), recipe);
+  const BatchMaker plain(stores_.graph.get(), stores_.rows.get(), recipe);
   recipe.input_rows = InputRows::kSelfAndMean;
-  const BatchMaker maker(stores_.graph.get(), stores_.kv.get(), recipe);
+  const BatchMaker maker(stores_.graph.get(), stores_.rows.get(), recipe);
   const int paper = *schema.NodeTypeIndex("paper");
   auto wanted = Make(plain, paper, {4, 11, 30}, 5);
   auto found = Make(maker, paper, {4, 11, 30}, 5);
@@ -422,10 +420,10 @@ TEST_F(BatchMakerTest, RowsOfTheFirstLayerAreMadeForEveryRelation) {
 TEST_F(BatchMakerTest, BlocksOfLayersAreMadeOnlyWhereTheyAreAskedFor) {
   Open(RandomGraph({.nodes = 50}));
   BatchRecipe recipe = Recipe("feat", {3, 2});
-  const BatchMaker plain(stores_.graph.get(), stores_.kv.get(), recipe);
+  const BatchMaker plain(stores_.graph.get(), stores_.rows.get(), recipe);
   recipe.form = BlockForm::kSelfLoops;
   recipe.by_source = BySource::kAboveFirst;
-  const BatchMaker maker(stores_.graph.get(), stores_.kv.get(), recipe);
+  const BatchMaker maker(stores_.graph.get(), stores_.rows.get(), recipe);
   auto without = Make(plain, 0, {7, 3}, 11);
   auto with = Make(maker, 0, {7, 3}, 11);
   ASSERT_TRUE(without.ok() && with.ok());
@@ -445,30 +443,28 @@ TEST_F(BatchMakerTest, NoSeedsIsABatchOfNoRows) {
   BatchRecipe recipe = Recipe("feat", {2});
   recipe.input_rows = InputRows::kSelfAndMean;
   recipe.by_source = BySource::kAll;
-  const BatchMaker maker(stores_.graph.get(), stores_.kv.get(), recipe);
+  const BatchMaker maker(stores_.graph.get(), stores_.rows.get(), recipe);
   auto batch = Make(maker, 0, {}, 1);
   ASSERT_TRUE(batch.ok()) << batch.status();
   EXPECT_EQ(batch->rows, 0);
   EXPECT_EQ(batch->minibatch.sampled_edges, 0);
 }
 
-class CancelledPulls final : public KVStore {
+class CancelledPulls final : public RowStore {
  public:
-  explicit CancelledPulls(KVStore* store) : store_(store) {}
-  const GraphInfo& info() const override { return store_->info(); }
+  explicit CancelledPulls(RowStore* store) : store_(store) {}
   Status Pull(std::span<const RowRequest>, CallContext&) override { return Cancelled("by test"); }
-  StatusOr<TaskSet> ReadTaskSet(const TaskSetRef& set, IdRange rows,
-                                CallContext& context) override {
-    return store_->ReadTaskSet(set, rows, context);
+  StatusOr<PushMark> Push(const RowPush& push, CallContext& context) override {
+    return store_->Push(push, context);
   }
 
  private:
-  KVStore* store_;
+  RowStore* store_;
 };
 
 TEST_F(BatchMakerTest, CallsGoByTheTokenGiven) {
   Open(RandomGraph({.nodes = 10}));
-  const BatchMaker maker(stores_.graph.get(), stores_.kv.get(), Recipe("feat", {2}));
+  const BatchMaker maker(stores_.graph.get(), stores_.rows.get(), Recipe("feat", {2}));
   CancelToken token;
   token.Cancel();
   EXPECT_EQ(Make(maker, 0, {1}, 1, {.cancel = &token}).status().code(),
@@ -477,11 +473,11 @@ TEST_F(BatchMakerTest, CallsGoByTheTokenGiven) {
 
 TEST_F(BatchMakerTest, ErrorsSayWhatWasBeingDone) {
   Open(RandomGraph({.nodes = 10}));
-  const BatchMaker maker(stores_.graph.get(), stores_.kv.get(), Recipe("feat", {2}));
+  const BatchMaker maker(stores_.graph.get(), stores_.rows.get(), Recipe("feat", {2}));
   const std::vector<int64_t> outside = {10};
   EXPECT_THAT(Message(Make(maker, 0, outside, 1).status()), testing::StartsWith("sampling"));
   const std::vector<int64_t> inside = {1};
-  CancelledPulls cancelled(stores_.kv.get());
+  CancelledPulls cancelled(stores_.rows.get());
   const BatchMaker broken(stores_.graph.get(), &cancelled, Recipe("feat", {2}));
   const Status status = Make(broken, 0, inside, 1).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kCancelled);

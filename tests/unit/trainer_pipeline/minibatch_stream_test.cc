@@ -23,7 +23,7 @@ class MinibatchStreamTest : public OpenedGraphTest {
  protected:
   void SetUp() override {
     Open(RandomGraph({.seed = 5, .parts = 3, .nodes = 120, .num_classes = 4}));
-    auto task = ReadNodeTask(*stores_.kv, "");
+    auto task = ReadNodeTask(stores_, "");
     ASSERT_TRUE(task.ok()) << task.status();
     train_ = task->train;
     source_.emplace(0, train_.seeds, train_.labels);
@@ -40,7 +40,7 @@ class MinibatchStreamTest : public OpenedGraphTest {
   }
   // All minibatches of a stream.
   std::vector<PreparedBatch> Drain(GraphStore* graph, StreamOptions options) {
-    const BatchMaker maker(graph, stores_.kv.get(), Recipe());
+    const BatchMaker maker(graph, stores_.rows.get(), Recipe());
     MinibatchStream stream(&maker, &*source_, Shards(options.world_size), options);
     std::vector<PreparedBatch> batches;
     for (;;) {
@@ -176,7 +176,7 @@ TEST_F(MinibatchStreamTest, WhatATaskDrawsIsKeyedByPurposeEpochStepAndRank) {
     for (int rank : {0, 1}) {
       for (int64_t first_epoch : {0, 1}) {
         const RecordingSource recording(&*source_);
-        const BatchMaker maker(stores_.graph.get(), stores_.kv.get(), Recipe());
+        const BatchMaker maker(stores_.graph.get(), stores_.rows.get(), Recipe());
         MinibatchStream stream(&maker, &recording, Shards(2),
                                {.purpose = purpose,
                                 .rank = rank,
@@ -280,7 +280,7 @@ class HangingStore final : public GraphStore {
 
 TEST_F(MinibatchStreamTest, CancellingCallsOfAHangingStoreEndsTheStream) {
   HangingStore hanging(stores_.graph.get());
-  const BatchMaker maker(&hanging, stores_.kv.get(), Recipe());
+  const BatchMaker maker(&hanging, stores_.rows.get(), Recipe());
   CancelToken token;
   MinibatchStream stream(&maker, &*source_, Shards(1),
                          {.batch_size = 10, .threads = 3, .prefetch = 4, .cancel = &token});

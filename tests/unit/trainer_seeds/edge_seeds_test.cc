@@ -79,10 +79,10 @@ class EdgeSeedsTest : public testing::Test {
     stores_ = {};
     folder_.reset();
   }
-  [[nodiscard]] const Schema& schema() const { return stores_.kv->info().schema; }
+  [[nodiscard]] const Schema& schema() const { return stores_.graph->info().schema; }
   [[nodiscard]] const Task& task() const { return schema().tasks.front(); }
   [[nodiscard]] EdgeRows Read(const char* set, RankOfWorld who = {}) {
-    auto rows = ReadEdgeRows(*stores_.kv, task(), set, who);
+    auto rows = ReadEdgeRows(stores_, task(), set, who);
     EXPECT_TRUE(rows.ok()) << rows.status();
     return rows.ok() ? *rows : EdgeRows{};
   }
@@ -114,7 +114,7 @@ class EdgeSeedsTest : public testing::Test {
   }
 
   static inline std::unique_ptr<TestFolder> folder_;
-  static inline LocalStores stores_;
+  static inline Stores stores_;
 };
 
 TEST_F(EdgeSeedsTest, RanksShareTheEdgesByTheOwnerOfTheDestination) {
@@ -131,7 +131,7 @@ TEST_F(EdgeSeedsTest, RanksShareTheEdgesByTheOwnerOfTheDestination) {
     }
     EXPECT_EQ(together, all) << world_size;
   }
-  const auto items = stores_.kv->info().book.NodeBoundaries(*schema().NodeTypeIndex("item"));
+  const auto items = stores_.graph->info().book.NodeBoundaries(*schema().NodeTypeIndex("item"));
   for (const int rank : {0, 1}) {
     for (const int64_t item : Read("train", {rank, 2}).destinations) {
       EXPECT_EQ(FindRange(items, item), rank) << "both parts have as many edges";
@@ -212,7 +212,7 @@ TEST_F(EdgeSeedsTest, UniformNegativesPassChiSquare) {
 }
 
 TEST_F(EdgeSeedsTest, NegativesByDegreePassChiSquare) {
-  auto drawers = DrawersByDegree(*stores_.kv, task());
+  auto drawers = DrawersByDegree(stores_, task());
   ASSERT_TRUE(drawers.ok()) << drawers.status();
   const int items = *schema().NodeTypeIndex("item");
   std::vector<double> expected(kItems);
@@ -313,7 +313,7 @@ TEST_F(EdgeSeedsTest, ABlockNeverHasASeedEdgeOrItsWayBack) {
 }
 
 TEST_F(EdgeSeedsTest, KnownEdgesAreOfAllSets) {
-  auto known = KnownEdges::Read(*stores_.kv, task(), CorruptedEnds::kBoth);
+  auto known = KnownEdges::Read(stores_, task(), CorruptedEnds::kBoth);
   ASSERT_TRUE(known.ok()) << known.status();
   const int likes = *schema().RelationIndex("user:likes:item");
   std::set<int64_t> tails;
@@ -354,9 +354,9 @@ class EdgeLabelsTest : public testing::Test {
     ASSERT_TRUE(stores.ok()) << stores.status();
     stores_ = std::move(*stores);
   }
-  [[nodiscard]] const Task& task() const { return stores_.kv->info().schema.tasks.front(); }
+  [[nodiscard]] const Task& task() const { return stores_.graph->info().schema.tasks.front(); }
   [[nodiscard]] StatusOr<EdgeRows> Read(const char* set) {
-    return ReadEdgeRows(*stores_.kv, task(), set, {});
+    return ReadEdgeRows(stores_, task(), set, {});
   }
   void ExpectRefused(const char* set, const std::string& why) {
     const Status status = Read(set).status();
@@ -365,7 +365,7 @@ class EdgeLabelsTest : public testing::Test {
   }
 
   std::unique_ptr<TestFolder> folder_;
-  LocalStores stores_;
+  Stores stores_;
 };
 
 TEST_F(EdgeLabelsTest, AreWrongWithTheirPlace) {
@@ -386,7 +386,7 @@ TEST_F(EdgeLabelsTest, AreWrongWithTheirPlace) {
 
 TEST_F(EdgeLabelsTest, AGivenNegativeIsNoEdge) {
   Write({}, {0}, {1, 0});  // of user:likes:item: 0 -> 4 and not 1 -> 5
-  const Schema& schema = stores_.kv->info().schema;
+  const Schema& schema = stores_.graph->info().schema;
   const int64_t likes = *schema.RelationIndex("user:likes:item");
   const int64_t user = GlobalNodeIds(Shop(), "user")[1], item = GlobalNodeIds(Shop(), "item")[5];
   const EdgeRows rows = *Read("test");
@@ -396,7 +396,7 @@ TEST_F(EdgeLabelsTest, AGivenNegativeIsNoEdge) {
   EXPECT_EQ(rows.sources[negative], user);
   EXPECT_EQ(rows.destinations[negative], item);
 
-  const auto known = *KnownEdges::Read(*stores_.kv, task(), CorruptedEnds::kTails);
+  const auto known = *KnownEdges::Read(stores_, task(), CorruptedEnds::kTails);
   for (const auto& entry : known.TailsOf(likes, user)) EXPECT_NE(entry.other, item);
   EXPECT_EQ(known.TailsOf(likes, GlobalNodeIds(Shop(), "user")[0]).size(), 2U) << "0 -> 4 is";
 
@@ -416,7 +416,7 @@ TEST_F(EdgeLabelsTest, AGivenNegativeIsNoEdge) {
 TEST_F(EdgeLabelsTest, KindsOfRowsAreCounted) {
   Write({1, 1, 1, 1}, {0}, {1, 0});
   const auto count = [&](const char* set, int64_t enough) {
-    const RowKinds kinds = *CountRowKinds(*stores_.kv, task(), set, enough);
+    const RowKinds kinds = *CountRowKinds(stores_, task(), set, enough);
     return std::pair(kinds.edges, kinds.given_negatives);
   };
   EXPECT_EQ(count("train", 5), std::pair(int64_t{10}, int64_t{0}));

@@ -31,13 +31,13 @@ class LabeledSeedsTest : public OpenedGraphTest {
     spec.tasks[0].sets[set].arrays[1] = MakeTensor("labels", labels);
     Open(spec);
   }
-  Status Error(const std::string& task = "") { return ReadNodeTask(*stores_.kv, task).status(); }
+  Status Error(const std::string& task = "") { return ReadNodeTask(stores_, task).status(); }
 };
 
 TEST_F(LabeledSeedsTest, SortsSeedsAndKeepsTheirLabels) {
   const TestGraphSpec spec = RandomGraph({.nodes = 40, .num_classes = 5});
   Open(spec);
-  auto task = ReadNodeTask(*stores_.kv, "");
+  auto task = ReadNodeTask(stores_, "");
   ASSERT_TRUE(task.ok()) << task.status();
   EXPECT_EQ(task->rule.classes, 5);
   EXPECT_EQ(task->train.seeds.size(), 20U);
@@ -54,34 +54,31 @@ TEST_F(LabeledSeedsTest, SortsSeedsAndKeepsTheirLabels) {
 }
 
 // Counts rows that are read.
-class CountedReads final : public KVStore {
+class CountedReads final : public TaskSets {
  public:
-  explicit CountedReads(KVStore* store) : store_(store) {}
-  const GraphInfo& info() const override { return store_->info(); }
-  Status Pull(std::span<const RowRequest> requests, CallContext& context) override {
-    return store_->Pull(requests, context);
-  }
-  StatusOr<TaskSet> ReadTaskSet(const TaskSetRef& set, IdRange rows,
-                                CallContext& context) override {
+  explicit CountedReads(std::shared_ptr<TaskSets> sets) : sets_(std::move(sets)) {}
+  StatusOr<TaskSet> Read(const TaskSetRef& set, IdRange rows, CallContext& context) override {
     rows_read += rows.size();
-    return store_->ReadTaskSet(set, rows, context);
+    return sets_->Read(set, rows, context);
   }
   int64_t rows_read = 0;
 
  private:
-  KVStore* store_;
+  const std::shared_ptr<TaskSets> sets_;
 };
 
 TEST_F(LabeledSeedsTest, RanksReadTheirPartsRowsAndTogetherHaveTheWholeInOrder) {
   constexpr int kWorld = 4;
   Open(RandomGraph({.seed = 4, .parts = 4, .nodes = 400, .num_classes = 5}));
-  const auto whole = ReadNodeTask(*stores_.kv, "");
+  const auto whole = ReadNodeTask(stores_, "");
   ASSERT_TRUE(whole.ok()) << whole.status();
   const SeedShards shards =
       SplitSeeds(whole->train.seeds, stores_.graph->info().book.NodeBoundaries(0), kWorld);
   for (int rank = 0; rank < kWorld; ++rank) {
-    CountedReads counted(stores_.kv.get());
-    const auto mine = ReadNodeTask(counted, "", {}, {rank, kWorld});
+    const auto counted = std::make_shared<CountedReads>(stores_.tasks);
+    Stores stores = stores_;
+    stores.tasks = counted;
+    const auto mine = ReadNodeTask(stores, "", {}, {rank, kWorld});
     ASSERT_TRUE(mine.ok()) << mine.status();
     EXPECT_EQ(mine->rule.classes, 5);
     const IdRange shard = shards.of_rank[rank];
@@ -95,7 +92,7 @@ TEST_F(LabeledSeedsTest, RanksReadTheirPartsRowsAndTogetherHaveTheWholeInOrder) 
         ClassesOf(whole->train)
             .subspan(static_cast<size_t>(shard.begin), static_cast<size_t>(shard.size()))));
     EXPECT_EQ(mine->train.part_rows, whole->train.part_rows);
-    EXPECT_LT(counted.rows_read, 3 * 400 / 4) << "two or three of four parts at most";
+    EXPECT_LT(counted->rows_read, 3 * 400 / 4) << "two or three of four parts at most";
   }
 }
 
@@ -104,7 +101,7 @@ TEST_F(LabeledSeedsTest, ARankFindsTheClassesOfAllRanks) {
   spec.tasks[0].metadata = Json::object();
   OpenWithLabels<int32_t>(spec, 2, {0, 6});
   for (const int rank : {0, 1}) {
-    auto task = ReadNodeTask(*stores_.kv, "", {}, {rank, 2});
+    auto task = ReadNodeTask(stores_, "", {}, {rank, 2});
     ASSERT_TRUE(task.ok()) << task.status();
     EXPECT_EQ(task->rule.classes, 7);
   }
@@ -114,7 +111,7 @@ TEST_F(LabeledSeedsTest, ClassesAreCountedWhereTheTaskDoesNotSay) {
   TestGraphSpec spec = RandomGraph({.nodes = 8});
   spec.tasks[0].metadata = Json::object();
   OpenWithLabels<int32_t>(spec, 2, {0, 6});
-  auto task = ReadNodeTask(*stores_.kv, "");
+  auto task = ReadNodeTask(stores_, "");
   ASSERT_TRUE(task.ok()) << task.status();
   EXPECT_EQ(task->rule.classes, 7);
 }
@@ -139,7 +136,7 @@ TEST_F(LabeledSeedsTest, MinusOneIsUnlabelledAndNoClass) {
   TestGraphSpec spec = RandomGraph({.nodes = 8});
   spec.tasks[0].metadata = Json::object();
   OpenWithLabels<int16_t>(spec, 1, {-1, 3});
-  const auto task = ReadNodeTask(*stores_.kv, "");
+  const auto task = ReadNodeTask(stores_, "");
   ASSERT_TRUE(task.ok()) << task.status();
   EXPECT_EQ(task->rule.classes, 4);
   EXPECT_THAT(ClassesOf(task->valid), testing::UnorderedElementsAre(kUnlabelled, 3));
@@ -147,7 +144,7 @@ TEST_F(LabeledSeedsTest, MinusOneIsUnlabelledAndNoClass) {
 
 TEST_F(LabeledSeedsTest, WholeFloatsAreClassesAndNanIsUnlabelled) {
   OpenWithLabels<float>(RandomGraph({.nodes = 8, .num_classes = 3}), 1, {std::nanf(""), 2});
-  const auto task = ReadNodeTask(*stores_.kv, "");
+  const auto task = ReadNodeTask(stores_, "");
   ASSERT_TRUE(task.ok()) << task.status();
   EXPECT_THAT(ClassesOf(task->valid), testing::UnorderedElementsAre(kUnlabelled, 2));
 }
@@ -213,7 +210,7 @@ class LabelKindsTest : public LabeledSeedsTest {
     Open(spec_);
   }
   StatusOr<NodeTaskRows> Read(std::optional<NodeTaskKind> asked = {}) {
-    return ReadNodeTask(*stores_.kv, "", asked);
+    return ReadNodeTask(stores_, "", asked);
   }
   NodeTaskKind Kind() { return Read().value().rule.kind; }
   // Labels by input node: row i is of the node that the i-th seed of the spec names.
@@ -340,12 +337,12 @@ TEST_F(LabelKindsTest, SetsMustHaveLabelsOfAsManyColumns) {
 TEST_F(LabelKindsTest, LabelsAreCountedOverAllRanks) {
   OpenLabelled<int64_t>({2, 0, 2, -1}, 0);
   for (const int rank : {0, 1}) {
-    const auto task = ReadNodeTask(*stores_.kv, "", {}, {rank, 2});
-    EXPECT_THAT(*CountLabels(*stores_.kv, *task, "train"), ElementsAre(1, 0, 2));
-    EXPECT_THAT(*CountLabels(*stores_.kv, *task, "valid"), ElementsAre(0, 0, 0));
+    const auto task = ReadNodeTask(stores_, "", {}, {rank, 2});
+    EXPECT_THAT(*CountLabels(stores_, *task, "train"), ElementsAre(1, 0, 2));
+    EXPECT_THAT(*CountLabels(stores_, *task, "valid"), ElementsAre(0, 0, 0));
   }
   OpenLabelled<int64_t>({1, 0, -1, 0, 1, -1, 0, 1}, 2);
-  EXPECT_THAT(*CountLabels(*stores_.kv, *Read(), "train"), ElementsAre(1, 2, 2, 1));
+  EXPECT_THAT(*CountLabels(stores_, *Read(), "train"), ElementsAre(1, 2, 2, 1));
 }
 
 // ---- several node types ------------------------------------------------------------------------
@@ -380,9 +377,9 @@ class SeveralTypesTest : public LabeledSeedsTest {
 };
 
 TEST_F(SeveralTypesTest, RowsAreSortedByPartTypeAndSeedAndKeepTheirLabels) {
-  const auto task = ReadNodeTask(*stores_.kv, "");
+  const auto task = ReadNodeTask(stores_, "");
   ASSERT_TRUE(task.ok()) << task.status();
-  const Schema& schema = stores_.kv->info().schema;
+  const Schema& schema = stores_.graph->info().schema;
   const int author = *schema.NodeTypeIndex("author"), paper = *schema.NodeTypeIndex("paper");
   EXPECT_THAT(task->node_types, ElementsAre(author, paper));
   EXPECT_THAT(task->test.types, ElementsAre(paper));
@@ -399,7 +396,7 @@ TEST_F(SeveralTypesTest, RowsAreSortedByPartTypeAndSeedAndKeepTheirLabels) {
     const auto input = std::find(global.begin(), global.end(), train.seeds[i]) - global.begin();
     EXPECT_EQ(ClassesOf(train)[i], input % 3 + (type == author ? 3 : 0)) << name << input;
     authors += type == author;
-    const int part = stores_.kv->info().book.NodeOwner(type, train.seeds[i]);
+    const int part = stores_.graph->info().book.NodeOwner(type, train.seeds[i]);
     EXPECT_LT(before, std::tuple(part, type, train.seeds[i]));
     before = {part, type, train.seeds[i]};
     EXPECT_GE(static_cast<int64_t>(i), train.part_rows[part]);
@@ -410,7 +407,7 @@ TEST_F(SeveralTypesTest, RowsAreSortedByPartTypeAndSeedAndKeepTheirLabels) {
 }
 
 TEST_F(SeveralTypesTest, RanksTogetherHaveTheWholeInOrder) {
-  const auto whole = ReadNodeTask(*stores_.kv, "");
+  const auto whole = ReadNodeTask(stores_, "");
   LabeledSeeds joined;
   std::vector<int64_t> labels;
   for (int rank = 0; rank < 4; ++rank) {
@@ -419,7 +416,7 @@ TEST_F(SeveralTypesTest, RanksTogetherHaveTheWholeInOrder) {
     const auto owner = std::find_if(shards.of_rank.begin(), shards.of_rank.end(),
                                     [&](IdRange r) { return r.begin == std::ssize(joined.seeds); });
     const int of = static_cast<int>(owner - shards.of_rank.begin());
-    const auto mine = ReadNodeTask(*stores_.kv, "", {}, {of, 4});
+    const auto mine = ReadNodeTask(stores_, "", {}, {of, 4});
     ASSERT_TRUE(mine.ok()) << mine.status();
     EXPECT_EQ(mine->train.first_row, std::ssize(joined.seeds));
     joined.seeds.insert(joined.seeds.end(), mine->train.seeds.begin(), mine->train.seeds.end());

@@ -77,7 +77,7 @@ class HeldOutTest : public testing::Test {
   }
 
   static inline std::unique_ptr<TestFolder> folder_;
-  static inline LocalStores stores_;
+  static inline Stores stores_;
 };
 
 TEST_F(HeldOutTest, CountsEdgesAndWaysBackOfEveryRelation) {

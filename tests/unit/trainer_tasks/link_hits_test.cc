@@ -126,7 +126,7 @@ class LinkHitsTest : public testing::Test {
   [[nodiscard]] StatusOr<std::unique_ptr<TrainingTask>> Open(const LinkOptions& link,
                                                              RankOfWorld who = {}) {
     torch::manual_seed(3);
-    return OpenTask(*stores_.kv, {.link = link}, "", who);
+    return OpenTask(stores_, {.link = link}, "", who);
   }
   static LinkOptions Options() { return {.dim = kWidth, .hits_at = {2, 1, 9}}; }
 
@@ -182,7 +182,7 @@ class LinkHitsTest : public testing::Test {
   }
 
   std::unique_ptr<TestFolder> folder_;
-  LocalStores stores_;
+  Stores stores_;
 };
 
 TEST_F(LinkHitsTest, FiguresOfASetAreOgbsOfItsScores) {

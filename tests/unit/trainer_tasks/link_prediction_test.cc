@@ -68,7 +68,7 @@ class LinkPredictionTest : public testing::Test {
 
   static std::unique_ptr<TrainingTask> Open(const LinkOptions& link, RankOfWorld who = {}) {
     torch::manual_seed(3);
-    auto task = OpenTask(*stores_.kv, {.link = link}, "", who);
+    auto task = OpenTask(stores_, {.link = link}, "", who);
     EXPECT_TRUE(task.ok()) << task.status();
     return task.ok() ? std::move(*task) : nullptr;
   }
@@ -149,7 +149,7 @@ class LinkPredictionTest : public testing::Test {
   }
 
   static inline std::unique_ptr<TestFolder> folder_;
-  static inline LocalStores stores_;
+  static inline Stores stores_;
 };
 
 TEST_F(LinkPredictionTest, HasTheTasksSetsAndWhatTheScoreLearns) {
@@ -379,7 +379,7 @@ TEST_F(LinkPredictionTest, RanksOfARunTogetherFindWhatOneDoes) {
 }
 
 TEST_F(LinkPredictionTest, AnOptionOfNodeTasksIsRefused) {
-  EXPECT_THAT(Message(OpenTask(*stores_.kv, {.node = {.metrics = {"accuracy"}}}, "").status()),
+  EXPECT_THAT(Message(OpenTask(stores_, {.node = {.metrics = {"accuracy"}}}, "").status()),
               HasSubstr("--metric is for a node task: task 'links' is a link prediction task"));
 }
 
@@ -423,7 +423,7 @@ TEST(LinkPredictionTypedTest, AMinibatchOfSeveralTypesIsTheSumOfItsRuns) {
                   .sampling = NegativeSampling::kInBatch,
                   .negatives = 100,
                   .ends = CorruptedEnds::kBoth};
-  const auto task = *OpenTask(*stores.kv, options, "");
+  const auto task = *OpenTask(stores, options, "");
   torch::manual_seed(8);
   const std::vector<torch::Tensor> tables = {torch::randn({6, kDim}), torch::randn({4, kDim})};
   const auto loss = [&](const std::vector<int64_t>& rows) {
@@ -443,7 +443,7 @@ TEST(LinkPredictionTypedTest, AMinibatchOfSeveralTypesIsTheSumOfItsRuns) {
   std::vector<int64_t> near_rows, other_rows, all;
   for (int64_t row = 0; row < std::ssize(rows.relations); ++row) {
     const Relation& relation =
-        stores.kv->info().schema.relations[rows.relations[static_cast<size_t>(row)]];
+        stores.graph->info().schema.relations[rows.relations[static_cast<size_t>(row)]];
     (relation.name == "near" ? near_rows : other_rows).push_back(row);
     all.insert(all.begin(), row);
   }
@@ -465,11 +465,11 @@ TEST(LinkPredictionOpenTest, ATypeOfOneNodeHasNoNegatives) {
                            .arrays = {MakeTensor<int64_t>("seeds", {0, 0, 1, 0}, 2)}}}}};
   const auto stores =
       *OpenLocalStores(*WriteTestGraph(spec, folder.path() / "g"), VerifyLevel::kContents, 0);
-  EXPECT_THAT(Message(OpenTask(*stores.kv, {}, "").status()),
+  EXPECT_THAT(Message(OpenTask(stores, {}, "").status()),
               HasSubstr("node type 'hub' has 1 node, so there is no other one for a negative"));
   TaskOptions heads;
   heads.link.ends = CorruptedEnds::kHeads;
-  EXPECT_TRUE(OpenTask(*stores.kv, heads, "").ok());
+  EXPECT_TRUE(OpenTask(stores, heads, "").ok());
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ class NodeClassificationTest : public OpenedGraphTest {
 
 TEST_F(NodeClassificationTest, HasTheGraphsSetsAndClasses) {
   Open(RandomGraph({.nodes = 40, .num_classes = 5}));
-  auto task = OpenTask(*stores_.kv, {}, "");
+  auto task = OpenTask(stores_, {}, "");
   ASSERT_TRUE(task.ok()) << task.status();
   EXPECT_EQ((*task)->output_dim(), 5);
   EXPECT_EQ((*task)->source(BatchPurpose::kTrain)->rows(), 20);
@@ -48,7 +48,7 @@ TEST_F(NodeClassificationTest, AMissingSetIsNull) {
   TestGraphSpec spec = RandomGraph({.nodes = 40});
   spec.tasks[0].sets.pop_back();
   Open(spec);
-  auto task = OpenTask(*stores_.kv, {}, "");
+  auto task = OpenTask(stores_, {}, "");
   ASSERT_TRUE(task.ok()) << task.status();
   EXPECT_EQ((*task)->source(BatchPurpose::kTest), nullptr);
   EXPECT_EQ((*task)->Facts()["test_rows"], 0);
@@ -56,7 +56,7 @@ TEST_F(NodeClassificationTest, AMissingSetIsNull) {
 
 TEST_F(NodeClassificationTest, LossAndAccuracyAreOfTheListedSeeds) {
   Open(RandomGraph({.nodes = 40, .num_classes = 3}));
-  auto task = std::move(*OpenTask(*stores_.kv, {}, ""));
+  auto task = std::move(*OpenTask(stores_, {}, ""));
   const PreparedBatch batch = Batch();
   const std::vector<torch::Tensor> outputs = {torch::tensor({{5.F, 0.F, 0.F}, {0.F, 0.F, 4.F}})};
   const torch::Tensor rows = torch::stack({outputs[0][1], outputs[0][0], outputs[0][1]});
@@ -71,7 +71,7 @@ TEST_F(NodeClassificationTest, LossAndAccuracyAreOfTheListedSeeds) {
 
 TEST_F(NodeClassificationTest, PredictsClassesProbabilitiesAndLogits) {
   Open(RandomGraph({.nodes = 40, .num_classes = 3}));
-  auto task = std::move(*OpenTask(*stores_.kv, {}, ""));
+  auto task = std::move(*OpenTask(stores_, {}, ""));
   const PreparedBatch batch = Batch();
   const std::vector<torch::Tensor> outputs = {torch::tensor({{5.F, 0.F, 0.F}, {0.F, 0.F, 4.F}})};
   const torch::Tensor rows = torch::stack({outputs[0][1], outputs[0][0], outputs[0][1]});
@@ -88,7 +88,7 @@ TEST_F(NodeClassificationTest, ClassesAreCountedBySet) {
                                   MakeTensor<int64_t>("labels", {2, 0, 2, 2, 0})};
   spec.tasks[0].sets.pop_back();
   Open(spec);
-  auto task = std::move(*OpenTask(*stores_.kv, {}, ""));
+  auto task = std::move(*OpenTask(stores_, {}, ""));
   EXPECT_THAT(task->ClassCounts(BatchPurpose::kTrain), testing::ElementsAre(2, 0, 3));
   EXPECT_THAT(task->ClassCounts(BatchPurpose::kTest), testing::ElementsAre(0, 0, 0)) << "no set";
 }
@@ -101,7 +101,7 @@ TEST_F(NodeClassificationTest, ATaskOfNoKnownKindIsRefusedWithTheReason) {
     }
   }
   Open(spec);
-  const Status status = OpenTask(*stores_.kv, {}, "link_prediction").status();
+  const Status status = OpenTask(stores_, {}, "link_prediction").status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(Message(status), HasSubstr("task 'link_prediction' cannot be trained for"));
   EXPECT_THAT(Message(status), HasSubstr("edges ('paper:cites:paper')"));
@@ -110,7 +110,7 @@ TEST_F(NodeClassificationTest, ATaskOfNoKnownKindIsRefusedWithTheReason) {
 
 TEST_F(NodeClassificationTest, UnlabelledSeedsCountNeitherInTheLossNorInTheAccuracy) {
   Open(RandomGraph({.nodes = 40, .num_classes = 3}));
-  auto task = std::move(*OpenTask(*stores_.kv, {}, ""));
+  auto task = std::move(*OpenTask(stores_, {}, ""));
   const std::vector<torch::Tensor> outputs = {torch::tensor({{5.F, 0.F, 0.F}, {0.F, 0.F, 4.F}})};
   PreparedBatch batch = BatchOf({2, kUnlabelled, kUnlabelled});
   const torch::Tensor wanted = -outputs[0][1].log_softmax(0)[2];
@@ -129,7 +129,7 @@ TEST_F(NodeClassificationTest, FractionsAreRefusedNamingTheSeed) {
   TestGraphSpec spec = RandomGraph({.nodes = 8});
   spec.tasks[0].sets[1].arrays[1] = MakeTensor<float>("labels", {0.5F, 1});
   Open(spec);
-  EXPECT_THAT(Message(OpenTask(*stores_.kv, {}, "").status()),
+  EXPECT_THAT(Message(OpenTask(stores_, {}, "").status()),
               AllOf(HasSubstr("original id 6 is 0.5 (float32)"),
                     HasSubstr("values are for --task-kind regression")));
 }

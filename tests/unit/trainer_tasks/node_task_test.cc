@@ -34,7 +34,7 @@ class NodeTaskTest : public OpenedGraphTest {
     Open(spec);
   }
   StatusOr<std::unique_ptr<TrainingTask>> Try(const NodeTaskOptions& node) {
-    return OpenTask(*stores_.kv, TaskOptions{.node = node}, "");
+    return OpenTask(stores_, TaskOptions{.node = node}, "");
   }
   std::unique_ptr<TrainingTask> Task(const NodeTaskOptions& node = {}) {
     auto task = Try(node);
@@ -200,8 +200,8 @@ TEST_F(NodeTaskTest, ClassWeightsMultiplyTheLossAndAreWhatItIsDividedBy) {
 TEST_F(NodeTaskTest, BalancedWeightsCountTheRowsOfAllRanks) {
   OpenLabelled<int64_t>({2, 0, 2, 2}, 0, {{"num_classes", 4}});
   for (const int rank : {0, 1}) {
-    auto task = OpenTask(*stores_.kv, {.node = {.class_weights = *ParseClassWeights("balanced")}},
-                         "", {rank, 2});
+    auto task = OpenTask(stores_, {.node = {.class_weights = *ParseClassWeights("balanced")}}, "",
+                         {rank, 2});
     ASSERT_TRUE(task.ok()) << task.status();
     const auto weight = [&](int64_t label) {
       return (*task)->LossWeight(
@@ -245,7 +245,7 @@ TEST_F(NodeTaskTest, AMetricOfAnotherKindIsRefused) {
 TEST_F(NodeTaskTest, AnOptionOfLinkPredictionIsRefused) {
   OpenLabelled<int64_t>({1, 0, 2, 2});
   EXPECT_THAT(
-      Message(OpenTask(*stores_.kv, {.link = {.negatives = 7}}, "").status()),
+      Message(OpenTask(stores_, {.link = {.negatives = 7}}, "").status()),
       AllOf(HasSubstr("--negatives is for a link prediction task"), HasSubstr("is a node task")));
 }
 
@@ -265,7 +265,7 @@ TEST_F(NodeTaskTest, RowsOfSeveralNodeTypesAreReadFromTheOutputsOfEach) {
   const auto task = Task();
   EXPECT_EQ(task->source(BatchPurpose::kTrain)->rows(), 4);
   EXPECT_EQ(task->Facts()["train_rows"], 4);
-  const Schema& schema = stores_.kv->info().schema;
+  const Schema& schema = stores_.graph->info().schema;
   const int author = *schema.NodeTypeIndex("author"), paper = *schema.NodeTypeIndex("paper");
   PreparedBatch batch = BatchOf<int64_t>(DType::kInt64, 1, {1, 1, 0});
   batch.minibatch.seed_positions = {{0}, {1, 0}};

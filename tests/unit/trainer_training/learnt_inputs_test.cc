@@ -45,8 +45,7 @@ class LearntInputsTest : public testing::Test {
   }
 
   StatusOr<std::unique_ptr<LearntInputs>> Open(Communicator& ranks) {
-    return LearntInputs::Open(stores_.kv.get(), options_, {{.node_type = 0, .dim = 4}}, 11, &ranks,
-                              nullptr);
+    return LearntInputs::Open(stores_, options_, {{.node_type = 0, .dim = 4}}, 11, &ranks, nullptr);
   }
   std::unique_ptr<LearntInputs> OpenAlone() {
     auto inputs = Open(*alone_);

@@ -23,7 +23,7 @@ namespace halograph {
 namespace {
 
 // A store that remembers what a trainer asks for and pushes.
-class RememberingKVStore final : public KVStore {
+class RememberingRowStore final : public RowStore {
  public:
   struct Asked {
     std::vector<int64_t> ids;
@@ -34,9 +34,8 @@ class RememberingKVStore final : public KVStore {
     PushMark mark;  // the answer
   };
 
-  explicit RememberingKVStore(std::unique_ptr<KVStore> store) : store_(std::move(store)) {}
+  explicit RememberingRowStore(std::shared_ptr<RowStore> store) : store_(std::move(store)) {}
 
-  const GraphInfo& info() const override { return store_->info(); }
   Status Pull(std::span<const RowRequest> requests, CallContext& context) override {
     for (const RowRequest& request : requests) {
       if (request.tensor.name != EmbeddingOptions().name) continue;
@@ -45,16 +44,6 @@ class RememberingKVStore final : public KVStore {
           {{request.ids.begin(), request.ids.end()}, {request.after.begin(), request.after.end()}});
     }
     return store_->Pull(requests, context);
-  }
-  StatusOr<TaskSet> ReadTaskSet(const TaskSetRef& set, IdRange rows,
-                                CallContext& context) override {
-    return store_->ReadTaskSet(set, rows, context);
-  }
-  Status CreateTensor(const MutableTensorSpec& spec, CallContext& context) override {
-    return store_->CreateTensor(spec, context);
-  }
-  StatusOr<std::vector<MutableTensorState>> ListTensors(CallContext& context) override {
-    return store_->ListTensors(context);
   }
   StatusOr<PushMark> Push(const RowPush& push, CallContext& context) override {
     auto mark = store_->Push(push, context);
@@ -72,7 +61,7 @@ class RememberingKVStore final : public KVStore {
   const std::vector<Pushed>& pushed() const { return pushed_; }
 
  private:
-  const std::unique_ptr<KVStore> store_;
+  const std::shared_ptr<RowStore> store_;
   std::mutex mutex_;
   std::vector<Asked> asked_;
   std::vector<Pushed> pushed_;  // by the loop's thread
@@ -109,16 +98,15 @@ class StalenessTest : public testing::TestWithParam<int64_t> {
     session_.ranks = std::move(*Communicator::Join({}));
     session_.sampler.minibatches = options.sample_threads;
     session_.stores = std::move(*OpenRunStores(options));
-    auto kv = std::make_unique<RememberingKVStore>(std::move(session_.stores.kv));
-    kv_ = kv.get();
-    session_.stores.kv = std::move(kv);
-    session_.task = std::move(*OpenTask(*kv_, options.tasks, ""));
-    const Schema& schema = kv_->info().schema;
+    rows_ = std::make_shared<RememberingRowStore>(session_.stores.rows);
+    session_.stores.rows = rows_;
+    session_.task = std::move(*OpenTask(session_.stores, options.tasks, ""));
+    const Schema& schema = session_.stores.graph->info().schema;
     const std::vector<LearntType> learnt = *ChooseLearntTypes(options.embeddings, schema);
     BatchRecipe recipe;
     recipe.sampling = SamplingSpec::Uniform(schema, options.fanouts);
     for (auto* const maker : {&session_.train_maker, &session_.eval_maker}) {
-      *maker = std::make_unique<BatchMaker>(session_.stores.graph.get(), kv_, recipe);
+      *maker = std::make_unique<BatchMaker>(session_.stores.graph.get(), rows_.get(), recipe);
     }
     torch::manual_seed(1);
     session_.model =
@@ -127,14 +115,14 @@ class StalenessTest : public testing::TestWithParam<int64_t> {
                                             .input_dims = {learnt[0].dim},
                                             .layers = options.layers,
                                             .output_dim = session_.task->output_dim()});
-    session_.learnt = std::move(
-        *LearntInputs::Open(kv_, options.embeddings, learnt, 5, session_.ranks.get(), nullptr));
+    session_.learnt = std::move(*LearntInputs::Open(session_.stores, options.embeddings, learnt, 5,
+                                                    session_.ranks.get(), nullptr));
   }
 
   TestFolder folder_;
   std::unique_ptr<StopSignal> stop_;
   Session session_;
-  RememberingKVStore* kv_ = nullptr;
+  std::shared_ptr<RememberingRowStore> rows_;
 };
 
 TEST_P(StalenessTest, AStepReadsAfterThePushThatManyStepsAndOneBeforeIt) {
@@ -143,11 +131,11 @@ TEST_P(StalenessTest, AStepReadsAfterThePushThatManyStepsAndOneBeforeIt) {
   const auto result = loop.Run();
   ASSERT_TRUE(result.ok()) << result.status();
   const auto behind = static_cast<size_t>(GetParam()) + 1;
-  ASSERT_EQ(kv_->pushed().size(), 10U) << "2 epochs of 5 steps";
-  for (size_t step = 0; step < kv_->pushed().size(); ++step) {
-    const auto asked = kv_->AskedOfStep(step);
+  ASSERT_EQ(rows_->pushed().size(), 10U) << "2 epochs of 5 steps";
+  for (size_t step = 0; step < rows_->pushed().size(); ++step) {
+    const auto asked = rows_->AskedOfStep(step);
     ASSERT_TRUE(asked.has_value()) << "step " << step << " pushed rows that it had not pulled";
-    const PushMark wanted = step < behind ? PushMark() : kv_->pushed()[step - behind].mark;
+    const PushMark wanted = step < behind ? PushMark() : rows_->pushed()[step - behind].mark;
     EXPECT_THAT(*asked, testing::ElementsAreArray(wanted)) << "step " << step;
   }
 }

@@ -70,15 +70,15 @@ class TrainingLoopTest : public testing::Test {
     session->ranks = std::move(ranks);
     session->sampler.minibatches = options.sample_threads;
     session->stores = std::move(*OpenRunStores(options));
-    session->task = std::move(*OpenTask(*session->stores.kv, options.tasks, ""));
+    session->task = std::move(*OpenTask(session->stores, options.tasks, ""));
     const Schema& schema = session->stores.graph->info().schema;
     BatchRecipe recipe;
     recipe.sampling = SamplingSpec::Uniform(schema, options.fanouts);
     recipe.inputs = *ChooseInputs(**FindModelKind("sage"), schema, {}, options.normalization);
-    session->train_maker =
-        std::make_unique<BatchMaker>(session->stores.graph.get(), session->stores.kv.get(), recipe);
-    session->eval_maker =
-        std::make_unique<BatchMaker>(session->stores.graph.get(), session->stores.kv.get(), recipe);
+    session->train_maker = std::make_unique<BatchMaker>(session->stores.graph.get(),
+                                                        session->stores.rows.get(), recipe);
+    session->eval_maker = std::make_unique<BatchMaker>(session->stores.graph.get(),
+                                                       session->stores.rows.get(), recipe);
     const ModelShape shape{.schema = &schema,
                            .input_dims = {recipe.inputs[0].spec.dim},
                            .layers = options.layers,

@@ -47,10 +47,10 @@ Status CheckAlone(std::span<const MutableTensorState> states, std::span<const Te
   return OkStatus();
 }
 
-StatusOr<std::unique_ptr<RunSnapshots>> RunSnapshots::Open(KVStore* kv,
+StatusOr<std::unique_ptr<RunSnapshots>> RunSnapshots::Open(TensorAdmin* admin,
                                                            std::vector<TensorRef> tensors,
                                                            const std::filesystem::path& dir) {
-  std::unique_ptr<RunSnapshots> snapshots(new RunSnapshots(kv, std::move(tensors), dir));
+  std::unique_ptr<RunSnapshots> snapshots(new RunSnapshots(admin, std::move(tensors), dir));
   CallContext context;
   HG_RETURN_IF_ERROR(snapshots->CheckStillAlone(context));
   HG_RETURN_IF_ERROR(snapshots->ReadOrMakePrefix());
@@ -80,7 +80,7 @@ Status RunSnapshots::ReadOrMakePrefix() {
 }
 
 Status RunSnapshots::CheckStillAlone(CallContext& context) const {
-  HG_ASSIGN_OR_RETURN(const auto states, kv_.ListTensors(context));
+  HG_ASSIGN_OR_RETURN(const auto states, admin_.List(context));
   return CheckAlone(states, tensors_);
 }
 
@@ -91,12 +91,12 @@ std::string RunSnapshots::NewName(int64_t steps_done) const {
 
 Status RunSnapshots::Take(const std::string& name, std::optional<int64_t> step,
                           CallContext& context) const {
-  return Annotate(kv_.SnapshotTensors(name, step, context), "a snapshot of learnt inputs");
+  return Annotate(admin_.Snapshot(name, step, context), "a snapshot of learnt inputs");
 }
 
 Status RunSnapshots::GoBackTo(const std::string& name, CallContext& context) const {
   HG_RETURN_IF_ERROR(CheckStillAlone(context));
-  return kv_.RestoreSnapshot(name, context);
+  return admin_.RestoreSnapshot(name, context);
 }
 
 void RunSnapshots::Spare(std::string name) {
@@ -113,7 +113,7 @@ void RunSnapshots::DeleteUnused() const {
 
 Status RunSnapshots::TryDeleteUnused() const {
   CallContext context;
-  HG_ASSIGN_OR_RETURN(const auto kept, kv_.ListSnapshots(context));
+  HG_ASSIGN_OR_RETURN(const auto kept, admin_.ListSnapshots(context));
   HG_ASSIGN_OR_RETURN(std::set<std::string> used, NamedIn(dir_));
   {
     const MutexLock lock(mutex_);
@@ -128,7 +128,7 @@ Status RunSnapshots::TryDeleteUnused() const {
     }
   }
   for (const std::string& name : unused) {
-    const Status deleted = kv_.DeleteSnapshot(name, context);
+    const Status deleted = admin_.DeleteSnapshot(name, context);
     if (!absl::IsNotFound(deleted)) HG_RETURN_IF_ERROR(deleted);
   }
   return OkStatus();

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "client/call_context.h"
-#include "client/kv_store.h"
+#include "client/tensor_admin.h"
 #include "common/base/mutex.h"
 #include "common/base/status.h"
 #include "common/graph/tensor_ref.h"
@@ -32,23 +32,23 @@ namespace halograph {
 class RunSnapshots {
  public:
   // `dir`: the folder of the checkpoints, which is there and this process's alone; a file in it
-  // keeps what its snapshots are named by. `tensors`: the run's own. `kv` outlives it.
+  // keeps what its snapshots are named by. `tensors`: the run's own. `admin` outlives it.
   //   FailedPrecondition  as CheckAlone
-  //   else                as KVStore::ListTensors, ReadManifest and WriteManifest
+  //   else                as TensorAdmin::List, ReadManifest and WriteManifest
   [[nodiscard]] static StatusOr<std::unique_ptr<RunSnapshots>> Open(
-      KVStore* kv, std::vector<TensorRef> tensors, const std::filesystem::path& dir);
+      TensorAdmin* admin, std::vector<TensorRef> tensors, const std::filesystem::path& dir);
 
   // For a snapshot of the tensors after so many steps; another one each time.
   [[nodiscard]] std::string NewName(int64_t steps_done) const;
   // Keeps the tensors durably: as they are after the pushes of `step`, for which the store waits;
   // null: as they are now, which requires that no push is under way, in any process of the run.
-  // Errors as KVStore::SnapshotTensors.
+  // Errors as TensorAdmin::Snapshot.
   [[nodiscard]] Status Take(const std::string& name, std::optional<int64_t> step,
                             CallContext& context) const;
 
   // Sets the tensors back. Requires that nobody else uses them.
   //   FailedPrecondition  as Open
-  //   else                as KVStore::RestoreSnapshot
+  //   else                as TensorAdmin::RestoreSnapshot
   [[nodiscard]] Status GoBackTo(const std::string& name, CallContext& context) const;
 
   // DeleteUnused spares this one, and the one before it no longer; "": none. Thread-safe.
@@ -59,13 +59,13 @@ class RunSnapshots {
   void DeleteUnused() const;
 
  private:
-  RunSnapshots(KVStore* kv, std::vector<TensorRef> tensors, std::filesystem::path dir)
-      : kv_(*kv), tensors_(std::move(tensors)), dir_(std::move(dir)) {}
+  RunSnapshots(TensorAdmin* admin, std::vector<TensorRef> tensors, std::filesystem::path dir)
+      : admin_(*admin), tensors_(std::move(tensors)), dir_(std::move(dir)) {}
   [[nodiscard]] Status ReadOrMakePrefix();
   [[nodiscard]] Status CheckStillAlone(CallContext& context) const;
   [[nodiscard]] Status TryDeleteUnused() const;
 
-  KVStore& kv_;
+  TensorAdmin& admin_;
   const std::vector<TensorRef> tensors_;
   const std::filesystem::path dir_;
   std::string prefix_;  // of the names

@@ -45,7 +45,7 @@ void ExpectInputRows(ConformanceGraphUnderTest& graph, const std::string& type,
     if (tensor.spec.name != feature) continue;
     const size_t row_bytes = tensor.spec.row_bytes();
     std::vector<std::byte> found(ids.size() * row_bytes, std::byte{0x5a});
-    const Status status = PullOne(*graph.stores.kv, {false, type, feature}, ids, found, nullptr);
+    const Status status = PullOne(*graph.stores.rows, {false, type, feature}, ids, found, nullptr);
     ASSERT_TRUE(status.ok()) << ToString(status);
     for (size_t i = 0; i < ids.size(); ++i) {
       const auto input = static_cast<size_t>(input_of_global[static_cast<size_t>(ids[i])]);
@@ -77,7 +77,7 @@ void PullReadsEveryTensorOfEveryType(const StoreKind& kind) {
   ASSERT_TRUE(graph.ok());
   const auto reference = OpenLocalStores(graph.path, VerifyLevel::kHeaders, 0);
   ASSERT_TRUE(reference.ok()) << ToString(reference.status());
-  const Schema& schema = reference->kv->info().schema;
+  const Schema& schema = reference->graph->info().schema;
   std::vector<TensorRef> tensors;
   for (const NodeType& type : schema.node_types) {
     tensors.push_back({false, type.name, kOriginalIdTensor});
@@ -96,8 +96,8 @@ void PullReadsEveryTensorOfEveryType(const StoreKind& kind) {
     const std::vector<int64_t> ids = RandomIds(resolved->rows, 700, 5);
     std::vector<std::byte> expected(ids.size() * resolved->spec.row_bytes());
     std::vector<std::byte> found(expected.size());
-    ASSERT_TRUE(PullOne(*reference->kv, tensor, ids, expected, nullptr).ok());
-    const Status status = PullOne(*graph.stores.kv, tensor, ids, found, nullptr);
+    ASSERT_TRUE(PullOne(*reference->rows, tensor, ids, expected, nullptr).ok());
+    const Status status = PullOne(*graph.stores.rows, tensor, ids, found, nullptr);
     ASSERT_TRUE(status.ok()) << ToString(status);
     EXPECT_TRUE(found == expected) << tensor.ToString();
   }
@@ -109,37 +109,37 @@ void PullReadsEveryTensorOfEveryType(const StoreKind& kind) {
 void RowsInPlaceAreThoseThatPullCopies(const StoreKind& kind) {
   ConformanceGraphUnderTest graph(TypedConformanceGraph(), kind);
   ASSERT_TRUE(graph.ok());
-  KVStore& kv = *graph.stores.kv;
+  const Stores& stores = graph.stores;
   for (const TensorRef& tensor : {TensorRef{false, "paper", "feat"},
                                   {false, "paper", "year"},
                                   {false, "author", "emb"},
                                   {false, "paper", kOriginalIdTensor}}) {
     SCOPED_TRACE(tensor.ToString());
-    const auto in_place = kv.InPlace(tensor);
+    const auto in_place = stores.rows->InPlace(tensor);
     ASSERT_EQ(in_place.has_value(), kind.in_place);
     if (!kind.in_place) continue;
-    const auto resolved = ResolveTensor(kv.info().schema, tensor);
+    const auto resolved = ResolveTensor(stores.graph->info().schema, tensor);
     ASSERT_TRUE(resolved.ok());
     const std::vector<int64_t> ids = RandomIds(resolved->rows, 700, 8);
     const size_t row_bytes = resolved->spec.row_bytes();
     ASSERT_EQ(in_place->row_bytes, row_bytes);
     std::vector<std::byte> pulled(ids.size() * row_bytes);
-    ASSERT_TRUE(PullOne(kv, tensor, ids, pulled).ok());
+    ASSERT_TRUE(PullOne(*stores.rows, tensor, ids, pulled).ok());
     std::vector<const std::byte*> rows(ids.size());
     in_place->Find(ids, rows);
     for (size_t i = 0; i < ids.size(); ++i) {
       ASSERT_EQ(std::memcmp(rows[i], &pulled[i * row_bytes], row_bytes), 0) << ids[i];
     }
   }
-  EXPECT_FALSE(kv.InPlace({false, "paper", "none"}).has_value());
-  EXPECT_FALSE(kv.InPlace({true, "paper", "feat"}).has_value());
+  EXPECT_FALSE(stores.rows->InPlace({false, "paper", "none"}).has_value());
+  EXPECT_FALSE(stores.rows->InPlace({true, "paper", "feat"}).has_value());
 }
 
 void PullOfNothingIsOk(const StoreKind& kind) {
   ConformanceGraphUnderTest graph(ConformanceGraph(), kind);
   ASSERT_TRUE(graph.ok());
   CallStats stats;
-  EXPECT_TRUE(PullOne(*graph.stores.kv, {false, "node", "feat"}, {}, {}, &stats).ok());
+  EXPECT_TRUE(PullOne(*graph.stores.rows, {false, "node", "feat"}, {}, {}, &stats).ok());
   EXPECT_EQ(stats.local_bytes + stats.remote_bytes, 0);
 }
 
@@ -148,7 +148,7 @@ void PullCountsItsBytes(const StoreKind& kind) {
   ASSERT_TRUE(graph.ok());
   CallStats stats{.local_bytes = 1, .remote_bytes = 2};
   std::vector<std::byte> rows(3 * 20);
-  EXPECT_TRUE(PullOne(*graph.stores.kv, {false, "node", "feat"}, std::vector<int64_t>{0, 1, 2},
+  EXPECT_TRUE(PullOne(*graph.stores.rows, {false, "node", "feat"}, std::vector<int64_t>{0, 1, 2},
                       rows, &stats)
                   .ok());
   EXPECT_EQ(stats.local_bytes + stats.remote_bytes, 3 + 60);
@@ -159,7 +159,7 @@ void ExpectPullCode(const StoreKind& kind, const TensorRef& tensor, const std::v
   ConformanceGraphUnderTest graph(ConformanceGraph(), kind);
   ASSERT_TRUE(graph.ok());
   std::vector<std::byte> rows(bytes);
-  const Status status = PullOne(*graph.stores.kv, tensor, ids, rows, nullptr);
+  const Status status = PullOne(*graph.stores.rows, tensor, ids, rows, nullptr);
   EXPECT_EQ(status.code(), code) << ToString(status);
   EXPECT_THAT(Message(status), testing::HasSubstr(text));
 }
@@ -169,12 +169,12 @@ void ReadsTaskSetsAsTheFolderHasThem(const StoreKind& kind) {
   ASSERT_TRUE(graph.ok());
   const auto reference = OpenLocalStores(graph.path, VerifyLevel::kHeaders, 0);
   ASSERT_TRUE(reference.ok());
-  EXPECT_EQ(graph.stores.kv->info().task_rows, reference->kv->info().task_rows);
+  EXPECT_EQ(graph.stores.graph->info().task_rows, reference->graph->info().task_rows);
   int sets = 0;
-  for (const Task& task : reference->kv->info().schema.tasks) {
+  for (const Task& task : reference->graph->info().schema.tasks) {
     for (const TaskSetSpec& spec : task.sets) {
-      const auto expected = ReadWholeTaskSet(*reference->kv, {task.name, spec.set, spec.type});
-      const auto found = ReadWholeTaskSet(*graph.stores.kv, {task.name, spec.set, spec.type});
+      const auto expected = ReadWholeTaskSet(*reference, {task.name, spec.set, spec.type});
+      const auto found = ReadWholeTaskSet(graph.stores, {task.name, spec.set, spec.type});
       ASSERT_TRUE(expected.ok()) << ToString(expected.status());
       ASSERT_TRUE(found.ok()) << ToString(found.status());
       EXPECT_TRUE(found->spec == expected->spec);
@@ -193,7 +193,7 @@ void ReadsTaskSetsAsTheFolderHasThem(const StoreKind& kind) {
 void TaskSetSeedsAndLabelsBelongTogether(const StoreKind& kind) {
   ConformanceGraphUnderTest graph(ConformanceGraph(), kind);
   ASSERT_TRUE(graph.ok());
-  const auto set = ReadWholeTaskSet(*graph.stores.kv, {"node_classification", "train", "node"});
+  const auto set = ReadWholeTaskSet(graph.stores, {"node_classification", "train", "node"});
   ASSERT_TRUE(set.ok()) << ToString(set.status());
   const auto labels = set->Find("labels");
   ASSERT_TRUE(labels.ok());
@@ -213,11 +213,11 @@ void TaskSetSeedsAndLabelsBelongTogether(const StoreKind& kind) {
 void ExpectTaskSetNotFound(const StoreKind& kind) {
   ConformanceGraphUnderTest graph(ConformanceGraph(), kind);
   ASSERT_TRUE(graph.ok());
-  KVStore& kv = *graph.stores.kv;
+  const Stores& stores = graph.stores;
   for (const Status& status :
-       {ReadWholeTaskSet(kv, {"none", "train", "node"}).status(),
-        ReadWholeTaskSet(kv, {"node_classification", "none", "node"}).status(),
-        ReadWholeTaskSet(kv, {"node_classification", "train", "none"}).status()}) {
+       {ReadWholeTaskSet(stores, {"none", "train", "node"}).status(),
+        ReadWholeTaskSet(stores, {"node_classification", "none", "node"}).status(),
+        ReadWholeTaskSet(stores, {"node_classification", "train", "none"}).status()}) {
     EXPECT_EQ(status.code(), absl::StatusCode::kNotFound) << ToString(status);
     EXPECT_THAT(Message(status), testing::HasSubstr("none"));
     EXPECT_THAT(Message(status), testing::HasSubstr("node"));  // what exists
@@ -238,18 +238,20 @@ void FourThreadsPullAtOnce(const StoreKind& kind) {
 void ACancelledTokenEndsItsPullsAndNoOthers(const StoreKind& kind) {
   ConformanceGraphUnderTest graph(ConformanceGraph(), kind);
   ASSERT_TRUE(graph.ok());
-  KVStore& kv = *graph.stores.kv;
+  const Stores& stores = graph.stores;
   CancelToken token;
   token.Cancel();
   std::vector<std::byte> row(20);
   const std::vector<int64_t> ids = {0};
   const TensorRef feat{false, "node", "feat"};
   const TaskSetRef train{"node_classification", "train", "node"};
-  EXPECT_EQ(PullOne(kv, feat, ids, row, nullptr, &token).code(), absl::StatusCode::kCancelled);
-  EXPECT_EQ(PullOne(kv, feat, {}, {}, nullptr, &token).code(), absl::StatusCode::kCancelled);
-  EXPECT_EQ(ReadWholeTaskSet(kv, train, &token).status().code(), absl::StatusCode::kCancelled);
-  EXPECT_TRUE(PullOne(kv, feat, ids, row).ok());
-  EXPECT_TRUE(ReadWholeTaskSet(kv, train).ok());
+  EXPECT_EQ(PullOne(*stores.rows, feat, ids, row, nullptr, &token).code(),
+            absl::StatusCode::kCancelled);
+  EXPECT_EQ(PullOne(*stores.rows, feat, {}, {}, nullptr, &token).code(),
+            absl::StatusCode::kCancelled);
+  EXPECT_EQ(ReadWholeTaskSet(stores, train, &token).status().code(), absl::StatusCode::kCancelled);
+  EXPECT_TRUE(PullOne(*stores.rows, feat, ids, row).ok());
+  EXPECT_TRUE(ReadWholeTaskSet(stores, train).ok());
 }
 
 void APullPastItsDeadlineIsDeadlineExceeded(const StoreKind& kind) {
@@ -259,7 +261,7 @@ void APullPastItsDeadlineIsDeadlineExceeded(const StoreKind& kind) {
   const std::vector<int64_t> ids = {0};
   CallContext context{.deadline = std::chrono::steady_clock::now()};
   EXPECT_EQ(
-      graph.stores.kv->Pull({.tensor = {false, "node", "feat"}, .ids = ids, .out = row}, context)
+      graph.stores.rows->Pull({.tensor = {false, "node", "feat"}, .ids = ids, .out = row}, context)
           .code(),
       absl::StatusCode::kDeadlineExceeded);
 }
@@ -270,7 +272,7 @@ void OnePullOfSeveralTensorsIsOneExchange(const StoreKind& kind) {
   ASSERT_TRUE(graph.ok());
   const auto reference = OpenLocalStores(graph.path, VerifyLevel::kHeaders, 0);
   ASSERT_TRUE(reference.ok());
-  const Schema& schema = reference->kv->info().schema;
+  const Schema& schema = reference->graph->info().schema;
   std::vector<RowRequest> requests;
   std::vector<std::vector<int64_t>> ids;
   std::vector<std::vector<int64_t>> positions;
@@ -281,7 +283,7 @@ void OnePullOfSeveralTensorsIsOneExchange(const StoreKind& kind) {
       ids.push_back(RandomIds(type.count, 400, ids.size()));
       const TensorRef tensor{false, type.name, spec.name};
       expected.emplace_back(ids.back().size() * spec.row_bytes());
-      ASSERT_TRUE(PullOne(*reference->kv, tensor, ids.back(), expected.back()).ok());
+      ASSERT_TRUE(PullOne(*reference->rows, tensor, ids.back(), expected.back()).ok());
       rows.emplace_back(expected.back().size());
       requests.push_back({.tensor = tensor});
       // Every other one backwards.
@@ -301,7 +303,7 @@ void OnePullOfSeveralTensorsIsOneExchange(const StoreKind& kind) {
   }
   int done = 0;
   CallContext context{.meanwhile = [&done] { ++done; }};
-  const Status status = graph.stores.kv->Pull(requests, context);
+  const Status status = graph.stores.rows->Pull(requests, context);
   ASSERT_TRUE(status.ok()) << ToString(status);
   EXPECT_EQ(done, 1);
   EXPECT_LE(context.stats.rounds, kRoundsOfAnExchange);
@@ -331,7 +333,7 @@ void OneBadRequestOfSeveralIsNamedBeforeAnythingIsRead(const StoreKind& kind) {
          absl::StatusCode::kInvalidArgument, "position 2 of id 0"}}) {
     const RowRequest requests[] = {{.tensor = feat, .ids = good, .out = row}, request};
     CallContext context;
-    const Status status = graph.stores.kv->Pull(requests, context);
+    const Status status = graph.stores.rows->Pull(requests, context);
     EXPECT_EQ(status.code(), code) << ToString(status);
     EXPECT_THAT(Message(status), testing::HasSubstr(text));
     EXPECT_TRUE(row == before);
@@ -341,18 +343,18 @@ void OneBadRequestOfSeveralIsNamedBeforeAnythingIsRead(const StoreKind& kind) {
 void RowsOfATaskSetAreThoseOfTheWhole(const StoreKind& kind) {
   ConformanceGraphUnderTest graph(ConformanceGraph(), kind);
   ASSERT_TRUE(graph.ok());
-  KVStore& kv = *graph.stores.kv;
+  const Stores& stores = graph.stores;
   const TaskSetRef train{"node_classification", "train", "node"};
-  const auto whole = ReadWholeTaskSet(kv, train);
+  const auto whole = ReadWholeTaskSet(stores, train);
   ASSERT_TRUE(whole.ok()) << ToString(whole.status());
-  const std::vector<int64_t>& boundaries = kv.info().task_rows[0][0];
+  const std::vector<int64_t>& boundaries = stores.graph->info().task_rows[0][0];
   ASSERT_EQ(boundaries.size(), 5U);
   ASSERT_EQ(boundaries.back(), whole->spec.rows);
   for (const IdRange rows : {IdRange{0, 1}, IdRange{boundaries[1] - 1, boundaries[1] + 1},
                              IdRange{boundaries[1], boundaries[2]}, IdRange{3, boundaries[3] + 5},
                              IdRange{boundaries[4], boundaries[4]}, IdRange{7, 7}}) {
     CallContext context;
-    const auto part = kv.ReadTaskSet(train, rows, context);
+    const auto part = stores.tasks->Read(train, rows, context);
     ASSERT_TRUE(part.ok()) << ToString(part.status());
     EXPECT_EQ(part->rows.begin, rows.begin);
     EXPECT_EQ(part->spec.rows, whole->spec.rows);
@@ -367,7 +369,7 @@ void RowsOfATaskSetAreThoseOfTheWhole(const StoreKind& kind) {
   }
   for (const IdRange rows : {IdRange{-1, 3}, IdRange{0, whole->spec.rows + 1}, IdRange{5, 4}}) {
     CallContext context;
-    const Status status = kv.ReadTaskSet(train, rows, context).status();
+    const Status status = stores.tasks->Read(train, rows, context).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kOutOfRange);
     EXPECT_THAT(Message(status), testing::HasSubstr(std::to_string(whole->spec.rows)));
   }
@@ -375,9 +377,9 @@ void RowsOfATaskSetAreThoseOfTheWhole(const StoreKind& kind) {
 
 }  // namespace
 
-void RegisterKVStoreConformance(const StoreKind& kind) {
+void RegisterRowStoreConformance(const StoreKind& kind) {
   const auto add = [&](const char* name, const std::function<void(const StoreKind&)>& body) {
-    RegisterCase("KVStoreConformance", kind, name, body);
+    RegisterCase("RowStoreConformance", kind, name, body);
   };
   const TensorRef feat{false, "node", "feat"};
   add("PullKeepsOrderAndRepeatsOfIds", PullKeepsOrderAndRepeatsOfIds);

@@ -9,12 +9,10 @@
 namespace halograph {
 namespace {
 
-class OwnPartKVStore final : public KVStore {
+class OwnPartRowStore final : public RowStore {
  public:
-  OwnPartKVStore(std::shared_ptr<const MappedGraph> own, std::unique_ptr<KVStore> rest)
+  OwnPartRowStore(std::shared_ptr<const MappedGraph> own, std::shared_ptr<RowStore> rest)
       : own_(std::move(own)), rest_(std::move(rest)), targets_(OwnTargets(*own_->parts)) {}
-
-  const GraphInfo& info() const override { return rest_->info(); }
 
   Status Pull(std::span<const RowRequest> requests, CallContext& context) override {
     HG_ASSIGN_OR_RETURN(const auto tensors, CheckOwn(requests));
@@ -27,40 +25,9 @@ class OwnPartKVStore final : public KVStore {
     }
   }
 
-  StatusOr<TaskSet> ReadTaskSet(const TaskSetRef& set, IdRange rows,
-                                CallContext& context) override {
-    return rest_->ReadTaskSet(set, rows, context);
-  }
-
   // Mutable tensors have their owners with the other store, also those of the partitions here.
-  Status CreateTensor(const MutableTensorSpec& spec, CallContext& context) override {
-    return rest_->CreateTensor(spec, context);
-  }
-  Status DropTensor(const TensorRef& ref, CallContext& context) override {
-    return rest_->DropTensor(ref, context);
-  }
-  StatusOr<std::vector<MutableTensorState>> ListTensors(CallContext& context) override {
-    return rest_->ListTensors(context);
-  }
   StatusOr<PushMark> Push(const RowPush& push, CallContext& context) override {
     return rest_->Push(push, context);
-  }
-  Status SnapshotTensors(const std::string& name, std::optional<int64_t> step,
-                         CallContext& context) override {
-    return rest_->SnapshotTensors(name, step, context);
-  }
-  StatusOr<std::map<int, std::vector<SnapshotInfo>>> ListSnapshots(CallContext& context) override {
-    return rest_->ListSnapshots(context);
-  }
-  StatusOr<int64_t> ReadSnapshot(const std::string& name, const MutableTensorSpec& spec,
-                                 const TakeImages& take, CallContext& context) override {
-    return rest_->ReadSnapshot(name, spec, take, context);
-  }
-  Status DeleteSnapshot(const std::string& name, CallContext& context) override {
-    return rest_->DeleteSnapshot(name, context);
-  }
-  Status RestoreSnapshot(const std::string& name, CallContext& context) override {
-    return rest_->RestoreSnapshot(name, context);
   }
 
  private:
@@ -129,15 +96,15 @@ class OwnPartKVStore final : public KVStore {
   }
 
   const std::shared_ptr<const MappedGraph> own_;
-  const std::unique_ptr<KVStore> rest_;
+  const std::shared_ptr<RowStore> rest_;
   const std::vector<int> targets_;  // per part
 };
 
 }  // namespace
 
-std::unique_ptr<KVStore> MakeOwnPartKVStore(std::shared_ptr<const MappedGraph> own,
-                                            std::unique_ptr<KVStore> rest) {
-  return std::make_unique<OwnPartKVStore>(std::move(own), std::move(rest));
+std::unique_ptr<RowStore> MakeOwnPartRowStore(std::shared_ptr<const MappedGraph> own,
+                                              std::shared_ptr<RowStore> rest) {
+  return std::make_unique<OwnPartRowStore>(std::move(own), std::move(rest));
 }
 
 }  // namespace halograph

@@ -1,4 +1,4 @@
-// Rows of nodes outside a part, as far as its halo has them, and the part's own task sets.
+// Rows of nodes outside a part, as far as its halo has them.
 #include <new>
 #include <utility>
 #include <vector>
@@ -9,12 +9,9 @@
 namespace halograph {
 namespace {
 
-class HaloKVStore final : public KVStore {
+class HaloRowStore final : public RowStore {
  public:
-  explicit HaloKVStore(std::shared_ptr<const PartAlone> part)
-      : part_(std::move(part)), own_(MakeLocalKVStore(part_->own)) {}
-
-  const GraphInfo& info() const override { return part_->own->info; }
+  explicit HaloRowStore(std::shared_ptr<const PartAlone> part) : part_(std::move(part)) {}
 
   Status Pull(std::span<const RowRequest> requests, CallContext& context) override {
     HG_RETURN_IF_ERROR(context.Check());
@@ -30,9 +27,8 @@ class HaloKVStore final : public KVStore {
     return OkStatus();
   }
 
-  StatusOr<TaskSet> ReadTaskSet(const TaskSetRef& set, IdRange rows,
-                                CallContext& context) override {
-    return own_->ReadTaskSet(set, rows, context);
+  StatusOr<PushMark> Push(const RowPush& push, CallContext& /*context*/) override {
+    return NoMutableTensors(push.tensor.ToString());
   }
 
  private:
@@ -71,13 +67,12 @@ class HaloKVStore final : public KVStore {
   }
 
   const std::shared_ptr<const PartAlone> part_;
-  const std::unique_ptr<KVStore> own_;
 };
 
 }  // namespace
 
-std::unique_ptr<KVStore> MakeHaloKVStore(std::shared_ptr<const PartAlone> part) {
-  return std::make_unique<HaloKVStore>(std::move(part));
+std::unique_ptr<RowStore> MakeHaloRowStore(std::shared_ptr<const PartAlone> part) {
+  return std::make_unique<HaloRowStore>(std::move(part));
 }
 
 }  // namespace halograph
