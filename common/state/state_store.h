@@ -18,6 +18,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/base/cancel.h"
@@ -178,8 +179,13 @@ class StateStore {
   // Drops a tensor, durably. NotFound naming what exists; DeadlineExceeded, Cancelled as Create.
   [[nodiscard]] virtual Status Drop(const TensorRef& ref, const WorkLimits& limits = {}) = 0;
 
-  // Logs and applies one push; returns when it is as durable as options.sync says. A synchronous
-  // push returns when it is logged; it is applied with its step.
+  // Logs and applies pushes; returns when they are as durable as options.sync says. A synchronous
+  // push is applied with its step: its answer says that it is logged.
+  //
+  // Each has an answer, in order, and is what it would be if it were pushed alone after those
+  // before it: one that is refused, or late, changes nothing for the others. Those that need not
+  // wait for a shorter log, a restored snapshot or late pushes get LSNs that follow one another,
+  // and are waited for together: at SyncLevel::kAlways they take one sync.
   //   NotFound            unknown tensor: what exists is named
   //   InvalidArgument     shape, dtype, kind or step that does not fit; a NaN or infinite value:
   //                       the id is named. Nothing was applied
@@ -194,8 +200,12 @@ class StateStore {
   //                       message names that: the push is applied yet, by others, and is
   //                       acknowledged when it is repeated
   // With limits, ids and rows are copied unless push.kept holds them.
-  [[nodiscard]] virtual StatusOr<PushReceipt> Push(const StatePush& push,
-                                                   const WorkLimits& limits) = 0;
+  [[nodiscard]] virtual std::vector<StatusOr<PushReceipt>> Push(std::span<const StatePush> pushes,
+                                                                const WorkLimits& limits) = 0;
+  // One.
+  [[nodiscard]] StatusOr<PushReceipt> Push(const StatePush& push, const WorkLimits& limits) {
+    return std::move(Push({&push, 1}, limits).front());
+  }
 
   // Waits until all pushes of the tensor up to `min_lsn` are applied (0: does not wait), at most
   // step_timeout_ns, then copies rows as RowSource::Gather; a push is seen whole or not at all.

@@ -13,6 +13,7 @@ namespace halograph::sim {
 namespace {
 
 constexpr int kWorkers = 3;
+constexpr size_t kPushesTogether = 4;
 constexpr int64_t kPushLimitNs = 300 * kMillisecond;
 constexpr int64_t kPullLimitNs = 60 * kMillisecond;
 // A sync may begin late and take its time.
@@ -176,7 +177,7 @@ void SimServer::JudgeLife() {
       recovered.in_log[push] = false;
       continue;
     }
-    StatusOr<PushReceipt> receipt = Push(push);
+    StatusOr<PushReceipt> receipt = store_->Push(RequestOf(*push), Within(kPushLimitNs));
     if (receipt.ok()) recovered.in_log[push] = receipt->repeated;
     again.emplace_back(push, std::move(receipt));
   }
@@ -266,40 +267,64 @@ void SimServer::Work() {
     world_->scheduler.WaitUntil("calls", network.NextArrivalNs(index_),
                                 [&] { return ends() || network.HasArrived(index_); });
     if (ends()) return;
-    const std::shared_ptr<const Call> call = network.Take(index_);
-    if (call == nullptr || call->losses != losses_) continue;
-    const auto answer = std::make_shared<Call>();
-    answer->is_answer = true;
-    answer->client = call->client;
-    answer->server = index_;
-    answer->number = call->number;
-    answer->push = call->push;
-    answer->losses = losses_;
-    if (call->push != nullptr) {
-      AnswerPush(*call, answer.get());
-    } else {
-      AnswerPull(*call, answer.get());
-    }
+    // Pushes that are there together are given to the store together.
+    std::vector<std::shared_ptr<const Call>> pushes;
+    std::shared_ptr<const Call> pull;
+    do {
+      const std::shared_ptr<const Call> call = network.Take(index_);
+      if (call == nullptr || call->losses != losses_) continue;
+      if (call->push == nullptr) {
+        pull = call;
+      } else {
+        pushes.push_back(call);
+      }
+    } while (pull == nullptr && pushes.size() < kPushesTogether && network.HasArrived(index_));
+    AnswerPushes(pushes);
     if (machine_.crashed()) return;
-    network.Send(index_, world_->EndOfClient(call->client), answer);
+    if (pull == nullptr) continue;
+    const auto answer = AnswerTo(*pull);
+    AnswerPull(*pull, answer.get());
+    if (machine_.crashed()) return;
+    network.Send(index_, world_->EndOfClient(pull->client), answer);
   }
 }
 
-StatusOr<PushReceipt> SimServer::Push(PushRecord* push) {
-  const StatePush request{
-      .push = {.tensor = world_->plan.tensors[static_cast<size_t>(push->tensor)].ref,
-               .kind = push->kind,
-               .step = push->step,
-               .ids = push->ids,
-               .rows = std::as_bytes(std::span(push->values))},
-      .id = {push->client_id, push->sequence}};
-  return store_->Push(request, Within(kPushLimitNs));
+std::shared_ptr<Call> SimServer::AnswerTo(const Call& call) const {
+  const auto answer = std::make_shared<Call>();
+  answer->is_answer = true;
+  answer->client = call.client;
+  answer->server = index_;
+  answer->number = call.number;
+  answer->push = call.push;
+  answer->losses = losses_;
+  return answer;
 }
 
-void SimServer::AnswerPush(const Call& call, Call* answer) {
-  history_.PushBegins(call.push);
-  const StatusOr<PushReceipt> receipt = Push(call.push);
-  if (machine_.crashed()) return;
+StatePush SimServer::RequestOf(const PushRecord& push) const {
+  return {.push = {.tensor = world_->plan.tensors[static_cast<size_t>(push.tensor)].ref,
+                   .kind = push.kind,
+                   .step = push.step,
+                   .ids = push.ids,
+                   .rows = std::as_bytes(std::span(push.values))},
+          .id = {push.client_id, push.sequence}};
+}
+
+void SimServer::AnswerPushes(const std::vector<std::shared_ptr<const Call>>& calls) {
+  std::vector<StatePush> pushes;
+  for (const auto& call : calls) {
+    pushes.push_back(RequestOf(*call->push));
+    history_.PushBegins(call->push);
+  }
+  if (pushes.empty()) return;
+  const auto receipts = store_->Push(pushes, Within(kPushLimitNs));
+  for (size_t i = 0; i < calls.size() && !machine_.crashed(); ++i) {
+    const auto answer = AnswerTo(*calls[i]);
+    AnswerPush(*calls[i], receipts[i], answer.get());
+    world_->network.Send(index_, world_->EndOfClient(calls[i]->client), answer);
+  }
+}
+
+void SimServer::AnswerPush(const Call& call, const StatusOr<PushReceipt>& receipt, Call* answer) {
   std::string wrong = history_.PushReturned(call.push, receipt, world_->scheduler.now_ns());
   if (!wrong.empty()) world_->Fail(fmt::format("server {}: {}", index_, wrong));
   answer->status = receipt.status();

@@ -44,7 +44,10 @@ class SimServer {
   void PutBack(const FaultChances& faults);
   void CheckTheEnd();
 
-  void AnswerPush(const Call& call, Call* answer);
+  [[nodiscard]] std::shared_ptr<Call> AnswerTo(const Call& call) const;
+  [[nodiscard]] StatePush RequestOf(const PushRecord& push) const;
+  void AnswerPushes(const std::vector<std::shared_ptr<const Call>>& calls);
+  void AnswerPush(const Call& call, const StatusOr<PushReceipt>& receipt, Call* answer);
   void AnswerPull(const Call& call, Call* answer);
   void MakeSnapshot();
   void DeleteSnapshot();
@@ -52,7 +55,6 @@ class SimServer {
   [[nodiscard]] bool ends() const;     // the threads of the process shall end
   [[nodiscard]] WorkLimits Within(int64_t ns) const;
   [[nodiscard]] StatusOr<StoreRows> AllRows(StateStore& store) const;
-  [[nodiscard]] StatusOr<PushReceipt> Push(PushRecord* push);
   [[nodiscard]] StateOptions Options() const;
   [[nodiscard]] int64_t MemoryBytes() const;
   [[nodiscard]] StateGraph Graph() const;

@@ -21,6 +21,11 @@ class Patience {
             .count();
   }
 
+  // That waits for nothing.
+  [[nodiscard]] static Patience None(const Scheduler& scheduler) {
+    return {{.deadline = std::chrono::steady_clock::time_point::min()}, scheduler};
+  }
+
   [[nodiscard]] bool endless() const { return cancel_ == nullptr && until_ns_ == kForever; }
   [[nodiscard]] int64_t until_ns() const { return until_ns_; }
   // DeadlineExceeded or Cancelled: it is at an end.

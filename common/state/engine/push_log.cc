@@ -101,13 +101,12 @@ Status PushLog::WriteAgain(const std::vector<RecordPlace>& places) {
   return SyncSegments(last_lsn_);
 }
 
-int64_t PushLog::Append(LogRecord* record) {
+void PushLog::Append(std::span<LogRecord* const> records) noexcept {
+  if (records.empty()) return;
   const MonitorLock lock(*monitor_);
-  const int64_t lsn = ++last_lsn_;
-  record->lsn = lsn;
-  queue_.push_back(record);
+  queue_.insert(queue_.end(), records.begin(), records.end());
+  last_lsn_ = records.back()->lsn;
   monitor_->NotifyAll();
-  return lsn;
 }
 
 Status PushLog::WaitAcknowledged(int64_t lsn, const Patience& patience) {

@@ -13,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "common/base/status.h"
@@ -55,10 +56,10 @@ class PushLog {
   PushLog(const PushLog&) = delete;
   PushLog& operator=(const PushLog&) = delete;
 
-  // Gives the record the next LSN, and queues it. `record` and what it borrows are the log's until
-  // WaitAcknowledged of it returns, but not for want of patience. Callers append in the order that
-  // they mean.
-  [[nodiscard]] int64_t Append(LogRecord* record);
+  // Queues records, to be written and synced together. Their LSNs follow one another, and that of
+  // the record before. They and what they borrow are the log's until WaitAcknowledged of them
+  // returns, but not for want of patience. Without memory the process ends.
+  void Append(std::span<LogRecord* const> records) noexcept;
   // Until the record is as durable as the level says. Unavailable with the reason after a failure:
   // the record may be in the log.
   // DeadlineExceeded, Cancelled: by `patience`; then KeepUntilReleased is to be called.

@@ -47,8 +47,8 @@ class Store : public StateStore {
 
   [[nodiscard]] Status Create(const MutableTensorSpec& spec, const WorkLimits& limits) override;
   [[nodiscard]] Status Drop(const TensorRef& ref, const WorkLimits& limits) override;
-  [[nodiscard]] StatusOr<PushReceipt> Push(const StatePush& request,
-                                           const WorkLimits& limits) override;
+  [[nodiscard]] std::vector<StatusOr<PushReceipt>> Push(std::span<const StatePush> pushes,
+                                                        const WorkLimits& limits) override;
   [[nodiscard]] Status Pull(const TensorRef& ref, std::span<const int64_t> ids,
                             std::span<const int64_t> positions, int64_t min_lsn, std::byte* out,
                             const WorkLimits& limits,
@@ -80,8 +80,9 @@ class Store : public StateStore {
     std::vector<Step> steps;               // that are complete with it
     [[nodiscard]] bool completes() const { return !steps.empty(); }
   };
-  // A push that is in the log. What it borrows is the caller's, or its own if the caller may leave.
+  // A push of a call. What it borrows is the caller's, or its own if the caller may leave.
   struct PushUnderWay;
+  using UnderWay = std::vector<std::shared_ptr<PushUnderWay>>;
   // Counts the bytes of a push whose caller has left, until it is destroyed.
   class LateBytes;
   using Moments = std::vector<std::shared_ptr<Moment>>;
@@ -110,7 +111,15 @@ class Store : public StateStore {
   // What an earlier process left.
   [[nodiscard]] Status RemoveRowSpace();
 
-  // store_push.cc
+  // store_push.cc, in this order
+  // A push as far as it needs no order; or the status that ends it, here and below.
+  [[nodiscard]] std::shared_ptr<PushUnderWay> Begin(const StatePush& request,
+                                                    const Patience& patience) const;
+  // Orders pushes from *next on and gives them to the log as one, up to one that has to wait after
+  // others were appended. Returns those that are in the log now.
+  [[nodiscard]] UnderWay Append(const UnderWay& all, size_t* next, const WorkLimits& limits);
+  [[nodiscard]] StatusOr<PushReceipt> Finish(const std::shared_ptr<PushUnderWay>& push,
+                                             const Patience& patience);
   [[nodiscard]] StatusOr<LogRecord> Prepare(const LiveTensor& tensor, const StatePush& request,
                                             std::vector<int64_t>* rows) const;
   // The checksum of values that are all finite; else the first one that is not is named. `pool`
@@ -122,6 +131,7 @@ class Store : public StateStore {
   [[nodiscard]] StatusOr<std::optional<PushReceipt>> Admit(LiveTensor& tensor,
                                                            const LogRecord& record,
                                                            const WorkLimits& limits);
+  [[nodiscard]] const char* WaitsFor() const;  // what a push has to wait for; null: nothing
   [[nodiscard]] bool LogIsFull() const;
   [[nodiscard]] Work Plan(LiveTensor& tensor, const LogRecord& record) noexcept;
   [[nodiscard]] Work PlanRows(LiveTensor& tensor, const LogRecord& record) noexcept;

@@ -51,6 +51,11 @@ struct Store::PushUnderWay {
   std::shared_ptr<const void> kept;
   std::unique_ptr<LateBytes> late;  // its caller has left
 
+  Status status = OkStatus();  // of its caller
+  bool repeated = false;       // logged.lsn is that of the first time
+  bool left = false;           // others do its work
+  bool performed = false;      // by others; of monitor_
+
   void Keep(const StatePush& request) {
     kept = request.kept;
     if (kept != nullptr) return;
@@ -63,49 +68,94 @@ struct Store::PushUnderWay {
   }
 };
 
-StatusOr<PushReceipt> Store::Push(const StatePush& request, const WorkLimits& limits) {
+std::vector<StatusOr<PushReceipt>> Store::Push(std::span<const StatePush> pushes,
+                                               const WorkLimits& limits) {
   const Patience patience(limits, env_.scheduler());
-  HG_RETURN_IF_ERROR(patience.Check());
   const Counted under_way(&pushes_under_way_);
-  const auto push = std::make_shared<PushUnderWay>();
-  {
-    const MonitorLock lock(*monitor_);
-    HG_ASSIGN_OR_RETURN(push->tensor, Find(request.push.tensor));
+  UnderWay all;
+  for (const StatePush& push : pushes) all.push_back(Begin(push, patience));
+  for (size_t next = 0; next < all.size();) {
+    const UnderWay appended = Append(all, &next, limits);
+    for (const auto& push : appended) {
+      // While another one of them has a turn to come, this thread waits for nothing: what it waited
+      // for could wait for that turn.
+      if (push == appended.back()) {
+        push->status = Perform(push, patience);
+      } else {
+        push->left = !Perform(push, Patience::None(env_.scheduler())).ok();
+      }
+    }
   }
-  LiveTensor& tensor = *push->tensor;
-  const Status prepared = [&] {
+  std::vector<StatusOr<PushReceipt>> answers;
+  for (const auto& push : all) answers.push_back(Finish(push, patience));
+  return answers;
+}
+
+std::shared_ptr<Store::PushUnderWay> Store::Begin(const StatePush& request,
+                                                  const Patience& patience) const {
+  auto push = std::make_shared<PushUnderWay>();
+  push->status = [&]() -> Status {
+    HG_RETURN_IF_ERROR(patience.Check());
+    {
+      const MonitorLock lock(*monitor_);
+      HG_ASSIGN_OR_RETURN(push->tensor, Find(request.push.tensor));
+    }
     try {
-      HG_ASSIGN_OR_RETURN(push->record, Prepare(tensor, request, &push->rows));
+      HG_ASSIGN_OR_RETURN(push->record, Prepare(*push->tensor, request, &push->rows));
       if (!patience.endless()) push->Keep(request);
-      return OkStatus();
     } catch (const std::bad_alloc&) {
-      return Status(ResourceExhausted("no memory for a push of {} rows", request.push.ids.size()));
+      return ResourceExhausted("no memory for a push of {} rows", request.push.ids.size());
     }
+    return OkStatus();
   }();
-  HG_RETURN_IF_ERROR(prepared);
   push->logged = push->record;
-  LogRecord& logged = push->logged;
-  std::optional<PushReceipt> repeated;
-  {
+  return push;
+}
+
+Store::UnderWay Store::Append(const UnderWay& all, size_t* next, const WorkLimits& limits) {
+  UnderWay appended;
+  std::vector<LogRecord*> records;
+  appended.reserve(all.size());
+  records.reserve(all.size());
+  const MonitorLock lock(*monitor_);
+  for (; *next < all.size(); ++*next) {
+    PushUnderWay& push = *all[*next];
+    if (!push.status.ok()) continue;
+    // What it waits for may wait for the turns of those before it.
+    if (!records.empty() && WaitsFor() != nullptr) break;
+    const auto repeated = Admit(*push.tensor, push.logged, limits);
+    push.status = repeated.status();
+    if (!repeated.ok()) continue;
+    push.repeated = repeated->has_value();
+    push.logged.lsn = push.repeated ? (*repeated)->lsn : last_lsn_ + 1;
+    if (push.repeated) continue;
+    push.record.lsn = push.logged.lsn;
+    records.push_back(&push.record);
+    appended.push_back(all[*next]);
+    push.work = Plan(*push.tensor, push.logged);
+  }
+  log_->Append(records);
+  return appended;
+}
+
+StatusOr<PushReceipt> Store::Finish(const std::shared_ptr<PushUnderWay>& push,
+                                    const Patience& patience) {
+  const int64_t lsn = push->logged.lsn;
+  Status finished = push->status;
+  if (push->left) {
     const MonitorLock lock(*monitor_);
-    HG_ASSIGN_OR_RETURN(repeated, Admit(tensor, logged, limits));
-    if (!repeated.has_value()) {
-      logged.lsn = log_->Append(&push->record);
-      push->work = Plan(tensor, logged);
+    while (finished.ok() && !push->performed) {
+      finished = Annotate(patience.Wait(*monitor_), "waiting for the pushes before it");
     }
   }
-  if (repeated.has_value()) {
-    HG_RETURN_IF_ERROR(log_->WaitAcknowledged(repeated->lsn, patience));
-    return *repeated;
-  }
-  Status finished = Perform(push, patience);
-  if (finished.ok()) finished = log_->WaitAcknowledged(logged.lsn, patience);
-  if (finished.ok()) return PushReceipt{logged.lsn, false};
-  if (!absl::IsDeadlineExceeded(finished) && !absl::IsCancelled(finished)) return finished;
+  if (finished.ok()) finished = log_->WaitAcknowledged(lsn, patience);
+  if (finished.ok()) return PushReceipt{lsn, push->repeated};
+  const bool late = absl::IsDeadlineExceeded(finished) || absl::IsCancelled(finished);
+  if (lsn == 0 || push->repeated || !late) return finished;
   Leave(push);
   return Annotate(finished, fmt::format("{}: the push has LSN {}, and is applied yet: repeat it to "
                                         "know",
-                                        tensor.spec.ref.ToString(), logged.lsn));
+                                        push->tensor->spec.ref.ToString(), lsn));
 }
 
 // Without memory the process ends: what the log reads must stay.
@@ -179,15 +229,19 @@ StatusOr<std::optional<PushReceipt>> Store::Admit(LiveTensor& tensor, const LogR
                                       options_.max_waiting_bytes - waiting_bytes_);
       if (!fits.ok()) return Annotate(fits, tensor.spec.ref.ToString());
     }
-    const bool full = LogIsFull();
-    const bool late = late_bytes_ >= options_.max_waiting_bytes;
-    if (!restoring_ && !full && !late) return std::optional<PushReceipt>();
-    HG_RETURN_IF_ERROR(Annotate(
-        WaitForChange(limits, kForever),
-        restoring_ ? "waiting for a snapshot to be restored; the push is not in the log"
-        : full     ? "waiting for a checkpoint that shortens the log; the push is not in the log"
-                   : "waiting for pushes whose callers have left; the push is not in the log"));
+    const char* const waits_for = WaitsFor();
+    if (waits_for == nullptr) return std::optional<PushReceipt>();
+    HG_RETURN_IF_ERROR(
+        Annotate(WaitForChange(limits, kForever),
+                 fmt::format("waiting for {}; the push is not in the log", waits_for)));
   }
+}
+
+const char* Store::WaitsFor() const {
+  if (restoring_) return "a snapshot to be restored";
+  if (LogIsFull()) return "a checkpoint that shortens the log";
+  if (late_bytes_ >= options_.max_waiting_bytes) return "pushes whose callers have left";
+  return nullptr;
 }
 
 // Without memory the process ends here: the push is in the log, and counts after the restart.
@@ -264,11 +318,17 @@ Status Store::Perform(const std::shared_ptr<PushUnderWay>& push, const Patience&
   const auto in_turn = [this, push] {
     PerformInTurn(*push->tensor, push->work, push->logged, push->rows);
   };
-  HG_RETURN_IF_ERROR(Annotate(tensor.turns.WaitForTurn(push->work.ticket, patience, in_turn),
+  const auto by_others = [this, push, in_turn] {
+    in_turn();
+    const MonitorLock lock(*monitor_);
+    push->performed = true;
+    monitor_->NotifyAll();
+  };
+  HG_RETURN_IF_ERROR(Annotate(tensor.turns.WaitForTurn(push->work.ticket, patience, by_others),
                               "waiting for the pushes before it"));
   if (tensor.capture != nullptr) {
-    const auto turn = [push, in_turn] {
-      in_turn();
+    const auto turn = [push, by_others] {
+      by_others();
       push->tensor->turns.EndTurn();
     };
     HG_RETURN_IF_ERROR(Annotate(tensor.capture->WaitForSpace(patience, turn),
