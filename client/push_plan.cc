@@ -13,13 +13,37 @@ namespace {
 
 constexpr size_t kBucketsOfAMessage = 8;  // so that messages are nearly full
 
-}  // namespace
-
 Status CheckPush(const MutableTensor& tensor, const RowPush& push) {
   HG_RETURN_IF_ERROR(CheckPushedRows(tensor.spec, push));
   HG_RETURN_IF_ERROR(CheckIdRange(push.ids, tensor.resolved.rows, push.tensor.ToString()));
   if (push.kind == PushKind::kImage) return OkStatus();
   return CheckPushedValues(tensor.spec, push);
+}
+
+}  // namespace
+
+Status OfPush(const Status& status, std::span<const RowPush> pushes, const RowPush& push) {
+  return pushes.size() == 1 ? status : Annotate(status, "push to " + push.tensor.ToString());
+}
+
+StatusOr<std::vector<const MutableTensor*>> CheckPushes(const MutableCatalog& tensors,
+                                                        std::span<const RowPush> pushes) {
+  std::vector<const MutableTensor*> found;
+  for (const RowPush& push : pushes) {
+    found.push_back(tensors.FindMutable(push.tensor));
+    if (found.back() == nullptr) {
+      return OfPush(NotFound("{}: no such mutable tensor; there are: {}", push.tensor.ToString(),
+                             tensors.Names()),
+                    pushes, push);
+    }
+    if (const Status checked = CheckPush(*found.back(), push); !checked.ok()) {
+      return OfPush(checked, pushes, push);
+    }
+    if (std::find(found.begin(), found.end() - 1, found.back()) == found.end() - 1) continue;
+    return InvalidArgument("{}: pushed to twice in one call, which fixes no order of the two",
+                           push.tensor.ToString());
+  }
+  return found;
 }
 
 Status PushPlan::Make(const MutableTensor& tensor, const RowPush& push,
@@ -40,31 +64,31 @@ Status PushPlan::Make(const MutableTensor& tensor, const RowPush& push,
     for (size_t chunk = 0; chunk < chunks; ++chunk) {
       const size_t begin = chunk * most;
       const size_t count = std::min(most, share.ids.size() - begin);
-      messages_[part].push_back({.part = number,
-                                 .ids = share.ids.subspan(begin, count),
-                                 .positions = share.positions.subspan(begin, count),
-                                 .chunk = static_cast<int32_t>(chunk),
-                                 .chunks = static_cast<int32_t>(chunks)});
+      PushMessage& message = messages_[part].emplace_back(
+          PushMessage{number, push, share.positions.subspan(begin, count)});
+      message.push.ids = share.ids.subspan(begin, count);
+      if (!push.step.has_value()) continue;
+      message.push.step->chunk = static_cast<int32_t>(chunk);
+      message.push.step->chunks = static_cast<int32_t>(chunks);
     }
   }
   return OkStatus();
 }
 
-void PushPlan::AddMessages(int part, std::span<const int64_t> ids,
+void PushPlan::AddMessages(const RowPush& push, int part, std::span<const int64_t> ids,
                            std::span<const int64_t> positions, std::span<const size_t> ends) {
   size_t begin = 0;
   for (const size_t end : ends) {
-    messages_[static_cast<size_t>(part)].push_back(
-        {.part = part,
-         .ids = ids.subspan(begin, end - begin),
-         .positions = positions.subspan(begin, end - begin)});
+    messages_[static_cast<size_t>(part)]
+        .emplace_back(PushMessage{part, push, positions.subspan(begin, end - begin)})
+        .push.ids = ids.subspan(begin, end - begin);
     begin = end;
   }
 }
 
 // By a hash of the id, without sorting: rows keep their order, so that they are read from front to
 // back.
-bool PushPlan::CutBetweenBuckets(int part, const IdShare& share, size_t most) {
+bool PushPlan::CutBetweenBuckets(const RowPush& push, int part, const IdShare& share, size_t most) {
   const size_t rows = share.ids.size();
   const auto bits = static_cast<int>(std::bit_width(kBucketsOfAMessage * (rows / most)));
   const auto bucket_of = [&](int64_t id) { return Mix(static_cast<uint64_t>(id)) >> (64 - bits); };
@@ -86,12 +110,12 @@ bool PushPlan::CutBetweenBuckets(int part, const IdShare& share, size_t most) {
     ids[place] = share.ids[i];
     positions[place] = share.positions[i];
   }
-  AddMessages(part, ids, positions, ends);
+  AddMessages(push, part, ids, positions, ends);
   return true;
 }
 
 Status PushPlan::CutBetweenIds(const RowPush& push, int part, const IdShare& share, size_t most) {
-  if (CutBetweenBuckets(part, share, most)) return OkStatus();
+  if (CutBetweenBuckets(push, part, share, most)) return OkStatus();
   std::vector<size_t> order(share.ids.size());
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(),
@@ -114,7 +138,7 @@ Status PushPlan::CutBetweenIds(const RowPush& push, int part, const IdShare& sha
     }
     ends.push_back(end);
   }
-  AddMessages(part, ids, positions, ends);
+  AddMessages(push, part, ids, positions, ends);
   return OkStatus();
 }
 

@@ -1,5 +1,6 @@
 #include "client/row_store.h"
 
+#include "client/tensor_admin.h"
 #include "common/graph/owner_split.h"
 
 namespace halograph {
@@ -44,6 +45,10 @@ void RowsInPlace::Find(std::span<const int64_t> ids, std::span<const std::byte*>
     }
     rows[i] = by_part[part] + static_cast<size_t>(ids[i] - boundaries[part]) * row_bytes;
   }
+}
+
+Status RefusePushes(std::span<const RowPush> pushes) {
+  return NoMutableTensors(pushes.empty() ? "a push" : pushes.front().tensor.ToString());
 }
 
 StatusOr<std::vector<const CatalogTensor*>> CheckPull(const TensorCatalog& tensors,

@@ -69,13 +69,25 @@ class RowStore {
     return Pull({&request, 1}, context);
   }
 
-  // Splits the rows by owner and pushes each share once: the store repeats what an owner could not
-  // take until the deadline, also over its restart, and it is applied once. With a step every owner
-  // is told, also one without rows. Returns when all owners have acknowledged. After an error some
-  // shares may have been applied, or be applied yet. DataLoss: an owner lost acknowledged pushes.
-  // FailedPrecondition: this store keeps no mutable tensors (NoMutableTensors); else as
-  // StateStore::Push says.
-  [[nodiscard]] virtual StatusOr<PushMark> Push(const RowPush& push, CallContext& context) = 0;
+  // Rows for several tensors, each named once: gives the mark of each push, in their order. Splits
+  // the rows by owner and pushes each share once: the store repeats what an owner could not take
+  // until the deadline, also over its restart, and it is applied once. With a step every owner is
+  // told, also one without rows. What begins the pushes goes to an owner in one exchange, and what
+  // an owner gets of several it may make durable by one sync; what does not fit into one message
+  // each comes in the next exchanges.
+  //
+  // All pushes are checked before anything is sent. Returns when all owners have acknowledged.
+  // After an error some shares of a push that failed may have been applied, or be applied yet. An
+  // error of one push ends that one alone: it is returned, the first of several, when all others
+  // were acknowledged or have failed, too, so that each is as after a call of its own. What ends
+  // the call (Cancelled, DeadlineExceeded) is an error of all that were under way. The message
+  // names the push if there are several.
+  //   FailedPrecondition  this store keeps no mutable tensors (NoMutableTensors)
+  //   InvalidArgument     two pushes to one tensor
+  //   DataLoss            an owner lost acknowledged pushes
+  //   else                as StateStore::Push says
+  [[nodiscard]] virtual StatusOr<std::vector<PushMark>> Push(std::span<const RowPush> pushes,
+                                                             CallContext& context) = 0;
 
   // What Pull would copy, to be read where it is for as long as this store lives. Nothing unless
   // all rows of the tensor are mapped here: stores that ask others have nothing, nor has a tensor
@@ -84,6 +96,9 @@ class RowStore {
     return std::nullopt;
   }
 };
+
+// Push of a store that keeps no mutable tensors.
+[[nodiscard]] Status RefusePushes(std::span<const RowPush> pushes);
 
 // What every store checks of a Pull before it asks or reads anything: the tensor of every request.
 // Errors: the first three of RowStore::Pull.

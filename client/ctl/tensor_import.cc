@@ -99,7 +99,7 @@ Status PushRows(const Stores& stores, const ImportedRows& imported, CallContext&
                        .ids = std::span(imported.global).subspan(begin, count),
                        .dtype = folder.spec.dtype,
                        .rows = images};
-    HG_RETURN_IF_ERROR(stores.rows->Push(push, context).status());
+    HG_RETURN_IF_ERROR(stores.rows->Push({&push, 1}, context).status());
   }
   return OkStatus();
 }
@@ -111,13 +111,11 @@ Status PushStep(const Stores& stores, const TensorFolder& folder, CallContext& c
                       .rank = 0,
                       .world_size = 1,
                       .run = (uint64_t{device()} << 32) | device()};
-  return stores.rows
-      ->Push({.tensor = folder.spec.ref,
-              .kind = PushKind::kAssign,
-              .step = step,
-              .dtype = folder.spec.dtype},
-             context)
-      .status();
+  const RowPush push{.tensor = folder.spec.ref,
+                     .kind = PushKind::kAssign,
+                     .step = step,
+                     .dtype = folder.spec.dtype};
+  return stores.rows->Push({&push, 1}, context).status();
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// A push to the tensors of this process.
+// Pushes to the tensors of this process.
 #pragma once
 
 #include "client/push_clients.h"
@@ -8,8 +8,11 @@
 namespace halograph {
 
 // RowStore::Push. `states`: of all partitions; `clients`: of the store.
-// Errors as CheckPush, PushPlan::Make, PushClients::Take and StateStore::Push.
-[[nodiscard]] StatusOr<PushMark> PushLocally(const PartStates& states, PushClients* clients,
-                                             const RowPush& push, CallContext& context);
+// Errors as CheckPushes, PartStates::CheckPush, PushPlan::Make, PushClients::Take and
+// StateStore::Push.
+[[nodiscard]] StatusOr<std::vector<PushMark>> PushLocally(const PartStates& states,
+                                                          PushClients* clients,
+                                                          std::span<const RowPush> pushes,
+                                                          CallContext& context);
 
 }  // namespace halograph

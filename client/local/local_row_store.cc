@@ -4,7 +4,6 @@
 #include "client/local/local_state.h"
 #include "client/local/mapped_graph.h"
 #include "client/row_store.h"
-#include "client/tensor_admin.h"
 
 namespace halograph {
 namespace {
@@ -36,9 +35,10 @@ class LocalRowStore final : public RowStore {
     return OkStatus();
   }
 
-  StatusOr<PushMark> Push(const RowPush& push, CallContext& context) override {
-    if (state_ == nullptr) return NoMutableTensors(push.tensor.ToString());
-    return PushLocally(*state_->states, &clients_, push, context);
+  StatusOr<std::vector<PushMark>> Push(std::span<const RowPush> pushes,
+                                       CallContext& context) override {
+    if (state_ == nullptr) return RefusePushes(pushes);
+    return PushLocally(*state_->states, &clients_, pushes, context);
   }
 
   std::optional<RowsInPlace> InPlace(const TensorRef& tensor) const override;

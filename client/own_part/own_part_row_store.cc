@@ -26,8 +26,9 @@ class OwnPartRowStore final : public RowStore {
   }
 
   // Mutable tensors have their owners with the other store, also those of the partitions here.
-  StatusOr<PushMark> Push(const RowPush& push, CallContext& context) override {
-    return rest_->Push(push, context);
+  StatusOr<std::vector<PushMark>> Push(std::span<const RowPush> pushes,
+                                       CallContext& context) override {
+    return rest_->Push(pushes, context);
   }
 
  private:

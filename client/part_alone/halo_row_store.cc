@@ -27,8 +27,9 @@ class HaloRowStore final : public RowStore {
     return OkStatus();
   }
 
-  StatusOr<PushMark> Push(const RowPush& push, CallContext& /*context*/) override {
-    return NoMutableTensors(push.tensor.ToString());
+  StatusOr<std::vector<PushMark>> Push(std::span<const RowPush> pushes,
+                                       CallContext& /*context*/) override {
+    return RefusePushes(pushes);
   }
 
  private:

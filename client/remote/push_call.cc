@@ -1,6 +1,7 @@
 #include "client/remote/push_call.h"
 
 #include <algorithm>
+#include <deque>
 #include <utility>
 
 #include "client/push_plan.h"
@@ -10,188 +11,246 @@
 namespace halograph {
 namespace {
 
-// Messages to one partition that are under way together at most: as many again may be.
+// Messages to one partition that are under way together at most, beside the first of each push: as
+// many again may be.
 constexpr size_t kMessagesARound = kPushWindow / 2;
 // What a message takes beside its rows, ids and names, at most.
 constexpr size_t kPushHeaderBytes = 1024;
 
+// One of the call's pushes.
+struct PushedTensor {
+  const RowPush* push = nullptr;
+  size_t row_bytes = 0;
+  PushPlan plan = {};
+  PushMark mark = {};
+  std::vector<size_t> sent = {};  // messages, by partition
+  Status status = OkStatus();     // after an error no more are sent
+
+  [[nodiscard]] size_t left(size_t part) const {
+    return status.ok() ? plan.messages()[part].size() - sent[part] : 0;
+  }
+};
+
 class PushCalls {
  public:
-  PushCalls(Cluster* cluster, PushClients* clients, const RowPush& push, size_t row_bytes)
-      : cluster_(*cluster),
-        served_(cluster->served()),
-        clients_(*clients),
-        push_(push),
-        row_bytes_(row_bytes),
-        mark_(static_cast<size_t>(cluster->info().book.num_parts()), 0),
-        sent_(mark_.size(), 0) {}
+  PushCalls(Cluster* cluster, PushClients* clients, std::span<const RowPush> pushes)
+      : cluster_(*cluster), served_(cluster->served()), clients_(*clients), pushes_(pushes) {}
 
-  [[nodiscard]] StatusOr<PushMark> Run(const MutableTensor& tensor, CallContext& context);
+  // The first error of the pushes, once all that could be sent was answered.
+  [[nodiscard]] StatusOr<std::vector<PushMark>> Run(std::span<const MutableTensor* const> tensors,
+                                                    CallContext& context);
 
  private:
   // One message under way.
   struct Sent {
+    PushedTensor* of = nullptr;
     const PushMessage* message = nullptr;
-    PushClients::Numbers numbers;
+    bool first = false;  // of its push to this partition
+    PushClients::Numbers numbers = {};
     uint64_t sequence = 0;
-    int64_t lsn = 0;
+    int64_t lsn = 0;  // 0: it is not acknowledged
   };
 
-  [[nodiscard]] bool Left() const {
-    for (size_t part = 0; part < sent_.size(); ++part) {
-      if (NextCount(part) > 0) return true;
-    }
-    return false;
-  }
-  // How many messages to a partition the next round has.
-  [[nodiscard]] size_t NextCount(size_t part) const;
+  [[nodiscard]] Status Plan(std::span<const MutableTensor* const> tensors);
+  [[nodiscard]] bool Left() const;
+  // The messages to a partition that the next round has.
+  [[nodiscard]] std::vector<Sent> Next(size_t part);
+  // An error ends them all; one of a push is kept with it.
   [[nodiscard]] Status Round(CallContext& context);
-  [[nodiscard]] Rpc ToRpc(Sent* sent) const;
-  [[nodiscard]] std::string MakeRequest(const Sent& sent) const;
+  [[nodiscard]] Rpc ToRpc(Sent* sent);
+  [[nodiscard]] static std::string MakeRequest(const Sent& sent);
 
   Cluster& cluster_;
   const std::shared_ptr<const ServedParts> served_;
   PushClients& clients_;
-  const RowPush& push_;
-  const size_t row_bytes_;
-  std::vector<ReplicaSet> owners_;  // by part
-  PushPlan plan_;
-  PushMark mark_;
-  std::vector<size_t> sent_;  // messages, by partition
+  const std::span<const RowPush> pushes_;
+  std::vector<ReplicaSet> owners_;   // by part
+  std::deque<PushedTensor> shares_;  // of pushes_
 };
 
-StatusOr<PushMark> PushCalls::Run(const MutableTensor& tensor, CallContext& context) {
+Status PushCalls::Plan(std::span<const MutableTensor* const> tensors) {
   int64_t planned = cluster_.rpc().options().max_message_bytes;
-  for (int part = 0; part < static_cast<int>(sent_.size()); ++part) {
+  for (int part = 0; part < cluster_.info().book.num_parts(); ++part) {
     HG_ASSIGN_OR_RETURN(owners_.emplace_back(), served_->OwnerSet(part));
     planned = std::min(planned, owners_.back().planned_bytes);
   }
-  const size_t names = push_.tensor.type.size() + push_.tensor.name.size();
-  const int64_t rows = (planned - static_cast<int64_t>(kPushHeaderBytes + names)) /
-                       static_cast<int64_t>(row_bytes_ + sizeof(int64_t));
-  if (rows < 1) {
-    return ResourceExhausted(
-        "{}: one row has {} bytes, {} fit into a message; raise --max-message-bytes of client and "
-        "server",
-        push_.tensor.ToString(), row_bytes_, planned);
-  }
-  HG_RETURN_IF_ERROR(plan_.Make(tensor, push_, [rows](int) { return rows; }));
-  CallContext inner = InnerContext(context, context.meanwhile);
-  int rounds = 0;
-  for (; Left(); ++rounds) {
-    HG_RETURN_IF_ERROR(Round(inner));
-    inner.meanwhile = nullptr;  // once a call
-  }
-  if (rounds == 0 && context.meanwhile) context.meanwhile();
-  context.stats.rounds += rounds > 0 ? kRoundsOfAnExchange : 0;
-  context.stats.remote_bytes += static_cast<int64_t>(push_.rows.size());
-  return std::move(mark_);
-}
-
-size_t PushCalls::NextCount(size_t part) const {
-  const size_t all = plan_.messages()[part].size();
-  // The first message of a run is answered before the next one is sent (SyncStep), and whether this
-  // is one only the owner knows.
-  if (push_.step.has_value() && sent_[part] == 0) return std::min<size_t>(all, 1);
-  return std::min(all - sent_[part], kMessagesARound);
-}
-
-Status PushCalls::Round(CallContext& context) {
-  std::vector<PushClients::Numbers> taken;
-  std::vector<Sent> under_way;
-  Status status;
-  for (size_t part = 0; part < sent_.size() && status.ok(); ++part) {
-    const size_t count = NextCount(part);
-    if (count == 0) continue;
-    const auto numbers =
-        clients_.Take(static_cast<int>(part), static_cast<int>(count), context.limits());
-    status = numbers.status();
-    if (!status.ok()) break;
-    taken.push_back(*numbers);
-    for (size_t i = 0; i < count; ++i) {
-      under_way.push_back({.message = &plan_.messages()[part][sent_[part] + i],
-                           .numbers = *numbers,
-                           .sequence = numbers->first + i});
+  for (size_t i = 0; i < pushes_.size(); ++i) {
+    const RowPush& push = pushes_[i];
+    PushedTensor& share = shares_.emplace_back();
+    share.push = &push;
+    share.row_bytes = PushedRowBytes(tensors[i]->spec, push.kind, push.dtype);
+    share.mark.assign(owners_.size(), 0);
+    share.sent.assign(owners_.size(), 0);
+    const size_t names = push.tensor.type.size() + push.tensor.name.size();
+    const int64_t rows = (planned - static_cast<int64_t>(kPushHeaderBytes + names)) /
+                         static_cast<int64_t>(share.row_bytes + sizeof(int64_t));
+    if (rows < 1) {
+      return ResourceExhausted(
+          "{}: one row has {} bytes, {} fit into a message; raise --max-message-bytes of client "
+          "and server",
+          push.tensor.ToString(), share.row_bytes, planned);
     }
-    sent_[part] += count;
-  }
-  std::vector<Rpc> calls;
-  for (size_t i = 0; i < under_way.size() && status.ok(); ++i) {
-    calls.push_back(ToRpc(&under_way[i]));
-  }
-  if (status.ok()) status = cluster_.rpc().Run(context, std::move(calls));
-  for (const PushClients::Numbers& numbers : taken) {
-    status.ok() ? clients_.Answered(numbers) : clients_.GiveUp(numbers);
-  }
-  HG_RETURN_IF_ERROR(status);
-  for (const Sent& sent : under_way) {
-    int64_t& lsn = mark_[static_cast<size_t>(sent.message->part)];
-    lsn = std::max(lsn, sent.lsn);
+    HG_RETURN_IF_ERROR(share.plan.Make(*tensors[i], push, [rows](int) { return rows; }));
   }
   return OkStatus();
 }
 
-Rpc PushCalls::ToRpc(Sent* sent) const {
+StatusOr<std::vector<PushMark>> PushCalls::Run(std::span<const MutableTensor* const> tensors,
+                                               CallContext& context) {
+  HG_RETURN_IF_ERROR(Plan(tensors));
+  CallContext inner = InnerContext(context, context.meanwhile);
+  int rounds = 0;
+  Status ended;
+  for (; ended.ok() && Left(); ++rounds) {
+    ended = Round(inner);
+    inner.meanwhile = nullptr;  // once a call
+  }
+  if (rounds == 0 && context.meanwhile) context.meanwhile();
+  context.stats.rounds += rounds > 0 ? kRoundsOfAnExchange : 0;
+  for (const PushedTensor& share : shares_) {
+    if (!share.status.ok()) return OfPush(share.status, pushes_, *share.push);
+  }
+  HG_RETURN_IF_ERROR(ended);
+  std::vector<PushMark> marks;
+  for (PushedTensor& share : shares_) {
+    context.stats.remote_bytes += static_cast<int64_t>(share.push->rows.size());
+    marks.push_back(std::move(share.mark));
+  }
+  return marks;
+}
+
+bool PushCalls::Left() const {
+  return std::any_of(shares_.begin(), shares_.end(), [this](const PushedTensor& share) {
+    for (size_t part = 0; part < owners_.size(); ++part) {
+      if (share.left(part) > 0) return true;
+    }
+    return false;
+  });
+}
+
+std::vector<PushCalls::Sent> PushCalls::Next(size_t part) {
+  std::vector<Sent> messages;
+  const auto add = [&](PushedTensor& share, bool first) {
+    const PushMessage& message = share.plan.messages()[part][share.sent[part]++];
+    messages.push_back({.of = &share, .message = &message, .first = first});
+  };
+  std::vector<PushedTensor*> more;  // whose other messages may go, too
+  for (PushedTensor& share : shares_) {
+    if (share.left(part) == 0 || messages.size() == kPushWindow) continue;
+    const bool first = share.sent[part] == 0;
+    // The first message of a run is answered before the next one is sent (SyncStep), and whether
+    // this is one only the owner knows.
+    if (!first || !share.push->step.has_value()) more.push_back(&share);
+    if (first) add(share, true);
+  }
+  for (PushedTensor* const share : more) {
+    while (share->left(part) > 0 && messages.size() < kMessagesARound) add(*share, false);
+  }
+  return messages;
+}
+
+Status PushCalls::Round(CallContext& context) {
+  std::vector<std::vector<Sent>> by_part;
+  std::vector<Rpc> calls;
+  Status status;
+  for (size_t part = 0; part < owners_.size() && status.ok(); ++part) {
+    std::vector<Sent> messages = Next(part);
+    if (messages.empty()) continue;
+    const auto numbers =
+        clients_.Take(static_cast<int>(part), static_cast<int>(messages.size()), context.limits());
+    status = numbers.status();
+    if (!status.ok()) break;
+    for (size_t i = 0; i < messages.size(); ++i) {
+      messages[i].numbers = *numbers;
+      messages[i].sequence = numbers->first + i;
+      calls.push_back(ToRpc(&messages[i]));
+    }
+    by_part.push_back(std::move(messages));
+  }
+  if (status.ok()) status = cluster_.rpc().Run(context, std::move(calls));
+  for (const std::vector<Sent>& messages : by_part) {
+    bool all = true;
+    for (const Sent& sent : messages) {
+      int64_t& lsn = sent.of->mark[static_cast<size_t>(sent.message->part)];
+      lsn = std::max(lsn, sent.lsn);
+      all = all && sent.lsn > 0;
+    }
+    const PushClients::Numbers& numbers = messages.front().numbers;
+    all ? clients_.Answered(numbers) : clients_.GiveUp(numbers);
+  }
+  return status;
+}
+
+Rpc PushCalls::ToRpc(Sent* sent) {
   Rpc rpc;
   const ReplicaSet& owner = owners_[static_cast<size_t>(sent->message->part)];
   rpc.servers = owner.servers;
   rpc.serves = owner.name;
   rpc.method = "KVService/Push";
-  rpc.make_request = [this, sent] { return MakeRequest(*sent); };
+  rpc.at_once = sent->first;
+  rpc.make_request = [sent] { return MakeRequest(*sent); };
   rpc.on_reply = [this, sent](ReplyPieces pieces, std::vector<Rpc>*) {
     HG_ASSIGN_OR_RETURN(const wire::PushReply reply, wire::ReadPushReply(pieces));
+    HG_RETURN_IF_ERROR(clients_.Acknowledge(sent->numbers, sent->message->push.tensor, reply.lsn));
     sent->lsn = reply.lsn;
-    return clients_.Acknowledge(sent->numbers, push_.tensor, reply.lsn);
+    return OkStatus();
+  };
+  // What others push goes on; the last one ends what is under way.
+  rpc.on_error = [this, sent](int, const Status& error, std::vector<Rpc>*) {
+    if (sent->of->status.ok()) sent->of->status = error;
+    const bool others = std::any_of(shares_.begin(), shares_.end(),
+                                    [](const PushedTensor& share) { return share.status.ok(); });
+    return others ? OkStatus() : error;
   };
   return rpc;
 }
 
-std::string PushCalls::MakeRequest(const Sent& sent) const {
-  const PushMessage& message = *sent.message;
-  wire::PushHeader header{.edge = push_.tensor.edge,
-                          .type = push_.tensor.type,
-                          .name = push_.tensor.name,
-                          .part = static_cast<uint32_t>(message.part),
-                          .kind = static_cast<uint32_t>(push_.kind),
+std::string PushCalls::MakeRequest(const Sent& sent) {
+  const RowPush& push = sent.message->push;
+  wire::PushHeader header{.edge = push.tensor.edge,
+                          .type = push.tensor.type,
+                          .name = push.tensor.name,
+                          .part = static_cast<uint32_t>(sent.message->part),
+                          .kind = static_cast<uint32_t>(push.kind),
                           .client = sent.numbers.client,
                           .sequence = sent.sequence,
                           .step = {},
-                          .dtype = static_cast<uint32_t>(push_.dtype)};
-  if (push_.step.has_value()) {
-    header.step = wire::PushStep{.step = push_.step->step,
-                                 .rank = push_.step->rank,
-                                 .world_size = push_.step->world_size,
-                                 .run = push_.step->run,
-                                 .chunk = message.chunk,
-                                 .chunks = message.chunks};
+                          .dtype = static_cast<uint32_t>(push.dtype)};
+  if (push.step.has_value()) {
+    header.step = wire::PushStep{.step = push.step->step,
+                                 .rank = push.step->rank,
+                                 .world_size = push.step->world_size,
+                                 .run = push.step->run,
+                                 .chunk = push.step->chunk,
+                                 .chunks = push.step->chunks};
   }
-  return wire::WritePushRequest(header, {.ids = message.ids,
-                                         .positions = message.positions,
-                                         .rows = push_.rows.data(),
-                                         .row_bytes = row_bytes_});
+  return wire::WritePushRequest(header, {.ids = push.ids,
+                                         .positions = sent.message->positions,
+                                         .rows = push.rows.data(),
+                                         .row_bytes = sent.of->row_bytes});
 }
 
 }  // namespace
 
-StatusOr<PushMark> PushRemotely(Cluster* cluster, PushClients* clients, const RowPush& push,
-                                CallContext& context) {
+StatusOr<std::vector<PushMark>> PushRemotely(Cluster* cluster, PushClients* clients,
+                                             std::span<const RowPush> pushes,
+                                             CallContext& context) {
   HG_RETURN_IF_ERROR(context.Check());
-  const RowRequest request{.tensor = push.tensor};
-  HG_RETURN_IF_ERROR(FindTensors(cluster, {&request, 1}, context));
-  const MutableTensor* const tensor = cluster->tensors().FindMutable(push.tensor);
-  if (tensor == nullptr) {
-    HG_RETURN_IF_ERROR(cluster->StateServers().status());
-    return NotFound("{}: no such mutable tensor; there are: {}", push.tensor.ToString(),
-                    cluster->tensors().Names());
+  std::vector<RowRequest> named;
+  for (const RowPush& push : pushes) named.push_back({.tensor = push.tensor});
+  HG_RETURN_IF_ERROR(FindTensors(cluster, named, context));
+  const auto tensors = CheckPushes(cluster->tensors(), pushes);
+  if (!tensors.ok()) {
+    if (absl::IsNotFound(tensors.status())) {
+      HG_RETURN_IF_ERROR(cluster->StateServers().status());
+    }
+    ForgetTensors(cluster, named, tensors.status());
+    return tensors.status();
   }
-  if (Status checked = CheckPush(*tensor, push); !checked.ok()) {
-    ForgetTensors(cluster, {&request, 1}, checked);
-    return checked;
-  }
-  PushCalls calls(cluster, clients, push, PushedRowBytes(tensor->spec, push.kind, push.dtype));
-  StatusOr<PushMark> mark = calls.Run(*tensor, context);
-  if (!mark.ok()) ForgetTensors(cluster, {&request, 1}, mark.status());
-  return mark;
+  PushCalls calls(cluster, clients, pushes);
+  auto marks = calls.Run(*tensors, context);
+  if (!marks.ok()) ForgetTensors(cluster, named, marks.status());
+  return marks;
 }
 
 }  // namespace halograph

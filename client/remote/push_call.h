@@ -9,9 +9,10 @@ namespace halograph {
 
 // RowStore::Push. `clients`: of the store.
 //   ResourceExhausted  one row exceeds the message limits; or as PushPlan::Make
-//   else               as CheckPush, StateServer, PushClients::Take and Acknowledge, and
+//   else               as CheckPushes, StateServer, PushClients::Take and Acknowledge, and
 //   RpcClient::Run
-[[nodiscard]] StatusOr<PushMark> PushRemotely(Cluster* cluster, PushClients* clients,
-                                              const RowPush& push, CallContext& context);
+[[nodiscard]] StatusOr<std::vector<PushMark>> PushRemotely(Cluster* cluster, PushClients* clients,
+                                                           std::span<const RowPush> pushes,
+                                                           CallContext& context);
 
 }  // namespace halograph

@@ -45,8 +45,9 @@ class RemoteRowStore final : public RowStore, public TaskSets, public TensorAdmi
     for (const RowRequest& request : requests) HG_RETURN_IF_ERROR(clients_.Check(request.after));
     return PullRows(cluster_.get(), requests, context);
   }
-  StatusOr<PushMark> Push(const RowPush& push, CallContext& context) override {
-    return PushRemotely(cluster_.get(), &clients_, push, context);
+  StatusOr<std::vector<PushMark>> Push(std::span<const RowPush> pushes,
+                                       CallContext& context) override {
+    return PushRemotely(cluster_.get(), &clients_, pushes, context);
   }
 
   StatusOr<TaskSet> Read(const TaskSetRef& set, IdRange rows, CallContext& context) override {

@@ -203,6 +203,8 @@ void RpcBatch::Add(std::vector<Rpc> calls, Clock::time_point begin) {
     std::deque<Waiting>& queue = ready_[static_cast<size_t>(rpc.servers.front())];
     if (rpc.continues) {
       queue.push_front({std::move(rpc), begin});
+    } else if (rpc.at_once) {
+      queue.push_front({std::move(rpc), std::nullopt});
     } else {
       queue.push_back({std::move(rpc), std::nullopt});
     }
@@ -231,7 +233,7 @@ int RpcBatch::ServerFor(const Rpc& rpc) const {
     return started_[static_cast<size_t>(server)] < client_.options_.calls_in_flight;
   };
   const int only = rpc.servers.front();
-  if (rpc.servers.size() == 1) return has_room(only) ? only : -1;
+  if (rpc.servers.size() == 1) return rpc.at_once || has_room(only) ? only : -1;
   return client_.health_.Choose(rpc.servers, Clock::now(), has_room);
 }
 

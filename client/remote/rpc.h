@@ -54,6 +54,8 @@ struct Rpc {
   // The server answers once pushes of other ranks have come, and these may wait for a server that
   // went away: the call has options.server_timeout on top of its time. Repeatable.
   bool awaits_pushes = false;
+  // To one server, before calls that are not so: begins at once, however many are under way there.
+  bool at_once = false;
   // If set: after an attempt that the server may have done, though its answer did not come, an
   // error of this code says that it was done. The call has succeeded then, without a reply.
   std::optional<absl::StatusCode> done_before = {};
@@ -81,11 +83,12 @@ class RpcClient {
   [[nodiscard]] ServerHealth& health() { return health_; }
 
   // Runs all calls and those that they add, in order; begins no more than options.calls_in_flight
-  // at a time at one server (calls that fail over come on top); returns when none is under way,
-  // whatever happened. A call has options.timeout from its first attempt on; UNAVAILABLE is tried
-  // again within it as its policy says. When the last of its servers is found gone (its connection
-  // lost or refused), the call has options.server_timeout from then on instead, unless that is 0.
-  // None has longer than the context's deadline. The first error ends the rest:
+  // at a time at one server (calls that fail over, or are `at_once`, come on top); returns when
+  // none is under way, whatever happened. A call has options.timeout from its first attempt on;
+  // UNAVAILABLE is tried again within it as its policy says. When the last of its servers is found
+  // gone (its connection lost or refused), the call has options.server_timeout from then on
+  // instead, unless that is 0. None has longer than the context's deadline. The first error ends
+  // the rest:
   //   Unavailable, DeadlineExceeded  no answer in time; the last cause is named, and where several
   //                                  servers could answer each one's
   //   Cancelled                      the context's token was cancelled

@@ -69,12 +69,13 @@ class Tensors {
                                            std::optional<SyncStep> step = {},
                                            const TensorRef& ref = kEmb) {
     CallContext context;
-    return store().Push({.tensor = ref,
-                         .kind = kind,
-                         .step = step,
-                         .ids = ids,
-                         .rows = std::as_bytes(std::span(rows))},
-                        context);
+    return PushOne(store(),
+                   {.tensor = ref,
+                    .kind = kind,
+                    .step = step,
+                    .ids = ids,
+                    .rows = std::as_bytes(std::span(rows))},
+                   context);
   }
   PushMark Push(const std::vector<int64_t>& ids, const std::vector<float>& rows,
                 PushKind kind = PushKind::kGradient, std::optional<SyncStep> step = {},

@@ -30,6 +30,12 @@ namespace halograph {
   return status;
 }
 
+[[nodiscard]] inline StatusOr<PushMark> PushOne(RowStore& store, const RowPush& push,
+                                                CallContext& context) {
+  HG_ASSIGN_OR_RETURN(std::vector<PushMark> marks, store.Push({&push, 1}, context));
+  return std::move(marks.front());
+}
+
 // All rows.
 [[nodiscard]] inline StatusOr<TaskSet> ReadWholeTaskSet(const Stores& stores, const TaskSetRef& set,
                                                         const CancelToken* cancel = nullptr) {

@@ -73,8 +73,9 @@ class WholeRestRowStore final : public RowStore {
     context.stats.rounds += asks ? kRoundsOfAnExchange : 0;
     return OkStatus();
   }
-  StatusOr<PushMark> Push(const RowPush& push, CallContext& context) override {
-    return store_->Push(push, context);
+  StatusOr<std::vector<PushMark>> Push(std::span<const RowPush> pushes,
+                                       CallContext& context) override {
+    return store_->Push(pushes, context);
   }
 
  private:

@@ -150,24 +150,26 @@ void LearntInputs::Give(const LearntRows& rows, bool training, ModelInput* input
 
 Status LearntInputs::Push(const Minibatch& minibatch, const CancelToken* cancel) {
   CallContext context{.cancel = cancel};
-  for (Learnt& learnt : learnt_) {
-    RowPush push{.tensor = learnt.spec.ref,
-                 .step = SyncStep{
-                     .step = next_step_, .rank = rank_, .world_size = world_size_, .run = run_}};
+  std::vector<RowPush> pushes;
+  std::vector<torch::Tensor> gradients;  // what the pushes borrow
+  for (const Learnt& learnt : learnt_) {
+    RowPush& push = pushes.emplace_back(RowPush{
+        .tensor = learnt.spec.ref,
+        .step =
+            SyncStep{.step = next_step_, .rank = rank_, .world_size = world_size_, .run = run_}});
     const torch::Tensor gradient = learnt.given.defined() ? learnt.given.grad() : torch::Tensor();
-    torch::Tensor whole;
-    if (gradient.defined()) {
-      whole = gradient.contiguous();
-      push.ids = minibatch.nodes[learnt.node_type];
-      push.rows = BytesOf(whole);
-    }
-    auto mark = rows_->Push(push, context);
-    if (!mark.ok()) {
-      return Annotate(mark.status(),
-                      fmt::format("pushing the gradients of learnt inputs, step {}", next_step_));
-    }
-    learnt.after = *std::move(mark);
-    learnt.given = torch::Tensor();
+    if (!gradient.defined()) continue;
+    push.ids = minibatch.nodes[learnt.node_type];
+    push.rows = BytesOf(gradients.emplace_back(gradient.contiguous()));
+  }
+  auto marks = rows_->Push(pushes, context);
+  if (!marks.ok()) {
+    return Annotate(marks.status(),
+                    fmt::format("pushing the gradients of learnt inputs, step {}", next_step_));
+  }
+  for (size_t i = 0; i < learnt_.size(); ++i) {
+    learnt_[i].after = std::move((*marks)[i]);
+    learnt_[i].given = torch::Tensor();
   }
   ++next_step_;
   return OkStatus();

@@ -57,8 +57,8 @@ class LearntInputs {
   // Puts rows where the model looks for them. In training their gradients are kept for Push.
   void Give(const LearntRows& rows, bool training, ModelInput* input);
 
-  // Pushes the gradients of what Give gave last, as the next step of this rank; none after a
-  // minibatch without seeds. Errors as RowStore::Push, with what was being done.
+  // Pushes the gradients of what Give gave last, of all types in one call, as the next step of this
+  // rank; none after a minibatch without seeds. Errors as RowStore::Push, with what was being done.
   [[nodiscard]] Status Push(const Minibatch& minibatch, const CancelToken* cancel);
 
  private:

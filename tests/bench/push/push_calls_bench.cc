@@ -73,7 +73,7 @@ class Bench {
     CallContext context;
     const RowPush push{
         .tensor = spec_.ref, .ids = rows.rows, .rows = std::as_bytes(std::span(rows.values))};
-    HG_RETURN_IF_ERROR(stores_.rows->Push(push, context).status());
+    HG_RETURN_IF_ERROR(stores_.rows->Push({&push, 1}, context).status());
     return watch.Seconds();
   }
   [[nodiscard]] StatusOr<double> Pull(int round) {

@@ -44,8 +44,8 @@ class StateTest : public RemoteStoreTest {
                                  const std::vector<float>& rows,
                                  std::optional<SyncStep> step = {}) {
     CallContext context;
-    return store.Push(
-        {.tensor = kEmb, .step = step, .ids = ids, .rows = std::as_bytes(std::span(rows))},
+    return PushOne(
+        store, {.tensor = kEmb, .step = step, .ids = ids, .rows = std::as_bytes(std::span(rows))},
         context);
   }
   static StatusOr<std::vector<float>> PullRows(RowStore& store, const std::vector<int64_t>& ids,
@@ -576,7 +576,8 @@ class MoveTest : public StateTest {
         }
       }
       CallContext context;
-      const auto pushed = served.stores.rows->Push(
+      const auto pushed = PushOne(
+          *served.stores.rows,
           {.tensor = spec.ref,
            .step = SyncStep{.step = step, .world_size = 1, .run = static_cast<uint64_t>(step / 10)},
            .ids = ids,

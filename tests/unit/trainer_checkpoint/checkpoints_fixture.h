@@ -81,9 +81,10 @@ class HookedRowStore final : public RowStore {
     if (hooks_.before_training_pull && context.cancel != nullptr) hooks_.before_training_pull();
     return store_->Pull(requests, context);
   }
-  StatusOr<PushMark> Push(const RowPush& push, CallContext& context) override {
+  StatusOr<std::vector<PushMark>> Push(std::span<const RowPush> pushes,
+                                       CallContext& context) override {
     if (hooks_.before_push) hooks_.before_push();
-    return store_->Push(push, context);
+    return store_->Push(pushes, context);
   }
 
  private:

@@ -11,6 +11,7 @@
 
 #include "client/local/local_state.h"
 #include "tests/support/learnable_graph.h"
+#include "tests/support/one_call.h"
 #include "tests/support/plain_env.h"
 #include "tests/support/test_folder.h"
 #include "trainer/checkpoint/files/checkpoint_folder.h"
@@ -54,11 +55,12 @@ class RunSnapshotsTest : public testing::Test {
     CallContext context;
     const std::vector<int64_t> ids = {0, 59};
     const std::vector<float> rows = {value, value};
-    const auto pushed = rows_->Push({.tensor = kOwn,
-                                     .kind = PushKind::kAssign,
-                                     .ids = ids,
-                                     .rows = std::as_bytes(std::span(rows))},
-                                    context);
+    const auto pushed = PushOne(*rows_,
+                                {.tensor = kOwn,
+                                 .kind = PushKind::kAssign,
+                                 .ids = ids,
+                                 .rows = std::as_bytes(std::span(rows))},
+                                context);
     ASSERT_TRUE(pushed.ok()) << pushed.status();
   }
   [[nodiscard]] std::vector<float> Rows() {
@@ -210,11 +212,12 @@ class SnapshotBehindTest : public RunSnapshotsTest {
     CallContext context;
     const std::vector<int64_t> ids = {0, 59};
     const std::vector<float> rows = {1, 1};
-    const auto pushed = rows_->Push({.tensor = kOwn,
-                                     .step = SyncStep{.step = step, .world_size = 1, .run = 1},
-                                     .ids = ids,
-                                     .rows = std::as_bytes(std::span(rows))},
-                                    context);
+    const auto pushed = PushOne(*rows_,
+                                {.tensor = kOwn,
+                                 .step = SyncStep{.step = step, .world_size = 1, .run = 1},
+                                 .ids = ids,
+                                 .rows = std::as_bytes(std::span(rows))},
+                                context);
     ASSERT_TRUE(pushed.ok()) << pushed.status();
   }
 };

@@ -43,8 +43,9 @@ class CountedPulls : public RowStore {
     tensors += static_cast<int>(requests.size());
     return store_->Pull(requests, context);
   }
-  StatusOr<PushMark> Push(const RowPush& push, CallContext& context) override {
-    return store_->Push(push, context);
+  StatusOr<std::vector<PushMark>> Push(std::span<const RowPush> pushes,
+                                       CallContext& context) override {
+    return store_->Push(pushes, context);
   }
   int calls = 0;
   int tensors = 0;
@@ -454,8 +455,9 @@ class CancelledPulls final : public RowStore {
  public:
   explicit CancelledPulls(RowStore* store) : store_(store) {}
   Status Pull(std::span<const RowRequest>, CallContext&) override { return Cancelled("by test"); }
-  StatusOr<PushMark> Push(const RowPush& push, CallContext& context) override {
-    return store_->Push(push, context);
+  StatusOr<std::vector<PushMark>> Push(std::span<const RowPush> pushes,
+                                       CallContext& context) override {
+    return store_->Push(pushes, context);
   }
 
  private:

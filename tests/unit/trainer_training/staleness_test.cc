@@ -45,10 +45,12 @@ class RememberingRowStore final : public RowStore {
     }
     return store_->Pull(requests, context);
   }
-  StatusOr<PushMark> Push(const RowPush& push, CallContext& context) override {
-    auto mark = store_->Push(push, context);
-    if (mark.ok()) pushed_.push_back({{push.ids.begin(), push.ids.end()}, *mark});
-    return mark;
+  StatusOr<std::vector<PushMark>> Push(std::span<const RowPush> pushes,
+                                       CallContext& context) override {
+    auto marks = store_->Push(pushes, context);
+    const std::span<const int64_t> ids = pushes.front().ids;
+    if (marks.ok()) pushed_.push_back({{ids.begin(), ids.end()}, marks->front()});
+    return marks;
   }
 
   // What the step asked for that pushed `step`-th: the rows of the same nodes.
