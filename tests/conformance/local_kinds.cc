@@ -2,6 +2,7 @@
 #include "client/local/local_store.h"
 #include "client/own_part/own_part_store.h"
 #include "tests/conformance/kinds.h"
+#include "tests/conformance/toy_row_cache.h"
 #include "tests/support/plain_env.h"
 #include "tests/support/test_folder.h"
 #include "tests/support/whole_rest.h"
@@ -56,12 +57,13 @@ StoreKind MutableKind(const std::string& name, const std::vector<int>& parts = {
 // The embedded stores, on one and on four threads ("threads" of OpenLocalStores work besides the
 // caller), and composed ones of some mapped parts and a rest that is embedded too.
 std::vector<StoreKind> StoreKinds() {
-  return {LocalKind("Local1Thread", 0), LocalKind("Local4Threads", 3),
-          OwnPartKind("OwnPart1Of4", {3}, 0), OwnPartKind("OwnPart3Of4With4Threads", {0, 1, 3}, 3)};
+  return {LocalKind("Local1Thread", 0),       LocalKind("Local4Threads", 3),
+          OwnPartKind("OwnPart1Of4", {3}, 0), OwnPartKind("OwnPart3Of4With4Threads", {0, 1, 3}, 3),
+          ToyCacheOf(LocalKind("Local", 0)),  ToyCacheOf(OwnPartKind("OwnPart", {3}, 0))};
 }
 
 std::vector<StoreKind> MutableStoreKinds() {
-  return {MutableKind("Local"), MutableKind("OwnPart", {0})};
+  return {MutableKind("Local"), MutableKind("OwnPart", {0}), ToyCacheOf(MutableKind("Local"))};
 }
 
 }  // namespace halograph

@@ -1,6 +1,7 @@
 #include "client/remote/remote_store.h"
 #include "tests/conformance/kinds.h"
 #include "tests/conformance/started_servers.h"
+#include "tests/conformance/toy_row_cache.h"
 
 namespace halograph {
 
@@ -29,6 +30,7 @@ std::vector<StoreKind> StoreKinds() {
                   .threads = 4,
                   .server_message_bytes = 65536}),
       RemoteKind({.name = "RemoteSmallMessagesHere", .servers = 2, .client_message_bytes = 16384}),
+      ToyCacheOf(RemoteKind({.name = "Remote2Servers", .servers = 2})),
   };
 }
 
