@@ -70,7 +70,8 @@ def counts(lines):
 
 
 class Process:
-    """A command in a process group of its own; `behind`: at the lowest priority."""
+    """A command in a process group of its own; `behind`: at the lowest priority, which holds within a
+    session (Linux shares cores among sessions evenly)."""
     running = set()
 
     def __init__(self, command, behind):
@@ -78,7 +79,7 @@ class Process:
         self.popen = subprocess.Popen(
             [*(["nice", "-n", "19"] if behind else []), *command], cwd=shards.ROOT, text=True,
             errors="replace", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, start_new_session=True)
+            stderr=subprocess.STDOUT, process_group=0)
         self.running.add(self)
         threading.Thread(target=self.read, daemon=True).start()
 
