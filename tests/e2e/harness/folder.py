@@ -1,5 +1,6 @@
 """Reads a partition folder, by its layout in the design: global ids are the parts' nodes (edges of
-a relation) one part after the other."""
+a relation) one part after the other. What was read once is kept."""
+import functools
 import json
 import pathlib
 import urllib.parse
@@ -33,15 +34,18 @@ class PartitionFolder:
     def edge_folder(self, part, relation=HOMOGENEOUS_RELATION):
         return self.encoded(self.parts[part] / "edges", relation)
 
+    @functools.lru_cache(maxsize=None)
     def core(self, node_type=HOMOGENEOUS_NODE):
         """Per part, the original ids of its core nodes in order of global id."""
         return [list(npy.load(self.node_folder(p, node_type) / "original_ids.npy").values)
                 for p in range(len(self.parts))]
 
+    @functools.lru_cache(maxsize=None)
     def original(self, node_type=HOMOGENEOUS_NODE):
         """Original id by global id."""
         return [v for part in self.core(node_type) for v in part]
 
+    @functools.lru_cache(maxsize=None)
     def owners(self, node_type=HOMOGENEOUS_NODE):
         """Part by original id."""
         return {v: p for p, part in enumerate(self.core(node_type)) for v in part}
@@ -49,6 +53,7 @@ class PartitionFolder:
     def halo(self, part, node_type=HOMOGENEOUS_NODE):
         return list(npy.load(self.node_folder(part, node_type) / "halo_ids.npy").values)
 
+    @functools.lru_cache(maxsize=None)
     def edges(self, relation=HOMOGENEOUS_RELATION):
         """[(original edge id, source, destination)] with original node ids, by global edge id."""
         source, _, destination = relation.split(":")

@@ -3,25 +3,28 @@ is gone when the test ends: it is killed then by its id, and by the kernel shoul
 
 HALOGRAPH_TIME_SCALE stretches all waits, for builds that a sanitizer slows down.
 """
-import ctypes
+import concurrent.futures
+import io
 import os
 import pathlib
 import random
+import select
 import shutil
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 import uuid
 
 TIME_SCALE = float(os.environ.get("HALOGRAPH_TIME_SCALE", "1"))
 MARK = "HALOGRAPH_TEST_MARK"
-PR_SET_PDEATHSIG = 1
 SKIPPED = 77
-LIBC = ctypes.CDLL(None, use_errno=True)
+# Python starts a process in a sixth of the time if it need not call anything between fork and exec.
+KILLED_WITH_US = ("/usr/bin/setpriv", "--pdeathsig", "KILL")
 
 
 def seconds(value):
@@ -73,9 +76,8 @@ class Process:
         self.started = time.monotonic()
         with open(self.out_path, "wb") as out, open(self.err_path, "wb") as err:
             self.popen = subprocess.Popen(
-                self.command, stdin=subprocess.DEVNULL, stdout=out, stderr=err,
-                env={**os.environ, **(env or {}), MARK: mark},
-                preexec_fn=lambda: LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL))
+                [*KILLED_WITH_US, *self.command], stdin=subprocess.DEVNULL, stdout=out, stderr=err,
+                env={**os.environ, **(env or {}), MARK: mark})
 
     @property
     def pid(self):
@@ -100,12 +102,18 @@ class Process:
         self.popen.send_signal(number)
 
     def wait(self, timeout):
-        """The exit code (negative: the signal that ended it)."""
-        try:
-            return self.popen.wait(timeout)
-        except subprocess.TimeoutExpired:
+        """The exit code (negative: the signal that ended it). Known at once: `popen.wait` looks twenty
+        times a second."""
+        if self.running():
+            ended = os.pidfd_open(self.pid)
+            try:
+                select.select([ended], [], [], timeout)
+            finally:
+                os.close(ended)
+        if self.running():
             raise TimeoutError(f"{' '.join(self.command)}\nstill runs after {timeout:.0f} s:\n"
-                               f"{self.text[-4000:]}") from None
+                               f"{self.text[-4000:]}")
+        return self.popen.returncode
 
     def end(self):
         if self.running():
@@ -192,13 +200,24 @@ def address(server, timeout=30):
 
 
 class ProgramTest(unittest.TestCase):
-    """A test with a sandbox of its own (`self.box`) and one that its class shares (`cls.shared`)."""
+    """A test with a sandbox of its own (`self.box`) and one that its class shares (`cls.shared`).
+    AT_ONCE of a class's tests run at a time: as many as processors for one whose programs compute in a
+    thread each, more where they wait for what does not answer."""
     maxDiff = 2000
+    AT_ONCE = 1
 
     @classmethod
     def setUpClass(cls):
         cls.shared = Sandbox()
         cls.addClassCleanup(cls.shared.close)
+        cls._made, cls._locks = {}, {}
+
+    def once(self, name, make):
+        """What `make()` gave to the first test of the class that asked by this name."""
+        with self._locks.setdefault(name, threading.Lock()):
+            if name not in self._made:
+                self._made[name] = make()
+            return self._made[name]
 
     def setUp(self):
         self.box = Sandbox()
@@ -221,9 +240,46 @@ def must(result):
     return result
 
 
+class Suite(unittest.TestSuite):
+    """The tests of a class in a pool of its AT_ONCE threads, each with a result of its own."""
+
+    def run(self, result, debug=False):
+        tests = list(self)
+        if not tests or getattr(tests[0], "AT_ONCE", 1) == 1:
+            return super().run(result, debug)
+        kind = type(tests[0])
+        try:
+            kind.setUpClass()
+            with concurrent.futures.ThreadPoolExecutor(kind.AT_ONCE) as pool:
+                for own in pool.map(self.run_one, tests):
+                    result.stream.write(own.text.getvalue())
+                    result.stream.flush()
+                    result.testsRun += own.testsRun
+                    for what in ("failures", "errors", "skipped", "unexpectedSuccesses"):
+                        getattr(result, what).extend(getattr(own, what))
+        except unittest.SkipTest as why:
+            result.testsRun += 1
+            result.addSkip(tests[0], str(why))
+        except Exception:  # pylint: disable=broad-except
+            result.addError(tests[0], sys.exc_info())
+        finally:
+            kind.doClassCleanups()
+        return result
+
+    @staticmethod
+    def run_one(test):
+        text = io.StringIO()
+        own = unittest.TextTestResult(unittest.runner._WritelnDecorator(text), True, 2)
+        own.text = text
+        test.run(own)
+        return own
+
+
 def main():
     """Exit code: as unittest's, and SKIPPED for ctest where not one test could run."""
-    program = unittest.main(verbosity=2, exit=False)
+    loader = unittest.TestLoader()
+    loader.suiteClass = Suite
+    program = unittest.main(verbosity=2, exit=False, testLoader=loader)
     result = program.result
     if not result.wasSuccessful():
         sys.exit(1)

@@ -1,9 +1,13 @@
 """Running trainers and reading their logs."""
 import json
+import pathlib
 import re
+import tempfile
 
 from harness import programs
 from harness.programs import must
+
+ENDLESS = 1000000  # epochs of a run that is ended from outside
 
 
 def read_log(path):
@@ -37,7 +41,7 @@ def model_names(box):
 
 def train(box, timeout=240, **given):
     """One rank, to its end; its log."""
-    path = box.folder / f"log{len(box.processes)}.jsonl"
+    path = pathlib.Path(tempfile.mkdtemp(prefix="log-", dir=box.folder)) / "log.jsonl"
     must(box.run("halograph-train", *options(log=path, **given), timeout=timeout))
     return read_log(path)
 
