@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
-"""What docs/checkpoints.md says to go on from a checkpoint, as it stands there: a loop, mpirun in it,
-and a Slurm job. Programs of other projects are scripts here, which start the ranks with the
-environment that those give them."""
+"""What docs/checkpoints.md says to go on from a checkpoint, as it stands there but for the number of
+ranks: a loop, mpirun in it, and a Slurm job. Programs of other projects are scripts here, which start
+the ranks with the environment that those give them.
+
+A run has no end until it was disturbed: then it gets the epochs that the checkpoint lacks, and two."""
+import json
 import os
 import pathlib
 import re
@@ -10,15 +13,21 @@ import signal
 from harness import programs
 from harness.cora_in_two import CoraInTwoTest
 from harness.programs import must, seconds, wait_until
-from harness.training import options
+from harness.training import ENDLESS, options
 
 PAGE = pathlib.Path(__file__).parents[2] / "docs/checkpoints.md"
-RUN = dict(hidden=16, fanouts="5,3", batch_size=5, seed=3, threads=1, predict_what="logits",
-           eval_every=10, timeout="10s")
+RUN = dict(hidden=16, fanouts="5,3", batch_size=20, seed=3, threads=1, predict_what="logits",
+           eval_every=2, timeout="60s")
+RANKS_STARTED = "2"
 # Each start leaves its process id and its rank.
 TRAIN = """echo "$$ ${{OMPI_COMM_WORLD_RANK-}}${{SLURM_PROCID-}}" >> starts
 [ -z "$FAILS" ] || exit $FAILS
-exec {program} "$@" {more}
+exec {program} "$@" {more} --epochs $(cat epochs)
+"""
+# What the loop waits with: until the run has an end.
+SLEEP = f"""[ -z "$FAILS" ] || exit 0
+touch slept
+while grep -q {ENDLESS} epochs; do /bin/sleep 0.01; done
 """
 # $ranks times a command, each with its rank and their number; the last exit code that is not 0.
 RANKS = """ids=
@@ -42,6 +51,8 @@ esac
 
 
 class RestartsTest(CoraInTwoTest):
+    AT_ONCE = 2
+
     def setUp(self):
         super().setUp()
         self.folder = self.box.folder
@@ -51,11 +62,13 @@ class RestartsTest(CoraInTwoTest):
         train = TRAIN.format(program=os.path.abspath(programs.binary("halograph-train")),
                              more=" ".join(map(str, more)))
         for name, text in (("halograph-train", train), ("mpirun", MPIRUN), ("srun", SRUN),
-                           ("scontrol", SCONTROL), ("sleep", "")):
+                           ("scontrol", SCONTROL), ("sleep", SLEEP)):
             path = self.folder / "bin" / name
             path.write_text("#!/bin/bash\n" + text)
             path.chmod(0o755)
+        (self.folder / "epochs").write_text(f"{ENDLESS}\n")
         text = PAGE.read_text().split("## To go on")[1].replace("29500", str(programs.free_port()))
+        text = re.sub(r"(mpirun -n |--ntasks=)4\b", rf"\g<1>{RANKS_STARTED}", text)
         self.loop, self.mpirun, self.slurm = re.findall(r"^```sh by-hand\n(.*?)^```", text,
                                                         re.DOTALL | re.MULTILINE)[:3]
         self.again = self.loop[:self.loop.index("\nagain ") + 1]
@@ -71,11 +84,12 @@ class RestartsTest(CoraInTwoTest):
         path = self.folder / "starts"
         return [line.split(" ") for line in path.read_text().splitlines()] if path.exists() else []
 
-    def await_checkpoint(self, process):
-        def whole():  # the name of one that is being written has a dot
-            return [path for path in (self.folder / "run1").glob("step-*") if "." not in path.name]
+    def checkpoints(self):
+        """Those that are whole: the name of one that is being written has a dot."""
+        return sorted(path for path in (self.folder / "run1").glob("step-*") if "." not in path.name)
 
-        wait_until(lambda: whole() or not process.running(), seconds(60), "a checkpoint")
+    def await_checkpoint(self, process):
+        wait_until(lambda: self.checkpoints() or not process.running(), seconds(120), "a checkpoint")
         self.assertTrue(process.running(), process.text)
 
     def kill(self, process, rank):
@@ -83,19 +97,35 @@ class RestartsTest(CoraInTwoTest):
         self.await_checkpoint(process)
         os.kill(int([pid for pid, of in self.starts() if of == rank][-1]), signal.SIGKILL)
 
-    def assertAsUndisturbed(self, ranks):
+    def set_end(self):
+        """Of the run that is to go on now. Its epochs."""
+        manifest = json.loads((self.checkpoints()[-1] / "manifest.json").read_text())
+        epochs = manifest["epoch"] + 2
+        (self.folder / "epochs").write_text(f"{epochs}\n")
+        return epochs
+
+    def go_on(self, process):
+        """The loop, whose run has ended, goes on to an end. Epochs of the run."""
+        wait_until(lambda: (self.folder / "slept").exists() or not process.running(), seconds(120),
+                   "the end of all ranks")
+        self.assertTrue(process.running(), process.text)
+        epochs = self.set_end()
+        self.assertEqual(0, process.wait(seconds(120)), process.text)
+        return epochs
+
+    def assertAsUndisturbed(self, ranks, epochs):
         predicted = self.folder / "whole.npy"
         must(self.box.run("halograph-train", *options(
-            graph=self.graph, epochs=50, logical_ranks=ranks, predict=predicted, **RUN)))
+            graph=self.graph, epochs=epochs, logical_ranks=ranks, predict=predicted, **RUN)))
         self.assertEqual(predicted.read_bytes(), (self.folder / "predicted.npy").read_bytes())
 
     def test_a_run_in_the_loop_ends_well_although_it_is_killed(self):
         process = self.start(self.loop)
         self.kill(process, "")
-        self.assertEqual(0, process.wait(seconds(120)), process.text)
+        epochs = self.go_on(process)
         self.assertEqual(2, len(self.starts()))
         self.assertIn("going on from", process.err)
-        self.assertAsUndisturbed(1)
+        self.assertAsUndisturbed(1, epochs)
 
     def test_the_loop_ends_with_an_interrupt_a_wrong_command_and_the_fifth_failure(self):
         process = self.start(self.loop)
@@ -112,11 +142,11 @@ class RestartsTest(CoraInTwoTest):
 
     def test_ranks_of_mpirun_in_the_loop_end_well_although_one_is_killed(self):
         process = self.start(self.again + self.mpirun)
-        self.kill(process, "3")
-        self.assertEqual(0, process.wait(seconds(120)), process.text)
-        self.assertEqual(sorted("01230123"), sorted(rank for _, rank in self.starts()))
-        self.assertIn("rank 3", process.err)
-        self.assertAsUndisturbed(4)
+        self.kill(process, "1")
+        epochs = self.go_on(process)
+        self.assertEqual(sorted("0101"), sorted(rank for _, rank in self.starts()))
+        self.assertIn("rank 1", process.err)
+        self.assertAsUndisturbed(int(RANKS_STARTED), epochs)
 
     def test_a_slurm_job_asks_to_be_started_again_until_it_ends_well(self):
         tasks = re.search(r"^#SBATCH .*--ntasks=(\d+)", self.slurm, re.MULTILINE)[1]
@@ -126,11 +156,12 @@ class RestartsTest(CoraInTwoTest):
         self.kill(process, "1")
         self.assertNotIn(process.wait(seconds(60)), (0, 2), process.text)
         self.assertEqual("requeue 17\n", requeued.read_text())
+        epochs = self.set_end()
         process = self.start(self.slurm, SLURM_RESTART_COUNT="1", **job)
         self.assertEqual(0, process.wait(seconds(120)), process.text)
         self.assertIn("going on from", process.err)
         self.assertEqual(2 * int(tasks), len(self.starts()))
-        self.assertAsUndisturbed(int(tasks))
+        self.assertAsUndisturbed(int(tasks), epochs)
         for fails, count in (("1", "5"), ("2", "0")):
             process = self.start(self.slurm, FAILS=fails, SLURM_RESTART_COUNT=count, **job)
             self.assertEqual(int(fails), process.wait(seconds(60)), process.text)
