@@ -11,7 +11,6 @@ find_package(PkgConfig REQUIRED)
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(HWY REQUIRED IMPORTED_TARGET libhwy)
 find_path(HALOGRAPH_JSON_INCLUDE nlohmann/json.hpp REQUIRED)
-find_path(HALOGRAPH_CLI11_INCLUDE CLI/CLI.hpp REQUIRED)
 
 if(HALOGRAPH_PARTITIONER)
   find_library(HALOGRAPH_METIS metis REQUIRED)

@@ -17,11 +17,11 @@
 #include <thread>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
 #include "common/base/stopwatch.h"
+#include "common/program/program.h"
 #include "common/storage/npy.h"
 #include "trainer/inference/exact.h"
 #include "trainer/kernels/aggregate.h"
@@ -36,7 +36,7 @@ namespace {
 struct Options {
   std::string graph;
   std::string scratch = ".";
-  std::string memory = "1GiB";
+  int64_t memory = int64_t{1} << 30;
   int64_t layers = 2;
   int64_t hidden = 256;
   int threads = 1;
@@ -162,7 +162,7 @@ std::unique_ptr<Session> Open(const Options& options, StopSignal& stop) {
   return session;
 }
 
-int Run(const Options& options, int64_t memory) {
+Status Run(const Options& options) {
   auto stop = *StopSignal::Install();
   const auto session = Open(options, *stop);
   const Schema& schema = session->stores.graph->info().schema;
@@ -170,13 +170,13 @@ int Run(const Options& options, int64_t memory) {
   const NodeRange nodes(0, session->stores.graph->info().book.NodeBoundaries(0));
   const int64_t before = PeakMemory::Now();
   PeakMemory peak;
-  ScratchSpace scratch(ScratchMemory(memory), options.scratch);
+  ScratchSpace scratch(ScratchMemory(options.memory), options.scratch);
   double sum = 0;
   const double cpu_before = CpuSeconds();
   const Stopwatch watch;
   const auto figures = InferExactly(
-      *session, {.memory = memory, .chunk_nodes = options.chunk_nodes}, ExactRows::kOutputs, nodes,
-      std::vector{0}, scratch, [&](const std::vector<torch::Tensor>& rows, PreparedBatch&) {
+      *session, {.memory = options.memory, .chunk_nodes = options.chunk_nodes}, ExactRows::kOutputs,
+      nodes, std::vector{0}, scratch, [&](const std::vector<torch::Tensor>& rows, PreparedBatch&) {
         sum += rows[0][0][0].item<double>();
         return OkStatus();
       });
@@ -195,7 +195,7 @@ int Run(const Options& options, int64_t memory) {
                            {"edges", schema.relations.front().count},
                            {"layers", options.layers},
                            {"hidden", options.hidden},
-                           {"memory", memory},
+                           {"memory", options.memory},
                            {"peak_anonymous_bytes", most},
                            {"exact_s", seconds},
                            {"exact_cpu_s", cpu_seconds},
@@ -208,7 +208,7 @@ int Run(const Options& options, int64_t memory) {
                            {"ratio_by_edge", seconds / (once + floor.gathers)},
                            {"sums", sum + floor.sum}};
   std::printf("%s\n", result.dump().c_str());
-  return 0;
+  return OkStatus();
 }
 
 }  // namespace
@@ -221,25 +221,18 @@ int main(int argc, char** argv) {
     setenv("OMP_WAIT_POLICY", "passive", 0);
     execv("/proc/self/exe", argv);
   }
-  CLI::App app("Exact inference against reading rows and edges once a layer plus the products");
+  Program program("exact_bench",
+                  "Exact inference against reading rows and edges once a layer plus the products");
   Options options;
-  app.add_option("--graph", options.graph, "partition folder of one node type")->required();
-  app.add_option("--scratch", options.scratch, "folder for rows that memory does not hold");
-  app.add_option("--memory", options.memory, "as halograph-train infer has it");
-  app.add_option("--layers", options.layers, "layers");
-  app.add_option("--hidden", options.hidden, "width of hidden layers");
-  app.add_option("--threads", options.threads, "threads that compute");
-  app.add_option("--sample-threads", options.sample_threads, "threads that prepare chunks");
-  app.add_option("--chunk-nodes", options.chunk_nodes, "nodes of a chunk; 0: as memory allows");
-  CLI11_PARSE(app, argc, argv);
-  int64_t memory = 0;
-  OptionTable table;
-  table.AddBytes("memory", &memory, "");
-  Must(table.Set("memory", options.memory));
-  try {
-    return Run(options, memory);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "exact_bench: %s\n", error.what());
-    return 1;
-  }
+  OptionTable& rows = program.options();
+  rows.Add("graph", &options.graph, "partition folder of one node type").Required();
+  rows.Add("scratch", &options.scratch, "folder for rows that memory does not hold");
+  rows.AddBytes("memory", &options.memory, "as halograph-train infer has it");
+  rows.Add("layers", &options.layers, "layers");
+  rows.Add("hidden", &options.hidden, "width of hidden layers");
+  rows.Add("threads", &options.threads, "threads that compute");
+  rows.Add("sample-threads", &options.sample_threads, "threads that prepare chunks");
+  rows.Add("chunk-nodes", &options.chunk_nodes, "nodes of a chunk; 0: as memory allows");
+  program.Run([&] { return Run(options); });
+  return program.Main(argc, argv);
 }

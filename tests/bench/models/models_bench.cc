@@ -13,9 +13,9 @@
 #include <utility>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "common/program/program.h"
 #include "common/sampling/fused_sampler.h"
 #include "tests/bench/models/model_limit.h"
 #include "tests/bench/rounds.h"
@@ -261,27 +261,26 @@ void Measure(const Case& measured, const Options& options, const Schema& schema,
   line("model", of_model);
 }
 
-int Main(int argc, char** argv) {
-  Options options;
-  CLI::App app("Forward and backward of each model; prints a JSON line a variant.");
-  AddRmatCscOptions(&app, &options.graph);
-  app.add_option("--fanouts", options.fanouts)->delimiter(',');
-  app.add_option("--batch", options.batch)->check(CLI::PositiveNumber);
-  app.add_option("--features", options.features)->check(CLI::PositiveNumber);
-  app.add_option("--hidden", options.hidden, "a multiple of --heads")->check(CLI::PositiveNumber);
-  app.add_option("--heads", options.heads)->check(CLI::PositiveNumber);
-  app.add_option("--classes", options.classes)->check(CLI::PositiveNumber);
-  app.add_option("--dropout", options.dropout)->check(CLI::Range(0.0, 0.99));
-  app.add_option("--threads", options.threads)->check(CLI::Range(1, 256));
-  app.add_option("--rounds", options.rounds)->check(CLI::Range(1, 1000));
-  app.add_option("--cases", options.cases, "all by default")->delimiter(',');
-  CLI11_PARSE(app, argc, argv);
+void AddOptions(OptionTable& rows, Options* options) {
+  AddRmatCscOptions(rows, &options->graph);
+  rows.Add("fanouts", &options->fanouts, "from the seeds outward");
+  rows.Add("batch", &options->batch, "seeds").AtLeast(1);
+  rows.Add("features", &options->features, "columns of the inputs").AtLeast(1);
+  rows.Add("hidden", &options->hidden, "a multiple of --heads").AtLeast(1);
+  rows.Add("heads", &options->heads, "of attention").AtLeast(1);
+  rows.Add("classes", &options->classes, "columns of the output").AtLeast(1);
+  rows.Add("dropout", &options->dropout, "share of hidden values left out").Range(0, 0.99);
+  rows.Add("threads", &options->threads, "threads that compute").Range(1, 256);
+  rows.Add("rounds", &options->rounds, "of which medians are taken").Range(1, 1000);
+  rows.Add("cases", &options->cases, "all by default");
+}
+
+void MeasureAll(const Options& options, const std::string& command) {
   PoolTensors();  // as training does
   at::set_num_threads(options.threads);
   torch::manual_seed(options.graph.seed);
   const RmatCsc graph = MakeRmatCsc(options.graph);
   const Batch batch = MakeBatch(options, graph);
-  const std::string command = CommandLine("models_bench", argc, argv);
   for (const Case& measured : Cases(options)) {
     const auto& asked = options.cases;
     if (asked.empty() || std::find(asked.begin(), asked.end(), measured.name) != asked.end()) {
@@ -292,10 +291,20 @@ int Main(int argc, char** argv) {
       }
     }
   }
-  return 0;
 }
 
 }  // namespace
 }  // namespace halograph
 
-int main(int argc, char** argv) { return halograph::Main(argc, argv); }
+int main(int argc, char** argv) {
+  using namespace halograph;
+  Program program("models_bench",
+                  "Forward and backward of each model; prints a JSON line a variant.");
+  Options options;
+  AddOptions(program.options(), &options);
+  program.Run([&] {
+    MeasureAll(options, CommandLine("models_bench", argc, argv));
+    return OkStatus();
+  });
+  return program.Main(argc, argv);
+}

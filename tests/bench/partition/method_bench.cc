@@ -6,7 +6,6 @@
 #include <thread>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <unistd.h>
@@ -15,6 +14,7 @@
 #include "common/base/log.h"
 #include "common/base/progress.h"
 #include "common/base/units.h"
+#include "common/program/program.h"
 #include "common/storage/file.h"
 #include "partitioner/compare/compare.h"
 #include "partitioner/compare/method_run.h"
@@ -125,53 +125,44 @@ Status Bench(const Options& options) {
   return WriteFileAtomically(options.json, report.dump(2) + "\n");
 }
 
-void AddOptions(CLI::App* app, Options* options) {
-  app->add_option("--methods", options->methods,
-                  "Comma-separated; with an owner rule as \"2ps-l:random\" (default: all)")
-      ->delimiter(',');
-  app->add_option("--graphs", options->graphs,
-                  fmt::format("Comma-separated: {} (default: these), planted, hierarchical, or "
-                              "paths of graphs",
-                              fmt::join(RealGraphNames(), ", ")))
-      ->delimiter(',');
-  app->add_option("--orders", options->orders, "Order of the stream of edges: given, shuffled")
-      ->delimiter(',')
-      ->check(CLI::IsMember({"given", "shuffled"}));
-  app->add_option("--parts", options->parts)->delimiter(',')->check(CLI::Range(1, kMaxParts));
-  app->add_option("--against", options->against, "The method that the others are compared with")
-      ->capture_default_str();
-  app->add_option("--balance", options->balance, "What methods balance, as run's")
-      ->capture_default_str();
-  app->add_option("--seed", options->seed)->capture_default_str();
-  app->add_option("--nodes", options->nodes, "Of planted and hierarchical graphs")
-      ->capture_default_str();
-  app->add_option("--memory", options->memory, "What a method may hold (default: no limit)");
-  app->add_flag("--predict", options->predict, "Also what `plan` says of the time");
-  app->add_option("--work", options->work, "Folder for graphs that are made; kept if given");
-  app->add_option("--json", options->json, "Writes all figures there");
+void AddOptions(OptionTable& rows, Options* options) {
+  rows.Add("methods", &options->methods, "with an owner rule as 2ps-l:random");
+  rows.Add("graphs", &options->graphs,
+           fmt::format("{}, planted, hierarchical, or paths of graphs",
+                       fmt::join(RealGraphNames(), ", ")));
+  rows.Add("orders", &options->orders, "order of the stream of edges").OneOf({"given", "shuffled"});
+  rows.Add("parts", &options->parts, "numbers of partitions").Range(1, kMaxParts);
+  rows.Add("against", &options->against, "the method that the others are compared with");
+  rows.Add("balance", &options->balance, "what methods balance, as run's");
+  rows.Add("seed", &options->seed, "of the methods and of the graphs that are made");
+  rows.Add("nodes", &options->nodes, "of planted and hierarchical graphs");
+  rows.Add("memory", &options->memory, "what a method may hold").DefaultText("no limit");
+  rows.Add("predict", &options->predict, "also what `plan` says of the time");
+  rows.Add("work", &options->work, "folder for graphs that are made; kept if given");
+  rows.Add("json", &options->json, "writes all figures there");
 }
 
-int Main(int argc, char** argv) {
-  Options options;
-  options.work = fs::temp_directory_path() / fmt::format("halograph-method-bench-{}", getpid());
-  CLI::App app("Compares partition methods.");
-  AddOptions(&app, &options);
-  CLI11_PARSE(app, argc, argv);
+Status MakeAndBench(const Options& options, bool keep) {
 #ifndef NDEBUG
   fmt::print(stderr, "WARNING: not an optimised build\n");
 #endif
   Progress::Enable(false);
-  Status status = InitLog("method_bench", "warning");
-  const bool keep = app.get_option("--work")->count() > 0;
-  if (status.ok()) status = MakeFolder(options.work);
+  Status status = MakeFolder(options.work);
   if (status.ok()) status = Bench(options);
   std::error_code ignored;
   if (!keep) fs::remove_all(options.work, ignored);
-  if (!status.ok()) fmt::print(stderr, "method_bench: {}\n", ToString(status));
-  return status.ok() ? 0 : 1;
+  return status;
 }
 
 }  // namespace
 }  // namespace halograph
 
-int main(int argc, char** argv) { return halograph::Main(argc, argv); }
+int main(int argc, char** argv) {
+  using namespace halograph;
+  Program program("method_bench", "Compares partition methods.", "warning");
+  Options options;
+  options.work = fs::temp_directory_path() / fmt::format("halograph-method-bench-{}", getpid());
+  AddOptions(program.options(), &options);
+  program.Run([&] { return MakeAndBench(options, program.options().given("work")); });
+  return program.Main(argc, argv);
+}

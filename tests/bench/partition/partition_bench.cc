@@ -12,7 +12,6 @@
 #include <thread>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <malloc.h>
 #include <sys/resource.h>
@@ -23,6 +22,7 @@
 #include "common/base/progress.h"
 #include "common/base/stopwatch.h"
 #include "common/base/units.h"
+#include "common/program/program.h"
 #include "partitioner/compare/anonymous_peak.h"
 #include "partitioner/generate/rmat.h"
 #include "partitioner/methods/metis/metis_call.h"
@@ -170,35 +170,38 @@ Status Bench(const Options& options) {
   return OkStatus();
 }
 
-int Main(int argc, char** argv) {
+Status MakeAndBench(const Options& options, bool keep) {
+#ifndef NDEBUG
+  fmt::print(stderr, "WARNING: not an optimised build\n");
+#endif
+  Progress::Enable(false);
+  Status status = MakeFolder(options.work);
+  if (status.ok()) status = Bench(options);
+  std::error_code ignored;
+  if (!keep) fs::remove_all(options.work, ignored);
+  return status;
+}
+
+}  // namespace
+}  // namespace halograph
+
+int main(int argc, char** argv) {
+  using namespace halograph;
   Options options;
   options.rmat.log2_nodes = 20;
   options.rmat.edges = 16'000'000;
   options.work = fs::temp_directory_path() / fmt::format("halograph-partition-bench-{}", getpid());
   std::error_code error;
   options.program = fs::read_symlink("/proc/self/exe", error).parent_path() / "halograph-partition";
-  CLI::App app("Compares halograph-partition run with a bare METIS call.");
-  app.add_option("--log2-nodes", options.rmat.log2_nodes)->capture_default_str();
-  app.add_option("--edges", options.rmat.edges, "Edges to draw")->capture_default_str();
-  app.add_flag("--undirected", options.rmat.undirected, "List each edge in both directions");
-  app.add_option("--parts", options.parts)->check(CLI::Range(2, 4096))->capture_default_str();
-  app.add_option("--seed", options.seed)->capture_default_str();
-  app.add_option("--repeats", options.repeats)->check(CLI::Range(1, 100))->capture_default_str();
-  app.add_option("--work", options.work, "Folder for the graph and the output; kept if given");
-  CLI11_PARSE(app, argc, argv);
-#ifndef NDEBUG
-  fmt::print(stderr, "WARNING: not an optimised build\n");
-#endif
-  Progress::Enable(false);
-  const bool keep = app.get_option("--work")->count() > 0;
-  Status status = MakeFolder(options.work);
-  if (status.ok()) status = Bench(options);
-  if (!keep) fs::remove_all(options.work, error);
-  if (!status.ok()) fmt::print(stderr, "partition_bench: {}\n", ToString(status));
-  return status.ok() ? 0 : 1;
+  Program program("partition_bench", "Compares halograph-partition run with a bare METIS call.");
+  OptionTable& rows = program.options();
+  rows.Add("log2-nodes", &options.rmat.log2_nodes, "log2 of the number of nodes");
+  rows.Add("edges", &options.rmat.edges, "edges to draw");
+  rows.Add("undirected", &options.rmat.undirected, "list each edge in both directions");
+  rows.Add("parts", &options.parts, "number of partitions").Range(2, 4096);
+  rows.Add("seed", &options.seed, "of the graph and of METIS");
+  rows.Add("repeats", &options.repeats, "of which medians are taken").Range(1, 100);
+  rows.Add("work", &options.work, "folder for the graph and the output; kept if given");
+  program.Run([&] { return MakeAndBench(options, rows.given("work")); });
+  return program.Main(argc, argv);
 }
-
-}  // namespace
-}  // namespace halograph
-
-int main(int argc, char** argv) { return halograph::Main(argc, argv); }

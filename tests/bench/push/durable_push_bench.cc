@@ -15,10 +15,10 @@
 #include <utility>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "common/base/build_info.h"
+#include "common/program/program.h"
 #include "common/state/row_layout.h"
 #include "common/state/row_table.h"
 #include "common/state/state_store.h"
@@ -293,36 +293,29 @@ Status Bench::Run(Json* report) {
 }  // namespace halograph
 
 int main(int argc, char** argv) {
-  halograph::Options options;
-  CLI::App app("Pushes through the store, against the same update in memory");
-  app.option_defaults()->always_capture_default();
-  app.add_option("--folder", options.folder, "of the states; made, and removed at the end")
-      ->required();
-  app.add_option("--rows", options.rows, "of the tensor")->check(CLI::PositiveNumber);
-  app.add_option("--entries", options.entries, "of a push")->check(CLI::PositiveNumber);
-  app.add_option("--dim", options.dim)->check(CLI::PositiveNumber);
-  app.add_option("--dtype", options.dtype, "of rows: float32, float16, bfloat16");
-  app.add_option("--optimizer", options.optimizer)
-      ->check(CLI::IsMember(halograph::BenchOptimizers()));
-  app.add_option("--rounds", options.rounds, "of live pushes")->check(CLI::Range(1, 100'000));
-  app.add_option("--replay-pushes", options.replay_pushes,
-                 "in the log that is replayed; 0: neither recovery nor meanwhile")
-      ->check(CLI::Range(0, 100'000));
-  options.sections = halograph::UsualSections();
-  app.add_option("--sections", options.sections, "what is measured")
-      ->delimiter(',')
-      ->check(CLI::IsMember(halograph::Sections()));
-  app.add_option("--beyond-cache-bytes", options.beyond_cache_bytes,
-                 "of the cache before rows beyond memory")
-      ->check(CLI::PositiveNumber);
-  app.add_option("--seed", options.seed);
-  CLI11_PARSE(app, argc, argv);
-  halograph::Json report;
-  const halograph::Status status = halograph::Bench(options).Run(&report);
-  if (status.ok()) {
-    fmt::print("{}\n", halograph::CanonicalJson(report));
-    return 0;
-  }
-  fmt::print(stderr, "{}\n", halograph::ToString(status));
-  return 1;
+  using namespace halograph;
+  Program program("durable_push_bench",
+                  "Pushes through the store, against the same update in memory");
+  Options options;
+  OptionTable& rows = program.options();
+  rows.Add("folder", &options.folder, "of the states; made, and removed at the end")
+      .Required()
+      .ValueName("FOLDER");
+  AddWorkloadRows(rows, &options);
+  rows.Add("rounds", &options.rounds, "of live pushes").Range(1, 100'000);
+  rows.Add("replay-pushes", &options.replay_pushes,
+           "in the log that is replayed; 0: neither recovery nor meanwhile")
+      .Range(0, 100'000);
+  options.sections = UsualSections();
+  rows.Add("sections", &options.sections, "what is measured").OneOf(Sections());
+  rows.Add("beyond-cache-bytes", &options.beyond_cache_bytes,
+           "of the cache before rows beyond memory")
+      .AtLeast(1);
+  program.Run([&]() -> Status {
+    Json report;
+    HG_RETURN_IF_ERROR(Bench(options).Run(&report));
+    fmt::print("{}\n", CanonicalJson(report));
+    return OkStatus();
+  });
+  return program.Main(argc, argv);
 }

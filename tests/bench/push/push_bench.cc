@@ -7,10 +7,10 @@
 #include <thread>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "common/base/build_info.h"
+#include "common/program/program.h"
 #include "common/state/row_table.h"
 #include "tests/bench/cpu_model.h"
 #include "tests/bench/measure.h"
@@ -90,24 +90,15 @@ Status Run(const Options& options) {
 }  // namespace halograph
 
 int main(int argc, char** argv) {
-  halograph::Options options;
-  CLI::App app("A push of gradients, applied in memory");
-  app.option_defaults()->always_capture_default();
-  app.add_option("--rows", options.rows, "of the tensor")->check(CLI::PositiveNumber);
-  app.add_option("--entries", options.entries, "of a push")->check(CLI::PositiveNumber);
-  app.add_option("--dim", options.dim)->check(CLI::PositiveNumber);
-  app.add_option("--duplicates", options.duplicates, "share of repeated rows")
-      ->check(CLI::Range(0.0, 1.0));
-  app.add_option("--dtype", options.dtype, "of rows: float32, float16, bfloat16");
-  app.add_option("--optimizer", options.optimizer)
-      ->check(CLI::IsMember(halograph::BenchOptimizers()));
-  app.add_option("--pushes", options.pushes, "different ones")->check(CLI::Range(1, 100));
-  app.add_option("--rounds", options.rounds)->check(CLI::Range(1, 100'000));
-  app.add_option("--threads", options.threads, "that share a push")->check(CLI::Range(1, 1024));
-  app.add_option("--seed", options.seed);
-  CLI11_PARSE(app, argc, argv);
-  const halograph::Status status = halograph::Run(options);
-  if (status.ok()) return 0;
-  fmt::print(stderr, "{}\n", halograph::ToString(status));
-  return 1;
+  using namespace halograph;
+  Program program("push_bench", "A push of gradients, applied in memory");
+  Options options;
+  OptionTable& rows = program.options();
+  AddWorkloadRows(rows, &options);
+  rows.Add("duplicates", &options.duplicates, "share of repeated rows").Range(0, 1);
+  rows.Add("pushes", &options.pushes, "different ones").Range(1, 100);
+  rows.Add("rounds", &options.rounds, "of which medians are taken").Range(1, 100'000);
+  rows.Add("threads", &options.threads, "that share a push").Range(1, 1024);
+  program.Run([&] { return Run(options); });
+  return program.Main(argc, argv);
 }

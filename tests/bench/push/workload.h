@@ -9,6 +9,7 @@
 
 #include "common/base/rng.h"
 #include "common/base/status.h"
+#include "common/program/options.h"
 #include "common/state/mutable_tensor.h"
 #include "common/state/pushed_rows.h"
 
@@ -69,6 +70,18 @@ inline const std::map<std::string, RowOptimizer>& BenchOptimizers() {
   spec.optimizer = BenchOptimizers().at(workload.optimizer);
   HG_RETURN_IF_ERROR(spec.Validate());
   return spec;
+}
+
+// `workload` holds the defaults and must outlive the table.
+inline void AddWorkloadRows(OptionTable& rows, PushWorkload* workload) {
+  std::vector<std::string> optimizers;
+  for (const auto& [name, optimizer] : BenchOptimizers()) optimizers.push_back(name);
+  rows.Add("rows", &workload->rows, "of the tensor").AtLeast(1);
+  rows.Add("entries", &workload->entries, "of a push").AtLeast(1);
+  rows.Add("dim", &workload->dim, "of the tensor").AtLeast(1);
+  rows.Add("dtype", &workload->dtype, "of rows: float32, float16, bfloat16");
+  rows.Add("optimizer", &workload->optimizer, "of the tensor").OneOf(std::move(optimizers));
+  rows.Add("seed", &workload->seed, "of what is pushed");
 }
 
 }  // namespace halograph

@@ -7,15 +7,16 @@
 // sampler's in the same round.
 #include <algorithm>
 #include <array>
+#include <sstream>
 #include <string>
 #include <thread>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "common/base/build_info.h"
 #include "common/base/rng.h"
+#include "common/program/program.h"
 #include "tests/bench/cpu_model.h"
 #include "tests/bench/sampling/bench_worker.h"
 #include "tests/bench/sampling/rmat_csc_options.h"
@@ -27,7 +28,7 @@ using OrderedJson = nlohmann::ordered_json;
 
 struct Options {
   RmatCscOptions graph;
-  std::vector<std::string> fanouts = {"15,10,5"};
+  std::string fanouts = "15,10,5";  // several lists: separated by spaces
   std::vector<int64_t> batches = {1024};
   std::vector<int> threads = {1};
   int split = 1;
@@ -38,15 +39,11 @@ struct Options {
 using Round = std::array<Cost, kVariants>;
 
 // "15,10,5": 1 to 16 each, as the rivals can draw.
-std::vector<int32_t> ParseFanouts(const std::string& text) {
+StatusOr<std::vector<int32_t>> ParseFanouts(const std::string& text) {
   std::vector<int32_t> fanouts;
-  for (const std::string& part : CLI::detail::split(text, ',')) {
-    int32_t fanout = 0;
-    if (!CLI::detail::lexical_cast(part, fanout) || fanout < 1 || fanout > 16) {
-      throw CLI::ValidationError("--fanouts", part + " is outside [1, 16]");
-    }
-    fanouts.push_back(fanout);
-  }
+  OptionTable rows;
+  rows.Add("fanouts", &fanouts, "").Range(1, 16);
+  HG_RETURN_IF_ERROR(rows.Set("fanouts", text));
   return fanouts;
 }
 
@@ -113,12 +110,11 @@ OrderedJson Line(const OrderedJson& about, const Config& config, const Options& 
   return line;
 }
 
-bool RunConfig(const OrderedJson& about, const Config& config, const Options& options,
-               const std::vector<std::unique_ptr<Worker>>& workers) {
+Status RunConfig(const OrderedJson& about, const Config& config, const Options& options,
+                 const std::vector<std::unique_ptr<Worker>>& workers) {
   for (const auto& worker : workers) {
     if (worker->Agree(config, 1'000'000)) continue;
-    fmt::print(stderr, "the variants sample differently\n");
-    return false;
+    return Internal("the variants sample differently");
   }
   std::vector<Round> rounds(static_cast<size_t>(options.rounds));
   const auto runs = [&](Variant v) {
@@ -137,10 +133,10 @@ bool RunConfig(const OrderedJson& about, const Config& config, const Options& op
     fmt::print("{}\n", Line(about, config, options, rounds, Variant{v}).dump());
     std::fflush(stdout);
   }
-  return true;
+  return OkStatus();
 }
 
-int Main(const Options& options, const std::string& command) {
+Status RunAll(const Options& options, const std::string& command) {
   const RmatCsc graph = MakeRmatCsc(options.graph);
   const OrderedJson about = {{"build", BuildVersion()},  {"cpu", CpuModel()},
                              {"command", command},       {"seed", options.graph.seed},
@@ -152,50 +148,41 @@ int Main(const Options& options, const std::string& command) {
     workers.push_back(std::make_unique<Worker>(
         &graph, t == 0 ? options.split : 1, SubKey(options.graph.seed, static_cast<uint64_t>(t))));
   }
-  for (const std::string& fanouts : options.fanouts) {
+  std::istringstream lists(options.fanouts);
+  for (std::string list; lists >> list;) {
+    HG_ASSIGN_OR_RETURN(const std::vector<int32_t> fanouts, ParseFanouts(list));
     for (const int64_t batch : options.batches) {
       for (const int threads : options.threads) {
-        const Config config{.fanouts = ParseFanouts(fanouts), .batch = batch, .threads = threads};
-        if (!RunConfig(about, config, options, workers)) return 1;
+        const Config config{.fanouts = fanouts, .batch = batch, .threads = threads};
+        HG_RETURN_IF_ERROR(RunConfig(about, config, options, workers));
       }
     }
   }
-  return 0;
+  return OkStatus();
 }
 
 }  // namespace
 }  // namespace halograph
 
 int main(int argc, char** argv) {
-  halograph::Options options;
-  CLI::App app("Fused sampling beside two-step rivals and the replay of its reads");
-  halograph::AddRmatCscOptions(&app, &options.graph);
-  app.add_option("--fanouts", options.fanouts,
-                 "from the seeds outward, 1 to 16 each; several lists: one run each")
-      ->check([](const std::string& text) {
-        try {
-          halograph::ParseFanouts(text);
-          return std::string();
-        } catch (const CLI::ValidationError& error) {
-          return std::string(error.what());
-        }
-      })
-      ->capture_default_str();
-  app.add_option("--batch", options.batches, "several: one run each")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  app.add_option("--threads", options.threads, "several: one run each")
-      ->check(CLI::Range(1, 64))
-      ->capture_default_str();
-  app.add_option("--split", options.split, "threads that one minibatch is split over")
-      ->check(CLI::Range(1, 64))
-      ->capture_default_str();
-  app.add_option("--rounds", options.rounds)->check(CLI::Range(1, 1000))->capture_default_str();
-  app.add_option("--minibatches", options.minibatches, "a round, thread and variant")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
-  CLI11_PARSE(app, argc, argv);
-  std::string command = "sampling_bench";
-  for (int i = 1; i < argc; ++i) command += std::string(" ") + argv[i];
-  return halograph::Main(options, command);
+  using namespace halograph;
+  Program program("sampling_bench",
+                  "Fused sampling beside two-step rivals and the replay of its reads");
+  Options options;
+  OptionTable& rows = program.options();
+  AddRmatCscOptions(rows, &options.graph);
+  rows.Add(
+      "fanouts", &options.fanouts,
+      "from the seeds outward, 1 to 16 each; several lists, separated by spaces: one run each");
+  rows.Add("batch", &options.batches, "several: one run each").AtLeast(1);
+  rows.Add("threads", &options.threads, "several: one run each").Range(1, 64);
+  rows.Add("split", &options.split, "threads that one minibatch is split over").Range(1, 64);
+  rows.Add("rounds", &options.rounds, "of which medians are taken").Range(1, 1000);
+  rows.Add("minibatches", &options.minibatches, "a round, thread and variant").Range(1, 1000);
+  program.Run([&] {
+    std::string command = "sampling_bench";
+    for (int i = 1; i < argc; ++i) command += std::string(" ") + argv[i];
+    return RunAll(options, command);
+  });
+  return program.Main(argc, argv);
 }

@@ -15,12 +15,12 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "client/stores.h"
+#include "common/program/program.h"
 #include "common/sampling/fused_sampler.h"
 #include "common/storage/row_gather.h"
 #include "tests/bench/rounds.h"
@@ -145,23 +145,25 @@ void Measure(const Options& options, const std::string& command) {
   }
 }
 
-int Main(int argc, char** argv) {
-  Options options;
-  CLI::App app("The first layer's rows of a minibatch; prints a JSON line a variant.");
-  AddRmatCscOptions(&app, &options.graph);
-  app.add_option("--folder", options.folder, "where the file of features is written")
-      ->check(CLI::ExistingDirectory);
-  app.add_option("--fanouts", options.fanouts)->delimiter(',');
-  app.add_option("--batch", options.batch)->check(CLI::PositiveNumber);
-  app.add_option("--features", options.features)->check(CLI::PositiveNumber);
-  app.add_option("--rounds", options.rounds)->check(CLI::Range(1, 1000));
-  app.add_option("--minibatches", options.minibatches)->check(CLI::Range(1, 100));
-  CLI11_PARSE(app, argc, argv);
-  Measure(options, CommandLine("first_rows_bench", argc, argv));
-  return 0;
-}
-
 }  // namespace
 }  // namespace halograph
 
-int main(int argc, char** argv) { return halograph::Main(argc, argv); }
+int main(int argc, char** argv) {
+  using namespace halograph;
+  Program program("first_rows_bench",
+                  "The first layer's rows of a minibatch; prints a JSON line a variant.");
+  Options options;
+  OptionTable& rows = program.options();
+  AddRmatCscOptions(rows, &options.graph);
+  rows.Add("folder", &options.folder, "where the file of features is written").ValueName("FOLDER");
+  rows.Add("fanouts", &options.fanouts, "from the seeds outward");
+  rows.Add("batch", &options.batch, "seeds").AtLeast(1);
+  rows.Add("features", &options.features, "columns of the inputs").AtLeast(1);
+  rows.Add("rounds", &options.rounds, "of which medians are taken").Range(1, 1000);
+  rows.Add("minibatches", &options.minibatches, "a round and variant").Range(1, 100);
+  program.Run([&] {
+    Measure(options, CommandLine("first_rows_bench", argc, argv));
+    return OkStatus();
+  });
+  return program.Main(argc, argv);
+}

@@ -25,10 +25,10 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "common/base/rng.h"
+#include "common/program/program.h"
 #include "tests/bench/rounds.h"
 #include "trainer/blocks/gather_rows.h"
 #include "trainer/kernels/aggregate.h"
@@ -331,24 +331,27 @@ void MeasureAll(const Options& options, const std::string& command) {
   }
 }
 
-int Main(int argc, char** argv) {
-  Options options;
-  CLI::App app("The kernels of models against compositions; prints a JSON line a variant.");
-  app.add_option("--hidden", options.hidden, "a multiple of --heads")->check(CLI::PositiveNumber);
-  app.add_option("--heads", options.heads)->check(CLI::PositiveNumber);
-  app.add_option("--relations", options.relations)->check(CLI::PositiveNumber);
-  app.add_option("--bases", options.bases)->check(CLI::PositiveNumber);
-  app.add_option("--threads", options.threads)->check(CLI::Range(1, 256));
-  app.add_option("--rounds", options.rounds)->check(CLI::Range(1, 1000));
-  app.add_option("--seed", options.seed);
-  app.add_option("--cases", options.cases, "all by default")->delimiter(',');
-  app.add_option("--variants", options.variants, "all by default")->delimiter(',');
-  CLI11_PARSE(app, argc, argv);
-  MeasureAll(options, CommandLine("kernel_bench", argc, argv));
-  return 0;
-}
-
 }  // namespace
 }  // namespace halograph
 
-int main(int argc, char** argv) { return halograph::Main(argc, argv); }
+int main(int argc, char** argv) {
+  using namespace halograph;
+  Program program("kernel_bench",
+                  "The kernels of models against compositions; prints a JSON line a variant.");
+  Options options;
+  OptionTable& rows = program.options();
+  rows.Add("hidden", &options.hidden, "a multiple of --heads").AtLeast(1);
+  rows.Add("heads", &options.heads, "of attention").AtLeast(1);
+  rows.Add("relations", &options.relations, "that the second block is split into").AtLeast(1);
+  rows.Add("bases", &options.bases, "of the relations' weights").AtLeast(1);
+  rows.Add("threads", &options.threads, "threads that compute").Range(1, 256);
+  rows.Add("rounds", &options.rounds, "of which medians are taken").Range(1, 1000);
+  rows.Add("seed", &options.seed, "of blocks and values");
+  rows.Add("cases", &options.cases, "all by default");
+  rows.Add("variants", &options.variants, "all by default");
+  program.Run([&] {
+    MeasureAll(options, CommandLine("kernel_bench", argc, argv));
+    return OkStatus();
+  });
+  return program.Main(argc, argv);
+}

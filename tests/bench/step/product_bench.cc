@@ -11,11 +11,11 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "common/base/build_info.h"
 #include "common/base/stopwatch.h"
+#include "common/program/program.h"
 #include "hwy/highway.h"
 #include "tests/bench/cpu_model.h"
 #include "tests/bench/measure.h"
@@ -104,41 +104,50 @@ void Measure(const Options& options, const std::vector<int64_t>& shape) {
   }
 }
 
-// Throws if the processor has none of this name.
-void UseTarget(const std::string& name) {
+// InvalidArgument if the processor has none of this name.
+Status UseTarget(const std::string& name) {
   for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
     if (name != hwy::TargetName(target)) continue;
     hwy::SetSupportedTargetsForTest(target);
     hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-    return;
+    return OkStatus();
   }
-  throw std::runtime_error("--target " + name + " is none of this processor's");
+  return InvalidArgument("--target {} is none of this processor's", name);
 }
 
-int Main(int argc, char** argv) {
-  Options options;
-  std::vector<int64_t> shape;
-  CLI::App app("The products of a training step by shape; prints a JSON line a product.");
-  app.add_option("--shape", shape, "rows, inputs and outputs of one layer")
-      ->delimiter(',')
-      ->expected(3)
-      ->check(CLI::PositiveNumber);
-  app.add_option("--density", options.density)->check(CLI::Range(0.0, 1.0));
-  std::string target;
-  app.add_option("--target", target, "of Highway, for the own products, such as AVX2");
-  app.add_option("--threads", options.threads)->check(CLI::Range(1, 256));
-  app.add_option("--rounds", options.rounds)->check(CLI::Range(1, 1000));
-  CLI11_PARSE(app, argc, argv);
-  if (!shape.empty()) options.shapes = {shape};
-  if (!target.empty()) UseTarget(target);
+Status MeasureAll(const Options& options, const std::string& target) {
+  if (!target.empty()) HG_RETURN_IF_ERROR(UseTarget(target));
   at::set_num_threads(options.threads);
   torch::manual_seed(1);
   const torch::NoGradGuard no_grad;
   for (const std::vector<int64_t>& one : options.shapes) Measure(options, one);
-  return 0;
+  return OkStatus();
 }
 
 }  // namespace
 }  // namespace halograph
 
-int main(int argc, char** argv) { return halograph::Main(argc, argv); }
+int main(int argc, char** argv) {
+  using namespace halograph;
+  Program program("product_bench",
+                  "The products of a training step by shape; prints a JSON line a product.");
+  Options options;
+  std::vector<int64_t> shape;
+  std::string target;
+  OptionTable& rows = program.options();
+  rows.Add("shape", &shape, "rows, inputs and outputs of one layer")
+      .AtLeast(1)
+      .Check([](const std::vector<int64_t>& sizes) {
+        return sizes.empty() || sizes.size() == 3 ? OkStatus()
+                                                  : InvalidArgument("expected three numbers");
+      });
+  rows.Add("density", &options.density, "share of rows' values that are not 0").Range(0, 1);
+  rows.Add("target", &target, "of Highway, for the own products, such as AVX2");
+  rows.Add("threads", &options.threads, "threads that compute").Range(1, 256);
+  rows.Add("rounds", &options.rounds, "of which medians are taken").Range(1, 1000);
+  program.Run([&] {
+    if (!shape.empty()) options.shapes = {shape};
+    return MeasureAll(options, target);
+  });
+  return program.Main(argc, argv);
+}

@@ -20,10 +20,10 @@
 #include <vector>
 
 #include <ATen/CPUGeneratorImpl.h>
-#include <CLI/CLI.hpp>
 #include <c10/core/CPUAllocator.h>
 #include <nlohmann/json.hpp>
 
+#include "common/program/program.h"
 #include "common/sampling/fused_sampler.h"
 #include "tests/bench/rounds.h"
 #include "tests/bench/sampling/rmat_csc_options.h"
@@ -220,27 +220,32 @@ void Measure(const Options& options, const std::string& command) {
   }
 }
 
-int Main(int argc, char** argv) {
-  Options options;
-  CLI::App app(
-      "The computation of one training step of GraphSAGE; prints a "
-      "JSON line a variant.");
-  AddRmatCscOptions(&app, &options.graph);
-  app.add_option("--fanouts", options.fanouts)->delimiter(',');
-  app.add_option("--batch", options.batch)->check(CLI::PositiveNumber);
-  app.add_option("--features", options.features)->check(CLI::PositiveNumber);
-  app.add_option("--hidden", options.hidden)->check(CLI::PositiveNumber);
-  app.add_option("--classes", options.classes)->check(CLI::PositiveNumber);
-  app.add_option("--dropout", options.dropout)->check(CLI::Range(0.0, 0.99));
-  app.add_option("--threads", options.threads)->check(CLI::Range(1, 256));
-  app.add_option("--rounds", options.rounds)->check(CLI::Range(1, 1000));
-  app.add_option("--minibatches", options.minibatches)->check(CLI::Range(1, 100));
-  CLI11_PARSE(app, argc, argv);
-  Measure(options, CommandLine("step_bench", argc, argv));
-  return 0;
+void AddOptions(OptionTable& rows, Options* options) {
+  AddRmatCscOptions(rows, &options->graph);
+  rows.Add("fanouts", &options->fanouts, "from the seeds outward");
+  rows.Add("batch", &options->batch, "seeds").AtLeast(1);
+  rows.Add("features", &options->features, "columns of the inputs").AtLeast(1);
+  rows.Add("hidden", &options->hidden, "width of the hidden layers").AtLeast(1);
+  rows.Add("classes", &options->classes, "columns of the output").AtLeast(1);
+  rows.Add("dropout", &options->dropout, "share of hidden values left out").Range(0, 0.99);
+  rows.Add("threads", &options->threads, "threads that compute").Range(1, 256);
+  rows.Add("rounds", &options->rounds, "of which medians are taken").Range(1, 1000);
+  rows.Add("minibatches", &options->minibatches, "a round and variant").Range(1, 100);
 }
 
 }  // namespace
 }  // namespace halograph
 
-int main(int argc, char** argv) { return halograph::Main(argc, argv); }
+int main(int argc, char** argv) {
+  using namespace halograph;
+  Program program(
+      "step_bench",
+      "The computation of one training step of GraphSAGE; prints a JSON line a variant.");
+  Options options;
+  AddOptions(program.options(), &options);
+  program.Run([&] {
+    Measure(options, CommandLine("step_bench", argc, argv));
+    return OkStatus();
+  });
+  return program.Main(argc, argv);
+}

@@ -7,12 +7,12 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "common/base/build_info.h"
 #include "common/base/rng.h"
+#include "common/program/program.h"
 #include "common/sampling/fused_sampler.h"
 #include "common/sampling/weighted_table.h"
 #include "tests/bench/cpu_model.h"
@@ -195,7 +195,7 @@ class Bench {
   Minibatch minibatch_;
 };
 
-int Main(const Options& options) {
+Status RunAll(const Options& options) {
   fmt::print(
       "{} on {}; R-MAT 2^{} nodes, {} edges drawn; fanouts {}, batch {}, rounds {} of {}, seed "
       "{}\n",
@@ -203,28 +203,24 @@ int Main(const Options& options) {
       fmt::join(options.fanouts, ","), options.batch, options.rounds, options.minibatches,
       options.graph.seed);
   Bench bench(options);
-  return std::all_of(kKinds.begin(), kKinds.end(),
-                     [&](const Kind& kind) { return bench.Run(kind); })
-             ? 0
-             : 1;
+  const bool done =
+      std::all_of(kKinds.begin(), kKinds.end(), [&](const Kind& kind) { return bench.Run(kind); });
+  return done ? OkStatus() : Internal("a kind of weights could not be measured");
 }
 
 }  // namespace
 }  // namespace halograph
 
 int main(int argc, char** argv) {
-  halograph::Options options;
-  CLI::App app("Sampling by weight beside uniform sampling");
-  halograph::AddRmatCscOptions(&app, &options.graph);
-  app.add_option("--fanouts", options.fanouts, "from the seeds outward")
-      ->delimiter(',')
-      ->check(CLI::Range(1, halograph::kMaxFanout))
-      ->capture_default_str();
-  app.add_option("--batch", options.batch)->check(CLI::PositiveNumber)->capture_default_str();
-  app.add_option("--rounds", options.rounds)->check(CLI::Range(1, 1000))->capture_default_str();
-  app.add_option("--minibatches", options.minibatches, "a round and variant")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
-  CLI11_PARSE(app, argc, argv);
-  return halograph::Main(options);
+  using namespace halograph;
+  Program program("weighted_bench", "Sampling by weight beside uniform sampling");
+  Options options;
+  OptionTable& rows = program.options();
+  AddRmatCscOptions(rows, &options.graph);
+  rows.Add("fanouts", &options.fanouts, "from the seeds outward").Range(1, kMaxFanout);
+  rows.Add("batch", &options.batch, "seeds").AtLeast(1);
+  rows.Add("rounds", &options.rounds, "of which medians are taken").Range(1, 1000);
+  rows.Add("minibatches", &options.minibatches, "a round and variant").Range(1, 1000);
+  program.Run([&] { return RunAll(options); });
+  return program.Main(argc, argv);
 }

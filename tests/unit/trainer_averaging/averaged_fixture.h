@@ -18,6 +18,7 @@
 #include "trainer/launch/resolve.h"
 #include "trainer/run/part_sources.h"
 #include "trainer/run/prepare.h"
+#include "trainer/run/stores.h"
 
 namespace halograph {
 
