@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 """The check of the module map goes red for each rule that it guards."""
+import contextlib
+import io
 import pathlib
 import shutil
 import subprocess
@@ -40,18 +42,20 @@ class ModuleMapTest(unittest.TestCase):
         path.write_text(text)
 
     def check(self):
-        return subprocess.run([sys.executable, CHECK, self.root], capture_output=True, text=True,
-                              timeout=30)
+        """The exit code, and what was printed."""
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            code = module_map.main([str(self.root)])
+        return code, printed.getvalue()
 
     def expect_error(self, *parts, errors=1):
-        result = self.check()
-        self.assertEqual(1, result.returncode, result.stdout + result.stderr)
+        code, printed = self.check()
+        self.assertEqual(1, code, printed)
         for part in parts:
-            self.assertIn(part, result.stdout)
-        self.assertIn(f" {errors} errors", result.stdout)
+            self.assertIn(part, printed)
+        self.assertIn(f" {errors} errors", printed)
 
     def test_a_tree_that_keeps_the_map_passes(self):
-        result = self.check()
+        result = subprocess.run([sys.executable, CHECK, self.root], capture_output=True, text=True, timeout=300)
         self.assertEqual((0, ""), (result.returncode, result.stderr), result.stdout)
 
     def test_include_of_a_module_above(self):
@@ -120,8 +124,8 @@ class ModuleMapTest(unittest.TestCase):
                  "#if 1\nnamespace {\n#else\nnamespace b {\n#endif\nstruct Once {};\n}")
         for number, code in enumerate(codes):
             self.define(f"b{number}.cc", code)
-        result = self.check()
-        self.assertEqual(0, result.returncode, result.stdout)
+        code, printed = self.check()
+        self.assertEqual(0, code, printed)
 
     def test_circle_of_rows(self):
         for rows, circle in (
