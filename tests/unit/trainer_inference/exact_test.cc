@@ -223,8 +223,8 @@ class ExactTest : public testing::TestWithParam<ExactCase> {
       int64_t now = 0;
       for (size_t t = 0; t < pass.over.types.size(); ++t) {
         const int64_t count = pass.over.types[t] ? schema.node_types[t].count : 0;
-        now +=
-            RowTable::BytesOf(count, pass.keeps.shared) + RowTable::BytesOf(count, pass.keeps.own);
+        now += KeptTable::BytesOf(count, pass.keeps.shared) +
+               KeptTable::BytesOf(count, pass.keeps.own);
       }
       needs_file = needs_file || before + now > ScratchMemory(memory);
       before = now;

@@ -7,16 +7,16 @@
 namespace halograph {
 namespace {
 
-class RowTableTest : public testing::Test {
+class KeptTableTest : public testing::Test {
  protected:
   TestFolder folder_;
   ScratchSpace scratch_{1 << 20, folder_.path()};
 };
 
-TEST_F(RowTableTest, RowsComeBackWhateverTheirWidth) {
+TEST_F(KeptTableTest, RowsComeBackWhateverTheirWidth) {
   for (const int64_t cols : {1, 3, 15, 16, 47, 100}) {
     SCOPED_TRACE(cols);
-    auto table = RowTable::Make(9, cols, scratch_, "rows");
+    auto table = KeptTable::Make(9, cols, scratch_, "rows");
     ASSERT_TRUE(table.ok()) << table.status();
     const torch::Tensor rows = torch::rand({9, 2 * cols});
     table->Put(4, rows.narrow(0, 4, 5).narrow(1, 0, cols));
@@ -31,10 +31,10 @@ TEST_F(RowTableTest, RowsComeBackWhateverTheirWidth) {
   }
 }
 
-TEST_F(RowTableTest, ARowTouchesNoMoreLinesThanItHas) {
+TEST_F(KeptTableTest, ARowTouchesNoMoreLinesThanItHas) {
   for (const int64_t cols : {1, 5, 15, 16, 47, 100}) {
     SCOPED_TRACE(cols);
-    const auto table = RowTable::Make(40, cols, scratch_, "rows");
+    const auto table = KeptTable::Make(40, cols, scratch_, "rows");
     ASSERT_TRUE(table.ok()) << table.status();
     const auto line = [&](int64_t node, int64_t byte) {
       return reinterpret_cast<uintptr_t>(table->Row(node) + byte) / 64;
@@ -44,9 +44,9 @@ TEST_F(RowTableTest, ARowTouchesNoMoreLinesThanItHas) {
                 static_cast<uintptr_t>((4 * cols - 1) / 64));
     }
   }
-  EXPECT_EQ(RowTable::BytesOf(10, 0), 0);
-  EXPECT_EQ(RowTable::BytesOf(10, 5), 10 * 8 * 4);
-  EXPECT_EQ(RowTable::BytesOf(10, 47), 10 * 48 * 4);
+  EXPECT_EQ(KeptTable::BytesOf(10, 0), 0);
+  EXPECT_EQ(KeptTable::BytesOf(10, 5), 10 * 8 * 4);
+  EXPECT_EQ(KeptTable::BytesOf(10, 47), 10 * 48 * 4);
 }
 
 }  // namespace
