@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "absl/container/flat_hash_map.h"
-#include "common/sampling/fused_array.h"
+#include "common/storage/fused_array.h"
 #include "hwy/base.h"
 
 namespace halograph {

@@ -6,8 +6,8 @@
 #include <variant>
 #include <vector>
 
-#include "common/sampling/fused_array.h"
 #include "common/sampling/fused_id_map.h"
+#include "common/storage/fused_array.h"
 
 namespace halograph {
 

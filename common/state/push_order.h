@@ -9,8 +9,8 @@
 #include <span>
 #include <vector>
 
-#include "common/sampling/fused_array.h"
 #include "common/state/pushed_rows.h"
+#include "common/storage/fused_array.h"
 
 namespace halograph {
 

@@ -14,11 +14,11 @@
 
 #include "common/base/status.h"
 #include "common/base/thread_pool.h"
-#include "common/sampling/fused_array.h"
 #include "common/state/mutable_tensor.h"
 #include "common/state/push_order.h"
 #include "common/state/pushed_rows.h"
 #include "common/state/row_layout.h"
+#include "common/storage/fused_array.h"
 
 namespace halograph {
 

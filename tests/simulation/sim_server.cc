@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "common/state/engine/live_tensor.h"
+#include "common/state/engine/rows/live_tensor.h"
 #include "tests/simulation/sim_client.h"
 
 namespace halograph::sim {

@@ -18,14 +18,14 @@
 #include <string>
 #include <vector>
 
-#include "common/state/engine/background_work.h"
-#include "common/state/engine/checkpoint_file.h"
-#include "common/state/engine/client_table.h"
-#include "common/state/engine/live_tensor.h"
-#include "common/state/engine/moment.h"
-#include "common/state/engine/patience.h"
-#include "common/state/engine/push_log.h"
-#include "common/state/engine/state_catalogue.h"
+#include "common/state/engine/catalogue/state_catalogue.h"
+#include "common/state/engine/checkpoint/background_work.h"
+#include "common/state/engine/checkpoint/checkpoint_file.h"
+#include "common/state/engine/checkpoint/moment.h"
+#include "common/state/engine/log/push_log.h"
+#include "common/state/engine/rows/live_tensor.h"
+#include "common/state/engine/steps/client_table.h"
+#include "common/state/patience.h"
 #include "common/state/state_store.h"
 
 namespace halograph {

@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "common/state/engine/admin_turn.h"
-#include "common/state/engine/bytes.h"
-#include "common/state/engine/moment.h"
+#include "common/state/engine/checkpoint/moment.h"
+#include "common/state/engine/log/bytes.h"
 #include "common/state/engine/store.h"
 
 namespace halograph {

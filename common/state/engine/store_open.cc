@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "common/base/checksum.h"
-#include "common/state/engine/bytes.h"
-#include "common/state/engine/durable_folder.h"
+#include "common/state/engine/log/bytes.h"
+#include "common/state/engine/log/durable_folder.h"
 #include "common/state/engine/store.h"
 
 namespace halograph {

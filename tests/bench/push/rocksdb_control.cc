@@ -14,7 +14,7 @@
 #include <rocksdb/write_batch.h>
 
 #include "common/state/durable/rocksdb_status.h"
-#include "common/state/engine/keyed_rows.h"
+#include "common/state/engine/rows/keyed_rows.h"
 #include "tests/bench/rounds.h"
 
 namespace halograph {

@@ -5,7 +5,7 @@
 
 #include "common/graph/schema.h"
 #include "common/graph/topology.h"
-#include "common/sampling/fused_array.h"
+#include "common/storage/fused_array.h"
 
 namespace halograph {
 

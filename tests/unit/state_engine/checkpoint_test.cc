@@ -7,7 +7,7 @@
 #include <string>
 #include <thread>
 
-#include "common/state/engine/recent_most.h"
+#include "common/state/engine/rows/recent_most.h"
 #include "tests/unit/state_engine/store_fixture.h"
 
 namespace halograph {

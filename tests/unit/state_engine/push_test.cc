@@ -1,5 +1,5 @@
 // What pushes do to rows, and how often.
-#include "common/state/engine/block_writer.h"
+#include "common/state/engine/log/block_writer.h"
 #include "tests/unit/state_engine/store_fixture.h"
 
 namespace halograph {

@@ -3,9 +3,9 @@
 #include <numeric>
 #include <thread>
 
-#include "common/state/engine/keyed_rows.h"
-#include "common/state/engine/live_tensor.h"
-#include "common/state/engine/memory_rows.h"
+#include "common/state/engine/rows/keyed_rows.h"
+#include "common/state/engine/rows/live_tensor.h"
+#include "common/state/engine/rows/memory_rows.h"
 #include "tests/unit/state_engine/store_fixture.h"
 
 namespace halograph {

@@ -13,10 +13,10 @@
 
 #include "common/base/aligned_bytes.h"
 #include "common/base/status.h"
-#include "common/state/engine/live_tensor.h"
-#include "common/state/engine/record.h"
-#include "common/state/engine/row_capture.h"
-#include "common/state/engine/step_collector.h"
+#include "common/state/engine/log/record.h"
+#include "common/state/engine/rows/live_tensor.h"
+#include "common/state/engine/rows/row_capture.h"
+#include "common/state/engine/steps/step_collector.h"
 #include "common/state/env.h"
 
 namespace halograph {

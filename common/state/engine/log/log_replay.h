@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "common/base/status.h"
-#include "common/state/engine/record.h"
-#include "common/state/engine/segment.h"
+#include "common/state/engine/log/record.h"
+#include "common/state/engine/log/segment.h"
 
 namespace halograph {
 

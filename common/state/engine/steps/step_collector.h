@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "common/base/status.h"
-#include "common/state/engine/record.h"
+#include "common/state/engine/log/record.h"
 
 namespace halograph {
 

@@ -1,4 +1,4 @@
-#include "common/state/engine/turns.h"
+#include "common/state/engine/steps/turns.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "common/sampling/fused_array.h"
+#include "common/storage/fused_array.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,4 +1,4 @@
-#include "common/state/engine/push_log.h"
+#include "common/state/engine/log/push_log.h"
 
 #include <algorithm>
 #include <limits>

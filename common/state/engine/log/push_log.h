@@ -17,11 +17,11 @@
 #include <vector>
 
 #include "common/base/status.h"
-#include "common/state/engine/block_writer.h"
-#include "common/state/engine/log_replay.h"
-#include "common/state/engine/patience.h"
-#include "common/state/engine/segment.h"
+#include "common/state/engine/log/block_writer.h"
+#include "common/state/engine/log/log_replay.h"
+#include "common/state/engine/log/segment.h"
 #include "common/state/env.h"
+#include "common/state/patience.h"
 #include "common/state/state_store.h"
 
 namespace halograph {

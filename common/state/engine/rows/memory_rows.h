@@ -3,8 +3,8 @@
 
 #include <utility>
 
-#include "common/state/engine/row_origins.h"
-#include "common/state/engine/state_rows.h"
+#include "common/state/engine/rows/row_origins.h"
+#include "common/state/engine/rows/state_rows.h"
 #include "common/state/helper_threads.h"
 #include "common/state/row_table.h"
 

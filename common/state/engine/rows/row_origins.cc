@@ -1,4 +1,4 @@
-#include "common/state/engine/row_origins.h"
+#include "common/state/engine/rows/row_origins.h"
 
 #include <utility>
 

@@ -1,4 +1,4 @@
-#include "common/state/engine/step_collector.h"
+#include "common/state/engine/steps/step_collector.h"
 
 #include <algorithm>
 #include <functional>

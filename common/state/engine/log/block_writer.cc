@@ -1,4 +1,4 @@
-#include "common/state/engine/block_writer.h"
+#include "common/state/engine/log/block_writer.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,4 +1,4 @@
-#include "common/state/engine/log_replay.h"
+#include "common/state/engine/log/log_replay.h"
 
 #include <algorithm>
 #include <array>

@@ -1,9 +1,9 @@
-#include "common/state/engine/client_table.h"
+#include "common/state/engine/steps/client_table.h"
 
 #include <algorithm>
 #include <vector>
 
-#include "common/state/engine/bytes.h"
+#include "common/state/engine/log/bytes.h"
 
 namespace halograph {
 

@@ -1,10 +1,10 @@
-#include "common/state/engine/live_tensor.h"
+#include "common/state/engine/rows/live_tensor.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "common/state/engine/keyed_rows.h"
-#include "common/state/engine/memory_rows.h"
+#include "common/state/engine/rows/keyed_rows.h"
+#include "common/state/engine/rows/memory_rows.h"
 
 namespace halograph {
 namespace {

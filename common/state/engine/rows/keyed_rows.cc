@@ -1,10 +1,10 @@
-#include "common/state/engine/keyed_rows.h"
+#include "common/state/engine/rows/keyed_rows.h"
 
 #include <algorithm>
 #include <cstring>
 #include <utility>
 
-#include "common/state/engine/memory_rows.h"
+#include "common/state/engine/rows/memory_rows.h"
 #include "common/state/push_order.h"
 #include "common/state/row_kernels.h"
 #include "common/storage/row_gather.h"

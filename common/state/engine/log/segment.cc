@@ -1,4 +1,4 @@
-#include "common/state/engine/segment.h"
+#include "common/state/engine/log/segment.h"
 
 #include <algorithm>
 #include <array>
@@ -10,8 +10,8 @@
 #include <fmt/format.h>
 
 #include "common/base/checksum.h"
-#include "common/state/engine/durable_folder.h"
-#include "common/state/engine/record.h"
+#include "common/state/engine/log/durable_folder.h"
+#include "common/state/engine/log/record.h"
 
 namespace halograph {
 namespace {

@@ -5,8 +5,8 @@
 #include <memory>
 #include <optional>
 
-#include "common/state/engine/checkpoint_file.h"
-#include "common/state/engine/live_tensor.h"
+#include "common/state/engine/checkpoint/checkpoint_file.h"
+#include "common/state/engine/rows/live_tensor.h"
 
 namespace halograph {
 

@@ -9,12 +9,12 @@
 #include <vector>
 
 #include "common/base/status.h"
-#include "common/state/engine/recent_most.h"
-#include "common/state/engine/row_capture.h"
-#include "common/state/engine/row_set.h"
-#include "common/state/engine/state_rows.h"
-#include "common/state/engine/step_collector.h"
-#include "common/state/engine/turns.h"
+#include "common/state/engine/rows/recent_most.h"
+#include "common/state/engine/rows/row_capture.h"
+#include "common/state/engine/rows/row_set.h"
+#include "common/state/engine/rows/state_rows.h"
+#include "common/state/engine/steps/step_collector.h"
+#include "common/state/engine/steps/turns.h"
 #include "common/state/env.h"
 #include "common/state/placement.h"
 #include "common/state/state_store.h"

@@ -1,4 +1,4 @@
-#include "common/state/engine/checkpoint_file.h"
+#include "common/state/engine/checkpoint/checkpoint_file.h"
 
 #include <algorithm>
 #include <array>
@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "common/base/checksum.h"
-#include "common/state/engine/bytes.h"
+#include "common/state/engine/log/bytes.h"
 
 namespace halograph {
 namespace {

@@ -1,4 +1,4 @@
-#include "common/state/engine/memory_rows.h"
+#include "common/state/engine/rows/memory_rows.h"
 
 #include <algorithm>
 #include <vector>

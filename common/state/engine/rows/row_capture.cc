@@ -1,4 +1,4 @@
-#include "common/state/engine/row_capture.h"
+#include "common/state/engine/rows/row_capture.h"
 
 #include <utility>
 

@@ -1,4 +1,4 @@
-#include "common/state/engine/background_work.h"
+#include "common/state/engine/checkpoint/background_work.h"
 
 #include <utility>
 

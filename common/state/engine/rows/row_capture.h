@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "common/base/status.h"
-#include "common/state/engine/patience.h"
-#include "common/state/engine/row_set.h"
-#include "common/state/engine/state_rows.h"
+#include "common/state/engine/rows/row_set.h"
+#include "common/state/engine/rows/state_rows.h"
 #include "common/state/env.h"
+#include "common/state/patience.h"
 
 namespace halograph {
 

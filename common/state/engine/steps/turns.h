@@ -8,8 +8,8 @@
 #include <map>
 #include <memory>
 
-#include "common/state/engine/patience.h"
 #include "common/state/env.h"
+#include "common/state/patience.h"
 
 namespace halograph {
 

@@ -1,4 +1,4 @@
-#include "common/state/engine/state_catalogue.h"
+#include "common/state/engine/catalogue/state_catalogue.h"
 
 #include <fmt/format.h>
 

@@ -6,8 +6,8 @@
 #include <memory>
 #include <vector>
 
-#include "common/state/engine/row_origins.h"
-#include "common/state/engine/state_rows.h"
+#include "common/state/engine/rows/row_origins.h"
+#include "common/state/engine/rows/state_rows.h"
 #include "common/state/env.h"
 #include "common/state/initial_values.h"
 #include "common/state/row_layout.h"

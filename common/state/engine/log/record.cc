@@ -1,4 +1,4 @@
-#include "common/state/engine/record.h"
+#include "common/state/engine/log/record.h"
 
 #include <algorithm>
 #include <bit>
