@@ -6,7 +6,7 @@
 
 #include "common/base/rng.h"
 #include "common/graph/owner_split.h"
-#include "common/state/push_checks.h"
+#include "common/state/row_push.h"
 
 namespace halograph {
 namespace {

@@ -1,11 +1,15 @@
-// Rows that somebody pushes to a tensor: one value from the caller to the log. Plain values.
+// Rows that somebody pushes to a tensor, as one value from the caller to the log, and what is wrong
+// with them, whoever takes them: a client before it sends the first of several messages, and the
+// store. Plain values and pure functions.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 
+#include "common/base/status.h"
 #include "common/graph/tensor_ref.h"
 #include "common/state/mutable_tensor.h"
 #include "common/state/row_layout.h"
@@ -67,10 +71,34 @@ struct PushId {
 };
 inline constexpr int kPushWindow = 64;
 
+// A push, who pushes it, and how long its memory is there.
+struct StatePush {
+  RowPush push;  // ids that the partition owns
+  PushId id;
+  // Owns what ids and rows point to: held on to for as long as the store reads it. Null: the caller
+  // owns it, until Push returns. Where the rows begin on a boundary of 4096 bytes (AlignedBytes)
+  // they are written from there at SyncLevel::kAlways, else they are copied.
+  std::shared_ptr<const void> kept = nullptr;
+};
+
 // Of one row of a push to a tensor of this spec.
 [[nodiscard]] inline size_t PushedRowBytes(const MutableTensorSpec& spec, PushKind kind,
                                            DType dtype) {
   return kind == PushKind::kImage ? RowLayout::Of(spec).image_bytes() : RowBytes(dtype, spec.dim);
 }
+
+// InvalidArgument naming the tensor, what was found and what fits:
+//   a dtype that cannot be pushed, or that there is none of; an image in another dtype than the
+//   tensor's
+//   rows that are not PushedRowBytes for each id
+//   a gradient to a tensor without an optimizer
+[[nodiscard]] Status CheckPushedRows(const MutableTensorSpec& spec, const RowPush& push);
+
+// Requires what CheckPushedRows checks, and no images: these may hold any bits. NotFiniteAt of the
+// first value that is NaN or infinite.
+[[nodiscard]] Status CheckPushedValues(const MutableTensorSpec& spec, const RowPush& push);
+// InvalidArgument naming id, position, column and value of an element of the rows.
+[[nodiscard]] Status NotFiniteAt(const MutableTensorSpec& spec, const RowPush& push,
+                                 size_t element);
 
 }  // namespace halograph

@@ -86,16 +86,6 @@ struct StateGraph {
   std::function<StatusOr<std::span<const int64_t>>(bool edge, int type)> original_ids;
 };
 
-// A push, who pushes it, and how long its memory is there.
-struct StatePush {
-  RowPush push;  // ids that the partition owns
-  PushId id;
-  // Owns what ids and rows point to: held on to for as long as the store reads it. Null: the caller
-  // owns it, until Push returns. Where the rows begin on a boundary of 4096 bytes (AlignedBytes)
-  // they are written from there at SyncLevel::kAlways, else they are copied.
-  std::shared_ptr<const void> kept = nullptr;
-};
-
 struct PushReceipt {
   // Pulls that ask for at least this LSN see the push, and in synchronous mode its whole step.
   int64_t lsn = 0;

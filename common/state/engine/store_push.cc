@@ -12,7 +12,6 @@
 #include "common/base/counted.h"
 #include "common/state/engine/store.h"
 #include "common/state/helper_threads.h"
-#include "common/state/push_checks.h"
 #include "common/state/row_kernels.h"
 
 namespace halograph {

@@ -1,4 +1,4 @@
-#include "common/state/push_checks.h"
+#include "common/state/row_push.h"
 
 #include <string>
 
