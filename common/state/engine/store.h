@@ -113,11 +113,12 @@ class Store : public StateStore {
 
   // store_push.cc, in this order
   // A push as far as it needs no order; or the status that ends it, here and below.
-  [[nodiscard]] std::shared_ptr<PushUnderWay> Begin(const StatePush& request,
-                                                    const Patience& patience) const;
+  [[nodiscard]] std::shared_ptr<PushUnderWay> Receive(const StatePush& request,
+                                                      const Patience& patience) const;
   // Orders pushes from *next on and gives them to the log as one, up to one that has to wait after
   // others were appended. Returns those that are in the log now.
-  [[nodiscard]] UnderWay Append(const UnderWay& all, size_t* next, const WorkLimits& limits);
+  [[nodiscard]] UnderWay Append(const UnderWay& all, size_t* next,
+                                const WorkLimits& limits) noexcept;
   [[nodiscard]] StatusOr<PushReceipt> Finish(const std::shared_ptr<PushUnderWay>& push,
                                              const Patience& patience);
   [[nodiscard]] StatusOr<LogRecord> Prepare(const LiveTensor& tensor, const StatePush& request,
@@ -127,28 +128,23 @@ class Store : public StateStore {
   [[nodiscard]] static StatusOr<uint64_t> CheckValues(const MutableTensorSpec& spec,
                                                       const RowPush& push, ThreadPool* pool);
   // These require monitor_.
-  // Null: the push is to be appended. Else the answer to one that was before.
-  [[nodiscard]] StatusOr<std::optional<PushReceipt>> Admit(LiveTensor& tensor,
-                                                           const LogRecord& record,
-                                                           const WorkLimits& limits);
+  // The push gets its LSN, or that of the first time.
+  [[nodiscard]] Status Admit(PushUnderWay& push, const WorkLimits& limits);
   [[nodiscard]] const char* WaitsFor() const;  // what a push has to wait for; null: nothing
   [[nodiscard]] bool LogIsFull() const;
   [[nodiscard]] Work Plan(LiveTensor& tensor, const LogRecord& record) noexcept;
-  [[nodiscard]] Work PlanRows(LiveTensor& tensor, const LogRecord& record) noexcept;
   [[nodiscard]] StatusOr<Tensor> Find(const TensorRef& ref) const;
   void Applied(LiveTensor& tensor, int64_t lsn);
   void Applied(LiveTensor& tensor, const WaitingPushes& pushes);  // or given up
-  // Does the work, in the tensor's turn; then what was pushed is in the rows, or waits. Of a
-  // replay.
-  void Perform(LiveTensor& tensor, const Work& work, const LogRecord& record,
-               const std::vector<int64_t>& rows);
-  // The same of a push; after an error of `patience` others do it.
+  // Does the work, in the tensor's turn; then what was pushed is in the rows, or waits. After an
+  // error of `patience` others do it.
   [[nodiscard]] Status Perform(const std::shared_ptr<PushUnderWay>& push, const Patience& patience);
+  // Of a start: what the log or a checkpoint has.
+  [[nodiscard]] Status PerformAgain(const Tensor& tensor, const LogRecord& record);
   // The caller of a push that is in the log does not wait for its end.
   void Leave(const std::shared_ptr<PushUnderWay>& push) noexcept;
-  void CopyIfWaiting(const Work& work, const LogRecord& record, const std::vector<int64_t>& rows);
-  void PerformInTurn(LiveTensor& tensor, const Work& work, const LogRecord& record,
-                     const std::vector<int64_t>& rows);
+  void CopyIfWaiting(const PushUnderWay& push);
+  void PerformInTurn(const PushUnderWay& push);
   // Runs `change`; if it fails, or has no memory, the log fails and rows are unreadable until a
   // restart.
   void Guarded(size_t rows, const std::function<Status()>& change);

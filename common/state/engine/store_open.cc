@@ -1,5 +1,6 @@
 // How a store begins: its folder, its tensors, and the replay of its log.
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <utility>
 
@@ -125,18 +126,11 @@ Status Store::LoadCheckpoint() {
 Status Store::LoadWaiting(const LogRecord& record) {
   const auto found = tensors_.find(record.tensor);
   if (found == tensors_.end()) return OkStatus();
-  LiveTensor& tensor = *found->second;
-  std::vector<int64_t> rows;
-  HG_RETURN_IF_ERROR(tensor.ToRows(record.push.ids, &rows));
-  const Work work = [&] {
-    const MonitorLock lock(*monitor_);
-    // It was counted when it came in.
-    --tensor.progress.pushes;
-    tensor.progress.pushed_rows -= static_cast<int64_t>(rows.size());
-    return PlanRows(tensor, record);
-  }();
-  Perform(tensor, work, record, rows);
-  return unreadable_;
+  LiveTensor::Progress& progress = found->second->progress;
+  // It was counted when it came in.
+  --progress.pushes;
+  progress.pushed_rows -= std::ssize(record.push.ids);
+  return PerformAgain(found->second, record);
 }
 
 Status Store::LoadRows(const std::vector<int64_t>& files, const TensorMap& tensors) {
@@ -206,22 +200,15 @@ Status Store::Replay(const LogRecord& record) {
   }
   const auto found = tensors_.find(record.tensor);
   if (found == tensors_.end()) return OkStatus();  // it was dropped
-  LiveTensor& tensor = *found->second;
   const auto before = applied_before_.find(record.tensor);
   if (before != applied_before_.end() && record.lsn <= before->second) return OkStatus();
-  std::vector<int64_t> rows;
   const RowPush& push = record.push;
-  HG_RETURN_IF_ERROR(tensor.ToRows(push.ids, &rows));
-  if (push.rows.size() != rows.size() * PushedRowBytes(tensor.spec, push.kind, push.dtype)) {
+  if (push.rows.size() !=
+      push.ids.size() * PushedRowBytes(found->second->spec, push.kind, push.dtype)) {
     return DataLoss("the push of LSN {} has {} bytes of values for {} rows", record.lsn,
-                    push.rows.size(), rows.size());
+                    push.rows.size(), push.ids.size());
   }
-  const Work work = [&] {
-    const MonitorLock lock(*monitor_);
-    return PlanRows(tensor, record);
-  }();
-  Perform(tensor, work, record, rows);
-  return unreadable_;
+  return PerformAgain(found->second, record);
 }
 
 }  // namespace halograph

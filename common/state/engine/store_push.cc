@@ -15,11 +15,6 @@
 #include "common/state/row_kernels.h"
 
 namespace halograph {
-namespace {
-
-constexpr int64_t kPiecesAtATime = 4;  // that one thread checks
-
-}  // namespace
 
 class Store::LateBytes {
  public:
@@ -72,7 +67,7 @@ std::vector<StatusOr<PushReceipt>> Store::Push(std::span<const StatePush> pushes
   const Patience patience(limits, env_.scheduler());
   const Counted under_way(&pushes_under_way_);
   UnderWay all;
-  for (const StatePush& push : pushes) all.push_back(Begin(push, patience));
+  for (const StatePush& push : pushes) all.push_back(Receive(push, patience));
   for (size_t next = 0; next < all.size();) {
     const UnderWay appended = Append(all, &next, limits);
     for (const auto& push : appended) {
@@ -90,8 +85,8 @@ std::vector<StatusOr<PushReceipt>> Store::Push(std::span<const StatePush> pushes
   return answers;
 }
 
-std::shared_ptr<Store::PushUnderWay> Store::Begin(const StatePush& request,
-                                                  const Patience& patience) const {
+std::shared_ptr<Store::PushUnderWay> Store::Receive(const StatePush& request,
+                                                    const Patience& patience) const {
   auto push = std::make_shared<PushUnderWay>();
   push->status = [&]() -> Status {
     HG_RETURN_IF_ERROR(patience.Check());
@@ -111,26 +106,24 @@ std::shared_ptr<Store::PushUnderWay> Store::Begin(const StatePush& request,
   return push;
 }
 
-Store::UnderWay Store::Append(const UnderWay& all, size_t* next, const WorkLimits& limits) {
+// Without memory the process ends: what is in the log counts after the restart.
+Store::UnderWay Store::Append(const UnderWay& all, size_t* next,
+                              const WorkLimits& limits) noexcept {
   UnderWay appended;
   std::vector<LogRecord*> records;
-  appended.reserve(all.size());
-  records.reserve(all.size());
   const MonitorLock lock(*monitor_);
   for (; *next < all.size(); ++*next) {
     PushUnderWay& push = *all[*next];
     if (!push.status.ok()) continue;
     // What it waits for may wait for the turns of those before it.
     if (!records.empty() && WaitsFor() != nullptr) break;
-    const auto repeated = Admit(*push.tensor, push.logged, limits);
-    push.status = repeated.status();
-    if (!repeated.ok()) continue;
-    push.repeated = repeated->has_value();
-    push.logged.lsn = push.repeated ? (*repeated)->lsn : last_lsn_ + 1;
-    if (push.repeated) continue;
+    push.status = Admit(push, limits);
+    if (!push.status.ok() || push.repeated) continue;
     push.record.lsn = push.logged.lsn;
     records.push_back(&push.record);
     appended.push_back(all[*next]);
+    last_lsn_ = push.logged.lsn;
+    clients_.Add(push.logged.id, push.logged.Digest(), last_lsn_);
     push.work = Plan(*push.tensor, push.logged);
   }
   log_->Append(records);
@@ -150,7 +143,7 @@ StatusOr<PushReceipt> Store::Finish(const std::shared_ptr<PushUnderWay>& push,
   if (finished.ok()) finished = log_->WaitAcknowledged(lsn, patience);
   if (finished.ok()) return PushReceipt{lsn, push->repeated};
   const bool late = absl::IsDeadlineExceeded(finished) || absl::IsCancelled(finished);
-  if (lsn == 0 || push->repeated || !late) return finished;
+  if (!late || lsn == 0 || push->repeated) return finished;
   Leave(push);
   return Annotate(finished, fmt::format("{}: the push has LSN {}, and is applied yet: repeat it to "
                                         "know",
@@ -191,36 +184,33 @@ StatusOr<LogRecord> Store::Prepare(const LiveTensor& tensor, const StatePush& re
 // In pieces that stay in the cache between the check and the sum.
 StatusOr<uint64_t> Store::CheckValues(const MutableTensorSpec& spec, const RowPush& push,
                                       ThreadPool* pool) {
-  PartSum sum(push.rows);
   constexpr size_t kNone = std::numeric_limits<size_t>::max();
   std::atomic<size_t> bad = kNone;  // the first element that is not finite
-  const size_t piece_elements = PartSum::kPieceBytes / DTypeSize(push.dtype);
-  const auto check = [&](size_t piece) {
-    if (const auto found = FindNotFinite(push.dtype, sum.Piece(piece)); found.has_value()) {
-      const size_t element = piece * piece_elements + *found;
-      size_t before = bad;
-      while (element < before && !bad.compare_exchange_weak(before, element)) {
-      }
+  const auto check = [&](size_t first, std::span<const std::byte> piece) {
+    const auto found = FindNotFinite(push.dtype, piece);
+    if (!found.has_value()) return;
+    const size_t element = first / DTypeSize(push.dtype) + *found;
+    size_t before = bad;
+    while (element < before && !bad.compare_exchange_weak(before, element)) {
     }
-    sum.Sum(piece);
   };
-  ParallelFor(pool, static_cast<int64_t>(sum.pieces()), kPiecesAtATime,
-              [&](int64_t begin, int64_t end) {
-                for (int64_t i = begin; i < end; ++i) check(static_cast<size_t>(i));
-              });
+  const uint64_t sum = PartChecksum(push.rows, pool, check);
   if (bad != kNone) return NotFiniteAt(spec, push, bad);
-  return sum.Finish();
+  return sum;
 }
 
-StatusOr<std::optional<PushReceipt>> Store::Admit(LiveTensor& tensor, const LogRecord& record,
-                                                  const WorkLimits& limits) {
+Status Store::Admit(PushUnderWay& push, const WorkLimits& limits) {
+  const LogRecord& record = push.logged;
+  const LiveTensor& tensor = *push.tensor;
   while (true) {
-    if (tensor.progress.dropped) {
-      return NotFound("{} was dropped", tensor.spec.ref.ToString());
-    }
+    if (tensor.progress.dropped) return NotFound("{} was dropped", tensor.spec.ref.ToString());
     HG_ASSIGN_OR_RETURN(const ClientTable::Verdict verdict,
                         clients_.Check(record.id, record.Digest()));
-    if (verdict.repeated) return std::optional(PushReceipt{verdict.lsn, true});
+    push.repeated = verdict.repeated;
+    if (push.repeated) {
+      push.logged.lsn = verdict.lsn;
+      return OkStatus();
+    }
     HG_RETURN_IF_ERROR(log_->failure());
     if (record.push.step.has_value()) {
       const Status fits =
@@ -229,7 +219,10 @@ StatusOr<std::optional<PushReceipt>> Store::Admit(LiveTensor& tensor, const LogR
       if (!fits.ok()) return Annotate(fits, tensor.spec.ref.ToString());
     }
     const char* const waits_for = WaitsFor();
-    if (waits_for == nullptr) return std::optional<PushReceipt>();
+    if (waits_for == nullptr) {
+      push.logged.lsn = last_lsn_ + 1;
+      return OkStatus();
+    }
     HG_RETURN_IF_ERROR(
         Annotate(WaitForChange(limits, kForever),
                  fmt::format("waiting for {}; the push is not in the log", waits_for)));
@@ -243,14 +236,7 @@ const char* Store::WaitsFor() const {
   return nullptr;
 }
 
-// Without memory the process ends here: the push is in the log, and counts after the restart.
 Store::Work Store::Plan(LiveTensor& tensor, const LogRecord& record) noexcept {
-  last_lsn_ = record.lsn;
-  clients_.Add(record.id, record.Digest(), record.lsn);
-  return PlanRows(tensor, record);
-}
-
-Store::Work Store::PlanRows(LiveTensor& tensor, const LogRecord& record) noexcept {
   LiveTensor::Progress& progress = tensor.progress;
   ++progress.pushes;
   progress.pushed_rows += std::ssize(record.push.ids);
@@ -303,22 +289,24 @@ void Store::Guarded(size_t rows, const std::function<Status()>& change) {
   monitor_->NotifyAll();
 }
 
-void Store::Perform(LiveTensor& tensor, const Work& work, const LogRecord& record,
-                    const std::vector<int64_t>& rows) {
-  CopyIfWaiting(work, record, rows);
-  tensor.turns.WaitForTurn(work.ticket);
-  PerformInTurn(tensor, work, record, rows);
-  tensor.turns.EndTurn();
+Status Store::PerformAgain(const Tensor& tensor, const LogRecord& record) {
+  const auto push = std::make_shared<PushUnderWay>();
+  push->tensor = tensor;
+  push->logged = record;
+  HG_RETURN_IF_ERROR(tensor->ToRows(record.push.ids, &push->rows));
+  {
+    const MonitorLock lock(*monitor_);
+    push->work = Plan(*tensor, record);
+  }
+  HG_RETURN_IF_ERROR(Perform(push, {}));
+  return unreadable_;
 }
 
 Status Store::Perform(const std::shared_ptr<PushUnderWay>& push, const Patience& patience) {
   LiveTensor& tensor = *push->tensor;
-  CopyIfWaiting(push->work, push->logged, push->rows);
-  const auto in_turn = [this, push] {
-    PerformInTurn(*push->tensor, push->work, push->logged, push->rows);
-  };
-  const auto by_others = [this, push, in_turn] {
-    in_turn();
+  CopyIfWaiting(*push);
+  const auto by_others = [this, push] {
+    PerformInTurn(*push);
     const MonitorLock lock(*monitor_);
     push->performed = true;
     monitor_->NotifyAll();
@@ -333,19 +321,19 @@ Status Store::Perform(const std::shared_ptr<PushUnderWay>& push, const Patience&
     HG_RETURN_IF_ERROR(Annotate(tensor.capture->WaitForSpace(patience, turn),
                                 "waiting for a checkpoint to write the rows that it changes"));
   }
-  in_turn();
+  PerformInTurn(*push);
   tensor.turns.EndTurn();
   return OkStatus();
 }
 
-void Store::CopyIfWaiting(const Work& work, const LogRecord& record,
-                          const std::vector<int64_t>& rows) {
-  if (work.waiting == nullptr || work.completes()) return;
-  Guarded(rows.size(), [&] {
-    WaitingPush& waiting = *work.waiting;
-    waiting.ids.assign(record.push.ids.begin(), record.push.ids.end());
-    waiting.values.assign(record.push.rows.begin(), record.push.rows.end());
-    waiting.rows = rows;
+void Store::CopyIfWaiting(const PushUnderWay& push) {
+  if (push.work.waiting == nullptr || push.work.completes()) return;
+  Guarded(push.rows.size(), [&] {
+    const RowPush& from = push.logged.push;
+    WaitingPush& waiting = *push.work.waiting;
+    waiting.ids.assign(from.ids.begin(), from.ids.end());
+    waiting.values.assign(from.rows.begin(), from.rows.end());
+    waiting.rows = push.rows;
     waiting.record.push.ids = waiting.ids;
     waiting.record.push.rows = waiting.values;
     waiting.copied = true;
@@ -353,17 +341,18 @@ void Store::CopyIfWaiting(const Work& work, const LogRecord& record,
   });
 }
 
-void Store::PerformInTurn(LiveTensor& tensor, const Work& work, const LogRecord& record,
-                          const std::vector<int64_t>& rows) {
-  const RowPush& push = record.push;
-  const PushedRows own = {rows, push.dtype, push.rows};
-  if (work.waiting == nullptr) {
-    Guarded(rows.size(), [&] { return tensor.Apply(push.kind, std::span(&own, 1)); });
+void Store::PerformInTurn(const PushUnderWay& push) {
+  LiveTensor& tensor = *push.tensor;
+  const RowPush& from = push.logged.push;
+  const PushedRows own = {push.rows, from.dtype, from.rows};
+  if (push.work.waiting == nullptr) {
+    Guarded(push.rows.size(), [&] { return tensor.Apply(from.kind, std::span(&own, 1)); });
     const MonitorLock lock(*monitor_);
-    Applied(tensor, record.lsn);
+    Applied(tensor, push.logged.lsn);
   }
-  for (const Step& step : work.steps) {
-    Guarded(rows.size(), [&] { return ApplyStep(tensor, step, work.waiting.get(), own); });
+  for (const Step& step : push.work.steps) {
+    Guarded(push.rows.size(),
+            [&] { return ApplyStep(tensor, step, push.work.waiting.get(), own); });
     if (step.then == nullptr) continue;
     const MonitorLock lock(*monitor_);
     step.then->performed = true;

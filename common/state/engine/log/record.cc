@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <iterator>
 #include <limits>
 
 #include "common/base/checksum.h"
@@ -13,6 +14,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little);
 
 constexpr uint64_t kRecordMagic = 0x31434552474c4148;  // "HALGREC1"
+constexpr int64_t kPiecesAtATime = 4;                  // that one thread sums
 constexpr int64_t kScanBytes = int64_t{1} << 20;
 
 alignas(4096) constexpr std::array<std::byte, kLogBlockBytes> kZeros = {};
@@ -65,16 +67,19 @@ std::optional<RecordLayout> LayoutOf(uint64_t num_ids, uint64_t value_bytes, int
   return layout;
 }
 
-void PartSum::Sum(size_t i) { sums_[i] = Checksum64(Piece(i)); }
-
-uint64_t PartSum::Finish() const { return Checksum64(std::as_bytes(std::span(sums_))); }
-
-uint64_t PartChecksum(std::span<const std::byte> part, ThreadPool* pool) {
-  PartSum sum(part);
-  ParallelFor(pool, static_cast<int64_t>(sum.pieces()), 1, [&sum](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) sum.Sum(static_cast<size_t>(i));
+uint64_t PartChecksum(
+    std::span<const std::byte> part, ThreadPool* pool,
+    const std::function<void(size_t first, std::span<const std::byte> piece)>& visit) {
+  std::vector<uint64_t> sums((part.size() + kPieceBytes - 1) / kPieceBytes);
+  ParallelFor(pool, std::ssize(sums), kPiecesAtATime, [&](int64_t begin, int64_t end) {
+    for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i) {
+      const size_t first = i * kPieceBytes;
+      const auto piece = part.subspan(first, std::min(kPieceBytes, part.size() - first));
+      if (visit) visit(first, piece);
+      sums[i] = Checksum64(piece);
+    }
   });
-  return sum.Finish();
+  return Checksum64(std::as_bytes(std::span(sums)));
 }
 
 RecordHeader EncodeHeader(const LogRecord& record) {

@@ -92,29 +92,12 @@ struct RecordLayout {
 [[nodiscard]] std::optional<RecordLayout> LayoutOf(uint64_t num_ids, uint64_t value_bytes,
                                                    int64_t limit);
 
-// XXH3-64 of the XXH3-64 of each piece of 64 KiB of a part. Different threads may sum different
-// pieces.
-class PartSum {
- public:
-  static constexpr size_t kPieceBytes = size_t{64} << 10;
-
-  explicit PartSum(std::span<const std::byte> part)
-      : part_(part), sums_((part.size() + kPieceBytes - 1) / kPieceBytes) {}
-  [[nodiscard]] size_t pieces() const { return sums_.size(); }
-  [[nodiscard]] std::span<const std::byte> Piece(size_t i) const {
-    const size_t first = i * kPieceBytes;
-    return part_.subspan(first, std::min(kPieceBytes, part_.size() - first));
-  }
-  void Sum(size_t i);
-  // Requires that every piece was summed.
-  [[nodiscard]] uint64_t Finish() const;
-
- private:
-  std::span<const std::byte> part_;
-  std::vector<uint64_t> sums_;
-};
-// `pool` shares the work; null: nobody.
-[[nodiscard]] uint64_t PartChecksum(std::span<const std::byte> part, ThreadPool* pool = nullptr);
+// XXH3-64 of the XXH3-64 of each piece of kPieceBytes of a part. `pool` shares the work; null:
+// nobody. `visit` gets each piece just before, and where it begins; different threads may call it.
+inline constexpr size_t kPieceBytes = size_t{64} << 10;
+[[nodiscard]] uint64_t PartChecksum(
+    std::span<const std::byte> part, ThreadPool* pool = nullptr,
+    const std::function<void(size_t first, std::span<const std::byte> piece)>& visit = nullptr);
 
 // Whether ids and rows fit their checksums.
 [[nodiscard]] bool BodyFits(const LogRecord& record);
