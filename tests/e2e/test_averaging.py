@@ -6,15 +6,16 @@ import signal
 
 from harness import datasets, links, npy, programs
 from harness.programs import must
-from harness.training import options, read_log, start_ranks, train
+from harness.training import ENDLESS, options, read_log, start_ranks, train
 
 PARTS = 4
 RUN = dict(hidden=16, fanouts="5,3", batch_size=20, seed=3, threads=1, epochs=4, average_every=2,
            lr=0.02)
 
 
-class AveragingTest(programs.ProgramTest):
+class AveragingBase(programs.ProgramTest):
     """Cora in four parts with halos of two hops: as many as the models have layers."""
+    AT_ONCE = 3
 
     @classmethod
     def setUpClass(cls):
@@ -23,6 +24,10 @@ class AveragingTest(programs.ProgramTest):
         cls.made = programs.must(cls.shared.run(
             "halograph-partition", "run", "--input", datasets.cora(), "--output", cls.graph,
             "--parts", PARTS, "--seed", 1, "--halo-features", "--hops", 2))
+
+    def part_only(self):
+        """The log of a run of all parts alone."""
+        return self.once("part only", lambda: train(self.box, graph=self.graph, part_only=True, **RUN))
 
     def one_hop(self):
         """The same graph with halos of one hop, made afterwards."""
@@ -39,7 +44,7 @@ class AveragingTest(programs.ProgramTest):
                         *mentioned)
 
 
-class HalosTest(AveragingTest):
+class HalosTest(AveragingBase):
     def test_they_are_shown_and_verified(self):
         self.assertIn("halos of 4 parts: 2 hops", self.made.out)
         shown = must(self.box.run("halograph-partition", "inspect", "--graph", self.graph)).out
@@ -70,9 +75,9 @@ class HalosTest(AveragingTest):
                         "--hops goes with --halo-features")
 
 
-class PartOnlyTest(AveragingTest):
+class PartOnlyTest(AveragingBase):
     def test_enough_hops_train_as_on_the_whole_graph_bit_for_bit(self):
-        config, epochs, final = train(self.box, graph=self.graph, part_only=True, **RUN)
+        config, epochs, final = self.part_only()
         self.assertEqual(("part-only", 2), (config["mode"], config["average_every"]))
         _, whole, _ = train(self.box, graph=self.graph, **RUN)
         self.assertEqual(self.losses(whole), self.losses(epochs))
@@ -87,14 +92,14 @@ class PartOnlyTest(AveragingTest):
 
     def test_fewer_hops_are_cut_and_the_log_says_how_often(self):
         _, epochs, _ = train(self.box, graph=self.one_hop(), part_only=True, **RUN)
-        _, whole, _ = train(self.box, graph=self.graph, part_only=True, **RUN)
+        _, whole, _ = self.part_only()
         for line, complete in zip(epochs, whole):
             self.assertGreater(line["cut_nodes"], 0)
             self.assertLess(line["sampled_edges"], complete["sampled_edges"])
 
     def test_two_ranks_with_nothing_but_their_own_parts(self):
         """Each rank's parts are its own whoever they are: the same run but for the order of sums."""
-        _, alone, _ = train(self.box, graph=self.graph, part_only=True, **RUN)
+        _, alone, _ = self.part_only()
         folders = []
         for rank in range(2):
             folders.append(self.box.folder / f"machine{rank}")
@@ -131,31 +136,33 @@ class PartOnlyTest(AveragingTest):
                          self.losses(train(self.box, **given)[1]))
 
 
-class CheckpointsTest(AveragingTest):
+class CheckpointsTest(AveragingBase):
     def test_two_ranks_that_are_killed_go_on_and_end_as_undisturbed_ones(self):
-        given = dict(RUN, graph=self.graph, part_only=True, average_every=1, epochs=40, dropout=0.5)
-        ranks = start_ranks(self.box, 2, **given)
-        self.assertEqual([0, 0], [rank.wait(programs.seconds(120)) for rank in ranks])
-        _, epochs, final = read_log(self.box.folder / "rank0.jsonl")
-        (self.box.folder / "rank0.jsonl").unlink()
+        given = dict(RUN, graph=self.graph, part_only=True, average_every=1, dropout=0.5)
         folder = self.box.folder / "checkpoints"
-        given.update(checkpoint=folder, checkpoint_every="1", resume=True)
-        ranks = start_ranks(self.box, 2, **given)
-        programs.wait_until(lambda: any(".tmp-" not in path.name for path in folder.glob("step-*")),
-                            programs.seconds(60), "a checkpoint")
+        kept = dict(given, checkpoint=folder, checkpoint_every="1", resume=True)
+
+        def checkpoints():
+            return sorted(path for path in folder.glob("step-*") if ".tmp-" not in path.name)
+
+        ranks = start_ranks(self.box, 2, **{**kept, "epochs": ENDLESS})
+        programs.wait_until(checkpoints, programs.seconds(60), "a checkpoint")
         for rank in ranks:
             rank.signal(signal.SIGKILL)
             rank.wait(programs.seconds(30))
-        ranks = start_ranks(self.box, 2, **given)
+        epochs = json.loads((checkpoints()[-1] / "manifest.json").read_text())["epoch"] + 2
+        ranks = start_ranks(self.box, 2, **{**kept, "epochs": epochs})
         self.assertEqual([0, 0], [rank.wait(programs.seconds(120)) for rank in ranks])
         self.assertIn("going on from", ranks[0].err)
-        lines = {}
-        for line in map(json.loads, (self.box.folder / "rank0.jsonl").read_text().splitlines()):
-            if "epoch" in line:
-                lines[line["epoch"]] = line
-        self.assertEqual(self.losses(epochs), [lines[epoch]["loss"] for epoch in range(40)])
+        _, lines, final = read_log(self.box.folder / "rank0.jsonl")
+        lines = {line["epoch"]: line for line in lines if "epoch" in line}
+        (self.box.folder / "rank0.jsonl").unlink()
+        ranks = start_ranks(self.box, 2, **{**given, "epochs": epochs})
+        self.assertEqual([0, 0], [rank.wait(programs.seconds(120)) for rank in ranks])
+        _, whole, wanted = read_log(self.box.folder / "rank0.jsonl")
+        self.assertEqual(self.losses(whole), [lines[epoch]["loss"] for epoch in range(epochs)])
         for key in ("best_epoch", "valid_loss", "test_acc", "epochs", "steps"):
-            self.assertEqual(final[key], line_of_end(self.box)[key], key)
+            self.assertEqual(wanted[key], final[key], key)
 
     def test_its_weights_predict(self):
         folder, predicted = self.box.folder / "checkpoints", self.box.folder / "p.csv"
@@ -165,11 +172,7 @@ class CheckpointsTest(AveragingTest):
         self.assertEqual(1 + 2708, len(predicted.read_text().splitlines()))
 
 
-def line_of_end(box):
-    return json.loads((box.folder / "rank0.jsonl").read_text().splitlines()[-1])
-
-
-class RefusalsTest(AveragingTest):
+class RefusalsTest(AveragingBase):
     def test_options_that_make_no_sense(self):
         self.refused(2, "--part-only needs --average-every", graph=self.graph, part_only=True,
                      average_every=0)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Checkpoints: killed runs that go on end as undisturbed ones do; files that others read; what is
-refused."""
+refused. Runs that are killed have no end of their own: the last one that goes on has it."""
 import json
 import math
 import re
@@ -11,10 +11,9 @@ import sys
 from harness import programs, safetensors
 from harness.cora_in_two import CoraInTwoTest
 from harness.programs import must, seconds, wait_until
-from harness.training import options, start_ranks
+from harness.training import ENDLESS, num_epochs, options, start_ranks
 
-RUN = dict(hidden=16, fanouts="5,3", batch_size=20, seed=3, threads=1, epochs=60,
-           eval_every=10)
+RUN = dict(hidden=16, fanouts="5,3", batch_size=20, seed=3, threads=1, eval_every=2)
 
 
 def lines_of(path):
@@ -22,6 +21,8 @@ def lines_of(path):
 
 
 class CheckpointsTest(CoraInTwoTest):
+    AT_ONCE = 3
+
     def setUp(self):
         super().setUp()
         self.folder = self.box.folder / "checkpoints"
@@ -33,7 +34,7 @@ class CheckpointsTest(CoraInTwoTest):
                           "predict_what": "logits", **given})
 
     def kept(self, **given):
-        return self.words(**{**dict(checkpoint=self.folder, checkpoint_every="3", resume=True),
+        return self.words(**{**dict(checkpoint=self.folder, checkpoint_every="5", resume=True),
                              **given})
 
     def steps(self):
@@ -42,15 +43,18 @@ class CheckpointsTest(CoraInTwoTest):
             return []
         return sorted(path.name for path in self.folder.iterdir() if ".tmp-" not in path.name)
 
-    def whole(self, ranks=1):
-        """What an undisturbed run predicts, and its last line."""
-        log, predicted = self.box.folder / "whole.jsonl", self.box.folder / "whole.npy"
-        if ranks == 1:
-            must(self.box.run("halograph-train", *self.words(log=log, predict=predicted)))
-        else:
-            self.run_ranks(ranks, predict=predicted)
-            log = self.box.folder / "rank0.jsonl"
-        return predicted.read_bytes(), lines_of(log)[-1]
+    def trained(self, folder):
+        """`folder` with the checkpoints of a run of two epochs, which the tests share."""
+        def make():
+            made = self.shared.folder / "trained"
+            must(self.shared.run("halograph-train", *self.kept(checkpoint=made, epochs=2)))
+            return made
+        shutil.copytree(self.once("trained", make), folder)
+
+    def epochs_to_go(self):
+        """The epochs of a run that goes on from the newest checkpoint, to the second one after it."""
+        manifest = json.loads((self.folder / self.steps()[-1] / "manifest.json").read_text())
+        return manifest["epoch"] + 2
 
     def run_ranks(self, ranks, disturb=None, **given):
         """Exit codes of the ranks of one run; `disturb(processes)` is called while they run."""
@@ -61,30 +65,32 @@ class CheckpointsTest(CoraInTwoTest):
             disturb(started)
         return [process.wait(seconds(120)) for process in started]
 
-    def assertSameEnd(self, whole, log):
-        self.assertEqual(whole[0], self.predicted.read_bytes())
-        last = lines_of(log)[-1]
+    def assertAsUndisturbed(self, log, **given):
+        """Predictions and the last line are those of a run that nothing happened to."""
+        whole, predicted = self.box.folder / "whole.jsonl", self.box.folder / "whole.npy"
+        must(self.box.run("halograph-train", *self.words(log=whole, predict=predicted, **given)))
+        self.assertEqual(predicted.read_bytes(), self.predicted.read_bytes())
+        wanted, last = lines_of(whole)[-1], lines_of(log)[-1]
         for key in ("best_epoch", "valid_acc", "test_acc", "valid_loss", "loss", "epochs"):
-            self.assertEqual(whole[1][key], last[key], key)
+            self.assertEqual(wanted[key], last[key], key)
 
     def test_a_run_that_is_killed_again_and_again_ends_as_an_undisturbed_one(self):
-        whole = self.whole()
         for threads in (1, 4, 4):  # computing threads change no bit
             before = self.steps()
-            process = self.box.start("halograph-train", *self.kept(threads=threads))
+            process = self.box.start("halograph-train", *self.kept(threads=threads, epochs=ENDLESS))
             wait_until(lambda: self.steps()[-1:] > before[-1:] or not process.running(),
                        seconds(60), "a checkpoint")
             process.signal(signal.SIGKILL)
-            process.wait(seconds(30))
-        must(self.box.run("halograph-train", *self.kept(threads=4)))
-        self.assertSameEnd(whole, self.log)
+            self.assertEqual(-signal.SIGKILL, process.wait(seconds(30)), process.text)
+        epochs = self.epochs_to_go()
+        must(self.box.run("halograph-train", *self.kept(threads=4, epochs=epochs)))
+        self.assertAsUndisturbed(self.log, epochs=epochs)
         self.assertGreater(sum("config" in line for line in lines_of(self.log)), 1,
                            "the log of runs before stays")
         self.assertEqual(3, len(self.steps()))
 
     def test_a_rank_that_dies_is_named_and_one_command_goes_on(self):
-        whole = self.whole(ranks=2)
-        given = dict(checkpoint=self.folder, checkpoint_every="3", resume=True,
+        given = dict(checkpoint=self.folder, checkpoint_every="5", resume=True,
                      predict=self.predicted)
 
         def kill_one(ranks):
@@ -95,32 +101,32 @@ class CheckpointsTest(CoraInTwoTest):
             self.assertIn("rank 1", ranks[0].err)
             self.assertIn("the last good checkpoint is", ranks[0].err)
 
-        self.run_ranks(2, kill_one, **given)
-        self.assertEqual([0, 0], self.run_ranks(2, **given))
-        self.assertSameEnd(whole, self.box.folder / "rank0.jsonl")
+        self.run_ranks(2, kill_one, epochs=ENDLESS, **given)
+        epochs = self.epochs_to_go()
+        self.assertEqual([0, 0], self.run_ranks(2, epochs=epochs, **given))
+        self.assertAsUndisturbed(self.box.folder / "rank0.jsonl", epochs=epochs, logical_ranks=2)
 
     def test_progress_is_counted_from_where_the_run_goes_on(self):
         given = dict(checkpoint_every="1h", eval_every=0)
-        must(self.box.run("halograph-train", *self.kept(epochs=20, **given)))
+        must(self.box.run("halograph-train", *self.kept(epochs=2, **given)))
         on_terminal = "import pty, sys; sys.exit(pty.spawn(sys.argv[1:]) != 0)"
         result = must(self.box.run(sys.executable, "-c", on_terminal,
                                    programs.binary("halograph-train"),
-                                   *self.kept(epochs=220, **given)))
+                                   *self.kept(epochs=202, **given)))
         counts = re.findall(r"training, seeds: ([\d,]+) of", result.out)
-        self.assertGreaterEqual(int(counts[0].replace(",", "")), 20 * 140)
+        self.assertGreaterEqual(int(counts[0].replace(",", "")), 2 * 140)
         self.assertIn("training, seeds: 28,000 in", result.out)
 
     def test_a_signal_leaves_a_checkpoint_at_its_step(self):
-        whole = self.whole()
-        process = self.box.start("halograph-train", *self.kept(checkpoint_every="1h"))
-        wait_until(lambda: any("epoch" in line for line in lines_of(self.log)), seconds(60),
-                   "an epoch")
+        process = self.box.start("halograph-train", *self.kept(checkpoint_every="1h", epochs=ENDLESS))
+        wait_until(lambda: num_epochs(self.log), seconds(60), "an epoch")
         process.signal(signal.SIGTERM)
         self.assertEqual(1, process.wait(seconds(60)))
         self.assertEqual(1, len(self.steps()))
         self.assertRegex(lines_of(self.log)[-1]["error"], "stopped by signal")
-        must(self.box.run("halograph-train", *self.kept(checkpoint_every="1h")))
-        self.assertSameEnd(whole, self.log)
+        epochs = self.epochs_to_go()
+        must(self.box.run("halograph-train", *self.kept(checkpoint_every="1h", epochs=epochs)))
+        self.assertAsUndisturbed(self.log, epochs=epochs)
 
     def test_a_signal_to_one_rank_is_what_the_others_name(self):
         def stop_the_last(ranks):
@@ -133,7 +139,7 @@ class CheckpointsTest(CoraInTwoTest):
                 self.assertRegex(rank.err, r"halograph-train: stopped by signal to rank 2 \(host .*, pid "
                                            rf"{ranks[2].pid}\)\n")
 
-        self.run_ranks(3, stop_the_last, epochs=5000, checkpoint=self.folder, checkpoint_every="3")
+        self.run_ranks(3, stop_the_last, epochs=ENDLESS, checkpoint=self.folder, checkpoint_every="3")
 
     def test_a_run_whose_last_checkpoint_was_not_written_fails_at_its_end(self):
         limited = 'ulimit -f 64; exec "$@"'  # blocks of 512 bytes: less than the weights
@@ -145,27 +151,28 @@ class CheckpointsTest(CoraInTwoTest):
 
     def test_a_finished_run_has_nothing_to_do(self):
         for number, (ended_by, given) in enumerate((
-                ("epochs", dict(epochs=3)),
+                ("epochs", dict(epochs=3, lr_schedule="cosine")),
                 ("max-steps", dict(epochs=9, max_steps=10)),
                 ("patience", dict(epochs=9, patience=1, min_delta=2, eval_every_steps=4)),
                 ("patience", dict(epochs=9, patience=1, min_delta=2, average_every=1)))):
             kept = self.kept(checkpoint=self.box.folder / f"finished{number}", checkpoint_every="1h",
                              log=self.box.folder / f"finished{number}.jsonl", eval_every=1, **given)
             lasts, lines = [], []
-            for _ in range(3):
+            again = 2 if number == 0 else 1
+            for _ in range(1 + again):
                 must(self.box.run("halograph-train", *kept))
                 told = lines_of(self.box.folder / f"finished{number}.jsonl")
                 lasts.append({**told[-1], "total_s": None})
                 lines.append(sum("epoch" in line or "evaluation" in line for line in told))
             self.assertEqual(ended_by, lasts[0]["ended_by"])
             self.assertIsNotNone(lasts[0]["loss"])
-            self.assertEqual([lasts[0]] * 2, lasts[1:])
-            self.assertEqual([lines[0]] * 2, lines[1:], "no epoch has another line")
+            self.assertEqual([lasts[0]] * again, lasts[1:])
+            self.assertEqual([lines[0]] * again, lines[1:], "no epoch has another line")
 
     def test_epochs_have_the_figures_of_all_their_steps_wherever_the_run_was_stopped(self):
         given = dict(epochs=4, eval_every=1)
         must(self.box.run("halograph-train", *self.words(log=self.box.folder / "whole.jsonl", **given)))
-        for steps in (3, 7, 9, 14, 17):  # 7 make an epoch
+        for steps in (3, 7, 17):  # 7 make an epoch: in the middle, at an end, in the middle from an end
             must(self.box.run("halograph-train", *self.kept(max_steps=steps, **given)))
         must(self.box.run("halograph-train", *self.kept(**given)))
         figures = []
@@ -182,10 +189,9 @@ class CheckpointsTest(CoraInTwoTest):
         result = self.box.run("halograph-train", *self.kept(epochs=2, lr_schedule="cosine"))
         self.assertEqual(1, result.code)
         self.assertRegex(result.err, "--epochs was 1, is 2.*with --lr-schedule cosine every step's")
-        must(self.box.run("halograph-train", *self.kept(epochs=1, lr_schedule="cosine")))
 
     def test_the_files_are_as_the_format_says(self):
-        must(self.box.run("halograph-train", *self.kept(epochs=2)))
+        self.trained(self.folder)
         folder = self.folder / self.steps()[-1]
         manifest = json.loads((folder / "manifest.json").read_text())
         model = safetensors.read(folder / "model.safetensors")
@@ -209,15 +215,13 @@ class CheckpointsTest(CoraInTwoTest):
             safetensors.parse(whole + b"\0")
 
     def test_what_does_not_fit_is_refused_and_named(self):
-        must(self.box.run("halograph-train", *self.kept(epochs=1)))
-        for given, message in (
-                (dict(lr=0.5, seed=4), "--lr was 0.003, is 0.5; --seed was 3, is 4"),
-                (dict(model="gcn"), "the model was sage, is gcn"),
-                (dict(batch_size=30), "--batch-size was 20, is 30")):
-            result = self.box.run("halograph-train", *self.kept(epochs=1, **given))
-            self.assertEqual(1, result.code)
-            self.assertIn(message, result.err)
-        fresh = [word for word in self.kept(epochs=1) if word != "--resume"]
+        self.trained(self.folder)
+        for given, messages in (
+                (dict(lr=0.5, seed=4, batch_size=30),
+                 ("--lr was 0.003, is 0.5; --seed was 3, is 4", "--batch-size was 20, is 30")),
+                (dict(model="gcn"), ("the model was sage, is gcn",))):
+            self.assertCode(1, self.box.run("halograph-train", *self.kept(epochs=2, **given)), *messages)
+        fresh = [word for word in self.kept(epochs=2) if word != "--resume"]
         self.assertIn("--resume goes on from the newest", self.box.run("halograph-train", *fresh).err)
         self.assertIn("--resume needs --checkpoint",
                       self.box.run("halograph-train", *self.words(resume=True)).err)
@@ -233,7 +237,7 @@ class CheckpointsTest(CoraInTwoTest):
                           result.err)
 
     def test_a_damaged_one_is_named_and_the_one_before_it_taken(self):
-        must(self.box.run("halograph-train", *self.kept(epochs=2)))
+        self.trained(self.folder)
         newest, before = self.steps()[-1], self.steps()[-2]
         path = self.folder / newest / "model.safetensors"
         path.write_bytes(path.read_bytes()[:-1] + b"\x01")
@@ -244,7 +248,8 @@ class CheckpointsTest(CoraInTwoTest):
     def test_a_loss_that_is_not_finite_names_the_last_good_one(self):
         def run(**given):
             return self.box.run("halograph-train", *self.kept(
-                optimizer="sgd", lr=1, weight_decay=1e3, **{**dict(checkpoint_every="1h"), **given}))
+                optimizer="sgd", lr=1, weight_decay=1e3, epochs=60,
+                **{**dict(checkpoint_every="1h"), **given}))
 
         # Whichever rank comes to it first: rank 0 knows the checkpoint.
         other = self.box.folder / "other"
@@ -267,10 +272,10 @@ class CheckpointsTest(CoraInTwoTest):
         self.assertRegex(run().err, f"there is no good checkpoint: {newer} is of the moment .*Begin anew")
 
     def test_a_checkpoint_itself_is_refused_as_their_folder(self):
-        must(self.box.run("halograph-train", *self.kept(epochs=1)))
+        self.trained(self.folder)
         given = self.folder / self.steps()[-1]
         before = sorted(given.iterdir())
-        self.assertCode(1, self.box.run("halograph-train", *self.kept(checkpoint=given, epochs=1)),
+        self.assertCode(1, self.box.run("halograph-train", *self.kept(checkpoint=given, epochs=2)),
                         f"is a checkpoint itself; give the folder that it is in, {self.folder}:")
         self.assertEqual(before, sorted(given.iterdir()))
 

@@ -8,9 +8,9 @@ import signal
 from harness import npy, programs
 from harness.cora_in_two import CoraInTwoTest
 from harness.programs import must, seconds, wait_until
-from harness.training import options, start_ranks
+from harness.training import ENDLESS, options, start_ranks
 
-RUN = dict(embed="node:16", hidden=16, fanouts="5,5", batch_size=20, epochs=25, seed=3, threads=1)
+RUN = dict(embed="node:16", hidden=16, fanouts="5,5", batch_size=20, seed=3, threads=1)
 MEASURES = ("valid_acc", "test_acc", "valid_loss", "test_loss")
 
 
@@ -25,6 +25,8 @@ def evaluations(log):
 
 
 class LearntCheckpointsTest(CoraInTwoTest):
+    AT_ONCE = 3
+
     def setUp(self):
         super().setUp()
         self.folder = self.box.folder / "checkpoints"
@@ -36,6 +38,10 @@ class LearntCheckpointsTest(CoraInTwoTest):
 
     def manifest(self, name):
         return json.loads((self.folder / name / "manifest.json").read_text())
+
+    def epochs_to_go(self):
+        """The epochs of a run that goes on from the newest checkpoint, to the second one after it."""
+        return self.manifest(self.names()[-1])["epoch"] + 2
 
     def named_snapshots(self, folder):
         """What the checkpoints of a folder name: at their moments, and of the best evaluations."""
@@ -81,20 +87,23 @@ class LearntCheckpointsTest(CoraInTwoTest):
 
         states = [self.box.folder / name for name in ("state-of-whole", "state")]
         whole, predicted = self.box.folder / "whole.jsonl", self.box.folder / "predicted.npy"
-        must(self.box.run("halograph-train",
-                          *run(states[0], whole, self.box.folder / "whole.npy",
-                               checkpoint=self.box.folder / "of-whole")))
-        words = run(states[1], self.log, predicted, checkpoint=self.folder, checkpoint_every="4",
-                    resume=True)
-        for how in (signal.SIGKILL, signal.SIGTERM, signal.SIGKILL, signal.SIGTERM):
+
+        def goes_on(epochs):
+            return run(states[1], self.log, predicted, checkpoint=self.folder, checkpoint_every="4",
+                       resume=True, epochs=epochs)
+
+        for how in (signal.SIGKILL, signal.SIGTERM, signal.SIGKILL):
             before = self.names()
-            process = self.box.start("halograph-train", *words)
+            process = self.box.start("halograph-train", *goes_on(ENDLESS))
             self.await_checkpoint(before, process)
             process.signal(how)
-            if process.wait(seconds(30)) == 1:
+            if process.wait(seconds(60)) == 1:
                 self.assertIn("stopped by signal", process.err)
-        self.assertGreater(len(lines_of(self.log)), 0)
-        must(self.box.run("halograph-train", *words))
+        epochs = self.epochs_to_go()
+        must(self.box.run("halograph-train", *goes_on(epochs)))
+        must(self.box.run("halograph-train",
+                          *run(states[0], whole, self.box.folder / "whole.npy", epochs=epochs,
+                               checkpoint=self.box.folder / "of-whole")))
         self.assertEqual(evaluations(whole), evaluations(self.log))
         self.assertEqual((self.box.folder / "whole.npy").read_bytes(), predicted.read_bytes())
         found = []
@@ -118,46 +127,41 @@ class LearntCheckpointsTest(CoraInTwoTest):
         def files():
             return set((state / "part-0001" / "checkpoints").iterdir())
 
-        must(run(4))
+        must(run(1))
         before, kept = files(), self.names()
-        must(run(5))
+        must(run(2))
         for path in files() - before:
             damaged = bytearray(path.read_bytes())
             damaged[len(damaged) // 2] ^= 1
             path.write_bytes(damaged)
-        refused = run(6)
+        refused = run(3)
         self.assertCode(1, refused, "part-0001", "does not fit its checksum")
         advice = re.search("--state-fall-back ([^ ]+)$", refused.err.strip())
-        result = must(run(6, state_fall_back=advice[1]))
+        result = must(run(3, state_fall_back=advice[1]))
         self.assertRegex(result.err, "state of part 1 in .*: its files are damaged, so it goes back to "
                                      "snapshot ")
         self.assertRegex(result.err, "cannot resume from checkpoint .*using the previous one")
         self.assertIn(f"going on from {self.folder / kept[-1]}", result.err)
         whole = self.box.folder / "whole.jsonl"
-        must(run(6, state=self.box.folder / "of-whole", checkpoint=self.box.folder / "whole", log=whole))
+        must(run(3, state=self.box.folder / "of-whole", checkpoint=self.box.folder / "whole", log=whole))
         self.assertEqual(evaluations(whole), evaluations(self.log))
 
     def test_ranks_go_on_although_a_rank_and_the_servers_are_killed(self):
         servers = self.serve(self.box.folder / "state")
 
-        def run(**more):
-            return start_ranks(self.box, 2, **{**RUN, "servers": ",".join(servers),
-                                               "timeout": "20s", "predict_what": "logits", **more})
+        def run(epochs, **more):
+            return start_ranks(self.box, 2, **{**RUN, "servers": ",".join(servers), "epochs": epochs,
+                                               "predict_what": "logits", "embed_begin": "fresh",
+                                               **more})
 
         def end(ranks):
             return [rank.wait(seconds(120)) for rank in ranks]
 
-        of_whole = self.box.folder / "of-whole"
-        self.assertEqual([0, 0], end(run(predict=self.box.folder / "whole.npy",
-                                         checkpoint=of_whole)))
-        whole = evaluations(self.box.folder / "rank0.jsonl")
-        rows = self.rows(servers, "rows-of-whole")
-        given = dict(embed_begin="fresh", checkpoint=self.folder, checkpoint_every="3", resume=True,
+        given = dict(checkpoint=self.folder, checkpoint_every="3", resume=True,
                      predict=self.box.folder / "predicted.npy")
-        (self.box.folder / "rank0.jsonl").unlink()
         for kill_servers in (False, True):
             before = self.names()
-            ranks = run(**given)
+            ranks = run(ENDLESS, **given)
             self.await_checkpoint(before, ranks[0])
             if kill_servers:
                 for rank in ranks:
@@ -169,13 +173,20 @@ class LearntCheckpointsTest(CoraInTwoTest):
                 self.assertEqual(1, ranks[0].wait(seconds(60)))
                 self.assertIn("the last good checkpoint is", ranks[0].err)
             end(ranks)
-        ranks = run(**given)
+        epochs = self.epochs_to_go()
+        ranks = run(epochs, **given)
         self.assertEqual([0, 0], end(ranks), ranks[0].text)
         self.assertIn("going on from", ranks[0].err)
-        self.assertEqual(whole, evaluations(self.box.folder / "rank0.jsonl"))
+        rows = self.rows(servers, "rows")
+        of_whole, whole = self.box.folder / "of-whole", self.box.folder / "whole.jsonl"
+        must(self.box.run("halograph-train", *options(
+            **RUN, servers=",".join(servers), epochs=epochs, logical_ranks=2, predict_what="logits",
+            embed_begin="fresh", predict=self.box.folder / "whole.npy", checkpoint=of_whole,
+            log=whole)))
+        self.assertEqual(evaluations(whole), evaluations(self.box.folder / "rank0.jsonl"))
         self.assertEqual((self.box.folder / "whole.npy").read_bytes(),
                          (self.box.folder / "predicted.npy").read_bytes())
-        self.assertEqual(rows, self.rows(servers, "rows"))
+        self.assertEqual(self.rows(servers, "rows-of-whole"), rows)
         self.assertEqual(self.named_snapshots(self.folder) | self.named_snapshots(of_whole),
                          self.snapshots(servers), "each folder has its own")
 
@@ -190,7 +201,7 @@ class LearntCheckpointsTest(CoraInTwoTest):
 
     def test_what_is_missing_is_named_and_the_one_before_it_taken(self):
         servers = self.serve(self.box.folder / "state")
-        words = options(**{**RUN, "servers": ",".join(servers), "epochs": 4, "log": self.log,
+        words = options(**{**RUN, "servers": ",".join(servers), "epochs": 2, "log": self.log,
                            "checkpoint": self.folder, "checkpoint_every": "3", "resume": True})
         must(self.box.run("halograph-train", *words))
         newest, before = self.names()[-1], self.names()[-2]

@@ -1,21 +1,24 @@
 #!/usr/bin/env python3
 """--logical-ranks: the same bits in any number of processes, also where a run stops in some and goes on
 in others."""
+import shutil
 import signal
 
 from harness import programs
 from harness.cora_in_two import CoraInTwoTest
 from harness.programs import must, seconds, wait_until
-from harness.training import num_epochs, options, read_log, start_ranks
+from harness.training import ENDLESS, num_epochs, options, read_log, start_ranks
 
 # Batch norm: each rank has running figures of its own.
-RUN = dict(model="gcn", norm="batch", hidden=16, fanouts="5,3", batch_size=10, seed=3, threads=1, epochs=12,
-           predict_what="logits", eval_every=4)
+RUN = dict(model="gcn", norm="batch", hidden=16, fanouts="5,3", batch_size=10, seed=3, threads=1, epochs=6,
+           predict_what="logits", eval_every=2)
 FIGURES = ("loss", "train_acc", "valid_acc", "valid_loss", "test_acc", "steps", "train_seeds",
            "sampled_edges")
 
 
 class LogicalRanksTest(CoraInTwoTest):
+    AT_ONCE = 3
+
     @staticmethod
     def figures(epochs):
         return [[epoch[key] for key in FIGURES] for epoch in epochs if "epoch" in epoch]
@@ -37,13 +40,20 @@ class LogicalRanksTest(CoraInTwoTest):
         config, epochs, last = read_log(log)
         return config, (self.figures(epochs), last["best_epoch"], predicted.read_bytes())
 
+    def of_four(self):
+        """Figures and predictions of a run of four processes, and its log."""
+        def run():
+            found = self.run_in(4, "four")[1]
+            return found, shutil.copy(self.box.folder / "four0.jsonl", self.shared.folder)
+        return self.once("four", run)
+
     def test_one_two_and_four_processes_end_with_the_same_bits(self):
-        _, four = self.run_in(4, "four")
+        four, _ = self.of_four()
         for processes, name in ((2, "two"), (1, "one")):
             config, found = self.run_in(processes, name, logical_ranks=4)
             self.assertEqual((4, processes), (config["world_size"], config["processes"]))
             self.assertEqual(four, found, name)
-        _, other = self.run_in(2, "other")
+        _, other = self.run_in(1, "other", logical_ranks=2)
         self.assertNotEqual(four[-1], other[-1], "two ranks are another run")
 
     def test_pushes_of_learnt_inputs_are_of_ranks_not_of_processes(self):
@@ -52,13 +62,13 @@ class LogicalRanksTest(CoraInTwoTest):
             servers = [self.box.start_server(self.graph, part, "--state",
                                              self.box.folder / f"state-{processes}-{part}")
                        for part in (0, 1)]
-            found.append(self.run_in(processes, f"learnt{processes}", embed="node:8", epochs=4,
+            found.append(self.run_in(processes, f"learnt{processes}", embed="node:8", epochs=2,
                                      servers=",".join(map(programs.address, servers)),
                                      logical_ranks=2)[1])
         self.assertEqual(*found)
 
     def test_a_run_stopped_on_four_goes_on_on_one(self):
-        _, whole = self.run_in(2, "whole", logical_ranks=4)
+        whole, _ = self.of_four()
         given = dict(checkpoint=self.box.folder / "checkpoints", checkpoint_every=3, resume=True)
         started, _, _ = self.start(4, "begun", **given)
         wait_until(lambda: any(".tmp-" not in path.name for path in given["checkpoint"].glob("step-*")),
@@ -75,24 +85,23 @@ class LogicalRanksTest(CoraInTwoTest):
         self.assertEqual(whole[0][-1], found[0][-1])
 
     def test_a_log_of_four_processes_is_repeated_in_one(self):
-        _, four = self.run_in(4, "four")
+        four, first = self.of_four()
         log, predicted = self.box.folder / "again.jsonl", self.box.folder / "again.npy"
-        must(self.box.run("halograph-train", *options(
-            config=self.box.folder / "four0.jsonl", log=log, predict=predicted)))
+        must(self.box.run("halograph-train", *options(config=first, log=log, predict=predicted)))
         config, epochs, _ = read_log(log)
         self.assertEqual((4, 1), (config["world_size"], config["processes"]))
         self.assertEqual(four[0], self.figures(epochs))
         self.assertEqual(four[-1], predicted.read_bytes())
 
     def test_a_process_that_dies_is_named_with_its_ranks(self):
-        started, log, _ = self.start(2, "dying", logical_ranks=4, epochs=100000, timeout="10s")
+        started, log, _ = self.start(2, "dying", logical_ranks=4, epochs=ENDLESS)
         wait_until(lambda: num_epochs(log), seconds(60), "an epoch")
         started[1].signal(signal.SIGKILL)
         self.assertEqual(1, started[0].wait(seconds(60)))
         self.assertRegex(started[0].err, r"process 1 with ranks 2 to 3 \(host .*\) does not answer")
 
     def test_a_signal_stops_all_ranks_of_a_process(self):
-        started, log, predicted = self.start(1, "stopped", logical_ranks=3, epochs=100000)
+        started, log, predicted = self.start(1, "stopped", logical_ranks=3, epochs=ENDLESS)
         wait_until(lambda: num_epochs(log) >= 4, seconds(60), "an evaluation")
         started[0].signal(signal.SIGTERM)
         self.assertEqual(1, started[0].wait(seconds(60)))

@@ -23,6 +23,8 @@ def without_times(lines):
 
 
 class LimitsTest(CoraInTwoTest):
+    AT_ONCE = 3
+
     def test_a_limit_ends_an_epoch_in_its_middle_and_predictions_follow(self):
         path = self.box.folder / "p.npy"
         log = self.box.folder / "run.jsonl"
@@ -62,6 +64,7 @@ class LimitsTest(CoraInTwoTest):
 
 
 class ConfigTest(CoraInTwoTest):
+    AT_ONCE = 3
     RUN = dict(SMALL, epochs=3, model="gat", heads=2, dropout=0.5, lr_schedule="cosine",
                warmup_steps=2, clip_norm=0.5, normalize_features="row", precision="bf16")
 
@@ -173,18 +176,22 @@ class OtherGraphsTest(programs.ProgramTest):
 
 
 class EventsTest(CoraInTwoTest):
-    def setUp(self):
-        super().setUp()
-        self.folder = self.box.folder / "board"
-        self.lines = train(self.box, graph=self.graph, epochs=2, eval_every_steps=2,
-                           tensorboard=self.folder, **SMALL)[1]
-        (self.path,) = self.folder.iterdir()
+    AT_ONCE = 3
+
+    def board(self):
+        """The epochs of a run, and the folder of its events."""
+        folder = self.shared.folder / "board"
+        return self.once("board", lambda: train(
+            self.box, graph=self.graph, epochs=2, eval_every_steps=2, tensorboard=folder,
+            **SMALL)[1]), folder
 
     def test_every_epoch_is_there_by_step(self):
+        lines, folder = self.board()
+        (path,) = folder.iterdir()
         single = lambda value: struct.unpack("<f", struct.pack("<f", value))[0]
-        found = {step: (wall, scalars) for wall, step, scalars in events.read(self.path)}
+        found = {step: (wall, scalars) for wall, step, scalars in events.read(path)}
         self.assertEqual([2, 3, 4, 6], list(found))
-        for line in self.lines:
+        for line in lines:
             wall, scalars = found[line["step"]]
             self.assertEqual(line["time"], wall)
             for tag, key in (("loss/train", "loss"), ("acc/train", "train_acc"),
@@ -198,9 +205,10 @@ class EventsTest(CoraInTwoTest):
             from tensorboard.backend.event_processing import event_accumulator
         except ImportError:
             raise unittest.SkipTest("tensorboard is not installed") from None
-        board = event_accumulator.EventAccumulator(str(self.folder))
+        lines, folder = self.board()
+        board = event_accumulator.EventAccumulator(str(folder))
         board.Reload()
-        self.assertEqual([line["step"] for line in self.lines],
+        self.assertEqual([line["step"] for line in lines],
                          [event.step for event in board.Scalars("loss/train")
                           if event.step % 3 == 0])
 
