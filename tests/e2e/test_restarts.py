@@ -51,7 +51,7 @@ esac
 
 
 class RestartsTest(CoraInTwoTest):
-    AT_ONCE = 2
+    AT_ONCE = 3
 
     def setUp(self):
         super().setUp()

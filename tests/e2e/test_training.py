@@ -16,6 +16,8 @@ SMALL = dict(hidden=16, fanouts="5,3", batch_size=50, seed=3, threads=1)
 
 
 class TrainingBase(CoraInTwoTest):
+    AT_ONCE = 3
+
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
@@ -29,36 +31,51 @@ class TrainingBase(CoraInTwoTest):
 class SameEverywhereTest(TrainingBase):
     RUN = dict(SMALL, epochs=3, dropout=0.5)
 
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.files = cls.state()
+
+    @classmethod
+    def state(cls):
+        return {path: path.stat().st_mtime_ns for path in cls.graph.rglob("*")}
+
     def numbers(self, **mode):
         _, epochs, final = train(self.box, **mode, **self.RUN)
         return [(line["loss"], line["valid_acc"], line["test_acc"], line["sampled_edges"])
                 for line in epochs], final["test_acc"]
 
+    def embedded(self):
+        return self.once("embedded", lambda: self.numbers(graph=self.graph))
+
     def test_losses_are_equal_bit_for_bit_in_every_mode(self):
-        wanted = self.numbers(graph=self.graph)
+        wanted = self.embedded()
         self.assertEqual(3, len(wanted[0]))
-        self.assertEqual(wanted, self.numbers(graph=self.graph), "embedded again")
         self.assertEqual(wanted, self.numbers(servers=self.remote("all")), "one server")
         self.assertEqual(wanted, self.numbers(servers=self.remote(0, 1)), "two servers")
         self.assertEqual(wanted, self.numbers(servers=self.remote(1, 0)), "in any order")
+        self.assertEqual(self.files, self.state(), "training changes nothing in the partition folder")
+        self.assertEqual(2, len(PartitionFolder(self.graph).parts))
 
     def test_bf16_gives_one_result_in_every_mode_near_that_of_float32(self):
         wanted = self.numbers(graph=self.graph, precision="bf16")
         self.assertEqual(wanted, self.numbers(servers=self.remote(0, 1), precision="bf16"))
-        for wide, narrow in zip(self.numbers(graph=self.graph)[0], wanted[0]):
+        for wide, narrow in zip(self.embedded()[0], wanted[0]):
             self.assertNotEqual(wide[0], narrow[0])
             self.assertAlmostEqual(wide[0], narrow[0], delta=0.02)
             self.assertEqual(wide[3], narrow[3])
 
     def test_another_seed_gives_other_losses(self):
-        first = self.numbers(graph=self.graph)
         _, epochs, _ = train(self.box, graph=self.graph, **{**self.RUN, "seed": 4})
-        self.assertNotEqual([line[0] for line in first[0]], [line["loss"] for line in epochs])
+        self.assertNotEqual([line[0] for line in self.embedded()[0]], [line["loss"] for line in epochs])
 
 
 class LogTest(TrainingBase):
+    def embedded(self):
+        return self.once("embedded", lambda: train(self.box, graph=self.graph, epochs=3, **SMALL))
+
     def test_lines_and_keys(self):
-        config, epochs, final = train(self.box, graph=self.graph, epochs=3, **SMALL)
+        config, epochs, final = self.embedded()
         self.assertIsInstance(config, dict)
         for name, value in (("hidden", 16), ("batch_size", 50), ("epochs", 3)):
             self.assertEqual(value, config[name])
@@ -82,7 +99,7 @@ class LogTest(TrainingBase):
         self.assertEqual(wanted, epochs[0]["sampled_edges"])
 
     def test_embedded_moves_no_remote_bytes_and_servers_do(self):
-        _, epochs, _ = train(self.box, graph=self.graph, epochs=1, **SMALL)
+        _, epochs, _ = self.embedded()
         self.assertEqual(0, epochs[0]["remote_bytes"])
         self.assertGreater(epochs[0]["local_bytes"], 0)
         _, epochs, _ = train(self.box, servers=self.remote(0, 1), epochs=1, **SMALL)
@@ -172,29 +189,21 @@ class RanksTest(TrainingBase):
         self.assertEqual(3, len(epochs))
         self.assertIsNotNone(final["test_acc"])
 
-    def test_two_ranks_embedded_are_repeatable(self):
-        found = []
-        for name in ("first", "second"):
-            box = programs.Sandbox()
-            self.addCleanup(box.close)
-            for rank in start_ranks(box, 2, graph=self.graph, epochs=2, **SMALL):
-                self.assertEqual(0, rank.wait(programs.seconds(120)), f"{name}: {rank.text}")
-            _, epochs, _ = read_log(box.folder / "rank0.jsonl")
-            found.append([line["loss"] for line in epochs])
-        self.assertEqual(*found)
-
-    def test_ranks_read_the_launcher_s_environment(self):
+    def test_two_ranks_are_repeatable_and_read_the_launcher_s_environment(self):
+        for rank in start_ranks(self.box, 2, graph=self.graph, epochs=2, **SMALL):
+            self.assertEqual(0, rank.wait(programs.seconds(120)), rank.text)
+        _, wanted, _ = read_log(self.box.folder / "rank0.jsonl")
         port = programs.free_port()
         log = self.box.folder / "log.jsonl"
         ranks = [self.box.start(
-            "halograph-train", *options(graph=self.graph, epochs=1, log=log, **SMALL),
+            "halograph-train", *options(graph=self.graph, epochs=2, log=log, **SMALL),
             env={"RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1",
                  "MASTER_PORT": str(port)}) for rank in range(2)]
         for rank in ranks:
             self.assertEqual(0, rank.wait(programs.seconds(120)), rank.text)
         config, epochs, _ = read_log(log)
         self.assertEqual(2, config["world_size"])
-        self.assertEqual(1, len(epochs))
+        self.assertEqual([line["loss"] for line in wanted], [line["loss"] for line in epochs])
 
 
 class UsageTest(TrainingBase):
@@ -269,17 +278,6 @@ class UsageTest(TrainingBase):
         result = self.box.run("halograph-train", *options(servers=address, epochs=1, **SMALL))
         self.assertCode(1, result)
         self.assertRegex(result.text, r"\bpart(ition)?s?\b.{0,20}\b1\b")
-
-
-class FolderTest(TrainingBase):
-    def test_training_changes_nothing_in_the_partition_folder(self):
-        def state():
-            return {path: path.stat().st_mtime_ns for path in self.graph.rglob("*")}
-        before = state()
-        train(self.box, graph=self.graph, epochs=1, **SMALL)
-        train(self.box, servers=self.remote("all"), epochs=1, **SMALL)
-        self.assertEqual(before, state())
-        self.assertEqual(2, len(PartitionFolder(self.graph).parts))
 
 
 if __name__ == "__main__":

@@ -7,12 +7,14 @@ import shutil
 from harness import datasets, npy, programs
 from harness.cora_in_two import CoraInTwoTest
 from harness.programs import must
-from harness.training import options, read_log, start_ranks, train
+from harness.training import ENDLESS, options, read_log, start_ranks, train
 
 RUN = dict(hidden=16, fanouts="5,3", batch_size=50, seed=3, threads=1, epochs=2)
 
 
 class ModesBase(CoraInTwoTest):
+    AT_ONCE = 3
+
     def remote(self, *parts, serve="all"):
         """The value of --servers for servers of these parts."""
         return ",".join(self.box.servers(self.graph, parts, "--serve", serve)[1])
@@ -39,8 +41,7 @@ class SameEverywhereTest(ModesBase):
         wanted = self.numbers(graph=self.graph)
         servers, features = self.remote(0, 1), self.remote(1, 0, serve="features")
         cache = self.box.folder / "cache"
-        for mode in (dict(servers=servers),
-                     dict(servers=servers, local=self.only_part(1)),
+        for mode in (dict(servers=servers, local=self.only_part(1)),
                      dict(servers=servers, topology=self.graph),
                      dict(servers=features, topology=self.graph),
                      dict(servers=servers, topology="local", cache_dir=cache)):
@@ -173,7 +174,7 @@ class DyingServerTest(ModesBase):
         log = self.box.folder / "log.jsonl"
         trainer = self.box.start("halograph-train", *options(
             servers=",".join(addresses), topology=self.graph, timeout="2s", log=log,
-            **{**RUN, "epochs": 100000}))
+            **{**RUN, "epochs": ENDLESS}))
         programs.wait_until(lambda: log.exists() and log.read_text().count("\n") > 2,
                             programs.seconds(60), "the first epochs")
         servers[1].popen.kill()

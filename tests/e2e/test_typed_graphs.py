@@ -12,6 +12,8 @@ WHOLE = dict(RUN, fanouts="-1,-1", dropout=0, batch_size=1000, epochs=6)
 
 
 class TypedBase(programs.ProgramTest):
+    AT_ONCE = 3
+
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
@@ -45,8 +47,13 @@ class SameEverywhereTest(TypedBase):
                 hybrid = dict(servers=servers, topology=self.graph, embed_begin="fresh")
                 self.assertEqual(alone, self.numbers(**hybrid, **RUN, **more))
 
+    def alone(self):
+        """Epochs of one rank's run of all seeds and all neighbours in a step."""
+        return self.once("alone", lambda: train(self.box, graph=self.graph, state=self.state(),
+                                                **WHOLE)[1])
+
     def test_two_ranks_are_one_but_for_rounding(self):
-        _, alone, _ = train(self.box, graph=self.graph, state=self.state(), **WHOLE)
+        alone = self.alone()
         for rank in start_ranks(self.box, 2, servers=self.served(), **WHOLE):
             self.assertEqual(0, rank.wait(programs.seconds(120)), rank.text)
         _, together, _ = read_log(self.box.folder / "rank0.jsonl")
@@ -57,7 +64,7 @@ class SameEverywhereTest(TypedBase):
 
     def test_a_full_batch_has_the_nodes_of_all_types_and_the_same_loss(self):
         """R-GCN's mean over in-edges is known in any minibatch of all neighbours."""
-        _, some, _ = train(self.box, graph=self.graph, state=self.state(), **WHOLE)
+        some = self.alone()
         run = {name: value for name, value in WHOLE.items() if name not in ("fanouts", "batch_size")}
         _, whole, _ = train(self.box, graph=self.graph, state=self.state(), full_batch=True, **run)
         for one, two in zip(some, whole, strict=True):
@@ -77,6 +84,8 @@ class SameEverywhereTest(TypedBase):
 
 class SeveralTypesTest(programs.ProgramTest):
     """A task whose rows are papers and authors, of the same classes."""
+    AT_ONCE = 3
+
     @classmethod
     def setUpClass(cls):
         super().setUpClass()

@@ -25,7 +25,9 @@ def write_input(folder, weights):
     return folder
 
 
-class WeightedTest(programs.ProgramTest):
+class WeightedBase(programs.ProgramTest):
+    AT_ONCE = 3
+
     # Where the topology is, beside servers.
     WHERE = (dict(), dict(local="{0.own}"), dict(topology="{0.graph}"),
              dict(topology="local", cache_dir="{0.box.folder}/cache"))
@@ -51,15 +53,23 @@ class WeightedTest(programs.ProgramTest):
     def servers(self, *parts):
         return ",".join(self.box.servers(self.graph, parts)[1])
 
+    def equal(self, places, **mode):
+        """Losses with servers of these parts and the topology there are those of no servers, and not
+        those of uniform sampling."""
+        wanted = self.losses(graph=self.graph, sampling_weights="w", **mode)
+        for parts, where in places:
+            given = {name: value.format(self) for name, value in where.items()}
+            self.assertEqual(wanted, self.losses(servers=self.servers(*parts), sampling_weights="w",
+                                                 **given, **mode), (parts, where))
+        self.assertNotEqual(wanted, self.losses(graph=self.graph, **mode))
+
+
+class WeightedTest(WeightedBase):
     def test_losses_are_equal_in_every_mode_and_not_those_of_uniform_sampling(self):
-        for mode in (dict(), dict(replace=True)):
-            wanted = self.losses(graph=self.graph, sampling_weights="w", **mode)
-            for servers in (self.servers("all"), self.servers(1, 0)):
-                for where in self.WHERE:
-                    given = {name: value.format(self) for name, value in where.items()}
-                    self.assertEqual(wanted, self.losses(servers=servers, sampling_weights="w",
-                                                         **given, **mode), where)
-            self.assertNotEqual(wanted, self.losses(graph=self.graph, **mode))
+        self.equal([(("all",), {}), *(((1, 0), where) for where in self.WHERE)])
+
+    def test_so_they_are_with_replacement(self):
+        self.equal([((1, 0), self.WHERE[0]), ((1, 0), self.WHERE[1])], replace=True)
 
     def test_edges_of_weight_zero_are_not_there_whatever_the_fanout(self):
         seeds = set(npy.load(self.original.tasks["train", "node"]["seeds"]).values)
@@ -100,6 +110,12 @@ class WeightedTest(programs.ProgramTest):
         data[-9] ^= 1
         table.write_bytes(data)
         self.assertCode(1, self.box.run("halograph-train", "--graph", graph), table)
+
+
+class WeightedLongTest(WeightedBase):
+    def test_losses_are_equal_with_any_servers_in_every_mode(self):
+        for mode in (dict(), dict(replace=True)):
+            self.equal([(parts, where) for parts in (("all",), (1, 0)) for where in self.WHERE], **mode)
 
 
 if __name__ == "__main__":
