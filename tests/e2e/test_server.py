@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """The server as an operator meets it: addresses, signals, status, garbage."""
+import concurrent.futures
 import os
 import random
 import shutil
@@ -98,9 +99,7 @@ class SignalTest(ServerBase):
     def test_sigterm_ends_an_idle_server_at_once(self):
         server, _ = self.one()
         server.signal(signal.SIGTERM)
-        start = time.monotonic()
         self.assertEqual(0, server.wait(programs.seconds(8)), server.text)
-        self.assertLess(time.monotonic() - start, programs.seconds(8))
 
     def test_sigint_ends_it_as_well(self):
         server, _ = self.one()
@@ -134,6 +133,8 @@ class UsageTest(ServerBase):
 
 
 class StatusTest(ServerBase):
+    AT_ONCE = 4  # they wait for what does not answer
+
     def test_lists_every_server(self):
         _, addresses = self.box.servers(self.graph, [0, 1])
         self.assertCode(0, self.status(*addresses), *addresses)
@@ -141,7 +142,7 @@ class StatusTest(ServerBase):
     def test_names_the_server_that_is_down(self):
         servers, addresses = self.box.servers(self.graph, [0, 1])
         servers[1].end()
-        result = self.status(*addresses)
+        result = self.status(*addresses, options=("--timeout", "1s"))
         self.assertCode(1, result, *addresses)
         row = [line for line in result.text.splitlines() if addresses[1] in line]
         self.assertTrue(any("down" in line.lower() or "unreach" in line.lower() or "refused" in
@@ -150,7 +151,7 @@ class StatusTest(ServerBase):
     def test_watch_prints_again_until_it_is_stopped(self):
         servers, addresses = self.box.servers(self.graph, [0, 1])
         watch = self.box.start("halograph-ctl", "status", "--servers", ",".join(addresses),
-                               "--watch", "50ms")
+                               "--watch", "50ms", "--timeout", "3s")
         programs.wait_until(lambda: watch.out.count("UPTIME") >= 3, programs.seconds(30),
                             "three tables")
         self.assertEqual("", watch.err)
@@ -164,9 +165,9 @@ class StatusTest(ServerBase):
     def test_server_that_never_answers_is_down_within_the_deadline(self):
         servers, addresses = self.box.servers(self.graph, [0, 1])
         servers[0].signal(signal.SIGSTOP)
-        result = self.status(*addresses, options=("--timeout", 2))
+        result = self.status(*addresses, options=("--timeout", "500ms"))
         self.assertCode(1, result, addresses[0])
-        self.assertLess(result.seconds, programs.seconds(10))
+        self.assertLess(result.seconds, programs.seconds(30))
 
 
 class CutShortTest(ServerBase):
@@ -229,6 +230,7 @@ def anonymous_bytes(server):
 
 class StarvationTest(ServerBase):
     """Clients that ask and never read, beside one that behaves."""
+    AT_ONCE = 3  # they wait for what is not read
     GREEDY = 20
     CALLS = 250  # of each
 
@@ -286,13 +288,11 @@ class StarvationTest(ServerBase):
     def test_sigterm_does_not_wait_for_clients_that_do_not_read(self):
         for rows, large_windows in ((1, False), (24, True)):
             with self.subTest(rows=rows):
-                server, address = self.one()
+                server, address = self.one("--reply-timeout", "10m", "--drain-timeout", "10m")
                 self.greedy(address, rows, large_windows)
                 self.pull_well_behaved(address, 1)
                 server.signal(signal.SIGTERM)
-                start = time.monotonic()
-                self.assertEqual(0, server.wait(programs.seconds(20)), server.text)
-                self.assertLess(time.monotonic() - start, programs.seconds(6), server.text)
+                self.assertEqual(0, server.wait(programs.seconds(60)), server.text)
 
 
 class UnfinishedRequestsTest(ServerBase):
@@ -300,13 +300,14 @@ class UnfinishedRequestsTest(ServerBase):
     def test_requests_that_never_end_take_bounded_memory_and_stop_nobody(self):
         server, address = self.one()
         patience = 0.2  # without room for so long, the server takes no more
-        sent = 0
-        for _ in range(3):
+
+        def send(_):
             connection = raw_http2.Connection(address, programs.seconds(10))
             self.addCleanup(connection.close)
-            for _ in range(15):
-                sent += connection.send_unfinished("KVService/Pull", 3000000, patience)
-        self.assertGreater(sent, 30e6, "the test shows nothing")
+            return sum(connection.send_unfinished("KVService/Pull", 3000000, patience)
+                       for _ in range(15))
+        with concurrent.futures.ThreadPoolExecutor(3) as pool:
+            self.assertGreater(sum(pool.map(send, range(3))), 30e6, "the test shows nothing")
         self.assertLess(anonymous_bytes(server), 100e6)
         well_behaved = raw_http2.Connection(address, programs.seconds(10))
         self.assertIsNotNone(well_behaved.call("KVService/Pull",

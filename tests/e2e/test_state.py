@@ -14,6 +14,8 @@ NODE_TENSOR = ("--type", "node", "--tensor", "emb")
 
 
 class StateBase(CoraInTwoTest):
+    AT_ONCE = 2  # they wait for the disk
+
     def setUp(self):
         super().setUp()
         self.state = self.box.folder / "state"
