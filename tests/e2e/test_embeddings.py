@@ -9,6 +9,8 @@ SETTINGS = dict(embed="node:16", hidden=16, fanouts="5,5", batch_size=50, epochs
 
 
 class LearntInputsTest(programs.ProgramTest):
+    AT_ONCE = 3
+
     @classmethod
     def setUpClass(cls):
         super().setUpClass()

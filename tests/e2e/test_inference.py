@@ -18,14 +18,11 @@ NODES = 2708
 
 
 class InferenceTest(CoraInTwoTest):
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        cls.trained = {}
+    AT_ONCE = 3
 
     def checkpoint(self, model):
         """Folder of checkpoints, and what the run itself predicted, of one training a model."""
-        if model not in self.trained:
+        def trained():
             folder = self.shared.folder / f"of-{model}"
             predicted = self.shared.folder / f"{model}.npy"
             run = {**RUN, **(dict(hidden=512) if model == "wide" else dict(model=model))}
@@ -33,8 +30,8 @@ class InferenceTest(CoraInTwoTest):
                 **run, graph=self.graph, checkpoint=folder, checkpoint_every="8",
                 predict=predicted, predict_what="logits",
                 log=self.shared.folder / f"{model}.jsonl")))
-            self.trained[model] = folder, predicted
-        return self.trained[model]
+            return folder, predicted
+        return self.once(model, trained)
 
     def infer(self, model, name="p.npy", **given):
         where = {} if "servers" in given else dict(graph=self.graph)

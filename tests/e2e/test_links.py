@@ -16,6 +16,8 @@ GIVEN = dict(hidden=16, link_dim=16, fanouts="5,3", eval_fanouts="-1,-1", batch_
 
 
 class LinksTest(programs.ProgramTest):
+    AT_ONCE = 3
+
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
@@ -71,6 +73,8 @@ class LinksTest(programs.ProgramTest):
 
 
 class GivenNegativesTest(programs.ProgramTest):
+    AT_ONCE = 3
+
     @classmethod
     def setUpClass(cls):
         super().setUpClass()

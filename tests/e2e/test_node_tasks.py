@@ -60,6 +60,8 @@ def write(folder, descr, label_of, columns=0, extra=""):
 
 
 class NodeTaskBase(programs.ProgramTest):
+    AT_ONCE = 3
+
     def partition(self, descr, label_of, columns=0, extra=""):
         self.labels = write(self.box.folder / "input", descr, label_of, columns, extra)
         self.graph = self.box.folder / "graph"
