@@ -50,7 +50,7 @@ class CommandsTest(programs.ProgramTest):
         def run(page):
             script = f"cd '{folder}'\n{commands(page)}\nwait"
             process = self.box.start("/bin/bash", "-ec", script)
-            return must(Result(process, process.wait(seconds(200)))).text
+            return must(Result(process, process.wait(seconds(600)))).text
 
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             shown = "".join([*map(run, FIRST), *pool.map(run, THEN)])
