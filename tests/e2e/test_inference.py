@@ -112,7 +112,7 @@ class InferenceTest(CoraInTwoTest):
             self.assertRegex(done.err, r"--predict /proc/p.npy: .* are needed, 0 B are free")
 
     def test_listed_nodes_come_once_each_by_original_id(self):
-        whole = npy.load(self.infer("sage", "whole.npy", exact=True))
+        whole = npy.load(self.checkpoint("sage")[1])
         listed = self.box.folder / "nodes.txt"
         listed.write_text("17\n3\n2707\n3\n")
         for exact in ({}, dict(exact=True)):
@@ -224,7 +224,7 @@ class InferenceTest(CoraInTwoTest):
         self.assertNotEqual((first / "model.safetensors").read_bytes(),
                             (newest / "model.safetensors").read_bytes())
         found = self.run_two("infer", checkpoint=first)
-        self.assertClose(self.box.folder / "two.npy", self.infer("sage", "one.npy"))
+        self.assertClose(self.box.folder / "two.npy", self.checkpoint("sage")[1])
         self.assertEqual((NODES, str(newest), "best"),
                          (found["nodes"], found["checkpoint"], found["weights"]))
         alone = must(self.box.run("halograph-train", "evaluate", *options(
