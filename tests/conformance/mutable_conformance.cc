@@ -501,6 +501,57 @@ void FeaturesAndTensorsComeInOnePull(const StoreKind& kind) {
   EXPECT_EQ(feat, feat_alone);
 }
 
+// A push to each tensor: row i of `rows` to the i-th.
+std::vector<RowPush> PushesTo(const std::vector<std::string>& names, std::span<const int64_t> ids,
+                              std::span<const float> rows) {
+  std::vector<RowPush> pushes;
+  for (size_t i = 0; i < names.size(); ++i) {
+    pushes.push_back({.tensor = {false, "node", names[i]},
+                      .kind = PushKind::kAssign,
+                      .ids = ids,
+                      .rows = std::as_bytes(rows.subspan(i, 1))});
+  }
+  return pushes;
+}
+
+void PushesOfOneCallAreAnsweredInOrder(const StoreKind& kind) {
+  Tensors tensors(SmallGraph(3), kind);
+  ASSERT_TRUE(tensors.ok());
+  std::vector<std::string> names;
+  for (const char* const name : {"emb", "emb1", "emb2"}) {
+    MutableTensorSpec spec = EmbSpec(1);
+    spec.ref.name = names.emplace_back(name);
+    ASSERT_TRUE(tensors.Create(spec).ok());
+  }
+  const std::vector<int64_t> ids = {59};
+  const std::vector<float> rows = {1, 2, 3};
+  CallContext context;
+  const auto marks = tensors.store().Push(PushesTo(names, ids, rows), context);
+  ASSERT_TRUE(marks.ok()) << ToString(marks.status());
+  ASSERT_EQ(marks->size(), names.size());
+  EXPECT_LE(context.stats.rounds, kRoundsOfAnExchange);
+  for (size_t i = 0; i < names.size(); ++i) {
+    EXPECT_EQ((*marks)[i].size(), 3U);
+    EXPECT_THAT(tensors.Pull({59, 0}, 1, (*marks)[i], {false, "node", names[i]}),
+                ElementsAre(rows[i], 0));
+  }
+  EXPECT_EQ(tensors.store().Push({}, context)->size(), 0U);
+}
+
+void PushesOfOneCallAreCheckedBeforeAnyIsMade(const StoreKind& kind) {
+  Tensors tensors(SmallGraph(3), kind);
+  ASSERT_TRUE(tensors.ok());
+  ASSERT_TRUE(tensors.Create(EmbSpec(1)).ok());
+  const std::vector<int64_t> ids = {59};
+  const std::vector<float> rows = {1, 2};
+  CallContext context;
+  ExpectError(tensors.store().Push(PushesTo({"emb", "none"}, ids, rows), context).status(),
+              absl::StatusCode::kNotFound, "none");
+  ExpectError(tensors.store().Push(PushesTo({"emb", "emb"}, ids, rows), context).status(),
+              absl::StatusCode::kInvalidArgument, "node / emb: pushed to twice");
+  EXPECT_THAT(tensors.Pull({59}, 1), ElementsAre(0));
+}
+
 void ASnapshotOfAStepIsTakenOnce(const StoreKind& kind) {
   Tensors tensors(SmallGraph(2), kind);
   ASSERT_TRUE(tensors.ok());
@@ -567,6 +618,8 @@ void RegisterMutableConformance(const StoreKind& kind) {
   add("AValueThatIsNotFiniteKeepsAllOfAPushOut", AValueThatIsNotFiniteKeepsAllOfAPushOut);
   add("ADroppedTensorIsGoneAndItsNameFree", ADroppedTensorIsGoneAndItsNameFree);
   add("FeaturesAndTensorsComeInOnePull", FeaturesAndTensorsComeInOnePull);
+  add("PushesOfOneCallAreAnsweredInOrder", PushesOfOneCallAreAnsweredInOrder);
+  add("PushesOfOneCallAreCheckedBeforeAnyIsMade", PushesOfOneCallAreCheckedBeforeAnyIsMade);
   add("ASnapshotOfAStepIsTakenOnce", ASnapshotOfAStepIsTakenOnce);
   add("ASnapshotIsGoneBackToAndDeleted", ASnapshotIsGoneBackToAndDeleted);
 }
