@@ -1,10 +1,12 @@
 // What a push over the network costs against a pull of the same bytes: gradients of random rows to
-// one server over loopback, and rows of as many ids from it, in turns in one process.
-//   push_calls_bench SERVER_PROGRAM STATE_FOLDER [ROUNDS [ROWS [ENTRIES]]]
+// one server over loopback, and rows of as many ids from it, in turns in one process. And what a
+// step of learnable inputs (a pull, then a synchronous push) costs that are of four tensors against
+// one, of as many rows together.
+//   push_calls_bench SERVER_PROGRAM STATE_FOLDER [ROUNDS [ROWS [ENTRIES [SYNC]]]]
 // Writes a graph of ROWS nodes without features, serves it by SERVER_PROGRAM with its state in
-// STATE_FOLDER at --sync interval, creates a tensor of 64 float32 with Adagrad, and pushes to and
-// pulls from ENTRIES random rows. The rounds that count write segments of the log for the second
-// time. Prints one JSON line.
+// STATE_FOLDER at --sync SYNC (interval), creates tensors of 64 float32 with Adagrad, and pushes to
+// and pulls from ENTRIES random rows. The rounds that count write segments of the log for the
+// second time. Prints one JSON line.
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -30,6 +32,7 @@ namespace halograph {
 namespace {
 
 constexpr int kWarmUpRounds = 4;
+constexpr int kTypes = 4;
 
 StatusOr<std::filesystem::path> WriteGraph(const std::filesystem::path& folder, int64_t nodes) {
   TestGraphSpec spec;
@@ -61,7 +64,10 @@ class Bench {
 
   [[nodiscard]] Status Create() {
     CallContext context;
-    return stores_.admin->Create(spec_, context);
+    for (int i = 0; i <= kTypes + 1; ++i) {
+      HG_RETURN_IF_ERROR(stores_.admin->Create(SpecOf(i), context));
+    }
+    return OkStatus();
   }
   [[nodiscard]] Status Free() {  // the segments of the log
     CallContext context;
@@ -83,8 +89,40 @@ class Bench {
     HG_RETURN_IF_ERROR(stores_.rows->Pull(request, context));
     return watch.Seconds();
   }
+  // A step of learnable inputs, of one tensor or of kTypes.
+  [[nodiscard]] StatusOr<double> Step(int round, int types) {
+    const RandomRows& rows = RowsOf(round);
+    const size_t count = rows.rows.size() / static_cast<size_t>(types);
+    const size_t row = rows.values.size() / rows.rows.size();
+    std::vector<RowRequest> requests;
+    std::vector<RowPush> pushes;
+    for (size_t i = 0; i < static_cast<size_t>(types); ++i) {
+      const TensorRef ref = SpecOf(types == 1 ? kTypes + 1 : static_cast<int>(i) + 1).ref;
+      const auto ids = std::span(rows.rows).subspan(i * count, count);
+      const size_t bytes = row * sizeof(float);
+      requests.push_back({.tensor = ref,
+                          .ids = ids,
+                          .out = std::span(out_).subspan(i * count * bytes, count * bytes)});
+      pushes.push_back(
+          {.tensor = ref,
+           .step = SyncStep{.step = round + kWarmUpRounds, .run = 1},
+           .ids = ids,
+           .rows = std::as_bytes(std::span(rows.values).subspan(i * count * row, count * row))});
+    }
+    const Stopwatch watch;
+    CallContext context;
+    HG_RETURN_IF_ERROR(stores_.rows->Pull(requests, context));
+    HG_RETURN_IF_ERROR(stores_.rows->Push(pushes, context).status());
+    return watch.Seconds();
+  }
 
  private:
+  // 0: of single pushes; 1 to kTypes: of a step of several; then of a step of one.
+  [[nodiscard]] MutableTensorSpec SpecOf(int number) const {
+    MutableTensorSpec spec = spec_;
+    if (number > 0) spec.ref.name += std::to_string(number);
+    return spec;
+  }
   const RandomRows& RowsOf(int round) const {
     return pushes_[static_cast<size_t>(round + kWarmUpRounds) % pushes_.size()];
   }
@@ -97,27 +135,31 @@ class Bench {
 };
 
 Status Run(const std::string& server_program, const std::filesystem::path& state, int rounds,
-           const PushWorkload& workload) {
+           const PushWorkload& workload, const std::string& sync) {
   HG_ASSIGN_OR_RETURN(const TemporaryFolder folder,
                       TemporaryFolder::Create(std::filesystem::temp_directory_path() /
                                               "halograph-push-calls-bench"));
   HG_ASSIGN_OR_RETURN(const std::filesystem::path graph, WriteGraph(folder.path(), workload.rows));
   std::filesystem::remove_all(state);
   const ChildProcess server({server_program, "--graph", graph.string(), "--part", "all", "--state",
-                             state.string(), "--sync", "interval", "--state-memory", "4GiB",
-                             "--listen", "127.0.0.1:0"});
+                             state.string(), "--sync", sync, "--state-memory", "4GiB", "--listen",
+                             "127.0.0.1:0"});
   if (server.address().empty()) return FailedPrecondition("{} did not start", server_program);
   RemoteOptions options;
   options.servers = {server.address()};
   HG_ASSIGN_OR_RETURN(const Stores stores, OpenStores({.remote = options}));
   Bench bench(stores, workload);
   HG_RETURN_IF_ERROR(bench.Create());
-  std::vector<double> push_s, pull_s;
+  std::vector<double> push_s, pull_s, one_s, several_s;
   for (int round = -kWarmUpRounds; round < rounds; ++round) {
     HG_ASSIGN_OR_RETURN(const double pushed, bench.Push(round));
     HG_ASSIGN_OR_RETURN(const double pulled, bench.Pull(round));
+    HG_ASSIGN_OR_RETURN(const double one, bench.Step(round, 1));
+    HG_ASSIGN_OR_RETURN(const double several, bench.Step(round, kTypes));
     if (round == -1) HG_RETURN_IF_ERROR(bench.Free());
     if (round < 0) continue;
+    one_s.push_back(one);
+    several_s.push_back(several);
     push_s.push_back(pushed);
     pull_s.push_back(pulled);
   }
@@ -130,7 +172,11 @@ Status Run(const std::string& server_program, const std::filesystem::path& state
                        {"rounds", rounds},
                        {"push_ms", 1e3 * Median(push_s)},
                        {"pull_ms", 1e3 * Median(pull_s)},
-                       {"push_to_pull", Median(Ratios(pull_s, push_s))}};
+                       {"push_to_pull", Median(Ratios(pull_s, push_s))},
+                       {"sync", sync},
+                       {"step_ms", 1e3 * Median(one_s)},
+                       {"step_of_4_types_ms", 1e3 * Median(several_s)},
+                       {"step_of_4_types_to_1", Median(Ratios(several_s, one_s))}};
   fmt::print("{}\n", report.dump());
   return OkStatus();
 }
@@ -142,7 +188,7 @@ int main(int argc, char** argv) {
   if (argc < 3) {
     fmt::print(stderr,
                "usage: push_calls_bench SERVER_PROGRAM STATE_FOLDER [ROUNDS [ROWS "
-               "[ENTRIES]]]\n");
+               "[ENTRIES [SYNC]]]]\n");
     return 2;
   }
   halograph::KeepFreedMemory(halograph::kFreedBytesOfATrainer);
@@ -150,7 +196,8 @@ int main(int argc, char** argv) {
   const int rounds = argc > 3 ? std::stoi(argv[3]) : 15;
   if (argc > 4) workload.rows = std::stoll(argv[4]);
   if (argc > 5) workload.entries = std::stoll(argv[5]);
-  const halograph::Status status = halograph::Run(argv[1], argv[2], rounds, workload);
+  const halograph::Status status =
+      halograph::Run(argv[1], argv[2], rounds, workload, argc > 6 ? argv[6] : "interval");
   std::filesystem::remove_all(argv[2]);
   if (status.ok()) return 0;
   fmt::print(stderr, "{}\n", halograph::ToString(status));
