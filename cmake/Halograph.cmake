@@ -3,8 +3,9 @@
 #     makes the static library `halograph_common_graph`, named by others halograph::common_graph.
 #   halograph_program(halograph-server SOURCES main.cc DEPS ...)  -> build/<preset>/bin
 #   halograph_test_library(test_support SOURCES ...)  what several tests share
-#   halograph_test(NAME SOURCES x_test.cc DEPS ... [LABELS unit] [LONG])  one GoogleTest program
+#   halograph_test(NAME SOURCES x_test.cc DEPS ... [LABELS unit] [LONG] [SYNCS])  one GoogleTest program
 #     With LONG, its suites ...LongTest are a test of their own, NAME_long, labelled long.
+#     With SYNCS it writes through to the disk, as no other does (tests/support/no_sync.h).
 # The sources of a target are compiled together. Those with hot loops are named after ALONE, and are
 # not: what GCC inlines into what hangs on the sources that it sees at once. ALONE without names means
 # all. Libraries and programs share precompiled headers of what almost every source includes, and tests
@@ -125,7 +126,7 @@ function(halograph_long_test name timeout)
 endfunction()
 
 function(halograph_test name)
-  cmake_parse_arguments(ARG "${kinds};LONG" "TIMEOUT" "${lists}" ${ARGN})
+  cmake_parse_arguments(ARG "${kinds};LONG;SYNCS" "TIMEOUT" "${lists}" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 300)
   endif()
@@ -135,6 +136,9 @@ function(halograph_test name)
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE halograph_flags ${ARG_DEPS} GTest::gmock GTest::gtest_main)
   halograph_compile_test(${name} ${ARGN})
+  if(NOT ARG_SYNCS)
+    target_link_libraries(${name} PRIVATE halograph_no_sync)
+  endif()
   set(tests ${name})
   if(ARG_LONG)
     set(suites "*LongTest.*:*LongTest/*")
