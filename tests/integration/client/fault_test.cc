@@ -15,11 +15,10 @@ namespace halograph {
 namespace {
 
 using std::chrono::milliseconds;
+using std::chrono::minutes;
 using std::chrono::seconds;
 
-constexpr milliseconds kShort{700};
-// How late a call may end on a busy machine under a sanitizer.
-constexpr seconds kSlack{10};
+constexpr milliseconds kShort{300};  // where nothing answers
 
 class RemoteFaultTest : public RemoteStoreTest {
  protected:
@@ -38,12 +37,9 @@ class RemoteFaultTest : public RemoteStoreTest {
 
 TEST_F(RemoteFaultTest, NothingListeningIsUnavailableNamingServerCallAndCause) {
   const LoopbackSocket socket(LoopbackSocket::Kind::kRefuses);
-  const Stopwatch watch;
-  const Status status = OpenRemoteStores(Options({socket.address()}, kShort)).status();
-  EXPECT_LT(watch.elapsed(), kShort + kSlack);
-  ExpectError(status, absl::StatusCode::kUnavailable,
-              {socket.address() + ": GraphService/Describe: no answer within 0.7 s", "attempts",
-               "refused"});
+  ExpectError(
+      OpenRemoteStores(Hasty({socket.address()})).status(), absl::StatusCode::kUnavailable,
+      {socket.address() + ": GraphService/Describe: no answer within ", "attempts", "refused"});
 }
 
 TEST_F(RemoteFaultTest, AListenerThatNeverAnswersIsDeadlineExceeded) {
@@ -51,21 +47,17 @@ TEST_F(RemoteFaultTest, AListenerThatNeverAnswersIsDeadlineExceeded) {
   const Stopwatch watch;
   const Status status = OpenRemoteStores(Options({socket.address()}, kShort)).status();
   EXPECT_GE(watch.elapsed(), kShort);
-  EXPECT_LT(watch.elapsed(), kShort + kSlack);
   ExpectError(status, absl::StatusCode::kDeadlineExceeded,
-              {socket.address() + ": GraphService/Describe: no answer within 0.7 s"});
+              {socket.address() + ": GraphService/Describe: no answer within 0.3 s"});
 }
 
 TEST_F(RemoteFaultTest, ACallThatHangsIsDeadlineExceededNamingIt) {
   const auto server = Serve(WriteGraph(), {});
   FakeServer fake(AllBut(server->address(), "GraphService/Sample", Never));
-  const Stores stores = Open(Options({fake.address()}, milliseconds(1500)));
+  const Stores stores = Open(Options({fake.address()}, kShort));
   ASSERT_NE(stores.graph, nullptr);
-  const Stopwatch watch;
   ExpectError(Sample(*stores.graph, {1, 2}).status(), absl::StatusCode::kDeadlineExceeded,
-              {fake.address() + ": GraphService/Sample: no answer within 1.5 s"});
-  EXPECT_LT(watch.elapsed(), seconds(1) + kSlack);
-  EXPECT_TRUE(Pull(*stores.rows, {1, 2}).ok());  // the others still work
+              {fake.address() + ": GraphService/Sample: no answer within 0.3 s"});
 }
 
 TEST_F(RemoteFaultTest, AServerKilledBetweenCallsIsUnavailableNamingItAlone) {
@@ -73,11 +65,10 @@ TEST_F(RemoteFaultTest, AServerKilledBetweenCallsIsUnavailableNamingItAlone) {
   const auto first = Serve(graph, {0});
   auto second = Serve(graph, {1});
   const std::string dead = second->address();
-  const Stores stores = Open(Options({first->address(), dead}, milliseconds(1500)));
+  const Stores stores = Open(Hasty({first->address(), dead}));
   const std::vector<int64_t> all = {0, 50, 100, 150, 199};
   ASSERT_TRUE(Sample(*stores.graph, all).ok());
   second.reset();
-  const Stopwatch watch;
   for (const auto& [status, call] :
        {std::pair{Sample(*stores.graph, all).status(), "GraphService/Sample"},
         std::pair{Pull(*stores.rows, all), "KVService/Pull"},
@@ -86,7 +77,6 @@ TEST_F(RemoteFaultTest, AServerKilledBetweenCallsIsUnavailableNamingItAlone) {
     ExpectError(status, absl::StatusCode::kUnavailable, {dead + ": " + call});
     EXPECT_THAT(Message(status), testing::Not(testing::HasSubstr(first->address())));
   }
-  EXPECT_LT(watch.elapsed(), 3 * milliseconds(1500) + kSlack);
 }
 
 TEST_F(RemoteFaultTest, AServerThatRestartsWithinTheTimeoutIsFoundAgain) {
@@ -109,20 +99,19 @@ TEST_F(RemoteFaultTest, AServerThatWentAwayIsWaitedForAsLongAsTheServerTimeoutSa
   const auto graph = WriteGraph();
   auto server = Serve(graph, {});
   const std::string address = server->address();
-  RemoteOptions longer = Options({address}, kShort);
+  constexpr milliseconds kTimeout{700};  // in which the connection is refused
+  RemoteOptions longer = Options({address}, kTimeout);
   longer.server_timeout = seconds(60);
-  RemoteOptions shorter = Options({address}, std::chrono::minutes(5));
+  RemoteOptions shorter = Options({address}, minutes(5));
   shorter.server_timeout = kShort;
   const Stores patient = Open(longer);
   const Stores hasty = Open(shorter);
-  const auto before = Sample(*patient.graph, {1, 2, 3});
+  const auto before = Sample(*hasty.graph, {1, 2, 3});
   server.reset();
-  const Stopwatch watch;
   ExpectError(Sample(*hasty.graph, {1, 2, 3}).status(), absl::StatusCode::kUnavailable,
-              {address + ": GraphService/Sample: no answer within 0.7"});
-  EXPECT_LT(watch.elapsed(), kShort + kSlack);
+              {address + ": GraphService/Sample: no answer within "});
   auto after = std::async(std::launch::async, [&] { return Sample(*patient.graph, {1, 2, 3}); });
-  EXPECT_EQ(after.wait_for(2 * kShort), std::future_status::timeout) << "it waits on";
+  EXPECT_EQ(after.wait_for(2 * kTimeout), std::future_status::timeout) << "it waits on";
   server::ServerOptions options;
   options.listen = address;
   server = Serve(graph, {}, options);
@@ -140,7 +129,7 @@ TEST_F(RemoteFaultTest, AServerThatComesBackWithAnotherGraphEndsEveryCallNamingB
   for (const auto& other : {WriteGraph(2), WriteGraph(1, 4)}) {
     auto server = Serve(graph, {});
     const std::string address = server->address();
-    const Stores stores = Open(Options({address}, std::chrono::minutes(5)));
+    const Stores stores = Open(Options({address}, minutes(5)));
     ASSERT_TRUE(Sample(*stores.graph, {1, 2}).ok());
     server.reset();
     server::ServerOptions options;
@@ -251,11 +240,9 @@ TEST_F(RemoteFaultTest, APushbackBeyondTheTimeoutEndsTheCallWithItsCause) {
                         .pushback_ms = pushback,
                         .never = false};
     }));
-    const Stores stores = Open(Options({fake.address()}, milliseconds(1500)));
-    const Stopwatch watch;
+    const Stores stores = Open(Options({fake.address()}));
     ExpectError(Pull(*stores.rows, {1}), absl::StatusCode::kUnavailable,
                 {fake.address() + ": KVService/Pull", "queue full"});
-    EXPECT_LT(watch.elapsed(), seconds(2) + kSlack);
     EXPECT_EQ(calls, 1);
   }
 }
@@ -329,7 +316,7 @@ TEST_F(RemoteFaultTest, CancellingEndsACallThatHangs) {
     return Never(call);
   };
   FakeServer fake(AllBut(server->address(), "GraphService/Sample", hang));
-  const Stores stores = Open(Options({fake.address()}, std::chrono::minutes(10)));
+  const Stores stores = Open(Options({fake.address()}, minutes(10)));
   CancelToken token;
   auto sample =
       std::async(std::launch::async, [&] { return Sample(*stores.graph, {1}, 3, &token); });
@@ -341,7 +328,7 @@ TEST_F(RemoteFaultTest, CancellingEndsACallThatHangs) {
 
 TEST_F(RemoteFaultTest, CancellingEndsACallThatWaitsToBeRetried) {
   auto server = Serve(WriteGraph(), {});
-  const Stores stores = Open(Options({server->address()}, std::chrono::minutes(10)));
+  const Stores stores = Open(Options({server->address()}, minutes(10)));
   server.reset();
   CancelToken token;
   auto pull = std::async(std::launch::async, [&] { return Pull(*stores.rows, {1}, &token); });
@@ -353,7 +340,7 @@ TEST_F(RemoteFaultTest, CancellingEndsTheWaitForServersThatAreNotThere) {
   const LoopbackSocket socket(LoopbackSocket::Kind::kAcceptsAndNeverAnswers);
   CancelToken token;
   auto opening = std::async(std::launch::async, [&] {
-    return OpenRemoteStores(Options({socket.address()}, std::chrono::minutes(10)), &token).status();
+    return OpenRemoteStores(Options({socket.address()}, minutes(10)), &token).status();
   });
   token.Cancel();
   EXPECT_EQ(opening.get().code(), absl::StatusCode::kCancelled);
@@ -362,18 +349,17 @@ TEST_F(RemoteFaultTest, CancellingEndsTheWaitForServersThatAreNotThere) {
 TEST_F(RemoteFaultTest, TheContextsDeadlineEndsACallBeforeTheStoresTimeout) {
   const auto server = Serve(WriteGraph(), {});
   FakeServer fake(AllBut(server->address(), "GraphService/Sample", Never));
-  const Stores stores = Open(Options({fake.address()}, std::chrono::minutes(10)));
+  const Stores stores = Open(Options({fake.address()}, minutes(10)));
   const SamplingSpec spec =
       SamplingSpec::Uniform(stores.graph->info().schema, std::vector<int32_t>{3});
   const std::vector<int64_t> seeds = {1};
-  CallContext context{.deadline = std::chrono::steady_clock::now() + milliseconds(300)};
+  CallContext context{.deadline = std::chrono::steady_clock::now() + kShort};
   Minibatch minibatch;
-  const Stopwatch watch;
   ExpectError(stores.graph->Sample({.seeds = {{.type = 0, .ids = seeds}}, .spec = &spec}, context,
                                    &minibatch),
               absl::StatusCode::kDeadlineExceeded,
               {fake.address() + ": GraphService/Sample: no answer within"});
-  EXPECT_LT(watch.elapsed(), kSlack);
+  EXPECT_TRUE(Pull(*stores.kv, {1, 2}).ok());  // the others still work
 }
 
 // ---- which server, and how often -------------------------------------------------------------
@@ -391,9 +377,9 @@ class CandidatesTest : public RemoteFaultTest {
           ++ready_calls_;
           return FakeAnswer{.status = {}, .bytes = {}, .pushback_ms = {}, .never = false};
         }),
-        client_(Options({busy_.address(), ready_.address()}, milliseconds(1500))) {}
+        client_(Options({busy_.address(), ready_.address()})) {}
 
-  Status Run(std::vector<int> servers, RetryPolicy retry) {
+  Status Run(std::vector<int> servers, RetryPolicy retry, CallContext context = {}) {
     Rpc rpc;
     rpc.servers = std::move(servers);
     rpc.method = "KVService/Pull";
@@ -402,7 +388,6 @@ class CandidatesTest : public RemoteFaultTest {
     rpc.on_reply = [](ReplyPieces, std::vector<Rpc>*) { return OkStatus(); };
     std::vector<Rpc> calls;
     calls.push_back(std::move(rpc));
-    CallContext context;
     return client_.Run(context, std::move(calls));
   }
 
@@ -422,9 +407,11 @@ TEST_F(CandidatesTest, TheNextServerIsAskedAfterSoManyTriesAtOne) {
 }
 
 TEST_F(CandidatesTest, TheOnlyServerIsAskedUntilTheDeadline) {
-  ExpectError(Run({0}, {.tries_a_server = 1}), absl::StatusCode::kUnavailable,
+  const auto deadline = std::chrono::steady_clock::now() + seconds(1);
+  ExpectError(Run({0}, {.tries_a_server = 1}, {.deadline = deadline}),
+              absl::StatusCode::kUnavailable,
               {busy_.address() + ": KVService/Pull", "attempts", "busy"});
-  EXPECT_GT(busy_calls_, 2);
+  EXPECT_GT(busy_calls_, 1);
 }
 
 TEST_F(CandidatesTest, AMethodThatIsNotRepeatableIsTriedOnce) {
@@ -462,7 +449,7 @@ TEST_F(ThrowingTest, NoMemoryToReadAReplyEndsTheCallWithItsName) {
 
 TEST_F(ThrowingTest, NoMemoryForARequestWaitsForTheCallsUnderWay) {
   FakeServer fake(Never);
-  RpcClient client(Options({fake.address()}));
+  RpcClient client(Options({fake.address()}, minutes(5)));
   const auto read = [](ReplyPieces, std::vector<Rpc>*) { return OkStatus(); };
   std::vector<Rpc> calls;
   calls.push_back(Call([] { return std::string(1000, 'x'); }, read));
@@ -470,7 +457,7 @@ TEST_F(ThrowingTest, NoMemoryForARequestWaitsForTheCallsUnderWay) {
   CallContext context;
   const Stopwatch watch;
   EXPECT_THROW((void)client.Run(context, std::move(calls)), std::bad_alloc);
-  EXPECT_LT(watch.elapsed(), kSlack);  // the call under way was cancelled
+  EXPECT_LT(watch.elapsed(), minutes(1)) << "the call under way was not cancelled";
 }
 
 TEST_F(CandidatesTest, WhatAServerRefusedIsTriedAgainThoughNotRepeatable) {

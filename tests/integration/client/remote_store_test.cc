@@ -252,9 +252,7 @@ TEST_F(StatusTableTest, ShowsWhatIsServedAndNamesWhatIsDown) {
       break;
   }
 
-  const auto statuses =
-      AskStatus({.servers = {server->address(), socket.address(), full->address()},
-                 .timeout = std::chrono::milliseconds(1500)});
+  const auto statuses = AskStatus(Hasty({server->address(), socket.address(), full->address()}));
   ASSERT_EQ(statuses.size(), 3U);
   ASSERT_TRUE(statuses[0].reachable.ok()) << ToString(statuses[0].reachable);
   EXPECT_EQ(statuses[0].parts, std::vector<int>{1});

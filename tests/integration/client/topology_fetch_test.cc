@@ -42,12 +42,13 @@ class TopologyFetchTest : public RemoteStoreTest {
     identity_ = ReadPartManifest(graph_ / "part-0000")->identity;
     cache_ = folder_.path() / "cache";
   }
-  StatusOr<fs::path> Fetch(const std::vector<std::string>& servers,
-                           std::chrono::nanoseconds timeout = std::chrono::seconds(20),
+  StatusOr<fs::path> Fetch(RemoteOptions options,
                            VerifyLevel verify = VerifyLevel::kContents) const {
-    RemoteOptions options = Options(servers, timeout);
     options.max_message_bytes = 16 << 10;  // many reads a file
     return FetchTopology(options, cache_, verify);
+  }
+  StatusOr<fs::path> Fetch(const std::vector<std::string>& servers) const {
+    return Fetch(Options(servers));
   }
   // Files of the topology over all parts, with the part's folder in front.
   std::vector<FileEntry> Files() const {
@@ -172,8 +173,8 @@ TEST_F(TopologyFetchTest, AFetchThatBrokeGoesOnWhereItWas) {
   const auto dying = Fake(*server, [&reads](const auto&, FakeAnswer* answer) {
     if (++reads > 30) answer->status = Unavailable("the server went away");
   });
-  ExpectError(Fetch({dying->address()}, std::chrono::milliseconds(1500)).status(),
-              absl::StatusCode::kUnavailable, {dying->address(), kRead, "went away"});
+  ExpectError(Fetch(Hasty({dying->address()})).status(), absl::StatusCode::kUnavailable,
+              {dying->address(), kRead, "went away"});
   ExpectNothingComplete();
   EXPECT_TRUE(fs::exists(cache_ / (identity_ + ".partial")));
 
@@ -421,7 +422,7 @@ TEST_F(TopologyFetchTest, OfADamagedCopyWhatIsDamagedIsFetchedAgain) {
   FlipByte(file, 200);
   // Headers do not show it: nothing is fetched.
   int64_t sent = SentBytes(*server);
-  ASSERT_TRUE(Fetch({server->address()}, std::chrono::seconds(20), VerifyLevel::kHeaders).ok());
+  ASSERT_TRUE(Fetch(Options({server->address()}), VerifyLevel::kHeaders).ok());
   EXPECT_EQ(SentBytes(*server), sent);
   const std::vector<std::function<void()>> damages = {
       [] {},  // the byte from above
