@@ -1,5 +1,8 @@
 #include "tests/conformance/conformance_fixture.h"
 
+#include <map>
+#include <utility>
+
 #include "common/base/rng.h"
 
 namespace halograph {
@@ -9,6 +12,38 @@ ConformanceFolder::ConformanceFolder(const TestGraphSpec& written) : spec(writte
   EXPECT_TRUE(graph.ok()) << ToString(graph.status());
   if (graph.ok()) path = *graph;
 }
+
+namespace {
+
+struct SharedStores {
+  std::string kind;
+  std::map<std::filesystem::path, std::shared_ptr<OpenedStores>> by_graph;
+};
+
+SharedStores& Shared() {
+  static SharedStores shared;
+  return shared;
+}
+
+}  // namespace
+
+std::shared_ptr<OpenedStores> OpenConformanceStores(const ConformanceFolder& graph,
+                                                    const StoreKind& kind) {
+  auto opened = kind.open(graph.path);
+  EXPECT_TRUE(opened.ok()) << ToString(opened.status());
+  return std::make_shared<OpenedStores>(opened.ok() ? std::move(*opened) : OpenedStores());
+}
+
+std::shared_ptr<OpenedStores> ShareConformanceStores(const ConformanceFolder& graph,
+                                                     const StoreKind& kind) {
+  if (Shared().kind != kind.name) CloseConformanceStores();
+  Shared().kind = kind.name;
+  std::shared_ptr<OpenedStores>& stores = Shared().by_graph[graph.path];
+  if (stores == nullptr) stores = OpenConformanceStores(graph, kind);
+  return stores;
+}
+
+void CloseConformanceStores() { Shared() = {}; }
 
 const ConformanceFolder& ConformanceGraph() {
   static const ConformanceFolder graph(

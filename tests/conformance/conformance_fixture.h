@@ -33,27 +33,34 @@ struct ConformanceFolder {
 // the neighbourhoods of a few of them exceed a small message.
 [[nodiscard]] const ConformanceFolder& HubConformanceGraph();
 
+// Stores of that kind over a graph. Most cases only read: they share what is opened, which lasts
+// until another kind is asked for. Without stores after an error, which fails the test.
+[[nodiscard]] std::shared_ptr<OpenedStores> OpenConformanceStores(const ConformanceFolder& graph,
+                                                                  const StoreKind& kind);
+[[nodiscard]] std::shared_ptr<OpenedStores> ShareConformanceStores(const ConformanceFolder& graph,
+                                                                   const StoreKind& kind);
+// What is shared ends. Before main does: servers need what statics of gRPC hold.
+void CloseConformanceStores();
+
 // Stores under test over one of these.
 class ConformanceGraphUnderTest {
  public:
-  ConformanceGraphUnderTest(const ConformanceFolder& graph, const StoreKind& kind)
-      : spec(graph.spec), path(graph.path) {
-    auto opened = kind.open(path);
-    EXPECT_TRUE(opened.ok()) << ToString(opened.status());
-    if (!opened.ok()) return;
-    backing_ = std::move(opened->backing);
-    stores = std::move(opened->stores);
-  }
+  ConformanceGraphUnderTest(const ConformanceFolder& graph, const StoreKind& kind,
+                            bool shared = true)
+      : spec(graph.spec),
+        path(graph.path),
+        opened_(shared ? ShareConformanceStores(graph, kind) : OpenConformanceStores(graph, kind)),
+        stores(opened_->stores) {}
   [[nodiscard]] bool ok() const { return stores.graph != nullptr && stores.rows != nullptr; }
 
   const TestGraphSpec& spec;
   const std::filesystem::path path;
 
  private:
-  std::shared_ptr<void> backing_;  // outlives them
+  const std::shared_ptr<OpenedStores> opened_;
 
  public:
-  Stores stores;
+  Stores& stores;
 };
 
 // One case of a suite, as a test of its own.

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "tests/conformance/conformance_fixture.h"
 #include "tests/conformance/kinds.h"
 
 int main(int argc, char** argv) {
@@ -12,5 +13,7 @@ int main(int argc, char** argv) {
   for (const halograph::StoreKind& kind : halograph::MutableStoreKinds()) {
     halograph::RegisterMutableConformance(kind);
   }
-  return RUN_ALL_TESTS();
+  const int code = RUN_ALL_TESTS();
+  halograph::CloseConformanceStores();
+  return code;
 }

@@ -359,7 +359,7 @@ TEST_F(RemoteFaultTest, TheContextsDeadlineEndsACallBeforeTheStoresTimeout) {
                                    &minibatch),
               absl::StatusCode::kDeadlineExceeded,
               {fake.address() + ": GraphService/Sample: no answer within"});
-  EXPECT_TRUE(Pull(*stores.kv, {1, 2}).ok());  // the others still work
+  EXPECT_TRUE(Pull(*stores.rows, {1, 2}).ok());  // the others still work
 }
 
 // ---- which server, and how often -------------------------------------------------------------
