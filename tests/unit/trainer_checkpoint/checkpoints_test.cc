@@ -1,8 +1,8 @@
 #include "trainer/checkpoint/checkpoints.h"
 
-#include <atomic>
 #include <chrono>
 #include <csignal>
+#include <latch>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -15,21 +15,9 @@
 #include <spdlog/sinks/base_sink.h>
 #include <spdlog/spdlog.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
+#include "tests/support/no_sync.h"
 #include "tests/unit/trainer_checkpoint/checkpoints_fixture.h"
-
-namespace {
-// How many milliseconds longer the next sync of a file takes.
-std::atomic<int> slow_sync_ms = 0;  // NOLINT
-}  // namespace
-
-// In the place of the system's.
-extern "C" int fsync(int fd) {
-  std::this_thread::sleep_for(std::chrono::milliseconds(slow_sync_ms.exchange(0)));
-  return static_cast<int>(syscall(SYS_fsync, fd));
-}
 
 namespace halograph {
 namespace {
@@ -107,7 +95,7 @@ TEST_F(CheckpointsTest, AFullDiskEndsNoTraining) {
 // Takes long to say that a checkpoint has been read.
 class SlowToSay final : public spdlog::sinks::base_sink<std::mutex> {
  public:
-  static constexpr std::chrono::milliseconds kSlow{2500};
+  static constexpr std::chrono::seconds kSlow{7};
 
  private:
   void sink_it_(const spdlog::details::log_msg& message) override {
@@ -118,16 +106,23 @@ class SlowToSay final : public spdlog::sinks::base_sink<std::mutex> {
   void flush_() override {}
 };
 
-// It takes longer than a collective may: to write the last checkpoint, and to read it.
-TEST_F(CheckpointsTest, RanksWaitForASlowDiskOfRank0) {
-  options_.remote.timeout = std::chrono::seconds(2);
+// It takes longer than a collective may: to write the last checkpoint, and to read it. What ranks
+// do meanwhile is tested in no time in WaitTogetherTest.
+using CheckpointsLongTest = CheckpointsTest;
+
+TEST_F(CheckpointsLongTest, RanksWaitForASlowDiskOfRank0) {
+  options_.remote.timeout = std::chrono::seconds(6);
   options_.checkpoint.every.steps = kNever;
   TrainOptions first = options_;
   first.control.max_steps = 4;  // within an epoch: the ranks sum it up after the checkpoint
   std::vector<Seen> seen(2);
-  slow_sync_ms = SlowToSay::kSlow.count();
+  bool synced = false;
+  OnNextSync([&] {
+    std::this_thread::sleep_for(SlowToSay::kSlow);
+    synced = true;
+  });
   Run(first, kNever, &seen);
-  ASSERT_EQ(slow_sync_ms, 0);
+  ASSERT_TRUE(synced);
   for (const Seen& rank : seen) ASSERT_TRUE(rank.status.ok()) << rank.status;
   const auto before = spdlog::default_logger();
   spdlog::set_default_logger(
@@ -141,7 +136,8 @@ TEST_F(CheckpointsTest, RanksWaitForASlowDiskOfRank0) {
 }
 
 TEST_F(CheckpointsTest, OtherRanksHearWhatEndsARunBeforeRank0WaitsForItsDisk) {
-  options_.remote.timeout = std::chrono::seconds(2);
+  std::latch heard(1);
+  OnNextSync([&] { heard.wait(); });
   const auto body = [&](std::unique_ptr<Communicator> ranks) {
     TrainOptions options = options_;
     options.rank = ranks->rank();
@@ -159,10 +155,9 @@ TEST_F(CheckpointsTest, OtherRanksHearWhatEndsARunBeforeRank0WaitsForItsDisk) {
     }
     EXPECT_THAT(Message(session->ranks->Barrier("the next step")),
                 HasSubstr("stopped: INTERNAL: the reason"));
+    heard.count_down();
   };
-  slow_sync_ms = SlowToSay::kSlow.count();
-  RunHostedRanks(2, 1, body, options_.remote.timeout);
-  EXPECT_EQ(slow_sync_ms, 0);
+  RunHostedRanks(2, 1, body);
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 #include <torch/csrc/distributed/c10d/HashStore.hpp>
 
 #include "tests/support/ranks.h"
+#include "trainer/distributed/wait_together.h"
 
 namespace halograph {
 namespace {
@@ -215,6 +216,29 @@ TEST(PresenceTest, CountsOnWhereTheStoreAnswersAgain) {
   const auto counted = store->counted_.get_future();
   EXPECT_EQ(counted.wait_for(std::chrono::seconds(20)), std::future_status::ready);
   EXPECT_GE(Presence::CountOf(*store, 1), 2);
+}
+
+TEST(WaitTogetherTest, AllReturnOnceRank0IsDone) {
+  std::atomic<int> asked = 0;
+  RunRanks(3, [&](std::unique_ptr<Communicator> ranks) {
+    const auto done = [&](std::chrono::nanoseconds at_most) {
+      EXPECT_LE(at_most, std::chrono::seconds(5));
+      EXPECT_EQ(ranks->rank(), 0);
+      return ++asked == 4;
+    };
+    EXPECT_EQ(WaitTogether(*ranks, std::chrono::seconds(20), done, "test"), OkStatus());
+    EXPECT_EQ(asked, 4);
+    ASSERT_TRUE(ranks->Barrier("end").ok());
+  });
+}
+
+TEST(WaitTogetherTest, WhoLeavesIsMissedBeforeRank0IsDone) {
+  RunRanks(2, [&](std::unique_ptr<Communicator> ranks) {
+    if (ranks->rank() == 1) return ranks->Leave("the reason");
+    const auto never = [](std::chrono::nanoseconds) { return false; };
+    const Status status = WaitTogether(*ranks, std::chrono::seconds(20), never, "the disk");
+    EXPECT_THAT(Message(status), testing::AllOf(HasSubstr("the disk"), HasSubstr("the reason")));
+  });
 }
 
 TEST(CommunicatorFailureTest, AMissingRankIsNamed) {
