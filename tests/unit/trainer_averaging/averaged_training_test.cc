@@ -118,7 +118,8 @@ TEST_F(AveragedTrainingTest, ASignalEndsAllRanksAtTheNextAverage) {
         [&](const EpochStats& stats) {
           if (options.rank == 0 && stats.epoch == 3) {
             ++rounds;
-            kill(getpid(), SIGTERM);
+            EXPECT_EQ(kill(getpid(), SIGTERM), 0);
+            EXPECT_EQ(stop_->Wait(), SIGTERM);
           }
           return OkStatus();
         });
