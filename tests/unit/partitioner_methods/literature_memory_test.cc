@@ -34,39 +34,46 @@ namespace {
 constexpr int64_t kMillion = 1000000;
 constexpr int64_t kMadeEdges = 1500000;
 
-// Edges made as they are read: `make(i)` is edge i.
+// Edges made once, `make(i)` is edge i, here: they are no part of what a child takes.
 class MadeEdges : public EdgeSource {
  public:
   using Make = std::pair<int64_t, int64_t> (*)(int64_t);
-  MadeEdges(int64_t count, Make make) : count_(count), make_(make) {}
-  StatusOr<std::unique_ptr<EdgeCursor>> Open() const override {
-    return std::unique_ptr<EdgeCursor>(std::make_unique<Cursor>(count_, make_));
+  MadeEdges(int64_t count, Make make) {
+    for (auto* of : {&edges_.sources, &edges_.destinations, &edges_.ids}) {
+      of->reserve(static_cast<size_t>(count));
+    }
+    for (int64_t i = 0; i < count; ++i) {
+      const auto [source, destination] = make(i);
+      edges_.sources.push_back(source);
+      edges_.destinations.push_back(destination);
+      edges_.ids.push_back(i);
+    }
   }
-  int64_t max_edges() const override { return count_; }
+  StatusOr<std::unique_ptr<EdgeCursor>> Open() const override {
+    return std::unique_ptr<EdgeCursor>(std::make_unique<Cursor>(edges_));
+  }
+  int64_t max_edges() const override { return static_cast<int64_t>(edges_.size()); }
 
  private:
   class Cursor : public EdgeCursor {
    public:
-    Cursor(int64_t count, Make make) : count_(count), make_(make) {}
+    explicit Cursor(const EdgeChunk& all) : all_(all) {}
     StatusOr<bool> Next(EdgeChunk* chunk) override {
-      chunk->clear();
-      for (; next_ < count_ && chunk->size() < kEdgeChunk; ++next_) {
-        const auto [source, destination] = make_(next_);
-        chunk->sources.push_back(source);
-        chunk->destinations.push_back(destination);
-        chunk->ids.push_back(next_);
+      const auto begin = static_cast<std::ptrdiff_t>(next_);
+      next_ = std::min(next_ + kEdgeChunk, all_.size());
+      const auto end = static_cast<std::ptrdiff_t>(next_);
+      for (const auto of : {&EdgeChunk::sources, &EdgeChunk::destinations, &EdgeChunk::ids}) {
+        (chunk->*of).assign((all_.*of).begin() + begin, (all_.*of).begin() + end);
       }
       return chunk->size() > 0;
     }
 
    private:
-    const int64_t count_;
-    const Make make_;
-    int64_t next_ = 0;
+    const EdgeChunk& all_;
+    size_t next_ = 0;
   };
 
-  const int64_t count_;
-  const Make make_;
+  EdgeChunk edges_;
 };
 
 Dataset MadeGraph(int64_t nodes, int64_t edges, MadeEdges::Make make) {
@@ -88,7 +95,13 @@ std::pair<int64_t, int64_t> RandomEdge(int64_t i) {
   return {i % kMillion, static_cast<int64_t>(end)};
 }
 
-constexpr int kRmatLevels = 18;
+const Dataset& RandomGraph() {
+  static const Dataset dataset = MadeGraph(kMillion, kMadeEdges, RandomEdge);
+  return dataset;
+}
+
+constexpr int kRmatLevels = 17;
+constexpr int64_t kRmatEdges = 1'500'000;
 
 // Of an R-MAT graph, whose coarse graphs stay dense. Eight bits of a draw a level.
 std::pair<int64_t, int64_t> RmatEdge(int64_t i) {
@@ -102,6 +115,11 @@ std::pair<int64_t, int64_t> RmatEdge(int64_t i) {
     destination = 2 * destination + ((x >= 146 && x < 195) || x >= 243 ? 1 : 0);
   }
   return {source, destination};
+}
+
+const Dataset& RmatGraph() {
+  static const Dataset dataset = MadeGraph(int64_t{1} << kRmatLevels, kRmatEdges, RmatEdge);
+  return dataset;
 }
 
 // KiB, of a line of /proc/self/status; -1 if there is none.
@@ -148,7 +166,7 @@ int64_t PeakOf(const std::function<bool()>& work) {
 template <typename PartitionerT>
 void ExpectPlanWithinAFifth(int parts, OwnerRule owner) {
   const EdgeMethod<PartitionerT> method;
-  const Dataset dataset = MadeGraph(kMillion, kMadeEdges, RandomEdge);
+  const Dataset& dataset = RandomGraph();
   MethodOptions options;
   options.parts = parts;
   options.edge.owner = owner;
@@ -190,8 +208,8 @@ class MetisMemoryTest : public testing::Test {
   }
 };
 
-constexpr int64_t kManyNodes = 50'000;
-constexpr int64_t kManyEdges = 400'000;
+constexpr int64_t kManyNodes = 20'000;
+constexpr int64_t kManyEdges = 160'000;
 
 std::pair<int64_t, int64_t> FewNodesEdge(int64_t i) {
   const auto [source, destination] = RandomEdge(i);
@@ -204,7 +222,7 @@ TEST_F(MetisMemoryTest, TooLittleIsResourceExhaustedAndTheNextCallIsFine) {
   ASSERT_TRUE(graph.ok()) << graph.status();
   const auto weights = BuildVertexWeights(dataset, *graph, {});
   ASSERT_TRUE(weights.ok()) << weights.status();
-  for (const int64_t room : {int64_t{0}, int64_t{1}, int64_t{10} << 20}) {
+  for (const int64_t room : {int64_t{0}, int64_t{1}, int64_t{4} << 20}) {
     const auto owners = CallMetis(*graph, *weights, 8, 1, {}, room);
     EXPECT_TRUE(absl::IsResourceExhausted(owners.status())) << owners.status();
     EXPECT_THAT(Message(owners.status()), testing::HasSubstr("--memory"));
@@ -226,7 +244,7 @@ TEST_F(MetisMemoryTest, CoarseGraphIsThinnedUntilItFits) {
     coarse.weights = *std::move(weights);
   }
   const int64_t pairs = coarse.graph.num_arcs() / 2;
-  const int64_t memory = int64_t{30} << 20;
+  const int64_t memory = int64_t{12} << 20;
   const auto partition = PartitionCoarse(&coarse, 8, 1, memory);
   ASSERT_TRUE(partition.ok()) << partition.status();
   EXPECT_EQ(partition->owners.size(), static_cast<size_t>(kManyNodes));
@@ -239,12 +257,12 @@ TEST_F(MetisMemoryTest, CoarseGraphIsThinnedUntilItFits) {
 // METIS takes more for a pair of an R-MAT graph than the plan says: the more, the larger it is. The
 // memory that there is must do all the same.
 TEST_F(MetisMemoryTest, RmatStaysWithinTheMemoryThatIsGiven) {
-  const Dataset dataset = MadeGraph(int64_t{1} << kRmatLevels, 3 * kMillion, RmatEdge);
+  const Dataset& dataset = RmatGraph();
   const StreamMetisMethod method;
   MethodOptions options;
   options.parts = 64;
-  options.memory = int64_t{144} << 20;
-  options.stream_metis.clusters = 50'000;
+  options.memory = int64_t{86} << 20;
+  options.stream_metis.clusters = 25'000;
   const int64_t planned =
       kProgramBytes + method.PlanMemory(GraphCounts::Of(dataset), options).peak_bytes();
   EXPECT_LE(planned, options.memory);
@@ -252,11 +270,11 @@ TEST_F(MetisMemoryTest, RmatStaysWithinTheMemoryThatIsGiven) {
   const int64_t peak = PeakOf([&] { return method.Assign(dataset, options).ok(); });
   ASSERT_GT(peak, 0);
   EXPECT_LE(peak + kProgramBytes, options.memory);
-  EXPECT_GE(static_cast<double>(peak), 0.7 * static_cast<double>(planned - kProgramBytes));
+  EXPECT_GE(static_cast<double>(peak), 0.6 * static_cast<double>(planned - kProgramBytes));
 }
 
 TEST_F(MetisMemoryTest, AutoGoesOnWithoutMetisWhereThePlanWasTooLow) {
-  const Dataset dataset = MadeGraph(int64_t{1} << kRmatLevels, 3 * kMillion, RmatEdge);
+  const Dataset& dataset = RmatGraph();
   MethodOptions options;
   options.parts = 64;
   options.memory =

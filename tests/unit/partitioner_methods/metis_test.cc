@@ -292,10 +292,11 @@ TEST_F(VertexWeightsTest, SumBeyondTheLimitIsRefused) {
 
 // ---- metis process ------------------------------------------------------------------------
 
-Dataset LargeRandomGraph() {
+// Eight edges a node. METIS takes some seconds for 50,000 nodes.
+Dataset LargeRandomGraph(int64_t nodes) {
   DatasetBuilder builder;
-  builder.Nodes("node", 50'000)
-      .Edges("node", "edge", "node", RandomEdges(50'000, 50'000, 400'000, 1));
+  builder.Nodes("node", nodes)
+      .Edges("node", "edge", "node", RandomEdges(nodes, nodes, 8 * nodes, 1));
   return builder.dataset();
 }
 
@@ -318,7 +319,7 @@ char StateOf(pid_t process) {
 // METIS takes SIGTERM for an error of its own: a run that is to end must end, and not be told to
 // use another method. And METIS must end with it. In a child, since signals are a process's.
 TEST(MetisProcessTest, TerminationWhileMetisRunsEndsBothProcesses) {
-  const Dataset dataset = LargeRandomGraph();
+  const Dataset dataset = LargeRandomGraph(50'000);
   const pid_t child = ::fork();
   if (child == 0) ::_exit(MetisMethod().Assign(dataset, {.parts = 8}).ok() ? 0 : 1);
   int status = 0;
@@ -352,7 +353,7 @@ TEST(MetisProcessTest, SignalsAreAsBeforeAfterwards) {
 
 // Whoever waits for SIGTERM in a thread of its own blocks it in the others; METIS needs it.
 TEST(MetisProcessTest, BlockedSignalsDoNotChangeTheResult) {
-  const Dataset dataset = LargeRandomGraph();
+  const Dataset dataset = LargeRandomGraph(2000);
   const auto expected = MetisMethod().Assign(dataset, {.parts = 4});
   ASSERT_TRUE(expected.ok()) << expected.status();
   sigset_t all{}, before{};
@@ -366,7 +367,7 @@ TEST(MetisProcessTest, BlockedSignalsDoNotChangeTheResult) {
 
 TEST(ThinPairsTest, KeepsBothDirectionsOfThreeQuartersOfThePairs) {
   CoarseGraph coarse;
-  auto graph = BuildFoldedGraph(LargeRandomGraph(), false);
+  auto graph = BuildFoldedGraph(LargeRandomGraph(5000), false);
   ASSERT_TRUE(graph.ok()) << graph.status();
   coarse.graph = *std::move(graph);
   const Arcs before = ArcsOf(coarse.graph);
@@ -374,7 +375,7 @@ TEST(ThinPairsTest, KeepsBothDirectionsOfThreeQuartersOfThePairs) {
   const Arcs after = ArcsOf(coarse.graph);
   EXPECT_EQ(coarse.share, 0.75);
   EXPECT_NEAR(static_cast<double>(after.size()), 0.75 * static_cast<double>(before.size()),
-              0.005 * static_cast<double>(before.size()));
+              0.01 * static_cast<double>(before.size()));
   for (const auto& [arc, weight] : after) {
     ASSERT_EQ(before.at(arc), weight);
     ASSERT_TRUE(after.contains({arc.second, arc.first}));
