@@ -175,7 +175,8 @@ class StateStore {
   // Each has an answer, in order, and is what it would be if it were pushed alone after those
   // before it: one that is refused, or late, changes nothing for the others. Those that need not
   // wait for a shorter log, a restored snapshot or late pushes get LSNs that follow one another,
-  // and are waited for together: at SyncLevel::kAlways they take one sync.
+  // and are waited for together: at SyncLevel::kAlways they take one sync, up to segment_bytes of
+  // them.
   //   NotFound            unknown tensor: what exists is named
   //   InvalidArgument     shape, dtype, kind or step that does not fit; a NaN or infinite value:
   //                       the id is named. Nothing was applied

@@ -115,8 +115,8 @@ class Store : public StateStore {
   // A push as far as it needs no order; or the status that ends it, here and below.
   [[nodiscard]] std::shared_ptr<PushUnderWay> Receive(const StatePush& request,
                                                       const Patience& patience) const;
-  // Orders pushes from *next on and gives them to the log as one, up to one that has to wait after
-  // others were appended. Returns those that are in the log now.
+  // Orders pushes from *next on and gives them to the log as one, up to one that has to wait, or
+  // exceeds a segment with those before it. Returns those that are in the log now.
   [[nodiscard]] UnderWay Append(const UnderWay& all, size_t* next,
                                 const WorkLimits& limits) noexcept;
   [[nodiscard]] StatusOr<PushReceipt> Finish(const std::shared_ptr<PushUnderWay>& push,

@@ -79,6 +79,10 @@ std::vector<StatusOr<PushReceipt>> Store::Push(std::span<const StatePush> pushes
         push->left = !Perform(push, Patience::None(env_.scheduler())).ok();
       }
     }
+    // So that the log knows how long it is. Finish tells of an error.
+    if (next < all.size() && !appended.empty()) {
+      static_cast<void>(log_->WaitAcknowledged(appended.back()->logged.lsn, patience).ok());
+    }
   }
   std::vector<StatusOr<PushReceipt>> answers;
   for (const auto& push : all) answers.push_back(Finish(push, patience));
@@ -111,12 +115,14 @@ Store::UnderWay Store::Append(const UnderWay& all, size_t* next,
                               const WorkLimits& limits) noexcept {
   UnderWay appended;
   std::vector<LogRecord*> records;
+  int64_t bytes = 0;
   const MonitorLock lock(*monitor_);
   for (; *next < all.size(); ++*next) {
     PushUnderWay& push = *all[*next];
     if (!push.status.ok()) continue;
     // What it waits for may wait for the turns of those before it.
-    if (!records.empty() && WaitsFor() != nullptr) break;
+    bytes += push.logged.copied_bytes();
+    if (!records.empty() && (bytes > options_.segment_bytes || WaitsFor() != nullptr)) break;
     push.status = Admit(push, limits);
     if (!push.status.ok() || push.repeated) continue;
     push.record.lsn = push.logged.lsn;

@@ -113,20 +113,22 @@ Status PartStates::Drop(const TensorRef& ref, const WorkLimits& limits) {
   return unmarked;
 }
 
-Status PartStates::DropOne(const TensorRef& ref, const WorkLimits& limits) {
+Status PartStates::FromAll(const std::function<Status(StateStore&)>& remove) const {
   Status missing = OkStatus();
-  bool dropped = false;
+  bool removed = false;
   for (const auto& [part, store] : stores_) {
-    Status status = store->Drop(ref, limits);
-    if (absl::IsNotFound(status)) {
-      missing = std::move(status);
-      continue;
-    }
-    HG_RETURN_IF_ERROR(status);
-    dropped = true;
+    Status status = remove(*store);
+    if (!status.ok() && !absl::IsNotFound(status)) return status;
+    removed = removed || status.ok();
+    if (!status.ok()) missing = std::move(status);
   }
-  catalog_.Remove(ref);
-  return dropped ? OkStatus() : missing;
+  return removed ? OkStatus() : missing;
+}
+
+Status PartStates::DropOne(const TensorRef& ref, const WorkLimits& limits) {
+  Status dropped = FromAll([&](StateStore& store) { return store.Drop(ref, limits); });
+  if (dropped.ok() || absl::IsNotFound(dropped)) catalog_.Remove(ref);
+  return dropped;
 }
 
 Status PartStates::CheckWhole(const TensorRef& ref) const {
@@ -253,18 +255,7 @@ StatusOr<SnapshotPage> PartStates::ReadSnapshot(int64_t part, const std::string&
 }
 
 Status PartStates::DeleteSnapshot(const std::string& name, const WorkLimits& limits) {
-  Status missing = OkStatus();
-  bool deleted = false;
-  for (const auto& [part, store] : stores_) {
-    Status status = store->DeleteSnapshot(name, limits);
-    if (absl::IsNotFound(status)) {
-      missing = std::move(status);
-      continue;
-    }
-    HG_RETURN_IF_ERROR(status);
-    deleted = true;
-  }
-  return deleted ? OkStatus() : missing;
+  return FromAll([&](StateStore& store) { return store.DeleteSnapshot(name, limits); });
 }
 
 Status PartStates::RestoreSnapshot(const std::string& name, const WorkLimits& limits) {

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -99,7 +100,8 @@ class PartStates {
   [[nodiscard]] Status CheckWhole(const TensorRef& ref) const;
   // OutOfRange: what is asked for, of a part that is not here.
   [[nodiscard]] Status NotHere(const std::string& what, int64_t part) const;
-  // In all parts: NotFound if none has it.
+  // In all parts: NotFound if none has what `remove` removes.
+  [[nodiscard]] Status FromAll(const std::function<Status(StateStore&)>& remove) const;
   [[nodiscard]] Status DropOne(const TensorRef& ref, const WorkLimits& limits);
   // Makes the catalog what the stores have: after opening, and when a snapshot was restored.
   [[nodiscard]] Status ReadCatalog();

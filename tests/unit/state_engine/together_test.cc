@@ -63,6 +63,7 @@ class StoreTogetherTest : public StoreTest {
 
 TEST_F(StoreTogetherTest, EightTensorsTakeOneSync) {
   options_.sync = SyncLevel::kAlways;
+  options_.segment_bytes = 1 << 20;  // one file
   OpenWithTensors(8);
   SlowSyncs();
   std::vector<std::vector<TestPush>> applied;

@@ -20,6 +20,7 @@
 namespace halograph {
 
 inline constexpr int64_t kLogBlockBytes = 4096;
+
 // One push as the log has it. Borrows ids and rows.
 struct LogRecord {
   uint64_t epoch = 0;  // of the segment's use: a record of an earlier use never passes as new
