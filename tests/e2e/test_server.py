@@ -97,7 +97,7 @@ class LogTest(ServerBase):
 
 class SignalTest(ServerBase):
     def test_sigterm_ends_an_idle_server_at_once(self):
-        server, _ = self.one()
+        server, _ = self.one("--drain-timeout", "10m")
         server.signal(signal.SIGTERM)
         self.assertEqual(0, server.wait(programs.seconds(8)), server.text)
 

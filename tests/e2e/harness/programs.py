@@ -1,7 +1,8 @@
 """Runs the programs of HALOGRAPH_BIN. Every wait has an end, and every process that a test starts
 is gone when the test ends: it is killed then by its id, and by the kernel should Python die.
 
-HALOGRAPH_TIME_SCALE stretches all waits, for builds that a sanitizer slows down.
+HALOGRAPH_TIME_SCALE stretches all waits, for builds that a sanitizer slows down. No wait for a process
+ends before PATIENCE seconds: a slow machine fails no test.
 """
 import concurrent.futures
 import io
@@ -22,6 +23,7 @@ import uuid
 
 TIME_SCALE = float(os.environ.get("HALOGRAPH_TIME_SCALE", "1"))
 MARK = "HALOGRAPH_TEST_MARK"
+PATIENCE = 200
 SKIPPED = 77
 # Python starts a process in a sixth of the time if it need not call anything between fork and exec.
 KILLED_WITH_US = ("/usr/bin/setpriv", "--pdeathsig", "KILL")
@@ -55,6 +57,7 @@ def free_port():
 
 def wait_until(condition, timeout, what):
     """Asks `condition` until it gives something true, which is returned."""
+    timeout = max(timeout, PATIENCE)
     end = time.monotonic() + timeout
     while True:
         value = condition()
@@ -104,6 +107,7 @@ class Process:
     def wait(self, timeout):
         """The exit code (negative: the signal that ended it). Known at once: `popen.wait` looks twenty
         times a second."""
+        timeout = max(timeout, PATIENCE)
         if self.running():
             ended = os.pidfd_open(self.pid)
             try:
