@@ -1,6 +1,6 @@
 // Programs of tests write nothing through to the disk (cmake/Halograph.cmake): nothing that they
-// write outlives them, and syncing took half of the time of some. The programs that users run sync
-// in tests too.
+// write outlives them, and a sync waits for what the whole machine writes. The programs of users
+// sync in tests too.
 #pragma once
 
 #include <functional>
