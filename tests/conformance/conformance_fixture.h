@@ -49,7 +49,8 @@ class ConformanceGraphUnderTest {
                             bool shared = true)
       : spec(graph.spec),
         path(graph.path),
-        opened_(shared ? ShareConformanceStores(graph, kind) : OpenConformanceStores(graph, kind)),
+        opened_(shared && !kind.opened_anew ? ShareConformanceStores(graph, kind)
+                                            : OpenConformanceStores(graph, kind)),
         stores(opened_->stores) {}
   [[nodiscard]] bool ok() const { return stores.graph != nullptr && stores.rows != nullptr; }
 

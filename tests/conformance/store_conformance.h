@@ -22,7 +22,8 @@ struct StoreKind {
   std::string name;  // "Local", "Remote2Servers"
   // Opens stores over all parts of a partition folder.
   std::function<StatusOr<OpenedStores>(const std::filesystem::path& graph)> open;
-  bool in_place = false;  // RowStore::InPlace offers all tensors; else none
+  bool in_place = false;     // RowStore::InPlace offers all tensors; else none
+  bool opened_anew = false;  // for every case: what it was asked before changes what it does
 };
 
 // Registers the suites GraphStoreConformance/<name>, EdgesConformance/<name> and

@@ -105,7 +105,8 @@ inline StoreKind ToyCacheOf(const StoreKind& kind) {
               }
             }
             return opened;
-          }};
+          },
+          /*in_place=*/false, /*opened_anew=*/true};
 }
 
 }  // namespace halograph
