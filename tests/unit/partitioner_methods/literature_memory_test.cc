@@ -100,8 +100,7 @@ const Dataset& RandomGraph() {
   return dataset;
 }
 
-constexpr int kRmatLevels = 17;
-constexpr int64_t kRmatEdges = 1'500'000;
+constexpr int kRmatLevels = 18;
 
 // Of an R-MAT graph, whose coarse graphs stay dense. Eight bits of a draw a level.
 std::pair<int64_t, int64_t> RmatEdge(int64_t i) {
@@ -118,7 +117,7 @@ std::pair<int64_t, int64_t> RmatEdge(int64_t i) {
 }
 
 const Dataset& RmatGraph() {
-  static const Dataset dataset = MadeGraph(int64_t{1} << kRmatLevels, kRmatEdges, RmatEdge);
+  static const Dataset dataset = MadeGraph(int64_t{1} << kRmatLevels, 3 * kMillion, RmatEdge);
   return dataset;
 }
 
