@@ -9,6 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "client/tensor_admin.h"
 #include "common/graph/row_source.h"
 
 namespace halograph {
@@ -39,6 +40,7 @@ class PushPlanTest : public testing::Test {
     rows_.assign(ids.size() * 2, 0.F);
     return {.tensor = ref_, .step = step, .ids = ids, .rows = std::as_bytes(std::span(rows_))};
   }
+  Status Check(const RowPush& push) const { return CheckPushes(*catalog_, {&push, 1}).status(); }
   Status Make(const RowPush& push, int64_t rows) {
     return plan_.Make(tensor(), push, [rows](int) { return rows; });
   }
@@ -58,10 +60,10 @@ TEST_F(PushPlanTest, WhatFitsIsOneMessageAnOwnerInItsOrder) {
   ASSERT_TRUE(Make(push, 3).ok());
   ASSERT_EQ(plan_.messages().size(), 3U);
   ASSERT_EQ(plan_.messages()[0].size(), 1U);
-  EXPECT_THAT(plan_.messages()[0][0].ids, ElementsAre(1, 1, 0));
+  EXPECT_THAT(plan_.messages()[0][0].push.ids, ElementsAre(1, 1, 0));
   EXPECT_THAT(plan_.messages()[0][0].positions, ElementsAre(1, 3, 4));
   EXPECT_THAT(plan_.messages()[1], IsEmpty());
-  EXPECT_THAT(plan_.messages()[2][0].ids, ElementsAre(9, 4));
+  EXPECT_THAT(plan_.messages()[2][0].push.ids, ElementsAre(9, 4));
 }
 
 TEST_F(PushPlanTest, WithAStepEveryOwnerIsToldAndMessagesAreCounted) {
@@ -70,15 +72,15 @@ TEST_F(PushPlanTest, WithAStepEveryOwnerIsToldAndMessagesAreCounted) {
   ASSERT_TRUE(Make(push, 2).ok());
   for (const int part : {0, 1}) {
     ASSERT_EQ(plan_.messages()[part].size(), 1U);
-    EXPECT_THAT(plan_.messages()[part][0].ids, IsEmpty());
-    EXPECT_EQ(plan_.messages()[part][0].chunks, 1);
+    EXPECT_THAT(plan_.messages()[part][0].push.ids, IsEmpty());
+    EXPECT_EQ(plan_.messages()[part][0].push.step->chunks, 1);
   }
   ASSERT_EQ(plan_.messages()[2].size(), 3U);
-  EXPECT_THAT(plan_.messages()[2][0].ids, ElementsAre(9, 9));
-  EXPECT_THAT(plan_.messages()[2][1].ids, ElementsAre(4, 9));
-  EXPECT_THAT(plan_.messages()[2][2].ids, ElementsAre(5));
-  EXPECT_EQ(plan_.messages()[2][2].chunk, 2);
-  EXPECT_EQ(plan_.messages()[2][2].chunks, 3);
+  EXPECT_THAT(plan_.messages()[2][0].push.ids, ElementsAre(9, 9));
+  EXPECT_THAT(plan_.messages()[2][1].push.ids, ElementsAre(4, 9));
+  EXPECT_THAT(plan_.messages()[2][2].push.ids, ElementsAre(5));
+  EXPECT_EQ(plan_.messages()[2][2].push.step->chunk, 2);
+  EXPECT_EQ(plan_.messages()[2][2].push.step->chunks, 3);
 }
 
 // Many ids and few, so that some buckets hold more than a message.
@@ -111,12 +113,12 @@ TEST_F(PushPlanTest, WithoutAStepAnIdIsInOneMessageInItsOrder) {
       std::map<int64_t, int64_t> last;  // position of an id
       size_t rows = 0;
       for (const PushMessage& message : plan_.messages()[0]) {
-        ASSERT_EQ(message.ids.size(), message.positions.size());
-        ASSERT_LE(message.ids.size(), static_cast<size_t>(most));
-        ASSERT_FALSE(message.ids.empty());
-        rows += message.ids.size();
-        for (size_t i = 0; i < message.ids.size(); ++i) {
-          const int64_t id = message.ids[i], position = message.positions[i];
+        ASSERT_EQ(message.push.ids.size(), message.positions.size());
+        ASSERT_LE(message.push.ids.size(), static_cast<size_t>(most));
+        ASSERT_FALSE(message.push.ids.empty());
+        rows += message.push.ids.size();
+        for (size_t i = 0; i < message.push.ids.size(); ++i) {
+          const int64_t id = message.push.ids[i], position = message.positions[i];
           ASSERT_EQ(id, ids[position]);
           ASSERT_EQ(message_of.emplace(id, &message).first->second, &message);
           ASSERT_LT(last.emplace(id, -1).first->second, position);
@@ -167,15 +169,15 @@ TEST_F(PushPlanTest, SpreadIdsKeepTheirNamesAndPositions) {
 
 TEST_F(PushPlanTest, PushesThatDoNotFitTheTensorAreRefused) {
   const std::vector<int64_t> ids = {1, 10};
-  EXPECT_TRUE(absl::IsOutOfRange(CheckPush(tensor(), Push(ids))));
+  EXPECT_TRUE(absl::IsOutOfRange(Check(Push(ids))));
   const std::vector<int64_t> inside = {1, 2};
   RowPush push = Push(inside);
-  EXPECT_TRUE(CheckPush(tensor(), push).ok());
+  EXPECT_TRUE(Check(push).ok());
   push.rows = push.rows.first(15);
-  EXPECT_THAT(Message(CheckPush(tensor(), push)), HasSubstr("15 bytes of rows for 2 ids"));
+  EXPECT_THAT(Message(Check(push)), HasSubstr("15 bytes of rows for 2 ids"));
   push = Push(inside);
   push.dtype = DType::kFloat64;
-  EXPECT_THAT(Message(CheckPush(tensor(), push)), HasSubstr("float64"));
+  EXPECT_THAT(Message(Check(push)), HasSubstr("float64"));
 }
 
 TEST_F(PushPlanTest, ValuesThatAreNotFiniteAreRefusedAndNamed) {
@@ -186,13 +188,13 @@ TEST_F(PushPlanTest, ValuesThatAreNotFiniteAreRefusedAndNamed) {
     rows_[5] = bad;
     for (const PushKind kind : {PushKind::kGradient, PushKind::kAdd, PushKind::kAssign}) {
       push.kind = kind;
-      const Status refused = CheckPush(tensor(), push);
+      const Status refused = Check(push);
       EXPECT_TRUE(absl::IsInvalidArgument(refused)) << refused;
       EXPECT_THAT(Message(refused), AllOf(HasSubstr("node node / emb"), HasSubstr("id 7"),
                                           HasSubstr("position 2"), HasSubstr("column 1")));
     }
     push.kind = PushKind::kImage;
-    EXPECT_TRUE(CheckPush(tensor(), push).ok()) << "an image may have any bits";
+    EXPECT_TRUE(Check(push).ok()) << "an image may have any bits";
   }
 }
 

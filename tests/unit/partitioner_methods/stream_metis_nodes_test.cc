@@ -41,7 +41,7 @@ TEST(NeighbourCountsTest, CountsBothEndsInRangesAndHalves) {
   auto counts = NeighbourCounts::Make(degrees, kParts, 20, 5);
   ASSERT_TRUE(counts.ok()) << counts.status();
   const HashedHalf half = {99, true};
-  for (const NodeRange range : {NodeRange{0, 20}, NodeRange{20, 40}, NodeRange{40, 50}}) {
+  for (const IdRange range : {IdRange{0, 20}, IdRange{20, 40}, IdRange{40, 50}}) {
     for (const HashedHalf* chosen : {static_cast<const HashedHalf*>(nullptr), &half}) {
       const auto cut = counts->Count(builder.dataset(), owners, range, chosen);
       ASSERT_TRUE(cut.ok()) << cut.status();

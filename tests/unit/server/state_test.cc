@@ -48,7 +48,10 @@ class StateHandlerTest : public ServedTest {
   }
   int64_t FirstOf(int part) const { return Owned(NodeType("paper"), part).front(); }
   Status Refused(const wire::PushRequest& request) const {
-    return PushHandler(served_.get(), states_.get()).Push(request, {}).status();
+    wire::PushRequest copy{.header = request.header, .ids = request.ids, .rows = {}};
+    copy.rows = AlignedBytes(request.rows.size());
+    std::memcpy(copy.rows.data(), request.rows.data(), request.rows.size());
+    return PushHandler(served_.get(), states_.get()).Push(std::move(copy), {}).status();
   }
   PullHandler Puller() const { return {served_.get(), kLimit, states_.get()}; }
   StatusOr<std::vector<float>> Pull(const PullRequest& request,
