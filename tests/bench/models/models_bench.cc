@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "common/program/program.h"
@@ -112,7 +113,7 @@ Schema OfRelations(const Schema& plain) {
   schema.relations.clear();
   for (int r = 0; r < kRelations; ++r) {
     schema.relations.push_back(all);
-    schema.relations.back().name = "r" + std::to_string(r);
+    schema.relations.back().name = fmt::format("r{}", r);
   }
   return schema;
 }

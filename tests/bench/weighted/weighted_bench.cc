@@ -163,7 +163,7 @@ class Bench {
   double NsAnEdge(const Variant& variant, int round) {
     SamplingSpec spec =
         SamplingSpec::Uniform(graph_.csc().schema, options_.fanouts, variant.replace);
-    if (variant.weighted) spec.weight = "w";
+    if (variant.weighted) spec.weight = std::string("w");
     double seconds = 0;
     int64_t edges = 0;
     for (int m = 0; m < options_.minibatches; ++m) {
