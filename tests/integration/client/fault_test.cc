@@ -407,11 +407,11 @@ TEST_F(CandidatesTest, TheNextServerIsAskedAfterSoManyTriesAtOne) {
 }
 
 TEST_F(CandidatesTest, TheOnlyServerIsAskedUntilTheDeadline) {
-  const auto deadline = std::chrono::steady_clock::now() + seconds(1);
+  const auto deadline = std::chrono::steady_clock::now() + seconds(3);
   ExpectError(Run({0}, {.tries_a_server = 1}, {.deadline = deadline}),
               absl::StatusCode::kUnavailable,
               {busy_.address() + ": KVService/Pull", "attempts", "busy"});
-  EXPECT_GT(busy_calls_, 1);
+  EXPECT_GT(busy_calls_, 2);
 }
 
 TEST_F(CandidatesTest, AMethodThatIsNotRepeatableIsTriedOnce) {

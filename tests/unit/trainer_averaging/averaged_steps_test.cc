@@ -66,7 +66,7 @@ class AveragedStepsTest : public AveragedTrainingTest {
 };
 
 TEST_F(AveragedStepsTest, AsManyAsTheLongestEpochHasAreAnEpochBitForBit) {
-  for (const int world_size : {1, 6}) {
+  for (const int world_size : {1, 2, 6}) {
     options_.average_steps = 0;
     const Ran whole = OnRanks(world_size);
     for (const int64_t steps : {4, 1000}) {
@@ -143,7 +143,7 @@ TEST_F(AveragedStepsTest, TheNumberOfRanksChangesNothingButTheOrderOfSums) {
     EXPECT_EQ(stats.figures[Figure::kTrainSeeds], 120);
     EXPECT_EQ(stats.figures[Figure::kSteps], 1 + 1 + 2 + 3 + 3 + 4);
   }
-  for (const int world_size : {4, 6}) {
+  for (const int world_size : {2, 4, 6}) {
     const Ran ran = OnRanks(world_size);
     ASSERT_EQ(ran.epochs.size(), 3U);
     for (size_t i = 0; i < ran.epochs.size(); ++i) {
