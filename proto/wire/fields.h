@@ -24,110 +24,83 @@ constexpr uint32_t Tag(uint32_t field, WireType type) {
   return (field << 3) | static_cast<uint32_t>(type);
 }
 
+// The fields of each message, numbered in their order as in the .proto files.
 namespace sample_request {
-inline constexpr uint32_t kBatchSeed = 1;
-inline constexpr uint32_t kLayer = 2;
-inline constexpr uint32_t kReplace = 3;
-inline constexpr uint32_t kGroups = 4;
-inline constexpr uint32_t kWeight = 5;
-}  // namespace sample_request
+enum : uint32_t { kBatchSeed = 1, kLayer, kReplace, kGroups, kWeight };
+}
 
 namespace sample_group {
-inline constexpr uint32_t kRelation = 1;
-inline constexpr uint32_t kFanout = 2;
-inline constexpr uint32_t kDestinations = 3;
-inline constexpr uint32_t kBatchSeed = 4;
-inline constexpr uint32_t kLayer = 5;
-inline constexpr uint32_t kReplace = 6;
-inline constexpr uint32_t kWeight = 7;
-inline constexpr uint32_t kEdgeIds = 8;
-inline constexpr uint32_t kWeights = 9;
-}  // namespace sample_group
+enum : uint32_t {
+  kRelation = 1,
+  kFanout,
+  kDestinations,
+  kBatchSeed,
+  kLayer,
+  kReplace,
+  kWeight,
+  kEdgeIds,
+  kWeights
+};
+}
 
 namespace sample_reply {
-inline constexpr uint32_t kGroups = 1;
-}  // namespace sample_reply
+enum : uint32_t { kGroups = 1 };
+}
 
 namespace sample_group_reply {
-inline constexpr uint32_t kCounts = 1;
-inline constexpr uint32_t kSources32 = 2;
-inline constexpr uint32_t kSources64 = 3;
-inline constexpr uint32_t kEdgeIds = 4;
-inline constexpr uint32_t kWeights = 5;
-}  // namespace sample_group_reply
+enum : uint32_t { kCounts = 1, kSources32, kSources64, kEdgeIds, kWeights };
+}
 
 namespace pull_request {
-inline constexpr uint32_t kEdge = 1;
-inline constexpr uint32_t kType = 2;
-inline constexpr uint32_t kName = 3;
-inline constexpr uint32_t kIds = 4;
-inline constexpr uint32_t kMinLsn = 5;
-}  // namespace pull_request
+enum : uint32_t { kEdge = 1, kType, kName, kIds, kMinLsn };
+}
 
 namespace pull_reply {
-inline constexpr uint32_t kDType = 1;
-inline constexpr uint32_t kShape = 2;
-inline constexpr uint32_t kRows = 3;
-}  // namespace pull_reply
+enum : uint32_t { kDType = 1, kShape, kRows };
+}
 
 namespace push_request {
-inline constexpr uint32_t kEdge = 1;
-inline constexpr uint32_t kType = 2;
-inline constexpr uint32_t kName = 3;
-inline constexpr uint32_t kPart = 4;
-inline constexpr uint32_t kKind = 5;
-inline constexpr uint32_t kClient = 6;
-inline constexpr uint32_t kSequence = 7;
-inline constexpr uint32_t kStep = 8;
-inline constexpr uint32_t kIds = 9;
-inline constexpr uint32_t kDType = 10;
-inline constexpr uint32_t kRows = 11;
-}  // namespace push_request
+enum : uint32_t {
+  kEdge = 1,
+  kType,
+  kName,
+  kPart,
+  kKind,
+  kClient,
+  kSequence,
+  kStep,
+  kIds,
+  kDType,
+  kRows
+};
+}
 
 namespace sync_step {
-inline constexpr uint32_t kStep = 1;
-inline constexpr uint32_t kRank = 2;
-inline constexpr uint32_t kWorldSize = 3;
-inline constexpr uint32_t kRun = 4;
-inline constexpr uint32_t kChunk = 5;
-inline constexpr uint32_t kChunks = 6;
-}  // namespace sync_step
+enum : uint32_t { kStep = 1, kRank, kWorldSize, kRun, kChunk, kChunks };
+}
 
 namespace push_reply {
-inline constexpr uint32_t kLsn = 1;
-inline constexpr uint32_t kAppliedBefore = 2;
-}  // namespace push_reply
+enum : uint32_t { kLsn = 1, kAppliedBefore };
+}
 
 namespace read_snapshot_reply {
-inline constexpr uint32_t kRows = 1;
-inline constexpr uint32_t kImages = 2;
-inline constexpr uint32_t kNext = 3;
-inline constexpr uint32_t kStep = 4;
-}  // namespace read_snapshot_reply
+enum : uint32_t { kRows = 1, kImages, kNext, kStep };
+}
 
 namespace snapshot_place {
-inline constexpr uint32_t kFile = 1;
-inline constexpr uint32_t kOffset = 2;
-inline constexpr uint32_t kSection = 3;
-inline constexpr uint32_t kRow = 4;
-}  // namespace snapshot_place
+enum : uint32_t { kFile = 1, kOffset, kSection, kRow };
+}
 
 namespace topology_reply {
-inline constexpr uint32_t kFileBytes = 1;
-inline constexpr uint32_t kData = 2;
-}  // namespace topology_reply
+enum : uint32_t { kFileBytes = 1, kData };
+}
 
 namespace task_set_reply {
-inline constexpr uint32_t kTotalRows = 1;
-inline constexpr uint32_t kRows = 2;
-inline constexpr uint32_t kArrays = 3;
-}  // namespace task_set_reply
+enum : uint32_t { kTotalRows = 1, kRows, kArrays };
+}
 
 namespace tensor {
-inline constexpr uint32_t kName = 1;
-inline constexpr uint32_t kDType = 2;
-inline constexpr uint32_t kShape = 3;
-inline constexpr uint32_t kData = 4;
-}  // namespace tensor
+enum : uint32_t { kName = 1, kDType, kShape, kData };
+}
 
 }  // namespace halograph::wire
