@@ -1,8 +1,6 @@
 #include "client/ctl/state_command.h"
 
-#include <algorithm>
 #include <filesystem>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -59,14 +57,8 @@ std::vector<std::pair<std::string_view, RowOptimizer::Kind>> OptimizerWords() {
           {"adam", Kind::kAdam}};
 }
 
-StatusOr<std::shared_ptr<Cluster>> Connect(const StateFlags& flags) {
-  RemoteOptions remote = flags.remote;
-  remote.needs_topology = false;
-  return Cluster::Connect(remote);
-}
-
 Status List(const StateFlags& flags) {
-  HG_ASSIGN_OR_RETURN(const auto cluster, Connect(flags));
+  HG_ASSIGN_OR_RETURN(const auto cluster, Cluster::Connect(flags.remote));
   CallContext context;
   HG_ASSIGN_OR_RETURN(const auto states, ReadStates(cluster.get(), context));
   Print("{}", flags.json ? PrintableJson(ToJson(states)) : FormatStateTable(states));
@@ -74,9 +66,9 @@ Status List(const StateFlags& flags) {
 }
 
 Status Snapshots(const StateFlags& flags) {
-  HG_ASSIGN_OR_RETURN(const auto cluster, Connect(flags));
+  HG_ASSIGN_OR_RETURN(const Stores stores, OpenRemoteStores(flags.remote));
   CallContext context;
-  HG_ASSIGN_OR_RETURN(const auto snapshots, ReadSnapshots(cluster.get(), context));
+  HG_ASSIGN_OR_RETURN(const auto snapshots, stores.admin->ListSnapshots(context));
   std::string table;
   Json all = Json::array();
   for (const auto& [part, kept] : snapshots) {
@@ -95,33 +87,27 @@ Status Snapshots(const StateFlags& flags) {
 }
 
 Status Snapshot(const StateFlags& flags) {
-  HG_ASSIGN_OR_RETURN(const auto cluster, Connect(flags));
+  HG_ASSIGN_OR_RETURN(const Stores stores, OpenRemoteStores(flags.remote));
   CallContext context;
   std::optional<int64_t> step;
   if (flags.step >= 0) step = flags.step;
-  return SnapshotRemotely(cluster.get(), flags.name, step, context);
+  return stores.admin->Snapshot(flags.name, step, context);
 }
 
 Status Delete(const StateFlags& flags) {
-  HG_ASSIGN_OR_RETURN(const auto cluster, Connect(flags));
+  HG_ASSIGN_OR_RETURN(const Stores stores, OpenRemoteStores(flags.remote));
   CallContext context;
-  return DeleteSnapshotRemotely(cluster.get(), flags.name, context);
+  return stores.admin->DeleteSnapshot(flags.name, context);
 }
 
 Status Restore(const StateFlags& flags) {
-  HG_ASSIGN_OR_RETURN(const auto cluster, Connect(flags));
+  HG_ASSIGN_OR_RETURN(const Stores stores, OpenRemoteStores(flags.remote));
   CallContext context;
-  return RestoreSnapshotRemotely(cluster.get(), flags.name, context);
-}
-
-StatusOr<Stores> Open(const StateFlags& flags) {
-  RemoteOptions remote = flags.remote;
-  remote.needs_topology = false;
-  return OpenRemoteStores(remote);
+  return stores.admin->RestoreSnapshot(flags.name, context);
 }
 
 Status Create(StateFlags flags) {
-  HG_ASSIGN_OR_RETURN(const Stores stores, Open(flags));
+  HG_ASSIGN_OR_RETURN(const Stores stores, OpenRemoteStores(flags.remote));
   flags.spec.ref.type = flags.type;
   flags.spec.ref.edge = flags.spec.placement == Placement::kEdges;
   CallContext context;
@@ -129,7 +115,7 @@ Status Create(StateFlags flags) {
 }
 
 Status Drop(const StateFlags& flags) {
-  HG_ASSIGN_OR_RETURN(const Stores stores, Open(flags));
+  HG_ASSIGN_OR_RETURN(const Stores stores, OpenRemoteStores(flags.remote));
   CallContext context;
   HG_ASSIGN_OR_RETURN(const MutableTensorSpec spec,
                       FindTensorSpec(stores, flags.type, flags.spec.ref.name, context));
@@ -141,7 +127,7 @@ bool IsAsked(const StateFlags& flags, const TensorRef& ref) {
 }
 
 Status ExportOfSnapshot(const StateFlags& flags) {
-  HG_ASSIGN_OR_RETURN(const Stores stores, Open(flags));
+  HG_ASSIGN_OR_RETURN(const Stores stores, OpenRemoteStores(flags.remote));
   CallContext context;
   HG_ASSIGN_OR_RETURN(std::vector<MutableTensorSpec> specs,
                       TensorsOfSnapshot(stores, flags.name, context));
@@ -166,7 +152,7 @@ Status Export(const StateFlags& flags) {
   if (flags.spec.ref.name.empty()) {
     return InvalidArgument("nothing to export: give --name of a snapshot, or --tensor, or both");
   }
-  HG_ASSIGN_OR_RETURN(const Stores stores, Open(flags));
+  HG_ASSIGN_OR_RETURN(const Stores stores, OpenRemoteStores(flags.remote));
   CallContext context;
   HG_ASSIGN_OR_RETURN(const MutableTensorSpec spec,
                       FindTensorSpec(stores, flags.type, flags.spec.ref.name, context));
@@ -176,7 +162,7 @@ Status Export(const StateFlags& flags) {
 }
 
 Status Import(const StateFlags& flags) {
-  HG_ASSIGN_OR_RETURN(const Stores stores, Open(flags));
+  HG_ASSIGN_OR_RETURN(const Stores stores, OpenRemoteStores(flags.remote));
   CallContext context;
   HG_ASSIGN_OR_RETURN(const FileCounts counts, ImportTensors(stores, flags.folder, context));
   Print("{} rows of {} tensors set from {}\n", FormatCount(counts.rows), counts.tensors,
@@ -244,6 +230,7 @@ void AddSpecRows(OptionTable& rows, MutableTensorSpec* spec) {
 std::shared_ptr<StateFlags> AddStateCommands(Program& program) {
   auto flags = std::make_shared<StateFlags>();
   flags->remote.channels_per_server = 1;
+  flags->remote.needs_topology = false;
   Command& state =
       program.command().Add("state", "Mutable tensors: what there is, snapshots, files.");
   Commands commands(state, flags);

@@ -51,6 +51,7 @@ Status Cluster::Start(CallContext& context) {
   info_ = (*first)->graph;
   features_ = MakeSchemaCatalog(&info_.schema, &info_.book, nullptr);
   catalog_ = std::make_unique<MutableCatalog>(features_.get(), &info_.schema, &info_.book);
+  push_clients_.emplace(info_.book.num_parts());
   // Another server may come to listen where one of these did.
   rpc_.ExpectGraph(info_.identity);
   {

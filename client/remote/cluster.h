@@ -1,4 +1,4 @@
-// The servers of one graph, connected and checked: what both remote stores share. Thread-safe.
+// The servers of one graph, connected and checked: what the remote stores share. Thread-safe.
 //
 // Several servers may serve the same part's immutable data (replicas): a read may be asked of any
 // of them, since all give the same bits (served_parts.h). rpc.h says which one is asked, and what
@@ -10,11 +10,12 @@
 
 #include <cstdint>
 #include <memory>
-#include <string>
+#include <optional>
 #include <thread>
 #include <vector>
 
 #include "client/graph_store.h"
+#include "client/push_clients.h"
 #include "client/remote/description.h"
 #include "client/remote/rpc.h"
 #include "client/remote/served_parts.h"
@@ -44,6 +45,8 @@ class Cluster {
   // has been told of (state_call.h).
   [[nodiscard]] const MutableCatalog& tensors() const { return *catalog_; }
   [[nodiscard]] MutableCatalog& mutable_tensors() { return *catalog_; }
+  // Who this client is to the owners of mutable tensors.
+  [[nodiscard]] PushClients& push_clients() { return *push_clients_; }
   // FailedPrecondition: the server does not know how to tell `what`.
   [[nodiscard]] Status TooOld(int server, std::string_view what) const;
   // FailedPrecondition, naming the partition and what to do: nobody serves its topology.
@@ -75,6 +78,7 @@ class Cluster {
   GraphInfo info_;
   std::unique_ptr<TensorCatalog> features_;
   std::unique_ptr<MutableCatalog> catalog_;
+  std::optional<PushClients> push_clients_;  // from Start on
   mutable Mutex mutex_;
   std::shared_ptr<const ServedParts> served_ HG_GUARDED_BY(mutex_);
 

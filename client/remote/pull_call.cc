@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <deque>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "client/remote/state_call.h"
@@ -140,6 +139,9 @@ int64_t RowsPerCall(int64_t rows, size_t row_bytes, int64_t planned_bytes, int c
 }
 
 Status PullRows(Cluster* cluster, std::span<const RowRequest> requests, CallContext& context) {
+  for (const RowRequest& request : requests) {
+    HG_RETURN_IF_ERROR(cluster->push_clients().Check(request.after));
+  }
   HG_RETURN_IF_ERROR(context.Check());
   HG_RETURN_IF_ERROR(FindTensors(cluster, requests, context));
   const auto checked = CheckPull(cluster->tensors(), requests);

@@ -11,8 +11,8 @@
 namespace halograph {
 namespace {
 
-// Messages to one partition that are under way together at most, beside the first of each push: as
-// many again may be.
+// Messages to one partition that are under way together at most, unless the call begins more pushes
+// than that: half of the window, so that those of another call fit beside them.
 constexpr size_t kMessagesARound = kPushWindow / 2;
 // What a message takes beside its rows, ids and names, at most.
 constexpr size_t kPushHeaderBytes = 1024;
@@ -33,8 +33,11 @@ struct PushedTensor {
 
 class PushCalls {
  public:
-  PushCalls(Cluster* cluster, PushClients* clients, std::span<const RowPush> pushes)
-      : cluster_(*cluster), served_(cluster->served()), clients_(*clients), pushes_(pushes) {}
+  PushCalls(Cluster* cluster, std::span<const RowPush> pushes)
+      : cluster_(*cluster),
+        served_(cluster->served()),
+        clients_(cluster->push_clients()),
+        pushes_(pushes) {}
 
   // The first error of the pushes, once all that could be sent was answered.
   [[nodiscard]] StatusOr<std::vector<PushMark>> Run(std::span<const MutableTensor* const> tensors,
@@ -90,7 +93,8 @@ Status PushCalls::Plan(std::span<const MutableTensor* const> tensors) {
           "and server",
           push.tensor.ToString(), share.row_bytes, planned);
     }
-    HG_RETURN_IF_ERROR(share.plan.Make(*tensors[i], push, [rows](int) { return rows; }));
+    HG_RETURN_IF_ERROR(
+        OfPush(share.plan.Make(*tensors[i], push, [rows](int) { return rows; }), pushes_, push));
   }
   return OkStatus();
 }
@@ -232,8 +236,7 @@ std::string PushCalls::MakeRequest(const Sent& sent) {
 
 }  // namespace
 
-StatusOr<std::vector<PushMark>> PushRemotely(Cluster* cluster, PushClients* clients,
-                                             std::span<const RowPush> pushes,
+StatusOr<std::vector<PushMark>> PushRemotely(Cluster* cluster, std::span<const RowPush> pushes,
                                              CallContext& context) {
   HG_RETURN_IF_ERROR(context.Check());
   std::vector<RowRequest> named;
@@ -247,7 +250,7 @@ StatusOr<std::vector<PushMark>> PushRemotely(Cluster* cluster, PushClients* clie
     ForgetTensors(cluster, named, tensors.status());
     return tensors.status();
   }
-  PushCalls calls(cluster, clients, pushes);
+  PushCalls calls(cluster, pushes);
   auto marks = calls.Run(*tensors, context);
   if (!marks.ok()) ForgetTensors(cluster, named, marks.status());
   return marks;

@@ -1,26 +1,44 @@
-// The calls about mutable tensors as a whole: to the servers that keep those of all partitions,
-// side by side. Errors of a server are named after it (RpcClient::Run).
+// What is asked of all servers that keep mutable tensors, side by side. Errors of a server are
+// named after it (RpcClient::Run).
 #pragma once
 
+#include <functional>
 #include <map>
-#include <optional>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "client/remote/cluster.h"
+#include "client/remote/message_io.h"
 #include "client/row_store.h"
-#include "client/tensor_admin.h"
 #include "common/state/state_store.h"
 
 namespace halograph {
 
-// TensorAdmin::Create, Drop and List.
-[[nodiscard]] Status CreateRemotely(Cluster* cluster, const MutableTensorSpec& spec,
-                                    CallContext& context);
-[[nodiscard]] Status DropRemotely(Cluster* cluster, const TensorRef& ref, CallContext& context);
-[[nodiscard]] StatusOr<std::vector<MutableTensorState>> ListRemotely(Cluster* cluster,
-                                                                     CallContext& context);
+// What a tensor or snapshot that a server does not have means to a call that removes it, unless the
+// call has removed it before, and the answer was lost.
+enum class IfMissing { kIsAnError, kIsFineIfOthersHaveIt };
+
+// Asks every server that keeps tensors the same; `on_reply`, if set, reads the answers, maybe
+// several at once.
+struct Ask {
+  std::string_view method;
+  std::string request;
+  std::function<Status(ReplyPieces)> on_reply = {};
+  IfMissing missing = IfMissing::kIsAnError;
+};
+
+[[nodiscard]] Status AskAll(Cluster* cluster, const Ask& ask, CallContext& context);
+
+// Replies of several servers are read at once: what they say is put together under a lock.
+template <typename Reply, typename Take>
+std::function<Status(ReplyPieces)> Reading(Mutex* mutex, Take take) {
+  return [mutex, take](ReplyPieces pieces) {
+    Reply reply;
+    HG_RETURN_IF_ERROR(ParseReply(pieces, &reply));
+    const MutexLock lock(*mutex);
+    return take(reply);
+  };
+}
 
 // What every partition has of every tensor.
 [[nodiscard]] StatusOr<std::map<int, StateStats>> ReadStates(Cluster* cluster,
@@ -33,20 +51,5 @@ namespace halograph {
 // After an error that another specification than the one known may be the cause of: makes the
 // cluster forget it.
 void ForgetTensors(Cluster* cluster, std::span<const RowRequest> requests, const Status& error);
-
-// TensorAdmin::Snapshot; and what there is of it, by partition.
-[[nodiscard]] Status SnapshotRemotely(Cluster* cluster, const std::string& name,
-                                      std::optional<int64_t> step, CallContext& context);
-[[nodiscard]] StatusOr<std::map<int, std::vector<SnapshotInfo>>> ReadSnapshots(
-    Cluster* cluster, CallContext& context);
-// TensorAdmin::ReadSnapshot. FailedPrecondition: a server cannot read snapshots yet.
-[[nodiscard]] StatusOr<int64_t> ReadSnapshotRemotely(Cluster* cluster, const std::string& name,
-                                                     const MutableTensorSpec& spec,
-                                                     const TakeImages& take, CallContext& context);
-// TensorAdmin::DeleteSnapshot and RestoreSnapshot; the message of NotFound has the partitions.
-[[nodiscard]] Status DeleteSnapshotRemotely(Cluster* cluster, const std::string& name,
-                                            CallContext& context);
-[[nodiscard]] Status RestoreSnapshotRemotely(Cluster* cluster, const std::string& name,
-                                             CallContext& context);
 
 }  // namespace halograph

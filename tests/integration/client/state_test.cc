@@ -6,7 +6,6 @@
 
 #include "client/ctl/status_table.h"
 #include "client/ctl/tensor_files.h"
-#include "client/remote/state_call.h"
 #include "common/graph/manifest.h"
 #include "common/state/import_mark.h"
 #include "common/storage/npy.h"
@@ -250,8 +249,6 @@ TEST_F(StateTest, WhatWasRemovedBeforeAnAnswerWasLostIsNotMissing) {
     return FakeAnswer{.status = Unavailable("the answer is lost"), .bytes = {}, .pushback_ms = {}};
   });
   const Stores stores = Open(Options({between.address()}));
-  const auto cluster = Cluster::Connect(Options({between.address()}));
-  ASSERT_TRUE(cluster.ok()) << ToString(cluster.status());
   CallContext context;
   for (const int answers : {0, 1, 2}) {
     ASSERT_TRUE(Create(*stores.admin).ok());
@@ -261,15 +258,14 @@ TEST_F(StateTest, WhatWasRemovedBeforeAnAnswerWasLostIsNotMissing) {
     const Status dropped = stores.admin->Drop(kEmb, context);
     EXPECT_TRUE(dropped.ok()) << ToString(dropped);
     lost = answers;
-    const Status deleted = DeleteSnapshotRemotely(cluster->get(), "s", context);
+    const Status deleted = stores.admin->DeleteSnapshot("s", context);
     EXPECT_TRUE(deleted.ok()) << ToString(deleted);
     lost = 0;
     for (const int refused : {0, 1}) {
       busy = refused;
       ExpectError(stores.admin->Drop(kEmb, context), absl::StatusCode::kNotFound, {"emb"});
       busy = refused;
-      ExpectError(DeleteSnapshotRemotely(cluster->get(), "s", context), absl::StatusCode::kNotFound,
-                  {"s"});
+      ExpectError(stores.admin->DeleteSnapshot("s", context), absl::StatusCode::kNotFound, {"s"});
     }
   }
 }
