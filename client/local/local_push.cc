@@ -30,22 +30,27 @@ struct PushedHere {
   size_t row_bytes = 0;
   PushPlan plan = {};
   PushMark mark = {};
-  size_t next = 0;                       // message to the part that is pushed to
-  std::vector<std::byte> gathered = {};  // rows of one message
-  Status status = OkStatus();            // after an error nothing more is pushed
+  size_t next = 0;             // message to the part that is pushed to
+  Status status = OkStatus();  // after an error nothing more is pushed
 };
 
-// Pushes the next message of each to a part, and waits for all of them. False: none is left.
+// Pushes the next message of each to a part, as far as a store takes as many bytes in one, and
+// waits for all of them. False: none is left.
 StatusOr<bool> PushMessages(const PartStates& states, PushClients* clients, int part,
                             std::deque<PushedHere>* pushes, const WorkLimits& limits) {
   std::vector<StatePush> messages;
   std::vector<PushedHere*> of;
+  std::deque<std::vector<std::byte>> gathered;  // rows
+  int64_t left = StateOptions{}.max_push_bytes;
   for (PushedHere& push : *pushes) {
     const std::vector<PushMessage>& all = push.plan.messages()[static_cast<size_t>(part)];
     if (!push.status.ok() || push.next == all.size() || messages.size() == kPushWindow) continue;
-    const PushMessage& message = all[push.next++];
+    const PushMessage& message = all[push.next];
+    left -= static_cast<int64_t>(message.push.ids.size() * (push.row_bytes + sizeof(int64_t)));
+    if (left < 0 && !messages.empty()) break;
+    ++push.next;
     messages.push_back({.push = message.push, .id = {}});
-    messages.back().push.rows = PushedRowsOf(message, push.row_bytes, &push.gathered);
+    messages.back().push.rows = PushedRowsOf(message, push.row_bytes, &gathered.emplace_back());
     of.push_back(&push);
   }
   if (messages.empty()) return false;
@@ -72,7 +77,9 @@ StatusOr<std::vector<PushMark>> PushLocally(const PartStates& states, PushClient
                                             std::span<const RowPush> pushes, CallContext& context) {
   HG_RETURN_IF_ERROR(context.Check());
   HG_ASSIGN_OR_RETURN(const auto tensors, CheckPushes(states.catalog(), pushes));
-  for (const RowPush& push : pushes) HG_RETURN_IF_ERROR(states.CheckPush(push.tensor, push.kind));
+  for (const RowPush& push : pushes) {
+    HG_RETURN_IF_ERROR(OfPush(states.CheckPush(push.tensor, push.kind), pushes, push));
+  }
   if (context.meanwhile) context.meanwhile();
   std::deque<PushedHere> planned;
   for (size_t i = 0; i < pushes.size(); ++i) {
@@ -82,7 +89,8 @@ StatusOr<std::vector<PushMark>> PushLocally(const PartStates& states, PushClient
     const int64_t rows =
         std::max<int64_t>(1, StateOptions{}.max_push_bytes / 2 /
                                  static_cast<int64_t>(push.row_bytes + sizeof(int64_t)));
-    HG_RETURN_IF_ERROR(push.plan.Make(*tensors[i], pushes[i], [rows](int) { return rows; }));
+    HG_RETURN_IF_ERROR(OfPush(push.plan.Make(*tensors[i], pushes[i], [rows](int) { return rows; }),
+                              pushes, pushes[i]));
     push.mark.assign(push.plan.messages().size(), 0);
   }
   const size_t parts = pushes.empty() ? 0 : planned.front().mark.size();

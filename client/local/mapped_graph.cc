@@ -1,7 +1,5 @@
 #include "client/local/mapped_graph.h"
 
-#include "client/local/local_store.h"
-
 namespace halograph {
 namespace {
 
@@ -62,13 +60,6 @@ Stores MakeLocalStores(const std::shared_ptr<const MappedGraph>& graph) {
   return {.graph = MakeLocalGraphStore(graph),
           .rows = MakeLocalRowStore(graph),
           .tasks = MakeLocalTaskSets(graph)};
-}
-
-StatusOr<Stores> OpenLocalStores(const std::filesystem::path& graph, VerifyLevel verify,
-                                 int threads) {
-  HG_ASSIGN_OR_RETURN(const auto mapped,
-                      MapGraph(graph, {.parts = {}, .verify = verify, .threads = threads}));
-  return MakeLocalStores(mapped);
 }
 
 }  // namespace halograph

@@ -35,8 +35,7 @@ struct MapOptions {
   bool own_task_rows = false;
 };
 
-// Errors as PartitionSet::Open; InvalidArgument: threads, of either
-// kind, below 0 or above 1024.
+// Errors as PartitionSet::Open; InvalidArgument: threads, of either kind, below 0 or above 1024.
 [[nodiscard]] StatusOr<std::shared_ptr<const MappedGraph>> MapGraph(
     const std::filesystem::path& graph, const MapOptions& options);
 

@@ -1,6 +1,5 @@
 // Draws in-edges of nodes outside a part, as far as its halo has them.
 #include <set>
-#include <string>
 #include <tuple>
 #include <utility>
 #include <vector>

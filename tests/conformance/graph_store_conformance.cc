@@ -6,9 +6,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "client/local/local_store.h"
 #include "common/base/rng.h"
 #include "tests/conformance/conformance_fixture.h"
+#include "tests/support/local_stores.h"
 #include "tests/support/one_call.h"
 
 namespace halograph {

@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "client/local/local_store.h"
 #include "tests/support/graph_fixture.h"
+#include "tests/support/local_stores.h"
 #include "tests/support/random_graph.h"
 #include "tests/support/test_folder.h"
 

@@ -5,14 +5,12 @@
 // SERVER_PROGRAM in a process of its own, and gets 100,000 random rows. Prints one JSON line.
 #include <cstdio>
 #include <filesystem>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include <fmt/core.h>
 #include <unistd.h>
 
-#include "client/local/local_store.h"
 #include "client/open/open_stores.h"
 #include "common/base/build_info.h"
 #include "common/base/rng.h"
@@ -23,6 +21,7 @@
 #include "tests/bench/measure.h"
 #include "tests/bench/pull/child_process.h"
 #include "tests/support/graph_fixture.h"
+#include "tests/support/local_stores.h"
 
 namespace halograph {
 namespace {

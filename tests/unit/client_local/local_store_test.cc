@@ -1,5 +1,3 @@
-#include "client/local/local_store.h"
-
 #include <cstring>
 #include <numeric>
 #include <thread>
@@ -10,6 +8,7 @@
 #include "client/local/mapped_graph.h"
 #include "common/base/rng.h"
 #include "tests/support/golden.h"
+#include "tests/support/local_stores.h"
 #include "tests/support/one_call.h"
 #include "tests/support/random_graph.h"
 #include "tests/support/test_folder.h"

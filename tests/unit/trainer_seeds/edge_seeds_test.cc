@@ -10,8 +10,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "client/local/local_store.h"
 #include "tests/support/chi_square.h"
+#include "tests/support/local_stores.h"
 #include "tests/support/written_graph.h"
 #include "trainer/seeds/known_edges.h"
 

@@ -1,7 +1,6 @@
 #include "trainer/seeds/whole_parts.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

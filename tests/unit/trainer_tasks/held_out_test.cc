@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include "client/local/local_store.h"
+#include "tests/support/local_stores.h"
 #include "tests/support/ranks.h"
 #include "tests/support/written_graph.h"
 

@@ -1,6 +1,5 @@
 #include "trainer/tasks/node_metrics.h"
 
-#include <algorithm>
 #include <cmath>
 #include <random>
 #include <vector>
