@@ -9,7 +9,8 @@
 // A call borrows its requests, what they point to and its context until it ends, and no longer:
 // nobody changes them meanwhile but the store, which writes `out` and the context's figures, on any
 // of its threads. One context is of one call at a time. So a call may as well be begun by one
-// thread and end on another: stores rely on no more than this, for Pull to be a begin and a wait.
+// thread and end on another: stores rely on no more than this, so that Pull can become a begin and
+// a wait.
 #pragma once
 
 #include <cstddef>
@@ -72,9 +73,9 @@ class RowStore {
   // Rows for several tensors, each named once: gives the mark of each push, in their order. Splits
   // the rows by owner and pushes each share once: the store repeats what an owner could not take
   // until the deadline, also over its restart, and it is applied once. With a step every owner is
-  // told, also one without rows. What begins the pushes goes to an owner in one exchange, and what
-  // an owner gets of several it may make durable by one sync; what does not fit into one message
-  // each comes in the next exchanges.
+  // told, also one without rows. The first messages of all pushes go to an owner in one exchange,
+  // and an owner may make what it gets of several durable by one sync; what does not fit into one
+  // message each comes in the next exchanges.
   //
   // All pushes are checked before anything is sent. Returns when all owners have acknowledged.
   // After an error some shares of a push that failed may have been applied, or be applied yet. An

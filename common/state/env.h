@@ -131,7 +131,6 @@ class FileSystem {
   [[nodiscard]] virtual StatusOr<std::vector<std::string>> List(const Path& path) = 0;
   // FailedPrecondition naming the folder if another process, or this one, holds it.
   [[nodiscard]] virtual StatusOr<std::unique_ptr<FolderLock>> LockFolder(const Path& path) = 0;
-  [[nodiscard]] virtual StatusOr<int64_t> FreeBytes(const Path& path) = 0;
 };
 
 // A few keys with small values: tensors, clients' floors, what checkpoints there are. Every Write

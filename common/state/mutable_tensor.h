@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string>
 
 #include "common/base/status.h"
 #include "common/graph/tensor_ref.h"

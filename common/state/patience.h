@@ -21,7 +21,7 @@ class Patience {
             .count();
   }
 
-  // That waits for nothing.
+  // One that waits for nothing.
   [[nodiscard]] static Patience None(const Scheduler& scheduler) {
     return {{.deadline = std::chrono::steady_clock::time_point::min()}, scheduler};
   }

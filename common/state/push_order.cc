@@ -1,6 +1,5 @@
 #include "common/state/push_order.h"
 
-#include <algorithm>
 #include <array>
 #include <bit>
 #include <cassert>

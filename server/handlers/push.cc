@@ -42,10 +42,11 @@ StatusOr<StatePush> ToStatePush(wire::PushRequest owned) {
 }  // namespace
 
 StatusOr<PushReceipt> PushHandler::Push(wire::PushRequest request, const WorkLimits& limits) const {
+  const TensorRef tensor = {request.header.edge, request.header.type, request.header.name};
+  if (states_ == nullptr) return NoStateFolder(tensor.ToString());
   const uint32_t part = request.header.part;
   HG_ASSIGN_OR_RETURN(const StatePush of_store, ToStatePush(std::move(request)));
   const RowPush& push = of_store.push;
-  if (states_ == nullptr) return NoStateFolder(push.tensor.ToString());
   StateStore* const store = states_->Find(part);
   if (store == nullptr) {
     return OutOfRange("{}: part {} is not served here; this server serves {}: ask the owner",

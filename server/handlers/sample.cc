@@ -1,6 +1,5 @@
 #include "server/handlers/sample.h"
 
-#include <algorithm>
 #include <cstring>
 #include <limits>
 

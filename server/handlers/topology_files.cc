@@ -1,7 +1,6 @@
 #include "server/handlers/topology_files.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "common/graph/manifest.h"
 

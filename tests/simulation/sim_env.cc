@@ -234,9 +234,6 @@ class SimFiles : public FileSystem {
       return std::make_unique<Held>(env_, name);
     });
   }
-  StatusOr<int64_t> FreeBytes(const Path&) override {
-    return env_->Call("free", 0, [&]() -> StatusOr<int64_t> { return disk().free_bytes(); });
-  }
 
  private:
   SimDisk& disk() { return env_->machine().disk(); }

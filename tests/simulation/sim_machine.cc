@@ -1,7 +1,5 @@
 #include "tests/simulation/sim_machine.h"
 
-#include <utility>
-
 #include "tests/simulation/sim_env.h"
 
 namespace halograph::sim {

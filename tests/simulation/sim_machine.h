@@ -8,12 +8,9 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
-#include <vector>
 
 #include "common/state/env.h"
 #include "tests/simulation/sim_disk.h"

@@ -90,9 +90,6 @@ class FailingFiles : public FileSystem {
   [[nodiscard]] StatusOr<std::unique_ptr<FolderLock>> LockFolder(const Path& path) override {
     return files_->LockFolder(path);
   }
-  [[nodiscard]] StatusOr<int64_t> FreeBytes(const Path& path) override {
-    return files_->FreeBytes(path);
-  }
 
  private:
   class File : public WritableFile {

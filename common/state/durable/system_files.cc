@@ -10,7 +10,6 @@
 #include <limits.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -226,12 +225,6 @@ class SystemFiles : public FileSystem {
                                 path.string());
     }
     return std::make_unique<SystemFolderLock>(std::move(fd));
-  }
-  [[nodiscard]] StatusOr<int64_t> FreeBytes(const Path& path) override {
-    struct statvfs status = {};
-    if (statvfs(path.c_str(), &status) != 0)
-      return ErrnoStatus(errno, "cannot stat", path.string());
-    return static_cast<int64_t>(status.f_bavail) * static_cast<int64_t>(status.f_frsize);
   }
 };
 

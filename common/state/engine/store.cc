@@ -1,7 +1,6 @@
 #include "common/state/engine/store.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "common/graph/tensor_ref.h"
 #include "common/state/engine/admin_turn.h"
@@ -149,15 +148,13 @@ Status Store::AwaitApplied(const LiveTensor& tensor, int64_t min_lsn,
   return OkStatus();
 }
 
-Status Store::CheckLimits(const WorkLimits& limits, int64_t until_ns) const {
-  HG_RETURN_IF_ERROR(Patience(limits, env_.scheduler()).Check());
-  if (until_ns == kForever || env_.scheduler().NowNs() < until_ns) return OkStatus();
-  return DeadlineExceeded("the deadline of the call has passed");
-}
-
 Status Store::WaitForChange(const WorkLimits& limits, int64_t until_ns) const {
-  HG_RETURN_IF_ERROR(CheckLimits(limits, until_ns));
-  return Patience(limits, env_.scheduler()).Wait(*monitor_, until_ns);
+  const Patience patience(limits, env_.scheduler());
+  HG_RETURN_IF_ERROR(patience.Check());
+  if (until_ns != kForever && env_.scheduler().NowNs() >= until_ns) {
+    return DeadlineExceeded("the deadline of the call has passed");
+  }
+  return patience.Wait(*monitor_, until_ns);
 }
 
 int64_t Store::AppliedLsn(const LiveTensor& tensor) const {

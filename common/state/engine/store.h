@@ -1,7 +1,6 @@
 // The store of common/state/state_store.h. Its threads and locks:
-//   monitor_        order of pushes (LSNs), clients, steps, the list of tensors. Nothing waits for
-//   a
-//                   disk or computes while it holds it.
+//   monitor_        order of pushes (LSNs), clients, steps, the list of tensors. Who holds it waits
+//                   for no disk, and does not compute.
 //   LiveTensor      each tensor's turns order who changes its rows; readers read between changes.
 //   PushLog         writes and syncs on threads of its own.
 //   admin turn      one of Create, Drop, Checkpoint, Snapshot, DeleteSnapshot, RestoreSnapshot at a
@@ -202,9 +201,8 @@ class Store : public StateStore {
   void Forget(LiveTensor& tensor);                                           // requires monitor_
   [[nodiscard]] Status CheckSpec(const MutableTensorSpec& spec) const;
 
-  // DeadlineExceeded or Cancelled.
-  [[nodiscard]] Status CheckLimits(const WorkLimits& limits, int64_t until_ns) const;
-  // Waits for a change of what monitor_ guards, which is held. Errors of CheckLimits.
+  // Waits for a change of what monitor_ guards, which is held. DeadlineExceeded or Cancelled: it
+  // has not waited.
   [[nodiscard]] Status WaitForChange(const WorkLimits& limits, int64_t until_ns) const;
 
   const StateOptions options_;

@@ -1,6 +1,5 @@
 // Checkpoints: every tensor's rows as they were at one moment, while pushes go on.
 #include <algorithm>
-#include <utility>
 
 #include "common/state/engine/admin_turn.h"
 #include "common/state/engine/checkpoint/moment.h"
@@ -233,7 +232,7 @@ void Store::ReleaseMoments(const Moments& moments, bool written) {
     LiveTensor& tensor = *moment->tensor;
     moment->capture->Close();
     moment->capture->RunLeft();
-    tensor.turns.WaitForTurn(TakeTicket(tensor));
+    static_cast<void>(tensor.turns.WaitForTurn(TakeTicket(tensor), Patience(), [] {}).ok());
     tensor.capture = nullptr;
     if (!written) tensor.dirty.AddAll(moment->capture->wanted());
     tensor.turns.EndTurn();

@@ -1,7 +1,6 @@
 // How a store begins whose own files are damaged: as it was at a snapshot that is whole.
 #include <algorithm>
 #include <map>
-#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -69,6 +69,13 @@ std::vector<StatusOr<PushReceipt>> Store::Push(std::span<const StatePush> pushes
   UnderWay all;
   for (const StatePush& push : pushes) all.push_back(Receive(push, patience));
   for (size_t next = 0; next < all.size();) {
+    if (const Status late = patience.Check(); !late.ok()) {
+      // What is not in the log is refused.
+      for (; next < all.size(); ++next) {
+        if (all[next]->status.ok()) all[next]->status = late;
+      }
+      break;
+    }
     const UnderWay appended = Append(all, &next, limits);
     for (const auto& push : appended) {
       // While another one of them has a turn to come, this thread waits for nothing: what it waited
@@ -110,7 +117,8 @@ std::shared_ptr<Store::PushUnderWay> Store::Receive(const StatePush& request,
   return push;
 }
 
-// Without memory the process ends: what is in the log counts after the restart.
+// Without memory the process ends, also for want of the words of a refusal: what is in the log
+// counts after the restart.
 Store::UnderWay Store::Append(const UnderWay& all, size_t* next,
                               const WorkLimits& limits) noexcept {
   UnderWay appended;
@@ -176,7 +184,11 @@ StatusOr<LogRecord> Store::Prepare(const LiveTensor& tensor, const StatePush& re
   HG_RETURN_IF_ERROR(tensor.ToRows(push.ids, rows));
   LogRecord record;
   record.tensor = tensor.number;
-  record.push = push;
+  record.push = {.kind = push.kind,  // and the tensor's number in place of its name
+                 .step = push.step,
+                 .ids = push.ids,
+                 .dtype = push.dtype,
+                 .rows = push.rows};
   record.id = request.id;
   record.ids_checksum = PartChecksum(std::as_bytes(push.ids));
   if (push.kind == PushKind::kImage) {

@@ -1,6 +1,5 @@
 // Snapshots: checkpoints with a name, and the way back to them.
 #include <algorithm>
-#include <charconv>
 #include <set>
 #include <utility>
 

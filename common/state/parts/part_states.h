@@ -15,7 +15,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "common/base/status.h"
@@ -48,7 +47,7 @@ class PartStates {
   // Null: the part is not here.
   [[nodiscard]] StateStore* Find(int64_t part) const;
 
-  // In all parts; errors and what may be left as TensorAdmin::Create and DropTensor. A tensor's
+  // In all parts; errors and what may be left as TensorAdmin::Create and Drop. A tensor's
   // import mark is dropped with it.
   // DeadlineExceeded, Cancelled: by `limits`; some parts may have done it.
   [[nodiscard]] Status Create(const MutableTensorSpec& spec, const WorkLimits& limits = {});

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <utility>
 
 #include "common/base/checksum.h"
 #include "common/state/engine/log/bytes.h"

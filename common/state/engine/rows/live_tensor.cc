@@ -1,6 +1,5 @@
 #include "common/state/engine/rows/live_tensor.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "common/state/engine/rows/keyed_rows.h"

@@ -10,17 +10,8 @@ int64_t Turns::Take() {
   return next_++;
 }
 
-void Turns::WaitForTurn(int64_t ticket) {
-  const MonitorLock lock(*monitor_);
-  while (serving_ != ticket) monitor_->Wait(kForever);
-}
-
 Status Turns::WaitForTurn(int64_t ticket, const Patience& patience,
                           std::function<void()> work) noexcept {
-  if (patience.endless()) {
-    WaitForTurn(ticket);
-    return OkStatus();
-  }
   const MonitorLock lock(*monitor_);
   while (serving_ != ticket) {
     Status waited = patience.Wait(*monitor_);

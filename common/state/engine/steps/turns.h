@@ -19,7 +19,6 @@ class Turns {
 
   // Turns come in the order of tickets. Every ticket is waited for, or left, and ended.
   [[nodiscard]] int64_t Take();
-  void WaitForTurn(int64_t ticket);
   // Waits as long as `patience` says. After an error the turn is left to `work`: whoever ends the
   // turn before it does that, and ends the turn after it. `work` must not throw, nor end the turn.
   // Without memory the process ends.
