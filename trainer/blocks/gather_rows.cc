@@ -1,9 +1,9 @@
 // Compiled once for each instruction set and chosen when first called (Highway).
 #include "trainer/blocks/gather_rows.h"
 
-#include <algorithm>
 #include <array>
 #include <bit>
+#include <utility>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "trainer/blocks/gather_rows.cc"
@@ -73,6 +73,13 @@ HWY_ATTR void SumVectors(const Rows& rows, const RowSum& row, const int64_t* at,
   store(4, s4), store(5, s5), store(6, s6), store(7, s7);
 }
 
+template <typename Rows, int... I>
+HWY_ATTR void SumVectorsOf(int count, const Rows& rows, const RowSum& row, const int64_t* at,
+                           float* out, std::integer_sequence<int, I...>) {
+  static constexpr std::array kByCount = {&SumVectors<I + 1, Rows>...};
+  kByCount[count - 1](rows, row, at, out);
+}
+
 // Rows narrower than a vector.
 template <typename Rows>
 void SumScalars(const Rows& rows, const RowSum& row, int64_t cols, float* out) {
@@ -97,31 +104,7 @@ HWY_ATTR void SumRow(const Rows& rows, const RowSum& row, int64_t cols, float* o
     for (; count < kSums && column < cols; ++count, column += lanes) {
       at[count] = std::min(column, cols - lanes);
     }
-    switch (count) {
-      case 1:
-        SumVectors<1>(rows, row, at.data(), out);
-        break;
-      case 2:
-        SumVectors<2>(rows, row, at.data(), out);
-        break;
-      case 3:
-        SumVectors<3>(rows, row, at.data(), out);
-        break;
-      case 4:
-        SumVectors<4>(rows, row, at.data(), out);
-        break;
-      case 5:
-        SumVectors<5>(rows, row, at.data(), out);
-        break;
-      case 6:
-        SumVectors<6>(rows, row, at.data(), out);
-        break;
-      case 7:
-        SumVectors<7>(rows, row, at.data(), out);
-        break;
-      default:
-        SumVectors<8>(rows, row, at.data(), out);
-    }
+    SumVectorsOf(count, rows, row, at.data(), out, std::make_integer_sequence<int, kSums>());
   }
 }
 

@@ -10,10 +10,8 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <vector>
 
-#include "client/graph_store.h"
 #include "trainer/distributed/communicator.h"
 #include "trainer/seeds/known_edges.h"
 #include "trainer/seeds/seed_source.h"

@@ -1,6 +1,5 @@
 #include "trainer/tasks/link_scores.h"
 
-#include <cmath>
 #include <limits>
 
 namespace halograph {

@@ -27,17 +27,9 @@ class MultiLabel final : public NodeTask {
   torch::Tensor Predict(PredictWhat what, const std::vector<torch::Tensor>& outputs,
                         const PreparedBatch& batch) override {
     const torch::Tensor scores = Scores(outputs, batch);
-    switch (what) {
-      case PredictWhat::kClass:
-        return scores.gt(0).to(torch::kInt64);
-      case PredictWhat::kProbabilities:
-        return scores.sigmoid();
-      case PredictWhat::kLogits:
-        return scores;
-      case PredictWhat::kValues:
-      case PredictWhat::kEmbeddings:
-        break;
-    }
+    if (what == PredictWhat::kClass) return scores.gt(0).to(torch::kInt64);
+    if (what == PredictWhat::kProbabilities) return scores.sigmoid();
+    if (what == PredictWhat::kLogits) return scores;
     return TrainingTask::Predict(what, outputs, batch);
   }
 

@@ -45,17 +45,9 @@ class NodeClassification final : public NodeTask {
   torch::Tensor Predict(PredictWhat what, const std::vector<torch::Tensor>& outputs,
                         const PreparedBatch& batch) override {
     const torch::Tensor scores = Scores(outputs, batch);
-    switch (what) {
-      case PredictWhat::kClass:
-        return scores.argmax(1);
-      case PredictWhat::kProbabilities:
-        return scores.softmax(1);
-      case PredictWhat::kLogits:
-        return scores;
-      case PredictWhat::kValues:
-      case PredictWhat::kEmbeddings:
-        break;
-    }
+    if (what == PredictWhat::kClass) return scores.argmax(1);
+    if (what == PredictWhat::kProbabilities) return scores.softmax(1);
+    if (what == PredictWhat::kLogits) return scores;
     return TrainingTask::Predict(what, outputs, batch);
   }
 
