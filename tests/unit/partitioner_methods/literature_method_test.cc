@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cstdlib>
 #include <functional>
 #include <map>
 #include <numeric>
@@ -9,7 +8,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "common/base/rng.h"
 #include "partitioner/methods/literature/edge_method.h"
 #include "partitioner/methods/literature/owner_choice.h"
 #include "partitioner/methods/literature/part_state.h"

@@ -1,7 +1,6 @@
 // Small graphs for the steps of stream-metis, and what several tests ask of them.
 #pragma once
 
-#include <set>
 #include <utility>
 #include <vector>
 
