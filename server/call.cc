@@ -1,7 +1,6 @@
 #include "server/call.h"
 
 #include <algorithm>
-#include <chrono>
 #include <new>
 #include <utility>
 

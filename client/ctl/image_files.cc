@@ -1,7 +1,6 @@
 #include "client/ctl/image_files.h"
 
 #include <algorithm>
-#include <cstring>
 
 namespace halograph {
 namespace {

@@ -22,7 +22,7 @@
 
 namespace halograph {
 
-// All of them require `stores.admin`.
+// All but ExportTensor require `stores.admin`.
 
 // What the stores have under this name; `type` is a node type, a relation triple, or empty for rows
 // of no graph object. NotFound naming what there is.

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cstring>
 #include <random>
-#include <utility>
 
 #include "client/ctl/tensor_files.h"
 #include "client/ctl/tensor_folder.h"

@@ -1,9 +1,7 @@
 // Protobuf messages from and to the bytes that rpc.h moves. Pure functions.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <string>
 
 #include "client/remote/transport.h"
 #include "common/base/status.h"

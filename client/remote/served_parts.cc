@@ -1,7 +1,6 @@
 #include "client/remote/served_parts.h"
 
 #include <algorithm>
-#include <limits>
 #include <map>
 #include <utility>
 

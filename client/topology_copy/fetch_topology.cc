@@ -1,11 +1,7 @@
 #include "client/topology_copy/fetch_topology.h"
 
-#include <algorithm>
-#include <atomic>
 #include <memory>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "client/remote/cluster.h"
 #include "client/topology_copy/fetch_calls.h"

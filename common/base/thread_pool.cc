@@ -4,7 +4,6 @@
 #include <atomic>
 #include <memory>
 #include <new>
-#include <utility>
 
 #include <pthread.h>
 

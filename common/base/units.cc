@@ -1,6 +1,5 @@
 #include "common/base/units.h"
 
-#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>

@@ -1,6 +1,5 @@
 #include "common/graph/row_source.h"
 
-#include <algorithm>
 #include <atomic>
 #include <deque>
 #include <utility>

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <exception>
-#include <string>
 #include <string_view>
 
 #include "common/base/status.h"

@@ -4,8 +4,6 @@
 #include <limits>
 #include <vector>
 
-#include "common/sampling/fused_chunks.h"
-
 namespace halograph {
 namespace {
 

@@ -2,7 +2,6 @@
 // compacts them in order. What comes out is SampleFusedLayer's, bit for bit.
 #pragma once
 
-#include <cstdint>
 #include <span>
 
 #include "common/sampling/fused_chunks.h"

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <span>
 
-#include "common/base/status.h"
 #include "common/sampling/layer_draws.h"
 
 namespace halograph {

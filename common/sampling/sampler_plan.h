@@ -6,7 +6,6 @@
 
 #include <cstdint>
 
-#include "common/base/status.h"
 #include "common/graph/schema.h"
 
 namespace halograph {

@@ -3,8 +3,6 @@
 #include <array>
 #include <bit>
 #include <cassert>
-#include <cmath>
-#include <cstdint>
 #include <cstring>
 #include <type_traits>
 

@@ -1,9 +1,6 @@
 #include "common/storage/file_checksums.h"
 
 #include <algorithm>
-#include <array>
-#include <filesystem>
-#include <utility>
 
 #include "common/base/checksum.h"
 #include "common/storage/file.h"

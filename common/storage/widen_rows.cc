@@ -1,8 +1,6 @@
 // Compiled once for each instruction set and chosen when first called (Highway).
 #include "common/storage/widen_rows.h"
 
-#include <algorithm>
-#include <bit>
 #include <cstring>
 
 #undef HWY_TARGET_INCLUDE

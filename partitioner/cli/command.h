@@ -2,7 +2,6 @@
 // what it does, to the program. One file a command.
 #pragma once
 
-#include "common/base/status.h"
 #include "common/program/program.h"
 
 namespace halograph {

@@ -1,6 +1,4 @@
 #include <filesystem>
-#include <string>
-#include <vector>
 
 #include <fmt/format.h>
 

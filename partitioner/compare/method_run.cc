@@ -3,14 +3,11 @@
 #include <cerrno>
 #include <csignal>
 #include <exception>
-#include <memory>
-#include <utility>
 
 #include <malloc.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "common/base/stopwatch.h"
 #include "common/storage/json.h"

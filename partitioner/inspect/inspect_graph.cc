@@ -10,7 +10,6 @@
 
 #include "common/base/units.h"
 #include "common/graph/halo.h"
-#include "common/graph/manifest.h"
 #include "common/graph/partition.h"
 
 namespace halograph {

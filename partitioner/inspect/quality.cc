@@ -1,7 +1,6 @@
 #include "partitioner/inspect/quality.h"
 
 #include <algorithm>
-#include <utility>
 #include <vector>
 
 #include <fmt/format.h>

@@ -1,6 +1,5 @@
 #include "partitioner/plan/time_model.h"
 
-#include <algorithm>
 #include <span>
 #include <vector>
 

@@ -5,7 +5,6 @@
 
 #include <fmt/ranges.h>
 
-#include "partitioner/readers/input_files.h"
 #include "partitioner/readers/input_tensor.h"
 #include "partitioner/readers/integers.h"
 

@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <memory>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "common/base/log.h"
 #include "partitioner/readers/edge_array.h"

@@ -1,6 +1,5 @@
 #include "partitioner/readers/graphbolt.h"
 
-#include <algorithm>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -11,7 +10,6 @@
 #include "common/yaml/yaml_value.h"
 #include "partitioner/readers/edge_array.h"
 #include "partitioner/readers/graphbolt_tasks.h"
-#include "partitioner/readers/input_files.h"
 #include "partitioner/readers/input_tensor.h"
 #include "partitioner/readers/text_table.h"
 

@@ -1,7 +1,6 @@
 #include "partitioner/readers/input_files.h"
 
 #include <cerrno>
-#include <string>
 #include <system_error>
 
 #include <stdlib.h>

@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "common/base/log.h"
-#include "partitioner/readers/input_files.h"
 #include "partitioner/readers/ogb_files.h"
 #include "partitioner/readers/ogb_task.h"
 #include "partitioner/readers/text_table.h"

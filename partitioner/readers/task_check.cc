@@ -1,6 +1,5 @@
 #include "partitioner/readers/task_check.h"
 
-#include <algorithm>
 #include <string>
 #include <vector>
 

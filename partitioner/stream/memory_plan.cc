@@ -1,8 +1,6 @@
 #include "partitioner/stream/memory_plan.h"
 
-#include <algorithm>
 #include <fstream>
-#include <limits>
 #include <optional>
 #include <string_view>
 

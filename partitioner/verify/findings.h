@@ -2,7 +2,6 @@
 // thread-safe.
 #pragma once
 
-#include <string>
 #include <utility>
 
 #include <fmt/core.h>

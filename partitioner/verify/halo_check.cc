@@ -1,7 +1,5 @@
-#include <algorithm>
 #include <cstring>
 #include <memory>
-#include <string>
 
 #include "common/graph/halo.h"
 #include "partitioner/halo/reach.h"

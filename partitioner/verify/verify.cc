@@ -1,8 +1,6 @@
 #include "partitioner/verify/verify.h"
 
 #include <memory>
-#include <string>
-#include <vector>
 
 #include "common/graph/partition.h"
 #include "partitioner/readers/reader.h"

@@ -3,8 +3,6 @@
 #include <span>
 #include <utility>
 
-#include "partitioner/write/buckets.h"
-
 namespace halograph {
 namespace {
 

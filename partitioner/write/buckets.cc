@@ -1,10 +1,8 @@
 #include "partitioner/write/buckets.h"
 
-#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <utility>
-#include <vector>
 
 #include <fcntl.h>
 #include <spdlog/spdlog.h>

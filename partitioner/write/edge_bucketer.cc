@@ -6,7 +6,6 @@
 
 #include "common/base/prefetch.h"
 #include "partitioner/stream/edge_pass.h"
-#include "partitioner/write/buckets.h"
 
 namespace halograph {
 namespace {

@@ -1,6 +1,5 @@
 #include "partitioner/write/task_writer.h"
 
-#include <algorithm>
 #include <cstring>
 
 #include "partitioner/methods/task_columns.h"

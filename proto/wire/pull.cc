@@ -1,7 +1,6 @@
 #include "proto/wire/pull.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 
 #include <fmt/ranges.h>

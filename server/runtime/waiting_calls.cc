@@ -1,7 +1,6 @@
 #include "server/runtime/waiting_calls.h"
 
 #include <iterator>
-#include <utility>
 
 namespace halograph::server {
 

@@ -2,7 +2,6 @@
 // test's own folder.
 #pragma once
 
-#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <string>

@@ -1,8 +1,6 @@
 // Random blocks for tests of models.
 #pragma once
 
-#include <utility>
-
 #include "common/base/rng.h"
 #include "common/sampling/minibatch.h"
 

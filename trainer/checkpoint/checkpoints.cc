@@ -1,6 +1,5 @@
 #include "trainer/checkpoint/checkpoints.h"
 
-#include <algorithm>
 #include <chrono>
 #include <utility>
 

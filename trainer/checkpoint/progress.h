@@ -6,7 +6,6 @@
 #include "common/base/status.h"
 #include "common/storage/json.h"
 #include "trainer/tasks/task.h"
-#include "trainer/training/training_loop.h"
 
 namespace halograph {
 

@@ -1,7 +1,6 @@
 #include "trainer/kernels/dense_layer.h"
 
 #include <algorithm>
-#include <vector>
 
 #include "trainer/kernels/block_tensors.h"
 #include "trainer/kernels/finish_rows.h"

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
-#include <limits>
 #include <thread>
 
 #include <sched.h>

@@ -1,6 +1,5 @@
 #include "trainer/launch/run_config.h"
 
-#include <algorithm>
 #include <charconv>
 #include <filesystem>
 #include <fstream>
@@ -8,7 +7,6 @@
 #include <string_view>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include "trainer/options/option_marks.h"
 

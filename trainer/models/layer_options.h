@@ -5,7 +5,6 @@
 #include <cstdint>
 
 #include "common/program/options.h"
-#include "trainer/models/registry.h"
 
 namespace halograph {
 

@@ -1,6 +1,5 @@
 #include "trainer/models/rgcn.h"
 
-#include <memory>
 #include <numeric>
 #include <utility>
 #include <vector>

@@ -1,6 +1,5 @@
 #include "trainer/options/checkpoint_options.h"
 
-#include <algorithm>
 #include <charconv>
 #include <string_view>
 

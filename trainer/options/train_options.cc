@@ -1,10 +1,8 @@
 #include "trainer/options/train_options.h"
 
 #include <algorithm>
-#include <thread>
 
 #include "trainer/options/averaging_options.h"
-#include "trainer/options/option_marks.h"
 
 namespace halograph {
 namespace {

@@ -4,8 +4,6 @@
 #include <array>
 #include <filesystem>
 #include <numeric>
-#include <span>
-#include <string_view>
 #include <system_error>
 
 #include <fmt/format.h>

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "common/base/mutex.h"
-#include "common/graph/partition_book.h"
 
 namespace halograph {
 

@@ -5,7 +5,6 @@
 // Thread-safe. Functions throw std::bad_alloc.
 #pragma once
 
-#include <cstdint>
 #include <vector>
 
 #include "common/base/status.h"

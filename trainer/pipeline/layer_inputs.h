@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <span>
 #include <variant>
-#include <vector>
 
 #include "common/base/thread_pool.h"
 #include "common/sampling/minibatch.h"

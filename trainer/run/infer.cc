@@ -4,11 +4,8 @@
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
-#include <memory>
 #include <numeric>
-#include <optional>
 #include <tuple>
-#include <utility>
 #include <vector>
 
 #include "common/base/log.h"

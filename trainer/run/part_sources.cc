@@ -8,7 +8,6 @@
 
 #include "client/part_alone/part_view.h"
 #include "trainer/run/stores.h"
-#include "trainer/tasks/registry.h"
 
 namespace halograph {
 namespace {

@@ -1,7 +1,6 @@
 #include "trainer/seeds/edge_rows.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "common/storage/dtype.h"
 #include "trainer/seeds/labeled_seeds.h"

@@ -11,7 +11,6 @@
 #include "client/stores.h"
 #include "common/base/status.h"
 #include "common/graph/schema.h"
-#include "trainer/seeds/edge_layout.h"
 
 namespace halograph {
 

@@ -7,7 +7,6 @@
 #include <string>
 #include <string_view>
 
-#include "client/stores.h"
 #include "common/base/status.h"
 #include "common/graph/schema.h"
 #include "trainer/options/task_choices.h"

@@ -1,9 +1,7 @@
 // A stream of minibatches as the loops consume it: measured, and ended for good when abandoned.
 #pragma once
 
-#include <memory>
 #include <optional>
-#include <vector>
 
 #include "common/base/status.h"
 #include "trainer/pipeline/minibatch_stream.h"

@@ -3,11 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <functional>
 #include <memory>
 
 #include "common/graph/tensor_ref.h"
-#include "trainer/training/batch_feed.h"
 
 namespace halograph {
 namespace {

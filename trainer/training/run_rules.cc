@@ -1,7 +1,6 @@
 #include "trainer/training/run_rules.h"
 
 #include <chrono>
-#include <cmath>
 
 #include "trainer/seeds/labeled_seeds.h"
 

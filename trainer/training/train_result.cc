@@ -1,7 +1,6 @@
 #include "trainer/training/train_result.h"
 
 #include <cmath>
-#include <string>
 #include <utility>
 
 #include <fmt/format.h>

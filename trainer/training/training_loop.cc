@@ -4,8 +4,6 @@
 #include <cmath>
 #include <utility>
 
-#include "common/base/stopwatch.h"
-#include "trainer/distributed/buffer_average.h"
 #include "trainer/pipeline/batch_schedule.h"
 #include "trainer/training/not_finite.h"
 #include "trainer/training/torch_error.h"

@@ -11,7 +11,6 @@
 #include <future>
 #include <limits>
 #include <memory>
-#include <optional>
 #include <span>
 #include <vector>
 

@@ -7,8 +7,6 @@
 // range.
 #pragma once
 
-#include <memory>
-
 #include "partitioner/methods/literature/edge_partitioner.h"
 #include "partitioner/methods/method.h"
 

@@ -1,6 +1,5 @@
 #include "partitioner/methods/literature/owner_room.h"
 
-#include <algorithm>
 #include <limits>
 #include <numeric>
 #include <tuple>

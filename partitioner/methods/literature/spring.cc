@@ -5,7 +5,6 @@
 #include "common/base/rng.h"
 #include "partitioner/methods/clusters.h"
 #include "partitioner/methods/literature/cluster_packing.h"
-#include "partitioner/methods/stream_clusters.h"
 
 namespace halograph {
 namespace {

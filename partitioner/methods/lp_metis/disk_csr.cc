@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <limits>
 #include <span>
-#include <utility>
 
 #include "common/base/progress.h"
 #include "common/base/units.h"

@@ -1,7 +1,6 @@
 #include "partitioner/methods/lp_metis/mapped_array.h"
 
 #include <cerrno>
-#include <cstdlib>
 
 #include <fcntl.h>
 #include <sys/mman.h>

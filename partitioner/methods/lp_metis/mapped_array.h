@@ -5,8 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <span>
-#include <string>
 #include <utility>
 
 #include "common/base/status.h"

@@ -1,7 +1,6 @@
 #include "partitioner/methods/owners/load_owners.h"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 #include <fmt/ranges.h>

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "common/base/units.h"
-#include "partitioner/methods/clusters.h"
 #include "partitioner/methods/stream_clusters.h"
 #include "partitioner/stream/ahead.h"
 #include "partitioner/stream/edge_pass.h"

@@ -7,7 +7,6 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "common/base/status.h"
 #include "partitioner/methods/degrees.h"

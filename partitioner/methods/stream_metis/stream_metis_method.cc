@@ -7,7 +7,6 @@
 #include <malloc.h>
 
 #include "common/base/log.h"
-#include "common/base/rng.h"
 #include "common/base/units.h"
 #include "partitioner/methods/metis/coarse_partition.h"
 #include "partitioner/methods/stream_metis/clustering.h"

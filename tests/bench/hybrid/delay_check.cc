@@ -5,7 +5,6 @@
 #include <cstring>
 #include <span>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include <sys/socket.h>

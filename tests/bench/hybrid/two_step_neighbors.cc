@@ -1,5 +1,4 @@
 #include <utility>
-#include <vector>
 
 #include "tests/bench/hybrid/end_report.h"
 #include "tests/bench/hybrid/two_step.h"

@@ -7,7 +7,6 @@
 // edges too.
 #include <algorithm>
 #include <cstdio>
-#include <memory>
 #include <stdexcept>
 #include <string>
 #include <utility>

@@ -1,8 +1,6 @@
 #include "tests/bench/partition/method_ratios.h"
 
-#include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <set>
 #include <tuple>
 

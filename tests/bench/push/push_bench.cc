@@ -3,7 +3,6 @@
 // take turns among a few pushes; what counts is wall time, the median over rounds. Prints one line
 // of JSON.
 #include <algorithm>
-#include <string>
 #include <thread>
 #include <vector>
 

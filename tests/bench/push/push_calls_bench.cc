@@ -9,7 +9,6 @@
 // second time. Prints one JSON line.
 #include <cstdio>
 #include <filesystem>
-#include <memory>
 #include <string>
 #include <vector>
 

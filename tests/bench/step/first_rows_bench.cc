@@ -5,12 +5,10 @@
 //   gathered         rows of all input nodes are copied first, as Pull does, and then aggregated
 //   in place         aggregated where they are (RowStore::InPlace)
 //   gathered, bf16; in place, bf16   the same with --precision bf16
-#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>

@@ -4,10 +4,8 @@
 //   forward   x w^T
 //   weights   the transpose of dz, times x; and by the bits of the mask
 //   inputs    dz w; and by the bits of the mask
-#include <array>
 #include <cstdio>
 #include <functional>
-#include <stdexcept>
 #include <string>
 #include <vector>
 

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <condition_variable>
 #include <cstdio>
-#include <ctime>
 #include <deque>
 #include <filesystem>
 #include <mutex>

@@ -2,7 +2,6 @@
 // timeout, and the error names the server and the call.
 #include <limits>
 #include <new>
-#include <thread>
 
 #include "client/ctl/status_table.h"
 #include "common/graph/manifest.h"

@@ -1,6 +1,5 @@
 // Several servers of the same parts: whichever is asked, lost, silent, full or comes back, the
 // minibatches are the same, and no call takes longer than its timeout.
-#include <map>
 #include <mutex>
 #include <set>
 

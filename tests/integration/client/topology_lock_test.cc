@@ -1,6 +1,5 @@
 #include <csignal>
 #include <future>
-#include <thread>
 
 #include <fcntl.h>
 #include <gmock/gmock.h>

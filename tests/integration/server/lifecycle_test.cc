@@ -1,5 +1,4 @@
 // Starting, being busy, and stopping.
-#include <atomic>
 #include <sstream>
 #include <thread>
 

@@ -3,7 +3,6 @@
 
 #include <future>
 #include <memory>
-#include <string>
 #include <utility>
 
 #include <gtest/gtest.h>

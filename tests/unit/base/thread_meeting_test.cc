@@ -2,7 +2,6 @@
 
 #include <atomic>
 #include <functional>
-#include <numeric>
 #include <stdexcept>
 #include <thread>
 

@@ -1,5 +1,4 @@
 #include <future>
-#include <utility>
 
 #include <gtest/gtest.h>
 #include <pthread.h>

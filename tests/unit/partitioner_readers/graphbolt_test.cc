@@ -1,7 +1,5 @@
 #include "partitioner/readers/graphbolt.h"
 
-#include <fstream>
-
 #include "tests/unit/partitioner_readers/reader_fixture.h"
 
 namespace halograph {

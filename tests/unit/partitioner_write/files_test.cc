@@ -1,6 +1,4 @@
-#include <algorithm>
 #include <csignal>
-#include <map>
 #include <set>
 
 #include <gmock/gmock.h>

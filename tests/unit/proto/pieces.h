@@ -2,7 +2,6 @@
 // so that sanitizers see a read beyond it.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <span>
 #include <string>

@@ -1,7 +1,5 @@
 #include "proto/wire/push.h"
 
-#include <numeric>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

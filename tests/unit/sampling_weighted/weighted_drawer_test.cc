@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <numeric>
 #include <set>
 
 #include <gtest/gtest.h>

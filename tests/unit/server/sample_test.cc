@@ -1,7 +1,5 @@
 #include "server/handlers/sample.h"
 
-#include <cstring>
-
 #include <gmock/gmock.h>
 
 #include "common/sampling/one_layer.h"

@@ -1,7 +1,5 @@
 #include "server/handlers/task_set.h"
 
-#include <cstring>
-
 #include <gmock/gmock.h>
 
 #include "tests/unit/server/served_fixture.h"

@@ -1,7 +1,5 @@
 #include "server/runtime/reply_watch.h"
 
-#include <memory>
-
 #include <gtest/gtest.h>
 
 namespace halograph::server {

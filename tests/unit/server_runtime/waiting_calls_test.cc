@@ -1,7 +1,6 @@
 #include "server/runtime/waiting_calls.h"
 
 #include <atomic>
-#include <future>
 #include <thread>
 #include <vector>
 

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <memory>
-#include <string>
 #include <vector>
 
 #include <gmock/gmock.h>

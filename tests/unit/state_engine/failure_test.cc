@@ -1,10 +1,8 @@
 // What a store does when a write, a sync or the disk fails.
-#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <condition_variable>
 #include <filesystem>
-#include <functional>
 #include <mutex>
 #include <thread>
 

@@ -1,7 +1,6 @@
 // What a store does with the files of one that ended in any way.
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <map>
 
 #include "tests/unit/state_engine/store_fixture.h"

@@ -1,6 +1,5 @@
 #include "common/storage/row_gather.h"
 
-#include <cstring>
 #include <vector>
 
 #include <gtest/gtest.h>

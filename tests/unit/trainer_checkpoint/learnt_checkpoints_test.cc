@@ -1,6 +1,5 @@
 #include <condition_variable>
 #include <csignal>
-#include <map>
 #include <mutex>
 #include <set>
 #include <string>

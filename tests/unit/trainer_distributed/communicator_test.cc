@@ -6,7 +6,6 @@
 #include <functional>
 #include <future>
 #include <latch>
-#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <thread>

@@ -1,7 +1,5 @@
 // What layers are composed of that have no Function of their own: LinearLayer, Drop, NormalizedSum
 // and WithSelfLoops.
-#include <cmath>
-#include <memory>
 #include <vector>
 
 #include <gmock/gmock.h>

@@ -1,7 +1,6 @@
 #include "trainer/models/rgcn.h"
 
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>

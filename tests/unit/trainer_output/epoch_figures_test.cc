@@ -1,7 +1,6 @@
 #include "trainer/output/epoch_figures.h"
 
 #include <set>
-#include <string>
 #include <vector>
 
 #include <gmock/gmock.h>

@@ -4,7 +4,6 @@
 #include <cstring>
 #include <limits>
 #include <tuple>
-#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,7 +1,6 @@
 #include "trainer/pipeline/minibatch_stream.h"
 
 #include <algorithm>
-#include <atomic>
 #include <future>
 #include <mutex>
 #include <optional>

@@ -2,11 +2,7 @@
 
 #include <atomic>
 #include <latch>
-#include <memory>
-#include <set>
-#include <stdexcept>
 #include <string>
-#include <vector>
 
 #include <gtest/gtest.h>
 

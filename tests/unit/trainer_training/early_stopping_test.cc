@@ -1,6 +1,5 @@
 #include "trainer/training/early_stopping.h"
 
-#include <cmath>
 #include <vector>
 
 #include <gtest/gtest.h>
