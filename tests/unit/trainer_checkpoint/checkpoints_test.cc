@@ -1,8 +1,9 @@
 #include "trainer/checkpoint/checkpoints.h"
 
+#include <atomic>
 #include <chrono>
 #include <csignal>
-#include <latch>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -16,6 +17,7 @@
 #include <spdlog/spdlog.h>
 #include <sys/resource.h>
 
+#include "tests/support/failing_files.h"
 #include "tests/support/no_sync.h"
 #include "tests/unit/trainer_checkpoint/checkpoints_fixture.h"
 
@@ -106,8 +108,8 @@ class SlowToSay final : public spdlog::sinks::base_sink<std::mutex> {
   void flush_() override {}
 };
 
-// It takes longer than a collective may: to write the last checkpoint, and to read it. What ranks
-// do meanwhile is tested in no time in WaitTogetherTest.
+// It takes longer than a collective may: to write the last checkpoint, and to read it. That ranks
+// meet meanwhile is tested in no time in HungDiskOfRank0Test.
 using CheckpointsLongTest = CheckpointsTest;
 
 TEST_F(CheckpointsLongTest, RanksWaitForASlowDiskOfRank0) {
@@ -122,6 +124,7 @@ TEST_F(CheckpointsLongTest, RanksWaitForASlowDiskOfRank0) {
     synced = true;
   });
   Run(first, kNever, &seen);
+  OnNextSync(nullptr);
   ASSERT_TRUE(synced);
   for (const Seen& rank : seen) ASSERT_TRUE(rank.status.ok()) << rank.status;
   const auto before = spdlog::default_logger();
@@ -135,29 +138,133 @@ TEST_F(CheckpointsLongTest, RanksWaitForASlowDiskOfRank0) {
   }
 }
 
-TEST_F(CheckpointsTest, OtherRanksHearWhatEndsARunBeforeRank0WaitsForItsDisk) {
-  std::latch heard(1);
-  OnNextSync([&] { heard.wait(); });
-  const auto body = [&](std::unique_ptr<Communicator> ranks) {
-    TrainOptions options = options_;
-    options.rank = ranks->rank();
-    options.world_size = ranks->world_size();
+// The next sync of a file: it hangs until it is let go.
+class HungSync {
+ public:
+  HungSync() {
+    disk_.Close();
+    OnNextSync([this] {
+      reached_ = true;
+      disk_.Pass();
+    });
+  }
+  ~HungSync() {
+    OnNextSync(nullptr);
+    EXPECT_TRUE(reached_) << "nothing was written";
+  }
+  HungSync(const HungSync&) = delete;
+  HungSync& operator=(const HungSync&) = delete;
+
+  void LetGo() { disk_.Open(); }
+
+ private:
+  Gate disk_;
+  std::atomic<bool> reached_ = false;
+};
+
+// The disk of rank 0 hangs until rank 1 has seen what it waits to see. No time passes.
+class HungDiskOfRank0Test : public CheckpointsTest {
+ protected:
+  using Body = std::function<void(Session&, Checkpoints&, const TrainingMoment&)>;
+
+  // On each of two ranks. However rank 1 ends, the sync is let go then.
+  void RunTwo(HungSync* sync, const Body& body) {
+    RunHostedRanks(2, 1, [&](std::unique_ptr<Communicator> ranks) {
+      const int rank = ranks->rank();
+      RunOne(std::move(ranks), body);
+      if (rank == 1) sync->LetGo();
+    });
+  }
+  void RunOne(std::unique_ptr<Communicator> ranks, const Body& body) {
+    const TrainOptions options = OptionsOf(*ranks);
     auto session = MakeSession(options, std::move(ranks));
     auto checkpoints = Checkpoints::Open(*session, [](const Json&) { return OkStatus(); });
     ASSERT_TRUE(checkpoints.ok()) << checkpoints.status();
     const TrainResult so_far;
     const std::vector<torch::Tensor> best;
     const Optimizer optimizer(options.optimizer, session->Parameters(), 1, 0);
-    ASSERT_TRUE((*checkpoints)->Keep({0, 1, 1, 3, so_far, best, optimizer}).ok());
-    if (options.rank == 0) {
-      EXPECT_THAT((*checkpoints)->Advice(Internal("the reason")), HasSubstr("step-000000001"));
+    body(*session, **checkpoints, {0, 1, 1, 3, so_far, best, optimizer});
+  }
+  [[nodiscard]] TrainOptions OptionsOf(const Communicator& ranks) const {
+    TrainOptions options = options_;
+    options.rank = ranks.rank();
+    options.world_size = ranks.world_size();
+    options.remote.timeout = std::chrono::milliseconds(40);  // they meet every 10 ms
+    return options;
+  }
+  // Meets rank 0 once, as a rank that waits for it does (WaitTogether).
+  static bool Rank0IsBusy(Communicator& ranks) {
+    const torch::Tensor busy = torch::zeros({1});
+    const Status met = ranks.AllReduceSum(busy, "meeting rank 0");
+    EXPECT_TRUE(met.ok()) << met;
+    return met.ok() && busy.item<float>() > 0;
+  }
+};
+
+TEST_F(HungDiskOfRank0Test, OtherRanksHearWhatEndsARunBeforeRank0WaitsForItsDisk) {
+  HungSync sync;
+  RunTwo(&sync, [](Session& session, Checkpoints& checkpoints, const TrainingMoment& moment) {
+    ASSERT_TRUE(checkpoints.Keep(moment).ok());
+    if (session.options.rank == 0) {
+      EXPECT_THAT(checkpoints.Advice(Internal("the reason")), HasSubstr("step-000000001"));
       return;
     }
-    EXPECT_THAT(Message(session->ranks->Barrier("the next step")),
+    EXPECT_THAT(Message(session.ranks->Barrier("the next step")),
                 HasSubstr("stopped: INTERNAL: the reason"));
-    heard.count_down();
-  };
-  RunHostedRanks(2, 1, body);
+  });
+}
+
+TEST_F(HungDiskOfRank0Test, RanksMeetUntilTheLastCheckpointIsWritten) {
+  HungSync sync;
+  RunTwo(&sync, [&](Session& session, Checkpoints& checkpoints, const TrainingMoment& moment) {
+    if (session.options.rank == 0) {
+      EXPECT_EQ(checkpoints.KeepLast(moment), OkStatus());
+      return;
+    }
+    EXPECT_FALSE(Rank0IsBusy(*session.ranks)) << "nothing is being written yet";
+    ASSERT_TRUE(checkpoints.Keep(moment).ok());
+    for (int times = 0; times < 3; ++times) EXPECT_TRUE(Rank0IsBusy(*session.ranks));
+    sync.LetGo();
+    while (Rank0IsBusy(*session.ranks)) {
+    }
+  });
+}
+
+// Is not told what has been read until a test says so.
+class HungLog final : public spdlog::sinks::base_sink<std::mutex> {
+ public:
+  HungLog() { gate_.Close(); }
+  void LetGo() { gate_.Open(); }
+
+ private:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    const std::string_view text(message.payload.data(), message.payload.size());
+    if (text.starts_with("--resume: ")) gate_.Pass();
+  }
+  void flush_() override {}
+
+  Gate gate_;
+};
+
+TEST_F(HungDiskOfRank0Test, RanksMeetWhileACheckpointIsRead) {
+  const auto log = std::make_shared<HungLog>();
+  const auto before = spdlog::default_logger();
+  spdlog::set_default_logger(std::make_shared<spdlog::logger>("test", log));
+  RunHostedRanks(2, 1, [&](std::unique_ptr<Communicator> ranks) {
+    if (ranks->rank() == 1) {
+      for (int times = 0; times < 3; ++times) EXPECT_TRUE(Rank0IsBusy(*ranks));
+      ranks->Leave("it has seen enough");
+      log->LetGo();
+      return;
+    }
+    const TrainOptions options = OptionsOf(*ranks);
+    auto session = MakeSession(options, std::move(ranks));
+    const auto opened = Checkpoints::Open(*session, [](const Json&) { return OkStatus(); });
+    EXPECT_THAT(Message(opened.status()),
+                testing::AllOf(HasSubstr("waiting for rank 0 to read a checkpoint"),
+                               HasSubstr("it has seen enough")));
+  });
+  spdlog::set_default_logger(before);
 }
 
 }  // namespace
