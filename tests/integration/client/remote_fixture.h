@@ -80,9 +80,10 @@ class RemoteStoreTest : public testing::Test {
     return PullOne(store, {false, "node", "feat"}, ids, rows, nullptr, cancel);
   }
 
-  // Of a client that does not wait for long for servers that went away.
+  // Of a client that does not wait for long for servers that went away. Who waits for `timeout`
+  // instead waits longer than a test may take.
   static RemoteOptions Hasty(const std::vector<std::string>& servers) {
-    RemoteOptions options = Options(servers);
+    RemoteOptions options = Options(servers, std::chrono::minutes(30));
     options.server_timeout = std::chrono::milliseconds(200);
     return options;
   }
