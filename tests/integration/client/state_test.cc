@@ -59,6 +59,15 @@ class StateTest : public RemoteStoreTest {
     if (!status.ok()) return status;
     return rows;
   }
+  // Returns once the server has so many pulls that wait.
+  static void AwaitPullsInFlight(const server::Server& server, int64_t pulls) {
+    for (int64_t in_flight = 0; in_flight < pulls;) {
+      const auto status = AskStatus(Options({server.address()}));
+      for (const Json& method : status[0].methods) {
+        if (method["method"] == "KVService/Pull") in_flight = method["in_flight"].get<int64_t>();
+      }
+    }
+  }
 
   const std::filesystem::path graph_ = WriteGraph();
 };
@@ -282,13 +291,7 @@ TEST_F(StateTest, PushesGoOnWhileMorePullsWaitThanThereAreThreads) {
   for (auto& rows : pulled) {
     threads.emplace_back([&] { rows = PullRows(*stores.rows, {0, 199}, *first); });
   }
-  // They are seen to be in flight before the push comes.
-  for (int64_t in_flight = 0; in_flight < 16;) {
-    const auto status = AskStatus(Options({server->address()}));
-    for (const Json& method : status[0].methods) {
-      if (method["method"] == "KVService/Pull") in_flight = method["in_flight"].get<int64_t>();
-    }
-  }
+  AwaitPullsInFlight(*server, 16);
   const auto second = Push(*stores.rows, {0}, {1}, SyncStep{.rank = 1, .world_size = 2});
   EXPECT_TRUE(second.ok()) << ToString(second.status());
   for (std::thread& thread : threads) thread.join();
@@ -368,6 +371,7 @@ TEST_F(StateTest, PullsThatWaitEndWithTheServer) {
                                 .after = *mark},
                                context);
   });
+  AwaitPullsInFlight(*server, 1);
   EXPECT_TRUE(server->Drain(std::chrono::seconds(60)));
   server.reset();
   token.Cancel();  // it waits for the server to come back
