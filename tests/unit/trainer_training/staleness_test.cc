@@ -48,8 +48,9 @@ class RememberingRowStore final : public RowStore {
   StatusOr<std::vector<PushMark>> Push(std::span<const RowPush> pushes,
                                        CallContext& context) override {
     auto marks = store_->Push(pushes, context);
-    const std::span<const int64_t> ids = pushes.front().ids;
-    if (marks.ok()) pushed_.push_back({{ids.begin(), ids.end()}, marks->front()});
+    for (size_t i = 0; marks.ok() && i < pushes.size(); ++i) {
+      pushed_.push_back({{pushes[i].ids.begin(), pushes[i].ids.end()}, (*marks)[i]});
+    }
     return marks;
   }
 
