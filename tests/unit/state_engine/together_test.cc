@@ -157,11 +157,18 @@ TEST_F(StoreTogetherTest, LatePushesAreAppliedYetAndSayTheirNumbers) {
     return OkStatus();
   };
   const std::vector<TestPush> pushes = {PushTo(0, 1, 1), PushTo(1, 1, 2)};
-  const auto late =
-      Push(pushes, {.deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(100)});
+  std::vector<std::string> told(2);  // in the call in which the push came into the log
+  for (const int milliseconds : {20, 200, 2000, 20000}) {  // a busy machine may be too late for it
+    const auto late = Push(pushes, {.deadline = std::chrono::steady_clock::now() +
+                                                std::chrono::milliseconds(milliseconds)});
+    for (size_t i = 0; i < 2; ++i) {
+      ASSERT_TRUE(absl::IsDeadlineExceeded(late[i].status())) << late[i].status();
+      if (told[i].find("has LSN") == std::string::npos) told[i] = Message(late[i].status());
+    }
+    if (told[1].find("has LSN") != std::string::npos) break;
+  }
   for (size_t i = 0; i < 2; ++i) {
-    EXPECT_TRUE(absl::IsDeadlineExceeded(late[i].status())) << late[i].status();
-    EXPECT_THAT(Message(late[i].status()), HasSubstr("has LSN " + std::to_string(i + 1)));
+    EXPECT_THAT(told[i], HasSubstr("has LSN " + std::to_string(i + 1)));
   }
   hung.unlock();
   for (const auto& again : Push(pushes)) EXPECT_TRUE(again.ok() && again->repeated);
