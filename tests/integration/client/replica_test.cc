@@ -4,6 +4,7 @@
 #include <set>
 
 #include "client/ctl/status_table.h"
+#include "common/base/units.h"
 #include "common/graph/manifest.h"
 #include "tests/integration/client/loopback_socket.h"
 #include "tests/integration/client/remote_fixture.h"
@@ -142,20 +143,28 @@ TEST_F(ReplicaTest, AServerStoppedInMidEpochChangesNoBitAndIsNamedOnce) {
 }
 
 TEST_F(ReplicaTest, ASilentServerCostsItsShareOfTheTimeOnceAndChangesNoBit) {
-  CapturedLog log;
   const auto server = Serve(graph_, {});
   const FakeServer silent(SilentAfterDescribe(server->address()));
-  constexpr std::chrono::seconds kTimeout{3};
-  const Stopwatch watch;
+  const std::string report = "parts 0,1: " + server->address() + " is asked from now on, " +
+                             silent.address() + " is lost (";
   StatusOr<Epoch> epoch = Epoch{};
-  {
-    const Stores stores = Open(Options({silent.address(), server->address()}, kTimeout));
-    epoch = Train(stores);
+  std::string text;
+  // On a busy machine the other server, too, may need more than its share.
+  for (const int seconds : {1, 6, 60}) {
+    const std::chrono::seconds timeout(seconds);
+    CapturedLog log;
+    const Stopwatch watch;
+    {
+      const Stores stores = Open(Options({silent.address(), server->address()}, timeout));
+      epoch = Train(stores);
+    }
+    text = log.End();
+    if (!epoch.ok() || text.find(report) == std::string::npos) continue;
+    EXPECT_GE(watch.elapsed(), timeout / 2);
+    break;
   }
-  EXPECT_GE(watch.elapsed(), kTimeout / 2);
   ExpectSame(epoch, Undisturbed());
-  EXPECT_THAT(log.End(), HasSubstr("parts 0,1: " + server->address() + " is asked from now on, " +
-                                   silent.address() + " is lost ("));
+  EXPECT_THAT(text, HasSubstr(report));
 }
 
 TEST_F(ReplicaTest, BothServersOfAPartLostAreNamedWithThePart) {
@@ -174,13 +183,21 @@ TEST_F(ReplicaTest, BothServersOfAPartLostAreNamedWithThePart) {
 }
 
 TEST_F(ReplicaTest, BothServersSilentAreNamedAtTheTimeout) {
-  constexpr std::chrono::milliseconds kTimeout{600};
   const auto server = Serve(graph_, {});
   const FakeServer first(SilentAfterDescribe(server->address()));
   const FakeServer second(SilentAfterDescribe(server->address()));
-  const Stores stores = Open(Options({first.address(), second.address()}, kTimeout));
-  ExpectError(Pull(*stores.rows, {1}), absl::StatusCode::kDeadlineExceeded,
-              {first.address(), second.address(), "parts 0,1", "no answer within 0.6 s"});
+  Status status;
+  std::string within;
+  // Of a server that did not even say in time who it is nothing is known.
+  for (const int milliseconds : {600, 6000, 60000}) {
+    const std::chrono::milliseconds timeout(milliseconds);
+    const Stores stores = Open(Options({first.address(), second.address()}, timeout));
+    status = Pull(*stores.rows, {1});
+    within = "no answer within " + FormatSeconds(std::chrono::duration<double>(timeout).count());
+    if (Message(status).find("parts 0,1") != std::string::npos) break;
+  }
+  ExpectError(status, absl::StatusCode::kDeadlineExceeded,
+              {first.address(), second.address(), "parts 0,1", within});
 }
 
 TEST_F(ReplicaTest, AServerMissingAtTheStartIsNamedAndTakenInWhenItComes) {
