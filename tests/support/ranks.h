@@ -21,7 +21,7 @@ inline GroupOptions LoopbackGroup(int rank, int world_size, int port) {
   options.num_processes = world_size;
   options.master_addr = "127.0.0.1";
   options.master_port = port;
-  options.timeout = std::chrono::seconds(20);
+  options.timeout = std::chrono::minutes(2);
   return options;
 }
 
@@ -30,7 +30,7 @@ inline GroupOptions LoopbackGroup(int rank, int world_size, int port) {
 // done. `timeout`: of the collectives.
 inline void RunHostedRanks(int processes, int ranks_each,
                            const std::function<void(std::unique_ptr<Communicator>)>& body,
-                           std::chrono::nanoseconds timeout = std::chrono::seconds(20)) {
+                           std::chrono::nanoseconds timeout = std::chrono::minutes(2)) {
   const int port = FreePort();
   std::latch all_joined(processes * ranks_each);
   std::vector<std::unique_ptr<HostedRanks>> hosts;

@@ -42,7 +42,7 @@ class StoreFailureTest : public StoreTest {
   std::vector<Told> AllTold() {
     {
       std::unique_lock lock(mutex_);
-      changed_.wait_for(lock, std::chrono::seconds(20), [&] { return !told_.empty(); });
+      changed_.wait_for(lock, std::chrono::minutes(2), [&] { return !told_.empty(); });
     }
     store_.reset();
     return told_;

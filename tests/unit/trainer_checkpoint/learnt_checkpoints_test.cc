@@ -194,7 +194,7 @@ TEST_F(LearntCheckpointsTest, ASnapshotIsAskedForByTheStepOfItsMoment) {
   hooks_.before_push = [&] {
     std::unique_lock lock(mutex);
     if (++pushes != 5) return;
-    EXPECT_TRUE(changed.wait_for(lock, std::chrono::seconds(20), [&] { return !kept.empty(); }));
+    EXPECT_TRUE(changed.wait_for(lock, std::chrono::minutes(2), [&] { return !kept.empty(); }));
   };
   RunLogged run;
   RunAlone(&run);
