@@ -408,9 +408,14 @@ TEST_F(CandidatesTest, TheNextServerIsAskedAfterSoManyTriesAtOne) {
 }
 
 TEST_F(CandidatesTest, TheOnlyServerIsAskedUntilTheDeadline) {
-  const auto deadline = std::chrono::steady_clock::now() + seconds(3);
-  ExpectError(Run({0}, {.tries_a_server = 1}, {.deadline = deadline}),
-              absl::StatusCode::kUnavailable,
+  Status status;
+  for (const int ms : {500, 3000, 30000}) {  // a busy machine does not come to three in the first
+    busy_calls_ = 0;
+    const auto deadline = std::chrono::steady_clock::now() + milliseconds(ms);
+    status = Run({0}, {.tries_a_server = 1}, {.deadline = deadline});
+    if (busy_calls_ > 2) break;
+  }
+  ExpectError(status, absl::StatusCode::kUnavailable,
               {busy_.address() + ": KVService/Pull", "attempts", "busy"});
   EXPECT_GT(busy_calls_, 2);
 }
