@@ -7,7 +7,9 @@
 
 namespace halograph {
 
-// Called once by the next sync of a file or folder, on its thread.
+// `call` is called once, by the next sync of a file or folder, on its thread. A program has one at
+// a time. Whoever set it takes it back (nullptr) before what it uses ends: there may have been no
+// sync.
 void OnNextSync(std::function<void()> call);
 
 }  // namespace halograph

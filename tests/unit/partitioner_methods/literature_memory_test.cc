@@ -33,7 +33,8 @@ namespace {
 constexpr int64_t kMillion = 1000000;
 constexpr int64_t kMadeEdges = 1500000;
 
-// Edges made once, `make(i)` is edge i, here: they are no part of what a child takes.
+// Edges, of which `make(i)` is edge i. Made in the parent, so that they do not count for the
+// children.
 class MadeEdges : public EdgeSource {
  public:
   using Make = std::pair<int64_t, int64_t> (*)(int64_t);
