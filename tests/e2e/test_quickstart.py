@@ -6,7 +6,7 @@ import signal
 
 from harness import datasets, programs
 from harness.programs import Result, seconds, wait_until
-from harness.training import num_epochs, read_log
+from harness.training import ENDLESS, num_epochs, read_log
 
 SCRIPT = pathlib.Path(__file__).parents[2] / "deploy" / "quickstart.sh"
 
@@ -73,7 +73,7 @@ class EndTest(QuickstartBase):
     AT_ONCE = 3
 
     def in_the_middle(self, *options):
-        process = self.start("--data", datasets.cora(), "--epochs", 100000, *options)
+        process = self.start("--data", datasets.cora(), "--epochs", ENDLESS, *options)
         log = self.box.folder / "work" / "cora.jsonl"
 
         def training():
@@ -95,9 +95,13 @@ class EndTest(QuickstartBase):
         self.ended_by(signal.SIGINT, "--cluster")
 
     def test_limit(self):
-        result = self.train_cora("--cluster", "--epochs", 100000, "--limit", 2)
-        self.assertCode(1, result, "--limit")
-        self.assertNothingRuns()
+        for limit in (3, 15, 75):  # each step has it: on a slow machine one before the ranks takes as long
+            result = self.train_cora("--cluster", "--epochs", ENDLESS, "--limit", limit)
+            self.assertCode(1, result, f"did not end within --limit {limit} s")
+            self.assertNothingRuns()
+            if "a trainer rank" in result.err:
+                break
+        self.assertIn(f"a trainer rank: did not end within --limit {limit} s", result.err)
 
     def refused(self, source, *words):
         """It must end before anything is partitioned, with these words."""
