@@ -94,7 +94,8 @@ class CheckpointsTest(CoraInTwoTest):
                      predict=self.predicted)
 
         def kill_one(ranks):
-            wait_until(self.steps, seconds(60), "a checkpoint")
+            wait_until(lambda: self.steps()[-1:] >= ["step-000000015"], seconds(60),
+                       "a checkpoint after the first evaluation, which is in step 14")
             ranks[1].signal(signal.SIGKILL)
             ranks[1].wait(seconds(30))
             self.assertEqual(1, ranks[0].wait(seconds(60)))
