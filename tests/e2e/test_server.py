@@ -102,14 +102,14 @@ class SignalTest(ServerBase):
         self.assertEqual(0, server.wait(programs.seconds(8)), server.text)
 
     def test_sigint_ends_it_as_well(self):
-        server, _ = self.one()
+        server, _ = self.one("--drain-timeout", "10m")
         server.signal(signal.SIGINT)
         self.assertEqual(0, server.wait(programs.seconds(8)), server.text)
 
     def test_port_is_free_again_afterwards(self):
-        server, address = self.one()
+        server, address = self.one("--drain-timeout", "10m")
         server.signal(signal.SIGTERM)
-        server.wait(programs.seconds(8))
+        self.assertEqual(0, server.wait(programs.seconds(8)), server.text)
         again = self.box.start_server(self.graph, "all", listen=address)
         self.assertEqual(address, programs.address(again))
 
