@@ -16,7 +16,7 @@ DEADLINE = 3  # --timeout where what does not answer is waited for; else it has 
 MARGIN = 60   # for noticing it, and for ending, on any machine
 CALL = re.compile(r"Describe|Sample|ReadTaskSet|Pull|Health")
 LONG = dict(epochs=ENDLESS, hidden=16, fanouts="5,3", batch_size=10, seed=1, threads=1,
-            timeout="120s")
+            timeout="10m")  # longer than a test waits
 SHORT = dict(timeout=f"{DEADLINE}s")
 IN_TIME = f"no answer within {DEADLINE}.0 s"
 # Of two ranks, which must also meet within both times together: what is silent has --timeout, what
