@@ -97,7 +97,9 @@ class LearntCheckpointsTest(CoraInTwoTest):
             process = self.box.start("halograph-train", *goes_on(ENDLESS))
             self.await_checkpoint(before, process)
             process.signal(how)
-            if process.wait(seconds(60)) == 1:
+            killed = how == signal.SIGKILL
+            self.assertEqual(-how if killed else 1, process.wait(seconds(60)), process.text)
+            if not killed:
                 self.assertIn("stopped by signal", process.err)
         epochs = self.epochs_to_go()
         must(self.box.run("halograph-train", *goes_on(epochs)))
@@ -136,7 +138,8 @@ class LearntCheckpointsTest(CoraInTwoTest):
             path.write_bytes(damaged)
         refused = run(3)
         self.assertCode(1, refused, "part-0001", "does not fit its checksum")
-        advice = re.search("--state-fall-back ([^ ]+)$", refused.err.strip())
+        advice = re.search("Or go back to the first of its snapshots that is whole, and lose what was "
+                           "pushed since: --state-fall-back ([^ ]+)$", refused.err.strip())
         result = must(run(3, state_fall_back=advice[1]))
         self.assertRegex(result.err, "state of part 1 in .*: its files are damaged, so it goes back to "
                                      "snapshot ")
