@@ -151,7 +151,7 @@ class StatusTest(ServerBase):
     def test_watch_prints_again_until_it_is_stopped(self):
         servers, addresses = self.box.servers(self.graph, [0, 1])
         watch = self.box.start("halograph-ctl", "status", "--servers", ",".join(addresses),
-                               "--watch", "50ms", "--timeout", "3s")
+                               "--watch", "50ms", "--timeout", "10s")
         programs.wait_until(lambda: watch.out.count("UPTIME") >= 3, programs.seconds(30),
                             "three tables")
         self.assertEqual("", watch.err)

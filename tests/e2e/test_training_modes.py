@@ -173,8 +173,8 @@ class DyingServerTest(ModesBase):
         servers, addresses = self.box.servers(self.graph, [0, 1], "--serve", "features")
         log = self.box.folder / "log.jsonl"
         trainer = self.box.start("halograph-train", *options(
-            servers=",".join(addresses), topology=self.graph, timeout="2s", log=log,
-            **{**RUN, "epochs": ENDLESS}))
+            servers=",".join(addresses), topology=self.graph, timeout="10m",
+            server_timeout="1s", log=log, **{**RUN, "epochs": ENDLESS}))
         programs.wait_until(lambda: log.exists() and log.read_text().count("\n") > 2,
                             programs.seconds(60), "the first epochs")
         servers[1].popen.kill()
