@@ -4,6 +4,8 @@ import select
 import socket
 import struct
 
+from harness.programs import PATIENCE
+
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 DATA, HEADERS, RST_STREAM, SETTINGS, PING, WINDOW_UPDATE = 0, 1, 3, 4, 6, 8
 END_STREAM, END_HEADERS, ACK = 1, 4, 1
@@ -45,9 +47,9 @@ def pull_request(node_type, name, ids):
 class Connection:
     """One connection; calls have odd stream numbers, in order."""
 
-    def __init__(self, address, timeout, large_windows=False):
+    def __init__(self, address, large_windows=False):
         host, port = address.rsplit(":", 1)
-        self.socket = socket.create_connection((host, int(port)), timeout)
+        self.socket = socket.create_connection((host, int(port)), PATIENCE)
         self.stream = -1
         self.room = FIRST_WINDOW  # what the connection may send
         self.rest = b""
@@ -75,9 +77,10 @@ class Connection:
             out += frame(DATA, END_STREAM if last else 0, self.stream, body[at:at + 16384])
         return out
 
-    def send_unfinished(self, method, size, patience):
+    def send_unfinished(self, method, size, rested):
         """A call whose message of `size` bytes lacks its last one, as far as the server takes it:
-        until it gives no room for `patience` seconds. Returns the bytes sent."""
+        until it gives no room for a fifth of a second and `rested()` says that it did nothing since
+        the call before, so that it was not only slow. Returns the bytes sent."""
         self.stream += 2
         self.socket.sendall(self.headers(method))
         left = struct.pack(">BI", 0, size) + b"\0" * (size - 1)
@@ -89,8 +92,12 @@ class Connection:
                 left = left[len(piece):]
                 room, self.room, sent = room - len(piece), self.room - len(piece), sent + len(piece)
                 continue
-            if len(self.rest) < 9 and not select.select([self.socket], [], [], patience)[0]:
-                break
+            if len(self.rest) < 9:
+                rested()
+                if not select.select([self.socket], [], [], 0.2)[0]:
+                    if rested():
+                        break
+                    continue
             kind, flags, stream, payload = self.read_frame()
             if kind == WINDOW_UPDATE and stream in (0, self.stream):
                 more = int.from_bytes(payload, "big")
@@ -111,7 +118,7 @@ class Connection:
         return kind, flags, stream, payload
 
     def call(self, method, message):
-        """The reply's message; None if the call was refused. `socket.timeout` after the timeout."""
+        """The reply's message; None if the call was refused. `socket.timeout` after PATIENCE."""
         self.socket.sendall(self.call_bytes(method, message))
         data = b""
         while True:
