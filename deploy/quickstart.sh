@@ -208,11 +208,19 @@ address_of() {
   cat "$2"
 }
 
+# A port that was free a moment ago, below those that the system gives to connections of others.
 free_port() {
-  python3 -c 'import socket
-with socket.socket() as probe:
-    probe.bind(("127.0.0.1", 0))
-    print(probe.getsockname()[1])'
+  python3 -c 'import random, socket, sys
+for port in random.sample(range(20000, 32000), 100):
+    with socket.socket() as probe:
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            continue
+        print(port)
+        break
+else:
+    sys.exit("a hundred ports were taken")'
 }
 
 show_outputs() {
