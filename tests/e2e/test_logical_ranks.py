@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """--logical-ranks: the same bits in any number of processes, also where a run stops in some and goes on
 in others."""
+import json
 import shutil
 import signal
 
@@ -68,19 +69,24 @@ class LogicalRanksTest(CoraInTwoTest):
         self.assertEqual(*found)
 
     def test_a_run_stopped_on_four_goes_on_on_one(self):
-        whole, _ = self.of_four()
         given = dict(checkpoint=self.box.folder / "checkpoints", checkpoint_every=3, resume=True)
-        started, _, _ = self.start(4, "begun", **given)
-        wait_until(lambda: any(".tmp-" not in path.name for path in given["checkpoint"].glob("step-*")),
-                   seconds(60), "a checkpoint")
+
+        def checkpoints():
+            return sorted(path for path in given["checkpoint"].glob("step-*") if "." not in path.name)
+
+        started, _, _ = self.start(4, "begun", epochs=ENDLESS, **given)
+        wait_until(lambda: checkpoints() or not all(one.running() for one in started), seconds(60),
+                   "a checkpoint")
         for one in started:
             one.signal(signal.SIGKILL)
-            one.wait(seconds(30))
+            self.assertEqual(-signal.SIGKILL, one.wait(seconds(30)), one.text)
+        given["epochs"] = json.loads((checkpoints()[-1] / "manifest.json").read_text())["epoch"] + 2
         refused, _, _ = self.start(1, "refused", **given)
         self.assertEqual(1, refused[0].wait(seconds(60)))
         self.assertRegex(refused[0].err, "--world-size was 4, is 1.*with --logical-ranks 4 there are as many")
         config, found = self.run_in(1, "gone-on", logical_ranks=4, **given)
         self.assertEqual(1, config["processes"])
+        _, whole = self.run_in(1, "whole", logical_ranks=4, epochs=given["epochs"])
         self.assertEqual(whole[1:], found[1:])
         self.assertEqual(whole[0][-1], found[0][-1])
 
