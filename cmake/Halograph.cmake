@@ -3,7 +3,9 @@
 #     makes the static library `halograph_common_graph`, named by others halograph::common_graph.
 #   halograph_program(halograph-server SOURCES main.cc DEPS ...)  -> build/<preset>/bin
 #   halograph_test_library(test_support SOURCES ...)  what several tests share
-#   halograph_test(NAME SOURCES x_test.cc DEPS ... [LABELS unit] [LONG] [SYNCS])  one GoogleTest program
+#   halograph_test(NAME SOURCES x_test.cc DEPS ... [LABELS unit] [COST 600] [LONG] [SYNCS])
+#     makes one GoogleTest program.
+#     Those of higher COST begin first, so that none that takes long is left running alone.
 #     With LONG, its suites ...LongTest are a test of their own, NAME_long, labelled long.
 #     With SYNCS it writes through to the disk, as no other does (tests/support/no_sync.h).
 # The sources of a target are compiled together. Those with hot loops are named after ALONE, and are
@@ -118,6 +120,14 @@ function(halograph_program name)
   halograph_compile(${name} halograph_headers halograph_trainer_torch ${ARGN})
 endfunction()
 
+# How many times as long as in a release a test may take, and how many seconds it may. That is more than
+# a wait within a test (PATIENCE in tests/e2e/harness/programs.py): the test should say what it waited for.
+set(HALOGRAPH_TIME_SCALE 1)
+if(HALOGRAPH_SANITIZE)
+  set(HALOGRAPH_TIME_SCALE 4)
+endif()
+math(EXPR HALOGRAPH_TEST_TIMEOUT "900 * ${HALOGRAPH_TIME_SCALE}")
+
 # A test that only `ctest -C long` knows, and so tests/run.sh --long.
 function(halograph_long_test name timeout)
   add_test(NAME ${name} CONFIGURATIONS long ${ARGN})
@@ -126,12 +136,9 @@ function(halograph_long_test name timeout)
 endfunction()
 
 function(halograph_test name)
-  cmake_parse_arguments(ARG "${kinds};LONG;SYNCS" "TIMEOUT" "${lists}" ${ARGN})
-  if(NOT ARG_TIMEOUT)
-    set(ARG_TIMEOUT 300)
-  endif()
-  if(HALOGRAPH_SANITIZE)
-    math(EXPR ARG_TIMEOUT "${ARG_TIMEOUT} * 4")
+  cmake_parse_arguments(ARG "${kinds};LONG;SYNCS" "COST" "${lists}" ${ARGN})
+  if(NOT ARG_COST)
+    set(ARG_COST 300)
   endif()
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE halograph_flags ${ARG_DEPS} GTest::gmock GTest::gtest_main)
@@ -143,14 +150,13 @@ function(halograph_test name)
   if(ARG_LONG)
     set(suites "*LongTest.*:*LongTest/*")
     add_test(NAME ${name} COMMAND ${name} "--gtest_filter=-${suites}")
-    halograph_long_test(${name}_long ${ARG_TIMEOUT} COMMAND ${name} "--gtest_filter=${suites}")
+    halograph_long_test(${name}_long ${HALOGRAPH_TEST_TIMEOUT} COMMAND ${name} "--gtest_filter=${suites}")
     set_tests_properties(${name}_long PROPERTIES FAIL_REGULAR_EXPRESSION " 0 tests from 0 test")
     list(APPEND tests ${name}_long)
   else()
     add_test(NAME ${name} COMMAND ${name})
   endif()
-  # COST: those that may take long begin first, so that none of them is left running alone.
-  set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} COST ${ARG_TIMEOUT})
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${HALOGRAPH_TEST_TIMEOUT} COST ${ARG_COST})
   # REQUIRED_FILES: what must be built for it (.ci/shards.py).
   set_tests_properties(${tests} PROPERTIES REQUIRED_FILES $<TARGET_FILE:${name}>
     ENVIRONMENT "HALOGRAPH_TEST_DATA=${CMAKE_SOURCE_DIR}/tests/data;${ARG_ENVIRONMENT}")

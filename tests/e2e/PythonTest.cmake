@@ -1,14 +1,9 @@
 # Tests of the whole programs, in Python (standard library only).
-#   halograph_python_test(test_x.py LABEL e2e TIMEOUT 120 NEEDS HALOGRAPH_PARTITIONER ...)
+#   halograph_python_test(test_x.py LABEL e2e [TIMEOUT 1200] NEEDS HALOGRAPH_PARTITIONER ...)
 # registers every class `...Test` of the file as one test, <file>.<class>, if the build has all that
 # NEEDS names. A class ...LongTest is labelled long. A class whose tests all skip counts as skipped.
 include_guard()
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
-
-set(HALOGRAPH_TIME_SCALE 1)
-if(HALOGRAPH_SANITIZE)
-  set(HALOGRAPH_TIME_SCALE 4)
-endif()
 
 set(programs_of_HALOGRAPH_PARTITIONER halograph-partition)
 set(programs_of_HALOGRAPH_REMOTE halograph-server halograph-ctl)
@@ -30,7 +25,10 @@ function(halograph_python_test file)
   if(NOT ARG_PROCESSORS)
     set(ARG_PROCESSORS 1)
   endif()
-  math(EXPR timeout "${ARG_TIMEOUT} * ${HALOGRAPH_TIME_SCALE}")
+  set(timeout ${HALOGRAPH_TEST_TIMEOUT})
+  if(ARG_TIMEOUT)
+    math(EXPR timeout "${ARG_TIMEOUT} * ${HALOGRAPH_TIME_SCALE}")
+  endif()
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
   file(STRINGS ${file} classes REGEX "^class [A-Za-z]+Test\\(")
   get_filename_component(module ${file} NAME_WE)
