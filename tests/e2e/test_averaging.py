@@ -108,7 +108,7 @@ class PartOnlyTest(AveragingBase):
         ranks = start_ranks(self.box, 2, lambda rank: dict(graph=folders[rank]), part_only=True,
                             **RUN)
         for rank in ranks:
-            self.assertEqual(0, rank.wait(programs.seconds(120)), rank.text)
+            self.assertEqual(0, rank.wait(), rank.text)
         _, epochs, final = read_log(self.box.folder / "rank0.jsonl")
         for line, expected in zip(epochs, alone):
             self.assertAlmostEqual(expected["loss"], line["loss"], places=4)
@@ -146,19 +146,19 @@ class CheckpointsTest(AveragingBase):
             return sorted(path for path in folder.glob("step-*") if ".tmp-" not in path.name)
 
         ranks = start_ranks(self.box, 2, **{**kept, "epochs": ENDLESS})
-        programs.wait_until(checkpoints, programs.seconds(60), "a checkpoint")
+        programs.wait_until(checkpoints, "a checkpoint")
         for rank in ranks:
             rank.signal(signal.SIGKILL)
-            rank.wait(programs.seconds(30))
+            rank.wait()
         epochs = json.loads((checkpoints()[-1] / "manifest.json").read_text())["epoch"] + 2
         ranks = start_ranks(self.box, 2, **{**kept, "epochs": epochs})
-        self.assertEqual([0, 0], [rank.wait(programs.seconds(120)) for rank in ranks])
+        self.assertEqual([0, 0], [rank.wait() for rank in ranks])
         self.assertIn("going on from", ranks[0].err)
         _, lines, final = read_log(self.box.folder / "rank0.jsonl")
         lines = {line["epoch"]: line for line in lines if "epoch" in line}
         (self.box.folder / "rank0.jsonl").unlink()
         ranks = start_ranks(self.box, 2, **{**given, "epochs": epochs})
-        self.assertEqual([0, 0], [rank.wait(programs.seconds(120)) for rank in ranks])
+        self.assertEqual([0, 0], [rank.wait() for rank in ranks])
         _, whole, wanted = read_log(self.box.folder / "rank0.jsonl")
         self.assertEqual(self.losses(whole), [lines[epoch]["loss"] for epoch in range(epochs)])
         for key in ("best_epoch", "valid_loss", "test_acc", "epochs", "steps"):
@@ -228,7 +228,7 @@ class RefusalsTest(AveragingBase):
         must(self.box.run("halograph-partition", "run", "--input", datasets.cora(), "--output", graph,
                           "--parts", 2, "--seed", 1))
         for rank in start_ranks(self.box, 3, graph=graph, **RUN):
-            self.assertEqual(1, rank.wait(programs.seconds(120)), rank.text)
+            self.assertEqual(1, rank.wait(), rank.text)
             self.assertIn("3 ranks, but 2 partitions", rank.text)
 
 

@@ -10,7 +10,7 @@ import sys
 
 from harness import programs, safetensors
 from harness.cora_in_two import CoraInTwoTest
-from harness.programs import must, seconds, wait_until
+from harness.programs import must, wait_until
 from harness.training import ENDLESS, num_epochs, options, start_ranks
 
 RUN = dict(hidden=16, fanouts="5,3", batch_size=20, seed=3, threads=1, eval_every=2)
@@ -63,7 +63,7 @@ class CheckpointsTest(CoraInTwoTest):
         started = start_ranks(self.box, ranks, **{**RUN, "graph": self.graph, **given})
         if disturb:
             disturb(started)
-        return [process.wait(seconds(120)) for process in started]
+        return [process.wait() for process in started]
 
     def assertAsUndisturbed(self, log, **given):
         """Predictions and the last line are those of a run that nothing happened to."""
@@ -78,10 +78,9 @@ class CheckpointsTest(CoraInTwoTest):
         for threads in (1, 4, 4):  # computing threads change no bit
             before = self.steps()
             process = self.box.start("halograph-train", *self.kept(threads=threads, epochs=ENDLESS))
-            wait_until(lambda: self.steps()[-1:] > before[-1:] or not process.running(),
-                       seconds(60), "a checkpoint")
+            wait_until(lambda: self.steps()[-1:] > before[-1:] or not process.running(), "a checkpoint")
             process.signal(signal.SIGKILL)
-            self.assertEqual(-signal.SIGKILL, process.wait(seconds(30)), process.text)
+            self.assertEqual(-signal.SIGKILL, process.wait(), process.text)
         epochs = self.epochs_to_go()
         must(self.box.run("halograph-train", *self.kept(threads=4, epochs=epochs)))
         self.assertAsUndisturbed(self.log, epochs=epochs)
@@ -94,11 +93,11 @@ class CheckpointsTest(CoraInTwoTest):
                      predict=self.predicted)
 
         def kill_one(ranks):
-            wait_until(lambda: self.steps()[-1:] >= ["step-000000015"], seconds(60),
+            wait_until(lambda: self.steps()[-1:] >= ["step-000000015"],
                        "a checkpoint after the first evaluation, which is in step 14")
             ranks[1].signal(signal.SIGKILL)
-            ranks[1].wait(seconds(30))
-            self.assertEqual(1, ranks[0].wait(seconds(60)))
+            ranks[1].wait()
+            self.assertEqual(1, ranks[0].wait())
             self.assertIn("rank 1", ranks[0].err)
             self.assertIn("the last good checkpoint is", ranks[0].err)
 
@@ -122,9 +121,9 @@ class CheckpointsTest(CoraInTwoTest):
 
     def test_a_signal_leaves_a_checkpoint_at_its_step(self):
         process = self.box.start("halograph-train", *self.kept(checkpoint_every="1h", epochs=ENDLESS))
-        wait_until(lambda: num_epochs(self.log), seconds(60), "an epoch")
+        wait_until(lambda: num_epochs(self.log), "an epoch")
         process.signal(signal.SIGTERM)
-        self.assertEqual(1, process.wait(seconds(60)))
+        self.assertEqual(1, process.wait())
         self.assertEqual(1, len(self.steps()))
         self.assertRegex(lines_of(self.log)[-1]["error"], "stopped by signal")
         epochs = self.epochs_to_go()
@@ -133,9 +132,9 @@ class CheckpointsTest(CoraInTwoTest):
 
     def test_a_signal_to_one_rank_is_what_the_others_name(self):
         def stop_the_last(ranks):
-            wait_until(self.steps, seconds(60), "a checkpoint")
+            wait_until(self.steps, "a checkpoint")
             ranks[2].signal(signal.SIGTERM)
-            ends = [rank.wait(seconds(60)) for rank in ranks]
+            ends = [rank.wait() for rank in ranks]
             self.assertEqual([1, 1, 1], ends)
             self.assertIn("stopped by signal", ranks[2].err)
             for rank in ranks[:2]:

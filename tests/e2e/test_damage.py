@@ -204,7 +204,7 @@ class BrokenFolderTest(programs.ProgramTest):
     def server(self, part="0"):
         """The exit of a server on the folder."""
         process = self.box.start_server(self.graph, part)
-        return programs.Result(process, process.wait(programs.seconds(30)))
+        return programs.Result(process, process.wait())
 
     def trainer(self):
         return self.box.run("halograph-train", "--graph", self.graph, "--epochs", 1, "--threads", 1)

@@ -41,7 +41,7 @@ class LearntInputsTest(programs.ProgramTest):
         for _ in range(2):
             servers = self.served(["0,1", "2,3"]) if not found else servers
             for rank in start_ranks(self.box, 2, servers=servers, embed_begin="fresh", **SETTINGS):
-                self.assertEqual(0, rank.wait(programs.seconds(120)), rank.text)
+                self.assertEqual(0, rank.wait(), rank.text)
             _, epochs, _ = read_log(self.box.folder / "rank0.jsonl")
             found.append([epoch["loss"] for epoch in epochs])
         self.assertEqual(found[0], found[1])

@@ -96,9 +96,9 @@ class InferenceTest(CoraInTwoTest):
         process = self.box.start("halograph-train", "infer", *options(
             checkpoint=self.checkpoint("sage")[0], graph=self.graph, predict=path, log=log,
             eval_batch_size=1, sample_threads=1, quiet=True))
-        programs.wait_until(lambda: log.exists() and log.read_text(), programs.seconds(60), "the log")
+        programs.wait_until(lambda: log.exists() and log.read_text(), "the log")
         process.signal(signal.SIGTERM)
-        self.assertEqual(1, process.wait(programs.seconds(60)))
+        self.assertEqual(1, process.wait())
         self.assertIn("stopped by signal", process.err)
         self.assertFalse(path.exists())
 
@@ -213,7 +213,7 @@ class InferenceTest(CoraInTwoTest):
             **{**words, **(of_rank_1 if rank else {})}, rank=rank, world_size=2,
             master_addr="127.0.0.1", master_port=port)) for rank in range(2)]
         for rank in ranks:
-            self.assertEqual(0, rank.wait(programs.seconds(60)), rank.text)
+            self.assertEqual(0, rank.wait(), rank.text)
         self.assertNotIn("nodes", ranks[1].out)
         return json.loads(path.read_text().splitlines()[-1])
 
@@ -245,7 +245,7 @@ class InferenceTest(CoraInTwoTest):
             checkpoint=folder, graph=self.graph, rank=rank, world_size=2, master_addr="127.0.0.1",
             master_port=port, timeout="10s")) for rank in range(2)]
         for rank in ranks:
-            self.assertEqual(1, rank.wait(programs.seconds(60)), rank.text)
+            self.assertEqual(1, rank.wait(), rank.text)
             self.assertIn("none of 1 checkpoints is whole", rank.err)
 
 

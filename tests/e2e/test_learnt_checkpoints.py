@@ -7,7 +7,7 @@ import signal
 
 from harness import npy, programs
 from harness.cora_in_two import CoraInTwoTest
-from harness.programs import must, seconds, wait_until
+from harness.programs import must, wait_until
 from harness.training import ENDLESS, options, start_ranks
 
 RUN = dict(embed="node:16", hidden=16, fanouts="5,5", batch_size=20, seed=3, threads=1)
@@ -58,11 +58,10 @@ class LearntCheckpointsTest(CoraInTwoTest):
         for server in self.servers:
             server.signal(how)
         for server in self.servers:
-            server.wait(seconds(30))
+            server.wait()
 
     def ctl(self, command, servers, *args):
-        return must(self.box.run("halograph-ctl", "state", command, "--servers", ",".join(servers),
-                                 *args, timeout=60))
+        return must(self.box.run("halograph-ctl", "state", command, "--servers", ",".join(servers), *args))
 
     def rows(self, servers, name):
         """All learnt rows, by original id."""
@@ -77,8 +76,7 @@ class LearntCheckpointsTest(CoraInTwoTest):
     def await_checkpoint(self, before, process):
         """A newer one than those, and than that of the beginning."""
         newest = before[-1:] or ["step-000000000"]
-        wait_until(lambda: self.names()[-1:] > newest or not process.running(), seconds(60),
-                   "a checkpoint")
+        wait_until(lambda: self.names()[-1:] > newest or not process.running(), "a checkpoint")
 
     def test_a_killed_run_goes_on_in_its_own_state_folder(self):
         def run(state, log, predicted, **more):
@@ -98,7 +96,7 @@ class LearntCheckpointsTest(CoraInTwoTest):
             self.await_checkpoint(before, process)
             process.signal(how)
             killed = how == signal.SIGKILL
-            self.assertEqual(-how if killed else 1, process.wait(seconds(60)), process.text)
+            self.assertEqual(-how if killed else 1, process.wait(), process.text)
             if not killed:
                 self.assertIn("stopped by signal", process.err)
         epochs = self.epochs_to_go()
@@ -158,7 +156,7 @@ class LearntCheckpointsTest(CoraInTwoTest):
                                                **more})
 
         def end(ranks):
-            return [rank.wait(seconds(120)) for rank in ranks]
+            return [rank.wait() for rank in ranks]
 
         given = dict(checkpoint=self.folder, checkpoint_every="3", resume=True,
                      predict=self.box.folder / "predicted.npy")
@@ -173,7 +171,7 @@ class LearntCheckpointsTest(CoraInTwoTest):
                 self.serve(self.box.folder / "state", servers)
             else:
                 ranks[1].signal(signal.SIGKILL)
-                self.assertEqual(1, ranks[0].wait(seconds(60)))
+                self.assertEqual(1, ranks[0].wait())
                 self.assertIn("the last good checkpoint is", ranks[0].err)
             end(ranks)
         epochs = self.epochs_to_go()

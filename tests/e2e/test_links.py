@@ -58,7 +58,7 @@ class LinksTest(programs.ProgramTest):
         servers = ",".join(self.box.servers(self.graph, [0, 1])[1])
         for _ in range(2):
             for rank in start_ranks(self.box, 2, servers=servers, **SETTINGS):
-                self.assertEqual(0, rank.wait(programs.seconds(120)), rank.text)
+                self.assertEqual(0, rank.wait(), rank.text)
             found.append(self.figures(read_log(self.box.folder / "rank0.jsonl")[1]))
         self.assertEqual(found[0], found[1])
         self.assertGreater(found[0][1][1], 0.001, "better than chance")
@@ -146,7 +146,7 @@ class GivenNegativesTest(programs.ProgramTest):
                 world_size=world_size, master_addr="127.0.0.1", master_port=port))
                 for rank in range(world_size)]
             for rank in ranks:
-                self.assertEqual(0, rank.wait(programs.seconds(120)), rank.text)
+                self.assertEqual(0, rank.wait(), rank.text)
             found = read_log(log)[2]
             for key in ("valid_hits_at_20", "valid_hits_at_50", "test_hits_at_20", "test_hits_at_50"):
                 self.assertEqual(final[key], found[key], (key, world_size))

@@ -7,7 +7,7 @@ import signal
 
 from harness import programs
 from harness.cora_in_two import CoraInTwoTest
-from harness.programs import must, seconds, wait_until
+from harness.programs import must, wait_until
 from harness.training import ENDLESS, num_epochs, options, read_log, start_ranks
 
 # Batch norm: each rank has running figures of its own.
@@ -36,7 +36,7 @@ class LogicalRanksTest(CoraInTwoTest):
     def run_in(self, processes, name, **given):
         """Configuration, figures by epoch and predictions of a run."""
         started, log, predicted = self.start(processes, name, **given)
-        self.assertEqual([0] * processes, [one.wait(seconds(120)) for one in started],
+        self.assertEqual([0] * processes, [one.wait() for one in started],
                          [one.err for one in started])
         config, epochs, last = read_log(log)
         return config, (self.figures(epochs), last["best_epoch"], predicted.read_bytes())
@@ -75,14 +75,13 @@ class LogicalRanksTest(CoraInTwoTest):
             return sorted(path for path in given["checkpoint"].glob("step-*") if "." not in path.name)
 
         started, _, _ = self.start(4, "begun", epochs=ENDLESS, **given)
-        wait_until(lambda: checkpoints() or not all(one.running() for one in started), seconds(60),
-                   "a checkpoint")
+        wait_until(lambda: checkpoints() or not all(one.running() for one in started), "a checkpoint")
         for one in started:
             one.signal(signal.SIGKILL)
-            self.assertEqual(-signal.SIGKILL, one.wait(seconds(30)), one.text)
+            self.assertEqual(-signal.SIGKILL, one.wait(), one.text)
         given["epochs"] = json.loads((checkpoints()[-1] / "manifest.json").read_text())["epoch"] + 2
         refused, _, _ = self.start(1, "refused", **given)
-        self.assertEqual(1, refused[0].wait(seconds(60)))
+        self.assertEqual(1, refused[0].wait())
         self.assertRegex(refused[0].err, "--world-size was 4, is 1.*with --logical-ranks 4 there are as many")
         config, found = self.run_in(1, "gone-on", logical_ranks=4, **given)
         self.assertEqual(1, config["processes"])
@@ -101,16 +100,16 @@ class LogicalRanksTest(CoraInTwoTest):
 
     def test_a_process_that_dies_is_named_with_its_ranks(self):
         started, log, _ = self.start(2, "dying", logical_ranks=4, epochs=ENDLESS)
-        wait_until(lambda: num_epochs(log), seconds(60), "an epoch")
+        wait_until(lambda: num_epochs(log), "an epoch")
         started[1].signal(signal.SIGKILL)
-        self.assertEqual(1, started[0].wait(seconds(60)))
+        self.assertEqual(1, started[0].wait())
         self.assertRegex(started[0].err, r"process 1 with ranks 2 to 3 \(host .*\) does not answer")
 
     def test_a_signal_stops_all_ranks_of_a_process(self):
         started, log, predicted = self.start(1, "stopped", logical_ranks=3, epochs=ENDLESS)
-        wait_until(lambda: num_epochs(log) >= 4, seconds(60), "an evaluation")
+        wait_until(lambda: num_epochs(log) >= 4, "an evaluation")
         started[0].signal(signal.SIGTERM)
-        self.assertEqual(1, started[0].wait(seconds(60)))
+        self.assertEqual(1, started[0].wait())
         self.assertIn("stopped by signal", started[0].err)
         self.assertTrue(predicted.exists())
 

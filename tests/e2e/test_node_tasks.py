@@ -76,7 +76,7 @@ class NodeTaskBase(programs.ProgramTest):
         given.pop("predict", None)
         for rank in start_ranks(self.box, 2, graph=self.graph, batch_size=60, eval_batch_size=60,
                                 **WHOLE, **given):
-            self.assertEqual(0, rank.wait(programs.seconds(120)), rank.text)
+            self.assertEqual(0, rank.wait(), rank.text)
         together = read_log(self.box.folder / "rank0.jsonl")
         self.assertEqual(len(alone[1]), len(together[1]))
         for one, two in zip(alone[1], together[1]):
@@ -160,7 +160,7 @@ class RegressionTest(NodeTaskBase):
         self.partition("<f8", lambda row: next(infinite))
         ranks = start_ranks(self.box, 2, graph=self.graph, batch_size=60, **WHOLE)
         for rank in ranks:
-            self.assertEqual(1, rank.wait(programs.seconds(60)), rank.text)
+            self.assertEqual(1, rank.wait(), rank.text)
             self.assertIn("original id 0 is inf", rank.text)
 
 

@@ -422,7 +422,7 @@ class MemoryTest(PartitionBase):
             except OSError:  # gone
                 continue
             peak = max(peak, int(found.group(1)) * 1024 if found else 0)
-        must(programs.Result(process, process.wait(programs.seconds(60))))
+        must(programs.Result(process, process.wait()))
         return json.loads((output / "manifest.json").read_text())["identity"], peak
 
     @unittest.skipIf(programs.TIME_SCALE > 1, "a sanitizer's own memory would be counted")
@@ -438,10 +438,9 @@ class MemoryTest(PartitionBase):
         output = self.box.folder / "graph"
         process = self.box.start("halograph-partition", *self.arguments(output, self.least()))
         waiting = "graph.tmp-*/scratch/edge-buckets"
-        programs.wait_until(lambda: list(self.box.folder.glob(waiting)), programs.seconds(30),
-                            "edges to wait on disk")
+        programs.wait_until(lambda: list(self.box.folder.glob(waiting)), "edges to wait on disk")
         process.signal(signal.SIGKILL)
-        process.wait(programs.seconds(30))
+        process.wait()
         self.assertFalse(output.exists())
         self.assertTrue(list(self.box.folder.glob("graph.tmp-*")))
         must(self.box.run("halograph-partition", *self.arguments(output, "4GiB")))
@@ -450,10 +449,10 @@ class MemoryTest(PartitionBase):
 
     def stopped(self, process, number, waiting):
         """A process that gets a signal when a path like `waiting` is there; it must end by it."""
-        programs.wait_until(lambda: list(self.box.folder.glob(waiting)), programs.seconds(60), waiting)
+        programs.wait_until(lambda: list(self.box.folder.glob(waiting)), waiting)
         process.signal(number)
-        self.assertEqual(-number, process.wait(programs.seconds(30)), process.text)
-        programs.wait_until(lambda: not self.box.leftovers(), programs.seconds(10), "no process")
+        self.assertEqual(-number, process.wait(), process.text)
+        programs.wait_until(lambda: not self.box.leftovers(), "no process")
         self.assertEqual([], list(self.box.folder.glob("*.tmp-*")))
 
     def test_a_signal_ends_a_run_without_a_trace(self):

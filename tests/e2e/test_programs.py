@@ -233,7 +233,7 @@ class LittleMemoryTest(ProgramTest):
 
     def assertEndsForWantOfMemory(self, mebibytes, program, *words):
         limit = f"--as={mebibytes << 20}"
-        result = self.box.run("/usr/bin/prlimit", limit, programs.binary(program), *words, timeout=60)
+        result = self.box.run("/usr/bin/prlimit", limit, programs.binary(program), *words)
         self.assertEqual(1, result.code, str(result))
         last = result.err.splitlines()[-1]
         self.assertRegex(last, rf"\A{program}: (rank 0: )?(\w+: )?(out of|no) memory")

@@ -5,7 +5,7 @@ import pathlib
 import signal
 
 from harness import datasets, programs
-from harness.programs import Result, seconds, wait_until
+from harness.programs import Result, wait_until
 from harness.training import ENDLESS, num_epochs, read_log
 
 SCRIPT = pathlib.Path(__file__).parents[2] / "deploy" / "quickstart.sh"
@@ -18,7 +18,7 @@ class QuickstartBase(programs.ProgramTest):
 
     def run_to_end(self, *options):
         process = self.start(*options)
-        return Result(process, process.wait(seconds(120)))
+        return Result(process, process.wait())
 
     def train_cora(self, *options):
         return self.run_to_end("--data", datasets.cora(), *options)
@@ -64,7 +64,7 @@ class TrainTest(QuickstartBase):
 
     def test_relative_folders_are_those_of_the_caller(self):
         process = self.start("--data", "nowhere/at/all", work="elsewhere")
-        self.assertEqual(2, process.wait(seconds(30)))
+        self.assertEqual(2, process.wait())
         self.assertIn(f"{pathlib.Path.cwd()}/nowhere/at/all", process.text)
 
 
@@ -79,13 +79,13 @@ class EndTest(QuickstartBase):
         def training():
             self.assertTrue(process.running(), process.text)
             return num_epochs(log) >= 2
-        wait_until(training, seconds(60), "two epochs")
+        wait_until(training, "two epochs")
         return process
 
     def ended_by(self, number, *options):
         process = self.in_the_middle(*options)
         process.signal(number)
-        self.assertEqual(128 + number, process.wait(seconds(60)), process.text)
+        self.assertEqual(128 + number, process.wait(), process.text)
         self.assertNothingRuns()
 
     def test_sigterm_ends_everything(self):

@@ -7,7 +7,7 @@ import signal
 
 from harness import programs
 from harness.cora_in_two import CoraInTwoTest
-from harness.programs import seconds, wait_until
+from harness.programs import wait_until
 from harness.training import ENDLESS, num_epochs, options, read_log, start_ranks, train
 
 RUN = dict(hidden=16, fanouts="5,3", batch_size=50, seed=3, threads=1)
@@ -21,8 +21,7 @@ def numbers(epochs):
 class DisturbedBase(CoraInTwoTest):
     def await_epochs(self, log, trainers, count):
         """Until the log has more than `count`; how many it has."""
-        wait_until(lambda: num_epochs(log) > count or not all(one.running() for one in trainers),
-                   seconds(120), "epochs")
+        wait_until(lambda: num_epochs(log) > count or not all(one.running() for one in trainers), "epochs")
         for trainer in trainers:
             self.assertTrue(trainer.running(), trainer.text)
         return num_epochs(log)
@@ -57,7 +56,7 @@ class ReplicaTest(DisturbedBase):
         trainer = self.disturbed(timeout)
         self.servers[0].signal(number)
         lost = (f"part 0: {self.addresses[2]} is asked from now on, {self.addresses[0]} is lost (")
-        wait_until(lambda: lost in trainer.err or not trainer.running(), seconds(60), lost)
+        wait_until(lambda: lost in trainer.err or not trainer.running(), lost)
         epochs = self.await_epochs(self.log, [trainer], num_epochs(self.log) + 1)
         trainer.end()
         self.assertAsUndisturbed(self.log, epochs, graph=self.graph, **RUN)
@@ -72,7 +71,7 @@ class ReplicaTest(DisturbedBase):
         trainer = self.disturbed("10m", server_timeout="2s")
         for server in (self.servers[1], self.servers[3]):
             server.end()
-        self.assertEqual(1, trainer.wait(seconds(60)), trainer.text)
+        self.assertEqual(1, trainer.wait(), trainer.text)
         last = trainer.err.splitlines()[-1]
         for word in (self.addresses[1], self.addresses[3], "part 1"):
             self.assertIn(word, last)
@@ -92,7 +91,7 @@ class ReplicaTest(DisturbedBase):
     def test_training_starts_without_a_server_whose_part_another_serves(self):
         self.servers[2].end()
         trainer = self.start(epochs=3)
-        self.assertEqual(0, trainer.wait(seconds(120)), trainer.text)
+        self.assertEqual(0, trainer.wait(), trainer.text)
         self.assertIn(f"{self.addresses[2]} does not answer", trainer.err)
         self.assertAsUndisturbed(self.log, 3, graph=self.graph, **RUN)
 
@@ -127,7 +126,7 @@ class RestartTest(DisturbedBase):
             times = [time.split() for rank in ranks for time in waits.findall(rank.err)]
             return any(unit == "min" or float(time) > self.TIMEOUT for time, unit in times) or \
                 not all(rank.running() for rank in ranks)
-        wait_until(long_enough, seconds(60), "a trainer that waits for longer than --timeout")
+        wait_until(long_enough, "a trainer that waits for longer than --timeout")
         before = num_epochs(log)
         servers[number] = self.serve(number, addresses[number])
         epochs = self.await_epochs(log, ranks, before + 1)

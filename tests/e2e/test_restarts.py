@@ -12,7 +12,7 @@ import signal
 
 from harness import programs
 from harness.cora_in_two import CoraInTwoTest
-from harness.programs import must, seconds, wait_until
+from harness.programs import must, wait_until
 from harness.training import ENDLESS, options
 
 PAGE = pathlib.Path(__file__).parents[2] / "docs/checkpoints.md"
@@ -89,7 +89,7 @@ class RestartsTest(CoraInTwoTest):
         return sorted(path for path in (self.folder / "run1").glob("step-*") if "." not in path.name)
 
     def await_checkpoint(self, process):
-        wait_until(lambda: self.checkpoints() or not process.running(), seconds(120), "a checkpoint")
+        wait_until(lambda: self.checkpoints() or not process.running(), "a checkpoint")
         self.assertTrue(process.running(), process.text)
 
     def kill(self, process, rank):
@@ -106,11 +106,11 @@ class RestartsTest(CoraInTwoTest):
 
     def go_on(self, process):
         """The loop, whose run has ended, goes on to an end. Epochs of the run."""
-        wait_until(lambda: (self.folder / "slept").exists() or not process.running(), seconds(120),
+        wait_until(lambda: (self.folder / "slept").exists() or not process.running(),
                    "the end of all ranks")
         self.assertTrue(process.running(), process.text)
         epochs = self.set_end()
-        self.assertEqual(0, process.wait(seconds(120)), process.text)
+        self.assertEqual(0, process.wait(), process.text)
         return epochs
 
     def assertAsUndisturbed(self, ranks, epochs):
@@ -131,13 +131,13 @@ class RestartsTest(CoraInTwoTest):
         process = self.start(self.loop)
         self.await_checkpoint(process)
         os.killpg(process.pid, signal.SIGINT)
-        self.assertEqual(130, process.wait(seconds(60)), process.text)
+        self.assertEqual(130, process.wait(), process.text)
         self.assertIn("stopped by signal", process.err)
         self.assertEqual(1, len(self.starts()))
         for fails, starts in (("2", 1), ("1", 5), ("137", 5)):
             (self.folder / "starts").unlink()
             process = self.start(self.loop, FAILS=fails)
-            self.assertEqual(int(fails), process.wait(seconds(60)), process.text)
+            self.assertEqual(int(fails), process.wait(), process.text)
             self.assertEqual(starts, len(self.starts()))
 
     def test_ranks_of_mpirun_in_the_loop_end_well_although_one_is_killed(self):
@@ -154,17 +154,17 @@ class RestartsTest(CoraInTwoTest):
         requeued = self.folder / "requeued"
         process = self.start(self.slurm, **job)
         self.kill(process, "1")
-        self.assertNotIn(process.wait(seconds(60)), (0, 2), process.text)
+        self.assertNotIn(process.wait(), (0, 2), process.text)
         self.assertEqual("requeue 17\n", requeued.read_text())
         epochs = self.set_end()
         process = self.start(self.slurm, SLURM_RESTART_COUNT="1", **job)
-        self.assertEqual(0, process.wait(seconds(120)), process.text)
+        self.assertEqual(0, process.wait(), process.text)
         self.assertIn("going on from", process.err)
         self.assertEqual(2 * int(tasks), len(self.starts()))
         self.assertAsUndisturbed(int(tasks), epochs)
         for fails, count in (("1", "5"), ("2", "0")):
             process = self.start(self.slurm, FAILS=fails, SLURM_RESTART_COUNT=count, **job)
-            self.assertEqual(int(fails), process.wait(seconds(60)), process.text)
+            self.assertEqual(int(fails), process.wait(), process.text)
         self.assertEqual("requeue 17\n", requeued.read_text(), "not asked for again")
 
 

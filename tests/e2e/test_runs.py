@@ -49,7 +49,7 @@ class LimitsTest(CoraInTwoTest):
         ranks = start_ranks(self.box, 2, graph=self.graph, epochs=200, patience=2, min_delta=1,
                             **SMALL)
         for rank in ranks:
-            self.assertEqual(0, rank.wait(programs.seconds(120)), rank.text)
+            self.assertEqual(0, rank.wait(), rank.text)
         _, epochs, final = read_log(self.box.folder / "rank0.jsonl")
         self.assertEqual("patience", final["ended_by"])
         self.assertEqual(3, len(epochs), "nothing is better by more than 1")
@@ -60,7 +60,7 @@ class LimitsTest(CoraInTwoTest):
         self.assertEqual("time-limit", final["ended_by"])
         self.assertIsNotNone(final["test_acc"])
         self.assertIsNotNone(epochs[-1]["valid_acc"])
-        self.assertLess(final["total_s"], programs.seconds(30))
+        self.assertLess(final["total_s"], programs.PATIENCE)
 
 
 class ConfigTest(CoraInTwoTest):
@@ -118,7 +118,7 @@ class ConfigTest(CoraInTwoTest):
             if not config:
                 config = {"config": first}
             for rank in start_ranks(box, 2, **config):
-                self.assertEqual(0, rank.wait(programs.seconds(120)), rank.text)
+                self.assertEqual(0, rank.wait(), rank.text)
             first = box.folder / "rank0.jsonl"
             losses.append([line["loss"] for line in read_log(first)[1]])
         self.assertEqual(*losses)
@@ -228,7 +228,7 @@ class EventsTest(CoraInTwoTest):
     def test_only_rank_0_writes(self):
         folder = self.box.folder / "ranks"
         for rank in start_ranks(self.box, 2, graph=self.graph, epochs=1, tensorboard=folder, **SMALL):
-            self.assertEqual(0, rank.wait(programs.seconds(120)), rank.text)
+            self.assertEqual(0, rank.wait(), rank.text)
         self.assertEqual(1, len(list(folder.iterdir())))
 
 
@@ -254,7 +254,7 @@ class PlotLogTest(programs.ProgramTest):
 
     def plot(self, *words, code=0, path=None):
         done = subprocess.run([sys.executable, PLOT_LOG, *map(str, words)], capture_output=True,
-                              text=True, timeout=programs.seconds(60), check=False,
+                              text=True, timeout=programs.PATIENCE, check=False,
                               env={"PATH": path} if path is not None else None)
         self.assertEqual(code, done.returncode, done.stdout + done.stderr)
         return done.stdout if code == 0 else done.stderr

@@ -20,8 +20,7 @@ class ServerBase(CoraInTwoTest):
         return servers[0], addresses[0]
 
     def status(self, *addresses, options=()):
-        return self.box.run("halograph-ctl", "status", "--servers", ",".join(addresses), *options,
-                            timeout=60)
+        return self.box.run("halograph-ctl", "status", "--servers", ",".join(addresses), *options)
 
 
 class AddressTest(ServerBase):
@@ -33,7 +32,7 @@ class AddressTest(ServerBase):
 
     def test_address_is_printed_as_one_line(self):
         server, address = self.one()
-        programs.wait_until(lambda: address in server.text, programs.seconds(10), "the line")
+        programs.wait_until(lambda: address in server.text, "the line")
         self.assertEqual(1, sum(address in line for line in server.text.splitlines()), server.text)
 
     def test_two_servers_on_port_0_get_two_ports(self):
@@ -43,7 +42,7 @@ class AddressTest(ServerBase):
     def test_port_in_use(self):
         _, address = self.one()
         second = self.box.start_server(self.graph, "all", listen=address)
-        result = programs.Result(second, second.wait(programs.seconds(30)))
+        result = programs.Result(second, second.wait())
         self.assertCode(1, result, address)
         self.assertFalse(second.address_file.exists())
 
@@ -53,7 +52,7 @@ class AddressTest(ServerBase):
         server = self.box.start("halograph-server", "--graph", self.graph, "--part", "0", "--listen",
                                 "127.0.0.1:0", "--address-file", path)
         programs.wait_until(lambda: path.exists() and path.read_text().startswith("127.0.0.1:"),
-                            programs.seconds(30), "a new address file")
+                            "a new address file")
         self.assertTrue(server.running())
         self.assertEqual([], [entry.name for entry in self.box.folder.iterdir()
                               if entry.name.startswith("address") and entry != path])
@@ -62,14 +61,14 @@ class AddressTest(ServerBase):
     def test_the_address_file_goes_with_the_server(self):
         server, _ = self.one()
         server.signal(signal.SIGTERM)
-        self.assertEqual(0, server.wait(programs.seconds(8)), server.text)
+        self.assertEqual(0, server.wait(), server.text)
         self.assertFalse(server.address_file.exists())
 
     def test_the_address_of_another_server_stays(self):
         server, _ = self.one()
         server.address_file.write_text("10.0.0.1:1")
         server.signal(signal.SIGTERM)
-        self.assertEqual(0, server.wait(programs.seconds(8)), server.text)
+        self.assertEqual(0, server.wait(), server.text)
         self.assertEqual("10.0.0.1:1", server.address_file.read_text())
 
 
@@ -83,7 +82,7 @@ class LogTest(ServerBase):
                                           raw_http2.pull_request("node", "no\x1b[31m", [0])))
         connection.close()
         server.signal(signal.SIGTERM)
-        self.assertEqual(0, server.wait(programs.seconds(8)), server.text)
+        self.assertEqual(0, server.wait(), server.text)
         self.assertRegex(server.err, rf"serving part 0 of 2 of graph .* from {self.graph}: topology, "
                                      "features, tasks; ")
         self.assertEqual(1, server.err.count("first call"), server.err)
@@ -99,17 +98,17 @@ class SignalTest(ServerBase):
     def test_sigterm_ends_an_idle_server_at_once(self):
         server, _ = self.one("--drain-timeout", "10m")
         server.signal(signal.SIGTERM)
-        self.assertEqual(0, server.wait(programs.seconds(8)), server.text)
+        self.assertEqual(0, server.wait(), server.text)
 
     def test_sigint_ends_it_as_well(self):
         server, _ = self.one("--drain-timeout", "10m")
         server.signal(signal.SIGINT)
-        self.assertEqual(0, server.wait(programs.seconds(8)), server.text)
+        self.assertEqual(0, server.wait(), server.text)
 
     def test_port_is_free_again_afterwards(self):
         server, address = self.one("--drain-timeout", "10m")
         server.signal(signal.SIGTERM)
-        self.assertEqual(0, server.wait(programs.seconds(8)), server.text)
+        self.assertEqual(0, server.wait(), server.text)
         again = self.box.start_server(self.graph, "all", listen=address)
         self.assertEqual(address, programs.address(again))
 
@@ -152,15 +151,13 @@ class StatusTest(ServerBase):
         servers, addresses = self.box.servers(self.graph, [0, 1])
         watch = self.box.start("halograph-ctl", "status", "--servers", ",".join(addresses),
                                "--watch", "50ms", "--timeout", "10s")
-        programs.wait_until(lambda: watch.out.count("UPTIME") >= 3, programs.seconds(30),
-                            "three tables")
+        programs.wait_until(lambda: watch.out.count("UPTIME") >= 3, "three tables")
         self.assertEqual("", watch.err)
         servers[1].end()
-        programs.wait_until(lambda: f"{addresses[1]} is down" in watch.err, programs.seconds(30),
-                            "a server that goes")
+        programs.wait_until(lambda: f"{addresses[1]} is down" in watch.err, "a server that goes")
         self.assertTrue(watch.running(), watch.text)
         watch.signal(signal.SIGTERM)
-        self.assertEqual(-signal.SIGTERM, watch.wait(programs.seconds(30)))
+        self.assertEqual(-signal.SIGTERM, watch.wait())
 
     def test_server_that_never_answers_is_down_within_the_deadline(self):
         servers, addresses = self.box.servers(self.graph, [0, 1])
@@ -181,7 +178,7 @@ class CutShortTest(ServerBase):
         self.box.start("halograph-train", *training.options(
             servers=address, epochs=1, hidden=16, fanouts="5,3", batch_size=10, threads=1,
             sample_threads=8, prefetch=16))
-        self.assertEqual(1, server.wait(programs.seconds(60)), server.text)
+        self.assertEqual(1, server.wait(), server.text)
         self.assertRegex(server.text, rf"halograph-server: .*{features.name}: cut short")
 
 
@@ -218,7 +215,7 @@ class FeatureServerTest(ServerBase):
         shutil.copytree(self.graph, graph)
         next(graph.glob("part-0001/edges/*/indices.npy")).unlink()
         server = self.box.start_server(graph, "all")
-        self.assertEqual(1, server.wait(programs.seconds(30)), server.text)
+        self.assertEqual(1, server.wait(), server.text)
         self.assertIn("indices.npy", server.text)
 
 
@@ -269,7 +266,7 @@ class StarvationTest(ServerBase):
         connection = raw_http2.Connection(address)
         request = raw_http2.pull_request("node", "feat", range(rows))
         reply = programs.wait_until(lambda: connection.call("KVService/Pull", request),
-                                    programs.PATIENCE, "a pull that is not refused")
+                                    "a pull that is not refused")
         connection.close()
         self.assertGreater(len(reply), rows * 1433)  # bytes of 0 and 1
 
@@ -280,10 +277,8 @@ class StarvationTest(ServerBase):
             self.pull_well_behaved(address, 160)
         self.assertCode(0, self.status(address))
         # Its memory comes back, though they still do not read.
-        programs.wait_until(lambda: anonymous_bytes(server) < 100e6, programs.seconds(60),
-                            "less than 100 MB of memory")
-        programs.wait_until(lambda: "not read" in server.text, programs.seconds(10),
-                            "a line about it")
+        programs.wait_until(lambda: anonymous_bytes(server) < 100e6, "less than 100 MB of memory")
+        programs.wait_until(lambda: "not read" in server.text, "a line about it")
         for connection in greedy:
             connection.close()
         return server
@@ -303,7 +298,7 @@ class StarvationTest(ServerBase):
                 self.greedy(address, rows, large_windows)
                 self.pull_well_behaved(address, 1)
                 server.signal(signal.SIGTERM)
-                self.assertEqual(0, server.wait(programs.seconds(60)), server.text)
+                self.assertEqual(0, server.wait(), server.text)
 
 
 class UnfinishedRequestsTest(ServerBase):

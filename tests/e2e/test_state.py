@@ -32,8 +32,7 @@ class StateBase(CoraInTwoTest):
         return servers
 
     def ctl(self, command, *args):
-        return self.box.run("halograph-ctl", "state", command, "--servers",
-                            ",".join(self.addresses), *args, timeout=60)
+        return self.box.run("halograph-ctl", "state", command, "--servers", ",".join(self.addresses), *args)
 
     def create(self, *options):
         must(self.ctl("create", *NODE_TENSOR, "--dim", DIM, *options))
@@ -65,7 +64,7 @@ class KillTest(StateBase):
         for server in servers:
             server.signal(signal.SIGKILL)
         for server in servers:
-            server.wait(programs.seconds(10))
+            server.wait()
         servers = self.serve(*options)
         self.assertEqual(values(1), list(self.rows("kept")))
         self.assertIn("pushes replayed", servers[0].text)
@@ -82,7 +81,7 @@ class KillTest(StateBase):
         self.set_rows("new", values(2))
         for server in servers:
             server.signal(signal.SIGTERM)
-            self.assertEqual(0, server.wait(programs.seconds(20)), server.text)
+            self.assertEqual(0, server.wait(), server.text)
         self.serve()
         self.assertEqual(values(2), list(self.rows("kept")))
 
@@ -109,7 +108,7 @@ class SnapshotTest(StateBase):
         must(self.ctl("snapshot", "--name", "before"))
         self.set_rows("new", values(5))
         servers[1].signal(signal.SIGTERM)
-        servers[1].wait(programs.seconds(20))
+        servers[1].wait()
         shutil.rmtree(self.state / "part-0001")
         addresses, self.addresses = self.addresses, self.addresses[1:]
         self.serve(parts=[1])
@@ -243,7 +242,7 @@ class CommandTest(StateBase):
     def test_a_second_server_on_the_same_folder_is_refused(self):
         self.serve()
         second = self.box.start_server(self.graph, 0, "--state", self.state)
-        result = programs.Result(second, second.wait(programs.seconds(30)))
+        result = programs.Result(second, second.wait())
         self.assertCode(1, result, str(self.state / "part-0000"))
 
 

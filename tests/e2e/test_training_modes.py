@@ -75,7 +75,7 @@ class FetchedTopologyTest(ModesBase):
         both = [self.box.start("halograph-train", *options(
             servers=servers, topology="local", cache_dir=cache, **RUN)) for _ in range(2)]
         for trainer in both:
-            self.assertEqual(0, trainer.wait(programs.seconds(120)), trainer.text)
+            self.assertEqual(0, trainer.wait(), trainer.text)
         self.assertEqual(1, sum(path.is_dir() for path in cache.iterdir()), list(cache.iterdir()))
 
     def test_the_user_s_cache_is_the_default(self):
@@ -152,7 +152,7 @@ class FullBatchTest(ModesBase):
         run = dict(self.RUN, model="sage", full_batch=True, epochs=3)
         _, alone, _ = train(self.box, graph=self.graph, **run)
         for rank in start_ranks(self.box, 2, servers=self.remote(0, 1), **run):
-            self.assertEqual(0, rank.wait(programs.seconds(120)), rank.text)
+            self.assertEqual(0, rank.wait(), rank.text)
         _, together, _ = read_log(self.box.folder / "rank0.jsonl")
         self.assertClose(self.losses(together), self.losses(alone), 1e-5)
         one, two = alone[0]["sampled_edges"], together[0]["sampled_edges"]
@@ -175,10 +175,9 @@ class DyingServerTest(ModesBase):
         trainer = self.box.start("halograph-train", *options(
             servers=",".join(addresses), topology=self.graph, timeout="10m",
             server_timeout="1s", log=log, **{**RUN, "epochs": ENDLESS}))
-        programs.wait_until(lambda: log.exists() and log.read_text().count("\n") > 2,
-                            programs.seconds(60), "the first epochs")
+        programs.wait_until(lambda: log.exists() and log.read_text().count("\n") > 2, "the first epochs")
         servers[1].popen.kill()
-        self.assertEqual(1, trainer.wait(programs.seconds(30)), trainer.text)
+        self.assertEqual(1, trainer.wait(), trainer.text)
         self.assertIn(addresses[1], trainer.text)
         self.assertIn("KVService/Pull", trainer.text)
 

@@ -55,7 +55,7 @@ class SameEverywhereTest(TypedBase):
     def test_two_ranks_are_one_but_for_rounding(self):
         alone = self.alone()
         for rank in start_ranks(self.box, 2, servers=self.served(), **WHOLE):
-            self.assertEqual(0, rank.wait(programs.seconds(120)), rank.text)
+            self.assertEqual(0, rank.wait(), rank.text)
         _, together, _ = read_log(self.box.folder / "rank0.jsonl")
         self.assertEqual(len(alone), len(together))
         for one, two in zip(alone, together):
@@ -139,7 +139,7 @@ class SeveralTypesTest(programs.ProgramTest):
             self.graph, part, "--state", self.box.folder / f"state{part}")) for part in (0, 1))
         for rank in start_ranks(self.box, 2, servers=servers, predict=path, predict_nodes="test",
                                 **whole):
-            self.assertEqual(0, rank.wait(programs.seconds(120)), rank.text)
+            self.assertEqual(0, rank.wait(), rank.text)
         predicted = self.predicted(path)
         for node_type, seeds in self.tested.items():
             self.assertEqual(set(seeds), set(predicted[node_type]))
@@ -153,8 +153,7 @@ class SeveralTypesTest(programs.ProgramTest):
         folder = self.box.folder / name
         folder.mkdir()
         words = dict(predict=folder / "p.npy", predict_what="logits", quiet=True, threads=1)
-        must(self.box.run("halograph-train", "infer", *options(
-            **{**words, **given}), timeout=60))
+        must(self.box.run("halograph-train", "infer", *options(**{**words, **given})))
         return {path.name.split(".")[1]: npy.load(path) for path in folder.iterdir()
                 if not path.name.endswith(".ids.npy")}
 

@@ -12,7 +12,7 @@ import socket
 
 from harness import datasets, programs
 from harness.cora_in_two import CoraInTwoTest
-from harness.programs import PATIENCE, wait_until
+from harness.programs import wait_until
 from harness.training import ENDLESS, num_epochs, options, start_ranks
 
 CALL = re.compile(r"Describe|Sample|ReadTaskSet|Pull|Health")
@@ -41,12 +41,12 @@ class FaultBase(CoraInTwoTest):
             for rank in ranks:
                 self.assertTrue(rank.running(), rank.text)
             return num_epochs(self.box.folder / "rank0.jsonl") >= 2
-        wait_until(going, PATIENCE, "two epochs")
+        wait_until(going, "two epochs")
 
     def end(self, ranks):
         """Every rank's error, after it ended in time."""
         for rank in ranks:
-            code = rank.wait(PATIENCE)
+            code = rank.wait()
             self.assertNotEqual(0, code, rank.text)
             self.assertGreater(code, 0, f"ended by a signal:\n{rank.text}")
         return [rank.err for rank in ranks]
@@ -89,7 +89,7 @@ class AbsentServerTest(FaultBase):
                 except TimeoutError:
                     pass
                 return not ranks[0].running()
-            wait_until(ended, PATIENCE, "the end of the trainer")
+            wait_until(ended, "the end of the trainer")
             self.check(ranks, address, SOON)
 
     def test_two_ranks_both_end(self):
@@ -126,7 +126,7 @@ class ServerFaultTest(FaultBase):
         ranks = self.start(1, **GONE)
         self.in_the_middle(ranks)
         self.servers[1].signal(signal.SIGTERM)
-        self.assertEqual(0, self.servers[1].wait(PATIENCE), self.servers[1].text)
+        self.assertEqual(0, self.servers[1].wait(), self.servers[1].text)
         self.check(ranks, self.addresses[1], SOON)
 
     def test_a_server_that_comes_back_in_time_is_used_again(self):
@@ -137,8 +137,7 @@ class ServerFaultTest(FaultBase):
         again = self.box.start_server(self.graph, 1, listen=self.addresses[1])
         programs.address(again)
         wait_until(lambda: not ranks[0].running() or
-                   num_epochs(self.box.folder / "rank0.jsonl") > before + 3,
-                   PATIENCE, "training to go on")
+                   num_epochs(self.box.folder / "rank0.jsonl") > before + 3, "training to go on")
         self.assertTrue(ranks[0].running(), ranks[0].text)
 
     def test_a_server_that_comes_back_with_another_graph_ends_the_run(self):
@@ -190,7 +189,7 @@ class RankFaultTest(FaultBase):
         ranks = self.start(1)
         self.in_the_middle(ranks)
         ranks[0].signal(signal.SIGTERM)
-        code = ranks[0].wait(PATIENCE)
+        code = ranks[0].wait()
         self.assertGreaterEqual(code, 0, f"ended by a signal:\n{ranks[0].text}")
         for line in (self.box.folder / "rank0.jsonl").read_text().splitlines():
             self.assertTrue(line.startswith("{") and line.endswith("}"), line)
