@@ -4,7 +4,7 @@ import json
 import shutil
 import signal
 
-from harness import datasets, links, npy, programs
+from harness import checkpoints, datasets, links, npy, programs
 from harness.programs import must
 from harness.training import ENDLESS, options, read_log, start_ranks, train
 
@@ -141,16 +141,12 @@ class CheckpointsTest(AveragingBase):
         given = dict(RUN, graph=self.graph, part_only=True, average_every=1, dropout=0.5)
         folder = self.box.folder / "checkpoints"
         kept = dict(given, checkpoint=folder, checkpoint_every="1", resume=True)
-
-        def checkpoints():
-            return sorted(path for path in folder.glob("step-*") if ".tmp-" not in path.name)
-
         ranks = start_ranks(self.box, 2, **{**kept, "epochs": ENDLESS})
-        programs.wait_until(checkpoints, "a checkpoint")
+        checkpoints.await_one(folder, ranks)
         for rank in ranks:
             rank.signal(signal.SIGKILL)
             rank.wait()
-        epochs = json.loads((checkpoints()[-1] / "manifest.json").read_text())["epoch"] + 2
+        epochs = checkpoints.epochs_to_go(folder)
         ranks = start_ranks(self.box, 2, **{**kept, "epochs": epochs})
         self.assertEqual([0, 0], [rank.wait() for rank in ranks])
         self.assertIn("going on from", ranks[0].err)

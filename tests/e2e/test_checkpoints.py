@@ -8,7 +8,7 @@ import shutil
 import signal
 import sys
 
-from harness import programs, safetensors
+from harness import checkpoints, programs, safetensors
 from harness.cora_in_two import CoraInTwoTest
 from harness.programs import must, wait_until
 from harness.training import ENDLESS, num_epochs, options, start_ranks
@@ -39,9 +39,7 @@ class CheckpointsTest(CoraInTwoTest):
 
     def steps(self):
         """Names of the checkpoints that are there."""
-        if not self.folder.exists():
-            return []
-        return sorted(path.name for path in self.folder.iterdir() if ".tmp-" not in path.name)
+        return checkpoints.names(self.folder)
 
     def trained(self, folder):
         """`folder` with the checkpoints of a run of two epochs, which the tests share."""
@@ -50,11 +48,6 @@ class CheckpointsTest(CoraInTwoTest):
             must(self.shared.run("halograph-train", *self.kept(checkpoint=made, epochs=2)))
             return made
         shutil.copytree(self.once("trained", make), folder)
-
-    def epochs_to_go(self):
-        """The epochs of a run that goes on from the newest checkpoint, to the second one after it."""
-        manifest = json.loads((self.folder / self.steps()[-1] / "manifest.json").read_text())
-        return manifest["epoch"] + 2
 
     def run_ranks(self, ranks, disturb=None, **given):
         """Exit codes of the ranks of one run; `disturb(processes)` is called while they run."""
@@ -76,12 +69,12 @@ class CheckpointsTest(CoraInTwoTest):
 
     def test_a_run_that_is_killed_again_and_again_ends_as_an_undisturbed_one(self):
         for threads in (1, 4, 4):  # computing threads change no bit
-            before = self.steps()
+            before = checkpoints.newest(self.folder)
             process = self.box.start("halograph-train", *self.kept(threads=threads, epochs=ENDLESS))
-            wait_until(lambda: self.steps()[-1:] > before[-1:] or not process.running(), "a checkpoint")
+            checkpoints.await_one(self.folder, [process], before)
             process.signal(signal.SIGKILL)
             self.assertEqual(-signal.SIGKILL, process.wait(), process.text)
-        epochs = self.epochs_to_go()
+        epochs = checkpoints.epochs_to_go(self.folder)
         must(self.box.run("halograph-train", *self.kept(threads=4, epochs=epochs)))
         self.assertAsUndisturbed(self.log, epochs=epochs)
         self.assertGreater(sum("config" in line for line in lines_of(self.log)), 1,
@@ -93,8 +86,7 @@ class CheckpointsTest(CoraInTwoTest):
                      predict=self.predicted)
 
         def kill_one(ranks):
-            wait_until(lambda: self.steps()[-1:] >= ["step-000000015"],
-                       "a checkpoint after the first evaluation, which is in step 14")
+            checkpoints.await_one(self.folder, ranks, "step-000000014")  # whose evaluation is the first
             ranks[1].signal(signal.SIGKILL)
             ranks[1].wait()
             self.assertEqual(1, ranks[0].wait())
@@ -102,7 +94,7 @@ class CheckpointsTest(CoraInTwoTest):
             self.assertIn("the last good checkpoint is", ranks[0].err)
 
         self.run_ranks(2, kill_one, epochs=ENDLESS, **given)
-        epochs = self.epochs_to_go()
+        epochs = checkpoints.epochs_to_go(self.folder)
         self.assertEqual([0, 0], self.run_ranks(2, epochs=epochs, **given))
         self.assertAsUndisturbed(self.box.folder / "rank0.jsonl", epochs=epochs, logical_ranks=2)
 
@@ -126,13 +118,13 @@ class CheckpointsTest(CoraInTwoTest):
         self.assertEqual(1, process.wait())
         self.assertEqual(1, len(self.steps()))
         self.assertRegex(lines_of(self.log)[-1]["error"], "stopped by signal")
-        epochs = self.epochs_to_go()
+        epochs = checkpoints.epochs_to_go(self.folder)
         must(self.box.run("halograph-train", *self.kept(checkpoint_every="1h", epochs=epochs)))
         self.assertAsUndisturbed(self.log, epochs=epochs)
 
     def test_a_signal_to_one_rank_is_what_the_others_name(self):
         def stop_the_last(ranks):
-            wait_until(self.steps, "a checkpoint")
+            checkpoints.await_one(self.folder, ranks)
             ranks[2].signal(signal.SIGTERM)
             ends = [rank.wait() for rank in ranks]
             self.assertEqual([1, 1, 1], ends)
@@ -195,7 +187,7 @@ class CheckpointsTest(CoraInTwoTest):
     def test_the_files_are_as_the_format_says(self):
         self.trained(self.folder)
         folder = self.folder / self.steps()[-1]
-        manifest = json.loads((folder / "manifest.json").read_text())
+        manifest = checkpoints.manifest(self.folder)
         model = safetensors.read(folder / "model.safetensors")
         best = safetensors.read(folder / "best.safetensors")
         moments = safetensors.read(folder / "optimizer.safetensors")

@@ -5,9 +5,9 @@ import json
 import re
 import signal
 
-from harness import npy, programs
+from harness import checkpoints, npy, programs
 from harness.cora_in_two import CoraInTwoTest
-from harness.programs import must, wait_until
+from harness.programs import must
 from harness.training import ENDLESS, options, start_ranks
 
 RUN = dict(embed="node:16", hidden=16, fanouts="5,5", batch_size=20, seed=3, threads=1)
@@ -34,18 +34,15 @@ class LearntCheckpointsTest(CoraInTwoTest):
         self.servers = []
 
     def names(self):
-        return sorted(path.name for path in self.folder.glob("step-*") if "." not in path.name)
+        return checkpoints.names(self.folder)
 
-    def manifest(self, name):
-        return json.loads((self.folder / name / "manifest.json").read_text())
-
-    def epochs_to_go(self):
-        """The epochs of a run that goes on from the newest checkpoint, to the second one after it."""
-        return self.manifest(self.names()[-1])["epoch"] + 2
+    def newest(self):
+        """The one of the beginning, if no other."""
+        return max(checkpoints.newest(self.folder), "step-000000000")
 
     def named_snapshots(self, folder):
         """What the checkpoints of a folder name: at their moments, and of the best evaluations."""
-        manifests = [json.loads(path.read_text()) for path in folder.glob("step-*/manifest.json")]
+        manifests = [checkpoints.manifest(folder, name) for name in checkpoints.names(folder)]
         return {manifest[key]["name"] for manifest in manifests
                 for key in ("snapshot", "best_snapshot") if key in manifest}
 
@@ -73,11 +70,6 @@ class LearntCheckpointsTest(CoraInTwoTest):
         found = json.loads(self.ctl("snapshots", servers, "--json").out)
         return {snapshot["name"] for snapshot in found}
 
-    def await_checkpoint(self, before, process):
-        """A newer one than those, and than that of the beginning."""
-        newest = before[-1:] or ["step-000000000"]
-        wait_until(lambda: self.names()[-1:] > newest or not process.running(), "a checkpoint")
-
     def test_a_killed_run_goes_on_in_its_own_state_folder(self):
         def run(state, log, predicted, **more):
             return options(**{**RUN, "graph": self.graph, "state": state, "log": log,
@@ -91,15 +83,15 @@ class LearntCheckpointsTest(CoraInTwoTest):
                        resume=True, epochs=epochs)
 
         for how in (signal.SIGKILL, signal.SIGTERM, signal.SIGKILL):
-            before = self.names()
+            before = self.newest()
             process = self.box.start("halograph-train", *goes_on(ENDLESS))
-            self.await_checkpoint(before, process)
+            checkpoints.await_one(self.folder, [process], before)
             process.signal(how)
             killed = how == signal.SIGKILL
             self.assertEqual(-how if killed else 1, process.wait(), process.text)
             if not killed:
                 self.assertIn("stopped by signal", process.err)
-        epochs = self.epochs_to_go()
+        epochs = checkpoints.epochs_to_go(self.folder)
         must(self.box.run("halograph-train", *goes_on(epochs)))
         must(self.box.run("halograph-train",
                           *run(states[0], whole, self.box.folder / "whole.npy", epochs=epochs,
@@ -161,9 +153,9 @@ class LearntCheckpointsTest(CoraInTwoTest):
         given = dict(checkpoint=self.folder, checkpoint_every="3", resume=True,
                      predict=self.box.folder / "predicted.npy")
         for kill_servers in (False, True):
-            before = self.names()
+            before = self.newest()
             ranks = run(ENDLESS, **given)
-            self.await_checkpoint(before, ranks[0])
+            checkpoints.await_one(self.folder, ranks, before)
             if kill_servers:
                 for rank in ranks:
                     rank.signal(signal.SIGKILL)
@@ -174,7 +166,7 @@ class LearntCheckpointsTest(CoraInTwoTest):
                 self.assertEqual(1, ranks[0].wait())
                 self.assertIn("the last good checkpoint is", ranks[0].err)
             end(ranks)
-        epochs = self.epochs_to_go()
+        epochs = checkpoints.epochs_to_go(self.folder)
         ranks = run(epochs, **given)
         self.assertEqual([0, 0], end(ranks), ranks[0].text)
         self.assertIn("going on from", ranks[0].err)
@@ -206,7 +198,7 @@ class LearntCheckpointsTest(CoraInTwoTest):
                            "checkpoint": self.folder, "checkpoint_every": "3", "resume": True})
         must(self.box.run("halograph-train", *words))
         newest, before = self.names()[-1], self.names()[-2]
-        gone = self.manifest(newest)["snapshot"]["name"]
+        gone = checkpoints.manifest(self.folder, newest)["snapshot"]["name"]
         self.ctl("delete", servers, "--name", gone)
         result = must(self.box.run("halograph-train", *words))
         self.assertRegex(result.err, rf"cannot resume from checkpoint .*{newest}: .*{gone}.*"

@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
 """--logical-ranks: the same bits in any number of processes, also where a run stops in some and goes on
 in others."""
-import json
 import shutil
 import signal
 
-from harness import programs
+from harness import checkpoints, programs
 from harness.cora_in_two import CoraInTwoTest
 from harness.programs import must, wait_until
 from harness.training import ENDLESS, num_epochs, options, read_log, start_ranks
@@ -69,17 +68,14 @@ class LogicalRanksTest(CoraInTwoTest):
         self.assertEqual(*found)
 
     def test_a_run_stopped_on_four_goes_on_on_one(self):
-        given = dict(checkpoint=self.box.folder / "checkpoints", checkpoint_every=3, resume=True)
-
-        def checkpoints():
-            return sorted(path for path in given["checkpoint"].glob("step-*") if "." not in path.name)
-
+        folder = self.box.folder / "checkpoints"
+        given = dict(checkpoint=folder, checkpoint_every=3, resume=True)
         started, _, _ = self.start(4, "begun", epochs=ENDLESS, **given)
-        wait_until(lambda: checkpoints() or not all(one.running() for one in started), "a checkpoint")
+        checkpoints.await_one(folder, started)
         for one in started:
             one.signal(signal.SIGKILL)
             self.assertEqual(-signal.SIGKILL, one.wait(), one.text)
-        given["epochs"] = json.loads((checkpoints()[-1] / "manifest.json").read_text())["epoch"] + 2
+        given["epochs"] = checkpoints.epochs_to_go(folder)
         refused, _, _ = self.start(1, "refused", **given)
         self.assertEqual(1, refused[0].wait())
         self.assertRegex(refused[0].err, "--world-size was 4, is 1.*with --logical-ranks 4 there are as many")

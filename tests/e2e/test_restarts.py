@@ -4,13 +4,12 @@ ranks: a loop, mpirun in it, and a Slurm job. Programs of other projects are scr
 the ranks with the environment that those give them.
 
 A run has no end until it was disturbed: then it gets the epochs that the checkpoint lacks, and two."""
-import json
 import os
 import pathlib
 import re
 import signal
 
-from harness import programs
+from harness import checkpoints, programs
 from harness.cora_in_two import CoraInTwoTest
 from harness.programs import must, wait_until
 from harness.training import ENDLESS, options
@@ -84,23 +83,14 @@ class RestartsTest(CoraInTwoTest):
         path = self.folder / "starts"
         return [line.split(" ") for line in path.read_text().splitlines()] if path.exists() else []
 
-    def checkpoints(self):
-        """Those that are whole: the name of one that is being written has a dot."""
-        return sorted(path for path in (self.folder / "run1").glob("step-*") if "." not in path.name)
-
-    def await_checkpoint(self, process):
-        wait_until(lambda: self.checkpoints() or not process.running(), "a checkpoint")
-        self.assertTrue(process.running(), process.text)
-
     def kill(self, process, rank):
         """The process of that rank, among those started last, once there is a checkpoint."""
-        self.await_checkpoint(process)
+        checkpoints.await_one(self.folder / "run1", [process])
         os.kill(int([pid for pid, of in self.starts() if of == rank][-1]), signal.SIGKILL)
 
     def set_end(self):
         """Of the run that is to go on now. Its epochs."""
-        manifest = json.loads((self.checkpoints()[-1] / "manifest.json").read_text())
-        epochs = manifest["epoch"] + 2
+        epochs = checkpoints.epochs_to_go(self.folder / "run1")
         (self.folder / "epochs").write_text(f"{epochs}\n")
         return epochs
 
@@ -129,7 +119,7 @@ class RestartsTest(CoraInTwoTest):
 
     def test_the_loop_ends_with_an_interrupt_a_wrong_command_and_the_fifth_failure(self):
         process = self.start(self.loop)
-        self.await_checkpoint(process)
+        checkpoints.await_one(self.folder / "run1", [process])
         os.killpg(process.pid, signal.SIGINT)
         self.assertEqual(130, process.wait(), process.text)
         self.assertIn("stopped by signal", process.err)

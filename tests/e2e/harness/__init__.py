@@ -4,4 +4,6 @@ npy.py       reads and writes .npy files, so that results are counted apart from
 datasets.py  input folders: the repository's, those of HALOGRAPH_DATA, and small made ones
 folder.py    reads a partition folder
 programs.py  runs the programs; ends whatever a test started
+training.py  runs trainers and reads their logs
+checkpoints.py  names the checkpoints of a run and waits for them
 """
