@@ -24,7 +24,8 @@ TIME_SCALE = float(os.environ.get("HALOGRAPH_TIME_SCALE", "1"))
 MARK = "HALOGRAPH_TEST_MARK"
 PATIENCE = 200 * TIME_SCALE
 SKIPPED = 77
-# Python starts a process in a sixth of the time if it need not call anything between fork and exec.
+# Python starts a process in a sixth of the time if it need not call anything between fork and exec. The
+# kernel kills it with the thread that started it: none outlives the pool (Suite) that a test runs in.
 KILLED_WITH_US = ("/usr/bin/setpriv", "--pdeathsig", "KILL")
 
 
@@ -102,8 +103,8 @@ class Process:
         self.popen.send_signal(number)
 
     def wait(self, timeout=PATIENCE):
-        """The exit code (negative: the signal that ended it). Known at once: `popen.wait` looks twenty
-        times a second."""
+        """The exit code (negative: the signal that ended it). By pidfd: `popen.wait` with a time-out
+        polls."""
         if self.running():
             ended = os.pidfd_open(self.pid)
             try:
