@@ -10,7 +10,7 @@ import unittest
 from harness import npy, programs
 from harness.cora_in_two import CoraInTwoTest
 from harness.programs import must
-from harness.training import options
+from harness.training import MEETING, options
 
 RUN = dict(hidden=16, layers=2, fanouts="5,3", batch_size=40, seed=3, threads=1, epochs=4,
            eval_fanouts="-1,-1", quiet=True)
@@ -211,7 +211,7 @@ class InferenceTest(CoraInTwoTest):
         port = programs.free_port()
         ranks = [self.box.start("halograph-train", command, *options(
             **{**words, **(of_rank_1 if rank else {})}, rank=rank, world_size=2,
-            master_addr="127.0.0.1", master_port=port)) for rank in range(2)]
+            master_addr="127.0.0.1", master_port=port, **MEETING)) for rank in range(2)]
         for rank in ranks:
             self.assertEqual(0, rank.wait(), rank.text)
         self.assertNotIn("nodes", ranks[1].out)
@@ -243,7 +243,7 @@ class InferenceTest(CoraInTwoTest):
         port = programs.free_port()
         ranks = [self.box.start("halograph-train", "evaluate", *options(
             checkpoint=folder, graph=self.graph, rank=rank, world_size=2, master_addr="127.0.0.1",
-            master_port=port, timeout="10s")) for rank in range(2)]
+            master_port=port, **MEETING)) for rank in range(2)]
         for rank in ranks:
             self.assertEqual(1, rank.wait(), rank.text)
             self.assertIn("none of 1 checkpoints is whole", rank.err)

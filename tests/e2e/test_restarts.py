@@ -12,11 +12,11 @@ import signal
 from harness import checkpoints, programs
 from harness.cora_in_two import CoraInTwoTest
 from harness.programs import must, wait_until
-from harness.training import ENDLESS, options
+from harness.training import ENDLESS, MEETING, options
 
 PAGE = pathlib.Path(__file__).parents[2] / "docs/checkpoints.md"
 RUN = dict(hidden=16, fanouts="5,3", batch_size=20, seed=3, threads=1, predict_what="logits",
-           eval_every=2, timeout="60s")
+           eval_every=2, **MEETING)
 RANKS_STARTED = "2"
 # Each start leaves its process id and its rank.
 TRAIN = """echo "$$ ${{OMPI_COMM_WORLD_RANK-}}${{SLURM_PROCID-}}" >> starts

@@ -6,7 +6,7 @@ from harness import datasets, npy, programs
 from harness.cora_in_two import CoraInTwoTest
 from harness.folder import PartitionFolder
 from harness.programs import must
-from harness.training import num_epochs, options, read_log, start_ranks, train
+from harness.training import MEETING, num_epochs, options, read_log, start_ranks, train
 
 LOG_KEYS = {"epoch", "loss", "train_acc", "valid_acc", "test_acc", "valid_loss", "test_loss", "lr",
             "time", "eval_s", "seconds", "sample_wait_s", "feature_wait_s",
@@ -196,7 +196,7 @@ class RanksTest(TrainingBase):
         port = programs.free_port()
         log = self.box.folder / "log.jsonl"
         ranks = [self.box.start(
-            "halograph-train", *options(graph=self.graph, epochs=2, log=log, **SMALL),
+            "halograph-train", *options(graph=self.graph, epochs=2, log=log, **MEETING, **SMALL),
             env={"RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1",
                  "MASTER_PORT": str(port)}) for rank in range(2)]
         for rank in ranks:

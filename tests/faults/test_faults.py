@@ -16,8 +16,7 @@ from harness.programs import wait_until
 from harness.training import ENDLESS, num_epochs, options, start_ranks
 
 CALL = re.compile(r"Describe|Sample|ReadTaskSet|Pull|Health")
-LONG = dict(epochs=ENDLESS, hidden=16, fanouts="5,3", batch_size=10, seed=1, threads=1,
-            timeout="10m")  # longer than a test waits
+LONG = dict(epochs=ENDLESS, hidden=16, fanouts="5,3", batch_size=10, seed=1, threads=1)
 SILENT = dict(timeout="10s")
 IN_TIME = r"no answer within 10\.0 s"
 GONE = dict(server_timeout="1s")

@@ -8,6 +8,8 @@ from harness import programs
 from harness.programs import must
 
 ENDLESS = 1000000  # epochs of a run that is ended from outside
+# Of ranks: within --timeout they must meet, and one that ends is noticed, at the latest.
+MEETING = dict(timeout="10m")
 
 
 def read_log(path):
@@ -47,11 +49,12 @@ def train(box, wait=programs.seconds(600), **given):
 
 
 def start_ranks(box, world_size, rank_options=None, **given):
-    """The ranks of one run in the background, each with a log, `rank<r>.jsonl` unless another is given."""
+    """The ranks of one run in the background, each with a log, `rank<r>.jsonl` unless another is given.
+    Their --timeout is longer than a test waits (MEETING) unless another is."""
     port = programs.free_port()
     ranks = []
     for rank in range(world_size):
-        more = {"log": box.folder / f"rank{rank}.jsonl", **given,
+        more = {"log": box.folder / f"rank{rank}.jsonl", **MEETING, **given,
                 **(rank_options(rank) if rank_options else {})}
         ranks.append(box.start("halograph-train", *options(
             rank=rank, world_size=world_size, master_addr="127.0.0.1", master_port=port, **more)))
