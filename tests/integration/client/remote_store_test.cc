@@ -289,9 +289,9 @@ TEST_F(StatusTableTest, HungIsToldFromGoneAndAMissingPartIsNamed) {
   const auto server = Serve(WriteGraph(), {1});
   const LoopbackSocket hung(LoopbackSocket::Kind::kAcceptsAndNeverAnswers);
   std::vector<ServerStatus> statuses;
-  for (const int milliseconds : {500, 5000, 20000}) {  // a busy server needs some time
-    statuses = AskStatus({.servers = {server->address(), hung.address()},
-                          .timeout = std::chrono::milliseconds(milliseconds)});
+  for (const int ms : {500, 5000, 20000}) {  // a busy server needs some time
+    statuses = AskStatus(
+        {.servers = {server->address(), hung.address()}, .timeout = std::chrono::milliseconds(ms)});
     if (statuses[0].reachable.ok()) break;
   }
   EXPECT_EQ(statuses[1].reachable.code(), absl::StatusCode::kDeadlineExceeded);

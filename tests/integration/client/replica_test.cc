@@ -150,8 +150,8 @@ TEST_F(ReplicaTest, ASilentServerCostsItsShareOfTheTimeOnceAndChangesNoBit) {
   StatusOr<Epoch> epoch = Epoch{};
   std::string text;
   // On a busy machine the other server, too, may need more than its share.
-  for (const int seconds : {1, 6, 60}) {
-    const std::chrono::seconds timeout(seconds);
+  for (const int s : {1, 6, 60}) {
+    const std::chrono::seconds timeout(s);
     CapturedLog log;
     const Stopwatch watch;
     {
@@ -189,8 +189,8 @@ TEST_F(ReplicaTest, BothServersSilentAreNamedAtTheTimeout) {
   Status status;
   std::string within;
   // Of a server that did not even say in time who it is nothing is known.
-  for (const int milliseconds : {600, 6000, 60000}) {
-    const std::chrono::milliseconds timeout(milliseconds);
+  for (const int ms : {600, 6000, 60000}) {
+    const std::chrono::milliseconds timeout(ms);
     const Stores stores = Open(Options({first.address(), second.address()}, timeout));
     status = Pull(*stores.rows, {1});
     within = "no answer within " + FormatSeconds(std::chrono::duration<double>(timeout).count());

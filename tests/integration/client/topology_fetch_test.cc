@@ -247,10 +247,10 @@ TEST_F(TopologyFetchTest, AServerThatAnswersAByteACallIsGivenUpAtTheTimeout) {
     std::string within;
     // Byte by byte takes minutes for the one, and half a minute for the other. On a busy machine
     // the first byte, too, may come too late for the shortest.
-    for (const int milliseconds : {200, 1000, 6000}) {
-      const std::chrono::milliseconds timeout(milliseconds);
+    for (const int ms : {200, 1000, 6000}) {
+      const std::chrono::milliseconds timeout(ms);
       status = FetchTopology(Options({drips->address()}, timeout), cache_).status();
-      within = fmt::format("no whole answer within {:.1f} s", milliseconds / 1000.0);
+      within = fmt::format("no whole answer within {:.1f} s", ms / 1000.0);
       if (Message(status).find(within) != std::string::npos) break;
     }
     ExpectError(status, absl::StatusCode::kDeadlineExceeded,
