@@ -148,6 +148,33 @@ TEST_F(StoreTogetherTest, MoreThanTheLogHoldsGoesOnAfterCheckpoints) {
   ExpectRows(2, applied);
 }
 
+// Two that fill more than a segment: the second is logged when the first is on the disk.
+TEST_F(StoreTogetherTest, WhatIsNotInTheLogAtTheDeadlineIsRefused) {
+  options_.sync = SyncLevel::kAlways;
+  OpenWithTensors(2);
+  std::unique_lock hung(mutex_);
+  switches_.sync_of = [this](const std::filesystem::path&) {
+    const std::lock_guard lock(mutex_);
+    return OkStatus();
+  };
+  const std::vector<TestPush> pushes = {PushTo(0, 1, 1, 1500), PushTo(1, 1, 2, 1500)};
+  std::vector<StatusOr<PushReceipt>> late;
+  // A slow machine may not come to the log at all in the first of these times.
+  for (const int ms : {100, 1'000, 10'000, 100'000}) {
+    late = Push(pushes,
+                {.deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(ms)});
+    if (Message(late[0].status()).find("has LSN 1") != std::string::npos) break;
+  }
+  EXPECT_THAT(Message(late[0].status()), HasSubstr("has LSN 1"));
+  EXPECT_TRUE(absl::IsDeadlineExceeded(late[1].status())) << late[1].status();
+  EXPECT_THAT(Message(late[1].status()), testing::Not(HasSubstr("LSN")));
+  hung.unlock();
+  const auto again = Push(pushes);
+  EXPECT_TRUE(again[0].ok() && again[0]->repeated);
+  EXPECT_TRUE(again[1].ok() && !again[1]->repeated && again[1]->lsn == 2);
+  ExpectRows(2, {{pushes[0]}, {pushes[1]}});
+}
+
 TEST_F(StoreTogetherTest, LatePushesAreAppliedYetAndSayTheirNumbers) {
   options_.sync = SyncLevel::kAlways;
   OpenWithTensors(2);
