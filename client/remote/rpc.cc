@@ -17,6 +17,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+constexpr std::chrono::seconds kFirstWarning{3};
 constexpr std::chrono::seconds kNextWarning{10};
 
 // `given`, or where it is empty a prefix that is random and so unique over processes; then a number
@@ -255,7 +256,7 @@ void RpcBatch::Enter(Task* task, int server) {
   task->server = server;
   task->tries_here = 0;
   const auto at = static_cast<size_t>(server);
-  if (started_[at]++ == 0) next_warning_[at] = task->begin + client_.first_warning_;
+  if (started_[at]++ == 0) next_warning_[at] = task->begin + kFirstWarning;
 }
 
 void RpcBatch::StartAttempt(Task* task) {
@@ -436,8 +437,8 @@ void RpcBatch::WarnIfSlow() {
       if (task->server != static_cast<int>(server)) continue;
       if (oldest == nullptr || task->begin < oldest->begin) oldest = task.get();
     }
-    if (now < oldest->begin + client_.first_warning_) {
-      next_warning_[server] = oldest->begin + client_.first_warning_;
+    if (now < oldest->begin + kFirstWarning) {
+      next_warning_[server] = oldest->begin + kFirstWarning;
       continue;
     }
     next_warning_[server] = now + kNextWarning;
@@ -445,9 +446,8 @@ void RpcBatch::WarnIfSlow() {
   }
 }
 
-RpcClient::RpcClient(const RemoteOptions& options, std::chrono::nanoseconds first_warning)
+RpcClient::RpcClient(const RemoteOptions& options)
     : options_(options),
-      first_warning_(first_warning),
       health_(static_cast<int>(options.servers.size()), std::max(options.rank, 0)),
       transport_(ToTransportOptions(options)) {}
 

@@ -65,9 +65,8 @@ struct Rpc {
 
 class RpcClient {
  public:
-  // Requires options.Validate(). `first_warning`: after which Run warns of a call.
-  explicit RpcClient(const RemoteOptions& options,
-                     std::chrono::nanoseconds first_warning = std::chrono::seconds(3));
+  // Requires options.Validate().
+  explicit RpcClient(const RemoteOptions& options);
 
   [[nodiscard]] const RemoteOptions& options() const { return options_; }
   [[nodiscard]] int num_servers() const { return static_cast<int>(options_.servers.size()); }
@@ -94,7 +93,7 @@ class RpcClient {
   //   FailedPrecondition             the server is not, or no longer, of the graph expected
   //   else                           as the server or on_reply gave it
   // Messages start with "<address>: <method>: " and end with the ids that the server's log has.
-  // While a call takes longer than first_warning, a warning says which one.
+  // While a call takes more than a few seconds a warning says which one.
   // `enough_at`, if set, is asked again and again: from the time on that it says, the calls that
   // are not answered are given up, and it is no error.
   [[nodiscard]] Status Run(
@@ -104,7 +103,6 @@ class RpcClient {
  private:
   friend class RpcBatch;
   const RemoteOptions options_;
-  const std::chrono::nanoseconds first_warning_;
   ServerHealth health_;
   Transport transport_;
 };
