@@ -52,10 +52,10 @@ struct StoreOptions {
 };
 
 // `cancel`, if not null, ends what takes long: waiting for servers and fetching the topology.
-// Errors as StoreOptions::Validate, OpenPartAlone, OpenLocalState,
-// OpenRemoteStores, FetchTopology and MapGraph, with the option in front where several read
-// folders; FailedPrecondition naming both identities if a folder is not of the servers' graph;
-// Unimplemented: servers, in a build without HALOGRAPH_REMOTE.
+// Errors as StoreOptions::Validate, OpenPartAlone, OpenLocalState, OpenRemoteStores, FetchTopology
+// and MapGraph, with the option in front where several read folders; FailedPrecondition naming both
+// identities if a folder is not of the servers' graph; Unimplemented: servers, in a build without
+// HALOGRAPH_REMOTE.
 [[nodiscard]] StatusOr<Stores> OpenStores(const StoreOptions& options,
                                           const CancelToken* cancel = nullptr);
 

@@ -60,7 +60,7 @@ class LimitsTest(CoraInTwoTest):
         self.assertEqual("time-limit", final["ended_by"])
         self.assertIsNotNone(final["test_acc"])
         self.assertIsNotNone(epochs[-1]["valid_acc"])
-        self.assertLess(final["total_s"], programs.PATIENCE)
+        self.assertLess(final["total_s"], programs.seconds(30))
 
 
 class ConfigTest(CoraInTwoTest):

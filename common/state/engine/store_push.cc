@@ -69,8 +69,8 @@ std::vector<StatusOr<PushReceipt>> Store::Push(std::span<const StatePush> pushes
   UnderWay all;
   for (const StatePush& push : pushes) all.push_back(Receive(push, patience));
   for (size_t next = 0; next < all.size();) {
-    if (const Status late = patience.Check(); !late.ok()) {
-      // What is not in the log is refused.
+    const Status late = Annotate(patience.Check(), "the push is not in the log");
+    if (!late.ok()) {
       for (; next < all.size(); ++next) {
         if (all[next]->status.ok()) all[next]->status = late;
       }

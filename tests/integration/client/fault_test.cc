@@ -409,7 +409,7 @@ TEST_F(CandidatesTest, TheNextServerIsAskedAfterSoManyTriesAtOne) {
 
 TEST_F(CandidatesTest, TheOnlyServerIsAskedUntilTheDeadline) {
   Status status;
-  for (const int ms : {500, 3000, 30000}) {  // a busy machine does not come to three in the first
+  for (const int ms : {500, 3000}) {  // a busy machine does not come to three in the first
     busy_calls_ = 0;
     const auto deadline = std::chrono::steady_clock::now() + milliseconds(ms);
     status = Run({0}, {.tries_a_server = 1}, {.deadline = deadline});

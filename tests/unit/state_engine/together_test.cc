@@ -167,6 +167,7 @@ TEST_F(StoreTogetherTest, WhatIsNotInTheLogAtTheDeadlineIsRefused) {
   }
   EXPECT_THAT(Message(late[0].status()), HasSubstr("has LSN 1"));
   EXPECT_TRUE(absl::IsDeadlineExceeded(late[1].status())) << late[1].status();
+  EXPECT_THAT(Message(late[1].status()), HasSubstr("the push is not in the log"));
   EXPECT_THAT(Message(late[1].status()), testing::Not(HasSubstr("LSN")));
   hung.unlock();
   const auto again = Push(pushes);
