@@ -187,6 +187,25 @@ TEST_F(SeveralPushesTest, AStepOfEightTensorsTakesTwoSyncsAnOwnerHere) {
 }
 
 // Of each tensor an owner gets 100 KB in messages of 16 KB.
+// Three tensors whose rows for one part are more than a store takes in one push.
+TEST_F(SeveralPushesTest, MoreThanAStoreTakesAtOnceComesInSeveralGroupsHere) {
+  dim_ = 64;
+  ASSERT_NO_FATAL_FAILURE(OpenHere());
+  const std::vector<int64_t> once = ids_;
+  constexpr int kTimes = 1000;
+  for (int i = 1; i < kTimes; ++i) ids_.insert(ids_.end(), once.begin(), once.end());
+  const auto part_bytes = static_cast<int64_t>(ids_.size() / 2 * (64 * sizeof(float) + 8));
+  ASSERT_LT(2 * part_bytes, StateOptions{}.max_push_bytes);
+  ASSERT_GT(3 * part_bytes, StateOptions{}.max_push_bytes);
+  CallContext context;
+  const auto marks = PushStep({0, 1, 2}, 0, context);
+  ASSERT_TRUE(marks.ok()) << ToString(marks.status());
+  ids_ = once;
+  for (int tensor = 0; tensor < 3; ++tensor) {
+    ExpectRows(tensor, (*marks)[static_cast<size_t>(tensor)], -kTimes);
+  }
+}
+
 TEST_F(SeveralPushesTest, AfterAnErrorOfOneTheOthersAreWhole) {
   dim_ = 256;
   RemoteOptions remote = Options({});
