@@ -1,5 +1,7 @@
 // What a partitioning balances, as DistDGLv2 section 5.3.2 describes: one constraint for each
-// quantity (nodes of a type, in-edges, rows of task sets). Plain values and pure functions.
+// quantity (nodes of a type, in-edges, rows of task sets). METIS' time grows with the square of
+// their number, so a graph of many node types gets one constraint each for its largest types, and
+// one for all others together.
 #pragma once
 
 #include <cstdint>
@@ -23,10 +25,15 @@ inline constexpr double kTightNodeTolerance = 1.03;
 inline constexpr double kTightEdgeTolerance = 1.10;
 inline constexpr double kTightTaskTolerance = 1.05;
 
+// The most constraints of nodes.
+inline constexpr int64_t kMostTypeConstraints = 16;
+
 struct Constraint {
-  std::string name;  // "nodes/<type>", "edges", "train", "valid", "test"
+  // "nodes/<type>", "nodes of <n> small types", "nodes", "edges", "train", "valid", "test"
+  std::string name;
   int64_t total = 0;
   double tolerance = kNodeTolerance;
+  std::vector<int> node_types = {};  // whose nodes count; none: it counts no nodes, but its name's
 };
 
 // Of the tight ones, by the constraint's name.
@@ -34,9 +41,14 @@ struct Constraint {
 
 // Constraints in the order nodes (per type), edges (in-edges), train, valid, test (rows of all
 // tasks' sets, at their owning node). One that `balance` leaves out or whose weights are all zero
-// is dropped; if all are, nodes of any type are counted together as "nodes".
+// is dropped; if all are, nodes of any type are counted together as "nodes". Of more than
+// kMostTypeConstraints types with nodes the largest have a constraint each (the first of types of
+// one size), and all others share one, the last of nodes.
 [[nodiscard]] std::vector<Constraint> ChooseConstraints(const Dataset& dataset, int64_t in_edges,
                                                         const BalanceOptions& balance);
+
+// Logs which types share a constraint, if some do.
+void LogSharedConstraint(const Dataset& dataset, const std::vector<Constraint>& constraints);
 
 // What PlanMemory knows of them before tasks are read: how many constraints there are at most (at
 // least 1), and how many of these are of task sets.

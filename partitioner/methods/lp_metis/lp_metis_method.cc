@@ -15,6 +15,7 @@
 #include "partitioner/methods/lp_metis/label_propagation.h"
 #include "partitioner/methods/lp_metis/refinement.h"
 #include "partitioner/methods/metis/coarse_partition.h"
+#include "partitioner/methods/metis/metis_call.h"
 #include "partitioner/methods/metis/vertex_weights.h"
 #include "partitioner/stream/edge_pass.h"
 #include "partitioner/stream/union_nodes.h"
@@ -101,6 +102,11 @@ StatusOr<Projected> PartitionClusters(const DiskCsr& graph, const VertexWeights&
       FormatCount(clustering.clusters), FormatCount(coarse.graph.num_arcs() / 2));
   HG_ASSIGN_OR_RETURN(const CoarsePartition partition,
                       PartitionCoarse(&coarse, options.parts, SubKey(options.seed, kMetis), room));
+  if (partition.dealt) {
+    const bool single = clustering.clusters == graph.num_nodes();
+    WarnOfDealtOwners("lp-metis", clustering.clusters, single ? "nodes" : "clusters of nodes",
+                      options.parts);
+  }
   Projected projected;
   projected.owners.resize(clustering.cluster_of.size());
   for (size_t v = 0; v < projected.owners.size(); ++v) {

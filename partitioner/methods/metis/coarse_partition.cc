@@ -29,7 +29,7 @@ StatusOr<CoarsePartition> TryPartition(const CoarseGraph& coarse, int parts, uin
                                      SubKey(seed, static_cast<uint64_t>(i)), kAims, room));
     if (i == 0 || other.BetterThan(best)) best = std::move(other);
   }
-  return CoarsePartition{std::move(best.owners), best.cut, attempts};
+  return CoarsePartition{std::move(best.owners), best.cut, attempts, best.dealt};
 }
 
 }  // namespace

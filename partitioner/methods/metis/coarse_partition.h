@@ -23,6 +23,7 @@ struct CoarsePartition {
   std::vector<int32_t> owners;  // per cluster
   int64_t cut = 0;              // weight of pairs cut
   int attempts = 0;
+  bool dealt = false;  // as MetisAttempt's
 };
 
 // Sums over the nodes of each of `clusters` clusters; row_of(node) gives a node's weights.

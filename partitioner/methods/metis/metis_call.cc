@@ -1,6 +1,8 @@
 #include "partitioner/methods/metis/metis_call.h"
 
+#include "common/base/log.h"
 #include "common/base/rng.h"
+#include "common/base/units.h"
 #include "partitioner/methods/metis/rebalance.h"
 #include "partitioner/methods/random_method.h"
 
@@ -15,8 +17,6 @@ int64_t InputBytes(const FoldedGraph& graph, const VertexWeights& weights) {
 namespace {
 
 constexpr int kRebalanceRounds = 30;
-// With fewer nodes a partition METIS leaves partitions empty.
-constexpr int64_t kNodesPerPart = 8;
 
 int64_t Cut(const FoldedGraph& graph, const std::vector<int32_t>& owners) {
   int64_t cut = 0;
@@ -36,8 +36,9 @@ StatusOr<MetisAttempt> AttemptMetis(const FoldedGraph& graph, const VertexWeight
                                     int parts, uint64_t seed, const MetisImbalance& aims,
                                     int64_t room) {
   MetisAttempt result;
-  const bool metis = graph.num_arcs() > 0 && graph.num_nodes() >= kNodesPerPart * parts;
-  if (metis) {
+  const bool enough = graph.num_nodes() >= kMetisNodesPerPart * parts;
+  result.dealt = graph.num_arcs() > 0 && !enough;
+  if (graph.num_arcs() > 0 && enough) {
     HG_ASSIGN_OR_RETURN(result.owners, CallMetis(graph, weights, parts, seed, aims, room));
   } else {
     const std::vector<uint16_t> dealt = DealOwners(graph.num_nodes(), parts, Mix(seed));
@@ -49,6 +50,16 @@ StatusOr<MetisAttempt> AttemptMetis(const FoldedGraph& graph, const VertexWeight
   result.balance = loads.Balance();
   result.cut = Cut(graph, result.owners);
   return result;
+}
+
+void WarnOfDealtOwners(std::string_view method, int64_t count, std::string_view what, int parts) {
+  const int64_t most = count / kMetisNodesPerPart;
+  spdlog::warn(
+      "{}: {} {} are fewer than {} a partition, which is too few for METIS: their owners are "
+      "random, which cuts many edges; {}",
+      method, FormatCount(count), what, kMetisNodesPerPart,
+      most < 2 ? "a graph as small as this is best left in one partition"
+               : fmt::format("give at most {} partitions", most));
 }
 
 }  // namespace halograph

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -48,11 +49,15 @@ struct MetisAttempt {
   double excess = 0;            // above bounds, in even shares (PartLoads)
   int64_t cut = 0;              // METIS' objective: weight of folded edges cut
   int64_t moves = 0;            // of nodes, after METIS
+  bool dealt = false;           // there are edges, but too few nodes for METIS
 
   [[nodiscard]] bool BetterThan(const MetisAttempt& other) const {
     return std::pair(excess, cut) < std::pair(other.excess, other.cut);
   }
 };
+
+// With fewer nodes a partition METIS leaves partitions empty.
+inline constexpr int64_t kMetisNodesPerPart = 8;
 
 // parts >= 2. If there are too few nodes for METIS, or no edges, nodes get random owners and are
 // then balanced. A pure function of the arguments. Errors as CallMetis.
@@ -60,5 +65,8 @@ struct MetisAttempt {
                                                   const VertexWeights& weights, int parts,
                                                   uint64_t seed, const MetisImbalance& aims = {},
                                                   int64_t room = kAnyMemory);
+
+// Warns that the owners of `what` ("nodes", "clusters of nodes") were dealt, and says what to do.
+void WarnOfDealtOwners(std::string_view method, int64_t count, std::string_view what, int parts);
 
 }  // namespace halograph

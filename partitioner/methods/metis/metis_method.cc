@@ -110,6 +110,7 @@ StatusOr<Assignment> MetisMethod::Assign(const Dataset& dataset,
                           AttemptMetis(graph, weights, options.parts, seed, {}, room));
       if (other.BetterThan(best)) best = std::move(other);
     }
+    if (best.dealt) WarnOfDealtOwners(name(), graph.num_nodes(), "nodes", options.parts);
     assignment.owners = UnionNodes(dataset).SplitByType(best.owners);
     assignment.report = Report(graph, weights, best, attempts);
   }

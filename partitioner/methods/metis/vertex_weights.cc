@@ -12,6 +12,7 @@ StatusOr<VertexWeights> BuildVertexWeights(const Dataset& dataset, const FoldedG
   weights.constraints = ChooseConstraints(
       dataset, std::accumulate(graph.in_degrees.begin(), graph.in_degrees.end(), int64_t{0}),
       balance);
+  LogSharedConstraint(dataset, weights.constraints);
   for (const Constraint& constraint : weights.constraints) {
     if (constraint.total > limit) {
       return ResourceExhausted(
@@ -27,18 +28,17 @@ StatusOr<VertexWeights> BuildVertexWeights(const Dataset& dataset, const FoldedG
     const std::string& name = weights.constraints[c].name;
     if (name == "edges") {
       for (size_t v = 0; v < nodes; ++v) weights.values[v * count + c] = graph.in_degrees[v];
-    } else if (name == "nodes") {
-      for (size_t v = 0; v < nodes; ++v) weights.values[v * count + c] = 1;
-    } else if (!name.starts_with("nodes/")) {
+    } else if (!weights.constraints[c].node_types.empty()) {
+      for (const int type : weights.constraints[c].node_types) {
+        const auto first = graph.type_offsets.begin() + type;
+        for (auto v = static_cast<size_t>(first[0]); v < static_cast<size_t>(first[1]); ++v) {
+          weights.values[v * count + c] = 1;
+        }
+      }
+    } else {
       HG_RETURN_IF_ERROR(ForEachTaskRow(dataset, graph.type_offsets, name, [&](int64_t node) {
         ++weights.values[static_cast<size_t>(node) * count + c];
       }));
-    } else {
-      const auto type = static_cast<size_t>(dataset.NodeTypeIndex(name.substr(6)));
-      for (auto v = static_cast<size_t>(graph.type_offsets[type]);
-           v < static_cast<size_t>(graph.type_offsets[type + 1]); ++v) {
-        weights.values[v * count + c] = 1;
-      }
     }
   }
   return weights;

@@ -28,18 +28,17 @@ StatusOr<NodeWeights> NodeWeights::Build(const Dataset& dataset, const Degrees& 
                                          const BalanceOptions& balance) {
   NodeWeights weights(dataset, degrees);
   weights.constraints_ = ChooseConstraints(dataset, degrees.edges, balance);
+  LogSharedConstraint(dataset, weights.constraints_);
   weights.type_constraint_.assign(dataset.node_types.size(), -1);
   for (size_t c = 0; c < weights.count(); ++c) {
     Constraint& constraint = weights.constraints_[c];
     constraint.tolerance = TightTolerance(constraint.name);
     if (constraint.name == "edges") {
       weights.edge_constraint_ = static_cast<int>(c);
-    } else if (constraint.name == "nodes") {
-      std::fill(weights.type_constraint_.begin(), weights.type_constraint_.end(),
-                static_cast<int>(c));
-    } else if (constraint.name.starts_with("nodes/")) {
-      const int type = dataset.NodeTypeIndex(constraint.name.substr(6));
-      weights.type_constraint_[static_cast<size_t>(type)] = static_cast<int>(c);
+    } else if (!constraint.node_types.empty()) {
+      for (const int type : constraint.node_types) {
+        weights.type_constraint_[static_cast<size_t>(type)] = static_cast<int>(c);
+      }
     } else {
       SetRows rows;
       rows.constraint = c;

@@ -9,6 +9,7 @@
 #include "common/base/log.h"
 #include "common/base/units.h"
 #include "partitioner/methods/metis/coarse_partition.h"
+#include "partitioner/methods/metis/metis_call.h"
 #include "partitioner/methods/stream_metis/clustering.h"
 #include "partitioner/methods/stream_metis/coarse_budget.h"
 #include "partitioner/methods/stream_metis/coarse_graph.h"
@@ -126,6 +127,11 @@ StatusOr<CoarseResult> AssignByClusters(const Dataset& dataset, const MethodOpti
                 FormatCount(coarse.graph.num_arcs() / 2),
                 coarse.share < 1 ? fmt::format(" (a sample, {:.0f} %)", 100 * coarse.share) : "");
     HG_ASSIGN_OR_RETURN(partition, PartitionCoarse(&coarse, options.parts, options.seed, memory));
+    if (partition.dealt) {
+      const bool single = clusters.count == degrees.connected;
+      WarnOfDealtOwners("stream-metis", clusters.count, single ? "nodes" : "clusters of nodes",
+                        options.parts);
+    }
     report = {{"clusters", clusters.count},
               {"pairs", coarse.graph.num_arcs() / 2},
               {"pairs_share", coarse.share},

@@ -1,4 +1,5 @@
 #include <chrono>
+#include <cmath>
 #include <csignal>
 #include <fstream>
 #include <map>
@@ -14,20 +15,25 @@
 #include "partitioner/methods/degrees.h"
 #include "partitioner/methods/metis/coarse_partition.h"
 #include "partitioner/methods/metis/folded_graph.h"
+#include "partitioner/methods/metis/metis_call.h"
 #include "partitioner/methods/metis/metis_method.h"
 #include "partitioner/methods/metis/rebalance.h"
 #include "partitioner/methods/metis/vertex_weights.h"
 #include "partitioner/methods/random_method.h"
+#include "partitioner/methods/registry/registry.h"
 #include "partitioner/methods/task_columns.h"
+#include "tests/support/captured_log.h"
 #include "tests/support/memory_dataset.h"
 
 namespace halograph {
 namespace {
 
+using testing::AllOf;
 using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Le;
+using testing::Not;
 
 // ---- folded graph -------------------------------------------------------------------------
 
@@ -288,6 +294,99 @@ TEST_F(VertexWeightsTest, SumBeyondTheLimitIsRefused) {
   const auto weights = BuildVertexWeights(builder_.dataset(), graph_, {}, 2);
   EXPECT_TRUE(absl::IsResourceExhausted(weights.status()));
   EXPECT_THAT(Message(weights.status()), HasSubstr("nodes/b sums up to 3"));
+}
+
+// ---- many node types ----------------------------------------------------------------------
+
+// Type t has least + t nodes; a ring within each type and edges to the next.
+Dataset ManyTypes(int types, int64_t least) {
+  DatasetBuilder builder;
+  const auto name = [](int type) { return fmt::format("t{:03}", type); };
+  for (int t = 0; t < types; ++t) builder.Nodes(name(t), least + t);
+  for (int t = 0; t < types; ++t) {
+    builder.Edges(name(t), "near", name(t), RingsOfNodes(1, least + t));
+    if (t + 1 == types) break;
+    builder.Edges(name(t), "next", name(t + 1),
+                  RandomEdges(least + t, least + t + 1, least, static_cast<uint64_t>(t)));
+  }
+  return builder.dataset();
+}
+
+TEST(ManyTypesTest, UpToSixteenTypesHaveAConstraintEach) {
+  const Dataset dataset = ManyTypes(16, 1);
+  CapturedLog log;
+  const auto constraints = ChooseConstraints(dataset, 3, *BalanceOptions::Parse("nodes"));
+  LogSharedConstraint(dataset, constraints);
+  EXPECT_EQ(log.End(), "");
+  ASSERT_EQ(constraints.size(), 16);
+  EXPECT_EQ(constraints.front().name, "nodes/t000");
+  EXPECT_EQ(constraints.back().total, 16);
+}
+
+TEST(ManyTypesTest, OfMoreTheSmallOnesShareOneAndThatIsLogged) {
+  const Dataset dataset = ManyTypes(20, 1);
+  CapturedLog log;
+  const BalanceOptions balance = *BalanceOptions::Parse("nodes,edges");
+  const auto constraints = ChooseConstraints(dataset, 3, balance);
+  LogSharedConstraint(dataset, constraints);
+  EXPECT_THAT(log.End(), HasSubstr("the 15 largest node types are balanced one by one, the other "
+                                   "5, of at most 5 nodes each, together"));
+  ASSERT_EQ(constraints.size(), 17);
+  EXPECT_EQ(constraints[0].name, "nodes/t005");
+  EXPECT_EQ(constraints[15].name, "nodes of 5 small types");
+  EXPECT_EQ(constraints[15].total, 1 + 2 + 3 + 4 + 5);
+  EXPECT_THAT(constraints[15].node_types, ElementsAre(0, 1, 2, 3, 4));
+  EXPECT_EQ(constraints[16].name, "edges");
+  EXPECT_EQ(MostConstraints(GraphCounts::Of(dataset), balance), 17);
+}
+
+// Hundreds of constraints take METIS minutes, and it balances none of them.
+TEST(ManyTypesTest, LargeTypesAndTheSmallOnesTogetherStayBalanced) {
+  const Dataset dataset = ManyTypes(60, 40);
+  for (const char* name : {"metis", "lp-metis", "stream-metis"}) {
+    const TestFolder folder;
+    const auto assignment =
+        (*MakeMethod(name))->Assign(dataset, {.parts = 3, .seed = 1, .scratch = folder.path()});
+    ASSERT_TRUE(assignment.ok()) << assignment.status();
+    const Json& constraints = assignment->report["constraints"];
+    ASSERT_EQ(constraints.size(), 17);
+    std::vector<double> small(3, 0);
+    double all_small = 0;
+    for (size_t t = 0; t < 60; ++t) {
+      std::vector<double> held(3, 0);
+      for (const uint16_t owner : assignment->owners[t]) ++held[owner];
+      const auto share = static_cast<double>(assignment->owners[t].size()) / 3;
+      for (size_t part = 0; part < 3; ++part) {
+        if (t >= 45) EXPECT_LE(held[part], std::ceil(share * kNodeTolerance)) << name << t;
+        if (t < 45) small[part] += held[part];
+      }
+      if (t < 45) all_small += 3 * share;
+    }
+    EXPECT_THAT(small, Each(Le(all_small / 3 * kNodeTolerance))) << name;
+  }
+}
+
+// ---- too few nodes ------------------------------------------------------------------------
+
+TEST(FewNodesTest, RandomOwnersAreToldWithWhatWouldDo) {
+  DatasetBuilder builder;
+  builder.Nodes("node", 63).Edges("node", "edge", "node", RingsOfNodes(1, 63));
+  for (const char* name : {"metis", "lp-metis", "stream-metis"}) {
+    const TestFolder folder;
+    MethodOptions options{.parts = 8, .seed = 1, .scratch = folder.path()};
+    CapturedLog log;
+    EXPECT_TRUE((*MakeMethod(name))->Assign(builder.dataset(), options).ok());
+    EXPECT_THAT(log.End(),
+                HasSubstr(fmt::format("{}: 63 nodes are fewer than 8 a partition", name)));
+    options.parts = 7;
+    CapturedLog enough;
+    EXPECT_TRUE((*MakeMethod(name))->Assign(builder.dataset(), options).ok());
+    EXPECT_THAT(enough.End(), Not(HasSubstr("random")));
+  }
+  CapturedLog log;
+  WarnOfDealtOwners("metis", 63, "nodes", 8);
+  WarnOfDealtOwners("metis", 15, "nodes", 2);
+  EXPECT_THAT(log.End(), AllOf(HasSubstr("give at most 7 partitions"), HasSubstr("one partition")));
 }
 
 // ---- metis process ------------------------------------------------------------------------
