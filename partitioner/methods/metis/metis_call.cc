@@ -55,9 +55,9 @@ StatusOr<MetisAttempt> AttemptMetis(const FoldedGraph& graph, const VertexWeight
 void WarnOfDealtOwners(std::string_view method, int64_t count, std::string_view what, int parts) {
   const int64_t most = count / kMetisNodesPerPart;
   spdlog::warn(
-      "{}: {} {} are fewer than {} a partition, which is too few for METIS: their owners are "
+      "{}: {} {} for {} partitions are fewer than {} each, too few for METIS: their owners are "
       "random, which cuts many edges; {}",
-      method, FormatCount(count), what, kMetisNodesPerPart,
+      method, FormatCount(count), what, parts, kMetisNodesPerPart,
       most < 2 ? "a graph as small as this is best left in one partition"
                : fmt::format("give at most {} partitions", most));
 }

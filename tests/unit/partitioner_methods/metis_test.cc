@@ -377,7 +377,7 @@ TEST(FewNodesTest, RandomOwnersAreToldWithWhatWouldDo) {
     CapturedLog log;
     EXPECT_TRUE((*MakeMethod(name))->Assign(builder.dataset(), options).ok());
     EXPECT_THAT(log.End(),
-                HasSubstr(fmt::format("{}: 63 nodes are fewer than 8 a partition", name)));
+                HasSubstr(fmt::format("{}: 63 nodes for 8 partitions are fewer than 8 each", name)));
     options.parts = 7;
     CapturedLog enough;
     EXPECT_TRUE((*MakeMethod(name))->Assign(builder.dataset(), options).ok());
