@@ -65,6 +65,10 @@ TextOption& OptionTable::AddText(std::string name, TextOption::Reader read,
                                            std::move(allowed), std::move(help)));
 }
 
+SharedOption& OptionTable::AddShared(std::vector<OptionRow*> rows) {
+  return Keep(std::make_unique<SharedOption>(std::move(rows)));
+}
+
 void OptionTable::KeepRow(std::unique_ptr<OptionRow> row) {
   row->group_ = group_;
   row->default_ = row->Text();

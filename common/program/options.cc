@@ -101,6 +101,26 @@ Status OptionRow::SetDefault(std::string_view text) {
   return set;
 }
 
+SharedOption::SharedOption(std::vector<OptionRow*> rows)
+    : OptionRow(rows.front()->name(), rows.front()->help()), rows_(std::move(rows)) {
+  value_name_ = first().value_name_;
+  default_text_ = first().default_text_;
+  all_ranks_ = first().all_ranks_;
+  marks_ = first().marks_;
+}
+
+Status SharedOption::Validate() const {
+  for (const OptionRow* const row : rows_) HG_RETURN_IF_ERROR(row->Validate());
+  return OkStatus();
+}
+
+Status SharedOption::Read(std::string_view text) {
+  for (OptionRow* const row : rows_) HG_RETURN_IF_ERROR(row->Set(text));
+  return OkStatus();
+}
+
+std::string SharedOption::KindName() const { return first().KindName(); }
+
 template <typename T>
 Option<T>::Option(std::string name, T* field, std::string help, NumberUnit unit)
     : OptionRow(std::move(name), std::move(help)), field_(field), unit_(unit) {}

@@ -95,6 +95,7 @@ class OptionRow {
 
  private:
   friend class OptionTable;
+  friend class SharedOption;
   const std::string name_;
   const std::string help_;
   std::string group_;
@@ -209,6 +210,29 @@ class ChoiceOption final : public OptionRow {
   const std::function<void(size_t)> set_;
 };
 
+// A row that stands for rows of one name in other tables: what it reads, all of them read. After an
+// error those before the one that refuses hold the new value.
+class SharedOption final : public OptionRow {
+ public:
+  // At least one, which all outlive this. Kind, allowed values, help, marks and default are the
+  // first's.
+  explicit SharedOption(std::vector<OptionRow*> rows);
+
+  [[nodiscard]] bool is_flag() const override { return first().is_flag(); }
+  [[nodiscard]] bool is_list() const override { return first().is_list(); }
+  [[nodiscard]] std::string Allowed() const override { return first().Allowed(); }
+  [[nodiscard]] Status Validate() const override;
+  [[nodiscard]] std::string Text() const override { return first().Text(); }
+  [[nodiscard]] Json ToJson() const override { return first().ToJson(); }
+
+ private:
+  [[nodiscard]] const OptionRow& first() const { return *rows_.front(); }
+  [[nodiscard]] Status Read(std::string_view text) override;
+  [[nodiscard]] std::string KindName() const override;
+
+  const std::vector<OptionRow*> rows_;
+};
+
 class OptionTable {
  public:
   OptionTable();
@@ -233,6 +257,7 @@ class OptionTable {
   // `allowed` as OptionRow::Allowed. An error of `read` gets the option's name in front.
   TextOption& AddText(std::string name, TextOption::Reader read, TextOption::Writer write,
                       std::string allowed, std::string help);
+  SharedOption& AddShared(std::vector<OptionRow*> rows);
 
   [[nodiscard]] const std::vector<std::unique_ptr<OptionRow>>& rows() const { return rows_; }
   // Null if there is none of that name.

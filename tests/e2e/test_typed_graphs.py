@@ -5,7 +5,7 @@ from harness import datasets, npy, programs
 from harness.programs import must
 from harness.training import options, read_log, start_ranks, train
 
-RUN = dict(model="rgcn", hidden=8, embed="author:8,unused:8", batch_size=10, epochs=4, lr=0.02,
+RUN = dict(hidden=8, embed="author:8,unused:8", batch_size=10, epochs=4, lr=0.02,
            seed=3, threads=1)
 # Nothing is drawn, and a step is of all seeds: any number of ranks computes the same sums.
 WHOLE = dict(RUN, fanouts="-1,-1", dropout=0, batch_size=1000, epochs=6)
@@ -73,8 +73,10 @@ class SameEverywhereTest(TypedBase):
 
     def test_authors_are_learnt_and_papers_predicted(self):
         """Features say nothing of a class: authors that are learnt do."""
-        found = train(self.box, graph=self.graph, state=self.state(),
-                      **dict(RUN, epochs=40, fanouts="5,5", embed_lr=0.05))[2]["test_acc"]
+        config, _, final = train(self.box, graph=self.graph, state=self.state(),
+                                 **dict(RUN, epochs=40, fanouts="5,5", embed_lr=0.05))
+        found = final["test_acc"]
+        self.assertEqual("rgcn", config["model"], "what the default is for typed graphs")
         alone = train(self.box, graph=self.graph, state=self.state(),
                       **dict(RUN, epochs=40, fanouts="0,0", embed_lr=0.05))[2]["test_acc"]
         print(f"  accuracy {found:.2f}, without neighbours {alone:.2f}")
@@ -241,7 +243,8 @@ class RefusalTest(TypedBase):
         self.refused(1, "node type 'author' has no features", "--embed author",
                      embed="unused:8", **state)
         self.refused(1, "--state DIR")
-        self.refused(1, "--model sage needs a graph of one node type", model="sage", **state)
+        self.refused(1, "--model sage needs a graph of one node type", "give --model rgcn",
+                     model="sage", **state)
 
     def test_seeds_that_no_edge_leads_to_are_warned_of(self):
         source = datasets.copy_of(datasets.write_typed(self.box.folder / "whole"),

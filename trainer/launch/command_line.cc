@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "common/sampling/request.h"
+#include "trainer/launch/auto_model.h"
 #include "trainer/launch/option_checks.h"
 #include "trainer/launch/resolve.h"
 #include "trainer/launch/run_config.h"
@@ -68,7 +69,7 @@ std::string UserCacheDir(const Environment& environment) {
 }
 
 // Refuses an option that only other models have, with their names.
-Status CheckOwner(const std::string& name, const OptionTable& rows, const ModelKind& chosen) {
+Status CheckOwner(const std::string& name, const OptionTable& rows, std::string_view chosen) {
   if (name.empty() || rows.Find(name) != nullptr) return OkStatus();
   std::string owners;
   for (const ModelKind& kind : ModelKinds()) {
@@ -79,12 +80,12 @@ Status CheckOwner(const std::string& name, const OptionTable& rows, const ModelK
     owners += fmt::format("{}{}", owners.empty() ? "" : ", ", kind.name);
   }
   if (owners.empty()) return OkStatus();
-  return InvalidArgument("--{}: --model {} has no such option; these have it: {}", name,
-                         chosen.name, owners);
+  return InvalidArgument("--{}: --model {} has no such option; these have it: {}", name, chosen,
+                         owners);
 }
 
 Status CheckOptionsOfOthers(std::span<const char* const> words, const RunConfig& config,
-                            const OptionTable& rows, const ModelKind& chosen) {
+                            const OptionTable& rows, std::string_view chosen) {
   for (const std::string_view word : words) {
     if (!word.starts_with("--")) continue;
     const std::string name(word.substr(2, word.find('=') - 2));
@@ -109,13 +110,13 @@ Status AddRows(std::span<const char* const> words, OptionTable& rows, TrainOptio
   const Status readable = read.status();
   if (readable.ok()) *config = *std::move(read);
   const auto word = ValueAmong(words, "model");
-  const auto named = FindModelKind(word ? *word : config->model().value_or(options->model));
-  const ModelKind& kind = named.ok() ? **named : ModelKinds().front();
-  options->model_options = kind.options();
+  const std::string model(word ? *word : config->model().value_or(options->model));
+  const auto named = OptionsOfModel(model);
+  options->model_options = named.ok() ? *named : ModelKinds().front().options();
   AddTrainRows(rows, options, RegisteredModels());
   HG_RETURN_IF_ERROR(readable);
   if (named.ok()) {
-    HG_RETURN_IF_ERROR(CheckOptionsOfOthers(words, *config, rows, kind));
+    HG_RETURN_IF_ERROR(CheckOptionsOfOthers(words, *config, rows, model));
     return config->Apply(rows, left_aside);
   }
   const Status unknown = InvalidArgument("--model: {}", Message(named.status()));
@@ -148,7 +149,8 @@ void ApplyFullBatch(const OptionTable& rows, TrainOptions& o) {
 
 // What a model without neighbours has no use for is not taken in silence.
 Status CheckNeighborOptions(const OptionTable& rows, const std::string& model) {
-  if ((*FindModelKind(model))->needs.neighbors) return OkStatus();
+  const auto kind = FindModelKind(model);
+  if (!kind.ok() || (*kind)->needs.neighbors) return OkStatus();  // auto reads them
   for (const auto& row : rows.rows()) {
     if (!row->marked(kOfNeighbors) || !row->given()) continue;
     return InvalidArgument("{}: --model {} reads no neighbours; leave the option out", row->Flag(),

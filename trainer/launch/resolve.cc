@@ -5,23 +5,25 @@
 #include <fmt/format.h>
 
 #include "common/sampling/sampler_plan.h"
+#include "trainer/launch/auto_model.h"
 #include "trainer/launch/option_checks.h"
 #include "trainer/models/registry.h"
 
 namespace halograph {
 
 ModelWords RegisteredModels() {
-  ModelWords words;
+  ModelWords words{{kAutoModel},
+                   "auto: sage for a graph of one node type and one relation, else rgcn"};
   for (const ModelKind& kind : ModelKinds()) {
     words.names.emplace_back(kind.name);
-    words.help += fmt::format("{}{}: {}", words.help.empty() ? "" : "; ", kind.name, kind.help);
+    words.help += fmt::format("; {}: {}", kind.name, kind.help);
   }
   return words;
 }
 
 void Resolve(TrainOptions* o, const Environment& environment) {
   if (o->topology.empty() && !o->remote.servers.empty()) o->topology = kTopologyServers;
-  if (o->model_options == nullptr) o->model_options = (*FindModelKind(o->model))->options();
+  if (o->model_options == nullptr) o->model_options = *OptionsOfModel(o->model);
   if (o->AllEvalFanouts().empty()) {
     o->eval_fanouts = o->fanouts;
     o->eval_relation_fanouts = o->relation_fanouts;

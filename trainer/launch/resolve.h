@@ -7,10 +7,11 @@
 
 namespace halograph {
 
-// Of the registry.
+// Of the registry, and auto (auto_model.h).
 [[nodiscard]] ModelWords RegisteredModels();
 
-// Fills in what follows from others: topology, model_options, eval_fanouts, eval_batch_size,
+// Fills in what follows from others: topology, model_options (what auto is waits for the graph:
+// ResolveModel), eval_fanouts, eval_batch_size,
 // threads, sampler_memory. What the ranks of this machine share is divided by their number, as
 // the environment says and logical_ranks. Requires a valid model.
 void Resolve(TrainOptions* options, const Environment& environment = ProcessEnvironment());

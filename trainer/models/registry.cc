@@ -62,13 +62,10 @@ constexpr ModelKind kKinds[] = {
 Status CheckNeeds(const ModelKind& kind, const Schema& schema) {
   if (!kind.needs.one_relation) return OkStatus();
   if (schema.node_types.size() == 1 && schema.relations.size() == 1) return OkStatus();
-  const auto counted = [](size_t count, std::string_view noun) {
-    return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
-  };
   return FailedPrecondition(
-      "--model {} needs a graph of one node type and one relation; graph '{}' has {} and {}",
-      kind.name, schema.graph_name, counted(schema.node_types.size(), "node type"),
-      counted(schema.relations.size(), "relation"));
+      "--model {} needs a graph of one node type and one relation; graph '{}' has {}: give "
+      "--model rgcn",
+      kind.name, schema.graph_name, TypesAndRelations(schema));
 }
 
 StatusOr<std::vector<const TensorSpec*>> ChooseFeatures(const ModelKind& kind, const NodeType& type,
@@ -95,6 +92,12 @@ StatusOr<std::vector<const TensorSpec*>> ChooseFeatures(const ModelKind& kind, c
 }  // namespace
 
 std::span<const ModelKind> ModelKinds() { return kKinds; }
+
+std::string TypesAndRelations(const Schema& schema) {
+  const size_t types = schema.node_types.size(), relations = schema.relations.size();
+  return fmt::format("{} node type{} and {} relation{}", types, types == 1 ? "" : "s", relations,
+                     relations == 1 ? "" : "s");
+}
 
 StatusOr<const ModelKind*> FindModelKind(std::string_view name) {
   std::string known;

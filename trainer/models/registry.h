@@ -42,6 +42,9 @@ struct ModelKind {
 // NotFound naming those that exist.
 [[nodiscard]] StatusOr<const ModelKind*> FindModelKind(std::string_view name);
 
+// "1 node type and 2 relations", for messages on what a model needs.
+[[nodiscard]] std::string TypesAndRelations(const Schema& schema);
+
 // The features that a model of this kind takes in, of every node type in turn but those of `learnt`
 // (their indices): those of these names, in this order. No names: the only one that a type has,
 // else `feat`.

@@ -70,7 +70,7 @@ struct TrainOptions {
   EmbeddingOptions embeddings;  // inputs that are learnt
   StateFolderOptions state;     // where they are kept, without servers
 
-  std::string model = "sage";
+  std::string model = "auto";                   // the graph decides (trainer/launch/auto_model.h)
   std::shared_ptr<ModelOptions> model_options;  // of that model; null: with its defaults
   int64_t layers = 2;
 

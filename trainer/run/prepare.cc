@@ -10,6 +10,7 @@
 #include "common/sampling/sampler_plan.h"
 #include "trainer/distributed/gradients.h"
 #include "trainer/kernels/bf16_product.h"
+#include "trainer/launch/auto_model.h"
 #include "trainer/launch/blas.h"
 #include "trainer/models/registry.h"
 #include "trainer/pipeline/batch_schedule.h"
@@ -214,8 +215,9 @@ Status Prepare(Session& session, RunInputs* inputs) {
   HG_RETURN_IF_ERROR(TakeBlasBuffer());
   const TrainOptions& options = session.options;
   SayIfProductsAreWide(options);
-  HG_ASSIGN_OR_RETURN(const ModelKind* const kind, FindModelKind(options.model));
   HG_ASSIGN_OR_RETURN(session.stores, OpenStoresOf(options, &session.cancel));
+  HG_RETURN_IF_ERROR(ResolveModel(session.stores.graph->info().schema, &session.options));
+  HG_ASSIGN_OR_RETURN(const ModelKind* const kind, FindModelKind(options.model));
   HG_RETURN_IF_ERROR(PrepareMinibatches(session, inputs));
   if (options.model_options->NeedsOf(kind->needs).neighbors && options.rank == 0) {
     WarnOfUnreadParts(session.stores.graph->info().schema, *session.task);

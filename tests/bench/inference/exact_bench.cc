@@ -150,6 +150,7 @@ std::unique_ptr<Session> Open(const Options& options, StopSignal& stop) {
   train.sample_threads = options.sample_threads;
   auto sage = std::make_shared<SageOptions>();
   sage->hidden = options.hidden;
+  train.model = "sage";
   train.model_options = std::move(sage);
   Resolve(&train);
   Must(Validate(train));

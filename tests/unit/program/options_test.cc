@@ -233,6 +233,44 @@ TEST_F(OptionTableTest, ARowKeepsTheMarksThatItGets) {
   EXPECT_FALSE(row.marked(kSecond));
 }
 
+// One option for two structs, as before it is known which of them counts.
+class SharedOptionTest : public testing::Test {
+ protected:
+  SharedOptionTest() {
+    second_.epochs = 20;
+    one_.Add("epochs", &first_.epochs, "passes").Range(1, 100).AllRanks().DefaultText("ten");
+    one_.Add("replace", &first_.replace, "with replacement");
+    other_.Add("epochs", &second_.epochs, "other passes").Range(1, 50);
+    for (const char* name : {"epochs", "replace"}) {
+      std::vector<OptionRow*> rows = {one_.Find(name)};
+      if (OptionRow* const row = other_.Find(name)) rows.push_back(row);
+      shared_.AddShared(std::move(rows));
+    }
+  }
+  Settings first_, second_;
+  OptionTable one_, other_, shared_;
+};
+
+TEST_F(SharedOptionTest, WhatIsSetIsGivenInAllItsRows) {
+  ASSERT_TRUE(shared_.Set("epochs", "30").ok());
+  EXPECT_EQ(first_.epochs, 30);
+  EXPECT_EQ(second_.epochs, 30);
+  EXPECT_TRUE(one_.given("epochs") && other_.given("epochs") && shared_.given("epochs"));
+  EXPECT_FALSE(one_.given("replace"));
+  EXPECT_THAT(Message(shared_.Set("epochs", "70")), HasSubstr("--epochs is 70, expected 1 to 50"));
+}
+
+TEST_F(SharedOptionTest, IsOfTheFirstRowsKind) {
+  const OptionRow& epochs = *shared_.Find("epochs");
+  EXPECT_EQ(epochs.help(), "passes");
+  EXPECT_EQ(epochs.default_text(), "ten");
+  EXPECT_TRUE(epochs.all_ranks());
+  EXPECT_TRUE(shared_.Find("replace")->is_flag());
+  EXPECT_EQ(shared_.ToJson(), one_.ToJson());
+  second_.epochs = 60;
+  EXPECT_THAT(Message(shared_.Validate()), HasSubstr("--epochs is 60, expected 1 to 50"));
+}
+
 TEST(NearestNameTest, FewLettersApartOrTheBeginning) {
   const std::vector<std::string> names = {"batch-size", "eval-batch-size", "epochs", "lr"};
   EXPECT_EQ(NearestName("batchsize", names), "batch-size");

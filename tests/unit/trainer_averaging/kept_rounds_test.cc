@@ -62,6 +62,7 @@ class KeptRoundsTest : public AveragedTrainingTest {
     sage->hidden = 16;
     sage->dropout = 0.5;
     sage->norm = Normalization::kBatch;
+    options_.model = "sage";
     options_.model_options = std::move(sage);
     options_.checkpoint.every = {.steps = 1, .time = {}};
     options_.checkpoint.folder = (folder_.path() / "checkpoints").string();

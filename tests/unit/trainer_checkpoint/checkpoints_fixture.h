@@ -158,6 +158,7 @@ class CheckpointsTest : public testing::Test {
     sage->hidden = 16;
     sage->dropout = 0.5;
     sage->norm = Normalization::kBatch;  // buffers that differ from rank to rank
+    options_.model = "sage";
     options_.model_options = std::move(sage);
     options_.checkpoint.every = {.steps = 1, .time = {}};
     options_.checkpoint.folder = (folder_.path() / "checkpoints").string();

@@ -6,6 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "trainer/launch/auto_model.h"
+
 namespace halograph {
 namespace {
 
@@ -53,6 +55,46 @@ TEST(CommandLineTest, AModelWithoutNeighborsRefusesWhatSamples) {
   EXPECT_FALSE(Parse({"--graph", "g", "--model", "embedding"}).exit_code.has_value());
   EXPECT_THAT(Refusal({"--graph", "g", "--model", "embedding", "--fanouts", "5,5"}),
               HasSubstr("--fanouts: --model embedding reads no neighbours"));
+}
+
+Schema WithRelations(size_t relations) {
+  Schema schema;
+  schema.graph_name = "g";
+  schema.node_types.resize(1);
+  schema.relations.resize(relations);
+  return schema;
+}
+
+TEST(AutoModelTest, OneRelationGetsSageAndSeveralRgcnWithTheOptionsGiven) {
+  for (const size_t relations : {1U, 2U}) {
+    TrainOptions options = Parse({"--graph", "g", "--dropout", "0.1", "--residual"}).options;
+    EXPECT_EQ(options.model, "auto");
+    ASSERT_TRUE(ResolveModel(WithRelations(relations), &options).ok());
+    const Json json = ToJson(options);
+    EXPECT_EQ(json["model"], relations == 1 ? "sage" : "rgcn");
+    EXPECT_EQ(json["dropout"], 0.1);
+    EXPECT_EQ(json["residual"], true);
+    EXPECT_EQ(json["hidden"], relations == 1 ? 256 : 64) << "each model has its own default";
+    EXPECT_EQ(json.contains("bases"), relations == 2);
+    EXPECT_EQ(SharedFacts(options)["model"], json["model"]);
+  }
+}
+
+TEST(AutoModelTest, AnOptionOfTheOtherModelIsRefusedWithTheReason) {
+  TrainOptions bases = Parse({"--graph", "g", "--bases", "2"}).options;
+  EXPECT_THAT(
+      Message(ResolveModel(WithRelations(1), &bases)),
+      HasSubstr("--bases: graph 'g' has 1 node type and 1 relation, so --model auto is sage, "
+                "which has no such option; leave it out, or give --model rgcn"));
+  TrainOptions pool = Parse({"--graph", "g", "--aggregator", "pool"}).options;
+  EXPECT_THAT(Message(ResolveModel(WithRelations(3), &pool)),
+              HasSubstr("1 node type and 3 relations, so --model auto is rgcn"));
+}
+
+TEST(AutoModelTest, WhatNeitherModelTakesIsWrongUsage) {
+  EXPECT_THAT(Refusal({"--graph", "g", "--heads", "2"}),
+              HasSubstr("--heads: --model auto has no such option; these have it: gat"));
+  EXPECT_THAT(Refusal({"--graph", "g", "--blocks", "3"}), HasSubstr("does not divide --hidden 64"));
 }
 
 TEST(CommandLineTest, AnOptionOfAnotherModelIsRefusedWithTheModelsThatHaveIt) {

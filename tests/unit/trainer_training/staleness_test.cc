@@ -87,6 +87,7 @@ class StalenessTest : public testing::TestWithParam<int64_t> {
     options.state.folder = (folder_.path() / "state").string();
     auto sage = std::make_shared<SageOptions>();
     sage->hidden = 16;
+    options.model = "sage";
     options.model_options = std::move(sage);
     Resolve(&options);
     stop_ = std::move(*StopSignal::Install());

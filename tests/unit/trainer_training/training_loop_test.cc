@@ -59,6 +59,7 @@ class TrainingLoopTest : public testing::Test {
     auto sage = std::make_shared<SageOptions>();
     sage->hidden = 16;
     sage->dropout = dropout;
+    options_.model = "sage";
     options_.model_options = std::move(sage);
   }
 
@@ -219,6 +220,7 @@ TEST_F(TrainingLoopTest, RanksShareTheBuffersAndTheBestEpochsAreKept) {
   auto sage = std::make_shared<SageOptions>();
   sage->hidden = 16;
   sage->norm = Normalization::kBatch;
+  options_.model = "sage";
   options_.model_options = std::move(sage);
   options_.epochs = 6;
   const auto buffers_of = [](const Session& session) {
@@ -606,6 +608,7 @@ TEST_F(TrainingLimitsTest, EvaluationsWithinAnEpochCountForTheBestAndChangeNoSte
   auto sage = std::make_shared<SageOptions>();
   sage->hidden = 16;
   sage->norm = Normalization::kBatch;  // it computes otherwise in training than in evaluation
+  options_.model = "sage";
   options_.model_options = std::move(sage);
   options_.eval_every = 0;
   const Course plain = Train();
