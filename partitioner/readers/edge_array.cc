@@ -5,8 +5,8 @@
 
 #include <fmt/ranges.h>
 
+#include "common/storage/integers.h"
 #include "partitioner/readers/input_tensor.h"
-#include "partitioner/readers/integers.h"
 
 namespace halograph {
 namespace {

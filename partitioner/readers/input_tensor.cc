@@ -7,7 +7,7 @@
 
 #include "common/base/progress.h"
 #include "common/storage/disk_space.h"
-#include "partitioner/readers/integers.h"
+#include "common/storage/integers.h"
 
 namespace halograph {
 namespace {

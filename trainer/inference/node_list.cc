@@ -5,11 +5,13 @@
 #include <filesystem>
 #include <numeric>
 #include <string_view>
+#include <utility>
 
 #include <fmt/ranges.h>
 
 #include "common/graph/tensor_ref.h"
 #include "common/storage/file.h"
+#include "common/storage/integers.h"
 #include "common/storage/npy.h"
 
 namespace halograph {
@@ -18,18 +20,34 @@ namespace {
 constexpr int64_t kNodesAtATime = int64_t{1} << 16;
 constexpr size_t kNamed = 5;  // missing ids in a message
 
+template <typename T>
+Status Widen(const NpyArray& array, std::span<int64_t> ids) {
+  for (size_t i = 0; i < ids.size(); ++i) {
+    const T id = ElementAt<T>(array.data().data(), i, array.big_endian());
+    if (!std::in_range<int64_t>(id)) {
+      return InvalidArgument("{}: entry {}: {} is no original id, which has 63 bits at most",
+                             array.file().path().string(), i, id);
+    }
+    ids[i] = static_cast<int64_t>(id);
+  }
+  return OkStatus();
+}
+
 StatusOr<std::vector<int64_t>> ReadArray(const std::string& path) {
   HG_ASSIGN_OR_RETURN(const NpyArray array, NpyArray::Open(path, NpyOrigin::kForeign));
-  if (array.shape().size() != 1 || !array.native()) {
-    return FailedPrecondition("{}: expected ids in one dimension, in this machine's byte order",
-                              path);
+  if (!IsInteger(array.dtype())) {
+    return FailedPrecondition("{}: holds {}, but original ids are integers", path,
+                              DTypeName(array.dtype()));
   }
-  if (array.dtype() == DType::kInt32) {
-    HG_ASSIGN_OR_RETURN(const auto narrow, array.As<int32_t>());
-    return std::vector<int64_t>(narrow.begin(), narrow.end());
+  if (array.cols() != 1) {
+    return FailedPrecondition("{}: shape ({}, {}), expected ids in one dimension", path,
+                              array.rows(), array.cols());
   }
-  HG_ASSIGN_OR_RETURN(const auto ids, array.As<int64_t>());
-  return std::vector<int64_t>(ids.begin(), ids.end());
+  std::vector<int64_t> ids(static_cast<size_t>(array.rows()));
+  Status widened;
+  WithIntegerType(array.dtype(), [&](auto zero) { widened = Widen<decltype(zero)>(array, ids); });
+  HG_RETURN_IF_ERROR(widened);
+  return ids;
 }
 
 StatusOr<std::vector<int64_t>> ReadLines(const std::string& path) {

@@ -15,9 +15,9 @@
 
 namespace halograph {
 
-// Original ids from a file: .npy of one dimension, int64 or int32, or else a text of one number a
-// line, empty lines left out.
-//   InvalidArgument     no number, or no node at all: the line is named
+// Original ids from a file: .npy of one column, of any integer dtype and byte order, or else a text
+// of one number a line, empty lines left out.
+//   InvalidArgument     no number, or no node at all: the line is named; an entry of 2^63 and above
 //   FailedPrecondition  an array of another dtype or shape
 //   else                as NpyArray::Open and ReadTextFile, with the path
 [[nodiscard]] StatusOr<std::vector<int64_t>> ReadNodeList(const std::string& path);

@@ -1,12 +1,10 @@
 #include "partitioner/methods/owners/owner_file.h"
 
 #include <algorithm>
-#include <bit>
-#include <cstring>
 #include <utility>
 
+#include "common/storage/integers.h"
 #include "common/storage/npy.h"
-#include "partitioner/readers/integers.h"
 #include "partitioner/readers/line_reader.h"
 #include "partitioner/readers/text_table.h"
 
@@ -22,15 +20,6 @@ Status OutOfParts(const std::string& place, std::string_view owner, int parts) {
 Status WrongLength(const fs::path& path, int64_t found, const OwnerFileShape& shape) {
   return InvalidArgument("{}: {} entries, but there are {} {}", path.string(), found, shape.nodes,
                          shape.what);
-}
-
-// Element i of an array at any alignment, in its own byte order.
-template <typename T>
-T ElementAt(const std::byte* data, size_t i, bool big_endian) {
-  std::byte bytes[sizeof(T)];
-  std::memcpy(bytes, data + i * sizeof(T), sizeof(T));
-  if (big_endian) std::reverse(std::begin(bytes), std::end(bytes));
-  return std::bit_cast<T>(bytes);
 }
 
 template <typename T>

@@ -1,5 +1,7 @@
 #include "trainer/inference/node_list.h"
 
+#include <limits>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -32,14 +34,7 @@ TEST_F(NodeListTest, TextHasANumberALine) {
 }
 
 TEST_F(NodeListTest, ArraysHaveOneDimensionOfWholeNumbers) {
-  const auto path = folder_.path() / "list.npy";
   const std::vector<int64_t> wide = {5, 2};
-  ASSERT_TRUE(WriteNpy<int64_t>(path, wide).ok());
-  EXPECT_THAT(*ReadNodeList(path.string()), ElementsAre(5, 2));
-  const auto narrow_path = folder_.path() / "narrow.npy";
-  const std::vector<int32_t> narrow = {9, 1};
-  ASSERT_TRUE(WriteNpy<int32_t>(narrow_path, narrow).ok());
-  EXPECT_THAT(*ReadNodeList(narrow_path.string()), ElementsAre(9, 1));
   const auto matrix = folder_.path() / "matrix.npy";
   ASSERT_TRUE(WriteNpy<int64_t>(matrix, wide, 2).ok());
   EXPECT_THAT(Message(ReadNodeList(matrix.string()).status()), HasSubstr("one dimension"));
@@ -47,6 +42,37 @@ TEST_F(NodeListTest, ArraysHaveOneDimensionOfWholeNumbers) {
   const auto float_path = folder_.path() / "floats.npy";
   ASSERT_TRUE(WriteNpy<float>(float_path, floats).ok());
   EXPECT_FALSE(ReadNodeList(float_path.string()).ok());
+}
+
+template <typename T>
+class NodeArrayTest : public NodeListTest {};
+using IntegerTypes =
+    testing::Types<int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>;
+TYPED_TEST_SUITE(NodeArrayTest, IntegerTypes);
+
+TYPED_TEST(NodeArrayTest, OfAnyIntegerTypeIsRead) {
+  const auto path = this->folder_.path() / "list.npy";
+  const std::vector<TypeParam> ids = {100, std::numeric_limits<int8_t>::max(), 1};
+  ASSERT_TRUE(WriteNpy<TypeParam>(path, ids).ok());
+  EXPECT_THAT(*ReadNodeList(path.string()), ElementsAre(100, 127, 1));
+}
+
+TEST_F(NodeListTest, ArraysOfTheOtherByteOrderAreRead) {
+  const auto path = folder_.path() / "list.npy";
+  const std::vector<uint32_t> swapped = {0x01000000, 0x00020000};
+  ASSERT_TRUE(WriteNpy<uint32_t>(path, swapped).ok());
+  std::string bytes = *ReadTextFile(path, 1 << 20);
+  bytes.replace(bytes.find("<u4"), 1, ">");
+  ASSERT_TRUE(WriteFileAtomically(path, bytes).ok());
+  EXPECT_THAT(*ReadNodeList(path.string()), ElementsAre(1, 512));
+}
+
+TEST_F(NodeListTest, AnIdBeyond63BitsIsRefusedWithItsPlace) {
+  const auto path = folder_.path() / "list.npy";
+  const std::vector<uint64_t> ids = {1, uint64_t{1} << 63};
+  ASSERT_TRUE(WriteNpy<uint64_t>(path, ids).ok());
+  EXPECT_THAT(Message(ReadNodeList(path.string()).status()),
+              AllOf(HasSubstr("list.npy: entry 1: 9223372036854775808 is no original id")));
 }
 
 TEST_F(NodeListTest, IdsAreFoundOnceEachAndMissingOnesNamed) {

@@ -1,7 +1,12 @@
-// Lets code for one integer type work on arrays of any integer dtype.
+// Lets code for one integer type work on arrays of any integer dtype, as any numpy wrote them.
 #pragma once
 
+#include <algorithm>
+#include <bit>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <iterator>
 
 #include "common/storage/dtype.h"
 
@@ -44,6 +49,15 @@ void WithIntegerType(DType dtype, F&& f) {
     default:
       return f(int64_t{});
   }
+}
+
+// Element i of an array at any alignment, in its own byte order.
+template <typename T>
+[[nodiscard]] T ElementAt(const std::byte* data, size_t i, bool big_endian) {
+  std::byte bytes[sizeof(T)];
+  std::memcpy(bytes, data + i * sizeof(T), sizeof(T));
+  if (big_endian) std::reverse(std::begin(bytes), std::end(bytes));
+  return std::bit_cast<T>(bytes);
 }
 
 }  // namespace halograph
