@@ -233,6 +233,13 @@ Status Prepare(Session& session, RunInputs* inputs) {
   return session.task->CheckGraph(*session.stores.graph, *session.ranks, &session.cancel);
 }
 
+Status CheckRows(Session& session, const RunInputs& inputs) {
+  if (session.options.part_only) return OkStatus();
+  std::vector<int> learnt;
+  for (const LearntType& type : inputs.learnt) learnt.push_back(type.node_type);
+  return session.task->CheckRows(session.stores, *session.ranks, learnt, &session.cancel);
+}
+
 Status MakeModel(Session& session, const RunInputs& inputs) {
   const TrainOptions& options = session.options;
   HG_ASSIGN_OR_RETURN(const ModelKind* const kind, FindModelKind(options.model));

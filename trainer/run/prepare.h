@@ -35,6 +35,10 @@ void SetUpThread(const TrainOptions& options);
 //   else                                  as OpenStores, OpenTask, Communicator::Join
 [[nodiscard]] Status Prepare(Session& session, RunInputs* inputs);
 
+// Looks at the rows that a run is to learn from, before it learns. Ranks that have parts alone know
+// theirs only: nothing is looked at. Requires Prepare. Errors as TrainingTask::CheckRows.
+[[nodiscard]] Status CheckRows(Session& session, const RunInputs& inputs);
+
 // Requires Prepare. Errors as LearntInputs::Open.
 [[nodiscard]] Status OpenLearntInputs(Session& session, const RunInputs& inputs);
 

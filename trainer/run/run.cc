@@ -189,6 +189,7 @@ Status RunPrepared(Session& session, bool goes_on, Records& records) {
   HG_RETURN_IF_ERROR(UnlessStopped(session, Prepare(session, &inputs)));
   HG_RETURN_IF_ERROR(CheckLearntUse(session.options.embeddings, inputs.learnt));
   HG_RETURN_IF_ERROR(UnlessStopped(session, CheckAveraged(session, inputs)));
+  HG_RETURN_IF_ERROR(UnlessStopped(session, CheckRows(session, inputs)));
   if (session.options.rank == 0) {
     HG_RETURN_IF_ERROR(UnlessStopped(session, Checkpoints::CheckStart(session, inputs.learnt)));
   }

@@ -110,6 +110,7 @@ NodeTask::NodeTask(NodeTaskRows rows, Metrics metrics)
     : name_(std::move(rows.name)),
       node_types_(std::move(rows.node_types)),
       rule_(rows.rule),
+      labels_(OwnLabels(rows)),
       train_(SourceOf(node_types_.front(), std::move(rows.train), /*kept=*/true)),
       valid_(SourceOf(node_types_.front(), std::move(rows.valid))),
       test_(SourceOf(node_types_.front(), std::move(rows.test))),
@@ -147,6 +148,12 @@ Json NodeTask::Facts() const {
         : rule_.kind == NodeTaskKind::kMultiLabel   ? "num_labels"
                                                     : "num_values"] = output_dim();
   return facts;
+}
+
+Status NodeTask::CheckRows(const Stores& /*stores*/, Communicator& ranks,
+                           std::span<const int> /*learnt*/, const CancelToken* /*cancel*/) {
+  HG_ASSIGN_OR_RETURN(labels_, LabelsOverRanks(labels_, ranks));
+  return labels_.front().labelled == 0 ? NoLabels() : OkStatus();
 }
 
 torch::Tensor NodeTask::Scores(const std::vector<torch::Tensor>& outputs,

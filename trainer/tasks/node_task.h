@@ -19,6 +19,7 @@
 #include "trainer/seeds/labeled_seeds.h"
 #include "trainer/seeds/seed_split.h"
 #include "trainer/seeds/whole_parts.h"
+#include "trainer/tasks/label_facts.h"
 #include "trainer/tasks/node_metrics.h"
 #include "trainer/tasks/task.h"
 
@@ -43,6 +44,9 @@ class NodeTask : public TrainingTask {
   double MetricOf(std::span<const double> sums) const override;
   std::vector<MetricValue> MoreMetrics(std::span<const double> sums) const override;
 
+  Status CheckRows(const Stores& stores, Communicator& ranks, std::span<const int> learnt,
+                   const CancelToken* cancel) override;
+
   bool can_predict() const override { return true; }
 
   // From now on every step of a set has these nodes as seeds too (WholePartSeeds).
@@ -65,6 +69,7 @@ class NodeTask : public TrainingTask {
   const std::string name_;
   const std::vector<int> node_types_;
   const LabelRule rule_;
+  TaskLabels labels_;  // this rank's; from CheckRows on those of all ranks
   const std::optional<NodeSeeds> train_, valid_, test_;
   std::map<BatchPurpose, WholePartSeeds> whole_;  // of the sets, in their place; or empty
   const Metrics metrics_;

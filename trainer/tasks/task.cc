@@ -30,6 +30,13 @@ StatusOr<PredictWhat> TrainingTask::WhatToPredict(PredictWhat what) const {
       name());
 }
 
+Status TrainingTask::NoLabels() const {
+  return FailedPrecondition(
+      "task '{}': no row of the train set has a label (-1 and NaN mean that there is none), so "
+      "nothing can be learnt: look for the labels of the input, and partition it again",
+      name());
+}
+
 torch::Tensor TrainingTask::Predict(PredictWhat /*what*/,
                                     const std::vector<torch::Tensor>& /*outputs*/,
                                     const PreparedBatch& /*batch*/) {

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "client/graph_store.h"
+#include "client/stores.h"
 #include "common/base/status.h"
 #include "common/sampling/request.h"
 #include "common/storage/json.h"
@@ -127,6 +128,20 @@ class TrainingTask {
                                           const CancelToken* /*cancel*/) const {
     return OkStatus();
   }
+
+  // Looks at the rows of all ranks together, and takes from them what LossWeight and weighs_rows go
+  // by. Asked once of all ranks together, before training. Rank 0 warns of what is probably not
+  // meant. `learnt`: the node types whose input rows are learnt, ascending.
+  //   FailedPrecondition  no row of the train set has a label
+  //   else                as TaskSets::Read and Communicator
+  [[nodiscard]] virtual Status CheckRows(const Stores& /*stores*/, Communicator& /*ranks*/,
+                                         std::span<const int> /*learnt*/,
+                                         const CancelToken* /*cancel*/) {
+    return OkStatus();
+  }
+
+  // The error of a train set of which no row has a label, in any part.
+  [[nodiscard]] Status NoLabels() const;
 
   // How many of this rank's rows of a set are of each class: one count for each output, also of a
   // set that is not there. Empty where rows have no class, and where the metric is no share of rows

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/opened_graph.h"
+#include "tests/support/ranks.h"
 #include "trainer/tasks/registry.h"
 
 namespace halograph {
@@ -179,6 +180,32 @@ TEST_F(NodeTaskTest, RocAucOfASetOfOneClassIsSaidAtTheStart) {
   task->Measure({torch::randn({2, 2})}, BatchOf<int64_t>(DType::kInt64, 1, {1, 1, 1}), sums);
   EXPECT_FALSE(std::isnan(task->MetricOf(sums)));
   EXPECT_TRUE(std::isnan(task->MoreMetrics(sums)[0].value));
+}
+
+// ---- the rows of all ranks ---------------------------------------------------------------------
+
+TEST_F(NodeTaskTest, ATrainSetWithoutALabelIsRefusedAndOneLabelOfAnyRankIsEnough) {
+  const auto check = [&](int world_size, absl::StatusCode expected) {
+    RunRanks(world_size, [&](const std::unique_ptr<Communicator>& ranks) {
+      auto task = OpenTask(stores_, {}, "", {ranks->rank(), world_size});
+      ASSERT_TRUE(task.ok()) << task.status();
+      const Status status = (*task)->CheckRows(stores_, *ranks, {}, nullptr);
+      EXPECT_EQ(status.code(), expected) << status;
+      const bool refused =
+          Message(status).find("no row of the train set has a label") != std::string::npos;
+      EXPECT_EQ(refused, expected != absl::StatusCode::kOk) << status;
+    });
+  };
+  for (const int world_size : {1, 2}) {
+    OpenLabelled<int64_t>({-1, -1, -1, -1}, 0, {{"num_classes", 3}});
+    check(world_size, absl::StatusCode::kFailedPrecondition);
+    OpenLabelled<int64_t>({-1, -1, -1, 2}, 0, {{"num_classes", 3}});
+    check(world_size, absl::StatusCode::kOk);
+    OpenLabelled<float>({kNan, 1, 1, kNan, kNan, kNan, 2, kNan}, 2);
+    check(world_size, absl::StatusCode::kFailedPrecondition);
+    OpenLabelled<int8_t>({-1, -1, -1, 0, -1, -1, -1, -1}, 2);
+    check(world_size, absl::StatusCode::kOk);
+  }
 }
 
 // ---- class weights -----------------------------------------------------------------------------
