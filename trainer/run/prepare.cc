@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "common/base/build_info.h"
+#include "common/base/list_some.h"
 #include "common/base/log.h"
 #include "common/base/units.h"
 #include "common/sampling/sampler_plan.h"
@@ -259,6 +260,23 @@ Status MakeModel(Session& session, const RunInputs& inputs) {
     session.model = kind->make(*options.model_options, shape);
   }
   return BroadcastParameters(session.Parameters(), *session.ranks);
+}
+
+Status CheckLearns(const Session& session, const RunInputs& inputs) {
+  if (!session.task->parameters().empty()) return OkStatus();
+  const std::vector<NodeType>& types = session.stores.graph->info().schema.node_types;
+  std::vector<std::string> names;
+  for (const int type : session.task->seed_types()) {
+    const bool learnt = std::any_of(inputs.learnt.begin(), inputs.learnt.end(),
+                                    [&](const LearntType& of) { return of.node_type == type; });
+    if (learnt || session.model->HasWeightsOf(type)) return OkStatus();
+    names.push_back(types[type].name);
+  }
+  return FailedPrecondition(
+      "--model {} has nothing to learn: the features of {} are {} wide, as the outputs of task "
+      "'{}' are, so they are taken as they are. Learn rows with --embed {}, or give another --model",
+      session.options.model, ListSomeNames(names, 5), session.task->output_dim(),
+      session.task->name(), names.front());
 }
 
 Status OpenLearntInputs(Session& session, const RunInputs& inputs) {

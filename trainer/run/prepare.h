@@ -42,6 +42,10 @@ void SetUpThread(const TrainOptions& options);
 // Requires Prepare. Errors as LearntInputs::Open.
 [[nodiscard]] Status OpenLearntInputs(Session& session, const RunInputs& inputs);
 
+// FailedPrecondition: nothing that the task's rows are made of is learnt: types and what to do are
+// named. The same on all ranks. Requires MakeModel.
+[[nodiscard]] Status CheckLearns(const Session& session, const RunInputs& inputs);
+
 // With the same weights on every rank. Requires Prepare. Errors as Communicator::Broadcast.
 [[nodiscard]] Status MakeModel(Session& session, const RunInputs& inputs);
 

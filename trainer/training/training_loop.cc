@@ -204,7 +204,8 @@ StatusOr<double> TrainingLoop::ComputeGradients(const PreparedBatch& batch, cons
     return NotFinite("the loss", value, session_.options.learning_rate);
   }
   // Gradients are then summed over ranks: the mean over the step's rows, wherever they are.
-  (loss / step_weight).backward();
+  // Nothing of it may be learnt: rows of a node type that are features taken as they are.
+  if (loss.requires_grad()) (loss / step_weight).backward();
   const torch::NoGradGuard no_grad;
   session_.task->Measure(outputs, batch, under_way_.metric);
   return value;
