@@ -32,6 +32,11 @@ double Gap(const RunSummary& summary, double a, double b) {
   return a == b ? 0 : std::abs(a - b) / unit;
 }
 
+// Whether the first value of the metric is better.
+bool Better(const RunSummary& summary, double a, double b) {
+  return summary.higher_is_better ? a > b : a < b;
+}
+
 std::string_view SetOfBaseline(const RunSummary& summary) {
   return summary.test.has_value() ? "test" : "validation";
 }
@@ -67,6 +72,7 @@ std::vector<std::string> Advice(const RunSummary& summary) {
         summary.metric, *summary.valid > *summary.earlier ? "raise" : "lower"));
   }
   if (summary.valid.has_value() && summary.weight_decay == 0 &&
+      Better(summary, summary.train, *summary.valid) &&
       Gap(summary, summary.train, *summary.valid) >= kOverfit) {
     advice.push_back(
         fmt::format("the {0} is {1:.4f} on the training set and {2:.4f} on the validation set: "

@@ -20,6 +20,7 @@ struct RunSummary {
   double train = 0;  // the metric of the minibatches that were trained on; NaN: not to be compared
   std::string_view metric;      // "accuracy"
   bool share = true;            // it is from 0 to 1; else differences count by its own size
+  bool higher_is_better = true;
   std::optional<double> valid;  // none: no such set
   std::optional<double> test;
   // The best validation metric of the first three quarters of the epochs; none: not known.

@@ -89,6 +89,7 @@ RunSummary SummaryOf(const Session& session, const TrainResult& result) {
                                                  : std::numeric_limits<double>::quiet_NaN(),
       .metric = session.task->metric().label,
       .share = session.task->metric().share,
+      .higher_is_better = session.task->metric().higher_is_better,
       .valid = metric(result.best->valid),
       .test = metric(result.best->test),
       .earlier = result.ended_by == EndedBy::kEpochs ? result.earlier : std::nullopt,

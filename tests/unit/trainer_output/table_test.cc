@@ -22,6 +22,7 @@ RunSummary Good() {
           .train = 0.69,
           .metric = "accuracy",
           .share = true,
+          .higher_is_better = true,
           .valid = 0.5,
           .test = 0.75,
           .earlier = 0.496,
@@ -103,6 +104,7 @@ TEST(AdviceTest, DifferencesOfErrorsCountByTheirSize) {
   RunSummary summary = Good();
   summary.metric = "RMSE";
   summary.share = false;
+  summary.higher_is_better = false;
   summary.most_frequent.reset();
   summary.train = 950;
   summary.valid = 1000;
@@ -123,6 +125,17 @@ TEST(AdviceTest, ARunThatLearntItsNodesByHeartNeedsWeightDecay) {
                           "set: --weight-decay 0.005, or 0.0005 with --normalize-features row, may "
                           "bring the two together"));
   summary.weight_decay = 0.0005;
+  EXPECT_THAT(Advice(summary), IsEmpty());
+}
+
+TEST(AdviceTest, AModelThatIsBetterOnTheValidationSetHasLearntNothingByHeart) {
+  RunSummary summary = Good();
+  summary.train = 0.09;
+  EXPECT_THAT(Advice(summary), IsEmpty()) << "dropout is in training alone";
+  summary.metric = "RMSE";
+  summary.share = summary.higher_is_better = false;
+  summary.most_frequent.reset();
+  summary.train = 0.9;
   EXPECT_THAT(Advice(summary), IsEmpty());
 }
 
