@@ -177,6 +177,20 @@ class ClassWeightsTest(NodeTaskBase):
             self.assertIn("test_acc", epochs[-1])
         self.refused("3 weights, expected one for each of 2 classes", class_weights="1,2,3")
 
+    def test_unlabelled_rows_count_in_no_loss_with_class_weights_or_without(self):
+        unlabelled = iter([-1, -1, 1, 0, 0, -1, 1] * NODES)
+        self.partition("<i8", lambda row: next(unlabelled), extra="    num_classes: 2\n")
+        losses = [self.alone_and_together(**given)[1][-1] for given in ({}, {"class_weights": "1,1"})]
+        for key in ("loss", "valid_loss", "test_loss"):
+            self.assertAlmostEqual(losses[0][key], losses[1][key], delta=1e-5)
+
+    def test_a_train_set_without_a_label_is_refused_by_all_ranks(self):
+        self.partition("<i8", lambda row: -1, extra="    num_classes: 2\n")
+        self.assertIn("no seed has a label", self.said)
+        for rank in start_ranks(self.box, 2, graph=self.graph, batch_size=60, **WHOLE):
+            self.assertEqual(1, rank.wait(), rank.text)
+            self.assertIn("no row of the train set has a label", rank.text)
+
     def test_a_set_of_one_class_has_no_area_and_training_goes_on(self):
         self.partition("<i8", lambda row: 0, extra="    num_classes: 2\n")
         log = self.box.folder / "log.jsonl"

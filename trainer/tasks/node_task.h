@@ -2,8 +2,9 @@
 // have in common, and how one is opened.
 //
 // A row is a seed of the task's sets, of one node type or of several. The model's output for it has
-// a column a class, label or value. A row without a label counts in no metric, and with 0 in the
-// loss. Sets may hold rows of several node types: losses and metrics are over all of them.
+// a column a class, label or value. A row without a label counts in no metric and in no loss:
+// losses are means over the others. Sets may hold rows of several node types: losses and metrics
+// are over all of them.
 #pragma once
 
 #include <map>
@@ -37,6 +38,12 @@ class NodeTask : public TrainingTask {
   const SeedSource* source(BatchPurpose set) const override;
   Json Facts() const override;
   void Resolve(TaskOptions* options) const override { options->node.kind = rule_.kind; }
+
+  // The labelled rows.
+  double LossWeight(const PreparedBatch& batch) const override {
+    return static_cast<double>(CountLabelled(batch.labels, rule_.kind));
+  }
+  bool weighs_rows() const override { return labels_.front().labelled < labels_.front().rows; }
 
   const Metric& metric() const override { return metric_; }
   void Measure(const std::vector<torch::Tensor>& outputs, const PreparedBatch& batch,

@@ -101,6 +101,7 @@ class TrainingTask {
     return static_cast<double>(batch.rows);
   }
   // Whether that may be another number than that of the rows: ranks then add it up in every step.
+  // Of training with several ranks it is known, and the same on all, from CheckRows on.
   [[nodiscard]] virtual bool weighs_rows() const { return false; }
   // The metric that says which epoch is best. Its `sums` are those of all metrics of the task.
   [[nodiscard]] virtual const Metric& metric() const = 0;

@@ -240,10 +240,36 @@ TEST_F(NodeTaskTest, BalancedWeightsCountTheRowsOfAllRanks) {
   }
 }
 
-TEST_F(NodeTaskTest, WithoutClassWeightsRowsCountAlike) {
+TEST_F(NodeTaskTest, WithoutClassWeightsLabelledRowsCountAlikeAndOthersNot) {
   OpenLabelled<int64_t>({1, 0, 2, 2});
   EXPECT_FALSE(Task()->weighs_rows());
-  EXPECT_EQ(Task()->LossWeight(BatchOf<int64_t>(DType::kInt64, 1, {0, 1, kUnlabelled})), 3);
+  const PreparedBatch batch = BatchOf<int64_t>(DType::kInt64, 1, {0, 1, kUnlabelled});
+  EXPECT_EQ(Task()->LossWeight(batch), 2);
+  const auto ones = Task({.class_weights = *ParseClassWeights("1,1,1")});
+  const std::vector<torch::Tensor> outputs = {torch::randn({2, 3})};
+  EXPECT_EQ(ones->LossWeight(batch), 2);
+  EXPECT_EQ(ones->LossSum(outputs, batch).item<double>(),
+            Task()->LossSum(outputs, batch).item<double>());
+}
+
+TEST_F(NodeTaskTest, LossesAreDividedByTheRowsThatHaveALabel) {
+  OpenLabelled<int8_t>({1, 0, 0, 1, 1, -1, 0, 0}, 2);
+  EXPECT_EQ(Task()->LossWeight(BatchOf<int8_t>(DType::kInt8, 2, {-1, 1, -1, -1, 0, 0})), 2);
+  EXPECT_FALSE(Task()->weighs_rows()) << "each row has a label";
+  OpenLabelled<float>({1, 2, 3, kNan, 1, 1, 1, 1}, 2);
+  EXPECT_EQ(Task()->LossWeight(BatchOf<float>(DType::kFloat32, 2, {kNan, 1, 2, 3, 4, kNan})), 1);
+  EXPECT_TRUE(Task()->weighs_rows());
+}
+
+// The unlabelled row is of one rank's shard, and both must know of it.
+TEST_F(NodeTaskTest, AllRanksAddUpTheLabelledRowsOfAStepWhereOneHasAnUnlabelledRow) {
+  OpenLabelled<int64_t>({1, 0, 2, -1}, 0, {{"num_classes", 3}});
+  RunRanks(2, [&](const std::unique_ptr<Communicator>& ranks) {
+    auto task = OpenTask(stores_, {}, "", {ranks->rank(), 2});
+    ASSERT_TRUE(task.ok()) << task.status();
+    ASSERT_TRUE((*task)->CheckRows(stores_, *ranks, {}, nullptr).ok());
+    EXPECT_TRUE((*task)->weighs_rows());
+  });
 }
 
 TEST_F(NodeTaskTest, ClassWeightsThatDoNotFitAreRefused) {
