@@ -177,6 +177,17 @@ class ClassWeightsTest(NodeTaskBase):
             self.assertIn("test_acc", epochs[-1])
         self.refused("3 weights, expected one for each of 2 classes", class_weights="1,2,3")
 
+    def test_what_leaves_a_run_without_a_best_epoch_or_its_rate_is_said(self):
+        labels = iter([0, -1, 1, -1] * NODES)  # none in the validation and test sets
+        self.partition("<i8", lambda row: next(labels), extra="    num_classes: 2\n")
+        result = self.box.run("halograph-train", *options(
+            graph=self.graph, batch_size=120, warmup_steps=12, **WHOLE))
+        self.assertCode(0, result, "no row of its validation set has a label",
+                        "the last one counts as that", "--warmup-steps 12: the run takes 12 steps")
+        enough = self.box.run("halograph-train", *options(
+            graph=self.graph, batch_size=120, warmup_steps=11, **WHOLE))
+        self.assertNotIn("--warmup-steps 11", enough.err)
+
     def test_unlabelled_rows_count_in_no_loss_with_class_weights_or_without(self):
         unlabelled = iter([-1, -1, 1, 0, 0, -1, 1] * NODES)
         self.partition("<i8", lambda row: next(unlabelled), extra="    num_classes: 2\n")
@@ -196,7 +207,9 @@ class ClassWeightsTest(NodeTaskBase):
         log = self.box.folder / "log.jsonl"
         result = self.box.run("halograph-train", *options(
             graph=self.graph, batch_size=120, metric="roc-auc,accuracy", log=log, **WHOLE))
-        self.assertCode(0, result, "--metric roc-auc: all labels of the valid set")
+        self.assertCode(0, result, "--metric roc-auc: all labels of the valid set",
+                        "all 120 labels of the train set are class 0")
+        self.assertNotIn("advice", result.out)
         _, epochs, final = read_log(log)
         self.assertIsNone(final["test_roc_auc"])
         self.assertEqual(1, final["test_acc"])

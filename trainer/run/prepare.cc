@@ -139,6 +139,30 @@ Status OpenTaskOf(Session& session) {
   return OkStatus();
 }
 
+int64_t StepsPerEpoch(const Session& session) {
+  const TrainOptions& options = session.options;
+  const SeedSource& train = *session.task->source(BatchPurpose::kTrain);
+  if (options.average_every == 0) return session.Shards(train).Steps(options.batch_size);
+  int64_t most = 0;
+  const std::span<const int64_t> rows = train.part_rows();
+  for (size_t part = 0; part + 1 < rows.size(); ++part) {
+    most = std::max(most, rows[part + 1] - rows[part]);
+  }
+  return (most + options.batch_size - 1) / options.batch_size;
+}
+
+void WarnOfLongWarmUp(const Session& session) {
+  const TrainOptions& options = session.options;
+  const RunLength length = LengthOf(session);
+  if (options.control.warmup_steps < length.steps || options.control.warmup_steps == 0) return;
+  spdlog::warn(
+      "--warmup-steps {}: the run takes {} steps ({} epochs of {}), so the learning rate ends at "
+      "{:.2g} and never comes to --lr {:g}: give fewer, or more --epochs",
+      options.control.warmup_steps, length.steps, options.epochs, length.steps_per_epoch,
+      LearningRate(options.control, options.learning_rate, length.steps - 1, length),
+      options.learning_rate);
+}
+
 // How many epochs, where the options leave it open.
 void ResolveEpochs(Session& session) {
   TrainOptions& options = session.options;
@@ -221,6 +245,9 @@ Status Prepare(Session& session, RunInputs* inputs) {
   if (options.model_options->NeedsOf(kind->needs).neighbors && options.rank == 0) {
     WarnOfUnreadParts(session.stores.graph->info().schema, *session.task);
   }
+  if (options.rank == 0) {
+    WarnOfUnreadEdgeFeatures(session.stores.graph->info().schema, options.sampling_weights);
+  }
   ResolveEpochs(session);
   ResolveChoices(session, *inputs);
   HG_RETURN_IF_ERROR(ResolvePredict(session));
@@ -234,7 +261,13 @@ Status Prepare(Session& session, RunInputs* inputs) {
   return session.task->CheckGraph(*session.stores.graph, *session.ranks, &session.cancel);
 }
 
+RunLength LengthOf(const Session& session) {
+  return LengthOfRun(session.options.epochs, StepsPerEpoch(session),
+                     session.options.control.max_steps);
+}
+
 Status CheckRows(Session& session, const RunInputs& inputs) {
+  if (session.options.rank == 0) WarnOfLongWarmUp(session);
   if (session.options.part_only) return OkStatus();
   std::vector<int> learnt;
   for (const LearntType& type : inputs.learnt) learnt.push_back(type.node_type);
@@ -274,7 +307,8 @@ Status CheckLearns(const Session& session, const RunInputs& inputs) {
   }
   return FailedPrecondition(
       "--model {} has nothing to learn: the features of {} are {} wide, as the outputs of task "
-      "'{}' are, so they are taken as they are. Learn rows with --embed {}, or give another --model",
+      "'{}' are, so they are taken as they are. Learn rows with --embed {}, or give another "
+      "--model",
       session.options.model, ListSomeNames(names, 5), session.task->output_dim(),
       session.task->name(), names.front());
 }

@@ -15,6 +15,8 @@ namespace halograph {
 struct SetLabels {
   int64_t rows = 0;
   int64_t labelled = 0;  // rows that have a label (HasLabel)
+  // The lowest and the highest class of them; the same where there is no such thing.
+  int64_t low = 0, high = 0;
 };
 using TaskLabels = std::array<SetLabels, 3>;  // of train, valid and test
 

@@ -139,6 +139,8 @@ class LinkPrediction final : public TrainingTask {
 
   Status CheckGraph(GraphStore& graph, Communicator& ranks,
                     const CancelToken* cancel) const override;
+  Status CheckRows(const Stores& stores, Communicator& ranks, std::span<const int> learnt,
+                   const CancelToken* cancel) override;
 
  private:
   [[nodiscard]] int64_t num_ends() const { return options_.ends == CorruptedEnds::kBoth ? 2 : 1; }
@@ -282,6 +284,14 @@ Status LinkPrediction::CheckGraph(GraphStore& graph, Communicator& ranks,
       "undirected graph training then sees edges that it is asked for later: partition the graph "
       "without both directions. In a directed graph, such as a knowledge graph, ignore this",
       name_, ways_back, held_out);
+  return OkStatus();
+}
+
+Status LinkPrediction::CheckRows(const Stores& /*stores*/, Communicator& ranks,
+                                 std::span<const int> /*learnt*/, const CancelToken* /*cancel*/) {
+  if (ranks.rank() == 0 && !sets_.valid.has_value()) {
+    WarnOfNoValidation("it has no validation set, or an empty one");
+  }
   return OkStatus();
 }
 

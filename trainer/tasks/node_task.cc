@@ -153,7 +153,21 @@ Json NodeTask::Facts() const {
 Status NodeTask::CheckRows(const Stores& /*stores*/, Communicator& ranks,
                            std::span<const int> /*learnt*/, const CancelToken* /*cancel*/) {
   HG_ASSIGN_OR_RETURN(labels_, LabelsOverRanks(labels_, ranks));
-  return labels_.front().labelled == 0 ? NoLabels() : OkStatus();
+  const auto& [train, valid, test] = labels_;
+  if (train.labelled == 0) return NoLabels();
+  if (ranks.rank() != 0) return OkStatus();
+  if (valid.labelled == 0) {
+    WarnOfNoValidation(valid.rows == 0 ? "it has no validation set, or an empty one"
+                                       : "no row of its validation set has a label");
+  }
+  if (rule_.kind == NodeTaskKind::kClassification && train.low == train.high) {
+    spdlog::warn(
+        "task '{}': all {} labels of the train set are class {}: a model that always names it is "
+        "right, and there is nothing else to learn. Look at the labels, and at which seeds the set "
+        "has",
+        name_, train.labelled, train.low);
+  }
+  return OkStatus();
 }
 
 torch::Tensor NodeTask::Scores(const std::vector<torch::Tensor>& outputs,

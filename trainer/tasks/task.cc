@@ -2,6 +2,8 @@
 
 #include <stdexcept>
 
+#include "common/base/log.h"
+
 namespace halograph {
 namespace {
 
@@ -28,6 +30,13 @@ StatusOr<PredictWhat> TrainingTask::WhatToPredict(PredictWhat what) const {
       "--predict-what values is for regression; task '{}' has class, probabilities, logits and "
       "embeddings",
       name());
+}
+
+void TrainingTask::WarnOfNoValidation(std::string_view why) const {
+  spdlog::warn(
+      "task '{}': {}: nothing says which epoch is the best, so the last one counts as that, and "
+      "--patience has nothing to go by",
+      name(), why);
 }
 
 Status TrainingTask::NoLabels() const {

@@ -141,6 +141,8 @@ class TrainingTask {
     return OkStatus();
   }
 
+  // Warns that no epoch is known to be the best. `why`: "its validation set is empty".
+  void WarnOfNoValidation(std::string_view why) const;
   // The error of a train set of which no row has a label, in any part.
   [[nodiscard]] Status NoLabels() const;
 

@@ -24,12 +24,6 @@ void CountBatch(const PreparedBatch& batch, EpochFigures* figures) {
   f[Figure::kMinibatches] += batch.rows > 0 ? 1 : 0;
 }
 
-RunLength LengthOf(const TrainOptions& options, int64_t steps_per_epoch) {
-  const int64_t steps = options.epochs * steps_per_epoch;
-  const int64_t most = options.control.max_steps;
-  return {.steps = most > 0 ? std::min(steps, most) : steps, .steps_per_epoch = steps_per_epoch};
-}
-
 }  // namespace
 
 TrainingLoop::TrainingLoop(Session& session, OnStep on_step, OnEpoch on_epoch, TrainingStart start,
@@ -49,7 +43,8 @@ TrainingLoop::TrainingLoop(Session& session, OnStep on_step, OnEpoch on_epoch, T
                  session.options.weight_decay),
       feed_(session, BatchPurpose::kTrain, *session.task->source(BatchPurpose::kTrain), start.epoch,
             start.step),
-      length_(LengthOf(session.options, feed_.steps_per_epoch())),
+      length_(LengthOfRun(session.options.epochs, feed_.steps_per_epoch(),
+                          session.options.control.max_steps)),
       to_fetch_(length_.steps - start.epoch * length_.steps_per_epoch - start.step),
       under_way_(std::move(start.under_way)),
       result_(std::move(start.so_far)),

@@ -32,6 +32,7 @@ RunSummary Good() {
           .total_seconds = 31,
           .sampled_edges = 3000000,
           .learning_rate = 0.003,
+          .warming_up = false,
           .weight_decay = 0,
           .normalized = false};
 }
@@ -87,6 +88,25 @@ TEST(AdviceTest, NoBetterThanTheMostFrequentClassSaysWhatToTry) {
   summary.test.reset();
   summary.valid = summary.earlier = summary.train = 0.375;
   EXPECT_THAT(Advice(summary), ElementsAre(HasSubstr("the validation accuracy is that")));
+}
+
+TEST(AdviceTest, WhereAllRowsAreOfOneClassThereIsNothingMoreToLearn) {
+  RunSummary summary = Good();
+  summary.train = summary.valid.emplace(1);
+  summary.earlier = 1;
+  for (const double share : {1.0, 0.995}) {
+    summary.test = summary.most_frequent = share;
+    EXPECT_THAT(Advice(summary), IsEmpty()) << share;
+  }
+}
+
+TEST(AdviceTest, ARunThatEndedInItsWarmUpNeedsAShorterOne) {
+  RunSummary summary = Good();
+  summary.test = 0.375;
+  summary.warming_up = true;
+  EXPECT_THAT(Advice(summary), ElementsAre(testing::EndsWith(
+                                   "the run ended before the learning rate came to --lr 0.003: "
+                                   "give fewer --warmup-steps, or more --epochs")));
 }
 
 TEST(AdviceTest, ARunThatWasStillGettingBetterNeedsMoreEpochs) {
