@@ -10,7 +10,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <spdlog/sinks/base_sink.h>
 
 #include "client/remote/remote_store.h"
 #include "client/remote/rpc.h"
@@ -18,6 +17,7 @@
 #include "common/base/stopwatch.h"
 #include "server/server.h"
 #include "tests/integration/client/fake_server.h"
+#include "tests/support/captured_log.h"
 #include "tests/support/graph_fixture.h"
 #include "tests/support/one_call.h"
 #include "tests/support/random_graph.h"
@@ -117,46 +117,6 @@ class RemoteStoreTest : public testing::Test {
 
   TestFolder folder_;
   int graphs_ = 0;
-};
-
-// What is logged while this lives. Nothing else may log when it begins and ends: stores with
-// replicas, which have a thread that logs, live within.
-class CapturedLog {
- public:
-  CapturedLog() { spdlog::set_default_logger(logger_); }
-  ~CapturedLog() { End(); }
-  CapturedLog(const CapturedLog&) = delete;
-  CapturedLog& operator=(const CapturedLog&) = delete;
-
-  std::string End() {
-    spdlog::set_default_logger(previous_);
-    return sink_->Text();
-  }
-  // Whether it was logged so far.
-  [[nodiscard]] bool Has(const std::string& text) const {
-    return sink_->Text().find(text) != std::string::npos;
-  }
-
- private:
-  class Sink : public spdlog::sinks::base_sink<std::mutex> {
-   public:
-    std::string Text() {
-      const std::lock_guard lock(mutex_);
-      return text_;
-    }
-
-   private:
-    void sink_it_(const spdlog::details::log_msg& message) override {
-      text_.append(message.payload.data(), message.payload.size()).append("\n");
-    }
-    void flush_() override {}
-
-    std::string text_;
-  };
-
-  const std::shared_ptr<spdlog::logger> previous_ = spdlog::default_logger();
-  const std::shared_ptr<Sink> sink_ = std::make_shared<Sink>();
-  const std::shared_ptr<spdlog::logger> logger_ = std::make_shared<spdlog::logger>("test", sink_);
 };
 
 }  // namespace halograph
