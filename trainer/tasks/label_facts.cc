@@ -8,7 +8,9 @@ namespace halograph {
 namespace {
 
 SetLabels Of(const LabeledSeeds& set, NodeTaskKind kind) {
-  SetLabels found{.rows = std::ssize(set.seeds), .labelled = CountLabelled(set.labels, kind)};
+  SetLabels found{.rows = std::ssize(set.seeds),
+                  .labelled = CountLabelled(set.labels, kind),
+                  .contradicted = set.contradicted};
   if (kind != NodeTaskKind::kClassification || found.labelled == 0) return found;
   found.low = INT64_MAX;
   for (const int64_t label : set.labels.As<int64_t>()) {
@@ -23,6 +25,7 @@ SetLabels Both(const SetLabels& a, const SetLabels& b) {
   SetLabels both = a.labelled == 0 ? b : a;
   both.rows = a.rows + b.rows;
   both.labelled = a.labelled + b.labelled;
+  both.contradicted = a.contradicted + b.contradicted;
   if (a.labelled == 0 || b.labelled == 0) return both;
   both.low = std::min(a.low, b.low);
   both.high = std::max(a.high, b.high);
@@ -30,7 +33,7 @@ SetLabels Both(const SetLabels& a, const SetLabels& b) {
 }
 
 constexpr int64_t SetLabels::*kFields[] = {&SetLabels::rows, &SetLabels::labelled, &SetLabels::low,
-                                           &SetLabels::high};
+                                           &SetLabels::high, &SetLabels::contradicted};
 
 }  // namespace
 

@@ -17,6 +17,7 @@ struct SetLabels {
   int64_t labelled = 0;  // rows that have a label (HasLabel)
   // The lowest and the highest class of them; the same where there is no such thing.
   int64_t low = 0, high = 0;
+  int64_t contradicted = 0;  // seeds with labels that differ (LabeledSeeds)
 };
 using TaskLabels = std::array<SetLabels, 3>;  // of train, valid and test
 

@@ -1,6 +1,7 @@
 #include "trainer/tasks/link_checks.h"
 
 #include <algorithm>
+#include <bit>
 #include <span>
 #include <string_view>
 #include <tuple>
@@ -74,6 +75,29 @@ void Tell(const Task& task, const PairCounts& found) {
   WarnOfShared(task, 2, found.edges[2], found.test_in_valid, kSets[1]);
 }
 
+// Nodes [first, first + 64 * words) of a type that the train set's edges have, and those that the
+// other sets' have: int64 [2, words], a bit a node.
+torch::Tensor EndsOfEdges(const Schema& schema, const RowsOfSets& rows, int type, int64_t first,
+                          int64_t words) {
+  torch::Tensor bits = torch::zeros({2, words}, torch::kInt64);
+  auto* const all = reinterpret_cast<uint64_t*>(bits.data_ptr<int64_t>());
+  const auto mark = [&](size_t set, int64_t node) {
+    const int64_t at = node - first;
+    if (at < 0 || at >= 64 * words) return;
+    all[(set == 0 ? 0 : words) + at / 64] |= uint64_t{1} << (at % 64);
+  };
+  for (size_t set = 0; set < rows.size(); ++set) {
+    if (rows[set] == nullptr) continue;
+    const EdgeRows& own = *rows[set];
+    for (size_t row = 0; row < own.sources.size(); ++row) {
+      if (!own.is_edge(row)) continue;
+      if (schema.SourceType(own.relations[row]) == type) mark(set, own.sources[row]);
+      if (schema.DestinationType(own.relations[row]) == type) mark(set, own.destinations[row]);
+    }
+  }
+  return bits;
+}
+
 }  // namespace
 
 Status WarnOfPairs(const Stores& stores, const Task& task, Communicator& ranks) {
@@ -133,6 +157,37 @@ Status WarnOfNoRivals(const Schema& schema, const Task& task, const RowsOfSets& 
         "type makes a known edge there, so they rank first whatever the model is. --corrupt says "
         "which end is asked for, and --eval-negatives K ranks among K nodes, known or not",
         task.name, counts[1], counts[0], kSets[set]);
+  }
+  return OkStatus();
+}
+
+Status WarnOfUntaughtNodes(const Schema& schema, const Task& task, const RowsOfSets& rows,
+                           std::span<const int> learnt, Communicator& ranks, int64_t at_once) {
+  for (const int type : learnt) {
+    const int64_t nodes = schema.node_types[type].count;
+    int64_t asked = 0, untaught = 0;
+    for (int64_t first = 0; first < nodes; first += at_once) {
+      const int64_t words = (std::min(at_once, nodes - first) + 63) / 64;
+      HG_ASSIGN_OR_RETURN(const std::vector<torch::Tensor> of_ranks,
+                          ranks.Gather(EndsOfEdges(schema, rows, type, first, words),
+                                       "gathering the nodes of the task's edges"));
+      if (of_ranks.empty()) continue;  // rank 0 counts
+      torch::Tensor all = of_ranks.front();
+      for (const torch::Tensor& of_rank : of_ranks) all = all.bitwise_or(of_rank);
+      const auto* const bits = reinterpret_cast<const uint64_t*>(all.data_ptr<int64_t>());
+      for (int64_t word = 0; word < words; ++word) {
+        asked += std::popcount(bits[words + word]);
+        untaught += std::popcount(bits[words + word] & ~bits[word]);
+      }
+    }
+    if (untaught == 0) continue;
+    spdlog::warn(
+        "task '{}': of the {} nodes of type '{}' that edges of the validation and test sets have, "
+        "{} "
+        "are in no edge of the train set: nothing says what their learnt rows should be. Leave "
+        "their "
+        "edges out, or give them some to train on",
+        task.name, asked, schema.node_types[type].name, untaught);
   }
   return OkStatus();
 }

@@ -3,7 +3,8 @@
 #pragma once
 
 #include <array>
-#include <string>
+#include <cstdint>
+#include <span>
 
 #include "client/stores.h"
 #include "common/base/status.h"
@@ -32,5 +33,14 @@ using RowsOfSets = std::array<const EdgeRows*, 3>;
 [[nodiscard]] Status WarnOfNoRivals(const Schema& schema, const Task& task, const RowsOfSets& rows,
                                     const KnownEdges& known, CorruptedEnds ends,
                                     Communicator& ranks);
+
+// Nodes whose input rows are learnt and which edges of the validation and test sets have, and no
+// edge of the train set. `learnt`: node types, the same on all ranks. Takes 2 bits for each of
+// kNodesAtOnce nodes, on rank 0 for those of every rank, and goes through the rows as often as that
+// takes. Errors as Communicator.
+inline constexpr int64_t kNodesAtOnce = int64_t{1} << 23;
+[[nodiscard]] Status WarnOfUntaughtNodes(const Schema& schema, const Task& task,
+                                         const RowsOfSets& rows, std::span<const int> learnt,
+                                         Communicator& ranks, int64_t at_once = kNodesAtOnce);
 
 }  // namespace halograph

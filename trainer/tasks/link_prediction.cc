@@ -289,7 +289,7 @@ Status LinkPrediction::CheckGraph(GraphStore& graph, Communicator& ranks,
 }
 
 Status LinkPrediction::CheckRows(const Stores& stores, Communicator& ranks,
-                                 std::span<const int> /*learnt*/, const CancelToken* cancel) {
+                                 std::span<const int> learnt, const CancelToken* cancel) {
   if (ranks.rank() == 0 && !sets_.valid.has_value()) {
     WarnOfNoValidation("it has no validation set, or an empty one");
   }
@@ -300,6 +300,7 @@ Status LinkPrediction::CheckRows(const Stores& stores, Communicator& ranks,
     rows[i++] = set->has_value() ? &(*set)->edges() : nullptr;
   }
   HG_RETURN_IF_ERROR(WarnOfPairs(stores, task, ranks));
+  HG_RETURN_IF_ERROR(WarnOfUntaughtNodes(*schema_, task, rows, learnt, ranks));
   if (!hits_at_.empty() && options_.held_out != HeldOutEdges::kKeep) {
     HG_RETURN_IF_ERROR(WarnOfTrueNegatives(stores, task, rows, ranks, cancel));
   }

@@ -156,6 +156,14 @@ Status NodeTask::CheckRows(const Stores& /*stores*/, Communicator& ranks,
   const auto& [train, valid, test] = labels_;
   if (train.labelled == 0) return NoLabels();
   if (ranks.rank() != 0) return OkStatus();
+  for (const auto& [set, labels] :
+       {std::pair{"train", &train}, {"valid", &valid}, {"test", &test}}) {
+    if (labels->contradicted == 0) continue;
+    spdlog::warn(
+        "task '{}': seeds that stand in the {} set more than once, with labels that differ: {}. "
+        "Each row counts with its own: give a seed one label, unless that is meant",
+        name_, set, labels->contradicted);
+  }
   if (valid.labelled == 0) {
     WarnOfNoValidation(valid.rows == 0 ? "it has no validation set, or an empty one"
                                        : "no row of its validation set has a label");

@@ -473,6 +473,31 @@ TEST(LinkPredictionOpenTest, ATypeOfOneNodeHasNoNegatives) {
   EXPECT_TRUE(OpenTask(stores, heads, "").ok());
 }
 
+TEST_F(LinkPredictionTest, NodesThatNoTrainingEdgeHasAreCountedWhereTheirRowsAreLearnt) {
+  TestGraphSpec spec = Ring();
+  spec.tasks[0].sets[0].arrays = {MakeTensor<int64_t>("seeds", {0, 1, 1, 4}, 2)};
+  spec.tasks[0].sets[1].arrays = {MakeTensor<int64_t>("seeds", {6, 0}, 2)};
+  std::unique_ptr<TestFolder> folder;
+  auto stores = OpenLocalStores(WriteGraphInto(&folder, spec), VerifyLevel::kContents, 0);
+  ASSERT_TRUE(stores.ok()) << stores.status();
+  const auto said = [&](const std::vector<int>& learnt, int world_size) {
+    CapturedLog log;
+    RunRanks(world_size, [&](const std::unique_ptr<Communicator>& ranks) {
+      auto task = OpenTask(*stores, {.link = Options()}, "", {ranks->rank(), world_size});
+      ASSERT_TRUE(task.ok()) << task.status();
+      EXPECT_TRUE((*task)->CheckRows(*stores, *ranks, learnt, nullptr).ok());
+    });
+    return log.End();
+  };
+  for (const int world_size : {1, 2, 3}) {  // 0, 4, 1 and 5 are asked for, and 2 and 3
+    EXPECT_THAT(
+        said({0}, world_size),
+        HasSubstr("of the 6 nodes of type 'node' that edges of the validation and test sets "
+                  "have, 3 are in no edge of the train set"));
+  }
+  EXPECT_EQ(said({}, 1), "") << "features say what such a node is";
+}
+
 // Two heads, of which both like item 0, and one likes item 1.
 TEST(LinkRowsTest, AnswersWithoutARivalAreCountedAndTold) {
   TestGraphSpec spec{.name = "liked", .parts = 2};

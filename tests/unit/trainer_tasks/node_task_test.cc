@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/support/captured_log.h"
 #include "tests/support/opened_graph.h"
 #include "tests/support/ranks.h"
 #include "trainer/tasks/registry.h"
@@ -206,6 +207,38 @@ TEST_F(NodeTaskTest, ATrainSetWithoutALabelIsRefusedAndOneLabelOfAnyRankIsEnough
     OpenLabelled<int8_t>({-1, -1, -1, 0, -1, -1, -1, -1}, 2);
     check(world_size, absl::StatusCode::kOk);
   }
+}
+
+TEST_F(NodeTaskTest, WhatLabelsAreProbablyNotMeantToBeIsToldBeforeTraining) {
+  const auto said = [&](const std::vector<int64_t>& labels, const std::vector<int64_t>& valid) {
+    TestGraphSpec spec = RandomGraph({.parts = 2, .nodes = 12});
+    spec.tasks[0].metadata = {{"num_classes", 3}};
+    spec.tasks[0].sets.resize(valid.empty() ? 1 : 2);
+    spec.tasks[0].sets[0].arrays = {MakeTensor<int64_t>("seeds", {0, 1, 10, 1}),
+                                    MakeTensor("labels", labels)};
+    if (!valid.empty()) {
+      spec.tasks[0].sets[1].arrays = {MakeTensor<int64_t>("seeds", {4, 5}),
+                                      MakeTensor("labels", valid)};
+    }
+    Open(spec);
+    CapturedLog log;
+    RunRanks(2, [&](const std::unique_ptr<Communicator>& ranks) {
+      auto task = OpenTask(stores_, {}, "", {ranks->rank(), 2});
+      ASSERT_TRUE(task.ok()) << task.status();
+      EXPECT_TRUE((*task)->CheckRows(stores_, *ranks, {}, nullptr).ok());
+    });
+    return log.End();
+  };
+  EXPECT_EQ(said({0, 1, 2, 1}, {0, 0}), "");
+  EXPECT_THAT(said({0, 1, 2, 0}, {0, 1}),
+              AllOf(HasSubstr("stand in the train set more than once, with labels that differ: 1."),
+                    testing::Not(HasSubstr("validation"))));
+  EXPECT_THAT(said({2, -1, 2, 2}, {0, 1}),
+              HasSubstr("all 3 labels of the train set are class 2: a model that always names"));
+  EXPECT_THAT(said({0, 1, 2, 1}, {-1, -1}),
+              AllOf(HasSubstr("no row of its validation set has a label"),
+                    HasSubstr("the last one counts as that")));
+  EXPECT_THAT(said({0, 1, 2, 1}, {}), HasSubstr("it has no validation set, or an empty one"));
 }
 
 // ---- class weights -----------------------------------------------------------------------------
