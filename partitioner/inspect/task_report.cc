@@ -33,6 +33,22 @@ int64_t NumClasses(const InputTask& task) {
   return std::clamp<int64_t>(found->get<int64_t>(), 0, kMostClasses);
 }
 
+// As the trainer has it: by the first set that has labels. A word under `task_kind` that is none
+// says nothing.
+NodeTaskKind KindOf(const InputTask& task) {
+  const auto said = task.metadata.find(kTaskKindKey);
+  if (said != task.metadata.end() && said->is_string()) {
+    const auto kind = ParseNodeTaskKind(said->get<std::string>());
+    if (kind.has_value()) return *kind;
+  }
+  for (const InputTaskSet& set : task.sets) {
+    const InputTensor* const labels = FindLabels(set);
+    if (labels == nullptr) continue;
+    return KindOfLabels(task.metadata, labels->spec.dtype, labels->spec.dim);
+  }
+  return NodeTaskKind::kClassification;
+}
+
 // How a person finds a seed: "node 17", by its original id; the row of the file for a tuple.
 std::string SeedName(const Dataset& dataset, const InputTaskSet& set, int64_t row) {
   const InputTensor& seeds = set.arrays.front();
@@ -54,15 +70,11 @@ class LabelCounter {
     facts_.task = task.name;
     facts_.set = set;
     facts_.num_classes = NumClasses(task);
-    const auto kind = task.metadata.find("task_kind");
-    if (kind != task.metadata.end() && kind->is_string()) facts_.kind = kind->get<std::string>();
+    facts_.kind = KindOf(task);
   }
 
   void Add(const InputTaskSet& set, const InputTensor& labels) {
-    if (facts_.dtype.empty()) {
-      facts_.dtype = DTypeName(labels.spec.dtype);
-      facts_.floats = IsFloating(labels.spec.dtype);
-    }
+    if (facts_.dtype.empty()) facts_.dtype = DTypeName(labels.spec.dtype);
     facts_.columns = std::max(facts_.columns, labels.spec.dim);
     const NpyArray& array = *labels.array;
     const int64_t columns = array.cols();
@@ -73,22 +85,15 @@ class LabelCounter {
                       static_cast<size_t>(rows * columns), block.data());
       for (int64_t row = 0; row < rows; ++row) {
         const std::span values(block.data() + row * columns, static_cast<size_t>(columns));
-        if (columns == 1) {
-          AddLabel(set, labels, first + row, values.front());
-        } else {
-          AddRow(values);
-        }
+        if (!AddRow(values)) continue;
+        const bool classes = columns == 1 && facts_.kind != NodeTaskKind::kRegression;
+        if (classes) AddClass(set, labels, first + row, values.front());
       }
     }
     facts_.rows += array.rows();
   }
 
   LabelFacts Finish() {
-    // Fractions are values, not classes: -1 among them is one of them.
-    if (fractions_ && facts_.minus_one > 0) {
-      facts_.labelled += std::exchange(facts_.minus_one, 0);
-      Widen(-1);
-    }
     if (facts_.labelled > 0) {
       facts_.low = low_;
       facts_.high = high_;
@@ -103,32 +108,22 @@ class LabelCounter {
     high_ = std::max(high_, value);
   }
 
-  // Several labels of one seed.
-  void AddRow(std::span<const double> values) {
-    bool any = false;
+  // Whether the row has a label.
+  bool AddRow(std::span<const double> values) {
+    const auto is_nan = [](double value) { return std::isnan(value); };
+    if (!HasLabel(facts_.kind, values)) {
+      ++(std::any_of(values.begin(), values.end(), is_nan) ? facts_.nan : facts_.minus_one);
+      return false;
+    }
+    ++facts_.labelled;
     for (const double value : values) {
-      if (std::isnan(value)) continue;
-      any = true;
-      Widen(value);
+      if (HasLabel(facts_.kind, {&value, 1})) Widen(value);
     }
-    ++(any ? facts_.labelled : facts_.nan);
-  }
-
-  void AddLabel(const InputTaskSet& set, const InputTensor& labels, int64_t row, double label) {
-    if (std::isnan(label)) {
-      ++facts_.nan;
-    } else if (label == -1) {
-      ++facts_.minus_one;
-    } else {
-      ++facts_.labelled;
-      Widen(label);
-      AddClass(set, labels, row, label);
-    }
+    return true;
   }
 
   void AddClass(const InputTaskSet& set, const InputTensor& labels, int64_t row, double label) {
     const int64_t limit = facts_.num_classes > 0 ? facts_.num_classes : kMostClasses;
-    if (label != std::trunc(label)) fractions_ = true;
     if (label == std::trunc(label) && label >= 0 && label < static_cast<double>(limit)) {
       const auto seen = static_cast<size_t>(label);
       if (seen >= seen_.size()) seen_.resize(seen + 1);
@@ -143,7 +138,6 @@ class LabelCounter {
   LabelFacts facts_;
   double low_ = std::numeric_limits<double>::infinity();
   double high_ = -std::numeric_limits<double>::infinity();
-  bool fractions_ = false;
   std::vector<bool> seen_;  // by label
 };
 
@@ -198,14 +192,9 @@ std::string ClassesText(const LabelFacts& facts) {
                      facts.classes == 1 && of.empty() ? "" : "es", facts.low, facts.high);
 }
 
-// Whether halograph-train takes them as values of a regression.
-bool AreValues(const LabelFacts& facts) {
-  return facts.kind.empty() ? facts.floats && facts.num_classes == 0 : facts.kind == "regression";
-}
-
 std::string WarningOf(const LabelFacts& facts) {
   const std::string where = fmt::format("task '{}', {} set: ", facts.task, facts.set);
-  if (AreValues(facts)) {
+  if (facts.kind == NodeTaskKind::kRegression) {
     if (!std::isfinite(facts.low) || !std::isfinite(facts.high)) {
       return where + fmt::format(
                          "labels are from {} to {}; halograph-train takes finite values (NaN: "
@@ -213,7 +202,7 @@ std::string WarningOf(const LabelFacts& facts) {
                          facts.low, facts.high);
     }
   } else if (facts.columns > 1) {
-    if (facts.low < -1 || facts.high > 1) {
+    if (facts.low < 0 || facts.high > 1) {
       return where + fmt::format(
                          "labels have {} columns, from {} to {}; halograph-train takes several "
                          "labels of 0 or 1 (-1 or NaN: not known), or values, which are floats, so "
@@ -264,12 +253,19 @@ std::string ToText(const LabelFacts& facts) {
 }
 
 Json ToJson(const LabelFacts& facts) {
-  return {{"task", facts.task},       {"set", facts.set},
-          {"dtype", facts.dtype},     {"columns", facts.columns},
-          {"rows", facts.rows},       {"labelled", facts.labelled},
-          {"nan", facts.nan},         {"minus_one", facts.minus_one},
-          {"low", facts.low},         {"high", facts.high},
-          {"classes", facts.classes}, {"num_classes", facts.num_classes}};
+  return {{"task", facts.task},
+          {"set", facts.set},
+          {"dtype", facts.dtype},
+          {"kind", ToString(facts.kind)},
+          {"columns", facts.columns},
+          {"rows", facts.rows},
+          {"labelled", facts.labelled},
+          {"nan", facts.nan},
+          {"minus_one", facts.minus_one},
+          {"low", facts.low},
+          {"high", facts.high},
+          {"classes", facts.classes},
+          {"num_classes", facts.num_classes}};
 }
 
 std::vector<std::string> WarningsOf(const Dataset& dataset, const std::vector<LabelFacts>& labels) {
@@ -289,7 +285,7 @@ std::vector<std::string> WarningsOf(const Dataset& dataset, const std::vector<La
 
 Status CheckLabels(const std::vector<LabelFacts>& labels) {
   for (const LabelFacts& facts : labels) {
-    if (facts.wrong.empty() || facts.num_classes == 0 || AreValues(facts)) continue;
+    if (facts.wrong.empty() || facts.num_classes == 0) continue;
     return OutOfRange(
         "{}, but task '{}' has {} classes, 0 to {} (-1 or NaN: unlabelled): correct the label, or "
         "num_classes in the description of the input; the labels of the {} set are from {} to {}",

@@ -1,5 +1,6 @@
 // Looks at the tasks of an input before it is partitioned: which seeds have a label, which classes
-// there are, and what no trainer could use. A label of -1 or NaN means unlabelled.
+// there are, and what no trainer could use. What labels are, and which are none, the trainer's rule
+// says (common/graph/task_kind.h).
 #pragma once
 
 #include <cstdint>
@@ -7,6 +8,7 @@
 #include <vector>
 
 #include "common/base/status.h"
+#include "common/graph/task_kind.h"
 #include "common/storage/json.h"
 #include "partitioner/readers/dataset.h"
 
@@ -15,20 +17,21 @@ namespace halograph {
 // The labels of one set of a task, over all its types. Plain value.
 struct LabelFacts {
   std::string task;
-  std::string set;           // train, valid or test
-  std::string dtype;         // as numpy names it, of the first type
-  bool floats = false;       // it is a floating one
-  std::string kind;          // what the task says under `task_kind`; or empty
+  std::string set;    // train, valid or test
+  std::string dtype;  // as numpy names it, of the first type
+  // What the task says under `task_kind`, else as the labels look.
+  NodeTaskKind kind = NodeTaskKind::kClassification;
   int64_t columns = 1;       // labels a row: the most of a type
   int64_t rows = 0;          // seeds
   int64_t labelled = 0;      // of them
-  int64_t nan = 0;           // rows without any label, since it is NaN
-  int64_t minus_one = 0;     // rows without any, since it is -1
+  int64_t nan = 0;           // rows without a label, since there is a NaN
+  int64_t minus_one = 0;     // other rows without one, since it is -1
   double low = 0, high = 0;  // of all labels; 0 if there are none
   int64_t classes = 0;       // different labels that occur; 0 where they are no classes
   int64_t num_classes = 0;   // that the task says it has; 0: it does not say
   // The first label that is no class, in words: a fraction, below -1, or not below num_classes (or
-  // 2^24, which is more than a trainer takes). Empty where there is none, and for several columns.
+  // 2^24, which is more than a trainer takes). Empty where there is none, for several columns, and
+  // for values.
   std::string wrong;
 };
 

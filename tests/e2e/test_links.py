@@ -71,6 +71,15 @@ class LinksTest(programs.ProgramTest):
         must(self.box.run("halograph-train", "--graph", graph, "--epochs", 1, "--held-out", "keep",
                           "--hidden", 8, "--fanouts", "3,3"))
 
+    def test_a_model_that_has_nothing_to_learn_is_refused(self):
+        given = ("halograph-train", "--graph", self.graph, "--model", "embedding", "--link-dim", 1433,
+                 "--eval-negatives", 10, "--epochs", 1)
+        done = self.box.run(*given)
+        self.assertEqual(1, done.code)
+        self.assertIn("--model embedding has nothing to learn: the features of 'node' are 1433 wide",
+                      done.err)
+        must(self.box.run(*given, "--score", "distmult"))
+
 
 class GivenNegativesTest(programs.ProgramTest):
     AT_ONCE = 3

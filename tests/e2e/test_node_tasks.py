@@ -177,12 +177,39 @@ class ClassWeightsTest(NodeTaskBase):
             self.assertIn("test_acc", epochs[-1])
         self.refused("3 weights, expected one for each of 2 classes", class_weights="1,2,3")
 
+    def test_what_leaves_a_run_without_a_best_epoch_or_its_rate_is_said(self):
+        labels = iter([0, -1, 1, -1] * NODES)  # none in the validation and test sets
+        self.partition("<i8", lambda row: next(labels), extra="    num_classes: 2\n")
+        result = self.box.run("halograph-train", *options(
+            graph=self.graph, batch_size=120, warmup_steps=12, **WHOLE))
+        self.assertCode(0, result, "no row of its validation set has a label",
+                        "the last one counts as that", "--warmup-steps 12: the run takes 12 steps")
+        enough = self.box.run("halograph-train", *options(
+            graph=self.graph, batch_size=120, warmup_steps=11, **WHOLE))
+        self.assertNotIn("--warmup-steps 11", enough.err)
+
+    def test_unlabelled_rows_count_in_no_loss_with_class_weights_or_without(self):
+        unlabelled = iter([-1, -1, 1, 0, 0, -1, 1] * NODES)
+        self.partition("<i8", lambda row: next(unlabelled), extra="    num_classes: 2\n")
+        losses = [self.alone_and_together(**given)[1][-1] for given in ({}, {"class_weights": "1,1"})]
+        for key in ("loss", "valid_loss", "test_loss"):
+            self.assertAlmostEqual(losses[0][key], losses[1][key], delta=1e-5)
+
+    def test_a_train_set_without_a_label_is_refused_by_all_ranks(self):
+        self.partition("<i8", lambda row: -1, extra="    num_classes: 2\n")
+        self.assertIn("no seed has a label", self.said)
+        for rank in start_ranks(self.box, 2, graph=self.graph, batch_size=60, **WHOLE):
+            self.assertEqual(1, rank.wait(), rank.text)
+            self.assertIn("no row of the train set has a label", rank.text)
+
     def test_a_set_of_one_class_has_no_area_and_training_goes_on(self):
         self.partition("<i8", lambda row: 0, extra="    num_classes: 2\n")
         log = self.box.folder / "log.jsonl"
         result = self.box.run("halograph-train", *options(
             graph=self.graph, batch_size=120, metric="roc-auc,accuracy", log=log, **WHOLE))
-        self.assertCode(0, result, "--metric roc-auc: all labels of the valid set")
+        self.assertCode(0, result, "--metric roc-auc: all labels of the valid set",
+                        "all 120 labels of the train set are class 0")
+        self.assertNotIn("advice", result.out)
         _, epochs, final = read_log(log)
         self.assertIsNone(final["test_roc_auc"])
         self.assertEqual(1, final["test_acc"])

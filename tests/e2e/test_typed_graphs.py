@@ -91,7 +91,7 @@ class SeveralTypesTest(programs.ProgramTest):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        source = datasets.write_typed(cls.shared.folder / "input")
+        source = cls.source = datasets.write_typed(cls.shared.folder / "input")
         text = (source / "metadata.yaml").read_text()
         cls.tested = {}
         for i, name in enumerate(datasets.SETS):
@@ -224,6 +224,18 @@ class SeveralTypesTest(programs.ProgramTest):
         for exact in ({}, dict(exact=True)):
             self.assertClose(wanted, self.infer("exact" if exact else "sampled", servers=servers,
                                                 checkpoint=checkpoint, **exact))
+
+    def test_a_step_whose_rows_have_nothing_to_learn_is_no_error(self):
+        """Papers' features are as wide as the outputs, so a step of a paper alone has no gradient."""
+        source = datasets.copy_of(self.source, self.box.folder / "input")
+        metadata = source / "metadata.yaml"
+        metadata.write_text(metadata.read_text().replace("num_classes: 3", "num_classes: 5"))
+        graph = self.box.folder / "graph"
+        must(self.box.run("halograph-partition", "run", "--input", source, "--output", graph,
+                          "--parts", 1))
+        _, epochs, _ = train(self.box, graph=graph, state=self.box.folder / "state", batch_size=1,
+                             model="embedding", embed="author:5,unused:4", embed_lr=0.1, epochs=3)
+        self.assertLess(epochs[-1]["loss"], epochs[0]["loss"])
 
 
 class RefusalTest(TypedBase):

@@ -103,6 +103,12 @@ class WeightedTest(WeightedBase):
                         wrong / "w.npy", "edge 4321 ", "-0.5")
         self.assertFalse(output.exists())
 
+    def test_an_edge_feature_that_nothing_reads_is_named(self):
+        given = ("halograph-train", "--graph", self.graph, "--epochs", 1)
+        unread = "edge features that nothing reads: 'w' of 'node:edge:node'"
+        self.assertIn(unread, must(self.box.run(*given)).err)
+        self.assertNotIn(unread, must(self.box.run(*given, "--sampling-weights", "w")).err)
+
     def test_flipped_byte_of_a_table_is_refused_naming_the_file(self):
         graph = datasets.copy_of(self.graph, self.box.folder / "graph")
         table = graph / "part-0001/edges/node%3Aedge%3Anode/sampling/w/entries.npy"

@@ -80,6 +80,8 @@ StatusOr<std::vector<EpochStats>> AveragedTraining::OverRanks(int64_t first, boo
     stats.figures = epoch.figures;
     const size_t figures = epoch.figures.ToSum().size();
     stats.figures.Finish(values.first(figures), run_.options.world_size);
+    // Ranks that have parts alone cannot know it before.
+    if (stats.figures[Figure::kLossWeight] == 0) return run_.task->NoLabels();
     const auto metric = values.subspan(figures, epoch.metric.size());
     stats.train_metric = run_.task->MetricOf(metric);
     stats.train_more = run_.task->MoreMetrics(metric);

@@ -71,7 +71,7 @@ class AveragedTraining {
   // in which the clock of any rank passed run.options.control.time_limit, which is evaluated, and
   // after an evaluation that is out of patience.
   // A run that is given again after its end, by whatever rule, has nothing left to do.
-  //   FailedPrecondition  as RunRules::Check
+  //   FailedPrecondition  as RunRules::Check; no training row of any part has a label
   //   Unavailable         a rank did not come to the average within the timeout: the epoch, and of
   //                       rounds of steps the steps, are named, and what the wait was for
   //   else                as TrainingLoop::Run, with rank and part in front, and as PartSource

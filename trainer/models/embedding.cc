@@ -49,6 +49,9 @@ class EmbeddingModel final : public Model {
     return ForwardLayer(0, input);
   }
   int64_t embedding_dim() const override { return output_dim_; }
+  bool HasWeightsOf(int type) const override {
+    return width_of_type_[static_cast<size_t>(type)] >= 0;
+  }
   size_t num_layers() const override { return 1; }
   int64_t layer_dim(size_t /*layer*/) const override { return output_dim_; }
 

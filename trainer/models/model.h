@@ -91,6 +91,9 @@ class Model : public torch::nn::Module {
   [[nodiscard]] std::vector<torch::Tensor> Embed(const ModelInput& input);
   [[nodiscard]] virtual int64_t embedding_dim() const = 0;
 
+  // Whether weights have a part in the output rows of a node type.
+  [[nodiscard]] virtual bool HasWeightsOf(int /*type*/) const { return true; }
+
   // One at least. Minibatches have as many, or more where a kind reads no neighbours.
   [[nodiscard]] virtual size_t num_layers() const = 0;
   // Columns of what ForwardLayer gives, of every node type alike.

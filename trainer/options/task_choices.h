@@ -4,13 +4,9 @@
 
 #include <cstdint>
 
-namespace halograph {
+#include "common/graph/task_kind.h"
 
-enum class NodeTaskKind : uint8_t {
-  kClassification,  // one class a node
-  kMultiLabel,      // several labels a node, each 0 or 1
-  kRegression,      // one value a node, or several
-};
+namespace halograph {
 
 enum class NegativeSampling : uint8_t {
   kUniform,  // nodes of the end's type, each as likely

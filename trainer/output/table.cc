@@ -32,14 +32,35 @@ double Gap(const RunSummary& summary, double a, double b) {
   return a == b ? 0 : std::abs(a - b) / unit;
 }
 
+// Whether the first value of the metric is better.
+bool Better(const RunSummary& summary, double a, double b) {
+  return summary.higher_is_better ? a > b : a < b;
+}
+
 std::string_view SetOfBaseline(const RunSummary& summary) {
   return summary.test.has_value() ? "test" : "validation";
 }
 
+// Where nearly all rows are of one class there is nothing to be had beyond it.
 bool LearntNothing(const RunSummary& summary) {
   const auto reached = summary.test.has_value() ? summary.test : summary.valid;
-  return summary.most_frequent.has_value() && reached.has_value() &&
-         *reached < *summary.most_frequent + kLeastGain;
+  return summary.most_frequent.has_value() && *summary.most_frequent + kLeastGain <= 1 &&
+         reached.has_value() && *reached < *summary.most_frequent + kLeastGain;
+}
+
+std::string AdviceToLearn(const RunSummary& summary) {
+  const std::string found =
+      fmt::format("the {} {} is that of naming always the most frequent class",
+                  SetOfBaseline(summary), summary.metric);
+  if (summary.warming_up) {
+    return fmt::format(
+        "{}, and the run ended before the learning rate came to --lr {:g}: give fewer "
+        "--warmup-steps, or more --epochs",
+        found, summary.learning_rate);
+  }
+  return fmt::format("{}: try --lr {:.2g} (it was {:g}), more --epochs{}", found,
+                     summary.learning_rate / 3, summary.learning_rate,
+                     summary.normalized ? "" : ", or --normalize-features row");
 }
 
 // Why there are fewer epochs than asked for.
@@ -53,13 +74,7 @@ std::string EndRemark(const RunSummary& summary) {
 
 std::vector<std::string> Advice(const RunSummary& summary) {
   std::vector<std::string> advice;
-  if (LearntNothing(summary)) {
-    advice.push_back(fmt::format(
-        "the {0} {1} is that of naming always the most frequent class: try --lr {2:.2g} (it was "
-        "{3:g}), more --epochs{4}",
-        SetOfBaseline(summary), summary.metric, summary.learning_rate / 3, summary.learning_rate,
-        summary.normalized ? "" : ", or --normalize-features row"));
-  }
+  if (LearntNothing(summary)) advice.push_back(AdviceToLearn(summary));
   if (!summary.stopped && summary.valid.has_value() && summary.earlier.has_value() &&
       Gap(summary, *summary.valid, *summary.earlier) >= kLeastRise) {
     advice.push_back(fmt::format(
@@ -67,6 +82,7 @@ std::vector<std::string> Advice(const RunSummary& summary) {
         summary.metric, *summary.valid > *summary.earlier ? "raise" : "lower"));
   }
   if (summary.valid.has_value() && summary.weight_decay == 0 &&
+      Better(summary, summary.train, *summary.valid) &&
       Gap(summary, summary.train, *summary.valid) >= kOverfit) {
     advice.push_back(
         fmt::format("the {0} is {1:.4f} on the training set and {2:.4f} on the validation set: "

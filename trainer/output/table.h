@@ -18,8 +18,9 @@ struct RunSummary {
   int64_t best_epoch = 0;  // from 0
   double loss = 0;
   double train = 0;  // the metric of the minibatches that were trained on; NaN: not to be compared
-  std::string_view metric;      // "accuracy"
-  bool share = true;            // it is from 0 to 1; else differences count by its own size
+  std::string_view metric;  // "accuracy"
+  bool share = true;        // it is from 0 to 1; else differences count by its own size
+  bool higher_is_better = true;
   std::optional<double> valid;  // none: no such set
   std::optional<double> test;
   // The best validation metric of the first three quarters of the epochs; none: not known.
@@ -33,6 +34,7 @@ struct RunSummary {
   double total_seconds = 0;  // of the whole run: opening, training, evaluation, prediction
   double sampled_edges = 0;
   double learning_rate = 0;
+  bool warming_up = false;  // to its end: the rate never came to learning_rate
   double weight_decay = 0;
   bool normalized = false;  // --normalize-features row
 };

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "common/base/build_info.h"
+#include "common/base/list_some.h"
 #include "common/base/log.h"
 #include "common/base/units.h"
 #include "common/sampling/sampler_plan.h"
@@ -139,6 +140,30 @@ Status OpenTaskOf(Session& session) {
   return OkStatus();
 }
 
+int64_t StepsPerEpoch(const Session& session) {
+  const TrainOptions& options = session.options;
+  const SeedSource& train = *session.task->source(BatchPurpose::kTrain);
+  if (options.average_every == 0) return session.Shards(train).Steps(options.batch_size);
+  int64_t most = 0;
+  const std::span<const int64_t> rows = train.part_rows();
+  for (size_t part = 0; part + 1 < rows.size(); ++part) {
+    most = std::max(most, rows[part + 1] - rows[part]);
+  }
+  return (most + options.batch_size - 1) / options.batch_size;
+}
+
+void WarnOfLongWarmUp(const Session& session) {
+  const TrainOptions& options = session.options;
+  const RunLength length = LengthOf(session);
+  if (options.control.warmup_steps < length.steps || options.control.warmup_steps == 0) return;
+  spdlog::warn(
+      "--warmup-steps {}: the run takes {} steps ({} epochs of {}), so the learning rate ends at "
+      "{:.2g} and never comes to --lr {:g}: give fewer, or more --epochs",
+      options.control.warmup_steps, length.steps, options.epochs, length.steps_per_epoch,
+      LearningRate(options.control, options.learning_rate, length.steps - 1, length),
+      options.learning_rate);
+}
+
 // How many epochs, where the options leave it open.
 void ResolveEpochs(Session& session) {
   TrainOptions& options = session.options;
@@ -222,6 +247,9 @@ Status Prepare(Session& session, RunInputs* inputs) {
   if (options.model_options->NeedsOf(kind->needs).neighbors && options.rank == 0) {
     WarnOfUnreadParts(session.stores.graph->info().schema, *session.task);
   }
+  if (options.rank == 0) {
+    WarnOfUnreadEdgeFeatures(session.stores.graph->info().schema, options.sampling_weights);
+  }
   ResolveEpochs(session);
   ResolveChoices(session, *inputs);
   HG_RETURN_IF_ERROR(ResolvePredict(session));
@@ -233,6 +261,19 @@ Status Prepare(Session& session, RunInputs* inputs) {
   HG_RETURN_IF_ERROR(session.ranks->Agree(facts));
   if (!options.model_options->NeedsOf(kind->needs).neighbors) return OkStatus();
   return session.task->CheckGraph(*session.stores.graph, *session.ranks, &session.cancel);
+}
+
+RunLength LengthOf(const Session& session) {
+  return LengthOfRun(session.options.epochs, StepsPerEpoch(session),
+                     session.options.control.max_steps);
+}
+
+Status CheckRows(Session& session, const RunInputs& inputs) {
+  if (session.options.rank == 0) WarnOfLongWarmUp(session);
+  if (session.options.part_only) return OkStatus();
+  std::vector<int> learnt;
+  for (const LearntType& type : inputs.learnt) learnt.push_back(type.node_type);
+  return session.task->CheckRows(session.stores, *session.ranks, learnt, &session.cancel);
 }
 
 Status MakeModel(Session& session, const RunInputs& inputs) {
@@ -254,6 +295,24 @@ Status MakeModel(Session& session, const RunInputs& inputs) {
     session.model = kind->make(*options.model_options, shape);
   }
   return BroadcastParameters(session.Parameters(), *session.ranks);
+}
+
+Status CheckLearns(const Session& session, const RunInputs& inputs) {
+  if (!session.task->parameters().empty()) return OkStatus();
+  const std::vector<NodeType>& types = session.stores.graph->info().schema.node_types;
+  std::vector<std::string> names;
+  for (const int type : session.task->seed_types()) {
+    const bool learnt = std::any_of(inputs.learnt.begin(), inputs.learnt.end(),
+                                    [&](const LearntType& of) { return of.node_type == type; });
+    if (learnt || session.model->HasWeightsOf(type)) return OkStatus();
+    names.push_back(types[type].name);
+  }
+  return FailedPrecondition(
+      "--model {} has nothing to learn: the features of {} are {} wide, as the outputs of task "
+      "'{}' are, so they are taken as they are. Learn rows with --embed {}, or give another "
+      "--model",
+      session.options.model, ListSomeNames(names, 5), session.task->output_dim(),
+      session.task->name(), names.front());
 }
 
 Status OpenLearntInputs(Session& session, const RunInputs& inputs) {

@@ -8,6 +8,7 @@
 
 #include "common/base/status.h"
 #include "trainer/options/train_options.h"
+#include "trainer/training/schedule.h"
 #include "trainer/training/session.h"
 
 namespace halograph {
@@ -35,8 +36,21 @@ void SetUpThread(const TrainOptions& options);
 //   else                                  as OpenStores, OpenTask, Communicator::Join
 [[nodiscard]] Status Prepare(Session& session, RunInputs* inputs);
 
+// Of all steps that the options and the rows come to. Where models are averaged, those of the part
+// with the most rows. Requires Prepare.
+[[nodiscard]] RunLength LengthOf(const Session& session);
+
+// Looks at what a run is to learn from, and how, before it learns. Ranks that have parts alone know
+// their rows only: nothing is looked at of these. Requires Prepare. Errors as
+// TrainingTask::CheckRows.
+[[nodiscard]] Status CheckRows(Session& session, const RunInputs& inputs);
+
 // Requires Prepare. Errors as LearntInputs::Open.
 [[nodiscard]] Status OpenLearntInputs(Session& session, const RunInputs& inputs);
+
+// FailedPrecondition: nothing that the task's rows are made of is learnt: types and what to do are
+// named. The same on all ranks. Requires MakeModel.
+[[nodiscard]] Status CheckLearns(const Session& session, const RunInputs& inputs);
 
 // With the same weights on every rank. Requires Prepare. Errors as Communicator::Broadcast.
 [[nodiscard]] Status MakeModel(Session& session, const RunInputs& inputs);

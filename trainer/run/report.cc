@@ -1,11 +1,13 @@
 #include "trainer/run/report.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "common/base/build_info.h"
 #include "trainer/kernels/bf16_product.h"
 #include "trainer/launch/blas.h"
+#include "trainer/run/prepare.h"
 
 namespace halograph {
 namespace {
@@ -38,6 +40,14 @@ void AddInputs(const std::vector<NodeInput>& inputs, Json* config) {
       of_types[input.feature.type] = of_type(input.node_type)[key];
     }
   }
+}
+
+bool EndsInWarmUp(const Session& session, const TrainResult& result) {
+  int64_t steps = LengthOf(session).steps;
+  // Steps of averaged parts are counted over all of them, rates over those of each.
+  if (session.options.average_every == 0) steps = std::min(steps, result.steps);
+  const int64_t warmup = session.options.control.warmup_steps;
+  return warmup > 0 && steps <= warmup;
 }
 
 }  // namespace
@@ -89,6 +99,7 @@ RunSummary SummaryOf(const Session& session, const TrainResult& result) {
                                                  : std::numeric_limits<double>::quiet_NaN(),
       .metric = session.task->metric().label,
       .share = session.task->metric().share,
+      .higher_is_better = session.task->metric().higher_is_better,
       .valid = metric(result.best->valid),
       .test = metric(result.best->test),
       .earlier = result.ended_by == EndedBy::kEpochs ? result.earlier : std::nullopt,
@@ -97,6 +108,7 @@ RunSummary SummaryOf(const Session& session, const TrainResult& result) {
       .eval_seconds = result.eval_seconds,
       .sampled_edges = result.sampled_edges,
       .learning_rate = session.options.learning_rate,
+      .warming_up = EndsInWarmUp(session, result),
       .weight_decay = session.options.weight_decay,
       .normalized = session.options.normalization == FeatureNormalization::kRow};
 }

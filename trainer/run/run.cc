@@ -189,6 +189,7 @@ Status RunPrepared(Session& session, bool goes_on, Records& records) {
   HG_RETURN_IF_ERROR(UnlessStopped(session, Prepare(session, &inputs)));
   HG_RETURN_IF_ERROR(CheckLearntUse(session.options.embeddings, inputs.learnt));
   HG_RETURN_IF_ERROR(UnlessStopped(session, CheckAveraged(session, inputs)));
+  HG_RETURN_IF_ERROR(UnlessStopped(session, CheckRows(session, inputs)));
   if (session.options.rank == 0) {
     HG_RETURN_IF_ERROR(UnlessStopped(session, Checkpoints::CheckStart(session, inputs.learnt)));
   }
@@ -199,6 +200,7 @@ Status RunPrepared(Session& session, bool goes_on, Records& records) {
   if (session.options.rank == 0)
     HG_RETURN_IF_ERROR(records.log.Write(ConfigLine(session, inputs.features, inputs.learnt)));
   HG_RETURN_IF_ERROR(UnlessStopped(session, MakeModel(session, inputs)));
+  HG_RETURN_IF_ERROR(CheckLearns(session, inputs));
   HG_RETURN_IF_ERROR(CheckRoom(session));
   std::unique_ptr<PartSource> parts;
   if (session.options.average_every > 0) {

@@ -2,6 +2,8 @@
 // warned of and no error; often an edge file is empty, was left out, or stands the wrong way round.
 #pragma once
 
+#include <string_view>
+
 #include "common/graph/schema.h"
 #include "trainer/tasks/task.h"
 
@@ -12,5 +14,8 @@ namespace halograph {
 //   relations without edges
 //   node types that are neither the task's nor in a relation with edges
 void WarnOfUnreadParts(const Schema& schema, const TrainingTask& task);
+
+// Logs a warning of edge features that nothing reads, at most five: all but `sampling_weights`.
+void WarnOfUnreadEdgeFeatures(const Schema& schema, std::string_view sampling_weights);
 
 }  // namespace halograph

@@ -29,10 +29,6 @@ std::vector<RelationSet> SetsOf(const GraphInfo& info, const Task& task, std::st
   return sets;
 }
 
-// Rows of one relation, as they come. `given_negative`: of each; empty: all are edges.
-using UseRows = std::function<void(int relation, std::span<const int64_t> pairs,
-                                   const std::vector<bool>& given_negative)>;
-
 // `zero`: whether a label of 0 is right.
 Status WrongLabel(std::string_view set, bool zero, const std::string& where, int64_t row,
                   double label) {
@@ -80,26 +76,6 @@ Status ReadRange(const Stores& stores, const Task& task, std::string_view set,
     const std::string where = fmt::format("task '{}', {} set of '{}'", task.name, set, of.triple);
     HG_ASSIGN_OR_RETURN(const std::vector<bool> given, GivenNegatives(read, where));
     use(of.relation, read.seeds(), given);
-  }
-  return OkStatus();
-}
-
-// Rows `rows` of all relations together.
-Status ReadEdges(const Stores& stores, const Task& task, std::string_view set, IdRange rows,
-                 const UseRows& use) {
-  const std::vector<RelationSet> sets = SetsOf(stores.graph->info(), task, set);
-  int64_t first = 0;  // the row that the next piece begins with
-  for (int part = 0; part < stores.graph->info().book.num_parts(); ++part) {
-    for (const RelationSet& of : sets) {
-      const IdRange own = {of.part_rows[part], of.part_rows[part + 1]};
-      const int64_t shift = own.begin - first;
-      const IdRange wanted = {std::max(own.begin, rows.begin + shift),
-                              std::min(own.end, rows.end + shift)};
-      if (wanted.begin < wanted.end) {
-        HG_RETURN_IF_ERROR(ReadRange(stores, task, set, of, wanted, use));
-      }
-      first += own.size();
-    }
   }
   return OkStatus();
 }
@@ -158,7 +134,7 @@ StatusOr<EdgeRows> ReadEdgeRows(const Stores& stores, const Task& task, std::str
   rows.sources.reserve(count);
   rows.destinations.reserve(count);
   rows.relations.reserve(count);
-  HG_RETURN_IF_ERROR(ReadEdges(
+  HG_RETURN_IF_ERROR(ForEachRow(
       stores, task, set, shard,
       [&](int relation, std::span<const int64_t> pairs, const std::vector<bool>& given) {
         if (!given.empty()) {
@@ -175,12 +151,31 @@ StatusOr<EdgeRows> ReadEdgeRows(const Stores& stores, const Task& task, std::str
   return rows;
 }
 
+Status ForEachRow(const Stores& stores, const Task& task, std::string_view set, IdRange rows,
+                  const UseRows& use) {
+  const std::vector<RelationSet> sets = SetsOf(stores.graph->info(), task, set);
+  int64_t first = 0;  // the row that the next piece begins with
+  for (int part = 0; part < stores.graph->info().book.num_parts(); ++part) {
+    for (const RelationSet& of : sets) {
+      const IdRange own = {of.part_rows[part], of.part_rows[part + 1]};
+      const int64_t shift = own.begin - first;
+      const IdRange wanted = {std::max(own.begin, rows.begin + shift),
+                              std::min(own.end, rows.end + shift)};
+      if (wanted.begin < wanted.end) {
+        HG_RETURN_IF_ERROR(ReadRange(stores, task, set, of, wanted, use));
+      }
+      first += own.size();
+    }
+  }
+  return OkStatus();
+}
+
 Status ForEachEdge(const Stores& stores, const Task& task, std::string_view set,
                    const UseEdges& use) {
   const std::vector<int64_t> part_rows = EdgePartRows(stores.graph->info(), task, set);
   if (part_rows.empty()) return OkStatus();
   std::vector<int64_t> edges;
-  return ReadEdges(
+  return ForEachRow(
       stores, task, set, {0, part_rows.back()},
       [&](int relation, std::span<const int64_t> pairs, const std::vector<bool>& given) {
         if (given.empty()) return use(relation, pairs);
@@ -201,7 +196,7 @@ StatusOr<RowKinds> CountRowKinds(const Stores& stores, const Task& task, std::st
   if (!HasLabels(task, set)) return RowKinds{.edges = part_rows.back()};
   for (int64_t begin = 0; begin < part_rows.back(); begin += kEdgesAtOnce) {
     const IdRange piece = {begin, std::min(part_rows.back(), begin + kEdgesAtOnce)};
-    HG_RETURN_IF_ERROR(ReadEdges(
+    HG_RETURN_IF_ERROR(ForEachRow(
         stores, task, set, piece,
         [&](int /*relation*/, std::span<const int64_t> pairs, const std::vector<bool>& given) {
           const int64_t negatives = std::count(given.begin(), given.end(), true);

@@ -51,6 +51,14 @@ struct EdgeRows {
 [[nodiscard]] StatusOr<EdgeRows> ReadEdgeRows(const Stores& stores, const Task& task,
                                               std::string_view set, RankOfWorld who);
 
+// Rows of one relation, as they come. `given_negative`: of each; empty: all are edges.
+using UseRows = std::function<void(int relation, std::span<const int64_t> pairs,
+                                   const std::vector<bool>& given_negative)>;
+// Rows `rows` of all relations together, in order, at most kEdgesAtOnce in a call. Errors as
+// ReadEdgeRows.
+[[nodiscard]] Status ForEachRow(const Stores& stores, const Task& task, std::string_view set,
+                                IdRange rows, const UseRows& use);
+
 // Edges of one relation, as they come: `pairs` of source and destination.
 using UseEdges = std::function<void(int relation, std::span<const int64_t> pairs)>;
 // Every edge of a set, of all ranks, at most kEdgesAtOnce in a call, in the order of rows.

@@ -1,6 +1,7 @@
 #include "trainer/seeds/labeled_seeds.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <functional>
 #include <numeric>
@@ -89,6 +90,30 @@ StatusOr<std::vector<TypeOfSet>> TypesOfSet(const GraphInfo& info, const Task& t
   return types;
 }
 
+// NaN where it is none.
+double LabelAt(const LabelRows& labels, size_t place) {
+  if (labels.dtype == DType::kFloat32) return labels.As<float>()[place];
+  const int64_t label = labels.dtype == DType::kInt64 ? labels.As<int64_t>()[place]
+                                                      : int64_t{labels.As<int8_t>()[place]};
+  return label == kUnlabelled ? std::nan("") : static_cast<double>(label);
+}
+
+// Whether a row's labels contradict those that are known, which its own then join. A row of values
+// that lacks one has none.
+bool Contradicts(const LabelRows& labels, size_t row, std::vector<double>* known) {
+  const size_t first = row * known->size();
+  bool contradicts = false, lacks = false;
+  for (size_t c = 0; c < known->size(); ++c) lacks |= std::isnan(LabelAt(labels, first + c));
+  if (lacks && labels.dtype == DType::kFloat32) return false;
+  for (size_t c = 0; c < known->size(); ++c) {
+    const double label = LabelAt(labels, first + c);
+    if (std::isnan(label)) continue;
+    contradicts |= !std::isnan((*known)[c]) && (*known)[c] != label;
+    (*known)[c] = label;
+  }
+  return contradicts;
+}
+
 // Rows of all types of a set, gathered before they are sorted.
 struct GatheredRows {
   std::vector<int64_t> seeds;
@@ -118,6 +143,7 @@ struct GatheredRows {
       return seeds[a] < seeds[b];
     });
     LabeledSeeds set;
+    set.contradicted = Contradicted(order, kept);
     const size_t bytes = labels.row_bytes();
     set.labels = {.dtype = labels.dtype, .dim = labels.dim, .data = {}};
     set.labels.data.resize(static_cast<size_t>(kept.size()) * bytes);
@@ -130,6 +156,29 @@ struct GatheredRows {
       set.types.push_back(types[row]);
     }
     return set;
+  }
+
+ private:
+  // As LabeledSeeds has it. `order`: of all rows.
+  [[nodiscard]] int64_t Contradicted(const std::vector<size_t>& order, IdRange kept) const {
+    int64_t count = 0;
+    std::vector<double> known;
+    for (size_t begin = 0, end = 0; begin < order.size(); begin = end) {
+      const size_t first = order[begin];
+      while (end < order.size() && seeds[order[end]] == seeds[first] &&
+             types[order[end]] == types[first] && parts[order[end]] == parts[first]) {
+        ++end;
+      }
+      if (end - begin == 1) continue;
+      known.assign(static_cast<size_t>(labels.dim), std::nan(""));
+      for (size_t i = begin; i < end; ++i) {
+        if (!Contradicts(labels, order[i], &known)) continue;
+        const auto place = static_cast<int64_t>(i);
+        if (kept.begin <= place && place < kept.end) ++count;
+        break;
+      }
+    }
+    return count;
   }
 };
 

@@ -25,6 +25,9 @@ struct LabeledSeeds {
   LabelRows labels;                // as LabelRule says
   std::vector<int64_t> part_rows;  // of all ranks (GraphInfo::task_rows); empty: no such set
   int64_t first_row = 0;
+  // Seeds that stand in the set more than once, with labels that differ. Each is counted by one
+  // rank: the first of the sorted rows that shows it is of its shard.
+  int64_t contradicted = 0;
 };
 
 struct NodeTaskRows {

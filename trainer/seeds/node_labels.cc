@@ -8,13 +8,10 @@ namespace halograph {
 namespace {
 
 constexpr int64_t kBlock = 1 << 14;  // labels that are converted at a time
-constexpr NodeTaskKind kKinds[] = {NodeTaskKind::kClassification, NodeTaskKind::kMultiLabel,
-                                   NodeTaskKind::kRegression};
 
 StatusOr<NodeTaskKind> ParseKind(const Json& word, const std::string& task) {
-  for (const NodeTaskKind kind : kKinds) {
-    if (word.is_string() && word.get<std::string>() == ToString(kind)) return kind;
-  }
+  const auto kind = word.is_string() ? ParseNodeTaskKind(word.get<std::string>()) : std::nullopt;
+  if (kind.has_value()) return *kind;
   return InvalidArgument(
       "task '{}': {} is {} in its metadata, expected classification, multi-label or regression; "
       "--task-kind says it otherwise",
@@ -42,12 +39,6 @@ StatusOr<TensorSpec> LabelsOfSets(const Task& task) {
   }
   if (first == nullptr) return FailedPrecondition("task '{}' has no sets", task.name);
   return *first;
-}
-
-NodeTaskKind AsItLooks(const TensorSpec& labels, bool says_classes) {
-  const bool whole = !IsFloating(labels.dtype) || says_classes;
-  if (!whole) return NodeTaskKind::kRegression;
-  return labels.dim == 1 ? NodeTaskKind::kClassification : NodeTaskKind::kMultiLabel;
 }
 
 Status CheckColumns(const Task& task, NodeTaskKind kind, const TensorSpec& labels) {
@@ -132,22 +123,9 @@ std::string Expected(const LabelRule& rule) {
 
 }  // namespace
 
-std::string_view ToString(NodeTaskKind kind) {
-  switch (kind) {
-    case NodeTaskKind::kClassification:
-      return "classification";
-    case NodeTaskKind::kMultiLabel:
-      return "multi-label";
-    case NodeTaskKind::kRegression:
-      break;
-  }
-  return "regression";
-}
-
 StatusOr<NodeTaskKind> KindOf(const Task& task, std::optional<NodeTaskKind> asked) {
   HG_ASSIGN_OR_RETURN(const TensorSpec labels, LabelsOfSets(task));
-  const bool says_classes = task.metadata.contains("num_classes");
-  NodeTaskKind kind = AsItLooks(labels, says_classes);
+  NodeTaskKind kind = KindOfLabels(task.metadata, labels.dtype, labels.dim);
   if (asked.has_value()) {
     kind = *asked;
   } else if (const auto said = task.metadata.find(kTaskKindKey); said != task.metadata.end()) {
@@ -155,6 +133,26 @@ StatusOr<NodeTaskKind> KindOf(const Task& task, std::optional<NodeTaskKind> aske
   }
   HG_RETURN_IF_ERROR(CheckColumns(task, kind, labels));
   return kind;
+}
+
+int64_t CountLabelled(const LabelRows& labels, NodeTaskKind kind) {
+  const auto known = [](int64_t label) { return label != kUnlabelled; };
+  const auto dim = static_cast<size_t>(labels.dim);
+  if (kind == NodeTaskKind::kClassification) {
+    const std::span<const int64_t> classes = labels.As<int64_t>();
+    return std::count_if(classes.begin(), classes.end(), known);
+  }
+  int64_t labelled = 0;
+  for (size_t first = 0; first < static_cast<size_t>(labels.rows()) * dim; first += dim) {
+    if (kind == NodeTaskKind::kMultiLabel) {
+      const auto row = labels.As<int8_t>().subspan(first, dim);
+      labelled += std::any_of(row.begin(), row.end(), known) ? 1 : 0;
+    } else {
+      const auto row = labels.As<float>().subspan(first, dim);
+      labelled += std::none_of(row.begin(), row.end(), [](float v) { return std::isnan(v); });
+    }
+  }
+  return labelled;
 }
 
 StatusOr<LabelRows> ConvertLabels(const TaskArray& array, const LabelRule& rule,

@@ -20,17 +20,19 @@ struct Pass {
   bool back = false;
 };
 
+const std::vector<int> kNone;  // relations
+
 // A rank's search, a request at a time.
 class Search {
  public:
-  Search(GraphStore& graph, const EdgeRows& rows, const CancelToken* cancel)
+  Search(GraphStore& graph, const EdgeRows& rows, HeldOutRows which, const CancelToken* cancel)
       : graph_(graph),
         rows_(rows),
         cancel_(cancel),
         has_back_(rows.sources.size()),
         present_(graph.info().schema.relations.size()) {
     for (size_t row = 0; row < rows_.sources.size(); ++row) {
-      if (rows_.is_edge(row)) order_.push_back(row);
+      if (rows_.is_edge(row) == (which == HeldOutRows::kEdges)) order_.push_back(row);
     }
     std::stable_sort(order_.begin(), order_.end(),
                      [&](size_t a, size_t b) { return rows_.relations[a] < rows_.relations[b]; });
@@ -39,7 +41,8 @@ class Search {
       size_t end = begin;
       while (end < order_.size() && rows_.relations[order_[end]] == relation) ++end;
       passes_.push_back({begin, end, relation, false});
-      for (const int back : ReverseRelations(graph.info().schema, relation)) {
+      const bool edges = which == HeldOutRows::kEdges;
+      for (const int back : edges ? ReverseRelations(graph.info().schema, relation) : kNone) {
         passes_.push_back({begin, end, back, true});
       }
       begin = end;
@@ -158,8 +161,8 @@ class Search {
 }  // namespace
 
 StatusOr<HeldOutFound> FindHeldOut(GraphStore& graph, const EdgeRows& rows, Communicator& ranks,
-                                   const CancelToken* cancel) {
-  Search search(graph, rows, cancel);
+                                   const CancelToken* cancel, HeldOutRows which) {
+  Search search(graph, rows, which, cancel);
   for (bool going = true; going;) {
     for (int i = 0; i < kHeldOutRequestsTogether && !search.done(); ++i) {
       HG_RETURN_IF_ERROR(search.Step());

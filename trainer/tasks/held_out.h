@@ -1,4 +1,5 @@
-// Whether the graph has edges that a task holds out: training would see them in neighbourhoods.
+// Whether the graph has edges that a task holds out, which training would see in neighbourhoods;
+// and whether it has pairs that are given as negatives.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +11,12 @@
 
 namespace halograph {
 
+// What is looked for.
+enum class HeldOutRows : uint8_t { kEdges, kGivenNegatives };
+
 // Of a set, over all ranks.
 struct HeldOutFound {
-  int64_t rows = 0;       // edges
+  int64_t rows = 0;       // that were looked for
   int64_t present = 0;    // that the graph has
   int64_t ways_back = 0;  // whose way back it has (ReverseRelations of pipeline/edge_seeds.h)
   // The relation that most of `present` are of, and how many; -1: none is there.
@@ -21,15 +25,16 @@ struct HeldOutFound {
 };
 
 // Looks for every edge of `rows`, a rank's of a set, among the in-edges of its destination, and for
-// its way back among those of its source; for negatives that are given it does not look. The
-// in-edges of a node are read once a relation, those of kHeldOutNodesTogether nodes at a time.
-// Takes 10 bytes an edge. Ranks have uneven work: they meet after every kHeldOutRequestsTogether
-// requests of the slowest, so that none waits longer in a collective than these take. So all ranks
-// must call it, those without rows too. The same on all ranks. Errors as GraphStore::Sample and
-// Communicator.
+// its way back among those of its source; or for every negative that is given, which has no way
+// back. The in-edges of a node are read once a relation, those of kHeldOutNodesTogether nodes at a
+// time. Takes 10 bytes an edge. Ranks have uneven work: they meet after every
+// kHeldOutRequestsTogether requests of the slowest, so that none waits longer in a collective than
+// these take. So all ranks must call it, those without rows too. The same on all ranks. Errors as
+// GraphStore::Sample and Communicator.
 inline constexpr int64_t kHeldOutNodesTogether = 256;
 inline constexpr int kHeldOutRequestsTogether = 16;
 [[nodiscard]] StatusOr<HeldOutFound> FindHeldOut(GraphStore& graph, const EdgeRows& rows,
-                                                 Communicator& ranks, const CancelToken* cancel);
+                                                 Communicator& ranks, const CancelToken* cancel,
+                                                 HeldOutRows which = HeldOutRows::kEdges);
 
 }  // namespace halograph

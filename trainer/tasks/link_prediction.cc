@@ -14,6 +14,7 @@
 #include "trainer/tasks/given_negatives.h"
 #include "trainer/tasks/held_out.h"
 #include "trainer/tasks/link_batch.h"
+#include "trainer/tasks/link_checks.h"
 #include "trainer/tasks/link_figures.h"
 #include "trainer/tasks/link_hits.h"
 #include "trainer/tasks/link_ranking.h"
@@ -139,6 +140,8 @@ class LinkPrediction final : public TrainingTask {
 
   Status CheckGraph(GraphStore& graph, Communicator& ranks,
                     const CancelToken* cancel) const override;
+  Status CheckRows(const Stores& stores, Communicator& ranks, std::span<const int> learnt,
+                   const CancelToken* cancel) override;
 
  private:
   [[nodiscard]] int64_t num_ends() const { return options_.ends == CorruptedEnds::kBoth ? 2 : 1; }
@@ -283,6 +286,26 @@ Status LinkPrediction::CheckGraph(GraphStore& graph, Communicator& ranks,
       "without both directions. In a directed graph, such as a knowledge graph, ignore this",
       name_, ways_back, held_out);
   return OkStatus();
+}
+
+Status LinkPrediction::CheckRows(const Stores& stores, Communicator& ranks,
+                                 std::span<const int> learnt, const CancelToken* cancel) {
+  if (ranks.rank() == 0 && !sets_.valid.has_value()) {
+    WarnOfNoValidation("it has no validation set, or an empty one");
+  }
+  HG_ASSIGN_OR_RETURN(const int index, ChooseTask(*schema_, name_));
+  const Task& task = schema_->tasks[index];
+  RowsOfSets rows = {};
+  for (size_t i = 0; const auto* const set : {&sets_.train, &sets_.valid, &sets_.test}) {
+    rows[i++] = set->has_value() ? &(*set)->edges() : nullptr;
+  }
+  HG_RETURN_IF_ERROR(WarnOfPairs(stores, task, ranks));
+  HG_RETURN_IF_ERROR(WarnOfUntaughtNodes(*schema_, task, rows, learnt, ranks));
+  if (!hits_at_.empty() && options_.held_out != HeldOutEdges::kKeep) {
+    HG_RETURN_IF_ERROR(WarnOfTrueNegatives(stores, task, rows, ranks, cancel));
+  }
+  if (!known_.has_value()) return OkStatus();
+  return WarnOfNoRivals(*schema_, task, rows, *known_, options_.ends, ranks);
 }
 
 Status CheckOtherNodes(const Schema& schema, const Task& task, const LinkOptions& options) {

@@ -28,7 +28,7 @@ class NodeClassification final : public NodeTask {
         .sum(torch::kFloat64)
         .item<double>();
   }
-  bool weighs_rows() const override { return weights_.defined(); }
+  bool weighs_rows() const override { return weights_.defined() || NodeTask::weighs_rows(); }
 
   std::vector<double> ClassCounts(BatchPurpose set) const override {
     const bool of_rows_right = metric().key == "acc" || metric().key == "micro_f1";

@@ -110,6 +110,7 @@ NodeTask::NodeTask(NodeTaskRows rows, Metrics metrics)
     : name_(std::move(rows.name)),
       node_types_(std::move(rows.node_types)),
       rule_(rows.rule),
+      labels_(OwnLabels(rows)),
       train_(SourceOf(node_types_.front(), std::move(rows.train), /*kept=*/true)),
       valid_(SourceOf(node_types_.front(), std::move(rows.valid))),
       test_(SourceOf(node_types_.front(), std::move(rows.test))),
@@ -147,6 +148,34 @@ Json NodeTask::Facts() const {
         : rule_.kind == NodeTaskKind::kMultiLabel   ? "num_labels"
                                                     : "num_values"] = output_dim();
   return facts;
+}
+
+Status NodeTask::CheckRows(const Stores& /*stores*/, Communicator& ranks,
+                           std::span<const int> /*learnt*/, const CancelToken* /*cancel*/) {
+  HG_ASSIGN_OR_RETURN(labels_, LabelsOverRanks(labels_, ranks));
+  const auto& [train, valid, test] = labels_;
+  if (train.labelled == 0) return NoLabels();
+  if (ranks.rank() != 0) return OkStatus();
+  for (const auto& [set, labels] :
+       {std::pair{"train", &train}, {"valid", &valid}, {"test", &test}}) {
+    if (labels->contradicted == 0) continue;
+    spdlog::warn(
+        "task '{}': seeds that stand in the {} set more than once, with labels that differ: {}. "
+        "Each row counts with its own: give a seed one label, unless that is meant",
+        name_, set, labels->contradicted);
+  }
+  if (valid.labelled == 0) {
+    WarnOfNoValidation(valid.rows == 0 ? "it has no validation set, or an empty one"
+                                       : "no row of its validation set has a label");
+  }
+  if (rule_.kind == NodeTaskKind::kClassification && train.low == train.high) {
+    spdlog::warn(
+        "task '{}': all {} labels of the train set are class {}: a model that always names it is "
+        "right, and there is nothing else to learn. Look at the labels, and at which seeds the set "
+        "has",
+        name_, train.labelled, train.low);
+  }
+  return OkStatus();
 }
 
 torch::Tensor NodeTask::Scores(const std::vector<torch::Tensor>& outputs,

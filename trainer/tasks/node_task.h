@@ -2,8 +2,9 @@
 // have in common, and how one is opened.
 //
 // A row is a seed of the task's sets, of one node type or of several. The model's output for it has
-// a column a class, label or value. A row without a label counts in no metric, and with 0 in the
-// loss. Sets may hold rows of several node types: losses and metrics are over all of them.
+// a column a class, label or value. A row without a label counts in no metric and in no loss:
+// losses are means over the others. Sets may hold rows of several node types: losses and metrics
+// are over all of them.
 #pragma once
 
 #include <map>
@@ -19,6 +20,7 @@
 #include "trainer/seeds/labeled_seeds.h"
 #include "trainer/seeds/seed_split.h"
 #include "trainer/seeds/whole_parts.h"
+#include "trainer/tasks/label_facts.h"
 #include "trainer/tasks/node_metrics.h"
 #include "trainer/tasks/task.h"
 
@@ -37,11 +39,20 @@ class NodeTask : public TrainingTask {
   Json Facts() const override;
   void Resolve(TaskOptions* options) const override { options->node.kind = rule_.kind; }
 
+  // The labelled rows.
+  double LossWeight(const PreparedBatch& batch) const override {
+    return static_cast<double>(CountLabelled(batch.labels, rule_.kind));
+  }
+  bool weighs_rows() const override { return labels_.front().labelled < labels_.front().rows; }
+
   const Metric& metric() const override { return metric_; }
   void Measure(const std::vector<torch::Tensor>& outputs, const PreparedBatch& batch,
                std::span<double> sums) override;
   double MetricOf(std::span<const double> sums) const override;
   std::vector<MetricValue> MoreMetrics(std::span<const double> sums) const override;
+
+  Status CheckRows(const Stores& stores, Communicator& ranks, std::span<const int> learnt,
+                   const CancelToken* cancel) override;
 
   bool can_predict() const override { return true; }
 
@@ -65,6 +76,7 @@ class NodeTask : public TrainingTask {
   const std::string name_;
   const std::vector<int> node_types_;
   const LabelRule rule_;
+  TaskLabels labels_;  // this rank's; from CheckRows on those of all ranks
   const std::optional<NodeSeeds> train_, valid_, test_;
   std::map<BatchPurpose, WholePartSeeds> whole_;  // of the sets, in their place; or empty
   const Metrics metrics_;

@@ -2,6 +2,8 @@
 
 #include <stdexcept>
 
+#include "common/base/log.h"
+
 namespace halograph {
 namespace {
 
@@ -27,6 +29,20 @@ StatusOr<PredictWhat> TrainingTask::WhatToPredict(PredictWhat what) const {
   return InvalidArgument(
       "--predict-what values is for regression; task '{}' has class, probabilities, logits and "
       "embeddings",
+      name());
+}
+
+void TrainingTask::WarnOfNoValidation(std::string_view why) const {
+  spdlog::warn(
+      "task '{}': {}: nothing says which epoch is the best, so the last one counts as that, and "
+      "--patience has nothing to go by",
+      name(), why);
+}
+
+Status TrainingTask::NoLabels() const {
+  return FailedPrecondition(
+      "task '{}': no row of the train set has a label (-1 and NaN mean that there is none), so "
+      "nothing can be learnt: look for the labels of the input, and partition it again",
       name());
 }
 

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "client/graph_store.h"
+#include "client/stores.h"
 #include "common/base/status.h"
 #include "common/sampling/request.h"
 #include "common/storage/json.h"
@@ -100,6 +101,7 @@ class TrainingTask {
     return static_cast<double>(batch.rows);
   }
   // Whether that may be another number than that of the rows: ranks then add it up in every step.
+  // Of training with several ranks it is known, and the same on all, from CheckRows on.
   [[nodiscard]] virtual bool weighs_rows() const { return false; }
   // The metric that says which epoch is best. Its `sums` are those of all metrics of the task.
   [[nodiscard]] virtual const Metric& metric() const = 0;
@@ -127,6 +129,22 @@ class TrainingTask {
                                           const CancelToken* /*cancel*/) const {
     return OkStatus();
   }
+
+  // Looks at the rows of all ranks together, and takes from them what LossWeight and weighs_rows go
+  // by. Asked once of all ranks together, before training. Rank 0 warns of what is probably not
+  // meant. `learnt`: the node types whose input rows are learnt, ascending.
+  //   FailedPrecondition  no row of the train set has a label
+  //   else                as TaskSets::Read and Communicator
+  [[nodiscard]] virtual Status CheckRows(const Stores& /*stores*/, Communicator& /*ranks*/,
+                                         std::span<const int> /*learnt*/,
+                                         const CancelToken* /*cancel*/) {
+    return OkStatus();
+  }
+
+  // Warns that no epoch is known to be the best. `why`: "its validation set is empty".
+  void WarnOfNoValidation(std::string_view why) const;
+  // The error of a train set of which no row has a label, in any part.
+  [[nodiscard]] Status NoLabels() const;
 
   // How many of this rank's rows of a set are of each class: one count for each output, also of a
   // set that is not there. Empty where rows have no class, and where the metric is no share of rows

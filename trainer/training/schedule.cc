@@ -37,6 +37,12 @@ double RateAfterWarmUp(const ControlOptions& options, double base, int64_t step,
 
 }  // namespace
 
+RunLength LengthOfRun(int64_t epochs, int64_t steps_per_epoch, int64_t most_steps) {
+  const int64_t steps = epochs * steps_per_epoch;
+  return {.steps = most_steps > 0 ? std::min(steps, most_steps) : steps,
+          .steps_per_epoch = steps_per_epoch};
+}
+
 double LearningRate(const ControlOptions& options, double base, int64_t step,
                     const RunLength& length) {
   const double rate = RateAfterWarmUp(options, base, step, length);

@@ -22,6 +22,9 @@ struct RunLength {
   int64_t steps_per_epoch = 1;  // at least 1
 };
 
+// Of a run of so many epochs, up to `most_steps`; 0: all of them.
+[[nodiscard]] RunLength LengthOfRun(int64_t epochs, int64_t steps_per_epoch, int64_t most_steps);
+
 // The rate of the step `step`, from 0 over the whole run. `base`: the rate that the schedule begins
 // with (--lr). With the constant schedule and no warm-up it is `base` itself, bit for bit. Requires
 // 0 <= step; from length.steps on the cosine stays at its end.

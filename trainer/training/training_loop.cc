@@ -24,12 +24,6 @@ void CountBatch(const PreparedBatch& batch, EpochFigures* figures) {
   f[Figure::kMinibatches] += batch.rows > 0 ? 1 : 0;
 }
 
-RunLength LengthOf(const TrainOptions& options, int64_t steps_per_epoch) {
-  const int64_t steps = options.epochs * steps_per_epoch;
-  const int64_t most = options.control.max_steps;
-  return {.steps = most > 0 ? std::min(steps, most) : steps, .steps_per_epoch = steps_per_epoch};
-}
-
 }  // namespace
 
 TrainingLoop::TrainingLoop(Session& session, OnStep on_step, OnEpoch on_epoch, TrainingStart start,
@@ -49,7 +43,8 @@ TrainingLoop::TrainingLoop(Session& session, OnStep on_step, OnEpoch on_epoch, T
                  session.options.weight_decay),
       feed_(session, BatchPurpose::kTrain, *session.task->source(BatchPurpose::kTrain), start.epoch,
             start.step),
-      length_(LengthOf(session.options, feed_.steps_per_epoch())),
+      length_(LengthOfRun(session.options.epochs, feed_.steps_per_epoch(),
+                          session.options.control.max_steps)),
       to_fetch_(length_.steps - start.epoch * length_.steps_per_epoch - start.step),
       under_way_(std::move(start.under_way)),
       result_(std::move(start.so_far)),
@@ -204,7 +199,8 @@ StatusOr<double> TrainingLoop::ComputeGradients(const PreparedBatch& batch, cons
     return NotFinite("the loss", value, session_.options.learning_rate);
   }
   // Gradients are then summed over ranks: the mean over the step's rows, wherever they are.
-  (loss / step_weight).backward();
+  // Nothing of it may be learnt: rows of a node type that are features taken as they are.
+  if (loss.requires_grad()) (loss / step_weight).backward();
   const torch::NoGradGuard no_grad;
   session_.task->Measure(outputs, batch, under_way_.metric);
   return value;

@@ -55,6 +55,37 @@ TEST(LabelsOfTest, NanAndMinusOneAreUnlabelledAndWholeFloatsAreClasses) {
   EXPECT_THAT(WarningsOf(builder.dataset(), labels), IsEmpty());
 }
 
+TEST(LabelsOfTest, FloatsWithoutClassesAreValuesAlsoIfAllAreWhole) {
+  const Labelled builder(std::vector<float>{3, 0, 2, kNan, -1});
+  const auto labels = LabelsOf(WithoutClasses(builder));
+  EXPECT_EQ(ToText(labels.at(0)),
+            "4 of 5 seeds are labelled (not labelled: 1 with NaN, 0 with -1); values from -1 to 3 "
+            "(float32)");
+  EXPECT_EQ(ToJson(labels[0])["kind"], "regression");
+  EXPECT_EQ(ToJson(labels[0])["classes"], 0);
+}
+
+TEST(LabelsOfTest, ARowOfValuesIsLabelledIfAllAreThereAndOneOfLabelsIfOneIsKnown) {
+  const Labelled values(std::vector<float>{1, 2, kNan, 3, 4, kNan, kNan, kNan, 5, -1}, 2);
+  EXPECT_EQ(
+      ToText(LabelsOf(WithoutClasses(values)).at(0)),
+      "2 of 5 seeds are labelled (not labelled: 3 with NaN, 0 with -1); values from -1 to 5 in "
+      "2 columns (float32)");
+  const Labelled known(std::vector<int8_t>{1, 0, -1, 1, -1, -1, 0, 0, -1, -1}, 2);
+  EXPECT_EQ(
+      ToText(LabelsOf(WithoutClasses(known)).at(0)),
+      "3 of 5 seeds are labelled (not labelled: 0 with NaN, 2 with -1); values from 0 to 1 in "
+      "2 columns (int8)");
+  EXPECT_THAT(WarningsOf(known.dataset(), LabelsOf(WithoutClasses(known))), IsEmpty());
+}
+
+TEST(LabelsOfTest, ATaskThatSaysItIsARegressionHasValues) {
+  Dataset dataset = WithoutClasses(Labelled(std::vector<int64_t>{0, -1, 7, -1, 1}));
+  dataset.tasks[0].metadata["task_kind"] = "regression";
+  EXPECT_EQ(ToText(LabelsOf(dataset).at(0)),
+            "5 of 5 seeds are labelled; values from -1 to 7 (int64)");
+}
+
 TEST(LabelsOfTest, SetsOfSeveralTypesAddUpAndTheirOrderIsThatOfTraining) {
   DatasetBuilder builder;
   builder.Nodes("a", 3).Nodes("b", 3).Edges("a", "to", "b", {});

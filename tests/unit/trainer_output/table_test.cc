@@ -22,6 +22,7 @@ RunSummary Good() {
           .train = 0.69,
           .metric = "accuracy",
           .share = true,
+          .higher_is_better = true,
           .valid = 0.5,
           .test = 0.75,
           .earlier = 0.496,
@@ -31,6 +32,7 @@ RunSummary Good() {
           .total_seconds = 31,
           .sampled_edges = 3000000,
           .learning_rate = 0.003,
+          .warming_up = false,
           .weight_decay = 0,
           .normalized = false};
 }
@@ -88,6 +90,25 @@ TEST(AdviceTest, NoBetterThanTheMostFrequentClassSaysWhatToTry) {
   EXPECT_THAT(Advice(summary), ElementsAre(HasSubstr("the validation accuracy is that")));
 }
 
+TEST(AdviceTest, WhereAllRowsAreOfOneClassThereIsNothingMoreToLearn) {
+  RunSummary summary = Good();
+  summary.train = summary.valid.emplace(1);
+  summary.earlier = 1;
+  for (const double share : {1.0, 0.995}) {
+    summary.test = summary.most_frequent = share;
+    EXPECT_THAT(Advice(summary), IsEmpty()) << share;
+  }
+}
+
+TEST(AdviceTest, ARunThatEndedInItsWarmUpNeedsAShorterOne) {
+  RunSummary summary = Good();
+  summary.test = 0.375;
+  summary.warming_up = true;
+  EXPECT_THAT(Advice(summary), ElementsAre(testing::EndsWith(
+                                   "the run ended before the learning rate came to --lr 0.003: "
+                                   "give fewer --warmup-steps, or more --epochs")));
+}
+
 TEST(AdviceTest, ARunThatWasStillGettingBetterNeedsMoreEpochs) {
   RunSummary summary = Good();
   summary.earlier = 0.494;
@@ -103,6 +124,7 @@ TEST(AdviceTest, DifferencesOfErrorsCountByTheirSize) {
   RunSummary summary = Good();
   summary.metric = "RMSE";
   summary.share = false;
+  summary.higher_is_better = false;
   summary.most_frequent.reset();
   summary.train = 950;
   summary.valid = 1000;
@@ -123,6 +145,17 @@ TEST(AdviceTest, ARunThatLearntItsNodesByHeartNeedsWeightDecay) {
                           "set: --weight-decay 0.005, or 0.0005 with --normalize-features row, may "
                           "bring the two together"));
   summary.weight_decay = 0.0005;
+  EXPECT_THAT(Advice(summary), IsEmpty());
+}
+
+TEST(AdviceTest, AModelThatIsBetterOnTheValidationSetHasLearntNothingByHeart) {
+  RunSummary summary = Good();
+  summary.train = 0.09;
+  EXPECT_THAT(Advice(summary), IsEmpty()) << "dropout is in training alone";
+  summary.metric = "RMSE";
+  summary.share = summary.higher_is_better = false;
+  summary.most_frequent.reset();
+  summary.train = 0.9;
   EXPECT_THAT(Advice(summary), IsEmpty());
 }
 

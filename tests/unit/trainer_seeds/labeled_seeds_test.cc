@@ -53,6 +53,40 @@ TEST_F(LabeledSeedsTest, SortsSeedsAndKeepsTheirLabels) {
   }
 }
 
+TEST_F(LabeledSeedsTest, SeedsThatStandTwiceWithTwoLabelsAreCountedOnceOverAnyRanks) {
+  const std::vector<int64_t> seeds = {3, 7, 3, 1, 7, 3, 9, 9, 5, 5, 2, 2, 2};
+  const auto counted = [&](const TestTensor& labels, const Json& metadata) {
+    TestGraphSpec spec = RandomGraph({.parts = 2, .nodes = 12});
+    spec.tasks[0].metadata = metadata;
+    spec.tasks[0].sets.resize(1);
+    spec.tasks[0].sets[0].arrays = {MakeTensor("seeds", seeds), labels};
+    Open(spec);
+    std::vector<int64_t> found;
+    for (const int world_size : {1, 2, 3, 5}) {
+      found.push_back(0);
+      for (int rank = 0; rank < world_size; ++rank) {
+        const auto task = ReadNodeTask(stores_, "", {}, {rank, world_size});
+        EXPECT_TRUE(task.ok()) << task.status();
+        if (task.ok()) found.back() += task->train.contradicted;
+      }
+    }
+    return found;
+  };
+  // 3 has three classes, 7 one and none, 9 one twice, 5 two, 2 two beside none.
+  EXPECT_THAT(counted(MakeTensor<int64_t>("labels", {0, 1, 1, 0, -1, 2, 4, 4, 0, 1, 3, -1, 1}),
+                      {{"num_classes", 5}}),
+              ElementsAre(3, 3, 3, 3));
+  EXPECT_THAT(counted(MakeTensor<float>("labels", {0, 1, 0, 0, NAN, 0, 4, 4.5F, 0, 0, 3, NAN, 3}),
+                      Json::object()),
+              ElementsAre(1, 1, 1, 1));
+  // 2 columns: 3 is known in one each, 5 differs in the second, 2 in the first and the last row.
+  EXPECT_THAT(counted(MakeTensor<int8_t>("labels", {0, -1, 1, 1, -1, 1, 0, 0, 1,  1,  0, 1, 1,
+                                                    1, 1,  1, 0, 1,  0, 0, 1, -1, -1, 0, 0, 0},
+                                         2),
+                      Json::object()),
+              ElementsAre(2, 2, 2, 2));
+}
+
 // Counts rows that are read.
 class CountedReads final : public TaskSets {
  public:

@@ -101,6 +101,22 @@ TEST_F(HeldOutTest, CountsEdgesAndWaysBackOfEveryRelation) {
   EXPECT_EQ(found->of_relation, 3);
 }
 
+TEST_F(HeldOutTest, NegativesThatAreGivenAreLookedForApartFromEdges) {
+  EdgeRows rows;
+  Add(&rows, kNear, 7, 8);   // is there
+  Add(&rows, kNear, 9, 8);   // its way back is, which says nothing of a negative
+  Add(&rows, kLikes, 3, 3);  // is there, and an edge
+  Add(&rows, kLikes, 2, 2);  // is there
+  rows.given_negative = {true, true, false, true};
+  const auto alone = *Communicator::Join({});
+  const auto found =
+      FindHeldOut(*stores_.graph, rows, *alone, nullptr, HeldOutRows::kGivenNegatives);
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_EQ(found->rows, 3);
+  EXPECT_EQ(found->present, 2);
+  EXPECT_EQ(found->ways_back, 0);
+}
+
 TEST_F(HeldOutTest, ANodesInEdgesAreReadOnceHoweverManyEdgesAreAskedAboutIt) {
   EdgeRows rows;
   for (int64_t i = 0; i < 3000; ++i) {

@@ -12,6 +12,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/support/captured_log.h"
 #include "tests/support/local_stores.h"
 #include "tests/support/ranks.h"
 #include "tests/support/written_graph.h"
@@ -260,6 +261,32 @@ TEST_F(LinkHitsTest, AGivenNegativeThatTheGraphHasIsNotHeldOut) {
   Write();
   const auto alone = *Communicator::Join({});
   EXPECT_TRUE((*Open(Options()))->CheckGraph(*stores_.graph, *alone, nullptr).ok());
+}
+
+TEST_F(LinkHitsTest, NegativesThatAreEdgesAndPairsOfTwoSetsAreCountedAndTold) {
+  // 0 -> 4 stands there as an edge and as a negative; 2 -> 3 and 5 -> 6 are edges of the graph, and
+  // 6 -> 7 is of the train set too.
+  Write({{0, 4, 0, 4, 2, 3, 5, 6, 6, 7, 1, 5}, {1, 0, 0, 0, 1, 0}},
+        {{6, 1, 6, 1, 0, 4, 2, 5}, {1, 1, 1, 0}});
+  for (const int world_size : {1, 3}) {
+    CapturedLog log;
+    RunRanks(world_size, [&](const std::unique_ptr<Communicator>& ranks) {
+      const auto task = Open(Options(), {ranks->rank(), world_size});
+      ASSERT_TRUE(task.ok()) << task.status();
+      EXPECT_TRUE((*task)->CheckRows(stores_, *ranks, {}, nullptr).ok());
+    });
+    const std::string said = log.End();
+    for (const char* sentence :
+         {"1 of the 4 negatives that the valid set gives, rows of label 0, stand in it as edges",
+          "2 of the 4 negatives that the valid set gives, rows of label 0, are edges of the graph",
+          "1 of the 2 edges of the valid set are in the train set too",
+          "1 of the 3 edges of the test set are in the valid set too",
+          "1 of the 4 rows of the test set are pairs that stand in it before"}) {
+      EXPECT_THAT(said, HasSubstr(sentence)) << world_size;
+    }
+    EXPECT_THAT(said, testing::Not(HasSubstr("edges of the test set are in the train set")));
+    EXPECT_THAT(said, testing::Not(HasSubstr("negatives that the test set gives")));
+  }
 }
 
 TEST_F(LinkHitsTest, LabelsOfOnesGiveNoNegatives) {

@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/support/captured_log.h"
 #include "tests/support/local_stores.h"
 #include "tests/support/ranks.h"
 #include "tests/support/written_graph.h"
@@ -470,6 +471,67 @@ TEST(LinkPredictionOpenTest, ATypeOfOneNodeHasNoNegatives) {
   TaskOptions heads;
   heads.link.ends = CorruptedEnds::kHeads;
   EXPECT_TRUE(OpenTask(stores, heads, "").ok());
+}
+
+TEST_F(LinkPredictionTest, NodesThatNoTrainingEdgeHasAreCountedWhereTheirRowsAreLearnt) {
+  TestGraphSpec spec = Ring();
+  spec.tasks[0].sets[0].arrays = {MakeTensor<int64_t>("seeds", {0, 1, 1, 4}, 2)};
+  spec.tasks[0].sets[1].arrays = {MakeTensor<int64_t>("seeds", {6, 0}, 2)};
+  std::unique_ptr<TestFolder> folder;
+  auto stores = OpenLocalStores(WriteGraphInto(&folder, spec), VerifyLevel::kContents, 0);
+  ASSERT_TRUE(stores.ok()) << stores.status();
+  const auto said = [&](const std::vector<int>& learnt, int world_size) {
+    CapturedLog log;
+    RunRanks(world_size, [&](const std::unique_ptr<Communicator>& ranks) {
+      auto task = OpenTask(*stores, {.link = Options()}, "", {ranks->rank(), world_size});
+      ASSERT_TRUE(task.ok()) << task.status();
+      EXPECT_TRUE((*task)->CheckRows(*stores, *ranks, learnt, nullptr).ok());
+    });
+    return log.End();
+  };
+  for (const int world_size : {1, 2, 3}) {  // 0, 4, 1 and 5 are asked for, and 2 and 3
+    EXPECT_THAT(
+        said({0}, world_size),
+        HasSubstr("of the 6 nodes of type 'node' that edges of the validation and test sets "
+                  "have, 3 are in no edge of the train set"));
+  }
+  EXPECT_EQ(said({}, 1), "") << "features say what such a node is";
+}
+
+// Two heads, of which both like item 0, and one likes item 1.
+TEST(LinkRowsTest, AnswersWithoutARivalAreCountedAndTold) {
+  TestGraphSpec spec{.name = "liked", .parts = 2};
+  spec.node_types = {{.name = "item", .owners = {0, 1, 1}}, {.name = "user", .owners = {0, 1}}};
+  const TestRelation likes{"user", "likes", "item", {{0, 0}}};
+  spec.relations = {likes};
+  const auto set = [&](const std::string& name, const std::vector<int64_t>& pairs) {
+    return TestTaskSet{.set = name,
+                       .type = likes.triple(),
+                       .edges = true,
+                       .arrays = {MakeTensor("seeds", pairs, 2)}};
+  };
+  spec.tasks = {{.name = "links",
+                 .sets = {set("train", {0, 0}), set("valid", {1, 0, 1, 1}), set("test", {0, 2})}}};
+  std::unique_ptr<TestFolder> folder;
+  auto stores = OpenLocalStores(WriteGraphInto(&folder, spec), VerifyLevel::kContents, 0);
+  ASSERT_TRUE(stores.ok()) << stores.status();
+  const auto said = [&](CorruptedEnds ends, int64_t eval_negatives, int world_size) {
+    CapturedLog log;
+    RunRanks(world_size, [&](const std::unique_ptr<Communicator>& ranks) {
+      const LinkOptions link{.dim = kDim, .ends = ends, .eval_negatives = eval_negatives};
+      auto task = OpenTask(*stores, {.link = link}, "", {ranks->rank(), world_size});
+      ASSERT_TRUE(task.ok()) << task.status();
+      EXPECT_TRUE((*task)->CheckRows(*stores, *ranks, {}, nullptr).ok());
+    });
+    return log.End();
+  };
+  for (const int world_size : {1, 2}) {
+    const std::string heads = said(CorruptedEnds::kHeads, 0, world_size);
+    EXPECT_THAT(heads, HasSubstr("1 of the 2 answers that the valid set asks for have no rival"));
+    EXPECT_THAT(heads, testing::Not(HasSubstr("the test set asks for")));
+  }
+  EXPECT_EQ(said(CorruptedEnds::kTails, 0, 1), "");
+  EXPECT_EQ(said(CorruptedEnds::kHeads, 10, 1), "");
 }
 
 }  // namespace

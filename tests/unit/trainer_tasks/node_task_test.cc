@@ -8,7 +8,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/support/captured_log.h"
 #include "tests/support/opened_graph.h"
+#include "tests/support/ranks.h"
 #include "trainer/tasks/registry.h"
 
 namespace halograph {
@@ -181,6 +183,64 @@ TEST_F(NodeTaskTest, RocAucOfASetOfOneClassIsSaidAtTheStart) {
   EXPECT_TRUE(std::isnan(task->MoreMetrics(sums)[0].value));
 }
 
+// ---- the rows of all ranks ---------------------------------------------------------------------
+
+TEST_F(NodeTaskTest, ATrainSetWithoutALabelIsRefusedAndOneLabelOfAnyRankIsEnough) {
+  const auto check = [&](int world_size, absl::StatusCode expected) {
+    RunRanks(world_size, [&](const std::unique_ptr<Communicator>& ranks) {
+      auto task = OpenTask(stores_, {}, "", {ranks->rank(), world_size});
+      ASSERT_TRUE(task.ok()) << task.status();
+      const Status status = (*task)->CheckRows(stores_, *ranks, {}, nullptr);
+      EXPECT_EQ(status.code(), expected) << status;
+      const bool refused =
+          Message(status).find("no row of the train set has a label") != std::string::npos;
+      EXPECT_EQ(refused, expected != absl::StatusCode::kOk) << status;
+    });
+  };
+  for (const int world_size : {1, 2}) {
+    OpenLabelled<int64_t>({-1, -1, -1, -1}, 0, {{"num_classes", 3}});
+    check(world_size, absl::StatusCode::kFailedPrecondition);
+    OpenLabelled<int64_t>({-1, -1, -1, 2}, 0, {{"num_classes", 3}});
+    check(world_size, absl::StatusCode::kOk);
+    OpenLabelled<float>({kNan, 1, 1, kNan, kNan, kNan, 2, kNan}, 2);
+    check(world_size, absl::StatusCode::kFailedPrecondition);
+    OpenLabelled<int8_t>({-1, -1, -1, 0, -1, -1, -1, -1}, 2);
+    check(world_size, absl::StatusCode::kOk);
+  }
+}
+
+TEST_F(NodeTaskTest, WhatLabelsAreProbablyNotMeantToBeIsToldBeforeTraining) {
+  const auto said = [&](const std::vector<int64_t>& labels, const std::vector<int64_t>& valid) {
+    TestGraphSpec spec = RandomGraph({.parts = 2, .nodes = 12});
+    spec.tasks[0].metadata = {{"num_classes", 3}};
+    spec.tasks[0].sets.resize(valid.empty() ? 1 : 2);
+    spec.tasks[0].sets[0].arrays = {MakeTensor<int64_t>("seeds", {0, 1, 10, 1}),
+                                    MakeTensor("labels", labels)};
+    if (!valid.empty()) {
+      spec.tasks[0].sets[1].arrays = {MakeTensor<int64_t>("seeds", {4, 5}),
+                                      MakeTensor("labels", valid)};
+    }
+    Open(spec);
+    CapturedLog log;
+    RunRanks(2, [&](const std::unique_ptr<Communicator>& ranks) {
+      auto task = OpenTask(stores_, {}, "", {ranks->rank(), 2});
+      ASSERT_TRUE(task.ok()) << task.status();
+      EXPECT_TRUE((*task)->CheckRows(stores_, *ranks, {}, nullptr).ok());
+    });
+    return log.End();
+  };
+  EXPECT_EQ(said({0, 1, 2, 1}, {0, 0}), "");
+  EXPECT_THAT(said({0, 1, 2, 0}, {0, 1}),
+              AllOf(HasSubstr("stand in the train set more than once, with labels that differ: 1."),
+                    testing::Not(HasSubstr("validation"))));
+  EXPECT_THAT(said({2, -1, 2, 2}, {0, 1}),
+              HasSubstr("all 3 labels of the train set are class 2: a model that always names"));
+  EXPECT_THAT(said({0, 1, 2, 1}, {-1, -1}),
+              AllOf(HasSubstr("no row of its validation set has a label"),
+                    HasSubstr("the last one counts as that")));
+  EXPECT_THAT(said({0, 1, 2, 1}, {}), HasSubstr("it has no validation set, or an empty one"));
+}
+
 // ---- class weights -----------------------------------------------------------------------------
 
 TEST_F(NodeTaskTest, ClassWeightsMultiplyTheLossAndAreWhatItIsDividedBy) {
@@ -213,10 +273,36 @@ TEST_F(NodeTaskTest, BalancedWeightsCountTheRowsOfAllRanks) {
   }
 }
 
-TEST_F(NodeTaskTest, WithoutClassWeightsRowsCountAlike) {
+TEST_F(NodeTaskTest, WithoutClassWeightsLabelledRowsCountAlikeAndOthersNot) {
   OpenLabelled<int64_t>({1, 0, 2, 2});
   EXPECT_FALSE(Task()->weighs_rows());
-  EXPECT_EQ(Task()->LossWeight(BatchOf<int64_t>(DType::kInt64, 1, {0, 1, kUnlabelled})), 3);
+  const PreparedBatch batch = BatchOf<int64_t>(DType::kInt64, 1, {0, 1, kUnlabelled});
+  EXPECT_EQ(Task()->LossWeight(batch), 2);
+  const auto ones = Task({.class_weights = *ParseClassWeights("1,1,1")});
+  const std::vector<torch::Tensor> outputs = {torch::randn({2, 3})};
+  EXPECT_EQ(ones->LossWeight(batch), 2);
+  EXPECT_EQ(ones->LossSum(outputs, batch).item<double>(),
+            Task()->LossSum(outputs, batch).item<double>());
+}
+
+TEST_F(NodeTaskTest, LossesAreDividedByTheRowsThatHaveALabel) {
+  OpenLabelled<int8_t>({1, 0, 0, 1, 1, -1, 0, 0}, 2);
+  EXPECT_EQ(Task()->LossWeight(BatchOf<int8_t>(DType::kInt8, 2, {-1, 1, -1, -1, 0, 0})), 2);
+  EXPECT_FALSE(Task()->weighs_rows()) << "each row has a label";
+  OpenLabelled<float>({1, 2, 3, kNan, 1, 1, 1, 1}, 2);
+  EXPECT_EQ(Task()->LossWeight(BatchOf<float>(DType::kFloat32, 2, {kNan, 1, 2, 3, 4, kNan})), 1);
+  EXPECT_TRUE(Task()->weighs_rows());
+}
+
+// The unlabelled row is of one rank's shard, and both must know of it.
+TEST_F(NodeTaskTest, AllRanksAddUpTheLabelledRowsOfAStepWhereOneHasAnUnlabelledRow) {
+  OpenLabelled<int64_t>({1, 0, 2, -1}, 0, {{"num_classes", 3}});
+  RunRanks(2, [&](const std::unique_ptr<Communicator>& ranks) {
+    auto task = OpenTask(stores_, {}, "", {ranks->rank(), 2});
+    ASSERT_TRUE(task.ok()) << task.status();
+    ASSERT_TRUE((*task)->CheckRows(stores_, *ranks, {}, nullptr).ok());
+    EXPECT_TRUE((*task)->weighs_rows());
+  });
 }
 
 TEST_F(NodeTaskTest, ClassWeightsThatDoNotFitAreRefused) {
