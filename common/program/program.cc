@@ -62,6 +62,7 @@ int Program::Main(int argc, const char* const* argv) {
   name = command_.name();
   EndOnBusErrors(name.c_str());
   std::signal(SIGXFSZ, SIG_IGN);  // a file too large is an error of who writes it, as a full disk
+  std::signal(SIGPIPE, SIG_IGN);  // the reader of the log may go away, and the work go on
   EndOnAbortWithoutMemory(name, memory_advice_);
   ExitCode code = ExitCode::kFailed;
   try {

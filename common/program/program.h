@@ -56,7 +56,9 @@ class Program {
 
   // The whole program. Never throws; the exit code: 0 done (--help and --version too, which go to
   // stdout), 1 failed, 2 wrong usage. Exceptions that leave the command are failures. From here on
-  // a mapped file that is cut short ends the process with 1 (EndOnBusErrors). Call it once.
+  // a mapped file that is cut short ends the process with 1 (EndOnBusErrors), and SIGPIPE is
+  // ignored, also in what this program becomes or starts: a write to a pipe that nobody reads any
+  // more fails, and the work goes on. Call it once.
   [[nodiscard]] int Main(int argc, const char* const* argv);
 
  private:

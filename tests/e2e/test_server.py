@@ -106,6 +106,14 @@ class SignalTest(ServerBase):
         server.signal(signal.SIGINT)
         self.assertEqual(0, server.wait(), server.text)
 
+    def test_a_server_whose_log_nobody_reads_goes_on_and_drains(self):
+        with programs.unread_pipe() as pipe:
+            server = self.box.start_server(self.graph, "all", err=pipe)
+            self.assertCode(0, self.status(programs.address(server)))
+            server.signal(signal.SIGTERM)
+            self.assertEqual(0, server.wait(), server.text)
+        self.assertFalse(server.address_file.exists())
+
     def test_port_is_free_again_afterwards(self):
         server, address = self.one("--drain-timeout", "10m")
         server.signal(signal.SIGTERM)

@@ -1,5 +1,7 @@
 #include "common/program/program.h"
 
+#include <array>
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <new>
@@ -9,7 +11,9 @@
 #include <gmock/gmock.h>
 #include <spdlog/spdlog.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
+#include "common/base/progress.h"
 #include "common/base/sanitizers.h"
 
 namespace halograph {
@@ -88,6 +92,24 @@ TEST_F(ProgramTest, ExceptionsAreFailuresAndMemoryHasAName) {
   EXPECT_THAT(error_, HasSubstr("a thread cannot be started: raise the limits"));
   EXPECT_EQ(Main({}, []() -> Status { throw 5; }), 1);
   EXPECT_THAT(error_, StartsWith("halograph-test: unexpected error"));
+}
+
+TEST_F(ProgramTest, AWriteThatNobodyReadsEndsNoProgram) {
+  const auto main = [] {
+    Program program("halograph-test", "Tests.");
+    program.Run([] {
+      std::array<int, 2> ends{};
+      if (pipe(ends.data()) != 0) return Internal("no pipe");
+      close(ends[0]);
+      dup2(ends[1], STDERR_FILENO);
+      spdlog::error("to nobody");
+      Progress("to nobody").Done();
+      return write(ends[1], "x", 1) == -1 && errno == EPIPE ? OkStatus() : Internal("written");
+    });
+    const char* words[] = {"anything"};
+    return program.Main(1, words);
+  };
+  EXPECT_EXIT(std::_Exit(main()), testing::ExitedWithCode(0), "");
 }
 
 // What a library does that gets no memory.
