@@ -36,7 +36,7 @@ void WarnIfOpen(const std::string& address) {
   }
 }
 
-// The file that says where the server listens, for as long as it does.
+// The file that says where others reach the server, for as long as it listens.
 class AddressFile {
  public:
   // Nothing is written to an empty path. Errors as WriteFileAtomically.
@@ -74,9 +74,12 @@ Status Serve(const ServerOptions& options, StopSignal& stop) {
   HG_ASSIGN_OR_RETURN(const std::unique_ptr<Server> server, Server::Start(options));
   stop.EndAtOnce(false);
   WarnIfOpen(server->address());
+  HG_ASSIGN_OR_RETURN(const std::string called, options.Advertised(server->address()));
   std::unique_ptr<AddressFile> address_file;
-  HG_RETURN_IF_ERROR(AddressFile::Write(options.address_file, server->address(), &address_file));
-  std::cout << "listening on " << server->address() << std::endl;
+  HG_RETURN_IF_ERROR(AddressFile::Write(options.address_file, called, &address_file));
+  std::cout << "listening on " << server->address()
+            << (called == server->address() ? "" : ", which others reach at " + called)
+            << std::endl;
   static_cast<void>(stop.Wait());
   address_file.reset();  // who looks from here on must not come
   spdlog::info("draining for at most {}",

@@ -1,11 +1,14 @@
 #include "server/options.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
+#include <climits>
 #include <thread>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include "common/base/host_port.h"
 
@@ -60,6 +63,23 @@ int64_t ServerOptions::ReplyMemory() const {
   return std::max(kReplyMemory, kMessagesInMemory * max_message_bytes);
 }
 
+StatusOr<std::string> ServerOptions::Advertised(const std::string& address) const {
+  HG_ASSIGN_OR_RETURN(HostPort called, ParseHostPort(address));
+  if (!advertise.empty()) {
+    const int bound_port = called.port;
+    HG_ASSIGN_OR_RETURN(called, ParseAdvertised(advertise));
+    if (called.port == 0) called.port = bound_port;
+  } else if (IsWildcard(called.host)) {
+    std::array<char, HOST_NAME_MAX + 1> name{};
+    if (gethostname(name.data(), name.size()) != 0 || name.front() == '\0') {
+      return FailedPrecondition(
+          "{}: this machine has no name that others could call: give --advertise HOST", address);
+    }
+    called.host = name.data();
+  }
+  return ToString(called);
+}
+
 StateOptions ServerOptions::State() const { return ToStateOptions(state, max_message_bytes); }
 
 void AddServerOptions(OptionTable& rows, ServerOptions* o) {
@@ -92,6 +112,15 @@ void AddServerOptions(OptionTable& rows, ServerOptions* o) {
       .Check([](const std::string& address) { return ParseHostPort(address).status(); })
       .ValueName("HOST:PORT")
       .Required();
+  rows.Add(
+          "advertise", &o->advertise,
+          "address that others reach the server at, which --address-file gets; without a port: the "
+          "one that it listens at")
+      .Check([](const std::string& address) {
+        return address.empty() ? OkStatus() : ParseAdvertised(address).status();
+      })
+      .ValueName("HOST[:PORT]")
+      .DefaultText("as --listen; of 0.0.0.0 and [::] the machine's host name");
   rows.Add("address-file", &o->address_file,
            "file that gets the address, HOST:PORT, once the server listens, and is removed when it "
            "stops");

@@ -32,6 +32,9 @@ struct ServerOptions {
   // How long a reply may take to be read by its client; then it is given up, and its memory free.
   std::chrono::nanoseconds reply_timeout = std::chrono::seconds(30);
   std::filesystem::path address_file;  // empty: none
+  // HOST[:PORT] that others call; empty: where it listens, by the machine's name if that is a
+  // wildcard. Without a port: the one that was bound.
+  std::string advertise;
   std::chrono::nanoseconds drain_timeout = std::chrono::seconds(10);
   VerifyLevel verify = VerifyLevel::kContents;
   PartContents contents;     // what is opened and served (--serve)
@@ -44,6 +47,9 @@ struct ServerOptions {
   [[nodiscard]] int NumThreads() const;
   [[nodiscard]] int64_t RequestMemory() const;
   [[nodiscard]] int64_t ReplyMemory() const;
+  // What others call, HOST:PORT, of a server that listens at `address`, which has the bound port.
+  // FailedPrecondition: by its name, and the machine has none.
+  [[nodiscard]] StatusOr<std::string> Advertised(const std::string& address) const;
   // Of all parts together; requires `state`.
   [[nodiscard]] StateOptions State() const;
 };

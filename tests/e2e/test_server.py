@@ -4,6 +4,7 @@ import concurrent.futures
 import os
 import pathlib
 import random
+import re
 import shutil
 import signal
 import socket
@@ -30,6 +31,17 @@ class AddressTest(ServerBase):
         self.assertRegex(address, r"\A127\.0\.0\.1:[1-9]\d{0,4}\Z")
         host, port = address.split(":")
         socket.create_connection((host, int(port)), programs.PATIENCE).close()
+
+    def test_address_file_of_a_wildcard_holds_what_others_reach(self):
+        started = {listen: self.box.start_server(self.graph, "all", *options, listen=listen)
+                   for listen, options in (("0.0.0.0:0", ()), ("[::]:0", ("--advertise", "[::1]")))}
+        named, loopback = (programs.address(server) for server in started.values())
+        self.assertRegex(named, rf"\A{re.escape(socket.gethostname())}:[1-9]\d{{0,4}}\Z")
+        self.assertRegex(loopback, r"\A\[::1\]:[1-9]\d{0,4}\Z")
+        port = loopback.rpartition(":")[2]
+        self.assertCode(0, self.status(f"127.0.0.1:{named.rpartition(':')[2]}", f" ::1:{port}"))
+        self.assertIn(f"[::]:{port}, which others reach at {loopback}",
+                      started["[::]:0"].out)
 
     def test_address_is_printed_as_one_line(self):
         server, address = self.one()

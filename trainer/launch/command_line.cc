@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "common/base/host_port.h"
 #include "common/sampling/request.h"
 #include "trainer/launch/option_checks.h"
 #include "trainer/launch/resolve.h"
@@ -18,6 +19,20 @@
 
 namespace halograph {
 namespace {
+
+// The host as c10d takes it, without brackets. What a launcher says is not looked at where one rank
+// is alone.
+Status ReadMasterAddr(const OptionTable& rows, TrainOptions& o) {
+  const bool given = rows.given("master-addr");
+  if (!given && o.world_size == 1) return OkStatus();
+  StatusOr<std::string> host = ParseHost(o.master_addr);
+  if (!host.ok()) {
+    return InvalidArgument("{}: {}; the port is --master-port's",
+                           given ? "--master-addr" : "MASTER_ADDR", Message(host.status()));
+  }
+  o.master_addr = *std::move(host);
+  return OkStatus();
+}
 
 // Launcher's values for options that were not given.
 Status ApplyLaunchDefaults(const OptionTable& rows, const Environment& environment,
@@ -52,7 +67,7 @@ Status ApplyLaunchDefaults(const OptionTable& rows, const Environment& environme
         "world size {} needs {}: where the ranks meet", o.world_size,
         addr_given ? "--master-port (or MASTER_PORT)" : "--master-addr (or MASTER_ADDR)");
   }
-  return OkStatus();
+  return ReadMasterAddr(rows, o);
 }
 
 // As the XDG base directory specification says; empty if the environment names no folder.

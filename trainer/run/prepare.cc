@@ -18,6 +18,7 @@
 #include "trainer/tasks/registry.h"
 #include "trainer/torch/seeded_draws.h"
 #include "trainer/torch/tensor_pool.h"
+#include "trainer/torch/torch_log.h"
 
 namespace halograph {
 namespace {
@@ -185,6 +186,7 @@ Status TakeBlasBuffer() {
 
 void SetUpComputation() {
   PoolTensors();
+  TakeTorchLog();
   // One operation at a time: the pipeline's threads are the parallelism beside it.
   if (at::get_num_interop_threads() != 1) at::set_num_interop_threads(1);
 }
