@@ -1,6 +1,7 @@
 // halograph-server: serves partitions of a graph until it is told to stop.
 // Exit codes: 0 done, 1 failed, 2 wrong usage.
 #include <iostream>
+#include <thread>
 
 #include <malloc.h>
 
@@ -67,9 +68,13 @@ class AddressFile {
   const std::string address_;
 };
 
+std::string Seconds(std::chrono::nanoseconds duration) {
+  return FormatSeconds(std::chrono::duration<double>(duration).count());
+}
+
 Status Serve(const ServerOptions& options, StopSignal& stop) {
   stop.EndAtOnce(true);  // until it serves
-  stop.ExtendTimeout(options.drain_timeout);
+  stop.ExtendTimeout(options.drain_delay + options.drain_timeout);
   spdlog::info("version {}", BuildVersion());
   HG_ASSIGN_OR_RETURN(const std::unique_ptr<Server> server, Server::Start(options));
   stop.EndAtOnce(false);
@@ -82,8 +87,12 @@ Status Serve(const ServerOptions& options, StopSignal& stop) {
             << std::endl;
   static_cast<void>(stop.Wait());
   address_file.reset();  // who looks from here on must not come
-  spdlog::info("draining for at most {}",
-               FormatSeconds(std::chrono::duration<double>(options.drain_timeout).count()));
+  if (options.drain_delay.count() > 0) {
+    server->TurnUnhealthy();
+    spdlog::info("unhealthy from now on; draining in {}", Seconds(options.drain_delay));
+    std::this_thread::sleep_for(options.drain_delay);
+  }
+  spdlog::info("draining for at most {}", Seconds(options.drain_timeout));
   if (!server->Drain(options.drain_timeout)) {
     spdlog::warn(
         "calls still in flight after --drain-timeout were cancelled: raise it, or lower "

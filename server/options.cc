@@ -124,7 +124,12 @@ void AddServerOptions(OptionTable& rows, ServerOptions* o) {
   rows.Add("address-file", &o->address_file,
            "file that gets the address, HOST:PORT, once the server listens, and is removed when it "
            "stops");
-  rows.Add("drain-timeout", &o->drain_timeout, "how long calls in flight may go on after SIGTERM")
+  rows.Add("drain-delay", &o->drain_delay,
+           "how long after SIGTERM the server takes calls as before, while its health says "
+           "NOT_SERVING")
+      .Range(std::chrono::seconds(0), std::chrono::hours(1));
+  rows.Add("drain-timeout", &o->drain_timeout,
+           "how long calls in flight may go on after SIGTERM and --drain-delay")
       .Range(std::chrono::seconds(0), std::chrono::hours(1));
 
   AddStateRows(rows, &o->state, "the parts served");

@@ -35,6 +35,9 @@ struct ServerOptions {
   // HOST[:PORT] that others call; empty: where it listens, by the machine's name if that is a
   // wildcard. Without a port: the one that was bound.
   std::string advertise;
+  // How long a server that is told to stop says that it is unhealthy, and answers as before, until
+  // it takes no more calls; then how long those in flight may go on.
+  std::chrono::nanoseconds drain_delay = std::chrono::seconds(0);
   std::chrono::nanoseconds drain_timeout = std::chrono::seconds(10);
   VerifyLevel verify = VerifyLevel::kContents;
   PartContents contents;     // what is opened and served (--serve)

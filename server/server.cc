@@ -257,9 +257,11 @@ Server::~Server() {
 
 const std::string& Server::address() const { return state_->address; }
 
+void Server::TurnUnhealthy() { SetServing(*state_->server, false); }
+
 bool Server::Drain(std::chrono::nanoseconds timeout) {
   const auto begin = std::chrono::steady_clock::now();
-  SetServing(*state_->server, false);
+  TurnUnhealthy();
   state_->dispatcher.CloseGate();
   state_->keeper.Wake();  // clients that do not read no longer have --reply-timeout
   const bool empty = state_->dispatcher.WaitUntilEmpty(timeout);

@@ -126,6 +126,19 @@ class SignalTest(ServerBase):
             self.assertEqual(0, server.wait(), server.text)
         self.assertFalse(server.address_file.exists())
 
+    def test_with_a_drain_delay_it_is_unhealthy_first_and_closed_then(self):
+        server, address = self.one("--drain-delay", "1h")
+        server.signal(signal.SIGTERM)
+        programs.wait_until(lambda: "unhealthy from now on" in server.err, "the line")
+        self.assertFalse(server.address_file.exists())
+        self.assertCode(0, self.status(address))
+        server.signal(signal.SIGTERM)
+        self.assertEqual(1, server.wait(), server.text)
+        server, _ = self.one("--drain-delay", "1ms")
+        server.signal(signal.SIGTERM)
+        self.assertEqual(0, server.wait(), server.text)
+        self.assertLess(server.err.index("unhealthy"), server.err.index("draining for at most"))
+
     def test_port_is_free_again_afterwards(self):
         server, address = self.one("--drain-timeout", "10m")
         server.signal(signal.SIGTERM)

@@ -51,6 +51,9 @@ TEST(ServerOptionsTest, EachValueOutOfBoundsIsNamed) {
   options = Valid();
   options.drain_timeout = std::chrono::seconds(-1);
   EXPECT_THAT(Message(options.Validate()), HasSubstr("--drain-timeout"));
+  options = Valid();
+  options.drain_delay = std::chrono::hours(2);
+  EXPECT_THAT(Message(options.Validate()), HasSubstr("--drain-delay is 7200s"));
 }
 
 TEST(ServerOptionsTest, OthersCallWhatIsAdvertised) {
