@@ -4,13 +4,13 @@
 #include <array>
 #include <charconv>
 #include <climits>
-#include <thread>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <unistd.h>
 
 #include "common/base/host_port.h"
+#include "common/base/processors.h"
 
 namespace halograph::server {
 namespace {
@@ -48,10 +48,7 @@ Status ServerOptions::Validate() const {
   return OkStatus();
 }
 
-int ServerOptions::NumThreads() const {
-  if (threads > 0) return threads;
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-}
+int ServerOptions::NumThreads() const { return threads > 0 ? threads : AvailableProcessors(); }
 
 int64_t ServerOptions::RequestMemory() const {
   if (request_memory > 0) return request_memory;
@@ -135,7 +132,8 @@ void AddServerOptions(OptionTable& rows, ServerOptions* o) {
   AddStateRows(rows, &o->state, "the parts served");
 
   rows.Group("Bounds");
-  rows.Add("threads", &o->threads, "threads that work on calls; 0: one a core").Range(0, 1024);
+  rows.Add("threads", &o->threads, "threads that work on calls; 0: one a processor that it may use")
+      .Range(0, 1024);
   rows.Add("queue", &o->queue, "calls that wait for a thread; beyond: UNAVAILABLE")
       .Range(1, 1 << 20);
   rows.Add("state-threads", &o->state_threads,

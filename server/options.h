@@ -18,7 +18,7 @@ struct ServerOptions {
   std::filesystem::path graph;         // the partition folder, that holds part-XXXX
   std::vector<int> parts;              // served; empty: all
   std::string listen = "127.0.0.1:0";  // HOST:PORT; port 0 picks a free one
-  int threads = 0;                     // that work on calls; 0: one a core
+  int threads = 0;                     // that work on calls; 0: as AvailableProcessors
   int queue = 256;                     // calls that wait for a thread; more are UNAVAILABLE
   // Threads of calls that may wait for the disk of the mutable tensors, and such calls that wait
   // for a thread; more are UNAVAILABLE.

@@ -1,5 +1,6 @@
 #include "trainer/launch/command_line.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -10,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "common/base/host_port.h"
+#include "common/base/processors.h"
 #include "common/sampling/request.h"
 #include "trainer/launch/option_checks.h"
 #include "trainer/launch/resolve.h"
@@ -152,6 +154,13 @@ Status TakeLoggedRanks(const RunConfig& config, const OptionTable& rows, TrainOp
       o.config, *logged, o.world_size, o.world_size);
 }
 
+// Threads beyond the processors only take turns.
+void ApplyProcessors(const OptionTable& rows, TrainOptions& o) {
+  if (rows.given("sample-threads")) return;
+  const int useful = std::max(AvailableProcessors(), o.threads_per_minibatch);
+  o.sample_threads = std::min(o.sample_threads, useful);
+}
+
 // What full batches say of steps and neighbours.
 void ApplyFullBatch(const OptionTable& rows, TrainOptions& o) {
   if (!o.tasks.node.full_batch) return;
@@ -193,6 +202,7 @@ void AddTrainOptions(Program& program, TrainOptions* options, Environment enviro
       o.cache_dir = UserCacheDir(environment);
     }
     ApplyFullBatch(rows, o);
+    ApplyProcessors(rows, o);
     HG_RETURN_IF_ERROR(Validate(o));
     HG_RETURN_IF_ERROR(CheckNeighborOptions(rows, o.model));
     HG_RETURN_IF_ERROR(CheckUnused(rows, o));
