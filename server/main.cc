@@ -1,6 +1,5 @@
 // halograph-server: serves partitions of a graph until it is told to stop.
 // Exit codes: 0 done, 1 failed, 2 wrong usage.
-#include <iostream>
 #include <thread>
 
 #include <malloc.h>
@@ -82,9 +81,9 @@ Status Serve(const ServerOptions& options, StopSignal& stop) {
   HG_ASSIGN_OR_RETURN(const std::string called, options.Advertised(server->address()));
   std::unique_ptr<AddressFile> address_file;
   HG_RETURN_IF_ERROR(AddressFile::Write(options.address_file, called, &address_file));
-  std::cout << "listening on " << server->address()
-            << (called == server->address() ? "" : ", which others reach at " + called)
-            << std::endl;
+  Print("listening on {}{}\n", server->address(),
+        called == server->address() ? "" : ", which others reach at " + called);
+  static_cast<void>(FlushStdout());  // now; where it failed, the end says so
   static_cast<void>(stop.Wait());
   address_file.reset();  // who looks from here on must not come
   if (options.drain_delay.count() > 0) {

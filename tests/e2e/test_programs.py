@@ -139,6 +139,17 @@ class CommandsTest(ProgramTest):
                 result = self.call(case, [*case.words, "--log-level", "debug"], err=pipe)
             self.assertEqual(1, result.code, str(result))
 
+    def test_help_that_its_reader_leaves_is_no_failure_and_a_full_disk_is(self):
+        for case in ONE_EACH:
+            with programs.unread_pipe() as pipe:
+                left = self.call(case, ["--help"], out=pipe)
+            self.assertEqual((0, ""), (left.code, left.err), str(left))
+            with open("/dev/full", "wb") as full:
+                result = self.call(case, ["--help"], out=full)
+            self.assertEqual(1, result.code, str(result))
+            self.assertEqual(f"{case.program}: writing to stdout: No space left on device\n",
+                             result.err)
+
     def test_failure_is_one_line_in_the_same_form(self):
         for case in CASES:
             quiet = ["--quiet"] if case.program == "halograph-partition" else []

@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <system_error>
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <spdlog/spdlog.h>
 #include <sys/resource.h>
@@ -110,6 +111,41 @@ TEST_F(ProgramTest, AWriteThatNobodyReadsEndsNoProgram) {
     return program.Main(1, words);
   };
   EXPECT_EXIT(std::_Exit(main()), testing::ExitedWithCode(0), "");
+}
+
+// Exit code of a program whose stdout is `path`, or closed if that is empty; in a process of its
+// own.
+int MainTo(const char* path, std::vector<const char*> words, bool prints_its_work) {
+  Program program("halograph-test", "Tests.");
+  program.Run([] {
+    const int file = open("/dev/null", O_RDWR);
+    if (file <= STDERR_FILENO) return Internal("a file has the number of a stream");
+    Print("printed\n");
+    return OkStatus();
+  });
+  if (prints_its_work) program.command().PrintsItsWork();
+  close(STDOUT_FILENO);
+  if (*path != '\0') static_cast<void>(open(path, O_WRONLY));
+  words.insert(words.begin(), "anything");
+  return program.Main(static_cast<int>(words.size()), words.data());
+}
+
+TEST_F(ProgramTest, WorkThatIsDoneIsDoneWithoutStdoutToo) {
+  constexpr char kWarning[] = "warning halograph-test: writing to stdout: .*the work is done";
+  for (const char* path : {"", "/dev/full"}) {
+    EXPECT_EXIT(std::_Exit(MainTo(path, {}, false)), testing::ExitedWithCode(0), kWarning) << path;
+    EXPECT_EXIT(std::_Exit(MainTo(path, {}, true)), testing::ExitedWithCode(1),
+                "^halograph-test: writing to stdout: ")
+        << path;
+  }
+}
+
+TEST_F(ProgramTest, HelpThatStdoutDoesNotTakeIsAFailureWithTheCause) {
+  for (const char* word : {"--help", "--version"}) {
+    EXPECT_EXIT(std::_Exit(MainTo("/dev/full", {word}, false)), testing::ExitedWithCode(1),
+                "^halograph-test: writing to stdout: No space left on device\n$")
+        << word;
+  }
 }
 
 // What a library does that gets no memory.
