@@ -246,6 +246,9 @@ StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options,
                graph.identity(), options.graph.string(),
                fmt::join(Describe(graph, options.max_message_bytes, context.states).serving, ", "),
                options.NumThreads());
+  for (const std::string& line : graph.RowsBeyond(options.max_message_bytes)) {
+    spdlog::warn("{}", line);
+  }
   return std::unique_ptr<Server>(new Server(std::move(state)));
 }
 

@@ -282,6 +282,15 @@ class UsageTest(TrainingBase):
         self.assertCode(1, self.box.run("halograph-train", *options(
             servers=",".join(first + second), epochs=1, **SMALL)), second[0])
 
+    def test_rows_that_fit_no_message_are_refused_before_anything_is_trained(self):
+        log = self.box.folder / "log.jsonl"
+        result = self.box.run("halograph-train", *options(
+            servers=self.remote("all"), max_message_bytes="8KiB", epochs=1, log=log, **SMALL))
+        self.assertCode(1, result)
+        self.assertRegex(result.err, r"halograph-train: features: .* one row of node node / feat has 5732 "
+                                     r"bytes, .*; raise --max-message-bytes of client and server")
+        self.assertNotIn("config", log.read_text() if log.exists() else "")
+
     def test_a_part_that_no_server_has_is_named(self):
         address = self.remote(0)
         result = self.box.run("halograph-train", *options(servers=address, epochs=1, **SMALL))
