@@ -17,7 +17,7 @@ inline constexpr std::string_view kTopologyServers = "servers";
 inline constexpr std::string_view kTopologyLocal = "local";
 
 struct RemoteOptions {
-  std::vector<std::string> servers = {};                        // HOST:PORT in any order
+  std::vector<std::string> servers = {};  // HOST:PORT in any order, as --servers leaves them
   std::chrono::nanoseconds timeout = std::chrono::seconds(30);  // of every call, retries included
   // Of a call whose servers all went away: how long it waits for one of them, from then on, instead
   // of the rest of `timeout`. 0: no other time than that.
@@ -34,7 +34,9 @@ struct RemoteOptions {
   [[nodiscard]] Status Validate() const;
 };
 
-// --servers; returned so that a program may require it.
+// --servers; returned so that a program may require it. Blanks around an address do not count, and
+// of an IPv6 address without brackets the port stands behind the last colon: the field holds it
+// with brackets (common/base/host_port.h).
 OptionRow& AddServersRow(OptionTable& rows, RemoteOptions* options, std::string help);
 // --server-timeout.
 void AddServerTimeoutRow(OptionTable& rows, RemoteOptions* options);

@@ -56,12 +56,14 @@ class RowStore {
   virtual ~RowStore() = default;
 
   // Rows of several tensors in one exchange: rounds do not grow with their number. All requests are
-  // checked before anything is asked. Their outputs must not overlap. After an error they hold
-  // anything. The message names the request if there are several.
+  // checked before anything is asked: one without ids asks whether its tensor's rows can be pulled
+  // at all, from any owner. Their outputs must not overlap. After an error they hold anything. The
+  // message names the request if there are several.
   //   NotFound         unknown type or tensor
   //   OutOfRange       an id outside the tensor: id, position and count are named
   //   InvalidArgument  `out` is not as long as its rows, or positions do not fit ids or `out`, or
   //                    `after` is not of all partitions
+  //   ResourceExhausted  a row does not fit into a message: its bytes and the option are named
   //   ResourceExhausted, Unavailable, DeadlineExceeded, Cancelled  as GraphStore::Sample
   //   else             what a source of rows says (RowSource)
   [[nodiscard]] virtual Status Pull(std::span<const RowRequest> requests, CallContext& context) = 0;

@@ -1,6 +1,6 @@
 // halograph-server: serves partitions of a graph until it is told to stop.
 // Exit codes: 0 done, 1 failed, 2 wrong usage.
-#include <iostream>
+#include <thread>
 
 #include <malloc.h>
 
@@ -36,7 +36,7 @@ void WarnIfOpen(const std::string& address) {
   }
 }
 
-// The file that says where the server listens, for as long as it does.
+// The file that says where others reach the server, for as long as it listens.
 class AddressFile {
  public:
   // Nothing is written to an empty path. Errors as WriteFileAtomically.
@@ -67,20 +67,31 @@ class AddressFile {
   const std::string address_;
 };
 
+std::string Seconds(std::chrono::nanoseconds duration) {
+  return FormatSeconds(std::chrono::duration<double>(duration).count());
+}
+
 Status Serve(const ServerOptions& options, StopSignal& stop) {
   stop.EndAtOnce(true);  // until it serves
-  stop.ExtendTimeout(options.drain_timeout);
+  stop.ExtendTimeout(options.drain_delay + options.drain_timeout);
   spdlog::info("version {}", BuildVersion());
   HG_ASSIGN_OR_RETURN(const std::unique_ptr<Server> server, Server::Start(options));
   stop.EndAtOnce(false);
   WarnIfOpen(server->address());
+  HG_ASSIGN_OR_RETURN(const std::string called, options.Advertised(server->address()));
   std::unique_ptr<AddressFile> address_file;
-  HG_RETURN_IF_ERROR(AddressFile::Write(options.address_file, server->address(), &address_file));
-  std::cout << "listening on " << server->address() << std::endl;
+  HG_RETURN_IF_ERROR(AddressFile::Write(options.address_file, called, &address_file));
+  Print("listening on {}{}\n", server->address(),
+        called == server->address() ? "" : ", which others reach at " + called);
+  static_cast<void>(FlushStdout());  // now; where it failed, the end says so
   static_cast<void>(stop.Wait());
   address_file.reset();  // who looks from here on must not come
-  spdlog::info("draining for at most {}",
-               FormatSeconds(std::chrono::duration<double>(options.drain_timeout).count()));
+  if (options.drain_delay.count() > 0) {
+    server->TurnUnhealthy();
+    spdlog::info("unhealthy from now on; draining in {}", Seconds(options.drain_delay));
+    std::this_thread::sleep_for(options.drain_delay);
+  }
+  spdlog::info("draining for at most {}", Seconds(options.drain_timeout));
   if (!server->Drain(options.drain_timeout)) {
     spdlog::warn(
         "calls still in flight after --drain-timeout were cancelled: raise it, or lower "

@@ -1,13 +1,16 @@
 #include "server/options.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
-#include <thread>
+#include <climits>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include "common/base/host_port.h"
+#include "common/base/processors.h"
 
 namespace halograph::server {
 namespace {
@@ -45,10 +48,7 @@ Status ServerOptions::Validate() const {
   return OkStatus();
 }
 
-int ServerOptions::NumThreads() const {
-  if (threads > 0) return threads;
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-}
+int ServerOptions::NumThreads() const { return threads > 0 ? threads : AvailableProcessors(); }
 
 int64_t ServerOptions::RequestMemory() const {
   if (request_memory > 0) return request_memory;
@@ -58,6 +58,23 @@ int64_t ServerOptions::RequestMemory() const {
 int64_t ServerOptions::ReplyMemory() const {
   if (reply_memory > 0) return reply_memory;
   return std::max(kReplyMemory, kMessagesInMemory * max_message_bytes);
+}
+
+StatusOr<std::string> ServerOptions::Advertised(const std::string& address) const {
+  HG_ASSIGN_OR_RETURN(HostPort called, ParseHostPort(address));
+  if (!advertise.empty()) {
+    const int bound_port = called.port;
+    HG_ASSIGN_OR_RETURN(called, ParseAdvertised(advertise));
+    if (called.port == 0) called.port = bound_port;
+  } else if (IsWildcard(called.host)) {
+    std::array<char, HOST_NAME_MAX + 1> name{};
+    if (gethostname(name.data(), name.size()) != 0 || name.front() == '\0') {
+      return FailedPrecondition(
+          "{}: this machine has no name that others could call: give --advertise HOST", address);
+    }
+    called.host = name.data();
+  }
+  return ToString(called);
 }
 
 StateOptions ServerOptions::State() const { return ToStateOptions(state, max_message_bytes); }
@@ -92,16 +109,31 @@ void AddServerOptions(OptionTable& rows, ServerOptions* o) {
       .Check([](const std::string& address) { return ParseHostPort(address).status(); })
       .ValueName("HOST:PORT")
       .Required();
+  rows.Add(
+          "advertise", &o->advertise,
+          "address that others reach the server at, which --address-file gets; without a port: the "
+          "one that it listens at")
+      .Check([](const std::string& address) {
+        return address.empty() ? OkStatus() : ParseAdvertised(address).status();
+      })
+      .ValueName("HOST[:PORT]")
+      .DefaultText("as --listen; of 0.0.0.0 and [::] the machine's host name");
   rows.Add("address-file", &o->address_file,
            "file that gets the address, HOST:PORT, once the server listens, and is removed when it "
            "stops");
-  rows.Add("drain-timeout", &o->drain_timeout, "how long calls in flight may go on after SIGTERM")
+  rows.Add("drain-delay", &o->drain_delay,
+           "how long after SIGTERM the server takes calls as before, while its health says "
+           "NOT_SERVING")
+      .Range(std::chrono::seconds(0), std::chrono::hours(1));
+  rows.Add("drain-timeout", &o->drain_timeout,
+           "how long calls in flight may go on after SIGTERM and --drain-delay")
       .Range(std::chrono::seconds(0), std::chrono::hours(1));
 
   AddStateRows(rows, &o->state, "the parts served");
 
   rows.Group("Bounds");
-  rows.Add("threads", &o->threads, "threads that work on calls; 0: one a core").Range(0, 1024);
+  rows.Add("threads", &o->threads, "threads that work on calls; 0: one a processor that it may use")
+      .Range(0, 1024);
   rows.Add("queue", &o->queue, "calls that wait for a thread; beyond: UNAVAILABLE")
       .Range(1, 1 << 20);
   rows.Add("state-threads", &o->state_threads,

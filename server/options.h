@@ -18,7 +18,7 @@ struct ServerOptions {
   std::filesystem::path graph;         // the partition folder, that holds part-XXXX
   std::vector<int> parts;              // served; empty: all
   std::string listen = "127.0.0.1:0";  // HOST:PORT; port 0 picks a free one
-  int threads = 0;                     // that work on calls; 0: one a core
+  int threads = 0;                     // that work on calls; 0: as AvailableProcessors
   int queue = 256;                     // calls that wait for a thread; more are UNAVAILABLE
   // Threads of calls that may wait for the disk of the mutable tensors, and such calls that wait
   // for a thread; more are UNAVAILABLE.
@@ -32,6 +32,12 @@ struct ServerOptions {
   // How long a reply may take to be read by its client; then it is given up, and its memory free.
   std::chrono::nanoseconds reply_timeout = std::chrono::seconds(30);
   std::filesystem::path address_file;  // empty: none
+  // HOST[:PORT] that others call; empty: where it listens, by the machine's name if that is a
+  // wildcard. Without a port: the one that was bound.
+  std::string advertise;
+  // How long a server that is told to stop says that it is unhealthy, and answers as before, until
+  // it takes no more calls; then how long those in flight may go on.
+  std::chrono::nanoseconds drain_delay = std::chrono::seconds(0);
   std::chrono::nanoseconds drain_timeout = std::chrono::seconds(10);
   VerifyLevel verify = VerifyLevel::kContents;
   PartContents contents;     // what is opened and served (--serve)
@@ -44,6 +50,9 @@ struct ServerOptions {
   [[nodiscard]] int NumThreads() const;
   [[nodiscard]] int64_t RequestMemory() const;
   [[nodiscard]] int64_t ReplyMemory() const;
+  // What others call, HOST:PORT, of a server that listens at `address`, which has the bound port.
+  // FailedPrecondition: by its name, and the machine has none.
+  [[nodiscard]] StatusOr<std::string> Advertised(const std::string& address) const;
   // Of all parts together; requires `state`.
   [[nodiscard]] StateOptions State() const;
 };

@@ -246,6 +246,9 @@ StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options,
                graph.identity(), options.graph.string(),
                fmt::join(Describe(graph, options.max_message_bytes, context.states).serving, ", "),
                options.NumThreads());
+  for (const std::string& line : graph.RowsBeyond(options.max_message_bytes)) {
+    spdlog::warn("{}", line);
+  }
   return std::unique_ptr<Server>(new Server(std::move(state)));
 }
 
@@ -257,9 +260,11 @@ Server::~Server() {
 
 const std::string& Server::address() const { return state_->address; }
 
+void Server::TurnUnhealthy() { SetServing(*state_->server, false); }
+
 bool Server::Drain(std::chrono::nanoseconds timeout) {
   const auto begin = std::chrono::steady_clock::now();
-  SetServing(*state_->server, false);
+  TurnUnhealthy();
   state_->dispatcher.CloseGate();
   state_->keeper.Wake();  // clients that do not read no longer have --reply-timeout
   const bool empty = state_->dispatcher.WaitUntilEmpty(timeout);

@@ -33,6 +33,9 @@ class Server {
   // HOST:PORT with the port that was bound.
   [[nodiscard]] const std::string& address() const;
 
+  // From now on health says NOT_SERVING; calls are taken as before.
+  void TurnUnhealthy();
+
   // Health says NOT_SERVING and new calls get UNAVAILABLE. Calls in flight have `timeout` to
   // finish; then they are cancelled. Returns when no call is left; false if calls had to be
   // cancelled. Call it once only.

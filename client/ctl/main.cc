@@ -1,6 +1,5 @@
 // halograph-ctl: what an operator asks the servers.
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
 #include <string>
 #include <thread>
@@ -27,10 +26,10 @@ struct StatusOptions {
 Status PrintStatus(const StatusOptions& options) {
   const std::vector<ServerStatus> servers = AskStatus(options.remote);
   const bool clears = options.watch.count() > 0 && !options.json && isatty(STDOUT_FILENO) == 1;
-  fmt::print(
-      "{}{}", clears ? "\x1b[H\x1b[2J" : "",
-      options.json ? PrintableJson(ToJson(servers)) : FormatTable(servers) + FormatParts(servers));
-  if (std::fflush(stdout) != 0) return ErrnoStatus(errno, "writing", "to stdout");
+  if (clears) std::fputs("\x1b[H\x1b[2J", stdout);
+  PrintText(options.json ? PrintableJson(ToJson(servers))
+                         : FormatTable(servers) + FormatParts(servers));
+  static_cast<void>(FlushStdout());  // now, and Main says where it failed
   const std::vector<std::string> problems = Problems(servers);
   for (const std::string& problem : problems) PrintError(kProgram, problem);
   const auto down = std::count_if(servers.begin(), servers.end(), [](const ServerStatus& server) {
@@ -53,7 +52,7 @@ Status ShowStatus(const StatusOptions& options) {
   for (;;) {
     // What is wrong was printed, and may be right the next time.
     static_cast<void>(PrintStatus(options));
-    if (std::ferror(stdout) != 0) return ErrnoStatus(EPIPE, "writing", "to stdout");
+    if (!FlushStdout().ok()) return OkStatus();  // nobody sees the next one either: Main says why
     std::this_thread::sleep_for(options.watch);
   }
 }
@@ -77,6 +76,7 @@ int Main(int argc, char** argv) {
   status.options().Group("Calls");
   AddCallRows(status.options(), &options.remote, "how long to wait for an answer");
   status.Run([&] { return ShowStatus(options); });
+  status.PrintsItsWork();
   const auto state = AddStateCommands(program);
   return program.Main(argc, argv);
 }

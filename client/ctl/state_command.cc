@@ -236,6 +236,7 @@ std::shared_ptr<StateFlags> AddStateCommands(Program& program) {
   Commands commands(state, flags);
 
   Command& list = commands.Add("list", "Prints what each partition has of each tensor.", &List);
+  list.PrintsItsWork();
   list.options().Add("json", &flags->json, "print JSON instead of a table");
   Command& create = commands.Add(
       "create", "Creates a tensor; if it is there with the same specification, nothing changes.",
@@ -254,6 +255,7 @@ std::shared_ptr<StateFlags> AddStateCommands(Program& program) {
       .AtLeast(-1);
   Command& snapshots =
       commands.Add("snapshots", "Prints the snapshots of each partition.", &Snapshots);
+  snapshots.PrintsItsWork();
   snapshots.options().Add("json", &flags->json, "print JSON instead of a table");
   Command& erase = commands.Add("delete", "Deletes a snapshot.", &Delete);
   commands.AddName(erase);

@@ -1,16 +1,10 @@
-#include <algorithm>
-#include <thread>
-
 #include "client/local/mapped_graph.h"
+#include "common/base/processors.h"
 #include "common/sampling/fused_sampler.h"
 #include "common/sampling/request.h"
 
 namespace halograph {
 namespace {
-
-// Minibatches under way at once; more callers than cores gain nothing, and each costs 4 bytes a
-// node.
-int MaxWorkspaces() { return std::max(1, static_cast<int>(std::thread::hardware_concurrency())); }
 
 // The caller makes minibatches with the fused sampler; with a pool, its threads share the work.
 class LocalGraphStore final : public GraphStore {
@@ -19,7 +13,8 @@ class LocalGraphStore final : public GraphStore {
       : graph_(std::move(graph)),
         fused_(&graph_->info.schema, &graph_->parts->topology(), graph_->pool.get()),
         workspaces_(&graph_->info.schema,
-                    graph_->minibatches > 0 ? graph_->minibatches : MaxWorkspaces()) {}
+                    // More callers than processors gain nothing, and each costs 4 bytes a node.
+                    graph_->minibatches > 0 ? graph_->minibatches : AvailableProcessors()) {}
 
   const GraphInfo& info() const override { return graph_->info; }
 

@@ -70,7 +70,7 @@ Status PullCalls::Add(const RowRequest& request, const MutableTensor& tensor) {
   split.Split(tensor, request.ids, request.positions);
   for (size_t part = 0; part < split.shares().size(); ++part) {
     const IdShare& share = split.shares()[part];
-    if (share.ids.empty()) continue;
+    if (share.ids.empty() && !request.ids.empty()) continue;
     HG_ASSIGN_OR_RETURN(ReplicaSet owner, served_->OwnerSet(static_cast<int>(part)));
     owners_.push_back(std::move(owner));
     const int64_t min_lsn = request.after.empty() ? 0 : request.after[part];

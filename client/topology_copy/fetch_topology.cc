@@ -49,6 +49,16 @@ StatusOr<bool> IsComplete(const fs::path& copy, const std::string& identity, Ver
                                 copy.string(), Message(status)));
 }
 
+// Of a cache folder that cannot be used: it may be the user's default one. What ends a wait for
+// another process says what to do itself.
+Status NameTheOption(const Status& status) {
+  if (status.ok() || absl::IsDeadlineExceeded(status) || absl::IsCancelled(status)) return status;
+  return MakeStatus(status.code(),
+                    fmt::format("{}; name a folder for the fetched topology that can "
+                                "be written to: --cache-dir DIR",
+                                Message(status)));
+}
+
 Status CheckServed(const Cluster& cluster) {
   const auto served = cluster.served();
   for (int part = 0; part < cluster.info().book.num_parts(); ++part) {
@@ -94,14 +104,15 @@ StatusOr<fs::path> FetchTopology(const RemoteOptions& options, const fs::path& c
   connect.needs_topology = false;
   HG_ASSIGN_OR_RETURN(const std::shared_ptr<Cluster> cluster, Cluster::Connect(connect, cancel));
   const std::string& identity = cluster->info().identity;
-  HG_RETURN_IF_ERROR(MakeFolder(cache_dir));
+  HG_RETURN_IF_ERROR(NameTheOption(MakeFolder(cache_dir)));
   fs::path copy = cache_dir / identity;
   std::string damage;
   HG_ASSIGN_OR_RETURN(bool complete, IsComplete(copy, identity, verify, &damage));
   if (!complete) {
-    HG_ASSIGN_OR_RETURN(
-        TopologyFetchLock lock,
-        TopologyFetchLock::Acquire(copy.string() + ".lock", Patience(options), context));
+    StatusOr<TopologyFetchLock> held =
+        TopologyFetchLock::Acquire(copy.string() + ".lock", Patience(options), context);
+    HG_RETURN_IF_ERROR(NameTheOption(held.status()));
+    TopologyFetchLock lock = *std::move(held);
     // Whoever held the lock may have fetched it.
     HG_ASSIGN_OR_RETURN(complete, IsComplete(copy, identity, verify, &damage));
     if (!complete) {

@@ -28,7 +28,8 @@ namespace halograph {
 //   ResourceExhausted   the disk is too small or full: bytes and folder are named
 //   DataLoss            a chunk that is wrong twice (server, file and byte range are named)
 //   FailedPrecondition  no server serves the topology of a partition (named); manifests that are
-//                       not of the graph that the servers describe; a folder that cannot be written
+//                       not of the graph that the servers describe; a folder that cannot be
+//                       written, or another code of ErrnoStatus: with the option that names another
 //   DeadlineExceeded    the one that fetches has made no progress for a while (named); or a server
 //                       takes longer for what fits into one reply than a call may take
 //   else                as OpenRemoteStores and RpcClient::Run

@@ -39,15 +39,18 @@ std::string FormatRate(double rate) {
   return fmt::format("{:.1f}/s", rate);
 }
 
+// Nothing comes of a write that fails: nobody may be left to read what is on stderr.
 void WriteLine(std::string_view text, bool last) {
+  std::string line;
   if (OnTerminal()) {
-    fmt::print(stderr, "\r\033[K{}{}", text, last ? "\n" : "");
+    line = fmt::format("\r\033[K{}{}", text, last ? "\n" : "");
   } else if (!spdlog::default_logger_raw()->name().empty()) {
     spdlog::info("{}", text);  // with time and level, as all else that a program says
     return;
   } else {
-    fmt::print(stderr, "{}\n", text);
+    line = fmt::format("{}\n", text);
   }
+  std::fwrite(line.data(), 1, line.size(), stderr);
   std::fflush(stderr);
 }
 

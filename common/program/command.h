@@ -39,6 +39,8 @@ class Command {
   void Check(std::function<Status()> check) { checks_.push_back(std::move(check)); }
   // What the command does.
   void Run(std::function<Status()> action) { action_ = std::move(action); }
+  // What it prints on stdout is its work, not a word about it: where that is lost, it failed.
+  void PrintsItsWork() { prints_its_work_ = true; }
 
   [[nodiscard]] const std::string& name() const { return name_; }
   // With those above it: "halograph-partition generate rmat".
@@ -57,6 +59,7 @@ class Command {
   std::vector<std::function<Status(std::span<const char* const>)>> prepares_;
   std::vector<std::function<Status()>> checks_;
   std::function<Status()> action_;
+  bool prints_its_work_ = false;
 };
 
 // The value of the last `--name VALUE` or `--name=VALUE` among the words; nullopt without one.

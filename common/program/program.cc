@@ -1,9 +1,13 @@
 #include "common/program/program.h"
 
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <exception>
+
+#include <fcntl.h>
+#include <unistd.h>
 
 #include "common/base/build_info.h"
 #include "common/base/bus_error.h"
@@ -13,6 +17,25 @@
 
 namespace halograph {
 namespace {
+
+// Of the first write to stdout that failed; 0: none did.
+std::atomic<int> stdout_error{0};
+
+void NoteWrite(bool written) {
+  int none = 0;
+  if (!written) stdout_error.compare_exchange_strong(none, errno);
+}
+
+// A stream that is closed is one that takes and gives nothing: the next file to be opened would
+// have its number, and get what is printed or logged.
+void OpenStandardStreams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(stream, F_GETFD) != -1 || errno != EBADF) continue;
+    // The lowest number that is free is this one.
+    [[maybe_unused]] const int opened =
+        open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+  }
+}
 
 // Whatever leaves the action becomes a status.
 Status RunAction(const std::function<Status()>& action, const std::string& memory_advice) {
@@ -29,7 +52,13 @@ Status RunAction(const std::function<Status()>& action, const std::string& memor
 
 void PrintText(std::string_view text) {
   const std::string printable = PrintableLines(text);
-  std::fwrite(printable.data(), 1, printable.size(), stdout);
+  NoteWrite(std::fwrite(printable.data(), 1, printable.size(), stdout) == printable.size());
+}
+
+Status FlushStdout() {
+  NoteWrite(std::fflush(stdout) == 0);
+  const int error = stdout_error;
+  return error == 0 ? OkStatus() : ErrnoStatus(error, "writing", "to stdout");
 }
 
 void PrintError(std::string_view program, std::string_view message) {
@@ -58,10 +87,13 @@ void Program::AddStopTimeout() {
 }
 
 int Program::Main(int argc, const char* const* argv) {
+  OpenStandardStreams();
+  stdout_error = 0;
   static std::string name;  // the handler's, for as long as the process lives
   name = command_.name();
   EndOnBusErrors(name.c_str());
   std::signal(SIGXFSZ, SIG_IGN);  // a file too large is an error of who writes it, as a full disk
+  std::signal(SIGPIPE, SIG_IGN);  // the reader of the log may go away, and the work go on
   EndOnAbortWithoutMemory(name, memory_advice_);
   ExitCode code = ExitCode::kFailed;
   try {
@@ -80,6 +112,15 @@ Status Program::Start() {
   return OkStatus();
 }
 
+Status Program::CheckPrinted(bool is_the_work) {
+  Status printed = FlushStdout();
+  if (printed.ok() || (is_the_work && stdout_error != EPIPE)) return printed;
+  if (!is_the_work) {
+    spdlog::warn("{}: what was printed is lost, and the work is done", Message(printed));
+  }
+  return OkStatus();
+}
+
 ExitCode Program::Execute(std::span<const char* const> argv) {
   if (Status started = Start(); !started.ok()) return Fail(ExitCode::kFailed, Message(started));
   const ReadWords read = ReadCommandLine(command_, argv.empty() ? argv : argv.subspan(1));
@@ -90,15 +131,17 @@ ExitCode Program::Execute(std::span<const char* const> argv) {
   }
   Status status;
   if (read.help) {
-    fmt::print("{}", read.command->Help());
+    PrintText(read.command->Help());
   } else if (read.version) {
-    fmt::print("{} {}\n", command_.name(), BuildVersion());
+    Print("{} {}\n", command_.name(), BuildVersion());
   } else {
     spdlog::default_logger()->set_level(spdlog::level::from_str(log_level_));
     if (stop_signal_ != nullptr) stop_signal_->SetTimeout(command_.name(), stop_timeout_);
     status = RunAction(read.command->action_, memory_advice_);
   }
-  if (std::fflush(stdout) != 0 && status.ok()) status = ErrnoStatus(errno, "writing", "to stdout");
+  if (status.ok()) {
+    status = CheckPrinted(read.help || read.version || read.command->prints_its_work_);
+  }
   return status.ok() ? ExitCode::kDone : Fail(ExitCode::kFailed, Message(status));
 }
 

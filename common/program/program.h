@@ -55,12 +55,18 @@ class Program {
   [[nodiscard]] StopSignal* stop_signal() { return stop_signal_.get(); }
 
   // The whole program. Never throws; the exit code: 0 done (--help and --version too, which go to
-  // stdout), 1 failed, 2 wrong usage. Exceptions that leave the command are failures. From here on
-  // a mapped file that is cut short ends the process with 1 (EndOnBusErrors). Call it once.
+  // stdout), 1 failed, 2 wrong usage. Exceptions that leave the command are failures. Where stdout
+  // takes nothing (closed, or its disk full), a command that did its work ends with 0 and a
+  // warning, and one that prints its work (Command::PrintsItsWork), as --help and --version do,
+  // with 1. Where the reader of stdout went away it is 0: it has what it wanted. From here on a
+  // mapped file that is cut short ends the process with 1 (EndOnBusErrors), and SIGPIPE is ignored,
+  // also in what this program becomes or starts: a write to a pipe that nobody reads any more
+  // fails, and the work goes on. Call it once.
   [[nodiscard]] int Main(int argc, const char* const* argv);
 
  private:
   [[nodiscard]] Status Start();
+  [[nodiscard]] static Status CheckPrinted(bool is_the_work);
   [[nodiscard]] ExitCode Execute(std::span<const char* const> argv);
   [[nodiscard]] ExitCode Fail(ExitCode code, std::string_view message) const;
 
@@ -72,14 +78,17 @@ class Program {
   std::unique_ptr<StopSignal> stop_signal_;
 };
 
-// What a program prints on stdout, with names that others wrote: as PrintableLines has it
-// (common/base/printable.h). JSON is made by PrintableJson (common/storage/json.h), which leaves
-// nothing to escape here.
+// What a program prints on stdout: Main says where that was lost. With names that others wrote: as
+// PrintableLines has it (common/base/printable.h). JSON is made by PrintableJson
+// (common/storage/json.h), which leaves nothing to escape here.
 void PrintText(std::string_view text);
 template <typename... Args>
 void Print(fmt::format_string<Args...> format, Args&&... args) {
   PrintText(fmt::format(format, std::forward<Args>(args)...));
 }
+
+// Lets all that was printed out. The error of this or an earlier write to stdout, if one failed.
+[[nodiscard]] Status FlushStdout();
 
 // One line on stderr as every program reports what is wrong: "PROGRAM: message".
 void PrintError(std::string_view program, std::string_view message);

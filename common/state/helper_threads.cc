@@ -1,24 +1,13 @@
 #include "common/state/helper_threads.h"
 
 #include <algorithm>
-#include <thread>
 
-#include <sched.h>
+#include "common/base/processors.h"
 
 namespace halograph {
-namespace {
-
-int ProcessorsToRunOn() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (::sched_getaffinity(0, sizeof(set), &set) == 0) return std::max(1, CPU_COUNT(&set));
-  return static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-}
-
-}  // namespace
 
 std::unique_ptr<HelperThreads> HelperThreads::Make(int threads) {
-  const int processors = ProcessorsToRunOn();
+  const int processors = AvailableProcessors();
   const int used = threads > 0 ? std::min(threads, processors) : processors;
   if (used <= 1) return nullptr;
   return std::make_unique<HelperThreads>(std::min(used - 1, kMost), processors);

@@ -112,6 +112,7 @@ void AddCompareCommand(Program& program) {
   rows.Add("plot", &flags->plot, "plots the figures as an SVG file, with gnuplot");
   command.Check(
       [flags] { return flags->report.flags.CheckTaken(NamesOf(flags->compare.methods)); });
+  command.PrintsItsWork();
   command.Run([flags, &program] { return Compare(*flags, program.stop_signal()); });
 }
 

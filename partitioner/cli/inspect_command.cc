@@ -85,6 +85,7 @@ void AddInspectCommand(Command& program) {
     if (!graph || !input) return OkStatus();
     return InvalidArgument("--graph and --input cannot be used together: give one of them");
   });
+  command.PrintsItsWork();
   command.Run(
       [flags] { return flags->graph.empty() ? InspectInput(*flags) : InspectFolder(*flags); });
 }

@@ -116,6 +116,7 @@ void AddPlanCommand(Command& program) {
   AddReportOptions(rows, "folder for temporary files, on the disk that the run will write to",
                    &flags->report);
   command.Check([flags, &rows] { return CheckSense(rows, *flags); });
+  command.PrintsItsWork();
   command.Run([flags] { return Plan(*flags); });
 }
 

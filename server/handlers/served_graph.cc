@@ -1,5 +1,7 @@
 #include "server/handlers/served_graph.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 namespace halograph::server {
@@ -24,6 +26,29 @@ Status ServedGraph::CheckServesTopology() const {
       "with --serve all, or trainers with --topology DIR, or with --topology local from a server "
       "that has it",
       parts_text_);
+}
+
+std::vector<std::string> ServedGraph::RowsBeyond(int64_t max_message_bytes) const {
+  constexpr int64_t kHeaderBytes = 64;
+  constexpr int64_t kLeftFree = 64 << 10;
+  std::vector<std::string> lines;
+  const auto look = [&](bool edge, const std::string& type, std::span<const TensorSpec> features) {
+    for (const TensorSpec& feature : features) {
+      const auto row_bytes = static_cast<int64_t>(feature.row_bytes());
+      const int64_t reply = row_bytes + kHeaderBytes;
+      const int64_t message = reply + std::min(reply, kLeftFree);
+      if (message <= max_message_bytes) continue;
+      lines.push_back(fmt::format(
+          "one row of {} has {} bytes, which takes --max-message-bytes {} of client and "
+          "server: with {} here nobody can pull it",
+          TensorRef{edge, type, feature.name}.ToString(), row_bytes, message, max_message_bytes));
+    }
+  };
+  for (const NodeType& type : schema().node_types) look(false, type.name, type.features);
+  for (const Relation& relation : schema().relations) {
+    look(true, relation.triple(), relation.features);
+  }
+  return lines;
 }
 
 Status ServedGraph::CheckOwned(std::span<const int64_t> boundaries, std::span<const int64_t> ids,

@@ -39,6 +39,10 @@ class ServedGraph {
   // "part 0" or "parts 0, 2"
   [[nodiscard]] const std::string& parts_text() const { return parts_text_; }
 
+  // Features that nobody can pull, since not one row fits into a message, of which clients leave 64
+  // KiB free, or half: a line each, with the bytes of a row and the --max-message-bytes it takes.
+  [[nodiscard]] std::vector<std::string> RowsBeyond(int64_t max_message_bytes) const;
+
   // OutOfRange for the first id that no part here owns: names the id, its position, and its owner
   // and the parts served here, or the count. `boundaries`: those of the ids' type; `what`: "node
   // type paper".

@@ -62,8 +62,8 @@ def without(option, words):
 
 
 class CommandsTest(ProgramTest):
-    def call(self, case, words):
-        return self.box.run(case.program, *case.command, *words)
+    def call(self, case, words, **streams):
+        return self.box.run(case.program, *case.command, *words, **streams)
 
     def assertRefused(self, case, words, message):
         """Exit code 2, and one line that ends with the way to the command's help."""
@@ -132,6 +132,23 @@ class CommandsTest(ProgramTest):
                                      "--log-level", "off"])
             self.assertEqual(1, twice.code, str(twice))
             self.assertEqual(self.errors(case, once), self.errors(case, twice))
+
+    def test_a_log_that_nobody_reads_ends_no_program(self):
+        for case in ONE_EACH:
+            with programs.unread_pipe() as pipe:
+                result = self.call(case, [*case.words, "--log-level", "debug"], err=pipe)
+            self.assertEqual(1, result.code, str(result))
+
+    def test_help_that_its_reader_leaves_is_no_failure_and_a_full_disk_is(self):
+        for case in ONE_EACH:
+            with programs.unread_pipe() as pipe:
+                left = self.call(case, ["--help"], out=pipe)
+            self.assertEqual((0, ""), (left.code, left.err), str(left))
+            with open("/dev/full", "wb") as full:
+                result = self.call(case, ["--help"], out=full)
+            self.assertEqual(1, result.code, str(result))
+            self.assertEqual(f"{case.program}: writing to stdout: No space left on device\n",
+                             result.err)
 
     def test_failure_is_one_line_in_the_same_form(self):
         for case in CASES:

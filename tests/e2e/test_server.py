@@ -4,6 +4,7 @@ import concurrent.futures
 import os
 import pathlib
 import random
+import re
 import shutil
 import signal
 import socket
@@ -30,6 +31,17 @@ class AddressTest(ServerBase):
         self.assertRegex(address, r"\A127\.0\.0\.1:[1-9]\d{0,4}\Z")
         host, port = address.split(":")
         socket.create_connection((host, int(port)), programs.PATIENCE).close()
+
+    def test_address_file_of_a_wildcard_holds_what_others_reach(self):
+        started = {listen: self.box.start_server(self.graph, "all", *options, listen=listen)
+                   for listen, options in (("0.0.0.0:0", ()), ("[::]:0", ("--advertise", "[::1]")))}
+        named, loopback = (programs.address(server) for server in started.values())
+        self.assertRegex(named, rf"\A{re.escape(socket.gethostname())}:[1-9]\d{{0,4}}\Z")
+        self.assertRegex(loopback, r"\A\[::1\]:[1-9]\d{0,4}\Z")
+        port = loopback.rpartition(":")[2]
+        self.assertCode(0, self.status(f"127.0.0.1:{named.rpartition(':')[2]}", f" ::1:{port}"))
+        self.assertIn(f"[::]:{port}, which others reach at {loopback}",
+                      started["[::]:0"].out)
 
     def test_address_is_printed_as_one_line(self):
         server, address = self.one()
@@ -105,6 +117,27 @@ class SignalTest(ServerBase):
         server, _ = self.one("--drain-timeout", "10m")
         server.signal(signal.SIGINT)
         self.assertEqual(0, server.wait(), server.text)
+
+    def test_a_server_whose_log_nobody_reads_goes_on_and_drains(self):
+        with programs.unread_pipe() as pipe:
+            server = self.box.start_server(self.graph, "all", err=pipe)
+            self.assertCode(0, self.status(programs.address(server)))
+            server.signal(signal.SIGTERM)
+            self.assertEqual(0, server.wait(), server.text)
+        self.assertFalse(server.address_file.exists())
+
+    def test_with_a_drain_delay_it_is_unhealthy_first_and_closed_then(self):
+        server, address = self.one("--drain-delay", "1h")
+        server.signal(signal.SIGTERM)
+        programs.wait_until(lambda: "unhealthy from now on" in server.err, "the line")
+        self.assertFalse(server.address_file.exists())
+        self.assertCode(0, self.status(address))
+        server.signal(signal.SIGTERM)
+        self.assertEqual(1, server.wait(), server.text)
+        server, _ = self.one("--drain-delay", "1ms")
+        server.signal(signal.SIGTERM)
+        self.assertEqual(0, server.wait(), server.text)
+        self.assertLess(server.err.index("unhealthy"), server.err.index("draining for at most"))
 
     def test_port_is_free_again_afterwards(self):
         server, address = self.one("--drain-timeout", "10m")

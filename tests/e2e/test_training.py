@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Training: the same numbers in every mode, what the log says, predictions."""
 import csv
+import os
 
 from harness import datasets, npy, programs
 from harness.cora_in_two import CoraInTwoTest
@@ -109,6 +110,14 @@ class LogTest(TrainingBase):
         _, epochs, _ = train(self.box, graph=self.graph, epochs=4, eval_every=2, **SMALL)
         evaluated = [line.get("valid_acc") is not None for line in epochs]
         self.assertEqual(2, sum(evaluated), epochs)
+
+    def test_no_default_has_more_threads_than_the_process_has_processors(self):
+        one = min(os.sched_getaffinity(0))
+        log = self.box.folder / "one.jsonl"
+        must(self.box.run("/usr/bin/taskset", "--cpu-list", one, programs.binary("halograph-train"),
+                          *options(graph=self.graph, epochs=1, log=log)))
+        config, _, _ = read_log(log)
+        self.assertEqual((1, 1), (config["threads"], config["sample_threads"]))
 
     def test_loss_falls(self):
         _, epochs, final = train(self.box, graph=self.graph, epochs=15, normalize_features="row",
@@ -272,6 +281,15 @@ class UsageTest(TrainingBase):
         second = self.box.servers(other, [1])[1]
         self.assertCode(1, self.box.run("halograph-train", *options(
             servers=",".join(first + second), epochs=1, **SMALL)), second[0])
+
+    def test_rows_that_fit_no_message_are_refused_before_anything_is_trained(self):
+        log = self.box.folder / "log.jsonl"
+        result = self.box.run("halograph-train", *options(
+            servers=self.remote("all"), max_message_bytes="8KiB", epochs=1, log=log, **SMALL))
+        self.assertCode(1, result)
+        self.assertRegex(result.err, r"halograph-train: features: .* one row of node node / feat has 5732 "
+                                     r"bytes, .*; raise --max-message-bytes of client and server")
+        self.assertNotIn("config", log.read_text() if log.exists() else "")
 
     def test_a_part_that_no_server_has_is_named(self):
         address = self.remote(0)

@@ -84,6 +84,14 @@ class FetchedTopologyTest(ModesBase):
                           env={"HOME": str(home), "XDG_CACHE_HOME": ""}))
         self.assertTrue(any((home / ".cache" / "halograph").rglob("indices.npy")))
 
+    def test_a_home_that_cannot_be_used_names_the_option_for_another_folder(self):
+        servers = self.remote("all")
+        for home, code in (("/dev/null", 1), ("", 2)):
+            result = self.box.run("halograph-train", *options(servers=servers, topology="local", **RUN),
+                                  env={"HOME": home, "XDG_CACHE_HOME": ""})
+            self.assertEqual(code, result.code, str(result))
+            self.assertIn("--cache-dir", result.err)
+
     def test_servers_of_features_have_none_to_fetch(self):
         servers = self.remote("all", serve="features")
         self.refused(1, "--topology local", servers=servers, topology="local",

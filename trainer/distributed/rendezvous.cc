@@ -9,6 +9,7 @@
 #include "common/base/host_port.h"
 #include "common/base/log.h"
 #include "trainer/distributed/device_address.h"
+#include "trainer/torch/torch_log.h"
 
 namespace halograph {
 namespace {
@@ -67,6 +68,7 @@ Status CheckAlike(const Json& facts, int rank, const Json& others, int other) {
 }
 
 StatusOr<std::unique_ptr<Rendezvous>> Rendezvous::Join(const GroupOptions& options) {
+  TakeTorchLog();
   const auto deadline = Clock::now() + options.timeout;
   std::unique_ptr<Rendezvous> meeting(new Rendezvous(options));
   HG_RETURN_IF_ERROR(meeting->Connect(deadline));
@@ -310,7 +312,7 @@ std::string Rendezvous::NameOf(int process) {
 }
 
 std::string Rendezvous::Master() const {
-  return fmt::format("{}:{}", options_.master_addr, options_.master_port);
+  return ToString(HostPort{options_.master_addr, options_.master_port});
 }
 
 }  // namespace halograph

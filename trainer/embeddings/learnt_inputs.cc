@@ -58,6 +58,7 @@ StatusOr<std::unique_ptr<LearntInputs>> LearntInputs::Open(const Stores& stores,
     if (state != nullptr) inputs->next_step_ = std::max(inputs->next_step_, state->step + 1);
   }
   HG_RETURN_IF_ERROR(ranks->Barrier("reading the state of learnt inputs"));
+  HG_RETURN_IF_ERROR(inputs->CheckRows(context));
   return inputs;
 }
 
@@ -83,6 +84,12 @@ Status LearntInputs::CreateOrFind(TensorAdmin& admin, EmbedBegin begin, CallCont
     HG_RETURN_IF_ERROR(Annotate(admin.Create(learnt.spec, context), "learnt inputs"));
   }
   return OkStatus();
+}
+
+Status LearntInputs::CheckRows(CallContext& context) const {
+  std::vector<RowRequest> none;
+  for (const Learnt& learnt : learnt_) none.push_back({.tensor = learnt.spec.ref});
+  return Annotate(rows_->Pull(none, context), "learnt inputs");
 }
 
 std::vector<TensorRef> LearntInputs::tensors() const {

@@ -76,6 +76,8 @@ class LearntInputs {
         rank_(rank),
         world_size_(world_size) {}
 
+  // That rows can be pulled: none is.
+  [[nodiscard]] Status CheckRows(CallContext& context) const;
   [[nodiscard]] Status CreateOrFind(TensorAdmin& admin, EmbedBegin begin, CallContext& context);
   // Creates or finds on rank 0, and agrees on the run's number with the others.
   [[nodiscard]] Status Begin(TensorAdmin& admin, EmbedBegin begin, Communicator& ranks,

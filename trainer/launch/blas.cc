@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 
 #include "common/base/log.h"
+#include "common/base/processors.h"
 #include "common/base/units.h"
 
 namespace halograph {
@@ -80,7 +81,7 @@ Status CheckAddressSpace(int threads) {
 
 int BlasThreads(const Environment& environment) {
   constexpr int kMostThreads = 64;
-  int threads = std::min(AvailableCores(), kMostThreads);
+  int threads = std::min(AvailableProcessors(), kMostThreads);
   for (const char* name : {"OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"}) {
     const std::string text = environment(name).value_or("");
     int value = 0;

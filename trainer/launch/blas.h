@@ -25,7 +25,7 @@ void WarnIfSlowBlas();
 [[nodiscard]] Status CheckAddressSpace(int threads);
 
 // How many threads OpenBLAS will have: OPENBLAS_NUM_THREADS, else OMP_NUM_THREADS, but no more than
-// the cores of this process and than Debian's OpenBLAS is built for.
+// AvailableProcessors and than Debian's OpenBLAS is built for.
 [[nodiscard]] int BlasThreads(const Environment& environment);
 
 // The value of OPENBLAS_CORETYPE that makes OpenBLAS, described by `blas_name`, use the vector

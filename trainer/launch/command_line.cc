@@ -1,5 +1,6 @@
 #include "trainer/launch/command_line.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -9,6 +10,8 @@
 
 #include <fmt/format.h>
 
+#include "common/base/host_port.h"
+#include "common/base/processors.h"
 #include "common/sampling/request.h"
 #include "trainer/launch/auto_model.h"
 #include "trainer/launch/option_checks.h"
@@ -19,6 +22,20 @@
 
 namespace halograph {
 namespace {
+
+// The host as c10d takes it, without brackets. What a launcher says is not looked at where one rank
+// is alone.
+Status ReadMasterAddr(const OptionTable& rows, TrainOptions& o) {
+  const bool given = rows.given("master-addr");
+  if (!given && o.world_size == 1) return OkStatus();
+  StatusOr<std::string> host = ParseHost(o.master_addr);
+  if (!host.ok()) {
+    return InvalidArgument("{}: {}; the port is --master-port's",
+                           given ? "--master-addr" : "MASTER_ADDR", Message(host.status()));
+  }
+  o.master_addr = *std::move(host);
+  return OkStatus();
+}
 
 // Launcher's values for options that were not given.
 Status ApplyLaunchDefaults(const OptionTable& rows, const Environment& environment,
@@ -53,7 +70,7 @@ Status ApplyLaunchDefaults(const OptionTable& rows, const Environment& environme
         "world size {} needs {}: where the ranks meet", o.world_size,
         addr_given ? "--master-port (or MASTER_PORT)" : "--master-addr (or MASTER_ADDR)");
   }
-  return OkStatus();
+  return ReadMasterAddr(rows, o);
 }
 
 // As the XDG base directory specification says; empty if the environment names no folder.
@@ -138,6 +155,13 @@ Status TakeLoggedRanks(const RunConfig& config, const OptionTable& rows, TrainOp
       o.config, *logged, o.world_size, o.world_size);
 }
 
+// Threads beyond the processors only take turns.
+void ApplyProcessors(const OptionTable& rows, TrainOptions& o) {
+  if (rows.given("sample-threads")) return;
+  const int useful = std::max(AvailableProcessors(), o.threads_per_minibatch);
+  o.sample_threads = std::min(o.sample_threads, useful);
+}
+
 // What full batches say of steps and neighbours.
 void ApplyFullBatch(const OptionTable& rows, TrainOptions& o) {
   if (!o.tasks.node.full_batch) return;
@@ -180,6 +204,7 @@ void AddTrainOptions(Program& program, TrainOptions* options, Environment enviro
       o.cache_dir = UserCacheDir(environment);
     }
     ApplyFullBatch(rows, o);
+    ApplyProcessors(rows, o);
     HG_RETURN_IF_ERROR(Validate(o));
     HG_RETURN_IF_ERROR(CheckNeighborOptions(rows, o.model));
     HG_RETURN_IF_ERROR(CheckUnused(rows, o));

@@ -293,6 +293,7 @@ void AddTrainCommands(Program& program, TrainOptions* options, InferOptions* inf
                             "Measures the weights of a checkpoint on the validation and test sets. "
                             "Takes the options of halograph-train too: --graph or --servers, ...",
                             TrainCommand::kEvaluate);
+  evaluation.PrintsItsWork();
   evaluation.options().Add("json", &infer->json, "print JSON in the place of the table");
 }
 

@@ -1,11 +1,7 @@
 #include "trainer/launch/launch_env.h"
 
-#include <algorithm>
 #include <charconv>
 #include <cstdlib>
-#include <thread>
-
-#include <sched.h>
 
 namespace halograph {
 namespace {
@@ -70,13 +66,6 @@ int RanksOnThisMachine(const Environment& environment) {
     if (value.has_value() && *value > 0) return *value;
   }
   return 1;
-}
-
-int AvailableCores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof(set), &set) == 0) return std::max(1, CPU_COUNT(&set));
-  return static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
 }
 
 }  // namespace halograph

@@ -29,7 +29,4 @@ struct LaunchDefaults {
 // How many ranks the launcher put on this machine: LOCAL_WORLD_SIZE, Open MPI's, Slurm's; else 1.
 [[nodiscard]] int RanksOnThisMachine(const Environment& environment);
 
-// Cores that this process may run on.
-[[nodiscard]] int AvailableCores();
-
 }  // namespace halograph

@@ -8,6 +8,7 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
+#include "common/base/processors.h"
 #include "trainer/launch/blas.h"
 
 namespace halograph {
@@ -22,6 +23,8 @@ void SetIfUnset(const char* name, const std::string& value) {
 Status BecomeTorchProgram(char** argv) {
   HG_RETURN_IF_ERROR(CheckAddressSpace(BlasThreads(ProcessEnvironment())));
   SetIfUnset("OMP_WAIT_POLICY", "passive");
+  // Left alone, OpenMP and OpenBLAS know of no quota.
+  SetIfUnset("OMP_NUM_THREADS", std::to_string(AvailableProcessors()));
   // The BLAS that libtorch is about to load says what processor it takes this one for.
   if (dlopen("libblas.so.3", RTLD_NOW | RTLD_GLOBAL) != nullptr) {
     SetIfUnset("OPENBLAS_CORETYPE", BetterCoreTypeHere());

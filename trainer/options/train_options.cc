@@ -198,11 +198,12 @@ void AddTrainingRows(OptionTable& rows, TrainOptions* o) {
 void AddMachineRows(OptionTable& rows, TrainOptions* o) {
   rows.Group("Machine");
   rows.Add("threads", &o->threads,
-           "threads for computation; with 1 every run gives the same bits; 0: the cores, shared by "
-           "the ranks of this machine")
+           "threads for computation; with 1 every run gives the same bits; 0: the processors "
+           "that it may use, shared by the ranks of this machine")
       .Range(0, kMaxThreads);
   rows.Add("sample-threads", &o->sample_threads, "threads that prepare minibatches")
-      .Range(1, kMaxThreads);
+      .Range(1, kMaxThreads)
+      .DefaultText("2, or 1 where the process may use one processor only");
   rows.Add("threads-per-minibatch", &o->threads_per_minibatch,
            "least number of --sample-threads for each minibatch; 0: as few as --sampler-memory "
            "allows")

@@ -250,7 +250,7 @@ Status RunCommandOf(TrainCommand command, const InferOptions& infer, Session& se
   if (!first) return OkStatus();
   HG_RETURN_IF_ERROR(log.Write(outcome.final));
   PrintText(infer.json ? PrintableJson(outcome.final) + "\n" : outcome.table);
-  std::fflush(stdout);
+  static_cast<void>(FlushStdout());
   return OkStatus();
 }
 

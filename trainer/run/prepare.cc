@@ -20,6 +20,7 @@
 #include "trainer/tasks/registry.h"
 #include "trainer/torch/seeded_draws.h"
 #include "trainer/torch/tensor_pool.h"
+#include "trainer/torch/torch_log.h"
 
 namespace halograph {
 namespace {
@@ -197,6 +198,15 @@ StatusOr<RunInputs> ChooseInputsOf(const Session& session, const ModelKind& kind
   return inputs;
 }
 
+// That the rows of the features can be pulled: none is.
+Status CheckRows(const Session& session, const RunInputs& inputs) {
+  std::vector<RowRequest> none;
+  for (const NodeInput& input : inputs.features) none.push_back({.tensor = input.feature});
+  if (none.empty()) return OkStatus();
+  CallContext context{.cancel = &session.cancel};
+  return Annotate(session.stores.rows->Pull(none, context), "features");
+}
+
 // OpenBLAS tries for ever to get the buffer that it needs, from its first product of matrices on.
 // It gets it here, or memory is out.
 Status TakeBlasBuffer() {
@@ -211,6 +221,7 @@ Status TakeBlasBuffer() {
 
 void SetUpComputation() {
   PoolTensors();
+  TakeTorchLog();
   // One operation at a time: the pipeline's threads are the parallelism beside it.
   if (at::get_num_interop_threads() != 1) at::set_num_interop_threads(1);
 }
@@ -221,6 +232,7 @@ Status PrepareMinibatches(Session& session, RunInputs* inputs) {
   HG_ASSIGN_OR_RETURN(const ModelKind* const kind, FindModelKind(session.options.model));
   PlanSampling(session);
   HG_ASSIGN_OR_RETURN(*inputs, ChooseInputsOf(session, *kind));
+  HG_RETURN_IF_ERROR(CheckRows(session, *inputs));
   HG_RETURN_IF_ERROR(OpenTaskOf(session));
   for (auto* const maker : {&session.train_maker, &session.eval_maker}) {
     HG_ASSIGN_OR_RETURN(

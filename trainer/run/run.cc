@@ -177,7 +177,7 @@ Status Finish(Session& session, PartSource* parts, const TrainResult& result, co
       if (status.ok()) status = of_log;
     }
     PrintText(SummaryTable(summary));
-    std::fflush(stdout);
+    static_cast<void>(FlushStdout());
   }
   return status;
 }

@@ -5,6 +5,7 @@ HALOGRAPH_TIME_SCALE stretches all waits, for builds that a sanitizer slows down
 what hangs, not an expectation: it is PATIENCE seconds, unless a test needs longer.
 """
 import concurrent.futures
+import contextlib
 import io
 import os
 import pathlib
@@ -67,17 +68,40 @@ def wait_until(condition, what):
         time.sleep(0.01)
 
 
-class Process:
-    """A program in the background, its output in files."""
+CLOSED = -1  # of a stream: as a shell's >&- has it
 
-    def __init__(self, folder, mark, program, args, env=None):
+
+@contextlib.contextmanager
+def unread_pipe():
+    """The end for writing of a pipe whose reader has gone away."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        yield writer
+    finally:
+        os.close(writer)
+
+
+def closing(out, err):
+    """What a command begins with to have the streams that are CLOSED closed."""
+    closed = [f"{number}>&-" for number, stream in ((1, out), (2, err)) if stream == CLOSED]
+    return ["/bin/sh", "-c", f'exec "$@" {" ".join(closed)}', "sh"] if closed else []
+
+
+class Process:
+    """A program in the background. What it prints is in files, or goes where `out` and `err` say:
+    descriptors, or CLOSED."""
+
+    def __init__(self, folder, mark, program, args, env=None, out=None, err=None):
         name = pathlib.Path(program).name
         stem = pathlib.Path(tempfile.mkdtemp(prefix=name + "-", dir=folder))
         self.out_path, self.err_path = stem / "out", stem / "err"
         self.command = [binary(program), *map(str, args)]
-        with open(self.out_path, "wb") as out, open(self.err_path, "wb") as err:
+        with open(self.out_path, "wb") as out_file, open(self.err_path, "wb") as err_file:
             self.popen = subprocess.Popen(
-                [*KILLED_WITH_US, *self.command], stdin=subprocess.DEVNULL, stdout=out, stderr=err,
+                [*KILLED_WITH_US, *closing(out, err), *self.command], stdin=subprocess.DEVNULL,
+                stdout=out_file if out in (None, CLOSED) else out,
+                stderr=err_file if err in (None, CLOSED) else err,
                 env={**os.environ, **(env or {}), MARK: mark})
 
     @property
@@ -150,20 +174,20 @@ class Sandbox:
             process.end()
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def start(self, program, *args, env=None):
-        process = Process(self.folder, self.mark, program, args, env)
+    def start(self, program, *args, env=None, out=None, err=None):
+        process = Process(self.folder, self.mark, program, args, env, out, err)
         self.processes.append(process)
         return process
 
-    def run(self, program, *args, timeout=PATIENCE, env=None):
-        process = self.start(program, *args, env=env)
+    def run(self, program, *args, timeout=PATIENCE, env=None, out=None, err=None):
+        process = self.start(program, *args, env=env, out=out, err=err)
         return Result(process, process.wait(timeout))
 
-    def start_server(self, graph, part, *args, listen="127.0.0.1:0"):
+    def start_server(self, graph, part, *args, listen="127.0.0.1:0", err=None):
         """A server that does not answer yet; `address()` waits for it."""
         address_file = pathlib.Path(tempfile.mkdtemp(prefix="address-", dir=self.folder)) / "address"
         server = self.start("halograph-server", "--graph", graph, "--part", part, "--listen", listen,
-                            "--address-file", address_file, *args)
+                            "--address-file", address_file, *args, err=err)
         server.address_file = address_file
         return server
 

@@ -77,6 +77,9 @@ TEST_F(RemoteRowStoreTest, ARowBeyondTheLimitIsResourceExhaustedNamingBoth) {
                       nullptr),
               absl::StatusCode::kResourceExhausted,
               {"KVService/Pull", "node / wide", "8000 bytes", "4096"});
+  const std::vector<int64_t> none;  // asks whether rows can be pulled at all
+  ExpectError(PullOne(*Open(small).rows, {false, "node", "wide"}, none, {}, nullptr),
+              absl::StatusCode::kResourceExhausted, {"node / wide", "8000 bytes"});
 }
 
 TEST_F(RemoteGraphStoreTest, RequestsCarryAnIdEachAndTheRank) {

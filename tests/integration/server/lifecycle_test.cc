@@ -84,6 +84,15 @@ TEST_F(LifecycleTest, DrainLetsCallsFinishAndRefusesNewOnes) {
   EXPECT_FALSE(RawCall(Connect(server_->address()), kStats, "").status.ok());
 }
 
+TEST_F(LifecycleTest, AnUnhealthyServerStillTakesCalls) {
+  Start(Options());
+  server_->TurnUnhealthy();
+  EXPECT_EQ(RawCall(channel_, kHealth, "").bytes, "\x08\x02");  // NOT_SERVING
+  EXPECT_EQ(RawCall(channel_, kHealth, "\x0a\x16halograph.v1.KVService").bytes, "\x08\x02");
+  EXPECT_TRUE(RawCall(Connect(server_->address()), kPull, kEmptyPull).status.ok());
+  EXPECT_TRUE(server_->Drain(seconds(60)));
+}
+
 TEST_F(LifecycleTest, CallsThatOutlastTheDrainAreCancelled) {
   ServerOptions options = Options();
   options.threads = 1;

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 namespace halograph::server {
 namespace {
@@ -50,6 +51,26 @@ TEST(ServerOptionsTest, EachValueOutOfBoundsIsNamed) {
   options = Valid();
   options.drain_timeout = std::chrono::seconds(-1);
   EXPECT_THAT(Message(options.Validate()), HasSubstr("--drain-timeout"));
+  options = Valid();
+  options.drain_delay = std::chrono::hours(2);
+  EXPECT_THAT(Message(options.Validate()), HasSubstr("--drain-delay is 7200s"));
+}
+
+TEST(ServerOptionsTest, OthersCallWhatIsAdvertised) {
+  ServerOptions options = Valid();
+  char name[256] = "";
+  ASSERT_EQ(gethostname(name, sizeof(name)), 0);
+  EXPECT_EQ(options.Advertised("127.0.0.1:7000").value(), "127.0.0.1:7000");
+  EXPECT_EQ(options.Advertised("0.0.0.0:7000").value(), fmt::format("{}:7000", name));
+  EXPECT_EQ(options.Advertised("[::]:7000").value(), fmt::format("{}:7000", name));
+  options.advertise = "node7";
+  EXPECT_EQ(options.Advertised("[::]:7000").value(), "node7:7000");
+  options.advertise = "[fe80::1]:80";
+  EXPECT_EQ(options.Advertised("127.0.0.1:7000").value(), "[fe80::1]:80");
+  for (const char* wrong : {"0.0.0.0", "a b", "node7:0", "::1:7000"}) {
+    options.advertise = wrong;
+    EXPECT_THAT(Message(options.Validate()), HasSubstr("--advertise: '")) << wrong;
+  }
 }
 
 TEST(ServerOptionsTest, MemoryGrowsWithTheMessages) {

@@ -6,6 +6,7 @@
 namespace halograph {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 RemoteOptions Valid() {
@@ -31,6 +32,21 @@ TEST(RemoteOptionsTest, ServersMustBeGivenOnceAsHostAndPort) {
   }
   options.servers = {"a:1", "b:1", "a:1"};
   ExpectInvalid(options, "'a:1' is listed twice");
+  options.servers = {"::1:7000", "[::1]:7000"};
+  ExpectInvalid(options, "'[::1]:7000' is listed twice");
+}
+
+TEST(RemoteOptionsTest, TheRowTakesBlanksAndIpv6WithBracketsAndWithout) {
+  RemoteOptions options;
+  OptionTable rows;
+  AddServersRow(rows, &options, "");
+  ASSERT_TRUE(rows.Set("servers", "a:1, b:2 ,::1:7000,[::1]:7001").ok());
+  EXPECT_THAT(options.servers, ElementsAre("a:1", "b:2", "[::1]:7000", "[::1]:7001"));
+  EXPECT_EQ(rows.ToJson()["servers"].size(), 4U);
+  EXPECT_THAT(Message(rows.Set("servers", "a:1,,b:2")),
+              HasSubstr("--servers: '' is not HOST:PORT"));
+  EXPECT_THAT(Message(rows.Set("servers", "a:1,a b:2")), HasSubstr("'a b' is neither"));
+  EXPECT_EQ(options.servers.size(), 4U) << "as before";
 }
 
 TEST(RemoteOptionsTest, NumbersOutOfRangeAreNamed) {

@@ -1,15 +1,20 @@
 #include "common/program/program.h"
 
+#include <array>
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <new>
 #include <stdexcept>
 #include <system_error>
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <spdlog/spdlog.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
+#include "common/base/progress.h"
 #include "common/base/sanitizers.h"
 
 namespace halograph {
@@ -88,6 +93,59 @@ TEST_F(ProgramTest, ExceptionsAreFailuresAndMemoryHasAName) {
   EXPECT_THAT(error_, HasSubstr("a thread cannot be started: raise the limits"));
   EXPECT_EQ(Main({}, []() -> Status { throw 5; }), 1);
   EXPECT_THAT(error_, StartsWith("halograph-test: unexpected error"));
+}
+
+TEST_F(ProgramTest, AWriteThatNobodyReadsEndsNoProgram) {
+  const auto main = [] {
+    Program program("halograph-test", "Tests.");
+    program.Run([] {
+      std::array<int, 2> ends{};
+      if (pipe(ends.data()) != 0) return Internal("no pipe");
+      close(ends[0]);
+      dup2(ends[1], STDERR_FILENO);
+      spdlog::error("to nobody");
+      Progress("to nobody").Done();
+      return write(ends[1], "x", 1) == -1 && errno == EPIPE ? OkStatus() : Internal("written");
+    });
+    const char* words[] = {"anything"};
+    return program.Main(1, words);
+  };
+  EXPECT_EXIT(std::_Exit(main()), testing::ExitedWithCode(0), "");
+}
+
+// Exit code of a program whose stdout is `path`, or closed if that is empty; in a process of its
+// own.
+int MainTo(const char* path, std::vector<const char*> words, bool prints_its_work) {
+  Program program("halograph-test", "Tests.");
+  program.Run([] {
+    const int file = open("/dev/null", O_RDWR);
+    if (file <= STDERR_FILENO) return Internal("a file has the number of a stream");
+    Print("printed\n");
+    return OkStatus();
+  });
+  if (prints_its_work) program.command().PrintsItsWork();
+  close(STDOUT_FILENO);
+  if (*path != '\0') static_cast<void>(open(path, O_WRONLY));
+  words.insert(words.begin(), "anything");
+  return program.Main(static_cast<int>(words.size()), words.data());
+}
+
+TEST_F(ProgramTest, WorkThatIsDoneIsDoneWithoutStdoutToo) {
+  constexpr char kWarning[] = "warning halograph-test: writing to stdout: .*the work is done";
+  for (const char* path : {"", "/dev/full"}) {
+    EXPECT_EXIT(std::_Exit(MainTo(path, {}, false)), testing::ExitedWithCode(0), kWarning) << path;
+    EXPECT_EXIT(std::_Exit(MainTo(path, {}, true)), testing::ExitedWithCode(1),
+                "^halograph-test: writing to stdout: ")
+        << path;
+  }
+}
+
+TEST_F(ProgramTest, HelpThatStdoutDoesNotTakeIsAFailureWithTheCause) {
+  for (const char* word : {"--help", "--version"}) {
+    EXPECT_EXIT(std::_Exit(MainTo("/dev/full", {word}, false)), testing::ExitedWithCode(1),
+                "^halograph-test: writing to stdout: No space left on device\n$")
+        << word;
+  }
 }
 
 // What a library does that gets no memory.

@@ -1,5 +1,7 @@
 #include "server/handlers/pull.h"
 
+#include <algorithm>
+
 #include <gmock/gmock.h>
 
 #include "tests/unit/server/served_fixture.h"
@@ -120,6 +122,20 @@ TEST_F(PullHandlerTest, ReplyOverTheLimitIsRefusedSayingHowManyRowsFit) {
   EXPECT_TRUE(absl::IsResourceExhausted(status));
   EXPECT_THAT(Message(status), HasSubstr("11 rows of 16 bytes"));
   EXPECT_THAT(Message(status), HasSubstr("at most 10 rows"));
+}
+
+TEST_F(PullHandlerTest, FeaturesWhoseRowsFitNoMessageAreNamed) {
+  EXPECT_THAT(all_->RowsBeyond(kLimit), testing::IsEmpty());
+  const auto names_year = [&](int64_t message_bytes) {
+    const std::vector<std::string> lines = all_->RowsBeyond(message_bytes);
+    return std::any_of(lines.begin(), lines.end(), [](const std::string& line) {
+      return line.find(
+                 "one row of node paper / year has 8 bytes, which takes --max-message-bytes "
+                 "144 of client and server") != line.npos;
+    });
+  };
+  EXPECT_TRUE(names_year(143));
+  EXPECT_FALSE(names_year(144));
 }
 
 }  // namespace

@@ -264,10 +264,13 @@ TEST(CommunicatorFailureTest, APortInUseIsNamed) {
   address.sin6_port = htons(static_cast<uint16_t>(port));
   ASSERT_EQ(bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
   ASSERT_EQ(listen(fd, 1), 0);
+  testing::internal::CaptureStderr();
   const Status status = Communicator::Join(LoopbackGroup(0, 2, port)).status();
+  const std::string lines = testing::internal::GetCapturedStderr();
   close(fd);
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
   EXPECT_THAT(Message(status), HasSubstr(std::to_string(port)));
+  EXPECT_THAT(lines, testing::Not(HasSubstr("c10d"))) << "its own line beside the error";
 }
 
 TEST(CommunicatorFailureTest, AStopSignalEndsJoining) {

@@ -6,6 +6,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "common/base/processors.h"
+
 namespace halograph {
 namespace {
 
@@ -44,7 +46,7 @@ TEST(BlasThreadsTest, TheEnvironmentLowersThem) {
     });
   };
   const int most = threads({});
-  EXPECT_EQ(most, std::min(AvailableCores(), 64));
+  EXPECT_EQ(most, std::min(AvailableProcessors(), 64));
   EXPECT_EQ(threads({{"OMP_NUM_THREADS", "1"}}), 1);
   EXPECT_EQ(threads({{"OMP_NUM_THREADS", "100000"}}), most);
   EXPECT_EQ(threads({{"OPENBLAS_NUM_THREADS", "1"}, {"OMP_NUM_THREADS", "100000"}}), 1);

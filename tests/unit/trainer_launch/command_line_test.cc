@@ -417,6 +417,23 @@ TEST(CommandLineTest, TheLaunchersValuesAreDefaultsOfTheOptions) {
   EXPECT_EQ(o.master_port, 78);
 }
 
+TEST(CommandLineTest, TheMasterIsAHostWithBracketsOrWithout) {
+  const auto master = [](const char* host) {
+    return Parse({"--graph", "g", "--rank", "0", "--world-size", "2", "--master-port", "1",
+                  "--master-addr", host})
+        .options.master_addr;
+  };
+  EXPECT_EQ(master("[::1]"), "::1");
+  EXPECT_EQ(master("::1"), "::1");
+  EXPECT_EQ(master(" node7 "), "node7");
+  EXPECT_THAT(Refusal({"--graph", "g", "--master-addr", "node7:80"}),
+              HasSubstr("--master-addr: 'node7:80' is neither a host's name nor its address"));
+  const std::map<std::string, std::string> launcher = {
+      {"RANK", "1"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "a b"}, {"MASTER_PORT", "77"}};
+  EXPECT_THAT(Refusal({"--graph", "g"}, launcher), HasSubstr("MASTER_ADDR: 'a b'"));
+  EXPECT_FALSE(Parse({"--graph", "g"}, {{"MASTER_ADDR", "a b"}}).exit_code.has_value());
+}
+
 TEST(CommandLineTest, GivenRanksMakeHalfALaunchersPairHarmless) {
   const ParsedCommandLine parsed =
       Parse({"--graph", "g", "--rank", "0", "--world-size", "1"}, {{"SLURM_NTASKS", "4"}});
