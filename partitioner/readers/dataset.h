@@ -52,6 +52,10 @@ class EdgeSource {
   [[nodiscard]] virtual StatusOr<std::unique_ptr<EdgeCursor>> Open() const = 0;
   // Edges that a pass gives at most (before dropping).
   [[nodiscard]] virtual int64_t max_edges() const = 0;
+  // Whether a pass gives just as many; else only a pass can tell.
+  [[nodiscard]] virtual bool exact() const { return true; }
+  // Self-loops that an option dropped from a whole pass, which gave `streamed` edges.
+  [[nodiscard]] virtual int64_t DroppedLoops(int64_t /*streamed*/) const { return 0; }
 };
 
 // A matrix that lies in a mapped C-order .npy: row r of the tensor is row r / row_divisor there

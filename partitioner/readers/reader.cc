@@ -134,6 +134,7 @@ Json ReadOptions::ToJson() const {
                 {"task", task}};
   if (!edge_columns.empty()) value["edge_columns"] = edge_columns;
   if (skip_lines > 0) value["skip_lines"] = skip_lines;
+  if (undirected) value["reverse_loops"] = reverse_loops;
   return value;
 }
 
@@ -145,6 +146,12 @@ StatusOr<ReadOptions> ReadOptions::FromJson(const Json& value, std::string_view 
     return DataLoss("{}: field `undirected` is missing or not true or false", where);
   }
   options.undirected = undirected->get<bool>();
+  const auto reverse_loops = value.find("reverse_loops");
+  if (reverse_loops != value.end() && !reverse_loops->is_boolean()) {
+    return DataLoss("{}: field `reverse_loops` is not true or false", where);
+  }
+  options.reverse_loops =
+      options.undirected && (reverse_loops == value.end() || reverse_loops->get<bool>());
   HG_ASSIGN_OR_RETURN(options.self_loops, GetPolicy(value, "self_loops", where));
   HG_ASSIGN_OR_RETURN(options.duplicates, GetPolicy(value, "duplicates", where));
   HG_ASSIGN_OR_RETURN(options.num_nodes, GetInt(value, "num_nodes", where));

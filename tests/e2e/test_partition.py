@@ -265,8 +265,19 @@ class EdgeOptionTest(PartitionBase):
 
     def test_undirected_gives_each_edge_its_reverse(self):
         wanted = [(2 * i, u, v) for i, (u, v) in enumerate(self.EDGES)]
-        wanted += [(2 * i + 1, v, u) for i, (u, v) in enumerate(self.EDGES)]
+        wanted += [(2 * i + 1, v, u) for i, (u, v) in enumerate(self.EDGES) if u != v]
         self.assertEqual(sorted(wanted), self.edges_of("--undirected"))
+        wanted = [edge for edge in wanted if edge[1] != edge[2]]
+        self.assertEqual(sorted(wanted), self.edges_of("--undirected", "--self-loops", "drop"))
+
+    def test_inspect_counts_what_a_run_reads(self):
+        source = datasets.write(self.box.folder / "made", 6, self.EDGES)
+        for options, edges in (((), 10), (("--undirected",), 18), (("--self-loops", "drop"), 8),
+                               (("--undirected", "--self-loops", "drop"), 16)):
+            result = must(self.box.run("halograph-partition", "inspect", "--input", source,
+                                       "--json", *options))
+            relations = json.loads(result.out)["schema"]["relations"]
+            self.assertEqual([edges], [relation["count"] for relation in relations])
 
     def test_dropped_edges_are_counted(self):
         source = datasets.write(self.box.folder / "made", 6, self.EDGES)

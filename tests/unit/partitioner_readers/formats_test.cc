@@ -121,11 +121,27 @@ TEST_F(OpenDatasetTest, OptionsRoundTripAsJson) {
   options_.self_loops = EdgePolicy::kDrop;
   options_.num_nodes = 7;
   options_.task = "t";
+  options_.reverse_loops = true;
   const StatusOr<ReadOptions> back = ReadOptions::FromJson(options_.ToJson(), "x");
   ASSERT_TRUE(back.ok()) << back.status();
   EXPECT_EQ(back->ToJson(), options_.ToJson());
   EXPECT_EQ(back->self_loops, EdgePolicy::kDrop);
   EXPECT_EQ(back->duplicates, EdgePolicy::kKeep);
+  EXPECT_TRUE(back->reverse_loops);
+}
+
+// Folders from before self-loops were their own reverses verify as they were made.
+TEST_F(OpenDatasetTest, ManifestThatDoesNotSayReversesLoops) {
+  options_.undirected = true;
+  Json value = options_.ToJson();
+  EXPECT_FALSE(ReadOptions::FromJson(value, "x")->reverse_loops);
+  value["reverse_loops"] = 1;
+  ExpectError(ReadOptions::FromJson(value, "manifest").status(), absl::StatusCode::kDataLoss,
+              {"manifest", "reverse_loops"});
+  value.erase("reverse_loops");
+  EXPECT_TRUE(ReadOptions::FromJson(value, "x")->reverse_loops);
+  value["undirected"] = false;
+  EXPECT_FALSE(ReadOptions::FromJson(value, "x")->reverse_loops);
 }
 
 TEST_F(OpenDatasetTest, OptionsWithAWrongFieldNameIt) {
@@ -609,16 +625,30 @@ class EdgeFiltersTest : public testing::TestWithParam<int64_t> {
   }
 };
 
-TEST_P(EdgeFiltersTest, WithReverseNumbersEdgesTwiceAndKeepsChunksBounded) {
-  std::vector<Edge> expected;
-  for (const Edge& edge : Given(GetParam())) {
-    expected.push_back({2 * edge.id, edge.source, edge.destination});
-    expected.push_back({2 * edge.id + 1, edge.destination, edge.source});
+TEST_P(EdgeFiltersTest, WithReverseNumbersEdgesTwiceLoopsOnceAndKeepsChunksBounded) {
+  for (const bool reverse_loops : {false, true}) {
+    std::vector<Edge> expected;
+    for (const Edge& edge : Given(GetParam())) {
+      expected.push_back({2 * edge.id, edge.source, edge.destination});
+      if (edge.source == edge.destination && !reverse_loops) continue;
+      expected.push_back({2 * edge.id + 1, edge.destination, edge.source});
+    }
+    const auto edges = WithReverse(std::make_shared<FakeEdges>(GetParam()), reverse_loops);
+    EXPECT_EQ(*ReadEdges(*edges), expected);
+    EXPECT_EQ(*ReadEdges(*edges), expected);  // a second pass
+    EXPECT_EQ(edges->max_edges(), 2 * GetParam());
+    EXPECT_EQ(edges->exact(), reverse_loops);
+    EXPECT_EQ(edges->DroppedLoops(static_cast<int64_t>(expected.size())), 0);
   }
-  const auto edges = WithReverse(std::make_shared<FakeEdges>(GetParam()));
-  EXPECT_EQ(*ReadEdges(*edges), expected);
-  EXPECT_EQ(*ReadEdges(*edges), expected);  // a second pass
-  EXPECT_EQ(edges->max_edges(), 2 * GetParam());
+}
+
+TEST_P(EdgeFiltersTest, DroppedLoopsAreCountedBelowReversesToo) {
+  const std::vector<Edge> given = Given(GetParam());
+  const int64_t loops = std::count_if(
+      given.begin(), given.end(), [](const Edge& edge) { return edge.source == edge.destination; });
+  const auto dropped = WithoutSelfLoops(std::make_shared<FakeEdges>(GetParam()));
+  EXPECT_EQ(dropped->DroppedLoops(GetParam() - loops), loops);
+  EXPECT_EQ(WithReverse(dropped)->DroppedLoops(2 * (GetParam() - loops)), loops);
 }
 
 TEST_P(EdgeFiltersTest, ReversedSwapsEnds) {
