@@ -79,6 +79,9 @@ struct InputRelation {
   std::string source, name, destination;  // node type names
   std::shared_ptr<const EdgeSource> edges;
   std::vector<InputTensor> features;  // by name; rows by original edge id
+  // The input gives each edge once for both directions. Only readers see it: ApplyEdgeOptions adds
+  // the reverses, numbered as --undirected does it.
+  bool symmetric = false;
 
   [[nodiscard]] std::string triple() const { return source + ":" + name + ":" + destination; }
 };
@@ -102,7 +105,7 @@ struct InputTask {
 
 struct Dataset {
   std::string name;
-  std::string format;                     // graphbolt, ogb, edgelist
+  std::string format;                     // as ReadOptions has it, but never auto
   std::vector<InputNodeType> node_types;  // byte order of names
   std::vector<InputRelation> relations;   // byte order of triples
   std::vector<InputTask> tasks;

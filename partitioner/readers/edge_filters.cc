@@ -143,12 +143,18 @@ class WithoutSelfLoopsSource : public EdgeSource {
   std::shared_ptr<const EdgeSource> edges_;
 };
 
+// With the features, of which both directions have the same.
+void MakeBothWays(bool reverse_loops, InputRelation* relation) {
+  relation->edges = WithReverse(std::move(relation->edges), reverse_loops);
+  for (InputTensor& feature : relation->features) feature.row_divisor *= 2;
+  relation->symmetric = false;
+}
+
 Status AddReverse(bool reverse_loops, Dataset* dataset) {
   std::vector<InputRelation> added;
   for (InputRelation& relation : dataset->relations) {
     if (relation.source == relation.destination) {
-      relation.edges = WithReverse(std::move(relation.edges), reverse_loops);
-      for (InputTensor& feature : relation.features) feature.row_divisor *= 2;
+      MakeBothWays(reverse_loops, &relation);
       continue;
     }
     InputRelation reverse = relation;
@@ -193,6 +199,9 @@ Status ApplyEdgeOptions(const ReadOptions& options, Dataset* dataset) {
         relation.edges = WithoutSelfLoops(std::move(relation.edges));
       }
     }
+  }
+  for (InputRelation& relation : dataset->relations) {
+    if (relation.symmetric) MakeBothWays(/*reverse_loops=*/false, &relation);
   }
   return options.undirected ? AddReverse(options.reverse_loops, dataset) : OkStatus();
 }

@@ -20,7 +20,8 @@ namespace halograph {
 [[nodiscard]] std::shared_ptr<const EdgeSource> WithoutSelfLoops(
     std::shared_ptr<const EdgeSource> edges);
 
-// Drops self-loops (of relations within one type), then adds reverse edges. Duplicates are not
+// Drops self-loops (of relations within one type), then adds reverse edges, also to relations that
+// are `symmetric`; a reader refuses these together with `undirected`. Duplicates are not
 // dropped here: see ReadOptions. InvalidArgument if a relation to be added is there already.
 [[nodiscard]] Status ApplyEdgeOptions(const ReadOptions& options, Dataset* dataset);
 

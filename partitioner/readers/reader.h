@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/base/status.h"
@@ -13,9 +14,13 @@ namespace halograph {
 
 enum class EdgePolicy { kKeep, kDrop };
 
+// What --format takes beside auto.
+inline constexpr std::string_view kInputFormats[] = {"graphbolt", "ogb", "edgelist", "matrixmarket",
+                                                     "metis"};
+
 // How edges are taken; written into GRAPH/manifest.json, so that verify reads alike.
 struct ReadOptions {
-  std::string format = "auto";  // auto, graphbolt, ogb, edgelist
+  std::string format = "auto";  // or one of kInputFormats
   // Adds (v, u) for each (u, v). Where both ends have one type: original edge ids become 2i for
   // edge i as given and 2i + 1 for its reverse (as OGB's add_inverse_edge), and both have the
   // features of edge i. A self-loop is its own reverse: it is edge 2i alone. Else a relation
@@ -44,7 +49,9 @@ struct ReadOptions {
 // Of all types together. No graph has more, and sums of bytes a node and partition fit 63 bits.
 inline constexpr int64_t kMaxNodes = int64_t{1} << 40;
 
-// Reads descriptions, checks files against them, converts what cannot be mapped (text, CSV,
+// auto: a folder by the files in it; a file by its first line, MatrixMarket or else an edge list.
+// A file that looks like another format by its content is refused, with the format. Reads
+// descriptions, checks files against them, converts what cannot be mapped (text, CSV,
 // Fortran order) to temporary .npy files under options.scratch with bounded memory.
 //   NotFound           a file is missing
 //   InvalidArgument    a description with a wrong or missing field (file and field), rows that do

@@ -6,13 +6,13 @@
 #include <optional>
 #include <utility>
 
+#include "partitioner/readers/format_clues.h"
 #include "partitioner/readers/input_tensor.h"
 #include "partitioner/readers/line_reader.h"
+#include "partitioner/readers/row_writer.h"
 
 namespace halograph {
 namespace {
-
-constexpr size_t kTableBlockBytes = size_t{1} << 20;
 
 // Without blanks around it, and without the quotes that writers put around an empty cell.
 std::string_view Trim(std::string_view text) {
@@ -53,38 +53,6 @@ bool ParseCell(std::string_view cell, float* value) {
   return cell.empty() || ParseNumber(cell, value);
 }
 
-// Rows of T, appended to a file in blocks.
-template <typename T>
-class RowWriter {
- public:
-  [[nodiscard]] Status Open(const std::filesystem::path& path, int64_t cols) {
-    HG_ASSIGN_OR_RETURN(NpyWriter writer,
-                        NpyWriter::Create(path, DTypeOf<T>(), -1, cols, cols > 1 ? 2 : 1));
-    writer_.emplace(std::move(writer));
-    return OkStatus();
-  }
-  [[nodiscard]] bool is_open() const { return writer_.has_value(); }
-  std::vector<T>* block() { return &block_; }
-  // To be called after whole rows.
-  [[nodiscard]] Status FlushIfFull() {
-    return block_.size() * sizeof(T) < kTableBlockBytes ? OkStatus() : Flush();
-  }
-  [[nodiscard]] Status Close() {
-    HG_RETURN_IF_ERROR(Flush());
-    return writer_->Close();
-  }
-
- private:
-  [[nodiscard]] Status Flush() {
-    HG_RETURN_IF_ERROR(writer_->Append(std::as_bytes(std::span(block_))));
-    block_.clear();
-    return OkStatus();
-  }
-
-  std::optional<NpyWriter> writer_;
-  std::vector<T> block_;
-};
-
 // Writes the table as T; false (and an unfinished file) at the first cell that is no T, but maybe
 // a number of another type.
 template <typename T>
@@ -119,15 +87,18 @@ StatusOr<bool> ConvertAs(const std::filesystem::path& path, const std::filesyste
   return true;
 }
 
-Status ParseEdge(const LineReader& reader, std::string_view line, std::array<int64_t, 2>* edge) {
+// `first`: no edge stands before it.
+Status ParseEdge(const LineReader& reader, std::string_view line, bool first,
+                 std::array<int64_t, 2>* edge) {
   std::optional<std::string_view> rest = line;
   std::string_view source, destination, more;
   if (NextCell(&rest, &source) && NextCell(&rest, &destination) && !NextCell(&rest, &more) &&
       ParseNumber(source, &(*edge)[0]) && ParseNumber(destination, &(*edge)[1])) {
     return OkStatus();
   }
-  return InvalidArgument("{}: expected `source,destination`, two integers; found `{}`",
-                         reader.Place(), Excerpt(line));
+  return InvalidArgument("{}: expected `source,destination`, two integers; found `{}`{}",
+                         reader.Place(), Excerpt(line),
+                         WhyNoEdge(reader.path(), reader.line(), first, EdgeText::kTable));
 }
 
 }  // namespace
@@ -141,12 +112,14 @@ StatusOr<std::shared_ptr<const EdgeSource>> ConvertEdgeTable(const std::filesyst
   RowWriter<int64_t> writer;
   HG_RETURN_IF_ERROR(writer.Open(output, 2));
   std::string_view line;
+  int64_t edges = 0;
   while (true) {
     HG_ASSIGN_OR_RETURN(const bool more, reader.Next(&line));
     if (!more) break;
     if (Trim(line).empty()) continue;
     std::array<int64_t, 2> edge = {};
-    HG_RETURN_IF_ERROR(ParseEdge(reader, line, &edge));
+    HG_RETURN_IF_ERROR(ParseEdge(reader, line, edges == 0, &edge));
+    ++edges;
     if (static_cast<uint64_t>(edge[0]) >= static_cast<uint64_t>(ends.sources) ||
         static_cast<uint64_t>(edge[1]) >= static_cast<uint64_t>(ends.destinations)) {
       return CheckEdge(ends, edge[0], edge[1], reader.Place());
