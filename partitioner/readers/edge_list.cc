@@ -176,7 +176,8 @@ class EdgeListReader {
   Status TakeEdge(const LineReader& reader, std::string_view line, EdgeColumns* columns) {
     std::string_view rest = line;
     int64_t source = 0, destination = 0;
-    if (!TakeInteger(&rest, &source) || !TakeInteger(&rest, &destination)) {
+    std::string_view behind_source;
+    if (!TakeInteger(&rest, &source) || (behind_source = rest, !TakeInteger(&rest, &destination))) {
       return InvalidArgument("{}: expected two integers, found `{}`{}", reader.Place(),
                              Excerpt(line), WhyNoEdge(path_, reader.line(), first_edge_));
     }
@@ -196,7 +197,9 @@ class EdgeListReader {
     edges_.block()->push_back(source);
     edges_.block()->push_back(destination);
     if (options_.guessed) looks_.Add(reader, source, destination, rest);
-    return columns->Take(reader, rest);
+    const std::string_view between =
+        behind_source.substr(0, behind_source.find_first_not_of(" \t,"));
+    return columns->Take(reader, rest, between.find(',') == std::string_view::npos);
   }
 
   // Rewrites the edges with the rank of each id.

@@ -331,6 +331,18 @@ TEST_F(EdgeColumnsTest, MissingEmptyOrTextualColumnNamesLineAndColumn) {
               {"g.txt:2", "column 3 (`weight`) is missing"});
 }
 
+TEST_F(EdgeColumnsTest, DecimalCommaBetweenBlanksNamesLineAndWhatToDo) {
+  options_.edge_columns = {"weight"};
+  for (const std::string line : {"0 1 0,5", "0\t1\t-0,5", "0 1  1.234,5 7", "0 1,5"}) {
+    ExpectError(Open("0 2 1\n" + line + "\n").status(), absl::StatusCode::kInvalidArgument,
+                {"g.txt:2", "has a comma within a number", "decimal point"});
+  }
+  // A comma elsewhere ends a column, and one behind the named columns is in nobody's way.
+  for (const std::string line : {"0,1,5", "0, 1, 5", "0 1 5 0,5", "0 1, 5"}) {
+    EXPECT_THAT(Column<int64_t>(Open("0 2 1\n" + line + "\n"), 0), ElementsAre(1, 5)) << line;
+  }
+}
+
 TEST_F(EdgeColumnsTest, DroppedColumnsAreToldOnce) {
   testing::internal::CaptureStdout();  // where the log goes by default
   EXPECT_EQ(Edges(Open("0 1\n1 2 0.5\n2 0 0.5\n")).size(), 3U);
