@@ -2,10 +2,12 @@
 
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <limits>
 #include <optional>
 #include <utility>
 
+#include "common/base/log.h"
 #include "partitioner/readers/format_clues.h"
 #include "partitioner/readers/input_tensor.h"
 #include "partitioner/readers/line_reader.h"
@@ -48,10 +50,47 @@ bool ParseNumber(std::string_view text, T* value) {
 
 bool ParseCell(std::string_view cell, int64_t* value) { return ParseNumber(cell, value); }
 
+// Of numbers too small for float32, 0.
 bool ParseCell(std::string_view cell, float* value) {
   *value = std::numeric_limits<float>::quiet_NaN();
-  return cell.empty() || ParseNumber(cell, value);
+  if (cell.empty() || ParseNumber(cell, value)) return true;
+  double wide = 0;
+  if (!ParseNumber(cell, &wide) || std::abs(wide) > std::numeric_limits<float>::max()) return false;
+  *value = static_cast<float>(wide);
+  return true;
 }
+
+// Why a cell that is not empty is no float32.
+std::string_view WhyNoFloat(std::string_view cell) {
+  double wide = 0;
+  return ParseNumber(cell, &wide) ? "is beyond float32, whose largest number is 3.4e38: scale it"
+                                  : "is not a number";
+}
+
+// Whether float32 takes a whole number for another one.
+bool LosesDigits(std::string_view cell, float value) {
+  int64_t whole = 0;
+  return ParseNumber(cell, &whole) && static_cast<double>(value) != static_cast<double>(whole);
+}
+
+// Warns of the first whole number of a table that float32 takes for another one.
+class DigitsWatch {
+ public:
+  // `column`: from 0.
+  void Look(const LineReader& reader, size_t column, std::string_view cell, float value) {
+    if (warned_ || std::abs(value) < kExact || !LosesDigits(cell, value)) return;
+    warned_ = true;
+    spdlog::warn(
+        "{}: column {}: `{}` is taken as {:.0f}: a table with fractions is read as float32, which "
+        "holds "
+        "whole numbers up to 16777216; scale the column, or write it into a file of its own",
+        reader.Place(), column, Excerpt(cell), value);
+  }
+
+ private:
+  static constexpr float kExact = 1 << 24;
+  bool warned_ = false;
+};
 
 // Writes the table as T; false (and an unfinished file) at the first cell that is no T, but maybe
 // a number of another type.
@@ -59,6 +98,7 @@ template <typename T>
 StatusOr<bool> ConvertAs(const std::filesystem::path& path, const std::filesystem::path& output) {
   HG_ASSIGN_OR_RETURN(LineReader reader, LineReader::Open(path, "reading"));
   RowWriter<T> writer;
+  DigitsWatch digits;
   std::string_view line;
   int64_t columns = 0;
   while (true) {
@@ -68,9 +108,14 @@ StatusOr<bool> ConvertAs(const std::filesystem::path& path, const std::filesyste
     std::optional<std::string_view> rest = line;
     std::string_view cell;
     while (NextCell(&rest, &cell)) {
-      if (ParseCell(cell, &writer.block()->emplace_back())) continue;
+      if (ParseCell(cell, &writer.block()->emplace_back())) {
+        if constexpr (std::is_same_v<T, float>) {
+          digits.Look(reader, writer.block()->size() - before - 1, cell, writer.block()->back());
+        }
+        continue;
+      }
       if constexpr (std::is_same_v<T, int64_t>) return false;
-      return InvalidArgument("{}: `{}` is not a number", reader.Place(), Excerpt(cell));
+      return InvalidArgument("{}: `{}` {}", reader.Place(), Excerpt(cell), WhyNoFloat(cell));
     }
     const auto found = static_cast<int64_t>(writer.block()->size() - before);
     if (!writer.is_open()) {

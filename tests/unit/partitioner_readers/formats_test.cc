@@ -507,6 +507,21 @@ TEST_F(OgbTest, RaggedOrTextualTableNamesLine) {
   ExpectOpenError(absl::StatusCode::kInvalidArgument, {"node-feat.csv.gz:2", "`two`"});
 }
 
+TEST_F(OgbTest, TableOfFloatsTellsOfNumbersThatFloat32DoesNotHold) {
+  WriteText("raw/node-feat.csv.gz", "0.5,1\n1,16777217\n-1e-50,33554433\n2,16777216\n");
+  testing::internal::CaptureStdout();  // where the log goes by default
+  const StatusOr<Dataset> dataset = Open();
+  const std::string log = testing::internal::GetCapturedStdout();
+  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  EXPECT_THAT(Values<float>(dataset->node_types.at(0).features.at(0)),
+              ElementsAre(0.5F, 1, 1, 16777216, 0, 33554432, 2, 16777216));
+  EXPECT_THAT(log, testing::HasSubstr("node-feat.csv.gz:2: column 1: `16777217`"));
+  EXPECT_THAT(log, testing::Not(testing::HasSubstr("csv.gz:3")));
+  WriteText("raw/node-feat.csv.gz", "0.5,1\n1,1e300\n");
+  ExpectOpenError(absl::StatusCode::kInvalidArgument,
+                  {"node-feat.csv.gz:2", "`1e300`", "beyond float32"});
+}
+
 TEST_F(OgbTest, SeveralGraphsAndBinaryAndTorchAreUnimplemented) {
   WriteText("raw/num-node-list.csv.gz", "4\n5\n");
   ExpectOpenError(absl::StatusCode::kUnimplemented, {"num-node-list", "several graphs"});
