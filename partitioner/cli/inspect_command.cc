@@ -5,6 +5,7 @@
 #include "partitioner/cli/shared_options.h"
 #include "partitioner/inspect/inspect_graph.h"
 #include "partitioner/inspect/task_report.h"
+#include "partitioner/stream/edge_pass.h"
 #include "partitioner/write/schema_builder.h"
 
 namespace halograph {
@@ -22,22 +23,33 @@ Status InspectFolder(const InspectFlags& flags) {
   return OkStatus();
 }
 
-// Edges are those that the files hold: what options drop is known only when they are read.
-Schema SchemaOf(const Dataset& dataset) {
+// Edges that a run streams; which of them are duplicates is known only when they are sorted.
+StatusOr<int64_t> CountEdges(const InputRelation& relation) {
+  if (relation.edges->exact()) return relation.edges->max_edges();
+  int64_t count = 0;
+  HG_RETURN_IF_ERROR(ForEachEdges(relation, fmt::format("counting {}", relation.triple()),
+                                  [&count](const EdgeChunk& chunk) {
+                                    count += static_cast<int64_t>(chunk.size());
+                                    return OkStatus();
+                                  }));
+  return count;
+}
+
+StatusOr<Schema> SchemaOf(const Dataset& dataset) {
   std::vector<int64_t> edges;
   for (const InputRelation& relation : dataset.relations) {
-    edges.push_back(relation.edges->max_edges());
+    HG_ASSIGN_OR_RETURN(edges.emplace_back(), CountEdges(relation));
   }
   return BuildSchema(dataset, edges);
 }
 
-Json InputJson(const Dataset& dataset, const std::vector<LabelFacts>& labels,
+Json InputJson(const Dataset& dataset, const Schema& schema, const std::vector<LabelFacts>& labels,
                const std::vector<std::string>& warnings) {
   Json facts = Json::array();
   for (const LabelFacts& each : labels) facts.push_back(ToJson(each));
   return {{"name", dataset.name},
           {"format", dataset.format},
-          {"schema", ToJson(SchemaOf(dataset))},
+          {"schema", ToJson(schema)},
           {"labels", std::move(facts)},
           {"warnings", warnings}};
 }
@@ -52,11 +64,12 @@ Status InspectInput(const InspectFlags& flags) {
   const std::vector<LabelFacts> labels = LabelsOf(dataset);
   std::vector<std::string> warnings = WarningsOf(dataset, labels);
   if (const Status wrong = CheckLabels(labels); !wrong.ok()) warnings.push_back(Message(wrong));
+  HG_ASSIGN_OR_RETURN(const Schema schema, SchemaOf(dataset));
   if (flags.json) {
-    PrintText(PrintableJson(InputJson(dataset, labels, warnings)));
+    PrintText(PrintableJson(InputJson(dataset, schema, labels, warnings)));
     return OkStatus();
   }
-  Print("input {}, format {}\n{}", dataset.name, dataset.format, DescribeSchema(SchemaOf(dataset)));
+  Print("input {}, format {}\n{}", dataset.name, dataset.format, DescribeSchema(schema));
   for (const LabelFacts& facts : labels) {
     Print("task {}, {} set: {}\n", facts.task, facts.set, ToText(facts));
   }

@@ -1,6 +1,8 @@
 #include "partitioner/cli/shared_options.h"
 
 #include <cstdlib>
+#include <iterator>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -13,12 +15,14 @@ OptionRow& AddInputOptions(OptionTable& rows, InputOptions* options) {
   ReadOptions& read = options->read;
   const std::vector<std::pair<std::string_view, EdgePolicy>> policies = {
       {"keep", EdgePolicy::kKeep}, {"drop", EdgePolicy::kDrop}};
+  std::vector<std::string> formats = {"auto"};
+  formats.insert(formats.end(), std::begin(kInputFormats), std::end(kInputFormats));
   rows.Group("Input");
   OptionRow& input = rows.Add("input", &options->input, "folder or file of the graph");
   rows.Add("format", &read.format, "format of the input")
-      .OneOf({"auto", "graphbolt", "ogb", "edgelist"})
+      .OneOf(std::move(formats))
       .ValueName("FORMAT");
-  rows.Add("undirected", &read.undirected, "add the reverse of every edge");
+  rows.Add("undirected", &read.undirected, "add the reverse of every edge but self-loops");
   rows.AddChoice("self-loops", &read.self_loops, policies, "edges from a node to itself");
   rows.AddChoice("duplicates", &read.duplicates, policies, "parallel edges");
   rows.Add("num-nodes", &read.num_nodes, "edge lists: ids are 0 to N-1")

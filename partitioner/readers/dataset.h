@@ -52,6 +52,10 @@ class EdgeSource {
   [[nodiscard]] virtual StatusOr<std::unique_ptr<EdgeCursor>> Open() const = 0;
   // Edges that a pass gives at most (before dropping).
   [[nodiscard]] virtual int64_t max_edges() const = 0;
+  // Whether a pass gives just as many; else only a pass can tell.
+  [[nodiscard]] virtual bool exact() const { return true; }
+  // Self-loops that an option dropped from a whole pass, which gave `streamed` edges.
+  [[nodiscard]] virtual int64_t DroppedLoops(int64_t /*streamed*/) const { return 0; }
 };
 
 // A matrix that lies in a mapped C-order .npy: row r of the tensor is row r / row_divisor there
@@ -75,6 +79,9 @@ struct InputRelation {
   std::string source, name, destination;  // node type names
   std::shared_ptr<const EdgeSource> edges;
   std::vector<InputTensor> features;  // by name; rows by original edge id
+  // The input gives each edge once for both directions. Only readers see it: ApplyEdgeOptions adds
+  // the reverses, numbered as --undirected does it.
+  bool symmetric = false;
 
   [[nodiscard]] std::string triple() const { return source + ":" + name + ":" + destination; }
 };
@@ -98,7 +105,7 @@ struct InputTask {
 
 struct Dataset {
   std::string name;
-  std::string format;                     // graphbolt, ogb, edgelist
+  std::string format;                     // as ReadOptions has it, but never auto
   std::vector<InputNodeType> node_types;  // byte order of names
   std::vector<InputRelation> relations;   // byte order of triples
   std::vector<InputTask> tasks;

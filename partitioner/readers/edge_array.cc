@@ -54,7 +54,7 @@ class ArrayCursor : public EdgeCursor {
       if (Beyond(chunk->sources[i], edges.ends.sources) ||
           Beyond(chunk->destinations[i], edges.ends.destinations)) {
         return CheckEdge(edges.ends, chunk->sources[i], chunk->destinations[i],
-                         edges.Where(next_ + i));
+                         edges.Where(next_ + i), edges.array.dtype() == DType::kUInt64);
       }
     }
     next_ += size;
@@ -93,9 +93,12 @@ EdgeEnds EndsOf(const Dataset& dataset, const InputRelation& relation) {
 }
 
 Status CheckEdge(const EdgeEnds& ends, int64_t source, int64_t destination,
-                 const std::string& where) {
+                 const std::string& where, bool from_unsigned) {
   const auto error = [&](std::string_view end, int64_t id, int64_t count, const std::string& type) {
-    return OutOfRange("{}: {} {} is beyond the {} nodes of type `{}`", where, end, id, count, type);
+    return OutOfRange(
+        "{}: {} {} is beyond the {} nodes of type `{}`", where, end,
+        from_unsigned ? fmt::format("{}", static_cast<uint64_t>(id)) : fmt::format("{}", id), count,
+        type);
   };
   if (Beyond(source, ends.sources)) {
     return error("source", source, ends.sources, ends.source_type);

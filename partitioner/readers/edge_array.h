@@ -23,9 +23,10 @@ struct EdgeEnds {
 [[nodiscard]] EdgeEnds EndsOf(const Dataset& dataset, const InputRelation& relation);
 
 // OutOfRange: "<where>: source 7 is beyond the 5 nodes of type `paper`"; OK if
-// both ids are within range. `where` says file and position.
+// both ids are within range. `where` says file and position. `from_unsigned`: the ids are the bits
+// of uint64s, as which they are shown.
 [[nodiscard]] Status CheckEdge(const EdgeEnds& ends, int64_t source, int64_t destination,
-                               const std::string& where);
+                               const std::string& where, bool from_unsigned = false);
 
 // How the two ends of edges stand in an array.
 enum class EdgeArrayForm {

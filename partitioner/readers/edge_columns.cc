@@ -31,6 +31,30 @@ std::string_view TakeColumn(std::string_view* rest) {
   return cell;
 }
 
+bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+
+// `attached`: a number stands right before the word.
+bool HasDecimalComma(std::string_view word, bool attached) {
+  for (size_t i = 0; i + 1 < word.size(); ++i) {
+    if (word[i] != ',' || !IsDigit(word[i + 1])) continue;
+    if (i == 0 ? attached : IsDigit(word[i - 1])) return true;
+  }
+  return false;
+}
+
+// Of the first `columns` words of `rest`, the one with a comma within a number; empty if there is
+// none. A number stands before `rest`.
+std::string_view FindDecimalComma(std::string_view rest, size_t columns) {
+  for (size_t i = 0; i < columns; ++i) {
+    const size_t blanks = std::min(rest.find_first_not_of(" \t"), rest.size());
+    rest.remove_prefix(blanks);
+    const std::string_view word = rest.substr(0, rest.find_first_of(" \t"));
+    if (HasDecimalComma(word, blanks == 0)) return word;
+    rest.remove_prefix(word.size());
+  }
+  return {};
+}
+
 template <typename T>
 bool ReadNumber(std::string_view text, T* value) {
   const char* const end = text.data() + text.size();
@@ -66,7 +90,14 @@ StatusOr<EdgeColumns> EdgeColumns::Open(const std::vector<std::string>& names, S
   return columns;
 }
 
-Status EdgeColumns::Take(const LineReader& reader, std::string_view rest) {
+Status EdgeColumns::Take(const LineReader& reader, std::string_view rest, bool blanks) {
+  const std::string_view odd = blanks ? FindDecimalComma(rest, columns_.size()) : "";
+  if (!odd.empty()) {
+    return InvalidArgument(
+        "{}: `{}` has a comma within a number, while blanks stand between columns: write a decimal "
+        "point, as 0.5, or put commas between all columns",
+        reader.Place(), Excerpt(odd));
+  }
   for (Column& column : columns_) {
     const std::string_view cell = TakeColumn(&rest);
     int64_t whole = 0;

@@ -28,8 +28,11 @@ class EdgeColumns {
 
   // Takes the next edge's numbers from `rest`, which is its line after the second column. Columns
   // beyond the names are dropped; the first line that has some is kept in mind (first_dropped).
-  //   InvalidArgument  a column that is missing, empty, or no number (file:line, column)
-  [[nodiscard]] Status Take(const LineReader& reader, std::string_view rest);
+  // `blanks`: blanks or tabs stand between the first two columns, so a comma within a number is not
+  // the end of a column.
+  //   InvalidArgument  a column that is missing, empty, or no number, or `blanks` and a decimal
+  //                    comma (file:line, column)
+  [[nodiscard]] Status Take(const LineReader& reader, std::string_view rest, bool blanks);
 
   // Features in the order of the names, a number an edge: int64 if the column holds only whole
   // numbers, else float64. `path`: of the edge list, for messages. Called once, after the last

@@ -9,7 +9,8 @@ namespace {
 
 class WithReverseCursor : public EdgeCursor {
  public:
-  explicit WithReverseCursor(std::unique_ptr<EdgeCursor> edges) : edges_(std::move(edges)) {}
+  WithReverseCursor(std::unique_ptr<EdgeCursor> edges, bool reverse_loops)
+      : edges_(std::move(edges)), reverse_loops_(reverse_loops) {}
 
   StatusOr<bool> Next(EdgeChunk* chunk) override {
     chunk->clear();
@@ -20,10 +21,11 @@ class WithReverseCursor : public EdgeCursor {
     }
     const size_t end = std::min(position_ + kEdgeChunk / 2, given_.size());
     for (; position_ < end; ++position_) {
-      Add(given_.sources[position_], given_.destinations[position_], 2 * given_.ids[position_],
-          chunk);
-      Add(given_.destinations[position_], given_.sources[position_], 2 * given_.ids[position_] + 1,
-          chunk);
+      const int64_t source = given_.sources[position_];
+      const int64_t destination = given_.destinations[position_];
+      const int64_t id = 2 * given_.ids[position_];
+      Add(source, destination, id, chunk);
+      if (source != destination || reverse_loops_) Add(destination, source, id + 1, chunk);
     }
     return true;
   }
@@ -36,6 +38,7 @@ class WithReverseCursor : public EdgeCursor {
   }
 
   std::unique_ptr<EdgeCursor> edges_;
+  const bool reverse_loops_;
   EdgeChunk given_;
   size_t position_ = 0;
 };
@@ -85,30 +88,73 @@ class WithoutSelfLoopsCursor : public EdgeCursor {
   std::unique_ptr<EdgeCursor> edges_;
 };
 
-// An edge source whose passes are another's, wrapped in CursorT.
-template <typename CursorT>
-class WrappedSource : public EdgeSource {
+class WithReverseSource : public EdgeSource {
  public:
-  WrappedSource(std::shared_ptr<const EdgeSource> edges, int64_t factor)
-      : edges_(std::move(edges)), factor_(factor) {}
+  WithReverseSource(std::shared_ptr<const EdgeSource> edges, bool reverse_loops)
+      : edges_(std::move(edges)), reverse_loops_(reverse_loops) {}
 
   StatusOr<std::unique_ptr<EdgeCursor>> Open() const override {
     HG_ASSIGN_OR_RETURN(std::unique_ptr<EdgeCursor> cursor, edges_->Open());
-    return std::make_unique<CursorT>(std::move(cursor));
+    return std::make_unique<WithReverseCursor>(std::move(cursor), reverse_loops_);
   }
-  int64_t max_edges() const override { return factor_ * edges_->max_edges(); }
+  int64_t max_edges() const override { return 2 * edges_->max_edges(); }
+  bool exact() const override { return reverse_loops_ && edges_->exact(); }
+  // Where loops are dropped, every edge that was given came out twice.
+  int64_t DroppedLoops(int64_t streamed) const override {
+    return edges_->DroppedLoops(streamed / 2) * (reverse_loops_ ? 2 : 1);
+  }
 
  private:
   std::shared_ptr<const EdgeSource> edges_;
-  int64_t factor_;
+  const bool reverse_loops_;
 };
 
-Status AddReverse(Dataset* dataset) {
+class ReversedSource : public EdgeSource {
+ public:
+  explicit ReversedSource(std::shared_ptr<const EdgeSource> edges) : edges_(std::move(edges)) {}
+
+  StatusOr<std::unique_ptr<EdgeCursor>> Open() const override {
+    HG_ASSIGN_OR_RETURN(std::unique_ptr<EdgeCursor> cursor, edges_->Open());
+    return std::make_unique<ReversedCursor>(std::move(cursor));
+  }
+  int64_t max_edges() const override { return edges_->max_edges(); }
+  bool exact() const override { return edges_->exact(); }
+  int64_t DroppedLoops(int64_t streamed) const override { return edges_->DroppedLoops(streamed); }
+
+ private:
+  std::shared_ptr<const EdgeSource> edges_;
+};
+
+// Over a source that is exact.
+class WithoutSelfLoopsSource : public EdgeSource {
+ public:
+  explicit WithoutSelfLoopsSource(std::shared_ptr<const EdgeSource> edges)
+      : edges_(std::move(edges)) {}
+
+  StatusOr<std::unique_ptr<EdgeCursor>> Open() const override {
+    HG_ASSIGN_OR_RETURN(std::unique_ptr<EdgeCursor> cursor, edges_->Open());
+    return std::make_unique<WithoutSelfLoopsCursor>(std::move(cursor));
+  }
+  int64_t max_edges() const override { return edges_->max_edges(); }
+  bool exact() const override { return false; }
+  int64_t DroppedLoops(int64_t streamed) const override { return max_edges() - streamed; }
+
+ private:
+  std::shared_ptr<const EdgeSource> edges_;
+};
+
+// With the features, of which both directions have the same.
+void MakeBothWays(bool reverse_loops, InputRelation* relation) {
+  relation->edges = WithReverse(std::move(relation->edges), reverse_loops);
+  for (InputTensor& feature : relation->features) feature.row_divisor *= 2;
+  relation->symmetric = false;
+}
+
+Status AddReverse(bool reverse_loops, Dataset* dataset) {
   std::vector<InputRelation> added;
   for (InputRelation& relation : dataset->relations) {
     if (relation.source == relation.destination) {
-      relation.edges = WithReverse(std::move(relation.edges));
-      for (InputTensor& feature : relation.features) feature.row_divisor *= 2;
+      MakeBothWays(reverse_loops, &relation);
       continue;
     }
     InputRelation reverse = relation;
@@ -133,27 +179,31 @@ Status AddReverse(Dataset* dataset) {
 
 }  // namespace
 
-std::shared_ptr<const EdgeSource> WithReverse(std::shared_ptr<const EdgeSource> edges) {
-  return std::make_shared<WrappedSource<WithReverseCursor>>(std::move(edges), 2);
+std::shared_ptr<const EdgeSource> WithReverse(std::shared_ptr<const EdgeSource> edges,
+                                              bool reverse_loops) {
+  return std::make_shared<WithReverseSource>(std::move(edges), reverse_loops);
 }
 
 std::shared_ptr<const EdgeSource> Reversed(std::shared_ptr<const EdgeSource> edges) {
-  return std::make_shared<WrappedSource<ReversedCursor>>(std::move(edges), 1);
+  return std::make_shared<ReversedSource>(std::move(edges));
 }
 
 std::shared_ptr<const EdgeSource> WithoutSelfLoops(std::shared_ptr<const EdgeSource> edges) {
-  return std::make_shared<WrappedSource<WithoutSelfLoopsCursor>>(std::move(edges), 1);
+  return std::make_shared<WithoutSelfLoopsSource>(std::move(edges));
 }
 
 Status ApplyEdgeOptions(const ReadOptions& options, Dataset* dataset) {
-  if (options.undirected) HG_RETURN_IF_ERROR(AddReverse(dataset));
-  if (options.self_loops != EdgePolicy::kDrop) return OkStatus();
-  for (InputRelation& relation : dataset->relations) {
-    if (relation.source == relation.destination) {
-      relation.edges = WithoutSelfLoops(std::move(relation.edges));
+  if (options.self_loops == EdgePolicy::kDrop) {
+    for (InputRelation& relation : dataset->relations) {
+      if (relation.source == relation.destination) {
+        relation.edges = WithoutSelfLoops(std::move(relation.edges));
+      }
     }
   }
-  return OkStatus();
+  for (InputRelation& relation : dataset->relations) {
+    if (relation.symmetric) MakeBothWays(/*reverse_loops=*/false, &relation);
+  }
+  return options.undirected ? AddReverse(options.reverse_loops, dataset) : OkStatus();
 }
 
 }  // namespace halograph

@@ -1,22 +1,27 @@
 #include "partitioner/readers/edge_list.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "common/base/log.h"
 #include "partitioner/readers/edge_array.h"
 #include "partitioner/readers/edge_columns.h"
+#include "partitioner/readers/format_clues.h"
 #include "partitioner/readers/id_set.h"
 #include "partitioner/readers/line_reader.h"
+#include "partitioner/readers/numbered_nodes.h"
+#include "partitioner/readers/row_writer.h"
 
 namespace halograph {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kBlock = size_t{1} << 17;  // int64 values buffered before they are written
+constexpr size_t kBlock = size_t{1} << 17;  // int64 values renumbered at a time
 
 // Takes one integer with the separators before it off the front of `line`.
 bool TakeInteger(std::string_view* line, int64_t* value) {
@@ -28,10 +33,56 @@ bool TakeInteger(std::string_view* line, int64_t* value) {
   return true;
 }
 
-bool IsBlankOrComment(std::string_view line) {
-  const auto first = std::find_if_not(line.begin(), line.end(), IsColumnSeparator);
-  return first == line.end() || *first == '#' || *first == '%';
-}
+// What tells whether lines of whole numbers are edges: whether they have as many numbers, and
+// whether the first line counts the others.
+class ListLooks {
+ public:
+  // An edge and what stands behind it on its line.
+  void Add(const LineReader& reader, int64_t source, int64_t destination, std::string_view rest) {
+    int64_t columns = 2, value = 0, third = -1;
+    while (TakeInteger(&rest, &value)) {
+      if (++columns == 3) third = value;
+    }
+    if (!std::all_of(rest.begin(), rest.end(), IsColumnSeparator)) columns = kNotWhole;
+    if (edges_++ == 0) {
+      columns_ = columns;
+      counts_ = {source, destination, third};
+    } else if (columns != columns_ && columns != kNotWhole && columns_ != kNotWhole &&
+               ragged_.empty()) {
+      ragged_ = reader.Place();
+      found_ = columns;
+    }
+  }
+
+  // A line without an edge, which stands for a node in METIS graphs.
+  void AddEmpty() { ++empty_; }
+
+  // Whether the first line may give the number of lines after it: CountedFormat says more.
+  [[nodiscard]] bool may_be_counted() const {
+    return !ragged_.empty() || std::any_of(counts_.begin(), counts_.end(), [this](int64_t count) {
+      return count >= edges_ - 1 && count <= edges_ - 1 + empty_;
+    });
+  }
+
+  [[nodiscard]] Status CheckColumns() const {
+    if (ragged_.empty()) return OkStatus();
+    return InvalidArgument(
+        "{}: {} whole numbers, but the first line has {}: this looks like an adjacency list; write "
+        "one edge a line, `source destination`, or take the first two numbers of each line with "
+        "--format edgelist",
+        ragged_, found_, columns_);
+  }
+
+ private:
+  static constexpr int64_t kNotWhole = -1;  // a line with something else than whole numbers
+
+  int64_t edges_ = 0;
+  int64_t empty_ = 0;
+  int64_t columns_ = 0;                           // of the first line
+  std::array<int64_t, 3> counts_ = {-1, -1, -1};  // its first numbers
+  std::string ragged_;  // place of the first line of other columns; empty: none
+  int64_t found_ = 0;   // columns there
+};
 
 class EdgeListReader {
  public:
@@ -44,7 +95,7 @@ class EdgeListReader {
   StatusOr<Dataset> Read() {
     Dataset dataset;
     dataset.format = "edgelist";
-    dataset.name = (path_.extension() == ".gz" ? path_.stem().stem() : path_.stem()).string();
+    dataset.name = FileTitle(path_);
     InputNodeType& node_type = dataset.node_types.emplace_back();
     node_type.name = kHomogeneousNode;
     HG_ASSIGN_OR_RETURN(EdgeColumns columns, EdgeColumns::Open(options_.columns, scratch_));
@@ -77,24 +128,41 @@ class EdgeListReader {
   StatusOr<fs::path> ConvertText(EdgeColumns* columns) {
     HG_ASSIGN_OR_RETURN(LineReader reader, LineReader::Open(path_, "reading"));
     HG_ASSIGN_OR_RETURN(const fs::path output, scratch_->NewFile("edges"));
-    HG_ASSIGN_OR_RETURN(NpyWriter writer, NpyWriter::Create(output, DType::kInt64, -1, 2, 2));
-    std::vector<int64_t> block;
-    block.reserve(kBlock);
+    HG_RETURN_IF_ERROR(edges_.Open(output, 2));
     std::string_view line;
     while (true) {
       HG_ASSIGN_OR_RETURN(const bool more, reader.Next(&line));
       if (!more) break;
-      if (reader.line() <= options_.skip_lines || IsBlankOrComment(line)) continue;
-      HG_RETURN_IF_ERROR(TakeEdge(reader, line, &block, columns));
-      if (block.size() >= kBlock) {
-        HG_RETURN_IF_ERROR(writer.Append(std::as_bytes(std::span(block))));
-        block.clear();
+      if (reader.line() <= options_.skip_lines) continue;
+      if (reader.line() == options_.skip_lines + 1 && IsMatrixMarketBanner(line)) {
+        return InvalidArgument(
+            "{}: the banner of a MatrixMarket file, which is no edge list: give --format "
+            "matrixmarket or none",
+            reader.Place());
       }
+      if (IsBlankOrComment(line)) {
+        if (!line.starts_with('%')) looks_.AddEmpty();
+        continue;
+      }
+      HG_RETURN_IF_ERROR(TakeEdge(reader, line, columns));
+      HG_RETURN_IF_ERROR(edges_.FlushIfFull());
     }
-    HG_RETURN_IF_ERROR(writer.Append(std::as_bytes(std::span(block))));
-    HG_RETURN_IF_ERROR(writer.Close());
+    HG_RETURN_IF_ERROR(edges_.Close());
+    if (options_.guessed) HG_RETURN_IF_ERROR(CheckLooks());
     WarnOfDroppedColumns(*columns);
     return output;
+  }
+
+  [[nodiscard]] Status CheckLooks() const {
+    if (looks_.may_be_counted()) {
+      HG_ASSIGN_OR_RETURN(const std::optional<std::string> format,
+                          CountedFormat(path_, options_.skip_lines));
+      if (format) {
+        return InvalidArgument("{}: {}; if it is an edge list all the same, give --format edgelist",
+                               path_.string(), *format);
+      }
+    }
+    return options_.columns.empty() ? looks_.CheckColumns() : OkStatus();
   }
 
   void WarnOfDroppedColumns(const EdgeColumns& columns) const {
@@ -105,15 +173,15 @@ class EdgeListReader {
         columns.first_dropped(), 2 + options_.columns.size());
   }
 
-  Status TakeEdge(const LineReader& reader, std::string_view line, std::vector<int64_t>* block,
-                  EdgeColumns* columns) {
+  Status TakeEdge(const LineReader& reader, std::string_view line, EdgeColumns* columns) {
     std::string_view rest = line;
     int64_t source = 0, destination = 0;
-    if (!TakeInteger(&rest, &source) || !TakeInteger(&rest, &destination)) {
+    std::string_view behind_source;
+    if (!TakeInteger(&rest, &source) || (behind_source = rest, !TakeInteger(&rest, &destination))) {
       return InvalidArgument("{}: expected two integers, found `{}`{}", reader.Place(),
-                             Excerpt(line),
-                             reader.line() == 1 ? "; skip a header with --skip-lines 1" : "");
+                             Excerpt(line), WhyNoEdge(path_, reader.line(), first_edge_));
     }
+    first_edge_ = false;
     if (source < 0 || destination < 0) {
       return InvalidArgument("{}: negative node id in `{}`", reader.Place(), Excerpt(line));
     }
@@ -126,9 +194,12 @@ class EdgeListReader {
       ids_.Insert(source);
       ids_.Insert(destination);
     }
-    block->push_back(source);
-    block->push_back(destination);
-    return columns->Take(reader, rest);
+    edges_.block()->push_back(source);
+    edges_.block()->push_back(destination);
+    if (options_.guessed) looks_.Add(reader, source, destination, rest);
+    const std::string_view between =
+        behind_source.substr(0, behind_source.find_first_not_of(" \t,"));
+    return columns->Take(reader, rest, between.find(',') == std::string_view::npos);
   }
 
   // Rewrites the edges with the rank of each id.
@@ -177,6 +248,9 @@ class EdgeListReader {
   const int64_t num_nodes_;
   Scratch* const scratch_;
   IdSet ids_;
+  RowWriter<int64_t> edges_;
+  bool first_edge_ = true;  // none was taken yet
+  ListLooks looks_;
 };
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -13,6 +15,7 @@ namespace halograph {
 namespace {
 
 constexpr int64_t kBlockBytes = int64_t{8} << 20;
+constexpr int64_t kMostId = std::numeric_limits<int64_t>::max();
 
 // Copies element (row, column) of a Fortran-order matrix to its place in C order, for a block of
 // rows: each column's piece is read in one go.
@@ -49,6 +52,17 @@ StatusOr<NpyArray> RewriteInCOrder(const NpyArray& array, std::string_view name,
   return NpyArray::Open(path);
 }
 
+// OutOfRange (file, row) for the first of `values` that no int64 holds; they begin at element
+// `first`.
+Status CheckFitsInt64(const NpyArray& array, int64_t first, std::span<const uint64_t> values) {
+  const auto found = std::find_if(values.begin(), values.end(),
+                                  [](uint64_t value) { return std::cmp_greater(value, kMostId); });
+  if (found == values.end()) return OkStatus();
+  return OutOfRange("{}: row {}: id {} is beyond {}, the largest that a node can have",
+                    array.file().path().string(), (first + (found - values.begin())) / array.cols(),
+                    *found, kMostId);
+}
+
 StatusOr<NpyArray> RewriteAsInt64(const NpyArray& array, std::string_view name, Scratch* scratch) {
   HG_ASSIGN_OR_RETURN(const std::filesystem::path path, scratch->NewFile(name));
   HG_ASSIGN_OR_RETURN(NpyWriter writer,
@@ -59,6 +73,10 @@ StatusOr<NpyArray> RewriteAsInt64(const NpyArray& array, std::string_view name, 
   for (int64_t begin = 0; begin < array.rows(); begin += step) {
     const int64_t first = begin * array.cols();
     block.resize(static_cast<size_t>(std::min(step, array.rows() - begin) * array.cols()));
+    if (array.dtype() == DType::kUInt64) {
+      const auto* const ids = reinterpret_cast<const uint64_t*>(array.data().data()) + first;
+      HG_RETURN_IF_ERROR(CheckFitsInt64(array, first, {ids, block.size()}));
+    }
     WithIntegerType(array.dtype(), [&](auto zero) {
       const auto* source = reinterpret_cast<const decltype(zero)*>(array.data().data()) + first;
       for (size_t i = 0; i < block.size(); ++i) block[i] = static_cast<int64_t>(source[i]);

@@ -25,7 +25,8 @@ namespace halograph {
 [[nodiscard]] StatusOr<InputTensor> MapTensor(const std::filesystem::path& path, std::string name,
                                               Scratch* scratch);
 
-// Node ids: an integer array, int64 in C order afterwards. InvalidArgument for other dtypes.
+// Node ids: an integer array, int64 in C order afterwards. InvalidArgument for other dtypes,
+// OutOfRange for an id of 2^63 or more (file and row).
 [[nodiscard]] StatusOr<InputTensor> MapIds(const std::filesystem::path& path, std::string name,
                                            Scratch* scratch);
 

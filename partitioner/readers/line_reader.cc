@@ -13,6 +13,13 @@ namespace {
 constexpr size_t kBufferBytes = size_t{1} << 20;
 constexpr int64_t kProgressLines = 1 << 14;
 
+// zlib knows the file by its descriptor, "<fd:5>: unexpected end of file", which no user does.
+std::string_view WithoutDescriptor(std::string_view message) {
+  const size_t end = message.find(">: ");
+  return message.starts_with("<fd:") && end != std::string_view::npos ? message.substr(end + 3)
+                                                                      : message;
+}
+
 }  // namespace
 
 StatusOr<LineReader> LineReader::Open(const std::filesystem::path& path, std::string_view phase) {
@@ -67,7 +74,7 @@ Status LineReader::Fill() {
   // Z_BUF_ERROR: the gzip stream stops before its end.
   if (read < 0 || code == Z_BUF_ERROR || code == Z_DATA_ERROR) {
     return DataLoss("{}: damaged or truncated gzip after line {}: {}", path_.string(), line_,
-                    message);
+                    WithoutDescriptor(message));
   }
   end_ += static_cast<size_t>(read);
   at_end_ = read == 0;

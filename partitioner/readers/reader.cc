@@ -1,13 +1,20 @@
 #include "partitioner/readers/reader.h"
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <utility>
 
+#include <fmt/ranges.h>
+
 #include "partitioner/readers/edge_filters.h"
 #include "partitioner/readers/edge_list.h"
+#include "partitioner/readers/format_clues.h"
 #include "partitioner/readers/graphbolt.h"
 #include "partitioner/readers/input_files.h"
+#include "partitioner/readers/line_reader.h"
+#include "partitioner/readers/matrix_market.h"
+#include "partitioner/readers/metis_file.h"
 #include "partitioner/readers/ogb.h"
 
 namespace halograph {
@@ -20,9 +27,17 @@ bool Exists(const fs::path& path) {
   return fs::exists(path, error);
 }
 
+// METIS graphs have nothing that tells them from other files of numbers: see CountedFormat.
+StatusOr<std::string> DetectFileFormat(const fs::path& input) {
+  HG_ASSIGN_OR_RETURN(LineReader reader, LineReader::Open(input, "looking at"));
+  std::string_view line;
+  HG_ASSIGN_OR_RETURN(const bool more, reader.Next(&line));
+  return more && IsMatrixMarketBanner(line) ? "matrixmarket" : "edgelist";
+}
+
 StatusOr<std::string> DetectFormat(const fs::path& input) {
   std::error_code error;
-  if (!fs::is_directory(input, error)) return "edgelist";
+  if (!fs::is_directory(input, error)) return DetectFileFormat(input);
   if (Exists(input / "metadata.yaml")) return "graphbolt";
   if (Exists(input / "raw")) return "ogb";
   if (Exists(input / "metadata.json")) {
@@ -48,24 +63,43 @@ Status CheckOptions(const ReadOptions& options, const std::string& format) {
   if (options.skip_lines > 0 && format != "edgelist") {
     return InvalidArgument("--skip-lines is for edge lists, but the input's format is {}", format);
   }
+  if (options.undirected && format == "metis") {
+    return InvalidArgument(
+        "--undirected is not for METIS graphs, which list each edge at both ends already: leave it "
+        "out");
+  }
   if (!options.task.empty() && format != "ogb") {
     return InvalidArgument("--task is for OGB folders, but the input's format is {}", format);
   }
   return OkStatus();
 }
 
+// A format of one file is not asked to read a folder.
+Status CheckIsFile(const fs::path& input, const std::string& format) {
+  std::error_code error;
+  if (!fs::is_directory(input, error)) return OkStatus();
+  return InvalidArgument("{}: a folder, but --format {} reads a file: name the file",
+                         input.string(), format);
+}
+
 StatusOr<Dataset> ReadFormat(const fs::path& input, const std::string& format,
                              const ReadOptions& options, Scratch* scratch) {
   if (format == "graphbolt") return ReadGraphBolt(input, scratch);
   if (format == "ogb") return ReadOgb(input, options.task, scratch);
-  if (format == "edgelist") {
-    return ReadEdgeList(input,
-                        {.num_nodes = options.num_nodes,
-                         .columns = options.edge_columns,
-                         .skip_lines = options.skip_lines},
-                        scratch);
+  if (std::find(std::begin(kInputFormats), std::end(kInputFormats), format) ==
+      std::end(kInputFormats)) {
+    return InvalidArgument("unknown format `{}`, expected auto, {}", format,
+                           fmt::join(kInputFormats, ", "));
   }
-  return InvalidArgument("unknown format `{}`, expected auto, graphbolt, ogb or edgelist", format);
+  HG_RETURN_IF_ERROR(CheckIsFile(input, format));
+  if (format == "matrixmarket") return ReadMatrixMarket(input, options.undirected, scratch);
+  if (format == "metis") return ReadMetisFile(input, scratch);
+  return ReadEdgeList(input,
+                      {.num_nodes = options.num_nodes,
+                       .columns = options.edge_columns,
+                       .skip_lines = options.skip_lines,
+                       .guessed = options.format == "auto"},
+                      scratch);
 }
 
 Status CheckCounts(const fs::path& input, const Dataset& dataset) {
@@ -134,6 +168,7 @@ Json ReadOptions::ToJson() const {
                 {"task", task}};
   if (!edge_columns.empty()) value["edge_columns"] = edge_columns;
   if (skip_lines > 0) value["skip_lines"] = skip_lines;
+  if (undirected) value["reverse_loops"] = reverse_loops;
   return value;
 }
 
@@ -145,6 +180,12 @@ StatusOr<ReadOptions> ReadOptions::FromJson(const Json& value, std::string_view 
     return DataLoss("{}: field `undirected` is missing or not true or false", where);
   }
   options.undirected = undirected->get<bool>();
+  const auto reverse_loops = value.find("reverse_loops");
+  if (reverse_loops != value.end() && !reverse_loops->is_boolean()) {
+    return DataLoss("{}: field `reverse_loops` is not true or false", where);
+  }
+  options.reverse_loops =
+      options.undirected && (reverse_loops == value.end() || reverse_loops->get<bool>());
   HG_ASSIGN_OR_RETURN(options.self_loops, GetPolicy(value, "self_loops", where));
   HG_ASSIGN_OR_RETURN(options.duplicates, GetPolicy(value, "duplicates", where));
   HG_ASSIGN_OR_RETURN(options.num_nodes, GetInt(value, "num_nodes", where));

@@ -2,17 +2,19 @@
 
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <limits>
 #include <optional>
 #include <utility>
 
+#include "common/base/log.h"
+#include "partitioner/readers/format_clues.h"
 #include "partitioner/readers/input_tensor.h"
 #include "partitioner/readers/line_reader.h"
+#include "partitioner/readers/row_writer.h"
 
 namespace halograph {
 namespace {
-
-constexpr size_t kTableBlockBytes = size_t{1} << 20;
 
 // Without blanks around it, and without the quotes that writers put around an empty cell.
 std::string_view Trim(std::string_view text) {
@@ -48,41 +50,46 @@ bool ParseNumber(std::string_view text, T* value) {
 
 bool ParseCell(std::string_view cell, int64_t* value) { return ParseNumber(cell, value); }
 
+// Of numbers too small for float32, 0.
 bool ParseCell(std::string_view cell, float* value) {
   *value = std::numeric_limits<float>::quiet_NaN();
-  return cell.empty() || ParseNumber(cell, value);
+  if (cell.empty() || ParseNumber(cell, value)) return true;
+  double wide = 0;
+  if (!ParseNumber(cell, &wide) || std::abs(wide) > std::numeric_limits<float>::max()) return false;
+  *value = static_cast<float>(wide);
+  return true;
 }
 
-// Rows of T, appended to a file in blocks.
-template <typename T>
-class RowWriter {
+// Why a cell that is not empty is no float32.
+std::string_view WhyNoFloat(std::string_view cell) {
+  double wide = 0;
+  return ParseNumber(cell, &wide) ? "is beyond float32, whose largest number is 3.4e38: scale it"
+                                  : "is not a number";
+}
+
+// Whether float32 takes a whole number for another one.
+bool LosesDigits(std::string_view cell, float value) {
+  int64_t whole = 0;
+  return ParseNumber(cell, &whole) && static_cast<double>(value) != static_cast<double>(whole);
+}
+
+// Warns of the first whole number of a table that float32 takes for another one.
+class DigitsWatch {
  public:
-  [[nodiscard]] Status Open(const std::filesystem::path& path, int64_t cols) {
-    HG_ASSIGN_OR_RETURN(NpyWriter writer,
-                        NpyWriter::Create(path, DTypeOf<T>(), -1, cols, cols > 1 ? 2 : 1));
-    writer_.emplace(std::move(writer));
-    return OkStatus();
-  }
-  [[nodiscard]] bool is_open() const { return writer_.has_value(); }
-  std::vector<T>* block() { return &block_; }
-  // To be called after whole rows.
-  [[nodiscard]] Status FlushIfFull() {
-    return block_.size() * sizeof(T) < kTableBlockBytes ? OkStatus() : Flush();
-  }
-  [[nodiscard]] Status Close() {
-    HG_RETURN_IF_ERROR(Flush());
-    return writer_->Close();
+  // `column`: from 0.
+  void Look(const LineReader& reader, size_t column, std::string_view cell, float value) {
+    if (warned_ || std::abs(value) < kExact || !LosesDigits(cell, value)) return;
+    warned_ = true;
+    spdlog::warn(
+        "{}: column {}: `{}` is taken as {:.0f}: a table with fractions is read as float32, which "
+        "holds "
+        "whole numbers up to 16777216; scale the column, or write it into a file of its own",
+        reader.Place(), column, Excerpt(cell), value);
   }
 
  private:
-  [[nodiscard]] Status Flush() {
-    HG_RETURN_IF_ERROR(writer_->Append(std::as_bytes(std::span(block_))));
-    block_.clear();
-    return OkStatus();
-  }
-
-  std::optional<NpyWriter> writer_;
-  std::vector<T> block_;
+  static constexpr float kExact = 1 << 24;
+  bool warned_ = false;
 };
 
 // Writes the table as T; false (and an unfinished file) at the first cell that is no T, but maybe
@@ -91,6 +98,7 @@ template <typename T>
 StatusOr<bool> ConvertAs(const std::filesystem::path& path, const std::filesystem::path& output) {
   HG_ASSIGN_OR_RETURN(LineReader reader, LineReader::Open(path, "reading"));
   RowWriter<T> writer;
+  DigitsWatch digits;
   std::string_view line;
   int64_t columns = 0;
   while (true) {
@@ -100,9 +108,14 @@ StatusOr<bool> ConvertAs(const std::filesystem::path& path, const std::filesyste
     std::optional<std::string_view> rest = line;
     std::string_view cell;
     while (NextCell(&rest, &cell)) {
-      if (ParseCell(cell, &writer.block()->emplace_back())) continue;
+      if (ParseCell(cell, &writer.block()->emplace_back())) {
+        if constexpr (std::is_same_v<T, float>) {
+          digits.Look(reader, writer.block()->size() - before - 1, cell, writer.block()->back());
+        }
+        continue;
+      }
       if constexpr (std::is_same_v<T, int64_t>) return false;
-      return InvalidArgument("{}: `{}` is not a number", reader.Place(), Excerpt(cell));
+      return InvalidArgument("{}: `{}` {}", reader.Place(), Excerpt(cell), WhyNoFloat(cell));
     }
     const auto found = static_cast<int64_t>(writer.block()->size() - before);
     if (!writer.is_open()) {
@@ -119,15 +132,18 @@ StatusOr<bool> ConvertAs(const std::filesystem::path& path, const std::filesyste
   return true;
 }
 
-Status ParseEdge(const LineReader& reader, std::string_view line, std::array<int64_t, 2>* edge) {
+// `first`: no edge stands before it.
+Status ParseEdge(const LineReader& reader, std::string_view line, bool first,
+                 std::array<int64_t, 2>* edge) {
   std::optional<std::string_view> rest = line;
   std::string_view source, destination, more;
   if (NextCell(&rest, &source) && NextCell(&rest, &destination) && !NextCell(&rest, &more) &&
       ParseNumber(source, &(*edge)[0]) && ParseNumber(destination, &(*edge)[1])) {
     return OkStatus();
   }
-  return InvalidArgument("{}: expected `source,destination`, two integers; found `{}`",
-                         reader.Place(), Excerpt(line));
+  return InvalidArgument("{}: expected `source,destination`, two integers; found `{}`{}",
+                         reader.Place(), Excerpt(line),
+                         WhyNoEdge(reader.path(), reader.line(), first, EdgeText::kTable));
 }
 
 }  // namespace
@@ -141,12 +157,14 @@ StatusOr<std::shared_ptr<const EdgeSource>> ConvertEdgeTable(const std::filesyst
   RowWriter<int64_t> writer;
   HG_RETURN_IF_ERROR(writer.Open(output, 2));
   std::string_view line;
+  int64_t edges = 0;
   while (true) {
     HG_ASSIGN_OR_RETURN(const bool more, reader.Next(&line));
     if (!more) break;
     if (Trim(line).empty()) continue;
     std::array<int64_t, 2> edge = {};
-    HG_RETURN_IF_ERROR(ParseEdge(reader, line, &edge));
+    HG_RETURN_IF_ERROR(ParseEdge(reader, line, edges == 0, &edge));
+    ++edges;
     if (static_cast<uint64_t>(edge[0]) >= static_cast<uint64_t>(ends.sources) ||
         static_cast<uint64_t>(edge[1]) >= static_cast<uint64_t>(ends.destinations)) {
       return CheckEdge(ends, edge[0], edge[1], reader.Place());

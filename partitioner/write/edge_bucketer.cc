@@ -47,21 +47,22 @@ Status BucketEdges(const InputRelation& input, bool one_type, const SourceT* sou
                    RelationBuckets* buckets) {
   BucketWriter<SourceT> writer(store, buckets->first, buckets->edges, buffer_records);
   EdgeCounts& counts = buckets->counts;
-  counts.read = input.edges->max_edges();
+  const int64_t most = input.edges->max_edges();
   int64_t streamed = 0;
   const auto visit = [&](const EdgeChunk& chunk) -> Status {
     streamed += static_cast<int64_t>(chunk.size());
-    if (streamed > counts.read) {
+    if (streamed > most) {
       return DataLoss(
           "{}: more edges than the {} of the first pass; the input changed during the run",
-          input.triple(), counts.read);
+          input.triple(), most);
     }
     if (one_type) counts.self_loops += CountSelfLoops(chunk);
     return BucketChunk(chunk, source_ids, destination_ids, buckets->ranges, &writer);
   };
   HG_RETURN_IF_ERROR(ForEachEdges(input, fmt::format("bucketing {}", input.triple()), visit));
   HG_RETURN_IF_ERROR(writer.FlushAll());
-  counts.self_loops_dropped = counts.read - streamed;
+  counts.self_loops_dropped = input.edges->DroppedLoops(streamed);
+  counts.read = streamed + counts.self_loops_dropped;
   // Whether the input changed during the pass is seen as between two passes.
   return input.edges->Open().status();
 }

@@ -93,9 +93,11 @@ Status WriteFeature(const WriteContext& context, int node_type, const InputTenso
   const size_t data_offset = array.file().bytes().size() - array.data().size();
   array.file().Advise(MappedFile::Access::kSequential);
   Progress progress(fmt::format("splitting {} of {}", tensor.spec.name, input.name), input.count);
+  Float32Watch watch(tensor);
   for (int64_t first = 0; first < input.count; first += block) {
     const int64_t rows = std::min(block, input.count - first);
     if (!context.options.allow_nan) HG_RETURN_IF_ERROR(CheckRows(tensor, first, rows));
+    watch.Look(first, rows);
     const std::byte* from = array.data().data() + static_cast<size_t>(first) * row_bytes;
     for (int64_t row = first; row < first + rows; ++row, from += row_bytes) {
       HG_RETURN_IF_ERROR(StoreRow(tensor, from, row, out.Row(row)));

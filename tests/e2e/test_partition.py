@@ -2,6 +2,7 @@
 """Partitioning real graphs: what went in is found again, counted by other code than made it."""
 import gzip
 import json
+import random
 import re
 import shutil
 import signal
@@ -265,8 +266,19 @@ class EdgeOptionTest(PartitionBase):
 
     def test_undirected_gives_each_edge_its_reverse(self):
         wanted = [(2 * i, u, v) for i, (u, v) in enumerate(self.EDGES)]
-        wanted += [(2 * i + 1, v, u) for i, (u, v) in enumerate(self.EDGES)]
+        wanted += [(2 * i + 1, v, u) for i, (u, v) in enumerate(self.EDGES) if u != v]
         self.assertEqual(sorted(wanted), self.edges_of("--undirected"))
+        wanted = [edge for edge in wanted if edge[1] != edge[2]]
+        self.assertEqual(sorted(wanted), self.edges_of("--undirected", "--self-loops", "drop"))
+
+    def test_inspect_counts_what_a_run_reads(self):
+        source = datasets.write(self.box.folder / "made", 6, self.EDGES)
+        for options, edges in (((), 10), (("--undirected",), 18), (("--self-loops", "drop"), 8),
+                               (("--undirected", "--self-loops", "drop"), 16)):
+            result = must(self.box.run("halograph-partition", "inspect", "--input", source,
+                                       "--json", *options))
+            relations = json.loads(result.out)["schema"]["relations"]
+            self.assertEqual([edges], [relation["count"] for relation in relations])
 
     def test_dropped_edges_are_counted(self):
         source = datasets.write(self.box.folder / "made", 6, self.EDGES)
@@ -340,6 +352,88 @@ class EdgeListTest(PartitionBase):
                        for name in ("weight", "time"))
             found.update(zip(ids, zip(*columns)))
         self.assertEqual({0: (0.5, 1289241911), 1: (2, 1289241912), 2: (1, -1)}, found)
+
+
+class CountedFormatTest(PartitionBase):
+    """MatrixMarket and METIS files: through every method, with ids from 1 and nodes without edges."""
+
+    METHODS = ("auto", "metis", "lp-metis", "stream-metis", "spring", "2ps-l", "hdrf", "greedy", "dbh",
+               "random")
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        numbers = random.Random(1)
+        pairs = {tuple(sorted(numbers.sample(range(1, 58), 2))) for _ in range(200)}
+        cls.weights = {pair: numbers.randrange(1, 9) for pair in pairs}  # 58 to 60: without edges
+
+    def matrix(self, kind="integer symmetric"):
+        path = self.box.folder / "g.mtx.gz"
+        with gzip.open(path, "wt") as handle:
+            handle.write(f"%%MatrixMarket matrix coordinate {kind}\n% made\n60 60 {len(self.weights)}\n")
+            handle.writelines(f"{v} {u} {w}\n" for (u, v), w in self.weights.items())
+        return path
+
+    def metis(self):
+        path = self.box.folder / "g.graph"
+        with open(path, "w") as handle:
+            handle.write(f"60 {len(self.weights)} 011 2\n")
+            for node in range(1, 61):
+                entries = sorted((u + v - node, w) for (u, v), w in self.weights.items() if node in (u, v))
+                handle.write(" ".join(["7 8", *(f"{u} {w}" for u, w in entries)]) + "\n")
+        return path
+
+    def both_ways(self):
+        return sorted([(u, v, w) for (u, v), w in self.weights.items()]
+                      + [(v, u, w) for (u, v), w in self.weights.items()])
+
+    def weighted_edges(self, folder, feature):
+        found = []
+        for part in range(2):
+            ids = npy.load(folder.edge_folder(part) / "original_ids.npy").values
+            values = npy.load(folder.edge_folder(part) / "features" / f"{feature}.npy").values
+            found += zip(ids, values)
+        weights = dict(found)
+        return sorted((u, v, weights[i]) for i, u, v in folder.edges())
+
+    def test_symmetric_matrix_goes_through_every_method(self):
+        path = self.matrix()
+        for method in self.METHODS:
+            with self.subTest(method):
+                folder = self.made(path, method=method)
+                self.verified(path, folder)
+                self.assertEqual(self.both_ways(), self.weighted_edges(folder, "value"))
+                self.assertEqual(list(range(1, 61)), sorted(folder.original()))
+
+    def test_metis_graph_goes_through_every_method(self):
+        path = self.metis()
+        self.assertCode(1, partition(self.box, path, self.box.folder / "none"), "METIS",
+                        "--format metis")
+        for method in self.METHODS:
+            with self.subTest(method):
+                folder = self.made(path, "--format", "metis", "--sampling-weights", "weight",
+                                   method=method)
+                self.verified(path, folder)
+                self.assertEqual(self.both_ways(), self.weighted_edges(folder, "weight"))
+                self.assertEqual(list(range(1, 61)), sorted(folder.original()))
+
+    def test_inspect_and_plan_read_them(self):
+        for source, format_name in ((self.matrix(), "matrixmarket"), (self.metis(), "metis")):
+            given = ("--input", source, "--format", format_name)
+            result = must(self.box.run("halograph-partition", "inspect", "--json", *given))
+            report = json.loads(result.out)
+            self.assertEqual(format_name, report["format"])
+            self.assertEqual([60], [each["count"] for each in report["schema"]["node_types"]])
+            self.assertEqual([2 * len(self.weights)],
+                             [each["count"] for each in report["schema"]["relations"]])
+            must(self.box.run("halograph-partition", "plan", "--parts", 2, *given))
+
+    def test_both_ways_are_not_doubled(self):
+        for source, format_name in ((self.matrix(), "auto"), (self.metis(), "metis")):
+            self.assertCode(1, partition(self.box, source, self.box.folder / "none", "--format",
+                                         format_name, "--undirected"), "--undirected")
+        folder = self.made(self.matrix("integer general"), "--undirected")
+        self.assertEqual(self.both_ways(), self.weighted_edges(folder, "value"))
 
 
 class OgbTest(PartitionBase):

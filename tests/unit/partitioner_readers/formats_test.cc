@@ -121,11 +121,27 @@ TEST_F(OpenDatasetTest, OptionsRoundTripAsJson) {
   options_.self_loops = EdgePolicy::kDrop;
   options_.num_nodes = 7;
   options_.task = "t";
+  options_.reverse_loops = true;
   const StatusOr<ReadOptions> back = ReadOptions::FromJson(options_.ToJson(), "x");
   ASSERT_TRUE(back.ok()) << back.status();
   EXPECT_EQ(back->ToJson(), options_.ToJson());
   EXPECT_EQ(back->self_loops, EdgePolicy::kDrop);
   EXPECT_EQ(back->duplicates, EdgePolicy::kKeep);
+  EXPECT_TRUE(back->reverse_loops);
+}
+
+// Folders from before self-loops were their own reverses verify as they were made.
+TEST_F(OpenDatasetTest, ManifestThatDoesNotSayReversesLoops) {
+  options_.undirected = true;
+  Json value = options_.ToJson();
+  EXPECT_FALSE(ReadOptions::FromJson(value, "x")->reverse_loops);
+  value["reverse_loops"] = 1;
+  ExpectError(ReadOptions::FromJson(value, "manifest").status(), absl::StatusCode::kDataLoss,
+              {"manifest", "reverse_loops"});
+  value.erase("reverse_loops");
+  EXPECT_TRUE(ReadOptions::FromJson(value, "x")->reverse_loops);
+  value["undirected"] = false;
+  EXPECT_FALSE(ReadOptions::FromJson(value, "x")->reverse_loops);
 }
 
 TEST_F(OpenDatasetTest, OptionsWithAWrongFieldNameIt) {
@@ -232,7 +248,9 @@ TEST_F(EdgeListTest, TruncatedGzipIsDataLoss) {
   ASSERT_TRUE(OpenDataset(path, options_).ok());
   std::filesystem::resize_file(path, std::filesystem::file_size(path) / 2);
   ExpectError(OpenDataset(path, options_).status(), absl::StatusCode::kDataLoss,
-              {"g.txt.gz", "gzip"});
+              {"g.txt.gz", "gzip", "unexpected end of file"});
+  EXPECT_THAT(Message(OpenDataset(path, options_).status()),
+              testing::Not(testing::HasSubstr("fd:")));
 }
 
 TEST_F(EdgeListTest, ManyEdgesComeInBoundedChunksInOrder) {
@@ -313,6 +331,18 @@ TEST_F(EdgeColumnsTest, MissingEmptyOrTextualColumnNamesLineAndColumn) {
   }
   ExpectError(Open("0 1 2 3\n1,2,,3,4\n").status(), absl::StatusCode::kInvalidArgument,
               {"g.txt:2", "column 3 (`weight`) is missing"});
+}
+
+TEST_F(EdgeColumnsTest, DecimalCommaBetweenBlanksNamesLineAndWhatToDo) {
+  options_.edge_columns = {"weight"};
+  for (const std::string line : {"0 1 0,5", "0\t1\t-0,5", "0 1  1.234,5 7", "0 1,5"}) {
+    ExpectError(Open("0 2 1\n" + line + "\n").status(), absl::StatusCode::kInvalidArgument,
+                {"g.txt:2", "has a comma within a number", "decimal point"});
+  }
+  // A comma elsewhere ends a column, and one behind the named columns is in nobody's way.
+  for (const std::string line : {"0,1,5", "0, 1, 5", "0 1 5 0,5", "0 1, 5"}) {
+    EXPECT_THAT(Column<int64_t>(Open("0 2 1\n" + line + "\n"), 0), ElementsAre(1, 5)) << line;
+  }
 }
 
 TEST_F(EdgeColumnsTest, DroppedColumnsAreToldOnce) {
@@ -479,6 +509,21 @@ TEST_F(OgbTest, RaggedOrTextualTableNamesLine) {
   ExpectOpenError(absl::StatusCode::kInvalidArgument, {"node-feat.csv.gz:2", "`two`"});
 }
 
+TEST_F(OgbTest, TableOfFloatsTellsOfNumbersThatFloat32DoesNotHold) {
+  WriteText("raw/node-feat.csv.gz", "0.5,1\n1,16777217\n-1e-50,33554433\n2,16777216\n");
+  testing::internal::CaptureStdout();  // where the log goes by default
+  const StatusOr<Dataset> dataset = Open();
+  const std::string log = testing::internal::GetCapturedStdout();
+  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  EXPECT_THAT(Values<float>(dataset->node_types.at(0).features.at(0)),
+              ElementsAre(0.5F, 1, 1, 16777216, 0, 33554432, 2, 16777216));
+  EXPECT_THAT(log, testing::HasSubstr("node-feat.csv.gz:2: column 1: `16777217`"));
+  EXPECT_THAT(log, testing::Not(testing::HasSubstr("csv.gz:3")));
+  WriteText("raw/node-feat.csv.gz", "0.5,1\n1,1e300\n");
+  ExpectOpenError(absl::StatusCode::kInvalidArgument,
+                  {"node-feat.csv.gz:2", "`1e300`", "beyond float32"});
+}
+
 TEST_F(OgbTest, SeveralGraphsAndBinaryAndTorchAreUnimplemented) {
   WriteText("raw/num-node-list.csv.gz", "4\n5\n");
   ExpectOpenError(absl::StatusCode::kUnimplemented, {"num-node-list", "several graphs"});
@@ -609,16 +654,30 @@ class EdgeFiltersTest : public testing::TestWithParam<int64_t> {
   }
 };
 
-TEST_P(EdgeFiltersTest, WithReverseNumbersEdgesTwiceAndKeepsChunksBounded) {
-  std::vector<Edge> expected;
-  for (const Edge& edge : Given(GetParam())) {
-    expected.push_back({2 * edge.id, edge.source, edge.destination});
-    expected.push_back({2 * edge.id + 1, edge.destination, edge.source});
+TEST_P(EdgeFiltersTest, WithReverseNumbersEdgesTwiceLoopsOnceAndKeepsChunksBounded) {
+  for (const bool reverse_loops : {false, true}) {
+    std::vector<Edge> expected;
+    for (const Edge& edge : Given(GetParam())) {
+      expected.push_back({2 * edge.id, edge.source, edge.destination});
+      if (edge.source == edge.destination && !reverse_loops) continue;
+      expected.push_back({2 * edge.id + 1, edge.destination, edge.source});
+    }
+    const auto edges = WithReverse(std::make_shared<FakeEdges>(GetParam()), reverse_loops);
+    EXPECT_EQ(*ReadEdges(*edges), expected);
+    EXPECT_EQ(*ReadEdges(*edges), expected);  // a second pass
+    EXPECT_EQ(edges->max_edges(), 2 * GetParam());
+    EXPECT_EQ(edges->exact(), reverse_loops);
+    EXPECT_EQ(edges->DroppedLoops(static_cast<int64_t>(expected.size())), 0);
   }
-  const auto edges = WithReverse(std::make_shared<FakeEdges>(GetParam()));
-  EXPECT_EQ(*ReadEdges(*edges), expected);
-  EXPECT_EQ(*ReadEdges(*edges), expected);  // a second pass
-  EXPECT_EQ(edges->max_edges(), 2 * GetParam());
+}
+
+TEST_P(EdgeFiltersTest, DroppedLoopsAreCountedBelowReversesToo) {
+  const std::vector<Edge> given = Given(GetParam());
+  const int64_t loops = std::count_if(
+      given.begin(), given.end(), [](const Edge& edge) { return edge.source == edge.destination; });
+  const auto dropped = WithoutSelfLoops(std::make_shared<FakeEdges>(GetParam()));
+  EXPECT_EQ(dropped->DroppedLoops(GetParam() - loops), loops);
+  EXPECT_EQ(WithReverse(dropped)->DroppedLoops(2 * (GetParam() - loops)), loops);
 }
 
 TEST_P(EdgeFiltersTest, ReversedSwapsEnds) {

@@ -108,6 +108,14 @@ class GraphBoltTest : public ReaderFixture {
   }
 };
 
+TEST_F(GraphBoltTest, UnsignedIdIsShownAsItStandsInTheFile) {
+  WriteArray<uint64_t>("edges.npy", {0, 1, 2, 3, 1, 1, 2, 3, uint64_t{1} << 63, 1}, 5);
+  const StatusOr<Dataset> dataset = Open();
+  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  ExpectError(ReadEdges(*dataset->relations.at(0).edges).status(), absl::StatusCode::kOutOfRange,
+              {"edges.npy", "edge 3", "destination 9223372036854775808", "4 nodes"});
+}
+
 TEST_F(GraphBoltTest, HomogeneousGraph) {
   ExpectTinyEdges();
   const StatusOr<Dataset> dataset = Open();
@@ -324,6 +332,8 @@ TEST_F(GraphBoltTest, SeedBeyondNodeCountNamesFileRowAndCount) {
   ExpectOpenError(absl::StatusCode::kOutOfRange, {"seeds.npy", "row 1", "seed 4", "4 nodes"});
   WriteArray<int32_t>("seeds.npy", {-2, 1});
   ExpectOpenError(absl::StatusCode::kOutOfRange, {"seeds.npy", "row 0", "seed -2"});
+  WriteArray<uint64_t>("seeds.npy", {1, uint64_t{1} << 63});
+  ExpectOpenError(absl::StatusCode::kOutOfRange, {"seeds.npy", "row 1", "9223372036854775808"});
 }
 
 TEST_F(GraphBoltTest, LabelsOfAnotherLengthNameBothNumbers) {
@@ -464,15 +474,14 @@ TEST_F(TypedGraphBoltTest, UnknownTypesAreNamed) {
   ExpectOpenError(absl::StatusCode::kInvalidArgument, {"metadata.yaml:4", "`type` is missing"});
 }
 
-TEST_F(TypedGraphBoltTest, UndirectedAddsReverseRelationAndDoublesWithinAType) {
+TEST_F(TypedGraphBoltTest, UndirectedAddsReverseRelationAndReversesWithinAType) {
   options_.undirected = true;
   const StatusOr<Dataset> dataset = Open();
   ASSERT_TRUE(dataset.ok()) << dataset.status();
   ASSERT_EQ(dataset->relations.size(), 3U);
   const InputRelation& cites = dataset->relations[1];
   EXPECT_EQ(cites.triple(), "paper:cites:paper");
-  EXPECT_THAT(*ReadEdges(*cites.edges),
-              ElementsAre(Edge{0, 0, 1}, Edge{1, 1, 0}, Edge{2, 1, 1}, Edge{3, 1, 1}));
+  EXPECT_THAT(*ReadEdges(*cites.edges), ElementsAre(Edge{0, 0, 1}, Edge{1, 1, 0}, Edge{2, 1, 1}));
   EXPECT_EQ(cites.edges->max_edges(), 4);
   const InputRelation& reverse = dataset->relations[2];
   EXPECT_EQ(reverse.triple(), "paper:rev_writes:author");

@@ -10,6 +10,7 @@
 #include "common/storage/narrow_rows.h"
 #include "partitioner/methods/random_method.h"
 #include "partitioner/write/graph_writer.h"
+#include "partitioner/write/nan_check.h"
 #include "tests/support/memory_dataset.h"
 
 namespace halograph {
@@ -198,6 +199,55 @@ TEST_F(FeatureDTypeTest, NanIsRefusedAsBeforeAndNeverFitsInt8) {
                 false);
   ExpectRefused(FeatureDType::kInt8, {"nan at row 2, column 1", "int8", "bfloat16"}, true);
   EXPECT_EQ(Write(FeatureDType::kFloat16, {}, {.allow_nan = true}), OkStatus());
+}
+
+// Trainers make float32 of features, whatever they are stored as.
+TEST(Float32WatchTest, FirstNumberOfEachKindIsToldWithFileRowAndColumn) {
+  const std::vector<double> wide = {1, 1e300, 16777217, -1e300, 2, 16777219};
+  DatasetBuilder builder;
+  builder.Nodes("node", 3)
+      .NodeFeature("time", std::vector<int64_t>{5, 1289241911, 7}, 1)
+      .NodeFeature("wide", wide, 2)
+      .NodeFeature("year", std::vector<int64_t>{1999, 2000, 2001}, 1)
+      .Edges("node", "edge", "node", {{0, 1}});
+  for (const FeatureDType dtype : {FeatureDType::kInput, FeatureDType::kBFloat16}) {
+    Dataset dataset = builder.dataset();
+    std::vector<InputTensor>& features = dataset.node_types[0].features;
+    testing::internal::CaptureStdout();  // where the log goes by default
+    for (InputTensor& tensor : features) {
+      if (tensor.spec.name == "wide" && dtype != FeatureDType::kInput) {
+        tensor.spec.dtype = DType::kBFloat16;
+      }
+      Float32Watch watch(tensor);
+      watch.Look(0, 1);
+      watch.Look(1, 2);
+    }
+    const std::string log = testing::internal::GetCapturedStdout();
+    EXPECT_THAT(log, HasSubstr("1289241911 at row 1, column 0 of feature time"));
+    EXPECT_THAT(log, HasSubstr("1e+300 at row 0, column 1 of feature wide"));
+    EXPECT_EQ(log.find("16777217 at row 1, column 0 of feature wide") != std::string::npos,
+              dtype == FeatureDType::kInput);
+    EXPECT_THAT(log, testing::Not(HasSubstr("feature year")));
+    EXPECT_THAT(log, testing::Not(HasSubstr("row 2")));
+  }
+}
+
+TEST(Float32WatchTest, RunTellsOfTheInputsFile) {
+  DatasetBuilder builder;
+  builder.Nodes("node", 3)
+      .NodeFeature("wide", std::vector<double>{1, 2, 1e300}, 1)
+      .Edges("node", "edge", "node", {{0, 1}});
+  const TestFolder folder;
+  testing::internal::CaptureStdout();
+  StatusOr<Assignment> assignment =
+      RandomMethod().Assign(builder.dataset(), {.parts = 2, .seed = 1});
+  ASSERT_TRUE(assignment.ok());
+  const auto numbering = Renumbering::Create(builder.dataset(), *std::move(assignment), 2);
+  ASSERT_TRUE(numbering.ok());
+  const std::filesystem::path path = folder.path();
+  EXPECT_TRUE(WriteGraph({builder.dataset(), *numbering, path, {}}, {}).ok());
+  EXPECT_THAT(testing::internal::GetCapturedStdout(),
+              HasSubstr("1e+300 at row 2, column 0 of feature wide"));
 }
 
 }  // namespace

@@ -228,6 +228,33 @@ TEST(FindNonFiniteTest, UnalignedElements) {
   EXPECT_EQ(FindNonFinite(DType::kFloat32, std::span(bytes).subspan(1)), 2U);
 }
 
+template <typename T>
+std::optional<size_t> Beyond(DType dtype, const std::vector<T>& values) {
+  return FindBeyondFloat32(dtype, std::as_bytes(std::span(values)));
+}
+template <typename T>
+std::optional<size_t> Inexact(DType dtype, const std::vector<T>& values) {
+  return FindInexactInFloat32(dtype, std::as_bytes(std::span(values)));
+}
+
+TEST(FindBeyondFloat32Test, FiniteNumbersThatBecomeInfinite) {
+  EXPECT_EQ(Beyond<double>(DType::kFloat64, {1, -3.4e38, kInfinity, std::nan(""), 1e300}), 4U);
+  EXPECT_EQ(Beyond<double>(DType::kFloat64, {1, -3.5e38}), 1U);
+  EXPECT_EQ(Beyond<int64_t>(DType::kInt64, {std::numeric_limits<int64_t>::min()}), std::nullopt);
+}
+
+TEST(FindInexactInFloat32Test, WholeNumbersThatBecomeOthers) {
+  constexpr int64_t kExact = 1 << 24;
+  EXPECT_EQ(Inexact<int64_t>(DType::kInt64, {kExact, -kExact, 2 * kExact + 2, kExact + 1}), 3U);
+  EXPECT_EQ(Inexact<int64_t>(DType::kInt64, {int64_t{1} << 62, -kExact - 1}), 1U);
+  EXPECT_EQ(Inexact<int64_t>(DType::kInt64, {std::numeric_limits<int64_t>::max()}), 0U);
+  EXPECT_EQ(Inexact<uint64_t>(DType::kUInt64, {uint64_t{1} << 63, ~uint64_t{0}}), 1U);
+  EXPECT_EQ(Inexact<int32_t>(DType::kInt32, {kExact, kExact + 1}), 1U);
+  EXPECT_EQ(Inexact<uint32_t>(DType::kUInt32, {4294967040, 4294967295}), 1U);
+  EXPECT_EQ(Inexact<double>(DType::kFloat64, {16777216.5, 1e300, 0.1, 16777217}), 3U);
+  EXPECT_EQ(Inexact<int16_t>(DType::kInt16, {32767}), std::nullopt);
+}
+
 // ---- graph writer -------------------------------------------------------------------------
 
 class GraphWriterTest : public testing::Test {

@@ -181,6 +181,7 @@ TEST_F(VerifyTest, EdgeOptionsAreTakenFromTheManifest) {
   options.log2_nodes = 8;
   options.edges = 5000;
   ASSERT_EQ(GenerateRmat(options, {folder_ / "input", false}), OkStatus());
+  int64_t given_loops = 0;
   for (const bool undirected : {false, true}) {
     for (const EdgePolicy loops : {EdgePolicy::kKeep, EdgePolicy::kDrop}) {
       for (const EdgePolicy duplicates : {EdgePolicy::kKeep, EdgePolicy::kDrop}) {
@@ -192,11 +193,33 @@ TEST_F(VerifyTest, EdgeOptionsAreTakenFromTheManifest) {
         const StatusOr<VerifyReport> report = VerifyIt(folder_ / "input");
         ASSERT_TRUE(report.ok()) << report.status();
         EXPECT_THAT(report->differences, testing::IsEmpty());
-        EXPECT_EQ(report->edges == (undirected ? 10000 : 5000),
+        const Json edges = ReadGraphManifest(folder_ / "graph")->options["edges"];
+        given_loops = std::max<int64_t>(given_loops, edges["self_loops"]);
+        EXPECT_EQ(edges["read"], undirected ? 10000 - given_loops : 5000);
+        EXPECT_EQ(edges["self_loops_dropped"], loops == EdgePolicy::kDrop ? given_loops : 0);
+        EXPECT_EQ(report->edges == edges["read"].get<int64_t>(),
                   loops == EdgePolicy::kKeep && duplicates == EdgePolicy::kKeep);
       }
     }
   }
+  EXPECT_GT(given_loops, 0);
+}
+
+// As folders are from before self-loops were their own reverses.
+TEST_F(VerifyTest, FolderWithReversedLoopsIsReadAsItWasMade) {
+  WriteText("g.txt", "0 0\n0 1\n1 1\n");
+  run_.read.undirected = true;
+  run_.read.reverse_loops = true;
+  Partition(folder_ / "g.txt");
+  ExpectVerifies(folder_ / "g.txt", 2, 6);
+  StatusOr<GraphManifest> manifest = ReadGraphManifest(folder_ / "graph");
+  ASSERT_TRUE(manifest.ok());
+  manifest->options["read"].erase("reverse_loops");
+  ASSERT_EQ(WriteGraphManifest(folder_ / "graph", *manifest), OkStatus());
+  ExpectVerifies(folder_ / "g.txt", 2, 6);
+  manifest->options["read"]["reverse_loops"] = false;
+  ASSERT_EQ(WriteGraphManifest(folder_ / "graph", *manifest), OkStatus());
+  ExpectDifference({"is not in the input"});
 }
 
 TEST_F(VerifyTest, EdgeListWithGapsInIds) {
