@@ -20,7 +20,7 @@ std::string WhyNot(const Status& error) {
 
 // Of a server that gave up a wait. gRPC's own words say nothing.
 bool SaysWhatItWaitedFor(const Status& error) {
-  return absl::IsDeadlineExceeded(error) && Message(error) != "Deadline Exceeded";
+  return absl::IsDeadlineExceeded(error) && Message(error) != kOutOfTime;
 }
 
 }  // namespace

@@ -14,6 +14,9 @@
 
 namespace halograph {
 
+// What gRPC says of a call whose time is over.
+inline constexpr char kOutOfTime[] = "Deadline Exceeded";
+
 struct RpcTask {
   using Clock = std::chrono::steady_clock;
 
@@ -28,6 +31,9 @@ struct RpcTask {
   Clock::time_point begin;
   Clock::time_point deadline;
   Clock::time_point not_before;
+  Clock::time_point end_of_share;  // of the attempt under way: it is ended then
+  bool overdue = false;            // it was
+  bool keeps_share = false;        // the next attempt ends when the last one should have
   int attempts = 0;
   bool failed_over = false;                     // to the server asked now
   bool maybe_done = false;                      // an attempt ended without an answer
