@@ -7,6 +7,7 @@
 #include <random>
 
 #include "client/remote/rpc_task.h"
+#include "client/remote/suspension_watch.h"
 #include "common/base/log.h"
 #include "common/base/mutex.h"
 #include "common/base/rng.h"
@@ -83,6 +84,7 @@ class RpcBatch {
         context_(*context),
         enough_at_(enough_at),
         teller_(*client, client->health_, context->trace_id),
+        suspension_(client->options_.timeout, Clock::now()),
         ready_(static_cast<size_t>(client->num_servers())),
         started_(ready_.size(), 0),
         next_warning_(ready_.size(), Clock::time_point::max()) {}
@@ -115,10 +117,14 @@ class RpcBatch {
   void Completed(Task* task, AttemptResult result);
   [[nodiscard]] std::vector<Task*> WaitForCompletions();
   [[nodiscard]] Clock::time_point NextWakeUp() const;
+  // If this process did not run for a while, each call has its whole time again, once, and its
+  // attempt is made again: gRPC may take it for one whose time is over.
+  void RenewAfterSuspension();
   // Ends attempts whose time is over. gRPC does so as well, but waits by the system's clock: where
   // that is set back by an hour, an hour later.
   void EndOverdue();
-  // Ended by gRPC alone, well before its time: the system's clock was set forward, say.
+  // Ended to be made again; or by gRPC alone, well before its time: the system's clock was set
+  // forward, say.
   [[nodiscard]] static bool EndedEarly(const Task& task, const Status& error);
   void Handle(Task* task);
   void Retry(Task* task, const AttemptResult& result);
@@ -137,6 +143,7 @@ class RpcBatch {
   CallContext& context_;
   const EnoughAt& enough_at_;
   const RpcTeller teller_;
+  SuspensionWatch suspension_;
   std::vector<std::deque<Waiting>> ready_;       // per first server that can answer: not begun
   std::vector<int> started_;                     // per server: begun there and not finished
   std::vector<Clock::time_point> next_warning_;  // the same
@@ -175,6 +182,7 @@ Status RpcBatch::RunToEnd(std::vector<Rpc> calls) {
   if (context_.meanwhile) context_.meanwhile();
   while (!tasks_.empty()) {
     const std::vector<Task*> completed = WaitForCompletions();
+    RenewAfterSuspension();
     for (Task* task : completed) Handle(task);
     EndOverdue();
     // Not the deadline: every attempt ends by it, and names its server then.
@@ -273,6 +281,7 @@ void RpcBatch::StartAttempt(Task* task) {
   ++task->tries_here;
   task->ended = false;
   task->overdue = false;
+  task->restarts = false;
   if (!std::exchange(task->keeps_share, false)) {
     task->end_of_share = task->EndOfShare(client_.health_);
   }
@@ -307,8 +316,7 @@ std::vector<RpcBatch::Task*> RpcBatch::WaitForCompletions() {
 }
 
 Clock::time_point RpcBatch::NextWakeUp() const {
-  // A bound keeps the clock's arithmetic safe.
-  Clock::time_point next = Clock::now() + std::chrono::hours(1);
+  Clock::time_point next = suspension_.next_look();
   for (const TaskPtr& task : tasks_) {
     if (task->attempt == nullptr) {
       next = std::min(next, task->not_before);
@@ -323,6 +331,31 @@ Clock::time_point RpcBatch::NextWakeUp() const {
   return next;
 }
 
+void RpcBatch::RenewAfterSuspension() {
+  const Clock::time_point now = Clock::now();
+  const std::chrono::nanoseconds missed = suspension_.Look(now);
+  if (missed.count() == 0 || !error_.ok()) return;
+  for (std::deque<Waiting>& queue : ready_) {
+    for (Waiting& waiting : queue) {
+      if (waiting.begin.has_value()) waiting.begin = now;
+    }
+  }
+  const Clock::time_point end = context_.deadline.value_or(Clock::time_point::max());
+  int renewed = 0;
+  for (const TaskPtr& task : tasks_) {
+    if (!task->rpc.retry.repeatable || std::exchange(task->renewed, true)) continue;
+    task->deadline = std::min(now + (task->deadline - task->begin), end);
+    task->begin = now;
+    task->overdue = false;
+    task->end_of_share = task->EndOfShare(client_.health_);
+    ++renewed;
+    if (task->attempt == nullptr) continue;
+    task->restarts = true;
+    task->attempt->Cancel();
+  }
+  if (renewed > 0) spdlog::warn("{}", RpcTeller::Suspended(missed, renewed));
+}
+
 void RpcBatch::EndOverdue() {
   const Clock::time_point now = Clock::now();
   for (const TaskPtr& task : tasks_) {
@@ -333,6 +366,7 @@ void RpcBatch::EndOverdue() {
 }
 
 bool RpcBatch::EndedEarly(const Task& task, const Status& error) {
+  if (task.restarts) return absl::IsDeadlineExceeded(error);
   return task.rpc.retry.repeatable && !task.overdue && absl::IsDeadlineExceeded(error) &&
          Message(error) == kOutOfTime && Clock::now() + kInTime < task.end_of_share;
 }
@@ -341,7 +375,7 @@ void RpcBatch::Handle(Task* task) {
   task->attempt.reset();
   AttemptResult result = std::move(task->result);
   if (!error_.ok()) return Drop(task);
-  if (task->overdue && absl::IsCancelled(result.status)) {
+  if ((task->overdue || task->restarts) && absl::IsCancelled(result.status)) {
     result = {.status = DeadlineExceeded("{}", kOutOfTime), .pushback = {}};
   }
   if (result.status.ok()) {

@@ -97,6 +97,12 @@ std::string RpcTeller::Lost(const RpcTask& task, int next, const Status& error) 
                      client_.address(task.server), task.rpc.method, WhyNot(error), task.request_id);
 }
 
+std::string RpcTeller::Suspended(std::chrono::nanoseconds missed, int calls) {
+  return fmt::format("this process did not run for {}: {} under way {} the whole of {} time again",
+                     Seconds(missed), calls == 1 ? "the call" : fmt::format("{} calls", calls),
+                     calls == 1 ? "has" : "have", calls == 1 ? "its" : "their");
+}
+
 std::string RpcTeller::Waiting(const RpcTask& task, RpcTask::Clock::time_point now) const {
   return fmt::format("waiting for {}: {} has taken {} of {} so far{}", client_.address(task.server),
                      task.rpc.method, Seconds(now - task.begin),

@@ -1,4 +1,5 @@
-// Calls while the clocks are set, which are this process's alone (tests/support/set_clock.cc).
+// Calls while the clocks are set, and after a time in which the process did not run. The clocks are
+// this process's alone (tests/support/set_clock.cc).
 #include <cstdlib>
 #include <fstream>
 
@@ -170,6 +171,41 @@ TEST_F(ClockTest, WhatGrpcEndsBeforeItsTimeIsTriedAgain) {
   const Status status = Run(client, Call());
   EXPECT_TRUE(status.ok()) << ToString(status);
   EXPECT_EQ(calls, 3);
+}
+
+// What a process finds that was stopped (SIGSTOP) for an hour.
+void SeemStopped() {
+  Clocks().wall_ns += nanoseconds(hours(1)).count();
+  Clocks().steady_ns += nanoseconds(hours(1)).count();
+}
+
+TEST_F(ClockTest, ACallOfAProcessThatDidNotRunForLongerThanTheTimeoutIsAnswered) {
+  std::atomic<int> calls = 0;
+  FakeServer fake([&](const FakeCall&) -> FakeAnswer {
+    if (++calls > 1) return {};
+    SeemStopped();
+    return {.status = {}, .bytes = {}, .pushback_ms = {}, .never = true};
+  });
+  RpcClient client(Options({fake.address()}, minutes(10)));
+  CapturedLog log;
+  const Status status = Run(client, Call());
+  EXPECT_TRUE(status.ok()) << ToString(status);
+  EXPECT_EQ(calls, 2);
+  EXPECT_THAT(log.End(), testing::HasSubstr("the call under way has the whole of its time again"));
+}
+
+// Else it might never end.
+TEST_F(ClockTest, ACallHasItsTimeAgainOnceOnly) {
+  std::atomic<int> calls = 0;
+  FakeServer fake([&](const FakeCall&) -> FakeAnswer {
+    ++calls;
+    SeemStopped();
+    return {.status = {}, .bytes = {}, .pushback_ms = {}, .never = true};
+  });
+  RpcClient client(Options({fake.address()}, minutes(10)));
+  ExpectError(Run(client, Call()), absl::StatusCode::kDeadlineExceeded,
+              {"KVService/Pull: no answer within 10 min 00 s"});
+  EXPECT_EQ(calls, 2);
 }
 
 }  // namespace
