@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <grpc/grpc.h>
+#include <grpc/support/time.h>
 #include <grpcpp/server_context.h>
 
 #include "common/base/call_metadata.h"
@@ -23,12 +24,14 @@ constexpr std::chrono::milliseconds kMemoryPatience{200};
 // the lesser of this and a tenth of its time.
 constexpr std::chrono::milliseconds kLastWords{500};
 
-// gRPC's clock is the system's.
+// Not by the system's clock, which may be set between two readings.
 std::chrono::steady_clock::time_point DeadlineOf(const grpc::CallbackServerContext& context,
                                                  std::chrono::steady_clock::time_point start) {
-  const auto left = context.deadline() - std::chrono::system_clock::now();
-  if (left >= kLongestCall) return start + kLongestCall;  // also where there is none
-  return start + std::chrono::duration_cast<std::chrono::steady_clock::duration>(left);
+  const gpr_timespec deadline = gpr_convert_clock_type(context.raw_deadline(), GPR_CLOCK_MONOTONIC);
+  const gpr_timespec left = gpr_time_sub(deadline, gpr_now(GPR_CLOCK_MONOTONIC));
+  // Also where there is none.
+  if (left.tv_sec >= std::chrono::seconds(kLongestCall).count()) return start + kLongestCall;
+  return start + std::chrono::seconds(left.tv_sec) + std::chrono::nanoseconds(left.tv_nsec);
 }
 
 Lane LaneOf(Admission admission) {

@@ -7,6 +7,7 @@
 
 #include <grpc/grpc.h>
 #include <grpc/support/log.h>
+#include <grpc/support/time.h>
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/health_check_service_interface.h>
 #include <grpcpp/resource_quota.h>
@@ -182,7 +183,8 @@ void Server::State::Stop() {
   // First, so that gRPC need not wait for its writes to clients that do not read.
   if (!EndConnectionsTo(port, kConnectionsEnd))
     spdlog::debug("connections are left that do not end");
-  server->Shutdown(std::chrono::system_clock::now());
+  // At once: a time of the system's clock, which may be set, might be an hour away.
+  server->Shutdown(gpr_inf_past(GPR_CLOCK_MONOTONIC));
 }
 
 Server::Server(std::unique_ptr<State> state) : state_(std::move(state)) {}

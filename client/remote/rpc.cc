@@ -7,6 +7,7 @@
 #include <random>
 
 #include "client/remote/rpc_task.h"
+#include "client/remote/suspension_watch.h"
 #include "common/base/log.h"
 #include "common/base/mutex.h"
 #include "common/base/rng.h"
@@ -19,6 +20,8 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kFirstWarning{3};
 constexpr std::chrono::seconds kNextWarning{10};
+// What gRPC ends by so much before its time, it ended in time: its clock is not quite ours.
+constexpr std::chrono::milliseconds kInTime{50};
 
 // `given`, or where it is empty a prefix that is random and so unique over processes; then a number
 // that is unique within this one, however many exchanges are made under one id.
@@ -81,6 +84,7 @@ class RpcBatch {
         context_(*context),
         enough_at_(enough_at),
         teller_(*client, client->health_, context->trace_id),
+        suspension_(client->options_.timeout, Clock::now()),
         ready_(static_cast<size_t>(client->num_servers())),
         started_(ready_.size(), 0),
         next_warning_(ready_.size(), Clock::time_point::max()) {}
@@ -113,6 +117,15 @@ class RpcBatch {
   void Completed(Task* task, AttemptResult result);
   [[nodiscard]] std::vector<Task*> WaitForCompletions();
   [[nodiscard]] Clock::time_point NextWakeUp() const;
+  // If this process did not run for a while, each call has its whole time again, once, and its
+  // attempt is made again: gRPC may take it for one whose time is over.
+  void RenewAfterSuspension();
+  // Ends attempts whose time is over. gRPC does so as well, but waits by the system's clock: where
+  // that is set back by an hour, an hour later.
+  void EndOverdue();
+  // Ended to be made again; or by gRPC alone, well before its time: the system's clock was set
+  // forward, say.
+  [[nodiscard]] static bool EndedEarly(const Task& task, const Status& error);
   void Handle(Task* task);
   void Retry(Task* task, const AttemptResult& result);
   // Asks the same server, after a pause.
@@ -130,6 +143,7 @@ class RpcBatch {
   CallContext& context_;
   const EnoughAt& enough_at_;
   const RpcTeller teller_;
+  SuspensionWatch suspension_;
   std::vector<std::deque<Waiting>> ready_;       // per first server that can answer: not begun
   std::vector<int> started_;                     // per server: begun there and not finished
   std::vector<Clock::time_point> next_warning_;  // the same
@@ -167,7 +181,10 @@ Status RpcBatch::RunToEnd(std::vector<Rpc> calls) {
   StartReady();
   if (context_.meanwhile) context_.meanwhile();
   while (!tasks_.empty()) {
-    for (Task* task : WaitForCompletions()) Handle(task);
+    const std::vector<Task*> completed = WaitForCompletions();
+    RenewAfterSuspension();
+    for (Task* task : completed) Handle(task);
+    EndOverdue();
     // Not the deadline: every attempt ends by it, and names its server then.
     if (context_.cancel != nullptr && context_.cancel->cancelled()) Fail(context_.cancel->Check());
     if (enough_at_ && error_.ok() && Clock::now() >= enough_at_()) {
@@ -263,6 +280,11 @@ void RpcBatch::StartAttempt(Task* task) {
   ++task->attempts;
   ++task->tries_here;
   task->ended = false;
+  task->overdue = false;
+  task->restarts = false;
+  if (!std::exchange(task->keeps_share, false)) {
+    task->end_of_share = task->EndOfShare(client_.health_);
+  }
   client_.health_.Began(task->server);
   task->attempt = client_.transport_.Start(
       {.server = task->server,
@@ -271,7 +293,7 @@ void RpcBatch::StartAttempt(Task* task) {
        .request_id = task->request_id,
        .trace_id = context_.trace_id,
        .failed_over = std::exchange(task->failed_over, false),
-       .deadline = task->EndOfShare(client_.health_)},
+       .deadline = task->end_of_share},
       [task](ReplyPieces pieces) { return task->rpc.on_reply(pieces, &task->more); },
       [this, task](AttemptResult result) { Completed(task, std::move(result)); });
 }
@@ -294,10 +316,13 @@ std::vector<RpcBatch::Task*> RpcBatch::WaitForCompletions() {
 }
 
 Clock::time_point RpcBatch::NextWakeUp() const {
-  // Attempts end at their deadline by themselves; a bound keeps the clock's arithmetic safe.
-  Clock::time_point next = Clock::now() + std::chrono::hours(1);
+  Clock::time_point next = suspension_.next_look();
   for (const TaskPtr& task : tasks_) {
-    if (task->attempt == nullptr) next = std::min(next, task->not_before);
+    if (task->attempt == nullptr) {
+      next = std::min(next, task->not_before);
+    } else if (!task->overdue) {
+      next = std::min(next, task->end_of_share);
+    }
   }
   for (size_t server = 0; server < started_.size(); ++server) {
     if (started_[server] > 0) next = std::min(next, next_warning_[server]);
@@ -306,10 +331,53 @@ Clock::time_point RpcBatch::NextWakeUp() const {
   return next;
 }
 
+void RpcBatch::RenewAfterSuspension() {
+  const Clock::time_point now = Clock::now();
+  const std::chrono::nanoseconds missed = suspension_.Look(now);
+  if (missed.count() == 0 || !error_.ok()) return;
+  for (std::deque<Waiting>& queue : ready_) {
+    for (Waiting& waiting : queue) {
+      if (waiting.begin.has_value()) waiting.begin = now;
+    }
+  }
+  const Clock::time_point end = context_.deadline.value_or(Clock::time_point::max());
+  int renewed = 0;
+  for (const TaskPtr& task : tasks_) {
+    if (!task->rpc.retry.repeatable || std::exchange(task->renewed, true)) continue;
+    task->deadline = std::min(now + (task->deadline - task->begin), end);
+    task->begin = now;
+    task->overdue = false;
+    task->end_of_share = task->EndOfShare(client_.health_);
+    ++renewed;
+    if (task->attempt == nullptr) continue;
+    task->restarts = true;
+    task->attempt->Cancel();
+  }
+  if (renewed > 0) spdlog::warn("{}", RpcTeller::Suspended(missed, renewed));
+}
+
+void RpcBatch::EndOverdue() {
+  const Clock::time_point now = Clock::now();
+  for (const TaskPtr& task : tasks_) {
+    if (task->attempt == nullptr || task->overdue || now < task->end_of_share) continue;
+    task->overdue = true;
+    task->attempt->Cancel();
+  }
+}
+
+bool RpcBatch::EndedEarly(const Task& task, const Status& error) {
+  if (task.restarts) return absl::IsDeadlineExceeded(error);
+  return task.rpc.retry.repeatable && !task.overdue && absl::IsDeadlineExceeded(error) &&
+         Message(error) == kOutOfTime && Clock::now() + kInTime < task.end_of_share;
+}
+
 void RpcBatch::Handle(Task* task) {
   task->attempt.reset();
   AttemptResult result = std::move(task->result);
   if (!error_.ok()) return Drop(task);
+  if ((task->overdue || task->restarts) && absl::IsCancelled(result.status)) {
+    result = {.status = DeadlineExceeded("{}", kOutOfTime), .pushback = {}};
+  }
   if (result.status.ok()) {
     if (task->replicated && client_.health_.Answered(task->server)) {
       spdlog::info("{} answers again", client_.address(task->server));
@@ -319,8 +387,12 @@ void RpcBatch::Handle(Task* task) {
     return Drop(task);
   }
   if (task->maybe_done && task->rpc.done_before == result.status.code()) return Drop(task);
+  if (EndedEarly(*task, result.status)) {
+    task->maybe_done = true;
+    task->keeps_share = true;
+    return TryAgain(task, result);
+  }
   const bool others_left = task->rpc.servers.size() > 1;
-  // Those that we cancelled were dropped above.
   if (IsNoAnswer(result.status)) return Retry(task, result);
   const bool silent = absl::IsDeadlineExceeded(result.status) && task->rpc.retry.repeatable &&
                       Clock::now() < task->deadline;

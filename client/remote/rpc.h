@@ -82,7 +82,9 @@ class RpcClient {
 
   // Runs all calls and those that they add, in order; begins no more than options.calls_in_flight
   // at a time at one server (calls that fail over, or are `at_once`, come on top); returns when
-  // none is under way, whatever happened. A call has options.timeout from its first attempt on;
+  // none is under way, whatever happened. A call has options.timeout from its first attempt on, by
+  // the steady clock, however the system's is set, and once more if this process did not run for
+  // half of it or longer (suspension_watch.h);
   // UNAVAILABLE is tried again within it as its policy says. When the last of its servers is found
   // gone (its connection lost or refused), the call has options.server_timeout from then on
   // instead, unless that is 0. None has longer than the context's deadline. The first error ends

@@ -20,7 +20,7 @@ std::string WhyNot(const Status& error) {
 
 // Of a server that gave up a wait. gRPC's own words say nothing.
 bool SaysWhatItWaitedFor(const Status& error) {
-  return absl::IsDeadlineExceeded(error) && Message(error) != "Deadline Exceeded";
+  return absl::IsDeadlineExceeded(error) && Message(error) != kOutOfTime;
 }
 
 }  // namespace
@@ -95,6 +95,12 @@ std::string RpcTeller::Lost(const RpcTask& task, int next, const Status& error) 
                                     : fmt::format("{} is asked from now on", client_.address(next));
   return fmt::format("{}: {}, {} is lost ({}: {}; request {})", task.rpc.serves, then,
                      client_.address(task.server), task.rpc.method, WhyNot(error), task.request_id);
+}
+
+std::string RpcTeller::Suspended(std::chrono::nanoseconds missed, int calls) {
+  return fmt::format("this process did not run for {}: {} under way {} the whole of {} time again",
+                     Seconds(missed), calls == 1 ? "the call" : fmt::format("{} calls", calls),
+                     calls == 1 ? "has" : "have", calls == 1 ? "its" : "their");
 }
 
 std::string RpcTeller::Waiting(const RpcTask& task, RpcTask::Clock::time_point now) const {

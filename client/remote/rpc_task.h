@@ -14,6 +14,9 @@
 
 namespace halograph {
 
+// What gRPC says of a call whose time is over.
+inline constexpr char kOutOfTime[] = "Deadline Exceeded";
+
 struct RpcTask {
   using Clock = std::chrono::steady_clock;
 
@@ -28,6 +31,11 @@ struct RpcTask {
   Clock::time_point begin;
   Clock::time_point deadline;
   Clock::time_point not_before;
+  Clock::time_point end_of_share;  // of the attempt under way: it is ended then
+  bool overdue = false;            // it was
+  bool keeps_share = false;        // the next attempt ends when the last one should have
+  bool renewed = false;            // its time began again, since this process did not run
+  bool restarts = false;           // the attempt under way was ended for that
   int attempts = 0;
   bool failed_over = false;                     // to the server asked now
   bool maybe_done = false;                      // an attempt ended without an answer
@@ -56,6 +64,8 @@ class RpcTeller {
   [[nodiscard]] Status FinalError(const RpcTask& task, const Status& error) const;
   // "part 0: b:1 is asked from now on, a:1 is lost (why)"; `next`: -1 if none is left.
   [[nodiscard]] std::string Lost(const RpcTask& task, int next, const Status& error) const;
+  // "this process did not run for 40.0 s: ..."; `calls`: under way, at least one.
+  [[nodiscard]] static std::string Suspended(std::chrono::nanoseconds missed, int calls);
   // "waiting for a:1: ..."
   [[nodiscard]] std::string Waiting(const RpcTask& task, RpcTask::Clock::time_point now) const;
 

@@ -37,8 +37,32 @@ int64_t ReplyBytesPerId(const SampleLayerSpec& spec, const LayerGroup& group) {
   // Seeds have more edges than the mean node; what a guess misses costs one more round trip.
   const int64_t likely = 8 + 4 * (RelationOf(spec, group).count / destinations);
   const int64_t picks = group.fanout < 0 ? likely : std::min<int64_t>(group.fanout, likely);
-  const int64_t source_bytes = SourceNodes(spec, group) > (int64_t{1} << 32) ? 8 : 4;
-  return kCountBytes + picks * (source_bytes + (group.edge_ids ? 8 : 0) + (group.weights ? 4 : 0));
+  return kCountBytes + picks * SampledEdgeBytes(spec, group);
+}
+
+// Whether the reply's first destination has what the pieces before it said that is left.
+Status CheckRest(const SamplePiece& piece, const wire::SampleGroupReply& drawn) {
+  if (piece.first_edge == 0 || drawn.counts.empty()) return OkStatus();
+  const uint64_t given = drawn.counts.front();
+  const uint64_t left = given + (drawn.counts.size() == 1 ? drawn.more_edges : 0);
+  if (left == piece.edges_left) return OkStatus();
+  return DataLoss("SampleReply: {} edges of a node from {} on, {} were left before", left,
+                  piece.first_edge, piece.edges_left);
+}
+
+// What `drawn` left of `piece`, whose first destinations it answers.
+SamplePiece RestOf(SamplePiece piece, const wire::SampleGroupReply& drawn) {
+  const size_t answered = drawn.counts.size();
+  if (answered == 0) return piece;
+  if (drawn.more_edges > 0) {
+    const uint64_t before = answered == 1 ? piece.first_edge : 0;
+    piece.begin += answered - 1;
+    piece.first_edge = before + drawn.counts.back();
+    piece.edges_left = drawn.more_edges;
+    if (answered > 1) piece.max_edges = 0;
+    return piece;
+  }
+  return {piece.group, piece.share, piece.begin + answered, piece.end};
 }
 
 // Whether both can stand under the keys of one request.
@@ -53,6 +77,11 @@ struct Budget {
 };
 
 }  // namespace
+
+int64_t SampledEdgeBytes(const SampleLayerSpec& spec, const LayerGroup& group) {
+  const int64_t source_bytes = SourceNodes(spec, group) > (int64_t{1} << 32) ? 8 : 4;
+  return source_bytes + (group.edge_ids ? 8 : 0) + (group.weights ? 4 : 0);
+}
 
 std::vector<std::vector<SamplePiece>> PlanSampleRequests(const SampleLayerSpec& spec,
                                                          std::vector<SamplePiece> pieces,
@@ -82,7 +111,7 @@ std::vector<std::vector<SamplePiece>> PlanSampleRequests(const SampleLayerSpec& 
       SamplePiece part = piece;
       part.end = part.begin + take;
       requests.back().push_back(part);
-      piece.begin = part.end;
+      piece = {piece.group, piece.share, part.end, piece.end};
       left.request -= overhead + static_cast<int64_t>(take) * kRequestBytesPerId;
       left.reply -= overhead + static_cast<int64_t>(take) * reply_bytes;
     }
@@ -90,7 +119,8 @@ std::vector<std::vector<SamplePiece>> PlanSampleRequests(const SampleLayerSpec& 
   return requests;
 }
 
-std::string EncodeSampleRequest(const SampleLayerSpec& spec, std::span<const SamplePiece> pieces) {
+std::string EncodeSampleRequest(const SampleLayerSpec& spec, std::span<const SamplePiece> pieces,
+                                bool edge_pieces) {
   // The first group's keys are the request's; a group says its own where they differ.
   const LayerGroup& first = spec.groups[pieces.front().group];
   const std::string_view weight = WeightName(spec, first);
@@ -106,6 +136,8 @@ std::string EncodeSampleRequest(const SampleLayerSpec& spec, std::span<const Sam
     view.destinations = piece.share->ids.subspan(piece.begin, piece.end - piece.begin);
     view.edge_ids = group.edge_ids;
     view.weights = group.weights;
+    view.first_edge = piece.first_edge;
+    view.max_edges = piece.max_edges;
     if (SameKeys(spec, first, group)) continue;
     view.batch_seed = group.batch_seed;
     view.layer = static_cast<uint32_t>(group.layer);
@@ -116,12 +148,13 @@ std::string EncodeSampleRequest(const SampleLayerSpec& spec, std::span<const Sam
                                    .layer = static_cast<uint32_t>(first.layer),
                                    .replace = first.replace,
                                    .weight = weight,
+                                   .edge_pieces = edge_pieces,
                                    .groups = groups});
 }
 
 Status DecodeSampleReply(const SampleLayerSpec& spec, std::span<const SamplePiece> pieces,
                          ReplyPieces reply, std::vector<SampleAnswer>* answers,
-                         std::vector<SamplePiece>* rest) {
+                         std::vector<SamplePiece>* rest, bool edge_pieces) {
   std::vector<wire::SampleGroupExpected> expected;
   expected.reserve(pieces.size());
   for (const SamplePiece& piece : pieces) {
@@ -131,7 +164,8 @@ Status DecodeSampleReply(const SampleLayerSpec& spec, std::span<const SamplePiec
                         .source_nodes = SourceNodes(spec, group),
                         .edges = RelationOf(spec, group).count,
                         .edge_ids = group.edge_ids,
-                        .weights = group.weights});
+                        .weights = group.weights,
+                        .pieces = edge_pieces});
   }
   std::vector<wire::SampleGroupReply> groups;
   HG_RETURN_IF_ERROR(wire::ReadSampleReply(reply, expected, &groups));
@@ -139,9 +173,10 @@ Status DecodeSampleReply(const SampleLayerSpec& spec, std::span<const SamplePiec
   for (size_t i = 0; i < pieces.size(); ++i) {
     SamplePiece missing = pieces[i];
     if (i < groups.size()) {
+      HG_RETURN_IF_ERROR(CheckRest(pieces[i], groups[i]));
+      missing = RestOf(pieces[i], groups[i]);
       SampleAnswer& answer = answers->emplace_back(pieces[i], std::move(groups[i]));
       answer.piece.end = answer.piece.begin + answer.drawn.counts.size();
-      missing.begin = answer.piece.end;
       answered += answer.drawn.counts.size();
     }
     if (missing.begin < missing.end) rest->push_back(missing);

@@ -32,6 +32,9 @@ class LayerCalls {
  private:
   using Request = std::vector<SamplePiece>;
 
+  [[nodiscard]] bool TakesPieces(const ReplicaSet& set) const {
+    return served_->FirstWithout(set, wire::kSampleEdgePieces) < 0;
+  }
   [[nodiscard]] Status CheckKnown(const ReplicaSet& set, const LayerGroup& group) const;
   void AddRpcs(const ReplicaSet& set, Request request, std::vector<Rpc>* calls);
   [[nodiscard]] Rpc ToRpc(const ReplicaSet& set, Request request);
@@ -108,8 +111,8 @@ Rpc LayerCalls::ToRpc(const ReplicaSet& set, Request request) {
   rpc.servers = set.servers;
   rpc.serves = set.name;
   rpc.method = "GraphService/Sample";
-  rpc.make_request = [this, shared] {
-    std::string message = EncodeSampleRequest(spec_, *shared);
+  rpc.make_request = [this, shared, pieces = TakesPieces(set)] {
+    std::string message = EncodeSampleRequest(spec_, *shared, pieces);
     message_bytes_ += static_cast<int64_t>(message.size());
     return message;
   };
@@ -127,30 +130,41 @@ Status LayerCalls::OnReply(const ReplicaSet& set, const Request& request, ReplyP
   for (const auto piece : reply) message_bytes_ += static_cast<int64_t>(piece.size());
   std::vector<SampleAnswer> answers;
   Request rest;
-  HG_RETURN_IF_ERROR(DecodeSampleReply(spec_, request, reply, &answers, &rest));
+  HG_RETURN_IF_ERROR(DecodeSampleReply(spec_, request, reply, &answers, &rest, TakesPieces(set)));
   if (!rest.empty()) AddRpcs(set, std::move(rest), more);
   const MutexLock lock(mutex_);
   for (SampleAnswer& answer : answers) answers_.push_back(std::move(answer));
   return OkStatus();
 }
 
-// A server cuts replies at its own limit. Where ours is lower it cannot know: ask for halves.
+// A server cuts replies at its own limit. Where ours is lower it cannot know: ask for halves, and
+// of one destination for as many edges as we take.
 Status LayerCalls::OnError(const ReplicaSet& set, int asked, const Request& request,
                            const Status& error, std::vector<Rpc>* more) {
   size_t destinations = 0;
   for (const SamplePiece& piece : request) destinations += piece.end - piece.begin;
-  if (error.code() != absl::StatusCode::kResourceExhausted || destinations < 2 ||
+  const SamplePiece& only = request.front();
+  const bool cuts_further = destinations > 1 || (TakesPieces(set) && only.max_edges == 0);
+  if (error.code() != absl::StatusCode::kResourceExhausted || !cuts_further ||
       served_->MessageBytes(asked) <= cluster_.rpc().options().max_message_bytes) {
     return cluster_.ExplainTooLarge(asked, error);
+  }
+  if (destinations == 1) {
+    SamplePiece piece = only;
+    const int64_t fit = set.planned_bytes / SampledEdgeBytes(spec_, spec_.groups[piece.group]);
+    piece.max_edges = static_cast<uint64_t>(std::max<int64_t>(1, fit));
+    AddRpcs(set, {piece}, more);
+    return OkStatus();
   }
   Request halves[2];
   size_t left = destinations / 2;  // for the first half
   for (SamplePiece piece : request) {
     const size_t take = std::min(left, piece.end - piece.begin);
-    if (take > 0) halves[0].push_back({piece.group, piece.share, piece.begin, piece.begin + take});
-    if (piece.begin + take < piece.end) {
-      halves[1].push_back({piece.group, piece.share, piece.begin + take, piece.end});
-    }
+    SamplePiece first = piece;
+    first.end = piece.begin + take;
+    if (take > 0) halves[0].push_back(first);
+    if (take > 0) piece = {piece.group, piece.share, first.end, piece.end};
+    if (piece.begin < piece.end) halves[1].push_back(piece);
     left -= take;
   }
   for (Request& half : halves) AddRpcs(set, std::move(half), more);
@@ -166,7 +180,8 @@ void LayerCalls::Assemble(std::vector<NeighborPicks>* picks) {
          .counts = answer.drawn.counts,
          .sources = answer.drawn.sources,
          .edge_ids = answer.drawn.edge_ids,
-         .weights = answer.drawn.weights});
+         .weights = answer.drawn.weights,
+         .first_edge = static_cast<int64_t>(piece.first_edge)});
   }
   picks->resize(spec_.groups.size());
   for (size_t g = 0; g < by_group.size(); ++g) {

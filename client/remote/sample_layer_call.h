@@ -14,7 +14,8 @@ namespace halograph {
 //   FailedPrecondition  no server serves the topology of a destination: the part is named; or a
 //                       server is of a version that does not know what a group asks for
 //   DataLoss            a reply that does not fit its request: the server is named
-//   ResourceExhausted   the edges of one destination exceed the message limits
+//   ResourceExhausted   the edges of one destination exceed the message limits, and a server of its
+//                       part is of a version that does not answer it in pieces
 //   else                as RpcClient::Run
 [[nodiscard]] Status SampleLayerRemotely(Cluster* cluster, std::span<const LayerGroup> groups,
                                          CallContext& context, std::vector<NeighborPicks>* picks);

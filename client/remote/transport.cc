@@ -5,6 +5,7 @@
 #include <exception>
 #include <new>
 
+#include <grpc/support/time.h>
 #include <grpcpp/create_channel.h>
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/security/credentials.h>
@@ -47,10 +48,11 @@ grpc::ByteBuffer ToBuffer(const std::shared_ptr<const std::string>& request) {
   return {&slice, 1};
 }
 
-std::chrono::system_clock::time_point ToSystemClock(std::chrono::steady_clock::time_point when) {
-  return std::chrono::system_clock::now() +
-         std::chrono::duration_cast<std::chrono::system_clock::duration>(
-             when - std::chrono::steady_clock::now());
+// Not by the system's clock, which may be set between two readings.
+gpr_timespec ToGrpcTime(std::chrono::steady_clock::time_point when) {
+  const std::chrono::nanoseconds left = when - std::chrono::steady_clock::now();
+  return gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
+                      gpr_time_from_nanos(left.count(), GPR_TIMESPAN));
 }
 
 Status ToStatus(const grpc::Status& status) {
@@ -137,7 +139,7 @@ Transport::~Transport() = default;
 std::unique_ptr<Transport::Attempt> Transport::Start(const AttemptSpec& spec, ReplyHandler on_reply,
                                                      DoneHandler done) {
   auto attempt = std::make_unique<GrpcAttempt>();
-  attempt->context.set_deadline(ToSystemClock(spec.deadline));
+  attempt->context.set_deadline(ToGrpcTime(spec.deadline));
   attempt->context.AddMetadata(kRequestIdKey, std::string(spec.request_id));
   if (!spec.trace_id.empty()) {
     attempt->context.AddMetadata(kTraceIdKey, std::string(spec.trace_id));

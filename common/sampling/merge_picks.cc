@@ -11,10 +11,12 @@ template <typename T>
 void Scatter(const PicksShare& share, std::span<const T> from, const std::vector<int64_t>& offsets,
              std::vector<T>* to) {
   const T* next = from.data();
+  int64_t first = share.first_edge;
   for (size_t i = 0; i < share.positions.size(); ++i) {
     const int64_t count = share.Count(i);
-    std::copy_n(next, count, to->data() + offsets[static_cast<size_t>(share.positions[i])]);
+    std::copy_n(next, count, to->data() + offsets[static_cast<size_t>(share.positions[i])] + first);
     next += count;
+    first = 0;
   }
 }
 
@@ -45,7 +47,7 @@ void MergePicks(size_t destinations, std::span<const PicksShare> shares, Neighbo
   offsets.assign(destinations + 1, 0);
   for (const PicksShare& share : shares) {
     for (size_t i = 0; i < share.positions.size(); ++i) {
-      offsets[static_cast<size_t>(share.positions[i]) + 1] = share.Count(i);
+      offsets[static_cast<size_t>(share.positions[i]) + 1] += share.Count(i);
     }
   }
   for (size_t i = 1; i < offsets.size(); ++i) offsets[i] += offsets[i - 1];

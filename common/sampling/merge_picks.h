@@ -20,6 +20,9 @@ struct PicksShare {
   std::span<const int64_t> sources = {};
   std::span<const int64_t> edge_ids = {};
   std::span<const float> weights = {};
+  // Where the edges given of the first destination begin among those drawn for it: others have
+  // those before them. Those behind the last one's may be others', too.
+  int64_t first_edge = 0;
 
   [[nodiscard]] int64_t Count(size_t i) const {
     return offsets.empty() ? int64_t{counts[i]} : offsets[i + 1] - offsets[i];
@@ -30,7 +33,8 @@ struct PicksShare {
 [[nodiscard]] PicksShare ShareOf(std::span<const int64_t> positions, const NeighborPicks& picks);
 
 // Fills `picks`, whose memory is used again, for a group of `destinations`; one without a share has
-// no edges. Positions are below that and are given once. Throws std::bad_alloc.
+// no edges. Positions are below that, and are given once, or in pieces that are each given once.
+// Throws std::bad_alloc.
 void MergePicks(size_t destinations, std::span<const PicksShare> shares, NeighborPicks* picks);
 
 }  // namespace halograph

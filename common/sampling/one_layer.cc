@@ -4,6 +4,8 @@
 #include <cassert>
 #include <vector>
 
+#include "common/base/rng.h"
+#include "common/sampling/draws.h"
 #include "common/sampling/fused_chunks.h"
 #include "common/sampling/fused_layer.h"
 #include "common/sampling/fused_rows.h"
@@ -15,6 +17,24 @@ namespace {
 template <typename T>
 void Append(const std::vector<T>& more, std::vector<T>* all) {
   all->insert(all->end(), more.begin(), more.end());
+}
+
+// Sets scratch->positions to the picks of `v`; false, and nothing is set, where they are every edge
+// in file order.
+bool DrawPositions(const LayerDraws& draws, int64_t v, const PickRow& row, PickScratch* scratch) {
+  const uint64_t node_key = SubKey(draws.layer_key, static_cast<uint64_t>(v));
+  if (draws.drawer != nullptr) {
+    draws.drawer->Draw(node_key, row, scratch);
+    return true;
+  }
+  if (TakesAll(row.degree, draws.fanout, draws.replace)) return false;
+  scratch->positions.resize(static_cast<size_t>(PicksOf(row.degree, draws.fanout, draws.replace)));
+  if (draws.replace) {
+    DrawWithReplacement(node_key, row.degree, scratch->positions);
+  } else {
+    scratch->floyd.Draw(node_key, row.degree, scratch->positions);
+  }
+  return true;
 }
 
 }  // namespace
@@ -53,6 +73,36 @@ FusedOutcome SampleNeighbors(const LayerDraws& draws, std::span<const int64_t> d
     return FusedOutcome();
   };
   return crew.Run((count - 1) / each + 1, sample, take).outcome;
+}
+
+FusedOutcome SampleNeighborRange(const LayerDraws& draws, int64_t v, int64_t first, int64_t count,
+                                 NeighborPicks* picks) {
+  picks->offsets.assign(1, 0);
+  picks->sources.clear();
+  picks->edge_ids.clear();
+  picks->weights.clear();
+  const PickRow row = FindPickRow(*draws.topology, v);
+  if (row.degree < 0) return {.kind = FusedOutcome::Kind::kDamagedOffsets, .id = v};
+  PickScratch scratch;
+  const bool every = !DrawPositions(draws, v, row, &scratch);
+  const int64_t drawn = every ? row.degree : std::ssize(scratch.positions);
+  assert(first >= 0 && count >= 0 && first + count <= drawn);
+  const CscSegment& segment = draws.topology->segments()[static_cast<size_t>(row.segment)];
+  for (int64_t i = first; i < std::min(first + count, drawn); ++i) {
+    const int64_t of_row = every ? i : scratch.positions[static_cast<size_t>(i)];
+    if (of_row < 0 || of_row >= row.degree) {
+      return {.kind = FusedOutcome::Kind::kDamagedDrawer, .id = v};
+    }
+    const int64_t position = row.begin + of_row;
+    picks->sources.push_back(segment.Source(position));
+    if (draws.edge_ids) picks->edge_ids.push_back(segment.first_edge + position);
+    if (draws.weights >= 0) {
+      picks->weights.push_back(
+          static_cast<float>(segment.weights[draws.weights].weights[position]));
+    }
+  }
+  picks->offsets.push_back(picks->size());
+  return {};
 }
 
 int64_t CountPicks(const LayerDraws& draws, int64_t v) {

@@ -20,6 +20,14 @@ namespace halograph {
                                            std::span<const int64_t> destinations, ThreadPool* pool,
                                            NeighborPicks* picks);
 
+// Of the edges that SampleNeighbors draws for `v`, in their order, those of the range
+// [first, first + count), which must be within them: for a list that is longer than a message. The
+// memory that it takes is that of the range where every edge is taken, and uniformly; else that of
+// the draws. Requires what SampleNeighbors does; `picks` is overwritten, as if `v` were the only
+// destination. Any outcome but those of a list.
+[[nodiscard]] FusedOutcome SampleNeighborRange(const LayerDraws& draws, int64_t v, int64_t first,
+                                               int64_t count, NeighborPicks* picks);
+
 // How many edges SampleNeighbors would draw for `v`: what a server needs to bound its answer. -1 if
 // the offsets of `v` are damaged, which SampleNeighbors would find.
 [[nodiscard]] int64_t CountPicks(const LayerDraws& draws, int64_t v);

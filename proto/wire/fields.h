@@ -26,7 +26,7 @@ constexpr uint32_t Tag(uint32_t field, WireType type) {
 
 // The fields of each message, numbered in their order as in the .proto files.
 namespace sample_request {
-enum : uint32_t { kBatchSeed = 1, kLayer, kReplace, kGroups, kWeight };
+enum : uint32_t { kBatchSeed = 1, kLayer, kReplace, kGroups, kWeight, kEdgePieces };
 }
 
 namespace sample_group {
@@ -39,7 +39,9 @@ enum : uint32_t {
   kReplace,
   kWeight,
   kEdgeIds,
-  kWeights
+  kWeights,
+  kFirstEdge,
+  kMaxEdges
 };
 }
 
@@ -48,7 +50,7 @@ enum : uint32_t { kGroups = 1 };
 }
 
 namespace sample_group_reply {
-enum : uint32_t { kCounts = 1, kSources32, kSources64, kEdgeIds, kWeights };
+enum : uint32_t { kCounts = 1, kSources32, kSources64, kEdgeIds, kWeights, kMoreEdges };
 }
 
 namespace pull_request {

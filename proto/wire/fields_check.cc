@@ -13,6 +13,7 @@ HALOGRAPH_SAME(sample_request, SampleRequest, Layer);
 HALOGRAPH_SAME(sample_request, SampleRequest, Replace);
 HALOGRAPH_SAME(sample_request, SampleRequest, Groups);
 HALOGRAPH_SAME(sample_request, SampleRequest, Weight);
+HALOGRAPH_SAME(sample_request, SampleRequest, EdgePieces);
 
 HALOGRAPH_SAME(sample_group, SampleGroup, Relation);
 HALOGRAPH_SAME(sample_group, SampleGroup, Fanout);
@@ -23,6 +24,8 @@ HALOGRAPH_SAME(sample_group, SampleGroup, Replace);
 HALOGRAPH_SAME(sample_group, SampleGroup, Weight);
 HALOGRAPH_SAME(sample_group, SampleGroup, EdgeIds);
 HALOGRAPH_SAME(sample_group, SampleGroup, Weights);
+HALOGRAPH_SAME(sample_group, SampleGroup, FirstEdge);
+HALOGRAPH_SAME(sample_group, SampleGroup, MaxEdges);
 
 HALOGRAPH_SAME(sample_reply, SampleReply, Groups);
 HALOGRAPH_SAME(sample_group_reply, SampleGroupReply, Counts);
@@ -30,6 +33,7 @@ HALOGRAPH_SAME(sample_group_reply, SampleGroupReply, Sources32);
 HALOGRAPH_SAME(sample_group_reply, SampleGroupReply, Sources64);
 HALOGRAPH_SAME(sample_group_reply, SampleGroupReply, EdgeIds);
 HALOGRAPH_SAME(sample_group_reply, SampleGroupReply, Weights);
+HALOGRAPH_SAME(sample_group_reply, SampleGroupReply, MoreEdges);
 
 HALOGRAPH_SAME(pull_request, PullRequest, Edge);
 HALOGRAPH_SAME(pull_request, PullRequest, Type);

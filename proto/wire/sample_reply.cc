@@ -91,6 +91,9 @@ void ReadGroup(Reader& in, SampleGroupReply* group, Widths* found) {
       case Tag(f::kWeights, kFixed32):
         group->weights.push_back(std::bit_cast<float>(in.Fixed32()));
         break;
+      case Tag(f::kMoreEdges, kVarint):
+        group->more_edges = in.Varint();
+        break;
       default:
         in.SkipField(tag);
     }
@@ -129,6 +132,21 @@ Status CheckCounts(const SampleGroupReply& group, const SampleGroupExpected& exp
   }
   if (expected.fanout >= 0 && most > static_cast<uint32_t>(expected.fanout)) {
     return DataLoss("{} edges for a fanout of {}", most, expected.fanout);
+  }
+  return OkStatus();
+}
+
+// A list that is given in pieces ends, and no sooner than it is complete.
+Status CheckPieces(const SampleGroupReply& group, const SampleGroupExpected& expected) {
+  if (group.more_edges == 0) return OkStatus();
+  const auto most = static_cast<uint64_t>(
+      expected.fanout >= 0 ? int64_t{expected.fanout} : std::max<int64_t>(0, expected.edges));
+  if (!expected.pieces || group.counts.empty() || group.counts.back() == 0 ||
+      group.more_edges > most) {
+    return DataLoss("{} more edges behind the {} of the last of {} destinations, expected {}",
+                    group.more_edges, group.counts.empty() ? 0 : group.counts.back(),
+                    group.counts.size(),
+                    expected.pieces ? fmt::format("at most {}", most) : "none");
   }
   return OkStatus();
 }
@@ -174,7 +192,8 @@ size_t BodyBytes(const SampleGroupShape& group, size_t counts_bytes) {
   return ArrayBytes(f::kCounts, counts_bytes) +
          ArrayBytes(SourcesField(group), group.source_bytes()) +
          ArrayBytes(f::kEdgeIds, group.edge_id_bytes()) +
-         ArrayBytes(f::kWeights, group.weight_bytes());
+         ArrayBytes(f::kWeights, group.weight_bytes()) +
+         (group.more_edges > 0 ? 1 + VarintBytes(group.more_edges) : 0);
 }
 
 // Leaves room for the array behind its length; moves `out` behind it. Null if it is empty.
@@ -208,7 +227,9 @@ Status ReadSampleReply(Pieces pieces, std::span<const SampleGroupExpected> expec
     const SampleGroupReply& group = (*groups)[g];
     Status status = CheckCounts(group, expected[g], widths[g]);
     if (status.ok()) status = CheckArrays(group, expected[g]);
-    if (status.ok() && g + 1 < groups->size() && group.counts.size() < expected[g].destinations) {
+    if (status.ok()) status = CheckPieces(group, expected[g]);
+    if (status.ok() && g + 1 < groups->size() &&
+        (group.counts.size() < expected[g].destinations || group.more_edges > 0)) {
       status = DataLoss("{} of {} destinations are answered; only the last group may be cut",
                         group.counts.size(), expected[g].destinations);
     }
@@ -235,6 +256,9 @@ SampleGroupArrays PutSampleGroupReply(const SampleGroupShape& group, std::byte* 
   arrays.sources = LeaveRoom(SourcesField(group), group.source_bytes(), &out);
   arrays.edge_ids = LeaveRoom(f::kEdgeIds, group.edge_id_bytes(), &out);
   arrays.weights = LeaveRoom(f::kWeights, group.weight_bytes(), &out);
+  if (group.more_edges > 0) {
+    out = PutVarint(group.more_edges, PutTag(f::kMoreEdges, WireType::kVarint, out));
+  }
   arrays.end = out;
   return arrays;
 }

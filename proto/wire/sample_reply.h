@@ -19,6 +19,7 @@ struct SampleGroupReply {
   std::vector<int64_t> sources;   // global ids
   std::vector<int64_t> edge_ids;  // one a source, or none
   std::vector<float> weights;     // one a source, or none
+  uint64_t more_edges = 0;        // of the last destination: behind those given
 };
 
 // What a client asked for, which bounds what it takes.
@@ -29,13 +30,15 @@ struct SampleGroupExpected {
   int64_t edges = 0;         // of the relation: edge ids are below
   bool edge_ids = false;
   bool weights = false;
+  bool pieces = false;  // the last destination answered may have more edges
 
   // Ids of the source type take 8 bytes on the wire instead of 4.
   [[nodiscard]] bool wide() const { return source_nodes > (int64_t{1} << 32); }
 };
 
 // Reads the reply into `groups`, which is overwritten: as many as the reply has, complete but for
-// the last, which may have fewer counts than destinations. A reply may answer nothing. On error
+// the last, which may have fewer counts than destinations, and of its last destination a piece. A
+// reply may answer nothing. On error
 // `groups` holds anything.
 //   DataLoss  bytes that are no such message; or groups, counts, sources, edge ids or weights that
 //             do not fit what was asked for: the group, what was found and what was expected are
@@ -50,6 +53,7 @@ struct SampleGroupShape {
   bool wide = false;
   bool edge_ids = false;
   bool weights = false;
+  uint64_t more_edges = 0;  // of the last destination: behind those given
 
   [[nodiscard]] size_t source_bytes() const {
     return static_cast<size_t>(edges) * (wide ? sizeof(uint64_t) : sizeof(uint32_t));
@@ -67,6 +71,7 @@ struct SampleGroupShape {
 // Tags and lengths of a group of at most 2^31 bytes, beside counts and arrays: at most.
 inline constexpr int64_t kSampleGroupReplyOverhead = 6;
 inline constexpr int64_t kSampleGroupReplyArrayOverhead = 6;  // for each array that it has
+inline constexpr int64_t kSampleGroupReplyMoreOverhead = 11;  // if its last destination has more
 
 // Where the group's arrays belong, little-endian and not aligned; null for what it does not have.
 struct SampleGroupArrays {

@@ -48,6 +48,12 @@ void ReadGroup(Reader& in, SampleGroup* group) {
       case Tag(f::kWeights, kVarint):
         group->weights = in.Varint() != 0;
         break;
+      case Tag(f::kFirstEdge, kVarint):
+        group->first_edge = in.Varint();
+        break;
+      case Tag(f::kMaxEdges, kVarint):
+        group->max_edges = in.Varint();
+        break;
       default:
         in.SkipField(tag);
     }
@@ -82,6 +88,8 @@ size_t BodyBytes(const SampleGroupView& group) {
   if (group.layer.has_value()) bytes += 1 + VarintBytes(*group.layer);
   if (group.replace.has_value()) bytes += 2;
   if (group.weight.has_value()) bytes += FieldBytes(f::kWeight, group.weight->size());
+  if (group.first_edge > 0) bytes += 1 + VarintBytes(group.first_edge);
+  if (group.max_edges > 0) bytes += 1 + VarintBytes(group.max_edges);
   return bytes + (group.edge_ids ? 2 : 0) + (group.weights ? 2 : 0);
 }
 
@@ -97,6 +105,8 @@ std::byte* PutGroup(const SampleGroupView& group, std::byte* out) {
   if (group.weight.has_value()) out = PutText(f::kWeight, *group.weight, out);
   if (group.edge_ids) out = PutUnsigned(f::kEdgeIds, 1, out);
   if (group.weights) out = PutUnsigned(f::kWeights, 1, out);
+  if (group.first_edge > 0) out = PutUnsigned(f::kFirstEdge, group.first_edge, out);
+  if (group.max_edges > 0) out = PutUnsigned(f::kMaxEdges, group.max_edges, out);
   return out;
 }
 
@@ -126,6 +136,9 @@ StatusOr<SampleRequest> ReadSampleRequest(Pieces pieces, size_t max_groups) {
       case Tag(f::kWeight, kBytes):
         request.weight = in.Text();
         break;
+      case Tag(f::kEdgePieces, kVarint):
+        request.edge_pieces = in.Varint() != 0;
+        break;
       default:
         in.SkipField(tag);
     }
@@ -137,7 +150,7 @@ StatusOr<SampleRequest> ReadSampleRequest(Pieces pieces, size_t max_groups) {
 
 std::string WriteSampleRequest(const SampleRequestView& request) {
   namespace f = sample_request;
-  size_t bytes = 1 + sizeof(uint64_t) + 1 + kLongestVarint + 2 +
+  size_t bytes = 1 + sizeof(uint64_t) + 1 + kLongestVarint + 2 + 2 +
                  TextBytes(f::kWeight, request.weight);  // at most, so far
   for (const SampleGroupView& group : request.groups) bytes += SampleGroupBytes(group);
   std::string message(bytes, '\0');
@@ -148,6 +161,7 @@ std::string WriteSampleRequest(const SampleRequestView& request) {
   if (request.replace) out = PutUnsigned(f::kReplace, 1, out);
   for (const SampleGroupView& group : request.groups) out = PutGroup(group, out);
   if (!request.weight.empty()) out = PutText(f::kWeight, request.weight, out);
+  if (request.edge_pieces) out = PutUnsigned(f::kEdgePieces, 1, out);
   message.resize(static_cast<size_t>(out - begin));
   return message;
 }

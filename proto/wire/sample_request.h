@@ -28,13 +28,18 @@ struct SampleGroup {
   std::optional<std::string> weight = {};
   bool edge_ids = false;  // wanted in the reply, as are weights
   bool weights = false;
+  // Which of the edges drawn for the first destination are wanted; max_edges 0: all from first_edge
+  // on.
+  uint64_t first_edge = 0;
+  uint64_t max_edges = 0;
 };
 
 struct SampleRequest {
   uint64_t batch_seed = 0;
   uint32_t layer = 0;  // from 0 at the seeds
   bool replace = false;
-  std::string weight = {};  // edge feature to draw by; empty: uniformly
+  std::string weight = {};   // edge feature to draw by; empty: uniformly
+  bool edge_pieces = false;  // a destination that does not fit is answered in pieces
   std::vector<SampleGroup> groups;
 };
 
@@ -56,6 +61,8 @@ struct SampleGroupView {
   std::optional<std::string_view> weight = {};
   bool edge_ids = false;
   bool weights = false;
+  uint64_t first_edge = 0;
+  uint64_t max_edges = 0;
 };
 
 struct SampleRequestView {
@@ -63,6 +70,7 @@ struct SampleRequestView {
   uint32_t layer = 0;
   bool replace = false;
   std::string_view weight = {};
+  bool edge_pieces = false;
   std::span<const SampleGroupView> groups;
 };
 

@@ -1,5 +1,6 @@
 #include "server/handlers/sample.h"
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 
@@ -44,24 +45,73 @@ LayerDraws DrawsOf(const RelationTopology& topology, const LayerSamplePlan& plan
           .weights = plan.weights};
 }
 
-// Fills plan->counts and edges for the longest prefix of `destinations` whose answer takes at most
-// `room` bytes; gives the bytes it takes. DataLoss: the offsets of one of them are damaged.
-StatusOr<int64_t> CountWhatFits(const LayerDraws& draws, std::span<const int64_t> destinations,
-                                const std::string& relation, int64_t room, LayerSamplePlan* plan) {
+// The edges of a destination that an answer is to have.
+struct Wanted {
+  int64_t first = 0;
+  int64_t count = 0;
+  int64_t more = 0;  // behind them
+};
+
+// Of `drawn` edges of the destination at `position` of a group.
+StatusOr<Wanted> WantedOf(const LayerSampleGroup& group, size_t position, int64_t drawn) {
+  if (position > 0) return Wanted{.count = drawn};
+  if (group.first_edge > 0 && group.first_edge >= static_cast<uint64_t>(drawn)) {
+    return OutOfRange("{}: edges from {} on of the {} drawn for node {}", group.relation,
+                      group.first_edge, drawn, group.destinations[0]);
+  }
+  const auto first = static_cast<int64_t>(group.first_edge);
+  const int64_t left = drawn - first;
+  const bool all = group.max_edges == 0 || group.max_edges >= static_cast<uint64_t>(left);
+  const int64_t count = all ? left : static_cast<int64_t>(group.max_edges);
+  return Wanted{.first = first, .count = count, .more = left - count};
+}
+
+int64_t MoreBytes(const Wanted& wanted) {
+  return wanted.more > 0 ? wire::kSampleGroupReplyMoreOverhead : 0;
+}
+
+// What `wanted` takes in a reply; more than `room`, if it does not fit.
+int64_t WantedBytes(const Wanted& wanted, int64_t edge_bytes, int64_t room) {
+  if (wanted.count > room) return room + 1;  // first, so that the product below is small
+  const size_t count_bytes = wire::VarintBytes(static_cast<uint64_t>(wanted.count));
+  return wanted.count * edge_bytes + static_cast<int64_t>(count_bytes) + MoreBytes(wanted);
+}
+
+// The first edges of `wanted`, as many as `room` holds; maybe none.
+Wanted PieceOf(const Wanted& wanted, int64_t edge_bytes, int64_t room) {
+  const int64_t beside = wire::kSampleGroupReplyMoreOverhead + int64_t{wire::kLongestVarint};
+  const int64_t count = std::clamp<int64_t>((room - beside) / edge_bytes, 0, wanted.count);
+  return {.first = wanted.first, .count = count, .more = wanted.more + wanted.count - count};
+}
+
+// Fills plan->counts, edges and what the first has more for the longest prefix of the group's
+// destinations whose answer takes at most `room` bytes; gives the bytes it takes. `pieces`: where
+// the first alone does not fit, a piece of it is taken. DataLoss: the offsets of one of them are
+// damaged. OutOfRange as WantedOf.
+StatusOr<int64_t> CountWhatFits(const LayerDraws& draws, const LayerSampleGroup& group, bool pieces,
+                                int64_t room, LayerSamplePlan* plan) {
   const int64_t edge_bytes = EdgeBytes(*plan);
+  const std::span<const int64_t> destinations = group.destinations;
   int64_t bytes = 0;
-  for (const int64_t v : destinations) {
-    const int64_t count = CountPicks(draws, v);
-    if (count < 0) {
-      return DamageOf({.kind = FusedOutcome::Kind::kDamagedOffsets, .id = v}, relation);
+  for (size_t i = 0; i < destinations.size() && plan->more_edges == 0; ++i) {
+    const int64_t v = destinations[i];
+    const int64_t drawn = CountPicks(draws, v);
+    if (drawn < 0) {
+      return DamageOf({.kind = FusedOutcome::Kind::kDamagedOffsets, .id = v}, group.relation);
     }
-    if (count > room) break;  // first, so that the products below are small
-    const int64_t more =
-        count * edge_bytes + static_cast<int64_t>(wire::VarintBytes(static_cast<uint64_t>(count)));
+    HG_ASSIGN_OR_RETURN(Wanted wanted, WantedOf(group, i, drawn));
+    if (pieces && i == 0 && WantedBytes(wanted, edge_bytes, room) > room) {
+      wanted = PieceOf(wanted, edge_bytes, room);
+      if (wanted.count == 0) break;
+    }
+    const int64_t more = WantedBytes(wanted, edge_bytes, room - bytes);
     if (bytes + more > room) break;
     bytes += more;
-    plan->counts.push_back(static_cast<uint32_t>(count));
-    plan->edges += count;
+    plan->counts.push_back(static_cast<uint32_t>(wanted.count));
+    plan->edges += wanted.count;
+    if (i > 0) continue;
+    plan->first_edge = wanted.first;
+    plan->more_edges = wanted.more;
   }
   plan->destinations = destinations.first(plan->counts.size());
   return bytes;
@@ -109,6 +159,14 @@ StatusOr<LayerSamplePlan> SampleHandler::Resolve(const LayerSampleRequest& reque
   plan.wide = schema.node_types[schema.SourceType(plan.relation)].count > (int64_t{1} << 32);
   const std::string& weight = group.weight.has_value() ? *group.weight : request.weight;
   plan.edge_ids = group.edge_ids;
+  if ((group.first_edge > 0 || group.max_edges > 0) &&
+      (!request.edge_pieces || group.destinations.empty())) {
+    return InvalidArgument(
+        "{}: first_edge {} and max_edges {} of a group with {} destinations, in a request that "
+        "takes {}pieces",
+        group.relation, group.first_edge, group.max_edges, group.destinations.size(),
+        request.edge_pieces ? "" : "no ");
+  }
   if (weight.empty() && group.weights && group.fanout != 0) {
     return InvalidArgument(
         "{}: weights of drawn edges are asked for, but draws are uniform: name the edge feature to "
@@ -147,20 +205,22 @@ Status SampleHandler::CutToFit(const LayerSampleRequest& request,
   int64_t bytes = 0;
   for (size_t g = 0; g < plans->size(); ++g) {
     LayerSamplePlan& plan = (*plans)[g];
-    const std::span<const int64_t> destinations = request.groups[g].destinations;
-    const RelationTopology& topology = graph_->topology()[plan.relation];
+    const LayerSampleGroup& group = request.groups[g];
+    const LayerDraws draws = DrawsOf(graph_->topology()[plan.relation], plan);
     bytes += GroupOverheadBytes(plan);
     HG_ASSIGN_OR_RETURN(const int64_t more,
-                        CountWhatFits(DrawsOf(topology, plan), destinations,
-                                      request.groups[g].relation, max_reply_bytes_ - bytes, &plan));
+                        CountWhatFits(draws, group, request.edge_pieces && g == 0,
+                                      max_reply_bytes_ - bytes, &plan));
     bytes += more;
-    if (plan.counts.size() == destinations.size() && bytes <= max_reply_bytes_) continue;
+    const bool whole = plan.counts.size() == group.destinations.size() && plan.more_edges == 0;
+    if (whole && bytes <= max_reply_bytes_) continue;
     if (g == 0 && plan.counts.empty()) {
       return ResourceExhausted(
-          "{}: node {} alone draws {} edges, more than a message of {} bytes holds: lower the "
-          "fanout {}, or start the server with a larger --max-message-bytes",
-          request.groups[g].relation, destinations[0],
-          CountPicks(DrawsOf(topology, plan), destinations[0]), max_reply_bytes_, plan.fanout);
+          "{}: the node of global id {} alone draws {} edges, more than a message of {} bytes "
+          "holds: lower the fanout {}, start the server with a larger --max-message-bytes, or use "
+          "a client of this version, which takes them in pieces",
+          group.relation, group.destinations[0], CountPicks(draws, group.destinations[0]),
+          max_reply_bytes_, plan.fanout);
     }
     plans->resize(plan.counts.empty() ? g : g + 1);
     break;
@@ -193,10 +253,35 @@ Status SampleHandler::CheckDrawn(const LayerSamplePlan& plan, const NeighborPick
                   picks.edge_ids.size(), picks.weights.size());
 }
 
+void SampleHandler::WritePicks(const LayerSamplePlan& plan, const NeighborPicks& picks,
+                               wire::SampleGroupArrays* out) {
+  out->sources =
+      plan.wide ? Write(picks.sources, out->sources) : WriteNarrow(picks.sources, out->sources);
+  out->edge_ids = Write(picks.edge_ids, out->edge_ids);
+  out->weights = Write(picks.weights, out->weights);
+}
+
+Status SampleHandler::DrawRange(const LayerSamplePlan& plan, int64_t first, int64_t count,
+                                NeighborPicks* picks, wire::SampleGroupArrays* out) const {
+  const LayerDraws draws = DrawsOf(graph_->topology()[plan.relation], plan);
+  const FusedOutcome outcome =
+      SampleNeighborRange(draws, plan.destinations[0], first, count, picks);
+  if (!outcome.done()) {
+    return DamageOf(outcome, graph_->schema().relations[plan.relation].triple());
+  }
+  HG_RETURN_IF_ERROR(CheckDrawn(plan, *picks, count, plan.destinations.first(1)));
+  WritePicks(plan, *picks, out);
+  return OkStatus();
+}
+
 Status SampleHandler::DrawInPieces(const LayerSamplePlan& plan, NeighborPicks* picks,
                                    wire::SampleGroupArrays out) const {
   const LayerDraws draws = DrawsOf(graph_->topology()[plan.relation], plan);
-  for (size_t begin = 0, end = 0; begin < plan.destinations.size(); begin = end) {
+  size_t begin = 0;
+  if (plan.first_edge > 0 || plan.more_edges > 0) {
+    HG_RETURN_IF_ERROR(DrawRange(plan, plan.first_edge, plan.counts[begin++], picks, &out));
+  }
+  for (size_t end = begin; begin < plan.destinations.size(); begin = end) {
     int64_t edges = 0;
     do {
       edges += plan.counts[end++];
@@ -208,10 +293,7 @@ Status SampleHandler::DrawInPieces(const LayerSamplePlan& plan, NeighborPicks* p
     }
     HG_RETURN_IF_ERROR(
         CheckDrawn(plan, *picks, edges, plan.destinations.subspan(begin, end - begin)));
-    out.sources =
-        plan.wide ? Write(picks->sources, out.sources) : WriteNarrow(picks->sources, out.sources);
-    out.edge_ids = Write(picks->edge_ids, out.edge_ids);
-    out.weights = Write(picks->weights, out.weights);
+    WritePicks(plan, *picks, &out);
   }
   return OkStatus();
 }

@@ -37,13 +37,16 @@ struct LayerSamplePlan {
   std::span<const int64_t> destinations;
   std::vector<uint32_t> counts;  // edges of each
   int64_t edges = 0;             // their sum
+  int64_t first_edge = 0;        // of the first: where they begin among those drawn
+  int64_t more_edges = 0;        // of the first, if it is the only one: behind those given
 
   [[nodiscard]] wire::SampleGroupShape shape() const {
     return {.counts = counts,
             .edges = edges,
             .wide = wide,
             .edge_ids = edge_ids,
-            .weights = weights >= 0};
+            .weights = weights >= 0,
+            .more_edges = static_cast<uint64_t>(more_edges)};
   }
 };
 
@@ -57,13 +60,16 @@ class SampleHandler {
       : graph_(graph), max_reply_bytes_(max_reply_bytes) {}
 
   // One plan a group, in order; fewer groups, and fewer destinations in the last, where the whole
-  // answer would exceed the message limit.
+  // answer would exceed the message limit; and of a first destination that exceeds it alone a
+  // piece, where the request takes pieces.
   //   FailedPrecondition the topology is not served: says what to do
-  //   InvalidArgument    more than kMaxGroups groups, a layer above 2^31 - 1, or weights wanted of
-  //                      uniform draws
+  //   InvalidArgument    more than kMaxGroups groups, a layer above 2^31 - 1, weights wanted of
+  //                      uniform draws, or a piece of a request that takes none
   //   NotFound           an unknown relation, or one that has no tables by the group's weight
-  //   OutOfRange         a fanout beyond its bounds, or an id not owned here
-  //   ResourceExhausted  not even the first destination fits: says which, and what to do
+  //   OutOfRange         a fanout beyond its bounds, an id not owned here, or a piece that begins
+  //                      behind the edges drawn
+  //   ResourceExhausted  not even the first destination fits, and the request takes no pieces: says
+  //                      which, and what to do
   [[nodiscard]] StatusOr<std::vector<LayerSamplePlan>> Plan(
       const LayerSampleRequest& request) const;
 
@@ -79,6 +85,13 @@ class SampleHandler {
   // Counts the edges of each group and drops what no message holds.
   [[nodiscard]] Status CutToFit(const LayerSampleRequest& request,
                                 std::vector<LayerSamplePlan>* plans) const;
+  // Draws the edges [first, first + count) of the first destination, which may be many, and moves
+  // `out` behind them.
+  [[nodiscard]] Status DrawRange(const LayerSamplePlan& plan, int64_t first, int64_t count,
+                                 NeighborPicks* picks, wire::SampleGroupArrays* out) const;
+  // Writes them, and moves `out` behind them.
+  static void WritePicks(const LayerSamplePlan& plan, const NeighborPicks& picks,
+                         wire::SampleGroupArrays* out);
   // `picks` of `destinations` against what was counted and asked for: what is written must fit.
   [[nodiscard]] Status CheckDrawn(const LayerSamplePlan& plan, const NeighborPicks& picks,
                                   int64_t counted, std::span<const int64_t> destinations) const;

@@ -7,7 +7,7 @@ import shutil
 import signal
 import unittest
 
-from harness import npy, programs
+from harness import datasets, npy, programs
 from harness.cora_in_two import CoraInTwoTest
 from harness.programs import must
 from harness.training import MEETING, options
@@ -80,6 +80,25 @@ class InferenceTest(CoraInTwoTest):
                                            servers=servers).read_bytes())
         self.assertEqual(whole, self.infer("wide", "hybrid.npy", exact=True, servers=servers,
                                            topology=self.graph).read_bytes())
+
+    def test_a_node_whose_edges_do_not_fit_a_message_changes_no_bit(self):
+        """One node has 20,000 in-edges; a message of 64 KiB holds 16,000."""
+        edges = [(v % 300, 7) for v in range(20000)] + [(v, (v + 1) % 300) for v in range(300)]
+        graph, folder = self.box.folder / "hub", self.box.folder / "checkpoint"
+        must(self.box.run("halograph-partition", "run", "--input", datasets.write(
+            self.box.folder / "in", 300, edges), "--output", graph, "--parts", 2, "--method",
+            "random", "--seed", 1))
+        must(self.box.run("halograph-train", *options(**{
+            **RUN, "epochs": 1, "graph": graph, "checkpoint": folder, "fanouts": "-1,-1"})))
+        servers = ",".join(self.box.servers(graph, (0, 1), "--max-message-bytes", "64KiB")[1])
+        for way in (dict(exact=True), dict()):
+            made = []
+            for where in (dict(graph=graph), dict(servers=servers)):
+                made.append(self.box.folder / f"{len(made)}.npy")
+                must(self.box.run("halograph-train", "infer", *options(
+                    checkpoint=folder, predict=made[-1], predict_what="logits", quiet=True,
+                    threads=1, **where, **way)))
+            self.assertEqual(made[0].read_bytes(), made[1].read_bytes(), way)
 
     def test_a_run_of_full_batches_is_inferred_exactly_in_little_memory(self):
         folder = self.box.folder / "full"

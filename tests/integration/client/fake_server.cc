@@ -2,6 +2,7 @@
 
 #include <mutex>
 
+#include <grpc/support/time.h>
 #include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/security/server_credentials.h>
 #include <grpcpp/server.h>
@@ -53,6 +54,10 @@ class Reactor final : public grpc::ServerGenericBidiReactor {
     for (const auto& [key, value] : context_->client_metadata()) {
       call.metadata[std::string(key.data(), key.size())] = std::string(value.data(), value.size());
     }
+    const gpr_timespec deadline =
+        gpr_convert_clock_type(context_->raw_deadline(), GPR_CLOCK_MONOTONIC);
+    const gpr_timespec left = gpr_time_sub(deadline, gpr_now(GPR_CLOCK_MONOTONIC));
+    call.time_left = std::chrono::seconds(left.tv_sec) + std::chrono::nanoseconds(left.tv_nsec);
     return call;
   }
 
@@ -101,7 +106,7 @@ FakeServer::FakeServer(Answer answer) : state_(std::make_unique<State>(std::move
   state_->address = "127.0.0.1:" + std::to_string(port);
 }
 
-FakeServer::~FakeServer() { state_->server->Shutdown(std::chrono::system_clock::now()); }
+FakeServer::~FakeServer() { state_->server->Shutdown(gpr_inf_past(GPR_CLOCK_MONOTONIC)); }
 
 const std::string& FakeServer::address() const { return state_->address; }
 

@@ -2,6 +2,7 @@
 // or never. No gRPC type shows here.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
@@ -16,6 +17,7 @@ struct FakeCall {
   std::string method;  // "GraphService/Sample"
   std::string request;
   std::map<std::string, std::string> metadata;
+  std::chrono::nanoseconds time_left;  // until the caller gives up
 };
 
 struct FakeAnswer {

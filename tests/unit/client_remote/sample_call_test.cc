@@ -47,7 +47,7 @@ class SampleCallTest : public testing::Test {
                                                          bytes.subspan(bytes.size() / 2)};
     answers_.clear();
     rest_.clear();
-    return DecodeSampleReply(spec_, pieces, cut, &answers_, &rest_);
+    return DecodeSampleReply(spec_, pieces, cut, &answers_, &rest_, edge_pieces_);
   }
 
   // The first `destinations` of a piece of relation 1, two edges each.
@@ -77,6 +77,7 @@ class SampleCallTest : public testing::Test {
   SampleLayerSpec spec_;
   std::vector<SampleAnswer> answers_;
   std::vector<SamplePiece> rest_;
+  bool edge_pieces_ = false;
 };
 
 TEST_F(SampleCallTest, PlansEveryDestinationOnceInOrderUnderTheLimit) {
@@ -177,6 +178,57 @@ TEST_F(SampleCallTest, ACutReplyLeavesTheRest) {
   EXPECT_EQ(rest_[0].begin, 4U);
   EXPECT_EQ(rest_[0].end, 10U);
   EXPECT_EQ(rest_[1].begin, 20U);
+}
+
+TEST_F(SampleCallTest, APieceOfADestinationLeavesItsOtherEdges) {
+  edge_pieces_ = true;
+  groups_[1].fanout = 100;
+  v1::SampleReply reply = Reply(4);
+  reply.mutable_groups(0)->set_more_edges(5);
+  ASSERT_TRUE(Decode(reply, {Piece(1, 0, 10)}).ok());
+  EXPECT_EQ(answers_[0].piece.end, 4U);
+  ASSERT_EQ(rest_.size(), 1U);
+  EXPECT_EQ(rest_[0].begin, 3U);
+  EXPECT_EQ(rest_[0].first_edge, 2U);
+  EXPECT_EQ(rest_[0].edges_left, 5U);
+
+  // The next piece, two edges of it, and the one after that.
+  SamplePiece next = rest_[0];
+  next.max_edges = 2;
+  v1::SampleRequest request;
+  ASSERT_TRUE(request.ParseFromString(EncodeSampleRequest(spec_, {&next, 1}, true)));
+  EXPECT_TRUE(request.edge_pieces());
+  EXPECT_EQ(request.groups(0).destinations(0), 3U);
+  EXPECT_EQ(request.groups(0).first_edge(), 2U);
+  EXPECT_EQ(request.groups(0).max_edges(), 2U);
+  reply = Reply(1);
+  reply.mutable_groups(0)->set_more_edges(3);
+  ASSERT_TRUE(Decode(reply, {next}).ok());
+  EXPECT_EQ(answers_[0].piece.first_edge, 2U);
+  EXPECT_EQ(rest_[0].first_edge, 4U);
+  EXPECT_EQ(rest_[0].edges_left, 3U);
+  EXPECT_EQ(rest_[0].max_edges, 2U);
+}
+
+TEST_F(SampleCallTest, PiecesThatDoNotFitWhatWasAskedForOrLeftAreDataLoss) {
+  v1::SampleReply reply = Reply(4);
+  reply.mutable_groups(0)->set_more_edges(1);
+  ExpectDataLoss(reply, "1 more edges behind the 2 of the last of 4 destinations, expected none");
+  edge_pieces_ = true;
+  reply.mutable_groups(0)->set_more_edges(3);
+  ExpectDataLoss(reply, "expected at most 2");
+  groups_[1].fanout = -1;
+  SamplePiece piece = Piece(1, 0, 10);
+  piece.first_edge = 7;
+  piece.edges_left = 4;
+  for (const int more : {1, 3}) {  // 2 are given
+    reply = Reply(1);
+    reply.mutable_groups(0)->set_more_edges(more);
+    const Status status = Decode(reply, {piece});
+    EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+    EXPECT_THAT(Message(status), HasSubstr("edges of a node from 7 on, 4 were left before"));
+  }
+  EXPECT_EQ(Decode(Reply(1), {piece}).code(), absl::StatusCode::kDataLoss) << "it ends too early";
 }
 
 TEST_F(SampleCallTest, WideIdsComeIn64Bits) {

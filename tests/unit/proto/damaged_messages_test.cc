@@ -105,8 +105,12 @@ TEST(DamagedMessagesTest, SampleReply) {
   const std::vector<uint32_t> counts = {2, 0, 200, 3};
   std::string message;
   for (const bool wide : {false, true}) {
-    const SampleGroupShape shape{
-        .counts = counts, .edges = 205, .wide = wide, .edge_ids = true, .weights = true};
+    const SampleGroupShape shape{.counts = counts,
+                                 .edges = 205,
+                                 .wide = wide,
+                                 .edge_ids = true,
+                                 .weights = true,
+                                 .more_edges = wide ? 170U : 0U};
     std::string group(SampleGroupReplyBytes(shape), '\0');
     static_cast<void>(PutSampleGroupReply(shape, reinterpret_cast<std::byte*>(group.data())));
     message += group;
@@ -116,7 +120,8 @@ TEST(DamagedMessagesTest, SampleReply) {
                                    .source_nodes = 1000,
                                    .edges = 1000,
                                    .edge_ids = true,
-                                   .weights = true};
+                                   .weights = true,
+                                   .pieces = true};
   SampleGroupExpected wide = narrow;
   wide.source_nodes = int64_t{1} << 40;
   const std::vector<SampleGroupExpected> expected = {narrow, wide};
@@ -127,6 +132,7 @@ TEST(DamagedMessagesTest, SampleReply) {
     for (size_t g = 0; g < groups.size(); ++g) {
       const SampleGroupReply& group = groups[g];
       EXPECT_LE(group.counts.size(), 4U);
+      EXPECT_LE(group.more_edges, 200U);
       const uint64_t total = std::accumulate(group.counts.begin(), group.counts.end(), uint64_t{0});
       EXPECT_EQ(group.sources.size(), total);
       EXPECT_EQ(group.edge_ids.size(), total);

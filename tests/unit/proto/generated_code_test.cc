@@ -50,6 +50,8 @@ class GeneratedCodeTest : public testing::Test {
     if (Coin()) group->set_weight(Coin() ? "" : "strength");
     group->set_edge_ids(Coin());
     group->set_weights(Coin());
+    if (Coin()) group->set_first_edge(Coin() ? Count() : rng_.NextBounded(UINT64_MAX));
+    if (Coin()) group->set_max_edges(Coin() ? Count() : rng_.NextBounded(UINT64_MAX));
   }
 
   CounterRng rng_{Mix(23)};
@@ -67,12 +69,15 @@ std::string Written(const SampleRequest& request) {
                       .replace = group.replace,
                       .weight = group.weight,
                       .edge_ids = group.edge_ids,
-                      .weights = group.weights});
+                      .weights = group.weights,
+                      .first_edge = group.first_edge,
+                      .max_edges = group.max_edges});
   }
   return WriteSampleRequest({.batch_seed = request.batch_seed,
                              .layer = request.layer,
                              .replace = request.replace,
                              .weight = request.weight,
+                             .edge_pieces = request.edge_pieces,
                              .groups = groups});
 }
 
@@ -83,6 +88,7 @@ TEST_F(GeneratedCodeTest, SampleRequests) {
     if (Coin()) generated.set_layer(Count());
     generated.set_replace(Coin());
     if (Coin()) generated.set_weight("strength");
+    generated.set_edge_pieces(Coin());
     for (uint64_t g = rng_.NextBounded(4); g > 0; --g) AddGroup(&generated);
     const std::string message = generated.SerializeAsString();
     const CutMessage cut(message, {message.size() / 2});
@@ -105,6 +111,7 @@ TEST_F(GeneratedCodeTest, SampleReplies) {
     std::string written;
     std::vector<SampleGroupExpected> expected;
     for (uint64_t g = rng_.NextBounded(4); g > 0; --g) {
+      const bool last = g == 1;
       const bool wide = Coin();
       v1::SampleGroupReply* group = generated.add_groups();
       SampleGroupExpected& bounds = expected.emplace_back();
@@ -116,11 +123,16 @@ TEST_F(GeneratedCodeTest, SampleReplies) {
       std::vector<uint32_t> counts(bounds.destinations);
       std::generate(counts.begin(), counts.end(), [this] { return Count(); });
       const auto edges = std::accumulate(counts.begin(), counts.end(), int64_t{0});
+      bounds.pieces = Coin();
+      const bool cut = last && bounds.pieces && !counts.empty() && counts.back() > 0;
+      const uint64_t more_edges = cut ? rng_.NextBounded(INT64_MAX) : 0;
+      group->set_more_edges(more_edges);
       const SampleGroupShape shape{.counts = counts,
                                    .edges = edges,
                                    .wide = wide,
                                    .edge_ids = bounds.edge_ids,
-                                   .weights = bounds.weights};
+                                   .weights = bounds.weights,
+                                   .more_edges = more_edges};
       std::string bytes(SampleGroupReplyBytes(shape), '\0');
       const SampleGroupArrays arrays =
           PutSampleGroupReply(shape, reinterpret_cast<std::byte*>(bytes.data()));
@@ -158,6 +170,7 @@ TEST_F(GeneratedCodeTest, SampleReplies) {
       ASSERT_EQ(groups[g].counts, ToVector(group.counts()));
       ASSERT_EQ(groups[g].edge_ids, ToVector(group.edge_ids()));
       ASSERT_EQ(groups[g].weights, ToVector(group.weights()));
+      ASSERT_EQ(groups[g].more_edges, group.more_edges());
       std::vector<int64_t> sources(group.sources32().begin(), group.sources32().end());
       sources.insert(sources.end(), group.sources64().begin(), group.sources64().end());
       ASSERT_EQ(groups[g].sources, sources);

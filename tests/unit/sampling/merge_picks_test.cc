@@ -40,6 +40,25 @@ TEST(MergePicksTest, EdgeIdsAndWeightsTravelWithTheirSources) {
   EXPECT_THAT(merged.weights, ElementsAre(1.5F, 0.5F, 0.25F));
 }
 
+TEST(MergePicksTest, PiecesOfADestinationAreJoinedWhateverTheirOrder) {
+  const std::vector<int64_t> two = {0, 2};
+  const std::vector<int64_t> hub = {2};
+  const std::vector<int64_t> hub_and_last = {2, 1};
+  const std::vector<uint32_t> end_counts = {2, 1};
+  const std::vector<int64_t> end_sources = {23, 24, 10};
+  const NeighborPicks begin{.offsets = {0, 1, 3}, .sources = {1, 20, 21}};
+  const NeighborPicks middle{.offsets = {0, 1}, .sources = {22}};
+  PicksShare shares[] = {
+      {.positions = hub_and_last, .counts = end_counts, .sources = end_sources, .first_edge = 3},
+      ShareOf(two, begin),
+      ShareOf(hub, middle)};
+  shares[2].first_edge = 2;
+  NeighborPicks merged;
+  MergePicks(3, shares, &merged);
+  EXPECT_THAT(merged.offsets, ElementsAre(0, 1, 2, 7));
+  EXPECT_THAT(merged.sources, ElementsAre(1, 10, 20, 21, 22, 23, 24));
+}
+
 TEST(MergePicksTest, NoShareGivesNoEdges) {
   NeighborPicks merged;
   MergePicks(2, {}, &merged);

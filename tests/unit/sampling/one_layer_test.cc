@@ -114,6 +114,35 @@ TEST(SampleNeighborsTest, FullNeighbourhoodKeepsFileOrderAndParallelEdges) {
   }
 }
 
+TEST(SampleNeighborsTest, ARangeOfADestinationsPicksIsThatOfAllOfThem) {
+  const MemoryRelation narrow(EveryDegree(600), {0, 0, 250, 251, 600, 600}, IdWidth::k32);
+  const MemoryRelation wide(EveryDegree(600), {0, 600}, IdWidth::k64);
+  for (const MemoryRelation* relation : {&narrow, &wide}) {
+    for (const bool replace : {false, true}) {
+      for (const int32_t fanout : {-1, 0, 1, 15, 48, 49, 300, kMaxFanout / 512}) {
+        LayerDraws draws = Draws(*relation, fanout, replace, LayerKey(9, 1, 2, 1));
+        draws.edge_ids = true;
+        for (const int64_t v : {0, 1, 5, 99, 300, 349, 599}) {
+          NeighborPicks whole;
+          ASSERT_TRUE(SampleNeighbors(draws, {&v, 1}, nullptr, &whole).done());
+          NeighborPicks joined;
+          NeighborPicks range;
+          for (int64_t first = 0; first < whole.size(); first += 37) {
+            const int64_t count = std::min<int64_t>(37, whole.size() - first);
+            ASSERT_TRUE(SampleNeighborRange(draws, v, first, count, &range).done());
+            EXPECT_EQ(range.offsets, (std::vector<int64_t>{0, count}));
+            joined.sources.insert(joined.sources.end(), range.sources.begin(), range.sources.end());
+            joined.edge_ids.insert(joined.edge_ids.end(), range.edge_ids.begin(),
+                                   range.edge_ids.end());
+          }
+          ASSERT_EQ(joined.sources, whole.sources) << v << " fanout " << fanout << " " << replace;
+          ASSERT_EQ(joined.edge_ids, whole.edge_ids) << v << " fanout " << fanout << " " << replace;
+        }
+      }
+    }
+  }
+}
+
 TEST(SampleNeighborsTest, NoDestinationsAndFanoutZeroGiveEmptyPicks) {
   const MemoryRelation relation(EveryDegree(10), {0, 10}, IdWidth::k64);
   EXPECT_EQ(Sample(relation, {}, 3, false, 1).offsets, (std::vector<int64_t>{0}));

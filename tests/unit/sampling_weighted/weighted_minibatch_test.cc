@@ -180,7 +180,14 @@ TEST(WeightedMinibatchTest, ThreadsChangeNoLayer) {
       EXPECT_EQ(together.offsets, alone.offsets) << fanout;
       EXPECT_EQ(together.sources, alone.sources) << fanout;
       for (size_t i = 0; i < destinations.size(); ++i) {
-        ASSERT_EQ(CountPicks(draws, destinations[i]), alone.offsets[i + 1] - alone.offsets[i]);
+        const int64_t picked = alone.offsets[i + 1] - alone.offsets[i];
+        ASSERT_EQ(CountPicks(draws, destinations[i]), picked);
+        if (picked < 2) continue;
+        NeighborPicks range;
+        ASSERT_TRUE(SampleNeighborRange(draws, destinations[i], 1, picked - 1, &range).done());
+        const auto begin = alone.sources.begin() + alone.offsets[i];
+        ASSERT_TRUE(std::equal(begin + 1, begin + picked, range.sources.begin())) << fanout;
+        ASSERT_EQ(range.size(), picked - 1);
       }
     }
   }

@@ -50,13 +50,22 @@ class SampleHandlerTest : public ServedTest {
       for (size_t g = 0; g < plans->size(); ++g) {
         const Answer more = Draw(handler, (*plans)[g]);
         Answer& answer = answers[first + g];
-        Append(more.counts, &answer.counts);
+        std::vector<uint32_t> counts = more.counts;
+        if ((*plans)[g].first_edge > 0) {  // the rest of the destination before
+          answer.counts.back() += counts.front();
+          counts.erase(counts.begin());
+        }
+        Append(counts, &answer.counts);
         Append(more.sources, &answer.sources);
         Append(more.edge_ids, &answer.edge_ids);
       }
       const size_t last = plans->size() - 1;
       std::vector<int64_t>& rest = request.groups[last].destinations;
-      const auto answered = static_cast<int64_t>((*plans)[last].counts.size());
+      const LayerSamplePlan& cut = (*plans)[last];
+      const bool piece = cut.more_edges > 0;
+      const auto answered = static_cast<int64_t>(cut.counts.size()) - (piece ? 1 : 0);
+      request.groups[last].first_edge =
+          piece ? static_cast<uint64_t>(cut.first_edge) + cut.counts.back() : 0;
       rest.erase(rest.begin(), rest.begin() + answered);
       const size_t done = rest.empty() ? last + 1 : last;
       request.groups.erase(request.groups.begin(), request.groups.begin() + done);
@@ -164,6 +173,60 @@ TEST_F(SampleHandlerTest, AnswersCutAtTheLimitAddUpToTheWhole) {
     }
     EXPECT_EQ(rounds == 1, limit == 1 << 20);
   }
+}
+
+// A node has up to 100 edges and a message room for few: of 300 bytes, less than 75.
+TEST_F(SampleHandlerTest, EdgesBeyondTheLimitAddUpToTheWholeInPieces) {
+  LayerSampleRequest request{.batch_seed = 5, .replace = true, .edge_pieces = true, .groups = {}};
+  request.groups.push_back({kCites, 1000, All(NodeType("paper"))});
+  request.groups.push_back({kWrites, 3, All(NodeType("paper"))});
+  request.groups.push_back({kCites, -1, All(NodeType("paper"))});
+  LayerSampleRequest with_edge_ids = request;
+  for (LayerSampleGroup& group : with_edge_ids.groups) group.edge_ids = true;
+  int whole = 0;
+  const auto edges = DrawAll(SampleHandler(all_.get(), 64 << 20), with_edge_ids, &whole);
+  ASSERT_EQ(whole, 1);
+  for (const int64_t limit : {100, 300, 5000}) {
+    int rounds = 0;
+    EXPECT_EQ(DrawAll(SampleHandler(all_.get(), limit), with_edge_ids, &rounds), edges) << limit;
+    EXPECT_GT(rounds, 1);
+  }
+}
+
+TEST_F(SampleHandlerTest, APieceIsAsLargeAsAskedForAndStaysWithinTheLimit) {
+  const int64_t node = GlobalNodeIds(spec_, "paper")[0];
+  LayerSampleGroup group{kCites, 1000, {node, node}};
+  group.first_edge = 10;
+  group.max_edges = 7;
+  LayerSampleRequest request{.replace = true, .edge_pieces = true, .groups = {group, group}};
+  auto plans = SampleHandler(all_.get(), 1 << 20).Plan(request);
+  ASSERT_TRUE(plans.ok()) << plans.status();
+  ASSERT_EQ(plans->size(), 1U) << "the answer ends with a piece";
+  EXPECT_THAT(plans->front().counts, testing::ElementsAre(7));
+  EXPECT_EQ(plans->front().more_edges, 983);
+  request.groups[0].max_edges = 0;
+  for (int64_t limit = 60; limit < 600; limit += 13) {
+    plans = SampleHandler(all_.get(), limit).Plan(request);
+    ASSERT_TRUE(plans.ok()) << plans.status();
+    const int64_t bytes = static_cast<int64_t>(wire::SampleGroupReplyBytes(plans->front().shape()));
+    EXPECT_LE(bytes, limit);
+    EXPECT_GT(bytes, limit - 45);
+  }
+}
+
+TEST_F(SampleHandlerTest, APieceThatCannotBeIsRefused) {
+  const int64_t node = GlobalNodeIds(spec_, "paper")[0];
+  LayerSampleGroup group{kCites, 20, {node}};
+  group.first_edge = 20;
+  Status status = Refused({.replace = true, .edge_pieces = true, .groups = {group}});
+  EXPECT_TRUE(absl::IsOutOfRange(status)) << status;
+  EXPECT_THAT(Message(status), HasSubstr("edges from 20 on of the 20 drawn"));
+  status = Refused({.replace = true, .groups = {group}});
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+  EXPECT_THAT(Message(status), HasSubstr("takes no pieces"));
+  group.destinations.clear();
+  status = Refused({.edge_pieces = true, .groups = {group}});
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
 }
 
 // Each id is of an in-edge of its destination, and of the source beside it; nothing else changes.

@@ -1,0 +1,31 @@
+// Notices that this process did not run for a while: it was stopped (SIGSTOP), or its machine had
+// no time for it. Its steady clock ran on, so that the time of what it waited for seems to be over.
+// Not noticed is a machine that sleeps: the steady clock stands still then.
+//
+// One thread, which looks at least at every next_look(): what is between two looks and that is a
+// gap.
+#pragma once
+
+#include <chrono>
+
+namespace halograph {
+
+class SuspensionWatch {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  // `timeout`: of what is waited for, > 0; shorter waits are looked at more often.
+  SuspensionWatch(std::chrono::nanoseconds timeout, Clock::time_point now);
+
+  [[nodiscard]] Clock::time_point next_look() const { return last_ + pause_; }
+  // How long the process did not run since the look before; 0 if that is less than half of
+  // `timeout`.
+  [[nodiscard]] std::chrono::nanoseconds Look(Clock::time_point now);
+
+ private:
+  std::chrono::nanoseconds pause_;
+  std::chrono::nanoseconds gap_;
+  Clock::time_point last_;
+};
+
+}  // namespace halograph
