@@ -29,6 +29,8 @@ struct EmbeddingOptions {
   EmbedBegin begin = EmbedBegin::kNew;
   RowOptimizer::Kind optimizer = RowOptimizer::Kind::kAdam;
   double learning_rate = 0.01;
+  // L2 term (RowOptimizer::weight_decay): of the rows that a step reads, and of no other.
+  double weight_decay = 0;
   // How many steps a pulled row may be behind: a step reads after the pushes of the step that many
   // and one before it. 0: after those of the step before.
   int64_t staleness = 0;

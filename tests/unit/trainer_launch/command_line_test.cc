@@ -144,6 +144,11 @@ TEST(CheckLearntUseTest, OptionsOfLearntInputsNeedSuchInputs) {
   options = EmbeddingOptions();
   options.staleness = 1;
   EXPECT_THAT(Message(CheckLearntUse(options, {})), HasSubstr("--staleness"));
+  options = EmbeddingOptions();
+  options.weight_decay = 0.1;
+  EXPECT_THAT(Message(CheckLearntUse(options, {})), HasSubstr("--embed-weight-decay"));
+  EXPECT_THAT(Refusal({"--graph", "g", "--embed-weight-decay", "-1"}),
+              HasSubstr("--embed-weight-decay"));
 }
 
 TEST(CommandLineTest, NegativesOfAStepAreBounded) {
