@@ -71,8 +71,7 @@ MutableTensorSpec TensorOf(const EmbeddingOptions& options, const LearntType& ty
   spec.ref = {false, schema.node_types[type.node_type].name, options.name};
   spec.placement = Placement::kNodes;
   spec.dim = type.dim;
-  // A row's length is about 1, whatever the width.
-  const double bound = std::sqrt(3.0 / static_cast<double>(type.dim));
+  const double bound = type.bound > 0 ? type.bound : std::sqrt(3.0 / static_cast<double>(type.dim));
   spec.initializer = {.kind = Initializer::Kind::kUniform, .a = -bound, .b = bound, .seed = seed};
   spec.optimizer = {.kind = options.optimizer,
                     .learning_rate = options.learning_rate,

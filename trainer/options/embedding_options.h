@@ -42,6 +42,8 @@ inline constexpr int64_t kDefaultEmbeddingDim = 64;
 struct LearntType {
   int node_type = 0;  // index in the schema
   int64_t dim = kDefaultEmbeddingDim;
+  // Rows begin uniform, within as much of 0. 0: so that a row's length is about 1, whatever `dim`.
+  double bound = 0;
 };
 
 // In the order of the schema.

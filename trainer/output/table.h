@@ -35,6 +35,10 @@ struct RunSummary {
   double learning_rate = 0;
   double weight_decay = 0;
   bool normalized = false;  // --normalize-features row
+  // Where inputs are learnt: their own decay; and the option by which the model would have inputs
+  // of its own, if no node has features.
+  std::optional<double> embed_weight_decay = {};
+  std::string_view own_inputs_by = {};
 };
 
 // As lines for people, each with its end of line. Advice stands at the end.
