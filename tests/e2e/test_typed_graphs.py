@@ -1,14 +1,19 @@
 #!/usr/bin/env python3
 """Graphs of several node types and relations: R-GCN with learnt inputs beside features, the same in
 every mode; fanouts by relation; and what such graphs are refused for."""
-from harness import datasets, npy, programs
+import signal
+
+from harness import checkpoints, datasets, npy, programs
 from harness.programs import must
-from harness.training import options, read_log, start_ranks, train
+from harness.training import ENDLESS, options, read_log, start_ranks, train
 
 RUN = dict(hidden=8, embed="author:8,unused:8", batch_size=10, epochs=4, lr=0.02,
            seed=3, threads=1)
 # Nothing is drawn, and a step is of all seeds: any number of ranks computes the same sums.
 WHOLE = dict(RUN, fanouts="-1,-1", dropout=0, batch_size=1000, epochs=6)
+# Features are there, and are not read.
+ONE_HOT = {name: value for name, value in RUN.items() if name != "embed"}
+ONE_HOT.update(rgcn_input="featureless", embed_lr=0.02, embed_weight_decay=0.0005)
 
 
 class TypedBase(programs.ProgramTest):
@@ -82,6 +87,76 @@ class SameEverywhereTest(TypedBase):
         print(f"  accuracy {found:.2f}, without neighbours {alone:.2f}")
         self.assertGreater(found, 0.8)
         self.assertLess(alone, 0.6)
+
+
+class OneHotInputsTest(TypedBase):
+    """R-GCN's first layer of one-hot inputs: each node has rows of its own in every basis."""
+
+    def run_of(self, **given):
+        config, epochs, final = train(self.box, **{**ONE_HOT, **given})
+        return config, [(line["loss"], line["valid_acc"], line["test_acc"])
+                        for line in epochs] + [final["test_acc"]]
+
+    def test_servers_change_no_bit(self):
+        # Four relations, hidden 8: a row has a basis each, or two, and its own.
+        for more, width in ((dict(fanouts="3,2"), 40), (dict(fanouts="-1,-1", bases=2), 24)):
+            with self.subTest(more):
+                config, alone = self.run_of(graph=self.graph, state=self.state(), **more)
+                self.assertEqual({"author": width, "paper": width, "unused": width},
+                                 config["learnt_inputs"])
+                self.assertEqual([], config["features"])
+                servers = self.served()
+                self.assertEqual(alone, self.run_of(servers=servers, **more)[1])
+                hybrid = dict(servers=servers, topology=self.graph, embed_begin="fresh")
+                self.assertEqual(alone, self.run_of(**hybrid, **more)[1])
+
+    def test_classes_are_learnt_of_neighbours(self):
+        found = self.run_of(graph=self.graph, state=self.state(), fanouts="5,5", epochs=40,
+                            embed_lr=0.05)[1][-1]
+        print(f"  accuracy {found:.2f}")
+        self.assertGreater(found, 0.8)
+
+    def test_a_killed_run_goes_on_and_is_inferred_as_it_was_trained(self):
+        def run(name, **more):
+            return {**ONE_HOT, "graph": self.graph, "state": self.box.folder / f"rows-{name}",
+                    "checkpoint": self.box.folder / name, "fanouts": "3,2", "eval_fanouts": "-1,-1",
+                    "predict": self.box.folder / f"{name}.npy", "predict_what": "logits",
+                    "bases": 2, **more}
+
+        killed = run("killed", checkpoint_every="4", resume=True)
+        process = self.box.start("halograph-train", *options(**{**killed, "epochs": ENDLESS}))
+        checkpoints.await_one(killed["checkpoint"], [process], "step-000000000")
+        process.signal(signal.SIGKILL)
+        process.wait()
+        epochs = checkpoints.epochs_to_go(killed["checkpoint"])
+        train(self.box, **{**killed, "epochs": epochs})
+        whole = run("whole", epochs=epochs)
+        train(self.box, **whole)
+        self.assertEqual(whole["predict"].read_bytes(), killed["predict"].read_bytes())
+        wanted = npy.load(whole["predict"])
+        for exact in ({}, dict(exact=True)):
+            found = self.box.folder / f"inferred-{len(exact)}.npy"
+            must(self.box.run("halograph-train", "infer", *options(
+                graph=self.graph, state=whole["state"], checkpoint=whole["checkpoint"],
+                predict=found, predict_what="logits", quiet=True, threads=1, **exact)))
+            found = npy.load(found)
+            self.assertEqual(wanted.shape, found.shape)
+            for a, b in zip(wanted.values, found.values):
+                self.assertAlmostEqual(a, b, delta=1e-4 * (1 + abs(a)), msg=str(exact))
+        # What the weights mean is not changed afterwards.
+        self.assertCode(2, self.box.run("halograph-train", "infer", *options(
+            graph=self.graph, state=whole["state"], checkpoint=whole["checkpoint"],
+            predict=self.box.folder / "p.npy", rgcn_input="rows")),
+            "--rgcn-input is rows, not featureless")
+
+    def test_what_cannot_be_is_refused(self):
+        for code, words, message in (
+                (2, dict(embed="author:8"), "--embed and --rgcn-input featureless"),
+                (2, dict(features="feat"), "--features and --rgcn-input featureless"),
+                (1, dict(hidden=16384), "81920 in all, and 65536 is the most; give --bases")):
+            result = self.box.run("halograph-train", *options(
+                graph=self.graph, state=self.state(), **{**ONE_HOT, **words}))
+            self.assertCode(code, result, message)
 
 
 class SeveralTypesTest(programs.ProgramTest):

@@ -18,15 +18,22 @@ const MutableTensorState* FindState(const std::vector<MutableTensorState>& state
   return found == states.end() ? nullptr : &*found;
 }
 
-// What rank 0 does with the tensor that is there, before it creates its own.
-Status MakeRoom(TensorAdmin& admin, const MutableTensorState& state, EmbedBegin begin,
-                CallContext& context) {
+// What rank 0 does with the tensor that is there, before it creates its own, `wanted`.
+Status MakeRoom(TensorAdmin& admin, const MutableTensorState& state,
+                const MutableTensorSpec& wanted, EmbedBegin begin, CallContext& context) {
   if (begin == EmbedBegin::kFresh) return admin.Drop(state.spec.ref, context);
-  if (begin == EmbedBegin::kContinue || state.step < 0) return OkStatus();
+  if (begin == EmbedBegin::kNew && state.step >= 0) {
+    return FailedPrecondition(
+        "{} was trained before, up to step {}: give --embed-begin continue to go on from it, "
+        "--embed-begin fresh to drop it, or another --embed-name",
+        state.spec.ref.ToString(), state.step);
+  }
+  const double found = state.spec.optimizer.weight_decay;
+  if (found == wanted.optimizer.weight_decay) return OkStatus();
   return FailedPrecondition(
-      "{} was trained before, up to step {}: give --embed-begin continue to go on from it, "
-      "--embed-begin fresh to drop it, or another --embed-name",
-      state.spec.ref.ToString(), state.step);
+      "{} has --embed-weight-decay {}, and this run {}: give {} to go on from it, --embed-begin "
+      "fresh to drop it, or another --embed-name",
+      state.spec.ref.ToString(), found, wanted.optimizer.weight_decay, found);
 }
 
 Status NoStates(const Status& why, const TensorRef& learnt) {
@@ -80,7 +87,7 @@ Status LearntInputs::CreateOrFind(TensorAdmin& admin, EmbedBegin begin, CallCont
   if (!states.ok()) return NoStates(states.status(), learnt_.front().spec.ref);
   for (const Learnt& learnt : learnt_) {
     const MutableTensorState* const state = FindState(*states, learnt.spec.ref);
-    if (state != nullptr) HG_RETURN_IF_ERROR(MakeRoom(admin, *state, begin, context));
+    if (state != nullptr) HG_RETURN_IF_ERROR(MakeRoom(admin, *state, learnt.spec, begin, context));
     HG_RETURN_IF_ERROR(Annotate(admin.Create(learnt.spec, context), "learnt inputs"));
   }
   return OkStatus();

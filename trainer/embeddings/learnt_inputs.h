@@ -31,8 +31,8 @@ class LearntInputs {
  public:
   // Creates the tensors, or finds those of an earlier run (EmbeddingOptions::begin). Every rank
   // calls it; the ranks meet. `ranks` outlives it.
-  //   FailedPrecondition  a tensor was trained before, and options.begin is kNew; the store keeps
-  //                       no mutable tensors: what to do is named
+  //   FailedPrecondition  a tensor was trained before, and options.begin is kNew; it has another
+  //                       weight decay; the store keeps no mutable tensors: what to do is named
   //   else                as TensorAdmin::Create and Communicator::Barrier
   [[nodiscard]] static StatusOr<std::unique_ptr<LearntInputs>> Open(
       const Stores& stores, const EmbeddingOptions& options, const std::vector<LearntType>& types,

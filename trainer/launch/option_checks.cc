@@ -74,6 +74,34 @@ Status CheckAveraging(const TrainOptions& o) {
   return OkStatus();
 }
 
+// What chooses inputs, where the model has its own.
+Status CheckOwnInputs(const TrainOptions& o) {
+  const std::string_view by =
+      o.model_options == nullptr ? std::string_view() : o.model_options->OwnInputsBy();
+  if (by.empty()) return OkStatus();
+  if (o.layers < 2) {
+    return InvalidArgument(
+        "--layers {} and {}: its first layer gives rows of --hidden, which another one reads; give "
+        "2 or more",
+        o.layers, by);
+  }
+  if (o.average_every != 0) {
+    return InvalidArgument(
+        "--average-every and {}: learnt inputs are pushed in step with all ranks; leave one of "
+        "them out",
+        by);
+  }
+  const char* const other = !o.embeddings.types.empty() ? "--embed"
+                            : !o.features.empty()       ? "--features"
+                            : o.normalization != FeatureNormalization::kNone
+                                ? "--normalize-features"
+                                : nullptr;
+  if (other == nullptr) return OkStatus();
+  return InvalidArgument(
+      "{} and {}: a learnt row of each node is the only input there is; leave one of them out",
+      other, by);
+}
+
 Status CheckWhere(const TrainOptions& o) {
   if (o.graph.empty() == o.remote.servers.empty()) {
     return InvalidArgument(
@@ -157,6 +185,7 @@ Status CheckTogether(const TrainOptions& o) {
   HG_RETURN_IF_ERROR(CheckNegatives(o));
   HG_RETURN_IF_ERROR(CheckControl(o.control, o.learning_rate));
   HG_RETURN_IF_ERROR(CheckCheckpoints(o.checkpoint));
+  HG_RETURN_IF_ERROR(CheckOwnInputs(o));
   HG_RETURN_IF_ERROR(CheckAveraging(o));
   if (o.control.patience > 0 && o.eval_every == 0 && o.control.eval_every_steps == 0) {
     return InvalidArgument(

@@ -1,29 +1,16 @@
 #include "trainer/models/rgcn.h"
 
-#include <numeric>
 #include <utility>
 #include <vector>
 
-#include "trainer/kernels/finish_rows.h"
-#include "trainer/kernels/grouped_layer.h"
 #include "trainer/kernels/linear_layer.h"
-#include "trainer/kernels/relational_aggregate.h"
 #include "trainer/models/hidden_layer.h"
 #include "trainer/models/input_projection.h"
 #include "trainer/models/model.h"
+#include "trainer/models/rgcn_layer.h"
 
 namespace halograph {
 namespace {
-
-// The relations into one node type, of one layer of a minibatch.
-struct EdgesInto {
-  std::vector<int64_t> relations;    // indices in the schema
-  std::vector<RelationEdges> edges;  // one each
-  // What was made of them before the step; null: nothing.
-  const RelationGroups* by_relation = nullptr;
-  const RelationalBlock* by_destination = nullptr;
-  const TransposedBlock* by_source = nullptr;
-};
 
 // Fixed for a run: where each relation goes from and to.
 struct RelationEnds {
@@ -31,121 +18,11 @@ struct RelationEnds {
   int destination = 0;
 };
 
-// Keeps `value` for as long as a backward pass through `out` may come.
-template <typename T>
-void KeepFor(const torch::Tensor& out, std::shared_ptr<T> value) {
-  if (value != nullptr && out.requires_grad()) out.register_hook([value](const torch::Tensor&) {});
-}
-
-// To the nearest bfloat16, where that is the precision. The gradient goes through as it is.
-torch::Tensor Rounded(const torch::Tensor& rows, Precision precision) {
-  if (precision == Precision::kFloat32) return rows;
-  const torch::Tensor exact = rows.detach();
-  return rows + (exact.to(torch::kBFloat16).to(torch::kFloat32) - exact);
-}
-
-// The largest number up to `wanted`, one at least, that divides both.
-int64_t BlocksOf(int64_t wanted, int64_t in, int64_t out) {
-  const int64_t common = std::gcd(in, out);
-  int64_t blocks = std::min(std::max<int64_t>(wanted, 1), common);
-  while (common % blocks != 0) --blocks;
-  return blocks;
-}
-
-// The parameters of a layer: W_0, b, and W_r of every relation r of the schema.
-class RgcnLayerImpl : public torch::nn::Module {
- public:
-  RgcnLayerImpl(int64_t relations, int64_t in, int64_t out, const RgcnOptions& options,
-                Precision precision)
-      : precision_(precision), self_(register_module("self", torch::nn::Linear(in, out))) {
-    if (options.bases > 0) {
-      coefficients_ = Glorot("coefficients", {relations, options.bases});
-      bases_ = Glorot("bases", {options.bases, out, in});
-    } else {
-      const int64_t blocks = BlocksOf(options.blocks, in, out);
-      matrices_ = Glorot("relations", {relations, blocks, out / blocks, in / blocks});
-    }
-  }
-
-  // Of the nodes of one type, which are the first `count` of `h` from `first` on.
-  torch::Tensor forward(const torch::Tensor& h, int64_t first, int64_t count, const EdgesInto& into,
-                        const LayerOutput& output) {
-    if (into.edges.empty()) {
-      const torch::Tensor own = Rounded(h.narrow(0, first, count), precision_);
-      return LinearLayer(own, self_->weight, self_->bias, output);
-    }
-    if (bases_.defined()) return ByBases(h, first, into, output);
-    return ByRelation(h, first, count, into, output);
-  }
-
- private:
-  // The last two dimensions are those of matrices.
-  torch::Tensor Glorot(const std::string& name, torch::IntArrayRef sizes) {
-    torch::Tensor parameter = register_parameter(name, torch::empty(sizes));
-    const torch::NoGradGuard no_grad;
-    const int64_t rows = sizes[sizes.size() - 2], cols = sizes[sizes.size() - 1];
-    for (torch::Tensor& matrix : parameter.view({-1, rows, cols}).unbind(0)) {
-      torch::nn::init::xavier_uniform_(matrix);
-    }
-    return parameter;
-  }
-
-  // In one pass over all relations.
-  torch::Tensor ByBases(const torch::Tensor& h, int64_t first, const EdgesInto& into,
-                        const LayerOutput& output) {
-    std::shared_ptr<RelationalBlock> own;
-    if (into.by_destination == nullptr) {
-      own = std::make_shared<RelationalBlock>(ValueOrThrow(GroupByRelation(into.edges)));
-    }
-    const RelationalBlock& block = own != nullptr ? *own : *into.by_destination;
-    const torch::Tensor coefficients =
-        coefficients_.index_select(0, torch::tensor(into.relations, torch::kInt64));
-    if (precision_ == Precision::kFloat32) {
-      torch::Tensor out =
-          RelationalLayer(h, block, {coefficients, bases_, self_->weight, self_->bias}, first,
-                          output, into.by_source);
-      KeepFor(out, own);
-      return out;
-    }
-    const torch::Tensor rows = RelationalAggregate(h, block, coefficients, first, into.by_source);
-    KeepFor(rows, own);
-    const torch::Tensor side_by_side =
-        torch::cat({bases_.permute({1, 0, 2}).reshape({bases_.size(1), -1}), self_->weight}, 1);
-    return FinishRows(torch::linear(Rounded(rows, precision_), side_by_side), self_->bias, output);
-  }
-
-  // One product a relation, of the destinations alone that it has edges into.
-  torch::Tensor ByRelation(const torch::Tensor& h, int64_t first, int64_t count,
-                           const EdgesInto& into, const LayerOutput& output) {
-    std::shared_ptr<RelationGroups> own;
-    if (into.by_relation == nullptr) {
-      own = std::make_shared<RelationGroups>(ValueOrThrow(GroupWithinRelations(into.edges)));
-    }
-    const RelationGroups& groups = own != nullptr ? *own : *into.by_relation;
-    torch::Tensor out =
-        GroupedLayer(h, groups, into.relations, {matrices_, self_->weight, self_->bias},
-                     {first, count}, output, precision_, into.by_source);
-    KeepFor(out, own);
-    return out;
-  }
-
-  template <typename T>
-  static T ValueOrThrow(StatusOr<T> value) {
-    TORCH_CHECK(value.ok(), Message(value.status()));
-    return *std::move(value);
-  }
-
-  const Precision precision_;
-  torch::nn::Linear self_{nullptr};
-  torch::Tensor coefficients_, bases_;  // [relations, bases], [bases, out, in]; or
-  torch::Tensor matrices_;              // [relations, blocks, out / blocks, in / blocks]
-};
-TORCH_MODULE(RgcnLayer);
-
 class Rgcn final : public Model {
  public:
   Rgcn(const RgcnOptions& options, const ModelShape& shape)
-      : input_dropout_(options.input_dropout),
+      : one_hot_(options.input == RgcnInput::kFeatureless),
+        input_dropout_(options.input_dropout),
         inputs_(register_module("inputs", InputProjection(shape.input_dims, options.hidden))),
         embedding_dim_(shape.layers == 1 ? inputs_->width() : options.hidden),
         layers_(register_module("layers", torch::nn::ModuleList())),
@@ -157,9 +34,16 @@ class Rgcn final : public Model {
     }
     for (int64_t k = 0; k < shape.layers; ++k) {
       const bool last = k + 1 == shape.layers;
-      const int64_t in = k == 0 ? inputs_->width() : options.hidden;
       dims_.push_back(last ? shape.output_dim : options.hidden);
-      layers_->push_back(RgcnLayer(relations, in, dims_.back(), options, shape.precision));
+      const bool own_rows = k == 0 && one_hot_;
+      // What it reads of the node itself.
+      const int64_t in = own_rows ? dims_[0] : k == 0 ? inputs_->width() : options.hidden;
+      if (own_rows) {
+        CheckWidth(options.RowDim(relations));
+        layers_->push_back(OneHotLayer(relations, dims_[0], options));
+      } else {
+        layers_->push_back(RgcnLayer(relations, in, dims_.back(), options, shape.precision));
+      }
       for (size_t type = 0; !last && type < types; ++type) {
         hidden_->push_back(HiddenLayer(options, Activation::kRelu, shape.precision, in,
                                        options.hidden, hidden_->size()));
@@ -205,15 +89,27 @@ class Rgcn final : public Model {
     return nodes;
   }
 
+  void CheckWidth(int64_t wanted) const {
+    TORCH_CHECK(layers_->is_empty() && dims_.size() == 1 && inputs_->width() == wanted,
+                "one-hot inputs: rows are ", inputs_->width(), " wide, and ", wanted,
+                " is what the bases and the node itself take");
+  }
+
   torch::Tensor LayerOfType(size_t k, size_t type, const StackedRows& h, const LayerInput& input) {
     const size_t types = input.layer->num_destinations.size();
-    const int64_t count = input.layer->num_destinations[type];
+    const LayerNodes nodes = {h.first[type], input.layer->num_destinations[type]};
     HiddenLayerImpl* const around =
         k + 1 < layers_->size() ? hidden_[k * types + type]->as<HiddenLayer>() : nullptr;
-    torch::Tensor out = layers_[k]->as<RgcnLayer>()->forward(
-        h.rows, h.first[type], count, Into(type, *input.layer, h, input.made),
-        around == nullptr ? LayerOutput{} : around->OfFormula(input.draws));
-    return around == nullptr ? out : around->Finish(out, h.Of(type, count), input.draws);
+    const EdgesInto into = Into(type, *input.layer, h, input.made);
+    const LayerOutput output = around == nullptr ? LayerOutput{} : around->OfFormula(input.draws);
+    const bool own_rows = k == 0 && one_hot_;
+    torch::Tensor out = own_rows
+                            ? layers_[k]->as<OneHotLayer>()->forward(h.rows, nodes, into, output)
+                            : layers_[k]->as<RgcnLayer>()->forward(h.rows, nodes, into, output);
+    if (around == nullptr) return out;
+    const torch::Tensor own =
+        own_rows ? layers_[k]->as<OneHotLayer>()->Own(h.rows, nodes) : h.Of(type, nodes.count);
+    return around->Finish(out, own, input.draws);
   }
 
   EdgesInto Into(size_t type, const SampledLayer& layer, const StackedRows& h,
@@ -233,6 +129,7 @@ class Rgcn final : public Model {
     return into;
   }
 
+  const bool one_hot_;
   const double input_dropout_;
   InputProjection inputs_;
   const int64_t embedding_dim_;

@@ -71,10 +71,11 @@ MutableTensorSpec TensorOf(const EmbeddingOptions& options, const LearntType& ty
   spec.ref = {false, schema.node_types[type.node_type].name, options.name};
   spec.placement = Placement::kNodes;
   spec.dim = type.dim;
-  // A row's length is about 1, whatever the width.
-  const double bound = std::sqrt(3.0 / static_cast<double>(type.dim));
+  const double bound = type.bound > 0 ? type.bound : std::sqrt(3.0 / static_cast<double>(type.dim));
   spec.initializer = {.kind = Initializer::Kind::kUniform, .a = -bound, .b = bound, .seed = seed};
-  spec.optimizer = {.kind = options.optimizer, .learning_rate = options.learning_rate};
+  spec.optimizer = {.kind = options.optimizer,
+                    .learning_rate = options.learning_rate,
+                    .weight_decay = options.weight_decay};
   return spec;
 }
 
@@ -83,7 +84,9 @@ Status CheckLearntUse(const EmbeddingOptions& options, const std::vector<LearntT
   const char* const unused = options.learning_rate != defaults.learning_rate ? "--embed-lr"
                              : options.staleness != defaults.staleness       ? "--staleness"
                              : options.optimizer != defaults.optimizer       ? "--embed-optimizer"
-                                                                             : nullptr;
+                             : options.weight_decay != defaults.weight_decay
+                                 ? "--embed-weight-decay"
+                                 : nullptr;
   if (unused == nullptr || !learnt.empty()) return OkStatus();
   return InvalidArgument(
       "{}: no inputs are learnt, all node types have features; name those whose inputs are to be "
@@ -122,6 +125,11 @@ void AddEmbeddingRows(OptionTable& rows, EmbeddingOptions* o) {
   rows.Add("embed-lr", &o->learning_rate, "learning rate of learnt inputs")
       .Above(0)
       .AtMost(1e6)
+      .AllRanks()
+      .Mark(kOfTraining);
+  rows.Add("embed-weight-decay", &o->weight_decay,
+           "L2 term of the optimizer of learnt inputs: of the rows that a step reads")
+      .Range(0, 1e6)
       .AllRanks()
       .Mark(kOfTraining);
   rows.Add("staleness", &o->staleness,

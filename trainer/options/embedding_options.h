@@ -29,6 +29,8 @@ struct EmbeddingOptions {
   EmbedBegin begin = EmbedBegin::kNew;
   RowOptimizer::Kind optimizer = RowOptimizer::Kind::kAdam;
   double learning_rate = 0.01;
+  // L2 term (RowOptimizer::weight_decay): of the rows that a step reads, and of no other.
+  double weight_decay = 0;
   // How many steps a pulled row may be behind: a step reads after the pushes of the step that many
   // and one before it. 0: after those of the step before.
   int64_t staleness = 0;
@@ -40,6 +42,8 @@ inline constexpr int64_t kDefaultEmbeddingDim = 64;
 struct LearntType {
   int node_type = 0;  // index in the schema
   int64_t dim = kDefaultEmbeddingDim;
+  // Rows begin uniform, within as much of 0. 0: so that a row's length is about 1, whatever `dim`.
+  double bound = 0;
 };
 
 // In the order of the schema.

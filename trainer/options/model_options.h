@@ -2,8 +2,13 @@
 // own, in its header (trainer/models). Knows no libtorch: the command line reads them.
 #pragma once
 
+#include <string_view>
+#include <vector>
+
 #include "common/base/status.h"
+#include "common/graph/schema.h"
 #include "common/program/options.h"
+#include "trainer/options/embedding_options.h"
 #include "trainer/options/row_choices.h"
 
 namespace halograph {
@@ -36,6 +41,20 @@ struct ModelOptions {
   [[nodiscard]] virtual Status Validate() const { return OkStatus(); }
   // What the model asks for with these options, if not all that its kind asks for.
   [[nodiscard]] virtual ModelNeeds NeedsOf(const ModelNeeds& kind) const { return kind; }
+
+  // The option by which the model has inputs of its own, with its value: a learnt row of every node
+  // of every type (OwnInputs), and nothing else. Then neither features nor learnt inputs can be
+  // chosen. Empty: it takes what is chosen.
+  [[nodiscard]] virtual std::string_view OwnInputsBy() const { return {}; }
+  // Where it takes what is chosen, but could have inputs of its own: the option for that. Else
+  // empty.
+  [[nodiscard]] virtual std::string_view OffersOwnInputsBy() const { return {}; }
+  // Asked only where OwnInputsBy names an option. In the order of the schema.
+  //   InvalidArgument  rows that would be wider than a tensor's can be: the options are named
+  [[nodiscard]] virtual StatusOr<std::vector<LearntType>> OwnInputs(
+      const Schema& /*schema*/) const {
+    return std::vector<LearntType>();
+  }
 };
 
 }  // namespace halograph

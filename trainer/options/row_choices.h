@@ -23,10 +23,11 @@ enum class InputRows : uint8_t {
 
 // What a kind of model makes of a minibatch's blocks before it runs over them.
 enum class BlockForm : uint8_t {
-  kSampled,        // nothing
-  kSelfLoops,      // WithSelfLoops of each block
-  kByRelation,     // GroupWithinRelations of the blocks into each node type
-  kByDestination,  // GroupByRelation of these
+  kSampled,             // nothing
+  kSelfLoops,           // WithSelfLoops of each block
+  kByRelation,          // GroupWithinRelations of the blocks into each node type
+  kByDestination,       // GroupByRelation of these
+  kFirstByDestination,  // the same of the model's first layer, and kByRelation of the others
 };
 
 // Which layers' blocks are given by source.

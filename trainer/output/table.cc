@@ -63,6 +63,25 @@ std::string AdviceToLearn(const RunSummary& summary) {
                      summary.normalized ? "" : ", or --normalize-features row");
 }
 
+// What is not tried yet against a model that is far better on the nodes that it was trained on;
+// empty: nothing that is known here.
+std::string AgainstOverfitting(const RunSummary& summary) {
+  const bool free = summary.weight_decay == 0;
+  if (!summary.embed_weight_decay.has_value()) {
+    if (!free) return "";
+    return fmt::format("--weight-decay 0.005{}",
+                       summary.normalized ? "" : ", or 0.0005 with --normalize-features row,");
+  }
+  std::string options = free ? "--weight-decay 0.0005" : "";
+  const auto add = [&](std::string_view between, std::string_view option) {
+    options += fmt::format("{}{}", options.empty() ? "" : between, option);
+  };
+  // --weight-decay does not reach rows that are learnt.
+  if (*summary.embed_weight_decay == 0) add(" and ", "--embed-weight-decay 0.0005");
+  if (!summary.own_inputs_by.empty()) add(", or ", summary.own_inputs_by);
+  return options;
+}
+
 // Why there are fewer epochs than asked for.
 std::string EndRemark(const RunSummary& summary) {
   if (summary.stopped) return fmt::format("(of {}: stopped by a signal)", summary.epochs);
@@ -81,14 +100,14 @@ std::vector<std::string> Advice(const RunSummary& summary) {
         "the validation {} was still getting better at the end: more --epochs may {} it",
         summary.metric, *summary.valid > *summary.earlier ? "raise" : "lower"));
   }
-  if (summary.valid.has_value() && summary.weight_decay == 0 &&
+  const std::string remedy = AgainstOverfitting(summary);
+  if (summary.valid.has_value() && !remedy.empty() &&
       Better(summary, summary.train, *summary.valid) &&
       Gap(summary, summary.train, *summary.valid) >= kOverfit) {
     advice.push_back(
-        fmt::format("the {0} is {1:.4f} on the training set and {2:.4f} on the validation set: "
-                    "--weight-decay 0.005{3} may bring the two together",
-                    summary.metric, summary.train, *summary.valid,
-                    summary.normalized ? "" : ", or 0.0005 with --normalize-features row,"));
+        fmt::format("the {} is {:.4f} on the training set and {:.4f} on the validation set: {} may "
+                    "bring the two together",
+                    summary.metric, summary.train, *summary.valid, remedy));
   }
   return advice;
 }

@@ -37,6 +37,10 @@ struct RunSummary {
   bool warming_up = false;  // to its end: the rate never came to learning_rate
   double weight_decay = 0;
   bool normalized = false;  // --normalize-features row
+  // Where inputs are learnt: their own decay; and the option by which the model would have inputs
+  // of its own, if no node has features.
+  std::optional<double> embed_weight_decay = {};
+  std::string_view own_inputs_by = {};
 };
 
 // As lines for people, each with its end of line. Advice stands at the end.

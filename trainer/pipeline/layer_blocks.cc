@@ -64,6 +64,12 @@ Status AddByType(const Schema& schema, const SampledLayer& layer, BlockForm form
   return OkStatus();
 }
 
+// Of one layer.
+BlockForm FormOf(BlockForm form, bool first) {
+  if (form != BlockForm::kFirstByDestination) return form;
+  return first ? BlockForm::kByDestination : BlockForm::kByRelation;
+}
+
 }  // namespace
 
 StatusOr<LayerBlocks> MakeLayerBlocks(const Schema& schema, const Minibatch& minibatch,
@@ -76,10 +82,11 @@ StatusOr<LayerBlocks> MakeLayerBlocks(const Schema& schema, const Minibatch& min
     const bool transposed =
         by_source == BySource::kAll || (by_source == BySource::kAboveFirst && !first);
     LayerBlocks::Layer* const of_layer = &made.layers.emplace_back();
-    if (form == BlockForm::kSampled || form == BlockForm::kSelfLoops) {
-      AddEachBlock(schema, layer, form == BlockForm::kSelfLoops, transposed, of_layer);
+    const BlockForm own = FormOf(form, first);
+    if (own == BlockForm::kSampled || own == BlockForm::kSelfLoops) {
+      AddEachBlock(schema, layer, own == BlockForm::kSelfLoops, transposed, of_layer);
     } else {
-      HG_RETURN_IF_ERROR(AddByType(schema, layer, form, transposed, of_layer));
+      HG_RETURN_IF_ERROR(AddByType(schema, layer, own, transposed, of_layer));
     }
   }
   return made;

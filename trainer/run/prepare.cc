@@ -190,7 +190,9 @@ StatusOr<RunInputs> ChooseInputsOf(const Session& session, const ModelKind& kind
   const TrainOptions& options = session.options;
   const Schema& schema = session.stores.graph->info().schema;
   RunInputs inputs;
-  HG_ASSIGN_OR_RETURN(inputs.learnt, ChooseLearntTypes(options.embeddings, schema));
+  const bool own = !options.model_options->OwnInputsBy().empty();
+  HG_ASSIGN_OR_RETURN(inputs.learnt, own ? options.model_options->OwnInputs(schema)
+                                         : ChooseLearntTypes(options.embeddings, schema));
   std::vector<int> learnt;
   for (const LearntType& type : inputs.learnt) learnt.push_back(type.node_type);
   HG_ASSIGN_OR_RETURN(inputs.features,

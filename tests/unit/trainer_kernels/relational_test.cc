@@ -8,6 +8,7 @@
 #include "tests/support/every_target.h"
 #include "tests/support/random_block.h"
 #include "tests/unit/trainer_kernels/gradient_checks.h"
+#include "trainer/kernels/basis_layer.h"
 #include "trainer/kernels/composed_block.h"
 #include "trainer/kernels/finish_rows.h"
 #include "trainer/kernels/relational_aggregate.h"
@@ -284,6 +285,112 @@ TEST(RelationalEdgesTest, ShapesThatDoNotFitAreNamed) {
   EXPECT_THAT(message(h, torch::ones({3, 4}), 5), testing::HasSubstr("rows 5 to 13 of 12 inputs"));
   EXPECT_THAT(message(h.to(torch::kFloat64), torch::ones({3, 4}), {}),
               testing::HasSubstr("float32"));
+}
+
+// Of the block of one relation layer: row [V_0[u], ..., s_u] of each node u, node by node.
+torch::Tensor PlainBasisLayer(const torch::Tensor& rows, const RelationalBlock& block,
+                              const BasisWeights& weights, int64_t first_self) {
+  const int64_t cols = rows.size(1) / (weights.bases + 1);
+  const torch::Tensor parts = rows.view({rows.size(0), weights.bases + 1, cols});
+  std::vector<torch::Tensor> out;
+  for (size_t v = 0; v + 1 < block.groups.size(); ++v) {
+    torch::Tensor z = parts[first_self + static_cast<int64_t>(v)][weights.bases];
+    for (int64_t group = block.groups[v]; group < block.groups[v + 1]; ++group) {
+      const std::vector<int64_t> sources(block.sources.begin() + block.indptr[group],
+                                         block.sources.begin() + block.indptr[group + 1]);
+      const torch::Tensor mean =
+          parts.index_select(0, torch::tensor(sources, torch::kInt64)).mean(0);
+      const int64_t relation = block.relations[group];
+      if (!weights.coefficients.defined()) {
+        z = z + mean[weights.basis_of[relation]];
+        continue;
+      }
+      z = z + weights.coefficients[relation].matmul(mean.narrow(0, 0, weights.bases));
+    }
+    out.push_back(z);
+  }
+  return torch::stack(out);
+}
+
+class BasisLayerTest : public EveryTargetTest {};
+
+TEST_P(BasisLayerTest, EqualsTheFormulaForwardAndBackward) {
+  torch::manual_seed(1);
+  uint64_t key = 20;
+  for (const int64_t cols : {1, 3, 10, 16, 33}) {
+    for (const int64_t bases : {1, 3, 6}) {
+      SCOPED_TRACE(testing::Message() << bases << " bases of " << cols);
+      const RelationalBlock block = RandomRelations(++key, 5, 21, 37);
+      const std::vector<torch::Tensor> leaves = {torch::randn({37, (bases + 1) * cols}),
+                                                 torch::randn({5, bases})};
+      ExpectClose(Differentiate(
+                      [&](const auto& l) {
+                        return BasisLayer(l[0], block, {bases, l[1], {}}, 5);
+                      },
+                      leaves),
+                  Differentiate(
+                      [&](const auto& l) {
+                        return PlainBasisLayer(l[0], block, {bases, l[1], {}}, 5);
+                      },
+                      leaves));
+      const BasisWeights one_each = {bases, {}, {bases - 1, 0, 0, bases / 2, 0}};
+      ExpectClose(
+          Differentiate([&](const auto& l) { return BasisLayer(l[0], block, one_each, 0); },
+                        {leaves[0]}),
+          Differentiate([&](const auto& l) { return PlainBasisLayer(l[0], block, one_each, 0); },
+                        {leaves[0]}));
+    }
+  }
+}
+
+TEST_P(BasisLayerTest, GradientsAreThoseOfFiniteDifferences) {
+  torch::manual_seed(2);
+  const RelationalBlock block = RandomRelations(3, 4, 6, 11);
+  ExpectGradientsOfDifferences(
+      [&](const auto& l) {
+        return BasisLayer(l[0], block, {3, l[1], {}}, 2);
+      },
+      {torch::randn({11, 28}), torch::randn({4, 3})}, 1.0, 1e-3);
+}
+
+HALOGRAPH_EVERY_TARGET(BasisLayerTest);
+
+TEST(BasisEdgesTest, NumberOfThreadsAndGroupsThatAreGivenChangeNoBit) {
+  torch::manual_seed(5);
+  const RelationalBlock block = RandomRelations(6, 5, 500, 700);
+  const TransposedBlock by_source = GroupsBySource(block, 700);
+  const std::vector<torch::Tensor> leaves = {torch::randn({700, 40}), torch::randn({5, 3})};
+  const auto layer = [&](const TransposedBlock* given) -> Differentiable {
+    return [&block, given](const auto& l) {
+      return BasisLayer(l[0], block, {3, l[1], {}}, 7, given);
+    };
+  };
+  ExpectSameBitsOnAnyThreads(layer(nullptr), leaves);
+  const WithGradients given = Differentiate(layer(&by_source), leaves);
+  const WithGradients made = Differentiate(layer(nullptr), leaves);
+  for (size_t i = 0; i < 2; ++i) EXPECT_TRUE(torch::equal(given.grads[i], made.grads[i])) << i;
+}
+
+TEST(BasisEdgesTest, ShapesThatDoNotFitAreNamed) {
+  const RelationalBlock block = RandomRelations(8, 3, 8, 12);
+  const auto message = [&](const torch::Tensor& rows, const BasisWeights& weights) -> std::string {
+    try {
+      (void)BasisLayer(rows, block, weights, 5);
+    } catch (const c10::Error& error) {
+      return TorchMessage(error);
+    }
+    return "taken";
+  };
+  const torch::Tensor rows = torch::ones({13, 12});
+  EXPECT_THAT(
+      message(torch::ones({13, 11}), {2, {}, {0, 1, 0}}),
+      testing::HasSubstr("rows of 11 columns are not those of 2 bases and the node itself"));
+  EXPECT_THAT(message(rows, {2, torch::ones({3, 3}), {}}),
+              testing::HasSubstr("the block needs [3, 2]"));
+  EXPECT_THAT(message(rows, {2, {}, {0, 1}}), testing::HasSubstr("2 relations have a basis"));
+  EXPECT_THAT(message(torch::ones({12, 12}), {2, {}, {0, 1, 0}}),
+              testing::HasSubstr("rows 5 to 13 of 12"));
+  EXPECT_EQ(message(rows, {2, {}, {0, 1, 0}}), "taken");
 }
 
 }  // namespace

@@ -106,6 +106,28 @@ TEST(CommandLineTest, AnOptionOfAnotherModelIsRefusedWithTheModelsThatHaveIt) {
   EXPECT_THAT(Refusal({"--graph", "g", "--residula"}), HasSubstr("did you mean --residual?"));
 }
 
+TEST(CommandLineTest, AModelWithInputsOfItsOwnRefusesOthers) {
+  const auto with = [](std::vector<const char*> more) {
+    std::vector<const char*> words = {"--graph",      "g",          "--model", "rgcn",
+                                      "--rgcn-input", "featureless"};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  };
+  EXPECT_FALSE(Parse(with({"--bases", "3"})).exit_code.has_value());
+  EXPECT_THAT(Refusal(with({"--embed", "a:8"})),
+              HasSubstr("--embed and --rgcn-input featureless: a learnt row of each node is the "
+                        "only input there is"));
+  EXPECT_THAT(Refusal(with({"--features", "x"})), HasSubstr("--features and --rgcn-input"));
+  EXPECT_THAT(Refusal(with({"--normalize-features", "row"})),
+              HasSubstr("--normalize-features and --rgcn-input"));
+  EXPECT_THAT(Refusal(with({"--average-every", "1"})),
+              HasSubstr("--average-every and --rgcn-input"));
+  EXPECT_THAT(Refusal(with({"--layers", "1"})), HasSubstr("--layers 1 and --rgcn-input"));
+  EXPECT_THAT(Refusal(with({"--blocks", "4"})), HasSubstr("--blocks 4 and --rgcn-input"));
+  EXPECT_THAT(Refusal({"--graph", "g", "--model", "rgcn", "--rgcn-input", "one-hot"}),
+              HasSubstr("--rgcn-input"));
+}
+
 TEST(CommandLineTest, AFullBatchIsOfAllRowsAndAllNeighbors) {
   const TrainOptions options =
       Parse({"--graph", "g", "--full-batch", "--layers", "3", "--eval-batch-size", "50"}).options;
@@ -186,6 +208,11 @@ TEST(CheckLearntUseTest, OptionsOfLearntInputsNeedSuchInputs) {
   options = EmbeddingOptions();
   options.staleness = 1;
   EXPECT_THAT(Message(CheckLearntUse(options, {})), HasSubstr("--staleness"));
+  options = EmbeddingOptions();
+  options.weight_decay = 0.1;
+  EXPECT_THAT(Message(CheckLearntUse(options, {})), HasSubstr("--embed-weight-decay"));
+  EXPECT_THAT(Refusal({"--graph", "g", "--embed-weight-decay", "-1"}),
+              HasSubstr("--embed-weight-decay"));
 }
 
 TEST(CommandLineTest, NegativesOfAStepAreBounded) {

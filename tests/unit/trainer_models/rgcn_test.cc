@@ -1,6 +1,8 @@
 #include "trainer/models/rgcn.h"
 
+#include <cmath>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -221,6 +223,140 @@ TEST(RgcnRelationsTest, ALayerWithoutSomeRelationsIsAsOneWhereTheyHaveNoEdges) {
                            model->Forward({&empty, nodes, {}})[1]));
 }
 
+RgcnOptions OneHot(int64_t bases) {
+  RgcnOptions options = OptionsOf({.name = "", .bases = bases});
+  options.input = RgcnInput::kFeatureless;
+  return options;
+}
+
+// Rows as wide as the options say, of every type.
+ModelShape ShapeOf(const RgcnOptions& options) {
+  ModelShape shape = TypedShape();
+  shape.input_dims.clear();
+  for (const LearntType& type : *options.OwnInputs(TypedSchema())) {
+    shape.input_dims.push_back(type.dim);
+  }
+  return shape;
+}
+
+std::vector<torch::Tensor> OwnRowsOf(const ModelShape& shape) {
+  std::vector<torch::Tensor> rows;
+  for (size_t type = 0; type < 3; ++type) {
+    const int64_t nodes = TypedInputs()[type].size(0);
+    rows.push_back(torch::randn({nodes, shape.input_dims[type]}).requires_grad_());
+  }
+  return rows;
+}
+
+// Equation 3 with one-hot inputs, as products of matrices: those of a relation, [nodes of the
+// source type, hidden], times the adjacency of the relation with rows of mean.
+std::vector<torch::Tensor> PlainOneHotLayer(const torch::Tensor& coefficients,
+                                            const std::vector<torch::Tensor>& rows, int64_t hidden,
+                                            const SampledLayer& layer) {
+  std::vector<torch::Tensor> parts, z;
+  for (size_t type = 0; type < rows.size(); ++type) {
+    parts.push_back(rows[type].view({rows[type].size(0), -1, hidden}));
+    z.push_back(parts[type].narrow(0, 0, layer.num_destinations[type]).select(1, -1));
+  }
+  for (const Block& block : layer.blocks) {
+    const torch::Tensor& source =
+        parts[static_cast<size_t>(TypedSchema().SourceType(block.relation))];
+    const auto destination = static_cast<size_t>(TypedSchema().DestinationType(block.relation));
+    const torch::Tensor matrix = coefficients.defined()
+                                     ? (coefficients[block.relation].view({1, -1, 1}) *
+                                        source.narrow(1, 0, source.size(1) - 1))
+                                           .sum(1)
+                                     : source.select(1, block.relation);
+    z[destination] = z[destination] + RelationMean(matrix, block);
+  }
+  return z;
+}
+
+TEST(RgcnOneHotTest, FirstLayerIsTheFormulaOfThePaperForwardAndBackward) {
+  for (const int64_t bases : {0, 2, 7}) {
+    SCOPED_TRACE(testing::Message() << bases << " bases");
+    torch::manual_seed(1);
+    const RgcnOptions options = OneHot(bases);
+    const ModelShape shape = ShapeOf(options);
+    const auto model = MakeRgcn(options, shape);
+    const Parameters p = model->named_parameters();
+    EXPECT_EQ(p.contains("layers.0.coefficients"), bases > 0);
+    EXPECT_FALSE(p.contains("layers.0.self.weight"));
+    const std::vector<torch::Tensor> rows = OwnRowsOf(shape);
+    const Minibatch minibatch = TypedMinibatch(4);
+    const PreparedInput prepared(
+        options.NeedsOf({.form = BlockForm::kByRelation, .by_source = BySource::kAll}), minibatch,
+        rows, {});
+    const auto made = model->Forward({&minibatch, rows, {}});
+    const auto given = model->Forward(prepared.input);
+    std::vector<torch::Tensor> h =
+        PlainOneHotLayer(bases > 0 ? p["layers.0.coefficients"] : torch::Tensor(), rows,
+                         options.hidden, minibatch.layers[1]);
+    for (torch::Tensor& values : h) values = torch::relu(values);
+    const auto wanted =
+        PlainLayer(p, "layers.1", bases > 0 ? OfBases : FullMatrix, h, minibatch.layers[0]);
+    std::vector<torch::Tensor> leaves = model->parameters();
+    leaves.insert(leaves.end(), rows.begin(), rows.end());
+    const auto gradients = [&](const std::vector<torch::Tensor>& outputs) {
+      return torch::autograd::grad({(outputs[0].sin() * 3).sum() + outputs[1].square().sum()},
+                                   leaves);
+    };
+    for (const size_t type : {0, 1}) {
+      EXPECT_TRUE(torch::allclose(made[type], wanted[type], 1e-4, 1e-5)) << type;
+      EXPECT_TRUE(torch::equal(made[type], given[type])) << type;
+    }
+    const auto of_made = gradients(made), of_given = gradients(given), plain = gradients(wanted);
+    for (size_t i = 0; i < leaves.size(); ++i) {
+      EXPECT_TRUE(torch::allclose(of_made[i], plain[i], 1e-3, 1e-5)) << i;
+      EXPECT_TRUE(torch::equal(of_made[i], of_given[i])) << i;
+    }
+  }
+}
+
+TEST(RgcnOneHotTest, AResidualAddsTheRowOfTheNodeItself) {
+  torch::manual_seed(2);
+  RgcnOptions options = OneHot(2);
+  options.dropout = 0;
+  const ModelShape shape = ShapeOf(options);
+  const auto embedded = [&](bool residual) {
+    torch::manual_seed(3);
+    options.residual = residual;
+    const auto model = MakeRgcn(options, shape);
+    EXPECT_EQ(model->parameters().size(), 5U);
+    torch::manual_seed(4);
+    const std::vector<torch::Tensor> rows = OwnRowsOf(shape);
+    const Minibatch minibatch = TypedMinibatch(4);
+    const torch::Tensor own = rows[1].narrow(0, 0, 3).narrow(1, 2 * options.hidden, options.hidden);
+    return std::pair(model->Embed({&minibatch, rows, {}})[1], own);
+  };
+  const auto [with, own] = embedded(true);
+  EXPECT_TRUE(torch::allclose(with, embedded(false).first + own));
+}
+
+TEST(RgcnOneHotTest, RowsAreLearntOfEveryTypeAndBeginAsGlorotsColumns) {
+  const auto dims = [](int64_t bases) { return (*OneHot(bases).OwnInputs(TypedSchema()))[0].dim; };
+  EXPECT_EQ(dims(0), (5 + 1) * 6) << "a basis a relation";
+  EXPECT_EQ(dims(3), (3 + 1) * 6);
+  const auto types = *OneHot(3).OwnInputs(TypedSchema());
+  ASSERT_EQ(types.size(), 3U);
+  for (size_t i = 0; i < 3; ++i) EXPECT_EQ(types[i].node_type, i);
+  // The matrices are of all 200 nodes by 6.
+  EXPECT_DOUBLE_EQ(types[2].bound, std::sqrt(6.0 / 206));
+  EXPECT_EQ(TensorOf({}, types[2], TypedSchema(), 1).initializer.b, types[2].bound);
+  EXPECT_TRUE(RgcnOptions().OwnInputsBy().empty());
+  RgcnOptions wide = OneHot(0);
+  wide.hidden = 1 << 14;
+  EXPECT_THAT(Message(wide.OwnInputs(TypedSchema()).status()),
+              testing::AllOf(testing::HasSubstr("98304 in all, and 65536 is the most"),
+                             testing::HasSubstr("give --bases or a smaller --hidden")));
+}
+
+TEST(RgcnOneHotTest, RowsOfAnotherWidthAreRefused) {
+  ModelShape shape = TypedShape();
+  shape.input_dims = {12, 12, 12};
+  EXPECT_THROW((void)MakeRgcn(OneHot(2), shape), c10::Error);
+}
+
 TEST(RgcnOptionsTest, WhatDoesNotFitIsNamed) {
   RgcnOptions options;
   EXPECT_TRUE(options.Validate().ok());
@@ -231,6 +367,10 @@ TEST(RgcnOptionsTest, WhatDoesNotFitIsNamed) {
   EXPECT_TRUE(options.Validate().ok());
   options.bases = 2;
   EXPECT_THAT(Message(options.Validate()), testing::HasSubstr("--bases or --blocks, not both"));
+  options.bases = 0;
+  options.input = RgcnInput::kFeatureless;
+  EXPECT_THAT(Message(options.Validate()),
+              testing::HasSubstr("--blocks 8 and --rgcn-input featureless"));
 }
 
 }  // namespace

@@ -159,6 +159,23 @@ TEST(AdviceTest, AModelThatIsBetterOnTheValidationSetHasLearntNothingByHeart) {
   EXPECT_THAT(Advice(summary), IsEmpty());
 }
 
+TEST(AdviceTest, LearntInputsThatAreLearntByHeartNeedADecayOfTheirOwn) {
+  RunSummary summary = Good();
+  summary.train = 1;
+  summary.embed_weight_decay = 0;
+  const auto only = [&] { return Advice(summary).empty() ? "" : Advice(summary).front(); };
+  EXPECT_THAT(only(), HasSubstr("set: --weight-decay 0.0005 and --embed-weight-decay 0.0005 may "));
+  summary.own_inputs_by = "--rgcn-input featureless";
+  EXPECT_THAT(only(), HasSubstr("--embed-weight-decay 0.0005, or --rgcn-input featureless may "
+                                "bring the two together"));
+  summary.weight_decay = 0.0005;
+  EXPECT_THAT(only(), HasSubstr("set: --embed-weight-decay 0.0005, or --rgcn-input"));
+  summary.embed_weight_decay = 0.0005;
+  EXPECT_THAT(only(), HasSubstr("set: --rgcn-input featureless may bring"));
+  summary.own_inputs_by = "";
+  EXPECT_THAT(Advice(summary), IsEmpty());
+}
+
 TEST(AdviceTest, AMetricThatIsNotToBeComparedGivesNoAdvice) {
   RunSummary summary = Good();
   summary.train = std::numeric_limits<double>::quiet_NaN();

@@ -105,5 +105,18 @@ TEST(LayerBlocksTest, RelationsAreGroupedByNodeTypeOverStackedInputs) {
   EXPECT_EQ(by_node.layers[0].transposed[1].indptr.size(), 17U);
 }
 
+TEST(LayerBlocksTest, OnlyTheModelsFirstLayerIsByDestination) {
+  Minibatch minibatch;
+  const SampledLayer layer = {{{0, {0, 2, 2}, {6, 1}}}, {0, 2}, {7, 9}};
+  minibatch.layers = {layer, layer};  // the model's first one is the last
+  const auto made =
+      *MakeLayerBlocks(TwoTypes(), minibatch, BlockForm::kFirstByDestination, BySource::kAll);
+  EXPECT_EQ(made.layers[0].by_relation.size(), 2U);
+  EXPECT_TRUE(made.layers[0].by_destination.empty());
+  EXPECT_EQ(made.layers[1].by_destination.size(), 2U);
+  EXPECT_TRUE(made.layers[1].by_relation.empty());
+  for (const LayerBlocks::Layer& one : made.layers) EXPECT_EQ(one.transposed.size(), 2U);
+}
+
 }  // namespace
 }  // namespace halograph

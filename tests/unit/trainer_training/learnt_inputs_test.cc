@@ -91,6 +91,34 @@ TEST_F(LearntInputsTest, AStepMovesTheRowsOfItsNodesAlone) {
   EXPECT_TRUE(torch::equal(RowsOf(*inputs, others), others_before));
 }
 
+TEST_F(LearntInputsTest, WeightDecayActsOnTheRowsThatAStepReads) {
+  options_.weight_decay = 0.25;
+  const auto inputs = OpenAlone();
+  Minibatch others;
+  others.nodes = {{4, 59}};
+  const torch::Tensor before = RowsOf(*inputs, minibatch_);
+  const torch::Tensor others_before = RowsOf(*inputs, others);
+  Step(*inputs, minibatch_, 2);
+  EXPECT_TRUE(
+      torch::allclose(RowsOf(*inputs, minibatch_), before - kLearningRate * (2 + 0.25 * before)));
+  EXPECT_TRUE(torch::equal(RowsOf(*inputs, others), others_before));
+}
+
+TEST_F(LearntInputsTest, RowsOfAnotherWeightDecayAreNotGoneOnWith) {
+  options_.weight_decay = 0.25;
+  const torch::Tensor untouched = RowsOf(*OpenAlone(), minibatch_);
+  Step(*OpenAlone(), minibatch_, 1);
+  options_.begin = EmbedBegin::kContinue;
+  options_.weight_decay = 0;
+  const Status other = Open(*alone_).status();
+  EXPECT_EQ(other.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(Message(other),
+              HasSubstr("node node / embedding has --embed-weight-decay 0.25, and this run 0"));
+  EXPECT_THAT(Message(other), HasSubstr("--embed-begin fresh"));
+  options_.begin = EmbedBegin::kFresh;
+  EXPECT_TRUE(torch::equal(RowsOf(*OpenAlone(), minibatch_), untouched));
+}
+
 TEST_F(LearntInputsTest, AMinibatchWithoutSeedsPushesNothing) {
   const auto inputs = OpenAlone();
   const torch::Tensor before = RowsOf(*inputs, minibatch_);

@@ -1,0 +1,150 @@
+#include "trainer/models/rgcn_layer.h"
+
+#include <algorithm>
+#include <memory>
+#include <numeric>
+#include <utility>
+
+#include "trainer/kernels/basis_layer.h"
+#include "trainer/kernels/finish_rows.h"
+#include "trainer/kernels/linear_layer.h"
+#include "trainer/kernels/relational_aggregate.h"
+
+namespace halograph {
+namespace {
+
+// Keeps `value` for as long as a backward pass through `out` may come.
+template <typename T>
+void KeepFor(const torch::Tensor& out, std::shared_ptr<T> value) {
+  if (value != nullptr && out.requires_grad()) out.register_hook([value](const torch::Tensor&) {});
+}
+
+// To the nearest bfloat16, where that is the precision. The gradient goes through as it is.
+torch::Tensor Rounded(const torch::Tensor& rows, Precision precision) {
+  if (precision == Precision::kFloat32) return rows;
+  const torch::Tensor exact = rows.detach();
+  return rows + (exact.to(torch::kBFloat16).to(torch::kFloat32) - exact);
+}
+
+// The largest number up to `wanted`, one at least, that divides both.
+int64_t BlocksOf(int64_t wanted, int64_t in, int64_t out) {
+  const int64_t common = std::gcd(in, out);
+  int64_t blocks = std::min(std::max<int64_t>(wanted, 1), common);
+  while (common % blocks != 0) --blocks;
+  return blocks;
+}
+
+template <typename T>
+T ValueOrThrow(StatusOr<T> value) {
+  TORCH_CHECK(value.ok(), Message(value.status()));
+  return *std::move(value);
+}
+
+// As it was made before the step; else it is made, and `own` has it.
+const RelationalBlock& ByDestination(const EdgesInto& into, std::shared_ptr<RelationalBlock>* own) {
+  if (into.by_destination != nullptr) return *into.by_destination;
+  *own = std::make_shared<RelationalBlock>(ValueOrThrow(GroupByRelation(into.edges)));
+  return **own;
+}
+
+// Of the relations that lead into the nodes.
+torch::Tensor RowsOfRelations(const torch::Tensor& coefficients, const EdgesInto& into) {
+  return coefficients.index_select(0, torch::tensor(into.relations, torch::kInt64));
+}
+
+// The last two dimensions are those of matrices.
+torch::Tensor GlorotValues(torch::IntArrayRef sizes) {
+  torch::Tensor values = torch::empty(sizes);
+  const int64_t rows = sizes[sizes.size() - 2], cols = sizes[sizes.size() - 1];
+  for (torch::Tensor& matrix : values.view({-1, rows, cols}).unbind(0)) {
+    torch::nn::init::xavier_uniform_(matrix);
+  }
+  return values;
+}
+
+}  // namespace
+
+RgcnLayerImpl::RgcnLayerImpl(int64_t relations, int64_t in, int64_t out, const RgcnOptions& options,
+                             Precision precision)
+    : precision_(precision), self_(register_module("self", torch::nn::Linear(in, out))) {
+  if (options.bases > 0) {
+    coefficients_ = register_parameter("coefficients", GlorotValues({relations, options.bases}));
+    bases_ = register_parameter("bases", GlorotValues({options.bases, out, in}));
+  } else {
+    const int64_t blocks = BlocksOf(options.blocks, in, out);
+    matrices_ = register_parameter("relations",
+                                   GlorotValues({relations, blocks, out / blocks, in / blocks}));
+  }
+}
+
+torch::Tensor RgcnLayerImpl::forward(const torch::Tensor& h, const LayerNodes& nodes,
+                                     const EdgesInto& into, const LayerOutput& output) {
+  if (into.edges.empty()) {
+    const torch::Tensor own = Rounded(h.narrow(0, nodes.first, nodes.count), precision_);
+    return LinearLayer(own, self_->weight, self_->bias, output);
+  }
+  if (bases_.defined()) return ByBases(h, nodes.first, into, output);
+  return ByRelation(h, nodes, into, output);
+}
+
+// In one pass over all relations.
+torch::Tensor RgcnLayerImpl::ByBases(const torch::Tensor& h, int64_t first, const EdgesInto& into,
+                                     const LayerOutput& output) {
+  std::shared_ptr<RelationalBlock> own;
+  const RelationalBlock& block = ByDestination(into, &own);
+  const torch::Tensor coefficients = RowsOfRelations(coefficients_, into);
+  if (precision_ == Precision::kFloat32) {
+    torch::Tensor out =
+        RelationalLayer(h, block, {coefficients, bases_, self_->weight, self_->bias}, first, output,
+                        into.by_source);
+    KeepFor(out, own);
+    return out;
+  }
+  const torch::Tensor rows = RelationalAggregate(h, block, coefficients, first, into.by_source);
+  KeepFor(rows, own);
+  const torch::Tensor side_by_side =
+      torch::cat({bases_.permute({1, 0, 2}).reshape({bases_.size(1), -1}), self_->weight}, 1);
+  return FinishRows(torch::linear(Rounded(rows, precision_), side_by_side), self_->bias, output);
+}
+
+// One product a relation, of the destinations alone that it has edges into.
+torch::Tensor RgcnLayerImpl::ByRelation(const torch::Tensor& h, const LayerNodes& nodes,
+                                        const EdgesInto& into, const LayerOutput& output) {
+  std::shared_ptr<RelationGroups> own;
+  if (into.by_relation == nullptr) {
+    own = std::make_shared<RelationGroups>(ValueOrThrow(GroupWithinRelations(into.edges)));
+  }
+  const RelationGroups& groups = own != nullptr ? *own : *into.by_relation;
+  torch::Tensor out =
+      GroupedLayer(h, groups, into.relations, {matrices_, self_->weight, self_->bias}, nodes,
+                   output, precision_, into.by_source);
+  KeepFor(out, own);
+  return out;
+}
+
+OneHotLayerImpl::OneHotLayerImpl(int64_t relations, int64_t cols, const RgcnOptions& options)
+    : bases_(options.bases > 0 ? options.bases : relations), cols_(cols) {
+  if (options.bases == 0) return;
+  coefficients_ = register_parameter("coefficients", GlorotValues({relations, bases_}));
+}
+
+torch::Tensor OneHotLayerImpl::forward(const torch::Tensor& rows, const LayerNodes& nodes,
+                                       const EdgesInto& into, const LayerOutput& output) {
+  torch::Tensor sums;
+  if (into.edges.empty()) {
+    sums = Own(rows, nodes).contiguous();
+  } else {
+    std::shared_ptr<RelationalBlock> own;
+    BasisWeights weights{.bases = bases_};
+    if (coefficients_.defined()) {
+      weights.coefficients = RowsOfRelations(coefficients_, into);
+    } else {
+      weights.basis_of = into.relations;
+    }
+    sums = BasisLayer(rows, ByDestination(into, &own), weights, nodes.first, into.by_source);
+    KeepFor(sums, own);
+  }
+  return FinishRows(sums, torch::zeros({cols_}), output);
+}
+
+}  // namespace halograph
