@@ -28,16 +28,19 @@ size_t LettersApart(std::string_view a, std::string_view b) {
 
 std::string NearestName(std::string_view word, const std::vector<std::string>& names) {
   constexpr size_t kShortest = 3;  // a beginning as long as this, and a third of the letters
-  std::string nearest;
+  constexpr size_t kSlip = 2;      // letters; who writes more of them otherwise means another word
+  std::string nearest, shorter;
   size_t least = word.size() / kShortest + 1;
   for (const std::string& name : names) {
     const bool begins = word.size() >= kShortest && name.starts_with(word);
+    const bool goes_on = word.starts_with(name + "-") && name.size() > shorter.size();
+    if (goes_on) shorter = name;
     const size_t apart = begins ? 0 : LettersApart(word, name);
     if (apart >= least) continue;
     least = apart;
     nearest = name;
   }
-  return nearest;
+  return nearest.empty() || least > kSlip ? (shorter.empty() ? nearest : shorter) : nearest;
 }
 
 std::string OrList(const std::vector<std::string>& words) {

@@ -33,7 +33,7 @@
 namespace halograph {
 
 // The name among `names` that somebody who wrote `word` may have meant: it begins with the word, or
-// differs in few letters. Empty if none does.
+// differs in two letters or so, else the word goes on from it (embed-dim from embed). Or empty.
 [[nodiscard]] std::string NearestName(std::string_view word, const std::vector<std::string>& names);
 // "a", "a or b", "a, b or c".
 [[nodiscard]] std::string OrList(const std::vector<std::string>& words);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <optional>
 
 #include "trainer/options/option_marks.h"
 
@@ -11,54 +12,93 @@ namespace {
 
 constexpr int64_t kMaxDim = 1 << 16;
 
-struct NamedType {
-  std::string name;
-  int64_t dim = kDefaultEmbeddingDim;
+// What one word says: a type, a width, or both.
+struct EmbedWord {
+  std::string type;            // empty: a width alone
+  std::optional<int64_t> dim;  // none: a type alone
 };
 
-StatusOr<NamedType> ParseType(std::string_view text) {
-  const size_t colon = text.find(':');
-  NamedType type{std::string(text.substr(0, colon))};
-  if (type.name.empty()) return InvalidArgument("'{}' is no TYPE or TYPE:DIM", text);
-  if (colon == std::string_view::npos) return type;
-  const std::string_view digits = text.substr(colon + 1);
-  const char* const end = digits.data() + digits.size();
-  const auto [read, error] = std::from_chars(digits.data(), end, type.dim);
-  if (error != std::errc() || read != end || type.dim < 1 || type.dim > kMaxDim) {
-    return InvalidArgument("'{}': the width is '{}', expected 1 to {}", text, digits, kMaxDim);
-  }
-  return type;
+bool IsDigits(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-Status CheckTypes(const std::vector<std::string>& types) {
-  std::vector<std::string> names;
-  for (const std::string& text : types) {
-    HG_ASSIGN_OR_RETURN(NamedType type, ParseType(text));
-    if (std::find(names.begin(), names.end(), type.name) != names.end()) {
-      return InvalidArgument("node type '{}' is named twice", type.name);
-    }
-    names.push_back(std::move(type.name));
+StatusOr<EmbedWord> ParseWord(std::string_view text) {
+  const size_t colon = text.find(':');
+  EmbedWord word;
+  if (!IsDigits(text)) {
+    word.type = text.substr(0, colon);
+    if (word.type.empty()) return InvalidArgument("'{}' is no TYPE, TYPE:DIM or DIM", text);
+    if (colon == std::string_view::npos) return word;
+    text = text.substr(colon + 1);
   }
-  return OkStatus();
+  int64_t dim = 0;
+  const char* const end = text.data() + text.size();
+  const auto [read, error] = std::from_chars(text.data(), end, dim);
+  if (error != std::errc() || read != end || dim < 1 || dim > kMaxDim) {
+    return InvalidArgument("{}the width is '{}', expected 1 to {}",
+                           word.type.empty() ? "" : fmt::format("'{}': ", word.type), text,
+                           kMaxDim);
+  }
+  word.dim = dim;
+  return word;
+}
+
+// All words together. `types` without those of a width alone.
+struct EmbedWords {
+  std::vector<EmbedWord> types;
+  std::optional<int64_t> dim;
+};
+
+StatusOr<EmbedWords> ParseWords(const std::vector<std::string>& texts) {
+  EmbedWords words;
+  for (const std::string& text : texts) {
+    HG_ASSIGN_OR_RETURN(EmbedWord word, ParseWord(text));
+    if (word.type.empty()) {
+      if (words.dim.has_value()) {
+        return InvalidArgument("two widths, {} and {}: a node type named {} is written {}:DIM",
+                               *words.dim, *word.dim, text, text);
+      }
+      words.dim = word.dim;
+      continue;
+    }
+    const bool twice = std::any_of(words.types.begin(), words.types.end(),
+                                   [&](const EmbedWord& one) { return one.type == word.type; });
+    if (twice) return InvalidArgument("node type '{}' is named twice", word.type);
+    words.types.push_back(std::move(word));
+  }
+  return words;
+}
+
+Status CheckTypes(const std::vector<std::string>& texts) { return ParseWords(texts).status(); }
+
+bool IsLearnt(const std::vector<LearntType>& learnt, int type) {
+  return std::any_of(learnt.begin(), learnt.end(),
+                     [&](const LearntType& one) { return one.node_type == type; });
 }
 
 }  // namespace
 
 StatusOr<std::vector<LearntType>> ChooseLearntTypes(const EmbeddingOptions& options,
                                                     const Schema& schema) {
+  auto words = ParseWords(options.types);
+  if (!words.ok()) return Annotate(words.status(), "--embed");
+  const int64_t dim = words->dim.value_or(kDefaultEmbeddingDim);
   std::vector<LearntType> learnt;
-  if (options.types.empty()) {
-    for (size_t i = 0; i < schema.node_types.size(); ++i) {
-      if (schema.node_types[i].features.empty()) learnt.push_back({static_cast<int>(i)});
-    }
-    return learnt;
-  }
-  HG_RETURN_IF_ERROR(Annotate(CheckTypes(options.types), "--embed"));
-  for (const std::string& text : options.types) {
-    HG_ASSIGN_OR_RETURN(const NamedType type, ParseType(text));
-    auto index = schema.NodeTypeIndex(type.name);
+  for (const EmbedWord& word : words->types) {
+    auto index = schema.NodeTypeIndex(word.type);
     if (!index.ok()) return Annotate(index.status(), "--embed");
-    learnt.push_back({*index, type.dim});
+    learnt.push_back({*index, word.dim.value_or(dim)});
+  }
+  if (words->types.empty() || words->dim.has_value()) {
+    for (int i = 0; i < static_cast<int>(schema.node_types.size()); ++i) {
+      if (schema.node_types[i].features.empty() && !IsLearnt(learnt, i)) learnt.push_back({i, dim});
+    }
+  }
+  if (learnt.empty() && words->dim.has_value()) {
+    return InvalidArgument(
+        "--embed {0}: all node types have features; name those whose inputs are to be learnt in "
+        "their place: --embed TYPE:{0}",
+        *words->dim);
   }
   std::sort(learnt.begin(), learnt.end(),
             [](const LearntType& a, const LearntType& b) { return a.node_type < b.node_type; });
@@ -97,9 +137,10 @@ Status CheckLearntUse(const EmbeddingOptions& options, const std::vector<LearntT
 void AddEmbeddingRows(OptionTable& rows, EmbeddingOptions* o) {
   rows.Group("Learnt inputs");
   rows.Add("embed", &o->types,
-           "node types whose inputs are learnt, with their width, in place of features")
+           "node types whose inputs are learnt, with their width, in place of features; a number "
+           "alone is the width of every type without features (a type named 64: 64:DIM)")
       .Check(CheckTypes)
-      .ValueName("TYPE[:DIM]")
+      .ValueName("TYPE[:DIM]|DIM")
       .DefaultText(fmt::format("every type without features, {} wide", kDefaultEmbeddingDim))
       .AllRanks()
       .Mark(kPartOfModel);

@@ -23,7 +23,8 @@ enum class EmbedBegin : uint8_t {
 
 struct EmbeddingOptions {
   // TYPE or TYPE:DIM; empty: every node type without features. A type named here takes its learnt
-  // rows in place of its features.
+  // rows in place of its features. Digits alone are a width: of every type without features, and of
+  // those named without one. (A type whose name is of digits is written with its width.)
   std::vector<std::string> types;
   std::string name = "embedding";  // of the tensors
   EmbedBegin begin = EmbedBegin::kNew;
@@ -47,7 +48,8 @@ struct LearntType {
 };
 
 // In the order of the schema.
-//   InvalidArgument  --embed: no such form, a width out of range, a type twice
+//   InvalidArgument  --embed: no such form, a width out of range, a type or a width alone twice; a
+//                    width alone, and all types have features
 //   NotFound         --embed: no such node type; what exists is named
 [[nodiscard]] StatusOr<std::vector<LearntType>> ChooseLearntTypes(const EmbeddingOptions& options,
                                                                   const Schema& schema);

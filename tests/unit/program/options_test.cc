@@ -282,6 +282,15 @@ TEST(NearestNameTest, FewLettersApartOrTheBeginning) {
   EXPECT_EQ(NearestName("", names), "");
 }
 
+TEST(NearestNameTest, ANameThatTheWordGoesOnFromIsNearerThanOneOfOtherLetters) {
+  const std::vector<std::string> names = {"embed-name", "embed", "embed-lr", "lr"};
+  EXPECT_EQ(NearestName("embed-dim", names), "embed");
+  EXPECT_EQ(NearestName("embed-nam", names), "embed-name");
+  EXPECT_EQ(NearestName("embed-lr-decay", names), "embed-lr") << "the longest";
+  EXPECT_EQ(NearestName("embed-rl", names), "embed-lr") << "a slip";
+  EXPECT_EQ(NearestName("embedding-size", names), "");
+}
+
 TEST(OrListTest, ReadsAsASentenceDoes) {
   EXPECT_EQ(OrList({}), "");
   EXPECT_EQ(OrList({"a"}), "a");

@@ -104,6 +104,7 @@ TEST(CommandLineTest, AnOptionOfAnotherModelIsRefusedWithTheModelsThatHaveIt) {
                 "rgcn"));
   EXPECT_THAT(Refusal({"--graph", "g", "--bases=3"}), HasSubstr("these have it: rgcn"));
   EXPECT_THAT(Refusal({"--graph", "g", "--residula"}), HasSubstr("did you mean --residual?"));
+  EXPECT_THAT(Refusal({"--graph", "g", "--embed-dim", "64"}), HasSubstr("did you mean --embed?"));
 }
 
 TEST(CommandLineTest, AModelWithInputsOfItsOwnRefusesOthers) {
