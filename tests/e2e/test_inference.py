@@ -36,7 +36,7 @@ class InferenceTest(CoraInTwoTest):
     def infer(self, model, name="p.npy", **given):
         where = {} if "servers" in given else dict(graph=self.graph)
         words = dict(checkpoint=self.checkpoint(model)[0], predict=self.box.folder / name,
-                     predict_what="logits", quiet=True, threads=1, **where, **given)
+                     predict_what="logits", quiet=True, threads=1, **{**where, **given})
         result = must(self.box.run("halograph-train", "infer", *options(**words)))
         self.assertIn("nodes", result.out)
         return self.box.folder / name
@@ -193,13 +193,48 @@ class InferenceTest(CoraInTwoTest):
             checkpoint=folder, graph=self.graph, predict=self.box.folder / "p.npy", threads=1)))
         self.assertEqual(1, result.err.count(f"{newest} is damaged"), result.err)
 
-    def test_a_checkpoint_of_another_graph_is_refused(self):
+    def partitioned(self, source, name, parts):
+        """A partition folder of the data set, by another seed than the run's."""
+        must(self.box.run("halograph-partition", "run", "--input", source, "--output",
+                          self.box.folder / name, "--parts", parts, "--seed", 7))
+        return self.box.folder / name
+
+    def test_weights_are_used_on_other_graphs_that_they_fit(self):
+        wanted = npy.load(self.checkpoint("sage")[1])
+        more = 30
+        graphs = {"parts": self.partitioned(datasets.cora(), "parts", 3),
+                  "grown": self.partitioned(datasets.grown(
+                      datasets.cora(), self.box.folder / "input", more), "grown", 2)}
+        servers = ",".join(self.box.servers(graphs["parts"], (0, 1, 2))[1])
+        for name, where in (("parts", {}), ("grown", {}), ("parts", dict(servers=servers))):
+            for exact in ({}, dict(exact=True)):
+                with self.subTest(name, **exact, **where):
+                    path = self.infer("sage", "other.npy", **exact,
+                                      **(where or dict(graph=graphs[name])))
+                    ids = list(npy.load(self.box.folder / "other.ids.npy").values)
+                    self.assertEqual(list(range(NODES + (more if name == "grown" else 0))), ids)
+                    for row, of_run in zip(npy.load(path).rows(), wanted.rows()):
+                        for a, b in zip(row, of_run):
+                            self.assertAlmostEqual(a, b, delta=1e-3 * (1 + abs(b)))
+        done = must(self.box.run("halograph-train", "evaluate", *options(
+            checkpoint=self.checkpoint("sage")[0], graph=graphs["grown"], json=True, quiet=True)))
+        self.assertEqual(1, done.err.count("are used on another one"), done.err)
+        last = json.loads((self.shared.folder / "sage.jsonl").read_text().splitlines()[-1])
+        self.assertAlmostEqual(last["test_acc"], json.loads(done.out)["test_acc"], delta=2e-3)
+        # A run goes on with its own graph alone.
+        refused = self.box.run("halograph-train", *options(
+            **{**RUN, "graph": graphs["parts"], "checkpoint": self.checkpoint("sage")[0],
+               "model": "sage", "resume": True}))
+        self.assertCode(1, refused, "the graph's identity was ")
+
+    def test_a_checkpoint_of_a_graph_that_it_does_not_fit_is_refused(self):
         other = self.box.folder / "other"
         for words in (["generate", "sbm", "--output", self.box.folder / "in", "--nodes", "200"],
                       ["run", "--input", self.box.folder / "in", "--output", other, "--parts", "1"]):
             must(self.box.run("halograph-partition", *words))
-        self.refused("the checkpoint is of graph ", graph=other)
-        self.refused("give the graph that the run was given", command="evaluate", graph=other)
+        for command in ("infer", "evaluate"):
+            self.refused("feature 'feat' of node type 'node' was 1433 wide (",
+                         command=command, graph=other)
 
     def test_a_run_that_was_to_go_on_by_itself_can_be_asked(self):
         """The command that docs/checkpoints.md recommends, with all that limits a run."""

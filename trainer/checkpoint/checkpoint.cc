@@ -104,6 +104,20 @@ Status CopyTensors(const std::map<std::string, torch::Tensor>& from,
   return OkStatus();
 }
 
+TrainedOn DescribeGraph(const Schema& schema, std::span<const NodeInput> features,
+                        std::span<const LearntType> learnt, int64_t outputs) {
+  TrainedOn graph = TypesOf(schema);
+  for (const NodeInput& input : features) {
+    graph.node_types[input.node_type].features.push_back(
+        {.name = input.spec.name,
+         .dtype = std::string(DTypeName(input.spec.dtype)),
+         .width = input.spec.dim});
+  }
+  for (const LearntType& type : learnt) graph.node_types[type.node_type].learnt = type.dim;
+  graph.outputs = outputs;
+  return graph;
+}
+
 StatusOr<WhichWeights> LoadWeights(const StoredCheckpoint& checkpoint, WhichWeights which,
                                    Model& model, TrainingTask& task) {
   const bool best = which == WhichWeights::kBest && checkpoint.manifest.Find(kBestFile) != nullptr;

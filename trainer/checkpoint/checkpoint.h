@@ -7,6 +7,7 @@
 #pragma once
 
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "common/base/status.h"
 #include "trainer/checkpoint/files/checkpoint_folder.h"
 #include "trainer/models/model.h"
+#include "trainer/options/embedding_options.h"
 #include "trainer/tasks/task.h"
 #include "trainer/torch/torch_api.h"
 
@@ -43,6 +45,11 @@ struct NamedTensor {
 //                       name and both shapes are named
 [[nodiscard]] Status CopyTensors(const std::map<std::string, torch::Tensor>& from,
                                  const std::vector<NamedTensor>& into, std::string_view where);
+
+// What the weights of a run depend on, whose model takes these features and learnt rows in, and
+// whose task asks for so many outputs.
+[[nodiscard]] TrainedOn DescribeGraph(const Schema& schema, std::span<const NodeInput> features,
+                                      std::span<const LearntType> learnt, int64_t outputs);
 
 enum class WhichWeights {
   kBest,  // of the best epoch so far

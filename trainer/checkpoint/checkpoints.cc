@@ -182,6 +182,10 @@ Status Checkpoints::Write(const TrainingMoment& moment) {
   image.manifest.build = BuildVersion();
   image.manifest.time = SecondsSince1970();
   image.manifest.run = IdentityOf(session_);
+  image.manifest.trained_on = DescribeGraph(
+      session_.stores.graph->info().schema, session_.train_maker->recipe().inputs,
+      session_.learnt != nullptr ? session_.learnt->types() : std::vector<LearntType>(),
+      session_.task->output_dim());
   image.manifest.place = place;
   image.manifest.progress = ProgressToJson(moment.so_far);
   image.manifest.facts = Json{{"world_size", session_.options.world_size},

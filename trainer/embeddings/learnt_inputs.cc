@@ -99,6 +99,14 @@ Status LearntInputs::CheckRows(CallContext& context) const {
   return Annotate(rows_->Pull(none, context), "learnt inputs");
 }
 
+std::vector<LearntType> LearntInputs::types() const {
+  std::vector<LearntType> types;
+  for (const Learnt& learnt : learnt_) {
+    types.push_back({.node_type = learnt.node_type, .dim = learnt.spec.dim});
+  }
+  return types;
+}
+
 std::vector<TensorRef> LearntInputs::tensors() const {
   std::vector<TensorRef> tensors;
   for (const Learnt& learnt : learnt_) tensors.push_back(learnt.spec.ref);

@@ -41,6 +41,7 @@ class LearntInputs {
   // How many steps ahead rows are pulled.
   [[nodiscard]] int64_t staleness() const { return staleness_; }
 
+  [[nodiscard]] std::vector<LearntType> types() const;  // with their widths
   // The tensors, in the order of the learnt types.
   [[nodiscard]] std::vector<TensorRef> tensors() const;
   // Of the next push; the same on all ranks.

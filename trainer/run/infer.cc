@@ -72,16 +72,33 @@ void SayIfRowsAreOfAnotherMoment(const Session& session, const StoredCheckpoint&
       snapshot->name);
 }
 
-StatusOr<StoredCheckpoint> LoadCheckpoint(Session& session, const InferOptions& infer,
-                                          WhichWeights* loaded) {
-  HG_ASSIGN_OR_RETURN(StoredCheckpoint stored, ReadNewestCheckpoint(infer.checkpoint));
-  const std::string& identity = session.stores.graph->info().identity;
-  if (stored.manifest.run.graph != identity) {
+// Whether the weights can be used on this graph, which may be another one than the run's: the log
+// says so then.
+Status CheckGraph(const Session& session, const RunInputs& inputs, const StoredCheckpoint& stored) {
+  const GraphInfo& info = session.stores.graph->info();
+  const CheckpointManifest& manifest = stored.manifest;
+  const std::string where = stored.folder.string();
+  if (manifest.run.graph == info.identity) return OkStatus();
+  if (!manifest.trained_on.has_value()) {
     return FailedPrecondition(
         "{}: the checkpoint is of graph {}, and this one is {}: give the graph that the run was "
-        "given",
-        stored.folder.string(), stored.manifest.run.graph, identity);
+        "given. (An older build wrote the checkpoint, which does not say what its weights depend "
+        "on. Those that the run writes when it goes on with --resume can be used on other graphs)",
+        where, manifest.run.graph, info.identity);
   }
+  HG_RETURN_IF_ERROR(CheckFits(
+      *manifest.trained_on,
+      DescribeGraph(info.schema, inputs.features, inputs.learnt, session.task->output_dim()),
+      where));
+  spdlog::info("{}: the weights were trained on graph {}, and are used on another one, {}", where,
+               manifest.run.graph, info.identity);
+  return OkStatus();
+}
+
+StatusOr<StoredCheckpoint> LoadCheckpoint(Session& session, const RunInputs& inputs,
+                                          const InferOptions& infer, WhichWeights* loaded) {
+  HG_ASSIGN_OR_RETURN(StoredCheckpoint stored, ReadNewestCheckpoint(infer.checkpoint));
+  HG_RETURN_IF_ERROR(CheckGraph(session, inputs, stored));
   const WhichWeights wanted = infer.last_weights ? WhichWeights::kLast : WhichWeights::kBest;
   HG_ASSIGN_OR_RETURN(*loaded, LoadWeights(stored, wanted, *session.model, *session.task));
   if (*loaded != wanted) {
@@ -96,10 +113,12 @@ StatusOr<StoredCheckpoint> LoadCheckpoint(Session& session, const InferOptions& 
 
 // Gives all ranks the weights that rank 0 reads: while a run writes checkpoints, the newest may be
 // another one for each. `final` of rank 0 gets what it was.
-Status TakeWeights(Session& session, const InferOptions& infer, Json* final) {
+Status TakeWeights(Session& session, const RunInputs& inputs, const InferOptions& infer,
+                   Json* final) {
   if (session.options.rank == 0) {
     WhichWeights loaded = WhichWeights::kLast;
-    HG_ASSIGN_OR_RETURN(const StoredCheckpoint stored, LoadCheckpoint(session, infer, &loaded));
+    HG_ASSIGN_OR_RETURN(const StoredCheckpoint stored,
+                        LoadCheckpoint(session, inputs, infer, &loaded));
     (*final)["checkpoint"] = stored.folder.string();
     (*final)["weights"] = loaded == WhichWeights::kBest ? "best" : "last";
   }
@@ -244,7 +263,7 @@ Status RunCommandOf(TrainCommand command, const InferOptions& infer, Session& se
   if (first) HG_RETURN_IF_ERROR(log.Write(ConfigLine(session, inputs.features, inputs.learnt)));
   HG_RETURN_IF_ERROR(MakeModel(session, inputs));
   Outcome outcome;
-  HG_RETURN_IF_ERROR(TakeWeights(session, infer, &outcome.final));
+  HG_RETURN_IF_ERROR(TakeWeights(session, inputs, infer, &outcome.final));
   HG_RETURN_IF_ERROR(command == TrainCommand::kInfer ? Infer(session, infer, &outcome)
                                                      : Measure(session, infer, &outcome));
   if (!first) return OkStatus();

@@ -15,8 +15,8 @@ namespace halograph {
 // the checkpoint says (ApplyTrainedAs). The log gets the configuration and a last line
 // (docs/inference.md). On error every rank ends within the timeout, and the log with
 // {"error": ...}.
-//   FailedPrecondition  the checkpoint is of another graph, or its learnt inputs are not in the
-//                       store: what was found and expected is named
+//   FailedPrecondition  the weights do not fit the graph (CheckFits), or learnt inputs are not in
+//                       the store: what was found and expected is named
 //   else                as Prepare, ReadNewestCheckpoint, LoadWeights, InferExactly, Predict,
 //                       Evaluate, PredictionFiles::Write and ChooseNodes
 [[nodiscard]] Status RunInference(TrainCommand command, const TrainOptions& options,

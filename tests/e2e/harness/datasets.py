@@ -77,6 +77,25 @@ def copy_of(source, target):
     return target
 
 
+def grown(source, target, more):
+    """A copy of Cora with `more` nodes behind the others, each with an edge from node 0: what the
+    others have in-edges from stays."""
+    copy_of(source, target)
+    metadata = target / "metadata.yaml"
+    text = metadata.read_text()
+    nodes = int(re.search(r"num: (\d+)", text)[1])
+    metadata.write_text(text.replace(f"num: {nodes}", f"num: {nodes + more}"))
+    edges = npy.load(target / "edges/edge.npy")
+    count = edges.shape[1]
+    new = list(range(nodes, nodes + more))
+    npy.save(target / "edges/edge.npy", edges.descr, (2, count + more),
+             list(edges.row(0)) + [0] * more + list(edges.row(1)) + new)
+    feat = npy.load(target / "features/feat.npy")
+    npy.save(target / "features/feat.npy", feat.descr, (nodes + more, feat.width),
+             list(feat.values) + list(feat.values[:more * feat.width]))
+    return target
+
+
 def with_inverse_relations(source, target):
     """A copy of a typed data set where each relation also goes the other way, as `rev_NAME`."""
     copy_of(source, target)

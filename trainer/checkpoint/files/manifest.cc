@@ -12,6 +12,7 @@ namespace {
 constexpr char kFormat[] = "halograph checkpoint";
 constexpr char kSnapshot[] = "snapshot";
 constexpr char kBestSnapshot[] = "best_snapshot";
+constexpr char kTrainedOn[] = "trained_on";
 
 bool IsOneOf(const std::vector<std::string>& keys, std::string_view key) {
   return std::find(keys.begin(), keys.end(), key) != keys.end();
@@ -120,6 +121,7 @@ Json ToJson(const CheckpointManifest& manifest) {
             {"progress", manifest.progress},
             {"facts", manifest.facts},
             {"files", std::move(files)}};
+  if (manifest.trained_on.has_value()) json[kTrainedOn] = ToJson(*manifest.trained_on);
   for (const auto& [key, field] :
        {std::pair{kSnapshot, &manifest.snapshot}, {kBestSnapshot, &manifest.best_snapshot}}) {
     if (!field->has_value()) continue;
@@ -159,6 +161,10 @@ StatusOr<CheckpointManifest> ManifestFromJson(const Json& json, std::string_view
   if (place.step > place.steps_per_epoch) {
     return DataLoss("{}: step {} is beyond the epoch's {}", where, place.step,
                     place.steps_per_epoch);
+  }
+  if (json.contains(kTrainedOn)) {
+    HG_ASSIGN_OR_RETURN(const Json trained_on, GetObject(json, kTrainedOn, where));
+    HG_ASSIGN_OR_RETURN(manifest.trained_on, TrainedOnFromJson(trained_on, where));
   }
   HG_ASSIGN_OR_RETURN(manifest.snapshot, SnapshotFromJson(json, kSnapshot, where));
   HG_ASSIGN_OR_RETURN(manifest.best_snapshot, SnapshotFromJson(json, kBestSnapshot, where));

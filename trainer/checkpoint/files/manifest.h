@@ -11,6 +11,7 @@
 #include "common/base/status.h"
 #include "common/storage/file_checksums.h"
 #include "common/storage/json.h"
+#include "trainer/checkpoint/files/trained_on.h"
 
 namespace halograph {
 
@@ -72,6 +73,8 @@ struct CheckpointManifest {
   std::string build;  // that wrote it
   double time = 0;    // when the moment was, seconds since 1970
   RunIdentity run;
+  // What its weights can be used on; none in one that an older build wrote.
+  std::optional<TrainedOn> trained_on = {};
   CheckpointPlace place;
   std::optional<CheckpointSnapshot> snapshot = {};       // where inputs are learnt
   std::optional<CheckpointSnapshot> best_snapshot = {};  // that kBestFile goes with
