@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "common/base/log.h"
-#include "partitioner/readers/integers.h"
+#include "common/storage/integers.h"
 
 namespace halograph {
 namespace {
