@@ -1,5 +1,5 @@
 // Calls while the clocks are set, and after a time in which the process did not run. The clocks are
-// this process's alone (tests/support/set_clock.cc).
+// this process's alone (set_clock.cc).
 #include <cstdlib>
 #include <fstream>
 
@@ -9,7 +9,7 @@
 
 #include "tests/integration/client/loopback_socket.h"
 #include "tests/integration/client/remote_fixture.h"
-#include "tests/support/set_clock.h"
+#include "tests/integration/client/set_clock.h"
 
 namespace halograph {
 namespace {

@@ -4,7 +4,7 @@
 // showed when the wait began: it is done in slices, and each reads the offset anew. A library that
 // hooked the readings alone would show the opposite of the truth. Relative waits (poll, nanosleep)
 // go by no clock that can be set.
-#include "tests/support/set_clock.h"
+#include "tests/integration/client/set_clock.h"
 
 #include <algorithm>
 #include <cerrno>
