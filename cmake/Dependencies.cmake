@@ -34,7 +34,6 @@ if(HALOGRAPH_TRAINER)
   find_package(Torch REQUIRED)
   find_package(OpenMP REQUIRED COMPONENTS CXX)  # else at::parallel_for is a loop on one thread
   find_library(HALOGRAPH_GLOO gloo REQUIRED)
-  find_library(HALOGRAPH_GLOG glog)  # where libtorch's log is glog's, as on Debian
 endif()
 
 if(HALOGRAPH_TESTS)

@@ -137,6 +137,17 @@ class CoraTest(PartitionBase):
             self.assertEqual(path.read_bytes(), other.read_bytes(), str(path))
         self.assertEqual(first.manifest["identity"], again.manifest["identity"])
 
+    def test_a_folder_that_is_whole_is_done_where_stdout_is_closed(self):
+        output = self.box.folder / "graph"
+        result = self.box.run("halograph-partition", "run", "--input", datasets.cora(), "--output",
+                              output, "--parts", 2, out=programs.CLOSED)
+        self.assertEqual(0, result.code, str(result))
+        self.assertRegex(result.err, "warning .*writing to stdout: .*the work is done")
+        inspected = self.box.run("halograph-partition", "inspect", "--graph", output,
+                                 out=programs.CLOSED)
+        self.assertEqual(1, inspected.code, str(inspected))
+        self.assertIn("writing to stdout", inspected.err)
+
     def verified_with(self, path, change):
         """Verifies the graph against a copy of its input in which `change` was made to a file."""
         changed = datasets.copy_of(datasets.cora(), self.box.folder / "cora")

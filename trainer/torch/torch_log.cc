@@ -33,7 +33,7 @@ void TakeLog() {
     google::SetLogDestination(severity, "");
   }
   google::SetStderrLogging(google::GLOG_FATAL);
-  google::InitGoogleLogging("halograph");
+  if (!google::IsGoogleLoggingInitialized()) google::InitGoogleLogging("halograph");
   static LogLines lines;  // as long as the process: any thread may log
   google::AddLogSink(&lines);
 }
