@@ -317,6 +317,9 @@ TEST_F(NoEdgeListTest, MetisGraphIsRefusedWithItsFormat) {
   ExpectRefused("3 2\n2\n1 3\n2\n", {"g.mtx:2", "METIS graph of 3 nodes", "--format metis"});
   ExpectRefused("4 3\n2 4\n1 4\n\n1 2\n", {"METIS"});
   ExpectRefused("4 3 11 1\n5 2 1 4 1\n5 1 1 4 1\n5\n5 1 1 2 1\n", {"METIS"});
+  // One edge counts nothing.
+  EXPECT_EQ(Edges(Open("0 0\n")).size(), 1U);
+  EXPECT_EQ(Edges(Open("1 0\n\n")).size(), 1U);
   options_.format = "edgelist";
   EXPECT_EQ(Edges(Open("5 5\n2 5\n1 3\n2 4\n3 5\n4 1\n")).size(), 6U);
 }
