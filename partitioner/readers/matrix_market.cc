@@ -99,8 +99,7 @@ class MatrixMarketReader {
     if (undirected && banner_.symmetric) {
       return InvalidArgument(
           "{}: the matrix is symmetric, so each edge is there in both directions already: leave "
-          "out "
-          "--undirected",
+          "out --undirected",
           path_.string());
     }
     HG_ASSIGN_OR_RETURN(Dataset dataset, NumberedNodes(path_, nodes_, scratch_));
@@ -173,8 +172,7 @@ class MatrixMarketReader {
     if (read == entries_) return OkStatus();
     return InvalidArgument(
         "{}: the file ends after {} entries, but the size line gives {}: it was cut off, or its "
-        "size "
-        "line is wrong",
+        "size line is wrong",
         reader_.Place(), read, entries_);
   }
 
@@ -195,8 +193,7 @@ class MatrixMarketReader {
     if (banner_.symmetric && column > row) {
       return InvalidArgument(
           "{}: entry ({}, {}) lies above the diagonal, but the file of a symmetric matrix holds "
-          "the "
-          "lower triangle: exchange row and column, or write both halves, as `general`",
+          "the lower triangle: exchange row and column, or write both halves, as `general`",
           reader_.Place(), row, column);
     }
     const std::array<int64_t, 2> edge = {row - 1, column - 1};

@@ -81,9 +81,9 @@ class DigitsWatch {
     if (warned_ || std::abs(value) < kExact || !LosesDigits(cell, value)) return;
     warned_ = true;
     spdlog::warn(
-        "{}: column {}: `{}` is taken as {:.0f}: a table with fractions is read as float32, which "
-        "holds "
-        "whole numbers up to 16777216; scale the column, or write it into a file of its own",
+        "{}: column {}: `{}` is taken as {:.0f}: a table with fractions is read as float32, "
+        "which holds whole numbers up to 16777216; scale the column, or write it into a file of "
+        "its own",
         reader.Place(), column, Excerpt(cell), value);
   }
 

@@ -123,8 +123,7 @@ void Float32Watch::Look(int64_t first, int64_t rows) {
     inexact_ = false;
     Warn(first, *found,
          "training takes it as another number, since float32 holds no digits below the first 24 "
-         "bits "
-         "(whole numbers up to 16777216)");
+         "bits (whole numbers up to 16777216)");
   }
 }
 

@@ -53,11 +53,10 @@ StatusOr<AutoOptions::Resolved> AutoOptions::For(const Schema& schema) const {
   for (const auto& row : other.rows.rows()) {
     if (!row->given() || candidate.rows.Find(row->name()) != nullptr) continue;
     return InvalidArgument(
-        "{}: graph '{}' has {} node types and {} relations, so --model auto is {}, which has no "
-        "such "
-        "option; leave it out, or give --model {}",
-        row->Flag(), schema.graph_name, schema.node_types.size(), schema.relations.size(),
-        candidate.kind->name, other.kind->name);
+        "{}: graph '{}' has {}, so --model auto is {}, which has no such option; leave it out, or "
+        "give --model {}",
+        row->Flag(), schema.graph_name, TypesAndRelations(schema), candidate.kind->name,
+        other.kind->name);
   }
   return Resolved{candidate.kind->name, candidate.options.get()};
 }

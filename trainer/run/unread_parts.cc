@@ -59,8 +59,8 @@ void WarnOfUnreadEdgeFeatures(const Schema& schema, std::string_view sampling_we
   if (unread.empty()) return;
   spdlog::warn(
       "edge features that nothing reads: {}. No model takes edge features; --sampling-weights "
-      "draws "
-      "neighbours by one, of a graph that halograph-partition run --sampling-weights has made",
+      "draws neighbours by one, of a graph that halograph-partition run --sampling-weights has "
+      "made",
       ListSome(unread, kNamed, [](const std::string& text) { return text; }));
 }
 

@@ -47,8 +47,7 @@ void WarnOfShared(const Task& task, size_t set, int64_t edges, int64_t shared,
   if (shared == 0) return;
   spdlog::warn(
       "task '{}': {} of the {} edges of the {} set are in the {} set too, so what is measured on "
-      "it "
-      "is better than the model: remove them from one of the sets",
+      "it is better than the model: remove them from one of the sets",
       task.name, shared, edges, kSets[set], other);
 }
 
@@ -58,15 +57,13 @@ void Tell(const Task& task, const PairCounts& found) {
       spdlog::warn(
           "task '{}': {} of the {} rows of the {} set are pairs that stand in it before, with the "
           "same label: they count as often as they stand there. Leave them out of the input, "
-          "unless "
-          "that is meant",
+          "unless that is meant",
           task.name, found.repeats[set], found.edges[set] + found.given_negatives[set], kSets[set]);
     }
     if (found.contradicted[set] > 0) {
       spdlog::warn(
           "task '{}': {} of the {} negatives that the {} set gives, rows of label 0, stand in it "
-          "as "
-          "edges too, with label 1: correct the labels",
+          "as edges too, with label 1: correct the labels",
           task.name, found.contradicted[set], found.given_negatives[set], kSets[set]);
     }
   }
@@ -124,8 +121,7 @@ Status WarnOfTrueNegatives(const Stores& stores, const Task& task, const RowsOfS
     if (found.present == 0 || ranks.rank() != 0) continue;
     spdlog::warn(
         "task '{}': {} of the {} negatives that the {} set gives, rows of label 0, are edges of "
-        "the "
-        "graph: a model that knows them loses by it. Leave them out of the input",
+        "the graph: a model that knows them loses by it. Leave them out of the input",
         task.name, found.present, found.rows, kSets[set]);
   }
   return OkStatus();
@@ -182,11 +178,9 @@ Status WarnOfUntaughtNodes(const Schema& schema, const Task& task, const RowsOfS
     }
     if (untaught == 0) continue;
     spdlog::warn(
-        "task '{}': of the {} nodes of type '{}' that edges of the validation and test sets have, "
-        "{} "
-        "are in no edge of the train set: nothing says what their learnt rows should be. Leave "
-        "their "
-        "edges out, or give them some to train on",
+        "task '{}': of the {} nodes of type '{}' that edges of the validation and test sets "
+        "have, {} are in no edge of the train set: nothing says what their learnt rows should "
+        "be. Leave their edges out, or give them some to train on",
         task.name, asked, schema.node_types[type].name, untaught);
   }
   return OkStatus();
