@@ -201,7 +201,7 @@ StatusOr<RunInputs> ChooseInputsOf(const Session& session, const ModelKind& kind
 }
 
 // That the rows of the features can be pulled: none is.
-Status CheckRows(const Session& session, const RunInputs& inputs) {
+Status CheckFeatureRows(const Session& session, const RunInputs& inputs) {
   std::vector<RowRequest> none;
   for (const NodeInput& input : inputs.features) none.push_back({.tensor = input.feature});
   if (none.empty()) return OkStatus();
@@ -234,7 +234,7 @@ Status PrepareMinibatches(Session& session, RunInputs* inputs) {
   HG_ASSIGN_OR_RETURN(const ModelKind* const kind, FindModelKind(session.options.model));
   PlanSampling(session);
   HG_ASSIGN_OR_RETURN(*inputs, ChooseInputsOf(session, *kind));
-  HG_RETURN_IF_ERROR(CheckRows(session, *inputs));
+  HG_RETURN_IF_ERROR(CheckFeatureRows(session, *inputs));
   HG_RETURN_IF_ERROR(OpenTaskOf(session));
   for (auto* const maker : {&session.train_maker, &session.eval_maker}) {
     HG_ASSIGN_OR_RETURN(
