@@ -26,7 +26,7 @@ BasisGroups GroupsOf(const BasisTensors& block, const torch::Tensor& coefficient
           .relations = block.relations.data_ptr<int32_t>(),
           .indptr = block.edges.indptr.data_ptr<int64_t>(),
           .sources = block.edges.indices.data_ptr<int32_t>(),
-          .coefficients = coefficients.defined() ? coefficients.data_ptr<float>() : nullptr,
+          .coefficients = coefficients.numel() > 0 ? coefficients.data_ptr<float>() : nullptr,
           .basis_of = block.basis_of.data_ptr<int64_t>(),
           .bases = block.bases,
           .cols = cols};
@@ -103,6 +103,7 @@ torch::Tensor BackToCoefficients(const BasisGroups& of, const torch::Tensor& coe
   return SumInOrder(parts);
 }
 
+// Coefficients without values: each relation takes one basis.
 class BasisFunction : public torch::autograd::Function<BasisFunction> {
  public:
   static torch::Tensor forward(torch::autograd::AutogradContext* context, const torch::Tensor& rows,
@@ -142,7 +143,7 @@ class BasisFunction : public torch::autograd::Function<BasisFunction> {
     if (context->saved_data["rows_gradient"].toBool()) {
       rows_grad = BackToRows(block, of, rows, grad, context->saved_data["first_self"].toInt());
     }
-    if (coefficients.defined()) {
+    if (coefficients.numel() > 0) {
       coefficients_grad = BackToCoefficients(of, coefficients, rows, grad);
     }
     return {rows_grad, coefficients_grad, torch::Tensor(), torch::Tensor()};
@@ -162,7 +163,10 @@ torch::Tensor BasisLayer(const torch::Tensor& rows, const RelationalBlock& block
       {ViewOf(block.indptr, torch::kInt64), ViewOf(block.sources, torch::kInt32), by_source},
       torch::tensor(weights.basis_of, torch::kInt64),
       weights.bases};
-  return BasisFunction::apply(rows, weights.coefficients, tensors, first_self);
+  // A Function takes no undefined tensor.
+  const torch::Tensor none = torch::empty({0, 0});
+  return BasisFunction::apply(rows, weights.coefficients.defined() ? weights.coefficients : none,
+                              tensors, first_self);
 }
 
 }  // namespace halograph

@@ -15,7 +15,9 @@
 //                               schema which types it goes between
 //   embeddings as inputs        `nodes` holds whatever rows the run has for a type, features or
 //                               embeddings; who learns embeddings asks for the gradient of the
-//                               tensor that it put there. Models see no difference
+//                               tensor that it put there. Models see no difference, but may say
+//                               that each node has a row of a width of theirs
+//                               (ModelOptions::OwnInputs)
 //   link prediction             outputs are of unique nodes, by node type; the task joins the rows
 //                               of an edge's ends, so models know neither edges nor negatives
 //   multi-label, regression     the task says how many columns it wants and what they mean
