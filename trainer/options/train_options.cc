@@ -60,8 +60,12 @@ void AddGraphRows(OptionTable& rows, TrainOptions* o) {
       .AllRanks()
       .Mark(kPartOfModel);
   rows.AddChoice("normalize-features", &o->normalization,
-                 {{"none", FeatureNormalization::kNone}, {"row", FeatureNormalization::kRow}},
-                 "row: each row of a feature is divided by the sum of its absolute values")
+                 {{"none", FeatureNormalization::kNone},
+                  {"row", FeatureNormalization::kRow},
+                  {"standard", FeatureNormalization::kStandard}},
+                 "row: each row of a feature is divided by the sum of its absolute values; "
+                 "standard: each column less its mean over the training nodes, divided by its "
+                 "standard deviation over them")
       .AllRanks()
       .Mark(kPartOfModel);
 }

@@ -98,7 +98,8 @@ RunSummary SummaryOf(const Session& session, const TrainResult& result) {
       .sampled_edges = result.sampled_edges,
       .learning_rate = session.options.learning_rate,
       .weight_decay = session.options.weight_decay,
-      .normalized = session.options.normalization == FeatureNormalization::kRow};
+      .normalized = session.options.normalization != FeatureNormalization::kNone,
+      .unlike = std::nullopt};
 }
 
 Json FinalLine(const Session& session, const TrainResult& result, const RunSummary& summary) {

@@ -12,6 +12,7 @@ namespace {
 constexpr char kFormat[] = "halograph checkpoint";
 constexpr char kSnapshot[] = "snapshot";
 constexpr char kBestSnapshot[] = "best_snapshot";
+constexpr char kFeatureScales[] = "feature_scales";
 
 bool IsOneOf(const std::vector<std::string>& keys, std::string_view key) {
   return std::find(keys.begin(), keys.end(), key) != keys.end();
@@ -120,6 +121,7 @@ Json ToJson(const CheckpointManifest& manifest) {
             {"progress", manifest.progress},
             {"facts", manifest.facts},
             {"files", std::move(files)}};
+  if (!manifest.feature_scales.empty()) json[kFeatureScales] = manifest.feature_scales;
   for (const auto& [key, field] :
        {std::pair{kSnapshot, &manifest.snapshot}, {kBestSnapshot, &manifest.best_snapshot}}) {
     if (!field->has_value()) continue;
@@ -162,6 +164,9 @@ StatusOr<CheckpointManifest> ManifestFromJson(const Json& json, std::string_view
   }
   HG_ASSIGN_OR_RETURN(manifest.snapshot, SnapshotFromJson(json, kSnapshot, where));
   HG_ASSIGN_OR_RETURN(manifest.best_snapshot, SnapshotFromJson(json, kBestSnapshot, where));
+  if (json.contains(kFeatureScales)) {
+    HG_ASSIGN_OR_RETURN(manifest.feature_scales, GetObject(json, kFeatureScales, where));
+  }
   HG_ASSIGN_OR_RETURN(manifest.progress, GetObject(json, "progress", where));
   HG_ASSIGN_OR_RETURN(manifest.facts, GetObject(json, "facts", where));
   HG_ASSIGN_OR_RETURN(const Json files, GetArray(json, "files", where));
