@@ -53,7 +53,9 @@ void AddGraphRows(OptionTable& rows, TrainOptions* o) {
       .Mark(kNotInherited | kOfTraining);
   rows.AddChoice("verify", &o->verify, VerifyLevelWords(),
                  "what is checked of folders that are mapped: headers, or also every checksum");
-  rows.Add("features", &o->features, "features of the nodes, by name; several stand side by side")
+  rows.Add("features", &o->features,
+           "features of the nodes, by name; several stand side by side. A name with a comma stands "
+           "in quotes of its own: --features '\"a,b\",c'")
       .Check(CheckFeatures)
       .ValueName("NAME")
       .DefaultText("the only ones, else feat")

@@ -182,6 +182,11 @@ TEST(CommandLineTest, PartsAloneHaveNoMeansOfTheWholeTrainingSet) {
                                         "knows the training nodes of all parts"));
 }
 
+TEST(CommandLineTest, ANameWithACommaStandsInQuotes) {
+  EXPECT_THAT(Parse({"--graph", "g", "--features", "\"a,b\",c", "d"}).options.features,
+              ElementsAre("a,b", "c", "d"));
+}
+
 TEST(CommandLineTest, WhatIsPredictedNeedsPredictions) {
   EXPECT_THAT(Refusal({"--graph", "g", "--predict-what", "logits"}),
               HasSubstr("--predict-what is for --predict"));
