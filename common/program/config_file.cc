@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/program/option_values.h"
+
 namespace halograph {
 namespace {
 
@@ -27,11 +29,10 @@ StatusOr<std::string> TextOf(const YamlValue& value, const OptionRow& row) {
   }
   std::string text;
   for (const YamlValue& item : value.items) {
-    if (item.kind != YamlValue::Kind::kScalar || item.text.empty() ||
-        item.text.find(',') != std::string::npos) {
-      return item.Error("expected a word without commas");
+    if (item.kind != YamlValue::Kind::kScalar || item.text.empty()) {
+      return item.Error("expected a word");
     }
-    text += (text.empty() ? "" : ",") + item.text;
+    text += (text.empty() ? "" : ",") + option_values::QuotedIfNeedBe(item.text);
   }
   return text;
 }

@@ -1,5 +1,6 @@
 #include "common/program/option_values.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -39,7 +40,51 @@ bool ReadInteger(std::string_view text, T* value) {
   return ReadWhole(text, value, 10);
 }
 
+constexpr char kQuote = '"';
+
+// Takes the word that `text` begins with off it, up to a comma or the end. One that begins with a
+// quote goes to the next quote; two quotes in it are one.
+StatusOr<std::string> TakeWord(std::string_view* text) {
+  if (!text->starts_with(kQuote)) {
+    const size_t end = std::min(text->find(','), text->size());
+    std::string word(text->substr(0, end));
+    text->remove_prefix(end);
+    return word;
+  }
+  const std::string_view all = *text;
+  std::string word;
+  for (;;) {
+    text->remove_prefix(1);
+    const size_t quote = text->find(kQuote);
+    if (quote == std::string_view::npos) return InvalidArgument("{}: a quote has no end", all);
+    word += text->substr(0, quote);
+    text->remove_prefix(quote + 1);
+    if (!text->starts_with(kQuote)) break;
+    word += kQuote;
+  }
+  if (text->empty() || text->starts_with(',')) return word;
+  return InvalidArgument("{}: no comma after a quote's end", all);
+}
+
 }  // namespace
+
+StatusOr<std::vector<std::string>> SplitAtCommas(std::string_view text) {
+  std::vector<std::string> words;
+  for (;;) {
+    HG_ASSIGN_OR_RETURN(words.emplace_back(), TakeWord(&text));
+    if (text.empty()) return words;
+    text.remove_prefix(1);
+  }
+}
+
+std::string QuotedIfNeedBe(std::string_view word) {
+  if (!word.starts_with(kQuote) && word.find(',') == std::string_view::npos) {
+    return std::string(word);
+  }
+  std::string quoted(1, kQuote);
+  for (const char letter : word) quoted.append(letter == kQuote ? 2 : 1, letter);
+  return quoted + kQuote;
+}
 
 bool Read(std::string_view text, NumberUnit /*unit*/, bool* value) {
   for (size_t i = 0; i < kTrue.size(); ++i) {

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "common/program/options.h"
 
@@ -22,6 +23,13 @@ namespace halograph::option_values {
 [[nodiscard]] bool Read(std::string_view text, NumberUnit unit, std::string* value);
 [[nodiscard]] bool Read(std::string_view text, NumberUnit unit, std::filesystem::path* value);
 [[nodiscard]] bool Read(std::string_view text, NumberUnit unit, std::chrono::nanoseconds* value);
+
+// The words of a list, with commas between them. One that begins with a quote ("a,b") goes to the
+// next quote, and two quotes in it are one. InvalidArgument: such a word has no end, or something
+// other than a comma behind its end.
+[[nodiscard]] StatusOr<std::vector<std::string>> SplitAtCommas(std::string_view text);
+// A word as SplitAtCommas reads it: in quotes if it has a comma or begins with a quote.
+[[nodiscard]] std::string QuotedIfNeedBe(std::string_view word);
 
 // Text that Read takes for the value.
 [[nodiscard]] std::string Write(bool value, NumberUnit unit);

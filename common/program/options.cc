@@ -13,16 +13,6 @@ namespace {
 template <typename T>
 inline constexpr bool kIsList = !std::is_same_v<typename OptionElement<T>::type, T>;
 
-std::vector<std::string_view> SplitAtCommas(std::string_view text) {
-  std::vector<std::string_view> words;
-  for (;;) {
-    const size_t comma = text.find(',');
-    words.push_back(text.substr(0, comma));
-    if (comma == std::string_view::npos) return words;
-    text.remove_prefix(comma + 1);
-  }
-}
-
 template <typename T>
 Json ValueToJson(const T& value) {
   if constexpr (std::is_same_v<T, std::chrono::nanoseconds>) {
@@ -205,7 +195,9 @@ template <typename T>
 std::string Option<T>::Text() const {
   if constexpr (kIsList<T>) {
     std::vector<std::string> words;
-    for (const Element& element : *field_) words.push_back(option_values::Write(element, unit_));
+    for (const Element& element : *field_) {
+      words.push_back(option_values::QuotedIfNeedBe(option_values::Write(element, unit_)));
+    }
     return fmt::format("{}", fmt::join(words, ","));
   } else {
     return option_values::Write(*field_, unit_);
@@ -232,9 +224,9 @@ Status Option<T>::Read(std::string_view text) {
   };
   T value{};
   if constexpr (kIsList<T>) {
-    for (const std::string_view word : SplitAtCommas(text)) {
-      HG_RETURN_IF_ERROR(read(word, &value.emplace_back()));
-    }
+    const auto words = option_values::SplitAtCommas(text);
+    if (!words.ok()) return InvalidArgument("{} has {}", Flag(), Message(words.status()));
+    for (const std::string& word : *words) HG_RETURN_IF_ERROR(read(word, &value.emplace_back()));
   } else {
     HG_RETURN_IF_ERROR(read(text, &value));
   }

@@ -155,6 +155,18 @@ class DefaultsTest(AccuracyBase):
 
 
 
+class UnscaledColumnsTest(AccuracyBase):
+    """What tells the classes apart stands beside columns a million times as large."""
+
+    def test_standard_features_are_learnt_and_raw_ones_are_not(self):
+        graph = self.partitioned(datasets.write_unscaled(self.box.folder / "source", 1500))
+        settings = dict(batch_size=100, epochs=20, threads=1)
+        raw = mean(self.embedded(graph, range(3), settings))
+        standard = mean(self.embedded(graph, range(3), dict(settings, normalize_features="standard")))
+        self.assertGreaterEqual(standard, 0.85)
+        self.assertGreaterEqual(standard, raw + 0.15)
+
+
 class AveragedModelsTest(AccuracyBase):
     """Eight parts on two ranks, each trained alone with its halo, models averaged after every epoch:
     as good as in one piece (docs/catgnn.md has the means of five seeds)."""

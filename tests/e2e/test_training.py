@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Training: the same numbers in every mode, what the log says, predictions."""
 import csv
+import json
+import math
 import os
 
 from harness import datasets, npy, programs
@@ -69,6 +71,74 @@ class SameEverywhereTest(TrainingBase):
     def test_another_seed_gives_other_losses(self):
         _, epochs, _ = train(self.box, graph=self.graph, **{**self.RUN, "seed": 4})
         self.assertNotEqual([line[0] for line in self.embedded()[0]], [line["loss"] for line in epochs])
+
+
+class StandardFeaturesTest(programs.ProgramTest):
+    """--normalize-features standard: mean and deviation are of the training set of all ranks."""
+    RUN = dict(hidden=8, fanouts="5,3", batch_size=50, epochs=2, seed=3, threads=1,
+               normalize_features="standard")
+
+    def setUp(self):
+        super().setUp()
+        source = datasets.write_unscaled(self.box.folder / "source")
+        self.graph = self.box.folder / "graph"
+        must(self.box.run("halograph-partition", "run", "--input", source, "--output", self.graph,
+                          "--parts", 2, "--seed", 1))
+        self.features = npy.load(source / "feat.npy")
+
+    def scales(self, folder):
+        manifest = json.loads((max(folder.glob("step-*")) / "manifest.json").read_text())
+        return manifest["feature_scales"]
+
+    def test_it_is_the_same_bits_in_every_mode_and_number_of_ranks_and_kept_for_inference(self):
+        folder, predicted = self.box.folder / "checkpoint", self.box.folder / "p.npy"
+        _, epochs, final = train(self.box, graph=self.graph, checkpoint=folder, predict=predicted,
+                                 predict_what="logits", eval_fanouts="-1,-1", **self.RUN)
+        self.assertEqual([], [line for line in final["advice"] if "different scales" in line])
+        scales = self.scales(folder)
+        found = scales["node"]["feat"]
+        for column in range(3):
+            values = [self.features.row(v)[column] for v in range(0, 600, 3)]
+            mean = sum(values) / len(values)
+            deviation = math.sqrt(sum((x - mean) ** 2 for x in values) / len(values))
+            self.assertAlmostEqual(mean, found["mean"][column], delta=1e-9 * (abs(mean) + deviation))
+            self.assertAlmostEqual(deviation, found["deviation"][column], delta=1e-9 * deviation)
+        servers = ",".join(self.box.servers(self.graph, [0, 1])[1])
+        for name, mode in (("served", dict(servers=servers)),
+                           ("hybrid", dict(servers=servers, topology=self.graph))):
+            kept = self.box.folder / name
+            _, others, _ = train(self.box, checkpoint=kept, eval_fanouts="-1,-1", **mode, **self.RUN)
+            self.assertEqual([line["loss"] for line in epochs], [line["loss"] for line in others], name)
+            self.assertEqual(scales, self.scales(kept), name)
+        two = self.box.folder / "two"
+        for rank in start_ranks(self.box, 2, graph=self.graph, checkpoint=two, **self.RUN):
+            self.assertEqual(0, rank.wait(), rank.text)
+        self.assertEqual(scales, self.scales(two), "two ranks")
+        averaged = self.box.folder / "averaged"
+        train(self.box, graph=self.graph, checkpoint=averaged, average_every=1, **self.RUN)
+        self.assertEqual(scales, self.scales(averaged), "parts that are trained alone")
+        # Exact inference goes by the rows that minibatches have.
+        for exact in ({}, {"exact": True}):
+            inferred = self.box.folder / "i.npy"
+            must(self.box.run("halograph-train", "infer", *options(
+                graph=self.graph, checkpoint=folder, predict=inferred, predict_what="logits",
+                threads=1, **exact)))
+            for a, b in zip(npy.load(inferred).values, npy.load(predicted).values):
+                self.assertAlmostEqual(a, b, delta=1e-4 * (1 + abs(b)))
+
+    def test_a_run_goes_on_with_the_same(self):
+        folder, whole = self.box.folder / "checkpoint", self.box.folder / "whole"
+        _, wanted, _ = train(self.box, graph=self.graph, checkpoint=whole, **self.RUN)
+        train(self.box, graph=self.graph, checkpoint=folder, **{**self.RUN, "epochs": 1})
+        _, found, _ = train(self.box, graph=self.graph, checkpoint=folder, resume=True, **self.RUN)
+        self.assertEqual(wanted[-1]["loss"], found[-1]["loss"])
+        self.assertEqual(self.scales(whole), self.scales(folder))
+
+    def test_columns_of_different_scales_are_named_by_the_advice(self):
+        _, _, final = train(self.box, graph=self.graph, **{**self.RUN, "normalize_features": "none"})
+        (advice,) = [line for line in final["advice"] if "different scales" in line]
+        self.assertRegex(advice, r"column [12] of 'feat' is \d+ times that of column 0 of 'feat': "
+                                 r"--normalize-features standard")
 
 
 class LogTest(TrainingBase):

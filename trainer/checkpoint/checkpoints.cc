@@ -188,6 +188,7 @@ Status Checkpoints::Write(const TrainingMoment& moment) {
       session_.task->output_dim());
   image.manifest.place = place;
   image.manifest.progress = ProgressToJson(moment.so_far);
+  image.manifest.feature_scales = ToJson(session_.feature_scales);
   image.manifest.facts = Json{{"world_size", session_.options.world_size},
                               {"graph_name", session_.stores.graph->info().schema.graph_name},
                               {"torch", TorchVersion()}};

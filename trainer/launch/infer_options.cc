@@ -177,7 +177,7 @@ Status CheckInfer(const TrainOptions& options, const InferOptions& infer, TrainC
 StatusOr<TrainedAs> ReadTrainedAs(const std::string& checkpoint) {
   HG_ASSIGN_OR_RETURN(const CheckpointManifest manifest, NewestManifest(checkpoint));
   const RunIdentity& run = manifest.run;
-  return TrainedAs{run.model, run.task, run.options};
+  return TrainedAs{run.model, run.task, run.options, manifest.feature_scales};
 }
 
 Status ApplyTrainedAs(const TrainedAs& trained, OptionTable& rows, TrainOptions* options) {

@@ -38,7 +38,8 @@ enum class TrainCommand : uint8_t { kTrain, kInfer, kEvaluate };
 struct TrainedAs {
   std::string model;
   std::string task;
-  Json options = Json::object();  // SharedFacts of the run
+  Json options = Json::object();         // SharedFacts of the run
+  Json feature_scales = Json::object();  // as the manifest has them
 };
 // Of the newest checkpoint of a folder whose manifest can be read, or of the one that it is. Reads
 // nothing else of it: who reads the weights verifies them. Errors as ReadCheckpointManifest and

@@ -63,6 +63,11 @@ Status CheckAveraging(const TrainOptions& o) {
   if (!o.state.folder.empty()) {
     return InvalidArgument("--part-only and --state: a part alone has no tensors that change");
   }
+  if (o.normalization == FeatureNormalization::kStandard) {
+    return InvalidArgument(
+        "--part-only and --normalize-features standard: no rank knows the training nodes of all "
+        "parts, and means must be the same for all; leave one of them out");
+  }
   if (o.epochs == 0) {
     return InvalidArgument("--part-only needs --epochs: no rank knows all training seeds");
   }

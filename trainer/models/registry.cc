@@ -68,6 +68,18 @@ Status CheckNeeds(const ModelKind& kind, const Schema& schema) {
       kind.name, schema.graph_name, TypesAndRelations(schema));
 }
 
+// A name with a comma was read as two.
+Status NoFeature(const Status& found, const NodeType& type) {
+  const Status status = Annotate(found, "--features");
+  for (const TensorSpec& spec : type.features) {
+    if (spec.name.find(',') == std::string::npos) continue;
+    return MakeStatus(status.code(),
+                      fmt::format("{}. A name with a comma stands in quotes: --features '\"{}\"'",
+                                  Message(status), spec.name));
+  }
+  return status;
+}
+
 StatusOr<std::vector<const TensorSpec*>> ChooseFeatures(const ModelKind& kind, const NodeType& type,
                                                         std::span<const std::string> names) {
   if (type.features.empty()) {
@@ -83,7 +95,7 @@ StatusOr<std::vector<const TensorSpec*>> ChooseFeatures(const ModelKind& kind, c
   static const std::string usual[] = {"feat"};
   for (const std::string& name : names.empty() ? std::span<const std::string>(usual) : names) {
     auto found = FindTensor(type.features, name, "node type '" + type.name + "'");
-    if (!found.ok()) return Annotate(found.status(), "--features");
+    if (!found.ok()) return NoFeature(found.status(), type);
     chosen.push_back(*found);
   }
   return chosen;

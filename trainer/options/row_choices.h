@@ -11,7 +11,8 @@ enum class Precision : uint8_t { kFloat32, kBf16 };
 
 enum class FeatureNormalization {
   kNone,
-  kRow,  // each row divided by the sum of its absolute values; rows of zeros stay
+  kRow,       // each row divided by the sum of its absolute values; rows of zeros stay
+  kStandard,  // each column less its mean, divided by its deviation (pipeline/column_scales.h)
 };
 
 // What a prepared minibatch holds of the features.

@@ -53,15 +53,21 @@ void AddGraphRows(OptionTable& rows, TrainOptions* o) {
       .Mark(kNotInherited | kOfTraining);
   rows.AddChoice("verify", &o->verify, VerifyLevelWords(),
                  "what is checked of folders that are mapped: headers, or also every checksum");
-  rows.Add("features", &o->features, "features of the nodes, by name; several stand side by side")
+  rows.Add("features", &o->features,
+           "features of the nodes, by name; several stand side by side. A name with a comma stands "
+           "in quotes of its own: --features '\"a,b\",c'")
       .Check(CheckFeatures)
       .ValueName("NAME")
       .DefaultText("the only ones, else feat")
       .AllRanks()
       .Mark(kPartOfModel);
   rows.AddChoice("normalize-features", &o->normalization,
-                 {{"none", FeatureNormalization::kNone}, {"row", FeatureNormalization::kRow}},
-                 "row: each row of a feature is divided by the sum of its absolute values")
+                 {{"none", FeatureNormalization::kNone},
+                  {"row", FeatureNormalization::kRow},
+                  {"standard", FeatureNormalization::kStandard}},
+                 "row: each row of a feature is divided by the sum of its absolute values; "
+                 "standard: each column less its mean over the training nodes, divided by its "
+                 "standard deviation over them")
       .AllRanks()
       .Mark(kPartOfModel);
 }

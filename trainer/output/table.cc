@@ -17,6 +17,8 @@ constexpr double kLeastGain = 0.01;
 constexpr double kLeastRise = 0.005;
 // A model that is so much better on the nodes that it was trained on has learnt them by heart.
 constexpr double kOverfit = 0.2;
+// Of columns that vary so many times as much as others little but the former is learnt.
+constexpr double kUnlike = 100;
 
 std::string OrNone(const std::optional<double>& value) {
   return value.has_value() ? fmt::format("{:.4f}", *value) : "none";
@@ -94,6 +96,12 @@ std::string EndRemark(const RunSummary& summary) {
 std::vector<std::string> Advice(const RunSummary& summary) {
   std::vector<std::string> advice;
   if (LearntNothing(summary)) advice.push_back(AdviceToLearn(summary));
+  if (summary.unlike.has_value() && summary.unlike->ratio > kUnlike) {
+    advice.push_back(fmt::format(
+        "the inputs are of different scales: the standard deviation of column {} is {:.0f} times "
+        "that of column {}: --normalize-features standard may help",
+        summary.unlike->wide, summary.unlike->ratio, summary.unlike->narrow));
+  }
   if (!summary.stopped && summary.valid.has_value() && summary.earlier.has_value() &&
       Gap(summary, *summary.valid, *summary.earlier) >= kLeastRise) {
     advice.push_back(fmt::format(

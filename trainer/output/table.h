@@ -9,6 +9,13 @@
 
 namespace halograph {
 
+// Two columns of the model's inputs that do not vary alike: `ratio` is the deviation of the wide
+// one by that of the narrow one. Named as "3 of 'feat'".
+struct UnlikeColumns {
+  double ratio = 1;
+  std::string wide, narrow;
+};
+
 struct RunSummary {
   int64_t epochs = 0;  // asked for
   int64_t epochs_done = 0;
@@ -36,11 +43,13 @@ struct RunSummary {
   double learning_rate = 0;
   bool warming_up = false;  // to its end: the rate never came to learning_rate
   double weight_decay = 0;
-  bool normalized = false;  // --normalize-features row
+  bool normalized = false;  // --normalize-features row or standard
   // Where inputs are learnt: their own decay; and the option by which the model would have inputs
   // of its own, if no node has features.
   std::optional<double> embed_weight_decay = {};
   std::string_view own_inputs_by = {};
+  // The two that vary least alike; none: not known, or nothing can be done.
+  std::optional<UnlikeColumns> unlike = std::nullopt;
 };
 
 // As lines for people, each with its end of line. Advice stands at the end.

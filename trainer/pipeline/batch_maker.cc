@@ -71,15 +71,24 @@ class Incoming {
       WidenRows({input_.spec.dtype, input_.spec.dim, stored_.data()}, matrix_->rows(), values,
                 matrix_->cols());
     }
-    if (input_.normalization != FeatureNormalization::kRow) return;
-    const auto dim = static_cast<size_t>(input_.spec.dim);
-    for (int64_t row = 0; row < matrix_->rows(); ++row) {
-      NormalizeRows({values + row * matrix_->cols(), dim}, input_.spec.dim);
+    switch (input_.normalization) {
+      case FeatureNormalization::kNone:
+        return;
+      case FeatureNormalization::kRow:
+        return NormalizeEach(values);
+      case FeatureNormalization::kStandard:
+        return input_.standardizer->Apply(values, matrix_->rows(), matrix_->cols());
     }
   }
 
  private:
   [[nodiscard]] bool alone() const { return matrix_->cols() == input_.spec.dim; }
+  void NormalizeEach(float* values) const {
+    const auto dim = static_cast<size_t>(input_.spec.dim);
+    for (int64_t row = 0; row < matrix_->rows(); ++row) {
+      NormalizeRows({values + row * matrix_->cols(), dim}, input_.spec.dim);
+    }
+  }
 
   const NodeInput& input_;
   FeatureMatrix* matrix_;
@@ -199,6 +208,10 @@ Status BatchMaker::PullFeatures(const Minibatch& minibatch, CallContext& context
   std::vector<RowRequest> requests;
   for (const NodeInput& input : recipe_.inputs) {
     const int type = input.node_type;
+    if (input.normalization == FeatureNormalization::kStandard && input.standardizer == nullptr) {
+      return Internal("feature '{}' of node type '{}' has no means and deviations",
+                      input.feature.name, input.feature.type);
+    }
     if (in_place_[type].has_value()) {
       context.stats.local_bytes +=
           static_cast<int64_t>(nodes[type].size() * in_place_[type]->row_bytes);

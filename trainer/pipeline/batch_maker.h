@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "common/base/thread_pool.h"
 #include "common/sampling/minibatch.h"
 #include "common/sampling/request.h"
+#include "trainer/pipeline/column_scales.h"
 #include "trainer/pipeline/feature_matrix.h"
 #include "trainer/pipeline/layer_blocks.h"
 #include "trainer/pipeline/layer_inputs.h"
@@ -46,6 +48,8 @@ struct NodeInput {
   TensorRef feature;
   TensorSpec spec;
   FeatureNormalization normalization = FeatureNormalization::kNone;
+  std::shared_ptr<const Standardizer> standardizer =
+      nullptr;  // of kStandard: before rows are pulled
 };
 
 // What the minibatches of one purpose have in common.

@@ -20,6 +20,7 @@ enum class TrainerStream : uint64_t {
   kInitialWeights = 18,
   kTask = 19,  // what a task draws for a minibatch (SeedSource::Collect)
   kLearntInputs = 20,
+  kFeatureScales = 21,  // which nodes stand for a type that nothing is trained on
 };
 [[nodiscard]] uint64_t TrainerKey(uint64_t seed, TrainerStream stream, uint64_t epoch,
                                   uint64_t rank);

@@ -256,7 +256,7 @@ Status Measure(Session& session, const InferOptions& infer, Outcome* outcome) {
 Status RunCommandOf(TrainCommand command, const InferOptions& infer, Session& session,
                     TrainLog& log) {
   RunInputs inputs;
-  HG_RETURN_IF_ERROR(Prepare(session, &inputs));
+  HG_RETURN_IF_ERROR(Prepare(session, &inputs, infer.checkpoint));
   HG_RETURN_IF_ERROR(CheckLearntInputs(session, inputs));
   HG_RETURN_IF_ERROR(OpenLearntInputs(session, inputs));
   const bool first = session.options.rank == 0;

@@ -51,6 +51,7 @@ class SourceOfRun : public PartSource {
     session.options.world_size = 1;
     session.options.seed = SubKey(run_.options.seed, static_cast<uint64_t>(part));
     session.stop = run_.stop;
+    session.feature_scales = run_.feature_scales;
     const Status prepared = OpenInto(part, &session);
     if (prepared.ok()) return opened;
     return Annotate(prepared, fmt::format("rank {}, part {}", run_.options.rank, part));

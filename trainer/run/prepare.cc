@@ -15,6 +15,7 @@
 #include "trainer/launch/blas.h"
 #include "trainer/models/registry.h"
 #include "trainer/pipeline/batch_schedule.h"
+#include "trainer/run/feature_scales.h"
 #include "trainer/run/stores.h"
 #include "trainer/run/unread_parts.h"
 #include "trainer/tasks/registry.h"
@@ -197,6 +198,7 @@ StatusOr<RunInputs> ChooseInputsOf(const Session& session, const ModelKind& kind
   for (const LearntType& type : inputs.learnt) learnt.push_back(type.node_type);
   HG_ASSIGN_OR_RETURN(inputs.features,
                       ChooseInputs(kind, schema, options.features, options.normalization, learnt));
+  TakeFeatureScales(session.feature_scales, &inputs.features);
   return inputs;
 }
 
@@ -207,6 +209,21 @@ Status CheckFeatureRows(const Session& session, const RunInputs& inputs) {
   if (none.empty()) return OkStatus();
   CallContext context{.cancel = &session.cancel};
   return Annotate(session.stores.rows->Pull(none, context), "features");
+}
+
+Status MakeMakers(Session& session, const ModelKind& kind, const RunInputs& inputs) {
+  for (auto* const maker : {&session.train_maker, &session.eval_maker}) {
+    HG_ASSIGN_OR_RETURN(
+        const BatchRecipe recipe,
+        RecipeOf(session, kind, inputs, /*training=*/maker == &session.train_maker));
+    // What no minibatch could be made of is an error now, not after the ranks have met.
+    HG_RETURN_IF_ERROR(ValidateRequest(
+        session.stores.graph->info().schema,
+        {.spec = &recipe.sampling, .edge_ids = recipe.edge_ids, .weights = recipe.weights}));
+    *maker =
+        std::make_unique<BatchMaker>(session.stores.graph.get(), session.stores.rows.get(), recipe);
+  }
+  return OkStatus();
 }
 
 // OpenBLAS tries for ever to get the buffer that it needs, from its first product of matrices on.
@@ -236,21 +253,10 @@ Status PrepareMinibatches(Session& session, RunInputs* inputs) {
   HG_ASSIGN_OR_RETURN(*inputs, ChooseInputsOf(session, *kind));
   HG_RETURN_IF_ERROR(CheckFeatureRows(session, *inputs));
   HG_RETURN_IF_ERROR(OpenTaskOf(session));
-  for (auto* const maker : {&session.train_maker, &session.eval_maker}) {
-    HG_ASSIGN_OR_RETURN(
-        const BatchRecipe recipe,
-        RecipeOf(session, *kind, *inputs, /*training=*/maker == &session.train_maker));
-    // What no minibatch could be made of is an error now, not after the ranks have met.
-    HG_RETURN_IF_ERROR(ValidateRequest(
-        session.stores.graph->info().schema,
-        {.spec = &recipe.sampling, .edge_ids = recipe.edge_ids, .weights = recipe.weights}));
-    *maker =
-        std::make_unique<BatchMaker>(session.stores.graph.get(), session.stores.rows.get(), recipe);
-  }
-  return OkStatus();
+  return MakeMakers(session, *kind, *inputs);
 }
 
-Status Prepare(Session& session, RunInputs* inputs) {
+Status Prepare(Session& session, RunInputs* inputs, const std::string& checkpoint) {
   HG_RETURN_IF_ERROR(TakeBlasBuffer());
   const TrainOptions& options = session.options;
   SayIfProductsAreWide(options);
@@ -273,6 +279,11 @@ Status Prepare(Session& session, RunInputs* inputs) {
   facts["build"] = BuildVersion();
   if (!options.part_only) facts["outputs"] = session.task->output_dim();  // else CheckAveraged's
   HG_RETURN_IF_ERROR(session.ranks->Agree(facts));
+  HG_RETURN_IF_ERROR(FindFeatureScales(session, inputs->features, checkpoint));
+  if (!session.feature_scales.empty()) {
+    TakeFeatureScales(session.feature_scales, &inputs->features);
+    HG_RETURN_IF_ERROR(MakeMakers(session, *kind, *inputs));
+  }
   if (!options.model_options->NeedsOf(kind->needs).neighbors) return OkStatus();
   return session.task->CheckGraph(*session.stores.graph, *session.ranks, &session.cancel);
 }

@@ -4,6 +4,7 @@
 // Call in this order: SetUpComputation, SetUpThread, Prepare, OpenLearntInputs, MakeModel.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "common/base/status.h"
@@ -25,16 +26,20 @@ void SetUpComputation();
 void SetUpThread(const TrainOptions& options);
 
 // What makes minibatches, of stores that are open: chooses inputs, opens the task, shares threads
-// out, and makes the makers. Requires session.options, session.stop and session.stores.
+// out, and makes the makers. Requires session.options, session.stop and session.stores, and with
+// --normalize-features standard session.feature_scales if rows are to be pulled.
 [[nodiscard]] Status PrepareMinibatches(Session& session, RunInputs* inputs);
 
 // Opens the graph and the task, fills in the options that follow from them (epochs, features, kind
-// of task, what is predicted), makes the makers of minibatches, and joins the ranks. Requires
-// session.options, which are resolved and valid, and session.stop.
+// of task, what is predicted), joins the ranks, and makes the makers of minibatches. Requires
+// session.options, which are resolved and valid, and session.stop. `checkpoint`: that the run takes
+// its weights from, and FindFeatureScales what it looks for; empty: the run trains.
 //   InvalidArgument, FailedPrecondition   options that the graph or the task cannot give, or that
 //                                         ranks have different values of: named
-//   else                                  as OpenStores, OpenTask, Communicator::Join
-[[nodiscard]] Status Prepare(Session& session, RunInputs* inputs);
+//   else                                  as OpenStores, OpenTask, Communicator::Join and
+//                                         FindFeatureScales
+[[nodiscard]] Status Prepare(Session& session, RunInputs* inputs,
+                             const std::string& checkpoint = "");
 
 // Of all steps that the options and the rows come to. Where models are averaged, those of the part
 // with the most rows. Requires Prepare.

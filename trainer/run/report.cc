@@ -110,13 +110,14 @@ RunSummary SummaryOf(const Session& session, const TrainResult& result) {
       .learning_rate = session.options.learning_rate,
       .warming_up = EndsInWarmUp(session, result),
       .weight_decay = session.options.weight_decay,
-      .normalized = session.options.normalization == FeatureNormalization::kRow,
+      .normalized = session.options.normalization != FeatureNormalization::kNone,
       .embed_weight_decay = session.learnt != nullptr
                                 ? std::optional(session.options.embeddings.weight_decay)
                                 : std::nullopt,
       .own_inputs_by = session.learnt != nullptr && session.train_maker->recipe().inputs.empty()
                            ? session.options.model_options->OffersOwnInputsBy()
-                           : ""};
+                           : "",
+      .unlike = std::nullopt};
 }
 
 Json FinalLine(const Session& session, const TrainResult& result, const RunSummary& summary) {

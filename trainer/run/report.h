@@ -15,7 +15,8 @@ namespace halograph {
 [[nodiscard]] Json ConfigLine(const Session& session, const std::vector<NodeInput>& features,
                               const std::vector<LearntType>& learnt);
 
-// What the run came to, without `most_frequent` and `total_seconds`. Requires a best epoch.
+// What the run came to, without `most_frequent`, `unlike` and `total_seconds`. Requires a best
+// epoch.
 [[nodiscard]] RunSummary SummaryOf(const Session& session, const TrainResult& result);
 // The last line. Requires a best epoch.
 [[nodiscard]] Json FinalLine(const Session& session, const TrainResult& result,

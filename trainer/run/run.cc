@@ -16,6 +16,7 @@
 #include "trainer/output/event_file.h"
 #include "trainer/output/prediction_file.h"
 #include "trainer/output/train_log.h"
+#include "trainer/run/feature_scales.h"
 #include "trainer/run/frame.h"
 #include "trainer/run/part_sources.h"
 #include "trainer/run/prepare.h"
@@ -161,9 +162,12 @@ Status Stopped(const Session& session) {
 
 // All that comes after training. The table is printed whatever becomes of files and other ranks: a
 // full disk takes none of it.
-Status Finish(Session& session, PartSource* parts, const TrainResult& result, const Stopwatch& run,
-              Records& records) {
+Status Finish(Session& session, const RunInputs& inputs, PartSource* parts,
+              const TrainResult& result, const Stopwatch& run, Records& records) {
   RunSummary summary = SummaryOf(session, result);
+  if (session.options.rank == 0 && !session.options.part_only) {
+    summary.unlike = FindUnlikeColumns(session, inputs.features);
+  }
   const BatchPurpose set = summary.test.has_value() ? BatchPurpose::kTest : BatchPurpose::kValid;
   const auto most_frequent =
       parts != nullptr ? parts->MostFrequent(set) : MostFrequentShare(session, set);
@@ -209,7 +213,7 @@ Status RunPrepared(Session& session, bool goes_on, Records& records) {
   const auto result = Train(session, parts.get(), records);
   HG_RETURN_IF_ERROR(UnlessStopped(session, result.status()));
   if (result->best.has_value()) {
-    HG_RETURN_IF_ERROR(Finish(session, parts.get(), *result, run, records));
+    HG_RETURN_IF_ERROR(Finish(session, inputs, parts.get(), *result, run, records));
   }
   return result->stopped ? Stopped(session) : OkStatus();
 }

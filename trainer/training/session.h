@@ -33,6 +33,7 @@ struct Session {
   std::unique_ptr<Communicator> ranks;
   std::unique_ptr<TrainingTask> task;
   std::unique_ptr<ThreadPool> preparing;  // helps threads that prepare minibatches; or null
+  FeatureScales feature_scales;  // of all features that are taken in; of kStandard, else empty
   std::unique_ptr<BatchMaker> train_maker;
   std::unique_ptr<BatchMaker> eval_maker;
   std::shared_ptr<Model> model;

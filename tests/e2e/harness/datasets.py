@@ -1,6 +1,7 @@
 """Input folders: the repository's, those of HALOGRAPH_DATA, and small ones made here."""
 import os
 import pathlib
+import random
 import re
 import shutil
 import sys
@@ -160,6 +161,23 @@ def write(folder, num_nodes, edges, width=3):
         seeds = list(range(i, num_nodes, 3))
         npy.save(folder / f"{name}_seeds.npy", "<i8", (len(seeds),), seeds)
         npy.save(folder / f"{name}_labels.npy", "<i8", (len(seeds),), [v % 2 for v in seeds])
+    return folder
+
+
+def write_unscaled(folder, num_nodes=600, seed=1):
+    """As `write`, but a node's class is known by the first of three columns, in part, and by its
+    neighbours, mostly of its own class. That column's numbers are a millionth of the others'."""
+    draw = random.Random(seed)
+    edges = []
+    for v in range(num_nodes):
+        for _ in range(5):
+            same = draw.random() < 0.8
+            u = 2 * draw.randrange(num_nodes // 2) + (v % 2 if same else 1 - v % 2)
+            edges.append((u, v))
+    write(folder, num_nodes, edges)
+    npy.save(folder / "feat.npy", "<f4", (num_nodes, 3), [
+        x for v in range(num_nodes)
+        for x in (draw.gauss(0.02 * (v % 2), 0.02), draw.gauss(50000, 20000), draw.gauss(0, 20000))])
     return folder
 
 

@@ -96,6 +96,13 @@ TEST_F(ConfigFileTest, AListMayBeTextAndAnEmptyFileSaysNothing) {
   EXPECT_FALSE(rows_.given("lr"));
 }
 
+TEST_F(ConfigFileTest, AWordOfAListMayHaveCommas) {
+  ASSERT_TRUE(Apply("names: [a, 'b,c']\n").ok());
+  EXPECT_THAT(names_, ElementsAre("a", "b,c"));
+  ASSERT_TRUE(Apply("names: '\"b,c\",a'\n").ok());
+  EXPECT_THAT(names_, ElementsAre("b,c", "a"));
+}
+
 TEST_F(ConfigFileTest, WhatIsWrongIsNamedWithFileAndLine) {
   EXPECT_THAT(Refusal("lr: 1\nbatch-sise: 3\n"),
               AllOf(HasSubstr("run.yaml:2: "), HasSubstr("no option --batch-sise"),
@@ -108,8 +115,9 @@ TEST_F(ConfigFileTest, WhatIsWrongIsNamedWithFileAndLine) {
               AllOf(HasSubstr("run.yaml:3: "), HasSubstr("twice")));
   EXPECT_THAT(Refusal("lr: [1, 2]\n"), HasSubstr("--lr takes one value, found a list of 2"));
   EXPECT_THAT(Refusal("lr: {a: 1}\n"), HasSubstr("expected a value of --lr, found a map"));
-  EXPECT_THAT(Refusal("names: [a, 'b,c']\n"), HasSubstr("expected a word without commas"));
-  EXPECT_THAT(Refusal("names: [[a]]\n"), HasSubstr("expected a word without commas"));
+  EXPECT_THAT(Refusal("names: [a, '']\n"), HasSubstr("expected a word"));
+  EXPECT_THAT(Refusal("names: [[a]]\n"), HasSubstr("expected a word"));
+  EXPECT_THAT(Refusal("fanouts: ['3,4']\n"), HasSubstr("--fanouts has '3,4', expected a whole"));
   EXPECT_THAT(Refusal("graph:\n"), AllOf(HasSubstr("run.yaml:1: "), HasSubstr("--graph is empty")));
   EXPECT_THAT(Refusal("names: []\n"), HasSubstr("--names is empty"));
   EXPECT_THAT(Refusal("- lr\n"), HasSubstr("expected a map from options to values"));
@@ -135,7 +143,7 @@ TEST_F(ConfigFileTest, OneOptionCanBeLookedUpBeforeThereAreRows) {
 }
 
 TEST_F(ConfigFileTest, WhatAProgramWroteOfItselfIsReadBackAsDefaults) {
-  names_ = {"x", "y"};
+  names_ = {"x,z", "\"y"};
   fanouts_ = {9, -1};
   timeout_ = std::chrono::milliseconds(1500);
   memory_ = 3 << 20;

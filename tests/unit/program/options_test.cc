@@ -118,6 +118,20 @@ TEST_F(OptionTableTest, AValueReplacesTheOneBeforeInListsToo) {
   EXPECT_THAT(s_.fanouts, ElementsAre(3));
 }
 
+TEST_F(OptionTableTest, AWordInQuotesMayHaveCommas) {
+  Set("servers", R"("a,b",c)");
+  EXPECT_THAT(s_.servers, ElementsAre("a,b", "c"));
+  EXPECT_EQ(rows_.Find("servers")->Text(), R"("a,b",c)");
+  Set("servers", R"(a"b,"""c""")");
+  EXPECT_THAT(s_.servers, ElementsAre("a\"b", "\"c\"")) << "a quote within a word is none";
+  EXPECT_EQ(rows_.Find("servers")->Text(), R"(a"b,"""c""")");
+  EXPECT_EQ(Refusal("servers", R"(a,"b,c)"), R"(--servers has "b,c: a quote has no end)");
+  EXPECT_EQ(Refusal("servers", R"("a"b)"), R"(--servers has "a"b: no comma after a quote's end)");
+  EXPECT_EQ(Refusal("servers", R"(a,"")"), "--servers has '', expected text");
+  EXPECT_EQ(Refusal("fanouts", R"("1,2")"),
+            "--fanouts has '1,2', expected a whole number, at least -1");
+}
+
 TEST_F(OptionTableTest, TextThatIsNoValueNamesOptionValueAndWhatIsAllowed) {
   EXPECT_EQ(Refusal("threads", "ten"), "--threads is 'ten', expected a whole number, 0 to 16");
   EXPECT_EQ(Refusal("threads", "2.5"), "--threads is '2.5', expected a whole number, 0 to 16");

@@ -107,6 +107,17 @@ TEST_F(CheckpointFolderTest, WhatIsWrittenIsRead) {
   }
 }
 
+TEST_F(CheckpointFolderTest, ScalesOfFeaturesAreThereOnlyWhereARunHasSome) {
+  CheckpointImage image = ImageOf(1);
+  EXPECT_FALSE(ToJson(image.manifest).contains("feature_scales")) << "as older builds wrote it";
+  EXPECT_EQ(ManifestFromJson(ToJson(image.manifest), "x")->feature_scales, Json::object());
+  image.manifest.feature_scales =
+      Json{{"node", {{"feat", {{"mean", {0.1}}, {"deviation", {1.0 / 3}}}}}}};
+  const auto read = ManifestFromJson(ToJson(image.manifest), "x");
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->feature_scales, image.manifest.feature_scales);
+}
+
 TEST_F(CheckpointFolderTest, TheLastOnesAreKept) {
   const CheckpointFolder folder = Open(2);
   for (const int64_t steps : {1, 5, 30, 1'000'000'000}) {

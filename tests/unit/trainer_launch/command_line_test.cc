@@ -195,6 +195,20 @@ TEST(CommandLineTest, AveragedTrainingEndsByTheClockAndByPatienceButNotAtAStep) 
   EXPECT_THAT(Refusal(words), HasSubstr("--average-every and --max-steps"));
 }
 
+TEST(CommandLineTest, PartsAloneHaveNoMeansOfTheWholeTrainingSet) {
+  std::vector<const char*> words = {
+      "--graph", "g", "--normalize-features", "standard", "--average-every", "1", "--epochs", "3"};
+  EXPECT_EQ(Parse(words).options.normalization, FeatureNormalization::kStandard);
+  words.push_back("--part-only");
+  EXPECT_THAT(Refusal(words), HasSubstr("--part-only and --normalize-features standard: no rank "
+                                        "knows the training nodes of all parts"));
+}
+
+TEST(CommandLineTest, ANameWithACommaStandsInQuotes) {
+  EXPECT_THAT(Parse({"--graph", "g", "--features", "\"a,b\",c", "d"}).options.features,
+              ElementsAre("a,b", "c", "d"));
+}
+
 TEST(CommandLineTest, WhatIsPredictedNeedsPredictions) {
   EXPECT_THAT(Refusal({"--graph", "g", "--predict-what", "logits"}),
               HasSubstr("--predict-what is for --predict"));

@@ -7,6 +7,7 @@ namespace halograph {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 Schema GraphOf(std::vector<NodeType> types, size_t relations) {
   Schema schema{.graph_name = "g", .node_types = std::move(types), .relations = {}, .tasks = {}};
@@ -86,6 +87,10 @@ TEST(ChooseInputsTest, MissingFeaturesAreNamedWithTheirType) {
   EXPECT_EQ(other.code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(Message(other), HasSubstr("--features"));
   EXPECT_THAT(Message(other), HasSubstr("words"));
+  EXPECT_THAT(Message(other), Not(HasSubstr("quotes")));
+  const Status two =
+      Choose(kPlain, GraphOf({{"node", 5, {Feature("a,b", 7)}}}, 1), {"a", "b"}).status();
+  EXPECT_THAT(Message(two), HasSubstr("stands in quotes: --features '\"a,b\"'"));
 }
 
 }  // namespace

@@ -109,6 +109,17 @@ TEST(AdviceTest, ARunThatEndedInItsWarmUpNeedsAShorterOne) {
                                    "give fewer --warmup-steps, or more --epochs")));
 }
 
+TEST(AdviceTest, ColumnsOfDifferentScalesAreNamedWithWhatToDo) {
+  RunSummary summary = Good();
+  summary.unlike = UnlikeColumns{.ratio = 23456.7, .wide = "0 of 'alt'", .narrow = "1 of 'place'"};
+  EXPECT_THAT(Advice(summary),
+              ElementsAre("the inputs are of different scales: the standard deviation of column 0 "
+                          "of 'alt' is 23457 times that of column 1 of 'place': "
+                          "--normalize-features standard may help"));
+  summary.unlike->ratio = 100;
+  EXPECT_THAT(Advice(summary), IsEmpty());
+}
+
 TEST(AdviceTest, ARunThatWasStillGettingBetterNeedsMoreEpochs) {
   RunSummary summary = Good();
   summary.earlier = 0.494;

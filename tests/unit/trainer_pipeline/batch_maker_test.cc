@@ -96,6 +96,32 @@ TEST_F(BatchMakerTest, StoredIntegersAreConvertedAndNormalised) {
   EXPECT_EQ(std::vector<float>(values.begin(), values.end()), wanted);
 }
 
+TEST_F(BatchMakerTest, StandardisedColumnsGoByTheScalesGiven) {
+  TestGraphSpec spec = RandomGraph({.nodes = 2, .feature_dim = 0});
+  spec.node_types[0].features = {MakeTensor<float>("deg", {7, 8}, 1),
+                                 MakeTensor<float>("place", {100, 2, 300, 4}, 2)};
+  Open(spec);
+  BatchRecipe recipe = Recipe("deg", {2});
+  recipe.inputs.push_back(InputOf(stores_.graph->info().schema, 0, "place"));
+  recipe.inputs[1].normalization = FeatureNormalization::kStandard;
+  EXPECT_THAT(Message(Make(BatchMaker(stores_.graph.get(), stores_.rows.get(), recipe), 0,
+                           GlobalNodeIds(spec, "node"), 1)
+                          .status()),
+              testing::HasSubstr("feature 'place' of node type 'node' has no means"));
+  recipe.inputs[1].standardizer =
+      std::make_shared<const Standardizer>(ColumnScales{{200, 2}, {50, 4}});
+  const BatchMaker maker(stores_.graph.get(), stores_.rows.get(), recipe);
+  auto batch = Make(maker, 0, GlobalNodeIds(spec, "node"), 1);
+  ASSERT_TRUE(batch.ok()) << batch.status();
+  const auto values = batch->features[0].values();
+  EXPECT_EQ(std::vector<float>(values.begin(), values.end()),
+            (std::vector<float>{7, -2, 0, 8, 2, 0.5}));
+  // What is changed is not read where it is stored.
+  recipe.inputs.erase(recipe.inputs.begin());
+  recipe.input_rows = InputRows::kSelfAndMean;
+  EXPECT_FALSE(BatchMaker(stores_.graph.get(), stores_.rows.get(), recipe).reads_in_place());
+}
+
 TEST_F(BatchMakerTest, SeveralFeaturesOfATypeStandSideBySide) {
   TestGraphSpec spec = RandomGraph({.nodes = 3, .feature_dim = 0});
   spec.node_types[0].features = {MakeTensor<uint8_t>("words", {1, 3, 0, 0, 2, 2}, 2),

@@ -13,6 +13,7 @@ constexpr char kFormat[] = "halograph checkpoint";
 constexpr char kSnapshot[] = "snapshot";
 constexpr char kBestSnapshot[] = "best_snapshot";
 constexpr char kTrainedOn[] = "trained_on";
+constexpr char kFeatureScales[] = "feature_scales";
 
 bool IsOneOf(const std::vector<std::string>& keys, std::string_view key) {
   return std::find(keys.begin(), keys.end(), key) != keys.end();
@@ -122,6 +123,7 @@ Json ToJson(const CheckpointManifest& manifest) {
             {"facts", manifest.facts},
             {"files", std::move(files)}};
   if (manifest.trained_on.has_value()) json[kTrainedOn] = ToJson(*manifest.trained_on);
+  if (!manifest.feature_scales.empty()) json[kFeatureScales] = manifest.feature_scales;
   for (const auto& [key, field] :
        {std::pair{kSnapshot, &manifest.snapshot}, {kBestSnapshot, &manifest.best_snapshot}}) {
     if (!field->has_value()) continue;
@@ -168,6 +170,9 @@ StatusOr<CheckpointManifest> ManifestFromJson(const Json& json, std::string_view
   }
   HG_ASSIGN_OR_RETURN(manifest.snapshot, SnapshotFromJson(json, kSnapshot, where));
   HG_ASSIGN_OR_RETURN(manifest.best_snapshot, SnapshotFromJson(json, kBestSnapshot, where));
+  if (json.contains(kFeatureScales)) {
+    HG_ASSIGN_OR_RETURN(manifest.feature_scales, GetObject(json, kFeatureScales, where));
+  }
   HG_ASSIGN_OR_RETURN(manifest.progress, GetObject(json, "progress", where));
   HG_ASSIGN_OR_RETURN(manifest.facts, GetObject(json, "facts", where));
   HG_ASSIGN_OR_RETURN(const Json files, GetArray(json, "files", where));

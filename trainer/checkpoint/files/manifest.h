@@ -80,6 +80,9 @@ struct CheckpointManifest {
   std::optional<CheckpointSnapshot> best_snapshot = {};  // that kBestFile goes with
   // What training has come to so far, best epoch included (trainer/checkpoint/progress.h).
   Json progress = Json::object();
+  // With --normalize-features standard the means and deviations of all features that the model
+  // takes in (trainer/pipeline/column_scales.h); else empty.
+  Json feature_scales = Json::object();
   // Facts that nothing is decided by: number of ranks, the graph's name, libtorch's version.
   Json facts = Json::object();
   std::vector<FileEntry> files;
