@@ -95,9 +95,9 @@ torch::Tensor BackToCoefficients(const BasisGroups& of, const torch::Tensor& coe
   auto* const part = parts.data_ptr<float>();
   at::parallel_for(0, kBasisChunks, 1, [&](int64_t begin, int64_t end) {
     for (int64_t chunk = begin; chunk < end; ++chunk) {
-      AddCoefficientsGradient(
-          of, ConstRowsOf(rows), ConstRowsOf(grad), chunk * count / kBasisChunks,
-          (chunk + 1) * count / kBasisChunks, part + chunk * coefficients.numel());
+      AddCoefficientsGradient(of, ConstRowsOf(rows), ConstRowsOf(grad),
+                              chunk * count / kBasisChunks, (chunk + 1) * count / kBasisChunks,
+                              part + chunk * coefficients.numel());
     }
   });
   return SumInOrder(parts);
