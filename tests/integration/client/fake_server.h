@@ -17,7 +17,7 @@ struct FakeCall {
   std::string method;  // "GraphService/Sample"
   std::string request;
   std::map<std::string, std::string> metadata;
-  std::chrono::nanoseconds time_left;  // until the caller gives up
+  std::chrono::nanoseconds time_left{};  // until the caller gives up
 };
 
 struct FakeAnswer {
