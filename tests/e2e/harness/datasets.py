@@ -177,7 +177,7 @@ def write_unscaled(folder, num_nodes=600, seed=1):
     write(folder, num_nodes, edges)
     npy.save(folder / "feat.npy", "<f4", (num_nodes, 3), [
         x for v in range(num_nodes)
-        for x in (draw.gauss(0.02 * (v % 2), 0.02), draw.gauss(50000, 20000), draw.gauss(0, 20000))])
+        for x in (draw.gauss(0.03 * (v % 2), 0.02), draw.gauss(50000, 20000), draw.gauss(0, 20000))])
     return folder
 
 

@@ -29,17 +29,15 @@ TestGraphSpec SmallShop() {
                        .edges = false,
                        .arrays = {MakeTensor("seeds", nodes), MakeTensor("labels", labels)}};
   };
-  spec.tasks = {{"nodes", {}, {seeds("train", "user", {3, 0, 3, 2}), seeds("valid", "user", {1})}},
-                {"links",
-                 {},
-                 {TestTaskSet{.set = "train",
-                              .type = "user:likes:item",
-                              .edges = true,
-                              .arrays = {MakeTensor<int64_t>("seeds", {0, 1, 2, 1}, 2)}},
-                  TestTaskSet{.set = "test",
-                              .type = "user:likes:item",
-                              .edges = true,
-                              .arrays = {MakeTensor<int64_t>("seeds", {3, 2}, 2)}}}}};
+  const auto edges = [](const std::string& set, const std::vector<int64_t>& pairs) {
+    return TestTaskSet{.set = set,
+                       .type = "user:likes:item",
+                       .edges = true,
+                       .arrays = {MakeTensor("seeds", pairs, 2)}};
+  };
+  spec.tasks = {{.name = "nodes",
+                 .sets = {seeds("train", "user", {3, 0, 3, 2}), seeds("valid", "user", {1})}},
+                {.name = "links", .sets = {edges("train", {0, 1, 2, 1}), edges("test", {3, 2})}}};
   return spec;
 }
 
