@@ -1,6 +1,7 @@
 #include "partitioner/readers/format_clues.h"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <limits>
 
@@ -275,7 +276,7 @@ std::string WhyNoEdge(const fs::path& path, int64_t line, bool first, EdgeText t
   }
   if (const Start* const start = first ? StartOf(found) : nullptr; start != nullptr) {
     // A header's first word may be one of these.
-    const bool word = start->bytes.front() >= ' ' && start->bytes.front() <= '~';
+    const bool word = std::isalpha(static_cast<unsigned char>(start->bytes.front())) != 0;
     if (!word || !IsEdge(next)) {
       return fmt::format("; this looks like {}: {}", start->what, start->advice);
     }

@@ -29,6 +29,10 @@ class MemoryEdges : public EdgeSource {
     return std::unique_ptr<EdgeCursor>(std::make_unique<Cursor>(this));
   }
   int64_t max_edges() const override { return static_cast<int64_t>(edges_.size()); }
+  bool exact() const override { return !drop_self_loops_; }
+  int64_t DroppedLoops(int64_t streamed) const override {
+    return drop_self_loops_ ? max_edges() - streamed : 0;
+  }
 
  private:
   class Cursor : public EdgeCursor {

@@ -1,6 +1,7 @@
 // A small written graph, opened as the embedded stores.
 #pragma once
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "tests/support/graph_fixture.h"
@@ -12,8 +13,9 @@ namespace halograph {
 
 class OpenedGraphTest : public testing::Test {
  protected:
+  // In place of the one before.
   void Open(const TestGraphSpec& spec) {
-    auto graph = WriteTestGraph(spec, folder_.path() / "graph");
+    auto graph = WriteTestGraph(spec, folder_.path() / fmt::format("graph{}", opened_++));
     ASSERT_TRUE(graph.ok()) << graph.status();
     auto stores = OpenLocalStores(*graph, VerifyLevel::kContents, 0);
     ASSERT_TRUE(stores.ok()) << stores.status();
@@ -22,6 +24,9 @@ class OpenedGraphTest : public testing::Test {
 
   TestFolder folder_;
   Stores stores_;
+
+ private:
+  int opened_ = 0;
 };
 
 }  // namespace halograph

@@ -46,6 +46,14 @@ Status AutoOptions::Validate() const {
   return OkStatus();
 }
 
+// One of them has the option, and only a graph of that model's takes it.
+std::string_view AutoOptions::OwnInputsBy() const {
+  for (const Candidate& candidate : candidates_) {
+    if (const std::string_view by = candidate.options->OwnInputsBy(); !by.empty()) return by;
+  }
+  return {};
+}
+
 StatusOr<AutoOptions::Resolved> AutoOptions::For(const Schema& schema) const {
   const size_t chosen = HasOneRelation(schema) ? 0 : 1;
   const Candidate& candidate = candidates_[chosen];

@@ -23,6 +23,7 @@ class AutoOptions final : public ModelOptions {
   AutoOptions();
   void AddRows(OptionTable& table) override;
   [[nodiscard]] Status Validate() const override;
+  [[nodiscard]] std::string_view OwnInputsBy() const override;
 
   // Those of the model that the graph asks for, which live as long as this; and its name.
   // InvalidArgument: an option was given that only the other model has.

@@ -245,7 +245,7 @@ TEST(FindBeyondFloat32Test, FiniteNumbersThatBecomeInfinite) {
 
 TEST(FindInexactInFloat32Test, WholeNumbersThatBecomeOthers) {
   constexpr int64_t kExact = 1 << 24;
-  EXPECT_EQ(Inexact<int64_t>(DType::kInt64, {kExact, -kExact, 2 * kExact + 2, kExact + 1}), 3U);
+  EXPECT_EQ(Inexact<int64_t>(DType::kInt64, {kExact, -kExact, kExact + 2, kExact + 1}), 3U);
   EXPECT_EQ(Inexact<int64_t>(DType::kInt64, {int64_t{1} << 62, -kExact - 1}), 1U);
   EXPECT_EQ(Inexact<int64_t>(DType::kInt64, {std::numeric_limits<int64_t>::max()}), 0U);
   EXPECT_EQ(Inexact<uint64_t>(DType::kUInt64, {uint64_t{1} << 63, ~uint64_t{0}}), 1U);

@@ -91,6 +91,11 @@ TEST(AutoModelTest, AnOptionOfTheOtherModelIsRefusedWithTheReason) {
               HasSubstr("1 node type and 3 relations, so --model auto is rgcn"));
 }
 
+TEST(AutoModelTest, InputsOfTheModelsOwnRefuseOthersBeforeTheGraphIsOpened) {
+  EXPECT_THAT(Refusal({"--graph", "g", "--rgcn-input", "featureless", "--embed", "a:8"}),
+              HasSubstr("--embed and --rgcn-input featureless"));
+}
+
 TEST(AutoModelTest, WhatNeitherModelTakesIsWrongUsage) {
   EXPECT_THAT(Refusal({"--graph", "g", "--heads", "2"}),
               HasSubstr("--heads: --model auto has no such option; these have it: gat"));
@@ -102,7 +107,8 @@ TEST(CommandLineTest, AnOptionOfAnotherModelIsRefusedWithTheModelsThatHaveIt) {
       Refusal({"--graph", "g", "--model", "sgc", "--residual"}),
       HasSubstr("--residual: --model sgc has no such option; these have it: sage, gcn, gat, "
                 "rgcn"));
-  EXPECT_THAT(Refusal({"--graph", "g", "--bases=3"}), HasSubstr("these have it: rgcn"));
+  EXPECT_THAT(Refusal({"--graph", "g", "--model", "gcn", "--bases=3"}),
+              HasSubstr("these have it: rgcn"));
   EXPECT_THAT(Refusal({"--graph", "g", "--residula"}), HasSubstr("did you mean --residual?"));
   EXPECT_THAT(Refusal({"--graph", "g", "--embed-dim", "64"}), HasSubstr("did you mean --embed?"));
 }
@@ -123,7 +129,8 @@ TEST(CommandLineTest, AModelWithInputsOfItsOwnRefusesOthers) {
               HasSubstr("--normalize-features and --rgcn-input"));
   EXPECT_THAT(Refusal(with({"--average-every", "1"})),
               HasSubstr("--average-every and --rgcn-input"));
-  EXPECT_THAT(Refusal(with({"--layers", "1"})), HasSubstr("--layers 1 and --rgcn-input"));
+  EXPECT_THAT(Refusal(with({"--layers", "1", "--fanouts", "5"})),
+              HasSubstr("--layers 1 and --rgcn-input"));
   EXPECT_THAT(Refusal(with({"--blocks", "4"})), HasSubstr("--blocks 4 and --rgcn-input"));
   EXPECT_THAT(Refusal({"--graph", "g", "--model", "rgcn", "--rgcn-input", "one-hot"}),
               HasSubstr("--rgcn-input"));

@@ -166,6 +166,7 @@ TEST(AdviceTest, AModelThatIsBetterOnTheValidationSetHasLearntNothingByHeart) {
   summary.metric = "RMSE";
   summary.share = summary.higher_is_better = false;
   summary.most_frequent.reset();
+  summary.earlier.reset();
   summary.train = 0.9;
   EXPECT_THAT(Advice(summary), IsEmpty());
 }

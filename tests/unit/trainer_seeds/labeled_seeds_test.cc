@@ -185,7 +185,6 @@ TEST_F(LabeledSeedsTest, WholeFloatsAreClassesAndNanIsUnlabelled) {
 
 TEST_F(LabeledSeedsTest, FractionsAndHugeFloatsAreNoClasses) {
   for (const double label : {0.5, -0.5, 1e30, std::numeric_limits<double>::infinity()}) {
-    std::filesystem::remove_all(folder_.path() / "graph");
     // Input nodes 6 and 2 are validated, in this order.
     OpenWithLabels<double>(RandomGraph({.nodes = 8}), 1, {1, label});
     EXPECT_EQ(Error().code(), absl::StatusCode::kOutOfRange);
@@ -235,7 +234,6 @@ class LabelKindsTest : public LabeledSeedsTest {
  protected:
   template <typename T>
   void OpenLabelled(const std::vector<T>& labels, int64_t columns, Json metadata = Json::object()) {
-    std::filesystem::remove_all(folder_.path() / "graph");
     spec_ = RandomGraph({.parts = 2, .nodes = 8});
     spec_.tasks[0].metadata = std::move(metadata);
     spec_.tasks[0].sets.resize(1);
