@@ -43,11 +43,11 @@ std::string_view SetOfBaseline(const RunSummary& summary) {
   return summary.test.has_value() ? "test" : "validation";
 }
 
-// Where nearly all rows are of one class there is nothing to be had beyond it.
+// Where a model is right nearly always there is nothing more to be had.
 bool LearntNothing(const RunSummary& summary) {
   const auto reached = summary.test.has_value() ? summary.test : summary.valid;
-  return summary.most_frequent.has_value() && *summary.most_frequent + kLeastGain <= 1 &&
-         reached.has_value() && *reached < *summary.most_frequent + kLeastGain;
+  return summary.most_frequent.has_value() && reached.has_value() && *reached + kLeastGain <= 1 &&
+         *reached < *summary.most_frequent + kLeastGain;
 }
 
 std::string AdviceToLearn(const RunSummary& summary) {

@@ -39,6 +39,7 @@ class AveragedTrainingTest : public testing::Test {
     options.learning_rate = 0.02;
     options.threads = 1;
     options.part_only = true;
+    options.model = "sage";
     Resolve(&options);
     return options;
   }

@@ -233,9 +233,8 @@ RgcnOptions OneHot(int64_t bases) {
 ModelShape ShapeOf(const RgcnOptions& options) {
   ModelShape shape = TypedShape();
   shape.input_dims.clear();
-  for (const LearntType& type : *options.OwnInputs(TypedSchema())) {
-    shape.input_dims.push_back(type.dim);
-  }
+  const std::vector<LearntType> types = *options.OwnInputs(TypedSchema());
+  for (const LearntType& type : types) shape.input_dims.push_back(type.dim);
   return shape;
 }
 
