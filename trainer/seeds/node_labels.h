@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "client/task_sets.h"
 #include "common/base/status.h"
 #include "common/graph/schema.h"
 #include "common/graph/task_kind.h"
