@@ -70,7 +70,7 @@ Status CheckNeeds(const ModelKind& kind, const Schema& schema) {
 
 // A name with a comma was read as two.
 Status NoFeature(const Status& found, const NodeType& type) {
-  const Status status = Annotate(found, "--features");
+  Status status = Annotate(found, "--features");
   for (const TensorSpec& spec : type.features) {
     if (spec.name.find(',') == std::string::npos) continue;
     return MakeStatus(status.code(),

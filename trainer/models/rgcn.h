@@ -105,6 +105,7 @@ struct RgcnOptions final : ModelOptions, LayerOptions {
     for (const NodeType& type : schema.node_types) nodes += type.count;
     const double bound = std::sqrt(6.0 / static_cast<double>(nodes + hidden));
     std::vector<LearntType> types;
+    types.reserve(schema.node_types.size());
     for (int i = 0; i < std::ssize(schema.node_types); ++i) types.push_back({i, dim, bound});
     return types;
   }

@@ -281,9 +281,9 @@ TEST_F(TrainProgramTest, ALabelThatOneRankAloneReadsEndsAllRanksWithItsName) {
   }
 }
 
-TEST_F(TrainProgramTest, ATypedGraphIsRefusedSayingWhatItIs) {
+TEST_F(TrainProgramTest, AModelOfOneRelationRefusesATypedGraphSayingWhatItIs) {
   graph_ = Write(RandomTypedGraph({}), "typed");
-  const Finished finished = Run(Options({}));
+  const Finished finished = Run(Options({"--model", "sage"}));
   EXPECT_EQ(finished.exit_code, 1);
   EXPECT_THAT(finished.err, HasSubstr("3 node types and 4 relations"));
 }
