@@ -28,7 +28,7 @@ Status Widen(const NpyArray& array, std::span<int64_t> ids) {
       return InvalidArgument("{}: entry {}: {} is no original id, which has 63 bits at most",
                              array.file().path().string(), i, id);
     }
-    ids[i] = static_cast<int64_t>(id);
+    ids[i] = static_cast<int64_t>(+id);  // a number, of int8 too
   }
   return OkStatus();
 }
