@@ -175,7 +175,7 @@ Status DecodeSampleReply(const SampleLayerSpec& spec, std::span<const SamplePiec
     if (i < groups.size()) {
       HG_RETURN_IF_ERROR(CheckRest(pieces[i], groups[i]));
       missing = RestOf(pieces[i], groups[i]);
-      SampleAnswer& answer = answers->emplace_back(pieces[i], std::move(groups[i]));
+      SampleAnswer& answer = answers->emplace_back(SampleAnswer{pieces[i], std::move(groups[i])});
       answer.piece.end = answer.piece.begin + answer.drawn.counts.size();
       answered += answer.drawn.counts.size();
     }
