@@ -161,9 +161,9 @@ int sem_timedwait(sem_t* semaphore, const timespec* until) {
   }));
 }
 
-// gRPC's thread of callbacks sleeps for a tenth of a second where it has been idle, until a time that
-// it has just read: it reads the clock once more for how long that is. No clock that is set in the
-// microseconds between may keep a test for an hour.
+// gRPC's thread of callbacks sleeps for a tenth of a second where it has been idle, until a time
+// that it has just read: it reads the clock once more for how long that is. No clock that is set in
+// the microseconds between may keep a test for an hour.
 int nanosleep(const timespec* time, timespec* rest) {
   static std::atomic<int (*)(const timespec*, timespec*)> next{nullptr};
   constexpr timespec kIdle = {.tv_sec = 0, .tv_nsec = kSecond / 10};
