@@ -87,6 +87,10 @@ void AddSamplingFlags(OptionTable& rows, SamplingPlan* plan) {
   rows.Add("batch-size", &plan->batch_size, "seeds per minibatch").Range(1, int64_t{1} << 30);
   rows.Add("batches", &plan->batches, "maximum number of minibatches sampled per partition")
       .Range(1, 1 << 20);
+  rows.AddBytes("cache-memory", &plan->cache_memory,
+                "remote rows that a trainer keeps: adds a forecast of an epoch's remote bytes")
+      .AtLeast(0)
+      .DefaultText("none");
 }
 
 }  // namespace

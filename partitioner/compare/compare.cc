@@ -85,7 +85,7 @@ namespace {
 constexpr char kOwnerRule[] =
     "an edge belongs to the owner of its destination; halo nodes are sources owned elsewhere";
 
-Json RowJson(const CompareRow& row) {
+Json RowJson(const CompareRow& row, const CompareOptions& options) {
   Json json = {
       {"method", row.method}, {"parts", row.parts}, {"planned_memory_bytes", row.planned_bytes}};
   if (!row.failure.empty()) {
@@ -102,7 +102,12 @@ Json RowJson(const CompareRow& row) {
                {"input_nodes_per_minibatch", row.remote.input_nodes},
                {"remote_nodes_per_minibatch", row.remote.remote_nodes},
                {"remote_bytes_per_minibatch", row.remote.remote_bytes},
-               {"worst_remote_bytes_per_minibatch", row.remote.worst_remote_bytes}});
+               {"worst_remote_bytes_per_minibatch", row.remote.worst_remote_bytes},
+               {"minibatches_per_epoch", row.remote.epoch_batches},
+               {"remote_bytes_per_epoch", row.remote.epoch_remote_bytes}});
+  if (options.sampling.cache_memory > 0) {
+    json["remote_bytes_per_epoch_with_cache"] = row.remote.epoch_bytes_with_cache;
+  }
   return json;
 }
 
@@ -115,7 +120,7 @@ std::string BalanceText(const CompareRow& row, const std::string& key) {
 
 Json ToJson(const std::vector<CompareRow>& rows, const CompareOptions& options) {
   Json runs = Json::array();
-  for (const CompareRow& row : rows) runs.push_back(RowJson(row));
+  for (const CompareRow& row : rows) runs.push_back(RowJson(row, options));
   return {{"build", BuildVersion()},
           {"definitions", kOwnerRule},
           {"replica_owner_rule", ToString(options.method.edge.owner)},
@@ -123,15 +128,20 @@ Json ToJson(const std::vector<CompareRow>& rows, const CompareOptions& options) 
           {"balance", options.method.balance.ToString()},
           {"fanouts", options.sampling.fanouts},
           {"batch_size", options.sampling.batch_size},
+          {"cache_memory_bytes", options.sampling.cache_memory},
           {"runs", std::move(runs)}};
 }
 
 std::string FormatTable(const std::vector<CompareRow>& rows, const CompareOptions& options) {
   std::string text;
   auto out = std::back_inserter(text);
-  const auto columns = "{:<16} {:>5} {:>11} {:>7} {:>7} {:>7} {:>7} {:>9} {:>10} {:>12} {:>12}\n";
+  const bool cache = options.sampling.cache_memory > 0;
+  const std::string columns =
+      std::string("{:<16} {:>5} {:>11} {:>7} {:>7} {:>7} {:>7} {:>9} {:>10} {:>12} {:>12} {:>12}") +
+      (cache ? " {:>12}\n" : "\n");
   fmt::format_to(out, fmt::runtime(columns), "method", "parts", "replication", "cut", "nodes",
-                 "edges", "train", "time", "memory", "remote nodes", "remote bytes");
+                 "edges", "train", "time", "memory", "remote nodes", "remote bytes", "bytes/epoch",
+                 "with cache");
   for (const CompareRow& row : rows) {
     if (!row.failure.empty()) {
       fmt::format_to(out, "{:<16} {:>5} {}\n", row.method, row.parts, row.failure);
@@ -143,14 +153,23 @@ std::string FormatTable(const std::vector<CompareRow>& rows, const CompareOption
                    BalanceText(row, "nodes"), BalanceText(row, "edges"), BalanceText(row, "train"),
                    FormatSeconds(row.seconds), FormatBytes(row.peak_anonymous_bytes),
                    FormatCount(static_cast<int64_t>(row.remote.remote_nodes)),
-                   FormatBytes(static_cast<int64_t>(row.remote.remote_bytes)));
+                   FormatBytes(static_cast<int64_t>(row.remote.remote_bytes)),
+                   FormatBytes(static_cast<int64_t>(row.remote.epoch_remote_bytes)),
+                   FormatBytes(static_cast<int64_t>(row.remote.epoch_bytes_with_cache)));
   }
   fmt::format_to(out,
                  "{}. Nodes, edges, train: maximum / mean over partitions. Owner of a replicated "
                  "node in edge partitioners: {}, unless the method names another rule. Remote: per "
-                 "minibatch of {} seeds with fanouts {}. Memory: of the method alone.\n",
+                 "minibatch of {} seeds with fanouts {}. Bytes/epoch: remote, of all partitions "
+                 "with one trainer each. Memory: of the method alone.\n",
                  kOwnerRule, ToString(options.method.edge.owner), options.sampling.batch_size,
                  fmt::join(options.sampling.fanouts, ","));
+  if (cache) {
+    fmt::format_to(out,
+                   "With cache: each trainer keeps {} of the rows that it most likely reads; a "
+                   "forecast.\n",
+                   FormatBytes(options.sampling.cache_memory));
+  }
   return text;
 }
 

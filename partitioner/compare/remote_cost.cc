@@ -1,12 +1,15 @@
 #include "partitioner/compare/remote_cost.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "common/base/progress.h"
 #include "common/base/rng.h"
 #include "common/sampling/fused_sampler.h"
+#include "common/sampling/inclusion.h"
 #include "common/storage/file.h"
+#include "partitioner/compare/cache_forecast.h"
 #include "partitioner/methods/task_columns.h"
 #include "partitioner/write/graph_writer.h"
 
@@ -25,6 +28,9 @@ Dataset WithoutData(const Dataset& dataset) {
 struct Seeds {
   int type = 0;
   std::vector<std::vector<int64_t>> of_part;
+  // Before any are left out: those of each partition, and how often each node of the type is one.
+  std::vector<int64_t> rows_of_part;
+  std::vector<int32_t> times;
 };
 
 int LargestType(const Dataset& dataset) {
@@ -70,12 +76,23 @@ StatusOr<Seeds> ChooseSeeds(const Dataset& dataset, const Assignment& assignment
   seeds.type = training.rows > 0 ? training.owner_type() : LargestType(dataset);
   const std::vector<uint16_t>& owners = assignment.owners[static_cast<size_t>(seeds.type)];
   const int64_t count = training.rows > 0 ? training.rows : static_cast<int64_t>(owners.size());
+  seeds.times.resize(owners.size());
   for (int64_t row = 0; row < count; ++row) {
     const int64_t node = training.rows > 0 ? training.OwnerId(row) : row;
     seeds.of_part[owners[static_cast<size_t>(node)]].push_back(node);
+    ++seeds.times[static_cast<size_t>(node)];
   }
+  for (const auto& of_part : seeds.of_part) seeds.rows_of_part.push_back(std::ssize(of_part));
   Draw(plan, &seeds.of_part);
   return seeds;
+}
+
+int64_t RowBytes(const InputNodeType& type) {
+  int64_t bytes = 0;
+  for (const InputTensor& feature : type.features) {
+    bytes += static_cast<int64_t>(feature.spec.row_bytes());
+  }
+  return bytes;
 }
 
 // Sums over minibatches.
@@ -86,10 +103,7 @@ struct Sums {
            int part) {
     ++batches;
     for (size_t type = 0; type < minibatch.nodes.size(); ++type) {
-      int64_t row_bytes = 0;
-      for (const InputTensor& feature : dataset.node_types[type].features) {
-        row_bytes += static_cast<int64_t>(feature.spec.row_bytes());
-      }
+      const int64_t row_bytes = RowBytes(dataset.node_types[type]);
       const std::vector<uint16_t>& owners = assignment.owners[type];
       int64_t remote = 0;
       for (const int64_t node : minibatch.nodes[type]) {
@@ -111,6 +125,36 @@ struct Sums {
   }
 };
 
+// The chance of each node to be a seed of a minibatch of this partition: a minibatch takes
+// batch_size of the partition's rows.
+NodeChances SeedChances(const Seeds& seeds, const Assignment& assignment, int part,
+                        int64_t batch_size) {
+  NodeChances chances;
+  for (const auto& owners : assignment.owners) chances.emplace_back(owners.size(), 0.0F);
+  const int64_t rows = seeds.rows_of_part[static_cast<size_t>(part)];
+  const auto type = static_cast<size_t>(seeds.type);
+  for (size_t node = 0; node < seeds.times.size(); ++node) {
+    if (assignment.owners[type][node] != part || seeds.times[node] == 0) continue;
+    chances[type][node] = static_cast<float>(
+        std::min(1.0, static_cast<double>(batch_size) / static_cast<double>(rows) *
+                          static_cast<double>(seeds.times[node])));
+  }
+  return chances;
+}
+
+// What the plan's cache leaves of the bytes that a partition's minibatches ask others for.
+double ShareLeft(const WholeTopology& topology, const Dataset& dataset, const Seeds& seeds,
+                 const Assignment& assignment, int part, const SamplingSpec& spec,
+                 const SamplingPlan& plan) {
+  if (plan.cache_memory == 0) return 1;
+  const NodeChances chances =
+      InclusionChances(topology.set().schema(), topology.set().topology(), spec,
+                       SeedChances(seeds, assignment, part, plan.batch_size));
+  std::vector<int64_t> row_bytes;
+  for (const InputNodeType& type : dataset.node_types) row_bytes.push_back(RowBytes(type));
+  return RemoteShareLeft(chances, assignment, part, row_bytes, plan.cache_memory);
+}
+
 }  // namespace
 
 Status SamplingPlan::Validate() const {
@@ -119,6 +163,7 @@ Status SamplingPlan::Validate() const {
   if (batch_size < 1 || batches < 1) {
     return InvalidArgument("{} batches of {} seeds: both must be at least 1", batches, batch_size);
   }
+  if (cache_memory < 0) return InvalidArgument("a cache of {} bytes", cache_memory);
   return OkStatus();
 }
 
@@ -165,6 +210,15 @@ StatusOr<RemoteCost> MeasureRemoteCost(const WholeTopology& topology, const Data
       progress.Advance(1);
     }
     cost.worst_remote_bytes = std::max(cost.worst_remote_bytes, sums.Mean(sums.remote_bytes));
+    const int64_t rows = seeds.rows_of_part[static_cast<size_t>(part)];
+    const int64_t batches = (rows + plan.batch_size - 1) / plan.batch_size;
+    const double bytes = sums.Mean(sums.remote_bytes) * static_cast<double>(batches);
+    cost.epoch_batches += batches;
+    cost.epoch_remote_bytes += bytes;
+    if (bytes > 0) {
+      cost.epoch_bytes_with_cache +=
+          bytes * ShareLeft(topology, dataset, seeds, assignment, part, spec, plan);
+    }
     all.Add(sums);
   }
   cost.batches = all.batches;

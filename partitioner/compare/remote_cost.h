@@ -19,6 +19,7 @@ struct SamplingPlan {
   int64_t batch_size = 1000;
   int batches = 20;  // a partition, at most
   uint64_t seed = 0;
+  int64_t cache_memory = 0;  // bytes of remote rows that a trainer keeps; 0: it keeps none
 
   // InvalidArgument: no fanouts, a batch size or number of batches below 1. OutOfRange: a fanout.
   [[nodiscard]] Status Validate() const;
@@ -31,6 +32,12 @@ struct RemoteCost {
   double remote_nodes = 0;        // of them, those that another partition owns
   double remote_bytes = 0;        // their features
   double worst_remote_bytes = 0;  // the mean of the partition that has the most
+  // Of a whole epoch, one trainer a partition: the same means times all minibatches.
+  int64_t epoch_batches = 0;
+  double epoch_remote_bytes = 0;
+  // Of these, what is left where each trainer keeps cache_memory of the rows that it most likely
+  // reads (RemoteShareLeft). Without a cache: all.
+  double epoch_bytes_with_cache = 0;
 };
 
 // The topology of a data set as one partition whose global ids are the input ids. Immutable;

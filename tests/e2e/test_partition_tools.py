@@ -49,6 +49,16 @@ class CompareTest(ToolsBase):
             self.assertLess(row["remote_nodes_per_minibatch"], row["input_nodes_per_minibatch"])
             self.assertGreater(row["minibatches"], 0)
 
+    def test_a_cache_leaves_fewer_bytes_an_epoch(self):
+        options = ("--parts", 2, "--methods", "metis", "--fanouts", "5,5", "--batch-size", 20)
+        (without,) = self.compared(*options)["runs"]
+        (cached,) = self.compared(*options, "--cache-memory", "100KiB")["runs"]
+        self.assertNotIn("remote_bytes_per_epoch_with_cache", without)
+        self.assertEqual(without["remote_bytes_per_epoch"], cached["remote_bytes_per_epoch"])
+        self.assertLess(0, cached["remote_bytes_per_epoch_with_cache"])
+        self.assertLess(cached["remote_bytes_per_epoch_with_cache"],
+                        cached["remote_bytes_per_epoch"])
+
     def test_nothing_stays_and_a_killed_one_is_cleaned_up_after(self):
         left = self.box.folder / "halograph-compare.tmp-4194304-0"  # of a process that is gone
         left.mkdir()

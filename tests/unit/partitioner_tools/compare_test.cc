@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 
 #include "common/storage/file.h"
+#include "partitioner/compare/cache_forecast.h"
 #include "partitioner/compare/method_run.h"
 #include "partitioner/compare/plot.h"
 #include "partitioner/inspect/quality.h"
@@ -240,12 +241,54 @@ TEST_F(CompareTest, SeedsAreTheTrainingSetWhereThereIsOne) {
   EXPECT_DOUBLE_EQ(cost->remote_nodes, 0);
 }
 
+// The likelier rows of node type 0 are kept first, 12 bytes each; type 1 has rows of 4, type 2
+// none.
+TEST(RemoteShareLeftTest, KeepsTheRowsThatAreMostLikelyRead) {
+  const NodeChances chances = {{0.9F, 0.5F, 0.25F, 0}, {0.75F, 0.25F}, {1}};
+  Assignment assignment;
+  assignment.owners = {{0, 1, 1, 1}, {1, 1}, {1}};
+  const std::vector<int64_t> row_bytes = {12, 4, 0};
+  const auto left = [&](int part, int64_t memory) {
+    return RemoteShareLeft(chances, assignment, part, row_bytes, memory);
+  };
+  const double all = 12 * 0.75 + 4 * 1.0;
+  EXPECT_DOUBLE_EQ(left(0, 0), 1);
+  EXPECT_DOUBLE_EQ(left(0, 4), 1 - 4 * 0.75 / all);
+  EXPECT_DOUBLE_EQ(left(0, 16), 1 - (4 * 0.75 + 12 * 0.5) / all);
+  EXPECT_DOUBLE_EQ(left(0, 1000), 0);
+  EXPECT_DOUBLE_EQ(left(1, 0), 1);
+  EXPECT_DOUBLE_EQ(left(1, 12), 0);  // it owns all but one row
+}
+
+TEST_F(CompareTest, AnEpochHasTheMinibatchesOfAllPartitionsAndACacheOfAllRowsSavesTheirBytes) {
+  const auto topology = WholeTopology::Create(dataset(), Scratch(), kQualityBytes);
+  ASSERT_TRUE(topology.ok()) << topology.status();
+  const Assignment assignment = *(*MakeMethod("random"))->Assign(dataset(), {.parts = 2});
+  double before = 0;
+  for (const int64_t memory : {0, 12, 12 * 100, 12 * 400}) {
+    const SamplingPlan plan{
+        .fanouts = {4, 3}, .batch_size = 30, .batches = 2, .cache_memory = memory};
+    const auto cost = MeasureRemoteCost(*topology, dataset(), assignment, 2, plan);
+    ASSERT_TRUE(cost.ok()) << cost.status();
+    EXPECT_EQ(cost->batches, 4);
+    EXPECT_NEAR(static_cast<double>(cost->epoch_batches), 400.0 / 30, 2);
+    EXPECT_GT(cost->epoch_remote_bytes, 0);
+    if (memory == 0) {
+      EXPECT_DOUBLE_EQ(cost->epoch_bytes_with_cache, cost->epoch_remote_bytes);
+    } else {
+      EXPECT_LT(cost->epoch_bytes_with_cache, before) << memory;
+    }
+    before = cost->epoch_bytes_with_cache;
+  }
+  EXPECT_DOUBLE_EQ(before, 0);
+}
+
 TEST_F(CompareTest, SamplingPlanThatMakesNoSenseIsRefused) {
   const auto topology = WholeTopology::Create(dataset(), Scratch(), kQualityBytes);
   ASSERT_TRUE(topology.ok()) << topology.status();
   const Assignment one = *(*MakeMethod("random"))->Assign(dataset(), {.parts = 1});
-  for (const SamplingPlan& plan :
-       std::vector<SamplingPlan>{{.fanouts = {}}, {.batch_size = 0}, {.batches = 0}}) {
+  for (const SamplingPlan& plan : std::vector<SamplingPlan>{
+           {.fanouts = {}}, {.batch_size = 0}, {.batches = 0}, {.cache_memory = -1}}) {
     EXPECT_TRUE(
         absl::IsInvalidArgument(MeasureRemoteCost(*topology, dataset(), one, 1, plan).status()));
   }
