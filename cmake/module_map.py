@@ -76,6 +76,7 @@ ROWS = {
     "trainer/output": ["common/*", "trainer/options"],
     "trainer/checkpoint/files": ["common/*"],
     "trainer/checkpoint/snapshots": ["common/*", "client", "trainer/checkpoint/files"],
+    "trainer/embeddings/rows": ["common/*", "client"],
     # What computes.
     "trainer/torch": ["common/*"],
     "trainer/distributed": ["common/*", "trainer/torch"],

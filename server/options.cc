@@ -130,6 +130,7 @@ void AddServerOptions(OptionTable& rows, ServerOptions* o) {
       .Range(std::chrono::seconds(0), std::chrono::hours(1));
 
   AddStateRows(rows, &o->state, "the parts served");
+  rows.Find("state")->DefaultText("there are none");
 
   rows.Group("Bounds");
   rows.Add("threads", &o->threads, "threads that work on calls; 0: one a processor that it may use")

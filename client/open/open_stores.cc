@@ -1,7 +1,10 @@
 #include "client/open/open_stores.h"
 
+#include <utility>
+
 #include "client/local/local_state.h"
 #include "client/local/mapped_graph.h"
+#include "client/open/chosen_state.h"
 #include "client/part_alone/part_alone.h"
 #include "common/state/durable/system_env.h"
 
@@ -34,6 +37,14 @@ Status StoreOptions::Validate() const {
 }
 
 StatusOr<Stores> OpenStores(const StoreOptions& options, const CancelToken* cancel) {
+  const auto as_told = [&options](const GraphInfo& /*graph*/) -> StatusOr<ChosenState> {
+    return ChosenState{options.state};
+  };
+  return OpenStoresWith(options, as_told, cancel);
+}
+
+StatusOr<Stores> OpenStoresWith(const StoreOptions& options, const ChooseState& choose,
+                                const CancelToken* cancel) {
   HG_RETURN_IF_ERROR(options.Validate());
   if (!options.remote.servers.empty()) return OpenServedStores(options, cancel);
   if (options.part_alone.has_value()) {
@@ -44,8 +55,10 @@ StatusOr<Stores> OpenStores(const StoreOptions& options, const CancelToken* canc
   HG_ASSIGN_OR_RETURN(const auto mapped, MapGraph(options.graph, {.verify = options.verify,
                                                                   .threads = options.threads,
                                                                   .sampling = options.sampling}));
-  if (options.state.folder.empty()) return MakeLocalStores(mapped);
-  HG_ASSIGN_OR_RETURN(const auto state, OpenLocalState(mapped, MakeSystemEnv(), options.state));
+  HG_ASSIGN_OR_RETURN(ChosenState chosen, choose(mapped->info));
+  if (chosen.options.folder.empty()) return MakeLocalStores(mapped);
+  HG_ASSIGN_OR_RETURN(const auto state, OpenLocalState(mapped, MakeSystemEnv(), chosen.options,
+                                                       std::move(chosen.holds)));
   return MakeLocalStores(state);
 }
 

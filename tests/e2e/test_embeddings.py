@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """Inputs that are learnt: pulled from their owners, and pushed to them."""
+import signal
+
 from harness import datasets, programs
 from harness.programs import must
-from harness.training import read_log, start_ranks, train
+from harness.training import ENDLESS, num_epochs, options, read_log, start_ranks, train
 
 SETTINGS = dict(embed="node:16", hidden=16, fanouts="5,5", batch_size=50, epochs=2, seed=3,
                 threads=1)
@@ -64,10 +66,91 @@ class LearntInputsTest(programs.ProgramTest):
                              staleness=3, **{**SETTINGS, "epochs": 20})
         self.assertLess(epochs[-1]["loss"], epochs[0]["loss"] - 0.1)
 
-    def test_a_trainer_without_state_says_what_to_do(self):
-        done = self.box.run("halograph-train", "--graph", self.graph, "--embed", "node")
-        self.assertEqual(1, done.code)
-        self.assertIn("--state DIR", done.err)
+    def test_several_ranks_on_files_say_what_to_do(self):
+        done = self.box.run("halograph-train", "--graph", self.graph, "--embed", "node",
+                            "--logical-ranks", 2)
+        self.assertCode(1, done, "for 2 ranks start halograph-server with --state DIR, and give "
+                                 "--servers")
+        done = self.box.run("halograph-train", "--graph", self.graph, "--embed", "node", "--sync",
+                            "always")
+        self.assertCode(2, done, "--sync is for --state")
+
+
+class OwnFolderTest(programs.ProgramTest):
+    """A run without --state keeps its rows below TMPDIR, and leaves nothing there."""
+    AT_ONCE = 2
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.graph = cls.shared.folder / "cora"
+        must(cls.shared.run("halograph-partition", "run", "--input", datasets.cora(), "--output",
+                            cls.graph, "--parts", 2, "--seed", 1))
+
+    def setUp(self):
+        super().setUp()
+        self.temporary = self.box.folder / "temporary"
+        self.temporary.mkdir()
+        self.log = self.box.folder / "log.jsonl"
+
+    def words(self, **given):
+        return options(**{**SETTINGS, "graph": self.graph, "log": self.log, **given})
+
+    def start(self, **given):
+        return self.box.start("halograph-train", *self.words(**given),
+                              env={"TMPDIR": str(self.temporary)})
+
+    def run_(self, **given):
+        process = self.start(**given)
+        return programs.Result(process, process.wait())
+
+    def left(self):
+        return [path.name for path in self.temporary.iterdir()]
+
+    def test_it_learns_the_same_bits_and_leaves_nothing(self):
+        predicted = [self.box.folder / f"{name}.npy" for name in ("own", "given")]
+        epochs = []
+        for path, more in zip(predicted, ({}, dict(state=self.box.folder / "state"))):
+            done = must(self.run_(predict=path, predict_what="logits", **more))
+            self.assertEqual(not more, "until the run ends; --state DIR keeps them" in done.err)
+            config, lines, _ = read_log(self.log)
+            self.assertEqual(str(more.get("state", "")), config["state"] or "")
+            epochs.append([[line[key] for key in ("loss", "valid_loss", "test_acc")]
+                           for line in lines])
+            self.assertEqual([], self.left())
+        self.assertEqual(epochs[0], epochs[1])
+        self.assertEqual(*(path.read_bytes() for path in predicted))
+
+    def test_errors_and_signals_leave_nothing(self):
+        done = self.run_(predict=self.box.folder / "p.npy", predict_what="values")
+        self.assertCode(1, done, "predict")
+        self.assertEqual([], self.left())
+        process = self.start(epochs=ENDLESS)
+        programs.wait_until(lambda: num_epochs(self.log), "an epoch")
+        self.assertEqual(1, len(self.left()))
+        process.signal(signal.SIGTERM)
+        self.assertEqual(1, process.wait(), process.text)
+        self.assertEqual([], self.left())
+
+    def test_the_next_start_removes_what_a_killed_run_left_and_nothing_of_one_that_runs(self):
+        killed, running = self.start(epochs=ENDLESS, log=self.box.folder / "killed.jsonl"), None
+        programs.wait_until(lambda: num_epochs(self.box.folder / "killed.jsonl"), "an epoch")
+        of_killed = self.left()
+        killed.signal(signal.SIGKILL)
+        killed.wait()
+        self.assertEqual(of_killed, self.left())
+        running = self.start(epochs=ENDLESS)
+        programs.wait_until(lambda: num_epochs(self.log), "an epoch")
+        of_running = self.left()
+        self.assertEqual(1, len(of_running))
+        self.assertNotEqual(of_killed, of_running)
+        must(self.run_(log=self.box.folder / "third.jsonl"))
+        self.assertEqual(of_running, self.left())
+        self.assertTrue(running.running())
+
+    def test_a_folder_that_cannot_be_made_is_named(self):
+        self.temporary.rmdir()
+        self.assertCode(1, self.run_(), self.temporary, "TMPDIR", "--state DIR")
 
 
 if __name__ == "__main__":

@@ -227,6 +227,86 @@ class InferenceTest(CoraInTwoTest):
                "model": "sage", "resume": True}))
         self.assertCode(1, refused, "the graph's identity was ")
 
+    def learnt(self):
+        """Folder of checkpoints, with the rows, of a run that learns them; what it predicted."""
+        def trained():
+            folder = self.shared.folder / "of-learnt"
+            predicted = self.shared.folder / "learnt.npy"
+            must(self.shared.run("halograph-train", *options(
+                **RUN, graph=self.graph, embed="node:8", checkpoint=folder, predict=predicted,
+                predict_what="logits")))
+            return folder, predicted
+        return self.once("learnt", trained)
+
+    def copied(self):
+        """For a test of its own: one process at a time has the rows."""
+        folder = self.box.folder / "of-learnt"
+        shutil.copytree(self.learnt()[0], folder)
+        return folder
+
+    def assertLearnt(self, path, more):
+        """Rows of the run's nodes, and those of `more` behind them."""
+        wanted, found = npy.load(self.learnt()[1]), npy.load(path)
+        self.assertEqual((NODES + more, 7), found.shape)
+        ids = npy.load(path.with_name(path.stem + ".ids.npy")).values
+        self.assertEqual(list(range(NODES + more)), list(ids))
+        for row, of_run in zip(found.rows(), wanted.rows()):
+            for a, b in zip(row, of_run):
+                self.assertAlmostEqual(a, b, delta=1e-3 * (1 + abs(b)))
+
+    def test_learnt_rows_are_found_by_original_id_on_other_graphs(self):
+        folder, more = self.copied(), 30
+        parts = self.partitioned(datasets.cora(), "parts", 3)
+        grown = self.partitioned(datasets.grown(datasets.cora(), self.box.folder / "input", more),
+                                 "grown", 2)
+        words = dict(checkpoint=folder, predict=self.box.folder / "p.npy", predict_what="logits",
+                     quiet=True, threads=1)
+
+        def infer(**given):
+            return self.box.run("halograph-train", "infer", *options(**{**words, **given}))
+
+        for way in ({}, dict(exact=True)):
+            must(infer(graph=parts, **way))
+            self.assertLearnt(words["predict"], 0)
+            self.assertCode(1, infer(graph=grown, **way),
+                            f"{more} of {NODES + more} nodes of type 'node' have no row in",
+                            f"original ids {NODES}, {NODES + 1}, ", "--new-rows init")
+            done = must(infer(graph=grown, new_rows="init", **way))
+            self.assertIn(f"; {more} have new ones", done.err)
+            self.assertLearnt(words["predict"], more)
+        # --state is the run's folder, wherever it went.
+        shutil.move(folder / "state", self.box.folder / "moved")
+        self.assertCode(1, infer(graph=parts), f"{folder / 'state'} is not there")
+        must(infer(graph=parts, state=self.box.folder / "moved"))
+        self.assertLearnt(words["predict"], 0)
+        for command in ("evaluate",):
+            must(self.box.run("halograph-train", command, *options(
+                checkpoint=folder, graph=parts, state=self.box.folder / "moved", quiet=True)))
+
+    def test_learnt_rows_that_servers_of_another_graph_have_are_taken_with_a_warning(self):
+        folder = self.copied()
+        parts = self.partitioned(datasets.cora(), "parts", 3)
+
+        def served(graph, state):
+            server = self.box.start_server(graph, "all", "--state", state)
+            return server, programs.address(server)
+
+        words = dict(checkpoint=folder, predict=self.box.folder / "p.npy", predict_what="logits",
+                     quiet=True, threads=1)
+        other, where = served(parts, self.box.folder / "other-state")
+        self.assertCode(1, self.box.run("halograph-train", "infer", *options(
+            **words, servers=where)), "halograph-ctl state export")
+        of_run, from_run = served(self.graph, folder / "state")
+        rows = self.box.folder / "rows"
+        must(self.box.run("halograph-ctl", "state", "export", "--servers", from_run, "--type", "node",
+                          "--tensor", "embedding", "--output", rows))
+        must(self.box.run("halograph-ctl", "state", "import", "--servers", where, "--input", rows))
+        done = must(self.box.run("halograph-train", "infer", *options(**words, servers=where)))
+        self.assertIn("the learnt inputs are taken as these servers have them", done.err)
+        self.assertLearnt(words["predict"], 0)
+        for server in (other, of_run):
+            server.end()
+
     def test_a_checkpoint_of_a_graph_that_it_does_not_fit_is_refused(self):
         other = self.box.folder / "other"
         for words in (["generate", "sbm", "--output", self.box.folder / "in", "--nodes", "200"],

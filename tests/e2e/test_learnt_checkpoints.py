@@ -3,6 +3,7 @@
 ones, in a trainer's own state folder and on servers."""
 import json
 import re
+import shutil
 import signal
 
 from harness import checkpoints, npy, programs
@@ -106,6 +107,54 @@ class LearntCheckpointsTest(CoraInTwoTest):
                 self.assertEqual(self.named_snapshots(self.folder), self.snapshots(servers))
             self.end_servers(signal.SIGTERM)
         self.assertEqual(found[0], found[1])
+
+    def test_a_run_without_state_keeps_its_rows_with_its_checkpoints(self):
+        """Killed and gone on with, it learns what one with --state learns; then it is asked."""
+        predicted, whole = (self.box.folder / name for name in ("predicted.npy", "whole.npy"))
+
+        def run(**more):
+            return options(**{**RUN, "graph": self.graph, "log": self.log, "checkpoint": self.folder,
+                              "checkpoint_every": "4", "resume": True, "predict": predicted,
+                              "predict_what": "logits", "eval_fanouts": "-1,-1", **more})
+
+        process = self.box.start("halograph-train", *run(epochs=ENDLESS))
+        checkpoints.await_one(self.folder, [process], self.newest())
+        process.signal(signal.SIGKILL)
+        process.wait()
+        epochs = checkpoints.epochs_to_go(self.folder)
+        done = must(self.box.run("halograph-train", *run(epochs=epochs)))
+        self.assertIn(f"learnt inputs are kept in {self.folder / 'state'}, with the checkpoints",
+                      done.err)
+        self.assertIn("going on from", done.err)
+        of_whole = self.box.folder / "whole.jsonl"
+        must(self.box.run("halograph-train", *run(
+            epochs=epochs, state=self.box.folder / "state", checkpoint=self.box.folder / "of-whole",
+            log=of_whole, predict=whole)))
+        self.assertEqual(evaluations(of_whole), evaluations(self.log))
+        self.assertEqual(whole.read_bytes(), predicted.read_bytes())
+        # infer and evaluate find the rows, of the folder and of one checkpoint.
+        rows = npy.load(predicted).values
+        for checkpoint in (self.folder, self.folder / self.newest()):
+            inferred = self.box.folder / "inferred.npy"
+            must(self.box.run("halograph-train", "infer", *options(
+                graph=self.graph, checkpoint=checkpoint, predict=inferred, predict_what="logits",
+                exact=True, threads=1, quiet=True)))
+            for a, b in zip(rows, npy.load(inferred).values, strict=True):
+                self.assertAlmostEqual(a, b, delta=1e-3 * (1 + abs(a)))
+        must(self.box.run("halograph-train", "evaluate", *options(
+            graph=self.graph, checkpoint=self.folder, quiet=True)))
+        # What belongs to the checkpoints is missed by name.
+        shutil.move(self.folder / "state", self.box.folder / "moved")
+        self.assertCode(1, self.box.run("halograph-train", *run(epochs=epochs + 1)),
+                        f"{self.folder / 'state'}, with the rows that belong to them, is not there",
+                        "--state FOLDER or --servers")
+        asked = dict(graph=self.graph, checkpoint=self.folder, quiet=True)
+        self.assertCode(1, self.box.run("halograph-train", "evaluate", *options(**asked)),
+                        f"{self.folder / 'state'} is not there", "--state folder of the run")
+        must(self.box.run("halograph-train", "evaluate", *options(
+            **asked, state=self.box.folder / "moved")))
+        must(self.box.run("halograph-train", *run(epochs=epochs + 1,
+                                                  state=self.box.folder / "moved")))
 
     def test_a_damaged_state_folder_leads_to_the_checkpoint_before_it(self):
         state = self.box.folder / "state"

@@ -329,7 +329,7 @@ class RefusalTest(TypedBase):
         self.refused(2, "--blocks 3 does not divide --hidden 64", blocks=3, **state)
         self.refused(1, "node type 'author' has no features", "--embed author",
                      embed="unused:8", **state)
-        self.refused(1, "--state DIR")
+        self.refused(1, "for 2 ranks start halograph-server with --state DIR", logical_ranks=2)
         self.refused(1, "--model sage needs a graph of one node type", "give --model rgcn",
                      model="sage", **state)
 

@@ -130,6 +130,9 @@ void AddWeightRows(OptionTable& rows, InferOptions* infer) {
       .ValueName("FOLDER");
   rows.AddChoice("weights", &infer->last_weights, {{"best", false}, {"last", true}},
                  "those of the best epoch, or of the checkpoint's moment");
+  rows.AddChoice("new-rows", &infer->new_rows, {{"refuse", false}, {"init", true}},
+                 "nodes that the run learnt no row of, on a graph that has grown: refuse them, or "
+                 "give them rows as training begins with");
   rows.Group("Inference");
   rows.Add("exact", &infer->exact,
            "all neighbours, layer by layer over the whole graph; else --eval-fanouts are drawn");
@@ -177,7 +180,12 @@ Status CheckInfer(const TrainOptions& options, const InferOptions& infer, TrainC
 StatusOr<TrainedAs> ReadTrainedAs(const std::string& checkpoint) {
   HG_ASSIGN_OR_RETURN(const CheckpointManifest manifest, NewestManifest(checkpoint));
   const RunIdentity& run = manifest.run;
-  return TrainedAs{run.model, run.task, run.options, manifest.feature_scales};
+  return TrainedAs{.model = run.model,
+                   .task = run.task,
+                   .graph = run.graph,
+                   .options = run.options,
+                   .feature_scales = manifest.feature_scales,
+                   .trained_on = manifest.trained_on};
 }
 
 Status ApplyTrainedAs(const TrainedAs& trained, OptionTable& rows, TrainOptions* options) {

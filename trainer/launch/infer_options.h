@@ -4,12 +4,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "common/base/status.h"
 #include "common/program/program.h"
 #include "common/storage/json.h"
+#include "trainer/checkpoint/files/trained_on.h"
 #include "trainer/launch/launch_env.h"
 #include "trainer/options/train_options.h"
 
@@ -22,6 +24,9 @@ inline constexpr std::string_view kTestNodes = "test";
 struct InferOptions {
   std::string checkpoint;  // a folder of checkpoints, or one of them
   bool last_weights = false;
+  // Nodes of another graph than the run's that no row was learnt for get new ones; else they are
+  // refused.
+  bool new_rows = false;
   bool exact = false;  // layer by layer; else by sampling, with --eval-fanouts
   int64_t memory =
       int64_t{1} << 30;          // of exact inference, and of predictions until they are written
@@ -38,8 +43,10 @@ enum class TrainCommand : uint8_t { kTrain, kInfer, kEvaluate };
 struct TrainedAs {
   std::string model;
   std::string task;
-  Json options = Json::object();         // SharedFacts of the run
-  Json feature_scales = Json::object();  // as the manifest has them
+  std::string graph;                         // GraphInfo::identity of what it was trained on
+  Json options = Json::object();             // SharedFacts of the run
+  Json feature_scales = Json::object();      // as the manifest has them
+  std::optional<TrainedOn> trained_on = {};  // likewise
 };
 // Of the newest checkpoint of a folder whose manifest can be read, or of the one that it is. Reads
 // nothing else of it: who reads the weights verifies them. Errors as ReadCheckpointManifest and

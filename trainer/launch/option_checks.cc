@@ -214,6 +214,7 @@ Status CheckUnused(const OptionTable& rows, const TrainOptions& o) {
   const ControlOptions& control = o.control;
   const bool checkpoints = !o.checkpoint.folder.empty();
   const bool predictions = !o.predict.empty();
+  const bool kept_here = o.remote.servers.empty() && o.state.folder.empty();
   const Use uses[] = {
       {"lr-step-epochs", control.lr_schedule == LrSchedule::kStep, "--lr-schedule step"},
       {"lr-decay", control.lr_schedule == LrSchedule::kStep, "--lr-schedule step"},
@@ -223,6 +224,7 @@ Status CheckUnused(const OptionTable& rows, const TrainOptions& o) {
       {"checkpoint-keep", checkpoints, "--checkpoint"},
       {"predict-nodes", predictions, "--predict"},
       {"predict-what", predictions, "--predict"},
+      {"sync", !kept_here, "--state"},  // a run's own folder is never synced
   };
   for (const Use& use : uses) {
     if (use.used || !rows.given(use.option)) continue;

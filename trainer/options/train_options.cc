@@ -267,6 +267,9 @@ void AddTrainRows(OptionTable& rows, TrainOptions* o, const ModelWords& models) 
   AddModelRows(rows, o, models);
   AddEmbeddingRows(rows, &o->embeddings);
   AddStateRows(rows, &o->state, "a run without servers (--graph)");
+  rows.Find("state")->DefaultText(
+      "where inputs are learnt in one process of one rank, a folder of the run's own: `state` in "
+      "that of --checkpoint, else one below TMPDIR that is removed at the end");
   rows.Find("state-fall-back")->Mark(kNotRepeated | kOfTraining);
   AddSamplingRows(rows, o);
   AddTrainingRows(rows, o);

@@ -17,6 +17,7 @@
 #include "trainer/output/prediction_file.h"
 #include "trainer/run/frame.h"
 #include "trainer/run/infer_nodes.h"
+#include "trainer/run/infer_rows.h"
 #include "trainer/run/prepare.h"
 #include "trainer/run/report.h"
 #include "trainer/training/evaluation.h"
@@ -34,64 +35,16 @@ struct Outcome {
   }
 };
 
-// Rows that the checkpoint's weights go with are in no checkpoint file but in the store.
-Status CheckLearntInputs(Session& session, const RunInputs& inputs) {
-  if (inputs.learnt.empty()) return OkStatus();
-  CallContext context{.cancel = &session.cancel};
-  HG_ASSIGN_OR_RETURN(TensorAdmin* const admin, session.stores.AdminFor("the list of tensors"));
-  HG_ASSIGN_OR_RETURN(const auto states, admin->List(context));
-  const Schema& schema = session.stores.graph->info().schema;
-  for (const LearntType& type : inputs.learnt) {
-    const std::string& name = schema.node_types[type.node_type].name;
-    const bool trained =
-        std::any_of(states.begin(), states.end(), [&](const MutableTensorState& state) {
-          return !state.spec.ref.edge && state.spec.ref.type == name &&
-                 state.spec.ref.name == session.options.embeddings.name && state.step >= 0;
-        });
-    if (trained) continue;
-    return FailedPrecondition(
-        "the model learnt inputs of node type '{}' (tensor '{}'), and this store has none that "
-        "were trained: give the servers or the --state folder of the run",
-        name, session.options.embeddings.name);
-  }
-  return OkStatus();
-}
-
-// A checkpoint's files have the weights, and the store has the rows, maybe of another moment.
-void SayIfRowsAreOfAnotherMoment(const Session& session, const StoredCheckpoint& stored,
-                                 WhichWeights loaded) {
-  const auto& snapshot =
-      loaded == WhichWeights::kBest ? stored.manifest.best_snapshot : stored.manifest.snapshot;
-  if (session.learnt == nullptr || !snapshot.has_value()) return;
-  if (session.learnt->next_step() == snapshot->next_step) return;
-  spdlog::warn(
-      "the learnt inputs in this store are of step {}, and the weights in {} are of step {}: what "
-      "comes out is of neither. To have inputs of step {}, run halograph-ctl state restore --name "
-      "{}, then this again",
-      session.learnt->next_step(), stored.folder.string(), snapshot->next_step, snapshot->next_step,
-      snapshot->name);
-}
-
-// Whether the weights can be used on this graph, which may be another one than the run's: the log
-// says so then.
+// The log says so where it is another graph.
 Status CheckGraph(const Session& session, const RunInputs& inputs, const StoredCheckpoint& stored) {
-  const GraphInfo& info = session.stores.graph->info();
+  const std::string& here = session.stores.graph->info().identity;
   const CheckpointManifest& manifest = stored.manifest;
   const std::string where = stored.folder.string();
-  if (manifest.run.graph == info.identity) return OkStatus();
-  if (!manifest.trained_on.has_value()) {
-    return FailedPrecondition(
-        "{}: the checkpoint is of graph {}, and this one is {}: give the graph that the run was "
-        "given. (An older build wrote the checkpoint, which does not say what its weights depend "
-        "on. Those that the run writes when it goes on with --resume can be used on other graphs)",
-        where, manifest.run.graph, info.identity);
-  }
-  HG_RETURN_IF_ERROR(CheckFits(
-      *manifest.trained_on,
-      DescribeGraph(info.schema, inputs.features, inputs.learnt, session.task->output_dim()),
-      where));
+  HG_RETURN_IF_ERROR(
+      CheckFitsGraph(session, inputs, manifest.run.graph, manifest.trained_on, where));
+  if (manifest.run.graph == here) return OkStatus();
   spdlog::info("{}: the weights were trained on graph {}, and are used on another one, {}", where,
-               manifest.run.graph, info.identity);
+               manifest.run.graph, here);
   return OkStatus();
 }
 
@@ -256,9 +209,10 @@ Status Measure(Session& session, const InferOptions& infer, Outcome* outcome) {
 Status RunCommandOf(TrainCommand command, const InferOptions& infer, Session& session,
                     TrainLog& log) {
   RunInputs inputs;
-  HG_RETURN_IF_ERROR(Prepare(session, &inputs, infer.checkpoint));
-  HG_RETURN_IF_ERROR(CheckLearntInputs(session, inputs));
+  HG_RETURN_IF_ERROR(Prepare(session, &inputs, &infer));
+  HG_RETURN_IF_ERROR(FindLearntRows(session, inputs, infer));
   HG_RETURN_IF_ERROR(OpenLearntInputs(session, inputs));
+  KeepLearntNames(session, inputs, infer);
   const bool first = session.options.rank == 0;
   if (first) HG_RETURN_IF_ERROR(log.Write(ConfigLine(session, inputs.features, inputs.learnt)));
   HG_RETURN_IF_ERROR(MakeModel(session, inputs));

@@ -16,6 +16,9 @@
 #include "trainer/models/registry.h"
 #include "trainer/pipeline/batch_schedule.h"
 #include "trainer/run/feature_scales.h"
+#include "trainer/run/infer_rows.h"
+#include "trainer/run/open_choices.h"
+#include "trainer/run/own_state.h"
 #include "trainer/run/stores.h"
 #include "trainer/run/unread_parts.h"
 #include "trainer/tasks/registry.h"
@@ -68,28 +71,6 @@ void SayIfProductsAreWide(const TrainOptions& options) {
       "rank {}: --precision bf16: this processor has no AVX512-BF16. Rows are kept as bfloat16, "
       "and products are made of them in float32",
       options.rank);
-}
-
-Status ResolvePredict(Session& session) {
-  TrainOptions& options = session.options;
-  const TrainingTask& task = *session.task;
-  if (options.predict.empty()) return OkStatus();
-  if (task.predicts_outputs()) {
-    if (options.predict_what == PredictWhat::kEmbeddings &&
-        options.predict_nodes == PredictNodes::kAll) {
-      return OkStatus();
-    }
-    return InvalidArgument(
-        "--predict: task '{}' is about edges, and nodes have embeddings only: give --predict-what "
-        "embeddings, and --predict-nodes all or not at all",
-        task.name());
-  }
-  if (!task.can_predict()) {
-    return InvalidArgument("--predict: task '{}' predicts nothing for nodes; leave the option out",
-                           task.name());
-  }
-  HG_ASSIGN_OR_RETURN(options.predict_what, task.WhatToPredict(options.predict_what));
-  return OkStatus();
 }
 
 void PlanSampling(Session& session) {
@@ -166,42 +147,6 @@ void WarnOfLongWarmUp(const Session& session) {
       options.learning_rate);
 }
 
-// How many epochs, where the options leave it open.
-void ResolveEpochs(Session& session) {
-  TrainOptions& options = session.options;
-  if (options.epochs > 0) return;
-  const SeedSource& train = *session.task->source(BatchPurpose::kTrain);
-  const int64_t steps = std::max<int64_t>(1, session.Shards(train).Steps(options.batch_size));
-  const int64_t most = options.control.max_steps;
-  options.epochs = most > 0 ? (most + steps - 1) / steps : DefaultEpochs(steps);
-}
-
-// What was left open becomes what was chosen: then a log and a checkpoint say the same, and a run
-// that is repeated from either goes on with the other. Where several node types have features,
-// names stay as they were given.
-void ResolveChoices(Session& session, const RunInputs& inputs) {
-  session.task->Resolve(&session.options.tasks);
-  const std::vector<NodeInput>& chosen = inputs.features;
-  if (chosen.empty() || chosen.front().node_type != chosen.back().node_type) return;
-  session.options.features.clear();
-  for (const NodeInput& input : chosen) session.options.features.push_back(input.feature.name);
-}
-
-StatusOr<RunInputs> ChooseInputsOf(const Session& session, const ModelKind& kind) {
-  const TrainOptions& options = session.options;
-  const Schema& schema = session.stores.graph->info().schema;
-  RunInputs inputs;
-  const bool own = !options.model_options->OwnInputsBy().empty();
-  HG_ASSIGN_OR_RETURN(inputs.learnt, own ? options.model_options->OwnInputs(schema)
-                                         : ChooseLearntTypes(options.embeddings, schema));
-  std::vector<int> learnt;
-  for (const LearntType& type : inputs.learnt) learnt.push_back(type.node_type);
-  HG_ASSIGN_OR_RETURN(inputs.features,
-                      ChooseInputs(kind, schema, options.features, options.normalization, learnt));
-  TakeFeatureScales(session.feature_scales, &inputs.features);
-  return inputs;
-}
-
 // That the rows of the features can be pulled: none is.
 Status CheckFeatureRows(const Session& session, const RunInputs& inputs) {
   std::vector<RowRequest> none;
@@ -256,11 +201,15 @@ Status PrepareMinibatches(Session& session, RunInputs* inputs) {
   return MakeMakers(session, *kind, *inputs);
 }
 
-Status Prepare(Session& session, RunInputs* inputs, const std::string& checkpoint) {
+Status Prepare(Session& session, RunInputs* inputs, const InferOptions* infer) {
   HG_RETURN_IF_ERROR(TakeBlasBuffer());
   const TrainOptions& options = session.options;
   SayIfProductsAreWide(options);
-  HG_ASSIGN_OR_RETURN(session.stores, OpenStoresOf(options, &session.cancel));
+  HG_ASSIGN_OR_RETURN(session.stores,
+                      OpenStoresOf(options,
+                                   infer == nullptr ? ChooseStateOfTraining(options)
+                                                    : ChooseStateOfInference(options, *infer),
+                                   &session.cancel));
   HG_RETURN_IF_ERROR(ResolveModel(session.stores.graph->info().schema, &session.options));
   HG_ASSIGN_OR_RETURN(const ModelKind* const kind, FindModelKind(options.model));
   HG_RETURN_IF_ERROR(PrepareMinibatches(session, inputs));
@@ -279,7 +228,8 @@ Status Prepare(Session& session, RunInputs* inputs, const std::string& checkpoin
   facts["build"] = BuildVersion();
   if (!options.part_only) facts["outputs"] = session.task->output_dim();  // else CheckAveraged's
   HG_RETURN_IF_ERROR(session.ranks->Agree(facts));
-  HG_RETURN_IF_ERROR(FindFeatureScales(session, inputs->features, checkpoint));
+  HG_RETURN_IF_ERROR(
+      FindFeatureScales(session, inputs->features, infer == nullptr ? "" : infer->checkpoint));
   if (!session.feature_scales.empty()) {
     TakeFeatureScales(session.feature_scales, &inputs->features);
     HG_RETURN_IF_ERROR(MakeMakers(session, *kind, *inputs));
@@ -343,6 +293,15 @@ Status CheckLearns(const Session& session, const RunInputs& inputs) {
 Status OpenLearntInputs(Session& session, const RunInputs& inputs) {
   if (inputs.learnt.empty()) return OkStatus();
   const TrainOptions& options = session.options;
+  const bool here = options.remote.servers.empty();
+  if (here && session.stores.admin == nullptr) {
+    const std::vector<NodeType>& types = session.stores.graph->info().schema.node_types;
+    return FailedPrecondition(
+        "the inputs of node type '{}' are learnt, and with --graph they are kept for one process "
+        "of "
+        "one rank: for {} ranks start halograph-server with --state DIR, and give --servers",
+        types[inputs.learnt.front().node_type].name, options.world_size);
+  }
   HG_ASSIGN_OR_RETURN(
       session.learnt,
       LearntInputs::Open(session.stores, options.embeddings, inputs.learnt,

@@ -4,10 +4,10 @@
 // Call in this order: SetUpComputation, SetUpThread, Prepare, OpenLearntInputs, MakeModel.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "common/base/status.h"
+#include "trainer/launch/infer_options.h"
 #include "trainer/options/train_options.h"
 #include "trainer/training/schedule.h"
 #include "trainer/training/session.h"
@@ -32,14 +32,14 @@ void SetUpThread(const TrainOptions& options);
 
 // Opens the graph and the task, fills in the options that follow from them (epochs, features, kind
 // of task, what is predicted), joins the ranks, and makes the makers of minibatches. Requires
-// session.options, which are resolved and valid, and session.stop. `checkpoint`: that the run takes
-// its weights from, and FindFeatureScales what it looks for; empty: the run trains.
+// session.options, which are resolved and valid, and session.stop. `infer`: what the command is
+// told that takes its weights from a checkpoint; null: the run trains.
 //   InvalidArgument, FailedPrecondition   options that the graph or the task cannot give, or that
 //                                         ranks have different values of: named
 //   else                                  as OpenStores, OpenTask, Communicator::Join and
 //                                         FindFeatureScales
 [[nodiscard]] Status Prepare(Session& session, RunInputs* inputs,
-                             const std::string& checkpoint = "");
+                             const InferOptions* infer = nullptr);
 
 // Of all steps that the options and the rows come to. Where models are averaged, those of the part
 // with the most rows. Requires Prepare.
@@ -50,7 +50,9 @@ void SetUpThread(const TrainOptions& options);
 // TrainingTask::CheckRows.
 [[nodiscard]] Status CheckRows(Session& session, const RunInputs& inputs);
 
-// Requires Prepare. Errors as LearntInputs::Open.
+// Requires Prepare.
+//   FailedPrecondition  without servers, several ranks: what to do
+//   else                as LearntInputs::Open
 [[nodiscard]] Status OpenLearntInputs(Session& session, const RunInputs& inputs);
 
 // FailedPrecondition: nothing that the task's rows are made of is learnt: types and what to do are

@@ -18,6 +18,7 @@
 #include "trainer/output/train_log.h"
 #include "trainer/run/feature_scales.h"
 #include "trainer/run/frame.h"
+#include "trainer/run/own_state.h"
 #include "trainer/run/part_sources.h"
 #include "trainer/run/prepare.h"
 #include "trainer/run/report.h"
@@ -201,6 +202,10 @@ Status RunPrepared(Session& session, bool goes_on, Records& records) {
     session.options.embeddings.begin = EmbedBegin::kContinue;
   }
   HG_RETURN_IF_ERROR(UnlessStopped(session, OpenLearntInputs(session, inputs)));
+  if (const auto state = LastingStateOf(session.options);
+      !inputs.learnt.empty() && !state.empty()) {
+    HG_RETURN_IF_ERROR(UnlessStopped(session, KeepNamesOfRows(session, inputs, state)));
+  }
   if (session.options.rank == 0)
     HG_RETURN_IF_ERROR(records.log.Write(ConfigLine(session, inputs.features, inputs.learnt)));
   HG_RETURN_IF_ERROR(UnlessStopped(session, MakeModel(session, inputs)));

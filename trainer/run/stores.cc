@@ -29,13 +29,14 @@ StoreOptions StoreOptionsOf(const TrainOptions& options) {
           .world_size = options.world_size};
 }
 
-StatusOr<Stores> OpenStoresOf(const TrainOptions& options, const CancelToken* cancel) {
+StatusOr<Stores> OpenStoresOf(const TrainOptions& options, const ChooseState& choose,
+                              const CancelToken* cancel) {
   StoreOptions where = StoreOptionsOf(options);
   if (options.part_only) {
     HG_ASSIGN_OR_RETURN(const int parts, CountPartsOf(options.graph));
     where.part_alone = PartOfRank(options.rank, parts, options.world_size);
   }
-  return OpenStores(where, cancel);
+  return OpenStoresWith(where, choose, cancel);
 }
 
 }  // namespace halograph

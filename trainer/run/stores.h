@@ -1,7 +1,7 @@
 // How the options of a run open its stores.
 #pragma once
 
-#include "client/open/open_stores.h"
+#include "client/open/chosen_state.h"
 #include "trainer/options/train_options.h"
 
 namespace halograph {
@@ -10,7 +10,8 @@ namespace halograph {
 [[nodiscard]] SamplerThreads SamplerThreadsOf(const TrainOptions& options);
 // Where the graph of a run is. With part_only, part_alone is left open.
 [[nodiscard]] StoreOptions StoreOptionsOf(const TrainOptions& options);
-// Opens it; with part_only the first part of the rank. Errors as OpenStores and CountPartsOf.
-[[nodiscard]] StatusOr<Stores> OpenStoresOf(const TrainOptions& options, const CancelToken* cancel);
+// Opens it; with part_only the first part of the rank. Errors as OpenStoresWith and CountPartsOf.
+[[nodiscard]] StatusOr<Stores> OpenStoresOf(const TrainOptions& options, const ChooseState& choose,
+                                            const CancelToken* cancel);
 
 }  // namespace halograph

@@ -18,9 +18,7 @@ StateOptions ToStateOptions(const StateFolderOptions& options, int64_t max_push_
 void AddStateRows(OptionTable& rows, StateFolderOptions* o, std::string_view whose) {
   rows.Group("Mutable tensors");
   rows.Add("state", &o->folder,
-           fmt::format("folder that keeps the mutable tensors of {}, made if it is missing; "
-                       "without it there are none",
-                       whose))
+           fmt::format("folder that keeps the mutable tensors of {}, made if it is missing", whose))
       .ValueName("FOLDER");
   rows.Add("state-fall-back", &o->fall_back_to,
            "snapshots: where the files of --state are damaged, it opens as it was at the first of "

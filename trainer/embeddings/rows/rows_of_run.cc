@@ -1,0 +1,321 @@
+#include "trainer/embeddings/rows/rows_of_run.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+#include <fmt/ranges.h>
+
+#include "common/graph/manifest.h"
+#include "common/graph/owner_split.h"
+#include "common/state/initial_values.h"
+#include "trainer/embeddings/rows/row_names.h"
+
+namespace halograph {
+namespace {
+
+constexpr int64_t kNodesAtOnce = int64_t{1} << 16;
+constexpr size_t kMostNamed = 5;  // nodes in a message
+
+// The run's state: what was learnt on its graph, by global ids of that.
+struct RunState {
+  RowNames names;
+  std::unique_ptr<Env> env;  // outlives the stores
+  std::map<int, std::unique_ptr<StateStore>> parts;
+
+  [[nodiscard]] std::map<int, StateStats> Stats() const {
+    std::map<int, StateStats> stats;
+    for (const auto& [part, store] : parts) stats.emplace(part, store->stats());
+    return stats;
+  }
+};
+
+StatusOr<std::unique_ptr<RunState>> OpenRunState(const StateOptions& options,
+                                                 std::unique_ptr<Env> env,
+                                                 const std::string& identity) {
+  auto state = std::make_unique<RunState>();
+  HG_ASSIGN_OR_RETURN(state->names, RowNames::Read(options.folder));
+  state->env = std::move(env);
+  const RowNames& names = state->names;
+  if (names.identity() != identity) {
+    return FailedPrecondition(
+        "{}: has rows that were learnt on graph {}, and the weights were trained on {}: give the "
+        "state folder of their run",
+        options.folder.string(), names.identity(), identity);
+  }
+  const int parts = names.book().num_parts();
+  for (int part = 0; part < parts; ++part) {
+    StateOptions of_part = options;
+    of_part.folder = options.folder / PartFolderName(part);
+    of_part.memory_bytes = options.memory_bytes / parts;
+    const StateGraph graph{
+        .identity = names.identity(),
+        .part = part,
+        .schema = &names.schema(),
+        .book = &names.book(),
+        .original_ids = [&names, part](bool edge, int type) -> StatusOr<std::span<const int64_t>> {
+          if (edge)
+            return FailedPrecondition("it has rows of edges, whose original ids it has not");
+          HG_ASSIGN_OR_RETURN(const std::span<const int64_t> all, names.OriginalIds(type));
+          const IdRange own = names.book().NodeRange(type, part);
+          return all.subspan(static_cast<size_t>(own.begin), static_cast<size_t>(own.size()));
+        }};
+    HG_ASSIGN_OR_RETURN(state->parts[part], StateStore::Open(of_part, graph, *state->env));
+  }
+  return state;
+}
+
+// One tensor, for the nodes of the other graph.
+struct GivenTensor {
+  MutableTensorSpec spec;
+  int type = 0;                 // index in the run's schema
+  std::vector<int64_t> row_of;  // by node: the run's global id, or ~ an index of `fresh`
+  std::vector<int64_t> fresh;   // original ids of nodes without a row
+  std::optional<InitialValues> initial = {};  // of their rows
+
+  [[nodiscard]] size_t row_bytes() const { return RowBytes(spec.dtype, spec.dim); }
+};
+
+// Rows of the run's tensors, and behind them all rows of the other graph.
+class GivenRows final : public RowStore {
+ public:
+  GivenRows(std::shared_ptr<RowStore> behind, std::shared_ptr<const RunState> run,
+            std::vector<GivenTensor> tensors)
+      : behind_(std::move(behind)), run_(std::move(run)), tensors_(std::move(tensors)) {}
+
+  Status Pull(std::span<const RowRequest> requests, CallContext& context) override {
+    std::vector<RowRequest> others;
+    std::vector<std::pair<const GivenTensor*, const RowRequest*>> own;
+    for (const RowRequest& request : requests) {
+      const GivenTensor* const tensor = Find(request.tensor);
+      if (tensor == nullptr) {
+        others.push_back(request);
+        continue;
+      }
+      HG_RETURN_IF_ERROR(Check(*tensor, request));
+      own.emplace_back(tensor, &request);
+    }
+    HG_RETURN_IF_ERROR(behind_->Pull(others, context));  // without any it is the caller's turn
+    for (const auto& [tensor, request] : own)
+      HG_RETURN_IF_ERROR(PullOwn(*tensor, *request, context));
+    return OkStatus();
+  }
+
+  StatusOr<std::vector<PushMark>> Push(std::span<const RowPush> pushes,
+                                       CallContext& /*context*/) override {
+    return RefusePushes(pushes);
+  }
+
+  std::optional<RowsInPlace> InPlace(const TensorRef& tensor) const override {
+    return Find(tensor) == nullptr ? behind_->InPlace(tensor) : std::nullopt;
+  }
+
+  [[nodiscard]] const RunState& run() const { return *run_; }
+  [[nodiscard]] const GivenTensor* Find(const TensorRef& ref) const {
+    const auto found = std::find_if(tensors_.begin(), tensors_.end(),
+                                    [&](const GivenTensor& one) { return one.spec.ref == ref; });
+    return found == tensors_.end() ? nullptr : &*found;
+  }
+
+ private:
+  static Status Check(const GivenTensor& tensor, const RowRequest& request) {
+    const size_t rows = request.out.size() / tensor.row_bytes();
+    const std::string what = tensor.spec.ref.ToString();
+    HG_RETURN_IF_ERROR(CheckIdRange(request.ids, std::ssize(tensor.row_of), what));
+    const bool whole = request.out.size() == rows * tensor.row_bytes();
+    const size_t places = request.positions.empty() ? rows : request.positions.size();
+    if (!whole || places != request.ids.size() ||
+        FindOutside(request.positions, static_cast<int64_t>(rows)) != request.positions.size()) {
+      return InvalidArgument("{}: {} ids, {} positions and {} bytes do not fit rows of {} bytes",
+                             what, request.ids.size(), request.positions.size(), request.out.size(),
+                             tensor.row_bytes());
+    }
+    return OkStatus();
+  }
+
+  Status PullOwn(const GivenTensor& tensor, const RowRequest& request, CallContext& context) const {
+    struct Share {
+      std::vector<int64_t> ids, positions;
+    };
+    std::map<int, Share> shares;
+    for (size_t i = 0; i < request.ids.size(); ++i) {
+      const int64_t row = tensor.row_of[static_cast<size_t>(request.ids[i])];
+      const int64_t place =
+          request.positions.empty() ? static_cast<int64_t>(i) : request.positions[i];
+      if (row < 0) {
+        auto* const values = request.out.data() + static_cast<size_t>(place) * tensor.row_bytes();
+        tensor.initial->Fill(tensor.fresh[static_cast<size_t>(~row)],
+                             reinterpret_cast<float*>(values));
+        continue;
+      }
+      Share& share = shares[run_->names.book().NodeOwner(tensor.type, row)];
+      share.ids.push_back(row);
+      share.positions.push_back(place);
+    }
+    for (const auto& [part, share] : shares) {
+      HG_RETURN_IF_ERROR(run_->parts.at(part)->Pull(tensor.spec.ref, share.ids, share.positions, 0,
+                                                    request.out.data(), context.limits(),
+                                                    &tensor.spec));
+    }
+    context.stats.local_bytes += static_cast<int64_t>(request.ids.size() * tensor.row_bytes());
+    return OkStatus();
+  }
+
+  const std::shared_ptr<RowStore> behind_;
+  const std::shared_ptr<const RunState> run_;
+  const std::vector<GivenTensor> tensors_;
+};
+
+// Lists the tensors; nothing can be changed, since the rows are of another graph.
+class GivenTensors final : public TensorAdmin {
+ public:
+  explicit GivenTensors(std::shared_ptr<const GivenRows> rows) : rows_(std::move(rows)) {}
+
+  Status Create(const MutableTensorSpec& spec, CallContext& /*context*/) override {
+    const GivenTensor* const there = rows_->Find(spec.ref);
+    return there == nullptr ? Refused("a new tensor") : there->spec.SameAs(spec);
+  }
+  StatusOr<std::vector<MutableTensorState>> List(CallContext& /*context*/) override {
+    HG_ASSIGN_OR_RETURN(auto all, MergeTensors(rows_->run().Stats()));
+    std::erase_if(all, [&](const auto& one) { return rows_->Find(one.spec.ref) == nullptr; });
+    return all;
+  }
+  Status Drop(const TensorRef& ref, CallContext& /*context*/) override {
+    return Refused(ref.ToString());
+  }
+  Status Snapshot(const std::string& name, std::optional<int64_t> /*step*/,
+                  CallContext& /*context*/) override {
+    return Refused(name);
+  }
+  StatusOr<std::map<int, std::vector<SnapshotInfo>>> ListSnapshots(
+      CallContext& /*context*/) override {
+    return Refused("the list of snapshots");
+  }
+  StatusOr<int64_t> ReadSnapshot(const std::string& name, const MutableTensorSpec& /*spec*/,
+                                 const TakeImages& /*take*/, CallContext& /*context*/) override {
+    return Refused(name);
+  }
+  Status DeleteSnapshot(const std::string& name, CallContext& /*context*/) override {
+    return Refused(name);
+  }
+  Status RestoreSnapshot(const std::string& name, CallContext& /*context*/) override {
+    return Refused(name);
+  }
+
+ private:
+  static Status Refused(std::string_view what) {
+    return FailedPrecondition(
+        "{}: the rows here are those of a run on another graph, and are only read: serve the run's "
+        "own graph with its state folder",
+        what);
+  }
+
+  const std::shared_ptr<const GivenRows> rows_;
+};
+
+// The run's global ids by original id.
+class NodeIndex {
+ public:
+  explicit NodeIndex(std::span<const int64_t> originals) : nodes_(originals.size()) {
+    for (size_t i = 0; i < nodes_.size(); ++i) nodes_[i] = {originals[i], static_cast<int64_t>(i)};
+    std::sort(nodes_.begin(), nodes_.end());
+  }
+  // -1: there is none.
+  [[nodiscard]] int64_t Find(int64_t original) const {
+    const auto at = std::lower_bound(nodes_.begin(), nodes_.end(), std::pair(original, int64_t{0}));
+    return at == nodes_.end() || at->first != original ? -1 : at->second;
+  }
+
+ private:
+  std::vector<std::pair<int64_t, int64_t>> nodes_;
+};
+
+// Fills row_of and fresh.
+Status FindRowsOf(const RunState& run, const Stores& stores, const NodeType& type,
+                  const CancelToken* cancel, GivenTensor* tensor) {
+  HG_ASSIGN_OR_RETURN(const std::span<const int64_t> of_run, run.names.OriginalIds(tensor->type));
+  const NodeIndex index(of_run);
+  const TensorRef originals_ref{false, type.name, kOriginalIdTensor};
+  std::vector<int64_t> ids, originals;
+  CallContext context{.cancel = cancel};
+  tensor->row_of.reserve(static_cast<size_t>(type.count));
+  for (int64_t begin = 0; begin < type.count; begin += kNodesAtOnce) {
+    ids.resize(static_cast<size_t>(std::min(kNodesAtOnce, type.count - begin)));
+    originals.resize(ids.size());
+    std::iota(ids.begin(), ids.end(), begin);
+    HG_RETURN_IF_ERROR(stores.rows->Pull(
+        {.tensor = originals_ref, .ids = ids, .out = std::as_writable_bytes(std::span(originals))},
+        context));
+    for (const int64_t original : originals) {
+      int64_t row = index.Find(original);
+      if (row < 0) {
+        row = ~std::ssize(tensor->fresh);
+        tensor->fresh.push_back(original);
+      }
+      tensor->row_of.push_back(row);
+    }
+  }
+  return OkStatus();
+}
+
+StatusOr<MutableTensorSpec> SpecOf(const RunState& run, const TensorRef& ref,
+                                   const std::filesystem::path& folder) {
+  HG_ASSIGN_OR_RETURN(const auto all, MergeTensors(run.Stats()));
+  for (const MutableTensorState& state : all) {
+    if (state.spec.ref != ref) continue;
+    if (state.spec.dtype == DType::kFloat32 && !state.importing) return state.spec;
+    return FailedPrecondition("{}: the rows of {} are not float32, or are being imported",
+                              folder.string(), ref.ToString());
+  }
+  return NotFound("{}: has no {}: give the state folder of the run", folder.string(),
+                  ref.ToString());
+}
+
+Status RefuseMissing(const std::vector<GivenTensor>& tensors, const std::filesystem::path& folder) {
+  for (const GivenTensor& tensor : tensors) {
+    if (tensor.fresh.empty()) continue;
+    const size_t named = std::min(kMostNamed, tensor.fresh.size());
+    return FailedPrecondition(
+        "{} of {} nodes of type '{}' have no row in {}, since the run's graph did not have them "
+        "(original ids {}{}): give --new-rows init for rows as training begins with, or train on "
+        "this graph",
+        tensor.fresh.size(), tensor.row_of.size(), tensor.spec.ref.type, folder.string(),
+        fmt::join(tensor.fresh.begin(), tensor.fresh.begin() + static_cast<int64_t>(named), ", "),
+        named < tensor.fresh.size() ? ", ..." : "");
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+StatusOr<RowsGiven> GiveRowsOfRun(const StateOptions& state, std::unique_ptr<Env> env,
+                                  const RowsWanted& wanted, const Stores& stores,
+                                  const CancelToken* cancel) {
+  HG_ASSIGN_OR_RETURN(std::shared_ptr<const RunState> run,
+                      OpenRunState(state, std::move(env), wanted.identity));
+  const Schema& schema = stores.graph->info().schema;
+  std::vector<GivenTensor> tensors;
+  RowsGiven given;
+  for (const std::string& name : wanted.types) {
+    HG_ASSIGN_OR_RETURN(const int type, schema.NodeTypeIndex(name));
+    GivenTensor& tensor = tensors.emplace_back();
+    HG_ASSIGN_OR_RETURN(tensor.type, run->names.schema().NodeTypeIndex(name));
+    HG_ASSIGN_OR_RETURN(tensor.spec, SpecOf(*run, {false, name, wanted.tensor}, state.folder));
+    HG_RETURN_IF_ERROR(FindRowsOf(*run, stores, schema.node_types[type], cancel, &tensor));
+    tensor.initial.emplace(tensor.spec, run->names.schema().node_types[tensor.type].count);
+    given.fresh += std::ssize(tensor.fresh);
+    given.rows += std::ssize(tensor.row_of) - std::ssize(tensor.fresh);
+  }
+  if (wanted.new_rows == NewRows::kRefuse) {
+    HG_RETURN_IF_ERROR(RefuseMissing(tensors, state.folder));
+  }
+  const auto rows = std::make_shared<GivenRows>(stores.rows, std::move(run), std::move(tensors));
+  given.stores = stores;
+  given.stores.rows = rows;
+  given.stores.admin = std::make_shared<GivenTensors>(rows);
+  return given;
+}
+
+}  // namespace halograph
