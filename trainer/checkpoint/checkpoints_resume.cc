@@ -8,6 +8,7 @@
 #include "trainer/checkpoint/checkpoints.h"
 #include "trainer/checkpoint/progress.h"
 #include "trainer/distributed/wait_together.h"
+#include "trainer/models/registry.h"
 #include "trainer/options/option_marks.h"
 
 namespace halograph {
@@ -15,7 +16,8 @@ namespace {
 
 MayDiffer MayDifferIn(const Session& session) {
   return {.always = MarkedKeys(session.options, kMayDifferOnResume),
-          .length = MarkedKeys(session.options, kRunLength)};
+          .length = MarkedKeys(session.options, kRunLength),
+          .defaults = DefaultFacts(session.options.model)};
 }
 
 // 0 where parts have steps of their own.

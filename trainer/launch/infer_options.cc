@@ -217,12 +217,14 @@ Status CheckTrainedAs(const TrainedAs& trained, const OptionTable& rows,
   compare("model", options.model, trained.model);
   compare("task", options.task, trained.task);
   const std::vector<std::string> of_model = ModelRowNames(trained.model);
+  Json was = DefaultFacts(trained.model);
+  was.update(trained.options);
   for (const auto& row : rows.rows()) {
     const bool models = options.model == trained.model &&
                         std::find(of_model.begin(), of_model.end(), row->name()) != of_model.end();
     if (!models && !row->marked(kPartOfModel)) continue;
-    const auto value = trained.options.find(row->Key());
-    if (value == trained.options.end() || row->ToJson() == *value) continue;
+    const auto value = was.find(row->Key());
+    if (value == was.end() || row->ToJson() == *value) continue;
     compare(row->name(), ShownOrDefault(row->ToJson()), ShownOrDefault(*value));
   }
   if (wrong.empty()) return OkStatus();

@@ -44,7 +44,7 @@ struct TrainedAs {
   std::string model;
   std::string task;
   std::string graph;                         // GraphInfo::identity of what it was trained on
-  Json options = Json::object();             // SharedFacts of the run
+  Json options = Json::object();             // SharedFacts of the run, those its build had
   Json feature_scales = Json::object();      // as the manifest has them
   std::optional<TrainedOn> trained_on = {};  // likewise
 };
@@ -60,8 +60,8 @@ struct TrainedAs {
 [[nodiscard]] Status ApplyTrainedAs(const TrainedAs& trained, OptionTable& rows,
                                     TrainOptions* options);
 // Whether `rows` still have what the weights mean: model, layers, the model's options, features,
-// the kind of task, learnt inputs. InvalidArgument naming each option that differs, with both
-// values.
+// the kind of task, learnt inputs. What the checkpoint lacks counts as its default. InvalidArgument
+// naming each option that differs, with both values.
 [[nodiscard]] Status CheckTrainedAs(const TrainedAs& trained, const OptionTable& rows,
                                     const TrainOptions& options);
 

@@ -10,6 +10,7 @@
 #include "trainer/models/rgcn.h"
 #include "trainer/models/sage.h"
 #include "trainer/models/sgc.h"
+#include "trainer/options/train_options.h"
 
 namespace halograph {
 namespace {
@@ -118,6 +119,12 @@ StatusOr<const ModelKind*> FindModelKind(std::string_view name) {
     known += fmt::format("{}{}", known.empty() ? "" : ", ", kind.name);
   }
   return NotFound("no model '{}', expected {}", name, known);
+}
+
+Json DefaultFacts(std::string_view model) {
+  TrainOptions options;
+  if (const auto kind = FindModelKind(model); kind.ok()) options.model_options = (*kind)->options();
+  return SharedFacts(options);
 }
 
 StatusOr<std::vector<NodeInput>> ChooseInputs(const ModelKind& kind, const Schema& schema,

@@ -10,6 +10,7 @@
 
 #include "common/base/status.h"
 #include "common/graph/schema.h"
+#include "common/storage/json.h"
 #include "trainer/options/model_options.h"
 #include "trainer/pipeline/batch_maker.h"
 
@@ -41,6 +42,11 @@ struct ModelKind {
 [[nodiscard]] std::span<const ModelKind> ModelKinds();
 // NotFound naming those that exist.
 [[nodiscard]] StatusOr<const ModelKind*> FindModelKind(std::string_view name);
+
+// The shared options (SharedFacts) of a run of this model that is told nothing else. A checkpoint
+// that lacks one was written by a build that had it not, and did as these say. So the default of a
+// new option is what was done before. Of a model that is not there, without the model's own.
+[[nodiscard]] Json DefaultFacts(std::string_view model);
 
 // "1 node type and 2 relations", for messages on what a model needs.
 [[nodiscard]] std::string TypesAndRelations(const Schema& schema);

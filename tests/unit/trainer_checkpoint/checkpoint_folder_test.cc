@@ -373,6 +373,20 @@ TEST(RunIdentityTest, EveryDifferenceIsNamed) {
             "folder");
 }
 
+TEST(RunIdentityTest, AnOptionThatAnOlderBuildHadNotCountsAsItsDefault) {
+  const RunIdentity was = {"g1", "sage", "label", Json{{"seed", 1}}};
+  const MayDiffer may{.always = {}, .length = {}, .defaults = Json{{"seed", 0}, {"norm", "none"}}};
+  RunIdentity is = was;
+  is.options["norm"] = "none";
+  EXPECT_TRUE(CheckSameRun(was, is, may, "there").ok()) << CheckSameRun(was, is, may, "there");
+  is.options["norm"] = "batch";
+  EXPECT_THAT(Message(CheckSameRun(was, is, may, "there")),
+              HasSubstr(R"(another run: --norm was "none", is "batch". Give)"));
+  is.options = Json{{"seed", 0}, {"norm", "none"}};
+  EXPECT_THAT(Message(CheckSameRun(was, is, may, "there")),
+              HasSubstr("another run: --seed was 1, is 0. Give"));
+}
+
 // The cosine comes to its end at the run's last step, wherever that is.
 TEST(RunIdentityTest, ALengthThatTheLearningRateDependsOnMustStay) {
   for (const char* schedule : {"constant", "step", "cosine"}) {

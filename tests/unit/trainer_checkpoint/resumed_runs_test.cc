@@ -300,5 +300,26 @@ TEST_F(CheckpointsTest, ACheckpointWithoutSumsGoesOnWithFiguresOfTheStepsSince) 
   EXPECT_EQ(seen[0].evaluations[10], whole[0].evaluations[10]);
 }
 
+// Of a build that had not yet some options: of the run, and of its model.
+TEST_F(CheckpointsTest, ACheckpointThatLacksOptionsGoesOnWithTheirDefaults) {
+  std::vector<Seen> whole(1), seen(1);
+  Run(options_, kNever, &whole);
+  ForgetCheckpoints();
+  Run(options_, 3, &seen);
+  auto stored = ReadNewestCheckpoint(options_.checkpoint.folder);
+  ASSERT_TRUE(stored.ok()) << stored.status();
+  for (const char* key : {"normalize_features", "class_weights", "aggregator"}) {
+    EXPECT_EQ(stored->manifest.run.options.erase(key), 1) << key;
+  }
+  ASSERT_TRUE(WriteManifest(stored->folder / kManifestFile, ToJson(stored->manifest)).ok());
+  RunLogged other;
+  options_.normalization = FeatureNormalization::kRow;
+  RunAlone(&other);
+  EXPECT_THAT(Message(other.status), HasSubstr(R"(--normalize-features was "none", is "row")"));
+  options_.normalization = FeatureNormalization::kNone;
+  Run(options_, kNever, &seen);
+  ExpectSame(whole, seen, "lacking options");
+}
+
 }  // namespace
 }  // namespace halograph

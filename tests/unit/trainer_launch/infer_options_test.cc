@@ -95,6 +95,21 @@ TEST_F(TrainedAsTest, WhatTheWeightsMeanMayNotDifferAndTheRestMay) {
   EXPECT_EQ(ApplyTrainedAs(trained_, rows_, &options_).code(), absl::StatusCode::kDataLoss);
 }
 
+// Of an older build.
+TEST_F(TrainedAsTest, WhatTheCheckpointLacksIsAsItsDefault) {
+  for (const char* key : {"normalize_features", "gatv2"}) {
+    EXPECT_EQ(trained_.options.erase(key), 1) << key;
+  }
+  ASSERT_TRUE(ApplyTrainedAs(trained_, rows_, &options_).ok());
+  EXPECT_TRUE(CheckTrainedAs(trained_, rows_, options_).ok())
+      << CheckTrainedAs(trained_, rows_, options_);
+  ASSERT_TRUE(rows_.Set("normalize-features", "row").ok());
+  ASSERT_TRUE(rows_.Set("gatv2", "true").ok());
+  EXPECT_THAT(Message(CheckTrainedAs(trained_, rows_, options_)),
+              AllOf(HasSubstr("--normalize-features is row, not none"),
+                    HasSubstr("--gatv2 is true, not false")));
+}
+
 TEST_F(TrainedAsTest, OptionsOfAnotherModelAreLeftToTheCheck) {
   TrainOptions options;
   options.model = "sage";

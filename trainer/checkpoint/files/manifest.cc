@@ -75,15 +75,20 @@ StatusOr<std::optional<CheckpointSnapshot>> SnapshotFromJson(const Json& json, c
 
 }  // namespace
 
-Status CheckSameRun(const RunIdentity& checkpoint, const RunIdentity& run, const MayDiffer& may,
+Status CheckSameRun(const RunIdentity& stored, const RunIdentity& run, const MayDiffer& may,
                     std::string_view where) {
+  RunIdentity checkpoint = stored;
+  if (stored.model == run.model) {
+    checkpoint.options = may.defaults;
+    checkpoint.options.update(stored.options);
+  }
   std::vector<std::string> differences;
   AddDifference("the graph's identity", checkpoint.graph, run.graph, &differences);
   AddDifference("the model", checkpoint.model, run.model, &differences);
   AddDifference("the task", checkpoint.task, run.task, &differences);
   std::set<std::string> keys;
-  for (const Json* const options : {&checkpoint.options, &run.options}) {
-    for (const auto& [key, value] : options->items()) keys.insert(key);
+  for (const RunIdentity* const one : {&std::as_const(checkpoint), &run}) {
+    for (const auto& [key, value] : one->options.items()) keys.insert(key);
   }
   for (const std::string& key : keys) {
     if (IsOneOf(may.always, key) || key == "model" || key == "task") continue;

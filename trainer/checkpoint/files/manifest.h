@@ -44,10 +44,12 @@ struct MayDiffer {
   std::vector<std::string> always;  // no step depends on them: what is predicted
   // How long the run is. Not where the learning rate depends on it (--lr-schedule cosine).
   std::vector<std::string> length;
+  // By key the values of options that a checkpoint of an older build may lack: it did as they say.
+  Json defaults = Json::object();
 };
 
-// FailedPrecondition naming `where`, and each difference: what the checkpoint has, and what the run
-// has.
+// FailedPrecondition naming `where`, and each difference: what the checkpoint has (or, where it
+// lacks the option, `may.defaults`), and what the run has.
 [[nodiscard]] Status CheckSameRun(const RunIdentity& checkpoint, const RunIdentity& run,
                                   const MayDiffer& may, std::string_view where);
 
