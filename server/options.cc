@@ -1,15 +1,13 @@
 #include "server/options.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
-#include <climits>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <unistd.h>
 
 #include "common/base/host_port.h"
+#include "common/base/log.h"
 #include "common/base/processors.h"
 
 namespace halograph::server {
@@ -60,19 +58,21 @@ int64_t ServerOptions::ReplyMemory() const {
   return std::max(kReplyMemory, kMessagesInMemory * max_message_bytes);
 }
 
-StatusOr<std::string> ServerOptions::Advertised(const std::string& address) const {
+StatusOr<std::string> ServerOptions::Advertised(
+    const std::string& address,
+    const std::function<MachineNames(std::string_view wildcard)>& machine) const {
   HG_ASSIGN_OR_RETURN(HostPort called, ParseHostPort(address));
   if (!advertise.empty()) {
     const int bound_port = called.port;
     HG_ASSIGN_OR_RETURN(called, ParseAdvertised(advertise));
     if (called.port == 0) called.port = bound_port;
   } else if (IsWildcard(called.host)) {
-    std::array<char, HOST_NAME_MAX + 1> name{};
-    if (gethostname(name.data(), name.size()) != 0 || name.front() == '\0') {
-      return FailedPrecondition(
-          "{}: this machine has no name that others could call: give --advertise HOST", address);
+    CalledHost found = HostToCall(machine(called.host));
+    called.host = std::move(found.host);
+    if (!found.why_not_name.empty()) {
+      spdlog::warn("{}: others are told {}; if they do not reach that, give --advertise HOST",
+                   found.why_not_name, ToString(called));
     }
-    called.host = name.data();
   }
   return ToString(called);
 }
@@ -117,7 +117,9 @@ void AddServerOptions(OptionTable& rows, ServerOptions* o) {
         return address.empty() ? OkStatus() : ParseAdvertised(address).status();
       })
       .ValueName("HOST[:PORT]")
-      .DefaultText("as --listen; of 0.0.0.0 and [::] the machine's host name");
+      .DefaultText(
+          "as --listen; of 0.0.0.0 and [::] the machine's host name, or its "
+          "address where that cannot be resolved");
   rows.Add("address-file", &o->address_file,
            "file that gets the address, HOST:PORT, once the server listens, and is removed when it "
            "stops");

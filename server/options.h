@@ -4,13 +4,16 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/base/status.h"
 #include "common/graph/partition.h"
 #include "common/program/options.h"
 #include "common/state/options/state_folder_options.h"
+#include "server/called_host.h"
 
 namespace halograph::server {
 
@@ -32,8 +35,8 @@ struct ServerOptions {
   // How long a reply may take to be read by its client; then it is given up, and its memory free.
   std::chrono::nanoseconds reply_timeout = std::chrono::seconds(30);
   std::filesystem::path address_file;  // empty: none
-  // HOST[:PORT] that others call; empty: where it listens, by the machine's name if that is a
-  // wildcard. Without a port: the one that was bound.
+  // HOST[:PORT] that others call; empty: where it listens, by the machine's name (or address) if
+  // that is a wildcard. Without a port: the one that was bound.
   std::string advertise;
   // How long a server that is told to stop says that it is unhealthy, and answers as before, until
   // it takes no more calls; then how long those in flight may go on.
@@ -51,8 +54,11 @@ struct ServerOptions {
   [[nodiscard]] int64_t RequestMemory() const;
   [[nodiscard]] int64_t ReplyMemory() const;
   // What others call, HOST:PORT, of a server that listens at `address`, which has the bound port.
-  // FailedPrecondition: by its name, and the machine has none.
-  [[nodiscard]] StatusOr<std::string> Advertised(const std::string& address) const;
+  // Of a wildcard as HostToCall, with a warning where that is not the machine's name.
+  // InvalidArgument: `address` is none.
+  [[nodiscard]] StatusOr<std::string> Advertised(
+      const std::string& address,
+      const std::function<MachineNames(std::string_view wildcard)>& machine = ThisMachine) const;
   // Of all parts together; requires `state`.
   [[nodiscard]] StateOptions State() const;
 };

@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "common/base/host_port.h"
+#include "tests/support/captured_log.h"
+
 namespace halograph::server {
 namespace {
 
@@ -56,13 +59,57 @@ TEST(ServerOptionsTest, EachValueOutOfBoundsIsNamed) {
   EXPECT_THAT(Message(options.Validate()), HasSubstr("--drain-delay is 7200s"));
 }
 
+// What others are told of a server at `listen` on that machine, and what the log says of it.
+std::string ToldOthers(const std::string& listen, const MachineNames& machine, std::string* log) {
+  CapturedLog captured;
+  const auto told = Valid().Advertised(listen, [&](std::string_view) { return machine; });
+  *log = captured.End();
+  return told.ok() ? *told : ToString(told.status());
+}
+
+TEST(ServerOptionsTest, AMachineWithoutAUsableNameIsCalledByItsAddress) {
+  std::string log;
+  EXPECT_EQ(ToldOthers("0.0.0.0:70", {"node7", true, {"10.0.0.7"}}, &log), "node7:70");
+  EXPECT_EQ(log, "");
+  for (const char* name : {"", "node7", "localhost", "(no ne)"}) {
+    const bool resolves = name[0] != '\0' && name != std::string("node7");
+    for (const auto& [addresses, told] :
+         std::vector<std::pair<std::vector<std::string>, std::string>>{
+             {{"10.0.0.7", "fd00::7"}, "10.0.0.7:70"},
+             {{"fd00::7"}, "[fd00::7]:70"},
+             {{}, "127.0.0.1:70"}}) {
+      EXPECT_EQ(ToldOthers("[::]:70", {name, resolves, addresses}, &log), told) << name;
+      EXPECT_THAT(log, HasSubstr("this machine"));
+      EXPECT_THAT(
+          log, HasSubstr(fmt::format(
+                   "others are told {}; if they do not reach that, give --advertise HOST", told)));
+    }
+  }
+}
+
+TEST(ServerOptionsTest, AnAddressOfThisMachineIsOneThatCanBeCalled) {
+  for (const char* wildcard : {"0.0.0.0", "::"}) {
+    for (const std::string& address : ThisMachine(wildcard).addresses) {
+      EXPECT_FALSE(IsLoopback(address)) << address;
+      EXPECT_FALSE(IsWildcard(address)) << address;
+      EXPECT_TRUE(ParseHost(address).ok()) << address;
+      const bool ipv6 = address.find(':') != std::string::npos;
+      EXPECT_FALSE(ipv6 && wildcard == std::string("0.0.0.0")) << address;
+    }
+  }
+}
+
 TEST(ServerOptionsTest, OthersCallWhatIsAdvertised) {
   ServerOptions options = Valid();
   char name[256] = "";
   ASSERT_EQ(gethostname(name, sizeof(name)), 0);
+  const auto resolved = [&name](std::string_view) {
+    return MachineNames{.name = name, .resolves = true, .addresses = {"10.0.0.7"}};
+  };
+  EXPECT_EQ(ThisMachine("0.0.0.0").name, name);
   EXPECT_EQ(options.Advertised("127.0.0.1:7000").value(), "127.0.0.1:7000");
-  EXPECT_EQ(options.Advertised("0.0.0.0:7000").value(), fmt::format("{}:7000", name));
-  EXPECT_EQ(options.Advertised("[::]:7000").value(), fmt::format("{}:7000", name));
+  EXPECT_EQ(options.Advertised("0.0.0.0:7000", resolved).value(), fmt::format("{}:7000", name));
+  EXPECT_EQ(options.Advertised("[::]:7000", resolved).value(), fmt::format("{}:7000", name));
   options.advertise = "node7";
   EXPECT_EQ(options.Advertised("[::]:7000").value(), "node7:7000");
   options.advertise = "[fe80::1]:80";
