@@ -181,6 +181,7 @@ Status RpcBatch::RunToEnd(std::vector<Rpc> calls) {
   StartReady();
   if (context_.meanwhile) context_.meanwhile();
   while (!tasks_.empty()) {
+    suspension_.BeginAnew(Clock::now());  // the caller's work on this thread may take its time
     const std::vector<Task*> completed = WaitForCompletions();
     RenewAfterSuspension();
     for (Task* task : completed) Handle(task);

@@ -84,11 +84,10 @@ class RpcClient {
   // at a time at one server (calls that fail over, or are `at_once`, come on top); returns when
   // none is under way, whatever happened. A call has options.timeout from its first attempt on, by
   // the steady clock, however the system's is set, and once more if this process did not run for
-  // half of it or longer (suspension_watch.h);
-  // UNAVAILABLE is tried again within it as its policy says. When the last of its servers is found
-  // gone (its connection lost or refused), the call has options.server_timeout from then on
-  // instead, unless that is 0. None has longer than the context's deadline. The first error ends
-  // the rest:
+  // half of it or longer while it waited (suspension_watch.h); UNAVAILABLE is tried again within it
+  // as its policy says. When the last of its servers is found gone (its connection lost or
+  // refused), the call has options.server_timeout from then on instead, unless that is 0. None has
+  // longer than the context's deadline. The first error ends the rest:
   //   Unavailable, DeadlineExceeded  no answer in time; the last cause is named, and where several
   //                                  servers could answer each one's
   //   Cancelled                      the context's token was cancelled

@@ -2,8 +2,8 @@
 // no time for it. Its steady clock ran on, so that the time of what it waited for seems to be over.
 // Not noticed is a machine that sleeps: the steady clock stands still then.
 //
-// One thread, which looks at least at every next_look(): what is between two looks and that is a
-// gap.
+// One thread, which looks at least at every next_look() while it waits: what is between two looks
+// and that is a gap. Work of its own, however long, is none: it begins anew after that.
 #pragma once
 
 #include <chrono>
@@ -17,9 +17,11 @@ class SuspensionWatch {
   // `timeout`: of what is waited for, > 0; shorter waits are looked at more often.
   SuspensionWatch(std::chrono::nanoseconds timeout, Clock::time_point now);
 
+  // What was since the last look is no gap.
+  void BeginAnew(Clock::time_point now) { last_ = now; }
   [[nodiscard]] Clock::time_point next_look() const { return last_ + pause_; }
-  // How long the process did not run since the look before; 0 if that is less than half of
-  // `timeout`.
+  // How long the process did not run since the look before, or the beginning; 0 if that is less
+  // than half of `timeout`.
   [[nodiscard]] std::chrono::nanoseconds Look(Clock::time_point now);
 
  private:

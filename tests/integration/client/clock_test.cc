@@ -193,6 +193,42 @@ TEST_F(ClockTest, ACallOfAProcessThatDidNotRunForLongerThanTheTimeoutIsAnswered)
   EXPECT_THAT(log.End(), testing::HasSubstr("the call under way has the whole of its time again"));
 }
 
+// Of the caller, on the thread that runs its calls.
+TEST_F(ClockTest, OwnWorkDuringACallIsNoTimeInWhichTheProcessDidNotRun) {
+  for (const bool meanwhile : {true, false}) {
+    SCOPED_TRACE(meanwhile ? "beside the call" : "making its request");
+    std::atomic<int> calls = 0;
+    std::promise<void> worked;
+    const std::shared_future<void> answer = worked.get_future().share();
+    FakeServer fake([&](const FakeCall&) -> FakeAnswer {
+      ++calls;
+      answer.wait();
+      return {};
+    });
+    RpcClient client(Options({fake.address()}, minutes(10)));
+    const auto work = [&] {
+      Clocks().steady_ns += nanoseconds(minutes(8)).count();
+      worked.set_value();
+    };
+    CapturedLog log;
+    CallContext context;
+    std::vector<Rpc> rpcs;
+    rpcs.push_back(Call());
+    if (meanwhile) {
+      context.meanwhile = work;
+    } else {
+      rpcs.back().make_request = [&] {
+        work();
+        return std::string();
+      };
+    }
+    const Status status = client.Run(context, std::move(rpcs));
+    EXPECT_TRUE(status.ok()) << ToString(status);
+    EXPECT_EQ(calls, 1);
+    EXPECT_THAT(log.End(), testing::Not(testing::HasSubstr("did not run")));
+  }
+}
+
 // Else it might never end.
 TEST_F(ClockTest, ACallHasItsTimeAgainOnceOnly) {
   std::atomic<int> calls = 0;

@@ -23,6 +23,15 @@ TEST(SuspensionWatchTest, AGapOfHalfTheTimeoutIsTold) {
   }
 }
 
+TEST(SuspensionWatchTest, WorkBeforeItBeginsAnewIsNoGap) {
+  SuspensionWatch::Clock::time_point now{};
+  SuspensionWatch watch(seconds(1), now);
+  now += seconds(100);
+  watch.BeginAnew(now);
+  EXPECT_GT(watch.next_look(), now);
+  EXPECT_EQ(watch.Look(watch.next_look()), nanoseconds(0));
+}
+
 TEST(SuspensionWatchTest, WhoLooksMoreOftenIsNotSuspended) {
   SuspensionWatch::Clock::time_point now{};
   SuspensionWatch watch(seconds(1), now);
