@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace halograph {
@@ -43,28 +44,51 @@ std::vector<std::string> Split(std::string_view text, char at) {
   return parts;
 }
 
-// Of a list as the kernel writes it, "0-3,8"; 0 of anything else.
-int64_t CountOfList(std::string_view list) {
-  int64_t count = 0;
+// Processors by number, from the first to the last of each range.
+using Processors = std::vector<std::pair<int64_t, int64_t>>;
+
+// A list as the kernel writes it, "0-3,8"; none of anything else.
+Processors ReadList(std::string_view list) {
+  Processors read;
   for (const std::string& range : Split(list, ',')) {
     const size_t dash = range.find('-');
     const auto first = Number(std::string_view(range).substr(0, dash));
     const auto last = dash == std::string::npos ? first : Number(range.substr(dash + 1));
-    if (!first.has_value() || !last.has_value() || *last < *first) return 0;
-    count += *last - *first + 1;
+    if (!first.has_value() || !last.has_value() || *last < *first) return {};
+    read.emplace_back(*first, *last);
   }
-  return count;
+  return read;
 }
 
-// Those that the process may run on; 0: nobody says.
-int64_t AllowedProcessors(const fs::path& proc) {
+// Those that the process may run on; none: nobody says.
+Processors AllowedProcessors(const fs::path& proc) {
   constexpr std::string_view kKey = "Cpus_allowed_list:";
   for (const std::string& line : LinesOf(proc / "self" / "status")) {
     if (!line.starts_with(kKey)) continue;
     const size_t begin = line.find_first_not_of(" \t", kKey.size());
-    return begin == std::string::npos ? 0 : CountOfList(std::string_view(line).substr(begin));
+    if (begin == std::string::npos) return {};
+    return ReadList(std::string_view(line).substr(begin));
   }
-  return 0;
+  return {};
+}
+
+// Those that the machine has now; none: nobody says.
+Processors OnlineProcessors(const fs::path& cpu) {
+  const std::vector<std::string> lines = LinesOf(cpu / "online");
+  return lines.empty() ? Processors() : ReadList(lines[0]);
+}
+
+// How many are in both. What is empty limits nothing.
+int64_t CountBoth(const Processors& some, const Processors& others) {
+  constexpr std::pair<int64_t, int64_t> kAll{0, std::numeric_limits<int32_t>::max()};
+  if (some.empty() && others.empty()) return 0;
+  int64_t count = 0;
+  for (const auto& [first, last] : some.empty() ? Processors{kAll} : some) {
+    for (const auto& [other_first, other_last] : others.empty() ? Processors{kAll} : others) {
+      count += std::max(int64_t{0}, std::min(last, other_last) - std::max(first, other_first) + 1);
+    }
+  }
+  return count;
 }
 
 // In processors: "max 100000", or "150000 100000", which is 1.5.
@@ -129,7 +153,7 @@ double Quota(const ProcessorFiles& files) {
 }  // namespace
 
 int AvailableProcessors(const ProcessorFiles& files) {
-  int64_t processors = AllowedProcessors(files.proc);
+  int64_t processors = CountBoth(AllowedProcessors(files.proc), OnlineProcessors(files.cpu));
   if (processors == 0) processors = static_cast<int64_t>(std::thread::hardware_concurrency());
   const double quota = std::ceil(Quota(files));
   if (quota < static_cast<double>(processors)) processors = static_cast<int64_t>(quota);

@@ -23,6 +23,7 @@ class AvailableProcessorsTest : public testing::Test {
   void Allow(const std::string& list) {
     Write("proc/self/status", "Name:\ttest\nCpus_allowed:\tff\nCpus_allowed_list:\t" + list + "\n");
   }
+  void BeOnline(const std::string& list) { Write("cpu/online", list + "\n"); }
   void BeIn(const std::string& groups) { Write("proc/self/cgroup", groups); }
   // In a folder of /sys/fs/cgroup.
   void SetMax(const std::string& group, const std::string& text) {
@@ -33,7 +34,8 @@ class AvailableProcessorsTest : public testing::Test {
     Write("cgroup/" + group + "/cpu.cfs_period_us", period + "\n");
   }
   int Available() {
-    return AvailableProcessors({folder_.path() / "proc", folder_.path() / "cgroup"});
+    return AvailableProcessors(
+        {folder_.path() / "proc", folder_.path() / "cgroup", folder_.path() / "cpu"});
   }
 
   TestFolder folder_;
@@ -47,6 +49,28 @@ TEST_F(AvailableProcessorsTest, AreThoseOfTheAffinityMaskWithoutAQuota) {
   EXPECT_EQ(Available(), 7);
   Allow("0-2047");
   EXPECT_EQ(Available(), 2048) << "more than a cpu_set_t has";
+}
+
+// The mask may have all that the machine could get.
+TEST_F(AvailableProcessorsTest, AreOnlyThoseOfTheMaskThatAreOnline) {
+  Allow("0-127");
+  BeOnline("0-3");
+  EXPECT_EQ(Available(), 4);
+  BeOnline("0-1,4,126-130");
+  EXPECT_EQ(Available(), 5);
+  Allow("1,3-5");
+  EXPECT_EQ(Available(), 2) << "1 and 4";
+  BeIn("0::/job\n");
+  SetMax("job", "100000 100000");
+  EXPECT_EQ(Available(), 1) << "a quota below both";
+  SetMax("job", "300000 100000");
+  EXPECT_EQ(Available(), 2) << "a quota above both";
+  Write("proc/self/status", "Name:\ttest\n");
+  BeOnline("0-1");
+  EXPECT_EQ(Available(), 2) << "without a mask";
+  Allow("0-2");
+  BeOnline("none");
+  EXPECT_EQ(Available(), 3) << "a list that cannot be read";
 }
 
 TEST_F(AvailableProcessorsTest, AreNoMoreThanAQuotaOfVersion2RoundedUp) {
@@ -102,7 +126,8 @@ TEST_F(AvailableProcessorsTest, WhatCannotBeReadLimitsNothing) {
   }
   SetCfs("cpu/a", "200000", "0");
   EXPECT_EQ(Available(), 8);
-  EXPECT_GE(AvailableProcessors({folder_.path() / "none", folder_.path() / "none"}), 1);
+  const std::filesystem::path none = folder_.path() / "none";
+  EXPECT_GE(AvailableProcessors({none, none, none}), 1);
 }
 
 TEST_F(AvailableProcessorsTest, ThisProcessHasSome) { EXPECT_GE(AvailableProcessors(), 1); }
