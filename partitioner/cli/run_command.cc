@@ -10,6 +10,7 @@
 #include "partitioner/cli/command.h"
 #include "partitioner/cli/shared_options.h"
 #include "partitioner/inspect/inspect_graph.h"
+#include "partitioner/levels/sub_parts.h"
 #include "partitioner/methods/owners/load_owners.h"
 #include "partitioner/methods/registry/registry.h"
 #include "partitioner/plan/parts_choice.h"
@@ -133,6 +134,11 @@ void AddMethodRows(OptionTable& rows, RunOptions* options) {
   rows.Add("owners", &options->owners,
            "uses an existing assignment instead of a method: an .npy file, or a folder with one "
            ".npy or .txt file per node type");
+  rows.Add("trainers-per-part", &options->run.trainers_per_part,
+           "divides each part so among the trainers of its machine: nodes are numbered sub-part by "
+           "sub-part, in --order within each; 1: parts stay whole")
+      .Range(1, kMaxTrainersPerPart)
+      .ValueName("K");
 }
 
 // Whether the method, which was checked by its name, can give the order.
@@ -141,6 +147,12 @@ Status CheckOrderOf(const RunOptions& options) {
   if (!options.owners.empty()) return CheckOrder(OwnersMethod(options.owners), order);
   HG_ASSIGN_OR_RETURN(const auto method, MakeMethod(options.run.method));
   return CheckOrder(*method, order);
+}
+
+// Whether the parts of the method can be divided.
+Status CheckSubPartsOf(const RunOptions& options) {
+  if (options.run.trainers_per_part == 1) return OkStatus();
+  return MethodOfSubParts(options.owners.empty() ? options.run.method : "owners").status();
 }
 
 // What only several options together make wrong.
@@ -164,6 +176,7 @@ Status CheckSense(const OptionTable& rows, const RunOptions& options) {
     return InvalidArgument("--owners replaces --method: give only one of them");
   }
   HG_RETURN_IF_ERROR(CheckOrderOf(options));
+  HG_RETURN_IF_ERROR(CheckSubPartsOf(options));
   return options.flags.CheckTaken({owners ? "--owners" : options.run.method});
 }
 

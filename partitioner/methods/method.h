@@ -22,6 +22,7 @@
 namespace halograph {
 
 inline constexpr int kMaxParts = 4096;
+inline constexpr int kMaxTrainersPerPart = 256;
 
 // What may be balanced over the partitions. Nodes are balanced per node type.
 struct BalanceOptions {
@@ -100,6 +101,11 @@ struct Assignment {
   // below the number of nodes of all types, or kNoOrderKey. Renumbering numbers the nodes of a part
   // by (key, input id), those without a key last. Empty: by input id.
   std::vector<std::vector<uint32_t>> order_keys;
+  // [type][input id]: the sub-part of the node within its part, below num_sub_parts. The nodes of a
+  // part are numbered sub-part by sub-part, and within one as without. No method fills it:
+  // AddSubParts (partitioner/levels/sub_parts.h) does. Empty: parts are whole.
+  std::vector<std::vector<uint16_t>> sub_parts;
+  int num_sub_parts = 1;
   // What the method wants kept: objective, attempts, ... Goes into GRAPH/manifest.json, so nothing
   // that differs from run to run (seconds).
   Json report = Json::object();

@@ -13,6 +13,7 @@
 #include "common/storage/replace_check.h"
 #include "partitioner/halo/add_halo.h"
 #include "partitioner/inspect/task_report.h"
+#include "partitioner/levels/sub_parts.h"
 #include "partitioner/methods/registry/registry.h"
 #include "partitioner/write/sampling_weights.h"
 #include "partitioner/write/writing_plan.h"
@@ -37,6 +38,7 @@ Json OptionsJson(const PartitionRun& run, const MethodOptions& options, Json rep
                {"report", std::move(report)}};
   // Not there where it is the default: such folders stay as they were before there was a choice.
   if (options.order != NodeOrder::kInput) json["order"] = ToString(options.order);
+  if (run.trainers_per_part > 1) json["trainers_per_part"] = run.trainers_per_part;
   if (run.feature_dtype != FeatureDType::kInput) {
     json["feature_dtype"] = ToString(run.feature_dtype);
   }
@@ -82,11 +84,21 @@ void Narrow(const PartitionRun& run, Dataset* dataset) {
   spdlog::info("stored as {}: {}", ToString(run.feature_dtype), fmt::join(narrowed, ", "));
 }
 
+// Who divides parts, and into how many.
+struct Levels {
+  std::string method;  // as MethodOfSubParts gives it
+  int trainers_per_part = 1;
+};
+
 // What the run will hold; refused here if that is more than it may.
 Status PlanRun(const PartitionMethod& method, const GraphCounts& counts,
-               const MethodOptions& options, int halo_hops) {
+               const MethodOptions& options, const Levels& levels, int halo_hops) {
   MemoryPlan plan = method.PlanMemory(counts, options);
-  plan.Append(PlanWriting(counts, options.memory, options.parts, options.order));
+  const bool divided = levels.trainers_per_part > 1;
+  if (divided) {
+    plan.Append(PlanSubParts(counts, levels.method, options, levels.trainers_per_part));
+  }
+  plan.Append(PlanWriting(counts, options.memory, options.parts, options.order, divided));
   if (halo_hops > 0) plan.Append(PlanHalos(counts.nodes));
   spdlog::info("memory: at most {}, limit {}", FormatBytes(kProgramBytes + plan.peak_bytes()),
                FormatBytes(options.memory));
@@ -94,11 +106,19 @@ Status PlanRun(const PartitionMethod& method, const GraphCounts& counts,
   return CheckMemory(plan, options.memory);
 }
 
-// A folder for the method's own files, gone afterwards.
+StatusOr<Assignment> AssignLevels(const PartitionMethod& method, const Dataset& dataset,
+                                  const MethodOptions& options, const Levels& levels) {
+  HG_ASSIGN_OR_RETURN(Assignment assignment, method.Assign(dataset, options));
+  HG_RETURN_IF_ERROR(
+      AddSubParts(dataset, levels.method, options, levels.trainers_per_part, &assignment));
+  return assignment;
+}
+
+// A folder for the methods' own files, gone afterwards.
 StatusOr<Assignment> Assign(const PartitionMethod& method, const Dataset& dataset,
-                            const MethodOptions& options) {
+                            const MethodOptions& options, const Levels& levels) {
   HG_RETURN_IF_ERROR(MakeFolder(options.scratch));
-  StatusOr<Assignment> assignment = method.Assign(dataset, options);
+  StatusOr<Assignment> assignment = AssignLevels(method, dataset, options, levels);
   std::error_code error;
   std::filesystem::remove_all(options.scratch, error);
   if (error) return ErrnoStatus(error.value(), "cannot remove", options.scratch.string());
@@ -113,6 +133,10 @@ StatusOr<PartitionSummary> PartitionGraph(const PartitionRun& run) {
     HG_ASSIGN_OR_RETURN(method, MakeMethod(run.method));
   }
   HG_RETURN_IF_ERROR(CheckOrder(*method, run.options.order));
+  Levels levels{.method = {}, .trainers_per_part = run.trainers_per_part};
+  if (run.trainers_per_part > 1) {
+    HG_ASSIGN_OR_RETURN(levels.method, MethodOfSubParts(method->name()));
+  }
   HG_ASSIGN_OR_RETURN(TemporaryFolder folder, CreateOutput(run));
   PartitionSummary summary;
   Stopwatch watch;
@@ -132,11 +156,11 @@ StatusOr<PartitionSummary> PartitionGraph(const PartitionRun& run) {
     if (run.choose_parts) {
       HG_ASSIGN_OR_RETURN(options.parts, run.choose_parts(dataset));
     }
-    HG_RETURN_IF_ERROR(PlanRun(*method, GraphCounts::Of(dataset), options, run.halo_hops));
+    HG_RETURN_IF_ERROR(PlanRun(*method, GraphCounts::Of(dataset), options, levels, run.halo_hops));
     // Again when it is written: others fill the disk too.
     HG_RETURN_IF_ERROR(
         CheckDiskSpace(folder.path(), NeededDiskBytes(dataset, options.parts, run.memory)));
-    HG_ASSIGN_OR_RETURN(Assignment assignment, Assign(*method, dataset, options));
+    HG_ASSIGN_OR_RETURN(Assignment assignment, Assign(*method, dataset, options, levels));
     Json report = std::move(assignment.report);
     HG_ASSIGN_OR_RETURN(const Renumbering numbering,
                         Renumbering::Create(dataset, std::move(assignment), options.parts));

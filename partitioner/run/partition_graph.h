@@ -29,6 +29,8 @@ struct PartitionRun {
   std::function<StatusOr<int>(const Dataset&)> choose_parts = nullptr;
   // drop_duplicates is taken from read.duplicates; memory and scratch are set by PartitionGraph
   MethodOptions options;
+  // Sub-parts of each part, by which nodes are numbered first (AddSubParts); 1: none.
+  int trainers_per_part = 1;
   bool allow_nan = false;
   FeatureDType feature_dtype = FeatureDType::kInput;  // what float features are stored and sent in
   std::vector<std::string> sampling_weights;          // edge features that sampling can go by
@@ -54,7 +56,8 @@ struct PartitionSummary {
 // What the tasks hold is logged, and warned of (task_report.h).
 //   AlreadyExists      output exists, and `replace` is false or it is no partition folder
 //   InvalidArgument    `replace`, and the input lies in the output; options.order that the method
-//                      cannot give (CheckOrder)
+//                      cannot give (CheckOrder); sub-parts of a method that has none
+//                      (MethodOfSubParts), or more than nodes of a part
 //   OutOfRange         a label that is no class of its task (CheckLabels)
 //   ResourceExhausted  the run would hold more than `memory` (CheckMemory), or the disk has no room
 // and whatever reading, the method, writing and AddHalos report.

@@ -151,8 +151,11 @@ WritingBudget BudgetWriting(const GraphCounts& counts, int64_t memory, int parts
   return least;
 }
 
-MemoryPlan PlanWriting(const GraphCounts& counts, int64_t memory, int parts, NodeOrder order) {
+MemoryPlan PlanWriting(const GraphCounts& counts, int64_t memory, int parts, NodeOrder order,
+                       bool divided) {
   MemoryPlan plan = PlanOf(counts, parts, BudgetWriting(counts, memory, parts), SizesOf(counts));
+  std::vector<HeldMemory>& renumbering = plan.phases.front().held;
+  if (divided) renumbering.push_back({"sub-parts", 2 * counts.num_nodes()});
   if (order == NodeOrder::kInput) return plan;
   int64_t sorting = 0;
   for (const int64_t nodes : counts.nodes) {
@@ -160,7 +163,6 @@ MemoryPlan PlanWriting(const GraphCounts& counts, int64_t memory, int parts, Nod
     const int64_t id = FitsUint32(nodes) ? 4 : 8;
     sorting = std::max(sorting, id * (nodes + counts.num_nodes()));
   }
-  std::vector<HeldMemory>& renumbering = plan.phases.front().held;
   renumbering.push_back({"order keys", 4 * counts.num_nodes()});
   renumbering.push_back({"sorting by them", sorting});
   return plan;

@@ -28,9 +28,9 @@ struct WritingBudget {
 // Phases "renumbering", "bucketing edges" and "sorting edges" of such a run. With so much memory as
 // the plan for less takes, the plan takes no more: what CheckMemory advises works. `parts` matters
 // where there are hundreds. `order`: kCluster adds the order keys and their sorting to
-// "renumbering".
+// "renumbering", `divided` the sub-parts.
 [[nodiscard]] MemoryPlan PlanWriting(const GraphCounts& counts, int64_t memory, int parts = 8,
-                                     NodeOrder order = NodeOrder::kInput);
+                                     NodeOrder order = NodeOrder::kInput, bool divided = false);
 
 // What the edges take on disk until they are sorted; 0 if they wait in memory.
 [[nodiscard]] int64_t BucketFileBytes(const GraphCounts& counts, const WritingBudget& budget);

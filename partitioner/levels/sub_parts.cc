@@ -1,0 +1,198 @@
+#include "partitioner/levels/sub_parts.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "common/base/log.h"
+#include "common/base/rng.h"
+#include "common/storage/file.h"
+#include "partitioner/levels/part_graphs.h"
+#include "partitioner/methods/constraints.h"
+#include "partitioner/methods/registry/auto_method.h"
+#include "partitioner/methods/registry/registry.h"
+#include "partitioner/stream/edge_pass.h"
+
+namespace halograph {
+namespace {
+
+constexpr char kStreaming[] = "stream-metis";
+// Keys of parts below the seed's; keys below this are the methods' own.
+constexpr uint64_t kPartKeys = uint64_t{1} << 40;
+constexpr int64_t kBytesOfOwner = sizeof(uint16_t);
+
+// Owners, sub-parts and order keys of all nodes.
+int64_t HeldBytes(int64_t nodes, NodeOrder order) {
+  return nodes * (2 * kBytesOfOwner + (order == NodeOrder::kCluster ? 4 : 0));
+}
+
+// What a part of a graph of `nodes` nodes is divided with.
+MethodOptions OptionsOfPart(const MethodOptions& options, int64_t nodes, int part, int sub_parts) {
+  MethodOptions own = options;
+  own.parts = sub_parts;
+  own.seed = SubKey(SubKey(options.seed, kPartKeys), static_cast<uint64_t>(part));
+  own.order = NodeOrder::kInput;  // within a sub-part as the first level says
+  own.memory = MemoryLeft(options.memory, HeldBytes(nodes, options.order));
+  own.scratch = options.scratch / "method";
+  StreamMetisOptions& stream = own.stream_metis;
+  if (stream.clusters > 0) stream.clusters = std::max<int64_t>(1, stream.clusters / options.parts);
+  return own;
+}
+
+int64_t Share(int64_t count, int parts, double tolerance) {
+  return static_cast<int64_t>(tolerance * static_cast<double>(count) / parts) + 1;
+}
+
+// Of a part that holds as much as balance allows.
+GraphCounts CountsOfPart(const GraphCounts& counts, int parts) {
+  GraphCounts part = counts;
+  for (int64_t& nodes : part.nodes) nodes = std::min(nodes, Share(nodes, parts, kNodeTolerance));
+  for (RelationCounts& relation : part.relations) {
+    relation.edges = std::min(relation.edges, Share(relation.edges, parts, kEdgeTolerance));
+  }
+  return part;
+}
+
+// Divides one part after the other, and keeps what came of it.
+class Division {
+ public:
+  Division(const Dataset& dataset, const PartitionMethod& method, const MethodOptions& options,
+           int sub_parts)
+      : dataset_(dataset), method_(method), options_(options), sub_parts_(sub_parts) {}
+
+  Status Divide(int part, const Dataset& graph) {
+    const int64_t nodes = GraphCounts::Of(dataset_).num_nodes();
+    const MethodOptions own = OptionsOfPart(options_, nodes, part, sub_parts_);
+    HG_RETURN_IF_ERROR(CheckMemory(method_.PlanMemory(GraphCounts::Of(graph), own), own.memory));
+    HG_RETURN_IF_ERROR(MakeFolder(own.scratch));
+    HG_ASSIGN_OR_RETURN(Assignment assignment, method_.Assign(graph, own));
+    of_part_.push_back(std::move(assignment.owners));
+    for (const Json& constraint : assignment.report.value("constraints", Json::array())) {
+      double& worst = worst_[constraint.at("name").get<std::string>()];
+      worst = std::max(worst, constraint.at("max_over_mean").get<double>());
+    }
+    return OkStatus();
+  }
+
+  // One pass over the nodes. Every part was divided, in order.
+  void Join(Assignment* assignment) {
+    assignment->num_sub_parts = sub_parts_;
+    Json nodes = Json::object();
+    for (size_t type = 0; type < assignment->owners.size(); ++type) {
+      const std::vector<uint16_t>& owners = assignment->owners[type];
+      std::vector<size_t> next(of_part_.size(), 0);
+      std::vector<std::vector<int64_t>> counts(
+          of_part_.size(), std::vector<int64_t>(static_cast<size_t>(sub_parts_), 0));
+      std::vector<uint16_t>& joined = assignment->sub_parts.emplace_back(owners.size());
+      for (size_t id = 0; id < owners.size(); ++id) {
+        const size_t part = owners[id];
+        joined[id] = of_part_[part][type][next[part]++];
+        ++counts[part][joined[id]];
+      }
+      for (auto& of_type : of_part_) std::vector<uint16_t>().swap(of_type[type]);
+      nodes[dataset_.node_types[type].name] = counts;
+    }
+    Json constraints = Json::array();
+    for (const auto& [name, worst] : worst_) {
+      constraints.push_back({{"name", name}, {"max_over_mean", worst}});
+    }
+    assignment->report["sub_parts"] = {{"method", method_.name()},
+                                       {"nodes", std::move(nodes)},
+                                       {"constraints", std::move(constraints)}};
+  }
+
+ private:
+  const Dataset& dataset_;
+  const PartitionMethod& method_;
+  const MethodOptions& options_;
+  const int sub_parts_;
+  std::vector<std::vector<std::vector<uint16_t>>> of_part_;  // [part][type][node of the part]
+  std::map<std::string, double> worst_;                      // by constraint
+};
+
+Status CheckNodes(const PartGraphs& graphs, int parts, int sub_parts) {
+  for (int part = 0; part < parts; ++part) {
+    const int64_t nodes = graphs.NodesOf(part);
+    if (nodes >= sub_parts) continue;
+    return InvalidArgument(
+        "--trainers-per-part {}: part {} has only {} nodes; give at most as many trainers, or "
+        "fewer "
+        "--parts",
+        sub_parts, part, nodes);
+  }
+  return OkStatus();
+}
+
+Status RemoveAll(const std::filesystem::path& folder) {
+  std::error_code error;
+  std::filesystem::remove_all(folder, error);
+  return error ? ErrnoStatus(error.value(), "cannot remove", folder.string()) : OkStatus();
+}
+
+}  // namespace
+
+StatusOr<std::string> MethodOfSubParts(std::string_view method) {
+  if (method == "random") {
+    return InvalidArgument(
+        "--trainers-per-part: the parts of method random have hardly any edges of their own to "
+        "divide them by; choose --method {}, metis, lp-metis or stream-metis",
+        kAutoMethod);
+  }
+  if (method == "metis" || method == "lp-metis" || method == kAutoMethod) {
+    return std::string(method);
+  }
+  return method == "owners" ? kAutoMethod : kStreaming;
+}
+
+MemoryPlan PlanSubParts(const GraphCounts& counts, const std::string& method,
+                        const MethodOptions& options, int trainers_per_part) {
+  const int64_t nodes = counts.num_nodes();
+  const int64_t files = std::min(options.parts, PartGraphs::kPartsAtOnce);
+  const HeldMemory held = {"owners, sub-parts and keys", HeldBytes(nodes, options.order)};
+  MemoryPlan plan = {{{"edges within parts",
+                       {held,
+                        {"ids within the parts", 4 * nodes},
+                        {"buffers of files", files * PartGraphs::kBufferBytes},
+                        {"edge chunks", kEdgePassBytes}}}}};
+  const auto divide = MakeMethod(method);
+  if (!divide.ok()) return plan;
+  MemoryPlan of_part = (*divide)->PlanMemory(CountsOfPart(counts, options.parts),
+                                             OptionsOfPart(options, nodes, 0, trainers_per_part));
+  for (MemoryPhase& phase : of_part.phases) {
+    phase.name += ", of a part";
+    phase.held.push_back(held);
+  }
+  plan.Append(of_part);
+  return plan;
+}
+
+Status AddSubParts(const Dataset& dataset, const std::string& method, const MethodOptions& options,
+                   int trainers_per_part, Assignment* assignment) {
+  if (trainers_per_part == 1) return OkStatus();
+  const std::string by =
+      method == kAutoMethod ? assignment->report.value("method", method) : method;
+  HG_ASSIGN_OR_RETURN(const auto divide, MakeMethod(by));
+  HG_ASSIGN_OR_RETURN(PartGraphs graphs,
+                      PartGraphs::Make(dataset, assignment->owners, options.parts));
+  HG_RETURN_IF_ERROR(CheckNodes(graphs, options.parts, trainers_per_part));
+  spdlog::info("dividing each part among {} trainers, by {}", trainers_per_part, by);
+  const std::filesystem::path folder = options.scratch / "parts";
+  Division division(dataset, *divide, options, trainers_per_part);
+  for (int64_t begin = 0; begin < options.parts; begin += PartGraphs::kPartsAtOnce) {
+    const IdRange group{begin, std::min<int64_t>(begin + PartGraphs::kPartsAtOnce, options.parts)};
+    HG_RETURN_IF_ERROR(MakeFolder(folder));
+    HG_RETURN_IF_ERROR(graphs.Write(group, folder));
+    if (group.end == options.parts) graphs.Forget();
+    for (int64_t part = group.begin; part < group.end; ++part) {
+      HG_ASSIGN_OR_RETURN(const Dataset graph, graphs.Open(static_cast<int>(part), folder));
+      HG_RETURN_IF_ERROR(division.Divide(static_cast<int>(part), graph));
+    }
+    HG_RETURN_IF_ERROR(RemoveAll(folder));
+  }
+  division.Join(assignment);
+  return OkStatus();
+}
+
+}  // namespace halograph
