@@ -3,10 +3,12 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 
 #include "common/base/status.h"
 #include "common/graph/partition.h"
 #include "common/graph/schema.h"
+#include "common/storage/json.h"
 #include "partitioner/readers/dataset.h"
 #include "partitioner/readers/reader.h"
 #include "partitioner/verify/findings.h"
@@ -17,6 +19,14 @@ namespace halograph {
 // Names and counts of node types, names of relations, specs of features and task arrays, task
 // metadata and rows. Counts of edges are found out with the edges.
 void VerifySchema(const Dataset& dataset, const Schema& schema, Findings* findings);
+
+// The order of nodes, where the manifest's options have "trainers_per_part": the sub-parts of their
+// "report" make up each part, and, unless "order" says otherwise, nodes ascend by input id within
+// each of them. DataLoss: options that are no such, or of another graph; `where` names the
+// manifest.
+[[nodiscard]] Status VerifySubParts(const PartitionSet& graph, const Json& options,
+                                    const std::string& where, const NodeMaps& maps,
+                                    Findings* findings);
 
 // One relation (index as in the schema, the same in the dataset): every edge of the input that
 // `duplicates` keeps, once, between the right nodes, and no other; in-edges of a node ascend by

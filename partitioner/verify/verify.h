@@ -35,7 +35,8 @@ struct VerifyReport {
 // the dtypes of "feature_dtype" where that is there, and reads every part with all checksums. A
 // difference is no error: see the report. Compared are
 //   - names, counts and dtypes of node types, relations, features and task sets; task metadata;
-//   - nodes: every original id once;
+//   - nodes: every original id once; parts that were divided: sub-part by sub-part, and in each in
+//     the order of the input, unless nodes are numbered by cluster;
 //   - edges of each relation: id, source and destination of every edge that the options keep, each
 //     once; in-edges of a node in ascending order of original edge id;
 //   - halo nodes: exactly the sources that other parts own;
@@ -45,7 +46,7 @@ struct VerifyReport {
 // If the first do not agree, the rest is not compared.
 // Memory: 16 bytes a node, and of one relation at a time 8 bytes an edge (16 beyond 2^32 nodes of a
 // type) and about 40 a dropped duplicate. Errors are those of OpenDataset and PartitionSet::Open,
-// and DataLoss for a manifest without read options.
+// and DataLoss for a manifest without read options, or with sub-parts that cannot be.
 [[nodiscard]] StatusOr<VerifyReport> Verify(const std::filesystem::path& input,
                                             const std::filesystem::path& graph_folder,
                                             const VerifyOptions& options);

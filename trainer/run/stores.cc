@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "client/own_part/own_parts.h"
+#include "common/base/log.h"
+#include "common/graph/manifest.h"
 
 namespace halograph {
 
@@ -37,6 +39,21 @@ StatusOr<Stores> OpenStoresOf(const TrainOptions& options, const ChooseState& ch
     where.part_alone = PartOfRank(options.rank, parts, options.world_size);
   }
   return OpenStoresWith(where, choose, cancel);
+}
+
+void TellOfSubParts(const TrainOptions& options) {
+  if (options.graph.empty()) return;  // the servers do not tell it
+  const auto manifest = ReadGraphManifest(options.graph);
+  if (!manifest.ok()) return;  // a machine may have parts only; what matters opening said
+  const int64_t each = manifest->options.value("trainers_per_part", int64_t{1});
+  const int parts = manifest->book.num_parts();
+  const int ranks = options.world_size;
+  if (each <= 1 || (ranks % parts == 0 && ranks / parts % each == 0)) return;
+  spdlog::warn(
+      "each of the graph's {} parts is divided among {} trainers, which makes {} ranks, but there "
+      "are {}: a rank's seeds are not those of its sub-part; start a multiple of {} ranks, or "
+      "partition with another --trainers-per-part",
+      parts, each, parts * each, ranks, parts * each);
 }
 
 }  // namespace halograph

@@ -14,4 +14,9 @@ namespace halograph {
 [[nodiscard]] StatusOr<Stores> OpenStoresOf(const TrainOptions& options, const ChooseState& choose,
                                             const CancelToken* cancel);
 
+// Logs a line if the graph's parts were divided among trainers (halograph-partition run
+// --trainers-per-part) of whose number the ranks a part are no multiple: then the seeds of a rank
+// are not those of one sub-part. Knows it of a graph whose manifest is here.
+void TellOfSubParts(const TrainOptions& options);
+
 }  // namespace halograph

@@ -35,12 +35,15 @@ using testing::HasSubstr;
 // ---- renumbering --------------------------------------------------------------------------
 
 StatusOr<Renumbering> Renumber(std::vector<std::vector<uint16_t>> owners, int parts,
-                               std::vector<std::vector<uint32_t>> order_keys = {}) {
+                               std::vector<std::vector<uint32_t>> order_keys = {},
+                               std::vector<std::vector<uint16_t>> sub_parts = {}) {
   DatasetBuilder builder;
   builder.Nodes("a", 5).Nodes("b", 2);
   Assignment assignment;
   assignment.owners = std::move(owners);
   assignment.order_keys = std::move(order_keys);
+  assignment.sub_parts = std::move(sub_parts);
+  assignment.num_sub_parts = 2;
   return Renumbering::Create(builder.dataset(), std::move(assignment), parts);
 }
 
@@ -85,6 +88,33 @@ TEST(RenumberingTest, EqualKeysGiveInputOrder) {
   const auto by_input = Renumber({{2, 0, 2, 1, 0}, {0, 0}}, 4);
   EXPECT_TRUE(by_input->in_input_order());
   EXPECT_EQ(Values(by_key->GlobalIds(0)), Values(by_input->GlobalIds(0)));
+}
+
+TEST(RenumberingTest, SubPartBySubPartAndAscendingWithinOne) {
+  const auto numbering = Renumber({{1, 0, 1, 0, 1}, {0, 0}}, 2, {}, {{1, 1, 0, 0, 1}, {1, 0}});
+  ASSERT_TRUE(numbering.ok()) << numbering.status();
+  EXPECT_FALSE(numbering->in_input_order());
+  EXPECT_THAT(Values(numbering->GlobalIds(0)), ElementsAre(3, 1, 2, 0, 4));
+  EXPECT_THAT(numbering->boundaries()[0], ElementsAre(0, 2, 5));
+  EXPECT_THAT(Values(numbering->GlobalIds(1)), ElementsAre(1, 0));
+  EXPECT_THAT(numbering->boundaries()[1], ElementsAre(0, 2, 2));
+}
+
+TEST(RenumberingTest, KeysOrderTheNodesOfASubPart) {
+  const auto numbering = Renumber({{0, 0, 0, 0, 0}, {0, 0}}, 1, {{0, 3, 1, 2, kNoOrderKey}, {0, 1}},
+                                  {{1, 0, 1, 0, 0}, {1, 0}});
+  ASSERT_TRUE(numbering.ok()) << numbering.status();
+  EXPECT_THAT(Values(numbering->GlobalIds(0)), ElementsAre(3, 1, 4, 0, 2));
+  EXPECT_THAT(Values(numbering->GlobalIds(1)), ElementsAre(1, 0));
+}
+
+TEST(RenumberingTest, SubPartsThatDoNotFitAreInternal) {
+  const std::vector<std::vector<uint16_t>> owners = {{0, 0, 0, 0, 0}, {0, 0}};
+  EXPECT_TRUE(absl::IsInternal(Renumber(owners, 1, {}, {{0, 0, 0, 0, 0}}).status()));
+  EXPECT_TRUE(absl::IsInternal(Renumber(owners, 1, {}, {{0, 0, 0, 0}, {0, 0}}).status()));
+  const auto beyond = Renumber(owners, 1, {}, {{0, 0, 0, 2, 0}, {0, 0}});
+  EXPECT_TRUE(absl::IsInternal(beyond.status()));
+  EXPECT_THAT(Message(beyond.status()), HasSubstr("node 3 of type a is in sub-part 2"));
 }
 
 TEST(RenumberingTest, KeysThatDoNotFitAreInternal) {
@@ -165,6 +195,9 @@ TEST(WritingPlanTest, ClusterOrderCountsItsKeysAndTheirSorting) {
   EXPECT_EQ(ordered.phases[0].name, "renumbering");
   EXPECT_EQ(ordered.phases[0].bytes() - plain.phases[0].bytes(), 4 * 1'200'000 + 4 * 2'200'000);
   EXPECT_EQ(ordered.phases[1].bytes(), plain.phases[1].bytes());
+  const MemoryPlan divided = PlanWriting(counts, int64_t{1} << 30, 8, NodeOrder::kInput, true);
+  EXPECT_EQ(divided.phases[0].bytes() - plain.phases[0].bytes(), 2 * counts.num_nodes());
+  EXPECT_EQ(divided.phases[1].bytes(), plain.phases[1].bytes());
 }
 
 TEST(WritingPlanTest, SmallGraphsWaitInMemory) {

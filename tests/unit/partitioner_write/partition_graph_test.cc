@@ -142,6 +142,59 @@ TEST_F(PartitionGraphTest, OrderChangesIdsButNoOwner) {
   }
 }
 
+TEST_F(PartitionGraphTest, SubPartsChangeIdsButNoOwnerAndOneTrainerAPartChangesNoByte) {
+  for (const char* method : {"auto", "stream-metis"}) {
+    SCOPED_TRACE(method);
+    PartitionRun run = RunOf(Cora(), 3);
+    run.replace = true;
+    run.method = method;
+    const auto whole = PartitionGraph(run);
+    ASSERT_TRUE(whole.ok()) << whole.status();
+    EXPECT_FALSE(whole->graph.manifest.options.contains("trainers_per_part"));
+    const auto manifest_of = [&](int trainers_per_part, NodeOrder order) {
+      run.trainers_per_part = trainers_per_part;
+      run.options.order = order;
+      const auto summary = PartitionGraph(run);
+      EXPECT_TRUE(summary.ok()) << summary.status();
+      return summary.ok() ? summary->graph.manifest : GraphManifest();
+    };
+    const GraphManifest one = manifest_of(1, NodeOrder::kInput);
+    EXPECT_EQ(one.identity, whole->graph.manifest.identity);
+    EXPECT_EQ(one.options, whole->graph.manifest.options);
+
+    const GraphManifest four = manifest_of(4, NodeOrder::kInput);
+    EXPECT_NE(four.identity, one.identity);
+    EXPECT_EQ(four.options.at("trainers_per_part"), 4);
+    EXPECT_EQ(four.book, one.book) << "parts are as they were";
+    EXPECT_EQ(manifest_of(4, NodeOrder::kInput).identity, four.identity);
+    const auto set = PartitionSet::Open(run.output, {}, VerifyLevel::kContents);
+    ASSERT_TRUE(set.ok()) << set.status();
+    const Json& sizes = four.options.at("report").at("sub_parts").at("nodes").at("node");
+    for (size_t part = 0; part < 3; ++part) {
+      const auto ids = (*set)->parts()[part]->NodeOriginalIds(0);
+      EXPECT_FALSE(std::is_sorted(ids.begin(), ids.end()));
+      auto begin = ids.begin();
+      for (const Json& size : sizes.at(part)) {
+        const auto end = begin + size.get<int64_t>();
+        EXPECT_TRUE(std::is_sorted(begin, end));
+        begin = end;
+      }
+      EXPECT_EQ(begin, ids.end());
+    }
+    EXPECT_THAT(Left(), testing::ElementsAre("graph"));
+  }
+}
+
+TEST_F(PartitionGraphTest, SubPartsOfRandomPartsAreRefusedBeforeAnythingIsWritten) {
+  PartitionRun run = RunOf(Cora());
+  run.method = "random";
+  run.trainers_per_part = 2;
+  const auto refused = PartitionGraph(run);
+  EXPECT_TRUE(absl::IsInvalidArgument(refused.status())) << refused.status();
+  EXPECT_THAT(Message(refused.status()), HasSubstr("method random"));
+  EXPECT_THAT(Left(), testing::IsEmpty());
+}
+
 TEST_F(PartitionGraphTest, ExistingOutputStaysUnlessReplaced) {
   PartitionRun run = RunOf(Cora());
   ASSERT_TRUE(PartitionGraph(run).ok());

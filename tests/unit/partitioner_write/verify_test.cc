@@ -345,6 +345,47 @@ TEST_F(TypedVerifyTest, NodesInTheOrderOfClustersVerify) {
   }
 }
 
+// Sub-parts are there and their order is compared, unless nodes are numbered by cluster.
+TEST_F(TypedVerifyTest, SubPartsVerifyInBothOrders) {
+  for (const NodeOrder order : {NodeOrder::kInput, NodeOrder::kCluster}) {
+    run_.replace = true;
+    run_.method = "stream-metis";
+    run_.trainers_per_part = 3;
+    run_.options.order = order;
+    Partition(folder_ / "input");
+    ExpectVerifies(folder_ / "input", 100, 600);
+  }
+}
+
+TEST_F(TypedVerifyTest, NodesOfASubPartInAnotherOrderAreFound) {
+  run_.replace = true;
+  run_.method = "metis";
+  run_.trainers_per_part = 2;
+  Partition(folder_ / "input");
+  Damage<int64_t>(1, NodeFolder("paper") + "/original_ids.npy",
+                  [](std::span<int64_t> ids) { std::swap(ids[0], ids[1]); });
+  ExpectDifference({"node type `paper`, part 1, sub-part 0: node "});
+}
+
+TEST_F(TypedVerifyTest, SubPartsOfOtherSizesAreFound) {
+  run_.replace = true;
+  run_.method = "metis";
+  run_.trainers_per_part = 2;
+  Partition(folder_ / "input");
+  const auto sizes_with = [&](const std::function<void(Json*)>& change) {
+    StatusOr<GraphManifest> manifest = ReadGraphManifest(folder_ / "graph");
+    ASSERT_TRUE(manifest.ok()) << manifest.status();
+    change(&manifest->options["report"]["sub_parts"]["nodes"]["paper"]);
+    ASSERT_EQ(WriteGraphManifest(folder_ / "graph", *manifest), OkStatus());
+  };
+  sizes_with([](Json* sizes) { (*sizes)[2][1] = (*sizes)[2][1].get<int64_t>() + 1; });
+  ExpectDifference({"node type `paper`, part 2: its sub-parts have "});
+  sizes_with([](Json* sizes) { sizes->erase(0); });
+  const auto damaged = VerifyIt(run_.input);
+  EXPECT_TRUE(absl::IsDataLoss(damaged.status())) << damaged.status();
+  EXPECT_THAT(Message(damaged.status()), HasSubstr("nodes.paper: expected a row of 2 numbers"));
+}
+
 TEST_F(TypedVerifyTest, UndirectedWithItsReverseRelationVerifies) {
   run_.read.undirected = true;
   run_.replace = true;
