@@ -104,7 +104,7 @@ struct Assignment {
   // [type][input id]: the sub-part of the node within its part, below num_sub_parts. The nodes of a
   // part are numbered sub-part by sub-part, and within one as without. No method fills it:
   // AddSubParts (partitioner/levels/sub_parts.h) does. Empty: parts are whole.
-  std::vector<std::vector<uint16_t>> sub_parts;
+  std::vector<std::vector<uint16_t>> sub_parts = {};
   int num_sub_parts = 1;
   // What the method wants kept: objective, attempts, ... Goes into GRAPH/manifest.json, so nothing
   // that differs from run to run (seconds).

@@ -8,7 +8,7 @@ import shutil
 import signal
 import unittest
 
-from harness import datasets, npy, programs
+from harness import datasets, minibatches, npy, programs
 from harness.folder import PartitionFolder
 from harness.programs import must
 
@@ -202,6 +202,69 @@ class QualityTest(PartitionBase):
 
     def test_email_enron(self):
         self.check(datasets.real("snap") / "email-Enron.txt.gz", 0.40)
+
+
+class SubPartsTest(PartitionBase):
+    """Parts that are divided among the trainers of their machine."""
+
+    def counted(self, folder, ranks):
+        seeds = [v for part in folder.task("node_classification", "test", "seeds")
+                 for v in part.values]
+        return minibatches.count(folder, seeds, ranks, batch_size=50, fanouts=[5, 5])
+
+    def test_minibatches_have_fewer_input_nodes_and_remote_rows(self):
+        for method in ("metis", "stream-metis"):
+            for each in (2, 4):
+                with self.subTest(method=method, trainers_per_part=each):
+                    whole = self.made(datasets.cora(), method=method)
+                    divided = self.made(datasets.cora(), "--trainers-per-part", each, method=method)
+                    self.assertEqual(whole.owners(), divided.owners())
+                    self.verified(datasets.cora(), divided)
+                    before, after = (self.counted(folder, 2 * each) for folder in (whole, divided))
+                    self.assertEqual(before.minibatches, after.minibatches)
+                    self.assertLess(after.input_nodes, 0.97 * before.input_nodes)
+                    self.assertLess(after.remote_rows, before.remote_rows)
+
+    def test_sub_parts_are_ranges_with_even_training_nodes(self):
+        folder = self.made(datasets.cora(), "--trainers-per-part", 4)
+        options = folder.manifest["options"]
+        self.assertEqual(4, options["trainers_per_part"])
+        sizes = options["report"]["sub_parts"]["nodes"]["node"]
+        train = folder.task("node_classification", "train", "seeds")
+        start = 0
+        for part, core in enumerate(folder.core()):
+            self.assertEqual(len(core), sum(sizes[part]))
+            seeds = []
+            for size in sizes[part]:
+                ids = range(start, start + size)
+                here = core[:size]
+                self.assertEqual(sorted(here), here)
+                seeds.append(sum(v in ids for v in train[part].values))
+                core, start = core[size:], start + size
+            self.assertLessEqual(max(seeds), 1.05 * sum(seeds) / 4 + 1, seeds)
+
+    def test_one_trainer_a_part_changes_no_byte(self):
+        whole, one = self.made(datasets.cora()), self.made(datasets.cora(), "--trainers-per-part", 1)
+        files = sorted(path.relative_to(whole.path) for path in whole.path.rglob("*.*"))
+        self.assertEqual(files, sorted(path.relative_to(one.path) for path in one.path.rglob("*.*")))
+        for path in files:
+            if path.is_file():
+                self.assertEqual((whole.path / path).read_bytes(), (one.path / path).read_bytes(), path)
+
+    def test_what_cannot_be_divided_is_refused(self):
+        for options, code, said in (
+                (["--trainers-per-part", 0], 2, "trainers-per-part"),
+                (["--trainers-per-part", "two"], 2, "trainers-per-part"),
+                (["--trainers-per-part", 2, "--method", "random"], 2, "method random"),
+                (["--trainers-per-part", 200, "--parts", 20], 1, "nodes; give at most as many")):
+            with self.subTest(options):
+                output = self.box.folder / "refused"
+                parts = [] if "--parts" in options else ["--parts", 2]
+                result = self.box.run("halograph-partition", "run", "--input", datasets.cora(),
+                                      "--output", output, *parts, *options)
+                self.assertCode(code, result)
+                self.assertIn(said, result.text)
+                self.assertFalse(output.exists())
 
 
 class TypedGraphTest(PartitionBase):

@@ -175,6 +175,22 @@ class OtherGraphsTest(programs.ProgramTest):
                         negative_sampling="degree", eval_negatives=20, corrupt="both"), {})
 
 
+class SubPartsTest(programs.ProgramTest):
+    def test_ranks_that_do_not_fit_the_sub_parts_are_told_in_a_line(self):
+        graph = self.box.folder / "graph"
+        must(self.box.run("halograph-partition", "run", "--input", datasets.cora(), "--output", graph,
+                          "--parts", 2, "--trainers-per-part", 2, "--seed", 1))
+        for ranks, lines in ((4, 0), (2, 1)):
+            with self.subTest(ranks=ranks):
+                result = must(self.box.run("halograph-train", *options(
+                    graph=graph, max_steps=1, logical_ranks=ranks, **SMALL)))
+                told = [line for line in result.text.splitlines() if "is divided among" in line]
+                self.assertEqual(lines, len(told), result.text)
+                for line in told:
+                    self.assertIn("each of the graph's 2 parts is divided among 2 trainers", line)
+                    self.assertIn("start a multiple of 4 ranks", line)
+
+
 class EventsTest(CoraInTwoTest):
     AT_ONCE = 3
 
