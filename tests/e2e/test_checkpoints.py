@@ -83,7 +83,7 @@ class CheckpointsTest(CoraInTwoTest):
 
     def test_a_rank_that_dies_is_named_and_one_command_goes_on(self):
         given = dict(checkpoint=self.folder, checkpoint_every="5", resume=True,
-                     predict=self.predicted)
+                     predict=self.predicted, gradient_dtype="bfloat16")
 
         def kill_one(ranks):
             checkpoints.await_one(self.folder, ranks, "step-000000014")  # whose evaluation is the first
@@ -96,7 +96,8 @@ class CheckpointsTest(CoraInTwoTest):
         self.run_ranks(2, kill_one, epochs=ENDLESS, **given)
         epochs = checkpoints.epochs_to_go(self.folder)
         self.assertEqual([0, 0], self.run_ranks(2, epochs=epochs, **given))
-        self.assertAsUndisturbed(self.box.folder / "rank0.jsonl", epochs=epochs, logical_ranks=2)
+        self.assertAsUndisturbed(self.box.folder / "rank0.jsonl", epochs=epochs, logical_ranks=2,
+                                gradient_dtype="bfloat16")
 
     def test_progress_is_counted_from_where_the_run_goes_on(self):
         given = dict(checkpoint_every="1h", eval_every=0, batch_size=4)  # steps enough to show progress
@@ -213,6 +214,8 @@ class CheckpointsTest(CoraInTwoTest):
         for given, messages in (
                 (dict(lr=0.5, seed=4, batch_size=30),
                  ("--lr was 0.003, is 0.5; --seed was 3, is 4", "--batch-size was 20, is 30")),
+                (dict(gradient_dtype="bfloat16"),
+                 ('--gradient-dtype was "float32", is "bfloat16"', "there is one rank, whose gradients go nowhere")),
                 (dict(model="gcn"), ("the model was sage, is gcn",))):
             self.assertCode(1, self.box.run("halograph-train", *self.kept(epochs=2, **given)), *messages)
         fresh = [word for word in self.kept(epochs=2) if word != "--resume"]

@@ -56,6 +56,15 @@ class LogicalRanksTest(CoraInTwoTest):
         _, other = self.run_in(1, "other", logical_ranks=2)
         self.assertNotEqual(four[-1], other[-1], "two ranks are another run")
 
+    def test_bfloat16_gradients_are_rounded_rank_by_rank_in_any_number_of_processes(self):
+        given = dict(gradient_dtype="bfloat16", epochs=2)
+        found = {processes: self.run_in(processes, f"rounded{processes}", logical_ranks=4, **given)
+                 for processes in (4, 2, 1)}
+        self.assertEqual("bfloat16", found[4][0]["gradient_dtype"])
+        self.assertEqual(found[4][1], found[2][1])
+        self.assertEqual(found[4][1], found[1][1])
+        self.assertNotEqual(self.of_four()[0][0][0][0], found[4][1][0][0][0], "the loss of the first epoch")
+
     def test_pushes_of_learnt_inputs_are_of_ranks_not_of_processes(self):
         found = []
         for processes in (2, 1):

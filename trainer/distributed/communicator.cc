@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "trainer/distributed/ordered_sum.h"
-
 namespace halograph {
 namespace {
 
@@ -40,12 +38,12 @@ StatusOr<std::unique_ptr<Communicator>> Communicator::Join(const GroupOptions& o
   return std::unique_ptr<Communicator>(new Communicator(nullptr, seat));
 }
 
-Status Communicator::AllReduceSum(torch::Tensor tensor, std::string_view what) {
+Status Communicator::AllReduceSum(torch::Tensor tensor, std::string_view what, CarriedAs carried) {
   if (world_size() == 1) return OkStatus();
   const HostedRanks::Together<torch::Tensor> sum = [&](auto brought, ProcessGroup& processes) {
     std::vector<torch::Tensor> own;
     for (const torch::Tensor* const one : brought) own.push_back(*one);
-    return OrderedSum(own, processes, what);
+    return OrderedSum(own, processes, what, carried);
   };
   return seat_.host->Meet(seat_.index, &tensor, what, sum);
 }
@@ -75,6 +73,11 @@ StatusOr<std::vector<torch::Tensor>> Communicator::Gather(torch::Tensor tensor,
 
 Status Communicator::Barrier(std::string_view what) {
   return AllReduceSum(torch::zeros({1}), what);
+}
+
+StatusOr<std::unique_ptr<Communicator>> Communicator::Beside(std::string_view what) {
+  HG_ASSIGN_OR_RETURN(HostedRanks * beside, seat_.host->Beside(seat_.index, what));
+  return std::unique_ptr<Communicator>(new Communicator(nullptr, {beside, seat_.index}));
 }
 
 Status Communicator::Agree(const Json& facts) {

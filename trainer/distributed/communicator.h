@@ -12,6 +12,7 @@
 #include "common/base/status.h"
 #include "common/storage/json.h"
 #include "trainer/distributed/hosted_ranks.h"
+#include "trainer/distributed/ordered_sum.h"
 #include "trainer/torch/torch_api.h"
 
 namespace halograph {
@@ -35,13 +36,22 @@ class Communicator {
   //   DeadlineExceeded  a rank of this process does not come: likewise
   // In place, the sum over ranks in order of rank (OrderedSum): the same bits on every rank, in
   // however many processes the ranks are.
-  [[nodiscard]] Status AllReduceSum(torch::Tensor tensor, std::string_view what);
+  [[nodiscard]] Status AllReduceSum(torch::Tensor tensor, std::string_view what,
+                                    CarriedAs carried = CarriedAs::kThemselves);
   // In place, rank 0's values.
   [[nodiscard]] Status Broadcast(torch::Tensor tensor, std::string_view what);
   // Rank 0 gets every rank's tensor, in order of rank; the others an empty vector.
   [[nodiscard]] StatusOr<std::vector<torch::Tensor>> Gather(torch::Tensor tensor,
                                                             std::string_view what);
   [[nodiscard]] Status Barrier(std::string_view what);
+
+  // A second communicator of the same ranks, over connections of its own, for a thread of its own:
+  // its collectives go on beside these. A collective itself: the ranks meet here before they
+  // connect, so that one that is gone is missed at once. Each later call gives the same one; of all
+  // that a rank was given one may be in a collective at a time. It must not outlive this one, whose
+  // Leave is that of both; before it, no thread may be in a collective of either. Its errors are as
+  // these; `what` names the purpose in those of connecting.
+  [[nodiscard]] StatusOr<std::unique_ptr<Communicator>> Beside(std::string_view what);
 
   // As Rendezvous::Agree.
   [[nodiscard]] Status Agree(const Json& facts);

@@ -1,34 +1,95 @@
 #include "trainer/distributed/gradients.h"
 
+#include <algorithm>
 #include <iterator>
+#include <utility>
 
 namespace halograph {
 namespace {
 
 constexpr bool StepAsks::*kAsks[] = {&StepAsks::stop, &StepAsks::checkpoint, &StepAsks::time_up};
 
+// Floats in front of the gradients, so that these begin where a cache line does. The asks are the
+// last of them, beside the first parameters, which travel last.
+constexpr int64_t kInFront = 16;
+constexpr int64_t kFirstAsk = kInFront - std::ssize(kAsks);
+static_assert(kFirstAsk >= 0);
+
 }  // namespace
 
-GradientBuffer::GradientBuffer(const std::vector<torch::Tensor>& parameters) {
+// Ends in the reverse order: hooks, thread, connections.
+struct GradientBuffer::Travel {
+  const std::unique_ptr<Communicator> ranks;  // of the thread alone
+  BucketThread thread;
+  GradientWatch watch;
+};
+
+GradientBuffer::GradientBuffer(const std::vector<torch::Tensor>& parameters, CarriedAs carried)
+    : parameters_(parameters), carried_(carried), buckets_(BucketsOf(parameters)) {
   int64_t count = 0;
   for (const torch::Tensor& parameter : parameters) count += parameter.numel();
-  sent_ = torch::zeros({count + std::ssize(kAsks)});
-  flat_ = sent_.narrow(0, 0, count);
+  sent_ = torch::zeros({kInFront + count});
+  flat_ = sent_.narrow(0, kInFront, count);
   int64_t offset = 0;
   for (const torch::Tensor& parameter : parameters) {
     torch::Tensor view = flat_.narrow(0, offset, parameter.numel()).view(parameter.sizes());
     parameter.mutable_grad() = view;
     offset += parameter.numel();
   }
+  for (const GradientBucket& bucket : buckets_) {
+    pieces_.push_back(flat_.narrow(0, bucket.begin, bucket.count));
+  }
+  pieces_.back() = sent_.narrow(0, kFirstAsk, kInFront - kFirstAsk + buckets_.back().count);
 }
+
+GradientBuffer::~GradientBuffer() = default;
 
 void GradientBuffer::Zero() { flat_.zero_(); }
 
+std::unique_ptr<GradientBuffer::Travel> GradientBuffer::MakeTravel(
+    std::unique_ptr<Communicator> beside) {
+  Communicator* const ranks = beside.get();
+  const auto send = [this, ranks](int bucket) {
+    return ranks->AllReduceSum(pieces_[bucket], "all-reduce of gradients", carried_);
+  };
+  // The last one has the asks, and waits for them.
+  const auto allow = [this](int final_buckets) {
+    travel_->thread.Allow(std::min<int>(final_buckets, static_cast<int>(std::ssize(pieces_)) - 1));
+  };
+  return std::unique_ptr<Travel>(
+      new Travel{.ranks = std::move(beside),
+                 .thread = BucketThread(static_cast<int>(std::ssize(pieces_)), send),
+                 .watch = GradientWatch(parameters_, buckets_, allow)});
+}
+
+Status GradientBuffer::BeginTravel(Communicator& communicator) {
+  if (travel_ == nullptr) {
+    HG_ASSIGN_OR_RETURN(auto beside, communicator.Beside("connecting ranks for gradients"));
+    travel_ = MakeTravel(std::move(beside));
+  }
+  travel_->thread.Begin();
+  begun_ = true;
+  return OkStatus();
+}
+
+Status GradientBuffer::Begin(Communicator& communicator) {
+  Zero();
+  if (communicator.world_size() == 1) return OkStatus();
+  HG_RETURN_IF_ERROR(BeginTravel(communicator));
+  travel_->watch.Begin();
+  return OkStatus();
+}
+
 Status GradientBuffer::AllReduce(Communicator& communicator, StepAsks* asks) {
+  if (communicator.world_size() == 1) return OkStatus();
+  if (!begun_) HG_RETURN_IF_ERROR(BeginTravel(communicator));
   const StepAsks own = asks == nullptr ? StepAsks() : *asks;
-  float* const sent = sent_.data_ptr<float>() + flat_.numel();
+  float* const sent = sent_.data_ptr<float>() + kFirstAsk;
   for (size_t i = 0; i < std::size(kAsks); ++i) sent[i] = own.*kAsks[i] ? 1 : 0;
-  HG_RETURN_IF_ERROR(communicator.AllReduceSum(sent_, "all-reduce of gradients"));
+  begun_ = false;
+  travel_->watch.End();
+  travel_->thread.Allow(static_cast<int>(std::ssize(pieces_)));
+  HG_RETURN_IF_ERROR(travel_->thread.Wait());
   if (asks == nullptr) return OkStatus();
   for (size_t i = 0; i < std::size(kAsks); ++i) asks->*kAsks[i] = sent[i] > 0;
   return OkStatus();

@@ -1,11 +1,16 @@
-// The gradients of a model as one flat buffer, summed over ranks in one collective.
+// The gradients of a model as one flat buffer, summed over ranks bucket by bucket while backward
+// goes on: each step is Begin, backward, AllReduce. With one rank there is no thread, no hook and
+// nothing to wait for.
 // Not thread-safe.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "common/base/status.h"
+#include "trainer/distributed/bucket_thread.h"
 #include "trainer/distributed/communicator.h"
+#include "trainer/distributed/gradient_buckets.h"
 #include "trainer/torch/torch_api.h"
 
 namespace halograph {
@@ -24,19 +29,45 @@ struct StepAsks {
 class GradientBuffer {
  public:
   // Makes every parameter's gradient a view of one buffer, which backward then adds to. Parameters
-  // must be float32. Do not let an optimizer set gradients to undefined: call Zero instead.
-  explicit GradientBuffer(const std::vector<torch::Tensor>& parameters);
+  // must be float32. Do not let an optimizer set gradients to undefined: call Zero, or Begin
+  // instead.
+  explicit GradientBuffer(const std::vector<torch::Tensor>& parameters,
+                          CarriedAs carried = CarriedAs::kThemselves);
+  // Waits for the bucket that is under way, at most as long as a collective may take; before the
+  // communicator is left, which outlives this object.
+  ~GradientBuffer();
 
+  // Requires that no step is begun.
   void Zero();
-  // Sums over ranks. `asks`, if not null, goes along: before, what this rank asks; after it, what
-  // any rank does. Errors as Communicator::AllReduceSum.
+  // Zero, and a step begins: each bucket starts as soon as its gradients are final, in backward,
+  // and the one before it has started. Backward is called once in a step, or not at all. The first
+  // call connects the ranks (Communicator::Beside), and every rank calls it, with the same
+  // communicator for good. Its errors.
+  [[nodiscard]] Status Begin(Communicator& communicator);
+  // Ends the step: sends what has not started, of parameters that backward did not come to as they
+  // are (zeros), and waits for all sums. Without Begin it sends what is there. `asks`, if not null,
+  // goes along in the last bucket: before, what this rank asks; after it, what any rank does.
+  // Errors as Communicator::AllReduceSum and Begin, also of buckets that failed in backward; the
+  // buffer then holds anything, and every later call fails.
   [[nodiscard]] Status AllReduce(Communicator& communicator, StepAsks* asks = nullptr);
 
   [[nodiscard]] const torch::Tensor& flat() const { return flat_; }
 
  private:
-  torch::Tensor sent_;  // the gradients, and how many ranks ask for each thing
-  torch::Tensor flat_;  // a view of the gradients
+  struct Travel;
+
+  // Nothing may start yet.
+  [[nodiscard]] Status BeginTravel(Communicator& communicator);
+  [[nodiscard]] std::unique_ptr<Travel> MakeTravel(std::unique_ptr<Communicator> beside);
+
+  const std::vector<torch::Tensor> parameters_;
+  const CarriedAs carried_;
+  const std::vector<GradientBucket> buckets_;
+  torch::Tensor sent_;                 // how many ranks ask for each thing, and the gradients
+  torch::Tensor flat_;                 // a view of the gradients
+  std::vector<torch::Tensor> pieces_;  // views of what each bucket sends
+  std::unique_ptr<Travel> travel_;     // null before the first step, and with one rank
+  bool begun_ = false;
 };
 
 // Gives all ranks rank 0's parameters.

@@ -23,12 +23,27 @@ Status HostedRanks::Join(int index, GroupOptions options) {
   return meeting_.Meet(index, nullptr, "joining the other ranks", options.timeout, join);
 }
 
+StatusOr<HostedRanks*> HostedRanks::Beside(int index, std::string_view what) {
+  const auto open = [&](std::span<void* const> /*all*/) -> Status {
+    if (beside_ != nullptr) return OkStatus();
+    auto beside = std::make_unique<HostedRanks>(process_, num_processes_, count_);
+    beside->timeout_ = timeout_;
+    HG_ASSIGN_OR_RETURN(beside->processes_, processes_->Beside(what));
+    beside_ = std::move(beside);
+    return OkStatus();
+  };
+  HG_RETURN_IF_ERROR(meeting_.Meet(index, nullptr, what, timeout_, open));
+  return beside_.get();
+}
+
 void HostedRanks::Leave(int index, std::string_view reason) {
   meeting_.Leave(index, reason);
+  if (beside_ != nullptr) beside_->meeting_.Leave(index, reason);
   const MutexLock lock(leaving_);
   if (first_to_leave_.has_value()) return;
   first_to_leave_ = index;
-  if (processes_ != nullptr) processes_->Leave(reason);
+  if (processes_ == nullptr) return;
+  processes_->Leave(reason, beside_ == nullptr ? nullptr : beside_->processes_.get());
 }
 
 std::optional<int> HostedRanks::first_to_leave() {

@@ -47,8 +47,13 @@ class HostedRanks {
     });
   }
 
+  // The same ranks once more, who meet there independently of here (ProcessGroup::Beside). Every
+  // rank calls it, and later calls give the same one, which lives as long as this object. Its Leave
+  // is this one's: nobody calls it there. Requires Join. Errors as ProcessGroup::Beside and Meet.
+  [[nodiscard]] StatusOr<HostedRanks*> Beside(int index, std::string_view what);
+
   // Tells the ranks here, and the other processes, why this one stops. Requires that it is not in
-  // Meet or Join. Later calls do nothing.
+  // Meet, Join or Beside, nor in Meet of the ranks beside. Later calls do nothing.
   void Leave(int index, std::string_view reason);
   // The first one here that has left, if one has.
   [[nodiscard]] std::optional<int> first_to_leave();
@@ -58,6 +63,7 @@ class HostedRanks {
   ThreadMeeting meeting_;
   // Set by Join, by one thread while the others wait; used likewise.
   std::unique_ptr<ProcessGroup> processes_;
+  std::unique_ptr<HostedRanks> beside_;  // null before Beside
   std::chrono::nanoseconds timeout_ = GroupOptions().timeout;
   Mutex leaving_;
   std::optional<int> first_to_leave_ HG_GUARDED_BY(leaving_);

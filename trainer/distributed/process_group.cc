@@ -4,13 +4,17 @@
 #include <cstdlib>
 #include <utility>
 
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
+
 #include "trainer/distributed/device_address.h"
 
 namespace halograph {
 namespace {
 
+constexpr char kBesidePrefix[] = "halograph/beside";  // in front of keys of the second group
+
 StatusOr<c10::intrusive_ptr<GlooGroup>> OpenGroup(const GroupOptions& options,
-                                                  const Rendezvous& rendezvous) {
+                                                  c10::intrusive_ptr<::c10d::Store> store) {
   const auto timeout = std::chrono::duration_cast<std::chrono::milliseconds>(options.timeout);
   auto gloo = GlooGroup::Options::create(timeout);
   gloo->threads = 1;  // collectives come one after the other
@@ -22,7 +26,7 @@ StatusOr<c10::intrusive_ptr<GlooGroup>> OpenGroup(const GroupOptions& options,
                         LocalAddressTowards(options.master_addr, options.master_port));
     gloo->devices.push_back(GlooGroup::createDeviceForHostname(address));
   }
-  return c10::make_intrusive<GlooGroup>(rendezvous.store(), options.process, options.num_processes,
+  return c10::make_intrusive<GlooGroup>(std::move(store), options.process, options.num_processes,
                                         gloo);
 }
 
@@ -36,10 +40,26 @@ StatusOr<std::unique_ptr<ProcessGroup>> ProcessGroup::Join(const GroupOptions& o
   std::signal(SIGPIPE, SIG_IGN);
   HG_ASSIGN_OR_RETURN(group->rendezvous_, Rendezvous::Join(options));
   try {
-    HG_ASSIGN_OR_RETURN(group->group_, OpenGroup(options, *group->rendezvous_));
+    HG_ASSIGN_OR_RETURN(group->group_, OpenGroup(options, group->rendezvous_->store()));
   } catch (const std::exception& error) {
     return Unavailable("{}: connecting the ranks: {} ({})", options.NameOf(options.process),
                        group->rendezvous_->Blame(), TorchMessage(error));
+  }
+  return group;
+}
+
+StatusOr<std::unique_ptr<ProcessGroup>> ProcessGroup::Beside(std::string_view what) {
+  std::unique_ptr<ProcessGroup> group(new ProcessGroup(options_));
+  if (group_ == nullptr) return group;
+  HG_RETURN_IF_ERROR(AllGather(torch::zeros({1}), torch::empty({size(), 1}), what));
+  group->rendezvous_ = rendezvous_;
+  try {
+    HG_ASSIGN_OR_RETURN(group->group_,
+                        OpenGroup(options_, c10::make_intrusive<::c10d::PrefixStore>(
+                                                kBesidePrefix, rendezvous_->store())));
+  } catch (const std::exception& error) {
+    return Unavailable("{}: {}: {} ({})", options_.NameOf(process()), what, rendezvous_->Blame(),
+                       TorchMessage(error));
   }
   return group;
 }
@@ -98,11 +118,12 @@ std::string ProcessGroup::NameOf(int process) {
   return rendezvous_ == nullptr ? options_.NameOf(process) : rendezvous_->NameOf(process);
 }
 
-void ProcessGroup::Leave(std::string_view reason) {
+void ProcessGroup::Leave(std::string_view reason, ProcessGroup* beside) {
   if (rendezvous_ == nullptr) return;
   rendezvous_->Leave(reason);
   // Closes the connections: the others' collectives fail now instead of at their timeout.
   group_.reset();
+  if (beside != nullptr) beside->group_.reset();
   rendezvous_->AwaitHeard();
 }
 

@@ -1,7 +1,8 @@
 // The processes of a run and what they do together: c10d over Gloo. With one process nothing is
 // opened and every collective returns at once, leaving its tensors as they are.
 // Not thread-safe: all processes must call the same collectives in the same order. After an error
-// of a collective only Leave and the destructor may follow.
+// of a collective only Leave and the destructor may follow. Two groups that stand beside each other
+// may be used by two threads.
 #pragma once
 
 #include <memory>
@@ -22,6 +23,11 @@ class ProcessGroup {
   // connection that another one closed is an error of the next collective. Errors as
   // Rendezvous::Join; Unavailable if the connections fail.
   [[nodiscard]] static StatusOr<std::unique_ptr<ProcessGroup>> Join(const GroupOptions& options);
+  // A second group of the same processes, with connections of its own. A collective itself: the
+  // processes meet here before they connect, so that one that is gone is missed at once. `what`
+  // names the purpose in errors, which are as those of collectives; Unavailable, too, if the
+  // connections fail.
+  [[nodiscard]] StatusOr<std::unique_ptr<ProcessGroup>> Beside(std::string_view what);
   ~ProcessGroup();
   ProcessGroup(const ProcessGroup&) = delete;
   ProcessGroup& operator=(const ProcessGroup&) = delete;
@@ -46,8 +52,9 @@ class ProcessGroup {
   [[nodiscard]] Status Agree(const Json& facts);
   // As Rendezvous::NameOf.
   [[nodiscard]] std::string NameOf(int process);
-  // Tells the other processes why this one stops, so that their errors can say so.
-  void Leave(std::string_view reason);
+  // Tells the other processes why this one stops, so that their errors can say so. `beside`: a
+  // group that is left as well, or null.
+  void Leave(std::string_view reason, ProcessGroup* beside = nullptr);
 
  private:
   explicit ProcessGroup(const GroupOptions& options) : options_(options) {}
@@ -55,7 +62,7 @@ class ProcessGroup {
   [[nodiscard]] Status Run(std::string_view what, const Collective& collective);
 
   const GroupOptions options_;
-  std::unique_ptr<Rendezvous> rendezvous_;  // null with one process
+  std::shared_ptr<Rendezvous> rendezvous_;  // of the groups beside, too; null with one process
   c10::intrusive_ptr<GlooGroup> group_;     // null with one process
 };
 

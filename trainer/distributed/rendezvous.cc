@@ -204,8 +204,7 @@ Status Rendezvous::Agree(const Json& facts) {
 }
 
 void Rendezvous::Leave(std::string_view reason) {
-  if (left_) return;
-  left_ = true;
+  if (left_.exchange(true)) return;
   try {
     store_->wait({Key("process", options_.process)}, kBlameGrace);
     const std::string_view told = reason.substr(0, kMaxReasonBytes);
@@ -219,6 +218,7 @@ void Rendezvous::Leave(std::string_view reason) {
 
 void Rendezvous::AwaitHeard() {
   if (options_.process != 0) return;
+  const MutexLock lock(blaming_);
   try {
     const auto deadline = Clock::now() + kBlameGrace;
     for (bool heard = false; !heard && Clock::now() < deadline;) {
@@ -235,6 +235,7 @@ void Rendezvous::AwaitHeard() {
 }
 
 std::string Rendezvous::Blame() {
+  const MutexLock lock(blaming_);
   std::vector<std::string> culprits;
   try {
     // Who noticed the failure says so: who stays silent is the culprit, unless it runs, and is

@@ -1,6 +1,7 @@
 // Where the processes of one run meet: c10d's TCPStore, held by process 0. Says who is missing
 // while it waits, carries why one stopped to the others, and checks that all run the same thing.
-// Where every process has one rank, messages call them ranks. Not thread-safe.
+// Where every process has one rank, messages call them ranks. Thread-safe once all have joined: the
+// groups that stand beside each other use one.
 #pragma once
 
 #include <atomic>
@@ -12,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "common/base/mutex.h"
 #include "common/base/status.h"
 #include "common/storage/json.h"
 #include "trainer/distributed/presence.h"
@@ -80,15 +82,17 @@ class Rendezvous {
   [[nodiscard]] bool Has(const std::string& key);
   // What Blame says of the processes that have noticed nothing: of those that no longer count, else
   // of those that are busy. `before`: Counts, two intervals of Presence ago at least.
-  [[nodiscard]] std::vector<std::string> Silent(const std::vector<int64_t>& before);
+  [[nodiscard]] std::vector<std::string> Silent(const std::vector<int64_t>& before)
+      HG_REQUIRES(blaming_);
   [[nodiscard]] std::vector<int64_t> Counts();
   [[nodiscard]] std::string Self() const { return options_.NameOf(options_.process); }
   [[nodiscard]] std::string Master() const;
 
   const GroupOptions options_;
   c10::intrusive_ptr<::c10d::Store> store_;
-  bool left_ = false;
-  std::set<int> silent_;  // those that Blame found not to answer
+  std::atomic<bool> left_ = false;
+  Mutex blaming_;
+  std::set<int> silent_ HG_GUARDED_BY(blaming_);  // those that Blame found not to answer
   std::unique_ptr<Presence> presence_;
 };
 

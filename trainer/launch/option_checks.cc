@@ -52,6 +52,11 @@ Status CheckAveraging(const TrainOptions& o) {
         "--part-only needs --average-every K: ranks that know their parts alone train models of "
         "their own");
   }
+  if (o.gradient_dtype != GradientDtype::kFloat32) {
+    return InvalidArgument(
+        "--average-every and --gradient-dtype bfloat16: models are averaged, and no gradient "
+        "travels; leave one of them out");
+  }
   if (!o.embeddings.types.empty()) {
     return InvalidArgument(
         "--average-every and --embed: learnt inputs are pushed in step with all ranks; leave one "

@@ -184,6 +184,12 @@ void AddTrainingRows(OptionTable& rows, TrainOptions* o) {
                  "bf16: rows that enter a layer are bfloat16, and so are their products where the "
                  "processor has AVX512-BF16; sums, weights and gradients stay float32")
       .AllRanks();
+  rows.AddChoice("gradient-dtype", &o->gradient_dtype,
+                 {{"float32", GradientDtype::kFloat32}, {"bfloat16", GradientDtype::kBfloat16}},
+                 "bfloat16: half the bytes between ranks; each rank's gradients are rounded once, "
+                 "added up in float32, and the sum is rounded once")
+      .AllRanks()
+      .Mark(kOfTraining);
   rows.Add("seed", &o->seed, "seed of everything random").AllRanks();
   rows.Add("eval-every", &o->eval_every, "epochs between evaluations; 0: only after the last")
       .Range(0, kMaxEpochs)

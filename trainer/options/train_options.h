@@ -31,6 +31,8 @@ inline constexpr int64_t kMaxBatchSize = 1 << 24;
 
 enum class PredictNodes { kAll, kTest };
 enum class OptimizerKind { kAdam, kSgd };
+// As what gradients travel between ranks.
+enum class GradientDtype { kFloat32, kBfloat16 };
 
 // What a user can do where memory runs out.
 inline constexpr char kTrainingMemoryAdvice[] =
@@ -92,6 +94,7 @@ struct TrainOptions {
   double weight_decay = 0;
   ControlOptions control;  // how the rate changes, and what ends training
   Precision precision = Precision::kFloat32;
+  GradientDtype gradient_dtype = GradientDtype::kFloat32;
   uint64_t seed = 0;
 
   int64_t eval_every = 1;             // epochs; 0: after the last only

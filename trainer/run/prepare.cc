@@ -73,6 +73,11 @@ void SayIfProductsAreWide(const TrainOptions& options) {
       options.rank);
 }
 
+void SayIfNothingTravels(const TrainOptions& options) {
+  if (options.gradient_dtype == GradientDtype::kFloat32 || options.world_size > 1) return;
+  spdlog::warn("--gradient-dtype bfloat16: there is one rank, whose gradients go nowhere");
+}
+
 void PlanSampling(Session& session) {
   const SamplerThreads threads = SamplerThreadsOf(session.options);
   session.sampler = PlanSampler(session.stores.graph->info().schema, threads);
@@ -205,6 +210,7 @@ Status Prepare(Session& session, RunInputs* inputs, const InferOptions* infer) {
   HG_RETURN_IF_ERROR(TakeBlasBuffer());
   const TrainOptions& options = session.options;
   SayIfProductsAreWide(options);
+  SayIfNothingTravels(options);
   HG_ASSIGN_OR_RETURN(session.stores,
                       OpenStoresOf(options,
                                    infer == nullptr ? ChooseStateOfTraining(options)

@@ -38,7 +38,9 @@ TrainingLoop::TrainingLoop(Session& session, OnStep on_step, OnEpoch on_epoch, T
       parameters_(session.Parameters()),
       buffers_(session.model->buffers()),
       buffers_before_(buffers_),
-      gradients_(parameters_),
+      gradients_(parameters_, session.options.gradient_dtype == GradientDtype::kBfloat16
+                                  ? CarriedAs::kBfloat16
+                                  : CarriedAs::kThemselves),
       optimizer_(session.options.optimizer, parameters_, session.options.learning_rate,
                  session.options.weight_decay),
       feed_(session, BatchPurpose::kTrain, *session.task->source(BatchPurpose::kTrain), start.epoch,
@@ -63,12 +65,11 @@ Status TrainingLoop::Step(int64_t epoch, int64_t step, EpochFigures* figures) {
   StepAsks asks{.stop = next == nullptr,
                 .checkpoint = keeper_ != nullptr && keeper_->Wants(steps_done_ + 1),
                 .time_up = rules_.TimeIsUp()};
+  HG_RETURN_IF_ERROR(gradients_.Begin(*session_.ranks));
   HG_ASSIGN_OR_RETURN(const double weight, StepWeight(next.get(), step, figures));
   if (keeper_ != nullptr) buffers_before_.Keep();
   double loss = 0;
-  if (asks.stop) {
-    gradients_.Zero();
-  } else {
+  if (!asks.stop) {
     HG_ASSIGN_OR_RETURN(loss, Learn(*next, epoch, step, weight, figures));
   }
 
@@ -190,7 +191,6 @@ ModelInput TrainingLoop::InputOfNext(Upcoming& next, uint64_t draws_key) {
 
 StatusOr<double> TrainingLoop::ComputeGradients(const PreparedBatch& batch, const ModelInput& input,
                                                 double step_weight) {
-  gradients_.Zero();
   if (batch.rows == 0) return 0.0;
   const auto outputs = session_.model->Forward(input);
   const torch::Tensor loss = session_.task->LossSum(outputs, batch);

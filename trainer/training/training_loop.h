@@ -1,5 +1,5 @@
-// Synchronous data-parallel training: epochs of steps, each ending in one all-reduce of gradients
-// weighted by rows, and evaluation in between.
+// Synchronous data-parallel training: epochs of steps, each ending when the gradients weighted by
+// rows are summed over all ranks, which begins in backward, and evaluation in between.
 //
 // What a step does depends on the weights, the optimizer's state, and (seed, epoch, step, rank): a
 // loop that begins at a step with the weights and state of that moment goes on as the loop did that
@@ -159,7 +159,7 @@ class TrainingLoop {
   // signal.
   [[nodiscard]] StatusOr<double> StepWeight(const Upcoming* next, int64_t step,
                                             EpochFigures* figures);
-  // Forward and backward: gradients are left in the buffer. The rank's mean loss.
+  // Forward and backward: gradients are left in the buffer, or on their way. The rank's mean loss.
   [[nodiscard]] StatusOr<double> Learn(Upcoming& next, int64_t epoch, int64_t step,
                                        double step_weight, EpochFigures* figures);
   // What the model reads, learnt rows included.

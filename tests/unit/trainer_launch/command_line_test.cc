@@ -311,6 +311,17 @@ TEST(CommandLineTest, PrecisionIsOneOfTwoAndMustAgreeOnAllRanks) {
               AllOf(HasSubstr("int3"), HasSubstr("float32"), HasSubstr("bf16")));
 }
 
+TEST(CommandLineTest, GradientDtypeMustAgreeOnAllRanksAndIsOfGradientsThatTravel) {
+  EXPECT_EQ(Parse({"--graph", "g"}).options.gradient_dtype, GradientDtype::kFloat32);
+  const TrainOptions o = Parse({"--graph", "g", "--gradient-dtype", "bfloat16"}).options;
+  EXPECT_EQ(o.gradient_dtype, GradientDtype::kBfloat16);
+  EXPECT_EQ(SharedFacts(o)["gradient_dtype"], "bfloat16");
+  EXPECT_THAT(Refusal({"--graph", "g", "--gradient-dtype", "float16"}),
+              AllOf(HasSubstr("float16"), HasSubstr("float32"), HasSubstr("bfloat16")));
+  EXPECT_THAT(Refusal({"--graph", "g", "--gradient-dtype", "bfloat16", "--average-every", "2"}),
+              HasSubstr("--average-every and --gradient-dtype bfloat16"));
+}
+
 TEST(CommandLineTest, EpochsThatAreNotNamedAreThoseThatMakeEnoughSteps) {
   EXPECT_EQ(Parse({"--graph", "g"}).options.epochs, 0) << "known once the seeds are";
   EXPECT_EQ(DefaultEpochs(1), 50);
