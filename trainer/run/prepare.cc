@@ -222,7 +222,7 @@ Status Prepare(Session& session, RunInputs* inputs, const InferOptions* infer) {
   if (options.model_options->NeedsOf(kind->needs).neighbors && options.rank == 0) {
     WarnOfUnreadParts(session.stores.graph->info().schema, *session.task);
   }
-  if (options.rank == 0 && checkpoint.empty() && !options.part_only) TellOfSubParts(options);
+  if (options.rank == 0 && infer == nullptr && !options.part_only) TellOfSubParts(options);
   if (options.rank == 0) {
     WarnOfUnreadEdgeFeatures(session.stores.graph->info().schema, options.sampling_weights);
   }
