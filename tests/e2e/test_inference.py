@@ -279,9 +279,9 @@ class InferenceTest(CoraInTwoTest):
         self.assertCode(1, infer(graph=parts), f"{folder / 'state'} is not there")
         must(infer(graph=parts, state=self.box.folder / "moved"))
         self.assertLearnt(words["predict"], 0)
-        for command in ("evaluate",):
-            must(self.box.run("halograph-train", command, *options(
-                checkpoint=folder, graph=parts, state=self.box.folder / "moved", quiet=True)))
+        must(self.box.run("halograph-train", "evaluate", *options(
+            checkpoint=folder, graph=parts, state=self.box.folder / "moved", quiet=True)))
+        self.assertCode(1, infer(graph=parts, state=self.box.folder / "none"), "no such folder")
 
     def test_learnt_rows_that_servers_of_another_graph_have_are_taken_with_a_warning(self):
         folder = self.copied()

@@ -100,6 +100,9 @@ Status TakeRowsOfRun(Session& session, const RunInputs& inputs, const InferOptio
   if (options.all_ranks() > 1 || state.empty()) {
     return NoRows(session, NameOf(session, inputs.learnt.front()), infer);
   }
+  if (std::error_code ignored; !std::filesystem::exists(state, ignored)) {
+    return NotFound("--state {}: no such folder; give that of the run", state.string());
+  }
   RowsWanted wanted{.types = {},
                     .tensor = options.embeddings.name,
                     .identity = trained_graph,
