@@ -225,9 +225,10 @@ StatusOr<Dataset> PartGraphs::Open(int part, const fs::path& folder) const {
       HG_ASSIGN_OR_RETURN(const TaskColumns columns, ResolveTaskColumns(*dataset_, whole));
       const fs::path path = RowPath(folder, part, set++);
       HG_ASSIGN_OR_RETURN(NpyArray seeds, NpyArray::Open(path));
-      InputTensor tensor{.spec = {.name = "seeds", .dtype = DType::kInt64, .dim = 1},
-                         .path = path.string(),
-                         .array = std::make_shared<const NpyArray>(std::move(seeds))};
+      InputTensor tensor;
+      tensor.spec = {.name = "seeds", .dtype = DType::kInt64, .dim = 1};
+      tensor.path = path.string();
+      tensor.array = std::make_shared<const NpyArray>(std::move(seeds));
       rows.sets.push_back({.set = whole.set,
                            .type = graph.node_types[static_cast<size_t>(columns.owner_type())].name,
                            .edges = false,
