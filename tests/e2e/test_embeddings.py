@@ -66,6 +66,22 @@ class LearntInputsTest(programs.ProgramTest):
                              staleness=3, **{**SETTINGS, "epochs": 20})
         self.assertLess(epochs[-1]["loss"], epochs[0]["loss"] - 0.1)
 
+    def test_stale_rows_are_the_same_whatever_is_prepared_ahead(self):
+        """And whatever memory there is for it, which is said once."""
+        found = []
+        for i, machine in enumerate((dict(), dict(prefetch=0, sample_threads=1),
+                                     dict(prefetch=9, sample_threads=4),
+                                     dict(prefetch_memory="1KiB"))):
+            log = self.box.folder / f"log-{i}.jsonl"
+            done = must(self.box.run("halograph-train", *options(
+                log=log, graph=self.graph, state=self.box.folder / f"state-{i}", staleness=2,
+                **machine, **SETTINGS)))
+            _, epochs, final = read_log(log)
+            found.append(([epoch["loss"] for epoch in epochs], final["test_acc"]))
+            self.assertEqual(1 if "prefetch_memory" in machine else 0,
+                             done.err.count("more than --prefetch-memory 1"), done.err)
+        self.assertEqual(found[:1] * 4, found)
+
     def test_several_ranks_on_files_say_what_to_do(self):
         done = self.box.run("halograph-train", "--graph", self.graph, "--embed", "node",
                             "--logical-ranks", 2)

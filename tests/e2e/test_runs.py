@@ -15,7 +15,7 @@ from harness.training import options, read_log, start_ranks, train
 PLOT_LOG = pathlib.Path(__file__).parents[2] / "deploy" / "plot-log"
 SMALL = dict(hidden=16, fanouts="5,3", batch_size=50, seed=3, threads=1)  # 3 steps an epoch
 TIMES = ("time", "seconds", "eval_s", "sample_wait_s", "feature_wait_s", "compute_s", "sync_wait_s",
-         "push_s", "total_s")
+         "push_s", "total_s", "stages")
 
 
 def without_times(lines):

@@ -115,35 +115,22 @@ std::vector<TensorRef> LearntInputs::tensors() const {
 
 void LearntInputs::GoOnWith(int64_t step) {
   next_step_ = step;
-  for (Learnt& learnt : learnt_) {
-    learnt.after.clear();
-    learnt.given = torch::Tensor();
-  }
+  for (Learnt& learnt : learnt_) learnt.given = torch::Tensor();
+  const MutexLock lock(mutex_);
+  marks_.clear();
 }
 
 std::vector<PushMark> LearntInputs::Marks() const {
-  std::vector<PushMark> marks;
-  for (const Learnt& learnt : learnt_) marks.push_back(learnt.after);
-  return marks;
+  const MutexLock lock(mutex_);
+  return marks_.empty() ? std::vector<PushMark>(learnt_.size()) : marks_;
 }
 
-std::future<StatusOr<LearntRows>> LearntInputs::Start(const Minibatch& minibatch,
-                                                      const CancelToken* cancel) const {
-  if (staleness_ == 0) {
-    return std::async(std::launch::deferred,
-                      [this, &minibatch, cancel] { return PullRows(minibatch, Marks(), cancel); });
-  }
-  return std::async(std::launch::async, [this, &minibatch, marks = Marks(), cancel] {
-    return PullRows(minibatch, marks, cancel);
-  });
-}
-
-StatusOr<LearntRows> LearntInputs::PullRows(const Minibatch& minibatch,
-                                            const std::vector<PushMark>& after,
-                                            const CancelToken* cancel) const {
+StatusOr<LearntRows> LearntInputs::Pull(const Minibatch& minibatch,
+                                        const CancelToken* cancel) const {
   LearntRows rows;
   std::vector<RowRequest> requests;
   if (minibatch.nodes.empty()) return rows;  // without seeds
+  const std::vector<PushMark> after = Marks();
   for (size_t i = 0; i < learnt_.size(); ++i) {
     const Learnt& learnt = learnt_[i];
     const std::vector<int64_t>& ids = minibatch.nodes[learnt.node_type];
@@ -189,11 +176,10 @@ Status LearntInputs::Push(const Minibatch& minibatch, const CancelToken* cancel)
     return Annotate(marks.status(),
                     fmt::format("pushing the gradients of learnt inputs, step {}", next_step_));
   }
-  for (size_t i = 0; i < learnt_.size(); ++i) {
-    learnt_[i].after = std::move((*marks)[i]);
-    learnt_[i].given = torch::Tensor();
-  }
+  for (Learnt& learnt : learnt_) learnt.given = torch::Tensor();
   ++next_step_;
+  const MutexLock lock(mutex_);
+  marks_ = *std::move(marks);
   return OkStatus();
 }
 

@@ -3,15 +3,15 @@
 // optimizer. All ranks push every step, so that an owner applies a step as one: what is learnt does
 // not depend on which rank's push came first, nor on the number of servers.
 //
-// Used by one thread, but for Start's work.
+// Used by one thread, but for Pull.
 #pragma once
 
 #include <cstdint>
-#include <future>
 #include <memory>
 #include <vector>
 
 #include "client/stores.h"
+#include "common/base/mutex.h"
 #include "common/base/status.h"
 #include "common/sampling/minibatch.h"
 #include "trainer/distributed/communicator.h"
@@ -38,7 +38,8 @@ class LearntInputs {
       const Stores& stores, const EmbeddingOptions& options, const std::vector<LearntType>& types,
       uint64_t seed, Communicator* ranks, const CancelToken* cancel);
 
-  // How many steps ahead rows are pulled.
+  // How many steps behind the rows of a step are: they show exactly the pushes up to the step as
+  // many and one before it. Whoever pulls and pushes sees to it.
   [[nodiscard]] int64_t staleness() const { return staleness_; }
 
   [[nodiscard]] std::vector<LearntType> types() const;  // with their widths
@@ -49,11 +50,11 @@ class LearntInputs {
   // After the tensors were set back, on every rank: pushes go on with this step.
   void GoOnWith(int64_t step);
 
-  // Begins to pull the rows of a minibatch, whose node ids must live until the result is taken.
-  // Without staleness the pull is made when the result is asked for; else at once, on a thread of
-  // its own. Rows show all pushes up to that moment. The future throws as libtorch does.
-  [[nodiscard]] std::future<StatusOr<LearntRows>> Start(const Minibatch& minibatch,
-                                                        const CancelToken* cancel) const;
+  // Pulls the rows of a minibatch; none of one without seeds. They show all pushes of this rank
+  // that have ended, and none of those that have not begun. By any thread, also while another one
+  // pushes. Throws as libtorch does. Errors as RowStore::Pull, with what was being done.
+  [[nodiscard]] StatusOr<LearntRows> Pull(const Minibatch& minibatch,
+                                          const CancelToken* cancel) const;
 
   // Puts rows where the model looks for them. In training their gradients are kept for Push.
   void Give(const LearntRows& rows, bool training, ModelInput* input);
@@ -66,7 +67,6 @@ class LearntInputs {
   struct Learnt {
     int node_type = 0;
     MutableTensorSpec spec = {};
-    PushMark after = {};       // of the last push
     torch::Tensor given = {};  // with a gradient after backward; or none
   };
 
@@ -83,9 +83,6 @@ class LearntInputs {
   // Creates or finds on rank 0, and agrees on the run's number with the others.
   [[nodiscard]] Status Begin(TensorAdmin& admin, EmbedBegin begin, Communicator& ranks,
                              CallContext& context);
-  [[nodiscard]] StatusOr<LearntRows> PullRows(const Minibatch& minibatch,
-                                              const std::vector<PushMark>& after,
-                                              const CancelToken* cancel) const;
   [[nodiscard]] std::vector<PushMark> Marks() const;
 
   const std::shared_ptr<RowStore> rows_;
@@ -95,6 +92,9 @@ class LearntInputs {
   std::vector<Learnt> learnt_;
   uint64_t run_ = 0;  // of all ranks (SyncStep::run)
   int64_t next_step_ = 0;
+  mutable Mutex mutex_;
+  // Of the last push, in the order of learnt_; none before the first.
+  std::vector<PushMark> marks_ HG_GUARDED_BY(mutex_);
 };
 
 }  // namespace halograph

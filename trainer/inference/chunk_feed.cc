@@ -7,6 +7,7 @@
 
 #include "common/base/units.h"
 #include "common/graph/tensor_ref.h"
+#include "trainer/training/batch_feed.h"
 
 namespace halograph {
 
@@ -16,25 +17,45 @@ ChunkFeed::ChunkFeed(const BatchMaker* maker, const SeedSource* source, ChunkOpt
       source_(source),
       options_(options),
       fill_(std::move(fill)),
-      pipeline_((source->rows() + options.nodes - 1) / options.nodes, options.threads,
-                options.ahead, [this](int64_t index) {
-                  const int64_t begin = index * options_.nodes;
-                  return Make({begin, std::min(begin + options_.nodes, source_->rows())});
-                }) {}
+      pipeline_(Stages(), Bounds()) {}
 
-StatusOr<std::optional<PreparedBatch>> ChunkFeed::Next() {
+std::vector<PipelineStage<ChunkFeed::Made>> ChunkFeed::Stages() const {
+  const auto sample = [this](int64_t index, Made* made) {
+    const int64_t begin = index * options_.nodes;
+    made->rows = {begin, std::min(begin + options_.nodes, source_->rows())};
+    return Sample(made);
+  };
+  const auto of_chunk = [](const FillRows& fill) {
+    return [fill](int64_t, Made* made) {
+      return made->chunk.has_value() ? fill(&*made->chunk) : OkStatus();
+    };
+  };
+  return {{.name = "sample", .run = sample, .threads = options_.threads},
+          {.name = "gather", .run = of_chunk(fill_), .threads = options_.threads},
+          {.name = "move", .run = of_chunk(MoveToTensors)}};
+}
+
+PipelineOptions<ChunkFeed::Made> ChunkFeed::Bounds() const {
+  PipelineOptions<Made> bounds;
+  bounds.count = (source_->rows() + options_.nodes - 1) / options_.nodes;
+  bounds.ahead = static_cast<int64_t>(options_.ahead);
+  bounds.ready = 0;  // a sampled chunk takes its share of the memory, too
+  return bounds;
+}
+
+StatusOr<std::optional<Step>> ChunkFeed::Next() {
   for (;;) {
     Made made;
     if (halves_.empty()) {
       HG_ASSIGN_OR_RETURN(std::optional<Made> next, pipeline_.Next());
-      if (!next.has_value()) return std::optional<PreparedBatch>();
+      if (!next.has_value()) return std::optional<Step>();
       made = *std::move(next);
     } else {
       const IdRange rows = halves_.back();
       halves_.pop_back();
       HG_ASSIGN_OR_RETURN(made, Make(rows));
     }
-    if (made.chunk.has_value()) return std::optional<PreparedBatch>(*std::move(made.chunk));
+    if (made.chunk.has_value()) return std::optional<Step>(*std::move(made.chunk));
     const int64_t middle = made.rows.begin + made.rows.size() / 2;
     halves_.push_back({middle, made.rows.end});
     halves_.push_back({made.rows.begin, middle});
@@ -43,27 +64,32 @@ StatusOr<std::optional<PreparedBatch>> ChunkFeed::Next() {
 }
 
 StatusOr<ChunkFeed::Made> ChunkFeed::Make(IdRange rows) const {
+  Made made{.rows = rows};
+  HG_RETURN_IF_ERROR(Sample(&made));
+  if (!made.chunk.has_value()) return made;
+  HG_RETURN_IF_ERROR(fill_(&*made.chunk));
+  HG_RETURN_IF_ERROR(MoveToTensors(&*made.chunk));
+  return made;
+}
+
+Status ChunkFeed::Sample(Made* made) const {
+  const IdRange rows = made->rows;
   std::vector<int64_t> positions(static_cast<size_t>(rows.size()));
   std::iota(positions.begin(), positions.end(), rows.begin);
   StepSeeds seeds;
   HG_RETURN_IF_ERROR(source_->Collect(positions, 0, &seeds));
-  Made made{.rows = rows};
-  PreparedBatch chunk;
+  Step chunk;
   chunk.rows = rows.size();
   const CallContext context{.cancel = options_.cancel};
   HG_RETURN_IF_ERROR(maker_->Sample(seeds, 0, context, &chunk));
   const int64_t bytes = options_.cost.Bytes(chunk.minibatch);
-  if (bytes > options_.chunk_bytes) {
-    if (rows.size() == 1) return TooLarge(bytes, chunk);
-    return made;
-  }
+  if (bytes > options_.chunk_bytes) return rows.size() == 1 ? TooLarge(bytes, chunk) : OkStatus();
   chunk.labels = std::move(seeds.labels);
-  HG_RETURN_IF_ERROR(fill_(&chunk));
-  made.chunk = std::move(chunk);
-  return made;
+  made->chunk = std::move(chunk);
+  return OkStatus();
 }
 
-Status ChunkFeed::TooLarge(int64_t bytes, const PreparedBatch& chunk) const {
+Status ChunkFeed::TooLarge(int64_t bytes, const Step& chunk) const {
   const int type = chunk.seed_types.front();
   return ResourceExhausted(
       "{} takes {} with the rows of its {} in-edges: more than the {} that --memory leaves for a "

@@ -19,7 +19,7 @@ ChunkOptions ChunkOptionsOf(const Session& session, const ChunkMemory& memory,
 }
 
 Status ForEachChunk(const Session& session, ChunkFeed& feed,
-                    const std::function<Status(PreparedBatch& chunk)>& use) {
+                    const std::function<Status(Step& chunk)>& use) {
   for (;;) {
     HG_RETURN_IF_ERROR(session.CheckStop());
     auto next = feed.Next();

@@ -25,6 +25,6 @@ struct ChunkMemory {
 //   Cancelled  a stop signal came
 //   else       as ChunkFeed::Next and `use`
 [[nodiscard]] Status ForEachChunk(const Session& session, ChunkFeed& feed,
-                                  const std::function<Status(PreparedBatch& chunk)>& use);
+                                  const std::function<Status(Step& chunk)>& use);
 
 }  // namespace halograph

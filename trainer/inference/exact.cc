@@ -129,8 +129,12 @@ class ExactRun {
     const BatchMaker maker(session_.stores.graph.get(), session_.stores.rows.get(), RecipeOf(at));
     const ChunkCost cost = ChunkCost::Of(pass.reads.shared, pass.makes, pass.input_rows,
                                          at > 0 || maker.reads_in_place());
-    const auto fill = [&](PreparedBatch* chunk) -> Status {
-      if (at == 0) return maker.PullRows({.cancel = &session_.cancel}, chunk);
+    const auto fill = [&](Step* chunk) -> Status {
+      if (at == 0) {
+        HG_RETURN_IF_ERROR(maker.PullRows({.cancel = &session_.cancel}, chunk));
+        return session_.learnt == nullptr ? OkStatus()
+                                          : PullLearnt(session_, &session_.cancel, chunk);
+      }
       const Stopwatch watch;
       rows_.Fill(maker.recipe(), pass.input_rows, chunk);
       chunk->pull_seconds = watch.Seconds();
@@ -139,7 +143,7 @@ class ExactRun {
     ChunkFeed feed(&maker, &source,
                    ChunkOptionsOf(session_, MemoryOfChunks(), cost, mean_in_degree, source.rows()),
                    fill);
-    const auto use_one = [&](PreparedBatch& chunk) -> Status {
+    const auto use_one = [&](Step& chunk) -> Status {
       HG_RETURN_IF_ERROR(UseAsInput(at, chunk, use));
       figures->nodes += chunk.rows;
       figures->edges += chunk.minibatch.sampled_edges;
@@ -154,13 +158,8 @@ class ExactRun {
     return OkStatus();
   }
 
-  Status UseAsInput(size_t at, PreparedBatch& chunk, const UseChunk& use) {
-    ModelInput made;
-    if (at == 0) {
-      HG_ASSIGN_OR_RETURN(made, EvaluationInputOf(session_, chunk, &session_.cancel));
-    } else {
-      made = InputOf(chunk, {});
-    }
+  Status UseAsInput(size_t at, Step& chunk, const UseChunk& use) {
+    ModelInput made = at == 0 ? EvaluationInputOf(session_, chunk) : InputOf(chunk, {});
     LayerInput input{.layer = &chunk.minibatch.layers.front(),
                      .nodes = std::move(made.nodes),
                      .self_and_mean = std::move(made.self_and_mean)};
@@ -189,7 +188,7 @@ class ExactRun {
       HG_ASSIGN_OR_RETURN(made.shared[type],
                           KeptTable::Make(count, pass.keeps.shared, scratch_, what));
       HG_ASSIGN_OR_RETURN(made.own[type], KeptTable::Make(count, pass.keeps.own, scratch_, what));
-      const auto keep = [&](const std::vector<torch::Tensor>& rows, PreparedBatch& chunk) {
+      const auto keep = [&](const std::vector<torch::Tensor>& rows, Step& chunk) {
         const LayerReads kept = pass.keep(rows[type]);
         const int64_t first = chunk.minibatch.nodes[type].front();
         made.shared[type].Put(first, kept.shared);

@@ -66,8 +66,7 @@ struct ExactFigures {
 
 // What becomes of the rows of a chunk: per node type, as Model::Forward gives them. An error ends
 // the inference.
-using UseChunk =
-    std::function<Status(const std::vector<torch::Tensor>& rows, PreparedBatch& chunk)>;
+using UseChunk = std::function<Status(const std::vector<torch::Tensor>& rows, Step& chunk)>;
 
 // Gives `use` the rows of all nodes of `nodes`, whose types are among `types`, chunk by chunk, in
 // order. `scratch` is of ScratchMemory(options.memory). Requires session.model, which is put into
@@ -75,7 +74,7 @@ using UseChunk =
 //   InvalidArgument    more than one rank
 //   ResourceExhausted  no room for rows, on the disk or in memory; or as ChunkFeed::Next
 //   Cancelled          a stop signal came
-//   else               as ChunkFeed::Next, EvaluationInputOf and `use`
+//   else               as ChunkFeed::Next, PullLearnt and `use`
 // Throws as libtorch does.
 [[nodiscard]] StatusOr<ExactFigures> InferExactly(Session& session, const ExactOptions& options,
                                                   ExactRows what, const SeedSource& nodes,

@@ -52,7 +52,7 @@ void KeptTable::Gather(std::span<const int64_t> ids, std::byte* to) const {
                     static_cast<size_t>(stride_ * kFloatBytes), ids, {}, to);
 }
 
-void KeptRows::Fill(const BatchRecipe& recipe, InputRows input_rows, PreparedBatch* chunk) const {
+void KeptRows::Fill(const BatchRecipe& recipe, InputRows input_rows, Step* chunk) const {
   const auto& nodes = chunk->minibatch.nodes;
   chunk->features.clear();
   if (input_rows == InputRows::kSelfAndMean) {  // of one node type

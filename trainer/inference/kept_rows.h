@@ -46,7 +46,7 @@ struct KeptRows {
 
   // As BatchMaker::PullRows, with what is kept in the place of what stores have: what the recipe
   // says but for `input_rows`, which are float32 if kSelfAndMean.
-  void Fill(const BatchRecipe& recipe, InputRows input_rows, PreparedBatch* chunk) const;
+  void Fill(const BatchRecipe& recipe, InputRows input_rows, Step* chunk) const;
 };
 
 }  // namespace halograph

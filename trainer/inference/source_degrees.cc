@@ -25,9 +25,9 @@ StatusOr<SourceDegrees> SourceDegrees::Count(const Session& session, const Chunk
   ChunkFeed feed(&maker, &nodes,
                  ChunkOptionsOf(session, memory, ChunkCost::Of(0, 0, InputRows::kNodes, false),
                                 degree, nodes.rows()),
-                 [](PreparedBatch*) { return OkStatus(); });
+                 [](Step*) { return OkStatus(); });
   const auto degrees = made.degrees_.As<int32_t>();
-  const auto keep = [&](PreparedBatch& chunk) {
+  const auto keep = [&](Step& chunk) {
     const std::vector<int64_t>& indptr = chunk.minibatch.layers.front().blocks.front().indptr;
     auto* to = degrees.data() + chunk.minibatch.nodes.front().front();
     for (size_t v = 0; v + 1 < indptr.size(); ++v) {

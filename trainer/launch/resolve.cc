@@ -32,6 +32,7 @@ void Resolve(TrainOptions* o, const Environment& environment) {
   if (o->eval_batch_size == 0) o->eval_batch_size = o->batch_size;
   const int on_machine = RanksOnThisMachine(environment) * o->ranks_here();
   if (o->sampler_memory == 0) o->sampler_memory = DefaultSamplerMemory() / on_machine;
+  if (o->prefetch_memory == 0) o->prefetch_memory = DefaultSamplerMemory() / on_machine;
   if (o->threads == 0) o->threads = std::max(1, AvailableProcessors() / on_machine);
 }
 

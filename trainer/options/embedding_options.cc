@@ -175,7 +175,7 @@ void AddEmbeddingRows(OptionTable& rows, EmbeddingOptions* o) {
       .Mark(kOfTraining);
   rows.Add("staleness", &o->staleness,
            "how many steps learnt inputs may be behind: above 0 they are pulled that many steps "
-           "ahead, and runs differ from one another")
+           "ahead, and show the pushes up to then, no more and no less")
       .Range(0, 64)
       .AllRanks()
       .Mark(kOfTraining);

@@ -33,7 +33,7 @@ struct EmbeddingOptions {
   // L2 term (RowOptimizer::weight_decay): of the rows that a step reads, and of no other.
   double weight_decay = 0;
   // How many steps a pulled row may be behind: a step reads after the pushes of the step that many
-  // and one before it. 0: after those of the step before.
+  // and one before it, and before the next push. 0: after those of the step before.
   int64_t staleness = 0;
 };
 

@@ -224,9 +224,17 @@ void AddMachineRows(OptionTable& rows, TrainOptions* o) {
                 "memory for the tables of all minibatches in the making, 4 bytes a node each")
       .Range(0, int64_t{1} << 60)
       .DefaultText("an eighth of the machine's, shared by its ranks");
-  rows.Add("prefetch", &o->prefetch,
-           "largest number of minibatches prepared ahead; 0: each when its step begins")
+  rows.Add(
+          "prefetch", &o->prefetch,
+          "largest number of steps whose rows are gathered ahead; 0: each step is prepared when it "
+          "begins")
       .Range(0, 1024);
+  rows.AddBytes(
+          "prefetch-memory", &o->prefetch_memory,
+          "memory for all steps that are prepared ahead, those included that are only sampled; "
+          "one step is prepared in any case")
+      .Range(0, int64_t{1} << 60)
+      .DefaultText("an eighth of the machine's, shared by its ranks");
 }
 
 void AddOutputRows(OptionTable& rows, TrainOptions* o) {

@@ -106,8 +106,9 @@ struct TrainOptions {
   int sample_threads = 2;  // for preparing minibatches
   // Of them at least this many for each minibatch; 0: as few as sampler_memory allows.
   int threads_per_minibatch = 0;
-  int64_t sampler_memory = 0;  // bytes of tables; 0: an eighth of the machine's over its ranks
-  int prefetch = 4;            // minibatches prepared or in the making at most
+  int64_t sampler_memory = 0;   // bytes of tables; 0: an eighth of the machine's over its ranks
+  int prefetch = 4;             // steps whose rows are gathered or ready at most
+  int64_t prefetch_memory = 0;  // bytes of all steps that are prepared; 0: as sampler_memory
 
   CheckpointOptions checkpoint;
 

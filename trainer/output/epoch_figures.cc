@@ -1,5 +1,6 @@
 #include "trainer/output/epoch_figures.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace halograph {
@@ -32,6 +33,15 @@ constexpr FigureRow kRows[] = {
     {Figure::kMinibatches, "minibatches", OverRanks::kSum, !kWhole, Figure::kCount, !kLogged},
 };
 
+// In the order of StepPart.
+constexpr std::string_view kStages[] = {"schedule", "sample", "gather", "learn", "move", "train"};
+static_assert(std::size(kStages) == static_cast<size_t>(StepPart::kCount));
+
+// Training that starves for a smaller share of the time waits for nobody.
+constexpr double kStarves = 0.1;
+// A stage that is busy for a smaller share of the time bounds nothing.
+constexpr double kBounds = 0.5;
+
 constexpr bool InOrder() {
   for (size_t i = 0; i < std::size(kRows); ++i) {
     if (static_cast<size_t>(kRows[i].figure) != i) return false;
@@ -44,10 +54,43 @@ static_assert(InOrder());
 
 std::span<const FigureRow> FigureRows() { return kRows; }
 
+void EpochFigures::AddStage(std::string_view name, const StageFigures& spent) {
+  const auto found = std::find(std::begin(kStages), std::end(kStages), name);
+  if (found == std::end(kStages)) return;
+  StageFigures& stage = stages_[static_cast<size_t>(found - std::begin(kStages))];
+  stage.busy += spent.busy;
+  stage.starved += spent.starved;
+  stage.blocked += spent.blocked;
+}
+
+void EpochFigures::SetTraining() {
+  StageFigures& train = stages_[static_cast<size_t>(StepPart::kTrain)];
+  train.starved = (*this)[Figure::kSampleWait] + (*this)[Figure::kFeatureWait];
+  train.blocked = (*this)[Figure::kSyncWait] + (*this)[Figure::kPush];
+  train.busy = std::max(0.0, (*this)[Figure::kSeconds] - train.starved - train.blocked);
+}
+
+std::optional<StageBound> EpochFigures::BoundBy() const {
+  const StageFigures& train = stage(StepPart::kTrain);
+  const double all = train.busy + train.starved + train.blocked;
+  auto bound = static_cast<size_t>(StepPart::kTrain);
+  if (train.starved >= kStarves * all) {
+    bound = 0;
+    for (size_t i = 1; i < static_cast<size_t>(StepPart::kTrain); ++i) {
+      if (stages_[i].busy > stages_[bound].busy) bound = i;
+    }
+  }
+  if (all <= 0 || stages_[bound].busy < kBounds * all) return {};
+  return StageBound{kStages[bound], std::min(1.0, stages_[bound].busy / all)};
+}
+
 std::vector<double> EpochFigures::ToSum() const {
   std::vector<double> sums;
   for (const FigureRow& row : kRows) {
     if (row.over_ranks != OverRanks::kOwn) sums.push_back((*this)[row.figure]);
+  }
+  for (const StageFigures& stage : stages_) {
+    sums.insert(sums.end(), {stage.busy, stage.starved, stage.blocked});
   }
   return sums;
 }
@@ -57,6 +100,11 @@ void EpochFigures::Finish(std::span<const double> sums, int world_size) {
   for (const FigureRow& row : kRows) {
     if (row.over_ranks == OverRanks::kOwn) continue;
     (*this)[row.figure] = sums[next++] / (row.over_ranks == OverRanks::kMean ? world_size : 1);
+  }
+  for (StageFigures& stage : stages_) {
+    for (double* const seconds : {&stage.busy, &stage.starved, &stage.blocked}) {
+      *seconds = sums[next++] / world_size;
+    }
   }
   for (const FigureRow& row : kRows) {
     if (row.per != Figure::kCount) (*this)[row.figure] /= (*this)[row.per];
@@ -70,6 +118,7 @@ void EpochFigures::Add(const EpochFigures& finished) {
     if (row.per != Figure::kCount) value = finished[row.per] > 0 ? value * finished[row.per] : 0;
     (*this)[row.figure] += value;
   }
+  for (size_t i = 0; i < stages_.size(); ++i) AddStage(kStages[i], finished.stages_[i]);
 }
 
 Json EpochFigures::ToJson() const {
@@ -83,6 +132,13 @@ Json EpochFigures::ToJson() const {
       json[std::string(row.key)] = value;
     }
   }
+  Json stages = Json::object();
+  for (size_t i = 0; i < stages_.size(); ++i) {
+    const auto& [busy, starved, blocked] = stages_[i];
+    if (busy + starved + blocked <= 0) continue;
+    stages[std::string(kStages[i])] = {{"busy", busy}, {"starved", starved}, {"blocked", blocked}};
+  }
+  if (!stages.empty()) json["stages"] = std::move(stages);
   return json;
 }
 

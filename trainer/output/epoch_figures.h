@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -56,6 +57,22 @@ struct FigureRow {
 // In the order of Figure.
 [[nodiscard]] std::span<const FigureRow> FigureRows();
 
+// What a step goes through (trainer/pipeline/stage_pipeline.h), and the training that it ends in.
+enum class StepPart : uint8_t { kSchedule, kSample, kGather, kLearn, kMove, kTrain, kCount };
+
+// Seconds of a stage: at work, without work, and with work that has no room.
+struct StageFigures {
+  double busy = 0;
+  double starved = 0;
+  double blocked = 0;
+};
+
+// The stage that an epoch waits for.
+struct StageBound {
+  std::string_view stage;
+  double share = 0;  // of the epoch's time, that it was busy
+};
+
 // Not thread-safe.
 class EpochFigures {
  public:
@@ -63,6 +80,18 @@ class EpochFigures {
   [[nodiscard]] double operator[](Figure figure) const {
     return values_[static_cast<size_t>(figure)];
   }
+
+  // Of the stage that is called so; others are not kept.
+  void AddStage(std::string_view name, const StageFigures& spent);
+  // Makes the stage of training of what the loop's own figures come to: it starves while it waits
+  // for minibatches, and is blocked while it waits for other ranks and for pushes. Before ToSum.
+  void SetTraining();
+  [[nodiscard]] const StageFigures& stage(StepPart part) const {
+    return stages_[static_cast<size_t>(part)];
+  }
+  // After Finish. Training, unless it starves for a tenth of the time; else the busiest of the
+  // others. None: that stage is busy for less than half of the time.
+  [[nodiscard]] std::optional<StageBound> BoundBy() const;
 
   // Those that the ranks add up, as one buffer: sum it over ranks, element by element.
   [[nodiscard]] std::vector<double> ToSum() const;
@@ -73,11 +102,12 @@ class EpochFigures {
   // epoch of this rank, and not yet finished.
   void Add(const EpochFigures& finished);
 
-  // {key: value} of all that are logged.
+  // {key: value} of all that are logged, and `stages` of those that took time.
   [[nodiscard]] Json ToJson() const;
 
  private:
   std::array<double, static_cast<size_t>(Figure::kCount)> values_{};
+  std::array<StageFigures, static_cast<size_t>(StepPart::kCount)> stages_{};  // means over ranks
 };
 
 }  // namespace halograph

@@ -126,6 +126,26 @@ SampleRequest RequestFor(const StepSeeds& seeds, uint64_t batch_seed, const Batc
   return request;
 }
 
+template <typename T>
+int64_t BytesOf(const std::vector<T>& values) {
+  return static_cast<int64_t>(values.size() * sizeof(T));
+}
+
+int64_t BytesOfBlock(const Block& block) {
+  return BytesOf(block.indptr) + BytesOf(block.indices) + BytesOf(block.edge_ids) +
+         BytesOf(block.weights);
+}
+
+int64_t BytesOfMinibatch(const Minibatch& minibatch) {
+  int64_t bytes = 0;
+  for (const SampledLayer& layer : minibatch.layers) {
+    for (const Block& block : layer.blocks) bytes += BytesOfBlock(block);
+  }
+  for (const auto& nodes : minibatch.nodes) bytes += BytesOf(nodes);
+  for (const auto& positions : minibatch.seed_positions) bytes += BytesOf(positions);
+  return bytes;
+}
+
 // The positions of seeds that are not asked for tell nothing.
 void KeepAsked(const StepSeeds& seeds, Minibatch* minibatch) {
   for (size_t i = 0; i < seeds.seeds.size(); ++i) {
@@ -148,9 +168,9 @@ bool BatchMaker::reads_in_place() const {
   });
 }
 
-StatusOr<PreparedBatch> BatchMaker::Make(StepSeeds seeds, int64_t rows, uint64_t batch_seed,
-                                         const CallContext& like) const {
-  PreparedBatch batch;
+StatusOr<Step> BatchMaker::Make(StepSeeds seeds, int64_t rows, uint64_t batch_seed,
+                                const CallContext& like) const {
+  Step batch;
   batch.rows = rows;
   batch.labels = std::move(seeds.labels);
   if (rows == 0) return batch;
@@ -160,7 +180,7 @@ StatusOr<PreparedBatch> BatchMaker::Make(StepSeeds seeds, int64_t rows, uint64_t
 }
 
 Status BatchMaker::Sample(const StepSeeds& seeds, uint64_t batch_seed, const CallContext& like,
-                          PreparedBatch* batch) const {
+                          Step* batch) const {
   for (const StepSeeds::List& list : seeds.seeds) batch->seed_types.push_back(list.type);
   const Stopwatch watch;
   const SampleRequest request = RequestFor(seeds, batch_seed, recipe_);
@@ -175,7 +195,7 @@ Status BatchMaker::Sample(const StepSeeds& seeds, uint64_t batch_seed, const Cal
   return OkStatus();
 }
 
-Status BatchMaker::PullRows(const CallContext& like, PreparedBatch* batch) const {
+Status BatchMaker::PullRows(const CallContext& like, Step* batch) const {
   const Stopwatch watch;
   CallContext pulling = InnerContext(like, {});
   std::vector<FeatureMatrix> features;
@@ -185,6 +205,30 @@ Status BatchMaker::PullRows(const CallContext& like, PreparedBatch* batch) const
   batch->pulled = pulling.stats;
   batch->pull_seconds = watch.Seconds();
   return OkStatus();
+}
+
+int64_t BatchMaker::BytesOf(const Step& step) const {
+  const Minibatch& minibatch = step.minibatch;
+  // Each other form of a block is about as large as the block.
+  const int64_t forms = (recipe_.form == BlockForm::kSampled ? 0 : 1) +
+                        (recipe_.by_source == BySource::kNone ? 0 : 1);
+  int64_t bytes = (1 + forms) * BytesOfMinibatch(minibatch);
+  const int64_t value = recipe_.precision == Precision::kBf16 ? sizeof(uint16_t) : sizeof(float);
+  const std::vector<int64_t> columns = ColumnsOf(recipe_, minibatch.nodes.size());
+  if (recipe_.input_rows == InputRows::kNodes) {
+    for (size_t type = 0; type < minibatch.nodes.size(); ++type) {
+      bytes += std::ssize(minibatch.nodes[type]) * columns[type] * value;
+    }
+    return bytes;
+  }
+  if (minibatch.layers.empty()) return bytes;
+  const Schema& schema = graph_->info().schema;
+  for (const Block& block : minibatch.layers.back().blocks) {
+    const int64_t cols = columns[schema.DestinationType(block.relation)] +
+                         columns[schema.SourceType(block.relation)];
+    bytes += (std::ssize(block.indptr) - 1) * PaddedStride(cols) * value;
+  }
+  return bytes;
 }
 
 Status BatchMaker::PullFeatures(const Minibatch& minibatch, CallContext& context,
@@ -228,7 +272,7 @@ Status BatchMaker::PullFeatures(const Minibatch& minibatch, CallContext& context
   return OkStatus();
 }
 
-void BatchMaker::MakeInputRows(std::vector<FeatureMatrix> features, PreparedBatch* batch) const {
+void BatchMaker::MakeInputRows(std::vector<FeatureMatrix> features, Step* batch) const {
   if (recipe_.input_rows == InputRows::kNodes) {
     for (FeatureMatrix& matrix : features) {
       batch->features.push_back(WithPrecision(std::move(matrix), recipe_.precision));

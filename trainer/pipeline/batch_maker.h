@@ -17,29 +17,10 @@
 #include "trainer/pipeline/feature_matrix.h"
 #include "trainer/pipeline/layer_blocks.h"
 #include "trainer/pipeline/layer_inputs.h"
+#include "trainer/pipeline/step.h"
 #include "trainer/seeds/seed_source.h"
 
 namespace halograph {
-
-// A minibatch ready for the model. Plain values; torch knows nothing of it yet.
-struct PreparedBatch {
-  Minibatch minibatch;
-  // Per node type the features of minibatch.nodes[type], in that order; of no columns for types
-  // that the recipe has no features for, and of all types where the recipe asks for other rows.
-  // Empty in a batch without seeds.
-  std::vector<FeatureMatrix> features;
-  // Of InputRows::kSelfAndMean: one a block of the last layer; else empty.
-  std::vector<SelfAndMean> self_and_mean;
-  LayerBlocks blocks;  // as the recipe asks for them
-  // Node type of each of minibatch.seed_positions, which are of the ids that are asked for.
-  std::vector<int> seed_types;
-  LabelRows labels;  // of the rows
-  int64_t rows = 0;  // of the task that the batch is about: seeds, or edges
-  CallStats sampled;
-  CallStats pulled;
-  double sample_seconds = 0;  // spent in GraphStore::Sample and on `blocks`
-  double pull_seconds = 0;    // spent in RowStore::Pull, conversion and on `self_and_mean`
-};
 
 // A tensor of a node type that goes into a model's input; several of one type stand side by side,
 // in the order that they are listed in.
@@ -73,24 +54,27 @@ class BatchMaker {
   // Of `rows` rows of a task. Errors are those of the stores, with what was being done in front. No
   // rows give an empty batch without asking the stores. Calls of the stores go by the token,
   // deadline and ids of `like`.
-  [[nodiscard]] StatusOr<PreparedBatch> Make(StepSeeds seeds, int64_t rows, uint64_t batch_seed,
-                                             const CallContext& like = {}) const;
+  [[nodiscard]] StatusOr<Step> Make(StepSeeds seeds, int64_t rows, uint64_t batch_seed,
+                                    const CallContext& like = {}) const;
   // Its two halves: all but rows and labels, then the rows of such a batch. For who looks at how
   // many there are before they are pulled.
   [[nodiscard]] Status Sample(const StepSeeds& seeds, uint64_t batch_seed, const CallContext& like,
-                              PreparedBatch* batch) const;
-  [[nodiscard]] Status PullRows(const CallContext& like, PreparedBatch* batch) const;
+                              Step* batch) const;
+  [[nodiscard]] Status PullRows(const CallContext& like, Step* batch) const;
+
+  // What a sampled step comes to once its rows are there, in bytes.
+  [[nodiscard]] int64_t BytesOf(const Step& step) const;
 
   [[nodiscard]] const BatchRecipe& recipe() const { return recipe_; }
   // Whether no row is pulled: InputRows::kSelfAndMean is made straight from what is stored.
   [[nodiscard]] bool reads_in_place() const;
 
  private:
-  // All inputs in one call: one exchange. `features` as PreparedBatch's, of no columns for types
+  // All inputs in one call: one exchange. `features` as Step's, of no columns for types
   // whose rows are read in place.
   [[nodiscard]] Status PullFeatures(const Minibatch& minibatch, CallContext& context,
                                     std::vector<FeatureMatrix>* features) const;
-  void MakeInputRows(std::vector<FeatureMatrix> features, PreparedBatch* batch) const;
+  void MakeInputRows(std::vector<FeatureMatrix> features, Step* batch) const;
 
   GraphStore* const graph_;
   RowStore* const rows_;

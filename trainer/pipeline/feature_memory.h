@@ -1,6 +1,6 @@
 // Memory of feature matrices, used again from one minibatch to the next: one pool a process
-// (common/base/memory_pool.h). What is in use at once the pipeline bounds (--prefetch and
-// --sample-threads).
+// (common/base/memory_pool.h). What is in use at once the pipeline bounds
+// (--prefetch).
 #pragma once
 
 #include <cstddef>

@@ -7,29 +7,63 @@
 #include "common/base/rng.h"
 
 namespace halograph {
+namespace {
+
+// What is sampled runs as far ahead as memory allows; the schedule need only be a little ahead of
+// it.
+constexpr int64_t kScheduledPerThread = 2;
+// One thread goes through the epochs, one after the other.
+constexpr size_t kEpochsKept = 2;
+constexpr size_t kSampleStage = 1, kGatherStage = 2;
+
+}  // namespace
 
 MinibatchStream::MinibatchStream(const BatchMaker* maker, const SeedSource* source,
-                                 SeedShards shards, StreamOptions options)
+                                 SeedShards shards, StreamOptions options,
+                                 std::vector<StepStage> more)
     : maker_(maker),
       source_(source),
       shards_(std::move(shards)),
-      options_(options),
-      steps_(shards_.Steps(options.batch_size)),
-      // Threads work on the minibatches of a window; with one step an epoch, that many epochs.
-      orders_(shards_.of_rank[options.rank].size(), options.seed, options.rank,
-              options.prefetch + 1) {
+      options_(std::move(options)),
+      steps_(shards_.Steps(options_.batch_size)),
+      orders_(shards_.of_rank[options_.rank].size(), options_.seed, options_.rank, kEpochsKept) {
   const int64_t first = options_.first_epoch * steps_ + options_.first_step;
   const int64_t all = steps_ * options_.epochs;
   const int64_t end = options_.max_steps > 0 ? std::min(all, options_.max_steps) : all;
-  pipeline_ = std::make_unique<OrderedPipeline<PreparedBatch>>(
-      std::max<int64_t>(0, end - first), options_.threads, options_.prefetch,
-      [this, first](int64_t index) { return Prepare(first + index); });
+  PipelineOptions<Step> bounds;
+  bounds.count = std::max<int64_t>(0, end - first);
+  bounds.ahead = static_cast<int64_t>(options_.prefetch);
+  bounds.ready = kGatherStage;
+  bounds.memory = options_.memory;
+  bounds.always = options_.always;
+  bounds.bytes = [](const Step& step) { return step.bytes; };
+  bounds.measured = kSampleStage;
+  bounds.too_large = options_.too_large;
+  pipeline_ = std::make_unique<StagePipeline<Step>>(Stages(std::move(more)), std::move(bounds));
 }
 
-StatusOr<PreparedBatch> MinibatchStream::Prepare(int64_t index) {
+std::vector<StepStage> MinibatchStream::Stages(std::vector<StepStage> more) {
+  const int64_t first = options_.first_epoch * steps_ + options_.first_step;
+  const auto threads = static_cast<int64_t>(options_.threads);
+  std::vector<StepStage> stages(kMore);
+  stages[0] = {
+      .name = "schedule",
+      .run = [this, first](int64_t index, Step* step) { return Schedule(first + index, step); },
+      .depth = kScheduledPerThread * threads};
+  stages[kSampleStage] = {.name = "sample",
+                          .run = [this](int64_t, Step* step) { return Sample(step); },
+                          .threads = options_.threads};
+  stages[kGatherStage] = {.name = "gather",
+                          .run = [this](int64_t, Step* step) { return Gather(step); },
+                          .threads = options_.threads};
+  for (StepStage& stage : more) stages.push_back(std::move(stage));
+  return stages;
+}
+
+Status MinibatchStream::Schedule(int64_t index, Step* step) {
   const int64_t epoch = index / steps_;
-  const int64_t step = index % steps_;
-  const IdRange batch_rows = shards_.Batch(options_.rank, options_.batch_size, step);
+  const int64_t of_epoch = index % steps_;
+  const IdRange batch_rows = shards_.Batch(options_.rank, options_.batch_size, of_epoch);
   const int64_t shard_begin = shards_.of_rank[options_.rank].begin;
   const auto order = options_.purpose == BatchPurpose::kTrain ? orders_.Of(epoch) : nullptr;
   std::vector<int64_t> rows;
@@ -40,19 +74,45 @@ StatusOr<PreparedBatch> MinibatchStream::Prepare(int64_t index) {
   const auto rank = static_cast<uint64_t>(options_.rank);
   const uint64_t draws =
       SubKey(StepKey(options_.seed, TrainerStream::kTask, static_cast<uint64_t>(epoch),
-                     static_cast<uint64_t>(step), rank),
+                     static_cast<uint64_t>(of_epoch), rank),
              static_cast<uint64_t>(options_.purpose));
-  StepSeeds seeds;
-  HG_RETURN_IF_ERROR(source_->Collect(rows, draws, &seeds));
-  const uint64_t batch_seed =
-      BatchSeed(options_.seed, options_.purpose, static_cast<uint64_t>(epoch),
-                static_cast<uint64_t>(step), static_cast<uint64_t>(options_.world_size), rank);
-  // Calls of one minibatch are found together in the servers' logs.
-  const CallContext context{
+  HG_RETURN_IF_ERROR(source_->Collect(rows, draws, &step->seeds));
+  step->key = {
+      .purpose = options_.purpose,
+      .epoch = epoch,
+      .step = of_epoch,
+      .batch_seed = BatchSeed(options_.seed, options_.purpose, static_cast<uint64_t>(epoch),
+                              static_cast<uint64_t>(of_epoch),
+                              static_cast<uint64_t>(options_.world_size), rank)};
+  step->rows = std::ssize(rows);
+  step->labels = std::move(step->seeds.labels);
+  return OkStatus();
+}
+
+Status MinibatchStream::Sample(Step* step) const {
+  const StepSeeds seeds = std::exchange(step->seeds, {});
+  if (step->rows > 0) {
+    HG_RETURN_IF_ERROR(maker_->Sample(seeds, step->key.batch_seed, ContextOf(*step), step));
+  }
+  step->bytes = BytesOf(*step);
+  return OkStatus();
+}
+
+Status MinibatchStream::Gather(Step* step) const {
+  return step->rows == 0 ? OkStatus() : maker_->PullRows(ContextOf(*step), step);
+}
+
+CallContext MinibatchStream::ContextOf(const Step& step) const {
+  return {
       .cancel = options_.cancel,
       .trace_id = fmt::format("rank{}-purpose{}-epoch{}-step{}", options_.rank,
-                              static_cast<int>(options_.purpose), epoch, step)};
-  return maker_->Make(std::move(seeds), std::ssize(rows), batch_seed, context);
+                              static_cast<int>(step.key.purpose), step.key.epoch, step.key.step)};
+}
+
+int64_t MinibatchStream::BytesOf(const Step& step) const {
+  const int64_t labels = static_cast<int64_t>(step.labels.data.size());
+  const int64_t more = options_.more_bytes ? options_.more_bytes(step.minibatch) : 0;
+  return static_cast<int64_t>(sizeof(Step)) + labels + maker_->BytesOf(step) + more;
 }
 
 }  // namespace halograph

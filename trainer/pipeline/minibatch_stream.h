@@ -1,21 +1,29 @@
-// The minibatches of one rank, prepared ahead in background threads and handed over in order:
-// all epochs of training in one stream, so that the next epoch is being prepared while this one
-// is evaluated, or one pass over an evaluation set.
+// The steps of one rank, prepared ahead in stages and handed over in order: all epochs of training
+// in one stream, so that the next epoch is being prepared while this one is evaluated, or one pass
+// over an evaluation set.
+//
+// Stages: schedule (the rows of a step, and what they are about), sample, gather (rows of
+// features), then those of the caller. A plan of where rows come from stands between sample and
+// gather.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "common/base/status.h"
 #include "common/sampling/request.h"
 #include "trainer/pipeline/batch_maker.h"
 #include "trainer/pipeline/batch_schedule.h"
-#include "trainer/pipeline/ordered_pipeline.h"
+#include "trainer/pipeline/stage_pipeline.h"
 #include "trainer/seeds/seed_source.h"
 #include "trainer/seeds/seed_split.h"
 
 namespace halograph {
+
+using StepStage = PipelineStage<Step>;
 
 struct StreamOptions {
   BatchPurpose purpose = BatchPurpose::kTrain;
@@ -27,8 +35,13 @@ struct StreamOptions {
   int64_t max_steps = 0;    // of these passes: the minibatches behind are not made; 0: all are
   int64_t first_epoch = 0;  // what to begin with: the minibatches before are not made
   int64_t first_step = 0;
-  size_t threads = 1;   // that prepare
-  size_t prefetch = 4;  // minibatches prepared or in the making at most; 0: made when asked for
+  size_t threads = 1;         // that sample, and as many that gather
+  size_t prefetch = 4;        // steps gathered and ready at most; 0: each is made when asked for
+  int64_t memory = kNoBound;  // bytes of all steps that are prepared; one goes in any case
+  int64_t always = 1;         // so many steps go whatever they come to
+  // What the caller's stages add to a step, by its sampled minibatch, in bytes; null: nothing.
+  std::function<int64_t(const Minibatch& minibatch)> more_bytes = {};
+  std::function<void(int64_t bytes)> too_large = {};  // as PipelineOptions'
   // Ends the calls that prepare; null: nobody does. Outlives the stream.
   const CancelToken* cancel = nullptr;
 };
@@ -36,21 +49,38 @@ struct StreamOptions {
 // For one consumer thread. `maker` and `source` must outlive the stream.
 class MinibatchStream {
  public:
+  // Where the caller's stages begin among all.
+  static constexpr size_t kMore = 3;
+
   // `source`: the rows of all ranks; `shards` says which are this rank's. Training shuffles them
-  // every epoch; the other purposes go through them in order.
+  // every epoch; the other purposes go through them in order. `more`: stages behind the gathering;
+  // their items are counted from the first that was asked for.
   MinibatchStream(const BatchMaker* maker, const SeedSource* source, SeedShards shards,
-                  StreamOptions options);
+                  StreamOptions options, std::vector<StepStage> more = {});
 
   [[nodiscard]] int64_t steps_per_epoch() const { return steps_; }
-  // Minibatch (epoch, step), steps innermost, from the first that was asked for; nullopt after the
-  // last. Errors as OrderedPipeline::Next, SeedSource::Collect and BatchMaker::Make.
-  [[nodiscard]] StatusOr<std::optional<PreparedBatch>> Next() { return pipeline_->Next(); }
+  // Step (epoch, step), steps innermost, from the first that was asked for; nullopt after the last.
+  // Errors as StagePipeline::Next, SeedSource::Collect, BatchMaker and the caller's stages.
+  [[nodiscard]] StatusOr<std::optional<Step>> Next() { return pipeline_->Next(); }
 
-  // As OrderedPipeline::Close: cancel options.cancel first where a call may be waiting.
+  // As StagePipeline's.
+  void Admit(size_t stage, int64_t end) { pipeline_->Admit(stage, end); }
+  void AwaitStage(size_t stage, int64_t index) { pipeline_->AwaitStage(stage, index); }
+  // Of all stages, in order.
+  [[nodiscard]] const std::vector<StepStage>& stages() const { return pipeline_->stages(); }
+  [[nodiscard]] std::vector<StageSeconds> Seconds() const { return pipeline_->Seconds(); }
+
+  // As StagePipeline::Close: cancel options.cancel first where a call may be waiting.
   void Close() { pipeline_->Close(); }
 
  private:
-  [[nodiscard]] StatusOr<PreparedBatch> Prepare(int64_t index);
+  [[nodiscard]] std::vector<StepStage> Stages(std::vector<StepStage> more);
+  [[nodiscard]] Status Schedule(int64_t index, Step* step);
+  [[nodiscard]] Status Sample(Step* step) const;
+  [[nodiscard]] Status Gather(Step* step) const;
+  // Of a step's calls, which are found together in the servers' logs.
+  [[nodiscard]] CallContext ContextOf(const Step& step) const;
+  [[nodiscard]] int64_t BytesOf(const Step& step) const;
 
   const BatchMaker* const maker_;
   const SeedSource* const source_;
@@ -59,7 +89,7 @@ class MinibatchStream {
   const int64_t steps_;
   EpochOrders orders_;
   // Last: its threads use all of the above.
-  std::unique_ptr<OrderedPipeline<PreparedBatch>> pipeline_;
+  std::unique_ptr<StagePipeline<Step>> pipeline_;
 };
 
 }  // namespace halograph

@@ -99,7 +99,7 @@ StatusOr<ExactFigures> PredictExactly(Session& session, const ExactOptions& opti
                                       const NodesToInfer& nodes, ScratchSpace& scratch,
                                       PredictionFiles& files) {
   std::vector<int64_t> originals, types;
-  const auto use = [&](const std::vector<torch::Tensor>& rows, PreparedBatch& chunk) -> Status {
+  const auto use = [&](const std::vector<torch::Tensor>& rows, Step& chunk) -> Status {
     originals.resize(static_cast<size_t>(chunk.rows));
     HG_RETURN_IF_ERROR(PullOriginalIds(session, chunk, &session.cancel, originals));
     types.clear();
@@ -162,7 +162,7 @@ StatusOr<Evaluation> EvaluateExactly(Session& session, const InferOptions& infer
     ScratchSpace scratch(ScratchMemory(infer.memory), ScratchFolder(session.options, infer));
     const auto figures =
         InferExactly(session, ExactOptionsOf(infer), ExactRows::kOutputs, source, types, scratch,
-                     [&](const std::vector<torch::Tensor>& rows, PreparedBatch& chunk) {
+                     [&](const std::vector<torch::Tensor>& rows, Step& chunk) {
                        use(rows, chunk);
                        return OkStatus();
                      });

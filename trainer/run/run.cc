@@ -98,8 +98,12 @@ StatusOr<TrainResult> Train(Session& session, PartSource* parts, Records& record
       validation = fmt::format(", validation {} {:.4f}", metric.label, stats.valid->metric);
     }
     const std::string step = stats.within ? fmt::format(", step {}", stats.step) : "";
-    progress->Note(fmt::format("epoch {} of {}{}, loss {:.4f}{}", stats.epoch + 1, options.epochs,
-                               step, stats.figures[Figure::kLoss], validation));
+    std::string bound;
+    if (const auto by = stats.figures.BoundBy(); by.has_value()) {
+      bound = fmt::format(", bound by {} (busy {:.0f} %)", by->stage, 100 * by->share);
+    }
+    progress->Note(fmt::format("epoch {} of {}{}, loss {:.4f}{}{}", stats.epoch + 1, options.epochs,
+                               step, stats.figures[Figure::kLoss], validation, bound));
     records.Write(stats, metric.key);
     return OkStatus();
   };

@@ -14,7 +14,7 @@ torch::Tensor Borrowed(const std::vector<int32_t>& values) {
 }  // namespace
 
 std::vector<Asked> AskedOf(const Schema& schema, const NegativeSpec& spec,
-                           const std::vector<torch::Tensor>& outputs, const PreparedBatch& batch) {
+                           const std::vector<torch::Tensor>& outputs, const Step& batch) {
   const torch::Tensor relations = LabelsOf(batch).select(1, 0).contiguous();
   const EdgeLayout layout = LayOutEdges(
       schema, {relations.data_ptr<int64_t>(), static_cast<size_t>(relations.numel())}, spec);

@@ -28,7 +28,7 @@ struct Asked {
 // as they are asked for. `outputs`: by node type. Borrows positions: lives with the batch.
 [[nodiscard]] std::vector<Asked> AskedOf(const Schema& schema, const NegativeSpec& spec,
                                          const std::vector<torch::Tensor>& outputs,
-                                         const PreparedBatch& batch);
+                                         const Step& batch);
 
 // Appends a query of each row.
 void AddQueries(const Asked& asked, const Minibatch& minibatch, std::vector<LinkQuery>* queries);

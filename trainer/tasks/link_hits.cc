@@ -30,7 +30,7 @@ LinkHits::LinkHits(std::vector<int64_t> at, ScoreRows score)
       score_(std::move(score)),
       greatest_(torch::zeros({0})) {}
 
-void LinkHits::AddRows(const std::vector<torch::Tensor>& outputs, const PreparedBatch& batch) {
+void LinkHits::AddRows(const std::vector<torch::Tensor>& outputs, const Step& batch) {
   const GivenScores scores = score_(outputs, batch);
   edges_.push_back(scores.edges);
   greatest_ = Greatest(torch::cat({greatest_, scores.negatives}), most_);

@@ -44,15 +44,15 @@ struct GivenScores {
 class LinkHits final : public NodeSweep {
  public:
   // Called with each minibatch of the set.
-  using ScoreRows = std::function<GivenScores(const std::vector<torch::Tensor>& outputs,
-                                              const PreparedBatch& batch)>;
+  using ScoreRows =
+      std::function<GivenScores(const std::vector<torch::Tensor>& outputs, const Step& batch)>;
   LinkHits(std::vector<int64_t> at, ScoreRows score);
 
-  void AddRows(const std::vector<torch::Tensor>& outputs, const PreparedBatch& batch) override;
+  void AddRows(const std::vector<torch::Tensor>& outputs, const Step& batch) override;
   [[nodiscard]] Status Meet(Communicator& ranks) override;
   [[nodiscard]] std::vector<int> node_types() const override { return {}; }
   void AddNodes(int /*type*/, const std::vector<torch::Tensor>& /*outputs*/,
-                const PreparedBatch& /*batch*/) override {}
+                const Step& /*batch*/) override {}
   [[nodiscard]] Status Finish(Communicator& ranks, std::span<double> sums) override;
 
  private:

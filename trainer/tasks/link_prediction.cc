@@ -37,7 +37,7 @@ enum Tag : int64_t {
   kEvaluationWithGiven = 2,  // negatives: none are drawn
 };
 
-Tag TagOf(const PreparedBatch& batch) {
+Tag TagOf(const Step& batch) {
   const std::span<const int64_t> labels = batch.labels.As<int64_t>();
   return labels.empty() ? kTraining : static_cast<Tag>(labels[1]);
 }
@@ -90,8 +90,7 @@ class LinkPrediction final : public TrainingTask {
                 {"test_rows", rows(sets_.test)}};
   }
 
-  torch::Tensor LossSum(const std::vector<torch::Tensor>& outputs,
-                        const PreparedBatch& batch) override {
+  torch::Tensor LossSum(const std::vector<torch::Tensor>& outputs, const Step& batch) override {
     if (TagOf(batch) == kEvaluationWithGiven) return LossOf(ScoresOfGiven(outputs, batch));
     torch::Tensor loss = torch::zeros({});
     ranks_.fill(0);
@@ -105,7 +104,7 @@ class LinkPrediction final : public TrainingTask {
   }
 
   const Metric& metric() const override { return figures_->metric(); }
-  void Measure(const std::vector<torch::Tensor>& /*outputs*/, const PreparedBatch& /*batch*/,
+  void Measure(const std::vector<torch::Tensor>& /*outputs*/, const Step& /*batch*/,
                std::span<double> sums) override {
     if (!hits_at_.empty()) return;  // of training, which no negatives are given for
     for (size_t i = 0; i < kRankSums; ++i) sums[i] += ranks_[i];
@@ -119,15 +118,14 @@ class LinkPrediction final : public TrainingTask {
 
   std::unique_ptr<NodeSweep> StartSweep(BatchPurpose set) override {
     if (!hits_at_.empty()) {
-      return std::make_unique<LinkHits>(hits_at_,
-                                        [this](const auto& outputs, const PreparedBatch& batch) {
-                                          return ScoresOfGiven(outputs, batch);
-                                        });
+      return std::make_unique<LinkHits>(hits_at_, [this](const auto& outputs, const Step& batch) {
+        return ScoresOfGiven(outputs, batch);
+      });
     }
     if (!known_.has_value()) return nullptr;
     return std::make_unique<LinkRanking>(
         Find(set), num_ends(), &scorer_, &*known_,
-        [this](const auto& outputs, const PreparedBatch& batch, std::vector<LinkQuery>* queries,
+        [this](const auto& outputs, const Step& batch, std::vector<LinkQuery>* queries,
                std::vector<torch::Tensor>* rows, std::vector<torch::Tensor>* truths) {
           for (const Asked& asked : AskedOf(outputs, batch)) {
             AddQueries(asked, batch.minibatch, queries);
@@ -151,7 +149,7 @@ class LinkPrediction final : public TrainingTask {
                                                       : sets_.test;
     return found.has_value() ? &*found : nullptr;
   }
-  [[nodiscard]] NegativeSpec SpecOf(const PreparedBatch& batch) const {
+  [[nodiscard]] NegativeSpec SpecOf(const Step& batch) const {
     const Tag tag = TagOf(batch);
     return tag == kTraining     ? options_.training()
            : tag == kEvaluation ? options_.evaluation()
@@ -159,14 +157,14 @@ class LinkPrediction final : public TrainingTask {
   }
 
   [[nodiscard]] std::vector<Asked> AskedOf(const std::vector<torch::Tensor>& outputs,
-                                           const PreparedBatch& batch) const {
+                                           const Step& batch) const {
     return halograph::AskedOf(*schema_, SpecOf(batch), outputs, batch);
   }
   [[nodiscard]] EndScores ScoresOf(const Asked& asked, const NegativeSpec& spec);
   [[nodiscard]] EndScores InBatch(const Asked& asked, const torch::Tensor& queries, int64_t count);
   [[nodiscard]] torch::Tensor LossOf(const EndScores& scores) const;
   [[nodiscard]] GivenScores ScoresOfGiven(const std::vector<torch::Tensor>& outputs,
-                                          const PreparedBatch& batch);
+                                          const Step& batch);
   [[nodiscard]] static torch::Tensor LossOf(const GivenScores& scores);
   void AddRanksOf(const EndScores& scores);
 
@@ -233,7 +231,7 @@ torch::Tensor LinkPrediction::LossOf(const EndScores& scores) const {
 }
 
 GivenScores LinkPrediction::ScoresOfGiven(const std::vector<torch::Tensor>& outputs,
-                                          const PreparedBatch& batch) {
+                                          const Step& batch) {
   std::vector<torch::Tensor> runs;  // of the rows, in order
   for (const Asked& asked : AskedOf(outputs, batch)) {
     runs.push_back(scorer_.Each(scorer_.Queries(asked.given, asked.relations), asked.truth));

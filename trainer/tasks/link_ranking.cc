@@ -26,7 +26,7 @@ LinkRanking::LinkRanking(const SeedSource* source, int64_t ends, LinkScorer* sco
                          const KnownEdges* known, AskRows ask)
     : source_(source), ends_(ends), scorer_(scorer), known_(known), ask_(std::move(ask)) {}
 
-void LinkRanking::AddRows(const std::vector<torch::Tensor>& outputs, const PreparedBatch& batch) {
+void LinkRanking::AddRows(const std::vector<torch::Tensor>& outputs, const Step& batch) {
   ask_(outputs, batch, &queries_, &rows_, &truths_);
 }
 
@@ -89,8 +89,7 @@ void LinkRanking::Count(const torch::Tensor& nodes, std::span<const int64_t> ids
   counts_[1].narrow(0, queries.begin, queries.size()) += counts.equal;
 }
 
-void LinkRanking::AddNodes(int type, const std::vector<torch::Tensor>& outputs,
-                           const PreparedBatch& batch) {
+void LinkRanking::AddNodes(int type, const std::vector<torch::Tensor>& outputs, const Step& batch) {
   const torch::Tensor nodes = RowsOfSeeds(outputs[type], batch);
   std::vector<int64_t> ids;  // ascending: the sweep goes through the nodes in order
   for (const int32_t position : batch.minibatch.seed_positions.front()) {

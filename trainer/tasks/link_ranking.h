@@ -33,19 +33,17 @@ class LinkRanking final : public NodeSweep {
  public:
   // Called with each minibatch of the set: appends the queries of its rows, their rows [n, dim] and
   // the scores of the true answers [n].
-  using AskRows =
-      std::function<void(const std::vector<torch::Tensor>& outputs, const PreparedBatch& batch,
-                         std::vector<LinkQuery>* queries, std::vector<torch::Tensor>* rows,
-                         std::vector<torch::Tensor>* truths)>;
+  using AskRows = std::function<void(
+      const std::vector<torch::Tensor>& outputs, const Step& batch, std::vector<LinkQuery>* queries,
+      std::vector<torch::Tensor>* rows, std::vector<torch::Tensor>* truths)>;
   // `source`: of the set; `ends` answers are asked for of each row. All must outlive it.
   LinkRanking(const SeedSource* source, int64_t ends, LinkScorer* scorer, const KnownEdges* known,
               AskRows ask);
 
-  void AddRows(const std::vector<torch::Tensor>& outputs, const PreparedBatch& batch) override;
+  void AddRows(const std::vector<torch::Tensor>& outputs, const Step& batch) override;
   [[nodiscard]] Status Meet(Communicator& ranks) override;
   [[nodiscard]] std::vector<int> node_types() const override { return types_; }
-  void AddNodes(int type, const std::vector<torch::Tensor>& outputs,
-                const PreparedBatch& batch) override;
+  void AddNodes(int type, const std::vector<torch::Tensor>& outputs, const Step& batch) override;
   [[nodiscard]] Status Finish(Communicator& ranks, std::span<double> sums) override;
 
  private:

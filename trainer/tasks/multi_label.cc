@@ -11,8 +11,7 @@ class MultiLabel final : public NodeTask {
  public:
   MultiLabel(NodeTaskRows rows, Metrics metrics) : NodeTask(std::move(rows), std::move(metrics)) {}
 
-  torch::Tensor LossSum(const std::vector<torch::Tensor>& outputs,
-                        const PreparedBatch& batch) override {
+  torch::Tensor LossSum(const std::vector<torch::Tensor>& outputs, const Step& batch) override {
     const torch::Tensor labels = Labels(batch);
     const torch::Tensor known = labels.ne(kUnlabelled).to(torch::kFloat32);
     // What is not known weighs nothing, whatever stands there.
@@ -25,7 +24,7 @@ class MultiLabel final : public NodeTask {
 
   int64_t PredictionColumns(PredictWhat /*what*/) const override { return output_dim(); }
   torch::Tensor Predict(PredictWhat what, const std::vector<torch::Tensor>& outputs,
-                        const PreparedBatch& batch) override {
+                        const Step& batch) override {
     const torch::Tensor scores = Scores(outputs, batch);
     if (what == PredictWhat::kClass) return scores.gt(0).to(torch::kInt64);
     if (what == PredictWhat::kProbabilities) return scores.sigmoid();

@@ -13,15 +13,14 @@ class NodeClassification final : public NodeTask {
     if (!class_weights.empty()) weights_ = torch::tensor(class_weights, torch::kFloat32);
   }
 
-  torch::Tensor LossSum(const std::vector<torch::Tensor>& outputs,
-                        const PreparedBatch& batch) override {
+  torch::Tensor LossSum(const std::vector<torch::Tensor>& outputs, const Step& batch) override {
     return torch::nn::functional::cross_entropy(Scores(outputs, batch), Labels(batch),
                                                 torch::nn::functional::CrossEntropyFuncOptions()
                                                     .weight(weights_)
                                                     .ignore_index(kUnlabelled)
                                                     .reduction(torch::kSum));
   }
-  double LossWeight(const PreparedBatch& batch) const override {
+  double LossWeight(const Step& batch) const override {
     if (!weights_.defined()) return NodeTask::LossWeight(batch);
     const torch::Tensor labels = Labels(batch);
     return weights_.index_select(0, labels.masked_select(Labelled(labels)))
@@ -43,7 +42,7 @@ class NodeClassification final : public NodeTask {
   }
 
   torch::Tensor Predict(PredictWhat what, const std::vector<torch::Tensor>& outputs,
-                        const PreparedBatch& batch) override {
+                        const Step& batch) override {
     const torch::Tensor scores = Scores(outputs, batch);
     if (what == PredictWhat::kClass) return scores.argmax(1);
     if (what == PredictWhat::kProbabilities) return scores.softmax(1);

@@ -178,17 +178,16 @@ Status NodeTask::CheckRows(const Stores& /*stores*/, Communicator& ranks,
   return OkStatus();
 }
 
-torch::Tensor NodeTask::Scores(const std::vector<torch::Tensor>& outputs,
-                               const PreparedBatch& batch) const {
+torch::Tensor NodeTask::Scores(const std::vector<torch::Tensor>& outputs, const Step& batch) const {
   return RowsOfLists(outputs, batch);
 }
 
-torch::Tensor NodeTask::Labels(const PreparedBatch& batch) const {
+torch::Tensor NodeTask::Labels(const Step& batch) const {
   const torch::Tensor labels = LabelsOf(batch);
   return rule_.kind == NodeTaskKind::kClassification ? labels : labels.view({-1, rule_.columns});
 }
 
-void NodeTask::Measure(const std::vector<torch::Tensor>& outputs, const PreparedBatch& batch,
+void NodeTask::Measure(const std::vector<torch::Tensor>& outputs, const Step& batch,
                        std::span<double> sums) {
   torch::Tensor scores = Scores(outputs, batch);
   torch::Tensor labels = Labels(batch);

@@ -40,13 +40,13 @@ class NodeTask : public TrainingTask {
   void Resolve(TaskOptions* options) const override { options->node.kind = rule_.kind; }
 
   // The labelled rows.
-  double LossWeight(const PreparedBatch& batch) const override {
+  double LossWeight(const Step& batch) const override {
     return static_cast<double>(CountLabelled(batch.labels, rule_.kind));
   }
   bool weighs_rows() const override { return labels_.front().labelled < labels_.front().rows; }
 
   const Metric& metric() const override { return metric_; }
-  void Measure(const std::vector<torch::Tensor>& outputs, const PreparedBatch& batch,
+  void Measure(const std::vector<torch::Tensor>& outputs, const Step& batch,
                std::span<double> sums) override;
   double MetricOf(std::span<const double> sums) const override;
   std::vector<MetricValue> MoreMetrics(std::span<const double> sums) const override;
@@ -66,9 +66,9 @@ class NodeTask : public TrainingTask {
   // What the model gives for the batch's seeds, in the order of its labels, float32
   // [rows, output_dim()].
   [[nodiscard]] torch::Tensor Scores(const std::vector<torch::Tensor>& outputs,
-                                     const PreparedBatch& batch) const;
+                                     const Step& batch) const;
   // The labels of the batch's rows: [rows, columns] unless they are classes, which are [rows].
-  [[nodiscard]] torch::Tensor Labels(const PreparedBatch& batch) const;
+  [[nodiscard]] torch::Tensor Labels(const Step& batch) const;
   // Which rows have a label, bool [rows]. `labels`: as Labels has them.
   [[nodiscard]] virtual torch::Tensor Labelled(const torch::Tensor& labels) const = 0;
 

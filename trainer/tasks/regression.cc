@@ -11,8 +11,7 @@ class Regression final : public NodeTask {
  public:
   Regression(NodeTaskRows rows, Metrics metrics) : NodeTask(std::move(rows), std::move(metrics)) {}
 
-  torch::Tensor LossSum(const std::vector<torch::Tensor>& outputs,
-                        const PreparedBatch& batch) override {
+  torch::Tensor LossSum(const std::vector<torch::Tensor>& outputs, const Step& batch) override {
     const torch::Tensor labels = Labels(batch);
     const torch::Tensor rows = Labelled(labels).nonzero().view(-1);
     const torch::Tensor errors =
@@ -31,7 +30,7 @@ class Regression final : public NodeTask {
     return what;
   }
   torch::Tensor Predict(PredictWhat what, const std::vector<torch::Tensor>& outputs,
-                        const PreparedBatch& batch) override {
+                        const Step& batch) override {
     if (what == PredictWhat::kValues) return Scores(outputs, batch);
     return TrainingTask::Predict(what, outputs, batch);
   }

@@ -48,11 +48,11 @@ Status TrainingTask::NoLabels() const {
 
 torch::Tensor TrainingTask::Predict(PredictWhat /*what*/,
                                     const std::vector<torch::Tensor>& /*outputs*/,
-                                    const PreparedBatch& /*batch*/) {
+                                    const Step& /*batch*/) {
   throw std::logic_error("this task predicts nothing");
 }
 
-torch::Tensor LabelsOf(const PreparedBatch& batch) {
+torch::Tensor LabelsOf(const Step& batch) {
   const LabelRows& labels = batch.labels;
   std::vector<int64_t> shape = {labels.rows()};
   if (labels.dim != 1) shape.push_back(labels.dim);
@@ -60,14 +60,14 @@ torch::Tensor LabelsOf(const PreparedBatch& batch) {
                           ScalarTypeOf(labels.dtype));
 }
 
-torch::Tensor RowsOfSeeds(const torch::Tensor& outputs, const PreparedBatch& batch, size_t list) {
+torch::Tensor RowsOfSeeds(const torch::Tensor& outputs, const Step& batch, size_t list) {
   const std::vector<int32_t>& positions = batch.minibatch.seed_positions[list];
   return outputs.index_select(
       0, torch::from_blob(const_cast<int32_t*>(positions.data()),
                           {static_cast<int64_t>(positions.size())}, torch::kInt32));
 }
 
-torch::Tensor RowsOfLists(const std::vector<torch::Tensor>& outputs, const PreparedBatch& batch) {
+torch::Tensor RowsOfLists(const std::vector<torch::Tensor>& outputs, const Step& batch) {
   std::vector<torch::Tensor> lists;
   for (size_t list = 0; list < batch.seed_types.size(); ++list) {
     if (batch.minibatch.seed_positions[list].empty()) continue;

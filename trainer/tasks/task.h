@@ -57,13 +57,12 @@ struct MetricValue {
 class NodeSweep {
  public:
   virtual ~NodeSweep() = default;
-  virtual void AddRows(const std::vector<torch::Tensor>& outputs, const PreparedBatch& batch) = 0;
+  virtual void AddRows(const std::vector<torch::Tensor>& outputs, const Step& batch) = 0;
   // Errors as Communicator.
   [[nodiscard]] virtual Status Meet(Communicator& ranks) = 0;
   // The same on all ranks. Requires Meet.
   [[nodiscard]] virtual std::vector<int> node_types() const = 0;
-  virtual void AddNodes(int type, const std::vector<torch::Tensor>& outputs,
-                        const PreparedBatch& batch) = 0;
+  virtual void AddNodes(int type, const std::vector<torch::Tensor>& outputs, const Step& batch) = 0;
   // Adds what this rank's rows contribute to the sums of the task's metric. Errors as Communicator.
   [[nodiscard]] virtual Status Finish(Communicator& ranks, std::span<double> sums) = 0;
 };
@@ -95,9 +94,9 @@ class TrainingTask {
   // The loss summed over the batch's rows: a scalar, differentiable. What is trained for and logged
   // is its sum over ranks, divided by the sum of LossWeight.
   [[nodiscard]] virtual torch::Tensor LossSum(const std::vector<torch::Tensor>& outputs,
-                                              const PreparedBatch& batch) = 0;
+                                              const Step& batch) = 0;
   // How much the batch's rows weigh. Asked of batches that have rows.
-  [[nodiscard]] virtual double LossWeight(const PreparedBatch& batch) const {
+  [[nodiscard]] virtual double LossWeight(const Step& batch) const {
     return static_cast<double>(batch.rows);
   }
   // Whether that may be another number than that of the rows: ranks then add it up in every step.
@@ -107,7 +106,7 @@ class TrainingTask {
   [[nodiscard]] virtual const Metric& metric() const = 0;
   // Adds what the batch's rows contribute to `sums`, metric().sums of them. Called after LossSum of
   // the same outputs and batch, whose scores it may use.
-  virtual void Measure(const std::vector<torch::Tensor>& outputs, const PreparedBatch& batch,
+  virtual void Measure(const std::vector<torch::Tensor>& outputs, const Step& batch,
                        std::span<double> sums) = 0;
   // The metric out of sums over all rows and ranks; NaN where no row has a label.
   [[nodiscard]] virtual double MetricOf(std::span<const double> sums) const = 0;
@@ -169,19 +168,19 @@ class TrainingTask {
   //   kProbabilities, kLogits, kValues  [seeds, columns] of float32
   [[nodiscard]] virtual torch::Tensor Predict(PredictWhat what,
                                               const std::vector<torch::Tensor>& outputs,
-                                              const PreparedBatch& batch);
+                                              const Step& batch);
 };
 
 // The labels of a batch as a tensor, without a copy: lives with the batch. [rows], or [rows, dim]
 // of several columns.
-[[nodiscard]] torch::Tensor LabelsOf(const PreparedBatch& batch);
+[[nodiscard]] torch::Tensor LabelsOf(const Step& batch);
 // The outputs of each listed seed, in the order listed. `list`: which of the batch's seed lists.
 // `outputs`: of the node type of that list.
-[[nodiscard]] torch::Tensor RowsOfSeeds(const torch::Tensor& outputs, const PreparedBatch& batch,
+[[nodiscard]] torch::Tensor RowsOfSeeds(const torch::Tensor& outputs, const Step& batch,
                                         size_t list = 0);
 // The same of all lists that ask for some, one after the other. `outputs`: by node type. Requires
 // a batch that has seeds.
 [[nodiscard]] torch::Tensor RowsOfLists(const std::vector<torch::Tensor>& outputs,
-                                        const PreparedBatch& batch);
+                                        const Step& batch);
 
 }  // namespace halograph

@@ -1,9 +1,48 @@
 #include "trainer/training/batch_feed.h"
 
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+#include "common/base/log.h"
 #include "common/base/stopwatch.h"
+#include "common/base/units.h"
 
 namespace halograph {
 namespace {
+
+// Steps beside the one that is trained on whose rows must be there: as many as a push waits for.
+int64_t StalenessOf(const Session& session, BatchPurpose purpose) {
+  const bool learns = session.learnt != nullptr && purpose == BatchPurpose::kTrain;
+  return learns ? session.learnt->staleness() : -1;
+}
+
+// Bytes of the learnt rows of a step.
+std::function<int64_t(const Minibatch& minibatch)> LearntBytes(const Session& session) {
+  if (session.learnt == nullptr) return {};
+  return [types = session.learnt->types()](const Minibatch& minibatch) {
+    int64_t bytes = 0;
+    for (const LearntType& type : types) {
+      if (minibatch.nodes.empty()) continue;
+      bytes += std::ssize(minibatch.nodes[type.node_type]) * type.dim *
+               static_cast<int64_t>(sizeof(float));
+    }
+    return bytes;
+  };
+}
+
+// Once a run, whatever its feeds are.
+std::function<void(int64_t bytes)> SayOfLittleMemory(const Session& session) {
+  return [rank = session.options.rank, memory = session.options.prefetch_memory,
+          told = session.told_of_memory](int64_t bytes) {
+    if (told->exchange(true)) return;
+    spdlog::warn(
+        "rank {}: a step takes {}, more than --prefetch-memory {}: steps are prepared one at a "
+        "time; "
+        "give {} times as much for each that is to be prepared ahead",
+        rank, FormatBytes(bytes), FormatBytes(memory), bytes / memory + 1);
+  };
+}
 
 StreamOptions StreamOptionsOf(const Session& session, BatchPurpose purpose, int64_t first_epoch,
                               int64_t first_step, const CancelToken* cancel) {
@@ -20,7 +59,12 @@ StreamOptions StreamOptionsOf(const Session& session, BatchPurpose purpose, int6
   stream.first_epoch = first_epoch;
   stream.first_step = first_step;
   stream.threads = static_cast<size_t>(session.sampler.minibatches);
-  stream.prefetch = static_cast<size_t>(options.prefetch);
+  const int64_t staleness = std::max<int64_t>(0, StalenessOf(session, purpose));
+  stream.prefetch = static_cast<size_t>(std::max<int64_t>(options.prefetch, staleness));
+  stream.always = std::max<int64_t>(1, staleness);
+  if (options.prefetch_memory > 0) stream.memory = options.prefetch_memory;
+  stream.more_bytes = LearntBytes(session);
+  stream.too_large = SayOfLittleMemory(session);
   stream.cancel = cancel;
   return stream;
 }
@@ -34,55 +78,117 @@ torch::Tensor TakeMatrix(FeatureMatrix& matrix, int64_t cols) {
       .narrow(1, 0, cols);
 }
 
+// The stages behind those of the stream.
+constexpr size_t kLearnStage = MinibatchStream::kMore;
+
+std::vector<StepStage> StagesOf(const Session& session, int64_t staleness,
+                                const CancelToken* cancel) {
+  std::vector<StepStage> stages;
+  if (session.learnt != nullptr) {
+    stages.push_back({.name = "learn",
+                      .run = [&session, cancel](
+                                 int64_t, Step* step) { return PullLearnt(session, cancel, step); },
+                      // Those that read what is there when training begins.
+                      .admitted = staleness < 0 ? -1 : staleness + 1});
+  }
+  stages.push_back(
+      {.name = "move", .run = [](int64_t, Step* step) { return MoveToTensors(step); }});
+  return stages;
+}
+
+MovedRows& RowsOf(Step* step) {
+  if (step->tensors == nullptr) step->tensors = std::make_unique<MovedRows>();
+  return static_cast<MovedRows&>(*step->tensors);
+}
+
 }  // namespace
+
+Status PullLearnt(const Session& session, const CancelToken* cancel, Step* step) {
+  const Stopwatch watch;
+  HG_ASSIGN_OR_RETURN(LearntRows rows, session.learnt->Pull(step->minibatch, cancel));
+  step->pulled += rows.stats;
+  step->pull_seconds += watch.Seconds();
+  RowsOf(step).learnt = std::move(rows);
+  return OkStatus();
+}
+
+Status MoveToTensors(Step* step) {
+  MovedRows& moved = RowsOf(step);
+  for (FeatureMatrix& features : step->features) {
+    moved.nodes.push_back(features.cols() > 0 ? TakeMatrix(features, features.cols())
+                                              : torch::Tensor());
+  }
+  for (SelfAndMean& block : step->self_and_mean) {
+    moved.self_and_mean.push_back(TakeMatrix(block.rows, block.cols));
+  }
+  return OkStatus();
+}
 
 BatchFeed::BatchFeed(const Session& session, BatchPurpose purpose, const SeedSource& source,
                      int64_t first_epoch, int64_t first_step, OnSignal on_signal)
     : session_(session),
       stoppable_(on_signal == OnSignal::kEnd),
       shards_(session.Shards(source)),
+      staleness_(StalenessOf(session, purpose)),
       on_run_cancel_(stoppable_ ? &session.cancel : nullptr, [this] { cancel_.Cancel(); }),
       stream_(
           purpose == BatchPurpose::kTrain ? session.train_maker.get() : session.eval_maker.get(),
-          &source, shards_, StreamOptionsOf(session, purpose, first_epoch, first_step, &cancel_)) {}
+          &source, shards_, StreamOptionsOf(session, purpose, first_epoch, first_step, &cancel_),
+          StagesOf(session, staleness_, &cancel_)) {}
 
 BatchFeed::~BatchFeed() { cancel_.Cancel(); }
 
-StatusOr<PreparedBatch> BatchFeed::Next(FeedWaits* waits) {
+StatusOr<Step> BatchFeed::Next(FeedWaits* waits) {
   HG_RETURN_IF_ERROR(CheckStop());
   const Stopwatch watch;
   auto next = stream_.Next();
   const double waited = watch.Seconds();
   // A signal cancels the calls; what they then say is not the reason.
   if (!next.ok()) HG_RETURN_IF_ERROR(CheckStop());
-  HG_ASSIGN_OR_RETURN(std::optional<PreparedBatch> batch, std::move(next));
-  if (!batch.has_value()) return Internal("a minibatch was asked for after the last");
-  const double prepared = batch->sample_seconds + batch->pull_seconds;
-  const double sampling = prepared > 0 ? batch->sample_seconds / prepared : 0.0;
+  HG_ASSIGN_OR_RETURN(std::optional<Step> step, std::move(next));
+  if (!step.has_value()) return Internal("a minibatch was asked for after the last");
+  ++taken_;
+  const double prepared = step->sample_seconds + step->pull_seconds;
+  const double sampling = prepared > 0 ? step->sample_seconds / prepared : 0.0;
   waits->sample_s += waited * sampling;
   waits->feature_s += waited * (1 - sampling);
-  return std::move(*batch);
+  return std::move(*step);
 }
 
-ModelInput InputOf(PreparedBatch& batch, std::optional<uint64_t> draws) {
-  ModelInput input{.minibatch = &batch.minibatch, .nodes = {}, .draws = draws};
-  for (FeatureMatrix& features : batch.features) {
-    input.nodes.push_back(features.cols() > 0 ? TakeMatrix(features, features.cols())
-                                              : torch::Tensor());
+void BatchFeed::AwaitPulls() {
+  if (staleness_ > 0) stream_.AwaitStage(kLearnStage, taken_ - 1 + staleness_);
+}
+
+void BatchFeed::Pushed() {
+  if (staleness_ >= 0) stream_.Admit(kLearnStage, taken_ + staleness_ + 1);
+}
+
+std::vector<BatchFeed::StageTime> BatchFeed::StageTimes() const {
+  std::vector<StageTime> times;
+  const std::vector<StageSeconds> seconds = stream_.Seconds();
+  for (size_t stage = 0; stage < seconds.size(); ++stage) {
+    times.push_back({stream_.stages()[stage].name, seconds[stage]});
   }
-  for (SelfAndMean& block : batch.self_and_mean) {
-    input.self_and_mean.push_back(TakeMatrix(block.rows, block.cols));
-  }
-  if (!batch.blocks.layers.empty()) input.blocks = &batch.blocks;
+  return times;
+}
+
+const LearntRows& LearntOf(const Step& step) {
+  static const LearntRows none;
+  return step.tensors == nullptr ? none : static_cast<const MovedRows&>(*step.tensors).learnt;
+}
+
+ModelInput InputOf(Step& step, std::optional<uint64_t> draws) {
+  ModelInput input{.minibatch = &step.minibatch, .nodes = {}, .draws = draws};
+  MovedRows& rows = RowsOf(&step);
+  input.nodes = std::exchange(rows.nodes, {});
+  input.self_and_mean = std::exchange(rows.self_and_mean, {});
+  if (!step.blocks.layers.empty()) input.blocks = &step.blocks;
   return input;
 }
 
-StatusOr<ModelInput> EvaluationInputOf(Session& session, PreparedBatch& batch,
-                                       const CancelToken* cancel) {
-  ModelInput input = InputOf(batch, {});
-  if (session.learnt == nullptr) return input;
-  HG_ASSIGN_OR_RETURN(const LearntRows rows, session.learnt->Start(batch.minibatch, cancel).get());
-  session.learnt->Give(rows, false, &input);
+ModelInput EvaluationInputOf(Session& session, Step& step) {
+  ModelInput input = InputOf(step, {});
+  if (session.learnt != nullptr) session.learnt->Give(LearntOf(step), false, &input);
   return input;
 }
 

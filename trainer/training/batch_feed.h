@@ -1,10 +1,18 @@
-// A stream of minibatches as the loops consume it: measured, and ended for good when abandoned.
+// A stream of minibatches as the loops consume it: with tensors of their rows, learnt ones
+// included, measured, and ended for good when abandoned.
+//
+// Behind the stages of MinibatchStream stand `learn`, where rows are learnt (their pull), and
+// `move` (tensors).
 #pragma once
 
+#include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "common/base/status.h"
 #include "trainer/pipeline/minibatch_stream.h"
+#include "trainer/torch/torch_api.h"
 #include "trainer/training/session.h"
 
 namespace halograph {
@@ -15,6 +23,18 @@ struct FeedWaits {
   double sample_s = 0;
   double feature_s = 0;
 };
+
+// What a step's rows are as tensors.
+struct MovedRows final : StepTensors {
+  std::vector<torch::Tensor> nodes;  // by node type; none of types without features
+  std::vector<torch::Tensor> self_and_mean;
+  LearntRows learnt;
+};
+// Pulls the rows of a step's nodes that are learnt, as they are now. Requires session.learnt.
+// Errors as LearntInputs::Pull.
+[[nodiscard]] Status PullLearnt(const Session& session, const CancelToken* cancel, Step* step);
+// Makes tensors of the rows, without a copy.
+[[nodiscard]] Status MoveToTensors(Step* step);
 
 // What a stop signal does to a pass.
 enum class OnSignal {
@@ -37,9 +57,25 @@ class BatchFeed {
   [[nodiscard]] const SeedShards& shards() const { return shards_; }
   // For other calls that belong to this pass.
   [[nodiscard]] const CancelToken* cancel() const { return &cancel_; }
-  // Requires a next minibatch. Errors as MinibatchStream::Next; Cancelled after a stop signal that
-  // ends the pass.
-  [[nodiscard]] StatusOr<PreparedBatch> Next(FeedWaits* waits);
+  // Requires a next minibatch. Errors as MinibatchStream::Next and PullLearnt; Cancelled after a
+  // stop signal that ends the pass.
+  [[nodiscard]] StatusOr<Step> Next(FeedWaits* waits);
+
+  // Where rows are learnt, a feed of training is told of the push of each step. The rows of a step
+  // are pulled after the push of the step before it, or with --staleness K of K more before it, and
+  // before the next push: what is learnt depends on nothing but the steps.
+  //
+  // Before the push of the step that was taken last: waits for the pull that must not see it.
+  void AwaitPulls();
+  // After it.
+  void Pushed();
+
+  struct StageTime {
+    std::string name;
+    StageSeconds seconds;
+  };
+  // Of the stages, in order, since the feed was made.
+  [[nodiscard]] std::vector<StageTime> StageTimes() const;
 
  private:
   [[nodiscard]] Status CheckStop() const { return stoppable_ ? session_.CheckStop() : OkStatus(); }
@@ -47,19 +83,22 @@ class BatchFeed {
   const Session& session_;
   const bool stoppable_;
   const SeedShards shards_;
-  CancelToken cancel_;                             // of this feed's calls
+  const int64_t staleness_;  // of a feed of training whose rows are learnt; else -1
+  CancelToken cancel_;       // of this feed's calls
   const CancelToken::Registration on_run_cancel_;  // the run's token cancels it too
   MinibatchStream stream_;
+  int64_t taken_ = 0;  // steps
 };
 
-// A batch as a model takes it in. The rows go along without a copy, so this works once a batch:
-// their memory lives as long as the graph of backward. All else must outlive that graph in `batch`.
-// `draws` as ModelInput's.
-[[nodiscard]] ModelInput InputOf(PreparedBatch& batch, std::optional<uint64_t> draws);
+// The learnt rows of a step that has been through the feed; of no rows where nothing is learnt.
+[[nodiscard]] const LearntRows& LearntOf(const Step& step);
 
-// The same in evaluation, with the rows that the run has learnt so far. Errors as
-// LearntInputs::Start.
-[[nodiscard]] StatusOr<ModelInput> EvaluationInputOf(Session& session, PreparedBatch& batch,
-                                                     const CancelToken* cancel);
+// A step as a model takes it in. The rows go along without a copy, so this works once a step: their
+// memory lives as long as the graph of backward. All else must outlive that graph in `step`.
+// `draws` as ModelInput's. Requires MoveToTensors, as feeds do it.
+[[nodiscard]] ModelInput InputOf(Step& step, std::optional<uint64_t> draws);
+
+// The same in evaluation, with the rows that the run had learnt when they were pulled.
+[[nodiscard]] ModelInput EvaluationInputOf(Session& session, Step& step);
 
 }  // namespace halograph

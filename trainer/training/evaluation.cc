@@ -32,11 +32,9 @@ StatusOr<bool> GoThrough(Session& session, BatchPurpose purpose, const SeedSourc
     // A rank that is to stop goes on to the next meeting without minibatches.
     if (!stop) {
       const auto pass_next = [&]() -> Status {
-        HG_ASSIGN_OR_RETURN(PreparedBatch batch, feed.Next(&waits));
+        HG_ASSIGN_OR_RETURN(Step batch, feed.Next(&waits));
         if (batch.rows == 0) return OkStatus();
-        HG_ASSIGN_OR_RETURN(const ModelInput input,
-                            EvaluationInputOf(session, batch, feed.cancel()));
-        use(session.model->Forward(input), batch);
+        use(session.model->Forward(EvaluationInputOf(session, batch)), batch);
         return OkStatus();
       };
       const Status passed = pass_next();
@@ -63,7 +61,7 @@ class StepMessage {
 
   [[nodiscard]] const torch::Tensor& tensor() const { return tensor_; }
   // Where the ids of the rows of a batch go. Their types are set.
-  [[nodiscard]] std::span<int64_t> SetRows(const PreparedBatch& batch) {
+  [[nodiscard]] std::span<int64_t> SetRows(const Step& batch) {
     *words() = batch.rows;
     int64_t* type = words() + 1 + capacity_;
     for (size_t list = 0; list < batch.seed_types.size(); ++list) {
@@ -106,8 +104,7 @@ NodeRange AllNodes(const Session& session, int type) {
 StatusOr<bool> SweepNodes(Session& session, const PassOverRows& pass, NodeSweep& sweep) {
   HG_RETURN_IF_ERROR(sweep.Meet(*session.ranks));
   for (const int type : sweep.node_types()) {
-    const UseOutputs use = [&](const std::vector<torch::Tensor>& outputs,
-                               const PreparedBatch& batch) {
+    const UseOutputs use = [&](const std::vector<torch::Tensor>& outputs, const Step& batch) {
       sweep.AddNodes(type, outputs, batch);
     };
     HG_ASSIGN_OR_RETURN(const bool stopped, pass(AllNodes(session, type), use));
@@ -123,7 +120,7 @@ SetSums::SetSums(TrainingTask& task)
       sums_(torch::zeros({static_cast<int64_t>(task.metric().sums) + kMore}, torch::kFloat64)) {}
 
 void SetSums::AddLoss(TrainingTask& task, const std::vector<torch::Tensor>& outputs,
-                      const PreparedBatch& batch) {
+                      const Step& batch) {
   more()[kLoss] += task.LossSum(outputs, batch).item<double>();
   more()[kWeight] += task.LossWeight(batch);
 }
@@ -134,7 +131,7 @@ StatusOr<bool> SetSums::AddRows(Session& session, BatchPurpose purpose) {
   const torch::NoGradGuard no_grad;
   session.model->eval();
   return GoThrough(session, purpose, *source,
-                   [&](const std::vector<torch::Tensor>& outputs, const PreparedBatch& batch) {
+                   [&](const std::vector<torch::Tensor>& outputs, const Step& batch) {
                      AddLoss(*session.task, outputs, batch);
                      session.task->Measure(outputs, batch, metric());
                    });
@@ -167,8 +164,7 @@ StatusOr<Evaluation> EvaluateBy(Session& session, BatchPurpose purpose, const Pa
   session.model->eval();
   SetSums sums(task);
   const std::unique_ptr<NodeSweep> sweep = task.StartSweep(purpose);
-  const UseOutputs use = [&](const std::vector<torch::Tensor>& outputs,
-                             const PreparedBatch& batch) {
+  const UseOutputs use = [&](const std::vector<torch::Tensor>& outputs, const Step& batch) {
     sums.AddLoss(task, outputs, batch);
     if (sweep != nullptr) {
       sweep->AddRows(outputs, batch);
@@ -224,7 +220,7 @@ bool PredictsOfEmbed(const Session& session) {
 }
 
 torch::Tensor PredictionsOf(Session& session, const std::vector<torch::Tensor>& made,
-                            const PreparedBatch& batch) {
+                            const Step& batch) {
   const PredictWhat what = session.options.predict_what;
   if (session.task->predicts_outputs() || what == PredictWhat::kEmbeddings) {
     return RowsOfLists(made, batch);
@@ -232,7 +228,7 @@ torch::Tensor PredictionsOf(Session& session, const std::vector<torch::Tensor>& 
   return session.task->Predict(what, made, batch);
 }
 
-Status PullOriginalIds(Session& session, const PreparedBatch& batch, const CancelToken* cancel,
+Status PullOriginalIds(Session& session, const Step& batch, const CancelToken* cancel,
                        std::span<int64_t> originals) {
   for (size_t list = 0; list < batch.seed_types.size(); ++list) {
     const int type = batch.seed_types[list];
@@ -259,10 +255,10 @@ Status Predict(Session& session, const SeedSource& nodes, const TakePredictions&
   for (int64_t step = 0; step < feed.steps_per_epoch(); ++step) {
     StepMessage message(session.options.predict_what, PredictionColumns(session),
                         std::min(session.options.eval_batch_size, feed.shards().Largest()));
-    HG_ASSIGN_OR_RETURN(PreparedBatch batch, feed.Next(&waits));
+    HG_ASSIGN_OR_RETURN(Step batch, feed.Next(&waits));
     if (batch.rows > 0) {
       HG_RETURN_IF_ERROR(PullOriginalIds(session, batch, feed.cancel(), message.SetRows(batch)));
-      HG_ASSIGN_OR_RETURN(const ModelInput input, EvaluationInputOf(session, batch, feed.cancel()));
+      const ModelInput input = EvaluationInputOf(session, batch);
       message.SetValues(PredictionsOf(
           session,
           PredictsOfEmbed(session) ? session.model->Embed(input) : session.model->Forward(input),

@@ -39,8 +39,7 @@ class SetSums {
   // Whether a signal has stopped it. Errors as BatchFeed::Next.
   [[nodiscard]] StatusOr<bool> AddRows(Session& session, BatchPurpose purpose);
   // Of one minibatch, whose rows `task` has read; metric() is then its Measure's to add to.
-  void AddLoss(TrainingTask& task, const std::vector<torch::Tensor>& outputs,
-               const PreparedBatch& batch);
+  void AddLoss(TrainingTask& task, const std::vector<torch::Tensor>& outputs, const Step& batch);
   [[nodiscard]] std::span<double> metric() { return {data(), task_.metric().sums}; }
   // What all ranks' sums come to. Errors as Communicator.
   [[nodiscard]] StatusOr<Evaluation> OverRanks(Communicator& ranks);
@@ -62,7 +61,7 @@ class SetSums {
 
 // What becomes of the model's outputs of a minibatch with rows.
 using UseOutputs =
-    std::function<void(const std::vector<torch::Tensor>& outputs, const PreparedBatch& batch)>;
+    std::function<void(const std::vector<torch::Tensor>& outputs, const Step& batch)>;
 // Gives `use` the outputs of this rank's rows of `source`, in any batches. Whether a rank has to
 // stop, which then all do.
 using PassOverRows = std::function<StatusOr<bool>(const SeedSource& source, const UseOutputs& use)>;
@@ -87,10 +86,10 @@ using PassOverRows = std::function<StatusOr<bool>(const SeedSource& source, cons
 // What options.predict_what asks for, a row for each seed of the batch: float32, or int64 for
 // classes. `made`: Embed's of the batch, or Forward's. Requires a task that can predict.
 [[nodiscard]] torch::Tensor PredictionsOf(Session& session, const std::vector<torch::Tensor>& made,
-                                          const PreparedBatch& batch);
+                                          const Step& batch);
 // Of the batch's seeds, list after list. Errors as RowStore::Pull.
-[[nodiscard]] Status PullOriginalIds(Session& session, const PreparedBatch& batch,
-                                     const CancelToken* cancel, std::span<int64_t> originals);
+[[nodiscard]] Status PullOriginalIds(Session& session, const Step& batch, const CancelToken* cancel,
+                                     std::span<int64_t> originals);
 
 // Takes predictions, rows one after the other as PredictionsOf has them, with original ids and the
 // node types that these are of.

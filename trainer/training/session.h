@@ -1,6 +1,7 @@
 // What the phases of one run (training, evaluation, prediction) share. Used by one thread.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -40,6 +41,8 @@ struct Session {
   std::vector<int64_t> input_dims;       // ModelShape's, of the model
   std::unique_ptr<LearntInputs> learnt;  // null: all inputs are features
   std::string advice;                    // what an error that ends the run is to end with
+  // Whether the user knows that --prefetch-memory is less than a step takes.
+  std::shared_ptr<std::atomic<bool>> told_of_memory = std::make_shared<std::atomic<bool>>(false);
 
   // The weights that are trained: the model's, then the task's.
   [[nodiscard]] std::vector<torch::Tensor> Parameters() const {

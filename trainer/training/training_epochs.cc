@@ -96,9 +96,21 @@ EpochStats TrainingLoop::StatsUnderWay(int64_t epoch, int64_t step) const {
   return stats;
 }
 
+void TrainingLoop::StartLap() {
+  lap_ = Stopwatch();
+  lap_stages_ = feed_.StageTimes();
+}
+
 void TrainingLoop::CountSeconds() {
   under_way_.figures[Figure::kSeconds] += lap_.Seconds();
   lap_ = Stopwatch();
+  std::vector<BatchFeed::StageTime> now = feed_.StageTimes();
+  for (size_t stage = 0; stage < now.size(); ++stage) {
+    StageSeconds spent = now[stage].seconds;
+    spent -= lap_stages_[stage].seconds;
+    under_way_.figures.AddStage(now[stage].name, {spent.busy, spent.starved, spent.blocked});
+  }
+  lap_stages_ = std::move(now);
 }
 
 StatusOr<EpochStats> TrainingLoop::RunEpoch(int64_t epoch, int64_t first_step, int64_t end_step) {
@@ -107,7 +119,7 @@ StatusOr<EpochStats> TrainingLoop::RunEpoch(int64_t epoch, int64_t first_step, i
 }
 
 StatusOr<EpochStats> TrainingLoop::RunSteps(int64_t epoch, int64_t first_step, int64_t end_step) {
-  lap_ = Stopwatch();
+  StartLap();
   session_.model->train();
   if (first_step == 0) under_way_ = {};
   under_way_.metric.resize(session_.task->metric().sums, 0);
@@ -121,7 +133,7 @@ StatusOr<EpochStats> TrainingLoop::RunSteps(int64_t epoch, int64_t first_step, i
     if (result_.stopped) return stats;
   }
   for (int64_t step = first_step; step < steps && !result_.Ended(); ++step) {
-    HG_RETURN_IF_ERROR(Step(epoch, step, &under_way_.figures));
+    HG_RETURN_IF_ERROR(TakeStep(epoch, step, &under_way_.figures));
     if (result_.stopped) return stats;
     stats.step = before + step + 1;
     if (step + 1 == steps || result_.Ended() || !rules_.DueAfterStep(stats.step)) continue;
@@ -149,7 +161,7 @@ Status TrainingLoop::EvaluateWithin(EpochStats* stats) {
   session_.model->train();
   so_far.figures[Figure::kTime] = SecondsSince1970();
   const Status told = on_epoch_(so_far);
-  lap_ = Stopwatch();
+  StartLap();
   return told;
 }
 

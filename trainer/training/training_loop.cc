@@ -11,7 +11,7 @@
 namespace halograph {
 namespace {
 
-void CountBatch(const PreparedBatch& batch, EpochFigures* figures) {
+void CountBatch(const Step& batch, EpochFigures* figures) {
   EpochFigures& f = *figures;
   f[Figure::kTrainSeeds] += static_cast<double>(batch.rows);
   f[Figure::kSampledEdges] += static_cast<double>(batch.minibatch.sampled_edges);
@@ -29,7 +29,6 @@ void CountBatch(const PreparedBatch& batch, EpochFigures* figures) {
 TrainingLoop::TrainingLoop(Session& session, OnStep on_step, OnEpoch on_epoch, TrainingStart start,
                            MomentKeeper* keeper)
     : session_(session),
-      on_run_cancel_(&session.cancel, [this] { pulls_cancel_.Cancel(); }),
       on_step_(std::move(on_step)),
       on_epoch_(std::move(on_epoch)),
       keeper_(keeper),
@@ -47,7 +46,6 @@ TrainingLoop::TrainingLoop(Session& session, OnStep on_step, OnEpoch on_epoch, T
             start.step),
       length_(LengthOfRun(session.options.epochs, feed_.steps_per_epoch(),
                           session.options.control.max_steps)),
-      to_fetch_(length_.steps - start.epoch * length_.steps_per_epoch - start.step),
       under_way_(std::move(start.under_way)),
       result_(std::move(start.so_far)),
       best_weights_(Joined(parameters_, buffers_), std::move(start.best_weights)),
@@ -58,15 +56,16 @@ TrainingLoop::TrainingLoop(Session& session, OnStep on_step, OnEpoch on_epoch, T
   under_way_.metric.resize(session.task->metric().sums, 0);
 }
 
-Status TrainingLoop::Step(int64_t epoch, int64_t step, EpochFigures* figures) {
+Status TrainingLoop::TakeStep(int64_t epoch, int64_t step, EpochFigures* figures) {
   const EpochSums before = keeper_ != nullptr ? under_way_ : EpochSums{};
-  HG_ASSIGN_OR_RETURN(const std::unique_ptr<Upcoming> next, NextBatch(figures));
+  HG_ASSIGN_OR_RETURN(std::optional<Step> next, NextStep(figures));
   // A rank that is to stop goes along to the step's collective once more, to say so.
-  StepAsks asks{.stop = next == nullptr,
+  StepAsks asks{.stop = !next.has_value(),
                 .checkpoint = keeper_ != nullptr && keeper_->Wants(steps_done_ + 1),
                 .time_up = rules_.TimeIsUp()};
   HG_RETURN_IF_ERROR(gradients_.Begin(*session_.ranks));
-  HG_ASSIGN_OR_RETURN(const double weight, StepWeight(next.get(), step, figures));
+  HG_ASSIGN_OR_RETURN(const double weight,
+                      StepWeight(next.has_value() ? &*next : nullptr, step, figures));
   if (keeper_ != nullptr) buffers_before_.Keep();
   double loss = 0;
   if (!asks.stop) {
@@ -87,7 +86,7 @@ Status TrainingLoop::Step(int64_t epoch, int64_t step, EpochFigures* figures) {
   const bool last = epoch * length_.steps_per_epoch + step + 1 == length_.steps;
   if (asks.time_up && !last) result_.ended_by = EndedBy::kTimeLimit;
 
-  HG_RETURN_IF_ERROR(PushGradients(next->batch, figures));
+  HG_RETURN_IF_ERROR(PushGradients(*next, figures));
   HG_RETURN_IF_ERROR(Update(epoch, step, figures));
   next_epoch_ = epoch;
   next_step_ = step + 1;
@@ -98,64 +97,27 @@ Status TrainingLoop::Step(int64_t epoch, int64_t step, EpochFigures* figures) {
   return asks.checkpoint && keeper_ != nullptr ? keeper_->Keep(Moment()) : OkStatus();
 }
 
-Status TrainingLoop::LookAhead(EpochFigures* figures) {
-  const int64_t ahead = session_.learnt == nullptr ? 0 : session_.learnt->staleness();
-  while (std::ssize(upcoming_) <= ahead && to_fetch_ > 0) {
-    FeedWaits waits;
-    auto next = std::make_unique<Upcoming>();
-    HG_ASSIGN_OR_RETURN(next->batch, feed_.Next(&waits));
-    --to_fetch_;
-    (*figures)[Figure::kSampleWait] += waits.sample_s;
-    (*figures)[Figure::kFeatureWait] += waits.feature_s;
-    if (session_.learnt != nullptr) {
-      next->rows = session_.learnt->Start(next->batch.minibatch, &pulls_cancel_);
-    }
-    upcoming_.push_back(std::move(next));
+StatusOr<std::optional<Step>> TrainingLoop::NextStep(EpochFigures* figures) {
+  FeedWaits waits;
+  auto next = feed_.Next(&waits);
+  if (!next.ok()) {
+    if (session_.stop->requested()) return std::optional<Step>();
+    return next.status();
   }
-  return OkStatus();
+  (*figures)[Figure::kSampleWait] += waits.sample_s;
+  (*figures)[Figure::kFeatureWait] += waits.feature_s;
+  CountBatch(*next, figures);
+  if (next->rows > 0) (*figures)[Figure::kLossWeight] += session_.task->LossWeight(*next);
+  return std::optional<Step>(*std::move(next));
 }
 
-StatusOr<std::unique_ptr<TrainingLoop::Upcoming>> TrainingLoop::NextBatch(EpochFigures* figures) {
-  std::unique_ptr<Upcoming> next;
-  const Status fetched = [&]() -> Status {
-    HG_RETURN_IF_ERROR(LookAhead(figures));
-    next = std::move(upcoming_.front());
-    upcoming_.pop_front();
-    return AwaitRows(next.get(), figures);
-  }();
-  if (!fetched.ok()) {
-    if (session_.stop->requested()) return std::unique_ptr<Upcoming>();
-    return fetched;
-  }
-  CountBatch(next->batch, figures);
-  if (next->batch.rows > 0) {
-    (*figures)[Figure::kLossWeight] += session_.task->LossWeight(next->batch);
-  }
-  return next;
-}
-
-Status TrainingLoop::AwaitRows(Upcoming* next, EpochFigures* figures) {
-  if (session_.learnt == nullptr) return OkStatus();
-  const Stopwatch watch;
-  HG_ASSIGN_OR_RETURN(next->learnt, next->rows.get());
-  const CallStats& stats = next->learnt.stats;
-  EpochFigures& f = *figures;
-  f[Figure::kFeatureWait] += watch.Seconds();
-  f[Figure::kLocalBytes] += static_cast<double>(stats.local_bytes);
-  f[Figure::kRemoteBytes] += static_cast<double>(stats.remote_bytes);
-  f[Figure::kRounds] += static_cast<double>(stats.rounds);
-  f[Figure::kFailovers] += static_cast<double>(stats.failovers);
-  return OkStatus();
-}
-
-StatusOr<double> TrainingLoop::StepWeight(const Upcoming* next, int64_t step,
-                                          EpochFigures* figures) {
+StatusOr<double> TrainingLoop::StepWeight(const Step* next, int64_t step, EpochFigures* figures) {
   if (!session_.task->weighs_rows()) {
     return static_cast<double>(feed_.shards().SeedsInStep(session_.options.batch_size, step));
   }
   const Stopwatch watch;
-  const bool rows = next != nullptr && next->batch.rows > 0;
-  const double own = rows ? session_.task->LossWeight(next->batch) : 0;
+  const bool rows = next != nullptr && next->rows > 0;
+  const double own = rows ? session_.task->LossWeight(*next) : 0;
   torch::Tensor sum = torch::full({1}, own, torch::kFloat64);
   HG_RETURN_IF_ERROR(
       session_.ranks->AllReduceSum(sum, "all-reduce of the weight of a step's rows"));
@@ -164,32 +126,32 @@ StatusOr<double> TrainingLoop::StepWeight(const Upcoming* next, int64_t step,
   return weight > 0 ? weight : 1;  // nothing weighs anything: nor is there a loss
 }
 
-StatusOr<double> TrainingLoop::Learn(Upcoming& next, int64_t epoch, int64_t step,
-                                     double step_weight, EpochFigures* figures) {
+StatusOr<double> TrainingLoop::Learn(Step& next, int64_t epoch, int64_t step, double step_weight,
+                                     EpochFigures* figures) {
   const TrainOptions& options = session_.options;
   const uint64_t draws_key =
       StepKey(options.seed, TrainerStream::kDropout, static_cast<uint64_t>(epoch),
               static_cast<uint64_t>(step), static_cast<uint64_t>(options.rank));
   const ModelInput input = InputOfNext(next, draws_key);
   const Stopwatch watch;
-  auto loss = ComputeGradients(next.batch, input, step_weight);
+  auto loss = ComputeGradients(next, input, step_weight);
   if (!loss.ok()) {
     return Annotate(loss.status(),
                     fmt::format("rank {}, epoch {}, step {}", options.rank, epoch, step));
   }
   (*figures)[Figure::kLoss] += *loss;
   (*figures)[Figure::kCompute] += watch.Seconds();
-  const double own = next.batch.rows == 0 ? 0 : session_.task->LossWeight(next.batch);
+  const double own = next.rows == 0 ? 0 : session_.task->LossWeight(next);
   return own > 0 ? *loss / own : 0.0;
 }
 
-ModelInput TrainingLoop::InputOfNext(Upcoming& next, uint64_t draws_key) {
-  ModelInput input = InputOf(next.batch, draws_key);
-  if (session_.learnt != nullptr) session_.learnt->Give(next.learnt, true, &input);
+ModelInput TrainingLoop::InputOfNext(Step& next, uint64_t draws_key) {
+  ModelInput input = InputOf(next, draws_key);
+  if (session_.learnt != nullptr) session_.learnt->Give(LearntOf(next), true, &input);
   return input;
 }
 
-StatusOr<double> TrainingLoop::ComputeGradients(const PreparedBatch& batch, const ModelInput& input,
+StatusOr<double> TrainingLoop::ComputeGradients(const Step& batch, const ModelInput& input,
                                                 double step_weight) {
   if (batch.rows == 0) return 0.0;
   const auto outputs = session_.model->Forward(input);
@@ -206,11 +168,15 @@ StatusOr<double> TrainingLoop::ComputeGradients(const PreparedBatch& batch, cons
   return value;
 }
 
-Status TrainingLoop::PushGradients(const PreparedBatch& batch, EpochFigures* figures) {
+Status TrainingLoop::PushGradients(const Step& batch, EpochFigures* figures) {
   if (session_.learnt == nullptr) return OkStatus();
+  const Stopwatch waiting;
+  feed_.AwaitPulls();
+  (*figures)[Figure::kFeatureWait] += waiting.Seconds();
   const Stopwatch watch;
   // The ranks have agreed on the step: a signal that comes now takes none of its pushes away.
   HG_RETURN_IF_ERROR(session_.learnt->Push(batch.minibatch, nullptr));
+  feed_.Pushed();
   (*figures)[Figure::kPush] += watch.Seconds();
   return OkStatus();
 }
@@ -236,6 +202,7 @@ Status TrainingLoop::Update(int64_t epoch, int64_t step, EpochFigures* figures) 
 }
 
 Status TrainingLoop::Reduce(EpochStats* stats) {
+  stats->figures.SetTraining();
   std::vector<double> own = stats->figures.ToSum();
   const size_t num_figures = own.size();
   own.insert(own.end(), under_way_.metric.begin(), under_way_.metric.end());

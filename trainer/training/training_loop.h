@@ -6,11 +6,9 @@
 // came there, bit for bit.
 #pragma once
 
-#include <deque>
 #include <functional>
-#include <future>
 #include <limits>
-#include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -91,8 +89,6 @@ class TrainingLoop {
   // `keeper`: null: nobody keeps moments.
   TrainingLoop(Session& session, OnStep on_step, OnEpoch on_epoch, TrainingStart start = {},
                MomentKeeper* keeper = nullptr);
-  // Ends pulls of learnt inputs that nobody waits for any more.
-  ~TrainingLoop() { pulls_cancel_.Cancel(); }
 
   // All epochs from the start on, up to the first limit that is reached (ControlOptions) or a
   // signal to any of the ranks: at the same step on all of them. A limit ends an epoch in its
@@ -134,40 +130,32 @@ class TrainingLoop {
   [[nodiscard]] Status CountUnderWay();
   // The steps so far of the epoch under way; over all ranks only after Reduce.
   [[nodiscard]] EpochStats StatsUnderWay(int64_t epoch, int64_t step) const;
-  // Adds the time since the last lap to the epoch's.
+  // Begins to count time for the epoch under way.
+  void StartLap();
+  // Adds the time since the last lap to the epoch's, of the loop and of the feed's stages.
   void CountSeconds();
   // These set result_.stopped, and return OK, once the ranks have agreed to stop.
-  [[nodiscard]] Status Step(int64_t epoch, int64_t step, EpochFigures* figures);
+  [[nodiscard]] Status TakeStep(int64_t epoch, int64_t step, EpochFigures* figures);
   [[nodiscard]] Status EvaluateSets(EpochStats* stats);
   // In the middle of an epoch, which has come to `stats->step`. If this ends training, `stats` gets
   // what was evaluated.
   [[nodiscard]] Status EvaluateWithin(EpochStats* stats);
 
-  // A minibatch, and its learnt inputs, which may still be on their way.
-  struct Upcoming {
-    PreparedBatch batch;
-    std::future<StatusOr<LearntRows>> rows;  // not valid where nothing is learnt
-    LearntRows learnt;                       // once AwaitRows has taken them
-  };
-
-  // This rank's minibatch, with its learnt inputs; null after a signal.
-  [[nodiscard]] StatusOr<std::unique_ptr<Upcoming>> NextBatch(EpochFigures* figures);
-  // Gets minibatches until the next one, and as many behind it as staleness allows, are there.
-  [[nodiscard]] Status LookAhead(EpochFigures* figures);
-  [[nodiscard]] Status AwaitRows(Upcoming* next, EpochFigures* figures);
+  // This rank's minibatch; nullopt after a signal.
+  [[nodiscard]] StatusOr<std::optional<Step>> NextStep(EpochFigures* figures);
   // What the step's loss is divided by: the weight of its rows, of all ranks. `next`: null after a
   // signal.
-  [[nodiscard]] StatusOr<double> StepWeight(const Upcoming* next, int64_t step,
-                                            EpochFigures* figures);
-  // Forward and backward: gradients are left in the buffer, or on their way. The rank's mean loss.
-  [[nodiscard]] StatusOr<double> Learn(Upcoming& next, int64_t epoch, int64_t step,
-                                       double step_weight, EpochFigures* figures);
+  [[nodiscard]] StatusOr<double> StepWeight(const Step* next, int64_t step, EpochFigures* figures);
+  // Forward and backward: gradients are left in the buffer, or on their way. The
+  // rank's mean loss.
+  [[nodiscard]] StatusOr<double> Learn(Step& next, int64_t epoch, int64_t step, double step_weight,
+                                       EpochFigures* figures);
   // What the model reads, learnt rows included.
-  [[nodiscard]] ModelInput InputOfNext(Upcoming& next, uint64_t draws_key);
+  [[nodiscard]] ModelInput InputOfNext(Step& next, uint64_t draws_key);
   // The loss summed over this rank's rows.
-  [[nodiscard]] StatusOr<double> ComputeGradients(const PreparedBatch& batch,
-                                                  const ModelInput& input, double step_weight);
-  [[nodiscard]] Status PushGradients(const PreparedBatch& batch, EpochFigures* figures);
+  [[nodiscard]] StatusOr<double> ComputeGradients(const Step& batch, const ModelInput& input,
+                                                  double step_weight);
+  [[nodiscard]] Status PushGradients(const Step& batch, EpochFigures* figures);
   // New weights of the gradients that all ranks have.
   [[nodiscard]] Status Update(int64_t epoch, int64_t step, EpochFigures* figures);
   [[nodiscard]] Status Reduce(EpochStats* stats);
@@ -176,8 +164,6 @@ class TrainingLoop {
   [[nodiscard]] TrainingMoment Moment() const;
 
   Session& session_;
-  CancelToken pulls_cancel_;  // outlives upcoming_
-  const CancelToken::Registration on_run_cancel_;
   const OnStep on_step_;
   const OnEpoch on_epoch_;
   MomentKeeper* const keeper_;
@@ -189,10 +175,10 @@ class TrainingLoop {
   Optimizer optimizer_;
   BatchFeed feed_;
   const RunLength length_;
-  int64_t to_fetch_;  // minibatches that the feed still has
-  std::deque<std::unique_ptr<Upcoming>> upcoming_;
   EpochSums under_way_;  // of the epoch's minibatches, up to next_step_ between two steps
-  Stopwatch lap_;        // since the last time that under_way_ counted
+  // Since the last time that under_way_ counted; and what the feed's stages had come to then.
+  Stopwatch lap_;
+  std::vector<BatchFeed::StageTime> lap_stages_;
   // Sums are of closed epochs, until Run is at its end.
   TrainResult result_;
   KeptTensors best_weights_;  // of parameters_, then buffers_

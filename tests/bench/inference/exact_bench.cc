@@ -177,7 +177,7 @@ Status Run(const Options& options) {
   const Stopwatch watch;
   const auto figures = InferExactly(
       *session, {.memory = options.memory, .chunk_nodes = options.chunk_nodes}, ExactRows::kOutputs,
-      nodes, std::vector{0}, scratch, [&](const std::vector<torch::Tensor>& rows, PreparedBatch&) {
+      nodes, std::vector{0}, scratch, [&](const std::vector<torch::Tensor>& rows, Step&) {
         sum += rows[0][0][0].item<double>();
         return OkStatus();
       });

@@ -175,8 +175,8 @@ class ExactTest : public testing::TestWithParam<ExactCase> {
   [[nodiscard]] NodeRange AllNodes() const {
     return NodeRange(type(), session_->stores.graph->info().book.NodeBoundaries(type()));
   }
-  static void Keep(const torch::Tensor& rows, const PreparedBatch& batch,
-                   const std::vector<int64_t>& nodes, std::map<int64_t, torch::Tensor>* kept) {
+  static void Keep(const torch::Tensor& rows, const Step& batch, const std::vector<int64_t>& nodes,
+                   std::map<int64_t, torch::Tensor>* kept) {
     const auto& positions = batch.minibatch.seed_positions.front();
     for (const int32_t position : positions) {
       (*kept)[nodes[static_cast<size_t>(position)]] = rows[position].clone();
@@ -195,10 +195,9 @@ class ExactTest : public testing::TestWithParam<ExactCase> {
     for (int64_t step = 0; step < feed.steps_per_epoch(); ++step) {
       auto batch = feed.Next(&waits);
       EXPECT_TRUE(batch.ok()) << batch.status();
-      auto input = EvaluationInputOf(*session_, *batch, nullptr);
-      EXPECT_TRUE(input.ok()) << input.status();
-      const auto rows = what == ExactRows::kOutputs ? session_->model->Forward(*input)
-                                                    : session_->model->Embed(*input);
+      const ModelInput input = EvaluationInputOf(*session_, *batch);
+      const auto rows = what == ExactRows::kOutputs ? session_->model->Forward(input)
+                                                    : session_->model->Embed(input);
       Keep(rows[type()], *batch, batch->minibatch.nodes[type()], &kept);
     }
     return kept;
@@ -237,7 +236,7 @@ class ExactTest : public testing::TestWithParam<ExactCase> {
     ScratchSpace scratch(ScratchMemory(options.memory), folder_.path());
     auto figures =
         InferExactly(*session_, options, what, nodes, std::vector{type()}, scratch,
-                     [&](const std::vector<torch::Tensor>& rows, PreparedBatch& chunk) {
+                     [&](const std::vector<torch::Tensor>& rows, Step& chunk) {
                        Keep(rows[type()], chunk, chunk.minibatch.nodes[type()], &all.rows);
                        return OkStatus();
                      });
@@ -334,7 +333,7 @@ TEST_F(ExactTest, RowsOfListedNodesComeInTheirOrderAndRepeat) {
   ScratchSpace scratch(1 << 20, folder_.path());
   const auto figures =
       InferExactly(*session_, {.chunk_nodes = 2}, ExactRows::kOutputs, listed, std::vector{type()},
-                   scratch, [&](const std::vector<torch::Tensor>& rows, PreparedBatch& chunk) {
+                   scratch, [&](const std::vector<torch::Tensor>& rows, Step& chunk) {
                      const torch::Tensor of_seeds = RowsOfSeeds(rows[type()], chunk);
                      EXPECT_EQ(of_seeds.size(0), chunk.rows);
                      for (int64_t i = 0; i < chunk.rows; ++i) {
@@ -384,7 +383,7 @@ TEST_F(ExactTest, AnErrorOfTheUserOfRowsEndsIt) {
   const NodeRange nodes = AllNodes();
   const auto figures =
       InferExactly(*session_, {.chunk_nodes = 5}, ExactRows::kOutputs, nodes, std::vector{type()},
-                   scratch, [](const auto&, PreparedBatch&) { return Cancelled("enough"); });
+                   scratch, [](const auto&, Step&) { return Cancelled("enough"); });
   EXPECT_EQ(Message(figures.status()), "enough");
 }
 

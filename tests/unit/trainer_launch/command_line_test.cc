@@ -364,9 +364,12 @@ TEST(CommandLineTest, ThreadsThatSampleAndTheirMemory) {
   EXPECT_GT(defaults.sampler_memory, 0) << "an eighth of the machine's";
   EXPECT_EQ(Parse({"--graph", "g"}, {{"LOCAL_WORLD_SIZE", "4"}}).options.sampler_memory,
             defaults.sampler_memory / 4);
+  EXPECT_EQ(Parse({"--graph", "g"}, {{"LOCAL_WORLD_SIZE", "4"}}).options.prefetch_memory,
+            defaults.prefetch_memory / 4);
   const TrainOptions o = Parse({"--graph", "g", "--sample-threads", "6", "--threads-per-minibatch",
-                                "3", "--sampler-memory", "2GiB"})
+                                "3", "--sampler-memory", "2GiB", "--prefetch-memory", "3GiB"})
                              .options;
+  EXPECT_EQ(o.prefetch_memory, int64_t{3} << 30);
   EXPECT_EQ(o.threads_per_minibatch, 3);
   EXPECT_EQ(o.sampler_memory, int64_t{2} << 30);
   EXPECT_THAT(Refusal({"--graph", "g", "--threads-per-minibatch", "3"}),

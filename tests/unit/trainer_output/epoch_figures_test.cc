@@ -82,5 +82,52 @@ TEST(EpochFiguresTest, TheLogHasWholeNumbersWhereTheyAre) {
       << "all but the weight of the loss and minibatches";
 }
 
+TEST(EpochFiguresTest, SecondsOfStagesAreMeansOverRanksAndStandInTheLog) {
+  EpochFigures first, second;
+  first.AddStage("gather", {.busy = 1, .starved = 2, .blocked = 3});
+  first.AddStage("gather", {.busy = 1, .starved = 0, .blocked = 1});
+  first.AddStage("unknown", {.busy = 1, .starved = 2, .blocked = 3});
+  second.AddStage("gather", {.busy = 4, .starved = 0, .blocked = 0});
+  std::vector<double> sums = first.ToSum();
+  const std::vector<double> others = second.ToSum();
+  for (size_t i = 0; i < sums.size(); ++i) sums[i] += others[i];
+  first.Finish(sums, 2);
+  EXPECT_EQ(first.ToJson()["stages"],
+            Json({{"gather", {{"busy", 3.0}, {"starved", 1.0}, {"blocked", 2.0}}}}));
+  EXPECT_FALSE(EpochFigures().ToJson().contains("stages"));
+}
+
+TEST(EpochFiguresTest, TrainingIsAStageOfTheLoopsOwnSeconds) {
+  EpochFigures figures;
+  figures[Figure::kSeconds] = 10;
+  figures[Figure::kSampleWait] = 1;
+  figures[Figure::kFeatureWait] = 2;
+  figures[Figure::kSyncWait] = 0.5;
+  figures[Figure::kPush] = 0.25;
+  figures.SetTraining();
+  EXPECT_DOUBLE_EQ(figures.stage(StepPart::kTrain).starved, 3);
+  EXPECT_DOUBLE_EQ(figures.stage(StepPart::kTrain).blocked, 0.75);
+  EXPECT_DOUBLE_EQ(figures.stage(StepPart::kTrain).busy, 6.25);
+}
+
+TEST(EpochFiguresTest, WhatBoundsAnEpochIsTrainingUnlessItStarves) {
+  EpochFigures figures;
+  EXPECT_FALSE(figures.BoundBy().has_value()) << "of no time";
+  figures[Figure::kSeconds] = 10;
+  figures.AddStage("sample", {.busy = 10, .starved = 0, .blocked = 0});  // far ahead
+  figures.SetTraining();
+  EXPECT_EQ(figures.BoundBy()->stage, "train");
+  figures[Figure::kFeatureWait] = 6;
+  figures.AddStage("gather", {.busy = 12, .starved = 0, .blocked = 0});
+  figures.SetTraining();
+  EXPECT_EQ(figures.BoundBy()->stage, "gather");
+  EpochFigures idle;  // nobody is busy: as with servers that are slow to start
+  idle[Figure::kSeconds] = 10;
+  idle[Figure::kSampleWait] = 9;
+  idle.AddStage("sample", {.busy = 4, .starved = 6, .blocked = 0});
+  idle.SetTraining();
+  EXPECT_FALSE(idle.BoundBy().has_value());
+}
+
 }  // namespace
 }  // namespace halograph

@@ -20,8 +20,8 @@ class BatchMakerTest : public OpenedGraphTest {
     recipe.inputs = {InputOf(schema, 0, feature)};
     return recipe;
   }
-  static StatusOr<PreparedBatch> Make(const BatchMaker& maker, int type, std::vector<int64_t> seeds,
-                                      uint64_t batch_seed, const CallContext& like = {}) {
+  static StatusOr<Step> Make(const BatchMaker& maker, int type, std::vector<int64_t> seeds,
+                             uint64_t batch_seed, const CallContext& like = {}) {
     const int64_t rows = std::ssize(seeds);
     StepSeeds step;
     step.seeds.push_back({type, std::move(seeds)});
@@ -285,7 +285,7 @@ std::vector<int32_t> Counted(int32_t count) {
 }
 
 // What the first layer of a model gets, out of a batch that has the features of all nodes.
-void ExpectSameRows(const Schema& schema, const PreparedBatch& plain, const PreparedBatch& made) {
+void ExpectSameRows(const Schema& schema, const Step& plain, const Step& made) {
   EXPECT_EQ(made.minibatch, plain.minibatch);
   const auto& blocks = plain.minibatch.layers.back().blocks;
   ASSERT_EQ(made.self_and_mean.size(), blocks.size());

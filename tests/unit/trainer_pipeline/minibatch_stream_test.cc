@@ -38,10 +38,10 @@ class MinibatchStreamTest : public OpenedGraphTest {
     return SplitSeeds(train_.seeds, stores_.graph->info().book.NodeBoundaries(0), world_size);
   }
   // All minibatches of a stream.
-  std::vector<PreparedBatch> Drain(GraphStore* graph, StreamOptions options) {
+  std::vector<Step> Drain(GraphStore* graph, StreamOptions options) {
     const BatchMaker maker(graph, stores_.rows.get(), Recipe());
     MinibatchStream stream(&maker, &*source_, Shards(options.world_size), options);
-    std::vector<PreparedBatch> batches;
+    std::vector<Step> batches;
     for (;;) {
       auto next = stream.Next();
       EXPECT_TRUE(next.ok()) << next.status();
@@ -49,7 +49,7 @@ class MinibatchStreamTest : public OpenedGraphTest {
       batches.push_back(std::move(**next));
     }
   }
-  static std::vector<int64_t> SeedsOf(const PreparedBatch& batch) {
+  static std::vector<int64_t> SeedsOf(const Step& batch) {
     std::vector<int64_t> seeds;
     for (int32_t position : batch.minibatch.seed_positions.front()) {
       seeds.push_back(batch.minibatch.nodes[0][position]);
@@ -57,11 +57,11 @@ class MinibatchStreamTest : public OpenedGraphTest {
     return seeds;
   }
 
-  static std::vector<int64_t> LabelsOf(const PreparedBatch& batch) {
+  static std::vector<int64_t> LabelsOf(const Step& batch) {
     const auto labels = batch.labels.As<int64_t>();
     return {labels.begin(), labels.end()};
   }
-  static void ExpectEqual(const PreparedBatch& found, const PreparedBatch& wanted) {
+  static void ExpectEqual(const Step& found, const Step& wanted) {
     EXPECT_EQ(found.minibatch, wanted.minibatch);
     EXPECT_EQ(found.labels.data, wanted.labels.data);
     EXPECT_TRUE(std::ranges::equal(found.features[0].values(), wanted.features[0].values()));
@@ -250,7 +250,7 @@ TEST_F(MinibatchStreamTest, EvaluationKeepsTheOrder) {
   const auto batches =
       Drain(stores_.graph.get(), {.purpose = BatchPurpose::kTest, .batch_size = 9, .threads = 2});
   std::vector<int64_t> seeds;
-  for (const PreparedBatch& batch : batches) {
+  for (const Step& batch : batches) {
     for (int64_t seed : SeedsOf(batch)) seeds.push_back(seed);
   }
   EXPECT_EQ(seeds, train_.seeds);

@@ -132,10 +132,10 @@ class LinkHitsTest : public testing::Test {
   static LinkOptions Options() { return {.dim = kWidth, .hits_at = {2, 1, 9}}; }
 
   // Rows as the pipeline makes a minibatch of them, with node i at place i, and the model's rows.
-  static PreparedBatch BatchOf(const SeedSource& source, const std::vector<int64_t>& rows) {
+  static Step BatchOf(const SeedSource& source, const std::vector<int64_t>& rows) {
     StepSeeds step;
     EXPECT_TRUE(source.Collect(rows, 1, &step).ok());
-    PreparedBatch batch;
+    Step batch;
     batch.rows = std::ssize(rows);
     batch.labels = step.labels;
     batch.minibatch.nodes.emplace_back();
@@ -238,7 +238,7 @@ TEST_F(LinkHitsTest, TheLossOfASetIsBinaryCrossEntropyOfItsRows) {
   options.ends = CorruptedEnds::kBoth;
   options.negatives = 5;
   const auto task = *Open(options);
-  const PreparedBatch batch = BatchOf(*task->source(BatchPurpose::kValid), {0, 1, 2, 3, 4, 5, 6});
+  const Step batch = BatchOf(*task->source(BatchPurpose::kValid), {0, 1, 2, 3, 4, 5, 6});
   EXPECT_EQ(batch.minibatch.seed_positions.front().size(), 14U) << "no node is drawn";
   double wanted = 0;
   for (const float score : Scores(kValidPairs, 1)) wanted += std::log1p(std::exp(-score));
@@ -249,7 +249,7 @@ TEST_F(LinkHitsTest, TheLossOfASetIsBinaryCrossEntropyOfItsRows) {
 TEST_F(LinkHitsTest, TrainingDrawsItsNegativesAndHasNoHits) {
   Write();
   const auto task = *Open(Options());
-  const PreparedBatch batch = BatchOf(*task->source(BatchPurpose::kTrain), {0, 1});
+  const Step batch = BatchOf(*task->source(BatchPurpose::kTrain), {0, 1});
   EXPECT_EQ(batch.minibatch.seed_positions.front().size(), 6U) << "two negatives";
   EXPECT_GT(task->LossSum({Table()}, batch).item<double>(), 0);
   std::vector<double> sums(task->metric().sums);

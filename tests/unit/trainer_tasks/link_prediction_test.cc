@@ -78,11 +78,11 @@ class LinkPredictionTest : public testing::Test {
   }
 
   // Rows of a set as the pipeline makes a minibatch of them, without sampling: unique seeds by id.
-  static PreparedBatch BatchOf(const SeedSource& source, const std::vector<int64_t>& rows,
-                               uint64_t key = 1) {
+  static Step BatchOf(const SeedSource& source, const std::vector<int64_t>& rows,
+                      uint64_t key = 1) {
     StepSeeds step;
     EXPECT_TRUE(source.Collect(rows, key, &step).ok());
-    PreparedBatch batch;
+    Step batch;
     batch.rows = std::ssize(rows);
     batch.labels = step.labels;
     batch.minibatch = Positions(step.seeds.front().ids);
@@ -102,8 +102,7 @@ class LinkPredictionTest : public testing::Test {
     return minibatch;
   }
   // Model outputs of a batch: rows of `table` by global id.
-  static std::vector<torch::Tensor> OutputsOf(const PreparedBatch& batch,
-                                              const torch::Tensor& table) {
+  static std::vector<torch::Tensor> OutputsOf(const Step& batch, const torch::Tensor& table) {
     return {table.index_select(0, torch::tensor(batch.minibatch.nodes.front()))};
   }
   static torch::Tensor Table(uint64_t seed) {
@@ -111,7 +110,7 @@ class LinkPredictionTest : public testing::Test {
     return torch::randn({kNodes, kDim});
   }
   // The seeds as global ids.
-  static std::vector<int64_t> SeedsOf(const PreparedBatch& batch) {
+  static std::vector<int64_t> SeedsOf(const Step& batch) {
     std::vector<int64_t> ids;
     for (const int32_t position : batch.minibatch.seed_positions.front()) {
       ids.push_back(batch.minibatch.nodes.front()[position]);
@@ -130,7 +129,7 @@ class LinkPredictionTest : public testing::Test {
     const auto sweep = task.StartSweep(set);
     const IdRange shard = SplitRows(source.part_rows(), ranks.world_size()).of_rank[ranks.rank()];
     for (int64_t row = shard.begin; row < shard.end; ++row) {
-      const PreparedBatch batch = BatchOf(source, {row});
+      const Step batch = BatchOf(source, {row});
       sweep->AddRows(OutputsOf(batch, table), batch);
     }
     EXPECT_TRUE(sweep->Meet(ranks).ok());
@@ -140,7 +139,7 @@ class LinkPredictionTest : public testing::Test {
     for (int64_t first = nodes.begin; first < nodes.end; first += 3) {
       std::vector<int64_t> ids;
       for (int64_t id = first; id < std::min(first + 3, nodes.end); ++id) ids.push_back(id);
-      PreparedBatch batch;
+      Step batch;
       batch.minibatch = Positions(ids);
       sweep->AddNodes(0, OutputsOf(batch, table), batch);
     }
@@ -172,7 +171,7 @@ TEST_F(LinkPredictionTest, CrossEntropyIsOfTheEdgeAndTheMeanOfItsNegatives) {
   options.negatives = 3;
   options.ends = CorruptedEnds::kBoth;
   const auto task = Open(options);
-  const PreparedBatch batch = BatchOf(*task->source(BatchPurpose::kTrain), {0, 5});
+  const Step batch = BatchOf(*task->source(BatchPurpose::kTrain), {0, 5});
   const std::vector<int64_t> seeds = SeedsOf(batch);  // 2 sources, 2 destinations, 6 tails, 6 heads
   ASSERT_EQ(seeds.size(), 16U);
   const torch::Tensor table = Table(1);
@@ -197,7 +196,7 @@ TEST_F(LinkPredictionTest, SoftmaxIsOfTheEdgeAmongSharedNegatives) {
   options.shared = true;
   options.loss = LinkLoss::kSoftmax;
   const auto task = Open(options);
-  const PreparedBatch batch = BatchOf(*task->source(BatchPurpose::kTrain), {1, 9, 2});
+  const Step batch = BatchOf(*task->source(BatchPurpose::kTrain), {1, 9, 2});
   const std::vector<int64_t> seeds = SeedsOf(batch);
   ASSERT_EQ(seeds.size(), 3U + 3U + 4U);
   const torch::Tensor table = Table(2);
@@ -220,7 +219,7 @@ TEST_F(LinkPredictionTest, InBatchTheNextEdgesAroundTheEndAreTheNegatives) {
   for (const int64_t count : {1, 2, 50}) {
     options.negatives = count;
     const auto task = Open(options);
-    const PreparedBatch batch = BatchOf(*task->source(BatchPurpose::kTrain), {0, 1, 2, 3, 8});
+    const Step batch = BatchOf(*task->source(BatchPurpose::kTrain), {0, 1, 2, 3, 8});
     const std::vector<int64_t> seeds = SeedsOf(batch);
     ASSERT_EQ(seeds.size(), 10U);
     const torch::Tensor table = Table(3);
@@ -242,7 +241,7 @@ TEST_F(LinkPredictionTest, AnEdgeAloneInABatchHasNoNegativeAndIsNotRanked) {
   LinkOptions options = Options();
   options.sampling = NegativeSampling::kInBatch;
   const auto task = Open(options);
-  const PreparedBatch batch = BatchOf(*task->source(BatchPurpose::kTrain), {4});
+  const Step batch = BatchOf(*task->source(BatchPurpose::kTrain), {4});
   const torch::Tensor table = Table(3);
   const std::vector<int64_t> seeds = SeedsOf(batch);
   const auto outputs = OutputsOf(batch, table);
@@ -262,7 +261,7 @@ TEST_F(LinkPredictionTest, GradientsOfEveryScoreAreThoseOfFiniteDifferences) {
       options.ends = CorruptedEnds::kBoth;
       options.loss = loss;
       const auto task = Open(options);
-      const PreparedBatch batch = BatchOf(*task->source(BatchPurpose::kTrain), {0, 9, 14});
+      const Step batch = BatchOf(*task->source(BatchPurpose::kTrain), {0, 9, 14});
       torch::Tensor rows = OutputsOf(batch, Table(4)).front().clone().requires_grad_();
       std::vector<torch::Tensor> variables = task->parameters();
       variables.push_back(rows);
@@ -430,7 +429,7 @@ TEST(LinkPredictionTypedTest, AMinibatchOfSeveralTypesIsTheSumOfItsRuns) {
   const auto loss = [&](const std::vector<int64_t>& rows) {
     StepSeeds step;
     EXPECT_TRUE(task->source(BatchPurpose::kTrain)->Collect(rows, 1, &step).ok());
-    PreparedBatch batch;
+    Step batch;
     batch.rows = std::ssize(rows);
     batch.labels = step.labels;
     batch.minibatch.nodes = {{0, 1, 2, 3, 4, 5}, {0, 1, 2, 3}};

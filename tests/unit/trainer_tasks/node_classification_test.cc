@@ -20,9 +20,9 @@ using testing::HasSubstr;
 class NodeClassificationTest : public OpenedGraphTest {
  protected:
   // Two unique seeds, listed as 1, 0, 1, with labels 2, 0, 1.
-  static PreparedBatch Batch() { return BatchOf({2, 0, 1}); }
-  static PreparedBatch BatchOf(const std::vector<int64_t>& labels) {
-    PreparedBatch batch;
+  static Step Batch() { return BatchOf({2, 0, 1}); }
+  static Step BatchOf(const std::vector<int64_t>& labels) {
+    Step batch;
     batch.minibatch.seed_positions = {{1, 0, 1}};
     batch.seed_types = {0};
     batch.rows = 3;
@@ -57,7 +57,7 @@ TEST_F(NodeClassificationTest, AMissingSetIsNull) {
 TEST_F(NodeClassificationTest, LossAndAccuracyAreOfTheListedSeeds) {
   Open(RandomGraph({.nodes = 40, .num_classes = 3}));
   auto task = std::move(*OpenTask(stores_, {}, ""));
-  const PreparedBatch batch = Batch();
+  const Step batch = Batch();
   const std::vector<torch::Tensor> outputs = {torch::tensor({{5.F, 0.F, 0.F}, {0.F, 0.F, 4.F}})};
   const torch::Tensor rows = torch::stack({outputs[0][1], outputs[0][0], outputs[0][1]});
   const torch::Tensor wanted =
@@ -72,7 +72,7 @@ TEST_F(NodeClassificationTest, LossAndAccuracyAreOfTheListedSeeds) {
 TEST_F(NodeClassificationTest, PredictsClassesProbabilitiesAndLogits) {
   Open(RandomGraph({.nodes = 40, .num_classes = 3}));
   auto task = std::move(*OpenTask(stores_, {}, ""));
-  const PreparedBatch batch = Batch();
+  const Step batch = Batch();
   const std::vector<torch::Tensor> outputs = {torch::tensor({{5.F, 0.F, 0.F}, {0.F, 0.F, 4.F}})};
   const torch::Tensor rows = torch::stack({outputs[0][1], outputs[0][0], outputs[0][1]});
   EXPECT_TRUE(torch::equal(task->Predict(PredictWhat::kClass, outputs, batch),
@@ -112,7 +112,7 @@ TEST_F(NodeClassificationTest, UnlabelledSeedsCountNeitherInTheLossNorInTheAccur
   Open(RandomGraph({.nodes = 40, .num_classes = 3}));
   auto task = std::move(*OpenTask(stores_, {}, ""));
   const std::vector<torch::Tensor> outputs = {torch::tensor({{5.F, 0.F, 0.F}, {0.F, 0.F, 4.F}})};
-  PreparedBatch batch = BatchOf({2, kUnlabelled, kUnlabelled});
+  Step batch = BatchOf({2, kUnlabelled, kUnlabelled});
   const torch::Tensor wanted = -outputs[0][1].log_softmax(0)[2];
   EXPECT_TRUE(torch::allclose(task->LossSum(outputs, batch), wanted));
   std::vector<double> sums(task->metric().sums);

@@ -45,8 +45,8 @@ class NodeTaskTest : public OpenedGraphTest {
   }
   // Three rows of three seeds, of two unique ones: 1, 0, 1.
   template <typename T>
-  static PreparedBatch BatchOf(DType dtype, int64_t dim, const std::vector<T>& labels) {
-    PreparedBatch batch;
+  static Step BatchOf(DType dtype, int64_t dim, const std::vector<T>& labels) {
+    Step batch;
     batch.minibatch.seed_positions = {{1, 0, 1}};
     batch.seed_types = {0};
     batch.rows = 3;
@@ -55,7 +55,7 @@ class NodeTaskTest : public OpenedGraphTest {
     return batch;
   }
   static double Measured(TrainingTask& task, const std::vector<torch::Tensor>& outputs,
-                         const PreparedBatch& batch) {
+                         const Step& batch) {
     std::vector<double> sums(task.metric().sums);
     task.Measure(outputs, batch, sums);
     return task.MetricOf(sums);
@@ -75,7 +75,7 @@ TEST_F(NodeTaskTest, MultiLabelLossIsTheMeanOfBinaryCrossEntropyOverKnownLabels)
     const double share = 1 / (1 + std::exp(-logit));
     return -(label * std::log(share) + (1 - label) * std::log(1 - share));
   };
-  PreparedBatch batch = BatchOf<int8_t>(DType::kInt8, 2, {1, 0, 1, 0, 0, 1});
+  Step batch = BatchOf<int8_t>(DType::kInt8, 2, {1, 0, 1, 0, 0, 1});
   EXPECT_NEAR(
       task->LossSum(outputs, batch).item<double>(),
       (loss(0.5, 1) + loss(4, 0) + loss(5, 1) + loss(-2, 0) + loss(0.5, 0) + loss(4, 1)) / 2, 1e-5);
@@ -89,7 +89,7 @@ TEST_F(NodeTaskTest, LabelsThatAreNotKnownGiveNoGradient) {
   OpenLabelled<int8_t>({1, 0, 0, 1, 1, -1, 0, 0}, 2);
   const auto task = Task();
   const torch::Tensor output = torch::randn({2, 2}).requires_grad_();
-  const PreparedBatch batch = BatchOf<int8_t>(DType::kInt8, 2, {1, -1, -1, -1, 0, -1});
+  const Step batch = BatchOf<int8_t>(DType::kInt8, 2, {1, -1, -1, -1, 0, -1});
   task->LossSum({output}, batch).backward();
   EXPECT_TRUE(torch::equal(output.grad().select(1, 1), torch::zeros({2})));
   EXPECT_EQ(output.grad()[0][0].item<float>(), 0);
@@ -100,7 +100,7 @@ TEST_F(NodeTaskTest, MultiLabelPredictsZerosAndOnesProbabilitiesAndLogits) {
   OpenLabelled<int8_t>({1, 0, 0, 1, 1, -1, 0, 0}, 2);
   const auto task = Task();
   const std::vector<torch::Tensor> outputs = {torch::tensor({{5.F, -2.F}, {0.5F, 4.F}})};
-  const PreparedBatch batch = BatchOf<int8_t>(DType::kInt8, 2, {1, 0, 1, 0, 0, 1});
+  const Step batch = BatchOf<int8_t>(DType::kInt8, 2, {1, 0, 1, 0, 0, 1});
   EXPECT_TRUE(torch::equal(task->Predict(PredictWhat::kClass, outputs, batch),
                            torch::tensor({{1, 1}, {1, 0}, {1, 1}}, torch::kInt64)));
   const torch::Tensor logits = task->Predict(PredictWhat::kLogits, outputs, batch);
@@ -118,7 +118,7 @@ TEST_F(NodeTaskTest, RegressionLossIsTheSquaredErrorOfRowsThatHaveAllValues) {
   const auto task = Task();
   EXPECT_EQ(task->Facts()["num_values"], 2);
   const std::vector<torch::Tensor> outputs = {torch::tensor({{5.F, -2.F}, {0.5F, 4.F}})};
-  PreparedBatch batch = BatchOf<float>(DType::kFloat32, 2, {1.5F, 4, 3, -2, 0.5F, 1});
+  Step batch = BatchOf<float>(DType::kFloat32, 2, {1.5F, 4, 3, -2, 0.5F, 1});
   EXPECT_DOUBLE_EQ(task->LossSum(outputs, batch).item<double>(), (1.0 + 4 + 9) / 2);
   EXPECT_DOUBLE_EQ(Measured(*task, outputs, batch), std::sqrt(14.0 / 6));
   batch = BatchOf<float>(DType::kFloat32, 2, {1.5F, 4, 3, -2, 0.5F, kNan});
@@ -137,7 +137,7 @@ TEST_F(NodeTaskTest, RegressionPredictsValuesAndNothingElse) {
   EXPECT_EQ(*task->WhatToPredict(PredictWhat::kEmbeddings), PredictWhat::kEmbeddings);
   EXPECT_THAT(Message(task->WhatToPredict(PredictWhat::kLogits).status()),
               AllOf(HasSubstr("--predict-what logits"), HasSubstr("has values")));
-  const PreparedBatch batch = BatchOf<float>(DType::kFloat32, 1, {1, 2, 3});
+  const Step batch = BatchOf<float>(DType::kFloat32, 1, {1, 2, 3});
   const torch::Tensor output = torch::tensor({{5.F}, {0.5F}});
   EXPECT_TRUE(torch::equal(task->Predict(PredictWhat::kValues, {output}, batch),
                            torch::tensor({{0.5F}, {5.F}, {0.5F}})));
@@ -157,7 +157,7 @@ TEST_F(NodeTaskTest, TheFirstMetricDecidesAndTheOthersComeOfTheSameSums) {
   EXPECT_EQ(task->metric().key, "macro_f1");
   EXPECT_TRUE(task->ClassCounts(BatchPurpose::kTrain).empty()) << "no share of right rows";
   const std::vector<torch::Tensor> outputs = {torch::tensor({{5.F, -2.F}, {0.5F, 4.F}})};
-  PreparedBatch batch = BatchOf<int64_t>(DType::kInt64, 1, {1, 0, 0});
+  Step batch = BatchOf<int64_t>(DType::kInt64, 1, {1, 0, 0});
   std::vector<double> sums(task->metric().sums);
   task->Measure(outputs, batch, sums);
   EXPECT_DOUBLE_EQ(task->MetricOf(sums), 2.0 / 3);
@@ -248,7 +248,7 @@ TEST_F(NodeTaskTest, ClassWeightsMultiplyTheLossAndAreWhatItIsDividedBy) {
   const auto task = Task({.class_weights = *ParseClassWeights("2,0.5,1")});
   EXPECT_TRUE(task->weighs_rows());
   const std::vector<torch::Tensor> outputs = {torch::randn({2, 3})};
-  const PreparedBatch batch = BatchOf<int64_t>(DType::kInt64, 1, {0, 1, kUnlabelled});
+  const Step batch = BatchOf<int64_t>(DType::kInt64, 1, {0, 1, kUnlabelled});
   const torch::Tensor rows = torch::stack({outputs[0][1], outputs[0][0]});
   const torch::Tensor mean = torch::nn::functional::cross_entropy(
       rows, torch::tensor({0, 1}, torch::kInt64),
@@ -276,7 +276,7 @@ TEST_F(NodeTaskTest, BalancedWeightsCountTheRowsOfAllRanks) {
 TEST_F(NodeTaskTest, WithoutClassWeightsLabelledRowsCountAlikeAndOthersNot) {
   OpenLabelled<int64_t>({1, 0, 2, 2});
   EXPECT_FALSE(Task()->weighs_rows());
-  const PreparedBatch batch = BatchOf<int64_t>(DType::kInt64, 1, {0, 1, kUnlabelled});
+  const Step batch = BatchOf<int64_t>(DType::kInt64, 1, {0, 1, kUnlabelled});
   EXPECT_EQ(Task()->LossWeight(batch), 2);
   const auto ones = Task({.class_weights = *ParseClassWeights("1,1,1")});
   const std::vector<torch::Tensor> outputs = {torch::randn({2, 3})};
@@ -353,7 +353,7 @@ TEST_F(NodeTaskTest, RowsOfSeveralNodeTypesAreReadFromTheOutputsOfEach) {
   EXPECT_EQ(task->Facts()["train_rows"], 4);
   const Schema& schema = stores_.graph->info().schema;
   const int author = *schema.NodeTypeIndex("author"), paper = *schema.NodeTypeIndex("paper");
-  PreparedBatch batch = BatchOf<int64_t>(DType::kInt64, 1, {1, 1, 0});
+  Step batch = BatchOf<int64_t>(DType::kInt64, 1, {1, 1, 0});
   batch.minibatch.seed_positions = {{0}, {1, 0}};
   batch.seed_types = {author, paper};
   std::vector<torch::Tensor> outputs(3);

@@ -1,5 +1,6 @@
 // How far behind the learnt rows are that a training loop's steps read (--staleness).
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -27,7 +28,9 @@ class RememberingRowStore final : public RowStore {
  public:
   struct Asked {
     std::vector<int64_t> ids;
-    PushMark after;  // that the rows must show
+    PushMark after;      // that the rows must show
+    size_t begun = 0;    // pushes when the pull began
+    size_t by_then = 0;  // and when it ended
   };
   struct Pushed {
     std::vector<int64_t> ids;
@@ -37,16 +40,21 @@ class RememberingRowStore final : public RowStore {
   explicit RememberingRowStore(std::shared_ptr<RowStore> store) : store_(std::move(store)) {}
 
   Status Pull(std::span<const RowRequest> requests, CallContext& context) override {
+    const size_t begun = begun_.load();
+    const Status pulled = store_->Pull(requests, context);
     for (const RowRequest& request : requests) {
       if (request.tensor.name != EmbeddingOptions().name) continue;
       const std::lock_guard lock(mutex_);
-      asked_.push_back(
-          {{request.ids.begin(), request.ids.end()}, {request.after.begin(), request.after.end()}});
+      asked_.push_back({{request.ids.begin(), request.ids.end()},
+                        {request.after.begin(), request.after.end()},
+                        begun,
+                        begun_.load()});
     }
-    return store_->Pull(requests, context);
+    return pulled;
   }
   StatusOr<std::vector<PushMark>> Push(std::span<const RowPush> pushes,
                                        CallContext& context) override {
+    ++begun_;
     auto marks = store_->Push(pushes, context);
     for (size_t i = 0; marks.ok() && i < pushes.size(); ++i) {
       pushed_.push_back({{pushes[i].ids.begin(), pushes[i].ids.end()}, (*marks)[i]});
@@ -55,22 +63,30 @@ class RememberingRowStore final : public RowStore {
   }
 
   // What the step asked for that pushed `step`-th: the rows of the same nodes.
-  std::optional<PushMark> AskedOfStep(size_t step) {
+  std::optional<Asked> AskedOfStep(size_t step) {
     const std::lock_guard lock(mutex_);
     const auto asked = std::find_if(asked_.begin(), asked_.end(),
                                     [&](const Asked& one) { return one.ids == pushed_[step].ids; });
-    return asked == asked_.end() ? std::nullopt : std::optional(asked->after);
+    return asked == asked_.end() ? std::nullopt : std::optional(*asked);
   }
   const std::vector<Pushed>& pushed() const { return pushed_; }
 
  private:
   const std::shared_ptr<RowStore> store_;
+  std::atomic<size_t> begun_ = 0;
   std::mutex mutex_;
   std::vector<Asked> asked_;
   std::vector<Pushed> pushed_;  // by the loop's thread
 };
 
-class StalenessTest : public testing::TestWithParam<int64_t> {
+struct Staleness {
+  int64_t steps = 0;
+  int prefetch = 4;
+  int sample_threads = 2;
+  int64_t prefetch_memory = 0;
+};
+
+class StalenessTest : public testing::TestWithParam<Staleness> {
  protected:
   void SetUp() override {
     at::set_num_threads(1);
@@ -83,7 +99,10 @@ class StalenessTest : public testing::TestWithParam<int64_t> {
     options.epochs = 2;
     options.eval_every = 0;
     options.embeddings.types = {"node:8"};
-    options.embeddings.staleness = GetParam();
+    options.embeddings.staleness = GetParam().steps;
+    options.prefetch = GetParam().prefetch;
+    options.sample_threads = GetParam().sample_threads;
+    options.prefetch_memory = GetParam().prefetch_memory;
     options.state.folder = (folder_.path() / "state").string();
     auto sage = std::make_shared<SageOptions>();
     sage->hidden = 16;
@@ -129,22 +148,31 @@ class StalenessTest : public testing::TestWithParam<int64_t> {
   std::shared_ptr<RememberingRowStore> rows_;
 };
 
-TEST_P(StalenessTest, AStepReadsAfterThePushThatManyStepsAndOneBeforeIt) {
+TEST_P(StalenessTest, AStepReadsAfterThePushThatManyStepsAndOneBeforeItAndBeforeTheNext) {
   TrainingLoop loop(
       session_, [](int64_t, double) {}, [](const EpochStats&) { return OkStatus(); });
   const auto result = loop.Run();
   ASSERT_TRUE(result.ok()) << result.status();
-  const auto behind = static_cast<size_t>(GetParam()) + 1;
+  const auto behind = static_cast<size_t>(GetParam().steps) + 1;
   ASSERT_EQ(rows_->pushed().size(), 10U) << "2 epochs of 5 steps";
   for (size_t step = 0; step < rows_->pushed().size(); ++step) {
     const auto asked = rows_->AskedOfStep(step);
     ASSERT_TRUE(asked.has_value()) << "step " << step << " pushed rows that it had not pulled";
     const PushMark wanted = step < behind ? PushMark() : rows_->pushed()[step - behind].mark;
-    EXPECT_THAT(*asked, testing::ElementsAreArray(wanted)) << "step " << step;
+    EXPECT_THAT(asked->after, testing::ElementsAreArray(wanted)) << "step " << step;
+    const size_t pushes = step < behind ? 0 : step - behind + 1;
+    EXPECT_EQ(asked->begun, pushes) << "step " << step;
+    EXPECT_EQ(asked->by_then, pushes) << "step " << step;
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Steps, StalenessTest, testing::Values(0, 1, 3));
+INSTANTIATE_TEST_SUITE_P(Steps, StalenessTest,
+                         testing::Values(Staleness{0}, Staleness{1}, Staleness{3},
+                                         Staleness{.steps = 0, .prefetch = 0},
+                                         Staleness{.steps = 3, .prefetch = 0},
+                                         Staleness{.steps = 1, .prefetch = 9, .sample_threads = 4},
+                                         // Not even one step has room.
+                                         Staleness{.steps = 3, .prefetch_memory = 1}));
 
 }  // namespace
 }  // namespace halograph

@@ -1,0 +1,67 @@
+// A step: what one rank reads in it, from its seeds to what the model takes in. It goes through the
+// stages of a pipeline, each of which fills parts of it that no earlier one has touched:
+//
+//   schedule   key, seeds, labels, rows
+//   sample     minibatch, blocks, seed_types; what `seeds` lists is given up
+//   gather     features or self_and_mean
+//   above      tensors: rows that are learnt, and what move makes of the rows
+//
+// A plan of which rows come from where stands between sample and gather. Plain values; torch knows
+// nothing of it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "client/call_context.h"
+#include "common/sampling/minibatch.h"
+#include "common/sampling/request.h"
+#include "trainer/pipeline/feature_matrix.h"
+#include "trainer/pipeline/layer_blocks.h"
+#include "trainer/pipeline/layer_inputs.h"
+#include "trainer/seeds/seed_source.h"
+
+namespace halograph {
+
+// Which step: of a rank and a run there is one of each.
+struct StepId {
+  BatchPurpose purpose = BatchPurpose::kTrain;
+  int64_t epoch = 0;
+  int64_t step = 0;         // in the epoch
+  uint64_t batch_seed = 0;  // of what is sampled
+
+  bool operator==(const StepId&) const = default;
+};
+
+// What stages above the pipeline make of a step: theirs alone to look into.
+class StepTensors {
+ public:
+  virtual ~StepTensors() = default;
+};
+
+struct Step {
+  StepId key;
+  StepSeeds seeds;  // labels not: they stand below
+  Minibatch minibatch;
+  // Per node type the features of minibatch.nodes[type], in that order; of no columns for types
+  // that the recipe has no features for, and of all types where the recipe asks for other rows.
+  // Empty in a step without seeds.
+  std::vector<FeatureMatrix> features;
+  // Of InputRows::kSelfAndMean: one a block of the last layer; else empty.
+  std::vector<SelfAndMean> self_and_mean;
+  LayerBlocks blocks;  // as the recipe asks for them
+  // Node type of each of minibatch.seed_positions, which are of the ids that are asked for.
+  std::vector<int> seed_types;
+  LabelRows labels;  // of the rows
+  int64_t rows = 0;  // of the task that the step is about: seeds, or edges
+  std::unique_ptr<StepTensors> tensors = nullptr;
+
+  CallStats sampled;
+  CallStats pulled;
+  double sample_seconds = 0;  // spent in GraphStore::Sample and on `blocks`
+  double pull_seconds = 0;    // spent on rows: pulls, conversion and `self_and_mean`
+  int64_t bytes = 0;          // of all parts once they are there; known once it is sampled
+};
+
+}  // namespace halograph
