@@ -16,6 +16,7 @@
 #include "tests/support/test_folder.h"
 #include "trainer/averaging/averaged_training.h"
 #include "trainer/launch/resolve.h"
+#include "trainer/run/own_state.h"
 #include "trainer/run/part_sources.h"
 #include "trainer/run/prepare.h"
 #include "trainer/run/stores.h"
@@ -91,7 +92,8 @@ class AveragedTrainingTest : public testing::Test {
     session->options = std::move(options);
     session->stop = stop_.get();
     RunInputs inputs;
-    auto stores = OpenStoresOf(session->options, &session->cancel);
+    auto stores =
+        OpenStoresOf(session->options, ChooseStateOfTraining(session->options), &session->cancel);
     EXPECT_TRUE(stores.ok()) << stores.status();
     session->stores = std::move(*stores);
     session->ranks = std::move(*Communicator::Join({}));
