@@ -57,6 +57,10 @@ struct CallContext {
   // empty: behind an id that is made. A trace id joins the calls of one step; empty: none.
   std::string request_id = {};
   std::string trace_id = {};
+  // Which announced step a pull is of, for stores that were told of it before (client/cached);
+  // others look past it. Empty: of none. It is the context's, and not a request's: a step is one
+  // call, and what is composed of stores hands it on as it does the other names of the call.
+  std::optional<int64_t> ticket = {};
   // The caller's own work during a call: called once a call, on the caller's thread, when all
   // requests that can be under way are, and also if there is none; maybe not at all if the call
   // fails. It must not throw, and should take milliseconds.
@@ -75,6 +79,7 @@ struct CallContext {
           .deadline = context.deadline,
           .request_id = context.request_id,
           .trace_id = context.trace_id,
+          .ticket = context.ticket,
           .meanwhile = std::move(meanwhile)};
 }
 

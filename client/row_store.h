@@ -1,7 +1,8 @@
 // RowStore: rows of tensors by global id, wherever they are. Implementations: local/ (mapped
 // partition folder), remote/ (partition servers), own_part/ (some partitions mapped, the rest
-// behind another store) and part_alone/ (one part and its halo). A store over another one, such as
-// a cache, is this interface alone: it holds the other, and hands on what is not its matter.
+// behind another store), part_alone/ (one part and its halo) and cached/ (remote rows that are
+// kept). A store over another one, such as that cache, is this interface alone: it holds the other,
+// and hands on what is not its matter.
 //
 // Thread-safe: any number of threads may call at once, each with a context of its own. No call
 // belongs to a thread: what one thread pushed another may pull, with the mark.

@@ -66,9 +66,9 @@ class LookAheadPlanner final : public Planner {
     return OkStatus();
   }
 
-  // The rows that will be there when the next step is planned are those that are kept and its own.
-  // Which of them stay is certain if as many as there are slots have a known next use, since all
-  // others have one beyond the window; or if there is room for all.
+  // Of the kept rows and the step's own, those that stay are certain if as many as there are slots
+  // have a known next use, since all others have one beyond the window; or if there is room for
+  // all.
   bool closed() const override {
     if (window_.empty()) return false;
     const WindowStep& step = window_.front();
@@ -168,7 +168,7 @@ class LookAheadPlanner final : public Planner {
       last_.Replace(access.row, step.ReferenceTo(position), kSlotReference | slot);
     }
   }
-  // The whole number of an earlier step, or of this one, by its lowest bits.
+  // The number of an earlier step, or of this one, by its lowest bits.
   static int64_t Whole(const WindowStep& step, uint32_t used) {
     return step.number - static_cast<uint32_t>(static_cast<uint32_t>(step.number) - used);
   }

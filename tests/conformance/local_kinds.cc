@@ -1,5 +1,6 @@
 #include "client/local/local_state.h"
 #include "client/own_part/own_part_store.h"
+#include "tests/conformance/announced_cache.h"
 #include "tests/conformance/kinds.h"
 #include "tests/conformance/toy_row_cache.h"
 #include "tests/support/local_stores.h"
@@ -59,11 +60,13 @@ StoreKind MutableKind(const std::string& name, const std::vector<int>& parts = {
 std::vector<StoreKind> StoreKinds() {
   return {LocalKind("Local1Thread", 0),       LocalKind("Local4Threads", 3),
           OwnPartKind("OwnPart1Of4", {3}, 0), OwnPartKind("OwnPart3Of4With4Threads", {0, 1, 3}, 3),
-          ToyCacheOf(LocalKind("Local", 0)),  ToyCacheOf(OwnPartKind("OwnPart", {3}, 0))};
+          ToyCacheOf(LocalKind("Local", 0)),  ToyCacheOf(OwnPartKind("OwnPart", {3}, 0)),
+          CacheOf(LocalKind("Local", 0)),     CacheOf(OwnPartKind("OwnPart", {0}, 0))};
 }
 
 std::vector<StoreKind> MutableStoreKinds() {
-  return {MutableKind("Local"), MutableKind("OwnPart", {0}), ToyCacheOf(MutableKind("Local"))};
+  return {MutableKind("Local"), MutableKind("OwnPart", {0}), ToyCacheOf(MutableKind("Local")),
+          CacheOf(MutableKind("Local"))};
 }
 
 }  // namespace halograph

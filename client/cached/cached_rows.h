@@ -1,0 +1,147 @@
+// A cache of rows that others own, in front of any store, which is told what steps will read before
+// they read it (planner.h), and so keeps what is needed soonest. What it gives is what the store
+// below gives, bit for bit, whatever its size, and in whatever order answers come.
+//
+//   cache->Announce(ticket, nodes);            // in step order, well before
+//   CallContext context{.ticket = ticket};
+//   cache->Pull(requests, context);            // any thread; each ticket once
+//
+// A pull with a ticket asks the store below for what the plan says is not here, all in one call;
+// several may have such calls under way at once. Then it takes its turn, in the order of tickets:
+// it reads slots, and stores what it fetched. So a slot is read when the step that fetched it has
+// arrived, and taken when its last reader has read. Each slot knows whose row it has: what a step
+// before did not bring (its call failed, it was dropped, it was pulled with other ids) is fetched
+// by the step that misses it, which stores it in its place.
+//
+// Thread-safe.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <vector>
+
+#include "client/cached/planner.h"
+#include "client/cached/slot_rows.h"
+#include "client/graph_store.h"
+#include "client/row_store.h"
+#include "common/base/mutex.h"
+
+namespace halograph {
+
+struct CachedRowsOptions {
+  std::vector<TensorRef> tensors = {};  // features of node types; what is not named passes by
+  std::vector<int> own_parts = {};      // whose rows the store below has here: never cached
+  // For rows and what plans them. A slot has room for a node of the type whose rows are largest.
+  size_t memory_bytes = 0;
+  // Belady's choice among announced steps, or the rows of the largest weights for ever.
+  bool look_ahead = true;
+  // Per node type, by global id, a forecast of how often a row is read (RankClasses); or nothing.
+  std::vector<std::vector<float>> weights = {};
+};
+
+// So far, of pulls with a ticket. Rows of several tensors of a node are one row.
+struct CachedRowsFigures {
+  int64_t hits = 0;     // remote rows that were here
+  int64_t fetched = 0;  // remote rows that were not
+  int64_t missing = 0;  // of those: they were to be here, but a step before did not bring them
+};
+
+class CachedRows final : public RowStore {
+ public:
+  // `info`: of the graph whose rows `rest` has.
+  //   NotFound           a tensor that is no feature of a node type
+  //   InvalidArgument    no tensor, one named twice, a part that there is not, weights that do not
+  //                      fit, more remote ids than can be numbered, or memory for less than one
+  //                      row: what a row takes is named
+  //   ResourceExhausted  no memory
+  [[nodiscard]] static StatusOr<std::unique_ptr<CachedRows>> Create(
+      std::shared_ptr<RowStore> rest, const GraphInfo& info, const CachedRowsOptions& options);
+
+  // The nodes whose rows step `ticket` will pull, per node type, each id once. Tickets count from
+  // 0. A ticket that is announced is pulled or dropped: those after it wait for it. Errors as
+  // Planner::Announce, and InvalidArgument for a number of lists that is not that of node types.
+  // After an error nothing has changed.
+  [[nodiscard]] Status Announce(int64_t ticket, std::span<const std::vector<int64_t>> nodes)
+      HG_EXCLUDES(mutex_);
+  // The step will not be pulled. Does nothing for one that is pulled, or was not announced.
+  void Drop(int64_t ticket) HG_EXCLUDES(mutex_);
+
+  // The certificate of the next plan (Planner::closed). A step is planned when it is pulled.
+  [[nodiscard]] bool closed() const HG_EXCLUDES(mutex_);
+  [[nodiscard]] CachedRowsFigures figures() const HG_EXCLUDES(mutex_);
+  [[nodiscard]] int64_t bytes() const
+      HG_EXCLUDES(mutex_);  // of rows, whether written or not; plans
+  [[nodiscard]] int64_t slots() const { return slot_count_; }
+
+  // Without a ticket it passes by. With one, rows of a node type come by way of the cache if all
+  // its cached tensors are asked for, with the same ids, as many remote ones as were announced;
+  // else they pass by. Waits for the tickets before it, as long as the context allows.
+  //   FailedPrecondition  the ticket was not announced, or was pulled or dropped before
+  //   else                as RowStore::Pull
+  [[nodiscard]] Status Pull(std::span<const RowRequest> requests, CallContext& context) override
+      HG_EXCLUDES(mutex_);
+  using RowStore::Pull;
+  [[nodiscard]] StatusOr<std::vector<PushMark>> Push(std::span<const RowPush> pushes,
+                                                     CallContext& context) override {
+    return rest_->Push(pushes, context);
+  }
+  [[nodiscard]] std::optional<RowsInPlace> InPlace(const TensorRef& tensor) const override {
+    return rest_->InPlace(tensor);
+  }
+
+ private:
+  struct CachedTensor {
+    TensorRef tensor;
+    size_t offset = 0;  // in a slot
+    size_t row_bytes = 0;
+  };
+  struct CachedType {
+    RemoteIds remote;
+    std::vector<CachedTensor> tensors = {};
+    int node_type = 0;
+  };
+  struct TicketPlan {
+    std::vector<size_t> ends;  // per cached type, in the plan's slots
+    StepPlan plan = {};
+  };
+  struct TypePull;  // one type's share of a pull
+
+  CachedRows(std::shared_ptr<RowStore> rest, const GraphInfo& info);
+  [[nodiscard]] Status AddTypes(const CachedRowsOptions& options);
+  [[nodiscard]] Status MakePlanner(const CachedRowsOptions& options);
+
+  [[nodiscard]] Status Begin(int64_t ticket, TicketPlan* plan) HG_EXCLUDES(mutex_);
+  [[nodiscard]] Status AwaitTurn(int64_t ticket, const CallContext& context) HG_EXCLUDES(mutex_);
+  void End(int64_t ticket) HG_EXCLUDES(mutex_);
+
+  [[nodiscard]] Status PullPlanned(int64_t ticket, std::span<const RowRequest> requests,
+                                   const TicketPlan& plan, CallContext& context);
+  [[nodiscard]] Status CheckCached(std::span<const RowRequest> requests) const;
+  [[nodiscard]] std::vector<TypePull> Split(std::span<const RowRequest> requests,
+                                            const TicketPlan& plan) const;
+  [[nodiscard]] Status TakeTurn(std::span<const RowRequest> requests, std::vector<TypePull>* types,
+                                CallContext& context) HG_EXCLUDES(mutex_);
+
+  const std::shared_ptr<RowStore> rest_;
+  const Schema schema_;
+  const PartitionBook book_;
+  const std::unique_ptr<TensorCatalog> features_;
+  std::vector<CachedType> types_;  // constant once created, as the next
+  int64_t slot_count_ = 0;
+  std::unique_ptr<SlotRows> slots_;  // of the pull whose turn it is
+
+  mutable Mutex mutex_;
+  CondVar changed_;
+  std::unique_ptr<Planner> planner_ HG_GUARDED_BY(mutex_);
+  std::map<int64_t, TicketPlan> waiting_ HG_GUARDED_BY(mutex_);  // announced, and not begun
+  std::set<int64_t> ended_early_ HG_GUARDED_BY(mutex_);          // not below ended_
+  int64_t ended_ HG_GUARDED_BY(mutex_) = 0;                      // all tickets below it have
+  CachedRowsFigures figures_ HG_GUARDED_BY(mutex_);
+};
+
+}  // namespace halograph
