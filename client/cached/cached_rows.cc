@@ -86,7 +86,13 @@ Status CachedRows::MakePlanner(const CachedRowsOptions& options) {
     }
   }
   const size_t known_bytes = slot_bytes + sizeof(uint32_t);  // and whose rows they are
-  slot_count_ = UsableSlots(options.memory_bytes, known_bytes);
+  // A class a row is worth a part of the memory at most.
+  size_t class_bytes = options.look_ahead ? weights.size() : 0;
+  if (class_bytes > options.memory_bytes / 4) {
+    weights.clear();
+    class_bytes = 0;
+  }
+  slot_count_ = UsableSlots(options.memory_bytes - class_bytes, known_bytes);
   if (slot_count_ == 0) {
     return InvalidArgument("a cache of {} bytes has no room for a row, which takes {}",
                            options.memory_bytes, known_bytes + kPlanBytesASlot);
@@ -136,6 +142,11 @@ void CachedRows::Drop(int64_t ticket) {
 bool CachedRows::closed() const {
   const MutexLock lock(mutex_);
   return planner_->closed();
+}
+
+bool CachedRows::wants_more() const {
+  const MutexLock lock(mutex_);
+  return planner_->wants_more();
 }
 
 CachedRowsFigures CachedRows::figures() const {

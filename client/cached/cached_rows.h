@@ -41,6 +41,7 @@ struct CachedRowsOptions {
   // Belady's choice among announced steps, or the rows of the largest weights for ever.
   bool look_ahead = true;
   // Per node type, by global id, a forecast of how often a row is read (RankClasses); or nothing.
+  // Look-ahead leaves it out where its byte a remote row would take over a quarter of the memory.
   std::vector<std::vector<float>> weights = {};
 };
 
@@ -71,8 +72,10 @@ class CachedRows final : public RowStore {
   // The step will not be pulled. Does nothing for one that is pulled, or was not announced.
   void Drop(int64_t ticket) HG_EXCLUDES(mutex_);
 
-  // The certificate of the next plan (Planner::closed). A step is planned when it is pulled.
+  // The certificate of the next plan (Planner::closed), and whether more steps should be announced
+  // before it is made (Planner::wants_more). A step is planned when it, or one after it, is pulled.
   [[nodiscard]] bool closed() const HG_EXCLUDES(mutex_);
+  [[nodiscard]] bool wants_more() const HG_EXCLUDES(mutex_);
   [[nodiscard]] CachedRowsFigures figures() const HG_EXCLUDES(mutex_);
   [[nodiscard]] int64_t bytes() const
       HG_EXCLUDES(mutex_);  // of rows, whether written or not; plans

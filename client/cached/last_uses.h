@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "common/base/prefetch.h"
@@ -75,6 +76,7 @@ class LastUses {
     return refs_[hashed_ ? HomeOf(Mix(row)) : row];
   }
 
+  [[nodiscard]] bool hashed() const { return hashed_; }
   [[nodiscard]] size_t bytes() const {
     return refs_.capacity() * sizeof(uint32_t) + tags_.capacity();
   }

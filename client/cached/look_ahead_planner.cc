@@ -5,8 +5,8 @@
 // (idle_rows.h); they go before all others.
 //
 // Within a step hits come before misses, and misses in the order of their next use, nearest first:
-// so what is kept after the step are the rows needed soonest among all that were there, no miss
-// evicts another one, and once a miss is not kept, none after it is.
+// so the rows that are kept are those needed soonest of all that were there, no miss evicts another
+// one, and once a miss is not kept, none after it is.
 #include <algorithm>
 #include <limits>
 #include <utility>
@@ -72,17 +72,17 @@ class LookAheadPlanner final : public Planner {
   bool closed() const override {
     if (window_.empty()) return false;
     const WindowStep& step = window_.front();
-    const int64_t hits = static_cast<int64_t>(step.waiting.size());
-    const int64_t known = waiting_ - hits + step.linked;
-    const int64_t all = waiting_ - hits + idle_.size() + step.size;
-    return known >= slots_ || all <= slots_;
+    const int64_t waiting = waiting_ - static_cast<int64_t>(step.waiting.size());
+    return waiting + step.linked >= slots_ || waiting + idle_.size() + step.size <= slots_;
   }
 
   int64_t bytes() const override {
     return window_.bytes() + idle_.bytes() +
-           static_cast<int64_t>(
-               last_.bytes() + classes_.capacity() + order_.capacity() * sizeof(uint64_t) +
-               sorted_.capacity() * sizeof(uint64_t) + counts_.capacity() * sizeof(uint32_t));
+           static_cast<int64_t>(last_.bytes() + classes_.capacity() + counts_.capacity() * 4 +
+                                (order_.capacity() + sorted_.capacity()) * sizeof(uint64_t));
+  }
+  int64_t table_bytes() const override {
+    return static_cast<int64_t>(classes_.capacity() + (last_.hashed() ? 0 : last_.bytes()));
   }
 
  private:
@@ -102,9 +102,8 @@ class LookAheadPlanner final : public Planner {
                                                       : &window_.At(reference));
   }
 
-  // Makes the step's accesses the last ones of their rows, and notes in each, as its next, the
-  // reference that was the last before. Gives the position of an id that stands twice, up to which
-  // it has come, or the number of ids.
+  // Makes the step's accesses the last ones of their rows, and notes in each, as its next, what was
+  // the last before. Gives the position of an id that stands twice, where it ends, or how many ids.
   size_t FindLastUses(WindowStep& step) {
     const auto row_of = RowOf();
     WindowAccess* const accesses = step.accesses.get();
@@ -156,7 +155,7 @@ class LookAheadPlanner final : public Planner {
     ++waiting_;
     furthest_ = std::max(furthest_, step.number);
   }
-  // The row of an access of the step that is planned stays in `slot` for its next use.
+  // The row of an access of the planned step stays in `slot`.
   void Keep(const WindowStep& step, size_t position, uint32_t slot) {
     const WindowAccess& access = step.accesses[position];
     const auto used = static_cast<uint32_t>(step.number);
@@ -229,8 +228,7 @@ class LookAheadPlanner final : public Planner {
     std::swap(order_, sorted_);
   }
 
-  // A slot for a miss: one that was never used, or that of a kept row which is needed later; kNone
-  // if there is none.
+  // A slot for a miss: a new one, or that of a kept row which is needed later; else kNone.
   uint32_t SlotFor(const WindowStep& step, const WindowAccess& access, StepPlan* plan) {
     if (fresh_ < slots_) return static_cast<uint32_t>(fresh_++);
     const bool known = access.next != kNone;
@@ -291,8 +289,7 @@ StatusOr<std::unique_ptr<Planner>> MakeLookAheadPlanner(LookAheadOptions options
     if (row_class < kRowClasses) continue;
     return InvalidArgument("class {} of a row; there are {}", row_class, kRowClasses);
   }
-  // A dense table has 4 bytes a row, a hashed one some 8 a row of the window, in which there are
-  // about four different rows for each slot where the certificate holds.
+  // 4 bytes a row, or some 8 a row of the window, which has about four rows a slot if it is closed.
   constexpr int64_t kSmallSpace = int64_t{1} << 16;
   const bool hashed = options.table == LastUseTable::kHashed ||
                       (options.table == LastUseTable::kAuto && options.rows > kSmallSpace &&

@@ -24,6 +24,10 @@ Status Planner::CheckStep(int64_t step, std::span<const int64_t> ids) const {
   return status.ok() ? status : Annotate(status, fmt::format("step {}", step));
 }
 
+bool Planner::wants_more() const {
+  return !closed() && bytes() - table_bytes() < slots_ * static_cast<int64_t>(kPlanBytesASlot);
+}
+
 std::vector<uint8_t> RankClasses(std::span<const float> weights) {
   constexpr float kOctaves = 24;
   float largest = 0;

@@ -71,8 +71,13 @@ class Planner {
   // step to plan.
   [[nodiscard]] virtual bool closed() const = 0;
 
-  // Memory that it holds now.
+  // Memory that it holds now, and how much of that are tables with an entry a row of the id space.
   [[nodiscard]] virtual int64_t bytes() const = 0;
+  [[nodiscard]] virtual int64_t table_bytes() const = 0;
+
+  // Whether the next plan would gain by more steps, and has room for them: the window is not
+  // closed, and all but the tables take less than kPlanBytesASlot a slot.
+  [[nodiscard]] bool wants_more() const;
 
   [[nodiscard]] int64_t announced() const { return announced_; }  // steps, so far
   [[nodiscard]] int64_t planned() const { return planned_; }
@@ -129,7 +134,8 @@ inline constexpr int kRowClasses = 64;
 // between the largest finite weight and 2^-24 of it.
 [[nodiscard]] std::vector<uint8_t> RankClasses(std::span<const float> weights);
 
-// What planning takes at most a slot while its window is as long as the certificate needs.
+// What a plan takes a slot, beside its tables, if its window grows as long as it wants more. The
+// certificate needs 4 to 8 accesses of the window a slot where rows come back as in minibatches.
 inline constexpr size_t kPlanBytesASlot = 120;
 
 // How many rows of `row_bytes` a cache has room for in `cache_bytes`, what plans it included.

@@ -76,6 +76,11 @@ class StaticPlanner final : public Planner {
     return static_cast<int64_t>(sum);
   }
 
+  int64_t table_bytes() const override {
+    return static_cast<int64_t>((chosen_.capacity() + seen_.capacity()) * sizeof(uint64_t) +
+                                before_.capacity() * sizeof(uint32_t));
+  }
+
  private:
   int32_t SlotOf(uint64_t row) const {
     const uint64_t word = chosen_[row / 64];

@@ -166,6 +166,7 @@ PlannedTrace PlanThrough(Planner& planner, const PlanTrace& trace,
 
 bool WholeWindow(const Planner&) { return true; }
 bool UntilClosed(const Planner& planner) { return !planner.closed(); }
+bool UntilContent(const Planner& planner) { return planner.wants_more(); }
 std::function<bool(const Planner&)> WindowOf(int64_t steps) {
   return
       [steps](const Planner& planner) { return planner.announced() - planner.planned() < steps; };

@@ -48,9 +48,11 @@ struct PlannedTrace {
 [[nodiscard]] PlannedTrace PlanThrough(Planner& planner, const PlanTrace& trace,
                                        const std::function<bool(const Planner&)>& longer);
 
-// Windows for PlanThrough: all, as long as the certificate needs, or so many steps.
+// Windows for PlanThrough: all, as long as the certificate needs, as long
+// as the planner wants more, or so many steps.
 [[nodiscard]] bool WholeWindow(const Planner& planner);
 [[nodiscard]] bool UntilClosed(const Planner& planner);
+[[nodiscard]] bool UntilContent(const Planner& planner);
 [[nodiscard]] std::function<bool(const Planner&)> WindowOf(int64_t steps);
 
 }  // namespace halograph
