@@ -182,10 +182,10 @@ StatusOr<TrainedAs> ReadTrainedAs(const std::string& checkpoint) {
   const RunIdentity& run = manifest.run;
   return TrainedAs{.model = run.model,
                    .task = run.task,
-                   .graph = run.graph,
                    .options = run.options,
                    .feature_scales = manifest.feature_scales,
-                   .trained_on = manifest.trained_on};
+                   .trained_on = manifest.trained_on,
+                   .graph = run.graph};
 }
 
 Status ApplyTrainedAs(const TrainedAs& trained, OptionTable& rows, TrainOptions* options) {

@@ -43,10 +43,10 @@ enum class TrainCommand : uint8_t { kTrain, kInfer, kEvaluate };
 struct TrainedAs {
   std::string model;
   std::string task;
-  std::string graph;                         // GraphInfo::identity of what it was trained on
   Json options = Json::object();             // SharedFacts of the run, those its build had
   Json feature_scales = Json::object();      // as the manifest has them
   std::optional<TrainedOn> trained_on = {};  // likewise
+  std::string graph = {};                    // GraphInfo::identity of what it was trained on
 };
 // Of the newest checkpoint of a folder whose manifest can be read, or of the one that it is. Reads
 // nothing else of it: who reads the weights verifies them. Errors as ReadCheckpointManifest and
