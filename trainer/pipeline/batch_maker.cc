@@ -168,42 +168,33 @@ bool BatchMaker::reads_in_place() const {
   });
 }
 
-StatusOr<Step> BatchMaker::Make(StepSeeds seeds, int64_t rows, uint64_t batch_seed,
-                                const CallContext& like) const {
-  Step batch;
-  batch.rows = rows;
-  batch.labels = std::move(seeds.labels);
-  if (rows == 0) return batch;
-  HG_RETURN_IF_ERROR(Sample(seeds, batch_seed, like, &batch));
-  HG_RETURN_IF_ERROR(PullRows(like, &batch));
-  return batch;
-}
-
 Status BatchMaker::Sample(const StepSeeds& seeds, uint64_t batch_seed, const CallContext& like,
-                          Step* batch) const {
-  for (const StepSeeds::List& list : seeds.seeds) batch->seed_types.push_back(list.type);
+                          Step* step) const {
+  if (step->rows == 0) return OkStatus();
+  for (const StepSeeds::List& list : seeds.seeds) step->seed_types.push_back(list.type);
   const Stopwatch watch;
   const SampleRequest request = RequestFor(seeds, batch_seed, recipe_);
   CallContext sampling = InnerContext(like, {});
   HG_RETURN_IF_ERROR(
-      Annotate(graph_->Sample(request, sampling, &batch->minibatch), "sampling a minibatch"));
-  KeepAsked(seeds, &batch->minibatch);
-  HG_ASSIGN_OR_RETURN(batch->blocks, MakeLayerBlocks(graph_->info().schema, batch->minibatch,
-                                                     recipe_.form, recipe_.by_source));
-  batch->sampled = sampling.stats;
-  batch->sample_seconds = watch.Seconds();
+      Annotate(graph_->Sample(request, sampling, &step->minibatch), "sampling a minibatch"));
+  KeepAsked(seeds, &step->minibatch);
+  HG_ASSIGN_OR_RETURN(step->blocks, MakeLayerBlocks(graph_->info().schema, step->minibatch,
+                                                    recipe_.form, recipe_.by_source));
+  step->sampled = sampling.stats;
+  step->sample_seconds = watch.Seconds();
   return OkStatus();
 }
 
-Status BatchMaker::PullRows(const CallContext& like, Step* batch) const {
+Status BatchMaker::PullRows(const CallContext& like, Step* step) const {
+  if (step->rows == 0) return OkStatus();
   const Stopwatch watch;
   CallContext pulling = InnerContext(like, {});
   std::vector<FeatureMatrix> features;
-  HG_RETURN_IF_ERROR(Annotate(PullFeatures(batch->minibatch, pulling, &features),
+  HG_RETURN_IF_ERROR(Annotate(PullFeatures(step->minibatch, pulling, &features),
                               "pulling features of a minibatch"));
-  MakeInputRows(std::move(features), batch);
-  batch->pulled = pulling.stats;
-  batch->pull_seconds = watch.Seconds();
+  MakeInputRows(std::move(features), step);
+  step->pulled = pulling.stats;
+  step->pull_seconds = watch.Seconds();
   return OkStatus();
 }
 
@@ -272,10 +263,10 @@ Status BatchMaker::PullFeatures(const Minibatch& minibatch, CallContext& context
   return OkStatus();
 }
 
-void BatchMaker::MakeInputRows(std::vector<FeatureMatrix> features, Step* batch) const {
+void BatchMaker::MakeInputRows(std::vector<FeatureMatrix> features, Step* step) const {
   if (recipe_.input_rows == InputRows::kNodes) {
     for (FeatureMatrix& matrix : features) {
-      batch->features.push_back(WithPrecision(std::move(matrix), recipe_.precision));
+      step->features.push_back(WithPrecision(std::move(matrix), recipe_.precision));
     }
     return;
   }
@@ -285,16 +276,16 @@ void BatchMaker::MakeInputRows(std::vector<FeatureMatrix> features, Step* batch)
   for (const NodeInput& input : recipe_.inputs) {
     const int type = input.node_type;
     if (!in_place_[type].has_value()) continue;
-    stored[type] = StoredRows(*in_place_[type], batch->minibatch.nodes[type]);
+    stored[type] = StoredRows(*in_place_[type], step->minibatch.nodes[type]);
     rows[type] = NodeRows(stored[type].rows(), input.spec.dim, PrecisionOf(input.spec));
   }
-  for (const Block& block : batch->minibatch.layers.back().blocks) {
+  for (const Block& block : step->minibatch.layers.back().blocks) {
     const Relation& relation = schema.relations[block.relation];
-    batch->self_and_mean.push_back(MakeSelfAndMean(
+    step->self_and_mean.push_back(MakeSelfAndMean(
         block, rows[*schema.NodeTypeIndex(relation.destination)],
         rows[*schema.NodeTypeIndex(relation.source)], recipe_.precision, recipe_.pool));
   }
-  batch->features.resize(features.size());
+  step->features.resize(features.size());
 }
 
 }  // namespace halograph

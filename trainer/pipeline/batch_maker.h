@@ -46,22 +46,18 @@ struct BatchRecipe {
   ThreadPool* pool = nullptr;            // shares the work on self_and_mean; not owned; null: none
 };
 
-// Thread-safe: any number of threads may Make at once. The stores are not owned.
+// Thread-safe: any number of threads may call at once. The stores are not owned.
 class BatchMaker {
  public:
   BatchMaker(GraphStore* graph, RowStore* rows, BatchRecipe recipe);
 
-  // Of `rows` rows of a task. Errors are those of the stores, with what was being done in front. No
-  // rows give an empty batch without asking the stores. Calls of the stores go by the token,
-  // deadline and ids of `like`.
-  [[nodiscard]] StatusOr<Step> Make(StepSeeds seeds, int64_t rows, uint64_t batch_seed,
-                                    const CallContext& like = {}) const;
-  // Its two halves: all but rows and labels, then the rows of such a batch. For who looks at how
-  // many there are before they are pulled.
+  // What `seeds` ask for: minibatch, blocks and types of a step whose rows of the task are known.
+  // Then, in another call, the rows of its nodes. A step without rows stays as it is, and the
+  // stores are not asked. Calls of the stores go by the token, deadline and ids of `like`. Errors
+  // are those of the stores, with what was being done in front.
   [[nodiscard]] Status Sample(const StepSeeds& seeds, uint64_t batch_seed, const CallContext& like,
-                              Step* batch) const;
-  [[nodiscard]] Status PullRows(const CallContext& like, Step* batch) const;
-
+                              Step* step) const;
+  [[nodiscard]] Status PullRows(const CallContext& like, Step* step) const;
   // What a sampled step comes to once its rows are there, in bytes.
   [[nodiscard]] int64_t BytesOf(const Step& step) const;
 
@@ -74,7 +70,7 @@ class BatchMaker {
   // whose rows are read in place.
   [[nodiscard]] Status PullFeatures(const Minibatch& minibatch, CallContext& context,
                                     std::vector<FeatureMatrix>* features) const;
-  void MakeInputRows(std::vector<FeatureMatrix> features, Step* batch) const;
+  void MakeInputRows(std::vector<FeatureMatrix> features, Step* step) const;
 
   GraphStore* const graph_;
   RowStore* const rows_;

@@ -9,8 +9,10 @@
 namespace halograph {
 namespace {
 
-// What is sampled runs as far ahead as memory allows; the schedule need only be a little ahead of
-// it.
+// What is sampled runs ahead as far as memory allows, of tiny steps no further than this: else a
+// run would begin with all of its sampling.
+constexpr int64_t kSampledAhead = 256;
+// The schedule need only be a little ahead of that.
 constexpr int64_t kScheduledPerThread = 2;
 // One thread goes through the epochs, one after the other.
 constexpr size_t kEpochsKept = 2;
@@ -52,7 +54,8 @@ std::vector<StepStage> MinibatchStream::Stages(std::vector<StepStage> more) {
       .depth = kScheduledPerThread * threads};
   stages[kSampleStage] = {.name = "sample",
                           .run = [this](int64_t, Step* step) { return Sample(step); },
-                          .threads = options_.threads};
+                          .threads = options_.threads,
+                          .depth = kSampledAhead};
   stages[kGatherStage] = {.name = "gather",
                           .run = [this](int64_t, Step* step) { return Gather(step); },
                           .threads = options_.threads};
@@ -91,15 +94,13 @@ Status MinibatchStream::Schedule(int64_t index, Step* step) {
 
 Status MinibatchStream::Sample(Step* step) const {
   const StepSeeds seeds = std::exchange(step->seeds, {});
-  if (step->rows > 0) {
-    HG_RETURN_IF_ERROR(maker_->Sample(seeds, step->key.batch_seed, ContextOf(*step), step));
-  }
+  HG_RETURN_IF_ERROR(maker_->Sample(seeds, step->key.batch_seed, ContextOf(*step), step));
   step->bytes = BytesOf(*step);
   return OkStatus();
 }
 
 Status MinibatchStream::Gather(Step* step) const {
-  return step->rows == 0 ? OkStatus() : maker_->PullRows(ContextOf(*step), step);
+  return maker_->PullRows(ContextOf(*step), step);
 }
 
 CallContext MinibatchStream::ContextOf(const Step& step) const {

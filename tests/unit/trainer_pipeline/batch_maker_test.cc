@@ -25,7 +25,15 @@ class BatchMakerTest : public OpenedGraphTest {
     const int64_t rows = std::ssize(seeds);
     StepSeeds step;
     step.seeds.push_back({type, std::move(seeds)});
-    return maker.Make(std::move(step), rows, batch_seed, like);
+    return Make(maker, step, rows, batch_seed, like);
+  }
+  static StatusOr<Step> Make(const BatchMaker& maker, const StepSeeds& seeds, int64_t rows,
+                             uint64_t batch_seed, const CallContext& like = {}) {
+    Step step;
+    step.rows = rows;
+    HG_RETURN_IF_ERROR(maker.Sample(seeds, batch_seed, like, &step));
+    HG_RETURN_IF_ERROR(maker.PullRows(like, &step));
+    return step;
   }
   static NodeInput InputOf(const Schema& schema, int type, const std::string& feature) {
     const NodeType& node_type = schema.node_types[type];
@@ -249,7 +257,7 @@ TEST_F(BatchMakerTest, SeedsMayBeOfSeveralTypes) {
   const BatchMaker maker(stores_.graph.get(), stores_.rows.get(), recipe);
   StepSeeds step;
   step.seeds = {{author, {3}}, {paper, {4, 11, 4}}};
-  auto batch = maker.Make(step, 2, 5);
+  auto batch = Make(maker, step, 2, 5);
   ASSERT_TRUE(batch.ok()) << batch.status();
   EXPECT_EQ(batch->rows, 2);
   ASSERT_EQ(batch->minibatch.seed_positions.size(), 2U);
@@ -269,7 +277,7 @@ TEST_F(BatchMakerTest, SeedsThatAreNotAskedForMakeLayersLargerAndHaveNoPosition)
   const BatchMaker maker(stores_.graph.get(), stores_.rows.get(), recipe);
   StepSeeds step;
   step.seeds = {{author, {3, 5}, 0}, {paper, {4, 11, 4, 7}, 2}};
-  auto batch = maker.Make(step, 2, 5);
+  auto batch = Make(maker, step, 2, 5);
   ASSERT_TRUE(batch.ok()) << batch.status();
   const Minibatch& minibatch = batch->minibatch;
   EXPECT_TRUE(minibatch.seed_positions[0].empty());
