@@ -160,12 +160,16 @@ Status PullRows(Cluster* cluster, std::span<const RowRequest> requests, CallCont
     bytes += static_cast<int64_t>(requests[i].ids.size() * tensors[i]->resolved.spec.row_bytes());
     asks = asks || !requests[i].ids.empty();
   }
+  if (!asks) {
+    if (context.meanwhile) context.meanwhile();
+    return OkStatus();
+  }
   if (const Status status = cluster->rpc().Run(context, calls.Take()); !status.ok()) {
     ForgetTensors(cluster, requests, status);
     return status;
   }
   context.stats.remote_bytes += bytes;
-  if (asks) context.stats.rounds += kRoundsOfAnExchange;
+  context.stats.rounds += kRoundsOfAnExchange;
   return OkStatus();
 }
 

@@ -59,7 +59,8 @@ bool PullHandler::Ready(const PullPlan& plan) const {
 }
 
 bool PullHandler::MayWaitForDisk(const PullPlan& plan) const {
-  return plan.changing != nullptr && states_->MayWaitForDisk(*plan.changing);
+  if (plan.changing == nullptr || plan.shape.front() == 0) return false;
+  return states_->MayWaitForDisk(*plan.changing);
 }
 
 Status PullHandler::Gather(const PullPlan& plan, std::span<const int64_t> ids,

@@ -87,6 +87,19 @@ TEST_F(StateHandlerTest, WhatIsPushedIsPulledFromItsPart) {
   EXPECT_THAT(*rows, ElementsAre(1, 1, 0, 0, 1, 1));
 }
 
+TEST_F(StateHandlerTest, APullOfNoRowsWaitsForNothing) {
+  const PullHandler puller = Puller();
+  const auto one = puller.Plan({.tensor = ref_, .ids = {FirstOf(0)}});
+  ASSERT_TRUE(one.ok()) << one.status();
+  EXPECT_TRUE(puller.MayWaitForDisk(*one)) << "no row is in memory yet";
+  const auto none = puller.Plan({.tensor = ref_, .ids = {}, .min_lsn = 1000});
+  ASSERT_TRUE(none.ok()) << none.status();
+  EXPECT_TRUE(puller.Ready(*none));
+  EXPECT_FALSE(puller.MayWaitForDisk(*none));
+  EXPECT_THAT(*Pull({.tensor = ref_, .ids = {}}), testing::IsEmpty());
+  EXPECT_TRUE(absl::IsNotFound(Pull({.tensor = {false, "paper", "none"}, .ids = {}}).status()));
+}
+
 TEST_F(StateHandlerTest, PushesThatCannotBeAreRefusedSayingWhy) {
   wire::PushRequest request = Ones(0);
   request.header.client = 0;
