@@ -265,8 +265,8 @@ Status Checkpoints::AwaitWriter() {
   const auto written = [this](std::chrono::nanoseconds at_most) {
     return writer_->WaitFor(at_most);
   };
-  HG_RETURN_IF_ERROR(WaitTogether(*session_.ranks, session_.options.remote.timeout, written,
-                                  "waiting for rank 0 to write a checkpoint"));
+  HG_RETURN_IF_ERROR(
+      WaitTogether(*session_.ranks, written, "waiting for rank 0 to write a checkpoint"));
   if (writer_ != nullptr) Report();
   return OkStatus();
 }

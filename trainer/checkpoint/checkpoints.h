@@ -99,10 +99,11 @@ class Checkpoints final : public MomentKeeper {
   Checkpoints(Session& session, LogLine log);
   [[nodiscard]] Status OpenFolder();
   // Of the learnt inputs; on rank 0. DataLoss: the checkpoint names no snapshot.
-  [[nodiscard]] Status GoBackTo(const CheckpointManifest& manifest);
+  [[nodiscard]] Status GoBackTo(const CheckpointManifest& manifest, const CancelToken& cancel);
   // Rank 0's checkpoint on all ranks; nothing where there is none.
   [[nodiscard]] Status Resume();
-  [[nodiscard]] StatusOr<Json> ReadNewest(std::map<std::string, Tensors>* files);
+  [[nodiscard]] StatusOr<Json> ReadNewest(std::map<std::string, Tensors>* files,
+                                          const CancelToken& cancel);
   // The same, for which all ranks wait as long as it takes; on other ranks nothing.
   [[nodiscard]] StatusOr<Json> ReadWhileOthersWait(std::map<std::string, Tensors>* files);
   [[nodiscard]] Status Begin(const Json& header, std::map<std::string, Tensors> files);

@@ -1,6 +1,5 @@
 // Checkpoints: how a run goes on from one.
 #include <algorithm>
-#include <future>
 #include <span>
 #include <utility>
 
@@ -126,13 +125,13 @@ Status Checkpoints::CheckStart(const Session& session, const std::vector<LearntT
   return CheckAlone(*states, own);
 }
 
-Status Checkpoints::GoBackTo(const CheckpointManifest& manifest) {
+Status Checkpoints::GoBackTo(const CheckpointManifest& manifest, const CancelToken& cancel) {
   if (snapshots_ == nullptr) return OkStatus();
   if (!manifest.snapshot.has_value()) {
     return DataLoss("it names no snapshot of the learnt inputs");
   }
   const std::string& name = manifest.snapshot->name;
-  CallContext context{.cancel = &session_.cancel};
+  CallContext context{.cancel = &cancel};
   return Annotate(
       snapshots_->GoBackTo(name, context),
       fmt::format("its learnt inputs are in snapshot {}, which the store is to go back to "
@@ -140,7 +139,8 @@ Status Checkpoints::GoBackTo(const CheckpointManifest& manifest) {
                   name));
 }
 
-StatusOr<Json> Checkpoints::ReadNewest(std::map<std::string, Tensors>* files) {
+StatusOr<Json> Checkpoints::ReadNewest(std::map<std::string, Tensors>* files,
+                                       const CancelToken& cancel) {
   HG_ASSIGN_OR_RETURN(const auto there, ListCheckpoints(options_.folder));
   if (there.empty()) {
     spdlog::info("--resume: {} has no checkpoint yet: beginning anew", options_.folder);
@@ -151,7 +151,8 @@ StatusOr<Json> Checkpoints::ReadNewest(std::map<std::string, Tensors>* files) {
     const CheckpointManifest& manifest = checkpoint.manifest;
     HG_RETURN_IF_ERROR(
         CheckSameRun(manifest.run, IdentityOf(session_), may, checkpoint.folder.string()));
-    return GoBackTo(manifest);
+    HG_RETURN_IF_ERROR(cancel.Check());
+    return GoBackTo(manifest, cancel);
   };
   HG_ASSIGN_OR_RETURN(const StoredCheckpoint read, ReadNewestCheckpoint(options_.folder, needs));
   const std::string folder = read.folder.string();
@@ -168,21 +169,17 @@ StatusOr<Json> Checkpoints::ReadNewest(std::map<std::string, Tensors>* files) {
 }
 
 StatusOr<Json> Checkpoints::ReadWhileOthersWait(std::map<std::string, Tensors>* files) {
-  std::future<StatusOr<Json>> read;
-  if (session_.options.rank == 0) {
-    read = std::async(std::launch::async, [&]() -> StatusOr<Json> {
-      HG_ASSIGN_OR_RETURN(Json header, ReadNewest(files));
-      // Those of a run that was killed between a snapshot and its checkpoint.
-      if (snapshots_ != nullptr) snapshots_->DeleteUnused();
-      return header;
-    });
-  }
-  const auto done = [&](std::chrono::nanoseconds at_most) {
-    return read.wait_for(at_most) == std::future_status::ready;
+  Json header;
+  const RankWork read = [&](const CancelToken& cancel) -> Status {
+    HG_ASSIGN_OR_RETURN(header, ReadNewest(files, cancel));
+    // Those of a run that was killed between a snapshot and its checkpoint.
+    if (snapshots_ != nullptr) snapshots_->DeleteUnused();
+    return OkStatus();
   };
-  HG_RETURN_IF_ERROR(WaitTogether(*session_.ranks, session_.options.remote.timeout, done,
+  HG_RETURN_IF_ERROR(WorkTogether(*session_.ranks, &session_.cancel,
+                                  session_.options.rank == 0 ? read : nullptr,
                                   "waiting for rank 0 to read a checkpoint"));
-  return read.valid() ? read.get() : StatusOr<Json>(Json());
+  return header;
 }
 
 Status Checkpoints::Resume() {

@@ -4,6 +4,7 @@
 // a collective only Leave and the destructor may follow.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -28,6 +29,8 @@ class Communicator {
 
   [[nodiscard]] int rank() const { return seat_.host->RankOf(seat_.index); }
   [[nodiscard]] int world_size() const { return seat_.host->world_size(); }
+  // Of every collective.
+  [[nodiscard]] std::chrono::nanoseconds timeout() const { return seat_.host->timeout(); }
 
   // Collectives. `what` names the purpose in errors. Tensors are contiguous, and of the same shape
   // and dtype on all ranks. Every one ends within the timeout:

@@ -33,6 +33,9 @@ class HostedRanks {
   // process, num_processes and ranks_each. Errors as ProcessGroup::Join and Meet.
   [[nodiscard]] Status Join(int index, GroupOptions options);
 
+  // GroupOptions::timeout. Requires Join.
+  [[nodiscard]] std::chrono::nanoseconds timeout() const { return timeout_; }
+
   // What is done for all ranks of the process, with what each of them brings, in order.
   template <typename T>
   using Together = std::function<Status(std::span<T* const> brought, ProcessGroup& processes)>;

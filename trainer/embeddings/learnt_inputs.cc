@@ -4,6 +4,8 @@
 #include <random>
 #include <utility>
 
+#include "trainer/distributed/wait_together.h"
+
 namespace halograph {
 namespace {
 
@@ -56,24 +58,33 @@ StatusOr<std::unique_ptr<LearntInputs>> LearntInputs::Open(const Stores& stores,
   }
   const auto admin = stores.AdminFor("the list of tensors");
   if (!admin.ok()) return NoStates(admin.status(), inputs->learnt_.front().spec.ref);
+  HG_RETURN_IF_ERROR(inputs->Begin(**admin, options.begin, *ranks, cancel));
+  // All ranks find the same, since nobody pushes before they have met.
+  const RankWork find_step = [&](const CancelToken& ended) -> Status {
+    CallContext context{.cancel = &ended};
+    HG_ASSIGN_OR_RETURN(const auto states, (*admin)->List(context));
+    for (const Learnt& learnt : inputs->learnt_) {
+      const MutableTensorState* const state = FindState(states, learnt.spec.ref);
+      if (state != nullptr) inputs->next_step_ = std::max(inputs->next_step_, state->step + 1);
+    }
+    return OkStatus();
+  };
+  HG_RETURN_IF_ERROR(WorkTogether(*ranks, cancel, find_step, "reading the state of learnt inputs"));
   CallContext context{.cancel = cancel};
-  HG_RETURN_IF_ERROR(inputs->Begin(**admin, options.begin, *ranks, context));
-  // All ranks find the same, since nobody pushes before the next meeting.
-  HG_ASSIGN_OR_RETURN(const auto states, (*admin)->List(context));
-  for (const Learnt& learnt : inputs->learnt_) {
-    const MutableTensorState* const state = FindState(states, learnt.spec.ref);
-    if (state != nullptr) inputs->next_step_ = std::max(inputs->next_step_, state->step + 1);
-  }
-  HG_RETURN_IF_ERROR(ranks->Barrier("reading the state of learnt inputs"));
   HG_RETURN_IF_ERROR(inputs->CheckRows(context));
   return inputs;
 }
 
 Status LearntInputs::Begin(TensorAdmin& admin, EmbedBegin begin, Communicator& ranks,
-                           CallContext& context) {
+                           const CancelToken* cancel) {
+  const RankWork create = [&](const CancelToken& ended) {
+    CallContext context{.cancel = &ended};
+    return CreateOrFind(admin, begin, context);
+  };
+  HG_RETURN_IF_ERROR(WorkTogether(ranks, cancel, ranks.rank() == 0 ? create : nullptr,
+                                  "waiting for rank 0 to begin learnt inputs"));
   torch::Tensor run = torch::zeros({1}, torch::kInt64);
   if (ranks.rank() == 0) {
-    HG_RETURN_IF_ERROR(CreateOrFind(admin, begin, context));
     std::random_device draw;
     run.fill_(static_cast<int64_t>((uint64_t{draw()} << 31) ^ draw()));
   }

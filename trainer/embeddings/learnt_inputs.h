@@ -33,7 +33,7 @@ class LearntInputs {
   // calls it; the ranks meet. `ranks` outlives it.
   //   FailedPrecondition  a tensor was trained before, and options.begin is kNew; it has another
   //                       weight decay; the store keeps no mutable tensors: what to do is named
-  //   else                as TensorAdmin::Create and Communicator::Barrier
+  //   else                as TensorAdmin::Create, TensorAdmin::List and WorkTogether
   [[nodiscard]] static StatusOr<std::unique_ptr<LearntInputs>> Open(
       const Stores& stores, const EmbeddingOptions& options, const std::vector<LearntType>& types,
       uint64_t seed, Communicator* ranks, const CancelToken* cancel);
@@ -82,7 +82,7 @@ class LearntInputs {
   [[nodiscard]] Status CreateOrFind(TensorAdmin& admin, EmbedBegin begin, CallContext& context);
   // Creates or finds on rank 0, and agrees on the run's number with the others.
   [[nodiscard]] Status Begin(TensorAdmin& admin, EmbedBegin begin, Communicator& ranks,
-                             CallContext& context);
+                             const CancelToken* cancel);
   [[nodiscard]] std::vector<PushMark> Marks() const;
 
   const std::shared_ptr<RowStore> rows_;

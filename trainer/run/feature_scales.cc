@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <future>
 #include <memory>
 #include <utility>
 
@@ -19,13 +18,13 @@ namespace {
 
 constexpr char kWaiting[] = "waiting for rank 0 to compute means and deviations of features";
 
-StatusOr<FeatureScales> OfGraph(const Session& session, const std::vector<NodeInput>& inputs) {
+StatusOr<FeatureScales> OfGraph(const Session& session, const std::vector<NodeInput>& inputs,
+                                const CancelToken& cancel) {
   const Schema& schema = session.stores.graph->info().schema;
   std::vector<bool> wanted(schema.node_types.size());
   for (const NodeInput& input : inputs) wanted[input.node_type] = true;
-  HG_ASSIGN_OR_RETURN(
-      std::vector<std::vector<int64_t>> nodes,
-      NodesOfTrainSet(session.stores, session.task->name(), wanted, &session.cancel));
+  HG_ASSIGN_OR_RETURN(std::vector<std::vector<int64_t>> nodes,
+                      NodesOfTrainSet(session.stores, session.task->name(), wanted, &cancel));
   const uint64_t key = TrainerKey(session.options.seed, TrainerStream::kFeatureScales, 0, 0);
   FeatureScales scales;
   for (const NodeInput& input : inputs) {
@@ -34,7 +33,7 @@ StatusOr<FeatureScales> OfGraph(const Session& session, const std::vector<NodeIn
       of_type = DrawNodes(schema.node_types[input.node_type].count, kMostDrawnNodes,
                           SubKey(key, static_cast<uint64_t>(input.node_type)));
     }
-    CallContext context{.cancel = &session.cancel};
+    CallContext context{.cancel = &cancel};
     auto columns =
         ReadColumnScales(*session.stores.rows, input.feature, input.spec, of_type, context);
     if (!columns.ok()) return Annotate(columns.status(), "--normalize-features standard");
@@ -127,20 +126,14 @@ StatusOr<UnlikeColumns> Compare(Session& session, const std::vector<NodeInput>& 
 Status FindFeatureScales(Session& session, const std::vector<NodeInput>& inputs,
                          const std::string& checkpoint) {
   if (session.options.normalization != FeatureNormalization::kStandard) return OkStatus();
-  std::future<StatusOr<FeatureScales>> found;
-  if (session.options.rank == 0) {
-    found = std::async(std::launch::async, [&] {
-      return checkpoint.empty() ? OfGraph(session, inputs) : OfCheckpoint(checkpoint, inputs);
-    });
-  }
-  const auto done = [&](std::chrono::nanoseconds at_most) {
-    return found.wait_for(at_most) == std::future_status::ready;
-  };
-  HG_RETURN_IF_ERROR(WaitTogether(*session.ranks, session.options.remote.timeout, done, kWaiting));
   FeatureScales scales;
-  if (found.valid()) {
-    HG_ASSIGN_OR_RETURN(scales, found.get());
-  }
+  const RankWork find = [&](const CancelToken& cancel) -> Status {
+    HG_ASSIGN_OR_RETURN(scales, checkpoint.empty() ? OfGraph(session, inputs, cancel)
+                                                   : OfCheckpoint(checkpoint, inputs));
+    return OkStatus();
+  };
+  HG_RETURN_IF_ERROR(WorkTogether(*session.ranks, &session.cancel,
+                                  session.options.rank == 0 ? find : nullptr, kWaiting));
   HG_RETURN_IF_ERROR(Share(session, inputs, &scales));
   session.feature_scales = std::move(scales);
   return OkStatus();

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "trainer/distributed/wait_together.h"
 #include "trainer/seeds/edge_seeds.h"
 #include "trainer/torch/torch_api.h"
 
@@ -162,16 +164,15 @@ class Search {
 
 StatusOr<HeldOutFound> FindHeldOut(GraphStore& graph, const EdgeRows& rows, Communicator& ranks,
                                    const CancelToken* cancel, HeldOutRows which) {
-  Search search(graph, rows, which, cancel);
-  for (bool going = true; going;) {
-    for (int i = 0; i < kHeldOutRequestsTogether && !search.done(); ++i) {
-      HG_RETURN_IF_ERROR(search.Step());
-    }
-    const torch::Tensor others = torch::full({1}, search.done() ? 0.0 : 1.0);
-    HG_RETURN_IF_ERROR(ranks.AllReduceSum(others, "meeting during the search for held-out edges"));
-    going = others.item<float>() > 0;
-  }
-  const torch::Tensor sums = search.Sums();
+  std::optional<Search> search;
+  const RankWork look = [&](const CancelToken& ended) -> Status {
+    search.emplace(graph, rows, which, &ended);
+    while (!search->done()) HG_RETURN_IF_ERROR(search->Step());
+    return OkStatus();
+  };
+  HG_RETURN_IF_ERROR(
+      WorkTogether(ranks, cancel, look, "meeting during the search for held-out edges"));
+  const torch::Tensor sums = search->Sums();
   HG_RETURN_IF_ERROR(ranks.AllReduceSum(sums, "all-reduce of held-out edges"));
   const std::span<const double> all(sums.data_ptr<double>(), static_cast<size_t>(sums.numel()));
   const auto by_relation = all.subspan(2);

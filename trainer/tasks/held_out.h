@@ -27,12 +27,10 @@ struct HeldOutFound {
 // Looks for every edge of `rows`, a rank's of a set, among the in-edges of its destination, and for
 // its way back among those of its source; or for every negative that is given, which has no way
 // back. The in-edges of a node are read once a relation, those of kHeldOutNodesTogether nodes at a
-// time. Takes 10 bytes an edge. Ranks have uneven work: they meet after every
-// kHeldOutRequestsTogether requests of the slowest, so that none waits longer in a collective than
-// these take. So all ranks must call it, those without rows too. The same on all ranks. Errors as
-// GraphStore::Sample and Communicator.
+// time. Takes 10 bytes an edge. Ranks have uneven work, and meet meanwhile (WorkTogether). So all
+// ranks must call it, those without rows too. The same on all ranks. Errors as GraphStore::Sample
+// and WorkTogether.
 inline constexpr int64_t kHeldOutNodesTogether = 256;
-inline constexpr int kHeldOutRequestsTogether = 16;
 [[nodiscard]] StatusOr<HeldOutFound> FindHeldOut(GraphStore& graph, const EdgeRows& rows,
                                                  Communicator& ranks, const CancelToken* cancel,
                                                  HeldOutRows which = HeldOutRows::kEdges);

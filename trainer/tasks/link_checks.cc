@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "common/base/log.h"
+#include "trainer/distributed/wait_together.h"
 #include "trainer/seeds/pair_search.h"
 #include "trainer/tasks/held_out.h"
 #include "trainer/torch/torch_api.h"
@@ -97,14 +98,18 @@ torch::Tensor EndsOfEdges(const Schema& schema, const RowsOfSets& rows, int type
 
 }  // namespace
 
-Status WarnOfPairs(const Stores& stores, const Task& task, Communicator& ranks) {
+Status WarnOfPairs(const Stores& stores, const Task& task, Communicator& ranks,
+                   const CancelToken* cancel) {
   PairSearch search(stores, task, PartsToSearch(stores.graph->info().book.num_parts(), ranks));
-  for (int64_t searching = 1; searching > 0;) {
-    if (!search.done()) HG_RETURN_IF_ERROR(search.Step());
-    searching = search.done() ? 0 : 1;
-    HG_RETURN_IF_ERROR(
-        SumOver(ranks, {&searching, 1}, "meeting while pairs of the task are compared"));
-  }
+  const RankWork compare = [&search](const CancelToken& ended) -> Status {
+    while (!search.done()) {
+      HG_RETURN_IF_ERROR(ended.Check());
+      HG_RETURN_IF_ERROR(search.Step());
+    }
+    return OkStatus();
+  };
+  HG_RETURN_IF_ERROR(
+      WorkTogether(ranks, cancel, compare, "meeting while pairs of the task are compared"));
   PairCounts found = search.counts();
   HG_RETURN_IF_ERROR(SumOver(ranks, &found));
   if (ranks.rank() == 0) Tell(task, found);

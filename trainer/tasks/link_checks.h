@@ -19,8 +19,9 @@ namespace halograph {
 using RowsOfSets = std::array<const EdgeRows*, 3>;
 
 // Pairs that stand twice in a set, in two sets, or as an edge and as a negative of one set. Ranks
-// share out parts, and meet after every step of the slowest. Errors as PairSearch and Communicator.
-[[nodiscard]] Status WarnOfPairs(const Stores& stores, const Task& task, Communicator& ranks);
+// share out parts, and meet meanwhile (WorkTogether). Errors as PairSearch and WorkTogether.
+[[nodiscard]] Status WarnOfPairs(const Stores& stores, const Task& task, Communicator& ranks,
+                                 const CancelToken* cancel);
 
 // Given negatives of the validation and test sets that the graph has as edges. Errors as
 // FindHeldOut.

@@ -297,7 +297,7 @@ Status LinkPrediction::CheckRows(const Stores& stores, Communicator& ranks,
   for (size_t i = 0; const auto* const set : {&sets_.train, &sets_.valid, &sets_.test}) {
     rows[i++] = set->has_value() ? &(*set)->edges() : nullptr;
   }
-  HG_RETURN_IF_ERROR(WarnOfPairs(stores, task, ranks));
+  HG_RETURN_IF_ERROR(WarnOfPairs(stores, task, ranks, cancel));
   HG_RETURN_IF_ERROR(WarnOfUntaughtNodes(*schema_, task, rows, learnt, ranks));
   if (!hits_at_.empty() && options_.held_out != HeldOutEdges::kKeep) {
     HG_RETURN_IF_ERROR(WarnOfTrueNegatives(stores, task, rows, ranks, cancel));

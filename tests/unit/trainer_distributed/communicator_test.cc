@@ -225,7 +225,7 @@ TEST(WaitTogetherTest, AllReturnOnceRank0IsDone) {
       EXPECT_EQ(ranks->rank(), 0);
       return ++asked == 4;
     };
-    EXPECT_EQ(WaitTogether(*ranks, std::chrono::seconds(20), done, "test"), OkStatus());
+    EXPECT_EQ(WaitTogether(*ranks, done, "test"), OkStatus());
     EXPECT_EQ(asked, 4);
     ASSERT_TRUE(ranks->Barrier("end").ok());
   });
@@ -235,9 +235,95 @@ TEST(WaitTogetherTest, WhoLeavesIsMissedBeforeRank0IsDone) {
   RunRanks(2, [&](std::unique_ptr<Communicator> ranks) {
     if (ranks->rank() == 1) return ranks->Leave("the reason");
     const auto never = [](std::chrono::nanoseconds) { return false; };
-    const Status status = WaitTogether(*ranks, std::chrono::seconds(20), never, "the disk");
+    const Status status = WaitTogether(*ranks, never, "the disk");
     EXPECT_THAT(Message(status), testing::AllOf(HasSubstr("the disk"), HasSubstr("the reason")));
   });
+}
+
+// Rank 1 stands in for one that waits: rank 0's work goes on until they have met three times.
+TEST(WorkTogetherTest, RanksMeetWhileOneWorks) {
+  std::promise<void> met;
+  RunRanks(2, [&](std::unique_ptr<Communicator> ranks) {
+    if (ranks->rank() == 0) {
+      const RankWork work = [&](const CancelToken&) {
+        met.get_future().wait();
+        return OkStatus();
+      };
+      EXPECT_EQ(WorkTogether(*ranks, nullptr, work, "test"), OkStatus());
+      return;
+    }
+    int meetings = 0;
+    for (bool busy = true; busy;) {
+      const torch::Tensor sum = torch::zeros({1});
+      ASSERT_TRUE(ranks->AllReduceSum(sum, "meeting").ok());
+      busy = sum.item<float>() > 0;
+      if (++meetings == 3) met.set_value();
+    }
+    EXPECT_GT(meetings, 3);
+  });
+}
+
+TEST(WorkTogetherTest, AllReturnOnceAllAreDone) {
+  std::atomic<int> worked = 0;
+  RunRanks(3, [&](std::unique_ptr<Communicator> ranks) {
+    const RankWork work = [&](const CancelToken&) {
+      ++worked;
+      return OkStatus();
+    };
+    EXPECT_EQ(WorkTogether(*ranks, nullptr, ranks->rank() == 1 ? nullptr : work, "test"),
+              OkStatus());
+    EXPECT_EQ(worked, 2);
+    ASSERT_TRUE(ranks->Barrier("end").ok());
+  });
+}
+
+// A token that is cancelled is waited for, not slept for.
+Status UntilCancelled(const CancelToken& cancel) {
+  std::promise<void> cancelled;
+  const CancelToken::Registration on_cancel(&cancel, [&] { cancelled.set_value(); });
+  cancelled.get_future().wait();
+  return cancel.Check();
+}
+
+TEST(WorkTogetherTest, ARankThatFailsEndsTheWorkOfTheOthers) {
+  RunRanks(2, [&](std::unique_ptr<Communicator> ranks) {
+    if (ranks->rank() == 0) {
+      const Status status = WorkTogether(
+          *ranks, nullptr, [](const CancelToken&) { return DataLoss("a bad row"); }, "reading");
+      EXPECT_EQ(status, DataLoss("a bad row"));
+      return ranks->Leave(ToString(status));
+    }
+    const Status status = WorkTogether(*ranks, nullptr, UntilCancelled, "reading");
+    EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+    EXPECT_THAT(Message(status), testing::AllOf(HasSubstr("reading"), HasSubstr("a bad row")));
+  });
+}
+
+TEST(WorkTogetherTest, WhoIsCancelledCancelsTheWork) {
+  for (const int world_size : {1, 2}) {
+    CancelToken cancel;
+    cancel.Cancel();
+    RunRanks(world_size, [&](std::unique_ptr<Communicator> ranks) {
+      const bool works = ranks->rank() == 0;
+      const Status status =
+          WorkTogether(*ranks, &cancel, works ? RankWork(UntilCancelled) : RankWork(), "reading");
+      EXPECT_EQ(status.code(),
+                works ? absl::StatusCode::kCancelled : absl::StatusCode::kUnavailable)
+          << status;
+      ranks->Leave(ToString(status));
+    });
+  }
+}
+
+TEST(WorkTogetherTest, OneRankWorksOnItsOwnThread) {
+  const auto alone = *Communicator::Join({});
+  const auto thread = std::this_thread::get_id();
+  const RankWork work = [&](const CancelToken&) {
+    EXPECT_EQ(std::this_thread::get_id(), thread);
+    return OkStatus();
+  };
+  EXPECT_EQ(WorkTogether(*alone, nullptr, work, "test"), OkStatus());
+  EXPECT_EQ(WorkTogether(*alone, nullptr, nullptr, "test"), OkStatus());
 }
 
 TEST(CommunicatorFailureTest, AMissingRankIsNamed) {
