@@ -47,7 +47,10 @@ Checkpoints::~Checkpoints() = default;
 
 StatusOr<std::unique_ptr<Checkpoints>> Checkpoints::Open(Session& session, LogLine log) {
   std::unique_ptr<Checkpoints> checkpoints(new Checkpoints(session, std::move(log)));
-  if (session.options.rank == 0) HG_RETURN_IF_ERROR(checkpoints->OpenFolder());
+  const RankWork open_folder = [&](const CancelToken&) { return checkpoints->OpenFolder(); };
+  HG_RETURN_IF_ERROR(WorkTogether(*session.ranks, &session.cancel,
+                                  session.options.rank == 0 ? open_folder : nullptr,
+                                  "waiting for rank 0 to open a folder of checkpoints"));
   if (checkpoints->options_.resume) HG_RETURN_IF_ERROR(checkpoints->Resume());
   checkpoints->PlanNext(checkpoints->start_.steps_done);
   return checkpoints;

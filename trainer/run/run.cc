@@ -13,6 +13,7 @@
 #include "common/program/program.h"
 #include "trainer/averaging/averaged_training.h"
 #include "trainer/checkpoint/checkpoints.h"
+#include "trainer/distributed/wait_together.h"
 #include "trainer/output/event_file.h"
 #include "trainer/output/prediction_file.h"
 #include "trainer/output/train_log.h"
@@ -199,9 +200,13 @@ Status RunPrepared(Session& session, bool goes_on, Records& records) {
   HG_RETURN_IF_ERROR(CheckLearntUse(session.options.embeddings, inputs.learnt));
   HG_RETURN_IF_ERROR(UnlessStopped(session, CheckAveraged(session, inputs)));
   HG_RETURN_IF_ERROR(UnlessStopped(session, CheckRows(session, inputs)));
-  if (session.options.rank == 0) {
-    HG_RETURN_IF_ERROR(UnlessStopped(session, Checkpoints::CheckStart(session, inputs.learnt)));
-  }
+  const RankWork check_start = [&](const CancelToken&) {
+    return Checkpoints::CheckStart(session, inputs.learnt);
+  };
+  HG_RETURN_IF_ERROR(
+      UnlessStopped(session, WorkTogether(*session.ranks, &session.cancel,
+                                          session.options.rank == 0 ? check_start : nullptr,
+                                          "waiting for rank 0 to look at the newest checkpoint")));
   if (goes_on && session.options.rank == 0) {
     session.options.embeddings.begin = EmbedBegin::kContinue;
   }
