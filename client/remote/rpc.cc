@@ -179,9 +179,11 @@ Status RpcBatch::Run(std::vector<Rpc> calls) {
 Status RpcBatch::RunToEnd(std::vector<Rpc> calls) {
   Add(std::move(calls));
   StartReady();
-  if (context_.meanwhile) context_.meanwhile();
+  if (context_.meanwhile) {
+    const OwnWork work(&suspension_);
+    context_.meanwhile();
+  }
   while (!tasks_.empty()) {
-    suspension_.BeginAnew(Clock::now());  // the caller's work on this thread may take its time
     const std::vector<Task*> completed = WaitForCompletions();
     RenewAfterSuspension();
     for (Task* task : completed) Handle(task);
@@ -259,7 +261,10 @@ void RpcBatch::Begin(Waiting waiting, int server) {
   auto task = std::make_unique<Task>();
   task->rpc = std::move(waiting.rpc);
   task->replicated = task->rpc.servers.size() > 1;
-  task->request = std::make_shared<const std::string>(task->rpc.make_request());
+  {
+    const OwnWork work(&suspension_);
+    task->request = std::make_shared<const std::string>(task->rpc.make_request());
+  }
   task->request_id = MakeRequestId(context_.request_id);
   task->begin = waiting.begin.value_or(Clock::now());
   task->deadline = task->begin + client_.options_.timeout;
@@ -477,7 +482,10 @@ void RpcBatch::FailOver(Task* task, const AttemptResult& result) {
 void RpcBatch::FinishWithError(Task* task, const Status& error) {
   Status final_error = teller_.FinalError(*task, error);
   std::vector<Rpc> more;
-  if (task->rpc.on_error) final_error = task->rpc.on_error(task->server, final_error, &more);
+  if (task->rpc.on_error) {
+    const OwnWork work(&suspension_);
+    final_error = task->rpc.on_error(task->server, final_error, &more);
+  }
   Drop(task);
   if (!final_error.ok()) return Fail(final_error);
   Add(std::move(more));

@@ -3,7 +3,7 @@
 // Not noticed is a machine that sleeps: the steady clock stands still then.
 //
 // One thread, which looks at least at every next_look() while it waits: what is between two looks
-// and that is a gap. Work of its own, however long, is none: it begins anew after that.
+// and that is a gap. Work of its own, however long, is none: it leaves that out (OwnWork).
 #pragma once
 
 #include <chrono>
@@ -17,10 +17,10 @@ class SuspensionWatch {
   // `timeout`: of what is waited for, > 0; shorter waits are looked at more often.
   SuspensionWatch(std::chrono::nanoseconds timeout, Clock::time_point now);
 
-  // What was since the last look is no gap.
-  void BeginAnew(Clock::time_point now) { last_ = now; }
+  // So much of the time since the last look was work of this thread's own.
+  void LeaveOut(std::chrono::nanoseconds worked) { last_ += worked; }
   [[nodiscard]] Clock::time_point next_look() const { return last_ + pause_; }
-  // How long the process did not run since the look before, or the beginning; 0 if that is less
+  // How long the process did not run since the look before; 0 if that is less
   // than half of `timeout`.
   [[nodiscard]] std::chrono::nanoseconds Look(Clock::time_point now);
 
@@ -28,6 +28,20 @@ class SuspensionWatch {
   std::chrono::nanoseconds pause_;
   std::chrono::nanoseconds gap_;
   Clock::time_point last_;
+};
+
+// Work of the thread's own, from here to the end of its scope. A suspension within it is not
+// noticed.
+class OwnWork {
+ public:
+  explicit OwnWork(SuspensionWatch* watch) : watch_(*watch) {}
+  ~OwnWork() { watch_.LeaveOut(SuspensionWatch::Clock::now() - begin_); }
+  OwnWork(const OwnWork&) = delete;
+  OwnWork& operator=(const OwnWork&) = delete;
+
+ private:
+  SuspensionWatch& watch_;
+  const SuspensionWatch::Clock::time_point begin_ = SuspensionWatch::Clock::now();
 };
 
 }  // namespace halograph

@@ -23,13 +23,14 @@ TEST(SuspensionWatchTest, AGapOfHalfTheTimeoutIsTold) {
   }
 }
 
-TEST(SuspensionWatchTest, WorkBeforeItBeginsAnewIsNoGap) {
-  SuspensionWatch::Clock::time_point now{};
-  SuspensionWatch watch(seconds(1), now);
-  now += seconds(100);
-  watch.BeginAnew(now);
-  EXPECT_GT(watch.next_look(), now);
-  EXPECT_EQ(watch.Look(watch.next_look()), nanoseconds(0));
+TEST(SuspensionWatchTest, WorkThatIsLeftOutIsNoGapAndTheRestIs) {
+  const SuspensionWatch::Clock::time_point begin{};
+  for (const seconds missed : {seconds(0), seconds(7)}) {
+    SuspensionWatch watch(seconds(1), begin);
+    watch.LeaveOut(seconds(100));
+    EXPECT_EQ(watch.next_look(), begin + seconds(100) + milliseconds(125));
+    EXPECT_EQ(watch.Look(watch.next_look() + missed), nanoseconds(missed));
+  }
 }
 
 TEST(SuspensionWatchTest, WhoLooksMoreOftenIsNotSuspended) {
