@@ -208,9 +208,10 @@ class SubPartsTest(PartitionBase):
     """Parts that are divided among the trainers of their machine."""
 
     def counted(self, folder, ranks):
-        seeds = [v for part in folder.task("node_classification", "test", "seeds")
-                 for v in part.values]
-        return minibatches.count(folder, seeds, ranks, batch_size=50, fanouts=[5, 5])
+        """Every node is a seed: a minibatch of few seeds shares hardly any remote row either way."""
+        nodes = range(sum(len(part) for part in folder.core()))
+        return [minibatches.count(folder, nodes, ranks, batch_size=50, fanouts=[5, 5], seed=draw)
+                for draw in range(3)]
 
     def test_minibatches_have_fewer_input_nodes_and_remote_rows(self):
         for method in ("metis", "stream-metis"):
@@ -221,9 +222,11 @@ class SubPartsTest(PartitionBase):
                     self.assertEqual(whole.owners(), divided.owners())
                     self.verified(datasets.cora(), divided)
                     before, after = (self.counted(folder, 2 * each) for folder in (whole, divided))
-                    self.assertEqual(before.minibatches, after.minibatches)
-                    self.assertLess(after.input_nodes, 0.97 * before.input_nodes)
-                    self.assertLess(after.remote_rows, before.remote_rows)
+                    for what, most in (("minibatches", 1), ("input_nodes", 0.9), ("remote_rows", 0.98)):
+                        with self.subTest(what):
+                            was, now = (sum(getattr(counts, what) for counts in side)
+                                        for side in (before, after))
+                            self.assertLessEqual(now, most * was)
 
     def test_sub_parts_are_ranges_with_even_training_nodes(self):
         folder = self.made(datasets.cora(), "--trainers-per-part", 4)
