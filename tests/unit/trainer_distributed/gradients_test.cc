@@ -7,6 +7,7 @@
 #include <latch>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -369,24 +370,33 @@ TEST_P(TravellingGradientsTest, CollectivesGoOnBesideThem) {
 
 INSTANTIATE_TEST_SUITE_P(Processes, TravellingGradientsTest, testing::Values(1, 2, 4));
 
-// A killed process says nothing.
+// A killed process says nothing: its connections are closed, and it counts no more.
 TEST(GradientBufferTest, AProcessThatIsGoneInBackwardIsNamed) {
-  RunRanks(2, [](std::unique_ptr<Communicator> ranks) {
-    const std::vector<torch::Tensor> parameters = ParametersOf({kMostOfBucket, 9});
-    auto gradients = std::make_unique<GradientBuffer>(parameters);
-    ASSERT_EQ(gradients->Begin(*ranks), OkStatus());
-    if (ranks->rank() == 1) {
-      parameters[1].sum().backward();
-      return;  // with its connections
-    }
-    LossOf(parameters, 0).backward();
-    const Status status = gradients->AllReduce(*ranks);
-    EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
-    EXPECT_THAT(Message(status), HasSubstr("rank 1 (host"));
-    EXPECT_THAT(Message(status), HasSubstr("does not answer"));
-    gradients.reset();
-    ranks->Leave(Message(status));
-  });
+  const int port = FreePort();
+  std::latch begun(2);
+  std::vector<std::thread> threads;
+  for (const int rank : {0, 1}) {
+    threads.emplace_back([&, rank] {
+      const std::vector<torch::Tensor> parameters = ParametersOf({kMostOfBucket, 9});
+      auto joined = Communicator::Join(LoopbackGroup(rank, 2, port));
+      EXPECT_TRUE(joined.ok()) << joined.status();
+      const std::unique_ptr<Communicator> ranks = joined.ok() ? *std::move(joined) : nullptr;
+      auto gradients = std::make_unique<GradientBuffer>(parameters);
+      const bool ready = ranks != nullptr && gradients->Begin(*ranks).ok();
+      EXPECT_TRUE(ready);
+      begun.arrive_and_wait();
+      if (!ready) return;
+      if (rank == 1) return parameters[1].sum().backward();
+      LossOf(parameters, rank).backward();
+      const Status status = gradients->AllReduce(*ranks);
+      EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
+      EXPECT_THAT(Message(status), HasSubstr("rank 1 (host"));
+      EXPECT_THAT(Message(status), HasSubstr("does not answer"));
+      gradients.reset();
+      ranks->Leave(Message(status));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
 }
 
 TEST(BroadcastParametersTest, AllRanksHaveRankZerosWeights) {
