@@ -45,7 +45,7 @@ class TrainedAsTest : public testing::Test {
     run.control.eval_every_steps = 50;
     run.eval_every = 0;
     Resolve(&run);
-    trained_ = {"gat", "classes", SharedFacts(run)};
+    trained_ = {.model = "gat", .task = "classes", .options = SharedFacts(run)};
     options_.model = "gat";
     options_.model_options = (*FindModelKind("gat"))->options();
     AddTrainRows(rows_, &options_);
