@@ -156,7 +156,8 @@ TEST_P(CachedRowsOrderTest, WhatFailingStepsDidNotBringIsFetchedByLaterOnes) {
       EXPECT_EQ(Pull(ticket, steps[step]), "");
     }
   }
-  EXPECT_GT(cache_->figures().missing, 0);
+  // The one row of a single slot may be of steps that all succeed.
+  if (GetParam() > 1) EXPECT_GT(cache_->figures().missing, 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(Slots, CachedRowsOrderTest, testing::Values(1, 40, 200));
