@@ -21,7 +21,7 @@ LOOPS = {
         "Spring::Start(": 4, "Spring::PlaceChunk(": 4, "TwoPhase::PlaceChunk(": 12,
         "ScatterEntries(": 4, "CountEntries(": 4, "BucketEdges<": 8, "Propagation::Rate(": 1,
         "halograph::Refine(": 1, "halograph::Repair(": 1, "GatherRows(": 2, "GatherRowsTo(": 2,
-        "FusedNodes::Compact(": 2, "Renumbering::Create(": 4,
+        "FusedNodes::Compact(": 2, "Renumbering::Create(": 4, "PartGraphs::WriteEdges(": 4,
     },
     "halograph-train-torch": {"ScatteredMean(": 2, "ScatteredMeanBf16(": 2},
     "push_bench": {"Entries::AskAfter(": 4, "GatherStridedRows(": 2},
