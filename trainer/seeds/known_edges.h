@@ -11,6 +11,7 @@
 #include "client/stores.h"
 #include "common/base/status.h"
 #include "common/graph/schema.h"
+#include "trainer/options/task_choices.h"
 
 namespace halograph {
 

@@ -157,7 +157,9 @@ TEST_P(CachedRowsOrderTest, WhatFailingStepsDidNotBringIsFetchedByLaterOnes) {
     }
   }
   // The one row of a single slot may be of steps that all succeed.
-  if (GetParam() > 1) EXPECT_GT(cache_->figures().missing, 0);
+  if (GetParam() > 1) {
+    EXPECT_GT(cache_->figures().missing, 0);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Slots, CachedRowsOrderTest, testing::Values(1, 40, 200));
