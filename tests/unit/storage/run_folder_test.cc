@@ -19,6 +19,7 @@ namespace fs = std::filesystem;
 
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::StartsWith;
 
 class RunFolderTest : public TempFolderTest {
  protected:
@@ -68,6 +69,51 @@ TEST_F(RunFolderTest, TheNextStartRemovesThatOfAKilledRunAndNoOther) {
                                             "halograph-run-link", first->path().filename(),
                                             second->path().filename()}));
   EXPECT_TRUE(fs::exists(folder() / "elsewhere" / "kept"));
+}
+
+TEST_F(RunFolderTest, AStartLeavesAUsersOwnFolderOfALikeName) {
+  const auto made = Made();
+  const fs::path lock = made->path() / "lock";
+  for (const char* const name : {"halograph-run-mydata", "halograph-run-noted1",
+                                 "halograph-run-experiment1", "halograph-new-abcdef"}) {
+    fs::create_directory(folder() / name);
+    Write(std::string(name) + "/kept", "data");
+  }
+  Write("halograph-run-noted1/lock", "a lock of something else\n");
+  fs::copy_file(lock, folder() / "halograph-run-experiment1" / "lock");
+  fs::create_directory(folder() / "halograph-run-linked");
+  fs::create_symlink(lock, folder() / "halograph-run-linked" / "lock");
+  const auto before = Names();
+  const auto next = Made();
+  auto after = before;
+  after.insert(next->path().filename());
+  EXPECT_EQ(Names(), after);
+  EXPECT_TRUE(fs::exists(folder() / "halograph-run-mydata" / "kept"));
+  EXPECT_TRUE(fs::exists(folder() / "halograph-run-noted1" / "kept"));
+  EXPECT_TRUE(fs::exists(folder() / "halograph-run-experiment1" / "kept"));
+}
+
+TEST_F(RunFolderTest, AStartLeavesTheFolderOfAnotherHost) {
+  LeaveOneOfAKilledRun();
+  const std::string left = *Names().begin();
+  const fs::path lock = folder() / left / "lock";
+  std::string text = Read(lock);
+  ASSERT_THAT(text, StartsWith("halograph run folder\nhost "));
+  text.insert(text.find('\n', text.find("host ")), "-other");
+  Write(left + "/lock", text);
+  (void)Made();
+  EXPECT_TRUE(fs::exists(folder() / left / "state" / "part-0000"));
+}
+
+TEST_F(RunFolderTest, AStartRemovesWhatARunLeftBeforeItsHostBeganAnew) {
+  LeaveOneOfAKilledRun();
+  const std::string left = *Names().begin();
+  std::string text = Read(folder() / left / "lock");
+  ASSERT_THAT(text, HasSubstr("\nboot "));
+  text.insert(text.find("boot ") + 5, "other-");
+  Write(left + "/lock", text);
+  (void)Made();
+  EXPECT_THAT(Names(), IsEmpty());
 }
 
 TEST_F(RunFolderTest, AFolderThatCannotBeMadeIsNamed) {
