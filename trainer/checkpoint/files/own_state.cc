@@ -10,7 +10,10 @@ std::filesystem::path OwnStateOf(const std::filesystem::path& checkpoint) {
   constexpr char kOwnState[] = "state";
   std::error_code ignored;
   if (!std::filesystem::exists(checkpoint / kManifestFile, ignored)) return checkpoint / kOwnState;
-  return (checkpoint / ".." / kOwnState).lexically_normal();
+  // Of the checkpoint itself, where a link leads to it.
+  std::error_code error;
+  const std::filesystem::path real = std::filesystem::canonical(checkpoint, error);
+  return (error ? checkpoint / ".." : real.parent_path()) / kOwnState;
 }
 
 }  // namespace halograph
