@@ -128,7 +128,12 @@ ChooseState ChooseStateOfInference(const TrainOptions& options, const InferOptio
     if (options.all_ranks() > 1) return ChosenState{};
     HG_ASSIGN_OR_RETURN(const TrainedAs trained, ReadTrainedAs(infer.checkpoint));
     if (trained.graph != graph.identity) return ChosenState{};
-    return ChosenState{OptionsOfState(options, infer)};
+    // One that is not there, or empty, has no rows, which is said when they are looked for.
+    const StateOptions state = OptionsOfState(options, infer);
+    if (std::error_code error; !std::filesystem::is_empty(state.folder, error) && !error) {
+      HG_RETURN_IF_ERROR(CheckPartsAreThere(state.folder, graph.book.num_parts()));
+    }
+    return ChosenState{state};
   };
 }
 

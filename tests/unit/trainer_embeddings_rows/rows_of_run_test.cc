@@ -193,6 +193,16 @@ TEST_F(RowsOfRunTest, AFolderThatDoesNotFitIsRefusedByWhatItLacks) {
               HasSubstr("does not say which original ids its rows have"));
 }
 
+TEST_F(RowsOfRunTest, APartOfAnotherServerThatIsNotThereIsNamedAndNotMade) {
+  const Stores stores = Opened({.graph = Written("other", LearnableGraph(kNodes, 3))});
+  const std::filesystem::path missing = state_.folder / "part-0001";
+  ASSERT_GT(std::filesystem::remove_all(missing), 0U);
+  const Status status = Given(stores).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(Message(status), AllOf(HasSubstr(missing.string()), HasSubstr("side by side")));
+  EXPECT_FALSE(std::filesystem::exists(missing));
+}
+
 TEST_F(RowsOfRunTest, NamesOfRowsAreVerified) {
   auto read = RowNames::Read(state_.folder);
   ASSERT_TRUE(read.ok()) << read.status();

@@ -1,9 +1,11 @@
 #include "trainer/embeddings/rows/rows_of_run.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <numeric>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 #include <fmt/ranges.h>
@@ -46,6 +48,7 @@ StatusOr<std::unique_ptr<RunState>> OpenRunState(const StateOptions& options,
         options.folder.string(), names.identity(), identity);
   }
   const int parts = names.book().num_parts();
+  HG_RETURN_IF_ERROR(CheckPartsAreThere(options.folder, parts));
   for (int part = 0; part < parts; ++part) {
     StateOptions of_part = options;
     of_part.folder = options.folder / PartFolderName(part);
@@ -289,6 +292,19 @@ Status RefuseMissing(const std::vector<GivenTensor>& tensors, const std::filesys
 }
 
 }  // namespace
+
+Status CheckPartsAreThere(const std::filesystem::path& state, int parts) {
+  for (int part = 0; part < parts; ++part) {
+    const std::filesystem::path folder = state / PartFolderName(part);
+    std::error_code ignored;
+    if (std::filesystem::is_directory(folder, ignored)) continue;
+    return FailedPrecondition(
+        "{}: is not there, and the run's graph has {} parts: put the part folders of all servers "
+        "side by side in one folder",
+        folder.string(), parts);
+  }
+  return OkStatus();
+}
 
 StatusOr<RowsGiven> GiveRowsOfRun(const StateOptions& state, std::unique_ptr<Env> env,
                                   const RowsWanted& wanted, const Stores& stores,

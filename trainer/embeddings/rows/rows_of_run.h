@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <span>
 #include <string>
@@ -39,14 +40,20 @@ struct RowsGiven {
   int64_t fresh = 0;  // nodes that get a new one
 };
 
+// FailedPrecondition naming the folder of a part that `state` lacks, as that of one of several
+// servers does: opening the part would make it, without a row.
+[[nodiscard]] Status CheckPartsAreThere(const std::filesystem::path& state, int parts);
+
 // Opens the run's state (state.folder, on `env`), and finds a row for each node of `wanted.types`
 // of the graph that `stores` are of: 8 bytes a node in memory, and while it looks 16 for each of
 // the run's. The result holds all that it needs.
 //   NotFound            the folder does not say which original ids its rows have (RowNames::Read);
 //                       or has no such tensor
-//   FailedPrecondition  the folder is of another graph than `wanted.identity`; nodes without a row,
-//                       and wanted.new_rows does not give them one: their number and the first of
-//                       them are named; another process has the folder
+//   FailedPrecondition  the folder is of another graph than `wanted.identity`; a part's folder is
+//   not
+//                       in it, as of another server: it is named, and not made; nodes without a
+//                       row, and wanted.new_rows does not give them one: their number and the first
+//                       of them are named; another process has the folder
 //   else                as StateStore::Open and RowStore::Pull
 [[nodiscard]] StatusOr<RowsGiven> GiveRowsOfRun(const StateOptions& state, std::unique_ptr<Env> env,
                                                 const RowsWanted& wanted, const Stores& stores,
