@@ -1,10 +1,13 @@
 // Checkpoints: how a run goes on from one.
 #include <algorithm>
+#include <filesystem>
 #include <span>
+#include <system_error>
 #include <utility>
 
 #include "common/base/log.h"
 #include "trainer/checkpoint/checkpoints.h"
+#include "trainer/checkpoint/files/own_state.h"
 #include "trainer/checkpoint/progress.h"
 #include "trainer/distributed/wait_together.h"
 #include "trainer/models/registry.h"
@@ -95,10 +98,15 @@ StatusOr<bool> Checkpoints::GoesOn(const CheckpointOptions& options) {
   HG_RETURN_IF_ERROR(CheckIsNoCheckpoint(options.folder));
   HG_ASSIGN_OR_RETURN(const auto there, ListCheckpoints(options.folder));
   if (there.empty() || options.resume) return !there.empty();
+  std::error_code ignored;
+  const std::filesystem::path state = OwnStateOf(options.folder);
   return FailedPrecondition(
       "--checkpoint {}: has checkpoints of a run; --resume goes on from the newest; to begin "
-      "anew name another folder, or remove them",
-      options.folder);
+      "anew name another folder, or remove them{}",
+      options.folder,
+      std::filesystem::exists(state, ignored)
+          ? fmt::format(" and {}, which has the rows that it learnt", state.string())
+          : "");
 }
 
 Status Checkpoints::CheckStart(const Session& session, const std::vector<LearntType>& learnt) {

@@ -275,5 +275,16 @@ TEST_F(LearntCheckpointsTest, ARunWithoutResumeLeavesTheRowsAlone) {
               HasSubstr("--resume goes on from the newest"));
 }
 
+TEST_F(LearntCheckpointsTest, WhoBeginsAnewIsToldToRemoveTheOwnStateToo) {
+  std::vector<Seen> seen(1);
+  Run(options_, 2, &seen);
+  CheckpointOptions options = options_.checkpoint;
+  options.resume = false;
+  const std::filesystem::path state = std::filesystem::path(options.folder) / "state";
+  std::filesystem::create_directory(state);
+  EXPECT_THAT(Message(Checkpoints::GoesOn(options).status()),
+              HasSubstr("or remove them and " + state.string()));
+}
+
 }  // namespace
 }  // namespace halograph
