@@ -62,7 +62,8 @@ StatusOr<TrainResult> AveragedTraining::Run() {
 
 StatusOr<std::vector<EpochStats>> AveragedTraining::OverRanks(int64_t first, bool* time_up) {
   std::vector<double> own;
-  for (const EpochSums& epoch : epochs_) {
+  for (EpochSums& epoch : epochs_) {
+    epoch.figures.SetTraining();  // averaging counts as well
     const std::vector<double> figures = epoch.figures.ToSum();
     own.insert(own.end(), figures.begin(), figures.end());
     own.insert(own.end(), epoch.metric.begin(), epoch.metric.end());

@@ -200,6 +200,7 @@ Status BatchMaker::PullRows(const CallContext& like, Step* step) const {
 
 int64_t BatchMaker::BytesOf(const Step& step) const {
   const Minibatch& minibatch = step.minibatch;
+  if (minibatch.nodes.empty()) return 0;  // no rows
   // Each other form of a block is about as large as the block.
   const int64_t forms = (recipe_.form == BlockForm::kSampled ? 0 : 1) +
                         (recipe_.by_source == BySource::kNone ? 0 : 1);

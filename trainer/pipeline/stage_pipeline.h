@@ -4,9 +4,8 @@
 //
 //   depth   of a stage: so many items at most it has begun that the next stage has not
 //   ahead   so many items at most are in the last stages, from `ready` on, or ready to be taken
-//   memory  what all items between their measuring and their delivery come to. An item that does
-//   not
-//           fit waits with the thread that measured it; the `always` items nearest delivery go
+//   memory  what all items between their measuring and their delivery come to. An item without
+//           room waits with the thread that measured it; the `always` items nearest delivery go
 //           whatever they come to
 //
 // With `ahead` 0 nothing is made ahead, and no thread started: Next makes the item.
@@ -123,14 +122,14 @@ class StagePipeline {
     wakes_[stage].NotifyAll();
   }
 
-  // Waits until item `index` and all before it have been through `stage`, or will never be: after
-  // an error or Close. Without threads it does not wait. What keeps that item from the stage must
-  // not be the caller's to end.
+  // Waits until item `index` and all before it have been through `stage`: those of them that will
+  // ever be, which an error, the last item or Close may cut short. Without threads it does not
+  // wait. What keeps these items from the stage must not be the caller's to end.
   void AwaitStage(size_t stage, int64_t index) {
     if (options_.ahead == 0) return;
     const MutexLock lock(mutex_);
     ready_.Wait(mutex_, [&]() HG_REQUIRES(mutex_) {
-      return closed_ || index >= End() || AllAreThrough(stage, index);
+      return closed_ || AllAreThrough(stage, std::min(index, End() - 1));
     });
   }
 
@@ -167,6 +166,7 @@ class StagePipeline {
     return s + 1 == stages_.size() || s >= options_.ready;
   }
   [[nodiscard]] std::vector<size_t> ThreadCounts() const {
+    if (options_.ahead == 0) return std::vector<size_t>(stages_.size(), 1);
     std::vector<size_t> counts;
     for (size_t s = 0; s < stages_.size(); ++s) {
       const int64_t ahead = CountsAsReady(s) ? options_.ahead : kNoBound;

@@ -38,8 +38,7 @@ std::function<void(int64_t bytes)> SayOfLittleMemory(const Session& session) {
     if (told->exchange(true)) return;
     spdlog::warn(
         "rank {}: a step takes {}, more than --prefetch-memory {}: steps are prepared one at a "
-        "time; "
-        "give {} times as much for each that is to be prepared ahead",
+        "time; give {} times as much for each that is to be prepared ahead",
         rank, FormatBytes(bytes), FormatBytes(memory), bytes / memory + 1);
   };
 }
@@ -138,9 +137,17 @@ BatchFeed::BatchFeed(const Session& session, BatchPurpose purpose, const SeedSou
 
 BatchFeed::~BatchFeed() { cancel_.Cancel(); }
 
+void BatchFeed::End() {
+  cancel_.Cancel();
+  stream_.Close();
+}
+
 StatusOr<Step> BatchFeed::Next(FeedWaits* waits) {
   HG_RETURN_IF_ERROR(CheckStop());
   const Stopwatch watch;
+  // Where rows are learnt, what the loop waits for behind this is their pull.
+  if (staleness_ >= 0) stream_.AwaitStage(kLearnStage - 1, taken_);
+  const double shared = watch.Seconds();
   auto next = stream_.Next();
   const double waited = watch.Seconds();
   // A signal cancels the calls; what they then say is not the reason.
@@ -150,8 +157,9 @@ StatusOr<Step> BatchFeed::Next(FeedWaits* waits) {
   ++taken_;
   const double prepared = step->sample_seconds + step->pull_seconds;
   const double sampling = prepared > 0 ? step->sample_seconds / prepared : 0.0;
-  waits->sample_s += waited * sampling;
-  waits->feature_s += waited * (1 - sampling);
+  const double of_sampling = (staleness_ >= 0 ? shared : waited) * sampling;
+  waits->sample_s += of_sampling;
+  waits->feature_s += waited - of_sampling;
   return std::move(*step);
 }
 

@@ -70,6 +70,10 @@ class BatchFeed {
   // After it.
   void Pushed();
 
+  // Cancels what is being prepared, and waits for it: nothing of the feed uses the stores any more.
+  // Idempotent; Next must not follow.
+  void End();
+
   struct StageTime {
     std::string name;
     StageSeconds seconds;

@@ -20,6 +20,7 @@ StatusOr<TrainResult> TrainingLoop::Run() {
     if (!rules_.WasDone(steps, steps >= length_.steps, &result_)) {
       HG_ASSIGN_OR_RETURN(told, RunEpochs());
     }
+    feed_.End();  // learnt rows may be put back now
     if (keeper_ != nullptr) HG_RETURN_IF_ERROR(keeper_->KeepLast(Moment()));
     if (told) HG_RETURN_IF_ERROR(CountUnderWay());
     HG_RETURN_IF_ERROR(PutBackBest());

@@ -19,6 +19,7 @@
 namespace halograph {
 namespace {
 
+using testing::AnyOf;
 using testing::HasSubstr;
 
 constexpr int64_t kMostOfBucket = kBucketBytes / 4;  // floats
@@ -391,7 +392,8 @@ TEST(GradientBufferTest, AProcessThatIsGoneInBackwardIsNamed) {
       const Status status = gradients->AllReduce(*ranks);
       EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
       EXPECT_THAT(Message(status), HasSubstr("rank 1 (host"));
-      EXPECT_THAT(Message(status), HasSubstr("does not answer"));
+      // Whether its last sign of life came before its connections ended.
+      EXPECT_THAT(Message(status), AnyOf(HasSubstr("does not answer"), HasSubstr("did not come")));
       gradients.reset();
       ranks->Leave(Message(status));
     });

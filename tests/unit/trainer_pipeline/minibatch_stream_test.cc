@@ -102,6 +102,28 @@ TEST_F(MinibatchStreamTest, EachEpochVisitsEverySeedOfTheRanksOnceWithItsLabel) 
   }
 }
 
+// Shards differ in size: the last step of the smaller ones has no rows.
+TEST_F(MinibatchStreamTest, ARankWhoseLastStepIsEmptyGoesThroughItToo) {
+  int empty = 0;
+  for (int world_size = 2; world_size <= 8; ++world_size) {
+    const SeedShards shards = Shards(world_size);
+    int64_t fewest = shards.of_rank[0].size();
+    for (const IdRange& shard : shards.of_rank) fewest = std::min(fewest, shard.size());
+    for (int rank = 0; rank < world_size; ++rank) {
+      const std::vector<Step> steps = Drain(
+          stores_.graph.get(), {.rank = rank, .world_size = world_size, .batch_size = fewest});
+      ASSERT_EQ(std::ssize(steps), shards.Steps(fewest));
+      int64_t rows = 0;
+      for (const Step& step : steps) {
+        rows += step.rows;
+        empty += step.rows == 0 ? 1 : 0;
+      }
+      EXPECT_EQ(rows, shards.of_rank[static_cast<size_t>(rank)].size());
+    }
+  }
+  EXPECT_GT(empty, 0) << "all shards are of one size";
+}
+
 TEST_F(MinibatchStreamTest, ThreadsAndPrefetchChangeNothing) {
   const StreamOptions one{.seed = 9, .batch_size = 8, .epochs = 3, .threads = 1, .prefetch = 1};
   const auto wanted = Drain(stores_.graph.get(), one);

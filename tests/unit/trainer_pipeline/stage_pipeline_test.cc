@@ -282,6 +282,20 @@ TEST(StagePipelineGateTest, WhoAwaitsAnItemThatWillNeverComeGoesOn) {
   EXPECT_FALSE(pipeline.Next().ok());
 }
 
+TEST(StagePipelineGateTest, WhoAwaitsMoreThanThereIsAwaitsAll) {
+  std::atomic<int64_t> through = 0;
+  Ints pipeline({Numbers(),
+                 {.name = "counts",
+                  .run =
+                      [&](int64_t, int64_t*) {
+                        ++through;
+                        return OkStatus();
+                      }}},
+                {.count = 10, .ahead = 10});
+  pipeline.AwaitStage(1, 100);
+  EXPECT_EQ(through.load(), 10);
+}
+
 TEST(StagePipelineStopTest, CloseEndsAWaitingConsumer) {
   std::latch inside(1), release(1);
   Ints pipeline({{.name = "waits",
@@ -359,7 +373,7 @@ TEST(StageClockTest, WithoutThreadsAStageIsBusyWhileItRuns) {
       return OkStatus();
     };
   };
-  Ints pipeline({{.name = "a", .run = takes(2)}, {.name = "b", .run = takes(3)}},
+  Ints pipeline({{.name = "a", .run = takes(2), .threads = 3}, {.name = "b", .run = takes(3)}},
                 {.count = 4, .ahead = 0, .now = [&] { return now; }});
   ASSERT_TRUE(pipeline.Next().ok());
   ASSERT_TRUE(pipeline.Next().ok());

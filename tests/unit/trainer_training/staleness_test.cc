@@ -171,6 +171,8 @@ INSTANTIATE_TEST_SUITE_P(Steps, StalenessTest,
                                          Staleness{.steps = 0, .prefetch = 0},
                                          Staleness{.steps = 3, .prefetch = 0},
                                          Staleness{.steps = 1, .prefetch = 9, .sample_threads = 4},
+                                         // More than there are steps.
+                                         Staleness{.steps = 12},
                                          // Not even one step has room.
                                          Staleness{.steps = 3, .prefetch_memory = 1}));
 
