@@ -89,9 +89,9 @@ TEST_F(StateHandlerTest, WhatIsPushedIsPulledFromItsPart) {
 
 TEST_F(StateHandlerTest, APullOfNoRowsWaitsForNothing) {
   const PullHandler puller = Puller();
-  const auto one = puller.Plan({.tensor = ref_, .ids = {FirstOf(0)}});
+  const auto one = puller.Plan({.tensor = ref_, .ids = {FirstOf(0)}, .min_lsn = 1000});
   ASSERT_TRUE(one.ok()) << one.status();
-  EXPECT_TRUE(puller.MayWaitForDisk(*one)) << "no row is in memory yet";
+  EXPECT_FALSE(puller.Ready(*one)) << "no such push has come";
   const auto none = puller.Plan({.tensor = ref_, .ids = {}, .min_lsn = 1000});
   ASSERT_TRUE(none.ok()) << none.status();
   EXPECT_TRUE(puller.Ready(*none));

@@ -252,6 +252,8 @@ TEST_F(HungDiskOfRank0Test, RanksMeetWhileACheckpointIsRead) {
   spdlog::set_default_logger(std::make_shared<spdlog::logger>("test", log));
   RunHostedRanks(2, 1, [&](std::unique_ptr<Communicator> ranks) {
     if (ranks->rank() == 1) {
+      while (Rank0IsBusy(*ranks)) {  // it opens the folder first
+      }
       for (int times = 0; times < 3; ++times) EXPECT_TRUE(Rank0IsBusy(*ranks));
       ranks->Leave("it has seen enough");
       log->LetGo();
