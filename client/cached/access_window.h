@@ -91,7 +91,7 @@ class AccessWindow {
 
   [[nodiscard]] int64_t bytes() const {
     int64_t sum = accesses_ * static_cast<int64_t>(sizeof(WindowAccess)) +
-                  static_cast<int64_t>(by_page_.capacity() * sizeof(WindowStep*));
+                  static_cast<int64_t>(by_page_.capacity() * sizeof(void*));
     for (const WindowStep& step : steps_) {
       sum += static_cast<int64_t>(sizeof(step) + step.waiting.bytes());
     }

@@ -72,7 +72,8 @@ class StaticPlanner final : public Planner {
   int64_t bytes() const override {
     size_t sum = (chosen_.capacity() + seen_.capacity()) * sizeof(uint64_t) +
                  before_.capacity() * sizeof(uint32_t) + fetched_by_.capacity() * sizeof(int64_t);
-    for (const auto& slots : waiting_) sum += sizeof(slots) + slots.capacity() * sizeof(int32_t);
+    for (const auto& slots : waiting_)
+      sum += sizeof(std::vector<int32_t>) + slots.capacity() * sizeof(int32_t);
     return static_cast<int64_t>(sum);
   }
 

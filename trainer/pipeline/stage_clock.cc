@@ -27,7 +27,7 @@ StageClock::Now StageClock::Steady() {
   };
 }
 
-StageClock::StageClock(std::vector<size_t> threads, Now now) : now_(std::move(now)) {
+StageClock::StageClock(const std::vector<size_t>& threads, Now now) : now_(std::move(now)) {
   const double start = now_();
   for (const size_t count : threads) {
     Stage& stage = stages_.emplace_back();

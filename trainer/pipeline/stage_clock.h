@@ -37,7 +37,7 @@ class StageClock {
   [[nodiscard]] static Now Steady();
 
   // `threads`: of each stage, at least 1. All begin starved.
-  StageClock(std::vector<size_t> threads, Now now);
+  StageClock(const std::vector<size_t>& threads, Now now);
 
   // A thread of `stage` goes from one state to another.
   void Change(size_t stage, StageState from, StageState to);

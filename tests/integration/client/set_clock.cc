@@ -27,6 +27,8 @@ namespace {
 
 constexpr int64_t kSecond = 1'000'000'000;  // nanoseconds
 constexpr int64_t kSlice = kSecond / 20;
+// 20 years. Readings in a loop take the wall clock no further: 64 bits end, and so must the loop.
+constexpr int64_t kFarthest = kSecond * 3600 * 24 * 365 * 20;
 
 // The next definition of `name`. Without a guard, which might wait itself.
 template <typename Function>
@@ -86,7 +88,9 @@ int Read(clockid_t clock, timespec* time) {
   const int result = RealTime(clock, time);
   if (result != 0) return result;
   *time = ToTime(ToNs(*time) + OffsetOf(clock));
-  if (clock == CLOCK_REALTIME) Offsets().wall_ns += Offsets().wall_ns_a_reading;
+  if (clock == CLOCK_REALTIME && std::abs(Offsets().wall_ns.load()) < kFarthest) {
+    Offsets().wall_ns += Offsets().wall_ns_a_reading;
+  }
   return 0;
 }
 
