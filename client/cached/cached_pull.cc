@@ -57,18 +57,18 @@ Status CachedRows::Pull(std::span<const RowRequest> requests, CallContext& conte
   if (!context.ticket.has_value()) return rest_->Pull(requests, context);
   const int64_t ticket = *context.ticket;
   TicketPlan plan;
-  HG_RETURN_IF_ERROR(Begin(ticket, &plan));
   Status status;
   try {
-    status = PullPlanned(ticket, requests, plan, context);
+    status = Begin(ticket, &plan);
+    if (status.ok()) status = PullPlanned(ticket, requests, plan, context);
   } catch (const std::bad_alloc&) {
     status = ResourceExhausted("no memory to pull {} rows of {} tensors", plan.plan.slots.size(),
                                requests.size());
   } catch (...) {
-    End(ticket);
+    if (plan.taken) End(ticket);
     throw;
   }
-  End(ticket);
+  if (plan.taken) End(ticket);
   return status;
 }
 

@@ -136,7 +136,11 @@ Status CachedRows::Announce(int64_t ticket, std::span<const std::vector<int64_t>
 
 void CachedRows::Drop(int64_t ticket) {
   TicketPlan unused;
-  if (Begin(ticket, &unused).ok()) End(ticket);
+  try {
+    (void)Begin(ticket, &unused);
+  } catch (const std::bad_alloc&) {  // the next that begins plans what this could not
+  }
+  if (unused.taken) End(ticket);
 }
 
 bool CachedRows::closed() const {
@@ -169,14 +173,19 @@ Status CachedRows::Begin(int64_t ticket, TicketPlan* plan) {
         ticket >= 0 && ticket < planner_->announced() ? "pulled or dropped before"
                                                       : "not announced");
   }
+  *plan = std::move(found->second);
+  plan->taken = true;
+  waiting_.erase(found);
   while (planner_->planned() <= ticket) {
     StepPlan next;
     HG_RETURN_IF_ERROR(planner_->PlanNext(&next));
     const auto waits = waiting_.find(next.step);
-    if (waits != waiting_.end()) waits->second.plan = std::move(next);
+    if (next.step == ticket) {
+      plan->plan = std::move(next);
+    } else if (waits != waiting_.end()) {
+      waits->second.plan = std::move(next);
+    }
   }
-  *plan = std::move(found->second);
-  waiting_.erase(found);
   return OkStatus();
 }
 

@@ -36,7 +36,10 @@ namespace halograph {
 struct CachedRowsOptions {
   std::vector<TensorRef> tensors = {};  // features of node types; what is not named passes by
   std::vector<int> own_parts = {};      // whose rows the store below has here: never cached
-  // For rows and what plans them. A slot has room for a node of the type whose rows are largest.
+  // For slots, and what plans them a slot (kPlanBytesASlot) and a row (its class). A slot has room
+  // for a node of the type whose rows are largest. Beside it, and not bounded by it, are tables by
+  // row: with look-ahead 4 bytes a remote row, where these are at most 65536 or 8 x slots (else
+  // some 8 bytes a row of the window).
   size_t memory_bytes = 0;
   // Belady's choice among announced steps, or the rows of the largest weights for ever.
   bool look_ahead = true;
@@ -111,6 +114,7 @@ class CachedRows final : public RowStore {
   struct TicketPlan {
     std::vector<size_t> ends;  // per cached type, in the plan's slots
     StepPlan plan = {};
+    bool taken = false;  // its ticket has begun, whatever came of that, and is to be ended
   };
   struct TypePull;  // one type's share of a pull
 
