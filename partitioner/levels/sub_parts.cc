@@ -28,6 +28,18 @@ int64_t HeldBytes(int64_t nodes, NodeOrder order) {
   return nodes * (2 * kBytesOfOwner + (order == NodeOrder::kCluster ? 4 : 0));
 }
 
+constexpr char kHeld[] = "owners, sub-parts and keys";
+
+// A part's plan, with what is held beside it.
+MemoryPlan WithHeld(MemoryPlan of_part, int64_t nodes, NodeOrder order) {
+  const HeldMemory held = {kHeld, HeldBytes(nodes, order)};
+  for (MemoryPhase& phase : of_part.phases) {
+    phase.name += ", of a part";
+    phase.held.push_back(held);
+  }
+  return of_part;
+}
+
 // What a part of a graph of `nodes` nodes is divided with.
 MethodOptions OptionsOfPart(const MethodOptions& options, int64_t nodes, int part, int sub_parts) {
   MethodOptions own = options;
@@ -65,7 +77,11 @@ class Division {
   Status Divide(int part, const Dataset& graph) {
     const int64_t nodes = GraphCounts::Of(dataset_).num_nodes();
     const MethodOptions own = OptionsOfPart(options_, nodes, part, sub_parts_);
-    HG_RETURN_IF_ERROR(CheckMemory(method_.PlanMemory(GraphCounts::Of(graph), own), own.memory));
+    HG_RETURN_IF_ERROR(Annotate(
+        CheckMemory(
+            WithHeld(method_.PlanMemory(GraphCounts::Of(graph), own), nodes, options_.order),
+            options_.memory),
+        fmt::format("part {} of the second level", part)));
     HG_RETURN_IF_ERROR(MakeFolder(own.scratch));
     HG_ASSIGN_OR_RETURN(Assignment assignment, method_.Assign(graph, own));
     of_part_.push_back(std::move(assignment.owners));
@@ -150,7 +166,7 @@ MemoryPlan PlanSubParts(const GraphCounts& counts, const std::string& method,
                         const MethodOptions& options, int trainers_per_part) {
   const int64_t nodes = counts.num_nodes();
   const int64_t files = std::min(options.parts, PartGraphs::kPartsAtOnce);
-  const HeldMemory held = {"owners, sub-parts and keys", HeldBytes(nodes, options.order)};
+  const HeldMemory held = {kHeld, HeldBytes(nodes, options.order)};
   MemoryPlan plan = {{{"edges within parts",
                        {held,
                         {"ids within the parts", 4 * nodes},
@@ -158,13 +174,9 @@ MemoryPlan PlanSubParts(const GraphCounts& counts, const std::string& method,
                         {"edge chunks", kEdgePassBytes}}}}};
   const auto divide = MakeMethod(method);
   if (!divide.ok()) return plan;
-  MemoryPlan of_part = (*divide)->PlanMemory(CountsOfPart(counts, options.parts),
-                                             OptionsOfPart(options, nodes, 0, trainers_per_part));
-  for (MemoryPhase& phase : of_part.phases) {
-    phase.name += ", of a part";
-    phase.held.push_back(held);
-  }
-  plan.Append(of_part);
+  plan.Append(WithHeld((*divide)->PlanMemory(CountsOfPart(counts, options.parts),
+                                             OptionsOfPart(options, nodes, 0, trainers_per_part)),
+                       nodes, options.order));
   return plan;
 }
 

@@ -250,6 +250,9 @@ TEST_F(SubPartsTest, APartThatTakesMoreMemoryThanThereIsIsRefused) {
   const Status refused =
       AddSubParts(BuildRings(&builder).dataset(), "metis", options_, 2, &assignment);
   EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
+  EXPECT_THAT(Message(refused), testing::StartsWith("part 0 of the second level: --memory "));
+  // What is advised counts what is held beside the part.
+  EXPECT_THAT(Message(refused), testing::HasSubstr("owners, sub-parts and keys"));
 }
 
 }  // namespace
