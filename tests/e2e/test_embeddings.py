@@ -10,15 +10,18 @@ SETTINGS = dict(embed="node:16", hidden=16, fanouts="5,5", batch_size=50, epochs
                 threads=1)
 
 
-class LearntInputsTest(programs.ProgramTest):
-    AT_ONCE = 3
-
+class CoraBase(programs.ProgramTest):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
         cls.graph = cls.shared.folder / "cora"
         must(cls.shared.run("halograph-partition", "run", "--input", datasets.cora(), "--output",
-                            cls.graph, "--parts", 4, "--seed", 1))
+                            cls.graph, "--parts", cls.PARTS, "--seed", 1))
+
+
+class LearntInputsTest(CoraBase):
+    AT_ONCE = 3
+    PARTS = 4
 
     def served(self, groups):
         """Addresses of a server a group of parts, each with a state folder of its own."""
@@ -92,16 +95,10 @@ class LearntInputsTest(programs.ProgramTest):
         self.assertCode(2, done, "--sync is for --state")
 
 
-class OwnFolderTest(programs.ProgramTest):
+class OwnFolderTest(CoraBase):
     """A run without --state keeps its rows below TMPDIR, and leaves nothing there."""
     AT_ONCE = 2
-
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        cls.graph = cls.shared.folder / "cora"
-        must(cls.shared.run("halograph-partition", "run", "--input", datasets.cora(), "--output",
-                            cls.graph, "--parts", 2, "--seed", 1))
+    PARTS = 2
 
     def setUp(self):
         super().setUp()

@@ -1,11 +1,11 @@
 #include "tests/bench/cache/remote_reads.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "common/base/rng.h"
 #include "common/sampling/fused_sampler.h"
+#include "common/sampling/inclusion.h"
 
 namespace halograph {
 namespace {
@@ -22,36 +22,16 @@ std::vector<int64_t> TrainNodes(const RmatCsc& graph, const RemoteReadsOptions& 
   return nodes;
 }
 
-// The probability that a minibatch reads each node (Kaler et al., SALIENT++): a node of hop h + 1
-// is read unless none of its hop-h destinations draws the edge from it.
+// How likely a minibatch reads each row that others own.
 std::vector<float> Vip(const RmatCsc& graph, const std::vector<int64_t>& train,
-                       const RemoteReadsOptions& options) {
-  std::vector<double> hop(static_cast<size_t>(graph.nodes));
-  for (const int64_t id : train) {
-    hop[id] = std::min(1.0, static_cast<double>(options.batch) / static_cast<double>(train.size()));
-  }
-  std::vector<double> unread(hop.size());  // log of the probability
-  const int64_t* const indptr = graph.indptr.data();
-  for (const int32_t fanout : options.fanouts) {
-    std::vector<double> not_drawn(hop.size());
-    for (int64_t v = 0; v < graph.nodes; ++v) {
-      const int64_t degree = indptr[v + 1] - indptr[v];
-      if (hop[v] == 0 || degree == 0) continue;
-      const double drawn = std::min(1.0, fanout / static_cast<double>(degree)) * hop[v];
-      for (int64_t e = indptr[v]; e < indptr[v + 1]; ++e) {
-        not_drawn[graph.indices.data()[e]] += std::log1p(-std::min(drawn, 1 - 1e-12));
-      }
-    }
-    for (size_t u = 0; u < hop.size(); ++u) {
-      hop[u] = -std::expm1(not_drawn[u]);
-      unread[u] += not_drawn[u];
-    }
-  }
-  std::vector<float> vip;
-  for (int64_t u = graph.nodes / kRanks; u < graph.nodes; ++u) {
-    vip.push_back(static_cast<float>(-std::expm1(unread[static_cast<size_t>(u)])));
-  }
-  return vip;
+                       const RemoteReadsOptions& options, const SamplingSpec& spec) {
+  NodeChances seeds = {std::vector<float>(static_cast<size_t>(graph.nodes))};
+  const float chance =
+      std::min(1.0F, static_cast<float>(options.batch) / static_cast<float>(train.size()));
+  for (const int64_t id : train) seeds[0][static_cast<size_t>(id)] = chance;
+  std::vector<float> all = InclusionChances(graph.schema, graph.topology, spec, seeds)[0];
+  all.erase(all.begin(), all.begin() + graph.nodes / kRanks);
+  return all;
 }
 
 }  // namespace
@@ -76,16 +56,7 @@ RmatCsc MakeCommunityCsc(int log2_nodes, uint64_t seed) {
       graph.indices.data()[e] = static_cast<uint32_t>(u);
     }
   }
-  graph.schema.node_types.push_back({.name = "node", .count = graph.nodes, .features = {}});
-  graph.schema.relations.push_back({.source = "node",
-                                    .name = "edge",
-                                    .destination = "node",
-                                    .count = graph.edges,
-                                    .features = {}});
-  graph.topology.emplace_back(std::vector<int64_t>{0, graph.nodes},
-                              std::vector<CscSegment>{{.nodes = {0, graph.nodes},
-                                                       .indptr = graph.indptr.data(),
-                                                       .indices32 = graph.indices.data()}});
+  DescribeCsc(&graph);
   return graph;
 }
 
@@ -94,10 +65,10 @@ StatusOr<RemoteReads> SampleRemoteReads(const RmatCsc& graph, const RemoteReadsO
   std::vector<int64_t> train = TrainNodes(graph, options);
   RemoteReads reads;
   reads.rows = graph.nodes - own;
-  reads.vip = Vip(graph, train, options);
+  const SamplingSpec spec = SamplingSpec::Uniform(graph.schema, options.fanouts);
+  reads.vip = Vip(graph, train, options, spec);
   const FusedSampler sampler(&graph.schema, &graph.topology);
   FusedWorkspace workspace(graph.schema);
-  const SamplingSpec spec = SamplingSpec::Uniform(graph.schema, options.fanouts);
   Minibatch minibatch;
   for (int epoch = 0; epoch < options.epochs; ++epoch) {
     CounterRng rng(SubKey(options.seed, 2 + static_cast<uint64_t>(epoch)));

@@ -41,6 +41,19 @@ std::vector<uint64_t> DrawEdges(int log2_nodes, int64_t drawn, uint64_t seed) {
 
 }  // namespace
 
+void DescribeCsc(RmatCsc* graph) {
+  graph->schema.node_types.push_back({.name = "node", .count = graph->nodes, .features = {}});
+  graph->schema.relations.push_back({.source = "node",
+                                     .name = "edge",
+                                     .destination = "node",
+                                     .count = graph->edges,
+                                     .features = {}});
+  graph->topology.emplace_back(std::vector<int64_t>{0, graph->nodes},
+                               std::vector<CscSegment>{{.nodes = {0, graph->nodes},
+                                                        .indptr = graph->indptr.data(),
+                                                        .indices32 = graph->indices.data()}});
+}
+
 RmatCsc MakeRmatCsc(const RmatCscOptions& options) {
   std::vector<uint64_t> edges = DrawEdges(options.log2_nodes, options.drawn, options.seed);
   std::sort(edges.begin(), edges.end());
@@ -56,16 +69,7 @@ RmatCsc MakeRmatCsc(const RmatCscOptions& options) {
     graph.indices.data()[e] = static_cast<uint32_t>(edges[e]);
   }
   std::partial_sum(indptr, indptr + graph.nodes + 1, indptr);
-  graph.schema.node_types.push_back({.name = "node", .count = graph.nodes, .features = {}});
-  graph.schema.relations.push_back({.source = "node",
-                                    .name = "edge",
-                                    .destination = "node",
-                                    .count = graph.edges,
-                                    .features = {}});
-  graph.topology.emplace_back(
-      std::vector<int64_t>{0, graph.nodes},
-      std::vector<CscSegment>{
-          {.nodes = {0, graph.nodes}, .indptr = indptr, .indices32 = graph.indices.data()}});
+  DescribeCsc(&graph);
   return graph;
 }
 

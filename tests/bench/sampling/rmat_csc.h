@@ -18,6 +18,9 @@ struct RmatCsc {
   FusedArray<uint32_t> indices;
 };
 
+// Fills in schema and topology of what the other fields hold.
+void DescribeCsc(RmatCsc* graph);
+
 // Of MakeRmatCsc. Not RmatOptions: those are of the generator, which writes files.
 struct RmatCscOptions {
   int log2_nodes = 21;
