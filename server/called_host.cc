@@ -12,6 +12,7 @@
 #include <netinet/in.h>
 #include <unistd.h>
 
+#include "common/base/host_name.h"
 #include "common/base/host_port.h"
 
 namespace halograph::server {
@@ -59,8 +60,7 @@ std::vector<std::string> AddressesOf(const ifaddrs* interfaces, int family) {
 MachineNames ThisMachine(std::string_view wildcard) {
   const bool ipv4_only = wildcard.find(':') == std::string_view::npos;
   MachineNames machine;
-  std::array<char, HOST_NAME_MAX + 1> name{};
-  if (gethostname(name.data(), name.size() - 1) == 0) machine.name = name.data();
+  machine.name = HostName();
   machine.resolves =
       !machine.name.empty() && Resolves(machine.name, ipv4_only ? AF_INET : AF_UNSPEC);
   ifaddrs* interfaces = nullptr;

@@ -10,6 +10,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "common/base/host_name.h"
 #include "common/base/log.h"
 #include "common/base/units.h"
 
@@ -24,11 +25,7 @@ constexpr std::chrono::seconds kFirstLine{1};
 constexpr std::chrono::seconds kNextLine{5};
 constexpr size_t kNoteBytes = 512;
 
-std::string Holder() {
-  char host[256] = "";
-  gethostname(host, sizeof(host) - 1);
-  return fmt::format("process {} of {}", getpid(), host);
-}
+std::string Holder() { return fmt::format("process {} of {}", getpid(), HostName()); }
 
 std::string ReadNote(int fd) {
   std::string note(kNoteBytes, '\0');

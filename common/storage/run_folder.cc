@@ -1,6 +1,5 @@
 #include "common/storage/run_folder.h"
 
-#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <fstream>
@@ -12,6 +11,8 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "common/base/host_name.h"
 
 namespace halograph {
 namespace {
@@ -26,9 +27,8 @@ constexpr char kLockFile[] = "lock";
 
 // How the lock file of this host's runs begins; empty where the host has no name.
 std::string LockBegins() {
-  std::array<char, 256> host = {};
-  if (::gethostname(host.data(), host.size() - 1) != 0 || host[0] == '\0') return "";
-  return std::string("halograph run folder\nhost ") + host.data() + "\n";
+  const std::string host = HostName();
+  return host.empty() ? "" : "halograph run folder\nhost " + host + "\n";
 }
 
 // For a person who looks for the run: which start of the host it was.

@@ -6,6 +6,7 @@
 
 #include <unistd.h>
 
+#include "common/base/host_name.h"
 #include "common/base/host_port.h"
 #include "common/base/log.h"
 #include "trainer/distributed/device_address.h"
@@ -34,9 +35,8 @@ std::string Key(std::string_view kind, int process) {
 }
 
 std::string HostAndPid() {
-  char host[256] = "?";
-  (void)gethostname(host, sizeof(host) - 1);
-  return fmt::format("host {}, pid {}", host, getpid());
+  const std::string host = HostName();
+  return fmt::format("host {}, pid {}", host.empty() ? "?" : host, getpid());
 }
 
 // c10d's store binds its port to no single address. Whoever names loopback takes it for closed.

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "common/base/crc32c.h"
+#include "common/base/host_name.h"
 #include "common/base/wall_clock.h"
 #include "common/storage/file.h"
 
@@ -66,12 +67,11 @@ std::string TagOf(const std::string& key) {
 
 // As TensorFlow names them: when, where, and by whom.
 std::string NewName() {
-  std::array<char, 256> host{};
-  if (::gethostname(host.data(), host.size() - 1) != 0 || host[0] == '\0') host = {"localhost"};
+  const std::string host = HostName();
   static int number = 0;
   return fmt::format("events.out.tfevents.{:010}.{}.{}.{}",
-                     std::llround(std::floor(SecondsSince1970())), host.data(), ::getpid(),
-                     number++);
+                     std::llround(std::floor(SecondsSince1970())),
+                     host.empty() ? "localhost" : host, ::getpid(), number++);
 }
 
 }  // namespace
