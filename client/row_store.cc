@@ -9,7 +9,18 @@ namespace {
 StatusOr<const CatalogTensor*> CheckRequest(const TensorCatalog& tensors,
                                             const RowRequest& request) {
   HG_ASSIGN_OR_RETURN(const CatalogTensor* const tensor, tensors.Find(request.tensor));
-  const size_t row_bytes = tensor->resolved.spec.row_bytes();
+  HG_RETURN_IF_ERROR(CheckRows(request, tensor->resolved.rows, tensor->resolved.spec.row_bytes()));
+  if (!request.after.empty() && request.after.size() + 1 != tensor->boundaries.size()) {
+    return InvalidArgument("{}: `after` has {} numbers for {} partitions",
+                           request.tensor.ToString(), request.after.size(),
+                           tensor->boundaries.size() - 1);
+  }
+  return tensor;
+}
+
+}  // namespace
+
+Status CheckRows(const RowRequest& request, int64_t count, size_t row_bytes) {
   const std::span<const int64_t> positions = request.positions;
   const size_t rows = row_bytes == 0 ? request.ids.size() : request.out.size() / row_bytes;
   const bool whole_rows = request.out.size() == rows * row_bytes;
@@ -18,24 +29,17 @@ StatusOr<const CatalogTensor*> CheckRequest(const TensorCatalog& tensors,
                            request.tensor.ToString(), request.out.size(), request.ids.size(),
                            row_bytes, request.ids.size() * row_bytes);
   }
-  HG_RETURN_IF_ERROR(CheckIdRange(request.ids, tensor->resolved.rows, request.tensor.ToString()));
-  if (!request.after.empty() && request.after.size() + 1 != tensor->boundaries.size()) {
-    return InvalidArgument("{}: `after` has {} numbers for {} partitions",
-                           request.tensor.ToString(), request.after.size(),
-                           tensor->boundaries.size() - 1);
-  }
-  if (positions.empty()) return tensor;
+  HG_RETURN_IF_ERROR(CheckIdRange(request.ids, count, request.tensor.ToString()));
+  if (positions.empty()) return OkStatus();
   if (positions.size() != request.ids.size()) {
     return InvalidArgument("{}: {} positions for {} ids", request.tensor.ToString(),
                            positions.size(), request.ids.size());
   }
   const size_t outside = FindOutside(positions, static_cast<int64_t>(rows));
-  if (outside == positions.size()) return tensor;
+  if (outside == positions.size()) return OkStatus();
   return InvalidArgument("{}: position {} of id {} is outside the destination's {} rows",
                          request.tensor.ToString(), positions[outside], request.ids[outside], rows);
 }
-
-}  // namespace
 
 void RowsInPlace::Find(std::span<const int64_t> ids, std::span<const std::byte*> rows) const {
   size_t part = 0;  // of the id before, which most have too

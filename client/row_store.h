@@ -104,6 +104,11 @@ class RowStore {
 // Push of a store that keeps no mutable tensors.
 [[nodiscard]] Status RefusePushes(std::span<const RowPush> pushes);
 
+// Of one request, for rows of `row_bytes` bytes of a tensor that has `count`:
+//   InvalidArgument  `out`, `positions` and `ids` do not fit each other, or the rows
+//   OutOfRange       an id
+[[nodiscard]] Status CheckRows(const RowRequest& request, int64_t count, size_t row_bytes);
+
 // What every store checks of a Pull before it asks or reads anything: the tensor of every request.
 // Errors: the first three of RowStore::Pull.
 [[nodiscard]] StatusOr<std::vector<const CatalogTensor*>> CheckPull(

@@ -3,13 +3,12 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
-#include <numeric>
 #include <string_view>
 #include <utility>
 
 #include <fmt/ranges.h>
 
-#include "common/graph/tensor_ref.h"
+#include "client/original_ids.h"
 #include "common/storage/file.h"
 #include "common/storage/integers.h"
 #include "common/storage/npy.h"
@@ -17,7 +16,6 @@
 namespace halograph {
 namespace {
 
-constexpr int64_t kNodesAtATime = int64_t{1} << 16;
 constexpr size_t kNamed = 5;  // missing ids in a message
 
 template <typename T>
@@ -88,23 +86,17 @@ StatusOr<std::vector<int64_t>> FindNodes(const Stores& stores, int type,
   original_ids.erase(std::unique(original_ids.begin(), original_ids.end()), original_ids.end());
   std::vector<bool> found(original_ids.size());
   const NodeType& node_type = stores.graph->info().schema.node_types[type];
-  const TensorRef tensor{false, node_type.name, kOriginalIdTensor};
-  std::vector<int64_t> nodes, ids, originals;
-  CallContext context{.cancel = cancel};
-  for (int64_t begin = 0; begin < node_type.count; begin += kNodesAtATime) {
-    ids.resize(static_cast<size_t>(std::min(kNodesAtATime, node_type.count - begin)));
-    originals.resize(ids.size());
-    std::iota(ids.begin(), ids.end(), begin);
-    HG_RETURN_IF_ERROR(stores.rows->Pull(
-        {.tensor = tensor, .ids = ids, .out = std::as_writable_bytes(std::span(originals))},
-        context));
+  std::vector<int64_t> nodes;
+  const auto keep_wanted = [&](std::span<const int64_t> ids, std::span<const int64_t> originals) {
     for (size_t i = 0; i < ids.size(); ++i) {
       const auto at = std::lower_bound(original_ids.begin(), original_ids.end(), originals[i]);
       if (at == original_ids.end() || *at != originals[i]) continue;
       found[static_cast<size_t>(at - original_ids.begin())] = true;
       nodes.push_back(ids[i]);
     }
-  }
+    return OkStatus();
+  };
+  HG_RETURN_IF_ERROR(ForEachOriginalIds(stores, type, cancel, keep_wanted));
   std::vector<int64_t> missing;
   for (size_t i = 0; i < found.size() && missing.size() < kNamed; ++i) {
     if (!found[i]) missing.push_back(original_ids[i]);

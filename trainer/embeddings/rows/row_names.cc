@@ -1,11 +1,10 @@
 #include "trainer/embeddings/rows/row_names.h"
 
 #include <algorithm>
-#include <numeric>
 #include <set>
 #include <utility>
 
-#include "common/graph/tensor_ref.h"
+#include "client/original_ids.h"
 #include "common/storage/file.h"
 #include "common/storage/file_checksums.h"
 #include "common/storage/json.h"
@@ -17,7 +16,6 @@ constexpr char kRowNamesFolder[] = "row-names";
 constexpr char kRowNamesManifest[] = "manifest.json";
 constexpr char kRowNamesFormat[] = "halograph row names";
 constexpr int64_t kRowNamesVersion = 1;
-constexpr int64_t kNamesAtATime = int64_t{1} << 16;
 
 std::string FileOf(const std::string& type) { return PercentEncode(type) + ".npy"; }
 
@@ -33,33 +31,26 @@ Schema WithoutTensors(const Schema& schema) {
   return bare;
 }
 
-Status WriteNames(const std::filesystem::path& path, const Stores& stores, const NodeType& type,
-                  CallContext& context) {
-  HG_ASSIGN_OR_RETURN(NpyWriter file, NpyWriter::Create(path, DType::kInt64, type.count, 1, 1));
-  const TensorRef tensor{false, type.name, kOriginalIdTensor};
-  std::vector<int64_t> ids, originals;
-  for (int64_t begin = 0; begin < type.count; begin += kNamesAtATime) {
-    ids.resize(static_cast<size_t>(std::min(kNamesAtATime, type.count - begin)));
-    originals.resize(ids.size());
-    std::iota(ids.begin(), ids.end(), begin);
-    HG_RETURN_IF_ERROR(stores.rows->Pull(
-        {.tensor = tensor, .ids = ids, .out = std::as_writable_bytes(std::span(originals))},
-        context));
-    HG_RETURN_IF_ERROR(file.Append(std::as_bytes(std::span(originals))));
-  }
+Status WriteNames(const std::filesystem::path& path, const Stores& stores, int type,
+                  const CancelToken* cancel) {
+  const int64_t count = stores.graph->info().schema.node_types[type].count;
+  HG_ASSIGN_OR_RETURN(NpyWriter file, NpyWriter::Create(path, DType::kInt64, count, 1, 1));
+  HG_RETURN_IF_ERROR(ForEachOriginalIds(
+      stores, type, cancel, [&](std::span<const int64_t>, std::span<const int64_t> originals) {
+        return file.Append(std::as_bytes(originals));
+      }));
   return file.Close();
 }
 
 Status WriteAll(const std::filesystem::path& target, const Stores& stores,
-                const std::set<std::string>& types, CallContext& context) {
+                const std::set<std::string>& types, const CancelToken* cancel) {
   const GraphInfo& info = stores.graph->info();
   const Schema schema = WithoutTensors(info.schema);
   HG_ASSIGN_OR_RETURN(TemporaryFolder folder, TemporaryFolder::Create(target, /*replace=*/true));
   Json files = Json::array();
   for (const std::string& name : types) {
     HG_ASSIGN_OR_RETURN(const int type, schema.NodeTypeIndex(name));
-    HG_RETURN_IF_ERROR(
-        WriteNames(folder.path() / FileOf(name), stores, schema.node_types[type], context));
+    HG_RETURN_IF_ERROR(WriteNames(folder.path() / FileOf(name), stores, type, cancel));
     HG_ASSIGN_OR_RETURN(const FileEntry entry, ChecksumFile(folder.path(), FileOf(name)));
     files.push_back(ToJson(entry));
   }
@@ -151,8 +142,7 @@ Status KeepRowNames(const std::filesystem::path& state, const Stores& stores,
     if (std::includes(there.begin(), there.end(), wanted.begin(), wanted.end())) return OkStatus();
     wanted.insert(there.begin(), there.end());
   }
-  CallContext context{.cancel = cancel};
-  return Annotate(WriteAll(state / kRowNamesFolder, stores, wanted, context),
+  return Annotate(WriteAll(state / kRowNamesFolder, stores, wanted, cancel),
                   "keeping the original ids of learnt rows");
 }
 

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
-#include <numeric>
 #include <optional>
 #include <system_error>
 #include <utility>
 
 #include <fmt/ranges.h>
 
+#include "client/original_ids.h"
 #include "common/graph/manifest.h"
 #include "common/graph/owner_split.h"
 #include "common/state/initial_values.h"
@@ -18,7 +18,6 @@
 namespace halograph {
 namespace {
 
-constexpr int64_t kNodesAtOnce = int64_t{1} << 16;
 constexpr size_t kMostNamed = 5;  // nodes in a message
 
 // The run's state: what was learnt on its graph, by global ids of that.
@@ -97,7 +96,7 @@ class GivenRows final : public RowStore {
         others.push_back(request);
         continue;
       }
-      HG_RETURN_IF_ERROR(Check(*tensor, request));
+      HG_RETURN_IF_ERROR(CheckRows(request, std::ssize(tensor->row_of), tensor->row_bytes()));
       own.emplace_back(tensor, &request);
     }
     HG_RETURN_IF_ERROR(behind_->Pull(others, context));  // without any it is the caller's turn
@@ -123,21 +122,6 @@ class GivenRows final : public RowStore {
   }
 
  private:
-  static Status Check(const GivenTensor& tensor, const RowRequest& request) {
-    const size_t rows = request.out.size() / tensor.row_bytes();
-    const std::string what = tensor.spec.ref.ToString();
-    HG_RETURN_IF_ERROR(CheckIdRange(request.ids, std::ssize(tensor.row_of), what));
-    const bool whole = request.out.size() == rows * tensor.row_bytes();
-    const size_t places = request.positions.empty() ? rows : request.positions.size();
-    if (!whole || places != request.ids.size() ||
-        FindOutside(request.positions, static_cast<int64_t>(rows)) != request.positions.size()) {
-      return InvalidArgument("{}: {} ids, {} positions and {} bytes do not fit rows of {} bytes",
-                             what, request.ids.size(), request.positions.size(), request.out.size(),
-                             tensor.row_bytes());
-    }
-    return OkStatus();
-  }
-
   Status PullOwn(const GivenTensor& tensor, const RowRequest& request, CallContext& context) const {
     struct Share {
       std::vector<int64_t> ids, positions;
@@ -236,21 +220,12 @@ class NodeIndex {
 };
 
 // Fills row_of and fresh.
-Status FindRowsOf(const RunState& run, const Stores& stores, const NodeType& type,
-                  const CancelToken* cancel, GivenTensor* tensor) {
+Status FindRowsOf(const RunState& run, const Stores& stores, int type, const CancelToken* cancel,
+                  GivenTensor* tensor) {
   HG_ASSIGN_OR_RETURN(const std::span<const int64_t> of_run, run.names.OriginalIds(tensor->type));
   const NodeIndex index(of_run);
-  const TensorRef originals_ref{false, type.name, kOriginalIdTensor};
-  std::vector<int64_t> ids, originals;
-  CallContext context{.cancel = cancel};
-  tensor->row_of.reserve(static_cast<size_t>(type.count));
-  for (int64_t begin = 0; begin < type.count; begin += kNodesAtOnce) {
-    ids.resize(static_cast<size_t>(std::min(kNodesAtOnce, type.count - begin)));
-    originals.resize(ids.size());
-    std::iota(ids.begin(), ids.end(), begin);
-    HG_RETURN_IF_ERROR(stores.rows->Pull(
-        {.tensor = originals_ref, .ids = ids, .out = std::as_writable_bytes(std::span(originals))},
-        context));
+  tensor->row_of.reserve(static_cast<size_t>(stores.graph->info().schema.node_types[type].count));
+  const auto find = [&](std::span<const int64_t>, std::span<const int64_t> originals) {
     for (const int64_t original : originals) {
       int64_t row = index.Find(original);
       if (row < 0) {
@@ -259,8 +234,9 @@ Status FindRowsOf(const RunState& run, const Stores& stores, const NodeType& typ
       }
       tensor->row_of.push_back(row);
     }
-  }
-  return OkStatus();
+    return OkStatus();
+  };
+  return ForEachOriginalIds(stores, type, cancel, find);
 }
 
 StatusOr<MutableTensorSpec> SpecOf(const RunState& run, const TensorRef& ref,
@@ -319,7 +295,7 @@ StatusOr<RowsGiven> GiveRowsOfRun(const StateOptions& state, std::unique_ptr<Env
     GivenTensor& tensor = tensors.emplace_back();
     HG_ASSIGN_OR_RETURN(tensor.type, run->names.schema().NodeTypeIndex(name));
     HG_ASSIGN_OR_RETURN(tensor.spec, SpecOf(*run, {false, name, wanted.tensor}, state.folder));
-    HG_RETURN_IF_ERROR(FindRowsOf(*run, stores, schema.node_types[type], cancel, &tensor));
+    HG_RETURN_IF_ERROR(FindRowsOf(*run, stores, type, cancel, &tensor));
     tensor.initial.emplace(tensor.spec, run->names.schema().node_types[tensor.type].count);
     given.fresh += std::ssize(tensor.fresh);
     given.rows += std::ssize(tensor.row_of) - std::ssize(tensor.fresh);

@@ -49,11 +49,10 @@ struct RowsGiven {
 // the run's. The result holds all that it needs.
 //   NotFound            the folder does not say which original ids its rows have (RowNames::Read);
 //                       or has no such tensor
-//   FailedPrecondition  the folder is of another graph than `wanted.identity`; a part's folder is
-//   not
-//                       in it, as of another server: it is named, and not made; nodes without a
-//                       row, and wanted.new_rows does not give them one: their number and the first
-//                       of them are named; another process has the folder
+//   FailedPrecondition  the folder is of another graph than `wanted.identity`; the folder of a part
+//                       is missing, as of another server: named, and not made; nodes have no row,
+//                       and wanted.new_rows gives them none: their number and the first of them
+//                       are named; another process has the folder
 //   else                as StateStore::Open and RowStore::Pull
 [[nodiscard]] StatusOr<RowsGiven> GiveRowsOfRun(const StateOptions& state, std::unique_ptr<Env> env,
                                                 const RowsWanted& wanted, const Stores& stores,
