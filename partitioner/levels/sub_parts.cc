@@ -134,8 +134,7 @@ Status CheckNodes(const PartGraphs& graphs, int parts, int sub_parts) {
     if (nodes >= sub_parts) continue;
     return InvalidArgument(
         "--trainers-per-part {}: part {} has only {} nodes; give at most as many trainers, or "
-        "fewer "
-        "--parts",
+        "fewer --parts",
         sub_parts, part, nodes);
   }
   return OkStatus();

@@ -51,8 +51,7 @@ Status NoRows(const Session& session, const std::string& type, const InferOption
   }
   return FailedPrecondition(
       "{}, and this store has none that were trained: give the servers or the --state folder of "
-      "the "
-      "run",
+      "the run",
       learnt);
 }
 

@@ -305,8 +305,7 @@ Status OpenLearntInputs(Session& session, const RunInputs& inputs) {
     const std::vector<NodeType>& types = session.stores.graph->info().schema.node_types;
     return FailedPrecondition(
         "the inputs of node type '{}' are learnt, and with --graph they are kept for one process "
-        "of "
-        "one rank: for {} ranks start halograph-server with --state DIR, and give --servers",
+        "of one rank: for {} ranks start halograph-server with --state DIR, and give --servers",
         types[inputs.learnt.front().node_type].name, options.world_size);
   }
   HG_ASSIGN_OR_RETURN(

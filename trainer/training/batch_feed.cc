@@ -38,8 +38,8 @@ std::function<void(int64_t bytes)> SayOfLittleMemory(const Session& session) {
     if (told->exchange(true)) return;
     spdlog::warn(
         "rank {}: a step takes {}, more than --prefetch-memory {}: steps are prepared one at a "
-        "time; give {} times as much for each that is to be prepared ahead",
-        rank, FormatBytes(bytes), FormatBytes(memory), bytes / memory + 1);
+        "time; give {} for each step that is to be prepared ahead",
+        rank, FormatBytes(bytes), FormatBytes(memory), FormatBytes(bytes));
   };
 }
 

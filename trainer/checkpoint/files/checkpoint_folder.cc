@@ -178,8 +178,7 @@ StatusOr<StoredCheckpoint> ReadNewestCheckpoint(const fs::path& dir, const Check
   if (found.empty()) {
     return NotFound(
         "{}: {}; give the folder that a run was given as --checkpoint, or one of the folders {}N "
-        "in "
-        "it",
+        "in it",
         dir.string(), fs::exists(dir, ignored) ? "has no checkpoint" : "there is no such folder",
         kNamePrefix);
   }
