@@ -106,9 +106,9 @@ TEST_F(SubPartsTest, PartsHaveTheirOwnEdgesAndRowsUnderIdsOfTheirOwn) {
     EXPECT_EQ(graph->tasks[0].sets[1].type, "b") << "rows of pairs are their destinations'";
     rows.emplace_back();
     for (const InputTaskSet& set : graph->tasks[0].sets) {
-      for (const int64_t seed : *set.arrays[0].array->As<int64_t>()) {
-        rows.back().push_back(ids[1].at(seed));
-      }
+      const auto seeds = set.arrays[0].array->As<int64_t>();
+      ASSERT_EQ(seeds.status(), OkStatus());
+      for (const int64_t seed : *seeds) rows.back().push_back(ids[1].at(seed));
     }
   }
   std::sort(expected.begin(), expected.end());
