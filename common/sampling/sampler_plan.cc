@@ -1,10 +1,8 @@
 #include "common/sampling/sampler_plan.h"
 
 #include <algorithm>
-#include <fstream>
 
-#include <unistd.h>
-
+#include "common/base/machine_memory.h"
 #include "common/sampling/fused_nodes.h"
 
 namespace halograph {
@@ -30,10 +28,7 @@ SamplerPlan PlanSampler(const Schema& schema, const SamplerThreads& threads) {
 
 int64_t DefaultSamplerMemory() {
   constexpr int64_t kShare = 8;
-  int64_t memory = int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGE_SIZE);
-  std::ifstream limit("/sys/fs/cgroup/memory.max");
-  if (int64_t bytes = 0; limit >> bytes) memory = std::min(memory, bytes);
-  return memory / kShare;
+  return MachineMemory() / kShare;
 }
 
 }  // namespace halograph

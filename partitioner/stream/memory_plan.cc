@@ -1,11 +1,10 @@
 #include "partitioner/stream/memory_plan.h"
 
 #include <fstream>
-#include <optional>
-#include <string_view>
 
 #include <fmt/format.h>
 
+#include "common/base/machine_memory.h"
 #include "common/base/units.h"
 
 namespace halograph {
@@ -28,31 +27,6 @@ std::string HeldText(const MemoryPhase& phase) {
     text += fmt::format("{}{} {}", text.empty() ? "" : ", ", item.what, FormatBytes(item.bytes));
   }
   return text;
-}
-
-// The number in a file that holds one; nullopt for "max" or no such file.
-std::optional<int64_t> NumberIn(const std::string& path) {
-  int64_t value = 0;
-  std::ifstream file(path);
-  if (file >> value) return value;
-  return std::nullopt;
-}
-
-int64_t FreeInMachine() {
-  std::ifstream info("/proc/meminfo");
-  for (std::string line; std::getline(info, line);) {
-    constexpr std::string_view kKey = "MemAvailable:";
-    if (line.starts_with(kKey)) return std::stoll(line.substr(kKey.size())) * 1024;
-  }
-  return std::numeric_limits<int64_t>::max();
-}
-
-int64_t FreeInControlGroup() {
-  const std::string folder = "/sys/fs/cgroup/";
-  const auto limit = NumberIn(folder + "memory.max");
-  const auto used = NumberIn(folder + "memory.current");
-  if (!limit || !used) return std::numeric_limits<int64_t>::max();
-  return std::max<int64_t>(0, *limit - *used);
 }
 
 }  // namespace
@@ -104,9 +78,6 @@ int64_t AnonymousMemory(pid_t process) {
   return 0;
 }
 
-int64_t AvailableMemory() {
-  const int64_t free = std::min(FreeInMachine(), FreeInControlGroup());
-  return free / 10 * 9;
-}
+int64_t AvailableMemory() { return FreeMemory() / 10 * 9; }
 
 }  // namespace halograph

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "common/base/machine_memory.h"
 #include "common/base/units.h"
 #include "common/storage/disk_space.h"
 #include "common/storage/file.h"
@@ -206,7 +207,7 @@ Status CheckPredictionRoom(const std::string& path, PredictWhat what, int64_t ro
                            int64_t columns) {
   const int64_t row_bytes = 8 + (what == PredictWhat::kClass ? 8 : 4) * columns;
   const int64_t held = rows * (row_bytes + static_cast<int64_t>(sizeof(int64_t)));
-  const int64_t memory = int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGE_SIZE);
+  const int64_t memory = MachineMemory();
   if (held > memory) {
     return ResourceExhausted(
         "--predict {}: {} rows of {} columns take {} of memory, and this machine has {}; use "
