@@ -18,7 +18,7 @@ namespace halograph {
 inline constexpr int64_t kRoundsOfAnExchange = 2;
 
 struct CallStats {
-  // Rows gathered from mapped files. Sampling does not count what it reads there.
+  // Rows gathered from mapped files, or from a cache. Sampling does not count what it reads there.
   int64_t local_bytes = 0;
   // Pull: rows that came from servers. Sample: requests and replies.
   int64_t remote_bytes = 0;
@@ -32,6 +32,10 @@ struct CallStats {
   // Nodes whose neighbours a layer asked for and got none, since they lie beyond what a part that
   // is sampled alone knows; one a minibatch, layer and node.
   int64_t cut_nodes = 0;
+  // Nodes whose rows are not here, and of which a cache was asked (client/cached): those that it
+  // had, and those that it fetched.
+  int64_t cache_hits = 0;
+  int64_t cache_misses = 0;
 
   CallStats& operator+=(const CallStats& other) {
     local_bytes += other.local_bytes;
@@ -39,6 +43,8 @@ struct CallStats {
     rounds += other.rounds;
     failovers += other.failovers;
     cut_nodes += other.cut_nodes;
+    cache_hits += other.cache_hits;
+    cache_misses += other.cache_misses;
     return *this;
   }
 };

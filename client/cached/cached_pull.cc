@@ -195,6 +195,8 @@ Status CachedRows::TakeTurn(std::span<const RowRequest> requests, std::vector<Ty
     for (const TypePull::Row& row : lost[t]) store((*types)[t], row);
     for (const TypePull::Row& row : (*types)[t].misses) store((*types)[t], row);
   }
+  context.stats.cache_hits += figures.hits;
+  context.stats.cache_misses += figures.fetched;
   const MutexLock lock(mutex_);
   figures_.hits += figures.hits;
   figures_.fetched += figures.fetched;

@@ -85,28 +85,53 @@ Status CachedRows::MakePlanner(const CachedRowsOptions& options) {
       if (number >= 0) weights[static_cast<size_t>(number)] = of_type[static_cast<size_t>(id)];
     }
   }
-  const size_t known_bytes = slot_bytes + sizeof(uint32_t);  // and whose rows they are
-  // A class a row is worth a part of the memory at most.
-  size_t class_bytes = options.look_ahead ? weights.size() : 0;
-  if (class_bytes > options.memory_bytes / 4) {
-    weights.clear();
-    class_bytes = 0;
+  // What ranks rows is worth a part of the memory at most.
+  const auto all_rows = static_cast<size_t>(rows);
+  bool counts = options.weights.empty() && options.count_reads;
+  size_t rank_bytes = counts ? all_rows * sizeof(float) : 0;
+  if (options.look_ahead && (counts || !weights.empty())) rank_bytes += all_rows;  // classes
+  if (rank_bytes > options.memory_bytes / 4) {
+    if (counts && !options.look_ahead) {
+      return InvalidArgument(
+          "a cache of {} bytes; what counts the reads of {} rows takes {} alone, "
+          "which must be a quarter at most",
+          options.memory_bytes, rows, rank_bytes);
+    }
+    if (options.look_ahead) weights.clear();
+    counts = false;
+    rank_bytes = 0;
   }
-  slot_count_ = UsableSlots(options.memory_bytes - class_bytes, known_bytes);
+  const size_t known_bytes = slot_bytes + sizeof(uint32_t);  // and whose rows they are
+  slot_count_ = UsableSlots(options.memory_bytes - rank_bytes, known_bytes);
   if (slot_count_ == 0) {
     return InvalidArgument("a cache of {} bytes has no room for a row, which takes {}",
                            options.memory_bytes, known_bytes + kPlanBytesASlot);
   }
   slot_count_ = std::max<int64_t>(1, std::min(slot_count_, rows));
-  auto planner = options.look_ahead
-                     ? MakeLookAheadPlanner(
-                           {.rows = rows, .slots = slot_count_, .classes = RankClasses(weights)})
-                     : MakeStaticPlanner(weights, slot_count_);
-  if (!planner.ok()) return planner.status();
+  look_ahead_ = options.look_ahead;
+  HG_ASSIGN_OR_RETURN(auto planner, NewPlanner(rows, weights));
   slots_ = std::make_unique<SlotRows>(slot_count_, slot_bytes);
   const MutexLock lock(mutex_);
-  planner_ = *std::move(planner);
+  planner_ = std::move(planner);
+  if (counts) reads_.resize(all_rows);
   return OkStatus();
+}
+
+StatusOr<std::unique_ptr<Planner>> CachedRows::NewPlanner(int64_t rows,
+                                                          std::span<const float> weights) const {
+  if (!look_ahead_) return MakeStaticPlanner(weights, slot_count_);
+  return MakeLookAheadPlanner(
+      {.rows = rows, .slots = slot_count_, .classes = RankClasses(weights)});
+}
+
+template <typename Call>
+Status CachedRows::OfPlanner(const Call& call) {
+  if (std::exchange(planner_lost_, true)) {
+    return ResourceExhausted("no memory for what plans the cache");
+  }
+  const Status status = call();  // or it throws
+  planner_lost_ = false;
+  return status;
 }
 
 Status CachedRows::Announce(int64_t ticket, std::span<const std::vector<int64_t>> nodes) {
@@ -128,9 +153,47 @@ Status CachedRows::Announce(int64_t ticket, std::span<const std::vector<int64_t>
     announced.ends.push_back(numbers.size());
   }
   const MutexLock lock(mutex_);
-  const Status status = planner_->Announce(ticket, numbers);
-  if (!status.ok()) return Annotate(status, "remote rows, numbered through all types");
-  waiting_.emplace(ticket, std::move(announced));
+  const auto place = waiting_.try_emplace(ticket, std::move(announced));
+  const Status status =
+      OfPlanner([&]() HG_REQUIRES(mutex_) { return planner_->Announce(ticket - first_, numbers); });
+  if (!status.ok()) {
+    if (place.second) waiting_.erase(place.first);
+    return Annotate(status,
+                    fmt::format("ticket {}: remote rows, numbered through all types", ticket));
+  }
+  largest_step_ = std::max(largest_step_, std::ssize(numbers));
+  if (!reads_.empty()) {
+    for (const int64_t number : numbers) ++reads_[static_cast<size_t>(number)];
+  }
+  return OkStatus();
+}
+
+int64_t CachedRows::announced() const {
+  const MutexLock lock(mutex_);
+  return first_ + planner_->announced();
+}
+
+int64_t CachedRows::largest_step() const {
+  const MutexLock lock(mutex_);
+  return largest_step_;
+}
+
+Status CachedRows::RankByReads() {
+  const MutexLock lock(mutex_);
+  if (reads_.empty() || (look_ahead_ && slot_count_ == planner_->rows())) return OkStatus();
+  try {
+    HG_ASSIGN_OR_RETURN(auto planner, NewPlanner(planner_->rows(), reads_));
+    // Steps that are announced keep their plans. They read and store before those that the new
+    // planner plans, which knows of no row that they leave.
+    while (planner_->planned() < planner_->announced()) {
+      HG_RETURN_IF_ERROR(PlanNext(kNoStep, nullptr));
+    }
+    first_ += planner_->announced();
+    planner_ = std::move(planner);
+  } catch (const std::bad_alloc&) {
+    return ResourceExhausted("no memory to rank {} rows anew", reads_.size());
+  }
+  reads_ = std::vector<float>();
   return OkStatus();
 }
 
@@ -138,9 +201,21 @@ void CachedRows::Drop(int64_t ticket) {
   TicketPlan unused;
   try {
     (void)Begin(ticket, &unused);
-  } catch (const std::bad_alloc&) {  // the next that begins plans what this could not
+  } catch (const std::bad_alloc&) {  // the next that begins says so
   }
   if (unused.taken) End(ticket);
+}
+
+void CachedRows::DropWaiting() {
+  for (;;) {
+    int64_t ticket = kNoStep;
+    {
+      const MutexLock lock(mutex_);
+      if (waiting_.empty()) return;
+      ticket = waiting_.begin()->first;
+    }
+    Drop(ticket);
+  }
 }
 
 bool CachedRows::closed() const {
@@ -163,6 +238,19 @@ int64_t CachedRows::bytes() const {
   return planner_->bytes() + slots_->bytes();
 }
 
+Status CachedRows::PlanNext(int64_t ticket, TicketPlan* own) {
+  StepPlan next;
+  HG_RETURN_IF_ERROR(OfPlanner([&]() HG_REQUIRES(mutex_) { return planner_->PlanNext(&next); }));
+  const int64_t planned = first_ + next.step;
+  if (planned == ticket) {
+    own->plan = std::move(next);
+    return OkStatus();
+  }
+  const auto waits = waiting_.find(planned);
+  if (waits != waiting_.end()) waits->second.plan = std::move(next);
+  return OkStatus();
+}
+
 // Plans all steps up to this one: plans are made in order.
 Status CachedRows::Begin(int64_t ticket, TicketPlan* plan) {
   const MutexLock lock(mutex_);
@@ -170,22 +258,13 @@ Status CachedRows::Begin(int64_t ticket, TicketPlan* plan) {
   if (found == waiting_.end()) {
     return FailedPrecondition(
         "ticket {} was {}; announce each before it is pulled, and pull it once", ticket,
-        ticket >= 0 && ticket < planner_->announced() ? "pulled or dropped before"
-                                                      : "not announced");
+        ticket >= 0 && ticket < first_ + planner_->announced() ? "pulled or dropped before"
+                                                               : "not announced");
   }
   *plan = std::move(found->second);
   plan->taken = true;
   waiting_.erase(found);
-  while (planner_->planned() <= ticket) {
-    StepPlan next;
-    HG_RETURN_IF_ERROR(planner_->PlanNext(&next));
-    const auto waits = waiting_.find(next.step);
-    if (next.step == ticket) {
-      plan->plan = std::move(next);
-    } else if (waits != waiting_.end()) {
-      waits->second.plan = std::move(next);
-    }
-  }
+  while (first_ + planner_->planned() <= ticket) HG_RETURN_IF_ERROR(PlanNext(ticket, plan));
   return OkStatus();
 }
 

@@ -46,6 +46,9 @@ struct CachedRowsOptions {
   // Per node type, by global id, a forecast of how often a row is read (RankClasses); or nothing.
   // Look-ahead leaves it out where its byte a remote row would take over a quarter of the memory.
   std::vector<std::vector<float>> weights = {};
+  // Counts what steps read, for RankByReads, in 4 bytes a remote row until then. Without weights
+  // only. Look-ahead does not count where that would take over a quarter of the memory.
+  bool count_reads = false;
 };
 
 // So far, of pulls with a ticket. Rows of several tensors of a node are one row.
@@ -60,8 +63,9 @@ class CachedRows final : public RowStore {
   // `info`: of the graph whose rows `rest` has.
   //   NotFound           a tensor that is no feature of a node type
   //   InvalidArgument    no tensor, one named twice, a part that there is not, weights that do not
-  //                      fit, more remote ids than can be numbered, or memory for less than one
-  //                      row: what a row takes is named
+  //                      fit, more remote ids than can be numbered, memory for less than one
+  //                      row (what a row takes is named), or for less than four times the counts
+  //                      of the reads where they alone say what is kept
   //   ResourceExhausted  no memory
   [[nodiscard]] static StatusOr<std::unique_ptr<CachedRows>> Create(
       std::shared_ptr<RowStore> rest, const GraphInfo& info, const CachedRowsOptions& options);
@@ -72,8 +76,19 @@ class CachedRows final : public RowStore {
   // After an error nothing has changed.
   [[nodiscard]] Status Announce(int64_t ticket, std::span<const std::vector<int64_t>> nodes)
       HG_EXCLUDES(mutex_);
+  // Announced so far: the next ticket.
+  [[nodiscard]] int64_t announced() const HG_EXCLUDES(mutex_);
+  // Remote rows of the largest step so far.
+  [[nodiscard]] int64_t largest_step() const HG_EXCLUDES(mutex_);
   // The step will not be pulled. Does nothing for one that is pulled, or was not announced.
   void Drop(int64_t ticket) HG_EXCLUDES(mutex_);
+  // None of the steps that are announced will be pulled, but for those whose pulls have begun.
+  void DropWaiting() HG_EXCLUDES(mutex_);
+  // From the next step on, rows rank by how often steps have read them so far, as if that were
+  // their weight. What is kept is forgotten. Once: reads are not counted any more. Does nothing
+  // where they are not counted, or where look-ahead keeps all rows in any case.
+  // ResourceExhausted: no memory; rows rank as before, and reads are counted on.
+  [[nodiscard]] Status RankByReads() HG_EXCLUDES(mutex_);
 
   // The certificate of the next plan (Planner::closed), and whether more steps should be announced
   // before it is made (Planner::wants_more). A step is planned when it, or one after it, is pulled.
@@ -121,7 +136,15 @@ class CachedRows final : public RowStore {
   CachedRows(std::shared_ptr<RowStore> rest, const GraphInfo& info);
   [[nodiscard]] Status AddTypes(const CachedRowsOptions& options);
   [[nodiscard]] Status MakePlanner(const CachedRowsOptions& options);
+  // For `rows` that rank by weights; of no weights all alike.
+  [[nodiscard]] StatusOr<std::unique_ptr<Planner>> NewPlanner(int64_t rows,
+                                                              std::span<const float> weights) const;
 
+  // A planner that runs out of memory is of no more use: nothing is planned from then on.
+  template <typename Call>
+  [[nodiscard]] Status OfPlanner(const Call& call) HG_REQUIRES(mutex_);
+  // Plans the earliest step that is not planned; `own` gets the plan if it is of this ticket.
+  [[nodiscard]] Status PlanNext(int64_t ticket, TicketPlan* own) HG_REQUIRES(mutex_);
   [[nodiscard]] Status Begin(int64_t ticket, TicketPlan* plan) HG_EXCLUDES(mutex_);
   [[nodiscard]] Status AwaitTurn(int64_t ticket, const CallContext& context) HG_EXCLUDES(mutex_);
   void End(int64_t ticket) HG_EXCLUDES(mutex_);
@@ -139,12 +162,17 @@ class CachedRows final : public RowStore {
   const PartitionBook book_;
   const std::unique_ptr<TensorCatalog> features_;
   std::vector<CachedType> types_;  // constant once created, as the next
+  bool look_ahead_ = true;
   int64_t slot_count_ = 0;
   std::unique_ptr<SlotRows> slots_;  // of the pull whose turn it is
 
   mutable Mutex mutex_;
   CondVar changed_;
   std::unique_ptr<Planner> planner_ HG_GUARDED_BY(mutex_);
+  bool planner_lost_ HG_GUARDED_BY(mutex_) = false;  // it ran out of memory
+  int64_t first_ HG_GUARDED_BY(mutex_) = 0;          // the ticket of the planner's step 0
+  int64_t largest_step_ HG_GUARDED_BY(mutex_) = 0;
+  std::vector<float> reads_ HG_GUARDED_BY(mutex_);               // by number; empty: not counted
   std::map<int64_t, TicketPlan> waiting_ HG_GUARDED_BY(mutex_);  // announced, and not begun
   std::set<int64_t> ended_early_ HG_GUARDED_BY(mutex_);          // not below ended_
   int64_t ended_ HG_GUARDED_BY(mutex_) = 0;                      // all tickets below it have

@@ -255,6 +255,54 @@ TEST_F(CachedRowsTest, ATicketIsAnnouncedBeforeAndPulledOnce) {
   EXPECT_TRUE(cache_->Announce(1, nodes).ok());
 }
 
+TEST_F(CachedRowsTest, StepsThatAreDroppedTogetherHoldUpNobody) {
+  Open(10);
+  const Nodes nodes = {{3}, {}};
+  Announce({nodes, nodes, nodes});
+  EXPECT_EQ(Pull(0, nodes), "");
+  cache_->DropWaiting();
+  EXPECT_THAT(Pull(2, nodes), HasSubstr("pulled or dropped before"));
+  Announce({nodes});
+  EXPECT_EQ(Pull(3, nodes), "");
+}
+
+TEST_F(CachedRowsTest, RowsRankByReadsFromTheNextStepOn) {
+  for (const bool look_ahead : {false, true}) {
+    auto cache = CachedRows::Create(below_, info_,
+                                    {.tensors = {kFeat, kYear, kSize},
+                                     .own_parts = {1},
+                                     .memory_bytes = 30000,
+                                     .look_ahead = look_ahead,
+                                     .count_reads = true});
+    ASSERT_TRUE(cache.ok()) << cache.status();
+    cache_ = *std::move(cache);
+    announced_ = 0;
+    // 60 papers that every step reads, and others that one step reads.
+    const auto step = [](int64_t number) {
+      Nodes nodes = {{}, {}};
+      for (int64_t i = 0; i < 60; ++i) nodes[0].push_back(700 + i);
+      for (int64_t i = 0; i < 40; ++i) nodes[0].push_back(number * 40 + i);
+      return nodes;
+    };
+    for (int64_t number = 0; number < 4; ++number) Announce({step(number)});
+    EXPECT_EQ(Pull(0, step(0)), "");
+    EXPECT_EQ(Pull(1, step(1)), "");
+    if (!look_ahead) {
+      EXPECT_EQ(cache_->figures().hits, 0) << "nothing ranks yet";
+    }
+    ASSERT_EQ(cache_->RankByReads(), OkStatus());
+    EXPECT_EQ(cache_->announced(), 4);
+    EXPECT_EQ(cache_->largest_step(), 100);
+    for (int64_t number = 4; number < 7; ++number) Announce({step(number)});
+    // The steps that were announced before go first, whatever their order.
+    for (const int64_t ticket : {2, 3, 4}) EXPECT_EQ(Pull(ticket, step(ticket)), "");
+    const int64_t before = cache_->figures().hits;
+    for (const int64_t ticket : {5, 6}) EXPECT_EQ(Pull(ticket, step(ticket)), "");
+    EXPECT_EQ(cache_->figures().hits - before, 120);
+    EXPECT_EQ(cache_->figures().missing, 0);
+  }
+}
+
 TEST_F(CachedRowsTest, AnErrorInARequestNamesItAndEndsItsTurn) {
   Open(10);
   const Nodes nodes = {{3}, {}};
