@@ -6,7 +6,6 @@
 
 #include "client/original_ids.h"
 #include "common/storage/file.h"
-#include "common/storage/file_checksums.h"
 #include "common/storage/json.h"
 
 namespace halograph {
@@ -93,8 +92,9 @@ StatusOr<RowNames> RowNames::ReadManifestOf(const std::filesystem::path& state) 
     return DataLoss("{}: {} files of {} node types", where, files.size(), names.types_.size());
   }
   for (const Json& file : files) {
-    HG_ASSIGN_OR_RETURN(const FileEntry entry, FileEntryFromJson(file, where));
+    HG_ASSIGN_OR_RETURN(FileEntry entry, FileEntryFromJson(file, where));
     HG_RETURN_IF_ERROR(CheckFileSize(names.folder_, entry));
+    names.files_.push_back(std::move(entry));
   }
   return names;
 }
@@ -118,10 +118,8 @@ StatusOr<RowNames> RowNames::Read(const std::filesystem::path& state) {
     }
     names->originals_.emplace(name, std::move(array));
   }
-  HG_ASSIGN_OR_RETURN(const Json json, ReadManifest(names->folder_ / kRowNamesManifest));
-  for (const Json& file : json["files"]) {
-    HG_ASSIGN_OR_RETURN(const FileEntry entry, FileEntryFromJson(file, names->folder_.string()));
-    HG_RETURN_IF_ERROR(VerifyFile(names->folder_, entry));
+  for (const FileEntry& file : names->files_) {
+    HG_RETURN_IF_ERROR(VerifyFile(names->folder_, file));
   }
   return names;
 }

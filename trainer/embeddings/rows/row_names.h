@@ -18,6 +18,7 @@
 #include "common/base/status.h"
 #include "common/graph/partition_book.h"
 #include "common/graph/schema.h"
+#include "common/storage/file_checksums.h"
 #include "common/storage/npy.h"
 
 namespace halograph {
@@ -48,6 +49,7 @@ class RowNames {
   Schema schema_;
   PartitionBook book_;
   std::vector<std::string> types_;
+  std::vector<FileEntry> files_;               // of each type
   std::map<std::string, NpyArray> originals_;  // by type
 };
 
