@@ -15,6 +15,7 @@
 #include "common/base/status.h"
 #include "common/graph/partition_book.h"
 #include "common/graph/schema.h"
+#include "common/graph/topology.h"
 #include "common/sampling/minibatch.h"
 #include "common/sampling/minibatch_builder.h"
 #include "common/sampling/request.h"
@@ -37,6 +38,8 @@ class GraphStore {
 
   // Known since opening; lives as long as the store.
   [[nodiscard]] virtual const GraphInfo& info() const = 0;
+  // The topology of all parts, where it is mapped here; else null. As long as info().
+  [[nodiscard]] virtual const Topology* whole_topology() const { return nullptr; }
 
   // Makes minibatches[i] of requests[i]; as many of each. They are overwritten and their memory is
   // used again: keep the objects from batch to batch. All requests are validated before anything

@@ -72,7 +72,8 @@ ROWS = {
     "trainer/options": ["common/*", "client"],
     "trainer/blocks": ["common/*", "trainer/options"],
     "trainer/seeds": ["common/*", "client", "trainer/options"],
-    "trainer/pipeline": ["common/*", "client", "trainer/options", "trainer/blocks", "trainer/seeds"],
+    "trainer/pipeline": ["common/*", "client", "client/cached", "trainer/options", "trainer/blocks",
+                         "trainer/seeds"],
     "trainer/output": ["common/*", "trainer/options"],
     "trainer/checkpoint/files": ["common/*"],
     "trainer/checkpoint/snapshots": ["common/*", "client", "trainer/checkpoint/files"],
@@ -87,8 +88,8 @@ ROWS = {
                       "trainer/output", "trainer/distributed", "trainer/torch"],
     "trainer/embeddings": ["common/*", "client", "trainer/options", "trainer/models", "trainer/distributed",
                            "trainer/torch"],
-    "trainer/training": ["common/*", "client", "client/open", "trainer/options", "trainer/seeds", "trainer/pipeline",
-                         "trainer/output", "trainer/models", "trainer/tasks", "trainer/embeddings",
+    "trainer/training": ["common/*", "client", "client/cached", "client/open", "trainer/options", "trainer/seeds",
+                         "trainer/pipeline", "trainer/output", "trainer/models", "trainer/tasks", "trainer/embeddings",
                          "trainer/distributed", "trainer/torch"],
     "trainer/checkpoint": ["common/*", "client", "trainer/options", "trainer/checkpoint/files",
                            "trainer/checkpoint/snapshots", "trainer/models", "trainer/tasks", "trainer/training",
@@ -98,7 +99,7 @@ ROWS = {
     "trainer/averaging": ["common/*", "trainer/training", "trainer/distributed"],
     # From the command line (the one folder that a program without torch runs) to a run.
     "trainer/launch": ["common/*", "client", "trainer/options", "trainer/models", "trainer/checkpoint/files"],
-    "trainer/run": ["common/*", "client", "client/open", "client/own_part", "client/part_alone", "trainer/?*"],
+    "trainer/run": ["common/*", "client", "client/cached", "client/open", "client/own_part", "client/part_alone", "trainer/?*"],
     "trainer": ["common/*", "trainer/launch", "trainer/run"],
 
     # Tests may include all that is under test. What several folders of tests share is in

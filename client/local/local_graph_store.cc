@@ -17,6 +17,7 @@ class LocalGraphStore final : public GraphStore {
                     graph_->minibatches > 0 ? graph_->minibatches : AvailableProcessors()) {}
 
   const GraphInfo& info() const override { return graph_->info; }
+  const Topology* whole_topology() const override { return &graph_->parts->topology(); }
 
   Status Sample(std::span<const SampleRequest> requests, CallContext& context,
                 std::span<Minibatch> minibatches) override {

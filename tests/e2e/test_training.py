@@ -14,7 +14,8 @@ from harness.training import MEETING, num_epochs, options, read_log, start_ranks
 LOG_KEYS = {"epoch", "loss", "train_acc", "valid_acc", "test_acc", "valid_loss", "test_loss", "lr",
             "time", "eval_s", "seconds", "sample_wait_s", "feature_wait_s",
             "compute_s", "sampled_edges", "local_bytes", "remote_bytes", "remote_sample_bytes",
-            "rounds_per_minibatch", "failovers", "stages"}
+            "rounds_per_minibatch", "failovers", "cache_hits", "cache_misses",
+            "cache_forecast", "stages"}
 SMALL = dict(hidden=16, fanouts="5,3", batch_size=50, seed=3, threads=1)
 
 

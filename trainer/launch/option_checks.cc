@@ -62,6 +62,11 @@ Status CheckAveraging(const TrainOptions& o) {
         "--average-every and --embed: learnt inputs are pushed in step with all ranks; leave one "
         "of them out");
   }
+  if (o.cache_memory > 0) {
+    return InvalidArgument(
+        "--average-every and --cache-memory: where models are averaged, rows are not cached; leave "
+        "one of them out");
+  }
   HG_RETURN_IF_ERROR(CheckAveragedControl(o));
   if (!o.part_only) return OkStatus();
   if (o.graph.empty()) return InvalidArgument("--part-only is for --graph: servers have all parts");
@@ -229,6 +234,9 @@ Status CheckUnused(const OptionTable& rows, const TrainOptions& o) {
       {"checkpoint-keep", checkpoints, "--checkpoint"},
       {"predict-nodes", predictions, "--predict"},
       {"predict-what", predictions, "--predict"},
+      {"cache", !o.remote.servers.empty(), "--servers"},  // else all rows are here
+      {"cache-memory", !o.remote.servers.empty(), "--servers"},
+      {"cache-memory", o.cache != CacheKind::kOff, "--cache look-ahead or static"},
       {"sync", !kept_here, "--state"},  // a run's own folder is never synced
   };
   for (const Use& use : uses) {

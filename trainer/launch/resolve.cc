@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "common/base/machine_memory.h"
 #include "common/base/processors.h"
 #include "common/sampling/sampler_plan.h"
 #include "trainer/launch/auto_model.h"
@@ -11,6 +12,11 @@
 #include "trainer/models/registry.h"
 
 namespace halograph {
+namespace {
+
+constexpr int64_t kCacheShare = 8;  // of what is free
+
+}  // namespace
 
 ModelWords RegisteredModels() {
   ModelWords words{{kAutoModel},
@@ -33,6 +39,8 @@ void Resolve(TrainOptions* o, const Environment& environment) {
   const int on_machine = RanksOnThisMachine(environment) * o->ranks_here();
   if (o->sampler_memory == 0) o->sampler_memory = DefaultSamplerMemory() / on_machine;
   if (o->prefetch_memory == 0) o->prefetch_memory = DefaultSamplerMemory() / on_machine;
+  const bool caches = !o->remote.servers.empty() && o->average_every == 0;
+  if (caches) o->cache_memory_default = FreeMemory() / kCacheShare / on_machine;
   if (o->threads == 0) o->threads = std::max(1, AvailableProcessors() / on_machine);
 }
 

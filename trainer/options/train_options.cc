@@ -235,6 +235,21 @@ void AddMachineRows(OptionTable& rows, TrainOptions* o) {
           "one step is prepared in any case")
       .Range(0, int64_t{1} << 60)
       .DefaultText("an eighth of the machine's, shared by its ranks");
+  rows.AddChoice(
+          "cache", &o->cache,
+          {{"look-ahead", CacheKind::kLookAhead},
+           {"static", CacheKind::kStatic},
+           {"off", CacheKind::kOff}},
+          "with --servers: which remote rows (those of parts that are not mapped here) are kept "
+          "for later steps of training. look-ahead: those that the steps sampled ahead need "
+          "soonest; static: those that steps read most often; off: none. All give the same "
+          "bits")
+      .Mark(kNotRepeated | kOfTraining);
+  rows.AddBytes("cache-memory", &o->cache_memory,
+                "with --servers: memory for these rows, and for what plans them")
+      .Range(0, int64_t{1} << 60)
+      .DefaultText("an eighth of what is free, shared by the ranks of the machine")
+      .Mark(kNotRepeated | kOfTraining);
 }
 
 void AddOutputRows(OptionTable& rows, TrainOptions* o) {

@@ -31,6 +31,8 @@ inline constexpr int64_t kMaxBatchSize = 1 << 24;
 
 enum class PredictNodes { kAll, kTest };
 enum class OptimizerKind { kAdam, kSgd };
+// What chooses the rows of other parts that a rank keeps (client/cached).
+enum class CacheKind { kLookAhead, kStatic, kOff };
 // As what gradients travel between ranks.
 enum class GradientDtype { kFloat32, kBfloat16 };
 
@@ -110,6 +112,11 @@ struct TrainOptions {
   int prefetch = 4;             // steps whose rows are gathered or ready at most
   int64_t prefetch_memory = 0;  // bytes of all steps that are prepared; 0: as sampler_memory
 
+  CacheKind cache = CacheKind::kLookAhead;  // with servers
+  int64_t cache_memory = 0;                 // bytes; 0: cache_memory_default
+  // An eighth of what is free, over the machine's ranks. No option: each run finds it anew.
+  int64_t cache_memory_default = 0;
+
   CheckpointOptions checkpoint;
 
   std::string log;          // JSON lines; empty: none
@@ -126,6 +133,9 @@ struct TrainOptions {
     return logical_ranks == 0 ? 1 : logical_ranks / world_size;
   }
   [[nodiscard]] int all_ranks() const { return world_size * ranks_here(); }
+  [[nodiscard]] int64_t MemoryOfCache() const {
+    return cache_memory > 0 ? cache_memory : cache_memory_default;
+  }
   // Topology mapped here, features behind servers.
   [[nodiscard]] bool hybrid() const { return !topology.empty() && topology != kTopologyServers; }
 };

@@ -30,11 +30,15 @@ constexpr FigureRow kRows[] = {
     {Figure::kRounds, "rounds_per_minibatch", OverRanks::kSum, !kWhole, Figure::kMinibatches},
     {Figure::kFailovers, "failovers", OverRanks::kSum, kWhole},
     {Figure::kCutNodes, "cut_nodes", OverRanks::kSum, kWhole},
+    {Figure::kCacheHits, "cache_hits", OverRanks::kSum, kWhole},
+    {Figure::kCacheMisses, "cache_misses", OverRanks::kSum, kWhole},
+    {Figure::kRowForecast, "cache_forecast", OverRanks::kSum, kWhole},
     {Figure::kMinibatches, "minibatches", OverRanks::kSum, !kWhole, Figure::kCount, !kLogged},
 };
 
 // In the order of StepPart.
-constexpr std::string_view kStages[] = {"schedule", "sample", "gather", "learn", "move", "train"};
+constexpr std::string_view kStages[] = {"schedule", "sample", "plan", "gather",
+                                        "learn",    "move",   "train"};
 static_assert(std::size(kStages) == static_cast<size_t>(StepPart::kCount));
 
 // Training that starves for a smaller share of the time waits for nobody.

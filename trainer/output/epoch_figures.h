@@ -35,6 +35,9 @@ enum class Figure : uint8_t {
   kRounds,       // of communication; after Finish the mean over minibatches
   kFailovers,    // calls that went on at another server of their part
   kCutNodes,     // whose neighbours were not known (CallStats::cut_nodes)
+  kCacheHits,    // remote rows that the cache had
+  kCacheMisses,  // and that it fetched
+  kRowForecast,  // how many of both were expected; 0: not known
   kMinibatches,  // with seeds
   kCount,
 };
@@ -58,7 +61,7 @@ struct FigureRow {
 [[nodiscard]] std::span<const FigureRow> FigureRows();
 
 // What a step goes through (trainer/pipeline/stage_pipeline.h), and the training that it ends in.
-enum class StepPart : uint8_t { kSchedule, kSample, kGather, kLearn, kMove, kTrain, kCount };
+enum class StepPart : uint8_t { kSchedule, kSample, kPlan, kGather, kLearn, kMove, kTrain, kCount };
 
 // Seconds of a stage: at work, without work, and with work that has no room.
 struct StageFigures {

@@ -53,8 +53,8 @@ class BatchMaker {
 
   // What `seeds` ask for: minibatch, blocks and types of a step whose rows of the task are known.
   // Then, in another call, the rows of its nodes. A step without rows stays as it is, and the
-  // stores are not asked. Calls of the stores go by the token, deadline and ids of `like`. Errors
-  // are those of the stores, with what was being done in front.
+  // stores are not asked. Calls of the stores go by the token, deadline, ids and ticket of `like`.
+  // Errors are those of the stores, with what was being done in front.
   [[nodiscard]] Status Sample(const StepSeeds& seeds, uint64_t batch_seed, const CallContext& like,
                               Step* step) const;
   [[nodiscard]] Status PullRows(const CallContext& like, Step* step) const;

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/base/log.h"
 #include "common/base/rng.h"
 
 namespace halograph {
@@ -16,7 +17,9 @@ constexpr int64_t kSampledAhead = 256;
 constexpr int64_t kScheduledPerThread = 2;
 // One thread goes through the epochs, one after the other.
 constexpr size_t kEpochsKept = 2;
-constexpr size_t kSampleStage = 1, kGatherStage = 2;
+constexpr size_t kSampleStage = 1;
+// What a cache keeps of a row of a step that it is told of, about: the access, and its slot.
+constexpr int64_t kPlanBytesARow = 16;
 
 }  // namespace
 
@@ -28,14 +31,17 @@ MinibatchStream::MinibatchStream(const BatchMaker* maker, const SeedSource* sour
       shards_(std::move(shards)),
       options_(std::move(options)),
       steps_(shards_.Steps(options_.batch_size)),
-      orders_(shards_.of_rank[options_.rank].size(), options_.seed, options_.rank, kEpochsKept) {
+      gather_stage_(kSampleStage + (options_.cache != nullptr ? 2 : 1)),
+      orders_(shards_.of_rank[options_.rank].size(), options_.seed, options_.rank, kEpochsKept),
+      // The first that is whole.
+      counted_epoch_(options_.first_epoch + (options_.first_step > 0 ? 1 : 0)) {
   const int64_t first = options_.first_epoch * steps_ + options_.first_step;
   const int64_t all = steps_ * options_.epochs;
   const int64_t end = options_.max_steps > 0 ? std::min(all, options_.max_steps) : all;
   PipelineOptions<Step> bounds;
   bounds.count = std::max<int64_t>(0, end - first);
   bounds.ahead = static_cast<int64_t>(options_.prefetch);
-  bounds.ready = kGatherStage;
+  bounds.ready = gather_stage_;
   bounds.memory = options_.memory;
   bounds.always = options_.always;
   bounds.bytes = [](const Step& step) { return step.bytes; };
@@ -44,21 +50,36 @@ MinibatchStream::MinibatchStream(const BatchMaker* maker, const SeedSource* sour
   pipeline_ = std::make_unique<StagePipeline<Step>>(Stages(std::move(more)), std::move(bounds));
 }
 
+MinibatchStream::~MinibatchStream() { Close(); }
+
+void MinibatchStream::Close() {
+  pipeline_->Close();
+  if (!std::exchange(closed_, true) && options_.cache != nullptr) options_.cache->DropWaiting();
+}
+
 std::vector<StepStage> MinibatchStream::Stages(std::vector<StepStage> more) {
   const int64_t first = options_.first_epoch * steps_ + options_.first_step;
   const auto threads = static_cast<int64_t>(options_.threads);
-  std::vector<StepStage> stages(kMore);
-  stages[0] = {
-      .name = "schedule",
-      .run = [this, first](int64_t index, Step* step) { return Schedule(first + index, step); },
-      .depth = kScheduledPerThread * threads};
-  stages[kSampleStage] = {.name = "sample",
-                          .run = [this](int64_t, Step* step) { return Sample(step); },
-                          .threads = options_.threads,
-                          .depth = kSampledAhead};
-  stages[kGatherStage] = {.name = "gather",
-                          .run = [this](int64_t, Step* step) { return Gather(step); },
-                          .threads = options_.threads};
+  std::vector<StepStage> stages;
+  stages.push_back(
+      {.name = "schedule",
+       .run = [this, first](int64_t index, Step* step) { return Schedule(first + index, step); },
+       .depth = kScheduledPerThread * threads});
+  const bool plans = options_.cache != nullptr;
+  stages.push_back({.name = "sample",
+                    .run = [this](int64_t, Step* step) { return Sample(step); },
+                    .threads = options_.threads,
+                    .depth = plans ? kScheduledPerThread * threads : kSampledAhead});
+  if (plans) {
+    // One thread, in order of the steps. What it is ahead of the gathering is what the cache knows
+    // of the future.
+    stages.push_back({.name = "plan",
+                      .run = [this](int64_t, Step* step) { return Plan(step); },
+                      .depth = kSampledAhead});
+  }
+  stages.push_back({.name = "gather",
+                    .run = [this](int64_t, Step* step) { return Gather(step); },
+                    .threads = options_.threads});
   for (StepStage& stage : more) stages.push_back(std::move(stage));
   return stages;
 }
@@ -99,8 +120,33 @@ Status MinibatchStream::Sample(Step* step) const {
   return OkStatus();
 }
 
+Status MinibatchStream::Plan(Step* step) {
+  if (step->rows == 0) return OkStatus();
+  CachedRows& cache = *options_.cache;
+  if (step->key.epoch > counted_epoch_ && !std::exchange(ranked_, true)) {
+    // Rows that rank as before are right all the same.
+    if (const Status ranked = cache.RankByReads(); !ranked.ok())
+      spdlog::warn("{}", ToString(ranked));
+  }
+  const int64_t ticket = cache.announced();
+  HG_RETURN_IF_ERROR(Annotate(cache.Announce(ticket, step->minibatch.nodes),
+                              "planning which rows the cache keeps"));
+  step->ticket = ticket;
+  if (!told_of_room_ && cache.largest_step() > cache.slots() && options_.small_cache) {
+    told_of_room_ = true;
+    options_.small_cache(cache.largest_step(), cache.slots());
+  }
+  return OkStatus();
+}
+
 Status MinibatchStream::Gather(Step* step) const {
-  return maker_->PullRows(ContextOf(*step), step);
+  // A ticket whose pull never began is ended all the same, or later steps wait for it for ever.
+  const auto drop = [this](const int64_t* ticket) { options_.cache->Drop(*ticket); };
+  const std::unique_ptr<const int64_t, decltype(drop)> ticket(
+      step->ticket.has_value() ? &*step->ticket : nullptr, drop);
+  CallContext context = ContextOf(*step);
+  context.ticket = step->ticket;
+  return maker_->PullRows(context, step);
 }
 
 CallContext MinibatchStream::ContextOf(const Step& step) const {
@@ -112,7 +158,10 @@ CallContext MinibatchStream::ContextOf(const Step& step) const {
 
 int64_t MinibatchStream::BytesOf(const Step& step) const {
   const int64_t labels = static_cast<int64_t>(step.labels.data.size());
-  const int64_t more = options_.more_bytes ? options_.more_bytes(step.minibatch) : 0;
+  int64_t more = options_.more_bytes ? options_.more_bytes(step.minibatch) : 0;
+  if (options_.cache != nullptr) {
+    for (const auto& nodes : step.minibatch.nodes) more += kPlanBytesARow * std::ssize(nodes);
+  }
   return static_cast<int64_t>(sizeof(Step)) + labels + maker_->BytesOf(step) + more;
 }
 

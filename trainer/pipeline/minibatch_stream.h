@@ -2,9 +2,8 @@
 // in one stream, so that the next epoch is being prepared while this one is evaluated, or one pass
 // over an evaluation set.
 //
-// Stages: schedule (the rows of a step, and what they are about), sample, gather (rows of
-// features), then those of the caller. A plan of where rows come from stands between sample and
-// gather.
+// Stages: schedule (the rows of a step, and what they are about), sample, plan (which rows a cache
+// keeps; where there is a cache), gather (rows of features), then those of the caller.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +12,7 @@
 #include <optional>
 #include <vector>
 
+#include "client/cached/cached_rows.h"
 #include "common/base/status.h"
 #include "common/sampling/request.h"
 #include "trainer/pipeline/batch_maker.h"
@@ -42,6 +42,13 @@ struct StreamOptions {
   // What the caller's stages add to a step, by its sampled minibatch, in bytes; null: nothing.
   std::function<int64_t(const Minibatch& minibatch)> more_bytes = {};
   std::function<void(int64_t bytes)> too_large = {};  // as PipelineOptions'
+  // The cache that the maker's rows come from: the stream announces its steps to it, from the next
+  // free ticket on, and nobody else does so until it is closed. Null: there is none. Outlives the
+  // stream.
+  CachedRows* cache = nullptr;
+  // Told once, when the cache has room for fewer remote rows than its largest step reads. By the
+  // thread that plans; null: nobody.
+  std::function<void(int64_t rows, int64_t room)> small_cache = {};
   // Ends the calls that prepare; null: nobody does. Outlives the stream.
   const CancelToken* cancel = nullptr;
 };
@@ -49,16 +56,18 @@ struct StreamOptions {
 // For one consumer thread. `maker` and `source` must outlive the stream.
 class MinibatchStream {
  public:
-  // Where the caller's stages begin among all.
-  static constexpr size_t kMore = 3;
-
   // `source`: the rows of all ranks; `shards` says which are this rank's. Training shuffles them
   // every epoch; the other purposes go through them in order. `more`: stages behind the gathering;
   // their items are counted from the first that was asked for.
   MinibatchStream(const BatchMaker* maker, const SeedSource* source, SeedShards shards,
                   StreamOptions options, std::vector<StepStage> more = {});
 
+  // Requires StreamOptions::cache to outlive it. Steps that are planned and not taken are dropped.
+  ~MinibatchStream();
+
   [[nodiscard]] int64_t steps_per_epoch() const { return steps_; }
+  // Where the caller's stages begin among all.
+  [[nodiscard]] size_t more() const { return gather_stage_ + 1; }
   // Step (epoch, step), steps innermost, from the first that was asked for; nullopt after the last.
   // Errors as StagePipeline::Next, SeedSource::Collect, BatchMaker and the caller's stages.
   [[nodiscard]] StatusOr<std::optional<Step>> Next() { return pipeline_->Next(); }
@@ -71,12 +80,13 @@ class MinibatchStream {
   [[nodiscard]] std::vector<StageSeconds> Seconds() const { return pipeline_->Seconds(); }
 
   // As StagePipeline::Close: cancel options.cancel first where a call may be waiting.
-  void Close() { pipeline_->Close(); }
+  void Close();
 
  private:
   [[nodiscard]] std::vector<StepStage> Stages(std::vector<StepStage> more);
   [[nodiscard]] Status Schedule(int64_t index, Step* step);
   [[nodiscard]] Status Sample(Step* step) const;
+  [[nodiscard]] Status Plan(Step* step);
   [[nodiscard]] Status Gather(Step* step) const;
   // Of a step's calls, which are found together in the servers' logs.
   [[nodiscard]] CallContext ContextOf(const Step& step) const;
@@ -87,7 +97,13 @@ class MinibatchStream {
   const SeedShards shards_;
   const StreamOptions options_;
   const int64_t steps_;
+  const size_t gather_stage_;
   EpochOrders orders_;
+  // Of the thread that plans.
+  const int64_t counted_epoch_;  // after it, rows rank by what steps have read
+  bool ranked_ = false;
+  bool told_of_room_ = false;
+  bool closed_ = false;
   // Last: its threads use all of the above.
   std::unique_ptr<StagePipeline<Step>> pipeline_;
 };

@@ -3,15 +3,16 @@
 //
 //   schedule   key, seeds, labels, rows
 //   sample     minibatch, blocks, seed_types; what `seeds` lists is given up
+//   plan       ticket, where remote rows are cached
 //   gather     features or self_and_mean
 //   above      tensors: rows that are learnt, and what move makes of the rows
 //
-// A plan of which rows come from where stands between sample and gather. Plain values; torch knows
-// nothing of it.
+// Plain values; torch knows nothing of it.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "client/call_context.h"
@@ -53,8 +54,9 @@ struct Step {
   LayerBlocks blocks;  // as the recipe asks for them
   // Node type of each of minibatch.seed_positions, which are of the ids that are asked for.
   std::vector<int> seed_types;
-  LabelRows labels;  // of the rows
-  int64_t rows = 0;  // of the task that the step is about: seeds, or edges
+  std::optional<int64_t> ticket = {};  // of the cache; empty: it was not told of the step
+  LabelRows labels;                    // of the rows
+  int64_t rows = 0;                    // of the task that the step is about: seeds, or edges
   std::unique_ptr<StepTensors> tensors = nullptr;
 
   CallStats sampled;

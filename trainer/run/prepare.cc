@@ -19,6 +19,7 @@
 #include "trainer/run/infer_rows.h"
 #include "trainer/run/open_choices.h"
 #include "trainer/run/own_state.h"
+#include "trainer/run/row_cache.h"
 #include "trainer/run/stores.h"
 #include "trainer/run/unread_parts.h"
 #include "trainer/tasks/registry.h"
@@ -170,8 +171,11 @@ Status MakeMakers(Session& session, const ModelKind& kind, const RunInputs& inpu
     HG_RETURN_IF_ERROR(ValidateRequest(
         session.stores.graph->info().schema,
         {.spec = &recipe.sampling, .edge_ids = recipe.edge_ids, .weights = recipe.weights}));
-    *maker =
-        std::make_unique<BatchMaker>(session.stores.graph.get(), session.stores.rows.get(), recipe);
+    // What is evaluated is read once an epoch, and passes by the cache.
+    RowStore* const rows = maker == &session.train_maker && session.cache != nullptr
+                               ? session.cache.get()
+                               : session.stores.rows.get();
+    *maker = std::make_unique<BatchMaker>(session.stores.graph.get(), rows, recipe);
   }
   return OkStatus();
 }
@@ -237,10 +241,9 @@ Status Prepare(Session& session, RunInputs* inputs, const InferOptions* infer) {
   HG_RETURN_IF_ERROR(session.ranks->Agree(facts));
   HG_RETURN_IF_ERROR(
       FindFeatureScales(session, inputs->features, infer == nullptr ? "" : infer->checkpoint));
-  if (!session.feature_scales.empty()) {
-    TakeFeatureScales(session.feature_scales, &inputs->features);
-    HG_RETURN_IF_ERROR(MakeMakers(session, *kind, *inputs));
-  }
+  TakeFeatureScales(session.feature_scales, &inputs->features);
+  if (infer == nullptr) HG_RETURN_IF_ERROR(OpenRowCache(session, *inputs));
+  HG_RETURN_IF_ERROR(MakeMakers(session, *kind, *inputs));
   if (!options.model_options->NeedsOf(kind->needs).neighbors) return OkStatus();
   return session.task->CheckGraph(*session.stores.graph, *session.ranks, &session.cancel);
 }

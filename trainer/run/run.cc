@@ -64,6 +64,17 @@ int64_t SeedsBefore(const Session& session, const TrainingStart& start) {
   return seeds;
 }
 
+// Empty where no remote row was read by way of a cache.
+std::string CacheText(const EpochStats& stats) {
+  const EpochFigures& figures = stats.figures;
+  const double read = figures[Figure::kCacheHits] + figures[Figure::kCacheMisses];
+  if (read == 0) return "";
+  const double forecast = stats.within ? 0 : figures[Figure::kRowForecast];  // of a whole epoch
+  return fmt::format(", cache had {:.0f} % of {:.0f} remote rows{}",
+                     100 * figures[Figure::kCacheHits] / read, read,
+                     forecast > 0 ? fmt::format(" (forecast {:.0f})", forecast) : "");
+}
+
 // `training`: begins where `checkpoints` say. Null: nothing is kept.
 template <typename Training>
 StatusOr<TrainResult> RunFrom(Checkpoints* checkpoints, Session& session, Training& training,
@@ -103,8 +114,9 @@ StatusOr<TrainResult> Train(Session& session, PartSource* parts, Records& record
     if (const auto by = stats.figures.BoundBy(); by.has_value()) {
       bound = fmt::format(", bound by {} (busy {:.0f} %)", by->stage, 100 * by->share);
     }
-    progress->Note(fmt::format("epoch {} of {}{}, loss {:.4f}{}{}", stats.epoch + 1, options.epochs,
-                               step, stats.figures[Figure::kLoss], validation, bound));
+    progress->Note(fmt::format("epoch {} of {}{}, loss {:.4f}{}{}{}", stats.epoch + 1,
+                               options.epochs, step, stats.figures[Figure::kLoss], validation,
+                               bound, CacheText(stats)));
     records.Write(stats, metric.key);
     return OkStatus();
   };

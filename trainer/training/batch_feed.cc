@@ -43,6 +43,18 @@ std::function<void(int64_t bytes)> SayOfLittleMemory(const Session& session) {
   };
 }
 
+std::function<void(int64_t rows, int64_t room)> SayOfSmallCache(const Session& session) {
+  return [rank = session.options.rank, memory = session.options.MemoryOfCache()](int64_t rows,
+                                                                                 int64_t room) {
+    spdlog::warn(
+        "rank {}: a step reads {} remote rows, and the cache has room for {} in its {}: give "
+        "--cache-memory {} at least, or --cache off",
+        rank, rows, room, FormatBytes(memory),
+        FormatBytes(static_cast<int64_t>(static_cast<double>(memory) / static_cast<double>(room) *
+                                         static_cast<double>(rows))));
+  };
+}
+
 StreamOptions StreamOptionsOf(const Session& session, BatchPurpose purpose, int64_t first_epoch,
                               int64_t first_step, const CancelToken* cancel) {
   const TrainOptions& options = session.options;
@@ -64,6 +76,10 @@ StreamOptions StreamOptionsOf(const Session& session, BatchPurpose purpose, int6
   if (options.prefetch_memory > 0) stream.memory = options.prefetch_memory;
   stream.more_bytes = LearntBytes(session);
   stream.too_large = SayOfLittleMemory(session);
+  if (train) {
+    stream.cache = session.cache.get();
+    stream.small_cache = SayOfSmallCache(session);
+  }
   stream.cancel = cancel;
   return stream;
 }
@@ -77,9 +93,7 @@ torch::Tensor TakeMatrix(FeatureMatrix& matrix, int64_t cols) {
       .narrow(1, 0, cols);
 }
 
-// The stages behind those of the stream.
-constexpr size_t kLearnStage = MinibatchStream::kMore;
-
+// The stages behind those of the stream: `learn`, where rows are learnt, stands first.
 std::vector<StepStage> StagesOf(const Session& session, int64_t staleness,
                                 const CancelToken* cancel) {
   std::vector<StepStage> stages;
@@ -146,7 +160,7 @@ StatusOr<Step> BatchFeed::Next(FeedWaits* waits) {
   HG_RETURN_IF_ERROR(CheckStop());
   const Stopwatch watch;
   // Where rows are learnt, what the loop waits for behind this is their pull.
-  if (staleness_ >= 0) stream_.AwaitStage(kLearnStage - 1, taken_);
+  if (staleness_ >= 0) stream_.AwaitStage(stream_.more() - 1, taken_);
   const double shared = watch.Seconds();
   auto next = stream_.Next();
   const double waited = watch.Seconds();
@@ -164,11 +178,11 @@ StatusOr<Step> BatchFeed::Next(FeedWaits* waits) {
 }
 
 void BatchFeed::AwaitPulls() {
-  if (staleness_ > 0) stream_.AwaitStage(kLearnStage, taken_ - 1 + staleness_);
+  if (staleness_ > 0) stream_.AwaitStage(stream_.more(), taken_ - 1 + staleness_);
 }
 
 void BatchFeed::Pushed() {
-  if (staleness_ >= 0) stream_.Admit(kLearnStage, taken_ + staleness_ + 1);
+  if (staleness_ >= 0) stream_.Admit(stream_.more(), taken_ + staleness_ + 1);
 }
 
 std::vector<BatchFeed::StageTime> BatchFeed::StageTimes() const {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "client/cached/cached_rows.h"
 #include "client/open/open_stores.h"
 #include "common/base/stopwatch.h"
 #include "common/base/thread_pool.h"
@@ -30,7 +31,10 @@ struct Session {
   // outlives their calls.
   CancelToken cancel;
   Stores stores;
-  SamplerPlan sampler;  // how many minibatches are prepared at once
+  // Where the rows of training come from, if remote ones are cached; else null.
+  std::unique_ptr<CachedRows> cache;
+  double row_forecast = 0;  // rows that an epoch will read by way of it; 0: not known
+  SamplerPlan sampler;      // how many minibatches are prepared at once
   std::unique_ptr<Communicator> ranks;
   std::unique_ptr<TrainingTask> task;
   std::unique_ptr<ThreadPool> preparing;  // helps threads that prepare minibatches; or null

@@ -122,7 +122,10 @@ StatusOr<EpochStats> TrainingLoop::RunEpoch(int64_t epoch, int64_t first_step, i
 StatusOr<EpochStats> TrainingLoop::RunSteps(int64_t epoch, int64_t first_step, int64_t end_step) {
   StartLap();
   session_.model->train();
-  if (first_step == 0) under_way_ = {};
+  if (first_step == 0) {
+    under_way_ = {};
+    under_way_.figures[Figure::kRowForecast] = session_.row_forecast;
+  }
   under_way_.metric.resize(session_.task->metric().sums, 0);
   const int64_t before = epoch * length_.steps_per_epoch;
   const int64_t steps = std::min({length_.steps_per_epoch, length_.steps - before, end_step});
@@ -143,6 +146,7 @@ StatusOr<EpochStats> TrainingLoop::RunSteps(int64_t epoch, int64_t first_step, i
   }
   CountSeconds();
   stats.figures = under_way_.figures;
+  session_.row_forecast = stats.figures[Figure::kCacheHits] + stats.figures[Figure::kCacheMisses];
   HG_RETURN_IF_ERROR(Reduce(&stats));
   return stats;
 }

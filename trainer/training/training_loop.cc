@@ -21,6 +21,8 @@ void CountBatch(const Step& batch, EpochFigures* figures) {
   f[Figure::kRounds] += static_cast<double>(batch.sampled.rounds + batch.pulled.rounds);
   f[Figure::kFailovers] += static_cast<double>(batch.sampled.failovers + batch.pulled.failovers);
   f[Figure::kCutNodes] += static_cast<double>(batch.sampled.cut_nodes);
+  f[Figure::kCacheHits] += static_cast<double>(batch.pulled.cache_hits);
+  f[Figure::kCacheMisses] += static_cast<double>(batch.pulled.cache_misses);
   f[Figure::kMinibatches] += batch.rows > 0 ? 1 : 0;
 }
 

@@ -124,32 +124,81 @@ TEST_F(ModesTest, RoundsAreThoseOfTheMode) {
   for (const auto& [fanouts, layers] : {std::pair{"4,3", 2}, {"4,3,2", 3}}) {
     SCOPED_TRACE(fanouts);
     EXPECT_THAT(Values(Epochs({"--graph", graph_}, fanouts), "rounds_per_minibatch"), Each(0));
-    EXPECT_THAT(Values(Epochs({"--servers", servers}, fanouts), "rounds_per_minibatch"),
-                Each(2 * layers + 2));
-    EXPECT_THAT(Values(Epochs({"--servers", servers, "--topology", graph_}, fanouts),
-                       "rounds_per_minibatch"),
-                Each(2));
+    EXPECT_THAT(
+        Values(Epochs({"--servers", servers, "--cache", "off"}, fanouts), "rounds_per_minibatch"),
+        Each(2 * layers + 2));
+    EXPECT_THAT(
+        Values(Epochs({"--servers", servers, "--topology", graph_, "--cache", "off"}, fanouts),
+               "rounds_per_minibatch"),
+        Each(2));
     // Each rank's seeds are of its own part: 2 (L - 1) and 2.
-    EXPECT_THAT(Values(EpochsOfTwoRanks({"--servers", servers}, fanouts), "rounds_per_minibatch"),
+    EXPECT_THAT(Values(EpochsOfTwoRanks({"--servers", servers, "--cache", "off"}, fanouts),
+                       "rounds_per_minibatch"),
                 Each(2 * (layers - 1) + 2));
   }
 }
 
 TEST_F(ModesTest, BytesAreThoseOfTheMode) {
   const std::string servers = Serve();
-  const auto partitioned = Epochs({"--servers", servers}, "4,3").front();
+  const auto partitioned = Epochs({"--servers", servers, "--cache", "off"}, "4,3").front();
   EXPECT_EQ(partitioned["local_bytes"], 0);
   EXPECT_GT(partitioned["remote_bytes"], 0);
   EXPECT_GT(partitioned["remote_sample_bytes"], 0);
-  const auto own = Epochs({"--servers", servers, "--local", OnlyPart(1)}, "4,3").front();
+  const auto own =
+      Epochs({"--servers", servers, "--local", OnlyPart(1), "--cache", "off"}, "4,3").front();
   EXPECT_GT(own["local_bytes"], 0);
   EXPECT_GT(own["remote_bytes"], 0);
   EXPECT_EQ(own["local_bytes"].get<int64_t>() + own["remote_bytes"].get<int64_t>(),
             partitioned["remote_bytes"]);
   EXPECT_LT(own["remote_sample_bytes"], partitioned["remote_sample_bytes"]);
-  const auto hybrid = Epochs({"--servers", servers, "--topology", graph_}, "4,3").front();
+  const auto hybrid =
+      Epochs({"--servers", servers, "--topology", graph_, "--cache", "off"}, "4,3").front();
   EXPECT_EQ(hybrid["remote_bytes"], partitioned["remote_bytes"]);
   EXPECT_EQ(hybrid["remote_sample_bytes"], 0);
+}
+
+// The rows of both parts are remote, and all fit in the cache; or a few do.
+TEST_F(ModesTest, ACacheChangesNothingButWhatServersAreAskedFor) {
+  const std::string servers = Serve();
+  for (const Arguments& mode : std::vector<Arguments>{
+           {"--servers", servers},
+           {"--servers", servers, "--topology", graph_, "--local", OnlyPart(0)}}) {
+    const auto with = [&mode](const Arguments& options) {
+      Arguments all = mode;
+      all.insert(all.end(), options.begin(), options.end());
+      return all;
+    };
+    const auto bytes = [](const Json& epoch) {
+      return epoch["local_bytes"].get<int64_t>() + epoch["remote_bytes"].get<int64_t>();
+    };
+    const auto off = Epochs(with({"--cache", "off"}), "4,3");
+    EXPECT_THAT(Values(off, "cache_hits"), Each(0));
+    const bool hybrid = mode.size() > 2;
+    for (const auto& [kind, memory] : std::vector<std::pair<std::string, std::string>>{
+             {"look-ahead", "1MiB"}, {"look-ahead", "16KiB"}, {"static", "16KiB"}}) {
+      SCOPED_TRACE(kind + " " + memory + (hybrid ? " hybrid" : ""));
+      const auto found = Epochs(with({"--cache", kind, "--cache-memory", memory}), "4,3");
+      EXPECT_EQ(Values(found, "loss"), Values(off, "loss"));
+      EXPECT_EQ(Values(found, "test_acc"), Values(off, "test_acc"));
+      EXPECT_LT(found[1]["remote_bytes"], off[1]["remote_bytes"]);
+      EXPECT_GT(found[1]["cache_hits"], 0);
+      EXPECT_EQ(bytes(found[1]), bytes(off[1]));
+      const int64_t first =
+          found[0]["cache_hits"].get<int64_t>() + found[0]["cache_misses"].get<int64_t>();
+      EXPECT_EQ(found[1]["cache_forecast"], first) << "what the epoch before read";
+      if (hybrid) {
+        EXPECT_NEAR(found[0]["cache_forecast"].get<double>(), static_cast<double>(first),
+                    0.15 * static_cast<double>(first));
+      } else {
+        EXPECT_EQ(found[0]["cache_forecast"], 0) << "the graph is not here";
+      }
+      if (kind == "static" && !hybrid) {
+        EXPECT_EQ(found[0]["cache_hits"], 0) << "nothing ranks in the first epoch";
+      }
+    }
+  }
+  ExpectFailure({"--servers", servers, "--cache-memory", "10"},
+                {"--cache-memory 10 B", "no room", "--cache off"});
 }
 
 TEST_F(ModesTest, ConfigurationSaysTheMode) {

@@ -377,6 +377,29 @@ TEST(CommandLineTest, ThreadsThatSampleAndTheirMemory) {
   EXPECT_THAT(Refusal({"--graph", "g", "--sampler-memory", "much"}), HasSubstr("--sampler-memory"));
 }
 
+TEST(CommandLineTest, ACacheIsOfRowsThatServersHave) {
+  EXPECT_EQ(Parse({"--graph", "g"}).options.MemoryOfCache(), 0);
+  const TrainOptions served = Parse({"--servers", "h:1"}).options;
+  EXPECT_EQ(served.cache, CacheKind::kLookAhead);
+  EXPECT_EQ(served.cache_memory, 0) << "each run finds it anew";
+  EXPECT_GT(served.MemoryOfCache(), 0) << "an eighth of what is free";
+  // What is free may change between the two: the eighth of one of many ranks is little in any case.
+  EXPECT_LT(Parse({"--servers", "h:1"}, {{"LOCAL_WORLD_SIZE", "1000"}}).options.MemoryOfCache(),
+            served.MemoryOfCache() / 2);
+  const TrainOptions o =
+      Parse({"--servers", "h:1", "--cache", "static", "--cache-memory", "2GiB"}).options;
+  EXPECT_EQ(o.cache, CacheKind::kStatic);
+  EXPECT_EQ(o.MemoryOfCache(), int64_t{2} << 30);
+  EXPECT_THAT(Refusal({"--graph", "g", "--cache", "off"}), HasSubstr("--cache is for --servers"));
+  EXPECT_THAT(Refusal({"--graph", "g", "--cache-memory", "1GiB"}),
+              HasSubstr("--cache-memory is for --servers"));
+  EXPECT_THAT(Refusal({"--servers", "h:1", "--cache", "off", "--cache-memory", "1GiB"}),
+              HasSubstr("--cache-memory is for --cache look-ahead or static"));
+  EXPECT_THAT(Refusal({"--servers", "h:1", "--average-every", "2", "--cache-memory", "1GiB"}),
+              HasSubstr("--average-every and --cache-memory"));
+  EXPECT_EQ(Parse({"--servers", "h:1", "--average-every", "2"}).options.MemoryOfCache(), 0);
+}
+
 TEST(CommandLineTest, TheOptimizerIsChosenByName) {
   EXPECT_EQ(Parse({"--graph", "g"}).options.optimizer, OptimizerKind::kAdam);
   EXPECT_EQ(Parse({"--graph", "g", "--optimizer", "sgd"}).options.optimizer, OptimizerKind::kSgd);

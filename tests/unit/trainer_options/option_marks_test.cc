@@ -30,8 +30,8 @@ TEST(OptionMarksTest, AreOnTheseOptions) {
                                                          "task_kind", "embed", "embed_name"));
   EXPECT_THAT(Marked(kNotRepeated),
               UnorderedElementsAre("rank", "world_size", "logical_ranks", "master_addr",
-                                   "master_port", "state_fall_back", "log", "predict",
-                                   "tensorboard", "checkpoint", "resume"));
+                                   "master_port", "state_fall_back", "cache", "cache_memory", "log",
+                                   "predict", "tensorboard", "checkpoint", "resume"));
   EXPECT_THAT(Marked(kOfOutput), UnorderedElementsAre("log", "predict"));
   EXPECT_THAT(Marked(kOfPredictions),
               UnorderedElementsAre("predict", "predict_nodes", "predict_what"));

@@ -37,17 +37,29 @@ class MinibatchStreamTest : public OpenedGraphTest {
   SeedShards Shards(int world_size) {
     return SplitSeeds(train_.seeds, stores_.graph->info().book.NodeBoundaries(0), world_size);
   }
-  // All minibatches of a stream.
-  std::vector<Step> Drain(GraphStore* graph, StreamOptions options) {
-    const BatchMaker maker(graph, stores_.rows.get(), Recipe());
+  // All minibatches of a stream, or the first so many.
+  std::vector<Step> Drain(GraphStore* graph, StreamOptions options, size_t most = SIZE_MAX) {
+    RowStore* const rows = options.cache != nullptr ? options.cache : stores_.rows.get();
+    const BatchMaker maker(graph, rows, Recipe());
     MinibatchStream stream(&maker, &*source_, Shards(options.world_size), options);
     std::vector<Step> batches;
-    for (;;) {
+    while (batches.size() < most) {
       auto next = stream.Next();
       EXPECT_TRUE(next.ok()) << next.status();
       if (!next.ok() || !next->has_value()) return batches;
       batches.push_back(std::move(**next));
     }
+    return batches;
+  }
+  // All rows are remote, and counted.
+  std::unique_ptr<CachedRows> Cache(bool look_ahead, size_t memory) {
+    auto cache = CachedRows::Create(stores_.rows, stores_.graph->info(),
+                                    {.tensors = {TensorRef{false, "node", "feat"}},
+                                     .memory_bytes = memory,
+                                     .look_ahead = look_ahead,
+                                     .count_reads = true});
+    EXPECT_TRUE(cache.ok()) << cache.status();
+    return *std::move(cache);
   }
   static std::vector<int64_t> SeedsOf(const Step& batch) {
     std::vector<int64_t> seeds;
@@ -135,6 +147,50 @@ TEST_F(MinibatchStreamTest, ThreadsAndPrefetchChangeNothing) {
     ASSERT_EQ(found.size(), wanted.size());
     for (size_t i = 0; i < found.size(); ++i) ExpectEqual(found[i], wanted[i]);
   }
+}
+
+TEST_F(MinibatchStreamTest, ACacheChangesNothingButWhatIsAskedFor) {
+  StreamOptions options{.seed = 9, .batch_size = 8, .epochs = 4, .threads = 3, .prefetch = 6};
+  const auto wanted = Drain(stores_.graph.get(), options);
+  for (const bool look_ahead : {true, false}) {
+    for (const size_t prefetch : {0, 1, 6}) {
+      const auto cache = Cache(look_ahead, 6000);
+      int told = 0;
+      options.prefetch = prefetch;
+      options.cache = cache.get();
+      options.small_cache = [&](int64_t rows, int64_t room) {
+        EXPECT_GT(rows, room);
+        ++told;
+      };
+      const auto found = Drain(stores_.graph.get(), options);
+      ASSERT_EQ(found.size(), wanted.size());
+      CallStats all;
+      for (size_t i = 0; i < found.size(); ++i) {
+        ExpectEqual(found[i], wanted[i]);
+        all += found[i].pulled;
+        EXPECT_EQ(found[i].pulled.cache_hits + found[i].pulled.cache_misses,
+                  std::ssize(found[i].minibatch.nodes[0]));
+        if (!look_ahead && found[i].key.epoch == 0) {
+          EXPECT_EQ(found[i].pulled.cache_hits, 0) << "nothing ranks in the first epoch";
+        }
+      }
+      EXPECT_GT(all.cache_hits, 0);
+      EXPECT_EQ(told, cache->largest_step() > cache->slots() ? 1 : 0);
+    }
+  }
+}
+
+TEST_F(MinibatchStreamTest, AStreamThatIsLeftEarlyLeavesItsCacheToTheNext) {
+  const auto cache = Cache(true, 6000);
+  const StreamOptions options{
+      .seed = 9, .batch_size = 8, .epochs = 2, .threads = 2, .prefetch = 3, .cache = cache.get()};
+  StreamOptions without = options;
+  without.cache = nullptr;
+  const auto wanted = Drain(stores_.graph.get(), without);
+  EXPECT_EQ(Drain(stores_.graph.get(), options, 2).size(), 2U);
+  const auto found = Drain(stores_.graph.get(), options);
+  ASSERT_EQ(found.size(), wanted.size());
+  for (size_t i = 0; i < found.size(); ++i) ExpectEqual(found[i], wanted[i]);
 }
 
 TEST_F(MinibatchStreamTest, AStreamThatBeginsLaterGivesTheRestOfTheWhole) {
