@@ -76,6 +76,7 @@ def parse(arguments):
     add("--batch-size", type=int, default=1000, help="seeds a rank")
     add("--sample-threads", type=int, default=2)
     add("--prefetch", type=int, default=4)
+    add("--cache-memory", help="of variants with a cache (default: the trainer's)")
     add("--epochs", type=int, default=3, help="measured; one before and one after are not")
     add("--repeats", type=int, default=2, help="of all variants, in turn")
     add("--seed", type=int, default=1)

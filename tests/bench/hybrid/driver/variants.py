@@ -11,6 +11,7 @@ class Variant:
     serve: str = "all"  # halograph-server --serve; None: no servers
     own_part: bool = False  # the trainer maps its host's part
     topology: str = "servers"  # "servers", "folder" (mapped) or "local" (fetched)
+    cache: str = "off"  # halograph-train --cache
 
 
 VARIANTS = [
@@ -20,10 +21,16 @@ VARIANTS = [
             trainer="two_step_train", server="two_step_server", own_part=True),
     Variant("partitioned", "partitioned, fused kernel"),
     Variant("partitioned-own", "the same, own part mapped", own_part=True),
+    Variant("partitioned-own-cache", "the same, other parts' rows cached by looking ahead",
+            own_part=True, cache="look-ahead"),
     Variant("hybrid", "topology mapped, features from servers",
             serve="features", topology="folder"),
     Variant("hybrid-own", "the same, own part's features mapped",
             serve="features", topology="folder", own_part=True),
+    Variant("hybrid-own-static", "the same, other parts' likeliest rows cached",
+            serve="features", topology="folder", own_part=True, cache="static"),
+    Variant("hybrid-own-cache", "the same, other parts' rows cached by looking ahead",
+            serve="features", topology="folder", own_part=True, cache="look-ahead"),
     Variant("embedded", "all mapped, no server: what no network costs", serve=None),
 ]
 FETCH = Variant("fetch", "hybrid, topology fetched from the servers first", topology="local")
@@ -57,7 +64,9 @@ def trainer_command(variant, options, graph, own, rank, servers, meet, folder, e
         command += ["--log", folder / "log.jsonl"]
     if variant.serve is None:
         return command + ["--graph", graph]
-    command += ["--servers", ",".join(servers)]
+    command += ["--servers", ",".join(servers), "--cache", variant.cache]
+    if variant.cache != "off" and options.cache_memory:
+        command += ["--cache-memory", options.cache_memory]
     if variant.own_part:
         command += ["--local", own]
     if variant.topology == "folder":
