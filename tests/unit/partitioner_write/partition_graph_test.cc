@@ -517,5 +517,13 @@ TEST_F(InspectGraphTest, TruncatedFileIsNamed) {
   EXPECT_THAT(Message(summary.status()), HasSubstr("feat.npy"));
 }
 
+TEST(FormatTableTest, OfManyTypesSomeBalancesAreListed) {
+  GraphSummary summary;
+  for (int type = 0; type < 60; ++type) summary.balance[fmt::format("nodes/t{:02}", type)] = type;
+  const std::string text = FormatTable(summary);
+  EXPECT_THAT(text, testing::HasSubstr("balance (max / mean): nodes/t00 0.000, nodes/t01 1.000, "));
+  EXPECT_THAT(text, testing::HasSubstr("nodes/t19 19.000 and 40 more\n"));
+}
+
 }  // namespace
 }  // namespace halograph
