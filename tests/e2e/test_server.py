@@ -36,12 +36,22 @@ class AddressTest(ServerBase):
         started = {listen: self.box.start_server(self.graph, "all", *options, listen=listen)
                    for listen, options in (("0.0.0.0:0", ()), ("[::]:0", ("--advertise", "[::1]")))}
         named, loopback = (programs.address(server) for server in started.values())
-        self.assertRegex(named, rf"\A{re.escape(socket.gethostname())}:[1-9]\d{{0,4}}\Z")
+        self.assertRegex(named, rf"\A({self.called()}):[1-9]\d{{0,4}}\Z")
         self.assertRegex(loopback, r"\A\[::1\]:[1-9]\d{0,4}\Z")
         port = loopback.rpartition(":")[2]
         self.assertCode(0, self.status(f"127.0.0.1:{named.rpartition(':')[2]}", f" ::1:{port}"))
         self.assertIn(f"[::]:{port}, which others reach at {loopback}",
                       started["[::]:0"].out)
+
+    @staticmethod
+    def called():
+        """The machine's name, or where nobody finds it by that an address."""
+        name = socket.gethostname()
+        try:
+            socket.getaddrinfo(name, None, socket.AF_INET)
+        except OSError:
+            return r"[\d.]+"
+        return r"[\d.]+" if name == "localhost" else re.escape(name)
 
     def test_address_is_printed_as_one_line(self):
         server, address = self.one()
