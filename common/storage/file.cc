@@ -453,6 +453,8 @@ Status TemporaryFolder::Commit() {
 // ---- whole files -----------------------------------------------------------------------------
 
 Status MakeFolder(const fs::path& path) {
+  // Halfway, it would make anew what EndWithoutTemporaryFolders has removed.
+  const MutexLock lock(Temporary().mutex);
   std::error_code error;
   fs::create_directories(path, error);
   if (error) return ErrnoStatus(error.value(), "cannot create folder", path.string());

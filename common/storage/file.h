@@ -112,8 +112,8 @@ class TemporaryFolder {
 [[nodiscard]] std::filesystem::path TemporarySibling(const std::filesystem::path& target);
 
 // Removes all temporary folders of this process and calls `end`, which ends the process and does
-// not return. Other threads may still be writing into the folders: from here on, whoever makes,
-// commits or drops one waits for the end, so that no thread reports the files that are gone.
+// not return. Others may still be writing into the folders: from here on, who makes any folder, or
+// commits or drops one, waits for the end, so that no thread reports the files that are gone.
 [[noreturn]] void EndWithoutTemporaryFolders(const std::function<void()>& end);
 
 // Creates the folder and its parents.
