@@ -93,9 +93,9 @@ Status CachedRows::MakePlanner(const CachedRowsOptions& options) {
   if (rank_bytes > options.memory_bytes / 4) {
     if (counts && !options.look_ahead) {
       return InvalidArgument(
-          "a cache of {} bytes; what counts the reads of {} rows takes {} alone, "
-          "which must be a quarter at most",
-          options.memory_bytes, rows, rank_bytes);
+          "a cache of {} bytes: to count the reads of {} rows takes {} of them, and may take a "
+          "quarter; give {} at least",
+          options.memory_bytes, rows, rank_bytes, 4 * rank_bytes);
     }
     if (options.look_ahead) weights.clear();
     counts = false;

@@ -243,7 +243,9 @@ Status Prepare(Session& session, RunInputs* inputs, const InferOptions* infer) {
       FindFeatureScales(session, inputs->features, infer == nullptr ? "" : infer->checkpoint));
   TakeFeatureScales(session.feature_scales, &inputs->features);
   if (infer == nullptr) HG_RETURN_IF_ERROR(OpenRowCache(session, *inputs));
-  HG_RETURN_IF_ERROR(MakeMakers(session, *kind, *inputs));
+  if (!session.feature_scales.empty() || session.cache != nullptr) {
+    HG_RETURN_IF_ERROR(MakeMakers(session, *kind, *inputs));
+  }
   if (!options.model_options->NeedsOf(kind->needs).neighbors) return OkStatus();
   return session.task->CheckGraph(*session.stores.graph, *session.ranks, &session.cancel);
 }

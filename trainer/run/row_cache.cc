@@ -86,7 +86,7 @@ Status Rank(Session& session, const CancelToken& cancel, CachedRowsOptions* cach
   return OkStatus();
 }
 
-Status OpenIt(Session& session, const RunInputs& inputs, const CancelToken& cancel) {
+Status OpenCacheHere(Session& session, const RunInputs& inputs, const CancelToken& cancel) {
   const TrainOptions& options = session.options;
   const GraphInfo& info = session.stores.graph->info();
   CachedRowsOptions cache;
@@ -103,13 +103,16 @@ Status OpenIt(Session& session, const RunInputs& inputs, const CancelToken& canc
 }
 
 // What a default of the memory cannot do costs a cache, and not the run.
-Status Unless(const TrainOptions& options, const Status& status) {
+Status TellOrFail(const TrainOptions& options, const Status& status) {
   if (!absl::IsInvalidArgument(status) && !absl::IsResourceExhausted(status)) return status;
   if (options.cache_memory > 0) {
     return Annotate(status, fmt::format("--cache-memory {} (or give --cache off)",
                                         FormatBytes(options.cache_memory)));
   }
-  spdlog::warn("rank {}: remote rows are not cached: {}", options.rank, Message(status));
+  spdlog::warn(
+      "rank {}: remote rows are not cached, and are fetched by each step: {}; give --cache-memory, "
+      "by default an eighth of what is free, or --cache off",
+      options.rank, Message(status));
   return OkStatus();
 }
 
@@ -121,9 +124,9 @@ Status OpenRowCache(Session& session, const RunInputs& inputs) {
                       options.cache != CacheKind::kOff && !inputs.features.empty();
   const RankWork open = [&](const CancelToken& cancel) {
     try {
-      return Unless(options, OpenIt(session, inputs, cancel));
+      return TellOrFail(options, OpenCacheHere(session, inputs, cancel));
     } catch (const std::bad_alloc&) {
-      return Unless(options, ResourceExhausted("no memory to rank its rows"));
+      return TellOrFail(options, ResourceExhausted("no memory to rank its rows"));
     }
   };
   return WorkTogether(*session.ranks, &session.cancel, caches ? open : nullptr,

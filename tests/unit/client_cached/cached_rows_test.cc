@@ -327,6 +327,14 @@ TEST_F(CachedRowsTest, CreatingSaysWhatDoesNotFit) {
       CachedRows::Create(below_, info_, {.tensors = {kFeat}, .memory_bytes = 100}).status();
   EXPECT_EQ(small.code(), kInvalid);
   EXPECT_THAT(Message(small), HasSubstr("no room for a row, which takes 136"));
+  const Status uncounted =
+      CachedRows::Create(
+          below_, info_,
+          {.tensors = {kFeat}, .memory_bytes = 10000, .look_ahead = false, .count_reads = true})
+          .status();
+  EXPECT_EQ(uncounted.code(), kInvalid);
+  EXPECT_THAT(Message(uncounted), HasSubstr("reads of 1200 rows takes 4800 of them"));
+  EXPECT_THAT(Message(uncounted), HasSubstr("give 19200 at least"));
 }
 
 }  // namespace
