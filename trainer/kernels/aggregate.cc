@@ -8,6 +8,7 @@
 #include "trainer/blocks/gather_rows.h"
 #include "trainer/kernels/block_tensors.h"
 #include "trainer/kernels/composed_block.h"
+#include "trainer/kernels/device_sums.h"
 #include "trainer/kernels/max_rows.h"
 
 namespace halograph {
@@ -123,6 +124,23 @@ torch::Tensor ComposedMax(const torch::Tensor& h, const Block& block) {
   return torch::where((degrees == 0).unsqueeze(1), torch::zeros({}, h.options()), largest);
 }
 
+// Of equal values that of the first edge, which alone gets the gradient.
+torch::Tensor MaxOnDevice(const torch::Tensor& h, const BlockOnDevice& block) {
+  const torch::Tensor rows = RowsOfSources(h, block);
+  const int64_t edges = block.num_edges();
+  if (edges == 0) return torch::zeros({block.num_destinations(), h.size(1)}, h.options());
+  const torch::Tensor largest = RowsOfDestinations(LargestOfEdges(rows, block), block);
+  const torch::Tensor wins = (rows == largest).logical_or(rows.isnan());
+  // float32 counts up to here.
+  const auto type = edges < (int64_t{1} << 24) ? torch::kFloat32 : torch::kFloat64;
+  const torch::Tensor number = torch::arange(edges, h.options().dtype(type)).unsqueeze(1);
+  const torch::Tensor later = torch::full({}, static_cast<double>(-edges), number.options());
+  // The largest of the negated numbers is that of the first edge.
+  const torch::Tensor first = LargestOfEdges(torch::where(wins, -number, later), block).neg();
+  const torch::Tensor picked = rows.gather(0, first.clamp(0, edges - 1).to(torch::kInt64));
+  return torch::where((DegreesOf(block) == 0).unsqueeze(1), torch::zeros({}, h.options()), picked);
+}
+
 }  // namespace
 
 torch::Tensor Aggregate(const torch::Tensor& h, const Block& block, Aggregation how,
@@ -133,6 +151,15 @@ torch::Tensor Aggregate(const torch::Tensor& h, const Block& block, Aggregation 
   }
   const bool training = torch::GradMode::is_enabled() && h.requires_grad();
   return MaxFunction::apply(h, tensors, training);
+}
+
+torch::Tensor Aggregate(const torch::Tensor& h, const BlockRef& block, Aggregation how) {
+  if (block.on_device == nullptr) return Aggregate(h, *block.block, how, block.by_source);
+  if (how == Aggregation::kMax) return MaxOnDevice(h, *block.on_device);
+  const torch::Tensor sums = SumOfSources(h, *block.on_device);
+  if (how == Aggregation::kSum) return sums;
+  const torch::Tensor degrees = DegreesOf(*block.on_device).clamp_min(1).to(torch::kFloat32);
+  return sums * degrees.reciprocal().unsqueeze(1);
 }
 
 torch::Tensor ComposedAggregate(const torch::Tensor& h, const Block& block, Aggregation how) {

@@ -5,6 +5,7 @@
 
 #include "common/sampling/minibatch.h"
 #include "trainer/blocks/block_transpose.h"
+#include "trainer/kernels/block_on_device.h"
 #include "trainer/torch/torch_api.h"
 
 namespace halograph {
@@ -22,6 +23,10 @@ enum class Aggregation { kSum, kMean, kMax };
 // Throws c10::Error as libtorch does.
 [[nodiscard]] torch::Tensor Aggregate(const torch::Tensor& h, const Block& block, Aggregation how,
                                       const TransposedBlock* by_source = nullptr);
+
+// The same of a block wherever it is. On a device the way back to `h` needs the block by source.
+[[nodiscard]] torch::Tensor Aggregate(const torch::Tensor& h, const BlockRef& block,
+                                      Aggregation how);
 
 // The same, composed of libtorch's operations, on any device and in any floating type: the oracle
 // of the tests. The maximum takes a row for each destination and place up to the largest degree.

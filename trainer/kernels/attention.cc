@@ -2,6 +2,7 @@
 
 #include "trainer/kernels/attention_parts.h"
 #include "trainer/kernels/attention_scores.h"
+#include "trainer/kernels/device_sums.h"
 
 namespace halograph {
 namespace {
@@ -96,6 +97,15 @@ torch::Tensor Attend(const AttentionInput& input, const BlockTensors& block) {
   }
   return AttentionFunction::apply(input.projected, input.source_scores, input.destination_scores,
                                   block, input.negative_slope, input.dropout);
+}
+
+torch::Tensor Attend(const AttentionInput& input, const BlockOnDevice& block) {
+  CheckAttentionShapes(input, block.num_destinations());
+  const torch::Tensor scores =
+      torch::leaky_relu(RowsOfSources(input.source_scores, block) +
+                            RowsOfDestinations(input.destination_scores, block),
+                        input.negative_slope);
+  return AttendByScoresOnDevice(input.projected, block, scores, input.dropout);
 }
 
 torch::Tensor ComposedAttend(const AttentionInput& input, const Block& block) {

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "trainer/kernels/attention_rows.h"
+#include "trainer/kernels/device_sums.h"
 
 namespace halograph {
 namespace {
@@ -88,6 +89,19 @@ torch::Tensor ComposedAttendByScores(const torch::Tensor& projected, const Compo
   const torch::Tensor weighted =
       picked.view({picked.size(0), heads, picked.size(1) / heads}) * weights.unsqueeze(2);
   return SumByRow(weighted.view(picked.sizes()), edges.destinations, rows);
+}
+
+torch::Tensor AttendByScoresOnDevice(const torch::Tensor& projected, const BlockOnDevice& block,
+                                     const torch::Tensor& scores, const Dropout& dropout) {
+  const int64_t heads = scores.size(1);
+  const torch::Tensor most = LargestOfEdges(scores, block);
+  const torch::Tensor powers = torch::exp(scores - RowsOfDestinations(most, block));
+  torch::Tensor weights = powers / RowsOfDestinations(SumOfEdges(powers, block), block);
+  weights = DropOnDevice(weights, dropout);
+  const torch::Tensor picked = RowsOfSources(projected, block);
+  const torch::Tensor weighted =
+      picked.view({picked.size(0), heads, picked.size(1) / heads}) * weights.unsqueeze(2);
+  return SumOfEdges(weighted.view(picked.sizes()), block);
 }
 
 }  // namespace halograph

@@ -3,6 +3,7 @@
 
 #include <functional>
 
+#include "trainer/kernels/block_on_device.h"
 #include "trainer/kernels/block_tensors.h"
 #include "trainer/kernels/composed_block.h"
 #include "trainer/kernels/dropout.h"
@@ -44,6 +45,12 @@ void KeepDropout(torch::autograd::AutogradContext* context, const Dropout& dropo
 // The sums, composed of libtorch's operations. `scores`: [edges, heads].
 [[nodiscard]] torch::Tensor ComposedAttendByScores(const torch::Tensor& projected,
                                                    const ComposedBlock& edges,
+                                                   const torch::Tensor& scores,
+                                                   const Dropout& dropout);
+
+// The same of a block on a device.
+[[nodiscard]] torch::Tensor AttendByScoresOnDevice(const torch::Tensor& projected,
+                                                   const BlockOnDevice& block,
                                                    const torch::Tensor& scores,
                                                    const Dropout& dropout);
 

@@ -2,6 +2,7 @@
 
 #include "trainer/kernels/attention_parts.h"
 #include "trainer/kernels/attention_scores.h"
+#include "trainer/kernels/device_sums.h"
 
 namespace halograph {
 namespace {
@@ -116,6 +117,17 @@ torch::Tensor DynamicAttend(const DynamicAttentionInput& input, const BlockTenso
   }
   return DynamicAttentionFunction::apply(input.sources, input.destinations, input.vector, block,
                                          input.negative_slope, input.dropout);
+}
+
+torch::Tensor DynamicAttend(const DynamicAttentionInput& input, const BlockOnDevice& block) {
+  CheckDynamicShapes(input, block.num_destinations());
+  const torch::Tensor sums =
+      RowsOfSources(input.sources, block) + RowsOfDestinations(input.destinations, block);
+  const torch::Tensor by_head =
+      torch::leaky_relu(sums, input.negative_slope)
+          .view({sums.size(0), input.vector.size(0), input.vector.size(1)});
+  return AttendByScoresOnDevice(input.sources, block, (by_head * input.vector).sum(2),
+                                input.dropout);
 }
 
 torch::Tensor ComposedDynamicAttend(const DynamicAttentionInput& input, const Block& block) {

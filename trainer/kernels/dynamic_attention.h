@@ -4,6 +4,7 @@
 
 #include "common/sampling/minibatch.h"
 #include "trainer/blocks/block_transpose.h"
+#include "trainer/kernels/block_on_device.h"
 #include "trainer/kernels/block_tensors.h"
 #include "trainer/kernels/dropout.h"
 #include "trainer/torch/torch_api.h"
@@ -33,6 +34,10 @@ struct DynamicAttentionInput {
 // The same of a block's tensors, which are kept until backward is done (OwnTensorsOf makes some).
 [[nodiscard]] torch::Tensor DynamicAttend(const DynamicAttentionInput& input,
                                           const BlockTensors& block);
+
+// The same of a block on the device of the inputs, which has a form by source, composed there.
+[[nodiscard]] torch::Tensor DynamicAttend(const DynamicAttentionInput& input,
+                                          const BlockOnDevice& block);
 
 // The same, composed of libtorch's operations, on any device and in any floating type: the oracle
 // of the tests.

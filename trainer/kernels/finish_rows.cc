@@ -1,6 +1,7 @@
 #include "trainer/kernels/finish_rows.h"
 
 #include "trainer/kernels/block_tensors.h"
+#include "trainer/kernels/device_sums.h"
 #include "trainer/kernels/layer_epilogue.h"
 
 namespace halograph {
@@ -40,6 +41,7 @@ class FinishFunction : public torch::autograd::Function<FinishFunction> {
 
 torch::Tensor FinishRows(const torch::Tensor& z, const torch::Tensor& bias,
                          const LayerOutput& output) {
+  if (!z.device().is_cpu()) return FinishOnDevice(z + bias, output);
   CheckLayerInput(z, "FinishRows");
   TORCH_CHECK(bias.dim() == 1 && bias.size(0) == z.size(1), "FinishRows: a bias of ", bias.sizes(),
               " for rows of ", z.size(1), " columns");

@@ -9,8 +9,8 @@
 namespace halograph {
 
 // z + bias, then ReLU and dropout as `output` says; what is left out is what DenseForward leaves
-// out. `z`: [rows, out], float32, contiguous, on the CPU; `bias`: [out]. Differentiable in both.
-// The number of threads changes no bit. Throws c10::Error as libtorch does.
+// out. `z`: [rows, out], float32, contiguous; `bias`: [out], on the same device. Differentiable in
+// both. The number of threads changes no bit. Throws c10::Error as libtorch does.
 [[nodiscard]] torch::Tensor FinishRows(const torch::Tensor& z, const torch::Tensor& bias,
                                        const LayerOutput& output);
 

@@ -2,6 +2,7 @@
 
 #include "trainer/kernels/attention_parts.h"
 #include "trainer/kernels/block_tensors.h"
+#include "trainer/kernels/device_sums.h"
 #include "trainer/kernels/layer_epilogue.h"
 
 namespace halograph {
@@ -86,11 +87,26 @@ class DropFunction : public torch::autograd::Function<DropFunction> {
   }
 };
 
+// Composed of libtorch's operations, where the rows are on a device.
+torch::Tensor LinearOnDevice(const torch::Tensor& x, const torch::Tensor& weight,
+                             const torch::Tensor& bias, const LayerOutput& output,
+                             Precision precision) {
+  torch::Tensor z;
+  if (x.scalar_type() == torch::kBFloat16 || precision == Precision::kBf16) {
+    z = torch::linear(x.to(torch::kBFloat16), weight.to(torch::kBFloat16)).to(torch::kFloat32);
+    if (bias.defined()) z = z + bias;
+  } else {
+    z = torch::linear(x, weight, bias);
+  }
+  return FinishOnDevice(z, output);
+}
+
 }  // namespace
 
 torch::Tensor LinearLayer(const torch::Tensor& x, const torch::Tensor& weight,
                           const torch::Tensor& bias, const LayerOutput& output,
                           Precision precision) {
+  if (!x.device().is_cpu()) return LinearOnDevice(x, weight, bias, output, precision);
   CheckLinearInput(x);
   const torch::Tensor biases = bias.defined() ? bias : torch::zeros({weight.size(0)});
   const bool training =
@@ -101,8 +117,9 @@ torch::Tensor LinearLayer(const torch::Tensor& x, const torch::Tensor& weight,
 
 torch::Tensor Drop(const torch::Tensor& x, const Dropout& dropout) {
   if (dropout.dropped == 0) return x;
+  if (!x.device().is_cpu()) return DropOnDevice(x, dropout);
   TORCH_CHECK(x.dim() == 2 && x.scalar_type() == torch::kFloat32 && x.device().is_cpu(),
-              "Drop needs a float32 matrix on the CPU");
+              "Drop needs a float32 matrix");
   return DropFunction::apply(x, dropout);
 }
 

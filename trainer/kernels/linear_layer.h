@@ -10,17 +10,18 @@ namespace halograph {
 
 // x W^T + bias, finished as `output` says. [rows, out], float32, contiguous, differentiable in x,
 // weight and bias.
-// `x`: [rows, in], float32, or bfloat16 without a gradient, on the CPU; rows may be further apart
+// `x`: [rows, in], float32, or bfloat16 without a gradient; rows may be further apart
 // than they are long. Best made with RowsWithRoom, or of a multiple of 16 columns: others are
 // copied. `weight`: W, [out, in], float32. `bias`: [out], float32, or no tensor: none.
 // `precision`: of the rows of which the product is made (dense_products.h).
-// The number of threads changes no bit. Throws c10::Error as libtorch does.
+// The number of threads changes no bit. On a device it is composed of libtorch's operations there,
+// and all tensors are there. Throws c10::Error as libtorch does.
 [[nodiscard]] torch::Tensor LinearLayer(const torch::Tensor& x, const torch::Tensor& weight,
                                         const torch::Tensor& bias, const LayerOutput& output = {},
                                         Precision precision = Precision::kFloat32);
 
 // `x` less what `dropout` leaves out, by (row, column), the rest scaled. Differentiable. Returns
-// `x` itself if all is kept. `x`: a float32 matrix on the CPU.
+// `x` itself if all is kept. `x`: a float32 matrix.
 [[nodiscard]] torch::Tensor Drop(const torch::Tensor& x, const Dropout& dropout);
 
 }  // namespace halograph

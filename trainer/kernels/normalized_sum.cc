@@ -7,6 +7,7 @@
 #include "trainer/kernels/block_tensors.h"
 #include "trainer/kernels/composed_block.h"
 #include "trainer/kernels/dense_products.h"
+#include "trainer/kernels/device_sums.h"
 
 namespace halograph {
 namespace {
@@ -84,6 +85,24 @@ class NormalizedSumFunction : public torch::autograd::Function<NormalizedSumFunc
   }
 };
 
+torch::Tensor ReciprocalRootsOf(const torch::Tensor& degrees) {
+  return (degrees + 1).to(torch::kFloat32).sqrt().reciprocal();
+}
+
+// As ScalesByDegree, on the block's device.
+DegreeScales ScalesOnDevice(const BlockOnDevice& block, const BlockOnDevice* outer,
+                            int64_t num_sources) {
+  const torch::Tensor degrees = DegreesOf(block);
+  const torch::Tensor destinations = ReciprocalRootsOf(degrees);
+  if (outer != nullptr) return {ReciprocalRootsOf(DegreesOf(*outer)), destinations};
+  const int64_t own = block.num_destinations();
+  const torch::Tensor ones = torch::ones({block.num_edges()}, block.indices.options());
+  const torch::Tensor listed =
+      torch::zeros({num_sources}, ones.options()).index_add(0, block.indices, ones);
+  return {torch::cat({destinations, ReciprocalRootsOf(listed.narrow(0, own, num_sources - own))}),
+          destinations};
+}
+
 }  // namespace
 
 DegreeScales ScalesByDegree(const Block& block, const Block* outer, int64_t num_sources) {
@@ -105,6 +124,18 @@ torch::Tensor NormalizedSum(const torch::Tensor& h, const Block& block, const De
               "NormalizedSum: scales of ", scales.sources.size(0), " sources and ",
               scales.destinations.size(0), " destinations for ", h.size(0), " and ", rows);
   return NormalizedSumFunction::apply(h, TensorsOf(block, by_source), scales);
+}
+
+torch::Tensor NormalizedByDegree(const torch::Tensor& h, const BlockRef& block,
+                                 const BlockRef& outer) {
+  if (block.on_device == nullptr) {
+    return NormalizedSum(h, *block.block, ScalesByDegree(*block.block, outer.block, h.size(0)),
+                         block.by_source);
+  }
+  const DegreeScales scales = ScalesOnDevice(*block.on_device, outer.on_device, h.size(0));
+  const torch::Tensor scaled = h * scales.sources.unsqueeze(1);
+  const torch::Tensor own = scaled.narrow(0, 0, block.on_device->num_destinations());
+  return (SumOfSources(scaled, *block.on_device) + own) * scales.destinations.unsqueeze(1);
 }
 
 torch::Tensor ComposedNormalizedSum(const torch::Tensor& h, const Block& block,

@@ -4,6 +4,7 @@
 
 #include "common/sampling/minibatch.h"
 #include "trainer/blocks/block_transpose.h"
+#include "trainer/kernels/block_on_device.h"
 #include "trainer/torch/torch_api.h"
 
 namespace halograph {
@@ -39,6 +40,11 @@ struct DegreeScales {
 [[nodiscard]] torch::Tensor NormalizedSum(const torch::Tensor& h, const Block& block,
                                           const DegreeScales& scales,
                                           const TransposedBlock* by_source = nullptr);
+
+// The same of blocks wherever they are: NormalizedSum by ScalesByDegree. `outer`: or none. On a
+// device the way back to `h` needs the block by source.
+[[nodiscard]] torch::Tensor NormalizedByDegree(const torch::Tensor& h, const BlockRef& block,
+                                               const BlockRef& outer);
 
 // The same, composed of libtorch's operations, in any floating type: the oracle of the tests.
 [[nodiscard]] torch::Tensor ComposedNormalizedSum(const torch::Tensor& h, const Block& block,

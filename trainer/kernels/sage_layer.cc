@@ -4,6 +4,8 @@
 #include "trainer/kernels/aggregate.h"
 #include "trainer/kernels/block_tensors.h"
 #include "trainer/kernels/composed_block.h"
+#include "trainer/kernels/device_sums.h"
+#include "trainer/kernels/linear_layer.h"
 
 namespace halograph {
 namespace {
@@ -118,6 +120,18 @@ torch::Tensor SageLayer(const torch::Tensor& h, const Block& block,
   BlockTensors tensors = TensorsOf(block);
   tensors.by_source = by_source;
   return Apply(h, tensors, weights, output, precision);
+}
+
+torch::Tensor SageLayer(const torch::Tensor& h, const BlockRef& block, const SageWeights& weights,
+                        const LayerOutput& output, Precision precision) {
+  if (block.on_device == nullptr) {
+    return SageLayer(h, *block.block, block.by_source, weights, output, precision);
+  }
+  const torch::Tensor rows = h.to(torch::kFloat32);
+  const torch::Tensor self = rows.narrow(0, 0, block.on_device->num_destinations());
+  const torch::Tensor means = Aggregate(rows, block, Aggregation::kMean);
+  return LinearLayer(torch::cat({self, means}, 1), torch::cat({weights.self, weights.neighbor}, 1),
+                     weights.bias, output, precision);
 }
 
 torch::Tensor SageLayerOfRows(const torch::Tensor& self_and_mean, const SageWeights& weights,

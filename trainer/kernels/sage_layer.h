@@ -5,12 +5,13 @@
 
 #include "common/sampling/minibatch.h"
 #include "trainer/blocks/block_transpose.h"
+#include "trainer/kernels/block_on_device.h"
 #include "trainer/kernels/dense_layer.h"
 #include "trainer/torch/torch_api.h"
 
 namespace halograph {
 
-// float32, on the CPU.
+// float32, on the device of the rows.
 struct SageWeights {
   torch::Tensor self;      // [out, in]
   torch::Tensor neighbor;  // [out, in]
@@ -31,6 +32,12 @@ struct SageWeights {
 [[nodiscard]] torch::Tensor SageLayer(const torch::Tensor& h, const Block& block,
                                       const TransposedBlock* by_source, const SageWeights& weights,
                                       const LayerOutput& output,
+                                      Precision precision = Precision::kFloat32);
+
+// The same of a block wherever it is. On a device it is composed of libtorch's operations there;
+// the way back to `h` needs the block by source.
+[[nodiscard]] torch::Tensor SageLayer(const torch::Tensor& h, const BlockRef& block,
+                                      const SageWeights& weights, const LayerOutput& output,
                                       Precision precision = Precision::kFloat32);
 
 // The same of rows [h_v, mean(h_u)] that were made before, [destinations, 2 in], float32 or

@@ -1,12 +1,12 @@
 #include "trainer/models/embedding.h"
 
-#include "trainer/kernels/dropout.h"
+#include "trainer/kernels/device_sums.h"
 #include "trainer/models/model.h"
 
 namespace halograph {
 namespace {
 
-// What each value is multiplied by.
+// What each value is multiplied by, on the CPU.
 torch::Tensor FactorsOf(const Dropout& dropout, at::IntArrayRef shape) {
   torch::Tensor factors = torch::empty(shape);
   const int64_t cols = shape[1];
@@ -58,7 +58,10 @@ class EmbeddingModel final : public Model {
  private:
   torch::Tensor RowsOf(size_t type, torch::Tensor x, const std::optional<uint64_t>& draws) {
     const Dropout dropout = Dropout::Of(dropout_, draws, type);
-    if (dropout.dropped > 0) x = x * FactorsOf(dropout, x.sizes()).to(x.scalar_type());
+    if (dropout.dropped > 0) {
+      x = x.device().is_cpu() ? x * FactorsOf(dropout, x.sizes()).to(x.scalar_type())
+                              : DropOnDevice(x, dropout);
+    }
     const int64_t width = width_of_type_[type];
     if (width < 0) return x.to(torch::kFloat32);
     const auto& linear = *widths_[static_cast<size_t>(width)]->as<torch::nn::Linear>();

@@ -66,7 +66,7 @@ class Gat final : public LayeredModel {
                       const LayerOutput& /*output*/) override {
     const auto& hop = *layers_[at.layer]->as<GatHop>();
     // Inputs may have to be copied for a product: once for all of them.
-    const torch::Tensor rows = h.requires_grad() ? h : WithRoom(h);
+    const torch::Tensor rows = h.requires_grad() || !h.device().is_cpu() ? h : WithRoom(h);
     const torch::Tensor projected =
         LinearLayer(rows, hop.projection, torch::Tensor(), {}, precision());
     const torch::Tensor attended = gatv2_ ? AttendDynamically(rows, projected, hop, at)
@@ -82,28 +82,32 @@ class Gat final : public LayeredModel {
                     FoldedVectors(hop.destination_vector, hop.projection)});
     const torch::Tensor scores = LinearLayer(h, vectors, torch::Tensor(), {}, precision());
     const torch::Tensor of_destinations = scores.narrow(0, 0, at.num_destinations());
-    return Attend(
-        {.projected = projected,
-         .source_scores = scores.narrow(1, 0, hop.heads).contiguous(),
-         .destination_scores = of_destinations.narrow(1, hop.heads, hop.heads).contiguous(),
-         .negative_slope = negative_slope_,
-         .dropout = DropoutOf(at)},
-        Looped(at));
+    const AttentionInput input{
+        .projected = projected,
+        .source_scores = scores.narrow(1, 0, hop.heads).contiguous(),
+        .destination_scores = of_destinations.narrow(1, hop.heads, hop.heads).contiguous(),
+        .negative_slope = negative_slope_,
+        .dropout = DropoutOf(at)};
+    return OverLoops(at, [&](const auto& block) { return Attend(input, block); });
   }
   torch::Tensor AttendDynamically(const torch::Tensor& h, const torch::Tensor& projected,
                                   const GatHopImpl& hop, const LayerPlace& at) const {
     const torch::Tensor destinations = LinearLayer(
         h.narrow(0, 0, at.num_destinations()), hop.destination, torch::Tensor(), {}, precision());
-    return DynamicAttend({.sources = projected,
-                          .destinations = destinations,
-                          .vector = hop.source_vector,
-                          .negative_slope = negative_slope_,
-                          .dropout = DropoutOf(at)},
-                         Looped(at));
+    const DynamicAttentionInput input{.sources = projected,
+                                      .destinations = destinations,
+                                      .vector = hop.source_vector,
+                                      .negative_slope = negative_slope_,
+                                      .dropout = DropoutOf(at)};
+    return OverLoops(at, [&](const auto& block) { return DynamicAttend(input, block); });
   }
-  static BlockTensors Looped(const LayerPlace& at) {
-    return at.looped != nullptr ? TensorsOf(*at.looped, at.by_source)
-                                : OwnTensorsOf(WithSelfLoops(*at.block));
+  // What `attend` makes of the block with self loops, wherever that is.
+  template <typename Attention>
+  static torch::Tensor OverLoops(const LayerPlace& at, const Attention& attend) {
+    const BlockRef& looped = at.looped;
+    if (looped.on_device != nullptr) return attend(*looped.on_device);
+    if (looped.block != nullptr) return attend(TensorsOf(*looped.block, looped.by_source));
+    return attend(OwnTensorsOf(WithSelfLoops(*at.block.block)));
   }
   Dropout DropoutOf(const LayerPlace& at) const {
     return Dropout::Of(attention_dropout_, at.draws, kAttentionDraws + at.layer);

@@ -46,8 +46,7 @@ class Gcn final : public ProjectedLayeredModel {
   }
 
   static torch::Tensor Propagated(const torch::Tensor& rows, const LayerPlace& at) {
-    const DegreeScales degrees = ScalesByDegree(*at.block, at.outer, rows.size(0));
-    return NormalizedSum(rows, *at.block, degrees, at.by_source);
+    return NormalizedByDegree(rows, at.block, at.outer);
   }
   const GcnHopImpl& hop(size_t k) { return *layers_[k]->as<GcnHop>(); }
 

@@ -5,17 +5,6 @@
 namespace halograph {
 namespace {
 
-LayerPlace PlaceOf(size_t layer, const LayerInput& input) {
-  const LayerBlocks::Layer* const made = input.made;
-  const bool given = made != nullptr && !made->transposed.empty();
-  return {.layer = layer,
-          .block = &input.layer->blocks.front(),
-          .outer = input.outer == nullptr ? nullptr : &input.outer->blocks.front(),
-          .looped = made == nullptr || made->looped.empty() ? nullptr : &made->looped.front(),
-          .by_source = given ? &made->transposed.front() : nullptr,
-          .draws = input.draws};
-}
-
 // What nodes bring themselves, of the layer's destinations at least.
 torch::Tensor OwnRows(const LayerInput& input) {
   if (input.self_and_mean.empty()) return input.nodes.front();
@@ -24,6 +13,22 @@ torch::Tensor OwnRows(const LayerInput& input) {
 }
 
 }  // namespace
+
+LayerPlace PlaceOf(size_t layer, const LayerInput& input) {
+  const LayerBlocks::Layer* const made = input.made;
+  const bool looped = made != nullptr && !made->looped.empty();
+  LayerPlace place{
+      .layer = layer, .block = {.block = &input.layer->blocks.front()}, .draws = input.draws};
+  if (input.outer != nullptr) place.outer.block = &input.outer->blocks.front();
+  if (looped) place.looped.block = &made->looped.front();
+  BlockRef& asked = looped ? place.looped : place.block;
+  if (made != nullptr && !made->transposed.empty()) asked.by_source = &made->transposed.front();
+  if (input.on_device != nullptr) asked.on_device = &input.on_device->blocks.front();
+  if (input.outer_on_device != nullptr) {
+    place.outer.on_device = &input.outer_on_device->blocks.front();
+  }
+  return place;
+}
 
 LayeredModel::LayeredModel(const LayerOptions& options, const ModelShape& shape,
                            Activation activation)

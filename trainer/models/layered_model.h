@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "trainer/kernels/block_on_device.h"
 #include "trainer/models/hidden_layer.h"
 #include "trainer/models/model.h"
 
@@ -15,17 +16,18 @@ namespace halograph {
 
 // What a layer runs over.
 struct LayerPlace {
-  size_t layer = 0;  // of the model, from the inputs on
-  const Block* block = nullptr;
-  const Block* outer = nullptr;                // LayerInput's; or null
-  const Block* looped = nullptr;               // BlockForm::kSelfLoops; null: not made
-  const TransposedBlock* by_source = nullptr;  // of the block, or of `looped`; or null
-  std::optional<uint64_t> draws;               // ModelInput's
+  size_t layer = 0;               // of the model, from the inputs on
+  BlockRef block;                 // with no form by source where that is of `looped`
+  BlockRef outer = {};            // LayerInput's; or none
+  BlockRef looped = {};           // BlockForm::kSelfLoops; none: not made
+  std::optional<uint64_t> draws;  // ModelInput's
 
   [[nodiscard]] int64_t num_destinations() const {
-    return static_cast<int64_t>(block->indptr.size()) - 1;
+    return static_cast<int64_t>(block.block->indptr.size()) - 1;
   }
 };
+
+[[nodiscard]] LayerPlace PlaceOf(size_t layer, const LayerInput& input);
 
 class LayeredModel : public Model {
  public:

@@ -12,6 +12,9 @@ LayerInput PlaceOf(size_t layer, size_t num_layers, const ModelInput& input) {
   LayerInput place{.layer = &layers[at], .draws = input.draws};
   if (layer > 0) place.outer = &layers[at + 1];
   if (input.blocks != nullptr) place.made = &input.blocks->layers[at];
+  if (input.on_device == nullptr) return place;
+  place.on_device = &(*input.on_device)[at];
+  if (layer > 0) place.outer_on_device = &(*input.on_device)[at + 1];
   return place;
 }
 

@@ -28,6 +28,7 @@
 #include <vector>
 
 #include "common/sampling/minibatch.h"
+#include "trainer/models/layer_on_device.h"
 #include "trainer/models/projected_layers.h"
 #include "trainer/models/registry.h"
 #include "trainer/pipeline/layer_blocks.h"
@@ -54,6 +55,9 @@ struct ModelInput {
   // Likewise, in the form that the needs say; by source in training alone. Must live until backward
   // is done. Null: the model makes its own, and so does backward of what is missing by source.
   const LayerBlocks* blocks = nullptr;
+  // Where `nodes` are on a device: the blocks there, by the minibatch's layers. Must live until
+  // backward is done. Else null.
+  const std::vector<LayerOnDevice>* on_device = nullptr;
 };
 
 // What one layer of a model reads: one layer of a minibatch, or of a chunk of all nodes
@@ -71,6 +75,9 @@ struct LayerInput {
   std::vector<torch::Tensor> self_and_mean = {};
   const LayerBlocks::Layer* made = nullptr;  // of ModelInput::blocks; or null
   std::optional<uint64_t> draws = {};
+  // `layer` and `outer` where `nodes` are on a device; else null.
+  const LayerOnDevice* on_device = nullptr;
+  const LayerOnDevice* outer_on_device = nullptr;
 };
 
 // Not thread-safe. Parameters are float32, registered as libtorch's modules do, all made by the

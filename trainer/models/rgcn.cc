@@ -100,7 +100,7 @@ class Rgcn final : public Model {
     const LayerNodes nodes = {h.first[type], input.layer->num_destinations[type]};
     HiddenLayerImpl* const around =
         k + 1 < layers_->size() ? hidden_[k * types + type]->as<HiddenLayer>() : nullptr;
-    const EdgesInto into = Into(type, *input.layer, h, input.made);
+    const EdgesInto into = Into(type, h, input);
     const LayerOutput output = around == nullptr ? LayerOutput{} : around->OfFormula(input.draws);
     const bool own_rows = k == 0 && one_hot_;
     torch::Tensor out = own_rows
@@ -112,19 +112,24 @@ class Rgcn final : public Model {
     return around->Finish(out, own, input.draws);
   }
 
-  EdgesInto Into(size_t type, const SampledLayer& layer, const StackedRows& h,
-                 const LayerBlocks::Layer* made) const {
+  EdgesInto Into(size_t type, const StackedRows& h, const LayerInput& input) const {
     EdgesInto into;
-    if (made != nullptr) {
+    if (const LayerBlocks::Layer* const made = input.made; made != nullptr) {
       if (!made->by_relation.empty()) into.by_relation = &made->by_relation[type];
       if (!made->by_destination.empty()) into.by_destination = &made->by_destination[type];
-      if (!made->transposed.empty()) into.by_source = &made->transposed[type];
+      const bool of_types = input.on_device == nullptr && !made->transposed.empty();
+      if (of_types) into.by_source = &made->transposed[type];
     }
-    for (const Block& block : layer.blocks) {
-      const RelationEnds& ends = ends_[block.relation];
+    const std::vector<Block>& blocks = input.layer->blocks;
+    for (size_t i = 0; i < blocks.size(); ++i) {
+      const RelationEnds& ends = ends_[blocks[i].relation];
       if (ends.destination != static_cast<int>(type)) continue;
-      into.relations.push_back(block.relation);
-      into.edges.push_back({&block, h.first[ends.source]});
+      const int64_t first = h.first[ends.source];
+      into.relations.push_back(blocks[i].relation);
+      into.edges.push_back({&blocks[i], first});
+      if (input.on_device == nullptr) continue;
+      into.on_device.push_back(
+          {&input.on_device->blocks[i], {first, h.first[ends.source + 1] - first}});
     }
     return into;
   }

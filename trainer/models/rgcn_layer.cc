@@ -5,6 +5,7 @@
 #include <numeric>
 #include <utility>
 
+#include "trainer/kernels/aggregate.h"
 #include "trainer/kernels/basis_layer.h"
 #include "trainer/kernels/finish_rows.h"
 #include "trainer/kernels/linear_layer.h"
@@ -49,7 +50,23 @@ const RelationalBlock& ByDestination(const EdgesInto& into, std::shared_ptr<Rela
 
 // Of the relations that lead into the nodes.
 torch::Tensor RowsOfRelations(const torch::Tensor& coefficients, const EdgesInto& into) {
-  return coefficients.index_select(0, torch::tensor(into.relations, torch::kInt64));
+  return coefficients.index_select(
+      0, torch::tensor(into.relations, torch::kInt64).to(coefficients.device()));
+}
+
+// Row v: the mean of the rows of v's sources by the relation. `rows`: of the sources.
+torch::Tensor MeanOf(const torch::Tensor& rows, const RelationOnDevice& relation) {
+  return Aggregate(rows, BlockRef{.on_device = relation.block}, Aggregation::kMean);
+}
+torch::Tensor SourcesOf(const torch::Tensor& h, const RelationOnDevice& relation) {
+  return h.narrow(0, relation.sources.first, relation.sources.count);
+}
+
+// rows W^T of a block-diagonal W, [blocks, out / blocks, in / blocks].
+torch::Tensor ByBlocks(const torch::Tensor& rows, const torch::Tensor& matrix) {
+  const int64_t blocks = matrix.size(0);
+  const torch::Tensor cut = rows.view({rows.size(0), blocks, -1}).transpose(0, 1);
+  return torch::bmm(cut, matrix.transpose(1, 2)).transpose(0, 1).reshape({rows.size(0), -1});
 }
 
 // The last two dimensions are those of matrices.
@@ -83,8 +100,30 @@ torch::Tensor RgcnLayerImpl::forward(const torch::Tensor& h, const LayerNodes& n
     const torch::Tensor own = Rounded(h.narrow(0, nodes.first, nodes.count), precision_);
     return LinearLayer(own, self_->weight, self_->bias, output);
   }
+  if (!into.on_device.empty()) return OnDevice(h, nodes, into, output);
   if (bases_.defined()) return ByBases(h, nodes.first, into, output);
   return ByRelation(h, nodes, into, output);
+}
+
+torch::Tensor RgcnLayerImpl::OnDevice(const torch::Tensor& h, const LayerNodes& nodes,
+                                      const EdgesInto& into, const LayerOutput& output) {
+  const torch::Tensor own = Rounded(h.narrow(0, nodes.first, nodes.count), precision_);
+  torch::Tensor z = torch::linear(own, self_->weight);
+  std::vector<torch::Tensor> means;
+  for (const RelationOnDevice& relation : into.on_device) {
+    means.push_back(MeanOf(SourcesOf(h, relation), relation));
+  }
+  if (bases_.defined()) {
+    const torch::Tensor by_relation = torch::stack(means).view({std::ssize(means), -1});
+    const torch::Tensor by_basis = torch::mm(RowsOfRelations(coefficients_, into).t(), by_relation)
+                                       .view({bases_.size(0), nodes.count, -1});
+    const torch::Tensor sums = torch::bmm(Rounded(by_basis, precision_), bases_.transpose(1, 2));
+    return FinishRows(z + sums.sum(0), self_->bias, output);
+  }
+  for (size_t i = 0; i < means.size(); ++i) {
+    z = z + ByBlocks(Rounded(means[i], precision_), matrices_[into.relations[i]]);
+  }
+  return FinishRows(z, self_->bias, output);
 }
 
 // In one pass over all relations.
@@ -133,6 +172,12 @@ torch::Tensor OneHotLayerImpl::forward(const torch::Tensor& rows, const LayerNod
   torch::Tensor sums;
   if (into.edges.empty()) {
     sums = Own(rows, nodes).contiguous();
+  } else if (!into.on_device.empty()) {
+    sums = Own(rows, nodes);
+    for (size_t i = 0; i < into.on_device.size(); ++i) {
+      const RelationOnDevice& relation = into.on_device[i];
+      sums = sums + MeanOf(OfRelation(SourcesOf(rows, relation), into.relations[i]), relation);
+    }
   } else {
     std::shared_ptr<RelationalBlock> own;
     BasisWeights weights{.bases = bases_};
@@ -144,7 +189,13 @@ torch::Tensor OneHotLayerImpl::forward(const torch::Tensor& rows, const LayerNod
     sums = BasisLayer(rows, ByDestination(into, &own), weights, nodes.first, into.by_source);
     KeepFor(sums, own);
   }
-  return FinishRows(sums, torch::zeros({cols_}), output);
+  return FinishRows(sums, torch::zeros({cols_}, sums.options()), output);
+}
+
+torch::Tensor OneHotLayerImpl::OfRelation(const torch::Tensor& rows, int64_t relation) const {
+  if (!coefficients_.defined()) return rows.narrow(1, relation * cols_, cols_);
+  const torch::Tensor by_basis = rows.narrow(1, 0, bases_ * cols_).view({-1, bases_, cols_});
+  return (by_basis * coefficients_[relation].view({1, bases_, 1})).sum(1);
 }
 
 }  // namespace halograph

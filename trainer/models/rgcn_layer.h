@@ -6,11 +6,18 @@
 #include <vector>
 
 #include "trainer/blocks/relational_block.h"
+#include "trainer/kernels/block_on_device.h"
 #include "trainer/kernels/grouped_layer.h"
 #include "trainer/models/rgcn.h"
 #include "trainer/torch/torch_api.h"
 
 namespace halograph {
+
+// A relation's edges on a device; its sources are `sources` rows of the stacked inputs.
+struct RelationOnDevice {
+  const BlockOnDevice* block = nullptr;
+  LayerNodes sources = {};
+};
 
 // The relations into one node type, of one layer of a minibatch.
 struct EdgesInto {
@@ -20,6 +27,8 @@ struct EdgesInto {
   const RelationGroups* by_relation = nullptr;
   const RelationalBlock* by_destination = nullptr;
   const TransposedBlock* by_source = nullptr;
+  // One each, where the inputs are on a device: nothing else is read then. Else none.
+  std::vector<RelationOnDevice> on_device = {};
 };
 
 // The parameters of a layer: W_0, b, and W_r of every relation r of the schema.
@@ -37,6 +46,9 @@ class RgcnLayerImpl : public torch::nn::Module {
                                       const LayerOutput& output);
   [[nodiscard]] torch::Tensor ByRelation(const torch::Tensor& h, const LayerNodes& nodes,
                                          const EdgesInto& into, const LayerOutput& output);
+  // Composed of libtorch's operations, relation by relation.
+  [[nodiscard]] torch::Tensor OnDevice(const torch::Tensor& h, const LayerNodes& nodes,
+                                       const EdgesInto& into, const LayerOutput& output);
 
   const Precision precision_;
   torch::nn::Linear self_{nullptr};
@@ -61,6 +73,9 @@ class OneHotLayerImpl : public torch::nn::Module {
   }
 
  private:
+  // What a relation takes of the rows of its sources: [sources, cols].
+  [[nodiscard]] torch::Tensor OfRelation(const torch::Tensor& rows, int64_t relation) const;
+
   const int64_t bases_;
   const int64_t cols_;
   torch::Tensor coefficients_;  // [relations, bases]; none: each relation has a basis

@@ -59,7 +59,7 @@ class Sage final : public ProjectedLayeredModel {
   torch::Tensor Layer(const torch::Tensor& h, const LayerPlace& at,
                       const LayerOutput& output) override {
     if (aggregator_ == SageAggregator::kPool) return PoolLayer(h, at, output);
-    return SageLayer(h, *at.block, at.by_source, hop(at.layer).weights(), output, precision());
+    return SageLayer(h, at.block, hop(at.layer).weights(), output, precision());
   }
   torch::Tensor LayerOfRows(const torch::Tensor& rows, size_t layer,
                             const LayerOutput& output) override {
@@ -81,7 +81,7 @@ class Sage final : public ProjectedLayeredModel {
     const torch::nn::Linear& pool = hop(at.layer).pool();
     const torch::Tensor pooled =
         LinearLayer(h, pool->weight, pool->bias, {.relu = true, .dropout = {}}, precision());
-    const torch::Tensor largest = Aggregate(pooled, *at.block, Aggregation::kMax, at.by_source);
+    const torch::Tensor largest = Aggregate(pooled, at.block, Aggregation::kMax);
     const torch::Tensor self = h.narrow(0, 0, at.num_destinations()).to(torch::kFloat32);
     return LinearLayer(torch::cat({self, largest}, 1),
                        torch::cat({weights.self, weights.neighbor}, 1), weights.bias, output,

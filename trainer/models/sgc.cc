@@ -3,7 +3,7 @@
 #include "trainer/kernels/finish_rows.h"
 #include "trainer/kernels/linear_layer.h"
 #include "trainer/kernels/normalized_sum.h"
-#include "trainer/models/hidden_layer.h"
+#include "trainer/models/layered_model.h"
 #include "trainer/models/model.h"
 
 namespace halograph {
@@ -52,13 +52,10 @@ class Sgc final : public Model, public ProjectedLayers {
   [[nodiscard]] bool last(size_t layer) const { return layer + 1 == num_layers_; }
   // One step of propagation.
   torch::Tensor Propagated(size_t layer, const LayerInput& input) const {
-    const bool given = input.made != nullptr && !input.made->transposed.empty();
     torch::Tensor h = input.nodes.front().to(torch::kFloat32);
     if (layer == 0) h = Drop(h, Dropout::Of(input_dropout_, input.draws, kInputDraws));
-    const Block& block = input.layer->blocks.front();
-    const Block* const outer = input.outer == nullptr ? nullptr : &input.outer->blocks.front();
-    return NormalizedSum(h, block, ScalesByDegree(block, outer, h.size(0)),
-                         given ? &input.made->transposed.front() : nullptr);
+    const LayerPlace at = PlaceOf(layer, input);
+    return NormalizedByDegree(h, at.block, at.outer);
   }
 
   const double input_dropout_;

@@ -98,6 +98,37 @@ TEST_P(ModelConformanceTest, InputsGetAGradientWhereItIsAskedFor) {
   EXPECT_GT(x.grad().abs().sum().item<float>(), 0);
 }
 
+// On tensors of the CPU: what a model makes of them works on any device.
+TEST_P(ModelConformanceTest, BlocksOnADeviceGiveTheSameRowsAndGradients) {
+  const Minibatch minibatch = RandomMinibatch(9);
+  const BlockForm form =
+      Needs().form == BlockForm::kSelfLoops ? BlockForm::kSelfLoops : BlockForm::kSampled;
+  const LayerBlocks made = *MakeLayerBlocks(PlainSchema(), minibatch, form, BySource::kAll);
+  const BlockLayout layout(minibatch, made);
+  const torch::Tensor packed = torch::empty({layout.size()}, torch::kInt32);
+  layout.Write(packed.data_ptr<int32_t>());
+  const std::vector<LayerOnDevice> there = layout.Views(packed);
+  const torch::Tensor x = torch::randn({30, 4});
+  const auto train = [&](const std::vector<LayerOnDevice>* on_device) {
+    const auto model = MakeSeeded(1);
+    model->train();
+    ModelInput input{&minibatch, {x.clone().requires_grad_()}, 5};
+    if (on_device != nullptr) input.blocks = &made;
+    input.on_device = on_device;
+    std::vector<torch::Tensor> values = {model->Forward(input)[0]};
+    values.front().square().sum().backward();
+    for (const torch::Tensor& parameter : model->parameters()) values.push_back(parameter.grad());
+    values.push_back(input.nodes[0].grad());
+    return values;
+  };
+  const auto wanted = train(nullptr), found = train(&there);
+  ASSERT_EQ(found.size(), wanted.size());
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    EXPECT_TRUE(torch::allclose(found[i], wanted[i], 1e-4, 1e-4))
+        << i << ": " << (found[i] - wanted[i]).abs().max() << " of " << wanted[i].abs().max();
+  }
+}
+
 TEST_P(ModelConformanceTest, TheSameSeedGivesTheSameWeights) {
   const auto a = MakeSeeded(7)->named_parameters();
   const auto b = MakeSeeded(7)->named_parameters();

@@ -1,0 +1,156 @@
+// The layers of a device, on tensors of the CPU: what they are composed of works on any device.
+#include "trainer/kernels/device_sums.h"
+
+#include <vector>
+
+#include "tests/support/random_block.h"
+#include "tests/unit/trainer_kernels/gradient_checks.h"
+#include "trainer/blocks/self_loops.h"
+#include "trainer/kernels/aggregate.h"
+#include "trainer/kernels/attention.h"
+#include "trainer/kernels/composed_block.h"
+#include "trainer/kernels/dynamic_attention.h"
+#include "trainer/kernels/normalized_sum.h"
+#include "trainer/kernels/sage_layer.h"
+
+namespace halograph {
+namespace {
+
+constexpr int64_t kSources = 41;
+constexpr int64_t kDestinations = 23;
+
+template <typename T>
+torch::Tensor Int32(const std::vector<T>& values) {
+  return torch::tensor(values).to(torch::kInt32);
+}
+
+// A block, and the same as a device has it.
+struct BothWays {
+  explicit BothWays(Block of)
+      : block(std::move(of)),
+        by_source(Transpose(block.indptr.data(), static_cast<int64_t>(block.indptr.size()) - 1,
+                            block.indices.data(), kSources)),
+        there{Int32(block.indptr), Int32(block.indices), Int32(by_source.indptr),
+              Int32(by_source.edges)} {}
+
+  [[nodiscard]] BlockRef host() const { return {&block, &by_source, nullptr}; }
+  [[nodiscard]] BlockRef device() const { return {&block, nullptr, &there}; }
+
+  const Block block;
+  const TransposedBlock by_source;
+  const BlockOnDevice there;
+};
+
+using Over = std::function<torch::Tensor(const BlockRef&, const std::vector<torch::Tensor>&)>;
+
+void ExpectAlike(const BothWays& block, const Over& layer,
+                 const std::vector<torch::Tensor>& values) {
+  const auto by = [&](const BlockRef& ref) {
+    return Differentiate([&](const auto& leaves) { return layer(ref, leaves); }, values);
+  };
+  ExpectClose(by(block.device()), by(block.host()));
+}
+
+TEST(DeviceSumsTest, SumsHaveTheBitsOfTheKernelsBothWays) {
+  torch::manual_seed(1);
+  for (const int64_t width : {1, 3, 33, 100}) {
+    SCOPED_TRACE(width);
+    const BothWays block(RandomBlock(static_cast<uint64_t>(width), kDestinations, kSources));
+    const auto by = [&](const BlockRef& ref) {
+      return Differentiate(
+          [&](const auto& leaves) { return Aggregate(leaves[0], ref, Aggregation::kSum); },
+          {torch::arange(kSources * width).view({kSources, width}).to(torch::kFloat32).sin()});
+    };
+    const WithGradients found = by(block.device()), wanted = by(block.host());
+    EXPECT_TRUE(torch::equal(found.out, wanted.out));
+    EXPECT_TRUE(torch::equal(found.grads[0], wanted.grads[0]));
+  }
+}
+
+TEST(DeviceSumsTest, LayersAreThoseOfTheCpu) {
+  torch::manual_seed(2);
+  const LayerOutput output = {.relu = true, .dropout = Dropout::Of(0.4, 3, 1)};
+  for (uint64_t key = 1; key < 4; ++key) {
+    SCOPED_TRACE(key);
+    const BothWays block(RandomBlock(key, kDestinations, kSources));
+    const torch::Tensor h = torch::randn({kSources, 16});
+    for (const auto how : {Aggregation::kMean, Aggregation::kMax}) {
+      ExpectAlike(block,
+                  [how](const auto& ref, const auto& l) { return Aggregate(l[0], ref, how); }, {h});
+    }
+    ExpectAlike(block,
+                [&](const auto& ref, const auto& l) {
+                  return SageLayer(l[0], ref, {l[1], l[2], l[3]}, output);
+                },
+                {h, torch::randn({8, 16}), torch::randn({8, 16}), torch::randn({8})});
+    ExpectAlike(
+        block,
+        [](const auto& ref, const auto& l) { return NormalizedByDegree(l[0], ref, BlockRef{}); },
+        {h});
+  }
+}
+
+TEST(DeviceSumsTest, DegreesAreThoseOfTheOuterBlockWhereThereIsOne) {
+  torch::manual_seed(3);
+  const BothWays block(RandomBlock(7, kDestinations, kSources));
+  const BothWays outer(RandomBlock(8, kSources, kSources));
+  const torch::Tensor h = torch::randn({kSources, 5});
+  EXPECT_LT(RelativeDifference(NormalizedByDegree(h, block.device(), outer.device()),
+                               NormalizedByDegree(h, block.host(), outer.host())),
+            5e-6);
+}
+
+TEST(DeviceSumsTest, AttentionIsThatOfTheCpu) {
+  torch::manual_seed(4);
+  const BothWays block(WithSelfLoops(RandomBlock(9, kDestinations, kSources)));
+  const Dropout dropout = Dropout::Of(0.3, 5, 2);
+  const std::vector<torch::Tensor> additive = {
+      torch::randn({kSources, 8}), torch::randn({kSources, 2}), torch::randn({kDestinations, 2})};
+  const auto attend = [&](const auto& over) {
+    return Differentiate(
+        [&](const auto& l) {
+          return Attend(AttentionInput{l[0], l[1], l[2], 0.2, dropout}, over);
+        },
+        additive);
+  };
+  ExpectClose(attend(block.there), attend(TensorsOf(block.block, &block.by_source)));
+  const std::vector<torch::Tensor> dynamic = {
+      torch::randn({kSources, 8}), torch::randn({kDestinations, 8}), torch::randn({2, 4})};
+  const auto rank = [&](const auto& over) {
+    return Differentiate(
+        [&](const auto& l) {
+          return DynamicAttend(DynamicAttentionInput{l[0], l[1], l[2], 0.2, dropout}, over);
+        },
+        dynamic);
+  };
+  ExpectClose(rank(block.there), rank(TensorsOf(block.block, &block.by_source)));
+}
+
+TEST(DeviceSumsTest, ABlockWithoutEdgesGivesZeros) {
+  const BothWays block(Block{0, std::vector<int64_t>(kDestinations + 1), {}});
+  const torch::Tensor h = torch::randn({kSources, 3});
+  for (const auto how : {Aggregation::kSum, Aggregation::kMean, Aggregation::kMax}) {
+    EXPECT_TRUE(torch::equal(Aggregate(h, block.device(), how), torch::zeros({kDestinations, 3})));
+  }
+}
+
+TEST(DeviceSumsTest, TheWayBackNeedsTheBlockBySource) {
+  BothWays block(RandomBlock(5, kDestinations, kSources));
+  const BlockOnDevice one_way = {block.there.indptr, block.there.indices, {}, {}};
+  const torch::Tensor h = torch::randn({kSources, 3}).requires_grad_();
+  EXPECT_THROW(SumOfSources(h, one_way).sum().backward(), c10::Error);
+}
+
+TEST(DeviceSumsTest, DropoutKeepsTheSamePlaces) {
+  for (const int64_t cols : {1, 4, 7, 64}) {
+    for (const double p : {0.1, 0.5, 0.9}) {
+      const Dropout dropout = Dropout::Of(p, 0xfedcba9876543210ULL, 3);
+      EXPECT_TRUE(
+          torch::equal(KeptPlacesOn(torch::kCPU, dropout, 50, cols), KeptPlaces(dropout, 50, cols)))
+          << cols << ", " << p;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace halograph
