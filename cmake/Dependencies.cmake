@@ -31,9 +31,16 @@ if(HALOGRAPH_REMOTE)
 endif()
 
 if(HALOGRAPH_TRAINER)
-  find_package(Torch REQUIRED)
+  if(HALOGRAPH_TORCH_DIR)  # it has gloo inside, of which no more than headers are used
+    include(cmake/TorchFolder.cmake)
+    halograph_torch_folder(${HALOGRAPH_TORCH_DIR})
+    set(TORCH_LIBRARIES halograph_torch)
+    set(HALOGRAPH_GLOO "")
+  else()
+    find_package(Torch REQUIRED)
+    find_library(HALOGRAPH_GLOO gloo REQUIRED)
+  endif()
   find_package(OpenMP REQUIRED COMPONENTS CXX)  # else at::parallel_for is a loop on one thread
-  find_library(HALOGRAPH_GLOO gloo REQUIRED)
 endif()
 
 if(HALOGRAPH_TESTS)

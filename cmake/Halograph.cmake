@@ -37,7 +37,10 @@ add_library(halograph_flags INTERFACE)
 target_include_directories(halograph_flags INTERFACE ${CMAKE_SOURCE_DIR})
 # -Werror=unused-result with [[nodiscard]]: an ignored status does not compile.
 target_compile_options(halograph_flags INTERFACE
-  -Wall -Wextra -Wpedantic -Wshadow -Werror -Wno-error=deprecated-declarations)
+  -Wall -Wextra -Wpedantic -Wshadow)
+if(HALOGRAPH_WERROR)  # other compilers have other warnings
+  target_compile_options(halograph_flags INTERFACE -Werror -Wno-error=deprecated-declarations)
+endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   # GCC takes anonymous namespaces of sources that are compiled together for those of headers. It
   # collects garbage for a tenth of its time unless it may keep a gigabyte.
