@@ -80,6 +80,7 @@ ROWS = {
     "trainer/embeddings/rows": ["common/*", "client"],
     # What computes.
     "trainer/torch": ["common/*"],
+    "trainer/device": ["common/*", "trainer/options", "trainer/torch"],
     "trainer/distributed": ["common/*", "trainer/torch"],
     "trainer/kernels": ["common/*", "trainer/blocks", "trainer/torch"],
     "trainer/models": ["common/*", "trainer/options", "trainer/blocks", "trainer/pipeline", "trainer/kernels",
@@ -89,7 +90,7 @@ ROWS = {
     "trainer/embeddings": ["common/*", "client", "trainer/options", "trainer/models", "trainer/distributed",
                            "trainer/torch"],
     "trainer/training": ["common/*", "client", "client/cached", "client/open", "trainer/options", "trainer/seeds",
-                         "trainer/pipeline", "trainer/output", "trainer/models", "trainer/tasks", "trainer/embeddings",
+                         "trainer/device", "trainer/pipeline", "trainer/output", "trainer/models", "trainer/tasks", "trainer/embeddings",
                          "trainer/distributed", "trainer/torch"],
     "trainer/checkpoint": ["common/*", "client", "trainer/options", "trainer/checkpoint/files",
                            "trainer/checkpoint/snapshots", "trainer/models", "trainer/tasks", "trainer/training",
@@ -136,6 +137,8 @@ MOST_LINES_OF_A_SOURCE = 600  # outside tests
 
 SOURCE = (".h", ".cc")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
+# What one folder alone may name, in comments neither.
+OWNED_WORDS = {re.compile(r"\b(c10::(Stream|Event|StreamGuard)|kCUDA)\b"): "trainer/device"}
 UNFINISHED = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X|HA" r"CK)\b")
 MACHINE_PATH = re.compile(r"(?<![\w.$}])/(?:home/\w+|Users/\w+|root|work)/")
 GENERATED = "halograph/v1/"  # from proto/halograph/v1, into the build folder
@@ -355,6 +358,9 @@ def check_source(path, lines):
     for number, line in enumerate(lines, 1):
         if UNFINISHED.search(line):
             yield f"{path}:{number}: unfinished: {line.strip()[:80]}"
+        for words, folder in OWNED_WORDS.items():
+            if words.search(line) and not in_folder(path, folder):
+                yield f"{path}:{number}: {words.search(line)[0]} is named in {folder} only"
     if len(lines) > MOST_LINES_OF_A_SOURCE:
         yield f"{path}: {len(lines)} lines; does it hold more than one thing?"
     if path.endswith(".h"):

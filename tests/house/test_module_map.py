@@ -169,6 +169,10 @@ class ModuleMapTest(unittest.TestCase):
         self.write("common/base/bad.h", HEADER + "// TO" + "DO\n")
         self.expect_error("common/base/bad.h:3", "unfinished")
 
+    def test_stream_of_a_device_outside_the_folder_that_owns_them(self):
+        self.write("common/base/bad.h", HEADER + "// As c10::" + "Stream.\n")
+        self.expect_error("common/base/bad.h:3", "is named in trainer/device only")
+
     def test_path_of_one_machine(self):
         self.write("README.md", "cd /ho" + "me/me/graphs\n")
         self.expect_error("README.md:1", "absolute path")

@@ -19,9 +19,9 @@ CheckpointPlace PlaceOf(const TrainingMoment& moment) {
           .steps_per_epoch = moment.steps_per_epoch};
 }
 
-// The tensor goes along with the image.
+// The tensor, in the host's memory, goes along with the image.
 void Add(const std::string& file, std::string name, torch::Tensor tensor, CheckpointImage* image) {
-  auto owner = std::make_shared<const torch::Tensor>(std::move(tensor));
+  auto owner = std::make_shared<const torch::Tensor>(tensor.to(torch::kCPU));
   image->files[file].push_back(BytesOfTensor(std::move(name), *owner));
   image->owners.push_back(std::move(owner));
 }

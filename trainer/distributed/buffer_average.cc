@@ -47,7 +47,7 @@ Status AverageBuffers(const torch::nn::Module& model, Communicator& communicator
         weighed.push_back(value.to(torch::kFloat64).view(-1) * rows);
       }
     }
-    const torch::Tensor sums = torch::cat(weighed);
+    const torch::Tensor sums = torch::cat(weighed).to(torch::kCPU);
     HG_RETURN_IF_ERROR(communicator.AllReduceSum(sums, "all-reduce of the model's buffers"));
     int64_t at = 0;
     for (const RunningFigures& figures : all) {

@@ -50,6 +50,12 @@ Status Communicator::AllReduceSum(torch::Tensor tensor, std::string_view what, C
 
 Status Communicator::Broadcast(torch::Tensor tensor, std::string_view what) {
   if (world_size() == 1) return OkStatus();
+  if (!tensor.device().is_cpu()) {
+    const torch::Tensor host = tensor.to(torch::kCPU);
+    HG_RETURN_IF_ERROR(Broadcast(host, what));
+    tensor.copy_(host);
+    return OkStatus();
+  }
   const HostedRanks::Together<torch::Tensor> give = [&](auto brought,
                                                         ProcessGroup& processes) -> Status {
     const torch::NoGradGuard no_grad;

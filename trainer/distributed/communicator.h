@@ -41,7 +41,7 @@ class Communicator {
   // however many processes the ranks are.
   [[nodiscard]] Status AllReduceSum(torch::Tensor tensor, std::string_view what,
                                     CarriedAs carried = CarriedAs::kThemselves);
-  // In place, rank 0's values.
+  // In place, rank 0's values. The tensor may be on a device.
   [[nodiscard]] Status Broadcast(torch::Tensor tensor, std::string_view what);
   // Rank 0 gets every rank's tensor, in order of rank; the others an empty vector.
   [[nodiscard]] StatusOr<std::vector<torch::Tensor>> Gather(torch::Tensor tensor,

@@ -15,6 +15,18 @@ constexpr int64_t kInFront = 16;
 constexpr int64_t kFirstAsk = kInFront - std::ssize(kAsks);
 static_assert(kFirstAsk >= 0);
 
+// Of the parameters that are on a device, which are the first.
+int64_t ElementsOnDevice(const std::vector<torch::Tensor>& parameters) {
+  int64_t elements = 0;
+  bool host = false;
+  for (const torch::Tensor& parameter : parameters) {
+    host = host || parameter.device().is_cpu();
+    TORCH_CHECK(host == parameter.device().is_cpu(), "parameters on a device must come first");
+    if (!host) elements += parameter.numel();
+  }
+  return elements;
+}
+
 }  // namespace
 
 // Ends in the reverse order: hooks, thread, connections.
@@ -30,9 +42,12 @@ GradientBuffer::GradientBuffer(const std::vector<torch::Tensor>& parameters, Car
   for (const torch::Tensor& parameter : parameters) count += parameter.numel();
   sent_ = torch::zeros({kInFront + count});
   flat_ = sent_.narrow(0, kInFront, count);
+  const int64_t elsewhere = ElementsOnDevice(parameters);
+  if (elsewhere > 0) on_device_ = torch::zeros({elsewhere}, parameters.front().options());
   int64_t offset = 0;
   for (const torch::Tensor& parameter : parameters) {
-    torch::Tensor view = flat_.narrow(0, offset, parameter.numel()).view(parameter.sizes());
+    const torch::Tensor& flat = offset < elsewhere ? on_device_ : flat_;
+    torch::Tensor view = flat.narrow(0, offset, parameter.numel()).view(parameter.sizes());
     parameter.mutable_grad() = view;
     offset += parameter.numel();
   }
@@ -44,7 +59,15 @@ GradientBuffer::GradientBuffer(const std::vector<torch::Tensor>& parameters, Car
 
 GradientBuffer::~GradientBuffer() = default;
 
-void GradientBuffer::Zero() { flat_.zero_(); }
+std::vector<torch::Tensor> GradientBuffer::parts() const {
+  if (!on_device_.defined()) return {flat_};
+  const int64_t there = on_device_.numel();
+  return {on_device_, flat_.narrow(0, there, flat_.numel() - there)};
+}
+
+void GradientBuffer::Zero() {
+  for (torch::Tensor& part : parts()) part.zero_();
+}
 
 std::unique_ptr<GradientBuffer::Travel> GradientBuffer::MakeTravel(
     std::unique_ptr<Communicator> beside) {
@@ -76,13 +99,19 @@ Status GradientBuffer::Begin(Communicator& communicator) {
   Zero();
   if (communicator.world_size() == 1) return OkStatus();
   HG_RETURN_IF_ERROR(BeginTravel(communicator));
-  travel_->watch.Begin();
+  if (!on_device_.defined()) travel_->watch.Begin();
   return OkStatus();
 }
 
 Status GradientBuffer::AllReduce(Communicator& communicator, StepAsks* asks) {
   if (communicator.world_size() == 1) return OkStatus();
   if (!begun_) HG_RETURN_IF_ERROR(BeginTravel(communicator));
+  const torch::NoGradGuard no_grad;
+  torch::Tensor of_device;
+  if (on_device_.defined()) {
+    of_device = flat_.narrow(0, 0, on_device_.numel());
+    of_device.copy_(on_device_);
+  }
   const StepAsks own = asks == nullptr ? StepAsks() : *asks;
   float* const sent = sent_.data_ptr<float>() + kFirstAsk;
   for (size_t i = 0; i < std::size(kAsks); ++i) sent[i] = own.*kAsks[i] ? 1 : 0;
@@ -90,6 +119,7 @@ Status GradientBuffer::AllReduce(Communicator& communicator, StepAsks* asks) {
   travel_->watch.End();
   travel_->thread.Allow(static_cast<int>(std::ssize(pieces_)));
   HG_RETURN_IF_ERROR(travel_->thread.Wait());
+  if (of_device.defined()) on_device_.copy_(of_device);
   if (asks == nullptr) return OkStatus();
   for (size_t i = 0; i < std::size(kAsks); ++i) asks->*kAsks[i] = sent[i] > 0;
   return OkStatus();

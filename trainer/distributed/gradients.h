@@ -1,6 +1,7 @@
 // The gradients of a model as one flat buffer, summed over ranks bucket by bucket while backward
 // goes on: each step is Begin, backward, AllReduce. With one rank there is no thread, no hook and
-// nothing to wait for.
+// nothing to wait for. Gradients of parameters on a device stand there, and travel after backward:
+// one copy to the host, one back.
 // Not thread-safe.
 #pragma once
 
@@ -29,8 +30,8 @@ struct StepAsks {
 class GradientBuffer {
  public:
   // Makes every parameter's gradient a view of one buffer, which backward then adds to. Parameters
-  // must be float32. Do not let an optimizer set gradients to undefined: call Zero, or Begin
-  // instead.
+  // must be float32, those on a device (one for all) before those of the host. Do not let an
+  // optimizer set gradients to undefined: call Zero, or Begin instead.
   explicit GradientBuffer(const std::vector<torch::Tensor>& parameters,
                           CarriedAs carried = CarriedAs::kThemselves);
   // Waits for the bucket that is under way, at most as long as a collective may take; before the
@@ -51,7 +52,10 @@ class GradientBuffer {
   // buffer then holds anything, and every later call fails.
   [[nodiscard]] Status AllReduce(Communicator& communicator, StepAsks* asks = nullptr);
 
+  // Of the parameters of the host. Of those on a device it has what was summed.
   [[nodiscard]] const torch::Tensor& flat() const { return flat_; }
+  // All of them once, where optimizers read them: the device's, if there are any, and the host's.
+  [[nodiscard]] std::vector<torch::Tensor> parts() const;
 
  private:
   struct Travel;
@@ -65,6 +69,7 @@ class GradientBuffer {
   const std::vector<GradientBucket> buckets_;
   torch::Tensor sent_;                 // how many ranks ask for each thing, and the gradients
   torch::Tensor flat_;                 // a view of the gradients
+  torch::Tensor on_device_;            // of the first parameters; no tensor where none is there
   std::vector<torch::Tensor> pieces_;  // views of what each bucket sends
   std::unique_ptr<Travel> travel_;     // null before the first step, and with one rank
   bool begun_ = false;

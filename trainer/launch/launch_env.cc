@@ -68,4 +68,13 @@ int RanksOnThisMachine(const Environment& environment) {
   return 1;
 }
 
+int RankOnThisMachine(const Environment& environment) {
+  for (const char* name : {"LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID"}) {
+    const auto text = environment(name);
+    const auto value = text.has_value() ? ParseNumber(*text) : std::nullopt;
+    if (value.has_value() && *value >= 0) return *value;
+  }
+  return 0;
+}
+
 }  // namespace halograph

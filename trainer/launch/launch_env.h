@@ -29,4 +29,7 @@ struct LaunchDefaults {
 // How many ranks the launcher put on this machine: LOCAL_WORLD_SIZE, Open MPI's, Slurm's; else 1.
 [[nodiscard]] int RanksOnThisMachine(const Environment& environment);
 
+// This rank's number among them: LOCAL_RANK, Open MPI's, Slurm's; else 0.
+[[nodiscard]] int RankOnThisMachine(const Environment& environment);
+
 }  // namespace halograph

@@ -45,6 +45,16 @@ Status CheckAveragedControl(const TrainOptions& o) {
       other);
 }
 
+Status CheckDevice(const TrainOptions& o) {
+  if (o.device == "cpu") return OkStatus();
+  const char* const other = o.average_every > 0   ? "--average-every"
+                            : o.logical_ranks > 1 ? "--logical-ranks"
+                                                  : nullptr;
+  if (other == nullptr) return OkStatus();
+  return InvalidArgument("--device {} and {}: that computes on the CPU only; leave one of them out",
+                         o.device, other);
+}
+
 Status CheckAveraging(const TrainOptions& o) {
   if (o.average_every == 0) {
     if (!o.part_only) return OkStatus();
@@ -202,6 +212,7 @@ Status CheckTogether(const TrainOptions& o) {
   HG_RETURN_IF_ERROR(CheckCheckpoints(o.checkpoint));
   HG_RETURN_IF_ERROR(CheckOwnInputs(o));
   HG_RETURN_IF_ERROR(CheckAveraging(o));
+  HG_RETURN_IF_ERROR(CheckDevice(o));
   if (o.control.patience > 0 && o.eval_every == 0 && o.control.eval_every_steps == 0) {
     return InvalidArgument(
         "--patience counts evaluations, and --eval-every 0 has one only at the end: give "

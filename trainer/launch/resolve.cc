@@ -41,6 +41,7 @@ void Resolve(TrainOptions* o, const Environment& environment) {
   if (o->prefetch_memory == 0) o->prefetch_memory = DefaultSamplerMemory() / on_machine;
   const bool caches = !o->remote.servers.empty() && o->average_every == 0;
   if (caches) o->cache_memory_default = FreeMemory() / kCacheShare / on_machine;
+  o->local_rank = RankOnThisMachine(environment);
   if (o->threads == 0) o->threads = std::max(1, AvailableProcessors() / on_machine);
 }
 

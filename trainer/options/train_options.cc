@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "trainer/options/averaging_options.h"
+#include "trainer/options/device_name.h"
 
 namespace halograph {
 namespace {
@@ -209,6 +210,12 @@ void AddTrainingRows(OptionTable& rows, TrainOptions* o) {
 
 void AddMachineRows(OptionTable& rows, TrainOptions* o) {
   rows.Group("Machine");
+  rows.Add(
+          "device", &o->device,
+          "device that computes: cpu, cuda (the one of this rank's number on its machine), cuda:N, "
+          "or auto: cuda where there is one, else cpu")
+      .Check([](const std::string& name) { return ParseDeviceName(name).status(); })
+      .ValueName("NAME");
   rows.Add("threads", &o->threads,
            "threads for computation; with 1 every run gives the same bits; 0: the processors "
            "that it may use, shared by the ranks of this machine")

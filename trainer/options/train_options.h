@@ -104,6 +104,9 @@ struct TrainOptions {
   std::vector<RelationFanouts> eval_relation_fanouts;
   int64_t eval_batch_size = 0;  // 0: as batch_size
 
+  std::string device = "cpu";  // that computes (device_name.h)
+  // Of the ranks of this machine. No option: the launcher says it.
+  int local_rank = 0;
   int threads = 0;         // for computation; 0: this machine's cores shared by its ranks
   int sample_threads = 2;  // for preparing minibatches
   // Of them at least this many for each minibatch; 0: as few as sampler_memory allows.

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 
 #include "common/base/memory_pool.h"
 
@@ -13,6 +14,14 @@ namespace halograph {
 [[nodiscard]] void* TakeFeatureMemory(size_t bytes);
 // Of TakeFeatureMemory; null is allowed.
 void GiveFeatureMemory(void* data);
+
+// Where blocks come from instead of the pool. For whoever has memory of a kind: a device's.
+struct FeatureMemory {
+  std::function<void*(size_t bytes)> take;  // 64-byte aligned
+  std::function<void(void* data)> give;
+};
+// From now on, for the process. Requires that nothing is taken.
+void SetFeatureMemory(FeatureMemory memory);
 
 // For tests and for who looks at memory.
 [[nodiscard]] MemoryUsage GetFeatureMemoryUsage();

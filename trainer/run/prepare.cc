@@ -9,6 +9,7 @@
 #include "common/base/log.h"
 #include "common/base/units.h"
 #include "common/sampling/sampler_plan.h"
+#include "trainer/device/host_memory.h"
 #include "trainer/distributed/gradients.h"
 #include "trainer/kernels/bf16_product.h"
 #include "trainer/launch/auto_model.h"
@@ -39,6 +40,11 @@ bool InputsGetGradients(const RunInputs& inputs, const Schema& schema) {
   return std::adjacent_find(columns.begin(), columns.end(), std::not_equal_to<>()) != columns.end();
 }
 
+// Forms of all relations at once are of the CPU's kernels.
+BlockForm FormOnDevice(BlockForm form) {
+  return form == BlockForm::kSelfLoops ? form : BlockForm::kSampled;
+}
+
 StatusOr<BatchRecipe> RecipeOf(const Session& session, const ModelKind& kind,
                                const RunInputs& inputs, bool training) {
   const TrainOptions& options = session.options;
@@ -54,9 +60,12 @@ StatusOr<BatchRecipe> RecipeOf(const Session& session, const ModelKind& kind,
   recipe.weights = needs.weights;
   recipe.inputs = inputs.features;
   // What is learnt is not there yet when a minibatch is prepared.
-  recipe.input_rows = inputs.learnt.empty() ? needs.input_rows : InputRows::kNodes;
-  recipe.precision = session.options.precision;
-  recipe.form = needs.form;
+  // A device is given all rows, and makes its own of them.
+  const bool as_asked = inputs.learnt.empty() && session.device.is_cpu();
+  recipe.input_rows = as_asked ? needs.input_rows : InputRows::kNodes;
+  // Rows are rounded where they are computed with.
+  recipe.precision = session.device.is_cpu() ? session.options.precision : Precision::kFloat32;
+  recipe.form = session.device.is_cpu() ? needs.form : FormOnDevice(needs.form);
   if (training) recipe.by_source = needs.by_source;
   if (recipe.by_source == BySource::kAboveFirst &&
       InputsGetGradients(inputs, session.stores.graph->info().schema)) {
@@ -180,6 +189,30 @@ Status MakeMakers(Session& session, const ModelKind& kind, const RunInputs& inpu
   return OkStatus();
 }
 
+// The device that --device names, and the memory that its copies are made from.
+Status OpenDevice(Session& session, const InferOptions* infer) {
+  TrainOptions& options = session.options;
+  HG_ASSIGN_OR_RETURN(session.device, Device::Open(options.device, options.local_rank));
+  options.device = session.device.name();
+  if (session.device.is_cpu()) return OkStatus();
+  if (infer != nullptr && infer->exact) {
+    return FailedPrecondition(
+        "--device {}: --exact computes on the CPU only, so far: leave one of the options out",
+        options.device);
+  }
+  session.copier = std::make_unique<const BatchCopier>(session.device);
+  auto* const blocks = new HostBlocks(session.device);  // for the process: rows outlive main
+  SetFeatureMemory({.take = [blocks](size_t bytes) { return blocks->Take(bytes); },
+                    .give = [blocks](void* data) { blocks->Give(data); }});
+  const auto memory = session.device.Memory();
+  spdlog::info("rank {}: computing on {}{}", options.rank, options.device,
+               memory.has_value()
+                   ? fmt::format(", {} of {} of its memory free", FormatBytes(memory->free),
+                                 FormatBytes(memory->total))
+                   : "");
+  return OkStatus();
+}
+
 // OpenBLAS tries for ever to get the buffer that it needs, from its first product of matrices on.
 // It gets it here, or memory is out.
 Status TakeBlasBuffer() {
@@ -213,7 +246,6 @@ Status PrepareMinibatches(Session& session, RunInputs* inputs) {
 Status Prepare(Session& session, RunInputs* inputs, const InferOptions* infer) {
   HG_RETURN_IF_ERROR(TakeBlasBuffer());
   const TrainOptions& options = session.options;
-  SayIfProductsAreWide(options);
   SayIfNothingTravels(options);
   HG_ASSIGN_OR_RETURN(session.stores,
                       OpenStoresOf(options,
@@ -222,6 +254,8 @@ Status Prepare(Session& session, RunInputs* inputs, const InferOptions* infer) {
                                    &session.cancel));
   HG_RETURN_IF_ERROR(ResolveModel(session.stores.graph->info().schema, &session.options));
   HG_ASSIGN_OR_RETURN(const ModelKind* const kind, FindModelKind(options.model));
+  HG_RETURN_IF_ERROR(OpenDevice(session, infer));
+  if (session.device.is_cpu()) SayIfProductsAreWide(options);
   HG_RETURN_IF_ERROR(PrepareMinibatches(session, inputs));
   if (options.model_options->NeedsOf(kind->needs).neighbors && options.rank == 0) {
     WarnOfUnreadParts(session.stores.graph->info().schema, *session.task);
@@ -237,6 +271,7 @@ Status Prepare(Session& session, RunInputs* inputs, const InferOptions* infer) {
   Json facts = SharedFacts(options);
   facts["graph_identity"] = session.stores.graph->info().identity;
   facts["build"] = BuildVersion();
+  facts["device"] = session.device.is_cpu() ? "cpu" : "cuda";
   if (!options.part_only) facts["outputs"] = session.task->output_dim();  // else CheckAveraged's
   HG_RETURN_IF_ERROR(session.ranks->Agree(facts));
   HG_RETURN_IF_ERROR(
@@ -281,7 +316,10 @@ Status MakeModel(Session& session, const RunInputs& inputs) {
     const SeededDraws weights(TrainerKey(options.seed, TrainerStream::kInitialWeights, 0, 0));
     session.model = kind->make(*options.model_options, shape);
   }
-  return BroadcastParameters(session.Parameters(), *session.ranks);
+  // Drawn on the CPU, the weights are the same for every device.
+  HG_RETURN_IF_ERROR(BroadcastParameters(session.Parameters(), *session.ranks));
+  if (!session.device.is_cpu()) session.model->to(session.device.torch());
+  return OkStatus();
 }
 
 Status CheckLearns(const Session& session, const RunInputs& inputs) {

@@ -66,7 +66,8 @@ Json ConfigLine(const Session& session, const std::vector<NodeInput>& features,
   config["build"] = BuildVersion();
   config["torch"] = TorchVersion();
   config["blas"] = FastBlasName();
-  const bool narrow = session.options.precision == Precision::kBf16 && HasBf16Products();
+  const bool narrow = session.options.precision == Precision::kBf16 &&
+                      (!session.device.is_cpu() || HasBf16Products());
   config["product_dtype"] = DTypeName(narrow ? DType::kBFloat16 : DType::kFloat32);
   config["graph_name"] = info.schema.graph_name;
   config["graph_identity"] = info.identity;

@@ -7,6 +7,7 @@
 #include "common/base/log.h"
 #include "common/base/stopwatch.h"
 #include "common/base/units.h"
+#include "trainer/training/torch_error.h"
 
 namespace halograph {
 namespace {
@@ -104,14 +105,25 @@ std::vector<StepStage> StagesOf(const Session& session, int64_t staleness,
                       // Those that read what is there when training begins.
                       .admitted = staleness < 0 ? -1 : staleness + 1});
   }
-  stages.push_back(
-      {.name = "move", .run = [](int64_t, Step* step) { return MoveToTensors(step); }});
+  const auto move = [&session](int64_t, Step* step) {
+    return session.copier == nullptr ? MoveToTensors(step) : MoveToDevice(session, step);
+  };
+  stages.push_back({.name = "move", .run = move});
   return stages;
 }
 
 MovedRows& RowsOf(Step* step) {
   if (step->tensors == nullptr) step->tensors = std::make_unique<MovedRows>();
   return static_cast<MovedRows&>(*step->tensors);
+}
+
+// The rows of the host that are learnt get their gradients there.
+void GiveLearnt(Session& session, const Step& step, bool training, ModelInput* input) {
+  if (session.learnt == nullptr) return;
+  session.learnt->Give(LearntOf(step), training, input);
+  for (torch::Tensor& rows : input->nodes) {
+    if (rows.defined()) rows = rows.to(session.device.torch());
+  }
 }
 
 }  // namespace
@@ -135,6 +147,27 @@ Status MoveToTensors(Step* step) {
     moved.self_and_mean.push_back(TakeMatrix(block.rows, block.cols));
   }
   return OkStatus();
+}
+
+Status MoveToDevice(const Session& session, Step* step) {
+  HG_RETURN_IF_ERROR(MoveToTensors(step));
+  MovedRows& moved = RowsOf(step);
+  const Device& device = session.device;
+  try {
+    const BlockLayout layout(step->minibatch, step->blocks);
+    const torch::Tensor blocks =
+        device.HostBuffer(layout.size() * static_cast<int64_t>(sizeof(int32_t)));
+    layout.Write(reinterpret_cast<int32_t*>(blocks.data_ptr()));
+    std::vector<torch::Tensor> host = {blocks.view(torch::kInt32)};
+    host.insert(host.end(), moved.nodes.begin(), moved.nodes.end());
+    moved.batch = session.copier->Copy(std::move(host));
+    const std::vector<torch::Tensor>& there = moved.batch->tensors();
+    moved.blocks = layout.Views(there.front());
+    moved.nodes.assign(there.begin() + 1, there.end());
+    return OkStatus();
+  } catch (const std::exception& error) {
+    return TorchError(session.options.rank, "copying a minibatch to " + device.name(), error);
+  }
 }
 
 BatchFeed::BatchFeed(const Session& session, BatchPurpose purpose, const SeedSource& source,
@@ -205,12 +238,21 @@ ModelInput InputOf(Step& step, std::optional<uint64_t> draws) {
   input.nodes = std::exchange(rows.nodes, {});
   input.self_and_mean = std::exchange(rows.self_and_mean, {});
   if (!step.blocks.layers.empty()) input.blocks = &step.blocks;
+  if (rows.batch == nullptr) return input;
+  rows.batch->Use();
+  input.on_device = &rows.blocks;
+  return input;
+}
+
+ModelInput TrainingInputOf(Session& session, Step& step, uint64_t draws) {
+  ModelInput input = InputOf(step, draws);
+  GiveLearnt(session, step, true, &input);
   return input;
 }
 
 ModelInput EvaluationInputOf(Session& session, Step& step) {
   ModelInput input = InputOf(step, {});
-  if (session.learnt != nullptr) session.learnt->Give(LearntOf(step), false, &input);
+  GiveLearnt(session, step, false, &input);
   return input;
 }
 

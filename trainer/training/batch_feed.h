@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "common/base/status.h"
+#include "trainer/models/layer_on_device.h"
 #include "trainer/pipeline/minibatch_stream.h"
 #include "trainer/torch/torch_api.h"
 #include "trainer/training/session.h"
@@ -29,12 +30,17 @@ struct MovedRows final : StepTensors {
   std::vector<torch::Tensor> nodes;  // by node type; none of types without features
   std::vector<torch::Tensor> self_and_mean;
   LearntRows learnt;
+  std::vector<LayerOnDevice> blocks;   // where the rows are on a device
+  std::unique_ptr<DeviceBatch> batch;  // of rows and blocks there: goes first
 };
 // Pulls the rows of a step's nodes that are learnt, as they are now. Requires session.learnt.
 // Errors as LearntInputs::Pull.
 [[nodiscard]] Status PullLearnt(const Session& session, const CancelToken* cancel, Step* step);
 // Makes tensors of the rows, without a copy.
 [[nodiscard]] Status MoveToTensors(Step* step);
+// Begins to copy rows and blocks to the session's device, which is not the CPU. ResourceExhausted:
+// it has no memory left; Internal: what libtorch says else.
+[[nodiscard]] Status MoveToDevice(const Session& session, Step* step);
 
 // What a stop signal does to a pass.
 enum class OnSignal {
@@ -99,10 +105,12 @@ class BatchFeed {
 
 // A step as a model takes it in. The rows go along without a copy, so this works once a step: their
 // memory lives as long as the graph of backward. All else must outlive that graph in `step`.
-// `draws` as ModelInput's. Requires MoveToTensors, as feeds do it.
+// `draws` as ModelInput's. Requires MoveToTensors, or MoveToDevice, as feeds do it.
 [[nodiscard]] ModelInput InputOf(Step& step, std::optional<uint64_t> draws);
 
-// The same in evaluation, with the rows that the run had learnt when they were pulled.
+// The same with the rows that the run had learnt when they were pulled: in training to learn from
+// them, in evaluation without draws.
+[[nodiscard]] ModelInput TrainingInputOf(Session& session, Step& step, uint64_t draws);
 [[nodiscard]] ModelInput EvaluationInputOf(Session& session, Step& step);
 
 }  // namespace halograph

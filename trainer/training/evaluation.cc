@@ -34,7 +34,8 @@ StatusOr<bool> GoThrough(Session& session, BatchPurpose purpose, const SeedSourc
       const auto pass_next = [&]() -> Status {
         HG_ASSIGN_OR_RETURN(Step batch, feed.Next(&waits));
         if (batch.rows == 0) return OkStatus();
-        use(session.model->Forward(EvaluationInputOf(session, batch)), batch);
+        const ModelInput input = EvaluationInputOf(session, batch);
+        use(session.device.Home(session.model->Forward(input)), batch);
         return OkStatus();
       };
       const Status passed = pass_next();
@@ -259,10 +260,9 @@ Status Predict(Session& session, const SeedSource& nodes, const TakePredictions&
     if (batch.rows > 0) {
       HG_RETURN_IF_ERROR(PullOriginalIds(session, batch, feed.cancel(), message.SetRows(batch)));
       const ModelInput input = EvaluationInputOf(session, batch);
-      message.SetValues(PredictionsOf(
-          session,
-          PredictsOfEmbed(session) ? session.model->Embed(input) : session.model->Forward(input),
-          batch));
+      const auto made =
+          PredictsOfEmbed(session) ? session.model->Embed(input) : session.model->Forward(input);
+      message.SetValues(PredictionsOf(session, session.device.Home(made), batch));
     }
     HG_ASSIGN_OR_RETURN(const auto gathered,
                         session.ranks->Gather(message.tensor(), "gathering predictions"));

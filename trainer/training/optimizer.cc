@@ -34,6 +34,24 @@ double SumOfSquares(const float* values, int64_t count) {
   return std::accumulate(std::begin(lanes), std::end(lanes), 0.0);
 }
 
+double SumOfSquares(const torch::Tensor& gradients) {
+  if (!gradients.device().is_cpu()) {
+    return gradients.to(torch::kFloat64).square().sum().item<double>();
+  }
+  constexpr int64_t kPiece = 1 << 16;
+  const int64_t count = gradients.numel();
+  const auto* const values = gradients.data_ptr<float>();
+  std::vector<double> pieces(static_cast<size_t>((count + kPiece - 1) / kPiece));
+  at::parallel_for(0, std::ssize(pieces), 1, [&](int64_t begin, int64_t end) {
+    for (int64_t piece = begin; piece < end; ++piece) {
+      const int64_t first = piece * kPiece;
+      pieces[static_cast<size_t>(piece)] =
+          SumOfSquares(values + first, std::min(kPiece, count - first));
+    }
+  });
+  return std::accumulate(pieces.begin(), pieces.end(), 0.0);
+}
+
 // The key of a parameter in libtorch's state.
 auto StateKey(const torch::Tensor& parameter) {
 #if TORCH_VERSION_MAJOR >= 2
@@ -54,7 +72,7 @@ StatusOr<torch::Tensor> PartOf(const std::map<std::string, torch::Tensor>& state
   const auto found = state.find(name);
   if (found == state.end()) return FailedPrecondition("optimizer's state: '{}' is missing", name);
   if (found->second.sizes() == like.sizes() && found->second.scalar_type() == like.scalar_type()) {
-    return found->second.clone();
+    return found->second.to(like.options(), /*non_blocking=*/false, /*copy=*/true);
   }
   return FailedPrecondition("optimizer's state: '{}' is of another shape or dtype than its weights",
                             name);
@@ -107,20 +125,13 @@ void Optimizer::SetLearningRate(double rate) {
   }
 }
 
-double ClipToNorm(torch::Tensor& gradients, double limit) {
-  constexpr int64_t kPiece = 1 << 16;
-  const int64_t count = gradients.numel();
-  const auto* const values = gradients.data_ptr<float>();
-  std::vector<double> pieces(static_cast<size_t>((count + kPiece - 1) / kPiece));
-  at::parallel_for(0, std::ssize(pieces), 1, [&](int64_t begin, int64_t end) {
-    for (int64_t piece = begin; piece < end; ++piece) {
-      const int64_t first = piece * kPiece;
-      pieces[static_cast<size_t>(piece)] =
-          SumOfSquares(values + first, std::min(kPiece, count - first));
-    }
-  });
-  const double norm = std::sqrt(std::accumulate(pieces.begin(), pieces.end(), 0.0));
-  if (std::isfinite(norm) && norm > limit) gradients.mul_(limit / norm);
+double ClipToNorm(const std::vector<torch::Tensor>& gradients, double limit) {
+  double squares = 0;
+  for (const torch::Tensor& part : gradients) squares += SumOfSquares(part);
+  const double norm = std::sqrt(squares);
+  if (std::isfinite(norm) && norm > limit) {
+    for (torch::Tensor part : gradients) part.mul_(limit / norm);
+  }
   return norm;
 }
 

@@ -11,6 +11,7 @@
 #include "common/base/stopwatch.h"
 #include "common/base/thread_pool.h"
 #include "common/program/stop_signal.h"
+#include "trainer/device/batch_copier.h"
 #include "trainer/distributed/communicator.h"
 #include "trainer/embeddings/learnt_inputs.h"
 #include "trainer/models/model.h"
@@ -41,6 +42,8 @@ struct Session {
   FeatureScales feature_scales;  // of all features that are taken in; of kStandard, else empty
   std::unique_ptr<BatchMaker> train_maker;
   std::unique_ptr<BatchMaker> eval_maker;
+  Device device;                              // of the model, and of what it reads
+  std::unique_ptr<const BatchCopier> copier;  // of the minibatches; null where `device` is the CPU
   std::shared_ptr<Model> model;
   std::vector<int64_t> input_dims;       // ModelShape's, of the model
   std::unique_ptr<LearntInputs> learnt;  // null: all inputs are features

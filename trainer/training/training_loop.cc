@@ -134,7 +134,7 @@ StatusOr<double> TrainingLoop::Learn(Step& next, int64_t epoch, int64_t step, do
   const uint64_t draws_key =
       StepKey(options.seed, TrainerStream::kDropout, static_cast<uint64_t>(epoch),
               static_cast<uint64_t>(step), static_cast<uint64_t>(options.rank));
-  const ModelInput input = InputOfNext(next, draws_key);
+  const ModelInput input = TrainingInputOf(session_, next, draws_key);
   const Stopwatch watch;
   auto loss = ComputeGradients(next, input, step_weight);
   if (!loss.ok()) {
@@ -147,16 +147,10 @@ StatusOr<double> TrainingLoop::Learn(Step& next, int64_t epoch, int64_t step, do
   return own > 0 ? *loss / own : 0.0;
 }
 
-ModelInput TrainingLoop::InputOfNext(Step& next, uint64_t draws_key) {
-  ModelInput input = InputOf(next, draws_key);
-  if (session_.learnt != nullptr) session_.learnt->Give(LearntOf(next), true, &input);
-  return input;
-}
-
 StatusOr<double> TrainingLoop::ComputeGradients(const Step& batch, const ModelInput& input,
                                                 double step_weight) {
   if (batch.rows == 0) return 0.0;
-  const auto outputs = session_.model->Forward(input);
+  const auto outputs = session_.device.Home(session_.model->Forward(input));
   const torch::Tensor loss = session_.task->LossSum(outputs, batch);
   const auto value = loss.item<double>();
   if (!std::isfinite(value)) {
@@ -187,8 +181,7 @@ Status TrainingLoop::Update(int64_t epoch, int64_t step, EpochFigures* figures) 
   const TrainOptions& options = session_.options;
   const Stopwatch watch;
   if (options.control.clip_norm > 0) {
-    torch::Tensor gradients = gradients_.flat();
-    const double norm = ClipToNorm(gradients, options.control.clip_norm);
+    const double norm = ClipToNorm(gradients_.parts(), options.control.clip_norm);
     if (!std::isfinite(norm)) {
       return Annotate(NotFinite("the norm of the gradients", norm, options.learning_rate),
                       fmt::format("epoch {}, step {}", epoch, step));

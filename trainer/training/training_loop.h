@@ -150,8 +150,6 @@ class TrainingLoop {
   // rank's mean loss.
   [[nodiscard]] StatusOr<double> Learn(Step& next, int64_t epoch, int64_t step, double step_weight,
                                        EpochFigures* figures);
-  // What the model reads, learnt rows included.
-  [[nodiscard]] ModelInput InputOfNext(Step& next, uint64_t draws_key);
   // The loss summed over this rank's rows.
   [[nodiscard]] StatusOr<double> ComputeGradients(const Step& batch, const ModelInput& input,
                                                   double step_weight);

@@ -400,6 +400,19 @@ TEST(CommandLineTest, ACacheIsOfRowsThatServersHave) {
   EXPECT_EQ(Parse({"--servers", "h:1", "--average-every", "2"}).options.MemoryOfCache(), 0);
 }
 
+TEST(CommandLineTest, ADeviceIsNamed) {
+  EXPECT_EQ(Parse({"--graph", "g"}).options.device, "cpu");
+  const TrainOptions o = Parse({"--graph", "g", "--device", "cuda"}, {{"LOCAL_RANK", "3"}}).options;
+  EXPECT_EQ(o.device, "cuda");
+  EXPECT_EQ(o.local_rank, 3);
+  EXPECT_THAT(Refusal({"--graph", "g", "--device", "gpu"}),
+              HasSubstr("--device: 'gpu' is none of cpu, cuda, cuda:N and auto"));
+  EXPECT_THAT(Refusal({"--graph", "g", "--device", "cuda:0", "--average-every", "2"}),
+              HasSubstr("--device cuda:0 and --average-every"));
+  EXPECT_THAT(Refusal({"--graph", "g", "--device", "auto", "--logical-ranks", "4"}),
+              HasSubstr("--device auto and --logical-ranks"));
+}
+
 TEST(CommandLineTest, TheOptimizerIsChosenByName) {
   EXPECT_EQ(Parse({"--graph", "g"}).options.optimizer, OptimizerKind::kAdam);
   EXPECT_EQ(Parse({"--graph", "g", "--optimizer", "sgd"}).options.optimizer, OptimizerKind::kSgd);

@@ -62,6 +62,15 @@ TEST(LaunchDefaultsTest, WhatIsNoNumberIsNamed) {
   }
 }
 
+TEST(RankOnThisMachineTest, LaunchersSayWhich) {
+  EXPECT_EQ(RankOnThisMachine(Of({})), 0);
+  EXPECT_EQ(RankOnThisMachine(Of({{"LOCAL_RANK", "3"}, {"SLURM_LOCALID", "1"}})), 3);
+  EXPECT_EQ(RankOnThisMachine(Of({{"OMPI_COMM_WORLD_LOCAL_RANK", "2"}})), 2);
+  EXPECT_EQ(RankOnThisMachine(Of({{"SLURM_LOCALID", "1"}})), 1);
+  EXPECT_EQ(RankOnThisMachine(Of({{"LOCAL_RANK", "-1"}})), 0);
+  EXPECT_EQ(RankOnThisMachine(Of({{"LOCAL_RANK", "first"}})), 0);
+}
+
 TEST(RanksOnThisMachineTest, LaunchersSayHowMany) {
   EXPECT_EQ(RanksOnThisMachine(Of({})), 1);
   EXPECT_EQ(RanksOnThisMachine(Of({{"LOCAL_WORLD_SIZE", "3"}})), 3);

@@ -1,0 +1,221 @@
+// Training, evaluation and predictions on a device whose queues run in any order: the same bits in
+// every order, and but for rounding those of the CPU.
+#include <mutex>
+
+#include <gmock/gmock.h>
+
+#include "tests/support/fake_device/bits.h"
+#include "tests/support/learnable_graph.h"
+#include "tests/support/ranks.h"
+#include "tests/support/run_stores.h"
+#include "tests/support/test_folder.h"
+#include "trainer/device/host_memory.h"
+#include "trainer/launch/resolve.h"
+#include "trainer/models/registry.h"
+#include "trainer/pipeline/feature_memory.h"
+#include "trainer/tasks/registry.h"
+#include "trainer/training/evaluation.h"
+#include "trainer/training/training_loop.h"
+
+namespace halograph {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+Device FakeOne() {
+  return {FakeDevice::Get(),
+          [](int64_t bytes) { return FakeDevice::PinnedMemory({bytes}, torch::kUInt8); }};
+}
+
+// What is trained: the name of a model, and its options.
+struct Trained {
+  const char* model;
+  std::vector<std::pair<std::string, std::string>> options;
+};
+const Trained kSageOfAll = {"sage",
+                            {{"hidden", "8"},
+                             {"norm", "layer"},
+                             {"ngnn", "1"},
+                             {"residual", "true"},
+                             {"input-dropout", "0.2"}}};
+const Trained kAll[] = {
+    kSageOfAll,
+    {"sage", {{"hidden", "8"}, {"aggregator", "pool"}, {"norm", "batch"}}},
+    {"gcn", {{"hidden", "8"}}},
+    {"gat", {{"hidden", "8"}, {"heads", "2"}, {"attention-dropout", "0.3"}}},
+    {"gat", {{"hidden", "8"}, {"heads", "2"}, {"gatv2", "true"}}},
+    {"sgc", {}},
+    {"rgcn", {{"hidden", "8"}, {"bases", "2"}}},
+    {"rgcn", {{"hidden", "8"}, {"blocks", "2"}}},
+};
+
+class DeviceTrainingTest : public FakeOrdersTest {
+ protected:
+  static void SetUpTestSuite() {
+    static HostBlocks blocks(FakeOne());
+    SetFeatureMemory({.take = [](size_t bytes) { return blocks.Take(bytes); },
+                      .give = [](void* data) { blocks.Give(data); }});
+  }
+
+  void SetUp() override {
+    FakeOrdersTest::SetUp();
+    auto graph = WriteTestGraph(LearnableGraph(120, 2), folder_.path() / "graph");
+    ASSERT_TRUE(graph.ok()) << graph.status();
+    options_.graph = graph->string();
+    options_.fanouts = {4, 3};
+    options_.batch_size = 20;
+    options_.epochs = 2;
+    options_.learning_rate = 0.01;
+    options_.control.clip_norm = 1;
+    stop_ = std::move(*StopSignal::Install());
+  }
+
+  std::unique_ptr<Session> MakeSession(const Trained& trained, const Device& device,
+                                       std::unique_ptr<Communicator> ranks) {
+    TrainOptions options = options_;
+    options.model = trained.model;
+    const ModelKind& kind = **FindModelKind(trained.model);
+    std::shared_ptr<ModelOptions> model = kind.options();
+    OptionTable rows;
+    model->AddRows(rows);
+    for (const auto& [name, text] : trained.options) EXPECT_TRUE(rows.Set(name, text).ok()) << name;
+    options.model_options = model;
+    Resolve(&options);
+    options.rank = ranks->rank();
+    options.world_size = ranks->world_size();
+    auto session = std::make_unique<Session>();
+    session->options = options;
+    session->stop = stop_.get();
+    session->ranks = std::move(ranks);
+    session->device = device;
+    if (!device.is_cpu()) session->copier = std::make_unique<const BatchCopier>(device);
+    session->sampler.minibatches = options.sample_threads;
+    session->stores = std::move(*OpenRunStores(options));
+    session->task = std::move(
+        *OpenTask(session->stores, options.tasks, "", {options.rank, options.world_size}));
+    MakeRest(kind, *session);
+    return session;
+  }
+
+  // Makers of minibatches, and the model.
+  static void MakeRest(const ModelKind& kind, Session& session) {
+    const Schema& schema = session.stores.graph->info().schema;
+    const BlockForm asked = session.options.model_options->NeedsOf(kind.needs).form;
+    const bool as_asked = session.device.is_cpu() || asked == BlockForm::kSelfLoops;
+    BatchRecipe recipe;
+    recipe.sampling = SamplingSpec::Uniform(schema, session.options.fanouts);
+    recipe.inputs = *ChooseInputs(kind, schema, {}, session.options.normalization);
+    recipe.form = as_asked ? asked : BlockForm::kSampled;
+    recipe.by_source = BySource::kAll;
+    for (auto* const maker : {&session.train_maker, &session.eval_maker}) {
+      *maker = std::make_unique<BatchMaker>(session.stores.graph.get(), session.stores.rows.get(),
+                                            recipe);
+    }
+    const ModelShape shape{.schema = &schema,
+                           .input_dims = {recipe.inputs[0].spec.dim},
+                           .layers = session.options.layers,
+                           .output_dim = session.task->output_dim()};
+    static std::mutex generator;
+    const std::lock_guard lock(generator);
+    torch::manual_seed(4);
+    session.model = kind.make(*session.options.model_options, shape);
+    session.model->to(session.device.torch());
+  }
+
+  // Losses and metrics of the epochs, predictions, and the weights.
+  static Tensors Train(Session& session) {
+    Tensors found;
+    TrainingLoop loop(
+        session, [](int64_t, double) {},
+        [&](const EpochStats& stats) {
+          found.push_back(torch::tensor({stats.figures[Figure::kLoss], stats.valid->metric,
+                                         stats.valid->loss, stats.train_metric}));
+          return OkStatus();
+        });
+    const auto result = loop.Run();
+    EXPECT_TRUE(result.ok()) << result.status();
+    session.options.predict_what = PredictWhat::kLogits;
+    const auto predictions = Predict(session);
+    EXPECT_TRUE(predictions.ok()) << predictions.status();
+    found.push_back(torch::tensor(predictions->values));
+    for (const torch::Tensor& parameter : session.model->parameters()) {
+      found.push_back(parameter.detach().to(torch::kCPU));
+    }
+    return found;
+  }
+  Tensors TrainOn(const Device& device, const Trained& trained) {
+    return Train(*MakeSession(trained, device, std::move(*Communicator::Join({}))));
+  }
+
+  TestFolder folder_;
+  TrainOptions options_;
+  std::unique_ptr<StopSignal> stop_;
+};
+
+void ExpectSameBits(const Tensors& found, const Tensors& wanted) {
+  ASSERT_EQ(found.size(), wanted.size());
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    EXPECT_TRUE(HaveSameBits(found[i], wanted[i])) << "value " << i;
+  }
+}
+
+TEST_P(DeviceTrainingTest, EveryModelHasTheSameBitsInEveryOrder) {
+  for (const Trained& trained : kAll) {
+    SCOPED_TRACE(trained.model);
+    // "Nobody until asked" alone shows each error of the copier.
+    const bool first = &trained == &kAll[0];
+    if (!first && GetParam().runs != FakeOrder::Runs::kWhenAsked) continue;
+    FakeDevice::SetOrder({FakeOrder::Runs::kAtOnce, 0});
+    const Tensors wanted = TrainOn(FakeOne(), trained);
+    FakeDevice::SetOrder(GetParam());
+    ExpectSameBits(TrainOn(FakeOne(), trained), wanted);
+    // Behind the first epoch's loss, steps of Adam make much of little rounding.
+    const Tensors cpu = TrainOn(Device(), trained);
+    EXPECT_NEAR(wanted[0][0].item<double>(), cpu[0][0].item<double>(), 1e-4);
+  }
+}
+
+TEST_P(DeviceTrainingTest, PrefetchChangesNoBit) {
+  const Tensors wanted = TrainOn(FakeOne(), kSageOfAll);
+  options_.prefetch = 0;
+  options_.sample_threads = 1;
+  ExpectSameBits(TrainOn(FakeOne(), kSageOfAll), wanted);
+}
+
+TEST_P(DeviceTrainingTest, RanksSumTheirGradientsOnTheHost) {
+  const auto train = [&](const Device& device) {
+    std::vector<Tensors> of_ranks(2);
+    RunRanks(2, [&](std::unique_ptr<Communicator> ranks) {
+      const int rank = ranks->rank();
+      of_ranks[static_cast<size_t>(rank)] =
+          Train(*MakeSession(kSageOfAll, device, std::move(ranks)));
+    });
+    return of_ranks[0];
+  };
+  const Tensors found = train(FakeOne());
+  const Tensors cpu = train(Device());
+  ASSERT_EQ(found.size(), cpu.size());
+  for (size_t i = 0; i < cpu.size(); ++i)
+    EXPECT_TRUE(torch::allclose(found[i], cpu[i], 1e-3, 1e-3)) << i;
+}
+
+TEST_P(DeviceTrainingTest, ADeviceWithoutMemoryEndsTheRunWithOneMessage) {
+  auto session = MakeSession(kSageOfAll, FakeOne(), std::move(*Communicator::Join({})));
+  FakeDevice::LimitMemory(FakeDevice::MemoryInUse() + 9000);
+  Status status;
+  {
+    TrainingLoop loop(
+        *session, [](int64_t, double) {}, [](const EpochStats&) { return OkStatus(); });
+    status = loop.Run().status();
+  }
+  FakeDevice::Reset();
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
+  EXPECT_THAT(Message(status), AllOf(HasSubstr("out of memory"), HasSubstr("--batch-size")));
+}
+
+INSTANTIATE_TEST_SUITE_P(Orders, DeviceTrainingTest, testing::ValuesIn(FakeOrder::All()),
+                         NameOfOrder);
+
+}  // namespace
+}  // namespace halograph

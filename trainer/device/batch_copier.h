@@ -1,0 +1,59 @@
+// Copies of batches to the device, ahead of the step that computes with them, on a queue of their
+// own. Four orders must hold, and all are kept here:
+//   a step computes after the copies of its batch                      Batch::Use
+//   the host writes into memory again after the copies from it         ~Batch
+//   the device's memory is copied into again after the step that read  ~Batch
+//   the host reads what came back after the copy                       Device::Home, which waits
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "trainer/device/device.h"
+
+namespace halograph {
+
+class BatchCopier;
+
+// A batch on the device. The thread that computes uses it, and lets go of it after the step has
+// gone to the device, with all else that holds its tensors.
+class DeviceBatch {
+ public:
+  ~DeviceBatch();
+  DeviceBatch(const DeviceBatch&) = delete;
+  DeviceBatch& operator=(const DeviceBatch&) = delete;
+
+  // Those given to Copy, in that order, on the device.
+  [[nodiscard]] const std::vector<torch::Tensor>& tensors() const { return tensors_; }
+  // What is computed later waits until the copies are there.
+  void Use() const;
+
+ private:
+  friend class BatchCopier;
+  DeviceBatch(const BatchCopier& copier, std::vector<torch::Tensor> host);
+
+  const BatchCopier& copier_;
+  std::vector<torch::Tensor> host_;
+  std::vector<torch::Tensor> tensors_;
+  Mark copied_;
+};
+
+// Thread-safe; outlives its batches.
+class BatchCopier {
+ public:
+  explicit BatchCopier(Device device)
+      : device_(std::move(device)), compute_(device_.Compute()), copying_(device_.MakeQueue()) {}
+
+  [[nodiscard]] const Device& device() const { return device_; }
+
+  // Begins to copy tensors of host memory, each contiguous; undefined ones stay so. They are kept
+  // as long as the batch. Throws c10::Error as libtorch does, of memory too.
+  [[nodiscard]] std::unique_ptr<DeviceBatch> Copy(std::vector<torch::Tensor> host) const;
+
+ private:
+  friend class DeviceBatch;
+  const Device device_;
+  const Queue compute_, copying_;
+};
+
+}  // namespace halograph
