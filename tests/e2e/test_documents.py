@@ -20,7 +20,7 @@ FIRST = ["README.md", "docs/partitioning.md"]  # in this order: they make build/
 ALONE = ["docs/tasks.md", "docs/link-prediction.md", "docs/typed-graphs.md"]  # which these do not read
 THEN = ["docs/training.md", "docs/runs.md", "docs/models.md", "docs/operating.md"]
 RUN = FIRST + ALONE + THEN
-PAGES = RUN + ["docs/catgnn.md", "docs/checkpoints.md", "docs/inference.md", "docs/performance.md",
+PAGES = RUN + ["docs/catgnn.md", "docs/checkpoints.md", "docs/gpu.md", "docs/inference.md", "docs/performance.md",
                "docs/release-notes.md", "CONTRIBUTING.md"]
 README_LINES = 150
 FOLDERS = "client|cmake|common|deploy|docs|partitioner|proto|server|tests|trainer"
