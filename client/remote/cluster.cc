@@ -33,10 +33,12 @@ StatusOr<std::shared_ptr<Cluster>> Cluster::Connect(const RemoteOptions& options
 }
 
 Cluster::~Cluster() {
-  if (!looking_.joinable()) return;
-  ending_.Cancel();
-  rpc_.health().Stop();
-  looking_.join();
+  if (looking_.joinable()) {
+    ending_.Cancel();
+    rpc_.health().Stop();
+    looking_.join();
+  }
+  rpc_.End();  // who hears of it may use what is here
 }
 
 Status Cluster::Start(CallContext& context) {

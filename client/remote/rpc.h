@@ -15,7 +15,9 @@
 #pragma once
 
 #include <chrono>
+#include <exception>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -31,6 +33,7 @@
 namespace halograph {
 
 class RpcBatch;
+class RpcDriver;
 
 // One call, to any one of some servers.
 struct Rpc {
@@ -40,7 +43,8 @@ struct Rpc {
   std::string_view method;  // "GraphService/Sample"; lives for ever
   RetryPolicy retry = {};
   // The message; made when the call starts, so that what waits costs nothing. All servers get the
-  // same.
+  // same. Calls that Start can begin make theirs on its thread, since large ones take a while to
+  // write; those that wait for others, and those that replies add, on the client's own.
   std::function<std::string()> make_request;
   // Reads the reply, on a thread of gRPC, maybe while others of the batch are read. Calls put into
   // `more` join the batch. An error ends the batch; it is reported as the server's.
@@ -59,21 +63,27 @@ struct Rpc {
   std::optional<absl::StatusCode> done_before = {};
   // If set: the call failed, and is not tried again, with `error` (server and call named), at
   // `server` last. Returns it, or another error, to end the batch; or puts other calls instead into
-  // `more`, or takes note of it, and returns OK. On the thread that runs the batch.
+  // `more`, or takes note of it, and returns OK. On the client's own thread.
   std::function<Status(int server, const Status& error, std::vector<Rpc>* more)> on_error;
 };
 
+// Thread-safe but for ExpectGraph. One thread, which begins with the first calls, drives those of
+// all Starts that are under way: however many there are, no other waits for them.
 class RpcClient {
  public:
+  // When the calls that are not answered are given up; asked again and again.
+  using EnoughAt = std::function<std::chrono::steady_clock::time_point()>;
+
   // Requires options.Validate().
   explicit RpcClient(const RemoteOptions& options);
+  ~RpcClient();  // as End
 
   [[nodiscard]] const RemoteOptions& options() const { return options_; }
   [[nodiscard]] int num_servers() const { return static_cast<int>(options_.servers.size()); }
   [[nodiscard]] const std::string& address(int server) const;
 
   // Every later call says that it is for this graph: a server that came to serve another one since
-  // it was described refuses it. As Transport::ExpectGraph; requires that no Run is under way.
+  // it was described refuses it. As Transport::ExpectGraph; requires that no calls are under way.
   void ExpectGraph(const std::string& identity) { transport_.ExpectGraph(identity); }
 
   // How busy the servers are, and which are lost. A server is lost only if another can answer in
@@ -81,31 +91,50 @@ class RpcClient {
   [[nodiscard]] ServerHealth& health() { return health_; }
 
   // Runs all calls and those that they add, in order; begins no more than options.calls_in_flight
-  // at a time at one server (calls that fail over, or are `at_once`, come on top); returns when
-  // none is under way, whatever happened. A call has options.timeout from its first attempt on, by
-  // the steady clock, however the system's is set, and once more if this process did not run for
-  // half of it or longer while it waited (suspension_watch.h); UNAVAILABLE is tried again within it
-  // as its policy says. When the last of its servers is found gone (its connection lost or
-  // refused), the call has options.server_timeout from then on instead, unless that is 0. None has
-  // longer than the context's deadline. The first error ends the rest:
+  // at a time at one server (calls that fail over, or are `at_once`, come on top). `done` is called
+  // once, when none is under way, whatever happened: also when they are cancelled, and when this
+  // ends before them. It comes on the thread that drives all calls, so it should only tell another
+  // one, and must not throw, nor destroy this; without calls, and for an error that is found before
+  // the first begins, it comes before Start returns. `context`, which is of these calls alone, and
+  // what the calls refer to live until `done` is called, and are free when it is.
+  //
+  // A call has options.timeout from its first attempt on, by the steady clock, however the system's
+  // is set, and once more if this process did not run for half of it or longer while it waited
+  // (suspension_watch.h); UNAVAILABLE is tried again within it as its policy says. When the last of
+  // its servers is found gone (its connection lost or refused), the call has options.server_timeout
+  // from then on instead, unless that is 0. None has longer than the context's deadline. The first
+  // error ends the rest:
   //   Unavailable, DeadlineExceeded  no answer in time; the last cause is named, and where several
   //                                  servers could answer each one's
-  //   Cancelled                      the context's token was cancelled
+  //   Cancelled                      the context's token was cancelled, or this client has ended
   //   FailedPrecondition             the server is not, or no longer, of the graph expected
+  //   ResourceExhausted              no memory for a request, or no thread for the first calls
+  //   Internal                       something that is called threw
   //   else                           as the server or on_reply gave it
   // Messages start with "<address>: <method>: " and end with the ids that the server's log has.
   // While a call takes more than a few seconds a warning says which one.
-  // `enough_at`, if set, is asked again and again: from the time on that it says, the calls that
-  // are not answered are given up, and it is no error.
-  [[nodiscard]] Status Run(
-      CallContext& context, std::vector<Rpc> calls,
-      const std::function<std::chrono::steady_clock::time_point()>& enough_at = nullptr);
+  // `enough_at`, if set: what is given up by it is no error.
+  void Start(CallContext& context, std::vector<Rpc> calls, std::function<void(Status)> done,
+             EnoughAt enough_at = nullptr);
+  // Start, and waits until it is done. What make_request, on_error and the context's own work throw
+  // comes out of it. Not within `done`.
+  [[nodiscard]] Status Run(CallContext& context, std::vector<Rpc> calls,
+                           EnoughAt enough_at = nullptr);
+
+  // Ends what is under way, and what is started later, with Cancelled. Returns when `done` of each
+  // that was under way has returned. Not within `done`.
+  void End();
 
  private:
   friend class RpcBatch;
+  using Done = std::function<void(Status status, std::exception_ptr thrown)>;
+
+  void StartBatch(CallContext& context, std::vector<Rpc> calls, Done done, EnoughAt enough_at);
+
   const RemoteOptions options_;
   ServerHealth health_;
   Transport transport_;
+  const std::unique_ptr<RpcDriver> driver_;
 };
 
 }  // namespace halograph

@@ -31,16 +31,18 @@ class SuspensionWatch {
 };
 
 // Work of the thread's own, from here to the end of its scope. A suspension within it is not
-// noticed.
+// noticed. `watch` may be null: nobody watches this thread.
 class OwnWork {
  public:
-  explicit OwnWork(SuspensionWatch* watch) : watch_(*watch) {}
-  ~OwnWork() { watch_.LeaveOut(SuspensionWatch::Clock::now() - begin_); }
+  explicit OwnWork(SuspensionWatch* watch) : watch_(watch) {}
+  ~OwnWork() {
+    if (watch_ != nullptr) watch_->LeaveOut(SuspensionWatch::Clock::now() - begin_);
+  }
   OwnWork(const OwnWork&) = delete;
   OwnWork& operator=(const OwnWork&) = delete;
 
  private:
-  SuspensionWatch& watch_;
+  SuspensionWatch* const watch_;
   const SuspensionWatch::Clock::time_point begin_ = SuspensionWatch::Clock::now();
 };
 

@@ -1,6 +1,7 @@
 #include "tests/integration/client/fake_server.h"
 
-#include <mutex>
+#include <atomic>
+#include <utility>
 
 #include <grpc/support/time.h>
 #include <grpcpp/generic/async_generic_service.h>
@@ -25,6 +26,26 @@ class Reactor final : public grpc::ServerGenericBidiReactor {
     if (!ok) return FinishOnce(grpc::Status(grpc::StatusCode::INTERNAL, "no request"));
     const FakeAnswer answer = answer_(ToCall());
     if (answer.never) return;
+    if (answer.gate == nullptr) return Send(answer);
+    gate_ = answer.gate;
+    answer.gate->Hold(this, [this, answer] { Send(answer); });
+  }
+  void OnWriteDone(bool) override { FinishOnce(grpc::Status::OK); }
+  void OnCancel() override {
+    if (FakeGate* const gate = gate_) gate->Forget(this);
+    FinishOnce(grpc::Status::CANCELLED);
+  }
+  void OnDone() override {
+    if (FakeGate* const gate = gate_) gate->Forget(this);
+    delete this;
+  }
+
+ private:
+  void Send(const FakeAnswer& answer) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (finished_) return;
+    }
     if (answer.pushback_ms.has_value()) {
       context_->AddTrailingMetadata("grpc-retry-pushback-ms", std::to_string(*answer.pushback_ms));
     }
@@ -36,11 +57,6 @@ class Reactor final : public grpc::ServerGenericBidiReactor {
     reply_ = grpc::ByteBuffer(&slice, 1);
     StartWrite(&reply_);
   }
-  void OnWriteDone(bool) override { FinishOnce(grpc::Status::OK); }
-  void OnCancel() override { FinishOnce(grpc::Status::CANCELLED); }
-  void OnDone() override { delete this; }
-
- private:
   FakeCall ToCall() const {
     FakeCall call;
     constexpr size_t kPrefix = sizeof("/halograph.v1.") - 1;
@@ -72,6 +88,7 @@ class Reactor final : public grpc::ServerGenericBidiReactor {
   const Answer& answer_;
   grpc::ByteBuffer request_;
   grpc::ByteBuffer reply_;
+  std::atomic<FakeGate*> gate_ = nullptr;
   std::mutex mutex_;
   bool finished_ = false;
 };
@@ -89,6 +106,37 @@ class Service final : public grpc::CallbackGenericService {
 };
 
 }  // namespace
+
+void FakeGate::AwaitHeld(size_t answers) {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return held_.size() >= answers; });
+}
+
+void FakeGate::LetHeld() {
+  const std::lock_guard lock(mutex_);  // held: nobody goes who is to send
+  for (const auto& [who, send] : held_) send();
+  held_.clear();
+}
+
+void FakeGate::Open() {
+  {
+    const std::lock_guard lock(mutex_);
+    open_ = true;
+  }
+  LetHeld();
+}
+
+void FakeGate::Hold(const void* who, std::function<void()> send) {
+  const std::lock_guard lock(mutex_);
+  if (open_) return send();
+  held_.emplace(who, std::move(send));
+  changed_.notify_all();
+}
+
+void FakeGate::Forget(const void* who) {
+  const std::lock_guard lock(mutex_);
+  held_.erase(who);
+}
 
 struct FakeServer::State {
   explicit State(Answer answer) : service(std::move(answer)) {}

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <chrono>
+#include <condition_variable>
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 
@@ -20,11 +22,33 @@ struct FakeCall {
   std::chrono::nanoseconds time_left{};  // until the caller gives up
 };
 
+// Holds answers back until a test lets them go. Thread-safe. Outlives the servers that use it.
+class FakeGate {
+ public:
+  // So many answers are held now.
+  void AwaitHeld(size_t answers);
+  // Sends what is held; what comes later is held again.
+  void LetHeld();
+  // Sends what is held, and everything that comes later.
+  void Open();
+
+  // Of a server: `send` is called when the answer may go, unless it is forgotten before.
+  void Hold(const void* who, std::function<void()> send);
+  void Forget(const void* who);
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<const void*, std::function<void()>> held_;
+  bool open_ = false;
+};
+
 struct FakeAnswer {
   Status status;      // not OK: sent instead of bytes
   std::string bytes;  // of the reply message
   std::optional<int64_t> pushback_ms;
-  bool never = false;  // no answer until the caller gives up
+  bool never = false;        // no answer until the caller gives up
+  FakeGate* gate = nullptr;  // holds it back
 };
 
 class FakeServer {
