@@ -139,42 +139,6 @@ class Builder {
   return OkStatus();
 }
 
-// Valid requests, at most kMinibatchesTogether.
-[[nodiscard]] Status BuildTogether(const Schema& schema, std::span<const SampleRequest> requests,
-                                   NeighborSource& source, BuilderWorkspaces* workspaces,
-                                   std::span<Minibatch> minibatches, const WorkLimits& limits) {
-  HG_ASSIGN_OR_RETURN(const auto leases,
-                      workspaces->Take(static_cast<int>(requests.size()), limits));
-  std::vector<Builder> builders;
-  builders.reserve(requests.size());
-  size_t layers = 0;
-  for (size_t i = 0; i < requests.size(); ++i) {
-    builders.emplace_back(schema, requests[i], &*leases[i], &minibatches[i]);
-    HG_RETURN_IF_ERROR(builders.back().Begin());
-    layers = std::max(layers, builders.back().layers());
-  }
-  std::vector<LayerGroup> groups;
-  std::vector<NeighborPicks> picks;  // reused over layers
-  for (size_t l = 0; l < layers; ++l) {
-    groups.clear();
-    std::vector<size_t> ends;  // of each minibatch's groups
-    for (Builder& builder : builders) {
-      if (l < builder.layers()) builder.AddGroups(l, &groups);
-      ends.push_back(groups.size());
-    }
-    picks.resize(groups.size());
-    HG_RETURN_IF_ERROR(source.SampleLayer(groups, &picks));
-    HG_RETURN_IF_ERROR(CheckPicks(schema, groups, picks));
-    for (size_t i = 0, begin = 0; i < builders.size(); begin = ends[i++]) {
-      if (l >= builders[i].layers()) continue;
-      HG_RETURN_IF_ERROR(
-          builders[i].AddBlocks(l, std::span(picks).subspan(begin, ends[i] - begin)));
-    }
-  }
-  for (Builder& builder : builders) builder.End();
-  return OkStatus();
-}
-
 }  // namespace
 
 Status LocalNeighborSource::SampleLayer(std::span<const LayerGroup> groups,
@@ -200,18 +164,111 @@ Status LocalNeighborSource::SampleLayer(std::span<const LayerGroup> groups,
   return OkStatus();
 }
 
+// Minibatches that are made together: of valid requests, at most kMinibatchesTogether.
+class MinibatchesInMaking::Together {
+ public:
+  Together(const Schema& schema, std::vector<FusedWorkspacePool::Lease> leases)
+      : schema_(schema), leases_(std::move(leases)) {}
+
+  [[nodiscard]] Status Begin(std::span<const SampleRequest> requests,
+                             std::span<Minibatch> minibatches) {
+    builders_.reserve(requests.size());
+    for (size_t i = 0; i < requests.size(); ++i) {
+      builders_.emplace_back(schema_, requests[i], &*leases_[i], &minibatches[i]);
+      HG_RETURN_IF_ERROR(builders_.back().Begin());
+      layers_ = std::max(layers_, builders_.back().layers());
+    }
+    return OkStatus();
+  }
+
+  // Asks for the next layer. False: that was the last one, and they are made.
+  [[nodiscard]] bool Ask() {
+    if (layer_ == layers_) {
+      for (Builder& builder : builders_) builder.End();
+      return false;
+    }
+    groups_.clear();
+    ends_.clear();
+    for (Builder& builder : builders_) {
+      if (layer_ < builder.layers()) builder.AddGroups(layer_, &groups_);
+      ends_.push_back(groups_.size());
+    }
+    picks_.resize(groups_.size());
+    return true;
+  }
+
+  [[nodiscard]] Status Take() {
+    HG_RETURN_IF_ERROR(CheckPicks(schema_, groups_, picks_));
+    for (size_t i = 0, begin = 0; i < builders_.size(); begin = ends_[i++]) {
+      if (layer_ >= builders_[i].layers()) continue;
+      HG_RETURN_IF_ERROR(
+          builders_[i].AddBlocks(layer_, std::span(picks_).subspan(begin, ends_[i] - begin)));
+    }
+    ++layer_;
+    return OkStatus();
+  }
+
+  [[nodiscard]] std::span<const LayerGroup> groups() const { return groups_; }
+  [[nodiscard]] std::vector<NeighborPicks>* picks() { return &picks_; }
+
+ private:
+  const Schema& schema_;
+  const std::vector<FusedWorkspacePool::Lease> leases_;
+  std::vector<Builder> builders_;
+  size_t layers_ = 0;
+  size_t layer_ = 0;  // asked for
+  std::vector<LayerGroup> groups_;
+  std::vector<size_t> ends_;          // of each minibatch's groups
+  std::vector<NeighborPicks> picks_;  // reused over layers
+};
+
+MinibatchesInMaking::MinibatchesInMaking(const Schema& schema,
+                                         std::span<const SampleRequest> requests,
+                                         BuilderWorkspaces* workspaces,
+                                         std::span<Minibatch> minibatches, const WorkLimits& limits)
+    : schema_(schema),
+      requests_(requests),
+      workspaces_(workspaces),
+      minibatches_(minibatches),
+      limits_(limits) {
+  assert(requests.size() == minibatches.size());
+}
+
+MinibatchesInMaking::~MinibatchesInMaking() = default;
+
+std::span<const LayerGroup> MinibatchesInMaking::groups() const { return together_->groups(); }
+
+std::vector<NeighborPicks>* MinibatchesInMaking::picks() { return together_->picks(); }
+
+StatusOr<bool> MinibatchesInMaking::Next() {
+  if (!valid_) HG_RETURN_IF_ERROR(ValidateRequests(schema_, requests_));
+  valid_ = true;
+  return CatchNoMemory(CountSeeds(requests_), "seeds", [&]() -> StatusOr<bool> {
+    if (together_ != nullptr) HG_RETURN_IF_ERROR(together_->Take());
+    while (together_ == nullptr || !together_->Ask()) {
+      together_.reset();
+      if (requests_.empty()) return false;
+      const size_t size = std::min<size_t>(kMinibatchesTogether, requests_.size());
+      HG_ASSIGN_OR_RETURN(auto leases, workspaces_->Take(static_cast<int>(size), limits_));
+      together_ = std::make_unique<Together>(schema_, std::move(leases));
+      HG_RETURN_IF_ERROR(together_->Begin(requests_.first(size), minibatches_.first(size)));
+      requests_ = requests_.subspan(size);
+      minibatches_ = minibatches_.subspan(size);
+    }
+    return true;
+  });
+}
+
 Status BuildMinibatches(const Schema& schema, std::span<const SampleRequest> requests,
                         NeighborSource& source, BuilderWorkspaces* workspaces,
                         std::span<Minibatch> minibatches, const WorkLimits& limits) {
-  assert(requests.size() == minibatches.size());
-  HG_RETURN_IF_ERROR(ValidateRequests(schema, requests));
+  MinibatchesInMaking making(schema, requests, workspaces, minibatches, limits);
   return CatchNoMemory(CountSeeds(requests), "seeds", [&]() -> Status {
-    for (size_t begin = 0; begin < requests.size(); begin += kMinibatchesTogether) {
-      const size_t size = std::min<size_t>(kMinibatchesTogether, requests.size() - begin);
-      HG_RETURN_IF_ERROR(BuildTogether(schema, requests.subspan(begin, size), source, workspaces,
-                                       minibatches.subspan(begin, size), limits));
+    for (;;) {
+      HG_ASSIGN_OR_RETURN(const bool asks, making.Next());
+      if (!asks) return OkStatus();
+      HG_RETURN_IF_ERROR(source.SampleLayer(making.groups(), making.picks()));
     }
-    return OkStatus();
   });
 }
 

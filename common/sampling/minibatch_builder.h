@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -85,5 +86,37 @@ inline constexpr int kMinibatchesTogether = 32;
                                       NeighborSource& source, BuilderWorkspaces* workspaces,
                                       std::span<Minibatch> minibatches,
                                       const WorkLimits& limits = {});
+
+// BuildMinibatches for a source that is not waited for: who makes this asks for each layer and
+// gives it the answers. It borrows what BuildMinibatches does until it is destroyed, and is for one
+// thread at a time. Errors are those, and nothing goes on after one.
+//
+//   MinibatchesInMaking making(schema, requests, workspaces, minibatches, limits);
+//   while (*making.Next()) source.SampleLayer(making.groups(), making.picks());
+class MinibatchesInMaking {
+ public:
+  MinibatchesInMaking(const Schema& schema, std::span<const SampleRequest> requests,
+                      BuilderWorkspaces* workspaces, std::span<Minibatch> minibatches,
+                      const WorkLimits& limits);
+  ~MinibatchesInMaking();
+  MinibatchesInMaking(const MinibatchesInMaking&) = delete;
+  MinibatchesInMaking& operator=(const MinibatchesInMaking&) = delete;
+
+  // Takes the answers to groups(), but for the first time. False: all minibatches are made.
+  [[nodiscard]] StatusOr<bool> Next();
+  // What is asked for now, and where the answers go; until the next Next.
+  [[nodiscard]] std::span<const LayerGroup> groups() const;
+  [[nodiscard]] std::vector<NeighborPicks>* picks();
+
+ private:
+  class Together;
+  const Schema& schema_;
+  std::span<const SampleRequest> requests_;  // of which no minibatch is begun
+  BuilderWorkspaces* const workspaces_;
+  std::span<Minibatch> minibatches_;  // theirs
+  const WorkLimits limits_;
+  bool valid_ = false;
+  std::unique_ptr<Together> together_;  // those in the making
+};
 
 }  // namespace halograph
