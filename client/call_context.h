@@ -1,6 +1,6 @@
 // What a call to a store goes by: how long it may take, who can end it, what it counted, how logs
-// name it, and what its caller does while answers are under way. One object for one call, or for
-// several that are made one after the other: their figures add up.
+// name it, and who goes on with it when answers have come. One object for one call, or for several
+// that are made one after the other: their figures add up.
 #pragma once
 
 #include <chrono>
@@ -67,10 +67,10 @@ struct CallContext {
   // others look past it. Empty: of none. It is the context's, and not a request's: a step is one
   // call, and what is composed of stores hands it on as it does the other names of the call.
   std::optional<int64_t> ticket = {};
-  // The caller's own work during a call: called once a call, on the caller's thread, when all
-  // requests that can be under way are, and also if there is none; maybe not at all if the call
-  // fails. It must not throw, and should take milliseconds.
-  std::function<void()> meanwhile = {};
+  // Of a call that is started (client/started.h): what is left to do when answers have come is
+  // given to this, to be run once by a thread of the caller's. Called by the thread that drives a
+  // client's calls, so it only enqueues. Must not throw. Empty: that thread does it.
+  std::function<void(std::function<void()> work)> post = {};
 
   // Cancelled or DeadlineExceeded, whichever holds; else OK. Thread-safe.
   [[nodiscard]] Status Check() const { return limits().Check(); }
@@ -78,15 +78,14 @@ struct CallContext {
 };
 
 // The context of a call that a store makes of another one for its caller: the same but for the
-// caller's work and the figures.
-[[nodiscard]] inline CallContext InnerContext(const CallContext& context,
-                                              std::function<void()> meanwhile) {
+// figures.
+[[nodiscard]] inline CallContext InnerContext(const CallContext& context) {
   return {.cancel = context.cancel,
           .deadline = context.deadline,
           .request_id = context.request_id,
           .trace_id = context.trace_id,
           .ticket = context.ticket,
-          .meanwhile = std::move(meanwhile)};
+          .post = context.post};
 }
 
 }  // namespace halograph

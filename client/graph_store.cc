@@ -1,47 +1,59 @@
 #include "client/graph_store.h"
 
-#include <functional>
+#include <memory>
+#include <optional>
 #include <utility>
 
 namespace halograph {
 namespace {
 
-// The layers of one Sample, of which the caller's own work goes beside the first.
-class LayersOfACall final : public NeighborSource {
+// A Sample that goes on when a layer was answered, until the last is built.
+class StartedSample : public std::enable_shared_from_this<StartedSample> {
  public:
-  LayersOfACall(GraphStore& store, CallContext& context)
-      : store_(store), context_(InnerContext(context, std::move(context.meanwhile))) {}
-
-  Status SampleLayer(std::span<const LayerGroup> groups,
-                     std::vector<NeighborPicks>* picks) override {
-    Status status = store_.SampleLayer(groups, context_, picks);
-    if (meanwhile_ == nullptr) meanwhile_ = std::exchange(context_.meanwhile, nullptr);
-    return status;
+  StartedSample(GraphStore& store, BuilderWorkspaces* workspaces,
+                std::span<const SampleRequest> requests, CallContext& context,
+                std::span<Minibatch> minibatches, StatusDone done)
+      : store_(store), context_(context), done_(std::move(done)) {
+    making_.emplace(store.info().schema, requests, workspaces, minibatches, context.limits());
   }
 
-  // Gives the caller's context its work back, and the figures.
-  void End(CallContext* context) {
-    context->stats += context_.stats;
-    context->meanwhile = std::move(context_.meanwhile ? context_.meanwhile : meanwhile_);
+  void GoOn(Status answered) {
+    if (!answered.ok()) return End(std::move(answered));
+    const StatusOr<bool> asks = making_->Next();
+    if (!asks.ok() || !*asks) return End(asks.status());
+    store_.StartLayer(
+        making_->groups(), context_, making_->picks(),
+        [self = shared_from_this()](Status status) { self->GoOn(std::move(status)); });
   }
 
  private:
+  void End(Status status) {
+    making_.reset();  // gives its memory back before others are told
+    done_(std::move(status));
+  }
+
   GraphStore& store_;
-  CallContext context_;
-  std::function<void()> meanwhile_;  // after the first layer
+  CallContext& context_;
+  const StatusDone done_;
+  std::optional<MinibatchesInMaking> making_;
 };
 
 }  // namespace
 
+void StartSampleByLayers(GraphStore& store, BuilderWorkspaces* workspaces,
+                         std::span<const SampleRequest> requests, CallContext& context,
+                         std::span<Minibatch> minibatches, StatusDone done) {
+  const auto sample = std::make_shared<StartedSample>(store, workspaces, requests, context,
+                                                      minibatches, std::move(done));
+  sample->GoOn(context.Check());
+}
+
 Status SampleByLayers(GraphStore& store, BuilderWorkspaces* workspaces,
                       std::span<const SampleRequest> requests, CallContext& context,
                       std::span<Minibatch> minibatches) {
-  HG_RETURN_IF_ERROR(context.Check());
-  LayersOfACall layers(store, context);
-  Status status = BuildMinibatches(store.info().schema, requests, layers, workspaces, minibatches,
-                                   context.limits());
-  layers.End(&context);
-  return status;
+  return StartAndWait<Status>(context, [&](CallContext& inner, StatusDone done) {
+    StartSampleByLayers(store, workspaces, requests, inner, minibatches, std::move(done));
+  });
 }
 
 }  // namespace halograph

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "client/call_context.h"
+#include "client/started.h"
 #include "common/base/status.h"
 #include "common/graph/partition_book.h"
 #include "common/graph/schema.h"
@@ -53,6 +54,12 @@ class GraphStore {
   //   Cancelled                    the context's token was cancelled
   [[nodiscard]] virtual Status Sample(std::span<const SampleRequest> requests, CallContext& context,
                                       std::span<Minibatch> minibatches) = 0;
+  // Sample, not waited for (started.h). At most BuilderWorkspaces::kLimit minibatches of a store
+  // are in the making at once: to start more waits for those before.
+  virtual void StartSample(std::span<const SampleRequest> requests, CallContext& context,
+                           std::span<Minibatch> minibatches, StatusDone done) {
+    done(Sample(requests, context, minibatches));
+  }
   // One request.
   [[nodiscard]] Status Sample(const SampleRequest& request, CallContext& context,
                               Minibatch* minibatch) {
@@ -67,11 +74,20 @@ class GraphStore {
   //   else      as Sample
   [[nodiscard]] virtual Status SampleLayer(std::span<const LayerGroup> groups, CallContext& context,
                                            std::vector<NeighborPicks>* picks) = 0;
+  // SampleLayer, not waited for (started.h).
+  virtual void StartLayer(std::span<const LayerGroup> groups, CallContext& context,
+                          std::vector<NeighborPicks>* picks, StatusDone done) {
+    done(SampleLayer(groups, context, picks));
+  }
 };
 
-// Sample of a store in terms of its SampleLayer. `workspaces`: of the store's schema.
+// Sample and StartSample of a store in terms of its StartLayer. `workspaces`: of the store's
+// schema; outlives the calls, as the store.
 [[nodiscard]] Status SampleByLayers(GraphStore& store, BuilderWorkspaces* workspaces,
                                     std::span<const SampleRequest> requests, CallContext& context,
                                     std::span<Minibatch> minibatches);
+void StartSampleByLayers(GraphStore& store, BuilderWorkspaces* workspaces,
+                         std::span<const SampleRequest> requests, CallContext& context,
+                         std::span<Minibatch> minibatches, StatusDone done);
 
 }  // namespace halograph

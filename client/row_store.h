@@ -10,8 +10,8 @@
 // A call borrows its requests, what they point to and its context until it ends, and no longer:
 // nobody changes them meanwhile but the store, which writes `out` and the context's figures, on any
 // of its threads. One context is of one call at a time. So a call may as well be begun by one
-// thread and end on another: stores rely on no more than this, so that Pull can become a begin and
-// a wait.
+// thread and end on another: Pull and Push are StartPull and StartPush (started.h) and a wait,
+// where others are asked.
 #pragma once
 
 #include <cstddef>
@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "client/call_context.h"
+#include "client/started.h"
 #include "common/base/status.h"
 #include "common/graph/row_source.h"
 #include "common/graph/tensor_ref.h"
@@ -68,6 +69,11 @@ class RowStore {
   //   ResourceExhausted, Unavailable, DeadlineExceeded, Cancelled  as GraphStore::Sample
   //   else             what a source of rows says (RowSource)
   [[nodiscard]] virtual Status Pull(std::span<const RowRequest> requests, CallContext& context) = 0;
+  // Pull, not waited for. What is not known of a mutable tensor is asked for before it returns.
+  virtual void StartPull(std::span<const RowRequest> requests, CallContext& context,
+                         StatusDone done) {
+    done(Pull(requests, context));
+  }
   // One tensor.
   [[nodiscard]] Status Pull(const RowRequest& request, CallContext& context) {
     return Pull({&request, 1}, context);
@@ -92,6 +98,12 @@ class RowStore {
   //   else                as StateStore::Push says
   [[nodiscard]] virtual StatusOr<std::vector<PushMark>> Push(std::span<const RowPush> pushes,
                                                              CallContext& context) = 0;
+  using PushDone = std::function<void(StatusOr<std::vector<PushMark>>)>;
+  // Push, not waited for. It, and what it posts, may wait for pushes before it, of which no more
+  // than a window is under way: so the context has `post`.
+  virtual void StartPush(std::span<const RowPush> pushes, CallContext& context, PushDone done) {
+    done(Push(pushes, context));
+  }
 
   // What Pull would copy, to be read where it is for as long as this store lives. Nothing unless
   // all rows of the tensor are mapped here: stores that ask others have nothing, nor has a tensor

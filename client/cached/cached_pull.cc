@@ -84,7 +84,7 @@ Status CachedRows::PullPlanned(int64_t ticket, std::span<const RowRequest> reque
       rest[r] = asked.emplace_back(requests[r], type.asked).Of(requests[r]);
     }
   }
-  CallContext inner = InnerContext(context, context.meanwhile);
+  CallContext inner = InnerContext(context);
   inner.ticket.reset();
   const Status status = rest_->Pull(rest, inner);
   context.stats += inner.stats;
@@ -184,7 +184,7 @@ Status CachedRows::TakeTurn(std::span<const RowRequest> requests, std::vector<Ty
     }
   }
   if (!lost_requests.empty()) {
-    CallContext inner = InnerContext(context, {});
+    CallContext inner = InnerContext(context);
     inner.ticket.reset();
     const Status status = rest_->Pull(lost_requests, inner);
     context.stats += inner.stats;

@@ -22,7 +22,6 @@ class LocalGraphStore final : public GraphStore {
   Status Sample(std::span<const SampleRequest> requests, CallContext& context,
                 std::span<Minibatch> minibatches) override {
     HG_RETURN_IF_ERROR(context.Check());
-    if (context.meanwhile) context.meanwhile();
     return CatchNoMemory(CountSeeds(requests), "seeds", [&]() -> Status {
       HG_ASSIGN_OR_RETURN(const auto workspace, workspaces_.Take(1, context.limits()));
       return fused_.Sample(requests, &*workspace.front(), minibatches,
@@ -33,7 +32,6 @@ class LocalGraphStore final : public GraphStore {
   Status SampleLayer(std::span<const LayerGroup> groups, CallContext& context,
                      std::vector<NeighborPicks>* picks) override {
     HG_RETURN_IF_ERROR(context.Check());
-    if (context.meanwhile) context.meanwhile();
     return CatchNoMemory(std::ssize(groups), "groups", [&] {
       return LocalNeighborSource(&graph_->parts->topology(), graph_->pool.get())
           .SampleLayer(groups, picks);

@@ -80,7 +80,6 @@ StatusOr<std::vector<PushMark>> PushLocally(const PartStates& states, PushClient
   for (const RowPush& push : pushes) {
     HG_RETURN_IF_ERROR(OfPush(states.CheckPush(push.tensor, push.kind), pushes, push));
   }
-  if (context.meanwhile) context.meanwhile();
   std::deque<PushedHere> planned;
   for (size_t i = 0; i < pushes.size(); ++i) {
     PushedHere& push = planned.emplace_back();

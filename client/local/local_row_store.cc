@@ -19,7 +19,6 @@ class LocalRowStore final : public RowStore {
   Status Pull(std::span<const RowRequest> requests, CallContext& context) override {
     HG_RETURN_IF_ERROR(context.Check());
     HG_ASSIGN_OR_RETURN(const auto tensors, CheckPull(Catalog(), requests));
-    if (context.meanwhile) context.meanwhile();
     const std::function<Status()> check = [&context] { return context.Check(); };
     for (size_t i = 0; i < requests.size(); ++i) {
       const RowRequest& request = requests[i];

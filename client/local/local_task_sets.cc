@@ -11,7 +11,6 @@ class LocalTaskSets final : public TaskSets {
   StatusOr<TaskSet> Read(const TaskSetRef& set, IdRange rows, CallContext& context) override {
     HG_RETURN_IF_ERROR(context.Check());
     HG_ASSIGN_OR_RETURN(const TaskSetIndex index, CheckTaskSet(graph_->info, set, rows));
-    if (context.meanwhile) context.meanwhile();
     TaskSet result{
         .spec = graph_->info.schema.tasks[index.task].sets[index.set], .rows = rows, .arrays = {}};
     for (int a = 0; a < static_cast<int>(result.spec.arrays.size()); ++a) {

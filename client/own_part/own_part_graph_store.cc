@@ -1,4 +1,4 @@
-#include <exception>
+#include <memory>
 #include <utility>
 
 #include "client/own_part/own_part_store.h"
@@ -18,27 +18,28 @@ struct SplitLayer {
   std::vector<LayerGroup> rest_groups;
   std::vector<NeighborPicks> own_picks;
   std::vector<NeighborPicks> rest_picks;
+  CallContext rest_context;
 };
 
 // Layers that no call uses now, for the next ones to use their memory. As many as calls were under
 // way at once. Thread-safe.
 class IdleLayers {
  public:
-  [[nodiscard]] std::unique_ptr<SplitLayer> Take() {
+  [[nodiscard]] std::shared_ptr<SplitLayer> Take() {
     const MutexLock lock(mutex_);
-    if (idle_.empty()) return std::make_unique<SplitLayer>();
-    std::unique_ptr<SplitLayer> layer = std::move(idle_.back());
+    if (idle_.empty()) return std::make_shared<SplitLayer>();
+    std::shared_ptr<SplitLayer> layer = std::move(idle_.back());
     idle_.pop_back();
     return layer;
   }
-  void Give(std::unique_ptr<SplitLayer> layer) {
+  void Give(std::shared_ptr<SplitLayer> layer) {
     const MutexLock lock(mutex_);
     idle_.push_back(std::move(layer));
   }
 
  private:
   Mutex mutex_;
-  std::vector<std::unique_ptr<SplitLayer>> idle_ HG_GUARDED_BY(mutex_);
+  std::vector<std::shared_ptr<SplitLayer>> idle_ HG_GUARDED_BY(mutex_);
 };
 
 class OwnPartGraphStore final : public GraphStore {
@@ -56,49 +57,56 @@ class OwnPartGraphStore final : public GraphStore {
     return SampleByLayers(*this, &workspaces_, requests, context, minibatches);
   }
 
+  void StartSample(std::span<const SampleRequest> requests, CallContext& context,
+                   std::span<Minibatch> minibatches, StatusDone done) override {
+    StartSampleByLayers(*this, &workspaces_, requests, context, minibatches, std::move(done));
+  }
+
   Status SampleLayer(std::span<const LayerGroup> groups, CallContext& context,
                      std::vector<NeighborPicks>* picks) override {
-    return CatchNoMemory(std::ssize(groups), "groups", [&] {
-      std::unique_ptr<SplitLayer> layer = idle_.Take();
-      Status status = SampleSplit(groups, *layer, context, picks);
-      idle_.Give(std::move(layer));
-      return status;
+    return StartAndWait<Status>(context, [&](CallContext& inner, StatusDone done) {
+      StartLayer(groups, inner, picks, std::move(done));
+    });
+  }
+
+  // The calls of the rest are under way while own edges are drawn.
+  void StartLayer(std::span<const LayerGroup> groups, CallContext& context,
+                  std::vector<NeighborPicks>* picks, StatusDone done) override {
+    const std::shared_ptr<SplitLayer> layer = idle_.Take();
+    const auto caught = [groups](const std::function<Status()>& work) {
+      return CatchNoMemory(std::ssize(groups), "groups", work);
+    };
+    const Status split = caught([&] {
+      HG_RETURN_IF_ERROR(context.Check());
+      return Split(groups, layer.get());
+    });
+    layer->rest_context = InnerContext(context);
+    const StatusDone give = [this, layer, done = std::move(done)](Status status) {
+      idle_.Give(layer);
+      done(std::move(status));
+    };
+    if (!split.ok()) return give(split);
+    const auto halves = std::make_shared<TwoHalves>([=, &context](Status status) {
+      context.stats += layer->rest_context.stats;
+      give(!status.ok() ? std::move(status) : caught([&] {
+        picks->resize(groups.size());
+        for (size_t g = 0; g < groups.size(); ++g) Merge(g, layer.get(), &(*picks)[g]);
+        return OkStatus();
+      }));
+    });
+    rest_->StartLayer(layer->rest_groups, layer->rest_context, &layer->rest_picks,
+                      [halves](Status status) { halves->EndRest(std::move(status)); });
+    halves->DoOwn([&] {
+      // Looked at again: to ask the rest takes a while.
+      HG_RETURN_IF_ERROR(context.Check());
+      return caught([&] {
+        return LocalNeighborSource(&own_->parts->topology(), own_->pool.get())
+            .SampleLayer(layer->own_groups, &layer->own_picks);
+      });
     });
   }
 
  private:
-  Status SampleSplit(std::span<const LayerGroup> groups, SplitLayer& layer, CallContext& context,
-                     std::vector<NeighborPicks>* picks) const {
-    HG_RETURN_IF_ERROR(context.Check());
-    HG_RETURN_IF_ERROR(Split(groups, &layer));
-    // Own edges are drawn while calls of the rest are under way: what that throws waits until they
-    // have ended.
-    Status own_status;
-    std::exception_ptr own_failure;
-    const auto sample_own = [&] {
-      // Looked at again: to ask the rest takes a while.
-      own_status = context.Check();
-      try {
-        if (own_status.ok()) {
-          own_status = LocalNeighborSource(&own_->parts->topology(), own_->pool.get())
-                           .SampleLayer(layer.own_groups, &layer.own_picks);
-        }
-      } catch (...) {
-        own_failure = std::current_exception();
-      }
-      if (context.meanwhile) context.meanwhile();
-    };
-    CallContext inner = InnerContext(context, sample_own);
-    const Status status = rest_->SampleLayer(layer.rest_groups, inner, &layer.rest_picks);
-    context.stats += inner.stats;
-    HG_RETURN_IF_ERROR(status);
-    if (own_failure != nullptr) std::rethrow_exception(own_failure);
-    HG_RETURN_IF_ERROR(own_status);
-    picks->resize(groups.size());
-    for (size_t g = 0; g < groups.size(); ++g) Merge(g, &layer, &(*picks)[g]);
-    return OkStatus();
-  }
-
   Status Split(std::span<const LayerGroup> groups, SplitLayer* layer) const {
     layer->splits.resize(groups.size());
     layer->own_groups.assign(groups.begin(), groups.end());

@@ -1,4 +1,5 @@
-#include <exception>
+#include <functional>
+#include <memory>
 #include <new>
 #include <utility>
 
@@ -15,14 +16,31 @@ class OwnPartRowStore final : public RowStore {
       : own_(std::move(own)), rest_(std::move(rest)), targets_(OwnTargets(*own_->parts)) {}
 
   Status Pull(std::span<const RowRequest> requests, CallContext& context) override {
-    HG_ASSIGN_OR_RETURN(const auto tensors, CheckOwn(requests));
-    try {
-      return PullSplit(requests, tensors, context);
-    } catch (const std::bad_alloc&) {
-      size_t rows = 0;
-      for (const RowRequest& request : requests) rows += request.ids.size();
-      return ResourceExhausted("no memory to pull {} rows of {} tensors", rows, requests.size());
-    }
+    return StartAndWait<Status>(context, [&](CallContext& inner, StatusDone done) {
+      StartPull(requests, inner, std::move(done));
+    });
+  }
+
+  // The calls of the rest are under way while own rows are gathered.
+  void StartPull(std::span<const RowRequest> requests, CallContext& context,
+                 StatusDone done) override {
+    const auto pull = std::make_shared<SplitPull>();
+    const Status split = Caught(requests, [&] {
+      HG_ASSIGN_OR_RETURN(pull->tensors, CheckOwn(requests));
+      return Split(requests, pull.get());
+    });
+    if (!split.ok()) return done(split);
+    pull->rest_context = InnerContext(context);
+    const auto halves =
+        std::make_shared<TwoHalves>([pull, &context, done = std::move(done)](Status status) {
+          context.stats += pull->rest_context.stats;
+          context.stats.local_bytes += pull->own_bytes;
+          done(std::move(status));
+        });
+    rest_->StartPull(pull->rest, pull->rest_context,
+                     [halves](Status status) { halves->EndRest(std::move(status)); });
+    halves->DoOwn(
+        [&] { return Caught(requests, [&] { return GatherOwn(requests, context, pull.get()); }); });
   }
 
   // Mutable tensors have their owners with the other store, also those of the partitions here.
@@ -30,8 +48,29 @@ class OwnPartRowStore final : public RowStore {
                                        CallContext& context) override {
     return rest_->Push(pushes, context);
   }
+  void StartPush(std::span<const RowPush> pushes, CallContext& context, PushDone done) override {
+    rest_->StartPush(pushes, context, std::move(done));
+  }
 
  private:
+  struct SplitPull {
+    std::vector<const CatalogTensor*> tensors;
+    std::vector<OwnerSplit> splits;
+    std::vector<RowRequest> rest;
+    CallContext rest_context;
+    int64_t own_bytes = 0;  // gathered
+  };
+
+  static Status Caught(std::span<const RowRequest> requests, const std::function<Status()>& work) {
+    try {
+      return work();
+    } catch (const std::bad_alloc&) {
+      size_t rows = 0;
+      for (const RowRequest& request : requests) rows += request.ids.size();
+      return ResourceExhausted("no memory to pull {} rows of {} tensors", rows, requests.size());
+    }
+  }
+
   // As CheckPull; null for what only the other store can know, which checks it.
   StatusOr<std::vector<const CatalogTensor*>> CheckOwn(std::span<const RowRequest> requests) const {
     std::vector<const CatalogTensor*> tensors;
@@ -48,50 +87,34 @@ class OwnPartRowStore final : public RowStore {
     return tensors;
   }
 
-  Status PullSplit(std::span<const RowRequest> requests,
-                   std::span<const CatalogTensor* const> tensors, CallContext& context) {
-    std::vector<OwnerSplit> splits(requests.size());
-    std::vector<RowRequest> rest(requests.begin(), requests.end());
+  Status Split(std::span<const RowRequest> requests, SplitPull* pull) const {
+    pull->splits.resize(requests.size());
+    pull->rest.assign(requests.begin(), requests.end());
     for (size_t i = 0; i < requests.size(); ++i) {
-      if (tensors[i] == nullptr) continue;  // all of it
-      const int without = splits[i].Split(tensors[i]->boundaries, targets_, kOwnOrRest,
-                                          requests[i].ids, requests[i].positions);
+      const CatalogTensor* const tensor = pull->tensors[i];
+      if (tensor == nullptr) continue;  // all of it
+      const int without = pull->splits[i].Split(tensor->boundaries, targets_, kOwnOrRest,
+                                                requests[i].ids, requests[i].positions);
       if (without >= 0) return Internal("partition {} is neither here nor elsewhere", without);
-      const IdShare& share = splits[i].share(kRest);
-      rest[i].ids = share.ids;
-      rest[i].positions = share.positions;
+      const IdShare& share = pull->splits[i].share(kRest);
+      pull->rest[i].ids = share.ids;
+      pull->rest[i].positions = share.positions;
       // Nothing to ask for: positions, of which there are none, would not say so.
-      if (share.ids.empty()) rest[i].out = {};
+      if (share.ids.empty()) pull->rest[i].out = {};
     }
-    Status own_status;
-    std::exception_ptr own_failure;  // waits until the rest's calls have ended
-    const auto gather_own = [&] {
-      try {
-        own_status = GatherOwn(requests, tensors, splits, context);
-      } catch (...) {
-        own_failure = std::current_exception();
-      }
-      if (context.meanwhile) context.meanwhile();
-    };
-    CallContext inner = InnerContext(context, gather_own);
-    const Status status = rest_->Pull(rest, inner);
-    context.stats += inner.stats;
-    HG_RETURN_IF_ERROR(status);
-    if (own_failure != nullptr) std::rethrow_exception(own_failure);
-    return own_status;
+    return OkStatus();
   }
 
-  Status GatherOwn(std::span<const RowRequest> requests,
-                   std::span<const CatalogTensor* const> tensors,
-                   std::span<const OwnerSplit> splits, CallContext& context) const {
+  Status GatherOwn(std::span<const RowRequest> requests, const CallContext& context,
+                   SplitPull* pull) const {
     const std::function<Status()> check = [&context] { return context.Check(); };
     for (size_t i = 0; i < requests.size(); ++i) {
-      if (tensors[i] == nullptr) continue;
-      const IdShare& own = splits[i].share(kOwn);
-      HG_RETURN_IF_ERROR(GatherRowsOf(*tensors[i], own.ids, own.positions, requests[i].out.data(),
+      const CatalogTensor* const tensor = pull->tensors[i];
+      if (tensor == nullptr) continue;
+      const IdShare& own = pull->splits[i].share(kOwn);
+      HG_RETURN_IF_ERROR(GatherRowsOf(*tensor, own.ids, own.positions, requests[i].out.data(),
                                       {.pool = own_->pool.get(), .check = &check}));
-      context.stats.local_bytes +=
-          static_cast<int64_t>(own.ids.size() * tensors[i]->resolved.spec.row_bytes());
+      pull->own_bytes += static_cast<int64_t>(own.ids.size() * tensor->resolved.spec.row_bytes());
     }
     return OkStatus();
   }

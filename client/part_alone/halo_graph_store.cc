@@ -91,7 +91,6 @@ class HaloGraphStore final : public GraphStore {
   Status SampleLayer(std::span<const LayerGroup> groups, CallContext& context,
                      std::vector<NeighborPicks>* picks) override {
     HG_RETURN_IF_ERROR(context.Check());
-    if (context.meanwhile) context.meanwhile();
     return CatchNoMemory(std::ssize(groups), "groups", [&]() -> Status {
       HaloDraws draws(*part_->halo, part_->own->info.schema);
       // Relations with one destination type ask for the same nodes, which count once.

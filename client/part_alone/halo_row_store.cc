@@ -16,7 +16,6 @@ class HaloRowStore final : public RowStore {
   Status Pull(std::span<const RowRequest> requests, CallContext& context) override {
     HG_RETURN_IF_ERROR(context.Check());
     HG_ASSIGN_OR_RETURN(const auto tensors, CheckPull(*part_->own->tensors, requests));
-    if (context.meanwhile) context.meanwhile();
     for (size_t i = 0; i < requests.size(); ++i) {
       if (requests[i].ids.empty()) continue;
       HG_RETURN_IF_ERROR(context.Check());

@@ -138,7 +138,17 @@ int64_t RowsPerCall(int64_t rows, size_t row_bytes, int64_t planned_bytes, int c
   return std::max<int64_t>(1, fitting);
 }
 
-Status PullRows(Cluster* cluster, std::span<const RowRequest> requests, CallContext& context) {
+namespace {
+
+// The calls, and the bytes that they bring.
+struct PlannedPull {
+  std::shared_ptr<PullCalls> calls;
+  int64_t bytes = 0;
+  bool asks = false;
+};
+
+StatusOr<PlannedPull> PlanPull(Cluster* cluster, std::span<const RowRequest> requests,
+                               CallContext& context) {
   for (const RowRequest& request : requests) {
     HG_RETURN_IF_ERROR(cluster->push_clients().Check(request.after));
   }
@@ -150,27 +160,35 @@ Status PullRows(Cluster* cluster, std::span<const RowRequest> requests, CallCont
     return checked.status();
   }
   const std::vector<const CatalogTensor*>& tensors = *checked;
-  PullCalls calls(cluster);
-  int64_t bytes = 0;
-  bool asks = false;
+  PlannedPull plan{.calls = std::make_shared<PullCalls>(cluster)};
   for (size_t i = 0; i < requests.size(); ++i) {
     const MutableTensor* const changing = MutableCatalog::AsMutable(tensors[i]);
-    HG_RETURN_IF_ERROR(changing == nullptr ? calls.Add(requests[i], *tensors[i])
-                                           : calls.Add(requests[i], *changing));
-    bytes += static_cast<int64_t>(requests[i].ids.size() * tensors[i]->resolved.spec.row_bytes());
-    asks = asks || !requests[i].ids.empty();
+    HG_RETURN_IF_ERROR(changing == nullptr ? plan.calls->Add(requests[i], *tensors[i])
+                                           : plan.calls->Add(requests[i], *changing));
+    plan.bytes +=
+        static_cast<int64_t>(requests[i].ids.size() * tensors[i]->resolved.spec.row_bytes());
+    plan.asks = plan.asks || !requests[i].ids.empty();
   }
-  if (!asks) {
-    if (context.meanwhile) context.meanwhile();
-    return OkStatus();
-  }
-  if (const Status status = cluster->rpc().Run(context, calls.Take()); !status.ok()) {
-    ForgetTensors(cluster, requests, status);
-    return status;
-  }
-  context.stats.remote_bytes += bytes;
-  context.stats.rounds += kRoundsOfAnExchange;
-  return OkStatus();
+  return plan;
+}
+
+}  // namespace
+
+void StartPullRemotely(Cluster* cluster, std::span<const RowRequest> requests, CallContext& context,
+                       StatusDone done) {
+  StatusOr<PlannedPull> plan = PlanPull(cluster, requests, context);
+  if (!plan.ok() || !plan->asks) return done(plan.status());
+  const StatusDone answered = [=, &context, calls = plan->calls, bytes = plan->bytes,
+                               done = std::move(done)](Status status) {
+    if (status.ok()) {
+      context.stats.remote_bytes += bytes;
+      context.stats.rounds += kRoundsOfAnExchange;
+    } else {
+      ForgetTensors(cluster, requests, status);
+    }
+    done(std::move(status));
+  };
+  cluster->rpc().Start(context, plan->calls->Take(), Posted(context, answered));
 }
 
 }  // namespace halograph

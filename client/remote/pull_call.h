@@ -7,15 +7,16 @@
 
 #include "client/remote/cluster.h"
 #include "client/row_store.h"
+#include "client/started.h"
 
 namespace halograph {
 
-// RowStore::Pull. The calls for all rows of all requests are under way together. Mutable tensors
-// that this client does not know are asked for first.
+// RowStore::StartPull. The calls for all rows of all requests are under way together. Mutable
+// tensors that this client does not know are asked for first.
 //   ResourceExhausted  one row exceeds the message limits: both are named
-//   else               as CheckPull and RpcClient::Run
-[[nodiscard]] Status PullRows(Cluster* cluster, std::span<const RowRequest> requests,
-                              CallContext& context);
+//   else               as CheckPull and RpcClient::Start
+void StartPullRemotely(Cluster* cluster, std::span<const RowRequest> requests, CallContext& context,
+                       StatusDone done);
 
 // Rows a call: replies near `planned_bytes` at most, and small enough that `rows` rows keep
 // `calls_in_flight` calls busy. At least 1.

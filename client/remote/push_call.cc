@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <memory>
 #include <utility>
 
 #include "client/push_plan.h"
@@ -31,17 +32,23 @@ struct PushedTensor {
   }
 };
 
-class PushCalls {
+// Round after round, until all that could be sent was answered.
+class PushCalls : public std::enable_shared_from_this<PushCalls> {
  public:
-  PushCalls(Cluster* cluster, std::span<const RowPush> pushes)
+  PushCalls(Cluster* cluster, std::span<const RowPush> pushes, CallContext* context,
+            RowStore::PushDone done)
       : cluster_(*cluster),
         served_(cluster->served()),
         clients_(cluster->push_clients()),
-        pushes_(pushes) {}
+        pushes_(pushes),
+        context_(*context),
+        done_(std::move(done)) {}
 
-  // The first error of the pushes, once all that could be sent was answered.
-  [[nodiscard]] StatusOr<std::vector<PushMark>> Run(std::span<const MutableTensor* const> tensors,
-                                                    CallContext& context);
+  // `done` gets the first error of the pushes.
+  void Start(std::span<const MutableTensor* const> tensors) {
+    const Status planned = Plan(tensors);
+    planned.ok() ? GoOn(planned) : done_(planned);
+  }
 
  private:
   // One message under way.
@@ -58,8 +65,11 @@ class PushCalls {
   [[nodiscard]] bool Left() const;
   // The messages to a partition that the next round has.
   [[nodiscard]] std::vector<Sent> Next(size_t part);
-  // An error ends them all; one of a push is kept with it.
-  [[nodiscard]] Status Round(CallContext& context);
+  // `ended`: of the round before. An error ends them all; one of a push is kept with it.
+  void GoOn(const Status& ended);
+  void StartRound();
+  void EndRound();
+  [[nodiscard]] StatusOr<std::vector<PushMark>> Result(const Status& ended);
   [[nodiscard]] Rpc ToRpc(Sent* sent);
   [[nodiscard]] static std::string MakeRequest(const Sent& sent);
 
@@ -67,8 +77,12 @@ class PushCalls {
   const std::shared_ptr<const ServedParts> served_;
   PushClients& clients_;
   const std::span<const RowPush> pushes_;
-  std::vector<ReplicaSet> owners_;   // by part
-  std::deque<PushedTensor> shares_;  // of pushes_
+  CallContext& context_;
+  const RowStore::PushDone done_;
+  std::vector<ReplicaSet> owners_;            // by part
+  std::deque<PushedTensor> shares_;           // of pushes_
+  int rounds_ = 0;                            // begun
+  std::vector<std::vector<Sent>> under_way_;  // this round's, by part
 };
 
 Status PushCalls::Plan(std::span<const MutableTensor* const> tensors) {
@@ -99,25 +113,20 @@ Status PushCalls::Plan(std::span<const MutableTensor* const> tensors) {
   return OkStatus();
 }
 
-StatusOr<std::vector<PushMark>> PushCalls::Run(std::span<const MutableTensor* const> tensors,
-                                               CallContext& context) {
-  HG_RETURN_IF_ERROR(Plan(tensors));
-  CallContext inner = InnerContext(context, context.meanwhile);
-  int rounds = 0;
-  Status ended;
-  for (; ended.ok() && Left(); ++rounds) {
-    ended = Round(inner);
-    inner.meanwhile = nullptr;  // once a call
-  }
-  if (rounds == 0 && context.meanwhile) context.meanwhile();
-  context.stats.rounds += rounds > 0 ? kRoundsOfAnExchange : 0;
+void PushCalls::GoOn(const Status& ended) {
+  if (ended.ok() && Left()) return StartRound();
+  done_(Result(ended));
+}
+
+StatusOr<std::vector<PushMark>> PushCalls::Result(const Status& ended) {
+  context_.stats.rounds += rounds_ > 0 ? kRoundsOfAnExchange : 0;
   for (const PushedTensor& share : shares_) {
     if (!share.status.ok()) return OfPush(share.status, pushes_, *share.push);
   }
   HG_RETURN_IF_ERROR(ended);
   std::vector<PushMark> marks;
   for (PushedTensor& share : shares_) {
-    context.stats.remote_bytes += static_cast<int64_t>(share.push->rows.size());
+    context_.stats.remote_bytes += static_cast<int64_t>(share.push->rows.size());
     marks.push_back(std::move(share.mark));
   }
   return marks;
@@ -153,26 +162,35 @@ std::vector<PushCalls::Sent> PushCalls::Next(size_t part) {
   return messages;
 }
 
-Status PushCalls::Round(CallContext& context) {
-  std::vector<std::vector<Sent>> by_part;
+void PushCalls::StartRound() {
+  ++rounds_;
   std::vector<Rpc> calls;
-  Status status;
-  for (size_t part = 0; part < owners_.size() && status.ok(); ++part) {
+  for (size_t part = 0; part < owners_.size(); ++part) {
     std::vector<Sent> messages = Next(part);
     if (messages.empty()) continue;
     const auto numbers =
-        clients_.Take(static_cast<int>(part), static_cast<int>(messages.size()), context.limits());
-    status = numbers.status();
-    if (!status.ok()) break;
+        clients_.Take(static_cast<int>(part), static_cast<int>(messages.size()), context_.limits());
+    if (!numbers.ok()) {
+      EndRound();
+      return GoOn(numbers.status());
+    }
     for (size_t i = 0; i < messages.size(); ++i) {
       messages[i].numbers = *numbers;
       messages[i].sequence = numbers->first + i;
       calls.push_back(ToRpc(&messages[i]));
     }
-    by_part.push_back(std::move(messages));
+    under_way_.push_back(std::move(messages));
   }
-  if (status.ok()) status = cluster_.rpc().Run(context, std::move(calls));
-  for (const std::vector<Sent>& messages : by_part) {
+  const auto self = shared_from_this();
+  const StatusDone go_on = Posted(context_, [self](const Status& status) { self->GoOn(status); });
+  cluster_.rpc().Start(context_, std::move(calls), [self, go_on](Status status) {
+    self->EndRound();  // at once: others wait for their numbers
+    go_on(std::move(status));
+  });
+}
+
+void PushCalls::EndRound() {
+  for (const std::vector<Sent>& messages : under_way_) {
     bool all = true;
     for (const Sent& sent : messages) {
       int64_t& lsn = sent.of->mark[static_cast<size_t>(sent.message->part)];
@@ -182,7 +200,7 @@ Status PushCalls::Round(CallContext& context) {
     const PushClients::Numbers& numbers = messages.front().numbers;
     all ? clients_.Answered(numbers) : clients_.GiveUp(numbers);
   }
-  return status;
+  under_way_.clear();
 }
 
 Rpc PushCalls::ToRpc(Sent* sent) {
@@ -236,24 +254,39 @@ std::string PushCalls::MakeRequest(const Sent& sent) {
 
 }  // namespace
 
-StatusOr<std::vector<PushMark>> PushRemotely(Cluster* cluster, std::span<const RowPush> pushes,
-                                             CallContext& context) {
+namespace {
+
+StatusOr<std::vector<const MutableTensor*>> FindPushed(Cluster* cluster,
+                                                       std::span<const RowPush> pushes,
+                                                       std::span<const RowRequest> named,
+                                                       CallContext& context) {
   HG_RETURN_IF_ERROR(context.Check());
-  std::vector<RowRequest> named;
-  for (const RowPush& push : pushes) named.push_back({.tensor = push.tensor});
   HG_RETURN_IF_ERROR(FindTensors(cluster, named, context));
-  const auto tensors = CheckPushes(cluster->tensors(), pushes);
+  auto tensors = CheckPushes(cluster->tensors(), pushes);
   if (!tensors.ok()) {
     if (absl::IsNotFound(tensors.status())) {
       HG_RETURN_IF_ERROR(cluster->StateServers().status());
     }
     ForgetTensors(cluster, named, tensors.status());
-    return tensors.status();
   }
-  PushCalls calls(cluster, pushes);
-  auto marks = calls.Run(*tensors, context);
-  if (!marks.ok()) ForgetTensors(cluster, named, marks.status());
-  return marks;
+  return tensors;
+}
+
+}  // namespace
+
+void StartPushRemotely(Cluster* cluster, std::span<const RowPush> pushes, CallContext& context,
+                       RowStore::PushDone done) {
+  std::vector<RowRequest> named;
+  for (const RowPush& push : pushes) named.push_back({.tensor = push.tensor});
+  const auto tensors = FindPushed(cluster, pushes, named, context);
+  if (!tensors.ok()) return done(tensors.status());
+  std::make_shared<PushCalls>(cluster, pushes, &context,
+                              [cluster, named = std::move(named),
+                               done = std::move(done)](StatusOr<std::vector<PushMark>> marks) {
+                                if (!marks.ok()) ForgetTensors(cluster, named, marks.status());
+                                done(std::move(marks));
+                              })
+      ->Start(*tensors);
 }
 
 }  // namespace halograph

@@ -6,12 +6,11 @@
 
 namespace halograph {
 
-// RowStore::Push.
+// RowStore::StartPush.
 //   ResourceExhausted  one row exceeds the message limits; or as PushPlan::Make
 //   else               as CheckPushes, ServedParts::OwnerSet, PushClients::Take and Acknowledge,
-//   and RpcClient::Run
-[[nodiscard]] StatusOr<std::vector<PushMark>> PushRemotely(Cluster* cluster,
-                                                           std::span<const RowPush> pushes,
-                                                           CallContext& context);
+//   and RpcClient::Start
+void StartPushRemotely(Cluster* cluster, std::span<const RowPush> pushes, CallContext& context,
+                       RowStore::PushDone done);
 
 }  // namespace halograph

@@ -26,7 +26,19 @@ class RemoteGraphStore final : public GraphStore {
 
   Status SampleLayer(std::span<const LayerGroup> groups, CallContext& context,
                      std::vector<NeighborPicks>* picks) override {
-    return SampleLayerRemotely(cluster_.get(), groups, context, picks);
+    return StartAndWait<Status>(context, [&](CallContext& inner, StatusDone done) {
+      StartLayer(groups, inner, picks, std::move(done));
+    });
+  }
+
+  void StartSample(std::span<const SampleRequest> requests, CallContext& context,
+                   std::span<Minibatch> minibatches, StatusDone done) override {
+    StartSampleByLayers(*this, &workspaces_, requests, context, minibatches, std::move(done));
+  }
+
+  void StartLayer(std::span<const LayerGroup> groups, CallContext& context,
+                  std::vector<NeighborPicks>* picks, StatusDone done) override {
+    StartLayerRemotely(cluster_.get(), groups, context, picks, std::move(done));
   }
 
  private:
@@ -39,11 +51,22 @@ class RemoteRowStore final : public RowStore, public TaskSets {
   explicit RemoteRowStore(std::shared_ptr<Cluster> cluster) : cluster_(std::move(cluster)) {}
 
   Status Pull(std::span<const RowRequest> requests, CallContext& context) override {
-    return PullRows(cluster_.get(), requests, context);
+    return StartAndWait<Status>(context, [&](CallContext& inner, StatusDone done) {
+      StartPull(requests, inner, std::move(done));
+    });
+  }
+  void StartPull(std::span<const RowRequest> requests, CallContext& context,
+                 StatusDone done) override {
+    StartPullRemotely(cluster_.get(), requests, context, std::move(done));
   }
   StatusOr<std::vector<PushMark>> Push(std::span<const RowPush> pushes,
                                        CallContext& context) override {
-    return PushRemotely(cluster_.get(), pushes, context);
+    return StartAndWait<StatusOr<std::vector<PushMark>>>(
+        context,
+        [&](CallContext& inner, PushDone done) { StartPush(pushes, inner, std::move(done)); });
+  }
+  void StartPush(std::span<const RowPush> pushes, CallContext& context, PushDone done) override {
+    StartPushRemotely(cluster_.get(), pushes, context, std::move(done));
   }
   StatusOr<TaskSet> Read(const TaskSetRef& set, IdRange rows, CallContext& context) override {
     return ReadTaskSetRemotely(cluster_.get(), set, rows, context);

@@ -51,7 +51,6 @@ const std::string& RpcClient::address(int server) const {
 void RpcClient::StartBatch(CallContext& context, std::vector<Rpc> calls, Done done,
                            EnoughAt enough_at) {
   Status status = CheckStart(context);
-  if (status.ok() && calls.empty() && context.meanwhile) context.meanwhile();
   if (!status.ok() || calls.empty()) return done(std::move(status), nullptr);
   auto batch =
       std::make_unique<RpcBatch>(this, driver_.get(), &context, done, std::move(enough_at));

@@ -116,8 +116,8 @@ class RpcClient {
   // `enough_at`, if set: what is given up by it is no error.
   void Start(CallContext& context, std::vector<Rpc> calls, std::function<void(Status)> done,
              EnoughAt enough_at = nullptr);
-  // Start, and waits until it is done. What make_request, on_error and the context's own work throw
-  // comes out of it. Not within `done`.
+  // Start, and waits until it is done. What make_request and on_error throw comes out of it. Not
+  // within `done`.
   [[nodiscard]] Status Run(CallContext& context, std::vector<Rpc> calls,
                            EnoughAt enough_at = nullptr);
 

@@ -61,7 +61,6 @@ void RpcBatch::Begin(std::vector<Rpc> calls) {
     wake_to_end_.emplace(context_.cancel, [this] { driver_.Wake(this); });
     Add(std::move(calls));
     StartReady();
-    if (context_.meanwhile) context_.meanwhile();
   } catch (...) {
     Catch(std::current_exception());
   }

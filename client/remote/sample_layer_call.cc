@@ -8,6 +8,7 @@
 #include "common/base/mutex.h"
 #include "common/graph/owner_split.h"
 #include "common/sampling/merge_picks.h"
+#include "common/sampling/request.h"
 #include "proto/wire/capabilities.h"
 
 namespace halograph {
@@ -191,18 +192,25 @@ void LayerCalls::Assemble(std::vector<NeighborPicks>* picks) {
 
 }  // namespace
 
-Status SampleLayerRemotely(Cluster* cluster, std::span<const LayerGroup> groups,
-                           CallContext& context, std::vector<NeighborPicks>* picks) {
-  LayerCalls calls(cluster, groups);
-  HG_RETURN_IF_ERROR(calls.Split());
-  HG_ASSIGN_OR_RETURN(std::vector<Rpc> first, calls.Plan());
-  const int64_t rounds = first.empty() ? 0 : kRoundsOfAnExchange;
-  const Status status = cluster->rpc().Run(context, std::move(first));
-  context.stats.remote_bytes += calls.message_bytes();
-  HG_RETURN_IF_ERROR(status);
-  context.stats.rounds += rounds;
-  calls.Assemble(picks);
-  return OkStatus();
+void StartLayerRemotely(Cluster* cluster, std::span<const LayerGroup> groups, CallContext& context,
+                        std::vector<NeighborPicks>* picks, StatusDone done) {
+  const auto calls = std::make_shared<LayerCalls>(cluster, groups);
+  if (Status status = calls->Split(); !status.ok()) return done(std::move(status));
+  StatusOr<std::vector<Rpc>> first = calls->Plan();
+  if (!first.ok()) return done(first.status());
+  const int64_t rounds = first->empty() ? 0 : kRoundsOfAnExchange;
+  const StatusDone answered = [=, &context, done = std::move(done)](Status status) {
+    context.stats.remote_bytes += calls->message_bytes();
+    if (status.ok()) {
+      context.stats.rounds += rounds;
+      status = CatchNoMemory(std::ssize(groups), "groups", [&] {
+        calls->Assemble(picks);
+        return OkStatus();
+      });
+    }
+    done(std::move(status));
+  };
+  cluster->rpc().Start(context, *std::move(first), Posted(context, answered));
 }
 
 }  // namespace halograph

@@ -10,14 +10,14 @@
 
 namespace halograph {
 
-// GraphStore::SampleLayer. Groups without destinations, or of fanout 0, are asked of nobody.
+// GraphStore::StartLayer. Groups without destinations, or of fanout 0, are asked of nobody.
 //   FailedPrecondition  no server serves the topology of a destination: the part is named; or a
 //                       server is of a version that does not know what a group asks for
 //   DataLoss            a reply that does not fit its request: the server is named
 //   ResourceExhausted   the edges of one destination exceed the message limits, and a server of its
 //                       part is of a version that does not answer it in pieces
-//   else                as RpcClient::Run
-[[nodiscard]] Status SampleLayerRemotely(Cluster* cluster, std::span<const LayerGroup> groups,
-                                         CallContext& context, std::vector<NeighborPicks>* picks);
+//   else                as RpcClient::Start
+void StartLayerRemotely(Cluster* cluster, std::span<const LayerGroup> groups, CallContext& context,
+                        std::vector<NeighborPicks>* picks, StatusDone done);
 
 }  // namespace halograph

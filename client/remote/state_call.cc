@@ -61,7 +61,7 @@ Status FindTensors(Cluster* cluster, std::span<const RowRequest> requests, CallC
   });
   // Where no tensors are kept, what is unknown is unknown.
   if (all || !cluster->StateServers().ok()) return OkStatus();
-  CallContext inner = InnerContext(context, {});
+  CallContext inner = InnerContext(context);
   HG_ASSIGN_OR_RETURN(const auto states, ReadStates(cluster, inner));
   for (const auto& [part, state] : states) {
     for (const MutableTensorStats& tensor : state.tensors) {

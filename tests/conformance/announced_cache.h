@@ -22,7 +22,7 @@ class AnnouncedCache final : public RowStore {
       : schema_(info.schema), cache_(std::move(cache)) {}
 
   Status Pull(std::span<const RowRequest> requests, CallContext& context) override {
-    CallContext inner = InnerContext(context, context.meanwhile);
+    CallContext inner = InnerContext(context);
     inner.ticket = Announce(requests);
     const Status status = cache_->Pull(requests, inner);
     context.stats += inner.stats;

@@ -332,23 +332,73 @@ void OneLayerIsThatOfTheEmbeddedStore(const StoreKind& kind) {
   }
 }
 
-// Once a call, whatever the number of layers and requests.
-void TheCallersOwnWorkIsDoneOnceACall(const StoreKind& kind) {
+// All are under way at once, and go on by this thread when they are answered.
+void SamplesStartedByOneThreadGiveTheSameMinibatches(const StoreKind& kind) {
   Subject subject(ConformanceGraph(), kind);
   ASSERT_TRUE(subject.ok());
   const SamplingSpec sampling =
       SamplingSpec::Uniform(subject.schema(), std::vector<int32_t>{5, 5, 5}, false);
-  const std::vector<int64_t> seeds = Seeds(3000, 50, 3);
-  int done = 0;
-  CallContext context{.meanwhile = [&done] { ++done; }};
-  Minibatch minibatch;
-  for (int call = 1; call <= 3; ++call) {
-    const SampleRequest request{
-        .seeds = {{.type = 0, .ids = call == 3 ? std::span<const int64_t>() : seeds}},
-        .spec = &sampling};
-    ASSERT_TRUE(subject.graph.stores.graph->Sample(request, context, &minibatch).ok());
-    EXPECT_EQ(done, call);
+  struct Started {
+    std::vector<int64_t> seeds;
+    SampleRequest request = {};
+    CallContext context = {};
+    Minibatch minibatch = {};
+    Status status = Internal("not done");
+    int done = 0;
+  };
+  PostedWork work;
+  std::vector<Started> samples(10);
+  for (size_t i = 0; i < samples.size(); ++i) {
+    Started& sample = samples[i];
+    sample.seeds = Seeds(3000, i == 9 ? 0 : 50, 3 + i);
+    sample.request = {
+        .seeds = {{.type = 0, .ids = sample.seeds}}, .batch_seed = i, .spec = &sampling};
+    sample.context.post = [&work](std::function<void()> piece) { work.Post(std::move(piece)); };
+    subject.graph.stores.graph->StartSample({&sample.request, 1}, sample.context,
+                                            {&sample.minibatch, 1}, [&](Status status) {
+                                              sample.status = std::move(status);
+                                              ++sample.done;
+                                            });
   }
+  for (Started& sample : samples) {
+    while (sample.done == 0) work.RunOne();
+    ASSERT_TRUE(sample.status.ok()) << ToString(sample.status);
+    EXPECT_EQ(sample.done, 1);
+    const auto expected = SampleOne(*subject.reference.graph, sample.request);
+    ASSERT_TRUE(expected.ok());
+    EXPECT_TRUE(sample.minibatch == *expected);
+  }
+}
+
+void AStartedLayerAndABadStartedSampleEndOnce(const StoreKind& kind) {
+  Subject subject(ConformanceGraph(), kind);
+  ASSERT_TRUE(subject.ok());
+  GraphStore& store = *subject.graph.stores.graph;
+  const std::vector<int64_t> ids = {1, 2999, 7};
+  const LayerGroup group{.fanout = 3, .destinations = ids};
+  PostedWork work;
+  CallContext context{
+      .post = [&work](std::function<void()> piece) { work.Post(std::move(piece)); }};
+  std::vector<Status> ends;
+  const StatusDone done = [&ends](Status status) { ends.push_back(std::move(status)); };
+  std::vector<NeighborPicks> found, expected;
+  store.StartLayer({&group, 1}, context, &found, done);
+  while (ends.empty()) work.RunOne();
+  ASSERT_EQ(ends.size(), 1U);
+  ASSERT_TRUE(ends[0].ok()) << ToString(ends[0]);
+  CallContext blocking;
+  ASSERT_TRUE(store.SampleLayer({&group, 1}, blocking, &expected).ok());
+  EXPECT_EQ(found[0].offsets, expected[0].offsets);
+  EXPECT_EQ(found[0].sources, expected[0].sources);
+
+  const std::vector<int64_t> outside = {3000};
+  const SamplingSpec sampling =
+      SamplingSpec::Uniform(subject.schema(), std::vector<int32_t>{5}, false);
+  const SampleRequest bad{.seeds = {{.type = 0, .ids = outside}}, .spec = &sampling};
+  Minibatch minibatch;
+  store.StartSample({&bad, 1}, context, {&minibatch, 1}, done);
+  while (ends.size() < 2) work.RunOne();
+  EXPECT_EQ(ends[1].code(), absl::StatusCode::kOutOfRange);
 }
 
 }  // namespace
@@ -402,7 +452,9 @@ void RegisterGraphStoreConformance(const StoreKind& kind) {
   add("OneCallOfSeveralRequestsGivesWhatOneEachGives",
       OneCallOfSeveralRequestsGivesWhatOneEachGives);
   add("OneLayerIsThatOfTheEmbeddedStore", OneLayerIsThatOfTheEmbeddedStore);
-  add("TheCallersOwnWorkIsDoneOnceACall", TheCallersOwnWorkIsDoneOnceACall);
+  add("SamplesStartedByOneThreadGiveTheSameMinibatches",
+      SamplesStartedByOneThreadGiveTheSameMinibatches);
+  add("AStartedLayerAndABadStartedSampleEndOnce", AStartedLayerAndABadStartedSampleEndOnce);
 }
 
 }  // namespace halograph

@@ -301,11 +301,9 @@ void OnePullOfSeveralTensorsIsOneExchange(const StoreKind& kind) {
     requests[i].positions = positions[i];
     requests[i].out = rows[i];
   }
-  int done = 0;
-  CallContext context{.meanwhile = [&done] { ++done; }};
+  CallContext context;
   const Status status = graph.stores.rows->Pull(requests, context);
   ASSERT_TRUE(status.ok()) << ToString(status);
-  EXPECT_EQ(done, 1);
   EXPECT_LE(context.stats.rounds, kRoundsOfAnExchange);
   int64_t bytes = 0;
   for (size_t i = 0; i < requests.size(); ++i) {
@@ -313,6 +311,49 @@ void OnePullOfSeveralTensorsIsOneExchange(const StoreKind& kind) {
     bytes += static_cast<int64_t>(rows[i].size());
   }
   EXPECT_EQ(context.stats.local_bytes + context.stats.remote_bytes, bytes);
+}
+
+// All are under way at once, and go on by this thread when they are answered.
+void PullsStartedByOneThreadGiveTheSameRows(const StoreKind& kind) {
+  ConformanceGraphUnderTest graph(ConformanceGraph(), kind);
+  ASSERT_TRUE(graph.ok());
+  const TensorRef feat{false, "node", "feat"};
+  struct Started {
+    std::vector<int64_t> ids;
+    std::vector<std::byte> rows;
+    RowRequest request = {};
+    CallContext context = {};
+    Status status = Internal("not done");
+    int done = 0;
+  };
+  PostedWork work;
+  std::vector<Started> pulls(10);
+  for (size_t i = 0; i < pulls.size(); ++i) {
+    Started& pull = pulls[i];
+    pull.ids = RandomIds(3000, 100 * i, i);
+    if (i == 9) pull.ids.back() = 3000;
+    pull.rows.resize(pull.ids.size() * 20);
+    pull.request = {.tensor = feat, .ids = pull.ids, .out = pull.rows};
+    pull.context.post = [&work](std::function<void()> piece) { work.Post(std::move(piece)); };
+    graph.stores.rows->StartPull({&pull.request, 1}, pull.context, [&pull](Status status) {
+      pull.status = std::move(status);
+      ++pull.done;
+    });
+  }
+  for (size_t i = 0; i < pulls.size(); ++i) {
+    while (pulls[i].done == 0) work.RunOne();
+    EXPECT_EQ(pulls[i].done, 1);
+    if (i == 9) {
+      EXPECT_EQ(pulls[i].status.code(), absl::StatusCode::kOutOfRange);
+      continue;
+    }
+    ASSERT_TRUE(pulls[i].status.ok()) << ToString(pulls[i].status);
+    std::vector<std::byte> expected(pulls[i].rows.size());
+    ASSERT_TRUE(PullOne(*graph.stores.rows, feat, pulls[i].ids, expected, nullptr).ok());
+    EXPECT_TRUE(pulls[i].rows == expected);
+    const CallStats& stats = pulls[i].context.stats;
+    EXPECT_EQ(stats.local_bytes + stats.remote_bytes, static_cast<int64_t>(expected.size()));
+  }
 }
 
 // Nothing is asked before all of it is checked.
@@ -409,6 +450,7 @@ void RegisterRowStoreConformance(const StoreKind& kind) {
   add("ACancelledTokenEndsItsPullsAndNoOthers", ACancelledTokenEndsItsPullsAndNoOthers);
   add("APullPastItsDeadlineIsDeadlineExceeded", APullPastItsDeadlineIsDeadlineExceeded);
   add("OnePullOfSeveralTensorsIsOneExchange", OnePullOfSeveralTensorsIsOneExchange);
+  add("PullsStartedByOneThreadGiveTheSameRows", PullsStartedByOneThreadGiveTheSameRows);
   add("OneBadRequestOfSeveralIsNamedBeforeAnythingIsRead",
       OneBadRequestOfSeveralIsNamedBeforeAnythingIsRead);
   add("RowsOfATaskSetAreThoseOfTheWhole", RowsOfATaskSetAreThoseOfTheWhole);

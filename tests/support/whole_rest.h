@@ -60,7 +60,7 @@ class WholeRestRowStore final : public RowStore {
       : store_(MakeLocalRowStore(std::move(graph))), record_(std::move(record)) {}
 
   Status Pull(std::span<const RowRequest> requests, CallContext& context) override {
-    CallContext inner = InnerContext(context, context.meanwhile);
+    CallContext inner = InnerContext(context);
     HG_RETURN_IF_ERROR(store_->Pull(requests, inner));
     bool asks = false;
     const std::lock_guard lock(record_->mutex);

@@ -174,7 +174,7 @@ Status BatchMaker::Sample(const StepSeeds& seeds, uint64_t batch_seed, const Cal
   for (const StepSeeds::List& list : seeds.seeds) step->seed_types.push_back(list.type);
   const Stopwatch watch;
   const SampleRequest request = RequestFor(seeds, batch_seed, recipe_);
-  CallContext sampling = InnerContext(like, {});
+  CallContext sampling = InnerContext(like);
   HG_RETURN_IF_ERROR(
       Annotate(graph_->Sample(request, sampling, &step->minibatch), "sampling a minibatch"));
   KeepAsked(seeds, &step->minibatch);
@@ -188,7 +188,7 @@ Status BatchMaker::Sample(const StepSeeds& seeds, uint64_t batch_seed, const Cal
 Status BatchMaker::PullRows(const CallContext& like, Step* step) const {
   if (step->rows == 0) return OkStatus();
   const Stopwatch watch;
-  CallContext pulling = InnerContext(like, {});
+  CallContext pulling = InnerContext(like);
   std::vector<FeatureMatrix> features;
   HG_RETURN_IF_ERROR(Annotate(PullFeatures(step->minibatch, pulling, &features),
                               "pulling features of a minibatch"));

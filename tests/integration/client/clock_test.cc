@@ -193,38 +193,37 @@ TEST_F(ClockTest, ACallOfAProcessThatDidNotRunForLongerThanTheTimeoutIsAnswered)
   EXPECT_THAT(log.End(), testing::HasSubstr("the call under way has the whole of its time again"));
 }
 
-// Of the caller, on the thread that runs its calls.
+// On the thread that starts the call, or on the client's own where the call waits for another.
 TEST_F(ClockTest, OwnWorkDuringACallIsNoTimeInWhichTheProcessDidNotRun) {
-  for (const bool meanwhile : {true, false}) {
-    SCOPED_TRACE(meanwhile ? "beside the call" : "making its request");
+  for (const bool waits : {false, true}) {
+    SCOPED_TRACE(waits ? "after another call" : "at the start");
     std::atomic<int> calls = 0;
     std::promise<void> worked;
     const std::shared_future<void> answer = worked.get_future().share();
-    FakeServer fake([&](const FakeCall&) -> FakeAnswer {
+    FakeServer fake([&](const FakeCall& call) -> FakeAnswer {
       ++calls;
-      answer.wait();
+      if (call.request.empty()) answer.wait();
       return {};
     });
-    RpcClient client(Options({fake.address()}, minutes(10)));
-    const auto work = [&] {
-      Clocks().steady_ns += nanoseconds(minutes(8)).count();
-      worked.set_value();
-    };
+    RemoteOptions options = Options({fake.address()}, minutes(10));
+    options.calls_in_flight = 1;
+    RpcClient client(options);
     CapturedLog log;
     CallContext context;
     std::vector<Rpc> rpcs;
-    rpcs.push_back(Call());
-    if (meanwhile) {
-      context.meanwhile = work;
-    } else {
-      rpcs.back().make_request = [&] {
-        work();
-        return std::string();
-      };
+    if (waits) {
+      rpcs.push_back(Call());
+      rpcs.back().make_request = [] { return std::string("first"); };
     }
+    rpcs.push_back(Call());
+    rpcs.back().make_request = [&] {
+      Clocks().steady_ns += nanoseconds(minutes(8)).count();
+      worked.set_value();
+      return std::string();
+    };
     const Status status = client.Run(context, std::move(rpcs));
     EXPECT_TRUE(status.ok()) << ToString(status);
-    EXPECT_EQ(calls, 1);
+    EXPECT_EQ(calls, waits ? 2 : 1);
     EXPECT_THAT(log.End(), testing::Not(testing::HasSubstr("did not run")));
   }
 }

@@ -190,5 +190,77 @@ TEST_F(StartedCallsTest, ADoneMayStartTheNext) {
   EXPECT_TRUE(status.ok()) << ToString(status);
 }
 
+// The server holds what it answers, layer by layer.
+TEST_F(StartedCallsTest, TenMinibatchesOfThreeLayersAreUnderWayWithoutAThreadEach) {
+  const auto server = Serve(WriteGraph(1, 1), {});
+  std::mutex mutex;
+  std::map<std::string, FakeAnswer> known;  // by request
+  std::atomic<bool> holds = false;
+  FakeServer fake([&](const FakeCall& call) {
+    if (holds) {
+      const std::lock_guard lock(mutex);
+      const auto answer = known.find(call.request);
+      if (answer == known.end())
+        return FakeAnswer{.status = Internal("unknown request"), .bytes = {}, .pushback_ms = {}};
+      answer->second.gate = &gate_;
+      return answer->second;
+    }
+    FakeAnswer answer = Forward(server->address(), call);
+    const std::lock_guard lock(mutex);
+    return known[call.request] = answer;
+  });
+  const Stores stores = Open(Options({fake.address()}, minutes(10)));
+  const SamplingSpec spec =
+      SamplingSpec::Uniform(stores.graph->info().schema, std::vector<int32_t>{3, 3, 3});
+  struct Sampled {
+    std::vector<int64_t> seeds;
+    SampleRequest request = {};
+    CallContext context = {};
+    Minibatch minibatch = {};
+    Minibatch expected = {};
+  };
+  constexpr size_t kFew = 2, kMany = 10;
+  PostedWork work;
+  size_t done = 0;
+  std::vector<Sampled> samples(kFew + kMany);
+  for (size_t i = 0; i < samples.size(); ++i) {
+    Sampled& sample = samples[i];
+    sample.seeds = {static_cast<int64_t>(i), static_cast<int64_t>(i + 100)};
+    sample.request = {.seeds = {{.type = 0, .ids = sample.seeds}}, .batch_seed = i, .spec = &spec};
+    ASSERT_TRUE(stores.graph->Sample(sample.request, sample.context, &sample.expected).ok());
+    sample.context = {};
+    sample.context.post = [&work](std::function<void()> piece) { work.Post(std::move(piece)); };
+  }
+  holds = true;
+  const auto run = [&](size_t begin, size_t end) {
+    size_t most = 0;  // threads
+    for (size_t i = begin; i < end; ++i) {
+      Sampled& sample = samples[i];
+      stores.graph->StartSample({&sample.request, 1}, sample.context, {&sample.minibatch, 1},
+                                [&done](const Status& status) {
+                                  EXPECT_TRUE(status.ok()) << ToString(status);
+                                  ++done;
+                                });
+    }
+    for (int layer = 0; layer < 3; ++layer) {
+      gate_.AwaitHeld(end - begin);  // all of them, in this layer
+      most = std::max(most, Threads());
+      EXPECT_EQ(done, begin);
+      gate_.LetHeld();
+      for (size_t i = begin; i < end; ++i) work.RunOne();
+    }
+    EXPECT_EQ(done, end);
+    return most;
+  };
+  const size_t few = run(0, kFew);
+  const size_t many = run(kFew, kFew + kMany);
+  // gRPC may start some of its own, however many calls there are.
+  EXPECT_LT(many, few + kMany - kFew);
+  for (const Sampled& sample : samples) {
+    EXPECT_TRUE(sample.minibatch == sample.expected);
+    EXPECT_EQ(sample.context.stats.rounds, 3 * kRoundsOfAnExchange);
+  }
+}
+
 }  // namespace
 }  // namespace halograph

@@ -45,7 +45,6 @@ class GatedRows final : public RowStore {
   explicit GatedRows(const GraphInfo& info) : info_(info) {}
 
   Status Pull(std::span<const RowRequest> requests, CallContext& context) override {
-    if (context.meanwhile) context.meanwhile();
     {
       const MutexLock lock(mutex_);
       for (const RowRequest& request : requests) {

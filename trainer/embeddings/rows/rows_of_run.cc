@@ -99,7 +99,7 @@ class GivenRows final : public RowStore {
       HG_RETURN_IF_ERROR(CheckRows(request, std::ssize(tensor->row_of), tensor->row_bytes()));
       own.emplace_back(tensor, &request);
     }
-    HG_RETURN_IF_ERROR(behind_->Pull(others, context));  // without any it is the caller's turn
+    HG_RETURN_IF_ERROR(behind_->Pull(others, context));
     for (const auto& [tensor, request] : own)
       HG_RETURN_IF_ERROR(PullOwn(*tensor, *request, context));
     return OkStatus();
