@@ -8,6 +8,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "common/base/cancel.h"
 #include "common/base/status.h"
@@ -36,6 +37,17 @@ struct CallStats {
   // had, and those that it fetched.
   int64_t cache_hits = 0;
   int64_t cache_misses = 0;
+  // Of the misses, those of rows that an earlier step had fetched: with room for all rows the cache
+  // would have had them.
+  int64_t cache_refetches = 0;
+  // Per server, by its number in RemoteOptions::servers, how long requests were under way there, in
+  // seconds: of several at once, while there was one. Servers behind its end were not asked.
+  std::vector<double> server_seconds = {};
+
+  void AddServerSeconds(size_t server, double seconds) {
+    if (server >= server_seconds.size()) server_seconds.resize(server + 1);
+    server_seconds[server] += seconds;
+  }
 
   CallStats& operator+=(const CallStats& other) {
     local_bytes += other.local_bytes;
@@ -45,6 +57,10 @@ struct CallStats {
     cut_nodes += other.cut_nodes;
     cache_hits += other.cache_hits;
     cache_misses += other.cache_misses;
+    cache_refetches += other.cache_refetches;
+    for (size_t server = 0; server < other.server_seconds.size(); ++server) {
+      AddServerSeconds(server, other.server_seconds[server]);
+    }
     return *this;
   }
 };

@@ -90,7 +90,7 @@ Status CachedRows::PullPlanned(int64_t ticket, std::span<const RowRequest> reque
   context.stats += inner.stats;
   HG_RETURN_IF_ERROR(status);
   HG_RETURN_IF_ERROR(AwaitTurn(ticket, context));
-  return TakeTurn(requests, &types, context);
+  return TakeTurn(ticket, requests, &types, context);
 }
 
 Status CachedRows::CheckCached(std::span<const RowRequest> requests) const {
@@ -143,8 +143,9 @@ std::vector<CachedRows::TypePull> CachedRows::Split(std::span<const RowRequest> 
   return types;
 }
 
-Status CachedRows::TakeTurn(std::span<const RowRequest> requests, std::vector<TypePull>* types,
-                            CallContext& context) {
+Status CachedRows::TakeTurn(int64_t ticket, std::span<const RowRequest> requests,
+                            std::vector<TypePull>* types, CallContext& context) {
+  ForgetFetchedBefore(ticket);
   CachedRowsFigures figures;
   std::vector<RowRequest> lost_requests;
   std::vector<SomeRows> lost_rows;
@@ -192,16 +193,37 @@ Status CachedRows::TakeTurn(std::span<const RowRequest> requests, std::vector<Ty
   }
   // Those that were lost first: a miss may have the slot of a hit of the same step.
   for (size_t t = 0; t < types->size(); ++t) {
-    for (const TypePull::Row& row : lost[t]) store((*types)[t], row);
-    for (const TypePull::Row& row : (*types)[t].misses) store((*types)[t], row);
+    for (const TypePull::Row& row : lost[t]) {
+      store((*types)[t], row);
+      fetched_->Add(row.number);
+    }
+    for (const TypePull::Row& row : (*types)[t].misses) {
+      store((*types)[t], row);
+      figures.refetched += fetched_->Add(row.number) ? 1 : 0;
+    }
   }
+  CountTurn(figures, context);
+  return OkStatus();
+}
+
+// Whoever ranks rows anew forgets what is kept: no cache is so large that it still has it.
+void CachedRows::ForgetFetchedBefore(int64_t ticket) {
+  const MutexLock lock(mutex_);
+  if (ticket < first_ || fetched_since_ == first_) return;
+  fetched_since_ = first_;
+  fetched_->Forget();
+}
+
+void CachedRows::CountTurn(const CachedRowsFigures& figures, CallContext& context) {
   context.stats.cache_hits += figures.hits;
   context.stats.cache_misses += figures.fetched;
+  context.stats.cache_refetches += figures.refetched;
   const MutexLock lock(mutex_);
   figures_.hits += figures.hits;
   figures_.fetched += figures.fetched;
   figures_.missing += figures.missing;
-  return OkStatus();
+  figures_.refetched += figures.refetched;
+  most_fetched_ = fetched_->most();
 }
 
 }  // namespace halograph

@@ -90,6 +90,7 @@ Status CachedRows::MakePlanner(const CachedRowsOptions& options) {
   bool counts = options.weights.empty() && options.count_reads;
   size_t rank_bytes = counts ? all_rows * sizeof(float) : 0;
   if (options.look_ahead && (counts || !weights.empty())) rank_bytes += all_rows;  // classes
+  rank_bytes_ = rank_bytes;
   if (rank_bytes > options.memory_bytes / 4) {
     if (counts && !options.look_ahead) {
       return InvalidArgument(
@@ -108,9 +109,11 @@ Status CachedRows::MakePlanner(const CachedRowsOptions& options) {
                            options.memory_bytes, known_bytes + kPlanBytesASlot);
   }
   slot_count_ = std::max<int64_t>(1, std::min(slot_count_, rows));
+  row_bytes_ = known_bytes + kPlanBytesASlot;
   look_ahead_ = options.look_ahead;
   HG_ASSIGN_OR_RETURN(auto planner, NewPlanner(rows, weights));
   slots_ = std::make_unique<SlotRows>(slot_count_, slot_bytes);
+  fetched_ = std::make_unique<FetchedRows>(rows);
   const MutexLock lock(mutex_);
   planner_ = std::move(planner);
   if (counts) reads_.resize(all_rows);
@@ -235,7 +238,12 @@ CachedRowsFigures CachedRows::figures() const {
 
 int64_t CachedRows::bytes() const {
   const MutexLock lock(mutex_);
-  return planner_->bytes() + slots_->bytes();
+  return planner_->bytes() + slots_->bytes() + fetched_->bytes();
+}
+
+int64_t CachedRows::enough_bytes() const {
+  const MutexLock lock(mutex_);
+  return static_cast<int64_t>(static_cast<size_t>(most_fetched_) * row_bytes_ + rank_bytes_);
 }
 
 Status CachedRows::PlanNext(int64_t ticket, TicketPlan* own) {

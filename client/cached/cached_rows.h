@@ -38,8 +38,8 @@ struct CachedRowsOptions {
   std::vector<int> own_parts = {};      // whose rows the store below has here: never cached
   // For slots, and what plans them a slot (kPlanBytesASlot) and a row (its class). A slot has room
   // for a node of the type whose rows are largest. Beside it, and not bounded by it, are tables by
-  // row: with look-ahead 4 bytes a remote row, where these are at most 65536 or 8 x slots (else
-  // some 8 bytes a row of the window).
+  // row: a bit a remote row, and with look-ahead 4 bytes, where these rows are at most 65536 or 8 x
+  // slots (else some 8 bytes a row of the window).
   size_t memory_bytes = 0;
   // Belady's choice among announced steps, or the rows of the largest weights for ever.
   bool look_ahead = true;
@@ -56,6 +56,9 @@ struct CachedRowsFigures {
   int64_t hits = 0;     // remote rows that were here
   int64_t fetched = 0;  // remote rows that were not
   int64_t missing = 0;  // of those: they were to be here, but a step before did not bring them
+  // Of those fetched: a step before had fetched them, since rows were ranked last, and there was no
+  // room to keep them until now.
+  int64_t refetched = 0;
 };
 
 class CachedRows final : public RowStore {
@@ -98,6 +101,8 @@ class CachedRows final : public RowStore {
   [[nodiscard]] int64_t bytes() const
       HG_EXCLUDES(mutex_);  // of rows, whether written or not; plans
   [[nodiscard]] int64_t slots() const { return slot_count_; }
+  // CachedRowsOptions::memory_bytes with which no row would have been fetched twice.
+  [[nodiscard]] int64_t enough_bytes() const HG_EXCLUDES(mutex_);
 
   // Without a ticket it passes by. With one, rows of a node type come by way of the cache if all
   // its cached tensors are asked for, with the same ids, as many remote ones as were announced;
@@ -154,8 +159,11 @@ class CachedRows final : public RowStore {
   [[nodiscard]] Status CheckCached(std::span<const RowRequest> requests) const;
   [[nodiscard]] std::vector<TypePull> Split(std::span<const RowRequest> requests,
                                             const TicketPlan& plan) const;
-  [[nodiscard]] Status TakeTurn(std::span<const RowRequest> requests, std::vector<TypePull>* types,
-                                CallContext& context) HG_EXCLUDES(mutex_);
+  [[nodiscard]] Status TakeTurn(int64_t ticket, std::span<const RowRequest> requests,
+                                std::vector<TypePull>* types, CallContext& context)
+      HG_EXCLUDES(mutex_);
+  void ForgetFetchedBefore(int64_t ticket) HG_EXCLUDES(mutex_);
+  void CountTurn(const CachedRowsFigures& figures, CallContext& context) HG_EXCLUDES(mutex_);
 
   const std::shared_ptr<RowStore> rest_;
   const Schema schema_;
@@ -164,7 +172,11 @@ class CachedRows final : public RowStore {
   std::vector<CachedType> types_;  // constant once created, as the next
   bool look_ahead_ = true;
   int64_t slot_count_ = 0;
-  std::unique_ptr<SlotRows> slots_;  // of the pull whose turn it is
+  size_t row_bytes_ = 0;                  // of the memory, that a row takes with what plans it
+  size_t rank_bytes_ = 0;                 // that ranking takes at most, whatever is kept
+  std::unique_ptr<SlotRows> slots_;       // of the pull whose turn it is, as the next two
+  std::unique_ptr<FetchedRows> fetched_;  // since rows were ranked last
+  int64_t fetched_since_ = 0;             // the ticket from which on it is
 
   mutable Mutex mutex_;
   CondVar changed_;
@@ -177,6 +189,7 @@ class CachedRows final : public RowStore {
   std::set<int64_t> ended_early_ HG_GUARDED_BY(mutex_);          // not below ended_
   int64_t ended_ HG_GUARDED_BY(mutex_) = 0;                      // all tickets below it have
   CachedRowsFigures figures_ HG_GUARDED_BY(mutex_);
+  int64_t most_fetched_ HG_GUARDED_BY(mutex_) = 0;  // FetchedRows::most
 };
 
 }  // namespace halograph

@@ -2,6 +2,7 @@
 // through all cached node types, and what each slot has.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -46,6 +47,35 @@ class RemoteIds {
   const int64_t ids_;
   int64_t count_;
   std::vector<IdRange> own_;  // ascending
+};
+
+// Which rows were fetched, by their numbers: a bit each. Not thread-safe. Creating it throws
+// std::bad_alloc.
+class FetchedRows {
+ public:
+  explicit FetchedRows(int64_t rows) : bits_(static_cast<size_t>(rows)) {}
+
+  // Whether the row was fetched before.
+  bool Add(int64_t number) {
+    auto bit = bits_[static_cast<size_t>(number)];
+    if (bit) return true;
+    bit = true;
+    most_ = std::max(most_, ++count_);
+    return false;
+  }
+  // From now on none was.
+  void Forget() {
+    bits_.assign(bits_.size(), false);
+    count_ = 0;
+  }
+  // The most that there were at a time.
+  [[nodiscard]] int64_t most() const { return most_; }
+  [[nodiscard]] int64_t bytes() const { return static_cast<int64_t>(bits_.capacity() / 8); }
+
+ private:
+  std::vector<bool> bits_;
+  int64_t count_ = 0;
+  int64_t most_ = 0;
 };
 
 // Slots of equal size: each has the rows of all cached tensors of one node, one after the other.

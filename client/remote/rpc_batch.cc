@@ -54,6 +54,7 @@ RpcBatch::RpcBatch(RpcClient* client, RpcDriver* driver, CallContext* context, R
       teller_(*client, client->health_, context->trace_id),
       ready_(static_cast<size_t>(client->num_servers())),
       started_(ready_.size(), 0),
+      busy_since_(ready_.size()),
       next_warning_(ready_.size(), Clock::time_point::max()) {}
 
 void RpcBatch::Begin(std::vector<Rpc> calls) {
@@ -166,7 +167,16 @@ void RpcBatch::Enter(Task* task, int server) {
   task->server = server;
   task->tries_here = 0;
   const auto at = static_cast<size_t>(server);
-  if (started_[at]++ == 0) next_warning_[at] = task->begin + kFirstWarning;
+  if (started_[at]++ > 0) return;
+  next_warning_[at] = task->begin + kFirstWarning;
+  busy_since_[at] = Clock::now();
+}
+
+void RpcBatch::Leave(const Task& task) {
+  const auto at = static_cast<size_t>(task.server);
+  if (--started_[at] > 0) return;
+  const std::chrono::duration<double> busy = Clock::now() - busy_since_[at];
+  context_.stats.AddServerSeconds(at, busy.count());
 }
 
 void RpcBatch::StartAttempt(Task* task) {

@@ -70,7 +70,7 @@ class RpcBatch {
   void BeginCall(Waiting waiting, int server);
   // Counts the call at the server, or no longer.
   void Enter(Task* task, int server);
-  void Leave(const Task& task) { --started_[static_cast<size_t>(task.server)]; }
+  void Leave(const Task& task);
   void StartAttempt(Task* task);
   void Advance(const std::vector<Task*>& completed);
   // Ends attempts whose time is over. gRPC does so as well, but waits by the system's clock: where
@@ -105,6 +105,7 @@ class RpcBatch {
   SuspensionWatch* watch_ = nullptr;
   std::vector<std::deque<Waiting>> ready_;       // per first server that can answer: not begun
   std::vector<int> started_;                     // per server: begun there and not finished
+  std::vector<Clock::time_point> busy_since_;    // the same, where some are
   std::vector<Clock::time_point> next_warning_;  // the same
   std::list<TaskPtr> tasks_;                     // begun: under way, or waiting to be retried
   Status error_;

@@ -15,7 +15,7 @@ LOG_KEYS = {"epoch", "loss", "train_acc", "valid_acc", "test_acc", "valid_loss",
             "time", "eval_s", "seconds", "sample_wait_s", "feature_wait_s",
             "compute_s", "sampled_edges", "local_bytes", "remote_bytes", "remote_sample_bytes",
             "rounds_per_minibatch", "failovers", "cache_hits", "cache_misses",
-            "cache_forecast", "stages"}
+            "cache_refetches", "cache_enough_bytes", "cache_forecast", "stages"}
 SMALL = dict(hidden=16, fanouts="5,3", batch_size=50, seed=3, threads=1)
 
 
@@ -178,8 +178,17 @@ class LogTest(TrainingBase):
         _, epochs, _ = self.embedded()
         self.assertEqual(0, epochs[0]["remote_bytes"])
         self.assertGreater(epochs[0]["local_bytes"], 0)
-        _, epochs, _ = train(self.box, servers=self.remote(0, 1), epochs=1, **SMALL)
+        self.assertNotIn("server_wait_s", epochs[0])
+        self.assertEqual(0, epochs[0]["cache_enough_bytes"])
+        servers = self.remote(0, 1)
+        _, epochs, _ = train(self.box, servers=servers, epochs=1, **SMALL)
         self.assertGreater(epochs[0]["remote_bytes"], 0)
+        self.assertGreater(epochs[0]["cache_enough_bytes"], 0)
+        waits = epochs[0]["server_wait_s"]
+        self.assertEqual({"sample", "gather"}, set(waits))
+        for stage in waits.values():
+            self.assertEqual(set(servers.split(",")), set(stage))
+            self.assertTrue(all(seconds > 0 for seconds in stage.values()), waits)
 
     def test_eval_every(self):
         _, epochs, _ = train(self.box, graph=self.graph, epochs=4, eval_every=2, **SMALL)

@@ -32,6 +32,8 @@ constexpr FigureRow kRows[] = {
     {Figure::kCutNodes, "cut_nodes", OverRanks::kSum, kWhole},
     {Figure::kCacheHits, "cache_hits", OverRanks::kSum, kWhole},
     {Figure::kCacheMisses, "cache_misses", OverRanks::kSum, kWhole},
+    {Figure::kCacheRefetches, "cache_refetches", OverRanks::kSum, kWhole},
+    {Figure::kCacheEnough, "cache_enough_bytes", OverRanks::kMean, kWhole},
     {Figure::kRowForecast, "cache_forecast", OverRanks::kSum, kWhole},
     {Figure::kMinibatches, "minibatches", OverRanks::kSum, !kWhole, Figure::kCount, !kLogged},
 };
@@ -45,6 +47,15 @@ static_assert(std::size(kStages) == static_cast<size_t>(StepPart::kCount));
 constexpr double kStarves = 0.1;
 // A stage that is busy for a smaller share of the time bounds nothing.
 constexpr double kBounds = 0.5;
+// A stage that waits for a server for a smaller share of the time is held up by something else.
+constexpr double kServerCounts = 0.1;
+
+// None: there is no stage of this name.
+std::optional<size_t> FindStage(std::string_view name) {
+  const auto found = std::find(std::begin(kStages), std::end(kStages), name);
+  if (found == std::end(kStages)) return {};
+  return static_cast<size_t>(found - std::begin(kStages));
+}
 
 constexpr bool InOrder() {
   for (size_t i = 0; i < std::size(kRows); ++i) {
@@ -59,12 +70,17 @@ static_assert(InOrder());
 std::span<const FigureRow> FigureRows() { return kRows; }
 
 void EpochFigures::AddStage(std::string_view name, const StageFigures& spent) {
-  const auto found = std::find(std::begin(kStages), std::end(kStages), name);
-  if (found == std::end(kStages)) return;
-  StageFigures& stage = stages_[static_cast<size_t>(found - std::begin(kStages))];
+  const std::optional<size_t> found = FindStage(name);
+  if (!found.has_value()) return;
+  StageFigures& stage = stages_[*found];
   stage.busy += spent.busy;
   stage.starved += spent.starved;
   stage.blocked += spent.blocked;
+}
+
+void EpochFigures::AddServerWait(std::string_view name, const std::string& server, double seconds) {
+  const std::optional<size_t> found = FindStage(name);
+  if (found.has_value()) waits_[*found][server] += seconds;
 }
 
 void EpochFigures::SetTraining() {
@@ -85,7 +101,15 @@ std::optional<StageBound> EpochFigures::BoundBy() const {
     }
   }
   if (all <= 0 || stages_[bound].busy < kBounds * all) return {};
-  return StageBound{kStages[bound], std::min(1.0, stages_[bound].busy / all)};
+  StageBound by{.stage = kStages[bound], .share = std::min(1.0, stages_[bound].busy / all)};
+  for (const auto& [server, seconds] : waits_[bound]) {
+    // Calls are counted when their step is taken, and stages as they work: a little may differ.
+    const double share = std::min(by.share, seconds / all);
+    if (share < kServerCounts || share <= by.server_share) continue;
+    by.server = server;
+    by.server_share = share;
+  }
+  return by;
 }
 
 std::vector<double> EpochFigures::ToSum() const {
@@ -122,7 +146,10 @@ void EpochFigures::Add(const EpochFigures& finished) {
     if (row.per != Figure::kCount) value = finished[row.per] > 0 ? value * finished[row.per] : 0;
     (*this)[row.figure] += value;
   }
-  for (size_t i = 0; i < stages_.size(); ++i) AddStage(kStages[i], finished.stages_[i]);
+  for (size_t i = 0; i < stages_.size(); ++i) {
+    AddStage(kStages[i], finished.stages_[i]);
+    for (const auto& [server, seconds] : finished.waits_[i]) waits_[i][server] += seconds;
+  }
 }
 
 Json EpochFigures::ToJson() const {
@@ -143,6 +170,11 @@ Json EpochFigures::ToJson() const {
     stages[std::string(kStages[i])] = {{"busy", busy}, {"starved", starved}, {"blocked", blocked}};
   }
   if (!stages.empty()) json["stages"] = std::move(stages);
+  Json waits = Json::object();
+  for (size_t i = 0; i < waits_.size(); ++i) {
+    if (!waits_[i].empty()) waits[std::string(kStages[i])] = waits_[i];
+  }
+  if (!waits.empty()) json["server_wait_s"] = std::move(waits);
   return json;
 }
 

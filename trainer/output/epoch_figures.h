@@ -4,8 +4,10 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -32,13 +34,15 @@ enum class Figure : uint8_t {
   kLocalBytes,   // of features
   kRemoteBytes,  // of features
   kRemoteSampleBytes,
-  kRounds,       // of communication; after Finish the mean over minibatches
-  kFailovers,    // calls that went on at another server of their part
-  kCutNodes,     // whose neighbours were not known (CallStats::cut_nodes)
-  kCacheHits,    // remote rows that the cache had
-  kCacheMisses,  // and that it fetched
-  kRowForecast,  // how many of both were expected; 0: not known
-  kMinibatches,  // with seeds
+  kRounds,          // of communication; after Finish the mean over minibatches
+  kFailovers,       // calls that went on at another server of their part
+  kCutNodes,        // whose neighbours were not known (CallStats::cut_nodes)
+  kCacheHits,       // remote rows that the cache had
+  kCacheMisses,     // and that it fetched
+  kCacheRefetches,  // of these, rows that it had fetched before
+  kCacheEnough,     // memory of a cache that would have kept these, bytes; 0: there is no cache
+  kRowForecast,     // how many of both were expected; 0: not known
+  kMinibatches,     // with seeds
   kCount,
 };
 
@@ -74,6 +78,10 @@ struct StageFigures {
 struct StageBound {
   std::string_view stage;
   double share = 0;  // of the epoch's time, that it was busy
+  // Which server it waited for longest, by this rank's calls, and for what share of the epoch's
+  // time; empty: for none to speak of.
+  std::string server = {};
+  double server_share = 0;
 };
 
 // Not thread-safe.
@@ -86,6 +94,9 @@ class EpochFigures {
 
   // Of the stage that is called so; others are not kept.
   void AddStage(std::string_view name, const StageFigures& spent);
+  // The stage that is called so waited so long for a server, in seconds; of several threads, the
+  // mean over them.
+  void AddServerWait(std::string_view name, const std::string& server, double seconds);
   // Makes the stage of training of what the loop's own figures come to: it starves while it waits
   // for minibatches, and is blocked while it waits for other ranks and for pushes. Before ToSum.
   void SetTraining();
@@ -105,12 +116,15 @@ class EpochFigures {
   // epoch of this rank, and not yet finished.
   void Add(const EpochFigures& finished);
 
-  // {key: value} of all that are logged, and `stages` of those that took time.
+  // {key: value} of all that are logged; `stages` of those that took time, and `server_wait_s` of
+  // those that waited for servers.
   [[nodiscard]] Json ToJson() const;
 
  private:
   std::array<double, static_cast<size_t>(Figure::kCount)> values_{};
   std::array<StageFigures, static_cast<size_t>(StepPart::kCount)> stages_{};  // means over ranks
+  // Per stage, seconds by server. Each rank keeps its own: ranks may name servers differently.
+  std::array<std::map<std::string, double>, static_cast<size_t>(StepPart::kCount)> waits_{};
 };
 
 }  // namespace halograph

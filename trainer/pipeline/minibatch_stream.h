@@ -78,6 +78,7 @@ class MinibatchStream {
   // Of all stages, in order.
   [[nodiscard]] const std::vector<StepStage>& stages() const { return pipeline_->stages(); }
   [[nodiscard]] std::vector<StageSeconds> Seconds() const { return pipeline_->Seconds(); }
+  [[nodiscard]] size_t threads(size_t stage) const { return pipeline_->threads(stage); }
 
   // As StagePipeline::Close: cancel options.cancel first where a call may be waiting.
   void Close();

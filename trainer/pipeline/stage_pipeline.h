@@ -136,6 +136,8 @@ class StagePipeline {
   // Of each stage, in order.
   [[nodiscard]] std::vector<StageSeconds> Seconds() const { return clock_.Read(); }
   [[nodiscard]] const std::vector<Stage>& stages() const { return stages_; }
+  // That each stage has, and that Seconds are means over: at least 1.
+  [[nodiscard]] size_t threads(size_t stage) const { return ThreadCounts()[stage]; }
 
   // Begins nothing more, waits for what is running, joins the threads. Idempotent. What a stage's
   // function may be waiting on must be ended first, or this waits for it.

@@ -61,6 +61,7 @@ struct Step {
 
   CallStats sampled;
   CallStats pulled;
+  CallStats learnt;           // of the pull of rows that are learnt
   double sample_seconds = 0;  // spent in GraphStore::Sample and on `blocks`
   double pull_seconds = 0;    // spent on rows: pulls, conversion and `self_and_mean`
   int64_t bytes = 0;          // of all parts once they are there; known once it is sampled

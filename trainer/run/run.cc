@@ -8,12 +8,14 @@
 #include <vector>
 
 #include "common/base/log.h"
+#include "common/base/machine_memory.h"
 #include "common/base/progress.h"
 #include "common/base/stopwatch.h"
 #include "common/program/program.h"
 #include "trainer/averaging/averaged_training.h"
 #include "trainer/checkpoint/checkpoints.h"
 #include "trainer/distributed/wait_together.h"
+#include "trainer/output/epoch_line.h"
 #include "trainer/output/event_file.h"
 #include "trainer/output/prediction_file.h"
 #include "trainer/output/train_log.h"
@@ -64,17 +66,6 @@ int64_t SeedsBefore(const Session& session, const TrainingStart& start) {
   return seeds;
 }
 
-// Empty where no remote row was read by way of a cache.
-std::string CacheText(const EpochStats& stats) {
-  const EpochFigures& figures = stats.figures;
-  const double read = figures[Figure::kCacheHits] + figures[Figure::kCacheMisses];
-  if (read == 0) return "";
-  const double forecast = stats.within ? 0 : figures[Figure::kRowForecast];  // of a whole epoch
-  return fmt::format(", cache had {:.0f} % of {:.0f} remote rows{}",
-                     100 * figures[Figure::kCacheHits] / read, read,
-                     forecast > 0 ? fmt::format(" (forecast {:.0f})", forecast) : "");
-}
-
 // `training`: begins where `checkpoints` say. Null: nothing is kept.
 template <typename Training>
 StatusOr<TrainResult> RunFrom(Checkpoints* checkpoints, Session& session, Training& training,
@@ -100,6 +91,7 @@ StatusOr<TrainResult> Train(Session& session, PartSource* parts, Records& record
     progress.emplace("training, seeds", parts != nullptr ? 0 : options.epochs * seeds);
   }
   std::string validation;
+  const CacheRoom cache = {options.MemoryOfCache(), MachineMemory()};
   const Metric& metric = session.task->metric();
   const auto on_step = [&](int64_t step_seeds, double) {
     if (progress.has_value()) progress->Advance(step_seeds);
@@ -110,13 +102,10 @@ StatusOr<TrainResult> Train(Session& session, PartSource* parts, Records& record
       validation = fmt::format(", validation {} {:.4f}", metric.label, stats.valid->metric);
     }
     const std::string step = stats.within ? fmt::format(", step {}", stats.step) : "";
-    std::string bound;
-    if (const auto by = stats.figures.BoundBy(); by.has_value()) {
-      bound = fmt::format(", bound by {} (busy {:.0f} %)", by->stage, 100 * by->share);
-    }
     progress->Note(fmt::format("epoch {} of {}{}, loss {:.4f}{}{}{}", stats.epoch + 1,
                                options.epochs, step, stats.figures[Figure::kLoss], validation,
-                               bound, CacheText(stats)));
+                               BoundText(stats.figures, cache),
+                               CacheText(stats.figures, stats.within)));
     records.Write(stats, metric.key);
     return OkStatus();
   };

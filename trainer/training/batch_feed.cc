@@ -131,7 +131,7 @@ void GiveLearnt(Session& session, const Step& step, bool training, ModelInput* i
 Status PullLearnt(const Session& session, const CancelToken* cancel, Step* step) {
   const Stopwatch watch;
   HG_ASSIGN_OR_RETURN(LearntRows rows, session.learnt->Pull(step->minibatch, cancel));
-  step->pulled += rows.stats;
+  step->learnt = rows.stats;
   step->pull_seconds += watch.Seconds();
   RowsOf(step).learnt = std::move(rows);
   return OkStatus();
@@ -222,7 +222,7 @@ std::vector<BatchFeed::StageTime> BatchFeed::StageTimes() const {
   std::vector<StageTime> times;
   const std::vector<StageSeconds> seconds = stream_.Seconds();
   for (size_t stage = 0; stage < seconds.size(); ++stage) {
-    times.push_back({stream_.stages()[stage].name, seconds[stage]});
+    times.push_back({stream_.stages()[stage].name, seconds[stage], stream_.threads(stage)});
   }
   return times;
 }

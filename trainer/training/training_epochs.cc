@@ -111,6 +111,9 @@ void TrainingLoop::CountSeconds() {
     spent -= lap_stages_[stage].seconds;
     under_way_.figures.AddStage(now[stage].name, {spent.busy, spent.starved, spent.blocked});
   }
+  if (session_.cache != nullptr) {
+    under_way_.figures[Figure::kCacheEnough] = static_cast<double>(session_.cache->enough_bytes());
+  }
   lap_stages_ = std::move(now);
 }
 

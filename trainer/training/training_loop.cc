@@ -13,16 +13,19 @@ namespace {
 
 void CountBatch(const Step& batch, EpochFigures* figures) {
   EpochFigures& f = *figures;
+  CallStats pulled = batch.pulled;
+  pulled += batch.learnt;
   f[Figure::kTrainSeeds] += static_cast<double>(batch.rows);
   f[Figure::kSampledEdges] += static_cast<double>(batch.minibatch.sampled_edges);
-  f[Figure::kLocalBytes] += static_cast<double>(batch.pulled.local_bytes);
-  f[Figure::kRemoteBytes] += static_cast<double>(batch.pulled.remote_bytes);
+  f[Figure::kLocalBytes] += static_cast<double>(pulled.local_bytes);
+  f[Figure::kRemoteBytes] += static_cast<double>(pulled.remote_bytes);
   f[Figure::kRemoteSampleBytes] += static_cast<double>(batch.sampled.remote_bytes);
-  f[Figure::kRounds] += static_cast<double>(batch.sampled.rounds + batch.pulled.rounds);
-  f[Figure::kFailovers] += static_cast<double>(batch.sampled.failovers + batch.pulled.failovers);
+  f[Figure::kRounds] += static_cast<double>(batch.sampled.rounds + pulled.rounds);
+  f[Figure::kFailovers] += static_cast<double>(batch.sampled.failovers + pulled.failovers);
   f[Figure::kCutNodes] += static_cast<double>(batch.sampled.cut_nodes);
-  f[Figure::kCacheHits] += static_cast<double>(batch.pulled.cache_hits);
-  f[Figure::kCacheMisses] += static_cast<double>(batch.pulled.cache_misses);
+  f[Figure::kCacheHits] += static_cast<double>(pulled.cache_hits);
+  f[Figure::kCacheMisses] += static_cast<double>(pulled.cache_misses);
+  f[Figure::kCacheRefetches] += static_cast<double>(pulled.cache_refetches);
   f[Figure::kMinibatches] += batch.rows > 0 ? 1 : 0;
 }
 
@@ -109,8 +112,25 @@ StatusOr<std::optional<Step>> TrainingLoop::NextStep(EpochFigures* figures) {
   (*figures)[Figure::kSampleWait] += waits.sample_s;
   (*figures)[Figure::kFeatureWait] += waits.feature_s;
   CountBatch(*next, figures);
+  CountServers(*next, figures);
   if (next->rows > 0) (*figures)[Figure::kLossWeight] += session_.task->LossWeight(*next);
   return std::optional<Step>(*std::move(next));
+}
+
+void TrainingLoop::CountServers(const Step& batch, EpochFigures* figures) const {
+  for (const BatchFeed::StageTime& stage : lap_stages_) {
+    const CallStats* const calls = stage.name == "sample"   ? &batch.sampled
+                                   : stage.name == "gather" ? &batch.pulled
+                                   : stage.name == "learn"  ? &batch.learnt
+                                                            : nullptr;
+    if (calls == nullptr) continue;
+    for (size_t server = 0; server < calls->server_seconds.size(); ++server) {
+      const double seconds = calls->server_seconds[server];
+      if (seconds == 0) continue;
+      figures->AddServerWait(stage.name, session_.options.remote.servers[server],
+                             seconds / static_cast<double>(stage.threads));
+    }
+  }
 }
 
 StatusOr<double> TrainingLoop::StepWeight(const Step* next, int64_t step, EpochFigures* figures) {

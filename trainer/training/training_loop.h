@@ -143,6 +143,8 @@ class TrainingLoop {
 
   // This rank's minibatch; nullopt after a signal.
   [[nodiscard]] StatusOr<std::optional<Step>> NextStep(EpochFigures* figures);
+  // What the stages waited for servers while they prepared it.
+  void CountServers(const Step& batch, EpochFigures* figures) const;
   // What the step's loss is divided by: the weight of its rows, of all ranks. `next`: null after a
   // signal.
   [[nodiscard]] StatusOr<double> StepWeight(const Step* next, int64_t step, EpochFigures* figures);

@@ -118,6 +118,25 @@ TEST_F(RemoteRowStoreTest, ARowBeyondTheLimitIsResourceExhaustedNamingBoth) {
               absl::StatusCode::kResourceExhausted, {"node / wide", "8000 bytes"});
 }
 
+TEST_F(RemoteRowStoreTest, CountsHowLongEachServerWasAsked) {
+  const auto path = WriteGraph();
+  const auto first = Serve(path, {0});
+  const auto second = Serve(path, {1});
+  const Stores stores = Open(Options({second->address(), first->address()}));
+  const int64_t boundary = stores.graph->info().book.NodeBoundaries(0)[1];
+  std::vector<std::byte> row(4 * sizeof(float));
+  CallContext context;
+  const std::vector<int64_t> of_first = {boundary - 1};
+  const RowRequest request{.tensor = {false, "node", "feat"}, .ids = of_first, .out = row};
+  const auto before = std::chrono::steady_clock::now();
+  ASSERT_TRUE(stores.rows->Pull(request, context).ok());
+  const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - before;
+  ASSERT_EQ(context.stats.server_seconds.size(), 2U);
+  EXPECT_EQ(context.stats.server_seconds[0], 0) << "it was not asked";
+  EXPECT_GT(context.stats.server_seconds[1], 0);
+  EXPECT_LE(context.stats.server_seconds[1], passed.count());
+}
+
 TEST_F(RemoteGraphStoreTest, RequestsCarryAnIdEachAndTheRank) {
   const auto server = Serve(WriteGraph(), {});
   std::mutex mutex;

@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -264,6 +265,67 @@ TEST_F(CachedRowsTest, StepsThatAreDroppedTogetherHoldUpNobody) {
   EXPECT_THAT(Pull(2, nodes), HasSubstr("pulled or dropped before"));
   Announce({nodes});
   EXPECT_EQ(Pull(3, nodes), "");
+}
+
+TEST_F(CachedRowsTest, CountsWhatACacheOfAllRowsWouldNotHaveFetched) {
+  for (const bool look_ahead : {true, false}) {
+    std::vector<std::vector<float>> weights;
+    if (!look_ahead) weights = {std::vector<float>(kPapers, 1.0F), {}};
+    Open(40, look_ahead, weights);
+    announced_ = 0;
+    const std::vector<Nodes> steps = RandomSteps(40);
+    Announce(steps);
+    for (size_t step = 0; step < steps.size(); ++step) {
+      EXPECT_EQ(Pull(static_cast<int64_t>(step), steps[step]), "");
+    }
+    const CachedRowsFigures small = cache_->figures();
+    const int64_t enough = cache_->enough_bytes();
+    std::set<std::pair<int, int64_t>> read;
+    for (const Nodes& nodes : steps) {
+      for (const int64_t id : nodes[0]) {
+        if (id < 400 || id >= 700) read.emplace(0, id);
+      }
+      for (const int64_t id : nodes[1]) read.emplace(1, id);
+    }
+    EXPECT_GT(small.refetched, 0);
+    EXPECT_EQ(small.fetched - small.refetched, std::ssize(read));
+    EXPECT_GE(enough, std::ssize(read) * static_cast<int64_t>(kSlotBytes));
+    if (!look_ahead) continue;  // keeps what has a weight only
+    auto large = CachedRows::Create(below_, info_,
+                                    {.tensors = {kFeat, kYear, kSize},
+                                     .own_parts = {1},
+                                     .memory_bytes = static_cast<size_t>(enough)});
+    ASSERT_TRUE(large.ok()) << large.status();
+    cache_ = *std::move(large);
+    announced_ = 0;
+    Announce(steps);
+    for (size_t step = 0; step < steps.size(); ++step) {
+      EXPECT_EQ(Pull(static_cast<int64_t>(step), steps[step]), "");
+    }
+    EXPECT_EQ(cache_->figures().fetched, std::ssize(read)) << "what was said to be enough is";
+    EXPECT_EQ(cache_->figures().refetched, 0);
+  }
+}
+
+TEST_F(CachedRowsTest, RowsThatAreForgottenWhenRanksChangeAreNotTakenForLackOfRoom) {
+  auto cache = CachedRows::Create(below_, info_,
+                                  {.tensors = {kFeat, kYear, kSize},
+                                   .own_parts = {1},
+                                   .memory_bytes = 30000,
+                                   .count_reads = true});
+  ASSERT_TRUE(cache.ok()) << cache.status();
+  cache_ = *std::move(cache);
+  const Nodes nodes = {{1, 2, 3}, {}};
+  Announce({nodes, nodes});
+  EXPECT_EQ(Pull(0, nodes), "");
+  ASSERT_TRUE(cache_->RankByReads().ok());
+  Announce({nodes, nodes});
+  EXPECT_EQ(Pull(1, nodes), "");
+  EXPECT_EQ(cache_->figures().hits, 3) << "it was announced before";
+  EXPECT_EQ(Pull(2, nodes), "");
+  EXPECT_EQ(Pull(3, nodes), "");
+  EXPECT_EQ(cache_->figures().fetched, 6);
+  EXPECT_EQ(cache_->figures().refetched, 0);
 }
 
 TEST_F(CachedRowsTest, RowsRankByReadsFromTheNextStepOn) {

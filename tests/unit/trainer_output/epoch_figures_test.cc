@@ -129,5 +129,40 @@ TEST(EpochFiguresTest, WhatBoundsAnEpochIsTrainingUnlessItStarves) {
   EXPECT_FALSE(idle.BoundBy().has_value());
 }
 
+TEST(EpochFiguresTest, TheStageThatBoundsNamesTheServerThatItWaitedForLongest) {
+  EpochFigures figures;
+  figures[Figure::kSeconds] = 10;
+  figures[Figure::kFeatureWait] = 8;
+  figures.AddStage("gather", {.busy = 9, .starved = 1, .blocked = 0});
+  figures.AddServerWait("sample", "a:1", 9);
+  figures.AddServerWait("gather", "a:1", 0.5);
+  figures.SetTraining();
+  EXPECT_EQ(figures.BoundBy()->server, "") << "a twentieth of the time is nothing to speak of";
+  figures.AddServerWait("gather", "b:1", 4);
+  figures.AddServerWait("gather", "b:1", 2);
+  figures.AddServerWait("gather", "c:1", 3);
+  figures.AddServerWait("unknown", "c:1", 9);
+  EXPECT_EQ(figures.BoundBy()->server, "b:1");
+  EXPECT_DOUBLE_EQ(figures.BoundBy()->server_share, 0.6);
+  figures.AddServerWait("gather", "b:1", 6);
+  EXPECT_DOUBLE_EQ(figures.BoundBy()->server_share, 0.9) << "no more than the stage was busy";
+}
+
+TEST(EpochFiguresTest, WaitsForServersStandInTheLogByStageAndAreOfOneRank) {
+  EpochFigures first, second, parts;
+  EXPECT_FALSE(first.ToJson().contains("server_wait_s"));
+  first.AddServerWait("gather", "b:1", 2);
+  second.AddServerWait("gather", "c:1", 2);
+  std::vector<double> sums = first.ToSum();
+  const std::vector<double> others = second.ToSum();
+  ASSERT_EQ(sums.size(), others.size()) << "whatever the ranks call their servers";
+  for (size_t i = 0; i < sums.size(); ++i) sums[i] += others[i];
+  first.Finish(sums, 2);
+  EXPECT_EQ(first.ToJson()["server_wait_s"], Json({{"gather", {{"b:1", 2.0}}}}));
+  parts.Add(first);
+  parts.Add(first);
+  EXPECT_EQ(parts.ToJson()["server_wait_s"], Json({{"gather", {{"b:1", 4.0}}}}));
+}
+
 }  // namespace
 }  // namespace halograph
