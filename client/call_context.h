@@ -41,8 +41,9 @@ struct CallStats {
   // would have had them.
   int64_t cache_refetches = 0;
   // Per server, by its number in RemoteOptions::servers, how long requests were under way there, in
-  // seconds: of several at once, while there was one. Servers behind its end were not asked.
-  std::vector<double> server_seconds = {};
+  // seconds: of several at once, while there was one. Servers behind its end were not asked. (GCC
+  // 12 takes it for uninitialized in a context whose ids are copied, if `= {}` stands here.)
+  std::vector<double> server_seconds;
 
   void AddServerSeconds(size_t server, double seconds) {
     if (server >= server_seconds.size()) server_seconds.resize(server + 1);

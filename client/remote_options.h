@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "client/call_record.h"
 #include "common/base/status.h"
 #include "common/program/options.h"
 
@@ -29,6 +30,7 @@ struct RemoteOptions {
   // Whether the servers must also serve every partition's topology: false where the caller has it
   // by itself and only pulls features (hybrid mode).
   bool needs_topology = true;
+  OnCallEnded on_call_ended = {};  // told of every call, whatever it is for; null: nobody
 
   // InvalidArgument naming the option: no servers, or as its row says.
   [[nodiscard]] Status Validate() const;

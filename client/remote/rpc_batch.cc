@@ -55,6 +55,7 @@ RpcBatch::RpcBatch(RpcClient* client, RpcDriver* driver, CallContext* context, R
       ready_(static_cast<size_t>(client->num_servers())),
       started_(ready_.size(), 0),
       busy_since_(ready_.size()),
+      busy_until_(ready_.size()),
       next_warning_(ready_.size(), Clock::time_point::max()) {}
 
 void RpcBatch::Begin(std::vector<Rpc> calls) {
@@ -166,16 +167,28 @@ void RpcBatch::BeginCall(Waiting waiting, int server) {
 void RpcBatch::Enter(Task* task, int server) {
   task->server = server;
   task->tries_here = 0;
+  task->entered = Clock::now();
   const auto at = static_cast<size_t>(server);
   if (started_[at]++ > 0) return;
   next_warning_[at] = task->begin + kFirstWarning;
-  busy_since_[at] = Clock::now();
+  busy_since_[at] = task->entered;
 }
 
-void RpcBatch::Leave(const Task& task) {
+void RpcBatch::Leave(const Task& task, bool answered) {
+  if (client_.options_.on_call_ended) {
+    client_.options_.on_call_ended({.server = client_.address(task.server),
+                                    .method = task.rpc.method,
+                                    .request_id = task.request_id,
+                                    .trace_id = context_.trace_id,
+                                    .begin = task.entered,
+                                    .end = task.left,
+                                    .attempts = task.attempts,
+                                    .answered = answered});
+  }
   const auto at = static_cast<size_t>(task.server);
+  busy_until_[at] = std::max(busy_until_[at], task.left);
   if (--started_[at] > 0) return;
-  const std::chrono::duration<double> busy = Clock::now() - busy_since_[at];
+  const std::chrono::duration<double> busy = busy_until_[at] - busy_since_[at];
   context_.stats.AddServerSeconds(at, busy.count());
 }
 
@@ -201,6 +214,7 @@ void RpcBatch::StartAttempt(Task* task) {
       [this, task](AttemptResult result) {
         client_.health_.Ended(task->server);
         task->result = std::move(result);
+        task->left = Clock::now();
         driver_.Completed(this, task);  // the task may be gone when this returns
       });
 }
@@ -254,8 +268,8 @@ void RpcBatch::EndOverdue() {
   }
 }
 
-void RpcBatch::Drop(Task* task) {
-  Leave(*task);
+void RpcBatch::Drop(Task* task, bool answered) {
+  Leave(*task, answered);
   tasks_.remove_if([task](const TaskPtr& other) { return other.get() == task; });
 }
 

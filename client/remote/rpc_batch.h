@@ -70,14 +70,14 @@ class RpcBatch {
   void BeginCall(Waiting waiting, int server);
   // Counts the call at the server, or no longer.
   void Enter(Task* task, int server);
-  void Leave(const Task& task);
+  void Leave(const Task& task, bool answered = false);
   void StartAttempt(Task* task);
   void Advance(const std::vector<Task*>& completed);
   // Ends attempts whose time is over. gRPC does so as well, but waits by the system's clock: where
   // that is set back by an hour, an hour later.
   void EndOverdue();
   void WarnIfSlow();
-  void Drop(Task* task);
+  void Drop(Task* task, bool answered = false);
   // No memory for a request, say: ends what is under way.
   void Catch(std::exception_ptr thrown);
 
@@ -106,6 +106,7 @@ class RpcBatch {
   std::vector<std::deque<Waiting>> ready_;       // per first server that can answer: not begun
   std::vector<int> started_;                     // per server: begun there and not finished
   std::vector<Clock::time_point> busy_since_;    // the same, where some are
+  std::vector<Clock::time_point> busy_until_;    // the same: when its last answer came
   std::vector<Clock::time_point> next_warning_;  // the same
   std::list<TaskPtr> tasks_;                     // begun: under way, or waiting to be retried
   Status error_;

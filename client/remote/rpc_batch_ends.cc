@@ -58,7 +58,7 @@ void RpcBatch::Handle(Task* task) {
     }
     // What goes on with it does not pay for a server that was gone.
     Add(std::exchange(task->more, {}), task->gone ? Clock::now() : task->begin);
-    return Drop(task);
+    return Drop(task, true);
   }
   if (task->maybe_done && task->rpc.done_before == result.status.code()) return Drop(task);
   if (EndedEarly(*task, result.status)) {

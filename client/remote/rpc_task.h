@@ -25,6 +25,8 @@ struct RpcTask {
   std::string request_id;
   int server = 0;                              // asked now, or last
   int tries_here = 0;                          // in a row
+  Clock::time_point entered;                   // when that server was chosen
+  Clock::time_point left;                      // when its last answer came
   bool replicated = false;                     // several servers could answer at first
   std::vector<int> asked;                      // of rpc.servers, in this round of them: in vain
   std::vector<std::pair<int, Status>> failed;  // each server's last error, if replicated

@@ -136,8 +136,8 @@ std::vector<PushMark> LearntInputs::Marks() const {
   return marks_.empty() ? std::vector<PushMark>(learnt_.size()) : marks_;
 }
 
-StatusOr<LearntRows> LearntInputs::Pull(const Minibatch& minibatch,
-                                        const CancelToken* cancel) const {
+StatusOr<LearntRows> LearntInputs::Pull(const Minibatch& minibatch, const CancelToken* cancel,
+                                        const std::string& trace_id) const {
   LearntRows rows;
   std::vector<RowRequest> requests;
   if (minibatch.nodes.empty()) return rows;  // without seeds
@@ -151,7 +151,7 @@ StatusOr<LearntRows> LearntInputs::Pull(const Minibatch& minibatch,
                         .out = BytesOf(rows.by_type.back()),
                         .after = after[i]});
   }
-  CallContext context{.cancel = cancel};
+  CallContext context{.cancel = cancel, .trace_id = trace_id};
   HG_RETURN_IF_ERROR(
       Annotate(rows_->Pull(requests, context), "pulling learnt inputs of a minibatch"));
   rows.stats = context.stats;
@@ -168,8 +168,9 @@ void LearntInputs::Give(const LearntRows& rows, bool training, ModelInput* input
   }
 }
 
-Status LearntInputs::Push(const Minibatch& minibatch, const CancelToken* cancel) {
-  CallContext context{.cancel = cancel};
+Status LearntInputs::Push(const Minibatch& minibatch, const CancelToken* cancel,
+                          const std::string& trace_id) {
+  CallContext context{.cancel = cancel, .trace_id = trace_id};
   std::vector<RowPush> pushes;
   std::vector<torch::Tensor> gradients;  // what the pushes borrow
   for (const Learnt& learnt : learnt_) {

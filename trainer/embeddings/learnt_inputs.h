@@ -52,16 +52,18 @@ class LearntInputs {
 
   // Pulls the rows of a minibatch; none of one without seeds. They show all pushes of this rank
   // that have ended, and none of those that have not begun. By any thread, also while another one
-  // pushes. Throws as libtorch does. Errors as RowStore::Pull, with what was being done.
-  [[nodiscard]] StatusOr<LearntRows> Pull(const Minibatch& minibatch,
-                                          const CancelToken* cancel) const;
+  // pushes. `trace_id` as CallContext's. Throws as libtorch does. Errors as RowStore::Pull, with
+  // what was being done.
+  [[nodiscard]] StatusOr<LearntRows> Pull(const Minibatch& minibatch, const CancelToken* cancel,
+                                          const std::string& trace_id = {}) const;
 
   // Puts rows where the model looks for them. In training their gradients are kept for Push.
   void Give(const LearntRows& rows, bool training, ModelInput* input);
 
   // Pushes the gradients of what Give gave last, of all types in one call, as the next step of this
   // rank; none after a minibatch without seeds. Errors as RowStore::Push, with what was being done.
-  [[nodiscard]] Status Push(const Minibatch& minibatch, const CancelToken* cancel);
+  [[nodiscard]] Status Push(const Minibatch& minibatch, const CancelToken* cancel,
+                            const std::string& trace_id = {});
 
  private:
   struct Learnt {

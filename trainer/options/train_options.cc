@@ -268,6 +268,12 @@ void AddOutputRows(OptionTable& rows, TrainOptions* o) {
            "folder where rank 0 writes what the log has of every epoch, as TensorBoard reads it")
       .ValueName("FOLDER")
       .Mark(kNotRepeated | kOfTraining);
+  rows.Add("trace", &o->trace,
+           "file of trace events for chrome://tracing or ui.perfetto.dev: each stage of each step "
+           "and each call to a server, with the ids that the servers' logs have. Of several ranks "
+           "each writes its own: trace.json is trace.rank3.json of rank 3")
+      .ValueName("FILE")
+      .Mark(kNotRepeated | kOfTraining);
   rows.Add("predict", &o->predict, "file of predictions under original ids, .npy or .csv")
       .Check([](const std::string& path) {
         if (path.empty() || EndsWith(path, ".npy") || EndsWith(path, ".csv")) return OkStatus();

@@ -124,6 +124,7 @@ struct TrainOptions {
 
   std::string log;          // JSON lines; empty: none
   std::string tensorboard;  // folder of event files; empty: none
+  std::string trace;        // file of Chrome's trace events; empty: none
   std::string predict;      // .npy or .csv; empty: none
   PredictNodes predict_nodes = PredictNodes::kAll;
   PredictWhat predict_what = PredictWhat::kClass;

@@ -23,6 +23,11 @@ constexpr int64_t kPlanBytesARow = 16;
 
 }  // namespace
 
+std::string TraceIdOf(int rank, const StepId& step) {
+  return fmt::format("rank{}-purpose{}-epoch{}-step{}", rank, static_cast<int>(step.purpose),
+                     step.epoch, step.step);
+}
+
 MinibatchStream::MinibatchStream(const BatchMaker* maker, const SeedSource* source,
                                  SeedShards shards, StreamOptions options,
                                  std::vector<StepStage> more)
@@ -81,7 +86,20 @@ std::vector<StepStage> MinibatchStream::Stages(std::vector<StepStage> more) {
                     .run = [this](int64_t, Step* step) { return Gather(step); },
                     .threads = options_.threads});
   for (StepStage& stage : more) stages.push_back(std::move(stage));
+  if (options_.on_stage) {
+    for (StepStage& stage : stages) stage.run = Told(stage.name, std::move(stage.run));
+  }
   return stages;
+}
+
+MinibatchStream::RunStage MinibatchStream::Told(std::string stage, RunStage run) const {
+  using Clock = std::chrono::steady_clock;
+  return [this, stage = std::move(stage), run = std::move(run)](int64_t index, Step* step) {
+    const Clock::time_point begin = Clock::now();
+    Status made = run(index, step);
+    options_.on_stage(stage, step->key, begin, Clock::now());
+    return made;
+  };
 }
 
 Status MinibatchStream::Schedule(int64_t index, Step* step) {
@@ -150,10 +168,7 @@ Status MinibatchStream::Gather(Step* step) const {
 }
 
 CallContext MinibatchStream::ContextOf(const Step& step) const {
-  return {
-      .cancel = options_.cancel,
-      .trace_id = fmt::format("rank{}-purpose{}-epoch{}-step{}", options_.rank,
-                              static_cast<int>(step.key.purpose), step.key.epoch, step.key.step)};
+  return {.cancel = options_.cancel, .trace_id = TraceIdOf(options_.rank, step.key)};
 }
 
 int64_t MinibatchStream::BytesOf(const Step& step) const {

@@ -6,10 +6,13 @@
 // keeps; where there is a cache), gather (rows of features), then those of the caller.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "client/cached/cached_rows.h"
@@ -24,6 +27,14 @@
 namespace halograph {
 
 using StepStage = PipelineStage<Step>;
+
+// Told of a stage that a step has been through, or has failed in.
+using OnStage = std::function<void(std::string_view stage, const StepId& step,
+                                   std::chrono::steady_clock::time_point begin,
+                                   std::chrono::steady_clock::time_point end)>;
+
+// Of the calls that a rank makes for a step: they are found together in the servers' logs.
+[[nodiscard]] std::string TraceIdOf(int rank, const StepId& step);
 
 struct StreamOptions {
   BatchPurpose purpose = BatchPurpose::kTrain;
@@ -49,6 +60,7 @@ struct StreamOptions {
   // Told once, when the cache has room for fewer remote rows than its largest step reads. By the
   // thread that plans; null: nobody.
   std::function<void(int64_t rows, int64_t room)> small_cache = {};
+  OnStage on_stage = {};  // by any thread; null: nobody
   // Ends the calls that prepare; null: nobody does. Outlives the stream.
   const CancelToken* cancel = nullptr;
 };
@@ -84,12 +96,14 @@ class MinibatchStream {
   void Close();
 
  private:
+  using RunStage = decltype(StepStage::run);
   [[nodiscard]] std::vector<StepStage> Stages(std::vector<StepStage> more);
+  // The same, of which options_.on_stage is told.
+  [[nodiscard]] RunStage Told(std::string stage, RunStage run) const;
   [[nodiscard]] Status Schedule(int64_t index, Step* step);
   [[nodiscard]] Status Sample(Step* step) const;
   [[nodiscard]] Status Plan(Step* step);
   [[nodiscard]] Status Gather(Step* step) const;
-  // Of a step's calls, which are found together in the servers' logs.
   [[nodiscard]] CallContext ContextOf(const Step& step) const;
   [[nodiscard]] int64_t BytesOf(const Step& step) const;
 

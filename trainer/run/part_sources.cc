@@ -51,6 +51,7 @@ class SourceOfRun : public PartSource {
     session.options.world_size = 1;
     session.options.seed = SubKey(run_.options.seed, static_cast<uint64_t>(part));
     session.stop = run_.stop;
+    session.trace = run_.trace;
     session.told_of_memory = run_.told_of_memory;
     session.feature_scales = run_.feature_scales;
     const Status prepared = OpenInto(part, &session);

@@ -18,6 +18,7 @@
 #include "trainer/output/epoch_line.h"
 #include "trainer/output/event_file.h"
 #include "trainer/output/prediction_file.h"
+#include "trainer/output/trace_file.h"
 #include "trainer/output/train_log.h"
 #include "trainer/run/feature_scales.h"
 #include "trainer/run/frame.h"
@@ -27,6 +28,7 @@
 #include "trainer/run/report.h"
 #include "trainer/training/evaluation.h"
 #include "trainer/training/session.h"
+#include "trainer/training/step_trace.h"
 #include "trainer/training/torch_error.h"
 #include "trainer/training/training_loop.h"
 
@@ -193,9 +195,23 @@ Status Finish(Session& session, const RunInputs& inputs, PartSource* parts,
   return status;
 }
 
+// Those of the ranks of this process; none where nothing is traced.
+StatusOr<std::vector<std::shared_ptr<TraceFile>>> CreateTraces(const TrainOptions& options) {
+  std::vector<std::shared_ptr<TraceFile>> traces(static_cast<size_t>(options.ranks_here()));
+  if (options.trace.empty()) return traces;
+  for (int index = 0; index < options.ranks_here(); ++index) {
+    const TrainOptions own = OptionsOfRank(options, index);
+    HG_ASSIGN_OR_RETURN(
+        traces[static_cast<size_t>(index)],
+        TraceFile::Create(TracePathOf(own.trace, own.rank, own.world_size), own.rank));
+  }
+  return traces;
+}
+
 // `goes_on`: rank 0 goes on from checkpoints that are there.
 Status RunPrepared(Session& session, bool goes_on, Records& records) {
   const Stopwatch run;
+  session.options.remote.on_call_ended = CallTracer(session);
   RunInputs inputs;
   HG_RETURN_IF_ERROR(UnlessStopped(session, Prepare(session, &inputs)));
   HG_RETURN_IF_ERROR(CheckLearntUse(session.options.embeddings, inputs.learnt));
@@ -242,12 +258,17 @@ Status RunTraining(const TrainOptions& options, StopSignal& stop) {
     if (!options.predict.empty()) HG_RETURN_IF_ERROR(CheckPredictionPath(options.predict));
     // Before the log is begun anew: it may be of the run whose checkpoints are there.
     HG_ASSIGN_OR_RETURN(goes_on, Checkpoints::GoesOn(options.checkpoint));
+  }
+  HG_ASSIGN_OR_RETURN(auto traces, CreateTraces(options));
+  if (options.rank == 0) {
     HG_ASSIGN_OR_RETURN(records.log, options.checkpoint.resume ? TrainLog::GoOn(options.log)
                                                                : TrainLog::Create(options.log));
     HG_ASSIGN_OR_RETURN(records.events, EventFile::Create(options.tensorboard));
   }
-  return RunInFrame(options, stop, "preparing", records.log,
-                    [&](Session& session) { return RunPrepared(session, goes_on, records); });
+  return RunInFrame(options, stop, "preparing", records.log, [&](Session& session) {
+    session.trace = std::move(traces[static_cast<size_t>(session.seat.index)]);
+    return RunPrepared(session, goes_on, records);
+  });
 }
 
 }  // namespace halograph

@@ -7,6 +7,7 @@
 #include "common/base/log.h"
 #include "common/base/stopwatch.h"
 #include "common/base/units.h"
+#include "trainer/training/step_trace.h"
 #include "trainer/training/torch_error.h"
 
 namespace halograph {
@@ -81,6 +82,7 @@ StreamOptions StreamOptionsOf(const Session& session, BatchPurpose purpose, int6
     stream.cache = session.cache.get();
     stream.small_cache = SayOfSmallCache(session);
   }
+  stream.on_stage = StageTracer(session);
   stream.cancel = cancel;
   return stream;
 }
@@ -130,7 +132,9 @@ void GiveLearnt(Session& session, const Step& step, bool training, ModelInput* i
 
 Status PullLearnt(const Session& session, const CancelToken* cancel, Step* step) {
   const Stopwatch watch;
-  HG_ASSIGN_OR_RETURN(LearntRows rows, session.learnt->Pull(step->minibatch, cancel));
+  HG_ASSIGN_OR_RETURN(
+      LearntRows rows,
+      session.learnt->Pull(step->minibatch, cancel, TraceIdOf(session.options.rank, step->key)));
   step->learnt = rows.stats;
   step->pull_seconds += watch.Seconds();
   RowsOf(step).learnt = std::move(rows);

@@ -16,6 +16,7 @@
 #include "trainer/embeddings/learnt_inputs.h"
 #include "trainer/models/model.h"
 #include "trainer/options/train_options.h"
+#include "trainer/output/trace_file.h"
 #include "trainer/pipeline/batch_maker.h"
 #include "trainer/seeds/seed_split.h"
 #include "trainer/tasks/task.h"
@@ -27,6 +28,7 @@ struct Session {
   RankSeat seat;          // among the ranks of this process; without a host, alone
   Stopwatch since_start;  // of the run
   StopSignal* stop = nullptr;
+  std::shared_ptr<TraceFile> trace;  // of this rank (--trace); or null
   // Ends the calls that opening, training and evaluation make of the stores; a stop signal cancels
   // it. Predictions are made all the same, so that a stopped run leaves them. Before the stores: it
   // outlives their calls.

@@ -4,6 +4,7 @@
 #include "common/base/stopwatch.h"
 #include "common/base/wall_clock.h"
 #include "trainer/distributed/buffer_average.h"
+#include "trainer/training/step_trace.h"
 #include "trainer/training/torch_error.h"
 #include "trainer/training/training_loop.h"
 
@@ -174,6 +175,7 @@ Status TrainingLoop::EvaluateWithin(EpochStats* stats) {
 }
 
 Status TrainingLoop::EvaluateSets(EpochStats* stats) {
+  const TracedWork traced(session_, "evaluate");
   const Stopwatch watch;
   HG_RETURN_IF_ERROR(AverageBuffers(*session_.model, *session_.ranks));
   for (const auto& [purpose, figures] :

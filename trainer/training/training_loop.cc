@@ -6,6 +6,7 @@
 
 #include "trainer/pipeline/batch_schedule.h"
 #include "trainer/training/not_finite.h"
+#include "trainer/training/step_trace.h"
 #include "trainer/training/torch_error.h"
 
 namespace halograph {
@@ -64,6 +65,8 @@ TrainingLoop::TrainingLoop(Session& session, OnStep on_step, OnEpoch on_epoch, T
 Status TrainingLoop::TakeStep(int64_t epoch, int64_t step, EpochFigures* figures) {
   const EpochSums before = keeper_ != nullptr ? under_way_ : EpochSums{};
   HG_ASSIGN_OR_RETURN(std::optional<Step> next, NextStep(figures));
+  const TracedWork traced(session_, "train",
+                          next.has_value() ? std::optional(next->key) : std::nullopt);
   // A rank that is to stop goes along to the step's collective once more, to say so.
   StepAsks asks{.stop = !next.has_value(),
                 .checkpoint = keeper_ != nullptr && keeper_->Wants(steps_done_ + 1),
@@ -191,7 +194,8 @@ Status TrainingLoop::PushGradients(const Step& batch, EpochFigures* figures) {
   (*figures)[Figure::kFeatureWait] += waiting.Seconds();
   const Stopwatch watch;
   // The ranks have agreed on the step: a signal that comes now takes none of its pushes away.
-  HG_RETURN_IF_ERROR(session_.learnt->Push(batch.minibatch, nullptr));
+  HG_RETURN_IF_ERROR(
+      session_.learnt->Push(batch.minibatch, nullptr, TraceIdOf(session_.options.rank, batch.key)));
   feed_.Pushed();
   (*figures)[Figure::kPush] += watch.Seconds();
   return OkStatus();

@@ -137,6 +137,49 @@ TEST_F(RemoteRowStoreTest, CountsHowLongEachServerWasAsked) {
   EXPECT_LE(context.stats.server_seconds[1], passed.count());
 }
 
+TEST_F(RemoteRowStoreTest, TellsOfEachCallThatHasEndedUnderTheIdsThatTheServerGets) {
+  const auto server = Serve(WriteGraph(), {});
+  std::mutex mutex;
+  std::string given;
+  bool broken = false;
+  FakeServer fake([&](const FakeCall& call) {
+    if (call.method != "KVService/Pull") return Forward(server->address(), call);
+    const std::lock_guard lock(mutex);
+    given = call.metadata.at("halograph-request-id");
+    if (!broken) return Forward(server->address(), call);
+    return FakeAnswer{.status = Internal("broken"), .bytes = {}, .pushback_ms = {}, .never = false};
+  });
+  RemoteOptions options = Options({fake.address()});
+  std::string told, trace;
+  bool answered = false;
+  int times = 0;
+  options.on_call_ended = [&](const CallRecord& call) {
+    if (call.method != "KVService/Pull") return;
+    EXPECT_EQ(call.server, fake.address());
+    EXPECT_LE(call.begin, call.end);
+    EXPECT_EQ(call.attempts, 1);
+    told = call.request_id;
+    trace = call.trace_id;
+    answered = call.answered;
+    ++times;
+  };
+  const Stores stores = Open(options);
+  const std::vector<int64_t> ids = {1};
+  std::vector<std::byte> row(4 * sizeof(float));
+  const RowRequest request{.tensor = {false, "node", "feat"}, .ids = ids, .out = row};
+  CallContext context{.trace_id = "step3"};
+  ASSERT_TRUE(stores.rows->Pull(request, context).ok());
+  EXPECT_EQ(told, given);
+  EXPECT_EQ(trace, "step3");
+  EXPECT_TRUE(answered);
+  EXPECT_EQ(times, 1);
+  broken = true;
+  EXPECT_FALSE(stores.rows->Pull(request, context).ok());
+  EXPECT_EQ(told, given);
+  EXPECT_FALSE(answered);
+  EXPECT_EQ(times, 2);
+}
+
 TEST_F(RemoteGraphStoreTest, RequestsCarryAnIdEachAndTheRank) {
   const auto server = Serve(WriteGraph(), {});
   std::mutex mutex;

@@ -31,7 +31,7 @@ TEST(OptionMarksTest, AreOnTheseOptions) {
   EXPECT_THAT(Marked(kNotRepeated),
               UnorderedElementsAre("rank", "world_size", "logical_ranks", "master_addr",
                                    "master_port", "state_fall_back", "cache", "cache_memory", "log",
-                                   "predict", "tensorboard", "checkpoint", "resume"));
+                                   "predict", "tensorboard", "trace", "checkpoint", "resume"));
   EXPECT_THAT(Marked(kOfOutput), UnorderedElementsAre("log", "predict"));
   EXPECT_THAT(Marked(kOfPredictions),
               UnorderedElementsAre("predict", "predict_nodes", "predict_what"));

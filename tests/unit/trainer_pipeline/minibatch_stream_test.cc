@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <future>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <span>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -134,6 +136,34 @@ TEST_F(MinibatchStreamTest, ARankWhoseLastStepIsEmptyGoesThroughItToo) {
     }
   }
   EXPECT_GT(empty, 0) << "all shards are of one size";
+}
+
+TEST_F(MinibatchStreamTest, TellsOfEachStageOfEachStepOnce) {
+  for (const size_t prefetch : {0, 3}) {
+    Mutex mutex;
+    std::map<std::string, std::vector<StepId>> told;
+    const auto steps =
+        Drain(stores_.graph.get(),
+              {.batch_size = 8,
+               .epochs = 2,
+               .threads = 2,
+               .prefetch = prefetch,
+               .on_stage = [&](std::string_view stage, const StepId& step, auto begin, auto end) {
+                 EXPECT_LE(begin, end);
+                 const MutexLock lock(mutex);
+                 told[std::string(stage)].push_back(step);
+               }});
+    EXPECT_EQ(told.size(), 3U);
+    for (const char* stage : {"schedule", "sample", "gather"}) {
+      ASSERT_EQ(told[stage].size(), steps.size()) << stage;
+      for (const Step& step : steps) EXPECT_EQ(std::ranges::count(told[stage], step.key), 1);
+    }
+  }
+}
+
+TEST(TraceIdTest, NamesTheStepOfARank) {
+  EXPECT_EQ(TraceIdOf(3, {.purpose = BatchPurpose::kValid, .epoch = 2, .step = 7}),
+            "rank3-purpose1-epoch2-step7");
 }
 
 TEST_F(MinibatchStreamTest, ThreadsAndPrefetchChangeNothing) {
