@@ -137,7 +137,7 @@ MOST_LINES_OF_A_SOURCE = 600  # outside tests
 
 SOURCE = (".h", ".cc")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
-# What one folder alone may name, in comments neither.
+# Words that only this folder may contain, comments included.
 OWNED_WORDS = {re.compile(r"\b(c10::(Stream|Event|StreamGuard)|kCUDA)\b"): "trainer/device"}
 UNFINISHED = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X|HA" r"CK)\b")
 MACHINE_PATH = re.compile(r"(?<![\w.$}])/(?:home/\w+|Users/\w+|root|work)/")

@@ -101,9 +101,9 @@ StatusOr<Checkpoints::Tensors> Checkpoints::BuffersOfRanks() {
   if (buffers_.empty()) return of_ranks;
   std::vector<torch::Tensor> flat;
   for (const NamedTensor& buffer : buffers_) flat.push_back(buffer.tensor.detach().reshape({-1}));
-  HG_ASSIGN_OR_RETURN(
-      const std::vector<torch::Tensor> gathered,
-      session_.ranks->Gather(torch::cat(flat), "gathering buffers for a checkpoint"));
+  HG_ASSIGN_OR_RETURN(const std::vector<torch::Tensor> gathered,
+                      session_.ranks->Gather(torch::cat(flat).to(torch::kCPU),
+                                             "gathering buffers for a checkpoint"));
   if (gathered.empty()) return of_ranks;
   const torch::Tensor all = torch::stack(gathered);
   int64_t offset = 0;

@@ -17,9 +17,9 @@ DeviceBatch::DeviceBatch(const BatchCopier& copier, std::vector<torch::Tensor> h
 
 DeviceBatch::~DeviceBatch() {
   try {
+    copier_.copying_.Finish(copied_);
     // The tensors' memory is the copying queue's, which may fill it again once they are gone.
     copier_.copying_.Await(copier_.compute_.Record());
-    copier_.copying_.Finish(copied_);
   } catch (const std::exception& error) {
     // The device has failed: the step says so too.
     spdlog::debug("a batch on {} ends: {}", copier_.device_.name(), TorchMessage(error));

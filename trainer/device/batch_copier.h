@@ -1,8 +1,8 @@
 // Copies of batches to the device, ahead of the step that computes with them, on a queue of their
 // own. Four orders must hold, and all are kept here:
-//   a step computes after the copies of its batch                      Batch::Use
-//   the host writes into memory again after the copies from it         ~Batch
-//   the device's memory is copied into again after the step that read  ~Batch
+//   a step computes after the copies of its batch                      DeviceBatch::Use
+//   the host writes into memory again after the copies from it         ~DeviceBatch
+//   the device's memory is copied into again after the step that read  ~DeviceBatch
 //   the host reads what came back after the copy                       Device::Home, which waits
 #pragma once
 
@@ -15,8 +15,9 @@ namespace halograph {
 
 class BatchCopier;
 
-// A batch on the device. The thread that computes uses it, and lets go of it after the step has
-// gone to the device, with all else that holds its tensors.
+// A batch on the device. The thread that computes uses it, and lets go of it once the whole step
+// was handed to the device, after all else that holds its tensors. One that nobody used may go
+// anywhere.
 class DeviceBatch {
  public:
   ~DeviceBatch();

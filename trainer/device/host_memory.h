@@ -16,8 +16,8 @@ class HostBlocks {
  public:
   explicit HostBlocks(Device device) : device_(std::move(device)) {}
 
-  // Aligned as libtorch aligns, 64 bytes at least; contents undefined. Throws c10::Error or
-  // std::bad_alloc.
+  // Aligned as libtorch aligns, 64 bytes at least; contents undefined. Throws std::runtime_error
+  // with what libtorch says, and what to do.
   [[nodiscard]] void* Take(size_t bytes);
   // Of Take; null is allowed. Nothing may copy from it any more.
   void Give(void* data);

@@ -17,7 +17,7 @@ namespace halograph {
 // What a layer runs over.
 struct LayerPlace {
   size_t layer = 0;               // of the model, from the inputs on
-  BlockRef block;                 // with no form by source where that is of `looped`
+  BlockRef block;                 // its by_source is null where `looped` is made
   BlockRef outer = {};            // LayerInput's; or none
   BlockRef looped = {};           // BlockForm::kSelfLoops; none: not made
   std::optional<uint64_t> draws;  // ModelInput's

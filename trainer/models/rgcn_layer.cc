@@ -50,8 +50,19 @@ const RelationalBlock& ByDestination(const EdgesInto& into, std::shared_ptr<Rela
 
 // Of the relations that lead into the nodes.
 torch::Tensor RowsOfRelations(const torch::Tensor& coefficients, const EdgesInto& into) {
-  return coefficients.index_select(
-      0, torch::tensor(into.relations, torch::kInt64).to(coefficients.device()));
+  if (into.on_device.empty()) {
+    return coefficients.index_select(0, torch::tensor(into.relations, torch::kInt64));
+  }
+  std::vector<torch::Tensor> rows;  // no index has to go to the device
+  for (const int64_t relation : into.relations) rows.push_back(coefficients[relation]);
+  return torch::stack(rows);
+}
+
+// Products of matrices on a device, of that precision: [batch, rows, in] by [batch, in, out].
+torch::Tensor Products(const torch::Tensor& rows, const torch::Tensor& matrices,
+                       Precision precision) {
+  if (precision == Precision::kFloat32) return torch::bmm(rows, matrices);
+  return torch::bmm(rows.to(torch::kBFloat16), matrices.to(torch::kBFloat16)).to(torch::kFloat32);
 }
 
 // Row v: the mean of the rows of v's sources by the relation. `rows`: of the sources.
@@ -63,10 +74,13 @@ torch::Tensor SourcesOf(const torch::Tensor& h, const RelationOnDevice& relation
 }
 
 // rows W^T of a block-diagonal W, [blocks, out / blocks, in / blocks].
-torch::Tensor ByBlocks(const torch::Tensor& rows, const torch::Tensor& matrix) {
+torch::Tensor ByBlocks(const torch::Tensor& rows, const torch::Tensor& matrix,
+                       Precision precision) {
   const int64_t blocks = matrix.size(0);
   const torch::Tensor cut = rows.view({rows.size(0), blocks, -1}).transpose(0, 1);
-  return torch::bmm(cut, matrix.transpose(1, 2)).transpose(0, 1).reshape({rows.size(0), -1});
+  return Products(cut, matrix.transpose(1, 2), precision)
+      .transpose(0, 1)
+      .reshape({rows.size(0), -1});
 }
 
 // The last two dimensions are those of matrices.
@@ -107,8 +121,8 @@ torch::Tensor RgcnLayerImpl::forward(const torch::Tensor& h, const LayerNodes& n
 
 torch::Tensor RgcnLayerImpl::OnDevice(const torch::Tensor& h, const LayerNodes& nodes,
                                       const EdgesInto& into, const LayerOutput& output) {
-  const torch::Tensor own = Rounded(h.narrow(0, nodes.first, nodes.count), precision_);
-  torch::Tensor z = torch::linear(own, self_->weight);
+  torch::Tensor z = LinearLayer(h.narrow(0, nodes.first, nodes.count), self_->weight,
+                                torch::Tensor(), {}, precision_);
   std::vector<torch::Tensor> means;
   for (const RelationOnDevice& relation : into.on_device) {
     means.push_back(MeanOf(SourcesOf(h, relation), relation));
@@ -117,11 +131,11 @@ torch::Tensor RgcnLayerImpl::OnDevice(const torch::Tensor& h, const LayerNodes& 
     const torch::Tensor by_relation = torch::stack(means).view({std::ssize(means), -1});
     const torch::Tensor by_basis = torch::mm(RowsOfRelations(coefficients_, into).t(), by_relation)
                                        .view({bases_.size(0), nodes.count, -1});
-    const torch::Tensor sums = torch::bmm(Rounded(by_basis, precision_), bases_.transpose(1, 2));
+    const torch::Tensor sums = Products(by_basis, bases_.transpose(1, 2), precision_);
     return FinishRows(z + sums.sum(0), self_->bias, output);
   }
   for (size_t i = 0; i < means.size(); ++i) {
-    z = z + ByBlocks(Rounded(means[i], precision_), matrices_[into.relations[i]]);
+    z = z + ByBlocks(means[i], matrices_[into.relations[i]], precision_);
   }
   return FinishRows(z, self_->bias, output);
 }

@@ -67,7 +67,7 @@ Status RunInFrame(const TrainOptions& options, StopSignal& stop, const char* doi
                   const RunBody& body) {
   Progress::Enable(!options.quiet);
   SetUpComputation();
-  if (options.rank == 0 && !at::hasMKL()) WarnIfSlowBlas();  // which hides inside libtorch
+  if (options.rank == 0 && !at::hasMKL()) WarnIfSlowBlas();  // MKL has no name of its own there
   CancelToken stopped;
   stop.OnStop([&stopped] { stopped.Cancel(); });
   const Status status = RunRanks(options, stop, stopped, doing, body);

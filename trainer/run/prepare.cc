@@ -40,11 +40,6 @@ bool InputsGetGradients(const RunInputs& inputs, const Schema& schema) {
   return std::adjacent_find(columns.begin(), columns.end(), std::not_equal_to<>()) != columns.end();
 }
 
-// Forms of all relations at once are of the CPU's kernels.
-BlockForm FormOnDevice(BlockForm form) {
-  return form == BlockForm::kSelfLoops ? form : BlockForm::kSampled;
-}
-
 StatusOr<BatchRecipe> RecipeOf(const Session& session, const ModelKind& kind,
                                const RunInputs& inputs, bool training) {
   const TrainOptions& options = session.options;
@@ -60,19 +55,16 @@ StatusOr<BatchRecipe> RecipeOf(const Session& session, const ModelKind& kind,
   recipe.weights = needs.weights;
   recipe.inputs = inputs.features;
   // What is learnt is not there yet when a minibatch is prepared.
-  // A device is given all rows, and makes its own of them.
-  const bool as_asked = inputs.learnt.empty() && session.device.is_cpu();
-  recipe.input_rows = as_asked ? needs.input_rows : InputRows::kNodes;
-  // Rows are rounded where they are computed with.
-  recipe.precision = session.device.is_cpu() ? session.options.precision : Precision::kFloat32;
-  recipe.form = session.device.is_cpu() ? needs.form : FormOnDevice(needs.form);
+  recipe.input_rows = inputs.learnt.empty() ? needs.input_rows : InputRows::kNodes;
+  recipe.precision = session.options.precision;
+  recipe.form = needs.form;
   if (training) recipe.by_source = needs.by_source;
   if (recipe.by_source == BySource::kAboveFirst &&
       InputsGetGradients(inputs, session.stores.graph->info().schema)) {
     recipe.by_source = BySource::kAll;
   }
   recipe.pool = session.preparing.get();
-  return recipe;
+  return session.device.is_cpu() ? recipe : ForDevice(std::move(recipe));
 }
 
 void SayIfProductsAreWide(const TrainOptions& options) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <utility>
 
 #include "common/base/log.h"
@@ -128,6 +129,22 @@ void GiveLearnt(Session& session, const Step& step, bool training, ModelInput* i
   }
 }
 
+// Blocks on a device count in int32.
+Status CheckBlocks(const Session& session, const Minibatch& minibatch) {
+  for (const SampledLayer& layer : minibatch.layers) {
+    for (const Block& block : layer.blocks) {
+      // Self loops add an edge a destination.
+      const int64_t edges = std::ssize(block.indices) + std::ssize(block.indptr);
+      if (edges <= std::numeric_limits<int32_t>::max()) continue;
+      return InvalidArgument(
+          "rank {}: a layer of a minibatch has {} edges, and one on a device may have 2^31: lower "
+          "--batch-size, --eval-batch-size or --fanouts",
+          session.options.rank, std::ssize(block.indices));
+    }
+  }
+  return OkStatus();
+}
+
 }  // namespace
 
 Status PullLearnt(const Session& session, const CancelToken* cancel, Step* step) {
@@ -153,7 +170,16 @@ Status MoveToTensors(Step* step) {
   return OkStatus();
 }
 
+BatchRecipe ForDevice(BatchRecipe recipe) {
+  recipe.input_rows = InputRows::kNodes;
+  recipe.precision = Precision::kFloat32;
+  // Forms of all relations at once are of the CPU's kernels.
+  if (recipe.form != BlockForm::kSelfLoops) recipe.form = BlockForm::kSampled;
+  return recipe;
+}
+
 Status MoveToDevice(const Session& session, Step* step) {
+  HG_RETURN_IF_ERROR(CheckBlocks(session, step->minibatch));
   HG_RETURN_IF_ERROR(MoveToTensors(step));
   MovedRows& moved = RowsOf(step);
   const Device& device = session.device;

@@ -38,8 +38,13 @@ struct MovedRows final : StepTensors {
 [[nodiscard]] Status PullLearnt(const Session& session, const CancelToken* cancel, Step* step);
 // Makes tensors of the rows, without a copy.
 [[nodiscard]] Status MoveToTensors(Step* step);
-// Begins to copy rows and blocks to the session's device, which is not the CPU. ResourceExhausted:
-// it has no memory left; Internal: what libtorch says else.
+// What a model asks of its minibatches, as a device is given them: all rows, in float32, since they
+// are rounded and aggregated there, and blocks in a form that has a layout (layer_on_device.h).
+[[nodiscard]] BatchRecipe ForDevice(BatchRecipe recipe);
+// Begins to copy rows and blocks to the session's device, which is not the CPU.
+//   InvalidArgument    a block has more edges than a device's can have
+//   ResourceExhausted  there is no memory left
+//   Internal           what libtorch says else
 [[nodiscard]] Status MoveToDevice(const Session& session, Step* step);
 
 // What a stop signal does to a pass.

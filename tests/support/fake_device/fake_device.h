@@ -7,22 +7,19 @@
 // wait reads NaN or what was there before, in every run alike. No thread is started and nothing
 // sleeps.
 //
-//   - Must have it: a stream that is waited for, `item`, a blocking copy, an operator whose
-//   result's
-//     size hangs on values (`nonzero`, `unique`). A poll of an event or of a stream runs one step.
-//   - A stream that comes to a wait for an event runs the event's stream up to it.
-//   - Memory given back is taken again by the next tensor of its stream that fits, at once, as
-//   CUDA's
-//     allocator does, and is 0xFF (NaN, -1) when it is given out. It never goes back to the system:
-//     a wrong order is a wrong value, not a crash.
-//   - An error of an operator that runs later (an index out of range) is kept, and thrown by the
-//   next
-//     wait, poll, `item` or blocking copy.
-//   - Tensors of the CPU among the arguments are refused as CUDA refuses them, but for single
-//   numbers
-//     and indices.
-//   - Random numbers are refused (draw them on the CPU, and copy), and so are sparse tensors.
-//   - Backward runs on the default stream, whichever forward ran on: compute there.
+// Somebody must have it: a stream that is waited for, `item`, a blocking copy, and an operator
+// whose result's size depends on values (`nonzero`, `unique`). A poll of an event or of a stream
+// runs one step. A stream that comes to a wait for an event runs the event's stream up to it.
+//
+// Memory that is given back is taken again by the next tensor of its stream that fits, at once, as
+// CUDA's allocator does, and is 0xFF (NaN, -1) when it is given out. It never goes back to the
+// system: a wrong order is a wrong value, not a crash.
+//
+// An error of an operator that runs later (an index out of range) is kept, and thrown by the next
+// wait, poll, `item` or blocking copy. Tensors of the CPU among the arguments are refused as CUDA
+// refuses them, but for single numbers and indices. Random numbers are refused (draw them on the
+// CPU, and copy), and so are sparse tensors. Backward runs on the default stream, whichever forward
+// ran on: compute there.
 //
 // What it cannot show: a GPU's rounding, real overlap, a driver's errors, several devices.
 #pragma once

@@ -177,6 +177,23 @@ TEST_P(BatchCopierTest, TrainingHasTheSameBitsInEveryOrder) {
   }
 }
 
+// Nobody has read yet what was computed with the batch.
+TEST_P(BatchCopierTest, MemoryOfTheHostIsFilledAgainOnlyAfterTheCopies) {
+  const Device device(FakeDevice::Get(), [](int64_t bytes) {
+    return FakeDevice::PinnedMemory({bytes}, torch::kUInt8);
+  });
+  const BatchCopier copier(device);
+  const torch::Tensor host = device.HostBuffer(400).view(torch::kFloat32);
+  torch::Tensor sums = torch::zeros({kSteps}, device.torch());
+  for (int64_t step = 0; step < kSteps; ++step) {
+    host.fill_(static_cast<double>(step + 1));
+    const auto batch = copier.Copy({host});
+    batch->Use();
+    sums[step] += batch->tensors()[0].sum();
+  }
+  EXPECT_TRUE(torch::equal(device.Home(sums), torch::arange(1, kSteps + 1) * 100.0F));
+}
+
 TEST_P(BatchCopierTest, ABatchThatNobodyUsesLeavesNothingBehind) {
   const int64_t before = FakeDevice::MemoryInUse();
   {

@@ -101,13 +101,14 @@ class DeviceTrainingTest : public FakeOrdersTest {
   // Makers of minibatches, and the model.
   static void MakeRest(const ModelKind& kind, Session& session) {
     const Schema& schema = session.stores.graph->info().schema;
-    const BlockForm asked = session.options.model_options->NeedsOf(kind.needs).form;
-    const bool as_asked = session.device.is_cpu() || asked == BlockForm::kSelfLoops;
+    const ModelNeeds needs = session.options.model_options->NeedsOf(kind.needs);
     BatchRecipe recipe;
     recipe.sampling = SamplingSpec::Uniform(schema, session.options.fanouts);
     recipe.inputs = *ChooseInputs(kind, schema, {}, session.options.normalization);
-    recipe.form = as_asked ? asked : BlockForm::kSampled;
-    recipe.by_source = BySource::kAll;
+    recipe.input_rows = needs.input_rows;
+    recipe.form = needs.form;
+    recipe.by_source = needs.by_source;
+    if (!session.device.is_cpu()) recipe = ForDevice(std::move(recipe));
     for (auto* const maker : {&session.train_maker, &session.eval_maker}) {
       *maker = std::make_unique<BatchMaker>(session.stores.graph.get(), session.stores.rows.get(),
                                             recipe);

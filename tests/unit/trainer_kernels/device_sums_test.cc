@@ -126,12 +126,24 @@ TEST(DeviceSumsTest, AttentionIsThatOfTheCpu) {
   ExpectClose(rank(block.there), rank(TensorsOf(block.block, &block.by_source)));
 }
 
-TEST(DeviceSumsTest, ABlockWithoutEdgesGivesZeros) {
+TEST(DeviceSumsTest, ABlockWithoutEdgesGivesZerosBothWays) {
   const BothWays block(Block{0, std::vector<int64_t>(kDestinations + 1), {}});
-  const torch::Tensor h = torch::randn({kSources, 3});
+  const torch::Tensor h = torch::randn({kSources, 3}).requires_grad_();
   for (const auto how : {Aggregation::kSum, Aggregation::kMean, Aggregation::kMax}) {
-    EXPECT_TRUE(torch::equal(Aggregate(h, block.device(), how), torch::zeros({kDestinations, 3})));
+    const torch::Tensor out = Aggregate(h, block.device(), how);
+    EXPECT_TRUE(torch::equal(out, torch::zeros({kDestinations, 3})));
+    if (out.requires_grad()) out.sum().backward();
   }
+  EXPECT_TRUE(torch::equal(h.grad(), torch::zeros({kSources, 3})));
+}
+
+TEST(DeviceSumsTest, ABlockWithoutDestinationsGivesNoRows) {
+  const BothWays block(Block{0, {0}, {}});
+  const torch::Tensor h = torch::randn({kSources, 3}).requires_grad_();
+  const torch::Tensor out = Aggregate(h, block.device(), Aggregation::kMean);
+  EXPECT_EQ(out.sizes(), (std::vector<int64_t>{0, 3}));
+  out.sum().backward();
+  EXPECT_TRUE(torch::equal(h.grad(), torch::zeros({kSources, 3})));
 }
 
 TEST(DeviceSumsTest, TheWayBackNeedsTheBlockBySource) {
