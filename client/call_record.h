@@ -19,7 +19,7 @@ struct CallRecord {
   bool answered = false;  // else it failed, was given up, or goes on at another server
 };
 
-// Told once for each server that a call was at. By any thread; must not throw.
+// Told each time that a call has been at a server. By any thread; must not throw.
 using OnCallEnded = std::function<void(const CallRecord& call)>;
 
 }  // namespace halograph

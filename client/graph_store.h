@@ -58,7 +58,7 @@ class GraphStore {
   // are in the making at once: to start more waits for those before.
   virtual void StartSample(std::span<const SampleRequest> requests, CallContext& context,
                            std::span<Minibatch> minibatches, StatusDone done) {
-    done(Sample(requests, context, minibatches));
+    EndCall(std::move(done), Sample(requests, context, minibatches));
   }
   // One request.
   [[nodiscard]] Status Sample(const SampleRequest& request, CallContext& context,
@@ -77,7 +77,7 @@ class GraphStore {
   // SampleLayer, not waited for (started.h).
   virtual void StartLayer(std::span<const LayerGroup> groups, CallContext& context,
                           std::vector<NeighborPicks>* picks, StatusDone done) {
-    done(SampleLayer(groups, context, picks));
+    EndCall(std::move(done), SampleLayer(groups, context, picks));
   }
 };
 

@@ -72,7 +72,7 @@ class RowStore {
   // Pull, not waited for. What is not known of a mutable tensor is asked for before it returns.
   virtual void StartPull(std::span<const RowRequest> requests, CallContext& context,
                          StatusDone done) {
-    done(Pull(requests, context));
+    EndCall(std::move(done), Pull(requests, context));
   }
   // One tensor.
   [[nodiscard]] Status Pull(const RowRequest& request, CallContext& context) {
@@ -102,7 +102,7 @@ class RowStore {
   // Push, not waited for. It, and what it posts, may wait for pushes before it, of which no more
   // than a window is under way: so the context has `post`.
   virtual void StartPush(std::span<const RowPush> pushes, CallContext& context, PushDone done) {
-    done(Push(pushes, context));
+    EndCall(std::move(done), Push(pushes, context));
   }
 
   // What Pull would copy, to be read where it is for as long as this store lives. Nothing unless

@@ -24,6 +24,12 @@ namespace halograph {
 
 using StatusDone = std::function<void(Status)>;
 
+// Calls `done`, which is gone then.
+template <typename Result>
+void EndCall(std::function<void(Result)>&& done, Result result) {
+  std::exchange(done, nullptr)(std::move(result));
+}
+
 // What has been posted, in order, for a thread to run.
 class PostedWork {
  public:
@@ -81,11 +87,12 @@ class TwoHalves {
   std::atomic<int> left_ = 2;
 };
 
-// `done`, to be called on any thread, posted as the context says. The context may be gone then.
+// `done`, to be called once on any thread, posted as the context says: it is called, and what it
+// holds is destroyed, where what was posted runs. The context may be gone then.
 [[nodiscard]] inline StatusDone Posted(const CallContext& context, StatusDone done) {
   if (!context.post) return done;
-  return [post = context.post, done = std::move(done)](Status status) {
-    post([done, status = std::move(status)] { done(status); });
+  return [post = context.post, done = std::move(done)](Status status) mutable {
+    post([done = std::move(done), status = std::move(status)] { done(status); });
   };
 }
 

@@ -82,6 +82,7 @@ class OwnPartGraphStore final : public GraphStore {
     });
     layer->rest_context = InnerContext(context);
     const StatusDone give = [this, layer, done = std::move(done)](Status status) {
+      layer->rest_context.post = nullptr;  // it is its caller's
       idle_.Give(layer);
       done(std::move(status));
     };

@@ -176,10 +176,11 @@ StatusOr<PlannedPull> PlanPull(Cluster* cluster, std::span<const RowRequest> req
 
 void StartPullRemotely(Cluster* cluster, std::span<const RowRequest> requests, CallContext& context,
                        StatusDone done) {
-  StatusOr<PlannedPull> plan = PlanPull(cluster, requests, context);
+  StatusOr<PlannedPull> plan = CatchNoMemory(std::ssize(requests), "requests",
+                                             [&] { return PlanPull(cluster, requests, context); });
   if (!plan.ok() || !plan->asks) return done(plan.status());
-  const StatusDone answered = [=, &context, calls = plan->calls, bytes = plan->bytes,
-                               done = std::move(done)](Status status) {
+  StatusDone answered = [=, &context, calls = plan->calls, bytes = plan->bytes,
+                         done = std::move(done)](Status status) {
     if (status.ok()) {
       context.stats.remote_bytes += bytes;
       context.stats.rounds += kRoundsOfAnExchange;
@@ -188,7 +189,7 @@ void StartPullRemotely(Cluster* cluster, std::span<const RowRequest> requests, C
     }
     done(std::move(status));
   };
-  cluster->rpc().Start(context, plan->calls->Take(), Posted(context, answered));
+  cluster->rpc().Start(context, plan->calls->Take(), Posted(context, std::move(answered)));
 }
 
 }  // namespace halograph

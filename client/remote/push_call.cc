@@ -181,10 +181,11 @@ void PushCalls::StartRound() {
     }
     under_way_.push_back(std::move(messages));
   }
-  const auto self = shared_from_this();
-  const StatusDone go_on = Posted(context_, [self](const Status& status) { self->GoOn(status); });
-  cluster_.rpc().Start(context_, std::move(calls), [self, go_on](Status status) {
-    self->EndRound();  // at once: others wait for their numbers
+  // Alone keeps this, and ends it where what is posted runs.
+  StatusDone go_on =
+      Posted(context_, [self = shared_from_this()](const Status& status) { self->GoOn(status); });
+  cluster_.rpc().Start(context_, std::move(calls), [this, go_on = std::move(go_on)](Status status) {
+    EndRound();  // at once: others wait for their numbers
     go_on(std::move(status));
   });
 }

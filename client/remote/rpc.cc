@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <new>
 #include <utility>
 
 #include "client/remote/rpc_batch.h"
@@ -52,11 +53,15 @@ void RpcClient::StartBatch(CallContext& context, std::vector<Rpc> calls, Done do
                            EnoughAt enough_at) {
   Status status = CheckStart(context);
   if (!status.ok() || calls.empty()) return done(std::move(status), nullptr);
-  auto batch =
-      std::make_unique<RpcBatch>(this, driver_.get(), &context, done, std::move(enough_at));
-  status = driver_->Enlist(batch.get());
+  std::unique_ptr<RpcBatch> batch;
+  try {
+    batch = std::make_unique<RpcBatch>(this, driver_.get(), &context, std::move(enough_at));
+    status = driver_->Enlist(batch.get());
+  } catch (const std::bad_alloc&) {
+    status = ResourceExhausted("no memory for calls to servers");
+  }
   if (!status.ok()) return done(std::move(status), nullptr);
-  batch->Begin(std::move(calls));
+  batch->Begin(std::move(calls), std::move(done));
   driver_->HandOver(std::move(batch));
 }
 
@@ -64,7 +69,9 @@ void RpcClient::Start(CallContext& context, std::vector<Rpc> calls,
                       std::function<void(Status)> done, EnoughAt enough_at) {
   StartBatch(
       context, std::move(calls),
-      [done = std::move(done)](Status status, std::exception_ptr) { done(std::move(status)); },
+      [done = std::move(done)](Status status, const std::exception_ptr& /*thrown*/) {
+        done(std::move(status));
+      },
       std::move(enough_at));
 }
 

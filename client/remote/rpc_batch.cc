@@ -44,12 +44,11 @@ Status ToStatus(const std::exception_ptr& thrown) {
 
 }  // namespace
 
-RpcBatch::RpcBatch(RpcClient* client, RpcDriver* driver, CallContext* context, RpcClient::Done done,
+RpcBatch::RpcBatch(RpcClient* client, RpcDriver* driver, CallContext* context,
                    RpcClient::EnoughAt enough_at)
     : client_(*client),
       driver_(*driver),
       context_(*context),
-      done_(std::move(done)),
       enough_at_(std::move(enough_at)),
       teller_(*client, client->health_, context->trace_id),
       ready_(static_cast<size_t>(client->num_servers())),
@@ -58,7 +57,8 @@ RpcBatch::RpcBatch(RpcClient* client, RpcDriver* driver, CallContext* context, R
       busy_until_(ready_.size()),
       next_warning_(ready_.size(), Clock::time_point::max()) {}
 
-void RpcBatch::Begin(std::vector<Rpc> calls) {
+void RpcBatch::Begin(std::vector<Rpc> calls, RpcClient::Done done) {
+  done_ = std::move(done);
   try {
     wake_to_end_.emplace(context_.cancel, [this] { driver_.Wake(this); });
     Add(std::move(calls));
@@ -96,7 +96,7 @@ RpcBatch::End RpcBatch::TakeEnd() {
           .thrown = std::move(thrown_)};
 }
 
-void RpcBatch::Catch(std::exception_ptr thrown) {
+void RpcBatch::Catch(const std::exception_ptr& thrown) {
   if (error_.ok()) thrown_ = thrown;
   Fail(ToStatus(thrown));
   // Ended, and not handled since.
@@ -168,6 +168,7 @@ void RpcBatch::Enter(Task* task, int server) {
   task->server = server;
   task->tries_here = 0;
   task->entered = Clock::now();
+  task->left = task->entered;
   const auto at = static_cast<size_t>(server);
   if (started_[at]++ > 0) return;
   next_warning_[at] = task->begin + kFirstWarning;
@@ -176,6 +177,7 @@ void RpcBatch::Enter(Task* task, int server) {
 
 void RpcBatch::Leave(const Task& task, bool answered) {
   if (client_.options_.on_call_ended) {
+    const OwnWork work(watch_);  // it may write to a slow disk
     client_.options_.on_call_ended({.server = client_.address(task.server),
                                     .method = task.rpc.method,
                                     .request_id = task.request_id,

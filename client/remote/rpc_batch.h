@@ -26,11 +26,11 @@ class RpcBatch {
   using Clock = std::chrono::steady_clock;
 
   // `client` and `driver` outlive it, and so does what Start borrows.
-  RpcBatch(RpcClient* client, RpcDriver* driver, CallContext* context, RpcClient::Done done,
+  RpcBatch(RpcClient* client, RpcDriver* driver, CallContext* context,
            RpcClient::EnoughAt enough_at);
 
   // Once, first, when the driver keeps this batch's events: begins what can begin.
-  void Begin(std::vector<Rpc> calls);
+  void Begin(std::vector<Rpc> calls, RpcClient::Done done);
 
   // From here on on the driver's thread. `watch`: of that thread, whose own work it leaves out.
   void SetWatch(SuspensionWatch* watch) { watch_ = watch; }
@@ -79,7 +79,7 @@ class RpcBatch {
   void WarnIfSlow();
   void Drop(Task* task, bool answered = false);
   // No memory for a request, say: ends what is under way.
-  void Catch(std::exception_ptr thrown);
+  void Catch(const std::exception_ptr& thrown);
 
   // What becomes of a call whose attempt has ended (rpc_batch_ends.cc).
   //

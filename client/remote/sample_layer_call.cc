@@ -195,11 +195,14 @@ void LayerCalls::Assemble(std::vector<NeighborPicks>* picks) {
 void StartLayerRemotely(Cluster* cluster, std::span<const LayerGroup> groups, CallContext& context,
                         std::vector<NeighborPicks>* picks, StatusDone done) {
   const auto calls = std::make_shared<LayerCalls>(cluster, groups);
-  if (Status status = calls->Split(); !status.ok()) return done(std::move(status));
-  StatusOr<std::vector<Rpc>> first = calls->Plan();
+  StatusOr<std::vector<Rpc>> first =
+      CatchNoMemory(std::ssize(groups), "groups", [&]() -> StatusOr<std::vector<Rpc>> {
+        HG_RETURN_IF_ERROR(calls->Split());
+        return calls->Plan();
+      });
   if (!first.ok()) return done(first.status());
   const int64_t rounds = first->empty() ? 0 : kRoundsOfAnExchange;
-  const StatusDone answered = [=, &context, done = std::move(done)](Status status) {
+  StatusDone answered = [=, &context, done = std::move(done)](Status status) {
     context.stats.remote_bytes += calls->message_bytes();
     if (status.ok()) {
       context.stats.rounds += rounds;
@@ -210,7 +213,7 @@ void StartLayerRemotely(Cluster* cluster, std::span<const LayerGroup> groups, Ca
     }
     done(std::move(status));
   };
-  cluster->rpc().Start(context, *std::move(first), Posted(context, answered));
+  cluster->rpc().Start(context, *std::move(first), Posted(context, std::move(answered)));
 }
 
 }  // namespace halograph

@@ -146,7 +146,9 @@ void PullOfNothingIsOk(const StoreKind& kind) {
 void PullCountsItsBytes(const StoreKind& kind) {
   ConformanceGraphUnderTest graph(ConformanceGraph(), kind);
   ASSERT_TRUE(graph.ok());
-  CallStats stats{.local_bytes = 1, .remote_bytes = 2};
+  CallStats stats;
+  stats.local_bytes = 1;
+  stats.remote_bytes = 2;
   std::vector<std::byte> rows(3 * 20);
   EXPECT_TRUE(PullOne(*graph.stores.rows, {false, "node", "feat"}, std::vector<int64_t>{0, 1, 2},
                       rows, &stats)

@@ -213,6 +213,9 @@ Status CheckTogether(const TrainOptions& o) {
   HG_RETURN_IF_ERROR(CheckOwnInputs(o));
   HG_RETURN_IF_ERROR(CheckAveraging(o));
   HG_RETURN_IF_ERROR(CheckDevice(o));
+  if (!o.trace.empty() && o.trace == o.log) {
+    return InvalidArgument("--trace and --log are one file, {}: give each its own", o.log);
+  }
   if (o.control.patience > 0 && o.eval_every == 0 && o.control.eval_every_steps == 0) {
     return InvalidArgument(
         "--patience counts evaluations, and --eval-every 0 has one only at the end: give "

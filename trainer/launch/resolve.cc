@@ -12,12 +12,6 @@
 #include "trainer/models/registry.h"
 
 namespace halograph {
-namespace {
-
-constexpr int64_t kCacheShare = 8;  // of what is free
-
-}  // namespace
-
 ModelWords RegisteredModels() {
   ModelWords words{{kAutoModel},
                    "auto: sage for a graph of one node type and one relation, else rgcn"};

@@ -36,6 +36,9 @@ enum class CacheKind { kLookAhead, kStatic, kOff };
 // As what gradients travel between ranks.
 enum class GradientDtype { kFloat32, kBfloat16 };
 
+// What the cache of remote rows takes, if nothing else is said: one share of what is free.
+inline constexpr int64_t kCacheShare = 8;
+
 // What a user can do where memory runs out.
 inline constexpr char kTrainingMemoryAdvice[] =
     "lower --batch-size, --eval-batch-size, --fanouts, --prefetch or --sample-threads, or "

@@ -12,7 +12,7 @@ namespace halograph {
 // Of a rank, in bytes.
 struct CacheRoom {
   int64_t memory = 0;  // that its cache has
-  int64_t most = 0;    // that can be advised at all
+  int64_t most = 0;    // that can be advised at all: what was free at the start, its share of it
 };
 
 // ", bound by gather (busy 78 %): waits for 10.0.0.2:7000 71 % of the epoch; --cache-memory 2GiB

@@ -78,15 +78,21 @@ void TraceFile::Add(const TraceEvent& event) {
   file_ = RecordFile();
 }
 
-// Events come as they end: those of a lane ended before one that begins at its free_at or later.
+// Events come as they end: those of a lane ended before one that begins at its free_at or later. Of
+// lanes that are free, the one whose last event ended last: others stay for events that began
+// earlier, and come later.
 int TraceFile::LaneOf(const TraceEvent& event) {
   auto found = tracks_.find(event.track);
   if (found == tracks_.end()) found = tracks_.emplace(event.track, std::vector<Lane>()).first;
   std::vector<Lane>& lanes = found->second;
+  Lane* best = nullptr;
   for (Lane& lane : lanes) {
     if (lane.free_at > event.begin) continue;
-    lane.free_at = event.end;
-    return lane.number;
+    if (best == nullptr || lane.free_at > best->free_at) best = &lane;
+  }
+  if (best != nullptr) {
+    best->free_at = event.end;
+    return best->number;
   }
   lanes.push_back({++lanes_, event.end});
   const std::string name = lanes.size() == 1 ? std::string(event.track)
@@ -106,7 +112,7 @@ void TraceFile::Put(const Json& event) {
 Status TraceFile::WriteOut() {
   HG_RETURN_IF_ERROR(file_.TakeBack(kEnd.size()));
   buffer_ += kEnd;
-  const Status written = file_.Append(buffer_);
+  Status written = file_.Append(buffer_);
   buffer_.clear();
   // The room that its end had is still there.
   if (!written.ok()) static_cast<void>(file_.Append(kEnd).ok());

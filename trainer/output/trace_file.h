@@ -26,7 +26,7 @@ namespace halograph {
 
 struct TraceEvent {
   // The line on which it is shown, with others of this name; where events overlap there are
-  // several: "gather", "gather 2". At most as many as events were under way at a time.
+  // several: "gather", "gather 2". About as many as events were under way at a time.
   std::string_view track;
   std::string_view name;
   std::string_view category;

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "common/base/log.h"
-#include "common/base/machine_memory.h"
 #include "common/base/progress.h"
 #include "common/base/stopwatch.h"
 #include "common/program/program.h"
@@ -93,7 +92,7 @@ StatusOr<TrainResult> Train(Session& session, PartSource* parts, Records& record
     progress.emplace("training, seeds", parts != nullptr ? 0 : options.epochs * seeds);
   }
   std::string validation;
-  const CacheRoom cache = {options.MemoryOfCache(), MachineMemory()};
+  const CacheRoom cache = {options.MemoryOfCache(), options.cache_memory_default * kCacheShare};
   const Metric& metric = session.task->metric();
   const auto on_step = [&](int64_t step_seeds, double) {
     if (progress.has_value()) progress->Advance(step_seeds);

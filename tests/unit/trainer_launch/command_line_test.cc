@@ -413,6 +413,11 @@ TEST(CommandLineTest, ADeviceIsNamed) {
               HasSubstr("--device auto and --logical-ranks"));
 }
 
+TEST(CommandLineTest, TraceAndLogAreTwoFiles) {
+  EXPECT_THAT(Refusal({"--graph", "g", "--log", "f", "--trace", "f"}),
+              HasSubstr("--trace and --log are one file, f"));
+}
+
 TEST(CommandLineTest, TheOptimizerIsChosenByName) {
   EXPECT_EQ(Parse({"--graph", "g"}).options.optimizer, OptimizerKind::kAdam);
   EXPECT_EQ(Parse({"--graph", "g", "--optimizer", "sgd"}).options.optimizer, OptimizerKind::kSgd);

@@ -83,6 +83,9 @@ TEST_F(TraceFileTest, EventsThatOverlapStandInLanesOfTheirTrack) {
       trace->Add(Event("gather", begin, end));
     }
     trace->Add(Event("sample", 1, 3));
+    for (const auto& [begin, end] : {std::pair{0, 2}, {1, 6}, {7, 10}, {4, 12}}) {
+      trace->Add(Event("move", begin, end));  // never more than two at a time
+    }
   }
   const Json events = Read();
   std::map<int, std::string> names;
@@ -92,7 +95,7 @@ TEST_F(TraceFileTest, EventsThatOverlapStandInLanesOfTheirTrack) {
   std::vector<std::string> lanes;
   for (const Json& event : Complete(events)) lanes.push_back(names[event["tid"]]);
   EXPECT_THAT(lanes, testing::ElementsAre("gather", "gather 2", "gather", "gather 2", "gather 3",
-                                          "sample"));
+                                          "sample", "move", "move 2", "move 2", "move"));
 }
 
 TEST_F(TraceFileTest, WhatIsThereIsAWholeArrayAfterEachWriteAndAtTheEnd) {
