@@ -66,6 +66,10 @@ struct CallStats {
   }
 };
 
+// Takes work of a call that is started (client/started.h), to be run once by a thread of the
+// caller's. Called by the thread that drives a client's calls, so it only enqueues. Must not throw.
+using PostWork = std::function<void(std::function<void()> work)>;
+
 // Used by one call at a time; a store changes nothing of it but `stats`.
 struct CallContext {
   // Who can end the calls; null: nobody. Outlives them.
@@ -84,10 +88,9 @@ struct CallContext {
   // others look past it. Empty: of none. It is the context's, and not a request's: a step is one
   // call, and what is composed of stores hands it on as it does the other names of the call.
   std::optional<int64_t> ticket = {};
-  // Of a call that is started (client/started.h): what is left to do when answers have come is
-  // given to this, to be run once by a thread of the caller's. Called by the thread that drives a
-  // client's calls, so it only enqueues. Must not throw. Empty: that thread does it.
-  std::function<void(std::function<void()> work)> post = {};
+  // Of a call that is started: is given what is left to do when answers have come. Empty: the
+  // thread that drives the calls does it.
+  PostWork post = {};
 
   // Cancelled or DeadlineExceeded, whichever holds; else OK. Thread-safe.
   [[nodiscard]] Status Check() const { return limits().Check(); }

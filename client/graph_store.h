@@ -55,7 +55,8 @@ class GraphStore {
   [[nodiscard]] virtual Status Sample(std::span<const SampleRequest> requests, CallContext& context,
                                       std::span<Minibatch> minibatches) = 0;
   // Sample, not waited for (started.h). At most BuilderWorkspaces::kLimit minibatches of a store
-  // are in the making at once: to start more waits for those before.
+  // are in the making at once: to start more waits for those before, so a thread that runs what is
+  // posted starts no more than that.
   virtual void StartSample(std::span<const SampleRequest> requests, CallContext& context,
                            std::span<Minibatch> minibatches, StatusDone done) {
     EndCall(std::move(done), Sample(requests, context, minibatches));

@@ -50,47 +50,99 @@ struct CachedRows::TypePull {
   std::vector<size_t> requests;  // of each of the type's tensors
   std::vector<Row> hits;
   std::vector<Row> misses;
-  std::vector<size_t> asked;  // of ids: misses, and rows that the store below has here
+  std::vector<Row> lost = {};  // hits that are not here, known in its turn
+  std::vector<size_t> asked;   // of ids: misses, and rows that the store below has here
+};
+
+// Goes on with whatever was answered: the store below, or the ticket before it.
+struct CachedRows::PlannedPull {
+  PlannedPull(int64_t of, std::span<const RowRequest> asked_for, CallContext& by, StatusDone end)
+      : ticket(of), requests(asked_for), context(by), done(std::move(end)) {}
+
+  const int64_t ticket;
+  const std::span<const RowRequest> requests;
+  CallContext& context;
+  StatusDone done;
+  TicketPlan plan = {};
+  std::vector<TypePull> types = {};
+  // What the store below is asked for: first what is planned, then what is lost.
+  std::vector<RowRequest> below = {};
+  std::vector<SomeRows> rows = {};
+  CallContext inner = {};
+  CachedRowsFigures figures = {};
+  std::optional<CancelToken::Registration> on_cancel = {};
+
+  void AskFor(size_t request, std::span<const size_t> which, RowRequest* asked) {
+    *asked = rows.emplace_back(requests[request], which).Of(requests[request]);
+  }
 };
 
 Status CachedRows::Pull(std::span<const RowRequest> requests, CallContext& context) {
   if (!context.ticket.has_value()) return rest_->Pull(requests, context);
-  const int64_t ticket = *context.ticket;
-  TicketPlan plan;
-  Status status;
-  try {
-    status = Begin(ticket, &plan);
-    if (status.ok()) status = PullPlanned(ticket, requests, plan, context);
-  } catch (const std::bad_alloc&) {
-    status = ResourceExhausted("no memory to pull {} rows of {} tensors", plan.plan.slots.size(),
-                               requests.size());
-  } catch (...) {
-    if (plan.taken) End(ticket);
-    throw;
-  }
-  if (plan.taken) End(ticket);
-  return status;
+  return StartAndWait<Status>(
+      context,
+      [&](CallContext& inner, StatusDone done) { StartPull(requests, inner, std::move(done)); },
+      [&] { GiveUpTurn(*context.ticket); });
 }
 
-Status CachedRows::PullPlanned(int64_t ticket, std::span<const RowRequest> requests,
-                               const TicketPlan& plan, CallContext& context) {
-  HG_RETURN_IF_ERROR(CheckCached(requests));
-  std::vector<TypePull> types = Split(requests, plan);
-  std::vector<RowRequest> rest(requests.begin(), requests.end());
-  std::vector<SomeRows> asked;
-  asked.reserve(requests.size());
-  for (const TypePull& type : types) {
-    for (const size_t r : type.requests) {
-      rest[r] = asked.emplace_back(requests[r], type.asked).Of(requests[r]);
-    }
+void CachedRows::StartPull(std::span<const RowRequest> requests, CallContext& context,
+                           StatusDone done) {
+  if (!context.ticket.has_value()) return rest_->StartPull(requests, context, std::move(done));
+  const auto pull =
+      std::make_shared<PlannedPull>(*context.ticket, requests, context, std::move(done));
+  GoOn(pull, [&]() -> Status {
+    HG_RETURN_IF_ERROR(Ask(*pull));
+    AskBelow(pull, &CachedRows::AwaitTurn);
+    return OkStatus();
+  });
+}
+
+// Does `work` of the pull, whose error, or what it throws, is the end of the pull.
+void CachedRows::GoOn(const std::shared_ptr<PlannedPull>& pull,
+                      const std::function<Status()>& work) {
+  Status status;
+  try {
+    status = work();
+  } catch (const std::bad_alloc&) {
+    status = ResourceExhausted("no memory to pull {} rows of {} tensors",
+                               pull->plan.plan.slots.size(), pull->requests.size());
+  } catch (const std::exception& error) {
+    status = Internal("{}", error.what());
   }
-  CallContext inner = InnerContext(context);
-  inner.ticket.reset();
-  const Status status = rest_->Pull(rest, inner);
-  context.stats += inner.stats;
-  HG_RETURN_IF_ERROR(status);
-  HG_RETURN_IF_ERROR(AwaitTurn(ticket, context));
-  return TakeTurn(ticket, requests, &types, context);
+  if (!status.ok()) End(*pull, std::move(status));
+}
+
+// What `work` left to ask for, and what then.
+void CachedRows::AskBelow(const std::shared_ptr<PlannedPull>& pull, Then then) {
+  if (pull->below.empty()) return (this->*then)(pull);
+  rest_->StartPull(pull->below, pull->inner, [this, pull, then](Status pulled) {
+    pull->context.stats += std::exchange(pull->inner.stats, {});
+    if (!pulled.ok()) return End(*pull, std::move(pulled));
+    GoOn(pull, [&] {
+      (this->*then)(pull);
+      return OkStatus();
+    });
+  });
+}
+
+void CachedRows::End(PlannedPull& pull, Status status) {
+  pull.on_cancel.reset();
+  if (pull.plan.taken) EndTicket(pull.ticket);
+  EndCall(std::move(pull.done), std::move(status));
+}
+
+Status CachedRows::Ask(PlannedPull& pull) {
+  HG_RETURN_IF_ERROR(Begin(pull.ticket, &pull.plan));
+  HG_RETURN_IF_ERROR(CheckCached(pull.requests));
+  pull.inner = InnerContext(pull.context);
+  pull.inner.ticket.reset();
+  pull.types = Split(pull.requests, pull.plan);
+  pull.below.assign(pull.requests.begin(), pull.requests.end());
+  pull.rows.reserve(pull.requests.size());
+  for (const TypePull& type : pull.types) {
+    for (const size_t r : type.requests) pull.AskFor(r, type.asked, &pull.below[r]);
+  }
+  return OkStatus();
 }
 
 Status CachedRows::CheckCached(std::span<const RowRequest> requests) const {
@@ -143,67 +195,100 @@ std::vector<CachedRows::TypePull> CachedRows::Split(std::span<const RowRequest> 
   return types;
 }
 
-Status CachedRows::TakeTurn(int64_t ticket, std::span<const RowRequest> requests,
-                            std::vector<TypePull>* types, CallContext& context) {
-  ForgetFetchedBefore(ticket);
-  CachedRowsFigures figures;
-  std::vector<RowRequest> lost_requests;
-  std::vector<SomeRows> lost_rows;
-  lost_rows.reserve(requests.size());
-  std::vector<std::vector<TypePull::Row>> lost(types->size());
-  const auto store = [&](const TypePull& pull, const TypePull::Row& row) {
-    if (row.slot == kNoSlot) return;
-    for (size_t k = 0; k < pull.requests.size(); ++k) {
-      const CachedTensor& tensor = pull.type->tensors[k];
-      std::memcpy(slots_->At(row.slot, tensor.offset),
-                  RowOf(requests[pull.requests[k]], row.at, tensor.row_bytes), tensor.row_bytes);
+void CachedRows::AwaitTurn(const std::shared_ptr<PlannedPull>& pull) {
+  // First, so that no cancellation is missed: what comes before the pull waits is seen below.
+  pull->on_cancel.emplace(pull->context.cancel,
+                          [this, ticket = pull->ticket] { GiveUpTurn(ticket); });
+  {
+    const MutexLock lock(mutex_);
+    if (ended_ < pull->ticket && pull->context.Check().ok()) {
+      for_turn_.emplace(pull->ticket, pull);
+      return;
     }
-    slots_->SetHolds(row.slot, row.number);
+  }
+  TakeTurn(pull);
+}
+
+void CachedRows::GiveUpTurn(int64_t ticket) {
+  std::shared_ptr<PlannedPull> pull;
+  {
+    const MutexLock lock(mutex_);
+    const auto found = for_turn_.find(ticket);
+    if (found == for_turn_.end()) return;
+    pull = std::move(found->second);
+    for_turn_.erase(found);
+  }
+  PostTurn(std::move(pull));
+}
+
+void CachedRows::PostTurn(std::shared_ptr<PlannedPull> pull) {
+  const PostWork post = pull->context.post;  // which may be gone before it has returned
+  post([this, pull = std::move(pull)] { TakeTurn(pull); });
+}
+
+// When it has come, or is given up.
+void CachedRows::TakeTurn(const std::shared_ptr<PlannedPull>& pull) {
+  pull->on_cancel.reset();
+  const auto read = [&]() -> Status {
+    if (!IsTurnOf(pull->ticket)) return pull->context.Check();
+    ReadSlots(*pull);
+    AskBelow(pull, &CachedRows::StoreFetched);
+    return OkStatus();
   };
-  for (size_t t = 0; t < types->size(); ++t) {
-    const TypePull& pull = (*types)[t];
+  GoOn(pull, read);
+}
+
+void CachedRows::ReadSlots(PlannedPull& pull) {
+  ForgetFetchedBefore(pull.ticket);
+  pull.below.clear();
+  pull.rows.clear();
+  for (TypePull& type : pull.types) {
     std::vector<size_t> lost_at;
-    for (const TypePull::Row& row : pull.hits) {
+    for (const TypePull::Row& row : type.hits) {
       if (!slots_->Holds(row.slot, row.number)) {
-        lost[t].push_back(row);
+        type.lost.push_back(row);
         lost_at.push_back(row.at);
         continue;
       }
-      for (size_t k = 0; k < pull.requests.size(); ++k) {
-        const CachedTensor& tensor = pull.type->tensors[k];
-        std::memcpy(RowOf(requests[pull.requests[k]], row.at, tensor.row_bytes),
+      for (size_t k = 0; k < type.requests.size(); ++k) {
+        const CachedTensor& tensor = type.type->tensors[k];
+        std::memcpy(RowOf(pull.requests[type.requests[k]], row.at, tensor.row_bytes),
                     slots_->At(row.slot, tensor.offset), tensor.row_bytes);
-        context.stats.local_bytes += static_cast<int64_t>(tensor.row_bytes);
+        pull.context.stats.local_bytes += static_cast<int64_t>(tensor.row_bytes);
       }
     }
-    figures.hits += std::ssize(pull.hits) - std::ssize(lost[t]);
-    figures.missing += std::ssize(lost[t]);
-    figures.fetched += std::ssize(pull.misses) + std::ssize(lost[t]);
+    pull.figures.hits += std::ssize(type.hits) - std::ssize(type.lost);
+    pull.figures.missing += std::ssize(type.lost);
+    pull.figures.fetched += std::ssize(type.misses) + std::ssize(type.lost);
     if (lost_at.empty()) continue;
-    for (const size_t r : pull.requests) {
-      lost_requests.push_back(lost_rows.emplace_back(requests[r], lost_at).Of(requests[r]));
+    for (const size_t r : type.requests) pull.AskFor(r, lost_at, &pull.below.emplace_back());
+  }
+}
+
+void CachedRows::StoreFetched(const std::shared_ptr<PlannedPull>& pull) {
+  const auto store = [&](const TypePull& type, const TypePull::Row& row) {
+    if (row.slot == kNoSlot) return;
+    for (size_t k = 0; k < type.requests.size(); ++k) {
+      const CachedTensor& tensor = type.type->tensors[k];
+      std::memcpy(slots_->At(row.slot, tensor.offset),
+                  RowOf(pull->requests[type.requests[k]], row.at, tensor.row_bytes),
+                  tensor.row_bytes);
     }
-  }
-  if (!lost_requests.empty()) {
-    CallContext inner = InnerContext(context);
-    inner.ticket.reset();
-    const Status status = rest_->Pull(lost_requests, inner);
-    context.stats += inner.stats;
-    HG_RETURN_IF_ERROR(status);
-  }
+    slots_->SetHolds(row.slot, row.number);
+  };
   // Those that were lost first: a miss may have the slot of a hit of the same step.
-  for (size_t t = 0; t < types->size(); ++t) {
-    for (const TypePull::Row& row : lost[t]) {
-      store((*types)[t], row);
+  for (const TypePull& type : pull->types) {
+    for (const TypePull::Row& row : type.lost) {
+      store(type, row);
       fetched_->Add(row.number);
     }
-    for (const TypePull::Row& row : (*types)[t].misses) {
-      store((*types)[t], row);
-      figures.refetched += fetched_->Add(row.number) ? 1 : 0;
+    for (const TypePull::Row& row : type.misses) {
+      store(type, row);
+      pull->figures.refetched += fetched_->Add(row.number) ? 1 : 0;
     }
   }
-  CountTurn(figures, context);
-  return OkStatus();
+  CountTurn(pull->figures, pull->context);
+  End(*pull, OkStatus());
 }
 
 // Whoever ranks rows anew forgets what is kept: no cache is so large that it still has it.

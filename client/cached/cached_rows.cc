@@ -206,7 +206,7 @@ void CachedRows::Drop(int64_t ticket) {
     (void)Begin(ticket, &unused);
   } catch (const std::bad_alloc&) {  // the next that begins says so
   }
-  if (unused.taken) End(ticket);
+  if (unused.taken) EndTicket(ticket);
 }
 
 void CachedRows::DropWaiting() {
@@ -228,7 +228,7 @@ bool CachedRows::closed() const {
 
 bool CachedRows::wants_more() const {
   const MutexLock lock(mutex_);
-  return planner_->wants_more();
+  return look_ahead_ && planner_->wants_more();
 }
 
 CachedRowsFigures CachedRows::figures() const {
@@ -276,29 +276,23 @@ Status CachedRows::Begin(int64_t ticket, TicketPlan* plan) {
   return OkStatus();
 }
 
-Status CachedRows::AwaitTurn(int64_t ticket, const CallContext& context) {
-  // Taken and given back, so that no wait misses it.
-  const CancelToken::Registration cancelled(context.cancel, [this] {
-    { const MutexLock lock(mutex_); }
-    changed_.NotifyAll();
-  });
+bool CachedRows::IsTurnOf(int64_t ticket) const {
   const MutexLock lock(mutex_);
-  const auto done = [&]() HG_REQUIRES(mutex_) {
-    return ended_ >= ticket || (context.cancel != nullptr && context.cancel->cancelled());
-  };
-  if (context.deadline.has_value()) {
-    (void)changed_.WaitUntil(mutex_, *context.deadline, done);
-  } else {
-    changed_.Wait(mutex_, done);
-  }
-  return ended_ >= ticket ? OkStatus() : context.Check();
+  return ended_ >= ticket;
 }
 
-void CachedRows::End(int64_t ticket) {
-  const MutexLock lock(mutex_);
-  ended_early_.insert(ticket);
-  while (ended_early_.erase(ended_) > 0) ++ended_;
-  changed_.NotifyAll();
+void CachedRows::EndTicket(int64_t ticket) {
+  std::shared_ptr<PlannedPull> next;
+  {
+    const MutexLock lock(mutex_);
+    ended_early_.insert(ticket);
+    while (ended_early_.erase(ended_) > 0) ++ended_;
+    const auto found = for_turn_.find(ended_);
+    if (found == for_turn_.end()) return;
+    next = std::move(found->second);
+    for_turn_.erase(found);
+  }
+  PostTurn(std::move(next));
 }
 
 }  // namespace halograph

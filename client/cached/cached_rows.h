@@ -18,6 +18,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -111,6 +112,10 @@ class CachedRows final : public RowStore {
   //   else                as RowStore::Pull
   [[nodiscard]] Status Pull(std::span<const RowRequest> requests, CallContext& context) override
       HG_EXCLUDES(mutex_);
+  // With a ticket the context has `post`, and what waits for its turn keeps no thread. It waits for
+  // the tickets before it until they end or the token is cancelled; a deadline is seen then.
+  void StartPull(std::span<const RowRequest> requests, CallContext& context,
+                 StatusDone done) override HG_EXCLUDES(mutex_);
   using RowStore::Pull;
   [[nodiscard]] StatusOr<std::vector<PushMark>> Push(std::span<const RowPush> pushes,
                                                      CallContext& context) override {
@@ -136,7 +141,9 @@ class CachedRows final : public RowStore {
     StepPlan plan = {};
     bool taken = false;  // its ticket has begun, whatever came of that, and is to be ended
   };
-  struct TypePull;  // one type's share of a pull
+  struct TypePull;     // one type's share of a pull
+  struct PlannedPull;  // a pull with a ticket, under way
+  using Then = void (CachedRows::*)(const std::shared_ptr<PlannedPull>& pull);
 
   CachedRows(std::shared_ptr<RowStore> rest, const GraphInfo& info);
   [[nodiscard]] Status AddTypes(const CachedRowsOptions& options);
@@ -151,17 +158,27 @@ class CachedRows final : public RowStore {
   // Plans the earliest step that is not planned; `own` gets the plan if it is of this ticket.
   [[nodiscard]] Status PlanNext(int64_t ticket, TicketPlan* own) HG_REQUIRES(mutex_);
   [[nodiscard]] Status Begin(int64_t ticket, TicketPlan* plan) HG_EXCLUDES(mutex_);
-  [[nodiscard]] Status AwaitTurn(int64_t ticket, const CallContext& context) HG_EXCLUDES(mutex_);
-  void End(int64_t ticket) HG_EXCLUDES(mutex_);
+  void EndTicket(int64_t ticket) HG_EXCLUDES(mutex_);
 
-  [[nodiscard]] Status PullPlanned(int64_t ticket, std::span<const RowRequest> requests,
-                                   const TicketPlan& plan, CallContext& context);
+  // A pull goes through these, one after the other (cached_pull.cc). Whoever calls the first of
+  // them does not touch it any more.
+  void GoOn(const std::shared_ptr<PlannedPull>& pull, const std::function<Status()>& work)
+      HG_EXCLUDES(mutex_);
+  void AskBelow(const std::shared_ptr<PlannedPull>& pull, Then then) HG_EXCLUDES(mutex_);
+  [[nodiscard]] Status Ask(PlannedPull& pull) HG_EXCLUDES(mutex_);
+  void AwaitTurn(const std::shared_ptr<PlannedPull>& pull) HG_EXCLUDES(mutex_);
+  void TakeTurn(const std::shared_ptr<PlannedPull>& pull) HG_EXCLUDES(mutex_);
+  void ReadSlots(PlannedPull& pull);
+  void StoreFetched(const std::shared_ptr<PlannedPull>& pull) HG_EXCLUDES(mutex_);
+  void End(PlannedPull& pull, Status status) HG_EXCLUDES(mutex_);
+
+  // A pull that waits for its turn waits no longer: its context says why.
+  void GiveUpTurn(int64_t ticket) HG_EXCLUDES(mutex_);
+  void PostTurn(std::shared_ptr<PlannedPull> pull) HG_EXCLUDES(mutex_);
+  [[nodiscard]] bool IsTurnOf(int64_t ticket) const HG_EXCLUDES(mutex_);
   [[nodiscard]] Status CheckCached(std::span<const RowRequest> requests) const;
   [[nodiscard]] std::vector<TypePull> Split(std::span<const RowRequest> requests,
                                             const TicketPlan& plan) const;
-  [[nodiscard]] Status TakeTurn(int64_t ticket, std::span<const RowRequest> requests,
-                                std::vector<TypePull>* types, CallContext& context)
-      HG_EXCLUDES(mutex_);
   void ForgetFetchedBefore(int64_t ticket) HG_EXCLUDES(mutex_);
   void CountTurn(const CachedRowsFigures& figures, CallContext& context) HG_EXCLUDES(mutex_);
 
@@ -179,7 +196,6 @@ class CachedRows final : public RowStore {
   int64_t fetched_since_ = 0;             // the ticket from which on it is
 
   mutable Mutex mutex_;
-  CondVar changed_;
   std::unique_ptr<Planner> planner_ HG_GUARDED_BY(mutex_);
   bool planner_lost_ HG_GUARDED_BY(mutex_) = false;  // it ran out of memory
   int64_t first_ HG_GUARDED_BY(mutex_) = 0;          // the ticket of the planner's step 0
@@ -187,7 +203,8 @@ class CachedRows final : public RowStore {
   std::vector<float> reads_ HG_GUARDED_BY(mutex_);               // by number; empty: not counted
   std::map<int64_t, TicketPlan> waiting_ HG_GUARDED_BY(mutex_);  // announced, and not begun
   std::set<int64_t> ended_early_ HG_GUARDED_BY(mutex_);          // not below ended_
-  int64_t ended_ HG_GUARDED_BY(mutex_) = 0;                      // all tickets below it have
+  std::map<int64_t, std::shared_ptr<PlannedPull>> for_turn_ HG_GUARDED_BY(mutex_);
+  int64_t ended_ HG_GUARDED_BY(mutex_) = 0;  // all tickets below it have
   CachedRowsFigures figures_ HG_GUARDED_BY(mutex_);
   int64_t most_fetched_ HG_GUARDED_BY(mutex_) = 0;  // FetchedRows::most
 };

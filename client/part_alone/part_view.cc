@@ -26,9 +26,17 @@ class GraphView final : public GraphStore {
                 std::span<Minibatch> minibatches) override {
     return whole_->Sample(requests, context, minibatches);
   }
+  void StartSample(std::span<const SampleRequest> requests, CallContext& context,
+                   std::span<Minibatch> minibatches, StatusDone done) override {
+    whole_->StartSample(requests, context, minibatches, std::move(done));
+  }
   Status SampleLayer(std::span<const LayerGroup> groups, CallContext& context,
                      std::vector<NeighborPicks>* picks) override {
     return whole_->SampleLayer(groups, context, picks);
+  }
+  void StartLayer(std::span<const LayerGroup> groups, CallContext& context,
+                  std::vector<NeighborPicks>* picks, StatusDone done) override {
+    whole_->StartLayer(groups, context, picks, std::move(done));
   }
 
  private:

@@ -1,7 +1,10 @@
 #include "client/cached/cached_rows.h"
 
 #include <algorithm>
+#include <chrono>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <thread>
@@ -238,6 +241,61 @@ TEST_F(CachedRowsTest, AStepThatIsCancelledInItsTurnLetsTheNextOneGoOn) {
   EXPECT_EQ(first, "");
   EXPECT_EQ(Pull(2, nodes), "");
   EXPECT_EQ(cache_->figures().missing, 0);
+}
+
+// One thread has all calls under way, the last one first.
+TEST_F(CachedRowsTest, AStartedPullThatWaitsForItsTurnKeepsNoThread) {
+  constexpr int64_t kSteps = 4;
+  Open(10);
+  const Nodes nodes = {{3, 4}, {}};
+  Announce({nodes, nodes, nodes, nodes});
+  struct Started {
+    std::vector<std::byte> out = std::vector<std::byte>(24);
+    std::vector<RowRequest> requests = {};
+    CallContext context = {};
+    std::optional<Status> ended = {};
+  };
+  PostedWork work;
+  std::vector<Started> pulls(kSteps);
+  std::vector<int64_t> order;
+  CancelToken cancel;
+  for (int64_t ticket = kSteps - 1; ticket >= 0; --ticket) {
+    Started& pull = pulls[static_cast<size_t>(ticket)];
+    pull.requests = {{.tensor = kFeat, .ids = nodes[0], .out = pull.out}};
+    pull.context = {.cancel = ticket == 2 ? &cancel : nullptr,
+                    .ticket = ticket,
+                    .post = [&](std::function<void()> piece) { work.Post(std::move(piece)); }};
+    cache_->StartPull(pull.requests, pull.context, [&, ticket](Status status) {
+      order.push_back(ticket);
+      pull.ended = std::move(status);
+    });
+    if (ticket == 1) cancel.Cancel();  // of the one before
+    if (ticket > 0) {
+      EXPECT_THAT(order, IsEmpty());
+    }
+  }
+  while (!pulls.back().ended.has_value()) work.RunOne();
+  EXPECT_THAT(order, ElementsAre(2, 0, 1, 3)) << "who is cancelled waits for nobody";
+  for (int64_t ticket = 0; ticket < kSteps; ++ticket) {
+    const Started& pull = pulls[static_cast<size_t>(ticket)];
+    EXPECT_EQ(pull.ended->code(),
+              ticket == 2 ? absl::StatusCode::kCancelled : absl::StatusCode::kOk);
+    if (ticket != 2) {
+      EXPECT_EQ(pull.out.front(), GatedByte(kFeat, 3, 0));
+    }
+  }
+}
+
+TEST_F(CachedRowsTest, AStepWhoseDeadlinePassesInItsTurnWaitsNoLonger) {
+  Open(10);
+  const Nodes nodes = {{3, 4}, {}};
+  Announce({nodes, nodes});
+  std::vector<std::byte> out(24);
+  const RowRequest request{.tensor = kFeat, .ids = nodes[0], .out = out};
+  // Nobody pulls the first.
+  CallContext context{.deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(20),
+                      .ticket = 1};
+  EXPECT_EQ(cache_->Pull(request, context).code(), absl::StatusCode::kDeadlineExceeded);
 }
 
 TEST_F(CachedRowsTest, ATicketIsAnnouncedBeforeAndPulledOnce) {

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstring>
+#include <functional>
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -47,13 +49,86 @@ class GatedRows final : public RowStore {
   Status Pull(std::span<const RowRequest> requests, CallContext& context) override {
     {
       const MutexLock lock(mutex_);
-      for (const RowRequest& request : requests) {
-        asked_.insert(asked_.end(), request.ids.begin(), request.ids.end());
+      Park(requests);
+      changed_.Wait(mutex_, [&]() HG_REQUIRES(mutex_) { return IsLet(context.trace_id); });
+    }
+    return Give(requests, context);
+  }
+  // Answered by who lets it go.
+  void StartPull(std::span<const RowRequest> requests, CallContext& context,
+                 StatusDone done) override {
+    std::function<void()> answer = [this, requests, &context, done = std::move(done)] {
+      context.post([this, requests, &context, done] { done(Give(requests, context)); });
+    };
+    {
+      const MutexLock lock(mutex_);
+      Park(requests);
+      if (!IsLet(context.trace_id)) {
+        held_.emplace(context.trace_id, std::move(answer));
+        return;
       }
-      ++parked_;
-      changed_.NotifyAll();
-      changed_.Wait(mutex_,
-                    [&]() HG_REQUIRES(mutex_) { return open_ || let_.contains(context.trace_id); });
+    }
+    answer();
+  }
+  StatusOr<std::vector<PushMark>> Push(std::span<const RowPush> pushes, CallContext&) override {
+    return RefusePushes(pushes);
+  }
+
+  // From now on calls wait until they are let go by their trace id, or the gate is opened.
+  void Close() {
+    const MutexLock lock(mutex_);
+    open_ = false;
+    parked_ = 0;
+    let_.clear();
+  }
+  void AwaitParked(int64_t calls) {
+    const MutexLock lock(mutex_);
+    changed_.Wait(mutex_, [&]() HG_REQUIRES(mutex_) { return parked_ >= calls; });
+  }
+  void Let(const std::string& trace_id) {
+    MutexLock lock(mutex_);
+    let_.insert(trace_id);
+    changed_.NotifyAll();
+    std::vector<std::function<void()>> answers;
+    for (auto [at, end] = held_.equal_range(trace_id); at != end; ++at)
+      answers.push_back(at->second);
+    held_.erase(trace_id);
+    lock.Unlock();
+    for (const auto& answer : answers) answer();
+  }
+  void Open() {
+    MutexLock lock(mutex_);
+    open_ = true;
+    changed_.NotifyAll();
+    const auto held = std::exchange(held_, {});
+    lock.Unlock();
+    for (const auto& [trace_id, answer] : held) answer();
+  }
+  void FailCallsOf(const std::string& trace_id) {
+    const MutexLock lock(mutex_);
+    fail_.insert(trace_id);
+  }
+
+  // The ids of all requests since the last time.
+  std::vector<int64_t> TakeAsked() {
+    const MutexLock lock(mutex_);
+    return std::exchange(asked_, {});
+  }
+
+ private:
+  void Park(std::span<const RowRequest> requests) HG_REQUIRES(mutex_) {
+    for (const RowRequest& request : requests) {
+      asked_.insert(asked_.end(), request.ids.begin(), request.ids.end());
+    }
+    ++parked_;
+    changed_.NotifyAll();
+  }
+  bool IsLet(const std::string& trace_id) const HG_REQUIRES(mutex_) {
+    return open_ || let_.contains(trace_id);
+  }
+  Status Give(std::span<const RowRequest> requests, CallContext& context) {
+    {
+      const MutexLock lock(mutex_);
       if (fail_.contains(context.trace_id)) return Unavailable("call {} fails", context.trace_id);
     }
     HG_RETURN_IF_ERROR(context.Check());
@@ -73,43 +148,7 @@ class GatedRows final : public RowStore {
     }
     return OkStatus();
   }
-  StatusOr<std::vector<PushMark>> Push(std::span<const RowPush> pushes, CallContext&) override {
-    return RefusePushes(pushes);
-  }
 
-  // From now on calls wait until they are let go by their trace id, or the gate is opened.
-  void Close() {
-    const MutexLock lock(mutex_);
-    open_ = false;
-    parked_ = 0;
-    let_.clear();
-  }
-  void AwaitParked(int64_t calls) {
-    const MutexLock lock(mutex_);
-    changed_.Wait(mutex_, [&]() HG_REQUIRES(mutex_) { return parked_ >= calls; });
-  }
-  void Let(const std::string& trace_id) {
-    const MutexLock lock(mutex_);
-    let_.insert(trace_id);
-    changed_.NotifyAll();
-  }
-  void Open() {
-    const MutexLock lock(mutex_);
-    open_ = true;
-    changed_.NotifyAll();
-  }
-  void FailCallsOf(const std::string& trace_id) {
-    const MutexLock lock(mutex_);
-    fail_.insert(trace_id);
-  }
-
-  // The ids of all requests since the last time.
-  std::vector<int64_t> TakeAsked() {
-    const MutexLock lock(mutex_);
-    return std::exchange(asked_, {});
-  }
-
- private:
   const GraphInfo info_;
   Mutex mutex_;
   CondVar changed_;
@@ -117,6 +156,7 @@ class GatedRows final : public RowStore {
   int64_t parked_ HG_GUARDED_BY(mutex_) = 0;
   std::set<std::string> let_ HG_GUARDED_BY(mutex_);
   std::set<std::string> fail_ HG_GUARDED_BY(mutex_);
+  std::multimap<std::string, std::function<void()>> held_ HG_GUARDED_BY(mutex_);
   std::vector<int64_t> asked_ HG_GUARDED_BY(mutex_);
 };
 

@@ -88,21 +88,24 @@ class GivenRows final : public RowStore {
       : behind_(std::move(behind)), run_(std::move(run)), tensors_(std::move(tensors)) {}
 
   Status Pull(std::span<const RowRequest> requests, CallContext& context) override {
-    std::vector<RowRequest> others;
-    std::vector<std::pair<const GivenTensor*, const RowRequest*>> own;
-    for (const RowRequest& request : requests) {
-      const GivenTensor* const tensor = Find(request.tensor);
-      if (tensor == nullptr) {
-        others.push_back(request);
-        continue;
-      }
-      HG_RETURN_IF_ERROR(CheckRows(request, std::ssize(tensor->row_of), tensor->row_bytes()));
-      own.emplace_back(tensor, &request);
+    return StartAndWait<Status>(context, [&](CallContext& inner, StatusDone done) {
+      StartPull(requests, inner, std::move(done));
+    });
+  }
+
+  void StartPull(std::span<const RowRequest> requests, CallContext& context,
+                 StatusDone done) override {
+    const auto shares = std::make_shared<Shares>();
+    if (Status split = Split(requests, shares.get()); !split.ok()) {
+      return EndCall(std::move(done), std::move(split));
     }
-    HG_RETURN_IF_ERROR(behind_->Pull(others, context));
-    for (const auto& [tensor, request] : own)
-      HG_RETURN_IF_ERROR(PullOwn(*tensor, *request, context));
-    return OkStatus();
+    behind_->StartPull(shares->others, context,
+                       [this, shares, &context, done = std::move(done)](Status pulled) mutable {
+                         if (pulled.ok()) {
+                           pulled = RunCaught([&] { return PullOwn(*shares, context); });
+                         }
+                         EndCall(std::move(done), std::move(pulled));
+                       });
   }
 
   StatusOr<std::vector<PushMark>> Push(std::span<const RowPush> pushes,
@@ -122,6 +125,27 @@ class GivenRows final : public RowStore {
   }
 
  private:
+  struct Shares {
+    std::vector<RowRequest> others;
+    std::vector<std::pair<const GivenTensor*, RowRequest>> own;
+  };
+  Status Split(std::span<const RowRequest> requests, Shares* shares) const {
+    for (const RowRequest& request : requests) {
+      const GivenTensor* const tensor = Find(request.tensor);
+      if (tensor == nullptr) {
+        shares->others.push_back(request);
+        continue;
+      }
+      HG_RETURN_IF_ERROR(CheckRows(request, std::ssize(tensor->row_of), tensor->row_bytes()));
+      shares->own.emplace_back(tensor, request);
+    }
+    return OkStatus();
+  }
+  Status PullOwn(const Shares& shares, CallContext& context) const {
+    for (const auto& [tensor, request] : shares.own)
+      HG_RETURN_IF_ERROR(PullOwn(*tensor, request, context));
+    return OkStatus();
+  }
   Status PullOwn(const GivenTensor& tensor, const RowRequest& request, CallContext& context) const {
     struct Share {
       std::vector<int64_t> ids, positions;
