@@ -1,3 +1,4 @@
+#include <deque>
 #include <numeric>
 #include <thread>
 #include <vector>
@@ -8,6 +9,7 @@
 
 #include "common/base/rng.h"
 #include "tests/conformance/conformance_fixture.h"
+#include "tests/conformance/started_call.h"
 #include "tests/support/local_stores.h"
 #include "tests/support/one_call.h"
 
@@ -339,31 +341,25 @@ void SamplesStartedByOneThreadGiveTheSameMinibatches(const StoreKind& kind) {
   const SamplingSpec sampling =
       SamplingSpec::Uniform(subject.schema(), std::vector<int32_t>{5, 5, 5}, false);
   struct Started {
+    explicit Started(PostedWork* work) : call(work) {}
     std::vector<int64_t> seeds;
     SampleRequest request = {};
-    CallContext context = {};
     Minibatch minibatch = {};
-    Status status = Internal("not done");
-    int done = 0;
+    StartedCall<Status> call;
   };
   PostedWork work;
-  std::vector<Started> samples(10);
-  for (size_t i = 0; i < samples.size(); ++i) {
-    Started& sample = samples[i];
+  std::deque<Started> samples;
+  for (uint64_t i = 0; i < 10; ++i) {
+    Started& sample = samples.emplace_back(&work);
     sample.seeds = Seeds(3000, i == 9 ? 0 : 50, 3 + i);
     sample.request = {
         .seeds = {{.type = 0, .ids = sample.seeds}}, .batch_seed = i, .spec = &sampling};
-    sample.context.post = [&work](std::function<void()> piece) { work.Post(std::move(piece)); };
-    subject.graph.stores.graph->StartSample({&sample.request, 1}, sample.context,
-                                            {&sample.minibatch, 1}, [&](Status status) {
-                                              sample.status = std::move(status);
-                                              ++sample.done;
-                                            });
+    subject.graph.stores.graph->StartSample({&sample.request, 1}, sample.call.context,
+                                            {&sample.minibatch, 1}, sample.call.Done());
   }
   for (Started& sample : samples) {
-    while (sample.done == 0) work.RunOne();
-    ASSERT_TRUE(sample.status.ok()) << ToString(sample.status);
-    EXPECT_EQ(sample.done, 1);
+    ASSERT_TRUE(sample.call.Await().ok()) << ToString(sample.call.Await());
+    EXPECT_EQ(sample.call.ends(), 1);
     const auto expected = SampleOne(*subject.reference.graph, sample.request);
     ASSERT_TRUE(expected.ok());
     EXPECT_TRUE(sample.minibatch == *expected);
@@ -377,15 +373,10 @@ void AStartedLayerAndABadStartedSampleEndOnce(const StoreKind& kind) {
   const std::vector<int64_t> ids = {1, 2999, 7};
   const LayerGroup group{.fanout = 3, .destinations = ids};
   PostedWork work;
-  CallContext context{
-      .post = [&work](std::function<void()> piece) { work.Post(std::move(piece)); }};
-  std::vector<Status> ends;
-  const StatusDone done = [&ends](Status status) { ends.push_back(std::move(status)); };
+  StartedCall<Status> layer(&work);
   std::vector<NeighborPicks> found, expected;
-  store.StartLayer({&group, 1}, context, &found, done);
-  while (ends.empty()) work.RunOne();
-  ASSERT_EQ(ends.size(), 1U);
-  ASSERT_TRUE(ends[0].ok()) << ToString(ends[0]);
+  store.StartLayer({&group, 1}, layer.context, &found, layer.Done());
+  ASSERT_TRUE(layer.Await().ok()) << ToString(layer.Await());
   CallContext blocking;
   ASSERT_TRUE(store.SampleLayer({&group, 1}, blocking, &expected).ok());
   EXPECT_EQ(found[0].offsets, expected[0].offsets);
@@ -396,9 +387,11 @@ void AStartedLayerAndABadStartedSampleEndOnce(const StoreKind& kind) {
       SamplingSpec::Uniform(subject.schema(), std::vector<int32_t>{5}, false);
   const SampleRequest bad{.seeds = {{.type = 0, .ids = outside}}, .spec = &sampling};
   Minibatch minibatch;
-  store.StartSample({&bad, 1}, context, {&minibatch, 1}, done);
-  while (ends.size() < 2) work.RunOne();
-  EXPECT_EQ(ends[1].code(), absl::StatusCode::kOutOfRange);
+  StartedCall<Status> sample(&work);
+  store.StartSample({&bad, 1}, sample.context, {&minibatch, 1}, sample.Done());
+  EXPECT_EQ(sample.Await().code(), absl::StatusCode::kOutOfRange);
+  EXPECT_EQ(layer.ends(), 1);
+  EXPECT_EQ(sample.ends(), 1);
 }
 
 }  // namespace

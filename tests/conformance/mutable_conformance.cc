@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <deque>
 #include <limits>
 #include <map>
 #include <numeric>
@@ -13,6 +14,7 @@
 #include "client/local/local_state.h"
 #include "common/base/rng.h"
 #include "tests/conformance/conformance_fixture.h"
+#include "tests/conformance/started_call.h"
 #include "tests/support/one_call.h"
 #include "tests/support/plain_env.h"
 #include "tests/support/test_folder.h"
@@ -542,6 +544,50 @@ void PushesOfOneCallAreAnsweredInOrder(const StoreKind& kind) {
   EXPECT_EQ(tensors.store().Push({}, context)->size(), 0U);
 }
 
+// Of one client: each is applied once, in any order.
+void PushesStartedByOneThreadAreAllApplied(const StoreKind& kind) {
+  Tensors tensors(SmallGraph(3), kind);
+  ASSERT_TRUE(tensors.ok() && tensors.Create(EmbSpec(1)).ok());
+  constexpr int kPushes = 10;
+  const std::vector<int64_t> ids = {0, 30, 59};
+  struct Started {
+    explicit Started(PostedWork* work) : call(work) {}
+    std::vector<float> rows;
+    RowPush push = {};
+    StartedCall<StatusOr<std::vector<PushMark>>> call;
+  };
+  PostedWork work;
+  std::deque<Started> pushes;
+  for (int i = 0; i < kPushes; ++i) {
+    Started& started = pushes.emplace_back(&work);
+    const auto value = static_cast<float>(i);
+    started.rows = {value, value, value};
+    // The last but one is refused before anything is sent.
+    if (i == kPushes - 2) started.rows.pop_back();
+    started.push = {.tensor = kEmb,
+                    .kind = PushKind::kAdd,
+                    .ids = ids,
+                    .rows = std::as_bytes(std::span(started.rows))};
+    tensors.store().StartPush({&started.push, 1}, started.call.context, started.call.Done());
+  }
+  PushMark seen(3);
+  for (Started& started : pushes) {
+    const auto& marks = started.call.Await();
+    EXPECT_EQ(started.call.ends(), 1);
+    if (started.rows.size() < ids.size()) {
+      EXPECT_EQ(marks.status().code(), absl::StatusCode::kInvalidArgument);
+      continue;
+    }
+    ASSERT_TRUE(marks.ok()) << ToString(marks.status());
+    ASSERT_EQ(marks->size(), 1U);
+    for (size_t part = 0; part < seen.size(); ++part) {
+      seen[part] = std::max(seen[part], marks->front()[part]);
+    }
+  }
+  constexpr float kSum = 45 - (kPushes - 2);
+  EXPECT_THAT(tensors.Pull({0, 30, 59, 1}, 1, seen), ElementsAre(kSum, kSum, kSum, 0));
+}
+
 void PushesOfOneCallAreCheckedBeforeAnyIsMade(const StoreKind& kind) {
   Tensors tensors(SmallGraph(3), kind);
   ASSERT_TRUE(tensors.ok());
@@ -623,6 +669,7 @@ void RegisterMutableConformance(const StoreKind& kind) {
   add("ADroppedTensorIsGoneAndItsNameFree", ADroppedTensorIsGoneAndItsNameFree);
   add("FeaturesAndTensorsComeInOnePull", FeaturesAndTensorsComeInOnePull);
   add("PushesOfOneCallAreAnsweredInOrder", PushesOfOneCallAreAnsweredInOrder);
+  add("PushesStartedByOneThreadAreAllApplied", PushesStartedByOneThreadAreAllApplied);
   add("PushesOfOneCallAreCheckedBeforeAnyIsMade", PushesOfOneCallAreCheckedBeforeAnyIsMade);
   add("ASnapshotOfAStepIsTakenOnce", ASnapshotOfAStepIsTakenOnce);
   add("ASnapshotIsGoneBackToAndDeleted", ASnapshotIsGoneBackToAndDeleted);

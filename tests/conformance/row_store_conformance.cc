@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstring>
+#include <deque>
 #include <map>
 #include <numeric>
 #include <thread>
@@ -10,6 +11,7 @@
 
 #include "common/base/rng.h"
 #include "tests/conformance/conformance_fixture.h"
+#include "tests/conformance/started_call.h"
 #include "tests/support/local_stores.h"
 #include "tests/support/one_call.h"
 
@@ -321,39 +323,34 @@ void PullsStartedByOneThreadGiveTheSameRows(const StoreKind& kind) {
   ASSERT_TRUE(graph.ok());
   const TensorRef feat{false, "node", "feat"};
   struct Started {
+    explicit Started(PostedWork* work) : call(work) {}
     std::vector<int64_t> ids;
     std::vector<std::byte> rows;
     RowRequest request = {};
-    CallContext context = {};
-    Status status = Internal("not done");
-    int done = 0;
+    StartedCall<Status> call;
   };
   PostedWork work;
-  std::vector<Started> pulls(10);
-  for (size_t i = 0; i < pulls.size(); ++i) {
-    Started& pull = pulls[i];
+  std::deque<Started> pulls;
+  for (uint64_t i = 0; i < 10; ++i) {
+    Started& pull = pulls.emplace_back(&work);
     pull.ids = RandomIds(3000, 100 * i, i);
     if (i == 9) pull.ids.back() = 3000;
     pull.rows.resize(pull.ids.size() * 20);
     pull.request = {.tensor = feat, .ids = pull.ids, .out = pull.rows};
-    pull.context.post = [&work](std::function<void()> piece) { work.Post(std::move(piece)); };
-    graph.stores.rows->StartPull({&pull.request, 1}, pull.context, [&pull](Status status) {
-      pull.status = std::move(status);
-      ++pull.done;
-    });
+    graph.stores.rows->StartPull({&pull.request, 1}, pull.call.context, pull.call.Done());
   }
-  for (size_t i = 0; i < pulls.size(); ++i) {
-    while (pulls[i].done == 0) work.RunOne();
-    EXPECT_EQ(pulls[i].done, 1);
-    if (i == 9) {
-      EXPECT_EQ(pulls[i].status.code(), absl::StatusCode::kOutOfRange);
+  for (Started& pull : pulls) {
+    const Status& status = pull.call.Await();
+    EXPECT_EQ(pull.call.ends(), 1);
+    if (&pull == &pulls.back()) {
+      EXPECT_EQ(status.code(), absl::StatusCode::kOutOfRange);
       continue;
     }
-    ASSERT_TRUE(pulls[i].status.ok()) << ToString(pulls[i].status);
-    std::vector<std::byte> expected(pulls[i].rows.size());
-    ASSERT_TRUE(PullOne(*graph.stores.rows, feat, pulls[i].ids, expected, nullptr).ok());
-    EXPECT_TRUE(pulls[i].rows == expected);
-    const CallStats& stats = pulls[i].context.stats;
+    ASSERT_TRUE(status.ok()) << ToString(status);
+    std::vector<std::byte> expected(pull.rows.size());
+    ASSERT_TRUE(PullOne(*graph.stores.rows, feat, pull.ids, expected, nullptr).ok());
+    EXPECT_TRUE(pull.rows == expected);
+    const CallStats& stats = pull.call.context.stats;
     EXPECT_EQ(stats.local_bytes + stats.remote_bytes, static_cast<int64_t>(expected.size()));
   }
 }
