@@ -75,8 +75,7 @@ void Queue::Finish(const Mark& mark) const {
   if (stream_ != nullptr && !mark.Passed()) stream_->stream.synchronize();
 }
 
-Device::Device(torch::Device device, HostMemory host)
-    : device_(device), queues_(true), host_(std::move(host)) {}
+Device::Device(torch::Device device, HostMemory host) : device_(device), host_(std::move(host)) {}
 
 StatusOr<Device> Device::Open(std::string_view name, int local_rank) {
   HG_ASSIGN_OR_RETURN(const DeviceName asked, ParseDeviceName(name));

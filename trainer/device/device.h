@@ -82,7 +82,7 @@ class Device {
   //   FailedPrecondition  there is none, or none of that number; what there is is named
   [[nodiscard]] static StatusOr<Device> Open(std::string_view name, int local_rank);
 
-  [[nodiscard]] bool is_cpu() const { return !queues_; }
+  [[nodiscard]] bool is_cpu() const { return device_.is_cpu(); }
   [[nodiscard]] const torch::Device& torch() const { return device_; }
   [[nodiscard]] std::string name() const { return device_.str(); }  // "cpu", "cuda:0"
 
@@ -106,7 +106,6 @@ class Device {
 
  private:
   torch::Device device_ = torch::kCPU;
-  bool queues_ = false;
   HostMemory host_;
 };
 

@@ -52,8 +52,6 @@ class GradientBuffer {
   // buffer then holds anything, and every later call fails.
   [[nodiscard]] Status AllReduce(Communicator& communicator, StepAsks* asks = nullptr);
 
-  // Of the parameters of the host. Of those on a device it has what was summed.
-  [[nodiscard]] const torch::Tensor& flat() const { return flat_; }
   // All of them once, where optimizers read them: the device's, if there are any, and the host's.
   [[nodiscard]] std::vector<torch::Tensor> parts() const;
 

@@ -10,11 +10,13 @@ namespace halograph {
 
 // Tensors of int32 on one device, the values of a Block and of its TransposedBlock.
 struct BlockOnDevice {
-  torch::Tensor indptr;   // [destinations + 1]
-  torch::Tensor indices;  // [edges]
+  torch::Tensor indptr;        // [destinations + 1]
+  torch::Tensor indices;       // [edges]: the source of each
+  torch::Tensor destinations;  // [edges]
   // By source. No tensors where nobody goes back to the sources.
-  torch::Tensor by_source_indptr;  // [sources + 1]
-  torch::Tensor by_source_edges;   // [edges]: which of the block's each is, ascending in a source
+  torch::Tensor by_source_indptr;        // [sources + 1]
+  torch::Tensor by_source_edges;         // [edges]: which of the block's each is, ascending
+  torch::Tensor by_source_destinations;  // [edges]
 
   [[nodiscard]] int64_t num_destinations() const { return indptr.size(0) - 1; }
   [[nodiscard]] int64_t num_edges() const { return indices.size(0); }

@@ -23,16 +23,11 @@ torch::Tensor EdgesInOrder(const BlockOnDevice& block) {
   return torch::arange(block.num_edges(), block.indices.options());
 }
 
-// Destination of each edge, int32.
-torch::Tensor DestinationsOf(const BlockOnDevice& block) {
-  const int64_t rows = block.num_destinations();
-  return torch::repeat_interleave(torch::arange(rows, block.indices.options()), DegreesOf(block),
-                                  /*dim=*/0, /*output_size=*/block.num_edges());
-}
-
-torch::Tensor SumBySource(const torch::Tensor& of_edges, const BlockOnDevice& block) {
+// Of a source: the sum of rows[picks[p]] over its edges p.
+torch::Tensor SumBySource(const torch::Tensor& rows, const torch::Tensor& picks,
+                          const BlockOnDevice& block) {
   TORCH_CHECK(block.by_source_indptr.defined(), "a block on a device has no form by source");
-  return SumOfPicked(of_edges, block.by_source_edges, block.by_source_indptr);
+  return SumOfPicked(rows, picks, block.by_source_indptr);
 }
 
 const BlockOnDevice& Kept(AutogradContext* context) {
@@ -52,9 +47,7 @@ class SumOfSourcesFunction : public torch::autograd::Function<SumOfSourcesFuncti
   }
   static tensor_list backward(AutogradContext* context, tensor_list grads) {
     const BlockOnDevice& block = Kept(context);
-    TORCH_CHECK(block.by_source_indptr.defined(), "a block on a device has no form by source");
-    const torch::Tensor destinations = DestinationsOf(block).index_select(0, block.by_source_edges);
-    return {SumOfPicked(grads[0], destinations, block.by_source_indptr), torch::Tensor()};
+    return {SumBySource(grads[0], block.by_source_destinations, block), torch::Tensor()};
   }
 };
 
@@ -66,7 +59,8 @@ class RowsOfSourcesFunction : public torch::autograd::Function<RowsOfSourcesFunc
     return h.index_select(0, block.indices);
   }
   static tensor_list backward(AutogradContext* context, tensor_list grads) {
-    return {SumBySource(grads[0], Kept(context)), torch::Tensor()};
+    const BlockOnDevice& block = Kept(context);
+    return {SumBySource(grads[0], block.by_source_edges, block), torch::Tensor()};
   }
 };
 
@@ -75,7 +69,7 @@ class RowsOfDestinationsFunction : public torch::autograd::Function<RowsOfDestin
   static torch::Tensor forward(AutogradContext* context, const torch::Tensor& h,
                                const BlockOnDevice& block) {
     Keep(context, block);
-    return h.index_select(0, DestinationsOf(block));
+    return h.index_select(0, block.destinations);
   }
   static tensor_list backward(AutogradContext* context, tensor_list grads) {
     const BlockOnDevice& block = Kept(context);
@@ -91,7 +85,7 @@ class SumOfEdgesFunction : public torch::autograd::Function<SumOfEdgesFunction> 
     return SumOfPicked(edges, EdgesInOrder(block), block.indptr);
   }
   static tensor_list backward(AutogradContext* context, tensor_list grads) {
-    return {grads[0].index_select(0, DestinationsOf(Kept(context))), torch::Tensor()};
+    return {grads[0].index_select(0, Kept(context).destinations), torch::Tensor()};
   }
 };
 

@@ -7,6 +7,14 @@ namespace {
 
 int64_t Size(const auto& values) { return static_cast<int64_t>(values.size()); }
 
+// Of each edge; gives the place behind them.
+int32_t* WriteDestinations(const Block& block, int32_t* to) {
+  for (size_t v = 0; v + 1 < block.indptr.size(); ++v) {
+    to = std::fill_n(to, block.indptr[v + 1] - block.indptr[v], static_cast<int32_t>(v));
+  }
+  return to;
+}
+
 }  // namespace
 
 BlockLayout::BlockLayout(const Minibatch& minibatch, const LayerBlocks& made) {
@@ -18,8 +26,8 @@ BlockLayout::BlockLayout(const Minibatch& minibatch, const LayerBlocks& made) {
     for (size_t i = 0; i < blocks.size(); ++i) {
       const bool by_source = own != nullptr && !own->transposed.empty();
       places.push_back({&blocks[i], by_source ? &own->transposed[i] : nullptr});
-      size_ += Size(blocks[i].indptr) + Size(blocks[i].indices);
-      if (by_source) size_ += Size(own->transposed[i].indptr) + Size(own->transposed[i].edges);
+      size_ += Size(blocks[i].indptr) + 2 * Size(blocks[i].indices);
+      if (by_source) size_ += Size(own->transposed[i].indptr) + 2 * Size(own->transposed[i].edges);
     }
   }
 }
@@ -33,9 +41,11 @@ void BlockLayout::Write(int32_t* to) const {
     for (const Place& place : layer) {
       add(place.block->indptr);
       add(place.block->indices);
+      to = WriteDestinations(*place.block, to);
       if (place.by_source == nullptr) continue;
       add(place.by_source->indptr);
       add(place.by_source->edges);
+      add(place.by_source->destinations);
     }
   }
 }
@@ -53,9 +63,11 @@ std::vector<LayerOnDevice> BlockLayout::Views(const torch::Tensor& values) const
       BlockOnDevice& block = layer.blocks.emplace_back();
       block.indptr = next(Size(place.block->indptr));
       block.indices = next(Size(place.block->indices));
+      block.destinations = next(Size(place.block->indices));
       if (place.by_source == nullptr) continue;
       block.by_source_indptr = next(Size(place.by_source->indptr));
       block.by_source_edges = next(Size(place.by_source->edges));
+      block.by_source_destinations = next(Size(place.by_source->edges));
     }
   }
   return layers;

@@ -2,7 +2,6 @@
 // into one array on the host, copied at once, and taken apart there into views.
 #pragma once
 
-#include <functional>
 #include <vector>
 
 #include "common/sampling/minibatch.h"

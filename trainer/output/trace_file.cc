@@ -14,7 +14,7 @@ namespace {
 constexpr std::string_view kBetween = ",\n";
 constexpr std::string_view kEnd = "\n]\n";
 constexpr char kAdvice[] =
-    "; make room, or give --trace a file that can be written, or leave it away";
+    "; make room, or give --trace a file that can be written, or leave the option out";
 
 // Lines of the viewer whose events are of other categories stand below those of stages.
 constexpr int kBelowStages = 1000;

@@ -24,14 +24,26 @@ torch::Tensor Int32(const std::vector<T>& values) {
   return torch::tensor(values).to(torch::kInt32);
 }
 
+BlockOnDevice OnDevice(const Block& block, const TransposedBlock& by_source) {
+  std::vector<int32_t> destinations;
+  for (size_t v = 0; v + 1 < block.indptr.size(); ++v) {
+    destinations.resize(static_cast<size_t>(block.indptr[v + 1]), static_cast<int32_t>(v));
+  }
+  return {.indptr = Int32(block.indptr),
+          .indices = Int32(block.indices),
+          .destinations = Int32(destinations),
+          .by_source_indptr = Int32(by_source.indptr),
+          .by_source_edges = Int32(by_source.edges),
+          .by_source_destinations = Int32(by_source.destinations)};
+}
+
 // A block, and the same as a device has it.
 struct BothWays {
   explicit BothWays(Block of)
       : block(std::move(of)),
         by_source(Transpose(block.indptr.data(), static_cast<int64_t>(block.indptr.size()) - 1,
                             block.indices.data(), kSources)),
-        there{Int32(block.indptr), Int32(block.indices), Int32(by_source.indptr),
-              Int32(by_source.edges)} {}
+        there(OnDevice(block, by_source)) {}
 
   [[nodiscard]] BlockRef host() const { return {&block, &by_source, nullptr}; }
   [[nodiscard]] BlockRef device() const { return {&block, nullptr, &there}; }
@@ -148,7 +160,8 @@ TEST(DeviceSumsTest, ABlockWithoutDestinationsGivesNoRows) {
 
 TEST(DeviceSumsTest, TheWayBackNeedsTheBlockBySource) {
   BothWays block(RandomBlock(5, kDestinations, kSources));
-  const BlockOnDevice one_way = {block.there.indptr, block.there.indices, {}, {}};
+  BlockOnDevice one_way = block.there;
+  one_way.by_source_indptr = torch::Tensor();
   const torch::Tensor h = torch::randn({kSources, 3}).requires_grad_();
   EXPECT_THROW(SumOfSources(h, one_way).sum().backward(), c10::Error);
 }

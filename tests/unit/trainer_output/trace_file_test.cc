@@ -154,7 +154,7 @@ TEST_F(TraceFileTest, WhatCannotBeWrittenIsToldWithWhatToDo) {
   EXPECT_THAT(Message(second), HasSubstr("--trace " + path_ + ": another run"));
   const Status missing = TraceFile::Create((folder_.path() / "no/trace").string(), 0).status();
   EXPECT_EQ(missing.code(), absl::StatusCode::kNotFound);
-  for (const char* part : {"--trace ", "no folder", "or leave it away"}) {
+  for (const char* part : {"--trace ", "no folder", "or leave the option out"}) {
     EXPECT_THAT(Message(missing), HasSubstr(part));
   }
   const Status device = TraceFile::Create("/dev/null", 0).status();
