@@ -82,7 +82,7 @@ class LearntInputsTest(CoraBase):
             _, epochs, final = read_log(log)
             found.append(([epoch["loss"] for epoch in epochs], final["test_acc"]))
             self.assertEqual(1 if "prefetch_memory" in machine else 0,
-                             done.err.count("more than --prefetch-memory 1"), done.err)
+                             done.err.count("a step needs --prefetch-memory"), done.err)
         self.assertEqual(found[:1] * 4, found)
 
     def test_several_ranks_on_files_say_what_to_do(self):

@@ -30,9 +30,11 @@ std::vector<PipelineStage<ChunkFeed::Made>> ChunkFeed::Stages() const {
       return made->chunk.has_value() ? fill(&*made->chunk) : OkStatus();
     };
   };
-  return {{.name = "sample", .run = sample, .threads = options_.threads},
-          {.name = "gather", .run = of_chunk(fill_), .threads = options_.threads},
-          {.name = "move", .run = of_chunk(MoveToTensors)}};
+  std::vector<PipelineStage<Made>> stages(3);
+  stages[0] = {.name = "sample", .run = sample, .threads = options_.threads};
+  stages[1] = {.name = "gather", .run = of_chunk(fill_), .threads = options_.threads};
+  stages[2] = {.name = "move", .run = of_chunk(MoveToTensors)};
+  return stages;
 }
 
 PipelineOptions<ChunkFeed::Made> ChunkFeed::Bounds() const {

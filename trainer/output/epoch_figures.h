@@ -94,8 +94,8 @@ class EpochFigures {
 
   // Of the stage that is called so; others are not kept.
   void AddStage(std::string_view name, const StageFigures& spent);
-  // The stage that is called so waited so long for a server, in seconds; of several threads, the
-  // mean over them.
+  // The stage that is called so waited so long for a server, in seconds; of several steps at
+  // once, the mean over them.
   void AddServerWait(std::string_view name, const std::string& server, double seconds);
   // Makes the stage of training of what the loop's own figures come to: it starves while it waits
   // for minibatches, and is blocked while it waits for other ranks and for pushes. Before ToSum.

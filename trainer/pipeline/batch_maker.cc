@@ -5,29 +5,10 @@
 #include <utility>
 
 #include "common/base/stopwatch.h"
-#include "common/storage/widen_rows.h"
+#include "trainer/pipeline/feature_pull.h"
 
 namespace halograph {
 namespace {
-
-// Columns of each node type together.
-std::vector<int64_t> ColumnsOf(const BatchRecipe& recipe, size_t types) {
-  std::vector<int64_t> columns(types);
-  for (const NodeInput& input : recipe.inputs) columns[input.node_type] += input.spec.dim;
-  return columns;
-}
-
-Precision PrecisionOf(const TensorSpec& spec) {
-  return spec.dtype == DType::kBFloat16 ? Precision::kBf16 : Precision::kFloat32;
-}
-
-// Whether a tensor's rows are, as they are stored, what layers' rows can be made of: those of other
-// dtypes, and where several stand side by side, are converted to float32 first.
-bool TakenAsStored(const NodeInput& input, int64_t columns) {
-  const DType dtype = input.spec.dtype;
-  return (dtype == DType::kBFloat16 || dtype == DType::kFloat32) && input.spec.dim == columns &&
-         input.normalization == FeatureNormalization::kNone;
-}
 
 std::vector<std::optional<RowsInPlace>> FindInPlace(const GraphStore& graph, const RowStore& rows,
                                                     const BatchRecipe& recipe) {
@@ -40,62 +21,6 @@ std::vector<std::optional<RowsInPlace>> FindInPlace(const GraphStore& graph, con
   }
   return found;
 }
-
-// Rows of one tensor on their way into a matrix of the model's: into its columns from
-// `first_column` on.
-class Incoming {
- public:
-  Incoming(const NodeInput& input, FeatureMatrix* matrix, int64_t first_column)
-      : input_(input),
-        matrix_(matrix),
-        first_column_(first_column),
-        memory_(nullptr, GiveFeatureMemory) {
-    const DType dtype =
-        matrix->precision() == Precision::kBf16 ? DType::kBFloat16 : DType::kFloat32;
-    if (alone() && input.spec.dtype == dtype) {
-      stored_ = matrix_->bytes();
-      return;
-    }
-    const size_t bytes = static_cast<size_t>(matrix->rows()) * input.spec.row_bytes();
-    memory_.reset(TakeFeatureMemory(bytes));
-    stored_ = {static_cast<std::byte*>(memory_.get()), bytes};
-  }
-
-  // Where the rows go, in the dtype that they are stored in.
-  [[nodiscard]] std::span<std::byte> stored() const { return stored_; }
-
-  void Convert() {
-    if (matrix_->precision() == Precision::kBf16) return;  // it stays narrow
-    float* const values = matrix_->values().data() + first_column_;
-    if (memory_ != nullptr) {
-      WidenRows({input_.spec.dtype, input_.spec.dim, stored_.data()}, matrix_->rows(), values,
-                matrix_->cols());
-    }
-    switch (input_.normalization) {
-      case FeatureNormalization::kNone:
-        return;
-      case FeatureNormalization::kRow:
-        return NormalizeEach(values);
-      case FeatureNormalization::kStandard:
-        return input_.standardizer->Apply(values, matrix_->rows(), matrix_->cols());
-    }
-  }
-
- private:
-  [[nodiscard]] bool alone() const { return matrix_->cols() == input_.spec.dim; }
-  void NormalizeEach(float* values) const {
-    const auto dim = static_cast<size_t>(input_.spec.dim);
-    for (int64_t row = 0; row < matrix_->rows(); ++row) {
-      NormalizeRows({values + row * matrix_->cols(), dim}, input_.spec.dim);
-    }
-  }
-
-  const NodeInput& input_;
-  FeatureMatrix* matrix_;
-  const int64_t first_column_;
-  std::unique_ptr<void, void (*)(void*)> memory_;  // null: straight into the matrix
-  std::span<std::byte> stored_;
-};
 
 // Where the row of each of some nodes is.
 class StoredRows {
@@ -170,31 +95,77 @@ bool BatchMaker::reads_in_place() const {
 
 Status BatchMaker::Sample(const StepSeeds& seeds, uint64_t batch_seed, const CallContext& like,
                           Step* step) const {
-  if (step->rows == 0) return OkStatus();
-  for (const StepSeeds::List& list : seeds.seeds) step->seed_types.push_back(list.type);
-  const Stopwatch watch;
-  const SampleRequest request = RequestFor(seeds, batch_seed, recipe_);
-  CallContext sampling = InnerContext(like);
-  HG_RETURN_IF_ERROR(
-      Annotate(graph_->Sample(request, sampling, &step->minibatch), "sampling a minibatch"));
-  KeepAsked(seeds, &step->minibatch);
-  HG_ASSIGN_OR_RETURN(step->blocks, MakeLayerBlocks(graph_->info().schema, step->minibatch,
-                                                    recipe_.form, recipe_.by_source));
-  step->sampled = sampling.stats;
-  step->sample_seconds = watch.Seconds();
-  return OkStatus();
+  CallContext context = InnerContext(like);
+  return StartAndWait<Status>(context, [&](CallContext& inner, StatusDone done) {
+    StartSample(seeds, batch_seed, inner, step, std::move(done));
+  });
 }
 
 Status BatchMaker::PullRows(const CallContext& like, Step* step) const {
-  if (step->rows == 0) return OkStatus();
-  const Stopwatch watch;
-  CallContext pulling = InnerContext(like);
-  std::vector<FeatureMatrix> features;
-  HG_RETURN_IF_ERROR(Annotate(PullFeatures(step->minibatch, pulling, &features),
-                              "pulling features of a minibatch"));
-  MakeInputRows(std::move(features), step);
-  step->pulled = pulling.stats;
-  step->pull_seconds = watch.Seconds();
+  CallContext context = InnerContext(like);
+  return StartAndWait<Status>(context, [&](CallContext& inner, StatusDone done) {
+    StartPull(inner, step, std::move(done));
+  });
+}
+
+void BatchMaker::StartSample(StepSeeds seeds, uint64_t batch_seed, const CallContext& like,
+                             Step* step, StatusDone done) const {
+  if (step->rows == 0) return EndCall(std::move(done), OkStatus());
+  struct Call {
+    StepSeeds seeds;
+    CallContext context;
+    SampleRequest request = {};
+    Stopwatch watch = {};
+  };
+  const auto call = std::make_shared<Call>(Call{std::move(seeds), InnerContext(like)});
+  for (const StepSeeds::List& list : call->seeds.seeds) step->seed_types.push_back(list.type);
+  call->request = RequestFor(call->seeds, batch_seed, recipe_);
+  graph_->StartSample({&call->request, 1}, call->context, {&step->minibatch, 1},
+                      [this, call, step, done = std::move(done)](Status status) mutable {
+                        if (status.ok()) {
+                          KeepAsked(call->seeds, &step->minibatch);
+                          status = RunCaught([&] { return MakeBlocks(step); });
+                        } else {
+                          status = Annotate(status, "sampling a minibatch");
+                        }
+                        step->sampled = std::move(call->context.stats);
+                        step->sample_seconds = call->watch.Seconds();
+                        EndCall(std::move(done), std::move(status));
+                      });
+}
+
+void BatchMaker::StartPull(const CallContext& like, Step* step, StatusDone done) const {
+  if (step->rows == 0) return EndCall(std::move(done), OkStatus());
+  struct Call {
+    CallContext context;
+    Stopwatch watch = {};
+    std::shared_ptr<FeaturePull> features = nullptr;
+  };
+  const auto call = std::make_shared<Call>(Call{InnerContext(like)});
+  StatusDone end = [this, call, step, done = std::move(done)](Status status) mutable {
+    if (status.ok()) {
+      status = RunCaught([&] {
+        MakeInputRows(call->features->Take(), step);
+        return OkStatus();
+      });
+    } else {
+      status = Annotate(status, "pulling features of a minibatch");
+    }
+    step->pulled = std::move(call->context.stats);
+    step->pull_seconds = call->watch.Seconds();
+    EndCall(std::move(done), std::move(status));
+  };
+  auto features = FeaturePull::Create(recipe_, in_place_, step->minibatch);
+  if (!features.ok()) return end(features.status());
+  call->features = *std::move(features);
+  call->context.stats.local_bytes += call->features->bytes_in_place();
+  if (call->features->requests().empty()) return end(call->context.Check());
+  rows_->StartPull(call->features->requests(), call->context, std::move(end));
+}
+
+Status BatchMaker::MakeBlocks(Step* step) const {
+  HG_ASSIGN_OR_RETURN(step->blocks, MakeLayerBlocks(graph_->info().schema, step->minibatch,
+                                                    recipe_.form, recipe_.by_source));
   return OkStatus();
 }
 
@@ -204,7 +175,13 @@ int64_t BatchMaker::BytesOf(const Step& step) const {
   // Each other form of a block is about as large as the block.
   const int64_t forms = (recipe_.form == BlockForm::kSampled ? 0 : 1) +
                         (recipe_.by_source == BySource::kNone ? 0 : 1);
-  int64_t bytes = (1 + forms) * BytesOfMinibatch(minibatch);
+  return (1 + forms) * BytesOfMinibatch(minibatch);
+}
+
+int64_t BatchMaker::RowBytesOf(const Step& step) const {
+  const Minibatch& minibatch = step.minibatch;
+  if (minibatch.nodes.empty()) return 0;  // no rows
+  int64_t bytes = 0;
   const int64_t value = recipe_.precision == Precision::kBf16 ? sizeof(uint16_t) : sizeof(float);
   const std::vector<int64_t> columns = ColumnsOf(recipe_, minibatch.nodes.size());
   if (recipe_.input_rows == InputRows::kNodes) {
@@ -221,47 +198,6 @@ int64_t BatchMaker::BytesOf(const Step& step) const {
     bytes += (std::ssize(block.indptr) - 1) * PaddedStride(cols) * value;
   }
   return bytes;
-}
-
-Status BatchMaker::PullFeatures(const Minibatch& minibatch, CallContext& context,
-                                std::vector<FeatureMatrix>* features) const {
-  const auto& nodes = minibatch.nodes;
-  std::vector<int64_t> columns = ColumnsOf(recipe_, nodes.size());
-  std::vector<Precision> precisions(nodes.size(), Precision::kFloat32);
-  for (const NodeInput& input : recipe_.inputs) {
-    const int type = input.node_type;
-    if (TakenAsStored(input, columns[type])) precisions[type] = PrecisionOf(input.spec);
-  }
-  for (size_t type = 0; type < nodes.size(); ++type) {
-    const bool pulled = columns[type] > 0 && !in_place_[type].has_value();
-    features->push_back(
-        pulled ? FeatureMatrix(std::ssize(nodes[type]), columns[type], precisions[type])
-               : FeatureMatrix());
-  }
-  std::fill(columns.begin(), columns.end(), 0);  // now: of the inputs so far
-  std::vector<Incoming> incoming;
-  incoming.reserve(recipe_.inputs.size());
-  std::vector<RowRequest> requests;
-  for (const NodeInput& input : recipe_.inputs) {
-    const int type = input.node_type;
-    if (input.normalization == FeatureNormalization::kStandard && input.standardizer == nullptr) {
-      return Internal("feature '{}' of node type '{}' has no means and deviations",
-                      input.feature.name, input.feature.type);
-    }
-    if (in_place_[type].has_value()) {
-      context.stats.local_bytes +=
-          static_cast<int64_t>(nodes[type].size() * in_place_[type]->row_bytes);
-      continue;
-    }
-    incoming.emplace_back(input, &(*features)[type], columns[type]);
-    columns[type] += input.spec.dim;
-    requests.push_back(
-        {.tensor = input.feature, .ids = nodes[type], .out = incoming.back().stored()});
-  }
-  if (requests.empty()) return context.Check();
-  HG_RETURN_IF_ERROR(rows_->Pull(requests, context));
-  for (Incoming& rows : incoming) rows.Convert();
-  return OkStatus();
 }
 
 void BatchMaker::MakeInputRows(std::vector<FeatureMatrix> features, Step* step) const {

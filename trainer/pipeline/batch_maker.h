@@ -53,23 +53,28 @@ class BatchMaker {
 
   // What `seeds` ask for: minibatch, blocks and types of a step whose rows of the task are known.
   // Then, in another call, the rows of its nodes. A step without rows stays as it is, and the
-  // stores are not asked. Calls of the stores go by the token, deadline, ids and ticket of `like`.
+  // stores are not asked. Calls of the stores go by the token, deadline and ids of `like`.
   // Errors are those of the stores, with what was being done in front.
   [[nodiscard]] Status Sample(const StepSeeds& seeds, uint64_t batch_seed, const CallContext& like,
                               Step* step) const;
   [[nodiscard]] Status PullRows(const CallContext& like, Step* step) const;
-  // What a sampled step comes to once its rows are there, in bytes.
+  // The same, not waited for (client/started.h), and by the ticket of `like`, too: it is not used
+  // once they return, and `step` is the call's until `done`.
+  void StartSample(StepSeeds seeds, uint64_t batch_seed, const CallContext& like, Step* step,
+                   StatusDone done) const;
+  void StartPull(const CallContext& like, Step* step, StatusDone done) const;
+  // What a sampled step comes to, and its rows besides, in bytes.
   [[nodiscard]] int64_t BytesOf(const Step& step) const;
+  [[nodiscard]] int64_t RowBytesOf(const Step& step) const;
 
   [[nodiscard]] const BatchRecipe& recipe() const { return recipe_; }
+  // Whether sampling asks nobody.
+  [[nodiscard]] bool samples_here() const { return graph_->whole_topology() != nullptr; }
   // Whether no row is pulled: InputRows::kSelfAndMean is made straight from what is stored.
   [[nodiscard]] bool reads_in_place() const;
 
  private:
-  // All inputs in one call: one exchange. `features` as Step's, of no columns for types
-  // whose rows are read in place.
-  [[nodiscard]] Status PullFeatures(const Minibatch& minibatch, CallContext& context,
-                                    std::vector<FeatureMatrix>* features) const;
+  [[nodiscard]] Status MakeBlocks(Step* step) const;
   void MakeInputRows(std::vector<FeatureMatrix> features, Step* step) const;
 
   GraphStore* const graph_;

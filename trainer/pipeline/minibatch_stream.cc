@@ -10,14 +10,16 @@
 namespace halograph {
 namespace {
 
-// What is sampled runs ahead as far as memory allows, of tiny steps no further than this: else a
-// run would begin with all of its sampling.
-constexpr int64_t kSampledAhead = 256;
+// Where a cache gains by it, for each step that is taken so many beyond what it was told of.
+constexpr int64_t kLookFurther = 64;
 // The schedule need only be a little ahead of that.
-constexpr int64_t kScheduledPerThread = 2;
+constexpr int64_t kScheduledAhead = 2;  // times the samples under way
+// Of a stage that waits for others, for each thread that goes on with what they answer.
+constexpr size_t kCallsAThread = 4;
 // One thread goes through the epochs, one after the other.
 constexpr size_t kEpochsKept = 2;
 constexpr size_t kSampleStage = 1;
+constexpr size_t kPlanStage = 2;  // where there is a cache
 // What a cache keeps of a row of a step that it is told of, about: the access, and its slot.
 constexpr int64_t kPlanBytesARow = 16;
 
@@ -38,6 +40,7 @@ MinibatchStream::MinibatchStream(const BatchMaker* maker, const SeedSource* sour
       steps_(shards_.Steps(options_.batch_size)),
       gather_stage_(kSampleStage + (options_.cache != nullptr ? 2 : 1)),
       orders_(shards_.of_rank[options_.rank].size(), options_.seed, options_.rank, kEpochsKept),
+      first_ticket_(options_.cache == nullptr ? 0 : options_.cache->announced()),
       // The first that is whole.
       counted_epoch_(options_.first_epoch + (options_.first_step > 0 ? 1 : 0)) {
   const int64_t first = options_.first_epoch * steps_ + options_.first_step;
@@ -51,6 +54,7 @@ MinibatchStream::MinibatchStream(const BatchMaker* maker, const SeedSource* sour
   bounds.always = options_.always;
   bounds.bytes = [](const Step& step) { return step.bytes; };
   bounds.measured = kSampleStage;
+  bounds.grows = gather_stage_;
   bounds.too_large = options_.too_large;
   pipeline_ = std::make_unique<StagePipeline<Step>>(Stages(std::move(more)), std::move(bounds));
 }
@@ -62,44 +66,87 @@ void MinibatchStream::Close() {
   if (!std::exchange(closed_, true) && options_.cache != nullptr) options_.cache->DropWaiting();
 }
 
+StatusOr<std::optional<Step>> MinibatchStream::Next() {
+  if (options_.cache != nullptr) LookFurther();
+  auto next = pipeline_->Next();
+  ++taken_;
+  return next;
+}
+
+int64_t MinibatchStream::PlannedAhead() const {
+  return static_cast<int64_t>(options_.prefetch) + options_.sampled_ahead;
+}
+
+// Up to the cache's certificate, or what the memory holds. Steps without rows have no ticket, so
+// that a little less may be admitted than is meant.
+void MinibatchStream::LookFurther() {
+  pipeline_->Admit(kPlanStage, taken_ + PlannedAhead());
+  if (!options_.cache->wants_more()) return;
+  pipeline_->Admit(kPlanStage, options_.cache->announced() - first_ticket_ + kLookFurther);
+}
+
+size_t MinibatchStream::SamplesAtOnce() const {
+  if (maker_->samples_here()) return options_.threads;
+  return std::min(kCallsAThread * options_.threads, options_.samples);
+}
+
 std::vector<StepStage> MinibatchStream::Stages(std::vector<StepStage> more) {
   const int64_t first = options_.first_epoch * steps_ + options_.first_step;
-  const auto threads = static_cast<int64_t>(options_.threads);
+  const auto scheduled = kScheduledAhead * static_cast<int64_t>(SamplesAtOnce());
   std::vector<StepStage> stages;
   stages.push_back(
       {.name = "schedule",
        .run = [this, first](int64_t index, Step* step) { return Schedule(first + index, step); },
-       .depth = kScheduledPerThread * threads});
+       .depth = scheduled});
   const bool plans = options_.cache != nullptr;
   stages.push_back({.name = "sample",
-                    .run = [this](int64_t, Step* step) { return Sample(step); },
+                    .start = [this](int64_t, Step* step, const PostWork& post,
+                                    StatusDone done) { Sample(step, post, std::move(done)); },
+                    .at_once = SamplesAtOnce(),
                     .threads = options_.threads,
-                    .depth = plans ? kScheduledPerThread * threads : kSampledAhead});
+                    .depth = plans ? scheduled : options_.sampled_ahead});
   if (plans) {
     // One thread, in order of the steps. What it is ahead of the gathering is what the cache knows
     // of the future.
     stages.push_back({.name = "plan",
                       .run = [this](int64_t, Step* step) { return Plan(step); },
-                      .depth = kSampledAhead});
+                      .admitted = PlannedAhead()});
   }
   stages.push_back({.name = "gather",
-                    .run = [this](int64_t, Step* step) { return Gather(step); },
+                    .start = [this](int64_t, Step* step, const PostWork& post,
+                                    StatusDone done) { Gather(step, post, std::move(done)); },
+                    .at_once = kCallsAThread * options_.threads,
                     .threads = options_.threads});
   for (StepStage& stage : more) stages.push_back(std::move(stage));
   if (options_.on_stage) {
-    for (StepStage& stage : stages) stage.run = Told(stage.name, std::move(stage.run));
+    for (StepStage& stage : stages) stage = Told(std::move(stage));
   }
   return stages;
 }
 
-MinibatchStream::RunStage MinibatchStream::Told(std::string stage, RunStage run) const {
+StepStage MinibatchStream::Told(StepStage stage) const {
   using Clock = std::chrono::steady_clock;
-  return [this, stage = std::move(stage), run = std::move(run)](int64_t index, Step* step) {
-    const Clock::time_point begin = Clock::now();
-    Status made = run(index, step);
-    options_.on_stage(stage, step->key, begin, Clock::now());
-    return made;
+  const auto tell = [this, name = stage.name](const Step& step, Clock::time_point begin) {
+    options_.on_stage(name, step.key, begin, Clock::now());
   };
+  if (stage.run) {
+    stage.run = [tell, run = std::move(stage.run)](int64_t index, Step* step) {
+      const Clock::time_point begin = Clock::now();
+      Status made = run(index, step);
+      tell(*step, begin);
+      return made;
+    };
+  } else {
+    stage.start = [tell, start = std::move(stage.start)](int64_t index, Step* step,
+                                                         const PostWork& post, StatusDone done) {
+      const Clock::time_point begin = Clock::now();
+      start(index, step, post, [tell, step, begin, done = std::move(done)](Status made) {
+        tell(*step, begin);
+        done(std::move(made));
+      });
+    };
+  }
+  return stage;
 }
 
 Status MinibatchStream::Schedule(int64_t index, Step* step) {
@@ -131,11 +178,19 @@ Status MinibatchStream::Schedule(int64_t index, Step* step) {
   return OkStatus();
 }
 
-Status MinibatchStream::Sample(Step* step) const {
-  const StepSeeds seeds = std::exchange(step->seeds, {});
-  HG_RETURN_IF_ERROR(maker_->Sample(seeds, step->key.batch_seed, ContextOf(*step), step));
-  step->bytes = BytesOf(*step);
-  return OkStatus();
+void MinibatchStream::Sample(Step* step, const PostWork& post, StatusDone done) const {
+  CallContext context = ContextOf(*step);
+  context.post = post;
+  maker_->StartSample(std::exchange(step->seeds, {}), step->key.batch_seed, context, step,
+                      [this, step, done = std::move(done)](Status sampled) {
+                        if (sampled.ok()) {
+                          sampled = RunCaught([&] {
+                            step->bytes = BytesOf(*step);
+                            return OkStatus();
+                          });
+                        }
+                        done(std::move(sampled));
+                      });
 }
 
 Status MinibatchStream::Plan(Step* step) {
@@ -157,27 +212,39 @@ Status MinibatchStream::Plan(Step* step) {
   return OkStatus();
 }
 
-Status MinibatchStream::Gather(Step* step) const {
-  // A ticket whose pull never began is ended all the same, or later steps wait for it for ever.
-  const auto drop = [this](const int64_t* ticket) { options_.cache->Drop(*ticket); };
-  const std::unique_ptr<const int64_t, decltype(drop)> ticket(
-      step->ticket.has_value() ? &*step->ticket : nullptr, drop);
+void MinibatchStream::Gather(Step* step, const PostWork& post, StatusDone done) const {
   CallContext context = ContextOf(*step);
+  context.post = post;
   context.ticket = step->ticket;
-  return maker_->PullRows(context, step);
+  // A ticket whose pull never began is ended all the same, or later steps wait for it for ever.
+  const auto drop = [this, ticket = step->ticket] {
+    if (ticket.has_value()) options_.cache->Drop(*ticket);
+  };
+  try {
+    maker_->StartPull(context, step, [drop, done = std::move(done)](Status pulled) {
+      drop();
+      done(std::move(pulled));
+    });
+  } catch (...) {
+    drop();
+    throw;
+  }
 }
 
 CallContext MinibatchStream::ContextOf(const Step& step) const {
   return {.cancel = options_.cancel, .trace_id = TraceIdOf(options_.rank, step.key)};
 }
 
-int64_t MinibatchStream::BytesOf(const Step& step) const {
+ItemBytes MinibatchStream::BytesOf(const Step& step) const {
   const int64_t labels = static_cast<int64_t>(step.labels.data.size());
-  int64_t more = options_.more_bytes ? options_.more_bytes(step.minibatch) : 0;
+  ItemBytes bytes{static_cast<int64_t>(sizeof(Step)) + labels + maker_->BytesOf(step),
+                  maker_->RowBytesOf(step)};
+  if (options_.more_bytes) bytes.more += options_.more_bytes(step.minibatch);
   if (options_.cache != nullptr) {
-    for (const auto& nodes : step.minibatch.nodes) more += kPlanBytesARow * std::ssize(nodes);
+    for (const auto& nodes : step.minibatch.nodes)
+      bytes.measured += kPlanBytesARow * std::ssize(nodes);
   }
-  return static_cast<int64_t>(sizeof(Step)) + labels + maker_->BytesOf(step) + more;
+  return bytes;
 }
 
 }  // namespace halograph

@@ -17,6 +17,7 @@
 
 #include "client/cached/cached_rows.h"
 #include "common/base/status.h"
+#include "common/sampling/minibatch_builder.h"
 #include "common/sampling/request.h"
 #include "trainer/pipeline/batch_maker.h"
 #include "trainer/pipeline/batch_schedule.h"
@@ -46,11 +47,19 @@ struct StreamOptions {
   int64_t max_steps = 0;    // of these passes: the minibatches behind are not made; 0: all are
   int64_t first_epoch = 0;  // what to begin with: the minibatches before are not made
   int64_t first_step = 0;
-  size_t threads = 1;         // that sample, and as many that gather
-  size_t prefetch = 4;        // steps gathered and ready at most; 0: each is made when asked for
+  size_t threads = 1;  // that sample, and as many that gather
+  // Samples under way at most, where others are asked. 1 at least; more only if all streams of the
+  // store together stay within BuilderWorkspaces::kLimit: a thread that waits for a workspace must
+  // not be the one that ends a sample. By default, for two of them: training and evaluation.
+  size_t samples = BuilderWorkspaces::kLimit / 2;
+  size_t prefetch = 4;  // steps gathered and ready at most; 0: each is made when asked for
+  // What is sampled runs ahead as far as memory allows, of tiny steps no further than this: else a
+  // run would begin with all of its sampling. Where a cache gains by it, further. 1 at least.
+  int64_t sampled_ahead = 256;
   int64_t memory = kNoBound;  // bytes of all steps that are prepared; one goes in any case
   int64_t always = 1;         // so many steps go whatever they come to
-  // What the caller's stages add to a step, by its sampled minibatch, in bytes; null: nothing.
+  // What the caller's stages add to a step's rows, by its sampled minibatch, in bytes; null:
+  // nothing.
   std::function<int64_t(const Minibatch& minibatch)> more_bytes = {};
   std::function<void(int64_t bytes)> too_large = {};  // as PipelineOptions'
   // The cache that the maker's rows come from: the stream announces its steps to it, from the next
@@ -82,7 +91,7 @@ class MinibatchStream {
   [[nodiscard]] size_t more() const { return gather_stage_ + 1; }
   // Step (epoch, step), steps innermost, from the first that was asked for; nullopt after the last.
   // Errors as StagePipeline::Next, SeedSource::Collect, BatchMaker and the caller's stages.
-  [[nodiscard]] StatusOr<std::optional<Step>> Next() { return pipeline_->Next(); }
+  [[nodiscard]] StatusOr<std::optional<Step>> Next();
 
   // As StagePipeline's.
   void Admit(size_t stage, int64_t end) { pipeline_->Admit(stage, end); }
@@ -90,22 +99,26 @@ class MinibatchStream {
   // Of all stages, in order.
   [[nodiscard]] const std::vector<StepStage>& stages() const { return pipeline_->stages(); }
   [[nodiscard]] std::vector<StageSeconds> Seconds() const { return pipeline_->Seconds(); }
-  [[nodiscard]] size_t threads(size_t stage) const { return pipeline_->threads(stage); }
+  void Limit(size_t stage, int64_t items) { pipeline_->Limit(stage, items); }
 
   // As StagePipeline::Close: cancel options.cancel first where a call may be waiting.
   void Close();
 
  private:
-  using RunStage = decltype(StepStage::run);
   [[nodiscard]] std::vector<StepStage> Stages(std::vector<StepStage> more);
-  // The same, of which options_.on_stage is told.
-  [[nodiscard]] RunStage Told(std::string stage, RunStage run) const;
+  // Samples under way at most.
+  [[nodiscard]] size_t SamplesAtOnce() const;
+  // The same stage, of which options_.on_stage is told.
+  [[nodiscard]] StepStage Told(StepStage stage) const;
   [[nodiscard]] Status Schedule(int64_t index, Step* step);
-  [[nodiscard]] Status Sample(Step* step) const;
+  void Sample(Step* step, const PostWork& post, StatusDone done) const;
   [[nodiscard]] Status Plan(Step* step);
-  [[nodiscard]] Status Gather(Step* step) const;
+  void Gather(Step* step, const PostWork& post, StatusDone done) const;
   [[nodiscard]] CallContext ContextOf(const Step& step) const;
-  [[nodiscard]] int64_t BytesOf(const Step& step) const;
+  [[nodiscard]] ItemBytes BytesOf(const Step& step) const;
+  // Steps that are planned and not taken, whatever the cache gains by more.
+  [[nodiscard]] int64_t PlannedAhead() const;
+  void LookFurther();
 
   const BatchMaker* const maker_;
   const SeedSource* const source_;
@@ -114,6 +127,8 @@ class MinibatchStream {
   const int64_t steps_;
   const size_t gather_stage_;
   EpochOrders orders_;
+  const int64_t first_ticket_;
+  int64_t taken_ = 0;  // steps
   // Of the thread that plans.
   const int64_t counted_epoch_;  // after it, rows rank by what steps have read
   bool ranked_ = false;

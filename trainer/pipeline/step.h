@@ -21,6 +21,7 @@
 #include "trainer/pipeline/feature_matrix.h"
 #include "trainer/pipeline/layer_blocks.h"
 #include "trainer/pipeline/layer_inputs.h"
+#include "trainer/pipeline/stage_progress.h"
 #include "trainer/seeds/seed_source.h"
 
 namespace halograph {
@@ -64,7 +65,10 @@ struct Step {
   CallStats learnt;           // of the pull of rows that are learnt
   double sample_seconds = 0;  // spent in GraphStore::Sample and on `blocks`
   double pull_seconds = 0;    // spent on rows: pulls, conversion and `self_and_mean`
-  int64_t bytes = 0;          // of all parts once they are there; known once it is sampled
+  double learn_seconds = 0;   // spent on rows that are learnt
+  // Of all parts once they are there, rows and what is made of them apart; known once it is
+  // sampled.
+  ItemBytes bytes = {};
 };
 
 }  // namespace halograph

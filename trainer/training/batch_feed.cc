@@ -40,8 +40,8 @@ std::function<void(int64_t bytes)> SayOfLittleMemory(const Session& session) {
           told = session.told_of_memory](int64_t bytes) {
     if (told->exchange(true)) return;
     spdlog::warn(
-        "rank {}: a step takes {}, more than --prefetch-memory {}: steps are prepared one at a "
-        "time; give {} for each step that is to be prepared ahead",
+        "rank {}: a step needs --prefetch-memory {}, and has {}: steps are prepared one at a time; "
+        "give {} for each step that is to be prepared ahead",
         rank, FormatBytes(bytes), FormatBytes(memory), FormatBytes(bytes));
   };
 }
@@ -153,7 +153,7 @@ Status PullLearnt(const Session& session, const CancelToken* cancel, Step* step)
       LearntRows rows,
       session.learnt->Pull(step->minibatch, cancel, TraceIdOf(session.options.rank, step->key)));
   step->learnt = rows.stats;
-  step->pull_seconds += watch.Seconds();
+  step->learn_seconds = watch.Seconds();
   RowsOf(step).learnt = std::move(rows);
   return OkStatus();
 }
@@ -232,7 +232,7 @@ StatusOr<Step> BatchFeed::Next(FeedWaits* waits) {
   HG_ASSIGN_OR_RETURN(std::optional<Step> step, std::move(next));
   if (!step.has_value()) return Internal("a minibatch was asked for after the last");
   ++taken_;
-  const double prepared = step->sample_seconds + step->pull_seconds;
+  const double prepared = step->sample_seconds + step->pull_seconds + step->learn_seconds;
   const double sampling = prepared > 0 ? step->sample_seconds / prepared : 0.0;
   const double of_sampling = (staleness_ >= 0 ? shared : waited) * sampling;
   waits->sample_s += of_sampling;
@@ -252,7 +252,7 @@ std::vector<BatchFeed::StageTime> BatchFeed::StageTimes() const {
   std::vector<StageTime> times;
   const std::vector<StageSeconds> seconds = stream_.Seconds();
   for (size_t stage = 0; stage < seconds.size(); ++stage) {
-    times.push_back({stream_.stages()[stage].name, seconds[stage], stream_.threads(stage)});
+    times.push_back({stream_.stages()[stage].name, seconds[stage]});
   }
   return times;
 }

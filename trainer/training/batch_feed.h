@@ -88,7 +88,6 @@ class BatchFeed {
   struct StageTime {
     std::string name;
     StageSeconds seconds;
-    size_t threads = 1;  // that they are means over
   };
   // Of the stages, in order, since the feed was made.
   [[nodiscard]] std::vector<StageTime> StageTimes() const;

@@ -101,6 +101,7 @@ EpochStats TrainingLoop::StatsUnderWay(int64_t epoch, int64_t step) const {
 void TrainingLoop::StartLap() {
   lap_ = Stopwatch();
   lap_stages_ = feed_.StageTimes();
+  lap_calls_.clear();
 }
 
 void TrainingLoop::CountSeconds() {
@@ -111,7 +112,17 @@ void TrainingLoop::CountSeconds() {
     StageSeconds spent = now[stage].seconds;
     spent -= lap_stages_[stage].seconds;
     under_way_.figures.AddStage(now[stage].name, {spent.busy, spent.starved, spent.blocked});
+    const LapCalls& calls = lap_calls_[now[stage].name];
+    // Several steps at once waited for a server together.
+    const double all = spent.busy + spent.starved + spent.blocked;
+    const double at_once = all > 0 ? std::max(1.0, calls.under_way / all) : 1.0;
+    for (size_t server = 0; server < calls.servers.size(); ++server) {
+      if (calls.servers[server] == 0) continue;
+      under_way_.figures.AddServerWait(now[stage].name, session_.options.remote.servers[server],
+                                       calls.servers[server] / at_once);
+    }
   }
+  lap_calls_.clear();
   if (session_.cache != nullptr) {
     under_way_.figures[Figure::kCacheEnough] = static_cast<double>(session_.cache->enough_bytes());
   }

@@ -115,25 +115,25 @@ StatusOr<std::optional<Step>> TrainingLoop::NextStep(EpochFigures* figures) {
   (*figures)[Figure::kSampleWait] += waits.sample_s;
   (*figures)[Figure::kFeatureWait] += waits.feature_s;
   CountBatch(*next, figures);
-  CountServers(*next, figures);
+  CountServers(*next);
   if (next->rows > 0) (*figures)[Figure::kLossWeight] += session_.task->LossWeight(*next);
   return std::optional<Step>(*std::move(next));
 }
 
-void TrainingLoop::CountServers(const Step& batch, EpochFigures* figures) const {
-  for (const BatchFeed::StageTime& stage : lap_stages_) {
-    const CallStats* const calls = stage.name == "sample"   ? &batch.sampled
-                                   : stage.name == "gather" ? &batch.pulled
-                                   : stage.name == "learn"  ? &batch.learnt
-                                                            : nullptr;
-    if (calls == nullptr) continue;
-    for (size_t server = 0; server < calls->server_seconds.size(); ++server) {
-      const double seconds = calls->server_seconds[server];
-      if (seconds == 0) continue;
-      figures->AddServerWait(stage.name, session_.options.remote.servers[server],
-                             seconds / static_cast<double>(stage.threads));
+void TrainingLoop::CountServers(const Step& batch) {
+  const auto add = [&](const char* stage, const CallStats& calls, double seconds) {
+    LapCalls& lap = lap_calls_[stage];
+    lap.under_way += seconds;
+    if (lap.servers.size() < calls.server_seconds.size()) {
+      lap.servers.resize(calls.server_seconds.size());
     }
-  }
+    for (size_t server = 0; server < calls.server_seconds.size(); ++server) {
+      lap.servers[server] += calls.server_seconds[server];
+    }
+  };
+  add("sample", batch.sampled, batch.sample_seconds);
+  add("gather", batch.pulled, batch.pull_seconds);
+  add("learn", batch.learnt, batch.learn_seconds);
 }
 
 StatusOr<double> TrainingLoop::StepWeight(const Step* next, int64_t step, EpochFigures* figures) {

@@ -8,8 +8,10 @@
 
 #include <functional>
 #include <limits>
+#include <map>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "common/base/status.h"
@@ -144,7 +146,7 @@ class TrainingLoop {
   // This rank's minibatch; nullopt after a signal.
   [[nodiscard]] StatusOr<std::optional<Step>> NextStep(EpochFigures* figures);
   // What the stages waited for servers while they prepared it.
-  void CountServers(const Step& batch, EpochFigures* figures) const;
+  void CountServers(const Step& batch);
   // What the step's loss is divided by: the weight of its rows, of all ranks. `next`: null after a
   // signal.
   [[nodiscard]] StatusOr<double> StepWeight(const Step* next, int64_t step, EpochFigures* figures);
@@ -179,6 +181,13 @@ class TrainingLoop {
   // Since the last time that under_way_ counted; and what the feed's stages had come to then.
   Stopwatch lap_;
   std::vector<BatchFeed::StageTime> lap_stages_;
+  // Of the steps taken since then, by stage: how long each was under way in it, and how long their
+  // requests at each server, all added up.
+  struct LapCalls {
+    double under_way = 0;
+    std::vector<double> servers = {};
+  };
+  std::map<std::string, LapCalls> lap_calls_;
   // Sums are of closed epochs, until Run is at its end.
   TrainResult result_;
   KeptTensors best_weights_;  // of parameters_, then buffers_

@@ -15,6 +15,7 @@
 
 #include "tests/support/opened_graph.h"
 #include "tests/support/split_seeds.h"
+#include "tests/unit/trainer_pipeline/late_answers.h"
 #include "trainer/seeds/labeled_seeds.h"
 
 namespace halograph {
@@ -210,6 +211,28 @@ TEST_F(MinibatchStreamTest, ACacheChangesNothingButWhatIsAskedFor) {
   }
 }
 
+TEST_F(MinibatchStreamTest, StepsAreSampledUntilTheCacheKnowsWhatToKeep) {
+  constexpr size_t kPlan = 2;
+  const StreamOptions options{
+      .seed = 9, .batch_size = 2, .epochs = 20, .threads = 2, .prefetch = 1, .sampled_ahead = 2};
+  constexpr int64_t kAhead = 1 + 2;  // prefetch, sampled_ahead
+  for (const bool look_ahead : {true, false}) {
+    // Room for more rows than a few steps read, and fewer than there are.
+    const auto cache = Cache(look_ahead, 6000);
+    StreamOptions cached = options;
+    cached.cache = cache.get();
+    const BatchMaker maker(stores_.graph.get(), cache.get(), Recipe());
+    MinibatchStream stream(&maker, &*source_, Shards(1), cached);
+    for (int64_t taken = 1; taken <= 20; ++taken) {
+      ASSERT_TRUE(stream.Next().ok());
+      if (!look_ahead) {
+        EXPECT_LE(cache->announced(), taken - 1 + kAhead);
+      }
+    }
+    if (look_ahead) stream.AwaitStage(kPlan, 20 + 3 * kAhead);
+  }
+}
+
 TEST_F(MinibatchStreamTest, AStreamThatIsLeftEarlyLeavesItsCacheToTheNext) {
   const auto cache = Cache(true, 6000);
   const StreamOptions options{
@@ -362,6 +385,80 @@ TEST_F(MinibatchStreamTest, EvaluationKeepsTheOrder) {
     for (int64_t seed : SeedsOf(batch)) seeds.push_back(seed);
   }
   EXPECT_EQ(seeds, train_.seeds);
+}
+
+// Answers in reverse order, when so many calls are under way; counts them.
+class LateStore final : public GraphStore {
+ public:
+  LateStore(GraphStore* store, int64_t together) : store_(store), answers_(together) {}
+  const GraphInfo& info() const override { return store_->info(); }
+  Status Sample(std::span<const SampleRequest> requests, CallContext& context,
+                std::span<Minibatch> minibatches) override {
+    return store_->Sample(requests, context, minibatches);
+  }
+  void StartSample(std::span<const SampleRequest> requests, CallContext& context,
+                   std::span<Minibatch> minibatches, StatusDone done) override {
+    answers_.Add(context.post,
+                 [=, this, &context] { done(store_->Sample(requests, context, minibatches)); });
+  }
+  Status SampleLayer(std::span<const LayerGroup> groups, CallContext& context,
+                     std::vector<NeighborPicks>* picks) override {
+    return store_->SampleLayer(groups, context, picks);
+  }
+  [[nodiscard]] int64_t most() const { return answers_.most(); }
+
+ private:
+  GraphStore* store_;
+  LateAnswers answers_;
+};
+
+TEST_F(MinibatchStreamTest, AThreadHasSeveralStepsAskedForAtOnce) {
+  StreamOptions options{.seed = 9, .batch_size = 8, .epochs = 2, .threads = 1, .prefetch = 6};
+  const auto wanted = Drain(stores_.graph.get(), options);
+  for (const size_t samples : {8, 2}) {
+    const auto at_once = static_cast<int64_t>(std::min<size_t>(4, samples));
+    LateStore late(stores_.graph.get(), at_once);
+    options.samples = samples;
+    const auto found = Drain(&late, options);
+    ASSERT_EQ(found.size(), wanted.size());
+    for (size_t i = 0; i < found.size(); ++i) ExpectEqual(found[i], wanted[i]);
+    EXPECT_EQ(late.most(), at_once);
+  }
+}
+
+// As LateStore, of rows.
+class LateRows final : public RowStore {
+ public:
+  explicit LateRows(std::shared_ptr<RowStore> rows) : rows_(std::move(rows)) {}
+  Status Pull(std::span<const RowRequest> requests, CallContext& context) override {
+    return rows_->Pull(requests, context);
+  }
+  void StartPull(std::span<const RowRequest> requests, CallContext& context,
+                 StatusDone done) override {
+    answers_.Add(context.post, [=, this, &context] { done(rows_->Pull(requests, context)); });
+  }
+  StatusOr<std::vector<PushMark>> Push(std::span<const RowPush> pushes,
+                                       CallContext& context) override {
+    return rows_->Push(pushes, context);
+  }
+
+ private:
+  const std::shared_ptr<RowStore> rows_;
+  LateAnswers answers_;
+};
+
+TEST_F(MinibatchStreamTest, RowsThatComeLateAndOutOfOrderGoThroughACache) {
+  StreamOptions options{.seed = 9, .batch_size = 8, .epochs = 4, .threads = 1, .prefetch = 6};
+  const auto wanted = Drain(stores_.graph.get(), options);
+  stores_.rows = std::make_shared<LateRows>(stores_.rows);
+  const auto cache = Cache(true, 6000);
+  options.cache = cache.get();
+  LateStore late(stores_.graph.get(), 1);
+  const auto found = Drain(&late, options);
+  ASSERT_EQ(found.size(), wanted.size());
+  for (size_t i = 0; i < found.size(); ++i) ExpectEqual(found[i], wanted[i]);
+  EXPECT_EQ(cache->figures().missing, 0);
+  EXPECT_GT(cache->figures().hits, 0);
 }
 
 // Blocks every call until its token is cancelled.

@@ -4,6 +4,7 @@
 #include <latch>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -12,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include "common/base/rng.h"
+#include "tests/unit/trainer_pipeline/late_answers.h"
 
 namespace halograph {
 namespace {
@@ -23,12 +25,28 @@ struct Shape {
   size_t threads;
   int64_t ahead;
   size_t stages;
+  bool started = false;  // the first stage does not wait for what it starts
 };
+
+// A stage whose work is done when `answers` come.
+Ints::Stage StartedStage(Run run, std::shared_ptr<LateAnswers> answers) {
+  return {.name = "started",
+          .start = [run = std::move(run), answers = std::move(answers)](
+                       int64_t index, int64_t* item, const PostWork& post, StatusDone done) {
+            answers->Add(post, [=] { done(RunCaught([&] { return run(index, item); })); });
+          }};
+}
 
 // `first`, and behind it stages that change nothing.
 std::vector<Ints::Stage> StagesOf(const Shape& shape, Run first) {
-  std::vector<Ints::Stage> stages = {
-      {.name = "first", .run = std::move(first), .threads = shape.threads, .depth = 3}};
+  Ints::Stage stage{.name = "first", .run = std::move(first)};
+  if (shape.started) {
+    stage = StartedStage(std::move(stage.run), std::make_shared<LateAnswers>());
+    stage.at_once = shape.threads + 2;
+  }
+  stage.threads = shape.threads;
+  stage.depth = 3;
+  std::vector<Ints::Stage> stages = {std::move(stage)};
   while (stages.size() < shape.stages) {
     stages.push_back({.name = "more",
                       .run = [](int64_t, int64_t*) { return OkStatus(); },
@@ -147,12 +165,13 @@ TEST_P(StagePipelineTest, HoldsNoMoreBytesThanAllowedButForOneItem) {
                       if (held.size() > 2) most = std::max(most, sum);
                       return OkStatus();
                     }});
-  Ints pipeline(std::move(stages), {.count = 300,
-                                    .ahead = GetParam().ahead,
-                                    .memory = kMemory,
-                                    .bytes = bytes_of,
-                                    .measured = 0,
-                                    .too_large = [&](int64_t bytes) { told.push_back(bytes); }});
+  Ints pipeline(std::move(stages),
+                {.count = 300,
+                 .ahead = GetParam().ahead,
+                 .memory = kMemory,
+                 .bytes = [&](int64_t item) { return ItemBytes{bytes_of(item)}; },
+                 .measured = 0,
+                 .too_large = [&](int64_t bytes) { told.push_back(bytes); }});
   for (int64_t i = 0; i < 300; ++i) {
     ASSERT_EQ(**pipeline.Next(), i);
     const std::lock_guard lock(mutex);
@@ -165,7 +184,9 @@ TEST_P(StagePipelineTest, HoldsNoMoreBytesThanAllowedButForOneItem) {
 INSTANTIATE_TEST_SUITE_P(ThreadsAheadAndStages, StagePipelineTest,
                          testing::Values(Shape{2, 0, 1}, Shape{1, 1, 1}, Shape{1, 4, 1},
                                          Shape{4, 2, 1}, Shape{4, 16, 1}, Shape{2, 0, 3},
-                                         Shape{1, 1, 3}, Shape{3, 2, 3}, Shape{2, 16, 4}));
+                                         Shape{1, 1, 3}, Shape{3, 2, 3}, Shape{2, 16, 4},
+                                         Shape{1, 0, 1, true}, Shape{1, 1, 1, true},
+                                         Shape{1, 16, 1, true}, Shape{2, 16, 3, true}));
 
 Ints::Stage Numbers() {
   return {.name = "numbers", .run = [](int64_t index, int64_t* item) {
@@ -227,10 +248,82 @@ TEST(StagePipelineBoundsTest, ItemsNearestDeliveryGoWhateverTheyComeTo) {
   Ints pipeline(
       {Numbers(), {.name = "second", .run = [](int64_t, int64_t*) { return OkStatus(); }}},
       {.count = 10, .ahead = 4, .memory = 1, .always = 3, .bytes = [](const int64_t&) {
-         return int64_t{100};
+         return ItemBytes{100};
        }});
   pipeline.AwaitStage(1, 2);
   for (int64_t i = 0; i < 10; ++i) ASSERT_EQ(**pipeline.Next(), i);
+}
+
+// Of items of 2 bytes that grow by so many, in 100.
+Ints GrowingItems(int64_t ahead, int64_t more, std::atomic<int64_t>* begun,
+                  std::atomic<int64_t>* grown) {
+  return {{{.name = "measured",
+            .run =
+                [=](int64_t index, int64_t* item) {
+                  ++*begun;
+                  *item = index;
+                  return OkStatus();
+                }},
+           {.name = "grows",
+            .run =
+                [=](int64_t, int64_t*) {
+                  ++*grown;
+                  return OkStatus();
+                },
+            .threads = 4}},
+          {.count = 100,
+           .ahead = ahead,
+           .memory = 100,
+           .bytes =
+               [more](const int64_t&) {
+                 return ItemBytes{2, more};
+               },
+           .grows = 1,
+           .too_large = [](int64_t) { ADD_FAILURE() << "each fits"; }}};
+}
+
+TEST(StagePipelineBoundsTest, ItemsThatHaveNotGrownTakeHalfOfTheMemory) {
+  std::atomic<int64_t> begun = 0, grown = 0;
+  Ints pipeline = GrowingItems(1, 20, &begun, &grown);
+  pipeline.AwaitStage(0, 24);
+  pipeline.AwaitStage(1, 0);
+  EXPECT_LE(begun.load(), 26) << "50 bytes, and the one without room";
+  for (int64_t i = 0; i < 100; ++i) ASSERT_EQ(**pipeline.Next(), i);
+}
+
+TEST(StagePipelineBoundsTest, ItemsThatHaveNotGrownLeaveRoomForTwoThatDo) {
+  std::atomic<int64_t> begun = 0, grown = 0;
+  Ints pipeline = GrowingItems(1, 40, &begun, &grown);
+  pipeline.AwaitStage(0, 9);
+  pipeline.AwaitStage(1, 0);
+  EXPECT_LE(begun.load(), 11) << "20 bytes, and the one without room";
+  for (int64_t i = 0; i < 100; ++i) ASSERT_EQ(**pipeline.Next(), i);
+}
+
+TEST(StagePipelineBoundsTest, ItemsGrowAsFarAsThereIsRoom) {
+  std::atomic<int64_t> begun = 0, grown = 0;
+  Ints pipeline = GrowingItems(50, 20, &begun, &grown);
+  for (int64_t i = 0; i < 100; ++i) {
+    ASSERT_EQ(**pipeline.Next(), i);
+    EXPECT_LE(grown.load(), i + 5) << "four of 22 bytes";
+  }
+}
+
+TEST(StagePipelineBoundsTest, WhatAnItemNeedsThatDoesNotFitIsTold) {
+  for (const auto& [bytes, needed] :
+       {std::pair<ItemBytes, int64_t>{{30, 80}, 110}, {{60, 10}, 120}}) {
+    std::vector<int64_t> told;
+    Ints pipeline(
+        {{Numbers()}, {.name = "grows", .run = [](int64_t, int64_t*) { return OkStatus(); }}},
+        {.count = 5,
+         .ahead = 3,
+         .memory = 100,
+         .bytes = [of = bytes](const int64_t&) { return of; },
+         .grows = 1,
+         .too_large = [&](int64_t told_bytes) { told.push_back(told_bytes); }});
+    for (int64_t i = 0; i < 5; ++i) ASSERT_EQ(**pipeline.Next(), i);
+    EXPECT_EQ(told, std::vector<int64_t>{needed});
+  }
 }
 
 TEST(StagePipelineBoundsTest, StagesOverlap) {
@@ -246,6 +339,122 @@ TEST(StagePipelineBoundsTest, StagesOverlap) {
       {{.name = "a", .run = meet(2)}, {.name = "b", .run = meet(1)}, {.name = "c", .run = meet(0)}},
       {.count = 5, .ahead = 4});
   for (int64_t i = 0; i < 5; ++i) ASSERT_TRUE(pipeline.Next().ok());
+}
+
+// What one thread starts is answered in reverse order, when all that may be has been begun.
+TEST(StartedStageTest, OneThreadHasManyItemsUnderWay) {
+  const auto answers = std::make_shared<LateAnswers>(6);
+  std::mutex mutex;
+  std::set<std::thread::id> threads;
+  Ints::Stage stage = StartedStage(
+      [&](int64_t index, int64_t* item) {
+        const std::lock_guard lock(mutex);
+        threads.insert(std::this_thread::get_id());
+        *item = index;
+        return OkStatus();
+      },
+      answers);
+  stage.at_once = 6;
+  Ints pipeline({stage}, {.count = 60, .ahead = 12});
+  for (int64_t i = 0; i < 60; ++i) ASSERT_EQ(**pipeline.Next(), i);
+  EXPECT_EQ(answers->most(), 6);
+  EXPECT_EQ(threads.size(), 1U);
+  EXPECT_FALSE(threads.contains(answers->thread())) << "who brings answers does no work";
+}
+
+TEST(StartedStageTest, FewerAreUnderWayOnceItIsLimited) {
+  const auto answers = std::make_shared<LateAnswers>(5);
+  Ints::Stage stage = StartedStage([](int64_t, int64_t*) { return OkStatus(); }, answers);
+  stage.at_once = 5;
+  Ints pipeline({stage}, {.count = 200, .ahead = 20});
+  ASSERT_TRUE(pipeline.Next().ok());
+  EXPECT_EQ(answers->most(), 5);
+  pipeline.Limit(0, 0);  // as 1
+  for (int64_t i = 1; i < 40; ++i) ASSERT_TRUE(pipeline.Next().ok());
+  answers->ForgetMost();
+  for (int64_t i = 40; i < 100; ++i) ASSERT_TRUE(pipeline.Next().ok());
+  EXPECT_EQ(answers->most(), 1);
+  pipeline.Limit(0, 100);  // as many as it was made for
+  for (int64_t i = 100; i < 200; ++i) ASSERT_TRUE(pipeline.Next().ok());
+  EXPECT_LE(answers->most(), 5);
+}
+
+// The thread is needed by the items before those that have no room yet.
+TEST(StartedStageTest, ItemsWithoutRoomKeepNoThread) {
+  Ints::Stage stage =
+      StartedStage([](int64_t, int64_t*) { return OkStatus(); }, std::make_shared<LateAnswers>(4));
+  stage.at_once = 4;
+  Ints pipeline(
+      {stage, {.name = "second", .run = [](int64_t, int64_t*) { return OkStatus(); }}},
+      {.count = 40, .ahead = 8, .memory = 1, .bytes = [](const int64_t&) { return ItemBytes{1}; }});
+  for (int64_t i = 0; i < 40; ++i) ASSERT_TRUE(pipeline.Next().ok());
+}
+
+TEST(StartedStageTest, WhatThrowsBeforeItIsUnderWayIsAnError) {
+  for (const int64_t ahead : {0, 2}) {
+    Ints pipeline({{.name = "gather",
+                    .start = [](int64_t, int64_t*, const PostWork&,
+                                const StatusDone&) { throw std::bad_alloc(); }}},
+                  {.count = 10, .ahead = ahead});
+    const Status status = pipeline.Next().status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
+    EXPECT_THAT(Message(status), testing::HasSubstr("gather"));
+  }
+}
+
+TEST(StartedStageTest, CloseWaitsForWhatIsUnderWay) {
+  const auto answers = std::make_shared<LateAnswers>(3);
+  std::atomic<int64_t> answered = 0;
+  {
+    Ints::Stage stage = StartedStage(
+        [&](int64_t, int64_t*) {
+          ++answered;
+          return OkStatus();
+        },
+        answers);
+    stage.at_once = 3;
+    Ints pipeline({stage}, {.count = 100, .ahead = 8});
+    answers->AwaitAdded(3);
+    pipeline.Close();
+  }
+  EXPECT_EQ(answered.load(), answers->added());
+}
+
+// All wait for the first item, whether or not those behind it were answered.
+TEST(StartedStageTest, AStageThatWaitsForTheFirstItemIsBusy) {
+  double now = 0;
+  std::mutex mutex;
+  std::vector<std::function<void()>> held;
+  std::latch all(2), answered(1);
+  Ints pipeline({{.name = "asks",
+                  .start =
+                      [&](int64_t, int64_t*, const PostWork& post, const StatusDone& done) {
+                        const std::lock_guard lock(mutex);
+                        held.emplace_back([&answered, post, done, of = held.size()] {
+                          post([&answered, done, of] {
+                            done(OkStatus());
+                            if (of == 1) answered.count_down();
+                          });
+                        });
+                        all.count_down();
+                      },
+                  .at_once = 2}},
+                {.count = 2, .ahead = 4, .now = [&] {
+                   const std::lock_guard lock(mutex);
+                   return now;
+                 }});
+  all.wait();
+  const auto pass = [&](double seconds) {
+    const std::lock_guard lock(mutex);
+    now += seconds;
+  };
+  pass(10);
+  held[1]();
+  answered.wait();
+  pass(5);
+  EXPECT_DOUBLE_EQ(pipeline.Seconds()[0].busy, 15);
+  held[0]();
+  ASSERT_TRUE(pipeline.Next().ok());
 }
 
 TEST(StagePipelineGateTest, AStageBeginsWhatItIsAdmittedTo) {
@@ -320,7 +529,9 @@ TEST(StagePipelineStopTest, CloseEndsStagesThatWaitForLeaveOrRoom) {
   Ints pipeline(
       {Numbers(),
        {.name = "gated", .run = [](int64_t, int64_t*) { return OkStatus(); }, .admitted = 0}},
-      {.count = 100, .ahead = 8, .memory = 3, .bytes = [](const int64_t&) { return int64_t{2}; }});
+      {.count = 100, .ahead = 8, .memory = 3, .bytes = [](const int64_t&) {
+         return ItemBytes{2};
+       }});
   pipeline.AwaitStage(0, 0);
   pipeline.Close();
 }
