@@ -99,6 +99,36 @@ class CheckpointsTest(CoraInTwoTest):
         self.assertAsUndisturbed(self.box.folder / "rank0.jsonl", epochs=epochs, logical_ranks=2,
                                 gradient_dtype="bfloat16")
 
+    def test_a_tuned_run_keeps_its_threads_and_one_that_ended_before_tunes_anew(self):
+        def run(epochs):
+            words = self.kept(tune=True, epochs=epochs)
+            at = words.index("--threads")
+            del words[at:at + 2]
+            must(self.box.run("halograph-train", *words))
+            return checkpoints.manifest(self.folder)["progress"].get("threads")
+
+        def split(line):
+            return [line[key] for key in ("threads", "sample_threads", "gather_threads")]
+
+        kept = [run(epochs) for epochs in (2, 110, 112)]  # 14 steps are too few, 750 enough
+        lines = lines_of(self.log)
+        tuned = [line["tuned"] for line in lines if "tuned" in line]
+        config = lines[0]["config"]
+        self.assertIs(True, config["tune"])
+        alone = config["threads"] == 1  # on one processor there is no choice
+        self.assertEqual((["measurement"] if not alone else ["measurement", "checkpoint"]) + ["checkpoint"],
+                         [line["by"] for line in tuned])
+        for line in tuned:
+            self.assertEqual(split(tuned[0]), split(line))
+            self.assertLessEqual(line["threads"], config["threads"])
+            self.assertLessEqual(max(split(line)[1:]), config["sample_threads"])
+        wanted = dict(zip(("compute", "sample", "gather"), split(tuned[0])))
+        self.assertEqual([wanted if alone else None, wanted, wanted], kept)
+        if not alone:
+            self.assertGreater(tuned[0]["splits"], 3)
+            self.assertGreater(tuned[0]["step_s"], 0)
+        self.assertAsUndisturbed(self.log, epochs=112)  # so few rows are added up alike by any threads
+
     def test_progress_is_counted_from_where_the_run_goes_on(self):
         given = dict(checkpoint_every="1h", eval_every=0, batch_size=4)  # steps enough to show progress
         epochs = 100

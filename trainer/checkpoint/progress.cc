@@ -65,6 +65,25 @@ StatusOr<EpochStats> BestFromJson(const Json& json, const TrainingTask& task,
   return best;
 }
 
+Json ThreadsToJson(const ThreadSplit& split) {
+  return Json{{"compute", split.compute}, {"sample", split.sample}, {"gather", split.gather}};
+}
+
+StatusOr<ThreadSplit> ThreadsFromJson(const Json& json, std::string_view where) {
+  constexpr int64_t kMost = 1 << 16;
+  ThreadSplit split;
+  for (const auto& [key, threads] : {std::pair{"compute", &split.compute},
+                                     {"sample", &split.sample},
+                                     {"gather", &split.gather}}) {
+    HG_ASSIGN_OR_RETURN(const int64_t number, GetInt(json, key, where));
+    if (number < 1 || number > kMost) {
+      return DataLoss("{}: {} threads to {}, expected 1 to {}", where, number, key, kMost);
+    }
+    *threads = static_cast<int>(number);
+  }
+  return split;
+}
+
 }  // namespace
 
 Json ProgressToJson(const TrainResult& result) {
@@ -75,6 +94,7 @@ Json ProgressToJson(const TrainResult& result) {
   json["without_gain"] = result.gains.without_gain;
   if (result.gains.best.has_value()) json["last_gain"] = *result.gains.best;
   if (result.earlier.has_value()) json["earlier"] = *result.earlier;
+  if (result.threads.has_value()) json["threads"] = ThreadsToJson(*result.threads);
   if (!result.best.has_value()) return json;
   const EpochStats& best = *result.best;
   json["best"] = Json{{"epoch", best.epoch},
@@ -101,6 +121,10 @@ StatusOr<TrainResult> ProgressFromJson(const Json& json, int64_t epochs, const T
   }
   if (json.contains("earlier")) {
     HG_ASSIGN_OR_RETURN(result.earlier, GetDouble(json, "earlier", where));
+  }
+  if (json.contains("threads")) {
+    HG_ASSIGN_OR_RETURN(const Json threads, GetObject(json, "threads", where));
+    HG_ASSIGN_OR_RETURN(result.threads, ThreadsFromJson(threads, where));
   }
   if (!json.contains("best")) return result;
   HG_ASSIGN_OR_RETURN(const Json best, GetObject(json, "best", where));

@@ -9,8 +9,8 @@
 
 namespace halograph {
 
-// The best epoch with its metrics and loss, and sums over epochs; not what the place of the
-// checkpoint tells (epochs done), and no other figures of the best epoch.
+// The best epoch with its metrics and loss, sums over epochs, and what --tune chose; not what the
+// place of the checkpoint tells (epochs done), and no other figures of the best epoch.
 [[nodiscard]] Json ProgressToJson(const TrainResult& result);
 // Read back, of `epochs` whole epochs. The keys of further metrics are the task's, which must
 // outlive the result. DataLoss naming `where` and the field that is missing or wrong.

@@ -55,6 +55,21 @@ Status CheckDevice(const TrainOptions& o) {
                          o.device, other);
 }
 
+Status CheckTune(const TrainOptions& o) {
+  if (!o.tune) return OkStatus();
+  if (o.logical_ranks > 0) {
+    return InvalidArgument(
+        "--tune and --logical-ranks {}: another number of threads gives other bits, and "
+        "--logical-ranks is for the same ones; leave one of them out (--tune=false where a log "
+        "has it)",
+        o.logical_ranks);
+  }
+  if (o.average_every == 0) return OkStatus();
+  return InvalidArgument(
+      "--tune and --average-every: each part has steps of its own, and no two ranks take the same; "
+      "leave one of them out");
+}
+
 Status CheckAveraging(const TrainOptions& o) {
   if (o.average_every == 0) {
     if (!o.part_only) return OkStatus();
@@ -211,6 +226,7 @@ Status CheckTogether(const TrainOptions& o) {
   HG_RETURN_IF_ERROR(CheckControl(o.control, o.learning_rate));
   HG_RETURN_IF_ERROR(CheckCheckpoints(o.checkpoint));
   HG_RETURN_IF_ERROR(CheckOwnInputs(o));
+  HG_RETURN_IF_ERROR(CheckTune(o));
   HG_RETURN_IF_ERROR(CheckAveraging(o));
   HG_RETURN_IF_ERROR(CheckDevice(o));
   if (!o.trace.empty() && o.trace == o.log) {
@@ -230,6 +246,13 @@ Status CheckTogether(const TrainOptions& o) {
 }
 
 Status CheckUnused(const OptionTable& rows, const TrainOptions& o) {
+  for (const char* const fixed : {"threads", "sample-threads", "threads-per-minibatch"}) {
+    if (!o.tune || !rows.given(fixed)) continue;
+    return InvalidArgument(
+        "--tune and --{}: --tune chooses numbers of threads; leave one of them out (--tune=false "
+        "where a log has it)",
+        fixed);
+  }
   struct Use {
     const char* option;
     bool used;

@@ -10,7 +10,8 @@ namespace halograph {
 // Requires rows that are valid one by one.
 [[nodiscard]] Status CheckTogether(const TrainOptions& options);
 
-// InvalidArgument naming an option that was given though nothing reads it, as of another schedule.
+// InvalidArgument naming an option that was given though nothing reads it, as of another schedule,
+// or though --tune chooses it.
 [[nodiscard]] Status CheckUnused(const OptionTable& rows, const TrainOptions& options);
 
 }  // namespace halograph

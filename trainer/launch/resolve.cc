@@ -36,7 +36,8 @@ void Resolve(TrainOptions* o, const Environment& environment) {
   const bool caches = !o->remote.servers.empty() && o->average_every == 0;
   if (caches) o->cache_memory_default = FreeMemory() / kCacheShare / on_machine;
   o->local_rank = RankOnThisMachine(environment);
-  if (o->threads == 0) o->threads = std::max(1, AvailableProcessors() / on_machine);
+  if (o->threads == 0 || o->tune) o->threads = std::max(1, AvailableProcessors() / on_machine);
+  if (o->tune) o->sample_threads = std::min(o->threads, kMostTunedThreads);
 }
 
 Status Validate(const TrainOptions& options) {

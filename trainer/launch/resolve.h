@@ -12,7 +12,8 @@ namespace halograph {
 
 // Fills in what follows from others: topology, model_options (what auto is waits for the graph:
 // ResolveModel), eval_fanouts, eval_batch_size,
-// threads, sampler_memory, prefetch_memory, cache_memory_default. What the ranks of this machine
+// threads, sampler_memory, prefetch_memory, cache_memory_default, and with tune also
+// sample_threads. What the ranks of this machine
 // share is divided by their number, as the environment says and logical_ranks. Requires a valid
 // model.
 void Resolve(TrainOptions* options, const Environment& environment = ProcessEnvironment());

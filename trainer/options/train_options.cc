@@ -227,6 +227,13 @@ void AddMachineRows(OptionTable& rows, TrainOptions* o) {
            "least number of --sample-threads for each minibatch; 0: as few as --sampler-memory "
            "allows")
       .Range(0, kMaxThreads);
+  rows.Add("tune", &o->tune,
+           "find out in the first steps how the processors are best shared out among computing, "
+           "sampling and gathering, in the place of --threads and --sample-threads; losses then "
+           "are not the same bits in every run. --log and checkpoints have the choice, and "
+           "--resume keeps it")
+      .AllRanks()
+      .Mark(kMayDifferOnResume | kNotInherited | kOfTraining);
   rows.AddBytes("sampler-memory", &o->sampler_memory,
                 "memory for the tables of all minibatches in the making, 4 bytes a node each")
       .Range(0, int64_t{1} << 60)

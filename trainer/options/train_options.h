@@ -39,6 +39,9 @@ enum class GradientDtype { kFloat32, kBfloat16 };
 // What the cache of remote rows takes, if nothing else is said: one share of what is free.
 inline constexpr int64_t kCacheShare = 8;
 
+// With tune, threads that sample at most, and threads that gather.
+inline constexpr int kMostTunedThreads = 8;
+
 // What a user can do where memory runs out.
 inline constexpr char kTrainingMemoryAdvice[] =
     "lower --batch-size, --eval-batch-size, --fanouts, --prefetch or --sample-threads, or "
@@ -114,6 +117,9 @@ struct TrainOptions {
   int sample_threads = 2;  // for preparing minibatches
   // Of them at least this many for each minibatch; 0: as few as sampler_memory allows.
   int threads_per_minibatch = 0;
+  // Whether training finds out how threads are best shared out: `threads` and `sample_threads` then
+  // are the most that it tries.
+  bool tune = false;
   int64_t sampler_memory = 0;   // bytes of tables; 0: an eighth of the machine's over its ranks
   int prefetch = 4;             // steps whose rows are gathered or ready at most
   int64_t prefetch_memory = 0;  // bytes of all steps that are prepared; 0: as sampler_memory

@@ -61,6 +61,8 @@ MinibatchStream::MinibatchStream(const BatchMaker* maker, const SeedSource* sour
 
 MinibatchStream::~MinibatchStream() { Close(); }
 
+size_t MinibatchStream::sample_stage() const { return kSampleStage; }
+
 void MinibatchStream::Close() {
   pipeline_->Close();
   if (!std::exchange(closed_, true) && options_.cache != nullptr) options_.cache->DropWaiting();
@@ -104,7 +106,8 @@ std::vector<StepStage> MinibatchStream::Stages(std::vector<StepStage> more) {
                                     StatusDone done) { Sample(step, post, std::move(done)); },
                     .at_once = SamplesAtOnce(),
                     .threads = options_.threads,
-                    .depth = plans ? scheduled : options_.sampled_ahead});
+                    .depth = plans ? scheduled : options_.sampled_ahead,
+                    .admitted = options_.sampled});
   if (plans) {
     // One thread, in order of the steps. What it is ahead of the gathering is what the cache knows
     // of the future.

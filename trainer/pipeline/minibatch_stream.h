@@ -58,6 +58,8 @@ struct StreamOptions {
   int64_t sampled_ahead = 256;
   int64_t memory = kNoBound;  // bytes of all steps that are prepared; one goes in any case
   int64_t always = 1;         // so many steps go whatever they come to
+  // Not negative: samples only so many steps, until Admit of sample_stage() allows more.
+  int64_t sampled = -1;
   // What the caller's stages add to a step's rows, by its sampled minibatch, in bytes; null:
   // nothing.
   std::function<int64_t(const Minibatch& minibatch)> more_bytes = {};
@@ -87,6 +89,8 @@ class MinibatchStream {
   ~MinibatchStream();
 
   [[nodiscard]] int64_t steps_per_epoch() const { return steps_; }
+  [[nodiscard]] size_t sample_stage() const;
+  [[nodiscard]] size_t gather_stage() const { return gather_stage_; }
   // Where the caller's stages begin among all.
   [[nodiscard]] size_t more() const { return gather_stage_ + 1; }
   // Step (epoch, step), steps innermost, from the first that was asked for; nullopt after the last.
@@ -99,7 +103,8 @@ class MinibatchStream {
   // Of all stages, in order.
   [[nodiscard]] const std::vector<StepStage>& stages() const { return pipeline_->stages(); }
   [[nodiscard]] std::vector<StageSeconds> Seconds() const { return pipeline_->Seconds(); }
-  void Limit(size_t stage, int64_t items) { pipeline_->Limit(stage, items); }
+  void Limit(size_t stage, size_t threads) { pipeline_->Limit(stage, threads); }
+  [[nodiscard]] size_t threads(size_t stage) const { return pipeline_->threads(stage); }
 
   // As StagePipeline::Close: cancel options.cancel first where a call may be waiting.
   void Close();

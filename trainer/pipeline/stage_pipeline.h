@@ -88,6 +88,7 @@ class StagePipeline {
         threads_of_(ThreadsOf()),
         clock_(threads_of_, options_.now),
         wakes_(stages_.size()),
+        working_(threads_of_),
         posted_(stages_.size()),
         progress_(BoundsOfStages(), {.count = options_.count,
                                      .memory = options_.memory,
@@ -97,7 +98,8 @@ class StagePipeline {
                                      .grows = options_.grows}) {
     if (options_.ahead == 0 || options_.count == 0) return;
     for (size_t s = 0; s < stages_.size(); ++s) {
-      for (size_t i = 0; i < threads_of_[s]; ++i) threads_.emplace_back([this, s] { Work(s); });
+      for (size_t i = 0; i < threads_of_[s]; ++i)
+        threads_.emplace_back([this, s, i] { Work(s, i); });
     }
   }
   ~StagePipeline() { Close(); }
@@ -144,12 +146,11 @@ class StagePipeline {
     wakes_[stage].NotifyAll();
   }
 
-  // From now on at most so many items are under way in the stage; 1 at least, and no more than it
-  // was made for.
-  void Limit(size_t stage, int64_t items) {
+  // From now on at most so many threads of the stage work; 1 does at least.
+  void Limit(size_t stage, size_t threads) {
     {
       const MutexLock lock(mutex_);
-      progress_.Limit(stage, std::clamp<int64_t>(items, 1, AtOnce(stage)));
+      working_[stage] = std::max<size_t>(1, threads);
     }
     wakes_[stage].NotifyAll();
   }
@@ -165,6 +166,8 @@ class StagePipeline {
     });
   }
 
+  // That the stage was made with.
+  [[nodiscard]] size_t threads(size_t stage) const { return threads_of_[stage]; }
   // Of each stage, in order: means over its threads.
   [[nodiscard]] std::vector<StageSeconds> Seconds() const { return clock_.Read(); }
   [[nodiscard]] const std::vector<Stage>& stages() const { return stages_; }
@@ -236,7 +239,8 @@ class StagePipeline {
     return std::optional<T>(std::move(item));
   }
 
-  void Work(size_t s) {
+  // Of thread `number` of the stage.
+  void Work(size_t s, size_t number) {
     StageState state = StageState::kStarved;
     const auto change = [&](StageState to) { clock_.Change(s, std::exchange(state, to), to); };
     for (;;) {
@@ -244,8 +248,10 @@ class StagePipeline {
       {
         const MutexLock lock(mutex_);
         wakes_[s].Wait(mutex_, [&]() HG_REQUIRES(mutex_) {
-          if (!posted_[s].empty() || progress_.CanBegin(s) || progress_.IsOver(s)) return true;
-          change(progress_.Idle(s));
+          if (progress_.IsOver(s)) return true;
+          const bool works = number < working_[s];
+          if (works && (!posted_[s].empty() || progress_.CanBegin(s))) return true;
+          change(works ? progress_.Idle(s) : StageState::kStarved);
           return false;
         });
         // What is answered goes before what is begun: it is nearer delivery.
@@ -291,7 +297,7 @@ class StagePipeline {
   void Post(size_t s, std::function<void()> work) {
     const MutexLock lock(mutex_);
     posted_[s].push_back(std::move(work));
-    wakes_[s].NotifyOne();
+    wakes_[s].NotifyAll();
   }
 
   void End(size_t s, int64_t index, const T& item, Status made) {
@@ -337,6 +343,7 @@ class StagePipeline {
   Mutex mutex_;
   CondVar ready_;               // for the consumer: an item has ended in a stage, or failed
   std::vector<CondVar> wakes_;  // for the threads of each stage
+  std::vector<size_t> working_ HG_GUARDED_BY(mutex_);  // threads of each that may
   std::vector<std::deque<std::function<void()>>> posted_ HG_GUARDED_BY(mutex_);  // to each
   StageProgress progress_ HG_GUARDED_BY(mutex_);
   // Those of progress_. Their places do not change while stages work on them.

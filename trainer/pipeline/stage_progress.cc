@@ -108,8 +108,6 @@ void StageProgress::Admit(size_t stage, int64_t end) {
   stages_[stage].admitted = std::max(stages_[stage].admitted, end);
 }
 
-void StageProgress::Limit(size_t stage, int64_t items) { stages_[stage].at_once = items; }
-
 bool StageProgress::IsOver(size_t stage) const {
   // What waits for room is not worked on.
   return Finished(stage) && lanes_[stage].under_way == lanes_[stage].waiting;

@@ -69,7 +69,6 @@ class StageProgress {
 
   // As StagePipeline's.
   void Admit(size_t stage, int64_t end);
-  void Limit(size_t stage, int64_t items);
 
   // Whether the stage begins no item any more and none is under way in it.
   [[nodiscard]] bool IsOver(size_t stage) const;

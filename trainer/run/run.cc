@@ -110,6 +110,12 @@ StatusOr<TrainResult> Train(Session& session, PartSource* parts, Records& record
     records.Write(stats, metric.key);
     return OkStatus();
   };
+  const auto on_choice = [&](const ThreadChoice& choice) -> Status {
+    if (options.rank != 0) return OkStatus();
+    spdlog::info("{}", ToText(choice));
+    records.Written(records.log.Write(Json{{"tuned", ToJson(choice)}}));
+    return OkStatus();
+  };
   std::unique_ptr<Checkpoints> checkpoints;
   TrainingStart start;
   if (!options.checkpoint.folder.empty()) {
@@ -122,7 +128,7 @@ StatusOr<TrainResult> Train(Session& session, PartSource* parts, Records& record
     return RunFrom(checkpoints.get(), session, training, records);
   }
   if (progress.has_value()) progress->BeginAt(SeedsBefore(session, start));
-  TrainingLoop loop(session, on_step, on_epoch, start, checkpoints.get());
+  TrainingLoop loop(session, on_step, on_epoch, start, checkpoints.get(), on_choice);
   return RunFrom(checkpoints.get(), session, loop, records);
 }
 

@@ -59,7 +59,8 @@ std::function<void(int64_t rows, int64_t room)> SayOfSmallCache(const Session& s
 }
 
 StreamOptions StreamOptionsOf(const Session& session, BatchPurpose purpose, int64_t first_epoch,
-                              int64_t first_step, const CancelToken* cancel) {
+                              int64_t first_step, std::optional<int64_t> ahead,
+                              const CancelToken* cancel) {
   const TrainOptions& options = session.options;
   const bool train = purpose == BatchPurpose::kTrain;
   StreamOptions stream;
@@ -76,6 +77,7 @@ StreamOptions StreamOptionsOf(const Session& session, BatchPurpose purpose, int6
   const int64_t staleness = std::max<int64_t>(0, StalenessOf(session, purpose));
   stream.prefetch = static_cast<size_t>(std::max<int64_t>(options.prefetch, staleness));
   stream.always = std::max<int64_t>(1, staleness);
+  stream.sampled = ahead.value_or(-1);
   if (options.prefetch_memory > 0) stream.memory = options.prefetch_memory;
   stream.more_bytes = LearntBytes(session);
   stream.too_large = SayOfLittleMemory(session);
@@ -201,15 +203,18 @@ Status MoveToDevice(const Session& session, Step* step) {
 }
 
 BatchFeed::BatchFeed(const Session& session, BatchPurpose purpose, const SeedSource& source,
-                     int64_t first_epoch, int64_t first_step, OnSignal on_signal)
+                     int64_t first_epoch, int64_t first_step, OnSignal on_signal,
+                     std::optional<int64_t> ahead)
     : session_(session),
       stoppable_(on_signal == OnSignal::kEnd),
       shards_(session.Shards(source)),
       staleness_(StalenessOf(session, purpose)),
       on_run_cancel_(stoppable_ ? &session.cancel : nullptr, [this] { cancel_.Cancel(); }),
+      ahead_(ahead.has_value() ? std::optional(LeastAhead(*ahead)) : std::nullopt),
       stream_(
           purpose == BatchPurpose::kTrain ? session.train_maker.get() : session.eval_maker.get(),
-          &source, shards_, StreamOptionsOf(session, purpose, first_epoch, first_step, &cancel_),
+          &source, shards_,
+          StreamOptionsOf(session, purpose, first_epoch, first_step, ahead_, &cancel_),
           StagesOf(session, staleness_, &cancel_)) {}
 
 BatchFeed::~BatchFeed() { cancel_.Cancel(); }
@@ -232,6 +237,7 @@ StatusOr<Step> BatchFeed::Next(FeedWaits* waits) {
   HG_ASSIGN_OR_RETURN(std::optional<Step> step, std::move(next));
   if (!step.has_value()) return Internal("a minibatch was asked for after the last");
   ++taken_;
+  if (ahead_.has_value()) stream_.Admit(stream_.sample_stage(), taken_ + *ahead_);
   const double prepared = step->sample_seconds + step->pull_seconds + step->learn_seconds;
   const double sampling = prepared > 0 ? step->sample_seconds / prepared : 0.0;
   const double of_sampling = (staleness_ >= 0 ? shared : waited) * sampling;
@@ -246,6 +252,27 @@ void BatchFeed::AwaitPulls() {
 
 void BatchFeed::Pushed() {
   if (staleness_ >= 0) stream_.Admit(stream_.more(), taken_ + staleness_ + 1);
+}
+
+// The next step, and those that are pulled before a push.
+int64_t BatchFeed::LeastAhead(int64_t steps) const {
+  return std::max({int64_t{1}, steps, staleness_ + 1});
+}
+
+ThreadLimits BatchFeed::Limits(int processors) const {
+  return {.processors = processors,
+          .sample = static_cast<int>(stream_.threads(stream_.sample_stage())),
+          .gather = static_cast<int>(stream_.threads(stream_.gather_stage()))};
+}
+
+void BatchFeed::Limit(const ThreadSplit& split) {
+  stream_.Limit(stream_.sample_stage(), static_cast<size_t>(split.sample));
+  stream_.Limit(stream_.gather_stage(), static_cast<size_t>(split.gather));
+}
+
+void BatchFeed::KeepAhead(std::optional<int64_t> steps) {
+  ahead_ = steps.has_value() ? std::optional(LeastAhead(*steps)) : std::nullopt;
+  stream_.Admit(stream_.sample_stage(), ahead_.has_value() ? taken_ + *ahead_ : kNoBound);
 }
 
 std::vector<BatchFeed::StageTime> BatchFeed::StageTimes() const {

@@ -15,6 +15,7 @@
 #include "trainer/pipeline/minibatch_stream.h"
 #include "trainer/torch/torch_api.h"
 #include "trainer/training/session.h"
+#include "trainer/training/thread_search.h"
 
 namespace halograph {
 
@@ -56,9 +57,11 @@ enum class OnSignal {
 class BatchFeed {
  public:
   // One pass, or all epochs of training from (first_epoch, first_step) on, --max-steps steps of the
-  // run at most, over the rows of `source`, which must outlive the feed.
+  // run at most, over the rows of `source`, which must outlive the feed. `ahead`: as KeepAhead's,
+  // from the start.
   BatchFeed(const Session& session, BatchPurpose purpose, const SeedSource& source,
-            int64_t first_epoch = 0, int64_t first_step = 0, OnSignal on_signal = OnSignal::kEnd);
+            int64_t first_epoch = 0, int64_t first_step = 0, OnSignal on_signal = OnSignal::kEnd,
+            std::optional<int64_t> ahead = std::nullopt);
   // Cancels what is still being prepared, and waits for it. The stores serve others as before.
   ~BatchFeed();
   BatchFeed(const BatchFeed&) = delete;
@@ -81,6 +84,15 @@ class BatchFeed {
   // After it.
   void Pushed();
 
+  // Of `processors`, and the threads that the stages were made with.
+  [[nodiscard]] ThreadLimits Limits(int processors) const;
+  // At most so many steps are sampled, and gathered, at once from now on: no more than Limits.
+  void Limit(const ThreadSplit& split);
+  // Samples only so many steps ahead of the last one taken, or as many as staleness needs, until it
+  // is told otherwise; those that are sampled already stay. nullopt: as far as there is room. Only
+  // for a feed that was made with `ahead`, and not again after nullopt.
+  void KeepAhead(std::optional<int64_t> steps);
+
   // Cancels what is being prepared, and waits for it: nothing of the feed uses the stores any more.
   // Idempotent; Next must not follow.
   void End();
@@ -93,6 +105,7 @@ class BatchFeed {
   [[nodiscard]] std::vector<StageTime> StageTimes() const;
 
  private:
+  [[nodiscard]] int64_t LeastAhead(int64_t steps) const;
   [[nodiscard]] Status CheckStop() const { return stoppable_ ? session_.CheckStop() : OkStatus(); }
 
   const Session& session_;
@@ -101,6 +114,7 @@ class BatchFeed {
   const int64_t staleness_;  // of a feed of training whose rows are learnt; else -1
   CancelToken cancel_;       // of this feed's calls
   const CancelToken::Registration on_run_cancel_;  // the run's token cancels it too
+  std::optional<int64_t> ahead_;                   // as KeepAhead
   MinibatchStream stream_;
   int64_t taken_ = 0;  // steps
 };

@@ -11,6 +11,7 @@
 #include "trainer/tasks/task.h"
 #include "trainer/training/early_stopping.h"
 #include "trainer/training/evaluation.h"
+#include "trainer/training/thread_search.h"
 
 namespace halograph {
 
@@ -57,6 +58,7 @@ struct TrainResult {
   double train_seconds = 0;  // over epochs
   double eval_seconds = 0;
   double sampled_edges = 0;
+  std::optional<ThreadSplit> threads;  // that --tune chose
 };
 
 // Takes an evaluation of a run of `epochs` epochs into best and earlier. Whether it is the best so

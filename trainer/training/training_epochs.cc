@@ -16,11 +16,13 @@ StatusOr<TrainResult> TrainingLoop::Run() {
   result_.steps = first_epoch_ * length_.steps_per_epoch;  // what is under way is counted later
   try {
     if (keeper_ != nullptr) HG_RETURN_IF_ERROR(keeper_->KeepFirst(Moment()));
+    if (tuner_.has_value()) HG_RETURN_IF_ERROR(tuner_->Begin());
     bool told = true;
     const int64_t steps = result_.steps + first_step_;
     if (!rules_.WasDone(steps, steps >= length_.steps, &result_)) {
       HG_ASSIGN_OR_RETURN(told, RunEpochs());
     }
+    if (tuner_.has_value()) HG_RETURN_IF_ERROR(tuner_->End());
     feed_.End();  // learnt rows may be put back now
     if (keeper_ != nullptr) HG_RETURN_IF_ERROR(keeper_->KeepLast(Moment()));
     if (told) HG_RETURN_IF_ERROR(CountUnderWay());

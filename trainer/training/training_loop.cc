@@ -33,7 +33,7 @@ void CountBatch(const Step& batch, EpochFigures* figures) {
 }  // namespace
 
 TrainingLoop::TrainingLoop(Session& session, OnStep on_step, OnEpoch on_epoch, TrainingStart start,
-                           MomentKeeper* keeper)
+                           MomentKeeper* keeper, ThreadTuner::OnChoice on_choice)
     : session_(session),
       on_step_(std::move(on_step)),
       on_epoch_(std::move(on_epoch)),
@@ -49,7 +49,8 @@ TrainingLoop::TrainingLoop(Session& session, OnStep on_step, OnEpoch on_epoch, T
       optimizer_(session.options.optimizer, parameters_, session.options.learning_rate,
                  session.options.weight_decay),
       feed_(session, BatchPurpose::kTrain, *session.task->source(BatchPurpose::kTrain), start.epoch,
-            start.step),
+            start.step, OnSignal::kEnd,
+            ThreadTuner::FirstAhead(session.options, start.so_far.threads)),
       length_(LengthOfRun(session.options.epochs, feed_.steps_per_epoch(),
                           session.options.control.max_steps)),
       under_way_(std::move(start.under_way)),
@@ -60,6 +61,7 @@ TrainingLoop::TrainingLoop(Session& session, OnStep on_step, OnEpoch on_epoch, T
       next_step_(start.step),
       steps_done_(start.steps_done) {
   under_way_.metric.resize(session.task->metric().sums, 0);
+  if (session.options.tune) tuner_.emplace(session, feed_, result_.threads, std::move(on_choice));
 }
 
 Status TrainingLoop::TakeStep(int64_t epoch, int64_t step, EpochFigures* figures) {
@@ -100,6 +102,10 @@ Status TrainingLoop::TakeStep(int64_t epoch, int64_t step, EpochFigures* figures
   next_step_ = step + 1;
   ++steps_done_;
   ++(*figures)[Figure::kSteps];
+  if (tuner_.has_value()) {
+    HG_RETURN_IF_ERROR(tuner_->Took(lap_.Seconds()));
+    result_.threads = tuner_->chosen();
+  }
   CountSeconds();
   on_step_(feed_.shards().SeedsInStep(session_.options.batch_size, step), loss);
   return asks.checkpoint && keeper_ != nullptr ? keeper_->Keep(Moment()) : OkStatus();

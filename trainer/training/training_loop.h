@@ -23,6 +23,7 @@
 #include "trainer/training/run_rules.h"
 #include "trainer/training/schedule.h"
 #include "trainer/training/session.h"
+#include "trainer/training/thread_tuner.h"
 #include "trainer/training/train_result.h"
 
 namespace halograph {
@@ -88,9 +89,10 @@ class TrainingLoop {
   // The session's model must have equal weights on all ranks, and nothing in it may change while
   // the loop lives. Of an epoch that is begun in its middle, the figures are of the steps taken and
   // of those that `start` has sums of.
-  // `keeper`: null: nobody keeps moments.
+  // `keeper`: null: nobody keeps moments. `on_choice`: of --tune (thread_tuner.h), where Run shares
+  // the threads out, unless `start` has a choice; null: nobody is told.
   TrainingLoop(Session& session, OnStep on_step, OnEpoch on_epoch, TrainingStart start = {},
-               MomentKeeper* keeper = nullptr);
+               MomentKeeper* keeper = nullptr, ThreadTuner::OnChoice on_choice = {});
 
   // All epochs from the start on, up to the first limit that is reached (ControlOptions) or a
   // signal to any of the ranks: at the same step on all of them. A limit ends an epoch in its
@@ -176,6 +178,7 @@ class TrainingLoop {
   GradientBuffer gradients_;
   Optimizer optimizer_;
   BatchFeed feed_;
+  std::optional<ThreadTuner> tuner_;
   const RunLength length_;
   EpochSums under_way_;  // of the epoch's minibatches, up to next_step_ between two steps
   // Since the last time that under_way_ counted; and what the feed's stages had come to then.

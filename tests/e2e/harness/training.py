@@ -13,10 +13,11 @@ MEETING = dict(timeout="10m")
 
 
 def read_log(path):
-    """(configuration, epochs, last line). Evaluations within epochs are left out."""
+    """(configuration, epochs, last line). Evaluations within epochs and the choice of --tune are left
+    out."""
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     return (lines[0]["config"], [line for line in lines[1:]
-                                  if not line.get("final") and "evaluation" not in line],
+                                  if not line.get("final") and not {"evaluation", "tuned"} & set(line)],
             next((line for line in lines if line.get("final")), None))
 
 

@@ -300,6 +300,43 @@ TEST_F(CheckpointsTest, ACheckpointWithoutSumsGoesOnWithFiguresOfTheStepsSince) 
   EXPECT_EQ(seen[0].evaluations[10], whole[0].evaluations[10]);
 }
 
+TEST_F(CheckpointsTest, ThreadsThatWereChosenAreKeptAndThoseBeingTriedAreNot) {
+  const auto threads = [&] {
+    const auto stored = ReadNewestCheckpoint(options_.checkpoint.folder);
+    EXPECT_TRUE(stored.ok()) << stored.status();
+    return stored->manifest.progress.value("threads", Json());
+  };
+  options_.tune = true;
+  options_.threads = 2;
+  options_.sample_threads = 2;
+  std::vector<Seen> seen(1);
+  Run(options_, kNever, &seen);  // shorter than the search
+  ASSERT_TRUE(seen[0].status.ok()) << seen[0].status;
+  EXPECT_EQ(threads(), Json());
+
+  ForgetCheckpoints();
+  const Json one = {{"compute", 1}, {"sample", 1}, {"gather", 1}};
+  options_.threads = 1;  // no choice
+  options_.sample_threads = 1;
+  Run(options_, 3, &seen);
+  EXPECT_EQ(threads(), one);
+  options_.threads = 2;  // on a larger machine
+  options_.sample_threads = 2;
+  compute_threads_ = 2;
+  std::vector<int> computed;
+  Run(options_, kNever, &seen, [&](int64_t) { computed.push_back(at::get_num_threads()); });
+  ASSERT_TRUE(seen[0].status.ok()) << seen[0].status;
+  EXPECT_THAT(computed, testing::AllOf(SizeIs(testing::Ge(12)), testing::Each(1)));
+  EXPECT_EQ(threads(), one);
+
+  auto stored = ReadNewestCheckpoint(options_.checkpoint.folder);
+  stored->manifest.progress["threads"]["sample"] = 0;
+  ASSERT_TRUE(WriteManifest(stored->folder / kManifestFile, ToJson(stored->manifest)).ok());
+  RunLogged damaged;
+  RunAlone(&damaged);
+  EXPECT_THAT(Message(damaged.status), HasSubstr("0 threads to sample, expected 1"));
+}
+
 // Of a build that had not yet some options: of the run, and of its model.
 TEST_F(CheckpointsTest, ACheckpointThatLacksOptionsGoesOnWithTheirDefaults) {
   std::vector<Seen> whole(1), seen(1);

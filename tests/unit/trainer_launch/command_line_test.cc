@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/base/processors.h"
 #include "trainer/launch/auto_model.h"
 
 namespace halograph {
@@ -375,6 +376,33 @@ TEST(CommandLineTest, ThreadsThatSampleAndTheirMemory) {
   EXPECT_THAT(Refusal({"--graph", "g", "--threads-per-minibatch", "3"}),
               HasSubstr("--threads-per-minibatch is 3, expected 0 to 2"));
   EXPECT_THAT(Refusal({"--graph", "g", "--sampler-memory", "much"}), HasSubstr("--sampler-memory"));
+}
+
+TEST(CommandLineTest, TuneTakesTheRanksShareOfTheProcessors) {
+  const int processors = AvailableProcessors();
+  const TrainOptions o = Parse({"--graph", "g", "--tune"}).options;
+  EXPECT_TRUE(o.tune);
+  EXPECT_EQ(o.threads, processors);
+  EXPECT_EQ(o.sample_threads, std::min(processors, kMostTunedThreads));
+  const TrainOptions shared =
+      Parse({"--graph", "g", "--tune"}, {{"LOCAL_WORLD_SIZE", std::to_string(processors)}}).options;
+  EXPECT_EQ(shared.threads, 1);
+  EXPECT_EQ(shared.sample_threads, 1);
+  EXPECT_EQ(SharedFacts(o)["tune"], true);
+  EXPECT_FALSE(Parse({"--graph", "g"}).options.tune);
+}
+
+TEST(CommandLineTest, TuneRefusesWhatItChoosesAndWhatMustKeepItsBits) {
+  for (const char* fixed : {"--threads", "--sample-threads", "--threads-per-minibatch"}) {
+    EXPECT_THAT(Refusal({"--graph", "g", "--tune", fixed, "1"}),
+                HasSubstr(fmt::format("--tune and {}: --tune chooses numbers of threads", fixed)));
+  }
+  EXPECT_THAT(
+      Refusal({"--graph", "g", "--tune", "--logical-ranks", "2"}),
+      HasSubstr("--tune and --logical-ranks 2: another number of threads gives other bits"));
+  EXPECT_THAT(Refusal({"--graph", "g", "--tune", "--average-every", "1"}),
+              HasSubstr("--tune and --average-every: each part has steps of its own"));
+  EXPECT_FALSE(Parse({"--graph", "g", "--tune=false", "--threads", "1"}).exit_code.has_value());
 }
 
 TEST(CommandLineTest, ACacheIsOfRowsThatServersHave) {

@@ -196,6 +196,20 @@ TEST_F(RunConfigTest, TheRanksOfALogAreSharedByTheProcessesThatAreHere) {
   EXPECT_EQ(Parse({"--config", log, "--logical-ranks", "2"}).options.ranks_here(), 2);
 }
 
+// The numbers of threads of its log are the most that it tried; no choice of the user's.
+TEST_F(RunConfigTest, ATunedRunIsTunedAgainUnlessToldOtherwise) {
+  const std::string log = LogOf(Parse({"--graph", "g", "--tune"}).options);
+  const Parsed again = Parse({"--config", log});
+  ASSERT_TRUE(again.begins);
+  EXPECT_TRUE(again.options.tune);
+  EXPECT_THAT(Refusal({"--config", log, "--threads", "1"}), HasSubstr("--tune=false"));
+  const Parsed fixed = Parse({"--config", log, "--tune=false", "--threads", "3"});
+  ASSERT_TRUE(fixed.begins);
+  EXPECT_EQ(fixed.options.threads, 3);
+  const std::string plain = LogOf(Parse({"--graph", "g", "--threads", "1"}).options);
+  EXPECT_TRUE(Parse({"--config", plain, "--tune"}).begins);
+}
+
 TEST_F(RunConfigTest, AKeyOfALogThatNobodyKnowsIsRefused) {
   const TrainOptions options = Parse({"--graph", "g"}).options;
   EXPECT_THAT(Refusal({"--config", LogOf(options, {{"quantum", true}})}),

@@ -19,12 +19,12 @@ TEST(OptionMarksTest, AreOnTheseOptions) {
   EXPECT_THAT(Marked(kMayDifferOnResume),
               UnorderedElementsAre("eval_every", "eval_every_steps", "predict", "predict_nodes",
                                    "predict_what", "embed_begin", "checkpoint", "resume",
-                                   "patience", "min_delta"));
+                                   "patience", "min_delta", "tune"));
   EXPECT_THAT(Marked(kRunLength), UnorderedElementsAre("epochs", "max_steps"));
   EXPECT_THAT(
       Marked(kNotInherited),
       UnorderedElementsAre("world_size", "epochs", "max_steps", "eval_every", "eval_every_steps",
-                           "patience", "min_delta", "average_every", "part_only", "resume",
+                           "patience", "min_delta", "tune", "average_every", "part_only", "resume",
                            "predict_nodes", "predict_what", "task", "model", "embed_begin"));
   EXPECT_THAT(Marked(kPartOfModel), UnorderedElementsAre("layers", "features", "normalize_features",
                                                          "task_kind", "embed", "embed_name"));

@@ -45,14 +45,10 @@ class LateAnswers {
     const MutexLock lock(mutex_);
     return added_;
   }
-  // Calls that were under way at once, since it was forgotten.
+  // Calls that were under way at once.
   [[nodiscard]] int64_t most() const {
     const MutexLock lock(mutex_);
     return most_;
-  }
-  void ForgetMost() {
-    const MutexLock lock(mutex_);
-    most_ = under_way_;
   }
   [[nodiscard]] std::thread::id thread() const { return thread_.get_id(); }
 

@@ -362,23 +362,6 @@ TEST(StartedStageTest, OneThreadHasManyItemsUnderWay) {
   EXPECT_FALSE(threads.contains(answers->thread())) << "who brings answers does no work";
 }
 
-TEST(StartedStageTest, FewerAreUnderWayOnceItIsLimited) {
-  const auto answers = std::make_shared<LateAnswers>(5);
-  Ints::Stage stage = StartedStage([](int64_t, int64_t*) { return OkStatus(); }, answers);
-  stage.at_once = 5;
-  Ints pipeline({stage}, {.count = 200, .ahead = 20});
-  ASSERT_TRUE(pipeline.Next().ok());
-  EXPECT_EQ(answers->most(), 5);
-  pipeline.Limit(0, 0);  // as 1
-  for (int64_t i = 1; i < 40; ++i) ASSERT_TRUE(pipeline.Next().ok());
-  answers->ForgetMost();
-  for (int64_t i = 40; i < 100; ++i) ASSERT_TRUE(pipeline.Next().ok());
-  EXPECT_EQ(answers->most(), 1);
-  pipeline.Limit(0, 100);  // as many as it was made for
-  for (int64_t i = 100; i < 200; ++i) ASSERT_TRUE(pipeline.Next().ok());
-  EXPECT_LE(answers->most(), 5);
-}
-
 // The thread is needed by the items before those that have no room yet.
 TEST(StartedStageTest, ItemsWithoutRoomKeepNoThread) {
   Ints::Stage stage =
@@ -476,6 +459,40 @@ TEST(StagePipelineGateTest, AStageBeginsWhatItIsAdmittedTo) {
     pipeline.Admit(1, allowed.load());
   }
   EXPECT_FALSE(early.load());
+}
+
+TEST(StagePipelineGateTest, FewerThreadsWorkOnceTheyAreLimited) {
+  std::latch all(4);
+  std::atomic<int64_t> at_work = 0, most = 0;
+  Ints pipeline({{.name = "works",
+                  .run =
+                      [&](int64_t index, int64_t* item) {
+                        const int64_t now = ++at_work;
+                        int64_t seen = most.load();
+                        while (seen < now && !most.compare_exchange_weak(seen, now)) {
+                        }
+                        if (index < 4) all.arrive_and_wait();
+                        *item = index;
+                        --at_work;
+                        return OkStatus();
+                      },
+                  .threads = 4}},
+                {.count = 300, .ahead = 8});
+  int64_t taken = 0;
+  const auto take = [&](int64_t items) {
+    for (const int64_t end = taken + items; taken < end; ++taken) {
+      ASSERT_EQ(**pipeline.Next(), taken);
+    }
+  };
+  take(4);
+  pipeline.Limit(0, 0);  // as 1
+  take(20);              // those that were at work are through
+  most = 0;
+  take(100);
+  EXPECT_EQ(most.load(), 1);
+  pipeline.Limit(0, 100);  // as many as there are
+  take(176);
+  EXPECT_LE(most.load(), 4);
 }
 
 TEST(StagePipelineGateTest, WhoAwaitsAnItemThatWillNeverComeGoesOn) {

@@ -84,6 +84,7 @@ struct Staleness {
   int prefetch = 4;
   int sample_threads = 2;
   int64_t prefetch_memory = 0;
+  bool tune = false;
 };
 
 class StalenessTest : public testing::TestWithParam<Staleness> {
@@ -109,6 +110,7 @@ class StalenessTest : public testing::TestWithParam<Staleness> {
     options.model = "sage";
     options.model_options = std::move(sage);
     Resolve(&options);
+    options.tune = GetParam().tune;
     stop_ = std::move(*StopSignal::Install());
     session_.options = options;
     session_.stop = stop_.get();
@@ -173,6 +175,9 @@ INSTANTIATE_TEST_SUITE_P(Steps, StalenessTest,
                                          Staleness{.steps = 1, .prefetch = 9, .sample_threads = 4},
                                          // More than there are steps.
                                          Staleness{.steps = 12},
+                                         // While few steps are sampled ahead.
+                                         Staleness{.steps = 3, .tune = true},
+                                         Staleness{.steps = 12, .tune = true},
                                          // Not even one step has room.
                                          Staleness{.steps = 3, .prefetch_memory = 1}));
 

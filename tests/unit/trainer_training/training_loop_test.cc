@@ -677,6 +677,119 @@ TEST_F(TrainingLimitsTest, LimitsEndTwoRanksAtTheStepWhereTheyEndOne) {
   });
 }
 
+class TuneTest : public TrainingLoopTest {
+ protected:
+  void SetUp() override {
+    TrainingLoopTest::SetUp();
+    options_.tune = true;
+    options_.threads = 2;
+    options_.sample_threads = 2;
+    options_.eval_every = 0;
+  }
+  void TearDown() override { at::set_num_threads(1); }
+
+  struct Tuned {
+    std::vector<ThreadChoice> told;
+    std::vector<int> threads;         // that computed each step
+    std::optional<ThreadSplit> kept;  // for a checkpoint at the end
+    Status status;
+  };
+  Tuned Train(const TrainOptions& options, std::unique_ptr<Communicator> ranks,
+              TrainingStart start = {}) {
+    Tuned tuned;
+    auto session = MakeSession(options, std::move(ranks));
+    TrainingLoop loop(
+        *session, [&](int64_t, double) { tuned.threads.push_back(at::get_num_threads()); }, Ignore,
+        std::move(start), nullptr,
+        [&](const ThreadChoice& choice) {
+          tuned.told.push_back(choice);
+          return OkStatus();
+        });
+    const auto result = loop.Run();
+    tuned.status = result.status();
+    if (result.ok()) tuned.kept = result->threads;
+    return tuned;
+  }
+};
+
+TEST_F(TuneTest, OneSplitIsChosenOnAllRanksWithinTheFewestProcessors) {
+  options_.epochs = 110;  // of 3 steps: the search takes 290 at most
+  std::vector<Tuned> tuned(2);
+  RunRanks(2, [&](std::unique_ptr<Communicator> ranks) {
+    TrainOptions options = options_;
+    options.rank = ranks->rank();
+    options.world_size = 2;
+    if (options.rank == 1) options.threads = 5;
+    Tuned& own = tuned[options.rank];
+    own = Train(options, std::move(ranks));
+  });
+  for (const Tuned& own : tuned) {
+    ASSERT_TRUE(own.status.ok()) << own.status;
+    ASSERT_EQ(own.told.size(), 1U);
+    const ThreadChoice& choice = own.told[0];
+    EXPECT_EQ(choice.by, ThreadChoice::By::kMeasured);
+    EXPECT_EQ(choice.split, tuned[0].told[0].split);
+    EXPECT_EQ(choice.steps, tuned[0].told[0].steps);
+    EXPECT_GE(choice.splits, 4);
+    EXPECT_GT(*choice.step_seconds, 0);
+    EXPECT_EQ(own.kept, choice.split);
+    EXPECT_EQ(own.threads, tuned[0].threads);
+    EXPECT_THAT(own.threads, testing::Contains(1));
+    EXPECT_THAT(own.threads, testing::Contains(2));
+    EXPECT_THAT(own.threads, testing::Each(testing::Le(2)));
+    EXPECT_EQ(own.threads.back(), choice.split.compute);
+  }
+}
+
+TEST_F(TuneTest, ARunThatEndsBeforeHasTheBestSoFarAndKeepsNone) {
+  options_.epochs = 8;  // of 5 steps: a visit or two
+  const Tuned tuned = Train(options_, std::move(*Communicator::Join({})));
+  ASSERT_TRUE(tuned.status.ok()) << tuned.status;
+  ASSERT_EQ(tuned.told.size(), 1U);
+  EXPECT_EQ(tuned.told[0].by, ThreadChoice::By::kCutShort);
+  EXPECT_EQ(tuned.told[0].steps, 40);
+  EXPECT_EQ(at::get_num_threads(), tuned.told[0].split.compute);
+  EXPECT_EQ(tuned.kept, std::nullopt);
+  options_.epochs = 1;  // not even one
+  EXPECT_THAT(Train(options_, std::move(*Communicator::Join({}))).told, testing::IsEmpty());
+}
+
+TEST_F(TuneTest, WhatWasChosenIsKeptAndOneProcessorIsNoChoice) {
+  TrainingStart start;
+  start.so_far.threads = ThreadSplit{3, 1, 2};
+  const Tuned kept = Train(options_, std::move(*Communicator::Join({})), start);
+  ASSERT_TRUE(kept.status.ok()) << kept.status;
+  ASSERT_EQ(kept.told.size(), 1U);
+  EXPECT_EQ(kept.told[0].by, ThreadChoice::By::kCheckpoint);
+  EXPECT_THAT(kept.threads, testing::AllOf(testing::SizeIs(15), testing::Each(3)));
+  EXPECT_EQ(kept.kept, (ThreadSplit{3, 1, 2}));
+
+  options_.threads = 1;
+  options_.sample_threads = 1;
+  const Tuned alone = Train(options_, std::move(*Communicator::Join({})));
+  ASSERT_EQ(alone.told.size(), 1U);
+  EXPECT_EQ(alone.told[0].by, ThreadChoice::By::kMeasured);
+  EXPECT_EQ(alone.told[0].steps, 0);
+  EXPECT_THAT(alone.threads, testing::Each(1));
+  EXPECT_EQ(alone.kept, (ThreadSplit{1, 1, 1}));
+}
+
+TEST_F(TuneTest, ThreadsThatPrepareChangeNoBit) {
+  const auto weights = [&](const ThreadSplit& split, bool tune) {
+    TrainOptions options = options_;
+    options.tune = tune;
+    TrainingStart start;
+    if (tune) start.so_far.threads = split;
+    auto session = MakeSession(options, std::move(*Communicator::Join({})));
+    at::set_num_threads(1);
+    EXPECT_TRUE(MakeLoop(*session, IgnoreStep, Ignore, start)->Run().ok());
+    return Weights(*session);
+  };
+  const torch::Tensor plain = weights({}, false);
+  EXPECT_TRUE(torch::equal(weights({1, 1, 2}, true), plain));
+  EXPECT_TRUE(torch::equal(weights({1, 2, 1}, true), plain));
+}
+
 TEST_F(TrainingLoopTest, AnErrorOfTheCallbackEndsTraining) {
   auto session = MakeSession(options_, std::move(*Communicator::Join({})));
   const auto loop = MakeLoop(*session, IgnoreStep,
