@@ -12,7 +12,7 @@ class EndReport {
  public:
   explicit EndReport(const char* what) : what_(what) {}
   ~EndReport() {
-    std::fprintf(stderr, "two-step: %lld %s\n", static_cast<long long>(count_.load()), what_);
+    std::fprintf(stderr, "used: %lld %s\n", static_cast<long long>(count_.load()), what_);
   }
   EndReport(const EndReport&) = delete;
   EndReport& operator=(const EndReport&) = delete;

@@ -1,7 +1,7 @@
 // Sampling as common libraries have it, in two steps, in the place of the project's own: the linker
 // turns calls of the function named first into calls of these (--wrap, see CMakeLists.txt). What
 // these do not know (typed graphs, weights, replacement) they leave to the project's own. How often
-// they worked is printed to stderr when the program ends: "two-step: 12 minibatches".
+// they worked is printed to stderr when the program ends: "used: 12 minibatches".
 #pragma once
 
 #include "common/sampling/minibatch_builder.h"
