@@ -99,9 +99,12 @@ def partition_methods(lines):
 
 def hybrid(lines):
     for line in lines:
-        for row in line.get("summary", {}).get("rows", []):
+        rows = line.get("summary", {}).get("rows", [])
+        for row in rows:
             about = f"{row['variant']}, {line['summary']['condition']}"
             yield f"{about}: time of an epoch", row["seconds"], "s"
+            if row is not rows[0]:
+                yield f"{about}: time relative to {rows[0]['variant']}", row["first"][0], "times"
             yield f"{about}: rounds a minibatch", row["rounds_per_minibatch"], ""
             for over, times in row["times"].items():
                 if over != row["variant"] and times["seconds"] is not None:

@@ -2,7 +2,7 @@
 """Seconds an epoch, bytes, rounds and memory of partitioned and hybrid training over networks of
 several speeds, beside sampling in two steps (FastSample's vanilla).
 
-Hosts are network namespaces joined by veth; each runs one server and one trainer rank, pinned to
+Hosts are network namespaces joined by veth; each runs one server and its trainer ranks, pinned to
 one core. Rates are set with tbf, latency comes from delay_proxy. Needs root, iproute2, and the
 programs built with HALOGRAPH_BENCH. All that is made is removed at the end; the graph stays in
 --work.
@@ -62,7 +62,10 @@ def parse(arguments):
         default=[0.0, 250.0], help="latency to add each way, microseconds (default 0,250)")
     add("--variants", type=lambda text: text.split(","),
         default=[variant.name for variant in variants.VARIANTS],
-        help="; ".join(f"{variant.name}: {variant.what}" for variant in variants.VARIANTS))
+        help=variants.HELP)
+    add("--before", type=pathlib.Path,
+        help="folder of the programs of an older build, of a variant that is named VARIANT@before")
+    add("--trainers", type=int, default=1, help="ranks a host")
     add("--nodes", type=int, default=400_000)
     add("--edges", type=int, default=20_000_000, help="directed")
     add("--features", type=int, default=100, help="a node, float32")
@@ -76,6 +79,9 @@ def parse(arguments):
     add("--batch-size", type=int, default=1000, help="seeds a rank")
     add("--sample-threads", type=int, default=2)
     add("--prefetch", type=int, default=4)
+    add("--eval-every", type=int, default=0, help="epochs; 0: never")
+    add("--valid-share", type=float, default=0.0, help="of the nodes, to evaluate")
+    add("--train-options", type=str.split, default=[], help="more options of the trainer, one text")
     add("--cache-memory", help="of variants with a cache (default: the trainer's)")
     add("--epochs", type=int, default=3, help="measured; one before and one after are not")
     add("--repeats", type=int, default=2, help="of all variants, in turn")
@@ -83,6 +89,8 @@ def parse(arguments):
     add("--trial-timeout", type=float, default=600, help="seconds")
     add("--no-fetch", action="store_true", help="do not measure --topology local")
     options = parser.parse_args(arguments)
+    if options.variants == ["ablation"]:
+        options.variants = [variant.name for variant in variants.ABLATION]
     if options.smoke:
         vars(options).update(SMOKE)
     check(parser, options)
@@ -90,24 +98,31 @@ def parse(arguments):
 
 
 def check(parser, options):
-    known = [variant.name for variant in variants.VARIANTS]
+    needed = {options.bin / "halograph-partition", options.bin / "delay_proxy"}
     for name in options.variants:
-        if name not in known:
-            parser.error(f"--variants: '{name}' is none of {', '.join(known)}")
+        try:
+            variant = variants.by_name(name)
+        except KeyError:
+            known = [variant.name for variant in variants.VARIANTS + variants.ABLATION]
+            parser.error(f"--variants: '{name}' is none of {', '.join(known)}, nor one of the "
+                         f"trainer itself, without a cache, with {variants.BEFORE} behind it")
+        if variant.before and options.before is None:
+            parser.error(f"--variants: '{name}' needs --before")
+        if variant.levels > 1 and options.trainers < 2:
+            parser.error(f"--variants: '{name}' divides parts among --trainers, 2 at least")
+        needed.add(variants.program(variant, options, variant.trainer))
+        if variant.serve:
+            needed.add(variants.program(variant, options, variant.server))
     for name in options.networks:
         if name not in RATES:
             parser.error(f"--networks: '{name}' is none of {', '.join(RATES)}")
     if not 2 <= options.hosts <= 64:
         parser.error(f"--hosts is {options.hosts}, expected 2 to 64")
-    if options.epochs < 1 or options.repeats < 1:
-        parser.error("--epochs and --repeats must be at least 1")
-    needed = {"halograph-partition", "delay_proxy"}
-    for variant in map(variants.by_name, options.variants):
-        needed |= {variant.trainer} | ({variant.server} if variant.serve else set())
-    missing = [name for name in sorted(needed) if not (options.bin / name).exists()]
+    if min(options.epochs, options.repeats, options.trainers) < 1:
+        parser.error("--epochs, --repeats and --trainers must be at least 1")
+    missing = [str(path) for path in sorted(needed) if not path.exists()]
     if missing:
-        parser.error(f"--bin {options.bin} lacks {', '.join(missing)}: build them with "
-                     "-DHALOGRAPH_BENCH=ON")
+        parser.error(f"{', '.join(missing)}: missing; build with -DHALOGRAPH_BENCH=ON")
     reason = why_not()
     if reason:
         parser.error(reason)
@@ -134,7 +149,7 @@ def version(options):
                           text=True, check=False).stdout.strip()
 
 
-def measure_condition(options, graph, condition, output):
+def measure_condition(options, condition, output):
     measured = link.measure(condition.network, options.work, condition.delay_us,
                             options.bin / "delay_proxy")
     output.write("link", {"condition": condition.name, **measured})
@@ -143,7 +158,9 @@ def measure_condition(options, graph, condition, output):
     trials = []
     for repeat in range(options.repeats):
         for name in options.variants:
-            trial = Trial(options, graph, condition, variants.by_name(name), options.epochs + 2)
+            variant = variants.by_name(name)
+            trial = Trial(options, graphs.prepare(options, variant), condition, variant,
+                          options.epochs + 2)
             result = {"repeat": repeat, "load": os.getloadavg()[0], **trial.run()}
             note(f"{condition.name}, {name}: {report.seconds(result):.2f} s an epoch, load "
                  f"{result['load']:.1f}")
@@ -154,8 +171,9 @@ def measure_condition(options, graph, condition, output):
     return trials, report.table(condition.name, rows)
 
 
-def fetch_topology(options, graph, condition, output):
+def fetch_topology(options, condition, output):
     """The topology fetched from the servers by all trainers at once, against mapped."""
+    graph = graphs.prepare(options, variants.FETCH)
     hybrid = Trial(options, graph, condition, variants.by_name("hybrid"), 3).run()
     fetched = Trial(options, graph, condition, variants.FETCH, 3).run()
     output.write("fetch", {"condition": condition.name, "hybrid": hybrid, "fetched": fetched})
@@ -167,24 +185,23 @@ def fetch_topology(options, graph, condition, output):
 
 def compare(trials, short_trials):
     """None, or how variants differ that must train alike, or that they are not what they say."""
-    losses = {json.dumps(trial["losses"]) for trial in trials}
-    short_losses = {json.dumps(trial["losses"]) for trial in short_trials}
-    if len(losses) > 1 or len(short_losses) > 1:
-        return "variants trained differently: their losses are not the same"
+    for alike in (trials, short_trials):
+        losses = {(trial["graph"], json.dumps(trial["losses"])) for trial in alike}
+        if len(losses) > len({trial["graph"] for trial in alike}):
+            return "variants trained differently: their losses are not the same"
     for trial in trials:
-        if not trial["variant"].startswith("vanilla"):
-            continue
-        for rank in range(trial["config"]["world_size"]):
-            for what in (f"trainer{rank} minibatches", f"server{rank} layers"):
-                if trial["two_step_calls"].get(what, 0) == 0:
-                    return f"{trial['variant']}: no {what} were sampled in two steps"
+        for program, what in variants.USES.get(variants.by_name(trial["variant"]).trainer, []):
+            names = [name for name in trial["memory"] if name.startswith(program)]
+            if any(trial["used"].get(f"{name} {what}", 0) == 0 for name in names):
+                return f"{trial['variant']}: a {program} made no {what}, so it was another program"
     return None
 
 
 def run(options, output):
     options.work = options.work.resolve()
     options.work.mkdir(parents=True, exist_ok=True)
-    graph = graphs.prepare(options)
+    for name in options.variants:
+        graphs.prepare(options, variants.by_name(name))
     told = {key: str(value) if isinstance(value, pathlib.Path) else value
             for key, value in vars(options).items()}
     output.write("config", {"command": sys.argv, "build": version(options), "machine": machine(),
@@ -195,11 +212,11 @@ def run(options, output):
             network.set_rate(RATES[rate])
             for delay_us in options.delays_us:
                 condition = Condition(network, rate, delay_us)
-                more, text = measure_condition(options, graph, condition, output)
+                more, text = measure_condition(options, condition, output)
                 trials += more
                 tables.append(text)
             if not options.no_fetch:
-                more, text = fetch_topology(options, graph, Condition(network, rate, 0), output)
+                more, text = fetch_topology(options, Condition(network, rate, 0), output)
                 fetches.append(text)
                 alike += more
     print("\n\n".join(tables + ["\n".join(fetches), report.LEGEND]))

@@ -2,7 +2,6 @@
 import json
 import pathlib
 import shutil
-import statistics
 import sys
 import tempfile
 import time
@@ -75,9 +74,14 @@ class Trial:
     def _start_trainers(self, servers):
         meet = (self.condition.network.address(0), self.port + MEET_PORT)
         self.started = self._snapshot()
-        self.trainers = [self.group.start(rank, f"trainer{rank}", variants.trainer_command(
-            self.variant, self.options, self.graph, own_part(self.graph, rank, self.folder), rank,
-            servers[rank], meet, self.folder, self.epochs)) for rank in range(self.options.hosts)]
+        self.trainers = [self._start_trainer(rank, servers, meet)
+                         for rank in range(self.options.hosts * self.options.trainers)]
+
+    def _start_trainer(self, rank, servers, meet):
+        host = rank // self.options.trainers
+        return self.group.start(host, f"trainer{rank}", variants.trainer_command(
+            self.variant, self.options, self.graph, own_part(self.graph, host, self.folder), rank,
+            servers[host], meet, self.folder, self.epochs))
 
     def _watch(self):
         next_measure = 0
@@ -123,8 +127,12 @@ class Trial:
         epochs = [line for line in self.lines if "epoch" in line]
         result = {"variant": self.variant.name, "network": self.condition.name,
                   "delay_us": self.condition.delay_us, "setup": self._setup(),
-                  "two_step_calls": self._two_step_calls(), "losses": [e["loss"] for e in epochs],
+                  "used": self._used(), "losses": [e["loss"] for e in epochs],
                   "config": self.lines[0]["config"], "memory": self._memory()}
+        result["graph"] = str(self.graph)
+        # Of all epochs, the first included.
+        result["waits"] = (sum(e["sample_wait_s"] + e["feature_wait_s"] for e in epochs)
+                           / sum(e["seconds"] for e in epochs))
         # The first epoch waits for the pipeline to fill, in the last there is no next to prepare.
         result["epochs"] = [self._epoch(epochs, number) for number in range(1, self.epochs - 1)]
         return result
@@ -142,12 +150,13 @@ class Trial:
         cpu = {name: [end - start for end, start in zip(after["cpu"][name], used)]
                for name, used in before["cpu"].items()}
         hosts = range(self.options.hosts)
-        trainers = [cpu[f"trainer{host}"] for host in hosts]
+        trainers = [used for name, used in cpu.items() if name.startswith("trainer")]
+        computing = sum(first for _, first in trainers)
         return {**epochs[number], "wall_s": after["time"] - before["time"],
                 "sent_bytes": [after["traffic"][h][0] - before["traffic"][h][0] for h in hosts],
                 "received_bytes": [after["traffic"][h][1] - before["traffic"][h][1] for h in hosts],
-                "cpu_compute_s": statistics.mean(first for _, first in trainers),
-                "cpu_prepare_s": statistics.mean(total - first for total, first in trainers),
+                "cpu_compute_s": computing / self.options.hosts,
+                "cpu_prepare_s": (self._sum(cpu, "trainer") - computing) / self.options.hosts,
                 "cpu_server_s": self._sum(cpu, "server") / self.options.hosts,
                 "cpu_proxy_s": self._sum(cpu, "proxy") / self.options.hosts}
 
@@ -160,15 +169,15 @@ class Trial:
                        "resident": process.peaks["VmRSS"]}
                 for name, process in self.group.processes.items()}
 
-    def _two_step_calls(self):
-        """What the programs with the baseline say at their end; 0 of one that did not use it."""
-        calls = {}
+    def _used(self):
+        """What programs of the benchmark say at their end of what they do otherwise."""
+        used = {}
         for name, process in self.group.processes.items():
             for line in process.output().splitlines():
-                if line.startswith("two-step: "):
+                if line.startswith("used: "):
                     _, count, what = line.split(" ", 2)
-                    calls[f"{name} {what}"] = int(count)
-        return calls
+                    used[f"{name} {what}"] = int(count)
+        return used
 
 
 def note(text):
