@@ -81,7 +81,8 @@ def parse(arguments):
     add("--prefetch", type=int, default=4)
     add("--eval-every", type=int, default=0, help="epochs; 0: never")
     add("--valid-share", type=float, default=0.0, help="of the nodes, to evaluate")
-    add("--train-options", type=str.split, default=[], help="more options of the trainer, one text")
+    add("--train-options", type=str.split, default=[],
+        help="more options of today's trainer, one text")
     add("--cache-memory", help="of variants with a cache (default: the trainer's)")
     add("--epochs", type=int, default=3, help="measured; one before and one after are not")
     add("--repeats", type=int, default=2, help="of all variants, in turn")

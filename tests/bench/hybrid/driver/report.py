@@ -102,8 +102,8 @@ COLUMNS = [
 LEGEND = """All of an epoch and a host (mean over hosts). of first: seconds over those of the first
 row's, the median of pairs. x van., x own: times faster than vanilla, than vanilla-own. cpu x,
 prep x: vanilla's processor seconds over these: all, and without training. wait s+f: the training
-loop stood still for sampling and for features; waits: their share of all epochs. cpu: seconds of the
-host's one core, by training (the trainers' first threads), preparing minibatches (the others),
+loop stood still for sampling and for features; waits: their share of all epochs. cpu: seconds of
+the host's one core, by training (the trainers' first threads), preparing minibatches (the others),
 server and delaying proxy; core: their share of the epoch. link: the busiest direction's share of
 the rate. MiB rows+smp: remote rows, and requests and replies of sampling, of all hosts together.
 a/f: peak anonymous and file-backed memory of host 0's trainer and server."""

@@ -130,10 +130,12 @@ class Trial:
                   "used": self._used(), "losses": [e["loss"] for e in epochs],
                   "config": self.lines[0]["config"], "memory": self._memory()}
         result["graph"] = str(self.graph)
-        # Of all epochs, the first included.
+        # Of all epochs, the first and the last included.
+        result["run_s"] = sum(e["seconds"] for e in epochs)
         result["waits"] = (sum(e["sample_wait_s"] + e["feature_wait_s"] for e in epochs)
                            / sum(e["seconds"] for e in epochs))
         # The first epoch waits for the pipeline to fill, in the last there is no next to prepare.
+        # What is sampled epochs ahead is so in the first, unless --prefetch-memory forbids it.
         result["epochs"] = [self._epoch(epochs, number) for number in range(1, self.epochs - 1)]
         return result
 

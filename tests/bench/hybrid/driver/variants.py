@@ -95,7 +95,9 @@ def trainer_command(variant, options, graph, own, rank, servers, meet, folder, e
                "--eval-every", options.eval_every,
                "--seed", options.seed, "--threads", 1,
                "--sample-threads", options.sample_threads, "--prefetch", prefetch,
-               "--verify", "headers", "--quiet", "--log-level", "warning", *options.train_options]
+               "--verify", "headers", "--quiet", "--log-level", "warning"]
+    if not variant.before:
+        command += options.train_options
     if rank == 0:
         command += ["--log", folder / "log.jsonl"]
     if variant.serve is None:
