@@ -92,6 +92,11 @@ size_t MinibatchStream::SamplesAtOnce() const {
   return std::min(kCallsAThread * options_.threads, options_.samples);
 }
 
+int64_t MinibatchStream::at_servers() const {
+  if (maker_->samples_here()) return 0;
+  return static_cast<int64_t>(SamplesAtOnce() + options_.prefetch);
+}
+
 std::vector<StepStage> MinibatchStream::Stages(std::vector<StepStage> more) {
   const int64_t first = options_.first_epoch * steps_ + options_.first_step;
   const auto scheduled = kScheduledAhead * static_cast<int64_t>(SamplesAtOnce());

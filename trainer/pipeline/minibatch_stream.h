@@ -105,6 +105,8 @@ class MinibatchStream {
   [[nodiscard]] std::vector<StageSeconds> Seconds() const { return pipeline_->Seconds(); }
   void Limit(size_t stage, size_t threads) { pipeline_->Limit(stage, threads); }
   [[nodiscard]] size_t threads(size_t stage) const { return pipeline_->threads(stage); }
+  // Steps that the stages may have at servers, whatever the number of threads; 0: they ask none.
+  [[nodiscard]] int64_t at_servers() const;
 
   // As StagePipeline::Close: cancel options.cancel first where a call may be waiting.
   void Close();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <numeric>
 #include <utility>
 
 namespace halograph {
@@ -59,8 +60,11 @@ std::vector<StageSeconds> StageClock::Read() const {
   std::vector<StageSeconds> read;
   for (Stage stage : stages_) {
     Count(now, &stage);
+    const double all = std::accumulate(stage.seconds.begin(), stage.seconds.end(), 0.0);
+    const double counted = all - stage.seconds[static_cast<size_t>(StageState::kParked)];
+    const double elapsed = all / static_cast<double>(stage.all);
     const auto of = [&](StageState state) {
-      return stage.seconds[static_cast<size_t>(state)] / static_cast<double>(stage.all);
+      return counted > 0 ? stage.seconds[static_cast<size_t>(state)] / counted * elapsed : 0.0;
     };
     read.push_back({of(StageState::kBusy), of(StageState::kStarved), of(StageState::kBlocked)});
   }

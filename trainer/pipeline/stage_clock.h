@@ -16,6 +16,7 @@ enum class StageState : uint8_t {
   kStarved,  // waits for what comes before it, or for leave to go on; or has done all there is
   kBusy,
   kBlocked,  // has what it needs, and waits for room behind it
+  kParked,   // may not work: in no mean
 };
 
 // Seconds of a stage; of several threads, the mean over them.
@@ -45,7 +46,7 @@ class StageClock {
   [[nodiscard]] std::vector<StageSeconds> Read() const;
 
  private:
-  static constexpr size_t kStates = 3;
+  static constexpr size_t kStates = 4;
   struct Stage {
     std::array<size_t, kStates> threads = {};  // in each state
     std::array<double, kStates> seconds = {};  // of all threads, up to `since`

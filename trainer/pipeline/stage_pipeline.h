@@ -251,7 +251,7 @@ class StagePipeline {
           if (progress_.IsOver(s)) return true;
           const bool works = number < working_[s];
           if (works && (!posted_[s].empty() || progress_.CanBegin(s))) return true;
-          change(works ? progress_.Idle(s) : StageState::kStarved);
+          change(works ? progress_.Idle(s) : StageState::kParked);
           return false;
         });
         // What is answered goes before what is begun: it is nearer delivery.

@@ -210,7 +210,7 @@ BatchFeed::BatchFeed(const Session& session, BatchPurpose purpose, const SeedSou
       shards_(session.Shards(source)),
       staleness_(StalenessOf(session, purpose)),
       on_run_cancel_(stoppable_ ? &session.cancel : nullptr, [this] { cancel_.Cancel(); }),
-      ahead_(ahead.has_value() ? std::optional(LeastAhead(*ahead)) : std::nullopt),
+      ahead_(ahead.has_value() ? std::optional(std::max(*ahead, staleness_ + 1)) : std::nullopt),
       stream_(
           purpose == BatchPurpose::kTrain ? session.train_maker.get() : session.eval_maker.get(),
           &source, shards_,
@@ -254,15 +254,16 @@ void BatchFeed::Pushed() {
   if (staleness_ >= 0) stream_.Admit(stream_.more(), taken_ + staleness_ + 1);
 }
 
-// The next step, and those that are pulled before a push.
-int64_t BatchFeed::LeastAhead(int64_t steps) const {
-  return std::max({int64_t{1}, steps, staleness_ + 1});
+// The next step, those that are pulled before a push, and those that are at servers.
+int64_t BatchFeed::LeastAhead() const {
+  return std::max({int64_t{1}, staleness_ + 1, stream_.at_servers()});
 }
 
 ThreadLimits BatchFeed::Limits(int processors) const {
   return {.processors = processors,
           .sample = static_cast<int>(stream_.threads(stream_.sample_stage())),
-          .gather = static_cast<int>(stream_.threads(stream_.gather_stage()))};
+          .gather = static_cast<int>(stream_.threads(stream_.gather_stage())),
+          .ahead = static_cast<int>(LeastAhead())};
 }
 
 void BatchFeed::Limit(const ThreadSplit& split) {
@@ -271,7 +272,7 @@ void BatchFeed::Limit(const ThreadSplit& split) {
 }
 
 void BatchFeed::KeepAhead(std::optional<int64_t> steps) {
-  ahead_ = steps.has_value() ? std::optional(LeastAhead(*steps)) : std::nullopt;
+  ahead_ = steps.has_value() ? std::optional(std::max(*steps, LeastAhead())) : std::nullopt;
   stream_.Admit(stream_.sample_stage(), ahead_.has_value() ? taken_ + *ahead_ : kNoBound);
 }
 

@@ -86,10 +86,10 @@ class BatchFeed {
 
   // Of `processors`, and the threads that the stages were made with.
   [[nodiscard]] ThreadLimits Limits(int processors) const;
-  // At most so many steps are sampled, and gathered, at once from now on: no more than Limits.
+  // At most so many threads sample, and gather, from now on: no more than Limits.
   void Limit(const ThreadSplit& split);
-  // Samples only so many steps ahead of the last one taken, or as many as staleness needs, until it
-  // is told otherwise; those that are sampled already stay. nullopt: as far as there is room. Only
+  // Samples only so many steps ahead of the last one taken, or as many as Limits says, until it is
+  // told otherwise; those that are sampled already stay. nullopt: as far as there is room. Only
   // for a feed that was made with `ahead`, and not again after nullopt.
   void KeepAhead(std::optional<int64_t> steps);
 
@@ -105,7 +105,7 @@ class BatchFeed {
   [[nodiscard]] std::vector<StageTime> StageTimes() const;
 
  private:
-  [[nodiscard]] int64_t LeastAhead(int64_t steps) const;
+  [[nodiscard]] int64_t LeastAhead() const;
   [[nodiscard]] Status CheckStop() const { return stoppable_ ? session_.CheckStop() : OkStatus(); }
 
   const Session& session_;

@@ -38,8 +38,8 @@ std::vector<ThreadSplit> ThreadSearch::SplitsOf(const ThreadLimits& most) {
   }
 }
 
-int64_t ThreadSearch::AheadOf(const ThreadSplit& split) {
-  return split.sample + split.gather + kReadyAhead;
+int64_t ThreadSearch::AheadOf(const ThreadSplit& split) const {
+  return std::max<int64_t>(most_.ahead, split.sample + split.gather + kReadyAhead);
 }
 
 ThreadSearch::ThreadSearch(const ThreadLimits& most) : most_(most) {

@@ -16,7 +16,7 @@
 
 namespace halograph {
 
-// Steps that are sampled, and gathered, at once have a thread each.
+// Threads of each kind.
 struct ThreadSplit {
   int compute = 1;
   int sample = 1;
@@ -30,6 +30,9 @@ struct ThreadLimits {
   int processors = 1;  // that all share; also the most threads that compute
   int sample = 1;
   int gather = 1;
+  // Steps that are begun ahead whatever the split is: those that the stages may have at servers, by
+  // whichever threads, and those that training asks for.
+  int ahead = 1;
 };
 
 struct MeasuredSplit {
@@ -62,7 +65,7 @@ class ThreadSearch {
   [[nodiscard]] static std::vector<ThreadSplit> SplitsOf(const ThreadLimits& most);
   // Steps at most that are to be begun ahead of the one that is trained on, so that a split is soon
   // alone at work: enough for all its threads, and some that are ready.
-  [[nodiscard]] static int64_t AheadOf(const ThreadSplit& split);
+  [[nodiscard]] int64_t AheadOf(const ThreadSplit& split) const;
 
   [[nodiscard]] bool done() const { return done_; }
   // What the next step is to be taken with; when done, the choice.

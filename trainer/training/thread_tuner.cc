@@ -61,15 +61,16 @@ Status ThreadTuner::Tell(const ThreadChoice& choice) const {
 }
 
 StatusOr<ThreadLimits> ThreadTuner::Limits() const {
-  constexpr int64_t kLimits = 3;
+  constexpr int64_t kLimits = 4;
   const ThreadLimits own = feed_.Limits(session_.options.threads);
   const TrainOptions& options = session_.options;
   torch::Tensor all = torch::zeros({options.world_size, kLimits}, torch::kInt64);
-  all[options.rank] = torch::tensor({own.processors, own.sample, own.gather}, torch::kInt64);
+  all[options.rank] =
+      torch::tensor({own.processors, own.sample, own.gather, own.ahead}, torch::kInt64);
   HG_RETURN_IF_ERROR(session_.ranks->AllReduceSum(all, "telling of the threads of each rank"));
   const torch::Tensor fewest = all.amin(0);
   const auto limit = [&](int64_t which) { return static_cast<int>(fewest[which].item<int64_t>()); };
-  return ThreadLimits{limit(0), limit(1), limit(2)};
+  return ThreadLimits{limit(0), limit(1), limit(2), all.amax(0)[3].item<int>()};
 }
 
 Status ThreadTuner::Begin() {
@@ -128,7 +129,7 @@ Status ThreadTuner::End() {
 void ThreadTuner::Use(const ThreadSplit& split) {
   at::set_num_threads(split.compute);
   feed_.Limit(split);
-  if (search_.has_value()) feed_.KeepAhead(ThreadSearch::AheadOf(split));
+  if (search_.has_value()) feed_.KeepAhead(search_->AheadOf(split));
 }
 
 }  // namespace halograph

@@ -136,18 +136,23 @@ TEST(ThreadSearchTest, AMachineThatGetsSlowerMeanwhileChangesNoChoice) {
 
 // A step is as fast as what prepared it: what was begun before the change had the split before it.
 TEST(ThreadSearchTest, StepsBegunWithTheSplitBeforeDoNotCount) {
-  for (const ThreadSplit& fastest : ThreadSearch::SplitsOf(kTwo)) {
-    std::deque<ThreadSplit> begun;
-    EXPECT_EQ(Choice(kTwo,
-                     [&](const ThreadSplit& split, int64_t) {
-                       while (std::ssize(begun) < ThreadSearch::AheadOf(split) + 1) {
-                         begun.push_back(split);
-                       }
-                       const ThreadSplit prepared = begun.front();
-                       begun.pop_front();
-                       return prepared == fastest ? 0.9 : 1.0;
-                     }),
-              fastest);
+  for (const int ahead : {1, 12}) {
+    ThreadLimits most = kTwo;
+    most.ahead = ahead;  // in any case
+    const ThreadSearch search(most);
+    for (const ThreadSplit& fastest : ThreadSearch::SplitsOf(most)) {
+      std::deque<ThreadSplit> begun;
+      EXPECT_EQ(Choice(most,
+                       [&](const ThreadSplit& split, int64_t) {
+                         while (std::ssize(begun) < search.AheadOf(split) + 1) {
+                           begun.push_back(split);
+                         }
+                         const ThreadSplit prepared = begun.front();
+                         begun.pop_front();
+                         return prepared == fastest ? 0.9 : 1.0;
+                       }),
+                fastest);
+    }
   }
 }
 
