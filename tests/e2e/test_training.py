@@ -69,6 +69,26 @@ class SameEverywhereTest(TrainingBase):
             self.assertAlmostEqual(wide[0], narrow[0], delta=0.02)
             self.assertEqual(wide[3], narrow[3])
 
+    def test_a_product_kernel_gives_the_same_bits_whatever_the_threads(self):
+        """The kernel of this processor, and that of any."""
+        for kernel in (None, "float32"):
+            env = None if kernel is None else {"HALOGRAPH_PRODUCT_KERNEL": kernel}
+            runs = [train(self.box, env=env, graph=self.graph, precision="bf16",
+                          **{**self.RUN, "threads": threads}) for threads in (1, 2)]
+            losses = [[line["loss"] for line in epochs] for _, epochs, _ in runs]
+            self.assertEqual(losses[0], losses[1])
+            config = runs[0][0]
+            if kernel is not None:
+                self.assertEqual(kernel, config["product_kernel"])
+            narrow = config["product_kernel"] != "float32"
+            self.assertEqual("bfloat16" if narrow else "float32", config["product_dtype"])
+
+    def test_an_unknown_product_kernel_is_refused(self):
+        result = self.box.run("halograph-train", *options(
+            graph=self.graph, precision="bf16", epochs=1, **SMALL),
+            env={"HALOGRAPH_PRODUCT_KERNEL": "sse"})
+        self.assertCode(1, result, "sse", "amx, avx512_bf16, float32")
+
     def test_another_seed_gives_other_losses(self):
         _, epochs, _ = train(self.box, graph=self.graph, **{**self.RUN, "seed": 4})
         self.assertNotEqual([line[0] for line in self.embedded()[0]], [line["loss"] for line in epochs])

@@ -1,13 +1,7 @@
-// Pairs are made by code that is compiled once for each instruction set and chosen when first
-// called (Highway). Highway 1.0 has no products of bfloat16: these are written for the one set that
-// does.
+// Compiled once for each instruction set and chosen when first called (Highway).
 #include "trainer/kernels/bf16_product.h"
 
-#include <array>
-#include <cstdlib>
-#include <cstring>
-
-#include "trainer/kernels/dense_tiles.h"
+#include <algorithm>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "trainer/kernels/bf16_product.cc"
@@ -23,9 +17,6 @@ namespace HWY_NAMESPACE {
 namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
-
-// Whether Highway computes with AVX-512, as it may be told not to.
-bool HasAvx512() { return HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL; }
 
 HWY_ATTR void PairTwoRows(const uint16_t* low, const uint16_t* high, int64_t cols, uint32_t* out) {
   const hn::CappedTag<uint32_t, 16> wide;
@@ -53,138 +44,71 @@ HWY_ATTR void Pair(const ConstBf16Rows& rows, int64_t count, int64_t cols,
   }
 }
 
+constexpr int64_t kFour = 4;
+
+// Four rows of four values, by vectors of four.
+#if HWY_TARGET == HWY_SCALAR
+void TurnFour(const uint32_t* from, int64_t from_stride, uint32_t* to, int64_t to_stride) {
+  for (int64_t r = 0; r < kFour; ++r) {
+    for (int64_t c = 0; c < kFour; ++c) to[c * to_stride + r] = from[r * from_stride + c];
+  }
+}
+#else
+HWY_ATTR void TurnFour(const uint32_t* from, int64_t from_stride, uint32_t* to, int64_t to_stride) {
+  const hn::FixedTag<uint32_t, kFour> d;
+  const auto row0 = hn::LoadU(d, from), row1 = hn::LoadU(d, from + from_stride);
+  const auto row2 = hn::LoadU(d, from + 2 * from_stride);
+  const auto row3 = hn::LoadU(d, from + 3 * from_stride);
+  const auto low01 = hn::InterleaveLower(d, row0, row1),
+             high01 = hn::InterleaveUpper(d, row0, row1);
+  const auto low23 = hn::InterleaveLower(d, row2, row3),
+             high23 = hn::InterleaveUpper(d, row2, row3);
+  hn::StoreU(hn::ConcatLowerLower(d, low23, low01), d, to);
+  hn::StoreU(hn::ConcatUpperUpper(d, low23, low01), d, to + to_stride);
+  hn::StoreU(hn::ConcatLowerLower(d, high23, high01), d, to + 2 * to_stride);
+  hn::StoreU(hn::ConcatUpperUpper(d, high23, high01), d, to + 3 * to_stride);
+}
+#endif
+
+// 16 rows at a time, whose parts of the result are whole lines of the cache.
+HWY_ATTR void Turn(const ConstPairs& pairs, int64_t rows, int64_t cols, const MutablePairs& out) {
+  constexpr int64_t kSide = 16;
+  for (int64_t row = 0; row < rows; row += kSide) {
+    const int64_t last = std::min(rows, row + kSide);
+    for (int64_t col = 0; col < cols; col += kFour) {
+      const bool whole = last - row == kSide && cols - col >= kFour;
+      for (int64_t r = row; whole && r < last; r += kFour) {
+        TurnFour(pairs.data + r * pairs.stride + col, pairs.stride, out.data + col * out.stride + r,
+                 out.stride);
+      }
+      if (whole) continue;
+      for (int64_t c = col; c < std::min(cols, col + kFour); ++c) {
+        for (int64_t r = row; r < last; ++r) {
+          out.data[c * out.stride + r] = pairs.data[r * pairs.stride + c];
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace HWY_NAMESPACE
 }  // namespace halograph
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-
-#if HWY_ARCH_X86_64 && (HWY_COMPILER_GCC || HWY_COMPILER_CLANG)
-#define HALOGRAPH_BF16_PRODUCTS 1
-#include <immintrin.h>
-#define HALOGRAPH_BF16_TARGET __attribute__((target("avx512f,avx512bw,avx512vl,avx512bf16")))
-#else
-#define HALOGRAPH_BF16_PRODUCTS 0
-#endif
-
 namespace halograph {
 
-HWY_EXPORT(HasAvx512);
 HWY_EXPORT(Pair);
+HWY_EXPORT(Turn);
 
 void PairRows(const ConstBf16Rows& rows, int64_t count, int64_t cols, const MutablePairs& out) {
   HWY_DYNAMIC_DISPATCH(Pair)(rows, count, cols, out);
 }
 
-#if HALOGRAPH_BF16_PRODUCTS
-
-namespace {
-
-constexpr int kVectorLanes = 16;
-
-HALOGRAPH_BF16_TARGET inline __m512i BroadcastPair(const uint32_t* pair) {
-  uint32_t bits;
-  std::memcpy(&bits, pair, sizeof(bits));  // rows of bfloat16 are read as pairs
-  return _mm512_set1_epi32(static_cast<int>(bits));
+void TurnPairs(const ConstPairs& pairs, int64_t rows, int64_t cols, const MutablePairs& out) {
+  HWY_DYNAMIC_DISPATCH(Turn)(pairs, rows, cols, out);
 }
-
-constexpr int PairTileRows(int vectors) { return vectors == 4 ? 6 : 8; }
-
-template <int N>
-HALOGRAPH_BF16_TARGET __attribute__((noinline)) void MultiplyPairTile(const Tile<uint32_t>& tile) {
-  constexpr int kRows = PairTileRows(N);
-  __m512 sums[kRows][N];
-  for (int r = 0; r < kRows; ++r) {
-    for (int n = 0; n < N; ++n) {
-      sums[r][n] = tile.add
-                       ? _mm512_loadu_ps(tile.out.data + r * tile.out.stride + n * kVectorLanes)
-                       : _mm512_setzero_ps();
-    }
-  }
-  const std::array<const uint32_t*, 8> left = tile.left;
-  const uint32_t* right = tile.right.data;
-  const int64_t stride = tile.right.stride, end = tile.terms * tile.left_step;
-  for (int64_t at = 0; at < end; at += tile.left_step, right += stride) {
-    __m512i row[N];
-    for (int n = 0; n < N; ++n) row[n] = _mm512_loadu_si512(right + n * kVectorLanes);
-    for (int r = 0; r < kRows; ++r) {
-      const __m512i factor = BroadcastPair(left[r] + at);
-      for (int n = 0; n < N; ++n) {
-        sums[r][n] = _mm512_dpbf16_ps(sums[r][n], (__m512bh)factor, (__m512bh)row[n]);
-      }
-    }
-  }
-  for (int r = 0; r < kRows; ++r) {
-    for (int n = 0; n < N; ++n) {
-      _mm512_storeu_ps(tile.out.data + r * tile.out.stride + n * kVectorLanes, sums[r][n]);
-    }
-  }
-}
-
-struct PairTiles {
-  using Value = uint32_t;
-  static constexpr int kLanes = kVectorLanes;
-  static constexpr int kVectors = 4;
-  static constexpr int Rows(int vectors) { return PairTileRows(vectors); }
-  template <int N>
-  static void Multiply(const Tile<uint32_t>& tile) {
-    MultiplyPairTile<N>(tile);
-  }
-};
-
-}  // namespace
-
-bool HasBf16Products() {
-  static const bool has = __builtin_cpu_supports("avx512bf16") != 0 &&
-                          __builtin_cpu_supports("avx512bw") != 0 &&
-                          __builtin_cpu_supports("avx512vl") != 0;
-  return has && HWY_DYNAMIC_DISPATCH(HasAvx512)();
-}
-
-void MultiplyPairs(const ConstPairs& left, int64_t rows, int64_t pairs, const ConstPairs& right,
-                   int64_t cols, const MutableRows& out) {
-  if (rows == 0 || cols == 0) return;
-  MultiplyDense<PairTiles>({left.data,
-                            left.stride,
-                            1,
-                            rows,
-                            pairs,
-                            {right.data, right.stride},
-                            cols,
-                            out,
-                            /*add=*/false});
-}
-
-void AddTransposedPairs(const ConstPairs& left, int64_t rows, int64_t pairs,
-                        const ConstPairs& right, int64_t cols, const MutableRows& out) {
-  if (rows == 0 || cols == 0 || pairs == 0) return;
-  MultiplyDense<PairTiles>({left.data,
-                            1,
-                            left.stride,
-                            rows,
-                            pairs,
-                            {right.data, right.stride},
-                            cols,
-                            out,
-                            /*add=*/true});
-}
-
-#else
-
-bool HasBf16Products() { return false; }
-
-// Nobody calls these here: they require HasBf16Products.
-void MultiplyPairs(const ConstPairs&, int64_t, int64_t, const ConstPairs&, int64_t,
-                   const MutableRows&) {
-  std::abort();
-}
-void AddTransposedPairs(const ConstPairs&, int64_t, int64_t, const ConstPairs&, int64_t,
-                        const MutableRows&) {
-  std::abort();
-}
-
-#endif
 
 }  // namespace halograph
 #endif  // HWY_ONCE

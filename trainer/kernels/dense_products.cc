@@ -2,6 +2,7 @@
 
 #include "trainer/kernels/bf16_product.h"
 #include "trainer/kernels/block_tensors.h"
+#include "trainer/kernels/product_kernel.h"
 
 namespace halograph {
 namespace {
@@ -98,12 +99,17 @@ torch::Tensor PackPairsTransposed(torch::TensorList weights) {
   return packed;
 }
 
-ForwardProduct ForwardOfPairs(const torch::Tensor& x, torch::TensorList weights) {
-  return [left = PairsOf(ConstBf16RowsOf(x)), pairs = EvenCols(x.size(1)) / 2,
+ForwardProduct ForwardOfPairs(const torch::Tensor& x, torch::TensorList weights,
+                              const ProductKernel& kernel) {
+  return [kernel, left = PairsOf(ConstBf16RowsOf(x)), pairs = EvenCols(x.size(1)) / 2,
           out = weights.front().size(0),
           packed = PackPairsTransposed(weights)](int64_t begin, int64_t end, const MutableRows& z) {
-    MultiplyPairs({left.data + begin * left.stride, left.stride}, end - begin, pairs,
-                  PairsOf(packed), out, z);
+    kernel.multiply({{left.data + begin * left.stride, left.stride},
+                     end - begin,
+                     pairs,
+                     PairsOf(packed),
+                     out,
+                     z});
   };
 }
 
@@ -130,24 +136,29 @@ BackwardProducts BackwardWidened(const torch::Tensor& x, const torch::Tensor& pa
   };
 }
 
-BackwardProducts BackwardOfPairs(const torch::Tensor& x, const torch::Tensor& packed) {
+BackwardProducts BackwardOfPairs(const torch::Tensor& x, const torch::Tensor& packed,
+                                 const ProductKernel& kernel) {
   torch::Tensor w_pairs;  // W as pairs of its rows, [out / 2, in]
   if (packed.size(0) > 0) {
     const int64_t out = packed.size(0), in = packed.size(1);
     w_pairs = PairedRows(ConstBf16RowsOf(NarrowedRows(ConstRowsOf(packed), out, in)), out, in);
   }
-  return [left = ConstBf16RowsOf(x), w_pairs](const BackwardRows& rows) {
+  return [kernel, left = ConstBf16RowsOf(x), w_pairs](const BackwardRows& rows) {
     const int64_t count = rows.dz.rows, out = rows.dz.cols, cols = rows.last - rows.first;
     const torch::Tensor dz = NarrowedRows(rows.dz.values, count, out);
     const torch::Tensor dz_pairs = PairedRows(ConstBf16RowsOf(dz), count, out);
     const torch::Tensor x_pairs =
         PairedRows({left.data + rows.row * left.stride + rows.first, left.stride}, count, cols);
-    AddTransposedPairs(PairsOf(dz_pairs), out, (count + 1) / 2, PairsOf(x_pairs), cols,
-                       rows.w_part);
+    kernel.add_transposed(
+        {PairsOf(dz_pairs), out, (count + 1) / 2, PairsOf(x_pairs), cols, rows.w_part});
     if (rows.x_grad.data == nullptr) return;
     const ConstPairs weights = PairsOf(w_pairs);
-    MultiplyPairs(PairsOf(ConstBf16RowsOf(dz)), count, EvenCols(out) / 2,
-                  {weights.data + rows.first, weights.stride}, cols, rows.x_grad);
+    kernel.multiply({PairsOf(ConstBf16RowsOf(dz)),
+                     count,
+                     EvenCols(out) / 2,
+                     {weights.data + rows.first, weights.stride},
+                     cols,
+                     rows.x_grad});
   };
 }
 
@@ -194,14 +205,16 @@ ForwardProduct MakeForwardProduct(const torch::Tensor& x, torch::TensorList weig
   TORCH_CHECK(TotalCols(weights) == x.size(1), "a layer of ", TotalCols(weights),
               " inputs was given rows of ", x.size(1));
   if (x.scalar_type() == torch::kFloat32) return ForwardOfFloats(x, weights);
-  return HasBf16Products() ? ForwardOfPairs(x, weights) : ForwardWidened(x, weights);
+  const ProductKernel& kernel = ProductKernelInUse();
+  return kernel.has_pairs() ? ForwardOfPairs(x, weights, kernel) : ForwardWidened(x, weights);
 }
 
 BackwardProducts MakeBackwardProducts(const torch::Tensor& x, torch::TensorList weights,
                                       bool x_wanted) {
   const torch::Tensor packed = x_wanted ? Pack(weights) : torch::empty({0, x.size(1)});
   if (x.scalar_type() == torch::kFloat32) return BackwardOfFloats(x, packed);
-  return HasBf16Products() ? BackwardOfPairs(x, packed) : BackwardWidened(x, packed);
+  const ProductKernel& kernel = ProductKernelInUse();
+  return kernel.has_pairs() ? BackwardOfPairs(x, packed, kernel) : BackwardWidened(x, packed);
 }
 
 }  // namespace halograph

@@ -2,7 +2,8 @@
 // are made follows from what the layer's rows are, and is chosen once a layer:
 //   float32    as they are (product.h)
 //   bfloat16   with weights and gradients rounded to bfloat16 and sums of float32, where the
-//              processor can (bf16_product.h); else of rows that are widened, a few at a time
+//              process has a kernel for that (product_kernel.h); else of rows that are widened, a
+//              few at a time
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
 // How a dense product is cut into tiles of the result that stay in registers. What multiplies one
-// tile is given as a type, since it belongs to one instruction set: product.cc, bf16_product.cc.
+// tile is given as a type, since it belongs to one instruction set: product.cc, avx512_product.cc.
 #pragma once
 
 #include <algorithm>

@@ -183,7 +183,7 @@ void AddTrainingRows(OptionTable& rows, TrainOptions* o) {
   rows.AddChoice("precision", &o->precision,
                  {{"float32", Precision::kFloat32}, {"bf16", Precision::kBf16}},
                  "bf16: rows that enter a layer are bfloat16, and so are their products where the "
-                 "processor has AVX512-BF16; sums, weights and gradients stay float32")
+                 "processor is fast at them; sums, weights and gradients stay float32")
       .AllRanks();
   rows.AddChoice("gradient-dtype", &o->gradient_dtype,
                  {{"float32", GradientDtype::kFloat32}, {"bfloat16", GradientDtype::kBfloat16}},

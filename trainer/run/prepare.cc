@@ -11,7 +11,7 @@
 #include "common/sampling/sampler_plan.h"
 #include "trainer/device/host_memory.h"
 #include "trainer/distributed/gradients.h"
-#include "trainer/kernels/bf16_product.h"
+#include "trainer/kernels/product_kernel.h"
 #include "trainer/launch/auto_model.h"
 #include "trainer/launch/blas.h"
 #include "trainer/models/registry.h"
@@ -67,12 +67,24 @@ StatusOr<BatchRecipe> RecipeOf(const Session& session, const ModelKind& kind,
   return session.device.is_cpu() ? recipe : ForDevice(std::move(recipe));
 }
 
-void SayIfProductsAreWide(const TrainOptions& options) {
-  if (options.precision != Precision::kBf16 || HasBf16Products()) return;
-  spdlog::warn(
-      "rank {}: --precision bf16: this processor has no AVX512-BF16. Rows are kept as bfloat16, "
-      "and products are made of them in float32",
-      options.rank);
+// By which kernel --precision bf16 makes products, and what it is not that one might expect.
+Status ChooseProductsOf(const TrainOptions& options) {
+  if (options.precision != Precision::kBf16) return OkStatus();
+  const StatusOr<ProductChoice>& choice = ChosenProducts();
+  if (!choice.ok()) return choice.status();
+  if (!choice->denied.empty()) {
+    spdlog::warn(
+        "rank {}: --precision bf16: this processor has AMX, but the system does not permit it "
+        "({}). "
+        "Products are made by {}",
+        options.rank, choice->denied, choice->kernel->name);
+  } else if (!choice->kernel->has_pairs()) {
+    spdlog::warn(
+        "rank {}: --precision bf16: this processor has no fast products of bfloat16 (AMX, or "
+        "AVX512-BF16 of AMD). Rows are kept as bfloat16, and products are made of them in float32",
+        options.rank);
+  }
+  return OkStatus();
 }
 
 void SayIfNothingTravels(const TrainOptions& options) {
@@ -247,7 +259,7 @@ Status Prepare(Session& session, RunInputs* inputs, const InferOptions* infer) {
   HG_RETURN_IF_ERROR(ResolveModel(session.stores.graph->info().schema, &session.options));
   HG_ASSIGN_OR_RETURN(const ModelKind* const kind, FindModelKind(options.model));
   HG_RETURN_IF_ERROR(OpenDevice(session, infer));
-  if (session.device.is_cpu()) SayIfProductsAreWide(options);
+  if (session.device.is_cpu()) HG_RETURN_IF_ERROR(ChooseProductsOf(options));
   HG_RETURN_IF_ERROR(PrepareMinibatches(session, inputs));
   if (options.model_options->NeedsOf(kind->needs).neighbors && options.rank == 0) {
     WarnOfUnreadParts(session.stores.graph->info().schema, *session.task);

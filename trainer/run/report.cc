@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "common/base/build_info.h"
-#include "trainer/kernels/bf16_product.h"
+#include "trainer/kernels/product_kernel.h"
 #include "trainer/launch/blas.h"
 #include "trainer/run/prepare.h"
 
@@ -42,6 +42,13 @@ void AddInputs(const std::vector<NodeInput>& inputs, Json* config) {
   }
 }
 
+// What makes the products: of --precision bf16 a kernel of product_kernel.h, or libtorch's on a
+// device; else float32.
+std::string ProductKernelOf(const Session& session) {
+  if (session.options.precision == Precision::kFloat32) return "float32";
+  return session.device.is_cpu() ? std::string(ProductKernelInUse().name) : "libtorch";
+}
+
 bool EndsInWarmUp(const Session& session, const TrainResult& result) {
   int64_t steps = LengthOf(session).steps;
   // Steps of averaged parts are counted over all of them, rates over those of each.
@@ -66,8 +73,8 @@ Json ConfigLine(const Session& session, const std::vector<NodeInput>& features,
   config["build"] = BuildVersion();
   config["torch"] = TorchVersion();
   config["blas"] = FastBlasName();
-  const bool narrow = session.options.precision == Precision::kBf16 &&
-                      (!session.device.is_cpu() || HasBf16Products());
+  config["product_kernel"] = ProductKernelOf(session);
+  const bool narrow = config["product_kernel"] != "float32";
   config["product_dtype"] = DTypeName(narrow ? DType::kBFloat16 : DType::kFloat32);
   config["graph_name"] = info.schema.graph_name;
   config["graph_identity"] = info.identity;

@@ -42,10 +42,10 @@ def model_names(box):
     return re.search(r"no model .none., expected (.*) \(see", refused)[1].split(", ")
 
 
-def train(box, wait=programs.seconds(600), **given):
+def train(box, wait=programs.seconds(600), env=None, **given):
     """One rank, to its end, for so many seconds at most; its log."""
     path = pathlib.Path(tempfile.mkdtemp(prefix="log-", dir=box.folder)) / "log.jsonl"
-    must(box.run("halograph-train", *options(log=path, **given), timeout=wait))
+    must(box.run("halograph-train", *options(log=path, **given), timeout=wait, env=env))
     return read_log(path)
 
 
