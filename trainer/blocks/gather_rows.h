@@ -23,10 +23,12 @@ struct MutableRows {
 };
 
 // Values from one row to the next of a matrix that many kernels read: a multiple of 64 bytes, and
-// none of 1 KB, since rows that far apart meet in the same few sets of a cache.
-[[nodiscard]] constexpr int64_t PaddedStride(int64_t cols) {
-  const int64_t stride = (cols + 15) / 16 * 16;
-  return stride % 256 == 0 ? stride + 16 : stride;
+// none of 256 values, since rows that far apart meet in the same few sets of a cache.
+[[nodiscard]] constexpr int64_t PaddedStride(int64_t cols,
+                                             Precision precision = Precision::kFloat32) {
+  const int64_t line = precision == Precision::kBf16 ? 32 : 16;
+  const int64_t stride = (cols + line - 1) / line * line;
+  return stride % 256 == 0 ? stride + line : stride;
 }
 
 // Rows of which each may be anywhere. While rows are summed, those that come next are asked for.

@@ -9,6 +9,7 @@
 // clang-format off
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
+#include "trainer/blocks/bf16_rounding-inl.h"
 // clang-format on
 
 HWY_BEFORE_NAMESPACE();
@@ -40,6 +41,37 @@ HWY_ATTR void Pair(const ConstBf16Rows& rows, int64_t count, int64_t cols,
       PairTwoRows(low, low + rows.stride, cols, to);
     } else {
       for (int64_t c = 0; c < cols; ++c) to[c] = low[c];
+    }
+  }
+}
+
+// Two rows of float32; without a second one that is zeros.
+template <bool kSecond>
+HWY_ATTR void RoundTwoRows(const float* low, const float* high, int64_t cols, uint32_t* out) {
+  const RoundedBits d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto upper_half = hn::Set(d, 0xffff0000U);
+  int64_t c = 0;
+  for (; c + lanes <= cols; c += lanes) {
+    auto pairs = hn::ShiftRight<16>(RoundToUpper(low + c));
+    if (kSecond) pairs = hn::Or(pairs, hn::And(RoundToUpper(high + c), upper_half));
+    hn::StoreU(pairs, d, out + c);
+  }
+  for (; c < cols; ++c) {
+    out[c] = RoundToUpper(low[c]) >> 16;
+    if (kSecond) out[c] |= RoundToUpper(high[c]) & 0xffff0000U;
+  }
+}
+
+HWY_ATTR void RoundAndPair(const ConstRows& rows, int64_t count, int64_t cols,
+                           const MutablePairs& out) {
+  for (int64_t row = 0; row < count; row += 2) {
+    const float* const low = rows.data + row * rows.stride;
+    uint32_t* const to = out.data + row / 2 * out.stride;
+    if (row + 1 < count) {
+      RoundTwoRows<true>(low, low + rows.stride, cols, to);
+    } else {
+      RoundTwoRows<false>(low, nullptr, cols, to);
     }
   }
 }
@@ -100,10 +132,15 @@ HWY_AFTER_NAMESPACE();
 namespace halograph {
 
 HWY_EXPORT(Pair);
+HWY_EXPORT(RoundAndPair);
 HWY_EXPORT(Turn);
 
 void PairRows(const ConstBf16Rows& rows, int64_t count, int64_t cols, const MutablePairs& out) {
   HWY_DYNAMIC_DISPATCH(Pair)(rows, count, cols, out);
+}
+
+void PairRows(const ConstRows& rows, int64_t count, int64_t cols, const MutablePairs& out) {
+  HWY_DYNAMIC_DISPATCH(RoundAndPair)(rows, count, cols, out);
 }
 
 void TurnPairs(const ConstPairs& pairs, int64_t rows, int64_t cols, const MutablePairs& out) {

@@ -45,6 +45,9 @@ inline constexpr int64_t kPairGroup = 16;
 // stand for a row that is missing. `out`: [(count + 1) / 2, cols].
 void PairRows(const ConstBf16Rows& rows, int64_t count, int64_t cols, const MutablePairs& out);
 
+// The same of rows of float32, rounded as NarrowToBf16 does.
+void PairRows(const ConstRows& rows, int64_t count, int64_t cols, const MutablePairs& out);
+
 // The transpose of `pairs`, [rows, cols], into rows of `out`.
 void TurnPairs(const ConstPairs& pairs, int64_t rows, int64_t cols, const MutablePairs& out);
 

@@ -10,10 +10,15 @@
 namespace halograph {
 namespace {
 
-// Rows that are computed together: multiples of a tile's and of a word's of a product
-// (product.cc), even, and few enough for the second cache.
-constexpr int64_t kForwardRows = 96;
-constexpr int64_t kBackwardRows = 192;
+// Rows that are computed together: multiples of a tile's, of a word's of a product (product.cc) and
+// of a group of pairs (bf16_product.h), and few enough for the second cache. Those of bfloat16 are
+// half as long.
+int64_t RowsForwardAtOnce(const torch::Tensor& x) {
+  return x.scalar_type() == torch::kBFloat16 ? 384 : 96;
+}
+int64_t RowsBackwardAtOnce(const torch::Tensor& x) {
+  return x.scalar_type() == torch::kBFloat16 ? 384 : 192;
+}
 
 // Gradients of weights and bias are summed over as many chunks of rows, each in order, and then
 // these in order, whatever the number of threads.
@@ -32,6 +37,7 @@ struct Backward {
   float scale;
   int64_t in;
   const BackwardProducts& products;
+  int64_t rows_at_once;
   MutableRows x_grad;   // or none
   MutableRows w_parts;  // [kChunks * out, in], zeros at first
   float* bias_parts;    // [kChunks, out], zeros at first
@@ -43,13 +49,13 @@ struct Backward {
 
 void Backward::Chunk(int64_t chunk, int64_t first, int64_t last) const {
   const int64_t words = MaskWords(out), end = (chunk + 1) * rows / kChunks;
-  const torch::Tensor z = torch::empty({kBackwardRows, PaddedStride(out)}, torch::kFloat32);
+  const torch::Tensor z = torch::empty({rows_at_once, PaddedStride(out)}, torch::kFloat32);
   const torch::Tensor sums = torch::empty({out}, torch::kFloat32);
   const MutableRows w_part = {w_parts.data + chunk * out * w_parts.stride + first, w_parts.stride};
   float* bias_part = bias_parts + chunk * out;
-  for (int64_t row = chunk * rows / kChunks; row < end; row += kBackwardRows) {
+  for (int64_t row = chunk * rows / kChunks; row < end; row += rows_at_once) {
     LeftFactor left = {{grad.data + row * grad.stride, grad.stride},
-                       std::min(kBackwardRows, end - row),
+                       std::min(rows_at_once, end - row),
                        out,
                        mask == nullptr ? nullptr : mask + row * words};
     if (mask != nullptr) {
@@ -89,10 +95,11 @@ DenseResult DenseForward(const torch::Tensor& x, const MakeRows& make_rows,
     result.mask = torch::empty({rows, MaskWords(out)}, torch::kInt64);
   }
   const MutableRows z = MutableRowsOf(result.out);
-  const int64_t blocks = (rows + kForwardRows - 1) / kForwardRows;
+  const int64_t rows_at_once = RowsForwardAtOnce(x);
+  const int64_t blocks = (rows + rows_at_once - 1) / rows_at_once;
   at::parallel_for(0, blocks, 1, [&](int64_t first, int64_t last) {
     for (int64_t block = first; block < last; ++block) {
-      const int64_t begin = block * kForwardRows, end = std::min(rows, begin + kForwardRows);
+      const int64_t begin = block * rows_at_once, end = std::min(rows, begin + rows_at_once);
       if (make_rows) make_rows(begin, end);
       multiply(begin, end, {z.data + begin * z.stride, z.stride});
       FinishInPlace(result.out, biases, output, begin, end, result.mask);
@@ -121,6 +128,7 @@ DenseGradients DenseBackward(const torch::Tensor& grad, const torch::Tensor& mas
                              scale,
                              in,
                              products,
+                             RowsBackwardAtOnce(x),
                              x_grad,
                              MutableRowsOf(w_parts),
                              bias_parts.data_ptr<float>()};

@@ -65,7 +65,8 @@ ConstPairs PairsOf(const torch::Tensor& pairs) {
   return {reinterpret_cast<const uint32_t*>(rows.data), rows.stride};
 }
 
-torch::Tensor PairedRows(const ConstBf16Rows& matrix, int64_t rows, int64_t cols) {
+template <typename Rows>
+torch::Tensor PairedRows(const Rows& matrix, int64_t rows, int64_t cols) {
   torch::Tensor pairs = RowsWithRoom((rows + 1) / 2, cols);
   const MutableRows out = MutableRowsOf(pairs);
   PairRows(matrix, rows, cols, {reinterpret_cast<uint32_t*>(out.data), out.stride});
@@ -141,17 +142,17 @@ BackwardProducts BackwardOfPairs(const torch::Tensor& x, const torch::Tensor& pa
   torch::Tensor w_pairs;  // W as pairs of its rows, [out / 2, in]
   if (packed.size(0) > 0) {
     const int64_t out = packed.size(0), in = packed.size(1);
-    w_pairs = PairedRows(ConstBf16RowsOf(NarrowedRows(ConstRowsOf(packed), out, in)), out, in);
+    w_pairs = PairedRows(ConstRowsOf(packed), out, in);
   }
   return [kernel, left = ConstBf16RowsOf(x), w_pairs](const BackwardRows& rows) {
     const int64_t count = rows.dz.rows, out = rows.dz.cols, cols = rows.last - rows.first;
-    const torch::Tensor dz = NarrowedRows(rows.dz.values, count, out);
-    const torch::Tensor dz_pairs = PairedRows(ConstBf16RowsOf(dz), count, out);
-    const torch::Tensor x_pairs =
-        PairedRows({left.data + rows.row * left.stride + rows.first, left.stride}, count, cols);
+    const torch::Tensor dz_pairs = PairedRows(rows.dz.values, count, out);
+    const torch::Tensor x_pairs = PairedRows(
+        ConstBf16Rows{left.data + rows.row * left.stride + rows.first, left.stride}, count, cols);
     kernel.add_transposed(
         {PairsOf(dz_pairs), out, (count + 1) / 2, PairsOf(x_pairs), cols, rows.w_part});
     if (rows.x_grad.data == nullptr) return;
+    const torch::Tensor dz = NarrowedRows(rows.dz.values, count, out);
     const ConstPairs weights = PairsOf(w_pairs);
     kernel.multiply({PairsOf(ConstBf16RowsOf(dz)),
                      count,
@@ -179,8 +180,8 @@ bool HasRoom(const torch::Tensor& matrix) {
 
 torch::Tensor RowsWithRoom(int64_t rows, int64_t cols, Precision precision) {
   const bool narrow = precision == Precision::kBf16;
-  torch::Tensor whole =
-      torch::empty({rows, PaddedStride(cols)}, narrow ? torch::kBFloat16 : torch::kFloat32);
+  torch::Tensor whole = torch::empty({rows, PaddedStride(cols, precision)},
+                                     narrow ? torch::kBFloat16 : torch::kFloat32);
   if (narrow && cols % 2 != 0) whole.narrow(1, cols, 1).zero_();
   return whole.narrow(1, 0, cols);
 }

@@ -195,7 +195,7 @@ int64_t BatchMaker::RowBytesOf(const Step& step) const {
   for (const Block& block : minibatch.layers.back().blocks) {
     const int64_t cols = columns[schema.DestinationType(block.relation)] +
                          columns[schema.SourceType(block.relation)];
-    bytes += (std::ssize(block.indptr) - 1) * PaddedStride(cols) * value;
+    bytes += (std::ssize(block.indptr) - 1) * PaddedStride(cols, recipe_.precision) * value;
   }
   return bytes;
 }

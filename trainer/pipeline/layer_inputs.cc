@@ -39,7 +39,7 @@ SelfAndMean MakeSelfAndMean(const Block& block, const NodeRows& destinations,
                             const NodeRows& sources, Precision precision, ThreadPool* pool) {
   const int64_t count = std::ssize(block.indptr) - 1;
   const int64_t cols = destinations.cols + sources.cols;
-  SelfAndMean made{FeatureMatrix(count, PaddedStride(cols), precision), cols};
+  SelfAndMean made{FeatureMatrix(count, PaddedStride(cols, precision), precision), cols};
   const auto make = [&](const auto& self, const auto& rows, const auto& out) {
     const Picked<std::decay_t<decltype(rows)>> picked = {block.indptr.data(), block.indices.data(),
                                                          rows, sources.cols};

@@ -115,6 +115,27 @@ TEST_P(NarrowToBf16Test, MeansOfNarrowRowsHaveTheBitsOfTheSameRowsAsFloats) {
   }
 }
 
+TEST_P(NarrowToBf16Test, PairsOfFloatsAreThoseOfTheirRoundedRows) {
+  torch::manual_seed(4);
+  for (const int64_t cols : {1, 3, 15, 16, 33, 100}) {
+    for (const int64_t rows : {1, 2, 7}) {
+      const torch::Tensor values = torch::randn({rows, cols});
+      values[0][cols - 1] = std::numeric_limits<float>::quiet_NaN();
+      values[rows - 1][0] = 0x1p-130;  // denormal, and stays so
+      const torch::Tensor rounded = torch::empty({rows, cols}, torch::kBFloat16);
+      for (int64_t row = 0; row < rows; ++row) {
+        NarrowToBf16(ConstRowsOf(values).data + row * cols, cols,
+                     MutableBf16RowsOf(rounded).data + row * cols);
+      }
+      std::vector<uint32_t> found(static_cast<size_t>((rows + 1) / 2 * (cols + 1)), 77);
+      std::vector<uint32_t> wanted = found;
+      PairRows(ConstRowsOf(values), rows, cols, {found.data(), cols + 1});
+      PairRows(ConstBf16RowsOf(rounded), rows, cols, {wanted.data(), cols + 1});
+      EXPECT_EQ(found, wanted) << rows << " x " << cols;
+    }
+  }
+}
+
 HALOGRAPH_EVERY_TARGET(NarrowToBf16Test);
 
 // A kernel and what it is on this machine: null if that cannot run it.
