@@ -20,13 +20,6 @@ void KeepFor(const torch::Tensor& out, std::shared_ptr<T> value) {
   if (value != nullptr && out.requires_grad()) out.register_hook([value](const torch::Tensor&) {});
 }
 
-// To the nearest bfloat16, where that is the precision. The gradient goes through as it is.
-torch::Tensor Rounded(const torch::Tensor& rows, Precision precision) {
-  if (precision == Precision::kFloat32) return rows;
-  const torch::Tensor exact = rows.detach();
-  return rows + (exact.to(torch::kBFloat16).to(torch::kFloat32) - exact);
-}
-
 // The largest number up to `wanted`, one at least, that divides both.
 int64_t BlocksOf(int64_t wanted, int64_t in, int64_t out) {
   const int64_t common = std::gcd(in, out);
@@ -111,8 +104,8 @@ RgcnLayerImpl::RgcnLayerImpl(int64_t relations, int64_t in, int64_t out, const R
 torch::Tensor RgcnLayerImpl::forward(const torch::Tensor& h, const LayerNodes& nodes,
                                      const EdgesInto& into, const LayerOutput& output) {
   if (into.edges.empty()) {
-    const torch::Tensor own = Rounded(h.narrow(0, nodes.first, nodes.count), precision_);
-    return LinearLayer(own, self_->weight, self_->bias, output);
+    return LinearLayer(h.narrow(0, nodes.first, nodes.count), self_->weight, self_->bias, output,
+                       precision_);
   }
   if (!into.on_device.empty()) return OnDevice(h, nodes, into, output);
   if (bases_.defined()) return ByBases(h, nodes.first, into, output);
@@ -157,7 +150,7 @@ torch::Tensor RgcnLayerImpl::ByBases(const torch::Tensor& h, int64_t first, cons
   KeepFor(rows, own);
   const torch::Tensor side_by_side =
       torch::cat({bases_.permute({1, 0, 2}).reshape({bases_.size(1), -1}), self_->weight}, 1);
-  return FinishRows(torch::linear(Rounded(rows, precision_), side_by_side), self_->bias, output);
+  return LinearLayer(rows, side_by_side, self_->bias, output, precision_);
 }
 
 // One product a relation, of the destinations alone that it has edges into.
