@@ -6,6 +6,7 @@
 //   prepared   the same, with what the threads that prepare minibatches make for it: rows of the
 //              first layer, and blocks by source (trainer/pipeline/layer_blocks.h)
 //   bf16       as prepared, with --precision bf16
+//   widened    the same with products of float32, as on a processor without fast ones of bfloat16
 //   malloc     as fused, with the memory of tensors from libtorch's own allocator, not the pool
 //   composed   libtorch's operations and its own allocator: two products a layer, ReLU, dropout by
 //              libtorch's generator
@@ -29,6 +30,7 @@
 #include "tests/bench/sampling/rmat_csc_options.h"
 #include "tests/bench/step/step_limit.h"
 #include "trainer/kernels/aggregate.h"
+#include "trainer/kernels/product_kernel.h"
 #include "trainer/kernels/sage_layer.h"
 #include "trainer/pipeline/layer_blocks.h"
 #include "trainer/pipeline/layer_inputs.h"
@@ -51,9 +53,19 @@ struct Options {
   int minibatches = 3;
 };
 
-enum Variant : int { kFused, kPrepared, kBf16, kMalloc, kComposed, kProducts, kLimit, kVariants };
-constexpr std::array<const char*, kVariants> kNames = {"fused",    "prepared", "bf16", "malloc",
-                                                       "composed", "products", "limit"};
+enum Variant : int {
+  kFused,
+  kPrepared,
+  kBf16,
+  kWidened,
+  kMalloc,
+  kComposed,
+  kProducts,
+  kLimit,
+  kVariants
+};
+constexpr std::array<const char*, kVariants> kNames = {"fused",  "prepared", "bf16",     "widened",
+                                                       "malloc", "composed", "products", "limit"};
 
 struct Batch {
   Minibatch minibatch;
@@ -83,13 +95,14 @@ class Step {
   void Run(Variant variant, const Batch& batch) {
     if (variant == kProducts) return Products(batch);
     if (variant == kLimit) return batch.limit.front().Run();
+    if (variant == kWidened) UseProductKernel(widened_.kernel);
     torch::Tensor h = batch.inputs;
     for (size_t k = 0; k < layers_.size(); ++k) {
       const bool last = k + 1 == layers_.size();
       const size_t at = layers_.size() - 1 - k;
       const Block& block = batch.minibatch.layers[at].blocks.front();
-      if (variant == kPrepared || variant == kBf16) {
-        const bool narrow = variant == kBf16;
+      if (variant == kPrepared || variant == kBf16 || variant == kWidened) {
+        const bool narrow = variant != kPrepared;
         h = k == 0 ? SageLayerOfRows(narrow ? batch.bf16_rows : batch.rows, layers_[k],
                                      Output(k, last))
                    : SageLayer(h, block, &batch.blocks.layers[at].transposed.front(), layers_[k],
@@ -101,6 +114,7 @@ class Step {
       }
     }
     torch::nn::functional::cross_entropy(h, batch.labels).backward();
+    UseProductKernel(nullptr);
     for (const SageWeights& layer : layers_) {
       for (torch::Tensor weight : {layer.self, layer.neighbor, layer.bias}) {
         weight.mutable_grad() = torch::Tensor();
@@ -144,6 +158,7 @@ class Step {
   std::vector<SageWeights> layers_;
   torch::Generator generator_ = at::make_generator<at::CPUGeneratorImpl>(1);
   uint64_t draws_ = 0;
+  const ProductChoice widened_ = *ChooseProducts({}, "float32");
 };
 
 torch::Tensor RowsOfFirstLayer(const Batch& batch, Precision precision) {
