@@ -22,8 +22,8 @@ struct MutableRows {
   int64_t stride = 0;
 };
 
-// Values from one row to the next of a matrix that many kernels read: a multiple of 64 bytes, and
-// none of 256 values, since rows that far apart meet in the same few sets of a cache.
+// Values from one row to the next of a matrix that many kernels read: a multiple of 64 bytes, but
+// never one of 256 values, since rows that far apart meet in the same few sets of a cache.
 [[nodiscard]] constexpr int64_t PaddedStride(int64_t cols,
                                              Precision precision = Precision::kFloat32) {
   const int64_t line = precision == Precision::kBf16 ? 32 : 16;

@@ -6,19 +6,19 @@
 #include "trainer/kernels/finish_rows.h"
 #include "trainer/kernels/layer_epilogue.h"
 #include "trainer/kernels/product.h"
+#include "trainer/kernels/product_kernel.h"
 
 namespace halograph {
 namespace {
 
 // Rows that are computed together: multiples of a tile's, of a word's of a product (product.cc) and
 // of a group of pairs (bf16_product.h), and few enough for the second cache. Those of bfloat16 are
-// half as long.
-int64_t RowsForwardAtOnce(const torch::Tensor& x) {
-  return x.scalar_type() == torch::kBFloat16 ? 384 : 96;
+// half as long, unless they are widened.
+bool StaysNarrow(const torch::Tensor& x) {
+  return x.scalar_type() == torch::kBFloat16 && ProductKernelInUse().has_pairs();
 }
-int64_t RowsBackwardAtOnce(const torch::Tensor& x) {
-  return x.scalar_type() == torch::kBFloat16 ? 384 : 192;
-}
+int64_t RowsForwardAtOnce(const torch::Tensor& x) { return StaysNarrow(x) ? 384 : 96; }
+int64_t RowsBackwardAtOnce(const torch::Tensor& x) { return StaysNarrow(x) ? 384 : 192; }
 
 // Gradients of weights and bias are summed over as many chunks of rows, each in order, and then
 // these in order, whatever the number of threads.

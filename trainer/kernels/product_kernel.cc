@@ -69,9 +69,10 @@ ProductMachine ThisProductMachine() {
 }
 
 StatusOr<ProductChoice> ChooseProducts(const ProductMachine& machine, std::string_view forced) {
-  ProductChoice choice = {&kKernels[kFloat32], ""};
+  ProductChoice choice{.kernel = &kKernels[kFloat32], .denied = {}};
   if (!forced.empty()) {
     HG_ASSIGN_OR_RETURN(choice.kernel, Forced(machine, forced));
+    choice.forced = true;
     return choice;
   }
   if (CanRun(machine, kAmx)) {

@@ -41,7 +41,9 @@ struct ProductMachine {
 
 struct ProductChoice {
   const ProductKernel* kernel;
-  std::string denied;  // why not by AMX, though the processor has it; empty: it has not, or it is
+  // Why the system does not permit AMX; empty where it does, and where there is none.
+  std::string denied;
+  bool forced = false;
 };
 // `forced`: a kernel's name, or empty: the best. InvalidArgument, if there is no kernel of that
 // name; FailedPrecondition, if the machine cannot run it. Says which it can.
@@ -54,8 +56,8 @@ struct ProductChoice {
 // Its kernel, or what UseProductKernel put in its place. Throws std::runtime_error if there is no
 // choice.
 [[nodiscard]] const ProductKernel& ProductKernelInUse();
-// For tests: layers that are made from now on use this one, which must live as long; null: the
-// chosen one again.
+// For tests: products are made by this one from now on, which must live as long; null: by the
+// chosen one again. Between steps.
 void UseProductKernel(const ProductKernel* kernel);
 
 }  // namespace halograph

@@ -78,7 +78,7 @@ Status ChooseProductsOf(const TrainOptions& options) {
         "({}). "
         "Products are made by {}",
         options.rank, choice->denied, choice->kernel->name);
-  } else if (!choice->kernel->has_pairs()) {
+  } else if (!choice->kernel->has_pairs() && !choice->forced) {
     spdlog::warn(
         "rank {}: --precision bf16: this processor has no fast products of bfloat16 (AMX, or "
         "AVX512-BF16 of AMD). Rows are kept as bfloat16, and products are made of them in float32",
