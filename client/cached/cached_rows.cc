@@ -221,11 +221,6 @@ void CachedRows::DropWaiting() {
   }
 }
 
-bool CachedRows::closed() const {
-  const MutexLock lock(mutex_);
-  return planner_->closed();
-}
-
 bool CachedRows::wants_more() const {
   const MutexLock lock(mutex_);
   return look_ahead_ && planner_->wants_more();

@@ -94,9 +94,8 @@ class CachedRows final : public RowStore {
   // ResourceExhausted: no memory; rows rank as before, and reads are counted on.
   [[nodiscard]] Status RankByReads() HG_EXCLUDES(mutex_);
 
-  // The certificate of the next plan (Planner::closed), and whether more steps should be announced
-  // before it is made (Planner::wants_more). A step is planned when it, or one after it, is pulled.
-  [[nodiscard]] bool closed() const HG_EXCLUDES(mutex_);
+  // Whether more steps should be announced before the next plan is made (Planner::wants_more). A
+  // step is planned when it, or one after it, is pulled. Without look-ahead no plan gains by more.
   [[nodiscard]] bool wants_more() const HG_EXCLUDES(mutex_);
   [[nodiscard]] CachedRowsFigures figures() const HG_EXCLUDES(mutex_);
   [[nodiscard]] int64_t bytes() const

@@ -28,6 +28,7 @@
 namespace halograph {
 
 inline constexpr int64_t kTileSide = 16;
+static_assert(kTileSide == kPairGroup, "a tile's pairs are summed as one group");
 
 // As LDTILECFG reads it.
 struct alignas(64) TileShapes {

@@ -74,6 +74,15 @@ struct PairTiles {
   }
 };
 
+// `left_row`: pairs from what makes a row of the result to the next; `left_term`: from a term to
+// the next.
+Dense<uint32_t> ProductOf(const PairProduct& product, int64_t left_row, int64_t left_term,
+                          bool add) {
+  return {product.left.data, left_row,      left_term,
+          product.rows,      product.pairs, {product.right.data, product.right.stride},
+          product.cols,      product.out,   add};
+}
+
 }  // namespace
 
 bool ProcessorHasAvx512Bf16() {
@@ -83,28 +92,12 @@ bool ProcessorHasAvx512Bf16() {
 
 void MultiplyByAvx512(const PairProduct& product) {
   if (product.rows == 0 || product.cols == 0) return;
-  MultiplyDense<PairTiles>({product.left.data,
-                            product.left.stride,
-                            1,
-                            product.rows,
-                            product.pairs,
-                            {product.right.data, product.right.stride},
-                            product.cols,
-                            product.out,
-                            /*add=*/false});
+  MultiplyDense<PairTiles>(ProductOf(product, product.left.stride, 1, /*add=*/false));
 }
 
 void AddTransposedByAvx512(const PairProduct& product) {
   if (product.rows == 0 || product.cols == 0 || product.pairs == 0) return;
-  MultiplyDense<PairTiles>({product.left.data,
-                            1,
-                            product.left.stride,
-                            product.rows,
-                            product.pairs,
-                            {product.right.data, product.right.stride},
-                            product.cols,
-                            product.out,
-                            /*add=*/true});
+  MultiplyDense<PairTiles>(ProductOf(product, 1, product.left.stride, /*add=*/true));
 }
 
 #else

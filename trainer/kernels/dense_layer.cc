@@ -17,8 +17,10 @@ namespace {
 bool StaysNarrow(const torch::Tensor& x) {
   return x.scalar_type() == torch::kBFloat16 && ProductKernelInUse().has_pairs();
 }
-int64_t RowsForwardAtOnce(const torch::Tensor& x) { return StaysNarrow(x) ? 384 : 96; }
-int64_t RowsBackwardAtOnce(const torch::Tensor& x) { return StaysNarrow(x) ? 384 : 192; }
+constexpr int64_t kNarrowRows = 384;
+static_assert(kNarrowRows % (2 * kPairGroup) == 0, "pairs of rows are summed in whole groups");
+int64_t RowsForwardAtOnce(const torch::Tensor& x) { return StaysNarrow(x) ? kNarrowRows : 96; }
+int64_t RowsBackwardAtOnce(const torch::Tensor& x) { return StaysNarrow(x) ? kNarrowRows : 192; }
 
 // Gradients of weights and bias are summed over as many chunks of rows, each in order, and then
 // these in order, whatever the number of threads.
