@@ -81,7 +81,7 @@ ROWS = {
     # What computes.
     "trainer/torch": ["common/*"],
     "trainer/device": ["common/*", "trainer/options", "trainer/torch"],
-    "trainer/distributed": ["common/*", "trainer/torch"],
+    "trainer/distributed": ["common/*", "trainer/device", "trainer/torch"],
     "trainer/kernels": ["common/*", "trainer/blocks", "trainer/torch"],
     "trainer/models": ["common/*", "trainer/options", "trainer/blocks", "trainer/pipeline", "trainer/kernels",
                        "trainer/torch"],

@@ -3,7 +3,8 @@
 //   a step computes after the copies of its batch                      DeviceBatch::Use
 //   the host writes into memory again after the copies from it         ~DeviceBatch
 //   the device's memory is copied into again after the step that read  ~DeviceBatch
-//   the host reads what came back after the copy                       Device::Home, which waits
+//   the host reads what came back after the copy                       HostCopies::Wait, and
+//                                                                      Device::Home, which waits
 #pragma once
 
 #include <memory>

@@ -71,8 +71,17 @@ void Queue::Await(const Mark& mark) const {
 }
 
 void Queue::Finish(const Mark& mark) const {
-  // Events of libtorch 1.13 cannot be waited for; one is nearly always past.
-  if (stream_ != nullptr && !mark.Passed()) stream_->stream.synchronize();
+  if (stream_ == nullptr || mark.Passed()) return;
+#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 5)
+  mark.point_->event.synchronize();
+#else
+  // Events of older ones cannot be waited for: a look may do, else all that the queue has.
+  constexpr int kLooks = 1000;
+  for (int look = 0; look < kLooks; ++look) {
+    if (mark.Passed()) return;
+  }
+  stream_->stream.synchronize();
+#endif
 }
 
 Device::Device(torch::Device device, HostMemory host) : device_(device), host_(std::move(host)) {}
@@ -120,6 +129,14 @@ torch::Tensor Device::HostBuffer(int64_t bytes) const {
 
 torch::Tensor Device::Copy(const torch::Tensor& host) const {
   return is_cpu() ? host : host.to(device_, /*non_blocking=*/true);
+}
+
+torch::Tensor Device::BeginHome(const torch::Tensor& tensor) const {
+  if (is_cpu()) return tensor;
+  const torch::Tensor host = HostBuffer(static_cast<int64_t>(tensor.nbytes()))
+                                 .view(tensor.scalar_type())
+                                 .view(tensor.sizes());
+  return host.copy_(tensor.contiguous(), /*non_blocking=*/true);
 }
 
 torch::Tensor Device::Home(const torch::Tensor& tensor) const {

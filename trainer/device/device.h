@@ -96,6 +96,9 @@ class Device {
   // `host` on the device: on the CPU itself. The copy goes to the queue of the calling thread, and
   // reads `host` until it is done if that is HostBuffer's.
   [[nodiscard]] torch::Tensor Copy(const torch::Tensor& host) const;
+  // `tensor` in host memory of HostBuffer, which the calling thread's queue fills when its turn
+  // comes: for HostCopies, which knows when that is. On the CPU itself.
+  [[nodiscard]] torch::Tensor BeginHome(const torch::Tensor& tensor) const;
   // `tensor` in the host's memory, where the host can read it: waits for what makes it.
   // Differentiable. On the CPU itself.
   [[nodiscard]] torch::Tensor Home(const torch::Tensor& tensor) const;

@@ -1,8 +1,9 @@
 // In which pieces the gradients of a model travel, and when each piece is final while backward
 // runs. Backward comes to the last parameters first: bucket 0 has the last of them.
 //
-// All tensors are CPU tensors, so that backward runs on the thread that calls it: what is
-// documented as called by backward comes on that thread. Not thread-safe.
+// What is documented as called by backward comes, where parameters are the host's, on the thread
+// that called backward; where they are a device's, on a thread of libtorch, which backward waits
+// for. Not thread-safe.
 #pragma once
 
 #include <cstdint>

@@ -15,16 +15,16 @@ constexpr int64_t kInFront = 16;
 constexpr int64_t kFirstAsk = kInFront - std::ssize(kAsks);
 static_assert(kFirstAsk >= 0);
 
-// Of the parameters that are on a device, which are the first.
-int64_t ElementsOnDevice(const std::vector<torch::Tensor>& parameters) {
+int64_t ElementsOf(const std::vector<torch::Tensor>& parameters) {
   int64_t elements = 0;
-  bool host = false;
-  for (const torch::Tensor& parameter : parameters) {
-    host = host || parameter.device().is_cpu();
-    TORCH_CHECK(host == parameter.device().is_cpu(), "parameters on a device must come first");
-    if (!host) elements += parameter.numel();
-  }
+  for (const torch::Tensor& parameter : parameters) elements += parameter.numel();
   return elements;
+}
+
+std::vector<HostImage::Piece> PiecesOf(const std::vector<GradientBucket>& buckets) {
+  std::vector<HostImage::Piece> pieces;
+  for (const GradientBucket& bucket : buckets) pieces.push_back({bucket.begin, bucket.count});
+  return pieces;
 }
 
 }  // namespace
@@ -36,48 +36,40 @@ struct GradientBuffer::Travel {
   GradientWatch watch;
 };
 
-GradientBuffer::GradientBuffer(const std::vector<torch::Tensor>& parameters, CarriedAs carried)
-    : parameters_(parameters), carried_(carried), buckets_(BucketsOf(parameters)) {
-  int64_t count = 0;
-  for (const torch::Tensor& parameter : parameters) count += parameter.numel();
-  sent_ = torch::zeros({kInFront + count});
-  flat_ = sent_.narrow(0, kInFront, count);
-  const int64_t elsewhere = ElementsOnDevice(parameters);
-  if (elsewhere > 0) on_device_ = torch::zeros({elsewhere}, parameters.front().options());
+GradientBuffer::GradientBuffer(const std::vector<torch::Tensor>& parameters, CarriedAs carried,
+                               const Device& device)
+    : parameters_(parameters),
+      carried_(carried),
+      buckets_(BucketsOf(parameters)),
+      image_(device, kInFront, ElementsOf(parameters), PiecesOf(buckets_)) {
   int64_t offset = 0;
   for (const torch::Tensor& parameter : parameters) {
-    const torch::Tensor& flat = offset < elsewhere ? on_device_ : flat_;
-    torch::Tensor view = flat.narrow(0, offset, parameter.numel()).view(parameter.sizes());
-    parameter.mutable_grad() = view;
+    parameter.mutable_grad() = flat().narrow(0, offset, parameter.numel()).view(parameter.sizes());
     offset += parameter.numel();
   }
   for (const GradientBucket& bucket : buckets_) {
-    pieces_.push_back(flat_.narrow(0, bucket.begin, bucket.count));
+    pieces_.push_back(image_.host().narrow(0, kInFront + bucket.begin, bucket.count));
   }
-  pieces_.back() = sent_.narrow(0, kFirstAsk, kInFront - kFirstAsk + buckets_.back().count);
+  pieces_.back() = image_.host().narrow(0, kFirstAsk, kInFront - kFirstAsk + buckets_.back().count);
 }
 
 GradientBuffer::~GradientBuffer() = default;
 
-std::vector<torch::Tensor> GradientBuffer::parts() const {
-  if (!on_device_.defined()) return {flat_};
-  const int64_t there = on_device_.numel();
-  return {on_device_, flat_.narrow(0, there, flat_.numel() - there)};
-}
-
-void GradientBuffer::Zero() {
-  for (torch::Tensor& part : parts()) part.zero_();
-}
+void GradientBuffer::Zero() { flat().zero_(); }
 
 std::unique_ptr<GradientBuffer::Travel> GradientBuffer::MakeTravel(
     std::unique_ptr<Communicator> beside) {
   Communicator* const ranks = beside.get();
-  const auto send = [this, ranks](int bucket) {
-    return ranks->AllReduceSum(pieces_[bucket], "all-reduce of gradients", carried_);
+  const auto send = [this, ranks](int bucket) -> Status {
+    const auto piece = static_cast<size_t>(bucket);
+    image_.AwaitHome(piece);
+    HG_RETURN_IF_ERROR(ranks->AllReduceSum(pieces_[piece], "all-reduce of gradients", carried_));
+    image_.BeginBack(piece);
+    return OkStatus();
   };
   // The last one has the asks, and waits for them.
   const auto allow = [this](int final_buckets) {
-    travel_->thread.Allow(std::min<int>(final_buckets, static_cast<int>(std::ssize(pieces_)) - 1));
+    LetGo(std::min<int>(final_buckets, static_cast<int>(std::ssize(pieces_)) - 1));
   };
   return std::unique_ptr<Travel>(
       new Travel{.ranks = std::move(beside),
@@ -91,6 +83,7 @@ Status GradientBuffer::BeginTravel(Communicator& communicator) {
     travel_ = MakeTravel(std::move(beside));
   }
   travel_->thread.Begin();
+  gone_ = 0;
   begun_ = true;
   return OkStatus();
 }
@@ -99,27 +92,27 @@ Status GradientBuffer::Begin(Communicator& communicator) {
   Zero();
   if (communicator.world_size() == 1) return OkStatus();
   HG_RETURN_IF_ERROR(BeginTravel(communicator));
-  if (!on_device_.defined()) travel_->watch.Begin();
+  travel_->watch.Begin();
   return OkStatus();
+}
+
+void GradientBuffer::LetGo(int count) {
+  for (; gone_ < count; ++gone_) image_.BeginHome(static_cast<size_t>(gone_));
+  travel_->thread.Allow(count);
 }
 
 Status GradientBuffer::AllReduce(Communicator& communicator, StepAsks* asks) {
   if (communicator.world_size() == 1) return OkStatus();
   if (!begun_) HG_RETURN_IF_ERROR(BeginTravel(communicator));
   const torch::NoGradGuard no_grad;
-  torch::Tensor of_device;
-  if (on_device_.defined()) {
-    of_device = flat_.narrow(0, 0, on_device_.numel());
-    of_device.copy_(on_device_);
-  }
   const StepAsks own = asks == nullptr ? StepAsks() : *asks;
-  float* const sent = sent_.data_ptr<float>() + kFirstAsk;
+  float* const sent = image_.host().data_ptr<float>() + kFirstAsk;
   for (size_t i = 0; i < std::size(kAsks); ++i) sent[i] = own.*kAsks[i] ? 1 : 0;
   begun_ = false;
   travel_->watch.End();
-  travel_->thread.Allow(static_cast<int>(std::ssize(pieces_)));
+  LetGo(static_cast<int>(std::ssize(pieces_)));
   HG_RETURN_IF_ERROR(travel_->thread.Wait());
-  if (of_device.defined()) on_device_.copy_(of_device);
+  image_.AwaitBack();
   if (asks == nullptr) return OkStatus();
   for (size_t i = 0; i < std::size(kAsks); ++i) asks->*kAsks[i] = sent[i] > 0;
   return OkStatus();

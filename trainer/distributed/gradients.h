@@ -1,7 +1,7 @@
 // The gradients of a model as one flat buffer, summed over ranks bucket by bucket while backward
 // goes on: each step is Begin, backward, AllReduce. With one rank there is no thread, no hook and
-// nothing to wait for. Gradients of parameters on a device stand there, and travel after backward:
-// one copy to the host, one back.
+// nothing to wait for. Gradients of parameters on a device stand there; a bucket is copied to the
+// host and back, beside what the device computes.
 // Not thread-safe.
 #pragma once
 
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "common/base/status.h"
+#include "trainer/device/host_image.h"
 #include "trainer/distributed/bucket_thread.h"
 #include "trainer/distributed/communicator.h"
 #include "trainer/distributed/gradient_buckets.h"
@@ -30,10 +31,11 @@ struct StepAsks {
 class GradientBuffer {
  public:
   // Makes every parameter's gradient a view of one buffer, which backward then adds to. Parameters
-  // must be float32, those on a device (one for all) before those of the host. Do not let an
-  // optimizer set gradients to undefined: call Zero, or Begin instead.
+  // must be float32, all on `device`. Do not let an optimizer set gradients to undefined: call
+  // Zero, or Begin instead.
   explicit GradientBuffer(const std::vector<torch::Tensor>& parameters,
-                          CarriedAs carried = CarriedAs::kThemselves);
+                          CarriedAs carried = CarriedAs::kThemselves,
+                          const Device& device = Device());
   // Waits for the bucket that is under way, at most as long as a collective may take; before the
   // communicator is left, which outlives this object.
   ~GradientBuffer();
@@ -52,8 +54,8 @@ class GradientBuffer {
   // buffer then holds anything, and every later call fails.
   [[nodiscard]] Status AllReduce(Communicator& communicator, StepAsks* asks = nullptr);
 
-  // All of them once, where optimizers read them: the device's, if there are any, and the host's.
-  [[nodiscard]] std::vector<torch::Tensor> parts() const;
+  // All of them, where the parameters are.
+  [[nodiscard]] const torch::Tensor& flat() const { return image_.there(); }
 
  private:
   struct Travel;
@@ -61,14 +63,15 @@ class GradientBuffer {
   // Nothing may start yet.
   [[nodiscard]] Status BeginTravel(Communicator& communicator);
   [[nodiscard]] std::unique_ptr<Travel> MakeTravel(std::unique_ptr<Communicator> beside);
+  // The first `count` buckets are final.
+  void LetGo(int count);
 
   const std::vector<torch::Tensor> parameters_;
   const CarriedAs carried_;
   const std::vector<GradientBucket> buckets_;
-  torch::Tensor sent_;                 // how many ranks ask for each thing, and the gradients
-  torch::Tensor flat_;                 // a view of the gradients
-  torch::Tensor on_device_;            // of the first parameters; no tensor where none is there
+  HostImage image_;                    // in front: how many ranks ask for each thing
   std::vector<torch::Tensor> pieces_;  // views of what each bucket sends
+  int gone_ = 0;                       // buckets of the step that are on their way
   std::unique_ptr<Travel> travel_;     // null before the first step, and with one rank
   bool begun_ = false;
 };

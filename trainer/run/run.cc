@@ -94,7 +94,7 @@ StatusOr<TrainResult> Train(Session& session, PartSource* parts, Records& record
   std::string validation;
   const CacheRoom cache = {options.MemoryOfCache(), options.cache_memory_default * kCacheShare};
   const Metric& metric = session.task->metric();
-  const auto on_step = [&](int64_t step_seeds, double) {
+  const auto on_step = [&](int64_t step_seeds) {
     if (progress.has_value()) progress->Advance(step_seeds);
   };
   const auto on_epoch = [&](const EpochStats& stats) -> Status {

@@ -5,23 +5,19 @@
 #include "trainer/tasks/task.h"
 
 namespace halograph {
-namespace {
-
-torch::Tensor Borrowed(const std::vector<int32_t>& values) {
-  return torch::from_blob(const_cast<int32_t*>(values.data()), {std::ssize(values)}, torch::kInt32);
-}
-
-}  // namespace
 
 std::vector<Asked> AskedOf(const Schema& schema, const NegativeSpec& spec,
                            const std::vector<torch::Tensor>& outputs, const Step& batch) {
-  const torch::Tensor relations = LabelsOf(batch).select(1, 0).contiguous();
+  const torch::Tensor of_edges = LabelsOf(batch).select(1, 0).contiguous();
   const EdgeLayout layout = LayOutEdges(
-      schema, {relations.data_ptr<int64_t>(), static_cast<size_t>(relations.numel())}, spec);
+      schema, {of_edges.data_ptr<int64_t>(), static_cast<size_t>(of_edges.numel())}, spec);
   std::vector<torch::Tensor> rows, at;  // of each list's seeds
+  torch::Tensor relations;
   for (size_t i = 0; i < layout.lists.size(); ++i) {
-    at.push_back(Borrowed(batch.minibatch.seed_positions[i]));
-    rows.push_back(torch::embedding(outputs[layout.lists[i].type], at.back()));
+    const torch::Tensor& nodes = outputs[layout.lists[i].type];
+    at.push_back(PositionsOf(batch, i, nodes.device()));
+    rows.push_back(torch::embedding(nodes, at.back()));
+    if (i == 0) relations = LabelsOf(batch, nodes.device()).select(1, 0).contiguous();
   }
   std::vector<Asked> all;
   for (const EdgeRun& run : layout.runs) {

@@ -1,7 +1,6 @@
 #include "trainer/tasks/link_prediction.h"
 
 #include <algorithm>
-#include <array>
 #include <limits>
 #include <optional>
 #include <set>
@@ -90,24 +89,28 @@ class LinkPrediction final : public TrainingTask {
                 {"test_rows", rows(sets_.test)}};
   }
 
-  torch::Tensor LossSum(const std::vector<torch::Tensor>& outputs, const Step& batch) override {
-    if (TagOf(batch) == kEvaluationWithGiven) return LossOf(ScoresOfGiven(outputs, batch));
-    torch::Tensor loss = torch::zeros({});
-    ranks_.fill(0);
+  void MoveTo(const torch::Device& device) override { scorer_.to(device); }
+
+  BatchLoss Loss(const std::vector<torch::Tensor>& outputs, const Step& batch) override {
+    if (TagOf(batch) == kEvaluationWithGiven) {
+      return {.sum = LossOf(ScoresOfGiven(outputs, batch)), .scores = {}};
+    }
+    BatchLoss loss;
     for (const Asked& asked : AskedOf(outputs, batch)) {
       const EndScores scores = ScoresOf(asked, SpecOf(batch));
-      loss = loss + LossOf(scores);
-      const torch::NoGradGuard no_grad;
-      AddRanksOf(scores);
+      const torch::Tensor own = LossOf(scores);
+      loss.sum = loss.sum.defined() ? loss.sum + own : own;
+      loss.scores.push_back(CountsOf(scores));
     }
-    return loss / static_cast<double>(num_ends());
+    loss.sum = loss.sum / static_cast<double>(num_ends());
+    return loss;
   }
 
   const Metric& metric() const override { return figures_->metric(); }
-  void Measure(const std::vector<torch::Tensor>& /*outputs*/, const Step& /*batch*/,
-               std::span<double> sums) override {
+  void Measure(const std::vector<torch::Tensor>& scores, const Step& /*batch*/,
+               std::span<double> sums) const override {
     if (!hits_at_.empty()) return;  // of training, which no negatives are given for
-    for (size_t i = 0; i < kRankSums; ++i) sums[i] += ranks_[i];
+    for (const torch::Tensor& counts : scores) AddRanksOf(counts, sums);
   }
   double MetricOf(std::span<const double> sums) const override { return figures_->First(sums); }
   std::vector<MetricValue> MoreMetrics(std::span<const double> sums) const override {
@@ -166,7 +169,9 @@ class LinkPrediction final : public TrainingTask {
   [[nodiscard]] GivenScores ScoresOfGiven(const std::vector<torch::Tensor>& outputs,
                                           const Step& batch);
   [[nodiscard]] static torch::Tensor LossOf(const GivenScores& scores);
-  void AddRanksOf(const EndScores& scores);
+  // What the ranks of true ends are made of, a row each; and the sums of AddRanks out of them.
+  [[nodiscard]] static torch::Tensor CountsOf(const EndScores& scores);
+  static void AddRanksOf(const torch::Tensor& counts, std::span<double> sums);
 
   const Schema* const schema_;
   const std::string name_;
@@ -177,7 +182,6 @@ class LinkPrediction final : public TrainingTask {
   const std::optional<KnownEdges> known_;  // where evaluation ranks among all nodes
   const std::vector<int64_t> hits_at_;     // where it is against given negatives, else empty
   const std::unique_ptr<const LinkFigures> figures_;
-  std::array<double, kRankSums> ranks_ = {};  // of what LossSum got last
 };
 
 EndScores LinkPrediction::ScoresOf(const Asked& asked, const NegativeSpec& spec) {
@@ -205,10 +209,10 @@ EndScores LinkPrediction::InBatch(const Asked& asked, const torch::Tensor& queri
   std::vector<torch::Tensor> negatives;
   for (int64_t begin = 0; begin < n; begin += kRowsAtOnce) {
     const int64_t m = std::min(kRowsAtOnce, n - begin);
-    const torch::Tensor window =
-        torch::arange(begin + 1, begin + m + k, torch::kInt64).remainder(n);
+    const auto counted = queries.options().dtype(torch::kInt64);
+    const torch::Tensor window = torch::arange(begin + 1, begin + m + k, counted).remainder(n);
     const torch::Tensor place =
-        torch::arange(m, torch::kInt64).unsqueeze(1) + torch::arange(k, torch::kInt64).unsqueeze(0);
+        torch::arange(m, counted).unsqueeze(1) + torch::arange(k, counted).unsqueeze(0);
     const torch::Tensor scores =
         scorer_.All(queries.narrow(0, begin, m), torch::embedding(asked.truth, window));
     const torch::Tensor same = asked.truth_at.index_select(0, window).unsqueeze(0) ==
@@ -248,12 +252,18 @@ torch::Tensor LinkPrediction::LossOf(const GivenScores& scores) {
   return F::softplus(-scores.edges).sum() + F::softplus(scores.negatives).sum();
 }
 
-void LinkPrediction::AddRanksOf(const EndScores& scores) {
-  // An edge without a negative is among none.
-  const torch::Tensor ranked =
-      (scores.negatives > -std::numeric_limits<double>::infinity()).any(1).nonzero().squeeze(1);
+torch::Tensor LinkPrediction::CountsOf(const EndScores& scores) {
+  const torch::NoGradGuard no_grad;
+  const torch::Tensor among =
+      (scores.negatives > -std::numeric_limits<double>::infinity()).any(1).to(torch::kInt64);
   const RankCounts counts = CompareScores(scores.truth, scores.negatives);
-  AddRanks(counts.greater.index_select(0, ranked), counts.equal.index_select(0, ranked), ranks_);
+  return torch::stack({counts.greater, counts.equal, among}, 1);
+}
+
+void LinkPrediction::AddRanksOf(const torch::Tensor& counts, std::span<double> sums) {
+  // An edge without a negative is among none.
+  const torch::Tensor ranked = counts.index_select(0, counts.select(1, 2).nonzero().squeeze(1));
+  AddRanks(ranked.select(1, 0), ranked.select(1, 1), sums);
 }
 
 // A knowledge graph, and any graph whose edges have a direction, may well have the way back of an

@@ -15,11 +15,14 @@ LinkScorer::LinkScorer(LinkScore score, int64_t num_relations, int64_t dim) : sc
 
 torch::Tensor LinkScorer::Queries(const torch::Tensor& ends, const torch::Tensor& relations) {
   if (score_ == LinkScore::kDot) return ends;
-  return ends * torch::embedding(relations_, relations);
+  return ends * torch::embedding(relations_.to(ends.device()), relations);
 }
 
 torch::Tensor LinkScorer::OfProducts(const torch::Tensor& products) {
-  return last_(torch::relu(hidden_(products))).squeeze(-1);
+  const auto linear = [&](const torch::Tensor& rows, const torch::nn::Linear& layer) {
+    return torch::linear(rows, layer->weight.to(rows.device()), layer->bias.to(rows.device()));
+  };
+  return linear(torch::relu(linear(products, hidden_)), last_).squeeze(-1);
 }
 
 torch::Tensor LinkScorer::Each(const torch::Tensor& queries, const torch::Tensor& candidates) {

@@ -2,7 +2,8 @@
 // both ends, so heads are asked for as tails are: what is known of an edge makes a query, the end
 // that is asked for is a candidate.
 //
-// Not thread-safe. Differentiable. float32.
+// Not thread-safe. Differentiable. float32. Rows may be on any device: weights that are elsewhere
+// are copied to them in each call.
 #pragma once
 
 #include <cstdint>

@@ -11,17 +11,6 @@ class MultiLabel final : public NodeTask {
  public:
   MultiLabel(NodeTaskRows rows, Metrics metrics) : NodeTask(std::move(rows), std::move(metrics)) {}
 
-  torch::Tensor LossSum(const std::vector<torch::Tensor>& outputs, const Step& batch) override {
-    const torch::Tensor labels = Labels(batch);
-    const torch::Tensor known = labels.ne(kUnlabelled).to(torch::kFloat32);
-    // What is not known weighs nothing, whatever stands there.
-    const torch::Tensor share = known / known.sum(1, true).clamp_min(1);
-    return torch::nn::functional::binary_cross_entropy_with_logits(
-        Scores(outputs, batch), labels.clamp_min(0).to(torch::kFloat32),
-        torch::nn::functional::BinaryCrossEntropyWithLogitsFuncOptions().weight(share).reduction(
-            torch::kSum));
-  }
-
   int64_t PredictionColumns(PredictWhat /*what*/) const override { return output_dim(); }
   torch::Tensor Predict(PredictWhat what, const std::vector<torch::Tensor>& outputs,
                         const Step& batch) override {
@@ -33,6 +22,15 @@ class MultiLabel final : public NodeTask {
   }
 
  protected:
+  torch::Tensor SumOfLosses(const torch::Tensor& scores, const torch::Tensor& labels) override {
+    const torch::Tensor known = labels.ne(kUnlabelled).to(torch::kFloat32);
+    // What is not known weighs nothing, whatever stands there.
+    const torch::Tensor share = known / known.sum(1, true).clamp_min(1);
+    return torch::nn::functional::binary_cross_entropy_with_logits(
+        scores, labels.clamp_min(0).to(torch::kFloat32),
+        torch::nn::functional::BinaryCrossEntropyWithLogitsFuncOptions().weight(share).reduction(
+            torch::kSum));
+  }
   torch::Tensor Labelled(const torch::Tensor& labels) const override {
     return labels.ne(kUnlabelled).any(1);
   }

@@ -11,15 +11,9 @@ class NodeClassification final : public NodeTask {
   NodeClassification(NodeTaskRows rows, Metrics metrics, const std::vector<double>& class_weights)
       : NodeTask(std::move(rows), std::move(metrics)) {
     if (!class_weights.empty()) weights_ = torch::tensor(class_weights, torch::kFloat32);
+    weights_there_ = weights_;
   }
 
-  torch::Tensor LossSum(const std::vector<torch::Tensor>& outputs, const Step& batch) override {
-    return torch::nn::functional::cross_entropy(Scores(outputs, batch), Labels(batch),
-                                                torch::nn::functional::CrossEntropyFuncOptions()
-                                                    .weight(weights_)
-                                                    .ignore_index(kUnlabelled)
-                                                    .reduction(torch::kSum));
-  }
   double LossWeight(const Step& batch) const override {
     if (!weights_.defined()) return NodeTask::LossWeight(batch);
     const torch::Tensor labels = Labels(batch);
@@ -51,12 +45,23 @@ class NodeClassification final : public NodeTask {
   }
 
  protected:
+  torch::Tensor SumOfLosses(const torch::Tensor& scores, const torch::Tensor& labels) override {
+    if (weights_.defined() && weights_there_.device() != scores.device()) {
+      weights_there_ = weights_.to(scores.device());
+    }
+    return torch::nn::functional::cross_entropy(scores, labels,
+                                                torch::nn::functional::CrossEntropyFuncOptions()
+                                                    .weight(weights_there_)
+                                                    .ignore_index(kUnlabelled)
+                                                    .reduction(torch::kSum));
+  }
   torch::Tensor Labelled(const torch::Tensor& labels) const override {
     return labels.ne(kUnlabelled);
   }
 
  private:
-  torch::Tensor weights_;  // float32 [classes]; not defined: none
+  torch::Tensor weights_;        // float32 [classes]; not defined: none
+  torch::Tensor weights_there_;  // where the scores were that came last
 };
 
 }  // namespace

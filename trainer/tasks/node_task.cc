@@ -182,14 +182,19 @@ torch::Tensor NodeTask::Scores(const std::vector<torch::Tensor>& outputs, const 
   return RowsOfLists(outputs, batch);
 }
 
-torch::Tensor NodeTask::Labels(const Step& batch) const {
-  const torch::Tensor labels = LabelsOf(batch);
+torch::Tensor NodeTask::Labels(const Step& batch, const torch::Device& device) const {
+  const torch::Tensor labels = LabelsOf(batch, device);
   return rule_.kind == NodeTaskKind::kClassification ? labels : labels.view({-1, rule_.columns});
 }
 
-void NodeTask::Measure(const std::vector<torch::Tensor>& outputs, const Step& batch,
-                       std::span<double> sums) {
-  torch::Tensor scores = Scores(outputs, batch);
+BatchLoss NodeTask::Loss(const std::vector<torch::Tensor>& outputs, const Step& batch) {
+  const torch::Tensor scores = Scores(outputs, batch);
+  return {.sum = SumOfLosses(scores, Labels(batch, scores.device())), .scores = {scores.detach()}};
+}
+
+void NodeTask::Measure(const std::vector<torch::Tensor>& found, const Step& batch,
+                       std::span<double> sums) const {
+  torch::Tensor scores = found.front();
   torch::Tensor labels = Labels(batch);
   const torch::Tensor labelled = Labelled(labels);
   if (!labelled.all().item<bool>()) {

@@ -46,8 +46,9 @@ class NodeTask : public TrainingTask {
   bool weighs_rows() const override { return labels_.front().labelled < labels_.front().rows; }
 
   const Metric& metric() const override { return metric_; }
-  void Measure(const std::vector<torch::Tensor>& outputs, const Step& batch,
-               std::span<double> sums) override;
+  BatchLoss Loss(const std::vector<torch::Tensor>& outputs, const Step& batch) override;
+  void Measure(const std::vector<torch::Tensor>& scores, const Step& batch,
+               std::span<double> sums) const override;
   double MetricOf(std::span<const double> sums) const override;
   std::vector<MetricValue> MoreMetrics(std::span<const double> sums) const override;
 
@@ -68,7 +69,12 @@ class NodeTask : public TrainingTask {
   [[nodiscard]] torch::Tensor Scores(const std::vector<torch::Tensor>& outputs,
                                      const Step& batch) const;
   // The labels of the batch's rows: [rows, columns] unless they are classes, which are [rows].
-  [[nodiscard]] torch::Tensor Labels(const Step& batch) const;
+  [[nodiscard]] torch::Tensor Labels(const Step& batch,
+                                     const torch::Device& device = torch::kCPU) const;
+  // The loss summed over the rows that have a label, out of Scores and Labels on one device. Waits
+  // for nothing there.
+  [[nodiscard]] virtual torch::Tensor SumOfLosses(const torch::Tensor& scores,
+                                                  const torch::Tensor& labels) = 0;
   // Which rows have a label, bool [rows]. `labels`: as Labels has them.
   [[nodiscard]] virtual torch::Tensor Labelled(const torch::Tensor& labels) const = 0;
 

@@ -11,14 +11,6 @@ class Regression final : public NodeTask {
  public:
   Regression(NodeTaskRows rows, Metrics metrics) : NodeTask(std::move(rows), std::move(metrics)) {}
 
-  torch::Tensor LossSum(const std::vector<torch::Tensor>& outputs, const Step& batch) override {
-    const torch::Tensor labels = Labels(batch);
-    const torch::Tensor rows = Labelled(labels).nonzero().view(-1);
-    const torch::Tensor errors =
-        Scores(outputs, batch).index_select(0, rows) - labels.index_select(0, rows);
-    return errors.square().sum() / static_cast<double>(output_dim());
-  }
-
   // Values are what stands for classes.
   StatusOr<PredictWhat> WhatToPredict(PredictWhat what) const override {
     if (what == PredictWhat::kClass) what = PredictWhat::kValues;
@@ -36,6 +28,11 @@ class Regression final : public NodeTask {
   }
 
  protected:
+  torch::Tensor SumOfLosses(const torch::Tensor& scores, const torch::Tensor& labels) override {
+    const torch::Tensor unlabelled = Labelled(labels).logical_not().unsqueeze(1);
+    const torch::Tensor errors = (scores - labels).masked_fill(unlabelled, 0);
+    return errors.square().sum() / static_cast<double>(output_dim());
+  }
   torch::Tensor Labelled(const torch::Tensor& labels) const override {
     return labels.isnan().any(1).logical_not();
   }

@@ -22,6 +22,13 @@ torch::ScalarType ScalarTypeOf(DType dtype) {
   }
 }
 
+// Null: the host's are to be used.
+const TaskTensors* TensorsOn(const torch::Device& device, const Step& batch) {
+  if (device.is_cpu()) return nullptr;
+  const auto* const there = dynamic_cast<const TaskTensors*>(batch.tensors.get());
+  return there != nullptr && there->labels.defined() ? there : nullptr;
+}
+
 }  // namespace
 
 StatusOr<PredictWhat> TrainingTask::WhatToPredict(PredictWhat what) const {
@@ -52,19 +59,27 @@ torch::Tensor TrainingTask::Predict(PredictWhat /*what*/,
   throw std::logic_error("this task predicts nothing");
 }
 
-torch::Tensor LabelsOf(const Step& batch) {
+torch::Tensor LabelsOf(const Step& batch, const torch::Device& device) {
+  if (const TaskTensors* const there = TensorsOn(device, batch)) return there->labels;
   const LabelRows& labels = batch.labels;
   std::vector<int64_t> shape = {labels.rows()};
   if (labels.dim != 1) shape.push_back(labels.dim);
   return torch::from_blob(const_cast<std::byte*>(labels.data.data()), shape,
-                          ScalarTypeOf(labels.dtype));
+                          ScalarTypeOf(labels.dtype))
+      .to(device);
 }
 
-torch::Tensor RowsOfSeeds(const torch::Tensor& outputs, const Step& batch, size_t list) {
+torch::Tensor PositionsOf(const Step& batch, size_t list, const torch::Device& device) {
+  if (const TaskTensors* const there = TensorsOn(device, batch)) return there->positions[list];
   const std::vector<int32_t>& positions = batch.minibatch.seed_positions[list];
-  return outputs.index_select(
-      0, torch::from_blob(const_cast<int32_t*>(positions.data()),
-                          {static_cast<int64_t>(positions.size())}, torch::kInt32));
+  return torch::from_blob(const_cast<int32_t*>(positions.data()), {std::ssize(positions)},
+                          torch::kInt32)
+      .to(device);
+}
+
+// By `embedding`, whose way back adds in the order of the list on every device.
+torch::Tensor RowsOfSeeds(const torch::Tensor& outputs, const Step& batch, size_t list) {
+  return torch::embedding(outputs, PositionsOf(batch, list, outputs.device()));
 }
 
 torch::Tensor RowsOfLists(const std::vector<torch::Tensor>& outputs, const Step& batch) {

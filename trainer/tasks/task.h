@@ -7,7 +7,7 @@
 //                     the three have in common is in node_task.h
 //   link prediction   a row is an edge. Its SeedSource (EdgeSeeds) gives both ends and the ends of
 //                     negatives, drawn by the key that it gets, as seeds, and leaves the edges
-//                     themselves out of what is sampled; LossSum finds their rows by
+//                     themselves out of what is sampled; Loss finds their rows by
 //                     Minibatch::seed_positions, in the order of the seeds. A decoder with weights
 //                     of its own hands them out by parameters()
 #pragma once
@@ -67,6 +67,20 @@ class NodeSweep {
   [[nodiscard]] virtual Status Finish(Communicator& ranks, std::span<double> sums) = 0;
 };
 
+// What a task reads of a step, where the model's outputs are if that is not the host: copies of the
+// labels (LabelsOf) and of each of the minibatch's seed_positions.
+struct TaskTensors : StepTensors {
+  torch::Tensor labels;
+  std::vector<torch::Tensor> positions;
+};
+
+// Of a batch, where its outputs are.
+struct BatchLoss {
+  torch::Tensor sum;  // over its rows: a scalar, differentiable
+  // What its metrics are made of, not differentiable: Measure's, once it is in the host's memory.
+  std::vector<torch::Tensor> scores;
+};
+
 // Not thread-safe; what source() returns is.
 class TrainingTask {
  public:
@@ -85,16 +99,18 @@ class TrainingTask {
   // Weights of its own, trained beside the model's. Made by the constructor from libtorch's default
   // generator.
   [[nodiscard]] virtual std::vector<torch::Tensor> parameters() const { return {}; }
+  // Moves them: the tensors stay the same ones. Loss takes outputs of any device all the same.
+  virtual void MoveTo(const torch::Device& /*device*/) {}
   // What the log's first line should tell: numbers of classes and rows.
   [[nodiscard]] virtual Json Facts() const = 0;
   // Says in `options` what the task chose where they left it to the data.
   virtual void Resolve(TaskOptions* /*options*/) const {}
 
-  // `outputs`: Model::Forward's of the batch. The batch has rows.
-  // The loss summed over the batch's rows: a scalar, differentiable. What is trained for and logged
-  // is its sum over ranks, divided by the sum of LossWeight.
-  [[nodiscard]] virtual torch::Tensor LossSum(const std::vector<torch::Tensor>& outputs,
-                                              const Step& batch) = 0;
+  // `outputs`: Model::Forward's of the batch, on any device: in training it waits for nothing of
+  // theirs. The batch has rows. What is trained for and logged is the loss summed over ranks,
+  // divided by the sum of LossWeight.
+  [[nodiscard]] virtual BatchLoss Loss(const std::vector<torch::Tensor>& outputs,
+                                       const Step& batch) = 0;
   // How much the batch's rows weigh. Asked of batches that have rows.
   [[nodiscard]] virtual double LossWeight(const Step& batch) const {
     return static_cast<double>(batch.rows);
@@ -104,10 +120,10 @@ class TrainingTask {
   [[nodiscard]] virtual bool weighs_rows() const { return false; }
   // The metric that says which epoch is best. Its `sums` are those of all metrics of the task.
   [[nodiscard]] virtual const Metric& metric() const = 0;
-  // Adds what the batch's rows contribute to `sums`, metric().sums of them. Called after LossSum of
-  // the same outputs and batch, whose scores it may use.
-  virtual void Measure(const std::vector<torch::Tensor>& outputs, const Step& batch,
-                       std::span<double> sums) = 0;
+  // Adds what the batch's rows contribute to `sums`, metric().sums of them. `scores`: of its Loss,
+  // in the host's memory. Of `batch` it reads what stands in the host's memory.
+  virtual void Measure(const std::vector<torch::Tensor>& scores, const Step& batch,
+                       std::span<double> sums) const = 0;
   // The metric out of sums over all rows and ranks; NaN where no row has a label.
   [[nodiscard]] virtual double MetricOf(std::span<const double> sums) const = 0;
   // Further metrics out of the same sums, which are logged beside it: the same keys each time.
@@ -171,9 +187,13 @@ class TrainingTask {
                                               const Step& batch);
 };
 
-// The labels of a batch as a tensor, without a copy: lives with the batch. [rows], or [rows, dim]
-// of several columns.
-[[nodiscard]] torch::Tensor LabelsOf(const Step& batch);
+// The labels of a batch as a tensor, [rows], or [rows, dim] of several columns. Of the host without
+// a copy: it lives with the batch. On another device it is TaskTensors', or where the batch has
+// none a new copy.
+[[nodiscard]] torch::Tensor LabelsOf(const Step& batch, const torch::Device& device = torch::kCPU);
+// The batch's seed_positions of a list, int32, likewise.
+[[nodiscard]] torch::Tensor PositionsOf(const Step& batch, size_t list,
+                                        const torch::Device& device = torch::kCPU);
 // The outputs of each listed seed, in the order listed. `list`: which of the batch's seed lists.
 // `outputs`: of the node type of that list.
 [[nodiscard]] torch::Tensor RowsOfSeeds(const torch::Tensor& outputs, const Step& batch,

@@ -147,6 +147,37 @@ Status CheckBlocks(const Session& session, const Minibatch& minibatch) {
   return OkStatus();
 }
 
+// In host memory from which the device copies by itself.
+torch::Tensor LabelsToMove(const Device& device, const Step& step) {
+  const torch::Tensor labels = LabelsOf(step);
+  return device.HostBuffer(static_cast<int64_t>(labels.nbytes()))
+      .view(labels.scalar_type())
+      .view(labels.sizes())
+      .copy_(labels);
+}
+
+// Of all lists, one after the other.
+torch::Tensor PositionsToMove(const Device& device, const Step& step) {
+  const std::vector<std::vector<int32_t>>& lists = step.minibatch.seed_positions;
+  int64_t count = 0;
+  for (const std::vector<int32_t>& list : lists) count += std::ssize(list);
+  const torch::Tensor all =
+      device.HostBuffer(count * static_cast<int64_t>(sizeof(int32_t))).view(torch::kInt32);
+  auto* to = all.data_ptr<int32_t>();
+  for (const std::vector<int32_t>& list : lists) to = std::copy(list.begin(), list.end(), to);
+  return all;
+}
+
+std::vector<torch::Tensor> ListsOf(const Minibatch& minibatch, const torch::Tensor& positions) {
+  std::vector<torch::Tensor> lists;
+  int64_t begin = 0;
+  for (const std::vector<int32_t>& list : minibatch.seed_positions) {
+    lists.push_back(positions.narrow(0, begin, std::ssize(list)));
+    begin += std::ssize(list);
+  }
+  return lists;
+}
+
 }  // namespace
 
 Status PullLearnt(const Session& session, const CancelToken* cancel, Step* step) {
@@ -190,12 +221,16 @@ Status MoveToDevice(const Session& session, Step* step) {
     const torch::Tensor blocks =
         device.HostBuffer(layout.size() * static_cast<int64_t>(sizeof(int32_t)));
     layout.Write(reinterpret_cast<int32_t*>(blocks.data_ptr()));
-    std::vector<torch::Tensor> host = {blocks.view(torch::kInt32)};
+    std::vector<torch::Tensor> host = {blocks.view(torch::kInt32), PositionsToMove(device, *step),
+                                       LabelsToMove(device, *step)};
+    constexpr int64_t kBeforeNodes = 3;
     host.insert(host.end(), moved.nodes.begin(), moved.nodes.end());
     moved.batch = session.copier->Copy(std::move(host));
     const std::vector<torch::Tensor>& there = moved.batch->tensors();
-    moved.blocks = layout.Views(there.front());
-    moved.nodes.assign(there.begin() + 1, there.end());
+    moved.blocks = layout.Views(there[0]);
+    moved.positions = ListsOf(step->minibatch, there[1]);
+    moved.labels = there[2];
+    moved.nodes.assign(there.begin() + kBeforeNodes, there.end());
     return OkStatus();
   } catch (const std::exception& error) {
     return TorchError(session.options.rank, "copying a minibatch to " + device.name(), error);

@@ -13,6 +13,7 @@
 #include "common/base/status.h"
 #include "trainer/models/layer_on_device.h"
 #include "trainer/pipeline/minibatch_stream.h"
+#include "trainer/tasks/task.h"
 #include "trainer/torch/torch_api.h"
 #include "trainer/training/session.h"
 #include "trainer/training/thread_search.h"
@@ -27,12 +28,12 @@ struct FeedWaits {
 };
 
 // What a step's rows are as tensors.
-struct MovedRows final : StepTensors {
+struct MovedRows final : TaskTensors {
   std::vector<torch::Tensor> nodes;  // by node type; none of types without features
   std::vector<torch::Tensor> self_and_mean;
   LearntRows learnt;
   std::vector<LayerOnDevice> blocks;   // where the rows are on a device
-  std::unique_ptr<DeviceBatch> batch;  // of rows and blocks there: goes first
+  std::unique_ptr<DeviceBatch> batch;  // of all that is there: goes first
 };
 // Pulls the rows of a step's nodes that are learnt, as they are now. Requires session.learnt.
 // Errors as LearntInputs::Pull.
@@ -42,7 +43,8 @@ struct MovedRows final : StepTensors {
 // What a model asks of its minibatches, as a device is given them: all rows, in float32, since they
 // are rounded and aggregated there, and blocks in a form that has a layout (layer_on_device.h).
 [[nodiscard]] BatchRecipe ForDevice(BatchRecipe recipe);
-// Begins to copy rows and blocks to the session's device, which is not the CPU.
+// Begins to copy rows, blocks and what the task reads to the session's device, which is not the
+// CPU.
 //   InvalidArgument    a block has more edges than a device's can have
 //   ResourceExhausted  there is no memory left
 //   Internal           what libtorch says else

@@ -120,10 +120,13 @@ SetSums::SetSums(TrainingTask& task)
     : task_(task),
       sums_(torch::zeros({static_cast<int64_t>(task.metric().sums) + kMore}, torch::kFloat64)) {}
 
-void SetSums::AddLoss(TrainingTask& task, const std::vector<torch::Tensor>& outputs,
-                      const Step& batch) {
-  more()[kLoss] += task.LossSum(outputs, batch).item<double>();
+std::vector<torch::Tensor> SetSums::AddLoss(TrainingTask& task,
+                                            const std::vector<torch::Tensor>& outputs,
+                                            const Step& batch) {
+  BatchLoss loss = task.Loss(outputs, batch);
+  more()[kLoss] += loss.sum.item<double>();
   more()[kWeight] += task.LossWeight(batch);
+  return std::move(loss.scores);
 }
 
 StatusOr<bool> SetSums::AddRows(Session& session, BatchPurpose purpose) {
@@ -133,8 +136,8 @@ StatusOr<bool> SetSums::AddRows(Session& session, BatchPurpose purpose) {
   session.model->eval();
   return GoThrough(session, purpose, *source,
                    [&](const std::vector<torch::Tensor>& outputs, const Step& batch) {
-                     AddLoss(*session.task, outputs, batch);
-                     session.task->Measure(outputs, batch, metric());
+                     const auto scores = AddLoss(*session.task, outputs, batch);
+                     session.task->Measure(scores, batch, metric());
                    });
 }
 
@@ -166,11 +169,11 @@ StatusOr<Evaluation> EvaluateBy(Session& session, BatchPurpose purpose, const Pa
   SetSums sums(task);
   const std::unique_ptr<NodeSweep> sweep = task.StartSweep(purpose);
   const UseOutputs use = [&](const std::vector<torch::Tensor>& outputs, const Step& batch) {
-    sums.AddLoss(task, outputs, batch);
+    const auto scores = sums.AddLoss(task, outputs, batch);
     if (sweep != nullptr) {
       sweep->AddRows(outputs, batch);
     } else {
-      task.Measure(outputs, batch, sums.metric());
+      task.Measure(scores, batch, sums.metric());
     }
   };
   HG_ASSIGN_OR_RETURN(bool stopped, pass(*source, use));

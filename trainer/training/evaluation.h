@@ -38,8 +38,11 @@ class SetSums {
   // Adds those of the session's rows of a set, if it has some; its ranks must be this one alone.
   // Whether a signal has stopped it. Errors as BatchFeed::Next.
   [[nodiscard]] StatusOr<bool> AddRows(Session& session, BatchPurpose purpose);
-  // Of one minibatch, whose rows `task` has read; metric() is then its Measure's to add to.
-  void AddLoss(TrainingTask& task, const std::vector<torch::Tensor>& outputs, const Step& batch);
+  // Of one minibatch, whose rows `task` has read. The scores, of which its Measure may then add to
+  // metric().
+  [[nodiscard]] std::vector<torch::Tensor> AddLoss(TrainingTask& task,
+                                                   const std::vector<torch::Tensor>& outputs,
+                                                   const Step& batch);
   [[nodiscard]] std::span<double> metric() { return {data(), task_.metric().sums}; }
   // What all ranks' sums come to. Errors as Communicator.
   [[nodiscard]] StatusOr<Evaluation> OverRanks(Communicator& ranks);

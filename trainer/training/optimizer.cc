@@ -125,13 +125,9 @@ void Optimizer::SetLearningRate(double rate) {
   }
 }
 
-double ClipToNorm(const std::vector<torch::Tensor>& gradients, double limit) {
-  double squares = 0;
-  for (const torch::Tensor& part : gradients) squares += SumOfSquares(part);
-  const double norm = std::sqrt(squares);
-  if (std::isfinite(norm) && norm > limit) {
-    for (torch::Tensor part : gradients) part.mul_(limit / norm);
-  }
+double ClipToNorm(torch::Tensor gradients, double limit) {
+  const double norm = std::sqrt(SumOfSquares(gradients));
+  if (std::isfinite(norm) && norm > limit) gradients.mul_(limit / norm);
   return norm;
 }
 

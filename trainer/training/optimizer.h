@@ -49,10 +49,10 @@ class Optimizer {
   std::unique_ptr<torch::optim::Optimizer> optimizer_;
 };
 
-// Shortens `gradients`, all of a step as one or several flat float32 tensors, to the norm `limit`
+// Shortens `gradients`, all of a step as one flat float32 tensor, to the norm `limit`
 // if it is longer: every element times limit / norm, as PyTorch's clip_grad_norm_ does. The norm
 // that it had. It is summed in float64 over pieces of one size, in their order: no bit of it
 // depends on the number of threads. Where the norm is not finite the gradients stay as they are.
-double ClipToNorm(const std::vector<torch::Tensor>& gradients, double limit);
+double ClipToNorm(torch::Tensor gradients, double limit);
 
 }  // namespace halograph

@@ -161,6 +161,7 @@ StatusOr<EpochStats> TrainingLoop::RunSteps(int64_t epoch, int64_t first_step, i
     HG_RETURN_IF_ERROR(EvaluateWithin(&stats));
     if (result_.stopped) return stats;
   }
+  HG_RETURN_IF_ERROR(late_.TakeAllBut(0));
   CountSeconds();
   stats.figures = under_way_.figures;
   session_.row_forecast = stats.figures[Figure::kCacheHits] + stats.figures[Figure::kCacheMisses];
@@ -169,6 +170,7 @@ StatusOr<EpochStats> TrainingLoop::RunSteps(int64_t epoch, int64_t first_step, i
 }
 
 Status TrainingLoop::EvaluateWithin(EpochStats* stats) {
+  HG_RETURN_IF_ERROR(late_.TakeAllBut(0));
   CountSeconds();
   EpochStats so_far = *stats;
   so_far.within = true;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <utility>
 
 #include "trainer/pipeline/batch_schedule.h"
@@ -43,9 +44,11 @@ TrainingLoop::TrainingLoop(Session& session, OnStep on_step, OnEpoch on_epoch, T
       parameters_(session.Parameters()),
       buffers_(session.model->buffers()),
       buffers_before_(buffers_),
-      gradients_(parameters_, session.options.gradient_dtype == GradientDtype::kBfloat16
-                                  ? CarriedAs::kBfloat16
-                                  : CarriedAs::kThemselves),
+      gradients_(parameters_,
+                 session.options.gradient_dtype == GradientDtype::kBfloat16
+                     ? CarriedAs::kBfloat16
+                     : CarriedAs::kThemselves,
+                 session.device),
       optimizer_(session.options.optimizer, parameters_, session.options.learning_rate,
                  session.options.weight_decay),
       feed_(session, BatchPurpose::kTrain, *session.task->source(BatchPurpose::kTrain), start.epoch,
@@ -54,6 +57,11 @@ TrainingLoop::TrainingLoop(Session& session, OnStep on_step, OnEpoch on_epoch, T
       length_(LengthOfRun(session.options.epochs, feed_.steps_per_epoch(),
                           session.options.control.max_steps)),
       under_way_(std::move(start.under_way)),
+      late_(session,
+            [this](const Step& batch, double loss, const std::vector<torch::Tensor>& scores) {
+              under_way_.figures[Figure::kLoss] += loss;
+              session_.task->Measure(scores, batch, under_way_.metric);
+            }),
       result_(std::move(start.so_far)),
       best_weights_(Joined(parameters_, buffers_), std::move(start.best_weights)),
       rules_(session),
@@ -66,23 +74,21 @@ TrainingLoop::TrainingLoop(Session& session, OnStep on_step, OnEpoch on_epoch, T
 
 Status TrainingLoop::TakeStep(int64_t epoch, int64_t step, EpochFigures* figures) {
   const EpochSums before = keeper_ != nullptr ? under_way_ : EpochSums{};
-  HG_ASSIGN_OR_RETURN(std::optional<Step> next, NextStep(figures));
+  HG_ASSIGN_OR_RETURN(const std::shared_ptr<Step> next, NextStep(figures));
   const TracedWork traced(session_, "train",
-                          next.has_value() ? std::optional(next->key) : std::nullopt);
+                          next != nullptr ? std::optional(next->key) : std::nullopt);
   // A rank that is to stop goes along to the step's collective once more, to say so.
-  StepAsks asks{.stop = !next.has_value(),
+  StepAsks asks{.stop = next == nullptr,
                 .checkpoint = keeper_ != nullptr && keeper_->Wants(steps_done_ + 1),
                 .time_up = rules_.TimeIsUp()};
   HG_RETURN_IF_ERROR(gradients_.Begin(*session_.ranks));
-  HG_ASSIGN_OR_RETURN(const double weight,
-                      StepWeight(next.has_value() ? &*next : nullptr, step, figures));
+  HG_ASSIGN_OR_RETURN(const double weight, StepWeight(next.get(), step, figures));
   if (keeper_ != nullptr) buffers_before_.Keep();
-  double loss = 0;
-  if (!asks.stop) {
-    HG_ASSIGN_OR_RETURN(loss, Learn(*next, epoch, step, weight, figures));
-  }
+  if (!asks.stop) HG_RETURN_IF_ERROR(Learn(next, epoch, step, weight, figures));
 
   const Stopwatch sync_watch;
+  // A loss that is no number goes to no other rank.
+  if (session_.options.world_size > 1) HG_RETURN_IF_ERROR(late_.TakeAllBut(0));
   HG_RETURN_IF_ERROR(gradients_.AllReduce(*session_.ranks, &asks));
   (*figures)[Figure::kSyncWait] += sync_watch.Seconds();
   if (asks.stop) {
@@ -91,13 +97,20 @@ Status TrainingLoop::TakeStep(int64_t epoch, int64_t step, EpochFigures* figures
       under_way_ = before;
     }
     result_.stopped = true;
-    return OkStatus();
+    return late_.TakeAllBut(0);
   }
   const bool last = epoch * length_.steps_per_epoch + step + 1 == length_.steps;
   if (asks.time_up && !last) result_.ended_by = EndedBy::kTimeLimit;
+  HG_RETURN_IF_ERROR(EndStep(*next, epoch, step, figures));
+  if (!asks.checkpoint || keeper_ == nullptr) return OkStatus();
+  HG_RETURN_IF_ERROR(late_.TakeAllBut(0));
+  return keeper_->Keep(Moment());
+}
 
-  HG_RETURN_IF_ERROR(PushGradients(*next, figures));
+Status TrainingLoop::EndStep(Step& next, int64_t epoch, int64_t step, EpochFigures* figures) {
+  HG_RETURN_IF_ERROR(PushGradients(next, figures));
   HG_RETURN_IF_ERROR(Update(epoch, step, figures));
+  next.tensors.reset();  // all of the step has been given to the device
   next_epoch_ = epoch;
   next_step_ = step + 1;
   ++steps_done_;
@@ -107,15 +120,15 @@ Status TrainingLoop::TakeStep(int64_t epoch, int64_t step, EpochFigures* figures
     result_.threads = tuner_->chosen();
   }
   CountSeconds();
-  on_step_(feed_.shards().SeedsInStep(session_.options.batch_size, step), loss);
-  return asks.checkpoint && keeper_ != nullptr ? keeper_->Keep(Moment()) : OkStatus();
+  on_step_(feed_.shards().SeedsInStep(session_.options.batch_size, step));
+  return OkStatus();
 }
 
-StatusOr<std::optional<Step>> TrainingLoop::NextStep(EpochFigures* figures) {
+StatusOr<std::shared_ptr<Step>> TrainingLoop::NextStep(EpochFigures* figures) {
   FeedWaits waits;
   auto next = feed_.Next(&waits);
   if (!next.ok()) {
-    if (session_.stop->requested()) return std::optional<Step>();
+    if (session_.stop->requested()) return std::shared_ptr<Step>();
     return next.status();
   }
   (*figures)[Figure::kSampleWait] += waits.sample_s;
@@ -123,7 +136,7 @@ StatusOr<std::optional<Step>> TrainingLoop::NextStep(EpochFigures* figures) {
   CountBatch(*next, figures);
   CountServers(*next);
   if (next->rows > 0) (*figures)[Figure::kLossWeight] += session_.task->LossWeight(*next);
-  return std::optional<Step>(*std::move(next));
+  return std::make_shared<Step>(*std::move(next));
 }
 
 void TrainingLoop::CountServers(const Step& batch) {
@@ -157,40 +170,30 @@ StatusOr<double> TrainingLoop::StepWeight(const Step* next, int64_t step, EpochF
   return weight > 0 ? weight : 1;  // nothing weighs anything: nor is there a loss
 }
 
-StatusOr<double> TrainingLoop::Learn(Step& next, int64_t epoch, int64_t step, double step_weight,
-                                     EpochFigures* figures) {
+Status TrainingLoop::Learn(const std::shared_ptr<Step>& next, int64_t epoch, int64_t step,
+                           double step_weight, EpochFigures* figures) {
   const TrainOptions& options = session_.options;
   const uint64_t draws_key =
       StepKey(options.seed, TrainerStream::kDropout, static_cast<uint64_t>(epoch),
               static_cast<uint64_t>(step), static_cast<uint64_t>(options.rank));
-  const ModelInput input = TrainingInputOf(session_, next, draws_key);
+  const ModelInput input = TrainingInputOf(session_, *next, draws_key);
   const Stopwatch watch;
-  auto loss = ComputeGradients(next, input, step_weight);
-  if (!loss.ok()) {
-    return Annotate(loss.status(),
-                    fmt::format("rank {}, epoch {}, step {}", options.rank, epoch, step));
-  }
-  (*figures)[Figure::kLoss] += *loss;
+  HG_RETURN_IF_ERROR(ComputeGradients(next, input, step_weight));
   (*figures)[Figure::kCompute] += watch.Seconds();
-  const double own = next.rows == 0 ? 0 : session_.task->LossWeight(next);
-  return own > 0 ? *loss / own : 0.0;
+  return OkStatus();
 }
 
-StatusOr<double> TrainingLoop::ComputeGradients(const Step& batch, const ModelInput& input,
-                                                double step_weight) {
-  if (batch.rows == 0) return 0.0;
-  const auto outputs = session_.device.Home(session_.model->Forward(input));
-  const torch::Tensor loss = session_.task->LossSum(outputs, batch);
-  const auto value = loss.item<double>();
-  if (!std::isfinite(value)) {
-    return NotFinite("the loss", value, session_.options.learning_rate);
-  }
+Status TrainingLoop::ComputeGradients(std::shared_ptr<const Step> batch, const ModelInput& input,
+                                      double step_weight) {
+  if (batch->rows == 0) return OkStatus();
+  const auto outputs = session_.model->Forward(input);
+  const BatchLoss loss = session_.task->Loss(outputs, *batch);
+  late_.Begin(std::move(batch), loss);
+  HG_RETURN_IF_ERROR(late_.TakeAllBut(1));
   // Gradients are then summed over ranks: the mean over the step's rows, wherever they are.
   // Nothing of it may be learnt: rows of a node type that are features taken as they are.
-  if (loss.requires_grad()) (loss / step_weight).backward();
-  const torch::NoGradGuard no_grad;
-  session_.task->Measure(outputs, batch, under_way_.metric);
-  return value;
+  if (loss.sum.requires_grad()) (loss.sum / step_weight).backward();
+  return OkStatus();
 }
 
 Status TrainingLoop::PushGradients(const Step& batch, EpochFigures* figures) {
@@ -211,7 +214,7 @@ Status TrainingLoop::Update(int64_t epoch, int64_t step, EpochFigures* figures) 
   const TrainOptions& options = session_.options;
   const Stopwatch watch;
   if (options.control.clip_norm > 0) {
-    const double norm = ClipToNorm(gradients_.parts(), options.control.clip_norm);
+    const double norm = ClipToNorm(gradients_.flat(), options.control.clip_norm);
     if (!std::isfinite(norm)) {
       return Annotate(NotFinite("the norm of the gradients", norm, options.learning_rate),
                       fmt::format("epoch {}, step {}", epoch, step));

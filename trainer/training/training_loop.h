@@ -19,6 +19,7 @@
 #include "trainer/distributed/gradients.h"
 #include "trainer/training/batch_feed.h"
 #include "trainer/training/kept_tensors.h"
+#include "trainer/training/late_figures.h"
 #include "trainer/training/optimizer.h"
 #include "trainer/training/run_rules.h"
 #include "trainer/training/schedule.h"
@@ -83,8 +84,8 @@ class TrainingLoop {
   // Called on every rank after each epoch, and after each evaluation within one, with the same
   // sums. An error ends training.
   using OnEpoch = std::function<Status(const EpochStats& stats)>;
-  // Called after each step with the seeds of all ranks in it and the rank's mean loss.
-  using OnStep = std::function<void(int64_t seeds, double loss)>;
+  // Called after each step with the seeds of all ranks in it.
+  using OnStep = std::function<void(int64_t seeds)>;
 
   // The session's model must have equal weights on all ranks, and nothing in it may change while
   // the loop lives. Of an epoch that is begun in its middle, the figures are of the steps taken and
@@ -101,7 +102,8 @@ class TrainingLoop {
   // the callback. --time-limit counts anew from each start. Leaves the weights of the best
   // evaluation in the model, and its rows where inputs are learnt; there both are the last ones if
   // nobody keeps moments.
-  //   FailedPrecondition  the loss is not finite: rank, epoch and step are named
+  //   FailedPrecondition  the loss is not finite: rank, epoch and step are named. With one rank on
+  //                       a device it is told a step later, before anything is kept or evaluated
   //   else                as BatchFeed::Next and Communicator, the callback's, or Internal with
   //                       libtorch's message
   [[nodiscard]] StatusOr<TrainResult> Run();
@@ -140,25 +142,26 @@ class TrainingLoop {
   void CountSeconds();
   // These set result_.stopped, and return OK, once the ranks have agreed to stop.
   [[nodiscard]] Status TakeStep(int64_t epoch, int64_t step, EpochFigures* figures);
+  // Of a step that all ranks take: what follows the gradients.
+  [[nodiscard]] Status EndStep(Step& next, int64_t epoch, int64_t step, EpochFigures* figures);
   [[nodiscard]] Status EvaluateSets(EpochStats* stats);
   // In the middle of an epoch, which has come to `stats->step`. If this ends training, `stats` gets
   // what was evaluated.
   [[nodiscard]] Status EvaluateWithin(EpochStats* stats);
 
-  // This rank's minibatch; nullopt after a signal.
-  [[nodiscard]] StatusOr<std::optional<Step>> NextStep(EpochFigures* figures);
+  // This rank's minibatch; null after a signal.
+  [[nodiscard]] StatusOr<std::shared_ptr<Step>> NextStep(EpochFigures* figures);
   // What the stages waited for servers while they prepared it.
   void CountServers(const Step& batch);
   // What the step's loss is divided by: the weight of its rows, of all ranks. `next`: null after a
   // signal.
   [[nodiscard]] StatusOr<double> StepWeight(const Step* next, int64_t step, EpochFigures* figures);
-  // Forward and backward: gradients are left in the buffer, or on their way. The
-  // rank's mean loss.
-  [[nodiscard]] StatusOr<double> Learn(Step& next, int64_t epoch, int64_t step, double step_weight,
-                                       EpochFigures* figures);
-  // The loss summed over this rank's rows.
-  [[nodiscard]] StatusOr<double> ComputeGradients(const Step& batch, const ModelInput& input,
-                                                  double step_weight);
+  // Forward and backward: gradients are left in the buffer, or on their way, and what the figures
+  // are made of in late_.
+  [[nodiscard]] Status Learn(const std::shared_ptr<Step>& next, int64_t epoch, int64_t step,
+                             double step_weight, EpochFigures* figures);
+  [[nodiscard]] Status ComputeGradients(std::shared_ptr<const Step> batch, const ModelInput& input,
+                                        double step_weight);
   [[nodiscard]] Status PushGradients(const Step& batch, EpochFigures* figures);
   // New weights of the gradients that all ranks have.
   [[nodiscard]] Status Update(int64_t epoch, int64_t step, EpochFigures* figures);
@@ -181,6 +184,7 @@ class TrainingLoop {
   std::optional<ThreadTuner> tuner_;
   const RunLength length_;
   EpochSums under_way_;  // of the epoch's minibatches, up to next_step_ between two steps
+  LateFigures late_;     // of steps that under_way_ has the rest of
   // Since the last time that under_way_ counted; and what the feed's stages had come to then.
   Stopwatch lap_;
   std::vector<BatchFeed::StageTime> lap_stages_;

@@ -118,7 +118,7 @@ class AveragedTrainingTest : public testing::Test {
     const auto parts = MakePartSource(*session);
     EXPECT_TRUE(parts.ok()) << parts.status();
     AveragedTraining training(
-        *session, parts->get(), [](int64_t, double) {},
+        *session, parts->get(), [](int64_t) {},
         [&](const EpochStats& stats) {
           ran.epochs.push_back(stats);
           return OkStatus();

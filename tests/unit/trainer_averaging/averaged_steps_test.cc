@@ -117,7 +117,7 @@ TEST_F(AveragedStepsTest, OneStepOfPlainSgdIsTheWeightedMeanByHand) {
         for (size_t i = 0; i < weights.size(); ++i) torch::Tensor(weights[i]).copy_(mean[i]);
       }
       TrainingLoop loop(
-          session, [](int64_t, double) {}, [](const EpochStats&) { return OkStatus(); },
+          session, [](int64_t) {}, [](const EpochStats&) { return OkStatus(); },
           {.epoch = 0, .step = step});
       ASSERT_TRUE(loop.RunEpoch(0, step, step + 1).ok());
       const auto own = static_cast<double>(std::min<int64_t>(10, source.rows() - 10 * step));
@@ -169,7 +169,7 @@ TEST_F(AveragedStepsTest, PartsAreOpenedForTheirRoundsOneAtATime) {
       ASSERT_TRUE(parts.ok()) << parts.status();
       CountsOpenings counts(*run, parts->get());
       AveragedTraining training(
-          *run, &counts, [](int64_t, double) {}, [](const EpochStats&) { return OkStatus(); });
+          *run, &counts, [](int64_t) {}, [](const EpochStats&) { return OkStatus(); });
       const auto result = training.Run();
       ASSERT_TRUE(result.ok()) << result.status();
       EXPECT_EQ(counts.open_before, 0);

@@ -114,7 +114,7 @@ TEST_F(AveragedTrainingTest, ASignalEndsAllRanksAtTheNextAverage) {
     const auto parts = MakePartSource(*session);
     ASSERT_TRUE(parts.ok()) << parts.status();
     AveragedTraining training(
-        *session, parts->get(), [](int64_t, double) {},
+        *session, parts->get(), [](int64_t) {},
         [&](const EpochStats& stats) {
           if (options.rank == 0 && stats.epoch == 3) {
             ++rounds;

@@ -92,7 +92,7 @@ class KeptRoundsTest : public AveragedTrainingTest {
       int64_t done = 0;
       AveragedTraining training(
           *session, &source,
-          [&](int64_t, double) {
+          [&](int64_t) {
             (*checkpoints)->Wait();  // that of the round before
             if (++done == steps) throw std::runtime_error("killed");
             if (done != sent.after_step) return;

@@ -186,7 +186,7 @@ class CheckpointsTest : public testing::Test {
     run->checkpoints = std::move(*opened);
     TrainingLoop loop(
         *run->session,
-        [run](int64_t, double) {
+        [run](int64_t) {
           ++run->steps;
           if (run->waits) run->checkpoints->Wait();
         },
@@ -292,7 +292,7 @@ class CheckpointsTest : public testing::Test {
       own.evaluations.erase(own.evaluations.upper_bound(known), own.evaluations.end());
       TrainingLoop loop(
           *session,
-          [&](int64_t, double) {
+          [&](int64_t) {
             own.weights[++done] = Weights(*session);
             (*checkpoints)->Wait();  // that of the step before
             if (options.rank == 0) each_step(done);

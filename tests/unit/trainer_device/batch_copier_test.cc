@@ -6,6 +6,7 @@
 
 #include "tests/support/fake_device/bits.h"
 #include "tests/support/random_block.h"
+#include "tests/unit/trainer_device/fake_one.h"
 #include "trainer/device/host_memory.h"
 #include "trainer/distributed/gradients.h"
 #include "trainer/kernels/sage_layer.h"
@@ -33,7 +34,7 @@ HostStep StepOf(int64_t step) {
 // Two layers of GraphSAGE, clipped and stepped as training does.
 class Net {
  public:
-  explicit Net(torch::Device device) {
+  explicit Net(const Device& device) {
     torch::manual_seed(5);
     for (const auto& sizes : {std::vector<int64_t>{6, kColumns},
                               {6, kColumns},
@@ -41,9 +42,9 @@ class Net {
                               std::vector<int64_t>{3, 6},
                               {3, 6},
                               {3}}) {
-      parameters_.push_back((torch::randn(sizes) * 0.5).to(device).requires_grad_());
+      parameters_.push_back((torch::randn(sizes) * 0.5).to(device.torch()).requires_grad_());
     }
-    gradients_ = std::make_unique<GradientBuffer>(parameters_);
+    gradients_ = std::make_unique<GradientBuffer>(parameters_, CarriedAs::kThemselves, device);
     optimizer_ = std::make_unique<Optimizer>(OptimizerKind::kAdam, parameters_, 0.05, 0);
   }
 
@@ -59,7 +60,7 @@ class Net {
     const torch::Tensor loss = home(out).square().sum();
     const auto value = loss.item<double>();
     loss.backward();
-    static_cast<void>(ClipToNorm(gradients_->parts(), 2));
+    static_cast<void>(ClipToNorm(gradients_->flat(), 2));
     optimizer_->Step();
     return value;
   }
@@ -82,7 +83,7 @@ LayerBlocks BlocksOf(const Minibatch& minibatch) {
 }
 
 Tensors TrainOnHost() {
-  Net net(torch::kCPU);
+  Net net{Device()};
   std::vector<double> losses;
   for (int64_t step = 0; step < kSteps; ++step) {
     const HostStep host = StepOf(step);
@@ -101,14 +102,10 @@ Tensors TrainOnHost() {
 // As the pipeline does it: `kAhead` batches are copied while a step computes.
 class DeviceRun {
  public:
-  DeviceRun()
-      : device_(FakeDevice::Get(),
-                [](int64_t bytes) { return FakeDevice::PinnedMemory({bytes}, torch::kUInt8); }),
-        blocks_(device_),
-        copier_(device_) {}
+  DeviceRun() : device_(FakeOne()), blocks_(device_), copier_(device_) {}
 
   Tensors Train() {
-    Net net(device_.torch());
+    Net net(device_);
     std::vector<double> losses;
     std::deque<Moved> ready;
     for (int64_t step = 0; step < kSteps; ++step) {
@@ -179,9 +176,7 @@ TEST_P(BatchCopierTest, TrainingHasTheSameBitsInEveryOrder) {
 
 // Nobody has read yet what was computed with the batch.
 TEST_P(BatchCopierTest, MemoryOfTheHostIsFilledAgainOnlyAfterTheCopies) {
-  const Device device(FakeDevice::Get(), [](int64_t bytes) {
-    return FakeDevice::PinnedMemory({bytes}, torch::kUInt8);
-  });
+  const Device device = FakeOne();
   const BatchCopier copier(device);
   const torch::Tensor host = device.HostBuffer(400).view(torch::kFloat32);
   torch::Tensor sums = torch::zeros({kSteps}, device.torch());
@@ -197,9 +192,7 @@ TEST_P(BatchCopierTest, MemoryOfTheHostIsFilledAgainOnlyAfterTheCopies) {
 TEST_P(BatchCopierTest, ABatchThatNobodyUsesLeavesNothingBehind) {
   const int64_t before = FakeDevice::MemoryInUse();
   {
-    const Device device(FakeDevice::Get(), [](int64_t bytes) {
-      return FakeDevice::PinnedMemory({bytes}, torch::kUInt8);
-    });
+    const Device device = FakeOne();
     const BatchCopier copier(device);
     const auto batch = copier.Copy({torch::ones({100}), torch::Tensor()});
     EXPECT_FALSE(batch->tensors()[1].defined());

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "tests/support/fake_device/bits.h"
+#include "tests/unit/trainer_device/fake_one.h"
 #include "trainer/device/host_memory.h"
 #include "trainer/options/device_name.h"
 #include "trainer/training/torch_error.h"
@@ -52,9 +53,7 @@ TEST(DeviceTest, WithoutOneAutoIsTheCpuAndCudaSaysWhatThereIs) {
 TEST(HostBlocksTest, BlocksComeBackAndAreTakenAgain) {
   FakeDevice::Install();
   FakeDevice::Reset();
-  HostBlocks blocks(Device(FakeDevice::Get(), [](int64_t bytes) {
-    return FakeDevice::PinnedMemory({bytes}, torch::kUInt8);
-  }));
+  HostBlocks blocks(FakeOne());
   EXPECT_EQ(blocks.Take(0), nullptr);
   blocks.Give(nullptr);
   void* const first = blocks.Take(1000);

@@ -9,6 +9,7 @@
 #include "tests/support/ranks.h"
 #include "tests/support/run_stores.h"
 #include "tests/support/test_folder.h"
+#include "tests/unit/trainer_device/fake_one.h"
 #include "trainer/device/host_memory.h"
 #include "trainer/launch/resolve.h"
 #include "trainer/models/registry.h"
@@ -22,11 +23,6 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
-
-Device FakeOne() {
-  return {FakeDevice::Get(),
-          [](int64_t bytes) { return FakeDevice::PinnedMemory({bytes}, torch::kUInt8); }};
-}
 
 // What is trained: the name of a model, and its options.
 struct Trained {
@@ -128,7 +124,7 @@ class DeviceTrainingTest : public FakeOrdersTest {
   static Tensors Train(Session& session) {
     Tensors found;
     TrainingLoop loop(
-        session, [](int64_t, double) {},
+        session, [](int64_t) {},
         [&](const EpochStats& stats) {
           found.push_back(torch::tensor({stats.figures[Figure::kLoss], stats.valid->metric,
                                          stats.valid->loss, stats.train_metric}));
@@ -207,7 +203,7 @@ TEST_P(DeviceTrainingTest, ADeviceWithoutMemoryEndsTheRunWithOneMessage) {
   Status status;
   {
     TrainingLoop loop(
-        *session, [](int64_t, double) {}, [](const EpochStats&) { return OkStatus(); });
+        *session, [](int64_t) {}, [](const EpochStats&) { return OkStatus(); });
     status = loop.Run().status();
   }
   FakeDevice::Reset();

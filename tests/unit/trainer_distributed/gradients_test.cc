@@ -168,13 +168,13 @@ TEST(BucketThreadTest, EndsWithBucketsThatWereNeverSent) {
 TEST(GradientBufferTest, BackwardAddsToTheBufferAndZeroClears) {
   torch::nn::Linear linear(2, 3);
   GradientBuffer gradients(linear->parameters());
-  EXPECT_EQ(gradients.parts().front().numel(), 9);
+  EXPECT_EQ(gradients.flat().numel(), 9);
   linear(torch::ones({4, 2})).sum().backward();
-  EXPECT_TRUE(torch::equal(gradients.parts().front(), torch::full({9}, 4.0F)));
+  EXPECT_TRUE(torch::equal(gradients.flat(), torch::full({9}, 4.0F)));
   gradients.Zero();
   EXPECT_EQ(linear->weight.grad().abs().sum().item<float>(), 0);
   linear(torch::ones({1, 2})).sum().backward();
-  EXPECT_TRUE(torch::equal(gradients.parts().front(), torch::ones({9})));
+  EXPECT_TRUE(torch::equal(gradients.flat(), torch::ones({9})));
 }
 
 TEST(GradientBufferTest, AllReduceReachesTheParameters) {
@@ -201,7 +201,7 @@ TEST(GradientBufferTest, OneRankHasNoHookAndKeepsWhatItAsks) {
     StepAsks asks{.checkpoint = true};
     ASSERT_EQ(gradients.AllReduce(**ranks, &asks), OkStatus());
     EXPECT_EQ(asks, StepAsks{.checkpoint = true});
-    EXPECT_TRUE(torch::equal(gradients.parts().front(), ValuesOf(3, 0, 0))) << "nothing is rounded";
+    EXPECT_TRUE(torch::equal(gradients.flat(), ValuesOf(3, 0, 0))) << "nothing is rounded";
   }
 }
 
@@ -220,7 +220,7 @@ TEST(GradientBufferTest, AllRanksLearnWhatOneAsksFor) {
       ASSERT_TRUE(gradients.AllReduce(*ranks, &time).ok());
       EXPECT_EQ(time, StepAsks{.time_up = true});
     }
-    EXPECT_EQ(gradients.parts().front().numel(), 2);
+    EXPECT_EQ(gradients.flat().numel(), 2);
     ASSERT_TRUE(ranks->Barrier("end").ok());
   });
 }
@@ -270,7 +270,7 @@ TEST_P(TravellingGradientsTest, SumsHaveTheBitsOfAddingInOrderOfRank) {
           StepAsks asks{.checkpoint = ranks->rank() == step};
           ASSERT_EQ(gradients.AllReduce(*ranks, &asks), OkStatus());
           EXPECT_EQ(asks, StepAsks{.checkpoint = true});
-          EXPECT_TRUE(torch::equal(gradients.parts().front(), wanted)) << "step " << step;
+          EXPECT_TRUE(torch::equal(gradients.flat(), wanted)) << "step " << step;
         }
         ASSERT_EQ(ranks->Barrier("end"), OkStatus());
       });
@@ -292,7 +292,7 @@ TEST_P(TravellingGradientsTest, WhatBackwardDoesNotComeToIsZero) {
       ASSERT_EQ(gradients.Begin(*ranks), OkStatus());
       if (rank != 1) LossOf(parameters, rank, [&](int i) { return used(rank, i); }).backward();
       ASSERT_EQ(gradients.AllReduce(*ranks), OkStatus());
-      EXPECT_TRUE(torch::equal(gradients.parts().front(), wanted));
+      EXPECT_TRUE(torch::equal(gradients.flat(), wanted));
     }
     ASSERT_EQ(ranks->Barrier("end"), OkStatus());
   });
@@ -364,8 +364,7 @@ TEST_P(TravellingGradientsTest, CollectivesGoOnBesideThem) {
     ASSERT_EQ(ranks->AllReduceSum(one, "weights"), OkStatus());
     EXPECT_EQ(one.item<float>(), kRanks);
     ASSERT_EQ(gradients.AllReduce(*ranks), OkStatus());
-    EXPECT_TRUE(
-        torch::equal(gradients.parts().front(), SumOf(large_, CarriedAs::kThemselves, All)));
+    EXPECT_TRUE(torch::equal(gradients.flat(), SumOf(large_, CarriedAs::kThemselves, All)));
     ASSERT_EQ(ranks->Barrier("end"), OkStatus());
   });
 }

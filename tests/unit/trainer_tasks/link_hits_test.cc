@@ -243,7 +243,7 @@ TEST_F(LinkHitsTest, TheLossOfASetIsBinaryCrossEntropyOfItsRows) {
   double wanted = 0;
   for (const float score : Scores(kValidPairs, 1)) wanted += std::log1p(std::exp(-score));
   for (const float score : Scores(kValidPairs, 0)) wanted += std::log1p(std::exp(score));
-  EXPECT_NEAR(task->LossSum({Table()}, batch).item<double>(), wanted, 1e-4);
+  EXPECT_NEAR(task->Loss({Table()}, batch).sum.item<double>(), wanted, 1e-4);
 }
 
 TEST_F(LinkHitsTest, TrainingDrawsItsNegativesAndHasNoHits) {
@@ -251,9 +251,9 @@ TEST_F(LinkHitsTest, TrainingDrawsItsNegativesAndHasNoHits) {
   const auto task = *Open(Options());
   const Step batch = BatchOf(*task->source(BatchPurpose::kTrain), {0, 1});
   EXPECT_EQ(batch.minibatch.seed_positions.front().size(), 6U) << "two negatives";
-  EXPECT_GT(task->LossSum({Table()}, batch).item<double>(), 0);
+  EXPECT_GT(task->Loss({Table()}, batch).sum.item<double>(), 0);
   std::vector<double> sums(task->metric().sums);
-  task->Measure({Table()}, batch, sums);
+  task->Measure(task->Loss({Table()}, batch).scores, batch, sums);
   EXPECT_TRUE(std::isnan(task->MetricOf(sums)));
 }
 

@@ -187,7 +187,7 @@ TEST_F(LinkPredictionTest, CrossEntropyIsOfTheEdgeAndTheMeanOfItsNegatives) {
     wanted += Softplus(-Dot(table, u, v)) +
               (tails / std::max(num_tails, 1.0) + heads / std::max(num_heads, 1.0)) / 2;
   }
-  EXPECT_NEAR(task->LossSum(OutputsOf(batch, table), batch).item<double>(), wanted, 1e-5);
+  EXPECT_NEAR(task->Loss(OutputsOf(batch, table), batch).sum.item<double>(), wanted, 1e-5);
 }
 
 TEST_F(LinkPredictionTest, SoftmaxIsOfTheEdgeAmongSharedNegatives) {
@@ -209,7 +209,7 @@ TEST_F(LinkPredictionTest, SoftmaxIsOfTheEdgeAmongSharedNegatives) {
     }
     wanted += std::log(sum) - score;
   }
-  EXPECT_NEAR(task->LossSum(OutputsOf(batch, table), batch).item<double>(), wanted, 1e-5);
+  EXPECT_NEAR(task->Loss(OutputsOf(batch, table), batch).sum.item<double>(), wanted, 1e-5);
 }
 
 TEST_F(LinkPredictionTest, InBatchTheNextEdgesAroundTheEndAreTheNegatives) {
@@ -233,7 +233,7 @@ TEST_F(LinkPredictionTest, InBatchTheNextEdgesAroundTheEndAreTheNegatives) {
       }
       wanted += std::log(sum) - score;
     }
-    EXPECT_NEAR(task->LossSum(OutputsOf(batch, table), batch).item<double>(), wanted, 1e-5);
+    EXPECT_NEAR(task->Loss(OutputsOf(batch, table), batch).sum.item<double>(), wanted, 1e-5);
   }
 }
 
@@ -245,10 +245,10 @@ TEST_F(LinkPredictionTest, AnEdgeAloneInABatchHasNoNegativeAndIsNotRanked) {
   const torch::Tensor table = Table(3);
   const std::vector<int64_t> seeds = SeedsOf(batch);
   const auto outputs = OutputsOf(batch, table);
-  EXPECT_NEAR(task->LossSum(outputs, batch).item<double>(),
+  EXPECT_NEAR(task->Loss(outputs, batch).sum.item<double>(),
               Softplus(-Dot(table, seeds[0], seeds[1])), 1e-5);
   std::vector<double> sums(task->metric().sums);
-  task->Measure(outputs, batch, sums);
+  task->Measure(task->Loss(outputs, batch).scores, batch, sums);
   EXPECT_TRUE(std::isnan(task->MetricOf(sums)));
 }
 
@@ -265,7 +265,7 @@ TEST_F(LinkPredictionTest, GradientsOfEveryScoreAreThoseOfFiniteDifferences) {
       torch::Tensor rows = OutputsOf(batch, Table(4)).front().clone().requires_grad_();
       std::vector<torch::Tensor> variables = task->parameters();
       variables.push_back(rows);
-      task->LossSum({rows}, batch).backward();
+      task->Loss({rows}, batch).sum.backward();
       const torch::NoGradGuard no_grad;
       for (torch::Tensor& variable : variables) {
         ASSERT_TRUE(variable.grad().defined());
@@ -275,9 +275,9 @@ TEST_F(LinkPredictionTest, GradientsOfEveryScoreAreThoseOfFiniteDifferences) {
           const float before = *value;
           constexpr float kStep = 1e-2F;
           *value = before + kStep;
-          const auto above = task->LossSum({rows}, batch).item<double>();
+          const auto above = task->Loss({rows}, batch).sum.item<double>();
           *value = before - kStep;
-          const auto below = task->LossSum({rows}, batch).item<double>();
+          const auto below = task->Loss({rows}, batch).sum.item<double>();
           *value = before;
           EXPECT_NEAR(gradient.view(-1)[i].item<double>(), (above - below) / (2 * kStep), 5e-3);
         }
@@ -436,7 +436,7 @@ TEST(LinkPredictionTypedTest, AMinibatchOfSeveralTypesIsTheSumOfItsRuns) {
     for (const auto& list : step.seeds) {
       batch.minibatch.seed_positions.emplace_back(list.ids.begin(), list.ids.end());
     }
-    return task->LossSum(tables, batch).item<double>();
+    return task->Loss(tables, batch).sum.item<double>();
   };
   // Rows by relation: near, likes, rates. The last two join the same types.
   const auto rows = static_cast<const EdgeSeeds*>(task->source(BatchPurpose::kTrain))->edges();

@@ -62,10 +62,10 @@ TEST_F(NodeClassificationTest, LossAndAccuracyAreOfTheListedSeeds) {
   const torch::Tensor rows = torch::stack({outputs[0][1], outputs[0][0], outputs[0][1]});
   const torch::Tensor wanted =
       -rows.log_softmax(1).gather(1, torch::tensor({2, 0, 1}, torch::kInt64).view({3, 1})).sum();
-  EXPECT_TRUE(torch::allclose(task->LossSum(outputs, batch), wanted));
+  EXPECT_TRUE(torch::allclose(task->Loss(outputs, batch).sum, wanted));
   std::vector<double> sums(task->metric().sums);
-  task->Measure(outputs, batch, sums);
-  task->Measure(outputs, batch, sums);
+  task->Measure(task->Loss(outputs, batch).scores, batch, sums);
+  task->Measure(task->Loss(outputs, batch).scores, batch, sums);
   EXPECT_DOUBLE_EQ(task->MetricOf(sums), 2.0 / 3);
 }
 
@@ -114,14 +114,14 @@ TEST_F(NodeClassificationTest, UnlabelledSeedsCountNeitherInTheLossNorInTheAccur
   const std::vector<torch::Tensor> outputs = {torch::tensor({{5.F, 0.F, 0.F}, {0.F, 0.F, 4.F}})};
   Step batch = BatchOf({2, kUnlabelled, kUnlabelled});
   const torch::Tensor wanted = -outputs[0][1].log_softmax(0)[2];
-  EXPECT_TRUE(torch::allclose(task->LossSum(outputs, batch), wanted));
+  EXPECT_TRUE(torch::allclose(task->Loss(outputs, batch).sum, wanted));
   std::vector<double> sums(task->metric().sums);
-  task->Measure(outputs, batch, sums);
+  task->Measure(task->Loss(outputs, batch).scores, batch, sums);
   EXPECT_DOUBLE_EQ(task->MetricOf(sums), 1);
   batch = BatchOf({kUnlabelled, kUnlabelled, kUnlabelled});
-  EXPECT_EQ(task->LossSum(outputs, batch).item<double>(), 0);
+  EXPECT_EQ(task->Loss(outputs, batch).sum.item<double>(), 0);
   std::fill(sums.begin(), sums.end(), 0);
-  task->Measure(outputs, batch, sums);
+  task->Measure(task->Loss(outputs, batch).scores, batch, sums);
   EXPECT_TRUE(std::isnan(task->MetricOf(sums)));
 }
 

@@ -57,7 +57,7 @@ class NodeTaskTest : public OpenedGraphTest {
   static double Measured(TrainingTask& task, const std::vector<torch::Tensor>& outputs,
                          const Step& batch) {
     std::vector<double> sums(task.metric().sums);
-    task.Measure(outputs, batch, sums);
+    task.Measure(task.Loss(outputs, batch).scores, batch, sums);
     return task.MetricOf(sums);
   }
 };
@@ -77,10 +77,10 @@ TEST_F(NodeTaskTest, MultiLabelLossIsTheMeanOfBinaryCrossEntropyOverKnownLabels)
   };
   Step batch = BatchOf<int8_t>(DType::kInt8, 2, {1, 0, 1, 0, 0, 1});
   EXPECT_NEAR(
-      task->LossSum(outputs, batch).item<double>(),
+      task->Loss(outputs, batch).sum.item<double>(),
       (loss(0.5, 1) + loss(4, 0) + loss(5, 1) + loss(-2, 0) + loss(0.5, 0) + loss(4, 1)) / 2, 1e-5);
   batch = BatchOf<int8_t>(DType::kInt8, 2, {-1, 0, -1, -1, 0, 1});
-  EXPECT_NEAR(task->LossSum(outputs, batch).item<double>(),
+  EXPECT_NEAR(task->Loss(outputs, batch).sum.item<double>(),
               loss(4, 0) + (loss(0.5, 0) + loss(4, 1)) / 2, 1e-5);
   EXPECT_DOUBLE_EQ(Measured(*task, outputs, batch), 2.0 / 4) << "1 right, 2 given wrongly";
 }
@@ -90,7 +90,7 @@ TEST_F(NodeTaskTest, LabelsThatAreNotKnownGiveNoGradient) {
   const auto task = Task();
   const torch::Tensor output = torch::randn({2, 2}).requires_grad_();
   const Step batch = BatchOf<int8_t>(DType::kInt8, 2, {1, -1, -1, -1, 0, -1});
-  task->LossSum({output}, batch).backward();
+  task->Loss({output}, batch).sum.backward();
   EXPECT_TRUE(torch::equal(output.grad().select(1, 1), torch::zeros({2})));
   EXPECT_EQ(output.grad()[0][0].item<float>(), 0);
   EXPECT_NE(output.grad()[1][0].item<float>(), 0);
@@ -119,13 +119,13 @@ TEST_F(NodeTaskTest, RegressionLossIsTheSquaredErrorOfRowsThatHaveAllValues) {
   EXPECT_EQ(task->Facts()["num_values"], 2);
   const std::vector<torch::Tensor> outputs = {torch::tensor({{5.F, -2.F}, {0.5F, 4.F}})};
   Step batch = BatchOf<float>(DType::kFloat32, 2, {1.5F, 4, 3, -2, 0.5F, 1});
-  EXPECT_DOUBLE_EQ(task->LossSum(outputs, batch).item<double>(), (1.0 + 4 + 9) / 2);
+  EXPECT_DOUBLE_EQ(task->Loss(outputs, batch).sum.item<double>(), (1.0 + 4 + 9) / 2);
   EXPECT_DOUBLE_EQ(Measured(*task, outputs, batch), std::sqrt(14.0 / 6));
   batch = BatchOf<float>(DType::kFloat32, 2, {1.5F, 4, 3, -2, 0.5F, kNan});
-  EXPECT_DOUBLE_EQ(task->LossSum(outputs, batch).item<double>(), (1.0 + 4) / 2);
+  EXPECT_DOUBLE_EQ(task->Loss(outputs, batch).sum.item<double>(), (1.0 + 4) / 2);
   EXPECT_DOUBLE_EQ(Measured(*task, outputs, batch), std::sqrt(5.0 / 4));
   batch = BatchOf<float>(DType::kFloat32, 2, {kNan, 4, kNan, -2, 0.5F, kNan});
-  EXPECT_EQ(task->LossSum(outputs, batch).item<double>(), 0);
+  EXPECT_EQ(task->Loss(outputs, batch).sum.item<double>(), 0);
   EXPECT_TRUE(std::isnan(Measured(*task, outputs, batch)));
 }
 
@@ -159,7 +159,7 @@ TEST_F(NodeTaskTest, TheFirstMetricDecidesAndTheOthersComeOfTheSameSums) {
   const std::vector<torch::Tensor> outputs = {torch::tensor({{5.F, -2.F}, {0.5F, 4.F}})};
   Step batch = BatchOf<int64_t>(DType::kInt64, 1, {1, 0, 0});
   std::vector<double> sums(task->metric().sums);
-  task->Measure(outputs, batch, sums);
+  task->Measure(task->Loss(outputs, batch).scores, batch, sums);
   EXPECT_DOUBLE_EQ(task->MetricOf(sums), 2.0 / 3);
   const auto more = task->MoreMetrics(sums);
   ASSERT_EQ(more.size(), 2U);
@@ -178,7 +178,8 @@ TEST_F(NodeTaskTest, RocAucOfASetOfOneClassIsSaidAtTheStart) {
       testing::internal::GetCapturedStderr() + testing::internal::GetCapturedStdout();
   EXPECT_THAT(said, HasSubstr("--metric roc-auc: all labels of the train set"));
   std::vector<double> sums(task->metric().sums);
-  task->Measure({torch::randn({2, 2})}, BatchOf<int64_t>(DType::kInt64, 1, {1, 1, 1}), sums);
+  const Step batch = BatchOf<int64_t>(DType::kInt64, 1, {1, 1, 1});
+  task->Measure(task->Loss({torch::randn({2, 2})}, batch).scores, batch, sums);
   EXPECT_FALSE(std::isnan(task->MetricOf(sums)));
   EXPECT_TRUE(std::isnan(task->MoreMetrics(sums)[0].value));
 }
@@ -254,7 +255,7 @@ TEST_F(NodeTaskTest, ClassWeightsMultiplyTheLossAndAreWhatItIsDividedBy) {
       rows, torch::tensor({0, 1}, torch::kInt64),
       torch::nn::functional::CrossEntropyFuncOptions().weight(torch::tensor({2.F, 0.5F, 1.F})));
   EXPECT_DOUBLE_EQ(task->LossWeight(batch), 2.5);
-  EXPECT_TRUE(torch::allclose(task->LossSum(outputs, batch) / 2.5, mean)) << "as libtorch's mean";
+  EXPECT_TRUE(torch::allclose(task->Loss(outputs, batch).sum / 2.5, mean)) << "as libtorch's mean";
 }
 
 TEST_F(NodeTaskTest, BalancedWeightsCountTheRowsOfAllRanks) {
@@ -281,8 +282,8 @@ TEST_F(NodeTaskTest, WithoutClassWeightsLabelledRowsCountAlikeAndOthersNot) {
   const auto ones = Task({.class_weights = *ParseClassWeights("1,1,1")});
   const std::vector<torch::Tensor> outputs = {torch::randn({2, 3})};
   EXPECT_EQ(ones->LossWeight(batch), 2);
-  EXPECT_EQ(ones->LossSum(outputs, batch).item<double>(),
-            Task()->LossSum(outputs, batch).item<double>());
+  EXPECT_EQ(ones->Loss(outputs, batch).sum.item<double>(),
+            Task()->Loss(outputs, batch).sum.item<double>());
 }
 
 TEST_F(NodeTaskTest, LossesAreDividedByTheRowsThatHaveALabel) {
@@ -362,7 +363,7 @@ TEST_F(NodeTaskTest, RowsOfSeveralNodeTypesAreReadFromTheOutputsOfEach) {
   EXPECT_DOUBLE_EQ(Measured(*task, outputs, batch), 1);
   const torch::Tensor rows = torch::tensor({{0.F, 3.F}, {0.F, 1.F}, {2.F, 0.F}});
   EXPECT_TRUE(torch::allclose(
-      task->LossSum(outputs, batch),
+      task->Loss(outputs, batch).sum,
       -rows.log_softmax(1).gather(1, torch::tensor({1, 1, 0}, torch::kInt64).view({3, 1})).sum()));
   // A step whose rows are all of the second type.
   batch.minibatch.seed_positions = {{1, 0, 0}};

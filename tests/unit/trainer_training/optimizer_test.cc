@@ -54,9 +54,9 @@ TEST(OptimizerTest, AFixedRateThatIsSetAgainChangesNoBit) {
 
 TEST(ClipToNormTest, OnlyLongerGradientsAreShortenedAndKeepTheirDirection) {
   torch::Tensor gradients = torch::tensor({3.0F, 0.0F, -4.0F});
-  EXPECT_EQ(ClipToNorm({gradients}, 5), 5);
+  EXPECT_EQ(ClipToNorm(gradients, 5), 5);
   EXPECT_TRUE(torch::equal(gradients, torch::tensor({3.0F, 0.0F, -4.0F})));
-  EXPECT_EQ(ClipToNorm({gradients}, 2.5), 5) << "the norm before";
+  EXPECT_EQ(ClipToNorm(gradients, 2.5), 5) << "the norm before";
   EXPECT_TRUE(torch::equal(gradients, torch::tensor({1.5F, 0.0F, -2.0F})));
 }
 
@@ -68,7 +68,7 @@ TEST(ClipToNormTest, TheNormIsThatOfAllElementsOnAnyNumberOfThreads) {
   for (const int count : {1, 3}) {
     at::set_num_threads(count);
     clipped.push_back(values.clone());
-    const double norm = ClipToNorm({clipped.back()}, 1);
+    const double norm = ClipToNorm(clipped.back(), 1);
     EXPECT_NEAR(norm, values.to(torch::kFloat64).norm().item<double>(), 1e-9 * norm);
   }
   at::set_num_threads(threads);
@@ -78,7 +78,7 @@ TEST(ClipToNormTest, TheNormIsThatOfAllElementsOnAnyNumberOfThreads) {
 
 TEST(ClipToNormTest, GradientsWithoutAFiniteNormStayAsTheyAre) {
   torch::Tensor gradients = torch::tensor({1.0F, std::numeric_limits<float>::infinity()});
-  EXPECT_FALSE(std::isfinite(ClipToNorm({gradients}, 1)));
+  EXPECT_FALSE(std::isfinite(ClipToNorm(gradients, 1)));
   EXPECT_EQ(gradients[0].item<float>(), 1.0F);
 }
 

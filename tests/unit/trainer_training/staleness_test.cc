@@ -152,7 +152,7 @@ class StalenessTest : public testing::TestWithParam<Staleness> {
 
 TEST_P(StalenessTest, AStepReadsAfterThePushThatManyStepsAndOneBeforeItAndBeforeTheNext) {
   TrainingLoop loop(
-      session_, [](int64_t, double) {}, [](const EpochStats&) { return OkStatus(); });
+      session_, [](int64_t) {}, [](const EpochStats&) { return OkStatus(); });
   const auto result = loop.Run();
   ASSERT_TRUE(result.ok()) << result.status();
   const auto behind = static_cast<size_t>(GetParam().steps) + 1;
