@@ -77,6 +77,11 @@ void FakeDevice::LimitMemory(int64_t bytes) { fake_device::SetMemoryLimit(bytes)
 
 int64_t FakeDevice::MemoryInUse() { return fake_device::MemoryInUse(); }
 
+int64_t FakeDevice::Waits() {
+  const auto lock = fake_device::Lock();
+  return fake_device::Streams::The().waits();
+}
+
 void FakeDevice::Reset() {
   const auto lock = fake_device::Lock();
   fake_device::Streams::The().SetOrder({});

@@ -72,6 +72,9 @@ class FakeDevice {
   // What tensors hold now, and those freed that other streams still use.
   [[nodiscard]] static int64_t MemoryInUse();
 
+  // How often somebody had to wait for a stream so far: looks at events are not counted.
+  [[nodiscard]] static int64_t Waits();
+
   // As after Install: runs what is queued, drops kept errors and the limit, runs when asked.
   // Tensors that live are left as they are.
   static void Reset();

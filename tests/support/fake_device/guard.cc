@@ -47,7 +47,7 @@ class FakeGuard final : public c10::impl::DeviceGuardImplInterface {
   }
   void synchronizeStream(const c10::Stream& stream) const override {
     const auto lock = Lock();
-    Streams::The().Finish(IndexOf(stream));
+    Streams::The().WaitFor(IndexOf(stream));
     Streams::The().ThrowKept();
   }
 

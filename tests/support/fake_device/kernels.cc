@@ -155,7 +155,7 @@ void QueueOnCurrent(std::function<void()> task) {
 
 void FinishCurrent() {
   const auto lock = Lock();
-  Streams::The().Finish(Streams::Current());
+  Streams::The().WaitFor(Streams::Current());
   Streams::The().ThrowKept();
 }
 

@@ -122,6 +122,11 @@ void Streams::Finish(int stream) {
   while (!queues_.at(stream).empty()) Step(stream);
 }
 
+void Streams::WaitFor(int stream) {
+  ++waits_;
+  Finish(stream);
+}
+
 void Streams::FinishAll() {
   for (int stream = 0; stream < kCount; ++stream) Finish(stream);
 }

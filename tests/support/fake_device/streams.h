@@ -53,6 +53,9 @@ class Streams {
   void RunTo(const PointInStream& point);
   void Finish(int stream);
   void FinishAll();
+  // Finish, because somebody waits for the stream.
+  void WaitFor(int stream);
+  [[nodiscard]] int64_t waits() const { return waits_; }
 
   // Throws the first error that a task threw and nobody has seen yet.
   void ThrowKept();
@@ -79,6 +82,7 @@ class Streams {
   std::mt19937_64 random_;
   std::exception_ptr error_;
   int next_ = 0;
+  int64_t waits_ = 0;
 };
 
 }  // namespace halograph::fake_device

@@ -12,6 +12,7 @@
 #include "tests/support/local_stores.h"
 #include "tests/support/ranks.h"
 #include "tests/support/written_graph.h"
+#include "tests/unit/trainer_tasks/loss_on_device.h"
 #include "trainer/seeds/edge_seeds.h"
 #include "trainer/tasks/link_scores.h"
 #include "trainer/tasks/registry.h"
@@ -281,6 +282,27 @@ TEST_F(LinkPredictionTest, GradientsOfEveryScoreAreThoseOfFiniteDifferences) {
           *value = before;
           EXPECT_NEAR(gradient.view(-1)[i].item<double>(), (above - below) / (2 * kStep), 5e-3);
         }
+      }
+    }
+  }
+}
+
+TEST_F(LinkPredictionTest, LossesOfADeviceAreTheCpusAndNobodyWaits) {
+  for (const LinkScore score : {LinkScore::kDot, LinkScore::kDistMult, LinkScore::kMlp}) {
+    for (const NegativeSampling sampling :
+         {NegativeSampling::kUniform, NegativeSampling::kInBatch}) {
+      for (const bool shared : {false, true}) {
+        if (shared && sampling == NegativeSampling::kInBatch) continue;
+        LinkOptions options = Options(score);
+        options.negatives = 3;
+        options.sampling = sampling;
+        options.shared = shared;
+        options.ends = CorruptedEnds::kBoth;
+        options.loss = shared ? LinkLoss::kSoftmax : LinkLoss::kCrossEntropy;
+        const auto task = Open(options);
+        const Step batch = BatchOf(*task->source(BatchPurpose::kTrain), {0, 9, 14, 3});
+        SCOPED_TRACE(testing::Message() << static_cast<int>(score) << static_cast<int>(sampling));
+        ExpectLossOfCpu(*task, OutputsOf(batch, Table(4)), batch);
       }
     }
   }

@@ -11,6 +11,7 @@
 #include "tests/support/captured_log.h"
 #include "tests/support/opened_graph.h"
 #include "tests/support/ranks.h"
+#include "tests/unit/trainer_tasks/loss_on_device.h"
 #include "trainer/tasks/registry.h"
 
 namespace halograph {
@@ -240,6 +241,21 @@ TEST_F(NodeTaskTest, WhatLabelsAreProbablyNotMeantToBeIsToldBeforeTraining) {
               AllOf(HasSubstr("no row of its validation set has a label"),
                     HasSubstr("the last one counts as that")));
   EXPECT_THAT(said({0, 1, 2, 1}, {}), HasSubstr("it has no validation set, or an empty one"));
+}
+
+// ---- on a device -------------------------------------------------------------------------------
+
+TEST_F(NodeTaskTest, LossesOfADeviceAreTheCpusAndNobodyWaits) {
+  const std::vector<torch::Tensor> two = {torch::tensor({{5.F, -2.F}, {0.5F, 4.F}})};
+  OpenLabelled<int8_t>({1, 0, 0, 1, 1, -1, 0, 0}, 2);
+  ExpectLossOfCpu(*Task(), two, BatchOf<int8_t>(DType::kInt8, 2, {-1, 0, -1, -1, 0, 1}));
+  OpenLabelled<double>({1, 0.5, 2, 2, kNan, 1, 3, 3}, 2);
+  ExpectLossOfCpu(*Task(), two, BatchOf<float>(DType::kFloat32, 2, {1.5F, 4, 3, -2, 0.5F, kNan}));
+  OpenLabelled<int64_t>({1, 0, 2, 2});
+  const std::vector<torch::Tensor> three = {torch::tensor({{5.F, -2.F, 1.F}, {0.5F, 4.F, 2.F}})};
+  const Step batch = BatchOf<int64_t>(DType::kInt64, 1, {0, 1, kUnlabelled});
+  ExpectLossOfCpu(*Task(), three, batch);
+  ExpectLossOfCpu(*Task({.class_weights = *ParseClassWeights("2,0.5,1")}), three, batch);
 }
 
 // ---- class weights -----------------------------------------------------------------------------
