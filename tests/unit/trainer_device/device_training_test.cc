@@ -180,6 +180,58 @@ TEST_P(DeviceTrainingTest, PrefetchChangesNoBit) {
   ExpectSameBits(TrainOn(FakeOne(), kSageOfAll), wanted);
 }
 
+// Of one rank, without a limit to the norm of its gradients.
+TEST_P(DeviceTrainingTest, AStepWaitsForNothing) {
+  if (GetParam().runs != FakeOrder::Runs::kWhenAsked) return;  // who waits hangs on no order
+  options_.control.clip_norm = 0;
+  options_.eval_every = 0;
+  for (const Trained& trained : kAll) {
+    SCOPED_TRACE(trained.model);
+    const auto waits_of = [&](int64_t epochs) {
+      options_.epochs = epochs;
+      auto session = MakeSession(trained, FakeOne(), std::move(*Communicator::Join({})));
+      const int64_t before = FakeDevice::Waits();
+      TrainingLoop loop(
+          *session, [](int64_t) {}, [](const EpochStats&) { return OkStatus(); });
+      EXPECT_TRUE(loop.Run().ok());
+      return FakeDevice::Waits() - before;
+    };
+    EXPECT_EQ(waits_of(3), waits_of(1)) << "only the last evaluation does";
+  }
+}
+
+// Keeps every step, and says how many it has.
+class CountedMoments final : public MomentKeeper {
+ public:
+  Status KeepFirst(const TrainingMoment&) override { return OkStatus(); }
+  bool Wants(int64_t) override { return true; }
+  Status Keep(const TrainingMoment&) override {
+    ++kept;
+    return OkStatus();
+  }
+  Status KeepLast(const TrainingMoment&) override { return OkStatus(); }
+  StatusOr<bool> KeepBestInputs(int64_t) override { return false; }
+  StatusOr<bool> PutBackBestInputs() override { return false; }
+
+  int64_t kept = 0;
+};
+
+TEST_P(DeviceTrainingTest, ALossThatIsNoNumberIsToldBeforeAnythingIsKept) {
+  options_.control.clip_norm = 0;
+  options_.learning_rate = 1e30;
+  for (const Device& device : {Device(), FakeOne()}) {
+    auto session =
+        MakeSession({"gcn", {{"hidden", "8"}}}, device, std::move(*Communicator::Join({})));
+    CountedMoments moments;
+    TrainingLoop loop(
+        *session, [](int64_t) {}, [](const EpochStats&) { return OkStatus(); }, {}, &moments);
+    const Status status = loop.Run().status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
+    EXPECT_THAT(Message(status),
+                HasSubstr(fmt::format("epoch 0, step {}: the loss is", moments.kept)));
+  }
+}
+
 TEST_P(DeviceTrainingTest, RanksSumTheirGradientsOnTheHost) {
   const auto train = [&](const Device& device) {
     std::vector<Tensors> of_ranks(2);
