@@ -11,11 +11,20 @@
 
 namespace halograph {
 
+namespace {
+
+ChunkOptions WithMove(ChunkOptions options) {
+  if (!options.move) options.move = MoveToTensors;
+  return options;
+}
+
+}  // namespace
+
 ChunkFeed::ChunkFeed(const BatchMaker* maker, const SeedSource* source, ChunkOptions options,
                      FillRows fill)
     : maker_(maker),
       source_(source),
-      options_(options),
+      options_(WithMove(std::move(options))),
       fill_(std::move(fill)),
       pipeline_(Stages(), Bounds()) {}
 
@@ -33,7 +42,7 @@ std::vector<PipelineStage<ChunkFeed::Made>> ChunkFeed::Stages() const {
   std::vector<PipelineStage<Made>> stages(3);
   stages[0] = {.name = "sample", .run = sample, .threads = options_.threads};
   stages[1] = {.name = "gather", .run = of_chunk(fill_), .threads = options_.threads};
-  stages[2] = {.name = "move", .run = of_chunk(MoveToTensors)};
+  stages[2] = {.name = "move", .run = of_chunk(options_.move)};
   return stages;
 }
 
@@ -70,7 +79,7 @@ StatusOr<ChunkFeed::Made> ChunkFeed::Make(IdRange rows) const {
   HG_RETURN_IF_ERROR(Sample(&made));
   if (!made.chunk.has_value()) return made;
   HG_RETURN_IF_ERROR(fill_(&*made.chunk));
-  HG_RETURN_IF_ERROR(MoveToTensors(&*made.chunk));
+  HG_RETURN_IF_ERROR(options_.move(&*made.chunk));
   return made;
 }
 

@@ -32,6 +32,9 @@ struct ChunkOptions {
   // Ends the calls that make chunks; null: nobody does. Outlives the feed.
   const CancelToken* cancel = nullptr;
   const Stores* stores = nullptr;  // with the nodes' original ids, for errors. Outlives the feed
+  // Makes tensors of a chunk that has its rows, where they are to be: MoveToTensors, if it is not
+  // given. By one thread at a time of the feed's, and by the consumer's.
+  std::function<Status(Step* chunk)> move = {};
 };
 
 // For one consumer thread.
@@ -47,7 +50,7 @@ class ChunkFeed {
   // The next chunk; nullopt after the last.
   //   ResourceExhausted  a node's neighbours alone take more than a chunk may: it is named, by its
   //                      original id, with what it takes
-  //   else               as StagePipeline::Next, GraphStore::Sample and `fill`
+  //   else               as StagePipeline::Next, GraphStore::Sample, `fill` and `move`
   [[nodiscard]] StatusOr<std::optional<Step>> Next();
 
   // Chunks that were cut, so far.

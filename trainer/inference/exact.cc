@@ -1,7 +1,9 @@
 #include "trainer/inference/exact.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "common/base/progress.h"
@@ -16,7 +18,11 @@ namespace halograph {
 namespace {
 
 ModelNeeds NeedsOf(const Session& session) {
-  return session.options.model_options->NeedsOf((*FindModelKind(session.options.model))->needs);
+  ModelNeeds needs =
+      session.options.model_options->NeedsOf((*FindModelKind(session.options.model))->needs);
+  // A device aggregates rows as they are by itself.
+  if (!session.device.is_cpu()) needs.input_rows = InputRows::kNodes;
+  return needs;
 }
 
 std::vector<ExactPass> PassesOf(const Session& session, ExactRows what,
@@ -50,7 +56,10 @@ class ExactRun {
     const ExactPass& pass = passes_.back();
     ExactLayerFigures figures;
     const Stopwatch watch;
-    HG_RETURN_IF_ERROR(Go(passes_.size() - 1, nodes, MeanDegreeOfAll(pass), use, &figures));
+    const auto use_here = [&](const std::vector<torch::Tensor>& rows, Step& chunk) {
+      return use(session_.device.Home(rows), chunk);
+    };
+    HG_RETURN_IF_ERROR(Go(passes_.size() - 1, nodes, MeanDegreeOfAll(pass), use_here, &figures));
     figures.seconds = watch.Seconds();
     figures_.layers.push_back(figures);
     figures_.scratch_file_bytes = scratch_.bytes_in_files();
@@ -115,7 +124,8 @@ class ExactRun {
   [[nodiscard]] BatchRecipe RecipeOf(size_t at) const {
     BatchRecipe recipe = session_.eval_maker->recipe();
     recipe.sampling = passes_[at].over.sampling;
-    recipe.form = BlockForm::kSampled;  // models make the rest of a chunk themselves
+    // On the CPU models make the rest of a chunk themselves.
+    if (session_.device.is_cpu()) recipe.form = BlockForm::kSampled;
     recipe.by_source = BySource::kNone;
     recipe.input_rows = at == 0 ? passes_[at].input_rows : InputRows::kNodes;
     if (at > 0) recipe.inputs.clear();
@@ -140,9 +150,12 @@ class ExactRun {
       chunk->pull_seconds = watch.Seconds();
       return OkStatus();
     };
-    ChunkFeed feed(&maker, &source,
-                   ChunkOptionsOf(session_, MemoryOfChunks(), cost, mean_in_degree, source.rows()),
-                   fill);
+    ChunkOptions chunks =
+        ChunkOptionsOf(session_, MemoryOfChunks(), cost, mean_in_degree, source.rows());
+    if (session_.copier != nullptr) {
+      chunks.move = [this](Step* chunk) { return MoveToDevice(session_, chunk); };
+    }
+    ChunkFeed feed(&maker, &source, std::move(chunks), fill);
     const auto use_one = [&](Step& chunk) -> Status {
       HG_RETURN_IF_ERROR(UseAsInput(at, chunk, use));
       figures->nodes += chunk.rows;
@@ -163,12 +176,29 @@ class ExactRun {
     LayerInput input{.layer = &chunk.minibatch.layers.front(),
                      .nodes = std::move(made.nodes),
                      .self_and_mean = std::move(made.self_and_mean)};
+    if (made.blocks != nullptr) input.made = &made.blocks->layers.front();
     SampledLayer outer;
+    LayerOnDevice outer_on_device;
     if (degrees_.has_value()) {
       outer = degrees_->OuterOf(chunk.minibatch);
       input.outer = &outer;
     }
+    if (made.on_device != nullptr) input.on_device = &made.on_device->front();
+    if (made.on_device != nullptr && input.outer != nullptr) {
+      outer_on_device = DegreesOnDevice(outer);
+      input.outer_on_device = &outer_on_device;
+    }
     return use(passes_[at].forward(input), chunk);
+  }
+
+  // In int64: all edges of the graph may lead into the sources of a chunk.
+  [[nodiscard]] LayerOnDevice DegreesOnDevice(const SampledLayer& outer) const {
+    const auto bytes = std::as_bytes(std::span(outer.blocks.front().indptr));
+    const torch::Tensor host = session_.device.HostBuffer(std::ssize(bytes));
+    std::copy(bytes.begin(), bytes.end(), static_cast<std::byte*>(host.data_ptr()));
+    LayerOnDevice layer;
+    layer.blocks.emplace_back().indptr = session_.device.Copy(host.view(torch::kInt64));
+    return layer;
   }
 
   // What pass `at` keeps of all nodes, in the place of what the one before kept.
@@ -191,8 +221,8 @@ class ExactRun {
       const auto keep = [&](const std::vector<torch::Tensor>& rows, Step& chunk) {
         const LayerReads kept = pass.keep(rows[type]);
         const int64_t first = chunk.minibatch.nodes[type].front();
-        made.shared[type].Put(first, kept.shared);
-        if (kept.own.defined()) made.own[type].Put(first, kept.own);
+        made.shared[type].Put(first, session_.device.Home(kept.shared));
+        if (kept.own.defined()) made.own[type].Put(first, session_.device.Home(kept.own));
         return OkStatus();
       };
       const double degree = MeanInDegree(schema_, pass.over, static_cast<int>(type));

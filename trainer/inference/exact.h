@@ -17,6 +17,11 @@
 // each chunk in the making (--sampler-memory), what libtorch and the stores hold, and the edges of
 // the chunks that are being sampled, before it is known how many they are.
 //
+// On a device chunks are moved there as minibatches are, computed by the layers' forms for devices,
+// and rows between layers come home: they are kept, and of projected rows the means are made, in
+// the host's memory. What a chunk takes there is about what it takes here; but attention and
+// maximum write a row for each edge besides.
+//
 // One process: rows between layers are not exchanged between ranks.
 #pragma once
 

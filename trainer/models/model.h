@@ -75,7 +75,7 @@ struct LayerInput {
   std::vector<torch::Tensor> self_and_mean = {};
   const LayerBlocks::Layer* made = nullptr;  // of ModelInput::blocks; or null
   std::optional<uint64_t> draws = {};
-  // `layer` and `outer` where `nodes` are on a device; else null.
+  // `layer` and `outer` (indptr will do, int64 too) where `nodes` are on a device; else null.
   const LayerOnDevice* on_device = nullptr;
   const LayerOnDevice* outer_on_device = nullptr;
 };

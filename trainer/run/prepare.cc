@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <mutex>
 #include <utility>
 
 #include "common/base/build_info.h"
@@ -193,21 +194,25 @@ Status MakeMakers(Session& session, const ModelKind& kind, const RunInputs& inpu
   return OkStatus();
 }
 
+// Rows are gathered into memory that the device reads. Once for the process, whose ranks share the
+// device.
+void GatherFor(const Device& device) {
+  static std::once_flag done;
+  std::call_once(done, [&device] {
+    auto* const blocks = new HostBlocks(device);  // rows outlive main
+    SetFeatureMemory({.take = [blocks](size_t bytes) { return blocks->Take(bytes); },
+                      .give = [blocks](void* data) { blocks->Give(data); }});
+  });
+}
+
 // The device that --device names, and the memory that its copies are made from.
-Status OpenDevice(Session& session, const InferOptions* infer) {
+Status OpenDevice(Session& session) {
   TrainOptions& options = session.options;
   HG_ASSIGN_OR_RETURN(session.device, Device::Open(options.device, options.local_rank));
   options.device = session.device.name();
   if (session.device.is_cpu()) return OkStatus();
-  if (infer != nullptr && infer->exact) {
-    return FailedPrecondition(
-        "--device {}: --exact computes on the CPU only, so far: leave one of the options out",
-        options.device);
-  }
   session.copier = std::make_unique<const BatchCopier>(session.device);
-  auto* const blocks = new HostBlocks(session.device);  // for the process: rows outlive main
-  SetFeatureMemory({.take = [blocks](size_t bytes) { return blocks->Take(bytes); },
-                    .give = [blocks](void* data) { blocks->Give(data); }});
+  GatherFor(session.device);
   const auto memory = session.device.Memory();
   spdlog::info("rank {}: computing on {}{}", options.rank, options.device,
                memory.has_value()
@@ -258,7 +263,7 @@ Status Prepare(Session& session, RunInputs* inputs, const InferOptions* infer) {
                                    &session.cancel));
   HG_RETURN_IF_ERROR(ResolveModel(session.stores.graph->info().schema, &session.options));
   HG_ASSIGN_OR_RETURN(const ModelKind* const kind, FindModelKind(options.model));
-  HG_RETURN_IF_ERROR(OpenDevice(session, infer));
+  HG_RETURN_IF_ERROR(OpenDevice(session));
   if (session.device.is_cpu()) HG_RETURN_IF_ERROR(ChooseProductsOf(options));
   HG_RETURN_IF_ERROR(PrepareMinibatches(session, inputs));
   if (options.model_options->NeedsOf(kind->needs).neighbors && options.rank == 0) {

@@ -117,6 +117,11 @@ std::vector<StepStage> StagesOf(const Session& session, int64_t staleness,
   return stages;
 }
 
+// The rows of TakeMatrix with the room behind them, which is contiguous.
+torch::Tensor WithTheirRoom(const torch::Tensor& rows) {
+  return rows.as_strided({rows.size(0), rows.stride(0)}, {rows.stride(0), 1});
+}
+
 MovedRows& RowsOf(Step* step) {
   if (step->tensors == nullptr) step->tensors = std::make_unique<MovedRows>();
   return static_cast<MovedRows&>(*step->tensors);
@@ -140,7 +145,7 @@ Status CheckBlocks(const Session& session, const Minibatch& minibatch) {
       if (edges <= std::numeric_limits<int32_t>::max()) continue;
       return InvalidArgument(
           "rank {}: a layer of a minibatch has {} edges, and one on a device may have 2^31: lower "
-          "--batch-size, --eval-batch-size or --fanouts",
+          "--batch-size, --eval-batch-size, --fanouts, or with --exact --memory",
           session.options.rank, std::ssize(block.indices));
     }
   }
@@ -223,14 +228,16 @@ Status MoveToDevice(const Session& session, Step* step) {
     layout.Write(reinterpret_cast<int32_t*>(blocks.data_ptr()));
     std::vector<torch::Tensor> host = {blocks.view(torch::kInt32), PositionsToMove(device, *step),
                                        LabelsToMove(device, *step)};
-    constexpr int64_t kBeforeNodes = 3;
     host.insert(host.end(), moved.nodes.begin(), moved.nodes.end());
+    for (const torch::Tensor& rows : moved.self_and_mean) host.push_back(WithTheirRoom(rows));
     moved.batch = session.copier->Copy(std::move(host));
     const std::vector<torch::Tensor>& there = moved.batch->tensors();
-    moved.blocks = layout.Views(there[0]);
-    moved.positions = ListsOf(step->minibatch, there[1]);
-    moved.labels = there[2];
-    moved.nodes.assign(there.begin() + kBeforeNodes, there.end());
+    auto next = there.begin();
+    moved.blocks = layout.Views(*next++);
+    moved.positions = ListsOf(step->minibatch, *next++);
+    moved.labels = *next++;
+    for (torch::Tensor& rows : moved.nodes) rows = *next++;
+    for (torch::Tensor& rows : moved.self_and_mean) rows = next++->narrow(1, 0, rows.size(1));
     return OkStatus();
   } catch (const std::exception& error) {
     return TorchError(session.options.rank, "copying a minibatch to " + device.name(), error);

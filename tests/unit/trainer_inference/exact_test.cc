@@ -1,6 +1,7 @@
 #include "trainer/inference/exact.h"
 
 #include <csignal>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <ostream>
@@ -13,16 +14,20 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "tests/support/fake_device/fake_device.h"
 #include "tests/support/random_graph.h"
 #include "tests/support/test_folder.h"
+#include "trainer/device/host_memory.h"
 #include "trainer/inference/kept_rows.h"
 #include "trainer/launch/resolve.h"
+#include "trainer/pipeline/feature_memory.h"
 #include "trainer/run/prepare.h"
 #include "trainer/training/batch_feed.h"
 
 namespace halograph {
 namespace {
 
+namespace fs = std::filesystem;
 using testing::AllOf;
 using testing::HasSubstr;
 
@@ -129,12 +134,14 @@ class ExactTest : public testing::TestWithParam<ExactCase> {
     session_.reset();
   }
 
-  // With the model's weights drawn by seed.
-  void Open(const ExactCase& tested, int64_t nodes = 90) {
+  // With the model's weights drawn by seed. `device`: where it computes.
+  void Open(const ExactCase& tested, int64_t nodes = 90, const Device& device = {}) {
+    session_.reset();
+    const fs::path folder = folder_.path() / device.name();
     const RandomGraphOptions random{
         .seed = 5, .parts = 2, .nodes = nodes, .mean_degree = 4, .feature_dim = tested.features};
     auto graph = WriteTestGraph(tested.typed ? RandomTypedGraph(random) : RandomGraph(random),
-                                folder_.path() / "graph");
+                                folder / "graph");
     ASSERT_TRUE(graph.ok()) << graph.status();
     TrainOptions options;
     options.graph = graph->string();
@@ -145,7 +152,7 @@ class ExactTest : public testing::TestWithParam<ExactCase> {
     options.precision = tested.bf16 ? Precision::kBf16 : Precision::kFloat32;
     options.threads = 1;
     options.eval_batch_size = 1000;
-    if (tested.typed) options.state.folder = folder_.path() / "state";
+    if (tested.typed) options.state.folder = folder / "state";
     if (tested.typed) options.features = {};
     options.model_options = (*FindModelKind(tested.model))->options();
     OptionTable rows;
@@ -159,6 +166,12 @@ class ExactTest : public testing::TestWithParam<ExactCase> {
     RunInputs inputs;
     Status status = Prepare(*session_, &inputs);
     ASSERT_TRUE(status.ok()) << status;
+    if (!device.is_cpu()) {
+      session_->device = device;
+      session_->copier = std::make_unique<const BatchCopier>(device);
+      status = PrepareMinibatches(*session_, &inputs);
+      ASSERT_TRUE(status.ok()) << status;
+    }
     status = OpenLearntInputs(*session_, inputs);
     ASSERT_TRUE(status.ok()) << status;
     status = MakeModel(*session_, inputs);
@@ -315,11 +328,64 @@ TEST_P(ExactModelTest, LittleMemoryMakesManyChunksAndAFileOfTheSameRows) {
   if (GetParam().same_bits) ExpectEqual(little.rows, whole.rows);
   EXPECT_GT(little.figures.layers.back().chunks, 10);
   EXPECT_EQ(little.figures.scratch_file_bytes > 0, NeedsFile(kMemory));
-  for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) {
+  for (const auto& entry : fs::directory_iterator(folder_.path())) {
     EXPECT_EQ(entry.path().filename().string().find("scratch"), std::string::npos);
   }
 }
 
+// Rows are gathered into memory that the device reads.
+class ExactOnDeviceTest : public ExactTest {
+ protected:
+  static Device FakeOne() {
+    return {FakeDevice::Get(),
+            [](int64_t bytes) { return FakeDevice::PinnedMemory({bytes}, torch::kUInt8); }};
+  }
+  static void SetUpTestSuite() {
+    ExactTest::SetUpTestSuite();
+    FakeDevice::Install();
+    static HostBlocks blocks(FakeOne());
+    SetFeatureMemory({.take = [](size_t bytes) { return blocks.Take(bytes); },
+                      .give = [](void* data) { blocks.Give(data); }});
+  }
+  void TearDown() override {
+    ExactTest::TearDown();
+    FakeDevice::Reset();
+  }
+};
+
+class ExactOnDeviceModelTest : public ExactOnDeviceTest {};
+
+TEST_P(ExactOnDeviceModelTest, RowsAreTheSameBitsInEveryOrderAndThoseOfTheCpuButForRounding) {
+  const ExactOptions chunks = {.chunk_nodes = 20};
+  constexpr ExactRows kBoth[] = {ExactRows::kOutputs, ExactRows::kEmbeddings};
+  ASSERT_NO_FATAL_FAILURE(Open(GetParam()));
+  std::map<ExactRows, Everything> here;
+  for (const ExactRows what : kBoth) here[what] = Exactly(what, chunks);
+  ASSERT_NO_FATAL_FAILURE(Open(GetParam(), 90, FakeOne()));
+  for (const ExactRows what : kBoth) {
+    SCOPED_TRACE(what == ExactRows::kOutputs ? "outputs" : "embeddings");
+    FakeDevice::SetOrder({FakeOrder::Runs::kAtOnce});
+    const Everything wanted = Exactly(what, chunks);
+    ExpectClose(wanted.rows, here[what].rows, GetParam().bf16 ? 0.02 : 1e-5);
+    for (const FakeOrder& order : FakeOrder::All()) {
+      SCOPED_TRACE(order.Name());
+      FakeDevice::SetOrder(order);
+      ExpectEqual(Exactly(what, chunks).rows, wanted.rows);
+    }
+  }
+}
+
+TEST_F(ExactOnDeviceTest, ADeviceWithoutMemoryEndsItWithWhatLowersIt) {
+  ASSERT_NO_FATAL_FAILURE(Open(Cases().front(), 90, FakeOne()));
+  FakeDevice::LimitMemory(FakeDevice::MemoryInUse() + 1000);
+  const Status status = Infer(ExactRows::kOutputs, {}, AllNodes()).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
+  EXPECT_THAT(Message(status),
+              AllOf(HasSubstr("out of memory"), HasSubstr("with --exact --memory")));
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, ExactOnDeviceModelTest, testing::ValuesIn(Cases()),
+                         [](const auto& test) { return test.param.name; });
 INSTANTIATE_TEST_SUITE_P(Models, ExactModelTest, testing::ValuesIn(Cases()),
                          [](const auto& test) { return test.param.name; });
 
