@@ -43,8 +43,9 @@ void ModelAverage::Restart() {
 void ModelAverage::Add(int64_t rows) {
   if (rows == 0) return;
   const auto weight = static_cast<double>(rows);
-  ForEach(values_, sum_,
-          [weight](const torch::Tensor& value, torch::Tensor sum) { sum.add_(value, weight); });
+  ForEach(values_, sum_, [weight](const torch::Tensor& value, torch::Tensor sum) {
+    sum.add_(value.to(torch::kCPU), weight);
+  });
   sent_[sum_.numel() + kRows] += weight;
 }
 

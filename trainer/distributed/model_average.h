@@ -24,7 +24,7 @@ namespace halograph {
 class ModelAverage {
  public:
   // The values are changed in place. They must be float32, of the same shapes on every rank, and
-  // equal on all ranks now. Holds two copies of them.
+  // equal on all ranks now. Holds two copies of them. Those on a device are summed on the host.
   explicit ModelAverage(std::vector<torch::Tensor> values);
 
   // Takes the values as they are now for those of the last meeting, as the constructor does. They

@@ -45,16 +45,6 @@ Status CheckAveragedControl(const TrainOptions& o) {
       other);
 }
 
-Status CheckDevice(const TrainOptions& o) {
-  if (o.device == "cpu") return OkStatus();
-  const char* const other = o.average_every > 0   ? "--average-every"
-                            : o.logical_ranks > 1 ? "--logical-ranks"
-                                                  : nullptr;
-  if (other == nullptr) return OkStatus();
-  return InvalidArgument("--device {} and {}: that computes on the CPU only; leave one of them out",
-                         o.device, other);
-}
-
 Status CheckTune(const TrainOptions& o) {
   if (!o.tune) return OkStatus();
   if (o.logical_ranks > 0) {
@@ -228,7 +218,6 @@ Status CheckTogether(const TrainOptions& o) {
   HG_RETURN_IF_ERROR(CheckOwnInputs(o));
   HG_RETURN_IF_ERROR(CheckTune(o));
   HG_RETURN_IF_ERROR(CheckAveraging(o));
-  HG_RETURN_IF_ERROR(CheckDevice(o));
   if (!o.trace.empty() && o.trace == o.log) {
     return InvalidArgument("--trace and --log are one file, {}: give each its own", o.log);
   }
