@@ -21,6 +21,9 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SECONDS_A_RUN = 150
+sys.path.insert(0, str(ROOT / "tests/e2e"))
+
+from harness import npy  # noqa: E402
 
 
 def parse():
@@ -83,8 +86,8 @@ class Machine:
                  device or self.options.device, *words, env=env)
         return [json.loads(line) for line in log.read_text().splitlines()]
 
-    def partition(self, name, source, make=None):
-        """The folder of a graph of one part. `make`: a module of tests/e2e that writes its input."""
+    def partition(self, name, source, make=None, parts=1):
+        """The folder of a graph. `make`: a module of tests/e2e that writes its input."""
         graph = self.work / name
         with self.lock:
             if not graph.exists():
@@ -92,11 +95,14 @@ class Machine:
                     subprocess.run([sys.executable, "-m", *map(str, make)], check=True,
                                    env={**os.environ, "PYTHONPATH": str(ROOT / "tests/e2e")})
                 self.run("halograph-partition", "run", "--input", source, "--output", graph,
-                         "--parts", 1, "--method", "random")
+                         "--parts", parts, "--method", "random")
         return graph
 
     def cora(self):
         return self.partition("cora", ROOT / "tests/data/cora")
+
+    def halves(self):
+        return self.partition("halves", ROOT / "tests/data/cora", parts=2)
 
     def links(self):
         raw = self.work / "links-raw"
@@ -214,6 +220,46 @@ def check_two_ranks_share_a_device(machine):
     here, there, again = ranks("cpu"), ranks(machine.options.device), ranks(machine.options.device)
     expect(all(abs(a - b) < 1e-5 * b for a, b in zip(there, here)), f"losses are {there} and {here}")
     expect(there == again, f"two runs differ: {there} and {again}")
+    in_one = losses(short(machine, "--logical-ranks", 2))
+    expect(there == in_one, f"ranks of one process differ: {there} and {in_one}")
+
+
+def check_averaged_models(machine):
+    for words in (("--average-every", 1), ("--average-every", "1steps")):
+        here, there, again = side_by_side(
+            lambda device, words=words: losses(short(machine, *words, graph="halves", device=device)),
+            ("cpu", machine.options.device, machine.options.device))
+        expect(abs(there[0] - here[0]) < 1e-5 * here[0], f"{words}: losses are {there} and {here}")
+        expect(there == again, f"{words}: two runs differ: {there} and {again}")
+
+
+def check_exact_inference(machine):
+    def logits_by(name, device, number):
+        graph, *_ = CASES[name]
+        path = machine.work / f"exact-{name.replace(', ', '-')}-{number}.npy"
+        machine.run("halograph-train", "infer", "--graph", getattr(machine, graph)(), "--checkpoint",
+                    folder_of(name), "--exact", "--predict-what", "logits", "--device", device,
+                    "--predict", path)
+        return npy.load(path).values
+
+    def folder_of(name):
+        return machine.work / f"exact-{name.replace(', ', '-')}"
+
+    def by(name):
+        graph, *words = CASES[name]
+        shutil.rmtree(folder_of(name), ignore_errors=True)
+        short(machine, *words, "--checkpoint", folder_of(name), graph=graph, device="cpu", epochs=1)
+        return [logits_by(name, device, number)
+                for number, device in enumerate(("cpu", machine.options.device, machine.options.device))]
+
+    names = [name for name in CASES if not name.startswith("links")]
+    for name, (here, there, again) in zip(names, side_by_side(by, names)):
+        apart = max(abs(a - b) / max(1, abs(b)) for a, b in zip(there, here))
+        print(f"  {name}: {apart:.1e} apart at most", flush=True)
+        expect(len(there) == len(here) and apart < 1e-5, f"{name}: {apart}")
+        expect(list(there) == list(again), f"{name}: two runs differ")
+    machine.run("halograph-train", "evaluate", "--graph", machine.cora(), "--checkpoint",
+                folder_of("sage"), "--exact", "--device", machine.options.device)
 
 
 def check_bf16(machine):
