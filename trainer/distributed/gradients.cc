@@ -44,6 +44,7 @@ GradientBuffer::GradientBuffer(const std::vector<torch::Tensor>& parameters, Car
       image_(device, kInFront, ElementsOf(parameters), PiecesOf(buckets_)) {
   int64_t offset = 0;
   for (const torch::Tensor& parameter : parameters) {
+    TORCH_CHECK(parameter.device() == flat().device(), "a parameter is on another device");
     parameter.mutable_grad() = flat().narrow(0, offset, parameter.numel()).view(parameter.sizes());
     offset += parameter.numel();
   }

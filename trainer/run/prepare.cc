@@ -140,6 +140,7 @@ Status OpenTaskOf(Session& session) {
     return task.status();
   }
   session.task = std::move(*task);
+  session.task->MoveTo(session.device.torch());
   return OkStatus();
 }
 
@@ -327,10 +328,7 @@ Status MakeModel(Session& session, const RunInputs& inputs) {
   }
   // Drawn on the CPU, the weights are the same for every device.
   HG_RETURN_IF_ERROR(BroadcastParameters(session.Parameters(), *session.ranks));
-  if (!session.device.is_cpu()) {
-    session.model->to(session.device.torch());
-    session.task->MoveTo(session.device.torch());
-  }
+  if (!session.device.is_cpu()) session.model->to(session.device.torch());
   return OkStatus();
 }
 
