@@ -6,12 +6,14 @@
 
 namespace halograph {
 
-DeviceBatch::DeviceBatch(const BatchCopier& copier, std::vector<torch::Tensor> host)
+DeviceBatch::DeviceBatch(const BatchCopier& copier, std::vector<torch::Tensor> host,
+                         const BatchCopier::Then& then)
     : copier_(copier), host_(std::move(host)) {
   const Queue::Scope scope(copier_.copying_);
   for (const torch::Tensor& tensor : host_) {
     tensors_.push_back(tensor.defined() ? copier_.device_.Copy(tensor) : torch::Tensor());
   }
+  if (then) then(&tensors_);
   copied_ = copier_.copying_.Record();
 }
 
@@ -28,9 +30,10 @@ DeviceBatch::~DeviceBatch() {
 
 void DeviceBatch::Use() const { copier_.compute_.Await(copied_); }
 
-std::unique_ptr<DeviceBatch> BatchCopier::Copy(std::vector<torch::Tensor> host) const {
+std::unique_ptr<DeviceBatch> BatchCopier::Copy(std::vector<torch::Tensor> host,
+                                               const Then& then) const {
   const torch::NoGradGuard no_grad;
-  return std::unique_ptr<DeviceBatch>(new DeviceBatch(*this, std::move(host)));
+  return std::unique_ptr<DeviceBatch>(new DeviceBatch(*this, std::move(host), then));
 }
 
 }  // namespace halograph

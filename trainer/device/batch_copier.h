@@ -7,6 +7,7 @@
 //                                                                      Device::Home, which waits
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -25,14 +26,15 @@ class DeviceBatch {
   DeviceBatch(const DeviceBatch&) = delete;
   DeviceBatch& operator=(const DeviceBatch&) = delete;
 
-  // Those given to Copy, in that order, on the device.
+  // Those given to Copy, in that order, on the device, or what its `then` made of them.
   [[nodiscard]] const std::vector<torch::Tensor>& tensors() const { return tensors_; }
   // What is computed later waits until the copies are there.
   void Use() const;
 
  private:
   friend class BatchCopier;
-  DeviceBatch(const BatchCopier& copier, std::vector<torch::Tensor> host);
+  DeviceBatch(const BatchCopier& copier, std::vector<torch::Tensor> host,
+              const std::function<void(std::vector<torch::Tensor>* there)>& then);
 
   const BatchCopier& copier_;
   std::vector<torch::Tensor> host_;
@@ -50,7 +52,12 @@ class BatchCopier {
 
   // Begins to copy tensors of host memory, each contiguous; undefined ones stay so. They are kept
   // as long as the batch. Throws c10::Error as libtorch does, of memory too.
-  [[nodiscard]] std::unique_ptr<DeviceBatch> Copy(std::vector<torch::Tensor> host) const;
+  // `then` may make other tensors of those on the device. It is called at once, and what it
+  // computes comes behind the copies, on their queue: it may read what is on the device for good
+  // and was made so, or before any batch that it is called for.
+  using Then = std::function<void(std::vector<torch::Tensor>* there)>;
+  [[nodiscard]] std::unique_ptr<DeviceBatch> Copy(std::vector<torch::Tensor> host,
+                                                  const Then& then = {}) const;
 
  private:
   friend class DeviceBatch;

@@ -189,6 +189,32 @@ TEST_P(BatchCopierTest, MemoryOfTheHostIsFilledAgainOnlyAfterTheCopies) {
   EXPECT_TRUE(torch::equal(device.Home(sums), torch::arange(1, kSteps + 1) * 100.0F));
 }
 
+// Of rows that are there for good, and of copies that are gone when the step computes.
+TEST_P(BatchCopierTest, WhatIsMadeOfCopiesIsThereWhenTheStepComputes) {
+  const Device device(FakeDevice::Get(), [](int64_t bytes) {
+    return FakeDevice::PinnedMemory({bytes}, torch::kUInt8);
+  });
+  const BatchCopier copier(device);
+  torch::Tensor kept;
+  static_cast<void>(copier.Copy({torch::ones({100})}, [&](std::vector<torch::Tensor>* there) {
+    kept = torch::empty_like(there->front()).copy_(there->front());
+    there->clear();
+  }));
+  torch::Tensor sums = torch::zeros({kSteps}, device.torch());
+  std::deque<std::unique_ptr<DeviceBatch>> ready;
+  for (int64_t step = 0; step < kSteps; ++step) {
+    while (ready.size() <= kAhead) {
+      const auto next = static_cast<double>(step + std::ssize(ready) + 1);
+      ready.push_back(copier.Copy({torch::full({100}, next)},
+                                  [&](auto* there) { there->front() = kept * there->front(); }));
+    }
+    ready.front()->Use();
+    sums[step] += ready.front()->tensors()[0].sum();
+    ready.pop_front();
+  }
+  EXPECT_TRUE(torch::equal(device.Home(sums), torch::arange(1, kSteps + 1) * 100.0F));
+}
+
 TEST_P(BatchCopierTest, ABatchThatNobodyUsesLeavesNothingBehind) {
   const int64_t before = FakeDevice::MemoryInUse();
   {
