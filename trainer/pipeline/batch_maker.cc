@@ -71,6 +71,10 @@ int64_t BytesOfMinibatch(const Minibatch& minibatch) {
   return bytes;
 }
 
+int64_t BytesOfValue(Precision precision) {
+  return precision == Precision::kBf16 ? sizeof(uint16_t) : sizeof(float);
+}
+
 // The positions of seeds that are not asked for tell nothing.
 void KeepAsked(const StepSeeds& seeds, Minibatch* minibatch) {
   for (size_t i = 0; i < seeds.seeds.size(); ++i) {
@@ -124,7 +128,10 @@ void BatchMaker::StartSample(StepSeeds seeds, uint64_t batch_seed, const CallCon
                       [this, call, step, done = std::move(done)](Status status) mutable {
                         if (status.ok()) {
                           KeepAsked(call->seeds, &step->minibatch);
-                          status = RunCaught([&] { return MakeBlocks(step); });
+                          status = RunCaught([&] {
+                            SplitRowsOf(step);
+                            return MakeBlocks(step);
+                          });
                         } else {
                           status = Annotate(status, "sampling a minibatch");
                         }
@@ -155,7 +162,7 @@ void BatchMaker::StartPull(const CallContext& like, Step* step, StatusDone done)
     step->pull_seconds = call->watch.Seconds();
     EndCall(std::move(done), std::move(status));
   };
-  auto features = FeaturePull::Create(recipe_, in_place_, step->minibatch);
+  auto features = FeaturePull::Create(recipe_, in_place_, step->nodes_to_gather());
   if (!features.ok()) return end(features.status());
   call->features = *std::move(features);
   call->context.stats.local_bytes += call->features->bytes_in_place();
@@ -169,24 +176,35 @@ Status BatchMaker::MakeBlocks(Step* step) const {
   return OkStatus();
 }
 
+void BatchMaker::SplitRowsOf(Step* step) const {
+  if (recipe_.held == nullptr || step->rows == 0) return;
+  step->split = RowSplit(*recipe_.held, step->minibatch.nodes);
+  const std::vector<int64_t> columns = ColumnsOf(recipe_, step->minibatch.nodes.size());
+  step->held_bytes = 0;
+  for (size_t type = 0; type < columns.size(); ++type) {
+    step->held_bytes += step->split.held(type) * columns[type] * BytesOfValue(recipe_.precision);
+  }
+}
+
 int64_t BatchMaker::BytesOf(const Step& step) const {
   const Minibatch& minibatch = step.minibatch;
   if (minibatch.nodes.empty()) return 0;  // no rows
   // Each other form of a block is about as large as the block.
   const int64_t forms = (recipe_.form == BlockForm::kSampled ? 0 : 1) +
                         (recipe_.by_source == BySource::kNone ? 0 : 1);
-  return (1 + forms) * BytesOfMinibatch(minibatch);
+  return (1 + forms) * BytesOfMinibatch(minibatch) + step.split.bytes();
 }
 
 int64_t BatchMaker::RowBytesOf(const Step& step) const {
   const Minibatch& minibatch = step.minibatch;
   if (minibatch.nodes.empty()) return 0;  // no rows
   int64_t bytes = 0;
-  const int64_t value = recipe_.precision == Precision::kBf16 ? sizeof(uint16_t) : sizeof(float);
+  const int64_t value = BytesOfValue(recipe_.precision);
   const std::vector<int64_t> columns = ColumnsOf(recipe_, minibatch.nodes.size());
   if (recipe_.input_rows == InputRows::kNodes) {
-    for (size_t type = 0; type < minibatch.nodes.size(); ++type) {
-      bytes += std::ssize(minibatch.nodes[type]) * columns[type] * value;
+    const std::vector<std::vector<int64_t>>& nodes = step.nodes_to_gather();
+    for (size_t type = 0; type < nodes.size(); ++type) {
+      bytes += std::ssize(nodes[type]) * columns[type] * value;
     }
     return bytes;
   }

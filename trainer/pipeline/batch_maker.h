@@ -15,6 +15,7 @@
 #include "common/sampling/request.h"
 #include "trainer/pipeline/column_scales.h"
 #include "trainer/pipeline/feature_matrix.h"
+#include "trainer/pipeline/held_rows.h"
 #include "trainer/pipeline/layer_blocks.h"
 #include "trainer/pipeline/layer_inputs.h"
 #include "trainer/pipeline/step.h"
@@ -39,6 +40,9 @@ struct BatchRecipe {
   bool edge_ids = false;  // as SampleRequest's
   bool weights = false;
   std::vector<NodeInput> inputs;  // none of types that are not pulled
+  // Rows that are not gathered, since whoever computes has them; null: none. Only with
+  // InputRows::kNodes.
+  std::shared_ptr<const HeldRows> held = nullptr;
   InputRows input_rows = InputRows::kNodes;
   Precision precision = Precision::kFloat32;  // of these rows
   BlockForm form = BlockForm::kSampled;
@@ -63,6 +67,8 @@ class BatchMaker {
   void StartSample(StepSeeds seeds, uint64_t batch_seed, const CallContext& like, Step* step,
                    StatusDone done) const;
   void StartPull(const CallContext& like, Step* step, StatusDone done) const;
+  // Which rows of a step are held (BatchRecipe::held), once its nodes are known. Sampling does it.
+  void SplitRowsOf(Step* step) const;
   // What a sampled step comes to, and its rows besides, in bytes.
   [[nodiscard]] int64_t BytesOf(const Step& step) const;
   [[nodiscard]] int64_t RowBytesOf(const Step& step) const;

@@ -81,11 +81,10 @@ class FeaturePull::Incoming {
 FeaturePull::FeaturePull() = default;
 FeaturePull::~FeaturePull() = default;
 
-StatusOr<std::shared_ptr<FeaturePull>> FeaturePull::Create(const BatchRecipe& recipe,
-                                                           const InPlace& in_place,
-                                                           const Minibatch& minibatch) {
+StatusOr<std::shared_ptr<FeaturePull>> FeaturePull::Create(
+    const BatchRecipe& recipe, const InPlace& in_place,
+    std::span<const std::vector<int64_t>> nodes) {
   std::shared_ptr<FeaturePull> pull(new FeaturePull());
-  const auto& nodes = minibatch.nodes;
   std::vector<int64_t> columns = ColumnsOf(recipe, nodes.size());
   std::vector<Precision> precisions(nodes.size(), Precision::kFloat32);
   for (const NodeInput& input : recipe.inputs) {

@@ -10,7 +10,6 @@
 
 #include "client/row_store.h"
 #include "common/base/status.h"
-#include "common/sampling/minibatch.h"
 #include "trainer/pipeline/batch_maker.h"
 #include "trainer/pipeline/feature_matrix.h"
 
@@ -30,11 +29,12 @@ class FeaturePull {
  public:
   using InPlace = std::vector<std::optional<RowsInPlace>>;  // by node type
 
-  // Types that are in place have matrices of no columns. All three outlive it.
+  // `nodes`: by node type, those whose rows are pulled. Types that are in place have matrices of no
+  // columns. All three outlive it.
   //   Internal  an input is to be standardized and has no means and deviations
-  [[nodiscard]] static StatusOr<std::shared_ptr<FeaturePull>> Create(const BatchRecipe& recipe,
-                                                                     const InPlace& in_place,
-                                                                     const Minibatch& minibatch);
+  [[nodiscard]] static StatusOr<std::shared_ptr<FeaturePull>> Create(
+      const BatchRecipe& recipe, const InPlace& in_place,
+      std::span<const std::vector<int64_t>> nodes);
   FeaturePull(const FeaturePull&) = delete;
   FeaturePull& operator=(const FeaturePull&) = delete;
   ~FeaturePull();

@@ -210,7 +210,7 @@ Status MinibatchStream::Plan(Step* step) {
       spdlog::warn("{}", ToString(ranked));
   }
   const int64_t ticket = cache.announced();
-  HG_RETURN_IF_ERROR(Annotate(cache.Announce(ticket, step->minibatch.nodes),
+  HG_RETURN_IF_ERROR(Annotate(cache.Announce(ticket, step->nodes_to_gather()),
                               "planning which rows the cache keeps"));
   step->ticket = ticket;
   if (!told_of_room_ && cache.largest_step() > cache.slots() && options_.small_cache) {
@@ -249,7 +249,7 @@ ItemBytes MinibatchStream::BytesOf(const Step& step) const {
                   maker_->RowBytesOf(step)};
   if (options_.more_bytes) bytes.more += options_.more_bytes(step.minibatch);
   if (options_.cache != nullptr) {
-    for (const auto& nodes : step.minibatch.nodes)
+    for (const auto& nodes : step.nodes_to_gather())
       bytes.measured += kPlanBytesARow * std::ssize(nodes);
   }
   return bytes;

@@ -2,7 +2,7 @@
 // stages of a pipeline, each of which fills parts of it that no earlier one has touched:
 //
 //   schedule   key, seeds, labels, rows
-//   sample     minibatch, blocks, seed_types; what `seeds` lists is given up
+//   sample     minibatch, blocks, seed_types, split; what `seeds` lists is given up
 //   plan       ticket, where remote rows are cached
 //   gather     features or self_and_mean
 //   above      tensors: rows that are learnt, and what move makes of the rows
@@ -19,6 +19,7 @@
 #include "common/sampling/minibatch.h"
 #include "common/sampling/request.h"
 #include "trainer/pipeline/feature_matrix.h"
+#include "trainer/pipeline/held_rows.h"
 #include "trainer/pipeline/layer_blocks.h"
 #include "trainer/pipeline/layer_inputs.h"
 #include "trainer/pipeline/stage_progress.h"
@@ -46,7 +47,11 @@ struct Step {
   StepId key;
   StepSeeds seeds;  // labels not: they stand below
   Minibatch minibatch;
-  // Per node type the features of minibatch.nodes[type], in that order; of no columns for types
+  // Where the recipe has rows that are held: which of the nodes' these are, and what they come to
+  // with the values that a step computes with. Else empty.
+  RowSplit split = {};
+  int64_t held_bytes = 0;
+  // Per node type the features of nodes_to_gather()[type], in that order; of no columns for types
   // that the recipe has no features for, and of all types where the recipe asks for other rows.
   // Empty in a step without seeds.
   std::vector<FeatureMatrix> features;
@@ -69,6 +74,11 @@ struct Step {
   // Of all parts once they are there, rows and what is made of them apart; known once it is
   // sampled.
   ItemBytes bytes = {};
+
+  // By node type: the nodes whose rows stores are asked for.
+  [[nodiscard]] const std::vector<std::vector<int64_t>>& nodes_to_gather() const {
+    return split.gathered.empty() ? minibatch.nodes : split.gathered;
+  }
 };
 
 }  // namespace halograph

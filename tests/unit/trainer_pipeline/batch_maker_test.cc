@@ -89,6 +89,71 @@ TEST_F(BatchMakerTest, FeaturesAreThoseOfTheInputNodes) {
   EXPECT_EQ(batch->pulled.rounds + batch->sampled.rounds, 0);
 }
 
+TEST(HeldIdsTest, SlotsCountByAscendingId) {
+  const std::vector<int64_t> ids = {0, 3, 63, 64, 130};
+  const HeldIds held(ids, 131);
+  EXPECT_EQ(held.count(), 5);
+  std::vector<int64_t> found;
+  for (int64_t id = 0; id < 131; ++id) {
+    const int32_t slot = held.SlotOf(id);
+    if (slot < 0) continue;
+    EXPECT_EQ(slot, std::ssize(found));
+    found.push_back(id);
+  }
+  EXPECT_EQ(found, ids);
+  EXPECT_EQ(HeldIds().SlotOf(7), -1);
+  EXPECT_EQ(HeldIds({}, 10).count(), 0);
+}
+
+TEST(RowSplitTest, SaysWhereEachRowIsFound) {
+  const std::vector<std::vector<int64_t>> nodes = {{4, 9, 2, 0}, {1, 0}, {5}, {}};
+  HeldRows held(4);
+  held[0] = HeldIds(std::vector<int64_t>{0, 4}, 10);
+  held[2] = HeldIds(std::vector<int64_t>{5}, 6);
+  held[3] = HeldIds(std::vector<int64_t>{0}, 1);
+  const RowSplit split(held, nodes);
+  EXPECT_EQ(split.gathered, (std::vector<std::vector<int64_t>>{{9, 2}, {1, 0}, {}, {}}));
+  EXPECT_EQ(split.places[0].slots, (std::vector<int32_t>{1, 0, 0, 0}));
+  EXPECT_EQ(split.places[0].gathered, (std::vector<int32_t>{1, 2}));
+  EXPECT_TRUE(split.places[1].slots.empty()) << "all are gathered, in order";
+  EXPECT_EQ(split.places[2].slots, std::vector<int32_t>{0});
+  EXPECT_EQ(split.held(0), 2);
+  EXPECT_EQ(split.held(1), 0);
+  EXPECT_EQ(split.held_rows(), 3);
+  EXPECT_EQ(split.bytes(), 8 * (2 + 2) + 4 * (4 + 2 + 1));
+}
+
+TEST_F(BatchMakerTest, RowsThatAreHeldAreNotGathered) {
+  Open(RandomGraph({.nodes = 50}));
+  BatchRecipe recipe = Recipe("feat", {3, 2});
+  auto all = Make(BatchMaker(stores_.graph.get(), stores_.rows.get(), recipe), 0, {7, 3, 7}, 11);
+  ASSERT_TRUE(all.ok()) << all.status();
+  const std::vector<int64_t>& nodes = all->minibatch.nodes[0];
+  std::vector<int64_t> ids;
+  for (int64_t id = 0; id < 50; id += 2) ids.push_back(id);
+  recipe.held = std::make_shared<const HeldRows>(HeldRows{HeldIds(ids, 50)});
+  const BatchMaker maker(stores_.graph.get(), stores_.rows.get(), recipe);
+  auto some = Make(maker, 0, {7, 3, 7}, 11);
+  ASSERT_TRUE(some.ok()) << some.status();
+  EXPECT_EQ(some->minibatch, all->minibatch);
+  const std::vector<int32_t>& gathered = some->split.places[0].gathered;
+  ASSERT_EQ(some->features[0].rows(), std::ssize(gathered));
+  ASSERT_LT(gathered.size(), nodes.size());
+  ASSERT_FALSE(gathered.empty());
+  for (size_t i = 0; i < gathered.size(); ++i) {
+    const auto at = static_cast<size_t>(gathered[i]);
+    EXPECT_EQ(nodes[at] % 2, 1);
+    for (size_t col = 0; col < 4; ++col) {
+      EXPECT_EQ(some->features[0].values()[i * 4 + col], all->features[0].values()[at * 4 + col]);
+    }
+  }
+  const int64_t rows = std::ssize(gathered), held = std::ssize(nodes) - rows;
+  EXPECT_EQ(some->pulled.local_bytes, rows * 16);
+  EXPECT_EQ(some->held_bytes, held * 16);
+  EXPECT_EQ(maker.RowBytesOf(*some), rows * 16) << "no memory is kept for what is not gathered";
+  EXPECT_EQ(maker.BytesOf(*some), maker.BytesOf(*all) + some->split.bytes());
+}
+
 TEST_F(BatchMakerTest, StoredIntegersAreConvertedAndNormalised) {
   TestGraphSpec spec = RandomGraph({.nodes = 4, .feature_dim = 0});
   spec.node_types[0].features = {

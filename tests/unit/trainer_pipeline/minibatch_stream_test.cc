@@ -43,7 +43,9 @@ class MinibatchStreamTest : public OpenedGraphTest {
   // All minibatches of a stream, or the first so many.
   std::vector<Step> Drain(GraphStore* graph, StreamOptions options, size_t most = SIZE_MAX) {
     RowStore* const rows = options.cache != nullptr ? options.cache : stores_.rows.get();
-    const BatchMaker maker(graph, rows, Recipe());
+    BatchRecipe recipe = Recipe();
+    recipe.held = held_;
+    const BatchMaker maker(graph, rows, recipe);
     MinibatchStream stream(&maker, &*source_, Shards(options.world_size), options);
     std::vector<Step> batches;
     while (batches.size() < most) {
@@ -84,6 +86,7 @@ class MinibatchStreamTest : public OpenedGraphTest {
 
   LabeledSeeds train_;
   std::optional<NodeSeeds> source_;
+  std::shared_ptr<const HeldRows> held_;  // of what Drain makes
 };
 
 TEST_F(MinibatchStreamTest, EachEpochVisitsEverySeedOfTheRanksOnceWithItsLabel) {
@@ -208,6 +211,32 @@ TEST_F(MinibatchStreamTest, ACacheChangesNothingButWhatIsAskedFor) {
       EXPECT_GT(all.cache_hits, 0);
       EXPECT_EQ(told, cache->largest_step() > cache->slots() ? 1 : 0);
     }
+  }
+}
+
+TEST_F(MinibatchStreamTest, ACacheIsToldOfNoRowThatIsHeld) {
+  StreamOptions options{.seed = 9, .batch_size = 8, .epochs = 2, .threads = 3, .prefetch = 6};
+  const auto wanted = Drain(stores_.graph.get(), options);
+  for (const int64_t step : {2, 1}) {  // every other node, all nodes
+    std::vector<int64_t> ids;
+    for (int64_t id = 0; id < 120; id += step) ids.push_back(id);
+    held_ = std::make_shared<const HeldRows>(HeldRows{HeldIds(ids, 120)});
+    const auto cache = Cache(true, 6000);
+    options.cache = cache.get();
+    const auto found = Drain(stores_.graph.get(), options);
+    ASSERT_EQ(found.size(), wanted.size());
+    for (size_t i = 0; i < found.size(); ++i) {
+      EXPECT_EQ(found[i].minibatch, wanted[i].minibatch);
+      const std::vector<int32_t>& gathered = found[i].split.places[0].gathered;
+      EXPECT_EQ(gathered.empty(), step == 1);
+      EXPECT_EQ(found[i].pulled.cache_hits + found[i].pulled.cache_misses, std::ssize(gathered));
+      ASSERT_EQ(found[i].features[0].rows(), std::ssize(gathered));
+      for (size_t row = 0; row < gathered.size(); ++row) {
+        EXPECT_EQ(found[i].features[0].values()[row * 4],
+                  wanted[i].features[0].values()[static_cast<size_t>(gathered[row]) * 4]);
+      }
+    }
+    EXPECT_EQ(cache->largest_step() == 0, step == 1);
   }
 }
 
