@@ -8,44 +8,12 @@
 
 #include "client/own_part/own_parts.h"
 #include "common/base/log.h"
-#include "common/base/rng.h"
 #include "common/base/units.h"
-#include "common/sampling/inclusion.h"
 #include "trainer/distributed/wait_together.h"
-#include "trainer/pipeline/batch_schedule.h"
+#include "trainer/training/read_forecast.h"
 
 namespace halograph {
 namespace {
-
-// The chance of each node to be a seed of one step of this rank. What a task draws (negatives) is
-// drawn once.
-StatusOr<NodeChances> SeedChances(const Session& session, double share, const CancelToken& cancel) {
-  const TrainOptions& options = session.options;
-  const SeedSource& train = *session.task->source(BatchPurpose::kTrain);
-  const SeedShards shards = session.Shards(train);
-  NodeChances chances;
-  for (const NodeType& type : session.stores.graph->info().schema.node_types) {
-    chances.emplace_back(static_cast<size_t>(type.count), 0.0F);
-  }
-  StepSeeds seeds;
-  for (int64_t step = 0; step < shards.Steps(options.batch_size); ++step) {
-    if (cancel.cancelled()) return Cancelled("cancelled while the cache was opened");
-    const IdRange batch = shards.Batch(options.rank, options.batch_size, step);
-    std::vector<int64_t> rows(static_cast<size_t>(batch.size()));
-    std::iota(rows.begin(), rows.end(), shards.of_rank[options.rank].begin + batch.begin);
-    const uint64_t key = StepKey(options.seed, TrainerStream::kTask, 0, static_cast<uint64_t>(step),
-                                 static_cast<uint64_t>(options.rank));
-    HG_RETURN_IF_ERROR(train.Collect(rows, key, &seeds));
-    for (const StepSeeds::List& list : seeds.seeds) {
-      std::vector<float>& of_type = chances[static_cast<size_t>(list.type)];
-      for (const int64_t id : list.ids) {
-        float& chance = of_type[static_cast<size_t>(id)];
-        chance = std::min(1.0F, chance + static_cast<float>(share));
-      }
-    }
-  }
-  return chances;
-}
 
 // Remote rows that a step reads, by the chance of each node.
 double RowsOfAStep(const GraphInfo& info, const CachedRowsOptions& cache) {
@@ -69,20 +37,12 @@ double RowsOfAStep(const GraphInfo& info, const CachedRowsOptions& cache) {
 
 // Ranks rows, or has them counted.
 Status Rank(Session& session, const CancelToken& cancel, CachedRowsOptions* cache) {
-  const TrainOptions& options = session.options;
-  const GraphInfo& info = session.stores.graph->info();
-  const Topology* const topology = session.stores.graph->whole_topology();
-  const SeedShards shards = session.Shards(*session.task->source(BatchPurpose::kTrain));
-  const int64_t own = shards.of_rank[options.rank].size();
-  cache->count_reads = topology == nullptr;
-  if (topology == nullptr || own == 0) return OkStatus();
-  // Of a row, to be of a certain step.
-  const double share =
-      std::min(1.0, static_cast<double>(options.batch_size) / static_cast<double>(own));
-  HG_ASSIGN_OR_RETURN(const NodeChances seeds, SeedChances(session, share, cancel));
-  cache->weights =
-      InclusionChances(info.schema, *topology, session.train_maker->recipe().sampling, seeds);
-  session.row_forecast = RowsOfAStep(info, *cache) / share;
+  const GraphStore& graph = *session.stores.graph;
+  cache->count_reads = graph.whole_topology() == nullptr;
+  HG_ASSIGN_OR_RETURN(ReadForecast reads, ForecastReads(session, cancel));
+  if (reads.of_step.empty()) return OkStatus();
+  cache->weights = std::move(reads.of_step);
+  session.row_forecast = RowsOfAStep(graph.info(), *cache) * reads.steps;
   return OkStatus();
 }
 
