@@ -15,7 +15,8 @@ LOG_KEYS = {"epoch", "loss", "train_acc", "valid_acc", "test_acc", "valid_loss",
             "time", "eval_s", "seconds", "sample_wait_s", "feature_wait_s",
             "compute_s", "sampled_edges", "local_bytes", "remote_bytes", "remote_sample_bytes",
             "rounds_per_minibatch", "failovers", "cache_hits", "cache_misses",
-            "cache_refetches", "cache_enough_bytes", "cache_forecast", "stages"}
+            "cache_refetches", "cache_enough_bytes", "cache_forecast", "device_cache_hits",
+            "device_cache_saved_bytes", "stages"}
 SMALL = dict(hidden=16, fanouts="5,3", batch_size=50, seed=3, threads=1)
 
 
@@ -361,6 +362,14 @@ class UsageTest(TrainingBase):
     def test_unknown_precision_names_those_that_exist(self):
         result = self.box.run("halograph-train", *options(graph=self.graph, precision="int3"))
         self.assertCode(2, result, "int3", "float32", "bf16")
+
+    def test_memory_of_a_device_is_for_one_that_is_there(self):
+        run = dict(SMALL, graph=self.graph, epochs=1, device_cache_memory="1MiB")
+        self.assertCode(2, self.box.run("halograph-train", *options(**run)),
+                        "--device-cache-memory is for --device cuda")
+        auto = self.box.run("halograph-train", *options(**run, device="auto"),
+                            env={"CUDA_VISIBLE_DEVICES": ""})
+        self.assertCode(0, auto, "--device-cache-memory 1.0 MiB", "no rows are kept")
 
     def test_a_log_that_cannot_be_written_is_named(self):
         path = self.box.folder / "no" / "such" / "log.jsonl"

@@ -82,6 +82,11 @@ Status CheckAveraging(const TrainOptions& o) {
         "--average-every and --cache-memory: where models are averaged, rows are not cached; leave "
         "one of them out");
   }
+  if (o.device_cache_memory > 0) {
+    return InvalidArgument(
+        "--average-every and --device-cache-memory: where models are averaged, no rows are kept on "
+        "a device; leave one of them out");
+  }
   HG_RETURN_IF_ERROR(CheckAveragedControl(o));
   if (!o.part_only) return OkStatus();
   if (o.graph.empty()) return InvalidArgument("--part-only is for --graph: servers have all parts");
@@ -260,6 +265,7 @@ Status CheckUnused(const OptionTable& rows, const TrainOptions& o) {
       {"checkpoint-keep", checkpoints, "--checkpoint"},
       {"predict-nodes", predictions, "--predict"},
       {"predict-what", predictions, "--predict"},
+      {"device-cache-memory", o.device != "cpu", "--device cuda"},
       {"cache", !o.remote.servers.empty(), "--servers"},  // else all rows are here
       {"cache-memory", !o.remote.servers.empty(), "--servers"},
       {"cache-memory", o.cache != CacheKind::kOff, "--cache look-ahead or static"},

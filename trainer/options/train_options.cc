@@ -216,6 +216,11 @@ void AddMachineRows(OptionTable& rows, TrainOptions* o) {
           "or auto: cuda where there is one, else cpu")
       .Check([](const std::string& name) { return ParseDeviceName(name).status(); })
       .ValueName("NAME");
+  rows.AddBytes("device-cache-memory", &o->device_cache_memory,
+                "memory of the device, of each rank, for the rows of features that steps read most "
+                "often: they stay there, and are neither gathered nor copied")
+      .Range(0, int64_t{1} << 60)
+      .Mark(kNotRepeated | kOfTraining);
   rows.Add("threads", &o->threads,
            "threads for computation; with 1 every run gives the same bits; 0: the processors "
            "that it may use, shared by the ranks of this machine")

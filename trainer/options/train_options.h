@@ -110,7 +110,8 @@ struct TrainOptions {
   std::vector<RelationFanouts> eval_relation_fanouts;
   int64_t eval_batch_size = 0;  // 0: as batch_size
 
-  std::string device = "cpu";  // that computes (device_name.h)
+  std::string device = "cpu";       // that computes (device_name.h)
+  int64_t device_cache_memory = 0;  // bytes there of rows of features that stay
   // Of the ranks of this machine. No option: the launcher says it.
   int local_rank = 0;
   int threads = 0;         // for computation; 0: this machine's cores shared by its ranks

@@ -35,6 +35,8 @@ constexpr FigureRow kRows[] = {
     {Figure::kCacheRefetches, "cache_refetches", OverRanks::kSum, kWhole},
     {Figure::kCacheEnough, "cache_enough_bytes", OverRanks::kMean, kWhole},
     {Figure::kRowForecast, "cache_forecast", OverRanks::kSum, kWhole},
+    {Figure::kDeviceHits, "device_cache_hits", OverRanks::kSum, kWhole},
+    {Figure::kDeviceSaved, "device_cache_saved_bytes", OverRanks::kSum, kWhole},
     {Figure::kMinibatches, "minibatches", OverRanks::kSum, !kWhole, Figure::kCount, !kLogged},
 };
 

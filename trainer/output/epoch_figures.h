@@ -42,6 +42,8 @@ enum class Figure : uint8_t {
   kCacheRefetches,  // of these, rows that it had fetched before
   kCacheEnough,     // memory of a cache that would have kept these, bytes; 0: there is no cache
   kRowForecast,     // how many of both were expected; 0: not known
+  kDeviceHits,      // rows of features that the device had
+  kDeviceSaved,     // bytes of these, which were neither gathered nor copied
   kMinibatches,     // with seeds
   kCount,
 };

@@ -28,6 +28,7 @@
 #include "trainer/torch/seeded_draws.h"
 #include "trainer/torch/tensor_pool.h"
 #include "trainer/torch/torch_log.h"
+#include "trainer/training/device_cache.h"
 
 namespace halograph {
 namespace {
@@ -55,6 +56,7 @@ StatusOr<BatchRecipe> RecipeOf(const Session& session, const ModelKind& kind,
   recipe.edge_ids = needs.edge_ids;
   recipe.weights = needs.weights;
   recipe.inputs = inputs.features;
+  if (session.device_rows != nullptr) recipe.held = session.device_rows->held();
   // What is learnt is not there yet when a minibatch is prepared.
   recipe.input_rows = inputs.learnt.empty() ? needs.input_rows : InputRows::kNodes;
   recipe.precision = session.options.precision;
@@ -206,6 +208,15 @@ void GatherFor(const Device& device) {
   });
 }
 
+// What stays on the device is not asked of the cache of remote rows.
+Status OpenCaches(Session& session, const ModelKind& kind, const RunInputs& inputs) {
+  // Its rows are those of minibatches, and so need the scales of features.
+  const bool fills = session.options.device_cache_memory > 0;
+  if (fills) HG_RETURN_IF_ERROR(MakeMakers(session, kind, inputs));
+  HG_RETURN_IF_ERROR(OpenDeviceCache(session));
+  return OpenRowCache(session, inputs);
+}
+
 // The device that --device names, and the memory that its copies are made from.
 Status OpenDevice(Session& session) {
   TrainOptions& options = session.options;
@@ -287,8 +298,9 @@ Status Prepare(Session& session, RunInputs* inputs, const InferOptions* infer) {
   HG_RETURN_IF_ERROR(
       FindFeatureScales(session, inputs->features, infer == nullptr ? "" : infer->checkpoint));
   TakeFeatureScales(session.feature_scales, &inputs->features);
-  if (infer == nullptr) HG_RETURN_IF_ERROR(OpenRowCache(session, *inputs));
-  if (!session.feature_scales.empty() || session.cache != nullptr) {
+  if (infer == nullptr) HG_RETURN_IF_ERROR(OpenCaches(session, *kind, *inputs));
+  if (!session.feature_scales.empty() || session.cache != nullptr ||
+      session.device_rows != nullptr) {
     HG_RETURN_IF_ERROR(MakeMakers(session, *kind, *inputs));
   }
   if (!options.model_options->NeedsOf(kind->needs).neighbors) return OkStatus();

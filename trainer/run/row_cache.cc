@@ -10,6 +10,7 @@
 #include "common/base/log.h"
 #include "common/base/units.h"
 #include "trainer/distributed/wait_together.h"
+#include "trainer/training/device_cache.h"
 #include "trainer/training/read_forecast.h"
 
 namespace halograph {
@@ -41,6 +42,7 @@ Status Rank(Session& session, const CancelToken& cancel, CachedRowsOptions* cach
   cache->count_reads = graph.whole_topology() == nullptr;
   HG_ASSIGN_OR_RETURN(ReadForecast reads, ForecastReads(session, cancel));
   if (reads.of_step.empty()) return OkStatus();
+  if (session.device_rows != nullptr) LeaveOutHeld(*session.device_rows->held(), &reads.of_step);
   cache->weights = std::move(reads.of_step);
   session.row_forecast = RowsOfAStep(graph.info(), *cache) * reads.steps;
   return OkStatus();

@@ -136,6 +136,17 @@ void GiveLearnt(Session& session, const Step& step, bool training, ModelInput* i
   }
 }
 
+// What makes rows of all nodes, on the device, of those that are gathered, which begin at position
+// `first` of `host`; null: these are all. What it needs it puts behind `host`.
+BatchCopier::Then JoinHeldRows(const Session& session, const Step& step, size_t first,
+                               std::vector<torch::Tensor>* host) {
+  if (session.device_rows == nullptr || step.split.places.empty()) return {};
+  session.device_rows->AddPlaces(session.device, step.split, host);
+  return [&session, &step, first](std::vector<torch::Tensor>* there) {
+    session.device_rows->Join(step.split, first, there);
+  };
+}
+
 // Blocks on a device count in int32.
 Status CheckBlocks(const Session& session, const Minibatch& minibatch) {
   for (const SampledLayer& layer : minibatch.layers) {
@@ -228,9 +239,11 @@ Status MoveToDevice(const Session& session, Step* step) {
     layout.Write(reinterpret_cast<int32_t*>(blocks.data_ptr()));
     std::vector<torch::Tensor> host = {blocks.view(torch::kInt32), PositionsToMove(device, *step),
                                        LabelsToMove(device, *step)};
+    const size_t first_nodes = host.size();
     host.insert(host.end(), moved.nodes.begin(), moved.nodes.end());
     for (const torch::Tensor& rows : moved.self_and_mean) host.push_back(WithTheirRoom(rows));
-    moved.batch = session.copier->Copy(std::move(host));
+    const BatchCopier::Then join = JoinHeldRows(session, *step, first_nodes, &host);
+    moved.batch = session.copier->Copy(std::move(host), join);
     const std::vector<torch::Tensor>& there = moved.batch->tensors();
     auto next = there.begin();
     moved.blocks = layout.Views(*next++);

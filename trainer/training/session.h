@@ -20,6 +20,7 @@
 #include "trainer/pipeline/batch_maker.h"
 #include "trainer/seeds/seed_split.h"
 #include "trainer/tasks/task.h"
+#include "trainer/training/device_rows.h"
 
 namespace halograph {
 
@@ -46,6 +47,8 @@ struct Session {
   std::unique_ptr<BatchMaker> eval_maker;
   Device device;                              // of the model, and of what it reads
   std::unique_ptr<const BatchCopier> copier;  // of the minibatches; null where `device` is the CPU
+  std::unique_ptr<const DeviceRows>
+      device_rows;  // that stay there (--device-cache-memory); or null
   std::shared_ptr<Model> model;
   std::vector<int64_t> input_dims;       // ModelShape's, of the model
   std::unique_ptr<LearntInputs> learnt;  // null: all inputs are features

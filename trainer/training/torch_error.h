@@ -14,7 +14,9 @@ namespace halograph {
 
 // What a user can do where the memory of a device runs out.
 inline constexpr char kDeviceMemoryAdvice[] =
-    "lower --batch-size, --eval-batch-size, --fanouts, --prefetch, or with --exact --memory";
+    "lower --batch-size, --eval-batch-size, --fanouts, --prefetch or --device-cache-memory, or "
+    "with "
+    "--exact --memory";
 
 // The advice where memory ran out, which libtorch says in words, but for its devices'; else empty.
 [[nodiscard]] inline std::string_view MemoryAdvice(const std::exception& error,

@@ -28,6 +28,8 @@ void CountBatch(const Step& batch, EpochFigures* figures) {
   f[Figure::kCacheHits] += static_cast<double>(pulled.cache_hits);
   f[Figure::kCacheMisses] += static_cast<double>(pulled.cache_misses);
   f[Figure::kCacheRefetches] += static_cast<double>(pulled.cache_refetches);
+  f[Figure::kDeviceHits] += static_cast<double>(batch.split.held_rows());
+  f[Figure::kDeviceSaved] += static_cast<double>(batch.held_bytes);
   f[Figure::kMinibatches] += batch.rows > 0 ? 1 : 0;
 }
 

@@ -9,13 +9,17 @@
 #include "tests/support/ranks.h"
 #include "tests/support/run_stores.h"
 #include "tests/support/test_folder.h"
+#include "tests/support/whole_rest.h"
 #include "tests/unit/trainer_device/fake_one.h"
 #include "trainer/device/host_memory.h"
 #include "trainer/launch/resolve.h"
 #include "trainer/models/registry.h"
 #include "trainer/pipeline/feature_memory.h"
 #include "trainer/tasks/registry.h"
+#include "trainer/training/batch_feed.h"
+#include "trainer/training/device_cache.h"
 #include "trainer/training/evaluation.h"
+#include "trainer/training/read_forecast.h"
 #include "trainer/training/training_loop.h"
 
 namespace halograph {
@@ -46,6 +50,28 @@ const Trained kAll[] = {
     {"rgcn", {{"hidden", "8"}, {"blocks", "2"}}},
 };
 
+// The same nodes, and beside them 30 of another type, whose rows are wider.
+TestGraphSpec TypedGraph() {
+  TestGraphSpec spec = LearnableGraph(120, 2);
+  TestNodeType tag{.name = "tag"};
+  TestRelation on{.source = "tag", .name = "on", .destination = "node"};
+  TestRelation has{.source = "node", .name = "has", .destination = "tag"};
+  std::vector<float> features;
+  for (int64_t i = 0; i < 30; ++i) {
+    tag.owners.push_back(static_cast<int>(i % 2));
+    for (int64_t col = 0; col < 6; ++col) {
+      features.push_back(static_cast<float>(i * col % 7) / 7);
+    }
+    for (int64_t edge = 0; edge < 8; ++edge) on.edges.emplace_back(i, (i * 5 + edge * 11) % 120);
+    has.edges.emplace_back((i * 7) % 120, i);
+  }
+  tag.features = {MakeTensor("feat", features, 6)};
+  spec.node_types.push_back(tag);
+  spec.relations.push_back(on);
+  spec.relations.push_back(has);
+  return spec;
+}
+
 class DeviceTrainingTest : public FakeOrdersTest {
  protected:
   static void SetUpTestSuite() {
@@ -56,15 +82,19 @@ class DeviceTrainingTest : public FakeOrdersTest {
 
   void SetUp() override {
     FakeOrdersTest::SetUp();
-    auto graph = WriteTestGraph(LearnableGraph(120, 2), folder_.path() / "graph");
-    ASSERT_TRUE(graph.ok()) << graph.status();
-    options_.graph = graph->string();
+    UseGraph(LearnableGraph(120, 2), "graph");
     options_.fanouts = {4, 3};
     options_.batch_size = 20;
     options_.epochs = 2;
     options_.learning_rate = 0.01;
     options_.control.clip_norm = 1;
     stop_ = std::move(*StopSignal::Install());
+  }
+
+  void UseGraph(const TestGraphSpec& spec, const char* name) {
+    auto graph = WriteTestGraph(spec, folder_.path() / name);
+    ASSERT_TRUE(graph.ok()) << graph.status();
+    options_.graph = graph->string();
   }
 
   std::unique_ptr<Session> MakeSession(const Trained& trained, const Device& device,
@@ -90,8 +120,31 @@ class DeviceTrainingTest : public FakeOrdersTest {
     session->stores = std::move(*OpenRunStores(options));
     session->task = std::move(
         *OpenTask(session->stores, options.tasks, "", {options.rank, options.world_size}));
+    if (all_is_far_) {
+      const auto far = *MapGraph(options.graph, {});
+      session->stores.graph =
+          std::make_shared<WholeRestGraphStore>(far, std::make_shared<RestRecord>());
+      session->stores.rows =
+          std::make_shared<WholeRestRowStore>(far, std::make_shared<RestRecord>());
+    }
+    if (part_is_far_) {
+      auto cache = CachedRows::Create(
+          session->stores.rows, session->stores.graph->info(),
+          {.tensors = {TensorRef{false, "node", "feat"}}, .own_parts = {0}, .memory_bytes = 20000});
+      EXPECT_TRUE(cache.ok()) << cache.status();
+      session->cache = *std::move(cache);
+    }
     MakeRest(kind, *session);
     return session;
+  }
+
+  static void MakeMakers(const BatchRecipe& recipe, Session& session) {
+    GraphStore* const graph = session.stores.graph.get();
+    RowStore* const rows = session.stores.rows.get();
+    RowStore* const cached = session.cache.get();
+    session.train_maker =
+        std::make_unique<BatchMaker>(graph, cached != nullptr ? cached : rows, recipe);
+    session.eval_maker = std::make_unique<BatchMaker>(graph, rows, recipe);
   }
 
   // Makers of minibatches, and the model.
@@ -104,13 +157,20 @@ class DeviceTrainingTest : public FakeOrdersTest {
     recipe.input_rows = needs.input_rows;
     recipe.form = needs.form;
     recipe.by_source = needs.by_source;
+    // Rows of other widths are mapped to one, by weights.
+    if (schema.node_types.size() > 1) recipe.by_source = BySource::kAll;
     if (!session.device.is_cpu()) recipe = ForDevice(std::move(recipe));
-    for (auto* const maker : {&session.train_maker, &session.eval_maker}) {
-      *maker = std::make_unique<BatchMaker>(session.stores.graph.get(), session.stores.rows.get(),
-                                            recipe);
+    MakeMakers(recipe, session);
+    if (session.options.device_cache_memory > 0) {
+      const Status opened = OpenDeviceCache(session);
+      EXPECT_TRUE(opened.ok()) << opened;
+      recipe.held = session.device_rows->held();
+      MakeMakers(recipe, session);
     }
+    std::vector<int64_t> dims(schema.node_types.size());
+    for (const NodeInput& input : recipe.inputs) dims[input.node_type] = input.spec.dim;
     const ModelShape shape{.schema = &schema,
-                           .input_dims = {recipe.inputs[0].spec.dim},
+                           .input_dims = dims,
                            .layers = session.options.layers,
                            .output_dim = session.task->output_dim()};
     static std::mutex generator;
@@ -120,14 +180,15 @@ class DeviceTrainingTest : public FakeOrdersTest {
     session.model->to(session.device.torch());
   }
 
-  // Losses and metrics of the epochs, predictions, and the weights.
-  static Tensors Train(Session& session) {
+  // Losses and metrics of the epochs, predictions, and the weights. `last`: of the last epoch.
+  static Tensors Train(Session& session, EpochFigures* last = nullptr) {
     Tensors found;
     TrainingLoop loop(
         session, [](int64_t) {},
         [&](const EpochStats& stats) {
           found.push_back(torch::tensor({stats.figures[Figure::kLoss], stats.valid->metric,
                                          stats.valid->loss, stats.train_metric}));
+          if (last != nullptr) *last = stats.figures;
           return OkStatus();
         });
     const auto result = loop.Run();
@@ -141,12 +202,14 @@ class DeviceTrainingTest : public FakeOrdersTest {
     }
     return found;
   }
-  Tensors TrainOn(const Device& device, const Trained& trained) {
-    return Train(*MakeSession(trained, device, std::move(*Communicator::Join({}))));
+  Tensors TrainOn(const Device& device, const Trained& trained, EpochFigures* last = nullptr) {
+    return Train(*MakeSession(trained, device, std::move(*Communicator::Join({}))), last);
   }
 
   TestFolder folder_;
   TrainOptions options_;
+  bool part_is_far_ = false;  // part 1, so that training reads its rows by way of a cache
+  bool all_is_far_ = false;   // as with servers: the topology is not here, and no row
   std::unique_ptr<StopSignal> stop_;
 };
 
@@ -243,6 +306,9 @@ TEST_P(DeviceTrainingTest, RanksSumTheirGradientsOnTheHost) {
     return of_ranks[0];
   };
   const Tensors found = train(FakeOne());
+  options_.device_cache_memory = 16 * 40;  // of each rank, for the rows that it reads itself
+  ExpectSameBits(train(FakeOne()), found);
+  options_.device_cache_memory = 0;
   const Tensors cpu = train(Device());
   ASSERT_EQ(found.size(), cpu.size());
   for (size_t i = 0; i < cpu.size(); ++i)
@@ -261,6 +327,117 @@ TEST_P(DeviceTrainingTest, ADeviceWithoutMemoryEndsTheRunWithOneMessage) {
   FakeDevice::Reset();
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
   EXPECT_THAT(Message(status), AllOf(HasSubstr("out of memory"), HasSubstr("--batch-size")));
+}
+
+// Rows of 16 bytes: one, a third of them, more than there are.
+constexpr int64_t kSizes[] = {16, 16 * 40, 1 << 20};
+
+TEST_P(DeviceTrainingTest, RowsThatStayThereChangeNoBit) {
+  EpochFigures all;
+  const Tensors wanted = TrainOn(FakeOne(), kSageOfAll, &all);
+  EXPECT_EQ(all[Figure::kDeviceHits], 0);
+  for (const int64_t size : kSizes) {
+    SCOPED_TRACE(size);
+    options_.device_cache_memory = size;
+    EpochFigures last;
+    ExpectSameBits(TrainOn(FakeOne(), kSageOfAll, &last), wanted);
+    EXPECT_GT(last[Figure::kDeviceHits], 0);
+    EXPECT_EQ(last[Figure::kDeviceSaved], 16 * last[Figure::kDeviceHits]);
+    EXPECT_EQ(last[Figure::kLocalBytes] + last[Figure::kDeviceSaved], all[Figure::kLocalBytes])
+        << "what is there is not gathered, and all else is";
+    EXPECT_EQ(last[Figure::kLocalBytes] == 0, size == kSizes[2]);
+  }
+}
+
+TEST_P(DeviceTrainingTest, RowsOfServersThatStayThereChangeNoBit) {
+  const Tensors wanted = TrainOn(FakeOne(), kSageOfAll);
+  all_is_far_ = true;
+  EpochFigures all;
+  ExpectSameBits(TrainOn(FakeOne(), kSageOfAll, &all), wanted);
+  for (const int64_t size : {16 * 40, 1 << 20}) {
+    SCOPED_TRACE(size);
+    options_.device_cache_memory = size;
+    EpochFigures last;
+    ExpectSameBits(TrainOn(FakeOne(), kSageOfAll, &last), wanted);
+    EXPECT_GT(last[Figure::kDeviceHits], 0);
+    EXPECT_EQ(last[Figure::kRemoteBytes] + last[Figure::kDeviceSaved], all[Figure::kRemoteBytes]);
+  }
+}
+
+TEST_P(DeviceTrainingTest, RowsOfSeveralTypesThatStayThereChangeNoBit) {
+  UseGraph(TypedGraph(), "typed");
+  const Trained rgcn = {"rgcn", {{"hidden", "8"}}};
+  const Tensors wanted = TrainOn(FakeOne(), rgcn);
+  for (const int64_t size : {16 * 30, 1 << 20}) {
+    SCOPED_TRACE(size);
+    options_.device_cache_memory = size;
+    EpochFigures last;
+    ExpectSameBits(TrainOn(FakeOne(), rgcn, &last), wanted);
+    EXPECT_GT(last[Figure::kDeviceHits], 0);
+  }
+}
+
+TEST_P(DeviceTrainingTest, ACacheOfTheHostKnowsNothingOfRowsThatStayThere) {
+  part_is_far_ = true;
+  EpochFigures without;
+  const Tensors wanted = TrainOn(FakeOne(), kSageOfAll, &without);
+  const auto remote = [](const EpochFigures& figures) {
+    return figures[Figure::kCacheHits] + figures[Figure::kCacheMisses];
+  };
+  ASSERT_GT(remote(without), 0);
+  for (const int64_t size : kSizes) {
+    SCOPED_TRACE(size);
+    options_.device_cache_memory = size;
+    EpochFigures last;
+    ExpectSameBits(TrainOn(FakeOne(), kSageOfAll, &last), wanted);
+    EXPECT_LE(remote(last), remote(without));
+    EXPECT_EQ(remote(last) == 0, size == kSizes[2]);
+  }
+}
+
+TEST_P(DeviceTrainingTest, ADeviceWithoutMemoryForRowsThatAreToStayIsToldOf) {
+  auto session = MakeSession(kSageOfAll, FakeOne(), std::move(*Communicator::Join({})));
+  session->options.device_cache_memory = 1 << 20;
+  FakeDevice::LimitMemory(FakeDevice::MemoryInUse() + 3000);
+  const Status status = OpenDeviceCache(*session);
+  FakeDevice::Reset();
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
+  EXPECT_THAT(Message(status), AllOf(HasSubstr("--device-cache-memory 1"), HasSubstr("ran out"),
+                                     HasSubstr("give less")));
+  EXPECT_EQ(session->device_rows, nullptr);
+}
+
+TEST_P(DeviceTrainingTest, WhereNoRowCanStayItSaysWhy) {
+  auto session = MakeSession(kSageOfAll, FakeOne(), std::move(*Communicator::Join({})));
+  session->options.device_cache_memory = 15;
+  Status status = OpenDeviceCache(*session);
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+  EXPECT_THAT(Message(status), AllOf(HasSubstr("--device-cache-memory 15"), HasSubstr("takes 16")));
+  BatchRecipe recipe = session->train_maker->recipe();
+  recipe.inputs.clear();
+  MakeMakers(recipe, *session);
+  status = OpenDeviceCache(*session);
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
+  EXPECT_THAT(Message(status), HasSubstr("no features of nodes are read"));
+}
+
+// Where the topology is elsewhere, rows are ranked by what the first epoch will read.
+TEST_P(DeviceTrainingTest, CountedReadsAreThoseOfTheFirstEpoch) {
+  auto session = MakeSession(kSageOfAll, FakeOne(), std::move(*Communicator::Join({})));
+  const auto found = CountReads(*session, session->cancel);
+  ASSERT_TRUE(found.ok()) << found.status();
+  std::vector<double> counts(120);
+  BatchFeed feed(*session, BatchPurpose::kTrain, *session->task->source(BatchPurpose::kTrain));
+  for (int64_t i = 0; i < feed.steps_per_epoch(); ++i) {
+    FeedWaits waits;
+    const auto step = feed.Next(&waits);
+    ASSERT_TRUE(step.ok()) << step.status();
+    for (const int64_t id : step->minibatch.nodes[0]) ++counts[static_cast<size_t>(id)];
+  }
+  EXPECT_EQ(found->steps, feed.steps_per_epoch());
+  for (size_t id = 0; id < counts.size(); ++id) {
+    EXPECT_NEAR(found->of_step[0][id] * found->steps, counts[id], 1e-4) << id;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Orders, DeviceTrainingTest, testing::ValuesIn(FakeOrder::All()),

@@ -439,6 +439,12 @@ TEST(CommandLineTest, ADeviceIsNamed) {
             "cuda:0");
   EXPECT_EQ(Parse({"--graph", "g", "--device", "auto", "--logical-ranks", "4"}).options.device,
             "auto");
+  EXPECT_EQ(Parse({"--graph", "g", "--device", "cuda"}).options.device_cache_memory, 0);
+  EXPECT_EQ(Parse({"--graph", "g", "--device", "auto", "--device-cache-memory", "2GiB"})
+                .options.device_cache_memory,
+            int64_t{2} << 30);
+  EXPECT_THAT(Refusal({"--graph", "g", "--device-cache-memory", "2GiB"}),
+              HasSubstr("--device-cache-memory is for --device cuda"));
 }
 
 TEST(CommandLineTest, TraceAndLogAreTwoFiles) {

@@ -28,10 +28,11 @@ TEST(OptionMarksTest, AreOnTheseOptions) {
                            "predict_nodes", "predict_what", "task", "model", "embed_begin"));
   EXPECT_THAT(Marked(kPartOfModel), UnorderedElementsAre("layers", "features", "normalize_features",
                                                          "task_kind", "embed", "embed_name"));
-  EXPECT_THAT(Marked(kNotRepeated),
-              UnorderedElementsAre("rank", "world_size", "logical_ranks", "master_addr",
-                                   "master_port", "state_fall_back", "cache", "cache_memory", "log",
-                                   "predict", "tensorboard", "trace", "checkpoint", "resume"));
+  EXPECT_THAT(
+      Marked(kNotRepeated),
+      UnorderedElementsAre("rank", "world_size", "logical_ranks", "master_addr", "master_port",
+                           "state_fall_back", "device_cache_memory", "cache", "cache_memory", "log",
+                           "predict", "tensorboard", "trace", "checkpoint", "resume"));
   EXPECT_THAT(Marked(kOfOutput), UnorderedElementsAre("log", "predict"));
   EXPECT_THAT(Marked(kOfPredictions),
               UnorderedElementsAre("predict", "predict_nodes", "predict_what"));
@@ -46,6 +47,14 @@ TEST(OptionMarksTest, ThoseOfCheckpointsAreOnWhatCheckpointsHave) {
   for (const std::string& key :
        Marked(kMayDifferOnResume | kRunLength | kNotInherited | kPartOfModel)) {
     EXPECT_TRUE(shared.contains(key)) << key;
+  }
+}
+
+// What is kept where changes no bit: a run may go on with more or less of it.
+TEST(OptionMarksTest, CheckpointsKnowNothingOfCaches) {
+  const Json shared = SharedFacts(TrainOptions());
+  for (const char* const key : {"cache", "cache_memory", "device_cache_memory"}) {
+    EXPECT_FALSE(shared.contains(key)) << key;
   }
 }
 
