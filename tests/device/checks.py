@@ -202,6 +202,24 @@ def check_two_runs_have_the_same_bits(machine):
         expect(first == found[name, way], f"{name}, {way}: {first} and {found[name, way]}")
 
 
+def check_rows_that_stay_there_change_no_bit(machine):
+    """With none of them, some, and all, of one node type and of several."""
+    cases = ("sage", "gat", "links", "rgcn")
+
+    def by(item):
+        name, size = item
+        graph, *words = CASES[name]
+        lines = short(machine, *words, "--device-cache-memory", size, graph=graph)
+        return losses(lines), sum(line.get("device_cache_hits", 0) for line in lines)
+
+    items = [(name, size) for name in cases for size in ("0", "256KiB", "1GiB")]
+    found = dict(zip(items, side_by_side(by, items)))
+    for name, size in items:
+        bits, hits = found[name, size]
+        expect(bits == found[name, "0"][0], f"{name}, {size}: {bits} and {found[name, '0'][0]}")
+        expect((hits == 0) == (size == "0"), f"{name}, {size}: {hits} rows were there")
+
+
 def check_two_ranks_share_a_device(machine):
     def ranks(device):
         port = 29600 + (device != "cpu")
@@ -338,6 +356,9 @@ def check_messages(machine):
     err = machine.run("halograph-train", "--graph", machine.cora(), "--device", "cuda", code=1,
                       env={"CUDA_VISIBLE_DEVICES": ""})
     expect("--device cuda" in err and "finds no CUDA device" in err, err)
+    err = machine.run("halograph-train", "--graph", machine.cora(), "--device", "cuda",
+                      "--device-cache-memory", 100, code=1)
+    expect("--device-cache-memory 100" in err and "no room for a row" in err, err)
     err = machine.run("halograph-train", "--graph", machine.large(), "--device", "cuda", "--model",
                       "gat", "--hidden", 32768, "--heads", 8, "--layers", 2, "--fanouts", "50,50",
                       "--batch-size", 20000, "--max-steps", 2, code=1)
@@ -351,6 +372,10 @@ TIMED = {
     "GAT, 8 heads": ("--model", "gat", "--heads", 8),
     "R-GCN": ("--model", "rgcn"),
 }
+
+
+# Of the 160 MB that the rows of the timed graph come to: a quarter, and all.
+KEPT = ("40MB", "1GiB")
 
 
 def time_of(machine, words, device, extra):
@@ -367,13 +392,16 @@ def measure(machine):
     rows = []
     for name, words in TIMED.items():
         for device, extra in (("cpu", ()), ("cuda", ()), ("cuda", ("--precision", "bf16")),
-                              ("cuda", ("--prefetch", 0))):
+                              ("cuda", ("--prefetch", 0)),
+                              *(("cuda", ("--device-cache-memory", size)) for size in KEPT)):
             ms, epoch = time_of(machine, words, device, extra)
             stages = epoch["stages"]
             busy = " ".join(f"{stage} {1e3 * times['busy'] / epoch['steps']:.1f}"
                             for stage, times in stages.items() if times["busy"] > 0)
             wait = 1e3 * (epoch["sample_wait_s"] + epoch["feature_wait_s"]) / epoch["steps"]
-            rows.append(f"| {name} | {device} {' '.join(map(str, extra))} | {ms:.1f} | {wait:.1f} | {busy} |")
+            saved = epoch.get("device_cache_saved_bytes", 0) / epoch["steps"] / 1e6
+            rows.append(f"| {name} | {device} {' '.join(map(str, extra))} | {ms:.1f} | {wait:.1f} "
+                        f"| {saved:.1f} | {busy} |")
             print(rows[-1], flush=True)
     return rows
 
@@ -408,8 +436,9 @@ def main():
         print(line, flush=True)
     if any(word in "measure" for word in options.only):
         try:
-            report += ["", "| model | on | ms a step | waits, ms | stages busy, ms a step |",
-                       "| --- | --- | --- | --- | --- |", *measure(machine)]
+            report += ["", "| model | on | ms a step | waits, ms | not copied, MB a step "
+                       "| stages busy, ms a step |",
+                       "| --- | --- | --- | --- | --- | --- |", *measure(machine)]
         except Exception as why:
             failed += 1
             report.append(f"FAILED measure: {why}")
