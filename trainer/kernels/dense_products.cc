@@ -13,9 +13,6 @@ int64_t TotalCols(torch::TensorList weights) {
   return cols;
 }
 
-// Columns of bfloat16 rows that are whole pairs.
-int64_t EvenCols(int64_t cols) { return (cols + 1) / 2 * 2; }
-
 // W^T, [in, out], with room.
 torch::Tensor PackTransposed(torch::TensorList weights) {
   const int64_t out = weights.front().size(0);
@@ -48,10 +45,7 @@ torch::Tensor WidenedRows(const ConstBf16Rows& x, int64_t begin, int64_t rows, i
 // As bfloat16, with a zero behind an odd number of columns.
 torch::Tensor NarrowedRows(const ConstRows& matrix, int64_t rows, int64_t cols) {
   torch::Tensor narrowed = RowsWithRoom(rows, cols, Precision::kBf16);
-  const MutableBf16Rows out = MutableBf16RowsOf(narrowed);
-  for (int64_t r = 0; r < rows; ++r) {
-    NarrowToBf16(matrix.data + r * matrix.stride, cols, out.data + r * out.stride);
-  }
+  NarrowRows(matrix, cols, 0, rows, MutableBf16RowsOf(narrowed));
   return narrowed;
 }
 
@@ -192,6 +186,13 @@ torch::Tensor WithRoom(const torch::Tensor& matrix) {
   return RowsWithRoom(matrix.size(0), matrix.size(1),
                       narrow ? Precision::kBf16 : Precision::kFloat32)
       .copy_(matrix);
+}
+
+void NarrowRows(const ConstRows& from, int64_t cols, int64_t begin, int64_t end,
+                const MutableBf16Rows& to) {
+  for (int64_t row = begin; row < end; ++row) {
+    NarrowToBf16(from.data + row * from.stride, cols, to.data + row * to.stride);
+  }
 }
 
 ConstBf16Rows ConstBf16RowsOf(const torch::Tensor& matrix) {

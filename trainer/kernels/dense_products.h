@@ -21,6 +21,12 @@ namespace halograph {
 // `matrix` if its rows can be that, or else a copy.
 [[nodiscard]] torch::Tensor WithRoom(const torch::Tensor& matrix);
 
+// Columns of rows of bfloat16 that are whole pairs (bf16_product.h).
+[[nodiscard]] constexpr int64_t EvenCols(int64_t cols) { return (cols + 1) / 2 * 2; }
+// Rows [begin, end) of `from`, rounded, into the same rows of `to`.
+void NarrowRows(const ConstRows& from, int64_t cols, int64_t begin, int64_t end,
+                const MutableBf16Rows& to);
+
 // Of a matrix of bfloat16 whose rows may be further apart than they are long.
 [[nodiscard]] ConstBf16Rows ConstBf16RowsOf(const torch::Tensor& matrix);
 [[nodiscard]] MutableBf16Rows MutableBf16RowsOf(const torch::Tensor& matrix);

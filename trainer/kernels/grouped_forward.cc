@@ -3,6 +3,7 @@
 // and added to its rows while they are in a cache.
 #include <algorithm>
 
+#include "trainer/blocks/self_and_mean.h"
 #include "trainer/kernels/dense_tiles.h"
 #include "trainer/kernels/finish_rows.h"
 #include "trainer/kernels/grouped_parts.h"
@@ -15,24 +16,15 @@ namespace {
 // parts. None takes more than twice as many.
 constexpr int64_t kGroupedRows = 96;
 
-void RoundRows(const MutableRows& rows, int64_t cols, int64_t begin, int64_t end) {
-  std::vector<uint16_t> narrow(static_cast<size_t>(cols));
-  for (int64_t row = begin; row < end; ++row) {
-    float* const values = rows.data + row * rows.stride;
-    NarrowToBf16(values, cols, narrow.data());
-    WidenBf16(narrow.data(), cols, values);
-  }
-}
-
 // The nodes' own rows, as they are multiplied.
 torch::Tensor OwnRows(const torch::Tensor& h, const LayerNodes& nodes, Precision precision) {
   const torch::Tensor own = h.detach().narrow(0, nodes.first, nodes.count);
   if (precision == Precision::kFloat32) return WithRoom(own);
-  torch::Tensor rounded = RowsWithRoom(own.size(0), own.size(1)).copy_(own);
+  torch::Tensor narrow = RowsWithRoom(own.size(0), own.size(1), Precision::kBf16);
   at::parallel_for(0, own.size(0), kRowGrain, [&](int64_t begin, int64_t end) {
-    RoundRows(MutableRowsOf(rounded), own.size(1), begin, end);
+    NarrowRows(ConstRowsOf(own), own.size(1), begin, end, MutableBf16RowsOf(narrow));
   });
-  return rounded;
+  return narrow;
 }
 
 struct Forward {
@@ -40,21 +32,36 @@ struct Forward {
   const PickedRows picked;  // what means are made of
   const torch::Tensor& means;
   const Diagonal diagonal;
-  const bool rounded;
   ForwardProduct own_product;
   std::vector<ForwardProduct> products;
   MutableRows z;
 
+  // Means of groups [begin, end).
+  void FillMeans(int64_t begin, int64_t end) const;
   // Adds W mean of groups [begin, end) of a relation to the rows of their destinations.
   void AddMessages(int64_t relation, int64_t begin, int64_t end, const MutableRows& messages) const;
   // Rows [begin, end) of the product.
   void Rows(int64_t begin, int64_t end, const MutableRows& messages) const;
 };
 
+void Forward::FillMeans(int64_t begin, int64_t end) const {
+  if (means.scalar_type() == torch::kFloat32) {
+    MeanOfRows(picked, begin, end, MutableRowsOf(means));
+    return;
+  }
+  // Blocks that lie as they do in the sources' rows are one.
+  const int64_t blocks = means.size(1) == picked.cols ? 1 : diagonal.blocks;
+  const int64_t cols = picked.cols / blocks, step = means.size(1) / blocks;
+  const MutableBf16Rows out = MutableBf16RowsOf(means);
+  PickedRows some = {picked.indptr, picked.indices, picked.rows, cols};
+  for (int64_t b = 0; b < blocks; ++b, some.rows.data += cols) {
+    MeanOfRows(some, begin, end, MutableBf16Rows{out.data + b * step, out.stride});
+  }
+}
+
 void Forward::AddMessages(int64_t relation, int64_t begin, int64_t end,
                           const MutableRows& messages) const {
-  MeanOfRows(picked, begin, end, MutableRowsOf(means));
-  if (rounded) RoundRows(MutableRowsOf(means), means.size(1), begin, end);
+  FillMeans(begin, end);
   for (int64_t b = 0; b < diagonal.blocks; ++b) {
     products[static_cast<size_t>(relation * diagonal.blocks + b)](
         begin, end, {messages.data + b * diagonal.out, messages.stride});
@@ -103,7 +110,9 @@ GroupedRows GroupedForward(const torch::Tensor& h, const GroupTensors& groups,
   const torch::Tensor biases = weights.bias.contiguous();
   GroupedRows rows = {torch::empty({nodes.count, cols}, torch::kFloat32),
                       {},
-                      RowsOfBlocks(groups.num_groups(), diagonal.blocks, diagonal.in),
+                      precision == Precision::kFloat32
+                          ? RowsOfBlocks(groups.num_groups(), diagonal.blocks, diagonal.in)
+                          : PairsOfBlocks(groups.num_groups(), diagonal.blocks, diagonal.in),
                       OwnRows(h, nodes, precision)};
   if (output.relu && mask_wanted) {
     rows.mask = torch::empty({nodes.count, MaskWords(cols)}, torch::kInt64);
@@ -113,7 +122,6 @@ GroupedRows GroupedForward(const torch::Tensor& h, const GroupTensors& groups,
       PickBy(groups.edges, h),
       rows.means,
       diagonal,
-      precision != Precision::kFloat32,
       MakeForwardProduct(rows.own, {weights.self}),
       ProductsOfRelations<ForwardProduct>(groups, rows.means, weights.matrices,
                                           [](const torch::Tensor& x, const torch::Tensor& w) {

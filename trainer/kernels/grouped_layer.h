@@ -29,12 +29,12 @@ struct LayerNodes {
 // out], differentiable in `h` and weights; matrices without an edge get a gradient of zeros, and
 // none at all if no relation has an edge. NaN and infinity go where the composition takes them.
 // `h`: the stacked inputs, float32, contiguous, on the CPU. `matrix_of`: one a relation of
-// `groups`, none twice. `precision`: means and the nodes' own rows are rounded to it before they
-// are multiplied; gradients pass as they are. `by_source`: of `groups.edges`; null: backward makes
-// its own. Requires every source of `groups` below h.size(0), and that groups and `by_source` live
-// until backward is done. Each value is summed by one thread in the order of relations, and
-// gradients of weights over a fixed number of chunks, so the number of threads changes no bit.
-// Throws c10::Error if shapes do not fit, and says which.
+// `groups`, none twice. `precision`: of the rows of which products are made, means and the nodes'
+// own (dense_products.h); means are summed in float32. `by_source`: of `groups.edges`; null:
+// backward makes its own. Requires every source of `groups` below h.size(0), and that groups and
+// `by_source` live until backward is done. Each value is summed by one thread in the order of
+// relations, and gradients of weights over a fixed number of chunks, so the number of threads
+// changes no bit. Throws c10::Error if shapes do not fit, and says which.
 [[nodiscard]] torch::Tensor GroupedLayer(const torch::Tensor& h, const RelationGroups& groups,
                                          const std::vector<int64_t>& matrix_of,
                                          const GroupedWeights& weights, const LayerNodes& nodes,

@@ -41,19 +41,30 @@ struct Diagonal {
   int64_t blocks, out, in;
 };
 
-// Rows of the columns of all blocks. A product of one block may write over what is behind its
-// columns, but not over the next row.
+// Rows of the columns of all blocks, of float32. A product of one block may write over what is
+// behind its columns, but not over the next row.
 inline torch::Tensor RowsOfBlocks(int64_t rows, int64_t blocks, int64_t cols) {
   const int64_t room = (blocks - 1) * cols + RoomForColumns(cols);
   return torch::empty({rows, PaddedStride(room)}, torch::kFloat32).narrow(1, 0, blocks * cols);
 }
 
-// make(columns of block b of `means`, the block's matrix) for each relation with groups and each
-// block, in parallel; blocks of a relation side by side. Others are left empty.
+// The same of bfloat16, for a product to read. Each block has whole pairs: behind an odd number of
+// columns there is a zero.
+inline torch::Tensor PairsOfBlocks(int64_t rows, int64_t blocks, int64_t cols) {
+  torch::Tensor pairs = RowsWithRoom(rows, blocks * EvenCols(cols), Precision::kBf16);
+  for (int64_t b = 0; b < blocks && cols % 2 != 0; ++b) {
+    pairs.narrow(1, b * EvenCols(cols) + cols, 1).zero_();
+  }
+  return pairs;
+}
+
+// make(columns of block b of `means`, of either kind, the block's matrix) for each relation with
+// groups and each block, in parallel; blocks of a relation side by side. Others are left empty.
 template <typename Product, typename Make>
 std::vector<Product> ProductsOfRelations(const GroupTensors& groups, const torch::Tensor& means,
                                          const torch::Tensor& matrices, const Make& make) {
   const Diagonal diagonal(matrices);
+  const int64_t step = means.size(1) / diagonal.blocks;
   const torch::Tensor values = matrices.detach();
   std::vector<Product> products(static_cast<size_t>(groups.num_relations() * diagonal.blocks));
   at::parallel_for(0, groups.num_relations(), 1, [&](int64_t begin, int64_t end) {
@@ -62,8 +73,7 @@ std::vector<Product> ProductsOfRelations(const GroupTensors& groups, const torch
       if (groups.first(r) == groups.first(r + 1)) continue;
       for (int64_t b = 0; b < diagonal.blocks; ++b) {
         products[static_cast<size_t>(r * diagonal.blocks + b)] =
-            make(means.narrow(1, b * diagonal.in, diagonal.in),
-                 values[groups.matrix(r)][b].contiguous());
+            make(means.narrow(1, b * step, diagonal.in), values[groups.matrix(r)][b].contiguous());
       }
     }
   });
@@ -74,8 +84,8 @@ struct GroupedRows {
   torch::Tensor out;  // [nodes, out], contiguous
   torch::Tensor
       mask;  // as FinishInPlace's (finish_rows.h); no tensor without ReLU or if not wanted
-  torch::Tensor means;  // of the groups, as they were multiplied
-  torch::Tensor own;    // the nodes' own rows, as they were multiplied
+  torch::Tensor means;  // of the groups, as they were multiplied: RowsOfBlocks or PairsOfBlocks
+  torch::Tensor own;    // the nodes' own rows, as they were multiplied, of the same type
 };
 
 // Arguments as GroupedLayer's.

@@ -33,10 +33,7 @@ ProductRows ProductRowsOf(const torch::Tensor& x, Precision precision) {
   const torch::Tensor from = x.size(1) == 1 || x.stride(1) == 1 ? x : x.contiguous();
   const MutableBf16Rows to = MutableBf16RowsOf(made.rows);
   made.make = [from, to](int64_t begin, int64_t end) {
-    const ConstRows rows = ConstRowsOf(from);
-    for (int64_t row = begin; row < end; ++row) {
-      NarrowToBf16(rows.data + row * rows.stride, from.size(1), to.data + row * to.stride);
-    }
+    NarrowRows(ConstRowsOf(from), from.size(1), begin, end, to);
   };
   return made;
 }

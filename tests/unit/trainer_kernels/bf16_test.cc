@@ -13,8 +13,8 @@
 #include "common/storage/narrow_rows.h"
 #include "tests/support/every_target.h"
 #include "tests/support/random_block.h"
-#include "tests/unit/trainer_kernels/emulated_products.h"
 #include "tests/unit/trainer_kernels/gradient_checks.h"
+#include "tests/unit/trainer_kernels/product_kernel_cases.h"
 #include "trainer/blocks/self_and_mean.h"
 #include "trainer/kernels/block_tensors.h"
 #include "trainer/kernels/product_kernel.h"
@@ -137,43 +137,6 @@ TEST_P(NarrowToBf16Test, PairsOfFloatsAreThoseOfTheirRoundedRows) {
 }
 
 HALOGRAPH_EVERY_TARGET(NarrowToBf16Test);
-
-// A kernel and what it is on this machine: null if that cannot run it.
-struct KernelCase {
-  const char* name;
-  const ProductKernel* kernel;
-  const ProductKernel* each_value;  // the oracle
-};
-
-const ProductKernel* KernelHere(const char* name) {
-  static const ProductMachine machine = ThisProductMachine();
-  const StatusOr<ProductChoice> choice = ChooseProducts(machine, name);
-  return choice.ok() ? choice->kernel : nullptr;
-}
-
-std::vector<KernelCase> KernelCases() {
-  return {{"avx512_bf16", KernelHere("avx512_bf16"), &kEachValue<Avx512Sum>},
-          {"amx", KernelHere("amx"), &kEachValue<AmxSum>},
-          {"emulated_amx", &kEmulatedAmx, &kEachValue<AmxSum>}};
-}
-
-// All that this machine can run, and the one of widened rows.
-std::vector<const ProductKernel*> KernelsHere() {
-  std::vector<const ProductKernel*> kernels = {KernelHere("float32")};
-  for (const KernelCase& each : KernelCases()) {
-    if (each.kernel != nullptr) kernels.push_back(each.kernel);
-  }
-  return kernels;
-}
-
-// In use as long as it lives.
-class KernelInUse {
- public:
-  explicit KernelInUse(const ProductKernel* kernel) { UseProductKernel(kernel); }
-  ~KernelInUse() { UseProductKernel(nullptr); }
-  KernelInUse(const KernelInUse&) = delete;
-  KernelInUse& operator=(const KernelInUse&) = delete;
-};
 
 TEST(ProductOracleTest, SumsAreRoundedWhereTheInstructionsRound) {
   const auto pair = [](float even, float odd) {
@@ -457,11 +420,6 @@ class Bf16SageLayerTest : public EveryTargetTest {
         {h, weights.self, weights.neighbor, weights.bias});
   }
 };
-
-// The composition of rounded values. What it does not round are [self, mean] of the layer and the
-// gradient of the product, to 8 bits each: errors of 2^-9 of a term, of either sign, in each of two
-// factors. Relative to the largest value sums of them stay below 2^-6.
-constexpr double kBf16Error = 0x1p-6;
 
 TEST_P(Bf16SageLayerTest, IsNearTheCompositionOfRoundedValues) {
   for (const ProductKernel* kernel : KernelsHere()) {

@@ -1,5 +1,6 @@
 #include "trainer/kernels/grouped_layer.h"
 
+#include <array>
 #include <limits>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "tests/support/random_block.h"
 #include "tests/unit/trainer_kernels/composed_grouped_layer.h"
 #include "tests/unit/trainer_kernels/gradient_checks.h"
+#include "tests/unit/trainer_kernels/product_kernel_cases.h"
 
 namespace halograph {
 namespace {
@@ -123,13 +125,39 @@ TEST_P(GroupedLayerTest, NanAndInfinityGoWhereTheCompositionTakesThemBehindMasks
   }
 }
 
+// With products of float32 nothing else is.
 TEST_P(GroupedLayerTest, RowsAreRoundedWhereThePrecisionIsBf16) {
+  const KernelInUse in_use(KernelHere("float32"));
   torch::manual_seed(5);
-  const GroupedCase layer = GroupedCase::Random(50, 3, 30, 50);
-  const auto leaves = layer.Leaves(50, 33, 20);
-  const WithGradients rounded = Differentiate(layer.Fused({}, Precision::kBf16), leaves);
-  ExpectClose(rounded, Differentiate(layer.Composed({}, Precision::kBf16), leaves));
-  EXPECT_GT(RelativeDifference(rounded.out, layer.Fused()(leaves)), 1e-4);
+  for (const int64_t diagonal : {1, 2, 3}) {
+    SCOPED_TRACE(testing::Message() << diagonal << " blocks");
+    const GroupedCase layer = GroupedCase::Random(50, 3, 30, 50);
+    const auto leaves = layer.Leaves(50, 33 * diagonal, 20 * diagonal, diagonal);
+    const WithGradients rounded = Differentiate(layer.Fused({}, Precision::kBf16), leaves);
+    ExpectClose(rounded, Differentiate(layer.Composed({}, Precision::kBf16), leaves));
+    EXPECT_GT(RelativeDifference(rounded.out, layer.Fused()(leaves)), 1e-4);
+  }
+}
+
+TEST_P(GroupedLayerTest, Bf16IsNearTheCompositionByEachKernel) {
+  for (const ProductKernel* kernel : KernelsHere()) {
+    const KernelInUse in_use(kernel);
+    torch::manual_seed(12);
+    uint64_t key = 100;
+    for (const int64_t diagonal : {1, 2, 5}) {
+      for (const int64_t block : {1, 8, 33}) {
+        SCOPED_TRACE(testing::Message() << kernel->name << ", " << diagonal << " of " << block);
+        const GroupedCase layer = GroupedCase::Random(++key, 3, 23, 41);
+        const auto leaves = layer.Leaves(41, diagonal * block, diagonal * (block + 2), diagonal);
+        const WithGradients found = Differentiate(layer.Fused({}, Precision::kBf16), leaves);
+        const WithGradients wanted = Differentiate(layer.Composed(), leaves);
+        EXPECT_LT(RelativeDifference(found.out, wanted.out), kBf16Error);
+        for (size_t i = 0; i < leaves.size(); ++i) {
+          EXPECT_LT(RelativeDifference(found.grads[i], wanted.grads[i]), kBf16Error) << i;
+        }
+      }
+    }
+  }
 }
 
 HALOGRAPH_EVERY_TARGET(GroupedLayerTest);
@@ -185,6 +213,43 @@ TEST(GroupedEdgesTest, NumberOfThreadsChangesNoBitAndManyRowsEqualTheComposition
     ExpectSameBitsOnAnyThreads(layer.Fused(), leaves);
     ExpectClose(Differentiate(layer.Fused(ReluAndDropout()), leaves),
                 Differentiate(layer.Composed(ReluAndDropout()), leaves));
+  }
+}
+
+TEST(GroupedEdgesTest, NumberOfThreadsChangesNoBitOfBf16ByAnyKernel) {
+  for (const ProductKernel* kernel : KernelsHere()) {
+    const KernelInUse in_use(kernel);
+    SCOPED_TRACE(kernel->name);
+    torch::manual_seed(13);
+    const GroupedCase layer = GroupedCase::Random(110, 3, 1300, 1500);
+    for (const int64_t diagonal : {1, 3}) {
+      ExpectSameBitsOnAnyThreads(layer.Fused(ReluAndDropout(), Precision::kBf16),
+                                 layer.Leaves(1500, 33, 21, diagonal));
+    }
+  }
+}
+
+// Of so many groups that a relation's are several pieces and chunks.
+TEST(GroupedEdgesTest, ProductsOfPairsHaveTheBitsOfTheirOracle) {
+  for (const KernelCase& tested : KernelCases()) {
+    if (tested.kernel == nullptr) continue;
+    torch::manual_seed(14);
+    const GroupedCase layer = GroupedCase::Random(120, 2, 1060, 1100);
+    for (const auto& [in, out, diagonal] :
+         std::vector<std::array<int64_t, 3>>{{17, 20, 1}, {12, 8, 4}, {15, 9, 3}}) {
+      SCOPED_TRACE(testing::Message() << tested.name << ", " << diagonal << " blocks");
+      const auto leaves = layer.Leaves(1100, in, out, diagonal);
+      const auto run = [&](const ProductKernel* kernel) {
+        const KernelInUse in_use(kernel);
+        return Differentiate(layer.Fused(ReluAndDropout(), Precision::kBf16), leaves);
+      };
+      const WithGradients found = run(tested.kernel), wanted = run(tested.each_value);
+      EXPECT_TRUE(torch::equal(found.out, wanted.out));
+      for (size_t i = 0; i < leaves.size(); ++i) {
+        EXPECT_TRUE(torch::equal(found.grads[i], wanted.grads[i])) << i;
+      }
+      EXPECT_FALSE(torch::equal(found.out, run(KernelHere("float32")).out)) << "none was made";
+    }
   }
 }
 
