@@ -19,7 +19,14 @@ bool StaysNarrow(const torch::Tensor& x) {
 }
 constexpr int64_t kNarrowRows = 384;
 static_assert(kNarrowRows % (2 * kPairGroup) == 0, "pairs of rows are summed in whole groups");
-int64_t RowsForwardAtOnce(const torch::Tensor& x) { return StaysNarrow(x) ? kNarrowRows : 96; }
+// Forward, few rows are shared out among all threads: a cut changes no bit there.
+int64_t RowsForwardAtOnce(const torch::Tensor& x) {
+  constexpr int64_t kLeast = 32;  // two of AMX's tiles, several of the others
+  const int64_t threads = at::get_num_threads();
+  const int64_t share = (x.size(0) + threads - 1) / threads;
+  const int64_t most = StaysNarrow(x) ? kNarrowRows : 96;
+  return std::clamp((share + kLeast - 1) / kLeast * kLeast, kLeast, most);
+}
 int64_t RowsBackwardAtOnce(const torch::Tensor& x) { return StaysNarrow(x) ? kNarrowRows : 192; }
 
 // Gradients of weights and bias are summed over as many chunks of rows, each in order, and then

@@ -1,5 +1,6 @@
 // --precision bf16, from rounding to layers, with each instruction set that this processor has.
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cerrno>
 #include <cmath>
@@ -12,9 +13,9 @@
 #include "common/base/rng.h"
 #include "common/storage/narrow_rows.h"
 #include "tests/support/every_target.h"
+#include "tests/support/product_kernel_cases.h"
 #include "tests/support/random_block.h"
 #include "tests/unit/trainer_kernels/gradient_checks.h"
-#include "tests/unit/trainer_kernels/product_kernel_cases.h"
 #include "trainer/blocks/self_and_mean.h"
 #include "trainer/kernels/block_tensors.h"
 #include "trainer/kernels/product_kernel.h"
@@ -512,8 +513,8 @@ TEST(Bf16SageLayerEdgesTest, NumberOfThreadsChangesNoBit) {
     SCOPED_TRACE(kernel->name);
     torch::manual_seed(7);
     const Block block = RandomBlock(5, 1701, 1900);
-    const SageWeights weights = {torch::randn({70, 99}), torch::randn({70, 99}),
-                                 torch::randn({70})};
+    const SageWeights weights = {torch::randn({20, 99}), torch::randn({20, 99}),
+                                 torch::randn({20})};
     const auto layer = [&](const std::vector<torch::Tensor>& leaves) {
       return SageLayer(leaves[0], block, nullptr, {leaves[1], leaves[2], leaves[3]},
                        {true, Dropout::Of(0.3, 1, 0)}, Precision::kBf16);
@@ -521,6 +522,39 @@ TEST(Bf16SageLayerEdgesTest, NumberOfThreadsChangesNoBit) {
     ExpectSameBitsOnAnyThreads(
         layer, {torch::randn({1900, 99}), weights.self, weights.neighbor, weights.bias});
   }
+}
+
+TEST(DenseForwardTest, FewRowsAreSharedOutAmongAllThreadsAndChangeNoBit) {
+  const int before = at::get_num_threads();
+  for (const ProductKernel* kernel : KernelsHere()) {
+    const KernelInUse in_use(kernel);
+    for (const int64_t count : {1, 40, 500}) {
+      torch::manual_seed(9);
+      const torch::Tensor values = torch::randn({count, 40}), weight = torch::randn({33, 40});
+      torch::Tensor wanted;
+      for (const int threads : {1, 2, 3, 4, 16}) {
+        SCOPED_TRACE(testing::Message() << kernel->name << ", " << count << ", " << threads);
+        at::set_num_threads(threads);
+        const torch::Tensor x = RowsWithRoom(count, 40, Precision::kBf16);
+        std::vector<std::atomic<int>> made(static_cast<size_t>(count));
+        std::atomic<int64_t> longest = 0;
+        const MakeRows make = [&](int64_t begin, int64_t end) {
+          NarrowRows(ConstRowsOf(values), 40, begin, end, MutableBf16RowsOf(x));
+          for (int64_t row = begin; row < end; ++row) ++made[static_cast<size_t>(row)];
+          for (int64_t most = longest; most < end - begin;) {
+            longest.compare_exchange_weak(most, end - begin);
+          }
+        };
+        const torch::Tensor out =
+            DenseForward(x, make, {weight}, torch::full({33}, 0.5F), {}, false).out;
+        for (const std::atomic<int>& times : made) EXPECT_EQ(times, 1);
+        EXPECT_LE(longest, std::max<int64_t>((count + threads - 1) / threads + 31, 32));
+        if (!wanted.defined()) wanted = out;
+        EXPECT_TRUE(torch::equal(out, wanted));
+      }
+    }
+  }
+  at::set_num_threads(before);
 }
 
 // Each rounds at other places, none more than another.

@@ -101,7 +101,7 @@ inline void ExpectSameBitsOnAnyThreads(const Differentiable& function,
   const int before = at::get_num_threads();
   at::set_num_threads(1);
   const WithGradients one = Differentiate(function, values);
-  for (const int threads : {2, 4}) {
+  for (const int threads : {2, 3, 4, 16}) {
     at::set_num_threads(threads);
     const WithGradients more = Differentiate(function, values);
     EXPECT_TRUE(torch::equal(one.out, more.out)) << threads;

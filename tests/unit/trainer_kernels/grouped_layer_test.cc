@@ -8,10 +8,10 @@
 #include <gmock/gmock.h>
 
 #include "tests/support/every_target.h"
+#include "tests/support/product_kernel_cases.h"
 #include "tests/support/random_block.h"
 #include "tests/unit/trainer_kernels/composed_grouped_layer.h"
 #include "tests/unit/trainer_kernels/gradient_checks.h"
-#include "tests/unit/trainer_kernels/product_kernel_cases.h"
 
 namespace halograph {
 namespace {
@@ -221,10 +221,10 @@ TEST(GroupedEdgesTest, NumberOfThreadsChangesNoBitOfBf16ByAnyKernel) {
     const KernelInUse in_use(kernel);
     SCOPED_TRACE(kernel->name);
     torch::manual_seed(13);
-    const GroupedCase layer = GroupedCase::Random(110, 3, 1300, 1500);
+    const GroupedCase layer = GroupedCase::Random(110, 2, 1060, 1100);
     for (const int64_t diagonal : {1, 3}) {
       ExpectSameBitsOnAnyThreads(layer.Fused(ReluAndDropout(), Precision::kBf16),
-                                 layer.Leaves(1500, 33, 21, diagonal));
+                                 layer.Leaves(1100, 21, 9, diagonal));
     }
   }
 }

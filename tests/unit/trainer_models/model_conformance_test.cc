@@ -6,8 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/support/product_kernel_cases.h"
 #include "tests/unit/trainer_models/model_test_support.h"
-#include "trainer/kernels/product_kernel.h"
 
 namespace halograph {
 namespace {
@@ -210,31 +210,35 @@ TEST_P(ModelConformanceTest, WhatIsPreparedForItGivesTheBitsOfWhatItDoesItself) 
   at::set_num_threads(before);
 }
 
-TEST_P(ModelConformanceTest, PrecisionBf16RoundsRowsAndNothingElse) {
+TEST_P(ModelConformanceTest, PrecisionBf16RoundsRowsAndNothingElseByEachProductKernel) {
   const ModelNeeds needs = Needs();
   const Minibatch two = RandomMinibatch(7);
   Minibatch one = two;
   one.layers = {two.layers[1]};
   const torch::Tensor x = torch::randn({30, 4}).to(torch::kBFloat16).to(torch::kFloat32);
-  for (const Minibatch* minibatch : {&std::as_const(one), &two}) {
-    const auto layers = std::ssize(minibatch->layers);
-    const Outcome wanted = RunStep(*MakeSeeded(1, layers), {minibatch, {x}, {}});
-    const auto model = MakeSeeded(1, layers, Precision::kBf16);
-    const Outcome found = RunStep(*model, {minibatch, {x.to(torch::kBFloat16)}, {}});
-    EXPECT_EQ(found.output.scalar_type(), torch::kFloat32);
-    EXPECT_EQ(found.embeddings.scalar_type(), torch::kFloat32);
-    for (const torch::Tensor& gradient : found.gradients) {
-      EXPECT_EQ(gradient.scalar_type(), torch::kFloat32);
+  for (const ProductKernel* kernel : KernelsHere()) {
+    const KernelInUse in_use(kernel);
+    for (const Minibatch* minibatch : {&std::as_const(one), &two}) {
+      const auto layers = std::ssize(minibatch->layers);
+      SCOPED_TRACE(testing::Message() << kernel->name << ", " << layers << " layers");
+      const Outcome wanted = RunStep(*MakeSeeded(1, layers), {minibatch, {x}, {}});
+      const auto model = MakeSeeded(1, layers, Precision::kBf16);
+      const Outcome found = RunStep(*model, {minibatch, {x.to(torch::kBFloat16)}, {}});
+      EXPECT_EQ(found.output.scalar_type(), torch::kFloat32);
+      EXPECT_EQ(found.embeddings.scalar_type(), torch::kFloat32);
+      for (const torch::Tensor& gradient : found.gradients) {
+        EXPECT_EQ(gradient.scalar_type(), torch::kFloat32);
+      }
+      // Inputs that are bfloat16 already lose nothing where products are of widened rows.
+      if (layers > 1 || kernel->has_pairs()) {
+        EXPECT_FALSE(torch::equal(found.output, wanted.output)) << "nothing was rounded";
+      }
+      EXPECT_TRUE(torch::allclose(found.output, wanted.output, 0.02, 0.02));
+      EXPECT_TRUE(torch::allclose(found.embeddings, wanted.embeddings, 0.02, 0.02));
+      const PreparedInput prepared(needs, *minibatch, x, {}, Precision::kBf16);
+      const auto same = MakeSeeded(1, layers, Precision::kBf16);
+      EXPECT_TRUE(torch::equal(RunStep(*same, prepared.input).output, found.output));
     }
-    // Inputs that are bfloat16 already lose nothing where products are of widened rows.
-    if (layers > 1 || ProductKernelInUse().has_pairs()) {
-      EXPECT_FALSE(torch::equal(found.output, wanted.output)) << "nothing was rounded";
-    }
-    EXPECT_TRUE(torch::allclose(found.output, wanted.output, 0.02, 0.02));
-    EXPECT_TRUE(torch::allclose(found.embeddings, wanted.embeddings, 0.02, 0.02));
-    const PreparedInput prepared(needs, *minibatch, x, {}, Precision::kBf16);
-    const auto same = MakeSeeded(1, layers, Precision::kBf16);
-    EXPECT_TRUE(torch::equal(RunStep(*same, prepared.input).output, found.output));
   }
 }
 
@@ -249,9 +253,12 @@ TEST_P(ModelConformanceTest, NothingIsDrawnInEvaluation) {
 // Of kinds that read the neighbours of graphs of several node types and relations.
 class TypedModelConformanceTest : public testing::TestWithParam<ModelCase> {
  protected:
-  static std::shared_ptr<Model> MakeTyped(uint64_t seed, int64_t layers = 2) {
+  static std::shared_ptr<Model> MakeTyped(uint64_t seed, int64_t layers = 2,
+                                          Precision precision = Precision::kFloat32) {
     torch::manual_seed(seed);
-    return (*FindModelKind(GetParam().kind))->make(*OptionsOfCase(GetParam()), TypedShape(layers));
+    ModelShape shape = TypedShape(layers);
+    shape.precision = precision;
+    return (*FindModelKind(GetParam().kind))->make(*OptionsOfCase(GetParam()), shape);
   }
 };
 
@@ -312,6 +319,30 @@ TEST_P(TypedModelConformanceTest, WhatIsPreparedForItGivesTheBitsOfWhatItDoesIts
       ExpectSameOutcome(RunStep(*MakeTyped(1, layers), prepared.input), wanted);
     }
   }
+}
+
+TEST_P(TypedModelConformanceTest, Bf16IsNearFloat32ByEachProductKernelOnAnyThreads) {
+  torch::manual_seed(4);
+  const Minibatch minibatch = TypedMinibatch(9);
+  const ModelInput input{&minibatch, TypedInputs(), {}};
+  const auto run = [&](Precision precision, int threads) {
+    at::set_num_threads(threads);
+    const auto model = MakeTyped(1, 2, precision);
+    model->eval();  // a norm over columns of two rows makes anything of their rounding
+    return RunStep(*model, input);
+  };
+  const int before = at::get_num_threads();
+  const Outcome wanted = run(Precision::kFloat32, 1);
+  for (const ProductKernel* kernel : KernelsHere()) {
+    const KernelInUse in_use(kernel);
+    SCOPED_TRACE(kernel->name);
+    const Outcome found = run(Precision::kBf16, 1);
+    EXPECT_FALSE(torch::equal(found.output, wanted.output)) << "nothing was rounded";
+    EXPECT_TRUE(torch::allclose(found.output, wanted.output, 0.02, 0.02));
+    EXPECT_TRUE(torch::allclose(found.embeddings, wanted.embeddings, 0.02, 0.02));
+    for (const int threads : {3, 16}) ExpectSameOutcome(run(Precision::kBf16, threads), found);
+  }
+  at::set_num_threads(before);
 }
 
 TEST_P(TypedModelConformanceTest, RelationsWithoutEdgesAndTypesWithoutNodesAreTaken) {

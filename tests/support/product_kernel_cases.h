@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "tests/unit/trainer_kernels/emulated_products.h"
+#include "tests/support/emulated_products.h"
 #include "trainer/kernels/product_kernel.h"
 
 namespace halograph {
