@@ -7,10 +7,10 @@
   report.py record RUN --date DATE [--machine ID] [--conditions TEXT] FILE...
                                       replaces the figures of RUN by these, then writes the page
 
-FILE is what sampling_bench, models_bench, pull_bench, server_memory or partition_bench printed, or
-the file that method_bench --json or hybrid_bench.py --output wrote. Several files are several runs
-of the same command: a figure is then the median, with least and most. weighted_bench and the
-accuracy tests print no JSON: edit figures.json by hand.
+FILE is what sampling_bench, models_bench, pull_bench, server_memory, partition_bench or
+precision_bench.py printed, or the file that method_bench --json or hybrid_bench.py --output wrote.
+Several files are several runs of the same command: a figure is then the median, with least and
+most. weighted_bench and the accuracy tests print no JSON: edit figures.json by hand.
 
 figures.json holds machines, topics, their runs, and the facts of each run: what was measured, and
 the figure. A run has one machine, one date and one command.
@@ -122,8 +122,19 @@ def models(lines):
             yield f"{about}: a step", 1e3 * line["wall_s"]["median"], "ms"
 
 
+def precision(lines):
+    for line in lines:
+        kernel = line["product_kernel"]
+        made = "float32" if kernel is None else f"`--precision bf16`, products by `{kernel}`"
+        accuracies = line["test_acc"]
+        yield (f"{line['case']}: {made}", statistics.mean(accuracies),
+               f"(deviation {statistics.stdev(accuracies):.3f})")
+
+
 def reader_of(lines):
     first = lines[0]
+    if first.get("bench") == "precision":
+        return precision
     if first.get("bench") == "pull":
         return pull
     if first.get("benchmark") in ("partition", "partition_methods"):
