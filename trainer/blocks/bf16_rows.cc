@@ -19,12 +19,8 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-using U16 = hn::Rebind<uint16_t, RoundedFloats>;
-using I32 = hn::RebindToSigned<RoundedFloats>;
-
 HWY_ATTR void NarrowVector(const float* values, uint16_t* out) {
-  const auto upper = hn::ShiftRight<16>(RoundToUpper(values));
-  hn::StoreU(hn::DemoteTo(U16(), hn::BitCast(I32(), upper)), U16(), out);
+  StoreValues(LoadValues(values), out);
 }
 
 HWY_ATTR void Narrow(const float* values, int64_t count, uint16_t* out) {
@@ -34,7 +30,7 @@ HWY_ATTR void Narrow(const float* values, int64_t count, uint16_t* out) {
   if (i == count) return;
   // The last vector ends with the values, and makes some of the one before it again.
   if (count >= lanes) return NarrowVector(values + count - lanes, out + count - lanes);
-  for (; i < count; ++i) out[i] = static_cast<uint16_t>(RoundToUpper(values[i]) >> 16);
+  for (; i < count; ++i) StoreOne(values[i], out + i);
 }
 
 }  // namespace

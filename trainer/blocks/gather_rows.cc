@@ -2,7 +2,6 @@
 #include "trainer/blocks/gather_rows.h"
 
 #include <array>
-#include <bit>
 #include <utility>
 
 #undef HWY_TARGET_INCLUDE
@@ -11,6 +10,7 @@
 // clang-format off
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
+#include "trainer/blocks/bf16_rounding-inl.h"
 // clang-format on
 
 HWY_BEFORE_NAMESPACE();
@@ -34,16 +34,6 @@ struct RowSum {
   const float* first;
   float factor;  // of the whole sum
 };
-
-// A vector of a row, of float32 or of bfloat16.
-HWY_ATTR HWY_INLINE V LoadValues(const float* values) { return hn::LoadU(D(), values); }
-HWY_ATTR HWY_INLINE V LoadValues(const uint16_t* values) {
-  const hn::RebindToUnsigned<D> wide;
-  const auto bits = hn::LoadU(hn::Rebind<uint16_t, D>(), values);
-  return hn::BitCast(D(), hn::ShiftLeft<16>(hn::PromoteTo(wide, bits)));
-}
-float OneValue(float value) { return value; }
-float OneValue(uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
 
 // Columns at[0] to at[N - 1], one vector from each on.
 template <int N, typename Rows>

@@ -24,21 +24,39 @@ inline void CopyValues(const uint16_t* from, int64_t count, float* to) {
   WidenBf16(from, count, to);
 }
 
+// Rows [begin, end) of `out`, rounded once. make(first, rows, to) fills `to` with `rows` of them
+// from `first` on: some at a time, which stay in the first cache.
+template <typename Make>
+void NarrowAsMade(int64_t cols, int64_t begin, int64_t end, const MutableBf16Rows& out,
+                  const Make& make) {
+  const int64_t at_once = std::clamp<int64_t>(4096 / std::max<int64_t>(1, cols), 1, 64);
+  std::vector<float> made(static_cast<size_t>(at_once * cols));
+  for (int64_t first = begin; first < end; first += at_once) {
+    const int64_t rows = std::min(at_once, end - first);
+    make(first, rows, MutableRows{made.data(), cols});
+    for (int64_t r = 0; r < rows; ++r) {
+      NarrowToBf16(made.data() + r * cols, cols, out.data + (first + r) * out.stride);
+    }
+  }
+}
+
 template <typename Rows>
 void MeanOfRows(const Picked<Rows>& picked, int64_t begin, int64_t end,
                 const MutableBf16Rows& out) {
-  // Some rows at a time, which stay in the first cache.
-  const int64_t at_once = std::clamp<int64_t>(4096 / std::max<int64_t>(1, picked.cols), 1, 64);
-  std::vector<float> means(static_cast<size_t>(at_once * picked.cols));
-  for (int64_t first = begin; first < end; first += at_once) {
-    const int64_t rows = std::min(at_once, end - first);
-    const Picked<Rows> some = {picked.indptr + first, picked.indices, picked.rows, picked.cols};
-    MeanOfRows(some, 0, rows, MutableRows{means.data(), picked.cols});
-    for (int64_t r = 0; r < rows; ++r) {
-      NarrowToBf16(means.data() + r * picked.cols, picked.cols,
-                   out.data + (first + r) * out.stride);
-    }
-  }
+  NarrowAsMade(
+      picked.cols, begin, end, out, [&](int64_t first, int64_t rows, const MutableRows& to) {
+        MeanOfRows(Picked<Rows>{picked.indptr + first, picked.indices, picked.rows, picked.cols}, 0,
+                   rows, to);
+      });
+}
+
+inline void ScaledSumOfRows(const PickedRows& picked, const float* scales, const ConstRows& first,
+                            int64_t first_rows, int64_t begin, int64_t end,
+                            const MutableBf16Rows& out) {
+  NarrowAsMade(picked.cols, begin, end, out, [&](int64_t row, int64_t rows, const MutableRows& to) {
+    ScaledSumOfRows({picked.indptr + row, picked.indices, picked.rows, picked.cols}, scales,
+                    {first.data + row * first.stride, first.stride}, first_rows - row, 0, rows, to);
+  });
 }
 
 // Rows [begin, end) of `out`: row v of `self`, `self_cols` values, then the mean of the picked

@@ -105,6 +105,10 @@ inline MutableRows MutableRowsOf(const torch::Tensor& matrix) {
   return {matrix.data_ptr<float>(), matrix.stride(0)};
 }
 
+inline MutableRows RowsFrom(const MutableRows& rows, int64_t row) {
+  return {rows.data + row * rows.stride, rows.stride};
+}
+
 // The words of a mask, or null for no tensor.
 inline uint64_t* WordsOf(const torch::Tensor& mask) {
   return mask.defined() ? reinterpret_cast<uint64_t*>(mask.data_ptr<int64_t>()) : nullptr;

@@ -39,13 +39,14 @@ void AddValues(const float* values, int64_t count, float* sums) {
 
 // What DenseBackward is about, as plain rows.
 struct Backward {
-  ConstRows grad;
+  const torch::Tensor& grad;  // contiguous
   int64_t rows;
   int64_t out;
   const uint64_t* mask;
   float scale;
   int64_t in;
   const BackwardProducts& products;
+  bool of_pairs;  // these
   int64_t rows_at_once;
   MutableRows x_grad;   // or none
   MutableRows w_parts;  // [kChunks * out, in], zeros at first
@@ -54,33 +55,85 @@ struct Backward {
   // Rows of one chunk, columns [first, last) of x and W. The gradient of the product is made of a
   // few rows at a time and never as a whole.
   void Chunk(int64_t chunk, int64_t first, int64_t last) const;
+
+ private:
+  // Of a few rows; those that are not needed have no rows.
+  struct Scratch {
+    torch::Tensor wide;             // the gradient of `out`, of bfloat16, as float32
+    torch::Tensor product, narrow;  // that of the product
+    torch::Tensor sums;             // of its columns
+  };
+  [[nodiscard]] bool of_bf16() const { return grad.scalar_type() == torch::kBFloat16; }
+  [[nodiscard]] ConstBf16Rows NarrowGrad(int64_t row) const {
+    const ConstBf16Rows rows_of = ConstBf16RowsOf(grad);
+    return {rows_of.data + row * rows_of.stride, rows_of.stride};
+  }
+  // Rows of `grad` from `row` on; those of bfloat16 are widened.
+  [[nodiscard]] ConstRows WideGrad(int64_t row, int64_t count, const Scratch& scratch) const;
+  // The gradient of the product, `dz` of `part`, and its sums.
+  void MakeProductGradient(const Scratch& scratch, BackwardRows* part) const;
 };
 
-void Backward::Chunk(int64_t chunk, int64_t first, int64_t last) const {
-  const int64_t words = MaskWords(out), end = (chunk + 1) * rows / kChunks;
-  const torch::Tensor z = torch::empty({rows_at_once, PaddedStride(out)}, torch::kFloat32);
-  const torch::Tensor sums = torch::empty({out}, torch::kFloat32);
-  const MutableRows w_part = {w_parts.data + chunk * out * w_parts.stride + first, w_parts.stride};
-  float* bias_part = bias_parts + chunk * out;
-  for (int64_t row = chunk * rows / kChunks; row < end; row += rows_at_once) {
-    LeftFactor left = {{grad.data + row * grad.stride, grad.stride},
-                       std::min(rows_at_once, end - row),
-                       out,
-                       mask == nullptr ? nullptr : mask + row * words};
-    if (mask != nullptr) {
-      ReluEpilogueBackward(left.values, out, left.mask, scale, 0, left.rows, MutableRowsOf(z),
-                           sums.data_ptr<float>());
-      left.values = ConstRowsOf(z);
-    } else {
-      sums.zero_();
-      for (int64_t r = 0; r < left.rows; ++r) {
-        AddValues(left.values.data + r * left.values.stride, out, sums.data_ptr<float>());
-      }
+ConstRows Backward::WideGrad(int64_t row, int64_t count, const Scratch& scratch) const {
+  if (!of_bf16()) {
+    const ConstRows values = ConstRowsOf(grad);
+    return {values.data + row * values.stride, values.stride};
+  }
+  const ConstBf16Rows from = NarrowGrad(row);
+  const MutableRows to = MutableRowsOf(scratch.wide);
+  for (int64_t r = 0; r < count; ++r) {
+    WidenBf16(from.data + r * from.stride, out, to.data + r * to.stride);
+  }
+  return ConstRowsOf(scratch.wide);
+}
+
+void Backward::MakeProductGradient(const Scratch& scratch, BackwardRows* part) const {
+  const int64_t row = part->row, count = part->dz.rows;
+  float* const sums = scratch.sums.data_ptr<float>();
+  if (mask == nullptr) {
+    part->dz.values = WideGrad(row, count, scratch);
+    std::fill_n(sums, out, 0.0F);
+    for (int64_t r = 0; r < count; ++r) {
+      AddValues(part->dz.values.data + r * part->dz.values.stride, out, sums);
     }
-    if (first == 0) AddValues(sums.data_ptr<float>(), out, bias_part);
-    MutableRows x_rows = x_grad;
-    if (x_rows.data != nullptr) x_rows.data += row * x_rows.stride + first;
-    products({left, row, first, last, w_part, x_rows});
+    return;
+  }
+  part->dz.mask = mask + row * MaskWords(out);
+  const auto make = [&](const auto& from, const auto& to) {
+    ReluEpilogueBackward(from, out, part->dz.mask, scale, 0, count, to, sums);
+  };
+  if (!of_pairs) {
+    make(WideGrad(row, count, scratch), MutableRowsOf(scratch.product));
+    part->dz.values = ConstRowsOf(scratch.product);
+    return;
+  }
+  const MutableBf16Rows to = MutableBf16RowsOf(scratch.narrow);
+  of_bf16() ? make(NarrowGrad(row), to) : make(WideGrad(row, count, scratch), to);
+  part->narrow_dz = ConstBf16RowsOf(scratch.narrow);
+}
+
+void Backward::Chunk(int64_t chunk, int64_t first, int64_t last) const {
+  const auto some = [&](bool needed, Precision precision = Precision::kFloat32) {
+    return RowsWithRoom(needed ? rows_at_once : 0, out, precision);
+  };
+  const bool masked = mask != nullptr;
+  const Scratch scratch = {some(of_bf16()), some(masked && !of_pairs),
+                           some(masked && of_pairs, Precision::kBf16),
+                           torch::empty({out}, torch::kFloat32)};
+  const int64_t end = (chunk + 1) * rows / kChunks;
+  const MutableRows w_part = {w_parts.data + chunk * out * w_parts.stride + first, w_parts.stride};
+  for (int64_t row = chunk * rows / kChunks; row < end; row += rows_at_once) {
+    BackwardRows part = {.dz = {{}, std::min(rows_at_once, end - row), out},
+                         .narrow_dz = {},
+                         .row = row,
+                         .first = first,
+                         .last = last,
+                         .w_part = w_part,
+                         .x_grad = x_grad};
+    if (x_grad.data != nullptr) part.x_grad.data += row * x_grad.stride + first;
+    MakeProductGradient(scratch, &part);
+    if (first == 0) AddValues(scratch.sums.data_ptr<float>(), out, bias_parts + chunk * out);
+    products(part);
   }
 }
 
@@ -99,19 +152,25 @@ DenseResult DenseForward(const torch::Tensor& x, const MakeRows& make_rows,
   const int64_t rows = x.size(0), out = bias.size(0);
   const ForwardProduct multiply = MakeForwardProduct(x, weights);
   const torch::Tensor biases = bias.contiguous();
-  DenseResult result = {torch::empty({rows, out}, torch::kFloat32), {}};
+  const bool narrow = output.precision == Precision::kBf16;
+  DenseResult result = {torch::empty({rows, out}, narrow ? torch::kBFloat16 : torch::kFloat32), {}};
   if (output.relu && mask_wanted) {
     result.mask = torch::empty({rows, MaskWords(out)}, torch::kInt64);
   }
-  const MutableRows z = MutableRowsOf(result.out);
   const int64_t rows_at_once = RowsForwardAtOnce(x);
   const int64_t blocks = (rows + rows_at_once - 1) / rows_at_once;
   at::parallel_for(0, blocks, 1, [&](int64_t first, int64_t last) {
+    const torch::Tensor wide = RowsWithRoom(narrow ? rows_at_once : 0, out);
     for (int64_t block = first; block < last; ++block) {
       const int64_t begin = block * rows_at_once, end = std::min(rows, begin + rows_at_once);
       if (make_rows) make_rows(begin, end);
-      multiply(begin, end, {z.data + begin * z.stride, z.stride});
-      FinishInPlace(result.out, biases, output, begin, end, result.mask);
+      const MutableRows z =
+          narrow ? MutableRowsOf(wide) : RowsFrom(MutableRowsOf(result.out), begin);
+      multiply(begin, end, z);
+      FinishInPlace(z, biases, output, begin, end, result.mask);
+      if (!narrow) continue;
+      const MutableBf16Rows to = MutableBf16RowsOf(result.out);
+      NarrowRows(ConstRowsOf(wide), out, 0, end - begin, {to.data + begin * to.stride, to.stride});
     }
   });
   return result;
@@ -130,13 +189,14 @@ DenseGradients DenseBackward(const torch::Tensor& grad, const torch::Tensor& mas
     grads.x = RowsWithRoom(rows, in);
     x_grad = MutableRowsOf(grads.x);
   }
-  const Backward backward = {ConstRowsOf(whole),
+  const Backward backward = {whole,
                              rows,
                              out,
                              WordsOf(mask),
                              scale,
                              in,
                              products,
+                             StaysNarrow(x),
                              RowsBackwardAtOnce(x),
                              x_grad,
                              MutableRowsOf(w_parts),

@@ -1,8 +1,8 @@
 // The dense part of a layer, for the Functions of libtorch's autograd: product with the weights,
 // bias, ReLU and the dropout of the output; and the way back. Rows are made, multiplied and
 // finished a few at a time while they are in a cache. The number of threads changes no bit. float32
-// on the CPU, but for the rows of the layer, which may be of bfloat16 (dense_products.h); throws
-// c10::Error as libtorch does.
+// on the CPU, but for rows that may be of bfloat16: those of the layer (dense_products.h), and
+// those that it gives; throws c10::Error as libtorch does.
 #pragma once
 
 #include <functional>
@@ -17,6 +17,9 @@ namespace halograph {
 struct LayerOutput {
   bool relu = false;     // the last layer has none
   Dropout dropout = {};  // after ReLU: without ReLU nothing is left out
+  // Of the rows that DenseForward gives, rounded once, and so of the gradient that they get; others
+  // give float32.
+  Precision precision = Precision::kFloat32;
 };
 
 // Fills rows [begin, end) of a matrix. Called for each row once, by several threads at a time.
@@ -41,7 +44,8 @@ struct DenseGradients {
   torch::Tensor bias;
 };
 
-// Out of the gradient of `out`. `x`: as it was in DenseForward, with room. `scale`: the dropout's.
+// Out of the gradient of `out`, of its type. `x`: as it was in DenseForward, with room. `scale`:
+// the dropout's.
 [[nodiscard]] DenseGradients DenseBackward(const torch::Tensor& grad, const torch::Tensor& mask,
                                            float scale, const torch::Tensor& x,
                                            torch::TensorList weights, bool x_wanted);

@@ -140,15 +140,20 @@ BackwardProducts BackwardOfPairs(const torch::Tensor& x, const torch::Tensor& pa
   }
   return [kernel, left = ConstBf16RowsOf(x), w_pairs](const BackwardRows& rows) {
     const int64_t count = rows.dz.rows, out = rows.dz.cols, cols = rows.last - rows.first;
-    const torch::Tensor dz_pairs = PairedRows(rows.dz.values, count, out);
+    torch::Tensor narrowed;
+    ConstBf16Rows dz = rows.narrow_dz;
+    if (dz.data == nullptr) {
+      narrowed = NarrowedRows(rows.dz.values, count, out);
+      dz = ConstBf16RowsOf(narrowed);
+    }
+    const torch::Tensor dz_pairs = PairedRows(dz, count, out);
     const torch::Tensor x_pairs = PairedRows(
         ConstBf16Rows{left.data + rows.row * left.stride + rows.first, left.stride}, count, cols);
     kernel.add_transposed(
         {PairsOf(dz_pairs), out, (count + 1) / 2, PairsOf(x_pairs), cols, rows.w_part});
     if (rows.x_grad.data == nullptr) return;
-    const torch::Tensor dz = NarrowedRows(rows.dz.values, count, out);
     const ConstPairs weights = PairsOf(w_pairs);
-    kernel.multiply({PairsOf(ConstBf16RowsOf(dz)),
+    kernel.multiply({PairsOf(dz),
                      count,
                      EvenCols(out) / 2,
                      {weights.data + rows.first, weights.stride},

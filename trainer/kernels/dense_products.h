@@ -40,6 +40,9 @@ using ForwardProduct = std::function<void(int64_t begin, int64_t end, const Muta
 // Rows [row, row + dz.rows) of a layer, columns [first, last) of x.
 struct BackwardRows {
   LeftFactor dz;  // the gradient of the product, [rows, out]
+  // Its values as bfloat16, whole pairs in each row (RowsWithRoom), or none: for products of pairs,
+  // which look at those of `dz` only if there are none.
+  ConstBf16Rows narrow_dz;
   int64_t row = 0;
   int64_t first = 0;
   int64_t last = 0;

@@ -21,7 +21,7 @@ class FinishFunction : public torch::autograd::Function<FinishFunction> {
     const torch::Tensor biases = bias.contiguous();
     const LayerOutput output = {.relu = true, .dropout = dropout};
     at::parallel_for(0, rows, kRowGrain, [&](int64_t begin, int64_t end) {
-      FinishInPlace(out, biases, output, begin, end, mask);
+      FinishInPlace(RowsFrom(MutableRowsOf(out), begin), biases, output, begin, end, mask);
     });
     context->save_for_backward({mask});
     context->saved_data["scale"] = static_cast<double>(dropout.scale());
@@ -49,17 +49,16 @@ torch::Tensor FinishRows(const torch::Tensor& z, const torch::Tensor& bias,
   return FinishFunction::apply(z, bias, output.dropout);
 }
 
-void FinishInPlace(const torch::Tensor& z, const torch::Tensor& bias, const LayerOutput& output,
+void FinishInPlace(const MutableRows& z, const torch::Tensor& bias, const LayerOutput& output,
                    int64_t begin, int64_t end, const torch::Tensor& mask) {
-  const MutableRows rows = MutableRowsOf(z);
-  const int64_t cols = z.size(1);
+  const int64_t cols = bias.size(0);
   const float* const biases = bias.data_ptr<float>();
   if (output.relu) {
-    ReluEpilogue(rows, cols, biases, output.dropout, begin, end, WordsOf(mask));
+    ReluEpilogue(z, cols, biases, output.dropout, begin, end, WordsOf(mask));
     return;
   }
   for (int64_t row = begin; row < end; ++row) {
-    float* const values = rows.data + row * rows.stride;
+    float* const values = z.data + (row - begin) * z.stride;
     for (int64_t c = 0; c < cols; ++c) values[c] += biases[c];
   }
 }

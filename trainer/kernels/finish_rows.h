@@ -14,10 +14,10 @@ namespace halograph {
 [[nodiscard]] torch::Tensor FinishRows(const torch::Tensor& z, const torch::Tensor& bias,
                                        const LayerOutput& output);
 
-// Rows [begin, end) of `z`, contiguous, in place. `bias`: contiguous. `mask`: int64, [rows,
-// MaskWords(columns)], filled with bits of values that get a gradient; or no tensor. Without ReLU
-// it is left as it is: all do.
-void FinishInPlace(const torch::Tensor& z, const torch::Tensor& bias, const LayerOutput& output,
+// Rows [begin, end) of a layer, in place: `z` begins with the first of them. `bias`: [columns],
+// contiguous. `mask`: int64, [rows, MaskWords(columns)], filled with bits of values that get a
+// gradient; or no tensor. Without ReLU it is left as it is: all do.
+void FinishInPlace(const MutableRows& z, const torch::Tensor& bias, const LayerOutput& output,
                    int64_t begin, int64_t end, const torch::Tensor& mask);
 
 struct FinishGradients {

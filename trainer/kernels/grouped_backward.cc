@@ -84,7 +84,7 @@ void BackwardOfGroups::Run(const Chunk& chunk, const MutableRows& w_part) const 
       const MutableRows x_grad = {
           own_grad.data == nullptr ? nullptr : own_grad.data + row * own_grad.stride,
           own_grad.stride};
-      own_products({dz, row, 0, in, w_part, x_grad});
+      own_products({dz, {}, row, 0, in, w_part, x_grad});
       continue;
     }
     Pick(row, end, MutableRowsOf(picked), bits.data());
@@ -96,6 +96,7 @@ void BackwardOfGroups::Run(const Chunk& chunk, const MutableRows& w_part) const 
       if (x_grad.data != nullptr) x_grad.data += row * x_grad.stride + b * diagonal.in;
       products[static_cast<size_t>(chunk.relation * diagonal.blocks + b)](
           {dz,
+           {},
            row,
            0,
            diagonal.in,

@@ -134,7 +134,7 @@ GroupedRows GroupedForward(const torch::Tensor& h, const GroupTensors& groups,
     for (int64_t part = first; part < last; ++part) {
       const int64_t begin = part * nodes.count / parts, end = (part + 1) * nodes.count / parts;
       layer.Rows(begin, end, MutableRowsOf(messages));
-      FinishInPlace(rows.out, biases, output, begin, end, rows.mask);
+      FinishInPlace(RowsFrom(layer.z, begin), biases, output, begin, end, rows.mask);
     }
   });
   return rows;

@@ -12,6 +12,7 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "common/base/rng_lanes-inl.h"
+#include "trainer/blocks/bf16_rounding-inl.h"
 // clang-format on
 
 HWY_BEFORE_NAMESPACE();
@@ -85,15 +86,17 @@ HWY_ATTR void Relu(const MutableRows& z, int64_t cols, const float* bias, const 
     for (int64_t word = 0; word < words; ++word) {
       const int64_t column = word * 64;
       if (dropout.dropped > 0) DrawWord(row_key, word, drawn.data());
-      const uint64_t bits = ReluWord(z.data + row * z.stride + column, bias + column, drawn.data(),
-                                     dropout.dropped, scale, std::min<int64_t>(64, cols - column));
+      const uint64_t bits =
+          ReluWord(z.data + (row - begin) * z.stride + column, bias + column, drawn.data(),
+                   dropout.dropped, scale, std::min<int64_t>(64, cols - column));
       if (mask != nullptr) mask[row * words + word] = bits;
     }
   }
 }
 
 // 64 columns of a row, or the `count` that there are.
-HWY_ATTR void BackWord(const float* grad, uint64_t mask, float scale, int64_t count, float* out,
+template <typename Grad, typename Out>
+HWY_ATTR void BackWord(const Grad* grad, uint64_t mask, float scale, int64_t count, Out* out,
                        float* sums) {
   const D d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
@@ -103,18 +106,20 @@ HWY_ATTR void BackWord(const float* grad, uint64_t mask, float scale, int64_t co
     std::array<uint8_t, 8> bytes;
     std::memcpy(bytes.data(), &bits, sizeof(bits));
     const V kept = hn::IfThenElseZero(hn::LoadMaskBits(d, bytes.data()),
-                                      hn::Mul(hn::LoadU(d, grad + c), hn::Set(d, scale)));
-    hn::StoreU(kept, d, out + c);
+                                      hn::Mul(LoadValues(grad + c), hn::Set(d, scale)));
+    StoreValues(kept, out + c);
     hn::StoreU(hn::Add(hn::LoadU(d, sums + c), kept), d, sums + c);
   }
   for (; c < count; ++c) {
-    out[c] = (mask >> c & 1) != 0 ? grad[c] * scale : 0.0F;
-    sums[c] += out[c];
+    const float kept = (mask >> c & 1) != 0 ? OneValue(grad[c]) * scale : 0.0F;
+    StoreOne(kept, out + c);
+    sums[c] += kept;
   }
 }
 
-HWY_ATTR void ReluBack(const ConstRows& grad, int64_t cols, const uint64_t* mask, float scale,
-                       int64_t begin, int64_t end, const MutableRows& out, float* bias_grad) {
+template <typename GradRows, typename OutRows>
+HWY_ATTR void ReluBackOf(const GradRows& grad, int64_t cols, const uint64_t* mask, float scale,
+                         int64_t begin, int64_t end, const OutRows& out, float* bias_grad) {
   const int64_t words = MaskWords(cols);
   std::fill_n(bias_grad, cols, 0.0F);
   for (int64_t row = begin; row < end; ++row) {
@@ -125,6 +130,21 @@ HWY_ATTR void ReluBack(const ConstRows& grad, int64_t cols, const uint64_t* mask
                bias_grad + column);
     }
   }
+}
+
+HWY_ATTR void ReluBack(const ConstRows& grad, int64_t cols, const uint64_t* mask, float scale,
+                       int64_t begin, int64_t end, const MutableRows& out, float* bias_grad) {
+  ReluBackOf(grad, cols, mask, scale, begin, end, out, bias_grad);
+}
+HWY_ATTR void ReluBackToBf16(const ConstRows& grad, int64_t cols, const uint64_t* mask, float scale,
+                             int64_t begin, int64_t end, const MutableBf16Rows& out,
+                             float* bias_grad) {
+  ReluBackOf(grad, cols, mask, scale, begin, end, out, bias_grad);
+}
+HWY_ATTR void ReluBackOfBf16(const ConstBf16Rows& grad, int64_t cols, const uint64_t* mask,
+                             float scale, int64_t begin, int64_t end, const MutableBf16Rows& out,
+                             float* bias_grad) {
+  ReluBackOf(grad, cols, mask, scale, begin, end, out, bias_grad);
 }
 
 // 64 columns of a row, or the `count` that there are.
@@ -168,6 +188,8 @@ namespace halograph {
 
 HWY_EXPORT(Relu);
 HWY_EXPORT(ReluBack);
+HWY_EXPORT(ReluBackToBf16);
+HWY_EXPORT(ReluBackOfBf16);
 HWY_EXPORT(DropAll);
 
 void ReluEpilogue(const MutableRows& z, int64_t cols, const float* bias, const Dropout& dropout,
@@ -178,6 +200,18 @@ void ReluEpilogue(const MutableRows& z, int64_t cols, const float* bias, const D
 void ReluEpilogueBackward(const ConstRows& grad, int64_t cols, const uint64_t* mask, float scale,
                           int64_t begin, int64_t end, const MutableRows& out, float* bias_grad) {
   HWY_DYNAMIC_DISPATCH(ReluBack)(grad, cols, mask, scale, begin, end, out, bias_grad);
+}
+
+void ReluEpilogueBackward(const ConstRows& grad, int64_t cols, const uint64_t* mask, float scale,
+                          int64_t begin, int64_t end, const MutableBf16Rows& out,
+                          float* bias_grad) {
+  HWY_DYNAMIC_DISPATCH(ReluBackToBf16)(grad, cols, mask, scale, begin, end, out, bias_grad);
+}
+
+void ReluEpilogueBackward(const ConstBf16Rows& grad, int64_t cols, const uint64_t* mask,
+                          float scale, int64_t begin, int64_t end, const MutableBf16Rows& out,
+                          float* bias_grad) {
+  HWY_DYNAMIC_DISPATCH(ReluBackOfBf16)(grad, cols, mask, scale, begin, end, out, bias_grad);
 }
 
 void DropRows(const ConstRows& values, int64_t cols, const Dropout& dropout, int64_t begin,

@@ -14,8 +14,8 @@ bool IsBf16(const torch::Tensor& h) { return h.scalar_type() == torch::kBFloat16
 
 void CheckSageInput(const torch::Tensor& h) {
   if (!IsBf16(h)) return CheckLayerInput(h, "SageLayer");
-  TORCH_CHECK(h.dim() == 2 && h.is_contiguous() && h.device().is_cpu() && !h.requires_grad(),
-              "SageLayer needs a contiguous matrix on the CPU, of bfloat16 without a gradient");
+  TORCH_CHECK(h.dim() == 2 && h.is_contiguous() && h.device().is_cpu(),
+              "SageLayer needs a contiguous matrix on the CPU");
 }
 
 // What makes [self, mean of neighbours], for which one product does for both.
@@ -36,19 +36,21 @@ MakeRows MakeSelfAndMean(const torch::Tensor& h, const BlockTensors& block,
                    : MakeSelfAndMean(ConstRowsOf(h), cols, block, out);
 }
 
-// The gradient of h out of that of [self, mean].
+// The gradient of h, of its type, out of that of [self, mean].
 torch::Tensor BackToSources(const torch::Tensor& grad_x, const BlockTensors& block,
-                            int64_t num_sources) {
+                            int64_t num_sources, torch::ScalarType type) {
   const int64_t cols = grad_x.size(1) / 2;
   const int64_t rows = grad_x.size(0);
   TransposedBlock own;
   const TransposedBlock& by_source = GivenOrMade(block, num_sources, &own);
-  const torch::Tensor grad_h = torch::empty({num_sources, cols}, torch::kFloat32);
+  const torch::Tensor grad_h = torch::empty({num_sources, cols}, type);
   const ConstRows self = ConstRowsOf(grad_x);
   const PickedRows picked = PickBy(by_source, grad_x.narrow(1, cols, cols));
-  const MutableRows out = MutableRowsOf(grad_h);
   at::parallel_for(0, num_sources, kRowGrain, [&](int64_t begin, int64_t end) {
-    ScaledSumOfRows(picked, by_source.reciprocals.data(), self, rows, begin, end, out);
+    const auto fill = [&](const auto& out) {
+      ScaledSumOfRows(picked, by_source.reciprocals.data(), self, rows, begin, end, out);
+    };
+    IsBf16(grad_h) ? fill(MutableBf16RowsOf(grad_h)) : fill(MutableRowsOf(grad_h));
   });
   return grad_h;
 }
@@ -75,6 +77,7 @@ class SageFunction : public torch::autograd::Function<SageFunction> {
       context->save_for_backward({block.indptr, block.indices, x, self, neighbor, result.mask});
       KeepBySource(context, block);
       context->saved_data["num_sources"] = h.size(0);
+      context->saved_data["type"] = static_cast<int64_t>(h.scalar_type());
       context->saved_data["input_gradient"] = block.indptr.defined() && h.requires_grad();
       context->saved_data["scale"] = static_cast<double>(output.dropout.scale());
     }
@@ -91,7 +94,8 @@ class SageFunction : public torch::autograd::Function<SageFunction> {
     torch::Tensor grad_h;
     if (input_gradient) {
       grad_h = BackToSources(found.x, {saved[0], saved[1], KeptBySource(context)},
-                             context->saved_data["num_sources"].toInt());
+                             context->saved_data["num_sources"].toInt(),
+                             static_cast<torch::ScalarType>(context->saved_data["type"].toInt()));
     }
     return {grad_h,     torch::Tensor(), found.weights[0], found.weights[1],
             found.bias, torch::Tensor(), torch::Tensor(),  torch::Tensor()};

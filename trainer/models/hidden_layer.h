@@ -44,6 +44,8 @@ class HiddenLayerImpl : public torch::nn::Module {
   [[nodiscard]] torch::Tensor Finish(torch::Tensor z, const torch::Tensor& own,
                                      const std::optional<uint64_t>& draws);
   [[nodiscard]] bool reads_own() const { return residual_; }
+  // Whether the formula's rows are the layer's: nothing is left to do.
+  [[nodiscard]] bool formula_is_all() const { return fused() && !residual_ && dense_->is_empty(); }
 
  private:
   [[nodiscard]] torch::Tensor Normalize(const torch::Tensor& z);

@@ -1,6 +1,7 @@
 #include "trainer/models/layered_model.h"
 
 #include "trainer/kernels/linear_layer.h"
+#include "trainer/kernels/product_kernel.h"
 
 namespace halograph {
 namespace {
@@ -49,7 +50,9 @@ std::vector<torch::Tensor> LayeredModel::ForwardLayer(size_t layer, const LayerI
     const Dropout of_inputs = Dropout::Of(input_dropout_, input.draws, kInputDraws);
     if (of_inputs.dropped > 0) h = Drop(h.to(torch::kFloat32), of_inputs);
   }
-  const auto formula = [&](const LayerOutput& output) {
+  const bool for_next = input.for_next_layer && h.device().is_cpu();
+  const auto formula = [&](LayerOutput output) {
+    if (for_next) output.precision = PrecisionForNext(layer);
     return input.self_and_mean.empty() ? Layer(h, PlaceOf(layer, input), output)
                                        : LayerOfRows(input.self_and_mean.front(), layer, output);
   };
@@ -67,6 +70,13 @@ torch::Tensor LayeredModel::Around(const Formula& formula, size_t layer, const t
 
 bool LayeredModel::ReadsOwn(size_t layer) const {
   return !last(layer) && hidden_->ptr(layer)->as<HiddenLayer>()->reads_own();
+}
+
+Precision LayeredModel::PrecisionForNext(size_t layer) const {
+  const bool narrow = precision_ == Precision::kBf16 && ProductKernelInUse().has_pairs() &&
+                      passes_narrow() && !last(layer) && !ReadsOwn(layer + 1) &&
+                      hidden_->ptr(layer)->as<HiddenLayer>()->formula_is_all();
+  return narrow ? Precision::kBf16 : Precision::kFloat32;
 }
 
 std::vector<torch::Tensor> LayeredModel::EmbedLayer(const LayerInput& input) {

@@ -41,13 +41,16 @@ class LayeredModel : public Model {
 
  protected:
   // The formula of one layer. `h`: [sources, InDim(layer)], contiguous, its first rows the
-  // destinations'; float32, or in layer 0 as ModelInput::nodes. Returns [destinations,
-  // OutDim(layer)], finished as `output` says.
+  // destinations'; float32, or in layer 0 as ModelInput::nodes, or bfloat16 where it
+  // passes_narrow(). Returns [destinations, OutDim(layer)], finished as `output` says.
   [[nodiscard]] virtual torch::Tensor Layer(const torch::Tensor& h, const LayerPlace& at,
                                             const LayerOutput& output) = 0;
   // The same out of LayerInput::self_and_mean. For kinds that ask for it.
   [[nodiscard]] virtual torch::Tensor LayerOfRows(const torch::Tensor& self_and_mean, size_t layer,
                                                   const LayerOutput& output);
+
+  // Whether formulas give rows, and read them with a gradient, of bfloat16 too.
+  [[nodiscard]] virtual bool passes_narrow() const { return false; }
 
   // A layer: what `formula` gives, and around it what hidden layers do. `own`: what the layer reads
   // of its destinations themselves, in its first rows; looked at only if ReadsOwn(layer).
@@ -55,6 +58,9 @@ class LayeredModel : public Model {
   [[nodiscard]] torch::Tensor Around(const Formula& formula, size_t layer, const torch::Tensor& own,
                                      const std::optional<uint64_t>& draws);
   [[nodiscard]] bool ReadsOwn(size_t layer) const;
+  // Of what the formula of a layer gives, on the CPU, if only the next layer reads it: bfloat16
+  // where that makes products of pairs.
+  [[nodiscard]] Precision PrecisionForNext(size_t layer) const;
 
   [[nodiscard]] bool last(size_t layer) const { return layer + 1 == num_layers(); }
   [[nodiscard]] int64_t InDim(size_t layer) const { return dims_[layer]; }

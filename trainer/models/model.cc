@@ -25,6 +25,7 @@ LayerInput Model::InputOfLast(const ModelInput& input) {
   at.nodes = input.nodes;
   at.self_and_mean = input.self_and_mean;
   for (size_t layer = 1; layer < num_layers(); ++layer) {
+    at.for_next_layer = true;
     std::vector<torch::Tensor> rows = ForwardLayer(layer - 1, at);
     at = PlaceOf(layer, num_layers(), input);
     at.nodes = std::move(rows);

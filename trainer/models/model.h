@@ -75,6 +75,9 @@ struct LayerInput {
   std::vector<torch::Tensor> self_and_mean = {};
   const LayerBlocks::Layer* made = nullptr;  // of ModelInput::blocks; or null
   std::optional<uint64_t> draws = {};
+  // Whether nobody but the model's next layer, or EmbedLayer, reads what this one gives: it may be
+  // of bfloat16 then (ModelShape::precision).
+  bool for_next_layer = false;
   // `layer` and `outer` (indptr will do, int64 too) where `nodes` are on a device; else null.
   const LayerOnDevice* on_device = nullptr;
   const LayerOnDevice* outer_on_device = nullptr;
@@ -107,8 +110,9 @@ class Model : public torch::nn::Module {
   [[nodiscard]] virtual size_t num_layers() const = 0;
   // Columns of what ForwardLayer gives, of every node type alike.
   [[nodiscard]] virtual int64_t layer_dim(size_t layer) const = 0;
-  // Layer `layer`, from the inputs on: per node type [destinations, layer_dim(layer)], float32; not
-  // defined for types without destinations. Throws as libtorch does.
+  // Layer `layer`, from the inputs on: per node type [destinations, layer_dim(layer)], float32, but
+  // for LayerInput::for_next_layer; not defined for types without destinations. Throws as libtorch
+  // does.
   [[nodiscard]] virtual std::vector<torch::Tensor> ForwardLayer(size_t layer,
                                                                 const LayerInput& input) = 0;
   // What Embed gives, of what the last layer is given.

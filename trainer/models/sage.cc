@@ -65,6 +65,7 @@ class Sage final : public ProjectedLayeredModel {
                             const LayerOutput& output) override {
     return SageLayerOfRows(rows, hop(layer).weights(), output);
   }
+  bool passes_narrow() const override { return aggregator_ == SageAggregator::kMean; }
   LayerReadDims FormulaDims(size_t k) const override {
     return {.shared = OutDim(k), .own = OutDim(k)};
   }

@@ -103,10 +103,13 @@ class Step {
       const Block& block = batch.minibatch.layers[at].blocks.front();
       if (variant == kPrepared || variant == kBf16 || variant == kWidened) {
         const bool narrow = variant != kPrepared;
-        h = k == 0 ? SageLayerOfRows(narrow ? batch.bf16_rows : batch.rows, layers_[k],
-                                     Output(k, last))
+        LayerOutput output = Output(k, last);
+        if (variant == kBf16 && !last && ProductKernelInUse().has_pairs()) {
+          output.precision = Precision::kBf16;
+        }
+        h = k == 0 ? SageLayerOfRows(narrow ? batch.bf16_rows : batch.rows, layers_[k], output)
                    : SageLayer(h, block, &batch.blocks.layers[at].transposed.front(), layers_[k],
-                               Output(k, last), narrow ? Precision::kBf16 : Precision::kFloat32);
+                               output, narrow ? Precision::kBf16 : Precision::kFloat32);
       } else if (variant == kComposed) {
         h = Composed(k, last, h, block);
       } else {

@@ -515,12 +515,17 @@ TEST(Bf16SageLayerEdgesTest, NumberOfThreadsChangesNoBit) {
     const Block block = RandomBlock(5, 1701, 1900);
     const SageWeights weights = {torch::randn({20, 99}), torch::randn({20, 99}),
                                  torch::randn({20})};
-    const auto layer = [&](const std::vector<torch::Tensor>& leaves) {
-      return SageLayer(leaves[0], block, nullptr, {leaves[1], leaves[2], leaves[3]},
-                       {true, Dropout::Of(0.3, 1, 0)}, Precision::kBf16);
-    };
-    ExpectSameBitsOnAnyThreads(
-        layer, {torch::randn({1900, 99}), weights.self, weights.neighbor, weights.bias});
+    for (const Precision precision : {Precision::kFloat32, Precision::kBf16}) {
+      const auto layer = [&](const std::vector<torch::Tensor>& leaves) {
+        const torch::Tensor h =
+            precision == Precision::kBf16 ? leaves[0].to(torch::kBFloat16) : leaves[0];
+        return SageLayer(h, block, nullptr, {leaves[1], leaves[2], leaves[3]},
+                         {.relu = true, .dropout = Dropout::Of(0.3, 1, 0), .precision = precision},
+                         Precision::kBf16);
+      };
+      ExpectSameBitsOnAnyThreads(
+          layer, {torch::randn({1900, 99}), weights.self, weights.neighbor, weights.bias});
+    }
   }
 }
 
@@ -596,12 +601,47 @@ TEST(Bf16SageLayerEdgesTest, AVeryWideRowIsTaken) {
   }
 }
 
-TEST(Bf16SageLayerEdgesTest, InputsOfBfloat16GetNoGradient) {
-  const Block block = RandomBlock(2, 3, 4);
-  const SageWeights weights = {torch::randn({2, 6}), torch::randn({2, 6}), torch::randn({2})};
-  EXPECT_THROW(
-      (void)SageLayer(torch::randn({4, 6}, torch::kBFloat16).requires_grad_(), block, weights, {}),
-      c10::Error);
+// A layer whose rows are of bfloat16 gives those of the layer of float32, rounded, and its
+// gradients are those out of a gradient that is rounded before; inputs of bfloat16 get theirs
+// rounded.
+TEST(Bf16SageLayerEdgesTest, RowsBetweenLayersAreRoundedOnceBothWays) {
+  for (const ProductKernel* kernel : KernelsHere()) {
+    const KernelInUse in_use(kernel);
+    for (const int64_t in : {1, 9, 70}) {
+      SCOPED_TRACE(testing::Message() << kernel->name << ", " << in << " columns");
+      torch::manual_seed(10);
+      const Block block = RandomBlock(5, 900, 1000);
+      const torch::Tensor narrow = torch::randn({1000, in}).to(torch::kBFloat16);
+      const torch::Tensor weights[] = {torch::randn({33, in}), torch::randn({33, in}),
+                                       torch::randn({33})};
+      const torch::Tensor gradient = Rounded(torch::randn({900, 33}));
+      for (const bool relu : {false, true}) {
+        const auto run = [&](const torch::Tensor& h, Precision precision) {
+          std::vector<torch::Tensor> leaves = {h.clone().requires_grad_()};
+          for (const torch::Tensor& weight : weights) {
+            leaves.push_back(weight.clone().requires_grad_());
+          }
+          const torch::Tensor out =
+              SageLayer(leaves[0], block, nullptr, {leaves[1], leaves[2], leaves[3]},
+                        {.relu = relu, .dropout = Dropout::Of(0.3, 1, 0), .precision = precision},
+                        Precision::kBf16);
+          out.backward(gradient.to(out.scalar_type()));
+          WithGradients found{out.detach(), {}};
+          for (const torch::Tensor& leaf : leaves) found.grads.push_back(leaf.grad());
+          return found;
+        };
+        const WithGradients found = run(narrow, Precision::kBf16);
+        const WithGradients wanted = run(narrow.to(torch::kFloat32), Precision::kFloat32);
+        EXPECT_EQ(found.out.scalar_type(), torch::kBFloat16);
+        EXPECT_TRUE(torch::equal(found.out, wanted.out.to(torch::kBFloat16)));
+        EXPECT_EQ(found.grads[0].scalar_type(), torch::kBFloat16);
+        EXPECT_TRUE(torch::equal(found.grads[0], wanted.grads[0].to(torch::kBFloat16)));
+        for (size_t i = 1; i < 4; ++i) {
+          EXPECT_TRUE(torch::equal(found.grads[i], wanted.grads[i])) << i;
+        }
+      }
+    }
+  }
 }
 
 }  // namespace

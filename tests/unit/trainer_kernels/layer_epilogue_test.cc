@@ -99,6 +99,55 @@ TEST_P(LayerEpilogueTest, BackwardPassesWhereTheMaskHasABitAndSumsColumns) {
   }
 }
 
+TEST_P(LayerEpilogueTest, SomeRowsAreThoseOfAll) {
+  for (const int64_t cols : kWidths) {
+    const std::vector<float> z = Values(1, 9 * cols), bias = Values(2, cols);
+    const Dropout dropout = Dropout::Of(0.5, 5, 0);
+    const Finished all = Finish(z, cols, bias, dropout);
+    std::vector<float> some(z.begin() + 2 * cols, z.begin() + 7 * cols);
+    std::vector<uint64_t> mask(all.mask.size());
+    ReluEpilogue({some.data(), cols}, cols, bias.data(), dropout, 2, 7, mask.data());
+    EXPECT_EQ(some, std::vector<float>(all.z.begin() + 2 * cols, all.z.begin() + 7 * cols));
+    for (int64_t row = 2; row < 7; ++row) {
+      for (int64_t c = 0; c < cols; ++c) {
+        ASSERT_EQ(Bit(mask, cols, row, c), Bit(all.mask, cols, row, c));
+      }
+    }
+  }
+}
+
+TEST_P(LayerEpilogueTest, BackwardOfBfloat16IsThatOfFloatsRounded) {
+  for (const int64_t cols : kWidths) {
+    const Finished forward =
+        Finish(Values(1, 9 * cols), cols, Values(2, cols), Dropout::Of(0.3, 5, 0));
+    const std::vector<float> exact = Values(3, 9 * cols);
+    std::vector<uint16_t> narrow(exact.size());
+    std::vector<float> grad(exact.size()), wanted(exact.size()), wanted_sums(cols);
+    NarrowToBf16(exact.data(), 9 * cols, narrow.data());
+    WidenBf16(narrow.data(), 9 * cols, grad.data());
+    ReluEpilogueBackward({grad.data(), cols}, cols, forward.mask.data(), 1.7F, 0, 9,
+                         MutableRows{wanted.data(), cols}, wanted_sums.data());
+    std::vector<uint16_t> rounded(exact.size());
+    NarrowToBf16(wanted.data(), 9 * cols, rounded.data());
+    for (const bool narrow_grad : {false, true}) {
+      std::vector<uint16_t> found(exact.size() + 1, 77);
+      std::vector<float> sums(cols, 7.0F);
+      const MutableBf16Rows out = {found.data(), cols};
+      if (narrow_grad) {
+        ReluEpilogueBackward(ConstBf16Rows{narrow.data(), cols}, cols, forward.mask.data(), 1.7F, 0,
+                             9, out, sums.data());
+      } else {
+        ReluEpilogueBackward(ConstRows{grad.data(), cols}, cols, forward.mask.data(), 1.7F, 0, 9,
+                             out, sums.data());
+      }
+      EXPECT_EQ(found.back(), 77) << "overrun";
+      found.pop_back();
+      EXPECT_EQ(found, rounded) << cols;
+      EXPECT_EQ(sums, wanted_sums) << cols;
+    }
+  }
+}
+
 TEST_P(LayerEpilogueTest, AGradientThatIsNanIsLostWhereNothingPassed) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const std::vector<float> grad(20, nan);

@@ -72,6 +72,9 @@ TEST_P(LayerPartsTest, LinearLayerOfBf16RoundsItsRowsWhereverTheyComeFrom) {
   EXPECT_TRUE(torch::equal(run(x), run(narrow.to(torch::kFloat32))));
   EXPECT_FALSE(torch::equal(run(x), LinearLayer(x, weight, torch::Tensor())));
   EXPECT_TRUE(torch::allclose(run(x), torch::linear(x, weight), 0.05, 0.05));
+  const LayerOutput narrow_output = {.precision = Precision::kBf16};
+  EXPECT_TRUE(torch::equal(LinearLayer(x, weight, torch::Tensor(), narrow_output, Precision::kBf16),
+                           run(x).to(torch::kBFloat16)));
 }
 
 TEST_P(LayerPartsTest, LinearLayerRefusesWhatItCannotRead) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/product_kernel_cases.h"
 #include "tests/unit/trainer_models/model_test_support.h"
 
 namespace halograph {
@@ -56,6 +57,36 @@ TEST(SageTest, DropoutActsOnlyWhereDrawsAreGiven) {
   EXPECT_FALSE(torch::equal(run(*model, 1), evaluated));
   EXPECT_FALSE(torch::equal(run(*model, 1), run(*model, 2)));
   EXPECT_TRUE(torch::equal(run(*SmallSage(0), 1), evaluated));
+}
+
+// Those that nothing else reads, before or behind.
+TEST(SageTest, RowsForTheNextLayerAreOfBfloat16WhereProductsAreOfPairs) {
+  const Minibatch minibatch = RandomMinibatch(7);
+  const torch::Tensor x = torch::randn({30, 4});
+  const auto type_of = [&](const SageOptions& options, Precision precision, bool for_next_layer) {
+    ModelShape shape = SmallShape();
+    shape.precision = precision;
+    const LayerInput input{
+        .layer = &minibatch.layers[1], .nodes = {x}, .for_next_layer = for_next_layer};
+    return MakeSage(options, shape)->ForwardLayer(0, input)[0].scalar_type();
+  };
+  for (const ProductKernel* kernel : KernelsHere()) {
+    const KernelInUse in_use(kernel);
+    SCOPED_TRACE(kernel->name);
+    const SageOptions plain;
+    EXPECT_EQ(type_of(plain, Precision::kBf16, true),
+              kernel->has_pairs() ? torch::kBFloat16 : torch::kFloat32);
+    EXPECT_EQ(type_of(plain, Precision::kBf16, false), torch::kFloat32);
+    EXPECT_EQ(type_of(plain, Precision::kFloat32, true), torch::kFloat32);
+    std::vector<SageOptions> others(4);
+    others[0].aggregator = SageAggregator::kPool;
+    others[1].residual = true;
+    others[2].norm = Normalization::kLayer;
+    others[3].ngnn = 1;
+    for (const SageOptions& other : others) {
+      EXPECT_EQ(type_of(other, Precision::kBf16, true), torch::kFloat32);
+    }
+  }
 }
 
 }  // namespace
