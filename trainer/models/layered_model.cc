@@ -50,7 +50,7 @@ std::vector<torch::Tensor> LayeredModel::ForwardLayer(size_t layer, const LayerI
     const Dropout of_inputs = Dropout::Of(input_dropout_, input.draws, kInputDraws);
     if (of_inputs.dropped > 0) h = Drop(h.to(torch::kFloat32), of_inputs);
   }
-  const bool for_next = input.for_next_layer && h.device().is_cpu();
+  const bool for_next = input.for_next_layer && input.on_device == nullptr;
   const auto formula = [&](LayerOutput output) {
     if (for_next) output.precision = PrecisionForNext(layer);
     return input.self_and_mean.empty() ? Layer(h, PlaceOf(layer, input), output)
