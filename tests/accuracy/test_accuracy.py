@@ -22,6 +22,10 @@ GAT = dict(WHOLE_CORA, model="gat", hidden=64, heads=8, dropout=0.6, input_dropo
            attention_dropout=0.6, lr=0.005, weight_decay=0.0005, epochs=100, eval_every=5)
 SGC = dict(WHOLE_CORA, model="sgc", lr=0.2, weight_decay=0.00005, epochs=50, eval_every=5)
 
+# Featureless types are learnt: each run begins anew.
+LEARNT_RGCN = dict(model="rgcn", sync="never", embed_begin="fresh", threads=1)
+IMDB = dict(LEARNT_RGCN, batch_size=100, epochs=10, fanouts="10,10")
+
 
 def mean(values):
     return sum(values) / len(values)
@@ -101,26 +105,22 @@ class LearntInputsTest(AccuracyBase):
 
 
 class RgcnTest(AccuracyBase):
-    """Typed graphs (docs/typed-graphs.md). Featureless types are learnt: each run begins anew."""
-
-    def learnt(self, graph, seeds, **settings):
-        return self.embedded(graph, seeds, dict(
-            settings, model="rgcn", sync="never", embed_begin="fresh", threads=1))
+    """Typed graphs (docs/typed-graphs.md)."""
 
     def test_aifb(self):
         """Inverse relations, as the paper has them; 36 test nodes, so means of 5 seeds."""
         graph = self.partitioned(datasets.with_inverse_relations(datasets.real("aifb"),
                                                                  self.box.folder / "aifb"))
-        found = self.learnt(graph, range(5), embed="entity:32", hidden=32, fanouts="-1,-1", lr=0.01,
-                            epochs=50, eval_every=0)
+        found = self.embedded(graph, range(5), dict(
+            LEARNT_RGCN, embed="entity:32", hidden=32, fanouts="-1,-1", lr=0.01, epochs=50,
+            eval_every=0))
         self.assertGreaterEqual(mean(found), 0.90)
 
     def test_imdb_is_learnt_from_neighbours(self):
         """Neighbours are worth 0.09 over a linear model of the movies' features."""
         graph = self.partitioned(datasets.real("imdb-hetero"))
-        settings = dict(batch_size=100, epochs=10)
-        linear = mean(self.learnt(graph, range(3), layers=1, fanouts=0, **settings))
-        typed = mean(self.learnt(graph, range(3), fanouts="10,10", **settings))
+        linear = mean(self.embedded(graph, range(3), dict(IMDB, layers=1, fanouts=0)))
+        typed = mean(self.embedded(graph, range(3), IMDB))
         self.assertGreaterEqual(typed, 0.53)
         self.assertGreaterEqual(typed, linear + 0.04)
 

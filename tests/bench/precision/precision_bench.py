@@ -4,11 +4,11 @@
     PYTHONPATH=tests/e2e:tests/accuracy tests/bench/precision/precision_bench.py \\
         --bin build/release/bin --data DATA > precision.jsonl
 
-DATA holds the folders `cora` and `amazon-photo`, as halograph-partition reads them. Each is partitioned
-into two parts, and trained on by the settings of tests/accuracy, once for each of --seeds: in float32,
-then with --precision bf16 by each of --kernels (docs/training.md, "Precision"), of which `chosen` is
-what the trainer chooses by itself. Of each run it takes the test accuracy at the best epoch by
-validation. A line of JSON for each graph, model and kernel, which report.py reads.
+DATA holds the folders `cora`, `amazon-photo` and `imdb-hetero`, as halograph-partition reads them. Each
+is partitioned into two parts, and trained on by the settings of tests/accuracy, once for each of
+--seeds: in float32, then with --precision bf16 by each of --kernels (docs/training.md, "Precision"), of
+which `chosen` is what the trainer chooses by itself. Of each run it takes the test accuracy at the best
+epoch by validation. A line of JSON for each graph, model and kernel, which report.py reads.
 """
 import argparse
 import json
@@ -25,6 +25,7 @@ CASES = {
     "Cora, GraphSAGE": ("cora", test_accuracy.CORA),
     "Cora, GAT": ("cora", test_accuracy.GAT),
     "Amazon Photo, GraphSAGE": ("amazon-photo", test_accuracy.AMAZON_PHOTO),
+    "IMDB, R-GCN": ("imdb-hetero", test_accuracy.IMDB),
 }
 
 
@@ -53,6 +54,8 @@ def train(args, folder, graph, seed, settings, kernel):
     log = folder / "log.jsonl"
     log.unlink(missing_ok=True)
     env = {name: value for name, value in os.environ.items() if name != "HALOGRAPH_PRODUCT_KERNEL"}
+    if "embed_begin" in settings:
+        settings = dict(settings, state=tempfile.mkdtemp(prefix="state-", dir=folder))
     if kernel not in (None, "chosen"):
         env["HALOGRAPH_PRODUCT_KERNEL"] = kernel
     given = dict(settings, graph=graph, seed=seed, log=log,
