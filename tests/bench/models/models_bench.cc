@@ -39,6 +39,7 @@ struct Options {
   double dropout = 0.5;
   int threads = 1;
   int rounds = 9;
+  Precision precision = Precision::kFloat32;
   std::vector<std::string> cases;  // none: all
 };
 
@@ -75,13 +76,18 @@ struct Batch {
   torch::Tensor labels;
 };
 
-torch::Tensor SelfAndMeanOf(const Batch& batch) {
+torch::ScalarType TypeOf(Precision precision) {
+  return precision == Precision::kBf16 ? torch::kBFloat16 : torch::kFloat32;
+}
+
+torch::Tensor SelfAndMeanOf(const Batch& batch, Precision precision) {
   FeatureMatrix features(batch.inputs.size(0), batch.inputs.size(1));
   std::copy_n(batch.inputs.data_ptr<float>(), batch.inputs.numel(), features.values().data());
   SelfAndMean made = MakeSelfAndMean(batch.minibatch.layers.back().blocks.front(), features,
-                                     features, Precision::kFloat32, nullptr);
+                                     features, precision, nullptr);
   const int64_t rows = made.rows.rows(), stride = made.rows.cols();
-  return torch::from_blob(made.rows.Release(), {rows, stride}, FeatureMatrix::Free, torch::kFloat32)
+  return torch::from_blob(made.rows.Release(), {rows, stride}, FeatureMatrix::Free,
+                          TypeOf(precision))
       .narrow(1, 0, made.cols);
 }
 
@@ -101,7 +107,8 @@ Batch MakeBatch(const Options& options, const RmatCsc& graph) {
   const auto rows = static_cast<int64_t>(batch.minibatch.layers[0].blocks[0].indptr.size()) - 1;
   batch.inputs =
       torch::rand({static_cast<int64_t>(batch.minibatch.nodes[0].size()), options.features});
-  batch.self_and_mean = SelfAndMeanOf(batch);
+  batch.self_and_mean = SelfAndMeanOf(batch, options.precision);
+  batch.inputs = batch.inputs.to(TypeOf(options.precision));
   batch.labels = torch::randint(options.classes, {rows});
   return batch;
 }
@@ -229,7 +236,8 @@ void Measure(const Case& measured, const Options& options, const Schema& schema,
       kind.make(*model_options, {.schema = &schema,
                                  .input_dims = {options.features},
                                  .layers = static_cast<int64_t>(options.fanouts.size()),
-                                 .output_dim = options.classes});
+                                 .output_dim = options.classes,
+                                 .precision = options.precision});
   const ModelNeeds needs = model_options->NeedsOf(kind.needs);
   const ModelLimit limit = LimitOf(measured.name, options, batch);
   const LayerBlocks blocks = *MakeLayerBlocks(schema, batch.minibatch, needs.form, needs.by_source);
@@ -272,6 +280,9 @@ void AddOptions(OptionTable& rows, Options* options) {
   rows.Add("dropout", &options->dropout, "share of hidden values left out").Range(0, 0.99);
   rows.Add("threads", &options->threads, "threads that compute").Range(1, 256);
   rows.Add("rounds", &options->rounds, "of which medians are taken").Range(1, 1000);
+  rows.AddChoice("precision", &options->precision,
+                 {{"float32", Precision::kFloat32}, {"bf16", Precision::kBf16}},
+                 "of the model; the limit is of float32");
   rows.Add("cases", &options->cases, "all by default");
 }
 
