@@ -1,7 +1,8 @@
 #include "common/sampling/fused_workspace.h"
 
 #include <cassert>
-#include <limits>
+
+#include "common/sampling/layer_answers.h"
 
 namespace halograph {
 
@@ -85,13 +86,7 @@ Status MinibatchLists::AddSeeds(const SampleRequest& request,
 }
 
 Status MinibatchLists::CheckLength(int type) const {
-  constexpr int64_t kMaxListLength = std::numeric_limits<int32_t>::max();
-  const int64_t size = of(type).size;
-  if (size <= kMaxListLength) return OkStatus();
-  return ResourceExhausted(
-      "the minibatch has {} nodes of type '{}' or more; a block can number {}: use a smaller batch "
-      "or smaller fanouts",
-      size, schema_->node_types[type].name, kMaxListLength);
+  return CheckListLength(*schema_, type, of(type).size);
 }
 
 void MinibatchLists::GetSizes(std::vector<int64_t>* sizes) const {

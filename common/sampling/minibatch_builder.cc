@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "common/sampling/excluded_edges.h"
+#include "common/sampling/layer_answers.h"
 #include "common/sampling/one_layer.h"
 #include "common/sampling/weighted_picks.h"
 
@@ -36,19 +37,10 @@ class Builder {
     SampledLayer& sampled = minibatch_->layers[l];
     lists_.GetSizes(&sampled.num_destinations);
     for (const RelationFanout& wanted : request_.spec->layers[l]) {
-      const auto [relation, fanout] = wanted;
-      const int type = schema_.DestinationType(relation);
-      const int weight = SamplingWeightOf(schema_, *request_.spec, wanted);
-      groups->push_back({.relation = relation,
-                         .fanout = fanout,
-                         .replace = request_.spec->replace,
-                         .weight = weight,
-                         .batch_seed = request_.batch_seed,
-                         .layer = static_cast<int>(l),
-                         .edge_ids = request_.edge_ids,
-                         .weights = request_.weights && weight >= 0,
-                         .destinations = {lists_.of(type).ids.data(),
-                                          static_cast<size_t>(sampled.num_destinations[type])}});
+      const int type = schema_.DestinationType(wanted.relation);
+      groups->push_back(
+          AskOf(schema_, request_, l, wanted,
+                {lists_.of(type).ids.data(), static_cast<size_t>(sampled.num_destinations[type])}));
     }
   }
 
@@ -70,42 +62,20 @@ class Builder {
   // Memory is swapped, not copied: the picks get the block's to fill next.
   [[nodiscard]] Status FillBlock(const SampledLayer& sampled, NeighborPicks* picks, Block* block) {
     const int type = schema_.SourceType(block->relation);
+    const int destinations = schema_.DestinationType(block->relation);
+    HG_RETURN_IF_ERROR(LeaveOut(schema_, excluded_, block->relation, lists_.of(destinations),
+                                sampled.num_destinations[destinations], picks));
     std::swap(block->indptr, picks->offsets);
     std::swap(block->edge_ids, picks->edge_ids);
     std::swap(block->weights, picks->weights);
     picks->edge_ids.clear();
     picks->weights.clear();
     block->indices.clear();
-    HG_RETURN_IF_ERROR(LeaveOut(sampled, picks, block));
     if (!lists_.of(type).Compact(picks->sources, &block->indices)) {
-      return Internal("the source answered node {} in '{}', but type '{}' has {} nodes",
-                      lists_.of(type).UnknownIn(picks->sources),
-                      schema_.relations[block->relation].triple(), schema_.node_types[type].name,
-                      schema_.node_types[type].count);
+      return UnknownNode(schema_, block->relation, lists_.of(type).UnknownIn(picks->sources));
     }
     minibatch_->sampled_edges += picks->size();
     return lists_.CheckLength(type);
-  }
-
-  // Removes the excluded edges of an answer, whose offsets are followed here.
-  [[nodiscard]] Status LeaveOut(const SampledLayer& sampled, NeighborPicks* picks, Block* block) {
-    for (const ExcludedEdges& excluded : excluded_) {
-      if (excluded.relation() != block->relation) continue;
-      const int type = schema_.DestinationType(block->relation);
-      excluded.FindIn(lists_.of(type), sampled.num_destinations[type], &rows_);
-      if (rows_.empty()) continue;
-      if (block->indptr.front() != 0 ||
-          !std::is_sorted(block->indptr.begin(), block->indptr.end())) {
-        return Internal("the source answered offsets of '{}' that do not ascend from 0",
-                        schema_.relations[block->relation].triple());
-      }
-      RemoveExcluded(rows_, DrawnEdges<int64_t>{.first = 0,
-                                                .ends = std::span(block->indptr).subspan(1),
-                                                .sources = &picks->sources,
-                                                .edge_ids = &block->edge_ids,
-                                                .weights = &block->weights});
-    }
-    return OkStatus();
   }
 
   const Schema& schema_;
@@ -113,31 +83,7 @@ class Builder {
   MinibatchLists lists_;
   Minibatch* minibatch_;
   std::vector<ExcludedEdges> excluded_;
-  std::vector<ExcludedRow> rows_;  // of one relation and layer
 };
-
-[[nodiscard]] Status CheckPicks(const Schema& schema, std::span<const LayerGroup> groups,
-                                std::span<const NeighborPicks> answers) {
-  if (answers.size() != groups.size()) {
-    return Internal("the source answered {} groups of {}", answers.size(), groups.size());
-  }
-  for (size_t g = 0; g < groups.size(); ++g) {
-    const NeighborPicks& picks = answers[g];
-    const auto expected = [&](bool asked) { return asked ? picks.sources.size() : 0; };
-    if (picks.offsets.size() == groups[g].destinations.size() + 1 &&
-        picks.offsets.back() == picks.size() &&
-        picks.edge_ids.size() == expected(groups[g].edge_ids) &&
-        picks.weights.size() == expected(groups[g].weights)) {
-      continue;
-    }
-    return Internal(
-        "the source answered {} offsets, {} sources, {} edge ids and {} weights for {} "
-        "destinations of '{}'",
-        picks.offsets.size(), picks.size(), picks.edge_ids.size(), picks.weights.size(),
-        groups[g].destinations.size(), schema.relations[groups[g].relation].triple());
-  }
-  return OkStatus();
-}
 
 }  // namespace
 
@@ -198,7 +144,7 @@ class MinibatchesInMaking::Together {
   }
 
   [[nodiscard]] Status Take() {
-    HG_RETURN_IF_ERROR(CheckPicks(schema_, groups_, picks_));
+    HG_RETURN_IF_ERROR(CheckAnswers(schema_, groups_, picks_));
     for (size_t i = 0, begin = 0; i < builders_.size(); begin = ends_[i++]) {
       if (layer_ >= builders_[i].layers()) continue;
       HG_RETURN_IF_ERROR(

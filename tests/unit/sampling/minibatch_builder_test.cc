@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "common/base/rng.h"
+#include "common/sampling/last_layer.h"
 #include "tests/support/random_graph.h"
 #include "tests/unit/sampling/memory_graph.h"
 #include "tests/unit/sampling/random_request.h"
@@ -37,6 +38,25 @@ void ExpectTrueEdges(const MemoryGraph& graph, const Minibatch& minibatch) {
   }
 }
 
+// The same, with the last layer's sources compacted behind all else.
+StatusOr<Minibatch> BuildLastApart(const Schema& schema, const SampleRequest& request,
+                                   NeighborSource& source) {
+  BuilderWorkspaces workspaces(&schema);
+  const SamplingSpec others = WithoutLast(*request.spec);
+  SampleRequest before_last = request;
+  before_last.spec = &others;
+  Minibatch minibatch;
+  HG_RETURN_IF_ERROR(
+      BuildMinibatches(schema, {&before_last, 1}, source, &workspaces, {&minibatch, 1}));
+  const std::vector<LayerGroup> groups = AskLast(schema, request, minibatch);
+  std::vector<NeighborPicks> picks(groups.size());
+  HG_RETURN_IF_ERROR(source.SampleLayer(groups, &picks));
+  HG_ASSIGN_OR_RETURN(const RawLayer raw, TakeLast(schema, request, groups, std::move(picks),
+                                                   &workspaces, {}, &minibatch));
+  HG_RETURN_IF_ERROR(CompactLast(schema, CompactByMap(&workspaces), raw, &minibatch));
+  return minibatch;
+}
+
 void ExpectLikeTheOracle(const TestGraphSpec& spec, uint64_t seed) {
   CounterRng rng(Mix(seed));
   const MemoryGraph graph(spec, rng.NextBounded(2) == 0 ? IdWidth::k32 : IdWidth::k64);
@@ -55,6 +75,9 @@ void ExpectLikeTheOracle(const TestGraphSpec& spec, uint64_t seed) {
     ASSERT_TRUE(minibatch.ok()) << minibatch.status();
     EXPECT_TRUE(*minibatch == SlowMinibatch(graph, request)) << "graph " << seed << " batch " << i;
     ExpectTrueEdges(graph, *minibatch);
+    const auto apart = BuildLastApart(graph.schema, request, source);
+    ASSERT_TRUE(apart.ok()) << apart.status();
+    EXPECT_TRUE(*apart == *minibatch) << "graph " << seed << " batch " << i;
   }
 }
 
@@ -258,6 +281,8 @@ TEST(BuildMinibatchesTest, SourceThatFailsOrAnswersShortIsAnError) {
   const SampleRequest request{.seeds = {{.ids = seeds}}, .spec = &sampling};
   ShortSource source;
   EXPECT_EQ(BuildAlone(graph.schema, request, source).status().code(), absl::StatusCode::kInternal);
+  EXPECT_EQ(BuildLastApart(graph.schema, request, source).status().code(),
+            absl::StatusCode::kInternal);
   source.status_ = Unavailable("server a:1 does not answer");
   EXPECT_EQ(BuildAlone(graph.schema, request, source).status(), source.status_);
 }
@@ -309,10 +334,12 @@ TEST(BuildMinibatchesTest, SourceThatAnswersUnknownNodesIsAnErrorThatNamesThem) 
   const std::vector<int64_t> seeds = {1, 2};
   for (const int64_t node : {int64_t{-1}, int64_t{100}, INT64_MAX}) {
     StrangeSource source(node);
-    const Status status =
-        BuildAlone(graph.schema, {.seeds = {{.ids = seeds}}, .spec = &sampling}, source).status();
-    EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
-    EXPECT_NE(Message(status).find(std::to_string(node)), std::string::npos) << status;
+    for (const auto& build : {BuildAlone, BuildLastApart}) {
+      const Status status =
+          build(graph.schema, {.seeds = {{.ids = seeds}}, .spec = &sampling}, source).status();
+      EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
+      EXPECT_NE(Message(status).find(std::to_string(node)), std::string::npos) << status;
+    }
   }
 }
 
